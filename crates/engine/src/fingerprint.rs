@@ -1,0 +1,45 @@
+//! A hash of what happened that does not depend on the order in which shards report it.
+
+use crate::random::mix;
+use std::fmt;
+
+/// A commutative hash of a set of facts: two runs that saw the same facts, in any order, have equal fingerprints.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Fingerprint(u64);
+
+impl Fingerprint {
+    /// Adds one fact, told in three words.
+    pub fn add(&mut self, a: u64, b: u64, c: u64) {
+        self.0 =
+            self.0.wrapping_add(mix(mix(a.wrapping_add(0x9e37_79b9_7f4a_7c15) ^ b.rotate_left(32)).wrapping_add(c)));
+    }
+
+    /// Adds all facts of `other`.
+    pub fn merge(&mut self, other: Fingerprint) {
+        self.0 = self.0.wrapping_add(other.0);
+    }
+}
+
+impl fmt::Display for Fingerprint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:016x}", self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn order_does_not_matter_but_content_does() {
+        let (mut ab, mut ba, mut aa) = (Fingerprint::default(), Fingerprint::default(), Fingerprint::default());
+        ab.add(1, 2, 3);
+        ab.add(4, 5, 6);
+        ba.add(4, 5, 6);
+        ba.add(1, 2, 3);
+        aa.add(1, 2, 3);
+        aa.add(1, 2, 3);
+        assert_eq!(ab, ba);
+        assert_ne!(ab, aa);
+    }
+}

@@ -1,0 +1,16 @@
+//! The engine: everything a deterministic discrete-event simulation needs, and nothing about networks.
+//!
+//! * [`time`]: instants and durations in integer picoseconds.
+//! * [`units`]: bytes and bit rates, and how units are written in text.
+//! * [`events`]: the pending-event set.
+//! * [`random`]: named, portable random streams.
+//! * [`fingerprint`]: an order-independent hash of a trajectory.
+
+//pub mod events;
+pub mod fingerprint;
+pub mod random;
+pub mod time;
+pub mod units;
+
+pub use time::{Duration, Time};
+pub use units::{Bytes, Rate};

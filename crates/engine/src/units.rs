@@ -1,0 +1,317 @@
+//! Bytes and bit rates, and how quantities are written in text: a number and a unit, `"100 Gbps"`, `"2 us"`, `"16 MiB"`.
+//!
+//! Reading is exact: `"1.5 us"` is 1,500,000 ps, and a text that is no whole number of base units is refused.
+
+use crate::time::{Duration, Time};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use std::borrow::Cow;
+use std::fmt;
+use std::ops::{Add, AddAssign, Sub};
+use std::str::FromStr;
+
+/// A number of bytes.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Bytes(pub u64);
+
+/// A bit rate in bits per second.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Rate(u64);
+
+impl Bytes {
+    /// The count as a plain integer.
+    pub const fn get(self) -> u64 {
+        self.0
+    }
+}
+
+impl Add for Bytes {
+    type Output = Bytes;
+    fn add(self, other: Bytes) -> Bytes {
+        Bytes(self.0 + other.0)
+    }
+}
+
+impl AddAssign for Bytes {
+    fn add_assign(&mut self, other: Bytes) {
+        self.0 += other.0;
+    }
+}
+
+impl Sub for Bytes {
+    type Output = Bytes;
+    fn sub(self, other: Bytes) -> Bytes {
+        Bytes(self.0 - other.0)
+    }
+}
+
+impl Rate {
+    /// `bps` bits per second.
+    pub const fn from_bps(bps: u64) -> Rate {
+        Rate(bps)
+    }
+
+    /// `gbps` times 10^9 bits per second.
+    pub const fn from_gbps(gbps: u64) -> Rate {
+        Rate(gbps * 1_000_000_000)
+    }
+
+    /// Bits per second.
+    pub const fn bps(self) -> u64 {
+        self.0
+    }
+
+    /// Time that `bytes` take at this rate, rounded to the nearest picosecond; [`Time::NEVER`]-like for rate zero.
+    pub fn time_for(self, bytes: u64) -> Duration {
+        if self.0 == 0 {
+            return Duration::from_ps(u64::MAX);
+        }
+        let bit_ps = u128::from(bytes) * 8_000_000_000_000;
+        let rate = u128::from(self.0);
+        Duration::from_ps(((bit_ps + rate / 2) / rate) as u64)
+    }
+
+    /// Whole bytes that fit into `span` at this rate (rounded down).
+    pub fn bytes_in(self, span: Duration) -> u64 {
+        (u128::from(self.0) * u128::from(span.ps()) / 8_000_000_000_000) as u64
+    }
+}
+
+/// Time per byte of one rate, kept so that a frame's serialisation time costs one multiplication.
+///
+/// Exact where a byte takes a whole number of picoseconds; otherwise within half a picosecond per frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ByteTime(u64);
+
+impl ByteTime {
+    const FRACTION_BITS: u32 = 32;
+
+    /// Time per byte at `rate`, which must not be zero.
+    pub fn of(rate: Rate) -> ByteTime {
+        let scaled = 8_000_000_000_000u128 << Self::FRACTION_BITS;
+        let rate = u128::from(rate.0);
+        ByteTime(((scaled + rate / 2) / rate) as u64)
+    }
+
+    /// Time that `bytes` take on the wire.
+    pub fn times(self, bytes: u32) -> Duration {
+        let half = 1u128 << (Self::FRACTION_BITS - 1);
+        Duration::from_ps(((u128::from(self.0) * u128::from(bytes) + half) >> Self::FRACTION_BITS) as u64)
+    }
+}
+
+/// Unit names with their size in base units, largest first where a value is printed; aliases behind.
+pub(crate) type Units = &'static [(&'static str, u64)];
+
+pub(crate) const TIME_UNITS: Units =
+    &[("s", 1_000_000_000_000), ("ms", 1_000_000_000), ("us", 1_000_000), ("ns", 1_000), ("ps", 1), ("µs", 1_000_000)];
+const BYTE_UNITS: Units = &[
+    ("GiB", 1 << 30),
+    ("GB", 1_000_000_000),
+    ("MiB", 1 << 20),
+    ("MB", 1_000_000),
+    ("KiB", 1 << 10),
+    ("KB", 1_000),
+    ("B", 1),
+    ("kB", 1_000),
+];
+const RATE_UNITS: Units = &[
+    ("Tbps", 1_000_000_000_000),
+    ("Gbps", 1_000_000_000),
+    ("Mbps", 1_000_000),
+    ("Kbps", 1_000),
+    ("bps", 1),
+    ("Tb/s", 1_000_000_000_000),
+    ("Gb/s", 1_000_000_000),
+    ("Mb/s", 1_000_000),
+    ("Kb/s", 1_000),
+    ("b/s", 1),
+    ("kbps", 1_000),
+    ("kb/s", 1_000),
+    ("T", 1_000_000_000_000),
+    ("G", 1_000_000_000),
+    ("M", 1_000_000),
+];
+
+/// Why a text is not a quantity.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum UnitError {
+    /// No number at the start.
+    #[error("\"{0}\" does not start with a number; write for example \"{1}\"")]
+    NoNumber(String, &'static str),
+    /// A number alone.
+    #[error("\"{0}\" has no unit; write for example \"{1}\" (units: {2})")]
+    NoUnit(String, &'static str, String),
+    /// A unit that this kind of quantity does not have.
+    #[error("\"{0}\" is not one of the units {1}")]
+    UnknownUnit(String, String),
+    /// Not a whole number of base units, or too large for 64 bits.
+    #[error("\"{0}\" is {1}")]
+    NotRepresentable(String, &'static str),
+}
+
+fn unit_list(units: Units) -> String {
+    let mut names: Vec<_> = units.iter().filter(|(name, _)| name.is_ascii()).map(|(name, _)| *name).collect();
+    names.reverse();
+    names.join(", ")
+}
+
+fn parse_scaled(text: &str, units: Units, example: &'static str) -> Result<u64, UnitError> {
+    let trimmed = text.trim();
+    let split = trimmed.find(|c: char| !(c.is_ascii_digit() || c == '.' || c == '_')).unwrap_or(trimmed.len());
+    let (number, unit) = (trimmed[..split].replace('_', ""), trimmed[split..].trim());
+    let (whole, fraction) = number.split_once('.').unwrap_or((&number, ""));
+    if whole.is_empty() || fraction.contains('.') {
+        return Err(UnitError::NoNumber(text.into(), example));
+    }
+    if unit.is_empty() {
+        return Err(UnitError::NoUnit(text.into(), example, unit_list(units)));
+    }
+    let Some(&(_, scale)) = units.iter().find(|(name, _)| *name == unit) else {
+        return Err(UnitError::UnknownUnit(unit.into(), unit_list(units)));
+    };
+    let too_large = || UnitError::NotRepresentable(text.into(), "too large");
+    let fraction = fraction.trim_end_matches('0');
+    if fraction.len() > 18 {
+        return Err(UnitError::NotRepresentable(text.into(), "finer than the base unit"));
+    }
+    let digits: u128 = format!("{whole}{fraction}").parse().map_err(|_| too_large())?;
+    let scaled = digits.checked_mul(u128::from(scale)).ok_or_else(too_large)?;
+    let divisor = 10u128.pow(fraction.len() as u32);
+    if scaled % divisor != 0 {
+        return Err(UnitError::NotRepresentable(text.into(), "finer than the base unit"));
+    }
+    u64::try_from(scaled / divisor).map_err(|_| too_large())
+}
+
+/// Writes `value` in the largest unit that shows it with at most three decimals, exactly.
+pub(crate) fn write_scaled(f: &mut fmt::Formatter<'_>, value: u64, units: Units) -> fmt::Result {
+    let base = units.iter().find(|(_, scale)| *scale == 1).map_or("", |(name, _)| *name);
+    if value == 0 {
+        return write!(f, "0 {base}");
+    }
+    for &(name, scale) in units {
+        let thousandths = u128::from(value) * 1000;
+        if value >= scale && thousandths % u128::from(scale) == 0 {
+            let (whole, fraction) = (value / scale, (thousandths / u128::from(scale) % 1000) as u64);
+            return if fraction == 0 {
+                write!(f, "{whole} {name}")
+            } else {
+                write!(f, "{whole}.{} {name}", format!("{fraction:03}").trim_end_matches('0'))
+            };
+        }
+    }
+    write!(f, "{value} {base}")
+}
+
+/// Gives a quantity its text form: `FromStr`, `Display`, serde as a string, JSON Schema with a `format`.
+macro_rules! quantity {
+    ($type:ty, $units:expr, $format:literal, $example:literal, $make:expr, $get:expr) => {
+        impl FromStr for $type {
+            type Err = UnitError;
+            fn from_str(text: &str) -> Result<Self, UnitError> {
+                parse_scaled(text, $units, $example).map($make)
+            }
+        }
+        impl Serialize for $type {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.collect_str(self)
+            }
+        }
+        impl<'de> Deserialize<'de> for $type {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                Cow::<str>::deserialize(deserializer)?.parse().map_err(de::Error::custom)
+            }
+        }
+        impl JsonSchema for $type {
+            fn inline_schema() -> bool {
+                true
+            }
+            fn schema_name() -> Cow<'static, str> {
+                $format.into()
+            }
+            fn json_schema(_: &mut SchemaGenerator) -> Schema {
+                json_schema!({ "type": "string", "format": $format, "examples": [$example] })
+            }
+        }
+    };
+}
+
+quantity!(Bytes, BYTE_UNITS, "bytes", "64 KB", Bytes, |b: &Bytes| b.0);
+quantity!(Rate, RATE_UNITS, "rate", "100 Gbps", Rate, |r: &Rate| r.0);
+quantity!(Duration, TIME_UNITS, "duration", "2 us", Duration::from_ps, |d: &Duration| d.ps());
+quantity!(Time, TIME_UNITS, "time", "1 ms", Time::from_ps, |t: &Time| t.ps());
+
+impl fmt::Display for Bytes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write_scaled(f, self.0, BYTE_UNITS)
+    }
+}
+
+impl fmt::Debug for Bytes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl fmt::Display for Rate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write_scaled(f, self.0, RATE_UNITS)
+    }
+}
+
+impl fmt::Debug for Rate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn quantities_read_exactly() {
+        assert_eq!("100 Gbps".parse(), Ok(Rate::from_gbps(100)));
+        assert_eq!("100G".parse(), Ok(Rate::from_gbps(100)));
+        assert_eq!("1.5 us".parse(), Ok(Duration::from_ns(1500)));
+        assert_eq!("16 MiB".parse(), Ok(Bytes(16 << 20)));
+        assert_eq!("64 KB".parse(), Ok(Bytes(64_000)));
+        assert_eq!("0.001ms".parse(), Ok(Duration::from_us(1)));
+    }
+
+    #[test]
+    fn what_is_no_quantity_says_why() {
+        let message = |text: &str| text.parse::<Rate>().unwrap_err().to_string();
+        assert!(message("100").contains("no unit"));
+        assert!(message("fast").contains("does not start with a number"));
+        assert!(message("100 parsec").contains("not one of the units"));
+        assert!(message("0.5 bps").contains("finer than the base unit"));
+        assert!(message("99999999999999 Tbps").contains("too large"));
+        assert!(message("1.2.3 Gbps").contains("does not start with a number"));
+    }
+
+    #[test]
+    fn a_byte_takes_80_20_10_ps() {
+        for (gbps, ps) in [(100, 80), (400, 20), (800, 10)] {
+            assert_eq!(ByteTime::of(Rate::from_gbps(gbps)).times(1).ps(), ps);
+            assert_eq!(Rate::from_gbps(gbps).time_for(1000).ps(), 1000 * ps);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_written_reads_back(value in any::<u64>()) {
+            prop_assert_eq!(Bytes(value).to_string().parse(), Ok(Bytes(value)));
+            prop_assert_eq!(Duration::from_ps(value).to_string().parse(), Ok(Duration::from_ps(value)));
+            prop_assert_eq!(Rate::from_bps(value).to_string().parse(), Ok(Rate::from_bps(value)));
+        }
+
+        #[test]
+        fn byte_time_is_the_rounded_quotient(bps in 1_000_000u64..2_000_000_000_000, bytes in 1u32..20_000) {
+            let exact = Rate::from_bps(bps).time_for(bytes.into()).ps();
+            prop_assert!(ByteTime::of(Rate::from_bps(bps)).times(bytes).ps().abs_diff(exact) <= 1);
+        }
+    }
+}

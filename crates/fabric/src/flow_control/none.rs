@@ -1,0 +1,9 @@
+//! No flow control: nobody is ever paused, a full buffer drops.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// No options.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NoneConfig {}

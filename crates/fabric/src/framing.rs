@@ -1,0 +1,111 @@
+//! Sizes of frames: what the wire carries and what a buffer is charged for.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Which headers frames carry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Framing {
+    /// Real RoCEv2 over Ethernet: preamble 8, Ethernet 14, IPv4 20, UDP 8, BTH 12, RETH 16 on a flow's first packet, AETH 4 on ACKs,
+    /// ICRC 4, FCS 4, gap 12; at least 64 B from Ethernet header to FCS. Buffers are charged without preamble and gap.
+    #[default]
+    Rocev2,
+    /// The sizes of the HPCC family of ns-3 simulators: 48 B of headers on data, 60 B ACKs, 43 B PFC frames, no preamble, no gap.
+    HpccNs3,
+}
+
+/// Size of one frame in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FrameSize {
+    /// What the wire carries, preamble and gap included: takes serialisation time.
+    pub wire: u16,
+    /// What buffers, counters, ECN and INT see.
+    pub charge: u16,
+}
+
+const ETHERNET: u32 = 14 + 4;
+const PREAMBLE_AND_GAP: u32 = 8 + 12;
+const MINIMUM: u32 = 64;
+const IPV4_UDP: u32 = 20 + 8;
+const BTH_ICRC: u32 = 12 + 4;
+const RETH: u32 = 16;
+const AETH: u32 = 4;
+/// A CNP carries 16 reserved bytes behind its BTH.
+const CNP_RESERVED: u32 = 16;
+
+impl Framing {
+    /// A data frame of `payload` bytes; `first` is the flow's first packet, `telemetry` the bytes of in-band headers.
+    pub fn data(self, payload: u32, first: bool, telemetry: u32) -> FrameSize {
+        match self {
+            Framing::Rocev2 => {
+                let reth = if first { RETH } else { 0 };
+                ethernet(IPV4_UDP + BTH_ICRC + reth + telemetry + payload)
+            }
+            Framing::HpccNs3 => bare(48 + telemetry + payload),
+        }
+    }
+
+    /// An ACK or NACK that echoes `telemetry` bytes of in-band headers.
+    pub fn ack(self, telemetry: u32) -> FrameSize {
+        match self {
+            Framing::Rocev2 => ethernet(IPV4_UDP + BTH_ICRC + AETH + telemetry),
+            // 14 Ethernet, 20 IP, 12 of its own and the echo, padded to 60.
+            Framing::HpccNs3 => bare((46 + telemetry).max(60)),
+        }
+    }
+
+    /// A congestion notification packet.
+    pub fn cnp(self) -> FrameSize {
+        match self {
+            Framing::Rocev2 => ethernet(IPV4_UDP + BTH_ICRC + CNP_RESERVED),
+            Framing::HpccNs3 => bare(60),
+        }
+    }
+
+    /// A link-local MAC control frame: PFC and its kin.
+    pub fn control(self) -> FrameSize {
+        match self {
+            Framing::Rocev2 => ethernet(0),
+            Framing::HpccNs3 => bare(43),
+        }
+    }
+
+    /// The largest data frame for packets of `mtu` payload bytes.
+    pub fn largest(self, mtu: u32, telemetry: u32) -> FrameSize {
+        self.data(mtu, true, telemetry)
+    }
+}
+
+fn ethernet(body: u32) -> FrameSize {
+    let charge = (ETHERNET + body).max(MINIMUM);
+    FrameSize { wire: (charge + PREAMBLE_AND_GAP) as u16, charge: charge as u16 }
+}
+
+fn bare(size: u32) -> FrameSize {
+    FrameSize { wire: size as u16, charge: size as u16 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rocev2_sizes_are_those_of_the_standards() {
+        // 14 + 20 + 8 + 12 + 1024 + 4 + 4, and 20 more on the wire.
+        assert_eq!(Framing::Rocev2.data(1024, false, 0), FrameSize { wire: 1106, charge: 1086 });
+        assert_eq!(Framing::Rocev2.data(1024, true, 0).charge, 1102);
+        assert_eq!(Framing::Rocev2.data(1, false, 0), FrameSize { wire: 84, charge: 64 });
+        assert_eq!(Framing::Rocev2.ack(0), FrameSize { wire: 86, charge: 66 });
+        assert_eq!(Framing::Rocev2.cnp(), FrameSize { wire: 98, charge: 78 });
+        assert_eq!(Framing::Rocev2.control(), FrameSize { wire: 84, charge: 64 });
+    }
+
+    #[test]
+    fn hpcc_ns3_sizes_are_those_of_that_simulator() {
+        assert_eq!(Framing::HpccNs3.data(952, true, 0).wire, 1000);
+        assert_eq!(Framing::HpccNs3.data(910, false, 42).wire, 1000);
+        assert_eq!(Framing::HpccNs3.ack(0).wire, 60);
+        assert_eq!(Framing::HpccNs3.control().wire, 43);
+    }
+}
