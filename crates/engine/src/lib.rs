@@ -6,7 +6,7 @@
 //! * [`random`]: named, portable random streams.
 //! * [`fingerprint`]: an order-independent hash of a trajectory.
 
-//pub mod events;
+pub mod events;
 pub mod fingerprint;
 pub mod random;
 pub mod time;
