@@ -1,1 +1,3 @@
 //! From a scenario file to a checked plan: parsing, schema, topologies, traffic, routes.
+
+pub mod workload;

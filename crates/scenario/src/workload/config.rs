@@ -1,0 +1,285 @@
+//! What a scenario says about its traffic.
+
+use super::hosts::HostList;
+use super::sizes::SizesConfig;
+use backwater_engine::{Bytes, Duration, Time};
+use backwater_fabric::ids::Class;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+/// One part of the traffic; a scenario adds up any number of them.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum TrafficConfig {
+    /// Flows with sizes of a distribution that arrive at random, at a given load.
+    Poisson(PoissonConfig),
+    /// Bursts of flows from many senders to one receiver.
+    Incast(IncastConfig),
+    /// Every host sends one flow to one other host, every host receives one.
+    Permutation(PermutationConfig),
+    /// Every host sends one flow to every other host.
+    AllToAll(AllToAllConfig),
+    /// Flows that send from `start` until the run ends.
+    LongLived(LongLivedConfig),
+    /// An explicit list of flows.
+    Flows(FlowsConfig),
+    /// A flow file of the HPCC family of ns-3 simulators.
+    HpccFlows(HpccFlowsConfig),
+}
+
+impl TrafficConfig {
+    /// The name that a scenario gives this kind of traffic; also its default tag.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            TrafficConfig::Poisson(_) => "poisson",
+            TrafficConfig::Incast(_) => "incast",
+            TrafficConfig::Permutation(_) => "permutation",
+            TrafficConfig::AllToAll(_) => "all-to-all",
+            TrafficConfig::LongLived(_) => "long-lived",
+            TrafficConfig::Flows(_) => "flows",
+            TrafficConfig::HpccFlows(_) => "hpcc-flows",
+        }
+    }
+}
+
+fn default_class() -> Class {
+    Class(3)
+}
+
+/// Declares a kind of traffic: the fields that all kinds share, then its own.
+macro_rules! traffic {
+    ($(#[$meta:meta])* pub struct $name:ident { $($own:tt)* }) => {
+        $(#[$meta])*
+        #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+        #[serde(deny_unknown_fields)]
+        pub struct $name {
+            /// Name of this part of the traffic in the results and of its random streams. Default: its kind.
+            pub tag: Option<String>,
+            /// Traffic class of the data, 0 to 7. Default 3 (the lossless class of the HPCC family of simulators).
+            #[serde(default = "default_class")]
+            pub class: Class,
+            /// When this part begins. Default 0 s.
+            #[serde(default)]
+            pub start: Time,
+            /// No flow of this part starts at or after this time. Default: the end of the traffic.
+            pub stop: Option<Time>,
+            $($own)*
+        }
+    };
+}
+
+traffic! {
+    /// Poisson arrivals: every source draws exponential gaps, a destination and a size, each from a random stream of its own.
+    ///
+    /// Rates follow from the mean size of the sampler itself. With `load_of = "host-links"` a source of rate C starts
+    /// load x C / (8 x mean size) flows per second (the traffic generators of HPCC and ConWeave).
+    pub struct PoissonConfig {
+        /// Sizes of the flows.
+        pub sizes: SizesConfig,
+        /// Offered load as a share of the capacity that `load_of` names, 0 to 1.
+        #[schemars(range(min = 0.0, max = 1.0))]
+        pub load: f64,
+        /// The capacity that `load` is a share of. Default `host-links` (HPCC, Pyrrha, DSH).
+        #[serde(default)]
+        pub load_of: LoadOf,
+        /// The bytes that `load` counts. Default `payload` (all public generators).
+        #[serde(default)]
+        pub load_counts: LoadCounts,
+        /// Share of the flows that stay in the rack of their source, 0 to 1. Default: destinations are uniform over all other hosts.
+        #[schemars(range(min = 0.0, max = 1.0))]
+        pub intra_rack: Option<f64>,
+        /// Hosts that send. Default: all.
+        pub hosts: Option<HostList>,
+        /// Hosts that receive. Default: all.
+        pub destinations: Option<HostList>,
+        /// Hosts that neither send nor receive here; `incast` stands for the receivers of the scenario's incasts. Default: none.
+        pub exclude_receivers: Option<HostList>,
+    }
+}
+
+traffic! {
+    /// Incast: bursts of `degree` flows to one receiver.
+    ///
+    /// Bursts come every `period`, or at the mean rate that gives `load`; with neither, there is one burst at `start`.
+    pub struct IncastConfig {
+        /// Flows per burst.
+        #[schemars(range(min = 1))]
+        pub degree: u32,
+        /// Size of each flow: `"64 KB"`, `{ uniform = ["40 KB", "60 KB"] }` or any distribution. Give this or `total`.
+        pub size: Option<SizesConfig>,
+        /// Bytes of a whole burst, split evenly over its flows. Give this or `size`.
+        pub total: Option<Bytes>,
+        /// Hosts of which each burst draws one as its receiver; a single name fixes it. Default: all.
+        pub receivers: Option<HostList>,
+        /// Hosts that the senders of a burst are drawn from: `other-racks` than the receiver's, `same-rack`, `any`, or a list.
+        /// Default `other-racks`, or `any` where the fabric has a single rack. The receiver never sends to itself.
+        pub senders: Option<HostList>,
+        /// How senders are drawn. Default `even`.
+        #[serde(default)]
+        pub pick: Pick,
+        /// Mean time between bursts. Give this, or `load`, or neither for a single burst.
+        pub period: Option<Duration>,
+        /// Offered load as a share of the links of all possible receivers together (payload bytes), 0 to 1.
+        /// With one receiver, a share of its link (Pyrrha section VIII); with all hosts, of the whole fabric (DSH section V).
+        #[schemars(range(min = 0.0, max = 1.0))]
+        pub load: Option<f64>,
+        /// Whether gaps between bursts are equal or exponential. Default `periodic`: the first burst is at `start`.
+        #[serde(default)]
+        pub arrivals: Arrivals,
+        /// Most bursts. Default: as many as fit before `stop`, or one without `period` and `load`.
+        #[schemars(range(min = 1))]
+        pub bursts: Option<u32>,
+        /// Each flow starts up to this much after its burst, uniformly. Default 0 s (Pyrrha's code: 100 ns).
+        #[serde(default)]
+        pub jitter: Duration,
+    }
+}
+
+traffic! {
+    /// A permutation of hosts: every host sends one flow and receives one, none to itself.
+    pub struct PermutationConfig {
+        /// Sizes of the flows. Default: endless.
+        pub sizes: Option<SizesConfig>,
+        /// The i-th host sends to the (i + shift)-th, modulo their number. Default: a uniformly random derangement.
+        #[schemars(range(min = 1))]
+        pub shift: Option<u32>,
+        /// The hosts that take part. Default: all.
+        pub hosts: Option<HostList>,
+    }
+}
+
+traffic! {
+    /// All-to-all: every host sends one flow to every other host, all ready at `start`.
+    ///
+    /// A host's flows are listed by rotation (the i-th host begins with the (i+1)-th), so that no receiver is favoured.
+    pub struct AllToAllConfig {
+        /// Bytes of every flow.
+        pub bytes: Bytes,
+        /// The hosts that take part. Default: all.
+        pub hosts: Option<HostList>,
+    }
+}
+
+traffic! {
+    /// Long-lived flows: they send from `start` until the run ends.
+    pub struct LongLivedConfig {
+        /// Pairs of source and destination: `[["h0", "h4"], ["h1", "h4"]]`.
+        pub pairs: Vec<(String, String)>,
+    }
+}
+
+traffic! {
+    /// An explicit list of flows.
+    pub struct FlowsConfig {
+        /// The flows, in any order.
+        pub flows: Vec<FlowConfig>,
+    }
+}
+
+traffic! {
+    /// A `flow.txt` of the HPCC family of ns-3 simulators: node numbers are those of its topology file.
+    pub struct HpccFlowsConfig {
+        /// The file, relative to the scenario's.
+        pub path: PathBuf,
+        /// Which columns it has. Default: told from their number (6: `hpcc`, 5: `conweave`, 4: `pyrrha`).
+        pub dialect: Option<FlowDialect>,
+        /// Taken off every start time in the file, before `start` is added. Default 2 s (the generators of the family begin there).
+        #[serde(default = "default_offset")]
+        pub offset: Time,
+        /// Tags of flows by destination port (`{ 200 = "incast" }`, the convention of the HPCC scripts); `tag` for the others.
+        #[serde(default)]
+        pub port_tags: BTreeMap<String, String>,
+        /// Whether the priority group column of the file overrides `class`. Default true.
+        #[serde(default = "default_true")]
+        pub class_from_file: bool,
+    }
+}
+
+fn default_offset() -> Time {
+    Time::ZERO + Duration::from_ms(2000)
+}
+
+fn default_true() -> bool {
+    true
+}
+
+/// One flow of an explicit list.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FlowConfig {
+    /// Sending host.
+    pub src: String,
+    /// Receiving host.
+    pub dst: String,
+    /// Payload bytes. Default: endless.
+    pub bytes: Option<Bytes>,
+    /// When it becomes ready to send, counted from the `start` of the list. Default 0 s.
+    #[serde(default)]
+    pub start: Time,
+    /// Traffic class of its data. Default: that of the list.
+    pub class: Option<Class>,
+    /// Switches that its data must pass, in order. Default: the load balancer decides.
+    #[serde(default)]
+    pub data_via: Vec<String>,
+    /// Switches that its ACKs must pass, in order. Default: the load balancer decides.
+    #[serde(default)]
+    pub ack_via: Vec<String>,
+}
+
+/// The capacity that a load is a share of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum LoadOf {
+    /// The links of the sending hosts.
+    #[default]
+    HostLinks,
+    /// The uplinks of each rack, for the flows that leave it; the measure for oversubscribed fabrics.
+    Uplinks,
+}
+
+/// The bytes that a load counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum LoadCounts {
+    /// Payload alone. Small flows then need more of the wire than `load` says.
+    #[default]
+    Payload,
+    /// What the data frames take on the wire, headers, preamble and gap included (ACKs and in-band telemetry are not).
+    Wire,
+}
+
+/// How the senders of a burst are drawn.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Pick {
+    /// No host sends twice before all have sent once: distinct senders up to their number.
+    #[default]
+    Even,
+    /// Each flow draws its sender anew, with repetition (Pyrrha's code).
+    Uniform,
+}
+
+/// Gaps between bursts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Arrivals {
+    /// Equal gaps.
+    #[default]
+    Periodic,
+    /// Exponential gaps.
+    Poisson,
+}
+
+/// Columns of a flow file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum FlowDialect {
+    /// `src dst pg dport bytes start_s`.
+    Hpcc,
+    /// `src dst pg bytes start_s`.
+    Conweave,
+    /// `src dst bytes start_s`, optionally followed by queue pair and message number.
+    Pyrrha,
+}
