@@ -1,0 +1,122 @@
+//! Custom: nodes and links by name.
+
+use super::draft::{Checks, Draft, Wire, unknown_node};
+use super::{BuildError, Graph};
+use backwater_engine::{Duration, Rate};
+use backwater_fabric::ids::NodeId;
+use backwater_fabric::spec::NodeKind;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// Options of a fabric that is written out.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CustomConfig {
+    /// Names of the hosts.
+    pub hosts: Vec<String>,
+    /// Names of the switches.
+    #[serde(default)]
+    pub switches: Vec<String>,
+    /// The links; a node's ports are numbered in this order.
+    pub links: Vec<CustomLink>,
+    /// Rate of links that give none. Default 100 Gbps.
+    #[serde(default = "super::default_rate")]
+    pub rate: Rate,
+    /// Propagation delay of links that give none. Default 1 us.
+    #[serde(default = "super::default_delay")]
+    pub delay: Duration,
+    /// Probability that a frame is corrupted on a link that gives none. Default 0.
+    #[serde(default)]
+    #[schemars(range(min = 0.0, max = 1.0))]
+    pub error_rate: f64,
+    /// Links that are absent from the start, each as the names of its two ends; a pair counts for one of its parallel links.
+    #[serde(default)]
+    pub failed_links: Vec<[String; 2]>,
+}
+
+/// One link, or several in parallel.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CustomLink {
+    /// Name of one end.
+    pub a: String,
+    /// Name of the other end.
+    pub b: String,
+    /// Bit rate in each direction. Default: the topology's.
+    pub rate: Option<Rate>,
+    /// Propagation delay. Default: the topology's.
+    pub delay: Option<Duration>,
+    /// Probability that a frame is corrupted. Default: the topology's.
+    #[schemars(range(min = 0.0, max = 1.0))]
+    pub error_rate: Option<f64>,
+    /// Parallel links of this kind. Default 1.
+    #[serde(default = "super::default_one")]
+    #[schemars(range(min = 1))]
+    pub count: u32,
+}
+
+impl CustomConfig {
+    pub(super) fn build(&self) -> Result<Graph, Vec<BuildError>> {
+        let mut draft = Draft::default();
+        let mut ids = BTreeMap::new();
+        for (kind, names) in [(NodeKind::Host, &self.hosts), (NodeKind::Switch, &self.switches)] {
+            for name in names {
+                ids.insert(name.as_str(), draft.node(kind, name));
+            }
+        }
+        let mut checks = Checks::default();
+        let mut unknown = Vec::new();
+        checks.size("links", self.links.iter().map(|link| u128::from(link.count)).sum());
+        checks.error_rate("error_rate", self.error_rate);
+        checks.wire("rate", "delay", self.wire());
+        let mut ends: Vec<Option<(NodeId, NodeId)>> = Vec::new();
+        for (i, link) in self.links.iter().enumerate() {
+            let field = |name: &str| format!("links[{i}].{name}");
+            checks.count(&field("count"), link.count);
+            if let Some(rate) = link.rate {
+                checks.rate(&field("rate"), rate);
+            }
+            if let Some(delay) = link.delay {
+                checks.delay(&field("delay"), delay);
+            }
+            if let Some(error_rate) = link.error_rate {
+                checks.error_rate(&field("error_rate"), error_rate);
+            }
+            let mut end = |side: &str, name: &str| {
+                let id = ids.get(name).copied();
+                if id.is_none() {
+                    unknown.push(unknown_node(format!("topology.{}", field(side)), name, &draft.nodes));
+                }
+                id
+            };
+            let (a, b) = (end("a", &link.a), end("b", &link.b));
+            ends.push(a.zip(b));
+        }
+        let mut errors = checks.done().err().unwrap_or_default();
+        errors.extend(unknown);
+        if !errors.is_empty() {
+            return Err(errors);
+        }
+        for (link, (a, b)) in self.links.iter().zip(ends.into_iter().flatten()) {
+            let default = self.wire();
+            let wire = Wire {
+                rate: link.rate.unwrap_or(default.rate),
+                delay: link.delay.unwrap_or(default.delay),
+                error_rate: link.error_rate.unwrap_or(default.error_rate),
+            };
+            draft.link(a, b, wire, link.count);
+        }
+        draft.notes.push(format!(
+            "custom: {} hosts, {} switches, {} links",
+            self.hosts.len(),
+            self.switches.len(),
+            draft.links.len()
+        ));
+        draft.finish(&self.failed_links)
+    }
+
+    fn wire(&self) -> Wire {
+        Wire { rate: self.rate, delay: self.delay, error_rate: self.error_rate }
+    }
+}

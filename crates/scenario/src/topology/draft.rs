@@ -1,0 +1,138 @@
+//! A fabric being put together, and the range checks that all kinds share.
+
+use super::{BuildError, Graph, did_you_mean};
+use backwater_engine::{Duration, Rate};
+use backwater_fabric::ids::NodeId;
+use backwater_fabric::spec::{LinkSpec, NodeKind, NodeSpec};
+
+/// Largest fabric that a few counts may ask for; guards the memory against a misplaced digit.
+const MAX_LINKS: u64 = 1 << 22;
+const RATES: (Rate, Rate) = (Rate::from_bps(1_000_000), Rate::from_gbps(100_000));
+const DELAYS: (Duration, Duration) = (Duration::from_ps(1), Duration::from_ms(10_000));
+
+/// The physical properties of a link.
+#[derive(Clone, Copy)]
+pub(super) struct Wire {
+    pub(super) rate: Rate,
+    pub(super) delay: Duration,
+    pub(super) error_rate: f64,
+}
+
+/// Nodes and links so far.
+#[derive(Default)]
+pub(super) struct Draft {
+    pub(super) nodes: Vec<NodeSpec>,
+    pub(super) links: Vec<LinkSpec>,
+    pub(super) notes: Vec<String>,
+}
+
+impl Draft {
+    /// Adds `count` nodes called `prefix0`.. and returns their ids.
+    pub(super) fn nodes(&mut self, kind: NodeKind, prefix: &str, count: u32) -> Vec<NodeId> {
+        (0..count).map(|i| self.node(kind, format!("{prefix}{i}"))).collect()
+    }
+
+    pub(super) fn node(&mut self, kind: NodeKind, name: impl Into<String>) -> NodeId {
+        self.nodes.push(NodeSpec { name: name.into(), kind });
+        NodeId(self.nodes.len() as u32 - 1)
+    }
+
+    /// Adds `count` parallel links.
+    pub(super) fn link(&mut self, a: NodeId, b: NodeId, wire: Wire, count: u32) {
+        let Wire { rate, delay, error_rate } = wire;
+        self.links.extend((0..count).map(|_| LinkSpec { a, b, rate, delay, error_rate }));
+    }
+
+    /// Takes the failed links out and checks the whole.
+    pub(super) fn finish(self, failed_links: &[[String; 2]]) -> Result<Graph, Vec<BuildError>> {
+        let Draft { nodes, mut links, mut notes } = self;
+        let mut errors = Vec::new();
+        for (i, [a, b]) in failed_links.iter().enumerate() {
+            let mut end = |name: &String| {
+                let found = nodes.iter().position(|node| node.name == *name);
+                if found.is_none() {
+                    errors.push(unknown_node(format!("topology.failed_links[{i}]"), name, &nodes));
+                }
+                found.map(|node| NodeId(node as u32))
+            };
+            let (Some(from), Some(to)) = (end(a), end(b)) else { continue };
+            match links.iter().rposition(|link| (link.a, link.b) == (from, to) || (link.a, link.b) == (to, from)) {
+                Some(link) => drop(links.remove(link)),
+                None => errors.push(
+                    BuildError::new(
+                        format!("topology.failed_links[{i}]"),
+                        format!("there is no link between \"{a}\" and \"{b}\" that could fail"),
+                    )
+                    .hint("name a pair once for each of its parallel links"),
+                ),
+            }
+        }
+        if !failed_links.is_empty() {
+            notes.push(format!("{} failed links taken out", failed_links.len()));
+        }
+        if errors.is_empty() { Graph::new(nodes, links, notes) } else { Err(errors) }
+    }
+}
+
+pub(super) fn unknown_node(path: String, name: &str, nodes: &[NodeSpec]) -> BuildError {
+    let hint = did_you_mean(name, nodes.iter().map(|node| node.name.as_str()));
+    BuildError { path, message: format!("there is no node \"{name}\""), hint }
+}
+
+/// How many bits may come in from below for each bit that may leave upwards: `"2:1"`.
+pub(super) fn oversubscription(down: u64, down_rate: Rate, up: u64, up_rate: Rate) -> String {
+    let ratio = (down as f64 * down_rate.bps() as f64) / (up as f64 * up_rate.bps() as f64);
+    format!("{}:1", (ratio * 100.0).round() / 100.0)
+}
+
+/// Range checks that collect what they find.
+#[derive(Default)]
+pub(super) struct Checks(Vec<BuildError>);
+
+impl Checks {
+    pub(super) fn error(&mut self, field: &str, message: String) {
+        self.0.push(BuildError::new(format!("topology.{field}"), message));
+    }
+
+    pub(super) fn count(&mut self, field: &str, count: u32) {
+        if count == 0 {
+            self.error(field, "is 0, must be at least 1".into());
+        }
+    }
+
+    pub(super) fn wire(&mut self, rate_field: &str, delay_field: &str, wire: Wire) {
+        self.rate(rate_field, wire.rate);
+        self.delay(delay_field, wire.delay);
+    }
+
+    pub(super) fn rate(&mut self, field: &str, rate: Rate) {
+        let (low, high) = RATES;
+        if rate < low || rate > high {
+            self.error(field, format!("is {rate}, must be between {low} and {high}"));
+        }
+    }
+
+    pub(super) fn delay(&mut self, field: &str, delay: Duration) {
+        let (low, high) = DELAYS;
+        if delay < low || delay > high {
+            self.error(field, format!("is {delay}, must be between {low} and {high}"));
+        }
+    }
+
+    pub(super) fn error_rate(&mut self, field: &str, error_rate: f64) {
+        if !(0.0..1.0).contains(&error_rate) {
+            self.error(field, format!("is {error_rate}, must be at least 0 and less than 1"));
+        }
+    }
+
+    /// Refuses a fabric of more than [`MAX_LINKS`] links; every host has one, so this bounds the nodes too.
+    pub(super) fn size(&mut self, field: &str, links: u128) {
+        if links > u128::from(MAX_LINKS) {
+            self.error(field, format!("asks for {links} links in all, must be at most {MAX_LINKS}"));
+        }
+    }
+
+    pub(super) fn done(self) -> Result<(), Vec<BuildError>> {
+        if self.0.is_empty() { Ok(()) } else { Err(self.0) }
+    }
+}

@@ -1,0 +1,211 @@
+//! A checked fabric, and what others ask of it.
+
+use super::{BuildError, did_you_mean};
+use backwater_engine::Rate;
+use backwater_fabric::ids::{NodeId, PortIx};
+use backwater_fabric::spec::{LinkSpec, NodeKind, NodeSpec};
+use std::collections::{BTreeMap, VecDeque};
+
+/// A fabric in which every name is unique and every host reaches every other.
+#[derive(Clone, Debug)]
+pub struct Graph {
+    /// Hosts and switches; a [`NodeId`] is an index into this list.
+    pub nodes: Vec<NodeSpec>,
+    /// Full-duplex links, parallel ones included. A node's ports are numbered in the order in which its links stand here.
+    pub links: Vec<LinkSpec>,
+    /// What a reader wants to know of the fabric: its size, its oversubscription.
+    pub notes: Vec<String>,
+    ids: BTreeMap<String, NodeId>,
+    /// Per node the other end and the link of each port.
+    ports: Vec<Vec<(NodeId, usize)>>,
+    layers: Vec<u32>,
+}
+
+impl Graph {
+    /// Checks `nodes` and `links`: unique names, ends that exist and differ, a link for every host, a path between any two hosts.
+    ///
+    /// # Errors
+    /// Everything that is wrong, under the path `topology`.
+    pub fn new(nodes: Vec<NodeSpec>, links: Vec<LinkSpec>, notes: Vec<String>) -> Result<Graph, Vec<BuildError>> {
+        let mut errors = Vec::new();
+        let mut ids = BTreeMap::new();
+        for (i, node) in nodes.iter().enumerate() {
+            if node.name.is_empty() {
+                errors.push(error(format!("node {i} has an empty name")));
+            } else if ids.insert(node.name.clone(), NodeId(i as u32)).is_some() {
+                errors.push(error(format!("the name \"{}\" stands for two nodes", node.name)));
+            }
+        }
+        let mut ports = vec![Vec::new(); nodes.len()];
+        for (i, link) in links.iter().enumerate() {
+            let (a, b) = (link.a.0 as usize, link.b.0 as usize);
+            if a >= nodes.len() || b >= nodes.len() {
+                errors.push(error(format!("link {i} ends at a node that does not exist")));
+            } else if a == b {
+                errors.push(error(format!("link {i} links \"{}\" to itself", nodes[a].name)));
+            } else {
+                ports[a].push((link.b, i));
+                ports[b].push((link.a, i));
+            }
+        }
+        for (node, ports) in nodes.iter().zip(&ports) {
+            if ports.is_empty() && node.kind == NodeKind::Host {
+                errors.push(error(format!("host \"{}\" has no link", node.name)));
+            }
+            if ports.len() > usize::from(PortIx::MAX) {
+                let (name, count, most) = (&node.name, ports.len(), PortIx::MAX);
+                errors.push(error(format!("\"{name}\" has {count} ports, a node has at most {most}")));
+            }
+        }
+        if !nodes.iter().any(|node| node.kind == NodeKind::Host) {
+            errors.push(error("there is no host"));
+        }
+        if errors.is_empty() {
+            errors.extend(unreachable(&nodes, &ports));
+        }
+        if !errors.is_empty() {
+            return Err(errors);
+        }
+        let layers = layers(&nodes, &ports);
+        Ok(Graph { nodes, links, notes, ids, ports, layers })
+    }
+
+    /// The node called `name`.
+    pub fn node(&self, name: &str) -> Option<NodeId> {
+        self.ids.get(name).copied()
+    }
+
+    /// The host called `name`; the error, to be raised at the field `path`, says what else there is.
+    ///
+    /// # Errors
+    /// If there is no such node, or it is a switch.
+    pub fn host(&self, path: &str, name: &str) -> Result<NodeId, BuildError> {
+        match self.node(name) {
+            Some(id) if self.is_host(id) => Ok(id),
+            Some(_) => Err(BuildError::new(path, format!("\"{name}\" is a switch, not a host"))),
+            None => {
+                let names = self.hosts().map(|host| self.name(host));
+                Err(BuildError {
+                    path: path.into(),
+                    message: format!("there is no host \"{name}\""),
+                    hint: did_you_mean(name, names),
+                })
+            }
+        }
+    }
+
+    /// The name of `node`.
+    pub fn name(&self, node: NodeId) -> &str {
+        &self.nodes[node.0 as usize].name
+    }
+
+    /// Whether `node` is a host.
+    pub fn is_host(&self, node: NodeId) -> bool {
+        self.nodes[node.0 as usize].kind == NodeKind::Host
+    }
+
+    /// The hosts in ascending order of id.
+    pub fn hosts(&self) -> impl Iterator<Item = NodeId> {
+        self.of_kind(NodeKind::Host)
+    }
+
+    /// The switches in ascending order of id.
+    pub fn switches(&self) -> impl Iterator<Item = NodeId> {
+        self.of_kind(NodeKind::Switch)
+    }
+
+    fn of_kind(&self, kind: NodeKind) -> impl Iterator<Item = NodeId> {
+        (0..).map(NodeId).zip(&self.nodes).filter(move |(_, node)| node.kind == kind).map(|(id, _)| id)
+    }
+
+    /// The other end and the link (an index into [`Graph::links`]) of each port of `node`, in port order.
+    pub fn ports(&self, node: NodeId) -> &[(NodeId, usize)] {
+        &self.ports[node.0 as usize]
+    }
+
+    /// The switch at the other end of `host`'s first port; hosts with the same one form a rack. `None` where that is a host.
+    pub fn rack_of(&self, host: NodeId) -> Option<NodeId> {
+        self.ports(host).first().map(|&(peer, _)| peer).filter(|&peer| !self.is_host(peer))
+    }
+
+    /// What `host` can send: the sum of the rates of its ports.
+    pub fn host_rate(&self, host: NodeId) -> Rate {
+        self.rate_to(host, |_| true)
+    }
+
+    /// What a switch can send to other switches: the sum of the rates of those links, zero for one that has hosts only.
+    pub fn uplink_capacity(&self, switch: NodeId) -> Rate {
+        self.rate_to(switch, |peer| !self.is_host(peer))
+    }
+
+    fn rate_to(&self, node: NodeId, wanted: impl Fn(NodeId) -> bool) -> Rate {
+        let ports = self.ports(node).iter().filter(|(peer, _)| wanted(*peer));
+        Rate::from_bps(ports.map(|&(_, link)| self.links[link].rate.bps()).sum())
+    }
+
+    /// Links from `node` to the nearest host: 0 for a host, 1 for a leaf, 2 for a spine. A switch without a path to a host gets 1.
+    pub fn layer(&self, node: NodeId) -> u32 {
+        self.layers[node.0 as usize]
+    }
+}
+
+fn error(message: impl Into<String>) -> BuildError {
+    BuildError::new("topology", message)
+}
+
+fn layers(nodes: &[NodeSpec], ports: &[Vec<(NodeId, usize)>]) -> Vec<u32> {
+    let mut layers: Vec<Option<u32>> = nodes.iter().map(|node| (node.kind == NodeKind::Host).then_some(0)).collect();
+    let mut front: VecDeque<usize> = (0..nodes.len()).filter(|&node| layers[node].is_some()).collect();
+    while let Some(node) = front.pop_front() {
+        let next = layers[node].map(|layer| layer + 1);
+        for &(peer, _) in &ports[node] {
+            let layer = &mut layers[peer.0 as usize];
+            if layer.is_none() {
+                *layer = next;
+                front.push_back(peer.0 as usize);
+            }
+        }
+    }
+    layers.into_iter().map(|layer| layer.unwrap_or(1)).collect()
+}
+
+/// Pairs of hosts without a path. Hosts do not forward, so two hosts are connected if a link, or one set of switches that are linked to
+/// each other, touches both: call that an island. It is enough to compare hosts that touch different islands.
+fn unreachable(nodes: &[NodeSpec], ports: &[Vec<(NodeId, usize)>]) -> Option<BuildError> {
+    let is_host = |node: usize| nodes[node].kind == NodeKind::Host;
+    let mut island_of_switch = vec![usize::MAX; nodes.len()];
+    for start in (0..nodes.len()).filter(|&node| !is_host(node)) {
+        let mut front = vec![start];
+        while let Some(switch) = front.pop() {
+            if island_of_switch[switch] == usize::MAX {
+                island_of_switch[switch] = start;
+                front.extend(ports[switch].iter().map(|&(peer, _)| peer.0 as usize).filter(|&peer| !is_host(peer)));
+            }
+        }
+    }
+    let mut groups: BTreeMap<Vec<usize>, Vec<usize>> = BTreeMap::new();
+    for host in (0..nodes.len()).filter(|&node| is_host(node)) {
+        let island = |&(peer, link): &(NodeId, usize)| match peer.0 as usize {
+            peer if is_host(peer) => nodes.len() + link,
+            switch => island_of_switch[switch],
+        };
+        let mut islands: Vec<usize> = ports[host].iter().map(island).collect();
+        islands.sort_unstable();
+        islands.dedup();
+        groups.entry(islands).or_default().push(host);
+    }
+    let mut groups: Vec<_> = groups.into_iter().collect();
+    groups.sort_by_key(|(_, hosts)| hosts[0]);
+    let (islands, hosts, others) = groups.iter().enumerate().find_map(|(i, (islands, hosts))| {
+        let apart = |(other, _): &&(Vec<usize>, Vec<usize>)| !other.iter().any(|island| islands.contains(island));
+        let others: Vec<usize> = groups[i + 1..].iter().filter(apart).flat_map(|(_, hosts)| hosts.clone()).collect();
+        (!others.is_empty()).then_some((islands, hosts, others))
+    })?;
+    debug_assert!(!islands.is_empty());
+    let named: Vec<_> = others.iter().take(5).map(|&host| format!("\"{}\"", nodes[host].name)).collect();
+    let more = others.len() - named.len();
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    let from = &nodes[hosts[0]].name;
+    let message = format!("no path leads from host \"{from}\" to {}{more}", named.join(", "));
+    Some(error(message).hint("hosts do not forward: link the switches"))
+}

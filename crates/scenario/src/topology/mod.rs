@@ -1,0 +1,101 @@
+//! Topologies: from a few counts, a list of links or a file to nodes and links.
+//!
+//! Hosts come first in a [`Graph`], then switches, lower tiers first; host links come first in host order, then the links of each switch
+//! to the tier above. A node's ports are numbered in link order.
+
+mod custom;
+mod draft;
+mod dumbbell;
+mod fat_tree;
+mod graph;
+mod leaf_spine;
+mod star;
+
+pub use custom::{CustomConfig, CustomLink};
+pub use dumbbell::DumbbellConfig;
+pub use fat_tree::FatTreeConfig;
+pub use graph::Graph;
+pub use leaf_spine::LeafSpineConfig;
+pub use star::StarConfig;
+
+use backwater_engine::{Duration, Rate};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::path::Path;
+
+/// The fabric: which hosts and switches there are, and the links between them.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum TopologyConfig {
+    /// Hosts `h0`.. on one switch `s0`.
+    Star(StarConfig),
+    /// Two switches, `left` and `right`, with hosts on either side of a bottleneck.
+    Dumbbell(DumbbellConfig),
+    /// Two tiers: every leaf (`leaf0`..) has a link to every spine (`spine0`..).
+    LeafSpine(LeafSpineConfig),
+    /// Three tiers of k-port switches: `edge0`.., `agg0`.., `core0`..
+    FatTree(FatTreeConfig),
+    /// Nodes and links by name.
+    Custom(CustomConfig),
+}
+
+impl TopologyConfig {
+    /// Builds and checks the fabric. `base_dir` is where relative paths start: the scenario's directory.
+    ///
+    /// # Errors
+    /// Everything that is wrong, each with the path of its field.
+    pub fn build(&self, base_dir: &Path) -> Result<Graph, Vec<BuildError>> {
+        let _ = base_dir;
+        match self {
+            TopologyConfig::Star(config) => config.build(),
+            TopologyConfig::Dumbbell(config) => config.build(),
+            TopologyConfig::LeafSpine(config) => config.build(),
+            TopologyConfig::FatTree(config) => config.build(),
+            TopologyConfig::Custom(config) => config.build(),
+        }
+    }
+}
+
+/// Something in a scenario that cannot be built.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{path}: {message}")]
+pub struct BuildError {
+    /// Where: the dotted path of the field in the scenario, `topology.links[3].a`.
+    pub path: String,
+    /// What is wrong, with the value and the limit.
+    pub message: String,
+    /// What to do about it.
+    pub hint: Option<String>,
+}
+
+impl BuildError {
+    /// An error without a hint.
+    pub fn new(path: impl Into<String>, message: impl Into<String>) -> BuildError {
+        BuildError { path: path.into(), message: message.into(), hint: None }
+    }
+
+    /// The same error with a hint.
+    pub fn hint(self, hint: impl Into<String>) -> BuildError {
+        BuildError { hint: Some(hint.into()), ..self }
+    }
+}
+
+/// A sentence that proposes the most similar of `names`, if one is similar enough to be what was meant.
+pub fn did_you_mean<'a>(written: &str, names: impl IntoIterator<Item = &'a str>) -> Option<String> {
+    let similarity = |name: &str| strsim::jaro_winkler(written, name);
+    let best = names.into_iter().max_by(|a, b| similarity(a).total_cmp(&similarity(b)))?;
+    (similarity(best) > 0.75).then(|| format!("did you mean \"{best}\"?"))
+}
+
+/// What most published set-ups of the field have.
+fn default_rate() -> Rate {
+    Rate::from_gbps(100)
+}
+
+fn default_delay() -> Duration {
+    Duration::from_us(1)
+}
+
+fn default_one() -> u32 {
+    1
+}
