@@ -1,0 +1,449 @@
+//! Compares a document with a JSON Schema and collects everything that does not fit.
+//!
+//! It knows the schemas that `schemars` derives from serde types: objects, lists, quantities (strings with a `format`), unions told apart by
+//! a `kind`, enumerations of names, options.
+
+use super::{Content, Document, Entry, Node, join};
+use crate::diagnostic::{Diagnostic, closest, did_you_mean};
+use backwater_engine::units::UnitError;
+use backwater_engine::{Bytes, Duration, Rate, Time};
+use serde_json::Value;
+
+/// Everything in `document` that `schema` does not allow, in the order of the document.
+pub(crate) fn check(schema: &Value, document: &Document) -> Vec<Diagnostic> {
+    let mut checker = Checker { root: schema, document, findings: Vec::new() };
+    checker.node(schema, &document.root, "");
+    checker.findings
+}
+
+struct Checker<'s> {
+    root: &'s Value,
+    document: &'s Document,
+    findings: Vec<Diagnostic>,
+}
+
+/// What a schema allows, seen through references, options and unions.
+enum Shape<'s> {
+    /// Tables told apart by the name under the tag.
+    Tagged { tag: &'s str, variants: Vec<(&'s str, &'s Value)> },
+    /// One of these names.
+    Names(Vec<&'s str>),
+    /// Any of these.
+    Union(Vec<&'s Value>),
+    /// What the schema's own keywords say.
+    Plain(&'s Value),
+}
+
+impl<'s> Checker<'s> {
+    fn report(&mut self, node: &Node, finding: Diagnostic) {
+        let value = finding.value.clone().or_else(|| node.text());
+        let finding = self.document.at(&node.origin, finding);
+        self.findings.push(Diagnostic { value, ..finding });
+    }
+
+    fn resolve(&self, schema: &'s Value) -> &'s Value {
+        let target = schema["$ref"].as_str().and_then(|reference| self.root.pointer(reference.trim_start_matches('#')));
+        target.map_or(schema, |target| self.resolve(target))
+    }
+
+    fn shape(&self, schema: &'s Value) -> Shape<'s> {
+        let schema = self.resolve(schema);
+        if let Some(names) = names(schema) {
+            return Shape::Names(names);
+        }
+        let Some(alternatives) = ["oneOf", "anyOf"].iter().find_map(|keyword| schema[*keyword].as_array()) else {
+            return Shape::Plain(schema);
+        };
+        let alternatives: Vec<_> =
+            alternatives.iter().map(|schema| self.resolve(schema)).filter(|schema| schema["type"] != "null").collect();
+        if let [only] = alternatives[..] {
+            return self.shape(only);
+        }
+        if let Some(names) = alternatives.iter().map(|schema| names(schema)).collect::<Option<Vec<_>>>() {
+            return Shape::Names(names.concat());
+        }
+        let tagged = |tag| alternatives.iter().map(|schema| Some((schema["properties"][tag]["const"].as_str()?, *schema))).collect();
+        match tagged("kind") {
+            Some(variants) => Shape::Tagged { tag: "kind", variants },
+            None => Shape::Union(alternatives),
+        }
+    }
+
+    /// Whether a value may be left out as null.
+    fn nullable(&self, schema: &Value) -> bool {
+        let is_null = |schema: &Value| schema["type"] == "null" || listed(&schema["type"]).any(|name| name == "null");
+        is_null(schema) || schema["anyOf"].as_array().is_some_and(|any| any.iter().any(is_null))
+    }
+
+    fn node(&mut self, schema: &'s Value, node: &Node, path: &str) {
+        if matches!(node.content, Content::Scalar(Value::Null)) && self.nullable(schema) {
+            return;
+        }
+        match self.shape(schema) {
+            Shape::Tagged { tag, variants } => self.tagged(tag, &variants, node, path),
+            Shape::Names(names) => match &node.content {
+                Content::Scalar(Value::String(name)) if names.contains(&name.as_str()) => {}
+                Content::Scalar(Value::String(name)) => {
+                    self.report(node, Diagnostic::error(path, "unknown name").hint(did_you_mean(name, &names)));
+                }
+                _ => self.report(node, Diagnostic::error(path, "must be a name").hint(format!("allowed: {}", names.join(", ")))),
+            },
+            Shape::Union(alternatives) => self.union(&alternatives, node, path),
+            Shape::Plain(plain) => match (&node.content, plain["type"].as_str().or_else(|| listed(&plain["type"]).next())) {
+                (Content::Table(entries), Some("object")) => self.table(plain, entries, &[], node, path),
+                (Content::List(items), Some("array")) => self.list(plain, items, node, path),
+                (Content::Scalar(value), Some(kind)) if !matches!(kind, "object" | "array") => {
+                    self.scalar(kind, plain, value, node, path);
+                }
+                (_, Some(kind)) => self.wrong_type(kind, plain, node, path),
+                (_, None) => {}
+            },
+        }
+        // A range may stand beside a reference, narrowing it.
+        if let (true, Content::Scalar(value)) = (schema.get("$ref").is_some(), &node.content) {
+            self.range(schema, value, node, path);
+        }
+    }
+
+    fn tagged(&mut self, tag: &'s str, variants: &[(&'s str, &'s Value)], node: &Node, path: &str) {
+        let names: Vec<_> = variants.iter().map(|(name, _)| *name).collect();
+        let allowed = names.join(", ");
+        let Content::Table(entries) = &node.content else {
+            let finding = Diagnostic::error(path, "must be a table");
+            return match &node.content {
+                Content::Scalar(Value::String(name)) => {
+                    let name = closest(name, names.iter().copied()).unwrap_or(names[0]);
+                    let key = path.rsplit('.').next().unwrap_or(path);
+                    self.report(node, finding.hint(format!("write {key} = {{ {tag} = \"{name}\" }} (allowed: {allowed})")));
+                }
+                Content::List(_) => self.report(node, finding.hint(format!("write [{path}], with one pair of brackets"))),
+                _ => self.report(node, finding),
+            };
+        };
+        let Some(Entry { node: name_node, .. }) = entries.iter().find(|entry| entry.key == tag) else {
+            let finding = Diagnostic::error(join(path, tag), "is missing").hint(format!("allowed: {allowed}"));
+            return self.report(node, finding);
+        };
+        let path_of_tag = join(path, tag);
+        match &name_node.content {
+            Content::Scalar(Value::String(name)) => match variants.iter().find(|(variant, _)| variant == name) {
+                Some((_, schema)) => self.table(schema, entries, variants, node, path),
+                None => {
+                    self.report(name_node, Diagnostic::error(path_of_tag, "unknown name").hint(did_you_mean(name, &names)));
+                }
+            },
+            _ => self.report(name_node, Diagnostic::error(path_of_tag, "must be a name").hint(format!("allowed: {allowed}"))),
+        }
+    }
+
+    /// Checks a table; `variants` are the other kinds it could be, to say where a misplaced key belongs.
+    fn table(&mut self, schema: &'s Value, entries: &[Entry], variants: &[(&str, &Value)], node: &Node, path: &str) {
+        let known = schema["properties"].as_object();
+        let known_names: Vec<_> = known.into_iter().flat_map(|fields| fields.keys().map(String::as_str)).collect();
+        for entry in entries {
+            let path = join(path, &entry.key);
+            let others = &schema["additionalProperties"];
+            match known.and_then(|fields| fields.get(&entry.key)) {
+                Some(field) => self.node(field, &entry.node, &path),
+                None if others.is_object() => self.node(others, &entry.node, &path),
+                None if others == false => {
+                    let owners = variants.iter().filter(|(_, variant)| variant["properties"].get(&entry.key).is_some());
+                    let owners: Vec<_> = owners.map(|(name, _)| format!("\"{name}\"")).collect();
+                    let hint = match (owners.is_empty(), known_names.is_empty()) {
+                        (false, _) => format!("it belongs to kind {} (allowed: {})", owners.join(", "), known_names.join(", ")),
+                        (true, false) => did_you_mean(&entry.key, &known_names),
+                        (true, true) => "nothing is allowed here".into(),
+                    };
+                    let finding = Diagnostic::error(path, "unknown key").hint(hint);
+                    self.findings.push(self.document.at(&entry.key_origin, finding));
+                }
+                None => {}
+            }
+        }
+        for name in listed(&schema["required"]).filter(|name| entries.iter().all(|entry| entry.key != *name)) {
+            let field = &schema["properties"][name];
+            let finding = Diagnostic::error(join(path, name), "is missing");
+            let finding = match self.example(field, name) {
+                Some(example) => finding.hint(format!("write for example {example}")),
+                None => finding,
+            };
+            let finding = self.document.at(&node.origin, finding);
+            self.findings.push(finding);
+        }
+    }
+
+    fn list(&mut self, schema: &'s Value, items: &[Node], node: &Node, path: &str) {
+        for (i, item) in items.iter().enumerate() {
+            let of_item = schema["prefixItems"].get(i).unwrap_or(&schema["items"]);
+            self.node(of_item, item, &format!("{path}[{i}]"));
+        }
+        let length = items.len() as u64;
+        let (least, most) = (schema["minItems"].as_u64().unwrap_or(0), schema["maxItems"].as_u64().unwrap_or(u64::MAX));
+        if length < least || length > most {
+            let wanted = match (least, most) {
+                (least, most) if least == most => format!("exactly {least}"),
+                (least, u64::MAX) => format!("at least {least}"),
+                (least, most) => format!("{least} to {most}"),
+            };
+            let entries = if wanted.ends_with(" 1") { "entry" } else { "entries" };
+            self.report(node, Diagnostic::error(path, format!("has {length} entries, must have {wanted} {entries}")));
+        }
+    }
+
+    fn union(&mut self, alternatives: &[&'s Value], node: &Node, path: &str) {
+        let before = self.findings.len();
+        let mut fewest: Option<Vec<Diagnostic>> = None;
+        for alternative in alternatives {
+            self.node(alternative, node, path);
+            let findings = self.findings.split_off(before);
+            if findings.is_empty() {
+                return;
+            }
+            // An alternative of the right type speaks of what is wrong inside; prefer it.
+            let type_fits = findings.iter().all(|finding| !finding.message.starts_with("must be a"));
+            if fewest.is_none() || type_fits {
+                fewest = Some(findings);
+            }
+        }
+        self.findings.extend(fewest.unwrap_or_default());
+    }
+
+    fn scalar(&mut self, kind: &str, schema: &'s Value, value: &Value, node: &Node, path: &str) {
+        match (kind, value) {
+            ("string", Value::String(text)) => {
+                if let Some(Err(error)) = schema["format"].as_str().and_then(|format| read_quantity(format, text)) {
+                    self.report(node, describe(path, text, schema, error));
+                }
+            }
+            ("integer", Value::Number(number)) if number.is_i64() || number.is_u64() => self.range(schema, value, node, path),
+            ("number", Value::Number(_)) => self.range(schema, value, node, path),
+            ("boolean", Value::Bool(_)) => {}
+            _ => self.wrong_type(kind, schema, node, path),
+        }
+    }
+
+    fn wrong_type(&mut self, kind: &str, schema: &'s Value, node: &Node, path: &str) {
+        let unit = schema["format"].as_str().and_then(usual_unit);
+        let wanted = match (kind, unit) {
+            ("string", Some(_)) => "must be a number with a unit, in quotes",
+            ("string", None) => "must be a text in quotes",
+            ("integer", _) => "must be a whole number",
+            ("number", _) => "must be a number",
+            ("boolean", _) => "must be true or false",
+            ("array", _) => "must be a list",
+            _ => "must be a table",
+        };
+        let key = path.rsplit('.').next().unwrap_or(path);
+        let hint = match (&node.content, kind, unit) {
+            (Content::Scalar(number @ Value::Number(_)), "string", Some(unit)) => Some(format!("write \"{number} {unit}\"")),
+            (Content::Scalar(value @ (Value::Number(_) | Value::Bool(_))), "string", None) => Some(format!("write \"{value}\"")),
+            (Content::Scalar(Value::String(text)), "integer" | "number" | "boolean", _)
+                if matches!(serde_json::from_str(text), Ok(Value::Number(_) | Value::Bool(_))) =>
+            {
+                Some(format!("write {text} without quotes"))
+            }
+            (Content::Table(_), "array", _) => Some(format!("write [[{path}]], with two pairs of brackets")),
+            (Content::List(_), "object", _) => Some(format!("write [{path}], with one pair of brackets")),
+            (Content::Scalar(value), "array", _) => Some(format!("write {key} = [{value}]")),
+            _ => None,
+        };
+        let finding = Diagnostic::error(path, wanted);
+        self.report(node, Diagnostic { hint, ..finding });
+    }
+
+    fn range(&mut self, schema: &Value, value: &Value, node: &Node, path: &str) {
+        let Some(number) = value.as_f64() else { return };
+        let bound = |keyword: &str| schema[keyword].as_f64();
+        let (least, most) = (bound("minimum"), bound("maximum"));
+        let message = match (bound("exclusiveMinimum"), bound("exclusiveMaximum")) {
+            (Some(bound), _) if number <= bound => format!("must be greater than {bound}"),
+            (_, Some(bound)) if number >= bound => format!("must be less than {bound}"),
+            _ => match (least, most) {
+                (Some(least), Some(most)) if number < least || number > most => format!("must be from {least} to {most}"),
+                (Some(least), None) if number < least => format!("must be at least {least}"),
+                (None, Some(most)) if number > most => format!("must be at most {most}"),
+                _ => return,
+            },
+        };
+        self.report(node, Diagnostic::error(path, message));
+    }
+
+    /// A line that would mend a missing field.
+    fn example(&self, field: &'s Value, name: &str) -> Option<String> {
+        Some(match self.shape(field) {
+            Shape::Tagged { tag, variants } => format!("{name} = {{ {tag} = \"{}\" }}", variants.first()?.0),
+            Shape::Names(names) => format!("{name} = \"{}\"", names.first()?),
+            Shape::Union(_) => return None,
+            Shape::Plain(plain) => match plain["type"].as_str()? {
+                "string" => format!("{name} = {}", plain["examples"].get(0)?),
+                "array" => match self.shape(&plain["items"]) {
+                    Shape::Tagged { tag, variants } => format!("[[{name}]] with {tag} = \"{}\"", variants.first()?.0),
+                    _ => return None,
+                },
+                _ => return None,
+            },
+        })
+    }
+}
+
+/// The strings of a list.
+fn listed(value: &Value) -> impl Iterator<Item = &str> {
+    value.as_array().into_iter().flatten().filter_map(Value::as_str)
+}
+
+/// The names that an enumeration allows.
+fn names(schema: &Value) -> Option<Vec<&str>> {
+    match (schema["const"].as_str(), schema["enum"].as_array()) {
+        (Some(name), _) => Some(vec![name]),
+        (None, Some(names)) => names.iter().filter(|name| !name.is_null()).map(Value::as_str).collect(),
+        (None, None) => None,
+    }
+}
+
+/// Reads `text` as the quantity that the schema calls `format`; none if that is no quantity.
+fn read_quantity(format: &str, text: &str) -> Option<Result<(), UnitError>> {
+    Some(match format {
+        "bytes" => text.parse::<Bytes>().map(drop),
+        "rate" => text.parse::<Rate>().map(drop),
+        "duration" => text.parse::<Duration>().map(drop),
+        "time" => text.parse::<Time>().map(drop),
+        _ => return None,
+    })
+}
+
+/// The unit that was probably meant where one is missing.
+fn usual_unit(format: &str) -> Option<&'static str> {
+    match format {
+        "bytes" => Some("B"),
+        "rate" => Some("Gbps"),
+        "duration" | "time" => Some("us"),
+        _ => None,
+    }
+}
+
+fn describe(path: &str, text: &str, schema: &Value, error: UnitError) -> Diagnostic {
+    let unit = schema["format"].as_str().and_then(usual_unit).unwrap_or_default();
+    match error {
+        UnitError::NoNumber(_, example) => {
+            Diagnostic::error(path, "does not start with a number").hint(format!("write for example \"{example}\""))
+        }
+        UnitError::NoUnit(_, _, units) => {
+            Diagnostic::error(path, "has no unit").hint(format!("write for example \"{} {unit}\" (units: {units})", text.trim()))
+        }
+        UnitError::UnknownUnit(unknown, units) => {
+            let known: Vec<_> = units.split(", ").collect();
+            Diagnostic::error(path, format!("\"{unknown}\" is not a unit")).hint(did_you_mean(&unknown, &known))
+        }
+        UnitError::NotRepresentable(_, why) => Diagnostic::error(path, format!("is {why}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use schemars::JsonSchema;
+
+    #[derive(JsonSchema)]
+    #[schemars(deny_unknown_fields)]
+    #[expect(dead_code, reason = "a schema alone")]
+    struct Toy {
+        rate: Rate,
+        #[schemars(range(min = 0.0, max = 1.0))]
+        load: Option<f64>,
+        mode: Option<Mode>,
+        shape: Option<Shape>,
+        #[schemars(length(min = 1))]
+        ends: Vec<[u8; 2]>,
+        size: Option<Size>,
+        loud: Option<bool>,
+    }
+
+    #[derive(JsonSchema)]
+    #[schemars(rename_all = "kebab-case")]
+    #[expect(dead_code, reason = "a schema alone")]
+    enum Mode {
+        Fast,
+        Slow,
+    }
+
+    #[derive(JsonSchema)]
+    #[schemars(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+    #[expect(dead_code, reason = "a schema alone")]
+    enum Shape {
+        Star { hosts: u32 },
+        Line { length: Duration },
+    }
+
+    #[derive(JsonSchema)]
+    #[schemars(untagged)]
+    #[expect(dead_code, reason = "a schema alone")]
+    enum Size {
+        Bytes(Bytes),
+        Choice(Vec<Bytes>),
+    }
+
+    fn findings(text: &str) -> Vec<String> {
+        let schema = schemars::schema_for!(Toy).to_value();
+        let document = Document::from_toml("a", text).unwrap();
+        check(&schema, &document).iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn what_fits_is_silent() {
+        let text = "rate = \"1 Gbps\"\nload = 1\nmode = \"slow\"\nends = [[1, 2]]\nsize = [\"1 B\"]\nshape = { kind = \"star\", hosts = 3 }";
+        assert_eq!(findings(text), [""; 0]);
+        let nulls = serde_json::json!({ "rate": "1 Gbps", "load": null, "mode": null, "shape": null, "ends": [[1, 2]], "size": null });
+        let schema = schemars::schema_for!(Toy).to_value();
+        assert_eq!(check(&schema, &Document::from_json(&nulls)), []);
+    }
+
+    #[test]
+    fn every_misfit_is_named() {
+        let fine = "rate = \"1 Gbps\"\nends = [[1, 2]]\n";
+        for (line, message) in [
+            ("lod = 1", "a:3:1: error: lod: unknown key; did you mean \"load\"? (allowed: rate, load, mode, shape, ends, size, loud)"),
+            ("load = 1.5", "a:3:8: error: load = 1.5: must be from 0 to 1"),
+            ("load = \"0.5\"", "a:3:8: error: load = \"0.5\": must be a number; write 0.5 without quotes"),
+            ("mode = \"fats\"", "a:3:8: error: mode = \"fats\": unknown name; did you mean \"fast\"? (allowed: fast, slow)"),
+            ("mode = 3", "a:3:8: error: mode = 3: must be a name; allowed: fast, slow"),
+            ("shape = \"star\"", "a:3:9: error: shape = \"star\": must be a table; write shape = { kind = \"star\" } (allowed: star, line)"),
+            ("[shape]", "a:3:1: error: shape.kind: is missing; allowed: star, line"),
+            ("[[shape]]", "a:3:1: error: shape: must be a table; write [shape], with one pair of brackets"),
+            ("shape.kind = \"stra\"", "a:3:14: error: shape.kind = \"stra\": unknown name; did you mean \"star\"? (allowed: star, line)"),
+            ("shape = { kind = \"star\" }", "a:3:9: error: shape.hosts: is missing"),
+            (
+                "shape = { kind = \"star\", hosts = 1, length = \"1 s\" }",
+                "a:3:37: error: shape.length: unknown key; it belongs to kind \"line\" (allowed: kind, hosts)",
+            ),
+            (
+                "shape = { kind = \"line\", length = 3 }",
+                "a:3:35: error: shape.length = 3: must be a number with a unit, in quotes; write \"3 us\"",
+            ),
+            ("size = \"3 bits\"", "a:3:8: error: size = \"3 bits\": \"bits\" is not a unit; allowed: B, KB, KiB, MB, MiB, GB, GiB"),
+            ("loud = 1", "a:3:8: error: loud = 1: must be true or false"),
+        ] {
+            let found = findings(&format!("{fine}{line}"));
+            assert!(found.len() == 1 && found[0].starts_with(message), "{line}\n{found:#?}\n{message}");
+        }
+    }
+
+    #[test]
+    fn lists_and_quantities_are_checked() {
+        assert_eq!(
+            findings("rate = \"100\"\nends = [[1], [300, 2.5]]"),
+            [
+                "a:1:8: error: rate = \"100\": has no unit; write for example \"100 Gbps\" (units: M, G, T, kb/s, kbps, b/s, Kb/s, Mb/s, Gb/s, Tb/s, bps, Kbps, Mbps, Gbps, Tbps)",
+                "a:2:9: error: ends[0]: has 1 entries, must have exactly 2 entries",
+                "a:2:15: error: ends[1][0] = 300: must be from 0 to 255",
+                "a:2:20: error: ends[1][1] = 2.5: must be a whole number",
+            ]
+        );
+        assert_eq!(
+            findings("ends = []"),
+            [
+                "a:1:8: error: ends: has 0 entries, must have at least 1 entry",
+                "a:1:1: error: rate: is missing; write for example rate = \"100 Gbps\"",
+            ]
+        );
+    }
+}

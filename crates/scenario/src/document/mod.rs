@@ -1,0 +1,351 @@
+//! A scenario as it was written: a tree of values, each with the place it came from.
+//!
+//! TOML text and plain data (a Python dict) become the same tree; `--set` writes into it. It knows no field of a scenario: what may stand
+//! where is the business of [`check`](check::check).
+
+pub(crate) mod check;
+mod set;
+
+use crate::diagnostic::Diagnostic;
+use serde_json::Value;
+use std::path::Path;
+use toml::de::{DeTable, DeValue};
+
+/// Where a value was written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// In the document's file.
+    File {
+        /// Line, counted from 1.
+        line: u32,
+        /// Column in characters, counted from 1.
+        column: u32,
+    },
+    /// On the command line, by `--set`.
+    Set,
+    /// In data without a file, such as a Python dict.
+    Data,
+}
+
+/// A value and where it was written.
+#[derive(Clone, Debug)]
+pub(crate) struct Node {
+    pub(crate) content: Content,
+    pub(crate) origin: Origin,
+}
+
+/// A value: neither list nor table, a list, or a table in the order of its text.
+#[derive(Clone, Debug)]
+pub(crate) enum Content {
+    Scalar(Value),
+    List(Vec<Node>),
+    Table(Vec<Entry>),
+}
+
+/// One line of a table.
+#[derive(Clone, Debug)]
+pub(crate) struct Entry {
+    pub(crate) key: String,
+    pub(crate) key_origin: Origin,
+    pub(crate) node: Node,
+}
+
+impl Node {
+    /// The entry of a table, or of a list when `key` is an index.
+    fn child(&self, key: &str) -> Option<&Node> {
+        match &self.content {
+            Content::Scalar(_) => None,
+            Content::List(items) => items.get(key.parse::<usize>().ok()?),
+            Content::Table(entries) => entries.iter().find(|entry| entry.key == key).map(|entry| &entry.node),
+        }
+    }
+
+    /// The value as a scenario writes it; none for lists and tables.
+    pub(crate) fn text(&self) -> Option<String> {
+        const LONGEST: usize = 60;
+        let Content::Scalar(value) = &self.content else { return None };
+        let text = value.to_string();
+        Some(match text.char_indices().nth(LONGEST) {
+            Some((end, _)) => format!("{}...", &text[..end]),
+            None => text,
+        })
+    }
+
+    fn to_json(&self) -> Value {
+        match &self.content {
+            Content::Scalar(value) => value.clone(),
+            Content::List(items) => items.iter().map(Node::to_json).collect(),
+            Content::Table(entries) => {
+                entries.iter().map(|entry| (entry.key.clone(), entry.node.to_json())).collect::<serde_json::Map<_, _>>().into()
+            }
+        }
+    }
+
+    fn from_json(value: &Value) -> Node {
+        let content = match value {
+            Value::Array(items) => Content::List(items.iter().map(Node::from_json).collect()),
+            Value::Object(fields) => {
+                let entry = |(key, value): (&String, &Value)| Entry {
+                    key: key.clone(),
+                    key_origin: Origin::Data,
+                    node: Node::from_json(value),
+                };
+                Content::Table(fields.iter().map(entry).collect())
+            }
+            scalar => Content::Scalar(scalar.clone()),
+        };
+        Node { content, origin: Origin::Data }
+    }
+}
+
+/// A scenario as it was written.
+#[derive(Clone, Debug)]
+pub struct Document {
+    /// Name of its file, for messages.
+    file: Option<String>,
+    root: Node,
+}
+
+impl Document {
+    /// Reads a TOML file.
+    ///
+    /// # Errors
+    /// A file that cannot be read, and everything that is not TOML.
+    pub fn read(path: &Path) -> Result<Document, Vec<Diagnostic>> {
+        let name = path.display().to_string();
+        let in_file = |diagnostic| vec![Diagnostic { file: Some(name.clone()), ..diagnostic }];
+        let bytes = std::fs::read(path).map_err(|error| in_file(Diagnostic::error("", format!("cannot read it: {error}"))))?;
+        match std::str::from_utf8(&bytes) {
+            Ok(text) => Document::from_toml(&name, text),
+            Err(error) => {
+                let (line, column) = Lines::of(&String::from_utf8_lossy(&bytes[..error.valid_up_to()])).end();
+                let diagnostic = Diagnostic::error("", "not a text in UTF-8");
+                Err(in_file(Diagnostic { line: Some(line), column: Some(column), ..diagnostic }))
+            }
+        }
+    }
+
+    /// Reads TOML text; `file` is its name in messages.
+    ///
+    /// # Errors
+    /// Everything that is not TOML, or that no scenario can hold (dates, `nan`, `inf`).
+    pub fn from_toml(file: &str, text: &str) -> Result<Document, Vec<Diagnostic>> {
+        let (table, errors) = DeTable::parse_recoverable(text);
+        let mut reader = Reader { lines: Lines::of(text), findings: Vec::new() };
+        for error in errors {
+            let origin = reader.lines.origin(error.span().map_or(text.len(), |span| span.start));
+            reader.findings.push((origin, Diagnostic::error("", format!("not TOML: {}", error.message()))));
+        }
+        let root = if reader.findings.is_empty() {
+            Node { content: reader.table("", table.get_ref()), origin: Origin::File { line: 1, column: 1 } }
+        } else {
+            Node::from_json(&Value::Null)
+        };
+        let document = Document { file: Some(file.into()), root };
+        if reader.findings.is_empty() {
+            return Ok(document);
+        }
+        Err(reader.findings.into_iter().map(|(origin, finding)| document.at(&origin, finding)).collect())
+    }
+
+    /// Takes plain data, such as a Python dict.
+    pub fn from_json(data: &Value) -> Document {
+        Document { file: None, root: Node::from_json(data) }
+    }
+
+    /// The values as plain data.
+    pub(crate) fn to_json(&self) -> Value {
+        self.root.to_json()
+    }
+
+    /// Where the value at `path` was written; none if it was not, and a default holds.
+    pub fn origin(&self, path: &str) -> Option<&Origin> {
+        self.node(path).map(|node| &node.origin)
+    }
+
+    /// Gives findings that know their path alone the place in the document: that of the value, or of what should contain it.
+    pub fn place(&self, finding: Diagnostic) -> Diagnostic {
+        let mut node = &self.root;
+        let mut found = true;
+        for key in keys(&finding.path) {
+            match node.child(key) {
+                Some(child) => node = child,
+                None => {
+                    found = false;
+                    break;
+                }
+            }
+        }
+        let value = finding.value.clone().or_else(|| if found { node.text() } else { None });
+        Diagnostic { value, ..self.at(&node.origin, finding) }
+    }
+
+    fn node(&self, path: &str) -> Option<&Node> {
+        keys(path).try_fold(&self.root, |node, key| node.child(key))
+    }
+
+    /// The finding at `origin`.
+    fn at(&self, origin: &Origin, finding: Diagnostic) -> Diagnostic {
+        match *origin {
+            Origin::File { line, column } => {
+                Diagnostic { file: self.file.clone(), line: Some(line), column: Some(column), ..finding }
+            }
+            Origin::Set => Diagnostic { file: Some("--set".into()), ..finding },
+            Origin::Data => finding,
+        }
+    }
+
+    /// An origin as [`crate::explain`] shows it: `scenario.toml:12`, `--set`.
+    pub(crate) fn describe(&self, origin: &Origin) -> String {
+        match origin {
+            Origin::File { line, .. } => format!("{}:{line}", self.file.as_deref().unwrap_or_default()),
+            Origin::Set => "--set".into(),
+            Origin::Data => "given".into(),
+        }
+    }
+}
+
+/// The keys and indices of a dotted path: `traffic[0].load`, `traffic.0.load`.
+fn keys(path: &str) -> impl Iterator<Item = &str> {
+    path.split(['.', '[']).map(|key| key.trim_end_matches(']')).filter(|key| !key.is_empty())
+}
+
+/// Where the lines of a text begin.
+struct Lines<'t> {
+    text: &'t str,
+    starts: Vec<usize>,
+}
+
+impl Lines<'_> {
+    fn of(text: &str) -> Lines<'_> {
+        let starts = std::iter::once(0).chain(text.match_indices('\n').map(|(at, _)| at + 1)).collect();
+        Lines { text, starts }
+    }
+
+    /// Line and column, counted from 1, of the byte `offset`.
+    fn position(&self, offset: usize) -> (u32, u32) {
+        let offset = (0..=offset.min(self.text.len())).rev().find(|&at| self.text.is_char_boundary(at)).unwrap_or(0);
+        let line = self.starts.partition_point(|&start| start <= offset);
+        let column = self.text[self.starts[line - 1]..offset].chars().count();
+        (line as u32, column as u32 + 1)
+    }
+
+    fn end(&self) -> (u32, u32) {
+        self.position(self.text.len())
+    }
+
+    fn origin(&self, offset: usize) -> Origin {
+        let (line, column) = self.position(offset);
+        Origin::File { line, column }
+    }
+}
+
+/// Turns parsed TOML into nodes.
+struct Reader<'t> {
+    lines: Lines<'t>,
+    findings: Vec<(Origin, Diagnostic)>,
+}
+
+impl Reader<'_> {
+    fn table(&mut self, path: &str, table: &DeTable<'_>) -> Content {
+        let mut entries: Vec<_> = table.iter().collect();
+        entries.sort_by_key(|(key, _)| key.span().start);
+        let entry = |(key, value): (&toml::Spanned<_>, &toml::Spanned<_>)| -> Entry {
+            let name: &std::borrow::Cow<'_, str> = key.get_ref();
+            Entry {
+                key: name.to_string(),
+                key_origin: self.lines.origin(key.span().start),
+                node: self.node(&join(path, name), value),
+            }
+        };
+        Content::Table(entries.into_iter().map(entry).collect())
+    }
+
+    fn node(&mut self, path: &str, value: &toml::Spanned<DeValue<'_>>) -> Node {
+        let origin = self.lines.origin(value.span().start);
+        let scalar = match value.get_ref() {
+            DeValue::Array(items) => {
+                let item = |(i, item)| self.node(&format!("{path}[{i}]"), item);
+                return Node { content: Content::List(items.iter().enumerate().map(item).collect()), origin };
+            }
+            DeValue::Table(table) => return Node { content: self.table(path, table), origin },
+            DeValue::String(text) => Ok(Value::from(text.as_ref())),
+            DeValue::Boolean(truth) => Ok(Value::from(*truth)),
+            DeValue::Integer(number) => integer(number.as_str(), number.radix()),
+            DeValue::Float(number) => number
+                .as_str()
+                .parse::<f64>()
+                .ok()
+                .and_then(serde_json::Number::from_f64)
+                .map(Value::Number)
+                .ok_or("must be a finite number"),
+            DeValue::Datetime(_) => Err("a date has no place in a scenario"),
+        };
+        let scalar = scalar.unwrap_or_else(|message| {
+            let finding = Diagnostic::error(path, message);
+            self.findings.push((origin.clone(), finding));
+            Value::Null
+        });
+        Node { content: Content::Scalar(scalar), origin }
+    }
+}
+
+fn integer(digits: &str, radix: u32) -> Result<Value, &'static str> {
+    i64::from_str_radix(digits, radix)
+        .map(Value::from)
+        .or_else(|_| u64::from_str_radix(digits, radix).map(Value::from))
+        .map_err(|_| "does not fit into 64 bits")
+}
+
+/// The path of `key` under `path`.
+pub(crate) fn join(path: &str, key: &str) -> String {
+    if path.is_empty() { key.into() } else { format!("{path}.{key}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = "name = \"é\"\n\n[run]\nseed = 0x10\nuntil = \"1 ms\"\n\n[[traffic]]\nload = 0.5\n[[traffic]]\nsizes = [1, 2]\n";
+
+    #[test]
+    fn every_value_knows_its_place() {
+        let document = Document::from_toml("a.toml", TEXT).unwrap();
+        for (path, line, column) in
+            [("name", 1, 8), ("run", 3, 1), ("run.seed", 4, 8), ("traffic[0].load", 8, 8), ("traffic.1.sizes[1]", 10, 13)]
+        {
+            assert_eq!(document.origin(path), Some(&Origin::File { line, column }), "{path}");
+        }
+        assert_eq!(document.origin("run.warmup"), None);
+    }
+
+    #[test]
+    fn findings_without_a_value_point_at_what_should_contain_it() {
+        let document = Document::from_toml("a.toml", TEXT).unwrap();
+        let placed = document.place(Diagnostic::error("run.warmup", "too long"));
+        assert_eq!(placed.to_string(), "a.toml:3:1: error: run.warmup: too long");
+        let placed = document.place(Diagnostic::error("run.seed", "odd"));
+        assert_eq!(placed.to_string(), "a.toml:4:8: error: run.seed = 16: odd");
+    }
+
+    #[test]
+    fn all_syntax_errors_come_at_once() {
+        let errors = Document::from_toml("a.toml", "a = \nb = 1\nb = 2\nc = nan").unwrap_err();
+        let places: Vec<_> = errors.iter().map(|error| error.line.unwrap()).collect();
+        assert_eq!(places, [1, 3], "{errors:?}");
+        let errors = Document::from_toml("a.toml", "a = nan\nb = 1979-05-27\nc = 99999999999999999999").unwrap_err();
+        assert_eq!(errors.len(), 3, "{errors:?}");
+    }
+
+    #[test]
+    fn data_and_text_are_the_same_tree() {
+        let document = Document::from_toml("a.toml", TEXT).unwrap();
+        assert_eq!(Document::from_json(&document.to_json()).to_json(), document.to_json());
+    }
+
+    #[test]
+    fn positions_count_characters_and_survive_any_offset() {
+        let lines = Lines::of("aé\nb");
+        assert_eq!([0, 1, 2, 3, 4, 5, 99].map(|at| lines.position(at)), [(1, 1), (1, 2), (1, 2), (1, 3), (2, 1), (2, 2), (2, 2)]);
+    }
+}

@@ -1,0 +1,129 @@
+//! `--set KEY=VALUE`: one value written over the document.
+
+use super::{Content, Document, Entry, Lines, Node, Origin, Reader, keys};
+use crate::diagnostic::Diagnostic;
+use serde_json::Value;
+use toml::de::DeValue;
+
+/// Deeper than any field of a scenario.
+const DEEPEST: usize = 16;
+
+impl Document {
+    /// Writes one value, as `--set` does: `traffic.0.load=0.6`, `congestion_control.kind=hpcc`. Keys are dotted, list entries are named by
+    /// their index; the value is read as TOML, and as a string if it is none. Another `kind` replaces the table it stands in, since the
+    /// fields of one kind mean nothing to the other.
+    ///
+    /// # Errors
+    /// An assignment without `=`, an index that does not exist, or a key below something that is no table.
+    pub fn set(&mut self, assignment: &str) -> Result<(), Diagnostic> {
+        let fail = |path: &str, message: String| Diagnostic { file: Some("--set".into()), ..Diagnostic::error(path, message) };
+        let (path, text) = assignment
+            .split_once('=')
+            .ok_or_else(|| fail("", format!("\"{assignment}\" has no \"=\"")).hint("write KEY=VALUE, as in traffic.0.load=0.6"))?;
+        let path = path.trim();
+        let keys: Vec<_> = keys(path).collect();
+        if keys.is_empty() || keys.len() > DEEPEST {
+            return Err(fail(path, format!("\"{path}\" is no key")).hint("write KEY=VALUE, as in traffic.0.load=0.6"));
+        }
+        let value = value_of(text.trim());
+        let (last, parents) = keys.split_last().expect("keys is not empty, as just checked");
+        let mut node = &mut self.root;
+        for (depth, key) in parents.iter().enumerate() {
+            node = node.open(key).map_err(|message| fail(&keys[..=depth].join("."), message))?;
+        }
+        if *last == "kind" && node.child(last).is_some_and(|kind| kind.to_json() != value.to_json()) {
+            node.content = Content::Table(Vec::new());
+        }
+        *node.open(last).map_err(|message| fail(path, message))? = value;
+        Ok(())
+    }
+}
+
+impl Node {
+    /// The place called `key` below this node; made if a table lacks it.
+    fn open(&mut self, key: &str) -> Result<&mut Node, String> {
+        match &mut self.content {
+            Content::Scalar(_) => Err(format!("there is no \"{key}\" below a single value")),
+            Content::List(items) => {
+                let length = items.len();
+                let item = key.parse().ok().and_then(|index: usize| items.get_mut(index));
+                item.ok_or_else(|| format!("a list of {length} has no entry \"{key}\" (entries count from 0)"))
+            }
+            Content::Table(entries) => {
+                let index = entries.iter().position(|entry| entry.key == key).unwrap_or_else(|| {
+                    let node = Node { content: Content::Table(Vec::new()), origin: Origin::Set };
+                    entries.push(Entry { key: key.into(), key_origin: Origin::Set, node });
+                    entries.len() - 1
+                });
+                Ok(&mut entries[index].node)
+            }
+        }
+    }
+
+    fn mark_as_set(&mut self) {
+        self.origin = Origin::Set;
+        match &mut self.content {
+            Content::Scalar(_) => {}
+            Content::List(items) => items.iter_mut().for_each(Node::mark_as_set),
+            Content::Table(entries) => entries.iter_mut().for_each(|entry| {
+                entry.key_origin = Origin::Set;
+                entry.node.mark_as_set();
+            }),
+        }
+    }
+}
+
+/// `text` as a TOML value, or as the string it is.
+fn value_of(text: &str) -> Node {
+    let mut reader = Reader { lines: Lines::of(text), findings: Vec::new() };
+    let parsed = DeValue::parse(text).ok().map(|value| reader.node("", &value));
+    let mut node = match parsed {
+        Some(node) if reader.findings.is_empty() => node,
+        _ => Node { content: Content::Scalar(Value::from(text)), origin: Origin::Set },
+    };
+    node.mark_as_set();
+    node
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn after(assignments: &[&str]) -> Result<Value, String> {
+        let text = "[cc]\nkind = \"dcqcn\"\ngain = 0.5\n[[traffic]]\nload = 0.5\n";
+        let mut document = Document::from_toml("a.toml", text).unwrap();
+        for assignment in assignments {
+            document.set(assignment).map_err(|error| error.to_string())?;
+        }
+        Ok(document.to_json())
+    }
+
+    #[test]
+    fn values_are_toml_or_text() {
+        let value = after(&["traffic.0.load=0.6", "traffic[0].until = 2 us", "run.seed=7", "switch.lossless=[1, 2]"]).unwrap();
+        assert_eq!(value["traffic"][0], json!({ "load": 0.6, "until": "2 us" }));
+        assert_eq!(value["run"], json!({ "seed": 7 }));
+        assert_eq!(value["switch"]["lossless"], json!([1, 2]));
+        assert_eq!(after(&["name=1979-05-27"]).unwrap()["name"], "1979-05-27");
+    }
+
+    #[test]
+    fn another_kind_drops_the_fields_of_the_old() {
+        assert_eq!(after(&["cc.kind=hpcc"]).unwrap()["cc"], json!({ "kind": "hpcc" }));
+        assert_eq!(after(&["cc.kind=dcqcn"]).unwrap()["cc"], json!({ "kind": "dcqcn", "gain": 0.5 }));
+    }
+
+    #[test]
+    fn what_cannot_be_set_says_why() {
+        for (assignment, message) in [
+            ("seed", "--set: error: \"seed\" has no \"=\"; write KEY=VALUE, as in traffic.0.load=0.6"),
+            ("=3", "--set: error: \"\" is no key; write KEY=VALUE, as in traffic.0.load=0.6"),
+            ("traffic.1.load=1", "--set: error: traffic.1: a list of 1 has no entry \"1\" (entries count from 0)"),
+            ("cc.gain.x=1", "--set: error: cc.gain.x: there is no \"x\" below a single value"),
+        ] {
+            assert_eq!(after(&[assignment]), Err(message.into()));
+        }
+        assert!(after(&[&format!("{}=1", "a.".repeat(100_000))]).is_err());
+    }
+}
