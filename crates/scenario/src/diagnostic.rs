@@ -135,7 +135,8 @@ mod tests {
     #[test]
     fn misspellings_find_their_word() {
         let known = ["pfc", "none", "go-back-n", "dcqcn", "leaf-spine"];
-        for (word, meant) in [("pcf", "pfc"), ("DCQCN", "dcqcn"), ("gobackn", "go-back-n"), ("leaf_spin", "leaf-spine")] {
+        for (word, meant) in [("pcf", "pfc"), ("DCQCN", "dcqcn"), ("gobackn", "go-back-n"), ("leaf_spin", "leaf-spine")]
+        {
             assert_eq!(closest(word, known), Some(meant), "{word}");
         }
         assert_eq!(closest("warp-drive", known), None);

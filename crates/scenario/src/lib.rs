@@ -1,9 +1,17 @@
 //! From a scenario file to a checked plan: parsing, schema, topologies, traffic, routes.
+//!
+//! A [`Document`] is what was written, and where. A [`Scenario`] is what it says, with the defaults of what it does not say. A plan is
+//! what follows for a network and its flows, checked; nothing else can be run. Whatever is wrong on the way is a [`Diagnostic`], and all of
+//! one step come together.
 
 pub mod diagnostic;
 pub mod document;
+mod explain;
+mod scenario;
 pub mod topology;
 pub mod workload;
 
 pub use diagnostic::{Diagnostic, Severity};
 pub use document::{Document, Origin};
+pub use explain::{Setting, explain};
+pub use scenario::{FaultConfig, NetworkConfig, ProbesConfig, RunConfig, Scenario};

@@ -6,7 +6,7 @@
 use super::{Content, Document, Entry, Node, join};
 use crate::diagnostic::{Diagnostic, closest, did_you_mean};
 use backwater_engine::units::UnitError;
-use backwater_engine::{Bytes, Duration, Rate, Time};
+use backwater_engine::{Bytes, Duration, Rate};
 use serde_json::Value;
 
 /// Everything in `document` that `schema` does not allow, in the order of the document.
@@ -62,7 +62,9 @@ impl<'s> Checker<'s> {
         if let Some(names) = alternatives.iter().map(|schema| names(schema)).collect::<Option<Vec<_>>>() {
             return Shape::Names(names.concat());
         }
-        let tagged = |tag| alternatives.iter().map(|schema| Some((schema["properties"][tag]["const"].as_str()?, *schema))).collect();
+        let tagged = |tag| {
+            alternatives.iter().map(|schema| Some((schema["properties"][tag]["const"].as_str()?, *schema))).collect()
+        };
         match tagged("kind") {
             Some(variants) => Shape::Tagged { tag: "kind", variants },
             None => Shape::Union(alternatives),
@@ -86,18 +88,23 @@ impl<'s> Checker<'s> {
                 Content::Scalar(Value::String(name)) => {
                     self.report(node, Diagnostic::error(path, "unknown name").hint(did_you_mean(name, &names)));
                 }
-                _ => self.report(node, Diagnostic::error(path, "must be a name").hint(format!("allowed: {}", names.join(", ")))),
+                _ => self.report(
+                    node,
+                    Diagnostic::error(path, "must be a name").hint(format!("allowed: {}", names.join(", "))),
+                ),
             },
             Shape::Union(alternatives) => self.union(&alternatives, node, path),
-            Shape::Plain(plain) => match (&node.content, plain["type"].as_str().or_else(|| listed(&plain["type"]).next())) {
-                (Content::Table(entries), Some("object")) => self.table(plain, entries, &[], node, path),
-                (Content::List(items), Some("array")) => self.list(plain, items, node, path),
-                (Content::Scalar(value), Some(kind)) if !matches!(kind, "object" | "array") => {
-                    self.scalar(kind, plain, value, node, path);
+            Shape::Plain(plain) => {
+                match (&node.content, plain["type"].as_str().or_else(|| listed(&plain["type"]).next())) {
+                    (Content::Table(entries), Some("object")) => self.table(plain, entries, &[], node, path),
+                    (Content::List(items), Some("array")) => self.list(plain, items, node, path),
+                    (Content::Scalar(value), Some(kind)) if !matches!(kind, "object" | "array") => {
+                        self.scalar(kind, plain, value, node, path);
+                    }
+                    (_, Some(kind)) => self.wrong_type(kind, plain, node, path),
+                    (_, None) => {}
                 }
-                (_, Some(kind)) => self.wrong_type(kind, plain, node, path),
-                (_, None) => {}
-            },
+            }
         }
         // A range may stand beside a reference, narrowing it.
         if let (true, Content::Scalar(value)) = (schema.get("$ref").is_some(), &node.content) {
@@ -114,9 +121,14 @@ impl<'s> Checker<'s> {
                 Content::Scalar(Value::String(name)) => {
                     let name = closest(name, names.iter().copied()).unwrap_or(names[0]);
                     let key = path.rsplit('.').next().unwrap_or(path);
-                    self.report(node, finding.hint(format!("write {key} = {{ {tag} = \"{name}\" }} (allowed: {allowed})")));
+                    self.report(
+                        node,
+                        finding.hint(format!("write {key} = {{ {tag} = \"{name}\" }} (allowed: {allowed})")),
+                    );
                 }
-                Content::List(_) => self.report(node, finding.hint(format!("write [{path}], with one pair of brackets"))),
+                Content::List(_) => {
+                    self.report(node, finding.hint(format!("write [{path}], with one pair of brackets")))
+                }
                 _ => self.report(node, finding),
             };
         };
@@ -129,10 +141,16 @@ impl<'s> Checker<'s> {
             Content::Scalar(Value::String(name)) => match variants.iter().find(|(variant, _)| variant == name) {
                 Some((_, schema)) => self.table(schema, entries, variants, node, path),
                 None => {
-                    self.report(name_node, Diagnostic::error(path_of_tag, "unknown name").hint(did_you_mean(name, &names)));
+                    self.report(
+                        name_node,
+                        Diagnostic::error(path_of_tag, "unknown name").hint(did_you_mean(name, &names)),
+                    );
                 }
             },
-            _ => self.report(name_node, Diagnostic::error(path_of_tag, "must be a name").hint(format!("allowed: {allowed}"))),
+            _ => self.report(
+                name_node,
+                Diagnostic::error(path_of_tag, "must be a name").hint(format!("allowed: {allowed}")),
+            ),
         }
     }
 
@@ -150,7 +168,9 @@ impl<'s> Checker<'s> {
                     let owners = variants.iter().filter(|(_, variant)| variant["properties"].get(&entry.key).is_some());
                     let owners: Vec<_> = owners.map(|(name, _)| format!("\"{name}\"")).collect();
                     let hint = match (owners.is_empty(), known_names.is_empty()) {
-                        (false, _) => format!("it belongs to kind {} (allowed: {})", owners.join(", "), known_names.join(", ")),
+                        (false, _) => {
+                            format!("it belongs to kind {} (allowed: {})", owners.join(", "), known_names.join(", "))
+                        }
                         (true, false) => did_you_mean(&entry.key, &known_names),
                         (true, true) => "nothing is allowed here".into(),
                     };
@@ -215,7 +235,9 @@ impl<'s> Checker<'s> {
                     self.report(node, describe(path, text, schema, error));
                 }
             }
-            ("integer", Value::Number(number)) if number.is_i64() || number.is_u64() => self.range(schema, value, node, path),
+            ("integer", Value::Number(number)) if number.is_i64() || number.is_u64() => {
+                self.range(schema, value, node, path)
+            }
             ("number", Value::Number(_)) => self.range(schema, value, node, path),
             ("boolean", Value::Bool(_)) => {}
             _ => self.wrong_type(kind, schema, node, path),
@@ -235,8 +257,12 @@ impl<'s> Checker<'s> {
         };
         let key = path.rsplit('.').next().unwrap_or(path);
         let hint = match (&node.content, kind, unit) {
-            (Content::Scalar(number @ Value::Number(_)), "string", Some(unit)) => Some(format!("write \"{number} {unit}\"")),
-            (Content::Scalar(value @ (Value::Number(_) | Value::Bool(_))), "string", None) => Some(format!("write \"{value}\"")),
+            (Content::Scalar(number @ Value::Number(_)), "string", Some(unit)) => {
+                Some(format!("write \"{number} {unit}\""))
+            }
+            (Content::Scalar(value @ (Value::Number(_) | Value::Bool(_))), "string", None) => {
+                Some(format!("write \"{value}\""))
+            }
             (Content::Scalar(Value::String(text)), "integer" | "number" | "boolean", _)
                 if matches!(serde_json::from_str(text), Ok(Value::Number(_) | Value::Bool(_))) =>
             {
@@ -259,7 +285,9 @@ impl<'s> Checker<'s> {
             (Some(bound), _) if number <= bound => format!("must be greater than {bound}"),
             (_, Some(bound)) if number >= bound => format!("must be less than {bound}"),
             _ => match (least, most) {
-                (Some(least), Some(most)) if number < least || number > most => format!("must be from {least} to {most}"),
+                (Some(least), Some(most)) if number < least || number > most => {
+                    format!("must be from {least} to {most}")
+                }
                 (Some(least), None) if number < least => format!("must be at least {least}"),
                 (None, Some(most)) if number > most => format!("must be at most {most}"),
                 _ => return,
@@ -301,13 +329,21 @@ fn names(schema: &Value) -> Option<Vec<&str>> {
 }
 
 /// Reads `text` as the quantity that the schema calls `format`; none if that is no quantity.
+///
+/// Quantities end where no network is, so that sums and products of a few of them stay far from the limits of their type.
 fn read_quantity(format: &str, text: &str) -> Option<Result<(), UnitError>> {
-    Some(match format {
-        "bytes" => text.parse::<Bytes>().map(drop),
-        "rate" => text.parse::<Rate>().map(drop),
-        "duration" => text.parse::<Duration>().map(drop),
-        "time" => text.parse::<Time>().map(drop),
+    const MOST_BYTES: u64 = 1 << 50;
+    const MOST_BPS: u64 = 1_000_000_000_000_000;
+    const MOST_PS: u64 = 1_000_000 * 1_000_000_000_000;
+    let (read, most) = match format {
+        "bytes" => (text.parse::<Bytes>().map(Bytes::get), MOST_BYTES),
+        "rate" => (text.parse::<Rate>().map(Rate::bps), MOST_BPS),
+        "duration" | "time" => (text.parse::<Duration>().map(Duration::ps), MOST_PS),
         _ => return None,
+    };
+    Some(match read {
+        Ok(value) if value > most => Err(UnitError::NotRepresentable(text.into(), "too large")),
+        other => other.map(drop),
     })
 }
 
@@ -327,9 +363,8 @@ fn describe(path: &str, text: &str, schema: &Value, error: UnitError) -> Diagnos
         UnitError::NoNumber(_, example) => {
             Diagnostic::error(path, "does not start with a number").hint(format!("write for example \"{example}\""))
         }
-        UnitError::NoUnit(_, _, units) => {
-            Diagnostic::error(path, "has no unit").hint(format!("write for example \"{} {unit}\" (units: {units})", text.trim()))
-        }
+        UnitError::NoUnit(_, _, units) => Diagnostic::error(path, "has no unit")
+            .hint(format!("write for example \"{} {unit}\" (units: {units})", text.trim())),
         UnitError::UnknownUnit(unknown, units) => {
             let known: Vec<_> = units.split(", ").collect();
             Diagnostic::error(path, format!("\"{unknown}\" is not a unit")).hint(did_you_mean(&unknown, &known))
@@ -401,15 +436,27 @@ mod tests {
     fn every_misfit_is_named() {
         let fine = "rate = \"1 Gbps\"\nends = [[1, 2]]\n";
         for (line, message) in [
-            ("lod = 1", "a:3:1: error: lod: unknown key; did you mean \"load\"? (allowed: rate, load, mode, shape, ends, size, loud)"),
+            (
+                "lod = 1",
+                "a:3:1: error: lod: unknown key; did you mean \"load\"? (allowed: rate, load, mode, shape, ends, size, loud)",
+            ),
             ("load = 1.5", "a:3:8: error: load = 1.5: must be from 0 to 1"),
             ("load = \"0.5\"", "a:3:8: error: load = \"0.5\": must be a number; write 0.5 without quotes"),
-            ("mode = \"fats\"", "a:3:8: error: mode = \"fats\": unknown name; did you mean \"fast\"? (allowed: fast, slow)"),
+            (
+                "mode = \"fats\"",
+                "a:3:8: error: mode = \"fats\": unknown name; did you mean \"fast\"? (allowed: fast, slow)",
+            ),
             ("mode = 3", "a:3:8: error: mode = 3: must be a name; allowed: fast, slow"),
-            ("shape = \"star\"", "a:3:9: error: shape = \"star\": must be a table; write shape = { kind = \"star\" } (allowed: star, line)"),
+            (
+                "shape = \"star\"",
+                "a:3:9: error: shape = \"star\": must be a table; write shape = { kind = \"star\" } (allowed: star, line)",
+            ),
             ("[shape]", "a:3:1: error: shape.kind: is missing; allowed: star, line"),
             ("[[shape]]", "a:3:1: error: shape: must be a table; write [shape], with one pair of brackets"),
-            ("shape.kind = \"stra\"", "a:3:14: error: shape.kind = \"stra\": unknown name; did you mean \"star\"? (allowed: star, line)"),
+            (
+                "shape.kind = \"stra\"",
+                "a:3:14: error: shape.kind = \"stra\": unknown name; did you mean \"star\"? (allowed: star, line)",
+            ),
             ("shape = { kind = \"star\" }", "a:3:9: error: shape.hosts: is missing"),
             (
                 "shape = { kind = \"star\", hosts = 1, length = \"1 s\" }",
@@ -419,7 +466,10 @@ mod tests {
                 "shape = { kind = \"line\", length = 3 }",
                 "a:3:35: error: shape.length = 3: must be a number with a unit, in quotes; write \"3 us\"",
             ),
-            ("size = \"3 bits\"", "a:3:8: error: size = \"3 bits\": \"bits\" is not a unit; allowed: B, KB, KiB, MB, MiB, GB, GiB"),
+            (
+                "size = \"3 bits\"",
+                "a:3:8: error: size = \"3 bits\": \"bits\" is not a unit; allowed: kB, B, KB, KiB, MB, MiB, GB, GiB",
+            ),
             ("loud = 1", "a:3:8: error: loud = 1: must be true or false"),
         ] {
             let found = findings(&format!("{fine}{line}"));

@@ -75,9 +75,11 @@ impl Node {
         match &self.content {
             Content::Scalar(value) => value.clone(),
             Content::List(items) => items.iter().map(Node::to_json).collect(),
-            Content::Table(entries) => {
-                entries.iter().map(|entry| (entry.key.clone(), entry.node.to_json())).collect::<serde_json::Map<_, _>>().into()
-            }
+            Content::Table(entries) => entries
+                .iter()
+                .map(|entry| (entry.key.clone(), entry.node.to_json()))
+                .collect::<serde_json::Map<_, _>>()
+                .into(),
         }
     }
 
@@ -114,7 +116,8 @@ impl Document {
     pub fn read(path: &Path) -> Result<Document, Vec<Diagnostic>> {
         let name = path.display().to_string();
         let in_file = |diagnostic| vec![Diagnostic { file: Some(name.clone()), ..diagnostic }];
-        let bytes = std::fs::read(path).map_err(|error| in_file(Diagnostic::error("", format!("cannot read it: {error}"))))?;
+        let bytes =
+            std::fs::read(path).map_err(|error| in_file(Diagnostic::error("", format!("cannot read it: {error}"))))?;
         match std::str::from_utf8(&bytes) {
             Ok(text) => Document::from_toml(&name, text),
             Err(error) => {
@@ -311,9 +314,13 @@ mod tests {
     #[test]
     fn every_value_knows_its_place() {
         let document = Document::from_toml("a.toml", TEXT).unwrap();
-        for (path, line, column) in
-            [("name", 1, 8), ("run", 3, 1), ("run.seed", 4, 8), ("traffic[0].load", 8, 8), ("traffic.1.sizes[1]", 10, 13)]
-        {
+        for (path, line, column) in [
+            ("name", 1, 8),
+            ("run", 3, 1),
+            ("run.seed", 4, 8),
+            ("traffic[0].load", 8, 8),
+            ("traffic.1.sizes[1]", 10, 13),
+        ] {
             assert_eq!(document.origin(path), Some(&Origin::File { line, column }), "{path}");
         }
         assert_eq!(document.origin("run.warmup"), None);
@@ -346,6 +353,9 @@ mod tests {
     #[test]
     fn positions_count_characters_and_survive_any_offset() {
         let lines = Lines::of("aé\nb");
-        assert_eq!([0, 1, 2, 3, 4, 5, 99].map(|at| lines.position(at)), [(1, 1), (1, 2), (1, 2), (1, 3), (2, 1), (2, 2), (2, 2)]);
+        assert_eq!(
+            [0, 1, 2, 3, 4, 5, 99].map(|at| lines.position(at)),
+            [(1, 1), (1, 2), (1, 2), (1, 3), (2, 1), (2, 2), (2, 2)]
+        );
     }
 }

@@ -15,15 +15,16 @@ impl Document {
     ///
     /// # Errors
     /// An assignment without `=`, an index that does not exist, or a key below something that is no table.
-    pub fn set(&mut self, assignment: &str) -> Result<(), Diagnostic> {
-        let fail = |path: &str, message: String| Diagnostic { file: Some("--set".into()), ..Diagnostic::error(path, message) };
-        let (path, text) = assignment
-            .split_once('=')
-            .ok_or_else(|| fail("", format!("\"{assignment}\" has no \"=\"")).hint("write KEY=VALUE, as in traffic.0.load=0.6"))?;
+    pub fn set(&mut self, assignment: &str) -> Result<(), Vec<Diagnostic>> {
+        const EXAMPLE: &str = "write KEY=VALUE, as in traffic.0.load=0.6";
+        let fail =
+            |path: &str, message| vec![Diagnostic { file: Some("--set".into()), ..Diagnostic::error(path, message) }];
+        let (path, text) =
+            assignment.split_once('=').ok_or_else(|| fail("", format!("\"{assignment}\" has no \"=\"; {EXAMPLE}")))?;
         let path = path.trim();
         let keys: Vec<_> = keys(path).collect();
         if keys.is_empty() || keys.len() > DEEPEST {
-            return Err(fail(path, format!("\"{path}\" is no key")).hint("write KEY=VALUE, as in traffic.0.load=0.6"));
+            return Err(fail(path, format!("\"{path}\" is no key; {EXAMPLE}")));
         }
         let value = value_of(text.trim());
         let (last, parents) = keys.split_last().expect("keys is not empty, as just checked");
@@ -94,14 +95,15 @@ mod tests {
         let text = "[cc]\nkind = \"dcqcn\"\ngain = 0.5\n[[traffic]]\nload = 0.5\n";
         let mut document = Document::from_toml("a.toml", text).unwrap();
         for assignment in assignments {
-            document.set(assignment).map_err(|error| error.to_string())?;
+            document.set(assignment).map_err(|errors| errors[0].to_string())?;
         }
         Ok(document.to_json())
     }
 
     #[test]
     fn values_are_toml_or_text() {
-        let value = after(&["traffic.0.load=0.6", "traffic[0].until = 2 us", "run.seed=7", "switch.lossless=[1, 2]"]).unwrap();
+        let value =
+            after(&["traffic.0.load=0.6", "traffic[0].until = 2 us", "run.seed=7", "switch.lossless=[1, 2]"]).unwrap();
         assert_eq!(value["traffic"][0], json!({ "load": 0.6, "until": "2 us" }));
         assert_eq!(value["run"], json!({ "seed": 7 }));
         assert_eq!(value["switch"]["lossless"], json!([1, 2]));

@@ -1,0 +1,188 @@
+//! The scenario: everything a user can say, with the default of what is not said.
+//!
+//! These types are the only description of the file. The JSON Schema, the checks and the option reference are made from them.
+
+use crate::diagnostic::Diagnostic;
+use crate::document::Document;
+use crate::document::check::check;
+use crate::topology::TopologyConfig;
+use crate::workload::TrafficConfig;
+use backwater_engine::{Bytes, Duration, Time};
+use backwater_fabric::congestion::CongestionConfig;
+use backwater_fabric::framing::Framing;
+use backwater_fabric::load_balance::LoadBalanceConfig;
+use backwater_fabric::recovery::RecoveryConfig;
+use backwater_fabric::spec::{HostConfig, SwitchConfig};
+use schemars::{JsonSchema, schema_for};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// A fabric, its traffic and its mechanisms: one experiment.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Scenario {
+    /// Name of the scenario, for reports. Default: none.
+    pub name: Option<String>,
+    /// How long, and with which seed.
+    #[serde(default)]
+    pub run: RunConfig,
+    /// The fabric.
+    pub topology: TopologyConfig,
+    /// Links that fail during the run.
+    #[serde(default)]
+    pub faults: Vec<FaultConfig>,
+    /// Frames.
+    #[serde(default)]
+    pub network: NetworkConfig,
+    /// Every switch.
+    #[serde(default)]
+    pub switch: SwitchConfig,
+    /// Every host.
+    #[serde(default)]
+    pub host: HostConfig,
+    /// Congestion control of every flow. Default `dcqcn`.
+    #[serde(default = "default_congestion_control")]
+    pub congestion_control: CongestionConfig,
+    /// Path choice. Default `ecmp`.
+    #[serde(default = "default_load_balance")]
+    pub load_balance: LoadBalanceConfig,
+    /// Loss recovery of every flow. Default `go-back-n`.
+    #[serde(default = "default_recovery")]
+    pub recovery: RecoveryConfig,
+    /// The traffic: all parts together.
+    #[schemars(length(min = 1))]
+    pub traffic: Vec<TrafficConfig>,
+    /// What is measured beside the flows.
+    #[serde(default)]
+    pub probes: ProbesConfig,
+}
+
+/// How long, and with which seed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct RunConfig {
+    /// Seed of every random stream. Default 1.
+    pub seed: u64,
+    /// When traffic stops: no flow starts at or after this time. Default 1 ms.
+    pub until: Time,
+    /// Flows that start before this time are simulated but not measured. Default 0 s.
+    pub warmup: Duration,
+    /// How long after `until` the run waits for unfinished flows. Default 100 ms.
+    pub drain: Duration,
+    /// Number of parts, each with a thread of its own, that the network is cut into; results do not depend on it. Default: as many as the
+    /// command line's `--threads`.
+    #[schemars(range(min = 1, max = 1024))]
+    pub shards: Option<u32>,
+}
+
+impl Default for RunConfig {
+    fn default() -> Self {
+        RunConfig {
+            seed: 1,
+            until: Time::ZERO + Duration::from_ms(1),
+            warmup: Duration::ZERO,
+            drain: Duration::from_ms(100),
+            shards: None,
+        }
+    }
+}
+
+/// A link that fails during the run: what is on the wire is lost, what is queued waits.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FaultConfig {
+    /// Names of the link's two ends: `["leaf0", "spine1"]`.
+    pub link: [String; 2],
+    /// Which of several parallel links, counted from 0. Default: all of them.
+    pub parallel: Option<u32>,
+    /// When it fails.
+    pub down: Time,
+    /// When it comes back. Default: never.
+    pub up: Option<Time>,
+}
+
+/// Frames.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct NetworkConfig {
+    /// Which headers frames carry. Default `rocev2`.
+    pub framing: Framing,
+    /// Payload bytes of a full data packet, 1 B to 9000 B. Default 1024 B (the RoCE path MTU).
+    pub mtu: Bytes,
+}
+
+impl Default for NetworkConfig {
+    fn default() -> Self {
+        NetworkConfig { framing: Framing::Rocev2, mtu: Bytes(1024) }
+    }
+}
+
+/// What is measured beside the flows.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct ProbesConfig {
+    /// Time between two samples of queues and ports; "0 s" switches them off. Default 10 us.
+    pub sample_interval: Duration,
+    /// Whether every PAUSE is recorded. Default true.
+    pub pauses: bool,
+    /// Time between two searches for cyclic waits; "0 s" switches them off. Default 100 us.
+    pub deadlock_check: Duration,
+}
+
+impl Default for ProbesConfig {
+    fn default() -> Self {
+        ProbesConfig { sample_interval: Duration::from_us(10), pauses: true, deadlock_check: Duration::from_us(100) }
+    }
+}
+
+fn default_congestion_control() -> CongestionConfig {
+    CongestionConfig::Dcqcn(Default::default())
+}
+
+fn default_load_balance() -> LoadBalanceConfig {
+    LoadBalanceConfig::Ecmp(Default::default())
+}
+
+fn default_recovery() -> RecoveryConfig {
+    RecoveryConfig::GoBackN(Default::default())
+}
+
+impl Scenario {
+    /// The JSON Schema of a scenario (draft 2020-12).
+    pub fn schema() -> Value {
+        schema_for!(Scenario).to_value()
+    }
+
+    /// Reads a document.
+    ///
+    /// # Errors
+    /// Everything that the schema does not allow, in the order of the document.
+    pub fn from_document(document: &Document) -> Result<Scenario, Vec<Diagnostic>> {
+        let findings = check(&Scenario::schema(), document);
+        if !findings.is_empty() {
+            return Err(findings);
+        }
+        let data = document.to_json();
+        serde_json::from_value(data.clone()).map_err(|error| vec![document.place(blame(&data, &error))])
+    }
+
+    /// The scenario with every default filled in, as plain data that [`Document::from_json`] reads back.
+    ///
+    /// # Errors
+    /// A mechanism of another crate, which no file can name: it belongs into the plan's network, not into the scenario.
+    pub fn resolved(&self) -> Result<Value, Vec<Diagnostic>> {
+        serde_json::to_value(self).map_err(|error| vec![Diagnostic::error("", error.to_string())])
+    }
+}
+
+/// Finds the part of `data` that serde refused: what a schema cannot say, such as a text that stands for one of several things.
+fn blame(data: &Value, error: &serde_json::Error) -> Diagnostic {
+    fn refusal<T: DeserializeOwned>(path: String, part: &Value) -> Option<Diagnostic> {
+        serde_json::from_value::<T>(part.clone()).err().map(|error| Diagnostic::error(path, error.to_string()))
+    }
+    let traffic = data["traffic"].as_array().into_iter().flatten().enumerate();
+    refusal::<TopologyConfig>("topology".into(), &data["topology"])
+        .or_else(|| traffic.into_iter().find_map(|(i, part)| refusal::<TrafficConfig>(format!("traffic[{i}]"), part)))
+        .unwrap_or_else(|| Diagnostic::error("", error.to_string()))
+}
