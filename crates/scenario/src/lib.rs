@@ -7,6 +7,7 @@
 pub mod diagnostic;
 pub mod document;
 mod explain;
+pub mod hpcc;
 mod scenario;
 pub mod topology;
 pub mod workload;

@@ -7,8 +7,28 @@ use backwater_fabric::spec::{LinkSpec, NodeKind, NodeSpec};
 
 /// Largest fabric that a few counts may ask for; guards the memory against a misplaced digit.
 const MAX_LINKS: u64 = 1 << 22;
-const RATES: (Rate, Rate) = (Rate::from_bps(1_000_000), Rate::from_gbps(100_000));
-const DELAYS: (Duration, Duration) = (Duration::from_ps(1), Duration::from_ms(10_000));
+
+/// What a link may be. Each check gives what is wrong: `"is 0 ps, must be ..."`.
+pub(crate) struct LinkLimits;
+
+impl LinkLimits {
+    const RATES: (Rate, Rate) = (Rate::from_bps(1_000_000), Rate::from_gbps(100_000));
+    const DELAYS: (Duration, Duration) = (Duration::from_ps(1), Duration::from_ms(10_000));
+
+    pub(crate) fn rate(rate: Rate) -> Option<String> {
+        let (low, high) = Self::RATES;
+        (rate < low || rate > high).then(|| format!("is {rate}, must be between {low} and {high}"))
+    }
+
+    pub(crate) fn delay(delay: Duration) -> Option<String> {
+        let (low, high) = Self::DELAYS;
+        (delay < low || delay > high).then(|| format!("is {delay}, must be between {low} and {high}"))
+    }
+
+    pub(crate) fn error_rate(error_rate: f64) -> Option<String> {
+        (!(0.0..1.0).contains(&error_rate)).then(|| format!("is {error_rate}, must be at least 0 and less than 1"))
+    }
+}
 
 /// The physical properties of a link.
 #[derive(Clone, Copy)]
@@ -106,23 +126,15 @@ impl Checks {
     }
 
     pub(super) fn rate(&mut self, field: &str, rate: Rate) {
-        let (low, high) = RATES;
-        if rate < low || rate > high {
-            self.error(field, format!("is {rate}, must be between {low} and {high}"));
-        }
+        LinkLimits::rate(rate).into_iter().for_each(|why| self.error(field, why));
     }
 
     pub(super) fn delay(&mut self, field: &str, delay: Duration) {
-        let (low, high) = DELAYS;
-        if delay < low || delay > high {
-            self.error(field, format!("is {delay}, must be between {low} and {high}"));
-        }
+        LinkLimits::delay(delay).into_iter().for_each(|why| self.error(field, why));
     }
 
     pub(super) fn error_rate(&mut self, field: &str, error_rate: f64) {
-        if !(0.0..1.0).contains(&error_rate) {
-            self.error(field, format!("is {error_rate}, must be at least 0 and less than 1"));
-        }
+        LinkLimits::error_rate(error_rate).into_iter().for_each(|why| self.error(field, why));
     }
 
     /// Refuses a fabric of more than [`MAX_LINKS`] links; every host has one, so this bounds the nodes too.

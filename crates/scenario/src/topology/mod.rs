@@ -7,13 +7,16 @@ mod custom;
 mod draft;
 mod dumbbell;
 mod fat_tree;
+mod file;
 mod graph;
 mod leaf_spine;
 mod star;
 
 pub use custom::{CustomConfig, CustomLink};
+pub(crate) use draft::LinkLimits;
 pub use dumbbell::DumbbellConfig;
 pub use fat_tree::FatTreeConfig;
+pub use file::{FileConfig, FileFormat};
 pub use graph::Graph;
 pub use leaf_spine::LeafSpineConfig;
 pub use star::StarConfig;
@@ -37,6 +40,8 @@ pub enum TopologyConfig {
     FatTree(FatTreeConfig),
     /// Nodes and links by name.
     Custom(CustomConfig),
+    /// A topology file of another simulator.
+    File(FileConfig),
 }
 
 impl TopologyConfig {
@@ -45,13 +50,13 @@ impl TopologyConfig {
     /// # Errors
     /// Everything that is wrong, each with the path of its field.
     pub fn build(&self, base_dir: &Path) -> Result<Graph, Vec<BuildError>> {
-        let _ = base_dir;
         match self {
             TopologyConfig::Star(config) => config.build(),
             TopologyConfig::Dumbbell(config) => config.build(),
             TopologyConfig::LeafSpine(config) => config.build(),
             TopologyConfig::FatTree(config) => config.build(),
             TopologyConfig::Custom(config) => config.build(),
+            TopologyConfig::File(config) => config.build(base_dir),
         }
     }
 }

@@ -1,0 +1,210 @@
+//! `topology.txt` in its three dialects.
+
+use super::ParseError;
+use super::text::{Errors, Line, Token, decimal, lines, rate, real, span};
+use crate::topology::{Graph, LinkLimits};
+use backwater_fabric::ids::NodeId;
+use backwater_fabric::spec::{LinkSpec, NodeKind, NodeSpec};
+use std::fmt::Write;
+
+/// Whose format a topology file has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TopologyDialect {
+    /// HPCC and ConWeave: `<nodes> <switches> <links>`.
+    Hpcc,
+    /// SimAI: `<nodes> <gpus per server> <NVSwitches> <switches> <links> <gpu type>`.
+    Simai,
+    /// Pyrrha: `<nodes> <switches> <hosts per rack> <tors> <cores> <links>`; links without error rate.
+    Pyrrha,
+}
+
+/// What a topology file says. A node's number in the file is its index in `nodes`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct HpccTopology {
+    /// The format, told from the first line.
+    pub dialect: TopologyDialect,
+    /// Hosts `h<number>` and switches `s<number>`.
+    pub nodes: Vec<NodeSpec>,
+    /// Links in the order of the file, parallel ones included. Error rates that the dialect lacks are 0.
+    pub links: Vec<LinkSpec>,
+    /// What a reader should know: text that was not read, NVSwitches.
+    pub notes: Vec<String>,
+}
+
+/// As many nodes and links as a file may announce; guards the memory against a misplaced digit.
+const MOST: u32 = 1 << 22;
+
+/// The first line.
+struct Header {
+    dialect: TopologyDialect,
+    nodes: u32,
+    switches: u32,
+    nv_switches: u32,
+    links: u32,
+}
+
+/// Reads `text`, the contents of the file called `name`.
+///
+/// # Errors
+/// Everything that is wrong, each with line and column.
+pub fn read_topology(text: &str, name: &str) -> Result<HpccTopology, Vec<ParseError>> {
+    let mut errors = Errors::new(name);
+    let mut lines = lines(text).peekable();
+    let header = match lines.next() {
+        Some(first) => read_header(first, &mut errors),
+        None => {
+            errors.push(1, 1, "the file is empty; expected <nodes> <switches> <links>");
+            None
+        }
+    };
+    let Some(header) = header.filter(|_| errors.is_empty()) else {
+        return Err(errors.into_list());
+    };
+    let end = text.lines().count() + 1;
+    let mut notes = Vec::new();
+    let mut kinds = vec![NodeKind::Host; header.nodes as usize];
+
+    let announced = header.nv_switches + header.switches;
+    let mut found = 0;
+    while found < announced {
+        let Some(line) = lines.next() else {
+            errors.push(end, 1, format!("the file ends after {found} of the {announced} switch numbers announced"));
+            return Err(errors.into_list());
+        };
+        for token in line.tokens() {
+            if found == announced {
+                errors.at(
+                    token,
+                    format!("\"{}\" follows the last of the {announced} switch numbers announced", token.text),
+                );
+                break;
+            }
+            let Some(id) = errors.integer(token, "the number of a switch", 0, header.nodes - 1) else {
+                // What follows is not what it seems to be: nothing more can be said.
+                return Err(errors.into_list());
+            };
+            if std::mem::replace(&mut kinds[id as usize], NodeKind::Switch) == NodeKind::Switch {
+                errors.at(token, format!("switch {id} is listed twice"));
+            }
+            found += 1;
+        }
+    }
+    let links: Vec<_> = lines.by_ref().take(header.links as usize).collect();
+    if links.len() < header.links as usize {
+        let (count, announced) = (links.len(), header.links);
+        errors.push(end, 1, format!("the file ends after {count} of the {announced} links announced"));
+    }
+    let links = links.into_iter().filter_map(|line| read_link(line, &header, &mut errors)).collect();
+    if let Some(line) = lines.next() {
+        notes.push(format!(
+            "{name}: what follows the {} links announced, from line {}, is not read",
+            header.links, line.number
+        ));
+    }
+    if header.nv_switches > 0 {
+        notes.push(format!("{name}: its {} NVSwitches are modelled as ordinary switches", header.nv_switches));
+    }
+    let name = |(id, &kind): (usize, &NodeKind)| match kind {
+        NodeKind::Host => NodeSpec { name: format!("h{id}"), kind },
+        NodeKind::Switch => NodeSpec { name: format!("s{id}"), kind },
+    };
+    let nodes = kinds.iter().enumerate().map(name).collect();
+    errors.into_result(HpccTopology { dialect: header.dialect, nodes, links, notes })
+}
+
+fn read_header(line: Line<'_>, errors: &mut Errors<'_>) -> Option<Header> {
+    let tokens: Vec<_> = line.tokens().collect();
+    let numeric = |token: &Token<'_>| decimal(token.text, 0).is_ok();
+    let (dialect, nodes, nv_switches, switches, links) = match tokens[..] {
+        [nodes, switches, links] => (TopologyDialect::Hpcc, nodes, None, switches, links),
+        [nodes, gpus, nv_switches, switches, links, last] if !numeric(&last) => {
+            errors.integer(gpus, "the GPUs per server", 0, MOST);
+            (TopologyDialect::Simai, nodes, Some(nv_switches), switches, links)
+        }
+        [nodes, switches, per_rack, tors, cores, links] => {
+            for (token, what) in
+                [(per_rack, "the hosts per rack"), (tors, "the ToR switches"), (cores, "the core switches")]
+            {
+                errors.integer(token, what, 0, MOST);
+            }
+            (TopologyDialect::Pyrrha, nodes, None, switches, links)
+        }
+        _ => {
+            errors.push(
+                line.number,
+                1,
+                format!("the first line has {} words; expected 3 (HPCC, ConWeave) or 6 (SimAI, Pyrrha)", tokens.len()),
+            );
+            errors.hint("HPCC begins with <nodes> <switches> <links>");
+            return None;
+        }
+    };
+    let count = errors.integer(nodes, "the number of nodes", 2, MOST)?;
+    let nv_switches =
+        nv_switches.map_or(Some(0), |token| errors.integer(token, "the number of NVSwitches", 0, count - 1));
+    let switches = errors.integer(switches, "the number of switches, less than that of nodes", 0, count - 1);
+    let links = errors.integer(links, "the number of links", 1, MOST);
+    let (nv_switches, switches, links) = (nv_switches?, switches?, links?);
+    match count.checked_sub(nv_switches + switches) {
+        None | Some(0) => {
+            errors.at(nodes, format!("{count} nodes less {} switches leave no host", nv_switches + switches))
+        }
+        Some(hosts) if hosts > 2 * links => errors.at(nodes, format!("{links} links cannot reach {hosts} hosts")),
+        Some(_) => {}
+    }
+    Some(Header { dialect, nodes: count, switches, nv_switches, links })
+}
+
+fn read_link(line: Line<'_>, header: &Header, errors: &mut Errors<'_>) -> Option<LinkSpec> {
+    let columns = match header.dialect {
+        TopologyDialect::Pyrrha => "<node> <node> <rate> <delay>",
+        TopologyDialect::Hpcc | TopologyDialect::Simai => "<node> <node> <rate> <delay> <error rate>",
+    };
+    let tokens: Vec<_> = line.tokens().collect();
+    let expected = columns.split("> ").count();
+    if tokens.len() != expected {
+        errors.push(line.number, 1, format!("a link has {expected} columns, {columns}; found {}", tokens.len()));
+        return None;
+    }
+    let a = errors.integer(tokens[0], "the number of a node", 0, header.nodes - 1);
+    let b = errors.integer(tokens[1], "the number of a node", 0, header.nodes - 1);
+    let rate = errors.read(tokens[2], "a bit rate such as 100Gbps", rate);
+    if let Some(why) = rate.and_then(LinkLimits::rate) {
+        errors.at(tokens[2], format!("the rate {why}"));
+        errors.hint("a rate without a unit counts bits per second; write for example 100Gbps");
+    }
+    let delay = errors.read(tokens[3], "a delay such as 1000ns", span);
+    if let Some(why) = delay.and_then(LinkLimits::delay) {
+        errors.at(tokens[3], format!("the delay {why}"));
+        errors.hint("a delay without a unit counts seconds; write for example 1000ns");
+    }
+    let error_rate = match tokens.get(4) {
+        Some(&token) => errors.read(token, "a probability", real).filter(|&error_rate| {
+            let why = LinkLimits::error_rate(error_rate);
+            why.iter().for_each(|why| errors.at(token, format!("the error rate {why}")));
+            why.is_none()
+        }),
+        None => Some(0.0),
+    };
+    let (a, b) = (a?, b?);
+    if a == b {
+        errors.at(tokens[1], format!("a link from node {a} to itself"));
+    }
+    Some(LinkSpec { a: NodeId(a), b: NodeId(b), rate: rate?, delay: delay?, error_rate: error_rate? })
+}
+
+/// Writes `graph` as HPCC and ConWeave read it. Names are lost: a node becomes its number.
+pub fn write_topology(graph: &Graph) -> String {
+    let switches: Vec<_> = graph.switches().map(|id| id.0.to_string()).collect();
+    let mut text = format!("{} {} {}\n{}\n", graph.nodes.len(), switches.len(), graph.links.len(), switches.join(" "));
+    for LinkSpec { a, b, rate, delay, error_rate } in &graph.links {
+        let (ns, ps) = (delay.ps() / 1000, delay.ps() % 1000);
+        let fraction = if ps == 0 { String::new() } else { format!(".{ps:03}") };
+        let rate = match rate.bps() {
+            bps if bps % 1_000_000_000 == 0 => format!("{}Gbps", bps / 1_000_000_000),
+            bps => format!("{bps}bps"),
+        };
+        writeln!(text, "{} {} {rate} {ns}{fraction}ns {error_rate}", a.0, b.0).expect("a String takes any text");
+    }
+    text
+}
