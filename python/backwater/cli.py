@@ -79,7 +79,7 @@ app = typer.Typer(
 convert = typer.Typer(no_args_is_help=True, help="Translate files of other simulators.")
 app.add_typer(convert, name="convert")
 
-ScenarioFile = Annotated[Path, typer.Argument(metavar="FILE", help="Scenario file (TOML).", show_default=False)]
+ScenarioFile = Annotated[Path, typer.Argument(help="Scenario file (TOML).", show_default=False)]
 Seed = Annotated[int | None, typer.Option("--seed", min=0, help="Replaces run.seed.", show_default=False)]
 Overrides = Annotated[
     list[str] | None,
@@ -87,7 +87,7 @@ Overrides = Annotated[
         "--set", metavar="KEY=VALUE", help="Replaces one value, as in network.mtu='4096 B'.", show_default=False
     ),
 ]
-Directories = Annotated[list[Path], typer.Argument(metavar="DIR...", help="Result directories.", show_default=False)]
+Directories = Annotated[list[Path], typer.Argument(help="Result directories.", show_default=False)]
 
 
 def _version(wanted: bool) -> None:
@@ -135,7 +135,7 @@ def run(
     file: ScenarioFile,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", metavar="DIR", help="Result directory [default: results/<name>-<n>]."),
+        typer.Option("--output", "-o", metavar="DIR", help="Result directory (default: results/<name>-<n>)."),
     ] = None,
     seed: Seed = None,
     overrides: Overrides = None,
@@ -216,7 +216,7 @@ def report(
     directories: Directories,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", metavar="FILE", help="HTML file [default: report.html in the first DIR]."),
+        typer.Option("--output", "-o", metavar="FILE", help="HTML file (default: report.html in the first directory)."),
     ] = None,
 ) -> None:
     """Write one HTML file with tables and interactive charts; it needs no network."""
@@ -264,7 +264,7 @@ def convert_hpcc(
 
 @convert.command("to-hpcc")
 def convert_to_hpcc(
-    directory: Annotated[Path, typer.Argument(metavar="DIR", help="Result directory.", show_default=False)],
+    directory: Annotated[Path, typer.Argument(help="Result directory.", show_default=False)],
     output: Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="Directory for fct.txt and pfc.txt.")],
 ) -> None:
     """Write a result as fct.txt and pfc.txt of the HPCC family of simulators."""

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from rich import box
 from rich.console import Console, Group, RenderableType
 from rich.progress import BarColumn, Progress, SpinnerColumn, TaskProgressColumn, TextColumn, TimeRemainingColumn
 from rich.table import Table
@@ -23,8 +25,17 @@ if TYPE_CHECKING:
     from backwater.result import Result
     from backwater.summary import Fact
 
-out: Final = Console(highlight=False)
-err: Final = Console(stderr=True, highlight=False)
+# A file or a pipe has no width: wide enough that no table is folded.
+_PIPE_WIDTH: Final = 200
+
+
+def _console(stderr: bool) -> Console:
+    stream = sys.stderr if stderr else sys.stdout
+    return Console(stderr=stderr, highlight=False, width=None if stream.isatty() else _PIPE_WIDTH)
+
+
+out: Final = _console(stderr=False)
+err: Final = _console(stderr=True)
 
 _STATE_STYLES: Final = {"good": "green", "bad": "bold red", "warning": "yellow", "plain": ""}
 _SEVERITY_STYLES: Final = {"error": "bold red", "warning": "bold yellow"}
@@ -83,11 +94,22 @@ def _marker(source: str, column: int) -> str:
 def table(view: views.View) -> Table:
     """A view as a table of the terminal."""
     rendered = Table(
-        title=view.title, title_justify="left", title_style="bold", header_style="dim", caption=view.note or None
+        title=view.title,
+        title_justify="left",
+        title_style="bold",
+        header_style="dim",
+        caption=view.note or None,
+        box=box.SIMPLE_HEAD,
+        pad_edge=False,
     )
     rendered.caption_justify = "left"
+    # Names beside figures stay on one line; a table of text alone folds where it must.
+    has_figures = view.text_columns < len(view.headers)
     for index, header in enumerate(view.headers):
-        rendered.add_column(header, justify="left" if index < view.text_columns else "right", overflow="fold")
+        if index < view.text_columns:
+            rendered.add_column(header, no_wrap=has_figures, overflow="fold")
+        else:
+            rendered.add_column(header, justify="right")
     for row in view.rows:
         rendered.add_row(*(Text(cell) for cell in row))
     return rendered
@@ -118,6 +140,13 @@ def as_json(result: Result) -> str:
     return json.dumps(document, indent=2, ensure_ascii=False)
 
 
+def _completion(state: _core.Progress) -> float:
+    """Share of the run that is done: a run may end before its time is over, when all flows have finished."""
+    of_time = state.time_ps / max(state.end_ps, 1)
+    of_flows = state.finished_flows / max(state.total_flows, 1)
+    return max(of_time, of_flows)
+
+
 @contextmanager
 def progress(quiet: bool) -> Iterator[Callable[[_core.Progress], None] | None]:
     """A progress line on standard error while the block runs; none if quiet or not at a terminal."""
@@ -126,7 +155,7 @@ def progress(quiet: bool) -> Iterator[Callable[[_core.Progress], None] | None]:
         return
     columns = (
         SpinnerColumn(),
-        BarColumn(bar_width=24),
+        BarColumn(bar_width=16),
         TaskProgressColumn(),
         TextColumn("{task.fields[time]}"),
         TextColumn("{task.fields[speed]}"),
@@ -136,17 +165,16 @@ def progress(quiet: bool) -> Iterator[Callable[[_core.Progress], None] | None]:
         TimeRemainingColumn(compact=True),
     )
     with Progress(*columns, console=err, transient=True) as bar:
-        task = bar.add_task("", total=None, time="building the network", speed="", flows="", paused="")
+        task = bar.add_task("", total=1.0, time="building the network", speed="", flows="", paused="")
 
         def show(state: _core.Progress) -> None:
             elapsed = bar.tasks[0].elapsed or 0.0
             bar.update(
                 task,
-                total=state.end_ps,
-                completed=state.time_ps,
+                completed=_completion(state),
                 time=f"{style.duration(state.time_ps)} of {style.duration(state.end_ps)}",
                 speed=f"{style.count(state.events / elapsed)} events/s" if elapsed else "",
-                flows=f"{state.live_flows:,} live flows, {state.finished_flows:,} of {state.total_flows:,} done",
+                flows=f"{state.live_flows:,} live flows",
                 paused=f"{state.paused_ports:,} paused ports",
             )
 
