@@ -1,6 +1,5 @@
 //! No flow control: nobody is ever paused, a full buffer drops.
 
-use crate::slots::FlowControl;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -8,9 +7,3 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NoneConfig {}
-
-/// Nothing to do.
-#[derive(Debug)]
-pub struct NoFlowControl;
-
-impl FlowControl for NoFlowControl {}

@@ -29,7 +29,37 @@ pub enum TrafficConfig {
     HpccFlows(HpccFlowsConfig),
 }
 
+/// What every kind of traffic has.
+#[derive(Clone, Copy, Debug)]
+pub struct Common<'a> {
+    /// Name of this part of the traffic; its kind where the scenario gives none.
+    pub tag: &'a str,
+    /// Traffic class of the data.
+    pub class: Class,
+    /// When this part begins.
+    pub start: Time,
+    /// No flow of this part starts at or after this time.
+    pub stop: Option<Time>,
+}
+
 impl TrafficConfig {
+    /// The fields that all kinds share.
+    pub fn common(&self) -> Common<'_> {
+        macro_rules! shared {
+            ($($kind:ident),+) => {
+                match self {
+                    $(TrafficConfig::$kind(part) => Common {
+                        tag: part.tag.as_deref().unwrap_or(self.kind()),
+                        class: part.class,
+                        start: part.start,
+                        stop: part.stop,
+                    },)+
+                }
+            };
+        }
+        shared!(Poisson, Incast, Permutation, AllToAll, LongLived, Flows, HpccFlows)
+    }
+
     /// The name that a scenario gives this kind of traffic; also its default tag.
     pub fn kind(&self) -> &'static str {
         match self {

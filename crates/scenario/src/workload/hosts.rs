@@ -1,8 +1,11 @@
 //! Hosts as a scenario names them.
 
+use crate::topology::{BuildError, Graph};
+use backwater_fabric::ids::NodeId;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, de};
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::fmt;
 
 /// Hosts by name: one text or a list of texts, each a name or a pattern (`"h3"`, `"h[0-15]"`, `"h*"`).
@@ -43,5 +46,91 @@ impl JsonSchema for HostList {
             "anyOf": [{ "type": "string" }, { "type": "array", "items": { "type": "string" } }],
             "examples": ["h3", "h[0-15]", ["h0", "h4"]]
         })
+    }
+}
+
+impl HostList {
+    /// The hosts that are meant, each once, in the order written; hosts of one pattern in order of id.
+    ///
+    /// # Errors
+    /// Every name that is no host and every pattern that fits none, below the path `field`.
+    pub fn resolve(&self, field: &str, graph: &Graph) -> Result<Vec<NodeId>, Vec<BuildError>> {
+        let (mut found, mut seen, mut errors) = (Vec::new(), BTreeSet::new(), Vec::new());
+        for (i, text) in self.0.iter().enumerate() {
+            let field = if self.0.len() == 1 { field.to_owned() } else { format!("{field}[{i}]") };
+            match one(text, &field, graph) {
+                Ok(hosts) => found.extend(hosts.into_iter().filter(|host| seen.insert(*host))),
+                Err(error) => errors.push(error),
+            }
+        }
+        if self.0.is_empty() {
+            errors.push(BuildError::new(field, "is empty").hint("leave it out for all hosts"));
+        }
+        if errors.is_empty() { Ok(found) } else { Err(errors) }
+    }
+
+    /// Whether this is the single word `word`.
+    pub fn is(&self, word: &str) -> bool {
+        self.0.len() == 1 && self.0[0] == word
+    }
+}
+
+fn one(text: &str, field: &str, graph: &Graph) -> Result<Vec<NodeId>, BuildError> {
+    if graph.node(text).is_some() || !text.contains(['*', '[']) {
+        return graph.host(field, text).map(|host| vec![host]);
+    }
+    let pattern = pattern(text).ok_or_else(|| {
+        BuildError::new(field, format!("\"{text}\" is not a pattern of host names"))
+            .hint("a `[` begins a range of whole numbers such as `h[0-15]`; `*` stands for any text")
+    })?;
+    let hosts: Vec<NodeId> = graph.hosts().filter(|host| fits(&pattern, graph.name(*host))).collect();
+    if hosts.is_empty() {
+        let example = graph.hosts().next().map_or("", |host| graph.name(host));
+        let hint = format!("the first host is called \"{example}\"");
+        return Err(BuildError::new(field, format!("no host has a name like \"{text}\"")).hint(hint));
+    }
+    Ok(hosts)
+}
+
+/// A piece of a pattern.
+enum Piece<'a> {
+    Literal(&'a str),
+    Any,
+    Range(u64, u64),
+}
+
+fn pattern(text: &str) -> Option<Vec<Piece<'_>>> {
+    let (mut pieces, mut rest) = (Vec::new(), text);
+    while !rest.is_empty() {
+        let literal = rest.find(['*', '[']).unwrap_or(rest.len());
+        if literal > 0 {
+            pieces.push(Piece::Literal(&rest[..literal]));
+            rest = &rest[literal..];
+        } else if let Some(tail) = rest.strip_prefix('*') {
+            if !matches!(pieces.last(), Some(Piece::Any)) {
+                pieces.push(Piece::Any);
+            }
+            rest = tail;
+        } else {
+            let (range, tail) = rest[1..].split_once(']')?;
+            let (low, high) = range.split_once('-')?;
+            let (low, high) = (low.trim().parse().ok()?, high.trim().parse().ok()?);
+            pieces.push((low <= high).then_some(Piece::Range(low, high))?);
+            rest = tail;
+        }
+    }
+    Some(pieces)
+}
+
+fn fits(pattern: &[Piece], name: &str) -> bool {
+    let Some((first, rest)) = pattern.split_first() else { return name.is_empty() };
+    match *first {
+        Piece::Literal(literal) => name.strip_prefix(literal).is_some_and(|tail| fits(rest, tail)),
+        Piece::Any => (0..=name.len()).any(|at| name.is_char_boundary(at) && fits(rest, &name[at..])),
+        Piece::Range(low, high) => {
+            let digits = name.find(|c: char| !c.is_ascii_digit()).unwrap_or(name.len());
+            let number = name[..digits].parse::<u64>().is_ok_and(|number| (low..=high).contains(&number));
+            number && fits(rest, &name[digits..])
+        }
     }
 }

@@ -1,9 +1,92 @@
 //! Traffic: from what a scenario says to the list of flows.
+//!
+//! All randomness comes from streams named by the part's tag, the purpose and the host (`traffic/poisson/sizes/h3`), so that another part,
+//! another host or another purpose never shifts anybody's draws, and two schemes compared see identical traffic.
 
 mod config;
 mod hosts;
-mod sizes;
+mod incast;
+mod lists;
+mod part;
+mod patterns;
+mod poisson;
+pub mod sizes;
+#[cfg(test)]
+mod tests;
 
 pub use config::*;
 pub use hosts::HostList;
 pub use sizes::{Interpolation, SizesConfig, SizesTable};
+
+use crate::topology::{BuildError, Graph};
+use backwater_engine::random::Seed;
+use backwater_engine::{Bytes, Time};
+use backwater_fabric::framing::Framing;
+use backwater_fabric::ids::CLASSES;
+use backwater_fabric::spec::FlowSpec;
+use part::{Part, Scene};
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// Most flows of one scenario: they take about 100 B each.
+pub const MAX_FLOWS: u64 = 50_000_000;
+
+/// The flows of a run.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Traffic {
+    /// In order of start; flows that start together in the order of their parts, then of their making.
+    pub flows: Vec<FlowSpec>,
+    /// Names of the parts of the traffic: what [`FlowSpec::tag`] points into.
+    pub tags: Vec<String>,
+    /// What a reader wants to know of it: mean sizes, loads, numbers of flows.
+    pub notes: Vec<String>,
+}
+
+/// Makes the flows that start before `until`. Relative paths start at `base_dir`; wire loads follow from `framing` and `mtu`.
+///
+/// # Errors
+/// Everything that is wrong, each with the path of its field below `traffic`.
+pub fn generate(
+    traffic: &[TrafficConfig],
+    graph: &Graph,
+    framing: Framing,
+    mtu: Bytes,
+    seed: u64,
+    until: Time,
+    base_dir: &Path,
+) -> Result<Traffic, Vec<BuildError>> {
+    let scene = Scene { graph, framing, mtu: mtu.get(), seed: Seed(seed), base_dir, traffic };
+    let (mut made, mut errors) = (Traffic::default(), Vec::new());
+    let mut namesakes: BTreeMap<&str, usize> = BTreeMap::new();
+    for (i, config) in traffic.iter().enumerate() {
+        let common = config.common();
+        let namesake = namesakes.entry(common.tag).or_default();
+        let stop = common.stop.unwrap_or(until).min(until);
+        let mut part = Part::new(&scene, i, (common.tag, *namesake), common.class, common.start..stop, &mut made);
+        *namesake += 1;
+        if common.class.index() >= CLASSES {
+            part.refuse(".class", format!("is {}, must be between 0 and 7", common.class.0));
+        }
+        if common.start >= until {
+            part.refuse(".start", format!("is {}, the traffic ends at {until}", common.start));
+        } else if common.start >= stop {
+            part.refuse(".stop", format!("is {stop}, must be after the start at {}", common.start));
+        }
+        // What is wrong is kept by the part; `None` only says that it could not go on.
+        let _ = match config {
+            TrafficConfig::Poisson(config) => config.generate(&mut part),
+            TrafficConfig::Incast(config) => config.generate(&mut part),
+            TrafficConfig::Permutation(config) => config.generate(&mut part),
+            TrafficConfig::AllToAll(config) => config.generate(&mut part),
+            TrafficConfig::LongLived(config) => config.generate(&mut part),
+            TrafficConfig::Flows(config) => config.generate(&mut part),
+            TrafficConfig::HpccFlows(config) => config.generate(&mut part),
+        };
+        errors.extend(part.finish());
+    }
+    if !errors.is_empty() {
+        return Err(errors);
+    }
+    made.flows.sort_by_key(|flow| flow.start);
+    Ok(made)
+}

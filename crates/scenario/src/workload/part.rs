@@ -1,0 +1,184 @@
+//! One part of the traffic being made: where its flows, notes and errors go.
+
+use super::sizes::{Distribution, Sizes};
+use super::{HostList, MAX_FLOWS, SizesConfig, Traffic, TrafficConfig};
+use crate::topology::{BuildError, Graph};
+use backwater_engine::random::{Seed, Stream};
+use backwater_engine::{Duration, Time};
+use backwater_fabric::framing::Framing;
+use backwater_fabric::ids::{Class, NodeId};
+use backwater_fabric::spec::FlowSpec;
+use std::ops::Range;
+use std::path::Path;
+
+/// What all parts see.
+pub(super) struct Scene<'a> {
+    pub(super) graph: &'a Graph,
+    pub(super) framing: Framing,
+    pub(super) mtu: u64,
+    pub(super) seed: Seed,
+    pub(super) base_dir: &'a Path,
+    pub(super) traffic: &'a [TrafficConfig],
+}
+
+impl Scene<'_> {
+    /// What names the rack of `host`: its first switch, or itself where it has none.
+    pub(super) fn rack(&self, host: NodeId) -> NodeId {
+        self.graph.rack_of(host).unwrap_or(host)
+    }
+}
+
+/// One part of the traffic being made.
+pub(super) struct Part<'a> {
+    pub(super) scene: &'a Scene<'a>,
+    /// When flows of this part may start.
+    pub(super) window: Range<Time>,
+    /// The class of flows that do not say otherwise.
+    pub(super) class: Class,
+    field: String,
+    tag: (String, u16),
+    streams: String,
+    made: &'a mut Traffic,
+    late: u64,
+    errors: Vec<BuildError>,
+}
+
+impl<'a> Part<'a> {
+    /// The part number `index`. Parts of the same tag are told apart by their number among these, `tag.1`.
+    pub(super) fn new(
+        scene: &'a Scene<'a>,
+        index: usize,
+        tag: (&str, usize),
+        class: Class,
+        window: Range<Time>,
+        made: &'a mut Traffic,
+    ) -> Part<'a> {
+        let streams = if tag.1 == 0 { format!("traffic/{}", tag.0) } else { format!("traffic/{}#{}", tag.0, tag.1) };
+        let field = format!("traffic[{index}]");
+        let name = tag.0.to_owned();
+        let mut part =
+            Part { scene, window, class, field, tag: (name.clone(), 0), streams, made, late: 0, errors: Vec::new() };
+        part.tag.1 = part.tag(&name);
+        part
+    }
+
+    /// The index of the tag `name`.
+    pub(super) fn tag(&mut self, name: &str) -> u16 {
+        let tags = &mut self.made.tags;
+        let index = tags.iter().position(|tag| tag == name).unwrap_or_else(|| {
+            tags.push(name.into());
+            tags.len() - 1
+        });
+        u16::try_from(index).unwrap_or_else(|_| {
+            self.refuse(".tag", "there are more than 65536 tags".into());
+            0
+        })
+    }
+
+    /// The path of a field of this part.
+    pub(super) fn field(&self, key: &str) -> String {
+        format!("{}{key}", self.field)
+    }
+
+    /// Keeps an error of this part; `key` is a path that begins with a dot.
+    pub(super) fn refuse(&mut self, key: &str, message: String) {
+        self.error(BuildError::new(self.field(key), message));
+    }
+
+    /// Keeps an error.
+    pub(super) fn error(&mut self, error: BuildError) {
+        self.errors.push(error);
+    }
+
+    fn keep<T>(&mut self, result: Result<T, Vec<BuildError>>) -> Option<T> {
+        result.map_err(|errors| self.errors.extend(errors)).ok()
+    }
+
+    /// Keeps a note for the reader.
+    pub(super) fn note(&mut self, text: String) {
+        self.made.notes.push(format!("{}: {text}", self.tag.0));
+    }
+
+    /// The hosts of a list; all without one.
+    pub(super) fn hosts(&mut self, key: &str, list: Option<&HostList>) -> Option<Vec<NodeId>> {
+        match list {
+            Some(list) => self.keep(list.resolve(&self.field(key), self.scene.graph)),
+            None => Some(self.scene.graph.hosts().collect()),
+        }
+    }
+
+    /// The host called `name`.
+    pub(super) fn host(&mut self, key: &str, name: &str) -> Option<NodeId> {
+        let host = self.scene.graph.host(&self.field(key), name);
+        self.keep(host.map_err(|error| vec![error]))
+    }
+
+    /// The sampler of sizes and its label.
+    pub(super) fn sizes(&mut self, key: &str, config: &SizesConfig) -> Option<(String, Distribution)> {
+        let Sizes { label, distribution, notes } = self.keep(config.resolve(&self.field(key), self.scene.base_dir))?;
+        notes.into_iter().for_each(|note| self.note(note));
+        Some((label, distribution))
+    }
+
+    /// Refuses a load that is not in (0, 1].
+    pub(super) fn check_load(&mut self, load: f64, hint: &str) {
+        if !(load > 0.0 && load <= 1.0) {
+            let error = BuildError::new(self.field(".load"), format!("is {load}, must be above 0 and at most 1"));
+            self.error(if load > 1.0 { error.hint(hint) } else { error });
+        }
+    }
+
+    /// Refuses to make more flows than a run may have; `expected` is how many there will be, about.
+    pub(super) fn check_count(&mut self, expected: f64) {
+        let room = MAX_FLOWS - (self.made.flows.len() as u64).min(MAX_FLOWS);
+        if expected > room as f64 {
+            let message = format!("asks for about {expected:.0} flows; a scenario has at most {MAX_FLOWS}");
+            let hint = "shorten it with `stop`, lower its load, or choose larger flows";
+            self.error(BuildError::new(self.field(""), message).hint(hint));
+        }
+    }
+
+    /// Whether nothing is wrong so far: what comes next may be expensive.
+    pub(super) fn sound(&self) -> Option<()> {
+        self.errors.is_empty().then_some(())
+    }
+
+    /// The random stream for one purpose.
+    pub(super) fn stream(&self, purpose: &str) -> Stream {
+        self.scene.seed.stream(&format!("{}/{purpose}", self.streams), 0)
+    }
+
+    /// The random stream for one purpose of one host.
+    pub(super) fn host_stream(&self, purpose: &str, host: NodeId) -> Stream {
+        self.stream(&format!("{purpose}/{}", self.scene.graph.name(host)))
+    }
+
+    /// The length of the window.
+    pub(super) fn length(&self) -> Duration {
+        self.window.end.since(self.window.start)
+    }
+
+    /// A flow with the part's class and tag that the load balancer routes.
+    pub(super) fn flow(&self, src: NodeId, dst: NodeId, bytes: u64, start: Time) -> FlowSpec {
+        let (data_via, ack_via) = (Vec::new(), Vec::new());
+        FlowSpec { src, dst, bytes, class: self.class, start, tag: self.tag.1, data_via, ack_via }
+    }
+
+    /// Adds a flow, unless it starts after the window.
+    pub(super) fn push(&mut self, flow: FlowSpec) {
+        if flow.start < self.window.end {
+            self.made.flows.push(flow);
+        } else {
+            self.late += 1;
+        }
+    }
+
+    /// What was wrong.
+    pub(super) fn finish(mut self) -> Vec<BuildError> {
+        if self.late > 0 {
+            let (late, end) = (self.late, self.window.end);
+            self.note(format!("{late} flows left out that would start at {end} or later"));
+        }
+        self.errors
+    }
+}

@@ -1,0 +1,258 @@
+//! Poisson arrivals.
+
+use super::part::{Part, Scene};
+use super::sizes::{Distribution, bytes, round};
+use super::{LoadCounts, LoadOf, PoissonConfig, TrafficConfig};
+use crate::topology::BuildError;
+use backwater_engine::random::Stream;
+use backwater_fabric::ids::NodeId;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+
+impl PoissonConfig {
+    pub(super) fn generate(&self, part: &mut Part) -> Option<()> {
+        let sizes = part.sizes(".sizes", &self.sizes);
+        let sources = part.hosts(".hosts", self.hosts.as_ref());
+        let destinations = part.hosts(".destinations", self.destinations.as_ref());
+        let excluded = self.excluded(part);
+        part.check_load(self.load, "flows would pile up without end: the load is a share of the capacity");
+        if let Some(share) = self.intra_rack.filter(|share| !(0.0..=1.0).contains(share)) {
+            part.refuse(".intra_rack", format!("is {share}, must be between 0 and 1"));
+        }
+        part.sound()?;
+        let ((label, sizes), mut sources, mut destinations, excluded) = (sizes?, sources?, destinations?, excluded?);
+        sources.retain(|host| !excluded.contains(host));
+        destinations.retain(|host| !excluded.contains(host));
+        let scene = part.scene;
+        let map = Destinations::new(scene, destinations, self.intra_rack);
+        for &source in &sources {
+            self.check_reach(part, &map, source);
+        }
+        if sources.is_empty() {
+            part.refuse(".hosts", "no host is left to send".into());
+        }
+        part.sound()?;
+        let rates = self.rates(part, &map, &sources, &sizes);
+        part.sound()?;
+        let per_second: f64 = rates.iter().map(|(_, rate)| rate).sum();
+        let expected = per_second * part.length().as_secs_f64();
+        part.check_count(expected);
+        self.report(part, &map, &rates, &sizes, &label);
+        part.sound()?;
+        for (source, rate) in rates {
+            let mut arrivals = part.host_stream("arrivals", source);
+            let mut choices = part.host_stream("destinations", source);
+            let mut draws = part.host_stream("sizes", source);
+            let gap = 1e12 / rate;
+            let mut time = part.window.start + arrivals.exponential(gap);
+            while time < part.window.end {
+                let (destination, bytes) = (map.draw(source, &mut choices), sizes.sample(&mut draws));
+                part.push(part.flow(source, destination, bytes, time));
+                time += arrivals.exponential(gap);
+            }
+        }
+        Some(())
+    }
+
+    /// The hosts that neither send nor receive.
+    fn excluded(&self, part: &mut Part) -> Option<BTreeSet<NodeId>> {
+        let Some(list) = &self.exclude_receivers else { return Some(BTreeSet::new()) };
+        if !list.is("incast") {
+            return part.hosts(".exclude_receivers", Some(list)).map(BTreeSet::from_iter);
+        }
+        let incasts = part.scene.traffic.iter().filter_map(|config| match config {
+            TrafficConfig::Incast(incast) => Some(&incast.receivers),
+            _ => None,
+        });
+        let lists: Option<Vec<_>> = incasts.map(Option::as_ref).collect();
+        let error = |message: &str| BuildError::new(part.field(".exclude_receivers"), message);
+        match lists {
+            None => {
+                let error = error("an incast of this scenario has no `receivers`: its victim may be any host");
+                part.error(error.hint("name the receivers of every incast"));
+                None
+            }
+            Some(lists) if lists.is_empty() => {
+                part.error(error("there is no incast in this scenario").hint("name hosts, or leave it out"));
+                None
+            }
+            // A list that cannot be resolved is an error of the incast.
+            Some(lists) => {
+                Some(lists.iter().filter_map(|list| list.resolve("", part.scene.graph).ok()).flatten().collect())
+            }
+        }
+    }
+
+    /// Refuses a source without a host to send to.
+    fn check_reach(&self, part: &mut Part, map: &Destinations, source: NodeId) {
+        let (local, away) = map.choices(source);
+        let name = part.scene.graph.name(source);
+        let message = match self.intra_rack {
+            None if local + away == 0 => format!("host \"{name}\" has no other host to send to"),
+            Some(share) if share > 0.0 && local == 0 => {
+                format!("host \"{name}\" has no other host in its rack to send to")
+            }
+            Some(share) if share < 1.0 && away == 0 => {
+                format!("host \"{name}\" has no host in another rack to send to")
+            }
+            _ => return,
+        };
+        part.refuse(if self.intra_rack.is_some() { ".intra_rack" } else { ".destinations" }, message);
+    }
+
+    /// Flows per second of every source.
+    fn rates(
+        &self,
+        part: &mut Part,
+        map: &Destinations,
+        sources: &[NodeId],
+        sizes: &Distribution,
+    ) -> Vec<(NodeId, f64)> {
+        let scene = part.scene;
+        let bits = 8.0
+            * match self.load_counts {
+                LoadCounts::Payload => sizes.mean(),
+                LoadCounts::Wire => sizes.mean_wire(scene.framing, scene.mtu),
+            };
+        let link = |host: NodeId| scene.graph.host_rate(host).bps() as f64;
+        if self.load_of == LoadOf::HostLinks {
+            return sources.iter().map(|&host| (host, self.load * link(host) / bits)).collect();
+        }
+        let mut links: BTreeMap<NodeId, f64> = BTreeMap::new();
+        for &host in sources {
+            *links.entry(scene.rack(host)).or_default() += link(host);
+        }
+        let rate = |host: NodeId| {
+            let rack = scene.rack(host);
+            let uplinks = scene.graph.uplink_capacity(rack).bps() as f64;
+            let leaving = 1.0 - map.local_share(host);
+            (host, self.load * uplinks * link(host) / links[&rack] / bits / leaving)
+        };
+        let rates: Vec<_> = sources.iter().map(|&host| rate(host)).collect();
+        for &(host, rate) in &rates {
+            let (name, offered) = (scene.graph.name(host), rate * bits / link(host));
+            if map.local_share(host) >= 1.0 || rate <= 0.0 {
+                let message = format!("is \"uplinks\", but no flow of host \"{name}\" can take one");
+                part.error(BuildError::new(part.field(".load_of"), message).hint("use \"host-links\" in this fabric"));
+                break;
+            }
+            if offered > 1.0 {
+                let (load, offered) = (self.load, round(offered, 3));
+                let message =
+                    format!("{load} of the uplinks is {offered} of the link of host \"{name}\", which is above 1");
+                part.error(BuildError::new(part.field(".load"), message).hint("lower `load` or `intra_rack`"));
+                break;
+            }
+        }
+        rates
+    }
+
+    /// Notes on what is offered.
+    fn report(&self, part: &mut Part, map: &Destinations, rates: &[(NodeId, f64)], sizes: &Distribution, label: &str) {
+        let graph = part.scene.graph;
+        let (mean, wire) = (sizes.mean(), sizes.mean_wire(part.scene.framing, part.scene.mtu));
+        let share = |host: NodeId, rate: f64, mean: f64| rate * 8.0 * mean / graph.host_rate(host).bps() as f64;
+        let busiest = rates.iter().map(|&(host, rate)| share(host, rate, wire)).fold(0.0, f64::max);
+        let per_second: f64 = rates.iter().map(|(_, rate)| rate).sum();
+        let (load, counts, of) = (
+            self.load,
+            if self.load_counts == LoadCounts::Wire { "wire bytes" } else { "payload" },
+            if self.load_of == LoadOf::Uplinks { "rack uplinks" } else { "host links" },
+        );
+        part.note(format!(
+            "sizes {label}, mean {}; load {load} of the {of} ({counts}), at most {} of a host link on the wire; {:.0} flows/s from {} \
+             hosts, about {:.0} in all",
+            bytes(mean),
+            round(busiest, 3),
+            per_second,
+            rates.len(),
+            per_second * part.length().as_secs_f64(),
+        ));
+        if busiest > 1.0 {
+            part.note(
+                "frames take more than the host links can carry: count the load in wire bytes to avoid it".into(),
+            );
+        }
+        let inbound = map.offered(rates).map(|(host, rate)| share(host, rate, wire)).fold(0.0, f64::max);
+        if inbound > 1.0 {
+            part.note(format!("the busiest receiver is offered {} times what its link can carry", round(inbound, 2)));
+        }
+    }
+}
+
+/// Where flows may go: hosts in order of rack.
+struct Destinations<'a> {
+    scene: &'a Scene<'a>,
+    hosts: Vec<NodeId>,
+    racks: BTreeMap<NodeId, Range<u64>>,
+    positions: BTreeMap<NodeId, u64>,
+    intra_rack: Option<f64>,
+}
+
+impl<'a> Destinations<'a> {
+    fn new(scene: &'a Scene<'a>, mut hosts: Vec<NodeId>, intra_rack: Option<f64>) -> Destinations<'a> {
+        hosts.sort_by_key(|&host| (scene.rack(host), host));
+        let (mut racks, mut positions) = (BTreeMap::new(), BTreeMap::new());
+        for (i, &host) in (0..).zip(&hosts) {
+            positions.insert(host, i);
+            racks.entry(scene.rack(host)).or_insert(i..i).end = i + 1;
+        }
+        Destinations { scene, hosts, racks, positions, intra_rack }
+    }
+
+    fn rack(&self, host: NodeId) -> Range<u64> {
+        self.racks.get(&self.scene.rack(host)).cloned().unwrap_or(0..0)
+    }
+
+    /// How many hosts `source` may send to in its rack and in others.
+    fn choices(&self, source: NodeId) -> (u64, u64) {
+        let rack = self.rack(source);
+        let own = u64::from(self.positions.contains_key(&source));
+        let inside = rack.end - rack.start;
+        (inside - own, self.hosts.len() as u64 - inside)
+    }
+
+    /// The share of the flows of `source` that stay in its rack.
+    fn local_share(&self, source: NodeId) -> f64 {
+        let (local, away) = self.choices(source);
+        self.intra_rack.unwrap_or(local as f64 / (local + away) as f64)
+    }
+
+    fn draw(&self, source: NodeId, stream: &mut Stream) -> NodeId {
+        let rack = self.rack(source);
+        let (local, away) = self.choices(source);
+        let own = self.positions.get(&source).copied().unwrap_or(u64::MAX);
+        let skip_own = |i: u64| if i >= own { i + 1 } else { i };
+        let position = match self.intra_rack {
+            None => skip_own(stream.below(local + away)),
+            Some(share) if stream.chance(share) => skip_own(rack.start + stream.below(local)),
+            Some(_) => match stream.below(away) {
+                i if i >= rack.start => i + rack.end - rack.start,
+                i => i,
+            },
+        };
+        self.hosts[position as usize]
+    }
+
+    /// Flows per second that every destination is sent.
+    fn offered(&self, rates: &[(NodeId, f64)]) -> impl Iterator<Item = (NodeId, f64)> {
+        // Per source what one destination in its rack, and one in another, gets of it.
+        let per_choice = |share: f64, choices: u64| if choices == 0 { 0.0 } else { share / choices as f64 };
+        let parts = |&(source, rate): &(NodeId, f64)| {
+            let ((local, away), share) = (self.choices(source), self.local_share(source));
+            (source, rate * per_choice(share, local), rate * per_choice(1.0 - share, away))
+        };
+        let mut racks: BTreeMap<NodeId, (f64, f64)> = BTreeMap::new();
+        let (mut own, mut total) = (BTreeMap::new(), 0.0);
+        for (source, local, away) in rates.iter().map(parts) {
+            let rack = racks.entry(self.scene.rack(source)).or_default();
+            *rack = (rack.0 + local, rack.1 + away);
+            own.insert(source, local);
+            total += away;
+        }
+        self.hosts.iter().map(move |&host| {
+            let (local, away) = racks.get(&self.scene.rack(host)).copied().unwrap_or_default();
+            (host, local - own.get(&host).copied().unwrap_or(0.0) + total - away)
+        })
+    }
+}

@@ -1,0 +1,187 @@
+//! What a scenario says about sizes of flows, and the sampler that it means.
+
+use super::{Distribution, LIBRARY, MAX_BYTES, SizeTable, library};
+use crate::topology::{BuildError, did_you_mean};
+use backwater_engine::Bytes;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Deserializer, Serialize, de};
+use std::borrow::Cow;
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+/// Sizes of flows. Exactly one of `name`, `path`, `fixed` and `uniform` is given.
+///
+/// A text is short for a table with one key: `"websearch-dctcp"` for `name`, `"64 KB"` for `fixed`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[serde(transparent)]
+pub struct SizesConfig(pub SizesTable);
+
+/// The long form of [`SizesConfig`].
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct SizesTable {
+    /// A distribution of the library, such as `websearch-dctcp`; `data/README.md` lists them.
+    pub name: Option<String>,
+    /// A file, relative to the scenario's: lines `<bytes> <cumulative percent>` (HPCC family; Pyrrha's have the mean in line 1), or a
+    /// table in the library's own format (`.toml`).
+    pub path: Option<PathBuf>,
+    /// All flows have this size.
+    pub fixed: Option<Bytes>,
+    /// Uniform between two sizes, both included.
+    pub uniform: Option<(Bytes, Bytes)>,
+    /// How sizes lie between the points of a table. Default: the table's own rule, `linear` for a file of lines.
+    pub interpolation: Option<Interpolation>,
+    /// Flows above this size never occur; the probabilities of the others grow in proportion. Default: no limit.
+    pub truncate: Option<Bytes>,
+    /// Sizes in the file are counts of this many bytes, for files that count packets. Default 1 B.
+    pub unit: Option<Bytes>,
+}
+
+/// How sizes lie between two points of a table of cumulative probabilities.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Interpolation {
+    /// Evenly (the traffic generators of HPCC and ConWeave, ns-3's empirical variable).
+    #[default]
+    Linear,
+    /// Evenly in the logarithm of the size, as such curves are usually drawn.
+    LogLinear,
+    /// Not at all: every size is one of the points.
+    Step,
+}
+
+impl<'de> Deserialize<'de> for SizesConfig {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Visitor;
+        impl<'de> de::Visitor<'de> for Visitor {
+            type Value = SizesConfig;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("the name of a size distribution, a size such as \"64 KB\", or a table")
+            }
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<SizesConfig, E> {
+                Ok(SizesConfig(if text.starts_with(|c: char| c.is_ascii_digit()) {
+                    SizesTable { fixed: Some(text.parse().map_err(de::Error::custom)?), ..Default::default() }
+                } else {
+                    SizesTable { name: Some(text.into()), ..Default::default() }
+                }))
+            }
+            fn visit_map<A: de::MapAccess<'de>>(self, map: A) -> Result<SizesConfig, A::Error> {
+                SizesTable::deserialize(de::value::MapAccessDeserializer::new(map)).map(SizesConfig)
+            }
+        }
+        deserializer.deserialize_any(Visitor)
+    }
+}
+
+impl JsonSchema for SizesConfig {
+    fn schema_name() -> Cow<'static, str> {
+        "SizesConfig".into()
+    }
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let table = SizesTable::json_schema(generator);
+        json_schema!({
+            "description": "Sizes of flows: the name of a distribution, a size, or a table with exactly one of name, path, fixed and uniform.",
+            "anyOf": [{ "type": "string", "examples": ["websearch-dctcp", "64 KB"] }, table]
+        })
+    }
+}
+
+impl SizesConfig {
+    /// The sampler that this stands for, its description for the reader, and what the reader should know of it.
+    ///
+    /// # Errors
+    /// Everything that is wrong, below the path `field`.
+    pub fn resolve(&self, field: &str, base_dir: &Path) -> Result<Sizes, Vec<BuildError>> {
+        let table = &self.0;
+        let error = |key: &str, message: String| vec![BuildError::new(format!("{field}{key}"), message)];
+        let given = [table.name.is_some(), table.path.is_some(), table.fixed.is_some(), table.uniform.is_some()];
+        if given.into_iter().filter(|given| *given).count() != 1 {
+            return Err(error("", "give exactly one of `name`, `path`, `fixed` and `uniform`".into()));
+        }
+        if table.unit.is_some() && table.path.is_none() {
+            return Err(error(".unit", "goes with `path` only".into()));
+        }
+        if table.interpolation.is_some() && (table.fixed.is_some() || table.uniform.is_some()) {
+            return Err(error(".interpolation", "goes with `name` and `path` only".into()));
+        }
+        let size = |key: &str, Bytes(bytes): Bytes| match bytes {
+            1..=MAX_BYTES => Ok(bytes),
+            _ => Err(error(key, format!("is {bytes} B, must be between 1 B and 1 PB"))),
+        };
+        let unit = size(".unit", table.unit.unwrap_or(Bytes(1)))?;
+        let mut notes = Vec::new();
+        let (label, distribution) = if let Some(name) = &table.name {
+            let Some(known) = library(name) else {
+                return Err(vec![unknown(field, name)]);
+            };
+            (name.clone(), known.distribution(table.interpolation, 1).map_err(|message| error("", message))?)
+        } else if let Some(path) = &table.path {
+            let label = path.display().to_string();
+            let known = read(&base_dir.join(path)).map_err(|message| error(".path", format!("{label}: {message}")))?;
+            let sizes = known
+                .distribution(table.interpolation, unit)
+                .map_err(|message| error(".unit", format!("{label}: in units of {unit} B {message}")))?;
+            if let Some(stated) = known.stated_mean {
+                let (stated, mean) = (bytes(stated * unit as f64), bytes(sizes.mean()));
+                notes.push(format!(
+                    "{label} states a mean of {stated}, its points have {mean}; loads follow from the points"
+                ));
+            }
+            (label, sizes)
+        } else if let Some(fixed) = table.fixed {
+            (fixed.to_string(), Distribution::fixed(size(".fixed", fixed)?))
+        } else {
+            let (low, high) = table.uniform.expect("exactly one of the four is given, and not the other three");
+            let (from, to) = (size(".uniform[0]", low)?, size(".uniform[1]", high)?);
+            if from > to {
+                return Err(error(".uniform", format!("the lower end {low} is above the upper end {high}")));
+            }
+            (format!("uniform {low} to {high}"), Distribution::uniform(from, to))
+        };
+        let Some(limit) = table.truncate else { return Ok(Sizes { label, distribution, notes }) };
+        let Some(truncated) = distribution.truncate(limit.get()) else {
+            return Err(error(".truncate", format!("no size of {label} is {limit} or smaller")));
+        };
+        let lost = 100.0 * (1.0 - distribution.cumulative(limit.get()));
+        notes.push(format!("{label} without its largest {} % of flows, above {limit}", round(lost, 3)));
+        Ok(Sizes { label: format!("{label} up to {limit}"), distribution: truncated, notes })
+    }
+}
+
+/// A sampler of sizes, ready for use.
+#[derive(Clone, Debug)]
+pub struct Sizes {
+    /// How the reader knows it.
+    pub label: String,
+    /// The sampler.
+    pub distribution: Distribution,
+    /// What the reader should know of it.
+    pub notes: Vec<String>,
+}
+
+fn unknown(field: &str, name: &str) -> BuildError {
+    let names = LIBRARY.iter().map(|(name, _)| *name);
+    let list = || format!("the library has {}", names.clone().collect::<Vec<_>>().join(", "));
+    let hint = did_you_mean(name, names.clone()).unwrap_or_else(list);
+    BuildError::new(field, format!("there is no size distribution \"{name}\"")).hint(hint)
+}
+
+fn read(path: &Path) -> Result<SizeTable, String> {
+    let text = std::fs::read_to_string(path).map_err(|error| error.to_string())?;
+    let own = path.extension().is_some_and(|extension| extension == "toml");
+    let table = if own { SizeTable::from_toml(&text) } else { SizeTable::from_lines(&text) };
+    table.map_err(|error| error.to_string())
+}
+
+/// A mean number of bytes as the reader likes it: `1.711 MB`.
+pub(crate) fn bytes(mean: f64) -> String {
+    let (scale, unit) =
+        [(1e9, "GB"), (1e6, "MB"), (1e3, "KB")].into_iter().find(|(scale, _)| mean >= *scale).unwrap_or((1.0, "B"));
+    format!("{} {unit}", round(mean / scale, 3))
+}
+
+/// `value` with at most `decimals` decimals.
+pub(crate) fn round(value: f64, decimals: i32) -> f64 {
+    let scale = libm::pow(10.0, f64::from(decimals));
+    (value * scale).round() / scale
+}

@@ -1,0 +1,14 @@
+//! Sizes of flows: what a scenario says, the library of published tables, and the sampler.
+
+mod config;
+mod distribution;
+mod library;
+mod table;
+#[cfg(test)]
+mod tests;
+
+pub use config::{Interpolation, Sizes, SizesConfig, SizesTable};
+pub(crate) use config::{bytes, round};
+pub use distribution::{Distribution, Knot, MAX_BYTES};
+pub use library::{LIBRARY, library};
+pub use table::{SizeTable, TableError};

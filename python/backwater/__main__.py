@@ -1,5 +1,0 @@
-"""`python -m backwater` is the command line."""
-
-from backwater.cli import main
-
-main()
