@@ -1,18 +1,16 @@
-//! The registry of a slot: one list from which the configuration enum, its names and the run-time dispatch are made.
+//! The registry of a slot: one list from which the configuration enum and its names are made.
 
-/// Declares a slot's mechanisms. For every line `Variant = "name": Config`, the scenario accepts `kind = "name"` with the fields of
-/// `Config`, whose documented defaults are the registry's entry.
+/// Declares a slot's mechanisms. For every line `Variant = "name": Config`, a scenario accepts `kind = "name"` with the fields of `Config`,
+/// whose documented defaults are the registry's entry.
 macro_rules! registry {
     (
         $(#[$meta:meta])*
-        pub enum $config:ident: $factory:path {
-            $($(#[$variant_meta:meta])* $variant:ident = $name:literal: $inner:ty,)+
-        }
+        pub enum $config:ident, factory $factory:path;
+        $($(#[$variant_meta:meta])* $variant:ident = $name:literal: $inner:ty;)+
     ) => {
         $(#[$meta])*
         #[derive(Clone, Debug, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
         #[serde(tag = "kind")]
-        #[allow(clippy::large_enum_variant, reason = "a configuration, of which there is one")]
         pub enum $config {
             $($(#[$variant_meta])* #[serde(rename = $name)] $variant($inner),)+
             /// A mechanism that another crate plugs in; not reachable from a scenario file.

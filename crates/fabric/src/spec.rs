@@ -3,15 +3,19 @@
 //! Nothing here is checked against the outside world; [`NetworkSpec::check`] refuses what the model cannot run.
 
 use crate::congestion::CongestionConfig;
+use crate::fabric::Fabric;
 use crate::flow_control::FlowControlConfig;
+use crate::frame::MAX_HOPS;
 use crate::framing::Framing;
 use crate::headroom::HeadroomConfig;
 use crate::ids::{Class, NodeId};
 use crate::load_balance::LoadBalanceConfig;
 use crate::recovery::RecoveryConfig;
+use crate::routes::Routes;
 use backwater_engine::{Bytes, Duration, Rate, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// A network and the mechanisms that run in it.
 #[derive(Clone, Debug)]
@@ -170,5 +174,189 @@ pub struct HostConfig {
 impl Default for HostConfig {
     fn default() -> Self {
         HostConfig { ack_every: 1, ack_class: Class::CONTROL }
+    }
+}
+
+/// Why a network or a flow is impossible.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SpecError {
+    /// A link that is no link.
+    #[error("link {link} ({ends}): {reason}")]
+    Link {
+        /// Index of the link.
+        link: usize,
+        /// Its ends by name.
+        ends: String,
+        /// What is wrong.
+        reason: &'static str,
+    },
+    /// A node that can not work.
+    #[error("node {node}: {reason}")]
+    Node {
+        /// Its name.
+        node: String,
+        /// What is wrong.
+        reason: String,
+    },
+    /// A flow that can not run.
+    #[error("flow {flow}: {reason}")]
+    Flow {
+        /// Index of the flow.
+        flow: usize,
+        /// What is wrong.
+        reason: String,
+    },
+    /// An option out of range.
+    #[error("{option}: {reason}")]
+    Option {
+        /// Its name.
+        option: &'static str,
+        /// What is wrong.
+        reason: String,
+    },
+}
+
+impl NetworkSpec {
+    /// Whether dropping a packet of a lossless class for want of buffer is a violation: flow control is on, and its frames can not be lost.
+    pub fn is_lossless(&self) -> bool {
+        self.switch.flow_control.is_lossless() && self.links.iter().all(|link| link.error_rate == 0.0)
+    }
+
+    /// Checks that the model can run this network with `flows`.
+    ///
+    /// # Errors
+    /// Everything that stands against it.
+    pub fn check(&self, flows: &[FlowSpec]) -> Result<(), Vec<SpecError>> {
+        let mut errors = Vec::new();
+        self.check_options(&mut errors);
+        self.check_links(&mut errors);
+        if errors.is_empty() {
+            self.check_nodes(flows, &mut errors);
+        }
+        if errors.is_empty() { Ok(()) } else { Err(errors) }
+    }
+
+    fn check_options(&self, errors: &mut Vec<SpecError>) {
+        let mut refuse = |option, reason: String| errors.push(SpecError::Option { option, reason });
+        let mtu = self.mtu.get();
+        if !(1..=9000).contains(&mtu) {
+            refuse("network.mtu", format!("{} is not within 1 B and 9000 B", self.mtu));
+        }
+        if self.switch.lossless.contains(&Class::CONTROL) {
+            refuse("switch.lossless", "class 0 is the control class, which is never paused".into());
+        }
+        let highest = self.switch.lossless.iter().chain([&self.host.ack_class]).map(|class| class.0).max();
+        if highest > Some(7) {
+            refuse("switch.lossless", "classes are 0 to 7".into());
+        }
+        if self.host.ack_every == 0 {
+            refuse("host.ack_every", "at least every packet: 1 or more".into());
+        }
+        if let SchedulerConfig::Dwrr { quantum } = self.switch.scheduler
+            && quantum.get() == 0
+        {
+            refuse("switch.scheduler.quantum", "0 B would never let a packet go".into());
+        }
+    }
+
+    fn check_links(&self, errors: &mut Vec<SpecError>) {
+        let name = |node: NodeId| self.nodes.get(node.0 as usize).map_or("?", |node| &node.name);
+        let mut degree = vec![0usize; self.nodes.len()];
+        for (index, link) in self.links.iter().enumerate() {
+            let mut refuse = |reason| {
+                let ends = format!("{} - {}", name(link.a), name(link.b));
+                errors.push(SpecError::Link { link: index, ends, reason });
+            };
+            let (Some(_), Some(_)) = (self.nodes.get(link.a.0 as usize), self.nodes.get(link.b.0 as usize)) else {
+                refuse("an end does not exist");
+                continue;
+            };
+            degree[link.a.0 as usize] += 1;
+            degree[link.b.0 as usize] += 1;
+            if link.a == link.b {
+                refuse("both ends are the same node");
+            }
+            if link.rate.bps() < 1_000_000 {
+                refuse("its rate is below 1 Mbps");
+            }
+            if link.delay == Duration::ZERO {
+                refuse("its delay is zero; every link takes some time");
+            }
+            if !(0.0..1.0).contains(&link.error_rate) {
+                refuse("its error rate is not within 0 and 1");
+            }
+        }
+        for fault in &self.faults {
+            if fault.link >= self.links.len() || fault.up <= fault.down {
+                let reason = "a fault needs a link that exists and must end after it begins";
+                errors.push(SpecError::Link { link: fault.link, ends: "fault".into(), reason });
+            }
+        }
+        for (node, degree) in self.nodes.iter().zip(degree) {
+            if degree == 0 || degree > usize::from(u16::MAX) {
+                let reason = format!("it has {degree} links; 1 to {} are possible", u16::MAX);
+                errors.push(SpecError::Node { node: node.name.clone(), reason });
+            }
+        }
+    }
+
+    fn check_nodes(&self, flows: &[FlowSpec], errors: &mut Vec<SpecError>) {
+        let fabric = Fabric::new(self.clone(), Vec::new());
+        for (id, node) in (0..).map(NodeId).zip(&self.nodes) {
+            if node.kind == NodeKind::Switch {
+                let (reserved, buffer) = (self.switch.headroom.reserved(&fabric.site(id)), self.switch.buffer);
+                if reserved >= buffer.get() {
+                    let reserved = Bytes(reserved);
+                    let reason =
+                        format!("headroom and private buffer of its ports come to {reserved} of a buffer of {buffer}");
+                    errors.push(SpecError::Node { node: node.name.clone(), reason });
+                }
+            }
+        }
+        let waypoints = flows.iter().flat_map(|flow| flow.data_via.iter().chain(&flow.ack_via)).copied().collect();
+        let routes = Routes::new(&self.nodes, &fabric.wiring, &waypoints);
+        let mut last_start = Time::ZERO;
+        let mut reachable: BTreeMap<(NodeId, NodeId), bool> = BTreeMap::new();
+        for (index, flow) in flows.iter().enumerate() {
+            let mut refuse = |reason: String| errors.push(SpecError::Flow { flow: index, reason });
+            let host = |node: NodeId| self.nodes.get(node.0 as usize).is_some_and(|node| node.kind == NodeKind::Host);
+            let name = |node: NodeId| self.nodes.get(node.0 as usize).map_or("?", |node| &node.name);
+            if !host(flow.src) || !host(flow.dst) || flow.src == flow.dst {
+                refuse(format!("{} to {}: flows go from one host to another", name(flow.src), name(flow.dst)));
+                continue;
+            }
+            if flow.bytes == 0 {
+                refuse("it has no bytes".into());
+            }
+            if flow.bytes != FlowSpec::ENDLESS && flow.bytes.div_ceil(self.mtu.get()) >= u64::from(u32::MAX) {
+                refuse("it has more than 4,294,967,294 packets".into());
+            }
+            if flow.class.0 > 7 || flow.class == Class::CONTROL {
+                refuse(format!("class {} is not a data class; those are 1 to 7", flow.class.0));
+            }
+            if flow.start < last_start {
+                refuse("it starts before the flow in front of it".into());
+            }
+            last_start = flow.start;
+            for (source, via, target) in [(flow.src, &flow.data_via, flow.dst), (flow.dst, &flow.ack_via, flow.src)] {
+                if via.iter().any(|node| host(*node) || node.0 as usize >= self.nodes.len()) {
+                    refuse("a pinned path passes through something that is not a switch".into());
+                } else if via.is_empty() {
+                    let known = reachable.entry((source, target));
+                    let way = || routes.path(&fabric.wiring, source, &[], target, |_, ports| ports[0]).is_some();
+                    if !*known.or_insert_with(way) {
+                        refuse(format!("there is no way from {} to {}", name(source), name(target)));
+                    }
+                } else {
+                    match routes.path(&fabric.wiring, source, via, target, |_, ports| ports[0]) {
+                        None => refuse("there is no way along its pinned path".into()),
+                        Some(path) if path.len() > MAX_HOPS => {
+                            refuse(format!("its pinned path has more than {MAX_HOPS} hops"))
+                        }
+                        Some(_) => {}
+                    }
+                }
+            }
+        }
     }
 }

@@ -1,6 +1,15 @@
-//! DCQCN.
+//! DCQCN (Zhu et al., SIGCOMM 2015): switches mark, receivers send CNPs, senders cut and recover their rate.
+//!
+//! Two variants of the reaction point exist in the field. The paper's cuts on every CNP and recovers by a timer and a byte counter. The one of
+//! ConnectX firmware and of the ns-3 simulators looks at fixed intervals whether a CNP came, and has no byte counter unless one is set. Both
+//! are the same machine here: a `decrease_interval` of zero cuts at once.
+//!
+//! Nothing needs an event: clocks are caught up when a CNP arrives or a packet is paced, which is when their effect can be seen.
 
-use backwater_engine::{Bytes, Duration, Rate};
+use super::Sender;
+use super::ecn::EcnConfig;
+use crate::slots::{AckView, Notification, NotificationPoint, ReactionPoint};
+use backwater_engine::{Bytes, Duration, Rate, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -33,27 +42,6 @@ pub enum CnpMode {
     AckBit,
     /// A CNP frame of its own, at most one per flow and `cnp_interval`.
     Frame,
-}
-
-/// ECN marking of a switch's egress queue (RED on the instantaneous length).
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct EcnConfig {
-    /// Queue length up to which nothing is marked. Default 100 KB (ConWeave, PortFC).
-    pub kmin: Bytes,
-    /// Queue length above which everything is marked. Default 400 KB.
-    pub kmax: Bytes,
-    /// Marking probability at `kmax`. Default 0.2.
-    #[schemars(range(min = 0.0, max = 1.0))]
-    pub pmax: f64,
-    /// If set, `kmin` and `kmax` hold for ports of this rate and grow in proportion to a port's rate.
-    pub rate: Option<Rate>,
-}
-
-impl Default for EcnConfig {
-    fn default() -> Self {
-        EcnConfig { kmin: Bytes(100_000), kmax: Bytes(400_000), pmax: 0.2, rate: Some(Rate::from_gbps(100)) }
-    }
 }
 
 /// Options of DCQCN: a profile, and single parameters that override it.
@@ -91,4 +79,336 @@ pub struct DcqcnConfig {
     pub cnp_interval: Option<Duration>,
     /// Whether bytes in flight are limited to rate x base RTT (off in the paper and the HPCC scripts, on in Pyrrha's).
     pub window: bool,
+}
+
+/// The parameters that a profile and its overrides come to on one link.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct DcqcnParameters {
+    /// Period of the update of alpha.
+    pub alpha_interval: Duration,
+    /// Period at which arrived CNPs are acted upon; zero: each at once.
+    pub decrease_interval: Duration,
+    /// Period of the rate increase timer.
+    pub increase_interval: Duration,
+    /// Bytes per step of the byte counter; zero: no byte counter.
+    pub byte_counter: Bytes,
+    /// Gain g of alpha's moving average.
+    pub gain: f64,
+    /// Alpha before the first CNP (the firmware's variants set it to 1 when that comes).
+    pub initial_alpha: f64,
+    /// Steps of fast recovery.
+    pub fast_recovery_steps: u32,
+    /// Additive increase of the target rate.
+    pub additive_increase: Rate,
+    /// Hyper increase of the target rate.
+    pub hyper_increase: Rate,
+    /// Lowest rate.
+    pub min_rate: Rate,
+    /// Whether every decrease lowers the target rate.
+    pub clamp_target: bool,
+    /// How the receiver notifies.
+    pub cnp: CnpMode,
+    /// Shortest time between two CNP frames of a flow.
+    pub cnp_interval: Duration,
+}
+
+impl DcqcnProfile {
+    /// The column of parameters for a link of `line_rate`.
+    pub fn parameters(self, line_rate: Rate) -> DcqcnParameters {
+        let us = Duration::from_us;
+        let mbps = |rate: u64| Rate::from_bps(rate * 1_000_000);
+        // Mb/s per Gb/s of the link, in tenths.
+        let scaled = |tenths: u64| Rate::from_bps(line_rate.bps() / 10_000 * tenths);
+        let authors = DcqcnParameters {
+            alpha_interval: us(55),
+            decrease_interval: Duration::ZERO,
+            increase_interval: us(60),
+            byte_counter: Bytes(300_000),
+            gain: 1.0 / 256.0,
+            initial_alpha: 0.5,
+            fast_recovery_steps: 5,
+            additive_increase: mbps(40),
+            hyper_increase: mbps(200),
+            min_rate: mbps(100),
+            clamp_target: true,
+            cnp: CnpMode::Frame,
+            cnp_interval: us(50),
+        };
+        let hpcc = DcqcnParameters {
+            alpha_interval: us(1),
+            decrease_interval: us(4),
+            increase_interval: us(300),
+            byte_counter: Bytes(0),
+            initial_alpha: 1.0,
+            fast_recovery_steps: 1,
+            additive_increase: scaled(2),
+            hyper_increase: scaled(20),
+            clamp_target: false,
+            cnp: CnpMode::AckBit,
+            ..authors
+        };
+        match self {
+            DcqcnProfile::AuthorsNs3 => authors,
+            DcqcnProfile::Paper => DcqcnParameters {
+                increase_interval: us(55),
+                byte_counter: Bytes(10_000_000),
+                initial_alpha: 1.0,
+                min_rate: mbps(10),
+                ..authors
+            },
+            DcqcnProfile::HpccNs3 => hpcc,
+            DcqcnProfile::HpccNs3Paper => {
+                DcqcnParameters { alpha_interval: us(50), decrease_interval: us(50), increase_interval: us(55), ..hpcc }
+            }
+            DcqcnProfile::ConfigTxt => DcqcnParameters {
+                increase_interval: us(900),
+                additive_increase: mbps(50),
+                hyper_increase: mbps(100),
+                ..hpcc
+            },
+            DcqcnProfile::Conweave => {
+                DcqcnParameters { additive_increase: scaled(4), hyper_increase: scaled(10), ..hpcc }
+            }
+            DcqcnProfile::Firmware => DcqcnParameters {
+                byte_counter: Bytes(32_767),
+                gain: 5.0 / 1024.0,
+                additive_increase: mbps(5),
+                hyper_increase: mbps(50),
+                min_rate: mbps(1),
+                cnp: CnpMode::Frame,
+                cnp_interval: us(4),
+                ..hpcc
+            },
+        }
+    }
+}
+
+impl DcqcnConfig {
+    /// The parameters that hold on a link of `line_rate`: the profile's, overridden by those given.
+    pub fn parameters(&self, line_rate: Rate) -> DcqcnParameters {
+        let profile = self.profile.parameters(line_rate);
+        DcqcnParameters {
+            alpha_interval: self.alpha_interval.unwrap_or(profile.alpha_interval),
+            decrease_interval: self.decrease_interval.unwrap_or(profile.decrease_interval),
+            increase_interval: self.increase_interval.unwrap_or(profile.increase_interval),
+            byte_counter: self.byte_counter.unwrap_or(profile.byte_counter),
+            gain: self.gain.unwrap_or(profile.gain),
+            initial_alpha: profile.initial_alpha,
+            fast_recovery_steps: self.fast_recovery_steps.unwrap_or(profile.fast_recovery_steps),
+            additive_increase: self.additive_increase.unwrap_or(profile.additive_increase),
+            hyper_increase: self.hyper_increase.unwrap_or(profile.hyper_increase),
+            min_rate: self.min_rate.unwrap_or(profile.min_rate),
+            clamp_target: self.clamp_target.unwrap_or(profile.clamp_target),
+            cnp: self.cnp.unwrap_or(profile.cnp),
+            cnp_interval: self.cnp_interval.unwrap_or(profile.cnp_interval),
+        }
+    }
+}
+
+/// The notification point of one flow.
+#[derive(Debug)]
+pub struct CnpSender {
+    mode: CnpMode,
+    interval: Duration,
+    last: Option<Time>,
+}
+
+impl CnpSender {
+    pub(super) fn new(parameters: &DcqcnParameters) -> CnpSender {
+        CnpSender { mode: parameters.cnp, interval: parameters.cnp_interval, last: None }
+    }
+}
+
+impl NotificationPoint for CnpSender {
+    fn on_data(&mut self, now: Time, marked: bool) -> Notification {
+        match self.mode {
+            CnpMode::AckBit => Notification { echo: marked, cnp: false },
+            CnpMode::Frame if marked && self.last.is_none_or(|last| now >= last + self.interval) => {
+                self.last = Some(now);
+                Notification { echo: false, cnp: true }
+            }
+            CnpMode::Frame => Notification::default(),
+        }
+    }
+}
+
+/// The reaction point of one flow.
+#[derive(Debug)]
+pub struct Dcqcn {
+    parameters: DcqcnParameters,
+    line_rate: Rate,
+    current: Rate,
+    target: Rate,
+    /// Payload bytes of line rate times base RTT, if bytes in flight are limited.
+    window: Option<u64>,
+    limited: Option<Limited>,
+}
+
+/// What runs once the first CNP has come.
+#[derive(Debug)]
+struct Limited {
+    alpha: f64,
+    /// Whether a CNP came since alpha's last update.
+    cnp_for_alpha: bool,
+    /// Whether a CNP came since the last look for a decrease.
+    cnp_for_decrease: bool,
+    next_alpha: Time,
+    /// Next look for a decrease; [`Time::NEVER`] where CNPs cut at once.
+    next_decrease: Time,
+    next_increase: Time,
+    timer_steps: u32,
+    byte_steps: u32,
+    bytes: u64,
+}
+
+impl Dcqcn {
+    pub(super) fn new(config: &DcqcnConfig, sender: &Sender) -> Dcqcn {
+        Dcqcn {
+            parameters: config.parameters(sender.line_rate),
+            line_rate: sender.line_rate,
+            current: sender.line_rate,
+            target: sender.line_rate,
+            window: config.window.then(|| sender.line_rate.bytes_in(sender.base_rtt)),
+            limited: None,
+        }
+    }
+
+    /// Lets the clocks run up to and including `now`, in the order of their ticks: alpha, decrease, increase.
+    fn catch_up(&mut self, now: Time) {
+        while let Some(limited) = &mut self.limited {
+            let next = limited.next_decrease.min(limited.next_increase);
+            let until = next.min(now);
+            while limited.next_alpha <= until {
+                limited.update_alpha(&self.parameters);
+            }
+            if next > now {
+                return;
+            }
+            if limited.next_decrease == next {
+                limited.next_decrease += self.parameters.decrease_interval;
+                if limited.cnp_for_decrease {
+                    limited.cnp_for_decrease = false;
+                    limited.decrease(&self.parameters, &mut self.current, &mut self.target, next);
+                }
+            } else {
+                limited.next_increase += self.parameters.increase_interval;
+                self.increase(Clock::Timer);
+            }
+        }
+    }
+
+    /// One step of recovery, as a clock ticks: fast recovery, then additive, then hyper increase (section 5.1, Figure 7).
+    fn increase(&mut self, clock: Clock) {
+        let Some(limited) = &mut self.limited else { return };
+        let parameters = &self.parameters;
+        let (timer, bytes) = (limited.timer_steps, limited.byte_steps);
+        let (first, last) =
+            if parameters.byte_counter.get() == 0 { (timer, timer) } else { (timer.max(bytes), timer.min(bytes)) };
+        let gain = if first < parameters.fast_recovery_steps {
+            0
+        } else if last > parameters.fast_recovery_steps {
+            parameters.hyper_increase.bps()
+        } else {
+            parameters.additive_increase.bps()
+        };
+        match clock {
+            Clock::Timer => limited.timer_steps += 1,
+            Clock::Bytes => limited.byte_steps += 1,
+        }
+        self.target = Rate::from_bps(self.target.bps() + gain).min(self.line_rate);
+        self.current = Rate::from_bps(self.current.bps() / 2 + self.target.bps() / 2);
+    }
+}
+
+/// What makes a flow recover.
+#[derive(Clone, Copy, Debug)]
+enum Clock {
+    Timer,
+    Bytes,
+}
+
+impl Limited {
+    fn new(parameters: &DcqcnParameters, now: Time) -> Limited {
+        // The decrease clock runs one nanosecond behind alpha's, so that a cut sees the newer alpha.
+        let first_decrease = now + parameters.decrease_interval + Duration::from_ns(1);
+        Limited {
+            alpha: parameters.initial_alpha,
+            cnp_for_alpha: false,
+            cnp_for_decrease: false,
+            next_alpha: now + parameters.alpha_interval,
+            next_decrease: if parameters.decrease_interval == Duration::ZERO { Time::NEVER } else { first_decrease },
+            next_increase: Time::NEVER,
+            timer_steps: 0,
+            byte_steps: 0,
+            bytes: 0,
+        }
+    }
+
+    fn update_alpha(&mut self, parameters: &DcqcnParameters) {
+        self.alpha *= 1.0 - parameters.gain;
+        if self.cnp_for_alpha {
+            self.alpha += parameters.gain;
+            self.cnp_for_alpha = false;
+        }
+        self.next_alpha += parameters.alpha_interval;
+    }
+
+    fn decrease(&mut self, parameters: &DcqcnParameters, current: &mut Rate, target: &mut Rate, now: Time) {
+        if parameters.clamp_target || self.timer_steps + self.byte_steps > 0 {
+            *target = *current;
+        }
+        *current = Rate::from_bps((current.bps() as f64 * (1.0 - self.alpha / 2.0)) as u64).max(parameters.min_rate);
+        self.timer_steps = 0;
+        self.byte_steps = 0;
+        self.bytes = 0;
+        self.next_increase = now + parameters.increase_interval;
+    }
+}
+
+impl ReactionPoint for Dcqcn {
+    fn rate(&mut self, now: Time) -> Rate {
+        self.catch_up(now);
+        self.current
+    }
+
+    fn window(&self) -> u64 {
+        self.window.map_or(u64::MAX, |window| {
+            (u128::from(window) * u128::from(self.current.bps()) / u128::from(self.line_rate.bps())).max(1) as u64
+        })
+    }
+
+    fn on_sent(&mut self, now: Time, wire_bytes: u64) {
+        let counter = self.parameters.byte_counter.get();
+        if counter == 0 {
+            return;
+        }
+        self.catch_up(now);
+        let Some(limited) = &mut self.limited else { return };
+        limited.bytes += wire_bytes;
+        let steps = limited.bytes / counter;
+        limited.bytes %= counter;
+        for _ in 0..steps {
+            self.increase(Clock::Bytes);
+        }
+    }
+
+    fn on_ack(&mut self, ack: &AckView<'_>) {
+        self.catch_up(ack.now);
+    }
+
+    fn on_cnp(&mut self, now: Time) {
+        self.catch_up(now);
+        let parameters = &self.parameters;
+        let is_first = self.limited.is_none();
+        let limited = self.limited.get_or_insert_with(|| Limited::new(parameters, now));
+        if parameters.decrease_interval == Duration::ZERO {
+            limited.decrease(parameters, &mut self.current, &mut self.target, now);
+            limited.cnp_for_alpha = true;
+            limited.next_alpha = now;
+            limited.update_alpha(parameters);
+        } else {
+            limited.cnp_for_alpha = !is_first;
+            limited.cnp_for_decrease = true;
+        }
+    }
 }

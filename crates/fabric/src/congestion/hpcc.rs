@@ -1,6 +1,10 @@
-//! HPCC.
+//! HPCC (Li et al., SIGCOMM 2019): switches stamp their load into every packet, senders set window and rate from it (Algorithm 1).
 
-use backwater_engine::{Duration, Rate};
+use super::Sender;
+use crate::frame::MAX_HOPS;
+use crate::record::{Stamp, Telemetry};
+use crate::slots::{AckView, CongestionPoint, Departure, ReactionPoint};
+use backwater_engine::{Duration, Rate, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -30,5 +34,144 @@ impl Default for HpccConfig {
             base_rtt: None,
             min_rate: Rate::from_bps(100_000_000),
         }
+    }
+}
+
+/// Room for five 8-byte stamps and a 2-byte count (HPCC simulator).
+pub const TELEMETRY_BYTES: u32 = 42;
+
+/// Units of the header's fields, for every 25 Gb/s of the port: 128 B of bytes sent, 80 B of queue (HPCC section 4.1).
+const TX_UNIT: u64 = 128;
+const QUEUE_UNIT: u64 = 80;
+const UNIT_RATE: u64 = 25_000_000_000;
+
+/// The congestion point: stamps time, bytes sent, queue length and rate of the port into every data packet.
+#[derive(Debug)]
+pub struct TelemetryStamper;
+
+impl CongestionPoint for TelemetryStamper {
+    fn on_departure(&mut self, departure: Departure<'_>) {
+        let port = departure.port;
+        let scale = port.rate.bps().div_ceil(UNIT_RATE);
+        let floor = |value: u64, unit: u64| value / (unit * scale) * (unit * scale);
+        let stamp = Stamp {
+            time: Time::from_ps(departure.now.ps() / 1000 * 1000),
+            tx_bytes: floor(port.sent_bytes(), TX_UNIT),
+            queue_bytes: floor(port.queued_bytes(), QUEUE_UNIT),
+            rate: port.rate,
+        };
+        departure.records.of(&mut departure.frame.record).telemetry.push(stamp);
+    }
+}
+
+/// The reaction point of one flow.
+#[derive(Debug)]
+pub struct Hpcc {
+    eta: f64,
+    max_stage: u32,
+    additive_increase: Rate,
+    min_rate: Rate,
+    line_rate: Rate,
+    base_rtt: Duration,
+    /// Line rate times base RTT, in bytes.
+    initial_window: u64,
+    /// The rate in use, R; the window is in the same proportion to the initial window.
+    current: Rate,
+    /// The rate committed once per round trip, W_c / T.
+    reference: Rate,
+    /// The moving average of the utilisation of the busiest hop, U.
+    utilisation: f64,
+    stage: u32,
+    /// Payload bytes that had been sent when the reference was committed; 0 before the first ACK.
+    committed_at: u64,
+    previous: [Stamp; MAX_HOPS],
+}
+
+impl Hpcc {
+    pub(super) fn new(config: &HpccConfig, sender: &Sender) -> Hpcc {
+        let base_rtt = config.base_rtt.unwrap_or(sender.base_rtt);
+        let default_increase = Rate::from_bps(sender.line_rate.bps() / 10_000 * 4);
+        Hpcc {
+            eta: config.eta,
+            max_stage: config.max_stage,
+            additive_increase: config.additive_increase.unwrap_or(default_increase),
+            min_rate: config.min_rate,
+            line_rate: sender.line_rate,
+            base_rtt,
+            initial_window: sender.line_rate.bytes_in(base_rtt),
+            current: sender.line_rate,
+            reference: sender.line_rate,
+            utilisation: 1.0,
+            stage: 0,
+            committed_at: 0,
+            previous: [Stamp::default(); MAX_HOPS],
+        }
+    }
+
+    /// MeasureInflight of Algorithm 1: updates U from the stamps of one ACK.
+    fn measure(&mut self, telemetry: &Telemetry) {
+        let (mut busiest, mut interval) = (0.0, Duration::ZERO);
+        for (stamp, previous) in telemetry.stamps().iter().zip(&mut self.previous) {
+            let tau = stamp.time.since(previous.time);
+            if tau > Duration::ZERO {
+                let rate = stamp.rate.bps() as f64;
+                let tx_rate = stamp.tx_bytes.saturating_sub(previous.tx_bytes) as f64 * 8.0 / tau.as_secs_f64();
+                let queue = stamp.queue_bytes.min(previous.queue_bytes) as f64;
+                let queueing = queue * self.line_rate.bps() as f64 / rate / self.initial_window as f64;
+                let utilisation = tx_rate / rate + queueing;
+                if utilisation > busiest {
+                    (busiest, interval) = (utilisation, tau);
+                }
+            }
+            *previous = *stamp;
+        }
+        let weight = interval.min(self.base_rtt).ps() as f64 / self.base_rtt.ps() as f64;
+        self.utilisation = (1.0 - weight) * self.utilisation + weight * busiest;
+    }
+
+    /// ComputeWind of Algorithm 1: the new rate, and the stage to commit with it.
+    fn adjusted(&self) -> (Rate, u32) {
+        let excess = self.utilisation / self.eta;
+        let (rate, stage) = if excess >= 1.0 || self.stage >= self.max_stage {
+            ((self.reference.bps() as f64 / excess) as u64, 0)
+        } else {
+            (self.reference.bps(), self.stage + 1)
+        };
+        let rate = Rate::from_bps(rate.saturating_add(self.additive_increase.bps()));
+        (rate.clamp(self.min_rate.min(self.line_rate), self.line_rate), stage)
+    }
+}
+
+impl ReactionPoint for Hpcc {
+    fn rate(&mut self, _now: Time) -> Rate {
+        self.current
+    }
+
+    fn window(&self) -> u64 {
+        let window =
+            u128::from(self.initial_window) * u128::from(self.current.bps()) / u128::from(self.line_rate.bps());
+        window.max(1) as u64
+    }
+
+    fn on_ack(&mut self, ack: &AckView<'_>) {
+        let Some(telemetry) = ack.telemetry else { return };
+        if self.committed_at == 0 {
+            // The first ACK only gives something to compare with.
+            self.previous[..telemetry.stamps().len()].copy_from_slice(telemetry.stamps());
+            self.committed_at = ack.sent_bytes;
+            return;
+        }
+        self.measure(telemetry);
+        let (rate, stage) = self.adjusted();
+        self.current = rate;
+        if ack.acked_bytes > self.committed_at {
+            self.reference = rate;
+            self.stage = stage;
+            self.committed_at = ack.sent_bytes;
+        }
+    }
+
+    fn repaces(&self) -> bool {
+        true
     }
 }

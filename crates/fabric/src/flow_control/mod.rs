@@ -4,13 +4,48 @@ pub mod none;
 pub mod pfc;
 
 use crate::registry::registry;
+#[allow(unused_imports, reason = "for the methods that enum_dispatch generates")]
+use crate::slots::signatures::*;
+use crate::slots::{FlowControl, Site};
+use enum_dispatch::enum_dispatch;
+use std::fmt::Debug;
 
 registry! {
     /// Flow control between neighbours.
-    pub enum FlowControlConfig: std::fmt::Debug {
-        /// No flow control: a full buffer drops.
-        None = "none": none::NoneConfig,
-        /// Priority-based flow control, IEEE 802.1Qbb.
-        Pfc = "pfc": pfc::PfcConfig,
+    pub enum FlowControlConfig, factory FlowControlFactory;
+    /// No flow control: a full buffer drops.
+    None = "none": none::NoneConfig;
+    /// Priority-based flow control, IEEE 802.1Qbb.
+    Pfc = "pfc": pfc::PfcConfig;
+}
+
+/// Any [`FlowControl`]: built-ins inline, others boxed.
+#[enum_dispatch(FlowControl)]
+#[allow(missing_docs, clippy::large_enum_variant, reason = "state is kept inline, not boxed")]
+pub enum AnyFlowControl {
+    None(none::NoFlowControl),
+    Pfc(pfc::Pfc),
+    Custom(Box<dyn FlowControl>),
+}
+
+/// Makes a flow control of another crate for a node.
+pub trait FlowControlFactory: Debug + Send + Sync {
+    /// The instance that runs at `site`.
+    fn build(&self, site: &Site<'_>) -> Box<dyn FlowControl>;
+}
+
+impl FlowControlConfig {
+    /// The instance that runs at `site`.
+    pub fn build(&self, site: &Site<'_>) -> AnyFlowControl {
+        match self {
+            FlowControlConfig::None(_) => none::NoFlowControl.into(),
+            FlowControlConfig::Pfc(config) => pfc::Pfc::new(config, site).into(),
+            FlowControlConfig::Custom(factory) => factory.build(site).into(),
+        }
+    }
+
+    /// Whether packets of a lossless class may never be dropped for want of buffer.
+    pub fn is_lossless(&self) -> bool {
+        !matches!(self, FlowControlConfig::None(_))
     }
 }

@@ -1,5 +1,6 @@
 //! No flow control: nobody is ever paused, a full buffer drops.
 
+use crate::slots::FlowControl;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -7,3 +8,9 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NoneConfig {}
+
+/// Nothing to do.
+#[derive(Debug)]
+pub struct NoFlowControl;
+
+impl FlowControl for NoFlowControl {}

@@ -1,8 +1,15 @@
 //! Priority-based flow control (IEEE 802.1Qbb).
+//!
+//! Downstream, at an ingress port: when the buffer policy finds a class full, a PAUSE frame for that class goes out of the port; when it
+//! finds it eased, a RESUME. Upstream, at an egress port: the frame closes and opens the gate of the class.
 
-use backwater_engine::Duration;
+use crate::frame::{Control, Pfc as PfcFrame};
+use crate::ids::{CLASSES, Class, ClassMask, PortId, PortIx, QueueIx};
+use crate::slots::{FlowControl, NodeView, Passage, PortFacts, Pressure, Site};
+use backwater_engine::{Duration, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::collections::VecDeque;
 
 /// How long a PAUSE lasts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -31,5 +38,180 @@ pub struct PfcConfig {
 impl Default for PfcConfig {
     fn default() -> Self {
         PfcConfig { pause: PauseModel::UntilResume, quanta: u16::MAX, response: Duration::ZERO }
+    }
+}
+
+/// Time of one pause quantum: 512 bit times of the link.
+const QUANTUM_BYTES: u64 = 512 / 8;
+
+/// PFC at one node.
+#[derive(Debug)]
+pub struct Pfc {
+    config: PfcConfig,
+    lossless: ClassMask,
+    ports: Vec<PortState>,
+}
+
+/// What one port keeps: as the downstream of its peer (`pausing`, `refresh`) and as its upstream (`received`, `expiry`).
+#[derive(Debug)]
+struct PortState {
+    /// Classes that we have told the peer to stop.
+    pausing: ClassMask,
+    /// The frame to repeat, and when, while the peer must not forget it (model `quanta`).
+    refresh: Option<(Time, PfcFrame)>,
+    /// Frames that have arrived and take effect later (option `response`).
+    received: VecDeque<(Time, PfcFrame)>,
+    /// When the pause of each class runs out (model `quanta`).
+    expiry: [Time; CLASSES],
+    /// How long a pause lasts at this port's rate.
+    pause_time: Duration,
+}
+
+impl Pfc {
+    /// PFC for the node at `site`.
+    pub fn new(config: &PfcConfig, site: &Site<'_>) -> Pfc {
+        let port = |facts: &PortFacts| PortState {
+            pausing: ClassMask::NONE,
+            refresh: None,
+            received: VecDeque::new(),
+            expiry: [Time::NEVER; CLASSES],
+            pause_time: facts.rate.time_for(u64::from(config.quanta) * QUANTUM_BYTES),
+        };
+        Pfc {
+            config: config.clone(),
+            lossless: site.spec.switch.lossless.iter().copied().collect(),
+            ports: site.ports.iter().map(port).collect(),
+        }
+    }
+
+    fn relieve(&mut self, port: PortIx, pressure: Pressure, node: &mut NodeView<'_>) {
+        let state = &mut self.ports[usize::from(port)];
+        let resume = pressure.eased.and(state.pausing);
+        if !resume.is_empty() {
+            state.pausing = state.pausing.minus(resume);
+            let cause = node.ports()[usize::from(port)].id;
+            node.send(port, self.frame(resume, 0, cause));
+            self.arm(port, node);
+        }
+    }
+
+    fn frame(&self, enabled: ClassMask, quanta: u16, cause: PortId) -> Control {
+        let reliable = self.config.pause == PauseModel::UntilResume;
+        Control::Pfc(PfcFrame { enabled, quanta, reliable, cause })
+    }
+
+    /// A received frame takes effect.
+    fn obey(&mut self, port: PortIx, frame: PfcFrame, node: &mut NodeView<'_>) {
+        let state = &mut self.ports[usize::from(port)];
+        for class in frame.enabled.iter() {
+            let queue = QueueIx::from(class.0);
+            if frame.quanta == 0 {
+                state.expiry[class.index()] = Time::NEVER;
+                node.open(port, queue);
+            } else {
+                if self.config.pause == PauseModel::Quanta {
+                    state.expiry[class.index()] = node.now + state.pause_time;
+                }
+                node.close(port, queue, frame.cause);
+            }
+        }
+        self.arm(port, node);
+    }
+
+    /// Sets the port's one timer to the earliest of what it waits for.
+    fn arm(&mut self, port: PortIx, node: &mut NodeView<'_>) {
+        let state = &mut self.ports[usize::from(port)];
+        if state.pausing.is_empty() {
+            state.refresh = None;
+        }
+        let expiry = state.expiry.iter().copied().min().unwrap_or(Time::NEVER);
+        let effect = state.received.front().map_or(Time::NEVER, |(at, _)| *at);
+        let refresh = state.refresh.map_or(Time::NEVER, |(at, _)| at);
+        node.set_timer(port, expiry.min(effect).min(refresh));
+    }
+}
+
+impl FlowControl for Pfc {
+    fn on_enqueue(&mut self, passage: Passage, pressure: Pressure, node: &mut NodeView<'_>) {
+        let state = &mut self.ports[usize::from(passage.ingress)];
+        let pause = pressure.full.minus(state.pausing);
+        if !pause.is_empty() {
+            state.pausing = state.pausing.or(pause);
+            let cause = node.culprit(passage.egress, passage.queue);
+            if self.config.pause == PauseModel::Quanta {
+                let frame = PfcFrame { enabled: state.pausing, quanta: self.config.quanta, reliable: false, cause };
+                state.refresh = Some((node.now + Duration::from_ps(state.pause_time.ps() / 2), frame));
+            }
+            node.send(passage.ingress, self.frame(pause, self.config.quanta, cause));
+            self.arm(passage.ingress, node);
+        }
+        self.relieve(passage.ingress, pressure, node);
+    }
+
+    fn on_dequeue(&mut self, passage: Passage, pressure: Pressure, node: &mut NodeView<'_>) {
+        self.relieve(passage.ingress, pressure, node);
+    }
+
+    fn on_control(&mut self, port: PortIx, control: &Control, node: &mut NodeView<'_>) {
+        let Control::Pfc(frame) = control else { return };
+        if self.config.response == Duration::ZERO {
+            self.obey(port, *frame, node);
+        } else {
+            let effect = node.now + self.config.response;
+            self.ports[usize::from(port)].received.push_back((effect, *frame));
+            self.arm(port, node);
+        }
+    }
+
+    fn on_timer(&mut self, port: PortIx, node: &mut NodeView<'_>) {
+        let index = usize::from(port);
+        while let Some((_, frame)) = self.ports[index].received.pop_front_if(|(at, _)| *at <= node.now) {
+            self.obey(port, frame, node);
+        }
+        let state = &mut self.ports[index];
+        for class in (0..CLASSES as u8).map(Class) {
+            if state.expiry[class.index()] <= node.now {
+                state.expiry[class.index()] = Time::NEVER;
+                node.open(port, QueueIx::from(class.0));
+            }
+        }
+        if let Some((at, frame)) = &mut state.refresh
+            && *at <= node.now
+        {
+            frame.enabled = state.pausing;
+            *at = node.now + Duration::from_ps(state.pause_time.ps() / 2);
+            node.send(port, Control::Pfc(*frame));
+        }
+        self.arm(port, node);
+    }
+
+    /// What was on the wire is lost, so neither end knows what the other believes: stop, and tell the peer afresh.
+    fn on_link_up(&mut self, port: PortIx, node: &mut NodeView<'_>) {
+        let lossless = self.lossless;
+        let cause = node.ports()[usize::from(port)].id;
+        let state = &mut self.ports[usize::from(port)];
+        state.received.clear();
+        for class in lossless.iter() {
+            if self.config.pause == PauseModel::Quanta {
+                state.expiry[class.index()] = node.now + state.pause_time;
+            }
+            node.close(port, QueueIx::from(class.0), cause);
+        }
+        let (pause, resume) = (state.pausing, lossless.minus(state.pausing));
+        for (classes, quanta) in [(pause, self.config.quanta), (resume, 0)] {
+            if !classes.is_empty() {
+                node.send(port, self.frame(classes, quanta, cause));
+            }
+        }
+        self.arm(port, node);
+    }
+
+    fn holds_until_resume(&self) -> bool {
+        self.config.pause == PauseModel::UntilResume
+    }
+
+    fn pausing(&self) -> Vec<(PortIx, ClassMask)> {
+        let ports = self.ports.iter().enumerate();
+        ports.filter(|(_, port)| !port.pausing.is_empty()).map(|(ix, port)| (ix as PortIx, port.pausing)).collect()
     }
 }

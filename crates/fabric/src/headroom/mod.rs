@@ -1,16 +1,67 @@
-//! Slot *headroom* (the buffer policy): which pool pays for a packet, and when an ingress queue or port is full.
+//! Slot *headroom* (the buffer policy): which pool pays for a packet, and when an ingress queue is full.
 
+mod pools;
 pub mod sih;
 pub mod static_threshold;
 
 use crate::registry::registry;
+#[allow(unused_imports, reason = "for the methods that enum_dispatch generates")]
+use crate::slots::signatures::*;
+use crate::slots::{BufferPolicy, PortFacts, Site};
+use enum_dispatch::enum_dispatch;
+use std::fmt::Debug;
 
 registry! {
     /// How a switch shares its buffer.
-    pub enum HeadroomConfig: std::fmt::Debug {
-        /// Static and independent headroom: worst-case headroom for every lossless ingress queue, the rest shared by a dynamic threshold.
-        Sih = "sih": sih::SihConfig,
-        /// A fixed threshold for every lossless ingress queue, with worst-case headroom above it.
-        Static = "static": static_threshold::StaticConfig,
+    pub enum HeadroomConfig, factory BufferPolicyFactory;
+    /// Static and independent headroom: worst-case headroom for every lossless ingress queue, the rest shared by a dynamic threshold.
+    Sih = "sih": sih::SihConfig;
+    /// A fixed threshold for every lossless ingress queue, with worst-case headroom above it.
+    Static = "static": static_threshold::StaticConfig;
+}
+
+/// Any [`BufferPolicy`]: built-ins inline, others boxed.
+#[enum_dispatch(BufferPolicy)]
+#[allow(missing_docs, clippy::large_enum_variant, reason = "state is kept inline, not boxed")]
+pub enum AnyBufferPolicy {
+    Sih(sih::Sih),
+    Static(static_threshold::StaticThreshold),
+    Custom(Box<dyn BufferPolicy>),
+}
+
+/// Makes a buffer policy of another crate for a switch.
+pub trait BufferPolicyFactory: Debug + Send + Sync {
+    /// The instance that runs at `site`.
+    fn build(&self, site: &Site<'_>) -> Box<dyn BufferPolicy>;
+
+    /// Bytes that the policy sets aside at `site`: what must fit into the buffer.
+    fn reserved(&self, site: &Site<'_>) -> u64;
+}
+
+impl HeadroomConfig {
+    /// The instance that runs at `site`, whose [`HeadroomConfig::reserved`] must fit into the buffer.
+    pub fn build(&self, site: &Site<'_>) -> AnyBufferPolicy {
+        match self {
+            HeadroomConfig::Sih(config) => sih::Sih::new(config, site).into(),
+            HeadroomConfig::Static(config) => static_threshold::StaticThreshold::new(config, site).into(),
+            HeadroomConfig::Custom(factory) => factory.build(site).into(),
+        }
     }
+
+    /// Bytes that the policy sets aside at `site`.
+    pub fn reserved(&self, site: &Site<'_>) -> u64 {
+        match self {
+            HeadroomConfig::Sih(config) => config.reserved(site),
+            HeadroomConfig::Static(config) => config.reserved(site),
+            HeadroomConfig::Custom(factory) => factory.reserved(site),
+        }
+    }
+}
+
+/// Worst-case headroom of an ingress queue: Equation 1 of DSH, 2 (C D + L) + 3840 B, with L the largest frame.
+///
+/// In order: what is on the wire when the PAUSE is sent and until it arrives (2 C D), a frame that the PAUSE waits behind and one that the
+/// peer finishes (2 L), and 60 quanta for the peer to react (IEEE 802.1Qbb; here the PAUSE itself and the packet that crossed the threshold).
+pub fn worst_case(port: &PortFacts, largest_frame: u64) -> u64 {
+    2 * (port.rate.bytes_in(port.delay) + largest_frame) + 3840
 }

@@ -1,6 +1,11 @@
 //! SIH, static and independent headroom: what switch chips do, and the baseline of DSH (DSH section II).
 
-use backwater_engine::{Bytes, Rate};
+use super::pools::{Pools, reserved};
+use super::worst_case;
+use crate::ids::{Class, ClassMask, PortIx};
+use crate::note::DropCause;
+use crate::slots::{BufferPolicy, Occupancy, Pressure, Site};
+use backwater_engine::{Bytes, Rate, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -24,5 +29,83 @@ pub struct SihConfig {
 impl Default for SihConfig {
     fn default() -> Self {
         SihConfig { alpha: 0.0625, alpha_rate: None, private: Bytes(3000), headroom: None, resume_offset: None }
+    }
+}
+
+impl SihConfig {
+    /// Bytes set aside at `site`.
+    pub fn reserved(&self, site: &Site<'_>) -> u64 {
+        reserved(site, self.private.get(), &self.headrooms(site))
+    }
+
+    fn headrooms(&self, site: &Site<'_>) -> Vec<u64> {
+        let of = |port| self.headroom.map_or_else(|| worst_case(port, site.largest_frame), Bytes::get);
+        site.ports.iter().map(of).collect()
+    }
+}
+
+/// SIH at one switch.
+#[derive(Debug)]
+pub struct Sih {
+    pools: Pools,
+    /// Alpha of each port, in units of 2^-16.
+    alpha: Vec<u64>,
+    resume_offset: u64,
+}
+
+const ALPHA_BITS: u32 = 16;
+
+impl Sih {
+    /// SIH for the switch at `site`.
+    pub fn new(config: &SihConfig, site: &Site<'_>) -> Sih {
+        let scale = |rate: Rate| config.alpha_rate.map_or(1.0, |at| rate.bps() as f64 / at.bps() as f64);
+        let alpha = |rate| (config.alpha * scale(rate) * f64::from(1 << ALPHA_BITS)).round() as u64;
+        Sih {
+            pools: Pools::new(site, config.private.get(), config.headrooms(site)),
+            alpha: site.ports.iter().map(|port| alpha(port.rate)).collect(),
+            resume_offset: config.resume_offset.map_or(2 * site.largest_frame, Bytes::get),
+        }
+    }
+
+    /// T(t) = alpha (B_s - used) (DSH Equation 2).
+    fn threshold(&self, ingress: PortIx) -> u64 {
+        ((u128::from(self.pools.free_shared()) * u128::from(self.alpha[usize::from(ingress)])) >> ALPHA_BITS) as u64
+    }
+}
+
+impl BufferPolicy for Sih {
+    fn admit(&mut self, ingress: PortIx, class: Class, bytes: u64, _now: Time) -> Result<(), DropCause> {
+        self.pools.admit(ingress, class, bytes, self.threshold(ingress))
+    }
+
+    fn release(&mut self, ingress: PortIx, class: Class, bytes: u64, _now: Time) {
+        self.pools.release(ingress, class, bytes);
+    }
+
+    fn pressure(&self, ingress: PortIx, class: Class) -> Pressure {
+        if !self.pools.is_lossless(class) {
+            return Pressure::default();
+        }
+        let (shared, headroom) = (self.pools.shared(ingress, class), self.pools.headroom(ingress, class));
+        let threshold = self.threshold(ingress);
+        let class = ClassMask::of(class);
+        if headroom > 0 || shared >= threshold {
+            let empty = headroom == 0 && shared == 0;
+            return if empty {
+                Pressure { eased: class, ..Default::default() }
+            } else {
+                Pressure { full: class, ..Default::default() }
+            };
+        }
+        let eased = shared == 0 || shared + self.resume_offset <= threshold;
+        Pressure { eased: if eased { class } else { ClassMask::NONE }, ..Default::default() }
+    }
+
+    fn occupancy(&self) -> Occupancy {
+        self.pools.occupancy()
+    }
+
+    fn held(&self, ingress: PortIx, class: Class) -> u64 {
+        self.pools.held(ingress, class)
     }
 }

@@ -1,6 +1,11 @@
 //! Static threshold: every lossless ingress queue is paused at a fixed length.
 
-use backwater_engine::Bytes;
+use super::pools::{Pools, reserved};
+use super::worst_case;
+use crate::ids::{Class, ClassMask, PortIx};
+use crate::note::DropCause;
+use crate::slots::{BufferPolicy, Occupancy, Pressure, Site};
+use backwater_engine::{Bytes, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -19,5 +24,69 @@ pub struct StaticConfig {
 impl Default for StaticConfig {
     fn default() -> Self {
         StaticConfig { xoff: Bytes(256_000), xon: None, headroom: None }
+    }
+}
+
+impl StaticConfig {
+    /// Bytes set aside at `site`.
+    pub fn reserved(&self, site: &Site<'_>) -> u64 {
+        reserved(site, 0, &self.headrooms(site))
+    }
+
+    fn headrooms(&self, site: &Site<'_>) -> Vec<u64> {
+        let of = |port| self.headroom.map_or_else(|| worst_case(port, site.largest_frame), Bytes::get);
+        site.ports.iter().map(of).collect()
+    }
+}
+
+/// The static threshold at one switch.
+#[derive(Debug)]
+pub struct StaticThreshold {
+    pools: Pools,
+    xoff: u64,
+    xon: u64,
+}
+
+impl StaticThreshold {
+    /// The static threshold for the switch at `site`.
+    pub fn new(config: &StaticConfig, site: &Site<'_>) -> StaticThreshold {
+        let xoff = config.xoff.get();
+        StaticThreshold {
+            pools: Pools::new(site, 0, config.headrooms(site)),
+            xoff,
+            xon: config.xon.map_or(xoff.saturating_sub(2 * site.largest_frame), Bytes::get),
+        }
+    }
+}
+
+impl BufferPolicy for StaticThreshold {
+    fn admit(&mut self, ingress: PortIx, class: Class, bytes: u64, _now: Time) -> Result<(), DropCause> {
+        let threshold = if self.pools.is_lossless(class) { self.xoff } else { u64::MAX };
+        self.pools.admit(ingress, class, bytes, threshold)
+    }
+
+    fn release(&mut self, ingress: PortIx, class: Class, bytes: u64, _now: Time) {
+        self.pools.release(ingress, class, bytes);
+    }
+
+    fn pressure(&self, ingress: PortIx, class: Class) -> Pressure {
+        if !self.pools.is_lossless(class) {
+            return Pressure::default();
+        }
+        let held = self.pools.held(ingress, class);
+        let is_full = held >= self.xoff.max(1) || self.pools.headroom(ingress, class) > 0;
+        let class = ClassMask::of(class);
+        Pressure {
+            full: if is_full { class } else { ClassMask::NONE },
+            eased: if !is_full && held <= self.xon { class } else { ClassMask::NONE },
+        }
+    }
+
+    fn occupancy(&self) -> Occupancy {
+        self.pools.occupancy()
+    }
+
+    fn held(&self, ingress: PortIx, class: Class) -> u64 {
+        self.pools.held(ingress, class)
     }
 }

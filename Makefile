@@ -1,0 +1,49 @@
+# Everything runs inside a virtual environment of its own, .venv; nothing outside this directory is touched.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+DEMO := results/demo
+
+.DEFAULT_GOAL := help
+.PHONY: help toolchain setup demo test lint format bench bench-compare docs fuzz clean
+
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+toolchain:
+	@command -v cargo >/dev/null || { echo "Backwater needs Rust 1.95 or later: install it from https://rustup.rs, then try again." >&2; exit 1; }
+	@command -v $(PYTHON) >/dev/null || { echo "Backwater needs Python 3.11 or later, and there is no $(PYTHON): install it, or name another one with make PYTHON=..." >&2; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Backwater needs Python 3.11 or later, but $(PYTHON) is $$($(PYTHON) --version): name another one with make PYTHON=..." >&2; exit 1; }
+	@$(PYTHON) -c 'import venv, ensurepip' 2>/dev/null || { echo "$(PYTHON) cannot make virtual environments: install its venv package (Debian: python3-venv)." >&2; exit 1; }
+
+$(BIN)/maturin: pyproject.toml | toolchain
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --upgrade 'maturin>=1.9,<2'
+	@touch $@
+
+setup: toolchain $(BIN)/maturin ## Build the core and install everything into .venv
+	VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/maturin develop --release --extras dev
+
+demo: setup ## Run the quickstart scenario and say where its report lies
+	$(BIN)/backwater run scenarios/quickstart.toml -o $(DEMO) --force
+	@echo
+	@echo "Open $(abspath $(DEMO))/report.html in a browser."
+
+test: setup ## Run all tests, of Rust and of Python
+	cargo test --workspace
+	$(BIN)/pytest
+
+lint: setup ## Check format, style and types
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets -- -D warnings
+	$(BIN)/ruff format --check
+	$(BIN)/ruff check
+	$(BIN)/mypy
+	$(BIN)/python -m mypy.stubtest backwater._core
+
+format: $(BIN)/maturin ## Format all sources
+	cargo fmt --all
+	$(BIN)/ruff format
+
+clean: ## Remove what was built, but no results
+	rm -rf target $(VENV)

@@ -1,0 +1,78 @@
+//! Deadlock: queues that wait for each other in a cycle and can never go on.
+//!
+//! A paused queue goes on when its downstream ingress drains, which it does as long as one of the egress queues that hold its packets can
+//! send. A paused queue all of whose packets' successors stand in paused queues of the same kind is dead; the dead queues are what is left
+//! when all others have been struck out. Every dead queue waits for another, so there is a cycle among them.
+
+use crate::ids::{NodeId, PortId, QueueIx};
+use crate::simulation::Simulation;
+use crate::slots::FlowControl;
+use backwater_engine::Time;
+use std::collections::BTreeMap;
+
+/// A cycle of queues, each of which waits for the next.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Deadlock {
+    /// Since when all of them have been paused.
+    pub onset: Time,
+    /// The paused egress queues in order: each waits for the next, the last for the first.
+    pub cycle: Vec<(PortId, QueueIx)>,
+}
+
+type Waiting = (PortId, QueueIx);
+
+pub(crate) fn find_deadlock(simulation: &Simulation) -> Option<Deadlock> {
+    let fabric = simulation.fabric();
+    let mut waits: BTreeMap<Waiting, Vec<Waiting>> = BTreeMap::new();
+    for node in simulation.nodes().filter(|node| node.flow_control().holds_until_resume()) {
+        for port in node.ports() {
+            for queue in port.closed_queues().iter().filter(|queue| port.queue_bytes(*queue) > 0) {
+                let peer = &fabric.wiring.ports[fabric.wiring.ports[port.id.0 as usize].peer.0 as usize];
+                waits.insert((port.id, queue), successors(simulation, peer.node, peer.ix, queue));
+            }
+        }
+    }
+    // Strike out what can still move: nothing left downstream (the RESUME is under way), or a successor that can send.
+    loop {
+        let moving: Vec<Waiting> = waits
+            .iter()
+            .filter(|(_, next)| next.is_empty() || next.iter().any(|next| !waits.contains_key(next)))
+            .map(|(waiting, _)| *waiting)
+            .collect();
+        if moving.is_empty() {
+            break;
+        }
+        moving.iter().for_each(|waiting| {
+            waits.remove(waiting);
+        });
+    }
+    // Every dead queue has a successor that is dead: following the first of each must come back.
+    let mut path = vec![*waits.first_key_value()?.0];
+    let cycle = loop {
+        let next = waits[path.last()?][0];
+        if let Some(start) = path.iter().position(|seen| *seen == next) {
+            break path.split_off(start);
+        }
+        path.push(next);
+    };
+    let since = |(port, queue): &Waiting| {
+        let facts = &fabric.wiring.ports[port.0 as usize];
+        let gate = simulation.node(facts.node).ports()[usize::from(facts.ix)].gate(*queue);
+        gate.closed().map_or(Time::ZERO, |(since, _)| since)
+    };
+    Some(Deadlock { onset: cycle.iter().map(since).max()?, cycle })
+}
+
+/// The egress queues of `node` that hold packets which came in on port `ingress` in the class that `queue` stands for.
+fn successors(simulation: &Simulation, node: NodeId, ingress: u16, queue: QueueIx) -> Vec<Waiting> {
+    let mut found = Vec::new();
+    for port in simulation.node(node).ports() {
+        for next in 0..port.queue_count() as QueueIx {
+            let holds = |frame: &crate::frame::Frame| frame.ingress == ingress && QueueIx::from(frame.class.0) == queue;
+            if port.frames(next).any(holds) {
+                found.push((port.id, next));
+            }
+        }
+    }
+    found
+}

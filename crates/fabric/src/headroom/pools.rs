@@ -1,0 +1,118 @@
+//! Bytes in the private, shared and headroom pools, counted per lossless (ingress port, class).
+
+use crate::ids::{CLASSES, Class, ClassMask, PortIx};
+use crate::note::DropCause;
+use crate::slots::{Occupancy, Site};
+
+/// Counters of one ingress queue.
+#[derive(Clone, Copy, Debug, Default)]
+struct IngressQueue {
+    /// Bytes in the private and then in the shared pool.
+    footroom: u64,
+    /// Bytes in headroom.
+    headroom: u64,
+}
+
+/// The three pools of a shared-memory switch. A policy decides by its threshold what goes where.
+#[derive(Debug)]
+pub(super) struct Pools {
+    queues: Vec<[IngressQueue; CLASSES]>,
+    lossless: ClassMask,
+    /// Private bytes of every lossless ingress queue.
+    private: u64,
+    /// Most headroom bytes of a lossless ingress queue, per port.
+    headroom: Vec<u64>,
+    shared_size: u64,
+    used: Occupancy,
+}
+
+impl Pools {
+    /// Pools of the switch at `site`, with `headroom` bytes per lossless queue of each port.
+    pub(super) fn new(site: &Site<'_>, private: u64, headroom: Vec<u64>) -> Pools {
+        let lossless: ClassMask = site.spec.switch.lossless.iter().copied().collect();
+        let reserved = reserved(site, private, &headroom);
+        Pools {
+            queues: vec![[IngressQueue::default(); CLASSES]; site.ports.len()],
+            lossless,
+            private,
+            headroom,
+            shared_size: site.spec.switch.buffer.get().saturating_sub(reserved),
+            used: Occupancy::default(),
+        }
+    }
+
+    pub(super) fn is_lossless(&self, class: Class) -> bool {
+        self.lossless.has(class)
+    }
+
+    /// Bytes of the shared pool that nobody uses.
+    pub(super) fn free_shared(&self) -> u64 {
+        self.shared_size - self.used.shared
+    }
+
+    /// Bytes of the shared pool that one ingress queue uses.
+    pub(super) fn shared(&self, ingress: PortIx, class: Class) -> u64 {
+        self.queue(ingress, class).footroom.saturating_sub(self.private_of(class))
+    }
+
+    /// Bytes of headroom that one ingress queue uses.
+    pub(super) fn headroom(&self, ingress: PortIx, class: Class) -> u64 {
+        self.queue(ingress, class).headroom
+    }
+
+    /// All bytes of one ingress queue.
+    pub(super) fn held(&self, ingress: PortIx, class: Class) -> u64 {
+        let queue = self.queue(ingress, class);
+        queue.footroom + queue.headroom
+    }
+
+    pub(super) fn occupancy(&self) -> Occupancy {
+        self.used
+    }
+
+    /// Charges `bytes`: private first, then shared up to `threshold` per queue and what is left of the pool, then headroom. A packet that
+    /// would lift its queue's shared bytes above the threshold goes wholly to headroom.
+    pub(super) fn admit(&mut self, ingress: PortIx, class: Class, bytes: u64, threshold: u64) -> Result<(), DropCause> {
+        let (private, free, lossless) = (self.private_of(class), self.free_shared(), self.is_lossless(class));
+        let queue = &mut self.queues[usize::from(ingress)][class.index()];
+        let before = queue.footroom.saturating_sub(private);
+        let after = (queue.footroom + bytes).saturating_sub(private);
+        if after == 0 || (after <= threshold && after - before <= free) {
+            queue.footroom += bytes;
+            self.used.shared += after - before;
+        } else if lossless && queue.headroom + bytes <= self.headroom[usize::from(ingress)] {
+            queue.headroom += bytes;
+            self.used.headroom += bytes;
+        } else {
+            return Err(if lossless { DropCause::Headroom } else { DropCause::BufferFull });
+        }
+        self.used.used += bytes;
+        Ok(())
+    }
+
+    /// Frees `bytes`: headroom first, then shared, then private.
+    pub(super) fn release(&mut self, ingress: PortIx, class: Class, bytes: u64) {
+        let private = self.private_of(class);
+        let queue = &mut self.queues[usize::from(ingress)][class.index()];
+        let from_headroom = bytes.min(queue.headroom);
+        queue.headroom -= from_headroom;
+        let before = queue.footroom.saturating_sub(private);
+        queue.footroom -= bytes - from_headroom;
+        self.used.headroom -= from_headroom;
+        self.used.shared -= before - queue.footroom.saturating_sub(private);
+        self.used.used -= bytes;
+    }
+
+    fn queue(&self, ingress: PortIx, class: Class) -> &IngressQueue {
+        &self.queues[usize::from(ingress)][class.index()]
+    }
+
+    fn private_of(&self, class: Class) -> u64 {
+        if self.lossless.has(class) { self.private } else { 0 }
+    }
+}
+
+/// Bytes set aside: private and headroom of every lossless ingress queue.
+pub(super) fn reserved(site: &Site<'_>, private: u64, headroom: &[u64]) -> u64 {
+    headroom.iter().map(|headroom| (headroom + private) * site.spec.switch.lossless.len() as u64).sum()
+}

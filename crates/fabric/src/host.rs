@@ -1,0 +1,577 @@
+//! The endpoint: the RDMA NIC of a host.
+//!
+//! ```text
+//!  flows ─► queue pairs: window, pacing (reaction point), what to send next (recovery) ─┐
+//!                                                                                       ├─ round robin over open classes ─► port
+//!  data in ─► recovery ─► ACK / NACK, CNP (notification point) ─► queues of the port ───┘  (queues first)
+//! ```
+
+use crate::congestion::{AnyNotificationPoint, AnyReactionPoint, Sender as SenderFacts};
+use crate::fabric::{Direction, Fabric};
+use crate::frame::{Body, Frame, Packet, PacketKind, Psn, RecordRef, Route};
+use crate::framing::FrameSize;
+use crate::ids::{CLASSES, Class, ClassMask, FlowId, NodeId, PortIx, QueueIx};
+use crate::node::{Env, Node, Sink, Wakeup};
+use crate::note::{Note, Reception};
+use crate::record::Record;
+use crate::recovery::{AnyRecoveryReceiver, AnyRecoverySender};
+use crate::slots::{
+    AckView, Notification, NotificationPoint, Progress, ReactionPoint, RecoveryReceiver, RecoverySender, Verdict,
+};
+use backwater_engine::{Rate, Time};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// Index of a queue pair in its host's table.
+type Slot = u32;
+const NO_SLOT: Slot = Slot::MAX;
+
+/// The sending and receiving side of a host.
+pub struct Endpoint {
+    /// Flows that start here, in order of start.
+    outgoing: Vec<FlowId>,
+    started: usize,
+    /// Per outgoing flow, its queue pair while it is live.
+    slots: Vec<Slot>,
+    queue_pairs: Vec<QueuePair>,
+    free: Vec<Slot>,
+    /// Per port, the queue pairs that send through it.
+    pulls: Vec<Pull>,
+    /// Per incoming flow, in order of start.
+    receivers: Vec<Receiver>,
+}
+
+/// The sending side of one flow.
+struct QueuePair {
+    flow: FlowId,
+    dst: NodeId,
+    class: Class,
+    port: PortIx,
+    route: Route,
+    bytes: u64,
+    packets: Psn,
+    progress: Progress,
+    recovery: AnyRecoverySender,
+    reaction: AnyReactionPoint,
+    /// When the next packet may leave, as far as pacing goes.
+    next_departure: Time,
+    /// Start and wire size of the last packet sent.
+    last_sent: (Time, u64),
+    /// Since when a packet could have left, had the port been free and open.
+    ready_since: Time,
+    state: PairState,
+    /// When the retransmission timer runs out; [`Time::NEVER`] while nothing is in flight.
+    deadline: Time,
+    /// Earliest wake-up asked for on behalf of `deadline`; [`Time::NEVER`] if none is under way.
+    wake_at: Time,
+    retransmitted: u64,
+}
+
+/// What a queue pair waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum PairState {
+    /// Nothing to send, or the window is full.
+    Idle,
+    /// Its departure time.
+    Paced,
+    /// Its turn.
+    Ready,
+    /// Nothing: the slot is free.
+    Done,
+}
+
+/// The queue pairs of one port: those whose turn may come, and those that wait for their departure time.
+#[derive(Debug, Default)]
+struct Pull {
+    ready: [SlotSet; CLASSES],
+    classes: ClassMask,
+    paced: BinaryHeap<Reverse<(Time, Slot)>>,
+    cursor: Slot,
+}
+
+/// A set of slots that finds its next member quickly.
+#[derive(Debug, Default)]
+struct SlotSet(Vec<u64>);
+
+/// The receiving side of one flow.
+struct Receiver {
+    live: Option<Box<LiveReceiver>>,
+    expected: Psn,
+    last_delivery: Time,
+    reception: Reception,
+}
+
+/// What a receiver needs once the first packet has come.
+struct LiveReceiver {
+    recovery: AnyRecoveryReceiver,
+    notification: AnyNotificationPoint,
+    port: PortIx,
+    route: Route,
+    unacknowledged: u32,
+}
+
+impl SlotSet {
+    fn insert(&mut self, slot: Slot) {
+        let word = slot as usize / 64;
+        if word >= self.0.len() {
+            self.0.resize(word + 1, 0);
+        }
+        self.0[word] |= 1 << (slot % 64);
+    }
+
+    fn remove(&mut self, slot: Slot) {
+        if let Some(word) = self.0.get_mut(slot as usize / 64) {
+            *word &= !(1 << (slot % 64));
+        }
+    }
+
+    fn word(&self, index: usize) -> u64 {
+        self.0.get(index).copied().unwrap_or(0)
+    }
+}
+
+impl Pull {
+    /// The first ready slot of `open` classes after the one served last, going round.
+    fn next(&self, open: ClassMask) -> Option<Slot> {
+        let open = open.and(self.classes);
+        let words = open.iter().map(|class| self.ready[class.index()].0.len()).max()?;
+        let word = |index: usize| open.iter().fold(0, |bits, class| bits | self.ready[class.index()].word(index));
+        let after = self.cursor as usize + 1;
+        let (first, mask) = (after / 64, u64::MAX << (after % 64));
+        let lowest = |index: usize, bits: u64| (index * 64) as Slot + bits.trailing_zeros();
+        for index in first..words {
+            let bits = if index == first { word(index) & mask } else { word(index) };
+            if bits != 0 {
+                return Some(lowest(index, bits));
+            }
+        }
+        (0..words.min(first + 1))
+            .map(|index| (index, word(index)))
+            .find(|(_, bits)| *bits != 0)
+            .map(|(i, b)| lowest(i, b))
+    }
+}
+
+impl QueuePair {
+    fn payload_in_flight(&self, fabric: &Fabric) -> u64 {
+        let before = |psn| fabric.payload_before(psn, self.bytes);
+        before(self.progress.next) - before(self.progress.acked)
+    }
+
+    fn can_send(&self, fabric: &Fabric) -> bool {
+        self.progress.next < self.packets && self.payload_in_flight(fabric) < self.reaction.window()
+    }
+
+    /// Sets the retransmission timer anew, or stops it when nothing is in flight. Asks for a wake-up only when none comes in time:
+    /// a deadline that moves on is looked at when the earlier wake-up comes.
+    fn rearm<S: Sink>(&mut self, env: &mut Env<'_, S>) {
+        let in_flight = self.progress.next > self.progress.acked;
+        self.deadline = match self.recovery.timeout() {
+            Some(timeout) if in_flight => env.now + timeout,
+            _ => Time::NEVER,
+        };
+        if self.deadline < self.wake_at {
+            self.wake_at = self.deadline;
+            env.sink.schedule(Wakeup::FlowTimeout(self.flow), self.deadline);
+        }
+    }
+}
+
+impl Endpoint {
+    pub(crate) fn new(fabric: &Fabric, host: NodeId) -> Endpoint {
+        let flows = || fabric.flows.iter().enumerate();
+        let outgoing: Vec<FlowId> =
+            flows().filter(|(_, flow)| flow.src == host).map(|(id, _)| FlowId(id as u32)).collect();
+        let receiver =
+            |start| Receiver { live: None, expected: 0, last_delivery: start, reception: Reception::default() };
+        Endpoint {
+            started: 0,
+            slots: vec![NO_SLOT; outgoing.len()],
+            outgoing,
+            queue_pairs: Vec::new(),
+            free: Vec::new(),
+            pulls: fabric.wiring.of(host).iter().map(|_| Pull::default()).collect(),
+            receivers: flows().filter(|(_, flow)| flow.dst == host).map(|(_, flow)| receiver(flow.start)).collect(),
+        }
+    }
+
+    /// When the next flow starts.
+    pub fn next_start(&self, fabric: &Fabric) -> Option<Time> {
+        self.next_flow().map(|flow| fabric.flow(flow).start)
+    }
+
+    fn next_flow(&self) -> Option<FlowId> {
+        self.outgoing.get(self.started).copied()
+    }
+
+    /// Number of flows that have started and not been acknowledged in full.
+    pub fn live_flows(&self) -> usize {
+        self.queue_pairs.len() - self.free.len()
+    }
+
+    /// Flows that have started and not been acknowledged in full, with their retransmitted payload bytes.
+    pub fn unfinished(&self) -> impl Iterator<Item = (FlowId, u64)> + '_ {
+        let live = self.queue_pairs.iter().filter(|pair| pair.state != PairState::Done);
+        live.map(|pair| (pair.flow, pair.retransmitted))
+    }
+
+    /// How the flow with number `ordinal` among those that end here fared.
+    pub fn reception(&self, ordinal: usize) -> &Reception {
+        &self.receivers[ordinal].reception
+    }
+
+    /// When `port` may next send for a queue pair of a class that is not `closed`; a time in the past means at once.
+    pub(crate) fn next_departure(&mut self, port: PortIx, closed: ClassMask) -> Option<Time> {
+        let pull = &mut self.pulls[usize::from(port)];
+        if pull.next(ClassMask(!closed.0)).is_some() {
+            return Some(Time::ZERO);
+        }
+        while let Some(Reverse((at, slot))) = pull.paced.peek().copied() {
+            let pair = &self.queue_pairs[slot as usize];
+            if pair.state == PairState::Paced && pair.next_departure == at {
+                return Some(at);
+            }
+            pull.paced.pop();
+        }
+        None
+    }
+
+    /// Puts a queue pair where it belongs after anything about it has changed.
+    fn place(&mut self, slot: Slot, fabric: &Fabric, busy_until: Time, now: Time) {
+        let pair = &mut self.queue_pairs[slot as usize];
+        let pull = &mut self.pulls[usize::from(pair.port)];
+        let before = pair.state;
+        let state = if !pair.can_send(fabric) {
+            PairState::Idle
+        } else if pair.next_departure <= now.max(busy_until) {
+            PairState::Ready
+        } else {
+            PairState::Paced
+        };
+        if before == PairState::Idle && state != PairState::Idle {
+            pair.ready_since = now.max(pair.next_departure);
+        }
+        pair.state = state;
+        match state {
+            PairState::Ready => pull.ready[pair.class.index()].insert(slot),
+            PairState::Paced => pull.paced.push(Reverse((pair.next_departure, slot))),
+            PairState::Idle | PairState::Done => {}
+        }
+        if before == PairState::Ready && state != PairState::Ready {
+            pull.ready[pair.class.index()].remove(slot);
+        }
+    }
+
+    /// Chooses the queue pair that sends next through `port`.
+    fn choose(&mut self, port: PortIx, open: ClassMask, now: Time) -> Option<Slot> {
+        let pull = &mut self.pulls[usize::from(port)];
+        while let Some(Reverse((at, slot))) = pull.paced.peek().copied() {
+            if at > now {
+                break;
+            }
+            pull.paced.pop();
+            let pair = &mut self.queue_pairs[slot as usize];
+            if pair.state == PairState::Paced && pair.next_departure == at {
+                pair.state = PairState::Ready;
+                pull.ready[pair.class.index()].insert(slot);
+            }
+        }
+        let slot = pull.next(open)?;
+        pull.cursor = slot;
+        Some(slot)
+    }
+
+    fn insert(&mut self, pair: QueuePair) -> Slot {
+        self.pulls[usize::from(pair.port)].classes = self.pulls[usize::from(pair.port)].classes.with(pair.class);
+        if let Some(slot) = self.free.pop() {
+            self.queue_pairs[slot as usize] = pair;
+            return slot;
+        }
+        self.queue_pairs.push(pair);
+        self.queue_pairs.len() as Slot - 1
+    }
+
+    fn slot_of(&self, fabric: &Fabric, flow: FlowId) -> Option<Slot> {
+        Some(self.slots[fabric.source_ordinal(flow)]).filter(|slot| *slot != NO_SLOT)
+    }
+}
+
+impl Node {
+    fn endpoint_mut(&mut self) -> &mut Endpoint {
+        self.endpoint.as_mut().expect("flows start and end at nodes with an endpoint")
+    }
+
+    /// Starts every flow that is due, and asks to be woken for the next.
+    pub fn start_flows<S: Sink>(&mut self, env: &mut Env<'_, S>) {
+        let fabric = env.fabric;
+        while let Some(flow) = self.endpoint_mut().next_flow() {
+            let spec = fabric.flow(flow);
+            if spec.start > env.now {
+                env.sink.schedule(Wakeup::FlowStart(self.id), spec.start);
+                break;
+            }
+            let (port, route) = fabric.route(flow, Direction::Data);
+            let line_rate = self.ports[usize::from(port)].rate;
+            let busy_until = self.ports[usize::from(port)].busy_until;
+            let sender = SenderFacts { line_rate, base_rtt: fabric.base_rtt };
+            let endpoint = self.endpoint_mut();
+            let slot = endpoint.insert(QueuePair {
+                flow,
+                dst: spec.dst,
+                class: spec.class,
+                port,
+                route,
+                bytes: spec.bytes,
+                packets: fabric.packets(spec),
+                progress: Progress::default(),
+                recovery: fabric.spec.recovery.sender(),
+                reaction: fabric.spec.congestion.reaction_point(&sender),
+                next_departure: env.now,
+                last_sent: (env.now, 0),
+                ready_since: env.now,
+                state: PairState::Idle,
+                deadline: Time::NEVER,
+                wake_at: Time::NEVER,
+                retransmitted: 0,
+            });
+            let started = endpoint.started;
+            endpoint.slots[started] = slot;
+            endpoint.started += 1;
+            endpoint.place(slot, fabric, busy_until, env.now);
+            self.kick(port, env);
+        }
+        self.settle(env);
+    }
+
+    /// The next data packet for an idle `port`, if any queue pair may send.
+    pub(crate) fn pull<S: Sink>(&mut self, ix: PortIx, env: &mut Env<'_, S>) -> Option<Frame> {
+        let port = &self.ports[usize::from(ix)];
+        let endpoint = self.endpoint.as_mut()?;
+        let slot = endpoint.choose(ix, ClassMask(!port.closed_classes().0), env.now)?;
+        let fabric = env.fabric;
+        let pair = &mut endpoint.queue_pairs[slot as usize];
+        let psn = pair.progress.next;
+        let before = fabric.payload_before(psn, pair.bytes);
+        let payload = fabric.payload_before(psn + 1, pair.bytes) - before;
+        let size = fabric.spec.framing.data(payload as u32, psn == 0, fabric.telemetry_bytes);
+        let packet = Packet {
+            kind: PacketKind::Data,
+            flow: pair.flow,
+            dst: pair.dst,
+            psn,
+            payload: payload as u16,
+            sent_at: env.now,
+            route: pair.route,
+        };
+        let mut frame = Frame {
+            body: Body::Packet(packet),
+            size,
+            class: pair.class,
+            marked: false,
+            ingress: ix,
+            record: RecordRef::NONE,
+            queued_at: pair.ready_since,
+        };
+        if psn < pair.progress.highest {
+            pair.retransmitted += payload;
+        }
+        pair.progress.next += 1;
+        pair.progress.highest = pair.progress.highest.max(pair.progress.next);
+        let wire = u64::from(size.wire);
+        let rate = pair.reaction.rate(env.now);
+        pair.reaction.on_sent(env.now, wire);
+        pair.next_departure = env.now + pacing(rate, wire, port.rate, port.serialisation(size.wire));
+        pair.last_sent = (env.now, wire);
+        pair.ready_since = pair.next_departure;
+        if pair.deadline == Time::NEVER {
+            pair.rearm(env);
+        }
+        let queue = QueueIx::from(frame.class.0);
+        endpoint.place(slot, fabric, env.now + port.serialisation(size.wire), env.now);
+        self.counters.created += u64::from(size.charge);
+        self.log_pauses(ix, queue, &mut frame, env);
+        Some(frame)
+    }
+
+    /// A packet for this node has arrived.
+    pub(crate) fn receive<S: Sink>(&mut self, port: PortIx, frame: Frame, packet: Packet, env: &mut Env<'_, S>) {
+        match packet.kind {
+            PacketKind::Data => self.receive_data(port, frame, packet, env),
+            PacketKind::Ack { .. } | PacketKind::Nack { .. } | PacketKind::Cnp => {
+                self.receive_feedback(frame, packet, env)
+            }
+        }
+    }
+
+    fn receive_data<S: Sink>(&mut self, port: PortIx, mut frame: Frame, packet: Packet, env: &mut Env<'_, S>) {
+        let fabric = env.fabric;
+        let spec = fabric.flow(packet.flow);
+        let line_rate = self.ports[usize::from(port)].rate;
+        let receiver = &mut self.endpoint_mut().receivers[fabric.destination_ordinal(packet.flow)];
+        let live = receiver.live.get_or_insert_with(|| {
+            let (port, route) = fabric.route(packet.flow, Direction::Ack);
+            Box::new(LiveReceiver {
+                recovery: fabric.spec.recovery.receiver(),
+                notification: fabric.spec.congestion.notification_point(line_rate),
+                port,
+                route,
+                unacknowledged: 0,
+            })
+        });
+        let notification = live.notification.on_data(env.now, frame.marked);
+        let verdict = live.recovery.on_data(packet.psn, receiver.expected, env.now);
+        if verdict == Verdict::Deliver {
+            receiver.expected += 1;
+            receiver.reception.delivered += u64::from(packet.payload);
+            if let Some(Record { pauses, .. }) = env.records.get(frame.record) {
+                receiver.reception.paused += pauses.paused.after(receiver.last_delivery);
+                receiver.reception.blocked += pauses.blocked.after(receiver.last_delivery);
+            }
+            receiver.last_delivery = env.now;
+            if receiver.expected == fabric.packets(spec) {
+                receiver.reception.finish = Some(env.now);
+                env.sink.note(Note::Received { flow: packet.flow });
+            }
+        }
+        let is_last = receiver.expected == fabric.packets(spec);
+        live.unacknowledged += 1;
+        let due = notification.echo || is_last || live.unacknowledged >= fabric.spec.host.ack_every;
+        let answer = match verdict {
+            Verdict::Deliver if due => Some(PacketKind::Ack { congested: notification.echo }),
+            Verdict::Duplicate => Some(PacketKind::Ack { congested: notification.echo }),
+            Verdict::Nack => Some(PacketKind::Nack { congested: notification.echo }),
+            Verdict::Deliver | Verdict::Ignore => None,
+        };
+        let (egress, route, expected) = (live.port, live.route, receiver.expected);
+        if answer.is_some() {
+            live.unacknowledged = 0;
+        }
+        self.counters.consumed += u64::from(frame.size.charge);
+        let now = env.now;
+        let reply = |kind, size: FrameSize, record| Frame {
+            body: Body::Packet(Packet { kind, dst: spec.src, psn: expected, payload: 0, route, ..packet }),
+            size,
+            class: fabric.spec.host.ack_class,
+            marked: false,
+            ingress: egress,
+            record,
+            queued_at: now,
+        };
+        // The answer takes the telemetry along; whatever else the record holds has been read.
+        let echo = if answer.is_some() && fabric.telemetry_bytes > 0 {
+            std::mem::replace(&mut frame.record, RecordRef::NONE)
+        } else {
+            RecordRef::NONE
+        };
+        env.records.take(frame.record);
+        if let Some(kind) = answer {
+            let ack = reply(kind, fabric.spec.framing.ack(fabric.telemetry_bytes), echo);
+            self.enqueue_own(egress, ack, env);
+        }
+        if let Notification { cnp: true, .. } = notification {
+            let cnp = reply(PacketKind::Cnp, fabric.spec.framing.cnp(), RecordRef::NONE);
+            self.enqueue_own(egress, Frame { class: Class::CONTROL, ..cnp }, env);
+        }
+    }
+
+    fn receive_feedback<S: Sink>(&mut self, frame: Frame, packet: Packet, env: &mut Env<'_, S>) {
+        let fabric = env.fabric;
+        let endpoint = self.endpoint.as_mut().expect("feedback comes to nodes with an endpoint");
+        if let Some(slot) = endpoint.slot_of(fabric, packet.flow) {
+            let pair = &mut endpoint.queue_pairs[slot as usize];
+            let port = pair.port;
+            let acked_before = pair.progress.acked;
+            let congested = match packet.kind {
+                PacketKind::Ack { congested } => {
+                    pair.recovery.on_ack(packet.psn, &mut pair.progress);
+                    congested
+                }
+                PacketKind::Nack { congested } => {
+                    pair.recovery.on_nack(packet.psn, &mut pair.progress);
+                    congested
+                }
+                PacketKind::Cnp | PacketKind::Data => true,
+            };
+            if pair.progress.acked == pair.packets {
+                let retransmitted = pair.retransmitted;
+                endpoint.retire(slot, fabric);
+                env.sink.note(Note::Acknowledged { flow: packet.flow, retransmitted });
+            } else {
+                if congested {
+                    pair.reaction.on_cnp(env.now);
+                }
+                if packet.kind != PacketKind::Cnp {
+                    let telemetry = env.records.get(frame.record).map(|record| &record.telemetry);
+                    pair.reaction.on_ack(&AckView {
+                        now: env.now,
+                        acked_bytes: fabric.payload_before(packet.psn, pair.bytes),
+                        sent_bytes: fabric.payload_before(pair.progress.next, pair.bytes),
+                        rtt: env.now - packet.sent_at,
+                        telemetry,
+                    });
+                }
+                if pair.reaction.repaces() {
+                    let rate = pair.reaction.rate(env.now);
+                    let line = &self.ports[usize::from(port)];
+                    let (sent, wire) = pair.last_sent;
+                    pair.next_departure = sent + pacing(rate, wire, line.rate, line.rate.time_for(wire));
+                }
+                if pair.progress.acked > acked_before || pair.progress.next == pair.progress.acked {
+                    pair.rearm(env);
+                }
+                let busy_until = self.ports[usize::from(port)].busy_until;
+                endpoint.place(slot, fabric, busy_until, env.now);
+            }
+            self.consume(&frame, env);
+            self.kick(port, env);
+        } else {
+            self.consume(&frame, env);
+        }
+    }
+
+    /// The retransmission timer of `flow` may have run out.
+    pub fn flow_timeout<S: Sink>(&mut self, flow: FlowId, env: &mut Env<'_, S>) {
+        let fabric = env.fabric;
+        let endpoint = self.endpoint_mut();
+        let Some(slot) = endpoint.slot_of(fabric, flow) else { return };
+        let pair = &mut endpoint.queue_pairs[slot as usize];
+        if pair.wake_at != env.now {
+            return;
+        }
+        pair.wake_at = Time::NEVER;
+        if pair.deadline <= env.now {
+            pair.recovery.on_timeout(&mut pair.progress);
+            pair.deadline = Time::NEVER;
+            let port = pair.port;
+            let busy_until = self.ports[usize::from(port)].busy_until;
+            self.endpoint_mut().place(slot, fabric, busy_until, env.now);
+            self.kick(port, env);
+            self.settle(env);
+        } else if pair.deadline != Time::NEVER {
+            pair.wake_at = pair.deadline;
+            env.sink.schedule(Wakeup::FlowTimeout(flow), pair.deadline);
+        }
+    }
+}
+
+impl Endpoint {
+    fn retire(&mut self, slot: Slot, fabric: &Fabric) {
+        let pair = &mut self.queue_pairs[slot as usize];
+        if pair.state == PairState::Ready {
+            self.pulls[usize::from(pair.port)].ready[pair.class.index()].remove(slot);
+        }
+        pair.state = PairState::Done;
+        self.slots[fabric.source_ordinal(pair.flow)] = NO_SLOT;
+        self.free.push(slot);
+    }
+}
+
+/// Time between the starts of a packet of `wire` bytes and the next at `rate`; at line rate that is its serialisation time to the picosecond.
+fn pacing(
+    rate: Rate,
+    wire: u64,
+    line_rate: Rate,
+    serialisation: backwater_engine::Duration,
+) -> backwater_engine::Duration {
+    if rate >= line_rate { serialisation } else { rate.time_for(wire) }
+}

@@ -1,0 +1,298 @@
+//! A node: ports, and behind them a switching pipeline (`switch.rs`), an endpoint (`host.rs`), or both.
+//!
+//! Sans-IO: a node is handed frames and wake-ups together with the present, and pushes what it does into a [`Sink`]. It never sees the event
+//! set, a clock, a file or a socket, so that whatever drives it can be a simulator or a wire.
+
+use crate::fabric::Fabric;
+use crate::flow_control::AnyFlowControl;
+use crate::frame::{Body, Frame, PacketKind, RecordRef};
+use crate::host::Endpoint;
+use crate::ids::{Class, FlowId, NodeId, PortId, PortIx, QueueIx};
+use crate::note::{DropCause, Note};
+use crate::port::Port;
+use crate::record::Records;
+use crate::slots::{Effects, FlowControl, NodeView};
+use crate::spec::NodeKind;
+use crate::switch::Pipeline;
+use backwater_engine::Time;
+
+/// Takes what nodes do.
+pub trait Sink {
+    /// `frame` starts on the wire of `port` now and has left at `done`.
+    fn transmit(&mut self, port: PortId, frame: Frame, done: Time);
+    /// Wake the node at `at`. Wake-ups can not be taken back: a node ignores those that it no longer waits for.
+    fn schedule(&mut self, wakeup: Wakeup, at: Time);
+    /// Something worth telling has happened.
+    fn note(&mut self, note: Note);
+}
+
+/// What a node is woken for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wakeup {
+    /// A flow becomes ready to send.
+    FlowStart(NodeId),
+    /// The timer that flow control set for a port.
+    FlowControl(PortId),
+    /// The retransmission timer of a flow.
+    FlowTimeout(FlowId),
+    /// A port may have something to send.
+    Port(PortId),
+}
+
+/// What a node works with while it handles one input.
+pub struct Env<'a, S> {
+    /// The present.
+    pub now: Time,
+    /// What all nodes share.
+    pub fabric: &'a Fabric,
+    /// Side records of frames.
+    pub records: &'a mut Records,
+    /// Where effects go.
+    pub sink: &'a mut S,
+}
+
+/// What a node has seen, in charged bytes and frames. `received + created = sent + consumed + dropped + held`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Bytes that came over links.
+    pub received: u64,
+    /// Bytes of frames made here.
+    pub created: u64,
+    /// Bytes that went onto links.
+    pub sent: u64,
+    /// Bytes that ended here.
+    pub consumed: u64,
+    /// Bytes lost here.
+    pub dropped: u64,
+    /// Frames lost here, by cause ([`DropCause::ALL`]).
+    pub drops: [u64; DropCause::ALL.len()],
+}
+
+/// A host, a switch, or a server that is both.
+pub struct Node {
+    /// Which one.
+    pub id: NodeId,
+    pub(crate) ports: Vec<Port>,
+    pub(crate) flow_control: AnyFlowControl,
+    pub(crate) pipeline: Option<Pipeline>,
+    pub(crate) endpoint: Option<Endpoint>,
+    pub(crate) counters: Counters,
+    effects: Effects,
+    kicking: Vec<PortIx>,
+}
+
+impl Node {
+    /// The node called `id` of `fabric`, with its mechanisms set up.
+    pub fn new(fabric: &Fabric, id: NodeId) -> Node {
+        let site = fabric.site(id);
+        let scheduler = fabric.spec.switch.scheduler;
+        let is_switch = fabric.spec.nodes[id.0 as usize].kind == NodeKind::Switch;
+        Node {
+            id,
+            ports: site.ports.iter().map(|port| Port::new(port.id, port.ix, port.rate, scheduler)).collect(),
+            flow_control: fabric.spec.switch.flow_control.build(&site),
+            pipeline: is_switch.then(|| Pipeline::new(&site)),
+            endpoint: (!is_switch).then(|| Endpoint::new(fabric, id)),
+            counters: Counters::default(),
+            effects: Effects::default(),
+            kicking: Vec::new(),
+        }
+    }
+
+    /// The node's ports.
+    pub fn ports(&self) -> &[Port] {
+        &self.ports
+    }
+
+    /// What the node has seen.
+    pub fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    /// The node's flow control.
+    pub fn flow_control(&self) -> &impl FlowControl {
+        &self.flow_control
+    }
+
+    /// The endpoint, if the node has one.
+    pub fn endpoint(&self) -> Option<&Endpoint> {
+        self.endpoint.as_ref()
+    }
+
+    /// The switching pipeline, if the node has one.
+    pub fn pipeline(&self) -> Option<&Pipeline> {
+        self.pipeline.as_ref()
+    }
+
+    /// The last bit of `frame` has arrived on `port`.
+    pub fn arrive<S: Sink>(&mut self, port: PortIx, frame: Frame, env: &mut Env<'_, S>) {
+        self.counters.received += u64::from(frame.size.charge);
+        match frame.body {
+            Body::Control(control) => {
+                self.counters.consumed += u64::from(frame.size.charge);
+                self.with_flow_control(env.now, |mechanism, node| mechanism.on_control(port, &control, node));
+            }
+            Body::Packet(packet) if packet.dst == self.id => self.receive(port, frame, packet, env),
+            Body::Packet(_) => self.forward(port, frame, env),
+        }
+        self.settle(env);
+    }
+
+    /// `frame` has arrived on `port`, but the link spoilt it.
+    pub fn arrive_spoilt<S: Sink>(&mut self, port: PortIx, frame: Frame, cause: DropCause, env: &mut Env<'_, S>) {
+        self.counters.received += u64::from(frame.size.charge);
+        self.drop(port, frame, cause, env);
+    }
+
+    /// The link of `port` goes down or comes up.
+    pub fn link_change<S: Sink>(&mut self, port: PortIx, up: bool, env: &mut Env<'_, S>) {
+        self.ports[usize::from(port)].up = up;
+        if up {
+            self.with_flow_control(env.now, |mechanism, node| mechanism.on_link_up(port, node));
+            self.kick(port, env);
+        }
+        self.settle(env);
+    }
+
+    /// A requested wake-up of `port`.
+    pub fn port_ready<S: Sink>(&mut self, port: PortIx, env: &mut Env<'_, S>) {
+        let wake_at = &mut self.ports[usize::from(port)].wake_at;
+        if *wake_at == env.now {
+            *wake_at = Time::NEVER;
+            self.kick(port, env);
+            self.settle(env);
+        }
+    }
+
+    /// The flow control's timer of `port`.
+    pub fn flow_control_timer<S: Sink>(&mut self, port: PortIx, env: &mut Env<'_, S>) {
+        let timer_at = &mut self.ports[usize::from(port)].timer_at;
+        if *timer_at == env.now {
+            *timer_at = Time::NEVER;
+            self.with_flow_control(env.now, |mechanism, node| mechanism.on_timer(port, node));
+            self.settle(env);
+        }
+    }
+
+    /// Sends what there is to send on `port`, if it is idle.
+    pub(crate) fn kick<S: Sink>(&mut self, ix: PortIx, env: &mut Env<'_, S>) {
+        let port = &mut self.ports[usize::from(ix)];
+        if port.is_idle(env.now) {
+            let frame = if let Some(frame) = port.next_control() {
+                Some(frame)
+            } else if let Some((queue, mut frame)) = port.dequeue() {
+                self.depart(ix, queue, &mut frame, env);
+                Some(frame)
+            } else {
+                self.pull(ix, env)
+            };
+            if let Some(frame) = frame {
+                let port = &mut self.ports[usize::from(ix)];
+                self.counters.sent += u64::from(frame.size.charge);
+                let done = port.start(&frame, env.now);
+                env.sink.transmit(port.id, frame, done);
+            }
+        }
+        self.wake_when_ready(ix, env);
+    }
+
+    /// Asks for a wake-up of `port` if something will wait for it.
+    fn wake_when_ready<S: Sink>(&mut self, ix: PortIx, env: &mut Env<'_, S>) {
+        let port = &mut self.ports[usize::from(ix)];
+        if !port.up {
+            return;
+        }
+        let at = if port.has_work() {
+            port.busy_until
+        } else {
+            let next = self.endpoint.as_mut().and_then(|endpoint| endpoint.next_departure(ix, port.closed_classes()));
+            match next {
+                Some(next) => next.max(port.busy_until),
+                None => return,
+            }
+        };
+        if at < port.wake_at {
+            port.wake_at = at;
+            env.sink.schedule(Wakeup::Port(port.id), at);
+        }
+    }
+
+    /// Puts a packet made by this node into a queue of `port`.
+    pub(crate) fn enqueue_own<S: Sink>(&mut self, port: PortIx, mut frame: Frame, env: &mut Env<'_, S>) {
+        self.counters.created += u64::from(frame.size.charge);
+        frame.queued_at = env.now;
+        self.ports[usize::from(port)].enqueue(QueueIx::from(frame.class.0), frame);
+        self.kick(port, env);
+    }
+
+    /// A frame ends here: its bytes are accounted for and its record is freed.
+    pub(crate) fn consume<S: Sink>(&mut self, frame: &Frame, env: &mut Env<'_, S>) {
+        self.counters.consumed += u64::from(frame.size.charge);
+        env.records.take(frame.record);
+    }
+
+    /// A frame that came in on `port` is lost.
+    pub(crate) fn drop<S: Sink>(&mut self, port: PortIx, frame: Frame, cause: DropCause, env: &mut Env<'_, S>) {
+        self.counters.dropped += u64::from(frame.size.charge);
+        self.counters.drops[cause as usize] += 1;
+        env.records.take(frame.record);
+        let (ingress, bytes) = (self.ports[usize::from(port)].id, u32::from(frame.size.charge));
+        env.sink.note(Note::Dropped { node: self.id, ingress, class: frame.class, bytes, cause });
+    }
+
+    /// Calls the flow control; [`Node::settle`] carries out what it asks for.
+    pub(crate) fn with_flow_control(&mut self, now: Time, hook: impl FnOnce(&mut AnyFlowControl, &mut NodeView<'_>)) {
+        hook(&mut self.flow_control, &mut NodeView::new(now, &mut self.ports, &mut self.effects));
+    }
+
+    /// Carries out what hooks asked for, and what that makes them ask for, until nothing is left.
+    pub(crate) fn settle<S: Sink>(&mut self, env: &mut Env<'_, S>) {
+        for note in self.effects.notes.drain(..) {
+            env.sink.note(note);
+        }
+        for port in self.effects.timers.drain(..) {
+            let port = &self.ports[usize::from(port)];
+            if port.timer_at != Time::NEVER {
+                env.sink.schedule(Wakeup::FlowControl(port.id), port.timer_at);
+            }
+        }
+        if self.effects.controls.is_empty() && self.effects.kicks.is_empty() {
+            return;
+        }
+        let size = env.fabric.spec.framing.control();
+        for (port, control) in self.effects.controls.drain(..) {
+            self.counters.created += u64::from(size.charge);
+            self.ports[usize::from(port)].enqueue_control(Frame {
+                body: Body::Control(control),
+                size,
+                class: Class::CONTROL,
+                marked: false,
+                ingress: port,
+                record: RecordRef::NONE,
+                queued_at: env.now,
+            });
+            self.effects.kicks.push(port);
+        }
+        std::mem::swap(&mut self.effects.kicks, &mut self.kicking);
+        for index in 0..self.kicking.len() {
+            self.kick(self.kicking[index], env);
+        }
+        self.kicking.clear();
+        self.settle(env);
+    }
+
+    /// Charges the time that a data packet stood behind PAUSEs in `queue` of `port` to its record.
+    pub(crate) fn log_pauses<S: Sink>(&self, ix: PortIx, queue: QueueIx, frame: &mut Frame, env: &mut Env<'_, S>) {
+        let Body::Packet(packet) = frame.body else { return };
+        if packet.kind != PacketKind::Data {
+            return;
+        }
+        for closure in self.ports[usize::from(ix)].gate(queue).closures(frame.queued_at, env.now) {
+            let log = &mut env.records.of(&mut frame.record).pauses;
+            log.paused.add(closure.to - closure.from, closure.to);
+            if !env.fabric.passes(packet.flow, &packet.route, closure.cause) {
+                log.blocked.add(closure.to - closure.from, closure.to);
+            }
+        }
+    }
+}

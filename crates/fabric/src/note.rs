@@ -1,0 +1,86 @@
+//! What the model tells whoever watches: rare facts, pushed into the sink as they happen.
+
+use crate::ids::{Class, FlowId, NodeId, PortId, QueueIx};
+use crate::port::Closure;
+use backwater_engine::{Duration, Time};
+
+/// Why a frame was lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum DropCause {
+    /// No pool of the buffer had room for a packet of a lossless class: a violation.
+    Headroom,
+    /// No pool of the buffer had room for a packet of a lossy class, or flow control is off.
+    BufferFull,
+    /// The link corrupted it.
+    LinkError,
+    /// The link went down while it was on the wire.
+    LinkDown,
+}
+
+impl DropCause {
+    /// All causes.
+    pub const ALL: [DropCause; 4] =
+        [DropCause::Headroom, DropCause::BufferFull, DropCause::LinkError, DropCause::LinkDown];
+
+    /// Its name in results.
+    pub fn name(self) -> &'static str {
+        match self {
+            DropCause::Headroom => "headroom",
+            DropCause::BufferFull => "buffer-full",
+            DropCause::LinkError => "link-error",
+            DropCause::LinkDown => "link-down",
+        }
+    }
+}
+
+/// Something worth telling.
+#[derive(Clone, Copy, Debug)]
+pub enum Note {
+    /// A frame was lost at `node`.
+    Dropped {
+        /// Where.
+        node: NodeId,
+        /// Port through which it came.
+        ingress: PortId,
+        /// Its class.
+        class: Class,
+        /// Charged bytes.
+        bytes: u32,
+        /// Why.
+        cause: DropCause,
+    },
+    /// A gate has opened again.
+    Paused {
+        /// The port that was paused.
+        port: PortId,
+        /// Its queue.
+        queue: QueueIx,
+        /// From when to when, and because of whom.
+        closure: Closure,
+    },
+    /// The receiver has all bytes of a flow.
+    Received {
+        /// Which flow.
+        flow: FlowId,
+    },
+    /// The sender knows that the receiver has all bytes of a flow.
+    Acknowledged {
+        /// Which flow.
+        flow: FlowId,
+        /// Payload bytes sent more than once.
+        retransmitted: u64,
+    },
+}
+
+/// How a flow fared at its receiver.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Reception {
+    /// Payload bytes delivered in order.
+    pub delivered: u64,
+    /// When the last byte arrived; `None` while unfinished.
+    pub finish: Option<Time>,
+    /// Time that its next packet stood behind a PAUSE.
+    pub paused: Duration,
+    /// Of that, behind a PAUSE caused by a port that is not on its path.
+    pub blocked: Duration,
+}

@@ -1,0 +1,125 @@
+//! Side records of the few frames that carry more than their headers: pauses met on the way, in-band telemetry.
+//!
+//! Kept apart so that frames stay small and travel by value.
+
+use crate::frame::{MAX_HOPS, RecordRef};
+use backwater_engine::{Duration, Rate, Time};
+
+/// What a frame met on its way.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Record {
+    /// Time spent behind a PAUSE.
+    pub pauses: PauseLog,
+    /// What switches stamped into it.
+    pub telemetry: Telemetry,
+}
+
+/// Time that a packet stood behind PAUSEs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PauseLog {
+    /// Behind any PAUSE.
+    pub paused: Spell,
+    /// Behind a PAUSE caused by a port that is not on the packet's path: innocent blocking.
+    pub blocked: Spell,
+}
+
+/// Some time, and when it ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Spell {
+    /// How long in all.
+    pub length: Duration,
+    /// When the last of it ended.
+    pub end: Time,
+}
+
+impl Spell {
+    /// Adds `length`, ended at `end`.
+    pub fn add(&mut self, length: Duration, end: Time) {
+        self.length += length;
+        self.end = self.end.max(end);
+    }
+
+    /// How much of the spell lies after `since`, taking it as one piece: exact for a packet that was held once.
+    pub fn after(&self, since: Time) -> Duration {
+        self.length.min(self.end.since(since))
+    }
+}
+
+/// In-band network telemetry: one stamp per switch passed (HPCC section 3.1).
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Telemetry {
+    stamps: [Stamp; MAX_HOPS],
+    len: u8,
+}
+
+/// What an egress port tells about itself when a packet leaves it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stamp {
+    /// When the packet left.
+    pub time: Time,
+    /// Bytes that the port had sent before.
+    pub tx_bytes: u64,
+    /// Bytes left in all queues of the port.
+    pub queue_bytes: u64,
+    /// Rate of the port.
+    pub rate: Rate,
+}
+
+impl Telemetry {
+    /// Adds a stamp; switches beyond the header's room ([`MAX_HOPS`]) are not recorded.
+    pub fn push(&mut self, stamp: Stamp) {
+        if let Some(slot) = self.stamps.get_mut(usize::from(self.len)) {
+            *slot = stamp;
+            self.len += 1;
+        }
+    }
+
+    /// The stamps from the first switch to the last.
+    pub fn stamps(&self) -> &[Stamp] {
+        &self.stamps[..usize::from(self.len)]
+    }
+}
+
+/// Records in use, and room for more.
+#[derive(Debug, Default)]
+pub struct Records {
+    slots: Vec<Record>,
+    free: Vec<u32>,
+}
+
+impl Records {
+    /// Stores a record.
+    pub fn insert(&mut self, record: Record) -> RecordRef {
+        if let Some(slot) = self.free.pop() {
+            self.slots[slot as usize] = record;
+            return RecordRef(slot);
+        }
+        self.slots.push(record);
+        RecordRef(self.slots.len() as u32 - 1)
+    }
+
+    /// The record that `reference` names, made on the spot if it names none.
+    pub fn of(&mut self, reference: &mut RecordRef) -> &mut Record {
+        if !reference.is_some() {
+            *reference = self.insert(Record::default());
+        }
+        &mut self.slots[reference.0 as usize]
+    }
+
+    /// The record that `reference` names.
+    pub fn get(&self, reference: RecordRef) -> Option<&Record> {
+        self.slots.get(reference.0 as usize)
+    }
+
+    /// Takes the record out; its frame is consumed, dropped or leaves for another shard.
+    pub fn take(&mut self, reference: RecordRef) -> Option<Record> {
+        let record = *self.slots.get(reference.0 as usize)?;
+        self.free.push(reference.0);
+        Some(record)
+    }
+
+    /// Number of records in use.
+    pub fn in_use(&self) -> usize {
+        self.slots.len() - self.free.len()
+    }
+}

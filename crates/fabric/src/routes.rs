@@ -1,0 +1,226 @@
+//! Shortest-path routes over the links of a network, equal-cost ports in port order.
+
+use crate::ids::{NodeId, PortId, PortIx};
+use crate::slots::PortFacts;
+use crate::spec::{LinkSpec, NodeKind, NodeSpec};
+use backwater_engine::Duration;
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+
+/// The ports of a network: who is connected to whom.
+#[derive(Debug)]
+pub struct Wiring {
+    /// All ports, node by node.
+    pub ports: Vec<PortFacts>,
+    /// Per link, its two ports.
+    pub links: Vec<[PortId; 2]>,
+    /// Per node, the range of its ports in `ports`.
+    first: Vec<u32>,
+}
+
+impl Wiring {
+    /// Numbers the ports of `nodes` in the order of `links`.
+    pub fn new(nodes: &[NodeSpec], links: &[LinkSpec]) -> Wiring {
+        let mut degree = vec![0u32; nodes.len() + 1];
+        for link in links {
+            degree[link.a.0 as usize + 1] += 1;
+            degree[link.b.0 as usize + 1] += 1;
+        }
+        let first: Vec<u32> = degree
+            .iter()
+            .scan(0, |sum, ports| {
+                *sum += ports;
+                Some(*sum)
+            })
+            .collect();
+        let mut next = first.clone();
+        let mut ports = vec![None; links.len() * 2];
+        let mut link_ports = Vec::with_capacity(links.len());
+        for link in links {
+            let (a, b) = (next[link.a.0 as usize], next[link.b.0 as usize]);
+            next[link.a.0 as usize] += 1;
+            next[link.b.0 as usize] += 1;
+            let facts = |node: NodeId, id: u32, peer: u32| PortFacts {
+                id: PortId(id),
+                node,
+                ix: (id - first[node.0 as usize]) as PortIx,
+                peer: PortId(peer),
+                rate: link.rate,
+                delay: link.delay,
+                error_rate: link.error_rate,
+            };
+            link_ports.push([PortId(a), PortId(b)]);
+            ports[a as usize] = Some(facts(link.a, a, b));
+            ports[b as usize] = Some(facts(link.b, b, a));
+        }
+        Wiring { ports: ports.into_iter().flatten().collect(), links: link_ports, first }
+    }
+
+    /// The ports of `node`.
+    pub fn of(&self, node: NodeId) -> &[PortFacts] {
+        &self.ports[self.first[node.0 as usize] as usize..self.first[node.0 as usize + 1] as usize]
+    }
+
+    /// The node behind port `ix` of `node`.
+    pub fn neighbour(&self, node: NodeId, ix: PortIx) -> NodeId {
+        let port = &self.of(node)[usize::from(ix)];
+        self.ports[port.peer.0 as usize].node
+    }
+}
+
+/// For every node and every target, the ports that lie on a shortest path.
+///
+/// Targets are switches with hosts, hosts with several ports, and whatever else is asked for: a host with one port shares the routes of its
+/// switch. Hosts are never passed through.
+#[derive(Debug)]
+pub struct Routes {
+    /// Per node, the index of the target through which it is reached, and the last hop from there.
+    reach: Vec<Option<Reach>>,
+    /// Equal lists of candidates are stored once.
+    lists: Vec<Vec<PortIx>>,
+    /// Per target and node, an index into `lists`.
+    table: Vec<Vec<u32>>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Reach {
+    target: u32,
+    node: NodeId,
+    last_hop: Option<PortIx>,
+}
+
+impl Routes {
+    /// Computes the routes to every host, and to the switches in `also`.
+    pub fn new(nodes: &[NodeSpec], wiring: &Wiring, also: &BTreeSet<NodeId>) -> Routes {
+        let mut reach = vec![None; nodes.len()];
+        let mut targets: Vec<NodeId> = Vec::new();
+        let mut target_of = vec![None; nodes.len()];
+        let mut target = |node: NodeId| {
+            *target_of[node.0 as usize].get_or_insert_with(|| {
+                targets.push(node);
+                targets.len() as u32 - 1
+            })
+        };
+        for (index, spec) in nodes.iter().enumerate() {
+            let node = NodeId(index as u32);
+            reach[index] = match wiring.of(node) {
+                [port] if spec.kind == NodeKind::Host => {
+                    let switch = wiring.ports[port.peer.0 as usize];
+                    let last_hop = Some(switch.ix);
+                    Some(Reach { target: target(switch.node), node: switch.node, last_hop })
+                }
+                _ if spec.kind == NodeKind::Host || also.contains(&node) => {
+                    Some(Reach { target: target(node), node, last_hop: None })
+                }
+                _ => None,
+            };
+        }
+        let mut lists = vec![Vec::new()];
+        let mut known = HashMap::from([(Vec::new(), 0)]);
+        let table = targets
+            .iter()
+            .map(|target| {
+                let distance = distances(nodes, wiring, *target);
+                (0..nodes.len())
+                    .map(|index| {
+                        let candidates = closer(nodes, wiring, &distance, NodeId(index as u32));
+                        *known.entry(candidates).or_insert_with_key(|candidates| {
+                            lists.push(candidates.clone());
+                            lists.len() as u32 - 1
+                        })
+                    })
+                    .collect()
+            })
+            .collect();
+        Routes { reach, lists, table }
+    }
+
+    /// The ports of `node` on a shortest path to `target`; empty if there is none.
+    #[inline]
+    pub fn candidates(&self, node: NodeId, target: NodeId) -> &[PortIx] {
+        let Some(reach) = &self.reach[target.0 as usize] else { return &[] };
+        match &reach.last_hop {
+            Some(last_hop) if reach.node == node => std::slice::from_ref(last_hop),
+            _ => &self.lists[self.table[reach.target as usize][node.0 as usize] as usize],
+        }
+    }
+
+    /// The ports from `source` to `target`, passing `via` in order; `choose` decides among several. `None` if there is no way.
+    pub fn path(
+        &self,
+        wiring: &Wiring,
+        source: NodeId,
+        via: &[NodeId],
+        target: NodeId,
+        mut choose: impl FnMut(NodeId, &[PortIx]) -> PortIx,
+    ) -> Option<Vec<PortIx>> {
+        let (mut node, mut ports) = (source, Vec::new());
+        for waypoint in via.iter().chain([&target]) {
+            while node != *waypoint {
+                let port = match self.candidates(node, *waypoint) {
+                    [] => return None,
+                    [only] => *only,
+                    several => choose(node, several),
+                };
+                ports.push(port);
+                node = wiring.neighbour(node, port);
+            }
+        }
+        Some(ports)
+    }
+
+    /// The longest base round-trip time between two hosts: `there` and `back` wire bytes stored and forwarded at every hop.
+    pub fn longest_rtt(&self, nodes: &[NodeSpec], wiring: &Wiring, there: u64, back: u64) -> Duration {
+        let hop = |port: &PortFacts| port.delay * 2 + port.rate.time_for(there) + port.rate.time_for(back);
+        // Hosts behind one switch share their routes: the one with the slowest first hop stands for all.
+        let mut racks: BTreeMap<NodeId, (Duration, NodeId)> = BTreeMap::new();
+        for port in wiring.ports.iter().filter(|port| nodes[port.node.0 as usize].kind == NodeKind::Host) {
+            let slowest = racks.entry(wiring.ports[port.peer.0 as usize].node).or_default();
+            *slowest = (*slowest).max((hop(port), port.node));
+        }
+        let mut longest = Duration::ZERO;
+        for (switch, (first_hop, _)) in &racks {
+            for (_, host) in racks.values() {
+                let path = self.path(wiring, *switch, &[], *host, |_, candidates| candidates[0]);
+                let (mut node, mut sum) = (*switch, *first_hop);
+                for port in path.iter().flatten() {
+                    sum += hop(&wiring.of(node)[usize::from(*port)]);
+                    node = wiring.neighbour(node, *port);
+                }
+                longest = longest.max(sum);
+            }
+        }
+        longest
+    }
+}
+
+/// Hops from every node to `target`; `u32::MAX` where there is no way.
+fn distances(nodes: &[NodeSpec], wiring: &Wiring, target: NodeId) -> Vec<u32> {
+    let mut distance = vec![u32::MAX; nodes.len()];
+    distance[target.0 as usize] = 0;
+    let mut queue = VecDeque::from([target]);
+    while let Some(node) = queue.pop_front() {
+        if node != target && nodes[node.0 as usize].kind == NodeKind::Host {
+            continue;
+        }
+        for port in wiring.of(node) {
+            let next = wiring.ports[port.peer.0 as usize].node;
+            if distance[next.0 as usize] == u32::MAX {
+                distance[next.0 as usize] = distance[node.0 as usize] + 1;
+                queue.push_back(next);
+            }
+        }
+    }
+    distance
+}
+
+fn closer(nodes: &[NodeSpec], wiring: &Wiring, distance: &[u32], node: NodeId) -> Vec<PortIx> {
+    let here = distance[node.0 as usize];
+    if here == u32::MAX || here == 0 {
+        return Vec::new();
+    }
+    let downhill = |port: &&PortFacts| {
+        let next = wiring.ports[port.peer.0 as usize].node.0 as usize;
+        distance[next] == here - 1 && (here == 1 || nodes[next].kind == NodeKind::Switch)
+    };
+    wiring.of(node).iter().filter(downhill).map(|port| port.ix).collect()
+}

@@ -1,0 +1,376 @@
+//! The slots: what mechanisms may see and do. Read this first.
+//!
+//! A scheme is a choice of one mechanism per slot. The model (`switch.rs`, `host.rs`, `port.rs`) owns the pipeline and calls the hooks
+//! below; it never asks which mechanism it is talking to. Hooks that a mechanism does not need have empty defaults.
+//!
+//! | slot | trait | instance |
+//! |---|---|---|
+//! | flow control | [`FlowControl`] | one per node |
+//! | headroom | [`BufferPolicy`] | one per switch |
+//! | congestion control | [`CongestionPoint`], [`NotificationPoint`], [`ReactionPoint`] | per switch, per flow at its receiver, per flow at its sender |
+//! | load balancing | [`LoadBalance`] | one per switch |
+//! | loss recovery | [`RecoverySender`], [`RecoveryReceiver`] | per flow |
+
+use crate::frame::{Control, Frame, Psn};
+use crate::ids::{Class, ClassMask, NodeId, PortId, PortIx, QueueIx};
+use crate::note::{DropCause, Note};
+use crate::port::Port;
+use crate::record::Telemetry;
+use crate::spec::NetworkSpec;
+use auto_impl::auto_impl;
+use backwater_engine::{Duration, Rate, Time};
+use enum_dispatch::enum_dispatch;
+
+/// The names that the signatures of the slots' methods use.
+pub(crate) mod signatures {
+    pub(crate) use super::{
+        AckView, Departure, FlowKey, NodeView, Notification, Occupancy, Passage, Pressure, Progress, Verdict,
+    };
+    pub(crate) use crate::frame::{Control, Frame, Psn};
+    pub(crate) use crate::ids::{Class, ClassMask, PortIx, QueueIx};
+    pub(crate) use crate::note::DropCause;
+    pub(crate) use crate::port::Port;
+    pub(crate) use backwater_engine::{Duration, Time};
+}
+
+/// What a mechanism may know about the place where it is set up.
+#[derive(Debug)]
+pub struct Site<'a> {
+    /// The network and its mechanisms.
+    pub spec: &'a NetworkSpec,
+    /// The node.
+    pub node: NodeId,
+    /// The node's ports in order.
+    pub ports: &'a [PortFacts],
+    /// Charged bytes of the largest data frame.
+    pub largest_frame: u64,
+    /// Longest base round-trip time of any pair of hosts.
+    pub base_rtt: Duration,
+}
+
+/// What is fixed about a port.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PortFacts {
+    /// Its name in the whole network.
+    pub id: PortId,
+    /// The node that it belongs to.
+    pub node: NodeId,
+    /// Its number within the node.
+    pub ix: PortIx,
+    /// The port at the other end of its link.
+    pub peer: PortId,
+    /// Rate of the link.
+    pub rate: Rate,
+    /// Propagation delay of the link.
+    pub delay: Duration,
+    /// Probability that a frame sent over the link is corrupted.
+    pub error_rate: f64,
+}
+
+// ---------------------------------------------------------------------------------------------------------------- flow control
+
+/// Where a charged packet is on its way through a node.
+#[derive(Clone, Copy, Debug)]
+pub struct Passage {
+    /// The port through which it came in.
+    pub ingress: PortIx,
+    /// The port through which it leaves.
+    pub egress: PortIx,
+    /// The queue of the egress port in which it stands (on enqueue) or stood (on dequeue).
+    pub queue: QueueIx,
+    /// Its traffic class.
+    pub class: Class,
+}
+
+/// What the buffer policy finds about an ingress port after an arrival or a departure.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Pressure {
+    /// Classes whose ingress queue is full: their upstream must stop.
+    pub full: ClassMask,
+    /// Classes whose ingress queue has room again: their upstream may go.
+    pub eased: ClassMask,
+}
+
+/// Flow control between neighbours: which queue a packet joins, and when the upstream is told to stop and go.
+#[auto_impl(Box)]
+#[enum_dispatch]
+pub trait FlowControl: Send {
+    /// The queue of the egress port that an arriving packet joins. Default: that of its class.
+    fn queue(&mut self, frame: &Frame, _egress: PortIx) -> QueueIx {
+        QueueIx::from(frame.class.0)
+    }
+
+    /// A charged packet has joined its queue.
+    fn on_enqueue(&mut self, _passage: Passage, _pressure: Pressure, _node: &mut NodeView<'_>) {}
+
+    /// A charged packet has left its queue for the wire.
+    fn on_dequeue(&mut self, _passage: Passage, _pressure: Pressure, _node: &mut NodeView<'_>) {}
+
+    /// A control frame has arrived on `port`.
+    fn on_control(&mut self, _port: PortIx, _control: &Control, _node: &mut NodeView<'_>) {}
+
+    /// The timer that was set for `port` is due.
+    fn on_timer(&mut self, _port: PortIx, _node: &mut NodeView<'_>) {}
+
+    /// The link of `port` has come back: both ends forget what they told each other.
+    fn on_link_up(&mut self, _port: PortIx, _node: &mut NodeView<'_>) {}
+
+    /// Whether a closed gate stays closed until the downstream opens it: then a cycle of waits is a deadlock.
+    fn holds_until_resume(&self) -> bool {
+        true
+    }
+
+    /// Ingress ports and classes that the node currently keeps paused: what an audit balances against the gates upstream.
+    fn pausing(&self) -> Vec<(PortIx, ClassMask)> {
+        Vec::new()
+    }
+}
+
+/// What flow control may see and do at its node.
+pub struct NodeView<'a> {
+    /// The present.
+    pub now: Time,
+    ports: &'a mut [Port],
+    effects: &'a mut Effects,
+}
+
+/// What a hook asked for, carried out by the node when the hook returns. Reused, so that nothing is allocated.
+#[derive(Debug, Default)]
+pub(crate) struct Effects {
+    pub(crate) controls: Vec<(PortIx, Control)>,
+    pub(crate) kicks: Vec<PortIx>,
+    pub(crate) timers: Vec<PortIx>,
+    pub(crate) notes: Vec<Note>,
+}
+
+impl<'a> NodeView<'a> {
+    pub(crate) fn new(now: Time, ports: &'a mut [Port], effects: &'a mut Effects) -> Self {
+        NodeView { now, ports, effects }
+    }
+
+    /// The node's ports.
+    pub fn ports(&self) -> &[Port] {
+        self.ports
+    }
+
+    /// Sends a link-local frame out of `port`, before everything that waits there.
+    pub fn send(&mut self, port: PortIx, control: Control) {
+        self.effects.controls.push((port, control));
+    }
+
+    /// Closes the gate of a queue: nothing leaves it from now on. `cause` is the port whose congestion is to blame.
+    pub fn close(&mut self, port: PortIx, queue: QueueIx, cause: PortId) {
+        self.ports[usize::from(port)].close(queue, self.now, cause);
+    }
+
+    /// Opens the gate of a queue.
+    pub fn open(&mut self, port: PortIx, queue: QueueIx) {
+        let port = &mut self.ports[usize::from(port)];
+        if let Some(closure) = port.open(queue, self.now) {
+            self.effects.notes.push(Note::Paused { port: port.id, queue, closure });
+            self.effects.kicks.push(port.ix);
+        }
+    }
+
+    /// Calls [`FlowControl::on_timer`] for `port` at `at`, instead of any earlier request; [`Time::NEVER`] cancels.
+    pub fn set_timer(&mut self, port: PortIx, at: Time) {
+        let timer = &mut self.ports[usize::from(port)].timer_at;
+        if *timer != at {
+            *timer = at;
+            self.effects.timers.push(port);
+        }
+    }
+
+    /// The port to blame when a packet waits in `queue` of `port`: the port itself, or whoever closed the gate.
+    pub fn culprit(&self, port: PortIx, queue: QueueIx) -> PortId {
+        let port = &self.ports[usize::from(port)];
+        port.gate(queue).closed().map_or(port.id, |(_, cause)| cause)
+    }
+}
+
+// -------------------------------------------------------------------------------------------------------------------- headroom
+
+/// The buffer policy of a switch: which pool pays for a packet, and when an ingress queue is full.
+#[auto_impl(Box)]
+#[enum_dispatch]
+pub trait BufferPolicy: Send {
+    /// Charges an arriving packet of `bytes` to a pool.
+    ///
+    /// # Errors
+    /// The reason why no pool takes it; it is then dropped.
+    fn admit(&mut self, ingress: PortIx, class: Class, bytes: u64, now: Time) -> Result<(), DropCause>;
+
+    /// Frees a departing packet that was admitted.
+    fn release(&mut self, ingress: PortIx, class: Class, bytes: u64, now: Time);
+
+    /// Which classes of `ingress` are full or eased, after a packet of `class` came or went.
+    fn pressure(&self, ingress: PortIx, class: Class) -> Pressure;
+
+    /// Bytes in use, for probes and audits.
+    fn occupancy(&self) -> Occupancy;
+
+    /// Bytes charged to one ingress queue, all pools together.
+    fn held(&self, ingress: PortIx, class: Class) -> u64;
+}
+
+/// Bytes in use in a switch's buffer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Occupancy {
+    /// In all pools.
+    pub used: u64,
+    /// Of these in the shared pool.
+    pub shared: u64,
+    /// Of these in headroom.
+    pub headroom: u64,
+}
+
+// ---------------------------------------------------------------------------------------------------------- congestion control
+
+/// Congestion point: what a switch does to packets as they leave.
+#[auto_impl(Box)]
+#[enum_dispatch]
+pub trait CongestionPoint: Send {
+    /// A data packet leaves `queue` of `port` (its bytes are already gone from the counters).
+    fn on_departure(&mut self, _departure: Departure<'_>) {}
+}
+
+/// A data packet that starts on the wire of a switch's egress port.
+#[derive(Debug)]
+pub struct Departure<'a> {
+    /// The present.
+    pub now: Time,
+    /// The port that it leaves through.
+    pub port: &'a Port,
+    /// The queue that it stood in.
+    pub queue: QueueIx,
+    /// The packet.
+    pub frame: &'a mut Frame,
+    /// Where its telemetry is kept.
+    pub records: &'a mut crate::record::Records,
+}
+
+/// What the receiver reports about a data packet.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Notification {
+    /// Echo congestion in the packet's ACK (which is then sent at once).
+    pub echo: bool,
+    /// Send a CNP frame.
+    pub cnp: bool,
+}
+
+/// Notification point: what a receiver reports about one flow.
+#[auto_impl(Box)]
+#[enum_dispatch]
+pub trait NotificationPoint: Send {
+    /// A data packet of the flow has arrived; `marked` is its ECN mark.
+    fn on_data(&mut self, _now: Time, _marked: bool) -> Notification {
+        Notification::default()
+    }
+}
+
+/// Reaction point: rate and window of one flow at its sender.
+#[auto_impl(Box)]
+#[enum_dispatch]
+pub trait ReactionPoint: Send {
+    /// Rate at which the next packet is paced.
+    fn rate(&mut self, now: Time) -> Rate;
+
+    /// Most payload bytes in flight; a packet may go while fewer are.
+    fn window(&self) -> u64 {
+        u64::MAX
+    }
+
+    /// `wire_bytes` of the flow start on the wire.
+    fn on_sent(&mut self, _now: Time, _wire_bytes: u64) {}
+
+    /// An ACK (or NACK) has arrived.
+    fn on_ack(&mut self, _ack: &AckView<'_>) {}
+
+    /// A CNP has arrived, as a frame or as the echo in an ACK.
+    fn on_cnp(&mut self, _now: Time) {}
+
+    /// Whether a new rate also moves the departure of the packet already being paced.
+    fn repaces(&self) -> bool {
+        false
+    }
+}
+
+/// What an ACK tells the reaction point.
+#[derive(Debug)]
+pub struct AckView<'a> {
+    /// The present.
+    pub now: Time,
+    /// Payload bytes acknowledged so far.
+    pub acked_bytes: u64,
+    /// Payload bytes sent so far.
+    pub sent_bytes: u64,
+    /// Time since the packet answered began its transmission.
+    pub rtt: Duration,
+    /// What the switches stamped into the packet answered.
+    pub telemetry: Option<&'a Telemetry>,
+}
+
+// -------------------------------------------------------------------------------------------------------------- load balancing
+
+/// Load balancing: which of several equal-cost ports a packet takes.
+#[auto_impl(Box)]
+#[enum_dispatch]
+pub trait LoadBalance: Send {
+    /// Index into `candidates` (at least two) for a packet of the flow named by `key`.
+    fn choose(&mut self, key: FlowKey, candidates: &[PortIx], ports: &[Port]) -> usize;
+}
+
+/// What a hash over a packet's addresses sees: the same for all packets of a flow in one direction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FlowKey(pub u64);
+
+// --------------------------------------------------------------------------------------------------------------- loss recovery
+
+/// How far a sender is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Progress {
+    /// The next packet to send.
+    pub next: Psn,
+    /// The oldest packet not acknowledged.
+    pub acked: Psn,
+    /// One more than the highest packet ever sent.
+    pub highest: Psn,
+}
+
+/// Loss recovery at the sender of one flow.
+#[auto_impl(Box)]
+#[enum_dispatch]
+pub trait RecoverySender: Send {
+    /// Everything before `expected` has arrived.
+    fn on_ack(&mut self, expected: Psn, progress: &mut Progress);
+
+    /// The receiver misses `expected`.
+    fn on_nack(&mut self, expected: Psn, progress: &mut Progress);
+
+    /// Nothing was acknowledged for [`Self::timeout`].
+    fn on_timeout(&mut self, progress: &mut Progress);
+
+    /// How long a sender with packets in flight waits for progress; `None`: for ever.
+    fn timeout(&self) -> Option<Duration>;
+}
+
+/// What a receiver does with a data packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// The next one in order: deliver it.
+    Deliver,
+    /// Had it already: acknowledge again.
+    Duplicate,
+    /// Something before it is missing: ask for it.
+    Nack,
+    /// Something before it is missing and has been asked for.
+    Ignore,
+}
+
+/// Loss recovery at the receiver of one flow.
+#[auto_impl(Box)]
+#[enum_dispatch]
+pub trait RecoveryReceiver: Send {
+    /// Packet `psn` has arrived while `expected` is the next in order.
+    fn on_data(&mut self, psn: Psn, expected: Psn, now: Time) -> Verdict;
+}

@@ -1,0 +1,98 @@
+//! Small networks for tests.
+#![allow(dead_code, unreachable_pub, reason = "not every test file uses every helper")]
+
+use backwater_engine::{Bytes, Duration, Rate, Time};
+use backwater_fabric::congestion::CongestionConfig;
+use backwater_fabric::flow_control::FlowControlConfig;
+use backwater_fabric::framing::Framing;
+use backwater_fabric::ids::{Class, NodeId};
+use backwater_fabric::load_balance::LoadBalanceConfig;
+use backwater_fabric::recovery::RecoveryConfig;
+use backwater_fabric::simulation::{FlowOutcome, Simulation};
+use backwater_fabric::spec::{FlowSpec, LinkSpec, NetworkSpec, NodeKind, NodeSpec};
+
+/// A network without links: hosts first, then switches; PFC with SIH, no congestion control, ECMP, Go-Back-N.
+pub fn network(hosts: u32, switches: u32) -> NetworkSpec {
+    let host = |i| NodeSpec { name: format!("h{i}"), kind: NodeKind::Host };
+    let switch = |i| NodeSpec { name: format!("s{i}"), kind: NodeKind::Switch };
+    NetworkSpec {
+        seed: 1,
+        framing: Framing::Rocev2,
+        mtu: Bytes(1024),
+        nodes: (0..hosts).map(host).chain((0..switches).map(switch)).collect(),
+        links: Vec::new(),
+        faults: Vec::new(),
+        switch: Default::default(),
+        host: Default::default(),
+        congestion: CongestionConfig::None(Default::default()),
+        load_balance: LoadBalanceConfig::Ecmp(Default::default()),
+        recovery: RecoveryConfig::GoBackN(Default::default()),
+    }
+}
+
+pub fn link(a: u32, b: u32, gbps: u64, delay_ns: u64) -> LinkSpec {
+    LinkSpec {
+        a: NodeId(a),
+        b: NodeId(b),
+        rate: Rate::from_gbps(gbps),
+        delay: Duration::from_ns(delay_ns),
+        error_rate: 0.0,
+    }
+}
+
+/// `hosts` hosts on one switch.
+pub fn star(hosts: u32, gbps: u64, delay_ns: u64) -> NetworkSpec {
+    let mut spec = network(hosts, 1);
+    spec.links = (0..hosts).map(|host| link(host, hosts, gbps, delay_ns)).collect();
+    spec
+}
+
+/// h0 - s0 - s1 - ... - h1 with one rate per link (at least two).
+pub fn chain(gbps: &[u64], delay_ns: u64) -> NetworkSpec {
+    let switches = gbps.len() as u32 - 1;
+    let mut spec = network(2, switches);
+    let node = |position: u32| match position {
+        0 => 0,
+        last if last == switches + 1 => 1,
+        middle => middle + 1,
+    };
+    spec.links = (0u32..).zip(gbps).map(|(i, gbps)| link(node(i), node(i + 1), *gbps, delay_ns)).collect();
+    spec
+}
+
+pub fn flow(src: u32, dst: u32, bytes: u64, start_ns: u64) -> FlowSpec {
+    FlowSpec {
+        src: NodeId(src),
+        dst: NodeId(dst),
+        bytes,
+        class: Class(3),
+        start: Time::ZERO + Duration::from_ns(start_ns),
+        tag: 0,
+        data_via: Vec::new(),
+        ack_via: Vec::new(),
+    }
+}
+
+/// Runs until nothing is left to do, at most ten simulated seconds.
+pub fn run(spec: &NetworkSpec, flows: Vec<FlowSpec>) -> (Simulation, Vec<FlowOutcome>) {
+    run_shards(spec, flows, 1)
+}
+
+pub fn run_shards(spec: &NetworkSpec, flows: Vec<FlowSpec>, shards: usize) -> (Simulation, Vec<FlowOutcome>) {
+    let mut simulation = Simulation::new(spec.clone(), flows, shards).unwrap();
+    drain(&mut simulation);
+    let outcomes = simulation.outcomes();
+    (simulation, outcomes)
+}
+
+pub fn drain(simulation: &mut Simulation) {
+    let mut limit = Duration::from_us(100);
+    while simulation.next_event() < Time::NEVER && simulation.now() < Time::ZERO + Duration::from_ms(10_000) {
+        simulation.run_until(Time::ZERO + limit, 1);
+        limit = limit * 2;
+    }
+}
+
+pub fn no_flow_control() -> FlowControlConfig {
+    FlowControlConfig::None(Default::default())
+}

@@ -1,0 +1,27 @@
+"""Backwater: a deterministic packet-level laboratory for lossless datacenter networks.
+
+>>> import backwater
+>>> scenario = backwater.Scenario.load("scenarios/quickstart.toml")  # doctest: +SKIP
+>>> result = backwater.run(scenario)  # doctest: +SKIP
+>>> result.flows.group_by("tag").mean()  # doctest: +SKIP
+"""
+
+from backwater._core import ScenarioError, version
+from backwater.result import Result, ResultError
+from backwater.scenario import Scenario
+from backwater.simulation import RunInterrupted, run
+from backwater.summary import Outcome, Summary
+
+__version__ = version()
+
+__all__ = [
+    "Outcome",
+    "Result",
+    "ResultError",
+    "RunInterrupted",
+    "Scenario",
+    "ScenarioError",
+    "Summary",
+    "__version__",
+    "run",
+]

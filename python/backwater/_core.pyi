@@ -1,0 +1,90 @@
+"""The compiled core: scenario checking, the simulation itself, and the files it writes."""
+
+from typing import Any, final
+
+class ScenarioError(Exception):
+    """A scenario that cannot run; `str()` gives all messages, one per line.
+
+    Attributes:
+        diagnostics: One mapping per message, with the keys `severity`, `file`, `line`, `column`, `path`, `value`,
+            `message`, `hint`.
+    """
+
+    diagnostics: list[dict[str, Any]]
+
+@final
+class Plan:
+    """A checked scenario, the only thing a network can be built from."""
+
+    @staticmethod
+    def from_toml(text: str, name: str, base_dir: str, overrides: list[str]) -> Plan:
+        """Checks TOML text; `base_dir` is where relative paths in it start. Raises ScenarioError."""
+
+    @staticmethod
+    def from_json(text: str, base_dir: str, overrides: list[str]) -> Plan:
+        """Checks a scenario given as JSON. Raises ScenarioError."""
+
+    @property
+    def warnings(self) -> list[dict[str, Any]]:
+        """Diagnostics that do not prevent the run."""
+
+    @property
+    def notes(self) -> list[str]:
+        """Facts worth telling, such as the oversubscription of the topology."""
+
+    def explain(self) -> list[tuple[str, str, str]]:
+        """Every effective value as (path, value, origin)."""
+
+    def resolved(self) -> str:
+        """The scenario with every default filled in, as JSON."""
+
+    def topology(self) -> str:
+        """JSON `{nodes: [{name, kind, layer}], links: [{a, b, rate_bps, delay_ps}]}`."""
+
+    def start(self, output: str, threads: int) -> Run:
+        """Builds the network and opens the result directory. Raises OSError if that cannot be written."""
+
+@final
+class Run:
+    """A simulation in progress."""
+
+    def advance(self, milliseconds: float) -> Progress:
+        """Runs for that long in wall time, with the GIL released."""
+
+    def finish(self, interrupted: bool) -> str:
+        """Writes the Parquet files and `run.json`; returns the text of the latter."""
+
+@final
+class Progress:
+    """How far a run has come."""
+
+    @property
+    def time_ps(self) -> int: ...
+    @property
+    def end_ps(self) -> int: ...
+    @property
+    def events(self) -> int: ...
+    @property
+    def packet_hops(self) -> int: ...
+    @property
+    def live_flows(self) -> int: ...
+    @property
+    def finished_flows(self) -> int: ...
+    @property
+    def total_flows(self) -> int: ...
+    @property
+    def paused_ports(self) -> int: ...
+    @property
+    def done(self) -> bool: ...
+
+def schema() -> str:
+    """JSON Schema of a scenario file."""
+
+def convert_hpcc(topology: str, flows: str, config: str | None, output: str) -> tuple[str, list[str]]:
+    """Translates files of the HPCC family (paths) to a scenario at `output`; returns its TOML and what was left out."""
+
+def version() -> str:
+    """Version of the package."""
+
+def build_info() -> dict[str, str]:
+    """Commit, profile, compiler and target of the core."""

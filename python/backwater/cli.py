@@ -1,0 +1,310 @@
+"""The command line."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import json
+import os
+import platform
+import shlex
+import sys
+import traceback
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.text import Text
+from typer.core import TyperGroup
+
+from backwater import _core, console, hpcc, views
+from backwater import simulation as simulating
+from backwater.result import REPORT_FILE, Result, ResultError
+from backwater.scenario import Scenario
+from backwater.summary import EXIT_INTERNAL, EXIT_USAGE
+
+# Where results go when the command line does not say.
+RESULTS = Path("results")
+# Set to anything to see where an internal error came from.
+TRACEBACK_VARIABLE = "BACKWATER_TRACEBACK"
+
+
+class UsageError(Exception):
+    """Something only the user can put right; shown as a message and a hint."""
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.hint = hint
+
+
+class _Commands(TyperGroup):
+    """Turns exceptions into messages and exit codes, for every command in the same way."""
+
+    def main(self, *args: Any, **extra: Any) -> Any:  # noqa: ANN401 - as the method it replaces
+        try:
+            return super().main(*args, **extra)
+        except _core.ScenarioError as error:
+            console.diagnostics(error.diagnostics)
+        except UsageError as error:
+            console.message(str(error), error.hint)
+        except ResultError as error:
+            console.message(str(error))
+        except OSError as error:
+            console.message(f"{error.strerror or error}{f': {error.filename}' if error.filename else ''}")
+        except UnicodeDecodeError as error:
+            console.message(f"a file is not UTF-8 text: {error.reason} at byte {error.start}")
+        except Exception as error:
+            _internal_error(error)
+            sys.exit(EXIT_INTERNAL)
+        sys.exit(EXIT_USAGE)
+
+
+def _internal_error(error: Exception) -> None:
+    console.message(
+        f"internal error: {type(error).__name__}: {error}",
+        f"this is a bug of Backwater {_core.version()}; please report it with the command "
+        f"`{shlex.join(['backwater', *sys.argv[1:]])}`, the scenario and the output of `backwater doctor` "
+        f"({TRACEBACK_VARIABLE}=1 shows where it happened)",
+    )
+    if os.environ.get(TRACEBACK_VARIABLE):
+        console.err.print("".join(traceback.format_exception(error)), markup=False)
+
+
+app = typer.Typer(
+    cls=_Commands,
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    help="A deterministic packet-level laboratory for lossless datacenter networks.",
+)
+convert = typer.Typer(no_args_is_help=True, help="Translate files of other simulators.")
+app.add_typer(convert, name="convert")
+
+ScenarioFile = Annotated[Path, typer.Argument(help="Scenario file (TOML).", show_default=False)]
+Seed = Annotated[int | None, typer.Option("--seed", min=0, help="Replaces run.seed.", show_default=False)]
+Overrides = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set", metavar="KEY=VALUE", help="Replaces one value, as in network.mtu='4096 B'.", show_default=False
+    ),
+]
+Directories = Annotated[list[Path], typer.Argument(help="Result directories.", show_default=False)]
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        console.out.print(f"backwater {_core.version()}")
+        raise typer.Exit
+
+
+@app.callback()
+def root(
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version and leave.", callback=_version, is_eager=True)
+    ] = False,
+) -> None:
+    """A deterministic packet-level laboratory for lossless datacenter networks."""
+
+
+def _load(file: Path, overrides: list[str] | None, seed: int | None) -> Scenario:
+    if not file.is_file():
+        raise UsageError(f"there is no scenario file {file}")
+    return Scenario.load(file, overrides or [], seed)
+
+
+def _next_directory(name: str) -> Path:
+    number = 1
+    while (RESULTS / f"{name}-{number}").exists():
+        number += 1
+    return RESULTS / f"{name}-{number}"
+
+
+def _prepare(output: Path, force: bool) -> None:
+    """Makes sure that a run may write into the directory."""
+    if output.exists() and not output.is_dir():
+        raise UsageError(f"{output} is not a directory")
+    if output.is_dir() and any(output.iterdir()):
+        if not force:
+            raise UsageError(
+                f"{output} is not empty", "choose another directory, or --force to replace an earlier result"
+            )
+        simulating.clear(output)
+
+
+@app.command()
+def run(
+    file: ScenarioFile,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="DIR", help="Result directory (default: results/<name>-<n>)."),
+    ] = None,
+    seed: Seed = None,
+    overrides: Overrides = None,
+    threads: Annotated[int, typer.Option("--threads", min=1, help="Threads; results do not depend on it.")] = 1,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Neither progress nor summary.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Summary as JSON on standard output.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace the result of an earlier run in DIR.")] = False,
+    report: Annotated[bool, typer.Option("--report/--no-report", help="Write DIR/report.html.")] = True,
+) -> None:
+    """Simulate a scenario.
+
+    Exit codes: 0 ok, 1 internal error, 2 usage or scenario error, 3 invariant broken, 4 deadlock, 5 time limit,
+    130 interrupted (the partial result is valid).
+    """
+    scenario = _load(file, overrides, seed)
+    silent = quiet or as_json
+    if not silent:
+        console.diagnostics(scenario.warnings)
+        for note in scenario.notes:
+            console.err.print(Text(f"note: {note}", "dim"), soft_wrap=True)
+    directory = output or _next_directory(scenario.name)
+    _prepare(directory, force)
+    with console.progress(silent) as progress:
+        try:
+            result = simulating.run(scenario, directory, threads, progress)
+        except simulating.RunInterrupted as interruption:
+            result = interruption.result
+    if as_json:
+        print(console.as_json(result))  # noqa: T201 - for machines: no wrapping, no colour
+    elif not quiet:
+        console.out.print(console.summary(result))
+    if report:
+        _write(directory / REPORT_FILE, _report({result.summary.name: result}), silent)
+    if not silent:
+        console.out.print(Text(f"Result: {directory}"), soft_wrap=True)
+    raise typer.Exit(result.summary.exit_code)
+
+
+def _report(results: dict[str, Result]) -> str:
+    from backwater import report  # noqa: PLC0415 - charts are slow to import
+
+    return report.report(results)
+
+
+def _write(path: Path, text: str, silent: bool = False) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+    if not silent:
+        console.out.print(Text(f"Written: {path}"), soft_wrap=True)
+
+
+@app.command()
+def explain(file: ScenarioFile, seed: Seed = None, overrides: Overrides = None) -> None:
+    """Show every effective value of a scenario and where it comes from."""
+    scenario = _load(file, overrides, seed)
+    console.diagnostics(scenario.warnings)
+    rows = [tuple(setting) for setting in scenario.explain()]
+    note = "; ".join(scenario.notes)
+    console.out.print(
+        console.table(views.View(scenario.name, ("setting", "value", "origin"), rows, text_columns=3, note=note))
+    )
+
+
+def _labelled(directories: list[Path]) -> dict[str, Result]:
+    """The results by the shortest ends of their paths that tell them apart."""
+    absolute = [directory.resolve() for directory in directories]
+    if len(set(absolute)) < len(absolute):
+        raise UsageError("the same result directory is given twice")
+    parts = 1
+    while len(labels := {"/".join(path.parts[-parts:]) for path in absolute}) < len(absolute):
+        parts += 1
+    del labels
+    return {"/".join(path.parts[-parts:]): Result.load(path) for path in absolute}
+
+
+@app.command()
+def report(
+    directories: Directories,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="FILE", help="HTML file (default: report.html in the first directory)."),
+    ] = None,
+) -> None:
+    """Write one HTML file with tables and interactive charts; it needs no network."""
+    results = _labelled(directories)
+    _write(output or directories[0] / REPORT_FILE, _report(results))
+
+
+@app.command()
+def compare(
+    directories: Directories,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Also write an HTML file with charts.")
+    ] = None,
+) -> None:
+    """Put results side by side; percentages are against the first."""
+    results = _labelled(directories)
+    for view in [*views.comparison(results), views.differences(results)]:
+        console.out.print(console.table(view))
+    if output is not None:
+        from backwater.report import comparison  # noqa: PLC0415 - charts are slow to import
+
+        _write(output, comparison(results))
+
+
+@convert.command("hpcc")
+def convert_hpcc(
+    topology: Annotated[
+        Path, typer.Option("--topology", metavar="T", help="topology.txt, in any of its three dialects.")
+    ],
+    flows: Annotated[Path, typer.Option("--flows", metavar="F", help="flow.txt")],
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="Scenario file to write.")],
+    config: Annotated[Path | None, typer.Option("--config", metavar="C", help="config.txt")] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace FILE.")] = False,
+) -> None:
+    """Make a scenario of the input files of the HPCC family of simulators."""
+    for path in (topology, flows, *([config] if config else [])):
+        if not path.is_file():
+            raise UsageError(f"there is no file {path}")
+    if output.exists() and not force:
+        raise UsageError(f"{output} exists", "--force replaces it")
+    text, notes = _core.convert_hpcc(str(topology), str(flows), str(config) if config else None, str(output))
+    _write(output, text)
+    _notes(notes)
+
+
+@convert.command("to-hpcc")
+def convert_to_hpcc(
+    directory: Annotated[Path, typer.Argument(help="Result directory.", show_default=False)],
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="Directory for fct.txt and pfc.txt.")],
+) -> None:
+    """Write a result as fct.txt and pfc.txt of the HPCC family of simulators."""
+    notes = hpcc.export(Result.load(directory), output)
+    console.out.print(Text(f"Written: {output / 'fct.txt'}, {output / 'pfc.txt'}"), soft_wrap=True)
+    _notes(notes)
+
+
+def _notes(notes: list[str]) -> None:
+    for note in notes:
+        console.err.print(Text(f"note: {note}", "dim"), soft_wrap=True)
+
+
+@app.command()
+def schema() -> None:
+    """Print the JSON Schema of a scenario file."""
+    print(json.dumps(json.loads(_core.schema()), indent=2, ensure_ascii=False))  # noqa: T201 - for machines
+
+
+@app.command()
+def doctor() -> None:
+    """Show versions and the build, for a bug report."""
+    rows = [
+        ("backwater", _core.version()),
+        *sorted(_core.build_info().items()),
+        ("python", f"{platform.python_implementation()} {platform.python_version()}"),
+        ("platform", platform.platform()),
+        ("cpus", str(os.cpu_count())),
+        *(
+            (name, importlib.metadata.version(name))
+            for name in ("polars", "altair", "vl-convert-python", "rich", "typer")
+        ),
+        (
+            "current directory",
+            "writable" if os.access(".", os.W_OK) else "not writable: give run an output directory with -o",
+        ),
+    ]
+    console.out.print(console.table(views.View("Backwater", ("", ""), rows, text_columns=2)))
+
+
+def main() -> None:
+    """Entry point of the command `backwater`."""
+    app(prog_name="backwater")

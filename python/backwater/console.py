@@ -1,0 +1,181 @@
+"""What the terminal shows: errors with their place in the file, progress, tables."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from rich import box
+from rich.console import Console, Group, RenderableType
+from rich.progress import BarColumn, Progress, SpinnerColumn, TaskProgressColumn, TextColumn, TimeRemainingColumn
+from rich.table import Table
+from rich.text import Text
+
+from backwater import style, views
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from backwater import _core
+    from backwater.result import Result
+    from backwater.summary import Fact
+
+# A file or a pipe has no width: wide enough that no table is folded.
+_PIPE_WIDTH: Final = 200
+
+
+def _console(stderr: bool) -> Console:
+    stream = sys.stderr if stderr else sys.stdout
+    return Console(stderr=stderr, highlight=False, width=None if stream.isatty() else _PIPE_WIDTH)
+
+
+out: Final = _console(stderr=False)
+err: Final = _console(stderr=True)
+
+_STATE_STYLES: Final = {"good": "green", "bad": "bold red", "warning": "yellow", "plain": ""}
+_SEVERITY_STYLES: Final = {"error": "bold red", "warning": "bold yellow"}
+
+
+def message(text: str, hint: str = "", severity: str = "error") -> None:
+    """One complaint without a place in a file."""
+    diagnostics([{"severity": severity, "message": text, "hint": hint}])
+
+
+def diagnostics(entries: Sequence[Mapping[str, Any]]) -> None:
+    """All diagnostics of a scenario on standard error, each with the line of the file it is about."""
+    for entry in entries:
+        err.print(_diagnostic(entry), soft_wrap=True)
+    errors = sum(entry.get("severity") == "error" for entry in entries)
+    if errors > 1:
+        err.print(f"{errors} errors", style="bold red")
+
+
+def _diagnostic(entry: Mapping[str, Any]) -> Text:
+    severity = str(entry["severity"])
+    subject = entry.get("path") or ""
+    if subject and entry.get("value"):
+        subject += f" = {entry['value']}"
+    sentence = f"{subject}: {entry['message']}" if subject else str(entry["message"])
+    text = Text.assemble((severity, _SEVERITY_STYLES.get(severity, "bold")), (f": {sentence}", "bold"))
+    file, line, column = entry.get("file"), entry.get("line"), entry.get("column")
+    if place := ":".join(str(part) for part in (file, line, column) if part):
+        text.append(f"\n  --> {place}", "cyan")
+    source = _source_line(file, line)
+    if source is not None and line:
+        gutter = " " * len(str(line))
+        text.append(f"\n {gutter} │\n", "dim").append(f" {line} │ ", "dim").append(source)
+        if column:
+            text.append(f"\n {gutter} │ ", "dim").append(_marker(source, column), _SEVERITY_STYLES.get(severity, ""))
+    if entry.get("hint"):
+        text.append("\n  hint: ", "green").append(str(entry["hint"]))
+    return text.append("\n")
+
+
+def _source_line(file: object, line: object) -> str | None:
+    if not isinstance(file, str) or not isinstance(line, int):
+        return None
+    try:
+        return Path(file).read_text(encoding="utf-8").splitlines()[line - 1].replace("\t", " ")
+    except (OSError, UnicodeDecodeError, IndexError):
+        return None
+
+
+def _marker(source: str, column: int) -> str:
+    """Carets under the quoted text, or the run of characters, that starts at the column (counted from 1)."""
+    token = re.compile(r'"[^"]*"?|[^\s=,\]}]+').match(source, column - 1)
+    return " " * (column - 1) + "^" * (len(token.group()) if token else 1)
+
+
+def table(view: views.View) -> Table:
+    """A view as a table of the terminal."""
+    rendered = Table(
+        title=view.title,
+        title_justify="left",
+        title_style="bold",
+        header_style="dim",
+        caption=view.note or None,
+        box=box.SIMPLE_HEAD,
+        pad_edge=False,
+    )
+    rendered.caption_justify = "left"
+    # Names beside figures stay on one line; a table of text alone folds where it must.
+    has_figures = view.text_columns < len(view.headers)
+    for index, header in enumerate(view.headers):
+        if index < view.text_columns:
+            rendered.add_column(header, no_wrap=has_figures, overflow="fold")
+        else:
+            rendered.add_column(header, justify="right")
+    for row in view.rows:
+        rendered.add_row(*(Text(cell) for cell in row))
+    return rendered
+
+
+def _facts(facts: Sequence[Fact]) -> Table:
+    grid = Table.grid(padding=(0, 2))
+    for fact in facts:
+        grid.add_row(Text(fact.label, "dim"), Text(fact.value, _STATE_STYLES[fact.state]))
+    return grid
+
+
+def summary(result: Result) -> RenderableType:
+    """Verdicts beside costs, what went wrong, and the table of flow completion times."""
+    sides = Table.grid(padding=(0, 6))
+    sides.add_row(_facts(result.summary.verdicts()), _facts(result.summary.costs()))
+    alarms = [Text(alarm, "red") for alarm in result.summary.alarms()]
+    return Group(Text(result.summary.name, "bold"), sides, *alarms, table(views.fct(result.flows)))
+
+
+def as_json(result: Result) -> str:
+    """The summary and the table of flow completion times for machines."""
+    from backwater import tables  # noqa: PLC0415 - only here
+
+    document = json.loads((result.directory / "run.json").read_text(encoding="utf-8"))
+    document["directory"] = str(result.directory)
+    document["fct_by_size"] = tables.fct_by_size(result.flows).to_dicts()
+    return json.dumps(document, indent=2, ensure_ascii=False)
+
+
+def _completion(state: _core.Progress) -> float:
+    """Share of the run that is done: a run may end before its time is over, when all flows have finished."""
+    of_time = state.time_ps / max(state.end_ps, 1)
+    of_flows = state.finished_flows / max(state.total_flows, 1)
+    return max(of_time, of_flows)
+
+
+@contextmanager
+def progress(quiet: bool) -> Iterator[Callable[[_core.Progress], None] | None]:
+    """A progress line on standard error while the block runs; none if quiet or not at a terminal."""
+    if quiet or not err.is_terminal:
+        yield None
+        return
+    columns = (
+        SpinnerColumn(),
+        BarColumn(bar_width=16),
+        TaskProgressColumn(),
+        TextColumn("{task.fields[time]}"),
+        TextColumn("{task.fields[speed]}"),
+        TextColumn("{task.fields[flows]}"),
+        TextColumn("{task.fields[paused]}"),
+        TextColumn("ETA"),
+        TimeRemainingColumn(compact=True),
+    )
+    with Progress(*columns, console=err, transient=True) as bar:
+        task = bar.add_task("", total=1.0, time="building the network", speed="", flows="", paused="")
+
+        def show(state: _core.Progress) -> None:
+            elapsed = bar.tasks[0].elapsed or 0.0
+            bar.update(
+                task,
+                completed=_completion(state),
+                time=f"{style.duration(state.time_ps)} of {style.duration(state.end_ps)}",
+                speed=f"{style.count(state.events / elapsed)} events/s" if elapsed else "",
+                flows=f"{state.live_flows:,} live flows",
+                paused=f"{state.paused_ports:,} paused ports",
+            )
+
+        yield show

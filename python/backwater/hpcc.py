@@ -1,0 +1,138 @@
+"""Results in the text formats of the HPCC family of ns-3 simulators: `fct.txt` and `pfc.txt`.
+
+Node numbers are positions in the topology's list of nodes, which for a converted scenario are those of the original
+file; interfaces count from 1. As in that family a flow completion time runs until the sender has the last ACK, and the
+stand-alone time is base RTT + bytes with headers / bottleneck rate.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict, deque
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import polars as pl
+
+from backwater import units
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from backwater.result import Result, Topology
+
+# Header of a data packet without INT: 14 B PPP, 20 B IPv4, 8 B UDP, 6 B sequence number and priority group.
+HEADER_BYTES: Final = 48
+FIRST_SOURCE_PORT: Final = 10_000
+DESTINATION_PORT: Final = 100
+_FIRST_ADDRESS: Final = 0x0B000001
+_PS_PER_NS: Final = 1000
+_NS_PER_SECOND: Final = 10**9
+
+
+@dataclass(frozen=True)
+class Route:
+    """A shortest path between two hosts.
+
+    Attributes:
+        delay_ns: Propagation delay one way.
+        packet_ns: Sum over its links of the time to send one full packet.
+        rate_bps: Rate of its slowest link.
+    """
+
+    delay_ns: int
+    packet_ns: int
+    rate_bps: int
+
+    def stand_alone_ns(self, size: int, payload: int) -> int:
+        """Time a flow takes alone in the network, as that family computes it."""
+        wire = size + -(-size // payload) * HEADER_BYTES
+        return 2 * self.delay_ns + self.packet_ns + wire * 8 * _NS_PER_SECOND // self.rate_bps
+
+
+def export(result: Result, output: Path) -> list[str]:
+    """Writes `fct.txt` and `pfc.txt` into a directory.
+
+    Returns:
+        What the formats cannot hold, one sentence each.
+    """
+    output.mkdir(parents=True, exist_ok=True)
+    (output / "fct.txt").write_text("".join(f"{line}\n" for line in _fct_lines(result)), encoding="ascii")
+    (output / "pfc.txt").write_text("".join(f"{line}\n" for line in _pfc_lines(result)), encoding="ascii")
+    unfinished = result.flows["sender_finish_ps"].null_count()
+    return [
+        *([f"{unfinished:,} unfinished flows are left out of fct.txt"] if unfinished else []),
+        "fct.txt has no place for tags and retransmissions",
+        "pfc.txt has no place for traffic classes and causes",
+    ]
+
+
+def address(node: int) -> int:
+    """IPv4 address of a node."""
+    return _FIRST_ADDRESS + (node // 256) * 0x10000 + (node % 256) * 0x100
+
+
+def _fct_lines(result: Result) -> Iterator[str]:
+    numbers = {name: number for number, name in enumerate(result.topology.nodes["name"])}
+    payload = units.size(result.summary.scenario["network"]["mtu"])
+    paths = _Paths(result.topology, payload)
+    source_ports: Counter[tuple[str, str]] = Counter()
+    lines = []
+    flows = result.flows.sort("start_ps", "id").select("src", "dst", "bytes", "start_ps", "sender_finish_ps")
+    for source, destination, size, start, finish in flows.iter_rows():
+        port = FIRST_SOURCE_PORT + source_ports[source, destination]
+        source_ports[source, destination] += 1
+        if finish is None:
+            continue
+        alone = paths.between(source, destination).stand_alone_ns(size, payload)
+        line = (
+            f"{address(numbers[source]):08x} {address(numbers[destination]):08x} {port} {DESTINATION_PORT} "
+            f"{size} {start // _PS_PER_NS} {(finish - start) // _PS_PER_NS} {alone}"
+        )
+        lines.append((finish, line))
+    return (line for _, line in sorted(lines, key=lambda entry: entry[0]))
+
+
+def _pfc_lines(result: Result) -> Iterator[str]:
+    nodes = result.topology.nodes.with_row_index("number").with_columns(
+        is_switch=(pl.col("kind") != "host").cast(pl.UInt8)
+    )
+    pauses = result.pauses.with_columns(pl.col("node").cast(pl.String)).join(nodes, left_on="node", right_on="name")
+    columns = ["number", "is_switch", pl.col("port").cast(pl.UInt32) + 1]
+    begins = pauses.select(pl.col("start_ps").alias("time_ps"), *columns, pause=pl.lit(1))
+    ends = pauses.select(pl.col("end_ps").alias("time_ps"), *columns, pause=pl.lit(0)).drop_nulls()
+    events = (
+        pl.concat([begins, ends]).with_columns(pl.col("time_ps") // _PS_PER_NS).sort("time_ps", maintain_order=True)
+    )
+    return (" ".join(map(str, row)) for row in events.iter_rows())
+
+
+class _Paths:
+    """Shortest paths by number of links, found from one source at a time; hosts do not forward."""
+
+    def __init__(self, topology: Topology, payload: int) -> None:
+        self._payload = payload
+        self._hosts = set(topology.nodes.filter(kind="host")["name"])
+        self._links: defaultdict[str, list[tuple[str, int, int]]] = defaultdict(list)
+        for end, peer, rate, delay in topology.egress_ports.select("node", "peer", "rate_bps", "delay_ps").iter_rows():
+            self._links[end].append((peer, rate, delay // _PS_PER_NS))
+        self._known: dict[str, dict[str, Route]] = {}
+
+    def between(self, source: str, destination: str) -> Route:
+        if source not in self._known:
+            self._known[source] = self._search(source)
+        return self._known[source][destination]
+
+    def _search(self, source: str) -> dict[str, Route]:
+        found = {source: Route(0, 0, 2**63)}
+        frontier = deque([source])
+        while frontier:
+            here = frontier.popleft()
+            for peer, rate, delay in self._links[here]:
+                if peer not in found:
+                    so_far = found[here]
+                    packet = self._payload * 8 * _NS_PER_SECOND // rate
+                    found[peer] = Route(so_far.delay_ns + delay, so_far.packet_ns + packet, min(so_far.rate_bps, rate))
+                    if peer not in self._hosts:
+                        frontier.append(peer)
+        return found

@@ -1,0 +1,116 @@
+"""The report: one HTML file that needs no network, and the fragment that notebooks show."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from functools import cache
+from typing import TYPE_CHECKING
+
+import jinja2
+import polars as pl
+import vl_convert
+
+from backwater import plots, style, tables, views
+
+if TYPE_CHECKING:
+    from backwater.result import Result
+
+
+@cache
+def _environment() -> jinja2.Environment:
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("backwater"),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
+    )
+    environment.globals["style"] = style
+    return environment
+
+
+@cache
+def _bundle() -> str:
+    """Vega, Vega-Lite and Vega-Embed as one script."""
+    script: str = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
+    return script.replace("</script", "<\\/script")
+
+
+def _page(template: str, **content: object) -> str:
+    return _environment().get_template(template).render(bundle=_bundle(), **content)
+
+
+def _wide(chart: plots.Chart) -> dict[str, object]:
+    """The chart's specification, as wide as the page lets it be."""
+    spec = plots.json_spec(chart)
+    return {**spec, "width": "container", "autosize": {"type": "fit-x", "contains": "padding"}}
+
+
+def fragment(result: Result) -> str:
+    """Verdicts and flow completion times as a piece of HTML without scripts."""
+    return (
+        _environment().get_template("fragment.html.j2").render(summary=result.summary, views=[views.fct(result.flows)])
+    )
+
+
+def report(results: Mapping[str, Result]) -> str:
+    """One page about each of the results in turn.
+
+    Args:
+        results: Results by the label they get on the page.
+    """
+    return _page(
+        "report.html.j2", title=", ".join(results), runs=[_run(label, result) for label, result in results.items()]
+    )
+
+
+def _run(label: str, result: Result) -> dict[str, object]:
+    summary, plot = result.summary, result.plot
+    end = summary.simulated_ps
+    return {
+        "label": label,
+        "summary": summary,
+        "fct": views.fct(result.flows),
+        "pauses": views.time_under_pause(result.flows),
+        "worst": [views.pause_causes(result.pauses, end), views.paused_queues(result.pauses, end)],
+        "completion": [_wide(chart) for chart in (plot.fct(), plot.slowdown(), plot.slowdown_cdf(), plot.throughput())],
+        "fabric": [_wide(chart) for chart in (plot.buffer(), plot.paused_queues())],
+        "timeline": [_wide(plot.pauses())],
+        "topology": [_wide(plot.topology())],
+        "scenario": json.dumps(summary.scenario, indent=2, ensure_ascii=False),
+    }
+
+
+def comparison(results: Mapping[str, Result]) -> str:
+    """One page with the results side by side: tables, then charts with a line per run."""
+    flows = {label: result.flows for label, result in results.items()}
+    finished = {label: tables.finished(frame) for label, frame in flows.items()}
+    received = {label: _received(result) for label, result in results.items()}
+    fullest = {
+        label: tables.buffer_series(result.buffers, result.summary.sample_interval_ps, switches=1)
+        for label, result in results.items()
+    }
+    paused = {
+        label: tables.paused_over_time(result.pauses, result.summary.simulated_ps) for label, result in results.items()
+    }
+    charts = [
+        plots.percentiles_by_size(flows, "fct_ps", "Flow completion time by size", "FCT (µs)", style.PS_PER_US),
+        plots.percentiles_by_size(flows, "slowdown", "Slowdown by size", "slowdown"),
+        plots.slowdown_cdf(finished),
+        plots.throughput(received, "Throughput, received by all hosts"),
+        plots.buffer(fullest, "Buffer occupancy", "the switch with the highest peak"),
+        plots.paused_queues(paused),
+    ]
+    return _page(
+        "compare.html.j2",
+        title=" / ".join(results),
+        summaries={label: result.summary for label, result in results.items()},
+        views=[*views.comparison(results), views.differences(results)],
+        charts=[_wide(chart) for chart in charts],
+    )
+
+
+def _received(result: Result) -> pl.DataFrame:
+    frame = tables.throughput(result.ports, result.topology.nodes, result.summary.sample_interval_ps)
+    return frame.filter(direction=tables.RECEIVED).drop("direction")

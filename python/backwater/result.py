@@ -1,0 +1,139 @@
+"""A result directory, opened: typed summary, tables as polars frames, charts."""
+
+from __future__ import annotations
+
+import json
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Self
+
+import polars as pl
+
+from backwater.summary import Summary
+
+if TYPE_CHECKING:
+    from backwater.plots import Plots
+
+RUN_FILE: Final = "run.json"
+TOPOLOGY_FILE: Final = "topology.json"
+REPORT_FILE: Final = "report.html"
+TABLES: Final = ("flows", "pauses", "queues", "ports", "buffers")
+# Everything that a run writes into its directory.
+FILES: Final = (RUN_FILE, TOPOLOGY_FILE, REPORT_FILE, *(f"{table}.parquet" for table in TABLES))
+
+_NODES: Final = {"name": pl.String, "kind": pl.String, "layer": pl.Int64}
+_LINKS: Final = {"a": pl.String, "b": pl.String, "rate_bps": pl.Int64, "delay_ps": pl.Int64}
+
+
+class ResultError(Exception):
+    """A directory that does not hold the result of a run, or holds a damaged one."""
+
+
+class Topology:
+    """The network that was simulated.
+
+    Attributes:
+        nodes: One row per node: `name`, `kind` (`host` or `switch`), `layer` (0 for hosts, growing towards the core).
+        links: One row per full-duplex link: `a`, `b` (node names), `rate_bps`, `delay_ps`. A node's ports are
+            numbered from 0 in the order in which its links stand here.
+    """
+
+    def __init__(self, document: dict[str, Any]) -> None:
+        self.nodes = pl.DataFrame(document["nodes"], schema=_NODES)
+        self.links = pl.DataFrame(document["links"], schema=_LINKS)
+
+    @cached_property
+    def egress_ports(self) -> pl.DataFrame:
+        """Both directions of every link: `node`, `port`, `peer`, `rate_bps`, `delay_ps`, `link` (row of `links`)."""
+        links = self.links.with_row_index("link")
+        forward = links.rename({"a": "node", "b": "peer"}).with_columns(side=pl.lit(0))
+        backward = links.rename({"b": "node", "a": "peer"}).with_columns(side=pl.lit(1))
+        ends = pl.concat([forward, backward], how="diagonal").sort("link", "side")
+        port = pl.int_range(pl.len()).over("node").cast(pl.UInt16)
+        return ends.select("node", port.alias("port"), "peer", "rate_bps", "delay_ps", "link")
+
+
+class Result:
+    """The result of a run. Tables are read from disk when first asked for; times are integer picoseconds.
+
+    Attributes:
+        directory: Where the tables are.
+        summary: What `run.json` says.
+        owner: Whatever must live as long as the result does: the temporary directory of a run without an output.
+    """
+
+    def __init__(self, directory: Path, summary: Summary, owner: object = None) -> None:
+        self.directory = directory
+        self.summary = summary
+        self.owner = owner
+
+    @classmethod
+    def load(cls, directory: str | Path, owner: object = None) -> Self:
+        """Opens a result directory. Raises ResultError if it is none."""
+        directory = Path(directory)
+        path = directory / RUN_FILE
+        if not path.is_file():
+            raise ResultError(f"{directory} is no result directory: it holds no {RUN_FILE}")
+        try:
+            document = json.loads(path.read_text(encoding="utf-8"))
+            name = document["scenario"].get("name") or directory.resolve().name
+            return cls(directory, Summary.from_json(document, name), owner)
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise ResultError(f"{path} is damaged or of another version: {error!r}") from error
+
+    def _table(self, name: str) -> pl.DataFrame:
+        path = self.directory / f"{name}.parquet"
+        try:
+            return pl.read_parquet(path)
+        except (OSError, pl.exceptions.PolarsError) as error:
+            raise ResultError(f"{path} cannot be read: {error}") from error
+
+    @cached_property
+    def flows(self) -> pl.DataFrame:
+        """One row per flow."""
+        return self._table("flows")
+
+    @cached_property
+    def pauses(self) -> pl.DataFrame:
+        """One row per interval in which an egress port's class was paused, with the port that caused it."""
+        return self._table("pauses")
+
+    @cached_property
+    def queues(self) -> pl.DataFrame:
+        """Sampled egress queues; only those that were not empty or paused."""
+        return self._table("queues")
+
+    @cached_property
+    def ports(self) -> pl.DataFrame:
+        """Bytes sent per egress port and sample interval; only those that sent."""
+        return self._table("ports")
+
+    @cached_property
+    def buffers(self) -> pl.DataFrame:
+        """Sampled buffer occupancy of every switch."""
+        return self._table("buffers")
+
+    @cached_property
+    def topology(self) -> Topology:
+        """The network that was simulated."""
+        path = self.directory / TOPOLOGY_FILE
+        try:
+            return Topology(json.loads(path.read_text(encoding="utf-8")))
+        except (OSError, KeyError, TypeError, ValueError, pl.exceptions.PolarsError) as error:
+            raise ResultError(f"{path} cannot be read: {error}") from error
+
+    @property
+    def plot(self) -> Plots:
+        """The charts of this result."""
+        from backwater.plots import Plots  # noqa: PLC0415 - charts are slow to import and not every user wants them
+
+        return Plots(self)
+
+    def __repr__(self) -> str:
+        return f"<Result {self.summary.name}: {self.summary.outcome}, {self.summary.flows} flows, {self.directory}>"
+
+    def _repr_html_(self) -> str:
+        """The summary and the table of flow completion times, for notebooks."""
+        from backwater.report import fragment  # noqa: PLC0415 - as above
+
+        return fragment(self)

@@ -1,0 +1,96 @@
+"""Scenarios: read, checked as a whole, and ready to run."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
+
+from backwater._core import Plan
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+class Setting(NamedTuple):
+    """One effective value of a scenario and where it came from."""
+
+    path: str
+    value: str
+    origin: str
+
+
+def _overrides(overrides: Mapping[str, object] | Iterable[str], seed: int | None) -> list[str]:
+    if isinstance(overrides, Mapping):
+        overrides = [
+            f"{key}={value if isinstance(value, str) else json.dumps(value)}" for key, value in overrides.items()
+        ]
+    return [*overrides, *([] if seed is None else [f"run.seed={seed}"])]
+
+
+class Scenario:
+    """A scenario that has passed every check.
+
+    Attributes:
+        name: Stem of the file's name; `scenario` for one made from a dict.
+        plan: The core's checked plan.
+    """
+
+    def __init__(self, name: str, plan: Plan) -> None:
+        self.name = name
+        self.plan = plan
+
+    @classmethod
+    def load(
+        cls, path: str | Path, overrides: Mapping[str, object] | Iterable[str] = (), seed: int | None = None
+    ) -> Self:
+        """Reads a scenario file.
+
+        Args:
+            path: TOML file; relative paths inside it start at its directory.
+            overrides: Values that replace those of the file, as `{"network.mtu": "4096 B"}` or
+                `["network.mtu=4096 B"]`.
+            seed: Shorthand for the override `run.seed`.
+
+        Raises:
+            ScenarioError: With every mistake of the file at once.
+            OSError: If the file cannot be read.
+        """
+        path = Path(path)
+        text = path.read_text(encoding="utf-8")
+        return cls(path.stem, Plan.from_toml(text, str(path), str(path.parent), _overrides(overrides, seed)))
+
+    @classmethod
+    def from_dict(
+        cls,
+        content: Mapping[str, Any],
+        overrides: Mapping[str, object] | Iterable[str] = (),
+        seed: int | None = None,
+        base_dir: str | Path = ".",
+        name: str = "scenario",
+    ) -> Self:
+        """Makes a scenario from tables and values as a file would hold them. Raises ScenarioError."""
+        return cls(name, Plan.from_json(json.dumps(content), str(base_dir), _overrides(overrides, seed)))
+
+    @property
+    def warnings(self) -> Sequence[Mapping[str, Any]]:
+        """Diagnostics that do not prevent the run."""
+        return self.plan.warnings
+
+    @property
+    def notes(self) -> Sequence[str]:
+        """Facts worth telling, such as the oversubscription of the topology."""
+        return self.plan.notes
+
+    def explain(self) -> list[Setting]:
+        """Every effective value with its origin: the file, an override, or a documented default."""
+        return [Setting(*row) for row in self.plan.explain()]
+
+    def resolved(self) -> dict[str, Any]:
+        """The scenario with every default filled in."""
+        resolved: dict[str, Any] = json.loads(self.plan.resolved())
+        return resolved
+
+    def __repr__(self) -> str:
+        return f"<Scenario {self.name}>"

@@ -1,0 +1,81 @@
+"""Running a scenario."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from backwater.result import FILES, Result
+
+if TYPE_CHECKING:
+    from backwater._core import Progress
+    from backwater.scenario import Scenario
+
+# Wall time between two reports of progress, which is also how long ^C may have to wait.
+REPORT_INTERVAL_MS = 100.0
+
+
+class RunInterrupted(KeyboardInterrupt):
+    """^C ended the run early.
+
+    Attributes:
+        result: What had been simulated by then; valid, with outcome `interrupted`.
+    """
+
+    def __init__(self, result: Result) -> None:
+        super().__init__("interrupted")
+        self.result = result
+
+
+def run(
+    scenario: Scenario,
+    output: str | Path | None = None,
+    threads: int = 1,
+    progress: Callable[[Progress], None] | None = None,
+) -> Result:
+    """Simulates a scenario.
+
+    Args:
+        scenario: What to simulate.
+        output: Result directory, made if need be. Without one, the result lives in a temporary directory as long as the
+            returned object does.
+        threads: Number of threads; results do not depend on it.
+        progress: Called about ten times a second.
+
+    Returns:
+        The result; look at `result.summary.outcome` before trusting its tables.
+
+    Raises:
+        RunInterrupted: On ^C, with the partial result.
+        FileExistsError: If `output` holds the result of another run.
+        OSError: If `output` cannot be written.
+    """
+    temporary = None
+    if output is None:
+        temporary = tempfile.TemporaryDirectory(prefix="backwater-")
+        output = temporary.name
+    directory = Path(output)
+    directory.mkdir(parents=True, exist_ok=True)
+    if any((directory / name).exists() for name in FILES):
+        raise FileExistsError(f"{directory} holds the result of another run")
+    simulation = scenario.plan.start(str(directory), threads)
+    interrupted = False
+    try:
+        while not (state := simulation.advance(REPORT_INTERVAL_MS)).done:
+            if progress is not None:
+                progress(state)
+    except KeyboardInterrupt:
+        interrupted = True
+    simulation.finish(interrupted)
+    result = Result.load(directory, owner=temporary)
+    if interrupted:
+        raise RunInterrupted(result)
+    return result
+
+
+def clear(directory: Path) -> None:
+    """Removes the files that an earlier run wrote into a directory, and nothing else."""
+    for name in FILES:
+        (directory / name).unlink(missing_ok=True)

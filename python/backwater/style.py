@@ -1,0 +1,121 @@
+"""How quantities are written and how charts look: the one place for units, labels and colours."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+# Okabe and Ito's palette, which stays distinct for colour-blind readers, ordered by contrast on white.
+PALETTE: Final = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7a5195", "#8c564b")
+OTHER_COLOUR: Final = "#b8bec6"
+REFERENCE_COLOUR: Final = "#6b7280"
+INK: Final = "#1f2933"
+FAINT: Final = "#e4e7eb"
+GOOD: Final = "#0f7b4f"
+BAD: Final = "#c0261c"
+WARN: Final = "#a15c00"
+
+# Colour of a node by its layer: hosts first, then towards the core.
+LAYER_COLOURS: Final = ("#8795a1", "#0072b2", "#009e73", "#7a5195", "#d55e00")
+# Load of a link, from idle to full.
+LOAD_SCHEME: Final = ("#d9e2ec", "#9fd0c9", "#f2c14e", "#e4712a", "#b3170f")
+
+CHART_WIDTH: Final = 520
+CHART_HEIGHT: Final = 280
+WIDE: Final = 1140
+
+PS_PER_US: Final = 1_000_000
+PS_PER_SECOND: Final = 1_000_000_000_000
+
+_TIME_UNITS: Final = ((10**12, "s"), (10**9, "ms"), (10**6, "µs"), (10**3, "ns"), (1, "ps"))
+_BYTE_UNITS: Final = ((10**9, "GB"), (10**6, "MB"), (10**3, "KB"), (1, "B"))
+_RATE_UNITS: Final = ((10**12, "Tb/s"), (10**9, "Gb/s"), (10**6, "Mb/s"), (10**3, "kb/s"), (1, "b/s"))
+_COUNT_UNITS: Final = ((10**9, "G"), (10**6, "M"), (10**3, "k"))
+
+
+def _scaled(value: float, units: Sequence[tuple[int, str]]) -> str:
+    scale, unit = next(((scale, unit) for scale, unit in units if abs(value) >= scale), units[-1])
+    return f"{value / scale:.4g} {unit}"
+
+
+def duration(picoseconds: float | None) -> str:
+    """A time span with three or four digits and its unit; a dash for none."""
+    return "–" if picoseconds is None else _scaled(picoseconds, _TIME_UNITS)
+
+
+def size(count: float | None) -> str:
+    """Bytes in decimal units (1 KB is 1000 B); a dash for none."""
+    return "–" if count is None else _scaled(count, _BYTE_UNITS)
+
+
+def rate(bits_per_second: float) -> str:
+    """A bit rate in decimal units."""
+    return _scaled(bits_per_second, _RATE_UNITS)
+
+
+def count(number: float) -> str:
+    """A number of things, abbreviated from ten thousand on."""
+    if abs(number) < 10_000:  # noqa: PLR2004 - the docstring names it
+        return f"{number:,.0f}"
+    scale, unit = next((scale, unit) for scale, unit in _COUNT_UNITS if abs(number) >= scale)
+    return f"{number / scale:.3g} {unit}"
+
+
+def ratio(number: float | None) -> str:
+    """A dimensionless figure such as a slowdown; a dash for none."""
+    return "–" if number is None else f"{number:.2f}"
+
+
+def microseconds(value: float | None) -> str:
+    """A duration already in microseconds; a dash for none."""
+    return "–" if value is None else f"{value:,.1f}"
+
+
+def time_axis(span_ps: int) -> tuple[int, str]:
+    """Picoseconds per unit, and the unit's name, that suit an axis of that length."""
+    return next(((scale, unit) for scale, unit in _TIME_UNITS if span_ps >= 2 * scale), (1, "ps"))
+
+
+def colours(names: Sequence[str]) -> list[str]:
+    """A colour for each name, in order; the palette repeats when it is exhausted."""
+    return [PALETTE[index % len(PALETTE)] for index in range(len(names))]
+
+
+CHART_CONFIG: Final[dict[str, Any]] = {
+    "font": "Inter, 'Segoe UI', 'Helvetica Neue', Arial, sans-serif",
+    "background": "white",
+    "view": {"stroke": None},
+    "axis": {
+        "labelColor": INK,
+        "titleColor": INK,
+        "labelFontSize": 11,
+        "titleFontSize": 12,
+        "titleFontWeight": 500,
+        "titlePadding": 10,
+        "gridColor": FAINT,
+        "domainColor": "#9aa5b1",
+        "tickColor": "#9aa5b1",
+        "labelFlush": False,
+        "labelLimit": 260,
+    },
+    "legend": {
+        "orient": "top",
+        "labelColor": INK,
+        "titleColor": INK,
+        "labelFontSize": 11,
+        "titleFontSize": 11,
+        "titleFontWeight": 500,
+        "symbolStrokeWidth": 3,
+        "offset": 6,
+    },
+    "title": {
+        "color": INK,
+        "fontSize": 14,
+        "fontWeight": 600,
+        "anchor": "start",
+        "offset": 12,
+        "subtitleColor": REFERENCE_COLOUR,
+    },
+    "header": {"labelColor": INK, "titleColor": INK},
+    "range": {"category": list(PALETTE)},
+}

@@ -1,0 +1,170 @@
+"""What `run.json` says, typed, and the same as a short list of facts for people."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final, Literal, Self, get_args
+
+from backwater import style, units
+
+Outcome = Literal["completed", "interrupted", "deadlock", "violation", "time-limit"]
+State = Literal["good", "bad", "warning", "plain"]
+
+# Exit codes of the command line, which a pipeline can rely on.
+EXIT_INTERNAL: Final = 1
+EXIT_USAGE: Final = 2
+EXIT_CODES: Final[dict[Outcome, int]] = {
+    "completed": 0,
+    "violation": 3,
+    "deadlock": 4,
+    "time-limit": 5,
+    "interrupted": 130,
+}
+
+
+@dataclass(frozen=True)
+class Deadlock:
+    """A cyclic wait: every queue waits for the next one in the cycle.
+
+    Attributes:
+        onset_ps: When the last PAUSE that closed the cycle took effect.
+        cycle: The paused egress queues, as `node:port:class`.
+    """
+
+    onset_ps: int
+    cycle: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Fact:
+    """One line of the summary: a label, a value, and whether it is good news."""
+
+    label: str
+    value: str
+    state: State = "plain"
+
+
+@dataclass(frozen=True)
+class Summary:
+    """Outcome and cost of a run. Times are simulated picoseconds unless they say seconds."""
+
+    name: str
+    outcome: Outcome
+    audit_ok: bool
+    violations: tuple[str, ...]
+    deadlock: Deadlock | None
+    flows: int
+    finished_flows: int
+    unfinished_flows: int
+    drops: dict[str, int]
+    pause_frames: int
+    resume_frames: int
+    simulated_ps: int
+    events: int
+    packet_hops: int
+    cpu_seconds: float
+    wall_seconds: float
+    peak_rss_bytes: int
+    seed: int
+    version: str
+    commit: str
+    build_profile: str
+    fingerprint: str
+    scenario: dict[str, Any]
+
+    @classmethod
+    def from_json(cls, document: dict[str, Any], name: str) -> Self:
+        """Reads the content of `run.json`. Raises KeyError, TypeError or ValueError if it is none."""
+        if document["outcome"] not in get_args(Outcome):
+            raise ValueError(f"unknown outcome {document['outcome']!r}")
+        audit, flows, deadlock = document["audit"], document["flows"], document["deadlock"]
+        return cls(
+            name=name,
+            outcome=document["outcome"],
+            audit_ok=audit["verdict"] == "ok",
+            violations=tuple(str(violation) for violation in audit["violations"]),
+            deadlock=None
+            if deadlock is None
+            else Deadlock(
+                onset_ps=deadlock["onset_ps"],
+                cycle=tuple(f"{link['node']}:{link['port']}:{link['class']}" for link in deadlock["cycle"]),
+            ),
+            flows=flows["total"],
+            finished_flows=flows["finished"],
+            unfinished_flows=flows["unfinished"],
+            drops=dict(document["drops"]),
+            pause_frames=document["pause_frames"],
+            resume_frames=document["resume_frames"],
+            simulated_ps=document["simulated_ps"],
+            events=document["events"],
+            packet_hops=document["packet_hops"],
+            cpu_seconds=document["cpu_seconds"],
+            wall_seconds=document["wall_seconds"],
+            peak_rss_bytes=document["peak_rss_bytes"],
+            seed=document["seed"],
+            version=document["version"],
+            commit=document["commit"],
+            build_profile=document["build_profile"],
+            fingerprint=str(document["fingerprint"]),
+            scenario=document["scenario"],
+        )
+
+    @property
+    def sample_interval_ps(self) -> int:
+        """Time between two samples of queues, ports and buffers; 0 if nothing was sampled."""
+        return units.picoseconds(self.scenario["probes"]["sample_interval"])
+
+    @property
+    def total_drops(self) -> int:
+        """Packets dropped, whatever the cause."""
+        return sum(self.drops.values())
+
+    @property
+    def exit_code(self) -> int:
+        """What the command line returns for this run."""
+        if self.outcome == "completed" and not self.audit_ok:
+            return EXIT_CODES["violation"]
+        return EXIT_CODES[self.outcome]
+
+    def verdicts(self) -> list[Fact]:
+        """What must always be said: outcome, audit, drops, deadlock, unfinished flows, pauses."""
+        causes = ", ".join(f"{cause} {number:,}" for cause, number in self.drops.items() if number)
+        return [
+            Fact("Outcome", self.outcome, "good" if self.outcome == "completed" else "bad"),
+            Fact("Audit", "ok", "good") if self.audit_ok else Fact("Audit", f"{len(self.violations)} violated", "bad"),
+            Fact("Drops", f"{self.total_drops:,} ({causes})", "bad") if causes else Fact("Drops", "0", "good"),
+            Fact("Deadlock", "none", "good")
+            if self.deadlock is None
+            else Fact("Deadlock", f"at {style.duration(self.deadlock.onset_ps)}", "bad"),
+            Fact(
+                "Unfinished flows",
+                f"{self.unfinished_flows:,} of {self.flows:,}",
+                "warning" if self.unfinished_flows else "good",
+            ),
+            Fact("PAUSE frames", f"{self.pause_frames:,}"),
+        ]
+
+    def costs(self) -> list[Fact]:
+        """What the run simulated and what that took."""
+        hop_cost = f" ({self.cpu_seconds / self.packet_hops * 1e9:,.0f} ns each)" if self.packet_hops else ""
+        return [
+            Fact("Simulated time", style.duration(self.simulated_ps)),
+            Fact("Flows", f"{self.flows:,}"),
+            Fact("RESUME frames", f"{self.resume_frames:,}"),
+            Fact("Events", style.count(self.events)),
+            Fact("Packet-hops", style.count(self.packet_hops) + hop_cost),
+            Fact("CPU time", f"{self.cpu_seconds:.1f} s"),
+            Fact("Wall time", f"{self.wall_seconds:.1f} s"),
+            Fact("Peak memory", style.size(self.peak_rss_bytes)),
+            Fact("Seed", str(self.seed)),
+            Fact("Version", f"{self.version} ({self.commit[:10]}, {self.build_profile})"),
+            Fact("Fingerprint", self.fingerprint),
+        ]
+
+    def alarms(self) -> list[str]:
+        """Details of what went wrong, one sentence each; empty for a clean run."""
+        lines = [f"Audit: {violation}" for violation in self.violations]
+        if self.deadlock is not None:
+            cycle = " → ".join((*self.deadlock.cycle, *self.deadlock.cycle[:1]))
+            lines.append(f"Deadlock since {style.duration(self.deadlock.onset_ps)}: {cycle}")
+        return lines

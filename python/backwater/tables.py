@@ -1,0 +1,268 @@
+"""Aggregations of result tables: frames in, small frames out, no formatting.
+
+Bins of flow size exclude their lower and include their upper bound; 1 KB is 1000 B. Percentiles interpolate linearly
+between the two nearest flows. Statistics of flow completion times count the flows of the measurement window that have
+finished.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import polars as pl
+
+SIZE_BOUNDS: Final = (10_000, 100_000, 1_000_000)
+SIZE_LABELS: Final = ("≤ 10 KB", "10–100 KB", "100 KB–1 MB", "> 1 MB")
+SENT: Final = "sent by hosts"
+RECEIVED: Final = "received by hosts"
+PS_PER_US: Final = 1_000_000
+BITS_PER_BYTE: Final = 8
+PS_PER_SECOND: Final = 1_000_000_000_000
+
+
+def _size_bin() -> pl.Expr:
+    bounds_below = pl.sum_horizontal(pl.col("bytes") > bound for bound in SIZE_BOUNDS)
+    return bounds_below.replace_strict(dict(enumerate(SIZE_LABELS)), return_dtype=pl.Enum(SIZE_LABELS))
+
+
+def measured(flows: pl.DataFrame) -> pl.DataFrame:
+    """The flows of the measurement window that have an end."""
+    return flows.filter(pl.col("measured"), pl.col("bytes").is_not_null())
+
+
+def finished(flows: pl.DataFrame) -> pl.DataFrame:
+    """The measured flows whose last byte has arrived."""
+    return measured(flows).filter(pl.col("fct_ps").is_not_null())
+
+
+def fct_by_size(flows: pl.DataFrame) -> pl.DataFrame:
+    """Flow completion times per tag and bin of size.
+
+    Returns:
+        Columns `tag, size, flows, unfinished, mean_us, p50_us, p95_us, p99_us, slowdown_p50, slowdown_p99`, sorted by
+        tag and size; bins without flows are left out. Statistics are null where no flow has finished.
+    """
+    fct = pl.col("fct_ps") / PS_PER_US
+    slowdown = pl.col("slowdown")
+    return (
+        measured(flows)
+        .group_by(pl.col("tag").cast(pl.String), _size_bin().alias("size"))
+        .agg(
+            pl.len().alias("flows"),
+            pl.col("fct_ps").is_null().sum().alias("unfinished"),
+            fct.mean().alias("mean_us"),
+            *(fct.quantile(q / 100, "linear").alias(f"p{q}_us") for q in (50, 95, 99)),
+            *(slowdown.quantile(q / 100, "linear").alias(f"slowdown_p{q}") for q in (50, 99)),
+        )
+        .sort("tag", "size")
+    )
+
+
+def percentile_curve(flows: pl.DataFrame, value: str, bins: int = 24) -> pl.DataFrame:
+    """Median and 99th percentile of a column against flow size.
+
+    Flows are sorted by size and split into at most `bins` groups of equal count; flows of one size stay together,
+    and there are no more groups than a tenth of the flows.
+
+    Returns:
+        Columns `bytes` (median size of the group), `flows`, `p50`, `p99`.
+    """
+    done = finished(flows)
+    groups = max(1, min(bins, done.height // 10))
+    rank = pl.col("bytes").rank("max") * groups / pl.len()
+    return (
+        done.group_by((rank.ceil() - 1).cast(pl.Int64).alias("group"))
+        .agg(
+            pl.col("bytes").median(),
+            pl.len().alias("flows"),
+            pl.col(value).quantile(0.5, "linear").alias("p50"),
+            pl.col(value).quantile(0.99, "linear").alias("p99"),
+        )
+        .sort("group")
+        .drop("group")
+    )
+
+
+def cdf(values: pl.Series, points: int = 400) -> pl.DataFrame:
+    """Empirical distribution, thinned to about `points` rows but exact in its last hundred.
+
+    Returns:
+        Columns `value` and `fraction` (share of values that are not above it), ascending in both.
+    """
+    ordered = values.drop_nulls().sort()
+    total = ordered.len()
+    step = max(1, total // points)
+    frame = pl.DataFrame({"value": ordered}).with_columns(fraction=pl.int_range(1, pl.len() + 1) / pl.len())
+    index = pl.int_range(pl.len())
+    return frame.filter((index % step == 0) | (index >= total - 100))
+
+
+def _integer(value: object) -> int:
+    """An extreme of an integer column; 0 if the column is empty."""
+    return value if isinstance(value, int) else 0
+
+
+def _merged_width(times: pl.Series, interval_ps: int, points: int) -> int:
+    """A multiple of the sample interval of which at most `points` cover all times."""
+    return max(1, interval_ps) * max(1, -(-_integer(times.max()) // max(1, interval_ps) // points))
+
+
+def throughput(ports: pl.DataFrame, nodes: pl.DataFrame, interval_ps: int, points: int = 600) -> pl.DataFrame:
+    """Bits per second that hosts send and receive, over time.
+
+    Intervals in which nothing was sent are zero; neighbouring intervals are averaged until at most `points` remain.
+
+    Returns:
+        Columns `time_ps` (end of the interval), `direction` (`sent by hosts`, `received by hosts`), `bps`.
+    """
+    hosts = nodes.filter(pl.col("kind") == "host")["name"].implode()
+    last = _integer(ports["time_ps"].max())
+    width = _merged_width(ports["time_ps"], interval_ps, points)
+    grid = pl.DataFrame({"time_ps": range(width, last + width, width)}, schema={"time_ps": pl.Int64})
+    directions = []
+    for direction, column in ((SENT, "node"), (RECEIVED, "peer")):
+        sums = (
+            ports.filter(pl.col(column).cast(pl.String).is_in(hosts))
+            .group_by(time_ps=((pl.col("time_ps") - 1) // width + 1) * width)
+            .agg(bps=pl.col("tx_bytes").sum() * (BITS_PER_BYTE * PS_PER_SECOND / width))
+        )
+        line = grid.join(sums, on="time_ps", how="left", maintain_order="left")
+        directions.append(line.select("time_ps", pl.lit(direction).alias("direction"), pl.col("bps").fill_null(0.0)))
+    return pl.concat(directions)
+
+
+def buffer_series(buffers: pl.DataFrame, interval_ps: int, switches: int = 8, points: int = 400) -> pl.DataFrame:
+    """Buffer occupancy of the switches that were fullest.
+
+    Neighbouring samples are reduced to their maximum until at most `points` remain per switch, so that no peak is lost.
+
+    Returns:
+        Columns `time_ps`, `node`, `used_bytes`, `headroom_bytes`; nodes in order of their peak.
+    """
+    peaks = buffers.group_by(pl.col("node").cast(pl.String)).agg(peak=pl.col("used_bytes").max())
+    fullest = peaks.sort(["peak", "node"], descending=[True, False]).head(switches).with_row_index("rank")
+    width = _merged_width(buffers["time_ps"], interval_ps, points)
+    return (
+        buffers.with_columns(pl.col("node").cast(pl.String))
+        .join(fullest, on="node")
+        .group_by("rank", "node", time_ps=((pl.col("time_ps") - 1) // width + 1) * width)
+        .agg(pl.col("used_bytes", "headroom_bytes").max())
+        .sort("rank", "time_ps")
+        .select("time_ps", "node", "used_bytes", "headroom_bytes")
+    )
+
+
+def closed_pauses(pauses: pl.DataFrame, end_ps: int) -> pl.DataFrame:
+    """The pauses with text names and the columns `paused_ps`, `queue`, `cause`; open ones end at `end_ps`."""
+    text = pl.col("node", "peer", "cause_node").cast(pl.String)
+    return pauses.with_columns(text, pl.col("end_ps").fill_null(end_ps)).with_columns(
+        paused_ps=pl.col("end_ps") - pl.col("start_ps"),
+        queue=pl.format("{}:{} → {}, class {}", "node", "port", "peer", "class"),
+        cause=pl.format("{}:{}", "cause_node", "cause_port"),
+    )
+
+
+def paused_queues(pauses: pl.DataFrame, end_ps: int) -> pl.DataFrame:
+    """Total pause per egress queue: `queue, pauses, paused_ps, share` (of simulated time), longest first."""
+    return (
+        closed_pauses(pauses, end_ps)
+        .group_by("queue")
+        .agg(pl.len().alias("pauses"), pl.col("paused_ps").sum())
+        .with_columns(share=pl.col("paused_ps") / max(end_ps, 1))
+        .sort(["paused_ps", "queue"], descending=[True, False])
+    )
+
+
+def pause_causes(pauses: pl.DataFrame, end_ps: int) -> pl.DataFrame:
+    """Total pause per congested port: `cause, pauses, queues` (distinct victims), `paused_ps`, longest first."""
+    return (
+        closed_pauses(pauses, end_ps)
+        .group_by("cause")
+        .agg(pl.len().alias("pauses"), pl.col("queue").n_unique().alias("queues"), pl.col("paused_ps").sum())
+        .sort(["paused_ps", "cause"], descending=[True, False])
+    )
+
+
+def pause_timeline(pauses: pl.DataFrame, end_ps: int, rows: int = 40, pixels: int = 1000) -> pl.DataFrame:
+    """Intervals for a timeline of the egress queues that were paused longest.
+
+    Pauses of one queue and cause that are less than a pixel apart are merged; what was really paused is summed.
+
+    Returns:
+        Columns `queue`, `cause`, `start_ps`, `end_ps`, `paused_ps`, `pauses`, sorted by queue (longest total first) and
+        start.
+    """
+    longest = paused_queues(pauses, end_ps).head(rows).select("queue").with_row_index("rank")
+    pixel = max(1, end_ps // pixels)
+    ordered = closed_pauses(pauses, end_ps).join(longest, on="queue").sort("rank", "start_ps", "end_ps")
+    reach = pl.col("end_ps").cum_max().shift(1).over("queue")
+    begins = (pl.col("start_ps") - reach > pixel) | (pl.col("cause") != pl.col("cause").shift(1).over("queue"))
+    return (
+        ordered.with_columns(run=begins.fill_null(value=True).cum_sum())
+        .group_by("rank", "run", "queue", "cause", maintain_order=True)
+        .agg(pl.col("start_ps").min(), pl.col("end_ps").max(), pl.col("paused_ps").sum(), pl.len().alias("pauses"))
+        .drop("rank", "run")
+    )
+
+
+def paused_over_time(pauses: pl.DataFrame, end_ps: int, points: int = 400) -> pl.DataFrame:
+    """Mean number of egress queues that were paused at once, per interval.
+
+    Returns:
+        Columns `time_ps` (end of the interval) and `queues`.
+    """
+    closed = closed_pauses(pauses, end_ps)
+    changes = pl.concat(
+        [closed.select(time_ps="start_ps", change=pl.lit(1)), closed.select(time_ps="end_ps", change=pl.lit(-1))]
+    )
+    steps = (
+        pl.concat([pl.DataFrame({"time_ps": [0], "change": [0]}, schema=changes.schema), changes])
+        .group_by("time_ps")
+        .agg(pl.col("change").sum())
+        .sort("time_ps")
+        .with_columns(level=pl.col("change").cum_sum())
+        .with_columns(area=(pl.col("level").shift(1) * pl.col("time_ps").diff()).fill_null(0).cum_sum())
+    )
+    edges = pl.DataFrame({"time_ps": [end_ps * index // points for index in range(points + 1)]}).unique(
+        maintain_order=True
+    )
+    total = pl.col("area") + pl.col("level") * (pl.col("time_ps") - pl.col("since_ps"))
+    return (
+        edges.join_asof(steps.with_columns(since_ps="time_ps"), on="time_ps")
+        .select("time_ps", queues=total.diff() / pl.col("time_ps").diff())
+        .drop_nulls()
+    )
+
+
+def link_load(
+    ports: pl.DataFrame, pauses: pl.DataFrame, egress: pl.DataFrame, interval_ps: int, end_ps: int
+) -> pl.DataFrame:
+    """How busy and how paused every link was, taking the worse of its two directions.
+
+    Returns:
+        One row per link in order: `link`, `peak_utilisation` (of one sample interval), `mean_utilisation`,
+        `paused_share`; 0 to 1.
+    """
+    key = ["node", "port"]
+    bits = pl.col("tx_bytes") * BITS_PER_BYTE
+    sent = ports.group_by(pl.col("node").cast(pl.String), "port").agg(peak_bits=bits.max(), total_bits=bits.sum())
+    paused = (
+        closed_pauses(pauses, end_ps)
+        .group_by(*key, "class")
+        .agg(pl.col("paused_ps").sum())
+        .group_by(key)
+        .agg(pl.col("paused_ps").max())
+    )
+    capacity = pl.col("rate_bps") / PS_PER_SECOND
+    return (
+        egress.join(sent, on=key, how="left")
+        .join(paused, on=key, how="left")
+        .group_by("link")
+        .agg(
+            peak_utilisation=(pl.col("peak_bits") / (capacity * max(interval_ps, 1))).max(),
+            mean_utilisation=(pl.col("total_bits") / (capacity * max(end_ps, 1))).max(),
+            paused_share=(pl.col("paused_ps") / max(end_ps, 1)).max(),
+        )
+        .with_columns(pl.exclude("link").fill_null(0.0).clip(0.0, 1.0))
+        .sort("link")
+    )

@@ -1,0 +1,160 @@
+"""The picture of a fabric: hosts below, one row per layer of switches above them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import altair as alt
+import polars as pl
+
+from backwater import style
+
+if TYPE_CHECKING:
+    from backwater.result import Topology
+
+# More hosts than this are drawn as one box per attachment switch.
+HOSTS_DRAWN = 256
+# More links than this are too many to see: the least loaded are left out.
+LINKS_DRAWN = 4000
+
+
+def collapse_hosts(nodes: pl.DataFrame, links: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Replaces the hosts of each switch by one node, and their links by one that carries the worst load.
+
+    Args:
+        nodes: Columns `name`, `kind`, `layer`.
+        links: Columns `a`, `b`, and any number of figures of which the maximum is kept.
+
+    Returns:
+        Nodes and links in the same shape.
+    """
+    hosts = nodes.filter(kind="host").select("name")
+    ends = pl.concat([links.select(host="a", switch="b"), links.select(host="b", switch="a")])
+    groups = (
+        ends.join(hosts, left_on="host", right_on="name", how="semi")
+        .group_by("host")
+        .agg(pl.col("switch").unique().sort())
+        .with_columns(pl.col("switch").list.join(", "))
+        .with_columns(group=pl.format("{} hosts of {}", pl.len().over("switch"), "switch"))
+    )
+    names = dict(groups.select("host", "group").iter_rows())
+    grouped = nodes.with_columns(pl.col("name").replace(names)).unique("name", maintain_order=True)
+    figures = [column for column in links.columns if column not in {"a", "b"}]
+    merged = (
+        links.with_columns(pl.col("a", "b").replace(names))
+        .group_by("a", "b", maintain_order=True)
+        .agg(pl.col(figures).max())
+    )
+    return grouped, merged
+
+
+def place(nodes: pl.DataFrame, links: pl.DataFrame) -> pl.DataFrame:
+    """Gives every node a position.
+
+    Switches of a layer are spread evenly in their order; hosts stand in the order of the switches they are attached to.
+
+    Returns:
+        The nodes with `x` in 0 to 1 and `y`, the layer.
+    """
+    spread = (pl.int_range(pl.len()) + 0.5) / pl.len()
+    switches = nodes.filter(pl.col("kind") != "host").with_columns(x=spread.over("layer"))
+    ends = pl.concat([links.select(host="a", switch="b"), links.select(host="b", switch="a")])
+    parents = (
+        ends.join(switches.select(switch="name", parent="x"), on="switch").group_by("host").agg(pl.col("parent").mean())
+    )
+    hosts = (
+        nodes.filter(kind="host")
+        .join(parents, left_on="name", right_on="host", how="left", maintain_order="left")
+        .sort("parent", maintain_order=True, nulls_last=True)
+        .with_columns(x=spread)
+        .drop("parent")
+    )
+    return pl.concat([hosts, switches]).with_columns(y="layer")
+
+
+def topology_chart(topology: Topology, load: pl.DataFrame) -> alt.LayerChart | alt.FacetChart:
+    """Draws nodes and links.
+
+    Args:
+        topology: What to draw.
+        load: One row per link, in order: `peak_utilisation`, `mean_utilisation`, `paused_share`.
+    """
+    nodes, links = topology.nodes, pl.concat([topology.links, load.drop("link")], how="horizontal")
+    if nodes.filter(kind="host").height > HOSTS_DRAWN:
+        nodes, links = collapse_hosts(nodes, links)
+    placed = place(nodes, links)
+    ends = placed.select("name", "x", "y")
+    drawn = (
+        links.sort("mean_utilisation", descending=True)
+        .head(LINKS_DRAWN)
+        .reverse()
+        .join(ends.select(a="name", x="x", y="y"), on="a")
+        .join(ends.select(b="name", x2="x", y2="y"), on="b")
+        .with_columns(
+            rate=pl.col("rate_bps").map_elements(style.rate, pl.String),
+            delay=pl.col("delay_ps").map_elements(style.duration, pl.String),
+        )
+        .drop("rate_bps", "delay_ps")
+    )
+    x = alt.X("x:Q", axis=None, scale=alt.Scale(domain=[0, 1], nice=False))
+    lines = (
+        alt.Chart(alt.InlineData(values=drawn.to_dicts()))
+        .mark_rule(strokeCap="round")
+        .encode(
+            x=x,
+            x2="x2:Q",
+            y=alt.Y("y:Q", axis=None, scale=alt.Scale(padding=18)),
+            y2="y2:Q",
+            color=alt.Color(
+                "mean_utilisation:Q",
+                title="mean utilisation",
+                scale=alt.Scale(domain=[0, 1], range=list(style.LOAD_SCHEME)),
+                legend=alt.Legend(format="%", gradientLength=140, titleOrient="left"),
+            ),
+            strokeWidth=alt.StrokeWidth(
+                "paused_share:Q",
+                title="time under PAUSE",
+                scale=alt.Scale(domain=[0, 0.5], range=[1, 7], type="sqrt", clamp=True),
+                legend=alt.Legend(format="~%", values=[0, 0.01, 0.1, 0.5], symbolType="stroke", titleOrient="left"),
+            ),
+            tooltip=[
+                alt.Tooltip("a:N", title="from"),
+                alt.Tooltip("b:N", title="to"),
+                alt.Tooltip("rate:N"),
+                alt.Tooltip("delay:N"),
+                alt.Tooltip("peak_utilisation:Q", title="peak utilisation", format=".1%"),
+                alt.Tooltip("mean_utilisation:Q", title="mean utilisation", format=".1%"),
+                alt.Tooltip("paused_share:Q", title="time under PAUSE", format=".2%"),
+            ],
+        )
+    )
+    kinds = placed.with_columns(
+        role=pl.when(pl.col("kind") == "host").then(pl.lit("host")).otherwise(pl.format("switch, layer {}", "layer")),
+        dot=pl.when(pl.col("kind") == "host").then(24).otherwise(170),
+    )
+    roles = kinds.sort("layer").select("role", "layer").unique(maintain_order=True)
+    ramp = style.LAYER_COLOURS
+    points = (
+        alt.Chart(alt.InlineData(values=kinds.to_dicts()))
+        .mark_point(filled=True, opacity=1, stroke="white", strokeWidth=0.8, shape="square")
+        .encode(
+            x=x,
+            y="y:Q",
+            size=alt.Size("dot:Q", scale=None),
+            fill=alt.Fill(
+                "role:N",
+                title="node",
+                scale=alt.Scale(
+                    domain=roles["role"].to_list(), range=[ramp[min(layer, len(ramp) - 1)] for layer in roles["layer"]]
+                ),
+                legend=alt.Legend(titleOrient="left", symbolStrokeWidth=0),
+            ),
+            tooltip=[alt.Tooltip("name:N", title="node"), alt.Tooltip("role:N", title="kind")],
+        )
+    )
+    names = alt.Chart(alt.InlineData(values=kinds.filter(pl.col("kind") != "host").to_dicts())).encode(
+        x=x, y="y:Q", text="name:N"
+    )
+    halo = names.mark_text(dy=-15, fontSize=10, stroke="white", strokeWidth=4)
+    labels = names.mark_text(dy=-15, fontSize=10, color=style.INK)
+    return alt.layer(lines, points, halo, labels).properties(width=style.WIDE, height=380)

@@ -1,0 +1,26 @@
+"""Quantities as scenarios write them: a number and a unit, `"2 us"`, `"16 MiB"`."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Final
+
+_TIMES: Final = {"ps": 1, "ns": 10**3, "us": 10**6, "ms": 10**9, "s": 10**12}
+_SIZES: Final = {"B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
+
+
+def _base_units(text: str, units: dict[str, int]) -> int:
+    number, _, unit = text.strip().partition(" ")
+    if unit not in units:
+        raise ValueError(f"{text!r} has none of the units {', '.join(units)}")
+    return int(Decimal(number) * units[unit])
+
+
+def picoseconds(text: str) -> int:
+    """The duration in picoseconds. Raises ValueError if the unit is none of time."""
+    return _base_units(text, _TIMES)
+
+
+def size(text: str) -> int:
+    """The size in bytes. Raises ValueError if the unit is none of size."""
+    return _base_units(text, _SIZES)

@@ -1,0 +1,190 @@
+"""Tables for people: headers and cells as text, the same in the terminal, the report and a notebook."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from backwater import style, tables
+
+if TYPE_CHECKING:
+    from backwater.result import Result
+
+# Rows of a table of the worst offenders.
+WORST = 10
+
+
+@dataclass(frozen=True)
+class View:
+    """A table ready to be shown.
+
+    Attributes:
+        title: Heading.
+        headers: One per column.
+        rows: Cells as text.
+        text_columns: How many leading columns are text; the others are figures and stand to the right.
+        note: A sentence below the table; empty for none.
+    """
+
+    title: str
+    headers: tuple[str, ...]
+    rows: Sequence[tuple[str, ...]]
+    text_columns: int = 1
+    note: str = ""
+
+
+def fct(flows: pl.DataFrame) -> View:
+    """Flow completion times by tag and size."""
+    cells: dict[str, Callable[[Any], str]] = {
+        "tag": str,
+        "size": str,
+        "flows": lambda number: f"{number:,}",
+        "unfinished": lambda number: f"{number:,}",
+        "mean_us": style.microseconds,
+        "p50_us": style.microseconds,
+        "p95_us": style.microseconds,
+        "p99_us": style.microseconds,
+        "slowdown_p50": style.ratio,
+        "slowdown_p99": style.ratio,
+    }
+    rows = [
+        tuple(cells[name](value) for name, value in row.items())
+        for row in tables.fct_by_size(flows).iter_rows(named=True)
+    ]
+    outside = flows.height - tables.measured(flows).height
+    return View(
+        "Flow completion times (µs)",
+        ("traffic", "flow size", "flows", "unfinished", "mean", "p50", "p95", "p99", "slowdown p50", "slowdown p99"),
+        rows,
+        text_columns=2,
+        note=f"{outside:,} flows are not counted: they are endless or start outside the measurement window."
+        if outside
+        else "",
+    )
+
+
+def time_under_pause(flows: pl.DataFrame) -> View:
+    """How long flows stood behind PAUSE, by tag, and how much of that innocently."""
+    frame = (
+        tables.measured(flows)
+        .group_by(pl.col("tag").cast(pl.String))
+        .agg(
+            pl.len().alias("flows"),
+            (pl.col("paused_ps") > 0).sum().alias("paused"),
+            (pl.col("blocked_ps") > 0).sum().alias("blocked"),
+            pl.col("paused_ps", "blocked_ps", "retransmitted_bytes").sum(),
+        )
+        .sort("tag")
+    )
+    rows = [
+        (
+            row["tag"],
+            f"{row['flows']:,}",
+            f"{row['paused']:,}",
+            style.duration(row["paused_ps"] / row["flows"]),
+            f"{row['blocked']:,}",
+            style.duration(row["blocked_ps"] / row["flows"]),
+            style.size(row["retransmitted_bytes"]),
+        )
+        for row in frame.iter_rows(named=True)
+    ]
+    return View(
+        "Flows under PAUSE",
+        ("traffic", "flows", "paused", "mean time paused", "innocently blocked", "mean time blocked", "retransmitted"),
+        rows,
+        note="Innocently blocked: behind a PAUSE that was caused by a port not on the flow's path.",
+    )
+
+
+def pause_causes(pauses: pl.DataFrame, end_ps: int) -> View:
+    """The congested ports that paused others longest."""
+    frame = tables.pause_causes(pauses, end_ps)
+    rows = [
+        (row["cause"], f"{row['pauses']:,}", f"{row['queues']:,}", style.duration(row["paused_ps"]))
+        for row in frame.head(WORST).iter_rows(named=True)
+    ]
+    return View("Ports that caused PAUSE", ("port", "pauses", "queues paused", "total pause"), rows, note=_more(frame))
+
+
+def paused_queues(pauses: pl.DataFrame, end_ps: int) -> View:
+    """The egress queues that were paused longest."""
+    frame = tables.paused_queues(pauses, end_ps)
+    rows = [
+        (row["queue"], f"{row['pauses']:,}", style.duration(row["paused_ps"]), f"{row['share']:.1%}")
+        for row in frame.head(WORST).iter_rows(named=True)
+    ]
+    return View(
+        "Queues paused longest", ("egress queue", "pauses", "total pause", "of the time"), rows, note=_more(frame)
+    )
+
+
+def _more(frame: pl.DataFrame) -> str:
+    return f"The first {WORST} of {frame.height:,}." if frame.height > WORST else ""
+
+
+def comparison(results: Mapping[str, Result]) -> list[View]:
+    """Verdicts and costs, then one table per statistic of the flow completion times, a column per run."""
+    facts = [
+        {fact.label: fact.value for fact in (*result.summary.verdicts(), *result.summary.costs())}
+        for result in results.values()
+    ]
+    views = [
+        View("Runs", ("", *results), [(label, *(column[label] for column in facts)) for label in facts[0]]),
+    ]
+    frames = [tables.fct_by_size(result.flows) for result in results.values()]
+    keys = pl.concat([frame.select("tag", "size") for frame in frames]).unique().sort("tag", "size")
+    for column, title in (
+        ("mean_us", "Mean FCT (µs)"),
+        ("p99_us", "99th percentile of FCT (µs)"),
+        ("slowdown_p50", "Median slowdown"),
+        ("slowdown_p99", "99th percentile of slowdown"),
+    ):
+        values = [
+            keys.join(frame, on=["tag", "size"], how="left", maintain_order="left")[column].to_list()
+            for frame in frames
+        ]
+        write = style.microseconds if column.endswith("_us") else style.ratio
+        rows = [
+            (tag, size, *_against_first([series[index] for series in values], write))
+            for index, (tag, size) in enumerate(keys.iter_rows())
+        ]
+        views.append(View(title, ("traffic", "flow size", *results), rows, text_columns=2))
+    return views
+
+
+def _against_first(values: Sequence[float | None], write: Callable[[float | None], str]) -> Iterable[str]:
+    first = values[0]
+    yield write(first)
+    for value in values[1:]:
+        change = f" ({value / first - 1:+.0%})" if value is not None and first else ""
+        yield write(value) + change
+
+
+def _flat(value: Any, path: str = "") -> dict[str, str]:  # noqa: ANN401 - any JSON value
+    if isinstance(value, dict) and value:
+        return {
+            key: text
+            for name, inner in value.items()
+            for key, text in _flat(inner, f"{path}.{name}" if path else name).items()
+        }
+    if isinstance(value, list) and any(isinstance(inner, dict) for inner in value):
+        return {
+            key: text for index, inner in enumerate(value) for key, text in _flat(inner, f"{path}[{index}]").items()
+        }
+    return {path: str(value)}
+
+
+def differences(results: Mapping[str, Result]) -> View:
+    """The effective values in which the scenarios differ."""
+    flat = [_flat(result.summary.scenario) for result in results.values()]
+    paths = list(dict.fromkeys(path for values in flat for path in values))
+    rows = [
+        (path, *(values.get(path, "–") for values in flat))
+        for path in paths
+        if len({values.get(path) for values in flat}) > 1
+    ]
+    note = "" if rows else "The scenarios are the same."
+    return View("Differences of the scenarios", ("value", *results), rows, text_columns=1 + len(results), note=note)

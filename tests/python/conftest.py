@@ -1,0 +1,198 @@
+"""A small result directory with round numbers, from which expected figures follow by hand.
+
+Three hosts on one switch with 100 Gb/s links of 1 µs; 100 µs simulated, sampled every 10 µs.
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+import fake_core  # noqa: F401
+from backwater import Result
+
+US = 1_000_000
+INTERVAL = 10 * US
+END = 100 * US
+
+FLOWS = {
+    "id": pl.UInt32,
+    "tag": pl.Categorical,
+    "src": pl.Categorical,
+    "dst": pl.Categorical,
+    "class": pl.UInt8,
+    "bytes": pl.UInt64,
+    "start_ps": pl.Int64,
+    "receiver_finish_ps": pl.Int64,
+    "sender_finish_ps": pl.Int64,
+    "fct_ps": pl.Int64,
+    "ideal_fct_ps": pl.Int64,
+    "slowdown": pl.Float64,
+    "retransmitted_bytes": pl.UInt64,
+    "paused_ps": pl.Int64,
+    "blocked_ps": pl.Int64,
+    "delivered_bytes": pl.UInt64,
+    "measured": pl.Boolean,
+}
+PAUSES = {
+    "node": pl.Categorical,
+    "port": pl.UInt16,
+    "peer": pl.Categorical,
+    "class": pl.UInt8,
+    "start_ps": pl.Int64,
+    "end_ps": pl.Int64,
+    "cause_node": pl.Categorical,
+    "cause_port": pl.UInt16,
+}
+QUEUES = {"time_ps": pl.Int64, "node": pl.Categorical, "port": pl.UInt16, "bytes": pl.UInt64, "paused": pl.UInt8}
+PORTS = {
+    "time_ps": pl.Int64,
+    "node": pl.Categorical,
+    "port": pl.UInt16,
+    "peer": pl.Categorical,
+    "tx_bytes": pl.UInt64,
+}
+BUFFERS = {
+    "time_ps": pl.Int64,
+    "node": pl.Categorical,
+    "used_bytes": pl.UInt64,
+    "shared_bytes": pl.UInt64,
+    "headroom_bytes": pl.UInt64,
+}
+
+TOPOLOGY = {
+    "nodes": [
+        {"name": "h0", "kind": "host", "layer": 0},
+        {"name": "h1", "kind": "host", "layer": 0},
+        {"name": "h2", "kind": "host", "layer": 0},
+        {"name": "s0", "kind": "switch", "layer": 1},
+    ],
+    "links": [{"a": f"h{host}", "b": "s0", "rate_bps": 100_000_000_000, "delay_ps": US} for host in range(3)],
+}
+
+
+def flow(
+    number: int,
+    tag: str,
+    ends: tuple[str, str],
+    size: int | None,
+    fct_us: int | None,
+    ideal_us: float = 1.0,
+    start_us: int = 0,
+    measured: bool = True,
+    blocked_us: int = 0,
+) -> dict[str, Any]:
+    finish = None if fct_us is None else (start_us + fct_us) * US
+    return {
+        "id": number,
+        "tag": tag,
+        "src": ends[0],
+        "dst": ends[1],
+        "class": 3,
+        "bytes": size,
+        "start_ps": start_us * US,
+        "receiver_finish_ps": finish,
+        "sender_finish_ps": None if finish is None else finish + 2 * US,
+        "fct_ps": None if fct_us is None else fct_us * US,
+        "ideal_fct_ps": int(ideal_us * US),
+        "slowdown": None if fct_us is None else fct_us / ideal_us,
+        "retransmitted_bytes": 0,
+        "paused_ps": 2 * blocked_us * US,
+        "blocked_ps": blocked_us * US,
+        "delivered_bytes": 0 if fct_us is None else size,
+        "measured": measured,
+    }
+
+
+FLOW_ROWS = [
+    flow(0, "background", ("h0", "h2"), 10_000, 2),
+    flow(1, "background", ("h1", "h2"), 10_000, 4, blocked_us=6),
+    flow(2, "background", ("h0", "h1"), 10_001, 3, ideal_us=1.5, start_us=5),
+    flow(3, "incast", ("h0", "h2"), 2_000_000, None),
+    flow(4, "background", ("h1", "h0"), 500, 70, start_us=1, measured=False),
+    flow(5, "background", ("h2", "h0"), None, None),
+]
+PAUSE_ROWS = [
+    ("h0", 0, "s0", 3, 10 * US, 20 * US, "s0", 2),
+    ("h1", 0, "s0", 3, 15 * US, 25 * US, "s0", 2),
+    ("h1", 0, "s0", 3, 30 * US, None, "s0", 0),
+]
+# A full link sends 125,000 B in a sample interval.
+PORT_ROWS = [
+    (10 * US, "h0", 0, "s0", 125_000),
+    (10 * US, "s0", 2, "h2", 62_500),
+    (30 * US, "h0", 0, "s0", 62_500),
+]
+BUFFER_ROWS = [(10 * US, "s0", 1000, 1000, 0), (20 * US, "s0", 3000, 2500, 500), (30 * US, "s0", 0, 0, 0)]
+QUEUE_ROWS = [(10 * US, "s0", 2, 1000, 0), (20 * US, "h0", 0, 0, 8)]
+
+RUN: dict[str, Any] = {
+    "outcome": "completed",
+    "events": 12_000,
+    "packet_hops": 5_000,
+    "cpu_seconds": 0.5,
+    "wall_seconds": 0.6,
+    "peak_rss_bytes": 30_000_000,
+    "drops": {"headroom": 0},
+    "pause_frames": 3,
+    "resume_frames": 2,
+    "audit": {"verdict": "ok", "violations": []},
+    "deadlock": None,
+    "seed": 7,
+    "version": "0.1.0",
+    "commit": "0123456789abcdef",
+    "build_profile": "release",
+    "fingerprint": "00ff",
+    "scenario": {
+        "name": None,
+        "run": {"seed": 7},
+        "network": {"mtu": "1000 B"},
+        "probes": {"sample_interval": "10 us"},
+        "traffic": [{"kind": "poisson", "load": 0.5}],
+    },
+    "flows": {"total": 6, "finished": 4, "unfinished": 1},
+    "simulated_ps": END,
+}
+
+
+def write_result(directory: Path, **changes: Any) -> Path:  # noqa: ANN401 - any value of run.json
+    """Writes the small result; `changes` replace parts of `run.json`."""
+    directory.mkdir(parents=True, exist_ok=True)
+    (directory / "run.json").write_text(json.dumps(RUN | changes), encoding="utf-8")
+    (directory / "topology.json").write_text(json.dumps(TOPOLOGY), encoding="utf-8")
+    pl.DataFrame(FLOW_ROWS, schema=FLOWS).write_parquet(directory / "flows.parquet")
+    for name, rows, schema in (
+        ("pauses", PAUSE_ROWS, PAUSES),
+        ("ports", PORT_ROWS, PORTS),
+        ("buffers", BUFFER_ROWS, BUFFERS),
+        ("queues", QUEUE_ROWS, QUEUES),
+    ):
+        pl.DataFrame(rows, schema=schema, orient="row").write_parquet(directory / f"{name}.parquet")
+    return directory
+
+
+@pytest.fixture
+def result_directory(tmp_path: Path) -> Path:
+    return write_result(tmp_path / "small")
+
+
+@pytest.fixture
+def result(result_directory: Path) -> Result:
+    return Result.load(result_directory)
+
+
+@pytest.fixture
+def quiet_result(tmp_path: Path) -> Result:
+    """A result in which nothing happened."""
+    directory = write_result(tmp_path / "nothing", flows={"total": 0, "finished": 0, "unfinished": 0})
+    for name, schema in (
+        ("flows", FLOWS),
+        ("pauses", PAUSES),
+        ("ports", PORTS),
+        ("buffers", BUFFERS),
+        ("queues", QUEUES),
+    ):
+        pl.DataFrame(schema=schema).write_parquet(directory / f"{name}.parquet")
+    return Result.load(directory)

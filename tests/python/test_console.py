@@ -1,0 +1,66 @@
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from backwater import console, style
+
+
+def rendered(capsys: pytest.CaptureFixture[str], *entries: Mapping[str, object]) -> str:
+    console.diagnostics(list(entries))
+    return capsys.readouterr().err
+
+
+def test_an_error_shows_its_line_and_a_hint(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "typo.toml"
+    file.write_text('[run]\nuntill = "2 ms"\n')
+    text = rendered(
+        capsys,
+        {
+            "severity": "error",
+            "file": str(file),
+            "line": 2,
+            "column": 1,
+            "path": "run.untill",
+            "value": "2 ms",
+            "message": "unknown key",
+            "hint": "did you mean `until`?",
+        },
+    )
+    assert text == (
+        "error: run.untill = 2 ms: unknown key\n"
+        f"  --> {file}:2:1\n"
+        "   │\n"
+        ' 2 │ untill = "2 ms"\n'
+        "   │ ^^^^^^\n"
+        "  hint: did you mean `until`?\n\n"
+    )
+
+
+def test_all_errors_are_shown_and_counted(capsys: pytest.CaptureFixture[str]) -> None:
+    error = {"severity": "error", "path": "network.mtu", "message": "too large"}
+    warning = {"severity": "warning", "message": "no effect"}
+    text = rendered(capsys, error, warning, error)
+    assert text == (
+        "error: network.mtu: too large\n\nwarning: no effect\n\nerror: network.mtu: too large\n\n2 errors\n"
+    )
+
+
+def test_markup_in_a_message_is_text(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "[bold]x[/bold]" in rendered(capsys, {"severity": "error", "message": "[bold]x[/bold]"})
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (style.duration(1_500_000), "1.5 µs"),
+        (style.duration(0), "0 ps"),
+        (style.duration(None), "–"),
+        (style.size(64_000), "64 KB"),
+        (style.rate(400_000_000_000), "400 Gb/s"),
+        (style.count(9_999), "9,999"),
+        (style.count(20_600_000), "20.6 M"),
+    ],
+)
+def test_quantities_have_units(text: str, expected: str) -> None:
+    assert text == expected

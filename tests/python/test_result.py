@@ -1,0 +1,81 @@
+from pathlib import Path
+
+import pytest
+
+from backwater import Result, ResultError
+from backwater.summary import Outcome
+from conftest import END, RUN, write_result
+
+
+def test_summary_is_typed(result: Result) -> None:
+    summary = result.summary
+    assert (summary.name, summary.outcome, summary.flows, summary.unfinished_flows) == ("small", "completed", 6, 1)
+    assert (summary.simulated_ps, summary.sample_interval_ps) == (END, 10_000_000)
+    assert summary.exit_code == 0
+    assert summary.alarms() == []
+
+
+def test_a_scenario_that_has_a_name_gives_it_to_its_result(tmp_path: Path) -> None:
+    named = write_result(tmp_path / "dir", scenario=RUN["scenario"] | {"name": "incast study"})
+    assert Result.load(named).summary.name == "incast study"
+
+
+@pytest.mark.parametrize(
+    ("outcome", "code"), [("completed", 0), ("violation", 3), ("deadlock", 4), ("time-limit", 5), ("interrupted", 130)]
+)
+def test_exit_code_of_every_outcome(tmp_path: Path, outcome: Outcome, code: int) -> None:
+    assert Result.load(write_result(tmp_path, outcome=outcome)).summary.exit_code == code
+
+
+def test_a_violated_audit_is_never_a_success(tmp_path: Path) -> None:
+    audit = {"verdict": "violated", "violations": ["12 us: leaf0 port 3: 1048 B dropped in lossless class 3"]}
+    summary = Result.load(write_result(tmp_path, audit=audit)).summary
+    assert summary.exit_code == 3
+    assert summary.alarms() == ["Audit: 12 us: leaf0 port 3: 1048 B dropped in lossless class 3"]
+
+
+def test_a_deadlock_is_told_by_its_cycle(tmp_path: Path) -> None:
+    cycle = [{"node": "a", "port": 1, "class": 3}, {"node": "b", "port": 0, "class": 3}]
+    run = write_result(tmp_path, outcome="deadlock", deadlock={"onset_ps": 12_500_000, "cycle": cycle})
+    assert Result.load(run).summary.alarms() == ["Deadlock since 12.5 µs: a:1:3 → b:0:3 → a:1:3"]
+
+
+def test_drops_and_unfinished_flows_always_show(tmp_path: Path) -> None:
+    run = write_result(tmp_path, drops={"headroom": 2, "link-error": 0})
+    facts = {fact.label: (fact.value, fact.state) for fact in Result.load(run).summary.verdicts()}
+    assert facts["Drops"] == ("2 (headroom 2)", "bad")
+    assert facts["Unfinished flows"] == ("1 of 6", "warning")
+    assert facts["PAUSE frames"] == ("3", "plain")
+
+
+def test_a_directory_without_a_run_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ResultError, match=r"no result directory: it holds no run\.json"):
+        Result.load(tmp_path)
+
+
+def test_damaged_files_are_named(result_directory: Path) -> None:
+    (result_directory / "flows.parquet").write_bytes(b"PAR1")
+    with pytest.raises(ResultError, match=r"flows\.parquet cannot be read"):
+        _ = Result.load(result_directory).flows
+    (result_directory / "run.json").write_text("{}")
+    with pytest.raises(ResultError, match=r"run\.json is damaged"):
+        Result.load(result_directory)
+
+
+def test_ports_are_numbered_in_the_order_of_the_links(result: Result) -> None:
+    ports = result.topology.egress_ports.select("node", "port", "peer").rows()
+    assert ports == [
+        ("h0", 0, "s0"),
+        ("s0", 0, "h0"),
+        ("h1", 0, "s0"),
+        ("s0", 1, "h1"),
+        ("h2", 0, "s0"),
+        ("s0", 2, "h2"),
+    ]
+
+
+def test_a_notebook_shows_verdicts_and_completion_times(result: Result) -> None:
+    html = result._repr_html_()
+    assert "Unfinished flows" in html
+    assert "10–100 KB" in html
+    assert "<script" not in html

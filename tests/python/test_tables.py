@@ -1,0 +1,119 @@
+import polars as pl
+import pytest
+
+from backwater import Result, tables
+from conftest import END, INTERVAL, US
+
+
+def test_completion_times_are_grouped_by_tag_and_size(result: Result) -> None:
+    rows = tables.fct_by_size(result.flows).to_dicts()
+    assert [(row["tag"], row["size"], row["flows"], row["unfinished"]) for row in rows] == [
+        ("background", "≤ 10 KB", 2, 0),
+        ("background", "10–100 KB", 1, 0),
+        ("incast", "> 1 MB", 1, 1),
+    ]
+    small, middle, unfinished = rows
+    figures = ("mean_us", "p50_us", "p95_us", "p99_us", "slowdown_p50", "slowdown_p99")
+    assert [small[name] for name in figures] == pytest.approx([3, 3, 3.9, 3.98, 3, 3.98])
+    assert [middle[name] for name in figures] == pytest.approx([3, 3, 3, 3, 2, 2])
+    assert [unfinished[name] for name in figures] == [None] * len(figures)
+
+
+@pytest.mark.parametrize(
+    ("size", "label"),
+    [
+        (1, "≤ 10 KB"),
+        (10_000, "≤ 10 KB"),
+        (10_001, "10–100 KB"),
+        (100_000, "10–100 KB"),
+        (1_000_000, "100 KB–1 MB"),
+        (1_000_001, "> 1 MB"),
+    ],
+)
+def test_a_bin_includes_its_upper_bound(result: Result, size: int, label: str) -> None:
+    one = result.flows.head(1).with_columns(bytes=pl.lit(size, pl.UInt64))
+    assert tables.fct_by_size(one)["size"].to_list() == [label]
+
+
+def test_percentile_curve_keeps_flows_of_one_size_together() -> None:
+    sizes = [1000] * 15 + [2000] * 5
+    flows = pl.DataFrame({"bytes": sizes, "fct_ps": list(range(1, 21)), "measured": [True] * 20})
+    curve = tables.percentile_curve(flows, "fct_ps")
+    assert curve["flows"].sum() == 20
+    assert curve["bytes"].to_list() == [1000]  # the first group would end among equals, so it takes the whole
+    wide = tables.percentile_curve(flows.with_columns(bytes=pl.int_range(1, 21)), "fct_ps")
+    assert wide.select("bytes", "flows", "p50").rows() == [(5.5, 10, 5.5), (15.5, 10, 15.5)]
+
+
+def test_distribution_is_thinned_but_keeps_its_tail() -> None:
+    curve = tables.cdf(pl.Series(range(1, 10_001)), points=100)
+    assert curve.height < 320
+    assert curve.tail(100)["value"].to_list() == list(range(9901, 10_001))
+    assert curve.filter(value=5001)["fraction"].to_list() == [0.5001]
+    assert curve["fraction"].to_list()[-1] == 1.0
+
+
+def test_throughput_counts_both_directions_and_idle_intervals(result: Result) -> None:
+    frame = tables.throughput(result.ports, result.topology.nodes, INTERVAL)
+    assert frame.rows() == [
+        (10 * US, tables.SENT, pytest.approx(100e9)),
+        (20 * US, tables.SENT, 0.0),
+        (30 * US, tables.SENT, pytest.approx(50e9)),
+        (10 * US, tables.RECEIVED, pytest.approx(50e9)),
+        (20 * US, tables.RECEIVED, 0.0),
+        (30 * US, tables.RECEIVED, 0.0),
+    ]
+
+
+def test_throughput_averages_when_there_are_too_many_samples(result: Result) -> None:
+    frame = tables.throughput(result.ports, result.topology.nodes, INTERVAL, points=2)
+    assert frame.filter(direction=tables.SENT).select("time_ps", "bps").rows() == [
+        (20 * US, pytest.approx(50e9)),
+        (40 * US, pytest.approx(25e9)),
+    ]
+
+
+def test_buffer_series_keeps_peaks(result: Result) -> None:
+    assert tables.buffer_series(result.buffers, INTERVAL, points=2).rows() == [
+        (20 * US, "s0", 3000, 500),
+        (40 * US, "s0", 0, 0),
+    ]
+
+
+def test_pauses_are_summed_per_queue_and_per_cause(result: Result) -> None:
+    assert tables.paused_queues(result.pauses, END).rows() == [
+        ("h1:0 → s0, class 3", 2, 80 * US, pytest.approx(0.8)),
+        ("h0:0 → s0, class 3", 1, 10 * US, pytest.approx(0.1)),
+    ]
+    assert tables.pause_causes(result.pauses, END).rows() == [("s0:0", 1, 1, 70 * US), ("s0:2", 2, 2, 20 * US)]
+
+
+def test_timeline_merges_what_is_closer_than_a_pixel_and_has_one_cause(result: Result) -> None:
+    assert tables.pause_timeline(result.pauses, END).rows() == [
+        ("h1:0 → s0, class 3", "s0:2", 15 * US, 25 * US, 10 * US, 1),
+        ("h1:0 → s0, class 3", "s0:0", 30 * US, 100 * US, 70 * US, 1),
+        ("h0:0 → s0, class 3", "s0:2", 10 * US, 20 * US, 10 * US, 1),
+    ]
+    one_cause = result.pauses.with_columns(cause_port=pl.lit(2, pl.UInt16))
+    merged = tables.pause_timeline(one_cause, END, rows=1, pixels=10)
+    assert merged.rows() == [("h1:0 → s0, class 3", "s0:2", 15 * US, 100 * US, 80 * US, 2)]
+
+
+def test_paused_queues_over_time_integrate_to_the_total(result: Result) -> None:
+    frame = tables.paused_over_time(result.pauses, END, points=4)
+    # 10 + 10 of 25 µs, 20 of 25 (from 30 to 50), then always
+    assert frame.rows() == [
+        (25 * US, pytest.approx(0.8)),
+        (50 * US, pytest.approx(0.8)),
+        (75 * US, pytest.approx(1.0)),
+        (100 * US, pytest.approx(1.0)),
+    ]
+
+
+def test_link_load_takes_the_worse_direction(result: Result) -> None:
+    load = tables.link_load(result.ports, result.pauses, result.topology.egress_ports, INTERVAL, END)
+    assert load.rows() == [
+        (0, pytest.approx(1.0), pytest.approx(0.15), pytest.approx(0.1)),
+        (1, 0.0, 0.0, pytest.approx(0.8)),
+        (2, pytest.approx(0.5), pytest.approx(0.05), 0.0),
+    ]
