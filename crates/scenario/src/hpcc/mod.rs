@@ -4,10 +4,13 @@
 //! separated by white space, and as many records as the first line announces; what follows is documentation. Numbers are read exactly,
 //! never through floating point, and rounded to whole picoseconds and bits per second where they are finer.
 
+mod config;
+mod convert;
 mod flows;
 mod text;
 mod topology;
 
+pub use convert::{Converted, convert};
 pub use flows::{HpccFlow, HpccFlows, read_flows, write_flows};
 pub use topology::{HpccTopology, TopologyDialect, read_topology, write_topology};
 

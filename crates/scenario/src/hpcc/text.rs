@@ -31,6 +31,11 @@ impl<'a> Line<'a> {
     pub(super) fn tokens(self) -> impl Iterator<Item = Token<'a>> {
         self.text.split_ascii_whitespace().map(move |text| Token { text, line: self })
     }
+
+    /// The line without what stands behind the first of `marks`.
+    pub(super) fn before(self, marks: &[char]) -> Line<'a> {
+        Line { text: self.text.split(marks).next().unwrap_or(""), ..self }
+    }
 }
 
 impl Token<'_> {
