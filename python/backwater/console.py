@@ -100,7 +100,9 @@ def table(view: views.View) -> Table:
         header_style="dim",
         caption=view.note or None,
         box=box.SIMPLE_HEAD,
+        show_edge=False,
         pad_edge=False,
+        padding=(0, 1, 0, 0),
     )
     rendered.caption_justify = "left"
     # Names beside figures stay on one line; a table of text alone folds where it must.
@@ -109,7 +111,7 @@ def table(view: views.View) -> Table:
         if index < view.text_columns:
             rendered.add_column(header, no_wrap=has_figures, overflow="fold")
         else:
-            rendered.add_column(header, justify="right")
+            rendered.add_column(header, justify="right", overflow="fold")
     for row in view.rows:
         rendered.add_row(*(Text(cell) for cell in row))
     return rendered

@@ -20,8 +20,7 @@ if TYPE_CHECKING:
 
 Chart = alt.Chart | alt.LayerChart | alt.FacetChart
 
-_LOG = alt.Scale(type="log", nice=False)
-_LOG_ROUNDED = alt.Scale(type="log", nice=True)
+_LOG = alt.Scale(type="log", nice=False, padding=8)
 _CAUSES_SHOWN = 7
 _OTHER_CAUSES = "other ports"
 
@@ -82,7 +81,7 @@ def percentiles_by_size(
         .mark_line(point=alt.OverlayMarkDef(size=28, filled=True), strokeWidth=2)
         .encode(
             x=alt.X("bytes:Q", scale=_LOG, title="flow size (bytes)", axis=alt.Axis(format="~s")),
-            y=alt.Y("value:Q", scale=_LOG_ROUNDED, title=axis, axis=alt.Axis(format="~s")),
+            y=alt.Y("value:Q", scale=_LOG, title=axis, axis=alt.Axis(format="~s")),
             color=_series_colour(list(curves)),
             strokeDash=alt.StrokeDash(
                 "percentile:N",
@@ -104,9 +103,8 @@ def percentiles_by_size(
     return themed(chart, title, "solid: median, dashed: 99th percentile; groups of flows of similar size")
 
 
-def slowdown_cdf(series: Mapping[str, pl.DataFrame]) -> Chart:
-    """Distribution of the slowdown (flow completion time over that on an idle fabric)."""
-    title = "Slowdown, distribution over flows"
+def slowdown_cdf(series: Mapping[str, pl.DataFrame], title: str = "Slowdown") -> Chart:
+    """Distribution of the slowdown (flow completion time over that on an idle fabric) of the finished flows."""
     curves = {label: tables.cdf(flows["slowdown"]) for label, flows in series.items()}
     curves = {label: curve for label, curve in curves.items() if not curve.is_empty()}
     if not curves:
@@ -126,7 +124,7 @@ def slowdown_cdf(series: Mapping[str, pl.DataFrame]) -> Chart:
         )
         .properties(width=style.CHART_WIDTH, height=style.CHART_HEIGHT)
     )
-    return themed(chart, title)
+    return themed(chart, title, "distribution over flows")
 
 
 def _over_time(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -84,8 +84,6 @@ def _run(label: str, result: Result) -> dict[str, object]:
 
 def comparison(results: Mapping[str, Result]) -> str:
     """One page with the results side by side: tables, then charts with a line per run."""
-    flows = {label: result.flows for label, result in results.items()}
-    finished = {label: tables.finished(frame) for label, frame in flows.items()}
     received = {label: _received(result) for label, result in results.items()}
     fullest = {
         label: tables.buffer_series(result.buffers, result.summary.sample_interval_ps, switches=1)
@@ -95,9 +93,7 @@ def comparison(results: Mapping[str, Result]) -> str:
         label: tables.paused_over_time(result.pauses, result.summary.simulated_ps) for label, result in results.items()
     }
     charts = [
-        plots.percentiles_by_size(flows, "fct_ps", "Flow completion time by size", "FCT (µs)", style.PS_PER_US),
-        plots.percentiles_by_size(flows, "slowdown", "Slowdown by size", "slowdown"),
-        plots.slowdown_cdf(finished),
+        *_completion_charts({label: plots.by_tag(result.flows) for label, result in results.items()}),
         plots.throughput(received, "Throughput, received by all hosts"),
         plots.buffer(fullest, "Buffer occupancy", "the switch with the highest peak"),
         plots.paused_queues(paused),
@@ -109,6 +105,15 @@ def comparison(results: Mapping[str, Result]) -> str:
         views=[*views.comparison(results), views.differences(results)],
         charts=[_wide(chart) for chart in charts],
     )
+
+
+def _completion_charts(runs: Mapping[str, Mapping[str, pl.DataFrame]]) -> Iterator[plots.Chart]:
+    """For every tag that a run has, its completion times against size and their distribution, a line per run."""
+    for tag in dict.fromkeys(tag for tags in runs.values() for tag in tags):
+        flows = {label: tags[tag] for label, tags in runs.items() if tag in tags}
+        title = f"Flow completion time by size: {tag}"
+        yield plots.percentiles_by_size(flows, "fct_ps", title, "FCT (µs)", style.PS_PER_US)
+        yield plots.slowdown_cdf(flows, f"Slowdown: {tag}")
 
 
 def _received(result: Result) -> pl.DataFrame:

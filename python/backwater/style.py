@@ -67,8 +67,11 @@ def ratio(number: float | None) -> str:
 
 
 def microseconds(value: float | None) -> str:
-    """A duration already in microseconds; a dash for none."""
-    return "–" if value is None else f"{value:,.1f}"
+    """A duration already in microseconds, to four digits; a dash for none."""
+    if value is None:
+        return "–"
+    decimals = next((decimals for decimals, limit in ((3, 10), (2, 100), (1, 1000)) if value < limit), 0)
+    return f"{value:,.{decimals}f}"
 
 
 def time_axis(span_ps: int) -> tuple[int, str]:

@@ -56,8 +56,8 @@ def fct(flows: pl.DataFrame) -> View:
     ]
     outside = flows.height - tables.measured(flows).height
     return View(
-        "Flow completion times (µs)",
-        ("traffic", "flow size", "flows", "unfinished", "mean", "p50", "p95", "p99", "slowdown p50", "slowdown p99"),
+        "Flow completion times (µs) and slowdown (×)",
+        ("traffic", "flow size", "flows", "not done", "mean", "p50", "p95", "p99", "× p50", "× p99"),
         rows,
         text_columns=2,
         note=f"{outside:,} flows are not counted: they are endless or start outside the measurement window."

@@ -48,7 +48,7 @@ def test_names_cannot_break_out_of_the_page(result: Result) -> None:
 def test_a_comparison_shows_change_against_the_first_run(result: Result) -> None:
     html = report.comparison({"a": result, "b": result})
     assert not LOADS.search(html)
-    assert "3.0 (+0%)" in html
+    assert "3.000 (+0%)" in html
     assert "The scenarios are the same." in html
 
 
