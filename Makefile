@@ -3,6 +3,11 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 DEMO := results/demo
+# What `make bench` writes, and what it moves the previous measurement to.
+NEW := bench-results/latest.json
+OLD := bench-results/previous.json
+# Seconds that `make fuzz` spends on each target.
+FUZZ_SECONDS ?= 600
 
 .DEFAULT_GOAL := help
 .PHONY: help toolchain setup demo test lint format bench bench-compare docs fuzz clean
@@ -44,6 +49,17 @@ lint: setup ## Check format, style and types
 format: $(BIN)/maturin ## Format all sources
 	cargo fmt --all
 	$(BIN)/ruff format
+
+bench: setup ## Measure CPU time and memory of the scenarios in benches/
+	@if [ -f $(NEW) ]; then mv $(NEW) $(OLD); fi
+	$(BIN)/python benches/bench.py run --save $(NEW)
+
+bench-compare: setup ## Set the last measurement against the one before, or OLD=file against NEW=file
+	$(BIN)/python benches/bench.py compare $(OLD) $(NEW)
+
+fuzz: toolchain ## Fuzz every parser, FUZZ_SECONDS each (needs cargo-fuzz and a nightly tool chain)
+	@cargo fuzz --version >/dev/null 2>&1 || { echo "Fuzzing needs cargo-fuzz: cargo install cargo-fuzz" >&2; exit 1; }
+	set -e; for target in $$(cargo +nightly fuzz list); do cargo +nightly fuzz run $$target -- -max_total_time=$(FUZZ_SECONDS); done
 
 clean: ## Remove what was built, but no results
 	rm -rf target $(VENV)

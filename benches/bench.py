@@ -73,7 +73,9 @@ def measure(scenario: Path) -> dict[str, Any]:
 def run(names: list[str], repeat: int) -> dict[str, dict[str, Any]]:
     """Measures the named scenarios, or all, and prints a line as soon as each is done."""
     files = sorted(file for file in HERE.glob("*.toml") if not names or file.stem in names)
-    print(f"{'scenario':<16}{'packet-hops':>13}{'CPU ns/hop':>12}{'hops/s':>11}{'events/hop':>12}{'MiB':>8}{'KiB/host':>10}{'KiB/flow':>10}")
+    print(
+        f"{'scenario':<16}{'packet-hops':>13}{'CPU ns/hop':>12}{'hops/s':>11}{'events/hop':>12}{'MiB':>8}{'KiB/host':>10}{'KiB/flow':>10}"
+    )
     measured = {}
     for file in files:
         command = [sys.executable, __file__, "measure", str(file)]
@@ -92,7 +94,9 @@ def run(names: list[str], repeat: int) -> dict[str, dict[str, Any]]:
 
 def compare(old: dict[str, dict[str, Any]], new: dict[str, dict[str, Any]]) -> None:
     """Prints CPU time per packet-hop and memory of two measurements, and whether they simulated the same."""
-    print(f"{'scenario':<16}{'old ns/hop':>12}{'new ns/hop':>12}{'change':>9}{'old MiB':>10}{'new MiB':>10}  trajectory")
+    print(
+        f"{'scenario':<16}{'old ns/hop':>12}{'new ns/hop':>12}{'change':>9}{'old MiB':>10}{'new MiB':>10}  trajectory"
+    )
     for name in sorted(old.keys() & new.keys()):
         before, after = old[name], new[name]
         costs = [figures["cpu_seconds"] / figures["packet_hops"] * 1e9 for figures in (before, after)]
