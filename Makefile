@@ -45,6 +45,7 @@ lint: setup ## Check format, style and types
 	$(BIN)/ruff check
 	$(BIN)/mypy
 	$(BIN)/python -m mypy.stubtest backwater._core
+	$(BIN)/python docs/generate.py --check
 
 format: $(BIN)/maturin ## Format all sources
 	cargo fmt --all
@@ -56,6 +57,9 @@ bench: setup ## Measure CPU time and memory of the scenarios in benches/
 
 bench-compare: setup ## Set the last measurement against the one before, or OLD=file against NEW=file
 	$(BIN)/python benches/bench.py compare $(OLD) $(NEW)
+
+docs: setup ## Write the generated pages of docs/reference
+	$(BIN)/python docs/generate.py
 
 fuzz: toolchain ## Fuzz every parser, FUZZ_SECONDS each (needs cargo-fuzz and a nightly tool chain)
 	@cargo fuzz --version >/dev/null 2>&1 || { echo "Fuzzing needs cargo-fuzz: cargo install cargo-fuzz" >&2; exit 1; }

@@ -1,0 +1,149 @@
+"""Writes the reference of scenario files from the schema of the core, so that it cannot say anything else.
+
+    python docs/generate.py [--check]
+
+With `--check` nothing is written, and the exit code is 1 if the page is out of date.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from backwater import _core
+
+PAGE = Path(__file__).parent / "reference" / "scenario.md"
+HEAD = """\
+# Scenario files
+
+A scenario is a TOML file. Quantities have a unit: `"100 Gbps"`, `"2 us"`, `"16 MiB"`; 1 KB is 1000 B, 1 KiB is 1024 B.
+Unknown keys are refused. `backwater explain FILE` shows every effective value, `--set KEY=VALUE` replaces one on the
+command line, and `backwater schema` prints the JSON Schema from which this page is made.
+"""
+
+Schema = dict[str, Any]
+
+
+class Reference:
+    """The page, table by table, in the order of the file."""
+
+    def __init__(self, schema: Schema) -> None:
+        self._definitions: dict[str, Schema] = schema.get("$defs", {})
+        self._schema = schema
+
+    def page(self) -> str:
+        """The whole page as Markdown."""
+        sections = "\n".join(self._object("", self._schema, heading=False))
+        return f"{HEAD}\n{sections}".rstrip() + "\n"
+
+    def _resolved(self, node: Schema) -> Schema:
+        """The node with what it refers to; its own description and default come first."""
+        while "$ref" in node:
+            target = self._definitions[node["$ref"].rpartition("/")[2]]
+            node = target | {key: value for key, value in node.items() if key != "$ref"}
+        options = [option for option in node.get("anyOf", []) if option.get("type") != "null"]
+        if "anyOf" in node and len(options) == 1:
+            return self._resolved({key: value for key, value in node.items() if key != "anyOf"} | options[0])
+        return node
+
+    def _object(self, path: str, node: Schema, heading: bool = True) -> Iterator[str]:
+        properties: dict[str, Schema] = {
+            name: self._resolved(field) for name, field in node.get("properties", {}).items() if name != "kind"
+        }
+        if heading:
+            yield f"## `{path}`\n"
+            yield f"{_text(node.get('description', ''))}\n"
+        if properties:
+            yield from self._rows(properties, node.get("required", []))
+        for name, field in properties.items():
+            yield from self._nested(f"{path}.{name}" if path else name, field)
+
+    def _rows(self, properties: dict[str, Schema], required: list[str]) -> Iterator[str]:
+        yield "| key | value | default | meaning |"
+        yield "|---|---|---|---|"
+        for name, field in properties.items():
+            if name in required:
+                default = "required"
+            elif field.get("default") is None or self._is_table(field):
+                default = ""
+            else:
+                default = f"`{json.dumps(field['default'], ensure_ascii=False)}`"
+            yield f"| `{name}` | {self._type(field)} | {default} | {_text(field.get('description', ''))} |"
+        yield ""
+
+    def _nested(self, path: str, field: Schema) -> Iterator[str]:
+        """The tables that a field holds."""
+        if field.get("type") == "array" and "items" in field:
+            field = self._resolved(field["items"]) | {"description": field.get("description", "")}
+            path = f"{path}[]"
+        for option in (self._resolved(option) for option in field.get("anyOf", [])):
+            yield from self._nested(path, option)
+        kinds = self._kinds(field)
+        if kinds:
+            yield f"## `{path}`\n"
+            yield f"{_text(field.get('description', ''))} One of the following kinds.\n"
+        for kind, variant in kinds.items():
+            yield f'### `{path}` of `kind = "{kind}"`\n'
+            yield f"{_text(variant.get('description', ''))}\n"
+            yield from self._object(path, variant, heading=False)
+        if not kinds and field.get("properties"):
+            yield from self._object(path, field)
+
+    def _kinds(self, field: Schema) -> dict[str, Schema]:
+        variants = [self._resolved(variant) for variant in field.get("oneOf", [])]
+        tagged = {variant.get("properties", {}).get("kind", {}).get("const"): variant for variant in variants}
+        return {} if None in tagged else tagged
+
+    def _is_table(self, field: Schema) -> bool:
+        return bool(field.get("properties") or self._kinds(field))
+
+    def _type(self, field: Schema) -> str:
+        if self._is_table(field):
+            return "table"
+        values = [option["const"] for option in field.get("oneOf", []) if "const" in option] or field.get("enum", [])
+        if values:
+            return ", ".join(f"`{json.dumps(value)}`" for value in values if value is not None)
+        if "anyOf" in field:
+            return " or ".join(
+                dict.fromkeys(
+                    self._type(self._resolved(option)) for option in field["anyOf"] if option.get("type") != "null"
+                )
+            )
+        names = field.get("type", "any")
+        name = next((name for name in names if name != "null"), "any") if isinstance(names, list) else names
+        if name == "array":
+            return f"list of {self._type(self._resolved(field['items']))}" if "items" in field else "list"
+        if name == "string" and field.get("format") in {"duration", "time", "bytes", "rate"}:
+            return str(field["format"])
+        named = {"string": "text", "object": "table"}.get(name, name)
+        return named + _limits(field)
+
+
+def _limits(field: Schema) -> str:
+    low, high = field.get("minimum"), field.get("maximum")
+    if low is not None and high is not None:
+        return f", {low:g} to {high:g}"
+    return f", at least {low:g}" if low is not None else ""
+
+
+def _text(description: str) -> str:
+    """A description on one line, in which no character ends a cell of a table."""
+    return " ".join(description.split()).replace("|", "\\|").replace("[`", "`").replace("`]", "`")
+
+
+def main() -> None:
+    """Writes the page, or checks it."""
+    page = Reference(json.loads(_core.schema())).page()
+    if sys.argv[1:] == ["--check"]:
+        if not PAGE.exists() or PAGE.read_text(encoding="utf-8") != page:
+            sys.exit(f"{PAGE} is out of date: run make docs")
+    else:
+        PAGE.parent.mkdir(parents=True, exist_ok=True)
+        PAGE.write_text(page, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
