@@ -63,7 +63,7 @@ struct PortState {
     received: VecDeque<(Time, PfcFrame)>,
     /// When the pause of each class runs out (model `quanta`).
     expiry: [Time; CLASSES],
-    /// How long a pause lasts at this port's rate.
+    /// How long the pauses that we ask for last.
     pause_time: Duration,
 }
 
@@ -100,17 +100,18 @@ impl Pfc {
         Control::Pfc(PfcFrame { enabled, quanta, reliable, cause })
     }
 
-    /// A received frame takes effect.
+    /// A received frame takes effect. The control class is never paused.
     fn obey(&mut self, port: PortIx, frame: PfcFrame, node: &mut NodeView<'_>) {
+        let pause_time = node.ports()[usize::from(port)].rate.time_for(u64::from(frame.quanta) * QUANTUM_BYTES);
         let state = &mut self.ports[usize::from(port)];
-        for class in frame.enabled.iter() {
+        for class in frame.enabled.minus(ClassMask::of(Class::CONTROL)).iter() {
             let queue = QueueIx::from(class.0);
             if frame.quanta == 0 {
                 state.expiry[class.index()] = Time::NEVER;
                 node.open(port, queue);
             } else {
                 if self.config.pause == PauseModel::Quanta {
-                    state.expiry[class.index()] = node.now + state.pause_time;
+                    state.expiry[class.index()] = node.now + pause_time;
                 }
                 node.close(port, queue, frame.cause);
             }
@@ -140,7 +141,8 @@ impl FlowControl for Pfc {
             let cause = node.culprit(passage.egress, passage.queue);
             if self.config.pause == PauseModel::Quanta {
                 let frame = PfcFrame { enabled: state.pausing, quanta: self.config.quanta, reliable: false, cause };
-                state.refresh = Some((node.now + Duration::from_ps(state.pause_time.ps() / 2), frame));
+                // A class that is paused already keeps its turn: the next refresh speaks for all.
+                state.refresh.get_or_insert((node.now + Duration::from_ps(state.pause_time.ps() / 2), frame));
             }
             node.send(passage.ingress, self.frame(pause, self.config.quanta, cause));
             self.arm(passage.ingress, node);

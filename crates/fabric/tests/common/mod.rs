@@ -1,5 +1,8 @@
 //! Small networks for tests.
-#![allow(dead_code, unreachable_pub, reason = "not every test file uses every helper")]
+#![allow(dead_code, unreachable_pub, missing_docs, reason = "not every test file uses every helper")]
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+pub mod script;
 
 use backwater_engine::{Bytes, Duration, Rate, Time};
 use backwater_fabric::congestion::CongestionConfig;

@@ -1,0 +1,242 @@
+//! Packet scripts: one node, fed by hand and watched, without a network around it.
+
+use backwater_engine::{Duration, Time};
+use backwater_fabric::fabric::Fabric;
+use backwater_fabric::frame::{Body, Control, Frame, Packet, PacketKind, Pfc, RecordRef, Route};
+use backwater_fabric::framing::FrameSize;
+use backwater_fabric::ids::{Class, ClassMask, FlowId, NodeId, PortId, PortIx};
+use backwater_fabric::node::{Env, Node, Sink, Wakeup};
+use backwater_fabric::note::Note;
+use backwater_fabric::record::Records;
+use backwater_fabric::spec::{FlowSpec, NetworkSpec};
+use std::collections::{BTreeSet, VecDeque};
+
+/// What a frame says, as far as scripts care.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Says {
+    /// A data packet: its class and number.
+    Data(u8, u32),
+    /// An ACK: the next packet expected.
+    Ack(u32),
+    /// A NACK: the packet that is missing.
+    Nack(u32),
+    /// A PAUSE for these classes.
+    Pause(Vec<u8>),
+    /// A RESUME for these classes.
+    Resume(Vec<u8>),
+}
+
+/// A frame that the node has started to send.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sent {
+    /// When, in picoseconds.
+    pub at: u64,
+    pub port: PortIx,
+    pub says: Says,
+    /// When it has left, in picoseconds.
+    pub done: u64,
+}
+
+/// What a node does, written down.
+#[derive(Default)]
+struct Recorder {
+    now: Time,
+    sent: VecDeque<(Time, PortId, Frame, Time)>,
+    wakeups: BTreeSet<(Time, u8, u32)>,
+    pub notes: Vec<Note>,
+}
+
+impl Sink for Recorder {
+    fn transmit(&mut self, port: PortId, frame: Frame, done: Time) {
+        self.sent.push_back((self.now, port, frame, done));
+    }
+
+    fn schedule(&mut self, wakeup: Wakeup, at: Time) {
+        // The order of kinds is the simulator's.
+        self.wakeups.insert(match wakeup {
+            Wakeup::FlowStart(node) => (at, 0, node.0),
+            Wakeup::FlowControl(port) => (at, 1, port.0),
+            Wakeup::FlowTimeout(flow) => (at, 2, flow.0),
+            Wakeup::Port(port) => (at, 3, port.0),
+        });
+    }
+
+    fn note(&mut self, note: Note) {
+        self.notes.push(note);
+    }
+}
+
+/// One node of a network, and what it has done so far.
+pub struct Script {
+    pub fabric: Fabric,
+    pub node: Node,
+    records: Records,
+    recorder: Recorder,
+}
+
+impl Script {
+    /// The node called `id` of `spec`, which must be possible.
+    pub fn new(spec: &NetworkSpec, flows: Vec<FlowSpec>, id: u32) -> Script {
+        spec.check(&flows).unwrap();
+        let fabric = Fabric::new(spec.clone(), flows);
+        let node = Node::new(&fabric, NodeId(id));
+        let mut recorder = Recorder::default();
+        if let Some(start) = node.endpoint().and_then(|endpoint| endpoint.next_start(&fabric)) {
+            recorder.schedule(Wakeup::FlowStart(NodeId(id)), start);
+        }
+        Script { fabric, node, records: Records::default(), recorder }
+    }
+
+    /// Lets everything that the node has asked for before `at` happen, then `input` at `at`.
+    fn input(&mut self, at: u64, input: impl FnOnce(&mut Node, &mut Env<'_, Recorder>)) {
+        self.run_before(at);
+        self.with(Time::from_ps(at), input);
+    }
+
+    fn with(&mut self, now: Time, input: impl FnOnce(&mut Node, &mut Env<'_, Recorder>)) {
+        self.recorder.now = now;
+        let env = &mut Env { now, fabric: &self.fabric, records: &mut self.records, sink: &mut self.recorder };
+        input(&mut self.node, env);
+    }
+
+    fn run_before(&mut self, limit: u64) {
+        while let Some(&(at, kind, id)) = self.recorder.wakeups.first().filter(|(at, ..)| at.ps() < limit) {
+            self.recorder.wakeups.pop_first();
+            let ix = |script: &Script| script.fabric.wiring.ports[id as usize].ix;
+            match kind {
+                0 => self.with(at, |node, env| node.start_flows(env)),
+                1 => {
+                    let ix = ix(self);
+                    self.with(at, |node, env| node.flow_control_timer(ix, env));
+                }
+                2 => self.with(at, |node, env| node.flow_timeout(FlowId(id), env)),
+                _ => {
+                    let ix = ix(self);
+                    self.with(at, |node, env| node.port_ready(ix, env));
+                }
+            }
+        }
+    }
+
+    /// A data packet of `flow` arrives whole on `port` at `at`.
+    pub fn arrive_data(&mut self, at: u64, port: PortIx, flow: u32, psn: u32) {
+        let spec = self.fabric.flow(FlowId(flow)).clone();
+        let before = |psn| self.fabric.payload_before(psn, spec.bytes);
+        let payload = before(psn + 1) - before(psn);
+        let size = self.fabric.spec.framing.data(payload as u32, psn == 0, self.fabric.telemetry_bytes);
+        self.arrive_packet(at, port, flow, PacketKind::Data, spec.dst, psn, payload as u16, size, spec.class);
+    }
+
+    /// An ACK of `flow` arrives whole on `port` at `at`.
+    pub fn arrive_ack(&mut self, at: u64, port: PortIx, flow: u32, expected: u32) {
+        let dst = self.fabric.flow(FlowId(flow)).src;
+        let size = self.fabric.spec.framing.ack(self.fabric.telemetry_bytes);
+        let class = self.fabric.spec.host.ack_class;
+        self.arrive_packet(at, port, flow, PacketKind::Ack { congested: false }, dst, expected, 0, size, class);
+    }
+
+    #[allow(clippy::too_many_arguments, reason = "the fields of a packet")]
+    fn arrive_packet(
+        &mut self,
+        at: u64,
+        port: PortIx,
+        flow: u32,
+        kind: PacketKind,
+        dst: NodeId,
+        psn: u32,
+        payload: u16,
+        size: FrameSize,
+        class: Class,
+    ) {
+        let packet = Packet { kind, flow: FlowId(flow), dst, psn, payload, sent_at: Time::ZERO, route: Route::DYNAMIC };
+        self.arrive(at, port, Body::Packet(packet), size, class);
+    }
+
+    /// A PFC frame with `quanta` for `classes` arrives whole on `port` at `at`.
+    pub fn arrive_pfc(&mut self, at: u64, port: PortIx, classes: &[u8], quanta: u16) {
+        let enabled: ClassMask = classes.iter().copied().map(Class).collect();
+        let pfc = Pfc { enabled, quanta, reliable: true, cause: PortId(0) };
+        let size = self.fabric.spec.framing.control();
+        self.arrive(at, port, Body::Control(Control::Pfc(pfc)), size, Class::CONTROL);
+    }
+
+    fn arrive(&mut self, at: u64, port: PortIx, body: Body, size: FrameSize, class: Class) {
+        let queued_at = Time::from_ps(at);
+        let frame = Frame { body, size, class, marked: false, ingress: port, record: RecordRef::NONE, queued_at };
+        self.input(at, |node, env| node.arrive(port, frame, env));
+    }
+
+    /// The link of `port` goes down or comes up.
+    pub fn link_change(&mut self, at: u64, port: PortIx, up: bool) {
+        self.input(at, |node, env| node.link_change(port, up, env));
+    }
+
+    /// The next frame that the node sends before `limit`, if any.
+    pub fn next_sent(&mut self, limit: u64) -> Option<Sent> {
+        while self.recorder.sent.is_empty() {
+            let next = self.recorder.wakeups.first().map(|(at, ..)| at.ps()).filter(|at| *at < limit)?;
+            self.run_before(next + 1);
+        }
+        let (at, port, frame, done) = self.recorder.sent.pop_front().expect("the loop ends when there is one");
+        let says = match &frame.body {
+            Body::Packet(packet) => match packet.kind {
+                PacketKind::Data => Says::Data(frame.class.0, packet.psn),
+                PacketKind::Ack { .. } => Says::Ack(packet.psn),
+                PacketKind::Nack { .. } => Says::Nack(packet.psn),
+                PacketKind::Cnp => panic!("no script expects a CNP"),
+            },
+            Body::Control(Control::Pfc(pfc)) => {
+                let classes = pfc.enabled.iter().map(|class| class.0).collect();
+                if pfc.quanta == 0 { Says::Resume(classes) } else { Says::Pause(classes) }
+            }
+            Body::Control(Control::Custom { .. }) => panic!("no script expects a custom frame"),
+        };
+        let port = self.fabric.wiring.ports[port.0 as usize].ix;
+        Some(Sent { at: at.ps(), port, says, done: done.ps() })
+    }
+
+    /// Since when the gate of `class` at `port` has been closed.
+    pub fn closed(&self, port: PortIx, class: u8) -> Option<Duration> {
+        let gate = self.node.ports()[usize::from(port)].gate(class.into());
+        gate.closed().map(|(since, _)| since - Time::ZERO)
+    }
+}
+
+/// A frame arrives whole: `arrive!(script, 80_000 ps, port 0, data of flow 1, psn 0)`.
+#[macro_export]
+macro_rules! arrive {
+    ($script:ident, $at:literal ps, port $port:literal, data of flow $flow:literal, psn $psn:expr) => {
+        $script.arrive_data($at, $port, $flow, $psn)
+    };
+    ($script:ident, $at:literal ps, port $port:literal, ack of flow $flow:literal, expected $psn:expr) => {
+        $script.arrive_ack($at, $port, $flow, $psn)
+    };
+    ($script:ident, $at:literal ps, port $port:literal, pause $classes:expr, quanta $quanta:expr) => {
+        $script.arrive_pfc($at, $port, &$classes, $quanta)
+    };
+    ($script:ident, $at:literal ps, port $port:literal, pause $classes:expr) => {
+        $script.arrive_pfc($at, $port, &$classes, u16::MAX)
+    };
+    ($script:ident, $at:literal ps, port $port:literal, resume $classes:expr) => {
+        $script.arrive_pfc($at, $port, &$classes, 0)
+    };
+}
+
+/// The next frame that the node sends, to the picosecond: `expect!(script, 80_000..160_000 ps, port 1, Data(3, 0))`, from its first bit
+/// to its last.
+#[macro_export]
+macro_rules! expect {
+    ($script:ident, $at:literal .. $done:literal ps, port $port:literal, $says:expr) => {{
+        use $crate::common::script::{Says::*, Sent};
+        let expected = Sent { at: $at, port: $port, says: $says, done: $done };
+        assert_eq!($script.next_sent(u64::MAX), Some(expected));
+    }};
+}
+
+/// The node sends nothing (more) before this instant.
+#[macro_export]
+macro_rules! expect_nothing {
+    ($script:ident, before $limit:literal ps) => {
+        assert_eq!($script.next_sent($limit), None)
+    };
+}
