@@ -211,6 +211,11 @@ pub trait BufferPolicy: Send {
 
     /// Bytes charged to one ingress queue, all pools together.
     fn held(&self, ingress: PortIx, class: Class) -> u64;
+
+    /// The most bytes of headroom that one ingress queue has used so far.
+    fn peak_headroom(&self, _ingress: PortIx, _class: Class) -> u64 {
+        0
+    }
 }
 
 /// Bytes in use in a switch's buffer.

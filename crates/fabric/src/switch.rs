@@ -43,6 +43,11 @@ impl Pipeline {
     pub fn held(&self, ingress: PortIx, class: Class) -> u64 {
         self.buffer.held(ingress, class)
     }
+
+    /// The most bytes of headroom that one ingress queue has used so far.
+    pub fn peak_headroom(&self, ingress: PortIx, class: Class) -> u64 {
+        self.buffer.peak_headroom(ingress, class)
+    }
 }
 
 impl Node {

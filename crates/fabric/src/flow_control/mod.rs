@@ -7,6 +7,7 @@ use crate::registry::registry;
 #[allow(unused_imports, reason = "for the methods that enum_dispatch generates")]
 use crate::slots::signatures::*;
 use crate::slots::{FlowControl, Site};
+use backwater_engine::Duration;
 use enum_dispatch::enum_dispatch;
 use std::fmt::Debug;
 
@@ -41,6 +42,14 @@ impl FlowControlConfig {
             FlowControlConfig::None(_) => none::NoFlowControl.into(),
             FlowControlConfig::Pfc(config) => pfc::Pfc::new(config, site).into(),
             FlowControlConfig::Custom(factory) => factory.build(site).into(),
+        }
+    }
+
+    /// Time from a frame's arrival to its effect, which headroom must allow for.
+    pub fn response(&self) -> Duration {
+        match self {
+            FlowControlConfig::Pfc(config) => config.response,
+            FlowControlConfig::None(_) | FlowControlConfig::Custom(_) => Duration::ZERO,
         }
     }
 

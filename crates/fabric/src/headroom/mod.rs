@@ -58,10 +58,31 @@ impl HeadroomConfig {
     }
 }
 
-/// Worst-case headroom of an ingress queue: Equation 1 of DSH, 2 (C D + L) + 3840 B, with L the largest frame.
+/// Headroom of an ingress queue unless the scenario sets it: Equation 1 of DSH, or [`exact_need`] where that is more (frames above some
+/// 3.6 KB, or a long response time).
+pub fn worst_case(site: &Site<'_>, port: &PortFacts) -> u64 {
+    equation_1(port, site.largest_frame).max(exact_need(site, port))
+}
+
+/// Equation 1 of DSH: 2 (C D + L) + 3840 B, with L the largest frame.
 ///
 /// In order: what is on the wire when the PAUSE is sent and until it arrives (2 C D), a frame that the PAUSE waits behind and one that the
-/// peer finishes (2 L), and 60 quanta for the peer to react (IEEE 802.1Qbb; here the PAUSE itself and the packet that crossed the threshold).
-pub fn worst_case(port: &PortFacts, largest_frame: u64) -> u64 {
+/// peer finishes (2 L), and 60 quanta for the peer to react (IEEE 802.1Qbb; here the PAUSE itself, the packet that crossed the threshold
+/// and the option `response`).
+pub fn equation_1(port: &PortFacts, largest_frame: u64) -> u64 {
     2 * (port.rate.bytes_in(port.delay) + largest_frame) + 3840
+}
+
+/// The most that an ingress queue can hold above its threshold in this model if it is the only one under pressure at its port. Derived in
+/// `docs/mechanisms/headroom.md`, where the symbols are explained.
+pub fn exact_need(site: &Site<'_>, port: &PortFacts) -> u64 {
+    let spec = site.spec;
+    let largest = spec.framing.largest(spec.mtu.get() as u32, spec.congestion.telemetry_bytes());
+    let (wire, charge) = (u64::from(largest.wire), u64::from(largest.charge));
+    let pause = u64::from(spec.framing.control().wire);
+    // From the arrival of the packet that crosses the threshold until the peer's gate is closed, and as long before as a frame travels.
+    let window = port.delay * 2 + port.rate.time_for(wire + pause) + spec.switch.flow_control.response();
+    let bytes = port.rate.bytes_in(window);
+    let charged = bytes - (wire - charge) * bytes.div_ceil(wire);
+    2 * charge + charged.max(bytes / wire * charge)
 }

@@ -11,6 +11,8 @@ struct IngressQueue {
     footroom: u64,
     /// Bytes in headroom.
     headroom: u64,
+    /// The most bytes that have been in headroom at once.
+    peak_headroom: u64,
 }
 
 /// The three pools of a shared-memory switch. A policy decides by its threshold what goes where.
@@ -60,6 +62,11 @@ impl Pools {
         self.queue(ingress, class).headroom
     }
 
+    /// The most bytes of headroom that one ingress queue has used so far.
+    pub(super) fn peak_headroom(&self, ingress: PortIx, class: Class) -> u64 {
+        self.queue(ingress, class).peak_headroom
+    }
+
     /// All bytes of one ingress queue.
     pub(super) fn held(&self, ingress: PortIx, class: Class) -> u64 {
         let queue = self.queue(ingress, class);
@@ -82,6 +89,7 @@ impl Pools {
             self.used.shared += after - before;
         } else if lossless && queue.headroom + bytes <= self.headroom[usize::from(ingress)] {
             queue.headroom += bytes;
+            queue.peak_headroom = queue.peak_headroom.max(queue.headroom);
             self.used.headroom += bytes;
         } else {
             return Err(if lossless { DropCause::Headroom } else { DropCause::BufferFull });

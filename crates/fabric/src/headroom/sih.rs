@@ -20,7 +20,8 @@ pub struct SihConfig {
     pub alpha_rate: Option<Rate>,
     /// Private bytes of every lossless (ingress port, class). Default 3 KB (DSH section V-A).
     pub private: Bytes,
-    /// Headroom of every lossless (ingress port, class). Default: Equation 1 of DSH, 2 (C D + MTU) + 3840 B, for that port's link.
+    /// Headroom of every lossless (ingress port, class). Default: Equation 1 of DSH, 2 (C D + MTU) + 3840 B, for that port's link; more
+    /// where frames or response times are so long that it would not do.
     pub headroom: Option<Bytes>,
     /// A paused queue resumes this far below its threshold. Default: two full frames (DCQCN, DSH section IV-B).
     pub resume_offset: Option<Bytes>,
@@ -39,7 +40,7 @@ impl SihConfig {
     }
 
     fn headrooms(&self, site: &Site<'_>) -> Vec<u64> {
-        let of = |port| self.headroom.map_or_else(|| worst_case(port, site.largest_frame), Bytes::get);
+        let of = |port| self.headroom.map_or_else(|| worst_case(site, port), Bytes::get);
         site.ports.iter().map(of).collect()
     }
 }
@@ -107,5 +108,9 @@ impl BufferPolicy for Sih {
 
     fn held(&self, ingress: PortIx, class: Class) -> u64 {
         self.pools.held(ingress, class)
+    }
+
+    fn peak_headroom(&self, ingress: PortIx, class: Class) -> u64 {
+        self.pools.peak_headroom(ingress, class)
     }
 }

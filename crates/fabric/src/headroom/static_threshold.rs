@@ -17,7 +17,8 @@ pub struct StaticConfig {
     pub xoff: Bytes,
     /// Length below which it is resumed. Default: two full frames below `xoff`.
     pub xon: Option<Bytes>,
-    /// Headroom of every lossless (ingress port, class). Default: Equation 1 of DSH for that port's link.
+    /// Headroom of every lossless (ingress port, class). Default: Equation 1 of DSH for that port's link; more where frames or response
+    /// times are so long that it would not do.
     pub headroom: Option<Bytes>,
 }
 
@@ -34,7 +35,7 @@ impl StaticConfig {
     }
 
     fn headrooms(&self, site: &Site<'_>) -> Vec<u64> {
-        let of = |port| self.headroom.map_or_else(|| worst_case(port, site.largest_frame), Bytes::get);
+        let of = |port| self.headroom.map_or_else(|| worst_case(site, port), Bytes::get);
         site.ports.iter().map(of).collect()
     }
 }
@@ -88,5 +89,9 @@ impl BufferPolicy for StaticThreshold {
 
     fn held(&self, ingress: PortIx, class: Class) -> u64 {
         self.pools.held(ingress, class)
+    }
+
+    fn peak_headroom(&self, ingress: PortIx, class: Class) -> u64 {
+        self.pools.peak_headroom(ingress, class)
     }
 }

@@ -2,6 +2,7 @@
 #![allow(dead_code, unreachable_pub, missing_docs, reason = "not every test file uses every helper")]
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
+pub mod random;
 pub mod script;
 
 use backwater_engine::{Bytes, Duration, Rate, Time};

@@ -1,0 +1,168 @@
+//! Random small fabrics that cannot deadlock, with random mechanisms and traffic.
+
+use super::{link, network};
+use backwater_engine::{Bytes, Duration, Rate, Time};
+use backwater_fabric::congestion::CongestionConfig;
+use backwater_fabric::fabric::Fabric;
+use backwater_fabric::flow_control::FlowControlConfig;
+use backwater_fabric::flow_control::pfc::{PauseModel, PfcConfig};
+use backwater_fabric::framing::Framing;
+use backwater_fabric::headroom::HeadroomConfig;
+use backwater_fabric::headroom::sih::SihConfig;
+use backwater_fabric::headroom::static_threshold::StaticConfig;
+use backwater_fabric::ids::{Class, NodeId};
+use backwater_fabric::load_balance::LoadBalanceConfig;
+use backwater_fabric::recovery::RecoveryConfig;
+use backwater_fabric::recovery::go_back_n::GoBackNConfig;
+use backwater_fabric::spec::{FlowSpec, HostConfig, LinkSpec, NetworkSpec, SchedulerConfig};
+use proptest::prelude::*;
+use proptest::sample::{select, subsequence};
+
+/// A network and its flows.
+#[derive(Clone, Debug)]
+pub struct Case {
+    pub spec: NetworkSpec,
+    pub flows: Vec<FlowSpec>,
+}
+
+/// Hosts, switches and who is linked to whom; hosts come first.
+#[derive(Clone, Debug)]
+struct Shape {
+    hosts: u32,
+    switches: u32,
+    ends: Vec<(u32, u32)>,
+}
+
+/// Shapes whose shortest paths go up and then down, so that no cycle of buffers can form.
+fn shapes() -> impl Strategy<Value = Shape> {
+    let star = (2u32..7).prop_map(|hosts| Shape { hosts, switches: 1, ends: (0..hosts).map(|h| (h, hosts)).collect() });
+    let chain = (2u32..5, 1u32..4).prop_map(|(switches, per_switch)| {
+        let hosts = switches * per_switch;
+        let access = (0..hosts).map(|host| (host, hosts + host / per_switch));
+        let trunk = (1..switches).map(|switch| (hosts + switch - 1, hosts + switch));
+        Shape { hosts, switches, ends: access.chain(trunk).collect() }
+    });
+    let leaf_spine = (2u32..4, 1u32..4, 1u32..4, 1u32..3).prop_map(|(leaves, spines, per_leaf, parallel)| {
+        let hosts = leaves * per_leaf;
+        let access = (0..hosts).map(|host| (host, hosts + host / per_leaf));
+        let pairs = (0..leaves).flat_map(move |leaf| (0..spines).map(move |spine| (leaf, spine)));
+        let up = pairs.flat_map(|(leaf, spine)| (0..parallel).map(move |_| (hosts + leaf, hosts + leaves + spine)));
+        Shape { hosts, switches: leaves + spines, ends: access.chain(up).collect() }
+    });
+    let dual_homed = (2u32..6).prop_map(|hosts| {
+        let ends = (0..hosts).flat_map(|host| [(host, hosts), (host, hosts + 1)]).collect();
+        Shape { hosts, switches: 2, ends }
+    });
+    prop_oneof![star, chain, leaf_spine, dual_homed]
+}
+
+fn links(shape: &Shape) -> impl Strategy<Value = Vec<LinkSpec>> + use<> {
+    let ends = shape.ends.clone();
+    let one = (select(vec![10u64, 25, 40, 100, 200, 400]), 1u64..3000);
+    prop::collection::vec(one, ends.len()).prop_map(move |links| {
+        let made = ends.iter().zip(links);
+        made.map(|((a, b), (gbps, delay_ns))| link(*a, *b, gbps, delay_ns)).collect()
+    })
+}
+
+fn flow_control() -> impl Strategy<Value = FlowControlConfig> {
+    let response = prop_oneof![Just(0u64), 1u64..600];
+    let pause = prop_oneof![Just(PauseModel::UntilResume), Just(PauseModel::Quanta)];
+    // A pause must outlast twice what its refresh may wait for: a frame of 9 KB.
+    (pause, 512u16.., response).prop_map(|(pause, quanta, response)| {
+        FlowControlConfig::Pfc(PfcConfig { pause, quanta, response: Duration::from_ns(response) })
+    })
+}
+
+fn headroom() -> impl Strategy<Value = HeadroomConfig> {
+    let offset = || prop::option::of((0u64..20_000).prop_map(Bytes));
+    let sih =
+        (0.01f64..4.0, 0u64..6000, offset(), any::<bool>()).prop_map(|(alpha, private, resume_offset, scaled)| {
+            let alpha_rate = scaled.then(|| Rate::from_gbps(100));
+            HeadroomConfig::Sih(SihConfig { alpha, alpha_rate, private: Bytes(private), headroom: None, resume_offset })
+        });
+    let fixed = (0u64..100_000, offset()).prop_map(|(xoff, below)| {
+        let xon = below.map(|below| Bytes(xoff.saturating_sub(below.get())));
+        HeadroomConfig::Static(StaticConfig { xoff: Bytes(xoff), xon, headroom: None })
+    });
+    prop_oneof![sih, fixed]
+}
+
+fn congestion() -> impl Strategy<Value = CongestionConfig> {
+    prop_oneof![
+        2 => Just(CongestionConfig::None(Default::default())),
+        1 => Just(CongestionConfig::Dcqcn(Default::default())),
+        1 => Just(CongestionConfig::Hpcc(Default::default())),
+    ]
+}
+
+fn flows(hosts: u32, classes: Vec<Class>) -> impl Strategy<Value = Vec<FlowSpec>> {
+    let one = (0..hosts, 1..hosts, 1u64..40_000, select(classes), 0u64..20_000);
+    prop::collection::vec(one, 1..16).prop_map(move |drawn| {
+        let mut flows: Vec<FlowSpec> = drawn
+            .into_iter()
+            .map(|(src, ahead, bytes, class, start_ns)| FlowSpec {
+                src: NodeId(src),
+                dst: NodeId((src + ahead) % hosts),
+                bytes,
+                class,
+                start: Time::ZERO + Duration::from_ns(start_ns),
+                tag: 0,
+                data_via: Vec::new(),
+                ack_via: Vec::new(),
+            })
+            .collect();
+        flows.sort_by_key(|flow| flow.start);
+        flows
+    })
+}
+
+/// Random fabrics with PFC, in which nothing is ever lost; the retransmission timer is off.
+pub fn lossless() -> impl Strategy<Value = Case> {
+    let classes = subsequence((1..8).map(Class).collect::<Vec<_>>(), 1..4);
+    (shapes(), classes).prop_flat_map(|(shape, classes)| {
+        let hosts = shape.hosts;
+        let mechanisms = (flow_control(), headroom(), congestion());
+        let scheduler = prop_oneof![
+            Just(SchedulerConfig::RoundRobin {}),
+            (100u64..4000).prop_map(|quantum| SchedulerConfig::Dwrr { quantum: Bytes(quantum) })
+        ];
+        let acks = (1u32..8, prop::option::weighted(0.3, select(classes.clone())));
+        let framing = select(vec![Framing::Rocev2, Framing::HpccNs3]);
+        let mtu = select(vec![256u64, 1000, 1024, 1500, 4096, 8192]);
+        let room = 1u64..400_000;
+        let options = (scheduler, acks, framing, mtu, room, any::<u64>());
+        (links(&shape), flows(hosts, classes.clone()), mechanisms, options).prop_map(
+            move |(links, flows, (flow_control, headroom, congestion), (scheduler, acks, framing, mtu, room, seed))| {
+                let mut spec = network(hosts, shape.switches);
+                spec.links = links;
+                spec.seed = seed;
+                spec.framing = framing;
+                spec.mtu = Bytes(mtu);
+                spec.switch.lossless = classes.clone();
+                spec.switch.flow_control = flow_control;
+                spec.switch.headroom = headroom;
+                spec.switch.scheduler = scheduler;
+                // A window of less than that many packets would never be answered.
+                let windowed = matches!(congestion, CongestionConfig::Hpcc(_));
+                spec.host = HostConfig {
+                    ack_every: if windowed { 1 } else { acks.0 },
+                    ack_class: acks.1.unwrap_or(Class::CONTROL),
+                };
+                spec.congestion = congestion;
+                spec.load_balance = LoadBalanceConfig::Ecmp(Default::default());
+                spec.recovery =
+                    RecoveryConfig::GoBackN(GoBackNConfig { timeout: Duration::ZERO, ..Default::default() });
+                spec.switch.buffer = Bytes(reserved(&spec) + room);
+                Case { spec, flows }
+            },
+        )
+    })
+}
+
+/// The most that any switch sets aside.
+pub fn reserved(spec: &NetworkSpec) -> u64 {
+    let fabric = Fabric::new(spec.clone(), Vec::new());
+    let switches = (0..spec.nodes.len() as u32).map(NodeId).filter(|node| fabric.is_switch(*node));
+    switches.map(|node| spec.switch.headroom.reserved(&fabric.site(node))).max().unwrap()
+}
