@@ -9,10 +9,30 @@ use backwater_engine::{Duration, Time};
 use backwater_fabric::ids::NodeId;
 
 /// Whom the senders of a burst are drawn from.
-enum Senders {
-    OtherRacks,
-    SameRack,
-    List(Vec<NodeId>),
+struct Senders {
+    hosts: Vec<NodeId>,
+    racks: Racks,
+}
+
+enum Racks {
+    Any,
+    Same,
+    Other,
+}
+
+impl Senders {
+    /// The hosts that may send to `receiver`.
+    fn to(&self, receiver: NodeId, scene: &Scene) -> impl Iterator<Item = NodeId> {
+        let near = move |host| scene.rack(host) == scene.rack(receiver);
+        self.hosts.iter().copied().filter(move |&host| {
+            host != receiver
+                && match self.racks {
+                    Racks::Any => true,
+                    Racks::Same => near(host),
+                    Racks::Other => !near(host),
+                }
+        })
+    }
 }
 
 /// Bytes of the flows of a burst.
@@ -51,24 +71,27 @@ impl IncastConfig {
         part.sound()?;
         let (receivers, senders, load) = (receivers?, senders?, load?);
         for &receiver in &receivers {
-            if candidates(&senders, part.scene, receiver).is_empty() {
+            if senders.to(receiver, part.scene).next().is_none() {
                 let name = part.scene.graph.name(receiver);
                 part.refuse(".senders", format!("no host is left to send to \"{name}\""));
             }
         }
         let mean = self.mean(&load);
-        let period = self.mean_period(part, &receivers, mean);
+        let capacity: f64 = receivers.iter().map(|&host| part.scene.graph.host_rate(host).bps() as f64).sum();
+        // Mean picoseconds between bursts; `None` for a single burst.
+        let from_load = self.load.map(|load| mean * 8e12 / (load * capacity));
+        let period = self.period.map(|period| period.ps() as f64).or(from_load);
         let most = f64::from(self.bursts.unwrap_or(u32::MAX));
         let expected = period.map_or(1.0, |period| (part.length().ps() as f64 / period).ceil().min(most));
         part.check_count(expected * f64::from(self.degree));
-        self.report(part, &receivers, mean, period, expected);
+        self.report(part, &receivers, mean, period.map(|period| (period, mean * 8e12 / period / capacity)), expected);
         part.sound()?;
 
         let (mut choices, mut picks) = (part.stream("receivers"), part.stream("senders"));
         let (mut draws, mut jitters) = (part.stream("sizes"), part.stream("jitter"));
         for burst in self.times(part, period) {
             let receiver = receivers[choices.below(receivers.len() as u64) as usize];
-            let mut pool = candidates(&senders, part.scene, receiver);
+            let mut pool: Vec<NodeId> = senders.to(receiver, part.scene).collect();
             for i in 0..self.degree {
                 let sender = self.pick(&mut pool, i as usize, &mut picks);
                 let bytes = match &load {
@@ -87,19 +110,17 @@ impl IncastConfig {
 
     fn senders(&self, part: &mut Part) -> Option<Senders> {
         let scene = part.scene;
-        match &self.senders {
-            Some(list) if list.is("other-racks") => Some(Senders::OtherRacks),
-            Some(list) if list.is("same-rack") => Some(Senders::SameRack),
-            Some(list) if !list.is("any") => part.hosts(".senders", Some(list)).map(Senders::List),
-            None if scene
-                .graph
-                .hosts()
-                .any(|host| Some(scene.rack(host)) != scene.graph.hosts().next().map(|first| scene.rack(first))) =>
-            {
-                Some(Senders::OtherRacks)
-            }
-            _ => Some(Senders::List(scene.graph.hosts().collect())),
-        }
+        let mut racks = scene.graph.hosts().map(|host| scene.rack(host));
+        let several = racks.next().is_some_and(|first| racks.any(|rack| rack != first));
+        let (list, racks) = match &self.senders {
+            None if several => (None, Racks::Other),
+            None => (None, Racks::Any),
+            Some(list) if list.is("other-racks") => (None, Racks::Other),
+            Some(list) if list.is("same-rack") => (None, Racks::Same),
+            Some(list) if list.is("any") => (None, Racks::Any),
+            Some(list) => (Some(list), Racks::Any),
+        };
+        part.hosts(".senders", list).map(|hosts| Senders { hosts, racks })
     }
 
     fn burst_load(&self, part: &mut Part) -> Option<Load> {
@@ -123,13 +144,6 @@ impl IncastConfig {
             Load::Each(sizes) => sizes.mean() * f64::from(self.degree),
             Load::Total(total) => *total as f64,
         }
-    }
-
-    /// Mean picoseconds between bursts; `None` for a single burst.
-    fn mean_period(&self, part: &Part, receivers: &[NodeId], mean: f64) -> Option<f64> {
-        let capacity = || receivers.iter().map(|&host| part.scene.graph.host_rate(host).bps() as f64).sum::<f64>();
-        let from_load = |load: f64| mean * 8e12 / (load * capacity());
-        self.period.map(|period| period.ps() as f64).or(self.load.map(from_load))
     }
 
     /// When bursts begin.
@@ -167,36 +181,21 @@ impl IncastConfig {
         }
     }
 
-    fn report(&self, part: &mut Part, receivers: &[NodeId], mean: f64, period: Option<f64>, expected: f64) {
+    /// Notes on what is offered; `offered` is the mean time between bursts and the load, if there are several.
+    fn report(&self, part: &mut Part, receivers: &[NodeId], mean: f64, offered: Option<(f64, f64)>, expected: f64) {
         let degree = self.degree;
         let to = match receivers {
             [one] => format!("\"{}\"", part.scene.graph.name(*one)),
             _ => format!("one of {} hosts", receivers.len()),
         };
         let each = format!("bursts of {degree} flows, {} in all, to {to}", bytes(mean));
-        let Some(period) = period else { return part.note(format!("1 of {each}")) };
-        let capacity: f64 = receivers.iter().map(|&host| part.scene.graph.host_rate(host).bps() as f64).sum();
-        let offered = mean * 8e12 / period / capacity;
-        let gap = Duration::from_ps(period.min(1e18) as u64);
-        let (every, offered) = (format!("every {} us", round(gap.as_secs_f64() * 1e6, 3)), round(offered, 3));
-        part.note(format!("{each} {every}, about {expected:.0} of them; load {offered} of the receivers' links"));
-        if offered > 1.0 {
-            let message = format!("asks for {offered} times what the receivers' links carry");
-            let limited = self.bursts.is_some();
-            if !limited {
-                let hint = "lengthen it, or limit the number of `bursts`";
-                part.error(BuildError::new(part.field(".period"), message).hint(hint));
-            }
+        let Some((period, load)) = offered else { return part.note(format!("1 of {each}")) };
+        let (every, load) = (round(period * 1e-6, 3), round(load, 3));
+        part.note(format!("{each} every {every} us, about {expected:.0} of them; load {load} of the receivers' links"));
+        if load > 1.0 && self.bursts.is_none() {
+            let message = format!("asks for {load} times what the receivers' links carry");
+            let hint = "lengthen it, or limit the number of `bursts`";
+            part.error(BuildError::new(part.field(".period"), message).hint(hint));
         }
-    }
-}
-
-fn candidates(senders: &Senders, scene: &Scene, receiver: NodeId) -> Vec<NodeId> {
-    let rack = scene.rack(receiver);
-    let all = || scene.graph.hosts().filter(|&host| host != receiver);
-    match senders {
-        Senders::OtherRacks => all().filter(|&host| scene.rack(host) != rack).collect(),
-        Senders::SameRack => all().filter(|&host| scene.rack(host) == rack).collect(),
-        Senders::List(hosts) => hosts.iter().copied().filter(|&host| host != receiver).collect(),
     }
 }
