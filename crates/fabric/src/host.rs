@@ -47,6 +47,8 @@ struct QueuePair {
     dst: NodeId,
     class: Class,
     port: PortIx,
+    /// Where it stands in its port's round.
+    place: Place,
     route: Route,
     bytes: u64,
     packets: Psn,
@@ -81,17 +83,27 @@ enum PairState {
 }
 
 /// The queue pairs of one port: those whose turn may come, and those that wait for their departure time.
+///
+/// Turns go round in the order in which the flows started: a queue pair's place in the round never changes while it lives.
 #[derive(Debug, Default)]
 struct Pull {
-    ready: [SlotSet; CLASSES],
+    /// The queue pair at each place; [`NO_SLOT`] where it is done.
+    round: Vec<Slot>,
+    live: usize,
+    /// Places whose queue pair is ready, by class.
+    ready: [PlaceSet; CLASSES],
     classes: ClassMask,
     paced: BinaryHeap<Reverse<(Time, Slot)>>,
-    cursor: Slot,
+    /// The place served last.
+    cursor: Place,
 }
 
-/// A set of slots that finds its next member quickly.
+/// A place in a port's round.
+type Place = u32;
+
+/// A set of places that finds its next member quickly.
 #[derive(Debug, Default)]
-struct SlotSet(Vec<u64>);
+struct PlaceSet(Vec<u64>);
 
 /// The receiving side of one flow.
 struct Receiver {
@@ -110,19 +122,23 @@ struct LiveReceiver {
     unacknowledged: u32,
 }
 
-impl SlotSet {
-    fn insert(&mut self, slot: Slot) {
-        let word = slot as usize / 64;
+impl PlaceSet {
+    fn insert(&mut self, place: Place) {
+        let word = place as usize / 64;
         if word >= self.0.len() {
             self.0.resize(word + 1, 0);
         }
-        self.0[word] |= 1 << (slot % 64);
+        self.0[word] |= 1 << (place % 64);
     }
 
-    fn remove(&mut self, slot: Slot) {
-        if let Some(word) = self.0.get_mut(slot as usize / 64) {
-            *word &= !(1 << (slot % 64));
+    fn remove(&mut self, place: Place) {
+        if let Some(word) = self.0.get_mut(place as usize / 64) {
+            *word &= !(1 << (place % 64));
         }
+    }
+
+    fn has(&self, place: Place) -> bool {
+        self.word(place as usize / 64) & (1 << (place % 64)) != 0
     }
 
     fn word(&self, index: usize) -> u64 {
@@ -131,24 +147,45 @@ impl SlotSet {
 }
 
 impl Pull {
-    /// The first ready slot of `open` classes after the one served last, going round.
-    fn next(&self, open: ClassMask) -> Option<Slot> {
+    /// The first ready place of `open` classes after the one served last, going round.
+    fn next(&self, open: ClassMask) -> Option<Place> {
         let open = open.and(self.classes);
         let words = open.iter().map(|class| self.ready[class.index()].0.len()).max()?;
         let word = |index: usize| open.iter().fold(0, |bits, class| bits | self.ready[class.index()].word(index));
+        let lowest = |index: usize, bits: u64| (index * 64) as Place + bits.trailing_zeros();
         let after = self.cursor as usize + 1;
         let (first, mask) = (after / 64, u64::MAX << (after % 64));
-        let lowest = |index: usize, bits: u64| (index * 64) as Slot + bits.trailing_zeros();
-        for index in first..words {
-            let bits = if index == first { word(index) & mask } else { word(index) };
-            if bits != 0 {
-                return Some(lowest(index, bits));
-            }
+        let behind = (first..words).map(|index| (index, if index == first { word(index) & mask } else { word(index) }));
+        let front = (0..words.min(first + 1)).map(|index| (index, word(index)));
+        behind.chain(front).find(|(_, bits)| *bits != 0).map(|(index, bits)| lowest(index, bits))
+    }
+
+    /// Closes the gaps that finished queue pairs have left, once they are the greater part. Calls `moved` with every slot and its new place.
+    fn close_gaps(&mut self, mut moved: impl FnMut(Slot, Place)) {
+        if self.round.len() < 64 || self.round.len() < 2 * self.live {
+            return;
         }
-        (0..words.min(first + 1))
-            .map(|index| (index, word(index)))
-            .find(|(_, bits)| *bits != 0)
-            .map(|(i, b)| lowest(i, b))
+        let (mut next, mut cursor) = (0, 0);
+        for place in 0..self.round.len() {
+            let slot = self.round[place];
+            if slot == NO_SLOT {
+                continue;
+            }
+            for ready in &mut self.ready {
+                if ready.has(place as Place) {
+                    ready.remove(place as Place);
+                    ready.insert(next);
+                }
+            }
+            if place <= self.cursor as usize {
+                cursor = next;
+            }
+            self.round[next as usize] = slot;
+            moved(slot, next);
+            next += 1;
+        }
+        self.round.truncate(next as usize);
+        self.cursor = cursor;
     }
 }
 
@@ -253,12 +290,12 @@ impl Endpoint {
         }
         pair.state = state;
         match state {
-            PairState::Ready => pull.ready[pair.class.index()].insert(slot),
+            PairState::Ready => pull.ready[pair.class.index()].insert(pair.place),
             PairState::Paced => pull.paced.push(Reverse((pair.next_departure, slot))),
             PairState::Idle | PairState::Done => {}
         }
         if before == PairState::Ready && state != PairState::Ready {
-            pull.ready[pair.class.index()].remove(slot);
+            pull.ready[pair.class.index()].remove(pair.place);
         }
     }
 
@@ -273,22 +310,28 @@ impl Endpoint {
             let pair = &mut self.queue_pairs[slot as usize];
             if pair.state == PairState::Paced && pair.next_departure == at {
                 pair.state = PairState::Ready;
-                pull.ready[pair.class.index()].insert(slot);
+                pull.ready[pair.class.index()].insert(pair.place);
             }
         }
-        let slot = pull.next(open)?;
-        pull.cursor = slot;
-        Some(slot)
+        let place = pull.next(open)?;
+        pull.cursor = place;
+        Some(pull.round[place as usize])
     }
 
-    fn insert(&mut self, pair: QueuePair) -> Slot {
-        self.pulls[usize::from(pair.port)].classes = self.pulls[usize::from(pair.port)].classes.with(pair.class);
-        if let Some(slot) = self.free.pop() {
-            self.queue_pairs[slot as usize] = pair;
-            return slot;
+    fn insert(&mut self, mut pair: QueuePair) -> Slot {
+        let slot = self.free.pop().unwrap_or(self.queue_pairs.len() as Slot);
+        let pull = &mut self.pulls[usize::from(pair.port)];
+        pull.close_gaps(|slot, place| self.queue_pairs[slot as usize].place = place);
+        pair.place = pull.round.len() as Place;
+        pull.round.push(slot);
+        pull.live += 1;
+        pull.classes = pull.classes.with(pair.class);
+        if let Some(free) = self.queue_pairs.get_mut(slot as usize) {
+            *free = pair;
+        } else {
+            self.queue_pairs.push(pair);
         }
-        self.queue_pairs.push(pair);
-        self.queue_pairs.len() as Slot - 1
+        slot
     }
 
     fn slot_of(&self, fabric: &Fabric, flow: FlowId) -> Option<Slot> {
@@ -320,6 +363,7 @@ impl Node {
                 dst: spec.dst,
                 class: spec.class,
                 port,
+                place: 0,
                 route,
                 bytes: spec.bytes,
                 packets: fabric.packets(spec),
@@ -557,9 +601,10 @@ impl Node {
 impl Endpoint {
     fn retire(&mut self, slot: Slot, fabric: &Fabric) {
         let pair = &mut self.queue_pairs[slot as usize];
-        if pair.state == PairState::Ready {
-            self.pulls[usize::from(pair.port)].ready[pair.class.index()].remove(slot);
-        }
+        let pull = &mut self.pulls[usize::from(pair.port)];
+        pull.ready[pair.class.index()].remove(pair.place);
+        pull.round[pair.place as usize] = NO_SLOT;
+        pull.live -= 1;
         pair.state = PairState::Done;
         self.slots[fabric.source_ordinal(pair.flow)] = NO_SLOT;
         self.free.push(slot);
@@ -573,5 +618,5 @@ fn pacing(
     line_rate: Rate,
     serialisation: backwater_engine::Duration,
 ) -> backwater_engine::Duration {
-    if rate >= line_rate { serialisation } else { rate.time_for(wire) }
+    if rate >= line_rate { serialisation } else { backwater_engine::Duration::from_ps(rate.time_for(wire).ps() / 1000 * 1000) }
 }

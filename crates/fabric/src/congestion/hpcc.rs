@@ -23,6 +23,19 @@ pub struct HpccConfig {
     pub base_rtt: Option<Duration>,
     /// Lowest rate. Default 100 Mb/s (HPCC simulator).
     pub min_rate: Rate,
+    /// How switches write a port's rate into the header.
+    pub rate_code: RateCode,
+}
+
+/// How switches write a port's rate into the header.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum RateCode {
+    /// As it is.
+    #[default]
+    Exact,
+    /// As one of 25, 50, 100, 200 and 400 Gb/s, and any other rate as 25 Gb/s: the HPCC simulator's table.
+    HpccNs3,
 }
 
 impl Default for HpccConfig {
@@ -33,6 +46,7 @@ impl Default for HpccConfig {
             additive_increase: None,
             base_rtt: None,
             min_rate: Rate::from_bps(100_000_000),
+            rate_code: RateCode::Exact,
         }
     }
 }
@@ -47,7 +61,22 @@ const UNIT_RATE: u64 = 25_000_000_000;
 
 /// The congestion point: stamps time, bytes sent, queue length and rate of the port into every data packet.
 #[derive(Debug)]
-pub struct TelemetryStamper;
+pub struct TelemetryStamper(RateCode);
+
+impl TelemetryStamper {
+    pub(super) fn new(config: &HpccConfig) -> TelemetryStamper {
+        TelemetryStamper(config.rate_code)
+    }
+}
+
+impl RateCode {
+    fn of(self, rate: Rate) -> Rate {
+        match (self, rate.bps() / 1_000_000) {
+            (RateCode::Exact, _) | (_, 50_000 | 100_000 | 200_000 | 400_000) => rate,
+            (RateCode::HpccNs3, _) => Rate::from_gbps(25),
+        }
+    }
+}
 
 impl CongestionPoint for TelemetryStamper {
     fn on_departure(&mut self, departure: Departure<'_>) {
@@ -58,7 +87,7 @@ impl CongestionPoint for TelemetryStamper {
             time: Time::from_ps(departure.now.ps() / 1000 * 1000),
             tx_bytes: floor(port.sent_bytes(), TX_UNIT),
             queue_bytes: floor(port.queued_bytes(), QUEUE_UNIT),
-            rate: port.rate,
+            rate: self.0.of(port.rate),
         };
         departure.records.of(&mut departure.frame.record).telemetry.push(stamp);
     }

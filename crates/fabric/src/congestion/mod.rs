@@ -82,7 +82,7 @@ impl CongestionConfig {
         match self {
             CongestionConfig::None(_) => none::NoCongestionControl.into(),
             CongestionConfig::Dcqcn(config) => ecn::EcnMarker::new(&config.ecn, site).into(),
-            CongestionConfig::Hpcc(_) => hpcc::TelemetryStamper.into(),
+            CongestionConfig::Hpcc(config) => hpcc::TelemetryStamper::new(config).into(),
             CongestionConfig::Custom(factory) => factory.congestion_point(site).into(),
         }
     }
