@@ -3,7 +3,8 @@
     python benches/bench.py run [NAME...] [--repeat N] [--save FILE]
     python benches/bench.py compare OLD NEW
 
-Every run is a process of its own that loads nothing but the core. Of repeated runs the one with the least CPU time counts.
+Every run is a process of its own that loads nothing but the core. Of repeated runs the one with the least CPU time
+counts.
 """
 
 from __future__ import annotations
@@ -73,9 +74,8 @@ def measure(scenario: Path) -> dict[str, Any]:
 def run(names: list[str], repeat: int) -> dict[str, dict[str, Any]]:
     """Measures the named scenarios, or all, and prints a line as soon as each is done."""
     files = sorted(file for file in HERE.glob("*.toml") if not names or file.stem in names)
-    print(
-        f"{'scenario':<16}{'packet-hops':>13}{'CPU ns/hop':>12}{'hops/s':>11}{'events/hop':>12}{'MiB':>8}{'KiB/host':>10}{'KiB/flow':>10}"
-    )
+    columns = ("packet-hops", "CPU ns/hop", "hops/s", "events/hop", "MiB", "KiB/host", "KiB/flow")
+    print(f"{'scenario':<16}" + "".join(f"{column:>12}" for column in columns))
     measured = {}
     for file in files:
         command = [sys.executable, __file__, "measure", str(file)]
@@ -84,9 +84,9 @@ def run(names: list[str], repeat: int) -> dict[str, dict[str, Any]]:
         measured[file.stem] = best
         hops, seconds, memory = best["packet_hops"], best["cpu_seconds"], best["memory_bytes"]
         print(
-            f"{file.stem:<16}{hops:>13,}{seconds / hops * 1e9:>12.0f}{hops / seconds / 1e6:>9.2f} M"
-            f"{best['events'] / hops:>12.2f}{memory / MIB:>8.0f}{memory / best['hosts'] / 1024:>10.1f}"
-            f"{memory / max(best['flows'], 1) / 1024:>10.2f}",
+            f"{file.stem:<16}{hops:>12,}{seconds / hops * 1e9:>12.0f}{hops / seconds / 1e6:>10.2f} M"
+            f"{best['events'] / hops:>12.2f}{memory / MIB:>12.0f}{memory / best['hosts'] / 1024:>12.1f}"
+            f"{memory / max(best['flows'], 1) / 1024:>12.2f}",
             flush=True,
         )
     return measured
@@ -94,17 +94,16 @@ def run(names: list[str], repeat: int) -> dict[str, dict[str, Any]]:
 
 def compare(old: dict[str, dict[str, Any]], new: dict[str, dict[str, Any]]) -> None:
     """Prints CPU time per packet-hop and memory of two measurements, and whether they simulated the same."""
-    print(
-        f"{'scenario':<16}{'old ns/hop':>12}{'new ns/hop':>12}{'change':>9}{'old MiB':>10}{'new MiB':>10}  trajectory"
-    )
+    columns = ("old ns/hop", "new ns/hop", "change", "old MiB", "new MiB")
+    print(f"{'scenario':<16}" + "".join(f"{column:>12}" for column in columns) + "  trajectory")
     for name in sorted(old.keys() & new.keys()):
         before, after = old[name], new[name]
         costs = [figures["cpu_seconds"] / figures["packet_hops"] * 1e9 for figures in (before, after)]
         memory = [figures["memory_bytes"] / MIB for figures in (before, after)]
         same = "same" if before["fingerprint"] == after["fingerprint"] else "different"
         print(
-            f"{name:<16}{costs[0]:>12.0f}{costs[1]:>12.0f}{costs[1] / costs[0] - 1:>+9.1%}"
-            f"{memory[0]:>10.0f}{memory[1]:>10.0f}  {same}"
+            f"{name:<16}{costs[0]:>12.0f}{costs[1]:>12.0f}{costs[1] / costs[0] - 1:>+12.1%}"
+            f"{memory[0]:>12.0f}{memory[1]:>12.0f}  {same}"
         )
 
 

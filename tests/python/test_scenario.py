@@ -1,0 +1,98 @@
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+import backwater
+from backwater import _core
+
+CONTENT: dict[str, Any] = {
+    "run": {"until": "20 us"},
+    "topology": {"kind": "star", "hosts": 3},
+    "traffic": [{"kind": "incast", "degree": 2, "size": "20 KB", "receivers": "h2"}],
+}
+
+
+def test_a_scenario_can_be_made_of_a_dict() -> None:
+    scenario = backwater.Scenario.from_dict(CONTENT, overrides={"network.mtu": "4096 B"}, seed=3)
+    resolved = scenario.resolved()
+    assert resolved["run"]["seed"] == 3
+    assert resolved["network"]["mtu"] == "4 KiB"
+
+
+def test_a_wrong_dict_tells_all_its_mistakes() -> None:
+    with pytest.raises(backwater.ScenarioError) as caught:
+        backwater.Scenario.from_dict(CONTENT | {"run": {"untill": "20 us"}, "switch": {"bufer": "1 MiB"}})
+    assert [entry["path"] for entry in caught.value.diagnostics] == ["run.untill", "switch.bufer"]
+    assert len(str(caught.value).splitlines()) == 2
+
+
+def test_a_run_without_an_output_lives_as_long_as_its_result() -> None:
+    result = backwater.run(backwater.Scenario.from_dict(CONTENT))
+    directory = result.directory
+    assert result.summary.finished_flows == result.flows.height == 2
+    assert result.flows.schema["fct_ps"] == pl.Int64
+    assert result.topology.nodes["kind"].to_list() == ["host", "host", "host", "switch"]
+    assert "10–100 KB" in result._repr_html_()
+    del result
+    assert not directory.exists()
+
+
+def test_a_result_is_not_overwritten(tmp_path: Path) -> None:
+    scenario = backwater.Scenario.from_dict(CONTENT)
+    backwater.run(scenario, tmp_path)
+    with pytest.raises(FileExistsError, match="result of another run"):
+        backwater.run(scenario, tmp_path)
+
+
+def test_progress_is_reported_and_an_interruption_keeps_what_was_done() -> None:
+    endless = CONTENT | {
+        "run": {"until": "10 s"},
+        "traffic": [{"kind": "long-lived", "pairs": [["h0", "h2"], ["h1", "h2"]]}],
+    }
+    states: list[_core.Progress] = []
+
+    def interrupt(state: _core.Progress) -> None:
+        states.append(state)
+        if len(states) == 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(backwater.RunInterrupted) as caught:
+        backwater.run(backwater.Scenario.from_dict(endless), progress=interrupt)
+    first, second = states
+    assert 0 < first.time_ps < second.time_ps < second.end_ps
+    assert second.live_flows == 2
+    result = caught.value.result
+    assert result.summary.outcome == "interrupted"
+    assert result.summary.simulated_ps >= second.time_ps
+    assert result.flows["delivered_bytes"].min() > 0  # type: ignore[operator]
+
+
+@pytest.fixture
+def contended() -> backwater.Result:
+    """Three hosts at full rate into one: PAUSE frames for certain."""
+    traffic = [{"kind": "incast", "degree": 3, "size": "2 MB", "receivers": "h3"}]
+    content = {
+        "run": {"until": "1 ms"},
+        "topology": {"kind": "star", "hosts": 4},
+        "congestion_control": {"kind": "none"},
+        "switch": {"buffer": "1 MiB"},
+        "traffic": traffic,
+    }
+    return backwater.run(backwater.Scenario.from_dict(content))
+
+
+def test_tables_agree_with_each_other(contended: backwater.Result) -> None:
+    summary, pauses = contended.summary, contended.pauses
+    assert summary.outcome == "completed"
+    assert summary.total_drops == 0
+    assert pauses.height == summary.pause_frames > 0
+    assert set(pauses["node"].cast(pl.String)) <= {"h0", "h1", "h2"}
+    assert set(pauses["cause_node"].cast(pl.String)) == {"s0"}
+    assert set(pauses["cause_port"]) == {3}
+    delivered = contended.flows["delivered_bytes"].sum()
+    assert delivered == 6_000_000
+    received = contended.ports.filter(pl.col("peer").cast(pl.String) == "h3")["tx_bytes"].sum()
+    assert 6_000_000 < received < 7_200_000
+    assert contended.buffers["used_bytes"].max() <= 2**20  # type: ignore[operator]
