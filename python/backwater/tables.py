@@ -183,25 +183,41 @@ def pause_causes(pauses: pl.DataFrame, end_ps: int) -> pl.DataFrame:
     )
 
 
-def pause_timeline(pauses: pl.DataFrame, end_ps: int, rows: int = 40, pixels: int = 1000) -> pl.DataFrame:
+def pause_timeline(
+    pauses: pl.DataFrame, end_ps: int, rows: int = 40, pixels: int = 1000, bars: int = 6000
+) -> pl.DataFrame:
     """Intervals for a timeline of the egress queues that were paused longest.
 
-    Pauses of one queue and cause that are less than a pixel apart are merged; what was really paused is summed.
+    Pauses of one queue and cause that are less than a pixel apart are merged; what was really paused is summed. Pixels
+    grow until no more than `bars` intervals remain.
 
     Returns:
         Columns `queue`, `cause`, `start_ps`, `end_ps`, `paused_ps`, `pauses`, sorted by queue (longest total first) and
         start.
     """
     longest = paused_queues(pauses, end_ps).head(rows).select("queue").with_row_index("rank")
+    key = ["rank", "queue", "cause"]
+    intervals = (
+        closed_pauses(pauses, end_ps)
+        .join(longest, on="queue")
+        .select(*key, "start_ps", "end_ps", "paused_ps", pauses=pl.lit(1, pl.UInt32))
+    )
     pixel = max(1, end_ps // pixels)
-    ordered = closed_pauses(pauses, end_ps).join(longest, on="queue").sort("rank", "start_ps", "end_ps")
-    reach = pl.col("end_ps").cum_max().shift(1).over("queue")
-    begins = (pl.col("start_ps") - reach > pixel) | (pl.col("cause") != pl.col("cause").shift(1).over("queue"))
+    while (merged := _merge_close(intervals, key, pixel)).height > max(bars, rows):
+        intervals, pixel = merged, 2 * pixel
+    return merged.sort("rank", "start_ps", "cause").drop("rank")
+
+
+def _merge_close(intervals: pl.DataFrame, key: list[str], gap_ps: int) -> pl.DataFrame:
+    """Joins the intervals of one key that are at most `gap_ps` apart."""
+    reach = pl.col("end_ps").cum_max().shift(1).over(key)
+    begins = (pl.col("start_ps") - reach > gap_ps).fill_null(value=True)
     return (
-        ordered.with_columns(run=begins.fill_null(value=True).cum_sum())
-        .group_by("rank", "run", "queue", "cause", maintain_order=True)
-        .agg(pl.col("start_ps").min(), pl.col("end_ps").max(), pl.col("paused_ps").sum(), pl.len().alias("pauses"))
-        .drop("rank", "run")
+        intervals.sort(*key, "start_ps")
+        .with_columns(run=begins.cum_sum())
+        .group_by(*key, "run")
+        .agg(pl.col("start_ps").min(), pl.col("end_ps").max(), pl.col("paused_ps", "pauses").sum())
+        .drop("run")
     )
 
 

@@ -99,6 +99,24 @@ def test_timeline_merges_what_is_closer_than_a_pixel_and_has_one_cause(result: R
     assert merged.rows() == [("h1:0 → s0, class 3", "s0:2", 15 * US, 100 * US, 80 * US, 2)]
 
 
+def test_a_timeline_gets_coarser_until_it_can_be_drawn(result: Result) -> None:
+    short = pl.concat(
+        [
+            result.pauses.head(1).with_columns(
+                start_ps=pl.lit(number * US // 10, pl.Int64), end_ps=pl.lit(number * US // 10 + US // 100, pl.Int64)
+            )
+            for number in range(1000)
+        ]
+    )
+    fine = tables.pause_timeline(short, END, rows=1, pixels=10_000)
+    coarse = tables.pause_timeline(short, END, rows=1, pixels=10_000, bars=100)
+    assert fine.height == 1000
+    assert coarse.height <= 100
+    for frame in (fine, coarse):
+        assert frame["pauses"].sum() == 1000
+        assert frame["paused_ps"].sum() == 10 * US
+
+
 def test_paused_queues_over_time_integrate_to_the_total(result: Result) -> None:
     frame = tables.paused_over_time(result.pauses, END, points=4)
     # 10 + 10 of 25 µs, 20 of 25 (from 30 to 50), then always
