@@ -58,8 +58,9 @@ bench: setup ## Measure CPU time and memory of the scenarios in benches/
 bench-compare: setup ## Set the last measurement against the one before, or OLD=file against NEW=file
 	$(BIN)/python benches/bench.py compare $(OLD) $(NEW)
 
-docs: setup ## Write the generated pages of docs/reference
+docs: setup ## Write the generated pages of docs/reference and build the site
 	$(BIN)/python docs/generate.py
+	$(BIN)/zensical build --clean
 
 fuzz: toolchain ## Fuzz every parser, FUZZ_SECONDS each (needs cargo-fuzz and a nightly tool chain)
 	@cargo fuzz --version >/dev/null 2>&1 || { echo "Fuzzing needs cargo-fuzz: cargo install cargo-fuzz" >&2; exit 1; }
