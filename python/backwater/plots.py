@@ -161,12 +161,12 @@ def throughput(series: Mapping[str, pl.DataFrame], title: str = "Throughput") ->
     )
 
 
-def buffer(series: Mapping[str, pl.DataFrame], title: str, subtitle: str = "") -> Chart:
-    """Buffer occupancy over time; frames with `time_ps` and `used_bytes`."""
-    frame = _stack(series)
-    if frame.is_empty():
-        return placeholder(title, "No switch has held a packet at a sample.")
-    return themed(_over_time(frame, "used_bytes", list(series), "buffer in use (bytes)"), title, subtitle)
+def occupancy(samples: pl.DataFrame, title: str, subtitle: str = "") -> Chart:
+    """Bytes in some place over time; a frame with `time_ps`, `series` and `value`."""
+    if samples.is_empty():
+        return placeholder(title, "Nothing was ever held at a sample.")
+    names = samples["series"].unique(maintain_order=True).to_list()
+    return themed(_over_time(samples, "value", names, "bytes"), title, subtitle)
 
 
 def paused_queues(series: Mapping[str, pl.DataFrame]) -> Chart:
@@ -259,12 +259,23 @@ class Plots:
         parts = frame.partition_by("direction", as_dict=True, include_key=False)
         return throughput({str(direction): part for (direction,), part in parts.items()})
 
+    def _highest(self, samples: pl.DataFrame, series: int) -> pl.DataFrame:
+        return tables.highest(samples.filter(pl.col("value") > 0), self._interval, series)
+
     def buffer(self, switches: int = 8) -> Chart:
         """Buffer occupancy of the fullest switches, over time."""
-        frame = tables.buffer_series(self._result.buffers, self._interval, switches)
-        parts = frame.partition_by("node", as_dict=True, include_key=False, maintain_order=True)
-        series = {str(node): part for (node,), part in parts.items()}
-        return buffer(series, "Buffer occupancy", f"the {len(series)} switches with the highest peak")
+        samples = self._highest(tables.buffer_samples(self._result.buffers), switches)
+        return occupancy(samples, "Buffer occupancy", "shared and private pools and headroom of the fullest switches")
+
+    def headroom(self, switches: int = 8) -> Chart:
+        """Headroom occupancy of the switches that used most, over time."""
+        samples = self._highest(tables.buffer_samples(self._result.buffers, "headroom_bytes"), switches)
+        return occupancy(samples, "Headroom occupancy", "the switches that used most")
+
+    def queues(self, ports: int = 8) -> Chart:
+        """Length of the longest egress queues, over time."""
+        samples = self._highest(tables.queue_samples(self._result.queues), ports)
+        return occupancy(samples, "Egress queues", "the ports with the longest, all classes together")
 
     def pauses(self, rows: int = 40) -> Chart:
         """PAUSE intervals of the queues that were paused longest, coloured by the port that caused them."""

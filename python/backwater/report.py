@@ -75,7 +75,7 @@ def _run(label: str, result: Result) -> dict[str, object]:
         "pauses": views.time_under_pause(result.flows),
         "worst": [views.pause_causes(result.pauses, end), views.paused_queues(result.pauses, end)],
         "completion": [_wide(chart) for chart in (plot.fct(), plot.slowdown(), plot.slowdown_cdf(), plot.throughput())],
-        "fabric": [_wide(chart) for chart in (plot.buffer(), plot.paused_queues())],
+        "fabric": [_wide(chart) for chart in (plot.buffer(), plot.headroom(), plot.queues(), plot.paused_queues())],
         "timeline": [_wide(plot.pauses())],
         "topology": [_wide(plot.topology())],
         "scenario": json.dumps(summary.scenario, indent=2, ensure_ascii=False),
@@ -85,17 +85,14 @@ def _run(label: str, result: Result) -> dict[str, object]:
 def comparison(results: Mapping[str, Result]) -> str:
     """One page with the results side by side: tables, then charts with a line per run."""
     received = {label: _received(result) for label, result in results.items()}
-    fullest = {
-        label: tables.buffer_series(result.buffers, result.summary.sample_interval_ps, switches=1)
-        for label, result in results.items()
-    }
+    fullest = pl.concat(_fullest(result).with_columns(series=pl.lit(label)) for label, result in results.items())
     paused = {
         label: tables.paused_over_time(result.pauses, result.summary.simulated_ps) for label, result in results.items()
     }
     charts = [
         *_completion_charts({label: plots.by_tag(result.flows) for label, result in results.items()}),
         plots.throughput(received, "Throughput, received by all hosts"),
-        plots.buffer(fullest, "Buffer occupancy", "the switch with the highest peak"),
+        plots.occupancy(fullest, "Buffer occupancy", "of the switch with the highest peak"),
         plots.paused_queues(paused),
     ]
     return _page(
@@ -114,6 +111,11 @@ def _completion_charts(runs: Mapping[str, Mapping[str, pl.DataFrame]]) -> Iterat
         title = f"Flow completion time by size: {tag}"
         yield plots.percentiles_by_size(flows, "fct_ps", title, "FCT (µs)", style.PS_PER_US)
         yield plots.slowdown_cdf(flows, f"Slowdown: {tag}")
+
+
+def _fullest(result: Result) -> pl.DataFrame:
+    samples = tables.buffer_samples(result.buffers)
+    return tables.highest(samples, result.summary.sample_interval_ps, series=1)
 
 
 def _received(result: Result) -> pl.DataFrame:

@@ -131,25 +131,47 @@ def throughput(ports: pl.DataFrame, nodes: pl.DataFrame, interval_ps: int, point
     return pl.concat(directions)
 
 
-def buffer_series(buffers: pl.DataFrame, interval_ps: int, switches: int = 8, points: int = 400) -> pl.DataFrame:
-    """Buffer occupancy of the switches that were fullest.
+def highest(samples: pl.DataFrame, interval_ps: int, series: int = 8, points: int = 400) -> pl.DataFrame:
+    """The sampled series with the highest peaks, over time.
 
-    Neighbouring samples are reduced to their maximum until at most `points` remain per switch, so that no peak is lost.
+    A series without a row at a sample time is zero there. Neighbouring samples are reduced to their maximum until at
+    most `points` remain, so that no peak is lost.
+
+    Args:
+        samples: Columns `time_ps`, `series`, `value`.
+        interval_ps: Time between two samples.
+        series: How many to keep.
+        points: Most rows per series.
 
     Returns:
-        Columns `time_ps`, `node`, `used_bytes`, `headroom_bytes`; nodes in order of their peak.
+        Columns `time_ps` (end of the interval), `series`, `value`; series in order of their peak.
     """
-    peaks = buffers.group_by(pl.col("node").cast(pl.String)).agg(peak=pl.col("used_bytes").max())
-    fullest = peaks.sort(["peak", "node"], descending=[True, False]).head(switches).with_row_index("rank")
-    width = _merged_width(buffers["time_ps"], interval_ps, points)
-    return (
-        buffers.with_columns(pl.col("node").cast(pl.String))
-        .join(fullest, on="node")
-        .group_by("rank", "node", time_ps=((pl.col("time_ps") - 1) // width + 1) * width)
-        .agg(pl.col("used_bytes", "headroom_bytes").max())
-        .sort("rank", "time_ps")
-        .select("time_ps", "node", "used_bytes", "headroom_bytes")
+    width = _merged_width(samples["time_ps"], interval_ps, points)
+    last = _integer(samples["time_ps"].max())
+    peaks = samples.group_by("series").agg(peak=pl.col("value").max())
+    kept = peaks.sort(["peak", "series"], descending=[True, False]).head(series).select("series").with_row_index("rank")
+    grid = pl.DataFrame({"time_ps": range(width, last + width, width)}, schema={"time_ps": pl.Int64})
+    merged = (
+        samples.join(kept, on="series", how="semi")
+        .group_by("series", time_ps=((pl.col("time_ps") - 1) // width + 1) * width)
+        .agg(pl.col("value").max())
     )
+    return (
+        kept.join(grid, how="cross")
+        .join(merged, on=["series", "time_ps"], how="left")
+        .sort("rank", "time_ps")
+        .select("time_ps", "series", pl.col("value").fill_null(0))
+    )
+
+
+def buffer_samples(buffers: pl.DataFrame, column: str = "used_bytes") -> pl.DataFrame:
+    """A column of the buffer samples as series of `highest`, one per switch."""
+    return buffers.select("time_ps", series=pl.col("node").cast(pl.String), value=column)
+
+
+def queue_samples(queues: pl.DataFrame) -> pl.DataFrame:
+    """The queue samples as series of `highest`, one per egress port."""
+    return queues.select("time_ps", series=pl.format("{}:{}", pl.col("node").cast(pl.String), "port"), value="bytes")
 
 
 def closed_pauses(pauses: pl.DataFrame, end_ps: int) -> pl.DataFrame:

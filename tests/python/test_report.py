@@ -7,7 +7,18 @@ import vl_convert
 from backwater import Result, plots, report
 from backwater.topology_plot import collapse_hosts, place
 
-CHARTS = ("fct", "slowdown", "slowdown_cdf", "throughput", "buffer", "pauses", "paused_queues", "topology")
+CHARTS = (
+    "fct",
+    "slowdown",
+    "slowdown_cdf",
+    "throughput",
+    "buffer",
+    "headroom",
+    "queues",
+    "pauses",
+    "paused_queues",
+    "topology",
+)
 # What would make a browser ask the network: attributes and style rules with an address, and script that fetches one.
 LOADS = re.compile(r"""(?:src|href|action)\s*=\s*["']?(?:https?:)?//|url\(\s*["']?(?:https?:)?//|@import""")
 

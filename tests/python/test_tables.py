@@ -73,11 +73,27 @@ def test_throughput_averages_when_there_are_too_many_samples(result: Result) -> 
     ]
 
 
-def test_buffer_series_keeps_peaks(result: Result) -> None:
-    assert tables.buffer_series(result.buffers, INTERVAL, points=2).rows() == [
-        (20 * US, "s0", 3000, 500),
-        (40 * US, "s0", 0, 0),
+def test_buffer_occupancy_keeps_peaks(result: Result) -> None:
+    samples = tables.buffer_samples(result.buffers)
+    assert tables.highest(samples, INTERVAL).rows() == [
+        (10 * US, "s0", 1000),
+        (20 * US, "s0", 3000),
+        (30 * US, "s0", 0),
     ]
+    assert tables.highest(samples, INTERVAL, points=2).rows() == [(20 * US, "s0", 3000), (40 * US, "s0", 0)]
+    headroom = tables.buffer_samples(result.buffers, "headroom_bytes")
+    assert tables.highest(headroom, INTERVAL)["value"].to_list() == [0, 500, 0]
+
+
+def test_a_queue_without_a_sample_is_empty(result: Result) -> None:
+    samples = tables.queue_samples(result.queues)
+    assert tables.highest(samples, INTERVAL).rows() == [
+        (10 * US, "s0:2", 1000),
+        (20 * US, "s0:2", 0),
+        (10 * US, "h0:0", 0),
+        (20 * US, "h0:0", 0),
+    ]
+    assert tables.highest(samples, INTERVAL, series=1)["series"].unique().to_list() == ["s0:2"]
 
 
 def test_pauses_are_summed_per_queue_and_per_cause(result: Result) -> None:
