@@ -110,6 +110,7 @@ CHART_CONFIG: Final[dict[str, Any]] = {
         "titleFontWeight": 500,
         "symbolStrokeWidth": 3,
         "offset": 6,
+        "columns": 6,
     },
     "title": {
         "color": INK,
