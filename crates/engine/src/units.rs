@@ -184,24 +184,25 @@ fn parse_scaled(text: &str, units: Units, example: &'static str) -> Result<u64, 
     u64::try_from(scaled / divisor).map_err(|_| too_large())
 }
 
-/// Writes `value` in the largest unit that shows it with at most three decimals, exactly.
+/// Writes `value` exactly: in the unit that takes the fewest digits, at most three of them decimals, and of those the one of shortest name.
 pub(crate) fn write_scaled(f: &mut fmt::Formatter<'_>, value: u64, units: Units) -> fmt::Result {
-    let base = units.iter().find(|(_, scale)| *scale == 1).map_or("", |(name, _)| *name);
-    if value == 0 {
-        return write!(f, "0 {base}");
-    }
-    for &(name, scale) in units {
+    let in_unit = |&(name, scale): &(&str, u64)| {
         let thousandths = u128::from(value) * 1000;
-        if value >= scale && thousandths % u128::from(scale) == 0 {
-            let (whole, fraction) = (value / scale, (thousandths / u128::from(scale) % 1000) as u64);
-            return if fraction == 0 {
-                write!(f, "{whole} {name}")
-            } else {
-                write!(f, "{whole}.{} {name}", format!("{fraction:03}").trim_end_matches('0'))
-            };
+        if (value < scale && scale > 1) || thousandths % u128::from(scale) != 0 {
+            return None;
         }
-    }
-    write!(f, "{value} {base}")
+        let (whole, fraction) = (value / scale, (thousandths / u128::from(scale) % 1000) as u64);
+        Some(match fraction {
+            0 => format!("{whole} {name}"),
+            _ => format!("{whole}.{} {name}", format!("{fraction:03}").trim_end_matches('0')),
+        })
+    };
+    // What stands behind the base unit are aliases.
+    let names = units.split_inclusive(|(_, scale)| *scale == 1).next().unwrap_or(units);
+    let digits = |text: &str| text.chars().filter(char::is_ascii_digit).count();
+    let name = |text: &str| text.len() - text.find(' ').unwrap_or(0);
+    let shortest = names.iter().filter_map(in_unit).min_by_key(|text| (digits(text), name(text)));
+    f.write_str(&shortest.unwrap_or_default())
 }
 
 /// Gives a quantity its text form: `FromStr`, `Display`, serde as a string, JSON Schema with a `format`.
@@ -279,6 +280,32 @@ mod tests {
         assert_eq!("16 MiB".parse(), Ok(Bytes(16 << 20)));
         assert_eq!("64 KB".parse(), Ok(Bytes(64_000)));
         assert_eq!("0.001ms".parse(), Ok(Duration::from_us(1)));
+    }
+
+    #[test]
+    fn quantities_are_written_as_people_write_them() {
+        for (bytes, text) in [
+            (0, "0 B"),
+            (400_000, "400 KB"),
+            (65_536, "64 KiB"),
+            (16 << 20, "16 MiB"),
+            (1600, "1.6 KB"),
+            (203_976, "203976 B"),
+        ] {
+            assert_eq!(Bytes(bytes).to_string(), text);
+        }
+        for (ps, text) in [
+            (0, "0 ps"),
+            (499_987_000_000, "499.987 ms"),
+            (1_500_000, "1.5 us"),
+            (2_000_000_000_000, "2 s"),
+            (1_234_567, "1234.567 ns"),
+        ] {
+            assert_eq!(Duration::from_ps(ps).to_string(), text);
+        }
+        assert_eq!(Rate::from_gbps(25).to_string(), "25 Gbps");
+        assert_eq!(Rate::from_bps(1_000_000).to_string(), "1 Mbps");
+        assert_eq!(Rate::from_bps(0).to_string(), "0 bps");
     }
 
     #[test]

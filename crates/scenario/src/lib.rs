@@ -1,6 +1,6 @@
 //! From a scenario file to a checked plan: parsing, schema, topologies, traffic, routes.
 //!
-//! A [`Document`] is what was written, and where. A [`Scenario`] is what it says, with the defaults of what it does not say. A plan is
+//! A [`Document`] is what was written, and where. A [`Scenario`] is what it says, with the defaults of what it does not say. A [`Plan`] is
 //! what follows for a network and its flows, checked; nothing else can be run. Whatever is wrong on the way is a [`Diagnostic`], and all of
 //! one step come together.
 
@@ -8,6 +8,7 @@ pub mod diagnostic;
 pub mod document;
 mod explain;
 pub mod hpcc;
+mod plan;
 mod scenario;
 pub mod topology;
 pub mod workload;
@@ -15,4 +16,5 @@ pub mod workload;
 pub use diagnostic::{Diagnostic, Severity};
 pub use document::{Document, Origin};
 pub use explain::{Setting, explain};
+pub use plan::Plan;
 pub use scenario::{FaultConfig, NetworkConfig, ProbesConfig, RunConfig, Scenario};

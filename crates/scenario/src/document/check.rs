@@ -206,7 +206,7 @@ impl<'s> Checker<'s> {
                 (least, most) => format!("{least} to {most}"),
             };
             let entries = if wanted.ends_with(" 1") { "entry" } else { "entries" };
-            self.report(node, Diagnostic::error(path, format!("has {length} entries, must have {wanted} {entries}")));
+            self.report(node, Diagnostic::error(path, format!("must have {wanted} {entries}, has {length}")));
         }
     }
 
@@ -332,11 +332,12 @@ fn names(schema: &Value) -> Option<Vec<&str>> {
 ///
 /// Quantities end where no network is, so that sums and products of a few of them stay far from the limits of their type.
 fn read_quantity(format: &str, text: &str) -> Option<Result<(), UnitError>> {
-    const MOST_BYTES: u64 = 1 << 50;
+    const MOST_BYTES: u64 = 1 << 40;
     const MOST_BPS: u64 = 1_000_000_000_000_000;
     const MOST_PS: u64 = 1_000_000 * 1_000_000_000_000;
     let (read, most) = match format {
-        "bytes" => (text.parse::<Bytes>().map(Bytes::get), MOST_BYTES),
+        "bytes-or-name" if !text.starts_with(|first: char| first.is_ascii_digit()) => return None,
+        "bytes" | "bytes-or-name" => (text.parse::<Bytes>().map(Bytes::get), MOST_BYTES),
         "rate" => (text.parse::<Rate>().map(Rate::bps), MOST_BPS),
         "duration" | "time" => (text.parse::<Duration>().map(Duration::ps), MOST_PS),
         _ => return None,
@@ -350,7 +351,7 @@ fn read_quantity(format: &str, text: &str) -> Option<Result<(), UnitError>> {
 /// The unit that was probably meant where one is missing.
 fn usual_unit(format: &str) -> Option<&'static str> {
     match format {
-        "bytes" => Some("B"),
+        "bytes" | "bytes-or-name" => Some("B"),
         "rate" => Some("Gbps"),
         "duration" | "time" => Some("us"),
         _ => None,
@@ -483,7 +484,7 @@ mod tests {
             findings("rate = \"100\"\nends = [[1], [300, 2.5]]"),
             [
                 "a:1:8: error: rate = \"100\": has no unit; write for example \"100 Gbps\" (units: M, G, T, kb/s, kbps, b/s, Kb/s, Mb/s, Gb/s, Tb/s, bps, Kbps, Mbps, Gbps, Tbps)",
-                "a:2:9: error: ends[0]: has 1 entries, must have exactly 2 entries",
+                "a:2:9: error: ends[0]: must have exactly 2 entries, has 1",
                 "a:2:15: error: ends[1][0] = 300: must be from 0 to 255",
                 "a:2:20: error: ends[1][1] = 2.5: must be a whole number",
             ]
@@ -491,7 +492,7 @@ mod tests {
         assert_eq!(
             findings("ends = []"),
             [
-                "a:1:8: error: ends: has 0 entries, must have at least 1 entry",
+                "a:1:8: error: ends: must have at least 1 entry, has 0",
                 "a:1:1: error: rate: is missing; write for example rate = \"100 Gbps\"",
             ]
         );

@@ -136,8 +136,11 @@ impl Document {
         let (table, errors) = DeTable::parse_recoverable(text);
         let mut reader = Reader { lines: Lines::of(text), findings: Vec::new() };
         for error in errors {
-            let origin = reader.lines.origin(error.span().map_or(text.len(), |span| span.start));
-            reader.findings.push((origin, Diagnostic::error("", format!("not TOML: {}", error.message()))));
+            let span = error.span().unwrap_or(text.len()..text.len());
+            let culprit = text.get(span.clone()).filter(|culprit| !culprit.trim().is_empty() && culprit.len() <= 60);
+            let culprit = culprit.map_or(String::new(), |culprit| format!(" ({culprit})"));
+            let finding = Diagnostic::error("", format!("not TOML: {}{culprit}", error.message()));
+            reader.findings.push((reader.lines.origin(span.start), finding));
         }
         let root = if reader.findings.is_empty() {
             Node { content: reader.table("", table.get_ref()), origin: Origin::File { line: 1, column: 1 } }

@@ -1,0 +1,227 @@
+//! What a schema cannot say: relations between fields, and between fields and the fabric.
+
+use crate::diagnostic::Diagnostic;
+use crate::scenario::Scenario;
+use backwater_engine::{Bytes, Duration, Time};
+use backwater_fabric::congestion::CongestionConfig;
+use backwater_fabric::headroom::HeadroomConfig;
+use backwater_fabric::ids::{Class, NodeId};
+use backwater_fabric::load_balance::LoadBalanceConfig;
+use backwater_fabric::recovery::RecoveryConfig;
+use backwater_fabric::routes::Wiring;
+use backwater_fabric::slots::Site;
+use backwater_fabric::spec::{FlowSpec, NetworkSpec, NodeKind, NodeSpec, SchedulerConfig, SpecError};
+use std::collections::BTreeSet;
+
+/// Largest payload of a packet: jumbo frames.
+const LARGEST_MTU: Bytes = Bytes(9000);
+/// Finest period of a probe; below it a run writes more samples than events.
+const FINEST_PROBE: Duration = Duration::from_ns(100);
+/// Smallest DWRR quantum, one minimum frame; below it a scheduler turns in circles.
+const SMALLEST_QUANTUM: Bytes = Bytes(64);
+
+/// What has been found so far.
+#[derive(Default)]
+struct Findings(Vec<Diagnostic>);
+
+impl Findings {
+    fn error(&mut self, wrong: bool, path: &str, message: impl Into<String>) {
+        if wrong {
+            self.0.push(Diagnostic::error(path, message));
+        }
+    }
+
+    fn warning(&mut self, odd: bool, path: &str, message: impl Into<String>) {
+        if odd {
+            self.0.push(Diagnostic::warning(path, message));
+        }
+    }
+
+    fn positive<T: Default + PartialEq>(&mut self, value: T, path: &str) {
+        self.error(value == T::default(), path, "must be greater than zero");
+    }
+}
+
+/// What can be said without the fabric.
+pub(super) fn options(scenario: &Scenario) -> Vec<Diagnostic> {
+    let mut findings = Findings::default();
+    let Scenario { run, network, probes, .. } = scenario;
+    findings.positive(run.until, "run.until");
+    let warmed_up = Time::ZERO + run.warmup;
+    let until = run.until;
+    findings.error(
+        run.until > Time::ZERO && warmed_up >= until,
+        "run.warmup",
+        format!("must be less than run.until, {until}"),
+    );
+    findings.error(
+        network.mtu < Bytes(1) || network.mtu > LARGEST_MTU,
+        "network.mtu",
+        format!("must be from 1 B to {} B", LARGEST_MTU.get()),
+    );
+    for (path, interval) in
+        [("probes.sample_interval", probes.sample_interval), ("probes.deadlock_check", probes.deadlock_check)]
+    {
+        let wrong = interval > Duration::ZERO && interval < FINEST_PROBE;
+        findings.error(wrong, path, format!("must be at least {FINEST_PROBE}, or \"0 s\" for off"));
+    }
+    switch(scenario, &mut findings);
+    congestion(&scenario.congestion_control, &mut findings);
+    let reorders = matches!(scenario.load_balance, LoadBalanceConfig::Spray(_));
+    let in_order = matches!(scenario.recovery, RecoveryConfig::GoBackN(_));
+    findings.warning(
+        reorders && in_order,
+        "load_balance.kind",
+        "spraying reorders packets, and go-back-n takes each reordering for a loss",
+    );
+    findings.0
+}
+
+fn switch(scenario: &Scenario, findings: &mut Findings) {
+    let switch = &scenario.switch;
+    let mut seen = BTreeSet::new();
+    for (i, class) in switch.lossless.iter().enumerate() {
+        let path = format!("switch.lossless[{i}]");
+        findings.error(
+            *class == Class::CONTROL,
+            &path,
+            "class 0 is the control class: it is never paused and has no headroom",
+        );
+        findings.error(!seen.insert(*class), &path, "is listed twice");
+    }
+    findings.warning(
+        switch.flow_control.is_lossless() && switch.lossless.is_empty(),
+        "switch.lossless",
+        format!("no class is lossless, so {} has nothing to do", switch.flow_control.name()),
+    );
+    if let SchedulerConfig::Dwrr { quantum } = switch.scheduler {
+        findings.error(
+            quantum < SMALLEST_QUANTUM,
+            "switch.scheduler.quantum",
+            format!("must be at least {SMALLEST_QUANTUM}"),
+        );
+    }
+    match &switch.headroom {
+        HeadroomConfig::Sih(sih) => {
+            if let Some(rate) = sih.alpha_rate {
+                findings.positive(rate, "switch.headroom.alpha_rate");
+            }
+        }
+        HeadroomConfig::Static(thresholds) => {
+            let wrong = thresholds.xon.is_some_and(|xon| xon > thresholds.xoff);
+            findings.error(wrong, "switch.headroom.xon", format!("must be at most xoff, {}", thresholds.xoff));
+        }
+        HeadroomConfig::Custom(_) => {}
+    }
+}
+
+fn congestion(config: &CongestionConfig, findings: &mut Findings) {
+    match config {
+        CongestionConfig::Dcqcn(dcqcn) => {
+            let ecn = &dcqcn.ecn;
+            findings.error(
+                ecn.kmin > ecn.kmax,
+                "congestion_control.ecn.kmin",
+                format!("must be at most kmax, {}", ecn.kmax),
+            );
+            for (path, interval) in
+                [("alpha_interval", dcqcn.alpha_interval), ("increase_interval", dcqcn.increase_interval)]
+            {
+                if let Some(interval) = interval {
+                    findings.positive(interval, &format!("congestion_control.{path}"));
+                }
+            }
+            for (path, rate) in [("min_rate", dcqcn.min_rate), ("ecn.rate", ecn.rate)] {
+                if let Some(rate) = rate {
+                    findings.positive(rate, &format!("congestion_control.{path}"));
+                }
+            }
+        }
+        CongestionConfig::Hpcc(hpcc) => {
+            findings.positive(hpcc.min_rate, "congestion_control.min_rate");
+            if let Some(base_rtt) = hpcc.base_rtt {
+                findings.positive(base_rtt, "congestion_control.base_rtt");
+            }
+        }
+        CongestionConfig::None(_) | CongestionConfig::Custom(_) => {}
+    }
+}
+
+/// Whether the buffer of every switch holds what its policy sets aside.
+pub(super) fn buffers(spec: &NetworkSpec) -> Vec<Diagnostic> {
+    let mut findings = Findings::default();
+    let wiring = Wiring::new(&spec.nodes, &spec.links);
+    let largest_frame = spec.framing.largest(spec.mtu.get() as u32, spec.congestion.telemetry_bytes()).charge.into();
+    let switches = (0..).map(NodeId).zip(&spec.nodes).filter(|(_, node)| node.kind == NodeKind::Switch);
+    let reserved = switches.map(|(node, NodeSpec { name, .. })| {
+        let site = Site { spec, node, ports: wiring.of(node), largest_frame, base_rtt: Duration::ZERO };
+        (Bytes(spec.switch.headroom.reserved(&site)), site.ports.len(), name)
+    });
+    // The first of those that need most.
+    let Some((reserved, ports, name)) = reserved.reduce(|most, next| if next.0 > most.0 { next } else { most }) else {
+        return findings.0;
+    };
+    let (classes, buffer) = (spec.switch.lossless.len(), spec.switch.buffer);
+    let s = if classes == 1 { "" } else { "es" };
+    findings.error(
+        reserved >= buffer,
+        "switch.buffer",
+        format!(
+            "must be more than the {reserved} that \"{name}\" sets aside as headroom and private buffer ({ports} ports, {classes} \
+             lossless class{s})"
+        ),
+    );
+    if let HeadroomConfig::Static(thresholds) = &spec.switch.headroom {
+        let needed = Bytes(reserved.get() + thresholds.xoff.get() * (ports * classes) as u64);
+        findings.warning(
+            reserved < buffer && needed > buffer,
+            "switch.headroom.xoff",
+            format!(
+                "all {ports} ports of \"{name}\" can reach it only with a buffer of {needed}; with {buffer} it may drop"
+            ),
+        );
+    }
+    findings.0
+}
+
+/// Whether the switches do with every class of the traffic what its author may expect.
+pub(super) fn classes(scenario: &Scenario, flows: &[FlowSpec], tags: &[String]) -> Vec<Diagnostic> {
+    let mut findings = Findings::default();
+    let used: BTreeSet<_> = flows.iter().map(|flow| (flow.tag, flow.class)).collect();
+    for (tag, class) in used {
+        let tag = &tags[usize::from(tag)];
+        let path = format!("{}.class", part_called(tag, scenario));
+        findings.error(class == Class::CONTROL, &path, "class 0 is for control frames alone");
+        findings.warning(
+            class != Class::CONTROL
+                && scenario.switch.flow_control.is_lossless()
+                && !scenario.switch.lossless.contains(&class),
+            &path,
+            format!("\"{tag}\" is of class {}, which is not among switch.lossless: full buffers drop it", class.0),
+        );
+    }
+    findings.0
+}
+
+/// The path of the part of the traffic that has this tag.
+fn part_called(tag: &str, scenario: &Scenario) -> String {
+    let part = scenario.traffic.iter().position(|part| part.common().tag == tag);
+    part.map_or("traffic".into(), |part| format!("traffic[{part}]"))
+}
+
+/// What the model itself has against the network and its flows; of the flows of one part, only the first.
+pub(super) fn network(scenario: &Scenario, spec: &NetworkSpec, flows: &[FlowSpec], tags: &[String]) -> Vec<Diagnostic> {
+    let mut seen = BTreeSet::new();
+    let name = |node: NodeId| &spec.nodes[node.0 as usize].name;
+    let describe = |error| match error {
+        SpecError::Option { option, reason } => Some(Diagnostic::error(option, reason)),
+        SpecError::Link { ends, reason, .. } => Some(Diagnostic::error("topology", format!("link {ends}: {reason}"))),
+        SpecError::Node { node, reason } => Some(Diagnostic::error("topology", format!("node \"{node}\": {reason}"))),
+        SpecError::Flow { flow, reason } => {
+            let FlowSpec { src, dst, tag, .. } = &flows[flow];
+            let message = format!("the flow from \"{}\" to \"{}\": {reason}", name(*src), name(*dst));
+            seen.insert(*tag).then(|| Diagnostic::error(part_called(&tags[usize::from(*tag)], scenario), message))
+        }
+    };
+    spec.check(flows).err().into_iter().flatten().filter_map(describe).collect()
+}

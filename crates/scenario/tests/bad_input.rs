@@ -1,0 +1,621 @@
+//! Broken scenarios and what is said about them: the whole message, with file, line, column, field, value, limit and advice.
+
+use backwater_scenario::{Document, Plan, Severity, explain};
+use proptest::prelude::*;
+use std::path::Path;
+
+/// A scenario without fault; the cases below break it.
+const SOUND: &str = r#"name = "sound"
+
+[run]
+seed = 7
+until = "1 ms"
+warmup = "100 us"
+
+[topology]
+kind = "leaf-spine"
+leaves = 2
+spines = 2
+hosts_per_leaf = 4
+host_rate = "100 Gbps"
+delay = "1 us"
+
+[[faults]]
+link = ["leaf0", "spine1"]
+down = "200 us"
+up = "300 us"
+
+[network]
+mtu = "1000 B"
+
+[switch]
+buffer = "16 MiB"
+lossless = [3]
+scheduler = { kind = "dwrr", quantum = "1600 B" }
+flow_control = { kind = "pfc", quanta = 65535 }
+headroom = { kind = "sih", alpha = 0.0625, private = "3 KB" }
+
+[congestion_control]
+kind = "dcqcn"
+profile = "paper"
+gain = 0.00390625
+
+[probes]
+pauses = true
+
+[[traffic]]
+kind = "poisson"
+sizes = "websearch-dctcp"
+load = 0.5
+
+[[traffic]]
+kind = "incast"
+degree = 4
+size = "64 KB"
+receivers = "h0"
+"#;
+
+/// What is said about `text`.
+fn messages(text: &str) -> Vec<String> {
+    let result =
+        Document::from_toml("s.toml", text).and_then(|document| Plan::from_document(&document, Path::new(".")));
+    match result {
+        Ok(plan) => plan.warnings.iter().map(ToString::to_string).collect(),
+        Err(findings) => {
+            assert!(findings.iter().any(|finding| finding.severity == Severity::Error), "{findings:?}");
+            findings.iter().map(ToString::to_string).collect()
+        }
+    }
+}
+
+/// [`SOUND`] with the first `from` replaced by `to`.
+fn broken(from: &str, to: &str) -> String {
+    assert!(SOUND.contains(from), "{from}");
+    SOUND.replacen(from, to, 1)
+}
+
+#[test]
+fn the_sound_scenario_is_sound() {
+    assert_eq!(messages(SOUND), [""; 0]);
+}
+
+/// One line changed, and all that is said about it.
+const CASES: &[(&str, &str, &[&str])] = &[
+    // Keys.
+    (
+        "load = 0.5",
+        "lod = 0.5",
+        &[
+            "s.toml:39:1: error: traffic[0].load: is missing",
+            "s.toml:42:1: error: traffic[0].lod: unknown key; did you mean \"load\"? (allowed: kind, tag, class, start, stop, sizes, load, load_of, load_counts, intra_rack, hosts, destinations, exclude_receivers)",
+        ],
+    ),
+    (
+        "seed = 7",
+        "sead = 7",
+        &[
+            "s.toml:4:1: error: run.sead: unknown key; did you mean \"seed\"? (allowed: seed, until, warmup, drain, shards)",
+        ],
+    ),
+    (
+        "[switch]",
+        "[swich]",
+        &[
+            "s.toml:24:2: error: swich: unknown key; did you mean \"switch\"? (allowed: name, run, topology, faults, network, switch, host, congestion_control, load_balance, recovery, traffic, probes)",
+        ],
+    ),
+    (
+        "name = \"sound\"",
+        "colour = \"red\"",
+        &[
+            "s.toml:1:1: error: colour: unknown key; allowed: name, run, topology, faults, network, switch, host, congestion_control, load_balance, recovery, traffic, probes",
+        ],
+    ),
+    (
+        "leaves = 2",
+        "leaves = 2\nk = 4",
+        &[
+            "s.toml:11:1: error: topology.k: unknown key; it belongs to kind \"fat-tree\" (allowed: kind, leaves, spines, hosts_per_leaf, host_rate, uplink_rate, delay, host_delay, uplink_delay, parallel_links, error_rate, failed_links)",
+        ],
+    ),
+    ("degree = 4", "", &["s.toml:44:1: error: traffic[1].degree: is missing"]),
+    (
+        "kind = \"leaf-spine\"\n",
+        "",
+        &["s.toml:8:1: error: topology.kind: is missing; allowed: star, dumbbell, leaf-spine, fat-tree, custom, file"],
+    ),
+    // Names.
+    (
+        "kind = \"dcqcn\"",
+        "kind = \"dcqnc\"",
+        &[
+            "s.toml:32:8: error: congestion_control.kind = \"dcqnc\": unknown name; did you mean \"dcqcn\"? (allowed: none, dcqcn, hpcc)",
+        ],
+    ),
+    (
+        "kind = \"pfc\"",
+        "kind = \"pcf\"",
+        &[
+            "s.toml:28:25: error: switch.flow_control.kind = \"pcf\": unknown name; did you mean \"pfc\"? (allowed: none, pfc)",
+        ],
+    ),
+    (
+        "kind = \"sih\"",
+        "kind = \"magic\"",
+        &["s.toml:29:21: error: switch.headroom.kind = \"magic\": unknown name; allowed: sih, static"],
+    ),
+    (
+        "profile = \"paper\"",
+        "profile = \"papper\"",
+        &[
+            "s.toml:33:11: error: congestion_control.profile = \"papper\": unknown name; did you mean \"paper\"? (allowed: paper, authors-ns3, hpcc-ns3, hpcc-ns3-paper, config-txt, conweave, firmware)",
+        ],
+    ),
+    (
+        "kind = \"leaf-spine\"",
+        "kind = \"Leaf_Spine\"",
+        &[
+            "s.toml:9:8: error: topology.kind = \"Leaf_Spine\": unknown name; did you mean \"leaf-spine\"? (allowed: star, dumbbell, leaf-spine, fat-tree, custom, file)",
+        ],
+    ),
+    // Quantities.
+    (
+        "\"100 Gbps\"",
+        "\"100\"",
+        &[
+            "s.toml:13:13: error: topology.host_rate = \"100\": has no unit; write for example \"100 Gbps\" (units: M, G, T, kb/s, kbps, b/s, Kb/s, Mb/s, Gb/s, Tb/s, bps, Kbps, Mbps, Gbps, Tbps)",
+        ],
+    ),
+    (
+        "\"100 Gbps\"",
+        "100",
+        &["s.toml:13:13: error: topology.host_rate = 100: must be a number with a unit, in quotes; write \"100 Gbps\""],
+    ),
+    (
+        "\"100 Gbps\"",
+        "\"100 GBit\"",
+        &[
+            "s.toml:13:13: error: topology.host_rate = \"100 GBit\": \"GBit\" is not a unit; allowed: M, G, T, kb/s, kbps, b/s, Kb/s, Mb/s, Gb/s, Tb/s, bps, Kbps, Mbps, Gbps, Tbps",
+        ],
+    ),
+    (
+        "\"100 Gbps\"",
+        "\"fast\"",
+        &[
+            "s.toml:13:13: error: topology.host_rate = \"fast\": does not start with a number; write for example \"100 Gbps\"",
+        ],
+    ),
+    (
+        "\"100 Gbps\"",
+        "\"0 Gbps\"\nuplink_rate = \"1 Gbps\"",
+        &["s.toml:13:13: error: topology.host_rate = \"0 Gbps\": is 0 bps, must be between 1 Mbps and 100 Tbps"],
+    ),
+    (
+        "delay = \"1 us\"",
+        "delay = \"0.0001 ns\"",
+        &["s.toml:14:9: error: topology.delay = \"0.0001 ns\": is finer than the base unit"],
+    ),
+    (
+        "delay = \"1 us\"",
+        "host_delay = \"0 us\"",
+        &["s.toml:14:14: error: topology.host_delay = \"0 us\": is 0 ps, must be between 1 ps and 10 s"],
+    ),
+    ("\"16 MiB\"", "\"99999999 GB\"", &["s.toml:25:10: error: switch.buffer = \"99999999 GB\": is too large"]),
+    (
+        "size = \"64 KB\"",
+        "size = \"64\"",
+        &[
+            "s.toml:47:8: error: traffic[1].size = \"64\": has no unit; write for example \"64 B\" (units: kB, B, KB, KiB, MB, MiB, GB, GiB)",
+        ],
+    ),
+    // Types.
+    (
+        "load = 0.5",
+        "load = \"0.5\"",
+        &["s.toml:42:8: error: traffic[0].load = \"0.5\": must be a number; write 0.5 without quotes"],
+    ),
+    ("seed = 7", "seed = 7.5", &["s.toml:4:8: error: run.seed = 7.5: must be a whole number"]),
+    ("seed = 7", "seed = -1", &["s.toml:4:8: error: run.seed = -1: must be at least 0"]),
+    (
+        "lossless = [3]",
+        "lossless = 3",
+        &["s.toml:26:12: error: switch.lossless = 3: must be a list; write lossless = [3]"],
+    ),
+    (
+        "[[traffic]]\nkind = \"poisson\"",
+        "[traffic]\nkind = \"poisson\"",
+        &["s.toml:44:3: error: not TOML: duplicate key (traffic)"],
+    ),
+    (
+        "[probes]",
+        "[[probes]]",
+        &["s.toml:36:1: error: probes: must be a table; write [probes], with one pair of brackets"],
+    ),
+    (
+        "[congestion_control]\nkind = \"dcqcn\"\nprofile = \"paper\"\ngain = 0.00390625",
+        "[x]",
+        &[
+            "s.toml:31:2: error: x: unknown key; allowed: name, run, topology, faults, network, switch, host, congestion_control, load_balance, recovery, traffic, probes",
+        ],
+    ),
+    (
+        "flow_control = { kind = \"pfc\", quanta = 65535 }",
+        "flow_control = \"pfc\"",
+        &[
+            "s.toml:28:16: error: switch.flow_control = \"pfc\": must be a table; write flow_control = { kind = \"pfc\" } (allowed: none, pfc)",
+        ],
+    ),
+    ("pauses = true", "pauses = 1", &["s.toml:37:10: error: probes.pauses = 1: must be true or false"]),
+    ("until = \"1 ms\"", "until = 1979-05-27", &["s.toml:5:9: error: run.until: a date has no place in a scenario"]),
+    // Ranges.
+    ("load = 0.5", "load = 1.7", &["s.toml:42:8: error: traffic[0].load = 1.7: must be from 0 to 1"]),
+    ("load = 0.5", "load = inf", &["s.toml:42:8: error: traffic[0].load: must be a finite number"]),
+    ("lossless = [3]", "lossless = [3, 8]", &["s.toml:26:16: error: switch.lossless[1] = 8: must be from 0 to 7"]),
+    (
+        "quanta = 65535",
+        "quanta = 65536",
+        &["s.toml:28:41: error: switch.flow_control.quanta = 65536: must be from 1 to 65535"],
+    ),
+    ("leaves = 2", "leaves = 0", &["s.toml:10:10: error: topology.leaves = 0: must be at least 1"]),
+    ("gain = 0.00390625", "gain = 2", &["s.toml:34:8: error: congestion_control.gain = 2: must be from 0 to 1"]),
+    (
+        "mtu = \"1000 B\"",
+        "mtu = \"9001 B\"",
+        &["s.toml:22:7: error: network.mtu = \"9001 B\": must be from 1 B to 9000 B"],
+    ),
+    ("mtu = \"1000 B\"", "mtu = \"0 B\"", &["s.toml:22:7: error: network.mtu = \"0 B\": must be from 1 B to 9000 B"]),
+    (
+        "quantum = \"1600 B\"",
+        "quantum = \"1 B\"",
+        &["s.toml:27:40: error: switch.scheduler.quantum = \"1 B\": must be at least 64 B"],
+    ),
+    (
+        "pauses = true",
+        "sample_interval = \"1 ps\"",
+        &["s.toml:37:19: error: probes.sample_interval = \"1 ps\": must be at least 100 ns, or \"0 s\" for off"],
+    ),
+    ("seed = 7", "seed = 99999999999999999999", &["s.toml:4:8: error: run.seed: does not fit into 64 bits"]),
+    // Relations.
+    ("until = \"1 ms\"", "until = \"0 s\"", &["s.toml:5:9: error: run.until = \"0 s\": must be greater than zero"]),
+    (
+        "warmup = \"100 us\"",
+        "warmup = \"1 ms\"",
+        &["s.toml:6:10: error: run.warmup = \"1 ms\": must be less than run.until, 1 ms"],
+    ),
+    (
+        "up = \"300 us\"",
+        "up = \"200 us\"",
+        &["s.toml:19:6: error: faults[0].up = \"200 us\": must be after the link goes down, at 200 us"],
+    ),
+    (
+        "lossless = [3]",
+        "lossless = [0, 3, 3]",
+        &[
+            "s.toml:26:13: error: switch.lossless[0] = 0: class 0 is the control class: it is never paused and has no headroom",
+            "s.toml:26:19: error: switch.lossless[2] = 3: is listed twice",
+        ],
+    ),
+    (
+        "lossless = [3]",
+        "lossless = [4]",
+        &[
+            "s.toml:39:1: warning: traffic[0].class: \"poisson\" is of class 3, which is not among switch.lossless: full buffers drop it",
+            "s.toml:44:1: warning: traffic[1].class: \"incast\" is of class 3, which is not among switch.lossless: full buffers drop it",
+        ],
+    ),
+    (
+        "buffer = \"16 MiB\"",
+        "buffer = \"100 KB\"",
+        &[
+            "s.toml:25:10: error: switch.buffer = \"100 KB\": must be more than the 203976 B that \"leaf0\" sets aside as headroom and private buffer (6 ports, 1 lossless class)",
+        ],
+    ),
+    (
+        "private = \"3 KB\"",
+        "headroom = \"4 MiB\"",
+        &[
+            "s.toml:25:10: error: switch.buffer = \"16 MiB\": must be more than the 25183824 B that \"leaf0\" sets aside as headroom and private buffer (6 ports, 1 lossless class)",
+        ],
+    ),
+    (
+        "{ kind = \"sih\", alpha = 0.0625, private = \"3 KB\" }",
+        "{ kind = \"static\", xoff = \"3 MB\", xon = \"4 MB\" }",
+        &[
+            "s.toml:29:38: warning: switch.headroom.xoff = \"3 MB\": all 6 ports of \"leaf0\" can reach it only with a buffer of 18185976 B; with 16 MiB it may drop",
+            "s.toml:29:52: error: switch.headroom.xon = \"4 MB\": must be at most xoff, 3 MB",
+        ],
+    ),
+    (
+        "gain = 0.00390625",
+        "ecn = { kmin = \"500 KB\" }",
+        &["s.toml:34:16: error: congestion_control.ecn.kmin = \"500 KB\": must be at most kmax, 400 KB"],
+    ),
+    (
+        "gain = 0.00390625",
+        "increase_interval = \"0 s\"",
+        &["s.toml:34:21: error: congestion_control.increase_interval = \"0 s\": must be greater than zero"],
+    ),
+    (
+        "[probes]",
+        "[load_balance]\nkind = \"spray\"\n[probes]",
+        &[
+            "s.toml:37:8: warning: load_balance.kind = \"spray\": spraying reorders packets, and go-back-n takes each reordering for a loss",
+        ],
+    ),
+    (
+        "degree = 4",
+        "degree = 4\nclass = 0",
+        &["s.toml:47:9: error: traffic[1].class = 0: class 0 is for control frames alone"],
+    ),
+    // The fabric.
+    (
+        "[\"leaf0\", \"spine1\"]",
+        "[\"leaf0\", \"spin1\"]",
+        &["s.toml:17:18: error: faults[0].link[1] = \"spin1\": there is no such node; did you mean \"spine1\"?"],
+    ),
+    (
+        "[\"leaf0\", \"spine1\"]",
+        "[\"leaf0\", \"leaf1\"]",
+        &["s.toml:17:8: error: faults[0].link: there is no link between \"leaf0\" and \"leaf1\""],
+    ),
+    (
+        "[\"leaf0\", \"spine1\"]",
+        "[\"leaf0\"]",
+        &["s.toml:17:8: error: faults[0].link: must have exactly 2 entries, has 1"],
+    ),
+    (
+        "down = \"200 us\"",
+        "down = \"200 us\"\nparallel = 1",
+        &[
+            "s.toml:19:12: error: faults[0].parallel = 1: must be less than 1, the number of links between \"leaf0\" and \"spine1\"",
+        ],
+    ),
+    (
+        "[network]",
+        "[[faults]]\nlink = [\"spine1\", \"leaf0\"]\ndown = \"250 us\"\n[network]",
+        &[
+            "s.toml:23:8: error: faults[1].down = \"250 us\": the link between \"spine1\" and \"leaf0\" is down already at that time",
+        ],
+    ),
+    (
+        "receivers = \"h0\"",
+        "receivers = \"host0\"",
+        &["s.toml:48:13: error: traffic[1].receivers = \"host0\": there is no host \"host0\""],
+    ),
+    (
+        "leaves = 2",
+        "leaves = 2\nfailed_links = [[\"h0\", \"leaf0\"]]",
+        &["s.toml:8:1: error: topology: host \"h0\" has no link"],
+    ),
+    (
+        "host_rate = \"100 Gbps\"",
+        "error_rate = 1.0",
+        &["s.toml:13:14: error: topology.error_rate = 1.0: is 1, must be at least 0 and less than 1"],
+    ),
+    (
+        "degree = 4\nsize = \"64 KB\"\nreceivers = \"h0\"",
+        "tag = \"ring\"\ndegree = 4",
+        &["s.toml:44:1: error: traffic[1].size: give either `size` or `total`"],
+    ),
+    (
+        "sizes = \"websearch-dctcp\"",
+        "sizes = \"websarch-dctcp\"",
+        &[
+            "s.toml:41:9: error: traffic[0].sizes = \"websarch-dctcp\": there is no size distribution \"websarch-dctcp\"; did you mean \"websearch-dctcp\"?",
+        ],
+    ),
+    (
+        "sizes = \"websearch-dctcp\"",
+        "sizes = { path = \"nowhere.txt\" }",
+        &[
+            "s.toml:41:18: error: traffic[0].sizes.path = \"nowhere.txt\": nowhere.txt: No such file or directory (os error 2)",
+        ],
+    ),
+    (
+        "sizes = \"websearch-dctcp\"",
+        "sizes = { fixed = \"1 KB\", name = \"x\" }",
+        &["s.toml:41:9: error: traffic[0].sizes: give exactly one of `name`, `path`, `fixed` and `uniform`"],
+    ),
+    (
+        "sizes = \"websearch-dctcp\"",
+        "sizes = 1000",
+        &["s.toml:41:9: error: traffic[0].sizes = 1000: must be a number with a unit, in quotes; write \"1000 B\""],
+    ),
+    (
+        "leaves = 2\nspines = 2\nhosts_per_leaf = 4\nhost_rate = \"100 Gbps\"\ndelay = \"1 us\"",
+        "leaves = 2\nspines = 2\nhosts_per_leaf = 4\nfailed_links = [[\"leaf0\", \"spine0\"], [\"leaf0\", \"spine1\"]]",
+        &[
+            "s.toml:8:1: error: topology: no path leads from host \"h0\" to \"h4\", \"h5\", \"h6\", \"h7\"; hosts do not forward: link the switches",
+        ],
+    ),
+    (
+        "kind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 4\nhost_rate = \"100 Gbps\"\ndelay = \"1 us\"",
+        "kind = \"custom\"\nhosts = [\"a\", \"a\"]\nswitches = [\"s\"]\nlinks = [{ a = \"a\", b = \"s\" }]",
+        &[
+            "s.toml:8:1: error: topology: the name \"a\" stands for two nodes",
+            "s.toml:8:1: error: topology: host \"a\" has no link",
+        ],
+    ),
+    (
+        "kind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 4\nhost_rate = \"100 Gbps\"\ndelay = \"1 us\"",
+        "kind = \"file\"\npath = \"nowhere.txt\"",
+        &[
+            "s.toml:10:8: error: topology.path = \"nowhere.txt\": ./nowhere.txt:1:1: cannot be read: No such file or directory (os error 2)",
+        ],
+    ),
+    (
+        "kind = \"poisson\"\nsizes = \"websearch-dctcp\"\nload = 0.5",
+        "kind = \"flows\"\nflows = [{ src = \"h0\", dst = \"h7\", bytes = \"0 B\" }, { src = \"h1\", dst = \"h1\" }, { src = \"leaf0\", dst = \"h1\" }]",
+        &[
+            "s.toml:41:44: error: traffic[0].flows[0].bytes = \"0 B\": is 0 B, must be at least 1 B",
+            "s.toml:41:73: error: traffic[0].flows[1].dst = \"h1\": \"h1\" would send to itself",
+            "s.toml:41:89: error: traffic[0].flows[2].src = \"leaf0\": \"leaf0\" is a switch, not a host",
+        ],
+    ),
+    (
+        "kind = \"poisson\"\nsizes = \"websearch-dctcp\"\nload = 0.5",
+        "kind = \"flows\"\nflows = [{ src = \"h0\", dst = \"h7\", bytes = \"1 KB\", data_via = [\"leaf0\", \"leaf1\", \"leaf0\", \"leaf1\", \"leaf0\", \"leaf1\", \"leaf0\", \"leaf1\"] }]",
+        &["s.toml:39:1: error: traffic[0]: the flow from \"h0\" to \"h7\": its pinned path has more than 8 hops"],
+    ),
+    (
+        "kind = \"poisson\"\nsizes = \"websearch-dctcp\"\nload = 0.5",
+        "kind = \"flows\"\nflows = [{ src = \"h0\", dst = \"h7\", bytes = \"1 KB\", data_via = [\"leaf1\", \"leaf0\", \"spine7\"] }]",
+        &[
+            "s.toml:41:82: error: traffic[0].flows[0].data_via[2] = \"spine7\": there is no switch \"spine7\"; did you mean \"spine1\"?",
+        ],
+    ),
+    (
+        "kind = \"poisson\"\nsizes = \"websearch-dctcp\"\nload = 0.5",
+        "kind = \"long-lived\"\npairs = [[\"h0\", \"h9\"], [\"h1\"]]",
+        &["s.toml:41:24: error: traffic[0].pairs[1]: must have exactly 2 entries, has 1"],
+    ),
+    // The text.
+    ("leaves = 2", "leaves = 2\nleaves = 3", &["s.toml:11:1: error: not TOML: duplicate key (leaves)"]),
+    (
+        "leaves = 2",
+        "leaves = ",
+        &["s.toml:10:10: error: not TOML: string values must be quoted, expected literal string"],
+    ),
+    (
+        "degree = 4\nsize = \"64 KB\"\nreceivers = \"h0\"\n",
+        "degree = 4\nsize = \"64 K",
+        &["s.toml:47:13: error: not TOML: invalid basic string, expected `\"`"],
+    ),
+];
+
+#[test]
+fn every_broken_scenario_is_told_what_is_wrong() {
+    let mut failures = Vec::new();
+    for (from, to, expected) in CASES {
+        let found = messages(&broken(from, to));
+        if found != *expected {
+            failures.push(format!("{from:?} -> {to:?}\n  expected {expected:#?}\n  found {found:#?}"));
+        }
+    }
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
+
+#[test]
+fn an_empty_file_lacks_what_it_needs() {
+    assert_eq!(
+        messages(""),
+        [
+            "s.toml:1:1: error: topology: is missing; write for example topology = { kind = \"star\" }",
+            "s.toml:1:1: error: traffic: is missing; write for example [[traffic]] with kind = \"poisson\""
+        ]
+    );
+}
+
+#[test]
+fn all_errors_of_a_file_come_at_once() {
+    let text = SOUND
+        .replace("pauses = true", "pausses = true")
+        .replace("spine1", "spine9")
+        .replace("alpha = 0.0625", "alpha = true")
+        .replace("kind = \"pfc\"", "kind = \"pfcc\"")
+        .replace("load = 0.5", "load = 5")
+        .replace("receivers = \"h0\"", "receivers = [\"h0\", \"g1\"]");
+    assert_eq!(
+        messages(&text),
+        [
+            "s.toml:17:18: error: faults[0].link[1] = \"spine9\": there is no such node; did you mean \"spine0\"?",
+            "s.toml:28:25: error: switch.flow_control.kind = \"pfcc\": unknown name; did you mean \"pfc\"? (allowed: none, pfc)",
+            "s.toml:29:36: error: switch.headroom.alpha = true: must be a number",
+            "s.toml:37:1: error: probes.pausses: unknown key; did you mean \"pauses\"? (allowed: sample_interval, pauses, deadlock_check)",
+            "s.toml:42:8: error: traffic[0].load = 5: must be from 0 to 1",
+            "s.toml:48:20: error: traffic[1].receivers[1] = \"g1\": there is no host \"g1\""
+        ]
+    );
+}
+
+/// Sections that are sound are checked even where others are broken, but nothing is said that may follow from what is broken.
+#[test]
+fn sound_sections_are_checked_beside_broken_ones() {
+    let text = broken("until = \"1 ms\"", "until = \"1 ms\"\nshard = 2").replace("\"spine1\"", "\"spine9\"");
+    assert_eq!(
+        messages(&text),
+        [
+            "s.toml:6:1: error: run.shard: unknown key; did you mean \"shards\"? (allowed: seed, until, warmup, drain, shards)",
+            "s.toml:18:18: error: faults[0].link[1] = \"spine9\": there is no such node; did you mean \"spine0\"?"
+        ]
+    );
+    let text = broken("leaves = 2", "leafs = 2").replace("\"spine1\"", "\"spine9\"").replace("\"h0\"", "\"h99\"");
+    assert_eq!(
+        messages(&text),
+        [
+            "s.toml:8:1: error: topology.leaves: is missing",
+            "s.toml:10:1: error: topology.leafs: unknown key; did you mean \"leaves\"? (allowed: kind, leaves, spines, hosts_per_leaf, host_rate, uplink_rate, delay, host_delay, uplink_delay, parallel_links, error_rate, failed_links)"
+        ]
+    );
+}
+
+#[test]
+fn values_from_the_command_line_and_from_data_are_named_as_such() {
+    let mut document = Document::from_toml("s.toml", SOUND).expect("a sound text");
+    for assignment in ["traffic.0.load=2", "faults.0.up=100 us", "run.sed=3"] {
+        document.set(assignment).expect("an assignment");
+    }
+    let findings = |document: &Document| -> Vec<String> {
+        Plan::from_document(document, Path::new("."))
+            .expect_err("a broken scenario")
+            .iter()
+            .map(ToString::to_string)
+            .collect()
+    };
+    assert_eq!(
+        findings(&document),
+        [
+            "--set: error: run.sed: unknown key; did you mean \"seed\"? (allowed: seed, until, warmup, drain, shards)",
+            "--set: error: traffic[0].load = 2: must be from 0 to 1",
+            "--set: error: faults[0].up = \"100 us\": must be after the link goes down, at 200 us"
+        ]
+    );
+    let data = serde_json::json!({ "topology": { "kind": "star", "hosts": 4.5 }, "traffic": [] });
+    assert_eq!(
+        findings(&Document::from_json(&data)),
+        ["error: topology.hosts = 4.5: must be a whole number", "error: traffic: must have at least 1 entry, has 0"]
+    );
+}
+
+#[test]
+fn files_that_cannot_be_read_are_named() {
+    let missing = Document::read(Path::new("nowhere/s.toml")).expect_err("a missing file");
+    assert_eq!(missing[0].to_string(), "nowhere/s.toml: error: cannot read it: No such file or directory (os error 2)");
+    let path = std::env::temp_dir().join(format!("backwater-bad-input-{}.toml", std::process::id()));
+    std::fs::write(&path, b"name = \"\xff\"").expect("a writable directory");
+    let garbled = Document::read(&path).expect_err("not UTF-8");
+    std::fs::remove_file(&path).expect("the file just written");
+    assert_eq!(garbled[0].to_string(), format!("{}:1:9: error: not a text in UTF-8", path.display()));
+}
+
+/// Any text is a plan or a list of errors.
+fn survives(text: &str) {
+    if let Ok(document) = Document::from_toml("s.toml", text) {
+        match Plan::from_document(&document, Path::new(".")) {
+            Ok(plan) => assert!(!explain(&document, &plan.resolved).is_empty()),
+            Err(findings) => assert!(findings.iter().all(|finding| !finding.to_string().is_empty())),
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn no_text_makes_it_panic(text in any::<String>()) {
+        survives(&text);
+    }
+
+    /// A cut anywhere, and a token of the language in its place.
+    #[test]
+    fn no_mutation_makes_it_panic(
+        from in 0..SOUND.len(),
+        length in 0usize..40,
+        token in prop::sample::select(vec![
+            "", "0", "-1", "1e308", "\"", "\"0 s\"", "\"1 B\"", "\"1000000 s\"", "\"1000 GB\"", "[]", "{}", "[[", "]", "=", "\n", "kind", "true",
+            "18446744073709551615", "\"h1\"", "\"*\"", ".", "#", "\u{e9}",
+        ]),
+    ) {
+        let mut text = SOUND.to_string();
+        text.replace_range(from..(from + length).min(SOUND.len()), token);
+        survives(&text);
+    }
+}

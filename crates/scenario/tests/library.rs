@@ -1,0 +1,37 @@
+//! The scenarios of the repository are sound.
+
+use backwater_scenario::{Document, Plan, Scenario};
+use std::path::{Path, PathBuf};
+
+fn scenarios() -> Vec<PathBuf> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let of = |folder: &str| std::fs::read_dir(root.join(folder)).expect("a folder of the repository");
+    let files = ["scenarios", "benches"].into_iter().flat_map(of).map(|entry| entry.expect("a readable folder").path());
+    let mut files: Vec<_> =
+        files.filter(|path| path.extension().is_some_and(|extension| extension == "toml")).collect();
+    files.sort();
+    files
+}
+
+#[test]
+fn every_scenario_is_a_plan() {
+    let files = scenarios();
+    assert!(files.len() > 5, "{files:?}");
+    for path in files {
+        let document = Document::read(&path).expect("a readable file");
+        let plan = Plan::from_document(&document, path.parent().expect("a file stands in a folder"));
+        let plan = plan.unwrap_or_else(|findings| panic!("{findings:#?}"));
+        assert!(!plan.flows.is_empty());
+    }
+}
+
+/// What a run stores of its scenario is a scenario, and the same one.
+#[test]
+fn every_resolved_scenario_reads_back() {
+    for path in scenarios() {
+        let document = Document::read(&path).expect("a readable file");
+        let resolved = Scenario::from_document(&document).expect("a sound scenario").resolved().expect("plain data");
+        let again = Scenario::from_document(&Document::from_json(&resolved)).expect("a sound scenario");
+        assert_eq!(again.resolved().expect("plain data"), resolved, "{}", path.display());
+    }
+}

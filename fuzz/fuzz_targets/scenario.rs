@@ -1,0 +1,23 @@
+//! The scenario parser: any text is a scenario or a list of errors, never a panic; and what was read reads back from its resolved form.
+#![no_main]
+
+use backwater_scenario::{Document, Scenario, explain};
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|text: &str| {
+    // The first line, if it is a comment, is an assignment of `--set`.
+    let assignment = text.lines().next().and_then(|line| line.strip_prefix("#!"));
+    let Ok(mut document) = Document::from_toml("fuzz.toml", text) else { return };
+    if let Some(assignment) = assignment {
+        let _ = document.set(assignment);
+    }
+    match Scenario::from_document(&document) {
+        Ok(scenario) => {
+            let resolved = scenario.resolved().expect("a file names no custom mechanism");
+            explain(&document, &resolved);
+            let again = Scenario::from_document(&Document::from_json(&resolved)).expect("a resolved scenario is a scenario");
+            assert_eq!(again.resolved().expect("a file names no custom mechanism"), resolved);
+        }
+        Err(errors) => errors.iter().for_each(|error| assert!(!error.to_string().is_empty())),
+    }
+});
