@@ -44,21 +44,21 @@ pub(super) struct Part<'a> {
 }
 
 impl<'a> Part<'a> {
-    /// The part number `index`. Parts of the same tag are told apart by their number among these, `tag.1`.
+    /// The part number `index` called `tag`, before which there are `namesakes` of the same tag: the second one's random streams are
+    /// those of `tag#1`.
     pub(super) fn new(
         scene: &'a Scene<'a>,
         index: usize,
-        tag: (&str, usize),
+        (tag, namesakes): (&str, usize),
         class: Class,
         window: Range<Time>,
         made: &'a mut Traffic,
     ) -> Part<'a> {
-        let streams = if tag.1 == 0 { format!("traffic/{}", tag.0) } else { format!("traffic/{}#{}", tag.0, tag.1) };
+        let streams = if namesakes == 0 { format!("traffic/{tag}") } else { format!("traffic/{tag}#{namesakes}") };
         let field = format!("traffic[{index}]");
-        let name = tag.0.to_owned();
-        let mut part =
-            Part { scene, window, class, field, tag: (name.clone(), 0), streams, made, late: 0, errors: Vec::new() };
-        part.tag.1 = part.tag(&name);
+        let (tag, late, errors) = ((tag.to_owned(), 0), 0, Vec::new());
+        let mut part = Part { scene, window, class, field, tag, streams, made, late, errors };
+        part.tag.1 = part.tag(&part.tag.0.clone());
         part
     }
 
