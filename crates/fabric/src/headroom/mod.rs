@@ -73,13 +73,14 @@ pub fn equation_1(port: &PortFacts, largest_frame: u64) -> u64 {
     2 * (port.rate.bytes_in(port.delay) + largest_frame) + 3840
 }
 
-/// The most that an ingress queue can hold above its threshold in this model if it is the only one under pressure at its port. Derived in
-/// `docs/mechanisms/headroom.md`, where the symbols are explained.
+/// The most that an ingress queue can hold above its threshold in this model; with one lossless class, exactly. Derived in
+/// `docs/mechanisms/headroom.md`.
 pub fn exact_need(site: &Site<'_>, port: &PortFacts) -> u64 {
     let spec = site.spec;
     let largest = spec.framing.largest(spec.mtu.get() as u32, spec.congestion.telemetry_bytes());
     let (wire, charge) = (u64::from(largest.wire), u64::from(largest.charge));
-    let pause = u64::from(spec.framing.control().wire);
+    // Every other class may have a PFC frame of its own in front.
+    let pause = u64::from(spec.framing.control().wire) * spec.switch.lossless.len().max(1) as u64;
     // From the arrival of the packet that crosses the threshold until the peer's gate is closed, and as long before as a frame travels.
     let window = port.delay * 2 + port.rate.time_for(wire + pause) + spec.switch.flow_control.response();
     let bytes = port.rate.bytes_in(window);
