@@ -19,6 +19,8 @@ use std::collections::VecDeque;
 /// Where nodes and ports live.
 #[derive(Debug)]
 pub(crate) struct Layout {
+    /// Number of shards; some may be empty.
+    pub(crate) shards: usize,
     /// Per node, its shard and its number there.
     pub(crate) nodes: Vec<(u32, u32)>,
     /// Per port, the place of its node, its number in the node, and its wire's number in the shard.
@@ -137,14 +139,13 @@ impl Shard {
             errors: Seed(fabric.spec.seed).stream("link-errors", u64::from(port.0)),
         };
         let ports = members.iter().flat_map(|node| fabric.wiring.of(*node));
-        let shards = layout.nodes.iter().map(|(shard, _)| shard + 1).max().unwrap_or(1);
         let mut shard = Shard {
             index,
             nodes: members.iter().map(|node| Node::new(fabric, *node)).collect(),
             wires: ports.map(|port| wire(port.id)).collect(),
             events: EventSet::default(),
             records: Records::default(),
-            outboxes: (0..shards).map(|_| Mail::default()).collect(),
+            outboxes: (0..layout.shards).map(|_| Mail::default()).collect(),
             watch: Watch::default(),
         };
         for node in &shard.nodes {

@@ -153,6 +153,9 @@ impl Simulation {
     fn run_windows(&mut self, limit: Time, threads: usize) {
         let (fabric, layout, lookahead) = (&*self.fabric, &self.layout, self.lookahead);
         let count = self.shards.len();
+        // Workers take equal shares, which may leave nothing for the last of them.
+        let share = count.div_ceil(threads);
+        let threads = count.div_ceil(share);
         let boxes: Vec<Mutex<Mail>> = (0..count * count).map(|_| Mutex::default()).collect();
         let letter_box =
             |to: usize, from: usize| boxes[to * count + from].lock().unwrap_or_else(PoisonError::into_inner);
@@ -183,7 +186,6 @@ impl Simulation {
                 barrier.wait();
             }
         };
-        let share = count.div_ceil(threads);
         if threads == 1 {
             work(0, 0, &mut self.shards);
             return;
@@ -313,6 +315,6 @@ impl Layout {
                 }
             }
         }
-        Layout { nodes, ports }
+        Layout { shards: partition.0.len(), nodes, ports }
     }
 }

@@ -1,5 +1,7 @@
 //! How much headroom exactly: the construction of `docs/mechanisms/headroom.md`, and what random traffic makes of it.
 
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
 mod common;
 
 use backwater_engine::{Bytes, Duration, Rate, Time};
