@@ -127,12 +127,12 @@ impl Script {
         self.arrive_packet(at, port, flow, PacketKind::Data, spec.dst, psn, payload as u16, size, spec.class);
     }
 
-    /// An ACK of `flow` arrives whole on `port` at `at`.
-    pub fn arrive_ack(&mut self, at: u64, port: PortIx, flow: u32, expected: u32) {
+    /// An ACK or NACK of `flow` arrives whole on `port` at `at`.
+    pub fn arrive_answer(&mut self, at: u64, port: PortIx, flow: u32, kind: PacketKind, expected: u32) {
         let dst = self.fabric.flow(FlowId(flow)).src;
         let size = self.fabric.spec.framing.ack(self.fabric.telemetry_bytes);
         let class = self.fabric.spec.host.ack_class;
-        self.arrive_packet(at, port, flow, PacketKind::Ack { congested: false }, dst, expected, 0, size, class);
+        self.arrive_packet(at, port, flow, kind, dst, expected, 0, size, class);
     }
 
     #[allow(clippy::too_many_arguments, reason = "the fields of a packet")]
@@ -209,7 +209,10 @@ macro_rules! arrive {
         $script.arrive_data($at, $port, $flow, $psn)
     };
     ($script:ident, $at:literal ps, port $port:literal, ack of flow $flow:literal, expected $psn:expr) => {
-        $script.arrive_ack($at, $port, $flow, $psn)
+        $script.arrive_answer($at, $port, $flow, backwater_fabric::frame::PacketKind::Ack { congested: false }, $psn)
+    };
+    ($script:ident, $at:literal ps, port $port:literal, nack of flow $flow:literal, expected $psn:expr) => {
+        $script.arrive_answer($at, $port, $flow, backwater_fabric::frame::PacketKind::Nack { congested: false }, $psn)
     };
     ($script:ident, $at:literal ps, port $port:literal, pause $classes:expr, quanta $quanta:expr) => {
         $script.arrive_pfc($at, $port, &$classes, $quanta)
