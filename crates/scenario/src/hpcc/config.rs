@@ -1,7 +1,7 @@
 //! `config.txt`: a key and its values per line.
 
 use super::ParseError;
-use super::text::{Errors, Reader, Token, decimal, lines, rate};
+use super::text::{Errors, Reader, Token, lines, rate, ticks};
 use backwater_engine::{Duration, Rate};
 use std::collections::BTreeMap;
 
@@ -72,11 +72,11 @@ impl<'a> Config<'a> {
     }
 
     pub(super) fn microseconds(&mut self, key: &str) -> Option<Duration> {
-        self.one(key, "a number of microseconds", |text| decimal(text, 6).map(Duration::from_ps))
+        self.one(key, "a number of microseconds", |text| ticks(text, 6).map(Duration::from_ps))
     }
 
     pub(super) fn seconds(&mut self, key: &str) -> Option<Duration> {
-        self.one(key, "a number of seconds", |text| decimal(text, 12).map(Duration::from_ps))
+        self.one(key, "a number of seconds", |text| ticks(text, 12).map(Duration::from_ps))
     }
 
     /// A map from link rates in bits per second: `n (rate value)*`.
@@ -105,7 +105,7 @@ impl<'a> Config<'a> {
             self.errors.at(token, format!("LINK_DOWN has three values, <us> <node> <node>; found {}", values.len()));
             return None;
         };
-        let after = self.errors.read(after, "a number of microseconds", |text| decimal(text, 6));
+        let after = self.errors.read(after, "a number of microseconds", |text| ticks(text, 6));
         let a = self.errors.integer(a, "the number of a node", 0, u32::MAX);
         let b = self.errors.integer(b, "the number of a node", 0, u32::MAX);
         after.filter(|after| *after > 0).map(Duration::from_ps).zip(a.zip(b)).map(|(after, (a, b))| (after, a, b))

@@ -28,7 +28,18 @@ pub struct Converted {
 const BASE: Time = Time::from_ps(2_000_000_000_000);
 const MICROSECOND: u64 = 1_000_000;
 
-/// Translates the three files. Paths in the scenario are relative to `directory`, where it is going to stand.
+/// One file of the simulator.
+#[derive(Clone, Copy, Debug)]
+pub struct Source<'a> {
+    /// What errors call it.
+    pub name: &'a str,
+    /// What the scenario calls it.
+    pub path: &'a str,
+    /// Its contents.
+    pub text: &'a str,
+}
+
+/// Reads and translates the three files. Paths in the scenario are relative to `directory`, where it is going to stand.
 ///
 /// # Errors
 /// Everything that is wrong with the files, each with file, line and column.
@@ -38,28 +49,42 @@ pub fn convert(
     config: Option<&Path>,
     directory: &Path,
 ) -> Result<Converted, Vec<ParseError>> {
-    let [topology_name, flows_name] = [topology, flows].map(|path| path.display().to_string());
-    let config_name = config.map_or_else(String::new, |path| path.display().to_string());
-    let (topology_text, flows_text, config_text) =
-        (read_text(topology), read_text(flows), config.map_or(Ok(String::new()), read_text));
-    let (topology_text, flows_text, config_text) = match (topology_text, flows_text, config_text) {
-        (Ok(topology), Ok(flows), Ok(config)) => (topology, flows, config),
-        (topology, flows, config) => {
-            return Err([topology.err(), flows.err(), config.err()].into_iter().flatten().collect());
-        }
+    let mut errors = Vec::new();
+    let mut file = |path: &Path| {
+        let text = read_text(path).map_err(|error| errors.push(error)).unwrap_or_default();
+        (path.display().to_string(), relative(path, directory), text)
     };
+    let (topology, flows, config) = (file(topology), file(flows), config.map(&mut file));
+    fn source((name, path, text): &(String, String, String)) -> Source<'_> {
+        Source { name, path, text }
+    }
+    if errors.is_empty() {
+        convert_texts(source(&topology), source(&flows), config.as_ref().map(source))
+    } else {
+        Err(errors)
+    }
+}
 
-    let file = read_topology(&topology_text, &topology_name);
+/// Translates the three files.
+///
+/// # Errors
+/// Everything that is wrong with the files, each with file, line and column.
+pub fn convert_texts(
+    topology: Source<'_>,
+    flows: Source<'_>,
+    config: Option<Source<'_>>,
+) -> Result<Converted, Vec<ParseError>> {
+    let file = read_topology(topology.text, topology.name);
     let dialect = match &file {
         Ok(file) if file.dialect == TopologyDialect::Pyrrha => Some(FlowDialect::Pyrrha),
         _ => None,
     };
     let graph = file.and_then(|file| {
-        let whole_file = |message| ParseError { file: topology_name.clone(), line: 1, column: 1, message, hint: None };
+        let whole_file = |message| ParseError { file: topology.name.into(), line: 1, column: 1, message, hint: None };
         Graph::new(file.nodes, file.links, file.notes)
             .map_err(|errors| errors.into_iter().map(|error| whole_file(error.message)).collect())
     });
-    let traffic = read_flows(&flows_text, &flows_name, dialect);
+    let traffic = read_flows(flows.text, flows.name, dialect);
     let (graph, traffic) = match (graph, traffic) {
         (Ok(graph), Ok(traffic)) => (graph, traffic),
         (graph, traffic) => return Err(graph.err().into_iter().chain(traffic.err()).flatten().collect()),
@@ -67,14 +92,15 @@ pub fn convert(
     let mut errors = traffic.check(&graph);
 
     let notes = graph.notes.iter().chain(&traffic.notes).cloned().collect();
+    let (name, text) = config.map_or(("", ""), |config| (config.name, config.text));
     let mut translation = Translation {
         graph: &graph,
         traffic: &traffic,
-        config: Config::read(&config_text, &config_name),
+        config: Config::read(text, name),
         toml: Toml::default(),
         notes,
     };
-    translation.write(&relative(topology, directory), &relative(flows, directory));
+    translation.write(topology.path, flows.path);
     let Translation { config: rest, toml, mut notes, .. } = translation;
     let (unused, wrong) = rest.finish();
     errors.extend(wrong);

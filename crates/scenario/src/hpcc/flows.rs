@@ -1,7 +1,7 @@
 //! `flow.txt` in its dialects.
 
 use super::ParseError;
-use super::text::{Errors, Line, Token, decimal, lines};
+use super::text::{Errors, Line, Token, lines, ticks};
 use crate::topology::Graph;
 use crate::workload::FlowDialect;
 use backwater_engine::Time;
@@ -149,7 +149,7 @@ fn read_flow(line: Line<'_>, dialect: FlowDialect, columns: usize, errors: &mut 
     let pg = optional(pg, |token| errors.integer(token, "a priority group", 0, 7u8));
     let dport = optional(dport, |token| errors.integer(token, "a port", 0, u16::MAX));
     let bytes = errors.integer(bytes, "a size in bytes", 1, u64::MAX - 1);
-    let start = errors.read(start, "a start in seconds such as 2.000001", |text| decimal(text, 12));
+    let start = errors.read(start, "a start in seconds such as 2.000001", |text| ticks(text, 12));
     let (from, to) = (from?, to?);
     if from == to {
         errors.at(dst, format!("a flow from host {from} to itself"));

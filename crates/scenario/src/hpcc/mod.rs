@@ -10,7 +10,7 @@ mod flows;
 mod text;
 mod topology;
 
-pub use convert::{Converted, convert};
+pub use convert::{Converted, Source, convert, convert_texts};
 pub use flows::{HpccFlow, HpccFlows, read_flows, write_flows};
 pub use topology::{HpccTopology, TopologyDialect, read_topology, write_topology};
 

@@ -163,6 +163,11 @@ pub(super) fn decimal(text: &str, scale: i64) -> Result<u64, &'static str> {
     value.checked_add(u64::from(cut.as_bytes().first() >= Some(&b'5'))).ok_or(TOO_LARGE)
 }
 
+/// A time in units of 10^(`scale` - 12) s, up to 10^6 s.
+pub(super) fn ticks(text: &str, scale: i64) -> Result<u64, &'static str> {
+    decimal(text, scale).and_then(|ps| if ps <= 1_000_000_000_000_000_000 { Ok(ps) } else { Err("is too large") })
+}
+
 /// A real number of at least zero.
 pub(super) fn real(text: &str) -> Result<f64, &'static str> {
     let value: f64 = text.parse().map_err(|_| "is not a number")?;
@@ -192,7 +197,7 @@ pub(super) fn span(text: &str) -> Result<Duration, &'static str> {
     let units = [("ps", 0), ("ns", 3), ("us", 6), ("ms", 9), ("s", 12)];
     let unit = units.into_iter().find_map(|(unit, scale)| text.strip_suffix(unit).map(|number| (number, scale)));
     let (number, scale) = unit.unwrap_or((text, 12));
-    decimal(number, scale).map(Duration::from_ps)
+    ticks(number, scale).map(Duration::from_ps)
 }
 
 #[cfg(test)]

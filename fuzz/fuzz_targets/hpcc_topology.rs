@@ -1,0 +1,17 @@
+//! `topology.txt`: any text is a topology or a list of errors; and a fabric survives being written and read again.
+#![no_main]
+
+use backwater_scenario::hpcc::{read_topology, write_topology};
+use backwater_scenario::topology::Graph;
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|text: &str| {
+    match read_topology(text, "topology.txt") {
+        Ok(topology) => {
+            let Ok(graph) = Graph::new(topology.nodes, topology.links, topology.notes) else { return };
+            let again = read_topology(&write_topology(&graph), "again.txt").expect("what is written is a topology");
+            assert_eq!((again.nodes, again.links), (graph.nodes, graph.links));
+        }
+        Err(errors) => assert!(!errors.is_empty()),
+    }
+});
