@@ -305,6 +305,7 @@ impl Translation<'_> {
 
     fn hpcc(&mut self) {
         self.toml.quoted("kind", "hpcc");
+        self.toml.quoted("rate_code", "hpcc-ns3");
         if let Some(eta) = self.config.share("U_TARGET") {
             self.toml.set("eta", format!("{eta:?}"));
         }
@@ -422,6 +423,7 @@ fn kilobytes(bytes: u64) -> String {
 
 /// `path` as seen from `directory`, with `/` between its parts; as it is where the two have nothing in common.
 fn relative(path: &Path, directory: &Path) -> String {
+    let directory = if directory.as_os_str().is_empty() { Path::new(".") } else { directory };
     let seen = || {
         let (path, directory) = (path.canonicalize().ok()?, directory.canonicalize().ok()?);
         let shared = path.components().zip(directory.components()).take_while(|(a, b)| a == b).count();
