@@ -618,5 +618,9 @@ fn pacing(
     line_rate: Rate,
     serialisation: backwater_engine::Duration,
 ) -> backwater_engine::Duration {
-    if rate >= line_rate { serialisation } else { backwater_engine::Duration::from_ps(rate.time_for(wire).ps() / 1000 * 1000) }
+    if rate >= line_rate {
+        serialisation
+    } else {
+        backwater_engine::Duration::from_ps(rate.time_for(wire).ps() / 1000 * 1000)
+    }
 }

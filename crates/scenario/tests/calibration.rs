@@ -193,7 +193,26 @@ fn deviations(case: &Path, tolerance: &Tolerance) -> Vec<(String, f64, f64)> {
     let references = references(case);
     let theirs: Vec<f64> = references.iter().map(|flow| flow.fct_ns as f64).collect();
     let (ours, our_pauses) = replay(case);
-    if std::env::var("CASE").is_ok() { for i in 0..references.len() { if (ours[i]/theirs[i]-1.0).abs() < 0.04 || references[i].bytes>10000 {continue;} println!("{} {}->{} via {:?} {:?} {} {} ours {} theirs {} {:.4}", i, references[i].src, references[i].dst, references[i].data_via, references[i].ack_via, references[i].bytes, references[i].start_ns, ours[i], theirs[i], ours[i]/theirs[i]); } }
+    if std::env::var("CASE").is_ok() {
+        for i in 0..references.len() {
+            if (ours[i] / theirs[i] - 1.0).abs() < 0.04 || references[i].bytes > 10000 {
+                continue;
+            }
+            println!(
+                "{} {}->{} via {:?} {:?} {} {} ours {} theirs {} {:.4}",
+                i,
+                references[i].src,
+                references[i].dst,
+                references[i].data_via,
+                references[i].ack_via,
+                references[i].bytes,
+                references[i].start_ns,
+                ours[i],
+                theirs[i],
+                ours[i] / theirs[i]
+            );
+        }
+    }
     let relative = |ours: f64, theirs: f64| (ours / theirs - 1.0).abs();
     let each: Vec<f64> = ours.iter().zip(&theirs).map(|(ours, theirs)| relative(*ours, *theirs)).collect();
     let worst_ns = ours.iter().zip(&theirs).map(|(ours, theirs)| (ours - theirs).abs()).fold(0.0, f64::max);
@@ -234,7 +253,11 @@ fn reference_runs_are_matched() {
     let cases: BTreeMap<String, Tolerance> = serde_json::from_str(&text).unwrap();
     let mut missed = Vec::new();
     for (name, tolerance) in &cases {
-        if let Ok(f) = std::env::var("CASE") && !name.contains(&f) { continue; }
+        if let Ok(f) = std::env::var("CASE")
+            && !name.contains(&f)
+        {
+            continue;
+        }
         for (what, deviation, limit) in deviations(&folder.join(name), tolerance) {
             let line = format!("{name:22} {what:22} {deviation:>10.5} of {limit}");
             println!("{line}");

@@ -1,0 +1,216 @@
+//! The bare packet-hop kernel: packets that hop along the paths of a scenario's flows through FIFO queues with an ECN threshold and an ingress
+//! counter, and nothing else. No classes, no flow control, no acknowledgements, no congestion control, no measurement.
+//!
+//! It uses the engine's pending-event set. The simulator's cost per packet-hop is quoted as a multiple of this one's, run in the same minutes:
+//! the nanosecond depends on the machine and the hour, the ratio much less.
+//!
+//! ```text
+//! backwater-limit SCENARIO.toml [PACKET-HOPS]
+//! ```
+
+use backwater_engine::Time;
+use backwater_engine::events::{Event, EventSet};
+use backwater_engine::units::ByteTime;
+use backwater_fabric::fabric::{Direction, Fabric};
+use backwater_fabric::ids::FlowId;
+use backwater_scenario::{Document, Plan};
+use nix::sys::resource::{UsageWho, getrusage};
+use nix::sys::time::TimeValLike;
+use std::collections::{BTreeMap, VecDeque};
+use std::path::Path;
+use std::process::ExitCode;
+
+/// Wire bytes of every packet.
+const PACKET: u32 = 1106;
+const ECN_THRESHOLD: u64 = 100_000;
+const ARRIVE: u64 = 0;
+const SEND: u64 = 1 << 32;
+
+/// A packet by value.
+#[derive(Clone, Copy)]
+struct Packet {
+    flow: u32,
+    hop: u16,
+    ingress: u32,
+    marked: bool,
+}
+
+/// The sending side of a port.
+struct Egress {
+    queue: VecDeque<Packet>,
+    bytes: u64,
+    busy_until: Time,
+    is_waiting: bool,
+    sent: u64,
+    byte_time: ByteTime,
+    delay: backwater_engine::Duration,
+    peer: u32,
+    /// The flow that a host sends without end through this port.
+    source: Option<u32>,
+}
+
+/// The receiving side of a port.
+#[derive(Default)]
+struct Ingress {
+    wire: VecDeque<(Time, Packet)>,
+    bytes: u64,
+}
+
+struct Kernel {
+    egress: Vec<Egress>,
+    ingress: Vec<Ingress>,
+    /// Per flow, the ports that it passes.
+    paths: Vec<Vec<u32>>,
+    events: EventSet,
+    hops: u64,
+    handled: u64,
+    delivered: u64,
+}
+
+impl Kernel {
+    fn new(fabric: &Fabric) -> Kernel {
+        // One flow per sending host, the first: the rest of a workload is protocol.
+        let mut first: BTreeMap<u32, FlowId> = BTreeMap::new();
+        for (id, flow) in (0..).map(FlowId).zip(&fabric.flows) {
+            first.entry(flow.src.0).or_insert(id);
+        }
+        let ports = |id: &FlowId| {
+            let mut node = fabric.flow(*id).src;
+            let ports = fabric.path(*id, Direction::Data).into_iter().map(|ix| {
+                let port = fabric.wiring.of(node)[usize::from(ix)].id.0;
+                node = fabric.wiring.neighbour(node, ix);
+                port
+            });
+            ports.collect()
+        };
+        let paths: Vec<Vec<u32>> = first.values().map(ports).collect();
+        let egress = fabric.wiring.ports.iter().map(|port| Egress {
+            queue: VecDeque::new(),
+            bytes: 0,
+            busy_until: Time::ZERO,
+            is_waiting: false,
+            sent: 0,
+            byte_time: ByteTime::of(port.rate),
+            delay: port.delay,
+            peer: port.peer.0,
+            source: None,
+        });
+        let mut kernel = Kernel {
+            egress: egress.collect(),
+            ingress: fabric.wiring.ports.iter().map(|_| Ingress::default()).collect(),
+            paths,
+            events: EventSet::default(),
+            hops: 0,
+            handled: 0,
+            delivered: 0,
+        };
+        for flow in 0..kernel.paths.len() {
+            let port = kernel.paths[flow][0];
+            kernel.egress[port as usize].source = Some(flow as u32);
+            // Hosts start one after the other, so that their packets do not move in step.
+            kernel.events.push(Event { time: Time::from_ps(flow as u64 * 977), key: SEND | u64::from(port) });
+        }
+        kernel
+    }
+
+    fn run(&mut self, hops: u64) {
+        while self.hops < hops
+            && let Some(Event { time, key }) = self.events.pop_before(Time::NEVER)
+        {
+            self.handled += 1;
+            let port = key as u32;
+            if key < SEND { self.arrive(port, time) } else { self.send(port, time) }
+        }
+    }
+
+    fn arrive(&mut self, port: u32, now: Time) {
+        let ingress = &mut self.ingress[port as usize];
+        let Some((_, mut packet)) = ingress.wire.pop_front() else { return };
+        if let Some((next, _)) = ingress.wire.front() {
+            self.events.push(Event { time: *next, key: ARRIVE | u64::from(port) });
+        }
+        packet.hop += 1;
+        let path = &self.paths[packet.flow as usize];
+        let Some(next) = path.get(usize::from(packet.hop)).copied() else {
+            self.delivered += 1;
+            return;
+        };
+        ingress.bytes += u64::from(PACKET);
+        packet.ingress = port;
+        let egress = &mut self.egress[next as usize];
+        egress.bytes += u64::from(PACKET);
+        egress.queue.push_back(packet);
+        if egress.busy_until <= now {
+            self.send(next, now);
+        } else if !egress.is_waiting {
+            egress.is_waiting = true;
+            self.events.push(Event { time: egress.busy_until, key: SEND | u64::from(next) });
+        }
+    }
+
+    fn send(&mut self, port: u32, now: Time) {
+        let egress = &mut self.egress[port as usize];
+        if egress.busy_until > now {
+            return;
+        }
+        egress.is_waiting = false;
+        let packet = if let Some(flow) = egress.source {
+            Packet { flow, hop: 0, ingress: 0, marked: false }
+        } else {
+            let Some(mut packet) = egress.queue.pop_front() else { return };
+            egress.bytes -= u64::from(PACKET);
+            self.ingress[packet.ingress as usize].bytes -= u64::from(PACKET);
+            packet.marked |= egress.bytes > ECN_THRESHOLD;
+            packet
+        };
+        self.hops += 1;
+        egress.sent += u64::from(PACKET);
+        egress.busy_until = now + egress.byte_time.times(PACKET);
+        if egress.source.is_some() || !egress.queue.is_empty() {
+            egress.is_waiting = true;
+            self.events.push(Event { time: egress.busy_until, key: SEND | u64::from(port) });
+        }
+        let (peer, arrival) = (egress.peer, egress.busy_until + egress.delay);
+        let wire = &mut self.ingress[peer as usize].wire;
+        if wire.is_empty() {
+            self.events.push(Event { time: arrival, key: ARRIVE | u64::from(peer) });
+        }
+        wire.push_back((arrival, packet));
+    }
+}
+
+fn cpu_seconds() -> f64 {
+    getrusage(UsageWho::RUSAGE_SELF)
+        .map_or(0.0, |usage| (usage.user_time() + usage.system_time()).num_microseconds() as f64 * 1e-6)
+}
+
+#[allow(clippy::print_stdout, reason = "its output")]
+fn main() -> ExitCode {
+    let mut arguments = std::env::args().skip(1);
+    let Some(file) = arguments.next() else {
+        eprintln!("usage: backwater-limit SCENARIO.toml [PACKET-HOPS]");
+        return ExitCode::from(2);
+    };
+    let hops = arguments.next().and_then(|hops| hops.parse().ok()).unwrap_or(20_000_000);
+    let path = Path::new(&file);
+    let plan = Document::read(path)
+        .and_then(|document| Plan::from_document(&document, path.parent().unwrap_or(Path::new("."))));
+    let plan = match plan {
+        Ok(plan) => plan,
+        Err(diagnostics) => {
+            diagnostics.iter().for_each(|diagnostic| eprintln!("{diagnostic}"));
+            return ExitCode::from(2);
+        }
+    };
+    let mut kernel = Kernel::new(&Fabric::new(plan.spec, plan.flows));
+    let begun = cpu_seconds();
+    kernel.run(hops);
+    let figures = serde_json::json!({
+        "packet_hops": kernel.hops,
+        "events": kernel.handled,
+        "delivered": kernel.delivered,
+        "cpu_seconds": cpu_seconds() - begun,
+    });
+    println!("{figures}");
+    ExitCode::SUCCESS
+}

@@ -1,0 +1,253 @@
+//! The Python module `backwater._core`: glue, no logic. Its stub is `python/backwater/_core.pyi`.
+
+use backwater_results::{BUILD, RunError, topology_json};
+use backwater_scenario::{Diagnostic, Document, Plan as CheckedPlan, Scenario, Setting, Severity, explain, hpcc};
+use pyo3::create_exception;
+use pyo3::exceptions::{PyException, PyOSError, PyRuntimeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList};
+use std::path::Path;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+create_exception!(_core, ScenarioError, PyException, "A scenario that cannot run; `diagnostics` says why.");
+
+/// The one place where diagnostics become a Python exception.
+fn scenario_error(py: Python<'_>, diagnostics: &[Diagnostic]) -> PyErr {
+    let lines: Vec<String> = diagnostics.iter().map(ToString::to_string).collect();
+    let error = ScenarioError::new_err(lines.join("\n"));
+    match diagnostic_list(py, diagnostics).and_then(|list| error.value(py).setattr("diagnostics", list)) {
+        Ok(()) => error,
+        Err(other) => other,
+    }
+}
+
+/// The one place where a run's errors become Python exceptions.
+fn run_error(error: &RunError) -> PyErr {
+    match error {
+        RunError::Spec(_) => PyValueError::new_err(error.to_string()),
+        RunError::File { .. } | RunError::Table(_) => PyOSError::new_err(error.to_string()),
+    }
+}
+
+fn diagnostic_list<'py>(py: Python<'py>, diagnostics: &[Diagnostic]) -> PyResult<Bound<'py, PyList>> {
+    let list = PyList::empty(py);
+    for diagnostic in diagnostics {
+        let entry = PyDict::new(py);
+        let severity = match diagnostic.severity {
+            Severity::Error => "error",
+            Severity::Warning => "warning",
+        };
+        entry.set_item("severity", severity)?;
+        entry.set_item("file", &diagnostic.file)?;
+        entry.set_item("line", diagnostic.line)?;
+        entry.set_item("column", diagnostic.column)?;
+        entry.set_item("path", &diagnostic.path)?;
+        entry.set_item("value", &diagnostic.value)?;
+        entry.set_item("message", &diagnostic.message)?;
+        entry.set_item("hint", &diagnostic.hint)?;
+        list.append(entry)?;
+    }
+    Ok(list)
+}
+
+/// A checked scenario, the only thing a network can be built from.
+#[pyclass(frozen)]
+struct Plan {
+    plan: CheckedPlan,
+    settings: Vec<Setting>,
+}
+
+impl Plan {
+    /// Applies `overrides` to the document and checks it. Everything that is wrong is reported at once.
+    fn check(
+        py: Python<'_>,
+        document: Result<Document, Vec<Diagnostic>>,
+        overrides: &[String],
+        base_dir: &str,
+    ) -> PyResult<Plan> {
+        py.detach(|| {
+            let mut document = document?;
+            let refused: Vec<Diagnostic> =
+                overrides.iter().filter_map(|assignment| document.set(assignment).err()).flatten().collect();
+            if !refused.is_empty() {
+                return Err(refused);
+            }
+            let plan = CheckedPlan::from_document(&document, Path::new(base_dir))?;
+            let settings = explain(&document, &plan.resolved);
+            Ok(Plan { plan, settings })
+        })
+        .map_err(|diagnostics: Vec<Diagnostic>| scenario_error(py, &diagnostics))
+    }
+}
+
+#[pymethods]
+impl Plan {
+    #[staticmethod]
+    fn from_toml(py: Python<'_>, text: &str, name: &str, base_dir: &str, overrides: Vec<String>) -> PyResult<Plan> {
+        Plan::check(py, Document::from_toml(name, text), &overrides, base_dir)
+    }
+
+    #[staticmethod]
+    fn from_json(py: Python<'_>, text: &str, base_dir: &str, overrides: Vec<String>) -> PyResult<Plan> {
+        let value = serde_json::from_str(text).map_err(|error| PyValueError::new_err(error.to_string()))?;
+        Plan::check(py, Ok(Document::from_json(&value)), &overrides, base_dir)
+    }
+
+    #[getter]
+    fn warnings<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        diagnostic_list(py, &self.plan.warnings)
+    }
+
+    #[getter]
+    fn notes(&self) -> Vec<String> {
+        self.plan.notes.clone()
+    }
+
+    fn explain(&self) -> Vec<(String, String, String)> {
+        let row = |setting: &Setting| (setting.path.clone(), setting.value.clone(), setting.origin.clone());
+        self.settings.iter().map(row).collect()
+    }
+
+    fn resolved(&self) -> String {
+        self.plan.resolved.to_string()
+    }
+
+    fn topology(&self) -> String {
+        topology_json(&self.plan.spec).to_string()
+    }
+
+    fn start(&self, py: Python<'_>, output: &str, threads: usize) -> PyResult<Run> {
+        let plan = self.plan.clone();
+        let run = py.detach(|| backwater_results::Run::start(plan, Path::new(output), threads));
+        Ok(Run(Mutex::new(Some(run.map_err(|error| run_error(&error))?))))
+    }
+}
+
+/// A simulation in progress.
+#[pyclass(frozen)]
+struct Run(Mutex<Option<backwater_results::Run>>);
+
+#[pymethods]
+impl Run {
+    fn advance(&self, py: Python<'_>, milliseconds: f64) -> PyResult<Progress> {
+        let wall = Duration::try_from_secs_f64(milliseconds / 1000.0)
+            .map_err(|error| PyValueError::new_err(format!("milliseconds: {error}")))?;
+        py.detach(|| {
+            let mut run = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            run.as_mut().map(|run| run.advance(wall).map_err(|error| run_error(&error)))
+        })
+        .ok_or_else(|| PyRuntimeError::new_err("the run has been finished"))?
+        .map(Progress)
+    }
+
+    /// `interrupted` says that the caller stops a run that is not done; one that is done has an outcome of its own.
+    fn finish(&self, py: Python<'_>, interrupted: bool) -> PyResult<String> {
+        py.detach(|| {
+            let mut slot = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            let done = slot.as_ref().is_some_and(|run| run.progress().done);
+            if !done && !interrupted {
+                return Err(PyRuntimeError::new_err("the run is not done: advance it, or finish(interrupted=True)"));
+            }
+            let run = slot.take().ok_or_else(|| PyRuntimeError::new_err("the run has been finished"))?;
+            let summary = run.finish().map_err(|error| run_error(&error))?;
+            serde_json::to_string(&summary).map_err(|error| PyRuntimeError::new_err(error.to_string()))
+        })
+    }
+}
+
+/// How far a run has come.
+#[pyclass(frozen)]
+struct Progress(backwater_results::Progress);
+
+#[pymethods]
+impl Progress {
+    #[getter]
+    fn time_ps(&self) -> u64 {
+        self.0.time_ps
+    }
+    #[getter]
+    fn end_ps(&self) -> u64 {
+        self.0.end_ps
+    }
+    #[getter]
+    fn events(&self) -> u64 {
+        self.0.events
+    }
+    #[getter]
+    fn packet_hops(&self) -> u64 {
+        self.0.packet_hops
+    }
+    #[getter]
+    fn live_flows(&self) -> u64 {
+        self.0.live_flows
+    }
+    #[getter]
+    fn finished_flows(&self) -> u64 {
+        self.0.finished_flows
+    }
+    #[getter]
+    fn total_flows(&self) -> u64 {
+        self.0.total_flows
+    }
+    #[getter]
+    fn paused_ports(&self) -> u64 {
+        self.0.paused_ports
+    }
+    #[getter]
+    fn done(&self) -> bool {
+        self.0.done
+    }
+}
+
+/// JSON Schema of a scenario file.
+#[pyfunction]
+fn schema() -> String {
+    Scenario::schema().to_string()
+}
+
+/// Translates files of the HPCC family to a scenario.
+#[pyfunction]
+#[pyo3(signature = (topology, flows, config, output))]
+fn convert_hpcc(topology: &str, flows: &str, config: Option<&str>, output: &str) -> PyResult<(String, Vec<String>)> {
+    let directory = Path::new(output).parent().unwrap_or(Path::new("."));
+    let converted = hpcc::convert(Path::new(topology), Path::new(flows), config.map(Path::new), directory);
+    converted.map(|converted| (converted.toml, converted.notes)).map_err(|errors| {
+        let lines: Vec<String> = errors.iter().map(ToString::to_string).collect();
+        PyValueError::new_err(lines.join("\n"))
+    })
+}
+
+/// Version of the package.
+#[pyfunction]
+fn version() -> &'static str {
+    BUILD.version
+}
+
+/// What the core was built from.
+#[pyfunction]
+fn build_info(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
+    let info = PyDict::new(py);
+    info.set_item("version", BUILD.version)?;
+    info.set_item("commit", BUILD.commit)?;
+    info.set_item("profile", BUILD.profile)?;
+    info.set_item("target", format!("{}-{}", std::env::consts::ARCH, std::env::consts::OS))?;
+    Ok(info)
+}
+
+#[pymodule]
+fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("ScenarioError", module.py().get_type::<ScenarioError>())?;
+    module.add_class::<Plan>()?;
+    module.add_class::<Run>()?;
+    module.add_class::<Progress>()?;
+    for function in [
+        wrap_pyfunction!(schema, module)?,
+        wrap_pyfunction!(convert_hpcc, module)?,
+        wrap_pyfunction!(version, module)?,
+        wrap_pyfunction!(build_info, module)?,
+    ] {
+        module.add_function(function)?;
+    }
+    Ok(())
+}

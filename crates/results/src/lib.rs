@@ -1,0 +1,35 @@
+//! Runs a plan and writes what happened into a directory: typed Parquet tables and a summary in JSON.
+//!
+//! | file | contents |
+//! |---|---|
+//! | `run.json` | scenario as resolved, seed, version, counts, verdicts ([`Summary`]) |
+//! | `topology.json` | nodes and links by name |
+//! | `flows.parquet` | a row per flow |
+//! | `pauses.parquet` | a row per interval in which an egress queue was paused |
+//! | `queues.parquet`, `ports.parquet`, `buffers.parquet` | samples |
+//!
+//! Every column's meaning and unit stands in the schema of its table ([`tables`]).
+
+mod run;
+mod summary;
+pub mod tables;
+mod topology;
+
+pub use run::{Progress, Run, RunError};
+pub use summary::{Audit, DeadlockReport, FlowCounts, Outcome, QueueName, Summary};
+pub use topology::topology_json;
+
+/// What the library was built from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Build {
+    /// Version of the package.
+    pub version: &'static str,
+    /// Commit, or `unknown` outside a checkout.
+    pub commit: &'static str,
+    /// Cargo profile: `debug` or `release`.
+    pub profile: &'static str,
+}
+
+/// What this library was built from.
+pub const BUILD: Build =
+    Build { version: env!("CARGO_PKG_VERSION"), commit: env!("BACKWATER_COMMIT"), profile: env!("BACKWATER_PROFILE") };

@@ -1,0 +1,108 @@
+//! `run.json`: what a run came to.
+
+use serde::Serialize;
+use serde_json::Value;
+use std::collections::BTreeMap;
+
+/// How a run ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Outcome {
+    /// Every flow finished; endless flows ran until the traffic's end.
+    Completed,
+    /// Flows were left when the drain window closed.
+    TimeLimit,
+    /// Somebody stopped it.
+    Interrupted,
+    /// Queues wait for each other for ever.
+    Deadlock,
+    /// Flows are left, but nothing will ever happen again.
+    Stalled,
+    /// Something that must hold did not.
+    Violation,
+}
+
+/// The contents of `run.json`. Times in ps, sizes in bytes.
+#[derive(Clone, Debug, Serialize)]
+pub struct Summary {
+    /// How it ended.
+    pub outcome: Outcome,
+    /// Simulated time.
+    pub simulated_ps: u64,
+    /// Flows.
+    pub flows: FlowCounts,
+    /// Frames lost, by cause.
+    pub drops: BTreeMap<&'static str, u64>,
+    /// PAUSE frames sent.
+    pub pause_frames: u64,
+    /// RESUME frames sent.
+    pub resume_frames: u64,
+    /// Whether everything balanced.
+    pub audit: Audit,
+    /// The deadlock, if one was found.
+    pub deadlock: Option<DeadlockReport>,
+    /// Events handled.
+    pub events: u64,
+    /// Frames put onto links: data, ACK and control.
+    pub packet_hops: u64,
+    /// CPU time of the process while it ran, user and system, in seconds.
+    pub cpu_seconds: f64,
+    /// Wall-clock time, in seconds.
+    pub wall_seconds: f64,
+    /// Largest resident set of the process.
+    pub peak_rss_bytes: u64,
+    /// Hash of the trajectory: every arrival of every frame.
+    pub fingerprint: String,
+    /// Seed of the run.
+    pub seed: u64,
+    /// Version of the package.
+    pub version: &'static str,
+    /// Commit that it was built from.
+    pub commit: &'static str,
+    /// Profile that it was built with.
+    pub build_profile: &'static str,
+    /// The scenario with all defaults filled in.
+    pub scenario: Value,
+}
+
+/// Flows of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct FlowCounts {
+    /// All.
+    pub total: u64,
+    /// Whose last byte arrived.
+    pub finished: u64,
+    /// Which started or should have, and did not finish; endless flows left out.
+    pub unfinished: u64,
+    /// Which have no end.
+    pub endless: u64,
+}
+
+/// Whether everything balanced.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Audit {
+    /// `ok` or `violated`.
+    pub verdict: &'static str,
+    /// What did not.
+    pub violations: Vec<String>,
+}
+
+/// A deadlock by name.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct DeadlockReport {
+    /// Since when.
+    pub onset_ps: u64,
+    /// The paused egress queues: each waits for the next, the last for the first.
+    pub cycle: Vec<QueueName>,
+}
+
+/// An egress queue by name.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct QueueName {
+    /// Node.
+    pub node: String,
+    /// Number of the port at its node.
+    pub port: u16,
+    /// Queue; of a class-based flow control, the class.
+    pub class: u16,
+}
