@@ -147,8 +147,8 @@ def run(
 ) -> None:
     """Simulate a scenario.
 
-    Exit codes: 0 ok, 1 internal error, 2 usage or scenario error, 3 invariant broken, 4 deadlock, 5 time limit,
-    130 interrupted (the partial result is valid).
+    Exit codes: 0 ok, 1 internal error, 2 usage or scenario error, 3 invariant broken, 4 deadlock or stall,
+    5 time limit, 130 interrupted (the partial result is valid).
     """
     scenario = _load(file, overrides, seed)
     silent = quiet or as_json

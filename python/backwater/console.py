@@ -142,13 +142,6 @@ def as_json(result: Result) -> str:
     return json.dumps(document, indent=2, ensure_ascii=False)
 
 
-def _completion(state: _core.Progress) -> float:
-    """Share of the run that is done: a run may end before its time is over, when all flows have finished."""
-    of_time = state.time_ps / max(state.end_ps, 1)
-    of_flows = state.finished_flows / max(state.total_flows, 1)
-    return max(of_time, of_flows)
-
-
 @contextmanager
 def progress(quiet: bool) -> Iterator[Callable[[_core.Progress], None] | None]:
     """A progress line on standard error while the block runs; none if quiet or not at a terminal."""
@@ -173,8 +166,10 @@ def progress(quiet: bool) -> Iterator[Callable[[_core.Progress], None] | None]:
             elapsed = bar.tasks[0].elapsed or 0.0
             bar.update(
                 task,
-                completed=_completion(state),
-                time=f"{style.duration(state.time_ps)} of {style.duration(state.end_ps)}",
+                completed=state.time_ps / max(state.end_ps, 1),
+                time=f"{style.duration(state.time_ps)} of {style.duration(state.end_ps)}"
+                if state.time_ps < state.end_ps
+                else f"{style.duration(state.time_ps)}, draining",
                 speed=f"{style.count(state.events / elapsed)} events/s" if elapsed else "",
                 flows=f"{state.live_flows:,} live flows",
                 paused=f"{state.paused_ports:,} paused ports",

@@ -18,11 +18,20 @@ RUN_FILE: Final = "run.json"
 TOPOLOGY_FILE: Final = "topology.json"
 REPORT_FILE: Final = "report.html"
 TABLES: Final = ("flows", "pauses", "queues", "ports", "buffers")
-# Everything that a run writes into its directory.
+# Everything that a run leaves in its directory.
 FILES: Final = (RUN_FILE, TOPOLOGY_FILE, REPORT_FILE, *(f"{table}.parquet" for table in TABLES))
+# What it writes there until it is done.
+PARTIAL_FILES: Final = tuple(f"{table}.parquet.partial" for table in TABLES)
 
 _NODES: Final = {"name": pl.String, "kind": pl.String, "layer": pl.Int64}
-_LINKS: Final = {"a": pl.String, "b": pl.String, "rate_bps": pl.Int64, "delay_ps": pl.Int64}
+_LINKS: Final = {
+    "a": pl.String,
+    "a_port": pl.UInt16,
+    "b": pl.String,
+    "b_port": pl.UInt16,
+    "rate_bps": pl.Int64,
+    "delay_ps": pl.Int64,
+}
 
 
 class ResultError(Exception):
@@ -34,8 +43,8 @@ class Topology:
 
     Attributes:
         nodes: One row per node: `name`, `kind` (`host` or `switch`), `layer` (0 for hosts, growing towards the core).
-        links: One row per full-duplex link: `a`, `b` (node names), `rate_bps`, `delay_ps`. A node's ports are
-            numbered from 0 in the order in which its links stand here.
+        links: One row per full-duplex link: `a`, `b` (node names), `a_port`, `b_port` (numbers of the ports at these
+            nodes, from 0), `rate_bps`, `delay_ps`.
     """
 
     def __init__(self, document: dict[str, Any]) -> None:
@@ -46,11 +55,14 @@ class Topology:
     def egress_ports(self) -> pl.DataFrame:
         """Both directions of every link: `node`, `port`, `peer`, `rate_bps`, `delay_ps`, `link` (row of `links`)."""
         links = self.links.with_row_index("link")
-        forward = links.rename({"a": "node", "b": "peer"}).with_columns(side=pl.lit(0))
-        backward = links.rename({"b": "node", "a": "peer"}).with_columns(side=pl.lit(1))
-        ends = pl.concat([forward, backward], how="diagonal").sort("link", "side")
-        port = pl.int_range(pl.len()).over("node").cast(pl.UInt16)
-        return ends.select("node", port.alias("port"), "peer", "rate_bps", "delay_ps", "link")
+        common = ["rate_bps", "delay_ps", "link"]
+        forward = links.select(
+            pl.col("a").alias("node"), pl.col("a_port").alias("port"), pl.col("b").alias("peer"), *common
+        )
+        backward = links.select(
+            pl.col("b").alias("node"), pl.col("b_port").alias("port"), pl.col("a").alias("peer"), *common
+        )
+        return pl.concat([forward, backward]).sort("link", maintain_order=True)
 
 
 class Result:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from backwater.result import FILES, Result
+from backwater.result import FILES, PARTIAL_FILES, Result
 
 if TYPE_CHECKING:
     from backwater._core import Progress
@@ -77,5 +77,5 @@ def run(
 
 def clear(directory: Path) -> None:
     """Removes the files that an earlier run wrote into a directory, and nothing else."""
-    for name in FILES:
+    for name in (*FILES, *PARTIAL_FILES):
         (directory / name).unlink(missing_ok=True)

@@ -7,7 +7,7 @@ from typing import Any, Final, Literal, Self, get_args
 
 from backwater import style, units
 
-Outcome = Literal["completed", "interrupted", "deadlock", "violation", "time-limit"]
+Outcome = Literal["completed", "interrupted", "deadlock", "stalled", "violation", "time-limit"]
 State = Literal["good", "bad", "warning", "plain"]
 
 # Exit codes of the command line, which a pipeline can rely on.
@@ -17,6 +17,7 @@ EXIT_CODES: Final[dict[Outcome, int]] = {
     "completed": 0,
     "violation": 3,
     "deadlock": 4,
+    "stalled": 4,
     "time-limit": 5,
     "interrupted": 130,
 }

@@ -72,7 +72,10 @@ TOPOLOGY = {
         {"name": "h2", "kind": "host", "layer": 0},
         {"name": "s0", "kind": "switch", "layer": 1},
     ],
-    "links": [{"a": f"h{host}", "b": "s0", "rate_bps": 100_000_000_000, "delay_ps": US} for host in range(3)],
+    "links": [
+        {"a": f"h{host}", "a_port": 0, "b": "s0", "b_port": host, "rate_bps": 100_000_000_000, "delay_ps": US}
+        for host in range(3)
+    ],
 }
 
 

@@ -150,7 +150,7 @@ def test_control_c_leaves_a_valid_partial_result(small: Path) -> None:
     small.write_text(SMALL.replace('until = "20 us"', 'until = "10 s"').replace("[[traffic]]", ENDLESS))
     command = [sys.executable, "-m", "backwater", "run", str(small), "-o", "out", "--no-report"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-        while not Path("out/topology.json").exists() and process.poll() is None:
+        while not Path("out/flows.parquet.partial").exists() and process.poll() is None:
             time.sleep(0.05)
         time.sleep(0.5)
         os.kill(process.pid, signal.SIGINT)

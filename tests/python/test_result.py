@@ -21,7 +21,8 @@ def test_a_scenario_that_has_a_name_gives_it_to_its_result(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize(
-    ("outcome", "code"), [("completed", 0), ("violation", 3), ("deadlock", 4), ("time-limit", 5), ("interrupted", 130)]
+    ("outcome", "code"),
+    [("completed", 0), ("violation", 3), ("deadlock", 4), ("stalled", 4), ("time-limit", 5), ("interrupted", 130)],
 )
 def test_exit_code_of_every_outcome(tmp_path: Path, outcome: Outcome, code: int) -> None:
     assert Result.load(write_result(tmp_path, outcome=outcome)).summary.exit_code == code
