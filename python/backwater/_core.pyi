@@ -42,7 +42,10 @@ class Plan:
         """JSON `{nodes: [{name, kind, layer}], links: [{a, b, rate_bps, delay_ps}]}`."""
 
     def start(self, output: str, threads: int) -> Run:
-        """Builds the network and opens the result directory. Raises OSError if that cannot be written."""
+        """Builds the network and opens the result directory.
+
+        Raises ValueError if there can be no such network, OSError if the directory cannot be written.
+        """
 
 @final
 class Run:
@@ -52,7 +55,10 @@ class Run:
         """Runs for that long in wall time, with the GIL released."""
 
     def finish(self, interrupted: bool) -> str:
-        """Writes the Parquet files and `run.json`; returns the text of the latter."""
+        """Writes the Parquet files and `run.json`; returns the text of the latter.
+
+        `interrupted` says that the caller stops a run that is not done.
+        """
 
 @final
 class Progress:
@@ -81,7 +87,10 @@ def schema() -> str:
     """JSON Schema of a scenario file."""
 
 def convert_hpcc(topology: str, flows: str, config: str | None, output: str) -> tuple[str, list[str]]:
-    """Translates files of the HPCC family (paths) to a scenario at `output`; returns its TOML and what was left out."""
+    """Translates files of the HPCC family (paths) to a scenario at `output`; returns its TOML and what was left out.
+
+    Raises ValueError with every mistake in the files, one per line.
+    """
 
 def version() -> str:
     """Version of the package."""

@@ -163,6 +163,8 @@ def run(
             result = simulating.run(scenario, directory, threads, progress)
         except simulating.RunInterrupted as interruption:
             result = interruption.result
+        except ValueError as error:
+            raise UsageError(str(error)) from error
     if as_json:
         print(console.as_json(result))  # noqa: T201 - for machines: no wrapping, no colour
     elif not quiet:
@@ -257,7 +259,10 @@ def convert_hpcc(
             raise UsageError(f"there is no file {path}")
     if output.exists() and not force:
         raise UsageError(f"{output} exists", "--force replaces it")
-    text, notes = _core.convert_hpcc(str(topology), str(flows), str(config) if config else None, str(output))
+    try:
+        text, notes = _core.convert_hpcc(str(topology), str(flows), str(config) if config else None, str(output))
+    except ValueError as error:
+        raise UsageError(str(error)) from error
     _write(output, text)
     _notes(notes)
 

@@ -51,6 +51,7 @@ def run(
         RunInterrupted: On ^C, with the partial result.
         FileExistsError: If `output` holds the result of another run.
         OSError: If `output` cannot be written.
+        ValueError: If the network of the scenario cannot be.
     """
     temporary = None
     if output is None:

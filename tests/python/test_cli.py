@@ -217,7 +217,10 @@ def test_hpcc_files_there_and_back(tmp_path: Path) -> None:
         "convert", "hpcc", "--topology", tmp_path / "topology.txt", "--flows", tmp_path / "flow.txt", "-o", scenario
     )
     assert converted.exit_code == 0, converted.output
-    assert command_line("convert", "hpcc", "--topology", scenario, "--flows", scenario, "-o", scenario).exit_code == 2
+    wrong = command_line("convert", "hpcc", "--topology", scenario, "--flows", scenario, "-o", tmp_path / "wrong.toml")
+    assert wrong.exit_code == 2
+    assert "scenario.toml" in wrong.stderr
+    assert "internal error" not in wrong.stderr
     assert command_line("run", scenario, "-q", "--no-report", "-o", tmp_path / "out").exit_code == 0
     assert command_line("convert", "to-hpcc", tmp_path / "out", "-o", tmp_path / "back").exit_code == 0
     line = (tmp_path / "back/fct.txt").read_text().split()
