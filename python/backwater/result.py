@@ -71,16 +71,14 @@ class Result:
     Attributes:
         directory: Where the tables are.
         summary: What `run.json` says.
-        owner: Whatever must live as long as the result does: the temporary directory of a run without an output.
     """
 
-    def __init__(self, directory: Path, summary: Summary, owner: object = None) -> None:
+    def __init__(self, directory: Path, summary: Summary) -> None:
         self.directory = directory
         self.summary = summary
-        self.owner = owner
 
     @classmethod
-    def load(cls, directory: str | Path, owner: object = None) -> Self:
+    def load(cls, directory: str | Path) -> Self:
         """Opens a result directory. Raises ResultError if it is none."""
         directory = Path(directory)
         path = directory / RUN_FILE
@@ -89,7 +87,7 @@ class Result:
         try:
             document = json.loads(path.read_text(encoding="utf-8"))
             name = document["scenario"].get("name") or directory.resolve().name
-            return cls(directory, Summary.from_json(document, name), owner)
+            return cls(directory, Summary.from_json(document, name))
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise ResultError(f"{path} is damaged or of another version: {error!r}") from error
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+import weakref
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -70,7 +71,9 @@ def run(
     except KeyboardInterrupt:
         interrupted = True
     simulation.finish(interrupted)
-    result = Result.load(directory, owner=temporary)
+    result = Result.load(directory)
+    if temporary is not None:
+        weakref.finalize(result, temporary.cleanup)
     if interrupted:
         raise RunInterrupted(result)
     return result

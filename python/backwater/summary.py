@@ -57,6 +57,7 @@ class Summary:
     flows: int
     finished_flows: int
     unfinished_flows: int
+    endless_flows: int
     drops: dict[str, int]
     pause_frames: int
     resume_frames: int
@@ -93,6 +94,7 @@ class Summary:
             flows=flows["total"],
             finished_flows=flows["finished"],
             unfinished_flows=flows["unfinished"],
+            endless_flows=flows["endless"],
             drops=dict(document["drops"]),
             pause_frames=document["pause_frames"],
             resume_frames=document["resume_frames"],
@@ -150,7 +152,7 @@ class Summary:
         hop_cost = f" ({self.cpu_seconds / self.packet_hops * 1e9:,.0f} ns each)" if self.packet_hops else ""
         return [
             Fact("Simulated time", style.duration(self.simulated_ps)),
-            Fact("Flows", f"{self.flows:,}"),
+            Fact("Flows", f"{self.flows:,}" + (f" ({self.endless_flows:,} endless)" if self.endless_flows else "")),
             Fact("RESUME frames", f"{self.resume_frames:,}"),
             Fact("Events", style.count(self.events)),
             Fact("Packet-hops", style.count(self.packet_hops) + hop_cost),

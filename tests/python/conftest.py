@@ -10,11 +10,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-import fake_core
 from backwater import Result
-
-# Without a built core, what does not need one can still be tested.
-collect_ignore = ["test_cli.py", "test_scenario.py"] if fake_core.in_use else []
 
 US = 1_000_000
 INTERVAL = 10 * US
@@ -158,7 +154,7 @@ RUN: dict[str, Any] = {
         "probes": {"sample_interval": "10 us"},
         "traffic": [{"kind": "poisson", "load": 0.5}],
     },
-    "flows": {"total": 6, "finished": 4, "unfinished": 1},
+    "flows": {"total": 6, "finished": 4, "unfinished": 1, "endless": 1},
     "simulated_ps": END,
 }
 
@@ -192,7 +188,7 @@ def result(result_directory: Path) -> Result:
 @pytest.fixture
 def quiet_result(tmp_path: Path) -> Result:
     """A result in which nothing happened."""
-    directory = write_result(tmp_path / "nothing", flows={"total": 0, "finished": 0, "unfinished": 0})
+    directory = write_result(tmp_path / "nothing", flows={"total": 0, "finished": 0, "unfinished": 0, "endless": 0})
     for name, schema in (
         ("flows", FLOWS),
         ("pauses", PAUSES),

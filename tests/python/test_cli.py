@@ -60,7 +60,7 @@ def test_json_is_for_machines(small: Path) -> None:
     outcome = command_line("run", small, "--json", "--seed", "7", "-o", "out")
     document = json.loads(outcome.stdout)
     assert document["seed"] == 7
-    assert document["flows"] == {"total": 2, "finished": 2, "unfinished": 0}
+    assert document["flows"] == {"total": 2, "finished": 2, "unfinished": 0, "endless": 0}
     assert document["directory"] == "out"
     assert [row["flows"] for row in document["fct_by_size"]] == [2]
 
@@ -143,7 +143,7 @@ def test_exit_codes_of_bad_outcomes(
 ) -> None:
     finished = write_result(tmp_path / "finished", outcome=outcome)
     monkeypatch.setattr(simulation, "run", lambda *_: backwater.Result.load(finished))
-    assert command_line("run", small, "-o", "finished", "--force", "--no-report").exit_code == code
+    assert command_line("run", small, "-o", "out", "--no-report").exit_code == code
 
 
 def test_control_c_leaves_a_valid_partial_result(small: Path) -> None:
