@@ -202,14 +202,16 @@ def explain(file: ScenarioFile, seed: Seed = None, overrides: Overrides = None) 
 
 
 def _labelled(directories: list[Path]) -> dict[str, Result]:
-    """The results by the shortest ends of their paths that tell them apart."""
+    """The results by the shortest ends of their paths that tell them apart; a single one by its name."""
+    if len(directories) == 1:
+        result = Result.load(directories[0])
+        return {result.summary.name: result}
     absolute = [directory.resolve() for directory in directories]
     if len(set(absolute)) < len(absolute):
         raise UsageError("the same result directory is given twice")
     parts = 1
-    while len(labels := {"/".join(path.parts[-parts:]) for path in absolute}) < len(absolute):
+    while len({path.parts[-parts:] for path in absolute}) < len(absolute):
         parts += 1
-    del labels
     return {"/".join(path.parts[-parts:]): Result.load(path) for path in absolute}
 
 

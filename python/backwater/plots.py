@@ -131,13 +131,12 @@ def _over_time(
     frame: pl.DataFrame, value: str, names: Sequence[str], axis: str, mark: str = "line", fmt: str = "~s"
 ) -> alt.Chart:
     """Lines over time; `frame` has `time_ps`, `series` and the value."""
-    end = frame["time_ps"].max()
-    scale, unit = style.time_axis(end if isinstance(end, int) else 0)
+    scale, unit = style.time_axis(tables.largest(frame["time_ps"]))
     base = alt.Chart(inline(frame.with_columns(time=pl.col("time_ps") / scale).drop("time_ps")))
     marked = base.mark_area(opacity=0.6, line=True) if mark == "area" else base.mark_line(strokeWidth=1.6)
     chart: alt.Chart = marked.encode(
-        x=alt.X("time:Q", title=f"simulated time ({unit})", scale=alt.Scale(nice=False)),
-        y=alt.Y(f"{value}:Q", title=axis, axis=alt.Axis(format=fmt), stack=None),
+        x=alt.X("time:Q", title=f"simulated time ({unit})", scale=alt.Scale(domainMin=0, nice=False)),
+        y=alt.Y(f"{value}:Q", title=axis, axis=alt.Axis(format=fmt), scale=alt.Scale(nice=True), stack=None),
         color=_series_colour(names),
         tooltip=[
             alt.Tooltip("series:N"),
@@ -172,12 +171,14 @@ def occupancy(samples: pl.DataFrame, title: str, subtitle: str = "") -> Chart:
 def paused_queues(series: Mapping[str, pl.DataFrame]) -> Chart:
     """How many egress queues were paused at once; frames with `time_ps` and `queues`."""
     frame = _stack(series)
+    if frame.is_empty():
+        return placeholder("Queues under PAUSE", "No queue was ever paused.")
     mark = "area" if len(series) == 1 else "line"
     chart = _over_time(frame, "queues", list(series), "paused egress queues", mark, fmt="~f")
     return themed(chart, "Queues under PAUSE", "mean over each interval")
 
 
-def pause_timeline(intervals: pl.DataFrame, end_ps: int, hidden: int) -> Chart:
+def pause_timeline(intervals: pl.DataFrame, hidden: int) -> Chart:
     """PAUSE intervals as bars, one row per egress queue, coloured by the port that caused them."""
     title = "PAUSE timeline"
     if intervals.is_empty():
@@ -189,7 +190,7 @@ def pause_timeline(intervals: pl.DataFrame, end_ps: int, hidden: int) -> Chart:
     )
     causes = weight["cause"].head(_CAUSES_SHOWN).to_list()
     domain = causes + ([_OTHER_CAUSES] if weight.height > _CAUSES_SHOWN else [])
-    scale, unit = style.time_axis(end_ps)
+    scale, unit = style.time_axis(tables.largest(intervals["end_ps"]))
     queues = intervals["queue"].unique(maintain_order=True).to_list()
     frame = intervals.select(
         "queue",
@@ -204,9 +205,7 @@ def pause_timeline(intervals: pl.DataFrame, end_ps: int, hidden: int) -> Chart:
         alt.Chart(inline(frame))
         .mark_bar(height={"band": 0.75}, minBandSize=2)
         .encode(
-            x=alt.X(
-                "start:Q", title=f"simulated time ({unit})", scale=alt.Scale(domain=[0, end_ps / scale], nice=False)
-            ),
+            x=alt.X("start:Q", title=f"simulated time ({unit})", scale=alt.Scale(domainMin=0, nice=False)),
             x2="end:Q",
             y=alt.Y("queue:N", sort=queues, title=None, axis=alt.Axis(grid=True, tickBand="extent")),
             color=alt.Color(
@@ -281,7 +280,7 @@ class Plots:
         """PAUSE intervals of the queues that were paused longest, coloured by the port that caused them."""
         pauses = self._result.pauses
         hidden = max(0, tables.paused_queues(pauses, self._end).height - rows)
-        return pause_timeline(tables.pause_timeline(pauses, self._end, rows), self._end, hidden)
+        return pause_timeline(tables.pause_timeline(pauses, self._end, rows), hidden)
 
     def paused_queues(self) -> Chart:
         """How many egress queues were paused at once, over time."""

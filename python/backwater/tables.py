@@ -97,14 +97,15 @@ def cdf(values: pl.Series, points: int = 400) -> pl.DataFrame:
     return frame.filter((index % step == 0) | (index >= total - 100))
 
 
-def _integer(value: object) -> int:
-    """An extreme of an integer column; 0 if the column is empty."""
+def largest(column: pl.Series) -> int:
+    """Largest value of an integer column; 0 if it has none."""
+    value = column.max()
     return value if isinstance(value, int) else 0
 
 
 def _merged_width(times: pl.Series, interval_ps: int, points: int) -> int:
     """A multiple of the sample interval of which at most `points` cover all times."""
-    return max(1, interval_ps) * max(1, -(-_integer(times.max()) // max(1, interval_ps) // points))
+    return max(1, interval_ps) * max(1, -(-largest(times) // max(1, interval_ps) // points))
 
 
 def throughput(ports: pl.DataFrame, nodes: pl.DataFrame, interval_ps: int, points: int = 600) -> pl.DataFrame:
@@ -116,7 +117,7 @@ def throughput(ports: pl.DataFrame, nodes: pl.DataFrame, interval_ps: int, point
         Columns `time_ps` (end of the interval), `direction` (`sent by hosts`, `received by hosts`), `bps`.
     """
     hosts = nodes.filter(pl.col("kind") == "host")["name"].implode()
-    last = _integer(ports["time_ps"].max())
+    last = largest(ports["time_ps"])
     width = _merged_width(ports["time_ps"], interval_ps, points)
     grid = pl.DataFrame({"time_ps": range(width, last + width, width)}, schema={"time_ps": pl.Int64})
     directions = []
@@ -147,7 +148,7 @@ def highest(samples: pl.DataFrame, interval_ps: int, series: int = 8, points: in
         Columns `time_ps` (end of the interval), `series`, `value`; series in order of their peak.
     """
     width = _merged_width(samples["time_ps"], interval_ps, points)
-    last = _integer(samples["time_ps"].max())
+    last = largest(samples["time_ps"])
     peaks = samples.group_by("series").agg(peak=pl.col("value").max())
     kept = peaks.sort(["peak", "series"], descending=[True, False]).head(series).select("series").with_row_index("rank")
     grid = pl.DataFrame({"time_ps": range(width, last + width, width)}, schema={"time_ps": pl.Int64})
@@ -244,12 +245,13 @@ def _merge_close(intervals: pl.DataFrame, key: list[str], gap_ps: int) -> pl.Dat
 
 
 def paused_over_time(pauses: pl.DataFrame, end_ps: int, points: int = 400) -> pl.DataFrame:
-    """Mean number of egress queues that were paused at once, per interval.
+    """Mean number of egress queues that were paused at once, per interval until the last pause ended.
 
     Returns:
         Columns `time_ps` (end of the interval) and `queues`.
     """
     closed = closed_pauses(pauses, end_ps)
+    end_ps = largest(closed["end_ps"])
     changes = pl.concat(
         [closed.select(time_ps="start_ps", change=pl.lit(1)), closed.select(time_ps="end_ps", change=pl.lit(-1))]
     )

@@ -108,14 +108,14 @@ def topology_chart(topology: Topology, load: pl.DataFrame) -> alt.LayerChart | a
             color=alt.Color(
                 "mean_utilisation:Q",
                 title="mean utilisation",
-                scale=alt.Scale(domain=[0, 1], range=list(style.LOAD_SCHEME)),
+                scale=alt.Scale(domainMin=0, range=list(style.LOAD_SCHEME)),
                 legend=alt.Legend(format="%", gradientLength=140, titleOrient="left"),
             ),
             strokeWidth=alt.StrokeWidth(
                 "paused_share:Q",
                 title="time under PAUSE",
-                scale=alt.Scale(domain=[0, 0.5], range=[1, 7], type="sqrt", clamp=True),
-                legend=alt.Legend(format="~%", values=[0, 0.01, 0.1, 0.5], symbolType="stroke", titleOrient="left"),
+                scale=alt.Scale(domainMin=0, range=[0.8, 7]),
+                legend=alt.Legend(format="~%", tickCount=3, symbolType="stroke", titleOrient="left"),
             ),
             tooltip=[
                 alt.Tooltip("a:N", title="from"),
