@@ -74,7 +74,7 @@ impl Plan {
                 return Err(refused);
             }
             let plan = CheckedPlan::from_document(&document, Path::new(base_dir))?;
-            let settings = explain(&document, &plan.resolved);
+            let settings = explain(&document, &plan);
             Ok(Plan { plan, settings })
         })
         .map_err(|diagnostics: Vec<Diagnostic>| scenario_error(py, &diagnostics))

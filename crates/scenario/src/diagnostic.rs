@@ -101,7 +101,7 @@ pub fn closest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
     known
         .into_iter()
         .map(|name| (strsim::damerau_levenshtein(&word, &name.to_lowercase()), name))
-        .filter(|(distance, name)| *distance <= (name.chars().count() / 3).max(1))
+        .filter(|(distance, name)| *distance <= name.chars().count() / 3)
         .min_by_key(|(distance, _)| *distance)
         .map(|(_, name)| name)
 }

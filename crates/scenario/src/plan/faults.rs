@@ -1,8 +1,8 @@
 //! From the names of failing links to their numbers.
 
-use crate::diagnostic::{Diagnostic, closest};
+use crate::diagnostic::Diagnostic;
 use crate::scenario::FaultConfig;
-use crate::topology::Graph;
+use crate::topology::{Graph, did_you_mean};
 use backwater_engine::Time;
 use backwater_fabric::ids::NodeId;
 use backwater_fabric::spec::LinkFault;
@@ -21,8 +21,7 @@ pub(super) fn resolve(faults: &[FaultConfig], graph: &Graph, findings: &mut Vec<
             graph.node(name).or_else(|| {
                 let finding = Diagnostic::error(format!("faults[{i}].link[{side}]"), "there is no such node");
                 let names = graph.nodes.iter().map(|node| node.name.as_str());
-                let hint = closest(name, names).map(|name| format!("did you mean \"{name}\"?"));
-                findings.push(Diagnostic { hint, ..finding });
+                findings.push(Diagnostic { hint: did_you_mean(name, names), ..finding });
                 None
             })
         };

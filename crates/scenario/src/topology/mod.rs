@@ -21,6 +21,7 @@ pub use graph::Graph;
 pub use leaf_spine::LeafSpineConfig;
 pub use star::StarConfig;
 
+use crate::diagnostic::closest;
 use backwater_engine::{Duration, Rate};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -87,9 +88,7 @@ impl BuildError {
 
 /// A sentence that proposes the most similar of `names`, if one is similar enough to be what was meant.
 pub fn did_you_mean<'a>(written: &str, names: impl IntoIterator<Item = &'a str>) -> Option<String> {
-    let similarity = |name: &str| strsim::jaro_winkler(written, name);
-    let best = names.into_iter().max_by(|a, b| similarity(a).total_cmp(&similarity(b)))?;
-    (similarity(best) > 0.75).then(|| format!("did you mean \"{best}\"?"))
+    closest(written, names).map(|name| format!("did you mean \"{name}\"?"))
 }
 
 /// What most published set-ups of the field have.

@@ -392,7 +392,7 @@ const BROKEN: &[(&str, &str)] = &[
     ),
     (
         "{ kind = \"poisson\", sizes = \"1 KB\", load = 0.5, hosts = \"h16\" }",
-        "traffic[0].hosts: there is no host \"h16\"; did you mean \"h1\"?",
+        "traffic[0].hosts: there is no host \"h16\"; did you mean \"h10\"?",
     ),
     (
         "{ kind = \"poisson\", sizes = \"1 KB\", load = 0.5, hosts = [\"h0\", \"leaf0\", \"x*\", \"h[3\", \"h[5-3]\"] }",
