@@ -2,6 +2,17 @@
 
 from typing import Any, final
 
+__all__ = [
+    "Plan",
+    "Progress",
+    "Run",
+    "ScenarioError",
+    "build_info",
+    "convert_hpcc",
+    "schema",
+    "version",
+]
+
 class ScenarioError(Exception):
     """A scenario that cannot run; `str()` gives all messages, one per line.
 
