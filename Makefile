@@ -60,7 +60,8 @@ bench-compare: setup ## Set the last measurement against the one before, or OLD=
 
 docs: setup ## Write the generated pages of docs/reference and build the site
 	$(BIN)/python docs/generate.py
-	$(BIN)/zensical build --clean
+	$(BIN)/pip install --quiet 'mkdocs-material>=9.8,<10'
+	$(BIN)/mkdocs build --strict
 
 fuzz: toolchain ## Fuzz every parser, FUZZ_SECONDS each (needs cargo-fuzz and a nightly tool chain)
 	@cargo fuzz --version >/dev/null 2>&1 || { echo "Fuzzing needs cargo-fuzz: cargo install cargo-fuzz" >&2; exit 1; }

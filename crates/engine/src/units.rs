@@ -81,22 +81,34 @@ impl Rate {
 ///
 /// Exact where a byte takes a whole number of picoseconds; otherwise within half a picosecond per frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ByteTime(u64);
+pub struct ByteTime {
+    /// Picoseconds per byte, with [`ByteTime::FRACTION_BITS`] binary places.
+    scaled: u64,
+    /// Times are cut down to multiples of this many picoseconds.
+    tick_ps: u64,
+}
 
 impl ByteTime {
     const FRACTION_BITS: u32 = 32;
 
     /// Time per byte at `rate`, which must not be zero.
     pub fn of(rate: Rate) -> ByteTime {
+        ByteTime::with_tick(rate, Duration::from_ps(1))
+    }
+
+    /// The same for a clock that counts in whole `tick`s: times are cut down to it.
+    pub fn with_tick(rate: Rate, tick: Duration) -> ByteTime {
         let scaled = 8_000_000_000_000u128 << Self::FRACTION_BITS;
         let rate = u128::from(rate.0);
-        ByteTime(((scaled + rate / 2) / rate) as u64)
+        ByteTime { scaled: ((scaled + rate / 2) / rate) as u64, tick_ps: tick.ps().max(1) }
     }
 
     /// Time that `bytes` take on the wire.
+    #[inline]
     pub fn times(self, bytes: u32) -> Duration {
         let half = 1u128 << (Self::FRACTION_BITS - 1);
-        Duration::from_ps(((u128::from(self.0) * u128::from(bytes) + half) >> Self::FRACTION_BITS) as u64)
+        let ps = ((u128::from(self.scaled) * u128::from(bytes) + half) >> Self::FRACTION_BITS) as u64;
+        Duration::from_ps(if self.tick_ps == 1 { ps } else { ps / self.tick_ps * self.tick_ps })
     }
 }
 
@@ -323,6 +335,8 @@ mod tests {
     fn a_byte_takes_80_20_10_ps() {
         for (gbps, ps) in [(100, 80), (400, 20), (800, 10)] {
             assert_eq!(ByteTime::of(Rate::from_gbps(gbps)).times(1).ps(), ps);
+            let cut = ByteTime::with_tick(Rate::from_gbps(gbps), Duration::from_ns(1));
+            assert_eq!(cut.times(43).ps(), 43 * ps / 1000 * 1000);
             assert_eq!(Rate::from_gbps(gbps).time_for(1000).ps(), 1000 * ps);
         }
     }

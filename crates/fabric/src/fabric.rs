@@ -148,7 +148,7 @@ impl Fabric {
         let (mut node, mut hops) = (spec.src, Vec::new());
         for ix in self.path(flow, Direction::Data) {
             let port = self.wiring.of(node)[usize::from(ix)];
-            hops.push((backwater_engine::units::ByteTime::of(port.rate), port.delay));
+            hops.push((self.spec.framing.byte_time(port.rate), port.delay));
             node = self.wiring.neighbour(node, ix);
         }
         let mtu = self.spec.mtu.get();

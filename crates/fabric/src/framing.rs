@@ -1,5 +1,7 @@
 //! Sizes of frames: what the wire carries and what a buffer is charged for.
 
+use backwater_engine::units::ByteTime;
+use backwater_engine::{Duration, Rate};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -11,7 +13,8 @@ pub enum Framing {
     /// ICRC 4, FCS 4, gap 12; at least 64 B from Ethernet header to FCS. Buffers are charged without preamble and gap.
     #[default]
     Rocev2,
-    /// The sizes of the HPCC family of ns-3 simulators: 48 B of headers on data, 60 B ACKs, 43 B PFC frames, no preamble, no gap.
+    /// The sizes of the HPCC family of ns-3 simulators: 48 B of headers on data, 60 B ACKs, 43 B PFC frames, no preamble, no gap; and their
+    /// clock: serialisation and pacing times are cut down to whole nanoseconds.
     HpccNs3,
 }
 
@@ -69,6 +72,25 @@ impl Framing {
             Framing::Rocev2 => ethernet(0),
             Framing::HpccNs3 => bare(43),
         }
+    }
+
+    /// What the clock of these frames' senders counts in.
+    fn tick(self) -> Duration {
+        match self {
+            Framing::Rocev2 => Duration::from_ps(1),
+            Framing::HpccNs3 => Duration::from_ns(1),
+        }
+    }
+
+    /// Time per byte on a link of `rate`.
+    pub fn byte_time(self, rate: Rate) -> ByteTime {
+        ByteTime::with_tick(rate, self.tick())
+    }
+
+    /// Time between the starts of a packet of `bytes` and the next of a flow that is paced at `rate`.
+    pub fn pace(self, rate: Rate, bytes: u64) -> Duration {
+        let tick = self.tick().ps();
+        Duration::from_ps(rate.time_for(bytes).ps() / tick * tick)
     }
 
     /// The largest data frame for packets of `mtu` payload bytes.

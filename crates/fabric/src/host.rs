@@ -9,16 +9,17 @@
 use crate::congestion::{AnyNotificationPoint, AnyReactionPoint, Sender as SenderFacts};
 use crate::fabric::{Direction, Fabric};
 use crate::frame::{Body, Frame, Packet, PacketKind, Psn, RecordRef, Route};
-use crate::framing::FrameSize;
+use crate::framing::{FrameSize, Framing};
 use crate::ids::{CLASSES, Class, ClassMask, FlowId, NodeId, PortIx, QueueIx};
 use crate::node::{Env, Node, Sink, Wakeup};
 use crate::note::{Note, Reception};
+use crate::port::Port;
 use crate::record::Record;
 use crate::recovery::{AnyRecoveryReceiver, AnyRecoverySender};
 use crate::slots::{
     AckView, Notification, NotificationPoint, Progress, ReactionPoint, RecoveryReceiver, RecoverySender, Verdict,
 };
-use backwater_engine::{Rate, Time};
+use backwater_engine::{Duration, Rate, Time};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -424,7 +425,7 @@ impl Node {
         let wire = u64::from(size.wire);
         let rate = pair.reaction.rate(env.now);
         pair.reaction.on_sent(env.now, wire);
-        pair.next_departure = env.now + pacing(rate, wire, port.rate, port.serialisation(size.wire));
+        pair.next_departure = env.now + pacing(fabric.spec.framing, rate, wire, port);
         pair.last_sent = (env.now, wire);
         pair.ready_since = pair.next_departure;
         if pair.deadline == Time::NEVER {
@@ -558,7 +559,7 @@ impl Node {
                     let rate = pair.reaction.rate(env.now);
                     let line = &self.ports[usize::from(port)];
                     let (sent, wire) = pair.last_sent;
-                    pair.next_departure = sent + pacing(rate, wire, line.rate, line.rate.time_for(wire));
+                    pair.next_departure = sent + pacing(fabric.spec.framing, rate, wire, line);
                 }
                 if pair.progress.acked > acked_before || pair.progress.next == pair.progress.acked {
                     pair.rearm(env);
@@ -612,15 +613,6 @@ impl Endpoint {
 }
 
 /// Time between the starts of a packet of `wire` bytes and the next at `rate`; at line rate that is its serialisation time to the picosecond.
-fn pacing(
-    rate: Rate,
-    wire: u64,
-    line_rate: Rate,
-    serialisation: backwater_engine::Duration,
-) -> backwater_engine::Duration {
-    if rate >= line_rate {
-        serialisation
-    } else {
-        backwater_engine::Duration::from_ps(rate.time_for(wire).ps() / 1000 * 1000)
-    }
+fn pacing(framing: Framing, rate: Rate, wire: u64, port: &Port) -> Duration {
+    if rate >= port.rate { port.serialisation(wire as u16) } else { framing.pace(rate, wire) }
 }

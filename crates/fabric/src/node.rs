@@ -18,8 +18,8 @@ use backwater_engine::Time;
 
 /// Takes what nodes do.
 pub trait Sink {
-    /// `frame` starts on the wire of `port` now and has left at `done`.
-    fn transmit(&mut self, port: PortId, frame: Frame, done: Time);
+    /// `frame` starts on the wire of `port` now and has left at `done`; since `burst_start` the port has been sending without a gap.
+    fn transmit(&mut self, port: PortId, frame: Frame, done: Time, burst_start: Time);
     /// Wake the node at `at`. Wake-ups can not be taken back: a node ignores those that it no longer waits for.
     fn schedule(&mut self, wakeup: Wakeup, at: Time);
     /// Something worth telling has happened.
@@ -89,7 +89,7 @@ impl Node {
         let is_switch = fabric.spec.nodes[id.0 as usize].kind == NodeKind::Switch;
         Node {
             id,
-            ports: site.ports.iter().map(|port| Port::new(port.id, port.ix, port.rate, scheduler)).collect(),
+            ports: site.ports.iter().map(|port| Port::new(port, fabric.spec.framing, scheduler)).collect(),
             flow_control: fabric.spec.switch.flow_control.build(&site),
             pipeline: is_switch.then(|| Pipeline::new(&site)),
             endpoint: (!is_switch).then(|| Endpoint::new(fabric, id)),
@@ -190,7 +190,7 @@ impl Node {
                 let port = &mut self.ports[usize::from(ix)];
                 self.counters.sent += u64::from(frame.size.charge);
                 let done = port.start(&frame, env.now);
-                env.sink.transmit(port.id, frame, done);
+                env.sink.transmit(port.id, frame, done, port.burst_start);
             }
         }
         self.wake_when_ready(ix, env);

@@ -1,7 +1,9 @@
 //! An egress port: queues, the gates that flow control closes, and the scheduler that chooses among what is left.
 
 use crate::frame::Frame;
+use crate::framing::Framing;
 use crate::ids::{CLASSES, Class, ClassMask, PortId, PortIx, QueueIx};
+use crate::slots::PortFacts;
 use crate::spec::SchedulerConfig;
 use backwater_engine::units::ByteTime;
 use backwater_engine::{Duration, Rate, Time};
@@ -147,6 +149,8 @@ pub struct Port {
     byte_time: ByteTime,
     /// When the frame on the wire, if any, has left.
     pub(crate) busy_until: Time,
+    /// When the transmitter began to send without a gap.
+    pub(crate) burst_start: Time,
     /// When the node next looks at the port by itself; [`Time::NEVER`] if it does not.
     pub(crate) wake_at: Time,
     /// When the flow control's timer of this port is due.
@@ -165,13 +169,14 @@ pub struct Port {
 }
 
 impl Port {
-    pub(crate) fn new(id: PortId, ix: PortIx, rate: Rate, scheduler: SchedulerConfig) -> Port {
+    pub(crate) fn new(facts: &PortFacts, framing: Framing, scheduler: SchedulerConfig) -> Port {
         Port {
-            id,
-            ix,
-            rate,
-            byte_time: ByteTime::of(rate),
+            id: facts.id,
+            ix: facts.ix,
+            rate: facts.rate,
+            byte_time: framing.byte_time(facts.rate),
             busy_until: Time::ZERO,
+            burst_start: Time::ZERO,
             wake_at: Time::NEVER,
             timer_at: Time::NEVER,
             up: true,
@@ -350,6 +355,9 @@ impl Port {
         debug_assert!(self.is_idle(now));
         self.sent_bytes += u64::from(frame.size.charge);
         self.sent_wire_bytes += u64::from(frame.size.wire);
+        if self.busy_until < now {
+            self.burst_start = now;
+        }
         self.busy_until = now + self.serialisation(frame.size.wire);
         self.busy_until
     }
@@ -370,6 +378,7 @@ mod tests {
     use super::*;
     use crate::frame::{Body, Control, Pfc, RecordRef};
     use crate::framing::FrameSize;
+    use crate::ids::NodeId;
     use proptest::prelude::*;
 
     fn frame(class: u8, bytes: u16) -> Frame {
@@ -386,7 +395,16 @@ mod tests {
     }
 
     fn port(scheduler: SchedulerConfig) -> Port {
-        Port::new(PortId(0), 0, Rate::from_gbps(100), scheduler)
+        let facts = PortFacts {
+            id: PortId(0),
+            node: NodeId(0),
+            ix: 0,
+            peer: PortId(1),
+            rate: Rate::from_gbps(100),
+            delay: Duration::from_us(1),
+            error_rate: 0.0,
+        };
+        Port::new(&facts, Framing::Rocev2, scheduler)
     }
 
     fn order(port: &mut Port, frames: usize) -> Vec<QueueIx> {

@@ -1,7 +1,9 @@
 //! A shard: some of the nodes, their wires and their pending events. Everything that happens in it touches one of its own nodes.
 //!
-//! Events are ordered by (time, kind, entity), an order that does not depend on which nodes share a shard. A frame for a node of another
-//! shard goes into an outbox and arrives at least one link delay later.
+//! Events are ordered by (time, kind, entity), an order that does not depend on which nodes share a shard. Of frames that arrive in the same
+//! picosecond, the one whose sender has been sending without a gap for the shortest time goes first: an order by port alone would favour the
+//! same port for ever, and ties are the rule among hosts that PFC has let go (`docs/decisions/`). A frame for a node of another shard goes
+//! into an outbox and arrives at least one link delay later.
 
 use crate::fabric::Fabric;
 use crate::frame::{Body, Control, Frame, PacketKind};
@@ -38,16 +40,31 @@ pub(crate) struct PortPlace {
 
 /// The receiving end of a link: frames on their way to one port, first to arrive first.
 struct Wire {
-    frames: VecDeque<(Time, Frame)>,
+    frames: VecDeque<InFlight>,
     /// When the link last failed.
     failed_at: Option<Time>,
     errors: Stream,
 }
 
+/// A frame on a wire.
+struct InFlight {
+    arrival: Time,
+    /// How long its sender will have been sending without a gap when it arrives, in whole nanoseconds.
+    burst_age: u32,
+    frame: Frame,
+}
+
+impl InFlight {
+    fn arrival_at(&self, port: PortId) -> Event {
+        let entity = u64::from(self.burst_age) << AGE_SHIFT | u64::from(port.0);
+        Event { time: self.arrival, key: (Kind::Arrive as u64) << KIND_SHIFT | entity }
+    }
+}
+
 /// Frames for another shard.
 #[derive(Default)]
 pub(crate) struct Mail {
-    frames: Vec<(Time, PortId, Frame)>,
+    frames: Vec<(PortId, InFlight)>,
     records: Vec<Record>,
 }
 
@@ -115,6 +132,9 @@ enum Kind {
 const KINDS: [Kind; 7] =
     [Kind::LinkDown, Kind::LinkUp, Kind::Arrive, Kind::FlowStart, Kind::FlowControl, Kind::FlowTimeout, Kind::Port];
 const KIND_SHIFT: u32 = 56;
+/// Between kind and entity of an arrival stands the age of its sender's burst.
+const AGE_SHIFT: u32 = 32;
+const AGE_MAX: u64 = (1 << (KIND_SHIFT - AGE_SHIFT)) - 1;
 
 fn event(kind: Kind, id: u32, time: Time) -> Event {
     Event { time, key: (kind as u64) << KIND_SHIFT | u64::from(id) }
@@ -185,16 +205,16 @@ impl Shard {
     /// Takes in what another shard has sent.
     pub(crate) fn accept(&mut self, mail: &mut Mail, layout: &Layout) {
         let mut records = mail.records.drain(..);
-        for (arrival, port, mut frame) in mail.frames.drain(..) {
-            if frame.record.is_some() {
+        for (port, mut in_flight) in mail.frames.drain(..) {
+            if in_flight.frame.record.is_some() {
                 let record = records.next().expect("a record travels with every frame that names one");
-                frame.record = self.records.insert(record);
+                in_flight.frame.record = self.records.insert(record);
             }
             let wire = &mut self.wires[layout.ports[port.0 as usize].wire as usize];
             if wire.frames.is_empty() {
-                self.events.push(event(Kind::Arrive, port.0, arrival));
+                self.events.push(in_flight.arrival_at(port));
             }
-            wire.frames.push_back((arrival, frame));
+            wire.frames.push_back(in_flight);
         }
     }
 
@@ -247,14 +267,15 @@ impl Shard {
     /// The frame that arrives on `port` now, and why it is lost, if it is.
     fn take_arrival(&mut self, port: PortId, wire: usize, now: Time, fabric: &Fabric) -> (Frame, Option<DropCause>) {
         let wire = &mut self.wires[wire];
-        let (_, frame) = wire.frames.pop_front().expect("an arrival is pending only while a frame is on the wire");
-        if let Some((next, _)) = wire.frames.front() {
-            self.events.push(event(Kind::Arrive, port.0, *next));
+        let InFlight { frame, .. } =
+            wire.frames.pop_front().expect("an arrival is pending only while a frame is on the wire");
+        if let Some(next) = wire.frames.front() {
+            self.events.push(next.arrival_at(port));
         }
         self.watch.fingerprint.add(now.ps(), u64::from(port.0), frame.digest());
         let facts = &fabric.wiring.ports[port.0 as usize];
         if let Some(failed_at) = wire.failed_at {
-            let travel = facts.delay + facts.rate.time_for(u64::from(frame.size.wire));
+            let travel = facts.delay + fabric.spec.framing.byte_time(facts.rate).times(u32::from(frame.size.wire));
             if failed_at + travel >= now {
                 return (frame, Some(DropCause::LinkDown));
             }
@@ -266,7 +287,7 @@ impl Shard {
     /// Packs the records of frames that leave for other shards.
     fn pack_records(&mut self) {
         for mail in &mut self.outboxes {
-            let leaving = mail.frames.iter().map(|(_, _, frame)| frame.record);
+            let leaving = mail.frames.iter().map(|(_, in_flight)| in_flight.frame.record);
             mail.records.extend(leaving.filter_map(|record| self.records.take(record)));
         }
     }
@@ -286,7 +307,7 @@ struct ShardSink<'a> {
 
 impl Sink for ShardSink<'_> {
     #[inline]
-    fn transmit(&mut self, port: PortId, frame: Frame, done: Time) {
+    fn transmit(&mut self, port: PortId, frame: Frame, done: Time, burst_start: Time) {
         self.watch.packet_hops += 1;
         match &frame.body {
             Body::Control(Control::Pfc(pfc)) if pfc.quanta == 0 => self.watch.resume_frames += 1,
@@ -296,15 +317,17 @@ impl Sink for ShardSink<'_> {
         }
         let facts = &self.fabric.wiring.ports[port.0 as usize];
         let (peer, arrival) = (facts.peer, done + facts.delay);
+        let burst_age = ((arrival - burst_start).ps() / 1000).min(AGE_MAX) as u32;
+        let in_flight = InFlight { arrival, burst_age, frame };
         let place = &self.layout.ports[peer.0 as usize];
         if place.shard == self.shard {
             let wire = &mut self.wires[place.wire as usize];
             if wire.frames.is_empty() {
-                self.events.push(event(Kind::Arrive, peer.0, arrival));
+                self.events.push(in_flight.arrival_at(peer));
             }
-            wire.frames.push_back((arrival, frame));
+            wire.frames.push_back(in_flight);
         } else {
-            self.outboxes[place.shard as usize].frames.push((arrival, peer, frame));
+            self.outboxes[place.shard as usize].frames.push((peer, in_flight));
         }
     }
 

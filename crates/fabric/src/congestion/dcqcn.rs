@@ -278,7 +278,8 @@ impl Dcqcn {
         while let Some(limited) = &mut self.limited {
             let next = limited.next_decrease.min(limited.next_increase);
             let until = next.min(now);
-            while limited.next_alpha <= until {
+            // A CNP that comes at the very tick of alpha counts for the period that ends with it.
+            while limited.next_alpha < until {
                 limited.update_alpha(&self.parameters);
             }
             if next > now {

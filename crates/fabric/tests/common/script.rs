@@ -47,7 +47,7 @@ struct Recorder {
 }
 
 impl Sink for Recorder {
-    fn transmit(&mut self, port: PortId, frame: Frame, done: Time) {
+    fn transmit(&mut self, port: PortId, frame: Frame, done: Time, _burst_start: Time) {
         self.sent.push_back((self.now, port, frame, done));
     }
 
