@@ -42,6 +42,8 @@ pub struct EventSet {
     slot: u64,
     coarse: Vec<Vec<Event>>,
     coarse_occupied: Occupied,
+    /// Empty buckets of coarse slots that have been dealt out, for those that come.
+    spare: Vec<Vec<Event>>,
     far: BinaryHeap<Reverse<Event>>,
     len: usize,
 }
@@ -56,6 +58,7 @@ impl Default for EventSet {
             slot: 0,
             coarse: vec![Vec::new(); COARSE],
             coarse_occupied: Occupied::new(COARSE),
+            spare: Vec::new(),
             far: BinaryHeap::new(),
             len: 0,
         }
@@ -92,7 +95,11 @@ impl EventSet {
             self.insert_current(event);
         } else if slot - self.slot < COARSE as u64 {
             let index = slot as usize & (COARSE - 1);
-            self.coarse[index].push(event);
+            let bucket = &mut self.coarse[index];
+            if bucket.capacity() == 0 {
+                *bucket = self.spare.pop().unwrap_or_default();
+            }
+            bucket.push(event);
             self.coarse_occupied.set(index);
         } else {
             self.far.push(Reverse(event));
@@ -159,7 +166,9 @@ impl EventSet {
         for event in dealt.drain(..) {
             self.deal(event);
         }
-        self.coarse[index] = dealt;
+        if dealt.capacity() > 0 {
+            self.spare.push(dealt);
+        }
         while let Some(Reverse(event)) = self.far.peek().copied() {
             if event.time.ps() >> SLOT_BITS != self.slot {
                 break;

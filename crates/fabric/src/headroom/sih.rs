@@ -89,17 +89,10 @@ impl BufferPolicy for Sih {
         }
         let (shared, headroom) = (self.pools.shared(ingress, class), self.pools.headroom(ingress, class));
         let threshold = self.threshold(ingress);
-        let class = ClassMask::of(class);
-        if headroom > 0 || shared >= threshold {
-            let empty = headroom == 0 && shared == 0;
-            return if empty {
-                Pressure { eased: class, ..Default::default() }
-            } else {
-                Pressure { full: class, ..Default::default() }
-            };
-        }
-        let eased = shared == 0 || shared + self.resume_offset <= threshold;
-        Pressure { eased: if eased { class } else { ClassMask::NONE }, ..Default::default() }
+        let is_full = headroom > 0 || (shared > 0 && shared >= threshold);
+        let is_eased = !is_full && (shared == 0 || shared + self.resume_offset <= threshold);
+        let class = |it_is| if it_is { ClassMask::of(class) } else { ClassMask::NONE };
+        Pressure { full: class(is_full), eased: class(is_eased) }
     }
 
     fn occupancy(&self) -> Occupancy {

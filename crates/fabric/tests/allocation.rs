@@ -1,0 +1,43 @@
+//! No allocation per packet or per event in steady state.
+
+mod common;
+
+use backwater_engine::{Duration, Time};
+use backwater_fabric::Simulation;
+use backwater_fabric::spec::{FlowSpec, NetworkSpec};
+use common::{flow, star};
+use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
+use std::alloc::System;
+
+#[global_allocator]
+static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
+
+/// Allocations (growth included) and packet-hops of one millisecond, after ten to warm up.
+fn steady_state(spec: NetworkSpec, flows: Vec<FlowSpec>) -> (usize, u64) {
+    let mut simulation = Simulation::new(spec, flows, 1).unwrap();
+    let millisecond = |n: u64| Time::ZERO + Duration::from_ms(n);
+    simulation.run_until(millisecond(10), 1);
+    let before = simulation.totals().packet_hops;
+    let region = Region::new(ALLOCATOR);
+    simulation.run_until(millisecond(11), 1);
+    let change = region.change();
+    (change.allocations + change.reallocations, simulation.totals().packet_hops - before)
+}
+
+/// One test, since the counter is the process's: no other may run beside it.
+#[test]
+fn packets_and_events_do_not_allocate() {
+    let endless = |src, dst| flow(src, dst, FlowSpec::ENDLESS, 0);
+    let ring = (0..8).map(|host| endless(host, (host + 1) % 8)).collect();
+    let (allocations, hops) = steady_state(star(8, 100, 1000), ring);
+    println!("uncongested: {allocations} allocations in {hops} packet-hops");
+    assert!(hops > 100_000);
+    assert_eq!(allocations, 0);
+
+    // PFC at work: each pause that has ended is kept for whoever measures, in a list that doubles; nothing else may grow.
+    let incast = (0..7).map(|host| endless(host, 7)).collect();
+    let (allocations, hops) = steady_state(star(8, 100, 1000), incast);
+    println!("incast: {allocations} allocations in {hops} packet-hops");
+    assert!(hops > 10_000);
+    assert!(allocations <= 2, "{allocations}");
+}
