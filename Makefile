@@ -9,6 +9,9 @@ OLD := bench-results/previous.json
 # Seconds that `make fuzz` spends on each target.
 FUZZ_SECONDS ?= 600
 
+export PIP_QUIET := 1
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
 .DEFAULT_GOAL := help
 .PHONY: help toolchain setup demo test lint format bench bench-compare docs fuzz clean
 
