@@ -124,15 +124,15 @@ impl Fabric {
     pub fn passes(&self, flow: FlowId, route: &Route, port: PortId) -> bool {
         let facts = &self.wiring.ports[port.0 as usize];
         let spec = self.flow(flow);
-        if route.ports().is_empty() {
+        if route.is_dynamic() {
             return self.routes.candidates(facts.node, spec.dst).contains(&facts.ix);
         }
         let mut node = spec.src;
         for ix in route.ports() {
-            if node == facts.node && *ix == facts.ix {
+            if node == facts.node && ix == facts.ix {
                 return true;
             }
-            node = self.wiring.neighbour(node, *ix);
+            node = self.wiring.neighbour(node, ix);
         }
         false
     }

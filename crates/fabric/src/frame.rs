@@ -9,7 +9,7 @@ use backwater_engine::random::mix;
 pub type Psn = u32;
 
 /// Longest route that a packet carries, in egress ports. Longer ones are looked up hop by hop.
-pub const MAX_HOPS: usize = 8;
+pub const MAX_HOPS: usize = 7;
 
 /// One frame on a link or in a queue, by value.
 #[derive(Clone, Copy, Debug)]
@@ -78,39 +78,48 @@ pub enum PacketKind {
 }
 
 /// The egress ports of a packet from its source host to the last switch, fixed at its source; or empty, to be found hop by hop.
+///
+/// Eight bytes, because every packet in every queue carries one: ports are numbered up to 255 and there are at most [`MAX_HOPS`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Route {
-    hops: [PortIx; MAX_HOPS],
-    len: u8,
-    next: u8,
+    hops: [u8; MAX_HOPS],
+    /// Number of hops in the upper half, number of the next one in the lower.
+    cursor: u8,
 }
 
 impl Route {
     /// Found hop by hop.
-    pub const DYNAMIC: Route = Route { hops: [0; MAX_HOPS], len: 0, next: 0 };
+    pub const DYNAMIC: Route = Route { hops: [0; MAX_HOPS], cursor: 0 };
 
-    /// A fixed route; `None` if it has more than [`MAX_HOPS`] hops.
+    /// A fixed route; `None` if it has more than [`MAX_HOPS`] hops or a port beyond 255.
     pub fn fixed(ports: &[PortIx]) -> Option<Route> {
-        let mut route = Route::DYNAMIC;
-        route.hops.get_mut(..ports.len())?.copy_from_slice(ports);
-        route.len = ports.len() as u8;
+        let mut route = Route { cursor: (ports.len() as u8) << 4, ..Route::DYNAMIC };
+        for (hop, port) in route.hops.get_mut(..ports.len())?.iter_mut().zip(ports) {
+            *hop = u8::try_from(*port).ok()?;
+        }
         Some(route)
     }
 
     /// The egress port at the node that the packet is in, and one step onwards; `None` for a dynamic route.
     #[inline]
     pub fn step(&mut self) -> Option<PortIx> {
-        if self.len == 0 {
+        if self.is_dynamic() {
             return None;
         }
-        let port = self.hops[usize::from(self.next)];
-        self.next += 1;
-        Some(port)
+        let port = self.hops[usize::from(self.cursor & 0xf)];
+        self.cursor += 1;
+        Some(port.into())
     }
 
-    /// All egress ports from the source host on; empty for a dynamic route.
-    pub fn ports(&self) -> &[PortIx] {
-        &self.hops[..usize::from(self.len)]
+    /// Whether the way is found hop by hop.
+    #[inline]
+    pub fn is_dynamic(&self) -> bool {
+        self.cursor == 0
+    }
+
+    /// All egress ports from the source host on; none for a dynamic route.
+    pub fn ports(&self) -> impl Iterator<Item = PortIx> + '_ {
+        self.hops[..usize::from(self.cursor >> 4)].iter().map(|port| PortIx::from(*port))
     }
 }
 

@@ -344,6 +344,8 @@ impl Port {
         queue.bytes -= bytes;
         self.queued_bytes -= bytes;
         if queue.frames.is_empty() {
+            // Back to the front of its memory, which is warm; a ring would wander through all of it.
+            queue.frames.clear();
             self.occupied.remove(index);
         }
         frame

@@ -269,8 +269,9 @@ impl Shard {
         let wire = &mut self.wires[wire];
         let InFlight { frame, .. } =
             wire.frames.pop_front().expect("an arrival is pending only while a frame is on the wire");
-        if let Some(next) = wire.frames.front() {
-            self.events.push(next.arrival_at(port));
+        match wire.frames.front() {
+            Some(next) => self.events.push(next.arrival_at(port)),
+            None => wire.frames.clear(),
         }
         self.watch.fingerprint.add(now.ps(), u64::from(port.0), frame.digest());
         let facts = &fabric.wiring.ports[port.0 as usize];

@@ -5,7 +5,7 @@
 use crate::congestion::CongestionConfig;
 use crate::fabric::Fabric;
 use crate::flow_control::FlowControlConfig;
-use crate::frame::MAX_HOPS;
+use crate::frame::{MAX_HOPS, Route};
 use crate::framing::Framing;
 use crate::headroom::HeadroomConfig;
 use crate::ids::{Class, NodeId};
@@ -350,8 +350,8 @@ impl NetworkSpec {
                 } else {
                     match routes.path(&fabric.wiring, source, via, target, |_, ports| ports[0]) {
                         None => refuse("there is no way along its pinned path".into()),
-                        Some(path) if path.len() > MAX_HOPS => {
-                            refuse(format!("its pinned path has more than {MAX_HOPS} hops"))
+                        Some(path) if Route::fixed(&path).is_none() => {
+                            refuse(format!("its pinned path has more than {MAX_HOPS} hops, or a port beyond 255"));
                         }
                         Some(_) => {}
                     }
