@@ -55,6 +55,7 @@ format: $(BIN)/maturin ## Format all sources
 	$(BIN)/ruff format
 
 bench: setup ## Measure CPU time and memory of the scenarios in benches/
+	cargo build --release --quiet --package backwater-limit
 	@if [ -f $(NEW) ]; then mv $(NEW) $(OLD); fi
 	$(BIN)/python benches/bench.py run --save $(NEW)
 

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from backwater import _core
 
 HERE = Path(__file__).parent
+KERNEL = HERE.parent / "target" / "release" / "backwater-limit"
 MIB = 2**20
 
 
@@ -71,20 +72,39 @@ def measure(scenario: Path) -> dict[str, Any]:
     }
 
 
+def kernel(scenario: Path) -> float:
+    """CPU ns per packet-hop of the bare kernel on the same fabric, run in the same minute."""
+    command = [str(KERNEL), str(scenario), "5000000"]
+    figures = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)  # noqa: S603
+    return float(figures["cpu_seconds"] / figures["packet_hops"] * 1e9)
+
+
 def run(names: list[str], repeat: int) -> dict[str, dict[str, Any]]:
     """Measures the named scenarios, or all, and prints a line as soon as each is done."""
     files = sorted(file for file in HERE.glob("*.toml") if not names or file.stem in names)
-    columns = ("packet-hops", "CPU ns/hop", "hops/s", "events/hop", "MiB", "KiB/host", "KiB/flow")
+    columns = (
+        "packet-hops",
+        "CPU ns/hop",
+        "bare kernel",
+        "ratio",
+        "hops/s",
+        "events/hop",
+        "MiB",
+        "KiB/host",
+        "KiB/flow",
+    )
     print(f"{'scenario':<16}" + "".join(f"{column:>12}" for column in columns))
     measured = {}
     for file in files:
         command = [sys.executable, __file__, "measure", str(file)]
         runs = [json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout) for _ in range(repeat)]  # noqa: S603
         best = min(runs, key=lambda figures: figures["cpu_seconds"])
+        best["kernel_ns"] = min(kernel(file) for _ in range(repeat))
         measured[file.stem] = best
         hops, seconds, memory = best["packet_hops"], best["cpu_seconds"], best["memory_bytes"]
         print(
-            f"{file.stem:<16}{hops:>12,}{seconds / hops * 1e9:>12.0f}{hops / seconds / 1e6:>10.2f} M"
+            f"{file.stem:<16}{hops:>12,}{seconds / hops * 1e9:>12.0f}{best['kernel_ns']:>12.0f}"
+            f"{seconds / hops * 1e9 / best['kernel_ns']:>12.1f}{hops / seconds / 1e6:>10.2f} M"
             f"{best['events'] / hops:>12.2f}{memory / MIB:>12.0f}{memory / best['hosts'] / 1024:>12.1f}"
             f"{memory / max(best['flows'], 1) / 1024:>12.2f}",
             flush=True,

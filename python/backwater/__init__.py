@@ -3,7 +3,7 @@
 >>> import backwater
 >>> scenario = backwater.Scenario.load("scenarios/quickstart.toml")  # doctest: +SKIP
 >>> result = backwater.run(scenario)  # doctest: +SKIP
->>> result.flows.group_by("tag").mean()  # doctest: +SKIP
+>>> result.flows["slowdown"].quantile(0.99)  # doctest: +SKIP
 """
 
 from backwater._core import ScenarioError, version

@@ -14,7 +14,6 @@ use crate::ids::{CLASSES, Class, ClassMask, FlowId, NodeId, PortIx, QueueIx};
 use crate::node::{Env, Node, Sink, Wakeup};
 use crate::note::{Note, Reception};
 use crate::port::Port;
-use crate::record::Record;
 use crate::recovery::{AnyRecoveryReceiver, AnyRecoverySender};
 use crate::slots::{
     AckView, Notification, NotificationPoint, Progress, ReactionPoint, RecoveryReceiver, RecoverySender, Verdict,
@@ -468,7 +467,7 @@ impl Node {
         if verdict == Verdict::Deliver {
             receiver.expected += 1;
             receiver.reception.delivered += u64::from(packet.payload);
-            if let Some(Record { pauses, .. }) = env.records.get(frame.record) {
+            if let Some(pauses) = env.records.pauses(frame.record) {
                 receiver.reception.paused += pauses.paused.after(receiver.last_delivery);
                 receiver.reception.blocked += pauses.blocked.after(receiver.last_delivery);
             }
@@ -508,7 +507,7 @@ impl Node {
         } else {
             RecordRef::NONE
         };
-        env.records.take(frame.record);
+        env.records.free(frame.record);
         if let Some(kind) = answer {
             let ack = reply(kind, fabric.spec.framing.ack(fabric.telemetry_bytes), echo);
             self.enqueue_own(egress, ack, env);
@@ -546,7 +545,7 @@ impl Node {
                     pair.reaction.on_cnp(env.now);
                 }
                 if packet.kind != PacketKind::Cnp {
-                    let telemetry = env.records.get(frame.record).map(|record| &record.telemetry);
+                    let telemetry = env.records.telemetry(frame.record);
                     pair.reaction.on_ack(&AckView {
                         now: env.now,
                         acked_bytes: fabric.payload_before(packet.psn, pair.bytes),

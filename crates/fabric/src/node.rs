@@ -228,14 +228,14 @@ impl Node {
     /// A frame ends here: its bytes are accounted for and its record is freed.
     pub(crate) fn consume<S: Sink>(&mut self, frame: &Frame, env: &mut Env<'_, S>) {
         self.counters.consumed += u64::from(frame.size.charge);
-        env.records.take(frame.record);
+        env.records.free(frame.record);
     }
 
     /// A frame that came in on `port` is lost.
     pub(crate) fn drop<S: Sink>(&mut self, port: PortIx, frame: Frame, cause: DropCause, env: &mut Env<'_, S>) {
         self.counters.dropped += u64::from(frame.size.charge);
         self.counters.drops[cause as usize] += 1;
-        env.records.take(frame.record);
+        env.records.free(frame.record);
         let (ingress, bytes) = (self.ports[usize::from(port)].id, u32::from(frame.size.charge));
         env.sink.note(Note::Dropped { node: self.id, ingress, class: frame.class, bytes, cause });
     }
@@ -287,10 +287,17 @@ impl Node {
         if packet.kind != PacketKind::Data {
             return;
         }
+        // A gate is mostly closed for one cause several times in a row.
+        let mut innocent_of = None;
         for closure in self.ports[usize::from(ix)].gate(queue).closures(frame.queued_at, env.now) {
-            let log = &mut env.records.of(&mut frame.record).pauses;
+            let log = env.records.pauses_mut(&mut frame.record);
             log.paused.add(closure.to - closure.from, closure.to);
-            if !env.fabric.passes(packet.flow, &packet.route, closure.cause) {
+            let innocent = match innocent_of {
+                Some((cause, innocent)) if cause == closure.cause => innocent,
+                _ => !env.fabric.passes(packet.flow, &packet.route, closure.cause),
+            };
+            innocent_of = Some((closure.cause, innocent));
+            if innocent {
                 log.blocked.add(closure.to - closure.from, closure.to);
             }
         }

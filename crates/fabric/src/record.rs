@@ -80,46 +80,87 @@ impl Telemetry {
     }
 }
 
-/// Records in use, and room for more.
+/// Records in use, and room for more. The two parts are kept apart, so that a run without telemetry pays for none.
 #[derive(Debug, Default)]
 pub struct Records {
-    slots: Vec<Record>,
+    pauses: Vec<PauseLog>,
+    /// As long as `pauses` once the first telemetry has been stamped, empty before.
+    telemetry: Vec<Telemetry>,
     free: Vec<u32>,
 }
 
 impl Records {
     /// Stores a record.
     pub fn insert(&mut self, record: Record) -> RecordRef {
-        if let Some(slot) = self.free.pop() {
-            self.slots[slot as usize] = record;
-            return RecordRef(slot);
+        let mut reference = self.insert_empty();
+        *self.pauses_mut(&mut reference) = record.pauses;
+        if record.telemetry.len > 0 {
+            *self.telemetry_mut(&mut reference) = record.telemetry;
         }
-        self.slots.push(record);
-        RecordRef(self.slots.len() as u32 - 1)
+        reference
     }
 
-    /// The record that `reference` names, made on the spot if it names none.
-    pub fn of(&mut self, reference: &mut RecordRef) -> &mut Record {
+    fn insert_empty(&mut self) -> RecordRef {
+        let Some(slot) = self.free.pop() else {
+            self.pauses.push(PauseLog::default());
+            return RecordRef(self.pauses.len() as u32 - 1);
+        };
+        self.pauses[slot as usize] = PauseLog::default();
+        if let Some(telemetry) = self.telemetry.get_mut(slot as usize) {
+            telemetry.len = 0;
+        }
+        RecordRef(slot)
+    }
+
+    fn slot(&mut self, reference: &mut RecordRef) -> usize {
         if !reference.is_some() {
-            *reference = self.insert(Record::default());
+            *reference = self.insert_empty();
         }
-        &mut self.slots[reference.0 as usize]
+        reference.0 as usize
     }
 
-    /// The record that `reference` names.
-    pub fn get(&self, reference: RecordRef) -> Option<&Record> {
-        self.slots.get(reference.0 as usize)
+    /// The pauses of the record that `reference` names, made on the spot if it names none.
+    pub fn pauses_mut(&mut self, reference: &mut RecordRef) -> &mut PauseLog {
+        let slot = self.slot(reference);
+        &mut self.pauses[slot]
     }
 
-    /// Takes the record out; its frame is consumed, dropped or leaves for another shard.
+    /// The telemetry of the record that `reference` names, made on the spot if it names none.
+    pub fn telemetry_mut(&mut self, reference: &mut RecordRef) -> &mut Telemetry {
+        let slot = self.slot(reference);
+        if self.telemetry.len() <= slot {
+            self.telemetry.resize(self.pauses.len(), Telemetry::default());
+        }
+        &mut self.telemetry[slot]
+    }
+
+    /// The pauses of the record that `reference` names.
+    pub fn pauses(&self, reference: RecordRef) -> Option<&PauseLog> {
+        self.pauses.get(reference.0 as usize)
+    }
+
+    /// The telemetry of the record that `reference` names, if anything was stamped.
+    pub fn telemetry(&self, reference: RecordRef) -> Option<&Telemetry> {
+        self.telemetry.get(reference.0 as usize).filter(|telemetry| telemetry.len > 0)
+    }
+
+    /// Frees the record: its frame is consumed or dropped.
+    pub fn free(&mut self, reference: RecordRef) {
+        if reference.is_some() {
+            self.free.push(reference.0);
+        }
+    }
+
+    /// Takes the record out: its frame leaves for another shard.
     pub fn take(&mut self, reference: RecordRef) -> Option<Record> {
-        let record = *self.slots.get(reference.0 as usize)?;
-        self.free.push(reference.0);
-        Some(record)
+        let pauses = *self.pauses(reference)?;
+        let telemetry = self.telemetry(reference).copied().unwrap_or_default();
+        self.free(reference);
+        Some(Record { pauses, telemetry })
     }
 
     /// Number of records in use.
     pub fn in_use(&self) -> usize {
-        self.slots.len() - self.free.len()
+        self.pauses.len() - self.free.len()
     }
 }

@@ -56,11 +56,13 @@ impl Wiring {
     }
 
     /// The ports of `node`.
+    #[inline]
     pub fn of(&self, node: NodeId) -> &[PortFacts] {
         &self.ports[self.first[node.0 as usize] as usize..self.first[node.0 as usize + 1] as usize]
     }
 
     /// The node behind port `ix` of `node`.
+    #[inline]
     pub fn neighbour(&self, node: NodeId, ix: PortIx) -> NodeId {
         let port = &self.of(node)[usize::from(ix)];
         self.ports[port.peer.0 as usize].node

@@ -455,7 +455,9 @@ const CASES: &[(&str, &str, &[&str])] = &[
     (
         "kind = \"poisson\"\nsizes = \"websearch-dctcp\"\nload = 0.5",
         "kind = \"flows\"\nflows = [{ src = \"h0\", dst = \"h7\", bytes = \"1 KB\", data_via = [\"leaf0\", \"leaf1\", \"leaf0\", \"leaf1\", \"leaf0\", \"leaf1\", \"leaf0\", \"leaf1\"] }]",
-        &["s.toml:39:1: error: traffic[0]: the flow from \"h0\" to \"h7\": its pinned path has more than 8 hops"],
+        &[
+            "s.toml:39:1: error: traffic[0]: the flow from \"h0\" to \"h7\": its pinned path has more than 7 hops, or a port beyond 255",
+        ],
     ),
     (
         "kind = \"poisson\"\nsizes = \"websearch-dctcp\"\nload = 0.5",

@@ -17,13 +17,13 @@ pub struct EcnConfig {
     /// Marking probability at `kmax`. Default 0.2.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub pmax: f64,
-    /// If set, `kmin` and `kmax` hold for ports of this rate and grow in proportion to a port's rate.
+    /// If set, `kmin` and `kmax` hold for ports of this rate and grow in proportion to a port's rate. Default: they hold for every port.
     pub rate: Option<Rate>,
 }
 
 impl Default for EcnConfig {
     fn default() -> Self {
-        EcnConfig { kmin: Bytes(100_000), kmax: Bytes(400_000), pmax: 0.2, rate: Some(Rate::from_gbps(100)) }
+        EcnConfig { kmin: Bytes(100_000), kmax: Bytes(400_000), pmax: 0.2, rate: None }
     }
 }
 

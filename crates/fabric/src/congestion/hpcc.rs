@@ -89,7 +89,7 @@ impl CongestionPoint for TelemetryStamper {
             queue_bytes: floor(port.queued_bytes(), QUEUE_UNIT),
             rate: self.0.of(port.rate),
         };
-        departure.records.of(&mut departure.frame.record).telemetry.push(stamp);
+        departure.records.telemetry_mut(&mut departure.frame.record).push(stamp);
     }
 }
 
