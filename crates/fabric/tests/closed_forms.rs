@@ -10,13 +10,15 @@ use common::{chain, flow, no_flow_control, run, star};
 /// Store and forward by the book, one packet after the other: when the last byte of the last packet is at the receiver.
 fn pipeline(framing: Framing, mtu: u64, bytes: u64, gbps: &[u64], delay_ns: u64) -> u64 {
     let packets = bytes.div_ceil(mtu);
+    // The clock of the HPCC simulator counts whole nanoseconds.
+    let tick = if framing == Framing::HpccNs3 { 1000 } else { 1 };
     let mut free = vec![0; gbps.len()];
     for packet in 0..packets {
         let payload = if packet + 1 == packets { bytes - packet * mtu } else { mtu };
         let wire = u64::from(framing.data(payload as u32, packet == 0, 0).wire);
         let mut ready = 0;
         for (free, gbps) in free.iter_mut().zip(gbps) {
-            *free = ready.max(*free) + wire * 8000 / gbps;
+            *free = ready.max(*free) + wire * 8000 / gbps / tick * tick;
             ready = *free + delay_ns * 1000;
         }
     }

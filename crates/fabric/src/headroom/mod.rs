@@ -79,11 +79,15 @@ pub fn exact_need(site: &Site<'_>, port: &PortFacts) -> u64 {
     let spec = site.spec;
     let largest = spec.framing.largest(spec.mtu.get() as u32, spec.congestion.telemetry_bytes());
     let (wire, charge) = (u64::from(largest.wire), u64::from(largest.charge));
+    let byte_time = spec.framing.byte_time(port.rate);
+    let (frame_time, pause_time) =
+        (byte_time.times(largest.wire.into()), byte_time.times(spec.framing.control().wire.into()));
     // Every other class may have a PFC frame of its own in front.
-    let pause = u64::from(spec.framing.control().wire) * spec.switch.lossless.len().max(1) as u64;
+    let pauses = pause_time * spec.switch.lossless.len().max(1) as u64;
     // From the arrival of the packet that crosses the threshold until the peer's gate is closed, and as long before as a frame travels.
-    let window = port.delay * 2 + port.rate.time_for(wire + pause) + spec.switch.flow_control.response();
-    let bytes = port.rate.bytes_in(window);
+    let window = port.delay * 2 + frame_time + pauses + spec.switch.flow_control.response();
+    // Full frames may pass faster than at the link's rate where times are cut down to a clock.
+    let bytes = (u128::from(window.ps()) * u128::from(wire) / u128::from(frame_time.ps().max(1))) as u64;
     let charged = bytes - (wire - charge) * bytes.div_ceil(wire);
     2 * charge + charged.max(bytes / wire * charge)
 }
