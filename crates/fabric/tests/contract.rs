@@ -1,0 +1,411 @@
+//! What every mechanism of a slot must keep to: one test body per slot, run over all that the registry lists.
+
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+mod common;
+
+use backwater_engine::random::{Seed, Stream};
+use backwater_engine::{Bytes, Duration, Rate, Time};
+use backwater_fabric::congestion::{CongestionConfig, Sender};
+use backwater_fabric::fabric::Fabric;
+use backwater_fabric::flow_control::FlowControlConfig;
+use backwater_fabric::frame::{Body, Frame, Packet, PacketKind, Psn, RecordRef, Route};
+use backwater_fabric::framing::FrameSize;
+use backwater_fabric::headroom::{HeadroomConfig, worst_case};
+use backwater_fabric::ids::{CLASSES, Class, ClassMask, FlowId, NodeId, PortIx};
+use backwater_fabric::load_balance::LoadBalanceConfig;
+use backwater_fabric::node::Node;
+use backwater_fabric::note::DropCause;
+use backwater_fabric::record::{Records, Stamp, Telemetry};
+use backwater_fabric::recovery::RecoveryConfig;
+use backwater_fabric::slots::{
+    AckView, BufferPolicy, CongestionPoint, Departure, FlowControl, FlowKey, LoadBalance, NotificationPoint, Progress,
+    ReactionPoint, RecoveryReceiver, RecoverySender, Verdict,
+};
+use backwater_fabric::spec::NetworkSpec;
+use common::random::{Case, lossless};
+use common::{flow, star};
+use proptest::prelude::*;
+use std::collections::{BTreeSet, VecDeque};
+
+/// A registry's names are different, and those of its mechanisms in its order.
+fn assert_registry(names: &[&str], mechanisms: impl Iterator<Item = &'static str>) {
+    assert_eq!(names.iter().collect::<BTreeSet<_>>().len(), names.len());
+    assert_eq!(mechanisms.collect::<Vec<_>>(), names);
+}
+
+#[test]
+fn every_registry_lists_its_mechanisms_by_name() {
+    assert_registry(FlowControlConfig::NAMES, FlowControlConfig::all().iter().map(FlowControlConfig::name));
+    assert_registry(HeadroomConfig::NAMES, HeadroomConfig::all().iter().map(HeadroomConfig::name));
+    assert_registry(CongestionConfig::NAMES, CongestionConfig::all().iter().map(CongestionConfig::name));
+    assert_registry(LoadBalanceConfig::NAMES, LoadBalanceConfig::all().iter().map(LoadBalanceConfig::name));
+    assert_registry(RecoveryConfig::NAMES, RecoveryConfig::all().iter().map(RecoveryConfig::name));
+}
+
+// -------------------------------------------------------------------------------------------- all slots, in random networks
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 30, ..Default::default() })]
+
+    /// Any combination delivers everything and comes to rest: no gate stays closed, nobody believes that it keeps anybody paused, and a
+    /// mechanism that promises to lose nothing loses nothing.
+    #[test]
+    fn any_combination_delivers_and_comes_to_rest(Case { spec, flows } in lossless()) {
+        for flow_control in FlowControlConfig::all() {
+            for headroom in HeadroomConfig::all() {
+                for congestion in CongestionConfig::all() {
+                    for load_balance in LoadBalanceConfig::all() {
+                        for recovery in RecoveryConfig::all() {
+                            let mut spec = spec.clone();
+                            (spec.switch.flow_control, spec.switch.headroom) = (flow_control.clone(), headroom.clone());
+                            (spec.congestion, spec.load_balance) = (congestion.clone(), load_balance.clone());
+                            (spec.recovery, spec.host.ack_every) = (recovery, 1);
+                            spec.switch.buffer = Bytes(common::random::reserved(&spec) + 50_000);
+                            check_run(&spec, &flows)?;
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn check_run(spec: &NetworkSpec, flows: &[backwater_fabric::spec::FlowSpec]) -> Result<(), TestCaseError> {
+    let (simulation, outcomes) = common::run(spec, flows.to_vec());
+    for (outcome, flow) in outcomes.iter().zip(flows) {
+        prop_assert_eq!(outcome.reception.delivered, flow.bytes);
+        prop_assert!(outcome.acknowledged.is_some());
+    }
+    prop_assert_eq!(simulation.audit(), []);
+    prop_assert_eq!(simulation.violations(), []);
+    for node in simulation.nodes() {
+        prop_assert!(node.ports().iter().all(|port| port.closed_queues().is_empty()));
+        prop_assert_eq!(node.flow_control().pausing(), []);
+    }
+    Ok(())
+}
+
+// -------------------------------------------------------------------------------------------------------------------- headroom
+
+const PORTS: u32 = 3;
+
+fn switch_spec(headroom: &HeadroomConfig, room: u64) -> NetworkSpec {
+    let mut spec = star(PORTS, 100, 1000);
+    spec.switch.lossless = vec![Class(2), Class(3)];
+    spec.switch.headroom = headroom.clone();
+    spec.switch.buffer = Bytes(common::random::reserved(&spec) + room);
+    spec
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Operation {
+    /// A packet of the class comes in at the port.
+    Admit(PortIx, u8, u16),
+    /// One of the packets leaves.
+    Release(usize),
+}
+
+fn operations() -> impl Strategy<Value = Vec<Operation>> {
+    let admit =
+        (0..PORTS as PortIx, 1u8..4, 64u16..1100).prop_map(|(port, class, size)| Operation::Admit(port, class, size));
+    let release = any::<usize>().prop_map(Operation::Release);
+    prop::collection::vec(prop_oneof![3 => admit, 2 => release], 1..600)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 60, ..Default::default() })]
+
+    /// The books of a buffer policy: what is admitted is held until it is released; nobody is full and eased at once; who is empty is eased.
+    #[test]
+    fn a_buffer_policy_keeps_its_books(operations in operations(), room in 1u64..200_000) {
+        for config in HeadroomConfig::all() {
+            let spec = switch_spec(&config, room);
+            let fabric = Fabric::new(spec, Vec::new());
+            let mut policy = config.build(&fabric.site(NodeId(PORTS)));
+            let lossless: ClassMask = fabric.spec.switch.lossless.iter().copied().collect();
+            let mut held = [[0u64; CLASSES]; PORTS as usize];
+            let mut packets: VecDeque<(PortIx, Class, u64)> = VecDeque::new();
+            let release_all = (0..operations.len()).map(|_| Operation::Release(0));
+            for operation in operations.iter().copied().chain(release_all) {
+                let (port, class) = match operation {
+                    Operation::Admit(port, class, size) => {
+                        let (class, size) = (Class(class), u64::from(size));
+                        match policy.admit(port, class, size, Time::ZERO) {
+                            Ok(()) => {
+                                held[usize::from(port)][class.index()] += size;
+                                packets.push_back((port, class, size));
+                            }
+                            Err(cause) if lossless.has(class) => prop_assert_eq!(cause, DropCause::Headroom),
+                            Err(cause) => prop_assert_eq!(cause, DropCause::BufferFull),
+                        }
+                        (port, class)
+                    }
+                    Operation::Release(which) => {
+                        if packets.is_empty() {
+                            continue;
+                        }
+                        let (port, class, size) = packets.remove(which % packets.len()).unwrap();
+                        policy.release(port, class, size, Time::ZERO);
+                        held[usize::from(port)][class.index()] -= size;
+                        (port, class)
+                    }
+                };
+                let pressure = policy.pressure(port, class);
+                prop_assert!(pressure.full.and(pressure.eased).is_empty(), "{:?}", pressure);
+                prop_assert!(pressure.full.or(pressure.eased).minus(lossless).is_empty(), "{:?}", pressure);
+                let is_empty = held[usize::from(port)][class.index()] == 0;
+                prop_assert!(!(is_empty && lossless.has(class)) || pressure.eased.has(class), "{:?}", pressure);
+                prop_assert_eq!(policy.held(port, class), held[usize::from(port)][class.index()]);
+                let occupancy = policy.occupancy();
+                prop_assert_eq!(occupancy.used, held.iter().flatten().sum::<u64>());
+                prop_assert!(occupancy.used <= fabric.spec.switch.buffer.get());
+                prop_assert!(occupancy.shared + occupancy.headroom <= occupancy.used);
+            }
+            prop_assert_eq!(policy.occupancy(), Default::default());
+        }
+    }
+
+    /// Whatever the others have taken, a queue that is told to be full can still take its headroom in, and until then it can take a frame.
+    #[test]
+    fn a_full_queue_still_has_its_headroom(operations in operations(), room in 1u64..200_000) {
+        for config in HeadroomConfig::all() {
+            let fabric = Fabric::new(switch_spec(&config, room), Vec::new());
+            let site = fabric.site(NodeId(PORTS));
+            let mut policy = config.build(&site);
+            // Others take what they can get, but stop when they are told to.
+            for operation in operations.iter() {
+                if let Operation::Admit(port, class, size) = operation
+                    && policy.pressure(*port, Class(*class)).full.is_empty()
+                {
+                    let _ = policy.admit(*port, Class(*class), u64::from(*size), Time::ZERO);
+                }
+            }
+            for port in site.ports {
+                for class in [Class(2), Class(3)] {
+                    while policy.pressure(port.ix, class).full.is_empty() {
+                        prop_assert_eq!(policy.admit(port.ix, class, site.largest_frame, Time::ZERO), Ok(()));
+                    }
+                    let before = policy.held(port.ix, class);
+                    while policy.admit(port.ix, class, 64, Time::ZERO).is_ok() {}
+                    // The frame that crossed the threshold is part of it.
+                    let more = policy.held(port.ix, class) - before + site.largest_frame + 64;
+                    prop_assert!(more >= worst_case(&site, port), "{} more B", more);
+                }
+            }
+        }
+    }
+}
+
+// ---------------------------------------------------------------------------------------------------------- congestion control
+
+fn data_frame(marked: bool) -> Frame {
+    let packet = Packet {
+        kind: PacketKind::Data,
+        flow: FlowId(0),
+        dst: NodeId(1),
+        psn: 0,
+        payload: 1024,
+        sent_at: Time::ZERO,
+        route: Route::DYNAMIC,
+    };
+    Frame {
+        body: Body::Packet(packet),
+        size: FrameSize { wire: 1106, charge: 1086 },
+        class: Class(3),
+        marked,
+        ingress: 0,
+        record: RecordRef::NONE,
+        queued_at: Time::ZERO,
+    }
+}
+
+#[test]
+fn a_congestion_point_marks_nothing_at_an_empty_queue_and_wipes_no_mark() {
+    for config in CongestionConfig::all() {
+        let mut spec = star(PORTS, 100, 1000);
+        spec.congestion = config;
+        let fabric = Fabric::new(spec, vec![flow(0, 1, 1024, 0)]);
+        let site = fabric.site(NodeId(PORTS));
+        let node = Node::new(&fabric, NodeId(PORTS));
+        let mut point = fabric.spec.congestion.congestion_point(&site);
+        let mut records = Records::default();
+        for marked in [false, true] {
+            let mut frame = data_frame(marked);
+            let (now, port) = (Time::from_ps(1_000_000), &node.ports()[1]);
+            point.on_departure(Departure { now, port, queue: 3, frame: &mut frame, records: &mut records });
+            assert_eq!(frame.marked, marked);
+            let stamps = records.telemetry(frame.record).map_or(0, |telemetry| telemetry.stamps().len());
+            assert_eq!(stamps > 0, fabric.telemetry_bytes > 0);
+        }
+    }
+}
+
+#[test]
+fn a_notification_point_reports_marked_packets_only() {
+    for config in CongestionConfig::all() {
+        let mut point = config.notification_point(Rate::from_gbps(100));
+        let mut draws = Seed(1).stream("marks", 0);
+        for packet in 0..10_000 {
+            let marked = draws.chance(0.3);
+            let notification = point.on_data(Time::from_ps(packet * 80_000), marked);
+            assert!(marked || !notification.echo && !notification.cnp);
+            assert!(!(notification.echo && notification.cnp), "a mark is reported once");
+        }
+    }
+}
+
+/// Telemetry of one switch whose port is busy to a random degree.
+fn telemetry(draws: &mut Stream, now: Time, tx_bytes: &mut u64, last: &mut Time) -> Telemetry {
+    let rate = Rate::from_gbps(100);
+    *tx_bytes += (rate.bytes_in(now - *last) as f64 * draws.unit()) as u64;
+    *last = now;
+    let mut telemetry = Telemetry::default();
+    telemetry.push(Stamp { time: now, tx_bytes: *tx_bytes, queue_bytes: draws.below(500_000), rate });
+    telemetry
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 60, ..Default::default() })]
+
+    /// Whatever ACKs and CNPs come and however late: never above line rate, never to a standstill, never without a window.
+    #[test]
+    fn a_reaction_point_stays_between_its_lowest_rate_and_line_rate(seed in any::<u64>(), gbps in prop::sample::select(vec![1u64, 10, 25, 100, 400])) {
+        for config in CongestionConfig::all() {
+            let line_rate = Rate::from_gbps(gbps);
+            let mut point = config.reaction_point(&Sender { line_rate, base_rtt: Duration::from_us(8) });
+            let mut draws = Seed(seed).stream("sequence", 0);
+            let (mut now, mut stamped, mut sent, mut acked, mut tx_bytes) = (Time::ZERO, Time::ZERO, 0, 0, 0);
+            prop_assert_eq!(point.rate(now), line_rate, "flows start at line rate");
+            for _ in 0..2000 {
+                // Now and then nothing happens for long.
+                let mean = if draws.chance(0.02) { 1e9 } else { 2e5 };
+                now += draws.exponential(mean);
+                match draws.below(4) {
+                    0 => point.on_cnp(now),
+                    1 => {
+                        sent += 1024;
+                        point.on_sent(now, 1106);
+                    }
+                    _ if sent > acked => {
+                        acked += 1024;
+                        let telemetry = telemetry(&mut draws, now, &mut tx_bytes, &mut stamped);
+                        let rtt = Duration::from_ns(8000 + draws.below(50_000));
+                        point.on_ack(&AckView { now, acked_bytes: acked, sent_bytes: sent, rtt, telemetry: Some(&telemetry) });
+                    }
+                    _ => {}
+                }
+                let rate = point.rate(now);
+                prop_assert!(rate <= line_rate && rate >= Rate::from_bps(1_000_000), "{} at {}", rate, now);
+                prop_assert!(point.window() > 0);
+            }
+        }
+    }
+}
+
+// -------------------------------------------------------------------------------------------------------------- load balancing
+
+#[test]
+fn a_load_balancer_chooses_among_its_candidates_and_leaves_none_out() {
+    let fabric = Fabric::new(star(20, 100, 1000), Vec::new());
+    let node = Node::new(&fabric, NodeId(20));
+    for config in LoadBalanceConfig::all() {
+        let mut balancer = config.build(Seed(1), NodeId(20));
+        for count in 2..=16usize {
+            let candidates: Vec<PortIx> = (0..count as PortIx).collect();
+            let mut chosen = vec![0; count];
+            for key in 0..2000 {
+                let index = balancer.choose(FlowKey(key), &candidates, node.ports());
+                chosen[index] += 1;
+                if config.is_static() {
+                    assert_eq!(balancer.choose(FlowKey(key), &candidates, node.ports()), index);
+                }
+            }
+            let fair = 2000 / count;
+            assert!(chosen.iter().all(|times| (fair / 2..fair * 2).contains(times)), "{config:?} {chosen:?}");
+        }
+    }
+}
+
+// --------------------------------------------------------------------------------------------------------------- loss recovery
+
+/// A channel that takes some microseconds and loses some of what it is given.
+struct Channel<T> {
+    on_the_way: VecDeque<(u64, T)>,
+    delay: u64,
+    loss: f64,
+    draws: Stream,
+}
+
+impl<T> Channel<T> {
+    fn new(delay: u64, loss: f64, draws: Stream) -> Channel<T> {
+        Channel { on_the_way: VecDeque::new(), delay, loss, draws }
+    }
+
+    fn send(&mut self, now: u64, what: T) {
+        if !self.draws.chance(self.loss) {
+            self.on_the_way.push_back((now + self.delay, what));
+        }
+    }
+
+    fn receive(&mut self, now: u64) -> Option<T> {
+        self.on_the_way.pop_front_if(|(at, _)| *at <= now).map(|(_, what)| what)
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 100, ..Default::default() })]
+
+    /// Over any channel that lets something through, everything is delivered once and in order.
+    #[test]
+    fn a_recovery_delivers_everything_over_a_lossy_channel(
+        seed in any::<u64>(), loss in 0.0f64..0.5, delay in 1u64..30, packets in 1u32..200, in_flight in 1u32..64,
+    ) {
+        for config in RecoveryConfig::all() {
+            let (mut sender, mut receiver) = (config.sender(), config.receiver());
+            let mut data: Channel<Psn> = Channel::new(delay, loss, Seed(seed).stream("data", 0));
+            let mut answers: Channel<(bool, Psn)> = Channel::new(delay, loss, Seed(seed).stream("answers", 0));
+            let (mut progress, mut expected, mut deadline) = (Progress::default(), 0, u64::MAX);
+            let timeout = sender.timeout().map_or(u64::MAX, |timeout| timeout.ps() / 1_000_000);
+            let mut now = 0;
+            while progress.acked < packets {
+                now += 1;
+                prop_assert!(now < 100_000_000, "it takes too long: {:?}", progress);
+                while let Some(psn) = data.receive(now) {
+                    let time = Time::ZERO + Duration::from_us(now);
+                    match receiver.on_data(psn, expected, time) {
+                        Verdict::Deliver => {
+                            prop_assert_eq!(psn, expected);
+                            expected += 1;
+                            answers.send(now, (true, expected));
+                        }
+                        Verdict::Duplicate => answers.send(now, (true, expected)),
+                        Verdict::Nack => answers.send(now, (false, expected)),
+                        Verdict::Ignore => {}
+                    }
+                }
+                while let Some((is_ack, psn)) = answers.receive(now) {
+                    let before = progress;
+                    if is_ack { sender.on_ack(psn, &mut progress) } else { sender.on_nack(psn, &mut progress) }
+                    prop_assert!(progress.acked >= before.acked && progress.acked <= expected);
+                    deadline = now + timeout;
+                }
+                if deadline <= now {
+                    sender.on_timeout(&mut progress);
+                    deadline = now + timeout;
+                }
+                prop_assert!(progress.next >= progress.acked && progress.next <= packets);
+                if progress.next < packets && progress.next - progress.acked < in_flight {
+                    data.send(now, progress.next);
+                    progress.next += 1;
+                    progress.highest = progress.highest.max(progress.next);
+                    deadline = deadline.min(now + timeout);
+                } else if data.on_the_way.is_empty() && answers.on_the_way.is_empty() {
+                    // Nothing happens until the timer runs out.
+                    now = now.max(deadline - 1);
+                }
+            }
+            prop_assert_eq!(expected, packets);
+        }
+    }
+}
