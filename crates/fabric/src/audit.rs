@@ -52,8 +52,10 @@ pub(crate) fn audit(simulation: &Simulation) -> Vec<Violation> {
                 let peer = &fabric.wiring.ports[port.peer.0 as usize];
                 let pausing = node.flow_control().pausing();
                 let told = pausing.iter().find(|(ix, _)| *ix == port.ix).map_or(ClassMask::NONE, |(_, told)| *told);
-                let closed = simulation.node(peer.node).ports()[usize::from(peer.ix)].closed_classes();
-                if told != closed {
+                let upstream = &simulation.node(peer.node).ports()[usize::from(peer.ix)];
+                // A timer means that something has yet to take effect or to run out.
+                let closed = upstream.closed_classes();
+                if told != closed && upstream.timer_at == Time::NEVER {
                     report(
                         node.id,
                         format!("port {} told its peer to stop {told:?}, which has stopped {closed:?}", port.ix),

@@ -1,7 +1,15 @@
 //! A lossless fabric loses nothing: whatever the network, its thresholds and its traffic.
 
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
 mod common;
 
+use backwater_engine::{Bytes, Duration, Time};
+use backwater_fabric::Simulation;
+use backwater_fabric::flow_control::FlowControlConfig;
+use backwater_fabric::flow_control::pfc::PfcConfig;
+use backwater_fabric::headroom::HeadroomConfig;
+use backwater_fabric::headroom::static_threshold::StaticConfig;
 use backwater_fabric::ids::CLASSES;
 use common::random::{Case, lossless};
 use proptest::prelude::*;
@@ -38,4 +46,36 @@ proptest! {
         prop_assert_eq!((totals.live_flows, totals.paused_ports), (0, 0));
         prop_assert_eq!(totals.acknowledged_flows, outcomes.len() as u64);
     }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 100, ..Default::default() })]
+
+    /// The audit can look at any instant, with frames on the wires and pauses about to take effect.
+    #[test]
+    fn the_books_balance_at_every_instant(Case { spec, flows } in lossless(), step in 1u64..2_000_000) {
+        let mut simulation = Simulation::new(spec, flows, 2).unwrap();
+        let mut limit = Time::ZERO;
+        for _ in 0..100 {
+            limit += Duration::from_ps(step);
+            simulation.run_until(limit, 1);
+            prop_assert_eq!(simulation.audit(), []);
+        }
+    }
+}
+
+/// A RESUME that has arrived takes effect after the response time: until then the fabric has not come to rest, though nothing is on its way.
+#[test]
+fn a_resume_about_to_take_effect_is_no_imbalance() {
+    let mut spec = common::star(3, 100, 1000);
+    let response = Duration::from_us(20);
+    spec.switch.flow_control = FlowControlConfig::Pfc(PfcConfig { response, ..Default::default() });
+    spec.switch.headroom = HeadroomConfig::Static(StaticConfig { xoff: Bytes(3000), ..Default::default() });
+    let flows = vec![common::flow(0, 2, 20_000, 0), common::flow(1, 2, 20_000, 0)];
+    let mut simulation = Simulation::new(spec, flows, 1).unwrap();
+    while simulation.next_event() < Time::NEVER {
+        simulation.run_until(simulation.now() + Duration::from_ns(100), 1);
+        assert_eq!(simulation.audit(), []);
+    }
+    assert!(simulation.totals().resume_frames > 0);
 }
