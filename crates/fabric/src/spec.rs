@@ -292,6 +292,14 @@ impl NetworkSpec {
                 errors.push(SpecError::Link { link: fault.link, ends: "fault".into(), reason });
             }
         }
+        let mut faults: Vec<&LinkFault> = self.faults.iter().filter(|fault| fault.link < self.links.len()).collect();
+        faults.sort_by_key(|fault| (fault.link, fault.down));
+        for pair in faults.windows(2).filter(|pair| pair[0].link == pair[1].link && pair[1].down <= pair[0].up) {
+            let link = &self.links[pair[0].link];
+            let ends = format!("{} - {}", name(link.a), name(link.b));
+            let reason = "its faults overlap; one must be over before the next begins";
+            errors.push(SpecError::Link { link: pair[0].link, ends, reason });
+        }
         for (node, degree) in self.nodes.iter().zip(degree) {
             if degree == 0 || degree > usize::from(u16::MAX) {
                 let reason = format!("it has {degree} links; 1 to {} are possible", u16::MAX);
