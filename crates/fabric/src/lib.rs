@@ -28,6 +28,8 @@ mod shard;
 pub mod simulation;
 pub mod spec;
 pub mod switch;
+#[cfg(test)]
+mod testing;
 
 pub use shard::{LossyDrop, PauseInterval};
 pub use simulation::Simulation;

@@ -226,3 +226,99 @@ fn closer(nodes: &[NodeSpec], wiring: &Wiring, distance: &[u32], node: NodeId) -
     };
     wiring.of(node).iter().filter(downhill).map(|port| port.ix).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::spec::NetworkSpec;
+    use crate::testing::network;
+    use backwater_engine::Rate;
+
+    fn routes(spec: &NetworkSpec) -> (Wiring, Routes) {
+        let wiring = Wiring::new(&spec.nodes, &spec.links);
+        let routes = Routes::new(&spec.nodes, &wiring, &BTreeSet::new());
+        (wiring, routes)
+    }
+
+    /// h0 and h1 on leaf 4, h2 and h3 on leaf 5, spines 6 and 7; two links between leaf 4 and spine 6.
+    fn leaf_spine() -> NetworkSpec {
+        network(4, 4, &[(0, 4), (1, 4), (2, 5), (3, 5), (4, 6), (4, 7), (5, 6), (5, 7), (4, 6)])
+    }
+
+    #[test]
+    fn ports_are_numbered_in_the_order_of_the_links() {
+        let spec = leaf_spine();
+        let (wiring, _) = routes(&spec);
+        let peers: Vec<u32> = (0..5).map(|ix| wiring.neighbour(NodeId(4), ix).0).collect();
+        assert_eq!(peers, [0, 1, 6, 7, 6]);
+        for port in &wiring.ports {
+            let peer = &wiring.ports[port.peer.0 as usize];
+            assert_eq!((peer.peer, wiring.neighbour(port.node, port.ix)), (port.id, peer.node));
+        }
+        assert_eq!(wiring.links[8].map(|port| wiring.ports[port.0 as usize].node), [NodeId(4), NodeId(6)]);
+    }
+
+    #[test]
+    fn all_equal_cost_ports_are_candidates_parallel_links_included() {
+        let (_, routes) = routes(&leaf_spine());
+        assert_eq!(routes.candidates(NodeId(0), NodeId(3)), [0]);
+        assert_eq!(routes.candidates(NodeId(4), NodeId(3)), [2, 3, 4]);
+        assert_eq!(routes.candidates(NodeId(4), NodeId(1)), [1]);
+        assert_eq!(routes.candidates(NodeId(6), NodeId(0)), [0, 2]);
+        assert_eq!(routes.candidates(NodeId(5), NodeId(3)), [1]);
+        // Switches are no targets unless asked for.
+        assert_eq!(routes.candidates(NodeId(0), NodeId(6)), [] as [PortIx; 0]);
+    }
+
+    #[test]
+    fn a_path_passes_its_waypoints() {
+        let spec = leaf_spine();
+        let wiring = Wiring::new(&spec.nodes, &spec.links);
+        let routes = Routes::new(&spec.nodes, &wiring, &BTreeSet::from([NodeId(6), NodeId(7)]));
+        let path = |via: &[u32], choice: usize| {
+            let via: Vec<NodeId> = via.iter().copied().map(NodeId).collect();
+            routes.path(&wiring, NodeId(0), &via, NodeId(3), |_, ports| ports[choice])
+        };
+        assert_eq!(path(&[], 1), Some(vec![0, 3, 1, 1]));
+        assert_eq!(path(&[7], 0), Some(vec![0, 3, 1, 1]));
+        assert_eq!(path(&[6], 1), Some(vec![0, 4, 1, 1]));
+        // Up, down, and up again to the other spine.
+        assert_eq!(path(&[6, 7], 0), Some(vec![0, 2, 0, 3, 1, 1]));
+    }
+
+    /// h1 has a link to each of two switches and would be a short cut; switches 3 and 4 are linked through 5.
+    #[test]
+    fn hosts_are_reached_through_all_their_ports_and_never_passed_through() {
+        let spec = network(3, 3, &[(0, 3), (1, 3), (1, 4), (2, 4), (3, 5), (5, 4)]);
+        let (wiring, routes) = routes(&spec);
+        let path = routes.path(&wiring, NodeId(0), &[], NodeId(2), |_, ports| ports[0]);
+        assert_eq!(path, Some(vec![0, 2, 1, 1]));
+        assert_eq!(routes.candidates(NodeId(1), NodeId(0)), [0]);
+        assert_eq!(routes.candidates(NodeId(1), NodeId(2)), [1]);
+        assert_eq!(routes.candidates(NodeId(3), NodeId(1)), [1]);
+    }
+
+    #[test]
+    fn where_there_is_no_way_there_is_no_route() {
+        let spec = network(4, 2, &[(0, 4), (1, 4), (2, 5), (3, 5)]);
+        let (wiring, routes) = routes(&spec);
+        assert_eq!(routes.candidates(NodeId(4), NodeId(2)), [] as [PortIx; 0]);
+        assert_eq!(routes.path(&wiring, NodeId(0), &[], NodeId(2), |_, ports| ports[0]), None);
+    }
+
+    /// Store and forward of 1000 B there and 60 B back: 80 ns and 4.8 ns per hop at 100 Gb/s, and 1 us each way.
+    #[test]
+    fn the_longest_round_trip_is_that_of_the_slowest_pair() {
+        let mut spec = leaf_spine();
+        let rtt = |spec: &NetworkSpec| {
+            let (wiring, routes) = routes(spec);
+            routes.longest_rtt(&spec.nodes, &wiring, 1000, 60).ps()
+        };
+        let hop = 2_000_000 + 80_000 + 4_800;
+        assert_eq!(rtt(&spec), 4 * hop);
+        spec.links[2].rate = Rate::from_gbps(25);
+        assert_eq!(rtt(&spec), 3 * hop + 2_000_000 + 4 * 84_800);
+        // One rack: two hosts on a switch.
+        assert_eq!(rtt(&crate::testing::star(2)), 2 * hop);
+    }
+}

@@ -63,3 +63,74 @@ impl CongestionPoint for EcnMarker {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::frame::{Body, Control, Frame, RecordRef};
+    use crate::framing::FrameSize;
+    use crate::ids::{Class, NodeId};
+    use crate::record::Records;
+    use crate::testing::{fabric, port, star};
+    use backwater_engine::Time;
+
+    fn frame(bytes: u16) -> Frame {
+        Frame {
+            body: Body::Control(Control::Custom { opcode: 0, reliable: false, words: [0; 4] }),
+            size: FrameSize { wire: bytes, charge: bytes },
+            class: Class(3),
+            marked: false,
+            ingress: 0,
+            record: RecordRef::NONE,
+            queued_at: Time::ZERO,
+        }
+    }
+
+    /// How many of 20,000 packets are marked as they leave a queue of `bytes` behind them, and another queue with many more.
+    fn marked(config: &EcnConfig, gbps: u64, bytes: u64) -> u32 {
+        let mut spec = star(2);
+        spec.links[1].rate = Rate::from_gbps(gbps);
+        let fabric = fabric(spec);
+        let mut marker = EcnMarker::new(config, &fabric.site(NodeId(2)));
+        let mut port = port(gbps);
+        for _ in 0..bytes / 1000 {
+            port.enqueue(3, frame(1000));
+        }
+        port.enqueue(3, frame((bytes % 1000) as u16));
+        for _ in 0..100 {
+            port.enqueue(4, frame(60_000));
+        }
+        let mut records = Records::default();
+        let mut count = 0;
+        for _ in 0..20_000 {
+            let mut frame = frame(1000);
+            let (now, port) = (Time::ZERO, &port);
+            marker.on_departure(Departure { now, port, queue: 3, frame: &mut frame, records: &mut records });
+            count += u32::from(frame.marked);
+        }
+        count
+    }
+
+    #[test]
+    fn marks_grow_from_none_at_kmin_to_pmax_at_kmax_and_all_beyond() {
+        let config = EcnConfig::default();
+        assert_eq!(marked(&config, 100, 0), 0);
+        assert_eq!(marked(&config, 100, 100_000), 0);
+        // Half way: 0.1 of 20,000, within five standard deviations.
+        assert!(marked(&config, 100, 250_000).abs_diff(2000) < 212);
+        assert!(marked(&config, 100, 400_000).abs_diff(4000) < 283);
+        assert_eq!(marked(&config, 100, 400_001), 20_000);
+    }
+
+    #[test]
+    fn thresholds_grow_with_the_rate_of_the_port_if_asked_to() {
+        let scaled = EcnConfig { rate: Some(Rate::from_gbps(100)), ..EcnConfig::default() };
+        assert_eq!((marked(&scaled, 25, 25_000), marked(&scaled, 25, 100_001)), (0, 20_000));
+        assert_eq!((marked(&scaled, 400, 400_000), marked(&scaled, 400, 1_600_001)), (0, 20_000));
+        let fixed = EcnConfig { rate: None, ..scaled };
+        assert_eq!((marked(&fixed, 25, 100_000), marked(&fixed, 25, 400_001)), (0, 20_000));
+        // DCTCP: one threshold.
+        let step = EcnConfig { kmin: Bytes(300_000), kmax: Bytes(300_000), pmax: 1.0, rate: None };
+        assert_eq!((marked(&step, 100, 300_000), marked(&step, 100, 300_001)), (0, 20_000));
+    }
+}

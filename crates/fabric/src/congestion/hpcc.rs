@@ -204,3 +204,141 @@ impl ReactionPoint for Hpcc {
         true
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::frame::{Body, Control, Frame, RecordRef};
+    use crate::framing::FrameSize;
+    use crate::ids::Class;
+    use crate::record::Records;
+
+    const GBPS: u64 = 1_000_000_000;
+
+    /// 100 Gb/s and 10 us: a window of 125,000 B; W_ai is 40 Mb/s.
+    fn reaction_point(config: HpccConfig) -> Hpcc {
+        Hpcc::new(&config, &Sender { line_rate: Rate::from_gbps(100), base_rtt: Duration::from_us(10) })
+    }
+
+    fn stamp(us: u64, tx_bytes: u64, queue_bytes: u64) -> Stamp {
+        Stamp { time: Time::ZERO + Duration::from_us(us), tx_bytes, queue_bytes, rate: Rate::from_gbps(100) }
+    }
+
+    fn ack(point: &mut Hpcc, acked_bytes: u64, sent_bytes: u64, stamps: &[Stamp]) -> u64 {
+        let mut telemetry = Telemetry::default();
+        stamps.iter().for_each(|stamp| telemetry.push(*stamp));
+        let now = stamps.last().unwrap().time;
+        let rtt = Duration::from_us(10);
+        point.on_ack(&AckView { now, acked_bytes, sent_bytes, rtt, telemetry: Some(&telemetry) });
+        point.rate(now).bps()
+    }
+
+    /// Rates are cut to whole bits per second after a division in floating point.
+    fn assert_rate(actual: u64, expected: u64) {
+        assert!(actual.abs_diff(expected) <= 1, "{actual} is not {expected}");
+    }
+
+    /// Algorithm 1 by hand, one hop.
+    #[test]
+    fn three_acks_by_hand() {
+        let mut point = reaction_point(HpccConfig::default());
+        assert_eq!(point.window(), 125_000);
+        // The first ACK gives something to compare with, no more.
+        assert_eq!(ack(&mut point, 1000, 125_000, &[stamp(10, 0, 62_500)]), 100 * GBPS);
+        // 10 us later: the port sent at line rate with half a window in its queue. u = 1.5, tau = T, U = 1.5.
+        // W = 100 G / (1.5 / 0.95) + 40 M. Within the first round trip: not committed.
+        assert_rate(ack(&mut point, 100_000, 200_000, &[stamp(20, 125_000, 62_500)]), 63_373_333_333);
+        assert_eq!((point.reference.bps(), point.stage), (100 * GBPS, 0));
+        assert_eq!(point.window(), 79_216);
+        // 5 us later: half of line rate and an empty queue, min(0, 62,500) = 0. u = 0.5, U = 0.5 x 1.5 + 0.5 x 0.5 = 1.
+        // W = 100 G x 0.95 + 40 M, committed: more than 125,000 B are acknowledged.
+        assert_rate(ack(&mut point, 125_001, 260_000, &[stamp(25, 156_250, 0)]), 95_040_000_000);
+        assert_rate(point.reference.bps(), 95_040_000_000);
+        assert_eq!((point.stage, point.committed_at), (0, 260_000));
+        // Every 10 us later 1 % of the line: U = 0.01. Additive, on the committed rate; and again, as long as nothing is committed.
+        for us in [35, 45, 55] {
+            assert_rate(ack(&mut point, 200_000, 270_000, &[stamp(us, 156_250 + (us - 25) * 125, 0)]), 95_080_000_000);
+        }
+        assert_rate(point.reference.bps(), 95_040_000_000);
+        assert_eq!(point.stage, 0);
+        assert_rate(ack(&mut point, 260_001, 300_000, &[stamp(65, 161_250, 0)]), 95_080_000_000);
+        assert_rate(point.reference.bps(), 95_080_000_000);
+        assert_eq!(point.stage, 1);
+    }
+
+    /// After `max_stage` additive steps a multiplicative one, whatever U is.
+    #[test]
+    fn stages_are_counted_per_commit() {
+        let mut point = reaction_point(HpccConfig { max_stage: 2, ..Default::default() });
+        point.reference = Rate::from_gbps(10);
+        ack(&mut point, 1, 100, &[stamp(0, 0, 0)]);
+        // Half busy: u = 0.5 every 10 us.
+        let commits =
+            [(10, 10_040_000_000, 1), (20, 10_080_000_000, 2), (30, 19_192_000_000, 0), (40, 19_232_000_000, 1)];
+        for (us, rate, stage) in commits {
+            let sent = us * 1000;
+            assert_rate(ack(&mut point, sent - 1, sent, &[stamp(us, us * 6250, 0)]), rate);
+            assert_rate(point.reference.bps(), rate);
+            assert_eq!(point.stage, stage);
+        }
+    }
+
+    /// The busiest hop counts, with the interval between its own stamps.
+    #[test]
+    fn the_busiest_hop_rules() {
+        let mut point = reaction_point(HpccConfig::default());
+        ack(&mut point, 1, 1_000_000, &[stamp(0, 0, 0), stamp(1, 0, 0)]);
+        // Hop 1: 20 %, hop 2: 80 % of the line for 5 us. U = 0.5 x 1 + 0.5 x 0.8.
+        ack(&mut point, 2, 1_000_000, &[stamp(5, 12_500, 0), stamp(6, 50_000, 0)]);
+        assert!((point.utilisation - 0.9).abs() < 1e-12, "{}", point.utilisation);
+        // Longer than T counts as T: U = 0.4.
+        ack(&mut point, 3, 1_000_000, &[stamp(25, 12_500, 0), stamp(26, 150_000, 0)]);
+        assert!((point.utilisation - 0.4).abs() < 1e-12, "{}", point.utilisation);
+    }
+
+    #[test]
+    fn rates_end_at_the_lowest_and_at_line_rate() {
+        let mut point = reaction_point(HpccConfig { max_stage: 0, ..Default::default() });
+        ack(&mut point, 1, 1, &[stamp(0, 0, 0)]);
+        for us in 1..100 {
+            ack(&mut point, us * 10 + 1, us * 10 + 1, &[stamp(us * 10, us * 125_000, 10_000_000)]);
+        }
+        assert_eq!(point.current.bps(), 100_000_000);
+        for us in 100..200 {
+            ack(&mut point, us * 10 + 1, us * 10 + 1, &[stamp(us * 10, 99 * 125_000 + us, 0)]);
+        }
+        assert_eq!((point.current.bps(), point.window()), (100 * GBPS, 125_000));
+    }
+
+    /// Header fields have units: nanoseconds, 128 B and 80 B per 25 Gb/s of the port.
+    #[test]
+    fn stamps_are_rounded_as_the_header_is() {
+        let frame = |charge| Frame {
+            body: Body::Control(Control::Custom { opcode: 0, reliable: false, words: [0; 4] }),
+            size: FrameSize { wire: charge, charge },
+            class: Class(3),
+            marked: false,
+            ingress: 0,
+            record: RecordRef::NONE,
+            queued_at: Time::ZERO,
+        };
+        let mut port = crate::testing::port(100);
+        port.start(&frame(1500), Time::ZERO);
+        port.enqueue(3, frame(1000));
+        let (mut packet, mut records) = (frame(1000), Records::default());
+        let now = Time::from_ps(123_456);
+        let departure = Departure { now, port: &port, queue: 3, frame: &mut packet, records: &mut records };
+        TelemetryStamper(RateCode::Exact).on_departure(departure);
+        let expected =
+            Stamp { time: Time::from_ps(123_000), tx_bytes: 1024, queue_bytes: 960, rate: Rate::from_gbps(100) };
+        assert_eq!(records.telemetry(packet.record).unwrap().stamps(), [expected]);
+    }
+
+    #[test]
+    fn the_simulators_rate_code_takes_unknown_rates_for_25_gbps() {
+        for (gbps, coded) in [(25, 25), (50, 50), (100, 100), (200, 200), (400, 400), (10, 25), (40, 25), (800, 25)] {
+            assert_eq!(RateCode::HpccNs3.of(Rate::from_gbps(gbps)), Rate::from_gbps(coded));
+            assert_eq!(RateCode::Exact.of(Rate::from_gbps(gbps)), Rate::from_gbps(gbps));
+        }
+    }
+}

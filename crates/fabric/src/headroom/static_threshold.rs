@@ -95,3 +95,68 @@ impl BufferPolicy for StaticThreshold {
         self.pools.peak_headroom(ingress, class)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ids::NodeId;
+    use crate::testing::{fabric, star};
+
+    const CLASS: Class = Class(3);
+
+    #[test]
+    fn full_at_xoff_and_eased_at_xon() {
+        let fabric = fabric(star(2));
+        let config = StaticConfig { xoff: Bytes(3000), xon: Some(Bytes(1000)), headroom: Some(Bytes(2000)) };
+        let mut policy = StaticThreshold::new(&config, &fabric.site(NodeId(2)));
+        let (full, eased) = (ClassMask::of(CLASS), ClassMask::of(CLASS));
+        let told = |policy: &StaticThreshold| {
+            let pressure = policy.pressure(0, CLASS);
+            (pressure.full == full, pressure.eased == eased)
+        };
+        assert_eq!(told(&policy), (false, true));
+        let mut seen = Vec::new();
+        for _ in 0..5 {
+            assert_eq!(policy.admit(0, CLASS, 1000, Time::ZERO), Ok(()));
+            seen.push(told(&policy));
+        }
+        assert_eq!(seen, [(false, true), (false, false), (true, false), (true, false), (true, false)]);
+        assert_eq!(policy.occupancy(), Occupancy { used: 5000, shared: 3000, headroom: 2000 });
+        assert_eq!(policy.admit(0, CLASS, 1, Time::ZERO), Err(DropCause::Headroom));
+        seen.clear();
+        for _ in 0..5 {
+            policy.release(0, CLASS, 1000, Time::ZERO);
+            seen.push(told(&policy));
+        }
+        assert_eq!(seen, [(true, false), (true, false), (false, false), (false, true), (false, true)]);
+    }
+
+    /// Two full frames of 1000 B below `xoff`, and never below nothing.
+    #[test]
+    fn xon_is_two_frames_below_xoff_by_default() {
+        let fabric = fabric(star(2));
+        let xon = |xoff| {
+            let config = StaticConfig { xoff: Bytes(xoff), ..Default::default() };
+            StaticThreshold::new(&config, &fabric.site(NodeId(2))).xon
+        };
+        assert_eq!((xon(256_000), xon(1500)), (254_000, 0));
+    }
+
+    /// Lossy classes have no threshold, no headroom, and nobody is told.
+    #[test]
+    fn a_lossy_class_takes_what_is_left_and_is_dropped_when_nothing_is() {
+        let mut spec = star(2);
+        let config = StaticConfig { headroom: Some(Bytes(10_000)), ..Default::default() };
+        spec.switch.buffer = Bytes(20_000 + 5000);
+        let fabric = fabric(spec);
+        let mut policy = StaticThreshold::new(&config, &fabric.site(NodeId(2)));
+        for _ in 0..5 {
+            assert_eq!(policy.admit(0, Class(1), 1000, Time::ZERO), Ok(()));
+            assert_eq!(policy.pressure(0, Class(1)), Pressure::default());
+        }
+        assert_eq!(policy.admit(0, Class(1), 1, Time::ZERO), Err(DropCause::BufferFull));
+        // A lossless packet that finds the pool empty goes to headroom, and its upstream is told.
+        assert_eq!(policy.admit(1, CLASS, 1000, Time::ZERO), Ok(()));
+        assert_eq!(policy.pressure(1, CLASS).full, ClassMask::of(CLASS));
+    }
+}

@@ -30,3 +30,19 @@ impl LoadBalance for Spray {
         self.draws.below(candidates.len() as u64) as usize
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn packets_of_one_flow_take_every_port_about_equally() {
+        let mut spray = Spray::new(Seed(1), NodeId(3));
+        let mut counts = [0u32; 4];
+        for _ in 0..40_000 {
+            counts[spray.choose(FlowKey(7), &[4, 5, 6, 9], &[])] += 1;
+        }
+        // 10,000 each, within five standard deviations.
+        assert!(counts.iter().all(|count| count.abs_diff(10_000) < 433), "{counts:?}");
+    }
+}

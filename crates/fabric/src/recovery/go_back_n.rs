@@ -89,3 +89,58 @@ impl RecoveryReceiver for Receiver {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at_us(us: u64) -> Time {
+        Time::ZERO + Duration::from_us(us)
+    }
+
+    fn progress(next: Psn, acked: Psn, highest: Psn) -> Progress {
+        Progress { next, acked, highest }
+    }
+
+    #[test]
+    fn a_receiver_takes_packets_in_order_and_asks_once_per_interval() {
+        let mut receiver = Receiver::new(&GoBackNConfig { nack_interval: Duration::from_us(10), ..Default::default() });
+        assert_eq!(receiver.on_data(0, 0, at_us(0)), Verdict::Deliver);
+        assert_eq!(receiver.on_data(2, 1, at_us(1)), Verdict::Nack);
+        assert_eq!(receiver.on_data(3, 1, at_us(2)), Verdict::Ignore);
+        assert_eq!(receiver.on_data(4, 1, Time::from_ps(10_999_999)), Verdict::Ignore);
+        assert_eq!(receiver.on_data(5, 1, at_us(11)), Verdict::Nack);
+        assert_eq!(receiver.on_data(6, 1, at_us(20)), Verdict::Ignore);
+        // What came before the gap is acknowledged again; the gap itself is delivered; the next gap is another one.
+        assert_eq!(receiver.on_data(0, 1, at_us(20)), Verdict::Duplicate);
+        assert_eq!(receiver.on_data(1, 1, at_us(20)), Verdict::Deliver);
+        assert_eq!(receiver.on_data(3, 2, at_us(20)), Verdict::Nack);
+    }
+
+    #[test]
+    fn a_sender_goes_back_on_a_nack_and_never_below_what_is_acknowledged() {
+        let mut sender = Sender::new(&GoBackNConfig::default());
+        let mut state = progress(10, 0, 10);
+        sender.on_ack(4, &mut state);
+        assert_eq!(state, progress(10, 4, 10));
+        sender.on_nack(6, &mut state);
+        assert_eq!(state, progress(6, 6, 10));
+        // Older news than what is known already.
+        sender.on_nack(5, &mut state);
+        sender.on_ack(3, &mut state);
+        assert_eq!(state, progress(6, 6, 10));
+        // What arrived after all need not be sent again.
+        sender.on_ack(9, &mut state);
+        assert_eq!(state, progress(9, 9, 10));
+        state.next = 12;
+        sender.on_timeout(&mut state);
+        assert_eq!(state, progress(9, 9, 10));
+    }
+
+    #[test]
+    fn a_timeout_of_zero_is_none() {
+        let timeout = |timeout| Sender::new(&GoBackNConfig { timeout, ..Default::default() }).timeout();
+        assert_eq!(timeout(Duration::ZERO), None);
+        assert_eq!(timeout(Duration::from_ms(4)), Some(Duration::from_ms(4)));
+    }
+}

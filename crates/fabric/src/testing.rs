@@ -1,0 +1,54 @@
+//! A network for unit tests.
+
+use crate::fabric::Fabric;
+use crate::framing::Framing;
+use crate::ids::NodeId;
+use crate::port::Port;
+use crate::spec::{LinkSpec, NetworkSpec, NodeKind, NodeSpec, SchedulerConfig};
+use backwater_engine::{Bytes, Duration, Rate};
+
+/// Links of 100 Gb/s and 1 us between hosts, which come first, and switches.
+pub(crate) fn network(hosts: u32, switches: u32, ends: &[(u32, u32)]) -> NetworkSpec {
+    let node = |index: u32| match index {
+        host if host < hosts => NodeSpec { name: format!("h{host}"), kind: NodeKind::Host },
+        switch => NodeSpec { name: format!("s{}", switch - hosts), kind: NodeKind::Switch },
+    };
+    let link = |(a, b): &(u32, u32)| LinkSpec {
+        a: NodeId(*a),
+        b: NodeId(*b),
+        rate: Rate::from_gbps(100),
+        delay: Duration::from_us(1),
+        error_rate: 0.0,
+    };
+    NetworkSpec {
+        seed: 1,
+        framing: Framing::HpccNs3,
+        mtu: Bytes(952),
+        nodes: (0..hosts + switches).map(node).collect(),
+        links: ends.iter().map(link).collect(),
+        faults: Vec::new(),
+        switch: Default::default(),
+        host: Default::default(),
+        congestion: crate::congestion::CongestionConfig::None(Default::default()),
+        load_balance: crate::load_balance::LoadBalanceConfig::Ecmp(Default::default()),
+        recovery: crate::recovery::RecoveryConfig::GoBackN(Default::default()),
+    }
+}
+
+/// `hosts` hosts on one switch, whose id is `hosts`.
+pub(crate) fn star(hosts: u32) -> NetworkSpec {
+    let ends: Vec<_> = (0..hosts).map(|host| (host, hosts)).collect();
+    network(hosts, 1, &ends)
+}
+
+/// The fabric of `spec`, without flows.
+pub(crate) fn fabric(spec: NetworkSpec) -> Fabric {
+    Fabric::new(spec, Vec::new())
+}
+
+/// An idle port of a star's switch, at the rate given.
+pub(crate) fn port(gbps: u64) -> Port {
+    let mut spec = star(2);
+    spec.links[1].rate = Rate::from_gbps(gbps);
+    Port::new(&fabric(spec).site(NodeId(2)).ports[1], Framing::Rocev2, SchedulerConfig::RoundRobin {})
+}
