@@ -77,7 +77,7 @@ pub fn flow(src: u32, dst: u32, bytes: u64, start_ns: u64) -> FlowSpec {
     }
 }
 
-/// Runs until nothing is left to do, at most ten simulated seconds.
+/// Runs until nothing is left to do, at most two simulated seconds.
 pub fn run(spec: &NetworkSpec, flows: Vec<FlowSpec>) -> (Simulation, Vec<FlowOutcome>) {
     run_shards(spec, flows, 1)
 }
@@ -91,7 +91,7 @@ pub fn run_shards(spec: &NetworkSpec, flows: Vec<FlowSpec>, shards: usize) -> (S
 
 pub fn drain(simulation: &mut Simulation) {
     let mut limit = Duration::from_us(100);
-    while simulation.next_event() < Time::NEVER && simulation.now() < Time::ZERO + Duration::from_ms(10_000) {
+    while simulation.next_event() < Time::NEVER && simulation.now() < Time::ZERO + Duration::from_ms(2000) {
         simulation.run_until(Time::ZERO + limit, 1);
         limit = limit * 2;
     }
