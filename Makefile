@@ -39,6 +39,7 @@ demo: setup ## Run the quickstart scenario and say where its report lies
 
 test: setup ## Run all tests, of Rust and of Python
 	cargo test --workspace
+	cargo test --manifest-path examples/custom-flow-control/Cargo.toml --target-dir target/examples
 	$(BIN)/pytest
 
 lint: setup ## Check format, style and types

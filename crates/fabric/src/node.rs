@@ -283,10 +283,11 @@ impl Node {
 
     /// Charges the time that a data packet stood behind PAUSEs in `queue` of `port` to its record.
     pub(crate) fn log_pauses<S: Sink>(&self, ix: PortIx, queue: QueueIx, frame: &mut Frame, env: &mut Env<'_, S>) {
-        let Body::Packet(packet) = frame.body else { return };
-        if packet.kind != PacketKind::Data {
+        let Body::Packet(packet) = &frame.body else { return };
+        if packet.kind != PacketKind::Data || !self.ports[usize::from(ix)].was_closed(queue) {
             return;
         }
+        let (flow, route) = (packet.flow, packet.route);
         // A gate is mostly closed for one cause several times in a row.
         let mut innocent_of = None;
         for closure in self.ports[usize::from(ix)].gate(queue).closures(frame.queued_at, env.now) {
@@ -294,7 +295,7 @@ impl Node {
             log.paused.add(closure.to - closure.from, closure.to);
             let innocent = match innocent_of {
                 Some((cause, innocent)) if cause == closure.cause => innocent,
-                _ => !env.fabric.passes(packet.flow, &packet.route, closure.cause),
+                _ => !env.fabric.passes(flow, &route, closure.cause),
             };
             innocent_of = Some((closure.cause, innocent));
             if innocent {

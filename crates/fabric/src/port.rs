@@ -78,7 +78,6 @@ struct Queue {
     bytes: u64,
     /// Credit of deficit weighted round robin.
     deficit: u64,
-    gate: Gate,
 }
 
 /// A gate that flow control closes and opens: while it is closed, nothing leaves the queue behind it.
@@ -161,6 +160,9 @@ pub struct Port {
     queues: Vec<Queue>,
     occupied: QueueSet,
     closed: QueueSet,
+    /// Queues whose gate has ever been closed: of the others nobody need look at the gate.
+    ever_closed: QueueSet,
+    gates: Vec<Gate>,
     cursor: QueueIx,
     scheduler: Scheduler,
     queued_bytes: u64,
@@ -184,6 +186,8 @@ impl Port {
             queues: (0..CLASSES).map(|_| Queue::default()).collect(),
             occupied: QueueSet::default(),
             closed: QueueSet::default(),
+            ever_closed: QueueSet::default(),
+            gates: (0..CLASSES).map(|_| Gate::default()).collect(),
             cursor: 0,
             scheduler: match scheduler {
                 SchedulerConfig::RoundRobin {} => Scheduler::RoundRobin,
@@ -237,7 +241,13 @@ impl Port {
 
     /// The gate of queue `queue`.
     pub fn gate(&self, queue: QueueIx) -> &Gate {
-        &self.queues[usize::from(queue)].gate
+        &self.gates[usize::from(queue)]
+    }
+
+    /// Whether the gate of `queue` has ever been closed.
+    #[inline]
+    pub fn was_closed(&self, queue: QueueIx) -> bool {
+        self.ever_closed.has(queue)
     }
 
     /// Queues whose gate is closed.
@@ -276,6 +286,7 @@ impl Port {
     pub fn add_queue(&mut self) -> QueueIx {
         assert!(self.queues.len() < QueueSet::CAPACITY, "a port has at most {} queues", QueueSet::CAPACITY);
         self.queues.push(Queue::default());
+        self.gates.push(Gate::default());
         self.queues.len() as QueueIx - 1
     }
 
@@ -366,12 +377,13 @@ impl Port {
 
     pub(crate) fn close(&mut self, queue: QueueIx, now: Time, cause: PortId) {
         self.closed.insert(queue);
-        self.queues[usize::from(queue)].gate.close(now, cause);
+        self.ever_closed.insert(queue);
+        self.gates[usize::from(queue)].close(now, cause);
     }
 
     pub(crate) fn open(&mut self, queue: QueueIx, now: Time) -> Option<Closure> {
         self.closed.remove(queue);
-        self.queues[usize::from(queue)].gate.open(now)
+        self.gates[usize::from(queue)].open(now)
     }
 }
 

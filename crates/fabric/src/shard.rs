@@ -12,6 +12,7 @@ use crate::node::{Env, Node, Sink, Wakeup};
 use crate::note::{DropCause, Note};
 use crate::port::Closure;
 use crate::record::{Record, Records};
+use crate::slots::PortFacts;
 use backwater_engine::Time;
 use backwater_engine::events::{Event, EventSet};
 use backwater_engine::fingerprint::Fingerprint;
@@ -43,7 +44,8 @@ struct Wire {
     frames: VecDeque<InFlight>,
     /// When the link last failed.
     failed_at: Option<Time>,
-    errors: Stream,
+    /// What spoils frames; `None` for a link without errors.
+    errors: Option<Box<Stream>>,
 }
 
 /// A frame on a wire.
@@ -153,16 +155,17 @@ pub(crate) struct Shard {
 
 impl Shard {
     pub(crate) fn new(fabric: &Fabric, layout: &Layout, index: u32, members: &[NodeId]) -> Shard {
-        let wire = |port: PortId| Wire {
+        let seed = Seed(fabric.spec.seed);
+        let wire = |port: &PortFacts| Wire {
             frames: VecDeque::new(),
             failed_at: None,
-            errors: Seed(fabric.spec.seed).stream("link-errors", u64::from(port.0)),
+            errors: (port.error_rate > 0.0).then(|| Box::new(seed.stream("link-errors", u64::from(port.id.0)))),
         };
         let ports = members.iter().flat_map(|node| fabric.wiring.of(*node));
         let mut shard = Shard {
             index,
             nodes: members.iter().map(|node| Node::new(fabric, *node)).collect(),
-            wires: ports.map(|port| wire(port.id)).collect(),
+            wires: ports.map(wire).collect(),
             events: EventSet::default(),
             records: Records::default(),
             outboxes: (0..layout.shards).map(|_| Mail::default()).collect(),
@@ -281,7 +284,8 @@ impl Shard {
                 return (frame, Some(DropCause::LinkDown));
             }
         }
-        let spoilt = facts.error_rate > 0.0 && !frame.is_reliable() && wire.errors.chance(facts.error_rate);
+        let errors = wire.errors.as_mut().filter(|_| !frame.is_reliable());
+        let spoilt = errors.is_some_and(|errors| errors.chance(facts.error_rate));
         (frame, spoilt.then_some(DropCause::LinkError))
     }
 
