@@ -6,8 +6,8 @@ use crate::load_balance::ecmp::Ecmp;
 use crate::routes::{Routes, Wiring};
 use crate::slots::{FlowKey, Site};
 use crate::spec::{FlowSpec, NetworkSpec, NodeKind};
+use backwater_engine::Duration;
 use backwater_engine::random::{Seed, mix};
-use backwater_engine::{Duration, Time};
 use std::collections::BTreeSet;
 
 /// The shared, immutable part of a network.
@@ -208,10 +208,5 @@ impl Fabric {
     pub fn port_name(&self, port: PortId) -> String {
         let facts = &self.wiring.ports[port.0 as usize];
         format!("{}:{}", self.name(facts.node), facts.ix)
-    }
-
-    /// When the last fault of any link is over.
-    pub fn last_fault(&self) -> Time {
-        self.spec.faults.iter().map(|fault| fault.up).max().unwrap_or(Time::ZERO)
     }
 }

@@ -6,7 +6,7 @@
 //! into an outbox and arrives at least one link delay later.
 
 use crate::fabric::Fabric;
-use crate::frame::{Body, Control, Frame, PacketKind};
+use crate::frame::{Body, Control, Frame};
 use crate::ids::{FlowId, NodeId, PortId, PortIx};
 use crate::node::{Env, Node, Sink, Wakeup};
 use crate::note::{DropCause, Note};
@@ -77,7 +77,6 @@ pub(crate) struct Watch {
     pub(crate) packet_hops: u64,
     pub(crate) pause_frames: u64,
     pub(crate) resume_frames: u64,
-    pub(crate) cnp_frames: u64,
     pub(crate) received_flows: u64,
     pub(crate) acknowledged: Vec<Acknowledged>,
     pub(crate) pauses: Vec<PauseInterval>,
@@ -317,7 +316,6 @@ impl Sink for ShardSink<'_> {
         match &frame.body {
             Body::Control(Control::Pfc(pfc)) if pfc.quanta == 0 => self.watch.resume_frames += 1,
             Body::Control(Control::Pfc(_)) => self.watch.pause_frames += 1,
-            Body::Packet(packet) if packet.kind == PacketKind::Cnp => self.watch.cnp_frames += 1,
             _ => {}
         }
         let facts = &self.fabric.wiring.ports[port.0 as usize];

@@ -68,8 +68,6 @@ pub struct Totals {
     pub pause_frames: u64,
     /// RESUME frames sent.
     pub resume_frames: u64,
-    /// CNP frames put onto links by hosts and switches.
-    pub cnp_hops: u64,
     /// Frames lost, by cause ([`DropCause::ALL`]).
     pub drops: [u64; DropCause::ALL.len()],
     /// Flows that have started and are not acknowledged in full.
@@ -218,7 +216,6 @@ impl Simulation {
             totals.packet_hops += watch.packet_hops;
             totals.pause_frames += watch.pause_frames;
             totals.resume_frames += watch.resume_frames;
-            totals.cnp_hops += watch.cnp_frames;
             totals.received_flows += watch.received_flows;
             totals.acknowledged_flows += watch.acknowledged.len() as u64;
             for node in &shard.nodes {

@@ -8,6 +8,7 @@ use crate::registry::registry;
 #[allow(unused_imports, reason = "for the methods that enum_dispatch generates")]
 use crate::slots::signatures::*;
 use crate::slots::{BufferPolicy, PortFacts, Site};
+use backwater_engine::Bytes;
 use enum_dispatch::enum_dispatch;
 use std::fmt::Debug;
 
@@ -56,6 +57,11 @@ impl HeadroomConfig {
             HeadroomConfig::Custom(factory) => factory.reserved(site),
         }
     }
+}
+
+/// Headroom of a lossless queue at every port of `site`: as `set`, or the worst case of each port's link.
+fn per_port(set: Option<Bytes>, site: &Site<'_>) -> Vec<u64> {
+    site.ports.iter().map(|port| set.map_or_else(|| worst_case(site, port), Bytes::get)).collect()
 }
 
 /// Headroom of an ingress queue unless the scenario sets it: Equation 1 of DSH, or [`exact_need`] where that is more (frames above some

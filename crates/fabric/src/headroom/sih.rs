@@ -1,7 +1,7 @@
 //! SIH, static and independent headroom: what switch chips do, and the baseline of DSH (DSH section II).
 
+use super::per_port;
 use super::pools::{Pools, reserved};
-use super::worst_case;
 use crate::ids::{Class, ClassMask, PortIx};
 use crate::note::DropCause;
 use crate::slots::{BufferPolicy, Occupancy, Pressure, Site};
@@ -36,12 +36,7 @@ impl Default for SihConfig {
 impl SihConfig {
     /// Bytes set aside at `site`.
     pub fn reserved(&self, site: &Site<'_>) -> u64 {
-        reserved(site, self.private.get(), &self.headrooms(site))
-    }
-
-    fn headrooms(&self, site: &Site<'_>) -> Vec<u64> {
-        let of = |port| self.headroom.map_or_else(|| worst_case(site, port), Bytes::get);
-        site.ports.iter().map(of).collect()
+        reserved(site, self.private.get(), &per_port(self.headroom, site))
     }
 }
 
@@ -62,7 +57,7 @@ impl Sih {
         let scale = |rate: Rate| config.alpha_rate.map_or(1.0, |at| rate.bps() as f64 / at.bps() as f64);
         let alpha = |rate| (config.alpha * scale(rate) * f64::from(1 << ALPHA_BITS)).round() as u64;
         Sih {
-            pools: Pools::new(site, config.private.get(), config.headrooms(site)),
+            pools: Pools::new(site, config.private.get(), per_port(config.headroom, site)),
             alpha: site.ports.iter().map(|port| alpha(port.rate)).collect(),
             resume_offset: config.resume_offset.map_or(2 * site.largest_frame, Bytes::get),
         }

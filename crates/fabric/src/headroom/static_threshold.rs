@@ -1,7 +1,7 @@
 //! Static threshold: every lossless ingress queue is paused at a fixed length.
 
+use super::per_port;
 use super::pools::{Pools, reserved};
-use super::worst_case;
 use crate::ids::{Class, ClassMask, PortIx};
 use crate::note::DropCause;
 use crate::slots::{BufferPolicy, Occupancy, Pressure, Site};
@@ -31,12 +31,7 @@ impl Default for StaticConfig {
 impl StaticConfig {
     /// Bytes set aside at `site`.
     pub fn reserved(&self, site: &Site<'_>) -> u64 {
-        reserved(site, 0, &self.headrooms(site))
-    }
-
-    fn headrooms(&self, site: &Site<'_>) -> Vec<u64> {
-        let of = |port| self.headroom.map_or_else(|| worst_case(site, port), Bytes::get);
-        site.ports.iter().map(of).collect()
+        reserved(site, 0, &per_port(self.headroom, site))
     }
 }
 
@@ -53,7 +48,7 @@ impl StaticThreshold {
     pub fn new(config: &StaticConfig, site: &Site<'_>) -> StaticThreshold {
         let xoff = config.xoff.get();
         StaticThreshold {
-            pools: Pools::new(site, 0, config.headrooms(site)),
+            pools: Pools::new(site, 0, per_port(config.headroom, site)),
             xoff,
             xon: config.xon.map_or(xoff.saturating_sub(2 * site.largest_frame), Bytes::get),
         }
