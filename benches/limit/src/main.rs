@@ -8,8 +8,11 @@
 //! backwater-limit SCENARIO.toml [PACKET-HOPS]
 //! ```
 
+#![forbid(unsafe_code)]
+
 use backwater_engine::Time;
 use backwater_engine::events::{Event, EventSet};
+use backwater_engine::prefetch::prefetch;
 use backwater_engine::units::ByteTime;
 use backwater_fabric::fabric::{Direction, Fabric};
 use backwater_fabric::ids::FlowId;
@@ -23,6 +26,8 @@ use std::process::ExitCode;
 /// Wire bytes of every packet.
 const PACKET: u32 = 1106;
 const ECN_THRESHOLD: u64 = 100_000;
+/// With fewer events pending, looking ahead does not pay.
+const LOOK_AHEAD_FROM: usize = 2048;
 const ARRIVE: u64 = 0;
 const SEND: u64 = 1 << 32;
 
@@ -118,8 +123,28 @@ impl Kernel {
             && let Some(Event { time, key }) = self.events.pop_before(Time::NEVER)
         {
             self.handled += 1;
+            self.look_ahead();
             let port = key as u32;
             if key < SEND { self.arrive(port, time) } else { self.send(port, time) }
+        }
+    }
+
+    /// Asks the memory for what the next events need, as the simulator does: first the port, then the packet.
+    fn look_ahead(&self) {
+        if self.events.len() < LOOK_AHEAD_FROM {
+            return;
+        }
+        if let Some(key) = self.events.ahead(6) {
+            let port = key as u32 as usize;
+            if key < SEND { prefetch(&self.ingress[port]) } else { prefetch(&self.egress[port]) }
+        }
+        if let Some(key) = self.events.ahead(3) {
+            let port = key as u32 as usize;
+            if key < SEND {
+                self.ingress[port].wire.front().into_iter().for_each(prefetch);
+            } else {
+                self.egress[port].queue.front().into_iter().for_each(prefetch);
+            }
         }
     }
 

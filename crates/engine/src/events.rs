@@ -4,11 +4,12 @@
 //! instant, the order is total and depends neither on the order of insertion nor on how entities are spread over several sets.
 //!
 //! * The *near* wheel covers one slot of the coarse wheel in buckets of 4.1 ns, less than the smallest frame takes at 100 Gb/s: a bucket is
-//!   sorted once, when its turn comes, and drained as a batch.
+//!   sorted once, when its turn comes, and drained as a batch. Within a bucket, an event is one number: what its time is above the bucket's
+//!   start, and its key below.
 //! * The *coarse* wheel covers 17 ms in slots of 4.2 us; a slot is dealt out to the near wheel when the clock reaches it.
 //! * Later events wait in a binary heap.
 //!
-//! Buckets keep their memory, so nothing is allocated in steady state.
+//! Buckets that have been drained leave their memory, which is warm, to those that fill up next: nothing is allocated in steady state.
 
 use crate::time::Time;
 use std::cmp::Reverse;
@@ -19,16 +20,8 @@ use std::collections::BinaryHeap;
 pub struct Event {
     /// When it happens.
     pub time: Time,
-    /// The caller's name for it; orders events of one instant.
+    /// The caller's name for it, below 2^[`KEY_BITS`]; orders events of one instant.
     pub key: u64,
-}
-
-impl Event {
-    /// Time and key as one number, which compares without a branch.
-    #[inline]
-    fn rank(self) -> u128 {
-        u128::from(self.time.ps()) << 64 | u128::from(self.key)
-    }
 }
 
 const BUCKET_BITS: u32 = 12;
@@ -37,23 +30,41 @@ const COARSE_BITS: u32 = 12;
 const SLOT_BITS: u32 = BUCKET_BITS + NEAR_BITS;
 const NEAR: usize = 1 << NEAR_BITS;
 const COARSE: usize = 1 << COARSE_BITS;
+/// Bits of a key.
+pub const KEY_BITS: u32 = u64::BITS - BUCKET_BITS;
 
 /// The set of events that have not happened yet.
 pub struct EventSet {
     /// Events of the bucket being drained, latest first.
-    current: Vec<Event>,
-    /// Index of the bucket that `current` was taken from, or will be compared with: times below its end go to `current`.
+    current: Vec<Packed>,
+    /// Index of the bucket that `current` was taken from.
     cursor: usize,
-    near: Vec<Vec<Event>>,
+    near: Vec<Vec<Packed>>,
     near_occupied: Occupied,
+    near_spare: Vec<Vec<Packed>>,
     /// The coarse slot that the near wheel shows.
     slot: u64,
     coarse: Vec<Vec<Event>>,
     coarse_occupied: Occupied,
-    /// Empty buckets of coarse slots that have been dealt out, for those that come.
-    spare: Vec<Vec<Event>>,
+    coarse_spare: Vec<Vec<Event>>,
     far: BinaryHeap<Reverse<Event>>,
     len: usize,
+}
+
+/// An event within its bucket: its time since the bucket's start, then its key.
+type Packed = u64;
+
+fn pack(event: Event) -> Packed {
+    debug_assert!(event.key >> KEY_BITS == 0, "a key has at most {KEY_BITS} bits");
+    event.time.ps() << KEY_BITS | event.key
+}
+
+fn slot_of(time: Time) -> u64 {
+    time.ps() >> SLOT_BITS
+}
+
+fn bucket_of(time: Time) -> usize {
+    (time.ps() >> BUCKET_BITS) as usize & (NEAR - 1)
 }
 
 impl Default for EventSet {
@@ -63,10 +74,11 @@ impl Default for EventSet {
             cursor: 0,
             near: vec![Vec::new(); NEAR],
             near_occupied: Occupied::new(NEAR),
+            near_spare: Vec::new(),
             slot: 0,
             coarse: vec![Vec::new(); COARSE],
             coarse_occupied: Occupied::new(COARSE),
-            spare: Vec::new(),
+            coarse_spare: Vec::new(),
             far: BinaryHeap::new(),
             len: 0,
         }
@@ -84,113 +96,141 @@ impl EventSet {
         self.len == 0
     }
 
-    /// Adds an event, which must not be earlier than the last one taken.
+    /// Adds an event, which must be earlier neither than the last one taken nor than a limit before which there was nothing left to take.
     #[inline]
     pub fn push(&mut self, event: Event) {
         self.len += 1;
-        let time = event.time.ps();
-        let slot = time >> SLOT_BITS;
+        let slot = slot_of(event.time);
+        debug_assert!(slot >= self.slot, "events are not pushed into the past");
         if slot == self.slot {
-            let bucket = (time >> BUCKET_BITS) as usize & (NEAR - 1);
-            if bucket > self.cursor {
-                self.near[bucket].push(event);
-                self.near_occupied.set(bucket);
-            } else {
-                self.insert_current(event);
-            }
-        } else if slot < self.slot {
-            // The near wheel already moved ahead of the clock to find the next event; this one comes before all of it.
-            self.insert_current(event);
+            self.deal(event);
         } else if slot - self.slot < COARSE as u64 {
             let index = slot as usize & (COARSE - 1);
-            let bucket = &mut self.coarse[index];
-            if bucket.capacity() == 0 {
-                *bucket = self.spare.pop().unwrap_or_default();
-            }
-            bucket.push(event);
+            put(event, &mut self.coarse[index], &mut self.coarse_spare);
             self.coarse_occupied.set(index);
         } else {
             self.far.push(Reverse(event));
         }
     }
 
-    /// The earliest pending event, if any.
-    #[inline]
-    pub fn peek(&mut self) -> Option<Event> {
-        if self.current.is_empty() && !self.refill() {
-            return None;
-        }
-        self.current.last().copied()
-    }
-
     /// Takes the earliest event if it happens before `limit`.
     #[inline]
     pub fn pop_before(&mut self, limit: Time) -> Option<Event> {
-        let event = self.peek()?;
+        if self.current.is_empty() && !self.refill(limit) {
+            return None;
+        }
+        let event = self.unpack(self.cursor, *self.current.last()?);
         if event.time >= limit {
             return None;
         }
         self.len -= 1;
-        self.current.pop()
+        self.current.pop();
+        Some(event)
     }
 
-    fn insert_current(&mut self, event: Event) {
-        let at = self.current.partition_point(|other| *other > event);
-        self.current.insert(at, event);
-    }
-
-    /// Loads the next non-empty bucket into `current`; false when nothing is pending.
-    fn refill(&mut self) -> bool {
-        if self.len == 0 {
-            return false;
+    /// When the earliest event happens; [`Time::NEVER`] if nothing is pending.
+    pub fn next_time(&self) -> Time {
+        if let Some(packed) = self.current.last() {
+            return self.unpack(self.cursor, *packed).time;
         }
+        if let Some(bucket) = self.near_occupied.next_from(self.cursor) {
+            let first = self.near[bucket].iter().min().expect("an occupied bucket holds an event");
+            return self.unpack(bucket, *first).time;
+        }
+        let coarse = self.next_coarse().and_then(|slot| self.coarse[slot as usize & (COARSE - 1)].iter().min());
+        let far = self.far.peek().map(|Reverse(event)| event);
+        coarse.into_iter().chain(far).min().map_or(Time::NEVER, |event| event.time)
+    }
+
+    /// The key of the event that comes `steps` after the earliest, as far as that is settled: a later push may still come in between.
+    #[inline]
+    pub fn ahead(&self, steps: usize) -> Option<u64> {
+        let index = self.current.len().checked_sub(1 + steps)?;
+        Some(self.current[index] & (u64::MAX >> BUCKET_BITS))
+    }
+
+    #[inline]
+    fn unpack(&self, bucket: usize, packed: Packed) -> Event {
+        let start = self.slot << SLOT_BITS | (bucket as u64) << BUCKET_BITS;
+        Event { time: Time::from_ps(start + (packed >> KEY_BITS)), key: packed & (u64::MAX >> BUCKET_BITS) }
+    }
+
+    /// Loads the next non-empty bucket into `current`; false if nothing is pending before `limit`.
+    fn refill(&mut self, limit: Time) -> bool {
         loop {
             if let Some(bucket) = self.near_occupied.next_from(self.cursor) {
+                if self.unpack(bucket, 0).time >= limit {
+                    return false;
+                }
                 self.near_occupied.clear(bucket);
                 self.cursor = bucket;
-                std::mem::swap(&mut self.current, &mut self.near[bucket]);
-                self.current.sort_unstable_by_key(|event| Reverse(event.rank()));
+                self.near_spare.push(std::mem::replace(&mut self.current, std::mem::take(&mut self.near[bucket])));
+                self.current.sort_unstable_by_key(|packed| Reverse(*packed));
                 return true;
             }
-            self.next_slot();
+            if !self.next_slot(limit) {
+                return false;
+            }
+            if !self.current.is_empty() {
+                return true;
+            }
         }
     }
 
-    /// Moves the near wheel to the next coarse slot that holds an event.
-    fn next_slot(&mut self) {
-        let here = self.slot as usize & (COARSE - 1);
-        let ahead = self.coarse_occupied.next_from(here).or_else(|| self.coarse_occupied.next_from(0));
-        let coarse_slot = ahead.map(|index| self.slot + (index.wrapping_sub(here) & (COARSE - 1)) as u64);
-        let far_slot = self.far.peek().map(|Reverse(event)| event.time.ps() >> SLOT_BITS);
-        self.slot = match (coarse_slot, far_slot) {
-            (Some(coarse), Some(far)) => coarse.min(far),
-            (Some(slot), None) | (None, Some(slot)) => slot,
-            (None, None) => unreachable!("a pending event is in the near wheel, the coarse wheel or the heap"),
-        };
-        self.cursor = 0;
-        let index = self.slot as usize & (COARSE - 1);
+    /// Moves the near wheel to the next coarse slot that holds an event, and to its first bucket; false if nothing is pending before `limit`.
+    fn next_slot(&mut self, limit: Time) -> bool {
+        let far = self.far.peek().map(|Reverse(event)| slot_of(event.time));
+        let Some(slot) = self.next_coarse().into_iter().chain(far).min() else { return false };
+        if slot << SLOT_BITS >= limit.ps() {
+            return false;
+        }
+        (self.slot, self.cursor) = (slot, 0);
+        let index = slot as usize & (COARSE - 1);
         let mut dealt = std::mem::take(&mut self.coarse[index]);
         self.coarse_occupied.clear(index);
         for event in dealt.drain(..) {
             self.deal(event);
         }
         if dealt.capacity() > 0 {
-            self.spare.push(dealt);
+            self.coarse_spare.push(dealt);
         }
-        while let Some(Reverse(event)) = self.far.peek().copied() {
-            if event.time.ps() >> SLOT_BITS != self.slot {
-                break;
-            }
+        while let Some(Reverse(event)) = self.far.peek().copied().filter(|Reverse(event)| slot_of(event.time) == slot) {
             self.far.pop();
             self.deal(event);
         }
+        true
     }
 
-    fn deal(&mut self, event: Event) {
-        let bucket = (event.time.ps() >> BUCKET_BITS) as usize & (NEAR - 1);
-        self.near[bucket].push(event);
-        self.near_occupied.set(bucket);
+    /// The next coarse slot with a non-empty bucket.
+    fn next_coarse(&self) -> Option<u64> {
+        let here = self.slot as usize & (COARSE - 1);
+        let index = self.coarse_occupied.next_from(here).or_else(|| self.coarse_occupied.next_from(0))?;
+        Some(self.slot + (index.wrapping_sub(here) & (COARSE - 1)) as u64)
     }
+
+    /// Puts an event of this slot into its bucket.
+    #[inline]
+    fn deal(&mut self, event: Event) {
+        let bucket = bucket_of(event.time);
+        if bucket == self.cursor {
+            let packed = pack(event);
+            let at = self.current.partition_point(|other| *other > packed);
+            self.current.insert(at, packed);
+        } else {
+            debug_assert!(bucket > self.cursor, "events are not pushed into the past");
+            put(pack(event), &mut self.near[bucket], &mut self.near_spare);
+            self.near_occupied.set(bucket);
+        }
+    }
+}
+
+/// Puts `item` into `bucket`, which takes over spare memory if it has none.
+#[inline]
+fn put<T>(item: T, bucket: &mut Vec<T>, spare: &mut Vec<Vec<T>>) {
+    if bucket.capacity() == 0 {
+        *bucket = spare.pop().unwrap_or_default();
+    }
+    bucket.push(item);
 }
 
 /// A bitmap that finds its next set bit quickly.
@@ -237,8 +277,9 @@ mod tests {
 
     fn operations() -> impl Strategy<Value = Vec<Operation>> {
         let ahead = prop_oneof![0u64..3, 0u64..10_000, 0u64..5_000_000, 0u64..200_000_000, 0u64..100_000_000_000];
+        let key = prop_oneof![0u64..4, 0u64..1 << KEY_BITS, Just((1u64 << KEY_BITS) - 1)];
         let operation = prop_oneof![
-            4 => (ahead.clone(), 0u64..4).prop_map(|(ahead, key)| Operation::Push { ahead, key }),
+            4 => (ahead.clone(), key).prop_map(|(ahead, key)| Operation::Push { ahead, key }),
             3 => Just(Operation::Pop),
             1 => ahead.prop_map(|ahead| Operation::PopBefore { ahead }),
         ];
@@ -267,12 +308,27 @@ mod tests {
                         let due = heap.peek().is_some_and(|Reverse(event)| event.time < limit);
                         let expected = if due { heap.pop().map(|Reverse(event)| event) } else { None };
                         prop_assert_eq!(set.pop_before(limit), expected);
-                        now = expected.map_or(now, |event| event.time.ps());
+                        now = expected.map_or(limit, |event| event.time).ps();
                     }
                 }
                 prop_assert_eq!(set.len(), heap.len());
-                prop_assert_eq!(set.peek(), heap.peek().map(|Reverse(event)| *event));
+                if let Some(key) = set.ahead(0) {
+                    prop_assert_eq!(heap.peek().map(|Reverse(event)| event.key), Some(key));
+                }
+                prop_assert_eq!(set.next_time(), heap.peek().map_or(Time::NEVER, |Reverse(event)| event.time));
             }
         }
+    }
+
+    #[test]
+    fn what_is_ahead_is_what_comes() {
+        let mut set = EventSet::default();
+        for key in [7, 3, 5] {
+            set.push(Event { time: Time::from_ps(100 + key), key });
+        }
+        set.push(Event { time: Time::from_ps(1 << BUCKET_BITS), key: 1 });
+        assert_eq!(set.pop_before(Time::NEVER).map(|event| event.key), Some(3));
+        // The bucket that is being drained is known, the next is not.
+        assert_eq!([0, 1, 2].map(|steps| set.ahead(steps)), [Some(5), Some(7), None]);
     }
 }

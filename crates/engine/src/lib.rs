@@ -3,11 +3,13 @@
 //! * [`time`]: instants and durations in integer picoseconds.
 //! * [`units`]: bytes and bit rates, and how units are written in text.
 //! * [`events`]: the pending-event set.
+//! * [`prefetch`]: a hint to the memory.
 //! * [`random`]: named, portable random streams.
 //! * [`fingerprint`]: an order-independent hash of a trajectory.
 
 pub mod events;
 pub mod fingerprint;
+pub mod prefetch;
 pub mod random;
 pub mod time;
 pub mod units;

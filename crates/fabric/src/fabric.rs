@@ -1,6 +1,6 @@
 //! What all nodes of a running network share and none changes: wiring, routes, flows, sizes.
 
-use crate::frame::Route;
+use crate::frame::{Packet, Route};
 use crate::ids::{FlowId, NodeId, PortId, PortIx};
 use crate::load_balance::ecmp::Ecmp;
 use crate::routes::{Routes, Wiring};
@@ -84,6 +84,15 @@ impl Fabric {
         FlowKey(mix(u64::from(flow.0) << 1 | u64::from(direction == Direction::Ack)))
     }
 
+    /// The host that consumes `packet`.
+    pub fn destination(&self, packet: &Packet) -> NodeId {
+        let flow = self.flow(packet.flow);
+        match packet.direction() {
+            Direction::Data => flow.dst,
+            Direction::Ack => flow.src,
+        }
+    }
+
     /// Number of packets of a flow.
     pub fn packets(&self, flow: &FlowSpec) -> u32 {
         if flow.bytes == FlowSpec::ENDLESS { u32::MAX } else { flow.bytes.div_ceil(self.spec.mtu.get()) as u32 }
@@ -105,7 +114,9 @@ impl Fabric {
         };
         let carries = pinned || self.spec.load_balance.is_static();
         let mut route = if carries { Route::fixed(&path).unwrap_or(Route::DYNAMIC) } else { Route::DYNAMIC };
-        route.step();
+        if !route.is_dynamic() {
+            route.advance();
+        }
         (path[0], route)
     }
 
@@ -120,21 +131,16 @@ impl Fabric {
         self.routes.path(&self.wiring, source, via, target, choose).expect("NetworkSpec::check found every flow a path")
     }
 
-    /// Whether packets of a flow pass `port` on their way to its destination.
-    pub fn passes(&self, flow: FlowId, route: &Route, port: PortId) -> bool {
-        let facts = &self.wiring.ports[port.0 as usize];
-        let spec = self.flow(flow);
-        if route.is_dynamic() {
-            return self.routes.candidates(facts.node, spec.dst).contains(&facts.ix);
+    /// Whether `packet`, which is leaving through `egress`, passes `port` on its way from source to destination.
+    pub fn passes(&self, packet: &Packet, egress: PortId, port: PortId) -> bool {
+        let (egress, port) = (&self.wiring.ports[egress.0 as usize], &self.wiring.ports[port.0 as usize]);
+        if packet.route.is_dynamic() {
+            return self.routes.candidates(port.node, self.destination(packet)).contains(&port.ix);
         }
-        let mut node = spec.src;
-        for ix in route.ports() {
-            if node == facts.node && ix == facts.ix {
-                return true;
-            }
-            node = self.wiring.neighbour(node, ix);
-        }
-        false
+        // What is congested mostly lies ahead.
+        let (here, route) = (self.wiring.neighbour(egress.node, egress.ix), &packet.route);
+        self.wiring.meets(here, route.ahead(), port)
+            || self.wiring.meets(self.flow(packet.flow).src, route.behind(), port)
     }
 
     /// Time from start to last byte at the receiver on an idle fabric; `None` for an endless flow.

@@ -1,9 +1,10 @@
 //! Frames: everything that travels over a link.
 
+use crate::fabric::Direction;
 use crate::framing::FrameSize;
-use crate::ids::{Class, ClassMask, FlowId, NodeId, PortId, PortIx};
-use backwater_engine::Time;
+use crate::ids::{Class, ClassMask, FlowId, PortId, PortIx};
 use backwater_engine::random::mix;
+use backwater_engine::{Duration, Time};
 
 /// Number of a packet within its flow, from 0.
 pub type Psn = u32;
@@ -12,23 +13,29 @@ pub type Psn = u32;
 pub const MAX_HOPS: usize = 7;
 
 /// One frame on a link or in a queue, by value.
+///
+/// Millions are moved per second, and thousands wait: what can be looked up elsewhere or holds for some frames only is not in here.
 #[derive(Clone, Copy, Debug)]
 pub struct Frame {
+    /// In a queue: when it joined it (at its source: since when it could have left). On a wire: when it arrives.
+    pub at: Time,
     /// What it is.
     pub body: Body,
     /// Its sizes.
     pub size: FrameSize,
+    /// Side record of what it met on its way, if any.
+    pub record: RecordRef,
+    /// On a wire: how long its sender will have been sending without a gap when it arrives, in whole nanoseconds.
+    pub burst_age: u32,
+    /// Port through which it entered the node that holds it; means nothing at its source.
+    pub ingress: PortIx,
     /// Its traffic class.
     pub class: Class,
     /// Congestion experienced: the ECN mark.
     pub marked: bool,
-    /// Port through which it entered the node that holds it.
-    pub ingress: PortIx,
-    /// Side record of what it met on its way, if any.
-    pub record: RecordRef,
-    /// When it joined the queue it stands in.
-    pub queued_at: Time,
 }
+
+const _: () = assert!(size_of::<Frame>() == 48, "frames are as small as they can be");
 
 /// What a frame is.
 #[derive(Clone, Copy, Debug)]
@@ -46,16 +53,30 @@ pub struct Packet {
     pub kind: PacketKind,
     /// The flow that it belongs to, in either direction.
     pub flow: FlowId,
-    /// The host that consumes it.
-    pub dst: NodeId,
     /// Data: the packet's number. ACK, NACK: the number of the next packet expected.
     pub psn: Psn,
-    /// Payload bytes; 0 except for data.
-    pub payload: u16,
     /// Data: when its transmission began. ACK, NACK: the echo of that of the packet answered.
-    pub sent_at: Time,
+    pub sent_at: Timestamp,
     /// The egress ports that it takes.
     pub route: Route,
+}
+
+/// What a network card writes into a packet to measure round-trip times: whole nanoseconds, starting anew every 4.29 s.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Timestamp(u32);
+
+impl Timestamp {
+    /// The time stamp of `now`.
+    #[inline]
+    pub fn of(now: Time) -> Timestamp {
+        Timestamp((now.ps() / 1000) as u32)
+    }
+
+    /// Time since it was taken, in whole nanoseconds below 4.29 s.
+    #[inline]
+    pub fn elapsed(self, now: Time) -> Duration {
+        Duration::from_ns(Timestamp::of(now).0.wrapping_sub(self.0).into())
+    }
 }
 
 /// What a packet carries.
@@ -100,15 +121,23 @@ impl Route {
         Some(route)
     }
 
-    /// The egress port at the node that the packet is in, and one step onwards; `None` for a dynamic route.
+    /// Where the packet goes from the node that it is in.
     #[inline]
-    pub fn step(&mut self) -> Option<PortIx> {
-        if self.is_dynamic() {
-            return None;
+    pub fn next(&self) -> NextHop {
+        let (hop, hops) = (self.cursor & 0xf, self.cursor >> 4);
+        if hop < hops {
+            NextHop::Port(self.hops[usize::from(hop)].into())
+        } else if hops > 0 {
+            NextHop::Arrived
+        } else {
+            NextHop::Unknown
         }
-        let port = self.hops[usize::from(self.cursor & 0xf)];
+    }
+
+    /// The next hop of a fixed route has been taken.
+    #[inline]
+    pub fn advance(&mut self) {
         self.cursor += 1;
-        Some(port.into())
     }
 
     /// Whether the way is found hop by hop.
@@ -117,10 +146,26 @@ impl Route {
         self.cursor == 0
     }
 
-    /// All egress ports from the source host on; none for a dynamic route.
-    pub fn ports(&self) -> impl Iterator<Item = PortIx> + '_ {
-        self.hops[..usize::from(self.cursor >> 4)].iter().map(|port| PortIx::from(*port))
+    /// The egress ports taken so far, from the source host on.
+    pub fn behind(&self) -> impl Iterator<Item = PortIx> + '_ {
+        self.hops[..usize::from(self.cursor & 0xf)].iter().map(|port| PortIx::from(*port))
     }
+
+    /// The egress ports to come.
+    pub fn ahead(&self) -> impl Iterator<Item = PortIx> + '_ {
+        self.hops[usize::from(self.cursor & 0xf)..usize::from(self.cursor >> 4)].iter().map(|port| PortIx::from(*port))
+    }
+}
+
+/// Where a packet goes from the node that it is in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NextHop {
+    /// Out of this port.
+    Port(PortIx),
+    /// Nowhere: the node is its destination.
+    Arrived,
+    /// To be found from its destination.
+    Unknown,
 }
 
 /// A link-local MAC control frame.
@@ -152,7 +197,19 @@ pub struct Pfc {
     pub cause: PortId,
 }
 
+impl Packet {
+    /// Which way it travels.
+    pub fn direction(&self) -> Direction {
+        if self.kind == PacketKind::Data { Direction::Data } else { Direction::Ack }
+    }
+}
+
 impl Frame {
+    /// A frame at its source, which could have left since `at`.
+    pub fn new(body: Body, size: FrameSize, class: Class, at: Time) -> Frame {
+        Frame { at, body, size, record: RecordRef::NONE, burst_age: 0, ingress: 0, class, marked: false }
+    }
+
     /// The packet in it, if it is one.
     pub fn packet(&self) -> Option<&Packet> {
         match &self.body {
@@ -202,5 +259,36 @@ impl RecordRef {
     /// Whether there is one.
     pub fn is_some(self) -> bool {
         self != RecordRef::NONE
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_route_leads_from_port_to_port_and_ends() {
+        let mut route = Route::fixed(&[4, 0, 255, 1, 2, 3, 9]).expect("seven hops fit");
+        for port in [4, 0, 255, 1, 2, 3, 9] {
+            assert_eq!(route.next(), NextHop::Port(port));
+            route.advance();
+        }
+        assert_eq!(route.next(), NextHop::Arrived);
+        assert_eq!((route.behind().count(), route.ahead().count()), (7, 0));
+        assert_eq!(Route::DYNAMIC.next(), NextHop::Unknown);
+    }
+
+    #[test]
+    fn routes_that_are_too_long_or_need_large_ports_are_found_hop_by_hop() {
+        assert_eq!(Route::fixed(&[1; MAX_HOPS + 1]), None);
+        assert_eq!(Route::fixed(&[256]), None);
+    }
+
+    #[test]
+    fn a_time_stamp_starts_anew_without_harm() {
+        let sent = Time::from_ps(u64::from(u32::MAX) * 1000 + 999);
+        let stamp = Timestamp::of(sent);
+        assert_eq!(stamp.elapsed(sent + Duration::from_us(12)), Duration::from_us(12));
+        assert_eq!(Timestamp::of(Time::from_ps(1999)).elapsed(Time::from_ps(4000)), Duration::from_ns(3));
     }
 }

@@ -6,10 +6,11 @@
 //!  data in ─► recovery ─► ACK / NACK, CNP (notification point) ─► queues of the port ───┘  (queues first)
 //! ```
 
+use crate::bits::first_after;
 use crate::congestion::{AnyNotificationPoint, AnyReactionPoint, Sender as SenderFacts};
 use crate::fabric::{Direction, Fabric};
-use crate::frame::{Body, Frame, Packet, PacketKind, Psn, RecordRef, Route};
-use crate::framing::{FrameSize, Framing};
+use crate::frame::{Body, Frame, Packet, PacketKind, Psn, RecordRef, Route, Timestamp};
+use crate::framing::Framing;
 use crate::ids::{CLASSES, Class, ClassMask, FlowId, NodeId, PortIx, QueueIx};
 use crate::node::{Env, Node, Sink, Wakeup};
 use crate::note::{Note, Reception};
@@ -44,7 +45,6 @@ pub struct Endpoint {
 /// The sending side of one flow.
 struct QueuePair {
     flow: FlowId,
-    dst: NodeId,
     class: Class,
     port: PortIx,
     /// Where it stands in its port's round.
@@ -90,8 +90,11 @@ struct Pull {
     /// The queue pair at each place; [`NO_SLOT`] where it is done.
     round: Vec<Slot>,
     live: usize,
-    /// Places whose queue pair is ready, by class.
-    ready: [PlaceSet; CLASSES],
+    /// Places whose queue pair is ready.
+    ready: PlaceSet,
+    /// The same by class, for when some classes are closed.
+    ready_of: [PlaceSet; CLASSES],
+    /// Classes of which there has been a queue pair.
     classes: ClassMask,
     paced: BinaryHeap<Reverse<(Time, Slot)>>,
     /// The place served last.
@@ -148,16 +151,29 @@ impl PlaceSet {
 
 impl Pull {
     /// The first ready place of `open` classes after the one served last, going round.
+    #[inline]
     fn next(&self, open: ClassMask) -> Option<Place> {
-        let open = open.and(self.classes);
-        let words = open.iter().map(|class| self.ready[class.index()].0.len()).max()?;
-        let word = |index: usize| open.iter().fold(0, |bits, class| bits | self.ready[class.index()].word(index));
-        let lowest = |index: usize, bits: u64| (index * 64) as Place + bits.trailing_zeros();
-        let after = self.cursor as usize + 1;
-        let (first, mask) = (after / 64, u64::MAX << (after % 64));
-        let behind = (first..words).map(|index| (index, if index == first { word(index) & mask } else { word(index) }));
-        let front = (0..words.min(first + 1)).map(|index| (index, word(index)));
-        behind.chain(front).find(|(_, bits)| *bits != 0).map(|(index, bits)| lowest(index, bits))
+        let (cursor, words) = (self.cursor as usize, self.ready.0.len());
+        let place = if self.classes.minus(open).is_empty() {
+            first_after(cursor, words, |index| self.ready.word(index))
+        } else {
+            let open = open.and(self.classes);
+            let word = |index| open.iter().fold(0, |bits, class| bits | self.ready_of[class.index()].word(index));
+            first_after(cursor, words, word)
+        };
+        place.map(|place| place as Place)
+    }
+
+    #[inline]
+    fn set_ready(&mut self, class: Class, place: Place) {
+        self.ready.insert(place);
+        self.ready_of[class.index()].insert(place);
+    }
+
+    #[inline]
+    fn set_waiting(&mut self, class: Class, place: Place) {
+        self.ready.remove(place);
+        self.ready_of[class.index()].remove(place);
     }
 
     /// Closes the gaps that finished queue pairs have left, once they are the greater part. Calls `moved` with every slot and its new place.
@@ -171,7 +187,7 @@ impl Pull {
             if slot == NO_SLOT {
                 continue;
             }
-            for ready in &mut self.ready {
+            for ready in self.ready_of.iter_mut().chain([&mut self.ready]) {
                 if ready.has(place as Place) {
                     ready.remove(place as Place);
                     ready.insert(next);
@@ -290,12 +306,12 @@ impl Endpoint {
         }
         pair.state = state;
         match state {
-            PairState::Ready => pull.ready[pair.class.index()].insert(pair.place),
+            PairState::Ready => pull.set_ready(pair.class, pair.place),
             PairState::Paced => pull.paced.push(Reverse((pair.next_departure, slot))),
             PairState::Idle | PairState::Done => {}
         }
         if before == PairState::Ready && state != PairState::Ready {
-            pull.ready[pair.class.index()].remove(pair.place);
+            pull.set_waiting(pair.class, pair.place);
         }
     }
 
@@ -310,7 +326,7 @@ impl Endpoint {
             let pair = &mut self.queue_pairs[slot as usize];
             if pair.state == PairState::Paced && pair.next_departure == at {
                 pair.state = PairState::Ready;
-                pull.ready[pair.class.index()].insert(pair.place);
+                pull.set_ready(pair.class, pair.place);
             }
         }
         let place = pull.next(open)?;
@@ -360,7 +376,6 @@ impl Node {
             let endpoint = self.endpoint_mut();
             let slot = endpoint.insert(QueuePair {
                 flow,
-                dst: spec.dst,
                 class: spec.class,
                 port,
                 place: 0,
@@ -387,35 +402,20 @@ impl Node {
         self.settle(env);
     }
 
-    /// The next data packet for an idle `port`, if any queue pair may send.
-    pub(crate) fn pull<S: Sink>(&mut self, ix: PortIx, env: &mut Env<'_, S>) -> Option<Frame> {
+    /// Sends the next data packet through an idle `port`, if any queue pair may send.
+    pub(crate) fn pull<S: Sink>(&mut self, ix: PortIx, env: &mut Env<'_, S>) {
         let port = &self.ports[usize::from(ix)];
-        let endpoint = self.endpoint.as_mut()?;
-        let slot = endpoint.choose(ix, ClassMask(!port.closed_classes().0), env.now)?;
+        let Some(endpoint) = &mut self.endpoint else { return };
+        let Some(slot) = endpoint.choose(ix, ClassMask(!port.closed_classes().0), env.now) else { return };
         let fabric = env.fabric;
         let pair = &mut endpoint.queue_pairs[slot as usize];
         let psn = pair.progress.next;
         let before = fabric.payload_before(psn, pair.bytes);
         let payload = fabric.payload_before(psn + 1, pair.bytes) - before;
         let size = fabric.spec.framing.data(payload as u32, psn == 0, fabric.telemetry_bytes);
-        let packet = Packet {
-            kind: PacketKind::Data,
-            flow: pair.flow,
-            dst: pair.dst,
-            psn,
-            payload: payload as u16,
-            sent_at: env.now,
-            route: pair.route,
-        };
-        let mut frame = Frame {
-            body: Body::Packet(packet),
-            size,
-            class: pair.class,
-            marked: false,
-            ingress: ix,
-            record: RecordRef::NONE,
-            queued_at: pair.ready_since,
-        };
+        let packet =
+            Packet { kind: PacketKind::Data, flow: pair.flow, psn, sent_at: Timestamp::of(env.now), route: pair.route };
+        let mut frame = Frame::new(Body::Packet(packet), size, pair.class, pair.ready_since);
         if psn < pair.progress.highest {
             pair.retransmitted += payload;
         }
@@ -434,11 +434,12 @@ impl Node {
         endpoint.place(slot, fabric, env.now + port.serialisation(size.wire), env.now);
         self.counters.created += u64::from(size.charge);
         self.log_pauses(ix, queue, &mut frame, env);
-        Some(frame)
+        self.send(ix, &mut frame, env);
     }
 
     /// A packet for this node has arrived.
-    pub(crate) fn receive<S: Sink>(&mut self, port: PortIx, frame: Frame, packet: Packet, env: &mut Env<'_, S>) {
+    pub(crate) fn receive<S: Sink>(&mut self, port: PortIx, frame: &Frame, env: &mut Env<'_, S>) {
+        let Body::Packet(packet) = frame.body else { unreachable!("control frames go to the flow control") };
         match packet.kind {
             PacketKind::Data => self.receive_data(port, frame, packet, env),
             PacketKind::Ack { .. } | PacketKind::Nack { .. } | PacketKind::Cnp => {
@@ -447,7 +448,7 @@ impl Node {
         }
     }
 
-    fn receive_data<S: Sink>(&mut self, port: PortIx, mut frame: Frame, packet: Packet, env: &mut Env<'_, S>) {
+    fn receive_data<S: Sink>(&mut self, port: PortIx, frame: &Frame, packet: Packet, env: &mut Env<'_, S>) {
         let fabric = env.fabric;
         let spec = fabric.flow(packet.flow);
         let line_rate = self.ports[usize::from(port)].rate;
@@ -466,7 +467,7 @@ impl Node {
         let verdict = live.recovery.on_data(packet.psn, receiver.expected, env.now);
         if verdict == Verdict::Deliver {
             receiver.expected += 1;
-            receiver.reception.delivered += u64::from(packet.payload);
+            receiver.reception.delivered = fabric.payload_before(receiver.expected, spec.bytes);
             if let Some(pauses) = env.records.pauses(frame.record) {
                 receiver.reception.paused += pauses.paused.after(receiver.last_delivery);
                 receiver.reception.blocked += pauses.blocked.after(receiver.last_delivery);
@@ -492,33 +493,23 @@ impl Node {
         }
         self.counters.consumed += u64::from(frame.size.charge);
         let now = env.now;
-        let reply = |kind, size: FrameSize, record| Frame {
-            body: Body::Packet(Packet { kind, dst: spec.src, psn: expected, payload: 0, route, ..packet }),
-            size,
-            class: fabric.spec.host.ack_class,
-            marked: false,
-            ingress: egress,
-            record,
-            queued_at: now,
+        let reply = |kind, size, class| {
+            Frame::new(Body::Packet(Packet { kind, psn: expected, route, ..packet }), size, class, now)
         };
         // The answer takes the telemetry along; whatever else the record holds has been read.
-        let echo = if answer.is_some() && fabric.telemetry_bytes > 0 {
-            std::mem::replace(&mut frame.record, RecordRef::NONE)
-        } else {
-            RecordRef::NONE
-        };
-        env.records.free(frame.record);
+        let echoes = answer.is_some() && fabric.telemetry_bytes > 0;
+        let (echo, done) = if echoes { (frame.record, RecordRef::NONE) } else { (RecordRef::NONE, frame.record) };
+        env.records.free(done);
         if let Some(kind) = answer {
-            let ack = reply(kind, fabric.spec.framing.ack(fabric.telemetry_bytes), echo);
-            self.enqueue_own(egress, ack, env);
+            let ack = reply(kind, fabric.spec.framing.ack(fabric.telemetry_bytes), fabric.spec.host.ack_class);
+            self.enqueue_own(egress, &Frame { record: echo, ..ack }, env);
         }
         if let Notification { cnp: true, .. } = notification {
-            let cnp = reply(PacketKind::Cnp, fabric.spec.framing.cnp(), RecordRef::NONE);
-            self.enqueue_own(egress, Frame { class: Class::CONTROL, ..cnp }, env);
+            self.enqueue_own(egress, &reply(PacketKind::Cnp, fabric.spec.framing.cnp(), Class::CONTROL), env);
         }
     }
 
-    fn receive_feedback<S: Sink>(&mut self, frame: Frame, packet: Packet, env: &mut Env<'_, S>) {
+    fn receive_feedback<S: Sink>(&mut self, frame: &Frame, packet: Packet, env: &mut Env<'_, S>) {
         let fabric = env.fabric;
         let endpoint = self.endpoint.as_mut().expect("feedback comes to nodes with an endpoint");
         if let Some(slot) = endpoint.slot_of(fabric, packet.flow) {
@@ -550,7 +541,7 @@ impl Node {
                         now: env.now,
                         acked_bytes: fabric.payload_before(packet.psn, pair.bytes),
                         sent_bytes: fabric.payload_before(pair.progress.next, pair.bytes),
-                        rtt: env.now - packet.sent_at,
+                        rtt: packet.sent_at.elapsed(env.now),
                         telemetry,
                     });
                 }
@@ -566,10 +557,10 @@ impl Node {
                 let busy_until = self.ports[usize::from(port)].busy_until;
                 endpoint.place(slot, fabric, busy_until, env.now);
             }
-            self.consume(&frame, env);
+            self.consume(frame, env);
             self.kick(port, env);
         } else {
-            self.consume(&frame, env);
+            self.consume(frame, env);
         }
     }
 
@@ -602,7 +593,7 @@ impl Endpoint {
     fn retire(&mut self, slot: Slot, fabric: &Fabric) {
         let pair = &mut self.queue_pairs[slot as usize];
         let pull = &mut self.pulls[usize::from(pair.port)];
-        pull.ready[pair.class.index()].remove(pair.place);
+        pull.set_waiting(pair.class, pair.place);
         pull.round[pair.place as usize] = NO_SLOT;
         pull.live -= 1;
         pair.state = PairState::Done;

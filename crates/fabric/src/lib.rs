@@ -3,10 +3,13 @@
 //! Start with [`slots`] (what a mechanism may see and do), then [`mod@switch`] and [`host`] (the pipelines that call it), then
 //! [`simulation`] (what drives them).
 
+#![forbid(unsafe_code)]
+
 // The slots come first: the dispatch of the mechanisms is generated where their traits are already known.
 pub mod slots;
 
 pub mod audit;
+mod bits;
 pub mod congestion;
 pub mod deadlock;
 pub mod fabric;
@@ -16,6 +19,7 @@ pub mod framing;
 pub mod headroom;
 pub mod host;
 pub mod ids;
+mod layout;
 pub mod load_balance;
 pub mod node;
 pub mod note;

@@ -5,13 +5,13 @@
 
 use crate::fabric::Fabric;
 use crate::flow_control::AnyFlowControl;
-use crate::frame::{Body, Frame, PacketKind, RecordRef};
+use crate::frame::{Body, Frame, NextHop, PacketKind};
 use crate::host::Endpoint;
 use crate::ids::{Class, FlowId, NodeId, PortId, PortIx, QueueIx};
 use crate::note::{DropCause, Note};
 use crate::port::Port;
 use crate::record::Records;
-use crate::slots::{Effects, FlowControl, NodeView};
+use crate::slots::{Effect, Effects, FlowControl, NodeView};
 use crate::spec::NodeKind;
 use crate::switch::Pipeline;
 use backwater_engine::Time;
@@ -19,7 +19,8 @@ use backwater_engine::Time;
 /// Takes what nodes do.
 pub trait Sink {
     /// `frame` starts on the wire of `port` now and has left at `done`; since `burst_start` the port has been sending without a gap.
-    fn transmit(&mut self, port: PortId, frame: Frame, done: Time, burst_start: Time);
+    /// The frame is the sink's to take, and to write on what concerns the wire.
+    fn transmit(&mut self, port: PortId, frame: &mut Frame, done: Time, burst_start: Time);
     /// Wake the node at `at`. Wake-ups can not be taken back: a node ignores those that it no longer waits for.
     fn schedule(&mut self, wakeup: Wakeup, at: Time);
     /// Something worth telling has happened.
@@ -77,8 +78,7 @@ pub struct Node {
     pub(crate) pipeline: Option<Pipeline>,
     pub(crate) endpoint: Option<Endpoint>,
     pub(crate) counters: Counters,
-    effects: Effects,
-    kicking: Vec<PortIx>,
+    pub(crate) effects: Effects,
 }
 
 impl Node {
@@ -86,16 +86,17 @@ impl Node {
     pub fn new(fabric: &Fabric, id: NodeId) -> Node {
         let site = fabric.site(id);
         let scheduler = fabric.spec.switch.scheduler;
+        let flow_control = fabric.spec.switch.flow_control.build(&site);
+        let port = |facts| Port::new(facts, fabric.spec.framing, scheduler, flow_control.added_queues());
         let is_switch = fabric.spec.nodes[id.0 as usize].kind == NodeKind::Switch;
         Node {
             id,
-            ports: site.ports.iter().map(|port| Port::new(port, fabric.spec.framing, scheduler)).collect(),
-            flow_control: fabric.spec.switch.flow_control.build(&site),
+            ports: site.ports.iter().map(port).collect(),
+            flow_control,
             pipeline: is_switch.then(|| Pipeline::new(&site)),
             endpoint: (!is_switch).then(|| Endpoint::new(fabric, id)),
             counters: Counters::default(),
             effects: Effects::default(),
-            kicking: Vec::new(),
         }
     }
 
@@ -124,22 +125,47 @@ impl Node {
         self.pipeline.as_ref()
     }
 
+    /// Asks the memory for where `frame`, which is about to arrive, will go.
+    #[inline]
+    pub(crate) fn expect_arrival(&self, frame: &Frame) {
+        if let Body::Packet(packet) = &frame.body
+            && let NextHop::Port(egress) = packet.route.next()
+        {
+            let port = &self.ports[usize::from(egress)];
+            port.expect_use();
+            port.expect_enqueue(QueueIx::from(frame.class.0));
+        }
+    }
+
     /// The last bit of `frame` has arrived on `port`.
-    pub fn arrive<S: Sink>(&mut self, port: PortIx, frame: Frame, env: &mut Env<'_, S>) {
+    #[inline]
+    pub fn arrive<S: Sink>(&mut self, port: PortIx, frame: &mut Frame, env: &mut Env<'_, S>) {
         self.counters.received += u64::from(frame.size.charge);
-        match frame.body {
+        match &mut frame.body {
+            Body::Packet(packet) => match packet.route.next() {
+                NextHop::Port(egress) => {
+                    packet.route.advance();
+                    self.forward(port, egress, frame, env);
+                }
+                NextHop::Arrived => self.receive(port, frame, env),
+                NextHop::Unknown => match env.fabric.destination(packet) {
+                    dst if dst == self.id => self.receive(port, frame, env),
+                    dst => {
+                        let egress = self.choose_egress(packet, dst, env.fabric);
+                        self.forward(port, egress, frame, env);
+                    }
+                },
+            },
             Body::Control(control) => {
                 self.counters.consumed += u64::from(frame.size.charge);
-                self.with_flow_control(env.now, |mechanism, node| mechanism.on_control(port, &control, node));
+                self.with_flow_control(env.now, |mechanism, node| mechanism.on_control(port, control, node));
             }
-            Body::Packet(packet) if packet.dst == self.id => self.receive(port, frame, packet, env),
-            Body::Packet(_) => self.forward(port, frame, env),
         }
         self.settle(env);
     }
 
     /// `frame` has arrived on `port`, but the link spoilt it.
-    pub fn arrive_spoilt<S: Sink>(&mut self, port: PortIx, frame: Frame, cause: DropCause, env: &mut Env<'_, S>) {
+    pub fn arrive_spoilt<S: Sink>(&mut self, port: PortIx, frame: &Frame, cause: DropCause, env: &mut Env<'_, S>) {
         self.counters.received += u64::from(frame.size.charge);
         self.drop(port, frame, cause, env);
     }
@@ -174,32 +200,37 @@ impl Node {
         }
     }
 
-    /// Sends what there is to send on `port`, if it is idle.
+    /// Sends what there is to send on `port`, if it is idle: link-local frames first, then those that wait, then what a queue pair has.
     pub(crate) fn kick<S: Sink>(&mut self, ix: PortIx, env: &mut Env<'_, S>) {
         let port = &mut self.ports[usize::from(ix)];
         if port.is_idle(env.now) {
-            let frame = if let Some(frame) = port.next_control() {
-                Some(frame)
-            } else if let Some((queue, mut frame)) = port.dequeue() {
+            if let Some(mut frame) = port.next_control() {
+                self.send(ix, &mut frame, env);
+            } else if let Some(queue) = port.next_queue() {
+                let mut frame = port.take(queue);
                 self.depart(ix, queue, &mut frame, env);
-                Some(frame)
+                self.send(ix, &mut frame, env);
             } else {
-                self.pull(ix, env)
-            };
-            if let Some(frame) = frame {
-                let port = &mut self.ports[usize::from(ix)];
-                self.counters.sent += u64::from(frame.size.charge);
-                let done = port.start(&frame, env.now);
-                env.sink.transmit(port.id, frame, done, port.burst_start);
+                self.pull(ix, env);
             }
         }
         self.wake_when_ready(ix, env);
     }
 
+    /// Starts `frame` on the wire of `port`, which is idle.
+    #[inline]
+    pub(crate) fn send<S: Sink>(&mut self, ix: PortIx, frame: &mut Frame, env: &mut Env<'_, S>) {
+        let port = &mut self.ports[usize::from(ix)];
+        self.counters.sent += u64::from(frame.size.charge);
+        let done = port.start(frame, env.now);
+        env.sink.transmit(port.id, frame, done, port.burst_start);
+    }
+
     /// Asks for a wake-up of `port` if something will wait for it.
+    #[inline]
     fn wake_when_ready<S: Sink>(&mut self, ix: PortIx, env: &mut Env<'_, S>) {
         let port = &mut self.ports[usize::from(ix)];
-        if !port.up {
+        if !port.up || port.wake_at <= port.busy_until {
             return;
         }
         let at = if port.has_work() {
@@ -218,9 +249,8 @@ impl Node {
     }
 
     /// Puts a packet made by this node into a queue of `port`.
-    pub(crate) fn enqueue_own<S: Sink>(&mut self, port: PortIx, mut frame: Frame, env: &mut Env<'_, S>) {
+    pub(crate) fn enqueue_own<S: Sink>(&mut self, port: PortIx, frame: &Frame, env: &mut Env<'_, S>) {
         self.counters.created += u64::from(frame.size.charge);
-        frame.queued_at = env.now;
         self.ports[usize::from(port)].enqueue(QueueIx::from(frame.class.0), frame);
         self.kick(port, env);
     }
@@ -232,7 +262,8 @@ impl Node {
     }
 
     /// A frame that came in on `port` is lost.
-    pub(crate) fn drop<S: Sink>(&mut self, port: PortIx, frame: Frame, cause: DropCause, env: &mut Env<'_, S>) {
+    #[cold]
+    pub(crate) fn drop<S: Sink>(&mut self, port: PortIx, frame: &Frame, cause: DropCause, env: &mut Env<'_, S>) {
         self.counters.dropped += u64::from(frame.size.charge);
         self.counters.drops[cause as usize] += 1;
         env.records.free(frame.record);
@@ -246,60 +277,53 @@ impl Node {
     }
 
     /// Carries out what hooks asked for, and what that makes them ask for, until nothing is left.
+    #[inline]
     pub(crate) fn settle<S: Sink>(&mut self, env: &mut Env<'_, S>) {
-        for note in self.effects.notes.drain(..) {
-            env.sink.note(note);
+        while !(self.effects.controls.is_empty() && self.effects.others.is_empty()) {
+            self.carry_out(env);
         }
-        for port in self.effects.timers.drain(..) {
-            let port = &self.ports[usize::from(port)];
-            if port.timer_at != Time::NEVER {
-                env.sink.schedule(Wakeup::FlowControl(port.id), port.timer_at);
-            }
-        }
-        if self.effects.controls.is_empty() && self.effects.kicks.is_empty() {
-            return;
-        }
+    }
+
+    /// Queues all frames that hooks have sent, then does one of the other things.
+    fn carry_out<S: Sink>(&mut self, env: &mut Env<'_, S>) {
         let size = env.fabric.spec.framing.control();
-        for (port, control) in self.effects.controls.drain(..) {
+        while let Some((port, control)) = self.effects.controls.pop_front() {
             self.counters.created += u64::from(size.charge);
-            self.ports[usize::from(port)].enqueue_control(Frame {
-                body: Body::Control(control),
-                size,
-                class: Class::CONTROL,
-                marked: false,
-                ingress: port,
-                record: RecordRef::NONE,
-                queued_at: env.now,
-            });
-            self.effects.kicks.push(port);
+            let frame = Frame::new(Body::Control(control), size, Class::CONTROL, env.now);
+            self.ports[usize::from(port)].enqueue_control(frame);
+            self.effects.others.push_back(Effect::Kick(port));
         }
-        std::mem::swap(&mut self.effects.kicks, &mut self.kicking);
-        for index in 0..self.kicking.len() {
-            self.kick(self.kicking[index], env);
+        match self.effects.others.pop_front() {
+            Some(Effect::Kick(port)) => self.kick(port, env),
+            Some(Effect::Note(note)) => env.sink.note(note),
+            Some(Effect::Timer(port)) => {
+                let port = &self.ports[usize::from(port)];
+                if port.timer_at != Time::NEVER {
+                    env.sink.schedule(Wakeup::FlowControl(port.id), port.timer_at);
+                }
+            }
+            None => {}
         }
-        self.kicking.clear();
-        self.settle(env);
     }
 
     /// Charges the time that a data packet stood behind PAUSEs in `queue` of `port` to its record.
+    #[inline]
     pub(crate) fn log_pauses<S: Sink>(&self, ix: PortIx, queue: QueueIx, frame: &mut Frame, env: &mut Env<'_, S>) {
-        let Body::Packet(packet) = &frame.body else { return };
-        if packet.kind != PacketKind::Data || !self.ports[usize::from(ix)].was_closed(queue) {
+        if self.ports[usize::from(ix)].opened_after(frame.at) {
+            self.log_waits(ix, queue, frame, env);
+        }
+    }
+
+    fn log_waits<S: Sink>(&self, ix: PortIx, queue: QueueIx, frame: &mut Frame, env: &mut Env<'_, S>) {
+        let (port, Body::Packet(packet)) = (&self.ports[usize::from(ix)], &frame.body) else { return };
+        if packet.kind != PacketKind::Data {
             return;
         }
-        let (flow, route) = (packet.flow, packet.route);
-        // A gate is mostly closed for one cause several times in a row.
-        let mut innocent_of = None;
-        for closure in self.ports[usize::from(ix)].gate(queue).closures(frame.queued_at, env.now) {
+        for wait in port.gate(queue).waits(frame.at) {
             let log = env.records.pauses_mut(&mut frame.record);
-            log.paused.add(closure.to - closure.from, closure.to);
-            let innocent = match innocent_of {
-                Some((cause, innocent)) if cause == closure.cause => innocent,
-                _ => !env.fabric.passes(flow, &route, closure.cause),
-            };
-            innocent_of = Some((closure.cause, innocent));
-            if innocent {
-                log.blocked.add(closure.to - closure.from, closure.to);
+            log.paused.add(wait.length, wait.end);
+            if !env.fabric.passes(packet, port.id, wait.cause) {
+                log.blocked.add(wait.length, wait.end);
             }
         }
     }

@@ -1,77 +1,87 @@
 //! An egress port: queues, the gates that flow control closes, and the scheduler that chooses among what is left.
 
+use crate::bits::first_after;
 use crate::frame::Frame;
 use crate::framing::Framing;
 use crate::ids::{CLASSES, Class, ClassMask, PortId, PortIx, QueueIx};
 use crate::slots::PortFacts;
 use crate::spec::SchedulerConfig;
+use backwater_engine::prefetch::prefetch;
 use backwater_engine::units::ByteTime;
 use backwater_engine::{Duration, Rate, Time};
 use std::collections::VecDeque;
+use std::mem::offset_of;
+use std::ops::{Index, IndexMut};
 
 /// A set of queues of one port.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub struct QueueSet([u64; QueueSet::WORDS]);
+#[derive(Clone, Debug, Default)]
+pub struct QueueSet {
+    /// Queues 0 to 63, which are all that most flow controls have.
+    first: u64,
+    more: Vec<u64>,
+}
 
 impl QueueSet {
-    const WORDS: usize = 3;
-    /// Most queues that a port can have.
-    pub const CAPACITY: usize = Self::WORDS * 64;
-
     /// Adds `queue`.
     #[inline]
     pub fn insert(&mut self, queue: QueueIx) {
-        self.0[usize::from(queue) / 64] |= 1 << (queue % 64);
+        *self.word_mut(queue) |= 1 << (queue % 64);
     }
 
     /// Removes `queue`.
     #[inline]
     pub fn remove(&mut self, queue: QueueIx) {
-        self.0[usize::from(queue) / 64] &= !(1 << (queue % 64));
+        *self.word_mut(queue) &= !(1 << (queue % 64));
     }
 
     /// Whether `queue` is in the set.
     #[inline]
     pub fn has(&self, queue: QueueIx) -> bool {
-        self.0[usize::from(queue) / 64] & (1 << (queue % 64)) != 0
-    }
-
-    /// The queues of `self` that are not in `other`.
-    #[inline]
-    pub fn minus(&self, other: &QueueSet) -> QueueSet {
-        QueueSet(std::array::from_fn(|word| self.0[word] & !other.0[word]))
+        self.word(usize::from(queue) / 64) & (1 << (queue % 64)) != 0
     }
 
     /// Whether the set is empty.
     #[inline]
     pub fn is_empty(&self) -> bool {
-        self.0.iter().all(|word| *word == 0)
+        self.first == 0 && self.more.iter().all(|word| *word == 0)
     }
 
-    /// The first queue after `cursor`, going round; `None` for the empty set.
+    /// The first queue after `cursor` that is in `self` and not in `other`, going round; `None` if there is none.
     #[inline]
-    pub fn next_after(&self, cursor: QueueIx) -> Option<QueueIx> {
-        self.first_from(cursor + 1).or_else(|| self.first_from(0))
-    }
-
-    fn first_from(&self, from: QueueIx) -> Option<QueueIx> {
-        let mut word = usize::from(from) / 64;
-        let mut bits = *self.0.get(word)? & (u64::MAX << (from % 64));
-        while bits == 0 {
-            word += 1;
-            bits = *self.0.get(word)?;
-        }
-        Some((word * 64) as QueueIx + bits.trailing_zeros() as QueueIx)
+    pub fn next_outside(&self, other: &QueueSet, cursor: QueueIx) -> Option<QueueIx> {
+        let words = 1 + self.more.len();
+        first_after(cursor.into(), words, |index| self.word(index) & !other.word(index)).map(|queue| queue as QueueIx)
     }
 
     /// The queues in ascending order.
     pub fn iter(&self) -> impl Iterator<Item = QueueIx> + '_ {
-        (0..Self::CAPACITY as QueueIx).filter(|queue| self.has(*queue))
+        (0..64 * (1 + self.more.len())).map(|queue| queue as QueueIx).filter(|queue| self.has(*queue))
+    }
+
+    #[inline]
+    fn word(&self, index: usize) -> u64 {
+        if index == 0 { self.first } else { self.more.get(index - 1).copied().unwrap_or(0) }
+    }
+
+    #[inline]
+    fn word_mut(&mut self, queue: QueueIx) -> &mut u64 {
+        let index = usize::from(queue) / 64;
+        if index == 0 {
+            return &mut self.first;
+        }
+        if self.more.len() < index {
+            self.more.resize(index, 0);
+        }
+        &mut self.more[index - 1]
     }
 }
 
+/// The queue of the control class, which goes first.
+const CONTROL_QUEUE: QueueIx = Class::CONTROL.0 as QueueIx;
+
 /// One queue of a port.
 #[derive(Debug, Default)]
+#[repr(align(64))]
 struct Queue {
     frames: VecDeque<Frame>,
     /// Charged bytes of `frames`.
@@ -80,11 +90,71 @@ struct Queue {
     deficit: u64,
 }
 
+/// The queues of a port: those of the traffic classes in place, those that a flow control adds behind a pointer.
+#[derive(Debug)]
+struct Queues {
+    of_classes: [Queue; CLASSES],
+    added: Vec<Queue>,
+}
+
+impl Queues {
+    fn new(added: usize) -> Queues {
+        Queues { of_classes: Default::default(), added: (0..added).map(|_| Queue::default()).collect() }
+    }
+
+    fn len(&self) -> usize {
+        CLASSES + self.added.len()
+    }
+
+    fn iter(&self) -> impl Iterator<Item = &Queue> {
+        self.of_classes.iter().chain(&self.added)
+    }
+}
+
+impl Index<QueueIx> for Queues {
+    type Output = Queue;
+
+    #[inline]
+    fn index(&self, queue: QueueIx) -> &Queue {
+        let queue = usize::from(queue);
+        if queue < CLASSES { &self.of_classes[queue] } else { &self.added[queue - CLASSES] }
+    }
+}
+
+impl IndexMut<QueueIx> for Queues {
+    #[inline]
+    fn index_mut(&mut self, queue: QueueIx) -> &mut Queue {
+        let queue = usize::from(queue);
+        if queue < CLASSES { &mut self.of_classes[queue] } else { &mut self.added[queue - CLASSES] }
+    }
+}
+
 /// A gate that flow control closes and opens: while it is closed, nothing leaves the queue behind it.
 #[derive(Debug, Default)]
 pub struct Gate {
     closed: Option<(Time, PortId)>,
-    past: VecDeque<Closure>,
+    past: VecDeque<Past>,
+}
+
+/// A closure that is over, and sums that spare whoever looks back the way through all before it.
+#[derive(Debug)]
+struct Past {
+    closure: Closure,
+    /// How long the gate had been closed in all when it ended.
+    total: Duration,
+    /// How many closures in a row, this one included, had its cause.
+    run: usize,
+}
+
+/// Time behind a closed gate: closures in a row that had the same cause.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Wait {
+    /// The port whose congestion was the cause.
+    pub cause: PortId,
+    /// How long in all.
+    pub length: Duration,
+    /// When the last of it ended.
+    pub end: Time,
 }
 
 /// An interval in which a gate was closed.
@@ -98,6 +168,9 @@ pub struct Closure {
     pub cause: PortId,
 }
 
+/// The gate of a queue that was never closed.
+static OPEN_GATE: Gate = Gate { closed: None, past: VecDeque::new() };
+
 impl Gate {
     /// Closures kept for packets still waiting; older ones are forgotten.
     const MEMORY: usize = 64;
@@ -107,11 +180,18 @@ impl Gate {
         self.closed
     }
 
-    /// The closures that overlap `since..now`, cut to it.
-    pub fn closures(&self, since: Time, now: Time) -> impl Iterator<Item = Closure> + '_ {
-        let ongoing = self.closed.map(|(from, cause)| Closure { from, to: now, cause });
-        let past = self.past.iter().rev().take_while(move |closure| closure.to > since).copied();
-        ongoing.into_iter().chain(past).map(move |closure| Closure { from: closure.from.max(since), ..closure })
+    /// How long a packet that came at `since` and leaves now has stood behind the gate, the latest cause first.
+    pub fn waits(&self, since: Time) -> impl Iterator<Item = Wait> + '_ {
+        let first = self.past.partition_point(|past| past.closure.to <= since);
+        let mut end = self.past.len();
+        std::iter::from_fn(move || {
+            let last = self.past.range(first..end).next_back()?;
+            let start = first.max(end.saturating_sub(last.run));
+            let Past { closure, total, .. } = &self.past[start];
+            let until_then = *total - (closure.to - closure.from.max(since));
+            end = start;
+            Some(Wait { cause: last.closure.cause, length: last.total - until_then, end: last.closure.to })
+        })
     }
 
     fn close(&mut self, now: Time, cause: PortId) {
@@ -121,10 +201,13 @@ impl Gate {
     fn open(&mut self, now: Time) -> Option<Closure> {
         let (from, cause) = self.closed.take()?;
         let closure = Closure { from, to: now, cause };
+        let last = self.past.back();
+        let total = last.map_or(Duration::ZERO, |last| last.total) + (now - from);
+        let run = last.filter(|last| last.closure.cause == cause).map_or(0, |last| last.run) + 1;
         if self.past.len() == Self::MEMORY {
             self.past.pop_front();
         }
-        self.past.push_back(closure);
+        self.past.push_back(Past { closure, total, run });
         Some(closure)
     }
 }
@@ -137,41 +220,49 @@ enum Scheduler {
 }
 
 /// An egress port and the transmitter behind it.
+///
+/// In the order in which a passing packet needs the fields: three cache lines, and one per queue.
 #[derive(Debug)]
+#[repr(C, align(64))]
 pub struct Port {
+    /// When the frame on the wire, if any, has left.
+    pub(crate) busy_until: Time,
+    /// When the node next looks at the port by itself; [`Time::NEVER`] if it does not.
+    pub(crate) wake_at: Time,
+    /// When the transmitter began to send without a gap.
+    pub(crate) burst_start: Time,
+    /// When a gate last opened.
+    last_opened: Time,
+    byte_time: ByteTime,
     /// Its name in the whole network.
     pub id: PortId,
     /// Its number within its node.
     pub ix: PortIx,
-    /// Rate of its link.
-    pub rate: Rate,
-    byte_time: ByteTime,
-    /// When the frame on the wire, if any, has left.
-    pub(crate) busy_until: Time,
-    /// When the transmitter began to send without a gap.
-    pub(crate) burst_start: Time,
-    /// When the node next looks at the port by itself; [`Time::NEVER`] if it does not.
-    pub(crate) wake_at: Time,
-    /// When the flow control's timer of this port is due.
-    pub(crate) timer_at: Time,
+    cursor: QueueIx,
     /// Whether the link is up.
     pub(crate) up: bool,
-    control: VecDeque<Frame>,
-    queues: Vec<Queue>,
     occupied: QueueSet,
     closed: QueueSet,
-    /// Queues whose gate has ever been closed: of the others nobody need look at the gate.
-    ever_closed: QueueSet,
-    gates: Vec<Gate>,
-    cursor: QueueIx,
-    scheduler: Scheduler,
     queued_bytes: u64,
     sent_bytes: u64,
     sent_wire_bytes: u64,
+    control: VecDeque<Frame>,
+    /// When the flow control's timer of this port is due.
+    pub(crate) timer_at: Time,
+    queues: Queues,
+    scheduler: Scheduler,
+    /// As many as have been needed so far; all others are open and always were.
+    gates: Vec<Gate>,
+    /// Rate of its link.
+    pub rate: Rate,
 }
 
+const _: () = assert!(
+    offset_of!(Port, occupied) == 64 && offset_of!(Port, queued_bytes) == 128 && offset_of!(Port, queues) == 192
+);
+
 impl Port {
-    pub(crate) fn new(facts: &PortFacts, framing: Framing, scheduler: SchedulerConfig) -> Port {
+    pub(crate) fn new(facts: &PortFacts, framing: Framing, scheduler: SchedulerConfig, added_queues: QueueIx) -> Port {
         Port {
             id: facts.id,
             ix: facts.ix,
@@ -183,11 +274,11 @@ impl Port {
             timer_at: Time::NEVER,
             up: true,
             control: VecDeque::new(),
-            queues: (0..CLASSES).map(|_| Queue::default()).collect(),
+            queues: Queues::new(added_queues.into()),
             occupied: QueueSet::default(),
             closed: QueueSet::default(),
-            ever_closed: QueueSet::default(),
-            gates: (0..CLASSES).map(|_| Gate::default()).collect(),
+            last_opened: Time::ZERO,
+            gates: Vec::new(),
             cursor: 0,
             scheduler: match scheduler {
                 SchedulerConfig::RoundRobin {} => Scheduler::RoundRobin,
@@ -214,7 +305,7 @@ impl Port {
     /// Charged bytes in queue `queue`.
     #[inline]
     pub fn queue_bytes(&self, queue: QueueIx) -> u64 {
-        self.queues.get(usize::from(queue)).map_or(0, |queue| queue.bytes)
+        self.queues[queue].bytes
     }
 
     /// Charged bytes in all queues, control frames left out.
@@ -241,13 +332,13 @@ impl Port {
 
     /// The gate of queue `queue`.
     pub fn gate(&self, queue: QueueIx) -> &Gate {
-        &self.gates[usize::from(queue)]
+        self.gates.get(usize::from(queue)).unwrap_or(&OPEN_GATE)
     }
 
-    /// Whether the gate of `queue` has ever been closed.
+    /// Whether any gate has opened after `since`: if none has, whatever leaves now and came then was never held up.
     #[inline]
-    pub fn was_closed(&self, queue: QueueIx) -> bool {
-        self.ever_closed.has(queue)
+    pub(crate) fn opened_after(&self, since: Time) -> bool {
+        self.last_opened > since
     }
 
     /// Queues whose gate is closed.
@@ -258,12 +349,12 @@ impl Port {
     /// Traffic classes whose gate is closed.
     #[inline]
     pub fn closed_classes(&self) -> ClassMask {
-        ClassMask(self.closed.0[0] as u8)
+        ClassMask(self.closed.first as u8)
     }
 
     /// The frames of queue `queue`, first to leave first.
     pub fn frames(&self, queue: QueueIx) -> impl Iterator<Item = &Frame> {
-        self.queues[usize::from(queue)].frames.iter()
+        self.queues[queue].frames.iter()
     }
 
     /// Number of frames held, control frames included.
@@ -279,25 +370,49 @@ impl Port {
     /// Whether something could leave now.
     #[inline]
     pub fn has_work(&self) -> bool {
-        !self.control.is_empty() || !self.occupied.minus(&self.closed).is_empty()
+        !self.control.is_empty() || self.occupied.next_outside(&self.closed, 0).is_some()
     }
 
-    /// Appends a queue behind those of the classes, for a flow control that needs more; its number.
-    pub fn add_queue(&mut self) -> QueueIx {
-        assert!(self.queues.len() < QueueSet::CAPACITY, "a port has at most {} queues", QueueSet::CAPACITY);
-        self.queues.push(Queue::default());
-        self.gates.push(Gate::default());
-        self.queues.len() as QueueIx - 1
+    /// Asks for the part of the port that every passing packet needs.
+    #[inline]
+    pub(crate) fn expect_use(&self) {
+        prefetch(&self.busy_until);
+        prefetch(&self.occupied);
+        prefetch(&self.queued_bytes);
+    }
+
+    /// Asks for a queue that a packet is about to join.
+    #[inline]
+    pub(crate) fn expect_enqueue(&self, queue: QueueIx) {
+        prefetch(&self.queues[queue]);
+    }
+
+    /// Asks for the queue that is about to send.
+    #[inline]
+    pub(crate) fn expect_departure(&self) {
+        if let Some(queue) = self.next_ready() {
+            prefetch(&self.queues[queue]);
+        }
+    }
+
+    /// Asks for the frame that is about to leave.
+    #[inline]
+    pub(crate) fn expect_frame(&self) {
+        if let Some(queue) = self.next_ready()
+            && let Some(frame) = self.queues[queue].frames.front()
+        {
+            prefetch(frame);
+        }
     }
 
     #[inline]
-    pub(crate) fn enqueue(&mut self, queue: QueueIx, frame: Frame) {
+    pub(crate) fn enqueue(&mut self, queue: QueueIx, frame: &Frame) {
         let bytes = u64::from(frame.size.charge);
         self.queued_bytes += bytes;
         self.occupied.insert(queue);
-        let queue = &mut self.queues[usize::from(queue)];
+        let queue = &mut self.queues[queue];
         queue.bytes += bytes;
-        queue.frames.push_back(frame);
+        queue.frames.push_back(*frame);
     }
 
     /// Puts a link-local frame before everything else.
@@ -306,34 +421,45 @@ impl Port {
     }
 
     /// Takes a control frame.
+    #[inline]
     pub(crate) fn next_control(&mut self) -> Option<Frame> {
         self.control.pop_front()
     }
 
-    /// Takes the frame that the scheduler puts next, and the queue that it stood in.
+    /// The queue whose turn it is; whoever asks must take its first frame.
     #[inline]
-    pub(crate) fn dequeue(&mut self) -> Option<(QueueIx, Frame)> {
-        let open = self.occupied.minus(&self.closed);
-        let control = QueueIx::from(Class::CONTROL.0);
-        let queue = if open.has(control) {
-            control
-        } else {
-            match self.scheduler {
-                Scheduler::RoundRobin => open.next_after(self.cursor).inspect(|queue| self.cursor = *queue)?,
-                Scheduler::Dwrr { quantum } => self.deficit_round(open, quantum)?,
+    pub(crate) fn next_queue(&mut self) -> Option<QueueIx> {
+        if self.is_ready(CONTROL_QUEUE) {
+            return Some(CONTROL_QUEUE);
+        }
+        match self.scheduler {
+            Scheduler::RoundRobin => {
+                self.cursor = self.next_ready()?;
+                Some(self.cursor)
             }
-        };
-        Some((queue, self.pop(queue)))
+            Scheduler::Dwrr { quantum } => self.deficit_round(quantum),
+        }
+    }
+
+    /// Whether `queue` holds a frame that may leave.
+    fn is_ready(&self, queue: QueueIx) -> bool {
+        self.occupied.has(queue) && !self.closed.has(queue)
+    }
+
+    /// The next queue in turn that holds a frame which may leave.
+    #[inline]
+    fn next_ready(&self) -> Option<QueueIx> {
+        self.occupied.next_outside(&self.closed, self.cursor)
     }
 
     /// Deficit weighted round robin: the queue whose turn it is goes on while its deficit lasts; a queue that is passed gains a quantum.
-    fn deficit_round(&mut self, open: QueueSet, quantum: u64) -> Option<QueueIx> {
+    fn deficit_round(&mut self, quantum: u64) -> Option<QueueIx> {
         let head = |queue: &Queue| queue.frames.front().map_or(0, |frame| u64::from(frame.size.charge));
-        let mut candidate = if open.has(self.cursor) { self.cursor } else { self.advance(open, quantum)? };
-        while self.queues[usize::from(candidate)].deficit < head(&self.queues[usize::from(candidate)]) {
-            candidate = self.advance(open, quantum)?;
+        let mut candidate = if self.is_ready(self.cursor) { self.cursor } else { self.advance(quantum)? };
+        while self.queues[candidate].deficit < head(&self.queues[candidate]) {
+            candidate = self.advance(quantum)?;
         }
-        let queue = &mut self.queues[usize::from(candidate)];
+        let queue = &mut self.queues[candidate];
         queue.deficit -= head(queue);
         if queue.frames.len() == 1 {
             queue.deficit = 0;
@@ -341,16 +467,20 @@ impl Port {
         Some(candidate)
     }
 
-    fn advance(&mut self, open: QueueSet, quantum: u64) -> Option<QueueIx> {
-        let next = open.next_after(self.cursor)?;
+    fn advance(&mut self, quantum: u64) -> Option<QueueIx> {
+        let next = self.next_ready()?;
         self.cursor = next;
-        self.queues[usize::from(next)].deficit += quantum;
+        self.queues[next].deficit += quantum;
         Some(next)
     }
 
-    fn pop(&mut self, index: QueueIx) -> Frame {
-        let queue = &mut self.queues[usize::from(index)];
-        let frame = queue.frames.pop_front().expect("the scheduler chooses occupied queues");
+    /// Takes the first frame of a queue.
+    #[inline]
+    pub(crate) fn take(&mut self, index: QueueIx) -> Frame {
+        let queue = &mut self.queues[index];
+        // Copied in one piece; `pop_front` alone would hand it over in bits.
+        let frame = *queue.frames.front().expect("the scheduler chooses occupied queues");
+        queue.frames.pop_front();
         let bytes = u64::from(frame.size.charge);
         queue.bytes -= bytes;
         self.queued_bytes -= bytes;
@@ -377,36 +507,28 @@ impl Port {
 
     pub(crate) fn close(&mut self, queue: QueueIx, now: Time, cause: PortId) {
         self.closed.insert(queue);
-        self.ever_closed.insert(queue);
-        self.gates[usize::from(queue)].close(now, cause);
+        let index = usize::from(queue);
+        assert!(index < self.queues.len(), "port {} has no queue {queue}", self.ix);
+        if self.gates.len() <= index {
+            self.gates.resize_with(index + 1, Gate::default);
+        }
+        self.gates[index].close(now, cause);
     }
 
     pub(crate) fn open(&mut self, queue: QueueIx, now: Time) -> Option<Closure> {
         self.closed.remove(queue);
-        self.gates[usize::from(queue)].open(now)
+        self.last_opened = now;
+        self.gates.get_mut(usize::from(queue))?.open(now)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::frame::{Body, Control, Pfc, RecordRef};
-    use crate::framing::FrameSize;
     use crate::ids::NodeId;
+    use crate::testing::frame;
     use proptest::prelude::*;
-
-    fn frame(class: u8, bytes: u16) -> Frame {
-        let pfc = Pfc { enabled: ClassMask::NONE, quanta: 0, reliable: true, cause: PortId(0) };
-        Frame {
-            body: Body::Control(Control::Pfc(pfc)),
-            size: FrameSize { wire: bytes, charge: bytes },
-            class: Class(class),
-            marked: false,
-            ingress: 0,
-            record: RecordRef::NONE,
-            queued_at: Time::ZERO,
-        }
-    }
+    use std::collections::BTreeSet;
 
     fn port(scheduler: SchedulerConfig) -> Port {
         let facts = PortFacts {
@@ -418,18 +540,23 @@ mod tests {
             delay: Duration::from_us(1),
             error_rate: 0.0,
         };
-        Port::new(&facts, Framing::Rocev2, scheduler)
+        Port::new(&facts, Framing::Rocev2, scheduler, 0)
     }
 
     fn order(port: &mut Port, frames: usize) -> Vec<QueueIx> {
-        (0..frames).map_while(|_| port.dequeue().map(|(queue, _)| queue)).collect()
+        let mut next = || {
+            let queue = port.next_queue()?;
+            port.take(queue);
+            Some(queue)
+        };
+        (0..frames).map_while(|_| next()).collect()
     }
 
     #[test]
     fn round_robin_takes_one_packet_of_each_queue_in_turn() {
         let mut port = port(SchedulerConfig::RoundRobin {});
         for queue in [3, 3, 3, 5, 5, 0] {
-            port.enqueue(queue, frame(queue as u8, 1000));
+            port.enqueue(queue, &frame(queue as u8, 1000));
         }
         assert_eq!(order(&mut port, 9), [0, 3, 5, 3, 5, 3]);
         assert_eq!(port.queued_bytes(), 0);
@@ -439,10 +566,10 @@ mod tests {
     fn dwrr_shares_bytes_not_packets() {
         let mut port = port(SchedulerConfig::Dwrr { quantum: backwater_engine::Bytes(1600) });
         for _ in 0..400 {
-            port.enqueue(1, frame(1, 1500));
+            port.enqueue(1, &frame(1, 1500));
         }
         for _ in 0..2000 {
-            port.enqueue(2, frame(2, 300));
+            port.enqueue(2, &frame(2, 300));
         }
         let (mut bytes, sizes) = ([0u64; 3], [0, 1500, 300]);
         for queue in order(&mut port, 600) {
@@ -454,25 +581,65 @@ mod tests {
     #[test]
     fn a_closed_queue_keeps_its_frames_and_the_gate_remembers() {
         let mut port = port(SchedulerConfig::RoundRobin {});
-        port.enqueue(3, frame(3, 1000));
+        port.enqueue(3, &frame(3, 1000));
         port.close(3, Time::from_ps(10), PortId(9));
         port.close(3, Time::from_ps(20), PortId(8));
         assert!(!port.has_work());
         assert_eq!(port.gate(3).closed(), Some((Time::from_ps(10), PortId(9))));
         port.open(3, Time::from_ps(50));
         assert_eq!(order(&mut port, 1), [3]);
-        let closures: Vec<_> = port.gate(3).closures(Time::from_ps(30), Time::from_ps(60)).collect();
-        assert_eq!(closures, [Closure { from: Time::from_ps(30), to: Time::from_ps(50), cause: PortId(9) }]);
+        let wait = |cause, length, end| Wait {
+            cause: PortId(cause),
+            length: Duration::from_ps(length),
+            end: Time::from_ps(end),
+        };
+        let waits = |port: &Port, since| port.gate(3).waits(Time::from_ps(since)).collect::<Vec<_>>();
+        assert_eq!(waits(&port, 30), [wait(9, 20, 50)]);
+        assert_eq!(waits(&port, 50), []);
+        for (from, to, cause) in [(60, 70, 9), (80, 100, 9), (110, 111, 8), (120, 140, 9)] {
+            port.close(3, Time::from_ps(from), PortId(cause));
+            port.open(3, Time::from_ps(to));
+        }
+        assert_eq!(waits(&port, 0), [wait(9, 20, 140), wait(8, 1, 111), wait(9, 70, 100)]);
+        assert_eq!(waits(&port, 65), [wait(9, 20, 140), wait(8, 1, 111), wait(9, 25, 100)]);
+        assert_eq!(waits(&port, 130), [wait(9, 10, 140)]);
+    }
+
+    /// Closed for 1 ps out of every 10, for one cause: the sums stay right when the oldest closures are forgotten.
+    #[test]
+    fn a_gate_forgets_the_oldest_closures() {
+        let mut gate = Gate::default();
+        for round in 0..3 * Gate::MEMORY as u64 {
+            gate.close(Time::from_ps(10 * round), PortId(1));
+            gate.open(Time::from_ps(10 * round + 1));
+        }
+        let last = 10 * (3 * Gate::MEMORY as u64 - 1);
+        let length = |since| gate.waits(Time::from_ps(since)).map(|wait| wait.length.ps()).collect::<Vec<_>>();
+        assert_eq!(length(last - 100), [11]);
+        assert_eq!(length(0), [Gate::MEMORY as u64]);
     }
 
     proptest! {
         #[test]
-        fn a_queue_set_is_a_set(queues in prop::collection::btree_set(0u16..QueueSet::CAPACITY as u16, 0..20), cursor in 0u16..QueueSet::CAPACITY as u16) {
-            let mut set = QueueSet::default();
-            queues.iter().for_each(|queue| set.insert(*queue));
-            prop_assert_eq!(set.iter().collect::<Vec<_>>(), queues.iter().copied().collect::<Vec<_>>());
-            let next = queues.range(cursor + 1..).next().or(queues.first()).copied();
-            prop_assert_eq!(set.next_after(cursor), next);
+        fn a_queue_set_is_a_set(
+            (queues, others, cursor) in prop_oneof![Just(8u16), Just(64), Just(192)].prop_flat_map(|count| {
+                let set = || prop::collection::btree_set(0..count, 0..20);
+                (set(), set(), 0..count)
+            }),
+        ) {
+            let set_of = |queues: &BTreeSet<u16>| {
+                let mut set = QueueSet::default();
+                queues.iter().for_each(|queue| set.insert(*queue));
+                set
+            };
+            let (mut set, other) = (set_of(&queues), set_of(&others));
+            prop_assert_eq!(set.iter().collect::<BTreeSet<_>>(), queues.clone());
+            let outside: BTreeSet<u16> = queues.difference(&others).copied().collect();
+            let next = outside.range(cursor + 1..).next().or(outside.first()).copied();
+            prop_assert_eq!(set.next_outside(&other, cursor), next);
+            others.iter().for_each(|queue| set.remove(*queue));
+            prop_assert_eq!(set.is_empty(), outside.is_empty());
+            prop_assert!((0..192).all(|queue| set.has(queue) == outside.contains(&queue)));
         }
     }
 }

@@ -67,6 +67,16 @@ impl Wiring {
         let port = &self.of(node)[usize::from(ix)];
         self.ports[port.peer.0 as usize].node
     }
+
+    /// Whether the way from `start` through `hops` leads out of `port`.
+    pub(crate) fn meets(&self, start: NodeId, mut hops: impl Iterator<Item = PortIx>, port: &PortFacts) -> bool {
+        let mut node = start;
+        hops.any(|ix| {
+            let here = node;
+            node = self.neighbour(node, ix);
+            (here, ix) == (port.node, port.ix)
+        })
+    }
 }
 
 /// For every node and every target, the ports that lie on a shortest path.

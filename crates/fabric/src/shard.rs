@@ -8,65 +8,55 @@
 use crate::fabric::Fabric;
 use crate::frame::{Body, Control, Frame};
 use crate::ids::{FlowId, NodeId, PortId, PortIx};
+use crate::layout::{Layout, PortPlace, WireIx};
 use crate::node::{Env, Node, Sink, Wakeup};
 use crate::note::{DropCause, Note};
 use crate::port::Closure;
 use crate::record::{Record, Records};
 use crate::slots::PortFacts;
 use backwater_engine::Time;
-use backwater_engine::events::{Event, EventSet};
+use backwater_engine::events::{Event, EventSet, KEY_BITS};
 use backwater_engine::fingerprint::Fingerprint;
+use backwater_engine::prefetch::prefetch;
 use backwater_engine::random::{Seed, Stream};
 use std::collections::VecDeque;
 
-/// Where nodes and ports live.
-#[derive(Debug)]
-pub(crate) struct Layout {
-    /// Number of shards; some may be empty.
-    pub(crate) shards: usize,
-    /// Per node, its shard and its number there.
-    pub(crate) nodes: Vec<(u32, u32)>,
-    /// Per port, the place of its node, its number in the node, and its wire's number in the shard.
-    pub(crate) ports: Vec<PortPlace>,
-}
-
-/// Where a port lives.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct PortPlace {
-    pub(crate) shard: u32,
-    pub(crate) node: u32,
-    pub(crate) ix: PortIx,
-    pub(crate) wire: u32,
-}
-
 /// The receiving end of a link: frames on their way to one port, first to arrive first.
+#[repr(align(64))]
 struct Wire {
-    frames: VecDeque<InFlight>,
+    frames: VecDeque<Frame>,
     /// When the link last failed.
     failed_at: Option<Time>,
     /// What spoils frames; `None` for a link without errors.
     errors: Option<Box<Stream>>,
 }
 
-/// A frame on a wire.
-struct InFlight {
-    arrival: Time,
-    /// How long its sender will have been sending without a gap when it arrives, in whole nanoseconds.
-    burst_age: u32,
-    frame: Frame,
+/// The arrival of `frame` on `port`.
+#[inline]
+fn arrival(frame: &Frame, port: PortId) -> Event {
+    let key = (Kind::Arrive as u64) << KIND_SHIFT | u64::from(frame.burst_age) << AGE_SHIFT | u64::from(port.0);
+    Event { time: frame.at, key }
 }
 
-impl InFlight {
-    fn arrival_at(&self, port: PortId) -> Event {
-        let entity = u64::from(self.burst_age) << AGE_SHIFT | u64::from(port.0);
-        Event { time: self.arrival, key: (Kind::Arrive as u64) << KIND_SHIFT | entity }
+impl Wire {
+    /// Why `frame`, which arrives on `port` now, is lost, if it is.
+    fn spoils(&mut self, frame: &Frame, port: PortId, now: Time, fabric: &Fabric) -> Option<DropCause> {
+        let facts = &fabric.wiring.ports[port.0 as usize];
+        if let Some(failed_at) = self.failed_at {
+            let travel = facts.delay + fabric.spec.framing.byte_time(facts.rate).times(u32::from(frame.size.wire));
+            if failed_at + travel >= now {
+                return Some(DropCause::LinkDown);
+            }
+        }
+        let errors = self.errors.as_mut().filter(|_| !frame.is_reliable());
+        errors.is_some_and(|errors| errors.chance(facts.error_rate)).then_some(DropCause::LinkError)
     }
 }
 
 /// Frames for another shard.
 #[derive(Default)]
 pub(crate) struct Mail {
-    frames: Vec<(PortId, InFlight)>,
+    frames: Vec<(PortId, Frame)>,
     records: Vec<Record>,
 }
 
@@ -132,18 +122,61 @@ enum Kind {
 
 const KINDS: [Kind; 7] =
     [Kind::LinkDown, Kind::LinkUp, Kind::Arrive, Kind::FlowStart, Kind::FlowControl, Kind::FlowTimeout, Kind::Port];
-const KIND_SHIFT: u32 = 56;
-/// Between kind and entity of an arrival stands the age of its sender's burst.
-const AGE_SHIFT: u32 = 32;
+/// A key is the kind, the age of the sender's burst if it is an arrival, and the name of the port, node or flow.
+const KIND_SHIFT: u32 = KEY_BITS - 3;
+const AGE_SHIFT: u32 = 27;
 const AGE_MAX: u64 = (1 << (KIND_SHIFT - AGE_SHIFT)) - 1;
+/// Most ports, nodes and flows that events can name.
+pub(crate) const ID_LIMIT: u32 = 1 << AGE_SHIFT;
 
+#[inline]
 fn event(kind: Kind, id: u32, time: Time) -> Event {
     Event { time, key: (kind as u64) << KIND_SHIFT | u64::from(id) }
 }
 
+#[inline]
+fn kind_of(key: u64) -> Kind {
+    KINDS[(key >> KIND_SHIFT) as usize]
+}
+
+#[inline]
+fn id_of(key: u64) -> u32 {
+    key as u32 & (ID_LIMIT - 1)
+}
+
+/// Index of a wire in its shard's list.
+#[inline]
+fn wire_index(wire: WireIx) -> usize {
+    wire.get() as usize - 1
+}
+
+/// What an upcoming event leads to, step by step: each must be near before the next can be asked for.
+#[derive(Clone, Copy)]
+enum Lead {
+    /// The wire, or the port.
+    Entity,
+    /// The frame on the wire, or the queue of the port.
+    Content,
+    /// Where the frame goes.
+    Target,
+}
+
+/// How many events ahead each step is taken: far enough for the memory to answer, near enough for the answer to stay.
+const LEADS: [(usize, Lead); 3] = [(9, Lead::Entity), (6, Lead::Content), (3, Lead::Target)];
+
+/// With fewer events pending, asking costs more than it saves: 5 to 15 % at 128 hosts (`benches/`), where some thousand are pending.
+const LOOK_AHEAD_FROM: usize = 2048;
+
+/// When and where an event happens.
+#[derive(Clone, Copy)]
+struct Scene<'a> {
+    now: Time,
+    fabric: &'a Fabric,
+    layout: &'a Layout,
+}
+
 /// Some of the nodes of a network.
 pub(crate) struct Shard {
-    index: u32,
     pub(crate) nodes: Vec<Node>,
     wires: Vec<Wire>,
     events: EventSet,
@@ -162,7 +195,6 @@ impl Shard {
         };
         let ports = members.iter().flat_map(|node| fabric.wiring.of(*node));
         let mut shard = Shard {
-            index,
             nodes: members.iter().map(|node| Node::new(fabric, *node)).collect(),
             wires: ports.map(wire).collect(),
             events: EventSet::default(),
@@ -177,7 +209,7 @@ impl Shard {
         }
         for fault in &fabric.spec.faults {
             for port in fabric.wiring.links[fault.link] {
-                if layout.ports[port.0 as usize].shard == index {
+                if layout.port(port).shard == index {
                     shard.events.push(event(Kind::LinkDown, port.0, fault.down));
                     if fault.up != Time::NEVER {
                         shard.events.push(event(Kind::LinkUp, port.0, fault.up));
@@ -189,8 +221,8 @@ impl Shard {
     }
 
     /// When the next event happens; [`Time::NEVER`] if none is pending.
-    pub(crate) fn next_event(&mut self) -> Time {
-        self.events.peek().map_or(Time::NEVER, |event| event.time)
+    pub(crate) fn next_event(&self) -> Time {
+        self.events.next_time()
     }
 
     /// Whether no frame is on a wire or in a queue.
@@ -207,16 +239,16 @@ impl Shard {
     /// Takes in what another shard has sent.
     pub(crate) fn accept(&mut self, mail: &mut Mail, layout: &Layout) {
         let mut records = mail.records.drain(..);
-        for (port, mut in_flight) in mail.frames.drain(..) {
-            if in_flight.frame.record.is_some() {
+        for (port, mut frame) in mail.frames.drain(..) {
+            if frame.record.is_some() {
                 let record = records.next().expect("a record travels with every frame that names one");
-                in_flight.frame.record = self.records.insert(record);
+                frame.record = self.records.insert(record);
             }
-            let wire = &mut self.wires[layout.ports[port.0 as usize].wire as usize];
+            let wire = &mut self.wires[wire_index(layout.port(port).wire)];
             if wire.frames.is_empty() {
-                self.events.push(in_flight.arrival_at(port));
+                self.events.push(arrival(&frame, port));
             }
-            wire.frames.push_back(in_flight);
+            wire.frames.push_back(frame);
         }
     }
 
@@ -224,74 +256,129 @@ impl Shard {
     pub(crate) fn run(&mut self, limit: Time, fabric: &Fabric, layout: &Layout) {
         while let Some(Event { time, key }) = self.events.pop_before(limit) {
             self.watch.events += 1;
-            self.handle(KINDS[(key >> KIND_SHIFT) as usize], key as u32, time, fabric, layout);
+            self.look_ahead(layout);
+            self.handle(kind_of(key), id_of(key), Scene { now: time, fabric, layout });
         }
         self.pack_records();
     }
 
+    /// Asks the memory for what the next events will need.
     #[inline]
-    fn handle(&mut self, kind: Kind, id: u32, now: Time, fabric: &Fabric, layout: &Layout) {
-        let place = |port: u32| layout.ports[port as usize];
-        let (node, ix, wire) = match kind {
-            Kind::FlowStart => (layout.nodes[id as usize].1, 0, 0),
-            Kind::FlowTimeout => (layout.nodes[fabric.flow(FlowId(id)).src.0 as usize].1, 0, 0),
-            _ => (place(id).node, place(id).ix, place(id).wire as usize),
-        };
-        let arrival = matches!(kind, Kind::Arrive).then(|| self.take_arrival(PortId(id), wire, now, fabric));
-        if matches!(kind, Kind::LinkDown) {
-            self.wires[wire].failed_at = Some(now);
+    fn look_ahead(&self, layout: &Layout) {
+        if self.events.len() < LOOK_AHEAD_FROM {
+            return;
         }
+        for (steps, lead) in LEADS {
+            let Some(key) = self.events.ahead(steps) else { continue };
+            match kind_of(key) {
+                Kind::Arrive => self.expect_arrival(lead, layout.port(PortId(id_of(key)))),
+                Kind::Port => self.expect_departure(lead, layout.port(PortId(id_of(key)))),
+                _ => {}
+            }
+        }
+    }
+
+    #[inline]
+    fn expect_arrival(&self, lead: Lead, place: &PortPlace) {
+        let wire = &self.wires[wire_index(place.wire)];
+        match lead {
+            Lead::Entity => prefetch(wire),
+            Lead::Content => wire.frames.front().into_iter().for_each(prefetch),
+            Lead::Target => {
+                let node = &self.nodes[place.node as usize];
+                wire.frames.front().into_iter().for_each(|frame| node.expect_arrival(frame));
+            }
+        }
+    }
+
+    #[inline]
+    fn expect_departure(&self, lead: Lead, place: &PortPlace) {
+        let port = &self.nodes[place.node as usize].ports[usize::from(place.ix)];
+        match lead {
+            Lead::Entity => port.expect_use(),
+            Lead::Content => port.expect_departure(),
+            Lead::Target => {
+                port.expect_frame();
+                if let Some(wire) = place.peer_wire {
+                    prefetch(&self.wires[wire_index(wire)]);
+                }
+            }
+        }
+    }
+
+    #[inline]
+    fn handle(&mut self, kind: Kind, id: u32, scene: Scene<'_>) {
+        let (port, flow) = (PortId(id), FlowId(id));
+        match kind {
+            Kind::Arrive => self.arrive(port, scene),
+            Kind::Port => self.at_port(port, scene, |node, ix, env| node.port_ready(ix, env)),
+            Kind::FlowControl => self.at_port(port, scene, |node, ix, env| node.flow_control_timer(ix, env)),
+            Kind::FlowStart => {
+                self.at_node(scene.layout.node(NodeId(id)).node, scene, |node, env| node.start_flows(env))
+            }
+            Kind::FlowTimeout => {
+                let sender = scene.layout.node(scene.fabric.flow(flow).src).node;
+                self.at_node(sender, scene, |node, env| node.flow_timeout(flow, env));
+            }
+            Kind::LinkDown => {
+                self.wires[wire_index(scene.layout.port(port).wire)].failed_at = Some(scene.now);
+                self.at_port(port, scene, |node, ix, env| node.link_change(ix, false, env));
+            }
+            Kind::LinkUp => self.at_port(port, scene, |node, ix, env| node.link_change(ix, true, env)),
+        }
+    }
+
+    /// The first frame on the wire to `port` arrives.
+    #[inline]
+    fn arrive(&mut self, port: PortId, scene: Scene<'_>) {
+        let place = scene.layout.port(port);
+        let wire = &mut self.wires[wire_index(place.wire)];
+        // Copied in one piece; `pop_front` alone would hand it over in bits.
+        let mut frame = *wire.frames.front().expect("an arrival is pending only while a frame is on the wire");
+        wire.frames.pop_front();
+        match wire.frames.front() {
+            Some(next) => self.events.push(arrival(next, port)),
+            None => wire.frames.clear(),
+        }
+        self.watch.fingerprint.add(scene.now.ps(), u64::from(port.0), frame.digest());
+        let is_sound = wire.failed_at.is_none() && wire.errors.is_none();
+        let spoilt = if is_sound { None } else { wire.spoils(&frame, port, scene.now, scene.fabric) };
+        self.at_node(place.node, scene, |node, env| match spoilt {
+            None => node.arrive(place.ix, &mut frame, env),
+            Some(cause) => node.arrive_spoilt(place.ix, &frame, cause, env),
+        });
+    }
+
+    #[inline]
+    fn at_port(
+        &mut self,
+        port: PortId,
+        scene: Scene<'_>,
+        act: impl FnOnce(&mut Node, PortIx, &mut Env<'_, ShardSink<'_>>),
+    ) {
+        let place = scene.layout.port(port);
+        self.at_node(place.node, scene, |node, env| act(node, place.ix, env));
+    }
+
+    /// Lets the shard's node number `node` act, with all that it works with.
+    #[inline]
+    fn at_node(&mut self, node: u32, scene: Scene<'_>, act: impl FnOnce(&mut Node, &mut Env<'_, ShardSink<'_>>)) {
+        let Scene { now, fabric, layout } = scene;
         let sink = &mut ShardSink {
             now,
-            shard: self.index,
-            fabric,
             layout,
             wires: &mut self.wires,
             events: &mut self.events,
             outboxes: &mut self.outboxes,
             watch: &mut self.watch,
         };
-        let env = &mut Env { now, fabric, records: &mut self.records, sink };
-        let node = &mut self.nodes[node as usize];
-        match (kind, arrival) {
-            (Kind::Arrive, Some((frame, None))) => node.arrive(ix, frame, env),
-            (Kind::Arrive, Some((frame, Some(cause)))) => node.arrive_spoilt(ix, frame, cause, env),
-            (Kind::Port, _) => node.port_ready(ix, env),
-            (Kind::FlowStart, _) => node.start_flows(env),
-            (Kind::FlowControl, _) => node.flow_control_timer(ix, env),
-            (Kind::FlowTimeout, _) => node.flow_timeout(FlowId(id), env),
-            (Kind::LinkDown, _) => node.link_change(ix, false, env),
-            (Kind::LinkUp, _) => node.link_change(ix, true, env),
-            (Kind::Arrive, None) => unreachable!("an arrival takes its frame from the wire"),
-        }
-    }
-
-    /// The frame that arrives on `port` now, and why it is lost, if it is.
-    fn take_arrival(&mut self, port: PortId, wire: usize, now: Time, fabric: &Fabric) -> (Frame, Option<DropCause>) {
-        let wire = &mut self.wires[wire];
-        let InFlight { frame, .. } =
-            wire.frames.pop_front().expect("an arrival is pending only while a frame is on the wire");
-        match wire.frames.front() {
-            Some(next) => self.events.push(next.arrival_at(port)),
-            None => wire.frames.clear(),
-        }
-        self.watch.fingerprint.add(now.ps(), u64::from(port.0), frame.digest());
-        let facts = &fabric.wiring.ports[port.0 as usize];
-        if let Some(failed_at) = wire.failed_at {
-            let travel = facts.delay + fabric.spec.framing.byte_time(facts.rate).times(u32::from(frame.size.wire));
-            if failed_at + travel >= now {
-                return (frame, Some(DropCause::LinkDown));
-            }
-        }
-        let errors = wire.errors.as_mut().filter(|_| !frame.is_reliable());
-        let spoilt = errors.is_some_and(|errors| errors.chance(facts.error_rate));
-        (frame, spoilt.then_some(DropCause::LinkError))
+        act(&mut self.nodes[node as usize], &mut Env { now, fabric, records: &mut self.records, sink });
     }
 
     /// Packs the records of frames that leave for other shards.
     fn pack_records(&mut self) {
         for mail in &mut self.outboxes {
-            let leaving = mail.frames.iter().map(|(_, in_flight)| in_flight.frame.record);
+            let leaving = mail.frames.iter().map(|(_, frame)| frame.record);
             mail.records.extend(leaving.filter_map(|record| self.records.take(record)));
         }
     }
@@ -300,8 +387,6 @@ impl Shard {
 /// What nodes push their effects into.
 struct ShardSink<'a> {
     now: Time,
-    shard: u32,
-    fabric: &'a Fabric,
     layout: &'a Layout,
     wires: &'a mut [Wire],
     events: &'a mut EventSet,
@@ -311,27 +396,25 @@ struct ShardSink<'a> {
 
 impl Sink for ShardSink<'_> {
     #[inline]
-    fn transmit(&mut self, port: PortId, frame: Frame, done: Time, burst_start: Time) {
+    fn transmit(&mut self, port: PortId, frame: &mut Frame, done: Time, burst_start: Time) {
         self.watch.packet_hops += 1;
         match &frame.body {
             Body::Control(Control::Pfc(pfc)) if pfc.quanta == 0 => self.watch.resume_frames += 1,
             Body::Control(Control::Pfc(_)) => self.watch.pause_frames += 1,
             _ => {}
         }
-        let facts = &self.fabric.wiring.ports[port.0 as usize];
-        let (peer, arrival) = (facts.peer, done + facts.delay);
-        let burst_age = ((arrival - burst_start).ps() / 1000).min(AGE_MAX) as u32;
-        let in_flight = InFlight { arrival, burst_age, frame };
-        let place = &self.layout.ports[peer.0 as usize];
-        if place.shard == self.shard {
-            let wire = &mut self.wires[place.wire as usize];
-            if wire.frames.is_empty() {
-                self.events.push(in_flight.arrival_at(peer));
-            }
-            wire.frames.push_back(in_flight);
-        } else {
-            self.outboxes[place.shard as usize].frames.push((peer, in_flight));
+        let place = self.layout.port(port);
+        frame.at = done + place.delay;
+        frame.burst_age = ((frame.at - burst_start).ps() / 1000).min(AGE_MAX) as u32;
+        let Some(wire) = place.peer_wire else {
+            let shard = self.layout.port(place.peer).shard;
+            return self.outboxes[shard as usize].frames.push((place.peer, *frame));
+        };
+        let wire = &mut self.wires[wire_index(wire)];
+        if wire.frames.is_empty() {
+            self.events.push(arrival(frame, place.peer));
         }
+        wire.frames.push_back(*frame);
     }
 
     fn schedule(&mut self, wakeup: Wakeup, at: Time) {

@@ -7,9 +7,10 @@ use crate::audit::{Violation, audit};
 use crate::deadlock::{Deadlock, find_deadlock};
 use crate::fabric::Fabric;
 use crate::ids::{FlowId, NodeId};
+use crate::layout::{Layout, NodePlace};
 use crate::node::Node;
 use crate::note::{DropCause, Reception};
-use crate::shard::{Layout, LossyDrop, Mail, PauseInterval, PortPlace, Shard};
+use crate::shard::{LossyDrop, Mail, PauseInterval, Shard};
 use crate::spec::{FlowSpec, NetworkSpec, NodeKind, SpecError};
 use backwater_engine::fingerprint::Fingerprint;
 use backwater_engine::{Duration, Time};
@@ -108,7 +109,7 @@ impl Simulation {
         let layout = Layout::new(&fabric, partition);
         let members = partition.0.iter().enumerate();
         let shards = members.map(|(index, members)| Shard::new(&fabric, &layout, index as u32, members)).collect();
-        let shard_of = |node: NodeId| layout.nodes[node.0 as usize].0;
+        let shard_of = |node: NodeId| layout.node(node).shard;
         let cut = fabric.spec.links.iter().filter(|link| shard_of(link.a) != shard_of(link.b));
         let lookahead = cut.map(|link| link.delay).min().unwrap_or(Duration::from_ps(u64::MAX));
         Simulation { fabric: Arc::new(fabric), layout, shards, lookahead, now: Time::ZERO }
@@ -126,13 +127,13 @@ impl Simulation {
 
     /// One node.
     pub fn node(&self, id: NodeId) -> &Node {
-        let (shard, local) = self.layout.nodes[id.0 as usize];
-        &self.shards[shard as usize].nodes[local as usize]
+        let NodePlace { shard, node } = self.layout.node(id);
+        &self.shards[shard as usize].nodes[node as usize]
     }
 
     /// All nodes in order of their ids.
     pub fn nodes(&self) -> impl Iterator<Item = &Node> {
-        (0..self.layout.nodes.len() as u32).map(|id| self.node(NodeId(id)))
+        (0..self.fabric.spec.nodes.len() as u32).map(|id| self.node(NodeId(id)))
     }
 
     /// Lets everything before `limit` happen, on up to `threads` threads.
@@ -203,8 +204,8 @@ impl Simulation {
     }
 
     /// When the next event happens; [`Time::NEVER`] if there is none.
-    pub fn next_event(&mut self) -> Time {
-        self.shards.iter_mut().map(Shard::next_event).min().unwrap_or(Time::NEVER)
+    pub fn next_event(&self) -> Time {
+        self.shards.iter().map(Shard::next_event).min().unwrap_or(Time::NEVER)
     }
 
     /// Counts of the whole run so far.
@@ -295,23 +296,5 @@ impl Simulation {
             }
         }
         violations
-    }
-}
-
-impl Layout {
-    fn new(fabric: &Fabric, partition: &Partition) -> Layout {
-        let mut nodes = vec![(0, 0); fabric.spec.nodes.len()];
-        let mut ports = vec![PortPlace { shard: 0, node: 0, ix: 0, wire: 0 }; fabric.wiring.ports.len()];
-        for (shard, members) in (0..).zip(&partition.0) {
-            let mut wire = 0;
-            for (local, node) in (0..).zip(members) {
-                nodes[node.0 as usize] = (shard, local);
-                for port in fabric.wiring.of(*node) {
-                    ports[port.id.0 as usize] = PortPlace { shard, node: local, ix: port.ix, wire };
-                    wire += 1;
-                }
-            }
-        }
-        Layout { shards: partition.0.len(), nodes, ports }
     }
 }

@@ -12,6 +12,7 @@
 //! | loss recovery | [`RecoverySender`], [`RecoveryReceiver`] | per flow |
 
 use crate::frame::{Control, Frame, Psn};
+use crate::headroom::AnyBufferPolicy;
 use crate::ids::{Class, ClassMask, NodeId, PortId, PortIx, QueueIx};
 use crate::note::{DropCause, Note};
 use crate::port::Port;
@@ -20,11 +21,12 @@ use crate::spec::NetworkSpec;
 use auto_impl::auto_impl;
 use backwater_engine::{Duration, Rate, Time};
 use enum_dispatch::enum_dispatch;
+use std::collections::VecDeque;
 
 /// The names that the signatures of the slots' methods use.
 pub(crate) mod signatures {
     pub(crate) use super::{
-        AckView, Departure, FlowKey, NodeView, Notification, Occupancy, Passage, Pressure, Progress, Verdict,
+        AckView, Departure, FlowKey, Gauge, NodeView, Notification, Occupancy, Passage, Pressure, Progress, Verdict,
     };
     pub(crate) use crate::frame::{Control, Frame, Psn};
     pub(crate) use crate::ids::{Class, ClassMask, PortIx, QueueIx};
@@ -91,20 +93,40 @@ pub struct Pressure {
     pub eased: ClassMask,
 }
 
+/// The ingress queue of a packet that came or went, as the buffer policy sees it; read only when someone wants to know.
+#[derive(Clone, Copy)]
+pub struct Gauge<'a> {
+    pub(crate) policy: &'a AnyBufferPolicy,
+    pub(crate) passage: Passage,
+}
+
+impl Gauge<'_> {
+    /// Which classes of the packet's ingress port are full or eased now.
+    #[inline]
+    pub fn pressure(&self) -> Pressure {
+        self.policy.pressure(self.passage.ingress, self.passage.class)
+    }
+}
+
 /// Flow control between neighbours: which queue a packet joins, and when the upstream is told to stop and go.
 #[auto_impl(Box)]
 #[enum_dispatch]
 pub trait FlowControl: Send {
+    /// Number of queues that it needs at every port besides those of the classes, which they follow in number. Asked once, at set-up.
+    fn added_queues(&self) -> QueueIx {
+        0
+    }
+
     /// The queue of the egress port that an arriving packet joins. Default: that of its class.
     fn queue(&mut self, frame: &Frame, _egress: PortIx) -> QueueIx {
         QueueIx::from(frame.class.0)
     }
 
     /// A charged packet has joined its queue.
-    fn on_enqueue(&mut self, _passage: Passage, _pressure: Pressure, _node: &mut NodeView<'_>) {}
+    fn on_enqueue(&mut self, _passage: Passage, _gauge: Gauge<'_>, _node: &mut NodeView<'_>) {}
 
     /// A charged packet has left its queue for the wire.
-    fn on_dequeue(&mut self, _passage: Passage, _pressure: Pressure, _node: &mut NodeView<'_>) {}
+    fn on_dequeue(&mut self, _passage: Passage, _gauge: Gauge<'_>, _node: &mut NodeView<'_>) {}
 
     /// A control frame has arrived on `port`.
     fn on_control(&mut self, _port: PortIx, _control: &Control, _node: &mut NodeView<'_>) {}
@@ -134,13 +156,23 @@ pub struct NodeView<'a> {
     effects: &'a mut Effects,
 }
 
-/// What a hook asked for, carried out by the node when the hook returns. Reused, so that nothing is allocated.
+/// What hooks asked for, carried out by the node when the hook returns. Reused, so that nothing is allocated.
 #[derive(Debug, Default)]
 pub(crate) struct Effects {
-    pub(crate) controls: Vec<(PortIx, Control)>,
-    pub(crate) kicks: Vec<PortIx>,
-    pub(crate) timers: Vec<PortIx>,
-    pub(crate) notes: Vec<Note>,
+    /// Frames to send: they are queued before anything else is done, lest a port that is let go sends something that waits.
+    pub(crate) controls: VecDeque<(PortIx, Control)>,
+    pub(crate) others: VecDeque<Effect>,
+}
+
+/// One thing that a hook asked for.
+#[derive(Debug)]
+pub(crate) enum Effect {
+    /// See whether a port has something to send.
+    Kick(PortIx),
+    /// Ask to be woken for a port's timer.
+    Timer(PortIx),
+    /// Tell whoever watches.
+    Note(Note),
 }
 
 impl<'a> NodeView<'a> {
@@ -155,7 +187,7 @@ impl<'a> NodeView<'a> {
 
     /// Sends a link-local frame out of `port`, before everything that waits there.
     pub fn send(&mut self, port: PortIx, control: Control) {
-        self.effects.controls.push((port, control));
+        self.effects.controls.push_back((port, control));
     }
 
     /// Closes the gate of a queue: nothing leaves it from now on. `cause` is the port whose congestion is to blame.
@@ -167,8 +199,8 @@ impl<'a> NodeView<'a> {
     pub fn open(&mut self, port: PortIx, queue: QueueIx) {
         let port = &mut self.ports[usize::from(port)];
         if let Some(closure) = port.open(queue, self.now) {
-            self.effects.notes.push(Note::Paused { port: port.id, queue, closure });
-            self.effects.kicks.push(port.ix);
+            self.effects.others.push_back(Effect::Note(Note::Paused { port: port.id, queue, closure }));
+            self.effects.others.push_back(Effect::Kick(port.ix));
         }
     }
 
@@ -177,7 +209,7 @@ impl<'a> NodeView<'a> {
         let timer = &mut self.ports[usize::from(port)].timer_at;
         if *timer != at {
             *timer = at;
-            self.effects.timers.push(port);
+            self.effects.others.push_back(Effect::Timer(port));
         }
     }
 
@@ -309,7 +341,7 @@ pub struct AckView<'a> {
     pub acked_bytes: u64,
     /// Payload bytes sent so far.
     pub sent_bytes: u64,
-    /// Time since the packet answered began its transmission.
+    /// Time since the packet answered began its transmission, as its time stamp tells: in whole nanoseconds, below 4.29 s.
     pub rtt: Duration,
     /// What the switches stamped into the packet answered.
     pub telemetry: Option<&'a Telemetry>,

@@ -12,6 +12,7 @@ use crate::ids::{Class, NodeId};
 use crate::load_balance::LoadBalanceConfig;
 use crate::recovery::RecoveryConfig;
 use crate::routes::Routes;
+use crate::shard::ID_LIMIT;
 use backwater_engine::{Bytes, Duration, Rate, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -228,12 +229,25 @@ impl NetworkSpec {
     /// Everything that stands against it.
     pub fn check(&self, flows: &[FlowSpec]) -> Result<(), Vec<SpecError>> {
         let mut errors = Vec::new();
+        self.check_sizes(flows.len(), &mut errors);
         self.check_options(&mut errors);
         self.check_links(&mut errors);
         if errors.is_empty() {
             self.check_nodes(flows, &mut errors);
         }
         if errors.is_empty() { Ok(()) } else { Err(errors) }
+    }
+
+    /// Events name nodes, ports and flows in a limited number of bits.
+    fn check_sizes(&self, flows: usize, errors: &mut Vec<SpecError>) {
+        let counts = [
+            ("topology", self.nodes.len(), "nodes"),
+            ("topology", 2 * self.links.len(), "ports"),
+            ("traffic", flows, "flows"),
+        ];
+        for (option, count, of_what) in counts.into_iter().filter(|(_, count, _)| *count > ID_LIMIT as usize) {
+            errors.push(SpecError::Option { option, reason: format!("{count} {of_what}; there can be {ID_LIMIT}") });
+        }
     }
 
     fn check_options(&self, errors: &mut Vec<SpecError>) {

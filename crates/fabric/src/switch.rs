@@ -9,13 +9,15 @@
 //! Buffers are freed, and marks and stamps made, when a packet starts on the wire. The control class is never charged.
 
 use crate::congestion::AnyCongestionPoint;
-use crate::fabric::Direction;
-use crate::frame::{Body, Frame, PacketKind};
+use crate::fabric::Fabric;
+use crate::frame::{Frame, Packet, PacketKind};
 use crate::headroom::AnyBufferPolicy;
-use crate::ids::{Class, PortIx, QueueIx};
+use crate::ids::{Class, NodeId, PortIx, QueueIx};
 use crate::load_balance::AnyLoadBalance;
 use crate::node::{Env, Node, Sink};
-use crate::slots::{BufferPolicy, CongestionPoint, Departure, FlowControl, LoadBalance, Occupancy, Passage, Site};
+use crate::slots::{
+    BufferPolicy, CongestionPoint, Departure, FlowControl, Gauge, LoadBalance, NodeView, Occupancy, Passage, Site,
+};
 use backwater_engine::random::Seed;
 
 /// What a switch has besides ports and flow control.
@@ -51,22 +53,29 @@ impl Pipeline {
 }
 
 impl Node {
-    /// A packet for another node has arrived on `ingress`.
-    pub(crate) fn forward<S: Sink>(&mut self, ingress: PortIx, mut frame: Frame, env: &mut Env<'_, S>) {
-        let egress = self.route(&mut frame, env);
+    /// A packet for another node has arrived on `ingress` and leaves through `egress`.
+    #[inline]
+    pub(crate) fn forward<S: Sink>(
+        &mut self,
+        ingress: PortIx,
+        egress: PortIx,
+        frame: &mut Frame,
+        env: &mut Env<'_, S>,
+    ) {
         let pipeline = self.pipeline.as_mut().expect("routes pass through switches only");
         frame.ingress = ingress;
-        frame.queued_at = env.now;
-        if is_charged(&frame) {
+        frame.at = env.now;
+        if is_charged(frame) {
             let bytes = u64::from(frame.size.charge);
             if let Err(cause) = pipeline.buffer.admit(ingress, frame.class, bytes, env.now) {
                 return self.drop(ingress, frame, cause, env);
             }
-            let queue = self.flow_control.queue(&frame, egress);
+            let queue = self.flow_control.queue(frame, egress);
             self.ports[usize::from(egress)].enqueue(queue, frame);
-            let pressure = pipeline.buffer.pressure(ingress, frame.class);
             let passage = Passage { ingress, egress, queue, class: frame.class };
-            self.with_flow_control(env.now, |mechanism, node| mechanism.on_enqueue(passage, pressure, node));
+            let gauge = Gauge { policy: &pipeline.buffer, passage };
+            let mut view = NodeView::new(env.now, &mut self.ports, &mut self.effects);
+            self.flow_control.on_enqueue(passage, gauge, &mut view);
         } else {
             self.ports[usize::from(egress)].enqueue(QueueIx::from(frame.class.0), frame);
         }
@@ -74,6 +83,7 @@ impl Node {
     }
 
     /// A packet leaves `queue` of `egress`: it starts on the wire now.
+    #[inline]
     pub(crate) fn depart<S: Sink>(&mut self, egress: PortIx, queue: QueueIx, frame: &mut Frame, env: &mut Env<'_, S>) {
         self.log_pauses(egress, queue, frame, env);
         let Some(pipeline) = &mut self.pipeline else { return };
@@ -87,22 +97,18 @@ impl Node {
             let departure = Departure { now: env.now, port, queue, frame, records: env.records };
             pipeline.congestion_point.on_departure(departure);
         }
-        let pressure = pipeline.buffer.pressure(ingress, class);
         let passage = Passage { ingress, egress, queue, class };
-        self.with_flow_control(env.now, |mechanism, node| mechanism.on_dequeue(passage, pressure, node));
+        let gauge = Gauge { policy: &pipeline.buffer, passage };
+        let mut view = NodeView::new(env.now, &mut self.ports, &mut self.effects);
+        self.flow_control.on_dequeue(passage, gauge, &mut view);
     }
 
-    /// The egress port of a packet: the next of the route that it carries, or the load balancer's choice among the equal-cost ports.
-    fn route<S: Sink>(&mut self, frame: &mut Frame, env: &Env<'_, S>) -> PortIx {
-        let Body::Packet(packet) = &mut frame.body else { unreachable!("control frames are not forwarded") };
-        if let Some(egress) = packet.route.step() {
-            return egress;
-        }
-        let direction = if packet.kind == PacketKind::Data { Direction::Data } else { Direction::Ack };
-        let key = env.fabric.key(packet.flow, direction);
-        match env.fabric.routes.candidates(self.id, packet.dst) {
+    /// The egress port of a packet that carries no route: the load balancer's choice among the equal-cost ports.
+    pub(crate) fn choose_egress(&mut self, packet: &Packet, dst: NodeId, fabric: &Fabric) -> PortIx {
+        match fabric.routes.candidates(self.id, dst) {
             [only] => *only,
             several => {
+                let key = fabric.key(packet.flow, packet.direction());
                 let pipeline = self.pipeline.as_mut().expect("routes pass through switches only");
                 several[pipeline.balancer.choose(key, several, &self.ports)]
             }

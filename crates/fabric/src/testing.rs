@@ -1,11 +1,12 @@
 //! A network for unit tests.
 
 use crate::fabric::Fabric;
-use crate::framing::Framing;
-use crate::ids::NodeId;
+use crate::frame::{Body, Control, Frame};
+use crate::framing::{FrameSize, Framing};
+use crate::ids::{Class, NodeId};
 use crate::port::Port;
 use crate::spec::{LinkSpec, NetworkSpec, NodeKind, NodeSpec, SchedulerConfig};
-use backwater_engine::{Bytes, Duration, Rate};
+use backwater_engine::{Bytes, Duration, Rate, Time};
 
 /// Links of 100 Gb/s and 1 us between hosts, which come first, and switches.
 pub(crate) fn network(hosts: u32, switches: u32, ends: &[(u32, u32)]) -> NetworkSpec {
@@ -50,5 +51,11 @@ pub(crate) fn fabric(spec: NetworkSpec) -> Fabric {
 pub(crate) fn port(gbps: u64) -> Port {
     let mut spec = star(2);
     spec.links[1].rate = Rate::from_gbps(gbps);
-    Port::new(&fabric(spec).site(NodeId(2)).ports[1], Framing::Rocev2, SchedulerConfig::RoundRobin {})
+    Port::new(&fabric(spec).site(NodeId(2)).ports[1], Framing::Rocev2, SchedulerConfig::RoundRobin {}, 0)
+}
+
+/// A frame of `class` with `bytes` on the wire and in buffers.
+pub(crate) fn frame(class: u8, bytes: u16) -> Frame {
+    let body = Body::Control(Control::Custom { opcode: 0, reliable: false, words: [0; 4] });
+    Frame::new(body, FrameSize { wire: bytes, charge: bytes }, Class(class), Time::ZERO)
 }

@@ -9,7 +9,7 @@ use backwater_engine::{Bytes, Duration, Rate, Time};
 use backwater_fabric::congestion::{CongestionConfig, Sender};
 use backwater_fabric::fabric::Fabric;
 use backwater_fabric::flow_control::FlowControlConfig;
-use backwater_fabric::frame::{Body, Frame, Packet, PacketKind, Psn, RecordRef, Route};
+use backwater_fabric::frame::{Body, Frame, Packet, PacketKind, Psn, Route, Timestamp};
 use backwater_fabric::framing::FrameSize;
 use backwater_fabric::headroom::{HeadroomConfig, worst_case};
 use backwater_fabric::ids::{CLASSES, Class, ClassMask, FlowId, NodeId, PortIx};
@@ -202,24 +202,10 @@ proptest! {
 // ---------------------------------------------------------------------------------------------------------- congestion control
 
 fn data_frame(marked: bool) -> Frame {
-    let packet = Packet {
-        kind: PacketKind::Data,
-        flow: FlowId(0),
-        dst: NodeId(1),
-        psn: 0,
-        payload: 1024,
-        sent_at: Time::ZERO,
-        route: Route::DYNAMIC,
-    };
-    Frame {
-        body: Body::Packet(packet),
-        size: FrameSize { wire: 1106, charge: 1086 },
-        class: Class(3),
-        marked,
-        ingress: 0,
-        record: RecordRef::NONE,
-        queued_at: Time::ZERO,
-    }
+    let sent_at = Timestamp::of(Time::ZERO);
+    let packet = Packet { kind: PacketKind::Data, flow: FlowId(0), psn: 0, sent_at, route: Route::DYNAMIC };
+    let size = FrameSize { wire: 1106, charge: 1086 };
+    Frame { marked, ..Frame::new(Body::Packet(packet), size, Class(3), Time::ZERO) }
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! The Python module `backwater._core`: glue, no logic. Its stub is `python/backwater/_core.pyi`.
 
+#![forbid(unsafe_code)]
+
 use backwater_results::{BUILD, RunError, topology_json};
 use backwater_scenario::{Diagnostic, Document, Plan as CheckedPlan, Scenario, Setting, Severity, explain, hpcc};
 use pyo3::create_exception;

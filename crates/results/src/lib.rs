@@ -10,6 +10,8 @@
 //!
 //! Every column's meaning and unit stands in the schema of its table ([`tables`]).
 
+#![forbid(unsafe_code)]
+
 mod run;
 mod summary;
 pub mod tables;

@@ -4,6 +4,8 @@
 //! what follows for a network and its flows, checked; nothing else can be run. Whatever is wrong on the way is a [`Diagnostic`], and all of
 //! one step come together.
 
+#![forbid(unsafe_code)]
+
 pub mod diagnostic;
 pub mod document;
 mod explain;

@@ -8,7 +8,7 @@ pub mod incast;
 use backwater_fabric::flow_control::FlowControlFactory;
 use backwater_fabric::frame::Control;
 use backwater_fabric::ids::{Class, ClassMask, PortId, PortIx, QueueIx};
-use backwater_fabric::slots::{FlowControl, NodeView, Passage, Pressure, Site};
+use backwater_fabric::slots::{FlowControl, Gauge, NodeView, Passage, Pressure, Site};
 
 /// What frames say, in their `opcode`. Any numbers will do: nobody else reads them.
 const STOP: u16 = 1;
@@ -58,14 +58,14 @@ fn queues() -> impl Iterator<Item = QueueIx> {
 }
 
 impl FlowControl for OnOff {
-    fn on_enqueue(&mut self, passage: Passage, pressure: Pressure, node: &mut NodeView<'_>) {
+    fn on_enqueue(&mut self, passage: Passage, gauge: Gauge<'_>, node: &mut NodeView<'_>) {
         let cause = node.culprit(passage.egress, passage.queue);
-        self.update(passage.ingress, pressure, cause, node);
+        self.update(passage.ingress, gauge.pressure(), cause, node);
     }
 
-    fn on_dequeue(&mut self, passage: Passage, pressure: Pressure, node: &mut NodeView<'_>) {
+    fn on_dequeue(&mut self, passage: Passage, gauge: Gauge<'_>, node: &mut NodeView<'_>) {
         let cause = node.ports()[usize::from(passage.egress)].id;
-        self.update(passage.ingress, pressure, cause, node);
+        self.update(passage.ingress, gauge.pressure(), cause, node);
     }
 
     fn on_control(&mut self, port: PortIx, control: &Control, node: &mut NodeView<'_>) {

@@ -67,24 +67,10 @@ impl CongestionPoint for EcnMarker {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::frame::{Body, Control, Frame, RecordRef};
-    use crate::framing::FrameSize;
-    use crate::ids::{Class, NodeId};
+    use crate::ids::NodeId;
     use crate::record::Records;
-    use crate::testing::{fabric, port, star};
+    use crate::testing::{fabric, frame, port, star};
     use backwater_engine::Time;
-
-    fn frame(bytes: u16) -> Frame {
-        Frame {
-            body: Body::Control(Control::Custom { opcode: 0, reliable: false, words: [0; 4] }),
-            size: FrameSize { wire: bytes, charge: bytes },
-            class: Class(3),
-            marked: false,
-            ingress: 0,
-            record: RecordRef::NONE,
-            queued_at: Time::ZERO,
-        }
-    }
 
     /// How many of 20,000 packets are marked as they leave a queue of `bytes` behind them, and another queue with many more.
     fn marked(config: &EcnConfig, gbps: u64, bytes: u64) -> u32 {
@@ -94,16 +80,16 @@ mod tests {
         let mut marker = EcnMarker::new(config, &fabric.site(NodeId(2)));
         let mut port = port(gbps);
         for _ in 0..bytes / 1000 {
-            port.enqueue(3, frame(1000));
+            port.enqueue(3, &frame(3, 1000));
         }
-        port.enqueue(3, frame((bytes % 1000) as u16));
+        port.enqueue(3, &frame(3, (bytes % 1000) as u16));
         for _ in 0..100 {
-            port.enqueue(4, frame(60_000));
+            port.enqueue(4, &frame(4, 60_000));
         }
         let mut records = Records::default();
         let mut count = 0;
         for _ in 0..20_000 {
-            let mut frame = frame(1000);
+            let mut frame = frame(3, 1000);
             let (now, port) = (Time::ZERO, &port);
             marker.on_departure(Departure { now, port, queue: 3, frame: &mut frame, records: &mut records });
             count += u32::from(frame.marked);

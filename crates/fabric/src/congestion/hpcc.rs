@@ -208,10 +208,8 @@ impl ReactionPoint for Hpcc {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::frame::{Body, Control, Frame, RecordRef};
-    use crate::framing::FrameSize;
-    use crate::ids::Class;
     use crate::record::Records;
+    use crate::testing::frame;
 
     const GBPS: u64 = 1_000_000_000;
 
@@ -313,19 +311,10 @@ mod tests {
     /// Header fields have units: nanoseconds, 128 B and 80 B per 25 Gb/s of the port.
     #[test]
     fn stamps_are_rounded_as_the_header_is() {
-        let frame = |charge| Frame {
-            body: Body::Control(Control::Custom { opcode: 0, reliable: false, words: [0; 4] }),
-            size: FrameSize { wire: charge, charge },
-            class: Class(3),
-            marked: false,
-            ingress: 0,
-            record: RecordRef::NONE,
-            queued_at: Time::ZERO,
-        };
         let mut port = crate::testing::port(100);
-        port.start(&frame(1500), Time::ZERO);
-        port.enqueue(3, frame(1000));
-        let (mut packet, mut records) = (frame(1000), Records::default());
+        port.start(&frame(3, 1500), Time::ZERO);
+        port.enqueue(3, &frame(3, 1000));
+        let (mut packet, mut records) = (frame(3, 1000), Records::default());
         let now = Time::from_ps(123_456);
         let departure = Departure { now, port: &port, queue: 3, frame: &mut packet, records: &mut records };
         TelemetryStamper(RateCode::Exact).on_departure(departure);

@@ -5,7 +5,7 @@
 
 use crate::frame::{Control, Pfc as PfcFrame};
 use crate::ids::{CLASSES, Class, ClassMask, PortId, PortIx, QueueIx};
-use crate::slots::{FlowControl, NodeView, Passage, PortFacts, Pressure, Site};
+use crate::slots::{FlowControl, Gauge, NodeView, Passage, PortFacts, Pressure, Site};
 use backwater_engine::{Duration, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -49,14 +49,14 @@ const QUANTUM_BYTES: u64 = 512 / 8;
 pub struct Pfc {
     config: PfcConfig,
     lossless: ClassMask,
+    /// Per port, the classes that we have told the peer to stop.
+    pausing: Vec<ClassMask>,
     ports: Vec<PortState>,
 }
 
-/// What one port keeps: as the downstream of its peer (`pausing`, `refresh`) and as its upstream (`received`, `expiry`).
+/// What else one port keeps: as the downstream of its peer (`refresh`) and as its upstream (`received`, `expiry`).
 #[derive(Debug)]
 struct PortState {
-    /// Classes that we have told the peer to stop.
-    pausing: ClassMask,
     /// The frame to repeat, and when, while the peer must not forget it (model `quanta`).
     refresh: Option<(Time, PfcFrame)>,
     /// Frames that have arrived and take effect later (option `response`).
@@ -71,7 +71,6 @@ impl Pfc {
     /// PFC for the node at `site`.
     pub fn new(config: &PfcConfig, site: &Site<'_>) -> Pfc {
         let port = |facts: &PortFacts| PortState {
-            pausing: ClassMask::NONE,
             refresh: None,
             received: VecDeque::new(),
             expiry: [Time::NEVER; CLASSES],
@@ -80,15 +79,16 @@ impl Pfc {
         Pfc {
             config: config.clone(),
             lossless: site.spec.switch.lossless.iter().copied().collect(),
+            pausing: vec![ClassMask::NONE; site.ports.len()],
             ports: site.ports.iter().map(port).collect(),
         }
     }
 
     fn relieve(&mut self, port: PortIx, pressure: Pressure, node: &mut NodeView<'_>) {
-        let state = &mut self.ports[usize::from(port)];
-        let resume = pressure.eased.and(state.pausing);
+        let pausing = &mut self.pausing[usize::from(port)];
+        let resume = pressure.eased.and(*pausing);
         if !resume.is_empty() {
-            state.pausing = state.pausing.minus(resume);
+            *pausing = pausing.minus(resume);
             let cause = node.ports()[usize::from(port)].id;
             node.send(port, self.frame(resume, 0, cause));
             self.arm(port, node);
@@ -122,7 +122,7 @@ impl Pfc {
     /// Sets the port's one timer to the earliest of what it waits for.
     fn arm(&mut self, port: PortIx, node: &mut NodeView<'_>) {
         let state = &mut self.ports[usize::from(port)];
-        if state.pausing.is_empty() {
+        if self.pausing[usize::from(port)].is_empty() {
             state.refresh = None;
         }
         let expiry = state.expiry.iter().copied().min().unwrap_or(Time::NEVER);
@@ -133,14 +133,16 @@ impl Pfc {
 }
 
 impl FlowControl for Pfc {
-    fn on_enqueue(&mut self, passage: Passage, pressure: Pressure, node: &mut NodeView<'_>) {
-        let state = &mut self.ports[usize::from(passage.ingress)];
-        let pause = pressure.full.minus(state.pausing);
+    fn on_enqueue(&mut self, passage: Passage, gauge: Gauge<'_>, node: &mut NodeView<'_>) {
+        let pressure = gauge.pressure();
+        let pausing = &mut self.pausing[usize::from(passage.ingress)];
+        let pause = pressure.full.minus(*pausing);
         if !pause.is_empty() {
-            state.pausing = state.pausing.or(pause);
+            *pausing = pausing.or(pause);
             let cause = node.culprit(passage.egress, passage.queue);
             if self.config.pause == PauseModel::Quanta {
-                let frame = PfcFrame { enabled: state.pausing, quanta: self.config.quanta, reliable: false, cause };
+                let frame = PfcFrame { enabled: *pausing, quanta: self.config.quanta, reliable: false, cause };
+                let state = &mut self.ports[usize::from(passage.ingress)];
                 // A class that is paused already keeps its turn: the next refresh speaks for all.
                 state.refresh.get_or_insert((node.now + Duration::from_ps(state.pause_time.ps() / 2), frame));
             }
@@ -150,8 +152,10 @@ impl FlowControl for Pfc {
         self.relieve(passage.ingress, pressure, node);
     }
 
-    fn on_dequeue(&mut self, passage: Passage, pressure: Pressure, node: &mut NodeView<'_>) {
-        self.relieve(passage.ingress, pressure, node);
+    fn on_dequeue(&mut self, passage: Passage, gauge: Gauge<'_>, node: &mut NodeView<'_>) {
+        if !self.pausing[usize::from(passage.ingress)].is_empty() {
+            self.relieve(passage.ingress, gauge.pressure(), node);
+        }
     }
 
     fn on_control(&mut self, port: PortIx, control: &Control, node: &mut NodeView<'_>) {
@@ -180,7 +184,7 @@ impl FlowControl for Pfc {
         if let Some((at, frame)) = &mut state.refresh
             && *at <= node.now
         {
-            frame.enabled = state.pausing;
+            frame.enabled = self.pausing[index];
             *at = node.now + Duration::from_ps(state.pause_time.ps() / 2);
             node.send(port, Control::Pfc(*frame));
         }
@@ -199,7 +203,8 @@ impl FlowControl for Pfc {
             }
             node.close(port, QueueIx::from(class.0), cause);
         }
-        let (pause, resume) = (state.pausing, lossless.minus(state.pausing));
+        let pause = self.pausing[usize::from(port)];
+        let resume = lossless.minus(pause);
         for (classes, quanta) in [(pause, self.config.quanta), (resume, 0)] {
             if !classes.is_empty() {
                 node.send(port, self.frame(classes, quanta, cause));
@@ -213,7 +218,6 @@ impl FlowControl for Pfc {
     }
 
     fn pausing(&self) -> Vec<(PortIx, ClassMask)> {
-        let ports = self.ports.iter().enumerate();
-        ports.filter(|(_, port)| !port.pausing.is_empty()).map(|(ix, port)| (ix as PortIx, port.pausing)).collect()
+        (0..).zip(self.pausing.iter().copied()).filter(|(_, classes)| !classes.is_empty()).collect()
     }
 }

@@ -13,6 +13,8 @@ struct IngressQueue {
     headroom: u64,
     /// The most bytes that have been in headroom at once.
     peak_headroom: u64,
+    /// The most bytes that may be in headroom.
+    headroom_size: u64,
 }
 
 /// The three pools of a shared-memory switch. A policy decides by its threshold what goes where.
@@ -22,22 +24,22 @@ pub(super) struct Pools {
     lossless: ClassMask,
     /// Private bytes of every lossless ingress queue.
     private: u64,
-    /// Most headroom bytes of a lossless ingress queue, per port.
-    headroom: Vec<u64>,
     shared_size: u64,
     used: Occupancy,
 }
 
 impl Pools {
     /// Pools of the switch at `site`, with `headroom` bytes per lossless queue of each port.
-    pub(super) fn new(site: &Site<'_>, private: u64, headroom: Vec<u64>) -> Pools {
+    pub(super) fn new(site: &Site<'_>, private: u64, headroom: &[u64]) -> Pools {
         let lossless: ClassMask = site.spec.switch.lossless.iter().copied().collect();
-        let reserved = reserved(site, private, &headroom);
+        let reserved = reserved(site, private, headroom);
         Pools {
-            queues: vec![[IngressQueue::default(); CLASSES]; site.ports.len()],
+            queues: headroom
+                .iter()
+                .map(|size| [IngressQueue { headroom_size: *size, ..IngressQueue::default() }; CLASSES])
+                .collect(),
             lossless,
             private,
-            headroom,
             shared_size: site.spec.switch.buffer.get().saturating_sub(reserved),
             used: Occupancy::default(),
         }
@@ -87,7 +89,7 @@ impl Pools {
         if after == 0 || (after <= threshold && after - before <= free) {
             queue.footroom += bytes;
             self.used.shared += after - before;
-        } else if lossless && queue.headroom + bytes <= self.headroom[usize::from(ingress)] {
+        } else if lossless && queue.headroom + bytes <= queue.headroom_size {
             queue.headroom += bytes;
             queue.peak_headroom = queue.peak_headroom.max(queue.headroom);
             self.used.headroom += bytes;

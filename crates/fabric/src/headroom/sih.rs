@@ -57,7 +57,7 @@ impl Sih {
         let scale = |rate: Rate| config.alpha_rate.map_or(1.0, |at| rate.bps() as f64 / at.bps() as f64);
         let alpha = |rate| (config.alpha * scale(rate) * f64::from(1 << ALPHA_BITS)).round() as u64;
         Sih {
-            pools: Pools::new(site, config.private.get(), per_port(config.headroom, site)),
+            pools: Pools::new(site, config.private.get(), &per_port(config.headroom, site)),
             alpha: site.ports.iter().map(|port| alpha(port.rate)).collect(),
             resume_offset: config.resume_offset.map_or(2 * site.largest_frame, Bytes::get),
         }

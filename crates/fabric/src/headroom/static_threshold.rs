@@ -48,7 +48,7 @@ impl StaticThreshold {
     pub fn new(config: &StaticConfig, site: &Site<'_>) -> StaticThreshold {
         let xoff = config.xoff.get();
         StaticThreshold {
-            pools: Pools::new(site, 0, per_port(config.headroom, site)),
+            pools: Pools::new(site, 0, &per_port(config.headroom, site)),
             xoff,
             xon: config.xon.map_or(xoff.saturating_sub(2 * site.largest_frame), Bytes::get),
         }

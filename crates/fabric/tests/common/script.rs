@@ -2,7 +2,7 @@
 
 use backwater_engine::{Duration, Time};
 use backwater_fabric::fabric::Fabric;
-use backwater_fabric::frame::{Body, Control, Frame, Packet, PacketKind, Pfc, RecordRef, Route};
+use backwater_fabric::frame::{Body, Control, Frame, Packet, PacketKind, Pfc, Psn, Route, Timestamp};
 use backwater_fabric::framing::FrameSize;
 use backwater_fabric::ids::{Class, ClassMask, FlowId, NodeId, PortId, PortIx};
 use backwater_fabric::node::{Env, Node, Sink, Wakeup};
@@ -47,8 +47,8 @@ struct Recorder {
 }
 
 impl Sink for Recorder {
-    fn transmit(&mut self, port: PortId, frame: Frame, done: Time, _burst_start: Time) {
-        self.sent.push_back((self.now, port, frame, done));
+    fn transmit(&mut self, port: PortId, frame: &mut Frame, done: Time, _burst_start: Time) {
+        self.sent.push_back((self.now, port, *frame, done));
     }
 
     fn schedule(&mut self, wakeup: Wakeup, at: Time) {
@@ -124,32 +124,13 @@ impl Script {
         let before = |psn| self.fabric.payload_before(psn, spec.bytes);
         let payload = before(psn + 1) - before(psn);
         let size = self.fabric.spec.framing.data(payload as u32, psn == 0, self.fabric.telemetry_bytes);
-        self.arrive_packet(at, port, flow, PacketKind::Data, spec.dst, psn, payload as u16, size, spec.class);
+        self.arrive(at, port, packet(PacketKind::Data, flow, psn), size, spec.class);
     }
 
     /// An ACK or NACK of `flow` arrives whole on `port` at `at`.
     pub fn arrive_answer(&mut self, at: u64, port: PortIx, flow: u32, kind: PacketKind, expected: u32) {
-        let dst = self.fabric.flow(FlowId(flow)).src;
         let size = self.fabric.spec.framing.ack(self.fabric.telemetry_bytes);
-        let class = self.fabric.spec.host.ack_class;
-        self.arrive_packet(at, port, flow, kind, dst, expected, 0, size, class);
-    }
-
-    #[allow(clippy::too_many_arguments, reason = "the fields of a packet")]
-    fn arrive_packet(
-        &mut self,
-        at: u64,
-        port: PortIx,
-        flow: u32,
-        kind: PacketKind,
-        dst: NodeId,
-        psn: u32,
-        payload: u16,
-        size: FrameSize,
-        class: Class,
-    ) {
-        let packet = Packet { kind, flow: FlowId(flow), dst, psn, payload, sent_at: Time::ZERO, route: Route::DYNAMIC };
-        self.arrive(at, port, Body::Packet(packet), size, class);
+        self.arrive(at, port, packet(kind, flow, expected), size, self.fabric.spec.host.ack_class);
     }
 
     /// A PFC frame with `quanta` for `classes` arrives whole on `port` at `at`.
@@ -161,9 +142,8 @@ impl Script {
     }
 
     fn arrive(&mut self, at: u64, port: PortIx, body: Body, size: FrameSize, class: Class) {
-        let queued_at = Time::from_ps(at);
-        let frame = Frame { body, size, class, marked: false, ingress: port, record: RecordRef::NONE, queued_at };
-        self.input(at, |node, env| node.arrive(port, frame, env));
+        let mut frame = Frame::new(body, size, class, Time::from_ps(at));
+        self.input(at, |node, env| node.arrive(port, &mut frame, env));
     }
 
     /// The link of `port` goes down or comes up.
@@ -242,4 +222,9 @@ macro_rules! expect_nothing {
     ($script:ident, before $limit:literal ps) => {
         assert_eq!($script.next_sent($limit), None)
     };
+}
+
+fn packet(kind: PacketKind, flow: u32, psn: Psn) -> Body {
+    let sent_at = Timestamp::of(Time::ZERO);
+    Body::Packet(Packet { kind, flow: FlowId(flow), psn, sent_at, route: Route::DYNAMIC })
 }
