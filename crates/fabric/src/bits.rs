@@ -1,5 +1,63 @@
 //! Sets of small numbers, kept as bits in words.
 
+/// A set of small numbers that finds its next member quickly. The first 64 are in place, the others behind a pointer.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct BitSet {
+    first: u64,
+    more: Vec<u64>,
+}
+
+impl BitSet {
+    #[inline]
+    pub(crate) fn insert(&mut self, bit: usize) {
+        *self.word_mut(bit / 64) |= 1 << (bit % 64);
+    }
+
+    #[inline]
+    pub(crate) fn remove(&mut self, bit: usize) {
+        *self.word_mut(bit / 64) &= !(1 << (bit % 64));
+    }
+
+    #[inline]
+    pub(crate) fn has(&self, bit: usize) -> bool {
+        self.word(bit / 64) & (1 << (bit % 64)) != 0
+    }
+
+    /// The members in ascending order.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = usize> + '_ {
+        (0..64 * self.words()).filter(|bit| self.has(*bit))
+    }
+
+    /// The first member after `cursor` that is not in `other`, going round; `None` if there is none.
+    #[inline]
+    pub(crate) fn next_outside(&self, other: &BitSet, cursor: usize) -> Option<usize> {
+        first_after(cursor, self.words(), |index| self.word(index) & !other.word(index))
+    }
+
+    /// Number of words that may have members.
+    #[inline]
+    pub(crate) fn words(&self) -> usize {
+        1 + self.more.len()
+    }
+
+    /// Members 64 `index` and on, as bits.
+    #[inline]
+    pub(crate) fn word(&self, index: usize) -> u64 {
+        if index == 0 { self.first } else { self.more.get(index - 1).copied().unwrap_or(0) }
+    }
+
+    #[inline]
+    fn word_mut(&mut self, index: usize) -> &mut u64 {
+        if index == 0 {
+            return &mut self.first;
+        }
+        if self.more.len() < index {
+            self.more.resize(index, 0);
+        }
+        &mut self.more[index - 1]
+    }
+}
+
 /// The first member after `cursor`, going round, of a set of `words` words that `word` tells one by one; `None` for the empty set.
 #[inline]
 pub(crate) fn first_after(cursor: usize, words: usize, word: impl Fn(usize) -> u64) -> Option<usize> {
@@ -10,4 +68,34 @@ pub(crate) fn first_after(cursor: usize, words: usize, word: impl Fn(usize) -> u
     behind
         .or_else(|| (first + 1..words).find_map(|index| found(index, word(index))))
         .or_else(|| (0..words.min(first + 1)).find_map(|index| found(index, word(index))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeSet;
+
+    proptest! {
+        #[test]
+        fn a_bit_set_is_a_set(
+            (members, others, cursor) in prop_oneof![Just(8usize), Just(64), Just(192)].prop_flat_map(|count| {
+                let set = || prop::collection::btree_set(0..count, 0..20);
+                (set(), set(), 0..count)
+            }),
+        ) {
+            let set_of = |members: &BTreeSet<usize>| {
+                let mut set = BitSet::default();
+                members.iter().for_each(|bit| set.insert(*bit));
+                set
+            };
+            let (mut set, other) = (set_of(&members), set_of(&others));
+            prop_assert_eq!(set.iter().collect::<BTreeSet<_>>(), members.clone());
+            let outside: BTreeSet<usize> = members.difference(&others).copied().collect();
+            let next = outside.range(cursor + 1..).next().or(outside.first()).copied();
+            prop_assert_eq!(set.next_outside(&other, cursor), next);
+            others.iter().for_each(|bit| set.remove(*bit));
+            prop_assert!((0..192).all(|bit| set.has(bit) == outside.contains(&bit)));
+        }
+    }
 }

@@ -26,7 +26,7 @@ pub(crate) fn find_deadlock(simulation: &Simulation) -> Option<Deadlock> {
     let mut waits: BTreeMap<Waiting, Vec<Waiting>> = BTreeMap::new();
     for node in simulation.nodes().filter(|node| node.flow_control().holds_until_resume()) {
         for port in node.ports() {
-            for queue in port.closed_queues().iter().filter(|queue| port.queue_bytes(*queue) > 0) {
+            for queue in port.closed_queues().filter(|queue| port.queue_bytes(*queue) > 0) {
                 let peer = &fabric.wiring.ports[fabric.wiring.ports[port.id.0 as usize].peer.0 as usize];
                 waits.insert((port.id, queue), successors(simulation, peer.node, peer.ix, queue));
             }

@@ -6,7 +6,7 @@
 //!  data in ─► recovery ─► ACK / NACK, CNP (notification point) ─► queues of the port ───┘  (queues first)
 //! ```
 
-use crate::bits::first_after;
+use crate::bits::{BitSet, first_after};
 use crate::congestion::{AnyNotificationPoint, AnyReactionPoint, Sender as SenderFacts};
 use crate::fabric::{Direction, Fabric};
 use crate::frame::{Body, Frame, Packet, PacketKind, Psn, RecordRef, Route, Timestamp};
@@ -87,26 +87,22 @@ enum PairState {
 /// Turns go round in the order in which the flows started: a queue pair's place in the round never changes while it lives.
 #[derive(Debug, Default)]
 struct Pull {
+    /// Places whose queue pair is ready.
+    ready: BitSet,
     /// The queue pair at each place; [`NO_SLOT`] where it is done.
     round: Vec<Slot>,
-    live: usize,
-    /// Places whose queue pair is ready.
-    ready: PlaceSet,
-    /// The same by class, for when some classes are closed.
-    ready_of: [PlaceSet; CLASSES],
+    /// The place served last.
+    cursor: Place,
     /// Classes of which there has been a queue pair.
     classes: ClassMask,
     paced: BinaryHeap<Reverse<(Time, Slot)>>,
-    /// The place served last.
-    cursor: Place,
+    live: usize,
+    /// Places whose queue pair is ready by class, for when some classes are closed.
+    ready_of: [BitSet; CLASSES],
 }
 
 /// A place in a port's round.
 type Place = u32;
-
-/// A set of places that finds its next member quickly.
-#[derive(Debug, Default)]
-struct PlaceSet(Vec<u64>);
 
 /// The receiving side of one flow.
 struct Receiver {
@@ -125,35 +121,11 @@ struct LiveReceiver {
     unacknowledged: u32,
 }
 
-impl PlaceSet {
-    fn insert(&mut self, place: Place) {
-        let word = place as usize / 64;
-        if word >= self.0.len() {
-            self.0.resize(word + 1, 0);
-        }
-        self.0[word] |= 1 << (place % 64);
-    }
-
-    fn remove(&mut self, place: Place) {
-        if let Some(word) = self.0.get_mut(place as usize / 64) {
-            *word &= !(1 << (place % 64));
-        }
-    }
-
-    fn has(&self, place: Place) -> bool {
-        self.word(place as usize / 64) & (1 << (place % 64)) != 0
-    }
-
-    fn word(&self, index: usize) -> u64 {
-        self.0.get(index).copied().unwrap_or(0)
-    }
-}
-
 impl Pull {
     /// The first ready place of `open` classes after the one served last, going round.
     #[inline]
     fn next(&self, open: ClassMask) -> Option<Place> {
-        let (cursor, words) = (self.cursor as usize, self.ready.0.len());
+        let (cursor, words) = (self.cursor as usize, self.ready.words());
         let place = if self.classes.minus(open).is_empty() {
             first_after(cursor, words, |index| self.ready.word(index))
         } else {
@@ -166,14 +138,14 @@ impl Pull {
 
     #[inline]
     fn set_ready(&mut self, class: Class, place: Place) {
-        self.ready.insert(place);
-        self.ready_of[class.index()].insert(place);
+        self.ready.insert(place as usize);
+        self.ready_of[class.index()].insert(place as usize);
     }
 
     #[inline]
     fn set_waiting(&mut self, class: Class, place: Place) {
-        self.ready.remove(place);
-        self.ready_of[class.index()].remove(place);
+        self.ready.remove(place as usize);
+        self.ready_of[class.index()].remove(place as usize);
     }
 
     /// Closes the gaps that finished queue pairs have left, once they are the greater part. Calls `moved` with every slot and its new place.
@@ -188,9 +160,9 @@ impl Pull {
                 continue;
             }
             for ready in self.ready_of.iter_mut().chain([&mut self.ready]) {
-                if ready.has(place as Place) {
-                    ready.remove(place as Place);
-                    ready.insert(next);
+                if ready.has(place) {
+                    ready.remove(place);
+                    ready.insert(next as usize);
                 }
             }
             if place <= self.cursor as usize {

@@ -1,6 +1,6 @@
 //! An egress port: queues, the gates that flow control closes, and the scheduler that chooses among what is left.
 
-use crate::bits::first_after;
+use crate::bits::BitSet;
 use crate::frame::Frame;
 use crate::framing::Framing;
 use crate::ids::{CLASSES, Class, ClassMask, PortId, PortIx, QueueIx};
@@ -12,69 +12,6 @@ use backwater_engine::{Duration, Rate, Time};
 use std::collections::VecDeque;
 use std::mem::offset_of;
 use std::ops::{Index, IndexMut};
-
-/// A set of queues of one port.
-#[derive(Clone, Debug, Default)]
-pub struct QueueSet {
-    /// Queues 0 to 63, which are all that most flow controls have.
-    first: u64,
-    more: Vec<u64>,
-}
-
-impl QueueSet {
-    /// Adds `queue`.
-    #[inline]
-    pub fn insert(&mut self, queue: QueueIx) {
-        *self.word_mut(queue) |= 1 << (queue % 64);
-    }
-
-    /// Removes `queue`.
-    #[inline]
-    pub fn remove(&mut self, queue: QueueIx) {
-        *self.word_mut(queue) &= !(1 << (queue % 64));
-    }
-
-    /// Whether `queue` is in the set.
-    #[inline]
-    pub fn has(&self, queue: QueueIx) -> bool {
-        self.word(usize::from(queue) / 64) & (1 << (queue % 64)) != 0
-    }
-
-    /// Whether the set is empty.
-    #[inline]
-    pub fn is_empty(&self) -> bool {
-        self.first == 0 && self.more.iter().all(|word| *word == 0)
-    }
-
-    /// The first queue after `cursor` that is in `self` and not in `other`, going round; `None` if there is none.
-    #[inline]
-    pub fn next_outside(&self, other: &QueueSet, cursor: QueueIx) -> Option<QueueIx> {
-        let words = 1 + self.more.len();
-        first_after(cursor.into(), words, |index| self.word(index) & !other.word(index)).map(|queue| queue as QueueIx)
-    }
-
-    /// The queues in ascending order.
-    pub fn iter(&self) -> impl Iterator<Item = QueueIx> + '_ {
-        (0..64 * (1 + self.more.len())).map(|queue| queue as QueueIx).filter(|queue| self.has(*queue))
-    }
-
-    #[inline]
-    fn word(&self, index: usize) -> u64 {
-        if index == 0 { self.first } else { self.more.get(index - 1).copied().unwrap_or(0) }
-    }
-
-    #[inline]
-    fn word_mut(&mut self, queue: QueueIx) -> &mut u64 {
-        let index = usize::from(queue) / 64;
-        if index == 0 {
-            return &mut self.first;
-        }
-        if self.more.len() < index {
-            self.more.resize(index, 0);
-        }
-        &mut self.more[index - 1]
-    }
-}
 
 /// The queue of the control class, which goes first.
 const CONTROL_QUEUE: QueueIx = Class::CONTROL.0 as QueueIx;
@@ -241,8 +178,8 @@ pub struct Port {
     cursor: QueueIx,
     /// Whether the link is up.
     pub(crate) up: bool,
-    occupied: QueueSet,
-    closed: QueueSet,
+    occupied: BitSet,
+    closed: BitSet,
     queued_bytes: u64,
     sent_bytes: u64,
     sent_wire_bytes: u64,
@@ -275,8 +212,8 @@ impl Port {
             up: true,
             control: VecDeque::new(),
             queues: Queues::new(added_queues.into()),
-            occupied: QueueSet::default(),
-            closed: QueueSet::default(),
+            occupied: BitSet::default(),
+            closed: BitSet::default(),
             last_opened: Time::ZERO,
             gates: Vec::new(),
             cursor: 0,
@@ -341,15 +278,15 @@ impl Port {
         self.last_opened > since
     }
 
-    /// Queues whose gate is closed.
-    pub fn closed_queues(&self) -> &QueueSet {
-        &self.closed
+    /// Queues whose gate is closed, in ascending order.
+    pub fn closed_queues(&self) -> impl Iterator<Item = QueueIx> + '_ {
+        self.closed.iter().map(|queue| queue as QueueIx)
     }
 
     /// Traffic classes whose gate is closed.
     #[inline]
     pub fn closed_classes(&self) -> ClassMask {
-        ClassMask(self.closed.first as u8)
+        ClassMask(self.closed.word(0) as u8)
     }
 
     /// The frames of queue `queue`, first to leave first.
@@ -409,7 +346,7 @@ impl Port {
     pub(crate) fn enqueue(&mut self, queue: QueueIx, frame: &Frame) {
         let bytes = u64::from(frame.size.charge);
         self.queued_bytes += bytes;
-        self.occupied.insert(queue);
+        self.occupied.insert(queue.into());
         let queue = &mut self.queues[queue];
         queue.bytes += bytes;
         queue.frames.push_back(*frame);
@@ -443,13 +380,13 @@ impl Port {
 
     /// Whether `queue` holds a frame that may leave.
     fn is_ready(&self, queue: QueueIx) -> bool {
-        self.occupied.has(queue) && !self.closed.has(queue)
+        self.occupied.has(queue.into()) && !self.closed.has(queue.into())
     }
 
     /// The next queue in turn that holds a frame which may leave.
     #[inline]
     fn next_ready(&self) -> Option<QueueIx> {
-        self.occupied.next_outside(&self.closed, self.cursor)
+        self.occupied.next_outside(&self.closed, self.cursor.into()).map(|queue| queue as QueueIx)
     }
 
     /// Deficit weighted round robin: the queue whose turn it is goes on while its deficit lasts; a queue that is passed gains a quantum.
@@ -487,7 +424,7 @@ impl Port {
         if queue.frames.is_empty() {
             // Back to the front of its memory, which is warm; a ring would wander through all of it.
             queue.frames.clear();
-            self.occupied.remove(index);
+            self.occupied.remove(index.into());
         }
         frame
     }
@@ -506,9 +443,9 @@ impl Port {
     }
 
     pub(crate) fn close(&mut self, queue: QueueIx, now: Time, cause: PortId) {
-        self.closed.insert(queue);
         let index = usize::from(queue);
         assert!(index < self.queues.len(), "port {} has no queue {queue}", self.ix);
+        self.closed.insert(index);
         if self.gates.len() <= index {
             self.gates.resize_with(index + 1, Gate::default);
         }
@@ -516,7 +453,7 @@ impl Port {
     }
 
     pub(crate) fn open(&mut self, queue: QueueIx, now: Time) -> Option<Closure> {
-        self.closed.remove(queue);
+        self.closed.remove(queue.into());
         self.last_opened = now;
         self.gates.get_mut(usize::from(queue))?.open(now)
     }
@@ -527,8 +464,6 @@ mod tests {
     use super::*;
     use crate::ids::NodeId;
     use crate::testing::frame;
-    use proptest::prelude::*;
-    use std::collections::BTreeSet;
 
     fn port(scheduler: SchedulerConfig) -> Port {
         let facts = PortFacts {
@@ -617,29 +552,5 @@ mod tests {
         let length = |since| gate.waits(Time::from_ps(since)).map(|wait| wait.length.ps()).collect::<Vec<_>>();
         assert_eq!(length(last - 100), [11]);
         assert_eq!(length(0), [Gate::MEMORY as u64]);
-    }
-
-    proptest! {
-        #[test]
-        fn a_queue_set_is_a_set(
-            (queues, others, cursor) in prop_oneof![Just(8u16), Just(64), Just(192)].prop_flat_map(|count| {
-                let set = || prop::collection::btree_set(0..count, 0..20);
-                (set(), set(), 0..count)
-            }),
-        ) {
-            let set_of = |queues: &BTreeSet<u16>| {
-                let mut set = QueueSet::default();
-                queues.iter().for_each(|queue| set.insert(*queue));
-                set
-            };
-            let (mut set, other) = (set_of(&queues), set_of(&others));
-            prop_assert_eq!(set.iter().collect::<BTreeSet<_>>(), queues.clone());
-            let outside: BTreeSet<u16> = queues.difference(&others).copied().collect();
-            let next = outside.range(cursor + 1..).next().or(outside.first()).copied();
-            prop_assert_eq!(set.next_outside(&other, cursor), next);
-            others.iter().for_each(|queue| set.remove(*queue));
-            prop_assert_eq!(set.is_empty(), outside.is_empty());
-            prop_assert!((0..192).all(|queue| set.has(queue) == outside.contains(&queue)));
-        }
     }
 }

@@ -221,7 +221,8 @@ impl Simulation {
             totals.acknowledged_flows += watch.acknowledged.len() as u64;
             for node in &shard.nodes {
                 totals.live_flows += node.endpoint().map_or(0, |endpoint| endpoint.live_flows() as u64);
-                totals.paused_ports += node.ports.iter().filter(|port| !port.closed_queues().is_empty()).count() as u64;
+                totals.paused_ports +=
+                    node.ports.iter().filter(|port| port.closed_queues().next().is_some()).count() as u64;
                 for (total, drops) in totals.drops.iter_mut().zip(node.counters.drops) {
                     *total += drops;
                 }

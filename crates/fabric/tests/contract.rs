@@ -82,7 +82,7 @@ fn check_run(spec: &NetworkSpec, flows: &[backwater_fabric::spec::FlowSpec]) -> 
     prop_assert_eq!(simulation.audit(), []);
     prop_assert_eq!(simulation.violations(), []);
     for node in simulation.nodes() {
-        prop_assert!(node.ports().iter().all(|port| port.closed_queues().is_empty()));
+        prop_assert!(node.ports().iter().all(|port| port.closed_queues().next().is_none()));
         prop_assert_eq!(node.flow_control().pausing(), []);
     }
     Ok(())

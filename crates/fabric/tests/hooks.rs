@@ -38,7 +38,7 @@ impl FlowControl for Turnstile {
 
     fn on_control(&mut self, port: PortIx, _control: &Control, node: &mut NodeView<'_>) {
         let egress = &node.ports()[usize::from(port)];
-        let (cause, shut) = (egress.id, egress.closed_queues().iter().collect::<Vec<_>>());
+        let (cause, shut) = (egress.id, egress.closed_queues().collect::<Vec<_>>());
         for queue in shut {
             node.open(port, queue);
         }

@@ -34,7 +34,7 @@ proptest! {
         for node in simulation.nodes() {
             for port in node.ports() {
                 prop_assert_eq!((port.held_frames(), port.held_bytes()), (0, 0));
-                prop_assert!(port.closed_queues().is_empty());
+                prop_assert!(port.closed_queues().next().is_none());
                 prop_assert!((0..CLASSES as u16).all(|queue| port.queue_bytes(queue) == 0));
             }
             if let Some(pipeline) = node.pipeline() {

@@ -368,7 +368,7 @@ impl Run {
                 let closure = backwater_fabric::port::Closure { from, to: Time::NEVER, cause };
                 Some(PauseInterval { port: port.id, queue, closure })
             };
-            port.closed_queues().iter().filter_map(closed).collect()
+            port.closed_queues().filter_map(closed).collect()
         };
         let pauses: Vec<_> = self.simulation.nodes().flat_map(|node| node.ports().iter().flat_map(open)).collect();
         for pause in pauses {
