@@ -81,6 +81,8 @@ def kernel(scenario: Path) -> float:
 
 def run(names: list[str], repeat: int) -> dict[str, dict[str, Any]]:
     """Measures the named scenarios, or all, and prints a line as soon as each is done."""
+    if not KERNEL.exists():
+        sys.exit(f"{KERNEL.relative_to(HERE.parent)} is missing: run `make bench`, or build backwater-limit first")
     files = sorted(file for file in HERE.glob("*.toml") if not names or file.stem in names)
     columns = (
         "packet-hops",
