@@ -23,6 +23,9 @@ pub struct Fabric {
     pub flows: Vec<FlowSpec>,
     /// Per flow, its number among the flows of its source and among those of its destination.
     ordinals: Vec<(u32, u32)>,
+    /// Per node, the flows that start there, and those that end there.
+    outgoing: Vec<Vec<FlowId>>,
+    incoming: Vec<Vec<FlowId>>,
     /// Longest base round-trip time of any pair of hosts.
     pub base_rtt: Duration,
     /// Bytes of in-band headers on data packets.
@@ -50,21 +53,33 @@ impl Fabric {
         let data = spec.framing.data(spec.mtu.get() as u32, false, telemetry_bytes).wire;
         let ack = spec.framing.ack(telemetry_bytes).wire;
         let base_rtt = routes.longest_rtt(&spec.nodes, &wiring, data.into(), ack.into());
-        let (mut sent, mut received) = (vec![0; spec.nodes.len()], vec![0; spec.nodes.len()]);
-        let next = |counts: &mut Vec<u32>, node: NodeId| {
-            let count = &mut counts[node.0 as usize];
-            *count += 1;
-            *count - 1
+        let (mut outgoing, mut incoming) = (vec![Vec::new(); spec.nodes.len()], vec![Vec::new(); spec.nodes.len()]);
+        let append = |lists: &mut Vec<Vec<FlowId>>, node: NodeId, flow: u32| {
+            let list = &mut lists[node.0 as usize];
+            list.push(FlowId(flow));
+            list.len() as u32 - 1
         };
-        let ordinals = flows.iter().map(|flow| (next(&mut sent, flow.src), next(&mut received, flow.dst))).collect();
+        let ordinal =
+            |(id, flow): (u32, &FlowSpec)| (append(&mut outgoing, flow.src, id), append(&mut incoming, flow.dst, id));
+        let ordinals = (0..).zip(&flows).map(ordinal).collect();
         let hashes = (0..spec.nodes.len() as u32).map(|node| Ecmp::new(Seed(spec.seed), NodeId(node))).collect();
-        Fabric { wiring, routes, flows, ordinals, base_rtt, telemetry_bytes, hashes, spec }
+        Fabric { wiring, routes, flows, ordinals, outgoing, incoming, base_rtt, telemetry_bytes, hashes, spec }
     }
 
     /// The flow called `id`.
     #[inline]
     pub fn flow(&self, id: FlowId) -> &FlowSpec {
         &self.flows[id.0 as usize]
+    }
+
+    /// The flows that start at `node`, in order of start.
+    pub fn outgoing(&self, node: NodeId) -> &[FlowId] {
+        &self.outgoing[node.0 as usize]
+    }
+
+    /// The flows that end at `node`, in order of start.
+    pub fn incoming(&self, node: NodeId) -> &[FlowId] {
+        &self.incoming[node.0 as usize]
     }
 
     /// The number of a flow among those of its source.

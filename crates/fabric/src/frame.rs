@@ -5,6 +5,7 @@ use crate::framing::FrameSize;
 use crate::ids::{Class, ClassMask, FlowId, PortId, PortIx};
 use backwater_engine::random::mix;
 use backwater_engine::{Duration, Time};
+use std::collections::VecDeque;
 
 /// Number of a packet within its flow, from 0.
 pub type Psn = u32;
@@ -246,6 +247,19 @@ impl Frame {
         };
         body ^ u64::from(self.size.wire) << 40 ^ u64::from(self.class.0) << 56 ^ u64::from(self.marked) << 60
     }
+}
+
+/// Takes the first of `frames`, which must not be empty.
+#[inline]
+pub(crate) fn take_first(frames: &mut VecDeque<Frame>) -> Frame {
+    // Copied in one piece; `pop_front` alone would hand it over in bits.
+    let frame = *frames.front().expect("only those are asked that hold a frame");
+    frames.pop_front();
+    if frames.is_empty() {
+        // Back to the front of its memory, which is warm; a ring would wander through all of it.
+        frames.clear();
+    }
+    frame
 }
 
 /// Names a [`crate::record::Record`], or none.

@@ -29,8 +29,8 @@ const NO_SLOT: Slot = Slot::MAX;
 
 /// The sending and receiving side of a host.
 pub struct Endpoint {
-    /// Flows that start here, in order of start.
-    outgoing: Vec<FlowId>,
+    host: NodeId,
+    /// How many of its flows have started.
     started: usize,
     /// Per outgoing flow, its queue pair while it is live.
     slots: Vec<Slot>,
@@ -204,29 +204,30 @@ impl QueuePair {
 
 impl Endpoint {
     pub(crate) fn new(fabric: &Fabric, host: NodeId) -> Endpoint {
-        let flows = || fabric.flows.iter().enumerate();
-        let outgoing: Vec<FlowId> =
-            flows().filter(|(_, flow)| flow.src == host).map(|(id, _)| FlowId(id as u32)).collect();
-        let receiver =
-            |start| Receiver { live: None, expected: 0, last_delivery: start, reception: Reception::default() };
+        let receiver = |flow: &FlowId| Receiver {
+            live: None,
+            expected: 0,
+            last_delivery: fabric.flow(*flow).start,
+            reception: Reception::default(),
+        };
         Endpoint {
+            host,
             started: 0,
-            slots: vec![NO_SLOT; outgoing.len()],
-            outgoing,
+            slots: vec![NO_SLOT; fabric.outgoing(host).len()],
             queue_pairs: Vec::new(),
             free: Vec::new(),
             pulls: fabric.wiring.of(host).iter().map(|_| Pull::default()).collect(),
-            receivers: flows().filter(|(_, flow)| flow.dst == host).map(|(_, flow)| receiver(flow.start)).collect(),
+            receivers: fabric.incoming(host).iter().map(receiver).collect(),
         }
     }
 
     /// When the next flow starts.
     pub fn next_start(&self, fabric: &Fabric) -> Option<Time> {
-        self.next_flow().map(|flow| fabric.flow(flow).start)
+        self.next_flow(fabric).map(|flow| fabric.flow(flow).start)
     }
 
-    fn next_flow(&self) -> Option<FlowId> {
-        self.outgoing.get(self.started).copied()
+    fn next_flow(&self, fabric: &Fabric) -> Option<FlowId> {
+        fabric.outgoing(self.host).get(self.started).copied()
     }
 
     /// Number of flows that have started and not been acknowledged in full.
@@ -335,7 +336,7 @@ impl Node {
     /// Starts every flow that is due, and asks to be woken for the next.
     pub fn start_flows<S: Sink>(&mut self, env: &mut Env<'_, S>) {
         let fabric = env.fabric;
-        while let Some(flow) = self.endpoint_mut().next_flow() {
+        while let Some(flow) = self.endpoint_mut().next_flow(fabric) {
             let spec = fabric.flow(flow);
             if spec.start > env.now {
                 env.sink.schedule(Wakeup::FlowStart(self.id), spec.start);

@@ -1,7 +1,7 @@
 //! An egress port: queues, the gates that flow control closes, and the scheduler that chooses among what is left.
 
 use crate::bits::BitSet;
-use crate::frame::Frame;
+use crate::frame::{Frame, take_first};
 use crate::framing::Framing;
 use crate::ids::{CLASSES, Class, ClassMask, PortId, PortIx, QueueIx};
 use crate::slots::PortFacts;
@@ -415,15 +415,11 @@ impl Port {
     #[inline]
     pub(crate) fn take(&mut self, index: QueueIx) -> Frame {
         let queue = &mut self.queues[index];
-        // Copied in one piece; `pop_front` alone would hand it over in bits.
-        let frame = *queue.frames.front().expect("the scheduler chooses occupied queues");
-        queue.frames.pop_front();
+        let frame = take_first(&mut queue.frames);
         let bytes = u64::from(frame.size.charge);
         queue.bytes -= bytes;
         self.queued_bytes -= bytes;
         if queue.frames.is_empty() {
-            // Back to the front of its memory, which is warm; a ring would wander through all of it.
-            queue.frames.clear();
             self.occupied.remove(index.into());
         }
         frame

@@ -6,7 +6,7 @@
 //! into an outbox and arrives at least one link delay later.
 
 use crate::fabric::Fabric;
-use crate::frame::{Body, Control, Frame};
+use crate::frame::{Body, Control, Frame, take_first};
 use crate::ids::{FlowId, NodeId, PortId, PortIx};
 use crate::layout::{Layout, PortPlace, WireIx};
 use crate::node::{Env, Node, Sink, Wakeup};
@@ -39,6 +39,15 @@ fn arrival(frame: &Frame, port: PortId) -> Event {
 }
 
 impl Wire {
+    /// Takes `frame` to `port`. Only the first frame on a wire has an event; it calls the next.
+    #[inline]
+    fn carry(&mut self, frame: &Frame, port: PortId, events: &mut EventSet) {
+        if self.frames.is_empty() {
+            events.push(arrival(frame, port));
+        }
+        self.frames.push_back(*frame);
+    }
+
     /// Why `frame`, which arrives on `port` now, is lost, if it is.
     fn spoils(&mut self, frame: &Frame, port: PortId, now: Time, fabric: &Fabric) -> Option<DropCause> {
         let facts = &fabric.wiring.ports[port.0 as usize];
@@ -244,11 +253,7 @@ impl Shard {
                 let record = records.next().expect("a record travels with every frame that names one");
                 frame.record = self.records.insert(record);
             }
-            let wire = &mut self.wires[wire_index(layout.port(port).wire)];
-            if wire.frames.is_empty() {
-                self.events.push(arrival(&frame, port));
-            }
-            wire.frames.push_back(frame);
+            self.wires[wire_index(layout.port(port).wire)].carry(&frame, port, &mut self.events);
         }
     }
 
@@ -333,12 +338,9 @@ impl Shard {
     fn arrive(&mut self, port: PortId, scene: Scene<'_>) {
         let place = scene.layout.port(port);
         let wire = &mut self.wires[wire_index(place.wire)];
-        // Copied in one piece; `pop_front` alone would hand it over in bits.
-        let mut frame = *wire.frames.front().expect("an arrival is pending only while a frame is on the wire");
-        wire.frames.pop_front();
-        match wire.frames.front() {
-            Some(next) => self.events.push(arrival(next, port)),
-            None => wire.frames.clear(),
+        let mut frame = take_first(&mut wire.frames);
+        if let Some(next) = wire.frames.front() {
+            self.events.push(arrival(next, port));
         }
         self.watch.fingerprint.add(scene.now.ps(), u64::from(port.0), frame.digest());
         let is_sound = wire.failed_at.is_none() && wire.errors.is_none();
@@ -410,11 +412,7 @@ impl Sink for ShardSink<'_> {
             let shard = self.layout.port(place.peer).shard;
             return self.outboxes[shard as usize].frames.push((place.peer, *frame));
         };
-        let wire = &mut self.wires[wire_index(wire)];
-        if wire.frames.is_empty() {
-            self.events.push(arrival(frame, place.peer));
-        }
-        wire.frames.push_back(*frame);
+        self.wires[wire_index(wire)].carry(frame, place.peer, self.events);
     }
 
     fn schedule(&mut self, wakeup: Wakeup, at: Time) {

@@ -74,6 +74,8 @@ pub struct Run {
     outcome: Option<Outcome>,
     deadlock: Option<Deadlock>,
     violations: Vec<String>,
+    /// Flows without end: nobody waits for them.
+    endless: u64,
     started: Instant,
     cpu_before: f64,
 }
@@ -120,6 +122,7 @@ impl Run {
         let first = |interval: Duration| {
             if interval == Duration::ZERO { Time::NEVER } else { Time::ZERO + interval }
         };
+        let endless = plan.flows.iter().filter(|flow| flow.bytes == FlowSpec::ENDLESS).count() as u64;
         Ok(Run {
             sent: vec![0; simulation.fabric().wiring.ports.len()],
             next_sample: first(plan.probes.sample_interval),
@@ -132,6 +135,7 @@ impl Run {
             outcome: None,
             deadlock: None,
             violations: Vec::new(),
+            endless,
             started,
             cpu_before,
         })
@@ -180,29 +184,24 @@ impl Run {
 
     /// Whether the run is over at `now`, and how.
     fn verdict(&mut self, now: Time, last: Time) -> Option<Outcome> {
-        if !self.simulation.violations().is_empty() {
+        let totals = self.simulation.totals();
+        if self.plan.spec.is_lossless() && totals.drops[DropCause::Headroom as usize] > 0 {
             return Some(Outcome::Violation);
         }
         if self.deadlock.is_some() {
             return Some(Outcome::Deadlock);
         }
-        let endless = self.endless();
-        let finite = self.plan.flows.len() as u64 - endless;
-        let all_done = self.simulation.totals().acknowledged_flows == finite;
-        if all_done && endless == 0 && self.simulation.is_quiet() {
+        let all_done = totals.acknowledged_flows == self.plan.flows.len() as u64 - self.endless;
+        if all_done && self.endless == 0 && self.simulation.is_quiet() {
             return Some(Outcome::Completed);
         }
-        if all_done && endless > 0 && now >= self.plan.run.until {
+        if all_done && self.endless > 0 && now >= self.plan.run.until {
             return Some(Outcome::Completed);
         }
         if now >= last {
             return Some(Outcome::TimeLimit);
         }
         (self.simulation.next_event() == Time::NEVER).then_some(Outcome::Stalled)
-    }
-
-    fn endless(&self) -> u64 {
-        self.plan.flows.iter().filter(|flow| flow.bytes == FlowSpec::ENDLESS).count() as u64
     }
 
     /// How far it is.
@@ -253,7 +252,7 @@ impl Run {
             format!("{} at {node}: no headroom for a packet of lossless class {class} from port {ingress}", drop.at)
         }));
         self.violations.extend(self.simulation.audit().iter().map(ToString::to_string));
-        let endless = self.endless();
+        let endless = self.endless;
         let total = self.plan.flows.len() as u64;
         let deadlock = self.deadlock.as_ref().map(|deadlock| DeadlockReport {
             onset_ps: deadlock.onset.ps(),
