@@ -16,6 +16,7 @@ use backwater_engine::prefetch::prefetch;
 use backwater_engine::units::ByteTime;
 use backwater_fabric::fabric::{Direction, Fabric};
 use backwater_fabric::ids::FlowId;
+use backwater_fabric::spec::FlowSpec;
 use backwater_scenario::{Document, Plan};
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike;
@@ -73,15 +74,15 @@ struct Kernel {
 }
 
 impl Kernel {
-    fn new(fabric: &Fabric) -> Kernel {
+    fn new(fabric: &Fabric, flows: impl Iterator<Item = FlowSpec>) -> Kernel {
         // One flow per sending host, the first: the rest of a workload is protocol.
-        let mut first: BTreeMap<u32, FlowId> = BTreeMap::new();
-        for (id, flow) in (0..).map(FlowId).zip(&fabric.flows) {
-            first.entry(flow.src.0).or_insert(id);
+        let mut first: BTreeMap<u32, (FlowId, FlowSpec)> = BTreeMap::new();
+        for (id, flow) in (0..).map(FlowId).zip(flows) {
+            first.entry(flow.src.0).or_insert((id, flow));
         }
-        let ports = |id: &FlowId| {
-            let mut node = fabric.flow(*id).src;
-            let ports = fabric.path(*id, Direction::Data).into_iter().map(|ix| {
+        let ports = |(id, flow): &(FlowId, FlowSpec)| {
+            let mut node = flow.src;
+            let ports = fabric.path(*id, flow, Direction::Data).into_iter().map(|ix| {
                 let port = fabric.wiring.of(node)[usize::from(ix)].id.0;
                 node = fabric.wiring.neighbour(node, ix);
                 port
@@ -227,7 +228,8 @@ fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    let mut kernel = Kernel::new(&Fabric::new(plan.spec, plan.flows));
+    let fabric = Fabric::new(plan.spec).expect("a plan was checked");
+    let mut kernel = Kernel::new(&fabric, plan.traffic.flows());
     let begun = cpu_seconds();
     kernel.run(hops);
     let figures = serde_json::json!({

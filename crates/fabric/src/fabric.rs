@@ -1,16 +1,16 @@
-//! What all nodes of a running network share and none changes: wiring, routes, flows, sizes.
+//! What all nodes of a running network share and none changes: wiring, routes, the flows under way, sizes.
 
-use crate::frame::{Packet, Route};
-use crate::ids::{FlowId, NodeId, PortId, PortIx};
+use crate::flows::{Flow, Flows};
+use crate::frame::{MAX_HOPS, Packet, Route};
+use crate::ids::{Class, FlowId, NodeId, PortId, PortIx};
 use crate::load_balance::ecmp::Ecmp;
 use crate::routes::{Routes, Wiring};
 use crate::slots::{FlowKey, Site};
-use crate::spec::{FlowSpec, NetworkSpec, NodeKind};
-use backwater_engine::Duration;
+use crate::spec::{FlowSpec, NetworkSpec, NodeKind, SpecError};
 use backwater_engine::random::{Seed, mix};
-use std::collections::BTreeSet;
+use backwater_engine::{Bytes, Duration};
 
-/// The shared, immutable part of a network.
+/// The shared part of a network.
 #[derive(Debug)]
 pub struct Fabric {
     /// What it was made from.
@@ -19,17 +19,14 @@ pub struct Fabric {
     pub wiring: Wiring,
     /// Shortest paths.
     pub routes: Routes,
-    /// All flows in order of start.
-    pub flows: Vec<FlowSpec>,
-    /// Per flow, its number among the flows of its source and among those of its destination.
-    ordinals: Vec<(u32, u32)>,
-    /// Per node, the flows that start there, and those that end there.
-    outgoing: Vec<Vec<FlowId>>,
-    incoming: Vec<Vec<FlowId>>,
+    /// The flows under way.
+    pub flows: Flows,
     /// Longest base round-trip time of any pair of hosts.
     pub base_rtt: Duration,
     /// Bytes of in-band headers on data packets.
     pub telemetry_bytes: u32,
+    /// Whether dropping a packet of a lossless class is a violation ([`NetworkSpec::is_lossless`]).
+    pub is_lossless: bool,
     hashes: Vec<Ecmp>,
 }
 
@@ -43,69 +40,108 @@ pub enum Direction {
 }
 
 impl Fabric {
-    /// The fabric of `spec` with `flows`, which are sorted by start.
-    pub fn new(spec: NetworkSpec, flows: Vec<FlowSpec>) -> Fabric {
+    /// The fabric of `spec`, without flows.
+    ///
+    /// # Errors
+    /// Everything that stands against it.
+    pub fn new(spec: NetworkSpec) -> Result<Fabric, Vec<SpecError>> {
+        spec.check()?;
         let wiring = Wiring::new(&spec.nodes, &spec.links);
-        let waypoints: BTreeSet<NodeId> =
-            flows.iter().flat_map(|flow| flow.data_via.iter().chain(&flow.ack_via)).copied().collect();
-        let routes = Routes::new(&spec.nodes, &wiring, &waypoints);
+        let routes = Routes::new(&spec.nodes, &wiring);
         let telemetry_bytes = spec.congestion.telemetry_bytes();
         let data = spec.framing.data(spec.mtu.get() as u32, false, telemetry_bytes).wire;
         let ack = spec.framing.ack(telemetry_bytes).wire;
         let base_rtt = routes.longest_rtt(&spec.nodes, &wiring, data.into(), ack.into());
-        let (mut outgoing, mut incoming) = (vec![Vec::new(); spec.nodes.len()], vec![Vec::new(); spec.nodes.len()]);
-        let append = |lists: &mut Vec<Vec<FlowId>>, node: NodeId, flow: u32| {
-            let list = &mut lists[node.0 as usize];
-            list.push(FlowId(flow));
-            list.len() as u32 - 1
-        };
-        let ordinal =
-            |(id, flow): (u32, &FlowSpec)| (append(&mut outgoing, flow.src, id), append(&mut incoming, flow.dst, id));
-        let ordinals = (0..).zip(&flows).map(ordinal).collect();
         let hashes = (0..spec.nodes.len() as u32).map(|node| Ecmp::new(Seed(spec.seed), NodeId(node))).collect();
-        Fabric { wiring, routes, flows, ordinals, outgoing, incoming, base_rtt, telemetry_bytes, hashes, spec }
+        let (flows, is_lossless) = (Flows::default(), spec.is_lossless());
+        let fabric = Fabric { wiring, routes, flows, base_rtt, telemetry_bytes, is_lossless, hashes, spec };
+        fabric.check_buffers()?;
+        Ok(fabric)
     }
 
-    /// The flow called `id`.
+    /// Checks that every switch's buffer holds what its policy sets aside.
+    pub(crate) fn check_buffers(&self) -> Result<(), Vec<SpecError>> {
+        let buffer = self.spec.switch.buffer;
+        let switches = (0..).map(NodeId).zip(&self.spec.nodes).filter(|(_, node)| node.kind == NodeKind::Switch);
+        let reserved = switches.map(|(id, node)| (self.spec.switch.headroom.reserved(&self.site(id)), node));
+        let refused = reserved.filter(|(reserved, _)| *reserved >= buffer.get()).map(|(reserved, node)| {
+            let reserved = Bytes(reserved);
+            let reason = format!("headroom and private buffer of its ports come to {reserved} of a buffer of {buffer}");
+            SpecError::Node { node: node.name.clone(), reason }
+        });
+        let errors: Vec<_> = refused.collect();
+        if errors.is_empty() { Ok(()) } else { Err(errors) }
+    }
+
+    /// Checks that `flow` can run. Learns the ways to the switches that pin it.
+    ///
+    /// # Errors
+    /// What stands against it.
+    pub fn check_flow(&mut self, flow: &FlowSpec) -> Result<(), String> {
+        let kind = |node: NodeId| self.spec.nodes.get(node.0 as usize).map(|node| node.kind);
+        let name = |node: NodeId| self.spec.nodes.get(node.0 as usize).map_or("?", |node| &node.name);
+        let is_host = |node: NodeId| kind(node) == Some(NodeKind::Host);
+        if !is_host(flow.src) || !is_host(flow.dst) || flow.src == flow.dst {
+            return Err(format!("{} to {}: flows go from one host to another", name(flow.src), name(flow.dst)));
+        }
+        if flow.bytes == 0 {
+            return Err("it has no bytes".into());
+        }
+        if flow.bytes != FlowSpec::ENDLESS && flow.bytes.div_ceil(self.spec.mtu.get()) >= u64::from(u32::MAX) {
+            return Err("it has more than 4,294,967,294 packets".into());
+        }
+        if flow.class.0 > 7 || flow.class == Class::CONTROL {
+            return Err(format!("class {} is not a data class; those are 1 to 7", flow.class.0));
+        }
+        if flow.data_via.iter().chain(&flow.ack_via).any(|node| kind(*node) != Some(NodeKind::Switch)) {
+            return Err("a pinned path passes through something that is not a switch".into());
+        }
+        self.learn_waypoints(flow);
+        for (source, via, target) in [(flow.src, &flow.data_via, flow.dst), (flow.dst, &flow.ack_via, flow.src)] {
+            let path = self.routes.path(&self.wiring, source, via, target, |_, ports| ports[0]);
+            let name = |node: NodeId| &self.spec.nodes[node.0 as usize].name;
+            match path {
+                None if via.is_empty() => {
+                    return Err(format!("there is no way from {} to {}", name(source), name(target)));
+                }
+                None => return Err("there is no way along its pinned path".into()),
+                Some(path) if !via.is_empty() && Route::fixed(&path).is_none() => {
+                    return Err(format!("its pinned path has more than {MAX_HOPS} hops, or a port beyond 255"));
+                }
+                Some(_) => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds a flow, which gets the next number. It must pass [`Fabric::check_flow`] and start no earlier than those before it.
+    pub fn admit(&mut self, flow: FlowSpec) -> FlowId {
+        self.learn_waypoints(&flow);
+        self.flows.admit(flow)
+    }
+
+    /// Finds the ways to the switches that pin `flow`.
+    fn learn_waypoints(&mut self, flow: &FlowSpec) {
+        for switch in flow.data_via.iter().chain(&flow.ack_via) {
+            self.routes.add(&self.spec.nodes, &self.wiring, *switch);
+        }
+    }
+
+    /// What the flow called `id` is, which is under way.
     #[inline]
     pub fn flow(&self, id: FlowId) -> &FlowSpec {
-        &self.flows[id.0 as usize]
+        &self.live_flow(id).spec
     }
 
-    /// The flows that start at `node`, in order of start.
-    pub fn outgoing(&self, node: NodeId) -> &[FlowId] {
-        &self.outgoing[node.0 as usize]
-    }
-
-    /// The flows that end at `node`, in order of start.
-    pub fn incoming(&self, node: NodeId) -> &[FlowId] {
-        &self.incoming[node.0 as usize]
-    }
-
-    /// The number of a flow among those of its source.
+    /// The flow called `id`, which is under way.
     #[inline]
-    pub fn source_ordinal(&self, id: FlowId) -> usize {
-        self.ordinals[id.0 as usize].0 as usize
-    }
-
-    /// The number of a flow among those of its destination.
-    #[inline]
-    pub fn destination_ordinal(&self, id: FlowId) -> usize {
-        self.ordinals[id.0 as usize].1 as usize
+    pub(crate) fn live_flow(&self, id: FlowId) -> &Flow {
+        self.flows.get(id).expect("a flow stays until it is acknowledged and none of its packets is on its way")
     }
 
     /// What a hash over the addresses of a flow's packets sees.
     pub fn key(&self, flow: FlowId, direction: Direction) -> FlowKey {
         FlowKey(mix(u64::from(flow.0) << 1 | u64::from(direction == Direction::Ack)))
-    }
-
-    /// The host that consumes `packet`.
-    pub fn destination(&self, packet: &Packet) -> NodeId {
-        let flow = self.flow(packet.flow);
-        match packet.direction() {
-            Direction::Data => flow.dst,
-            Direction::Ack => flow.src,
-        }
     }
 
     /// Number of packets of a flow.
@@ -120,37 +156,33 @@ impl Fabric {
     }
 
     /// The port that a flow's packets leave their host through, and the route that they carry.
-    pub fn route(&self, flow: FlowId, direction: Direction) -> (PortIx, Route) {
-        let path = self.path(flow, direction);
-        let spec = self.flow(flow);
-        let pinned = match direction {
-            Direction::Data => !spec.data_via.is_empty(),
-            Direction::Ack => !spec.ack_via.is_empty(),
+    pub fn route(&self, id: FlowId, flow: &FlowSpec, direction: Direction) -> (PortIx, Route) {
+        let path = self.path(id, flow, direction);
+        let (via, target) = match direction {
+            Direction::Data => (&flow.data_via, flow.dst),
+            Direction::Ack => (&flow.ack_via, flow.src),
         };
-        let carries = pinned || self.spec.load_balance.is_static();
-        let mut route = if carries { Route::fixed(&path).unwrap_or(Route::DYNAMIC) } else { Route::DYNAMIC };
-        if !route.is_dynamic() {
-            route.advance();
-        }
-        (path[0], route)
+        let carries = !via.is_empty() || self.spec.load_balance.is_static();
+        let fixed = if carries { Route::fixed(&path) } else { None };
+        (path[0], fixed.map_or(Route::towards(target), Route::after_first))
     }
 
     /// The egress ports of a flow's packets from their host on: pinned, or by ECMP (which stands for every equal-cost path).
-    pub fn path(&self, flow: FlowId, direction: Direction) -> Vec<PortIx> {
-        let (spec, key) = (self.flow(flow), self.key(flow, direction));
+    pub fn path(&self, id: FlowId, flow: &FlowSpec, direction: Direction) -> Vec<PortIx> {
+        let key = self.key(id, direction);
         let (source, via, target) = match direction {
-            Direction::Data => (spec.src, &spec.data_via, spec.dst),
-            Direction::Ack => (spec.dst, &spec.ack_via, spec.src),
+            Direction::Data => (flow.src, &flow.data_via, flow.dst),
+            Direction::Ack => (flow.dst, &flow.ack_via, flow.src),
         };
         let choose = |node: NodeId, ports: &[PortIx]| ports[self.hashes[node.0 as usize].index(key, ports.len())];
-        self.routes.path(&self.wiring, source, via, target, choose).expect("NetworkSpec::check found every flow a path")
+        self.routes.path(&self.wiring, source, via, target, choose).expect("Fabric::check_flow found every flow a path")
     }
 
     /// Whether `packet`, which is leaving through `egress`, passes `port` on its way from source to destination.
     pub fn passes(&self, packet: &Packet, egress: PortId, port: PortId) -> bool {
         let (egress, port) = (&self.wiring.ports[egress.0 as usize], &self.wiring.ports[port.0 as usize]);
-        if packet.route.is_dynamic() {
-            return self.routes.candidates(port.node, self.destination(packet)).contains(&port.ix);
+        if let Some(destination) = packet.route.destination() {
+            return self.routes.candidates(port.node, destination).contains(&port.ix);
         }
         // What is congested mostly lies ahead.
         let (here, route) = (self.wiring.neighbour(egress.node, egress.ix), &packet.route);
@@ -161,21 +193,20 @@ impl Fabric {
     /// Time from start to last byte at the receiver on an idle fabric; `None` for an endless flow.
     ///
     /// Every packet leaves its host as soon as the one before has left, and is stored and forwarded at every hop.
-    pub fn ideal_fct(&self, flow: FlowId) -> Option<Duration> {
-        let spec = self.flow(flow);
-        if spec.bytes == FlowSpec::ENDLESS {
+    pub fn ideal_fct(&self, id: FlowId, flow: &FlowSpec) -> Option<Duration> {
+        if flow.bytes == FlowSpec::ENDLESS {
             return None;
         }
-        let (mut node, mut hops) = (spec.src, Vec::new());
-        for ix in self.path(flow, Direction::Data) {
+        let (mut node, mut hops) = (flow.src, Vec::new());
+        for ix in self.path(id, flow, Direction::Data) {
             let port = self.wiring.of(node)[usize::from(ix)];
             hops.push((self.spec.framing.byte_time(port.rate), port.delay));
             node = self.wiring.neighbour(node, ix);
         }
         let mtu = self.spec.mtu.get();
-        let packets = self.packets(spec);
+        let packets = self.packets(flow);
         let wire = |packet: u32| {
-            let payload = (spec.bytes - u64::from(packet) * mtu).min(mtu) as u32;
+            let payload = (flow.bytes - u64::from(packet) * mtu).min(mtu) as u32;
             u32::from(self.spec.framing.data(payload, packet == 0, self.telemetry_bytes).wire)
         };
         // `free[h]`: when hop h has sent the last packet so far.

@@ -2,7 +2,7 @@
 
 use crate::fabric::Direction;
 use crate::framing::FrameSize;
-use crate::ids::{Class, ClassMask, FlowId, PortId, PortIx};
+use crate::ids::{Class, ClassMask, FlowId, NodeId, PortId, PortIx};
 use backwater_engine::random::mix;
 use backwater_engine::{Duration, Time};
 use std::collections::VecDeque;
@@ -99,23 +99,28 @@ pub enum PacketKind {
     Cnp,
 }
 
-/// The egress ports of a packet from its source host to the last switch, fixed at its source; or empty, to be found hop by hop.
+/// The egress ports of a packet from its source host to the last switch, fixed at its source; or its destination alone, to which the way is
+/// found hop by hop.
 ///
 /// Eight bytes, because every packet in every queue carries one: ports are numbered up to 255 and there are at most [`MAX_HOPS`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Route {
+    /// Ports; or, where there is no hop, the destination in the first four bytes.
     hops: [u8; MAX_HOPS],
     /// Number of hops in the upper half, number of the next one in the lower.
     cursor: u8,
 }
 
 impl Route {
-    /// Found hop by hop.
-    pub const DYNAMIC: Route = Route { hops: [0; MAX_HOPS], cursor: 0 };
+    /// To be found hop by hop.
+    pub fn towards(destination: NodeId) -> Route {
+        let [a, b, c, d] = destination.0.to_le_bytes();
+        Route { hops: [a, b, c, d, 0, 0, 0], cursor: 0 }
+    }
 
     /// A fixed route; `None` if it has more than [`MAX_HOPS`] hops or a port beyond 255.
     pub fn fixed(ports: &[PortIx]) -> Option<Route> {
-        let mut route = Route { cursor: (ports.len() as u8) << 4, ..Route::DYNAMIC };
+        let mut route = Route { hops: [0; MAX_HOPS], cursor: (ports.len() as u8) << 4 };
         for (hop, port) in route.hops.get_mut(..ports.len())?.iter_mut().zip(ports) {
             *hop = u8::try_from(*port).ok()?;
         }
@@ -131,20 +136,29 @@ impl Route {
         } else if hops > 0 {
             NextHop::Arrived
         } else {
-            NextHop::Unknown
+            let [a, b, c, d, ..] = self.hops;
+            NextHop::Towards(NodeId(u32::from_le_bytes([a, b, c, d])))
         }
+    }
+
+    /// Where the packet goes in the end, if the way is found hop by hop.
+    pub fn destination(&self) -> Option<NodeId> {
+        match self.next() {
+            NextHop::Towards(destination) => Some(destination),
+            NextHop::Port(_) | NextHop::Arrived => None,
+        }
+    }
+
+    /// A fixed route whose first hop has been taken.
+    pub fn after_first(mut self) -> Route {
+        self.advance();
+        self
     }
 
     /// The next hop of a fixed route has been taken.
     #[inline]
     pub fn advance(&mut self) {
         self.cursor += 1;
-    }
-
-    /// Whether the way is found hop by hop.
-    #[inline]
-    pub fn is_dynamic(&self) -> bool {
-        self.cursor == 0
     }
 
     /// The egress ports taken so far, from the source host on.
@@ -165,8 +179,8 @@ pub enum NextHop {
     Port(PortIx),
     /// Nowhere: the node is its destination.
     Arrived,
-    /// To be found from its destination.
-    Unknown,
+    /// Out of a port that leads to this host.
+    Towards(NodeId),
 }
 
 /// A link-local MAC control frame.
@@ -289,7 +303,11 @@ mod tests {
         }
         assert_eq!(route.next(), NextHop::Arrived);
         assert_eq!((route.behind().count(), route.ahead().count()), (7, 0));
-        assert_eq!(Route::DYNAMIC.next(), NextHop::Unknown);
+        let route = Route::towards(NodeId(0x0102_0304));
+        assert_eq!(
+            (route.next(), route.destination()),
+            (NextHop::Towards(NodeId(0x0102_0304)), Some(NodeId(0x0102_0304)))
+        );
     }
 
     #[test]

@@ -9,6 +9,7 @@
 use crate::bits::{BitSet, first_after};
 use crate::congestion::{AnyNotificationPoint, AnyReactionPoint, Sender as SenderFacts};
 use crate::fabric::{Direction, Fabric};
+use crate::flows::Flow;
 use crate::frame::{Body, Frame, Packet, PacketKind, Psn, RecordRef, Route, Timestamp};
 use crate::framing::Framing;
 use crate::ids::{CLASSES, Class, ClassMask, FlowId, NodeId, PortIx, QueueIx};
@@ -21,25 +22,23 @@ use crate::slots::{
 };
 use backwater_engine::{Duration, Rate, Time};
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BinaryHeap, VecDeque};
 
-/// Index of a queue pair in its host's table.
+/// Index of a queue pair or a receiver in its host's table.
 type Slot = u32;
 const NO_SLOT: Slot = Slot::MAX;
 
 /// The sending and receiving side of a host.
 pub struct Endpoint {
-    host: NodeId,
-    /// How many of its flows have started.
-    started: usize,
-    /// Per outgoing flow, its queue pair while it is live.
-    slots: Vec<Slot>,
+    /// Flows that are still to start here, the next one first.
+    upcoming: VecDeque<FlowId>,
     queue_pairs: Vec<QueuePair>,
     free: Vec<Slot>,
     /// Per port, the queue pairs that send through it.
     pulls: Vec<Pull>,
-    /// Per incoming flow, in order of start.
+    /// Of the flows of which a packet has come.
     receivers: Vec<Receiver>,
+    free_receivers: Vec<Slot>,
 }
 
 /// The sending side of one flow.
@@ -67,6 +66,8 @@ struct QueuePair {
     /// Earliest wake-up asked for on behalf of `deadline`; [`Time::NEVER`] if none is under way.
     wake_at: Time,
     retransmitted: u64,
+    /// Packets sent more than once, each time counted.
+    resent: u32,
 }
 
 /// What a queue pair waits for.
@@ -106,19 +107,16 @@ type Place = u32;
 
 /// The receiving side of one flow.
 struct Receiver {
-    live: Option<Box<LiveReceiver>>,
-    expected: Psn,
-    last_delivery: Time,
-    reception: Reception,
-}
-
-/// What a receiver needs once the first packet has come.
-struct LiveReceiver {
     recovery: AnyRecoveryReceiver,
     notification: AnyNotificationPoint,
     port: PortIx,
     route: Route,
     unacknowledged: u32,
+    expected: Psn,
+    /// Packets that have come, wanted or not.
+    arrived: u64,
+    last_delivery: Time,
+    reception: Reception,
 }
 
 impl Pull {
@@ -204,30 +202,14 @@ impl QueuePair {
 
 impl Endpoint {
     pub(crate) fn new(fabric: &Fabric, host: NodeId) -> Endpoint {
-        let receiver = |flow: &FlowId| Receiver {
-            live: None,
-            expected: 0,
-            last_delivery: fabric.flow(*flow).start,
-            reception: Reception::default(),
-        };
         Endpoint {
-            host,
-            started: 0,
-            slots: vec![NO_SLOT; fabric.outgoing(host).len()],
+            upcoming: VecDeque::new(),
             queue_pairs: Vec::new(),
             free: Vec::new(),
             pulls: fabric.wiring.of(host).iter().map(|_| Pull::default()).collect(),
-            receivers: fabric.incoming(host).iter().map(receiver).collect(),
+            receivers: Vec::new(),
+            free_receivers: Vec::new(),
         }
-    }
-
-    /// When the next flow starts.
-    pub fn next_start(&self, fabric: &Fabric) -> Option<Time> {
-        self.next_flow(fabric).map(|flow| fabric.flow(flow).start)
-    }
-
-    fn next_flow(&self, fabric: &Fabric) -> Option<FlowId> {
-        fabric.outgoing(self.host).get(self.started).copied()
     }
 
     /// Number of flows that have started and not been acknowledged in full.
@@ -235,15 +217,51 @@ impl Endpoint {
         self.queue_pairs.len() - self.free.len()
     }
 
-    /// Flows that have started and not been acknowledged in full, with their retransmitted payload bytes.
-    pub fn unfinished(&self) -> impl Iterator<Item = (FlowId, u64)> + '_ {
-        let live = self.queue_pairs.iter().filter(|pair| pair.state != PairState::Done);
-        live.map(|pair| (pair.flow, pair.retransmitted))
+    /// Payload bytes that the sender of `flow` has sent more than once so far; 0 if it has not started or has finished.
+    pub fn retransmitted(&self, flow: &Flow) -> u64 {
+        flow.sender.get().map_or(0, |slot| self.queue_pairs[slot as usize].retransmitted)
     }
 
-    /// How the flow with number `ordinal` among those that end here fared.
-    pub fn reception(&self, ordinal: usize) -> &Reception {
-        &self.receivers[ordinal].reception
+    /// How `flow`, which ends here, has fared so far.
+    pub fn reception(&self, flow: &Flow) -> Reception {
+        flow.receiver.get().map_or(Reception::default(), |slot| self.receivers[slot as usize].reception)
+    }
+
+    /// How many packets of `flow` have come.
+    pub(crate) fn arrived(&self, flow: &Flow) -> u64 {
+        flow.receiver.get().map_or(0, |slot| self.receivers[slot as usize].arrived)
+    }
+
+    /// Forgets the receiver of `flow`, of which no packet is on its way any more.
+    pub(crate) fn forget_receiver(&mut self, flow: &Flow) {
+        self.free_receivers.extend(flow.receiver.get());
+        flow.receiver.set(None);
+    }
+
+    /// The receiver of the flow called `id`, made when its first packet comes.
+    #[inline]
+    fn receiver(&mut self, id: FlowId, flow: &Flow, line_rate: Rate, fabric: &Fabric) -> &mut Receiver {
+        let slot = flow.receiver.get().unwrap_or_else(|| self.add_receiver(id, flow, line_rate, fabric));
+        &mut self.receivers[slot as usize]
+    }
+
+    #[cold]
+    fn add_receiver(&mut self, id: FlowId, flow: &Flow, line_rate: Rate, fabric: &Fabric) -> Slot {
+        let (port, route) = fabric.route(id, &flow.spec, Direction::Ack);
+        let receiver = Receiver {
+            recovery: fabric.spec.recovery.receiver(),
+            notification: fabric.spec.congestion.notification_point(line_rate),
+            port,
+            route,
+            unacknowledged: 0,
+            expected: 0,
+            arrived: 0,
+            last_delivery: flow.spec.start,
+            reception: Reception::default(),
+        };
+        let slot = put(receiver, &mut self.receivers, &mut self.free_receivers);
+        flow.receiver.set(Some(slot));
+        slot
     }
 
     /// When `port` may next send for a queue pair of a class that is not `closed`; a time in the past means at once.
@@ -308,24 +326,25 @@ impl Endpoint {
     }
 
     fn insert(&mut self, mut pair: QueuePair) -> Slot {
-        let slot = self.free.pop().unwrap_or(self.queue_pairs.len() as Slot);
         let pull = &mut self.pulls[usize::from(pair.port)];
         pull.close_gaps(|slot, place| self.queue_pairs[slot as usize].place = place);
         pair.place = pull.round.len() as Place;
-        pull.round.push(slot);
         pull.live += 1;
         pull.classes = pull.classes.with(pair.class);
-        if let Some(free) = self.queue_pairs.get_mut(slot as usize) {
-            *free = pair;
-        } else {
-            self.queue_pairs.push(pair);
-        }
+        let slot = put(pair, &mut self.queue_pairs, &mut self.free);
+        pull.round.push(slot);
         slot
     }
+}
 
-    fn slot_of(&self, fabric: &Fabric, flow: FlowId) -> Option<Slot> {
-        Some(self.slots[fabric.source_ordinal(flow)]).filter(|slot| *slot != NO_SLOT)
+/// Puts `item` into a free slot of `table`.
+fn put<T>(item: T, table: &mut Vec<T>, free: &mut Vec<Slot>) -> Slot {
+    let slot = free.pop().unwrap_or(table.len() as Slot);
+    match table.get_mut(slot as usize) {
+        Some(place) => *place = item,
+        None => table.push(item),
     }
+    slot
 }
 
 impl Node {
@@ -333,16 +352,27 @@ impl Node {
         self.endpoint.as_mut().expect("flows start and end at nodes with an endpoint")
     }
 
+    /// Takes note of a flow that will start here, after all that it knows of, and asks to be woken for it.
+    pub fn expect_flow<S: Sink>(&mut self, flow: FlowId, env: &mut Env<'_, S>) {
+        let upcoming = &mut self.endpoint_mut().upcoming;
+        upcoming.push_back(flow);
+        if upcoming.len() == 1 {
+            env.sink.schedule(Wakeup::FlowStart(self.id), env.fabric.flow(flow).start);
+        }
+    }
+
     /// Starts every flow that is due, and asks to be woken for the next.
     pub fn start_flows<S: Sink>(&mut self, env: &mut Env<'_, S>) {
         let fabric = env.fabric;
-        while let Some(flow) = self.endpoint_mut().next_flow(fabric) {
-            let spec = fabric.flow(flow);
+        while let Some(flow) = self.endpoint_mut().upcoming.front().copied() {
+            let entry = fabric.live_flow(flow);
+            let spec = &entry.spec;
             if spec.start > env.now {
                 env.sink.schedule(Wakeup::FlowStart(self.id), spec.start);
                 break;
             }
-            let (port, route) = fabric.route(flow, Direction::Data);
+            self.endpoint_mut().upcoming.pop_front();
+            let (port, route) = fabric.route(flow, spec, Direction::Data);
             let line_rate = self.ports[usize::from(port)].rate;
             let busy_until = self.ports[usize::from(port)].busy_until;
             let sender = SenderFacts { line_rate, base_rtt: fabric.base_rtt };
@@ -365,10 +395,9 @@ impl Node {
                 deadline: Time::NEVER,
                 wake_at: Time::NEVER,
                 retransmitted: 0,
+                resent: 0,
             });
-            let started = endpoint.started;
-            endpoint.slots[started] = slot;
-            endpoint.started += 1;
+            entry.sender.set(Some(slot));
             endpoint.place(slot, fabric, busy_until, env.now);
             self.kick(port, env);
         }
@@ -391,6 +420,7 @@ impl Node {
         let mut frame = Frame::new(Body::Packet(packet), size, pair.class, pair.ready_since);
         if psn < pair.progress.highest {
             pair.retransmitted += payload;
+            pair.resent += 1;
         }
         pair.progress.next += 1;
         pair.progress.highest = pair.progress.highest.max(pair.progress.next);
@@ -423,46 +453,38 @@ impl Node {
 
     fn receive_data<S: Sink>(&mut self, port: PortIx, frame: &Frame, packet: Packet, env: &mut Env<'_, S>) {
         let fabric = env.fabric;
-        let spec = fabric.flow(packet.flow);
+        let flow = fabric.live_flow(packet.flow);
+        let (bytes, packets) = (flow.spec.bytes, fabric.packets(&flow.spec));
         let line_rate = self.ports[usize::from(port)].rate;
-        let receiver = &mut self.endpoint_mut().receivers[fabric.destination_ordinal(packet.flow)];
-        let live = receiver.live.get_or_insert_with(|| {
-            let (port, route) = fabric.route(packet.flow, Direction::Ack);
-            Box::new(LiveReceiver {
-                recovery: fabric.spec.recovery.receiver(),
-                notification: fabric.spec.congestion.notification_point(line_rate),
-                port,
-                route,
-                unacknowledged: 0,
-            })
-        });
-        let notification = live.notification.on_data(env.now, frame.marked);
-        let verdict = live.recovery.on_data(packet.psn, receiver.expected, env.now);
+        let receiver = self.endpoint_mut().receiver(packet.flow, flow, line_rate, fabric);
+        receiver.arrived += 1;
+        let notification = receiver.notification.on_data(env.now, frame.marked);
+        let verdict = receiver.recovery.on_data(packet.psn, receiver.expected, env.now);
         if verdict == Verdict::Deliver {
             receiver.expected += 1;
-            receiver.reception.delivered = fabric.payload_before(receiver.expected, spec.bytes);
+            receiver.reception.delivered = fabric.payload_before(receiver.expected, bytes);
             if let Some(pauses) = env.records.pauses(frame.record) {
                 receiver.reception.paused += pauses.paused.after(receiver.last_delivery);
                 receiver.reception.blocked += pauses.blocked.after(receiver.last_delivery);
             }
             receiver.last_delivery = env.now;
-            if receiver.expected == fabric.packets(spec) {
+            if receiver.expected == packets {
                 receiver.reception.finish = Some(env.now);
                 env.sink.note(Note::Received { flow: packet.flow });
             }
         }
-        let is_last = receiver.expected == fabric.packets(spec);
-        live.unacknowledged += 1;
-        let due = notification.echo || is_last || live.unacknowledged >= fabric.spec.host.ack_every;
+        let is_last = receiver.expected == packets;
+        receiver.unacknowledged += 1;
+        let due = notification.echo || is_last || receiver.unacknowledged >= fabric.spec.host.ack_every;
         let answer = match verdict {
             Verdict::Deliver if due => Some(PacketKind::Ack { congested: notification.echo }),
             Verdict::Duplicate => Some(PacketKind::Ack { congested: notification.echo }),
             Verdict::Nack => Some(PacketKind::Nack { congested: notification.echo }),
             Verdict::Deliver | Verdict::Ignore => None,
         };
-        let (egress, route, expected) = (live.port, live.route, receiver.expected);
+        let (egress, route, expected) = (receiver.port, receiver.route, receiver.expected);
         if answer.is_some() {
-            live.unacknowledged = 0;
+            receiver.unacknowledged = 0;
         }
         self.counters.consumed += u64::from(frame.size.charge);
         let now = env.now;
@@ -485,7 +507,8 @@ impl Node {
     fn receive_feedback<S: Sink>(&mut self, frame: &Frame, packet: Packet, env: &mut Env<'_, S>) {
         let fabric = env.fabric;
         let endpoint = self.endpoint.as_mut().expect("feedback comes to nodes with an endpoint");
-        if let Some(slot) = endpoint.slot_of(fabric, packet.flow) {
+        // Late answers come after the flow is done, or even forgotten.
+        if let Some(slot) = fabric.flows.get(packet.flow).and_then(|flow| flow.sender.get()) {
             let pair = &mut endpoint.queue_pairs[slot as usize];
             let port = pair.port;
             let acked_before = pair.progress.acked;
@@ -501,9 +524,9 @@ impl Node {
                 PacketKind::Cnp | PacketKind::Data => true,
             };
             if pair.progress.acked == pair.packets {
-                let retransmitted = pair.retransmitted;
+                let (packets, retransmitted) = (u64::from(pair.packets) + u64::from(pair.resent), pair.retransmitted);
                 endpoint.retire(slot, fabric);
-                env.sink.note(Note::Acknowledged { flow: packet.flow, retransmitted });
+                env.sink.note(Note::Acknowledged { flow: packet.flow, packets, retransmitted });
             } else {
                 if congested {
                     pair.reaction.on_cnp(env.now);
@@ -541,7 +564,7 @@ impl Node {
     pub fn flow_timeout<S: Sink>(&mut self, flow: FlowId, env: &mut Env<'_, S>) {
         let fabric = env.fabric;
         let endpoint = self.endpoint_mut();
-        let Some(slot) = endpoint.slot_of(fabric, flow) else { return };
+        let Some(slot) = fabric.flows.get(flow).and_then(|flow| flow.sender.get()) else { return };
         let pair = &mut endpoint.queue_pairs[slot as usize];
         if pair.wake_at != env.now {
             return;
@@ -570,7 +593,7 @@ impl Endpoint {
         pull.round[pair.place as usize] = NO_SLOT;
         pull.live -= 1;
         pair.state = PairState::Done;
-        self.slots[fabric.source_ordinal(pair.flow)] = NO_SLOT;
+        fabric.live_flow(pair.flow).sender.set(None);
         self.free.push(slot);
     }
 }

@@ -14,6 +14,7 @@ pub mod congestion;
 pub mod deadlock;
 pub mod fabric;
 pub mod flow_control;
+pub mod flows;
 pub mod frame;
 pub mod framing;
 pub mod headroom;

@@ -148,13 +148,11 @@ impl Node {
                     self.forward(port, egress, frame, env);
                 }
                 NextHop::Arrived => self.receive(port, frame, env),
-                NextHop::Unknown => match env.fabric.destination(packet) {
-                    dst if dst == self.id => self.receive(port, frame, env),
-                    dst => {
-                        let egress = self.choose_egress(packet, dst, env.fabric);
-                        self.forward(port, egress, frame, env);
-                    }
-                },
+                NextHop::Towards(destination) if destination == self.id => self.receive(port, frame, env),
+                NextHop::Towards(destination) => {
+                    let egress = self.choose_egress(packet, destination, env.fabric);
+                    self.forward(port, egress, frame, env);
+                }
             },
             Body::Control(control) => {
                 self.counters.consumed += u64::from(frame.size.charge);
@@ -268,7 +266,8 @@ impl Node {
         self.counters.drops[cause as usize] += 1;
         env.records.free(frame.record);
         let (ingress, bytes) = (self.ports[usize::from(port)].id, u32::from(frame.size.charge));
-        env.sink.note(Note::Dropped { node: self.id, ingress, class: frame.class, bytes, cause });
+        let flow = frame.packet().filter(|packet| packet.kind == PacketKind::Data).map(|packet| packet.flow);
+        env.sink.note(Note::Dropped { node: self.id, ingress, class: frame.class, bytes, flow, cause });
     }
 
     /// Calls the flow control; [`Node::settle`] carries out what it asks for.

@@ -46,6 +46,8 @@ pub enum Note {
         class: Class,
         /// Charged bytes.
         bytes: u32,
+        /// Whose data it was, if it was data.
+        flow: Option<FlowId>,
         /// Why.
         cause: DropCause,
     },
@@ -67,6 +69,8 @@ pub enum Note {
     Acknowledged {
         /// Which flow.
         flow: FlowId,
+        /// Packets sent, those sent again included.
+        packets: u64,
         /// Payload bytes sent more than once.
         retransmitted: u64,
     },

@@ -4,7 +4,7 @@ use crate::ids::{NodeId, PortId, PortIx};
 use crate::slots::PortFacts;
 use crate::spec::{LinkSpec, NodeKind, NodeSpec};
 use backwater_engine::Duration;
-use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 
 /// The ports of a network: who is connected to whom.
 #[derive(Debug)]
@@ -81,14 +81,18 @@ impl Wiring {
 
 /// For every node and every target, the ports that lie on a shortest path.
 ///
-/// Targets are switches with hosts, hosts with several ports, and whatever else is asked for: a host with one port shares the routes of its
+/// Targets are switches with hosts, hosts with several ports, and whatever else is added: a host with one port shares the routes of its
 /// switch. Hosts are never passed through.
 #[derive(Debug)]
 pub struct Routes {
-    /// Per node, the index of the target through which it is reached, and the last hop from there.
+    /// Per node, the target through which it is reached, and the last hop from there.
     reach: Vec<Option<Reach>>,
+    /// Per node, its number among the targets, if it is one.
+    target_of: Vec<Option<u32>>,
     /// Equal lists of candidates are stored once.
     lists: Vec<Vec<PortIx>>,
+    /// Where in `lists` each list stands.
+    known: HashMap<Vec<PortIx>, u32>,
     /// Per target and node, an index into `lists`.
     table: Vec<Vec<u32>>,
 }
@@ -101,49 +105,57 @@ struct Reach {
 }
 
 impl Routes {
-    /// Computes the routes to every host, and to the switches in `also`.
-    pub fn new(nodes: &[NodeSpec], wiring: &Wiring, also: &BTreeSet<NodeId>) -> Routes {
-        let mut reach = vec![None; nodes.len()];
-        let mut targets: Vec<NodeId> = Vec::new();
-        let mut target_of = vec![None; nodes.len()];
-        let mut target = |node: NodeId| {
-            *target_of[node.0 as usize].get_or_insert_with(|| {
-                targets.push(node);
-                targets.len() as u32 - 1
-            })
+    /// Computes the routes to every host.
+    pub fn new(nodes: &[NodeSpec], wiring: &Wiring) -> Routes {
+        let none = Vec::new();
+        let mut routes = Routes {
+            reach: vec![None; nodes.len()],
+            target_of: vec![None; nodes.len()],
+            lists: vec![none.clone()],
+            known: HashMap::from([(none, 0)]),
+            table: Vec::new(),
         };
-        for (index, spec) in nodes.iter().enumerate() {
-            let node = NodeId(index as u32);
-            reach[index] = match wiring.of(node) {
-                [port] if spec.kind == NodeKind::Host => {
+        for (host, _) in (0..).map(NodeId).zip(nodes).filter(|(_, spec)| spec.kind == NodeKind::Host) {
+            match wiring.of(host) {
+                [port] => {
                     let switch = wiring.ports[port.peer.0 as usize];
-                    let last_hop = Some(switch.ix);
-                    Some(Reach { target: target(switch.node), node: switch.node, last_hop })
+                    let target = routes.target(nodes, wiring, switch.node);
+                    routes.reach[host.0 as usize] =
+                        Some(Reach { target, node: switch.node, last_hop: Some(switch.ix) });
                 }
-                _ if spec.kind == NodeKind::Host || also.contains(&node) => {
-                    Some(Reach { target: target(node), node, last_hop: None })
-                }
-                _ => None,
-            };
+                _ => routes.add(nodes, wiring, host),
+            }
         }
-        let mut lists = vec![Vec::new()];
-        let mut known = HashMap::from([(Vec::new(), 0)]);
-        let table = targets
-            .iter()
-            .map(|target| {
-                let distance = distances(nodes, wiring, *target);
-                (0..nodes.len())
-                    .map(|index| {
-                        let candidates = closer(nodes, wiring, &distance, NodeId(index as u32));
-                        *known.entry(candidates).or_insert_with_key(|candidates| {
-                            lists.push(candidates.clone());
-                            lists.len() as u32 - 1
-                        })
-                    })
-                    .collect()
-            })
-            .collect();
-        Routes { reach, lists, table }
+        routes
+    }
+
+    /// Computes the routes to `node` as well, unless they are known.
+    pub fn add(&mut self, nodes: &[NodeSpec], wiring: &Wiring, node: NodeId) {
+        let target = self.target(nodes, wiring, node);
+        self.reach[node.0 as usize].get_or_insert(Reach { target, node, last_hop: None });
+    }
+
+    /// The number of `node` among the targets; it becomes one if it is none.
+    fn target(&mut self, nodes: &[NodeSpec], wiring: &Wiring, node: NodeId) -> u32 {
+        if let Some(target) = self.target_of[node.0 as usize] {
+            return target;
+        }
+        let distance = distances(nodes, wiring, node);
+        let ways = (0..nodes.len() as u32).map(|from| self.list(closer(nodes, wiring, &distance, NodeId(from))));
+        let ways = ways.collect();
+        self.table.push(ways);
+        let target = self.table.len() as u32 - 1;
+        self.target_of[node.0 as usize] = Some(target);
+        target
+    }
+
+    /// Where in `lists` the list of `candidates` stands; it is stored if it is new.
+    fn list(&mut self, candidates: Vec<PortIx>) -> u32 {
+        let Routes { lists, known, .. } = self;
+        *known.entry(candidates).or_insert_with_key(|candidates| {
+            lists.push(candidates.clone());
+            lists.len() as u32 - 1
+        })
     }
 
     /// The ports of `node` on a shortest path to `target`; empty if there is none.
@@ -246,7 +258,7 @@ mod tests {
 
     fn routes(spec: &NetworkSpec) -> (Wiring, Routes) {
         let wiring = Wiring::new(&spec.nodes, &spec.links);
-        let routes = Routes::new(&spec.nodes, &wiring, &BTreeSet::new());
+        let routes = Routes::new(&spec.nodes, &wiring);
         (wiring, routes)
     }
 
@@ -284,7 +296,8 @@ mod tests {
     fn a_path_passes_its_waypoints() {
         let spec = leaf_spine();
         let wiring = Wiring::new(&spec.nodes, &spec.links);
-        let routes = Routes::new(&spec.nodes, &wiring, &BTreeSet::from([NodeId(6), NodeId(7)]));
+        let mut routes = Routes::new(&spec.nodes, &wiring);
+        [6, 7].into_iter().for_each(|spine| routes.add(&spec.nodes, &wiring, NodeId(spine)));
         let path = |via: &[u32], choice: usize| {
             let via: Vec<NodeId> = via.iter().copied().map(NodeId).collect();
             routes.path(&wiring, NodeId(0), &via, NodeId(3), |_, ports| ports[choice])

@@ -77,9 +77,13 @@ pub(crate) struct Watch {
     pub(crate) pause_frames: u64,
     pub(crate) resume_frames: u64,
     pub(crate) received_flows: u64,
+    /// Flows that their senders have done with since somebody last looked.
     pub(crate) acknowledged: Vec<Acknowledged>,
+    /// The flow of every data packet lost since somebody last looked.
+    pub(crate) lost: Vec<FlowId>,
     pub(crate) pauses: Vec<PauseInterval>,
-    pub(crate) drops: Vec<LossyDrop>,
+    /// Drops for want of headroom, unless the scheme is allowed to.
+    pub(crate) violations: Vec<LossyDrop>,
     pub(crate) fingerprint: Fingerprint,
 }
 
@@ -88,6 +92,8 @@ pub(crate) struct Watch {
 pub(crate) struct Acknowledged {
     pub(crate) flow: FlowId,
     pub(crate) at: Time,
+    /// Packets sent, those sent again included.
+    pub(crate) packets: u64,
     pub(crate) retransmitted: u64,
 }
 
@@ -102,7 +108,7 @@ pub struct PauseInterval {
     pub closure: Closure,
 }
 
-/// A packet that a switch had no room for.
+/// A packet of a lossless class that a switch had no headroom for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LossyDrop {
     /// When.
@@ -113,8 +119,6 @@ pub struct LossyDrop {
     pub ingress: PortId,
     /// Its class.
     pub class: crate::ids::Class,
-    /// Why.
-    pub cause: DropCause,
 }
 
 /// Kinds of events, in the order in which those of one instant are handled.
@@ -178,10 +182,10 @@ const LOOK_AHEAD_FROM: usize = 2048;
 
 /// When and where an event happens.
 #[derive(Clone, Copy)]
-struct Scene<'a> {
-    now: Time,
-    fabric: &'a Fabric,
-    layout: &'a Layout,
+pub(crate) struct Scene<'a> {
+    pub(crate) now: Time,
+    pub(crate) fabric: &'a Fabric,
+    pub(crate) layout: &'a Layout,
 }
 
 /// Some of the nodes of a network.
@@ -211,11 +215,6 @@ impl Shard {
             outboxes: (0..layout.shards).map(|_| Mail::default()).collect(),
             watch: Watch::default(),
         };
-        for node in &shard.nodes {
-            if let Some(start) = node.endpoint().and_then(|endpoint| endpoint.next_start(fabric)) {
-                shard.events.push(event(Kind::FlowStart, node.id.0, start));
-            }
-        }
         for fault in &fabric.spec.faults {
             for port in fabric.wiring.links[fault.link] {
                 if layout.port(port).shard == index {
@@ -227,6 +226,12 @@ impl Shard {
             }
         }
         shard
+    }
+
+    /// Tells the source of `flow`, which is a node of this shard, that it will start.
+    pub(crate) fn expect_flow(&mut self, flow: FlowId, scene: Scene<'_>) {
+        let source = scene.layout.node(scene.fabric.flow(flow).src).node;
+        self.at_node(source, scene, |node, env| node.expect_flow(flow, env));
     }
 
     /// When the next event happens; [`Time::NEVER`] if none is pending.
@@ -322,8 +327,11 @@ impl Shard {
                 self.at_node(scene.layout.node(NodeId(id)).node, scene, |node, env| node.start_flows(env))
             }
             Kind::FlowTimeout => {
-                let sender = scene.layout.node(scene.fabric.flow(flow).src).node;
-                self.at_node(sender, scene, |node, env| node.flow_timeout(flow, env));
+                // A flow that is forgotten has no use for its timer.
+                if let Some(flow_entry) = scene.fabric.flows.get(flow) {
+                    let sender = scene.layout.node(flow_entry.spec.src).node;
+                    self.at_node(sender, scene, |node, env| node.flow_timeout(flow, env));
+                }
             }
             Kind::LinkDown => {
                 self.wires[wire_index(scene.layout.port(port).wire)].failed_at = Some(scene.now);
@@ -368,6 +376,7 @@ impl Shard {
         let Scene { now, fabric, layout } = scene;
         let sink = &mut ShardSink {
             now,
+            fabric,
             layout,
             wires: &mut self.wires,
             events: &mut self.events,
@@ -389,6 +398,7 @@ impl Shard {
 /// What nodes push their effects into.
 struct ShardSink<'a> {
     now: Time,
+    fabric: &'a Fabric,
     layout: &'a Layout,
     wires: &'a mut [Wire],
     events: &'a mut EventSet,
@@ -426,15 +436,16 @@ impl Sink for ShardSink<'_> {
 
     fn note(&mut self, note: Note) {
         match note {
-            Note::Dropped { node, ingress, class, cause, .. } => {
-                if matches!(cause, DropCause::Headroom | DropCause::BufferFull) {
-                    self.watch.drops.push(LossyDrop { at: self.now, node, ingress, class, cause });
+            Note::Dropped { node, ingress, class, flow, cause, .. } => {
+                self.watch.lost.extend(flow);
+                if cause == DropCause::Headroom && self.fabric.is_lossless {
+                    self.watch.violations.push(LossyDrop { at: self.now, node, ingress, class });
                 }
             }
             Note::Paused { port, queue, closure } => self.watch.pauses.push(PauseInterval { port, queue, closure }),
             Note::Received { .. } => self.watch.received_flows += 1,
-            Note::Acknowledged { flow, retransmitted } => {
-                self.watch.acknowledged.push(Acknowledged { flow, at: self.now, retransmitted });
+            Note::Acknowledged { flow, packets, retransmitted } => {
+                self.watch.acknowledged.push(Acknowledged { flow, at: self.now, packets, retransmitted });
             }
         }
     }

@@ -6,16 +6,19 @@
 use crate::audit::{Violation, audit};
 use crate::deadlock::{Deadlock, find_deadlock};
 use crate::fabric::Fabric;
+use crate::flows::Flow;
 use crate::ids::{FlowId, NodeId};
 use crate::layout::{Layout, NodePlace};
 use crate::node::Node;
 use crate::note::{DropCause, Reception};
-use crate::shard::{LossyDrop, Mail, PauseInterval, Shard};
+use crate::shard::{Acknowledged, LossyDrop, Mail, PauseInterval, Scene, Shard};
 use crate::spec::{FlowSpec, NetworkSpec, NodeKind, SpecError};
 use backwater_engine::fingerprint::Fingerprint;
 use backwater_engine::{Duration, Time};
+use std::collections::BTreeMap;
+use std::iter::Peekable;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Barrier, Mutex, PoisonError};
+use std::sync::{Barrier, Mutex, PoisonError};
 
 /// Which nodes make up which shard.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,14 +51,32 @@ impl Partition {
     }
 }
 
+/// Where the flows of a run come from, in order of start. Each must pass [`Fabric::check_flow`].
+pub type FlowSource = Box<dyn Iterator<Item = FlowSpec> + Send>;
+
+/// Flows admitted at once, at most: the rest waits until simulated time reaches them.
+const ADMITTED_AT_ONCE: usize = 1 << 14;
+
 /// A network in motion.
+///
+/// Flows are taken from their source as simulated time reaches them, and forgotten when nothing of them is left: [`Simulation::take_finished`]
+/// tells how they fared.
 pub struct Simulation {
-    fabric: Arc<Fabric>,
+    fabric: Fabric,
     layout: Layout,
     shards: Vec<Shard>,
     /// Shortest link between two shards.
     lookahead: Duration,
     now: Time,
+    source: Peekable<FlowSource>,
+    /// Flows whose sender is done, while packets of theirs may be on their way.
+    settling: Vec<Acknowledged>,
+    /// Packets lost, of flows that are not forgotten.
+    lost: BTreeMap<FlowId, u64>,
+    /// Flows that are forgotten, until somebody takes them.
+    finished: Vec<FlowOutcome>,
+    acknowledged_flows: u64,
+    endless_flows: u64,
 }
 
 /// Counts of the whole run so far.
@@ -71,8 +92,10 @@ pub struct Totals {
     pub resume_frames: u64,
     /// Frames lost, by cause ([`DropCause::ALL`]).
     pub drops: [u64; DropCause::ALL.len()],
-    /// Flows that have started and are not acknowledged in full.
-    pub live_flows: u64,
+    /// Flows that have started.
+    pub started_flows: u64,
+    /// Of those, flows without an end.
+    pub endless_flows: u64,
     /// Flows whose bytes have all arrived.
     pub received_flows: u64,
     /// Flows whose sender knows it.
@@ -81,9 +104,20 @@ pub struct Totals {
     pub paused_ports: u64,
 }
 
+impl Totals {
+    /// Flows that have started and are not acknowledged in full.
+    pub fn live_flows(&self) -> u64 {
+        self.started_flows - self.acknowledged_flows
+    }
+}
+
 /// How one flow fared.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FlowOutcome {
+    /// Its number.
+    pub flow: FlowId,
+    /// What it was.
+    pub spec: FlowSpec,
     /// At its receiver.
     pub reception: Reception,
     /// When its sender knew that it was done.
@@ -98,25 +132,56 @@ impl Simulation {
     /// # Errors
     /// Everything that makes the network or a flow impossible.
     pub fn new(spec: NetworkSpec, flows: Vec<FlowSpec>, shards: usize) -> Result<Simulation, Vec<SpecError>> {
-        spec.check(&flows)?;
-        let fabric = Fabric::new(spec, flows);
-        let partition = Partition::even(&fabric, shards);
-        Ok(Simulation::with_partition(fabric, &partition))
+        let mut fabric = Fabric::new(spec)?;
+        let mut refused: Vec<_> = flows
+            .iter()
+            .enumerate()
+            .filter_map(|(flow, spec)| Some(SpecError::Flow { flow, reason: fabric.check_flow(spec).err()? }))
+            .collect();
+        let unsorted = flows.windows(2).position(|pair| pair[1].start < pair[0].start);
+        refused.extend(
+            unsorted.map(|flow| SpecError::Flow {
+                flow: flow + 1,
+                reason: "it starts before the flow in front of it".into(),
+            }),
+        );
+        if !refused.is_empty() {
+            return Err(refused);
+        }
+        Ok(Simulation::streaming(fabric, Box::new(flows.into_iter()), shards))
     }
 
-    /// `fabric`, checked before, with its nodes spread as `partition` says: every node in exactly one shard.
-    pub fn with_partition(fabric: Fabric, partition: &Partition) -> Simulation {
+    /// `fabric` with the flows of `source`, in `shards` shards.
+    pub fn streaming(fabric: Fabric, source: FlowSource, shards: usize) -> Simulation {
+        let partition = Partition::even(&fabric, shards);
+        Simulation::with_partition(fabric, source, &partition)
+    }
+
+    /// `fabric` with its nodes spread as `partition` says, every node in exactly one shard, and the flows of `source`.
+    pub fn with_partition(fabric: Fabric, source: FlowSource, partition: &Partition) -> Simulation {
         let layout = Layout::new(&fabric, partition);
         let members = partition.0.iter().enumerate();
         let shards = members.map(|(index, members)| Shard::new(&fabric, &layout, index as u32, members)).collect();
         let shard_of = |node: NodeId| layout.node(node).shard;
         let cut = fabric.spec.links.iter().filter(|link| shard_of(link.a) != shard_of(link.b));
         let lookahead = cut.map(|link| link.delay).min().unwrap_or(Duration::from_ps(u64::MAX));
-        Simulation { fabric: Arc::new(fabric), layout, shards, lookahead, now: Time::ZERO }
+        Simulation {
+            fabric,
+            layout,
+            shards,
+            lookahead,
+            now: Time::ZERO,
+            source: source.peekable(),
+            settling: Vec::new(),
+            lost: BTreeMap::new(),
+            finished: Vec::new(),
+            acknowledged_flows: 0,
+            endless_flows: 0,
+        }
     }
 
     /// What the nodes share.
-    pub fn fabric(&self) -> &Arc<Fabric> {
+    pub fn fabric(&self) -> &Fabric {
         &self.fabric
     }
 
@@ -139,18 +204,78 @@ impl Simulation {
     /// Lets everything before `limit` happen, on up to `threads` threads.
     pub fn run_until(&mut self, limit: Time, threads: usize) {
         let threads = threads.clamp(1, self.shards.len());
-        if self.shards.len() == 1 {
-            self.shards[0].run(limit, &self.fabric, &self.layout);
-        } else {
-            self.run_windows(limit, threads);
+        loop {
+            let horizon = self.admit_flows(limit);
+            if self.shards.len() == 1 {
+                self.shards[0].run(horizon, &self.fabric, &self.layout);
+            } else {
+                self.run_windows(horizon, threads);
+            }
+            self.now = self.now.max(horizon);
+            self.forget_flows();
+            if horizon == limit {
+                break;
+            }
         }
-        self.now = self.now.max(limit);
+    }
+
+    /// Admits flows that start before `limit`, the next ones; when the first starts that is not admitted, or `limit`.
+    fn admit_flows(&mut self, limit: Time) -> Time {
+        for _ in 0..ADMITTED_AT_ONCE {
+            let Some(spec) = self.source.next_if(|flow| flow.start < limit) else { return limit };
+            self.endless_flows += u64::from(spec.bytes == FlowSpec::ENDLESS);
+            let shard = self.layout.node(spec.src).shard;
+            let flow = self.fabric.admit(spec);
+            let scene = Scene { now: self.now, fabric: &self.fabric, layout: &self.layout };
+            self.shards[shard as usize].expect_flow(flow, scene);
+        }
+        self.next_start().min(limit)
+    }
+
+    /// When the first flow starts that has not been admitted; [`Time::NEVER`] if there is none.
+    fn next_start(&mut self) -> Time {
+        self.source.peek().map_or(Time::NEVER, |flow| flow.start)
+    }
+
+    /// Forgets flows whose sender is done and whose packets have all come or been lost.
+    fn forget_flows(&mut self) {
+        for shard in &mut self.shards {
+            self.acknowledged_flows += shard.watch.acknowledged.len() as u64;
+            self.settling.append(&mut shard.watch.acknowledged);
+            for flow in shard.watch.lost.drain(..) {
+                *self.lost.entry(flow).or_default() += 1;
+            }
+        }
+        self.settling.sort_unstable_by_key(|done| (done.at, done.flow));
+        let Simulation { fabric, layout, shards, settling, lost, finished, .. } = self;
+        settling.retain(|done| {
+            let flow = fabric.live_flow(done.flow);
+            let NodePlace { shard, node } = layout.node(flow.spec.dst);
+            let endpoint = shards[shard as usize].nodes[node as usize].endpoint.as_mut();
+            let endpoint = endpoint.expect("flows end at nodes with an endpoint");
+            let lost_packets = lost.get(&done.flow).copied().unwrap_or(0);
+            if endpoint.arrived(flow) + lost_packets < done.packets {
+                return true;
+            }
+            let reception = endpoint.reception(flow);
+            endpoint.forget_receiver(flow);
+            lost.remove(&done.flow);
+            let flow = fabric.flows.forget(done.flow).expect("it was live a moment ago");
+            finished.push(FlowOutcome {
+                flow: done.flow,
+                spec: flow.spec,
+                reception,
+                acknowledged: Some(done.at),
+                retransmitted: done.retransmitted,
+            });
+            false
+        });
     }
 
     /// Runs the shards window by window. Each of `threads` workers owns some of them; the workers meet twice per window, after taking in mail
     /// (to agree on the window) and after running (so that all mail is posted).
     fn run_windows(&mut self, limit: Time, threads: usize) {
-        let (fabric, layout, lookahead) = (&*self.fabric, &self.layout, self.lookahead);
+        let (fabric, layout, lookahead) = (&self.fabric, &self.layout, self.lookahead);
         let count = self.shards.len();
         // Workers take equal shares, which may leave nothing for the last of them.
         let share = count.div_ceil(threads);
@@ -198,19 +323,29 @@ impl Simulation {
         });
     }
 
+    /// Whether flows are still to come.
+    pub fn expects_flows(&mut self) -> bool {
+        self.source.peek().is_some()
+    }
+
     /// Whether no frame is on a wire or in a queue.
     pub fn is_quiet(&self) -> bool {
         self.shards.iter().all(Shard::is_quiet)
     }
 
-    /// When the next event happens; [`Time::NEVER`] if there is none.
-    pub fn next_event(&self) -> Time {
-        self.shards.iter().map(Shard::next_event).min().unwrap_or(Time::NEVER)
+    /// When the next event happens, the start of a flow included; [`Time::NEVER`] if there is none.
+    pub fn next_event(&mut self) -> Time {
+        self.shards.iter().map(Shard::next_event).min().unwrap_or(Time::NEVER).min(self.next_start())
     }
 
     /// Counts of the whole run so far.
     pub fn totals(&self) -> Totals {
-        let mut totals = Totals::default();
+        let mut totals = Totals {
+            started_flows: self.fabric.flows.admitted().into(),
+            endless_flows: self.endless_flows,
+            acknowledged_flows: self.acknowledged_flows,
+            ..Totals::default()
+        };
         for shard in &self.shards {
             let watch = &shard.watch;
             totals.events += watch.events;
@@ -218,9 +353,7 @@ impl Simulation {
             totals.pause_frames += watch.pause_frames;
             totals.resume_frames += watch.resume_frames;
             totals.received_flows += watch.received_flows;
-            totals.acknowledged_flows += watch.acknowledged.len() as u64;
             for node in &shard.nodes {
-                totals.live_flows += node.endpoint().map_or(0, |endpoint| endpoint.live_flows() as u64);
                 totals.paused_ports +=
                     node.ports.iter().filter(|port| port.closed_queues().next().is_some()).count() as u64;
                 for (total, drops) in totals.drops.iter_mut().zip(node.counters.drops) {
@@ -238,17 +371,11 @@ impl Simulation {
         fingerprint
     }
 
-    /// Packets that switches had no room for, in order of time and node.
-    pub fn buffer_drops(&self) -> Vec<LossyDrop> {
-        let mut drops: Vec<_> = self.shards.iter().flat_map(|shard| shard.watch.drops.iter().copied()).collect();
+    /// Drops that the scheme is not allowed, in order of time and node: packets of a lossless class for which a switch had no headroom.
+    pub fn violations(&self) -> Vec<LossyDrop> {
+        let mut drops: Vec<_> = self.shards.iter().flat_map(|shard| shard.watch.violations.iter().copied()).collect();
         drops.sort_unstable_by_key(|drop| (drop.at, drop.node, drop.ingress));
         drops
-    }
-
-    /// Drops that the scheme is not allowed: packets of a lossless class for which a switch had no headroom.
-    pub fn violations(&self) -> Vec<LossyDrop> {
-        let lossless = self.fabric.spec.is_lossless();
-        self.buffer_drops().into_iter().filter(|drop| lossless && drop.cause == DropCause::Headroom).collect()
     }
 
     /// Takes the pauses that have ended since the last call, in order of port, queue and time.
@@ -259,26 +386,35 @@ impl Simulation {
         pauses
     }
 
-    /// How every flow fared, in order of flow.
+    /// Takes the flows that have been forgotten since the last call: their senders are done, and no packet of theirs is on its way. In order of
+    /// the senders' knowledge, but for flows of which packets were sent again.
+    pub fn take_finished(&mut self) -> Vec<FlowOutcome> {
+        std::mem::take(&mut self.finished)
+    }
+
+    /// How the flows that have started and not been forgotten fare so far, in order of start.
+    pub fn unfinished(&self) -> Vec<FlowOutcome> {
+        let settling: BTreeMap<FlowId, &Acknowledged> = self.settling.iter().map(|done| (done.flow, done)).collect();
+        let outcome = |(id, flow): (FlowId, &Flow)| {
+            let endpoint = |node: NodeId| self.node(node).endpoint().expect("flows start and end at nodes with one");
+            let done = settling.get(&id);
+            FlowOutcome {
+                flow: id,
+                spec: flow.spec.clone(),
+                reception: endpoint(flow.spec.dst).reception(flow),
+                acknowledged: done.map(|done| done.at),
+                retransmitted: done
+                    .map_or_else(|| endpoint(flow.spec.src).retransmitted(flow), |done| done.retransmitted),
+            }
+        };
+        self.fabric.flows.iter().map(outcome).collect()
+    }
+
+    /// How every flow that has started fared, in order of start; those that were taken before are left out.
     pub fn outcomes(&self) -> Vec<FlowOutcome> {
-        let mut outcomes: Vec<FlowOutcome> = (0u32..)
-            .zip(&self.fabric.flows)
-            .map(|(id, flow)| {
-                let endpoint = self.node(flow.dst).endpoint().expect("flows end at hosts");
-                let reception = *endpoint.reception(self.fabric.destination_ordinal(FlowId(id)));
-                FlowOutcome { reception, ..FlowOutcome::default() }
-            })
-            .collect();
-        for shard in &self.shards {
-            for done in &shard.watch.acknowledged {
-                let outcome = &mut outcomes[done.flow.0 as usize];
-                outcome.acknowledged = Some(done.at);
-                outcome.retransmitted = done.retransmitted;
-            }
-            for (flow, retransmitted) in shard.nodes.iter().filter_map(Node::endpoint).flat_map(|e| e.unfinished()) {
-                outcomes[flow.0 as usize].retransmitted = retransmitted;
-            }
-        }
+        let mut outcomes = self.unfinished();
+        outcomes.extend(self.finished.iter().cloned());
+        outcomes.sort_unstable_by_key(|outcome| outcome.flow);
         outcomes
     }
 

@@ -1,22 +1,18 @@
 //! What a network is made of: plain data, built by hand or by the scenario crate, from which [`crate::Simulation`] is made.
 //!
-//! Nothing here is checked against the outside world; [`NetworkSpec::check`] refuses what the model cannot run.
+//! Nothing here is checked against the outside world; [`crate::fabric::Fabric::new`] refuses what the model cannot run.
 
 use crate::congestion::CongestionConfig;
-use crate::fabric::Fabric;
 use crate::flow_control::FlowControlConfig;
-use crate::frame::{MAX_HOPS, Route};
 use crate::framing::Framing;
 use crate::headroom::HeadroomConfig;
 use crate::ids::{Class, NodeId};
 use crate::load_balance::LoadBalanceConfig;
 use crate::recovery::RecoveryConfig;
-use crate::routes::Routes;
 use crate::shard::ID_LIMIT;
 use backwater_engine::{Bytes, Duration, Rate, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
 
 /// A network and the mechanisms that run in it.
 #[derive(Clone, Debug)]
@@ -223,30 +219,26 @@ impl NetworkSpec {
         self.switch.flow_control.is_lossless() && self.links.iter().all(|link| link.error_rate == 0.0)
     }
 
-    /// Checks that the model can run this network with `flows`.
+    /// Checks that the model can run this network. Whether there is a way for a flow is for [`crate::fabric::Fabric::check_flow`] to say.
     ///
     /// # Errors
     /// Everything that stands against it.
-    pub fn check(&self, flows: &[FlowSpec]) -> Result<(), Vec<SpecError>> {
+    pub(crate) fn check(&self) -> Result<(), Vec<SpecError>> {
         let mut errors = Vec::new();
-        self.check_sizes(flows.len(), &mut errors);
+        self.check_sizes(&mut errors);
         self.check_options(&mut errors);
         self.check_links(&mut errors);
-        if errors.is_empty() {
-            self.check_nodes(flows, &mut errors);
-        }
         if errors.is_empty() { Ok(()) } else { Err(errors) }
     }
 
-    /// Events name nodes, ports and flows in a limited number of bits.
-    fn check_sizes(&self, flows: usize, errors: &mut Vec<SpecError>) {
-        let counts = [
-            ("topology", self.nodes.len(), "nodes"),
-            ("topology", 2 * self.links.len(), "ports"),
-            ("traffic", flows, "flows"),
-        ];
-        for (option, count, of_what) in counts.into_iter().filter(|(_, count, _)| *count > ID_LIMIT as usize) {
-            errors.push(SpecError::Option { option, reason: format!("{count} {of_what}; there can be {ID_LIMIT}") });
+    /// Events name nodes and ports in a limited number of bits.
+    fn check_sizes(&self, errors: &mut Vec<SpecError>) {
+        let counts = [(self.nodes.len(), "nodes"), (2 * self.links.len(), "ports")];
+        for (count, of_what) in counts.into_iter().filter(|(count, _)| *count > ID_LIMIT as usize) {
+            errors.push(SpecError::Option {
+                option: "topology",
+                reason: format!("{count} {of_what}; there can be {ID_LIMIT}"),
+            });
         }
     }
 
@@ -318,66 +310,6 @@ impl NetworkSpec {
             if degree == 0 || degree > usize::from(u16::MAX) {
                 let reason = format!("it has {degree} links; 1 to {} are possible", u16::MAX);
                 errors.push(SpecError::Node { node: node.name.clone(), reason });
-            }
-        }
-    }
-
-    fn check_nodes(&self, flows: &[FlowSpec], errors: &mut Vec<SpecError>) {
-        let fabric = Fabric::new(self.clone(), Vec::new());
-        for (id, node) in (0..).map(NodeId).zip(&self.nodes) {
-            if node.kind == NodeKind::Switch {
-                let (reserved, buffer) = (self.switch.headroom.reserved(&fabric.site(id)), self.switch.buffer);
-                if reserved >= buffer.get() {
-                    let reserved = Bytes(reserved);
-                    let reason =
-                        format!("headroom and private buffer of its ports come to {reserved} of a buffer of {buffer}");
-                    errors.push(SpecError::Node { node: node.name.clone(), reason });
-                }
-            }
-        }
-        let waypoints = flows.iter().flat_map(|flow| flow.data_via.iter().chain(&flow.ack_via)).copied().collect();
-        let routes = Routes::new(&self.nodes, &fabric.wiring, &waypoints);
-        let mut last_start = Time::ZERO;
-        let mut reachable: BTreeMap<(NodeId, NodeId), bool> = BTreeMap::new();
-        for (index, flow) in flows.iter().enumerate() {
-            let mut refuse = |reason: String| errors.push(SpecError::Flow { flow: index, reason });
-            let host = |node: NodeId| self.nodes.get(node.0 as usize).is_some_and(|node| node.kind == NodeKind::Host);
-            let name = |node: NodeId| self.nodes.get(node.0 as usize).map_or("?", |node| &node.name);
-            if !host(flow.src) || !host(flow.dst) || flow.src == flow.dst {
-                refuse(format!("{} to {}: flows go from one host to another", name(flow.src), name(flow.dst)));
-                continue;
-            }
-            if flow.bytes == 0 {
-                refuse("it has no bytes".into());
-            }
-            if flow.bytes != FlowSpec::ENDLESS && flow.bytes.div_ceil(self.mtu.get()) >= u64::from(u32::MAX) {
-                refuse("it has more than 4,294,967,294 packets".into());
-            }
-            if flow.class.0 > 7 || flow.class == Class::CONTROL {
-                refuse(format!("class {} is not a data class; those are 1 to 7", flow.class.0));
-            }
-            if flow.start < last_start {
-                refuse("it starts before the flow in front of it".into());
-            }
-            last_start = flow.start;
-            for (source, via, target) in [(flow.src, &flow.data_via, flow.dst), (flow.dst, &flow.ack_via, flow.src)] {
-                if via.iter().any(|node| host(*node) || node.0 as usize >= self.nodes.len()) {
-                    refuse("a pinned path passes through something that is not a switch".into());
-                } else if via.is_empty() {
-                    let known = reachable.entry((source, target));
-                    let way = || routes.path(&fabric.wiring, source, &[], target, |_, ports| ports[0]).is_some();
-                    if !*known.or_insert_with(way) {
-                        refuse(format!("there is no way from {} to {}", name(source), name(target)));
-                    }
-                } else {
-                    match routes.path(&fabric.wiring, source, via, target, |_, ports| ports[0]) {
-                        None => refuse("there is no way along its pinned path".into()),
-                        Some(path) if Route::fixed(&path).is_none() => {
-                            refuse(format!("its pinned path has more than {MAX_HOPS} hops, or a port beyond 255"));
-                        }
-                        Some(_) => {}
-                    }
-                }
             }
         }
     }

@@ -5,7 +5,7 @@ use crate::frame::{Body, Control, Frame};
 use crate::framing::{FrameSize, Framing};
 use crate::ids::{Class, NodeId};
 use crate::port::Port;
-use crate::spec::{LinkSpec, NetworkSpec, NodeKind, NodeSpec, SchedulerConfig};
+use crate::spec::{FlowSpec, LinkSpec, NetworkSpec, NodeKind, NodeSpec, SchedulerConfig};
 use backwater_engine::{Bytes, Duration, Rate, Time};
 
 /// Links of 100 Gb/s and 1 us between hosts, which come first, and switches.
@@ -44,7 +44,21 @@ pub(crate) fn star(hosts: u32) -> NetworkSpec {
 
 /// The fabric of `spec`, without flows.
 pub(crate) fn fabric(spec: NetworkSpec) -> Fabric {
-    Fabric::new(spec, Vec::new())
+    Fabric::new(spec).unwrap()
+}
+
+/// A flow of class 3.
+pub(crate) fn flow(src: u32, dst: u32, bytes: u64, start_ns: u64) -> FlowSpec {
+    FlowSpec {
+        src: NodeId(src),
+        dst: NodeId(dst),
+        bytes,
+        class: Class(3),
+        start: Time::ZERO + Duration::from_ns(start_ns),
+        tag: 0,
+        data_via: Vec::new(),
+        ack_via: Vec::new(),
+    }
 }
 
 /// An idle port of a star's switch, at the rate given.

@@ -46,7 +46,10 @@ fn unloaded_flow_completion_times_are_exact() {
                 let expected = pipeline(framing, 1024, bytes, gbps, 1000);
                 let finish = outcomes[0].reception.finish.unwrap();
                 assert_eq!((finish - Time::from_ps(7000)).ps(), expected, "{framing:?} {gbps:?} {bytes}");
-                assert_eq!(simulation.fabric().ideal_fct(FlowId(0)), Some(Duration::from_ps(expected)));
+                assert_eq!(
+                    simulation.fabric().ideal_fct(FlowId(0), &outcomes[0].spec),
+                    Some(Duration::from_ps(expected))
+                );
             }
         }
     }

@@ -24,7 +24,7 @@ use backwater_fabric::slots::{
 };
 use backwater_fabric::spec::NetworkSpec;
 use common::random::{Case, lossless};
-use common::{flow, star};
+use common::star;
 use proptest::prelude::*;
 use std::collections::{BTreeSet, VecDeque};
 
@@ -123,7 +123,7 @@ proptest! {
     fn a_buffer_policy_keeps_its_books(operations in operations(), room in 1u64..200_000) {
         for config in HeadroomConfig::all() {
             let spec = switch_spec(&config, room);
-            let fabric = Fabric::new(spec, Vec::new());
+            let fabric = Fabric::new(spec).unwrap();
             let mut policy = config.build(&fabric.site(NodeId(PORTS)));
             let lossless: ClassMask = fabric.spec.switch.lossless.iter().copied().collect();
             let mut held = [[0u64; CLASSES]; PORTS as usize];
@@ -172,7 +172,7 @@ proptest! {
     #[test]
     fn a_full_queue_still_has_its_headroom(operations in operations(), room in 1u64..200_000) {
         for config in HeadroomConfig::all() {
-            let fabric = Fabric::new(switch_spec(&config, room), Vec::new());
+            let fabric = Fabric::new(switch_spec(&config, room)).unwrap();
             let site = fabric.site(NodeId(PORTS));
             let mut policy = config.build(&site);
             // Others take what they can get, but stop when they are told to.
@@ -203,7 +203,7 @@ proptest! {
 
 fn data_frame(marked: bool) -> Frame {
     let sent_at = Timestamp::of(Time::ZERO);
-    let packet = Packet { kind: PacketKind::Data, flow: FlowId(0), psn: 0, sent_at, route: Route::DYNAMIC };
+    let packet = Packet { kind: PacketKind::Data, flow: FlowId(0), psn: 0, sent_at, route: Route::towards(NodeId(1)) };
     let size = FrameSize { wire: 1106, charge: 1086 };
     Frame { marked, ..Frame::new(Body::Packet(packet), size, Class(3), Time::ZERO) }
 }
@@ -213,7 +213,7 @@ fn a_congestion_point_marks_nothing_at_an_empty_queue_and_wipes_no_mark() {
     for config in CongestionConfig::all() {
         let mut spec = star(PORTS, 100, 1000);
         spec.congestion = config;
-        let fabric = Fabric::new(spec, vec![flow(0, 1, 1024, 0)]);
+        let fabric = Fabric::new(spec).unwrap();
         let site = fabric.site(NodeId(PORTS));
         let node = Node::new(&fabric, NodeId(PORTS));
         let mut point = fabric.spec.congestion.congestion_point(&site);
@@ -295,7 +295,7 @@ proptest! {
 
 #[test]
 fn a_load_balancer_chooses_among_its_candidates_and_leaves_none_out() {
-    let fabric = Fabric::new(star(20, 100, 1000), Vec::new());
+    let fabric = Fabric::new(star(20, 100, 1000)).unwrap();
     let node = Node::new(&fabric, NodeId(20));
     for config in LoadBalanceConfig::all() {
         let mut balancer = config.build(Seed(1), NodeId(20));

@@ -74,7 +74,7 @@ fn a_ring_of_three_and_of_four_lock_up_and_the_cycle_is_named() {
         let frozen = simulation.totals();
         simulation.run_until(found + Duration::from_ms(2), 1);
         assert_eq!(
-            (simulation.totals().packet_hops, simulation.totals().live_flows),
+            (simulation.totals().packet_hops, simulation.totals().live_flows()),
             (frozen.packet_hops, size.into())
         );
         assert_eq!(simulation.find_deadlock().unwrap().onset, deadlock.onset);

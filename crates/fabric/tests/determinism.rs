@@ -33,7 +33,6 @@ struct Outcome {
     flows: Vec<FlowOutcome>,
     pauses: Vec<PauseInterval>,
     totals: Totals,
-    drops: usize,
 }
 
 fn outcome(mut simulation: Simulation, threads: usize) -> Outcome {
@@ -50,7 +49,6 @@ fn outcome(mut simulation: Simulation, threads: usize) -> Outcome {
         pauses,
         // A wake-up that nobody waits for any more is an event too: the count is the same as long as the shards are.
         totals: Totals { events: 0, ..simulation.totals() },
-        drops: simulation.buffer_drops().len(),
     }
 }
 
@@ -60,7 +58,7 @@ fn in_shards(case: &Case, shards: usize, threads: usize) -> Outcome {
 
 /// The nodes dealt out at random, in random order.
 fn dealt(case: &Case, shards: usize, seed: u64) -> Outcome {
-    let fabric = Fabric::new(case.spec.clone(), case.flows.clone());
+    let fabric = Fabric::new(case.spec.clone()).unwrap();
     let mut nodes: Vec<NodeId> = (0..case.spec.nodes.len() as u32).map(NodeId).collect();
     let mut stream = Seed(seed).stream("deal", 0);
     stream.shuffle(&mut nodes);
@@ -68,7 +66,7 @@ fn dealt(case: &Case, shards: usize, seed: u64) -> Outcome {
     for node in nodes {
         parts[stream.below(shards as u64) as usize].push(node);
     }
-    outcome(Simulation::with_partition(fabric, &Partition(parts)), 2)
+    outcome(Simulation::with_partition(fabric, Box::new(case.flows.clone().into_iter()), &Partition(parts)), 2)
 }
 
 /// What lossless cases lack: losses, faults, timeouts and spraying.
@@ -130,8 +128,9 @@ fn any_number_of_threads_will_do() {
             parts[node % shards].push(NodeId(node as u32));
         }
         for threads in 1..9 {
-            let fabric = Fabric::new(spec.clone(), flows.clone());
-            let simulation = Simulation::with_partition(fabric, &Partition(parts.clone()));
+            let fabric = Fabric::new(spec.clone()).unwrap();
+            let simulation =
+                Simulation::with_partition(fabric, Box::new(flows.clone().into_iter()), &Partition(parts.clone()));
             assert_eq!(outcome(simulation, threads), expected, "{shards} shards, {threads} threads");
         }
     }
@@ -214,9 +213,10 @@ fn table(simulation: &Simulation) -> String {
     ));
     line(String::new());
     line("flow  from  to    bytes  start ps     FCT ps   ideal ps  slowdown  paused ps  blocked ps  resent B".into());
-    for (id, (flow, outcome)) in simulation.fabric().flows.iter().zip(simulation.outcomes()).enumerate() {
+    for outcome in simulation.outcomes() {
+        let (FlowId(id), flow) = (outcome.flow, &outcome.spec);
         let fct = outcome.reception.finish.unwrap() - flow.start;
-        let ideal = simulation.fabric().ideal_fct(FlowId(id as u32)).unwrap();
+        let ideal = simulation.fabric().ideal_fct(outcome.flow, flow).unwrap();
         let slowdown = fct.ps() as f64 / ideal.ps() as f64;
         let (start, fct, ideal) = (flow.start.ps(), fct.ps(), ideal.ps());
         let (paused, blocked) = (outcome.reception.paused.ps(), outcome.reception.blocked.ps());

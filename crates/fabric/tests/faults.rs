@@ -9,6 +9,7 @@ mod common;
 
 use backwater_engine::{Bytes, Duration, Time};
 use backwater_fabric::Simulation;
+use backwater_fabric::fabric::Fabric;
 use backwater_fabric::flow_control::FlowControlConfig;
 use backwater_fabric::flow_control::pfc::{PauseModel, PfcConfig};
 use backwater_fabric::framing::Framing;
@@ -60,8 +61,8 @@ fn across() -> Vec<FlowSpec> {
 }
 
 fn assert_delivered(simulation: &Simulation, outcomes: &[FlowOutcome]) {
-    for (outcome, flow) in outcomes.iter().zip(&simulation.fabric().flows) {
-        assert_eq!(outcome.reception.delivered, flow.bytes, "{flow:?}");
+    for outcome in outcomes {
+        assert_eq!(outcome.reception.delivered, outcome.spec.bytes, "{:?}", outcome.spec);
         assert!(outcome.acknowledged.is_some());
     }
     assert_eq!(simulation.audit(), []);
@@ -170,7 +171,7 @@ fn without_a_timer_a_lost_tail_is_lost() {
     spec.faults = vec![fault(0, Time::from_ps(1), Time::from_ps(2))];
     let (simulation, outcomes) = common::run(&spec, vec![flow(0, 1, 100, 0)]);
     assert_eq!((outcomes[0].reception.delivered, outcomes[0].acknowledged), (0, None));
-    assert_eq!((simulation.totals().live_flows, simulation.audit()), (1, vec![]));
+    assert_eq!((simulation.totals().live_flows(), simulation.audit()), (1, vec![]));
 }
 
 /// A receiver: each gap is asked for at once, and again only after the NACK interval.
@@ -292,8 +293,8 @@ proptest! {
             }
         }
         let (simulation, outcomes) = common::run(&spec, case.flows);
-        for (outcome, flow) in outcomes.iter().zip(&simulation.fabric().flows) {
-            prop_assert_eq!(outcome.reception.delivered, flow.bytes);
+        for outcome in outcomes {
+            prop_assert_eq!(outcome.reception.delivered, outcome.spec.bytes);
             prop_assert!(outcome.acknowledged.is_some());
         }
         prop_assert_eq!(simulation.audit(), []);
@@ -307,7 +308,7 @@ fn faults_of_one_link_that_overlap_are_refused() {
     let us = |us: u64| at_ns(us * 1000);
     let refused = |faults: Vec<LinkFault>| {
         let spec = NetworkSpec { faults, ..leaf_spine() };
-        spec.check(&[]).err().map(|errors| errors.iter().map(ToString::to_string).collect::<Vec<_>>())
+        Fabric::new(spec).err().map(|errors| errors.iter().map(ToString::to_string).collect::<Vec<_>>())
     };
     let message = "link 7 (s0 - s3): its faults overlap; one must be over before the next begins".to_owned();
     assert_eq!(refused(vec![fault(7, us(10), us(100)), fault(7, us(50), us(60))]), Some(vec![message.clone()]));

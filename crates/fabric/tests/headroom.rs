@@ -60,7 +60,7 @@ impl Setting {
 
     /// What `exact_need` says about the sender's port.
     fn need(&self) -> u64 {
-        let fabric = Fabric::new(self.spec(), Vec::new());
+        let fabric = Fabric::new(self.spec()).unwrap();
         let site = fabric.site(SWITCH);
         exact_need(&site, &site.ports[SENDER as usize])
     }
@@ -176,7 +176,7 @@ fn the_example_of_the_page() {
     assert_eq!((example.wire(), example.charge()), (1598, 1578));
     assert_eq!(example.window_bytes(), 50_000 + 1598 + 84);
     assert_eq!(example.need(), 2 * 1578 + 51_682 - 33 * 20);
-    let fabric = Fabric::new(example.spec(), Vec::new());
+    let fabric = Fabric::new(example.spec()).unwrap();
     let site = fabric.site(SWITCH);
     assert_eq!(equation_1(&site.ports[1], site.largest_frame), 2 * (25_000 + 1578) + 3840);
     assert_eq!(worst_case(&site, &site.ports[1]), 56_996);
@@ -186,7 +186,7 @@ fn the_example_of_the_page() {
 #[test]
 fn equation_1_gives_the_figures_of_the_paper() {
     let spec = star(2, 40, 1500);
-    let fabric = Fabric::new(spec, Vec::new());
+    let fabric = Fabric::new(spec).unwrap();
     assert_eq!(equation_1(&fabric.wiring.ports[0], 1500), 21_840);
     let mut port = fabric.wiring.ports[0];
     for (gbps, delay_ns, expected) in [(100, 2000, 56_840), (25, 600, 10_590), (400, 5000, 506_840)] {
@@ -197,7 +197,7 @@ fn equation_1_gives_the_figures_of_the_paper() {
 
 /// Room for twice the default of every port, so that nothing hides behind the cap.
 fn roomy(spec: &NetworkSpec) -> NetworkSpec {
-    let fabric = Fabric::new(spec.clone(), Vec::new());
+    let fabric = Fabric::new(spec.clone()).unwrap();
     let switches = (0..spec.nodes.len() as u32).map(NodeId).filter(|node| fabric.is_switch(*node));
     let defaults = switches.flat_map(|node| {
         let site = fabric.site(node);

@@ -43,7 +43,7 @@ proptest! {
         }
         prop_assert_eq!(simulation.audit(), []);
         let totals = simulation.totals();
-        prop_assert_eq!((totals.live_flows, totals.paused_ports), (0, 0));
+        prop_assert_eq!((totals.live_flows(), totals.paused_ports), (0, 0));
         prop_assert_eq!(totals.acknowledged_flows, outcomes.len() as u64);
     }
 }

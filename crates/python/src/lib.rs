@@ -189,8 +189,8 @@ impl Progress {
         self.0.finished_flows
     }
     #[getter]
-    fn total_flows(&self) -> u64 {
-        self.0.total_flows
+    fn started_flows(&self) -> u64 {
+        self.0.started_flows
     }
     #[getter]
     fn paused_ports(&self) -> u64 {

@@ -6,9 +6,11 @@ use crate::tables::{self, TableError, TableWriter, Value};
 use crate::topology::topology_json;
 use backwater_engine::{Duration, Time};
 use backwater_fabric::deadlock::Deadlock;
-use backwater_fabric::ids::{ClassMask, FlowId, NodeId, PortId};
+use backwater_fabric::fabric::Fabric;
+use backwater_fabric::ids::{ClassMask, NodeId};
 use backwater_fabric::note::DropCause;
 use backwater_fabric::port::Port;
+use backwater_fabric::simulation::FlowOutcome;
 use backwater_fabric::spec::{FlowSpec, SpecError};
 use backwater_fabric::{PauseInterval, Simulation};
 use backwater_scenario::Plan;
@@ -52,8 +54,8 @@ pub struct Progress {
     pub live_flows: u64,
     /// Flows whose last byte arrived.
     pub finished_flows: u64,
-    /// All flows.
-    pub total_flows: u64,
+    /// Flows that have started.
+    pub started_flows: u64,
     /// Ports with a paused queue.
     pub paused_ports: u64,
     /// Whether the run has ended.
@@ -74,8 +76,6 @@ pub struct Run {
     outcome: Option<Outcome>,
     deadlock: Option<Deadlock>,
     violations: Vec<String>,
-    /// Flows without end: nobody waits for them.
-    endless: u64,
     started: Instant,
     cpu_before: f64,
 }
@@ -101,11 +101,11 @@ impl Run {
         let cpu_before = cpu_seconds();
         let started = Instant::now();
         let shards = plan.run.shards.map_or(threads, |shards| shards as usize);
-        let simulation =
-            Simulation::new(plan.spec.clone(), plan.flows.clone(), shards.max(1)).map_err(RunError::Spec)?;
+        let fabric = Fabric::new(plan.spec.clone()).map_err(RunError::Spec)?;
+        let simulation = Simulation::streaming(fabric, Box::new(plan.traffic.flows()), shards.max(1));
         fs::create_dir_all(directory).map_err(|cause| RunError::File { path: directory.into(), cause })?;
         let names: Vec<String> = plan.spec.nodes.iter().map(|node| node.name.clone()).collect();
-        let every_name: Vec<String> = names.iter().chain(&plan.tags).cloned().collect();
+        let every_name: Vec<String> = names.iter().chain(&plan.traffic.tags).cloned().collect();
         let metadata = [
             ("backwater.version".to_owned(), BUILD.version.to_owned()),
             ("backwater.commit".to_owned(), BUILD.commit.to_owned()),
@@ -122,7 +122,6 @@ impl Run {
         let first = |interval: Duration| {
             if interval == Duration::ZERO { Time::NEVER } else { Time::ZERO + interval }
         };
-        let endless = plan.flows.iter().filter(|flow| flow.bytes == FlowSpec::ENDLESS).count() as u64;
         Ok(Run {
             sent: vec![0; simulation.fabric().wiring.ports.len()],
             next_sample: first(plan.probes.sample_interval),
@@ -135,7 +134,6 @@ impl Run {
             outcome: None,
             deadlock: None,
             violations: Vec::new(),
-            endless,
             started,
             cpu_before,
         })
@@ -163,16 +161,13 @@ impl Run {
             self.sample(look)?;
             self.next_sample += self.plan.probes.sample_interval;
         }
-        if self.plan.probes.pauses {
-            for pause in self.simulation.take_pauses() {
-                self.write_pause(
-                    pause.port,
-                    pause.queue,
-                    pause.closure.from,
-                    Some(pause.closure.to),
-                    pause.closure.cause,
-                )?;
+        for pause in self.simulation.take_pauses() {
+            if self.plan.probes.pauses {
+                self.write_pause(&pause, Some(pause.closure.to))?;
             }
+        }
+        for outcome in self.simulation.take_finished() {
+            self.write_flow(&outcome)?;
         }
         if look == self.next_check {
             self.next_check += self.plan.probes.deadlock_check;
@@ -191,11 +186,12 @@ impl Run {
         if self.deadlock.is_some() {
             return Some(Outcome::Deadlock);
         }
-        let all_done = totals.acknowledged_flows == self.plan.flows.len() as u64 - self.endless;
-        if all_done && self.endless == 0 && self.simulation.is_quiet() {
+        // Nobody waits for flows without an end.
+        let all_done = !self.simulation.expects_flows() && totals.live_flows() == totals.endless_flows;
+        if all_done && totals.endless_flows == 0 && self.simulation.is_quiet() {
             return Some(Outcome::Completed);
         }
-        if all_done && self.endless > 0 && now >= self.plan.run.until {
+        if all_done && totals.endless_flows > 0 && now >= self.plan.run.until {
             return Some(Outcome::Completed);
         }
         if now >= last {
@@ -212,9 +208,9 @@ impl Run {
             end_ps: self.plan.run.until.ps(),
             events: totals.events,
             packet_hops: totals.packet_hops,
-            live_flows: totals.live_flows,
+            live_flows: totals.live_flows(),
             finished_flows: totals.received_flows,
-            total_flows: self.plan.flows.len() as u64,
+            started_flows: totals.started_flows,
             paused_ports: totals.paused_ports,
             done: self.outcome.is_some(),
         }
@@ -227,7 +223,9 @@ impl Run {
     pub fn finish(mut self) -> Result<Summary, RunError> {
         let outcome = self.outcome.unwrap_or(Outcome::Interrupted);
         self.write_open_pauses()?;
-        self.write_flows()?;
+        for outcome in self.simulation.unfinished() {
+            self.write_flow(&outcome)?;
+        }
         let summary = self.summarise(outcome);
         let Tables { flows, pauses, queues, ports, buffers } = self.tables;
         for table in [flows, pauses, queues, ports, buffers] {
@@ -245,15 +243,13 @@ impl Run {
 
     fn summarise(&mut self, outcome: Outcome) -> Summary {
         let totals = self.simulation.totals();
-        let fabric = self.simulation.fabric().clone();
+        let fabric = self.simulation.fabric();
         self.violations.extend(self.simulation.violations().iter().map(|drop| {
             let (node, class) = (fabric.name(drop.node), drop.class.0);
             let ingress = fabric.port_name(drop.ingress);
             format!("{} at {node}: no headroom for a packet of lossless class {class} from port {ingress}", drop.at)
         }));
         self.violations.extend(self.simulation.audit().iter().map(ToString::to_string));
-        let endless = self.endless;
-        let total = self.plan.flows.len() as u64;
         let deadlock = self.deadlock.as_ref().map(|deadlock| DeadlockReport {
             onset_ps: deadlock.onset.ps(),
             cycle: deadlock
@@ -269,10 +265,10 @@ impl Run {
             outcome,
             simulated_ps: self.simulation.now().ps(),
             flows: FlowCounts {
-                total,
+                total: totals.started_flows,
                 finished: totals.received_flows,
-                unfinished: total - endless - totals.received_flows,
-                endless,
+                unfinished: totals.started_flows - totals.endless_flows - totals.received_flows,
+                endless: totals.endless_flows,
             },
             drops: DropCause::ALL.iter().map(|cause| cause.name()).zip(totals.drops).collect(),
             pause_frames: totals.pause_frames,
@@ -297,7 +293,7 @@ impl Run {
     }
 
     fn sample(&mut self, now: Time) -> Result<(), RunError> {
-        let fabric = self.simulation.fabric().clone();
+        let fabric = self.simulation.fabric();
         for node in self.simulation.nodes() {
             let name = u64::from(node.id.0);
             for port in node.ports() {
@@ -331,24 +327,18 @@ impl Run {
         Ok(())
     }
 
-    fn write_pause(
-        &mut self,
-        port: PortId,
-        queue: u16,
-        start: Time,
-        end: Option<Time>,
-        cause: PortId,
-    ) -> Result<(), RunError> {
+    fn write_pause(&mut self, pause: &PauseInterval, end: Option<Time>) -> Result<(), RunError> {
         let wiring = &self.simulation.fabric().wiring;
-        let (facts, cause) = (&wiring.ports[port.0 as usize], &wiring.ports[cause.0 as usize]);
+        let PauseInterval { port, queue, closure } = pause;
+        let (facts, cause) = (&wiring.ports[port.0 as usize], &wiring.ports[closure.cause.0 as usize]);
         let node = |id: NodeId| Value::from(u64::from(id.0));
         let number = |ix: u16| Value::from(u64::from(ix));
         let row = [
             node(facts.node),
             number(facts.ix),
             node(wiring.neighbour(facts.node, facts.ix)),
-            number(queue),
-            start.into(),
+            number(*queue),
+            closure.from.into(),
             end.into(),
             node(cause.node),
             number(cause.ix),
@@ -370,42 +360,37 @@ impl Run {
             port.closed_queues().filter_map(closed).collect()
         };
         let pauses: Vec<_> = self.simulation.nodes().flat_map(|node| node.ports().iter().flat_map(open)).collect();
-        for pause in pauses {
-            self.write_pause(pause.port, pause.queue, pause.closure.from, None, pause.closure.cause)?;
-        }
-        Ok(())
+        pauses.iter().try_for_each(|pause| self.write_pause(pause, None))
     }
 
-    fn write_flows(&mut self) -> Result<(), RunError> {
-        let fabric = self.simulation.fabric().clone();
+    fn write_flow(&mut self, outcome: &FlowOutcome) -> Result<(), RunError> {
+        let (fabric, flow) = (self.simulation.fabric(), &outcome.spec);
         let first_tag = fabric.spec.nodes.len() as u64;
         let warmup = Time::ZERO + self.plan.run.warmup;
-        for ((id, flow), outcome) in (0u32..).zip(&fabric.flows).zip(self.simulation.outcomes()) {
-            let ideal = fabric.ideal_fct(FlowId(id));
-            let finish = outcome.reception.finish;
-            let fct = finish.map(|finish| finish - flow.start);
-            let slowdown = fct.zip(ideal).map(|(fct, ideal)| fct.ps() as f64 / ideal.ps() as f64);
-            self.tables.flows.push([
-                u64::from(id).into(),
-                (first_tag + u64::from(flow.tag)).into(),
-                u64::from(flow.src.0).into(),
-                u64::from(flow.dst.0).into(),
-                u64::from(flow.class.0).into(),
-                Some(flow.bytes).filter(|bytes| *bytes != FlowSpec::ENDLESS).into(),
-                flow.start.into(),
-                finish.into(),
-                outcome.acknowledged.into(),
-                fct.into(),
-                ideal.into(),
-                slowdown.into(),
-                outcome.retransmitted.into(),
-                outcome.reception.paused.into(),
-                outcome.reception.blocked.into(),
-                outcome.reception.delivered.into(),
-                Value::Bool(flow.start >= warmup),
-            ])?;
-        }
-        Ok(())
+        let ideal = fabric.ideal_fct(outcome.flow, flow);
+        let finish = outcome.reception.finish;
+        let fct = finish.map(|finish| finish - flow.start);
+        let slowdown = fct.zip(ideal).map(|(fct, ideal)| fct.ps() as f64 / ideal.ps() as f64);
+        let row = [
+            u64::from(outcome.flow.0).into(),
+            (first_tag + u64::from(flow.tag)).into(),
+            u64::from(flow.src.0).into(),
+            u64::from(flow.dst.0).into(),
+            u64::from(flow.class.0).into(),
+            Some(flow.bytes).filter(|bytes| *bytes != FlowSpec::ENDLESS).into(),
+            flow.start.into(),
+            finish.into(),
+            outcome.acknowledged.into(),
+            fct.into(),
+            ideal.into(),
+            slowdown.into(),
+            outcome.retransmitted.into(),
+            outcome.reception.paused.into(),
+            outcome.reception.blocked.into(),
+            outcome.reception.delivered.into(),
+            Value::Bool(flow.start >= warmup),
+        ];
+        Ok(self.tables.flows.push(row)?)
     }
 }
 

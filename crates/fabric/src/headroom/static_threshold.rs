@@ -94,6 +94,7 @@ impl BufferPolicy for StaticThreshold {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::headroom::HeadroomConfig;
     use crate::ids::NodeId;
     use crate::testing::{fabric, star};
 
@@ -143,6 +144,7 @@ mod tests {
         let mut spec = star(2);
         let config = StaticConfig { headroom: Some(Bytes(10_000)), ..Default::default() };
         spec.switch.buffer = Bytes(20_000 + 5000);
+        spec.switch.headroom = HeadroomConfig::Static(config.clone());
         let fabric = fabric(spec);
         let mut policy = StaticThreshold::new(&config, &fabric.site(NodeId(2)));
         for _ in 0..5 {

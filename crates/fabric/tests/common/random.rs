@@ -164,7 +164,9 @@ pub fn lossless() -> impl Strategy<Value = Case> {
 
 /// The most that any switch sets aside.
 pub fn reserved(spec: &NetworkSpec) -> u64 {
-    let fabric = Fabric::new(spec.clone(), Vec::new());
+    let mut roomy = spec.clone();
+    roomy.switch.buffer = Bytes(u64::MAX);
+    let fabric = Fabric::new(roomy).unwrap();
     let switches = (0..spec.nodes.len() as u32).map(NodeId).filter(|node| fabric.is_switch(*node));
     switches.map(|node| spec.switch.headroom.reserved(&fabric.site(node))).max().unwrap()
 }

@@ -77,14 +77,15 @@ pub struct Script {
 impl Script {
     /// The node called `id` of `spec`, which must be possible.
     pub fn new(spec: &NetworkSpec, flows: Vec<FlowSpec>, id: u32) -> Script {
-        spec.check(&flows).unwrap();
-        let fabric = Fabric::new(spec.clone(), flows);
+        let mut fabric = Fabric::new(spec.clone()).unwrap();
+        let sources: Vec<NodeId> = flows.iter().map(|flow| flow.src).collect();
+        let flows: Vec<FlowId> = flows.into_iter().map(|flow| fabric.admit(flow)).collect();
         let node = Node::new(&fabric, NodeId(id));
-        let mut recorder = Recorder::default();
-        if let Some(start) = node.endpoint().and_then(|endpoint| endpoint.next_start(&fabric)) {
-            recorder.schedule(Wakeup::FlowStart(NodeId(id)), start);
+        let mut script = Script { fabric, node, records: Records::default(), recorder: Recorder::default() };
+        for (flow, _) in flows.into_iter().zip(sources).filter(|(_, source)| *source == NodeId(id)) {
+            script.with(Time::ZERO, |node, env| node.expect_flow(flow, env));
         }
-        Script { fabric, node, records: Records::default(), recorder }
+        script
     }
 
     /// Lets everything that the node has asked for before `at` happen, then `input` at `at`.
@@ -124,13 +125,14 @@ impl Script {
         let before = |psn| self.fabric.payload_before(psn, spec.bytes);
         let payload = before(psn + 1) - before(psn);
         let size = self.fabric.spec.framing.data(payload as u32, psn == 0, self.fabric.telemetry_bytes);
-        self.arrive(at, port, packet(PacketKind::Data, flow, psn), size, spec.class);
+        self.arrive(at, port, packet(PacketKind::Data, flow, psn, &spec), size, spec.class);
     }
 
     /// An ACK or NACK of `flow` arrives whole on `port` at `at`.
     pub fn arrive_answer(&mut self, at: u64, port: PortIx, flow: u32, kind: PacketKind, expected: u32) {
         let size = self.fabric.spec.framing.ack(self.fabric.telemetry_bytes);
-        self.arrive(at, port, packet(kind, flow, expected), size, self.fabric.spec.host.ack_class);
+        let spec = self.fabric.flow(FlowId(flow)).clone();
+        self.arrive(at, port, packet(kind, flow, expected, &spec), size, self.fabric.spec.host.ack_class);
     }
 
     /// A PFC frame with `quanta` for `classes` arrives whole on `port` at `at`.
@@ -224,7 +226,8 @@ macro_rules! expect_nothing {
     };
 }
 
-fn packet(kind: PacketKind, flow: u32, psn: Psn) -> Body {
-    let sent_at = Timestamp::of(Time::ZERO);
-    Body::Packet(Packet { kind, flow: FlowId(flow), psn, sent_at, route: Route::DYNAMIC })
+fn packet(kind: PacketKind, flow: u32, psn: Psn, spec: &FlowSpec) -> Body {
+    let destination = if kind == PacketKind::Data { spec.dst } else { spec.src };
+    let (flow, sent_at) = (FlowId(flow), Timestamp::of(Time::ZERO));
+    Body::Packet(Packet { kind, flow, psn, sent_at, route: Route::towards(destination) })
 }

@@ -2,8 +2,10 @@
 
 use crate::diagnostic::Diagnostic;
 use crate::scenario::Scenario;
+use crate::workload::Traffic;
 use backwater_engine::{Bytes, Duration, Time};
 use backwater_fabric::congestion::CongestionConfig;
+use backwater_fabric::fabric::Fabric;
 use backwater_fabric::headroom::HeadroomConfig;
 use backwater_fabric::ids::{Class, NodeId};
 use backwater_fabric::load_balance::LoadBalanceConfig;
@@ -185,11 +187,10 @@ pub(super) fn buffers(spec: &NetworkSpec) -> Vec<Diagnostic> {
 }
 
 /// Whether the switches do with every class of the traffic what its author may expect.
-pub(super) fn classes(scenario: &Scenario, flows: &[FlowSpec], tags: &[String]) -> Vec<Diagnostic> {
+pub(super) fn classes(scenario: &Scenario, traffic: &Traffic) -> Vec<Diagnostic> {
     let mut findings = Findings::default();
-    let used: BTreeSet<_> = flows.iter().map(|flow| (flow.tag, flow.class)).collect();
-    for (tag, class) in used {
-        let tag = &tags[usize::from(tag)];
+    for &(tag, class) in &traffic.classes {
+        let tag = &traffic.tags[usize::from(tag)];
         let path = format!("{}.class", part_called(tag, scenario));
         findings.error(class == Class::CONTROL, &path, "class 0 is for control frames alone");
         findings.warning(
@@ -209,19 +210,27 @@ fn part_called(tag: &str, scenario: &Scenario) -> String {
     part.map_or("traffic".into(), |part| format!("traffic[{part}]"))
 }
 
-/// What the model itself has against the network and its flows; of the flows of one part, only the first.
-pub(super) fn network(scenario: &Scenario, spec: &NetworkSpec, flows: &[FlowSpec], tags: &[String]) -> Vec<Diagnostic> {
-    let mut seen = BTreeSet::new();
-    let name = |node: NodeId| &spec.nodes[node.0 as usize].name;
+/// What the model itself has against the network and the flows that are listed; of the flows of one part, only the first. Flows that are made
+/// on the way run between hosts that the graph connects, with sizes and classes that were checked.
+pub(super) fn network(scenario: &Scenario, spec: &NetworkSpec, traffic: &Traffic) -> Vec<Diagnostic> {
     let describe = |error| match error {
-        SpecError::Option { option, reason } => Some(Diagnostic::error(option, reason)),
-        SpecError::Link { ends, reason, .. } => Some(Diagnostic::error("topology", format!("link {ends}: {reason}"))),
-        SpecError::Node { node, reason } => Some(Diagnostic::error("topology", format!("node \"{node}\": {reason}"))),
-        SpecError::Flow { flow, reason } => {
-            let FlowSpec { src, dst, tag, .. } = &flows[flow];
-            let message = format!("the flow from \"{}\" to \"{}\": {reason}", name(*src), name(*dst));
-            seen.insert(*tag).then(|| Diagnostic::error(part_called(&tags[usize::from(*tag)], scenario), message))
-        }
+        SpecError::Option { option, reason } => Diagnostic::error(option, reason),
+        SpecError::Link { ends, reason, .. } => Diagnostic::error("topology", format!("link {ends}: {reason}")),
+        SpecError::Node { node, reason } => Diagnostic::error("topology", format!("node \"{node}\": {reason}")),
+        SpecError::Flow { reason, .. } => Diagnostic::error("traffic", reason),
     };
-    spec.check(flows).err().into_iter().flatten().filter_map(describe).collect()
+    let mut fabric = match Fabric::new(spec.clone()) {
+        Ok(fabric) => fabric,
+        Err(errors) => return errors.into_iter().map(describe).collect(),
+    };
+    let mut seen = BTreeSet::new();
+    let refused = traffic.listed().filter_map(|flow| Some((flow, fabric.check_flow(flow).err()?)));
+    let first = refused.filter(|(flow, _)| seen.insert(flow.tag));
+    let name = |node: NodeId| &spec.nodes[node.0 as usize].name;
+    first
+        .map(|(FlowSpec { src, dst, tag, .. }, reason)| {
+            let message = format!("the flow from \"{}\" to \"{}\": {reason}", name(*src), name(*dst));
+            Diagnostic::error(part_called(&traffic.tags[usize::from(*tag)], scenario), message)
+        })
+        .collect()
 }

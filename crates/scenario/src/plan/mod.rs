@@ -9,7 +9,7 @@ use crate::document::Document;
 use crate::scenario::{NetworkConfig, ProbesConfig, RunConfig, Scenario};
 use crate::topology::BuildError;
 use crate::workload::{self, Traffic};
-use backwater_fabric::spec::{FlowSpec, NetworkSpec};
+use backwater_fabric::spec::NetworkSpec;
 use serde_json::Value;
 use std::path::Path;
 
@@ -19,10 +19,8 @@ use std::path::Path;
 pub struct Plan {
     /// The network.
     pub spec: NetworkSpec,
-    /// The flows in order of start.
-    pub flows: Vec<FlowSpec>,
-    /// Names of the parts of the traffic, which [`FlowSpec::tag`] counts.
-    pub tags: Vec<String>,
+    /// Its flows.
+    pub traffic: Traffic,
     /// How long, and with which seed.
     pub run: RunConfig,
     /// What is measured beside the flows.
@@ -62,22 +60,21 @@ impl Plan {
         };
         findings.extend(checks::buffers(&spec));
         let traffic = workload::generate(&scenario.traffic, &graph, framing, mtu, seed, until, base_dir);
-        let Traffic { flows, tags, notes } = keep(traffic, &mut findings).unwrap_or_default();
-        findings.extend(checks::classes(scenario, &flows, &tags));
+        let traffic = keep(traffic, &mut findings).unwrap_or_default();
+        findings.extend(checks::classes(scenario, &traffic));
         if !has_errors(&findings) {
-            findings.extend(checks::network(scenario, &spec, &flows, &tags));
+            findings.extend(checks::network(scenario, &spec, &traffic));
         }
         if has_errors(&findings) {
             return Err(partial::without_consequences(findings));
         }
         Ok(Plan {
             spec,
-            flows,
-            tags,
             run: scenario.run.clone(),
             probes: scenario.probes.clone(),
             resolved,
-            notes: graph.notes.into_iter().chain(notes).collect(),
+            notes: graph.notes.iter().chain(&traffic.notes).cloned().collect(),
+            traffic,
             warnings: findings,
         })
     }

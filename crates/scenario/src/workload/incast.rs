@@ -1,19 +1,29 @@
 //! Incast: bursts of flows to one receiver.
 
-use super::part::{Part, Scene};
+use super::part::{Part, Template};
+use super::schedule::{self, Schedule};
 use super::sizes::{Distribution, bytes, round};
 use super::{Arrivals, IncastConfig, Pick};
 use crate::topology::BuildError;
 use backwater_engine::random::Stream;
 use backwater_engine::{Duration, Time};
 use backwater_fabric::ids::NodeId;
+use backwater_fabric::spec::FlowSpec;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::sync::Arc;
+
+/// A host and its rack.
+type Racked = (NodeId, NodeId);
 
 /// Whom the senders of a burst are drawn from.
+#[derive(Debug)]
 struct Senders {
-    hosts: Vec<NodeId>,
+    hosts: Vec<Racked>,
     racks: Racks,
 }
 
+#[derive(Debug)]
 enum Racks {
     Any,
     Same,
@@ -22,20 +32,19 @@ enum Racks {
 
 impl Senders {
     /// The hosts that may send to `receiver`.
-    fn to(&self, receiver: NodeId, scene: &Scene) -> impl Iterator<Item = NodeId> {
-        let near = move |host| scene.rack(host) == scene.rack(receiver);
-        self.hosts.iter().copied().filter(move |&host| {
-            host != receiver
-                && match self.racks {
-                    Racks::Any => true,
-                    Racks::Same => near(host),
-                    Racks::Other => !near(host),
-                }
-        })
+    fn to(&self, (receiver, its_rack): Racked) -> impl Iterator<Item = NodeId> {
+        let fits = move |rack| match self.racks {
+            Racks::Any => true,
+            Racks::Same => rack == its_rack,
+            Racks::Other => rack != its_rack,
+        };
+        let hosts = self.hosts.iter().filter(move |(host, rack)| *host != receiver && fits(*rack));
+        hosts.map(|(host, _)| *host)
     }
 }
 
 /// Bytes of the flows of a burst.
+#[derive(Debug)]
 enum Load {
     Each(Distribution),
     Total(u64),
@@ -71,7 +80,7 @@ impl IncastConfig {
         part.sound()?;
         let (receivers, senders, load) = (receivers?, senders?, load?);
         for &receiver in &receivers {
-            if senders.to(receiver, part.scene).next().is_none() {
+            if senders.to(part.scene.racked(receiver)).next().is_none() {
                 let name = part.scene.graph.name(receiver);
                 part.refuse(".senders", format!("no host is left to send to \"{name}\""));
             }
@@ -87,24 +96,22 @@ impl IncastConfig {
         self.report(part, &receivers, mean, period.map(|period| (period, mean * 8e12 / period / capacity)), expected);
         part.sound()?;
 
-        let (mut choices, mut picks) = (part.stream("receivers"), part.stream("senders"));
-        let (mut draws, mut jitters) = (part.stream("sizes"), part.stream("jitter"));
-        for burst in self.times(part, period) {
-            let receiver = receivers[choices.below(receivers.len() as u64) as usize];
-            let mut pool: Vec<NodeId> = senders.to(receiver, part.scene).collect();
-            for i in 0..self.degree {
-                let sender = self.pick(&mut pool, i as usize, &mut picks);
-                let bytes = match &load {
-                    Load::Each(sizes) => sizes.sample(&mut draws),
-                    Load::Total(total) => {
-                        let degree = u64::from(self.degree);
-                        total / degree + u64::from(u64::from(i) < total % degree)
-                    }
-                };
-                let jitter = if self.jitter == Duration::ZERO { 0 } else { jitters.below(self.jitter.ps()) };
-                part.push(part.flow(sender, receiver, bytes, burst + Duration::from_ps(jitter)));
-            }
-        }
+        let bursts = Bursts {
+            template: part.template(),
+            config: self.clone(),
+            period,
+            load,
+            receivers: receivers.into_iter().map(|host| part.scene.racked(host)).collect(),
+            senders,
+            random: Random {
+                gaps: part.stream("arrivals"),
+                choices: part.stream("receivers"),
+                picks: part.stream("senders"),
+                draws: part.stream("sizes"),
+                jitters: part.stream("jitter"),
+            },
+        };
+        part.schedule(bursts, expected * f64::from(self.degree));
         Some(())
     }
 
@@ -120,7 +127,8 @@ impl IncastConfig {
             Some(list) if list.is("any") => (None, Racks::Any),
             Some(list) => (Some(list), Racks::Any),
         };
-        part.hosts(".senders", list).map(|hosts| Senders { hosts, racks })
+        let hosts = part.hosts(".senders", list)?;
+        Some(Senders { hosts: hosts.into_iter().map(|host| scene.racked(host)).collect(), racks })
     }
 
     fn burst_load(&self, part: &mut Part) -> Option<Load> {
@@ -144,28 +152,6 @@ impl IncastConfig {
             Load::Each(sizes) => sizes.mean() * f64::from(self.degree),
             Load::Total(total) => *total as f64,
         }
-    }
-
-    /// When bursts begin.
-    fn times(&self, part: &Part, period: Option<f64>) -> Vec<Time> {
-        let Some(period) = period else { return vec![part.window.start] };
-        let mut gaps = part.stream("arrivals");
-        let mut time = part.window.start;
-        if self.arrivals == Arrivals::Poisson {
-            time += gaps.exponential(period);
-        }
-        let most = self.bursts.map_or(usize::MAX, |bursts| bursts as usize);
-        let mut times = Vec::new();
-        while time < part.window.end && times.len() < most {
-            times.push(time);
-            time = match self.arrivals {
-                Arrivals::Periodic => {
-                    part.window.start + Duration::from_ps((times.len() as f64 * period).round() as u64)
-                }
-                Arrivals::Poisson => time + gaps.exponential(period),
-            };
-        }
-        times
     }
 
     /// The sender of flow `i` of a burst. `Even` goes through `pool` in a fresh random order each time round.
@@ -197,5 +183,110 @@ impl IncastConfig {
             let hint = "lengthen it, or limit the number of `bursts`";
             part.error(BuildError::new(part.field(".period"), message).hint(hint));
         }
+    }
+}
+
+/// Bursts of flows.
+#[derive(Debug)]
+struct Bursts {
+    template: Template,
+    config: IncastConfig,
+    /// Mean picoseconds between bursts; `None` for a single burst.
+    period: Option<f64>,
+    load: Load,
+    receivers: Vec<Racked>,
+    senders: Senders,
+    random: Random,
+}
+
+/// The random streams of bursts.
+#[derive(Clone, Debug)]
+struct Random {
+    gaps: Stream,
+    choices: Stream,
+    picks: Stream,
+    draws: Stream,
+    jitters: Stream,
+}
+
+/// Bursts being made.
+struct Bursting {
+    bursts: Arc<Bursts>,
+    random: Random,
+    /// Bursts made so far.
+    made: u64,
+    /// When the next burst begins; [`Time::NEVER`] after the last.
+    next: Time,
+    /// Flows made whose turn has not come, by start and order of making: jitter mixes those of neighbouring bursts.
+    waiting: BinaryHeap<Reverse<(Time, u64, Made)>>,
+}
+
+/// A flow made: source, destination and bytes.
+type Made = (NodeId, NodeId, u64);
+
+impl Schedule for Bursts {
+    fn stream(self: Arc<Self>) -> schedule::Stream {
+        let mut random = self.random.clone();
+        let start = self.template.window.start;
+        let next = match self.period {
+            Some(period) if self.config.arrivals == Arrivals::Poisson => start + random.gaps.exponential(period),
+            _ => start,
+        };
+        let mut bursting = Bursting { random, made: 0, next, waiting: BinaryHeap::new(), bursts: self };
+        bursting.stop_at_end();
+        Box::new(bursting)
+    }
+}
+
+impl Bursting {
+    /// No burst begins at or after the end of the window, nor when there have been enough.
+    fn stop_at_end(&mut self) {
+        let Bursts { config, template, .. } = &*self.bursts;
+        let enough = config.bursts.is_some_and(|bursts| self.made >= u64::from(bursts));
+        if enough || self.next >= template.window.end {
+            self.next = Time::NEVER;
+        }
+    }
+
+    /// Makes the next burst.
+    fn burst(&mut self) {
+        let Bursting { bursts, random, .. } = self;
+        let Bursts { config, template, .. } = &**bursts;
+        let receiver = bursts.receivers[random.choices.below(bursts.receivers.len() as u64) as usize];
+        let mut pool: Vec<NodeId> = bursts.senders.to(receiver).collect();
+        let degree = u64::from(config.degree);
+        for i in 0..degree {
+            let sender = config.pick(&mut pool, i as usize, &mut random.picks);
+            let bytes = match &bursts.load {
+                Load::Each(sizes) => sizes.sample(&mut random.draws),
+                Load::Total(total) => total / degree + u64::from(i < total % degree),
+            };
+            let jitter = if config.jitter == Duration::ZERO { 0 } else { random.jitters.below(config.jitter.ps()) };
+            let start = self.next + Duration::from_ps(jitter);
+            if start < template.window.end {
+                self.waiting.push(Reverse((start, self.made * degree + i, (sender, receiver.0, bytes))));
+            }
+        }
+        self.made += 1;
+        self.next = match (bursts.period, config.arrivals) {
+            (None, _) => Time::NEVER,
+            (Some(period), Arrivals::Periodic) => {
+                template.window.start + Duration::from_ps((self.made as f64 * period).round() as u64)
+            }
+            (Some(period), Arrivals::Poisson) => self.next + random.gaps.exponential(period),
+        };
+        self.stop_at_end();
+    }
+}
+
+impl Iterator for Bursting {
+    type Item = FlowSpec;
+
+    fn next(&mut self) -> Option<FlowSpec> {
+        while self.next < self.waiting.peek().map_or(Time::NEVER, |Reverse((start, ..))| *start) {
+            self.burst();
+        }
+        let Reverse((start, _, (sender, receiver, bytes))) = self.waiting.pop()?;
+        Some(self.bursts.template.flow(sender, receiver, bytes, start))
     }
 }

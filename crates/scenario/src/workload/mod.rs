@@ -10,39 +10,58 @@ mod lists;
 mod part;
 mod patterns;
 mod poisson;
+mod schedule;
 pub mod sizes;
 #[cfg(test)]
 mod tests;
 
 pub use config::*;
 pub use hosts::HostList;
+pub use schedule::Flows;
 pub use sizes::{Interpolation, SizesConfig, SizesTable};
 
 use crate::topology::{BuildError, Graph};
 use backwater_engine::random::Seed;
 use backwater_engine::{Bytes, Time};
 use backwater_fabric::framing::Framing;
-use backwater_fabric::ids::CLASSES;
+use backwater_fabric::ids::{CLASSES, Class};
 use backwater_fabric::spec::FlowSpec;
 use part::{Part, Scene};
-use std::collections::BTreeMap;
+use schedule::Schedule;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
+use std::sync::Arc;
 
-/// Most flows of one scenario: they take about 100 B each.
-pub const MAX_FLOWS: u64 = 50_000_000;
+/// Most flows of one scenario. They are made one after the other, but each needs a number of its own.
+pub const MAX_FLOWS: u64 = 100_000_000;
 
-/// The flows of a run.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+/// The flows of a run: made anew whenever somebody asks, always the same.
+#[derive(Clone, Debug, Default)]
 pub struct Traffic {
-    /// In order of start; flows that start together in the order of their parts, then of their making.
-    pub flows: Vec<FlowSpec>,
+    parts: Vec<Arc<dyn Schedule>>,
+    /// About how many flows there will be.
+    pub expected: f64,
+    /// Tags and classes of the flows.
+    pub classes: BTreeSet<(u16, Class)>,
     /// Names of the parts of the traffic: what [`FlowSpec::tag`] points into.
     pub tags: Vec<String>,
     /// What a reader wants to know of it: mean sizes, loads, numbers of flows.
     pub notes: Vec<String>,
 }
 
-/// Makes the flows that start before `until`. Relative paths start at `base_dir`; wire loads follow from `framing` and `mtu`.
+impl Traffic {
+    /// All flows in order of start; those that start together in the order of their parts, then of their making.
+    pub fn flows(&self) -> Flows {
+        Flows::new(self.parts.iter().map(|part| part.clone().stream()))
+    }
+
+    /// The flows that are listed one by one, not drawn from a distribution.
+    pub fn listed(&self) -> impl Iterator<Item = &FlowSpec> {
+        self.parts.iter().flat_map(|part| part.listed())
+    }
+}
+
+/// Prepares the flows that start before `until`. Relative paths start at `base_dir`; wire loads follow from `framing` and `mtu`.
 ///
 /// # Errors
 /// Everything that is wrong, each with the path of its field below `traffic`.
@@ -84,9 +103,5 @@ pub fn generate(
         };
         errors.extend(part.finish());
     }
-    if !errors.is_empty() {
-        return Err(errors);
-    }
-    made.flows.sort_by_key(|flow| flow.start);
-    Ok(made)
+    if errors.is_empty() { Ok(made) } else { Err(errors) }
 }

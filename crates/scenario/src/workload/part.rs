@@ -1,5 +1,6 @@
 //! One part of the traffic being made: where its flows, notes and errors go.
 
+use super::schedule::{Listed, Schedule};
 use super::sizes::{Distribution, Sizes};
 use super::{HostList, MAX_FLOWS, SizesConfig, Traffic, TrafficConfig};
 use crate::topology::{BuildError, Graph};
@@ -10,6 +11,7 @@ use backwater_fabric::ids::{Class, NodeId};
 use backwater_fabric::spec::FlowSpec;
 use std::ops::Range;
 use std::path::Path;
+use std::sync::Arc;
 
 /// What all parts see.
 pub(super) struct Scene<'a> {
@@ -26,6 +28,28 @@ impl Scene<'_> {
     pub(super) fn rack(&self, host: NodeId) -> NodeId {
         self.graph.rack_of(host).unwrap_or(host)
     }
+
+    /// `host` and its rack.
+    pub(super) fn racked(&self, host: NodeId) -> (NodeId, NodeId) {
+        (host, self.rack(host))
+    }
+}
+
+/// What the flows of one part have in common.
+#[derive(Clone, Debug)]
+pub(super) struct Template {
+    class: Class,
+    tag: u16,
+    /// When flows may start.
+    pub(super) window: Range<Time>,
+}
+
+impl Template {
+    /// A flow that the load balancer routes.
+    pub(super) fn flow(&self, src: NodeId, dst: NodeId, bytes: u64, start: Time) -> FlowSpec {
+        let (data_via, ack_via) = (Vec::new(), Vec::new());
+        FlowSpec { src, dst, bytes, class: self.class, start, tag: self.tag, data_via, ack_via }
+    }
 }
 
 /// One part of the traffic being made.
@@ -39,6 +63,8 @@ pub(super) struct Part<'a> {
     tag: (String, u16),
     streams: String,
     made: &'a mut Traffic,
+    /// Flows that are listed one by one.
+    listed: Vec<FlowSpec>,
     late: u64,
     errors: Vec<BuildError>,
 }
@@ -56,8 +82,9 @@ impl<'a> Part<'a> {
     ) -> Part<'a> {
         let streams = if namesakes == 0 { format!("traffic/{tag}") } else { format!("traffic/{tag}#{namesakes}") };
         let field = format!("traffic[{index}]");
-        let (tag, late, errors) = ((tag.to_owned(), 0), 0, Vec::new());
-        let mut part = Part { scene, window, class, field, tag, streams, made, late, errors };
+        let tag = (tag.to_owned(), 0);
+        let (listed, late, errors) = (Vec::new(), 0, Vec::new());
+        let mut part = Part { scene, window, class, field, tag, streams, made, listed, late, errors };
         part.tag.1 = part.tag(&part.tag.0.clone());
         part
     }
@@ -130,8 +157,7 @@ impl<'a> Part<'a> {
 
     /// Refuses to make more flows than a run may have; `expected` is how many there will be, about.
     pub(super) fn check_count(&mut self, expected: f64) {
-        let room = MAX_FLOWS - (self.made.flows.len() as u64).min(MAX_FLOWS);
-        if expected > room as f64 {
+        if self.made.expected + expected > MAX_FLOWS as f64 {
             let message = format!("asks for about {expected:.0} flows; a scenario has at most {MAX_FLOWS}");
             let hint = "shorten it with `stop`, lower its load, or choose larger flows";
             self.error(BuildError::new(self.field(""), message).hint(hint));
@@ -158,16 +184,28 @@ impl<'a> Part<'a> {
         self.window.end.since(self.window.start)
     }
 
-    /// A flow with the part's class and tag that the load balancer routes.
-    pub(super) fn flow(&self, src: NodeId, dst: NodeId, bytes: u64, start: Time) -> FlowSpec {
-        let (data_via, ack_via) = (Vec::new(), Vec::new());
-        FlowSpec { src, dst, bytes, class: self.class, start, tag: self.tag.1, data_via, ack_via }
+    /// What the flows of the part have in common.
+    pub(super) fn template(&self) -> Template {
+        Template { class: self.class, tag: self.tag.1, window: self.window.clone() }
     }
 
-    /// Adds a flow, unless it starts after the window.
+    /// A flow with the part's class and tag that the load balancer routes.
+    pub(super) fn flow(&self, src: NodeId, dst: NodeId, bytes: u64, start: Time) -> FlowSpec {
+        self.template().flow(src, dst, bytes, start)
+    }
+
+    /// Leaves the flows to `schedule`, which will make about `expected` of them.
+    pub(super) fn schedule(&mut self, schedule: impl Schedule + 'static, expected: f64) {
+        self.made.classes.insert((self.tag.1, self.class));
+        self.made.expected += expected;
+        self.made.parts.push(Arc::new(schedule));
+    }
+
+    /// Lists a flow, unless it starts after the window.
     pub(super) fn push(&mut self, flow: FlowSpec) {
         if flow.start < self.window.end {
-            self.made.flows.push(flow);
+            self.made.classes.insert((flow.tag, flow.class));
+            self.listed.push(flow);
         } else {
             self.late += 1;
         }
@@ -178,6 +216,11 @@ impl<'a> Part<'a> {
         if self.late > 0 {
             let (late, end) = (self.late, self.window.end);
             self.note(format!("{late} flows left out that would start at {end} or later"));
+        }
+        if !self.listed.is_empty() {
+            self.made.expected += self.listed.len() as f64;
+            self.listed.sort_by_key(|flow| flow.start);
+            self.made.parts.push(Arc::new(Listed(self.listed)));
         }
         self.errors
     }

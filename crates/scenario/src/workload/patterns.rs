@@ -1,10 +1,13 @@
 //! Permutation and all-to-all.
 
-use super::part::Part;
+use super::part::{Part, Template};
+use super::schedule::{self, Schedule};
 use super::sizes::bytes;
 use super::{AllToAllConfig, PermutationConfig};
 use backwater_engine::random::Stream;
+use backwater_fabric::ids::NodeId;
 use backwater_fabric::spec::FlowSpec;
+use std::sync::Arc;
 
 impl PermutationConfig {
     pub(super) fn generate(&self, part: &mut Part) -> Option<()> {
@@ -60,13 +63,28 @@ impl AllToAllConfig {
         }
         part.check_count(count as f64 * (count as f64 - 1.0));
         part.sound()?;
-        for step in 1..count {
-            for (i, &source) in hosts.iter().enumerate() {
-                let target = hosts[(i + step) % count];
-                part.push(part.flow(source, target, self.bytes.get(), part.window.start));
-            }
-        }
+        let (template, bytes) = (part.template(), self.bytes.get());
+        part.schedule(AllToAll { template, hosts, bytes }, count as f64 * (count as f64 - 1.0));
         part.note(format!("{} flows of {} among {count} hosts", count * (count - 1), self.bytes));
         Some(())
+    }
+}
+
+/// One flow for every pair of hosts, all at once.
+#[derive(Debug)]
+struct AllToAll {
+    template: Template,
+    hosts: Vec<NodeId>,
+    bytes: u64,
+}
+
+impl Schedule for AllToAll {
+    fn stream(self: Arc<Self>) -> schedule::Stream {
+        let count = self.hosts.len();
+        Box::new((count..count * count).map(move |index| {
+            let (step, source) = (index / count, index % count);
+            let target = self.hosts[(source + step) % count];
+            self.template.flow(self.hosts[source], target, self.bytes, self.template.window.start)
+        }))
     }
 }

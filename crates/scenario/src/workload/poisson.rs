@@ -1,13 +1,16 @@
 //! Poisson arrivals.
 
-use super::part::{Part, Scene};
+use super::part::{Part, Scene, Template};
+use super::schedule::{self, Schedule};
 use super::sizes::{Distribution, bytes, round};
 use super::{LoadCounts, LoadOf, PoissonConfig, TrafficConfig};
 use crate::topology::BuildError;
 use backwater_engine::random::Stream;
 use backwater_fabric::ids::NodeId;
-use std::collections::{BTreeMap, BTreeSet};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 use std::ops::Range;
+use std::sync::Arc;
 
 impl PoissonConfig {
     pub(super) fn generate(&self, part: &mut Part) -> Option<()> {
@@ -39,18 +42,17 @@ impl PoissonConfig {
         part.check_count(expected);
         self.report(part, &map, &rates, &sizes, &label);
         part.sound()?;
-        for (source, rate) in rates {
-            let mut arrivals = part.host_stream("arrivals", source);
-            let mut choices = part.host_stream("destinations", source);
-            let mut draws = part.host_stream("sizes", source);
-            let gap = 1e12 / rate;
-            let mut time = part.window.start + arrivals.exponential(gap);
-            while time < part.window.end {
-                let (destination, bytes) = (map.draw(source, &mut choices), sizes.sample(&mut draws));
-                part.push(part.flow(source, destination, bytes, time));
-                time += arrivals.exponential(gap);
-            }
-        }
+        let source = |(host, rate): (NodeId, f64)| Source {
+            host,
+            reach: map.reach(host),
+            gap: 1e12 / rate,
+            arrivals: part.host_stream("arrivals", host),
+            choices: part.host_stream("destinations", host),
+            draws: part.host_stream("sizes", host),
+        };
+        let sources = rates.into_iter().map(source).collect();
+        let (template, hosts, intra_rack) = (part.template(), map.hosts, map.intra_rack);
+        part.schedule(Poisson { template, sources, hosts, intra_rack, sizes }, expected);
         Some(())
     }
 
@@ -180,6 +182,78 @@ impl PoissonConfig {
     }
 }
 
+/// Poisson arrivals at several hosts.
+#[derive(Debug)]
+struct Poisson {
+    template: Template,
+    sources: Vec<Source>,
+    /// Where flows may go: hosts in order of rack.
+    hosts: Vec<NodeId>,
+    intra_rack: Option<f64>,
+    sizes: Distribution,
+}
+
+/// One host that starts flows.
+#[derive(Clone, Debug)]
+struct Source {
+    host: NodeId,
+    reach: Reach,
+    /// Mean time between two flows, ps.
+    gap: f64,
+    arrivals: Stream,
+    choices: Stream,
+    draws: Stream,
+}
+
+impl Schedule for Poisson {
+    fn stream(self: Arc<Self>) -> schedule::Stream {
+        let mut sources = self.sources.clone();
+        let Range { start, end } = self.template.window;
+        let first =
+            |(index, source): (usize, &mut Source)| Reverse((start + source.arrivals.exponential(source.gap), index));
+        let mut next: BinaryHeap<_> = sources.iter_mut().enumerate().map(first).collect();
+        Box::new(std::iter::from_fn(move || {
+            let mut first = next.peek_mut()?;
+            let Reverse((time, index)) = *first;
+            if time >= end {
+                return None;
+            }
+            let source = &mut sources[index];
+            *first = Reverse((time + source.arrivals.exponential(source.gap), index));
+            let destination = self.hosts[source.reach.draw(self.intra_rack, &mut source.choices)];
+            let bytes = self.sizes.sample(&mut source.draws);
+            Some(self.template.flow(source.host, destination, bytes, time))
+        }))
+    }
+}
+
+/// The places that a source may send to, in the list of hosts in order of rack.
+#[derive(Clone, Debug)]
+struct Reach {
+    rack: Range<u64>,
+    /// The source's own place; beyond all others if it has none.
+    own: u64,
+    /// How many hosts there are to send to in its rack, and in others.
+    local: u64,
+    away: u64,
+}
+
+impl Reach {
+    /// Draws a place.
+    fn draw(&self, intra_rack: Option<f64>, stream: &mut Stream) -> usize {
+        let skip_own = |i: u64| if i >= self.own { i + 1 } else { i };
+        let place = match intra_rack {
+            None => skip_own(stream.below(self.local + self.away)),
+            Some(share) if stream.chance(share) => skip_own(self.rack.start + stream.below(self.local)),
+            Some(_) => match stream.below(self.away) {
+                i if i >= self.rack.start => i + self.rack.end - self.rack.start,
+                i => i,
+            },
+        };
+        place as usize
+    }
+}
+
 /// Where flows may go: hosts in order of rack.
 struct Destinations<'a> {
     scene: &'a Scene<'a>,
@@ -218,20 +292,9 @@ impl<'a> Destinations<'a> {
         self.intra_rack.unwrap_or(local as f64 / (local + away) as f64)
     }
 
-    fn draw(&self, source: NodeId, stream: &mut Stream) -> NodeId {
-        let rack = self.rack(source);
+    fn reach(&self, source: NodeId) -> Reach {
         let (local, away) = self.choices(source);
-        let own = self.positions.get(&source).copied().unwrap_or(u64::MAX);
-        let skip_own = |i: u64| if i >= own { i + 1 } else { i };
-        let position = match self.intra_rack {
-            None => skip_own(stream.below(local + away)),
-            Some(share) if stream.chance(share) => skip_own(rack.start + stream.below(local)),
-            Some(_) => match stream.below(away) {
-                i if i >= rack.start => i + rack.end - rack.start,
-                i => i,
-            },
-        };
-        self.hosts[position as usize]
+        Reach { rack: self.rack(source), own: self.positions.get(&source).copied().unwrap_or(u64::MAX), local, away }
     }
 
     /// Flows per second that every destination is sent.

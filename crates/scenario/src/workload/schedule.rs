@@ -1,0 +1,67 @@
+//! Flows in order of start, made when somebody asks for the next.
+
+use backwater_engine::Time;
+use backwater_fabric::spec::FlowSpec;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::fmt::Debug;
+use std::iter::Peekable;
+use std::sync::Arc;
+
+/// Some flows, one after the other.
+pub(super) type Stream = Box<dyn Iterator<Item = FlowSpec> + Send>;
+
+/// What can make the flows of one part of the traffic, any number of times, always the same.
+pub(super) trait Schedule: Debug + Send + Sync {
+    /// The flows in order of start; those that start together in the order of their making.
+    fn stream(self: Arc<Self>) -> Stream;
+
+    /// The flows, if they are listed in memory.
+    fn listed(&self) -> &[FlowSpec] {
+        &[]
+    }
+}
+
+/// Flows listed in memory, in order of start.
+#[derive(Debug)]
+pub(super) struct Listed(pub(super) Vec<FlowSpec>);
+
+impl Schedule for Listed {
+    fn stream(self: Arc<Self>) -> Stream {
+        Box::new((0..self.0.len()).map(move |index| self.0[index].clone()))
+    }
+
+    fn listed(&self) -> &[FlowSpec] {
+        &self.0
+    }
+}
+
+/// The flows of several parts as one: in order of start, those that start together in the order of their parts.
+pub struct Flows {
+    parts: Vec<Peekable<Stream>>,
+    /// When the next flow of each part starts.
+    next: BinaryHeap<Reverse<(Time, usize)>>,
+}
+
+impl Flows {
+    pub(super) fn new(parts: impl Iterator<Item = Stream>) -> Flows {
+        let mut flows = Flows { parts: parts.map(Iterator::peekable).collect(), next: BinaryHeap::new() };
+        (0..flows.parts.len()).for_each(|part| flows.wait_for(part));
+        flows
+    }
+
+    fn wait_for(&mut self, part: usize) {
+        self.next.extend(self.parts[part].peek().map(|flow| Reverse((flow.start, part))));
+    }
+}
+
+impl Iterator for Flows {
+    type Item = FlowSpec;
+
+    fn next(&mut self) -> Option<FlowSpec> {
+        let Reverse((_, part)) = self.next.pop()?;
+        let flow = self.parts[part].next();
+        self.wait_for(part);
+        flow
+    }
+}
