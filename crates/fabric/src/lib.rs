@@ -23,6 +23,7 @@ mod layout;
 pub mod load_balance;
 pub mod node;
 pub mod note;
+pub mod partition;
 pub mod port;
 pub mod record;
 pub mod recovery;

@@ -10,43 +10,15 @@ use crate::ids::{FlowId, NodeId};
 use crate::layout::{Layout, NodePlace};
 use crate::node::Node;
 use crate::note::{DropCause, Reception};
+use crate::partition::expected_load;
 use crate::shard::{LossyDrop, Mail, PauseInterval, Shard};
-use crate::spec::{FlowSpec, NetworkSpec, NodeKind, SpecError};
+use crate::spec::{FlowSpec, NetworkSpec, SpecError};
 use backwater_engine::fingerprint::Fingerprint;
 use backwater_engine::{Duration, Time};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Barrier, Mutex, PoisonError};
 
-/// Which nodes make up which shard.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Partition(pub Vec<Vec<NodeId>>);
-
-impl Partition {
-    /// `shards` shards of about equal size; hosts stay with their first switch, and neighbours in the list of nodes stay together.
-    pub fn even(fabric: &Fabric, shards: usize) -> Partition {
-        let nodes = || (0..fabric.spec.nodes.len() as u32).map(NodeId);
-        let anchor = |node: NodeId| match fabric.wiring.of(node).first() {
-            Some(port) if fabric.spec.nodes[node.0 as usize].kind == NodeKind::Host => {
-                fabric.wiring.ports[port.peer.0 as usize].node
-            }
-            _ => node,
-        };
-        let mut ordered: Vec<(NodeId, NodeId)> = nodes().map(|node| (anchor(node), node)).collect();
-        ordered.sort_unstable();
-        let share = ordered.len().div_ceil(shards.max(1));
-        let mut parts: Vec<Vec<NodeId>> = vec![Vec::new()];
-        let mut last_anchor = None;
-        for (anchor, node) in ordered {
-            let full = parts.last().is_some_and(|part| part.len() >= share);
-            if full && last_anchor != Some(anchor) && parts.len() < shards {
-                parts.push(Vec::new());
-            }
-            last_anchor = Some(anchor);
-            parts.last_mut().expect("there is a first part").push(node);
-        }
-        Partition(parts)
-    }
-}
+pub use crate::partition::Partition;
 
 /// A network in motion.
 pub struct Simulation {
@@ -93,14 +65,14 @@ pub struct FlowOutcome {
 }
 
 impl Simulation {
-    /// The network of `spec` with `flows` (sorted by start), in `shards` shards.
+    /// The network of `spec` with `flows` (sorted by start), in at most `shards` shards.
     ///
     /// # Errors
     /// Everything that makes the network or a flow impossible.
     pub fn new(spec: NetworkSpec, flows: Vec<FlowSpec>, shards: usize) -> Result<Simulation, Vec<SpecError>> {
         spec.check(&flows)?;
         let fabric = Fabric::new(spec, flows);
-        let partition = Partition::even(&fabric, shards);
+        let partition = Partition::automatic(&fabric, &expected_load(&fabric, &fabric.flows), shards);
         Ok(Simulation::with_partition(fabric, &partition))
     }
 
