@@ -25,6 +25,7 @@ pub mod node;
 pub mod note;
 pub mod partition;
 pub mod port;
+mod post;
 pub mod record;
 pub mod recovery;
 mod registry;

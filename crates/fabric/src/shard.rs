@@ -69,6 +69,13 @@ pub(crate) struct Mail {
     records: Vec<Record>,
 }
 
+impl Mail {
+    /// When the first of its frames arrives; [`Time::NEVER`] if it holds none.
+    pub(crate) fn first_arrival(&self) -> Time {
+        self.frames.iter().map(|(_, frame)| frame.at).min().unwrap_or(Time::NEVER)
+    }
+}
+
 /// What a shard has counted and noted.
 #[derive(Default)]
 pub(crate) struct Watch {
