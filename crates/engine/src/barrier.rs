@@ -6,8 +6,8 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Condvar, LazyLock, Mutex, MutexGuard, PoisonError};
 
-/// Looks at the round before a thread goes to sleep: some microseconds, about what it takes to wake one.
-const SPINS: u32 = 500;
+/// Looks at the round before a thread goes to sleep: some 20 us, about what sleeping and waking cost.
+const SPINS: u32 = 2000;
 
 /// The round of a broken barrier.
 const BROKEN: usize = usize::MAX;
