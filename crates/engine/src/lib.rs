@@ -6,7 +6,9 @@
 //! * [`prefetch`]: a hint to the memory.
 //! * [`random`]: named, portable random streams.
 //! * [`fingerprint`]: an order-independent hash of a trajectory.
+//! * [`barrier`]: where threads that work side by side meet.
 
+pub mod barrier;
 pub mod events;
 pub mod fingerprint;
 pub mod prefetch;

@@ -121,7 +121,7 @@ impl Fabric {
     }
 
     /// Finds the ways to the switches that pin `flow`.
-    fn learn_waypoints(&mut self, flow: &FlowSpec) {
+    pub(crate) fn learn_waypoints(&mut self, flow: &FlowSpec) {
         for switch in flow.data_via.iter().chain(&flow.ack_via) {
             self.routes.add(&self.spec.nodes, &self.wiring, *switch);
         }

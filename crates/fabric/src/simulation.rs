@@ -11,45 +11,18 @@ use crate::ids::{FlowId, NodeId};
 use crate::layout::{Layout, NodePlace};
 use crate::node::Node;
 use crate::note::{DropCause, Reception};
-use crate::shard::{Acknowledged, LossyDrop, Mail, PauseInterval, Scene, Shard};
-use crate::spec::{FlowSpec, NetworkSpec, NodeKind, SpecError};
+use crate::partition::{SAMPLE, expected_load};
+use crate::post::Post;
+use crate::shard::{Acknowledged, LossyDrop, PauseInterval, Scene, Shard};
+use crate::spec::{FlowSpec, NetworkSpec, SpecError};
+use backwater_engine::barrier::Barrier;
 use backwater_engine::fingerprint::Fingerprint;
 use backwater_engine::{Duration, Time};
 use std::collections::BTreeMap;
 use std::iter::Peekable;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Barrier, Mutex, PoisonError};
 
-/// Which nodes make up which shard.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Partition(pub Vec<Vec<NodeId>>);
-
-impl Partition {
-    /// `shards` shards of about equal size; hosts stay with their first switch, and neighbours in the list of nodes stay together.
-    pub fn even(fabric: &Fabric, shards: usize) -> Partition {
-        let nodes = || (0..fabric.spec.nodes.len() as u32).map(NodeId);
-        let anchor = |node: NodeId| match fabric.wiring.of(node).first() {
-            Some(port) if fabric.spec.nodes[node.0 as usize].kind == NodeKind::Host => {
-                fabric.wiring.ports[port.peer.0 as usize].node
-            }
-            _ => node,
-        };
-        let mut ordered: Vec<(NodeId, NodeId)> = nodes().map(|node| (anchor(node), node)).collect();
-        ordered.sort_unstable();
-        let share = ordered.len().div_ceil(shards.max(1));
-        let mut parts: Vec<Vec<NodeId>> = vec![Vec::new()];
-        let mut last_anchor = None;
-        for (anchor, node) in ordered {
-            let full = parts.last().is_some_and(|part| part.len() >= share);
-            if full && last_anchor != Some(anchor) && parts.len() < shards {
-                parts.push(Vec::new());
-            }
-            last_anchor = Some(anchor);
-            parts.last_mut().expect("there is a first part").push(node);
-        }
-        Partition(parts)
-    }
-}
+pub use crate::partition::Partition;
 
 /// Where the flows of a run come from, in order of start. Each must pass [`Fabric::check_flow`].
 pub type FlowSource = Box<dyn Iterator<Item = FlowSpec> + Send>;
@@ -65,6 +38,7 @@ pub struct Simulation {
     fabric: Fabric,
     layout: Layout,
     shards: Vec<Shard>,
+    post: Post,
     /// Shortest link between two shards.
     lookahead: Duration,
     now: Time,
@@ -127,7 +101,7 @@ pub struct FlowOutcome {
 }
 
 impl Simulation {
-    /// The network of `spec` with `flows` (sorted by start), in `shards` shards.
+    /// The network of `spec` with `flows` (sorted by start), in at most `shards` shards.
     ///
     /// # Errors
     /// Everything that makes the network or a flow impossible.
@@ -152,9 +126,11 @@ impl Simulation {
     }
 
     /// `fabric` with the flows of `source`, in `shards` shards.
-    pub fn streaming(fabric: Fabric, source: FlowSource, shards: usize) -> Simulation {
-        let partition = Partition::even(&fabric, shards);
-        Simulation::with_partition(fabric, source, &partition)
+    pub fn streaming(mut fabric: Fabric, mut source: FlowSource, shards: usize) -> Simulation {
+        let first: Vec<FlowSpec> = source.by_ref().take(SAMPLE).collect();
+        first.iter().for_each(|flow| fabric.learn_waypoints(flow));
+        let partition = Partition::automatic(&fabric, &expected_load(&fabric, &first), shards);
+        Simulation::with_partition(fabric, Box::new(first.into_iter().chain(source)), &partition)
     }
 
     /// `fabric` with its nodes spread as `partition` says, every node in exactly one shard, and the flows of `source`.
@@ -162,6 +138,7 @@ impl Simulation {
         let layout = Layout::new(&fabric, partition);
         let members = partition.0.iter().enumerate();
         let shards = members.map(|(index, members)| Shard::new(&fabric, &layout, index as u32, members)).collect();
+        let post = Post::new(partition.0.len());
         let shard_of = |node: NodeId| layout.node(node).shard;
         let cut = fabric.spec.links.iter().filter(|link| shard_of(link.a) != shard_of(link.b));
         let lookahead = cut.map(|link| link.delay).min().unwrap_or(Duration::from_ps(u64::MAX));
@@ -169,6 +146,7 @@ impl Simulation {
             fabric,
             layout,
             shards,
+            post,
             lookahead,
             now: Time::ZERO,
             source: source.peekable(),
@@ -202,6 +180,9 @@ impl Simulation {
     }
 
     /// Lets everything before `limit` happen, on up to `threads` threads.
+    ///
+    /// # Panics
+    /// A mechanism panics; on whichever thread it does so, the panic comes out here. The simulation is of no use then.
     pub fn run_until(&mut self, limit: Time, threads: usize) {
         let threads = threads.clamp(1, self.shards.len());
         loop {
@@ -272,53 +253,55 @@ impl Simulation {
         });
     }
 
-    /// Runs the shards window by window. Each of `threads` workers owns some of them; the workers meet twice per window, after taking in mail
-    /// (to agree on the window) and after running (so that all mail is posted).
+    /// Runs the shards window by window. Each of `threads` workers owns some of them.
+    ///
+    /// The workers meet once per window, when all have posted their mail and said when their next event is; from that all find the end of the
+    /// next window. Two sets of letter boxes take turns: one is emptied while the other is filled. The same holds for the next events.
     fn run_windows(&mut self, limit: Time, threads: usize) {
-        let (fabric, layout, lookahead) = (&self.fabric, &self.layout, self.lookahead);
+        let (fabric, layout, post, lookahead) = (&self.fabric, &self.layout, &self.post, self.lookahead);
         let count = self.shards.len();
         // Workers take equal shares, which may leave nothing for the last of them.
         let share = count.div_ceil(threads);
         let threads = count.div_ceil(share);
-        let boxes: Vec<Mutex<Mail>> = (0..count * count).map(|_| Mutex::default()).collect();
-        let letter_box =
-            |to: usize, from: usize| boxes[to * count + from].lock().unwrap_or_else(PoisonError::into_inner);
-        let next_events: Vec<AtomicU64> = (0..threads).map(|_| AtomicU64::new(0)).collect();
+        let next_events = [0, 1].map(|_| (0..threads).map(|_| AtomicU64::new(0)).collect::<Vec<_>>());
         let barrier = Barrier::new(threads);
-        let work = |worker: usize, first: usize, shards: &mut [Shard]| {
-            loop {
-                let mut next = Time::NEVER;
-                for (offset, shard) in shards.iter_mut().enumerate() {
-                    for from in 0..count {
-                        shard.accept(&mut letter_box(first + offset, from), layout);
-                    }
-                    next = next.min(shard.next_event());
-                }
-                next_events[worker].store(next.ps(), Ordering::Release);
-                barrier.wait();
-                let earliest = next_events.iter().map(|next| next.load(Ordering::Acquire)).min().unwrap_or(u64::MAX);
-                if earliest >= limit.ps() {
+        let work = |worker: usize, shards: &mut [Shard]| {
+            let numbers = worker * share..;
+            let mut seat = barrier.seat();
+            let mut next = shards.iter().map(Shard::next_event).min().unwrap_or(Time::NEVER);
+            for turn in [0, 1].into_iter().cycle() {
+                next_events[turn][worker].store(next.ps(), Ordering::Relaxed);
+                if seat.wait().is_err() {
                     return;
                 }
-                let end = limit.min(Time::from_ps(earliest) + lookahead);
-                for (offset, shard) in shards.iter_mut().enumerate() {
+                for (number, shard) in numbers.clone().zip(&mut *shards) {
+                    (0..count).for_each(|from| shard.accept(&mut post.letter_box(turn, from, number), layout));
+                }
+                let earliest = next_events[turn].iter().map(|next| next.load(Ordering::Relaxed)).min();
+                let earliest = earliest.map_or(Time::NEVER, Time::from_ps);
+                if earliest >= limit {
+                    return;
+                }
+                let end = limit.min(earliest + lookahead);
+                next = Time::NEVER;
+                for (number, shard) in numbers.clone().zip(&mut *shards) {
                     shard.run(end, fabric, layout);
-                    for to in 0..count {
-                        std::mem::swap(&mut *letter_box(to, first + offset), &mut shard.outboxes[to]);
+                    next = next.min(shard.next_event());
+                    for (to, mail) in shard.outboxes.iter_mut().enumerate() {
+                        next = next.min(mail.first_arrival());
+                        std::mem::swap(&mut *post.letter_box(1 - turn, number, to), mail);
                     }
                 }
-                barrier.wait();
             }
         };
-        if threads == 1 {
-            work(0, 0, &mut self.shards);
-            return;
-        }
         std::thread::scope(|scope| {
-            let parts = self.shards.chunks_mut(share).enumerate();
-            for (worker, part) in parts {
-                let work = &work;
-                scope.spawn(move || work(worker, worker * share, part));
+            let mut parts = self.shards.chunks_mut(share).enumerate();
+            let mine = parts.next();
+            let work = &work;
+            let others: Vec<_> = parts.map(|(worker, part)| scope.spawn(move || work(worker, part))).collect();
+            mine.into_iter().for_each(|(worker, part)| work(worker, part));
+            for other in others {
+                other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
             }
         });
     }

@@ -18,7 +18,8 @@ use backwater_fabric::flow_control::pfc::{PauseModel, PfcConfig};
 use backwater_fabric::framing::Framing;
 use backwater_fabric::ids::{Class, FlowId, NodeId};
 use backwater_fabric::load_balance::LoadBalanceConfig;
-use backwater_fabric::simulation::{FlowOutcome, Partition, Simulation, Totals};
+use backwater_fabric::partition::{Partition, expected_load};
+use backwater_fabric::simulation::{FlowOutcome, Simulation, Totals};
 use backwater_fabric::spec::{FlowSpec, LinkFault, NetworkSpec};
 use common::random::{Case, lossless};
 use common::{flow, link, network, star};
@@ -47,8 +48,7 @@ fn outcome(mut simulation: Simulation, threads: usize) -> Outcome {
         fingerprint: simulation.fingerprint().to_string(),
         flows: simulation.outcomes(),
         pauses,
-        // A wake-up that nobody waits for any more is an event too: the count is the same as long as the shards are.
-        totals: Totals { events: 0, ..simulation.totals() },
+        totals: simulation.totals(),
     }
 }
 
@@ -98,10 +98,23 @@ proptest! {
         for shards in [2, 3, 7] {
             prop_assert_eq!(&in_shards(&case, shards, 1), &expected, "{} shards", shards);
         }
-        prop_assert_eq!(&in_shards(&case, 3, 2), &expected, "2 threads");
+        for shards in [3, 5, 8] {
+            prop_assert_eq!(&in_shards(&case, shards, 2), &expected, "{} shards on 2 threads", shards);
+        }
         for shards in [1, 2, 3, 5] {
             prop_assert_eq!(&dealt(&case, shards, seed), &expected, "dealt into {} shards", shards);
         }
+    }
+
+    #[test]
+    fn every_node_is_in_exactly_one_shard(case in any_case(), shards in 0usize..40) {
+        let fabric = Fabric::new(case.spec.clone()).unwrap();
+        let loads = expected_load(&fabric, &case.flows);
+        let Partition(parts) = Partition::automatic(&fabric, &loads, shards);
+        prop_assert!(parts.len() <= shards.max(1) && parts.iter().all(|part| !part.is_empty()));
+        let mut nodes = parts.concat();
+        nodes.sort_unstable();
+        prop_assert_eq!(nodes, (0..case.spec.nodes.len() as u32).map(NodeId).collect::<Vec<_>>());
     }
 
     /// Stopping on the way and going on is no event.

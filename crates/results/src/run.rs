@@ -102,7 +102,7 @@ impl Run {
         let started = Instant::now();
         let shards = plan.run.shards.map_or(threads, |shards| shards as usize);
         let fabric = Fabric::new(plan.spec.clone()).map_err(RunError::Spec)?;
-        let simulation = Simulation::streaming(fabric, Box::new(plan.traffic.flows()), shards.max(1));
+        let simulation = Simulation::streaming(fabric, Box::new(plan.traffic.flows()), shards);
         fs::create_dir_all(directory).map_err(|cause| RunError::File { path: directory.into(), cause })?;
         let names: Vec<String> = plan.spec.nodes.iter().map(|node| node.name.clone()).collect();
         let every_name: Vec<String> = names.iter().chain(&plan.traffic.tags).cloned().collect();

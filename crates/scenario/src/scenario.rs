@@ -70,8 +70,8 @@ pub struct RunConfig {
     pub warmup: Duration,
     /// How long after `until` the run waits for unfinished flows. Default 100 ms.
     pub drain: Duration,
-    /// Number of parts, each with a thread of its own, that the network is cut into; results do not depend on it. Default: as many as the
-    /// command line's `--threads`.
+    /// Largest number of parts that the network is cut into; a thread runs one or more of them. Results do not depend on it. Default: as many
+    /// as the command line's `--threads`.
     #[schemars(range(min = 1, max = 1024))]
     pub shards: Option<u32>,
 }
