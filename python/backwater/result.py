@@ -21,7 +21,7 @@ TABLES: Final = ("flows", "pauses", "queues", "ports", "buffers")
 # Everything that a run leaves in its directory.
 FILES: Final = (RUN_FILE, TOPOLOGY_FILE, REPORT_FILE, *(f"{table}.parquet" for table in TABLES))
 # What it writes there until it is done.
-PARTIAL_FILES: Final = tuple(f"{table}.parquet.partial" for table in TABLES)
+PARTIAL_FILES: Final = (".reserve", f"{TOPOLOGY_FILE}.partial", *(f"{table}.parquet.partial" for table in TABLES))
 
 _NODES: Final = {"name": pl.String, "kind": pl.String, "layer": pl.Int64}
 _LINKS: Final = {

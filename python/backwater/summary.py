@@ -7,7 +7,7 @@ from typing import Any, Final, Literal, Self, get_args
 
 from backwater import style, units
 
-Outcome = Literal["completed", "interrupted", "deadlock", "stalled", "violation", "time-limit"]
+Outcome = Literal["completed", "interrupted", "deadlock", "stalled", "violation", "time-limit", "write-error"]
 State = Literal["good", "bad", "warning", "plain"]
 
 # Exit codes of the command line, which a pipeline can rely on.
@@ -19,6 +19,7 @@ EXIT_CODES: Final[dict[Outcome, int]] = {
     "deadlock": 4,
     "stalled": 4,
     "time-limit": 5,
+    "write-error": 6,
     "interrupted": 130,
 }
 
@@ -51,6 +52,7 @@ class Summary:
 
     name: str
     outcome: Outcome
+    write_error: str | None
     audit_ok: bool
     violations: tuple[str, ...]
     deadlock: Deadlock | None
@@ -83,6 +85,7 @@ class Summary:
         return cls(
             name=name,
             outcome=document["outcome"],
+            write_error=document["write_error"],
             audit_ok=audit["verdict"] == "ok",
             violations=tuple(str(violation) for violation in audit["violations"]),
             deadlock=None
@@ -149,12 +152,13 @@ class Summary:
 
     def costs(self) -> list[Fact]:
         """What the run simulated and what that took."""
+        each_hop = f" ({self.events / self.packet_hops:.2f} per packet-hop)" if self.packet_hops else ""
         hop_cost = f" ({self.cpu_seconds / self.packet_hops * 1e9:,.0f} ns each)" if self.packet_hops else ""
         return [
             Fact("Simulated time", style.duration(self.simulated_ps)),
             Fact("Flows", f"{self.flows:,}" + (f" ({self.endless_flows:,} endless)" if self.endless_flows else "")),
             Fact("RESUME frames", f"{self.resume_frames:,}"),
-            Fact("Events", style.count(self.events)),
+            Fact("Events", style.count(self.events) + each_hop),
             Fact("Packet-hops", style.count(self.packet_hops) + hop_cost),
             Fact("CPU time", f"{self.cpu_seconds:.1f} s"),
             Fact("Wall time", f"{self.wall_seconds:.1f} s"),
@@ -167,6 +171,8 @@ class Summary:
     def alarms(self) -> list[str]:
         """Details of what went wrong, one sentence each; empty for a clean run."""
         lines = [f"Audit: {violation}" for violation in self.violations]
+        if self.write_error is not None:
+            lines.append(f"Stopped at {style.duration(self.simulated_ps)}, results complete until then: {self.write_error}")
         if self.deadlock is not None:
             cycle = " → ".join((*self.deadlock.cycle, *self.deadlock.cycle[:1]))
             lines.append(f"Deadlock since {style.duration(self.deadlock.onset_ps)}: {cycle}")

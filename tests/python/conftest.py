@@ -132,6 +132,7 @@ QUEUE_ROWS = [(10 * US, "s0", 2, 1000, 0), (20 * US, "h0", 0, 0, 8)]
 
 RUN: dict[str, Any] = {
     "outcome": "completed",
+    "write_error": None,
     "events": 12_000,
     "packet_hops": 5_000,
     "cpu_seconds": 0.5,

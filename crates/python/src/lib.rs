@@ -137,10 +137,9 @@ impl Run {
             .map_err(|error| PyValueError::new_err(format!("milliseconds: {error}")))?;
         py.detach(|| {
             let mut run = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-            run.as_mut().map(|run| run.advance(wall).map_err(|error| run_error(&error)))
+            run.as_mut().map(|run| Progress(run.advance(wall)))
         })
-        .ok_or_else(|| PyRuntimeError::new_err("the run has been finished"))?
-        .map(Progress)
+        .ok_or_else(|| PyRuntimeError::new_err("the run has been finished"))
     }
 
     /// `interrupted` says that the caller stops a run that is not done; one that is done has an outcome of its own.

@@ -12,6 +12,7 @@
 
 #![forbid(unsafe_code)]
 
+mod disk;
 mod run;
 mod summary;
 pub mod tables;

@@ -1,6 +1,7 @@
 //! One run: lets the simulation go on from one look at it to the next, and writes what it sees.
 
 use crate::BUILD;
+use crate::disk::Reserve;
 use crate::summary::{Audit, DeadlockReport, FlowCounts, Outcome, QueueName, Summary};
 use crate::tables::{self, TableError, TableWriter, Value};
 use crate::topology::topology_json;
@@ -73,6 +74,9 @@ pub struct Run {
     sent: Vec<u64>,
     next_sample: Time,
     next_check: Time,
+    /// Given back when the disk is full.
+    reserve: Reserve,
+    write_error: Option<String>,
     outcome: Option<Outcome>,
     deadlock: Option<Deadlock>,
     violations: Vec<String>,
@@ -88,6 +92,20 @@ struct Tables {
     buffers: TableWriter,
 }
 
+impl Tables {
+    fn all(&self) -> [&TableWriter; 5] {
+        let Tables { flows, pauses, queues, ports, buffers } = self;
+        [flows, pauses, queues, ports, buffers]
+    }
+
+    fn into_all(self) -> [TableWriter; 5] {
+        let Tables { flows, pauses, queues, ports, buffers } = self;
+        [flows, pauses, queues, ports, buffers]
+    }
+}
+
+const TOPOLOGY: &str = "topology.json";
+const TOPOLOGY_PARTIAL: &str = "topology.json.partial";
 /// Longest time between two looks, when nothing is sampled.
 const LOOK: Duration = Duration::from_us(100);
 
@@ -103,7 +121,10 @@ impl Run {
         let shards = plan.run.shards.map_or(threads, |shards| shards as usize);
         let fabric = Fabric::new(plan.spec.clone()).map_err(RunError::Spec)?;
         let simulation = Simulation::streaming(fabric, Box::new(plan.traffic.flows()), shards);
-        fs::create_dir_all(directory).map_err(|cause| RunError::File { path: directory.into(), cause })?;
+        let in_directory = |cause| RunError::File { path: directory.into(), cause };
+        fs::create_dir_all(directory).map_err(in_directory)?;
+        let reserve = Reserve::take(directory).map_err(in_directory)?;
+        write_json(directory, TOPOLOGY_PARTIAL, &topology_json(&plan.spec))?;
         let names: Vec<String> = plan.spec.nodes.iter().map(|node| node.name.clone()).collect();
         let every_name: Vec<String> = names.iter().chain(&plan.traffic.tags).cloned().collect();
         let metadata = [
@@ -131,6 +152,8 @@ impl Run {
             threads,
             directory: directory.into(),
             tables,
+            reserve,
+            write_error: None,
             outcome: None,
             deadlock: None,
             violations: Vec::new(),
@@ -139,49 +162,49 @@ impl Run {
         })
     }
 
-    /// Goes on for about `wall` of real time, or to the end.
-    ///
-    /// # Errors
-    /// A table can not be written.
-    pub fn advance(&mut self, wall: std::time::Duration) -> Result<Progress, RunError> {
+    /// Goes on for about `wall` of real time, or to the end. A run whose tables can not be written any more ends.
+    pub fn advance(&mut self, wall: std::time::Duration) -> Progress {
         let begun = Instant::now();
         while self.outcome.is_none() && begun.elapsed() < wall {
-            self.step()?;
+            self.step();
         }
-        Ok(self.progress())
+        self.progress()
     }
 
     /// From one look to the next.
-    fn step(&mut self) -> Result<(), RunError> {
+    fn step(&mut self) {
         let last = self.plan.run.until + self.plan.run.drain;
         let until = if self.simulation.now() < self.plan.run.until { self.plan.run.until } else { last };
         let look = self.next_sample.min(self.next_check).min(self.simulation.now() + LOOK).min(until);
         self.simulation.run_until(look, self.threads);
         if look == self.next_sample {
-            self.sample(look)?;
+            self.sample(look);
             self.next_sample += self.plan.probes.sample_interval;
         }
         for pause in self.simulation.take_pauses() {
             if self.plan.probes.pauses {
-                self.write_pause(&pause, Some(pause.closure.to))?;
+                self.write_pause(&pause, Some(pause.closure.to));
             }
         }
         for outcome in self.simulation.take_finished() {
-            self.write_flow(&outcome)?;
+            self.write_flow(&outcome);
         }
         if look == self.next_check {
             self.next_check += self.plan.probes.deadlock_check;
             self.deadlock = self.simulation.find_deadlock();
         }
         self.outcome = self.verdict(look, last);
-        Ok(())
     }
 
     /// Whether the run is over at `now`, and how.
     fn verdict(&mut self, now: Time, last: Time) -> Option<Outcome> {
         let totals = self.simulation.totals();
-        if self.plan.spec.is_lossless() && totals.drops[DropCause::Headroom as usize] > 0 {
+        if self.simulation.fabric().is_lossless && totals.drops[DropCause::Headroom as usize] > 0 {
             return Some(Outcome::Violation);
+        }
+        self.write_error = self.tables.all().into_iter().find_map(TableWriter::failure);
+        if self.write_error.is_some() {
+            return Some(Outcome::WriteError);
         }
         if self.deadlock.is_some() {
             return Some(Outcome::Deadlock);
@@ -216,28 +239,25 @@ impl Run {
         }
     }
 
-    /// Writes the tables and `run.json`; its contents.
+    /// Completes the tables and writes `run.json`; its contents. Where the disk is full, the reserve makes room.
     ///
     /// # Errors
-    /// A file can not be written.
+    /// A file can not be written all the same.
     pub fn finish(mut self) -> Result<Summary, RunError> {
         let outcome = self.outcome.unwrap_or(Outcome::Interrupted);
-        self.write_open_pauses()?;
+        self.write_open_pauses();
         for outcome in self.simulation.unfinished() {
-            self.write_flow(&outcome)?;
+            self.write_flow(&outcome);
         }
         let summary = self.summarise(outcome);
-        let Tables { flows, pauses, queues, ports, buffers } = self.tables;
-        for table in [flows, pauses, queues, ports, buffers] {
+        drop(self.reserve);
+        for table in self.tables.into_all() {
             table.finish()?;
         }
-        let topology = topology_json(&self.plan.spec);
-        let summary_json = serde_json::to_value(&summary).expect("a summary has string keys only");
-        for (name, value) in [("topology.json", &topology), ("run.json", &summary_json)] {
-            let path = self.directory.join(name);
-            let text = serde_json::to_string_pretty(value).expect("JSON values can be written");
-            fs::write(&path, text + "\n").map_err(|cause| RunError::File { path, cause })?;
-        }
+        fs::rename(self.directory.join(TOPOLOGY_PARTIAL), self.directory.join(TOPOLOGY))
+            .map_err(|cause| RunError::File { path: self.directory.join(TOPOLOGY), cause })?;
+        let value = serde_json::to_value(&summary).expect("a summary has string keys only");
+        write_json(&self.directory, "run.json", &value)?;
         Ok(summary)
     }
 
@@ -263,6 +283,7 @@ impl Run {
         });
         Summary {
             outcome,
+            write_error: self.write_error.take(),
             simulated_ps: self.simulation.now().ps(),
             flows: FlowCounts {
                 total: totals.started_flows,
@@ -292,7 +313,7 @@ impl Run {
         }
     }
 
-    fn sample(&mut self, now: Time) -> Result<(), RunError> {
+    fn sample(&mut self, now: Time) {
         let fabric = self.simulation.fabric();
         for node in self.simulation.nodes() {
             let name = u64::from(node.id.0);
@@ -301,7 +322,7 @@ impl Run {
                 if bytes > 0 || paused != ClassMask::NONE {
                     let number = u64::from(port.ix);
                     let row = [now.into(), name.into(), number.into(), bytes.into(), u64::from(paused.0).into()];
-                    self.tables.queues.push(row)?;
+                    self.tables.queues.push(row);
                 }
                 let sent = port.sent_wire_bytes();
                 let before = std::mem::replace(&mut self.sent[port.id.0 as usize], sent);
@@ -309,7 +330,7 @@ impl Run {
                     let peer = u64::from(fabric.wiring.neighbour(node.id, port.ix).0);
                     let number = u64::from(port.ix);
                     let row = [now.into(), name.into(), number.into(), peer.into(), (sent - before).into()];
-                    self.tables.ports.push(row)?;
+                    self.tables.ports.push(row);
                 }
             }
             let occupancy = node.pipeline().map(|pipeline| pipeline.occupancy()).unwrap_or_default();
@@ -321,13 +342,12 @@ impl Run {
                     occupancy.shared.into(),
                     occupancy.headroom.into(),
                 ];
-                self.tables.buffers.push(row)?;
+                self.tables.buffers.push(row);
             }
         }
-        Ok(())
     }
 
-    fn write_pause(&mut self, pause: &PauseInterval, end: Option<Time>) -> Result<(), RunError> {
+    fn write_pause(&mut self, pause: &PauseInterval, end: Option<Time>) {
         let wiring = &self.simulation.fabric().wiring;
         let PauseInterval { port, queue, closure } = pause;
         let (facts, cause) = (&wiring.ports[port.0 as usize], &wiring.ports[closure.cause.0 as usize]);
@@ -343,13 +363,13 @@ impl Run {
             node(cause.node),
             number(cause.ix),
         ];
-        Ok(self.tables.pauses.push(row)?)
+        self.tables.pauses.push(row);
     }
 
     /// Pauses that have not ended.
-    fn write_open_pauses(&mut self) -> Result<(), RunError> {
+    fn write_open_pauses(&mut self) {
         if !self.plan.probes.pauses {
-            return Ok(());
+            return;
         }
         let open = |port: &Port| -> Vec<PauseInterval> {
             let closed = |queue| {
@@ -360,10 +380,10 @@ impl Run {
             port.closed_queues().filter_map(closed).collect()
         };
         let pauses: Vec<_> = self.simulation.nodes().flat_map(|node| node.ports().iter().flat_map(open)).collect();
-        pauses.iter().try_for_each(|pause| self.write_pause(pause, None))
+        pauses.iter().for_each(|pause| self.write_pause(pause, None));
     }
 
-    fn write_flow(&mut self, outcome: &FlowOutcome) -> Result<(), RunError> {
+    fn write_flow(&mut self, outcome: &FlowOutcome) {
         let (fabric, flow) = (self.simulation.fabric(), &outcome.spec);
         let first_tag = fabric.spec.nodes.len() as u64;
         let warmup = Time::ZERO + self.plan.run.warmup;
@@ -390,8 +410,14 @@ impl Run {
             outcome.reception.delivered.into(),
             Value::Bool(flow.start >= warmup),
         ];
-        Ok(self.tables.flows.push(row)?)
+        self.tables.flows.push(row);
     }
+}
+
+fn write_json(directory: &Path, name: &str, value: &serde_json::Value) -> Result<(), RunError> {
+    let path = directory.join(name);
+    let text = serde_json::to_string_pretty(value).expect("JSON values can be written");
+    fs::write(&path, text + "\n").map_err(|cause| RunError::File { path, cause })
 }
 
 /// CPU time of this process, user and system; 0 where the system does not tell.
@@ -405,4 +431,54 @@ fn peak_rss_bytes() -> u64 {
     // Linux counts KiB, macOS bytes.
     let unit = if cfg!(target_os = "macos") { 1 } else { 1024 };
     getrusage(UsageWho::RUSAGE_SELF).map_or(0, |usage| usage.max_rss() as u64 * unit)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use backwater_scenario::Document;
+
+    /// Many small flows.
+    fn plan(microseconds: u32) -> Plan {
+        let text = format!(
+            "run.until = \"{microseconds} us\"\ntopology = {{ kind = \"star\", hosts = 8 }}\n\
+             traffic = [{{ kind = \"poisson\", sizes = \"memcached-etc\", load = 0.5 }}]\n"
+        );
+        Plan::from_document(&Document::from_toml("s.toml", &text).unwrap(), Path::new(".")).unwrap()
+    }
+
+    /// Goes on until the run has ended.
+    fn run(mut run: Run) -> Run {
+        while !run.advance(std::time::Duration::from_millis(100)).done {}
+        run
+    }
+
+    #[test]
+    fn a_run_leaves_complete_files_and_nothing_else() {
+        let directory = tempfile::tempdir().unwrap();
+        let summary = run(Run::start(plan(50), directory.path(), 1).unwrap()).finish().unwrap();
+        assert_eq!(summary.outcome, Outcome::Completed);
+        assert_eq!(summary.flows.total, plan(50).traffic.flows().count() as u64);
+        let mut files: Vec<_> = fs::read_dir(directory.path())
+            .unwrap()
+            .map(|file| file.unwrap().file_name().into_string().unwrap())
+            .collect();
+        files.sort_unstable();
+        let tables = ["buffers", "flows", "pauses", "ports", "queues"].map(|table| format!("{table}.parquet"));
+        assert_eq!(files, [&tables[..], &["run.json".into(), "topology.json".into()]].concat());
+    }
+
+    /// `/dev/full` takes nothing: the run ends by itself, and says which file it could not write.
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_table_that_can_not_be_written_ends_the_run() {
+        let directory = tempfile::tempdir().unwrap();
+        std::os::unix::fs::symlink("/dev/full", directory.path().join("flows.parquet.partial")).unwrap();
+        let run = run(Run::start(plan(2000), directory.path(), 1).unwrap());
+        assert_eq!(run.outcome, Some(Outcome::WriteError));
+        assert!(run.simulation.now() < run.plan.run.until);
+        let error = run.finish().unwrap_err().to_string();
+        assert!(error.contains("flows.parquet") && error.contains("No space left"), "{error}");
+        assert!(!directory.path().join("run.json").exists());
+    }
 }

@@ -14,6 +14,8 @@ pub enum Outcome {
     TimeLimit,
     /// Somebody stopped it.
     Interrupted,
+    /// Its results could not be written any more; those until then are complete.
+    WriteError,
     /// Queues wait for each other for ever.
     Deadlock,
     /// Flows are left, but nothing will ever happen again.
@@ -27,6 +29,8 @@ pub enum Outcome {
 pub struct Summary {
     /// How it ended.
     pub outcome: Outcome,
+    /// Why results could not be written, if they could not.
+    pub write_error: Option<String>,
     /// Simulated time.
     pub simulated_ps: u64,
     /// Flows.
@@ -68,11 +72,11 @@ pub struct Summary {
 /// Flows of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct FlowCounts {
-    /// All.
+    /// Which have started.
     pub total: u64,
     /// Whose last byte arrived.
     pub finished: u64,
-    /// Which started or should have, and did not finish; endless flows left out.
+    /// Which did not finish; endless flows left out.
     pub unfinished: u64,
     /// Which have no end.
     pub endless: u64,

@@ -3,6 +3,7 @@
 //! Times are picoseconds since the start of the run, sizes bytes, names dictionary-encoded. Files are zstd-compressed Parquet and appear under
 //! their name only when complete.
 
+use crate::disk::Keeper;
 use arrow_array::types::Int32Type;
 use arrow_array::{
     ArrayRef, BooleanArray, DictionaryArray, Float64Array, Int32Array, Int64Array, RecordBatch, StringArray,
@@ -13,7 +14,8 @@ use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, ZstdLevel};
 use parquet::errors::ParquetError;
 use parquet::file::metadata::KeyValue;
-use parquet::file::properties::WriterProperties;
+use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterPropertiesBuilder};
+use parquet::schema::types::ColumnPath;
 use std::collections::HashMap;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -188,8 +190,12 @@ pub struct TableError {
     cause: Box<dyn std::error::Error + Send + Sync>,
 }
 
-/// Rows held in memory before they are written.
-const BATCH: usize = 1 << 16;
+/// Rows held in memory before they are encoded.
+const BATCH: usize = 1 << 12;
+/// Encoded bytes held in memory before they are written: a row group.
+const ROW_GROUP: usize = 2 << 20;
+/// Bytes of a page, which the encoder of every column holds besides.
+const PAGE: usize = 64 << 10;
 
 /// Writes one table.
 pub struct TableWriter {
@@ -198,9 +204,11 @@ pub struct TableWriter {
     columns: &'static [Column],
     names: ArrayRef,
     schema: Arc<Schema>,
-    writer: ArrowWriter<File>,
-    /// Per column, the values not yet written.
+    writer: ArrowWriter<Keeper<File>>,
+    /// Per column, the values not yet encoded.
     rows: Vec<Vec<Value>>,
+    /// Why rows could not be encoded.
+    broken: Option<ParquetError>,
 }
 
 impl TableWriter {
@@ -220,48 +228,68 @@ impl TableWriter {
         let fail = |cause: Box<dyn std::error::Error + Send + Sync>| TableError { path: path.clone(), cause };
         let schema = Arc::new(Schema::new(columns.iter().map(field).collect::<Vec<_>>()));
         let metadata = metadata.iter().map(|(key, value)| KeyValue::new(key.clone(), value.clone())).collect();
-        let level = ZstdLevel::try_new(3).map_err(|cause| fail(cause.into()))?;
+        let level = ZstdLevel::try_new(1).map_err(|cause| fail(cause.into()))?;
         let properties = WriterProperties::builder()
             .set_compression(Compression::ZSTD(level))
+            .set_data_page_size_limit(PAGE)
+            .set_statistics_enabled(EnabledStatistics::Chunk)
             .set_key_value_metadata(Some(metadata))
-            .build();
+            .set_dictionary_enabled(false);
+        // Only what has few values gains from a dictionary; of everything else, the dictionary would be one more copy.
+        let few = columns.iter().filter(|column| matches!(column.kind, Kind::Name | Kind::U8 | Kind::U16));
+        let with_dictionary = |properties: WriterPropertiesBuilder, column: &Column| {
+            properties.set_column_dictionary_enabled(ColumnPath::from(column.name), true)
+        };
+        let properties = few.fold(properties, with_dictionary).build();
         let file = File::create(&partial).map_err(|cause| fail(cause.into()))?;
-        let writer =
-            ArrowWriter::try_new(file, schema.clone(), Some(properties)).map_err(|cause| fail(cause.into()))?;
+        let writer = ArrowWriter::try_new(Keeper::new(file), schema.clone(), Some(properties))
+            .map_err(|cause| fail(cause.into()))?;
         let names: ArrayRef = Arc::new(StringArray::from_iter_values(names));
         let rows = vec![Vec::new(); columns.len()];
-        Ok(TableWriter { path, partial, columns, names, schema, writer, rows })
+        Ok(TableWriter { path, partial, columns, names, schema, writer, rows, broken: None })
     }
 
-    /// Appends a row: a value per column, in order.
-    ///
-    /// # Errors
-    /// The disk is full, or the file can not be written for another reason.
-    pub fn push<const N: usize>(&mut self, row: [Value; N]) -> Result<(), TableError> {
+    /// Appends a row: a value per column, in order. What the disk can not take is kept: [`TableWriter::failure`] tells.
+    pub fn push<const N: usize>(&mut self, row: [Value; N]) {
         debug_assert_eq!(N, self.columns.len());
         for (column, value) in self.rows.iter_mut().zip(row) {
             column.push(value);
         }
-        if self.rows[0].len() == BATCH { self.flush() } else { Ok(()) }
+        if self.rows[0].len() == BATCH {
+            let encoded = self.encode();
+            self.broken = self.broken.take().or(encoded.err());
+        }
     }
 
-    fn flush(&mut self) -> Result<(), TableError> {
+    /// Why rows could not be written, if they could not.
+    pub fn failure(&self) -> Option<String> {
+        let full = self.writer.inner().failure().map(ToString::to_string);
+        let cause = full.or_else(|| self.broken.as_ref().map(ToString::to_string))?;
+        Some(format!("{}: {cause}", self.path.display()))
+    }
+
+    /// Encodes the rows held in memory.
+    fn encode(&mut self) -> Result<(), ParquetError> {
         let arrays: Result<Vec<ArrayRef>, ArrowError> =
             self.columns.iter().zip(&self.rows).map(|(column, values)| array(column, values, &self.names)).collect();
-        let batch = arrays.and_then(|arrays| RecordBatch::try_new(self.schema.clone(), arrays));
-        let result = batch.map_err(ParquetError::from).and_then(|batch| self.writer.write(&batch));
         self.rows.iter_mut().for_each(Vec::clear);
-        result.map_err(|cause| TableError { path: self.path.clone(), cause: cause.into() })
+        self.writer.write(&RecordBatch::try_new(self.schema.clone(), arrays?)?)?;
+        if self.writer.in_progress_size() >= ROW_GROUP { self.writer.flush() } else { Ok(()) }
     }
 
-    /// Completes the file and gives it its name.
+    /// Completes the file and gives it its name. What was kept is written now.
     ///
     /// # Errors
-    /// As for [`TableWriter::push`].
+    /// The disk is full, or the file can not be written for another reason.
     pub fn finish(mut self) -> Result<(), TableError> {
-        self.flush()?;
-        let fail = |cause: Box<dyn std::error::Error + Send + Sync>| TableError { path: self.path.clone(), cause };
-        self.writer.close().map_err(|cause| fail(cause.into()))?;
+        let path = self.path.clone();
+        let fail = |cause: Box<dyn std::error::Error + Send + Sync>| TableError { path: path.clone(), cause };
+        let encoded = self.encode();
+        if let Some(cause) = self.broken.take().or(encoded.err()) {
+            return Err(fail(cause.into()));
+        }
+        let file = self.writer.into_inner().map_err(|cause| fail(cause.into()))?;
+        file.settle().map_err(|cause| fail(cause.into()))?;
         fs::rename(&self.partial, &self.path).map_err(|cause| fail(cause.into()))
     }
 }

@@ -1,0 +1,146 @@
+//! Files that stay whole when the disk is full.
+//!
+//! A run holds some room on the disk in reserve. When a file can not be written any more, what belongs into it stays in memory, the run stops,
+//! the reserve is given back, and the files are completed with it.
+
+use std::fs::{self, File};
+use std::io::{self, ErrorKind, Write};
+use std::path::{Path, PathBuf};
+
+/// Bytes held in reserve: what all tables may have in memory when the disk is full, their footers, and the summary.
+const RESERVE: u64 = 16 << 20;
+
+/// Room on the disk that nobody else can take.
+#[derive(Debug)]
+pub(crate) struct Reserve(PathBuf);
+
+impl Reserve {
+    /// Takes the reserve in `directory`.
+    ///
+    /// # Errors
+    /// There is not that much room.
+    pub(crate) fn take(directory: &Path) -> io::Result<Reserve> {
+        let reserve = Reserve(directory.join(".reserve"));
+        let mut file = File::create(&reserve.0)?;
+        io::copy(&mut io::Read::take(io::repeat(0), RESERVE), &mut file)?;
+        Ok(reserve)
+    }
+}
+
+impl Drop for Reserve {
+    fn drop(&mut self) {
+        // Where it can not be removed, the room is missing, and whoever needs it says so.
+        let _ = fs::remove_file(&self.0);
+    }
+}
+
+/// A file, or whatever takes its place, that keeps in memory what it can not take.
+#[derive(Debug)]
+pub(crate) struct Keeper<W> {
+    file: W,
+    kept: Vec<u8>,
+    failure: Option<io::Error>,
+}
+
+impl<W: Write> Keeper<W> {
+    pub(crate) fn new(file: W) -> Keeper<W> {
+        Keeper { file, kept: Vec::new(), failure: None }
+    }
+
+    /// Why the file could not take everything, if it could not.
+    pub(crate) fn failure(&self) -> Option<&io::Error> {
+        self.failure.as_ref()
+    }
+
+    /// Writes what was kept.
+    ///
+    /// # Errors
+    /// There is still no room.
+    pub(crate) fn settle(mut self) -> io::Result<W> {
+        self.file.write_all(&self.kept)?;
+        self.file.flush()?;
+        Ok(self.file)
+    }
+}
+
+impl<W: Write> Write for Keeper<W> {
+    /// Never fails: [`Keeper::failure`] tells.
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.failure.is_none() {
+            match self.file.write(bytes) {
+                Ok(0) if !bytes.is_empty() => self.failure = Some(ErrorKind::WriteZero.into()),
+                Err(error) if error.kind() != ErrorKind::Interrupted => self.failure = Some(error),
+                other => return other,
+            }
+        }
+        self.kept.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cell::Cell;
+    use std::rc::Rc;
+
+    /// A disk with so much room left.
+    #[derive(Clone, Default)]
+    struct Disk {
+        room: Rc<Cell<usize>>,
+        written: Vec<u8>,
+    }
+
+    impl Write for Disk {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            let taken = bytes.len().min(self.room.get());
+            if taken == 0 {
+                return Err(ErrorKind::StorageFull.into());
+            }
+            self.room.set(self.room.get() - taken);
+            self.written.extend_from_slice(&bytes[..taken]);
+            Ok(taken)
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn what_does_not_fit_is_kept_and_written_once_there_is_room() {
+        let room = Rc::new(Cell::new(10));
+        let mut keeper = Keeper::new(Disk { room: room.clone(), written: Vec::new() });
+        keeper.write_all(b"eight by").unwrap();
+        assert!(keeper.failure().is_none());
+        keeper.write_all(b"tes and more").unwrap();
+        assert_eq!(keeper.failure().map(io::Error::kind), Some(ErrorKind::StorageFull));
+        // Room that comes back too early changes nothing about the order.
+        room.set(3);
+        keeper.write_all(b" still").unwrap();
+        room.set(100);
+        assert_eq!(keeper.settle().unwrap().written, b"eight bytes and more still");
+    }
+
+    #[test]
+    fn without_room_for_what_is_kept_the_file_is_not_complete() {
+        let mut keeper = Keeper::new(Disk::default());
+        keeper.write_all(b"anything").unwrap();
+        assert_eq!(keeper.settle().err().map(|error| error.kind()), Some(ErrorKind::StorageFull));
+    }
+
+    #[test]
+    fn the_reserve_takes_room_while_it_lives() {
+        let directory = tempfile::tempdir().unwrap();
+        let reserve = Reserve::take(directory.path()).unwrap();
+        let held: u64 =
+            fs::read_dir(directory.path()).unwrap().map(|file| file.unwrap().metadata().unwrap().len()).sum();
+        assert_eq!(held, RESERVE);
+        drop(reserve);
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
+    }
+}
