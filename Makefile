@@ -13,10 +13,10 @@ export PIP_QUIET := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help toolchain setup demo test lint format bench bench-compare docs fuzz clean
+.PHONY: help toolchain setup demo test lint format bench bench-binaries bench-compare bench-costs bench-instructions bench-threads docs fuzz clean
 
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 toolchain:
 	@command -v cargo >/dev/null || { echo "Backwater needs Rust 1.95 or later: install it from https://rustup.rs, then try again." >&2; exit 1; }
@@ -55,13 +55,24 @@ format: $(BIN)/maturin ## Format all sources
 	cargo fmt --all
 	$(BIN)/ruff format
 
-bench: setup ## Measure CPU time and memory of the scenarios in benches/
-	cargo build --release --quiet --package backwater-limit
+bench-binaries: setup
+	cargo build --release --quiet --package backwater-bench --package backwater-limit
+
+bench: bench-binaries ## Measure CPU time and memory of the scenarios in benches/, beside the bare kernel
 	@if [ -f $(NEW) ]; then mv $(NEW) $(OLD); fi
 	$(BIN)/python benches/bench.py run --save $(NEW)
 
 bench-compare: setup ## Set the last measurement against the one before, or OLD=file against NEW=file
 	$(BIN)/python benches/bench.py compare $(OLD) $(NEW)
+
+bench-costs: bench-binaries ## Measure what each mechanism and each probe costs
+	$(BIN)/python benches/bench.py costs
+
+bench-instructions: bench-binaries ## Count instructions per packet-hop, and fail if they are more than committed
+	$(BIN)/python benches/bench.py instructions
+
+bench-threads: bench-binaries ## Measure the speed-up on two threads, and fail if results differ
+	$(BIN)/python benches/bench.py threads
 
 docs: setup ## Write the generated pages of docs/reference and build the site
 	$(BIN)/python docs/generate.py

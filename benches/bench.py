@@ -1,157 +1,382 @@
-"""Runs the scenarios of this directory and prints what a packet-hop costs; sets such measurements side by side.
+"""Measures the scenarios of this directory: what a packet-hop costs, beside the bare kernel and in instructions.
 
-    python benches/bench.py run [NAME...] [--repeat N] [--save FILE]
-    python benches/bench.py compare OLD NEW
-
-Every run is a process of its own that loads nothing but the core. Of repeated runs the one with the least CPU time
-counts.
+Every measurement is a process of its own: `backwater-bench` (benches/run) runs a scenario, `backwater-limit`
+(benches/limit) the bare kernel on the same fabric. What is compared is run in turns, so that it meets the same machine.
 """
 
 from __future__ import annotations
 
-import argparse
-import importlib.machinery
-import importlib.util
 import json
-import resource
+import os
+import platform
+import shutil
 import subprocess
 import sys
-import tempfile
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from statistics import median
+from tempfile import TemporaryDirectory
+from typing import Annotated, Any
 
-if TYPE_CHECKING:
-    from backwater import _core
+import polars as pl
+import typer
+from rich.box import MARKDOWN
+from rich.console import Console
+from rich.progress import track
+from rich.table import Table
 
 HERE = Path(__file__).parent
-KERNEL = HERE.parent / "target" / "release" / "backwater-limit"
+BINARIES = Path(os.environ.get("CARGO_TARGET_DIR", HERE.parent / "target")) / "release"
+COUNTS = HERE / "instructions.json"
 MIB = 2**20
+KERNEL_HOPS = "10000000"
+# Scenarios that take too long for as many runs as the others.
+MOST_RUNS = {"perm-10k": 3}
+# The part of a scenario whose instructions are counted, some fifty times slower than it runs.
+SHORT = {
+    "perm-128": ["run.until=100 us"],
+    "incast-128": ["run.until=1 ms"],
+    "websearch-128": ["run.until=400 us", "run.drain=0 s"],
+    "hpcc-128": ["run.until=400 us", "run.drain=0 s"],
+}
+# More instructions per packet-hop than this, relative to those committed, are a regression.
+TOLERANCE = 0.02
+# The part of a scenario that `costs` times.
+TIMED = ["run.until=4 ms", "run.drain=0 s"]
+# What `run.json` says about the process and not about the network.
+EXPENSES = {"cpu_seconds", "wall_seconds", "peak_rss_bytes"}
+
+NO_SAMPLES = "probes.sample_interval=0 s"
+NO_PAUSES = "probes.pauses=false"
+NO_CHECKS = "probes.deadlock_check=0 s"
+PROBES = {
+    "no probes": [NO_SAMPLES, NO_PAUSES, NO_CHECKS],
+    "default": [],
+    "samples alone, every 10 us": [NO_PAUSES, NO_CHECKS],
+    "samples alone, every 1 us": ["probes.sample_interval=1 us", NO_PAUSES, NO_CHECKS],
+    "pauses alone": [NO_SAMPLES, NO_CHECKS],
+    "deadlock checks alone": [NO_SAMPLES, NO_PAUSES],
+}
+PLAIN = [*PROBES["no probes"], "congestion_control.kind=none"]
+MECHANISMS = {
+    "PFC, SIH, ECMP, round robin": PLAIN,
+    "flow control: none": [*PLAIN, "switch.flow_control.kind=none"],
+    "PFC: pauses in quanta": [*PLAIN, "switch.flow_control.kind=pfc", "switch.flow_control.pause=quanta"],
+    "headroom: static": [*PLAIN, "switch.headroom.kind=static"],
+    "scheduler: DWRR": [*PLAIN, "switch.scheduler.kind=dwrr"],
+    "congestion control: DCQCN": [*PLAIN, "congestion_control.kind=dcqcn"],
+    "DCQCN with CNP frames": [*PLAIN, "congestion_control.kind=dcqcn", "congestion_control.cnp=frame"],
+    "congestion control: HPCC": [*PLAIN, "congestion_control.kind=hpcc"],
+    "load balance: spray": [*PLAIN, "load_balance.kind=spray"],
+    "link errors, 1 in 10,000": [*PLAIN, "topology.error_rate=1e-4"],
+}
+
+Figures = dict[str, Any]
+Names = Annotated[list[str] | None, typer.Argument(help="Scenarios; all of them if none is named.")]
+Repeat = Annotated[int, typer.Option(min=1, help="Runs of which the median counts.")]
+
+app = typer.Typer(help=__doc__, add_completion=False, pretty_exceptions_enable=False)
+console = Console(width=150, highlight=False)
 
 
-def core() -> Any:  # noqa: ANN401 - a module
-    """The core without the rest of the package, whose libraries would count as memory of the run."""
-    package = importlib.util.find_spec("backwater")
-    assert package is not None  # noqa: S101
-    found = importlib.machinery.PathFinder.find_spec("_core", package.submodule_search_locations)
-    assert found is not None  # noqa: S101
-    assert found.origin is not None  # noqa: S101
-    spec = importlib.util.spec_from_file_location("backwater._core", found.origin)
-    assert spec is not None  # noqa: S101
-    assert spec.loader is not None  # noqa: S101
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+def scenarios(names: list[str] | None, repeat: int) -> dict[str, int]:
+    """How often to run each of the named scenarios, or of all."""
+    known = sorted(file.stem for file in HERE.glob("*.toml"))
+    unknown = sorted(set(names or ()) - set(known))
+    if unknown:
+        sys.exit(f"no such scenario: {', '.join(unknown)}; there are {', '.join(known)}")
+    return {name: min(repeat, MOST_RUNS.get(name, repeat)) for name in names or known}
 
 
-def peak_memory() -> int:
-    """Largest resident size of this process so far, in bytes."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+def call(package: str, scenario: str, *arguments: str, tool: Sequence[str] = ()) -> Figures:
+    """The figures that one of the two binaries prints."""
+    binary = BINARIES / package
+    if not binary.exists():
+        sys.exit(f"{binary} is missing: cargo build --release --package {package}")
+    command = [*tool, str(binary), str(HERE / f"{scenario}.toml"), *arguments]
+    done = subprocess.run(command, stdout=subprocess.PIPE, check=False)
+    if done.returncode:
+        sys.exit(f"{' '.join(command)}: exit code {done.returncode}")
+    figures: Figures = json.loads(done.stdout)
+    if figures.get("audit", "ok") != "ok":
+        sys.exit(f"{' '.join(command)}: the books do not balance")
+    return figures
 
 
-def measure(scenario: Path) -> dict[str, Any]:
-    """Runs one scenario in this process and returns its figures."""
-    module = core()
-    before = peak_memory()
-    plan: _core.Plan = module.Plan.from_toml(scenario.read_text(), str(scenario), str(scenario.parent), [])
-    with tempfile.TemporaryDirectory(prefix="backwater-bench-") as output:
-        run = plan.start(output, 1)
-        while not run.advance(1000.0).done:
-            pass
-        memory = peak_memory() - before
-        document = json.loads(run.finish(False))
-    nodes = json.loads(plan.topology())["nodes"]
-    return {
-        "hosts": sum(node["kind"] == "host" for node in nodes),
-        "flows": document["flows"]["total"],
-        "events": document["events"],
-        "packet_hops": document["packet_hops"],
-        "cpu_seconds": document["cpu_seconds"],
-        "memory_bytes": memory,
-        "fingerprint": document["fingerprint"],
-        "commit": document["commit"],
-    }
+def simulate(scenario: str, *overrides: str, tool: Sequence[str] = ()) -> Figures:
+    """Runs a scenario on one thread, under a tool if one is named."""
+    with TemporaryDirectory(prefix="backwater-bench-") as output:
+        return call("backwater-bench", scenario, output, "1", *overrides, tool=tool)
 
 
-def kernel(scenario: Path) -> float:
-    """CPU ns per packet-hop of the bare kernel on the same fabric, run in the same minute."""
-    command = [str(KERNEL), str(scenario), "5000000"]
-    figures = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)  # noqa: S603
-    return float(figures["cpu_seconds"] / figures["packet_hops"] * 1e9)
+def count(scenario: str, *overrides: str) -> Figures:
+    """Runs the short part of a scenario; the figures, with the instructions per packet-hop of all but the set-up."""
+    with TemporaryDirectory(prefix="backwater-callgrind-") as scratch:
+        profile = Path(scratch) / "profile"
+        callgrind = ["valgrind", "-q", "--tool=callgrind", f"--callgrind-out-file={profile}"]
+        tool = [*callgrind, "--toggle-collect=backwater_bench::drive*"]
+        figures = simulate(scenario, *SHORT[scenario], *overrides, tool=tool)
+        totals = next(line for line in profile.read_text().splitlines() if line.startswith("totals:"))
+    return figures | {"instructions": int(totals.split()[1]) / figures["packet_hops"]}
 
 
-def run(names: list[str], repeat: int) -> dict[str, dict[str, Any]]:
-    """Measures the named scenarios, or all, and prints a line as soon as each is done."""
-    if not KERNEL.exists():
-        sys.exit(f"{KERNEL.relative_to(HERE.parent)} is missing: run `make bench`, or build backwater-limit first")
-    files = sorted(file for file in HERE.glob("*.toml") if not names or file.stem in names)
-    columns = (
-        "packet-hops",
-        "CPU ns/hop",
-        "bare kernel",
-        "ratio",
-        "hops/s",
-        "events/hop",
-        "MiB",
-        "KiB/host",
-        "KiB/flow",
-    )
-    print(f"{'scenario':<16}" + "".join(f"{column:>12}" for column in columns))
-    measured = {}
-    for file in files:
-        command = [sys.executable, __file__, "measure", str(file)]
-        runs = [json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout) for _ in range(repeat)]  # noqa: S603
-        best = min(runs, key=lambda figures: figures["cpu_seconds"])
-        best["kernel_ns"] = min(kernel(file) for _ in range(repeat))
-        measured[file.stem] = best
-        hops, seconds, memory = best["packet_hops"], best["cpu_seconds"], best["memory_bytes"]
-        print(
-            f"{file.stem:<16}{hops:>12,}{seconds / hops * 1e9:>12.0f}{best['kernel_ns']:>12.0f}"
-            f"{seconds / hops * 1e9 / best['kernel_ns']:>12.1f}{hops / seconds / 1e6:>10.2f} M"
-            f"{best['events'] / hops:>12.2f}{memory / MIB:>12.0f}{memory / best['hosts'] / 1024:>12.1f}"
-            f"{memory / max(best['flows'], 1) / 1024:>12.2f}",
-            flush=True,
-        )
+def has_valgrind() -> bool:
+    """Whether instructions can be counted here."""
+    return shutil.which("valgrind") is not None
+
+
+def costs_of(samples: Iterable[Figures]) -> list[float]:
+    """CPU ns per packet-hop of each run."""
+    return [figures["cpu_seconds"] / figures["packet_hops"] * 1e9 for figures in samples]
+
+
+def ratio(measured: Figures) -> float:
+    """Median cost of the runs as a multiple of that of the bare kernel."""
+    return median(costs_of(measured["runs"])) / median(costs_of(measured["kernel"]))
+
+
+def ratios(measured: Figures) -> list[float]:
+    """Cost of each run as a multiple of that of the kernel's run right after it."""
+    pairs = zip(costs_of(measured["runs"]), costs_of(measured["kernel"]), strict=True)
+    return [run / kernel for run, kernel in pairs]
+
+
+def memory_of(measured: Figures) -> float:
+    """Median of the peak memory, in MiB."""
+    return float(median(figures["memory_bytes"] for figures in measured["runs"]) / MIB)
+
+
+def events_of(figures: Figures) -> float:
+    """Events per packet-hop."""
+    return float(figures["events"] / figures["packet_hops"])
+
+
+def spread(values: Sequence[float]) -> str:
+    """The least and the greatest."""
+    return f"{min(values):.0f}-{max(values):.0f}"
+
+
+def progress(names: Sequence[str], what: str) -> Iterable[str]:
+    """The names one by one, with a bar for whoever waits."""
+    return track(names, what, console=Console(stderr=True), transient=True)
+
+
+def turns(repeats: dict[str, int], what: str) -> Iterable[str]:
+    """Each name as often as asked for, in turns."""
+    rounds = range(max(repeats.values()))
+    return progress([name for turn in rounds for name, repeat in repeats.items() if turn < repeat], what)
+
+
+def show(title: str, columns: str, rows: Iterable[Sequence[str]]) -> None:
+    """Prints a table in Markdown."""
+    table = Table(box=MARKDOWN)
+    for number, column in enumerate(columns.split(" | ")):
+        table.add_column(column, justify="right" if number else "left", no_wrap=True)
+    for row in rows:
+        table.add_row(*row)
+    with console.capture() as captured:
+        console.print(table)
+    # Rich surrounds the table with empty lines of blanks.
+    lines = [line.rstrip() for line in captured.get().splitlines() if line.strip()]
+    console.print(f"\n{title}\n", *lines, sep="\n", soft_wrap=True, markup=False)
+
+
+def load(file: Path) -> dict[str, Figures]:
+    """A file that `run` saved."""
+    try:
+        measured: dict[str, Figures] = json.loads(file.read_text())
+    except (OSError, ValueError) as error:
+        sys.exit(f"{file}: {error}")
+    if any(figures.keys() != {"runs", "kernel"} for figures in measured.values()):
+        sys.exit(f"{file} was saved by another version of this program")
     return measured
 
 
-def compare(old: dict[str, dict[str, Any]], new: dict[str, dict[str, Any]]) -> None:
-    """Prints CPU time per packet-hop and memory of two measurements, and whether they simulated the same."""
-    columns = ("old ns/hop", "new ns/hop", "change", "old MiB", "new MiB")
-    print(f"{'scenario':<16}" + "".join(f"{column:>12}" for column in columns) + "  trajectory")
-    for name in sorted(old.keys() & new.keys()):
-        before, after = old[name], new[name]
-        costs = [figures["cpu_seconds"] / figures["packet_hops"] * 1e9 for figures in (before, after)]
-        memory = [figures["memory_bytes"] / MIB for figures in (before, after)]
-        same = "same" if before["fingerprint"] == after["fingerprint"] else "different"
-        print(
-            f"{name:<16}{costs[0]:>12.0f}{costs[1]:>12.0f}{costs[1] / costs[0] - 1:>+12.1%}"
-            f"{memory[0]:>12.0f}{memory[1]:>12.0f}  {same}"
+@app.command()
+def run(names: Names = None, repeat: Repeat = 5, save: Annotated[Path | None, typer.Option()] = None) -> None:
+    """CPU time and memory of scenarios, with the bare kernel run in turns beside them."""
+    repeats = scenarios(names, repeat)
+    measured: dict[str, Figures] = {name: {"runs": [], "kernel": []} for name in repeats}
+    for name in turns(repeats, "measuring"):
+        measured[name]["runs"].append(simulate(name))
+        measured[name]["kernel"].append(call("backwater-limit", name, KERNEL_HOPS))
+    if save:
+        save.parent.mkdir(parents=True, exist_ok=True)
+        save.write_text(json.dumps(measured, indent=2) + "\n")
+    rows = []
+    for name, figures in measured.items():
+        runs, hop, kernel = figures["runs"], costs_of(figures["runs"]), costs_of(figures["kernel"])
+        rows.append(
+            (
+                name,
+                f"{len(runs)}",
+                f"{runs[0]['packet_hops']:,}",
+                f"{events_of(runs[0]):.2f}",
+                f"{median(hop):.0f}",
+                spread(hop),
+                f"{median(kernel):.0f}",
+                spread(kernel),
+                f"{ratio(figures):.2f}",
+                f"{median(run['setup_seconds'] for run in runs):.2f}",
+                f"{memory_of(figures):.0f}",
+                f"{memory_of(figures) * 1024 / runs[0]['hosts']:.0f}",
+            )
         )
+    show(
+        "CPU ns per packet-hop beside those of the bare kernel, medians and ranges; CPU seconds of set-up; peak memory",
+        "scenario | runs | packet-hops | events/hop | ns | range | kernel | range | ratio | set-up | MiB | KiB/host",
+        rows,
+    )
 
 
-def main() -> None:
-    """Reads the command line."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    commands = parser.add_subparsers(dest="command", required=True)
-    runs = commands.add_parser("run")
-    runs.add_argument("names", nargs="*")
-    runs.add_argument("--repeat", type=int, default=1)
-    runs.add_argument("--save", type=Path)
-    one = commands.add_parser("measure")
-    one.add_argument("scenario", type=Path)
-    both = commands.add_parser("compare")
-    both.add_argument("old", type=Path)
-    both.add_argument("new", type=Path)
-    arguments = parser.parse_args()
-    if arguments.command == "measure":
-        print(json.dumps(measure(arguments.scenario)))
-    elif arguments.command == "compare":
-        compare(json.loads(arguments.old.read_text()), json.loads(arguments.new.read_text()))
-    else:
-        measured = run(arguments.names, arguments.repeat)
-        if arguments.save:
-            arguments.save.parent.mkdir(parents=True, exist_ok=True)
-            arguments.save.write_text(json.dumps(measured, indent=2))
+@app.command()
+def compare(old: Path, new: Path) -> None:
+    """Two saved measurements side by side. Ratios to the kernel decide: they stay where the machine's speed drifts."""
+    before, after = load(old), load(new)
+    rows = []
+    for name in sorted(before.keys() & after.keys()):
+        pair = before[name], after[name]
+        hop = [median(costs_of(figures["runs"])) for figures in pair]
+        multiple = [ratio(figures) for figures in pair]
+        earlier, later = (ratios(figures) for figures in pair)
+        moved = "faster" if max(later) < min(earlier) else "slower" if min(later) > max(earlier) else "noise"
+        first = [figures["runs"][0] for figures in pair]
+        rows.append(
+            (
+                name,
+                *(f"{figure:.0f}" for figure in hop),
+                f"{hop[1] / hop[0] - 1:+.1%}",
+                *(f"{figure:.2f}" for figure in multiple),
+                f"{multiple[1] / multiple[0] - 1:+.1%}",
+                moved,
+                *(f"{memory_of(figures):.0f}" for figures in pair),
+                *(f"{events_of(figures):.2f}" for figures in first),
+                "same" if first[0]["fingerprint"] == first[1]["fingerprint"] else "different",
+            )
+        )
+    show(
+        "CPU ns per packet-hop, ratio to the bare kernel, MiB, events per packet-hop; noise: ranges of ratios overlap",
+        "scenario | ns: old | new | change | ratio: old | new | change | verdict | "
+        "MiB: old | new | events: old | new | trajectory",
+        rows,
+    )
 
 
-main()
+def contents(results: Path) -> dict[str, Any]:
+    """What a run has written, as data, without what it cost."""
+    tables = {file.name: pl.read_parquet(file) for file in results.glob("*.parquet")}
+    documents = {file.name: json.loads(file.read_text()) for file in results.glob("*.json")}
+    documents["run.json"] = {key: value for key, value in documents["run.json"].items() if key not in EXPENSES}
+    return tables | documents
+
+
+def differences(one: dict[str, Any], other: dict[str, Any]) -> list[str]:
+    """Names of the files in which two runs differ."""
+
+    def same(name: str) -> bool:
+        left, right = one.get(name), other.get(name)
+        if isinstance(left, pl.DataFrame) and isinstance(right, pl.DataFrame):
+            return left.equals(right)
+        return bool(left == right)
+
+    return [name for name in sorted(one.keys() | other.keys()) if not same(name)]
+
+
+@app.command()
+def threads(names: Names = None, number: Annotated[int, typer.Option(min=2)] = 2, repeat: Repeat = 3) -> None:
+    """Wall-clock time on one thread and on several, and whether the results are the same. Exit code 1 if not."""
+    repeats = scenarios(names, repeat)
+    wall: dict[str, dict[int, list[float]]] = {name: {1: [], number: []} for name in repeats}
+    differing: dict[str, list[str]] = {}
+    for name in turns(repeats, "measuring"):
+        with TemporaryDirectory(prefix="backwater-threads-") as scratch:
+            outputs = {workers: Path(scratch) / f"{workers}" for workers in wall[name]}
+            for workers, output in outputs.items():
+                figures = call("backwater-bench", name, str(output), f"{workers}")
+                wall[name][workers].append(figures["wall_seconds"])
+            one, many = map(contents, outputs.values())
+            differing[name] = differing.get(name) or differences(one, many)
+    rows = []
+    for name, seconds in wall.items():
+        alone, together = median(seconds[1]), median(seconds[number])
+        verdict = f"{', '.join(differing[name])} differ" if differing[name] else "same"
+        rows.append((name, f"{repeats[name]}", f"{alone:.2f}", f"{together:.2f}", f"{alone / together:.2f}", verdict))
+    show(
+        "Wall-clock seconds without set-up, medians",
+        f"scenario | runs | 1 thread | {number} threads | speed-up | results",
+        rows,
+    )
+    if any(differing.values()):
+        raise typer.Exit(1)
+
+
+def price_list(title: str, scenario: str, variants: dict[str, list[str]], repeat: int) -> None:
+    """Prints what a packet-hop costs in each variant, and how much more than in the first."""
+    runs: dict[str, list[Figures]] = {name: [] for name in variants}
+    for name in turns(dict.fromkeys(variants, repeat), "measuring"):
+        runs[name].append(simulate(scenario, *TIMED, *variants[name]))
+    counted = list(variants) if has_valgrind() else []
+    counts = {name: count(scenario, *variants[name])["instructions"] for name in progress(counted, "counting")}
+    first = next(iter(variants))
+    rows = []
+    for name, samples in runs.items():
+        hop = costs_of(samples)
+        timed = (f"{median(hop):.0f}", spread(hop), f"{median(hop) / median(costs_of(runs[first])) - 1:+.1%}")
+        counted_too = (f"{counts[name]:.0f}", f"{counts[name] / counts[first] - 1:+.1%}") if counts else ("", "")
+        rows.append((name, f"{samples[0]['packet_hops']:,}", f"{events_of(samples[0]):.2f}", *timed, *counted_too))
+    show(
+        f"{title}: {scenario}",
+        "variant | packet-hops | events/hop | ns/hop | range | change | instructions/hop | change",
+        rows,
+    )
+
+
+@app.command()
+def costs(repeat: Repeat = 5) -> None:
+    """Cost per packet-hop of each mechanism and of each probe."""
+    for scenario in ("websearch-128", "incast-128"):
+        price_list("Mechanisms, one exchanged at a time, without probes", scenario, MECHANISMS, repeat)
+        price_list("Probes", scenario, PROBES, repeat)
+
+
+@app.command()
+def instructions(update: Annotated[bool, typer.Option("--update", help="Write the counts down.")] = False) -> None:
+    """Instructions per packet-hop against those committed. Exit code 1 if there are more."""
+    if not has_valgrind():
+        console.print("skipped: instructions are counted by valgrind, which is not installed")
+        return
+    version = subprocess.run(["rustc", "--version"], stdout=subprocess.PIPE, check=True, text=True).stdout.strip()
+    compiler = f"{version}, {platform.machine()}"
+    committed: Figures = json.loads(COUNTS.read_text())
+    fresh: dict[str, Figures] = {}
+    rows, is_more = [], False
+    for name in progress(list(SHORT), "counting"):
+        figures = count(name)
+        fresh[name] = {key: figures[key] for key in ("packet_hops", "fingerprint", "instructions")}
+        before = committed["scenarios"].get(name, fresh[name])
+        change = figures["instructions"] / before["instructions"] - 1
+        is_more |= change > TOLERANCE
+        rows.append(
+            (
+                name,
+                f"{figures['packet_hops']:,}",
+                f"{before['instructions']:.1f}",
+                f"{figures['instructions']:.1f}",
+                f"{change:+.2%}",
+                "same" if figures["fingerprint"] == before["fingerprint"] else "different",
+                f"more than {TOLERANCE:.0%} above" if change > TOLERANCE else "ok",
+            )
+        )
+    show(
+        "Instructions per packet-hop", "scenario | packet-hops | committed | now | change | trajectory | verdict", rows
+    )
+    if compiler != committed["compiler"]:
+        console.print(f"\nCommitted: {committed['compiler']}. Here: {compiler}. Counts of other compilers differ.")
+    if update:
+        COUNTS.write_text(json.dumps({"compiler": compiler, "scenarios": fresh}, indent=2) + "\n")
+    elif is_more:
+        raise typer.Exit(1)
+
+
+if __name__ == "__main__":
+    app()

@@ -17,9 +17,8 @@ use backwater_engine::units::ByteTime;
 use backwater_fabric::fabric::{Direction, Fabric};
 use backwater_fabric::ids::FlowId;
 use backwater_fabric::spec::FlowSpec;
+use backwater_results::usage::cpu_seconds;
 use backwater_scenario::{Document, Plan};
-use nix::sys::resource::{UsageWho, getrusage};
-use nix::sys::time::TimeValLike;
 use std::collections::{BTreeMap, VecDeque};
 use std::path::Path;
 use std::process::ExitCode;
@@ -203,11 +202,6 @@ impl Kernel {
         }
         wire.push_back((arrival, packet));
     }
-}
-
-fn cpu_seconds() -> f64 {
-    getrusage(UsageWho::RUSAGE_SELF)
-        .map_or(0.0, |usage| (usage.user_time() + usage.system_time()).num_microseconds() as f64 * 1e-6)
 }
 
 #[allow(clippy::print_stdout, reason = "its output")]

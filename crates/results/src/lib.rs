@@ -17,6 +17,7 @@ mod run;
 mod summary;
 pub mod tables;
 mod topology;
+pub mod usage;
 
 pub use run::{Progress, Run, RunError};
 pub use summary::{Audit, DeadlockReport, FlowCounts, Outcome, QueueName, Summary};

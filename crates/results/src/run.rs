@@ -5,6 +5,7 @@ use crate::disk::Reserve;
 use crate::summary::{Audit, DeadlockReport, FlowCounts, Outcome, QueueName, Summary};
 use crate::tables::{self, TableError, TableWriter, Value};
 use crate::topology::topology_json;
+use crate::usage::{cpu_seconds, peak_rss_bytes};
 use backwater_engine::{Duration, Time};
 use backwater_fabric::deadlock::Deadlock;
 use backwater_fabric::fabric::Fabric;
@@ -15,8 +16,6 @@ use backwater_fabric::simulation::FlowOutcome;
 use backwater_fabric::spec::{FlowSpec, SpecError};
 use backwater_fabric::{PauseInterval, Simulation};
 use backwater_scenario::Plan;
-use nix::sys::resource::{UsageWho, getrusage};
-use nix::sys::time::TimeValLike;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -418,19 +417,6 @@ fn write_json(directory: &Path, name: &str, value: &serde_json::Value) -> Result
     let path = directory.join(name);
     let text = serde_json::to_string_pretty(value).expect("JSON values can be written");
     fs::write(&path, text + "\n").map_err(|cause| RunError::File { path, cause })
-}
-
-/// CPU time of this process, user and system; 0 where the system does not tell.
-fn cpu_seconds() -> f64 {
-    getrusage(UsageWho::RUSAGE_SELF)
-        .map_or(0.0, |usage| (usage.user_time() + usage.system_time()).num_microseconds() as f64 * 1e-6)
-}
-
-/// Largest resident set of this process; 0 where the system does not tell.
-fn peak_rss_bytes() -> u64 {
-    // Linux counts KiB, macOS bytes.
-    let unit = if cfg!(target_os = "macos") { 1 } else { 1024 };
-    getrusage(UsageWho::RUSAGE_SELF).map_or(0, |usage| usage.max_rss() as u64 * unit)
 }
 
 #[cfg(test)]

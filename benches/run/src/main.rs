@@ -1,0 +1,82 @@
+//! One run of a scenario, with nothing else in the process: what it cost, in JSON.
+//!
+//! ```text
+//! backwater-bench SCENARIO.toml OUTPUT THREADS [KEY=VALUE...]
+//! ```
+//!
+//! Set-up is told apart from the run, which is [`drive`] and nothing else: profilers and counters look for that name.
+
+#![forbid(unsafe_code)]
+
+use backwater_fabric::spec::NodeKind;
+use backwater_results::usage::{cpu_seconds, peak_rss_bytes};
+use backwater_results::{Run, RunError, Summary};
+use backwater_scenario::{Diagnostic, Document, Plan};
+use serde_json::{Value, json};
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+/// The part that is measured: from the first event to the last line of the tables.
+#[inline(never)]
+fn drive(mut run: Run) -> Result<Summary, RunError> {
+    run.advance(Duration::MAX);
+    run.finish()
+}
+
+fn plan(scenario: &Path, overrides: &[String]) -> Result<Plan, Vec<Diagnostic>> {
+    let mut document = Document::read(scenario)?;
+    overrides.iter().try_for_each(|assignment| document.set(assignment))?;
+    Plan::from_document(&document, scenario.parent().unwrap_or(Path::new(".")))
+}
+
+fn measure(plan: Plan, output: &Path, threads: usize) -> Result<Value, RunError> {
+    let hosts = plan.spec.nodes.iter().filter(|node| node.kind == NodeKind::Host).count();
+    let run = Run::start(plan, output, threads)?;
+    let (setup, begun) = (cpu_seconds(), Instant::now());
+    let summary = drive(run)?;
+    Ok(json!({
+        "hosts": hosts,
+        "flows": summary.flows.total,
+        "packet_hops": summary.packet_hops,
+        "events": summary.events,
+        "setup_seconds": setup,
+        "cpu_seconds": cpu_seconds() - setup,
+        "wall_seconds": begun.elapsed().as_secs_f64(),
+        "memory_bytes": peak_rss_bytes(),
+        "outcome": summary.outcome,
+        "audit": summary.audit.verdict,
+        "fingerprint": summary.fingerprint,
+        "commit": summary.commit,
+    }))
+}
+
+#[allow(clippy::print_stdout, reason = "its output")]
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let [scenario, output, threads, overrides @ ..] = arguments.as_slice() else {
+        eprintln!("usage: backwater-bench SCENARIO.toml OUTPUT THREADS [KEY=VALUE...]");
+        return ExitCode::from(2);
+    };
+    let Ok(threads) = threads.parse() else {
+        eprintln!("THREADS is a number, not \"{threads}\"");
+        return ExitCode::from(2);
+    };
+    let plan = match plan(Path::new(scenario), overrides) {
+        Ok(plan) => plan,
+        Err(diagnostics) => {
+            diagnostics.iter().for_each(|diagnostic| eprintln!("{diagnostic}"));
+            return ExitCode::from(2);
+        }
+    };
+    match measure(plan, Path::new(output), threads) {
+        Ok(figures) => {
+            println!("{figures}");
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            eprintln!("{error}");
+            ExitCode::FAILURE
+        }
+    }
+}
