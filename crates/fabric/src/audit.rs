@@ -1,5 +1,6 @@
 //! The audit: what must balance in every run, whatever the mechanisms do.
 
+use crate::fifo::Frames;
 use crate::ids::{CLASSES, Class, ClassMask, NodeId};
 use crate::node::Node;
 use crate::simulation::Simulation;
@@ -46,7 +47,7 @@ pub(crate) fn audit(simulation: &Simulation) -> Vec<Violation> {
         if came != went + held {
             report(node.id, format!("{came} B came in or were made, but {went} B left and {held} B are held"));
         }
-        check_buffer(node, &mut report);
+        check_buffer(node, simulation.frames(node.id), &mut report);
         if quiet {
             for port in fabric.wiring.of(node.id) {
                 let peer = &fabric.wiring.ports[port.peer.0 as usize];
@@ -68,11 +69,11 @@ pub(crate) fn audit(simulation: &Simulation) -> Vec<Violation> {
 }
 
 /// What the buffer policy has charged to every ingress queue must stand in the egress queues.
-fn check_buffer(node: &Node, report: &mut impl FnMut(NodeId, String)) {
+fn check_buffer(node: &Node, frames: &Frames, report: &mut impl FnMut(NodeId, String)) {
     let Some(pipeline) = node.pipeline() else { return };
     let mut standing = vec![[0u64; CLASSES]; node.ports().len()];
     for port in node.ports() {
-        for frame in (0..port.queue_count() as u16).flat_map(|queue| port.frames(queue)) {
+        for frame in (0..port.queue_count() as u16).flat_map(|queue| port.frames(queue, frames)) {
             if frame.class != Class::CONTROL {
                 standing[usize::from(frame.ingress)][frame.class.index()] += u64::from(frame.size.charge);
             }

@@ -69,7 +69,7 @@ fn successors(simulation: &Simulation, node: NodeId, ingress: u16, queue: QueueI
     for port in simulation.node(node).ports() {
         for next in 0..port.queue_count() as QueueIx {
             let holds = |frame: &crate::frame::Frame| frame.ingress == ingress && QueueIx::from(frame.class.0) == queue;
-            if port.frames(next).any(holds) {
+            if port.frames(next, simulation.frames(node)).any(holds) {
                 found.push((port.id, next));
             }
         }

@@ -5,7 +5,6 @@ use crate::framing::FrameSize;
 use crate::ids::{Class, ClassMask, FlowId, NodeId, PortId, PortIx};
 use backwater_engine::random::mix;
 use backwater_engine::{Duration, Time};
-use std::collections::VecDeque;
 
 /// Number of a packet within its flow, from 0.
 pub type Psn = u32;
@@ -155,10 +154,10 @@ impl Route {
         self
     }
 
-    /// The next hop of a fixed route has been taken.
+    /// The next hop has been taken; a way that is found hop by hop stays what it is.
     #[inline]
     pub fn advance(&mut self) {
-        self.cursor += 1;
+        self.cursor += u8::from(self.cursor > 0);
     }
 
     /// The egress ports taken so far, from the source host on.
@@ -220,6 +219,18 @@ impl Packet {
 }
 
 impl Frame {
+    /// What stands where no frame is.
+    pub(crate) const VACANT: Frame = Frame {
+        at: Time::ZERO,
+        body: Body::Control(Control::Custom { opcode: 0, reliable: false, words: [0; 4] }),
+        size: FrameSize { wire: 0, charge: 0 },
+        record: RecordRef::NONE,
+        burst_age: 0,
+        ingress: 0,
+        class: Class::CONTROL,
+        marked: false,
+    };
+
     /// A frame at its source, which could have left since `at`.
     pub fn new(body: Body, size: FrameSize, class: Class, at: Time) -> Frame {
         Frame { at, body, size, record: RecordRef::NONE, burst_age: 0, ingress: 0, class, marked: false }
@@ -261,19 +272,6 @@ impl Frame {
         };
         body ^ u64::from(self.size.wire) << 40 ^ u64::from(self.class.0) << 56 ^ u64::from(self.marked) << 60
     }
-}
-
-/// Takes the first of `frames`, which must not be empty.
-#[inline]
-pub(crate) fn take_first(frames: &mut VecDeque<Frame>) -> Frame {
-    // Copied in one piece; `pop_front` alone would hand it over in bits.
-    let frame = *frames.front().expect("only those are asked that hold a frame");
-    frames.pop_front();
-    if frames.is_empty() {
-        // Back to the front of its memory, which is warm; a ring would wander through all of it.
-        frames.clear();
-    }
-    frame
 }
 
 /// Names a [`crate::record::Record`], or none.

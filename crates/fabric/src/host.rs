@@ -437,7 +437,7 @@ impl Node {
         endpoint.place(slot, fabric, env.now + port.serialisation(size.wire), env.now);
         self.counters.created += u64::from(size.charge);
         self.log_pauses(ix, queue, &mut frame, env);
-        self.send(ix, &mut frame, env);
+        self.send(ix, &frame, env);
     }
 
     /// A packet for this node has arrived.

@@ -13,6 +13,7 @@ mod bits;
 pub mod congestion;
 pub mod deadlock;
 pub mod fabric;
+pub mod fifo;
 pub mod flow_control;
 pub mod flows;
 pub mod frame;

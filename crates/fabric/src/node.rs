@@ -4,6 +4,7 @@
 //! set, a clock, a file or a socket, so that whatever drives it can be a simulator or a wire.
 
 use crate::fabric::Fabric;
+use crate::fifo::Frames;
 use crate::flow_control::AnyFlowControl;
 use crate::frame::{Body, Frame, NextHop, PacketKind};
 use crate::host::Endpoint;
@@ -19,8 +20,7 @@ use backwater_engine::Time;
 /// Takes what nodes do.
 pub trait Sink {
     /// `frame` starts on the wire of `port` now and has left at `done`; since `burst_start` the port has been sending without a gap.
-    /// The frame is the sink's to take, and to write on what concerns the wire.
-    fn transmit(&mut self, port: PortId, frame: &mut Frame, done: Time, burst_start: Time);
+    fn transmit(&mut self, port: PortId, frame: &Frame, done: Time, burst_start: Time);
     /// Wake the node at `at`. Wake-ups can not be taken back: a node ignores those that it no longer waits for.
     fn schedule(&mut self, wakeup: Wakeup, at: Time);
     /// Something worth telling has happened.
@@ -48,6 +48,8 @@ pub struct Env<'a, S> {
     pub fabric: &'a Fabric,
     /// Side records of frames.
     pub records: &'a mut Records,
+    /// Where the frames of all queues stand.
+    pub frames: &'a mut Frames,
     /// Where effects go.
     pub sink: &'a mut S,
 }
@@ -139,14 +141,11 @@ impl Node {
 
     /// The last bit of `frame` has arrived on `port`.
     #[inline]
-    pub fn arrive<S: Sink>(&mut self, port: PortIx, frame: &mut Frame, env: &mut Env<'_, S>) {
+    pub fn arrive<S: Sink>(&mut self, port: PortIx, frame: &Frame, env: &mut Env<'_, S>) {
         self.counters.received += u64::from(frame.size.charge);
-        match &mut frame.body {
+        match &frame.body {
             Body::Packet(packet) => match packet.route.next() {
-                NextHop::Port(egress) => {
-                    packet.route.advance();
-                    self.forward(port, egress, frame, env);
-                }
+                NextHop::Port(egress) => self.forward(port, egress, frame, env),
                 NextHop::Arrived => self.receive(port, frame, env),
                 NextHop::Towards(destination) if destination == self.id => self.receive(port, frame, env),
                 NextHop::Towards(destination) => {
@@ -202,12 +201,12 @@ impl Node {
     pub(crate) fn kick<S: Sink>(&mut self, ix: PortIx, env: &mut Env<'_, S>) {
         let port = &mut self.ports[usize::from(ix)];
         if port.is_idle(env.now) {
-            if let Some(mut frame) = port.next_control() {
-                self.send(ix, &mut frame, env);
-            } else if let Some(queue) = port.next_queue() {
-                let mut frame = port.take(queue);
+            if let Some(frame) = port.next_control() {
+                self.send(ix, &frame, env);
+            } else if let Some(queue) = port.next_queue(env.frames) {
+                let mut frame = port.take(queue, env.frames);
                 self.depart(ix, queue, &mut frame, env);
-                self.send(ix, &mut frame, env);
+                self.send(ix, &frame, env);
             } else {
                 self.pull(ix, env);
             }
@@ -217,7 +216,7 @@ impl Node {
 
     /// Starts `frame` on the wire of `port`, which is idle.
     #[inline]
-    pub(crate) fn send<S: Sink>(&mut self, ix: PortIx, frame: &mut Frame, env: &mut Env<'_, S>) {
+    pub(crate) fn send<S: Sink>(&mut self, ix: PortIx, frame: &Frame, env: &mut Env<'_, S>) {
         let port = &mut self.ports[usize::from(ix)];
         self.counters.sent += u64::from(frame.size.charge);
         let done = port.start(frame, env.now);
@@ -249,7 +248,7 @@ impl Node {
     /// Puts a packet made by this node into a queue of `port`.
     pub(crate) fn enqueue_own<S: Sink>(&mut self, port: PortIx, frame: &Frame, env: &mut Env<'_, S>) {
         self.counters.created += u64::from(frame.size.charge);
-        self.ports[usize::from(port)].enqueue(QueueIx::from(frame.class.0), frame);
+        self.ports[usize::from(port)].enqueue(QueueIx::from(frame.class.0), frame, env.frames);
         self.kick(port, env);
     }
 

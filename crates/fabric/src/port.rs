@@ -1,7 +1,8 @@
 //! An egress port: queues, the gates that flow control closes, and the scheduler that chooses among what is left.
 
 use crate::bits::BitSet;
-use crate::frame::{Frame, take_first};
+use crate::fifo::{Fifo, Frames};
+use crate::frame::Frame;
 use crate::framing::Framing;
 use crate::ids::{CLASSES, Class, ClassMask, PortId, PortIx, QueueIx};
 use crate::slots::PortFacts;
@@ -20,7 +21,7 @@ const CONTROL_QUEUE: QueueIx = Class::CONTROL.0 as QueueIx;
 #[derive(Debug, Default)]
 #[repr(align(64))]
 struct Queue {
-    frames: VecDeque<Frame>,
+    frames: Fifo,
     /// Charged bytes of `frames`.
     bytes: u64,
     /// Credit of deficit weighted round robin.
@@ -290,8 +291,8 @@ impl Port {
     }
 
     /// The frames of queue `queue`, first to leave first.
-    pub fn frames(&self, queue: QueueIx) -> impl Iterator<Item = &Frame> {
-        self.queues[queue].frames.iter()
+    pub fn frames<'a>(&self, queue: QueueIx, frames: &'a Frames) -> impl Iterator<Item = &'a Frame> {
+        self.queues[queue].frames.iter(frames)
     }
 
     /// Number of frames held, control frames included.
@@ -334,22 +335,21 @@ impl Port {
 
     /// Asks for the frame that is about to leave.
     #[inline]
-    pub(crate) fn expect_frame(&self) {
-        if let Some(queue) = self.next_ready()
-            && let Some(frame) = self.queues[queue].frames.front()
-        {
-            prefetch(frame);
+    pub(crate) fn expect_frame(&self, frames: &Frames) {
+        if let Some(queue) = self.next_ready() {
+            self.queues[queue].frames.expect_front(frames);
         }
     }
 
+    /// Puts a copy of `frame` into `queue`; returns it for what is to be written on it.
     #[inline]
-    pub(crate) fn enqueue(&mut self, queue: QueueIx, frame: &Frame) {
+    pub(crate) fn enqueue<'a>(&mut self, queue: QueueIx, frame: &Frame, frames: &'a mut Frames) -> &'a mut Frame {
         let bytes = u64::from(frame.size.charge);
         self.queued_bytes += bytes;
         self.occupied.insert(queue.into());
         let queue = &mut self.queues[queue];
         queue.bytes += bytes;
-        queue.frames.push_back(*frame);
+        queue.frames.push(frame, frames)
     }
 
     /// Puts a link-local frame before everything else.
@@ -365,7 +365,7 @@ impl Port {
 
     /// The queue whose turn it is; whoever asks must take its first frame.
     #[inline]
-    pub(crate) fn next_queue(&mut self) -> Option<QueueIx> {
+    pub(crate) fn next_queue(&mut self, frames: &Frames) -> Option<QueueIx> {
         if self.is_ready(CONTROL_QUEUE) {
             return Some(CONTROL_QUEUE);
         }
@@ -374,7 +374,7 @@ impl Port {
                 self.cursor = self.next_ready()?;
                 Some(self.cursor)
             }
-            Scheduler::Dwrr { quantum } => self.deficit_round(quantum),
+            Scheduler::Dwrr { quantum } => self.deficit_round(quantum, frames),
         }
     }
 
@@ -390,8 +390,8 @@ impl Port {
     }
 
     /// Deficit weighted round robin: the queue whose turn it is goes on while its deficit lasts; a queue that is passed gains a quantum.
-    fn deficit_round(&mut self, quantum: u64) -> Option<QueueIx> {
-        let head = |queue: &Queue| queue.frames.front().map_or(0, |frame| u64::from(frame.size.charge));
+    fn deficit_round(&mut self, quantum: u64, frames: &Frames) -> Option<QueueIx> {
+        let head = |queue: &Queue| queue.frames.front(frames).map_or(0, |frame| u64::from(frame.size.charge));
         let mut candidate = if self.is_ready(self.cursor) { self.cursor } else { self.advance(quantum)? };
         while self.queues[candidate].deficit < head(&self.queues[candidate]) {
             candidate = self.advance(quantum)?;
@@ -413,9 +413,9 @@ impl Port {
 
     /// Takes the first frame of a queue.
     #[inline]
-    pub(crate) fn take(&mut self, index: QueueIx) -> Frame {
+    pub(crate) fn take(&mut self, index: QueueIx, frames: &mut Frames) -> Frame {
         let queue = &mut self.queues[index];
-        let frame = take_first(&mut queue.frames);
+        let frame = queue.frames.pop(frames);
         let bytes = u64::from(frame.size.charge);
         queue.bytes -= bytes;
         self.queued_bytes -= bytes;
@@ -474,36 +474,37 @@ mod tests {
         Port::new(&facts, Framing::Rocev2, scheduler, 0)
     }
 
-    fn order(port: &mut Port, frames: usize) -> Vec<QueueIx> {
+    fn order(port: &mut Port, count: usize, frames: &mut Frames) -> Vec<QueueIx> {
         let mut next = || {
-            let queue = port.next_queue()?;
-            port.take(queue);
+            let queue = port.next_queue(frames)?;
+            port.take(queue, frames);
             Some(queue)
         };
-        (0..frames).map_while(|_| next()).collect()
+        (0..count).map_while(|_| next()).collect()
     }
 
     #[test]
     fn round_robin_takes_one_packet_of_each_queue_in_turn() {
-        let mut port = port(SchedulerConfig::RoundRobin {});
+        let (mut port, mut frames) = (port(SchedulerConfig::RoundRobin {}), Frames::default());
         for queue in [3, 3, 3, 5, 5, 0] {
-            port.enqueue(queue, &frame(queue as u8, 1000));
+            port.enqueue(queue, &frame(queue as u8, 1000), &mut frames);
         }
-        assert_eq!(order(&mut port, 9), [0, 3, 5, 3, 5, 3]);
+        assert_eq!(order(&mut port, 9, &mut frames), [0, 3, 5, 3, 5, 3]);
         assert_eq!(port.queued_bytes(), 0);
     }
 
     #[test]
     fn dwrr_shares_bytes_not_packets() {
+        let mut frames = Frames::default();
         let mut port = port(SchedulerConfig::Dwrr { quantum: backwater_engine::Bytes(1600) });
         for _ in 0..400 {
-            port.enqueue(1, &frame(1, 1500));
+            port.enqueue(1, &frame(1, 1500), &mut frames);
         }
         for _ in 0..2000 {
-            port.enqueue(2, &frame(2, 300));
+            port.enqueue(2, &frame(2, 300), &mut frames);
         }
         let (mut bytes, sizes) = ([0u64; 3], [0, 1500, 300]);
-        for queue in order(&mut port, 600) {
+        for queue in order(&mut port, 600, &mut frames) {
             bytes[usize::from(queue)] += sizes[usize::from(queue)];
         }
         assert!(bytes[1].abs_diff(bytes[2]) <= 1600, "{bytes:?}");
@@ -511,14 +512,14 @@ mod tests {
 
     #[test]
     fn a_closed_queue_keeps_its_frames_and_the_gate_remembers() {
-        let mut port = port(SchedulerConfig::RoundRobin {});
-        port.enqueue(3, &frame(3, 1000));
+        let (mut port, mut frames) = (port(SchedulerConfig::RoundRobin {}), Frames::default());
+        port.enqueue(3, &frame(3, 1000), &mut frames);
         port.close(3, Time::from_ps(10), PortId(9));
         port.close(3, Time::from_ps(20), PortId(8));
         assert!(!port.has_work());
         assert_eq!(port.gate(3).closed(), Some((Time::from_ps(10), PortId(9))));
         port.open(3, Time::from_ps(50));
-        assert_eq!(order(&mut port, 1), [3]);
+        assert_eq!(order(&mut port, 1, &mut frames), [3]);
         let wait = |cause, length, end| Wait {
             cause: PortId(cause),
             length: Duration::from_ps(length),

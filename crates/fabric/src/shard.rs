@@ -6,7 +6,8 @@
 //! into an outbox and arrives at least one link delay later.
 
 use crate::fabric::Fabric;
-use crate::frame::{Body, Control, Frame, take_first};
+use crate::fifo::{Fifo, Frames};
+use crate::frame::{Body, Control, Frame};
 use crate::ids::{FlowId, NodeId, PortId, PortIx};
 use crate::layout::{Layout, PortPlace, WireIx};
 use crate::node::{Env, Node, Sink, Wakeup};
@@ -19,35 +20,25 @@ use backwater_engine::events::{Event, EventSet, KEY_BITS};
 use backwater_engine::fingerprint::Fingerprint;
 use backwater_engine::prefetch::prefetch;
 use backwater_engine::random::{Seed, Stream};
-use std::collections::VecDeque;
 
 /// The receiving end of a link: frames on their way to one port, first to arrive first.
 #[repr(align(64))]
 struct Wire {
-    frames: VecDeque<Frame>,
+    frames: Fifo,
     /// When the link last failed.
     failed_at: Option<Time>,
     /// What spoils frames; `None` for a link without errors.
     errors: Option<Box<Stream>>,
 }
 
-/// The arrival of `frame` on `port`.
+/// The arrival of a frame on `port`.
 #[inline]
-fn arrival(frame: &Frame, port: PortId) -> Event {
-    let key = (Kind::Arrive as u64) << KIND_SHIFT | u64::from(frame.burst_age) << AGE_SHIFT | u64::from(port.0);
-    Event { time: frame.at, key }
+fn arrival(at: Time, burst_age: u32, port: PortId) -> Event {
+    let key = (Kind::Arrive as u64) << KIND_SHIFT | u64::from(burst_age) << AGE_SHIFT | u64::from(port.0);
+    Event { time: at, key }
 }
 
 impl Wire {
-    /// Takes `frame` to `port`. Only the first frame on a wire has an event; it calls the next.
-    #[inline]
-    fn carry(&mut self, frame: &Frame, port: PortId, events: &mut EventSet) {
-        if self.frames.is_empty() {
-            events.push(arrival(frame, port));
-        }
-        self.frames.push_back(*frame);
-    }
-
     /// Why `frame`, which arrives on `port` now, is lost, if it is.
     fn spoils(&mut self, frame: &Frame, port: PortId, now: Time, fabric: &Fabric) -> Option<DropCause> {
         let facts = &fabric.wiring.ports[port.0 as usize];
@@ -195,41 +186,67 @@ pub(crate) struct Scene<'a> {
     pub(crate) layout: &'a Layout,
 }
 
+/// What lies beyond the ports of a shard's nodes: its wires, its pending events, and what is written down.
+pub(crate) struct Outside {
+    wires: Vec<Wire>,
+    /// The frames on the wires.
+    flying: Frames,
+    events: EventSet,
+    pub(crate) outboxes: Vec<Mail>,
+    pub(crate) watch: Watch,
+}
+
+impl Outside {
+    /// Puts a frame onto the wire to `port`, where it arrives `at`. Only the first frame on a wire has an event; it calls the next.
+    #[inline]
+    fn carry(&mut self, wire: WireIx, frame: &Frame, at: Time, burst_age: u32, port: PortId) {
+        let queue = &mut self.wires[wire_index(wire)].frames;
+        if queue.is_empty() {
+            self.events.push(arrival(at, burst_age, port));
+        }
+        let flying = queue.push(frame, &mut self.flying);
+        (flying.at, flying.burst_age) = (at, burst_age);
+    }
+}
+
 /// Some of the nodes of a network. It shares no cache line with the next, which may run on another thread, nor the pair of lines that
 /// processors fetch together: that saves two threads a quarter of their time at 128 hosts.
 #[repr(align(128))]
 pub(crate) struct Shard {
     pub(crate) nodes: Vec<Node>,
-    wires: Vec<Wire>,
-    events: EventSet,
     records: Records,
-    pub(crate) outboxes: Vec<Mail>,
-    pub(crate) watch: Watch,
+    /// The frames in queues.
+    pub(crate) frames: Frames,
+    pub(crate) outside: Outside,
 }
 
 impl Shard {
     pub(crate) fn new(fabric: &Fabric, layout: &Layout, index: u32, members: &[NodeId]) -> Shard {
         let seed = Seed(fabric.spec.seed);
         let wire = |port: &PortFacts| Wire {
-            frames: VecDeque::new(),
+            frames: Fifo::default(),
             failed_at: None,
             errors: (port.error_rate > 0.0).then(|| Box::new(seed.stream("link-errors", u64::from(port.id.0)))),
         };
         let ports = members.iter().flat_map(|node| fabric.wiring.of(*node));
         let mut shard = Shard {
             nodes: members.iter().map(|node| Node::new(fabric, *node)).collect(),
-            wires: ports.map(wire).collect(),
-            events: EventSet::default(),
             records: Records::default(),
-            outboxes: (0..layout.shards).map(|_| Mail::default()).collect(),
-            watch: Watch::default(),
+            frames: Frames::default(),
+            outside: Outside {
+                wires: ports.map(wire).collect(),
+                flying: Frames::default(),
+                events: EventSet::default(),
+                outboxes: (0..layout.shards).map(|_| Mail::default()).collect(),
+                watch: Watch::default(),
+            },
         };
         for fault in &fabric.spec.faults {
             for port in fabric.wiring.links[fault.link] {
                 if layout.port(port).shard == index {
-                    shard.events.push(event(Kind::LinkDown, port.0, fault.down));
+                    shard.outside.events.push(event(Kind::LinkDown, port.0, fault.down));
                     if fault.up != Time::NEVER {
-                        shard.events.push(event(Kind::LinkUp, port.0, fault.up));
+                        shard.outside.events.push(event(Kind::LinkUp, port.0, fault.up));
                     }
                 }
             }
@@ -245,13 +262,13 @@ impl Shard {
 
     /// When the next event happens; [`Time::NEVER`] if none is pending.
     pub(crate) fn next_event(&self) -> Time {
-        self.events.next_time()
+        self.outside.events.next_time()
     }
 
     /// Whether no frame is on a wire or in a queue.
     pub(crate) fn is_quiet(&self) -> bool {
         let held = |node: &Node| node.ports.iter().map(|port| port.held_frames()).sum::<usize>();
-        self.wires.iter().all(|wire| wire.frames.is_empty()) && self.nodes.iter().all(|node| held(node) == 0)
+        self.outside.wires.iter().all(|wire| wire.frames.is_empty()) && self.nodes.iter().all(|node| held(node) == 0)
     }
 
     /// Side records in use.
@@ -267,14 +284,14 @@ impl Shard {
                 let record = records.next().expect("a record travels with every frame that names one");
                 frame.record = self.records.insert(record);
             }
-            self.wires[wire_index(layout.port(port).wire)].carry(&frame, port, &mut self.events);
+            self.outside.carry(layout.port(port).wire, &frame, frame.at, frame.burst_age, port);
         }
     }
 
     /// Handles every event before `limit`.
     pub(crate) fn run(&mut self, limit: Time, fabric: &Fabric, layout: &Layout) {
-        while let Some(Event { time, key }) = self.events.pop_before(limit) {
-            self.watch.events += 1;
+        while let Some(Event { time, key }) = self.outside.events.pop_before(limit) {
+            self.outside.watch.events += 1;
             self.look_ahead(layout);
             self.handle(kind_of(key), id_of(key), Scene { now: time, fabric, layout });
         }
@@ -284,11 +301,11 @@ impl Shard {
     /// Asks the memory for what the next events will need.
     #[inline]
     fn look_ahead(&self, layout: &Layout) {
-        if self.events.len() < LOOK_AHEAD_FROM {
+        if self.outside.events.len() < LOOK_AHEAD_FROM {
             return;
         }
         for (steps, lead) in LEADS {
-            let Some(key) = self.events.ahead(steps) else { continue };
+            let Some(key) = self.outside.events.ahead(steps) else { continue };
             match kind_of(key) {
                 Kind::Arrive => self.expect_arrival(lead, layout.port(PortId(id_of(key)))),
                 Kind::Port => self.expect_departure(lead, layout.port(PortId(id_of(key)))),
@@ -299,13 +316,14 @@ impl Shard {
 
     #[inline]
     fn expect_arrival(&self, lead: Lead, place: &PortPlace) {
-        let wire = &self.wires[wire_index(place.wire)];
+        let Outside { wires, flying, .. } = &self.outside;
+        let wire = &wires[wire_index(place.wire)];
         match lead {
             Lead::Entity => prefetch(wire),
-            Lead::Content => wire.frames.front().into_iter().for_each(prefetch),
+            Lead::Content => wire.frames.expect_front(flying),
             Lead::Target => {
                 let node = &self.nodes[place.node as usize];
-                wire.frames.front().into_iter().for_each(|frame| node.expect_arrival(frame));
+                wire.frames.front(flying).into_iter().for_each(|frame| node.expect_arrival(frame));
             }
         }
     }
@@ -317,9 +335,9 @@ impl Shard {
             Lead::Entity => port.expect_use(),
             Lead::Content => port.expect_departure(),
             Lead::Target => {
-                port.expect_frame();
+                port.expect_frame(&self.frames);
                 if let Some(wire) = place.peer_wire {
-                    prefetch(&self.wires[wire_index(wire)]);
+                    prefetch(&self.outside.wires[wire_index(wire)]);
                 }
             }
         }
@@ -343,7 +361,7 @@ impl Shard {
                 }
             }
             Kind::LinkDown => {
-                self.wires[wire_index(scene.layout.port(port).wire)].failed_at = Some(scene.now);
+                self.outside.wires[wire_index(scene.layout.port(port).wire)].failed_at = Some(scene.now);
                 self.at_port(port, scene, |node, ix, env| node.link_change(ix, false, env));
             }
             Kind::LinkUp => self.at_port(port, scene, |node, ix, env| node.link_change(ix, true, env)),
@@ -354,16 +372,17 @@ impl Shard {
     #[inline]
     fn arrive(&mut self, port: PortId, scene: Scene<'_>) {
         let place = scene.layout.port(port);
-        let wire = &mut self.wires[wire_index(place.wire)];
-        let mut frame = take_first(&mut wire.frames);
-        if let Some(next) = wire.frames.front() {
-            self.events.push(arrival(next, port));
+        let Outside { wires, flying, events, watch, .. } = &mut self.outside;
+        let wire = &mut wires[wire_index(place.wire)];
+        let frame = wire.frames.pop(flying);
+        if let Some(next) = wire.frames.front(flying) {
+            events.push(arrival(next.at, next.burst_age, port));
         }
-        self.watch.fingerprint.add(scene.now.ps(), u64::from(port.0), frame.digest());
+        watch.fingerprint.add(scene.now.ps(), u64::from(port.0), frame.digest());
         let is_sound = wire.failed_at.is_none() && wire.errors.is_none();
         let spoilt = if is_sound { None } else { wire.spoils(&frame, port, scene.now, scene.fabric) };
         self.at_node(place.node, scene, |node, env| match spoilt {
-            None => node.arrive(place.ix, &mut frame, env),
+            None => node.arrive(place.ix, &frame, env),
             Some(cause) => node.arrive_spoilt(place.ix, &frame, cause, env),
         });
     }
@@ -382,22 +401,14 @@ impl Shard {
     /// Lets the shard's node number `node` act, with all that it works with.
     #[inline]
     fn at_node(&mut self, node: u32, scene: Scene<'_>, act: impl FnOnce(&mut Node, &mut Env<'_, ShardSink<'_>>)) {
-        let Scene { now, fabric, layout } = scene;
-        let sink = &mut ShardSink {
-            now,
-            fabric,
-            layout,
-            wires: &mut self.wires,
-            events: &mut self.events,
-            outboxes: &mut self.outboxes,
-            watch: &mut self.watch,
-        };
-        act(&mut self.nodes[node as usize], &mut Env { now, fabric, records: &mut self.records, sink });
+        let Shard { nodes, records, frames, outside } = self;
+        let sink = &mut ShardSink { scene, outside };
+        act(&mut nodes[node as usize], &mut Env { now: scene.now, fabric: scene.fabric, records, frames, sink });
     }
 
     /// Packs the records of frames that leave for other shards.
     fn pack_records(&mut self) {
-        for mail in &mut self.outboxes {
+        for mail in &mut self.outside.outboxes {
             let leaving = mail.frames.iter().map(|(_, frame)| frame.record);
             mail.records.extend(leaving.filter_map(|record| self.records.take(record)));
         }
@@ -406,36 +417,34 @@ impl Shard {
 
 /// What nodes push their effects into.
 struct ShardSink<'a> {
-    now: Time,
-    fabric: &'a Fabric,
-    layout: &'a Layout,
-    wires: &'a mut [Wire],
-    events: &'a mut EventSet,
-    outboxes: &'a mut [Mail],
-    watch: &'a mut Watch,
+    scene: Scene<'a>,
+    outside: &'a mut Outside,
 }
 
 impl Sink for ShardSink<'_> {
     #[inline]
-    fn transmit(&mut self, port: PortId, frame: &mut Frame, done: Time, burst_start: Time) {
-        self.watch.packet_hops += 1;
+    fn transmit(&mut self, port: PortId, frame: &Frame, done: Time, burst_start: Time) {
+        let watch = &mut self.outside.watch;
+        watch.packet_hops += 1;
         match &frame.body {
-            Body::Control(Control::Pfc(pfc)) if pfc.quanta == 0 => self.watch.resume_frames += 1,
-            Body::Control(Control::Pfc(_)) => self.watch.pause_frames += 1,
+            Body::Control(Control::Pfc(pfc)) if pfc.quanta == 0 => watch.resume_frames += 1,
+            Body::Control(Control::Pfc(_)) => watch.pause_frames += 1,
             _ => {}
         }
-        let place = self.layout.port(port);
-        frame.at = done + place.delay;
-        frame.burst_age = ((frame.at - burst_start).ps() / 1000).min(AGE_MAX) as u32;
-        let Some(wire) = place.peer_wire else {
-            let shard = self.layout.port(place.peer).shard;
-            return self.outboxes[shard as usize].frames.push((place.peer, *frame));
-        };
-        self.wires[wire_index(wire)].carry(frame, place.peer, self.events);
+        let place = self.scene.layout.port(port);
+        let at = done + place.delay;
+        let burst_age = ((at - burst_start).ps() / 1000).min(AGE_MAX) as u32;
+        match place.peer_wire {
+            Some(wire) => self.outside.carry(wire, frame, at, burst_age, place.peer),
+            None => {
+                let shard = self.scene.layout.port(place.peer).shard;
+                self.outside.outboxes[shard as usize].frames.push((place.peer, Frame { at, burst_age, ..*frame }));
+            }
+        }
     }
 
     fn schedule(&mut self, wakeup: Wakeup, at: Time) {
-        self.events.push(match wakeup {
+        self.outside.events.push(match wakeup {
             Wakeup::FlowStart(node) => event(Kind::FlowStart, node.0, at),
             Wakeup::FlowControl(port) => event(Kind::FlowControl, port.0, at),
             Wakeup::FlowTimeout(flow) => event(Kind::FlowTimeout, flow.0, at),
@@ -446,15 +455,17 @@ impl Sink for ShardSink<'_> {
     fn note(&mut self, note: Note) {
         match note {
             Note::Dropped { node, ingress, class, flow, cause, .. } => {
-                self.watch.lost.extend(flow);
-                if cause == DropCause::Headroom && self.fabric.is_lossless {
-                    self.watch.violations.push(LossyDrop { at: self.now, node, ingress, class });
+                self.outside.watch.lost.extend(flow);
+                if cause == DropCause::Headroom && self.scene.fabric.is_lossless {
+                    self.outside.watch.violations.push(LossyDrop { at: self.scene.now, node, ingress, class });
                 }
             }
-            Note::Paused { port, queue, closure } => self.watch.pauses.push(PauseInterval { port, queue, closure }),
-            Note::Received { .. } => self.watch.received_flows += 1,
+            Note::Paused { port, queue, closure } => {
+                self.outside.watch.pauses.push(PauseInterval { port, queue, closure })
+            }
+            Note::Received { .. } => self.outside.watch.received_flows += 1,
             Note::Acknowledged { flow, packets, retransmitted } => {
-                self.watch.acknowledged.push(Acknowledged { flow, at: self.now, packets, retransmitted });
+                self.outside.watch.acknowledged.push(Acknowledged { flow, at: self.scene.now, packets, retransmitted });
             }
         }
     }

@@ -6,6 +6,7 @@
 use crate::audit::{Violation, audit};
 use crate::deadlock::{Deadlock, find_deadlock};
 use crate::fabric::Fabric;
+use crate::fifo::Frames;
 use crate::flows::Flow;
 use crate::ids::{FlowId, NodeId};
 use crate::layout::{Layout, NodePlace};
@@ -174,6 +175,11 @@ impl Simulation {
         &self.shards[shard as usize].nodes[node as usize]
     }
 
+    /// Where the frames in the queues of `node` stand.
+    pub fn frames(&self, node: NodeId) -> &Frames {
+        &self.shards[self.layout.node(node).shard as usize].frames
+    }
+
     /// All nodes in order of their ids.
     pub fn nodes(&self) -> impl Iterator<Item = &Node> {
         (0..self.fabric.spec.nodes.len() as u32).map(|id| self.node(NodeId(id)))
@@ -221,9 +227,9 @@ impl Simulation {
     /// Forgets flows whose sender is done and whose packets have all come or been lost.
     fn forget_flows(&mut self) {
         for shard in &mut self.shards {
-            self.acknowledged_flows += shard.watch.acknowledged.len() as u64;
-            self.settling.append(&mut shard.watch.acknowledged);
-            for flow in shard.watch.lost.drain(..) {
+            self.acknowledged_flows += shard.outside.watch.acknowledged.len() as u64;
+            self.settling.append(&mut shard.outside.watch.acknowledged);
+            for flow in shard.outside.watch.lost.drain(..) {
                 *self.lost.entry(flow).or_default() += 1;
             }
         }
@@ -287,7 +293,7 @@ impl Simulation {
                 for (number, shard) in numbers.clone().zip(&mut *shards) {
                     shard.run(end, fabric, layout);
                     next = next.min(shard.next_event());
-                    for (to, mail) in shard.outboxes.iter_mut().enumerate() {
+                    for (to, mail) in shard.outside.outboxes.iter_mut().enumerate() {
                         next = next.min(mail.first_arrival());
                         std::mem::swap(&mut *post.letter_box(1 - turn, number, to), mail);
                     }
@@ -330,7 +336,7 @@ impl Simulation {
             ..Totals::default()
         };
         for shard in &self.shards {
-            let watch = &shard.watch;
+            let watch = &shard.outside.watch;
             totals.events += watch.events;
             totals.packet_hops += watch.packet_hops;
             totals.pause_frames += watch.pause_frames;
@@ -350,13 +356,14 @@ impl Simulation {
     /// A hash of every frame's every arrival.
     pub fn fingerprint(&self) -> Fingerprint {
         let mut fingerprint = Fingerprint::default();
-        self.shards.iter().for_each(|shard| fingerprint.merge(shard.watch.fingerprint));
+        self.shards.iter().for_each(|shard| fingerprint.merge(shard.outside.watch.fingerprint));
         fingerprint
     }
 
     /// Drops that the scheme is not allowed, in order of time and node: packets of a lossless class for which a switch had no headroom.
     pub fn violations(&self) -> Vec<LossyDrop> {
-        let mut drops: Vec<_> = self.shards.iter().flat_map(|shard| shard.watch.violations.iter().copied()).collect();
+        let mut drops: Vec<_> =
+            self.shards.iter().flat_map(|shard| shard.outside.watch.violations.iter().copied()).collect();
         drops.sort_unstable_by_key(|drop| (drop.at, drop.node, drop.ingress));
         drops
     }
@@ -364,7 +371,7 @@ impl Simulation {
     /// Takes the pauses that have ended since the last call, in order of port, queue and time.
     pub fn take_pauses(&mut self) -> Vec<PauseInterval> {
         let mut pauses: Vec<_> =
-            self.shards.iter_mut().flat_map(|shard| std::mem::take(&mut shard.watch.pauses)).collect();
+            self.shards.iter_mut().flat_map(|shard| std::mem::take(&mut shard.outside.watch.pauses)).collect();
         pauses.sort_unstable_by_key(|pause| (pause.closure.to, pause.port, pause.queue));
         pauses
     }

@@ -117,7 +117,8 @@ pub trait FlowControl: Send {
         0
     }
 
-    /// The queue of the egress port that an arriving packet joins. Default: that of its class.
+    /// The queue of the egress port that a packet joins, which is as it has arrived: its route still begins with that port. Default: that of
+    /// its class.
     fn queue(&mut self, frame: &Frame, _egress: PortIx) -> QueueIx {
         QueueIx::from(frame.class.0)
     }

@@ -10,11 +10,12 @@
 
 use crate::congestion::AnyCongestionPoint;
 use crate::fabric::Fabric;
-use crate::frame::{Frame, Packet, PacketKind};
+use crate::frame::{Body, Frame, Packet, PacketKind};
 use crate::headroom::AnyBufferPolicy;
 use crate::ids::{Class, NodeId, PortIx, QueueIx};
 use crate::load_balance::AnyLoadBalance;
 use crate::node::{Env, Node, Sink};
+use crate::port::Port;
 use crate::slots::{
     BufferPolicy, CongestionPoint, Departure, FlowControl, Gauge, LoadBalance, NodeView, Occupancy, Passage, Site,
 };
@@ -55,29 +56,21 @@ impl Pipeline {
 impl Node {
     /// A packet for another node has arrived on `ingress` and leaves through `egress`.
     #[inline]
-    pub(crate) fn forward<S: Sink>(
-        &mut self,
-        ingress: PortIx,
-        egress: PortIx,
-        frame: &mut Frame,
-        env: &mut Env<'_, S>,
-    ) {
+    pub(crate) fn forward<S: Sink>(&mut self, ingress: PortIx, egress: PortIx, frame: &Frame, env: &mut Env<'_, S>) {
         let pipeline = self.pipeline.as_mut().expect("routes pass through switches only");
-        frame.ingress = ingress;
-        frame.at = env.now;
         if is_charged(frame) {
             let bytes = u64::from(frame.size.charge);
             if let Err(cause) = pipeline.buffer.admit(ingress, frame.class, bytes, env.now) {
                 return self.drop(ingress, frame, cause, env);
             }
             let queue = self.flow_control.queue(frame, egress);
-            self.ports[usize::from(egress)].enqueue(queue, frame);
+            join(&mut self.ports[usize::from(egress)], ingress, queue, frame, env);
             let passage = Passage { ingress, egress, queue, class: frame.class };
             let gauge = Gauge { policy: &pipeline.buffer, passage };
             let mut view = NodeView::new(env.now, &mut self.ports, &mut self.effects);
             self.flow_control.on_enqueue(passage, gauge, &mut view);
         } else {
-            self.ports[usize::from(egress)].enqueue(QueueIx::from(frame.class.0), frame);
+            join(&mut self.ports[usize::from(egress)], ingress, QueueIx::from(frame.class.0), frame, env);
         }
         self.kick(egress, env);
     }
@@ -113,6 +106,16 @@ impl Node {
                 several[pipeline.balancer.choose(key, several, &self.ports)]
             }
         }
+    }
+}
+
+/// Puts a copy of `frame`, which came in through `ingress`, into a queue of `egress`.
+#[inline]
+fn join<S>(egress: &mut Port, ingress: PortIx, queue: QueueIx, frame: &Frame, env: &mut Env<'_, S>) {
+    let queued = egress.enqueue(queue, frame, env.frames);
+    (queued.ingress, queued.at) = (ingress, env.now);
+    if let Body::Packet(packet) = &mut queued.body {
+        packet.route.advance();
     }
 }
 

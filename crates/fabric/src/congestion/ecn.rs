@@ -67,6 +67,7 @@ impl CongestionPoint for EcnMarker {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fifo::Frames;
     use crate::ids::NodeId;
     use crate::record::Records;
     use crate::testing::{fabric, frame, port, star};
@@ -79,12 +80,13 @@ mod tests {
         let fabric = fabric(spec);
         let mut marker = EcnMarker::new(config, &fabric.site(NodeId(2)));
         let mut port = port(gbps);
+        let mut frames = Frames::default();
         for _ in 0..bytes / 1000 {
-            port.enqueue(3, &frame(3, 1000));
+            port.enqueue(3, &frame(3, 1000), &mut frames);
         }
-        port.enqueue(3, &frame(3, (bytes % 1000) as u16));
+        port.enqueue(3, &frame(3, (bytes % 1000) as u16), &mut frames);
         for _ in 0..100 {
-            port.enqueue(4, &frame(4, 60_000));
+            port.enqueue(4, &frame(4, 60_000), &mut frames);
         }
         let mut records = Records::default();
         let mut count = 0;

@@ -2,6 +2,7 @@
 
 use backwater_engine::{Duration, Time};
 use backwater_fabric::fabric::Fabric;
+use backwater_fabric::fifo::Frames;
 use backwater_fabric::frame::{Body, Control, Frame, Packet, PacketKind, Pfc, Psn, Route, Timestamp};
 use backwater_fabric::framing::FrameSize;
 use backwater_fabric::ids::{Class, ClassMask, FlowId, NodeId, PortId, PortIx};
@@ -47,7 +48,7 @@ struct Recorder {
 }
 
 impl Sink for Recorder {
-    fn transmit(&mut self, port: PortId, frame: &mut Frame, done: Time, _burst_start: Time) {
+    fn transmit(&mut self, port: PortId, frame: &Frame, done: Time, _burst_start: Time) {
         self.sent.push_back((self.now, port, *frame, done));
     }
 
@@ -71,6 +72,7 @@ pub struct Script {
     pub fabric: Fabric,
     pub node: Node,
     records: Records,
+    frames: Frames,
     recorder: Recorder,
 }
 
@@ -81,7 +83,13 @@ impl Script {
         let sources: Vec<NodeId> = flows.iter().map(|flow| flow.src).collect();
         let flows: Vec<FlowId> = flows.into_iter().map(|flow| fabric.admit(flow)).collect();
         let node = Node::new(&fabric, NodeId(id));
-        let mut script = Script { fabric, node, records: Records::default(), recorder: Recorder::default() };
+        let mut script = Script {
+            fabric,
+            node,
+            records: Records::default(),
+            frames: Frames::default(),
+            recorder: Recorder::default(),
+        };
         for (flow, _) in flows.into_iter().zip(sources).filter(|(_, source)| *source == NodeId(id)) {
             script.with(Time::ZERO, |node, env| node.expect_flow(flow, env));
         }
@@ -96,8 +104,9 @@ impl Script {
 
     fn with(&mut self, now: Time, input: impl FnOnce(&mut Node, &mut Env<'_, Recorder>)) {
         self.recorder.now = now;
-        let env = &mut Env { now, fabric: &self.fabric, records: &mut self.records, sink: &mut self.recorder };
-        input(&mut self.node, env);
+        let Script { fabric, node, records, frames, recorder } = self;
+        let env = &mut Env { now, fabric, records, frames, sink: recorder };
+        input(node, env);
     }
 
     fn run_before(&mut self, limit: u64) {
@@ -144,8 +153,8 @@ impl Script {
     }
 
     fn arrive(&mut self, at: u64, port: PortIx, body: Body, size: FrameSize, class: Class) {
-        let mut frame = Frame::new(body, size, class, Time::from_ps(at));
-        self.input(at, |node, env| node.arrive(port, &mut frame, env));
+        let frame = Frame::new(body, size, class, Time::from_ps(at));
+        self.input(at, |node, env| node.arrive(port, &frame, env));
     }
 
     /// The link of `port` goes down or comes up.
