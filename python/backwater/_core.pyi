@@ -52,11 +52,30 @@ class Plan:
     def topology(self) -> str:
         """JSON `{nodes: [{name, kind, layer}], links: [{a, b, rate_bps, delay_ps}]}`."""
 
+    def estimate_memory(self, seconds: float, scratch: str) -> Estimate:
+        """What a run will take of memory, from what can be simulated in so many seconds; tables go to `scratch`."""
+
     def start(self, output: str, threads: int) -> Run:
         """Builds the network and opens the result directory.
 
         Raises ValueError if there can be no such network, OSError if the directory cannot be written.
         """
+
+@final
+class Estimate:
+    """What a run will take of memory."""
+
+    @property
+    def parts(self) -> list[tuple[str, int | None, int]]:
+        """What takes it: what, how many (if that can be counted), and bytes of all of them."""
+
+    @property
+    def total(self) -> int:
+        """All of it, in bytes."""
+
+    @property
+    def simulated_ps(self) -> int:
+        """How much of the run's traffic was simulated to find out."""
 
 @final
 class Run:

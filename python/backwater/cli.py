@@ -190,10 +190,20 @@ def _write(path: Path, text: str, silent: bool = False) -> None:
 
 
 @app.command()
-def explain(file: ScenarioFile, seed: Seed = None, overrides: Overrides = None) -> None:
-    """Show every effective value of a scenario and where it comes from."""
+def explain(
+    file: ScenarioFile,
+    seed: Seed = None,
+    overrides: Overrides = None,
+    memory: Annotated[
+        bool, typer.Option("--memory", help="Estimate what a run takes of memory; simulates its beginning for 2 s.")
+    ] = False,
+) -> None:
+    """Show every effective value of a scenario and where it comes from, or what a run of it takes of memory."""
     scenario = _load(file, overrides, seed)
     console.diagnostics(scenario.warnings)
+    if memory:
+        console.out.print(console.table(views.memory(scenario.name, scenario.estimate_memory())))
+        return
     rows = [tuple(setting) for setting in scenario.explain()]
     note = "; ".join(scenario.notes)
     console.out.print(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tempfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
@@ -11,6 +12,8 @@ from backwater._core import Plan
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from backwater._core import Estimate
 
 
 class Setting(NamedTuple):
@@ -86,6 +89,11 @@ class Scenario:
     def explain(self) -> list[Setting]:
         """Every effective value with its origin: the file, an override, or a documented default."""
         return [Setting(*row) for row in self.plan.explain()]
+
+    def estimate_memory(self, seconds: float = 2.0) -> Estimate:
+        """What a run will take of memory, found by simulating its beginning for so many seconds."""
+        with tempfile.TemporaryDirectory(prefix="backwater-") as scratch:
+            return self.plan.estimate_memory(seconds, scratch)
 
     def resolved(self) -> dict[str, Any]:
         """The scenario with every default filled in."""

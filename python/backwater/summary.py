@@ -68,6 +68,7 @@ class Summary:
     packet_hops: int
     cpu_seconds: float
     wall_seconds: float
+    memory_bytes: int
     peak_rss_bytes: int
     seed: int
     version: str
@@ -106,6 +107,7 @@ class Summary:
             packet_hops=document["packet_hops"],
             cpu_seconds=document["cpu_seconds"],
             wall_seconds=document["wall_seconds"],
+            memory_bytes=document["memory_bytes"],
             peak_rss_bytes=document["peak_rss_bytes"],
             seed=document["seed"],
             version=document["version"],
@@ -162,7 +164,7 @@ class Summary:
             Fact("Packet-hops", style.count(self.packet_hops) + hop_cost),
             Fact("CPU time", f"{self.cpu_seconds:.1f} s"),
             Fact("Wall time", f"{self.wall_seconds:.1f} s"),
-            Fact("Peak memory", style.size(self.peak_rss_bytes)),
+            Fact("Memory", f"{style.size(self.memory_bytes)} (process {style.size(self.peak_rss_bytes)})"),
             Fact("Seed", str(self.seed)),
             Fact("Version", f"{self.version} ({self.commit[:10]}, {self.build_profile})"),
             Fact("Fingerprint", self.fingerprint),

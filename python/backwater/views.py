@@ -11,6 +11,7 @@ import polars as pl
 from backwater import style, tables
 
 if TYPE_CHECKING:
+    from backwater._core import Estimate
     from backwater.result import Result
 
 # Rows of a table of the worst offenders.
@@ -34,6 +35,21 @@ class View:
     rows: Sequence[tuple[str, ...]]
     text_columns: int = 1
     note: str = ""
+
+
+def memory(name: str, estimate: Estimate) -> View:
+    """What a run will take of memory, by what takes it."""
+    rows = [
+        (what, "" if count is None else f"{count:,}", f"{size / count:,.0f} B" if count else "", style.size(size))
+        for what, count, size in estimate.parts
+    ]
+    note = f"from the first {style.duration(estimate.simulated_ps)}; what runs beside it, as the interpreter, comes on top"
+    return View(
+        f"Memory of {name}",
+        ("what", "number", "each", "together"),
+        [*rows, ("all", "", "", style.size(estimate.total))],
+        note=note,
+    )
 
 
 def fct(flows: pl.DataFrame) -> View:

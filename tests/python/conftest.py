@@ -137,6 +137,7 @@ RUN: dict[str, Any] = {
     "packet_hops": 5_000,
     "cpu_seconds": 0.5,
     "wall_seconds": 0.6,
+    "memory_bytes": 20_000_000,
     "peak_rss_bytes": 30_000_000,
     "drops": {"headroom": 0},
     "pause_frames": 3,

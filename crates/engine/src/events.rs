@@ -47,6 +47,9 @@ pub struct EventSet {
     coarse: Vec<Vec<Event>>,
     coarse_occupied: Occupied,
     coarse_spare: Vec<Vec<Event>>,
+    /// The memory of the last slot dealt out in turn. The slot after the next takes it over: two of them get nearly all events, the others
+    /// timers.
+    dealt: Vec<Event>,
     far: BinaryHeap<Reverse<Event>>,
     len: usize,
 }
@@ -79,6 +82,7 @@ impl Default for EventSet {
             coarse: vec![Vec::new(); COARSE],
             coarse_occupied: Occupied::new(COARSE),
             coarse_spare: Vec::new(),
+            dealt: Vec::new(),
             far: BinaryHeap::new(),
             len: 0,
         }
@@ -89,6 +93,18 @@ impl EventSet {
     /// Number of pending events.
     pub fn len(&self) -> usize {
         self.len
+    }
+
+    /// Bytes that the set holds on the heap.
+    pub fn heap_bytes(&self) -> u64 {
+        fn of<T>(buckets: &Vec<Vec<T>>) -> usize {
+            let held = buckets.iter().map(|bucket| bucket.capacity() * size_of::<T>()).sum::<usize>();
+            buckets.capacity() * size_of::<Vec<T>>() + held
+        }
+        let EventSet { near, near_spare, coarse, coarse_spare, current, dealt, far, .. } = self;
+        let events = (dealt.capacity() + far.capacity()) * size_of::<Event>();
+        let single = current.capacity() * size_of::<Packed>() + events;
+        (of(near) + of(near_spare) + of(coarse) + of(coarse_spare) + single) as u64
     }
 
     /// Whether nothing is pending.
@@ -184,16 +200,22 @@ impl EventSet {
         if slot << SLOT_BITS >= limit.ps() {
             return false;
         }
+        let index = |slot: u64| slot as usize & (COARSE - 1);
+        let follows = slot == self.slot + 1;
+        // The memory meant for the slot after the last one: not needed there if that slot is passed over.
+        let unused = if follows { Vec::new() } else { std::mem::take(&mut self.coarse[index(self.slot + 1)]) };
         (self.slot, self.cursor) = (slot, 0);
-        let index = slot as usize & (COARSE - 1);
-        let mut dealt = std::mem::take(&mut self.coarse[index]);
-        self.coarse_occupied.clear(index);
+        let mut dealt = std::mem::take(&mut self.coarse[index(slot)]);
+        self.coarse_occupied.clear(index(slot));
         for event in dealt.drain(..) {
             self.deal(event);
         }
-        if dealt.capacity() > 0 {
-            self.coarse_spare.push(dealt);
-        }
+        let (mut large, small) =
+            if follows { (std::mem::replace(&mut self.dealt, dealt), Vec::new()) } else { (unused, dealt) };
+        let next = &mut self.coarse[index(slot + 1)];
+        large.append(next);
+        let next = std::mem::replace(next, large);
+        self.coarse_spare.extend([small, next].into_iter().filter(|memory| memory.capacity() > 0));
         while let Some(Reverse(event)) = self.far.peek().copied().filter(|Reverse(event)| slot_of(event.time) == slot) {
             self.far.pop();
             self.deal(event);

@@ -4,6 +4,7 @@ use crate::flows::{Flow, Flows};
 use crate::frame::{MAX_HOPS, Packet, Route};
 use crate::ids::{Class, FlowId, NodeId, PortId, PortIx};
 use crate::load_balance::ecmp::Ecmp;
+use crate::memory::HeapBytes;
 use crate::routes::{Routes, Wiring};
 use crate::slots::{FlowKey, Site};
 use crate::spec::{FlowSpec, NetworkSpec, NodeKind, SpecError};
@@ -244,6 +245,13 @@ impl Fabric {
             largest_frame: largest.charge.into(),
             base_rtt: self.base_rtt,
         }
+    }
+
+    /// Bytes that nodes hold on the heap, with the routes between them, and those that ports do.
+    pub(crate) fn heap_bytes(&self) -> (u64, u64) {
+        let names: u64 = self.spec.nodes.iter().map(|node| node.name.capacity() as u64).sum();
+        let nodes = self.spec.nodes.heap_bytes() + names + self.hashes.heap_bytes() + self.routes.heap_bytes();
+        (nodes, self.spec.links.heap_bytes() + self.wiring.heap_bytes())
     }
 
     /// Whether `node` forwards.

@@ -4,44 +4,66 @@
 //! left is the one that the next gets: memory follows the number of frames, and what is written next is mostly in a near cache.
 
 use crate::frame::Frame;
+use crate::memory::{HeapBytes, Share};
 use backwater_engine::prefetch::prefetch;
 
 /// Frames per chunk.
 const CHUNK: usize = 8;
 
 /// Some frames of one queue.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 #[repr(align(64))]
 struct Chunk([Frame; CHUNK]);
 
 /// Index of a chunk in its pool.
 type ChunkIx = u32;
 
+/// Chunks that are made together. They never move, so that no memory is left behind when there are more.
+const BLOCK: usize = 64;
+
 /// The memory of many queues.
 #[derive(Debug, Default)]
 pub struct Frames {
-    chunks: Vec<Chunk>,
+    blocks: Vec<Box<[Chunk; BLOCK]>>,
     /// Per chunk, the one behind it in the same queue.
     next: Vec<ChunkIx>,
     free: Vec<ChunkIx>,
 }
 
 impl Frames {
+    /// The most frames that there has been room for, and what that takes.
+    pub(crate) fn memory(&self) -> Share {
+        let blocks = (self.blocks.len() * size_of::<[Chunk; BLOCK]>()) as u64;
+        let bytes = blocks + self.blocks.heap_bytes() + self.next.heap_bytes() + self.free.heap_bytes();
+        Share { count: (self.next.len() * CHUNK) as u64, bytes }
+    }
+
     #[inline]
     fn take(&mut self) -> ChunkIx {
         self.free.pop().unwrap_or_else(|| self.grow())
     }
 
+    /// Makes one more chunk.
     #[cold]
     fn grow(&mut self) -> ChunkIx {
-        self.chunks.push(Chunk([Frame::VACANT; CHUNK]));
+        let index = self.next.len();
+        if index == self.blocks.len() * BLOCK {
+            self.blocks.push(Box::new([const { Chunk([Frame::VACANT; CHUNK]) }; BLOCK]));
+        }
         self.next.push(0);
-        self.chunks.len() as ChunkIx - 1
+        index as ChunkIx
     }
 
     #[inline]
     fn at(&self, chunk: ChunkIx, index: u8) -> &Frame {
-        &self.chunks[chunk as usize].0[usize::from(index) % CHUNK]
+        let chunk = chunk as usize;
+        &self.blocks[chunk / BLOCK][chunk % BLOCK].0[usize::from(index) % CHUNK]
+    }
+
+    #[inline]
+    fn at_mut(&mut self, chunk: ChunkIx, index: u8) -> &mut Frame {
+        let chunk = chunk as usize;
+        &mut self.blocks[chunk / BLOCK][chunk % BLOCK].0[usize::from(index) % CHUNK]
     }
 }
 
@@ -102,7 +124,7 @@ impl Fifo {
             frames.next[self.tail as usize] = chunk;
             (self.tail, self.end) = (chunk, 0);
         }
-        let place = &mut frames.chunks[self.tail as usize].0[usize::from(self.end) % CHUNK];
+        let place = frames.at_mut(self.tail, self.end);
         self.end += 1;
         self.len += 1;
         *place = *frame;
@@ -162,7 +184,7 @@ mod tests {
                 // A queue of n frames touches at most n / 8 + 2 chunks, an empty one none.
                 let touched = |fifo: &Fifo| if fifo.is_empty() { 0 } else { fifo.len() / CHUNK + 2 };
                 most = most.max(queues.iter().map(|(fifo, _)| touched(fifo)).sum());
-                prop_assert!(frames.chunks.len() <= most);
+                prop_assert!(frames.next.len() <= most);
             }
         }
     }

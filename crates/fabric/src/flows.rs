@@ -4,6 +4,7 @@
 //! needs the memory of its live flows, however many there have been.
 
 use crate::ids::FlowId;
+use crate::memory::HeapBytes;
 use crate::shard::ID_LIMIT;
 use crate::spec::FlowSpec;
 use std::collections::VecDeque;
@@ -90,6 +91,11 @@ impl Flows {
             .iter()
             .flat_map(|page| (0..PAGE).map(move |index| page.as_ref().and_then(|page| page.flows[index].as_ref())));
         (first..).map(FlowId).zip(slots).filter_map(|(id, flow)| Some((id, flow?)))
+    }
+
+    /// Bytes that the flows hold on the heap.
+    pub(crate) fn heap_bytes(&self) -> u64 {
+        self.pages.heap_bytes() + (self.pages.iter().flatten().count() * size_of::<Page>()) as u64
     }
 
     /// Adds a flow, which gets the next number.

@@ -13,6 +13,7 @@ use crate::flows::Flow;
 use crate::frame::{Body, Frame, Packet, PacketKind, Psn, RecordRef, Route, Timestamp};
 use crate::framing::Framing;
 use crate::ids::{CLASSES, Class, ClassMask, FlowId, NodeId, PortIx, QueueIx};
+use crate::memory::{HeapBytes, Share};
 use crate::node::{Env, Node, Sink, Wakeup};
 use crate::note::{Note, Reception};
 use crate::port::Port;
@@ -215,6 +216,15 @@ impl Endpoint {
     /// Number of flows that have started and not been acknowledged in full.
     pub fn live_flows(&self) -> usize {
         self.queue_pairs.len() - self.free.len()
+    }
+
+    /// The most flows that have been under way at once at either end, and what they take.
+    pub(crate) fn memory(&self) -> Share {
+        let of_pull = |pull: &Pull| pull.round.heap_bytes() + pull.paced.heap_bytes();
+        let tables = self.queue_pairs.heap_bytes() + self.receivers.heap_bytes();
+        let lists = self.free.heap_bytes() + self.free_receivers.heap_bytes() + self.upcoming.heap_bytes();
+        let bytes = tables + lists + self.pulls.iter().map(of_pull).sum::<u64>();
+        Share { count: self.queue_pairs.len() as u64, bytes }
     }
 
     /// Payload bytes that the sender of `flow` has sent more than once so far; 0 if it has not started or has finished.

@@ -2,6 +2,7 @@
 
 use crate::fabric::Fabric;
 use crate::ids::{NodeId, PortId, PortIx};
+use crate::memory::HeapBytes;
 use crate::partition::Partition;
 use backwater_engine::Duration;
 
@@ -74,6 +75,11 @@ impl Layout {
             }
         });
         Layout { shards: partition.0.len(), ports: ports.collect(), nodes }
+    }
+
+    /// Bytes that the places hold on the heap.
+    pub(crate) fn heap_bytes(&self) -> u64 {
+        self.nodes.heap_bytes() + self.ports.heap_bytes()
     }
 
     #[inline]

@@ -23,6 +23,7 @@ pub mod host;
 pub mod ids;
 mod layout;
 pub mod load_balance;
+pub mod memory;
 pub mod node;
 pub mod note;
 pub mod partition;

@@ -5,6 +5,7 @@ use crate::fifo::{Fifo, Frames};
 use crate::frame::Frame;
 use crate::framing::Framing;
 use crate::ids::{CLASSES, Class, ClassMask, PortId, PortIx, QueueIx};
+use crate::memory::HeapBytes;
 use crate::slots::PortFacts;
 use crate::spec::SchedulerConfig;
 use backwater_engine::prefetch::prefetch;
@@ -226,6 +227,12 @@ impl Port {
             sent_bytes: 0,
             sent_wire_bytes: 0,
         }
+    }
+
+    /// Bytes that the port holds on the heap.
+    pub(crate) fn heap_bytes(&self) -> u64 {
+        let gates: u64 = self.gates.iter().map(|gate| gate.past.heap_bytes()).sum();
+        gates + self.gates.heap_bytes() + self.control.heap_bytes() + self.queues.added.heap_bytes()
     }
 
     /// Time that `wire_bytes` take on this port's link.

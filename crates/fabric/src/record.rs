@@ -3,6 +3,7 @@
 //! Kept apart so that frames stay small and travel by value.
 
 use crate::frame::{MAX_HOPS, RecordRef};
+use crate::memory::HeapBytes;
 use backwater_engine::{Duration, Rate, Time};
 
 /// What a frame met on its way.
@@ -90,6 +91,11 @@ pub struct Records {
 }
 
 impl Records {
+    /// Bytes that the records hold on the heap.
+    pub(crate) fn heap_bytes(&self) -> u64 {
+        self.pauses.heap_bytes() + self.telemetry.heap_bytes() + self.free.heap_bytes()
+    }
+
     /// Stores a record.
     pub fn insert(&mut self, record: Record) -> RecordRef {
         let mut reference = self.insert_empty();

@@ -1,6 +1,7 @@
 //! Shortest-path routes over the links of a network, equal-cost ports in port order.
 
 use crate::ids::{NodeId, PortId, PortIx};
+use crate::memory::HeapBytes;
 use crate::slots::PortFacts;
 use crate::spec::{LinkSpec, NodeKind, NodeSpec};
 use backwater_engine::Duration;
@@ -53,6 +54,11 @@ impl Wiring {
             ports[b as usize] = Some(facts(link.b, b, a));
         }
         Wiring { ports: ports.into_iter().flatten().collect(), links: link_ports, first }
+    }
+
+    /// Bytes that the wiring holds on the heap.
+    pub(crate) fn heap_bytes(&self) -> u64 {
+        self.ports.heap_bytes() + self.links.heap_bytes() + self.first.heap_bytes()
     }
 
     /// The ports of `node`.
@@ -127,6 +133,20 @@ impl Routes {
             }
         }
         routes
+    }
+
+    /// Bytes that the routes hold on the heap.
+    pub(crate) fn heap_bytes(&self) -> u64 {
+        let lists = |lists: &mut dyn Iterator<Item = &Vec<PortIx>>| lists.map(HeapBytes::heap_bytes).sum::<u64>();
+        let known = self.known.capacity() * (size_of::<(Vec<PortIx>, u32)>() + 1);
+        self.reach.heap_bytes()
+            + self.target_of.heap_bytes()
+            + self.lists.heap_bytes()
+            + lists(&mut self.lists.iter())
+            + known as u64
+            + lists(&mut self.known.keys())
+            + self.table.heap_bytes()
+            + self.table.iter().map(HeapBytes::heap_bytes).sum::<u64>()
     }
 
     /// Computes the routes to `node` as well, unless they are known.

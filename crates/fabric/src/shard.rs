@@ -8,13 +8,16 @@
 use crate::fabric::Fabric;
 use crate::fifo::{Fifo, Frames};
 use crate::frame::{Body, Control, Frame};
+use crate::host::Endpoint;
 use crate::ids::{FlowId, NodeId, PortId, PortIx};
 use crate::layout::{Layout, PortPlace, WireIx};
+use crate::memory::{HeapBytes, Memory, Share};
 use crate::node::{Env, Node, Sink, Wakeup};
 use crate::note::{DropCause, Note};
-use crate::port::Closure;
+use crate::port::{Closure, Port};
 use crate::record::{Record, Records};
-use crate::slots::PortFacts;
+use crate::slots::{FlowControl, PortFacts};
+use crate::switch::Pipeline;
 use backwater_engine::Time;
 use backwater_engine::events::{Event, EventSet, KEY_BITS};
 use backwater_engine::fingerprint::Fingerprint;
@@ -269,6 +272,28 @@ impl Shard {
     pub(crate) fn is_quiet(&self) -> bool {
         let held = |node: &Node| node.ports.iter().map(|port| port.held_frames()).sum::<usize>();
         self.outside.wires.iter().all(|wire| wire.frames.is_empty()) && self.nodes.iter().all(|node| held(node) == 0)
+    }
+
+    /// What the shard takes of memory.
+    pub(crate) fn memory(&self) -> Memory {
+        let mut memory = Memory { events: self.outside.events.heap_bytes(), ..Memory::default() };
+        let Memory { nodes, ports, flows, frames, .. } = &mut memory;
+        for node in &self.nodes {
+            let pipeline = node.pipeline().map_or(0, Pipeline::heap_bytes);
+            nodes.count += 1;
+            nodes.bytes += size_of::<Node>() as u64 + node.effects.heap_bytes();
+            ports.bytes += pipeline + node.flow_control.heap_bytes();
+            ports.count += node.ports.len() as u64;
+            ports.bytes += node.ports.iter().map(|port| size_of::<Port>() as u64 + port.heap_bytes()).sum::<u64>();
+            *flows += node.endpoint().map_or(Share::default(), Endpoint::memory);
+        }
+        ports.bytes += self.outside.wires.heap_bytes();
+        flows.bytes += self.outside.watch.acknowledged.heap_bytes();
+        for pool in [&self.frames, &self.outside.flying] {
+            *frames += pool.memory();
+        }
+        frames.bytes += self.records.heap_bytes();
+        memory
     }
 
     /// Side records in use.

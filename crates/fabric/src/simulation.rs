@@ -10,6 +10,7 @@ use crate::fifo::Frames;
 use crate::flows::Flow;
 use crate::ids::{FlowId, NodeId};
 use crate::layout::{Layout, NodePlace};
+use crate::memory::{HeapBytes, Memory};
 use crate::node::Node;
 use crate::note::{DropCause, Reception};
 use crate::partition::{SAMPLE, expected_load};
@@ -351,6 +352,17 @@ impl Simulation {
             }
         }
         totals
+    }
+
+    /// What the simulation takes of memory; of flows and frames the most that there have been at once.
+    pub fn memory(&self) -> Memory {
+        let (of_nodes, of_ports) = self.fabric.heap_bytes();
+        let mut memory = Memory::default();
+        memory.nodes.bytes = of_nodes;
+        memory.ports.bytes = of_ports + self.layout.heap_bytes();
+        memory.flows.bytes = self.fabric.flows.heap_bytes() + self.settling.heap_bytes() + self.finished.heap_bytes();
+        self.shards.iter().for_each(|shard| memory += shard.memory());
+        memory
     }
 
     /// A hash of every frame's every arrival.

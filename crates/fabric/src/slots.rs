@@ -14,6 +14,7 @@
 use crate::frame::{Control, Frame, Psn};
 use crate::headroom::AnyBufferPolicy;
 use crate::ids::{Class, ClassMask, NodeId, PortId, PortIx, QueueIx};
+use crate::memory::HeapBytes;
 use crate::note::{DropCause, Note};
 use crate::port::Port;
 use crate::record::Telemetry;
@@ -147,6 +148,11 @@ pub trait FlowControl: Send {
     fn pausing(&self) -> Vec<(PortIx, ClassMask)> {
         Vec::new()
     }
+
+    /// Bytes that it holds on the heap, for estimates of memory.
+    fn heap_bytes(&self) -> u64 {
+        0
+    }
 }
 
 /// What flow control may see and do at its node.
@@ -163,6 +169,12 @@ pub(crate) struct Effects {
     /// Frames to send: they are queued before anything else is done, lest a port that is let go sends something that waits.
     pub(crate) controls: VecDeque<(PortIx, Control)>,
     pub(crate) others: VecDeque<Effect>,
+}
+
+impl Effects {
+    pub(crate) fn heap_bytes(&self) -> u64 {
+        self.controls.heap_bytes() + self.others.heap_bytes()
+    }
 }
 
 /// One thing that a hook asked for.
@@ -249,6 +261,11 @@ pub trait BufferPolicy: Send {
     fn peak_headroom(&self, _ingress: PortIx, _class: Class) -> u64 {
         0
     }
+
+    /// Bytes that it holds on the heap, for estimates of memory.
+    fn heap_bytes(&self) -> u64 {
+        0
+    }
 }
 
 /// Bytes in use in a switch's buffer.
@@ -270,6 +287,11 @@ pub struct Occupancy {
 pub trait CongestionPoint: Send {
     /// A data packet leaves `queue` of `port` (its bytes are already gone from the counters).
     fn on_departure(&mut self, _departure: Departure<'_>) {}
+
+    /// Bytes that it holds on the heap, for estimates of memory.
+    fn heap_bytes(&self) -> u64 {
+        0
+    }
 }
 
 /// A data packet that starts on the wire of a switch's egress port.

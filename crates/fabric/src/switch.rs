@@ -37,6 +37,11 @@ impl Pipeline {
         }
     }
 
+    /// Bytes that the mechanisms hold on the heap.
+    pub(crate) fn heap_bytes(&self) -> u64 {
+        self.buffer.heap_bytes() + self.congestion_point.heap_bytes()
+    }
+
     /// Bytes in use.
     pub fn occupancy(&self) -> Occupancy {
         self.buffer.occupancy()

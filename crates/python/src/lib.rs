@@ -2,6 +2,7 @@
 
 #![forbid(unsafe_code)]
 
+use backwater_fabric::memory::{Memory, Share};
 use backwater_results::{BUILD, RunError, topology_json};
 use backwater_scenario::{Diagnostic, Document, Plan as CheckedPlan, Scenario, Setting, Severity, explain, hpcc};
 use pyo3::create_exception;
@@ -119,10 +120,51 @@ impl Plan {
         topology_json(&self.plan.spec).to_string()
     }
 
+    /// What a run will take of memory, from as much of its beginning as can be simulated in `seconds`: rows of what, how many, and bytes.
+    fn estimate_memory(&self, py: Python<'_>, seconds: f64, scratch: &str) -> PyResult<Estimate> {
+        let wall = seconds_of(seconds)?;
+        let plan = self.plan.clone();
+        let estimate = py.detach(|| backwater_results::estimate(plan, wall, Path::new(scratch)));
+        estimate.map(Estimate).map_err(|error| run_error(&error))
+    }
+
     fn start(&self, py: Python<'_>, output: &str, threads: usize) -> PyResult<Run> {
         let plan = self.plan.clone();
         let run = py.detach(|| backwater_results::Run::start(plan, Path::new(output), threads));
         Ok(Run(Mutex::new(Some(run.map_err(|error| run_error(&error))?))))
+    }
+}
+
+fn seconds_of(seconds: f64) -> PyResult<Duration> {
+    Duration::try_from_secs_f64(seconds).map_err(|error| PyValueError::new_err(error.to_string()))
+}
+
+/// What a run will take of memory.
+#[pyclass(frozen)]
+struct Estimate(backwater_results::Estimate);
+
+#[pymethods]
+impl Estimate {
+    #[getter]
+    fn parts(&self) -> Vec<(&'static str, Option<u64>, u64)> {
+        let Memory { nodes, ports, flows, frames, events } = self.0.simulation;
+        let counted = |name, share: Share| (name, Some(share.count), share.bytes);
+        vec![
+            counted("hosts and switches", nodes),
+            counted("ports", ports),
+            counted("flows at once", flows),
+            counted("frames at once", frames),
+            ("pending events", None, events),
+            ("tables being written, allocator", None, self.0.rest),
+        ]
+    }
+    #[getter]
+    fn total(&self) -> u64 {
+        self.0.total()
+    }
+    #[getter]
+    fn simulated_ps(&self) -> u64 {
+        self.0.simulated_ps
     }
 }
 
@@ -133,8 +175,7 @@ struct Run(Mutex<Option<backwater_results::Run>>);
 #[pymethods]
 impl Run {
     fn advance(&self, py: Python<'_>, milliseconds: f64) -> PyResult<Progress> {
-        let wall = Duration::try_from_secs_f64(milliseconds / 1000.0)
-            .map_err(|error| PyValueError::new_err(format!("milliseconds: {error}")))?;
+        let wall = seconds_of(milliseconds / 1000.0)?;
         py.detach(|| {
             let mut run = self.0.lock().unwrap_or_else(PoisonError::into_inner);
             run.as_mut().map(|run| Progress(run.advance(wall)))
@@ -242,6 +283,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Plan>()?;
     module.add_class::<Run>()?;
     module.add_class::<Progress>()?;
+    module.add_class::<Estimate>()?;
     for function in [
         wrap_pyfunction!(schema, module)?,
         wrap_pyfunction!(convert_hpcc, module)?,

@@ -13,12 +13,14 @@
 #![forbid(unsafe_code)]
 
 mod disk;
+mod estimate;
 mod run;
 mod summary;
 pub mod tables;
 mod topology;
 pub mod usage;
 
+pub use estimate::{Estimate, estimate};
 pub use run::{Progress, Run, RunError};
 pub use summary::{Audit, DeadlockReport, FlowCounts, Outcome, QueueName, Summary};
 pub use topology::topology_json;

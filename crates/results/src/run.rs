@@ -5,7 +5,7 @@ use crate::disk::Reserve;
 use crate::summary::{Audit, DeadlockReport, FlowCounts, Outcome, QueueName, Summary};
 use crate::tables::{self, TableError, TableWriter, Value};
 use crate::topology::topology_json;
-use crate::usage::{cpu_seconds, peak_rss_bytes};
+use crate::usage::{Footprint, cpu_seconds, peak_rss_bytes};
 use backwater_engine::{Duration, Time};
 use backwater_fabric::deadlock::Deadlock;
 use backwater_fabric::fabric::Fabric;
@@ -81,6 +81,7 @@ pub struct Run {
     violations: Vec<String>,
     started: Instant,
     cpu_before: f64,
+    footprint: Footprint,
 }
 
 struct Tables {
@@ -116,7 +117,7 @@ impl Run {
     /// The network is impossible, or the directory can not be written.
     pub fn start(plan: Plan, directory: &Path, threads: usize) -> Result<Run, RunError> {
         let cpu_before = cpu_seconds();
-        let started = Instant::now();
+        let (started, footprint) = (Instant::now(), Footprint::start());
         let shards = plan.run.shards.map_or(threads, |shards| shards as usize);
         let fabric = Fabric::new(plan.spec.clone()).map_err(RunError::Spec)?;
         let simulation = Simulation::streaming(fabric, Box::new(plan.traffic.flows()), shards);
@@ -158,6 +159,7 @@ impl Run {
             violations: Vec::new(),
             started,
             cpu_before,
+            footprint,
         })
     }
 
@@ -220,6 +222,11 @@ impl Run {
             return Some(Outcome::TimeLimit);
         }
         (self.simulation.next_event() == Time::NEVER).then_some(Outcome::Stalled)
+    }
+
+    /// What is being run.
+    pub fn simulation(&self) -> &Simulation {
+        &self.simulation
     }
 
     /// How far it is.
@@ -302,6 +309,7 @@ impl Run {
             packet_hops: totals.packet_hops,
             cpu_seconds: cpu_seconds() - self.cpu_before,
             wall_seconds: self.started.elapsed().as_secs_f64(),
+            memory_bytes: self.footprint.growth(),
             peak_rss_bytes: peak_rss_bytes(),
             fingerprint: self.simulation.fingerprint().to_string(),
             seed: self.plan.run.seed,

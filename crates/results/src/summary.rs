@@ -53,6 +53,8 @@ pub struct Summary {
     pub cpu_seconds: f64,
     /// Wall-clock time, in seconds.
     pub wall_seconds: f64,
+    /// What the run took of memory: by how much the resident set of the process grew for it.
+    pub memory_bytes: u64,
     /// Largest resident set of the process.
     pub peak_rss_bytes: u64,
     /// Hash of the trajectory: every arrival of every frame.

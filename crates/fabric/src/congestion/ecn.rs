@@ -1,5 +1,6 @@
 //! ECN marking at switch egress queues: RED on the instantaneous length, as a packet leaves.
 
+use crate::memory::HeapBytes;
 use crate::slots::{CongestionPoint, Departure, PortFacts, Site};
 use backwater_engine::random::{Seed, Stream};
 use backwater_engine::{Bytes, Rate};
@@ -61,6 +62,10 @@ impl CongestionPoint for EcnMarker {
             let probability = self.pmax * (length - kmin) as f64 / (kmax - kmin) as f64;
             departure.frame.marked |= self.draws.chance(probability);
         }
+    }
+
+    fn heap_bytes(&self) -> u64 {
+        self.thresholds.heap_bytes()
     }
 }
 

@@ -5,6 +5,7 @@
 
 use crate::frame::{Control, Pfc as PfcFrame};
 use crate::ids::{CLASSES, Class, ClassMask, PortId, PortIx, QueueIx};
+use crate::memory::HeapBytes;
 use crate::slots::{FlowControl, Gauge, NodeView, Passage, PortFacts, Pressure, Site};
 use backwater_engine::{Duration, Time};
 use schemars::JsonSchema;
@@ -215,6 +216,11 @@ impl FlowControl for Pfc {
 
     fn holds_until_resume(&self) -> bool {
         self.config.pause == PauseModel::UntilResume
+    }
+
+    fn heap_bytes(&self) -> u64 {
+        let received: u64 = self.ports.iter().map(|port| port.received.heap_bytes()).sum();
+        received + self.ports.heap_bytes() + self.pausing.heap_bytes()
     }
 
     fn pausing(&self) -> Vec<(PortIx, ClassMask)> {

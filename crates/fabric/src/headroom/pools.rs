@@ -1,6 +1,7 @@
 //! Bytes in the private, shared and headroom pools, counted per lossless (ingress port, class).
 
 use crate::ids::{CLASSES, Class, ClassMask, PortIx};
+use crate::memory::HeapBytes;
 use crate::note::DropCause;
 use crate::slots::{Occupancy, Site};
 
@@ -43,6 +44,10 @@ impl Pools {
             shared_size: site.spec.switch.buffer.get().saturating_sub(reserved),
             used: Occupancy::default(),
         }
+    }
+
+    pub(super) fn heap_bytes(&self) -> u64 {
+        self.queues.heap_bytes()
     }
 
     pub(super) fn is_lossless(&self, class: Class) -> bool {

@@ -3,6 +3,7 @@
 use super::per_port;
 use super::pools::{Pools, reserved};
 use crate::ids::{Class, ClassMask, PortIx};
+use crate::memory::HeapBytes;
 use crate::note::DropCause;
 use crate::slots::{BufferPolicy, Occupancy, Pressure, Site};
 use backwater_engine::{Bytes, Rate, Time};
@@ -92,6 +93,10 @@ impl BufferPolicy for Sih {
 
     fn occupancy(&self) -> Occupancy {
         self.pools.occupancy()
+    }
+
+    fn heap_bytes(&self) -> u64 {
+        self.pools.heap_bytes() + self.alpha.heap_bytes()
     }
 
     fn held(&self, ingress: PortIx, class: Class) -> u64 {

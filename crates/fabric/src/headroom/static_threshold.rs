@@ -82,6 +82,10 @@ impl BufferPolicy for StaticThreshold {
         self.pools.occupancy()
     }
 
+    fn heap_bytes(&self) -> u64 {
+        self.pools.heap_bytes()
+    }
+
     fn held(&self, ingress: PortIx, class: Class) -> u64 {
         self.pools.held(ingress, class)
     }

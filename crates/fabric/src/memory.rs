@@ -1,0 +1,76 @@
+//! What a simulation takes of memory, by what takes it.
+
+use std::collections::{BinaryHeap, VecDeque};
+use std::ops::AddAssign;
+
+/// Things of one kind, and the bytes that they take together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Share {
+    /// How many there are, or have been at once.
+    pub count: u64,
+    /// What they take.
+    pub bytes: u64,
+}
+
+impl Share {
+    /// Bytes of one of them.
+    pub fn each(&self) -> u64 {
+        self.bytes / self.count.max(1)
+    }
+}
+
+/// What a simulation takes of memory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Memory {
+    /// Hosts and switches without their ports and flows, with what is known of them: names, routes.
+    pub nodes: Share,
+    /// Ports with their wires, queues, gates and what mechanisms keep for each of them.
+    pub ports: Share,
+    /// Flows under way at once: what they are, queue pairs, receivers.
+    pub flows: Share,
+    /// Frames under way at once, in queues and on wires.
+    pub frames: Share,
+    /// The set of pending events.
+    pub events: u64,
+}
+
+impl Memory {
+    /// All of it.
+    pub fn total(&self) -> u64 {
+        self.nodes.bytes + self.ports.bytes + self.flows.bytes + self.frames.bytes + self.events
+    }
+}
+
+impl AddAssign for Share {
+    fn add_assign(&mut self, other: Share) {
+        self.count += other.count;
+        self.bytes += other.bytes;
+    }
+}
+
+impl AddAssign for Memory {
+    fn add_assign(&mut self, other: Memory) {
+        self.nodes += other.nodes;
+        self.ports += other.ports;
+        self.flows += other.flows;
+        self.frames += other.frames;
+        self.events += other.events;
+    }
+}
+
+/// Bytes that a collection holds on the heap, its items' own left out.
+pub(crate) trait HeapBytes {
+    fn heap_bytes(&self) -> u64;
+}
+
+macro_rules! by_capacity {
+    ($($collection:ident),+) => {
+        $(impl<T> HeapBytes for $collection<T> {
+            fn heap_bytes(&self) -> u64 {
+                (self.capacity() * size_of::<T>()) as u64
+            }
+        })+
+    };
+}
+
+by_capacity!(Vec, VecDeque, BinaryHeap);

@@ -1,0 +1,50 @@
+//! What a simulation says it takes of memory is what it takes.
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test, which prints what it counted")]
+
+mod common;
+
+use backwater_engine::{Duration, Time};
+use backwater_fabric::Simulation;
+use backwater_fabric::spec::{FlowSpec, NetworkSpec};
+use common::{flow, link, network};
+use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
+use std::alloc::System;
+
+#[global_allocator]
+static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
+
+/// 8 leaves of 16 hosts, 8 spines.
+fn leaf_spine() -> NetworkSpec {
+    let mut spec = network(128, 16);
+    spec.links = (0..128).map(|host| link(host, 128 + host / 16, 100, 1000)).collect();
+    spec.links.extend((0..64).map(|pair| link(128 + pair / 8, 136 + pair % 8, 100, 1000)));
+    spec
+}
+
+/// Bytes that the allocator has handed out for a simulation that has run for `us`, and what the simulation says.
+fn compare(flows: Vec<FlowSpec>, us: u64) -> (f64, f64) {
+    let spec = leaf_spine();
+    let region = Region::new(ALLOCATOR);
+    let mut simulation = Simulation::new(spec, flows, 1).unwrap();
+    simulation.run_until(Time::ZERO + Duration::from_us(us), 1);
+    simulation.take_pauses();
+    simulation.take_finished();
+    let change = region.change();
+    let memory = simulation.memory();
+    println!("{memory:#?}");
+    (change.bytes_allocated as f64 - change.bytes_deallocated as f64, memory.total() as f64)
+}
+
+/// One test, since the counter is the process's: no other may run beside it.
+#[test]
+fn what_is_counted_is_what_is_allocated() {
+    let all_to_one = (1..128).map(|host| flow(host, 0, FlowSpec::ENDLESS, 0)).collect();
+    let short = (0..50_000)
+        .map(|i| flow(i % 128, (i * 7 + 1) % 128, 500, u64::from(i) * 2))
+        .filter(|flow| flow.src != flow.dst);
+    for (flows, us) in [(Vec::new(), 1), (all_to_one, 200), (short.collect(), 50)] {
+        let (allocated, counted) = compare(flows, us);
+        println!("{allocated} B allocated, {counted} B counted");
+        assert!((counted / allocated - 1.0).abs() < 0.1, "{allocated} B allocated, {counted} B counted");
+    }
+}
