@@ -40,6 +40,7 @@ pub struct Endpoint {
     /// Of the flows of which a packet has come.
     receivers: Vec<Receiver>,
     free_receivers: Vec<Slot>,
+    timers: Timers,
 }
 
 /// The sending side of one flow.
@@ -64,8 +65,8 @@ struct QueuePair {
     state: PairState,
     /// When the retransmission timer runs out; [`Time::NEVER`] while nothing is in flight.
     deadline: Time,
-    /// Earliest wake-up asked for on behalf of `deadline`; [`Time::NEVER`] if none is under way.
-    wake_at: Time,
+    /// When the host next looks at `deadline`; [`Time::NEVER`] if it does not.
+    look_at: Time,
     retransmitted: u64,
     /// Packets sent more than once, each time counted.
     resent: u32,
@@ -185,18 +186,33 @@ impl QueuePair {
     fn can_send(&self, fabric: &Fabric) -> bool {
         self.progress.next < self.packets && self.payload_in_flight(fabric) < self.reaction.window()
     }
+}
 
-    /// Sets the retransmission timer anew, or stops it when nothing is in flight. Asks for a wake-up only when none comes in time:
-    /// a deadline that moves on is looked at when the earlier wake-up comes.
-    fn rearm<S: Sink>(&mut self, env: &mut Env<'_, S>) {
-        let in_flight = self.progress.next > self.progress.acked;
-        self.deadline = match self.recovery.timeout() {
-            Some(timeout) if in_flight => env.now + timeout,
-            _ => Time::NEVER,
-        };
-        if self.deadline < self.wake_at {
-            self.wake_at = self.deadline;
-            env.sink.schedule(Wakeup::FlowTimeout(self.flow), self.deadline);
+/// The retransmission timers of a host's queue pairs: it is woken for the first of them only.
+#[derive(Debug)]
+struct Timers {
+    /// When a queue pair's timer is to be looked at. Holds as long as the pair says the same.
+    looks: BinaryHeap<Reverse<(Time, FlowId, Slot)>>,
+    /// When the host is woken; [`Time::NEVER`] if it is not.
+    wake_at: Time,
+}
+
+impl Timers {
+    /// Looks that may have become needless before they are sorted out.
+    const NEEDLESS: usize = 64;
+
+    /// Has the timer of `pair` looked at when it runs out.
+    fn look<S: Sink>(&mut self, slot: Slot, pair: &mut QueuePair, host: NodeId, env: &mut Env<'_, S>) {
+        pair.look_at = pair.deadline;
+        self.looks.push(Reverse((pair.look_at, pair.flow, slot)));
+        self.wake(pair.look_at, host, env);
+    }
+
+    /// Asks for the host to be woken at `at`, unless it is before.
+    fn wake<S: Sink>(&mut self, at: Time, host: NodeId, env: &mut Env<'_, S>) {
+        if at < self.wake_at {
+            self.wake_at = at;
+            env.sink.schedule(Wakeup::Retransmission(host), at);
         }
     }
 }
@@ -210,7 +226,49 @@ impl Endpoint {
             pulls: fabric.wiring.of(host).iter().map(|_| Pull::default()).collect(),
             receivers: Vec::new(),
             free_receivers: Vec::new(),
+            timers: Timers { looks: BinaryHeap::new(), wake_at: Time::NEVER },
         }
+    }
+
+    /// Sets the retransmission timer of a queue pair anew, or stops it when nothing is in flight. A deadline that moves on is looked at when
+    /// the one before would have been due.
+    fn rearm<S: Sink>(&mut self, slot: Slot, host: NodeId, env: &mut Env<'_, S>) {
+        let pair = &mut self.queue_pairs[slot as usize];
+        let in_flight = pair.progress.next > pair.progress.acked;
+        pair.deadline = match pair.recovery.timeout() {
+            Some(timeout) if in_flight => env.now + timeout,
+            _ => Time::NEVER,
+        };
+        if pair.deadline < pair.look_at {
+            self.timers.look(slot, pair, host, env);
+            self.forget_looks();
+        }
+    }
+
+    /// Whether a look is still to be made.
+    fn is_needed(&self, (at, flow, slot): (Time, FlowId, Slot)) -> bool {
+        let pair = &self.queue_pairs[slot as usize];
+        pair.flow == flow && pair.look_at == at
+    }
+
+    /// Sorts out the looks at queue pairs that are done, once they are the greater part: they would pile up until their time comes.
+    fn forget_looks(&mut self) {
+        if self.timers.looks.len() > 2 * self.live_flows() + Timers::NEEDLESS {
+            let mut looks = std::mem::take(&mut self.timers.looks);
+            looks.retain(|Reverse(look)| self.is_needed(*look));
+            self.timers.looks = looks;
+        }
+    }
+
+    /// The next look that is to be made.
+    fn next_look(&mut self) -> Option<(Time, FlowId, Slot)> {
+        while let Some(Reverse(look)) = self.timers.looks.peek().copied() {
+            if self.is_needed(look) {
+                return Some(look);
+            }
+            self.timers.looks.pop();
+        }
+        None
     }
 
     /// Number of flows that have started and not been acknowledged in full.
@@ -223,6 +281,7 @@ impl Endpoint {
         let of_pull = |pull: &Pull| pull.round.heap_bytes() + pull.paced.heap_bytes();
         let tables = self.queue_pairs.heap_bytes() + self.receivers.heap_bytes();
         let lists = self.free.heap_bytes() + self.free_receivers.heap_bytes() + self.upcoming.heap_bytes();
+        let lists = lists + self.timers.looks.heap_bytes();
         let bytes = tables + lists + self.pulls.iter().map(of_pull).sum::<u64>();
         Share { count: self.queue_pairs.len() as u64, bytes }
     }
@@ -403,7 +462,7 @@ impl Node {
                 ready_since: env.now,
                 state: PairState::Idle,
                 deadline: Time::NEVER,
-                wake_at: Time::NEVER,
+                look_at: Time::NEVER,
                 retransmitted: 0,
                 resent: 0,
             });
@@ -441,7 +500,7 @@ impl Node {
         pair.last_sent = (env.now, wire);
         pair.ready_since = pair.next_departure;
         if pair.deadline == Time::NEVER {
-            pair.rearm(env);
+            endpoint.rearm(slot, self.id, env);
         }
         let queue = QueueIx::from(frame.class.0);
         endpoint.place(slot, fabric, env.now + port.serialisation(size.wire), env.now);
@@ -558,7 +617,7 @@ impl Node {
                     pair.next_departure = sent + pacing(fabric.spec.framing, rate, wire, line);
                 }
                 if pair.progress.acked > acked_before || pair.progress.next == pair.progress.acked {
-                    pair.rearm(env);
+                    endpoint.rearm(slot, self.id, env);
                 }
                 let busy_until = self.ports[usize::from(port)].busy_until;
                 endpoint.place(slot, fabric, busy_until, env.now);
@@ -570,27 +629,33 @@ impl Node {
         }
     }
 
-    /// The retransmission timer of `flow` may have run out.
-    pub fn flow_timeout<S: Sink>(&mut self, flow: FlowId, env: &mut Env<'_, S>) {
-        let fabric = env.fabric;
-        let endpoint = self.endpoint_mut();
-        let Some(slot) = fabric.flows.get(flow).and_then(|flow| flow.sender.get()) else { return };
-        let pair = &mut endpoint.queue_pairs[slot as usize];
-        if pair.wake_at != env.now {
+    /// The retransmission timer of a queue pair may have run out.
+    pub fn retransmission_timer<S: Sink>(&mut self, env: &mut Env<'_, S>) {
+        let host = self.id;
+        if self.endpoint_mut().timers.wake_at != env.now {
             return;
         }
-        pair.wake_at = Time::NEVER;
-        if pair.deadline <= env.now {
-            pair.recovery.on_timeout(&mut pair.progress);
-            pair.deadline = Time::NEVER;
-            let port = pair.port;
-            let busy_until = self.ports[usize::from(port)].busy_until;
-            self.endpoint_mut().place(slot, fabric, busy_until, env.now);
-            self.kick(port, env);
-            self.settle(env);
-        } else if pair.deadline != Time::NEVER {
-            pair.wake_at = pair.deadline;
-            env.sink.schedule(Wakeup::FlowTimeout(flow), pair.deadline);
+        self.endpoint_mut().timers.wake_at = Time::NEVER;
+        while let Some((at, _, slot)) = self.endpoint_mut().next_look() {
+            let endpoint = self.endpoint_mut();
+            if at > env.now {
+                endpoint.timers.wake(at, host, env);
+                break;
+            }
+            endpoint.timers.looks.pop();
+            let pair = &mut endpoint.queue_pairs[slot as usize];
+            pair.look_at = Time::NEVER;
+            if pair.deadline <= env.now {
+                pair.recovery.on_timeout(&mut pair.progress);
+                pair.deadline = Time::NEVER;
+                let port = pair.port;
+                let busy_until = self.ports[usize::from(port)].busy_until;
+                self.endpoint_mut().place(slot, env.fabric, busy_until, env.now);
+                self.kick(port, env);
+                self.settle(env);
+            } else if pair.deadline != Time::NEVER {
+                endpoint.timers.look(slot, pair, host, env);
+            }
         }
     }
 }
@@ -603,6 +668,7 @@ impl Endpoint {
         pull.round[pair.place as usize] = NO_SLOT;
         pull.live -= 1;
         pair.state = PairState::Done;
+        pair.look_at = Time::NEVER;
         fabric.live_flow(pair.flow).sender.set(None);
         self.free.push(slot);
     }

@@ -8,7 +8,7 @@ use crate::fifo::Frames;
 use crate::flow_control::AnyFlowControl;
 use crate::frame::{Body, Frame, NextHop, PacketKind};
 use crate::host::Endpoint;
-use crate::ids::{Class, FlowId, NodeId, PortId, PortIx, QueueIx};
+use crate::ids::{Class, NodeId, PortId, PortIx, QueueIx};
 use crate::note::{DropCause, Note};
 use crate::port::Port;
 use crate::record::Records;
@@ -34,8 +34,8 @@ pub enum Wakeup {
     FlowStart(NodeId),
     /// The timer that flow control set for a port.
     FlowControl(PortId),
-    /// The retransmission timer of a flow.
-    FlowTimeout(FlowId),
+    /// The first of a host's retransmission timers.
+    Retransmission(NodeId),
     /// A port may have something to send.
     Port(PortId),
 }

@@ -130,12 +130,12 @@ enum Kind {
     Arrive,
     FlowStart,
     FlowControl,
-    FlowTimeout,
+    Retransmission,
     Port,
 }
 
 const KINDS: [Kind; 7] =
-    [Kind::LinkDown, Kind::LinkUp, Kind::Arrive, Kind::FlowStart, Kind::FlowControl, Kind::FlowTimeout, Kind::Port];
+    [Kind::LinkDown, Kind::LinkUp, Kind::Arrive, Kind::FlowStart, Kind::FlowControl, Kind::Retransmission, Kind::Port];
 /// A key is the kind, the age of the sender's burst if it is an arrival, and the name of the port, node or flow.
 const KIND_SHIFT: u32 = KEY_BITS - 3;
 const AGE_SHIFT: u32 = 27;
@@ -370,7 +370,7 @@ impl Shard {
 
     #[inline]
     fn handle(&mut self, kind: Kind, id: u32, scene: Scene<'_>) {
-        let (port, flow) = (PortId(id), FlowId(id));
+        let port = PortId(id);
         match kind {
             Kind::Arrive => self.arrive(port, scene),
             Kind::Port => self.at_port(port, scene, |node, ix, env| node.port_ready(ix, env)),
@@ -378,13 +378,9 @@ impl Shard {
             Kind::FlowStart => {
                 self.at_node(scene.layout.node(NodeId(id)).node, scene, |node, env| node.start_flows(env))
             }
-            Kind::FlowTimeout => {
-                // A flow that is forgotten has no use for its timer.
-                if let Some(flow_entry) = scene.fabric.flows.get(flow) {
-                    let sender = scene.layout.node(flow_entry.spec.src).node;
-                    self.at_node(sender, scene, |node, env| node.flow_timeout(flow, env));
-                }
-            }
+            Kind::Retransmission => self.at_node(scene.layout.node(NodeId(id)).node, scene, |node, env| {
+                node.retransmission_timer(env);
+            }),
             Kind::LinkDown => {
                 self.outside.wires[wire_index(scene.layout.port(port).wire)].failed_at = Some(scene.now);
                 self.at_port(port, scene, |node, ix, env| node.link_change(ix, false, env));
@@ -472,7 +468,7 @@ impl Sink for ShardSink<'_> {
         self.outside.events.push(match wakeup {
             Wakeup::FlowStart(node) => event(Kind::FlowStart, node.0, at),
             Wakeup::FlowControl(port) => event(Kind::FlowControl, port.0, at),
-            Wakeup::FlowTimeout(flow) => event(Kind::FlowTimeout, flow.0, at),
+            Wakeup::Retransmission(node) => event(Kind::Retransmission, node.0, at),
             Wakeup::Port(port) => event(Kind::Port, port.0, at),
         });
     }

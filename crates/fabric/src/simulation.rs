@@ -30,7 +30,7 @@ pub use crate::partition::Partition;
 pub type FlowSource = Box<dyn Iterator<Item = FlowSpec> + Send>;
 
 /// Flows admitted at once, at most: the rest waits until simulated time reaches them.
-const ADMITTED_AT_ONCE: usize = 1 << 14;
+const ADMITTED_AT_ONCE: usize = 1 << 13;
 
 /// A network in motion.
 ///

@@ -57,7 +57,7 @@ impl Sink for Recorder {
         self.wakeups.insert(match wakeup {
             Wakeup::FlowStart(node) => (at, 0, node.0),
             Wakeup::FlowControl(port) => (at, 1, port.0),
-            Wakeup::FlowTimeout(flow) => (at, 2, flow.0),
+            Wakeup::Retransmission(node) => (at, 2, node.0),
             Wakeup::Port(port) => (at, 3, port.0),
         });
     }
@@ -119,7 +119,7 @@ impl Script {
                     let ix = ix(self);
                     self.with(at, |node, env| node.flow_control_timer(ix, env));
                 }
-                2 => self.with(at, |node, env| node.flow_timeout(FlowId(id), env)),
+                2 => self.with(at, |node, env| node.retransmission_timer(env)),
                 _ => {
                     let ix = ix(self);
                     self.with(at, |node, env| node.port_ready(ix, env));
