@@ -42,8 +42,10 @@ pub(crate) fn audit(simulation: &Simulation) -> Vec<Violation> {
     let quiet = simulation.is_quiet();
     for node in simulation.nodes() {
         let counters = node.counters();
-        let held: u64 = node.ports().iter().map(|port| port.held_bytes()).sum();
-        let (came, went) = (counters.received + counters.created, counters.sent + counters.consumed + counters.dropped);
+        let frames = simulation.frames(node.id);
+        let held: u64 = node.ports().iter().map(|port| port.held_bytes(frames)).sum();
+        let (came, went) =
+            (counters.received + counters.created, counters.sent + counters.consumed + node.losses().bytes);
         if came != went + held {
             report(node.id, format!("{came} B came in or were made, but {went} B left and {held} B are held"));
         }

@@ -4,7 +4,8 @@
 #[derive(Clone, Debug, Default)]
 pub(crate) struct BitSet {
     first: u64,
-    more: Vec<u64>,
+    #[allow(clippy::box_collection, reason = "two words in a hot cache line instead of four")]
+    more: Option<Box<Vec<u64>>>,
 }
 
 impl BitSet {
@@ -37,13 +38,16 @@ impl BitSet {
     /// Number of words that may have members.
     #[inline]
     pub(crate) fn words(&self) -> usize {
-        1 + self.more.len()
+        1 + self.more.as_ref().map_or(0, |more| more.len())
     }
 
     /// Members 64 `index` and on, as bits.
     #[inline]
     pub(crate) fn word(&self, index: usize) -> u64 {
-        if index == 0 { self.first } else { self.more.get(index - 1).copied().unwrap_or(0) }
+        if index == 0 {
+            return self.first;
+        }
+        self.more.as_ref().and_then(|more| more.get(index - 1)).copied().unwrap_or(0)
     }
 
     #[inline]
@@ -51,10 +55,11 @@ impl BitSet {
         if index == 0 {
             return &mut self.first;
         }
-        if self.more.len() < index {
-            self.more.resize(index, 0);
+        let more = self.more.get_or_insert_default();
+        if more.len() < index {
+            more.resize(index, 0);
         }
-        &mut self.more[index - 1]
+        &mut more[index - 1]
     }
 }
 

@@ -443,7 +443,7 @@ impl Node {
             self.endpoint_mut().upcoming.pop_front();
             let (port, route) = fabric.route(flow, spec, Direction::Data);
             let line_rate = self.ports[usize::from(port)].rate;
-            let busy_until = self.ports[usize::from(port)].busy_until;
+            let busy_until = self.ports[usize::from(port)].free_at();
             let sender = SenderFacts { line_rate, base_rtt: fabric.base_rtt };
             let endpoint = self.endpoint_mut();
             let slot = endpoint.insert(QueuePair {
@@ -619,7 +619,7 @@ impl Node {
                 if pair.progress.acked > acked_before || pair.progress.next == pair.progress.acked {
                     endpoint.rearm(slot, self.id, env);
                 }
-                let busy_until = self.ports[usize::from(port)].busy_until;
+                let busy_until = self.ports[usize::from(port)].free_at();
                 endpoint.place(slot, fabric, busy_until, env.now);
             }
             self.consume(frame, env);
@@ -649,7 +649,7 @@ impl Node {
                 pair.recovery.on_timeout(&mut pair.progress);
                 pair.deadline = Time::NEVER;
                 let port = pair.port;
-                let busy_until = self.ports[usize::from(port)].busy_until;
+                let busy_until = self.ports[usize::from(port)].free_at();
                 self.endpoint_mut().place(slot, env.fabric, busy_until, env.now);
                 self.kick(port, env);
                 self.settle(env);

@@ -16,6 +16,7 @@ use crate::slots::{Effect, Effects, FlowControl, NodeView};
 use crate::spec::NodeKind;
 use crate::switch::Pipeline;
 use backwater_engine::Time;
+use std::mem::offset_of;
 
 /// Takes what nodes do.
 pub trait Sink {
@@ -54,7 +55,7 @@ pub struct Env<'a, S> {
     pub sink: &'a mut S,
 }
 
-/// What a node has seen, in charged bytes and frames. `received + created = sent + consumed + dropped + held`.
+/// What a node has seen, in charged bytes. `received + created = sent + consumed + lost + held`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
     /// Bytes that came over links.
@@ -65,23 +66,34 @@ pub struct Counters {
     pub sent: u64,
     /// Bytes that ended here.
     pub consumed: u64,
-    /// Bytes lost here.
-    pub dropped: u64,
-    /// Frames lost here, by cause ([`DropCause::ALL`]).
-    pub drops: [u64; DropCause::ALL.len()],
+}
+
+/// What a node has lost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Losses {
+    /// Charged bytes.
+    pub bytes: u64,
+    /// Frames, by cause ([`DropCause::ALL`]).
+    pub frames: [u64; DropCause::ALL.len()],
 }
 
 /// A host, a switch, or a server that is both.
+///
+/// What every event needs comes first and takes one cache line.
+#[repr(C, align(64))]
 pub struct Node {
-    /// Which one.
-    pub id: NodeId,
     pub(crate) ports: Vec<Port>,
+    pub(crate) counters: Counters,
+    pub(crate) effects: Effects,
     pub(crate) flow_control: AnyFlowControl,
     pub(crate) pipeline: Option<Pipeline>,
     pub(crate) endpoint: Option<Endpoint>,
-    pub(crate) counters: Counters,
-    pub(crate) effects: Effects,
+    losses: Losses,
+    /// Which one.
+    pub id: NodeId,
 }
+
+const _: () = assert!(offset_of!(Node, effects) + offset_of!(Effects, pending) < 64);
 
 impl Node {
     /// The node called `id` of `fabric`, with its mechanisms set up.
@@ -98,6 +110,7 @@ impl Node {
             pipeline: is_switch.then(|| Pipeline::new(&site)),
             endpoint: (!is_switch).then(|| Endpoint::new(fabric, id)),
             counters: Counters::default(),
+            losses: Losses::default(),
             effects: Effects::default(),
         }
     }
@@ -110,6 +123,11 @@ impl Node {
     /// What the node has seen.
     pub fn counters(&self) -> &Counters {
         &self.counters
+    }
+
+    /// What the node has lost.
+    pub fn losses(&self) -> &Losses {
+        &self.losses
     }
 
     /// The node's flow control.
@@ -169,10 +187,12 @@ impl Node {
 
     /// The link of `port` goes down or comes up.
     pub fn link_change<S: Sink>(&mut self, port: PortIx, up: bool, env: &mut Env<'_, S>) {
-        self.ports[usize::from(port)].up = up;
         if up {
+            self.ports[usize::from(port)].recover();
             self.with_flow_control(env.now, |mechanism, node| mechanism.on_link_up(port, node));
             self.kick(port, env);
+        } else {
+            self.ports[usize::from(port)].fail();
         }
         self.settle(env);
     }
@@ -201,7 +221,7 @@ impl Node {
     pub(crate) fn kick<S: Sink>(&mut self, ix: PortIx, env: &mut Env<'_, S>) {
         let port = &mut self.ports[usize::from(ix)];
         if port.is_idle(env.now) {
-            if let Some(frame) = port.next_control() {
+            if let Some(frame) = port.next_control(env.frames) {
                 self.send(ix, &frame, env);
             } else if let Some(queue) = port.next_queue(env.frames) {
                 let mut frame = port.take(queue, env.frames);
@@ -227,7 +247,7 @@ impl Node {
     #[inline]
     fn wake_when_ready<S: Sink>(&mut self, ix: PortIx, env: &mut Env<'_, S>) {
         let port = &mut self.ports[usize::from(ix)];
-        if !port.up || port.wake_at <= port.busy_until {
+        if port.wake_at <= port.busy_until {
             return;
         }
         let at = if port.has_work() {
@@ -261,8 +281,8 @@ impl Node {
     /// A frame that came in on `port` is lost.
     #[cold]
     pub(crate) fn drop<S: Sink>(&mut self, port: PortIx, frame: &Frame, cause: DropCause, env: &mut Env<'_, S>) {
-        self.counters.dropped += u64::from(frame.size.charge);
-        self.counters.drops[cause as usize] += 1;
+        self.losses.bytes += u64::from(frame.size.charge);
+        self.losses.frames[cause as usize] += 1;
         env.records.free(frame.record);
         let (ingress, bytes) = (self.ports[usize::from(port)].id, u32::from(frame.size.charge));
         let flow = frame.packet().filter(|packet| packet.kind == PacketKind::Data).map(|packet| packet.flow);
@@ -277,7 +297,7 @@ impl Node {
     /// Carries out what hooks asked for, and what that makes them ask for, until nothing is left.
     #[inline]
     pub(crate) fn settle<S: Sink>(&mut self, env: &mut Env<'_, S>) {
-        while !(self.effects.controls.is_empty() && self.effects.others.is_empty()) {
+        while self.effects.pending {
             self.carry_out(env);
         }
     }
@@ -288,7 +308,7 @@ impl Node {
         while let Some((port, control)) = self.effects.controls.pop_front() {
             self.counters.created += u64::from(size.charge);
             let frame = Frame::new(Body::Control(control), size, Class::CONTROL, env.now);
-            self.ports[usize::from(port)].enqueue_control(frame);
+            self.ports[usize::from(port)].enqueue_control(&frame, env.frames);
             self.effects.others.push_back(Effect::Kick(port));
         }
         match self.effects.others.pop_front() {
@@ -300,7 +320,7 @@ impl Node {
                     env.sink.schedule(Wakeup::FlowControl(port.id), port.timer_at);
                 }
             }
-            None => {}
+            None => self.effects.pending = false,
         }
     }
 

@@ -18,9 +18,9 @@ use std::ops::{Index, IndexMut};
 /// The queue of the control class, which goes first.
 const CONTROL_QUEUE: QueueIx = Class::CONTROL.0 as QueueIx;
 
-/// One queue of a port.
+/// One queue of a port: half a cache line.
 #[derive(Debug, Default)]
-#[repr(align(64))]
+#[repr(align(32))]
 struct Queue {
     frames: Fifo,
     /// Charged bytes of `frames`.
@@ -121,7 +121,7 @@ impl Gate {
 
     /// How long a packet that came at `since` and leaves now has stood behind the gate, the latest cause first.
     pub fn waits(&self, since: Time) -> impl Iterator<Item = Wait> + '_ {
-        let first = self.past.partition_point(|past| past.closure.to <= since);
+        let first = self.first_after(since);
         let mut end = self.past.len();
         std::iter::from_fn(move || {
             let last = self.past.range(first..end).next_back()?;
@@ -131,6 +131,20 @@ impl Gate {
             end = start;
             Some(Wait { cause: last.closure.cause, length: last.total - until_then, end: last.closure.to })
         })
+    }
+
+    /// The place of the first closure that ended after `since`: mostly one of the last few.
+    fn first_after(&self, since: Time) -> usize {
+        let (mut start, mut end, mut step) = (self.past.len(), self.past.len(), 1);
+        while start > 0 && self.past[start - 1].closure.to > since {
+            (end, start) = (start - 1, start.saturating_sub(step));
+            step *= 2;
+        }
+        while start < end {
+            let middle = start.midpoint(end);
+            if self.past[middle].closure.to > since { end = middle } else { start = middle + 1 }
+        }
+        start
     }
 
     fn close(&mut self, now: Time, cause: PortId) {
@@ -160,11 +174,11 @@ enum Scheduler {
 
 /// An egress port and the transmitter behind it.
 ///
-/// In the order in which a passing packet needs the fields: three cache lines, and one per queue.
+/// In the order in which a passing packet needs the fields: two cache lines, and one for its queue.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub struct Port {
-    /// When the frame on the wire, if any, has left.
+    /// When the frame on the wire, if any, has left; [`Time::NEVER`] while the link is down.
     pub(crate) busy_until: Time,
     /// When the node next looks at the port by itself; [`Time::NEVER`] if it does not.
     pub(crate) wake_at: Time,
@@ -172,33 +186,32 @@ pub struct Port {
     pub(crate) burst_start: Time,
     /// When a gate last opened.
     last_opened: Time,
-    byte_time: ByteTime,
-    /// Its name in the whole network.
-    pub id: PortId,
-    /// Its number within its node.
-    pub ix: PortIx,
-    cursor: QueueIx,
-    /// Whether the link is up.
-    pub(crate) up: bool,
     occupied: BitSet,
     closed: BitSet,
     queued_bytes: u64,
     sent_bytes: u64,
     sent_wire_bytes: u64,
-    control: VecDeque<Frame>,
-    /// When the flow control's timer of this port is due.
-    pub(crate) timer_at: Time,
+    byte_time: ByteTime,
+    control: Fifo,
+    /// Its name in the whole network.
+    pub id: PortId,
+    /// Its number within its node.
+    pub ix: PortIx,
+    cursor: QueueIx,
     queues: Queues,
     scheduler: Scheduler,
+    /// When the flow control's timer of this port is due.
+    pub(crate) timer_at: Time,
+    /// While the link is down: what `busy_until` was when it failed.
+    failed: Option<Time>,
     /// As many as have been needed so far; all others are open and always were.
     gates: Vec<Gate>,
     /// Rate of its link.
     pub rate: Rate,
 }
 
-const _: () = assert!(
-    offset_of!(Port, occupied) == 64 && offset_of!(Port, queued_bytes) == 128 && offset_of!(Port, queues) == 192
-);
+const _: () =
+    assert!(offset_of!(Port, queued_bytes) == 64 && offset_of!(Port, queues) == 128 && size_of::<Queue>() == 32);
 
 impl Port {
     pub(crate) fn new(facts: &PortFacts, framing: Framing, scheduler: SchedulerConfig, added_queues: QueueIx) -> Port {
@@ -211,8 +224,8 @@ impl Port {
             burst_start: Time::ZERO,
             wake_at: Time::NEVER,
             timer_at: Time::NEVER,
-            up: true,
-            control: VecDeque::new(),
+            failed: None,
+            control: Fifo::default(),
             queues: Queues::new(added_queues.into()),
             occupied: BitSet::default(),
             closed: BitSet::default(),
@@ -232,7 +245,7 @@ impl Port {
     /// Bytes that the port holds on the heap.
     pub(crate) fn heap_bytes(&self) -> u64 {
         let gates: u64 = self.gates.iter().map(|gate| gate.past.heap_bytes()).sum();
-        gates + self.gates.heap_bytes() + self.control.heap_bytes() + self.queues.added.heap_bytes()
+        gates + self.gates.heap_bytes() + self.queues.added.heap_bytes()
     }
 
     /// Time that `wire_bytes` take on this port's link.
@@ -244,7 +257,23 @@ impl Port {
     /// Whether the transmitter can start a frame at `now`.
     #[inline]
     pub fn is_idle(&self, now: Time) -> bool {
-        self.up && self.busy_until <= now
+        self.busy_until <= now
+    }
+
+    /// When the frame on the wire, if any, has left, whether the link is up or not.
+    #[inline]
+    pub(crate) fn free_at(&self) -> Time {
+        if self.busy_until == Time::NEVER { self.failed.unwrap_or(self.busy_until) } else { self.busy_until }
+    }
+
+    /// The link goes down: the transmitter stands still.
+    pub(crate) fn fail(&mut self) {
+        self.failed = Some(std::mem::replace(&mut self.busy_until, Time::NEVER));
+    }
+
+    /// The link comes back.
+    pub(crate) fn recover(&mut self) {
+        self.busy_until = self.failed.take().unwrap_or(self.busy_until);
     }
 
     /// Charged bytes in queue `queue`.
@@ -308,8 +337,8 @@ impl Port {
     }
 
     /// Charged bytes held, control frames included.
-    pub fn held_bytes(&self) -> u64 {
-        self.queued_bytes + self.control.iter().map(|frame| u64::from(frame.size.charge)).sum::<u64>()
+    pub fn held_bytes(&self, frames: &Frames) -> u64 {
+        self.queued_bytes + self.control.iter(frames).map(|frame| u64::from(frame.size.charge)).sum::<u64>()
     }
 
     /// Whether something could leave now.
@@ -322,7 +351,6 @@ impl Port {
     #[inline]
     pub(crate) fn expect_use(&self) {
         prefetch(&self.busy_until);
-        prefetch(&self.occupied);
         prefetch(&self.queued_bytes);
     }
 
@@ -360,14 +388,14 @@ impl Port {
     }
 
     /// Puts a link-local frame before everything else.
-    pub(crate) fn enqueue_control(&mut self, frame: Frame) {
-        self.control.push_back(frame);
+    pub(crate) fn enqueue_control(&mut self, frame: &Frame, frames: &mut Frames) {
+        self.control.push(frame, frames);
     }
 
     /// Takes a control frame.
     #[inline]
-    pub(crate) fn next_control(&mut self) -> Option<Frame> {
-        self.control.pop_front()
+    pub(crate) fn next_control(&mut self, frames: &mut Frames) -> Option<Frame> {
+        (!self.control.is_empty()).then(|| self.control.pop(frames))
     }
 
     /// The queue whose turn it is; whoever asks must take its first frame.

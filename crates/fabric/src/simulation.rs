@@ -346,7 +346,7 @@ impl Simulation {
             for node in &shard.nodes {
                 totals.paused_ports +=
                     node.ports.iter().filter(|port| port.closed_queues().next().is_some()).count() as u64;
-                for (total, drops) in totals.drops.iter_mut().zip(node.counters.drops) {
+                for (total, drops) in totals.drops.iter_mut().zip(node.losses().frames) {
                     *total += drops;
                 }
             }

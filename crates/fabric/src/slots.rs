@@ -165,13 +165,21 @@ pub struct NodeView<'a> {
 
 /// What hooks asked for, carried out by the node when the hook returns. Reused, so that nothing is allocated.
 #[derive(Debug, Default)]
+#[repr(C)]
 pub(crate) struct Effects {
+    /// Whether there may be any.
+    pub(crate) pending: bool,
     /// Frames to send: they are queued before anything else is done, lest a port that is let go sends something that waits.
     pub(crate) controls: VecDeque<(PortIx, Control)>,
     pub(crate) others: VecDeque<Effect>,
 }
 
 impl Effects {
+    pub(crate) fn add(&mut self, effect: Effect) {
+        self.pending = true;
+        self.others.push_back(effect);
+    }
+
     pub(crate) fn heap_bytes(&self) -> u64 {
         self.controls.heap_bytes() + self.others.heap_bytes()
     }
@@ -200,6 +208,7 @@ impl<'a> NodeView<'a> {
 
     /// Sends a link-local frame out of `port`, before everything that waits there.
     pub fn send(&mut self, port: PortIx, control: Control) {
+        self.effects.pending = true;
         self.effects.controls.push_back((port, control));
     }
 
@@ -212,8 +221,9 @@ impl<'a> NodeView<'a> {
     pub fn open(&mut self, port: PortIx, queue: QueueIx) {
         let port = &mut self.ports[usize::from(port)];
         if let Some(closure) = port.open(queue, self.now) {
-            self.effects.others.push_back(Effect::Note(Note::Paused { port: port.id, queue, closure }));
-            self.effects.others.push_back(Effect::Kick(port.ix));
+            let (note, kick) = (Effect::Note(Note::Paused { port: port.id, queue, closure }), Effect::Kick(port.ix));
+            self.effects.add(note);
+            self.effects.add(kick);
         }
     }
 
@@ -222,7 +232,7 @@ impl<'a> NodeView<'a> {
         let timer = &mut self.ports[usize::from(port)].timer_at;
         if *timer != at {
             *timer = at;
-            self.effects.others.push_back(Effect::Timer(port));
+            self.effects.add(Effect::Timer(port));
         }
     }
 

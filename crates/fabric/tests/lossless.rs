@@ -33,7 +33,7 @@ proptest! {
         prop_assert!(simulation.is_quiet());
         for node in simulation.nodes() {
             for port in node.ports() {
-                prop_assert_eq!((port.held_frames(), port.held_bytes()), (0, 0));
+                prop_assert_eq!((port.held_frames(), port.queued_bytes()), (0, 0));
                 prop_assert!(port.closed_queues().next().is_none());
                 prop_assert!((0..CLASSES as u16).all(|queue| port.queue_bytes(queue) == 0));
             }

@@ -5,23 +5,24 @@ use crate::memory::HeapBytes;
 use crate::note::DropCause;
 use crate::slots::{Occupancy, Site};
 
-/// Counters of one ingress queue.
+/// Counters of one ingress queue: what every packet needs.
 #[derive(Clone, Copy, Debug, Default)]
+#[repr(align(16))]
 struct IngressQueue {
     /// Bytes in the private and then in the shared pool.
     footroom: u64,
     /// Bytes in headroom.
     headroom: u64,
-    /// The most bytes that have been in headroom at once.
-    peak_headroom: u64,
-    /// The most bytes that may be in headroom.
-    headroom_size: u64,
 }
 
 /// The three pools of a shared-memory switch. A policy decides by its threshold what goes where.
 #[derive(Debug)]
 pub(super) struct Pools {
     queues: Vec<[IngressQueue; CLASSES]>,
+    /// The most bytes that have been in headroom at once.
+    peak_headroom: Vec<[u64; CLASSES]>,
+    /// Per port, the most bytes that may be in headroom of one queue.
+    headroom_size: Vec<u64>,
     lossless: ClassMask,
     /// Private bytes of every lossless ingress queue.
     private: u64,
@@ -35,10 +36,9 @@ impl Pools {
         let lossless: ClassMask = site.spec.switch.lossless.iter().copied().collect();
         let reserved = reserved(site, private, headroom);
         Pools {
-            queues: headroom
-                .iter()
-                .map(|size| [IngressQueue { headroom_size: *size, ..IngressQueue::default() }; CLASSES])
-                .collect(),
+            queues: vec![Default::default(); headroom.len()],
+            peak_headroom: vec![[0; CLASSES]; headroom.len()],
+            headroom_size: headroom.to_vec(),
             lossless,
             private,
             shared_size: site.spec.switch.buffer.get().saturating_sub(reserved),
@@ -47,7 +47,7 @@ impl Pools {
     }
 
     pub(super) fn heap_bytes(&self) -> u64 {
-        self.queues.heap_bytes()
+        self.queues.heap_bytes() + self.peak_headroom.heap_bytes() + self.headroom_size.heap_bytes()
     }
 
     pub(super) fn is_lossless(&self, class: Class) -> bool {
@@ -71,7 +71,7 @@ impl Pools {
 
     /// The most bytes of headroom that one ingress queue has used so far.
     pub(super) fn peak_headroom(&self, ingress: PortIx, class: Class) -> u64 {
-        self.queue(ingress, class).peak_headroom
+        self.peak_headroom[usize::from(ingress)][class.index()]
     }
 
     /// All bytes of one ingress queue.
@@ -94,9 +94,10 @@ impl Pools {
         if after == 0 || (after <= threshold && after - before <= free) {
             queue.footroom += bytes;
             self.used.shared += after - before;
-        } else if lossless && queue.headroom + bytes <= queue.headroom_size {
+        } else if lossless && queue.headroom + bytes <= self.headroom_size[usize::from(ingress)] {
             queue.headroom += bytes;
-            queue.peak_headroom = queue.peak_headroom.max(queue.headroom);
+            let peak = &mut self.peak_headroom[usize::from(ingress)][class.index()];
+            *peak = (*peak).max(queue.headroom);
             self.used.headroom += bytes;
         } else {
             return Err(if lossless { DropCause::Headroom } else { DropCause::BufferFull });
