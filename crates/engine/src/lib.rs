@@ -3,7 +3,7 @@
 //! * [`time`]: instants and durations in integer picoseconds.
 //! * [`units`]: bytes and bit rates, and how units are written in text.
 //! * [`events`]: the pending-event set.
-//! * [`prefetch`]: a hint to the memory.
+//! * [`pages`], [`prefetch`]: hints to the memory.
 //! * [`random`]: named, portable random streams.
 //! * [`fingerprint`]: an order-independent hash of a trajectory.
 //! * [`barrier`]: where threads that work side by side meet.
@@ -11,6 +11,7 @@
 pub mod barrier;
 pub mod events;
 pub mod fingerprint;
+pub mod pages;
 pub mod prefetch;
 pub mod random;
 pub mod time;

@@ -5,6 +5,7 @@
 
 use crate::frame::Frame;
 use crate::memory::{HeapBytes, Share};
+use backwater_engine::pages::prefer_large;
 use backwater_engine::prefetch::prefetch;
 
 /// Frames per chunk.
@@ -18,13 +19,13 @@ struct Chunk([Frame; CHUNK]);
 /// Index of a chunk in its pool.
 type ChunkIx = u32;
 
-/// Chunks that are made together. They never move, so that no memory is left behind when there are more.
-const BLOCK: usize = 64;
+/// Chunks of a block, 6 MiB. Blocks never move, so that no memory is left behind when there are more; what is not used of one takes no room.
+const BLOCK: usize = 1 << 14;
 
 /// The memory of many queues.
 #[derive(Debug, Default)]
 pub struct Frames {
-    blocks: Vec<Box<[Chunk; BLOCK]>>,
+    blocks: Vec<Vec<Chunk>>,
     /// Per chunk, the one behind it in the same queue.
     next: Vec<ChunkIx>,
     free: Vec<ChunkIx>,
@@ -33,9 +34,14 @@ pub struct Frames {
 impl Frames {
     /// The most frames that there has been room for, and what that takes.
     pub(crate) fn memory(&self) -> Share {
-        let blocks = (self.blocks.len() * size_of::<[Chunk; BLOCK]>()) as u64;
-        let bytes = blocks + self.blocks.heap_bytes() + self.next.heap_bytes() + self.free.heap_bytes();
+        let chunks = (self.next.len() * size_of::<Chunk>()) as u64;
+        let bytes = chunks + self.blocks.heap_bytes() + self.next.heap_bytes() + self.free.heap_bytes();
         Share { count: (self.next.len() * CHUNK) as u64, bytes }
+    }
+
+    /// Bytes of addresses that are set aside for more chunks.
+    pub(crate) fn reserved(&self) -> u64 {
+        ((self.blocks.len() * BLOCK - self.next.len()) * size_of::<Chunk>()) as u64
     }
 
     #[inline]
@@ -48,8 +54,14 @@ impl Frames {
     fn grow(&mut self) -> ChunkIx {
         let index = self.next.len();
         if index == self.blocks.len() * BLOCK {
-            self.blocks.push(Box::new([const { Chunk([Frame::VACANT; CHUNK]) }; BLOCK]));
+            let mut block = Vec::with_capacity(BLOCK);
+            // The first block serves small networks, which touch little of it.
+            if index > 0 {
+                prefer_large(block.spare_capacity_mut());
+            }
+            self.blocks.push(block);
         }
+        self.blocks[index / BLOCK].push(Chunk([Frame::VACANT; CHUNK]));
         self.next.push(0);
         index as ChunkIx
     }
@@ -147,10 +159,21 @@ impl Fifo {
         frame
     }
 
-    /// Asks for the first frame.
+    /// Asks for the first frame, and for the beginning of the next.
     #[inline]
     pub(crate) fn expect_front(&self, frames: &Frames) {
-        self.front(frames).into_iter().for_each(prefetch);
+        if !self.is_empty() {
+            prefetch(frames.at(self.head, self.first));
+            prefetch(&frames.at(self.head, self.first + 1).at);
+        }
+    }
+
+    /// Asks for where the next frame will be put.
+    #[inline]
+    pub(crate) fn expect_push(&self, frames: &Frames) {
+        if !self.is_empty() {
+            prefetch(frames.at(self.tail, self.end));
+        }
     }
 }
 

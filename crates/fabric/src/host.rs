@@ -21,6 +21,7 @@ use crate::recovery::{AnyRecoveryReceiver, AnyRecoverySender};
 use crate::slots::{
     AckView, Notification, NotificationPoint, Progress, ReactionPoint, RecoveryReceiver, RecoverySender, Verdict,
 };
+use backwater_engine::prefetch::prefetch;
 use backwater_engine::{Duration, Rate, Time};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -269,6 +270,25 @@ impl Endpoint {
             self.timers.looks.pop();
         }
         None
+    }
+
+    /// Asks for the state of the flow of `packet`, which is about to arrive.
+    #[inline]
+    pub(crate) fn expect_packet(&self, packet: &Packet, fabric: &Fabric) {
+        let Some(flow) = fabric.flows.get(packet.flow) else { return };
+        if packet.kind == PacketKind::Data {
+            flow.receiver.get().into_iter().for_each(|slot| prefetch(&self.receivers[slot as usize]));
+        } else {
+            flow.sender.get().into_iter().for_each(|slot| prefetch(&self.queue_pairs[slot as usize]));
+        }
+    }
+
+    /// Asks for the queue pair whose turn at `port` probably comes next.
+    #[inline]
+    pub(crate) fn expect_departure(&self, port: PortIx) {
+        let Pull { round, cursor, .. } = &self.pulls[usize::from(port)];
+        let slot = round.get(*cursor as usize + 1).or_else(|| round.first());
+        slot.and_then(|slot| self.queue_pairs.get(*slot as usize)).into_iter().for_each(prefetch);
     }
 
     /// Number of flows that have started and not been acknowledged in full.

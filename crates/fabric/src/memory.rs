@@ -32,6 +32,8 @@ pub struct Memory {
     pub frames: Share,
     /// The set of pending events.
     pub events: u64,
+    /// Addresses set aside for more frames: they take no memory until they are used, and are not part of the total.
+    pub reserved: u64,
 }
 
 impl Memory {
@@ -55,6 +57,7 @@ impl AddAssign for Memory {
         self.flows += other.flows;
         self.frames += other.frames;
         self.events += other.events;
+        self.reserved += other.reserved;
     }
 }
 

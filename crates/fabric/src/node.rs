@@ -145,15 +145,31 @@ impl Node {
         self.pipeline.as_ref()
     }
 
-    /// Asks the memory for where `frame`, which is about to arrive, will go.
+    /// Asks the memory for what `frame`, which is about to arrive on `ingress`, will meet; through which port it will leave, if that is fixed.
     #[inline]
-    pub(crate) fn expect_arrival(&self, frame: &Frame) {
-        if let Body::Packet(packet) = &frame.body
-            && let NextHop::Port(egress) = packet.route.next()
-        {
-            let port = &self.ports[usize::from(egress)];
-            port.expect_use();
-            port.expect_enqueue(QueueIx::from(frame.class.0));
+    pub(crate) fn expect_arrival(&self, ingress: PortIx, frame: &Frame, fabric: &Fabric) -> Option<PortIx> {
+        let Body::Packet(packet) = &frame.body else { return None };
+        match packet.route.next() {
+            NextHop::Port(egress) => {
+                let port = &self.ports[usize::from(egress)];
+                port.expect_use();
+                port.expect_enqueue(QueueIx::from(frame.class.0));
+                self.pipeline.iter().for_each(|pipeline| pipeline.expect(ingress, frame.class));
+                Some(egress)
+            }
+            NextHop::Arrived => {
+                self.endpoint.iter().for_each(|endpoint| endpoint.expect_packet(packet, fabric));
+                None
+            }
+            NextHop::Towards(_) => None,
+        }
+    }
+
+    /// Asks the memory for what will leave through `port`.
+    #[inline]
+    pub(crate) fn expect_departure(&self, port: PortIx, frames: &Frames) {
+        if !self.ports[usize::from(port)].expect_frame(frames) {
+            self.endpoint.iter().for_each(|endpoint| endpoint.expect_departure(port));
         }
     }
 

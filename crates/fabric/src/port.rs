@@ -368,12 +368,12 @@ impl Port {
         }
     }
 
-    /// Asks for the frame that is about to leave.
+    /// Asks for the frame that is about to leave; whether there is one.
     #[inline]
-    pub(crate) fn expect_frame(&self, frames: &Frames) {
-        if let Some(queue) = self.next_ready() {
-            self.queues[queue].frames.expect_front(frames);
-        }
+    pub(crate) fn expect_frame(&self, frames: &Frames) -> bool {
+        let queue = self.next_ready();
+        queue.into_iter().for_each(|queue| self.queues[queue].frames.expect_front(frames));
+        queue.is_some()
     }
 
     /// Puts a copy of `frame` into `queue`; returns it for what is to be written on it.

@@ -167,6 +167,8 @@ fn wire_index(wire: WireIx) -> usize {
 /// What an upcoming event leads to, step by step: each must be near before the next can be asked for.
 #[derive(Clone, Copy)]
 enum Lead {
+    /// Where the wire or the port is.
+    Place,
     /// The wire, or the port.
     Entity,
     /// The frame on the wire, or the queue of the port.
@@ -176,7 +178,7 @@ enum Lead {
 }
 
 /// How many events ahead each step is taken: far enough for the memory to answer, near enough for the answer to stay.
-const LEADS: [(usize, Lead); 3] = [(9, Lead::Entity), (6, Lead::Content), (3, Lead::Target)];
+const LEADS: [(usize, Lead); 4] = [(12, Lead::Place), (9, Lead::Entity), (6, Lead::Content), (3, Lead::Target)];
 
 /// With fewer events pending, asking costs more than it saves: 5 to 15 % at 128 hosts (`benches/`), where some thousand are pending.
 const LOOK_AHEAD_FROM: usize = 2048;
@@ -277,7 +279,7 @@ impl Shard {
     /// What the shard takes of memory.
     pub(crate) fn memory(&self) -> Memory {
         let mut memory = Memory { events: self.outside.events.heap_bytes(), ..Memory::default() };
-        let Memory { nodes, ports, flows, frames, .. } = &mut memory;
+        let Memory { nodes, ports, flows, frames, reserved, .. } = &mut memory;
         for node in &self.nodes {
             let pipeline = node.pipeline().map_or(0, Pipeline::heap_bytes);
             nodes.count += 1;
@@ -291,6 +293,7 @@ impl Shard {
         flows.bytes += self.outside.watch.acknowledged.heap_bytes();
         for pool in [&self.frames, &self.outside.flying] {
             *frames += pool.memory();
+            *reserved += pool.reserved();
         }
         frames.bytes += self.records.heap_bytes();
         memory
@@ -317,7 +320,7 @@ impl Shard {
     pub(crate) fn run(&mut self, limit: Time, fabric: &Fabric, layout: &Layout) {
         while let Some(Event { time, key }) = self.outside.events.pop_before(limit) {
             self.outside.watch.events += 1;
-            self.look_ahead(layout);
+            self.look_ahead(fabric, layout);
             self.handle(kind_of(key), id_of(key), Scene { now: time, fabric, layout });
         }
         self.pack_records();
@@ -325,44 +328,66 @@ impl Shard {
 
     /// Asks the memory for what the next events will need.
     #[inline]
-    fn look_ahead(&self, layout: &Layout) {
+    fn look_ahead(&self, fabric: &Fabric, layout: &Layout) {
         if self.outside.events.len() < LOOK_AHEAD_FROM {
             return;
         }
         for (steps, lead) in LEADS {
             let Some(key) = self.outside.events.ahead(steps) else { continue };
-            match kind_of(key) {
-                Kind::Arrive => self.expect_arrival(lead, layout.port(PortId(id_of(key)))),
-                Kind::Port => self.expect_departure(lead, layout.port(PortId(id_of(key)))),
+            let port = PortId(id_of(key));
+            match (kind_of(key), lead) {
+                (Kind::Arrive | Kind::Port, Lead::Place) => prefetch(layout.port(port)),
+                (Kind::Arrive, _) => self.expect_arrival(lead, port, fabric, layout),
+                (Kind::Port, _) => self.expect_departure(lead, layout.port(port)),
                 _ => {}
             }
         }
     }
 
     #[inline]
-    fn expect_arrival(&self, lead: Lead, place: &PortPlace) {
+    fn expect_arrival(&self, lead: Lead, port: PortId, fabric: &Fabric, layout: &Layout) {
         let Outside { wires, flying, .. } = &self.outside;
+        let place = layout.port(port);
         let wire = &wires[wire_index(place.wire)];
         match lead {
+            Lead::Place => {}
             Lead::Entity => prefetch(wire),
             Lead::Content => wire.frames.expect_front(flying),
             Lead::Target => {
                 let node = &self.nodes[place.node as usize];
-                wire.frames.front(flying).into_iter().for_each(|frame| node.expect_arrival(frame));
+                let egress = wire.frames.front(flying).and_then(|frame| node.expect_arrival(place.ix, frame, fabric));
+                if let Some(egress) = egress {
+                    // Ports of a node are numbered without gaps.
+                    let onward = layout.port(PortId(port.0 - u32::from(place.ix) + u32::from(egress)));
+                    self.expect_transmission(onward);
+                }
             }
+        }
+    }
+
+    /// Asks for the wire that the port at `place` sends into.
+    #[inline]
+    fn expect_transmission(&self, place: &PortPlace) {
+        if let Some(wire) = place.peer_wire {
+            prefetch(&self.outside.wires[wire_index(wire)]);
         }
     }
 
     #[inline]
     fn expect_departure(&self, lead: Lead, place: &PortPlace) {
-        let port = &self.nodes[place.node as usize].ports[usize::from(place.ix)];
+        let node = &self.nodes[place.node as usize];
+        let port = &node.ports[usize::from(place.ix)];
         match lead {
-            Lead::Entity => port.expect_use(),
+            Lead::Place => {}
+            Lead::Entity => {
+                port.expect_use();
+                self.expect_transmission(place);
+            }
             Lead::Content => port.expect_departure(),
             Lead::Target => {
-                port.expect_frame(&self.frames);
+                node.expect_departure(place.ix, &self.frames);
                 if let Some(wire) = place.peer_wire {
-                    prefetch(&self.outside.wires[wire_index(wire)]);
+                    self.outside.wires[wire_index(wire)].frames.expect_push(&self.outside.flying);
                 }
             }
         }

@@ -19,6 +19,7 @@ use crate::shard::{Acknowledged, LossyDrop, PauseInterval, Scene, Shard};
 use crate::spec::{FlowSpec, NetworkSpec, SpecError};
 use backwater_engine::barrier::Barrier;
 use backwater_engine::fingerprint::Fingerprint;
+use backwater_engine::pages::enlarge_heap;
 use backwater_engine::{Duration, Time};
 use std::collections::BTreeMap;
 use std::iter::Peekable;
@@ -54,6 +55,9 @@ pub struct Simulation {
     acknowledged_flows: u64,
     endless_flows: u64,
 }
+
+/// Ports from which on large pages are worth their price.
+const LARGE_FABRIC: usize = 2048;
 
 /// Counts of the whole run so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -144,6 +148,9 @@ impl Simulation {
         let shard_of = |node: NodeId| layout.node(node).shard;
         let cut = fabric.spec.links.iter().filter(|link| shard_of(link.a) != shard_of(link.b));
         let lookahead = cut.map(|link| link.delay).min().unwrap_or(Duration::from_ps(u64::MAX));
+        if fabric.wiring.ports.len() >= LARGE_FABRIC {
+            enlarge_heap();
+        }
         Simulation {
             fabric,
             layout,

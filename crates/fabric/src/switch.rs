@@ -37,6 +37,12 @@ impl Pipeline {
         }
     }
 
+    /// A packet of `class` is about to come in on `ingress`.
+    #[inline]
+    pub(crate) fn expect(&self, ingress: PortIx, class: Class) {
+        self.buffer.expect(ingress, class);
+    }
+
     /// Bytes that the mechanisms hold on the heap.
     pub(crate) fn heap_bytes(&self) -> u64 {
         self.buffer.heap_bytes() + self.congestion_point.heap_bytes()

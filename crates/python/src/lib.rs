@@ -147,7 +147,7 @@ struct Estimate(backwater_results::Estimate);
 impl Estimate {
     #[getter]
     fn parts(&self) -> Vec<(&'static str, Option<u64>, u64)> {
-        let Memory { nodes, ports, flows, frames, events } = self.0.simulation;
+        let Memory { nodes, ports, flows, frames, events, .. } = self.0.simulation;
         let counted = |name, share: Share| (name, Some(share.count), share.bytes);
         vec![
             counted("hosts and switches", nodes),

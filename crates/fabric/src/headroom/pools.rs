@@ -4,6 +4,7 @@ use crate::ids::{CLASSES, Class, ClassMask, PortIx};
 use crate::memory::HeapBytes;
 use crate::note::DropCause;
 use crate::slots::{Occupancy, Site};
+use backwater_engine::prefetch::prefetch;
 
 /// Counters of one ingress queue: what every packet needs.
 #[derive(Clone, Copy, Debug, Default)]
@@ -48,6 +49,12 @@ impl Pools {
 
     pub(super) fn heap_bytes(&self) -> u64 {
         self.queues.heap_bytes() + self.peak_headroom.heap_bytes() + self.headroom_size.heap_bytes()
+    }
+
+    /// Asks for the counters of one ingress queue.
+    #[inline]
+    pub(super) fn expect(&self, ingress: PortIx, class: Class) {
+        prefetch(&self.queues[usize::from(ingress)][class.index()]);
     }
 
     pub(super) fn is_lossless(&self, class: Class) -> bool {

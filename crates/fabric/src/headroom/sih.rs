@@ -91,6 +91,10 @@ impl BufferPolicy for Sih {
         Pressure { full: class(is_full), eased: class(is_eased) }
     }
 
+    fn expect(&self, ingress: PortIx, class: Class) {
+        self.pools.expect(ingress, class);
+    }
+
     fn occupancy(&self) -> Occupancy {
         self.pools.occupancy()
     }

@@ -78,6 +78,10 @@ impl BufferPolicy for StaticThreshold {
         }
     }
 
+    fn expect(&self, ingress: PortIx, class: Class) {
+        self.pools.expect(ingress, class);
+    }
+
     fn occupancy(&self) -> Occupancy {
         self.pools.occupancy()
     }
