@@ -3,6 +3,7 @@
 from typing import Any, final
 
 __all__ = [
+    "Estimate",
     "Plan",
     "Progress",
     "Run",

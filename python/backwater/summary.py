@@ -174,7 +174,9 @@ class Summary:
         """Details of what went wrong, one sentence each; empty for a clean run."""
         lines = [f"Audit: {violation}" for violation in self.violations]
         if self.write_error is not None:
-            lines.append(f"Stopped at {style.duration(self.simulated_ps)}, results complete until then: {self.write_error}")
+            lines.append(
+                f"Stopped at {style.duration(self.simulated_ps)}, results complete until then: {self.write_error}"
+            )
         if self.deadlock is not None:
             cycle = " → ".join((*self.deadlock.cycle, *self.deadlock.cycle[:1]))
             lines.append(f"Deadlock since {style.duration(self.deadlock.onset_ps)}: {cycle}")

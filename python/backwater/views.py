@@ -43,7 +43,9 @@ def memory(name: str, estimate: Estimate) -> View:
         (what, "" if count is None else f"{count:,}", f"{size / count:,.0f} B" if count else "", style.size(size))
         for what, count, size in estimate.parts
     ]
-    note = f"from the first {style.duration(estimate.simulated_ps)}; what runs beside it, as the interpreter, comes on top"
+    note = (
+        f"from the first {style.duration(estimate.simulated_ps)}; what runs beside it, as the interpreter, comes on top"
+    )
     return View(
         f"Memory of {name}",
         ("what", "number", "each", "together"),

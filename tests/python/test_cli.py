@@ -95,6 +95,12 @@ def test_nothing_on_disk_is_lost(small: Path) -> None:
     assert command_line("report", "out").exit_code == 0
 
 
+def test_explain_estimates_memory(small: Path) -> None:
+    outcome = command_line("explain", "--memory", small)
+    assert outcome.exit_code == 0, outcome.output
+    assert all(word in outcome.output for word in ("ports", "flows at once", "frames at once", "all")), outcome.output
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [

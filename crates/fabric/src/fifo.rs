@@ -9,73 +9,69 @@ use backwater_engine::pages::prefer_large;
 use backwater_engine::prefetch::prefetch;
 
 /// Frames per chunk.
-const CHUNK: usize = 8;
+const CHUNK: u32 = 8;
 
-/// Some frames of one queue.
-#[derive(Debug)]
-#[repr(align(64))]
-struct Chunk([Frame; CHUNK]);
+/// Frames of a block, 6 MiB. Blocks never move, so that no memory is left behind when there are more; what is not used of one takes no room.
+const BLOCK: usize = 1 << 17;
 
-/// Index of a chunk in its pool.
-type ChunkIx = u32;
-
-/// Chunks of a block, 6 MiB. Blocks never move, so that no memory is left behind when there are more; what is not used of one takes no room.
-const BLOCK: usize = 1 << 14;
+/// Where a frame stands in its pool. The chunk is an eighth of that.
+type Position = u32;
 
 /// The memory of many queues.
 #[derive(Debug, Default)]
 pub struct Frames {
-    blocks: Vec<Vec<Chunk>>,
+    blocks: Vec<Vec<Frame>>,
     /// Per chunk, the one behind it in the same queue.
-    next: Vec<ChunkIx>,
-    free: Vec<ChunkIx>,
+    next: Vec<u32>,
+    /// Chunks that belong to no queue.
+    free: Vec<u32>,
 }
 
 impl Frames {
     /// The most frames that there has been room for, and what that takes.
     pub(crate) fn memory(&self) -> Share {
-        let chunks = (self.next.len() * size_of::<Chunk>()) as u64;
-        let bytes = chunks + self.blocks.heap_bytes() + self.next.heap_bytes() + self.free.heap_bytes();
-        Share { count: (self.next.len() * CHUNK) as u64, bytes }
+        let count = (self.next.len() * CHUNK as usize) as u64;
+        let lists = self.blocks.heap_bytes() + self.next.heap_bytes() + self.free.heap_bytes();
+        Share { count, bytes: count * size_of::<Frame>() as u64 + lists }
     }
 
-    /// Bytes of addresses that are set aside for more chunks.
+    /// Bytes of addresses that are set aside for more frames.
     pub(crate) fn reserved(&self) -> u64 {
-        ((self.blocks.len() * BLOCK - self.next.len()) * size_of::<Chunk>()) as u64
+        self.blocks.iter().map(|block| ((block.capacity() - block.len()) * size_of::<Frame>()) as u64).sum()
     }
 
+    /// Takes a chunk: the position of its first frame.
     #[inline]
-    fn take(&mut self) -> ChunkIx {
-        self.free.pop().unwrap_or_else(|| self.grow())
+    fn take(&mut self) -> Position {
+        self.free.pop().unwrap_or_else(|| self.grow()) * CHUNK
     }
 
     /// Makes one more chunk.
     #[cold]
-    fn grow(&mut self) -> ChunkIx {
-        let index = self.next.len();
-        if index == self.blocks.len() * BLOCK {
+    fn grow(&mut self) -> u32 {
+        let chunk = self.next.len();
+        if chunk * CHUNK as usize == self.blocks.len() * BLOCK {
             let mut block = Vec::with_capacity(BLOCK);
             // The first block serves small networks, which touch little of it.
-            if index > 0 {
+            if chunk > 0 {
                 prefer_large(block.spare_capacity_mut());
             }
             self.blocks.push(block);
         }
-        self.blocks[index / BLOCK].push(Chunk([Frame::VACANT; CHUNK]));
+        let block = self.blocks.last_mut().expect("there is one, with room for the chunk");
+        block.extend([Frame::VACANT; CHUNK as usize]);
         self.next.push(0);
-        index as ChunkIx
+        chunk as u32
     }
 
     #[inline]
-    fn at(&self, chunk: ChunkIx, index: u8) -> &Frame {
-        let chunk = chunk as usize;
-        &self.blocks[chunk / BLOCK][chunk % BLOCK].0[usize::from(index) % CHUNK]
+    fn at(&self, position: Position) -> &Frame {
+        &self.blocks[position as usize / BLOCK][position as usize % BLOCK]
     }
 
     #[inline]
-    fn at_mut(&mut self, chunk: ChunkIx, index: u8) -> &mut Frame {
-        let chunk = chunk as usize;
-        &mut self.blocks[chunk / BLOCK][chunk % BLOCK].0[usize::from(index) % CHUNK]
+    fn at_mut(&mut self, position: Position) -> &mut Frame {
+        &mut self.blocks[position as usize / BLOCK][position as usize % BLOCK]
     }
 }
 
@@ -83,14 +79,10 @@ impl Frames {
 #[derive(Debug, Default)]
 pub struct Fifo {
     len: u32,
-    /// The chunk of the first frame; means nothing while the queue is empty, as all that follows.
-    head: ChunkIx,
-    /// The chunk of the last frame.
-    tail: ChunkIx,
-    /// Where the first frame stands in its chunk.
-    first: u8,
-    /// Where the next frame will stand in the last chunk, if there is room.
-    end: u8,
+    /// Where the first frame stands; means nothing while the queue is empty.
+    head: Position,
+    /// Behind the last frame: where the next one will stand, unless a chunk ends there.
+    tail: Position,
 }
 
 impl Fifo {
@@ -109,70 +101,72 @@ impl Fifo {
     /// The first frame.
     #[inline]
     pub fn front<'a>(&self, frames: &'a Frames) -> Option<&'a Frame> {
-        (!self.is_empty()).then(|| frames.at(self.head, self.first))
+        (!self.is_empty()).then(|| frames.at(self.head))
     }
 
     /// All frames, the first one first.
     pub fn iter<'a>(&self, frames: &'a Frames) -> impl Iterator<Item = &'a Frame> {
-        let (mut chunk, mut index) = (self.head, self.first);
-        (0..self.len).map(move |_| {
-            if usize::from(index) == CHUNK {
-                (chunk, index) = (frames.next[chunk as usize], 0);
+        let mut next = self.head;
+        (0..self.len).map(move |number| {
+            if number > 0 && next.is_multiple_of(CHUNK) {
+                next = frames.next[(next - 1) as usize / CHUNK as usize] * CHUNK;
             }
-            index += 1;
-            frames.at(chunk, index - 1)
+            next += 1;
+            frames.at(next - 1)
         })
     }
 
-    /// Adds a copy of `frame` behind all others; returns it for what is to be written on it. (Writing on a frame and copying it right then
-    /// would make the processor wait for the writing.)
-    #[inline]
+    /// Adds a copy of `frame` behind all others; returns it for what is to be written on it.
+    #[inline(always)]
     pub(crate) fn push<'a>(&mut self, frame: &Frame, frames: &'a mut Frames) -> &'a mut Frame {
         if self.is_empty() {
             self.head = frames.take();
-            (self.tail, self.first, self.end) = (self.head, 0, 0);
-        } else if usize::from(self.end) == CHUNK {
-            let chunk = frames.take();
-            frames.next[self.tail as usize] = chunk;
-            (self.tail, self.end) = (chunk, 0);
+            self.tail = self.head;
+        } else if self.tail.is_multiple_of(CHUNK) {
+            let position = frames.take();
+            frames.next[((self.tail - 1) / CHUNK) as usize] = position / CHUNK;
+            self.tail = position;
         }
-        let place = frames.at_mut(self.tail, self.end);
-        self.end += 1;
+        let place = frames.at_mut(self.tail);
+        self.tail += 1;
         self.len += 1;
         *place = *frame;
         place
     }
 
     /// Takes the first frame of a queue that is not empty.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn pop(&mut self, frames: &mut Frames) -> Frame {
         debug_assert!(!self.is_empty(), "only those are asked that hold a frame");
-        let frame = *frames.at(self.head, self.first);
+        let frame = *frames.at(self.head);
+        let chunk = self.head / CHUNK;
         self.len -= 1;
-        self.first += 1;
+        self.head += 1;
         if self.is_empty() {
-            frames.free.push(self.head);
-        } else if usize::from(self.first) == CHUNK {
-            frames.free.push(self.head);
-            (self.head, self.first) = (frames.next[self.head as usize], 0);
+            frames.free.push(chunk);
+        } else if self.head.is_multiple_of(CHUNK) {
+            frames.free.push(chunk);
+            self.head = frames.next[chunk as usize] * CHUNK;
         }
         frame
     }
 
-    /// Asks for the first frame, and for the beginning of the next.
+    /// Asks for the first frame, and for the beginning of the next in its chunk.
     #[inline]
     pub(crate) fn expect_front(&self, frames: &Frames) {
         if !self.is_empty() {
-            prefetch(frames.at(self.head, self.first));
-            prefetch(&frames.at(self.head, self.first + 1).at);
+            prefetch(frames.at(self.head));
+            if !(self.head + 1).is_multiple_of(CHUNK) {
+                prefetch(&frames.at(self.head + 1).at);
+            }
         }
     }
 
     /// Asks for where the next frame will be put.
     #[inline]
     pub(crate) fn expect_push(&self, frames: &Frames) {
-        if !self.is_empty() {
-            prefetch(frames.at(self.tail, self.end));
+        if !self.is_empty() && !self.tail.is_multiple_of(CHUNK) {
+            prefetch(frames.at(self.tail));
         }
     }
 }
@@ -205,7 +199,7 @@ mod tests {
                 let seen: VecDeque<u16> = fifo.iter(&frames).map(|frame| frame.size.wire).collect();
                 prop_assert_eq!(&seen, &*expected);
                 // A queue of n frames touches at most n / 8 + 2 chunks, an empty one none.
-                let touched = |fifo: &Fifo| if fifo.is_empty() { 0 } else { fifo.len() / CHUNK + 2 };
+                let touched = |fifo: &Fifo| if fifo.is_empty() { 0 } else { fifo.len() / CHUNK as usize + 2 };
                 most = most.max(queues.iter().map(|(fifo, _)| touched(fifo)).sum());
                 prop_assert!(frames.next.len() <= most);
             }

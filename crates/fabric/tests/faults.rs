@@ -67,6 +67,22 @@ fn assert_delivered(simulation: &Simulation, outcomes: &[FlowOutcome]) {
     }
     assert_eq!(simulation.audit(), []);
     assert_eq!(simulation.totals().paused_ports, 0);
+    assert_eq!((simulation.unfinished(), simulation.fabric().flows.live()), (vec![], 0));
+}
+
+/// Flows that are done, one after the other, within the time after which the first of them would have been sent again.
+#[test]
+fn a_flow_that_is_done_leaves_neither_state_nor_timer_behind() {
+    let flows = (0..30_000).map(|i| flow(0, 1, 100, i * 100)).collect();
+    let mut simulation = Simulation::new(pair(), flows, 1).unwrap();
+    let mut bytes_after = |us: u64| {
+        simulation.run_until(at_ns(us * 1000), 1);
+        assert!(!simulation.take_finished().is_empty());
+        simulation.memory().flows.bytes
+    };
+    let early = bytes_after(1000);
+    let later: Vec<u64> = (11..30).map(|tenth| bytes_after(100 * tenth)).collect();
+    assert!(later.iter().all(|bytes| *bytes <= early), "{early} {later:?}");
 }
 
 #[test]
@@ -297,6 +313,7 @@ proptest! {
             prop_assert_eq!(outcome.reception.delivered, outcome.spec.bytes);
             prop_assert!(outcome.acknowledged.is_some());
         }
+        prop_assert_eq!(simulation.unfinished(), []);
         prop_assert_eq!(simulation.audit(), []);
         prop_assert_eq!(simulation.totals().paused_ports, 0);
     }

@@ -31,6 +31,7 @@ proptest! {
             prop_assert!(outcome.reception.blocked <= outcome.reception.paused);
         }
         prop_assert!(simulation.is_quiet());
+        prop_assert_eq!(simulation.unfinished(), []);
         for node in simulation.nodes() {
             for port in node.ports() {
                 prop_assert_eq!((port.held_frames(), port.queued_bytes()), (0, 0));

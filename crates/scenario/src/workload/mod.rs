@@ -1,4 +1,4 @@
-//! Traffic: from what a scenario says to the list of flows.
+//! Traffic: from what a scenario says to schedules that make its flows.
 //!
 //! All randomness comes from streams named by the part's tag, the purpose and the host (`traffic/poisson/sizes/h3`), so that another part,
 //! another host or another purpose never shifts anybody's draws, and two schemes compared see identical traffic.

@@ -496,6 +496,23 @@ const BROKEN: &[(&str, &str)] = &[
     ),
 ];
 
+/// Parts that start flows together, and bursts whose jitter reaches beyond the next burst.
+#[test]
+fn flows_come_in_order_of_start_and_of_their_parts() {
+    let traffic = "{ kind = \"all-to-all\", bytes = \"1 KB\", hosts = \"h[0-4]\", tag = \"a\" }, { kind = \"poisson\", sizes = \"alistorage\", load = 0.9 }, \
+                   { kind = \"incast\", degree = 4, size = \"64 KB\", period = \"10 us\", jitter = \"35 us\" }, \
+                   { kind = \"flows\", flows = [{ src = \"h1\", dst = \"h2\", start = \"5 us\" }, { src = \"h0\", dst = \"h2\" }] }";
+    let made = try_on(&fabric(), traffic, 2).unwrap();
+    let flows: Vec<_> = made.flows().collect();
+    assert!(flows.windows(2).all(|pair| (pair[0].start, pair[0].tag) <= (pair[1].start, pair[1].tag)));
+    assert_eq!(flows.iter().map(|flow| flow.tag).collect::<BTreeSet<_>>(), (0..4).collect());
+    assert!(made.flows().eq(flows.iter().cloned()), "asked again, the same");
+    // Jitter moves flows, and loses only those that it moves beyond the end.
+    let bursts = flows.iter().filter(|flow| flow.tag == 2).count();
+    assert!((780..800).contains(&bursts), "{bursts}");
+    assert!((made.expected / flows.len() as f64 - 1.0).abs() < 0.1);
+}
+
 proptest! {
     #[test]
     fn any_pattern_fits_or_is_refused(text in "[h*0-9\\[\\]-]{0,12}|\\PC{0,8}") {
