@@ -66,6 +66,17 @@ impl BitSet {
 /// The first member after `cursor`, going round, of a set of `words` words that `word` tells one by one; `None` for the empty set.
 #[inline]
 pub(crate) fn first_after(cursor: usize, words: usize, word: impl Fn(usize) -> u64) -> Option<usize> {
+    if words > 1 {
+        return first_of_many(cursor, words, word);
+    }
+    let bits = word(0);
+    let behind = bits & (u64::MAX - 1).checked_shl(cursor as u32).unwrap_or(0);
+    let bits = if behind == 0 { bits } else { behind };
+    (bits != 0).then(|| bits.trailing_zeros() as usize)
+}
+
+/// The same for more words than one.
+fn first_of_many(cursor: usize, words: usize, word: impl Fn(usize) -> u64) -> Option<usize> {
     let start = cursor + 1;
     let (first, mask) = (start / 64, u64::MAX << (start % 64));
     let found = |index: usize, bits: u64| (bits != 0).then(|| index * 64 + bits.trailing_zeros() as usize);
