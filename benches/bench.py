@@ -44,7 +44,7 @@ TOLERANCE = 0.02
 # The part of a scenario that `costs` times.
 TIMED = ["run.until=4 ms", "run.drain=0 s"]
 # What `run.json` says about the process and not about the network.
-EXPENSES = {"cpu_seconds", "wall_seconds", "peak_rss_bytes"}
+EXPENSES = {"cpu_seconds", "wall_seconds", "memory_bytes", "peak_rss_bytes"}
 
 NO_SAMPLES = "probes.sample_interval=0 s"
 NO_PAUSES = "probes.pauses=false"
