@@ -148,7 +148,7 @@ def run(
     """Simulate a scenario.
 
     Exit codes: 0 ok, 1 internal error, 2 usage or scenario error, 3 invariant broken, 4 deadlock or stall,
-    5 time limit, 130 interrupted (the partial result is valid).
+    5 time limit, 6 results could not be written any more, 130 interrupted (in both, the partial result is valid).
     """
     scenario = _load(file, overrides, seed)
     silent = quiet or as_json

@@ -44,7 +44,6 @@ fn measure(plan: Plan, output: &Path, threads: usize) -> Result<Value, RunError>
         "cpu_seconds": cpu_seconds() - setup,
         "wall_seconds": begun.elapsed().as_secs_f64(),
         "memory_bytes": peak_rss_bytes(),
-        "run_bytes": summary.memory_bytes,
         "outcome": summary.outcome,
         "audit": summary.audit.verdict,
         "fingerprint": summary.fingerprint,

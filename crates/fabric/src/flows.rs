@@ -5,7 +5,6 @@
 
 use crate::ids::FlowId;
 use crate::memory::HeapBytes;
-use crate::shard::ID_LIMIT;
 use crate::spec::FlowSpec;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -101,9 +100,8 @@ impl Flows {
     /// Adds a flow, which gets the next number.
     ///
     /// # Panics
-    /// There have been [`ID_LIMIT`] flows: events can not name more.
+    /// There have been 2^32 - 1 flows: there are no more numbers.
     pub(crate) fn admit(&mut self, spec: FlowSpec) -> FlowId {
-        assert!(self.admitted < ID_LIMIT, "a run has at most {ID_LIMIT} flows");
         let index = self.admitted as usize;
         let page = index / PAGE - self.gone;
         if page == self.pages.len() {
@@ -113,7 +111,7 @@ impl Flows {
         page.flows[index % PAGE] = Some(Flow { spec, sender: Place::default(), receiver: Place::default() });
         page.live += 1;
         self.live += 1;
-        self.admitted += 1;
+        self.admitted = self.admitted.checked_add(1).expect("a run has fewer than 2^32 flows");
         FlowId(index as u32)
     }
 

@@ -136,11 +136,11 @@ enum Kind {
 
 const KINDS: [Kind; 7] =
     [Kind::LinkDown, Kind::LinkUp, Kind::Arrive, Kind::FlowStart, Kind::FlowControl, Kind::Retransmission, Kind::Port];
-/// A key is the kind, the age of the sender's burst if it is an arrival, and the name of the port, node or flow.
+/// A key is the kind, the age of the sender's burst if it is an arrival, and the name of the port or node.
 const KIND_SHIFT: u32 = KEY_BITS - 3;
 const AGE_SHIFT: u32 = 27;
 const AGE_MAX: u64 = (1 << (KIND_SHIFT - AGE_SHIFT)) - 1;
-/// Most ports, nodes and flows that events can name.
+/// Most ports and nodes that events can name.
 pub(crate) const ID_LIMIT: u32 = 1 << AGE_SHIFT;
 
 #[inline]

@@ -63,7 +63,7 @@ const fn optional(name: &'static str, kind: Kind, meaning: &'static str) -> Colu
     Column { name, kind, nullable: true, meaning }
 }
 
-/// `flows.parquet`: a row per flow, in order of start.
+/// `flows.parquet`: a row per flow, written when the last of its packets is gone; flows that did not finish come last.
 pub const FLOWS: &[Column] = &[
     column("id", Kind::U32, "number of the flow in order of start"),
     column("tag", Kind::Name, "part of the traffic that it belongs to"),
