@@ -1,6 +1,6 @@
 //! The audit: what must balance in every run, whatever the mechanisms do.
 
-use crate::fifo::Frames;
+use crate::fifo::{Frames, Queued};
 use crate::ids::{CLASSES, Class, ClassMask, NodeId};
 use crate::node::Node;
 use crate::simulation::Simulation;
@@ -75,9 +75,9 @@ fn check_buffer(node: &Node, frames: &Frames, report: &mut impl FnMut(NodeId, St
     let Some(pipeline) = node.pipeline() else { return };
     let mut standing = vec![[0u64; CLASSES]; node.ports().len()];
     for port in node.ports() {
-        for frame in (0..port.queue_count() as u16).flat_map(|queue| port.frames(queue, frames)) {
-            if frame.class != Class::CONTROL {
-                standing[usize::from(frame.ingress)][frame.class.index()] += u64::from(frame.size.charge);
+        for Queued { frame, ingress, .. } in (0..port.queue_count() as u16).flat_map(|queue| port.frames(queue, frames)) {
+            if frame.class() != Class::CONTROL {
+                standing[usize::from(*ingress)][frame.class().index()] += u64::from(frame.size.charge);
             }
         }
     }

@@ -4,6 +4,7 @@
 //! send. A paused queue all of whose packets' successors stand in paused queues of the same kind is dead; the dead queues are what is left
 //! when all others have been struck out. Every dead queue waits for another, so there is a cycle among them.
 
+use crate::fifo::Queued;
 use crate::ids::{NodeId, PortId, QueueIx};
 use crate::simulation::Simulation;
 use crate::slots::FlowControl;
@@ -68,7 +69,7 @@ fn successors(simulation: &Simulation, node: NodeId, ingress: u16, queue: QueueI
     let mut found = Vec::new();
     for port in simulation.node(node).ports() {
         for next in 0..port.queue_count() as QueueIx {
-            let holds = |frame: &crate::frame::Frame| frame.ingress == ingress && QueueIx::from(frame.class.0) == queue;
+            let holds = |queued: &Queued| queued.ingress == ingress && QueueIx::from(queued.frame.class().0) == queue;
             if port.frames(next, simulation.frames(node)).any(holds) {
                 found.push((port.id, next));
             }

@@ -17,25 +17,15 @@ pub const MAX_HOPS: usize = 7;
 /// Millions are moved per second, and thousands wait: what can be looked up elsewhere or holds for some frames only is not in here.
 #[derive(Clone, Copy, Debug)]
 pub struct Frame {
-    /// In a queue: when it joined it (at its source: since when it could have left). On a wire: when it arrives.
-    pub at: Time,
     /// What it is.
     pub body: Body,
     /// Its sizes.
     pub size: FrameSize,
     /// Side record of what it met on its way, if any.
     pub record: RecordRef,
-    /// On a wire: how long its sender will have been sending without a gap when it arrives, in whole nanoseconds.
-    pub burst_age: u32,
-    /// Port through which it entered the node that holds it; means nothing at its source.
-    pub ingress: PortIx,
-    /// Its traffic class.
-    pub class: Class,
-    /// Congestion experienced: the ECN mark.
-    pub marked: bool,
 }
 
-const _: () = assert!(size_of::<Frame>() == 48, "frames are as small as they can be");
+const _: () = assert!(size_of::<Frame>() == 32, "frames are half a cache line");
 
 /// What a frame is.
 #[derive(Clone, Copy, Debug)]
@@ -51,6 +41,10 @@ pub enum Body {
 pub struct Packet {
     /// What it carries.
     pub kind: PacketKind,
+    /// Its traffic class.
+    pub class: Class,
+    /// Congestion experienced: the ECN mark.
+    pub marked: bool,
     /// The flow that it belongs to, in either direction.
     pub flow: FlowId,
     /// Data: the packet's number. ACK, NACK: the number of the next packet expected.
@@ -219,28 +213,30 @@ impl Packet {
 }
 
 impl Frame {
-    /// What stands where no frame is.
-    pub(crate) const VACANT: Frame = Frame {
-        at: Time::ZERO,
-        body: Body::Control(Control::Custom { opcode: 0, reliable: false, words: [0; 4] }),
-        size: FrameSize { wire: 0, charge: 0 },
-        record: RecordRef::NONE,
-        burst_age: 0,
-        ingress: 0,
-        class: Class::CONTROL,
-        marked: false,
-    };
-
-    /// A frame at its source, which could have left since `at`.
-    pub fn new(body: Body, size: FrameSize, class: Class, at: Time) -> Frame {
-        Frame { at, body, size, record: RecordRef::NONE, burst_age: 0, ingress: 0, class, marked: false }
+    /// A frame at its source.
+    pub fn new(body: Body, size: FrameSize) -> Frame {
+        Frame { body, size, record: RecordRef::NONE }
     }
 
     /// The packet in it, if it is one.
+    #[inline]
     pub fn packet(&self) -> Option<&Packet> {
         match &self.body {
             Body::Packet(packet) => Some(packet),
             Body::Control(_) => None,
+        }
+    }
+
+    /// Its traffic class; link-local frames go with the control class.
+    #[inline]
+    pub fn class(&self) -> Class {
+        self.packet().map_or(Class::CONTROL, |packet| packet.class)
+    }
+
+    /// Sets the ECN mark of a packet.
+    pub fn mark(&mut self) {
+        if let Body::Packet(packet) = &mut self.body {
+            packet.marked = true;
         }
     }
 
@@ -263,14 +259,15 @@ impl Frame {
                     PacketKind::Nack { congested } => 3 + u64::from(congested),
                     PacketKind::Cnp => 5,
                 };
-                (u64::from(packet.flow.0) << 32 | u64::from(packet.psn)).wrapping_mul(8) + kind
+                let name = (u64::from(packet.flow.0) << 32 | u64::from(packet.psn)).wrapping_mul(8) + kind;
+                name ^ u64::from(packet.class.0) << 56 ^ u64::from(packet.marked) << 60
             }
             Body::Control(Control::Pfc(pfc)) => u64::from(pfc.enabled.0) << 16 | u64::from(pfc.quanta),
             Body::Control(Control::Custom { opcode, words, .. }) => {
                 words.iter().fold(u64::from(*opcode), |hash, word| mix(hash ^ u64::from(*word)))
             }
         };
-        body ^ u64::from(self.size.wire) << 40 ^ u64::from(self.class.0) << 56 ^ u64::from(self.marked) << 60
+        body ^ u64::from(self.size.wire) << 40
     }
 }
 

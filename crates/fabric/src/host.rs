@@ -504,9 +504,17 @@ impl Node {
         let before = fabric.payload_before(psn, pair.bytes);
         let payload = fabric.payload_before(psn + 1, pair.bytes) - before;
         let size = fabric.spec.framing.data(payload as u32, psn == 0, fabric.telemetry_bytes);
-        let packet =
-            Packet { kind: PacketKind::Data, flow: pair.flow, psn, sent_at: Timestamp::of(env.now), route: pair.route };
-        let mut frame = Frame::new(Body::Packet(packet), size, pair.class, pair.ready_since);
+        let packet = Packet {
+            kind: PacketKind::Data,
+            class: pair.class,
+            marked: false,
+            flow: pair.flow,
+            psn,
+            sent_at: Timestamp::of(env.now),
+            route: pair.route,
+        };
+        let mut frame = Frame::new(Body::Packet(packet), size);
+        let (queue, since) = (QueueIx::from(pair.class.0), pair.ready_since);
         if psn < pair.progress.highest {
             pair.retransmitted += payload;
             pair.resent += 1;
@@ -522,10 +530,9 @@ impl Node {
         if pair.deadline == Time::NEVER {
             endpoint.rearm(slot, self.id, env);
         }
-        let queue = QueueIx::from(frame.class.0);
         endpoint.place(slot, fabric, env.now + port.serialisation(size.wire), env.now);
         self.counters.created += u64::from(size.charge);
-        self.log_pauses(ix, queue, &mut frame, env);
+        self.log_pauses(ix, queue, since, &mut frame, env);
         self.send(ix, &frame, env);
     }
 
@@ -547,7 +554,7 @@ impl Node {
         let line_rate = self.ports[usize::from(port)].rate;
         let receiver = self.endpoint_mut().receiver(packet.flow, flow, line_rate, fabric);
         receiver.arrived += 1;
-        let notification = receiver.notification.on_data(env.now, frame.marked);
+        let notification = receiver.notification.on_data(env.now, packet.marked);
         let verdict = receiver.recovery.on_data(packet.psn, receiver.expected, env.now);
         if verdict == Verdict::Deliver {
             receiver.expected += 1;
@@ -576,9 +583,9 @@ impl Node {
             receiver.unacknowledged = 0;
         }
         self.counters.consumed += u64::from(frame.size.charge);
-        let now = env.now;
         let reply = |kind, size, class| {
-            Frame::new(Body::Packet(Packet { kind, psn: expected, route, ..packet }), size, class, now)
+            let packet = Packet { kind, class, marked: false, psn: expected, route, ..packet };
+            Frame::new(Body::Packet(packet), size)
         };
         // The answer takes the telemetry along; whatever else the record holds has been read.
         let echoes = answer.is_some() && fabric.telemetry_bytes > 0;
@@ -586,10 +593,10 @@ impl Node {
         env.records.free(done);
         if let Some(kind) = answer {
             let ack = reply(kind, fabric.spec.framing.ack(fabric.telemetry_bytes), fabric.spec.host.ack_class);
-            self.enqueue_own(egress, &Frame { record: echo, ..ack }, env);
+            self.enqueue_own(egress, Frame { record: echo, ..ack }, env);
         }
         if let Notification { cnp: true, .. } = notification {
-            self.enqueue_own(egress, &reply(PacketKind::Cnp, fabric.spec.framing.cnp(), Class::CONTROL), env);
+            self.enqueue_own(egress, reply(PacketKind::Cnp, fabric.spec.framing.cnp(), Class::CONTROL), env);
         }
     }
 

@@ -1,10 +1,9 @@
 //! Where nodes, ports and wires live: which shard, and which place in it.
 
 use crate::fabric::Fabric;
-use crate::ids::{NodeId, PortId, PortIx};
+use crate::ids::{NodeId, PortId};
 use crate::memory::HeapBytes;
 use crate::partition::Partition;
-use backwater_engine::Duration;
 
 /// The place of every node and port of a partitioned network.
 #[derive(Debug)]
@@ -23,56 +22,39 @@ pub(crate) struct NodePlace {
     pub(crate) node: u32,
 }
 
-/// The place of a port and where what it sends goes: half a cache line that every event reads.
+/// The place of a port and where what it sends goes.
 #[derive(Clone, Copy, Debug)]
-#[repr(align(32))]
 pub(crate) struct PortPlace {
-    /// Delay of its link.
-    pub(crate) delay: Duration,
-    /// The port at the other end of its link.
-    pub(crate) peer: PortId,
-    /// The wire to that port, if it is in the same shard.
-    pub(crate) peer_wire: Option<WireIx>,
-    pub(crate) shard: u32,
-    /// The number of its node in the shard.
-    pub(crate) node: u32,
     /// The wire that ends at the port.
     pub(crate) wire: WireIx,
-    /// Its number in its node.
-    pub(crate) ix: PortIx,
+    /// The wire that begins there, if it ends in the same shard.
+    pub(crate) peer_wire: Option<WireIx>,
 }
 
-const _: () = assert!(size_of::<PortPlace>() == 32);
-
-/// A wire of a shard. Counted from 1, so that an optional one takes no more room and a [`PortPlace`] stays half a cache line.
+/// A wire of a shard. Counted from 1, so that an optional one takes no more room. In the order of the ports that they end at, so that events
+/// may name the one or the other.
 pub(crate) type WireIx = std::num::NonZeroU32;
 
 impl Layout {
     pub(crate) fn new(fabric: &Fabric, partition: &Partition) -> Layout {
         let mut nodes = vec![NodePlace { shard: 0, node: 0 }; fabric.spec.nodes.len()];
-        let mut wires = vec![WireIx::MIN; fabric.wiring.ports.len()];
         for (shard, members) in (0..).zip(&partition.0) {
-            let mut wire = WireIx::MIN;
             for (local, node) in (0..).zip(members) {
                 nodes[node.0 as usize] = NodePlace { shard, node: local };
-                for port in fabric.wiring.of(*node) {
-                    wires[port.id.0 as usize] = wire;
-                    wire = wire.checked_add(1).expect("there are at most 2^27 ports");
-                }
             }
         }
-        let ports = fabric.wiring.ports.iter().map(|port| {
-            let place = |port: PortId| nodes[fabric.wiring.ports[port.0 as usize].node.0 as usize];
-            let NodePlace { shard, node } = place(port.id);
-            PortPlace {
-                delay: port.delay,
-                peer: port.peer,
-                peer_wire: (place(port.peer).shard == shard).then_some(wires[port.peer.0 as usize]),
-                shard,
-                node,
-                wire: wires[port.id.0 as usize],
-                ix: port.ix,
-            }
+        let facts = &fabric.wiring.ports;
+        let shard = |port: PortId| nodes[facts[port.0 as usize].node.0 as usize].shard;
+        let mut next = vec![WireIx::MIN; partition.0.len()];
+        let wires = facts.iter().map(|port| {
+            let next = &mut next[shard(port.id) as usize];
+            let following = next.checked_add(1).expect("there are at most 2^27 ports");
+            std::mem::replace(next, following)
+        });
+        let wires: Vec<WireIx> = wires.collect();
+        let ports = facts.iter().zip(&wires).map(|(port, wire)| PortPlace {
+            wire: *wire,
+            peer_wire: (shard(port.peer) == shard(port.id)).then_some(wires[port.peer.0 as usize]),
         });
         Layout { shards: partition.0.len(), ports: ports.collect(), nodes }
     }
@@ -88,7 +70,7 @@ impl Layout {
     }
 
     #[inline]
-    pub(crate) fn port(&self, port: PortId) -> &PortPlace {
-        &self.ports[port.0 as usize]
+    pub(crate) fn port(&self, port: PortId) -> PortPlace {
+        self.ports[port.0 as usize]
     }
 }

@@ -4,11 +4,11 @@
 //! set, a clock, a file or a socket, so that whatever drives it can be a simulator or a wire.
 
 use crate::fabric::Fabric;
-use crate::fifo::Frames;
+use crate::fifo::{Frames, Queued};
 use crate::flow_control::AnyFlowControl;
 use crate::frame::{Body, Frame, NextHop, PacketKind};
 use crate::host::Endpoint;
-use crate::ids::{Class, NodeId, PortId, PortIx, QueueIx};
+use crate::ids::{NodeId, PortId, PortIx, QueueIx};
 use crate::note::{DropCause, Note};
 use crate::port::Port;
 use crate::record::Records;
@@ -20,8 +20,8 @@ use std::mem::offset_of;
 
 /// Takes what nodes do.
 pub trait Sink {
-    /// `frame` starts on the wire of `port` now and has left at `done`; since `burst_start` the port has been sending without a gap.
-    fn transmit(&mut self, port: PortId, frame: &Frame, done: Time, burst_start: Time);
+    /// `frame` starts on the wire of `port` now and has left when the port is no longer busy.
+    fn transmit(&mut self, port: &Port, frame: &Frame);
     /// Wake the node at `at`. Wake-ups can not be taken back: a node ignores those that it no longer waits for.
     fn schedule(&mut self, wakeup: Wakeup, at: Time);
     /// Something worth telling has happened.
@@ -153,8 +153,8 @@ impl Node {
             NextHop::Port(egress) => {
                 let port = &self.ports[usize::from(egress)];
                 port.expect_use();
-                port.expect_enqueue(QueueIx::from(frame.class.0));
-                self.pipeline.iter().for_each(|pipeline| pipeline.expect(ingress, frame.class));
+                port.expect_enqueue(QueueIx::from(packet.class.0));
+                self.pipeline.iter().for_each(|pipeline| pipeline.expect(ingress, packet.class));
                 Some(egress)
             }
             NextHop::Arrived => {
@@ -240,9 +240,9 @@ impl Node {
             if let Some(frame) = port.next_control(env.frames) {
                 self.send(ix, &frame, env);
             } else if let Some(queue) = port.next_queue(env.frames) {
-                let mut frame = port.take(queue, env.frames);
-                self.depart(ix, queue, &mut frame, env);
-                self.send(ix, &frame, env);
+                let mut queued = port.take(queue, env.frames);
+                self.depart(ix, queue, &mut queued, env);
+                self.send(ix, &queued.frame, env);
             } else {
                 self.pull(ix, env);
             }
@@ -255,8 +255,8 @@ impl Node {
     pub(crate) fn send<S: Sink>(&mut self, ix: PortIx, frame: &Frame, env: &mut Env<'_, S>) {
         let port = &mut self.ports[usize::from(ix)];
         self.counters.sent += u64::from(frame.size.charge);
-        let done = port.start(frame, env.now);
-        env.sink.transmit(port.id, frame, done, port.burst_start);
+        port.start(frame, env.now);
+        env.sink.transmit(port, frame);
     }
 
     /// Asks for a wake-up of `port` if something will wait for it.
@@ -282,9 +282,10 @@ impl Node {
     }
 
     /// Puts a packet made by this node into a queue of `port`.
-    pub(crate) fn enqueue_own<S: Sink>(&mut self, port: PortIx, frame: &Frame, env: &mut Env<'_, S>) {
+    pub(crate) fn enqueue_own<S: Sink>(&mut self, port: PortIx, frame: Frame, env: &mut Env<'_, S>) {
         self.counters.created += u64::from(frame.size.charge);
-        self.ports[usize::from(port)].enqueue(QueueIx::from(frame.class.0), frame, env.frames);
+        let (queue, queued) = (QueueIx::from(frame.class().0), Queued { frame, at: env.now, ingress: port });
+        self.ports[usize::from(port)].enqueue(queue, queued, env.frames);
         self.kick(port, env);
     }
 
@@ -302,7 +303,7 @@ impl Node {
         env.records.free(frame.record);
         let (ingress, bytes) = (self.ports[usize::from(port)].id, u32::from(frame.size.charge));
         let flow = frame.packet().filter(|packet| packet.kind == PacketKind::Data).map(|packet| packet.flow);
-        env.sink.note(Note::Dropped { node: self.id, ingress, class: frame.class, bytes, flow, cause });
+        env.sink.note(Note::Dropped { node: self.id, ingress, class: frame.class(), bytes, flow, cause });
     }
 
     /// Calls the flow control; [`Node::settle`] carries out what it asks for.
@@ -323,8 +324,9 @@ impl Node {
         let size = env.fabric.spec.framing.control();
         while let Some((port, control)) = self.effects.controls.pop_front() {
             self.counters.created += u64::from(size.charge);
-            let frame = Frame::new(Body::Control(control), size, Class::CONTROL, env.now);
-            self.ports[usize::from(port)].enqueue_control(&frame, env.frames);
+            let frame = Frame::new(Body::Control(control), size);
+            let queued = Queued { frame, at: env.now, ingress: port };
+            self.ports[usize::from(port)].enqueue_control(queued, env.frames);
             self.effects.others.push_back(Effect::Kick(port));
         }
         match self.effects.others.pop_front() {
@@ -340,20 +342,27 @@ impl Node {
         }
     }
 
-    /// Charges the time that a data packet stood behind PAUSEs in `queue` of `port` to its record.
+    /// Charges the time that a data packet has stood behind PAUSEs in `queue` of `port`, where it came at `since`, to its record.
     #[inline]
-    pub(crate) fn log_pauses<S: Sink>(&self, ix: PortIx, queue: QueueIx, frame: &mut Frame, env: &mut Env<'_, S>) {
-        if self.ports[usize::from(ix)].opened_after(frame.at) {
-            self.log_waits(ix, queue, frame, env);
+    pub(crate) fn log_pauses<S: Sink>(
+        &self,
+        ix: PortIx,
+        queue: QueueIx,
+        since: Time,
+        frame: &mut Frame,
+        env: &mut Env<'_, S>,
+    ) {
+        if self.ports[usize::from(ix)].opened_after(since) {
+            self.log_waits(ix, queue, since, frame, env);
         }
     }
 
-    fn log_waits<S: Sink>(&self, ix: PortIx, queue: QueueIx, frame: &mut Frame, env: &mut Env<'_, S>) {
+    fn log_waits<S: Sink>(&self, ix: PortIx, queue: QueueIx, since: Time, frame: &mut Frame, env: &mut Env<'_, S>) {
         let (port, Body::Packet(packet)) = (&self.ports[usize::from(ix)], &frame.body) else { return };
         if packet.kind != PacketKind::Data {
             return;
         }
-        for wait in port.gate(queue).waits(frame.at) {
+        for wait in port.gate(queue).waits(since) {
             let log = env.records.pauses_mut(&mut frame.record);
             log.paused.add(wait.length, wait.end);
             if !env.fabric.passes(packet, port.id, wait.cause) {

@@ -1,7 +1,7 @@
 //! An egress port: queues, the gates that flow control closes, and the scheduler that chooses among what is left.
 
 use crate::bits::BitSet;
-use crate::fifo::{Fifo, Frames};
+use crate::fifo::{Fifo, Frames, Queued};
 use crate::frame::Frame;
 use crate::framing::Framing;
 use crate::ids::{CLASSES, Class, ClassMask, PortId, PortIx, QueueIx};
@@ -179,7 +179,7 @@ enum Scheduler {
 #[repr(C, align(64))]
 pub struct Port {
     /// When the frame on the wire, if any, has left; [`Time::NEVER`] while the link is down.
-    pub(crate) busy_until: Time,
+    pub busy_until: Time,
     /// When the node next looks at the port by itself; [`Time::NEVER`] if it does not.
     pub(crate) wake_at: Time,
     /// When the transmitter began to send without a gap.
@@ -191,6 +191,8 @@ pub struct Port {
     queued_bytes: u64,
     sent_bytes: u64,
     sent_wire_bytes: u64,
+    /// Delay of its link.
+    pub(crate) delay: Duration,
     byte_time: ByteTime,
     control: Fifo,
     /// Its name in the whole network.
@@ -219,6 +221,7 @@ impl Port {
             id: facts.id,
             ix: facts.ix,
             rate: facts.rate,
+            delay: facts.delay,
             byte_time: framing.byte_time(facts.rate),
             busy_until: Time::ZERO,
             burst_start: Time::ZERO,
@@ -327,7 +330,7 @@ impl Port {
     }
 
     /// The frames of queue `queue`, first to leave first.
-    pub fn frames<'a>(&self, queue: QueueIx, frames: &'a Frames) -> impl Iterator<Item = &'a Frame> {
+    pub fn frames<'a>(&self, queue: QueueIx, frames: &'a Frames) -> impl Iterator<Item = &'a Queued> {
         self.queues[queue].frames.iter(frames)
     }
 
@@ -338,7 +341,7 @@ impl Port {
 
     /// Charged bytes held, control frames included.
     pub fn held_bytes(&self, frames: &Frames) -> u64 {
-        self.queued_bytes + self.control.iter(frames).map(|frame| u64::from(frame.size.charge)).sum::<u64>()
+        self.queued_bytes + self.control.iter(frames).map(|queued| u64::from(queued.frame.size.charge)).sum::<u64>()
     }
 
     /// Whether something could leave now.
@@ -376,26 +379,26 @@ impl Port {
         queue.is_some()
     }
 
-    /// Puts a copy of `frame` into `queue`; returns it for what is to be written on it.
+    /// Puts a frame into `queue`.
     #[inline]
-    pub(crate) fn enqueue<'a>(&mut self, queue: QueueIx, frame: &Frame, frames: &'a mut Frames) -> &'a mut Frame {
-        let bytes = u64::from(frame.size.charge);
+    pub(crate) fn enqueue(&mut self, queue: QueueIx, queued: Queued, frames: &mut Frames) {
+        let bytes = u64::from(queued.frame.size.charge);
         self.queued_bytes += bytes;
         self.occupied.insert(queue.into());
         let queue = &mut self.queues[queue];
         queue.bytes += bytes;
-        queue.frames.push(frame, frames)
+        queue.frames.push(queued, frames);
     }
 
     /// Puts a link-local frame before everything else.
-    pub(crate) fn enqueue_control(&mut self, frame: &Frame, frames: &mut Frames) {
-        self.control.push(frame, frames);
+    pub(crate) fn enqueue_control(&mut self, queued: Queued, frames: &mut Frames) {
+        self.control.push(queued, frames);
     }
 
     /// Takes a control frame.
     #[inline]
     pub(crate) fn next_control(&mut self, frames: &mut Frames) -> Option<Frame> {
-        (!self.control.is_empty()).then(|| self.control.pop(frames))
+        (!self.control.is_empty()).then(|| self.control.pop(frames).frame)
     }
 
     /// The queue whose turn it is; whoever asks must take its first frame.
@@ -426,7 +429,7 @@ impl Port {
 
     /// Deficit weighted round robin: the queue whose turn it is goes on while its deficit lasts; a queue that is passed gains a quantum.
     fn deficit_round(&mut self, quantum: u64, frames: &Frames) -> Option<QueueIx> {
-        let head = |queue: &Queue| queue.frames.front(frames).map_or(0, |frame| u64::from(frame.size.charge));
+        let head = |queue: &Queue| queue.frames.front(frames).map_or(0, |queued| u64::from(queued.frame.size.charge));
         let mut candidate = if self.is_ready(self.cursor) { self.cursor } else { self.advance(quantum)? };
         while self.queues[candidate].deficit < head(&self.queues[candidate]) {
             candidate = self.advance(quantum)?;
@@ -448,21 +451,21 @@ impl Port {
 
     /// Takes the first frame of a queue.
     #[inline]
-    pub(crate) fn take(&mut self, index: QueueIx, frames: &mut Frames) -> Frame {
+    pub(crate) fn take(&mut self, index: QueueIx, frames: &mut Frames) -> Queued {
         let queue = &mut self.queues[index];
-        let frame = queue.frames.pop(frames);
-        let bytes = u64::from(frame.size.charge);
+        let queued = queue.frames.pop(frames);
+        let bytes = u64::from(queued.frame.size.charge);
         queue.bytes -= bytes;
         self.queued_bytes -= bytes;
         if queue.frames.is_empty() {
             self.occupied.remove(index.into());
         }
-        frame
+        queued
     }
 
-    /// Starts `frame` on the wire; when it has left.
+    /// Starts `frame` on the wire.
     #[inline]
-    pub(crate) fn start(&mut self, frame: &Frame, now: Time) -> Time {
+    pub(crate) fn start(&mut self, frame: &Frame, now: Time) {
         debug_assert!(self.is_idle(now));
         self.sent_bytes += u64::from(frame.size.charge);
         self.sent_wire_bytes += u64::from(frame.size.wire);
@@ -470,7 +473,6 @@ impl Port {
             self.burst_start = now;
         }
         self.busy_until = now + self.serialisation(frame.size.wire);
-        self.busy_until
     }
 
     pub(crate) fn close(&mut self, queue: QueueIx, now: Time, cause: PortId) {
@@ -494,7 +496,7 @@ impl Port {
 mod tests {
     use super::*;
     use crate::ids::NodeId;
-    use crate::testing::frame;
+    use crate::testing::queued;
 
     fn port(scheduler: SchedulerConfig) -> Port {
         let facts = PortFacts {
@@ -522,7 +524,7 @@ mod tests {
     fn round_robin_takes_one_packet_of_each_queue_in_turn() {
         let (mut port, mut frames) = (port(SchedulerConfig::RoundRobin {}), Frames::default());
         for queue in [3, 3, 3, 5, 5, 0] {
-            port.enqueue(queue, &frame(queue as u8, 1000), &mut frames);
+            port.enqueue(queue, queued(queue as u8, 1000), &mut frames);
         }
         assert_eq!(order(&mut port, 9, &mut frames), [0, 3, 5, 3, 5, 3]);
         assert_eq!(port.queued_bytes(), 0);
@@ -533,10 +535,10 @@ mod tests {
         let mut frames = Frames::default();
         let mut port = port(SchedulerConfig::Dwrr { quantum: backwater_engine::Bytes(1600) });
         for _ in 0..400 {
-            port.enqueue(1, &frame(1, 1500), &mut frames);
+            port.enqueue(1, queued(1, 1500), &mut frames);
         }
         for _ in 0..2000 {
-            port.enqueue(2, &frame(2, 300), &mut frames);
+            port.enqueue(2, queued(2, 300), &mut frames);
         }
         let (mut bytes, sizes) = ([0u64; 3], [0, 1500, 300]);
         for queue in order(&mut port, 600, &mut frames) {
@@ -548,7 +550,7 @@ mod tests {
     #[test]
     fn a_closed_queue_keeps_its_frames_and_the_gate_remembers() {
         let (mut port, mut frames) = (port(SchedulerConfig::RoundRobin {}), Frames::default());
-        port.enqueue(3, &frame(3, 1000), &mut frames);
+        port.enqueue(3, queued(3, 1000), &mut frames);
         port.close(3, Time::from_ps(10), PortId(9));
         port.close(3, Time::from_ps(20), PortId(8));
         assert!(!port.has_work());

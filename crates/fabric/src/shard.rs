@@ -6,11 +6,11 @@
 //! into an outbox and arrives at least one link delay later.
 
 use crate::fabric::Fabric;
-use crate::fifo::{Fifo, Frames};
+use crate::fifo::{Fifo, Frames, Pool};
 use crate::frame::{Body, Control, Frame};
 use crate::host::Endpoint;
 use crate::ids::{FlowId, NodeId, PortId, PortIx};
-use crate::layout::{Layout, PortPlace, WireIx};
+use crate::layout::{Layout, WireIx};
 use crate::memory::{HeapBytes, Memory, Share};
 use crate::node::{Env, Node, Sink, Wakeup};
 use crate::note::{DropCause, Note};
@@ -24,24 +24,37 @@ use backwater_engine::fingerprint::Fingerprint;
 use backwater_engine::prefetch::prefetch;
 use backwater_engine::random::{Seed, Stream};
 
-/// The receiving end of a link: frames on their way to one port, first to arrive first.
-#[repr(align(64))]
+/// The receiving end of a link: half a cache line that every event reads.
+#[repr(align(32))]
 struct Wire {
+    /// Frames on their way, first to arrive first.
     frames: Fifo,
+    /// The number in the shard of the node where it ends.
+    node: u32,
+    /// The port where it ends.
+    port: PortId,
+    /// The number of that port in its node.
+    ix: PortIx,
+    /// What may spoil frames; `None` for a link without errors that has never failed.
+    trouble: Option<Box<Trouble>>,
+}
+
+const _: () = assert!(size_of::<Wire>() == 32);
+
+/// What spoils frames on their way.
+struct Trouble {
     /// When the link last failed.
     failed_at: Option<Time>,
-    /// What spoils frames; `None` for a link without errors.
-    errors: Option<Box<Stream>>,
+    /// Draws of the link's errors.
+    errors: Option<Stream>,
 }
 
-/// The arrival of a frame on `port`.
-#[inline]
-fn arrival(at: Time, burst_age: u32, port: PortId) -> Event {
-    let key = (Kind::Arrive as u64) << KIND_SHIFT | u64::from(burst_age) << AGE_SHIFT | u64::from(port.0);
-    Event { time: at, key }
-}
+/// A frame on a wire: within one cache line.
+#[derive(Clone, Copy)]
+#[repr(align(32))]
+struct Flying(Frame);
 
-impl Wire {
+impl Trouble {
     /// Why `frame`, which arrives on `port` now, is lost, if it is.
     fn spoils(&mut self, frame: &Frame, port: PortId, now: Time, fabric: &Fabric) -> Option<DropCause> {
         let facts = &fabric.wiring.ports[port.0 as usize];
@@ -56,17 +69,24 @@ impl Wire {
     }
 }
 
+/// When a frame arrives, and how long its sender will have been sending without a gap then, in whole nanoseconds.
+#[derive(Clone, Copy)]
+struct Arrival {
+    at: Time,
+    burst_age: u32,
+}
+
 /// Frames for another shard.
 #[derive(Default)]
 pub(crate) struct Mail {
-    frames: Vec<(PortId, Frame)>,
+    frames: Vec<(PortId, Arrival, Frame)>,
     records: Vec<Record>,
 }
 
 impl Mail {
     /// When the first of its frames arrives; [`Time::NEVER`] if it holds none.
     pub(crate) fn first_arrival(&self) -> Time {
-        self.frames.iter().map(|(_, frame)| frame.at).min().unwrap_or(Time::NEVER)
+        self.frames.iter().map(|(_, arrival, _)| arrival.at).min().unwrap_or(Time::NEVER)
     }
 }
 
@@ -136,7 +156,7 @@ enum Kind {
 
 const KINDS: [Kind; 7] =
     [Kind::LinkDown, Kind::LinkUp, Kind::Arrive, Kind::FlowStart, Kind::FlowControl, Kind::Retransmission, Kind::Port];
-/// A key is the kind, the age of the sender's burst if it is an arrival, and the name of the port or node.
+/// A key is the kind, the age of the sender's burst if it is an arrival, and the wire that ends at the port, or the name of the node.
 const KIND_SHIFT: u32 = KEY_BITS - 3;
 const AGE_SHIFT: u32 = 27;
 const AGE_MAX: u64 = (1 << (KIND_SHIFT - AGE_SHIFT)) - 1;
@@ -167,20 +187,20 @@ fn wire_index(wire: WireIx) -> usize {
 /// What an upcoming event leads to, step by step: each must be near before the next can be asked for.
 #[derive(Clone, Copy)]
 enum Lead {
-    /// Where the wire or the port is.
-    Place,
-    /// The wire, or the port.
+    /// The wire that ends at the port.
+    Wire,
+    /// The frame on it, or the port.
     Entity,
-    /// The frame on the wire, or the queue of the port.
+    /// The queue of the port.
     Content,
     /// Where the frame goes.
     Target,
 }
 
 /// How many events ahead each step is taken: far enough for the memory to answer, near enough for the answer to stay.
-const LEADS: [(usize, Lead); 4] = [(12, Lead::Place), (9, Lead::Entity), (6, Lead::Content), (3, Lead::Target)];
+const LEADS: [(usize, Lead); 4] = [(12, Lead::Wire), (9, Lead::Entity), (6, Lead::Content), (3, Lead::Target)];
 
-/// With fewer events pending, asking costs more than it saves: 5 to 15 % at 128 hosts (`benches/`), where some thousand are pending.
+/// With fewer ports, asking costs more than it saves: 5 to 15 % at 128 hosts (`benches/`), which have 640 and 768 ports.
 const LOOK_AHEAD_FROM: usize = 2048;
 
 /// When and where an event happens.
@@ -195,22 +215,19 @@ pub(crate) struct Scene<'a> {
 pub(crate) struct Outside {
     wires: Vec<Wire>,
     /// The frames on the wires.
-    flying: Frames,
+    flying: Pool<Flying>,
     events: EventSet,
     pub(crate) outboxes: Vec<Mail>,
     pub(crate) watch: Watch,
 }
 
 impl Outside {
-    /// Puts a frame onto the wire to `port`, where it arrives `at`. Only the first frame on a wire has an event; it calls the next.
+    /// Puts a frame onto a wire.
     #[inline]
-    fn carry(&mut self, wire: WireIx, frame: &Frame, at: Time, burst_age: u32, port: PortId) {
-        let queue = &mut self.wires[wire_index(wire)].frames;
-        if queue.is_empty() {
-            self.events.push(arrival(at, burst_age, port));
-        }
-        let flying = queue.push(frame, &mut self.flying);
-        (flying.at, flying.burst_age) = (at, burst_age);
+    fn carry(&mut self, wire: WireIx, frame: &Frame, arrival: Arrival) {
+        let key = (Kind::Arrive as u64) << KIND_SHIFT | u64::from(arrival.burst_age) << AGE_SHIFT | u64::from(wire.get());
+        self.events.push(Event { time: arrival.at, key });
+        self.wires[wire_index(wire)].frames.push(Flying(*frame), &mut self.flying);
     }
 }
 
@@ -228,19 +245,21 @@ pub(crate) struct Shard {
 impl Shard {
     pub(crate) fn new(fabric: &Fabric, layout: &Layout, index: u32, members: &[NodeId]) -> Shard {
         let seed = Seed(fabric.spec.seed);
-        let wire = |port: &PortFacts| Wire {
-            frames: Fifo::default(),
-            failed_at: None,
-            errors: (port.error_rate > 0.0).then(|| Box::new(seed.stream("link-errors", u64::from(port.id.0)))),
+        let wire = |port: &PortFacts| {
+            let errors = (port.error_rate > 0.0).then(|| seed.stream("link-errors", u64::from(port.id.0)));
+            let trouble = errors.map(|errors| Box::new(Trouble { failed_at: None, errors: Some(errors) }));
+            let node = layout.node(port.node).node;
+            Wire { frames: Fifo::default(), node, port: port.id, ix: port.ix, trouble }
         };
-        let ports = members.iter().flat_map(|node| fabric.wiring.of(*node));
+        let mut ports: Vec<&PortFacts> = members.iter().flat_map(|node| fabric.wiring.of(*node)).collect();
+        ports.sort_unstable_by_key(|port| port.id);
         let mut shard = Shard {
             nodes: members.iter().map(|node| Node::new(fabric, *node)).collect(),
             records: Records::default(),
             frames: Frames::default(),
             outside: Outside {
-                wires: ports.map(wire).collect(),
-                flying: Frames::default(),
+                wires: ports.into_iter().map(wire).collect(),
+                flying: Pool::default(),
                 events: EventSet::default(),
                 outboxes: (0..layout.shards).map(|_| Mail::default()).collect(),
                 watch: Watch::default(),
@@ -248,10 +267,11 @@ impl Shard {
         };
         for fault in &fabric.spec.faults {
             for port in fabric.wiring.links[fault.link] {
-                if layout.port(port).shard == index {
-                    shard.outside.events.push(event(Kind::LinkDown, port.0, fault.down));
+                if layout.node(fabric.wiring.ports[port.0 as usize].node).shard == index {
+                    let wire = layout.port(port).wire.get();
+                    shard.outside.events.push(event(Kind::LinkDown, wire, fault.down));
                     if fault.up != Time::NEVER {
-                        shard.outside.events.push(event(Kind::LinkUp, port.0, fault.up));
+                        shard.outside.events.push(event(Kind::LinkUp, wire, fault.up));
                     }
                 }
             }
@@ -291,10 +311,9 @@ impl Shard {
         }
         ports.bytes += self.outside.wires.heap_bytes();
         flows.bytes += self.outside.watch.acknowledged.heap_bytes();
-        for pool in [&self.frames, &self.outside.flying] {
-            *frames += pool.memory();
-            *reserved += pool.reserved();
-        }
+        *frames += self.frames.memory();
+        *frames += self.outside.flying.memory();
+        *reserved += self.frames.reserved() + self.outside.flying.reserved();
         frames.bytes += self.records.heap_bytes();
         memory
     }
@@ -307,12 +326,12 @@ impl Shard {
     /// Takes in what another shard has sent.
     pub(crate) fn accept(&mut self, mail: &mut Mail, layout: &Layout) {
         let mut records = mail.records.drain(..);
-        for (port, mut frame) in mail.frames.drain(..) {
+        for (port, arrival, mut frame) in mail.frames.drain(..) {
             if frame.record.is_some() {
                 let record = records.next().expect("a record travels with every frame that names one");
                 frame.record = self.records.insert(record);
             }
-            self.outside.carry(layout.port(port).wire, &frame, frame.at, frame.burst_age, port);
+            self.outside.carry(layout.port(port).wire, &frame, arrival);
         }
     }
 
@@ -329,64 +348,62 @@ impl Shard {
     /// Asks the memory for what the next events will need.
     #[inline]
     fn look_ahead(&self, fabric: &Fabric, layout: &Layout) {
-        if self.outside.events.len() < LOOK_AHEAD_FROM {
+        if self.outside.wires.len() < LOOK_AHEAD_FROM {
             return;
         }
         for (steps, lead) in LEADS {
             let Some(key) = self.outside.events.ahead(steps) else { continue };
-            let port = PortId(id_of(key));
-            match (kind_of(key), lead) {
-                (Kind::Arrive | Kind::Port, Lead::Place) => prefetch(layout.port(port)),
-                (Kind::Arrive, _) => self.expect_arrival(lead, port, fabric, layout),
-                (Kind::Port, _) => self.expect_departure(lead, layout.port(port)),
-                _ => {}
-            }
-        }
-    }
-
-    #[inline]
-    fn expect_arrival(&self, lead: Lead, port: PortId, fabric: &Fabric, layout: &Layout) {
-        let Outside { wires, flying, .. } = &self.outside;
-        let place = layout.port(port);
-        let wire = &wires[wire_index(place.wire)];
-        match lead {
-            Lead::Place => {}
-            Lead::Entity => prefetch(wire),
-            Lead::Content => wire.frames.expect_front(flying),
-            Lead::Target => {
-                let node = &self.nodes[place.node as usize];
-                let egress = wire.frames.front(flying).and_then(|frame| node.expect_arrival(place.ix, frame, fabric));
-                if let Some(egress) = egress {
-                    // Ports of a node are numbered without gaps.
-                    let onward = layout.port(PortId(port.0 - u32::from(place.ix) + u32::from(egress)));
-                    self.expect_transmission(onward);
+            let kind = kind_of(key);
+            if let Kind::Arrive | Kind::Port = kind {
+                let wire = &self.outside.wires[id_of(key) as usize - 1];
+                match (kind, lead) {
+                    (_, Lead::Wire) => prefetch(wire),
+                    (Kind::Arrive, _) => self.expect_arrival(lead, wire, fabric, layout),
+                    _ => self.expect_departure(lead, wire, layout),
                 }
             }
         }
     }
 
-    /// Asks for the wire that the port at `place` sends into.
     #[inline]
-    fn expect_transmission(&self, place: &PortPlace) {
-        if let Some(wire) = place.peer_wire {
+    fn expect_arrival(&self, lead: Lead, wire: &Wire, fabric: &Fabric, layout: &Layout) {
+        let flying = &self.outside.flying;
+        match lead {
+            Lead::Wire | Lead::Content => {}
+            Lead::Entity => wire.frames.expect_front(flying),
+            Lead::Target => {
+                let node = &self.nodes[wire.node as usize];
+                let frame = wire.frames.front(flying);
+                let egress = frame.and_then(|Flying(frame)| node.expect_arrival(wire.ix, frame, fabric));
+                if let Some(egress) = egress {
+                    self.expect_transmission(node.ports[usize::from(egress)].id, layout);
+                }
+            }
+        }
+    }
+
+    /// Asks for the wire that `port` sends into.
+    #[inline]
+    fn expect_transmission(&self, port: PortId, layout: &Layout) {
+        if let Some(wire) = layout.port(port).peer_wire {
             prefetch(&self.outside.wires[wire_index(wire)]);
         }
     }
 
     #[inline]
-    fn expect_departure(&self, lead: Lead, place: &PortPlace) {
-        let node = &self.nodes[place.node as usize];
-        let port = &node.ports[usize::from(place.ix)];
+    fn expect_departure(&self, lead: Lead, wire: &Wire, layout: &Layout) {
+        let node = &self.nodes[wire.node as usize];
+        let port = &node.ports[usize::from(wire.ix)];
         match lead {
-            Lead::Place => {}
+            Lead::Wire => {}
             Lead::Entity => {
                 port.expect_use();
-                self.expect_transmission(place);
+                self.expect_transmission(wire.port, layout);
             }
             Lead::Content => port.expect_departure(),
             Lead::Target => {
-                node.expect_departure(place.ix, &self.frames);
-                if let Some(wire) = place.peer_wire {
+                node.expect_departure(wire.ix, &self.frames);
+                if let Some(wire) = layout.port(wire.port).peer_wire {
                     self.outside.wires[wire_index(wire)].frames.expect_push(&self.outside.flying);
                 }
             }
@@ -395,11 +412,10 @@ impl Shard {
 
     #[inline]
     fn handle(&mut self, kind: Kind, id: u32, scene: Scene<'_>) {
-        let port = PortId(id);
         match kind {
-            Kind::Arrive => self.arrive(port, scene),
-            Kind::Port => self.at_port(port, scene, |node, ix, env| node.port_ready(ix, env)),
-            Kind::FlowControl => self.at_port(port, scene, |node, ix, env| node.flow_control_timer(ix, env)),
+            Kind::Arrive => self.arrive(id, scene),
+            Kind::Port => self.at_port(id, scene, |node, ix, env| node.port_ready(ix, env)),
+            Kind::FlowControl => self.at_port(id, scene, |node, ix, env| node.flow_control_timer(ix, env)),
             Kind::FlowStart => {
                 self.at_node(scene.layout.node(NodeId(id)).node, scene, |node, env| node.start_flows(env))
             }
@@ -407,41 +423,41 @@ impl Shard {
                 node.retransmission_timer(env);
             }),
             Kind::LinkDown => {
-                self.outside.wires[wire_index(scene.layout.port(port).wire)].failed_at = Some(scene.now);
-                self.at_port(port, scene, |node, ix, env| node.link_change(ix, false, env));
+                let trouble = &mut self.outside.wires[id as usize - 1].trouble;
+                let trouble = trouble.get_or_insert_with(|| Box::new(Trouble { failed_at: None, errors: None }));
+                trouble.failed_at = Some(scene.now);
+                self.at_port(id, scene, |node, ix, env| node.link_change(ix, false, env));
             }
-            Kind::LinkUp => self.at_port(port, scene, |node, ix, env| node.link_change(ix, true, env)),
+            Kind::LinkUp => self.at_port(id, scene, |node, ix, env| node.link_change(ix, true, env)),
         }
     }
 
-    /// The first frame on the wire to `port` arrives.
+    /// The first frame on a wire arrives.
     #[inline]
-    fn arrive(&mut self, port: PortId, scene: Scene<'_>) {
-        let place = scene.layout.port(port);
-        let Outside { wires, flying, events, watch, .. } = &mut self.outside;
-        let wire = &mut wires[wire_index(place.wire)];
-        let frame = wire.frames.pop(flying);
-        if let Some(next) = wire.frames.front(flying) {
-            events.push(arrival(next.at, next.burst_age, port));
-        }
-        watch.fingerprint.add(scene.now.ps(), u64::from(port.0), frame.digest());
-        let is_sound = wire.failed_at.is_none() && wire.errors.is_none();
-        let spoilt = if is_sound { None } else { wire.spoils(&frame, port, scene.now, scene.fabric) };
-        self.at_node(place.node, scene, |node, env| match spoilt {
-            None => node.arrive(place.ix, &frame, env),
-            Some(cause) => node.arrive_spoilt(place.ix, &frame, cause, env),
+    fn arrive(&mut self, wire: u32, scene: Scene<'_>) {
+        let Outside { wires, flying, watch, .. } = &mut self.outside;
+        let wire = &mut wires[wire as usize - 1];
+        let Flying(frame) = wire.frames.pop(flying);
+        watch.fingerprint.add(scene.now.ps(), u64::from(wire.port.0), frame.digest());
+        let trouble = wire.trouble.as_mut();
+        let spoilt = trouble.and_then(|trouble| trouble.spoils(&frame, wire.port, scene.now, scene.fabric));
+        let (node, ix) = (wire.node, wire.ix);
+        self.at_node(node, scene, |node, env| match spoilt {
+            None => node.arrive(ix, &frame, env),
+            Some(cause) => node.arrive_spoilt(ix, &frame, cause, env),
         });
     }
 
+    /// Lets the port where a wire ends act.
     #[inline]
     fn at_port(
         &mut self,
-        port: PortId,
+        wire: u32,
         scene: Scene<'_>,
         act: impl FnOnce(&mut Node, PortIx, &mut Env<'_, ShardSink<'_>>),
     ) {
-        let place = scene.layout.port(port);
-        self.at_node(place.node, scene, |node, env| act(node, place.ix, env));
+        let Wire { node, ix, .. } = self.outside.wires[wire as usize - 1];
+        self.at_node(node, scene, |node, env| act(node, ix, env));
     }
 
     /// Lets the shard's node number `node` act, with all that it works with.
@@ -455,7 +471,7 @@ impl Shard {
     /// Packs the records of frames that leave for other shards.
     fn pack_records(&mut self) {
         for mail in &mut self.outside.outboxes {
-            let leaving = mail.frames.iter().map(|(_, frame)| frame.record);
+            let leaving = mail.frames.iter().map(|(_, _, frame)| frame.record);
             mail.records.extend(leaving.filter_map(|record| self.records.take(record)));
         }
     }
@@ -469,7 +485,7 @@ struct ShardSink<'a> {
 
 impl Sink for ShardSink<'_> {
     #[inline]
-    fn transmit(&mut self, port: PortId, frame: &Frame, done: Time, burst_start: Time) {
+    fn transmit(&mut self, port: &Port, frame: &Frame) {
         let watch = &mut self.outside.watch;
         watch.packet_hops += 1;
         match &frame.body {
@@ -477,24 +493,26 @@ impl Sink for ShardSink<'_> {
             Body::Control(Control::Pfc(_)) => watch.pause_frames += 1,
             _ => {}
         }
-        let place = self.scene.layout.port(port);
-        let at = done + place.delay;
-        let burst_age = ((at - burst_start).ps() / 1000).min(AGE_MAX) as u32;
-        match place.peer_wire {
-            Some(wire) => self.outside.carry(wire, frame, at, burst_age, place.peer),
+        let at = port.busy_until + port.delay;
+        let arrival = Arrival { at, burst_age: ((at - port.burst_start).ps() / 1000).min(AGE_MAX) as u32 };
+        match self.scene.layout.port(port.id).peer_wire {
+            Some(wire) => self.outside.carry(wire, frame, arrival),
             None => {
-                let shard = self.scene.layout.port(place.peer).shard;
-                self.outside.outboxes[shard as usize].frames.push((place.peer, Frame { at, burst_age, ..*frame }));
+                let ports = &self.scene.fabric.wiring.ports;
+                let peer = ports[port.id.0 as usize].peer;
+                let shard = self.scene.layout.node(ports[peer.0 as usize].node).shard;
+                self.outside.outboxes[shard as usize].frames.push((peer, arrival, *frame));
             }
         }
     }
 
     fn schedule(&mut self, wakeup: Wakeup, at: Time) {
+        let wire = |port| self.scene.layout.port(port).wire.get();
         self.outside.events.push(match wakeup {
             Wakeup::FlowStart(node) => event(Kind::FlowStart, node.0, at),
-            Wakeup::FlowControl(port) => event(Kind::FlowControl, port.0, at),
+            Wakeup::FlowControl(port) => event(Kind::FlowControl, wire(port), at),
             Wakeup::Retransmission(node) => event(Kind::Retransmission, node.0, at),
-            Wakeup::Port(port) => event(Kind::Port, port.0, at),
+            Wakeup::Port(port) => event(Kind::Port, wire(port), at),
         });
     }
 

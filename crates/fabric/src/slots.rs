@@ -121,7 +121,7 @@ pub trait FlowControl: Send {
     /// The queue of the egress port that a packet joins, which is as it has arrived: its route still begins with that port. Default: that of
     /// its class.
     fn queue(&mut self, frame: &Frame, _egress: PortIx) -> QueueIx {
-        QueueIx::from(frame.class.0)
+        QueueIx::from(frame.class().0)
     }
 
     /// A charged packet has joined its queue.

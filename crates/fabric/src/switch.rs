@@ -10,6 +10,7 @@
 
 use crate::congestion::AnyCongestionPoint;
 use crate::fabric::Fabric;
+use crate::fifo::Queued;
 use crate::frame::{Body, Frame, Packet, PacketKind};
 use crate::headroom::AnyBufferPolicy;
 use crate::ids::{Class, NodeId, PortIx, QueueIx};
@@ -69,32 +70,40 @@ impl Node {
     #[inline]
     pub(crate) fn forward<S: Sink>(&mut self, ingress: PortIx, egress: PortIx, frame: &Frame, env: &mut Env<'_, S>) {
         let pipeline = self.pipeline.as_mut().expect("routes pass through switches only");
-        if is_charged(frame) {
+        let class = frame.class();
+        if is_charged(class) {
             let bytes = u64::from(frame.size.charge);
-            if let Err(cause) = pipeline.buffer.admit(ingress, frame.class, bytes, env.now) {
+            if let Err(cause) = pipeline.buffer.admit(ingress, class, bytes, env.now) {
                 return self.drop(ingress, frame, cause, env);
             }
             let queue = self.flow_control.queue(frame, egress);
             join(&mut self.ports[usize::from(egress)], ingress, queue, frame, env);
-            let passage = Passage { ingress, egress, queue, class: frame.class };
+            let passage = Passage { ingress, egress, queue, class };
             let gauge = Gauge { policy: &pipeline.buffer, passage };
             let mut view = NodeView::new(env.now, &mut self.ports, &mut self.effects);
             self.flow_control.on_enqueue(passage, gauge, &mut view);
         } else {
-            join(&mut self.ports[usize::from(egress)], ingress, QueueIx::from(frame.class.0), frame, env);
+            join(&mut self.ports[usize::from(egress)], ingress, QueueIx::from(class.0), frame, env);
         }
         self.kick(egress, env);
     }
 
     /// A packet leaves `queue` of `egress`: it starts on the wire now.
     #[inline]
-    pub(crate) fn depart<S: Sink>(&mut self, egress: PortIx, queue: QueueIx, frame: &mut Frame, env: &mut Env<'_, S>) {
-        self.log_pauses(egress, queue, frame, env);
+    pub(crate) fn depart<S: Sink>(
+        &mut self,
+        egress: PortIx,
+        queue: QueueIx,
+        queued: &mut Queued,
+        env: &mut Env<'_, S>,
+    ) {
+        let Queued { ref mut frame, at, ingress } = *queued;
+        self.log_pauses(egress, queue, at, frame, env);
+        let class = frame.class();
         let Some(pipeline) = &mut self.pipeline else { return };
-        if !is_charged(frame) {
+        if !is_charged(class) {
             return;
         }
-        let (ingress, class) = (frame.ingress, frame.class);
         pipeline.buffer.release(ingress, class, u64::from(frame.size.charge), env.now);
         if frame.packet().is_some_and(|packet| packet.kind == PacketKind::Data) {
             let port = &self.ports[usize::from(egress)];
@@ -123,14 +132,14 @@ impl Node {
 /// Puts a copy of `frame`, which came in through `ingress`, into a queue of `egress`.
 #[inline]
 fn join<S>(egress: &mut Port, ingress: PortIx, queue: QueueIx, frame: &Frame, env: &mut Env<'_, S>) {
-    let queued = egress.enqueue(queue, frame, env.frames);
-    (queued.ingress, queued.at) = (ingress, env.now);
-    if let Body::Packet(packet) = &mut queued.body {
+    let mut queued = Queued { frame: *frame, at: env.now, ingress };
+    if let Body::Packet(packet) = &mut queued.frame.body {
         packet.route.advance();
     }
+    egress.enqueue(queue, queued, env.frames);
 }
 
-/// Whether a packet is charged to a pool, and thereby subject to flow control.
-fn is_charged(frame: &Frame) -> bool {
-    frame.class != Class::CONTROL
+/// Whether packets of `class` are charged to a pool, and thereby subject to flow control.
+fn is_charged(class: Class) -> bool {
+    class != Class::CONTROL
 }

@@ -1,9 +1,10 @@
 //! A network for unit tests.
 
 use crate::fabric::Fabric;
-use crate::frame::{Body, Control, Frame};
+use crate::fifo::Queued;
+use crate::frame::{Body, Frame, Packet, PacketKind, Route, Timestamp};
 use crate::framing::{FrameSize, Framing};
-use crate::ids::{Class, NodeId};
+use crate::ids::{Class, FlowId, NodeId};
 use crate::port::Port;
 use crate::spec::{FlowSpec, LinkSpec, NetworkSpec, NodeKind, NodeSpec, SchedulerConfig};
 use backwater_engine::{Bytes, Duration, Rate, Time};
@@ -68,8 +69,21 @@ pub(crate) fn port(gbps: u64) -> Port {
     Port::new(&fabric(spec).site(NodeId(2)).ports[1], Framing::Rocev2, SchedulerConfig::RoundRobin {}, 0)
 }
 
-/// A frame of `class` with `bytes` on the wire and in buffers.
+/// A data packet of `class` with `bytes` on the wire and in buffers.
 pub(crate) fn frame(class: u8, bytes: u16) -> Frame {
-    let body = Body::Control(Control::Custom { opcode: 0, reliable: false, words: [0; 4] });
-    Frame::new(body, FrameSize { wire: bytes, charge: bytes }, Class(class), Time::ZERO)
+    let packet = Packet {
+        kind: PacketKind::Data,
+        class: Class(class),
+        marked: false,
+        flow: FlowId(0),
+        psn: 0,
+        sent_at: Timestamp::of(Time::ZERO),
+        route: Route::towards(NodeId(0)),
+    };
+    Frame::new(Body::Packet(packet), FrameSize { wire: bytes, charge: bytes })
+}
+
+/// The same in a queue.
+pub(crate) fn queued(class: u8, bytes: u16) -> Queued {
+    Queued { frame: frame(class, bytes), at: Time::ZERO, ingress: 0 }
 }

@@ -202,10 +202,10 @@ proptest! {
 // ---------------------------------------------------------------------------------------------------------- congestion control
 
 fn data_frame(marked: bool) -> Frame {
-    let sent_at = Timestamp::of(Time::ZERO);
-    let packet = Packet { kind: PacketKind::Data, flow: FlowId(0), psn: 0, sent_at, route: Route::towards(NodeId(1)) };
-    let size = FrameSize { wire: 1106, charge: 1086 };
-    Frame { marked, ..Frame::new(Body::Packet(packet), size, Class(3), Time::ZERO) }
+    let (kind, class, flow) = (PacketKind::Data, Class(3), FlowId(0));
+    let (sent_at, route) = (Timestamp::of(Time::ZERO), Route::towards(NodeId(1)));
+    let packet = Packet { kind, class, marked, flow, psn: 0, sent_at, route };
+    Frame::new(Body::Packet(packet), FrameSize { wire: 1106, charge: 1086 })
 }
 
 #[test]
@@ -222,7 +222,7 @@ fn a_congestion_point_marks_nothing_at_an_empty_queue_and_wipes_no_mark() {
             let mut frame = data_frame(marked);
             let (now, port) = (Time::from_ps(1_000_000), &node.ports()[1]);
             point.on_departure(Departure { now, port, queue: 3, frame: &mut frame, records: &mut records });
-            assert_eq!(frame.marked, marked);
+            assert_eq!(frame.packet().map(|packet| packet.marked), Some(marked));
             let stamps = records.telemetry(frame.record).map_or(0, |telemetry| telemetry.stamps().len());
             assert_eq!(stamps > 0, fabric.telemetry_bytes > 0);
         }

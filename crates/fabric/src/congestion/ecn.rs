@@ -57,10 +57,12 @@ impl CongestionPoint for EcnMarker {
         let (kmin, kmax) = self.thresholds[usize::from(departure.port.ix)];
         let length = departure.port.queue_bytes(departure.queue);
         if length > kmax {
-            departure.frame.marked = true;
+            departure.frame.mark();
         } else if length > kmin {
             let probability = self.pmax * (length - kmin) as f64 / (kmax - kmin) as f64;
-            departure.frame.marked |= self.draws.chance(probability);
+            if self.draws.chance(probability) {
+                departure.frame.mark();
+            }
         }
     }
 
@@ -75,7 +77,7 @@ mod tests {
     use crate::fifo::Frames;
     use crate::ids::NodeId;
     use crate::record::Records;
-    use crate::testing::{fabric, frame, port, star};
+    use crate::testing::{fabric, frame, port, queued, star};
     use backwater_engine::Time;
 
     /// How many of 20,000 packets are marked as they leave a queue of `bytes` behind them, and another queue with many more.
@@ -87,11 +89,11 @@ mod tests {
         let mut port = port(gbps);
         let mut frames = Frames::default();
         for _ in 0..bytes / 1000 {
-            port.enqueue(3, &frame(3, 1000), &mut frames);
+            port.enqueue(3, queued(3, 1000), &mut frames);
         }
-        port.enqueue(3, &frame(3, (bytes % 1000) as u16), &mut frames);
+        port.enqueue(3, queued(3, (bytes % 1000) as u16), &mut frames);
         for _ in 0..100 {
-            port.enqueue(4, &frame(4, 60_000), &mut frames);
+            port.enqueue(4, queued(4, 60_000), &mut frames);
         }
         let mut records = Records::default();
         let mut count = 0;
@@ -99,7 +101,7 @@ mod tests {
             let mut frame = frame(3, 1000);
             let (now, port) = (Time::ZERO, &port);
             marker.on_departure(Departure { now, port, queue: 3, frame: &mut frame, records: &mut records });
-            count += u32::from(frame.marked);
+            count += u32::from(frame.packet().is_some_and(|packet| packet.marked));
         }
         count
     }

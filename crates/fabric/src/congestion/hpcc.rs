@@ -209,7 +209,7 @@ impl ReactionPoint for Hpcc {
 mod tests {
     use super::*;
     use crate::record::Records;
-    use crate::testing::frame;
+    use crate::testing::{frame, queued};
 
     const GBPS: u64 = 1_000_000_000;
 
@@ -313,7 +313,7 @@ mod tests {
     fn stamps_are_rounded_as_the_header_is() {
         let mut port = crate::testing::port(100);
         port.start(&frame(3, 1500), Time::ZERO);
-        port.enqueue(3, &frame(3, 1000), &mut crate::fifo::Frames::default());
+        port.enqueue(3, queued(3, 1000), &mut crate::fifo::Frames::default());
         let (mut packet, mut records) = (frame(3, 1000), Records::default());
         let now = Time::from_ps(123_456);
         let departure = Departure { now, port: &port, queue: 3, frame: &mut packet, records: &mut records };

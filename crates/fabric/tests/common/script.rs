@@ -8,6 +8,7 @@ use backwater_fabric::framing::FrameSize;
 use backwater_fabric::ids::{Class, ClassMask, FlowId, NodeId, PortId, PortIx};
 use backwater_fabric::node::{Env, Node, Sink, Wakeup};
 use backwater_fabric::note::Note;
+use backwater_fabric::port::Port;
 use backwater_fabric::record::Records;
 use backwater_fabric::spec::{FlowSpec, NetworkSpec};
 use std::collections::{BTreeSet, VecDeque};
@@ -48,8 +49,8 @@ struct Recorder {
 }
 
 impl Sink for Recorder {
-    fn transmit(&mut self, port: PortId, frame: &Frame, done: Time, _burst_start: Time) {
-        self.sent.push_back((self.now, port, *frame, done));
+    fn transmit(&mut self, port: &Port, frame: &Frame) {
+        self.sent.push_back((self.now, port.id, *frame, port.busy_until));
     }
 
     fn schedule(&mut self, wakeup: Wakeup, at: Time) {
@@ -134,14 +135,14 @@ impl Script {
         let before = |psn| self.fabric.payload_before(psn, spec.bytes);
         let payload = before(psn + 1) - before(psn);
         let size = self.fabric.spec.framing.data(payload as u32, psn == 0, self.fabric.telemetry_bytes);
-        self.arrive(at, port, packet(PacketKind::Data, flow, psn, &spec), size, spec.class);
+        self.arrive(at, port, packet(PacketKind::Data, flow, psn, spec.class, spec.dst), size);
     }
 
     /// An ACK or NACK of `flow` arrives whole on `port` at `at`.
     pub fn arrive_answer(&mut self, at: u64, port: PortIx, flow: u32, kind: PacketKind, expected: u32) {
         let size = self.fabric.spec.framing.ack(self.fabric.telemetry_bytes);
-        let spec = self.fabric.flow(FlowId(flow)).clone();
-        self.arrive(at, port, packet(kind, flow, expected, &spec), size, self.fabric.spec.host.ack_class);
+        let (class, destination) = (self.fabric.spec.host.ack_class, self.fabric.flow(FlowId(flow)).src);
+        self.arrive(at, port, packet(kind, flow, expected, class, destination), size);
     }
 
     /// A PFC frame with `quanta` for `classes` arrives whole on `port` at `at`.
@@ -149,11 +150,11 @@ impl Script {
         let enabled: ClassMask = classes.iter().copied().map(Class).collect();
         let pfc = Pfc { enabled, quanta, reliable: true, cause: PortId(0) };
         let size = self.fabric.spec.framing.control();
-        self.arrive(at, port, Body::Control(Control::Pfc(pfc)), size, Class::CONTROL);
+        self.arrive(at, port, Body::Control(Control::Pfc(pfc)), size);
     }
 
-    fn arrive(&mut self, at: u64, port: PortIx, body: Body, size: FrameSize, class: Class) {
-        let frame = Frame::new(body, size, class, Time::from_ps(at));
+    fn arrive(&mut self, at: u64, port: PortIx, body: Body, size: FrameSize) {
+        let frame = Frame::new(body, size);
         self.input(at, |node, env| node.arrive(port, &frame, env));
     }
 
@@ -171,7 +172,7 @@ impl Script {
         let (at, port, frame, done) = self.recorder.sent.pop_front().expect("the loop ends when there is one");
         let says = match &frame.body {
             Body::Packet(packet) => match packet.kind {
-                PacketKind::Data => Says::Data(frame.class.0, packet.psn),
+                PacketKind::Data => Says::Data(packet.class.0, packet.psn),
                 PacketKind::Ack { .. } => Says::Ack(packet.psn),
                 PacketKind::Nack { .. } => Says::Nack(packet.psn),
                 PacketKind::Cnp => panic!("no script expects a CNP"),
@@ -235,8 +236,7 @@ macro_rules! expect_nothing {
     };
 }
 
-fn packet(kind: PacketKind, flow: u32, psn: Psn, spec: &FlowSpec) -> Body {
-    let destination = if kind == PacketKind::Data { spec.dst } else { spec.src };
-    let (flow, sent_at) = (FlowId(flow), Timestamp::of(Time::ZERO));
-    Body::Packet(Packet { kind, flow, psn, sent_at, route: Route::towards(destination) })
+fn packet(kind: PacketKind, flow: u32, psn: Psn, class: Class, destination: NodeId) -> Body {
+    let (flow, sent_at, route) = (FlowId(flow), Timestamp::of(Time::ZERO), Route::towards(destination));
+    Body::Packet(Packet { kind, class, marked: false, flow, psn, sent_at, route })
 }
