@@ -29,6 +29,12 @@ impl BitSet {
         (0..64 * self.words()).filter(|bit| self.has(*bit))
     }
 
+    /// Whether there is a member that is not in `other`.
+    #[inline]
+    pub(crate) fn exceeds(&self, other: &BitSet) -> bool {
+        self.first & !other.first != 0 || (1..self.words()).any(|index| self.word(index) & !other.word(index) != 0)
+    }
+
     /// The first member after `cursor` that is not in `other`, going round; `None` if there is none.
     #[inline]
     pub(crate) fn next_outside(&self, other: &BitSet, cursor: usize) -> Option<usize> {
@@ -110,6 +116,7 @@ mod tests {
             let outside: BTreeSet<usize> = members.difference(&others).copied().collect();
             let next = outside.range(cursor + 1..).next().or(outside.first()).copied();
             prop_assert_eq!(set.next_outside(&other, cursor), next);
+            prop_assert_eq!(set.exceeds(&other), next.is_some());
             others.iter().for_each(|bit| set.remove(*bit));
             prop_assert!((0..192).all(|bit| set.has(bit) == outside.contains(&bit)));
         }

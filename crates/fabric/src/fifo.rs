@@ -85,29 +85,43 @@ impl<T: Copy> Pool<T> {
     fn at(&self, position: Position) -> &T {
         &self.items[position as usize]
     }
+
+    /// Where the item behind the one at `position` stands, which is not the last of its queue.
+    #[inline]
+    fn behind(&self, position: Position) -> Position {
+        if (position + 1).is_multiple_of(CHUNK) { self.next[(position / CHUNK) as usize] * CHUNK } else { position + 1 }
+    }
 }
 
 /// A queue; first in, first out. Its items stand in a pool, always the same one.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Fifo {
-    len: u32,
-    /// Where the first item stands; means nothing while the queue is empty.
+    /// Where the first item stands; [`NOWHERE`] if there is none.
     head: Position,
-    /// Behind the last item: where the next one will stand, unless a chunk ends there.
-    tail: Position,
+    /// Where the last item stands; means nothing if there is none.
+    last: Position,
+}
+
+/// No place in a pool.
+const NOWHERE: Position = Position::MAX;
+
+impl Default for Fifo {
+    fn default() -> Fifo {
+        Fifo { head: NOWHERE, last: NOWHERE }
+    }
 }
 
 impl Fifo {
-    /// Number of items.
-    #[inline]
-    pub fn len(&self) -> usize {
-        self.len as usize
-    }
-
-    /// Whether there is none.
+    /// Whether there is no item.
     #[inline]
     pub fn is_empty(&self) -> bool {
-        self.len == 0
+        self.head == NOWHERE
+    }
+
+    /// Whether the first item is the last one, too.
+    #[inline]
+    pub fn is_single(&self) -> bool {
+        !self.is_empty() && self.head == self.last
     }
 
     /// The first item.
@@ -118,30 +132,25 @@ impl Fifo {
 
     /// All items, the first one first.
     pub fn iter<'a, T: Copy>(&self, pool: &'a Pool<T>) -> impl Iterator<Item = &'a T> {
-        let mut next = self.head;
-        (0..self.len).map(move |number| {
-            if number > 0 && next.is_multiple_of(CHUNK) {
-                next = pool.next[(next - 1) as usize / CHUNK as usize] * CHUNK;
-            }
-            next += 1;
-            pool.at(next - 1)
-        })
+        let (first, last) = (self.head, self.last);
+        let behind = move |position: &Position| (*position != last).then(|| pool.behind(*position));
+        std::iter::successors((!self.is_empty()).then_some(first), behind).map(|position| pool.at(position))
     }
 
     /// Adds `item` behind all others.
     #[inline(always)]
     pub(crate) fn push<T: Copy>(&mut self, item: T, pool: &mut Pool<T>) {
         if self.is_empty() {
-            self.head = pool.take(item);
-            self.tail = self.head;
-        } else if self.tail.is_multiple_of(CHUNK) {
+            self.last = pool.take(item);
+            self.head = self.last;
+        } else if (self.last + 1).is_multiple_of(CHUNK) {
             let position = pool.take(item);
-            pool.next[((self.tail - 1) / CHUNK) as usize] = position / CHUNK;
-            self.tail = position;
+            pool.next[(self.last / CHUNK) as usize] = position / CHUNK;
+            self.last = position;
+        } else {
+            self.last += 1;
         }
-        pool.items[self.tail as usize] = item;
-        self.tail += 1;
-        self.len += 1;
+        pool.items[self.last as usize] = item;
     }
 
     /// Takes the first item of a queue that is not empty.
@@ -149,14 +158,15 @@ impl Fifo {
     pub(crate) fn pop<T: Copy>(&mut self, pool: &mut Pool<T>) -> T {
         debug_assert!(!self.is_empty(), "only those are asked that hold an item");
         let item = *pool.at(self.head);
-        let chunk = self.head / CHUNK;
-        self.len -= 1;
-        self.head += 1;
-        if self.is_empty() {
-            pool.free.push(chunk);
-        } else if self.head.is_multiple_of(CHUNK) {
-            pool.free.push(chunk);
-            self.head = pool.next[chunk as usize] * CHUNK;
+        if self.head == self.last {
+            pool.free.push(self.head / CHUNK);
+            self.head = NOWHERE;
+        } else {
+            let behind = pool.behind(self.head);
+            if behind.is_multiple_of(CHUNK) {
+                pool.free.push(self.head / CHUNK);
+            }
+            self.head = behind;
         }
         item
     }
@@ -170,8 +180,8 @@ impl Fifo {
     /// Asks for where the next item will be put.
     #[inline]
     pub(crate) fn expect_push<T: Copy>(&self, pool: &Pool<T>) {
-        if !self.is_empty() && !self.tail.is_multiple_of(CHUNK) {
-            prefetch(pool.at(self.tail));
+        if !self.is_empty() && !(self.last + 1).is_multiple_of(CHUNK) {
+            prefetch(pool.at(self.last + 1));
         }
     }
 }
@@ -199,12 +209,12 @@ mod tests {
                     prop_assert_eq!(fifo.front(&frames).copied(), Some(expected));
                     prop_assert_eq!(fifo.pop(&mut frames), expected);
                 }
-                prop_assert_eq!((fifo.len(), fifo.is_empty()), (expected.len(), expected.is_empty()));
+                prop_assert_eq!((fifo.is_empty(), fifo.is_single()), (expected.is_empty(), expected.len() == 1));
                 let seen: VecDeque<u16> = fifo.iter(&frames).copied().collect();
                 prop_assert_eq!(&seen, &*expected);
                 // A queue of n frames touches at most n / 8 + 2 chunks, an empty one none.
-                let touched = |fifo: &Fifo| if fifo.is_empty() { 0 } else { fifo.len() / CHUNK as usize + 2 };
-                most = most.max(queues.iter().map(|(fifo, _)| touched(fifo)).sum());
+                let touched = |len: usize| if len == 0 { 0 } else { len / CHUNK as usize + 2 };
+                most = most.max(queues.iter().map(|(_, expected)| touched(expected.len())).sum());
                 prop_assert!(frames.next.len() <= most);
             }
         }

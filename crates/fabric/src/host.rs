@@ -493,11 +493,12 @@ impl Node {
         self.settle(env);
     }
 
-    /// Sends the next data packet through an idle `port`, if any queue pair may send.
-    pub(crate) fn pull<S: Sink>(&mut self, ix: PortIx, env: &mut Env<'_, S>) {
+    /// The next data packet for an idle `port`, if any queue pair may send.
+    #[inline]
+    pub(crate) fn pull<S: Sink>(&mut self, ix: PortIx, env: &mut Env<'_, S>) -> Option<Frame> {
         let port = &self.ports[usize::from(ix)];
-        let Some(endpoint) = &mut self.endpoint else { return };
-        let Some(slot) = endpoint.choose(ix, ClassMask(!port.closed_classes().0), env.now) else { return };
+        let endpoint = self.endpoint.as_mut()?;
+        let slot = endpoint.choose(ix, ClassMask(!port.closed_classes().0), env.now)?;
         let fabric = env.fabric;
         let pair = &mut endpoint.queue_pairs[slot as usize];
         let psn = pair.progress.next;
@@ -533,7 +534,7 @@ impl Node {
         endpoint.place(slot, fabric, env.now + port.serialisation(size.wire), env.now);
         self.counters.created += u64::from(size.charge);
         self.log_pauses(ix, queue, since, &mut frame, env);
-        self.send(ix, &frame, env);
+        Some(frame)
     }
 
     /// A packet for this node has arrived.

@@ -35,6 +35,13 @@ pub(crate) struct PortPlace {
 /// may name the one or the other.
 pub(crate) type WireIx = std::num::NonZeroU32;
 
+impl Default for PortPlace {
+    /// The place of a port whose node is driven by hand.
+    fn default() -> PortPlace {
+        PortPlace { wire: WireIx::MIN, peer_wire: None }
+    }
+}
+
 impl Layout {
     pub(crate) fn new(fabric: &Fabric, partition: &Partition) -> Layout {
         let mut nodes = vec![NodePlace { shard: 0, node: 0 }; fabric.spec.nodes.len()];

@@ -8,7 +8,7 @@ use crate::fifo::{Frames, Queued};
 use crate::flow_control::AnyFlowControl;
 use crate::frame::{Body, Frame, NextHop, PacketKind};
 use crate::host::Endpoint;
-use crate::ids::{NodeId, PortId, PortIx, QueueIx};
+use crate::ids::{NodeId, PortIx, QueueIx};
 use crate::note::{DropCause, Note};
 use crate::port::Port;
 use crate::record::Records;
@@ -23,22 +23,22 @@ pub trait Sink {
     /// `frame` starts on the wire of `port` now and has left when the port is no longer busy.
     fn transmit(&mut self, port: &Port, frame: &Frame);
     /// Wake the node at `at`. Wake-ups can not be taken back: a node ignores those that it no longer waits for.
-    fn schedule(&mut self, wakeup: Wakeup, at: Time);
+    fn schedule(&mut self, wakeup: Wakeup<'_>, at: Time);
     /// Something worth telling has happened.
     fn note(&mut self, note: Note);
 }
 
 /// What a node is woken for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Wakeup {
+#[derive(Clone, Copy, Debug)]
+pub enum Wakeup<'a> {
     /// A flow becomes ready to send.
     FlowStart(NodeId),
     /// The timer that flow control set for a port.
-    FlowControl(PortId),
+    FlowControl(&'a Port),
     /// The first of a host's retransmission timers.
     Retransmission(NodeId),
     /// A port may have something to send.
-    Port(PortId),
+    Port(&'a Port),
 }
 
 /// What a node works with while it handles one input.
@@ -243,16 +243,16 @@ impl Node {
                 let mut queued = port.take(queue, env.frames);
                 self.depart(ix, queue, &mut queued, env);
                 self.send(ix, &queued.frame, env);
-            } else {
-                self.pull(ix, env);
+            } else if let Some(frame) = self.pull(ix, env) {
+                self.send(ix, &frame, env);
             }
         }
         self.wake_when_ready(ix, env);
     }
 
     /// Starts `frame` on the wire of `port`, which is idle.
-    #[inline]
-    pub(crate) fn send<S: Sink>(&mut self, ix: PortIx, frame: &Frame, env: &mut Env<'_, S>) {
+    #[inline(always)]
+    fn send<S: Sink>(&mut self, ix: PortIx, frame: &Frame, env: &mut Env<'_, S>) {
         let port = &mut self.ports[usize::from(ix)];
         self.counters.sent += u64::from(frame.size.charge);
         port.start(frame, env.now);
@@ -269,15 +269,15 @@ impl Node {
         let at = if port.has_work() {
             port.busy_until
         } else {
-            let next = self.endpoint.as_mut().and_then(|endpoint| endpoint.next_departure(ix, port.closed_classes()));
-            match next {
+            let Some(endpoint) = &mut self.endpoint else { return };
+            match endpoint.next_departure(ix, port.closed_classes()) {
                 Some(next) => next.max(port.busy_until),
                 None => return,
             }
         };
         if at < port.wake_at {
             port.wake_at = at;
-            env.sink.schedule(Wakeup::Port(port.id), at);
+            env.sink.schedule(Wakeup::Port(port), at);
         }
     }
 
@@ -335,7 +335,7 @@ impl Node {
             Some(Effect::Timer(port)) => {
                 let port = &self.ports[usize::from(port)];
                 if port.timer_at != Time::NEVER {
-                    env.sink.schedule(Wakeup::FlowControl(port.id), port.timer_at);
+                    env.sink.schedule(Wakeup::FlowControl(port), port.timer_at);
                 }
             }
             None => self.effects.pending = false,
@@ -343,7 +343,7 @@ impl Node {
     }
 
     /// Charges the time that a data packet has stood behind PAUSEs in `queue` of `port`, where it came at `since`, to its record.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn log_pauses<S: Sink>(
         &self,
         ix: PortIx,
@@ -357,6 +357,7 @@ impl Node {
         }
     }
 
+    #[inline(never)]
     fn log_waits<S: Sink>(&self, ix: PortIx, queue: QueueIx, since: Time, frame: &mut Frame, env: &mut Env<'_, S>) {
         let (port, Body::Packet(packet)) = (&self.ports[usize::from(ix)], &frame.body) else { return };
         if packet.kind != PacketKind::Data {

@@ -5,6 +5,7 @@ use crate::fifo::{Fifo, Frames, Queued};
 use crate::frame::Frame;
 use crate::framing::Framing;
 use crate::ids::{CLASSES, Class, ClassMask, PortId, PortIx, QueueIx};
+use crate::layout::PortPlace;
 use crate::memory::HeapBytes;
 use crate::slots::PortFacts;
 use crate::spec::SchedulerConfig;
@@ -195,8 +196,8 @@ pub struct Port {
     pub(crate) delay: Duration,
     byte_time: ByteTime,
     control: Fifo,
-    /// Its name in the whole network.
-    pub id: PortId,
+    /// Where whoever drives the node keeps the ends of its link.
+    pub(crate) place: PortPlace,
     /// Its number within its node.
     pub ix: PortIx,
     cursor: QueueIx,
@@ -208,6 +209,8 @@ pub struct Port {
     failed: Option<Time>,
     /// As many as have been needed so far; all others are open and always were.
     gates: Vec<Gate>,
+    /// Its name in the whole network.
+    pub id: PortId,
     /// Rate of its link.
     pub rate: Rate,
 }
@@ -229,6 +232,7 @@ impl Port {
             timer_at: Time::NEVER,
             failed: None,
             control: Fifo::default(),
+            place: PortPlace::default(),
             queues: Queues::new(added_queues.into()),
             occupied: BitSet::default(),
             closed: BitSet::default(),
@@ -334,9 +338,9 @@ impl Port {
         self.queues[queue].frames.iter(frames)
     }
 
-    /// Number of frames held, control frames included.
-    pub fn held_frames(&self) -> usize {
-        self.control.len() + self.queues.iter().map(|queue| queue.frames.len()).sum::<usize>()
+    /// Whether the port holds no frame, no control frame either.
+    pub fn is_empty(&self) -> bool {
+        self.control.is_empty() && self.queues.iter().all(|queue| queue.frames.is_empty())
     }
 
     /// Charged bytes held, control frames included.
@@ -347,7 +351,7 @@ impl Port {
     /// Whether something could leave now.
     #[inline]
     pub fn has_work(&self) -> bool {
-        !self.control.is_empty() || self.occupied.next_outside(&self.closed, 0).is_some()
+        !self.control.is_empty() || self.occupied.exceeds(&self.closed)
     }
 
     /// Asks for the part of the port that every passing packet needs.
@@ -436,7 +440,7 @@ impl Port {
         }
         let queue = &mut self.queues[candidate];
         queue.deficit -= head(queue);
-        if queue.frames.len() == 1 {
+        if queue.frames.is_single() {
             queue.deficit = 0;
         }
         Some(candidate)

@@ -253,8 +253,13 @@ impl Shard {
         };
         let mut ports: Vec<&PortFacts> = members.iter().flat_map(|node| fabric.wiring.of(*node)).collect();
         ports.sort_unstable_by_key(|port| port.id);
+        let node = |id: &NodeId| {
+            let mut node = Node::new(fabric, *id);
+            node.ports.iter_mut().for_each(|port| port.place = layout.port(port.id));
+            node
+        };
         let mut shard = Shard {
-            nodes: members.iter().map(|node| Node::new(fabric, *node)).collect(),
+            nodes: members.iter().map(node).collect(),
             records: Records::default(),
             frames: Frames::default(),
             outside: Outside {
@@ -292,8 +297,8 @@ impl Shard {
 
     /// Whether no frame is on a wire or in a queue.
     pub(crate) fn is_quiet(&self) -> bool {
-        let held = |node: &Node| node.ports.iter().map(|port| port.held_frames()).sum::<usize>();
-        self.outside.wires.iter().all(|wire| wire.frames.is_empty()) && self.nodes.iter().all(|node| held(node) == 0)
+        self.outside.wires.iter().all(|wire| wire.frames.is_empty())
+            && self.nodes.iter().all(|node| node.ports.iter().all(Port::is_empty))
     }
 
     /// What the shard takes of memory.
@@ -339,7 +344,7 @@ impl Shard {
     pub(crate) fn run(&mut self, limit: Time, fabric: &Fabric, layout: &Layout) {
         while let Some(Event { time, key }) = self.outside.events.pop_before(limit) {
             self.outside.watch.events += 1;
-            self.look_ahead(fabric, layout);
+            self.look_ahead(fabric);
             self.handle(kind_of(key), id_of(key), Scene { now: time, fabric, layout });
         }
         self.pack_records();
@@ -347,7 +352,7 @@ impl Shard {
 
     /// Asks the memory for what the next events will need.
     #[inline]
-    fn look_ahead(&self, fabric: &Fabric, layout: &Layout) {
+    fn look_ahead(&self, fabric: &Fabric) {
         if self.outside.wires.len() < LOOK_AHEAD_FROM {
             return;
         }
@@ -358,15 +363,15 @@ impl Shard {
                 let wire = &self.outside.wires[id_of(key) as usize - 1];
                 match (kind, lead) {
                     (_, Lead::Wire) => prefetch(wire),
-                    (Kind::Arrive, _) => self.expect_arrival(lead, wire, fabric, layout),
-                    _ => self.expect_departure(lead, wire, layout),
+                    (Kind::Arrive, _) => self.expect_arrival(lead, wire, fabric),
+                    _ => self.expect_departure(lead, wire),
                 }
             }
         }
     }
 
     #[inline]
-    fn expect_arrival(&self, lead: Lead, wire: &Wire, fabric: &Fabric, layout: &Layout) {
+    fn expect_arrival(&self, lead: Lead, wire: &Wire, fabric: &Fabric) {
         let flying = &self.outside.flying;
         match lead {
             Lead::Wire | Lead::Content => {}
@@ -375,35 +380,33 @@ impl Shard {
                 let node = &self.nodes[wire.node as usize];
                 let frame = wire.frames.front(flying);
                 let egress = frame.and_then(|Flying(frame)| node.expect_arrival(wire.ix, frame, fabric));
-                if let Some(egress) = egress {
-                    self.expect_transmission(node.ports[usize::from(egress)].id, layout);
-                }
+                egress.into_iter().for_each(|egress| self.expect_transmission(&node.ports[usize::from(egress)]));
             }
         }
     }
 
     /// Asks for the wire that `port` sends into.
     #[inline]
-    fn expect_transmission(&self, port: PortId, layout: &Layout) {
-        if let Some(wire) = layout.port(port).peer_wire {
+    fn expect_transmission(&self, port: &Port) {
+        if let Some(wire) = port.place.peer_wire {
             prefetch(&self.outside.wires[wire_index(wire)]);
         }
     }
 
     #[inline]
-    fn expect_departure(&self, lead: Lead, wire: &Wire, layout: &Layout) {
+    fn expect_departure(&self, lead: Lead, wire: &Wire) {
         let node = &self.nodes[wire.node as usize];
         let port = &node.ports[usize::from(wire.ix)];
         match lead {
             Lead::Wire => {}
-            Lead::Entity => {
-                port.expect_use();
-                self.expect_transmission(wire.port, layout);
+            Lead::Entity => port.expect_use(),
+            Lead::Content => {
+                port.expect_departure();
+                self.expect_transmission(port);
             }
-            Lead::Content => port.expect_departure(),
             Lead::Target => {
                 node.expect_departure(wire.ix, &self.frames);
-                if let Some(wire) = layout.port(wire.port).peer_wire {
+                if let Some(wire) = port.place.peer_wire {
                     self.outside.wires[wire_index(wire)].frames.expect_push(&self.outside.flying);
                 }
             }
@@ -495,7 +498,7 @@ impl Sink for ShardSink<'_> {
         }
         let at = port.busy_until + port.delay;
         let arrival = Arrival { at, burst_age: ((at - port.burst_start).ps() / 1000).min(AGE_MAX) as u32 };
-        match self.scene.layout.port(port.id).peer_wire {
+        match port.place.peer_wire {
             Some(wire) => self.outside.carry(wire, frame, arrival),
             None => {
                 let ports = &self.scene.fabric.wiring.ports;
@@ -506,8 +509,8 @@ impl Sink for ShardSink<'_> {
         }
     }
 
-    fn schedule(&mut self, wakeup: Wakeup, at: Time) {
-        let wire = |port| self.scene.layout.port(port).wire.get();
+    fn schedule(&mut self, wakeup: Wakeup<'_>, at: Time) {
+        let wire = |port: &Port| port.place.wire.get();
         self.outside.events.push(match wakeup {
             Wakeup::FlowStart(node) => event(Kind::FlowStart, node.0, at),
             Wakeup::FlowControl(port) => event(Kind::FlowControl, wire(port), at),

@@ -34,7 +34,7 @@ proptest! {
         prop_assert_eq!(simulation.unfinished(), []);
         for node in simulation.nodes() {
             for port in node.ports() {
-                prop_assert_eq!((port.held_frames(), port.queued_bytes()), (0, 0));
+                prop_assert_eq!((port.is_empty(), port.queued_bytes()), (true, 0));
                 prop_assert!(port.closed_queues().next().is_none());
                 prop_assert!((0..CLASSES as u16).all(|queue| port.queue_bytes(queue) == 0));
             }

@@ -84,6 +84,9 @@ impl BufferPolicy for Sih {
             return Pressure::default();
         }
         let (shared, headroom) = (self.pools.shared(ingress, class), self.pools.headroom(ingress, class));
+        if (shared, headroom) == (0, 0) {
+            return Pressure { full: ClassMask::NONE, eased: ClassMask::of(class) };
+        }
         let threshold = self.threshold(ingress);
         let is_full = headroom > 0 || (shared > 0 && shared >= threshold);
         let is_eased = !is_full && (shared == 0 || shared + self.resume_offset <= threshold);

@@ -53,13 +53,13 @@ impl Sink for Recorder {
         self.sent.push_back((self.now, port.id, *frame, port.busy_until));
     }
 
-    fn schedule(&mut self, wakeup: Wakeup, at: Time) {
+    fn schedule(&mut self, wakeup: Wakeup<'_>, at: Time) {
         // The order of kinds is the simulator's.
         self.wakeups.insert(match wakeup {
             Wakeup::FlowStart(node) => (at, 0, node.0),
-            Wakeup::FlowControl(port) => (at, 1, port.0),
+            Wakeup::FlowControl(port) => (at, 1, port.id.0),
             Wakeup::Retransmission(node) => (at, 2, node.0),
-            Wakeup::Port(port) => (at, 3, port.0),
+            Wakeup::Port(port) => (at, 3, port.id.0),
         });
     }
 
