@@ -13,8 +13,8 @@ use backwater_engine::prefetch::prefetch;
 /// Items per chunk.
 const CHUNK: u32 = 8;
 
-/// Items that a pool first sets room aside for. What is not used takes no memory, only addresses.
-const ROOM: usize = 1 << 17;
+/// Pools of at least as many items ask for large pages: smaller ones touch little of their room.
+const LARGE: usize = 1 << 18;
 
 /// Where an item stands in its pool. The chunk is an eighth of that.
 type Position = u32;
@@ -50,6 +50,15 @@ impl<T> Default for Pool<T> {
 }
 
 impl<T: Copy> Pool<T> {
+    /// Sets room aside for `items`. What is not used of it takes no memory, only addresses.
+    pub(crate) fn with_room(items: usize) -> Pool<T> {
+        let mut pool = Pool { items: Vec::with_capacity(items), ..Pool::default() };
+        if items >= LARGE {
+            prefer_large(pool.items.spare_capacity_mut());
+        }
+        pool
+    }
+
     /// The most items that there has been room for, and what that takes.
     pub(crate) fn memory(&self) -> Share {
         let lists = self.next.heap_bytes() + self.free.heap_bytes();
@@ -63,20 +72,18 @@ impl<T: Copy> Pool<T> {
 
     /// Takes a chunk: the position of its first item. One that has just been made is full of `item`.
     #[inline]
-    fn take(&mut self, item: T) -> Position {
+    fn take(&mut self, item: &T) -> Position {
         self.free.pop().unwrap_or_else(|| self.grow(item)) * CHUNK
     }
 
     #[cold]
-    fn grow(&mut self, item: T) -> u32 {
+    fn grow(&mut self, item: &T) -> u32 {
         if self.items.len() == self.items.capacity() {
-            self.items.reserve_exact(self.items.len().max(ROOM));
-            // Small networks touch little of the first room.
-            if self.items.len() > 0 {
-                prefer_large(self.items.spare_capacity_mut());
-            }
+            // Where the system moves memory by its addresses, nothing is copied.
+            self.items.reserve(CHUNK as usize);
+            prefer_large(self.items.spare_capacity_mut());
         }
-        self.items.extend([item; CHUNK as usize]);
+        self.items.extend([*item; CHUNK as usize]);
         self.next.push(0);
         self.next.len() as u32 - 1
     }
@@ -137,9 +144,9 @@ impl Fifo {
         std::iter::successors((!self.is_empty()).then_some(first), behind).map(|position| pool.at(position))
     }
 
-    /// Adds `item` behind all others.
+    /// Adds a copy of `item` behind all others.
     #[inline(always)]
-    pub(crate) fn push<T: Copy>(&mut self, item: T, pool: &mut Pool<T>) {
+    pub(crate) fn push<T: Copy>(&mut self, item: &T, pool: &mut Pool<T>) {
         if self.is_empty() {
             self.last = pool.take(item);
             self.head = self.last;
@@ -150,7 +157,7 @@ impl Fifo {
         } else {
             self.last += 1;
         }
-        pool.items[self.last as usize] = item;
+        pool.items[self.last as usize] = *item;
     }
 
     /// Takes the first item of a queue that is not empty.
@@ -203,7 +210,7 @@ mod tests {
                 let (fifo, expected) = &mut queues[queue];
                 if is_push {
                     size += 1;
-                    fifo.push(size, &mut frames);
+                    fifo.push(&size, &mut frames);
                     expected.push_back(size);
                 } else if let Some(expected) = expected.pop_front() {
                     prop_assert_eq!(fifo.front(&frames).copied(), Some(expected));

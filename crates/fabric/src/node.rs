@@ -237,43 +237,38 @@ impl Node {
     pub(crate) fn kick<S: Sink>(&mut self, ix: PortIx, env: &mut Env<'_, S>) {
         let port = &mut self.ports[usize::from(ix)];
         if port.is_idle(env.now) {
-            if let Some(frame) = port.next_control(env.frames) {
-                self.send(ix, &frame, env);
+            let next = if let Some(frame) = port.next_control(env.frames) {
+                Some(frame)
             } else if let Some(queue) = port.next_queue(env.frames) {
                 let mut queued = port.take(queue, env.frames);
                 self.depart(ix, queue, &mut queued, env);
-                self.send(ix, &queued.frame, env);
-            } else if let Some(frame) = self.pull(ix, env) {
-                self.send(ix, &frame, env);
+                Some(queued.frame)
+            } else {
+                self.pull(ix, env)
+            };
+            if let Some(frame) = &next {
+                let port = &mut self.ports[usize::from(ix)];
+                self.counters.sent += u64::from(frame.size.charge);
+                port.start(frame, env.now);
+                env.sink.transmit(port, frame);
             }
         }
-        self.wake_when_ready(ix, env);
+        let port = &self.ports[usize::from(ix)];
+        if port.wake_at > port.busy_until {
+            self.wake_when_ready(ix, env);
+        }
     }
 
-    /// Starts `frame` on the wire of `port`, which is idle.
-    #[inline(always)]
-    fn send<S: Sink>(&mut self, ix: PortIx, frame: &Frame, env: &mut Env<'_, S>) {
-        let port = &mut self.ports[usize::from(ix)];
-        self.counters.sent += u64::from(frame.size.charge);
-        port.start(frame, env.now);
-        env.sink.transmit(port, frame);
-    }
-
-    /// Asks for a wake-up of `port` if something will wait for it.
+    /// Asks for a wake-up of `port`, which nobody wakes when it is free, if something will wait for it.
     #[inline]
     fn wake_when_ready<S: Sink>(&mut self, ix: PortIx, env: &mut Env<'_, S>) {
         let port = &mut self.ports[usize::from(ix)];
-        if port.wake_at <= port.busy_until {
-            return;
-        }
         let at = if port.has_work() {
             port.busy_until
         } else {
             let Some(endpoint) = &mut self.endpoint else { return };
-            match endpoint.next_departure(ix, port.closed_classes()) {
-                Some(next) => next.max(port.busy_until),
-                None => return,
-            }
+            let Some(next) = endpoint.next_departure(ix, port.closed_classes()) else { return };
+            next.max(port.busy_until)
         };
         if at < port.wake_at {
             port.wake_at = at;

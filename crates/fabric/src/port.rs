@@ -391,12 +391,12 @@ impl Port {
         self.occupied.insert(queue.into());
         let queue = &mut self.queues[queue];
         queue.bytes += bytes;
-        queue.frames.push(queued, frames);
+        queue.frames.push(&queued, frames);
     }
 
     /// Puts a link-local frame before everything else.
     pub(crate) fn enqueue_control(&mut self, queued: Queued, frames: &mut Frames) {
-        self.control.push(queued, frames);
+        self.control.push(&queued, frames);
     }
 
     /// Takes a control frame.

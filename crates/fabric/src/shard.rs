@@ -41,6 +41,11 @@ struct Wire {
 
 const _: () = assert!(size_of::<Wire>() == 32);
 
+/// A frame on a wire, within one cache line.
+#[derive(Clone, Copy)]
+#[repr(align(32))]
+struct Flying(Frame);
+
 /// What spoils frames on their way.
 struct Trouble {
     /// When the link last failed.
@@ -48,11 +53,6 @@ struct Trouble {
     /// Draws of the link's errors.
     errors: Option<Stream>,
 }
-
-/// A frame on a wire: within one cache line.
-#[derive(Clone, Copy)]
-#[repr(align(32))]
-struct Flying(Frame);
 
 impl Trouble {
     /// Why `frame`, which arrives on `port` now, is lost, if it is.
@@ -203,8 +203,10 @@ const LEADS: [(usize, Lead); 4] = [(12, Lead::Wire), (9, Lead::Entity), (6, Lead
 /// With fewer ports, asking costs more than it saves: 5 to 15 % at 128 hosts (`benches/`), which have 640 and 768 ports.
 const LOOK_AHEAD_FROM: usize = 2048;
 
+/// Frames in queues, and as many on wires, that room is set aside for, per port.
+const ROOM: usize = 256;
+
 /// When and where an event happens.
-#[derive(Clone, Copy)]
 pub(crate) struct Scene<'a> {
     pub(crate) now: Time,
     pub(crate) fabric: &'a Fabric,
@@ -227,7 +229,7 @@ impl Outside {
     fn carry(&mut self, wire: WireIx, frame: &Frame, arrival: Arrival) {
         let key = (Kind::Arrive as u64) << KIND_SHIFT | u64::from(arrival.burst_age) << AGE_SHIFT | u64::from(wire.get());
         self.events.push(Event { time: arrival.at, key });
-        self.wires[wire_index(wire)].frames.push(Flying(*frame), &mut self.flying);
+        self.wires[wire_index(wire)].frames.push(&Flying(*frame), &mut self.flying);
     }
 }
 
@@ -261,10 +263,10 @@ impl Shard {
         let mut shard = Shard {
             nodes: members.iter().map(node).collect(),
             records: Records::default(),
-            frames: Frames::default(),
+            frames: Frames::with_room(ROOM * ports.len()),
             outside: Outside {
+                flying: Pool::with_room(ROOM * ports.len()),
                 wires: ports.into_iter().map(wire).collect(),
-                flying: Pool::default(),
                 events: EventSet::default(),
                 outboxes: (0..layout.shards).map(|_| Mail::default()).collect(),
                 watch: Watch::default(),
@@ -285,7 +287,7 @@ impl Shard {
     }
 
     /// Tells the source of `flow`, which is a node of this shard, that it will start.
-    pub(crate) fn expect_flow(&mut self, flow: FlowId, scene: Scene<'_>) {
+    pub(crate) fn expect_flow(&mut self, flow: FlowId, scene: &Scene<'_>) {
         let source = scene.layout.node(scene.fabric.flow(flow).src).node;
         self.at_node(source, scene, |node, env| node.expect_flow(flow, env));
     }
@@ -345,7 +347,7 @@ impl Shard {
         while let Some(Event { time, key }) = self.outside.events.pop_before(limit) {
             self.outside.watch.events += 1;
             self.look_ahead(fabric);
-            self.handle(kind_of(key), id_of(key), Scene { now: time, fabric, layout });
+            self.handle(kind_of(key), id_of(key), &Scene { now: time, fabric, layout });
         }
         self.pack_records();
     }
@@ -414,7 +416,7 @@ impl Shard {
     }
 
     #[inline]
-    fn handle(&mut self, kind: Kind, id: u32, scene: Scene<'_>) {
+    fn handle(&mut self, kind: Kind, id: u32, scene: &Scene<'_>) {
         match kind {
             Kind::Arrive => self.arrive(id, scene),
             Kind::Port => self.at_port(id, scene, |node, ix, env| node.port_ready(ix, env)),
@@ -437,7 +439,7 @@ impl Shard {
 
     /// The first frame on a wire arrives.
     #[inline]
-    fn arrive(&mut self, wire: u32, scene: Scene<'_>) {
+    fn arrive(&mut self, wire: u32, scene: &Scene<'_>) {
         let Outside { wires, flying, watch, .. } = &mut self.outside;
         let wire = &mut wires[wire as usize - 1];
         let Flying(frame) = wire.frames.pop(flying);
@@ -456,7 +458,7 @@ impl Shard {
     fn at_port(
         &mut self,
         wire: u32,
-        scene: Scene<'_>,
+        scene: &Scene<'_>,
         act: impl FnOnce(&mut Node, PortIx, &mut Env<'_, ShardSink<'_>>),
     ) {
         let Wire { node, ix, .. } = self.outside.wires[wire as usize - 1];
@@ -465,7 +467,7 @@ impl Shard {
 
     /// Lets the shard's node number `node` act, with all that it works with.
     #[inline]
-    fn at_node(&mut self, node: u32, scene: Scene<'_>, act: impl FnOnce(&mut Node, &mut Env<'_, ShardSink<'_>>)) {
+    fn at_node(&mut self, node: u32, scene: &Scene<'_>, act: impl FnOnce(&mut Node, &mut Env<'_, ShardSink<'_>>)) {
         let Shard { nodes, records, frames, outside } = self;
         let sink = &mut ShardSink { scene, outside };
         act(&mut nodes[node as usize], &mut Env { now: scene.now, fabric: scene.fabric, records, frames, sink });
@@ -482,12 +484,12 @@ impl Shard {
 
 /// What nodes push their effects into.
 struct ShardSink<'a> {
-    scene: Scene<'a>,
+    scene: &'a Scene<'a>,
     outside: &'a mut Outside,
 }
 
 impl Sink for ShardSink<'_> {
-    #[inline]
+    #[inline(never)]
     fn transmit(&mut self, port: &Port, frame: &Frame) {
         let watch = &mut self.outside.watch;
         watch.packet_hops += 1;

@@ -221,7 +221,7 @@ impl Simulation {
             self.endless_flows += u64::from(spec.bytes == FlowSpec::ENDLESS);
             let shard = self.layout.node(spec.src).shard;
             let flow = self.fabric.admit(spec);
-            let scene = Scene { now: self.now, fabric: &self.fabric, layout: &self.layout };
+            let scene = &Scene { now: self.now, fabric: &self.fabric, layout: &self.layout };
             self.shards[shard as usize].expect_flow(flow, scene);
         }
         self.next_start().min(limit)
