@@ -4,8 +4,8 @@
 //! instant, the order is total and depends neither on the order of insertion nor on how entities are spread over several sets.
 //!
 //! * The *near* wheel covers the next 4.2 us in buckets of 4.1 ns, less than the smallest frame takes at 100 Gb/s: a bucket is sorted once,
-//!   when its turn comes, and drained as a batch. Within a bucket, an event is one number: what its time is above the bucket's start, and
-//!   its key below.
+//!   when its turn comes, and drained as a batch. Within a bucket, an event is one number: its time since the bucket's start, and its key
+//!   below.
 //! * The *coarse* wheel covers 17 ms in slots of 4.2 us; a slot is dealt out to the near wheel when the clock reaches it.
 //! * Later events wait in a binary heap.
 //!
@@ -31,6 +31,8 @@ const COARSE_BITS: u32 = 12;
 const SLOT_BITS: u32 = BUCKET_BITS + NEAR_BITS;
 const NEAR: usize = 1 << NEAR_BITS;
 const COARSE: usize = 1 << COARSE_BITS;
+/// Most bins that the events of a bucket are sorted into: one for each picosecond.
+const BINS: usize = 1 << BUCKET_BITS;
 /// Bits of a key.
 pub const KEY_BITS: u32 = u64::BITS - BUCKET_BITS;
 
@@ -38,15 +40,18 @@ pub const KEY_BITS: u32 = u64::BITS - BUCKET_BITS;
 pub struct EventSet {
     /// Events of the bucket being drained, latest first.
     current: Vec<Packed>,
-    /// Number of the bucket that `current` was taken from, counted from time zero.
+    /// Number of that bucket, counted from time zero.
     cursor: u64,
-    /// Events of the buckets after the cursor.
+    /// Events of the buckets after it, as far as the wheel reaches.
     near: Wheel<Packed, NEAR>,
-    /// Events of slots after the cursor's that were too far ahead for the near wheel.
+    /// Events that were out of reach of the near wheel, by slot.
     coarse: Wheel<Event, COARSE>,
+    /// Events that were out of reach of both.
     far: BinaryHeap<Reverse<Event>>,
     /// The first slot with an event in `coarse` or `far`; [`u64::MAX`] if there is none.
     next_slot: u64,
+    /// Number of events that are not in `current`.
+    waiting: usize,
     sorter: Sorter,
 }
 
@@ -61,7 +66,8 @@ fn pack(event: Event) -> Packed {
 
 #[inline]
 fn unpack(bucket: u64, packed: Packed) -> Event {
-    Event { time: Time::from_ps((bucket << BUCKET_BITS) + (packed >> KEY_BITS)), key: packed & (u64::MAX >> BUCKET_BITS) }
+    let time = Time::from_ps(bucket << BUCKET_BITS | packed >> KEY_BITS);
+    Event { time, key: packed & (u64::MAX >> BUCKET_BITS) }
 }
 
 #[inline]
@@ -69,7 +75,6 @@ fn bucket_of(time: Time) -> u64 {
     time.ps() >> BUCKET_BITS
 }
 
-#[inline]
 fn slot_of(time: Time) -> u64 {
     time.ps() >> SLOT_BITS
 }
@@ -83,7 +88,8 @@ impl Default for EventSet {
             coarse: Wheel::default(),
             far: BinaryHeap::new(),
             next_slot: u64::MAX,
-            sorter: Sorter::default(),
+            waiting: 0,
+            sorter: Sorter { unsorted: Vec::new(), bins: Box::new([0; BINS]) },
         }
     }
 }
@@ -92,14 +98,15 @@ impl EventSet {
     /// Number of pending events.
     #[inline]
     pub fn len(&self) -> usize {
-        self.current.len() + self.near.len + self.coarse.len + self.far.len()
+        self.current.len() + self.waiting
     }
 
     /// Bytes that the set holds on the heap.
     pub fn heap_bytes(&self) -> u64 {
-        let EventSet { current, near, coarse, far, sorter, .. } = self;
-        let single = current.capacity() * size_of::<Packed>() + far.capacity() * size_of::<Event>();
-        (near.heap_bytes() + coarse.heap_bytes() + sorter.heap_bytes() + single) as u64
+        let EventSet { current, near, coarse, far, sorter: Sorter { unsorted, bins }, .. } = self;
+        let packed = (current.capacity() + unsorted.capacity()) * size_of::<Packed>();
+        let far = far.capacity() * size_of::<Event>();
+        (packed + near.heap_bytes() + coarse.heap_bytes() + far + size_of_val(&**bins)) as u64
     }
 
     /// Whether nothing is pending.
@@ -112,33 +119,31 @@ impl EventSet {
     pub fn push(&mut self, event: Event) {
         let bucket = bucket_of(event.time);
         debug_assert!(bucket >= self.cursor, "events are not pushed into the past");
-        let ahead = bucket.wrapping_sub(self.cursor);
-        if ahead.wrapping_sub(1) < NEAR as u64 - 1 {
+        if bucket.wrapping_sub(self.cursor + 1) < NEAR as u64 - 1 {
             self.near.push(bucket, pack(event));
-        } else if ahead == 0 {
-            self.insert(pack(event));
+            self.waiting += 1;
         } else {
-            self.push_late(event);
+            self.push_elsewhere(event);
         }
     }
 
-    /// Adds an event of the bucket that is being drained.
+    /// Adds an event that is not for the near wheel: it is of the current bucket, or out of reach.
     #[inline(never)]
-    fn insert(&mut self, packed: Packed) {
-        let at = self.current.partition_point(|other| *other > packed);
-        self.current.insert(at, packed);
-    }
-
-    /// Adds an event that is too far ahead for the near wheel.
-    #[inline(never)]
-    fn push_late(&mut self, event: Event) {
+    fn push_elsewhere(&mut self, event: Event) {
+        if bucket_of(event.time) == self.cursor {
+            let packed = pack(event);
+            let at = self.current.partition_point(|other| *other > packed);
+            self.current.insert(at, packed);
+            return;
+        }
         let slot = slot_of(event.time);
-        self.next_slot = self.next_slot.min(slot);
         if slot - (self.cursor >> NEAR_BITS) < COARSE as u64 {
             self.coarse.push(slot, event);
         } else {
             self.far.push(Reverse(event));
         }
+        self.next_slot = self.next_slot.min(slot);
+        self.waiting += 1;
     }
 
     /// Takes the earliest event if it happens before `limit`.
@@ -160,11 +165,13 @@ impl EventSet {
         if let Some(packed) = self.current.last() {
             return unpack(self.cursor, *packed).time;
         }
-        let near = self.near.next_from(self.cursor).into_iter().flat_map(|bucket| {
-            self.near.list(bucket).map(move |packed| unpack(bucket, *packed).time)
+        let bucket = self.near.next_from(self.cursor);
+        let near = bucket.into_iter().flat_map(|bucket| {
+            let packed = self.near.chunks(bucket).flatten();
+            packed.map(move |packed| unpack(bucket, *packed).time)
         });
-        let coarse = self.coarse.next_from(self.cursor >> NEAR_BITS).into_iter();
-        let coarse = coarse.flat_map(|slot| self.coarse.list(slot)).map(|event| event.time);
+        let slot = self.coarse.next_from(self.cursor >> NEAR_BITS);
+        let coarse = slot.into_iter().flat_map(|slot| self.coarse.chunks(slot).flatten()).map(|event| event.time);
         let far = self.far.peek().map(|Reverse(event)| event.time);
         near.chain(coarse).chain(far).min().unwrap_or(Time::NEVER)
     }
@@ -176,30 +183,38 @@ impl EventSet {
         Some(self.current[index] & (u64::MAX >> BUCKET_BITS))
     }
 
-    /// Loads the next bucket that holds an event into `current`; false if nothing is pending before `limit`.
+    /// Moves the next bucket that holds an event to `current`, which is empty; false if nothing is pending before `limit`.
     #[inline(never)]
     fn refill(&mut self, limit: Time) -> bool {
         loop {
             let bucket = self.near.next_from(self.cursor).filter(|bucket| bucket >> NEAR_BITS < self.next_slot);
-            let start = bucket.map_or(self.next_slot.saturating_mul(1 << SLOT_BITS), |bucket| bucket << BUCKET_BITS);
+            let start = match bucket {
+                Some(bucket) => bucket << BUCKET_BITS,
+                None => self.next_slot.saturating_mul(1 << SLOT_BITS),
+            };
             if start >= limit.ps() {
                 return false;
             }
             if let Some(bucket) = bucket {
                 self.cursor = bucket;
-                self.near.take(bucket, |chunk| self.sorter.items.extend_from_slice(chunk));
+                self.near.chunks(bucket).for_each(|chunk| self.sorter.unsorted.extend_from_slice(chunk));
+                self.near.clear(bucket);
                 self.sorter.sort(&mut self.current);
+                self.waiting -= self.current.len();
                 return true;
             }
             self.deal();
         }
     }
 
-    /// Moves the cursor to the next slot that has events in `coarse` or `far`, and these to the near wheel.
+    /// Moves on to the next slot that something waits for, and its events to the near wheel.
     fn deal(&mut self) {
         let slot = self.next_slot;
         self.cursor = slot << NEAR_BITS;
-        self.coarse.take(slot, |events| events.iter().for_each(|event| self.near.push(bucket_of(event.time), pack(*event))));
+        for event in self.coarse.chunks(slot).flatten() {
+            self.near.push(bucket_of(event.time), pack(*event));
+        }
+        self.coarse.clear(slot);
         while let Some(Reverse(event)) = self.far.peek().copied().filter(|Reverse(event)| slot_of(event.time) == slot) {
             self.far.pop();
             self.near.push(bucket_of(event.time), pack(event));
@@ -209,10 +224,90 @@ impl EventSet {
     }
 }
 
-/// Items of a chunk.
-const CHUNK: u32 = 32;
+/// So few are sorted without bins.
+const FEW: usize = 8;
 
-/// A ring of `N` lists, which share one pool of chunks.
+/// If the average event finds this many in its bin, many happen in one instant, and bins are of no use.
+const CROWD: u64 = 5;
+
+/// Sorts the events of a bucket: by their time into about as many bins as there are events, which leaves little to compare.
+struct Sorter {
+    unsorted: Vec<Packed>,
+    /// All zero in between.
+    bins: Box<[u32; BINS]>,
+}
+
+impl Sorter {
+    /// Moves what is unsorted to `sorted`, which is empty: latest first.
+    fn sort(&mut self, sorted: &mut Vec<Packed>) {
+        sorted.extend_from_slice(&self.unsorted);
+        if sorted.len() <= FEW || self.spread(sorted) {
+            finish(sorted);
+        } else {
+            sorted.sort_unstable_by_key(|packed| Reverse(*packed));
+        }
+        self.unsorted.clear();
+    }
+
+    /// Puts what is unsorted into `spread` bin by bin, which is of the same length; false, and nothing is done, if bins are crowded.
+    fn spread(&mut self, spread: &mut [Packed]) -> bool {
+        let bits = (spread.len().ilog2() + 1).min(BUCKET_BITS);
+        let bin_of = |packed: Packed| (packed >> KEY_BITS >> (BUCKET_BITS - bits)) as usize;
+        for packed in &self.unsorted {
+            self.bins[bin_of(*packed)] += 1;
+        }
+        // From how many each bin holds to where it starts.
+        let (mut start, mut squares) = (0, 0);
+        for bin in self.bins[..1 << bits].iter_mut().rev() {
+            squares += u64::from(*bin) * u64::from(*bin);
+            start += std::mem::replace(bin, start);
+        }
+        let is_crowded = squares >= CROWD * spread.len() as u64;
+        if !is_crowded {
+            for packed in &self.unsorted {
+                let at = &mut self.bins[bin_of(*packed)];
+                spread[*at as usize] = *packed;
+                *at += 1;
+            }
+        }
+        self.bins[..1 << bits].fill(0);
+        !is_crowded
+    }
+}
+
+/// Sorts what is nearly sorted, latest first, by insertion. The first comparison of each is made without a branch: it is the only one whose
+/// outcome is hard to guess.
+fn finish(sorted: &mut [Packed]) {
+    let Some((first, _)) = sorted.split_first() else { return };
+    let (mut carry, mut before) = (*first, Packed::MAX);
+    for index in 1..sorted.len() {
+        let next = sorted[index];
+        let later = carry.max(next);
+        carry = carry.min(next);
+        sorted[index - 1] = later;
+        if later > before {
+            sink(sorted, index - 1);
+        } else {
+            before = later;
+        }
+    }
+    sorted[sorted.len() - 1] = carry;
+    sink(sorted, sorted.len() - 1);
+}
+
+/// Moves the event at `index` before those that are earlier.
+#[inline]
+fn sink(sorted: &mut [Packed], mut index: usize) {
+    while index > 0 && sorted[index - 1] < sorted[index] {
+        sorted.swap(index - 1, index);
+        index -= 1;
+    }
+}
+
+/// Items of a chunk.
+const CHUNK: usize = 32;
+
+/// A ring of `N` lists in chunks of one pool. A list has a number, of which the ring knows the last bits.
 struct Wheel<T, const N: usize> {
     /// Where each list ends in `items`; zero if it is empty.
     ends: Box<[u32; N]>,
@@ -220,169 +315,97 @@ struct Wheel<T, const N: usize> {
     occupied: Vec<u64>,
     /// The chunks, one after the other.
     items: Vec<T>,
-    /// For each chunk, where the list ends that it continues.
+    /// For each chunk, where the list ended before; zero if the chunk is its first.
     before: Vec<u32>,
-    /// Where chunks start that no list uses.
-    free: Vec<u32>,
-    /// Number of items in all lists.
-    len: usize,
+    /// Where the list of unused chunks ends.
+    unused: u32,
 }
 
 impl<T, const N: usize> Default for Wheel<T, N> {
     fn default() -> Self {
-        let occupied = vec![0; N.div_ceil(64)];
-        Wheel { ends: Box::new([0; N]), occupied, items: Vec::new(), before: Vec::new(), free: Vec::new(), len: 0 }
+        let occupied = vec![0; N / 64];
+        Wheel { ends: Box::new([0; N]), occupied, items: Vec::new(), before: Vec::new(), unused: 0 }
     }
 }
 
+/// The chunk that the list that ends at `end` ends in.
+#[inline]
+fn chunk_of(end: u32) -> usize {
+    (end as usize - 1) / CHUNK
+}
+
 impl<T: Copy, const N: usize> Wheel<T, N> {
-    /// Adds `item` to the list of `number`, of which the ring shows the last bits.
+    #[inline]
+    fn index(number: u64) -> usize {
+        number as usize % N
+    }
+
+    /// Adds `item` to the list of `number`.
     #[inline]
     fn push(&mut self, number: u64, item: T) {
-        let list = number as usize & (N - 1);
-        let mut end = self.ends[list];
-        if end % CHUNK == 0 {
-            end = self.extend(list, item);
+        let list = Self::index(number);
+        if self.ends[list] as usize % CHUNK == 0 {
+            self.extend(list, item);
         }
-        self.items[end as usize] = item;
-        self.ends[list] = end + 1;
-        self.len += 1;
+        let end = &mut self.ends[list];
+        self.items[*end as usize] = item;
+        *end += 1;
     }
 
-    /// Where the chunk starts that is to continue `list`.
+    /// Lets `list`, whose chunks are full, end where a chunk starts; a new one is filled with `any` item.
     #[inline(never)]
-    fn extend(&mut self, list: usize, any: T) -> u32 {
-        let start = self.free.pop().unwrap_or_else(|| {
-            let start = self.items.len();
-            self.items.resize(start + CHUNK as usize, any);
+    fn extend(&mut self, list: usize, any: T) {
+        if self.unused == 0 {
+            self.items.resize(self.items.len() + CHUNK, any);
             self.before.push(0);
-            start as u32
-        });
-        self.before[(start / CHUNK) as usize] = self.ends[list];
+            self.unused = self.items.len() as u32;
+        }
+        let chunk = chunk_of(self.unused);
+        self.unused = std::mem::replace(&mut self.before[chunk], self.ends[list]);
+        self.ends[list] = (chunk * CHUNK) as u32;
         self.occupied[list / 64] |= 1 << (list % 64);
-        start
     }
 
-    /// Empties the list of `number`, chunk by chunk.
-    fn take(&mut self, number: u64, mut each: impl FnMut(&[T])) {
-        let list = number as usize & (N - 1);
+    /// The list of `number`, from its last chunk to its first.
+    #[inline]
+    fn chunks(&self, number: u64) -> impl Iterator<Item = &[T]> + Clone {
+        let end = |end: u32| (end > 0).then_some(end);
+        let ends =
+            std::iter::successors(end(self.ends[Self::index(number)]), move |last| end(self.before[chunk_of(*last)]));
+        ends.map(|end| &self.items[chunk_of(end) * CHUNK..end as usize])
+    }
+
+    /// Empties the list of `number`.
+    fn clear(&mut self, number: u64) {
+        let list = Self::index(number);
         let mut end = std::mem::take(&mut self.ends[list]);
         while end > 0 {
-            let start = (end - 1) / CHUNK * CHUNK;
-            each(&self.items[start as usize..end as usize]);
-            self.len -= (end - start) as usize;
-            self.free.push(start);
-            end = self.before[(start / CHUNK) as usize];
+            let chunk = chunk_of(end);
+            end = std::mem::replace(&mut self.before[chunk], self.unused);
+            self.unused = ((chunk + 1) * CHUNK) as u32;
         }
         self.occupied[list / 64] &= !(1 << (list % 64));
     }
 
-    /// What the list of `number` holds.
-    fn list(&self, number: u64) -> impl Iterator<Item = &T> {
-        let last = self.ends[number as usize & (N - 1)];
-        let start = |end: u32| (end - 1) / CHUNK * CHUNK;
-        let before = move |end: &u32| Some(self.before[(start(*end) / CHUNK) as usize]).filter(|end| *end > 0);
-        let chunks = std::iter::successors(Some(last).filter(|end| *end > 0), before);
-        chunks.flat_map(move |end| &self.items[start(end) as usize..end as usize])
-    }
-
-    /// The first number from `from` on whose list holds something, of as many as there are lists.
+    /// The first number from `from` on whose list is not empty, as far as the ring reaches.
     fn next_from(&self, from: u64) -> Option<u64> {
-        let first = from as usize & (N - 1);
+        let first = Self::index(from);
         let rest = self.occupied[first / 64] >> (first % 64);
         if rest != 0 {
             return Some(from + u64::from(rest.trailing_zeros()));
         }
         let words = N / 64;
-        (1..=words).find_map(|step| {
-            let bits = self.occupied[(first / 64 + step) % words];
-            (bits != 0).then(|| (from & !63) + 64 * step as u64 + u64::from(bits.trailing_zeros()))
-        })
+        let (steps, bits) = (1..=words)
+            .map(|steps| (steps, self.occupied[(first / 64 + steps) % words]))
+            .find(|(_, bits)| *bits != 0)?;
+        Some((from / 64 + steps as u64) * 64 + u64::from(bits.trailing_zeros()))
     }
 
     fn heap_bytes(&self) -> usize {
-        let numbers = N + self.before.capacity() + self.free.capacity();
-        self.items.capacity() * size_of::<T>() + self.occupied.capacity() * size_of::<u64>() + numbers * size_of::<u32>()
+        let positions = N + self.before.capacity();
+        let words = self.occupied.capacity();
+        self.items.capacity() * size_of::<T>() + positions * size_of::<u32>() + words * size_of::<u64>()
     }
-}
-
-/// Sorts the events of a bucket: by the first bits of their time in one pass, and within those by comparing.
-struct Sorter {
-    items: Vec<Packed>,
-    counts: Box<[u32; 1 << BUCKET_BITS]>,
-}
-
-impl Default for Sorter {
-    fn default() -> Self {
-        Sorter { items: Vec::new(), counts: Box::new([0; 1 << BUCKET_BITS]) }
-    }
-}
-
-impl Sorter {
-    /// Moves `items` to `sorted`, latest first.
-    fn sort(&mut self, sorted: &mut Vec<Packed>) {
-        let Sorter { items, counts } = self;
-        sorted.extend_from_slice(items);
-        if items.len() <= 20 {
-            sorted.sort_unstable_by(|a, b| b.cmp(a));
-            items.clear();
-            return;
-        }
-        let bits = (items.len().ilog2() + 1).min(BUCKET_BITS);
-        let shift = BUCKET_BITS - bits;
-        let bin = |packed: Packed| (packed >> KEY_BITS >> shift) as usize;
-        for packed in items.iter() {
-            counts[bin(*packed)] += 1;
-        }
-        let (mut sum, mut most) = (0, 0);
-        for count in counts[..1 << bits].iter_mut().rev() {
-            most = most.max(*count);
-            sum += std::mem::replace(count, sum);
-        }
-        if most > 16 {
-            sorted.sort_unstable_by(|a, b| b.cmp(a));
-        } else {
-            for packed in items.iter() {
-                let at = &mut counts[bin(*packed)];
-                sorted[*at as usize] = *packed;
-                *at += 1;
-            }
-            finish(sorted);
-        }
-        items.clear();
-        counts[..1 << bits].fill(0);
-    }
-
-    fn heap_bytes(&self) -> usize {
-        self.items.capacity() * size_of::<Packed>() + size_of_val(&*self.counts)
-    }
-}
-
-/// Sorts what is nearly sorted, latest first.
-fn finish(sorted: &mut [Packed]) {
-    let (mut before, mut carry) = (u64::MAX, sorted[0]);
-    for i in 1..sorted.len() {
-        let next = sorted[i];
-        let first = carry.max(next);
-        carry = carry.min(next);
-        sorted[i - 1] = first;
-        if first > before {
-            let mut at = i - 1;
-            while at > 0 && sorted[at - 1] < first {
-                sorted[at] = sorted[at - 1];
-                at -= 1;
-            }
-            sorted[at] = first;
-        } else {
-            before = first;
-        }
-    }
-    let mut at = sorted.len() - 1;
-    while at > 0 && sorted[at - 1] < carry {
-        sorted[at] = sorted[at - 1];
-        at -= 1;
-    }
-    sorted[at] = carry;
 }
 
 #[cfg(test)]
@@ -392,18 +415,35 @@ mod tests {
 
     #[derive(Clone, Debug)]
     enum Operation {
-        Push { ahead: u64, key: u64 },
+        Push {
+            ahead: u64,
+            key: u64,
+        },
+        /// Many at once: `spacing` apart on average, which may put several into an instant.
+        PushMany {
+            ahead: u64,
+            key: u64,
+            count: u64,
+            spacing: u64,
+        },
         Pop,
-        PopBefore { ahead: u64 },
+        PopMany,
+        PopBefore {
+            ahead: u64,
+        },
     }
 
     fn operations() -> impl Strategy<Value = Vec<Operation>> {
         let ahead = prop_oneof![0u64..3, 0u64..10_000, 0u64..5_000_000, 0u64..200_000_000, 0u64..100_000_000_000];
         let key = prop_oneof![0u64..4, 0u64..1 << KEY_BITS, Just((1u64 << KEY_BITS) - 1)];
         let operation = prop_oneof![
-            4 => (ahead.clone(), key).prop_map(|(ahead, key)| Operation::Push { ahead, key }),
-            3 => Just(Operation::Pop),
-            1 => ahead.prop_map(|ahead| Operation::PopBefore { ahead }),
+            8 => (ahead.clone(), key).prop_map(|(ahead, key)| Operation::Push { ahead, key }),
+            1 => (ahead.clone(), 0u64..1 << 40, 1u64..400, prop_oneof![0u64..2, 0u64..100]).prop_map(
+                |(ahead, key, count, spacing)| Operation::PushMany { ahead, key, count, spacing }
+            ),
+            6 => Just(Operation::Pop),
+            6 => Just(Operation::PopMany),
+            2 => ahead.prop_map(|ahead| Operation::PopBefore { ahead }),
         ];
         prop::collection::vec(operation, 1..400)
     }
@@ -419,6 +459,22 @@ mod tests {
                         let event = Event { time: Time::from_ps(now + ahead), key };
                         set.push(event);
                         heap.push(Reverse(event));
+                    }
+                    Operation::PushMany { ahead, key, count, spacing } => {
+                        for number in 0..count {
+                            // Neither the times nor the keys are in order.
+                            let time = Time::from_ps(now + ahead + number * 7919 % count * spacing);
+                            let event = Event { time, key: key + number * 3163 % count };
+                            set.push(event);
+                            heap.push(Reverse(event));
+                        }
+                    }
+                    Operation::PopMany => {
+                        for _ in 0..100 {
+                            let expected = heap.pop().map(|Reverse(event)| event);
+                            prop_assert_eq!(set.pop_before(Time::NEVER), expected);
+                            now = expected.map_or(now, |event| event.time.ps());
+                        }
                     }
                     Operation::Pop => {
                         let expected = heap.pop().map(|Reverse(event)| event);
@@ -440,6 +496,23 @@ mod tests {
                 prop_assert_eq!(set.next_time(), heap.peek().map_or(Time::NEVER, |Reverse(event)| event.time));
             }
         }
+    }
+
+    #[test]
+    fn memory_is_used_again() {
+        let mut set = EventSet::default();
+        let mut run = |from: u64, to: u64| {
+            for step in from..to {
+                let now = step * 1000;
+                for (key, ahead) in [1_000_000, 1_088_480, 90_000, 10_000_000].into_iter().enumerate() {
+                    set.push(Event { time: Time::from_ps(now + ahead), key: key as u64 });
+                }
+                while set.pop_before(Time::from_ps(now)).is_some() {}
+            }
+            set.heap_bytes()
+        };
+        let held = run(0, 40_000);
+        assert_eq!(run(40_000, 200_000), held);
     }
 
     #[test]
