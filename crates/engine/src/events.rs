@@ -344,7 +344,7 @@ impl<T: Copy, const N: usize> Wheel<T, N> {
     #[inline]
     fn push(&mut self, number: u64, item: T) {
         let list = Self::index(number);
-        if self.ends[list] as usize % CHUNK == 0 {
+        if (self.ends[list] as usize).is_multiple_of(CHUNK) {
             self.extend(list, item);
         }
         let end = &mut self.ends[list];
