@@ -3,13 +3,14 @@
 //! Events are ordered by `(time, key)`. The caller's key names the entity and what happens to it; as long as an entity has one event per
 //! instant, the order is total and depends neither on the order of insertion nor on how entities are spread over several sets.
 //!
-//! * The *near* wheel covers one slot of the coarse wheel in buckets of 4.1 ns, less than the smallest frame takes at 100 Gb/s: a bucket is
-//!   sorted once, when its turn comes, and drained as a batch. Within a bucket, an event is one number: what its time is above the bucket's
-//!   start, and its key below.
+//! * The *near* wheel covers the next 4.2 us in buckets of 4.1 ns, less than the smallest frame takes at 100 Gb/s: a bucket is sorted once,
+//!   when its turn comes, and drained as a batch. Within a bucket, an event is one number: its time since the bucket's start, and its key
+//!   below.
 //! * The *coarse* wheel covers 17 ms in slots of 4.2 us; a slot is dealt out to the near wheel when the clock reaches it.
 //! * Later events wait in a binary heap.
 //!
-//! Buckets that have been drained leave their memory, which is warm, to those that fill up next: nothing is allocated in steady state.
+//! The lists of a wheel share one pool of chunks. Those of a list that has been taken, which are warm, go to the lists that fill up next:
+//! nothing is allocated in steady state.
 
 use crate::time::Time;
 use std::cmp::Reverse;
@@ -30,6 +31,8 @@ const COARSE_BITS: u32 = 12;
 const SLOT_BITS: u32 = BUCKET_BITS + NEAR_BITS;
 const NEAR: usize = 1 << NEAR_BITS;
 const COARSE: usize = 1 << COARSE_BITS;
+/// Most bins that the events of a bucket are sorted into: one for each picosecond.
+const BINS: usize = 1 << BUCKET_BITS;
 /// Bits of a key.
 pub const KEY_BITS: u32 = u64::BITS - BUCKET_BITS;
 
@@ -37,37 +40,43 @@ pub const KEY_BITS: u32 = u64::BITS - BUCKET_BITS;
 pub struct EventSet {
     /// Events of the bucket being drained, latest first.
     current: Vec<Packed>,
-    /// Index of the bucket that `current` was taken from.
-    cursor: usize,
-    near: Vec<Vec<Packed>>,
-    near_occupied: Occupied,
-    near_spare: Vec<Vec<Packed>>,
-    /// The coarse slot that the near wheel shows.
-    slot: u64,
-    coarse: Vec<Vec<Event>>,
-    coarse_occupied: Occupied,
-    coarse_spare: Vec<Vec<Event>>,
-    /// The memory of the last slot dealt out in turn. The slot after the next takes it over: two of them get nearly all events, the others
-    /// timers.
-    dealt: Vec<Event>,
+    /// Number of that bucket, counted from time zero.
+    cursor: u64,
+    /// Events of the buckets after it, as far as the wheel reaches.
+    near: Wheel<Packed, NEAR>,
+    /// Events that were out of reach of the near wheel, by slot.
+    coarse: Wheel<Event, COARSE>,
+    /// Events that were out of reach of both.
     far: BinaryHeap<Reverse<Event>>,
-    len: usize,
+    /// The first slot with an event in `coarse` or `far`; [`u64::MAX`] if there is none.
+    next_slot: u64,
+    /// Number of events that are not in `current`.
+    waiting: usize,
+    sorter: Sorter,
 }
 
 /// An event within its bucket: its time since the bucket's start, then its key.
 type Packed = u64;
 
+#[inline]
 fn pack(event: Event) -> Packed {
     debug_assert!(event.key >> KEY_BITS == 0, "a key has at most {KEY_BITS} bits");
     event.time.ps() << KEY_BITS | event.key
 }
 
-fn slot_of(time: Time) -> u64 {
-    time.ps() >> SLOT_BITS
+#[inline]
+fn unpack(bucket: u64, packed: Packed) -> Event {
+    let time = Time::from_ps(bucket << BUCKET_BITS | packed >> KEY_BITS);
+    Event { time, key: packed & (u64::MAX >> BUCKET_BITS) }
 }
 
-fn bucket_of(time: Time) -> usize {
-    (time.ps() >> BUCKET_BITS) as usize & (NEAR - 1)
+#[inline]
+fn bucket_of(time: Time) -> u64 {
+    time.ps() >> BUCKET_BITS
+}
+
+fn slot_of(time: Time) -> u64 {
+    time.ps() >> SLOT_BITS
 }
 
 impl Default for EventSet {
@@ -75,58 +84,66 @@ impl Default for EventSet {
         EventSet {
             current: Vec::new(),
             cursor: 0,
-            near: vec![Vec::new(); NEAR],
-            near_occupied: Occupied::new(NEAR),
-            near_spare: Vec::new(),
-            slot: 0,
-            coarse: vec![Vec::new(); COARSE],
-            coarse_occupied: Occupied::new(COARSE),
-            coarse_spare: Vec::new(),
-            dealt: Vec::new(),
+            near: Wheel::default(),
+            coarse: Wheel::default(),
             far: BinaryHeap::new(),
-            len: 0,
+            next_slot: u64::MAX,
+            waiting: 0,
+            sorter: Sorter { unsorted: Vec::new(), bins: Box::new([0; BINS]) },
         }
     }
 }
 
 impl EventSet {
     /// Number of pending events.
+    #[inline]
     pub fn len(&self) -> usize {
-        self.len
+        self.current.len() + self.waiting
     }
 
     /// Bytes that the set holds on the heap.
     pub fn heap_bytes(&self) -> u64 {
-        fn of<T>(buckets: &Vec<Vec<T>>) -> usize {
-            let held = buckets.iter().map(|bucket| bucket.capacity() * size_of::<T>()).sum::<usize>();
-            buckets.capacity() * size_of::<Vec<T>>() + held
-        }
-        let EventSet { near, near_spare, coarse, coarse_spare, current, dealt, far, .. } = self;
-        let events = (dealt.capacity() + far.capacity()) * size_of::<Event>();
-        let single = current.capacity() * size_of::<Packed>() + events;
-        (of(near) + of(near_spare) + of(coarse) + of(coarse_spare) + single) as u64
+        let EventSet { current, near, coarse, far, sorter: Sorter { unsorted, bins }, .. } = self;
+        let packed = (current.capacity() + unsorted.capacity()) * size_of::<Packed>();
+        let far = far.capacity() * size_of::<Event>();
+        (packed + near.heap_bytes() + coarse.heap_bytes() + far + size_of_val(&**bins)) as u64
     }
 
     /// Whether nothing is pending.
     pub fn is_empty(&self) -> bool {
-        self.len == 0
+        self.len() == 0
     }
 
     /// Adds an event, which must be earlier neither than the last one taken nor than a limit before which there was nothing left to take.
     #[inline]
     pub fn push(&mut self, event: Event) {
-        self.len += 1;
+        let bucket = bucket_of(event.time);
+        debug_assert!(bucket >= self.cursor, "events are not pushed into the past");
+        if bucket.wrapping_sub(self.cursor + 1) < NEAR as u64 - 1 {
+            self.near.push(bucket, pack(event));
+            self.waiting += 1;
+        } else {
+            self.push_elsewhere(event);
+        }
+    }
+
+    /// Adds an event that is not for the near wheel: it is of the current bucket, or out of reach.
+    #[inline(never)]
+    fn push_elsewhere(&mut self, event: Event) {
+        if bucket_of(event.time) == self.cursor {
+            let packed = pack(event);
+            let at = self.current.partition_point(|other| *other > packed);
+            self.current.insert(at, packed);
+            return;
+        }
         let slot = slot_of(event.time);
-        debug_assert!(slot >= self.slot, "events are not pushed into the past");
-        if slot == self.slot {
-            self.deal(event);
-        } else if slot - self.slot < COARSE as u64 {
-            let index = slot as usize & (COARSE - 1);
-            put(event, &mut self.coarse[index], &mut self.coarse_spare);
-            self.coarse_occupied.set(index);
+        if slot - (self.cursor >> NEAR_BITS) < COARSE as u64 {
+            self.coarse.push(slot, event);
         } else {
             self.far.push(Reverse(event));
         }
+        self.next_slot = self.next_slot.min(slot);
+        self.waiting += 1;
     }
 
     /// Takes the earliest event if it happens before `limit`.
@@ -135,11 +152,10 @@ impl EventSet {
         if self.current.is_empty() && !self.refill(limit) {
             return None;
         }
-        let event = self.unpack(self.cursor, *self.current.last()?);
+        let event = unpack(self.cursor, *self.current.last()?);
         if event.time >= limit {
             return None;
         }
-        self.len -= 1;
         self.current.pop();
         Some(event)
     }
@@ -147,15 +163,17 @@ impl EventSet {
     /// When the earliest event happens; [`Time::NEVER`] if nothing is pending.
     pub fn next_time(&self) -> Time {
         if let Some(packed) = self.current.last() {
-            return self.unpack(self.cursor, *packed).time;
+            return unpack(self.cursor, *packed).time;
         }
-        if let Some(bucket) = self.near_occupied.next_from(self.cursor) {
-            let first = self.near[bucket].iter().min().expect("an occupied bucket holds an event");
-            return self.unpack(bucket, *first).time;
-        }
-        let coarse = self.next_coarse().and_then(|slot| self.coarse[slot as usize & (COARSE - 1)].iter().min());
-        let far = self.far.peek().map(|Reverse(event)| event);
-        coarse.into_iter().chain(far).min().map_or(Time::NEVER, |event| event.time)
+        let bucket = self.near.next_from(self.cursor);
+        let near = bucket.into_iter().flat_map(|bucket| {
+            let packed = self.near.chunks(bucket).flatten();
+            packed.map(move |packed| unpack(bucket, *packed).time)
+        });
+        let slot = self.coarse.next_from(self.cursor >> NEAR_BITS);
+        let coarse = slot.into_iter().flat_map(|slot| self.coarse.chunks(slot).flatten()).map(|event| event.time);
+        let far = self.far.peek().map(|Reverse(event)| event.time);
+        near.chain(coarse).chain(far).min().unwrap_or(Time::NEVER)
     }
 
     /// The key of the event that comes `steps` after the earliest, as far as that is settled: a later push may still come in between.
@@ -165,123 +183,228 @@ impl EventSet {
         Some(self.current[index] & (u64::MAX >> BUCKET_BITS))
     }
 
-    #[inline]
-    fn unpack(&self, bucket: usize, packed: Packed) -> Event {
-        let start = self.slot << SLOT_BITS | (bucket as u64) << BUCKET_BITS;
-        Event { time: Time::from_ps(start + (packed >> KEY_BITS)), key: packed & (u64::MAX >> BUCKET_BITS) }
-    }
-
-    /// Loads the next non-empty bucket into `current`; false if nothing is pending before `limit`.
+    /// Moves the next bucket that holds an event to `current`, which is empty; false if nothing is pending before `limit`.
+    #[inline(never)]
     fn refill(&mut self, limit: Time) -> bool {
         loop {
-            if let Some(bucket) = self.near_occupied.next_from(self.cursor) {
-                if self.unpack(bucket, 0).time >= limit {
-                    return false;
-                }
-                self.near_occupied.clear(bucket);
-                self.cursor = bucket;
-                self.near_spare.push(std::mem::replace(&mut self.current, std::mem::take(&mut self.near[bucket])));
-                self.current.sort_unstable_by_key(|packed| Reverse(*packed));
-                return true;
-            }
-            if !self.next_slot(limit) {
+            let bucket = self.near.next_from(self.cursor).filter(|bucket| bucket >> NEAR_BITS < self.next_slot);
+            let start = match bucket {
+                Some(bucket) => bucket << BUCKET_BITS,
+                None => self.next_slot.saturating_mul(1 << SLOT_BITS),
+            };
+            if start >= limit.ps() {
                 return false;
             }
-            if !self.current.is_empty() {
+            if let Some(bucket) = bucket {
+                self.cursor = bucket;
+                self.near.chunks(bucket).for_each(|chunk| self.sorter.unsorted.extend_from_slice(chunk));
+                self.near.clear(bucket);
+                self.sorter.sort(&mut self.current);
+                self.waiting -= self.current.len();
                 return true;
             }
+            self.deal();
         }
     }
 
-    /// Moves the near wheel to the next coarse slot that holds an event, and to its first bucket; false if nothing is pending before `limit`.
-    fn next_slot(&mut self, limit: Time) -> bool {
-        let far = self.far.peek().map(|Reverse(event)| slot_of(event.time));
-        let Some(slot) = self.next_coarse().into_iter().chain(far).min() else { return false };
-        if slot << SLOT_BITS >= limit.ps() {
-            return false;
+    /// Moves on to the next slot that something waits for, and its events to the near wheel.
+    fn deal(&mut self) {
+        let slot = self.next_slot;
+        self.cursor = slot << NEAR_BITS;
+        for event in self.coarse.chunks(slot).flatten() {
+            self.near.push(bucket_of(event.time), pack(*event));
         }
-        let index = |slot: u64| slot as usize & (COARSE - 1);
-        let follows = slot == self.slot + 1;
-        // The memory meant for the slot after the last one: not needed there if that slot is passed over.
-        let unused = if follows { Vec::new() } else { std::mem::take(&mut self.coarse[index(self.slot + 1)]) };
-        (self.slot, self.cursor) = (slot, 0);
-        let mut dealt = std::mem::take(&mut self.coarse[index(slot)]);
-        self.coarse_occupied.clear(index(slot));
-        for event in dealt.drain(..) {
-            self.deal(event);
-        }
-        let (mut large, small) =
-            if follows { (std::mem::replace(&mut self.dealt, dealt), Vec::new()) } else { (unused, dealt) };
-        let next = &mut self.coarse[index(slot + 1)];
-        large.append(next);
-        let next = std::mem::replace(next, large);
-        self.coarse_spare.extend([small, next].into_iter().filter(|memory| memory.capacity() > 0));
+        self.coarse.clear(slot);
         while let Some(Reverse(event)) = self.far.peek().copied().filter(|Reverse(event)| slot_of(event.time) == slot) {
             self.far.pop();
-            self.deal(event);
+            self.near.push(bucket_of(event.time), pack(event));
         }
-        true
+        let far = self.far.peek().map(|Reverse(event)| slot_of(event.time));
+        self.next_slot = self.coarse.next_from(slot).into_iter().chain(far).min().unwrap_or(u64::MAX);
     }
+}
 
-    /// The next coarse slot with a non-empty bucket.
-    fn next_coarse(&self) -> Option<u64> {
-        let here = self.slot as usize & (COARSE - 1);
-        let index = self.coarse_occupied.next_from(here).or_else(|| self.coarse_occupied.next_from(0))?;
-        Some(self.slot + (index.wrapping_sub(here) & (COARSE - 1)) as u64)
-    }
+/// So few are sorted without bins.
+const FEW: usize = 8;
 
-    /// Puts an event of this slot into its bucket.
-    #[inline]
-    fn deal(&mut self, event: Event) {
-        let bucket = bucket_of(event.time);
-        if bucket == self.cursor {
-            let packed = pack(event);
-            let at = self.current.partition_point(|other| *other > packed);
-            self.current.insert(at, packed);
+/// If the average event finds this many in its bin, many happen in one instant, and bins are of no use.
+const CROWD: u64 = 5;
+
+/// Sorts the events of a bucket: by their time into about as many bins as there are events, which leaves little to compare.
+struct Sorter {
+    unsorted: Vec<Packed>,
+    /// All zero in between.
+    bins: Box<[u32; BINS]>,
+}
+
+impl Sorter {
+    /// Moves what is unsorted to `sorted`, which is empty: latest first.
+    fn sort(&mut self, sorted: &mut Vec<Packed>) {
+        sorted.extend_from_slice(&self.unsorted);
+        if sorted.len() <= FEW || self.spread(sorted) {
+            finish(sorted);
         } else {
-            debug_assert!(bucket > self.cursor, "events are not pushed into the past");
-            put(pack(event), &mut self.near[bucket], &mut self.near_spare);
-            self.near_occupied.set(bucket);
+            sorted.sort_unstable_by_key(|packed| Reverse(*packed));
         }
+        self.unsorted.clear();
+    }
+
+    /// Puts what is unsorted into `spread` bin by bin, which is of the same length; false, and nothing is done, if bins are crowded.
+    fn spread(&mut self, spread: &mut [Packed]) -> bool {
+        let bits = (spread.len().ilog2() + 1).min(BUCKET_BITS);
+        let bin_of = |packed: Packed| (packed >> KEY_BITS >> (BUCKET_BITS - bits)) as usize;
+        for packed in &self.unsorted {
+            self.bins[bin_of(*packed)] += 1;
+        }
+        // From how many each bin holds to where it starts.
+        let (mut start, mut squares) = (0, 0);
+        for bin in self.bins[..1 << bits].iter_mut().rev() {
+            squares += u64::from(*bin) * u64::from(*bin);
+            start += std::mem::replace(bin, start);
+        }
+        let is_crowded = squares >= CROWD * spread.len() as u64;
+        if !is_crowded {
+            for packed in &self.unsorted {
+                let at = &mut self.bins[bin_of(*packed)];
+                spread[*at as usize] = *packed;
+                *at += 1;
+            }
+        }
+        self.bins[..1 << bits].fill(0);
+        !is_crowded
     }
 }
 
-/// Puts `item` into `bucket`, which takes over spare memory if it has none.
+/// Sorts what is nearly sorted, latest first, by insertion. The first comparison of each is made without a branch: it is the only one whose
+/// outcome is hard to guess.
+fn finish(sorted: &mut [Packed]) {
+    let Some((first, _)) = sorted.split_first() else { return };
+    let (mut carry, mut before) = (*first, Packed::MAX);
+    for index in 1..sorted.len() {
+        let next = sorted[index];
+        let later = carry.max(next);
+        carry = carry.min(next);
+        sorted[index - 1] = later;
+        if later > before {
+            sink(sorted, index - 1);
+        } else {
+            before = later;
+        }
+    }
+    sorted[sorted.len() - 1] = carry;
+    sink(sorted, sorted.len() - 1);
+}
+
+/// Moves the event at `index` before those that are earlier.
 #[inline]
-fn put<T>(item: T, bucket: &mut Vec<T>, spare: &mut Vec<Vec<T>>) {
-    if bucket.capacity() == 0 {
-        *bucket = spare.pop().unwrap_or_default();
+fn sink(sorted: &mut [Packed], mut index: usize) {
+    while index > 0 && sorted[index - 1] < sorted[index] {
+        sorted.swap(index - 1, index);
+        index -= 1;
     }
-    bucket.push(item);
 }
 
-/// A bitmap that finds its next set bit quickly.
-struct Occupied(Vec<u64>);
+/// Items of a chunk.
+const CHUNK: usize = 32;
 
-impl Occupied {
-    fn new(bits: usize) -> Occupied {
-        Occupied(vec![0; bits / 64])
+/// A ring of `N` lists in chunks of one pool. A list has a number, of which the ring knows the last bits.
+struct Wheel<T, const N: usize> {
+    /// Where each list ends in `items`; zero if it is empty.
+    ends: Box<[u32; N]>,
+    /// A bit for each list that is not empty.
+    occupied: Vec<u64>,
+    /// The chunks, one after the other.
+    items: Vec<T>,
+    /// For each chunk, where the list ended before; zero if the chunk is its first.
+    before: Vec<u32>,
+    /// Where the list of unused chunks ends.
+    unused: u32,
+}
+
+impl<T, const N: usize> Default for Wheel<T, N> {
+    fn default() -> Self {
+        let occupied = vec![0; N / 64];
+        Wheel { ends: Box::new([0; N]), occupied, items: Vec::new(), before: Vec::new(), unused: 0 }
     }
+}
 
+/// The chunk that the list that ends at `end` ends in.
+#[inline]
+fn chunk_of(end: u32) -> usize {
+    (end as usize - 1) / CHUNK
+}
+
+impl<T: Copy, const N: usize> Wheel<T, N> {
     #[inline]
-    fn set(&mut self, bit: usize) {
-        self.0[bit / 64] |= 1 << (bit % 64);
+    fn index(number: u64) -> usize {
+        number as usize % N
     }
 
+    /// Adds `item` to the list of `number`.
     #[inline]
-    fn clear(&mut self, bit: usize) {
-        self.0[bit / 64] &= !(1 << (bit % 64));
-    }
-
-    /// The first set bit at or after `from`.
-    fn next_from(&self, from: usize) -> Option<usize> {
-        let mut word = from / 64;
-        let mut bits = self.0[word] & (u64::MAX << (from % 64));
-        while bits == 0 {
-            word += 1;
-            bits = *self.0.get(word)?;
+    fn push(&mut self, number: u64, item: T) {
+        let list = Self::index(number);
+        if (self.ends[list] as usize).is_multiple_of(CHUNK) {
+            self.extend(list, item);
         }
-        Some(word * 64 + bits.trailing_zeros() as usize)
+        let end = &mut self.ends[list];
+        self.items[*end as usize] = item;
+        *end += 1;
+    }
+
+    /// Lets `list`, whose chunks are full, end where a chunk starts; a new one is filled with `any` item.
+    #[inline(never)]
+    fn extend(&mut self, list: usize, any: T) {
+        if self.unused == 0 {
+            self.items.resize(self.items.len() + CHUNK, any);
+            self.before.push(0);
+            self.unused = self.items.len() as u32;
+        }
+        let chunk = chunk_of(self.unused);
+        self.unused = std::mem::replace(&mut self.before[chunk], self.ends[list]);
+        self.ends[list] = (chunk * CHUNK) as u32;
+        self.occupied[list / 64] |= 1 << (list % 64);
+    }
+
+    /// The list of `number`, from its last chunk to its first.
+    #[inline]
+    fn chunks(&self, number: u64) -> impl Iterator<Item = &[T]> + Clone {
+        let end = |end: u32| (end > 0).then_some(end);
+        let ends =
+            std::iter::successors(end(self.ends[Self::index(number)]), move |last| end(self.before[chunk_of(*last)]));
+        ends.map(|end| &self.items[chunk_of(end) * CHUNK..end as usize])
+    }
+
+    /// Empties the list of `number`.
+    fn clear(&mut self, number: u64) {
+        let list = Self::index(number);
+        let mut end = std::mem::take(&mut self.ends[list]);
+        while end > 0 {
+            let chunk = chunk_of(end);
+            end = std::mem::replace(&mut self.before[chunk], self.unused);
+            self.unused = ((chunk + 1) * CHUNK) as u32;
+        }
+        self.occupied[list / 64] &= !(1 << (list % 64));
+    }
+
+    /// The first number from `from` on whose list is not empty, as far as the ring reaches.
+    fn next_from(&self, from: u64) -> Option<u64> {
+        let first = Self::index(from);
+        let rest = self.occupied[first / 64] >> (first % 64);
+        if rest != 0 {
+            return Some(from + u64::from(rest.trailing_zeros()));
+        }
+        let words = N / 64;
+        let (steps, bits) = (1..=words)
+            .map(|steps| (steps, self.occupied[(first / 64 + steps) % words]))
+            .find(|(_, bits)| *bits != 0)?;
+        Some((from / 64 + steps as u64) * 64 + u64::from(bits.trailing_zeros()))
+    }
+
+    fn heap_bytes(&self) -> usize {
+        let positions = N + self.before.capacity();
+        let words = self.occupied.capacity();
+        self.items.capacity() * size_of::<T>() + positions * size_of::<u32>() + words * size_of::<u64>()
     }
 }
 
@@ -292,18 +415,35 @@ mod tests {
 
     #[derive(Clone, Debug)]
     enum Operation {
-        Push { ahead: u64, key: u64 },
+        Push {
+            ahead: u64,
+            key: u64,
+        },
+        /// Many at once: `spacing` apart on average, which may put several into an instant.
+        PushMany {
+            ahead: u64,
+            key: u64,
+            count: u64,
+            spacing: u64,
+        },
         Pop,
-        PopBefore { ahead: u64 },
+        PopMany,
+        PopBefore {
+            ahead: u64,
+        },
     }
 
     fn operations() -> impl Strategy<Value = Vec<Operation>> {
         let ahead = prop_oneof![0u64..3, 0u64..10_000, 0u64..5_000_000, 0u64..200_000_000, 0u64..100_000_000_000];
         let key = prop_oneof![0u64..4, 0u64..1 << KEY_BITS, Just((1u64 << KEY_BITS) - 1)];
         let operation = prop_oneof![
-            4 => (ahead.clone(), key).prop_map(|(ahead, key)| Operation::Push { ahead, key }),
-            3 => Just(Operation::Pop),
-            1 => ahead.prop_map(|ahead| Operation::PopBefore { ahead }),
+            8 => (ahead.clone(), key).prop_map(|(ahead, key)| Operation::Push { ahead, key }),
+            1 => (ahead.clone(), 0u64..1 << 40, 1u64..400, prop_oneof![0u64..2, 0u64..100]).prop_map(
+                |(ahead, key, count, spacing)| Operation::PushMany { ahead, key, count, spacing }
+            ),
+            6 => Just(Operation::Pop),
+            6 => Just(Operation::PopMany),
+            2 => ahead.prop_map(|ahead| Operation::PopBefore { ahead }),
         ];
         prop::collection::vec(operation, 1..400)
     }
@@ -319,6 +459,22 @@ mod tests {
                         let event = Event { time: Time::from_ps(now + ahead), key };
                         set.push(event);
                         heap.push(Reverse(event));
+                    }
+                    Operation::PushMany { ahead, key, count, spacing } => {
+                        for number in 0..count {
+                            // Neither the times nor the keys are in order.
+                            let time = Time::from_ps(now + ahead + number * 7919 % count * spacing);
+                            let event = Event { time, key: key + number * 3163 % count };
+                            set.push(event);
+                            heap.push(Reverse(event));
+                        }
+                    }
+                    Operation::PopMany => {
+                        for _ in 0..100 {
+                            let expected = heap.pop().map(|Reverse(event)| event);
+                            prop_assert_eq!(set.pop_before(Time::NEVER), expected);
+                            now = expected.map_or(now, |event| event.time.ps());
+                        }
                     }
                     Operation::Pop => {
                         let expected = heap.pop().map(|Reverse(event)| event);
@@ -340,6 +496,23 @@ mod tests {
                 prop_assert_eq!(set.next_time(), heap.peek().map_or(Time::NEVER, |Reverse(event)| event.time));
             }
         }
+    }
+
+    #[test]
+    fn memory_is_used_again() {
+        let mut set = EventSet::default();
+        let mut run = |from: u64, to: u64| {
+            for step in from..to {
+                let now = step * 1000;
+                for (key, ahead) in [1_000_000, 1_088_480, 90_000, 10_000_000].into_iter().enumerate() {
+                    set.push(Event { time: Time::from_ps(now + ahead), key: key as u64 });
+                }
+                while set.pop_before(Time::from_ps(now)).is_some() {}
+            }
+            set.heap_bytes()
+        };
+        let held = run(0, 40_000);
+        assert_eq!(run(40_000, 200_000), held);
     }
 
     #[test]
