@@ -4,22 +4,14 @@
 //! at 1024 hosts (`benches/`: incast-1024, perm-1024, websearch-1024), where most of what an event touches is in no cache near the core.
 #![allow(unsafe_code)]
 
-/// Bytes of a cache line.
-#[cfg(target_arch = "x86_64")]
-const LINE: usize = 64;
-
-/// Asks for the cache lines of `value`, which is read or written soon. A hint: nothing happens where the processor has none.
+/// Asks for the cache line in which `value` begins, which is read or written soon. A hint: nothing happens where the processor has none.
 #[inline(always)]
 pub fn prefetch<T: ?Sized>(value: &T) {
     #[cfg(target_arch = "x86_64")]
     {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        let start = std::ptr::from_ref(value).cast::<i8>();
-        let into_line = start.addr() % LINE;
-        for line in 0..(into_line + size_of_val(value)).div_ceil(LINE) {
-            // SAFETY: prefetching dereferences nothing, and any address is allowed.
-            unsafe { _mm_prefetch::<_MM_HINT_T0>(start.wrapping_add(line * LINE)) };
-        }
+        // SAFETY: prefetching dereferences nothing, and any address is allowed.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(value).cast::<i8>()) };
     }
     #[cfg(not(target_arch = "x86_64"))]
     let _ = value;

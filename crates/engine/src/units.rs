@@ -79,15 +79,15 @@ impl Rate {
 
 /// Time per byte of one rate, kept so that a frame's serialisation time costs one multiplication.
 ///
-/// Exact where a byte takes a whole number of picoseconds; otherwise within half a picosecond per frame. Packed to twelve bytes, so that all
+/// Exact where a byte takes a whole number of picoseconds; otherwise within half a picosecond per frame. Packed to ten bytes, so that all
 /// that a port needs for a frame fits into two cache lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(packed(4))]
+#[repr(packed(2))]
 pub struct ByteTime {
     /// Picoseconds per byte, with [`ByteTime::FRACTION_BITS`] binary places.
     scaled: u64,
     /// Times are cut down to multiples of this many picoseconds.
-    tick_ps: u32,
+    tick_ps: u16,
 }
 
 impl ByteTime {
@@ -98,11 +98,11 @@ impl ByteTime {
         ByteTime::with_tick(rate, Duration::from_ps(1))
     }
 
-    /// The same for a clock that counts in whole `tick`s: times are cut down to it.
+    /// The same for a clock that counts in whole `tick`s, of at most 65 ns: times are cut down to it.
     pub fn with_tick(rate: Rate, tick: Duration) -> ByteTime {
         let scaled = 8_000_000_000_000u128 << Self::FRACTION_BITS;
         let rate = u128::from(rate.0);
-        ByteTime { scaled: ((scaled + rate / 2) / rate) as u64, tick_ps: u32::try_from(tick.ps().max(1)).unwrap_or(u32::MAX) }
+        ByteTime { scaled: ((scaled + rate / 2) / rate) as u64, tick_ps: tick.ps().clamp(1, u16::MAX.into()) as u16 }
     }
 
     /// Time that `bytes` take on the wire.

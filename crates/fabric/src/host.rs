@@ -25,6 +25,7 @@ use backwater_engine::prefetch::prefetch;
 use backwater_engine::{Duration, Rate, Time};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
+use std::mem::offset_of;
 
 /// Index of a queue pair or a receiver in its host's table.
 type Slot = u32;
@@ -45,33 +46,38 @@ pub struct Endpoint {
 }
 
 /// The sending side of one flow.
+///
+/// In the order of use: what a packet sent or acknowledged needs comes first and takes two cache lines, and what the reaction point needs.
+#[repr(C, align(64))]
 struct QueuePair {
     flow: FlowId,
-    class: Class,
-    port: PortIx,
     /// Where it stands in its port's round.
     place: Place,
     route: Route,
     bytes: u64,
     packets: Psn,
     progress: Progress,
-    recovery: AnyRecoverySender,
-    reaction: AnyReactionPoint,
     /// When the next packet may leave, as far as pacing goes.
     next_departure: Time,
-    /// Start and wire size of the last packet sent.
-    last_sent: (Time, u64),
     /// Since when a packet could have left, had the port been free and open.
     ready_since: Time,
+    class: Class,
     state: PairState,
+    port: PortIx,
+    /// Start and wire size of the last packet sent.
+    last_sent: (Time, u64),
     /// When the retransmission timer runs out; [`Time::NEVER`] while nothing is in flight.
     deadline: Time,
     /// When the host next looks at `deadline`; [`Time::NEVER`] if it does not.
     look_at: Time,
+    recovery: AnyRecoverySender,
+    reaction: AnyReactionPoint,
     retransmitted: u64,
     /// Packets sent more than once, each time counted.
     resent: u32,
 }
+
+const _: () = assert!(offset_of!(QueuePair, last_sent) == 64);
 
 /// What a queue pair waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -179,6 +185,14 @@ impl Pull {
 }
 
 impl QueuePair {
+    /// Asks for what a packet sent or acknowledged needs.
+    #[inline]
+    fn expect(&self) {
+        prefetch(&self.flow);
+        prefetch(&self.last_sent);
+        prefetch(&self.reaction);
+    }
+
     fn payload_in_flight(&self, fabric: &Fabric) -> u64 {
         let before = |psn| fabric.payload_before(psn, self.bytes);
         before(self.progress.next) - before(self.progress.acked)
@@ -279,7 +293,7 @@ impl Endpoint {
         if packet.kind == PacketKind::Data {
             flow.receiver.get().into_iter().for_each(|slot| prefetch(&self.receivers[slot as usize]));
         } else {
-            flow.sender.get().into_iter().for_each(|slot| prefetch(&self.queue_pairs[slot as usize]));
+            flow.sender.get().into_iter().for_each(|slot| self.queue_pairs[slot as usize].expect());
         }
     }
 
@@ -288,7 +302,7 @@ impl Endpoint {
     pub(crate) fn expect_departure(&self, port: PortIx) {
         let Pull { round, cursor, .. } = &self.pulls[usize::from(port)];
         let slot = round.get(*cursor as usize + 1).or_else(|| round.first());
-        slot.and_then(|slot| self.queue_pairs.get(*slot as usize)).into_iter().for_each(prefetch);
+        slot.and_then(|slot| self.queue_pairs.get(*slot as usize)).into_iter().for_each(QueuePair::expect);
     }
 
     /// Number of flows that have started and not been acknowledged in full.

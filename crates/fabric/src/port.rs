@@ -167,10 +167,10 @@ impl Gate {
 }
 
 /// How the port chooses among its open, non-empty queues; the control class goes first.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Scheduler {
     RoundRobin,
-    Dwrr { quantum: u64 },
+    Dwrr,
 }
 
 /// An egress port and the transmitter behind it.
@@ -194,15 +194,17 @@ pub struct Port {
     sent_wire_bytes: u64,
     /// Delay of its link.
     pub(crate) delay: Duration,
-    byte_time: ByteTime,
     control: Fifo,
     /// Where whoever drives the node keeps the ends of its link.
     pub(crate) place: PortPlace,
+    byte_time: ByteTime,
     /// Its number within its node.
     pub ix: PortIx,
     cursor: QueueIx,
-    queues: Queues,
     scheduler: Scheduler,
+    queues: Queues,
+    /// What a queue gains whenever it is passed, in deficit weighted round robin.
+    quantum: u64,
     /// When the flow control's timer of this port is due.
     pub(crate) timer_at: Time,
     /// While the link is down: what `busy_until` was when it failed.
@@ -220,6 +222,10 @@ const _: () =
 
 impl Port {
     pub(crate) fn new(facts: &PortFacts, framing: Framing, scheduler: SchedulerConfig, added_queues: QueueIx) -> Port {
+        let (scheduler, quantum) = match scheduler {
+            SchedulerConfig::RoundRobin {} => (Scheduler::RoundRobin, 0),
+            SchedulerConfig::Dwrr { quantum } => (Scheduler::Dwrr, quantum.get()),
+        };
         Port {
             id: facts.id,
             ix: facts.ix,
@@ -239,10 +245,8 @@ impl Port {
             last_opened: Time::ZERO,
             gates: Vec::new(),
             cursor: 0,
-            scheduler: match scheduler {
-                SchedulerConfig::RoundRobin {} => Scheduler::RoundRobin,
-                SchedulerConfig::Dwrr { quantum } => Scheduler::Dwrr { quantum: quantum.get() },
-            },
+            scheduler,
+            quantum,
             queued_bytes: 0,
             sent_bytes: 0,
             sent_wire_bytes: 0,
@@ -416,7 +420,7 @@ impl Port {
                 self.cursor = self.next_ready()?;
                 Some(self.cursor)
             }
-            Scheduler::Dwrr { quantum } => self.deficit_round(quantum, frames),
+            Scheduler::Dwrr => self.deficit_round(frames),
         }
     }
 
@@ -432,11 +436,11 @@ impl Port {
     }
 
     /// Deficit weighted round robin: the queue whose turn it is goes on while its deficit lasts; a queue that is passed gains a quantum.
-    fn deficit_round(&mut self, quantum: u64, frames: &Frames) -> Option<QueueIx> {
+    fn deficit_round(&mut self, frames: &Frames) -> Option<QueueIx> {
         let head = |queue: &Queue| queue.frames.front(frames).map_or(0, |queued| u64::from(queued.frame.size.charge));
-        let mut candidate = if self.is_ready(self.cursor) { self.cursor } else { self.advance(quantum)? };
+        let mut candidate = if self.is_ready(self.cursor) { self.cursor } else { self.advance()? };
         while self.queues[candidate].deficit < head(&self.queues[candidate]) {
-            candidate = self.advance(quantum)?;
+            candidate = self.advance()?;
         }
         let queue = &mut self.queues[candidate];
         queue.deficit -= head(queue);
@@ -446,10 +450,10 @@ impl Port {
         Some(candidate)
     }
 
-    fn advance(&mut self, quantum: u64) -> Option<QueueIx> {
+    fn advance(&mut self) -> Option<QueueIx> {
         let next = self.next_ready()?;
         self.cursor = next;
-        self.queues[next].deficit += quantum;
+        self.queues[next].deficit += self.quantum;
         Some(next)
     }
 

@@ -184,22 +184,6 @@ fn wire_index(wire: WireIx) -> usize {
     wire.get() as usize - 1
 }
 
-/// What an upcoming event leads to, step by step: each must be near before the next can be asked for.
-#[derive(Clone, Copy)]
-enum Lead {
-    /// The wire that ends at the port.
-    Wire,
-    /// The frame on it, or the port.
-    Entity,
-    /// The queue of the port.
-    Content,
-    /// Where the frame goes.
-    Target,
-}
-
-/// How many events ahead each step is taken: far enough for the memory to answer, near enough for the answer to stay.
-const LEADS: [(usize, Lead); 4] = [(12, Lead::Wire), (9, Lead::Entity), (6, Lead::Content), (3, Lead::Target)];
-
 /// With fewer ports, asking costs more than it saves: 5 to 15 % at 128 hosts (`benches/`), which have 640 and 768 ports.
 const LOOK_AHEAD_FROM: usize = 2048;
 
@@ -352,39 +336,56 @@ impl Shard {
         self.pack_records();
     }
 
-    /// Asks the memory for what the next events will need.
+    /// Asks the memory for what the next events will need, step by step: each answer is there before the next question needs it, and near
+    /// enough to its event to stay.
     #[inline]
     fn look_ahead(&self, fabric: &Fabric) {
-        if self.outside.wires.len() < LOOK_AHEAD_FROM {
+        let Outside { wires, flying, .. } = &self.outside;
+        if wires.len() < LOOK_AHEAD_FROM {
             return;
         }
-        for (steps, lead) in LEADS {
-            let Some(key) = self.outside.events.ahead(steps) else { continue };
-            let kind = kind_of(key);
-            if let Kind::Arrive | Kind::Port = kind {
-                let wire = &self.outside.wires[id_of(key) as usize - 1];
-                match (kind, lead) {
-                    (_, Lead::Wire) => prefetch(wire),
-                    (Kind::Arrive, _) => self.expect_arrival(lead, wire, fabric),
-                    _ => self.expect_departure(lead, wire),
-                }
-            }
+        if let Some((_, wire)) = self.upcoming(12) {
+            prefetch(wire);
         }
-    }
-
-    #[inline]
-    fn expect_arrival(&self, lead: Lead, wire: &Wire, fabric: &Fabric) {
-        let flying = &self.outside.flying;
-        match lead {
-            Lead::Wire | Lead::Content => {}
-            Lead::Entity => wire.frames.expect_front(flying),
-            Lead::Target => {
+        match self.upcoming(9) {
+            Some((Kind::Arrive, wire)) => wire.frames.expect_front(flying),
+            Some((_, wire)) => self.port_of(wire).expect_use(),
+            None => {}
+        }
+        if let Some((Kind::Port, wire)) = self.upcoming(6) {
+            let port = self.port_of(wire);
+            port.expect_departure();
+            self.expect_transmission(port);
+        }
+        match self.upcoming(3) {
+            Some((Kind::Arrive, wire)) => {
                 let node = &self.nodes[wire.node as usize];
                 let frame = wire.frames.front(flying);
                 let egress = frame.and_then(|Flying(frame)| node.expect_arrival(wire.ix, frame, fabric));
                 egress.into_iter().for_each(|egress| self.expect_transmission(&node.ports[usize::from(egress)]));
             }
+            Some((_, wire)) => {
+                self.nodes[wire.node as usize].expect_departure(wire.ix, &self.frames);
+                if let Some(onward) = self.port_of(wire).place.peer_wire {
+                    wires[wire_index(onward)].frames.expect_push(flying);
+                }
+            }
+            None => {}
         }
+    }
+
+    /// The event that comes `steps` after the next, if it is an arrival or a port's turn, and the wire that ends at the port.
+    #[inline]
+    fn upcoming(&self, steps: usize) -> Option<(Kind, &Wire)> {
+        let key = self.outside.events.ahead(steps)?;
+        let kind = kind_of(key);
+        matches!(kind, Kind::Arrive | Kind::Port).then(|| (kind, &self.outside.wires[id_of(key) as usize - 1]))
+    }
+
+    /// The port where `wire` ends.
+    #[inline]
+    fn port_of(&self, wire: &Wire) -> &Port {
+        &self.nodes[wire.node as usize].ports[usize::from(wire.ix)]
     }
 
     /// Asks for the wire that `port` sends into.
@@ -392,26 +393,6 @@ impl Shard {
     fn expect_transmission(&self, port: &Port) {
         if let Some(wire) = port.place.peer_wire {
             prefetch(&self.outside.wires[wire_index(wire)]);
-        }
-    }
-
-    #[inline]
-    fn expect_departure(&self, lead: Lead, wire: &Wire) {
-        let node = &self.nodes[wire.node as usize];
-        let port = &node.ports[usize::from(wire.ix)];
-        match lead {
-            Lead::Wire => {}
-            Lead::Entity => port.expect_use(),
-            Lead::Content => {
-                port.expect_departure();
-                self.expect_transmission(port);
-            }
-            Lead::Target => {
-                node.expect_departure(wire.ix, &self.frames);
-                if let Some(wire) = port.place.peer_wire {
-                    self.outside.wires[wire_index(wire)].frames.expect_push(&self.outside.flying);
-                }
-            }
         }
     }
 

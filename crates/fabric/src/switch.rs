@@ -23,6 +23,7 @@ use crate::slots::{
 use backwater_engine::random::Seed;
 
 /// What a switch has besides ports and flow control.
+#[repr(C, align(64))]
 pub struct Pipeline {
     buffer: AnyBufferPolicy,
     congestion_point: AnyCongestionPoint,

@@ -18,17 +18,20 @@ struct IngressQueue {
 
 /// The three pools of a shared-memory switch. A policy decides by its threshold what goes where.
 #[derive(Debug)]
+#[repr(C)]
 pub(super) struct Pools {
-    queues: Vec<[IngressQueue; CLASSES]>,
-    /// The most bytes that have been in headroom at once.
-    peak_headroom: Vec<[u64; CLASSES]>,
-    /// Per port, the most bytes that may be in headroom of one queue.
-    headroom_size: Vec<u64>,
-    lossless: ClassMask,
+    // What every packet needs.
+    used: Occupancy,
+    shared_size: u64,
     /// Private bytes of every lossless ingress queue.
     private: u64,
-    shared_size: u64,
-    used: Occupancy,
+    lossless: ClassMask,
+    queues: Vec<[IngressQueue; CLASSES]>,
+    // What only headroom needs.
+    /// Per port, the most bytes that may be in headroom of one queue.
+    headroom_size: Vec<u64>,
+    /// The most bytes that have been in headroom at once.
+    peak_headroom: Vec<[u64; CLASSES]>,
 }
 
 impl Pools {

@@ -3,7 +3,6 @@
 use super::per_port;
 use super::pools::{Pools, reserved};
 use crate::ids::{Class, ClassMask, PortIx};
-use crate::memory::HeapBytes;
 use crate::note::DropCause;
 use crate::slots::{BufferPolicy, Occupancy, Pressure, Site};
 use backwater_engine::{Bytes, Rate, Time};
@@ -45,9 +44,16 @@ impl SihConfig {
 #[derive(Debug)]
 pub struct Sih {
     pools: Pools,
-    /// Alpha of each port, in units of 2^-16.
-    alpha: Vec<u64>,
+    alpha: Alpha,
     resume_offset: u64,
+}
+
+/// Alpha, in units of 2^-16.
+#[derive(Debug)]
+enum Alpha {
+    OfAll(u64),
+    /// Of each port, where it depends on the rate.
+    ByPort(Box<[u64]>),
 }
 
 const ALPHA_BITS: u32 = 16;
@@ -55,18 +61,22 @@ const ALPHA_BITS: u32 = 16;
 impl Sih {
     /// SIH for the switch at `site`.
     pub fn new(config: &SihConfig, site: &Site<'_>) -> Sih {
-        let scale = |rate: Rate| config.alpha_rate.map_or(1.0, |at| rate.bps() as f64 / at.bps() as f64);
-        let alpha = |rate| (config.alpha * scale(rate) * f64::from(1 << ALPHA_BITS)).round() as u64;
+        let alpha = |scale: f64| (config.alpha * scale * f64::from(1 << ALPHA_BITS)).round() as u64;
+        let by_rate = |at: Rate| site.ports.iter().map(|port| alpha(port.rate.bps() as f64 / at.bps() as f64)).collect();
         Sih {
             pools: Pools::new(site, config.private.get(), &per_port(config.headroom, site)),
-            alpha: site.ports.iter().map(|port| alpha(port.rate)).collect(),
+            alpha: config.alpha_rate.map_or_else(|| Alpha::OfAll(alpha(1.0)), |at| Alpha::ByPort(by_rate(at))),
             resume_offset: config.resume_offset.map_or(2 * site.largest_frame, Bytes::get),
         }
     }
 
     /// T(t) = alpha (B_s - used) (DSH Equation 2).
     fn threshold(&self, ingress: PortIx) -> u64 {
-        ((u128::from(self.pools.free_shared()) * u128::from(self.alpha[usize::from(ingress)])) >> ALPHA_BITS) as u64
+        let alpha = match &self.alpha {
+            Alpha::OfAll(alpha) => *alpha,
+            Alpha::ByPort(alpha) => alpha[usize::from(ingress)],
+        };
+        ((u128::from(self.pools.free_shared()) * u128::from(alpha)) >> ALPHA_BITS) as u64
     }
 }
 
@@ -103,7 +113,8 @@ impl BufferPolicy for Sih {
     }
 
     fn heap_bytes(&self) -> u64 {
-        self.pools.heap_bytes() + self.alpha.heap_bytes()
+        let of_alpha = if let Alpha::ByPort(alpha) = &self.alpha { size_of_val(&**alpha) } else { 0 };
+        self.pools.heap_bytes() + of_alpha as u64
     }
 
     fn held(&self, ingress: PortIx, class: Class) -> u64 {
