@@ -7,7 +7,7 @@
 use crate::fifo::Queued;
 use crate::ids::{NodeId, PortId, QueueIx};
 use crate::simulation::Simulation;
-use crate::slots::FlowControl;
+use crate::slots::{FlowControl, PortFacts};
 use backwater_engine::Time;
 use std::collections::BTreeMap;
 
@@ -24,15 +24,28 @@ type Waiting = (PortId, QueueIx);
 
 pub(crate) fn find_deadlock(simulation: &Simulation) -> Option<Deadlock> {
     let fabric = simulation.fabric();
-    let mut waits: BTreeMap<Waiting, Vec<Waiting>> = BTreeMap::new();
+    let mut paused: Vec<(Waiting, &PortFacts, &PortFacts)> = Vec::new();
     for node in simulation.nodes().filter(|node| node.flow_control().holds_until_resume()) {
         for port in node.ports() {
-            for queue in port.closed_queues().filter(|queue| port.queue_bytes(*queue) > 0) {
-                let peer = &fabric.wiring.ports[fabric.wiring.ports[port.id.0 as usize].peer.0 as usize];
-                waits.insert((port.id, queue), successors(simulation, peer.node, peer.ix, queue));
-            }
+            let facts = &fabric.wiring.ports[port.id.0 as usize];
+            let peer = &fabric.wiring.ports[facts.peer.0 as usize];
+            let held = port.closed_queues().filter(|queue| port.queue_bytes(*queue) > 0);
+            paused.extend(held.map(|queue| ((port.id, queue), facts, peer)));
         }
     }
+    // A dead queue waits for one of the next node: where none is left there, nobody needs to look for its packets.
+    loop {
+        let (before, mut has_paused) = (paused.len(), vec![false; fabric.spec.nodes.len()]);
+        paused.iter().for_each(|(_, facts, _)| has_paused[facts.node.0 as usize] = true);
+        paused.retain(|(_, _, peer)| has_paused[peer.node.0 as usize]);
+        if paused.len() == before {
+            break;
+        }
+    }
+    let waiting = |((port, queue), _, peer): (Waiting, &PortFacts, &PortFacts)| {
+        ((port, queue), successors(simulation, peer.node, peer.ix, queue))
+    };
+    let mut waits: BTreeMap<Waiting, Vec<Waiting>> = paused.into_iter().map(waiting).collect();
     // Strike out what can still move: nothing left downstream (the RESUME is under way), or a successor that can send.
     loop {
         let moving: Vec<Waiting> = waits

@@ -3,6 +3,8 @@
 //! A run holds some room on the disk in reserve. When a file can not be written any more, what belongs into it stays in memory, the run stops,
 //! the reserve is given back, and the files are completed with it.
 
+#[cfg(target_os = "linux")]
+use nix::fcntl::{FallocateFlags, fallocate};
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
@@ -21,8 +23,7 @@ impl Reserve {
     /// There is not that much room.
     pub(crate) fn take(directory: &Path) -> io::Result<Reserve> {
         let reserve = Reserve(directory.join(".reserve"));
-        let mut file = File::create(&reserve.0)?;
-        io::copy(&mut io::Read::take(io::repeat(0), RESERVE), &mut file)?;
+        occupy(&mut File::create(&reserve.0)?)?;
         Ok(reserve)
     }
 }
@@ -32,6 +33,15 @@ impl Drop for Reserve {
         // Where it can not be removed, the room is missing, and whoever needs it says so.
         let _ = fs::remove_file(&self.0);
     }
+}
+
+/// Gives `file` the reserve's room. Where the file system can not do that by itself, or has none left, zeros tell.
+fn occupy(file: &mut File) -> io::Result<()> {
+    #[cfg(target_os = "linux")]
+    if fallocate(&*file, FallocateFlags::empty(), 0, RESERVE as i64).is_ok() {
+        return Ok(());
+    }
+    io::copy(&mut io::Read::take(io::repeat(0), RESERVE), file).map(drop)
 }
 
 /// A file, or whatever takes its place, that keeps in memory what it can not take.

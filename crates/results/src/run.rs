@@ -3,13 +3,13 @@
 use crate::BUILD;
 use crate::disk::Reserve;
 use crate::summary::{Audit, DeadlockReport, FlowCounts, Outcome, QueueName, Summary};
-use crate::tables::{self, TableError, TableWriter, Value};
+use crate::tables::{BufferRow, FlowRow, Name, PauseRow, PortRow, QueueRow, TableError, TableWriter};
 use crate::topology::topology_json;
 use crate::usage::{Footprint, cpu_seconds, peak_rss_bytes};
 use backwater_engine::{Duration, Time};
 use backwater_fabric::deadlock::Deadlock;
 use backwater_fabric::fabric::Fabric;
-use backwater_fabric::ids::{ClassMask, NodeId};
+use backwater_fabric::ids::ClassMask;
 use backwater_fabric::note::DropCause;
 use backwater_fabric::port::Port;
 use backwater_fabric::simulation::FlowOutcome;
@@ -85,22 +85,45 @@ pub struct Run {
 }
 
 struct Tables {
-    flows: TableWriter,
-    pauses: TableWriter,
-    queues: TableWriter,
-    ports: TableWriter,
-    buffers: TableWriter,
+    flows: TableWriter<FlowRow>,
+    pauses: TableWriter<PauseRow>,
+    queues: TableWriter<QueueRow>,
+    ports: TableWriter<PortRow>,
+    buffers: TableWriter<BufferRow>,
 }
 
 impl Tables {
-    fn all(&self) -> [&TableWriter; 5] {
-        let Tables { flows, pauses, queues, ports, buffers } = self;
-        [flows, pauses, queues, ports, buffers]
+    /// Tables in `directory`, with the names of the nodes and of everything.
+    fn create(
+        directory: &Path,
+        nodes: &[String],
+        names: &[String],
+        metadata: &[(String, String)],
+    ) -> Result<Tables, TableError> {
+        Ok(Tables {
+            flows: TableWriter::create(directory, "flows", names, metadata)?,
+            pauses: TableWriter::create(directory, "pauses", nodes, metadata)?,
+            queues: TableWriter::create(directory, "queues", nodes, metadata)?,
+            ports: TableWriter::create(directory, "ports", nodes, metadata)?,
+            buffers: TableWriter::create(directory, "buffers", nodes, metadata)?,
+        })
     }
 
-    fn into_all(self) -> [TableWriter; 5] {
+    /// Why one of them can not be written, if so.
+    fn failure(&self) -> Option<String> {
         let Tables { flows, pauses, queues, ports, buffers } = self;
-        [flows, pauses, queues, ports, buffers]
+        let first = flows.failure().or_else(|| pauses.failure()).or_else(|| queues.failure());
+        first.or_else(|| ports.failure()).or_else(|| buffers.failure())
+    }
+
+    /// Completes them.
+    fn finish(self) -> Result<(), TableError> {
+        let Tables { flows, pauses, queues, ports, buffers } = self;
+        flows.finish()?;
+        pauses.finish()?;
+        queues.finish()?;
+        ports.finish()?;
+        buffers.finish()
     }
 }
 
@@ -132,14 +155,6 @@ impl Run {
             ("backwater.commit".to_owned(), BUILD.commit.to_owned()),
             ("backwater.seed".to_owned(), plan.run.seed.to_string()),
         ];
-        let table = |name, columns, names: &[String]| TableWriter::create(directory, name, columns, names, &metadata);
-        let tables = Tables {
-            flows: table("flows", tables::FLOWS, &every_name)?,
-            pauses: table("pauses", tables::PAUSES, &names)?,
-            queues: table("queues", tables::QUEUES, &names)?,
-            ports: table("ports", tables::PORTS, &names)?,
-            buffers: table("buffers", tables::BUFFERS, &names)?,
-        };
         let first = |interval: Duration| {
             if interval == Duration::ZERO { Time::NEVER } else { Time::ZERO + interval }
         };
@@ -151,7 +166,7 @@ impl Run {
             plan,
             threads,
             directory: directory.into(),
-            tables,
+            tables: Tables::create(directory, &names, &every_name, &metadata)?,
             reserve,
             write_error: None,
             outcome: None,
@@ -203,7 +218,7 @@ impl Run {
         if self.simulation.fabric().is_lossless && totals.drops[DropCause::Headroom as usize] > 0 {
             return Some(Outcome::Violation);
         }
-        self.write_error = self.tables.all().into_iter().find_map(TableWriter::failure);
+        self.write_error = self.tables.failure();
         if self.write_error.is_some() {
             return Some(Outcome::WriteError);
         }
@@ -257,9 +272,7 @@ impl Run {
         }
         let summary = self.summarise(outcome);
         drop(self.reserve);
-        for table in self.tables.into_all() {
-            table.finish()?;
-        }
+        self.tables.finish()?;
         fs::rename(self.directory.join(TOPOLOGY_PARTIAL), self.directory.join(TOPOLOGY))
             .map_err(|cause| RunError::File { path: self.directory.join(TOPOLOGY), cause })?;
         let value = serde_json::to_value(&summary).expect("a summary has string keys only");
@@ -323,33 +336,38 @@ impl Run {
     fn sample(&mut self, now: Time) {
         let fabric = self.simulation.fabric();
         for node in self.simulation.nodes() {
-            let name = u64::from(node.id.0);
             for port in node.ports() {
                 let (bytes, paused) = (port.queued_bytes(), port.closed_classes());
                 if bytes > 0 || paused != ClassMask::NONE {
-                    let number = u64::from(port.ix);
-                    let row = [now.into(), name.into(), number.into(), bytes.into(), u64::from(paused.0).into()];
-                    self.tables.queues.push(row);
+                    self.tables.queues.push(QueueRow {
+                        time_ps: now,
+                        node: node.id.into(),
+                        port: port.ix,
+                        bytes,
+                        paused: paused.0,
+                    });
                 }
                 let sent = port.sent_wire_bytes();
                 let before = std::mem::replace(&mut self.sent[port.id.0 as usize], sent);
                 if sent > before {
-                    let peer = u64::from(fabric.wiring.neighbour(node.id, port.ix).0);
-                    let number = u64::from(port.ix);
-                    let row = [now.into(), name.into(), number.into(), peer.into(), (sent - before).into()];
-                    self.tables.ports.push(row);
+                    self.tables.ports.push(PortRow {
+                        time_ps: now,
+                        node: node.id.into(),
+                        port: port.ix,
+                        peer: fabric.wiring.neighbour(node.id, port.ix).into(),
+                        tx_bytes: sent - before,
+                    });
                 }
             }
             let occupancy = node.pipeline().map(|pipeline| pipeline.occupancy()).unwrap_or_default();
             if occupancy.used > 0 {
-                let row = [
-                    now.into(),
-                    name.into(),
-                    occupancy.used.into(),
-                    occupancy.shared.into(),
-                    occupancy.headroom.into(),
-                ];
-                self.tables.buffers.push(row);
+                self.tables.buffers.push(BufferRow {
+                    time_ps: now,
+                    node: node.id.into(),
+                    used_bytes: occupancy.used,
+                    shared_bytes: occupancy.shared,
+                    headroom_bytes: occupancy.headroom,
+                });
             }
         }
     }
@@ -358,19 +376,16 @@ impl Run {
         let wiring = &self.simulation.fabric().wiring;
         let PauseInterval { port, queue, closure } = pause;
         let (facts, cause) = (&wiring.ports[port.0 as usize], &wiring.ports[closure.cause.0 as usize]);
-        let node = |id: NodeId| Value::from(u64::from(id.0));
-        let number = |ix: u16| Value::from(u64::from(ix));
-        let row = [
-            node(facts.node),
-            number(facts.ix),
-            node(wiring.neighbour(facts.node, facts.ix)),
-            number(*queue),
-            closure.from.into(),
-            end.into(),
-            node(cause.node),
-            number(cause.ix),
-        ];
-        self.tables.pauses.push(row);
+        self.tables.pauses.push(PauseRow {
+            node: facts.node.into(),
+            port: facts.ix,
+            peer: wiring.neighbour(facts.node, facts.ix).into(),
+            class: *queue as u8,
+            start_ps: closure.from,
+            end_ps: end,
+            cause_node: cause.node.into(),
+            cause_port: cause.ix,
+        });
     }
 
     /// Pauses that have not ended.
@@ -392,32 +407,31 @@ impl Run {
 
     fn write_flow(&mut self, outcome: &FlowOutcome) {
         let (fabric, flow) = (self.simulation.fabric(), &outcome.spec);
-        let first_tag = fabric.spec.nodes.len() as u64;
+        let first_tag = fabric.spec.nodes.len() as u32;
         let warmup = Time::ZERO + self.plan.run.warmup;
         let ideal = fabric.ideal_fct(outcome.flow, flow);
         let finish = outcome.reception.finish;
         let fct = finish.map(|finish| finish - flow.start);
         let slowdown = fct.zip(ideal).map(|(fct, ideal)| fct.ps() as f64 / ideal.ps() as f64);
-        let row = [
-            u64::from(outcome.flow.0).into(),
-            (first_tag + u64::from(flow.tag)).into(),
-            u64::from(flow.src.0).into(),
-            u64::from(flow.dst.0).into(),
-            u64::from(flow.class.0).into(),
-            Some(flow.bytes).filter(|bytes| *bytes != FlowSpec::ENDLESS).into(),
-            flow.start.into(),
-            finish.into(),
-            outcome.acknowledged.into(),
-            fct.into(),
-            ideal.into(),
-            slowdown.into(),
-            outcome.retransmitted.into(),
-            outcome.reception.paused.into(),
-            outcome.reception.blocked.into(),
-            outcome.reception.delivered.into(),
-            Value::Bool(flow.start >= warmup),
-        ];
-        self.tables.flows.push(row);
+        self.tables.flows.push(FlowRow {
+            id: outcome.flow.0,
+            tag: Name(first_tag + u32::from(flow.tag)),
+            src: flow.src.into(),
+            dst: flow.dst.into(),
+            class: flow.class.0,
+            bytes: Some(flow.bytes).filter(|bytes| *bytes != FlowSpec::ENDLESS),
+            start_ps: flow.start,
+            receiver_finish_ps: finish,
+            sender_finish_ps: outcome.acknowledged,
+            fct_ps: fct,
+            ideal_fct_ps: ideal,
+            slowdown,
+            retransmitted_bytes: outcome.retransmitted,
+            paused_ps: outcome.reception.paused,
+            blocked_ps: outcome.reception.blocked,
+            delivered_bytes: outcome.reception.delivered,
+            measured: flow.start >= warmup,
+        });
     }
 }
 

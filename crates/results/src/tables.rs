@@ -1,17 +1,16 @@
-//! The tables of a result directory: columns with their meaning, and a writer that keeps a bounded number of rows in memory.
+//! The tables of a result directory: rows whose fields are the columns, and a writer that keeps a bounded number of them in memory.
 //!
 //! Times are picoseconds since the start of the run, sizes bytes, names dictionary-encoded. Files are zstd-compressed Parquet and appear under
 //! their name only when complete.
 
 use crate::disk::Keeper;
-use arrow_array::types::Int32Type;
-use arrow_array::{
-    ArrayRef, BooleanArray, DictionaryArray, Float64Array, Int32Array, Int64Array, RecordBatch, StringArray,
-    UInt8Array, UInt16Array, UInt32Array, UInt64Array,
-};
+use arrow_array::types::{ArrowPrimitiveType, Float64Type, Int64Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type};
+use arrow_array::{ArrayRef, BooleanArray, DictionaryArray, Int32Array, PrimitiveArray, RecordBatch, StringArray};
 use arrow_schema::{ArrowError, DataType, Field, Schema};
+use backwater_engine::{Duration, Time};
+use backwater_fabric::ids::NodeId;
 use parquet::arrow::ArrowWriter;
-use parquet::basic::{Compression, ZstdLevel};
+use parquet::basic::{Compression, Encoding, ZstdLevel};
 use parquet::errors::ParquetError;
 use parquet::file::metadata::KeyValue;
 use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterPropertiesBuilder};
@@ -21,166 +20,253 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Type of a column.
+/// A name out of the few that a table has: index into their list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// A name out of a few.
-    Name,
-    /// 8-bit unsigned.
-    U8,
-    /// 16-bit unsigned.
-    U16,
-    /// 32-bit unsigned.
-    U32,
-    /// 64-bit unsigned.
-    U64,
-    /// 64-bit signed.
-    I64,
-    /// Real.
-    F64,
-    /// Yes or no.
-    Bool,
+pub struct Name(pub u32);
+
+impl From<NodeId> for Name {
+    fn from(node: NodeId) -> Name {
+        Name(node.0)
+    }
 }
 
-/// One column: name, type, whether it may be empty, meaning.
-#[derive(Clone, Copy, Debug)]
-pub struct Column {
-    /// Name.
-    pub name: &'static str,
-    /// Type.
-    pub kind: Kind,
+/// What a column can hold.
+pub trait Cell: Copy {
     /// Whether a row may have no value.
-    pub nullable: bool,
-    /// What it means, with its unit.
-    pub meaning: &'static str,
+    const IS_OPTIONAL: bool = false;
+
+    /// How the file holds it.
+    fn data_type() -> DataType;
+
+    /// The values of a column, whose names are among `names`.
+    ///
+    /// # Errors
+    /// A name is not.
+    fn array(cells: impl Iterator<Item = Self>, names: &ArrayRef) -> Result<ArrayRef, ArrowError>;
 }
 
-const fn column(name: &'static str, kind: Kind, meaning: &'static str) -> Column {
-    Column { name, kind, nullable: false, meaning }
+/// A cell that is a number in the file.
+pub trait Number: Copy {
+    /// The type of that number.
+    type Type: ArrowPrimitiveType;
+
+    /// The number.
+    fn number(self) -> <Self::Type as ArrowPrimitiveType>::Native;
 }
 
-const fn optional(name: &'static str, kind: Kind, meaning: &'static str) -> Column {
-    Column { name, kind, nullable: true, meaning }
+/// Each type, what it is in the file, and how it gets there.
+macro_rules! numbers {
+    ($($cell:ty: $number:ty = $convert:expr),+ $(,)?) => {
+        $(impl Number for $cell {
+            type Type = $number;
+
+            fn number(self) -> <$number as ArrowPrimitiveType>::Native {
+                $convert(self)
+            }
+        })+
+    };
 }
 
-/// `flows.parquet`: a row per flow, written when the last of its packets is gone; flows that did not finish come last.
-pub const FLOWS: &[Column] = &[
-    column("id", Kind::U32, "number of the flow in order of start"),
-    column("tag", Kind::Name, "part of the traffic that it belongs to"),
-    column("src", Kind::Name, "sending host"),
-    column("dst", Kind::Name, "receiving host"),
-    column("class", Kind::U8, "traffic class of its data"),
-    optional("bytes", Kind::U64, "payload bytes; empty for an endless flow"),
-    column("start_ps", Kind::I64, "when it became ready to send, ps"),
-    optional("receiver_finish_ps", Kind::I64, "when its last byte arrived, ps"),
-    optional("sender_finish_ps", Kind::I64, "when its sender had the last acknowledgement, ps"),
-    optional("fct_ps", Kind::I64, "flow completion time: start to last byte at the receiver, ps"),
-    optional("ideal_fct_ps", Kind::I64, "the same on an idle fabric, ps; empty for an endless flow"),
-    optional("slowdown", Kind::F64, "fct_ps / ideal_fct_ps"),
-    column("retransmitted_bytes", Kind::U64, "payload bytes sent more than once"),
-    column("paused_ps", Kind::I64, "time that its next packet stood behind a PAUSE, ps"),
-    column("blocked_ps", Kind::I64, "of that, behind a PAUSE caused by a port that is not on its path, ps"),
-    column("delivered_bytes", Kind::U64, "payload bytes delivered in order"),
-    column("measured", Kind::Bool, "whether it started after the warm-up"),
-];
-
-/// `pauses.parquet`: a row per interval in which an egress queue was paused, in order of end.
-pub const PAUSES: &[Column] = &[
-    column("node", Kind::Name, "node of the paused port"),
-    column("port", Kind::U16, "number of the port at its node, from 0"),
-    column("peer", Kind::Name, "node at the other end of the link, which sent the PAUSE"),
-    column("class", Kind::U8, "paused traffic class"),
-    column("start_ps", Kind::I64, "when the pause took effect, ps"),
-    optional("end_ps", Kind::I64, "when it ended, ps; empty if it had not when the run ended"),
-    column("cause_node", Kind::Name, "node of the port whose congestion caused it"),
-    column("cause_port", Kind::U16, "number of that port at its node"),
-];
-
-/// `queues.parquet`: egress ports that hold bytes or are paused, at every sample.
-pub const QUEUES: &[Column] = &[
-    column("time_ps", Kind::I64, "time of the sample, ps"),
-    column("node", Kind::Name, "node"),
-    column("port", Kind::U16, "number of the port at its node, from 0"),
-    column("bytes", Kind::U64, "bytes in the queues of the port"),
-    column("paused", Kind::U8, "mask of the paused classes: bit i stands for class i"),
-];
-
-/// `ports.parquet`: ports that have sent something since the sample before.
-pub const PORTS: &[Column] = &[
-    column("time_ps", Kind::I64, "time of the sample, ps"),
-    column("node", Kind::Name, "node"),
-    column("port", Kind::U16, "number of the port at its node, from 0"),
-    column("peer", Kind::Name, "node at the other end of the link"),
-    column("tx_bytes", Kind::U64, "bytes put onto the wire since the sample before, preamble and gap included"),
-];
-
-/// `buffers.parquet`: switches whose buffer is in use, at every sample.
-pub const BUFFERS: &[Column] = &[
-    column("time_ps", Kind::I64, "time of the sample, ps"),
-    column("node", Kind::Name, "switch"),
-    column("used_bytes", Kind::U64, "bytes in use in all pools"),
-    column("shared_bytes", Kind::U64, "of these in the shared pool"),
-    column("headroom_bytes", Kind::U64, "of these in headroom"),
-];
-
-/// One value of a row. Names are indices into the table's list of names.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Value {
-    /// Of an unsigned column or a name.
-    Unsigned(u64),
-    /// Of a signed column.
-    Signed(i64),
-    /// Of a real column.
-    Real(f64),
-    /// Of a yes-or-no column.
-    Bool(bool),
-    /// None.
-    Empty,
+numbers! {
+    u8: UInt8Type = std::convert::identity,
+    u16: UInt16Type = std::convert::identity,
+    u32: UInt32Type = std::convert::identity,
+    u64: UInt64Type = std::convert::identity,
+    f64: Float64Type = std::convert::identity,
+    Time: Int64Type = |time: Time| time.ps() as i64,
+    Duration: Int64Type = |span: Duration| span.ps() as i64,
 }
 
-impl From<u64> for Value {
-    fn from(value: u64) -> Value {
-        Value::Unsigned(value)
+impl<T: Number> Cell for T {
+    fn data_type() -> DataType {
+        T::Type::DATA_TYPE
+    }
+
+    fn array(cells: impl Iterator<Item = T>, _: &ArrayRef) -> Result<ArrayRef, ArrowError> {
+        Ok(Arc::new(PrimitiveArray::<T::Type>::from_iter_values(cells.map(T::number))))
     }
 }
 
-impl From<Option<u64>> for Value {
-    fn from(value: Option<u64>) -> Value {
-        value.map_or(Value::Empty, Value::Unsigned)
+impl<T: Number> Cell for Option<T> {
+    const IS_OPTIONAL: bool = true;
+
+    fn data_type() -> DataType {
+        T::data_type()
+    }
+
+    fn array(cells: impl Iterator<Item = Option<T>>, _: &ArrayRef) -> Result<ArrayRef, ArrowError> {
+        Ok(Arc::new(cells.map(|cell| cell.map(T::number)).collect::<PrimitiveArray<T::Type>>()))
     }
 }
 
-impl From<Option<f64>> for Value {
-    fn from(value: Option<f64>) -> Value {
-        value.map_or(Value::Empty, Value::Real)
+impl Cell for Name {
+    fn data_type() -> DataType {
+        DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8))
+    }
+
+    fn array(cells: impl Iterator<Item = Name>, names: &ArrayRef) -> Result<ArrayRef, ArrowError> {
+        let keys = Int32Array::from_iter_values(cells.map(|Name(index)| index as i32));
+        Ok(Arc::new(DictionaryArray::try_new(keys, names.clone())?))
     }
 }
 
-impl From<backwater_engine::Time> for Value {
-    fn from(time: backwater_engine::Time) -> Value {
-        Value::Signed(time.ps() as i64)
+impl Cell for bool {
+    fn data_type() -> DataType {
+        DataType::Boolean
+    }
+
+    fn array(cells: impl Iterator<Item = bool>, _: &ArrayRef) -> Result<ArrayRef, ArrowError> {
+        Ok(Arc::new(cells.map(Some).collect::<BooleanArray>()))
     }
 }
 
-impl From<backwater_engine::Duration> for Value {
-    fn from(span: backwater_engine::Duration) -> Value {
-        Value::Signed(span.ps() as i64)
+/// A row of a table.
+pub trait Row: Copy {
+    /// The columns: name, type, whether a row may have no value, meaning.
+    fn fields() -> Vec<Field>;
+
+    /// The columns of `rows`, whose names are among `names`.
+    ///
+    /// # Errors
+    /// A name is not.
+    fn columns(rows: &[Self], names: &ArrayRef) -> Result<Vec<ArrayRef>, ArrowError>;
+}
+
+fn field<T: Cell>(name: &str, meaning: &str) -> Field {
+    let meaning = [("description".to_owned(), meaning.trim().to_owned())];
+    Field::new(name, T::data_type(), T::IS_OPTIONAL).with_metadata(HashMap::from(meaning))
+}
+
+/// A row whose fields are the columns of its table: what is said of them here stands in the file as well.
+macro_rules! row {
+    ($(#[$about:meta])+ pub struct $row:ident { $(#[doc = $meaning:literal] pub $column:ident: $cell:ty,)+ }) => {
+        $(#[$about])+
+        #[derive(Clone, Copy, Debug)]
+        pub struct $row {
+            $(#[doc = $meaning] pub $column: $cell,)+
+        }
+
+        impl Row for $row {
+            fn fields() -> Vec<Field> {
+                vec![$(field::<$cell>(stringify!($column), $meaning)),+]
+            }
+
+            fn columns(rows: &[$row], names: &ArrayRef) -> Result<Vec<ArrayRef>, ArrowError> {
+                Ok(vec![$(Cell::array(rows.iter().map(|row| row.$column), names)?),+])
+            }
+        }
+    };
+}
+
+row! {
+    /// `flows.parquet`: a row per flow, written when the last of its packets is gone; flows that did not finish come last.
+    pub struct FlowRow {
+        /// number of the flow in order of start
+        pub id: u32,
+        /// part of the traffic that it belongs to
+        pub tag: Name,
+        /// sending host
+        pub src: Name,
+        /// receiving host
+        pub dst: Name,
+        /// traffic class of its data
+        pub class: u8,
+        /// payload bytes; empty for an endless flow
+        pub bytes: Option<u64>,
+        /// when it became ready to send, ps
+        pub start_ps: Time,
+        /// when its last byte arrived, ps
+        pub receiver_finish_ps: Option<Time>,
+        /// when its sender had the last acknowledgement, ps
+        pub sender_finish_ps: Option<Time>,
+        /// flow completion time: start to last byte at the receiver, ps
+        pub fct_ps: Option<Duration>,
+        /// the same on an idle fabric, ps; empty for an endless flow
+        pub ideal_fct_ps: Option<Duration>,
+        /// fct_ps / ideal_fct_ps
+        pub slowdown: Option<f64>,
+        /// payload bytes sent more than once
+        pub retransmitted_bytes: u64,
+        /// time that its next packet stood behind a PAUSE, ps
+        pub paused_ps: Duration,
+        /// of that, behind a PAUSE caused by a port that is not on its path, ps
+        pub blocked_ps: Duration,
+        /// payload bytes delivered in order
+        pub delivered_bytes: u64,
+        /// whether it started after the warm-up
+        pub measured: bool,
     }
 }
 
-impl<T: Into<Value>> From<Option<T>> for Value
-where
-    T: TimeLike,
-{
-    fn from(value: Option<T>) -> Value {
-        value.map_or(Value::Empty, Into::into)
+row! {
+    /// `pauses.parquet`: a row per interval in which an egress queue was paused, in order of end.
+    pub struct PauseRow {
+        /// node of the paused port
+        pub node: Name,
+        /// number of the port at its node, from 0
+        pub port: u16,
+        /// node at the other end of the link, which sent the PAUSE
+        pub peer: Name,
+        /// paused traffic class
+        pub class: u8,
+        /// when the pause took effect, ps
+        pub start_ps: Time,
+        /// when it ended, ps; empty if it had not when the run ended
+        pub end_ps: Option<Time>,
+        /// node of the port whose congestion caused it
+        pub cause_node: Name,
+        /// number of that port at its node
+        pub cause_port: u16,
     }
 }
 
-/// Times and spans.
-pub trait TimeLike {}
-impl TimeLike for backwater_engine::Time {}
-impl TimeLike for backwater_engine::Duration {}
+row! {
+    /// `queues.parquet`: egress ports that hold bytes or are paused, at every sample.
+    pub struct QueueRow {
+        /// time of the sample, ps
+        pub time_ps: Time,
+        /// node
+        pub node: Name,
+        /// number of the port at its node, from 0
+        pub port: u16,
+        /// bytes in the queues of the port
+        pub bytes: u64,
+        /// mask of the paused classes: bit i stands for class i
+        pub paused: u8,
+    }
+}
+
+row! {
+    /// `ports.parquet`: ports that have sent something since the sample before.
+    pub struct PortRow {
+        /// time of the sample, ps
+        pub time_ps: Time,
+        /// node
+        pub node: Name,
+        /// number of the port at its node, from 0
+        pub port: u16,
+        /// node at the other end of the link
+        pub peer: Name,
+        /// bytes put onto the wire since the sample before, preamble and gap included
+        pub tx_bytes: u64,
+    }
+}
+
+row! {
+    /// `buffers.parquet`: switches whose buffer is in use, at every sample.
+    pub struct BufferRow {
+        /// time of the sample, ps
+        pub time_ps: Time,
+        /// switch
+        pub node: Name,
+        /// bytes in use in all pools
+        pub used_bytes: u64,
+        /// of these in the shared pool
+        pub shared_bytes: u64,
+        /// of these in headroom
+        pub headroom_bytes: u64,
+    }
+}
 
 /// Why a table could not be written.
 #[derive(Debug, thiserror::Error)]
@@ -198,20 +284,19 @@ const ROW_GROUP: usize = 2 << 20;
 const PAGE: usize = 64 << 10;
 
 /// Writes one table.
-pub struct TableWriter {
+pub struct TableWriter<R> {
     path: PathBuf,
     partial: PathBuf,
-    columns: &'static [Column],
     names: ArrayRef,
     schema: Arc<Schema>,
     writer: ArrowWriter<Keeper<File>>,
-    /// Per column, the values not yet encoded.
-    rows: Vec<Vec<Value>>,
+    /// Rows not yet encoded.
+    rows: Vec<R>,
     /// Why rows could not be encoded.
     broken: Option<ParquetError>,
 }
 
-impl TableWriter {
+impl<R: Row> TableWriter<R> {
     /// A table called `name` in `directory`, whose names are indices into `names`.
     ///
     /// # Errors
@@ -219,14 +304,13 @@ impl TableWriter {
     pub fn create(
         directory: &Path,
         name: &str,
-        columns: &'static [Column],
         names: &[String],
         metadata: &[(String, String)],
-    ) -> Result<TableWriter, TableError> {
+    ) -> Result<TableWriter<R>, TableError> {
         let path = directory.join(format!("{name}.parquet"));
         let partial = directory.join(format!("{name}.parquet.partial"));
         let fail = |cause: Box<dyn std::error::Error + Send + Sync>| TableError { path: path.clone(), cause };
-        let schema = Arc::new(Schema::new(columns.iter().map(field).collect::<Vec<_>>()));
+        let schema = Arc::new(Schema::new(R::fields()));
         let metadata = metadata.iter().map(|(key, value)| KeyValue::new(key.clone(), value.clone())).collect();
         let level = ZstdLevel::try_new(1).map_err(|cause| fail(cause.into()))?;
         let properties = WriterProperties::builder()
@@ -235,27 +319,20 @@ impl TableWriter {
             .set_statistics_enabled(EnabledStatistics::Chunk)
             .set_key_value_metadata(Some(metadata))
             .set_dictionary_enabled(false);
-        // Only what has few values gains from a dictionary; of everything else, the dictionary would be one more copy.
-        let few = columns.iter().filter(|column| matches!(column.kind, Kind::Name | Kind::U8 | Kind::U16));
-        let with_dictionary = |properties: WriterPropertiesBuilder, column: &Column| {
-            properties.set_column_dictionary_enabled(ColumnPath::from(column.name), true)
-        };
-        let properties = few.fold(properties, with_dictionary).build();
+        let properties =
+            schema.fields().iter().fold(properties, |properties, field| encoding(properties, field)).build();
         let file = File::create(&partial).map_err(|cause| fail(cause.into()))?;
         let writer = ArrowWriter::try_new(Keeper::new(file), schema.clone(), Some(properties))
             .map_err(|cause| fail(cause.into()))?;
         let names: ArrayRef = Arc::new(StringArray::from_iter_values(names));
-        let rows = vec![Vec::new(); columns.len()];
-        Ok(TableWriter { path, partial, columns, names, schema, writer, rows, broken: None })
+        Ok(TableWriter { path, partial, names, schema, writer, rows: Vec::with_capacity(BATCH), broken: None })
     }
 
-    /// Appends a row: a value per column, in order. What the disk can not take is kept: [`TableWriter::failure`] tells.
-    pub fn push<const N: usize>(&mut self, row: [Value; N]) {
-        debug_assert_eq!(N, self.columns.len());
-        for (column, value) in self.rows.iter_mut().zip(row) {
-            column.push(value);
-        }
-        if self.rows[0].len() == BATCH {
+    /// Appends a row. What the disk can not take is kept: [`TableWriter::failure`] tells.
+    #[inline]
+    pub fn push(&mut self, row: R) {
+        self.rows.push(row);
+        if self.rows.len() == BATCH {
             let encoded = self.encode();
             self.broken = self.broken.take().or(encoded.err());
         }
@@ -270,10 +347,9 @@ impl TableWriter {
 
     /// Encodes the rows held in memory.
     fn encode(&mut self) -> Result<(), ParquetError> {
-        let arrays: Result<Vec<ArrayRef>, ArrowError> =
-            self.columns.iter().zip(&self.rows).map(|(column, values)| array(column, values, &self.names)).collect();
-        self.rows.iter_mut().for_each(Vec::clear);
-        self.writer.write(&RecordBatch::try_new(self.schema.clone(), arrays?)?)?;
+        let columns = R::columns(&self.rows, &self.names);
+        self.rows.clear();
+        self.writer.write(&RecordBatch::try_new(self.schema.clone(), columns?)?)?;
         if self.writer.in_progress_size() >= ROW_GROUP { self.writer.flush() } else { Ok(()) }
     }
 
@@ -294,63 +370,17 @@ impl TableWriter {
     }
 }
 
-fn field(column: &Column) -> Field {
-    let data_type = match column.kind {
-        Kind::Name => DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8)),
-        Kind::U8 => DataType::UInt8,
-        Kind::U16 => DataType::UInt16,
-        Kind::U32 => DataType::UInt32,
-        Kind::U64 => DataType::UInt64,
-        Kind::I64 => DataType::Int64,
-        Kind::F64 => DataType::Float64,
-        Kind::Bool => DataType::Boolean,
-    };
-    let meaning = [("description".to_owned(), column.meaning.to_owned())];
-    Field::new(column.name, data_type, column.nullable).with_metadata(HashMap::from(meaning))
-}
-
-fn array(column: &Column, values: &[Value], names: &ArrayRef) -> Result<ArrayRef, ArrowError> {
-    let unsigned = || {
-        values.iter().map(|value| match value {
-            Value::Unsigned(value) => Some(*value),
-            _ => None,
-        })
-    };
-    Ok(match column.kind {
-        Kind::Name => {
-            let keys: Int32Array = unsigned().map(|value| value.map(|value| value as i32)).collect();
-            Arc::new(DictionaryArray::<Int32Type>::try_new(keys, names.clone())?)
+/// What suits a column: of names, a dictionary; of times and small numbers, differences, as neighbours are close; sizes as they are, since they
+/// come again and again.
+fn encoding(properties: WriterPropertiesBuilder, field: &Field) -> WriterPropertiesBuilder {
+    let column = ColumnPath::from(field.name().as_str());
+    match field.data_type() {
+        DataType::Dictionary(..) => properties
+            .set_column_dictionary_enabled(column.clone(), true)
+            .set_column_statistics_enabled(column, EnabledStatistics::None),
+        DataType::UInt8 | DataType::UInt16 | DataType::UInt32 | DataType::Int64 => {
+            properties.set_column_encoding(column, Encoding::DELTA_BINARY_PACKED)
         }
-        Kind::U8 => Arc::new(unsigned().map(|value| value.map(|value| value as u8)).collect::<UInt8Array>()),
-        Kind::U16 => Arc::new(unsigned().map(|value| value.map(|value| value as u16)).collect::<UInt16Array>()),
-        Kind::U32 => Arc::new(unsigned().map(|value| value.map(|value| value as u32)).collect::<UInt32Array>()),
-        Kind::U64 => Arc::new(unsigned().collect::<UInt64Array>()),
-        Kind::I64 => Arc::new(
-            values
-                .iter()
-                .map(|value| match value {
-                    Value::Signed(value) => Some(*value),
-                    _ => None,
-                })
-                .collect::<Int64Array>(),
-        ),
-        Kind::F64 => Arc::new(
-            values
-                .iter()
-                .map(|value| match value {
-                    Value::Real(value) => Some(*value),
-                    _ => None,
-                })
-                .collect::<Float64Array>(),
-        ),
-        Kind::Bool => Arc::new(
-            values
-                .iter()
-                .map(|value| match value {
-                    Value::Bool(value) => Some(*value),
-                    _ => None,
-                })
-                .collect::<BooleanArray>(),
-        ),
-    })
+        _ => properties,
+    }
 }
