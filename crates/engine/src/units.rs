@@ -82,7 +82,7 @@ impl Rate {
 /// Exact where a byte takes a whole number of picoseconds; otherwise within half a picosecond per frame. Packed to ten bytes, so that all
 /// that a port needs for a frame fits into two cache lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(packed(2))]
+#[repr(Rust, packed(2))]
 pub struct ByteTime {
     /// Picoseconds per byte, with [`ByteTime::FRACTION_BITS`] binary places.
     scaled: u64,

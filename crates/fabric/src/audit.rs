@@ -75,7 +75,8 @@ fn check_buffer(node: &Node, frames: &Frames, report: &mut impl FnMut(NodeId, St
     let Some(pipeline) = node.pipeline() else { return };
     let mut standing = vec![[0u64; CLASSES]; node.ports().len()];
     for port in node.ports() {
-        for Queued { frame, ingress, .. } in (0..port.queue_count() as u16).flat_map(|queue| port.frames(queue, frames)) {
+        for Queued { frame, ingress, .. } in (0..port.queue_count() as u16).flat_map(|queue| port.frames(queue, frames))
+        {
             if frame.class() != Class::CONTROL {
                 standing[usize::from(*ingress)][frame.class().index()] += u64::from(frame.size.charge);
             }

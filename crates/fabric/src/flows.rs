@@ -6,21 +6,23 @@
 use crate::ids::FlowId;
 use crate::memory::HeapBytes;
 use crate::spec::FlowSpec;
+use backwater_engine::prefetch::prefetch;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Flows per page: few enough that a flow which outlives its neighbours does not hold much.
 const PAGE: usize = 64;
 
-/// A flow under way.
+/// A flow under way. What every packet asks for comes first.
 #[derive(Debug)]
+#[repr(C)]
 pub struct Flow {
-    /// What it is.
-    pub spec: FlowSpec,
     /// Where its source keeps its queue pair.
     pub(crate) sender: Place,
     /// Where its destination keeps its receiver.
     pub(crate) receiver: Place,
+    /// What it is.
+    pub spec: FlowSpec,
 }
 
 /// An index into a host's table, or none. Written by the host that owns the table alone, while others look at the flow.
@@ -70,6 +72,14 @@ impl Flows {
         let index = id.0 as usize;
         let page = self.pages.get((index / PAGE).checked_sub(self.gone)?)?;
         page.as_ref()?.flows[index % PAGE].as_ref()
+    }
+
+    /// Asks for what is known of the flow called `id`.
+    #[inline]
+    pub(crate) fn expect(&self, id: FlowId) {
+        let index = id.0 as usize;
+        let page = (index / PAGE).checked_sub(self.gone).and_then(|page| self.pages.get(page)?.as_ref());
+        page.into_iter().for_each(|page| prefetch(&page.flows[index % PAGE]));
     }
 
     /// Number of flows admitted so far.

@@ -143,6 +143,12 @@ impl Pull {
         place.map(|place| place as Place)
     }
 
+    /// The place behind the one served last.
+    #[inline]
+    fn probably_next(&self) -> Option<&Slot> {
+        self.round.get(self.cursor as usize + 1).or_else(|| self.round.first())
+    }
+
     #[inline]
     fn set_ready(&mut self, class: Class, place: Place) {
         self.ready.insert(place as usize);
@@ -297,11 +303,23 @@ impl Endpoint {
         }
     }
 
-    /// Asks for the queue pair whose turn at `port` probably comes next.
+    /// Asks for what is known of the queue pairs of `port`.
+    #[inline]
+    pub(crate) fn expect_turn(&self, port: PortIx) {
+        prefetch(&self.pulls[usize::from(port)].ready);
+        prefetch(&self.pulls[usize::from(port)].round);
+    }
+
+    /// Asks for the place in the round of the queue pair whose turn at `port` probably comes next.
+    #[inline]
+    pub(crate) fn expect_round(&self, port: PortIx) {
+        self.pulls[usize::from(port)].probably_next().into_iter().for_each(prefetch);
+    }
+
+    /// Asks for that queue pair.
     #[inline]
     pub(crate) fn expect_departure(&self, port: PortIx) {
-        let Pull { round, cursor, .. } = &self.pulls[usize::from(port)];
-        let slot = round.get(*cursor as usize + 1).or_else(|| round.first());
+        let slot = self.pulls[usize::from(port)].probably_next();
         slot.and_then(|slot| self.queue_pairs.get(*slot as usize)).into_iter().for_each(QueuePair::expect);
     }
 

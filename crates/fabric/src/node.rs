@@ -145,17 +145,29 @@ impl Node {
         self.pipeline.as_ref()
     }
 
-    /// Asks the memory for what `frame`, which is about to arrive on `ingress`, will meet; through which port it will leave, if that is fixed.
+    /// Asks the memory for what `frame`, which is about to arrive on `ingress`, will meet first.
     #[inline]
-    pub(crate) fn expect_arrival(&self, ingress: PortIx, frame: &Frame, fabric: &Fabric) -> Option<PortIx> {
+    pub(crate) fn expect_arrival(&self, ingress: PortIx, frame: &Frame, fabric: &Fabric) {
+        let Body::Packet(packet) = &frame.body else { return };
+        match packet.route.next() {
+            NextHop::Port(egress) => {
+                self.ports[usize::from(egress)].expect_enqueue(QueueIx::from(packet.class.0));
+                self.pipeline.iter().for_each(|pipeline| pipeline.expect(ingress, packet.class));
+            }
+            NextHop::Arrived => fabric.flows.expect(packet.flow),
+            NextHop::Towards(_) => {}
+        }
+    }
+
+    /// Asks for what `frame` will meet behind that; through which port it will leave, if that is fixed.
+    #[inline]
+    pub(crate) fn expect_passage(&self, frame: &Frame, fabric: &Fabric, frames: &Frames) -> Option<&Port> {
         let Body::Packet(packet) = &frame.body else { return None };
         match packet.route.next() {
             NextHop::Port(egress) => {
                 let port = &self.ports[usize::from(egress)];
-                port.expect_use();
-                port.expect_enqueue(QueueIx::from(packet.class.0));
-                self.pipeline.iter().for_each(|pipeline| pipeline.expect(ingress, packet.class));
-                Some(egress)
+                port.expect_push(QueueIx::from(packet.class.0), frames);
+                Some(port)
             }
             NextHop::Arrived => {
                 self.endpoint.iter().for_each(|endpoint| endpoint.expect_packet(packet, fabric));
@@ -165,12 +177,30 @@ impl Node {
         }
     }
 
-    /// Asks the memory for what will leave through `port`.
+    /// Asks for what `port` needs whose turn is about to come.
     #[inline]
-    pub(crate) fn expect_departure(&self, port: PortIx, frames: &Frames) {
-        if !self.ports[usize::from(port)].expect_frame(frames) {
-            self.endpoint.iter().for_each(|endpoint| endpoint.expect_departure(port));
+    pub(crate) fn expect_turn(&self, port: PortIx) {
+        self.ports[usize::from(port)].expect_use();
+        self.endpoint.iter().for_each(|endpoint| endpoint.expect_turn(port));
+    }
+
+    /// Asks for the queue, or the place in the round, that has the next turn at `port`.
+    #[inline]
+    pub(crate) fn expect_departure(&self, ix: PortIx) -> &Port {
+        let port = &self.ports[usize::from(ix)];
+        port.expect_departure();
+        self.endpoint.iter().for_each(|endpoint| endpoint.expect_round(ix));
+        port
+    }
+
+    /// Asks for the frame, or the queue pair, that has the next turn at `port`.
+    #[inline]
+    pub(crate) fn expect_frame(&self, ix: PortIx, frames: &Frames) -> &Port {
+        let port = &self.ports[usize::from(ix)];
+        if !port.expect_frame(frames) {
+            self.endpoint.iter().for_each(|endpoint| endpoint.expect_departure(ix));
         }
+        port
     }
 
     /// The last bit of `frame` has arrived on `port`.
@@ -233,27 +263,35 @@ impl Node {
         }
     }
 
-    /// Sends what there is to send on `port`, if it is idle: link-local frames first, then those that wait, then what a queue pair has.
+    /// Sees whether `port` has something to send, now or when it is free.
+    #[inline(always)]
     pub(crate) fn kick<S: Sink>(&mut self, ix: PortIx, env: &mut Env<'_, S>) {
-        let port = &mut self.ports[usize::from(ix)];
-        if port.is_idle(env.now) {
-            let next = if let Some(frame) = port.next_control(env.frames) {
-                Some(frame)
-            } else if let Some(queue) = port.next_queue(env.frames) {
-                let mut queued = port.take(queue, env.frames);
-                self.depart(ix, queue, &mut queued, env);
-                Some(queued.frame)
-            } else {
-                self.pull(ix, env)
-            };
-            if let Some(frame) = &next {
-                let port = &mut self.ports[usize::from(ix)];
-                self.counters.sent += u64::from(frame.size.charge);
-                port.start(frame, env.now);
-                env.sink.transmit(port, frame);
-            }
-        }
         let port = &self.ports[usize::from(ix)];
+        if port.is_idle(env.now) {
+            self.serve(ix, env);
+        } else if port.wake_at > port.busy_until {
+            self.wake_when_ready(ix, env);
+        }
+    }
+
+    /// Sends what there is to send on `port`, which is idle: link-local frames first, then those that wait, then what a queue pair has.
+    fn serve<S: Sink>(&mut self, ix: PortIx, env: &mut Env<'_, S>) {
+        let port = &mut self.ports[usize::from(ix)];
+        let next = if let Some(frame) = port.next_control(env.frames) {
+            Some(frame)
+        } else if let Some(queue) = port.next_queue(env.frames) {
+            let mut queued = port.take(queue, env.frames);
+            self.depart(ix, queue, &mut queued, env);
+            Some(queued.frame)
+        } else {
+            self.pull(ix, env)
+        };
+        let port = &mut self.ports[usize::from(ix)];
+        if let Some(frame) = &next {
+            self.counters.sent += u64::from(frame.size.charge);
+            port.start(frame, env.now);
+            env.sink.transmit(port, frame);
+        }
         if port.wake_at > port.busy_until {
             self.wake_when_ready(ix, env);
         }

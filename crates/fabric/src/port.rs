@@ -365,10 +365,17 @@ impl Port {
         prefetch(&self.queued_bytes);
     }
 
-    /// Asks for a queue that a packet is about to join.
+    /// Asks for what a packet needs that is about to join a queue.
     #[inline]
     pub(crate) fn expect_enqueue(&self, queue: QueueIx) {
+        self.expect_use();
         prefetch(&self.queues[queue]);
+    }
+
+    /// Asks for the place that a packet will have in its queue.
+    #[inline]
+    pub(crate) fn expect_push(&self, queue: QueueIx, frames: &Frames) {
+        self.queues[queue].frames.expect_push(frames);
     }
 
     /// Asks for the queue that is about to send.

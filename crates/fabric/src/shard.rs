@@ -209,9 +209,10 @@ pub(crate) struct Outside {
 
 impl Outside {
     /// Puts a frame onto a wire.
-    #[inline]
+    #[inline(always)]
     fn carry(&mut self, wire: WireIx, frame: &Frame, arrival: Arrival) {
-        let key = (Kind::Arrive as u64) << KIND_SHIFT | u64::from(arrival.burst_age) << AGE_SHIFT | u64::from(wire.get());
+        let key =
+            (Kind::Arrive as u64) << KIND_SHIFT | u64::from(arrival.burst_age) << AGE_SHIFT | u64::from(wire.get());
         self.events.push(Event { time: arrival.at, key });
         self.wires[wire_index(wire)].frames.push(&Flying(*frame), &mut self.flying);
     }
@@ -344,33 +345,37 @@ impl Shard {
         if wires.len() < LOOK_AHEAD_FROM {
             return;
         }
-        if let Some((_, wire)) = self.upcoming(12) {
+        if let Some((_, wire)) = self.upcoming(10) {
             prefetch(wire);
         }
-        match self.upcoming(9) {
-            Some((Kind::Arrive, wire)) => wire.frames.expect_front(flying),
-            Some((_, wire)) => self.port_of(wire).expect_use(),
-            None => {}
-        }
-        if let Some((Kind::Port, wire)) = self.upcoming(6) {
-            let port = self.port_of(wire);
-            port.expect_departure();
-            self.expect_transmission(port);
-        }
-        match self.upcoming(3) {
-            Some((Kind::Arrive, wire)) => {
-                let node = &self.nodes[wire.node as usize];
-                let frame = wire.frames.front(flying);
-                let egress = frame.and_then(|Flying(frame)| node.expect_arrival(wire.ix, frame, fabric));
-                egress.into_iter().for_each(|egress| self.expect_transmission(&node.ports[usize::from(egress)]));
+        if let Some((kind, wire)) = self.upcoming(8) {
+            prefetch(&self.nodes[wire.node as usize]);
+            if let Kind::Arrive = kind {
+                wire.frames.expect_front(flying);
             }
-            Some((_, wire)) => {
-                self.nodes[wire.node as usize].expect_departure(wire.ix, &self.frames);
-                if let Some(onward) = self.port_of(wire).place.peer_wire {
-                    wires[wire_index(onward)].frames.expect_push(flying);
-                }
+        }
+        if let Some((kind, wire)) = self.upcoming(6) {
+            let node = &self.nodes[wire.node as usize];
+            match (kind, wire.frames.front(flying)) {
+                (Kind::Arrive, Some(Flying(frame))) => node.expect_arrival(wire.ix, frame, fabric),
+                _ => node.expect_turn(wire.ix),
             }
-            None => {}
+        }
+        if let Some((kind, wire)) = self.upcoming(4) {
+            let node = &self.nodes[wire.node as usize];
+            let port = match (kind, wire.frames.front(flying)) {
+                (Kind::Arrive, Some(Flying(frame))) => node.expect_passage(frame, fabric, &self.frames),
+                _ => Some(node.expect_departure(wire.ix)),
+            };
+            if let Some(onward) = port.and_then(|port| port.place.peer_wire) {
+                prefetch(&wires[wire_index(onward)]);
+            }
+        }
+        if let Some((Kind::Port, wire)) = self.upcoming(2) {
+            let port = self.nodes[wire.node as usize].expect_frame(wire.ix, &self.frames);
+            if let Some(onward) = port.place.peer_wire {
+                wires[wire_index(onward)].frames.expect_push(flying);
+            }
         }
     }
 
@@ -380,20 +385,6 @@ impl Shard {
         let key = self.outside.events.ahead(steps)?;
         let kind = kind_of(key);
         matches!(kind, Kind::Arrive | Kind::Port).then(|| (kind, &self.outside.wires[id_of(key) as usize - 1]))
-    }
-
-    /// The port where `wire` ends.
-    #[inline]
-    fn port_of(&self, wire: &Wire) -> &Port {
-        &self.nodes[wire.node as usize].ports[usize::from(wire.ix)]
-    }
-
-    /// Asks for the wire that `port` sends into.
-    #[inline]
-    fn expect_transmission(&self, port: &Port) {
-        if let Some(wire) = port.place.peer_wire {
-            prefetch(&self.outside.wires[wire_index(wire)]);
-        }
     }
 
     #[inline]

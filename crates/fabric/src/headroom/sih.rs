@@ -62,7 +62,8 @@ impl Sih {
     /// SIH for the switch at `site`.
     pub fn new(config: &SihConfig, site: &Site<'_>) -> Sih {
         let alpha = |scale: f64| (config.alpha * scale * f64::from(1 << ALPHA_BITS)).round() as u64;
-        let by_rate = |at: Rate| site.ports.iter().map(|port| alpha(port.rate.bps() as f64 / at.bps() as f64)).collect();
+        let by_rate =
+            |at: Rate| site.ports.iter().map(|port| alpha(port.rate.bps() as f64 / at.bps() as f64)).collect();
         Sih {
             pools: Pools::new(site, config.private.get(), &per_port(config.headroom, site)),
             alpha: config.alpha_rate.map_or_else(|| Alpha::OfAll(alpha(1.0)), |at| Alpha::ByPort(by_rate(at))),
