@@ -469,6 +469,8 @@ impl Port {
     pub(crate) fn take(&mut self, index: QueueIx, frames: &mut Frames) -> Queued {
         let queue = &mut self.queues[index];
         let queued = queue.frames.pop(frames);
+        // In a long queue, the frame that leaves next came long ago.
+        queue.frames.expect_front(frames);
         let bytes = u64::from(queued.frame.size.charge);
         queue.bytes -= bytes;
         self.queued_bytes -= bytes;

@@ -75,13 +75,15 @@ impl Wiring {
     }
 
     /// Whether the way from `start` through `hops` leads out of `port`.
-    pub(crate) fn meets(&self, start: NodeId, mut hops: impl Iterator<Item = PortIx>, port: &PortFacts) -> bool {
+    pub(crate) fn meets(&self, start: NodeId, hops: impl Iterator<Item = PortIx>, port: &PortFacts) -> bool {
         let mut node = start;
-        hops.any(|ix| {
-            let here = node;
+        for ix in hops {
+            if (node, ix) == (port.node, port.ix) {
+                return true;
+            }
             node = self.neighbour(node, ix);
-            (here, ix) == (port.node, port.ix)
-        })
+        }
+        false
     }
 }
 
