@@ -66,9 +66,13 @@ impl Rate {
         if self.0 == 0 {
             return Duration::from_ps(u64::MAX);
         }
-        let bit_ps = u128::from(bytes) * 8_000_000_000_000;
+        const BYTE: u64 = 8_000_000_000_000;
+        // A packet's worth stays within 64 bits, which divide in a fraction of the time.
+        if let Some(rounded) = bytes.checked_mul(BYTE).and_then(|bit_ps| bit_ps.checked_add(self.0 / 2)) {
+            return Duration::from_ps(rounded / self.0);
+        }
         let rate = u128::from(self.0);
-        Duration::from_ps(((bit_ps + rate / 2) / rate) as u64)
+        Duration::from_ps(((u128::from(bytes) * u128::from(BYTE) + rate / 2) / rate) as u64)
     }
 
     /// Whole bytes that fit into `span` at this rate (rounded down).

@@ -89,8 +89,8 @@ impl Framing {
 
     /// Time between the starts of a packet of `bytes` and the next of a flow that is paced at `rate`.
     pub fn pace(self, rate: Rate, bytes: u64) -> Duration {
-        let tick = self.tick().ps();
-        Duration::from_ps(rate.time_for(bytes).ps() / tick * tick)
+        let (time, tick) = (rate.time_for(bytes), self.tick().ps());
+        if tick == 1 { time } else { Duration::from_ps(time.ps() / tick * tick) }
     }
 
     /// The largest data frame for packets of `mtu` payload bytes.

@@ -292,7 +292,7 @@ impl Node {
             port.start(frame, env.now);
             env.sink.transmit(port, frame);
         }
-        if port.wake_at > port.busy_until {
+        if port.wake_at > port.busy_until && (self.endpoint.is_some() || port.has_work()) {
             self.wake_when_ready(ix, env);
         }
     }

@@ -395,7 +395,7 @@ impl Port {
     }
 
     /// Puts a frame into `queue`.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn enqueue(&mut self, queue: QueueIx, queued: Queued, frames: &mut Frames) {
         let bytes = u64::from(queued.frame.size.charge);
         self.queued_bytes += bytes;

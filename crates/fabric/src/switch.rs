@@ -16,7 +16,6 @@ use crate::headroom::AnyBufferPolicy;
 use crate::ids::{Class, NodeId, PortIx, QueueIx};
 use crate::load_balance::AnyLoadBalance;
 use crate::node::{Env, Node, Sink};
-use crate::port::Port;
 use crate::slots::{
     BufferPolicy, CongestionPoint, Departure, FlowControl, Gauge, LoadBalance, NodeView, Occupancy, Passage, Site,
 };
@@ -71,20 +70,23 @@ impl Node {
     #[inline]
     pub(crate) fn forward<S: Sink>(&mut self, ingress: PortIx, egress: PortIx, frame: &Frame, env: &mut Env<'_, S>) {
         let pipeline = self.pipeline.as_mut().expect("routes pass through switches only");
-        let class = frame.class();
+        let (class, mut queue) = (frame.class(), QueueIx::from(frame.class().0));
         if is_charged(class) {
-            let bytes = u64::from(frame.size.charge);
-            if let Err(cause) = pipeline.buffer.admit(ingress, class, bytes, env.now) {
+            if let Err(cause) = pipeline.buffer.admit(ingress, class, frame.size.charge.into(), env.now) {
                 return self.drop(ingress, frame, cause, env);
             }
-            let queue = self.flow_control.queue(frame, egress);
-            join(&mut self.ports[usize::from(egress)], ingress, queue, frame, env);
+            queue = self.flow_control.queue(frame, egress);
+        }
+        let mut queued = Queued { frame: *frame, at: env.now, ingress };
+        if let Body::Packet(packet) = &mut queued.frame.body {
+            packet.route.advance();
+        }
+        self.ports[usize::from(egress)].enqueue(queue, queued, env.frames);
+        if is_charged(class) {
             let passage = Passage { ingress, egress, queue, class };
             let gauge = Gauge { policy: &pipeline.buffer, passage };
             let mut view = NodeView::new(env.now, &mut self.ports, &mut self.effects);
             self.flow_control.on_enqueue(passage, gauge, &mut view);
-        } else {
-            join(&mut self.ports[usize::from(egress)], ingress, QueueIx::from(class.0), frame, env);
         }
         self.kick(egress, env);
     }
@@ -128,16 +130,6 @@ impl Node {
             }
         }
     }
-}
-
-/// Puts a copy of `frame`, which came in through `ingress`, into a queue of `egress`.
-#[inline]
-fn join<S>(egress: &mut Port, ingress: PortIx, queue: QueueIx, frame: &Frame, env: &mut Env<'_, S>) {
-    let mut queued = Queued { frame: *frame, at: env.now, ingress };
-    if let Body::Packet(packet) = &mut queued.frame.body {
-        packet.route.advance();
-    }
-    egress.enqueue(queue, queued, env.frames);
 }
 
 /// Whether packets of `class` are charged to a pool, and thereby subject to flow control.

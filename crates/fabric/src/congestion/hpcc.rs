@@ -104,8 +104,10 @@ pub struct Hpcc {
     base_rtt: Duration,
     /// Line rate times base RTT, in bytes.
     initial_window: u64,
-    /// The rate in use, R; the window is in the same proportion to the initial window.
+    /// The rate in use, R.
     current: Rate,
+    /// The window in use: to the initial window as R is to line rate.
+    window: u64,
     /// The rate committed once per round trip, W_c / T.
     reference: Rate,
     /// The moving average of the utilisation of the busiest hop, U.
@@ -129,6 +131,7 @@ impl Hpcc {
             base_rtt,
             initial_window: sender.line_rate.bytes_in(base_rtt),
             current: sender.line_rate,
+            window: sender.line_rate.bytes_in(base_rtt).max(1),
             reference: sender.line_rate,
             utilisation: 1.0,
             stage: 0,
@@ -177,9 +180,7 @@ impl ReactionPoint for Hpcc {
     }
 
     fn window(&self) -> u64 {
-        let window =
-            u128::from(self.initial_window) * u128::from(self.current.bps()) / u128::from(self.line_rate.bps());
-        window.max(1) as u64
+        self.window
     }
 
     fn on_ack(&mut self, ack: &AckView<'_>) {
@@ -192,7 +193,8 @@ impl ReactionPoint for Hpcc {
         }
         self.measure(telemetry);
         let (rate, stage) = self.adjusted();
-        self.current = rate;
+        let window = u128::from(self.initial_window) * u128::from(rate.bps()) / u128::from(self.line_rate.bps());
+        (self.current, self.window) = (rate, window.max(1) as u64);
         if ack.acked_bytes > self.committed_at {
             self.reference = rate;
             self.stage = stage;
