@@ -26,7 +26,11 @@ impl BitSet {
 
     /// The members in ascending order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = usize> + '_ {
-        (0..64 * self.words()).filter(|bit| self.has(*bit))
+        let rest = |bits: &u64| Some(bits & (bits - 1)).filter(|rest| *rest != 0);
+        let members = move |bits| std::iter::successors(Some(bits).filter(|bits| *bits != 0), rest);
+        (0..self.words()).flat_map(move |index| {
+            members(self.word(index)).map(move |bits| 64 * index + bits.trailing_zeros() as usize)
+        })
     }
 
     /// Whether there is a member that is not in `other`.

@@ -335,8 +335,10 @@ impl Run {
 
     fn sample(&mut self, now: Time) {
         let fabric = self.simulation.fabric();
+        // Ports are numbered node by node.
+        let mut sent_before = self.sent.iter_mut();
         for node in self.simulation.nodes() {
-            for port in node.ports() {
+            for (port, before) in node.ports().iter().zip(&mut sent_before) {
                 let (bytes, paused) = (port.queued_bytes(), port.closed_classes());
                 if bytes > 0 || paused != ClassMask::NONE {
                     self.tables.queues.push(QueueRow {
@@ -347,15 +349,14 @@ impl Run {
                         paused: paused.0,
                     });
                 }
-                let sent = port.sent_wire_bytes();
-                let before = std::mem::replace(&mut self.sent[port.id.0 as usize], sent);
-                if sent > before {
+                let sent = port.sent_wire_bytes() - std::mem::replace(before, port.sent_wire_bytes());
+                if sent > 0 {
                     self.tables.ports.push(PortRow {
                         time_ps: now,
                         node: node.id.into(),
                         port: port.ix,
                         peer: fabric.wiring.neighbour(node.id, port.ix).into(),
-                        tx_bytes: sent - before,
+                        tx_bytes: sent,
                     });
                 }
             }
