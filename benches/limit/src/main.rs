@@ -26,7 +26,7 @@ use std::process::ExitCode;
 /// Wire bytes of every packet.
 const PACKET: u32 = 1106;
 const ECN_THRESHOLD: u64 = 100_000;
-/// With fewer events pending, looking ahead does not pay.
+/// With fewer ports, looking ahead does not pay.
 const LOOK_AHEAD_FROM: usize = 2048;
 const ARRIVE: u64 = 0;
 const SEND: u64 = 1 << 32;
@@ -57,7 +57,7 @@ struct Egress {
 /// The receiving side of a port.
 #[derive(Default)]
 struct Ingress {
-    wire: VecDeque<(Time, Packet)>,
+    wire: VecDeque<Packet>,
     bytes: u64,
 }
 
@@ -129,9 +129,9 @@ impl Kernel {
         }
     }
 
-    /// Asks the memory for what the next events need, as the simulator does: first the port, then the packet.
+    /// Asks the memory for what the next events need: first the port, then the packet.
     fn look_ahead(&self) {
-        if self.events.len() < LOOK_AHEAD_FROM {
+        if self.ingress.len() < LOOK_AHEAD_FROM {
             return;
         }
         if let Some(key) = self.events.ahead(6) {
@@ -150,10 +150,7 @@ impl Kernel {
 
     fn arrive(&mut self, port: u32, now: Time) {
         let ingress = &mut self.ingress[port as usize];
-        let Some((_, mut packet)) = ingress.wire.pop_front() else { return };
-        if let Some((next, _)) = ingress.wire.front() {
-            self.events.push(Event { time: *next, key: ARRIVE | u64::from(port) });
-        }
+        let Some(mut packet) = ingress.wire.pop_front() else { return };
         packet.hop += 1;
         let path = &self.paths[packet.flow as usize];
         let Some(next) = path.get(usize::from(packet.hop)).copied() else {
@@ -196,11 +193,8 @@ impl Kernel {
             self.events.push(Event { time: egress.busy_until, key: SEND | u64::from(port) });
         }
         let (peer, arrival) = (egress.peer, egress.busy_until + egress.delay);
-        let wire = &mut self.ingress[peer as usize].wire;
-        if wire.is_empty() {
-            self.events.push(Event { time: arrival, key: ARRIVE | u64::from(peer) });
-        }
-        wire.push_back((arrival, packet));
+        self.events.push(Event { time: arrival, key: ARRIVE | u64::from(peer) });
+        self.ingress[peer as usize].wire.push_back(packet);
     }
 }
 

@@ -278,8 +278,8 @@ impl Sorter {
 /// Sorts what is nearly sorted, latest first, by insertion. The first comparison of each is made without a branch: it is the only one whose
 /// outcome is hard to guess.
 fn finish(sorted: &mut [Packed]) {
-    let Some((first, _)) = sorted.split_first() else { return };
-    let (mut carry, mut before) = (*first, Packed::MAX);
+    let Some(mut carry) = sorted.first().copied() else { return };
+    let mut before = Packed::MAX;
     for index in 1..sorted.len() {
         let next = sorted[index];
         let later = carry.max(next);
@@ -358,7 +358,7 @@ impl<T: Copy, const N: usize> Wheel<T, N> {
         if self.unused == 0 {
             self.items.resize(self.items.len() + CHUNK, any);
             self.before.push(0);
-            self.unused = self.items.len() as u32;
+            self.unused = u32::try_from(self.items.len()).expect("fewer than 2^32 events are pending at once");
         }
         let chunk = chunk_of(self.unused);
         self.unused = std::mem::replace(&mut self.before[chunk], self.ends[list]);

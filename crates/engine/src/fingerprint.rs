@@ -10,7 +10,7 @@ impl Fingerprint {
     /// Adds one fact, told in three words.
     #[inline]
     pub fn add(&mut self, a: u64, b: u64, c: u64) {
-        // Both halves of a product of 128 bits depend on all bits of both factors (as in wyhash).
+        // Together, the halves of a product of 128 bits depend on all bits of both factors (as in wyhash).
         let left = a.wrapping_add(b.wrapping_mul(0x9e37_79b9_7f4a_7c15)) ^ 0xbf58_476d_1ce4_e5b9;
         let product = u128::from(left) * u128::from(c ^ 0x94d0_49bb_1331_11eb);
         self.0 = self.0.wrapping_add((product >> 64) as u64 ^ product as u64);

@@ -1,7 +1,7 @@
 //! Asking the memory for what will be needed soon.
 //!
-//! The one place of the project with `unsafe`: a hint to the processor that touches nothing and can not fail. It saves 8 to 17 % of the time
-//! at 1024 hosts (`benches/`: incast-1024, perm-1024, websearch-1024), where most of what an event touches is in no cache near the core.
+//! With `pages.rs` the only `unsafe` of the project: a hint to the processor that touches nothing and can not fail. It saves 8 to 17 % of the
+//! time at 1024 hosts and more at 10,000 (`docs/performance.md`), where most of what an event touches is in no cache near the core.
 #![allow(unsafe_code)]
 
 /// Asks for the cache line in which `value` begins, which is read or written soon. A hint: nothing happens where the processor has none.

@@ -104,9 +104,10 @@ impl ByteTime {
 
     /// The same for a clock that counts in whole `tick`s, of at most 65 ns: times are cut down to it.
     pub fn with_tick(rate: Rate, tick: Duration) -> ByteTime {
+        debug_assert!(tick.ps() <= u16::MAX.into(), "a tick has at most 65 ns");
         let scaled = 8_000_000_000_000u128 << Self::FRACTION_BITS;
         let rate = u128::from(rate.0);
-        ByteTime { scaled: ((scaled + rate / 2) / rate) as u64, tick_ps: tick.ps().clamp(1, u16::MAX.into()) as u16 }
+        ByteTime { scaled: ((scaled + rate / 2) / rate) as u64, tick_ps: tick.ps().max(1) as u16 }
     }
 
     /// Time that `bytes` take on the wire.
@@ -349,6 +350,15 @@ mod tests {
     }
 
     proptest! {
+        /// In 64 bits and in 128.
+        #[test]
+        fn time_at_a_rate_is_exact_to_half_a_picosecond(bps in 1u64..1 << 42, bytes in prop_oneof![0u64..10_000, 0u64..1 << 40]) {
+            let (ps, bit_ps) = (u128::from(Rate(bps).time_for(bytes).ps()), u128::from(bytes) * 8_000_000_000_000);
+            let error = (ps * u128::from(bps)).abs_diff(bit_ps);
+            prop_assume!(bit_ps / u128::from(bps) < u128::from(u64::MAX));
+            prop_assert!(2 * error <= u128::from(bps));
+        }
+
         #[test]
         fn what_is_written_reads_back(value in any::<u64>()) {
             prop_assert_eq!(Bytes(value).to_string().parse(), Ok(Bytes(value)));

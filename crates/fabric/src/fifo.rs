@@ -13,7 +13,7 @@ use backwater_engine::prefetch::prefetch;
 /// Items per chunk.
 const CHUNK: u32 = 8;
 
-/// Pools of at least as many items ask for large pages: smaller ones touch little of their room.
+/// Pools with room for at least as many ask for large pages from the start: smaller ones touch little of it.
 const LARGE: usize = 1 << 18;
 
 /// Where an item stands in its pool. The chunk is an eighth of that.
@@ -50,10 +50,10 @@ impl<T> Default for Pool<T> {
 }
 
 impl<T: Copy> Pool<T> {
-    /// Sets room aside for `items`. What is not used of it takes no memory, only addresses.
+    /// Sets room aside for `items`. What is not used of it takes no memory, only addresses; where those are scarce, there is less room.
     pub(crate) fn with_room(items: usize) -> Pool<T> {
-        let mut pool = Pool { items: Vec::with_capacity(items), ..Pool::default() };
-        if items >= LARGE {
+        let mut pool = Pool::default();
+        if pool.items.try_reserve_exact(items).is_ok() && items >= LARGE {
             prefer_large(pool.items.spare_capacity_mut());
         }
         pool
@@ -84,6 +84,7 @@ impl<T: Copy> Pool<T> {
             prefer_large(self.items.spare_capacity_mut());
         }
         self.items.extend([*item; CHUNK as usize]);
+        assert!(self.items.len() < NOWHERE as usize, "fewer than 2^32 frames wait at once");
         self.next.push(0);
         self.next.len() as u32 - 1
     }

@@ -47,7 +47,7 @@ pub struct Endpoint {
 
 /// The sending side of one flow.
 ///
-/// In the order of use: what a packet sent or acknowledged needs comes first and takes two cache lines, and what the reaction point needs.
+/// In the order of use: what every packet sent or acknowledged needs comes first, in two cache lines; then recovery and the reaction point.
 #[repr(C, align(64))]
 struct QueuePair {
     flow: FlowId,
@@ -316,7 +316,7 @@ impl Endpoint {
         self.pulls[usize::from(port)].probably_next().into_iter().for_each(prefetch);
     }
 
-    /// Asks for that queue pair.
+    /// Asks for the queue pair whose turn at `port` probably comes next.
     #[inline]
     pub(crate) fn expect_departure(&self, port: PortIx) {
         let slot = self.pulls[usize::from(port)].probably_next();

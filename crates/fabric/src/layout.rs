@@ -31,8 +31,8 @@ pub(crate) struct PortPlace {
     pub(crate) peer_wire: Option<WireIx>,
 }
 
-/// A wire of a shard. Counted from 1, so that an optional one takes no more room. In the order of the ports that they end at, so that events
-/// may name the one or the other.
+/// A wire of a shard, counted from 1, so that an optional one takes no more room. Wires are numbered in the order of the ports that they end at:
+/// events that name wires are ordered as if they named ports.
 pub(crate) type WireIx = std::num::NonZeroU32;
 
 impl Default for PortPlace {

@@ -297,7 +297,7 @@ impl Node {
         }
     }
 
-    /// Asks for a wake-up of `port`, which nobody wakes when it is free, if something will wait for it.
+    /// Asks for a wake-up of `port` when it is free, if something will wait for it and none has been asked for.
     #[inline]
     fn wake_when_ready<S: Sink>(&mut self, ix: PortIx, env: &mut Env<'_, S>) {
         let port = &mut self.ports[usize::from(ix)];

@@ -24,7 +24,7 @@ use backwater_engine::fingerprint::Fingerprint;
 use backwater_engine::prefetch::prefetch;
 use backwater_engine::random::{Seed, Stream};
 
-/// The receiving end of a link: half a cache line that every event reads.
+/// The receiving end of a link: half a cache line that every event of a port reads.
 #[repr(align(32))]
 struct Wire {
     /// Frames on their way, first to arrive first.
@@ -178,13 +178,20 @@ fn id_of(key: u64) -> u32 {
     key as u32 & (ID_LIMIT - 1)
 }
 
-/// Index of a wire in its shard's list.
+/// The arrival of a frame from `wire`.
 #[inline]
-fn wire_index(wire: WireIx) -> usize {
-    wire.get() as usize - 1
+fn arrival(wire: WireIx, Arrival { at, burst_age }: Arrival) -> Event {
+    let Event { time, key } = event(Kind::Arrive, wire_index(wire), at);
+    Event { time, key: key | u64::from(burst_age) << AGE_SHIFT }
 }
 
-/// With fewer ports, asking costs more than it saves: 5 to 15 % at 128 hosts (`benches/`), which have 640 and 768 ports.
+/// Index of a wire in its shard's list.
+#[inline]
+fn wire_index(wire: WireIx) -> u32 {
+    wire.get() - 1
+}
+
+/// With fewer ports in a shard, asking costs more than it saves (`benches/`: 640 and 768 ports at 128 hosts).
 const LOOK_AHEAD_FROM: usize = 2048;
 
 /// Frames in queues, and as many on wires, that room is set aside for, per port.
@@ -210,11 +217,9 @@ pub(crate) struct Outside {
 impl Outside {
     /// Puts a frame onto a wire.
     #[inline(always)]
-    fn carry(&mut self, wire: WireIx, frame: &Frame, arrival: Arrival) {
-        let key =
-            (Kind::Arrive as u64) << KIND_SHIFT | u64::from(arrival.burst_age) << AGE_SHIFT | u64::from(wire.get());
-        self.events.push(Event { time: arrival.at, key });
-        self.wires[wire_index(wire)].frames.push(&Flying(*frame), &mut self.flying);
+    fn carry(&mut self, wire: WireIx, frame: &Frame, when: Arrival) {
+        self.events.push(arrival(wire, when));
+        self.wires[wire_index(wire) as usize].frames.push(&Flying(*frame), &mut self.flying);
     }
 }
 
@@ -260,7 +265,7 @@ impl Shard {
         for fault in &fabric.spec.faults {
             for port in fabric.wiring.links[fault.link] {
                 if layout.node(fabric.wiring.ports[port.0 as usize].node).shard == index {
-                    let wire = layout.port(port).wire.get();
+                    let wire = wire_index(layout.port(port).wire);
                     shard.outside.events.push(event(Kind::LinkDown, wire, fault.down));
                     if fault.up != Time::NEVER {
                         shard.outside.events.push(event(Kind::LinkUp, wire, fault.up));
@@ -301,7 +306,8 @@ impl Shard {
             ports.bytes += node.ports.iter().map(|port| size_of::<Port>() as u64 + port.heap_bytes()).sum::<u64>();
             *flows += node.endpoint().map_or(Share::default(), Endpoint::memory);
         }
-        ports.bytes += self.outside.wires.heap_bytes();
+        let troubled = self.outside.wires.iter().filter(|wire| wire.trouble.is_some()).count();
+        ports.bytes += self.outside.wires.heap_bytes() + (troubled * size_of::<Trouble>()) as u64;
         flows.bytes += self.outside.watch.acknowledged.heap_bytes();
         *frames += self.frames.memory();
         *frames += self.outside.flying.memory();
@@ -368,13 +374,13 @@ impl Shard {
                 _ => Some(node.expect_departure(wire.ix)),
             };
             if let Some(onward) = port.and_then(|port| port.place.peer_wire) {
-                prefetch(&wires[wire_index(onward)]);
+                prefetch(&wires[wire_index(onward) as usize]);
             }
         }
         if let Some((Kind::Port, wire)) = self.upcoming(2) {
             let port = self.nodes[wire.node as usize].expect_frame(wire.ix, &self.frames);
             if let Some(onward) = port.place.peer_wire {
-                wires[wire_index(onward)].frames.expect_push(flying);
+                wires[wire_index(onward) as usize].frames.expect_push(flying);
             }
         }
     }
@@ -384,7 +390,7 @@ impl Shard {
     fn upcoming(&self, steps: usize) -> Option<(Kind, &Wire)> {
         let key = self.outside.events.ahead(steps)?;
         let kind = kind_of(key);
-        matches!(kind, Kind::Arrive | Kind::Port).then(|| (kind, &self.outside.wires[id_of(key) as usize - 1]))
+        matches!(kind, Kind::Arrive | Kind::Port).then(|| (kind, &self.outside.wires[id_of(key) as usize]))
     }
 
     #[inline]
@@ -400,7 +406,7 @@ impl Shard {
                 node.retransmission_timer(env);
             }),
             Kind::LinkDown => {
-                let trouble = &mut self.outside.wires[id as usize - 1].trouble;
+                let trouble = &mut self.outside.wires[id as usize].trouble;
                 let trouble = trouble.get_or_insert_with(|| Box::new(Trouble { failed_at: None, errors: None }));
                 trouble.failed_at = Some(scene.now);
                 self.at_port(id, scene, |node, ix, env| node.link_change(ix, false, env));
@@ -413,7 +419,7 @@ impl Shard {
     #[inline]
     fn arrive(&mut self, wire: u32, scene: &Scene<'_>) {
         let Outside { wires, flying, watch, .. } = &mut self.outside;
-        let wire = &mut wires[wire as usize - 1];
+        let wire = &mut wires[wire as usize];
         let Flying(frame) = wire.frames.pop(flying);
         watch.fingerprint.add(scene.now.ps(), u64::from(wire.port.0), frame.digest());
         let trouble = wire.trouble.as_mut();
@@ -433,7 +439,7 @@ impl Shard {
         scene: &Scene<'_>,
         act: impl FnOnce(&mut Node, PortIx, &mut Env<'_, ShardSink<'_>>),
     ) {
-        let Wire { node, ix, .. } = self.outside.wires[wire as usize - 1];
+        let Wire { node, ix, .. } = self.outside.wires[wire as usize];
         self.at_node(node, scene, |node, env| act(node, ix, env));
     }
 
@@ -484,7 +490,7 @@ impl Sink for ShardSink<'_> {
     }
 
     fn schedule(&mut self, wakeup: Wakeup<'_>, at: Time) {
-        let wire = |port: &Port| port.place.wire.get();
+        let wire = |port: &Port| wire_index(port.place.wire);
         self.outside.events.push(match wakeup {
             Wakeup::FlowStart(node) => event(Kind::FlowStart, node.0, at),
             Wakeup::FlowControl(port) => event(Kind::FlowControl, wire(port), at),

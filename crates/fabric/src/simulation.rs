@@ -391,7 +391,7 @@ impl Simulation {
     pub fn take_pauses(&mut self) -> Vec<PauseInterval> {
         let mut pauses: Vec<_> =
             self.shards.iter_mut().flat_map(|shard| std::mem::take(&mut shard.outside.watch.pauses)).collect();
-        // Those of one shard mostly are in order.
+        // Those of one shard mostly are in order, which a merge sort makes use of.
         pauses.sort_by_key(|pause| (pause.closure.to, pause.port, pause.queue));
         pauses
     }

@@ -22,8 +22,7 @@ fn leaf_spine() -> NetworkSpec {
 }
 
 /// Bytes that the allocator has handed out and that are in use for a simulation that has run for `us`, and what the simulation says.
-fn compare(flows: Vec<FlowSpec>, us: u64) -> (f64, f64) {
-    let spec = leaf_spine();
+fn compare(spec: NetworkSpec, flows: Vec<FlowSpec>, us: u64) -> (f64, f64) {
     let region = Region::new(ALLOCATOR);
     let mut simulation = Simulation::new(spec, flows, 1).unwrap();
     simulation.run_until(Time::ZERO + Duration::from_us(us), 1);
@@ -43,8 +42,16 @@ fn what_is_counted_is_what_is_allocated() {
     let short = (0..50_000)
         .map(|i| flow(i % 128, (i * 7 + 1) % 128, 500, u64::from(i) * 2))
         .filter(|flow| flow.src != flow.dst);
-    for (flows, us) in [(Vec::new(), 1), (all_to_one, 200), (short.collect(), 50)] {
-        let (allocated, counted) = compare(flows, us);
+    let mut unreliable = leaf_spine();
+    unreliable.links.iter_mut().for_each(|link| link.error_rate = 1e-4);
+    let runs = [
+        (leaf_spine(), Vec::new(), 1),
+        (leaf_spine(), all_to_one, 200),
+        (leaf_spine(), short.collect(), 50),
+        (unreliable, Vec::new(), 1),
+    ];
+    for (spec, flows, us) in runs {
+        let (allocated, counted) = compare(spec, flows, us);
         println!("{allocated} B allocated, {counted} B counted");
         assert!((counted / allocated - 1.0).abs() < 0.05, "{allocated} B allocated, {counted} B counted");
     }

@@ -35,7 +35,7 @@ impl Drop for Reserve {
     }
 }
 
-/// Gives `file` the reserve's room. Where the file system can not do that by itself, or has none left, zeros tell.
+/// Gives `file` the reserve's room. Where the file system can not do that at once, zeros are written, and an error says if there is no room.
 fn occupy(file: &mut File) -> io::Result<()> {
     #[cfg(target_os = "linux")]
     if fallocate(&*file, FallocateFlags::empty(), 0, RESERVE as i64).is_ok() {

@@ -68,7 +68,11 @@ pub fn estimate(plan: Plan, wall: Duration, scratch: &Path) -> Result<Estimate, 
             share.bytes += (more * share.each() as f64) as u64;
             share.count += more as u64;
         };
+        let frames_before = simulation.frames.bytes;
         project(&mut simulation.frames, half.frames, last.frames, most_frames);
+        // Frames in flight are pending events.
+        simulation.events =
+            (simulation.events as f64 * simulation.frames.bytes as f64 / frames_before.max(1) as f64) as u64;
         project(&mut simulation.flows, half.flows, last.flows, expected);
     }
     Ok(Estimate { simulation, rest, simulated_ps: now.ps().min(until.ps()) })

@@ -335,7 +335,7 @@ impl Run {
 
     fn sample(&mut self, now: Time) {
         let fabric = self.simulation.fabric();
-        // Ports are numbered node by node.
+        // Ports are numbered node by node. They come first in `zip`, so that no counter is taken in vain.
         let mut sent_before = self.sent.iter_mut();
         for node in self.simulation.nodes() {
             for (port, before) in node.ports().iter().zip(&mut sent_before) {

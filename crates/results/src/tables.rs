@@ -41,7 +41,7 @@ pub trait Cell: Copy {
     /// The values of a column, whose names are among `names`.
     ///
     /// # Errors
-    /// A name is not.
+    /// A name is not among them.
     fn array(cells: impl Iterator<Item = Self>, names: &ArrayRef) -> Result<ArrayRef, ArrowError>;
 }
 
@@ -128,7 +128,7 @@ pub trait Row: Copy {
     /// The columns of `rows`, whose names are among `names`.
     ///
     /// # Errors
-    /// A name is not.
+    /// A name is not among them.
     fn columns(rows: &[Self], names: &ArrayRef) -> Result<Vec<ArrayRef>, ArrowError>;
 }
 

@@ -95,6 +95,7 @@ impl BufferPolicy for Sih {
             return Pressure::default();
         }
         let (shared, headroom) = (self.pools.shared(ingress, class), self.pools.headroom(ingress, class));
+        // Spares most packets the threshold; what follows would say the same.
         if (shared, headroom) == (0, 0) {
             return Pressure { full: ClassMask::NONE, eased: ClassMask::of(class) };
         }
