@@ -55,9 +55,10 @@ pub fn estimate(plan: Plan, wall: Duration, scratch: &Path) -> Result<Estimate, 
         let Memory { frames, flows, .. } = run.simulation().memory();
         loads.push(Load { at: run.simulation().now(), frames: frames.count, flows: flows.count });
     }
-    let mut simulation = run.simulation().memory();
+    let (mut simulation, now) = (run.simulation().memory(), run.simulation().now());
+    // Completing the tables takes memory as well.
+    run.finish()?;
     let rest = footprint.growth().saturating_sub(simulation.total());
-    let now = run.simulation().now();
     if let (Some(last), false) = (loads.last().copied(), is_done || now >= until) {
         // The look closest to half of the time.
         let half = loads.iter().copied().min_by_key(|load| load.at.ps().abs_diff(now.ps() / 2)).unwrap_or(last);
