@@ -184,7 +184,7 @@ pub struct Port {
     /// When the node next looks at the port by itself; [`Time::NEVER`] if it does not.
     pub(crate) wake_at: Time,
     /// When the transmitter began to send without a gap.
-    pub(crate) burst_start: Time,
+    pub burst_start: Time,
     /// When a gate last opened.
     last_opened: Time,
     occupied: BitSet,
@@ -193,7 +193,7 @@ pub struct Port {
     sent_bytes: u64,
     sent_wire_bytes: u64,
     /// Delay of its link.
-    pub(crate) delay: Duration,
+    pub delay: Duration,
     control: Fifo,
     /// Where whoever drives the node keeps the ends of its link.
     pub(crate) place: PortPlace,

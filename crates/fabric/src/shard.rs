@@ -191,7 +191,7 @@ fn wire_index(wire: WireIx) -> u32 {
     wire.get() - 1
 }
 
-/// With fewer ports in a shard, asking costs more than it saves (`benches/`: 640 and 768 ports at 128 hosts).
+/// With fewer ports in a shard, asking costs more than it saves: 3 to 30 % at 128 hosts (`benches/`), which have 384 and 768 ports.
 const LOOK_AHEAD_FROM: usize = 2048;
 
 /// Frames in queues, and as many on wires, that room is set aside for, per port.
