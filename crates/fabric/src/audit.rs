@@ -1,11 +1,12 @@
 //! The audit: what must balance in every run, whatever the mechanisms do.
 
 use crate::fifo::{Frames, Queued};
-use crate::ids::{CLASSES, Class, ClassMask, NodeId};
+use crate::ids::{CLASSES, Class, NodeId};
 use crate::node::Node;
 use crate::simulation::Simulation;
-use crate::slots::FlowControl;
+use crate::slots::{FlowControl, PauseScope};
 use backwater_engine::Time;
+use std::collections::BTreeSet;
 use std::fmt;
 
 /// Something that does not balance.
@@ -51,17 +52,19 @@ pub(crate) fn audit(simulation: &Simulation) -> Vec<Violation> {
         }
         check_buffer(node, simulation.frames(node.id), &mut report);
         if quiet {
+            node.flow_control().leftover().into_iter().for_each(|what| report(node.id, what));
             for port in fabric.wiring.of(node.id) {
                 let peer = &fabric.wiring.ports[port.peer.0 as usize];
-                let pausing = node.flow_control().pausing();
-                let told = pausing.iter().find(|(ix, _)| *ix == port.ix).map_or(ClassMask::NONE, |(_, told)| *told);
-                let upstream = &simulation.node(peer.node).ports()[usize::from(peer.ix)];
+                let stopping = node.flow_control().stopping().into_iter().filter(|(ix, _)| *ix == port.ix);
+                let told: BTreeSet<PauseScope> = stopping.map(|(_, scope)| scope).collect();
+                let upstream = simulation.node(peer.node);
+                let its_port = &upstream.ports()[usize::from(peer.ix)];
+                let obeyed: BTreeSet<PauseScope> = upstream.flow_control().stopped(its_port).into_iter().collect();
                 // A timer means that something has yet to take effect or to run out.
-                let closed = upstream.closed_classes();
-                if told != closed && upstream.timer_at == Time::NEVER {
+                if told != obeyed && its_port.timer_at == Time::NEVER {
                     report(
                         node.id,
-                        format!("port {} told its peer to stop {told:?}, which has stopped {closed:?}", port.ix),
+                        format!("port {} told its peer to stop {told:?}, which has stopped {obeyed:?}", port.ix),
                     );
                 }
             }

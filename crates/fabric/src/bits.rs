@@ -45,6 +45,12 @@ impl BitSet {
         first_after(cursor, self.words(), |index| self.word(index) & !other.word(index))
     }
 
+    /// How many members are not in `other`.
+    #[inline]
+    pub(crate) fn count_outside(&self, other: &BitSet) -> usize {
+        (0..self.words()).map(|index| (self.word(index) & !other.word(index)).count_ones() as usize).sum()
+    }
+
     /// Number of words that may have members.
     #[inline]
     pub(crate) fn words(&self) -> usize {
@@ -121,6 +127,7 @@ mod tests {
             let next = outside.range(cursor + 1..).next().or(outside.first()).copied();
             prop_assert_eq!(set.next_outside(&other, cursor), next);
             prop_assert_eq!(set.exceeds(&other), next.is_some());
+            prop_assert_eq!(set.count_outside(&other), outside.len());
             others.iter().for_each(|bit| set.remove(*bit));
             prop_assert!((0..192).all(|bit| set.has(bit) == outside.contains(&bit)));
         }

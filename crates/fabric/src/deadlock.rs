@@ -1,13 +1,15 @@
 //! Deadlock: queues that wait for each other in a cycle and can never go on.
 //!
-//! A paused queue goes on when its downstream ingress drains, which it does as long as one of the egress queues that hold its packets can
-//! send. A paused queue all of whose packets' successors stand in paused queues of the same kind is dead; the dead queues are what is left
-//! when all others have been struck out. Every dead queue waits for another, so there is a cycle among them.
+//! A paused queue goes on when what keeps it paused downstream drains, which it does as long as one of the egress queues where that stands can
+//! send. A paused queue all of whose successors are paused queues of the same kind is dead; the dead queues are what is left when all others
+//! have been struck out. Every dead queue waits for another, so there is a cycle among them. Which packets keep a queue paused is for the flow
+//! control to say ([`FlowControl::keeps_stopped`]).
 
 use crate::fifo::Queued;
-use crate::ids::{NodeId, PortId, QueueIx};
+use crate::ids::{Class, NodeId, PortId, PortIx, QueueIx};
 use crate::simulation::Simulation;
-use crate::slots::{FlowControl, PortFacts};
+use crate::slots::{FlowControl, PauseScope, PortFacts};
+use crate::switch::passage;
 use backwater_engine::Time;
 use std::collections::BTreeMap;
 
@@ -43,7 +45,9 @@ pub(crate) fn find_deadlock(simulation: &Simulation) -> Option<Deadlock> {
         }
     }
     let waiting = |((port, queue), _, peer): (Waiting, &PortFacts, &PortFacts)| {
-        ((port, queue), successors(simulation, peer.node, peer.ix, queue))
+        let upstream = simulation.node(fabric.wiring.ports[port.0 as usize].node);
+        let scope = upstream.flow_control().scope(fabric.wiring.ports[port.0 as usize].ix, queue);
+        ((port, queue), successors(simulation, peer.node, peer.ix, scope))
     };
     let mut waits: BTreeMap<Waiting, Vec<Waiting>> = paused.into_iter().map(waiting).collect();
     // Strike out what can still move: nothing left downstream (the RESUME is under way), or a successor that can send.
@@ -77,13 +81,17 @@ pub(crate) fn find_deadlock(simulation: &Simulation) -> Option<Deadlock> {
     Some(Deadlock { onset: cycle.iter().map(since).max()?, cycle })
 }
 
-/// The egress queues of `node` that hold packets which came in on port `ingress` in the class that `queue` stands for.
-fn successors(simulation: &Simulation, node: NodeId, ingress: u16, queue: QueueIx) -> Vec<Waiting> {
-    let mut found = Vec::new();
-    for port in simulation.node(node).ports() {
+/// The egress queues of `node` that hold packets which keep `scope` stopped, upstream of `ingress`.
+fn successors(simulation: &Simulation, node: NodeId, ingress: PortIx, scope: PauseScope) -> Vec<Waiting> {
+    let (mut found, node) = (Vec::new(), simulation.node(node));
+    for port in node.ports() {
         for next in 0..port.queue_count() as QueueIx {
-            let holds = |queued: &Queued| queued.ingress == ingress && QueueIx::from(queued.frame.class().0) == queue;
-            if port.frames(next, simulation.frames(node)).any(holds) {
+            let keeps = |queued: &Queued| {
+                let at = passage(port.ix, next, queued);
+                queued.frame.class() != Class::CONTROL
+                    && node.flow_control().keeps_stopped(ingress, scope, &queued.frame, at)
+            };
+            if port.frames(next, simulation.frames(node.id)).any(keeps) {
                 found.push((port.id, next));
             }
         }

@@ -1,11 +1,11 @@
 //! What all nodes of a running network share and none changes: wiring, routes, the flows under way, sizes.
 
 use crate::flows::{Flow, Flows};
-use crate::frame::{MAX_HOPS, Packet, Route};
+use crate::frame::{MAX_HOPS, NextHop, Packet, Route, TIME_TO_LIVE};
 use crate::ids::{Class, FlowId, NodeId, PortId, PortIx};
 use crate::load_balance::ecmp::Ecmp;
 use crate::memory::HeapBytes;
-use crate::routes::{Routes, Wiring};
+use crate::routes::{Routes, Wiring, tiers};
 use crate::slots::{FlowKey, Site};
 use crate::spec::{FlowSpec, NetworkSpec, NodeKind, SpecError};
 use backwater_engine::random::{Seed, mix};
@@ -28,6 +28,8 @@ pub struct Fabric {
     pub telemetry_bytes: u32,
     /// Whether dropping a packet of a lossless class is a violation ([`NetworkSpec::is_lossless`]).
     pub is_lossless: bool,
+    /// How many links each node is away from the nearest host.
+    pub(crate) tiers: Vec<u32>,
     hashes: Vec<Ecmp>,
 }
 
@@ -40,6 +42,51 @@ pub enum Direction {
     Ack,
 }
 
+/// The ports that a packet will pass, the next one first, as far as they can be known: up to where a switch chooses by other things than
+/// addresses. A switch knows them from the forwarding tables and hash functions of the switches downstream (Pyrrha section IV-B).
+#[derive(Clone, Copy, Debug)]
+pub struct Onward<'a> {
+    fabric: &'a Fabric,
+    flow: FlowId,
+    direction: Direction,
+    route: Route,
+    /// The port that it passes before the next one.
+    behind: PortId,
+    left: u8,
+}
+
+/// Ports that are looked ahead at most: enough for every up-and-down path; in a routing loop it has to end somewhere.
+const MAX_ONWARD: u8 = 8;
+
+impl Iterator for Onward<'_> {
+    type Item = PortId;
+
+    #[inline]
+    fn next(&mut self) -> Option<PortId> {
+        let Onward { fabric, behind, .. } = *self;
+        let peer = fabric.wiring.ports[behind.0 as usize].peer;
+        let node = fabric.wiring.ports[peer.0 as usize].node;
+        let ix = match self.route.next() {
+            NextHop::Port(ix) => ix,
+            NextHop::Arrived => return None,
+            NextHop::Towards(destination) if destination == node || self.left == 0 => return None,
+            NextHop::Towards(destination) => match fabric.routes.candidates(node, destination) {
+                [] => return None,
+                [only] => *only,
+                several if fabric.spec.load_balance.is_static() => {
+                    let key = fabric.key(self.flow, self.direction);
+                    several[fabric.hashes[node.0 as usize].index(key, several.len())]
+                }
+                _ => return None,
+            },
+        };
+        self.left -= 1;
+        self.route.advance();
+        self.behind = fabric.wiring.of(node)[usize::from(ix)].id;
+        Some(self.behind)
+    }
+}
+
 impl Fabric {
     /// The fabric of `spec`, without flows.
     ///
@@ -48,14 +95,20 @@ impl Fabric {
     pub fn new(spec: NetworkSpec) -> Result<Fabric, Vec<SpecError>> {
         spec.check()?;
         let wiring = Wiring::new(&spec.nodes, &spec.links);
-        let routes = Routes::new(&spec.nodes, &wiring);
+        let mut routes = Routes::new(&spec.nodes, &wiring);
         let telemetry_bytes = spec.congestion.telemetry_bytes();
         let data = spec.framing.data(spec.mtu.get() as u32, false, telemetry_bytes).wire;
         let ack = spec.framing.ack(telemetry_bytes).wire;
         let base_rtt = routes.longest_rtt(&spec.nodes, &wiring, data.into(), ack.into());
+        for route in &spec.routes {
+            let ports = wiring.of(route.node).iter().map(|port| port.ix);
+            let port = ports.into_iter().find(|port| wiring.neighbour(route.node, *port) == route.next);
+            routes.set(route.node, route.to, port.expect("NetworkSpec::check found the link"));
+        }
         let hashes = (0..spec.nodes.len() as u32).map(|node| Ecmp::new(Seed(spec.seed), NodeId(node))).collect();
         let (flows, is_lossless) = (Flows::default(), spec.is_lossless());
-        let fabric = Fabric { wiring, routes, flows, base_rtt, telemetry_bytes, is_lossless, hashes, spec };
+        let tiers = tiers(&spec.nodes, &wiring);
+        let fabric = Fabric { wiring, routes, flows, base_rtt, telemetry_bytes, is_lossless, tiers, hashes, spec };
         fabric.check_buffers()?;
         Ok(fabric)
     }
@@ -179,6 +232,12 @@ impl Fabric {
         self.routes.path(&self.wiring, source, via, target, choose).expect("Fabric::check_flow found every flow a path")
     }
 
+    /// The ports that a packet of `flow` passes behind `egress`, where its route goes on with `route`.
+    #[inline]
+    pub fn onward(&self, flow: FlowId, direction: Direction, route: Route, egress: PortId) -> Onward<'_> {
+        Onward { fabric: self, flow, direction, route, behind: egress, left: MAX_ONWARD }
+    }
+
     /// Whether `packet`, which is leaving through `egress`, passes `port` on its way from source to destination.
     pub fn passes(&self, packet: &Packet, egress: PortId, port: PortId) -> bool {
         let (egress, port) = (&self.wiring.ports[egress.0 as usize], &self.wiring.ports[port.0 as usize]);
@@ -191,7 +250,7 @@ impl Fabric {
             || self.wiring.meets(self.flow(packet.flow).src, route.behind(), port)
     }
 
-    /// Time from start to last byte at the receiver on an idle fabric; `None` for an endless flow.
+    /// Time from start to last byte at the receiver on an idle fabric; `None` for an endless flow, and for one in a routing loop.
     ///
     /// Every packet leaves its host as soon as the one before has left, and is stored and forwarded at every hop.
     pub fn ideal_fct(&self, id: FlowId, flow: &FlowSpec) -> Option<Duration> {
@@ -199,7 +258,11 @@ impl Fabric {
             return None;
         }
         let (mut node, mut hops) = (flow.src, Vec::new());
-        for ix in self.path(id, flow, Direction::Data) {
+        let path = self.path(id, flow, Direction::Data);
+        if path.len() >= usize::from(TIME_TO_LIVE) {
+            return None;
+        }
+        for ix in path {
             let port = self.wiring.of(node)[usize::from(ix)];
             hops.push((self.spec.framing.byte_time(port.rate), port.delay));
             node = self.wiring.neighbour(node, ix);
@@ -244,13 +307,18 @@ impl Fabric {
             ports: self.wiring.of(node),
             largest_frame: largest.charge.into(),
             base_rtt: self.base_rtt,
+            fabric: self,
         }
     }
 
     /// Bytes that nodes hold on the heap, with the routes between them, and those that ports do.
     pub(crate) fn heap_bytes(&self) -> (u64, u64) {
         let names: u64 = self.spec.nodes.iter().map(|node| node.name.capacity() as u64).sum();
-        let nodes = self.spec.nodes.heap_bytes() + names + self.hashes.heap_bytes() + self.routes.heap_bytes();
+        let nodes = self.spec.nodes.heap_bytes()
+            + names
+            + self.tiers.heap_bytes()
+            + self.hashes.heap_bytes()
+            + self.routes.heap_bytes();
         (nodes, self.spec.links.heap_bytes() + self.wiring.heap_bytes())
     }
 

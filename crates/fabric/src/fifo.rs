@@ -28,7 +28,11 @@ pub struct Queued {
     pub at: Time,
     /// Port through which it entered the node; means nothing at its source.
     pub ingress: PortIx,
+    /// What the flow control has written down about it.
+    pub note: u32,
 }
+
+const _: () = assert!(size_of::<Queued>() == 48);
 
 /// The frames of many queues.
 pub type Frames = Pool<Queued>;

@@ -12,6 +12,9 @@ pub type Psn = u32;
 /// Longest route that a packet carries, in egress ports. Longer ones are looked up hop by hop.
 pub const MAX_HOPS: usize = 7;
 
+/// Most switches that a packet passes whose way is found hop by hop (the time to live of its IP header; 64 is the usual one).
+pub const TIME_TO_LIVE: u8 = 64;
+
 /// One frame on a link or in a queue, by value.
 ///
 /// Millions are moved per second, and thousands wait: what can be looked up elsewhere or holds for some frames only is not in here.
@@ -43,8 +46,10 @@ pub struct Packet {
     pub kind: PacketKind,
     /// Its traffic class.
     pub class: Class,
-    /// Congestion experienced: the ECN mark.
+    /// Data: congestion experienced, the ECN mark. ACK, NACK: its echo, where the notification point says so.
     pub marked: bool,
+    /// The queue in which it stood at the port that sent it last (the field that BFC adds to headers); 255 for any from there on.
+    pub queue: u8,
     /// The flow that it belongs to, in either direction.
     pub flow: FlowId,
     /// Data: the packet's number. ACK, NACK: the number of the next packet expected.
@@ -78,16 +83,10 @@ impl Timestamp {
 pub enum PacketKind {
     /// Payload.
     Data,
-    /// Everything before `psn` has arrived; `congested` echoes a mark where the notification point says so.
-    Ack {
-        /// Echo of the ECN mark.
-        congested: bool,
-    },
+    /// Everything before `psn` has arrived.
+    Ack,
     /// Something was lost: resume at `psn`.
-    Nack {
-        /// Echo of the ECN mark.
-        congested: bool,
-    },
+    Nack,
     /// Congestion notification packet.
     Cnp,
 }
@@ -98,7 +97,7 @@ pub enum PacketKind {
 /// Eight bytes, because every packet in every queue carries one: ports are numbered up to 255 and there are at most [`MAX_HOPS`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Route {
-    /// Ports; or, where there is no hop, the destination in the first four bytes.
+    /// Ports; or, where there is no hop, the destination in the first four bytes and the time to live in the fifth.
     hops: [u8; MAX_HOPS],
     /// Number of hops in the upper half, number of the next one in the lower.
     cursor: u8,
@@ -108,7 +107,7 @@ impl Route {
     /// To be found hop by hop.
     pub fn towards(destination: NodeId) -> Route {
         let [a, b, c, d] = destination.0.to_le_bytes();
-        Route { hops: [a, b, c, d, 0, 0, 0], cursor: 0 }
+        Route { hops: [a, b, c, d, TIME_TO_LIVE, 0, 0], cursor: 0 }
     }
 
     /// A fixed route; `None` if it has more than [`MAX_HOPS`] hops or a port beyond 255.
@@ -148,10 +147,20 @@ impl Route {
         self
     }
 
-    /// The next hop has been taken; a way that is found hop by hop stays what it is.
+    /// The next hop has been taken; a way that is found hop by hop stays what it is, and the packet has one hop less to live.
     #[inline]
     pub fn advance(&mut self) {
-        self.cursor += u8::from(self.cursor > 0);
+        if self.cursor > 0 {
+            self.cursor += 1;
+        } else {
+            self.hops[4] = self.hops[4].saturating_sub(1);
+        }
+    }
+
+    /// Whether the packet has passed as many switches as it may: it must be in a routing loop.
+    #[inline]
+    pub fn is_spent(&self) -> bool {
+        self.cursor == 0 && self.hops[4] == 0
     }
 
     /// The egress ports taken so far, from the source host on.
@@ -185,11 +194,35 @@ pub enum Control {
     Custom {
         /// What the frame says.
         opcode: u16,
+        /// What it is counted as.
+        signal: Signal,
         /// Whether link errors spare it (see [`Pfc::reliable`]).
         reliable: bool,
         /// Its fields.
         words: [u32; 4],
     },
+}
+
+/// What a control frame means to those who only count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Signal {
+    /// Stop.
+    Pause,
+    /// Go on.
+    Resume,
+    /// Something else between neighbours.
+    Other,
+}
+
+impl Control {
+    /// What the frame is counted as.
+    pub fn signal(&self) -> Signal {
+        match self {
+            Control::Pfc(Pfc { quanta: 0, .. }) => Signal::Resume,
+            Control::Pfc(_) => Signal::Pause,
+            Control::Custom { signal, .. } => *signal,
+        }
+    }
 }
 
 /// A PFC frame: for every enabled class, how long it must stop.
@@ -253,14 +286,15 @@ impl Frame {
     pub fn digest(&self) -> u64 {
         let body = match &self.body {
             Body::Packet(packet) => {
-                let kind = match packet.kind {
-                    PacketKind::Data => 0,
-                    PacketKind::Ack { congested } => 1 + u64::from(congested),
-                    PacketKind::Nack { congested } => 3 + u64::from(congested),
-                    PacketKind::Cnp => 5,
+                let marked = u64::from(packet.marked);
+                let (kind, mark) = match packet.kind {
+                    PacketKind::Data => (0, marked),
+                    PacketKind::Ack => (1 + marked, 0),
+                    PacketKind::Nack => (3 + marked, 0),
+                    PacketKind::Cnp => (5, 0),
                 };
                 let name = (u64::from(packet.flow.0) << 32 | u64::from(packet.psn)).wrapping_mul(8) + kind;
-                name ^ u64::from(packet.class.0) << 56 ^ u64::from(packet.marked) << 60
+                name ^ u64::from(packet.class.0) << 56 ^ mark << 60
             }
             Body::Control(Control::Pfc(pfc)) => u64::from(pfc.enabled.0) << 16 | u64::from(pfc.quanta),
             Body::Control(Control::Custom { opcode, words, .. }) => {

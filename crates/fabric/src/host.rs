@@ -19,7 +19,8 @@ use crate::note::{Note, Reception};
 use crate::port::Port;
 use crate::recovery::{AnyRecoveryReceiver, AnyRecoverySender};
 use crate::slots::{
-    AckView, Notification, NotificationPoint, Progress, ReactionPoint, RecoveryReceiver, RecoverySender, Verdict,
+    AckView, Departing, FlowControl, Notification, NotificationPoint, Progress, ReactionPoint, RecoveryReceiver,
+    RecoverySender, Verdict,
 };
 use backwater_engine::prefetch::prefetch;
 use backwater_engine::{Duration, Rate, Time};
@@ -64,6 +65,8 @@ struct QueuePair {
     class: Class,
     state: PairState,
     port: PortIx,
+    /// The queue of the port whose gate holds it back.
+    queue: QueueIx,
     /// Start and wire size of the last packet sent.
     last_sent: (Time, u64),
     /// When the retransmission timer runs out; [`Time::NEVER`] while nothing is in flight.
@@ -109,6 +112,10 @@ struct Pull {
     live: usize,
     /// Places whose queue pair is ready by class, for when some classes are closed.
     ready_of: [BitSet; CLASSES],
+    /// Queue pairs that are held back by the queues that a flow control has added, queue by queue.
+    lines: Vec<Vec<Slot>>,
+    /// Which of those queues are closed: their queue pairs are not among the ready ones.
+    closed: BitSet,
 }
 
 /// A place in a port's round.
@@ -150,9 +157,21 @@ impl Pull {
     }
 
     #[inline]
-    fn set_ready(&mut self, class: Class, place: Place) {
-        self.ready.insert(place as usize);
-        self.ready_of[class.index()].insert(place as usize);
+    fn set_ready(&mut self, pair: &QueuePair) {
+        if usize::from(pair.queue) >= CLASSES && self.closed.has(pair.queue.into()) {
+            return;
+        }
+        self.ready.insert(pair.place as usize);
+        self.ready_of[pair.class.index()].insert(pair.place as usize);
+    }
+
+    /// The queue pairs that `queue`, one that a flow control has added, holds back.
+    fn line(&mut self, queue: QueueIx) -> &mut Vec<Slot> {
+        let index = usize::from(queue) - CLASSES;
+        if self.lines.len() <= index {
+            self.lines.resize_with(index + 1, Vec::new);
+        }
+        &mut self.lines[index]
     }
 
     #[inline]
@@ -330,7 +349,8 @@ impl Endpoint {
 
     /// The most flows that have been under way at once at either end, and what they take.
     pub(crate) fn memory(&self) -> Share {
-        let of_pull = |pull: &Pull| pull.round.heap_bytes() + pull.paced.heap_bytes();
+        let lines = |pull: &Pull| pull.lines.heap_bytes() + pull.lines.iter().map(HeapBytes::heap_bytes).sum::<u64>();
+        let of_pull = |pull: &Pull| pull.round.heap_bytes() + pull.paced.heap_bytes() + lines(pull);
         let tables = self.queue_pairs.heap_bytes() + self.receivers.heap_bytes();
         let lists = self.free.heap_bytes() + self.free_receivers.heap_bytes() + self.upcoming.heap_bytes();
         let lists = lists + self.timers.looks.heap_bytes();
@@ -418,7 +438,7 @@ impl Endpoint {
         }
         pair.state = state;
         match state {
-            PairState::Ready => pull.set_ready(pair.class, pair.place),
+            PairState::Ready => pull.set_ready(pair),
             PairState::Paced => pull.paced.push(Reverse((pair.next_departure, slot))),
             PairState::Idle | PairState::Done => {}
         }
@@ -438,7 +458,7 @@ impl Endpoint {
             let pair = &mut self.queue_pairs[slot as usize];
             if pair.state == PairState::Paced && pair.next_departure == at {
                 pair.state = PairState::Ready;
-                pull.set_ready(pair.class, pair.place);
+                pull.set_ready(pair);
             }
         }
         let place = pull.next(open)?;
@@ -452,9 +472,45 @@ impl Endpoint {
         pair.place = pull.round.len() as Place;
         pull.live += 1;
         pull.classes = pull.classes.with(pair.class);
+        let queue = pair.queue;
         let slot = put(pair, &mut self.queue_pairs, &mut self.free);
         pull.round.push(slot);
+        if usize::from(queue) >= CLASSES {
+            pull.line(queue).push(slot);
+        }
         slot
+    }
+
+    /// The gate of a queue is closed: of those that a flow control has added, none of the queue pairs may send.
+    pub(crate) fn close(&mut self, port: PortIx, queue: QueueIx) {
+        if usize::from(queue) < CLASSES {
+            return;
+        }
+        let pull = &mut self.pulls[usize::from(port)];
+        pull.closed.insert(queue.into());
+        let line = std::mem::take(pull.line(queue));
+        for slot in &line {
+            let pair = &self.queue_pairs[*slot as usize];
+            pull.set_waiting(pair.class, pair.place);
+        }
+        *pull.line(queue) = line;
+    }
+
+    /// The gate of a queue is open again.
+    pub(crate) fn open(&mut self, port: PortIx, queue: QueueIx) {
+        if usize::from(queue) < CLASSES {
+            return;
+        }
+        let pull = &mut self.pulls[usize::from(port)];
+        pull.closed.remove(queue.into());
+        let line = std::mem::take(pull.line(queue));
+        for slot in &line {
+            let pair = &self.queue_pairs[*slot as usize];
+            if pair.state == PairState::Ready {
+                pull.set_ready(pair);
+            }
+        }
+        *pull.line(queue) = line;
     }
 }
 
@@ -497,11 +553,16 @@ impl Node {
             let line_rate = self.ports[usize::from(port)].rate;
             let busy_until = self.ports[usize::from(port)].free_at();
             let sender = SenderFacts { line_rate, base_rtt: fabric.base_rtt };
+            let onward = fabric.onward(flow, Direction::Data, route, self.ports[usize::from(port)].id);
+            let departing = Departing { flow, class: spec.class, port, onward };
+            let mut queue = 0;
+            self.with_flow_control(env.now, |mechanism, node| queue = mechanism.on_flow_start(departing, node));
             let endpoint = self.endpoint_mut();
             let slot = endpoint.insert(QueuePair {
                 flow,
                 class: spec.class,
                 port,
+                queue,
                 place: 0,
                 route,
                 bytes: spec.bytes,
@@ -541,13 +602,14 @@ impl Node {
             kind: PacketKind::Data,
             class: pair.class,
             marked: false,
+            queue: pair.queue.min(u8::MAX.into()) as u8,
             flow: pair.flow,
             psn,
             sent_at: Timestamp::of(env.now),
             route: pair.route,
         };
         let mut frame = Frame::new(Body::Packet(packet), size);
-        let (queue, since) = (QueueIx::from(pair.class.0), pair.ready_since);
+        let (queue, since) = (pair.queue, pair.ready_since);
         if psn < pair.progress.highest {
             pair.retransmitted += payload;
             pair.resent += 1;
@@ -574,9 +636,7 @@ impl Node {
         let Body::Packet(packet) = frame.body else { unreachable!("control frames go to the flow control") };
         match packet.kind {
             PacketKind::Data => self.receive_data(port, frame, packet, env),
-            PacketKind::Ack { .. } | PacketKind::Nack { .. } | PacketKind::Cnp => {
-                self.receive_feedback(frame, packet, env)
-            }
+            PacketKind::Ack | PacketKind::Nack | PacketKind::Cnp => self.receive_feedback(frame, packet, env),
         }
     }
 
@@ -606,9 +666,9 @@ impl Node {
         receiver.unacknowledged += 1;
         let due = notification.echo || is_last || receiver.unacknowledged >= fabric.spec.host.ack_every;
         let answer = match verdict {
-            Verdict::Deliver if due => Some(PacketKind::Ack { congested: notification.echo }),
-            Verdict::Duplicate => Some(PacketKind::Ack { congested: notification.echo }),
-            Verdict::Nack => Some(PacketKind::Nack { congested: notification.echo }),
+            Verdict::Deliver if due => Some(PacketKind::Ack),
+            Verdict::Duplicate => Some(PacketKind::Ack),
+            Verdict::Nack => Some(PacketKind::Nack),
             Verdict::Deliver | Verdict::Ignore => None,
         };
         let (egress, route, expected) = (receiver.port, receiver.route, receiver.expected);
@@ -617,7 +677,7 @@ impl Node {
         }
         self.counters.consumed += u64::from(frame.size.charge);
         let reply = |kind, size, class| {
-            let packet = Packet { kind, class, marked: false, psn: expected, route, ..packet };
+            let packet = Packet { kind, class, marked: notification.echo, psn: expected, route, ..packet };
             Frame::new(Body::Packet(packet), size)
         };
         // The answer takes the telemetry along; whatever else the record holds has been read.
@@ -641,23 +701,21 @@ impl Node {
             let pair = &mut endpoint.queue_pairs[slot as usize];
             let port = pair.port;
             let acked_before = pair.progress.acked;
-            let congested = match packet.kind {
-                PacketKind::Ack { congested } => {
-                    pair.recovery.on_ack(packet.psn, &mut pair.progress);
-                    congested
-                }
-                PacketKind::Nack { congested } => {
-                    pair.recovery.on_nack(packet.psn, &mut pair.progress);
-                    congested
-                }
-                PacketKind::Cnp | PacketKind::Data => true,
-            };
+            match packet.kind {
+                PacketKind::Ack => pair.recovery.on_ack(packet.psn, &mut pair.progress),
+                PacketKind::Nack => pair.recovery.on_nack(packet.psn, &mut pair.progress),
+                PacketKind::Cnp | PacketKind::Data => {}
+            }
             if pair.progress.acked == pair.packets {
                 let (packets, retransmitted) = (u64::from(pair.packets) + u64::from(pair.resent), pair.retransmitted);
+                let queue = pair.queue;
                 endpoint.retire(slot, fabric);
                 env.sink.note(Note::Acknowledged { flow: packet.flow, packets, retransmitted });
+                self.with_flow_control(env.now, |mechanism, node| {
+                    mechanism.on_flow_end(packet.flow, port, queue, node);
+                });
             } else {
-                if congested {
+                if packet.marked || packet.kind == PacketKind::Cnp {
                     pair.reaction.on_cnp(env.now);
                 }
                 if packet.kind != PacketKind::Cnp {
@@ -725,6 +783,9 @@ impl Endpoint {
         let pair = &mut self.queue_pairs[slot as usize];
         let pull = &mut self.pulls[usize::from(pair.port)];
         pull.set_waiting(pair.class, pair.place);
+        if usize::from(pair.queue) >= CLASSES {
+            pull.line(pair.queue).retain(|other| *other != slot);
+        }
         pull.round[pair.place as usize] = NO_SLOT;
         pull.live -= 1;
         pair.state = PairState::Done;

@@ -276,6 +276,9 @@ impl Node {
 
     /// Sends what there is to send on `port`, which is idle: link-local frames first, then those that wait, then what a queue pair has.
     fn serve<S: Sink>(&mut self, ix: PortIx, env: &mut Env<'_, S>) {
+        if self.ports[usize::from(ix)].can_hand_on() {
+            self.hand_on(ix, env);
+        }
         let port = &mut self.ports[usize::from(ix)];
         let next = if let Some(frame) = port.next_control(env.frames) {
             Some(frame)
@@ -317,7 +320,7 @@ impl Node {
     /// Puts a packet made by this node into a queue of `port`.
     pub(crate) fn enqueue_own<S: Sink>(&mut self, port: PortIx, frame: Frame, env: &mut Env<'_, S>) {
         self.counters.created += u64::from(frame.size.charge);
-        let (queue, queued) = (QueueIx::from(frame.class().0), Queued { frame, at: env.now, ingress: port });
+        let (queue, queued) = (QueueIx::from(frame.class().0), Queued { frame, at: env.now, ingress: port, note: 0 });
         self.ports[usize::from(port)].enqueue(queue, queued, env.frames);
         self.kick(port, env);
     }
@@ -341,7 +344,8 @@ impl Node {
 
     /// Calls the flow control; [`Node::settle`] carries out what it asks for.
     pub(crate) fn with_flow_control(&mut self, now: Time, hook: impl FnOnce(&mut AnyFlowControl, &mut NodeView<'_>)) {
-        hook(&mut self.flow_control, &mut NodeView::new(now, &mut self.ports, &mut self.effects));
+        let view = &mut NodeView::new(now, &mut self.ports, &mut self.effects, self.endpoint.as_mut());
+        hook(&mut self.flow_control, view);
     }
 
     /// Carries out what hooks asked for, and what that makes them ask for, until nothing is left.
@@ -358,12 +362,13 @@ impl Node {
         while let Some((port, control)) = self.effects.controls.pop_front() {
             self.counters.created += u64::from(size.charge);
             let frame = Frame::new(Body::Control(control), size);
-            let queued = Queued { frame, at: env.now, ingress: port };
+            let queued = Queued { frame, at: env.now, ingress: port, note: 0 };
             self.ports[usize::from(port)].enqueue_control(queued, env.frames);
             self.effects.others.push_back(Effect::Kick(port));
         }
         match self.effects.others.pop_front() {
             Some(Effect::Kick(port)) => self.kick(port, env),
+            Some(Effect::Flush(port, queue)) => self.flush(port, queue, env),
             Some(Effect::Note(note)) => env.sink.note(note),
             Some(Effect::Timer(port)) => {
                 let port = &self.ports[usize::from(port)];

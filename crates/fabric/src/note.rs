@@ -15,12 +15,14 @@ pub enum DropCause {
     LinkError,
     /// The link went down while it was on the wire.
     LinkDown,
+    /// It went round in a routing loop until its time to live was over.
+    TimeToLive,
 }
 
 impl DropCause {
     /// All causes.
-    pub const ALL: [DropCause; 4] =
-        [DropCause::Headroom, DropCause::BufferFull, DropCause::LinkError, DropCause::LinkDown];
+    pub const ALL: [DropCause; 5] =
+        [DropCause::Headroom, DropCause::BufferFull, DropCause::LinkError, DropCause::LinkDown, DropCause::TimeToLive];
 
     /// Its name in results.
     pub fn name(self) -> &'static str {
@@ -29,6 +31,7 @@ impl DropCause {
             DropCause::BufferFull => "buffer-full",
             DropCause::LinkError => "link-error",
             DropCause::LinkDown => "link-down",
+            DropCause::TimeToLive => "time-to-live",
         }
     }
 }

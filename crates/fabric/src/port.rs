@@ -7,7 +7,7 @@ use crate::framing::Framing;
 use crate::ids::{CLASSES, Class, ClassMask, PortId, PortIx, QueueIx};
 use crate::layout::PortPlace;
 use crate::memory::HeapBytes;
-use crate::slots::PortFacts;
+use crate::slots::{AddedQueues, PortFacts, Stage};
 use crate::spec::SchedulerConfig;
 use backwater_engine::prefetch::prefetch;
 use backwater_engine::units::ByteTime;
@@ -30,20 +30,28 @@ struct Queue {
     deficit: u64,
 }
 
-/// The queues of a port: those of the traffic classes in place, those that a flow control adds behind a pointer.
-#[derive(Debug)]
+/// The queues of a port: those of the traffic classes in place, those that a flow control adds behind a pointer, as many as have been used.
+#[derive(Debug, Default)]
 struct Queues {
     of_classes: [Queue; CLASSES],
     added: Vec<Queue>,
 }
 
 impl Queues {
-    fn new(added: usize) -> Queues {
-        Queues { of_classes: Default::default(), added: (0..added).map(|_| Queue::default()).collect() }
-    }
-
     fn len(&self) -> usize {
         CLASSES + self.added.len()
+    }
+
+    #[inline]
+    fn get(&self, queue: QueueIx) -> Option<&Queue> {
+        let queue = usize::from(queue);
+        if queue < CLASSES { Some(&self.of_classes[queue]) } else { self.added.get(queue - CLASSES) }
+    }
+
+    /// Makes `queue` and those before it.
+    #[cold]
+    fn grow(&mut self, queue: QueueIx) {
+        self.added.resize_with(usize::from(queue) + 1 - CLASSES, Queue::default);
     }
 
     fn iter(&self) -> impl Iterator<Item = &Queue> {
@@ -166,6 +174,14 @@ impl Gate {
     }
 }
 
+/// Queues that do not lead to the wire but to another queue ([`Stage::Queue`]).
+#[derive(Debug, Default)]
+struct Inner {
+    occupied: BitSet,
+    /// The one that had the last turn.
+    cursor: QueueIx,
+}
+
 /// How the port chooses among its open, non-empty queues; the control class goes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Scheduler {
@@ -202,7 +218,12 @@ pub struct Port {
     pub ix: PortIx,
     cursor: QueueIx,
     scheduler: Scheduler,
+    /// Whether the queues that a flow control adds lead to other queues.
+    has_inner: bool,
     queues: Queues,
+    inner: Inner,
+    /// The most queues that there can be.
+    most_queues: usize,
     /// What a queue gains whenever it is passed, in deficit weighted round robin.
     quantum: u64,
     /// When the flow control's timer of this port is due.
@@ -221,7 +242,7 @@ const _: () =
     assert!(offset_of!(Port, queued_bytes) == 64 && offset_of!(Port, queues) == 128 && size_of::<Queue>() == 32);
 
 impl Port {
-    pub(crate) fn new(facts: &PortFacts, framing: Framing, scheduler: SchedulerConfig, added_queues: QueueIx) -> Port {
+    pub(crate) fn new(facts: &PortFacts, framing: Framing, scheduler: SchedulerConfig, added: AddedQueues) -> Port {
         let (scheduler, quantum) = match scheduler {
             SchedulerConfig::RoundRobin {} => (Scheduler::RoundRobin, 0),
             SchedulerConfig::Dwrr { quantum } => (Scheduler::Dwrr, quantum.get()),
@@ -239,7 +260,10 @@ impl Port {
             failed: None,
             control: Fifo::default(),
             place: PortPlace::default(),
-            queues: Queues::new(added_queues.into()),
+            has_inner: added.stage != Stage::Wire,
+            queues: Queues::default(),
+            inner: Inner::default(),
+            most_queues: CLASSES + usize::from(added.most),
             occupied: BitSet::default(),
             closed: BitSet::default(),
             last_opened: Time::ZERO,
@@ -290,7 +314,13 @@ impl Port {
     /// Charged bytes in queue `queue`.
     #[inline]
     pub fn queue_bytes(&self, queue: QueueIx) -> u64 {
-        self.queues[queue].bytes
+        self.queues.get(queue).map_or(0, |queue| queue.bytes)
+    }
+
+    /// Whether queue `queue` holds a frame.
+    #[inline]
+    pub fn is_occupied(&self, queue: QueueIx) -> bool {
+        self.occupied.has(queue.into()) || self.inner.occupied.has(queue.into())
     }
 
     /// Charged bytes in all queues, control frames left out.
@@ -310,9 +340,21 @@ impl Port {
         self.sent_wire_bytes
     }
 
-    /// Number of queues.
+    /// Number of queues that there have been so far.
     pub fn queue_count(&self) -> usize {
         self.queues.len()
+    }
+
+    /// Whether the gate of `queue` is closed.
+    #[inline]
+    pub fn is_closed(&self, queue: QueueIx) -> bool {
+        self.closed.has(queue.into())
+    }
+
+    /// Number of open queues that hold packets for the wire, that of the control class left out.
+    #[inline]
+    pub fn active_queues(&self) -> usize {
+        self.occupied.count_outside(&self.closed) - usize::from(self.is_ready(CONTROL_QUEUE))
     }
 
     /// The gate of queue `queue`.
@@ -355,7 +397,29 @@ impl Port {
     /// Whether something could leave now.
     #[inline]
     pub fn has_work(&self) -> bool {
-        !self.control.is_empty() || self.occupied.exceeds(&self.closed)
+        !self.control.is_empty() || self.occupied.exceeds(&self.closed) || self.can_hand_on()
+    }
+
+    /// Whether a queue that leads to another one could hand a packet on.
+    #[inline]
+    pub(crate) fn can_hand_on(&self) -> bool {
+        self.has_inner && self.inner.occupied.exceeds(&self.closed)
+    }
+
+    /// How many queues could hand a packet on.
+    pub(crate) fn count_inner(&self) -> usize {
+        self.inner.occupied.count_outside(&self.closed)
+    }
+
+    /// The queue whose turn it is to hand a packet on.
+    pub(crate) fn next_inner(&mut self) -> Option<QueueIx> {
+        self.inner.cursor = self.inner.occupied.next_outside(&self.closed, self.inner.cursor.into())? as QueueIx;
+        Some(self.inner.cursor)
+    }
+
+    /// Whether packets of `queue` go onto the wire when they leave it.
+    pub fn leads_to_wire(&self, queue: QueueIx) -> bool {
+        !self.has_inner || usize::from(queue) < CLASSES
     }
 
     /// Asks for the part of the port that every passing packet needs.
@@ -397,12 +461,25 @@ impl Port {
     /// Puts a frame into `queue`.
     #[inline(always)]
     pub(crate) fn enqueue(&mut self, queue: QueueIx, queued: Queued, frames: &mut Frames) {
-        let bytes = u64::from(queued.frame.size.charge);
+        let (index, bytes) = (usize::from(queue), u64::from(queued.frame.size.charge));
         self.queued_bytes += bytes;
-        self.occupied.insert(queue.into());
+        if index < CLASSES {
+            self.occupied.insert(index);
+        } else {
+            self.set_occupied(queue);
+        }
         let queue = &mut self.queues[queue];
         queue.bytes += bytes;
         queue.frames.push(&queued, frames);
+    }
+
+    /// Takes note that `queue`, one of those that a flow control has added, holds a frame.
+    fn set_occupied(&mut self, queue: QueueIx) {
+        if usize::from(queue) >= self.queues.len() {
+            self.queues.grow(queue);
+        }
+        let occupied = if self.has_inner { &mut self.inner.occupied } else { &mut self.occupied };
+        occupied.insert(queue.into());
     }
 
     /// Puts a link-local frame before everything else.
@@ -475,7 +552,9 @@ impl Port {
         queue.bytes -= bytes;
         self.queued_bytes -= bytes;
         if queue.frames.is_empty() {
-            self.occupied.remove(index.into());
+            let leads_to_wire = self.leads_to_wire(index);
+            let occupied = if leads_to_wire { &mut self.occupied } else { &mut self.inner.occupied };
+            occupied.remove(index.into());
         }
         queued
     }
@@ -494,7 +573,7 @@ impl Port {
 
     pub(crate) fn close(&mut self, queue: QueueIx, now: Time, cause: PortId) {
         let index = usize::from(queue);
-        assert!(index < self.queues.len(), "port {} has no queue {queue}", self.ix);
+        assert!(index < self.most_queues, "port {} has no queue {queue}", self.ix);
         self.closed.insert(index);
         if self.gates.len() <= index {
             self.gates.resize_with(index + 1, Gate::default);
@@ -525,7 +604,7 @@ mod tests {
             delay: Duration::from_us(1),
             error_rate: 0.0,
         };
-        Port::new(&facts, Framing::Rocev2, scheduler, 0)
+        Port::new(&facts, Framing::Rocev2, scheduler, AddedQueues::default())
     }
 
     fn order(port: &mut Port, count: usize, frames: &mut Frames) -> Vec<QueueIx> {

@@ -1,5 +1,6 @@
 //! Shortest-path routes over the links of a network, equal-cost ports in port order.
 
+use crate::frame::TIME_TO_LIVE;
 use crate::ids::{NodeId, PortId, PortIx};
 use crate::memory::HeapBytes;
 use crate::slots::PortFacts;
@@ -103,6 +104,8 @@ pub struct Routes {
     known: HashMap<Vec<PortIx>, u32>,
     /// Per target and node, an index into `lists`.
     table: Vec<Vec<u32>>,
+    /// What an operator has set by hand.
+    by_hand: BTreeMap<(NodeId, NodeId), Vec<PortIx>>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -122,6 +125,7 @@ impl Routes {
             lists: vec![none.clone()],
             known: HashMap::from([(none, 0)]),
             table: Vec::new(),
+            by_hand: BTreeMap::new(),
         };
         for (host, _) in (0..).map(NodeId).zip(nodes).filter(|(_, spec)| spec.kind == NodeKind::Host) {
             match wiring.of(host) {
@@ -135,6 +139,11 @@ impl Routes {
             }
         }
         routes
+    }
+
+    /// Has packets for `target` leave `node` through `port`, wherever that leads.
+    pub fn set(&mut self, node: NodeId, target: NodeId, port: PortIx) {
+        self.by_hand.insert((node, target), vec![port]);
     }
 
     /// Bytes that the routes hold on the heap.
@@ -183,6 +192,11 @@ impl Routes {
     /// The ports of `node` on a shortest path to `target`; empty if there is none.
     #[inline]
     pub fn candidates(&self, node: NodeId, target: NodeId) -> &[PortIx] {
+        if !self.by_hand.is_empty()
+            && let Some(ports) = self.by_hand.get(&(node, target))
+        {
+            return ports;
+        }
         let Some(reach) = &self.reach[target.0 as usize] else { return &[] };
         match &reach.last_hop {
             Some(last_hop) if reach.node == node => std::slice::from_ref(last_hop),
@@ -190,7 +204,8 @@ impl Routes {
         }
     }
 
-    /// The ports from `source` to `target`, passing `via` in order; `choose` decides among several. `None` if there is no way.
+    /// The ports from `source` to `target`, passing `via` in order; `choose` decides among several. `None` if there is no way. In a routing
+    /// loop they end where the packet does, after [`TIME_TO_LIVE`].
     pub fn path(
         &self,
         wiring: &Wiring,
@@ -209,6 +224,9 @@ impl Routes {
                 };
                 ports.push(port);
                 node = wiring.neighbour(node, port);
+                if ports.len() == usize::from(TIME_TO_LIVE) {
+                    return Some(ports);
+                }
             }
         }
         Some(ports)
@@ -257,6 +275,24 @@ fn distances(nodes: &[NodeSpec], wiring: &Wiring, target: NodeId) -> Vec<u32> {
         }
     }
     distance
+}
+
+/// Links from every node to the nearest host.
+pub(crate) fn tiers(nodes: &[NodeSpec], wiring: &Wiring) -> Vec<u32> {
+    let tier = |node: &NodeSpec| if node.kind == NodeKind::Host { 0 } else { u32::MAX };
+    let mut tiers: Vec<u32> = nodes.iter().map(tier).collect();
+    let hosts = (0..).map(NodeId).zip(nodes).filter(|(_, node)| node.kind == NodeKind::Host);
+    let mut queue: VecDeque<NodeId> = hosts.map(|(host, _)| host).collect();
+    while let Some(node) = queue.pop_front() {
+        for port in wiring.of(node) {
+            let next = wiring.ports[port.peer.0 as usize].node;
+            if tiers[next.0 as usize] == u32::MAX {
+                tiers[next.0 as usize] = tiers[node.0 as usize] + 1;
+                queue.push_back(next);
+            }
+        }
+    }
+    tiers
 }
 
 fn closer(nodes: &[NodeSpec], wiring: &Wiring, distance: &[u32], node: NodeId) -> Vec<PortIx> {
@@ -312,6 +348,12 @@ mod tests {
         assert_eq!(routes.candidates(NodeId(5), NodeId(3)), [1]);
         // Switches are no targets unless asked for.
         assert_eq!(routes.candidates(NodeId(0), NodeId(6)), [] as [PortIx; 0]);
+    }
+
+    #[test]
+    fn tiers_count_from_the_hosts() {
+        let spec = leaf_spine();
+        assert_eq!(tiers(&spec.nodes, &Wiring::new(&spec.nodes, &spec.links)), [0, 0, 0, 0, 1, 1, 2, 2]);
     }
 
     #[test]

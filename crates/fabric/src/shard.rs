@@ -7,7 +7,7 @@
 
 use crate::fabric::Fabric;
 use crate::fifo::{Fifo, Frames, Pool};
-use crate::frame::{Body, Control, Frame};
+use crate::frame::{Body, Frame, Signal};
 use crate::host::Endpoint;
 use crate::ids::{FlowId, NodeId, PortId, PortIx};
 use crate::layout::{Layout, WireIx};
@@ -471,10 +471,12 @@ impl Sink for ShardSink<'_> {
     fn transmit(&mut self, port: &Port, frame: &Frame) {
         let watch = &mut self.outside.watch;
         watch.packet_hops += 1;
-        match &frame.body {
-            Body::Control(Control::Pfc(pfc)) if pfc.quanta == 0 => watch.resume_frames += 1,
-            Body::Control(Control::Pfc(_)) => watch.pause_frames += 1,
-            _ => {}
+        if let Body::Control(control) = &frame.body {
+            match control.signal() {
+                Signal::Pause => watch.pause_frames += 1,
+                Signal::Resume => watch.resume_frames += 1,
+                Signal::Other => {}
+            }
         }
         let at = port.busy_until + port.delay;
         let arrival = Arrival { at, burst_age: ((at - port.burst_start).ps() / 1000).min(AGE_MAX) as u32 };

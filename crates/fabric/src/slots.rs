@@ -11,9 +11,11 @@
 //! | load balancing | [`LoadBalance`] | one per switch |
 //! | loss recovery | [`RecoverySender`], [`RecoveryReceiver`] | per flow |
 
+use crate::fabric::{Fabric, Onward};
 use crate::frame::{Control, Frame, Psn};
 use crate::headroom::AnyBufferPolicy;
-use crate::ids::{Class, ClassMask, NodeId, PortId, PortIx, QueueIx};
+use crate::host::Endpoint;
+use crate::ids::{Class, ClassMask, FlowId, NodeId, PortId, PortIx, QueueIx};
 use crate::memory::HeapBytes;
 use crate::note::{DropCause, Note};
 use crate::port::Port;
@@ -27,10 +29,11 @@ use std::collections::VecDeque;
 /// The names that the signatures of the slots' methods use.
 pub(crate) mod signatures {
     pub(crate) use super::{
-        AckView, Departure, FlowKey, Gauge, NodeView, Notification, Occupancy, Passage, Pressure, Progress, Verdict,
+        AckView, AddedQueues, Candidate, Departing, Departure, FlowKey, Gauge, NodeView, Notification, Occupancy,
+        Passage, PauseScope, Place, Pressure, Progress, Verdict,
     };
     pub(crate) use crate::frame::{Control, Frame, Psn};
-    pub(crate) use crate::ids::{Class, ClassMask, PortIx, QueueIx};
+    pub(crate) use crate::ids::{Class, FlowId, PortIx, QueueIx};
     pub(crate) use crate::note::DropCause;
     pub(crate) use crate::port::Port;
     pub(crate) use backwater_engine::{Duration, Time};
@@ -49,6 +52,24 @@ pub struct Site<'a> {
     pub largest_frame: u64,
     /// Longest base round-trip time of any pair of hosts.
     pub base_rtt: Duration,
+    pub(crate) fabric: &'a Fabric,
+}
+
+impl Site<'_> {
+    /// The node at the other end of the link of `port`.
+    pub fn peer(&self, port: &PortFacts) -> NodeId {
+        self.fabric.wiring.ports[port.peer.0 as usize].node
+    }
+
+    /// How many links `node` is away from the nearest host: 0 for a host, 1 for a switch with hosts, 2 for the tier above.
+    pub fn tier(&self, node: NodeId) -> u32 {
+        self.fabric.tiers[node.0 as usize]
+    }
+
+    /// Whether `node` is a host.
+    pub fn is_host(&self, node: NodeId) -> bool {
+        !self.fabric.is_switch(node)
+    }
 }
 
 /// What is fixed about a port.
@@ -73,7 +94,7 @@ pub struct PortFacts {
 // ---------------------------------------------------------------------------------------------------------------- flow control
 
 /// Where a charged packet is on its way through a node.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Passage {
     /// The port through which it came in.
     pub ingress: PortIx,
@@ -83,6 +104,90 @@ pub struct Passage {
     pub queue: QueueIx,
     /// Its traffic class.
     pub class: Class,
+    /// Its charged bytes.
+    pub bytes: u16,
+    /// What the flow control wrote down about it when it chose the queue.
+    pub note: u32,
+}
+
+/// A charged packet that is about to join a queue of its egress port.
+#[derive(Clone, Copy)]
+pub struct Candidate<'a> {
+    /// The packet; its route begins behind the egress port.
+    pub frame: &'a Frame,
+    /// The port through which it came in.
+    pub ingress: PortIx,
+    /// The port through which it leaves.
+    pub egress: PortIx,
+    /// The ports that it passes behind that one.
+    pub onward: Onward<'a>,
+    /// The node's ports.
+    pub ports: &'a [Port],
+    /// The present.
+    pub now: Time,
+}
+
+impl Candidate<'_> {
+    /// The queue of its class, without a note.
+    #[inline]
+    pub fn by_class(&self) -> Place {
+        Place { queue: QueueIx::from(self.frame.class().0), note: 0 }
+    }
+}
+
+/// Where a packet is put.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The queue of its egress port.
+    pub queue: QueueIx,
+    /// What its [`Passage`] tells from now on.
+    pub note: u32,
+}
+
+/// A flow that is about to start at a host.
+#[derive(Clone, Copy)]
+pub struct Departing<'a> {
+    /// Its number.
+    pub flow: FlowId,
+    /// Traffic class of its data.
+    pub class: Class,
+    /// The port through which it leaves the host.
+    pub port: PortIx,
+    /// The ports that its packets pass behind that one.
+    pub onward: Onward<'a>,
+}
+
+/// Queues that a flow control adds to every port of a node; they follow those of the classes in number.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AddedQueues {
+    /// The most at one port.
+    pub most: QueueIx,
+    /// Where their packets go.
+    pub stage: Stage,
+}
+
+/// Where packets go that leave a queue.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Stage {
+    /// Onto the wire, in turn with the queues of the classes.
+    #[default]
+    Wire,
+    /// Into the next queue, which [`FlowControl::next_queue`] names: whenever a packet goes onto the wire, open queues hand one packet each
+    /// on, in turn, until one has come to a queue that leads to the wire.
+    Queue,
+    /// The same, but every open queue hands one packet on.
+    QueueAll,
+}
+
+/// What a PAUSE stops, named so that both ends of the link understand it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum PauseScope {
+    /// A queue of the upstream port.
+    Queue(QueueIx),
+    /// A flow.
+    Flow(FlowId),
+    /// What passes a port further down: a congestion root.
+    Root(PortId),
 }
 
 /// What the buffer policy finds about an ingress port after an arrival or a departure.
@@ -113,22 +218,40 @@ impl Gauge<'_> {
 #[auto_impl(Box)]
 #[enum_dispatch]
 pub trait FlowControl: Send {
-    /// Number of queues that it needs at every port besides those of the classes, which they follow in number. Asked once, at set-up.
-    fn added_queues(&self) -> QueueIx {
-        0
+    /// The queues that it needs at every port besides those of the classes. Asked once, at set-up.
+    fn added_queues(&self) -> AddedQueues {
+        AddedQueues::default()
     }
 
-    /// The queue of the egress port that a packet joins, which is as it has arrived: its route still begins with that port. Default: that of
-    /// its class.
-    fn queue(&mut self, frame: &Frame, _egress: PortIx) -> QueueIx {
-        QueueIx::from(frame.class().0)
+    /// The queue of its egress port that a packet joins which has come in. Default: that of its class.
+    fn queue(&mut self, candidate: Candidate<'_>) -> Place {
+        candidate.by_class()
+    }
+
+    /// The queue that a packet joins next which leaves the queue of `from`, one that does not lead to the wire ([`Stage::Queue`]).
+    fn next_queue(&mut self, candidate: Candidate<'_>, _from: Passage) -> Place {
+        candidate.by_class()
     }
 
     /// A charged packet has joined its queue.
     fn on_enqueue(&mut self, _passage: Passage, _gauge: Gauge<'_>, _node: &mut NodeView<'_>) {}
 
+    /// A charged packet has left one queue for another one.
+    fn on_move(&mut self, _from: Passage, _to: Passage, _node: &mut NodeView<'_>) {}
+
     /// A charged packet has left its queue for the wire.
     fn on_dequeue(&mut self, _passage: Passage, _gauge: Gauge<'_>, _node: &mut NodeView<'_>) {}
+
+    /// All that stood in `queue` has been moved on, as [`NodeView::flush`] asked for.
+    fn on_flushed(&mut self, _port: PortIx, _queue: QueueIx, _node: &mut NodeView<'_>) {}
+
+    /// A flow starts at this host: the queue of its port whose gate holds it back. Default: that of its class.
+    fn on_flow_start(&mut self, flow: Departing<'_>, _node: &mut NodeView<'_>) -> QueueIx {
+        QueueIx::from(flow.class.0)
+    }
+
+    /// A flow of this host, which was held back by the gate of `queue`, is acknowledged in full.
+    fn on_flow_end(&mut self, _flow: FlowId, _port: PortIx, _queue: QueueIx, _node: &mut NodeView<'_>) {}
 
     /// A control frame has arrived on `port`.
     fn on_control(&mut self, _port: PortIx, _control: &Control, _node: &mut NodeView<'_>) {}
@@ -144,9 +267,36 @@ pub trait FlowControl: Send {
         true
     }
 
-    /// Ingress ports and classes that the node currently keeps paused: what an audit balances against the gates upstream.
-    fn pausing(&self) -> Vec<(PortIx, ClassMask)> {
+    /// What this node keeps stopped upstream, by ingress port: what an audit balances against [`FlowControl::stopped`] there.
+    fn stopping(&self) -> Vec<(PortIx, PauseScope)> {
         Vec::new()
+    }
+
+    /// What the downstream of `port` has stopped here. Default: the queues behind closed gates.
+    fn stopped(&self, port: &Port) -> Vec<PauseScope> {
+        port.closed_queues().map(|queue| self.scope(port.ix, queue)).collect()
+    }
+
+    /// What a closed gate of `queue` at `port` waits to hear of. Default: the queue itself.
+    fn scope(&self, _port: PortIx, queue: QueueIx) -> PauseScope {
+        PauseScope::Queue(queue)
+    }
+
+    /// Whether a packet that stands here is among those that keep `scope` stopped, upstream of `ingress`. Default: whether it came from there
+    /// and from that queue.
+    fn keeps_stopped(&self, ingress: PortIx, scope: PauseScope, frame: &Frame, at: Passage) -> bool {
+        let from = frame.packet().map(|packet| PauseScope::Queue(packet.queue.into()));
+        at.ingress == ingress && from == Some(scope)
+    }
+
+    /// What should have been given back by now, in words, when nothing is under way any more; `None` if all is well.
+    fn leftover(&self) -> Option<String> {
+        None
+    }
+
+    /// The most queues beyond those of the classes that any one port has had in use at once.
+    fn most_queues_used(&self) -> QueueIx {
+        0
     }
 
     /// Bytes that it holds on the heap, for estimates of memory.
@@ -161,6 +311,7 @@ pub struct NodeView<'a> {
     pub now: Time,
     ports: &'a mut [Port],
     effects: &'a mut Effects,
+    endpoint: Option<&'a mut Endpoint>,
 }
 
 /// What hooks asked for, carried out by the node when the hook returns. Reused, so that nothing is allocated.
@@ -190,6 +341,8 @@ impl Effects {
 pub(crate) enum Effect {
     /// See whether a port has something to send.
     Kick(PortIx),
+    /// Move all that stands in a queue on.
+    Flush(PortIx, QueueIx),
     /// Ask to be woken for a port's timer.
     Timer(PortIx),
     /// Tell whoever watches.
@@ -197,8 +350,13 @@ pub(crate) enum Effect {
 }
 
 impl<'a> NodeView<'a> {
-    pub(crate) fn new(now: Time, ports: &'a mut [Port], effects: &'a mut Effects) -> Self {
-        NodeView { now, ports, effects }
+    pub(crate) fn new(
+        now: Time,
+        ports: &'a mut [Port],
+        effects: &'a mut Effects,
+        endpoint: Option<&'a mut Endpoint>,
+    ) -> Self {
+        NodeView { now, ports, effects, endpoint }
     }
 
     /// The node's ports.
@@ -215,6 +373,7 @@ impl<'a> NodeView<'a> {
     /// Closes the gate of a queue: nothing leaves it from now on. `cause` is the port whose congestion is to blame.
     pub fn close(&mut self, port: PortIx, queue: QueueIx, cause: PortId) {
         self.ports[usize::from(port)].close(queue, self.now, cause);
+        self.endpoint.iter_mut().for_each(|endpoint| endpoint.close(port, queue));
     }
 
     /// Opens the gate of a queue.
@@ -222,9 +381,17 @@ impl<'a> NodeView<'a> {
         let port = &mut self.ports[usize::from(port)];
         if let Some(closure) = port.open(queue, self.now) {
             let (note, kick) = (Effect::Note(Note::Paused { port: port.id, queue, closure }), Effect::Kick(port.ix));
+            self.endpoint.iter_mut().for_each(|endpoint| endpoint.open(port.ix, queue));
             self.effects.add(note);
             self.effects.add(kick);
         }
+    }
+
+    /// Moves all packets of a queue that does not lead to the wire into the queues that [`FlowControl::next_queue`] names, in order, before
+    /// anything else happens to them; then calls [`FlowControl::on_flushed`].
+    pub fn flush(&mut self, port: PortIx, queue: QueueIx) {
+        self.effects.add(Effect::Flush(port, queue));
+        self.effects.add(Effect::Kick(port));
     }
 
     /// Calls [`FlowControl::on_timer`] for `port` at `at`, instead of any earlier request; [`Time::NEVER`] cancels.

@@ -27,6 +27,8 @@ pub struct NetworkSpec {
     pub nodes: Vec<NodeSpec>,
     /// Full-duplex links. A node's ports are numbered in the order in which its links stand here.
     pub links: Vec<LinkSpec>,
+    /// Entries of forwarding tables that are set by hand.
+    pub routes: Vec<RouteSpec>,
     /// Times at which links fail and come back.
     pub faults: Vec<LinkFault>,
     /// Every switch.
@@ -72,6 +74,17 @@ pub struct LinkSpec {
     pub delay: Duration,
     /// Probability that a frame is corrupted and discarded at its receiver.
     pub error_rate: f64,
+}
+
+/// An entry of a forwarding table that is set by hand, right or wrong: at `node`, packets for host `to` go to `next`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RouteSpec {
+    /// The switch whose table it is.
+    pub node: NodeId,
+    /// The destination.
+    pub to: NodeId,
+    /// The neighbour that the packets go to.
+    pub next: NodeId,
 }
 
 /// A link that is down from `down` until `up`: what is on the wire is lost, what is queued waits.
@@ -228,6 +241,7 @@ impl NetworkSpec {
         self.check_sizes(&mut errors);
         self.check_options(&mut errors);
         self.check_links(&mut errors);
+        self.check_routes(&mut errors);
         if errors.is_empty() { Ok(()) } else { Err(errors) }
     }
 
@@ -262,6 +276,19 @@ impl NetworkSpec {
             && quantum.get() == 0
         {
             refuse("switch.scheduler.quantum", "0 B would never let a packet go".into());
+        }
+    }
+
+    fn check_routes(&self, errors: &mut Vec<SpecError>) {
+        let kind = |node: NodeId| self.nodes.get(node.0 as usize).map(|node| node.kind);
+        for route in &self.routes {
+            let ends = [(route.node, route.next), (route.next, route.node)];
+            let is_linked = self.links.iter().any(|link| ends.contains(&(link.a, link.b)));
+            let is_route = kind(route.node) == Some(NodeKind::Switch) && kind(route.to) == Some(NodeKind::Host);
+            if !is_linked || !is_route {
+                let reason = "a route is set at a switch, for a host, to a neighbour of the switch".into();
+                errors.push(SpecError::Option { option: "routes", reason });
+            }
         }
     }
 

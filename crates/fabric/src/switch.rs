@@ -16,9 +16,13 @@ use crate::headroom::AnyBufferPolicy;
 use crate::ids::{Class, NodeId, PortIx, QueueIx};
 use crate::load_balance::AnyLoadBalance;
 use crate::node::{Env, Node, Sink};
+use crate::note::DropCause;
+use crate::port::Port;
 use crate::slots::{
-    BufferPolicy, CongestionPoint, Departure, FlowControl, Gauge, LoadBalance, NodeView, Occupancy, Passage, Site,
+    BufferPolicy, Candidate, CongestionPoint, Departure, FlowControl, Gauge, LoadBalance, NodeView, Occupancy, Passage,
+    Site, Stage,
 };
+use backwater_engine::Time;
 use backwater_engine::random::Seed;
 
 /// What a switch has besides ports and flow control.
@@ -70,24 +74,29 @@ impl Node {
     #[inline]
     pub(crate) fn forward<S: Sink>(&mut self, ingress: PortIx, egress: PortIx, frame: &Frame, env: &mut Env<'_, S>) {
         let pipeline = self.pipeline.as_mut().expect("routes pass through switches only");
-        let (class, mut queue) = (frame.class(), QueueIx::from(frame.class().0));
-        if is_charged(class) {
-            if let Err(cause) = pipeline.buffer.admit(ingress, class, frame.size.charge.into(), env.now) {
-                return self.drop(ingress, frame, cause, env);
-            }
-            queue = self.flow_control.queue(frame, egress);
-        }
-        let mut queued = Queued { frame: *frame, at: env.now, ingress };
+        let class = frame.class();
+        let mut queued = Queued { frame: *frame, at: env.now, ingress, note: 0 };
         if let Body::Packet(packet) = &mut queued.frame.body {
             packet.route.advance();
+            if packet.route.is_spent() {
+                return self.drop(ingress, frame, DropCause::TimeToLive, env);
+            }
         }
-        self.ports[usize::from(egress)].enqueue(queue, queued, env.frames);
-        if is_charged(class) {
-            let passage = Passage { ingress, egress, queue, class };
-            let gauge = Gauge { policy: &pipeline.buffer, passage };
-            let mut view = NodeView::new(env.now, &mut self.ports, &mut self.effects);
-            self.flow_control.on_enqueue(passage, gauge, &mut view);
+        if !is_charged(class) {
+            self.ports[usize::from(egress)].enqueue(QueueIx::from(class.0), queued, env.frames);
+            return self.kick(egress, env);
         }
+        if let Err(cause) = pipeline.buffer.admit(ingress, class, frame.size.charge.into(), env.now) {
+            return self.drop(ingress, frame, cause, env);
+        }
+        let candidate = candidate(&self.ports, egress, &queued, env.now, env.fabric);
+        let place = self.flow_control.queue(candidate);
+        queued.note = place.note;
+        self.ports[usize::from(egress)].enqueue(place.queue, queued, env.frames);
+        let passage = passage(egress, place.queue, &queued);
+        let gauge = Gauge { policy: &pipeline.buffer, passage };
+        let mut view = NodeView::new(env.now, &mut self.ports, &mut self.effects, None);
+        self.flow_control.on_enqueue(passage, gauge, &mut view);
         self.kick(egress, env);
     }
 
@@ -100,23 +109,63 @@ impl Node {
         queued: &mut Queued,
         env: &mut Env<'_, S>,
     ) {
-        let Queued { ref mut frame, at, ingress } = *queued;
-        self.log_pauses(egress, queue, at, frame, env);
-        let class = frame.class();
+        let passage = passage(egress, queue, queued);
+        let frame = &mut queued.frame;
+        self.log_pauses(egress, queue, queued.at, frame, env);
+        if let Body::Packet(packet) = &mut frame.body {
+            packet.queue = queue.min(u8::MAX.into()) as u8;
+        }
         let Some(pipeline) = &mut self.pipeline else { return };
-        if !is_charged(class) {
+        if !is_charged(passage.class) {
             return;
         }
-        pipeline.buffer.release(ingress, class, u64::from(frame.size.charge), env.now);
+        pipeline.buffer.release(passage.ingress, passage.class, passage.bytes.into(), env.now);
         if frame.packet().is_some_and(|packet| packet.kind == PacketKind::Data) {
             let port = &self.ports[usize::from(egress)];
             let departure = Departure { now: env.now, port, queue, frame, records: env.records };
             pipeline.congestion_point.on_departure(departure);
         }
-        let passage = Passage { ingress, egress, queue, class };
         let gauge = Gauge { policy: &pipeline.buffer, passage };
-        let mut view = NodeView::new(env.now, &mut self.ports, &mut self.effects);
+        let mut view = NodeView::new(env.now, &mut self.ports, &mut self.effects, None);
         self.flow_control.on_dequeue(passage, gauge, &mut view);
+    }
+
+    /// One turn of the schedulers between the queues of `egress`: open queues that lead to others hand one packet each on, until one has come
+    /// to a queue that leads to the wire.
+    pub(crate) fn hand_on<S: Sink>(&mut self, egress: PortIx, env: &mut Env<'_, S>) {
+        let all = self.flow_control.added_queues().stage == Stage::QueueAll;
+        for _ in 0..self.ports[usize::from(egress)].count_inner() {
+            let Some(queue) = self.ports[usize::from(egress)].next_inner() else { break };
+            if self.move_first(egress, queue, env) && !all {
+                break;
+            }
+        }
+    }
+
+    /// Moves all packets of a queue on.
+    pub(crate) fn flush<S: Sink>(&mut self, egress: PortIx, queue: QueueIx, env: &mut Env<'_, S>) {
+        let mut left = self.ports[usize::from(egress)].frames(queue, env.frames).count();
+        while left > 0 {
+            self.move_first(egress, queue, env);
+            left -= 1;
+        }
+        self.with_flow_control(env.now, |mechanism, node| mechanism.on_flushed(egress, queue, node));
+    }
+
+    /// Moves the first packet of a queue into the next one; whether that leads to the wire.
+    fn move_first<S: Sink>(&mut self, egress: PortIx, queue: QueueIx, env: &mut Env<'_, S>) -> bool {
+        let mut queued = self.ports[usize::from(egress)].take(queue, env.frames);
+        self.log_pauses(egress, queue, queued.at, &mut queued.frame, env);
+        let from = passage(egress, queue, &queued);
+        let candidate = candidate(&self.ports, egress, &queued, env.now, env.fabric);
+        let place = self.flow_control.next_queue(candidate, from);
+        (queued.at, queued.note) = (env.now, place.note);
+        let port = &mut self.ports[usize::from(egress)];
+        let leads_to_wire = port.leads_to_wire(place.queue);
+        port.enqueue(place.queue, queued, env.frames);
+        let to = passage(egress, place.queue, &queued);
+        self.with_flow_control(env.now, |mechanism, node| mechanism.on_move(from, to, node));
+        leads_to_wire
     }
 
     /// The egress port of a packet that carries no route: the load balancer's choice among the equal-cost ports.
@@ -130,6 +179,27 @@ impl Node {
             }
         }
     }
+}
+
+/// A packet that stands before a queue of `egress`, as flow control sees it.
+#[inline]
+fn candidate<'a>(
+    ports: &'a [Port],
+    egress: PortIx,
+    queued: &'a Queued,
+    now: Time,
+    fabric: &'a Fabric,
+) -> Candidate<'a> {
+    let Body::Packet(packet) = &queued.frame.body else { unreachable!("only packets of flows are charged") };
+    let onward = fabric.onward(packet.flow, packet.direction(), packet.route, ports[usize::from(egress)].id);
+    Candidate { frame: &queued.frame, ingress: queued.ingress, egress, onward, ports, now }
+}
+
+/// Where a packet stands that has been put into `queue` of `egress`.
+#[inline]
+pub(crate) fn passage(egress: PortIx, queue: QueueIx, queued: &Queued) -> Passage {
+    let Queued { frame, ingress, note, .. } = queued;
+    Passage { ingress: *ingress, egress, queue, class: frame.class(), bytes: frame.size.charge, note: *note }
 }
 
 /// Whether packets of `class` are charged to a pool, and thereby subject to flow control.

@@ -6,6 +6,7 @@ use crate::frame::{Body, Frame, Packet, PacketKind, Route, Timestamp};
 use crate::framing::{FrameSize, Framing};
 use crate::ids::{Class, FlowId, NodeId};
 use crate::port::Port;
+use crate::slots::AddedQueues;
 use crate::spec::{FlowSpec, LinkSpec, NetworkSpec, NodeKind, NodeSpec, SchedulerConfig};
 use backwater_engine::{Bytes, Duration, Rate, Time};
 
@@ -28,6 +29,7 @@ pub(crate) fn network(hosts: u32, switches: u32, ends: &[(u32, u32)]) -> Network
         mtu: Bytes(952),
         nodes: (0..hosts + switches).map(node).collect(),
         links: ends.iter().map(link).collect(),
+        routes: Vec::new(),
         faults: Vec::new(),
         switch: Default::default(),
         host: Default::default(),
@@ -66,7 +68,12 @@ pub(crate) fn flow(src: u32, dst: u32, bytes: u64, start_ns: u64) -> FlowSpec {
 pub(crate) fn port(gbps: u64) -> Port {
     let mut spec = star(2);
     spec.links[1].rate = Rate::from_gbps(gbps);
-    Port::new(&fabric(spec).site(NodeId(2)).ports[1], Framing::Rocev2, SchedulerConfig::RoundRobin {}, 0)
+    Port::new(
+        &fabric(spec).site(NodeId(2)).ports[1],
+        Framing::Rocev2,
+        SchedulerConfig::RoundRobin {},
+        AddedQueues::default(),
+    )
 }
 
 /// A data packet of `class` with `bytes` on the wire and in buffers.
@@ -75,6 +82,7 @@ pub(crate) fn frame(class: u8, bytes: u16) -> Frame {
         kind: PacketKind::Data,
         class: Class(class),
         marked: false,
+        queue: class,
         flow: FlowId(0),
         psn: 0,
         sent_at: Timestamp::of(Time::ZERO),
@@ -85,5 +93,5 @@ pub(crate) fn frame(class: u8, bytes: u16) -> Frame {
 
 /// The same in a queue.
 pub(crate) fn queued(class: u8, bytes: u16) -> Queued {
-    Queued { frame: frame(class, bytes), at: Time::ZERO, ingress: 0 }
+    Queued { frame: frame(class, bytes), at: Time::ZERO, ingress: 0, note: 0 }
 }

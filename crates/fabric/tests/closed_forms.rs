@@ -89,7 +89,7 @@ fn a_shared_port_is_busy_from_the_first_byte_to_the_last() {
         let expected = rate.time_for(first) + rate.time_for(senders * wire) + Duration::from_us(2);
         let finish = outcomes.iter().map(|outcome| outcome.reception.finish.unwrap()).max().unwrap();
         assert_eq!(finish, Time::ZERO + expected);
-        assert_eq!(simulation.totals().drops, [0; 4]);
+        assert_eq!(simulation.totals().drops, [0; 5]);
         assert_eq!(simulation.audit(), []);
     }
 }

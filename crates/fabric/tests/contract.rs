@@ -83,7 +83,7 @@ fn check_run(spec: &NetworkSpec, flows: &[backwater_fabric::spec::FlowSpec]) -> 
     prop_assert_eq!(simulation.violations(), []);
     for node in simulation.nodes() {
         prop_assert!(node.ports().iter().all(|port| port.closed_queues().next().is_none()));
-        prop_assert_eq!(node.flow_control().pausing(), []);
+        prop_assert_eq!(node.flow_control().stopping(), []);
     }
     Ok(())
 }
@@ -204,7 +204,7 @@ proptest! {
 fn data_frame(marked: bool) -> Frame {
     let (kind, class, flow) = (PacketKind::Data, Class(3), FlowId(0));
     let (sent_at, route) = (Timestamp::of(Time::ZERO), Route::towards(NodeId(1)));
-    let packet = Packet { kind, class, marked, flow, psn: 0, sent_at, route };
+    let packet = Packet { kind, class, marked, queue: 3, flow, psn: 0, sent_at, route };
     Frame::new(Body::Packet(packet), FrameSize { wire: 1106, charge: 1086 })
 }
 

@@ -154,7 +154,7 @@ fn the_worst_case_needs_every_byte_of_the_exact_need() {
 
         spec.switch.headroom = fixed(1, Some(need));
         let (simulation, outcomes) = common::run(&spec, setting.flows());
-        assert_eq!(simulation.totals().drops, [0; 4], "{setting:?}");
+        assert_eq!(simulation.totals().drops, [0; 5], "{setting:?}");
         assert_eq!(peak(&simulation, SWITCH, SENDER), need, "{setting:?}");
         for (outcome, flow) in outcomes.iter().zip(setting.flows()) {
             assert_eq!((outcome.reception.delivered, outcome.retransmitted), (flow.bytes, 0), "{setting:?}");
@@ -224,7 +224,7 @@ proptest! {
     fn equation_1_is_never_exceeded(Case { spec, flows } in lossless()) {
         let spec = roomy(&spec);
         let (simulation, _) = common::run(&spec, flows);
-        prop_assert_eq!(simulation.totals().drops, [0; 4]);
+        prop_assert_eq!(simulation.totals().drops, [0; 5]);
         let fabric = simulation.fabric();
         for node in simulation.nodes().filter(|node| node.pipeline().is_some()) {
             let site = fabric.site(node.id);

@@ -6,10 +6,10 @@ mod common;
 
 use backwater_engine::Bytes;
 use backwater_fabric::flow_control::{FlowControlConfig, FlowControlFactory};
-use backwater_fabric::frame::{Control, Frame, Pfc};
+use backwater_fabric::frame::{Control, Pfc};
 use backwater_fabric::framing::Framing;
 use backwater_fabric::ids::{CLASSES, Class, ClassMask, PortIx, QueueIx};
-use backwater_fabric::slots::{FlowControl, Gauge, NodeView, Passage, Site};
+use backwater_fabric::slots::{AddedQueues, Candidate, FlowControl, Gauge, NodeView, Passage, Place, Site, Stage};
 use common::script::Script;
 use common::{flow, star};
 use std::sync::Arc;
@@ -22,13 +22,13 @@ struct Turnstile;
 const SPARE: QueueIx = 90;
 
 impl FlowControl for Turnstile {
-    fn added_queues(&self) -> QueueIx {
-        SPARE + 2
+    fn added_queues(&self) -> AddedQueues {
+        AddedQueues { most: SPARE + 2, stage: Stage::Wire }
     }
 
-    fn queue(&mut self, frame: &Frame, _egress: PortIx) -> QueueIx {
-        let flow = frame.packet().expect("only packets are queued").flow;
-        CLASSES as QueueIx + SPARE + flow.0 as QueueIx
+    fn queue(&mut self, candidate: Candidate<'_>) -> Place {
+        let flow = candidate.frame.packet().expect("only packets are queued").flow;
+        Place { queue: CLASSES as QueueIx + SPARE + flow.0 as QueueIx, note: 0 }
     }
 
     fn on_enqueue(&mut self, passage: Passage, _gauge: Gauge<'_>, node: &mut NodeView<'_>) {

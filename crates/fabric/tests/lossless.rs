@@ -23,7 +23,7 @@ proptest! {
         let sizes: Vec<u64> = flows.iter().map(|flow| flow.bytes).collect();
         let (simulation, outcomes) = common::run(&spec, flows);
         prop_assert_eq!(simulation.find_deadlock(), None);
-        prop_assert_eq!(simulation.totals().drops, [0; 4]);
+        prop_assert_eq!(simulation.totals().drops, [0; 5]);
         for (outcome, bytes) in outcomes.iter().zip(sizes) {
             prop_assert_eq!(outcome.reception.delivered, bytes);
             prop_assert!(outcome.reception.finish.is_some() && outcome.acknowledged > outcome.reception.finish);

@@ -125,6 +125,7 @@ fn spec(case: &Path, seed: u64) -> NetworkSpec {
         mtu: Bytes(mtu),
         nodes: topology.nodes,
         links: topology.links,
+        routes: Vec::new(),
         faults: Vec::new(),
         switch,
         host: Default::default(),

@@ -42,6 +42,7 @@ fn network(flow_control: FlowControlConfig) -> NetworkSpec {
         mtu: Bytes(1024),
         nodes: (0..HOSTS).map(host).chain([switch]).collect(),
         links: (0..HOSTS).map(link).collect(),
+        routes: Vec::new(),
         faults: Vec::new(),
         switch: SwitchConfig {
             buffer: Bytes(1_000_000),

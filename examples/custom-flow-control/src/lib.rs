@@ -6,9 +6,9 @@
 pub mod incast;
 
 use backwater_fabric::flow_control::FlowControlFactory;
-use backwater_fabric::frame::Control;
+use backwater_fabric::frame::{Control, Signal};
 use backwater_fabric::ids::{Class, ClassMask, PortId, PortIx, QueueIx};
-use backwater_fabric::slots::{FlowControl, Gauge, NodeView, Passage, Pressure, Site};
+use backwater_fabric::slots::{FlowControl, Gauge, NodeView, Passage, PauseScope, Pressure, Site};
 
 /// What frames say, in their `opcode`. Any numbers will do: nobody else reads them.
 const STOP: u16 = 1;
@@ -50,7 +50,8 @@ impl OnOff {
 
 /// Link errors spare the frame: a STOP or GO that is lost would never be made up for.
 fn frame(opcode: u16, cause: PortId) -> Control {
-    Control::Custom { opcode, reliable: true, words: [cause.0, 0, 0, 0] }
+    let signal = if opcode == STOP { Signal::Pause } else { Signal::Resume };
+    Control::Custom { opcode, signal, reliable: true, words: [cause.0, 0, 0, 0] }
 }
 
 fn queues() -> impl Iterator<Item = QueueIx> {
@@ -86,8 +87,8 @@ impl FlowControl for OnOff {
         node.send(port, frame(opcode, cause));
     }
 
-    fn pausing(&self) -> Vec<(PortIx, ClassMask)> {
+    fn stopping(&self) -> Vec<(PortIx, PauseScope)> {
         let stopped = (0..).zip(&self.full).filter(|(_, full)| !full.is_empty());
-        stopped.map(|(port, _)| (port, DATA)).collect()
+        stopped.flat_map(|(port, _)| queues().map(move |queue| (port, PauseScope::Queue(queue)))).collect()
     }
 }

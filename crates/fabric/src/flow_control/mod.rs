@@ -2,6 +2,7 @@
 
 pub mod none;
 pub mod pfc;
+pub mod pyrrha;
 
 use crate::registry::registry;
 #[allow(unused_imports, reason = "for the methods that enum_dispatch generates")]
@@ -18,6 +19,8 @@ registry! {
     None = "none": none::NoneConfig;
     /// Priority-based flow control, IEEE 802.1Qbb.
     Pfc = "pfc": pfc::PfcConfig;
+    /// Pyrrha: by congestion root, with isolation queues (NSDI 2025).
+    Pyrrha = "pyrrha": pyrrha::PyrrhaConfig;
 }
 
 /// Any [`FlowControl`]: built-ins inline, others boxed.
@@ -26,6 +29,7 @@ registry! {
 pub enum AnyFlowControl {
     None(none::NoFlowControl),
     Pfc(pfc::Pfc),
+    Pyrrha(pyrrha::Pyrrha),
     Custom(Box<dyn FlowControl>),
 }
 
@@ -41,6 +45,7 @@ impl FlowControlConfig {
         match self {
             FlowControlConfig::None(_) => none::NoFlowControl.into(),
             FlowControlConfig::Pfc(config) => pfc::Pfc::new(config, site).into(),
+            FlowControlConfig::Pyrrha(config) => pyrrha::Pyrrha::new(config, site).into(),
             FlowControlConfig::Custom(factory) => factory.build(site).into(),
         }
     }
@@ -49,12 +54,12 @@ impl FlowControlConfig {
     pub fn response(&self) -> Duration {
         match self {
             FlowControlConfig::Pfc(config) => config.response,
-            FlowControlConfig::None(_) | FlowControlConfig::Custom(_) => Duration::ZERO,
+            FlowControlConfig::None(_) | FlowControlConfig::Pyrrha(_) | FlowControlConfig::Custom(_) => Duration::ZERO,
         }
     }
 
     /// Whether packets of a lossless class may never be dropped for want of buffer.
     pub fn is_lossless(&self) -> bool {
-        !matches!(self, FlowControlConfig::None(_))
+        matches!(self, FlowControlConfig::Pfc(_) | FlowControlConfig::Custom(_))
     }
 }

@@ -6,7 +6,7 @@
 use crate::frame::{Control, Pfc as PfcFrame};
 use crate::ids::{CLASSES, Class, ClassMask, PortId, PortIx, QueueIx};
 use crate::memory::HeapBytes;
-use crate::slots::{FlowControl, Gauge, NodeView, Passage, PortFacts, Pressure, Site};
+use crate::slots::{FlowControl, Gauge, NodeView, Passage, PauseScope, PortFacts, Pressure, Site};
 use backwater_engine::{Duration, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -223,7 +223,8 @@ impl FlowControl for Pfc {
         received + self.ports.heap_bytes() + self.pausing.heap_bytes()
     }
 
-    fn pausing(&self) -> Vec<(PortIx, ClassMask)> {
-        (0..).zip(self.pausing.iter().copied()).filter(|(_, classes)| !classes.is_empty()).collect()
+    fn stopping(&self) -> Vec<(PortIx, PauseScope)> {
+        let classes = (0..).zip(&self.pausing).flat_map(|(port, mask)| mask.iter().map(move |class| (port, class)));
+        classes.map(|(port, class)| (port, PauseScope::Queue(class.0.into()))).collect()
     }
 }

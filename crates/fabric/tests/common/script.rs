@@ -173,8 +173,8 @@ impl Script {
         let says = match &frame.body {
             Body::Packet(packet) => match packet.kind {
                 PacketKind::Data => Says::Data(packet.class.0, packet.psn),
-                PacketKind::Ack { .. } => Says::Ack(packet.psn),
-                PacketKind::Nack { .. } => Says::Nack(packet.psn),
+                PacketKind::Ack => Says::Ack(packet.psn),
+                PacketKind::Nack => Says::Nack(packet.psn),
                 PacketKind::Cnp => panic!("no script expects a CNP"),
             },
             Body::Control(Control::Pfc(pfc)) => {
@@ -201,10 +201,10 @@ macro_rules! arrive {
         $script.arrive_data($at, $port, $flow, $psn)
     };
     ($script:ident, $at:literal ps, port $port:literal, ack of flow $flow:literal, expected $psn:expr) => {
-        $script.arrive_answer($at, $port, $flow, backwater_fabric::frame::PacketKind::Ack { congested: false }, $psn)
+        $script.arrive_answer($at, $port, $flow, backwater_fabric::frame::PacketKind::Ack, $psn)
     };
     ($script:ident, $at:literal ps, port $port:literal, nack of flow $flow:literal, expected $psn:expr) => {
-        $script.arrive_answer($at, $port, $flow, backwater_fabric::frame::PacketKind::Nack { congested: false }, $psn)
+        $script.arrive_answer($at, $port, $flow, backwater_fabric::frame::PacketKind::Nack, $psn)
     };
     ($script:ident, $at:literal ps, port $port:literal, pause $classes:expr, quanta $quanta:expr) => {
         $script.arrive_pfc($at, $port, &$classes, $quanta)
@@ -238,5 +238,5 @@ macro_rules! expect_nothing {
 
 fn packet(kind: PacketKind, flow: u32, psn: Psn, class: Class, destination: NodeId) -> Body {
     let (flow, sent_at, route) = (FlowId(flow), Timestamp::of(Time::ZERO), Route::towards(destination));
-    Body::Packet(Packet { kind, class, marked: false, flow, psn, sent_at, route })
+    Body::Packet(Packet { kind, class, marked: false, queue: class.0, flow, psn, sent_at, route })
 }

@@ -51,6 +51,7 @@ impl Plan {
             mtu,
             nodes: graph.nodes.clone(),
             links: graph.links.clone(),
+            routes: Vec::new(),
             faults: faults::resolve(&scenario.faults, &graph, &mut findings),
             switch: scenario.switch.clone(),
             host: scenario.host.clone(),

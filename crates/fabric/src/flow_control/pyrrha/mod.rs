@@ -1,0 +1,320 @@
+//! Pyrrha: per-hop flow control by congestion root (NSDI 2025; IEEE Transactions on Networking 2025).
+//!
+//! A port whose ordinary queue grows long nominates itself as a congestion root and tells its upstream neighbours. They isolate what will pass
+//! the root in a queue of its own, at every port that leads there, and tell their own neighbours when that grows long. Only isolation queues
+//! are ever paused. A root that hears of another one further down gives up for its sake.
+//!
+//! `frames.rs` is what neighbours say to each other, `roots.rs` the table of roots, `queues.rs` the isolation queues of a port, `switch.rs`
+//! the rules, `host.rs` what hosts do.
+
+mod frames;
+mod host;
+mod queues;
+mod roots;
+mod switch;
+
+pub use frames::PyrrhaFrame;
+
+use crate::flow_control::pfc::{Pfc, PfcConfig};
+use crate::frame::{Control, Frame};
+use crate::ids::{FlowId, PortIx, QueueIx};
+use crate::port::Port;
+use crate::slots::{
+    AddedQueues, Candidate, Departing, FlowControl, Gauge, NodeView, Passage, PauseScope, Place, Site, Stage,
+};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Options of Pyrrha.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct PyrrhaConfig {
+    /// Length of a queue above which the upstream must pause, in one-hop BDPs: rate of the port x twice the delay of the ingress link. Default
+    /// 2 (section VIII). Never less than two frames.
+    #[schemars(range(min = 0.0))]
+    pub pause: f64,
+    /// Length below which the upstream may go on, in one-hop BDPs. Default 1 (section VIII). Never less than one frame.
+    #[schemars(range(min = 0.0))]
+    pub resume: f64,
+    /// Most isolation queues per port; beyond that, roots share queues by a hash. Default 100 (section VIII).
+    #[schemars(range(min = 1, max = 60000))]
+    pub isolation_queues: u16,
+    /// How isolation queues feed the ordinary queue. Default `line-rate`.
+    pub feed: Feed,
+    /// What is compared with the thresholds where a root further down is relayed. Default `queue` (section IV-D).
+    pub relay_metric: RelayMetric,
+    /// Which roots give up when they hear of another one further down. Default `down`.
+    pub merge: MergePolicy,
+    /// What becomes of the queue of a root that has given up. Default `flush`.
+    pub soft_merge: SoftMerge,
+    /// Whether a switch ignores frames about roots that are its own ports: what keeps routing loops free of deadlock (section IV-D). Default
+    /// true; the public simulator does not.
+    pub own_root_rule: bool,
+    /// What hosts do about paused roots. Default `per-flow`.
+    pub hosts: HostReaction,
+}
+
+/// How isolation queues feed the ordinary queue: whenever a packet goes onto the wire, in turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Feed {
+    /// Until one packet has come to the ordinary queue: all isolation queues together feed it at the rate of the port.
+    LineRate,
+    /// One packet of every isolation queue: each of them feeds it at the rate of the port (as in the public simulator).
+    EveryQueue,
+}
+
+/// What is compared with the thresholds where a root further down is relayed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum RelayMetric {
+    /// The length of the isolation queue.
+    Queue,
+    /// The bytes that came from the ingress port, in all isolation queues of the root together (as in the public simulator).
+    PerIngress,
+}
+
+/// Which roots give up when they hear of another one further down.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum MergePolicy {
+    /// Ports that lead towards hosts: of what passes an uplink only a part passes any one root behind it, so an uplink that is congested
+    /// remains a root beside it (as in the public simulator).
+    Down,
+    /// All ports (section IV-A).
+    Any,
+    /// None.
+    Never,
+}
+
+/// What becomes of the queue of a root that has given up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum SoftMerge {
+    /// Its packets move on at once, in order.
+    Flush,
+    /// Its packets move on in turn, and packets that pass the old root still join it until it is empty: it can grow without bound (as in the
+    /// public simulator).
+    Drain,
+}
+
+/// What hosts do about paused roots.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum HostReaction {
+    /// They hold back the flows that pass a paused root.
+    PerFlow,
+    /// Nothing: the first switch buffers.
+    None,
+    /// They obey PFC, which the first switch then speaks with them.
+    Pfc,
+}
+
+impl Default for PyrrhaConfig {
+    fn default() -> Self {
+        PyrrhaConfig {
+            pause: 2.0,
+            resume: 1.0,
+            isolation_queues: 100,
+            feed: Feed::LineRate,
+            relay_metric: RelayMetric::Queue,
+            merge: MergePolicy::Down,
+            soft_merge: SoftMerge::Flush,
+            own_root_rule: true,
+            hosts: HostReaction::PerFlow,
+        }
+    }
+}
+
+/// Pyrrha at one node.
+#[derive(Debug)]
+pub struct Pyrrha {
+    role: Role,
+    /// What is spoken with neighbours that do not understand Pyrrha (section IV-E, "Incremental deployment").
+    pfc: Option<Box<Pfc>>,
+    added: AddedQueues,
+}
+
+#[derive(Debug)]
+enum Role {
+    Switch(Box<switch::Switch>),
+    Host(host::Host),
+    /// A host that knows nothing of Pyrrha.
+    Bystander,
+}
+
+impl Pyrrha {
+    /// Pyrrha for the node at `site`.
+    pub fn new(config: &PyrrhaConfig, site: &Site<'_>) -> Pyrrha {
+        let speaks_pfc = config.hosts == HostReaction::Pfc;
+        let pfc = speaks_pfc.then(|| Box::new(Pfc::new(&PfcConfig::default(), site)));
+        if !site.is_host(site.node) {
+            let stage = match config.feed {
+                Feed::LineRate => Stage::Queue,
+                Feed::EveryQueue => Stage::QueueAll,
+            };
+            let added = AddedQueues { most: config.isolation_queues, stage };
+            return Pyrrha { role: Role::Switch(Box::new(switch::Switch::new(config, site))), pfc, added };
+        }
+        let (role, most) = match config.hosts {
+            HostReaction::PerFlow => (Role::Host(host::Host::new(site)), host::Host::MOST_FLOWS),
+            HostReaction::None | HostReaction::Pfc => (Role::Bystander, 0),
+        };
+        Pyrrha { role, pfc, added: AddedQueues { most, stage: Stage::Wire } }
+    }
+
+    /// PFC, if it is what is spoken at `port`.
+    fn pfc_at(&mut self, port: PortIx) -> Option<&mut Pfc> {
+        let is_foreign = match &self.role {
+            Role::Switch(switch) => switch.is_foreign(port),
+            Role::Host(_) | Role::Bystander => true,
+        };
+        self.pfc.as_deref_mut().filter(|_| is_foreign)
+    }
+}
+
+impl FlowControl for Pyrrha {
+    #[inline]
+    fn added_queues(&self) -> AddedQueues {
+        self.added
+    }
+
+    #[inline]
+    fn queue(&mut self, candidate: Candidate<'_>) -> Place {
+        match &self.role {
+            Role::Switch(switch) => switch.place(candidate, None),
+            Role::Host(_) | Role::Bystander => candidate.by_class(),
+        }
+    }
+
+    fn next_queue(&mut self, candidate: Candidate<'_>, from: Passage) -> Place {
+        match &self.role {
+            Role::Switch(switch) => switch.next_place(candidate, from),
+            Role::Host(_) | Role::Bystander => candidate.by_class(),
+        }
+    }
+
+    fn on_enqueue(&mut self, passage: Passage, gauge: Gauge<'_>, node: &mut NodeView<'_>) {
+        if let Role::Switch(switch) = &mut self.role {
+            switch.joined(passage, node);
+        }
+        if let Some(pfc) = self.pfc_at(passage.ingress) {
+            pfc.on_enqueue(passage, gauge, node);
+        }
+    }
+
+    fn on_move(&mut self, from: Passage, to: Passage, node: &mut NodeView<'_>) {
+        if let Role::Switch(switch) = &mut self.role {
+            switch.moved(from, to, node);
+        }
+    }
+
+    fn on_dequeue(&mut self, passage: Passage, gauge: Gauge<'_>, node: &mut NodeView<'_>) {
+        if let Role::Switch(switch) = &mut self.role {
+            switch.left(passage, node);
+        }
+        if let Some(pfc) = self.pfc_at(passage.ingress) {
+            pfc.on_dequeue(passage, gauge, node);
+        }
+    }
+
+    fn on_flow_start(&mut self, flow: Departing<'_>, node: &mut NodeView<'_>) -> QueueIx {
+        match &mut self.role {
+            Role::Host(host) => host.on_flow_start(flow, node),
+            Role::Switch(_) | Role::Bystander => QueueIx::from(flow.class.0),
+        }
+    }
+
+    fn on_flow_end(&mut self, flow: FlowId, port: PortIx, queue: QueueIx, node: &mut NodeView<'_>) {
+        if let Role::Host(host) = &mut self.role {
+            host.on_flow_end(flow, port, queue, node);
+        }
+    }
+
+    fn on_control(&mut self, port: PortIx, control: &Control, node: &mut NodeView<'_>) {
+        if let Some(frame) = PyrrhaFrame::read(control) {
+            match &mut self.role {
+                Role::Switch(switch) => switch.on_frame(port, frame, node),
+                Role::Host(host) => host.on_frame(port, frame, node),
+                Role::Bystander => {}
+            }
+        } else if let Some(pfc) = self.pfc_at(port) {
+            pfc.on_control(port, control, node);
+        }
+    }
+
+    fn on_timer(&mut self, port: PortIx, node: &mut NodeView<'_>) {
+        if let Some(pfc) = self.pfc_at(port) {
+            pfc.on_timer(port, node);
+        }
+    }
+
+    fn on_link_up(&mut self, port: PortIx, node: &mut NodeView<'_>) {
+        match &mut self.role {
+            Role::Switch(switch) => switch.on_link_up(port, node),
+            Role::Host(host) => host.on_link_up(port, node),
+            Role::Bystander => {}
+        }
+        if let Some(pfc) = self.pfc_at(port) {
+            pfc.on_link_up(port, node);
+        }
+    }
+
+    fn stopping(&self) -> Vec<(PortIx, PauseScope)> {
+        let pfc = self.pfc.as_ref().map(|pfc| pfc.stopping()).unwrap_or_default();
+        match &self.role {
+            Role::Switch(switch) => switch.stopping().into_iter().chain(pfc).collect(),
+            Role::Host(_) | Role::Bystander => pfc,
+        }
+    }
+
+    fn stopped(&self, port: &Port) -> Vec<PauseScope> {
+        let classes = port.closed_classes().iter().map(|class| PauseScope::Queue(class.0.into()));
+        match &self.role {
+            Role::Switch(switch) => switch.stopped(port.ix).into_iter().chain(classes).collect(),
+            Role::Host(host) => host.stopped(port.ix).into_iter().chain(classes).collect(),
+            Role::Bystander => classes.collect(),
+        }
+    }
+
+    fn scope(&self, port: PortIx, queue: QueueIx) -> PauseScope {
+        match &self.role {
+            Role::Switch(switch) => switch.scope(port, queue),
+            Role::Host(_) | Role::Bystander => PauseScope::Queue(queue),
+        }
+    }
+
+    fn keeps_stopped(&self, ingress: PortIx, scope: PauseScope, frame: &Frame, at: Passage) -> bool {
+        match (&self.role, scope) {
+            (Role::Switch(switch), PauseScope::Root(root)) => switch.keeps_stopped(ingress, root, at),
+            _ => {
+                let from = frame.packet().map(|packet| PauseScope::Queue(packet.queue.into()));
+                at.ingress == ingress && from == Some(scope)
+            }
+        }
+    }
+
+    fn leftover(&self) -> Option<String> {
+        match &self.role {
+            Role::Switch(switch) => switch.leftover(),
+            Role::Host(host) => host.leftover(),
+            Role::Bystander => None,
+        }
+    }
+
+    fn most_queues_used(&self) -> QueueIx {
+        match &self.role {
+            Role::Switch(switch) => switch.most_queues_used(),
+            Role::Host(_) | Role::Bystander => 0,
+        }
+    }
+
+    fn heap_bytes(&self) -> u64 {
+        let pfc = self.pfc.as_ref().map_or(0, |pfc| size_of::<Pfc>() as u64 + pfc.heap_bytes());
+        match &self.role {
+            Role::Switch(switch) => pfc + size_of::<switch::Switch>() as u64 + switch.heap_bytes(),
+            Role::Host(host) => pfc + host.heap_bytes(),
+            Role::Bystander => pfc,
+        }
+    }
+}

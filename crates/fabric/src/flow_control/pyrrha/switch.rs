@@ -1,0 +1,422 @@
+//! Pyrrha at a switch: who is a root, who is told, and what becomes of the isolation queues.
+//!
+//! The ordinary queue of a port is that of the packet's class. A root of this switch is a port whose ordinary queue is long: it tells the
+//! neighbours whose packets make it longer. A root further down is known from the frames of the neighbours there; what passes it stands in an
+//! isolation queue of each port that leads to it, and when that grows long, the neighbours whose packets do so are told as well.
+
+use super::frames::PyrrhaFrame;
+use super::queues::{Egress, Isolation, State};
+use super::roots::Roots;
+use super::{HostReaction, MergePolicy, PyrrhaConfig, RelayMetric, SoftMerge};
+use crate::fabric::Onward;
+use crate::ids::{NodeId, PortId, PortIx, QueueIx};
+use crate::memory::HeapBytes;
+use crate::slots::{Candidate, NodeView, Passage, PauseScope, Place, PortFacts, Site};
+
+/// What stands at the other end of a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Peer {
+    /// A switch that runs Pyrrha.
+    Switch,
+    /// A host that holds flows back.
+    Host,
+    /// Somebody who does not understand our frames.
+    Other,
+}
+
+/// Lengths at which a queue of one port tells an ingress port's neighbour to stop and to go on, in bytes.
+#[derive(Clone, Copy, Debug)]
+struct Thresholds {
+    pause: u64,
+    resume: u64,
+}
+
+/// What a port is to Pyrrha.
+#[derive(Debug)]
+struct PortRole {
+    id: PortId,
+    peer: Peer,
+    /// Whether it leads towards hosts.
+    is_down: bool,
+}
+
+#[derive(Debug)]
+pub(super) struct Switch {
+    config: PyrrhaConfig,
+    ports: Vec<PortRole>,
+    egress: Vec<Egress>,
+    roots: Roots,
+    /// By egress port, then by ingress port.
+    thresholds: Vec<Thresholds>,
+}
+
+/// What is written down about a packet: the root for which it is isolated.
+fn note_of(root: PortId) -> u32 {
+    root.0 + 1
+}
+
+/// The root for which a packet is isolated; `None` for a packet in an ordinary queue.
+fn root_of(note: u32) -> Option<PortId> {
+    note.checked_sub(1).map(PortId)
+}
+
+impl Switch {
+    pub(super) fn new(config: &PyrrhaConfig, site: &Site<'_>) -> Switch {
+        let role = |port: &PortFacts| {
+            let peer = site.peer(port);
+            let is_down = site.tier(peer) < site.tier(site.node);
+            PortRole { id: port.id, peer: peer_kind(config, site, peer), is_down }
+        };
+        let threshold = |egress: &PortFacts, ingress: &PortFacts| {
+            let hop_bdp = egress.rate.bytes_in(ingress.delay * 2) as f64;
+            let bytes = |hops: f64, frames: u64| ((hop_bdp * hops) as u64).max(frames * site.largest_frame);
+            Thresholds { pause: bytes(config.pause, 2), resume: bytes(config.resume, 1) }
+        };
+        let of_pairs = |egress| site.ports.iter().map(move |ingress| threshold(egress, ingress));
+        Switch {
+            config: config.clone(),
+            ports: site.ports.iter().map(role).collect(),
+            egress: site.ports.iter().map(|_| Egress::new(config.isolation_queues)).collect(),
+            roots: Roots::default(),
+            thresholds: site.ports.iter().flat_map(of_pairs).collect(),
+        }
+    }
+
+    // ---------------------------------------------------------------------------------------------------------- where packets go
+
+    /// The nearest root behind `after` on the way of a packet that is isolated at `egress`.
+    fn nearest(&self, egress: PortIx, mut onward: Onward<'_>, after: Option<PortId>) -> Option<&Isolation> {
+        let egress = &self.egress[usize::from(egress)];
+        if egress.is_plain() {
+            return None;
+        }
+        if let Some(root) = after {
+            onward.find(|port| *port == root)?;
+        }
+        onward.find_map(|port| egress.get(port))
+    }
+
+    pub(super) fn place(&self, candidate: Candidate<'_>, after: Option<PortId>) -> Place {
+        match self.nearest(candidate.egress, candidate.onward, after) {
+            Some(isolation) => Place { queue: isolation.queue, note: note_of(isolation.root) },
+            None => candidate.by_class(),
+        }
+    }
+
+    pub(super) fn next_place(&self, candidate: Candidate<'_>, from: Passage) -> Place {
+        let root = root_of(from.note);
+        let here = root.and_then(|root| self.egress[usize::from(from.egress)].get(root));
+        // A shared queue may be emptied for the sake of another root: then whoever is paused stays.
+        if here.is_some_and(|isolation| isolation.state == State::Paused) {
+            return Place { queue: from.queue, note: from.note };
+        }
+        self.place(candidate, root)
+    }
+
+    // ------------------------------------------------------------------------------------------------------- queues grow and shrink
+
+    pub(super) fn joined(&mut self, at: Passage, node: &mut NodeView<'_>) {
+        let egress = &mut self.egress[usize::from(at.egress)];
+        let thresholds = self.thresholds[usize::from(at.egress) * self.ports.len() + usize::from(at.ingress)];
+        let Some(root) = root_of(at.note) else {
+            egress.ordinary += u64::from(at.bytes);
+            if egress.ordinary > thresholds.pause {
+                let id = self.ports[usize::from(at.egress)].id;
+                self.pause(id, 0, at.ingress, node);
+            }
+            return;
+        };
+        let isolation = egress.get_mut(root).expect("a packet is put into queues that exist");
+        isolation.bytes += u64::from(at.bytes);
+        let entry = self.roots.get_mut(root).expect("a root with a queue is known");
+        entry.add_load(at.ingress, at.bytes);
+        let load = match self.config.relay_metric {
+            RelayMetric::Queue => isolation.bytes,
+            RelayMetric::PerIngress => entry.load_of(at.ingress),
+        };
+        if load > thresholds.pause && isolation.state != State::SoftMerging {
+            let distance = entry.distance;
+            self.pause(root, distance, at.ingress, node);
+        }
+    }
+
+    /// Has the neighbour at `ingress` hold back what passes `root`, which is `distance` ports from here.
+    fn pause(&mut self, root: PortId, distance: u8, ingress: PortIx, node: &mut NodeView<'_>) {
+        let understands = self.ports[usize::from(ingress)].peer != Peer::Other;
+        if understands && self.roots.learn(root, distance).register(ingress, true) {
+            node.send(ingress, PyrrhaFrame::Pause { root, distance: distance + 1 }.into());
+        }
+    }
+
+    pub(super) fn left(&mut self, at: Passage, node: &mut NodeView<'_>) {
+        let egress = &mut self.egress[usize::from(at.egress)];
+        let Some(root) = root_of(at.note) else {
+            egress.ordinary -= u64::from(at.bytes);
+            let id = self.ports[usize::from(at.egress)].id;
+            if self.roots.get(id).is_some() {
+                self.relieve(id, at.egress, node);
+            }
+            return;
+        };
+        let isolation = egress.get_mut(root).expect("an isolation queue stays until it is empty");
+        isolation.bytes -= u64::from(at.bytes);
+        let (is_empty, state) = (isolation.bytes == 0, isolation.state);
+        let entry = self.roots.get_mut(root).expect("a root with a queue is known");
+        entry.take_load(at.ingress, at.bytes);
+        if state != State::SoftMerging {
+            self.relieve(root, at.egress, node);
+        }
+        if is_empty {
+            self.review(root, node);
+        }
+    }
+
+    pub(super) fn moved(&mut self, from: Passage, to: Passage, node: &mut NodeView<'_>) {
+        if from != to {
+            self.left(from, node);
+            self.joined(to, node);
+        }
+    }
+
+    /// Lets the neighbours go on that `root` has paused and that need not wait any more, now that something has left `egress`.
+    fn relieve(&mut self, root: PortId, egress: PortIx, node: &mut NodeView<'_>) {
+        let Switch { config, ports, egress: queues, roots, thresholds } = self;
+        let Some(entry) = roots.get_mut(root) else { return };
+        if !entry.children.iter().any(|child| child.paused) {
+            return;
+        }
+        let resume = |egress: usize, ingress: PortIx| thresholds[egress * ports.len() + usize::from(ingress)].resume;
+        let is_own = ports[usize::from(egress)].id == root;
+        let is_short = |ingress: PortIx, load: u64| match config.relay_metric {
+            _ if is_own => queues[usize::from(egress)].ordinary < resume(egress.into(), ingress),
+            RelayMetric::Queue => queues.iter().enumerate().all(|(index, egress)| {
+                egress.get(root).is_none_or(|isolation| isolation.bytes < resume(index, ingress))
+            }),
+            RelayMetric::PerIngress => load < resume(egress.into(), ingress),
+        };
+        let mut children = std::mem::take(&mut entry.children);
+        children.retain_mut(|child| {
+            let goes = child.paused && is_short(child.ingress, entry.load_of(child.ingress));
+            if goes {
+                child.paused = false;
+                node.send(child.ingress, PyrrhaFrame::Resume { root }.into());
+            }
+            // Hosts have no isolation queues: they never say that nothing is kept.
+            !(goes && ports[usize::from(child.ingress)].peer == Peer::Host)
+        });
+        let is_leaf = children.is_empty();
+        entry.children = children;
+        if is_leaf {
+            self.review(root, node);
+        }
+    }
+
+    // ------------------------------------------------------------------------------------------------- isolation queues come and go
+
+    /// The state of the isolation queue of `root` at `port` is `state` now; it is assigned if there was none. Whether there was none.
+    fn set_state(&mut self, port: PortIx, root: PortId, state: State, node: &mut NodeView<'_>) -> bool {
+        let egress = &mut self.egress[usize::from(port)];
+        let is_new = egress.get(root).is_none();
+        if is_new {
+            egress.assign(root, state);
+            self.roots.get_mut(root).expect("a root is learnt before it gets a queue").queues += 1;
+        }
+        let isolation = egress.get_mut(root).expect("it has a queue now");
+        isolation.state = state;
+        let queue = isolation.queue;
+        self.set_gate(port, queue, node);
+        is_new
+    }
+
+    /// A queue is shut as long as any root that uses it is paused.
+    fn set_gate(&self, port: PortIx, queue: QueueIx, node: &mut NodeView<'_>) {
+        match self.egress[usize::from(port)].keeper(queue) {
+            Some(root) => node.close(port, queue, root),
+            None if node.ports()[usize::from(port)].is_closed(queue) => node.open(port, queue),
+            None => {}
+        }
+    }
+
+    /// Unassigns the empty queues of `root` that nobody needs: those of a leaf, telling the downstream, and those of a root that has given
+    /// up. A queue that is paused stays, or what comes next would slip past the pause.
+    fn review(&mut self, root: PortId, node: &mut NodeView<'_>) {
+        let Some(entry) = self.roots.get_mut(root) else { return };
+        let is_leaf = entry.children.is_empty();
+        for (port, egress) in (0..).zip(&mut self.egress) {
+            let Some(isolation) = egress.get(root).filter(|isolation| isolation.bytes == 0) else { continue };
+            match isolation.state {
+                State::Resumed if is_leaf => node.send(port, PyrrhaFrame::Unassigned { root }.into()),
+                State::SoftMerging => {}
+                State::Resumed | State::Paused => continue,
+            }
+            egress.unassign(root);
+            entry.queues -= 1;
+        }
+        self.roots.tidy(root);
+    }
+
+    /// What stands isolated for `root` at `port` is controlled by nobody any more.
+    fn dissolve(&mut self, port: PortIx, root: PortId, node: &mut NodeView<'_>) {
+        let Some(isolation) = self.egress[usize::from(port)].get(root) else { return };
+        let (queue, is_empty) = (isolation.queue, isolation.bytes == 0);
+        self.set_state(port, root, State::SoftMerging, node);
+        if !is_empty && self.config.soft_merge == SoftMerge::Flush {
+            node.flush(port, queue);
+        }
+    }
+
+    // -------------------------------------------------------------------------------------------------------------------- frames
+
+    pub(super) fn on_frame(&mut self, port: PortIx, frame: PyrrhaFrame, node: &mut NodeView<'_>) {
+        match frame {
+            PyrrhaFrame::Pause { root, distance } if !self.ignores(root) => {
+                self.roots.learn(root, distance);
+                let is_new = self.set_state(port, root, State::Paused, node);
+                if is_new && self.gives_up(port) {
+                    self.abdicate(port, root, node);
+                }
+            }
+            PyrrhaFrame::Resume { root } => {
+                let isolation = self.egress[usize::from(port)].get(root);
+                if isolation.is_some_and(|isolation| isolation.state == State::Paused) {
+                    self.set_state(port, root, State::Resumed, node);
+                    self.review(root, node);
+                }
+            }
+            PyrrhaFrame::Merge { old, new, distance } => {
+                if !self.ignores(new) {
+                    self.roots.learn(new, distance);
+                    self.set_state(port, new, State::Resumed, node);
+                }
+                if self.egress[usize::from(port)].get(old).is_some() {
+                    self.dissolve(port, old, node);
+                    self.hand_over(old, new, node);
+                }
+                self.review(old, node);
+                self.review(new, node);
+            }
+            PyrrhaFrame::Unassigned { root } => {
+                // One that has crossed a PAUSE on the link is out of date.
+                let child = self.roots.get_mut(root).and_then(|entry| entry.child(port));
+                if child.is_some_and(|child| !child.paused) {
+                    self.forget_child(root, port, node);
+                }
+            }
+            PyrrhaFrame::Pause { .. } => {}
+        }
+    }
+
+    /// Whether frames about `root` are ignored: it is a port of this very switch, in front of which it makes no sense to hold back what
+    /// passes it (sections IV-D and VII).
+    fn ignores(&self, root: PortId) -> bool {
+        self.config.own_root_rule && self.ports.iter().any(|port| port.id == root)
+    }
+
+    /// Whether `port`, if it is a root, gives up when it first hears of another one further down.
+    fn gives_up(&self, port: PortIx) -> bool {
+        match self.config.merge {
+            MergePolicy::Down => self.ports[usize::from(port)].is_down,
+            MergePolicy::Any => true,
+            MergePolicy::Never => false,
+        }
+    }
+
+    /// `port`, if it is a root, leaves those that it controls to `new` (section IV-A).
+    fn abdicate(&mut self, port: PortIx, new: PortId, node: &mut NodeView<'_>) {
+        let old = self.ports[usize::from(port)].id;
+        self.hand_over(old, new, node);
+        self.roots.tidy(old);
+    }
+
+    /// Tells all whom `old` controls that it has given up for `new`. They start open under the new root.
+    fn hand_over(&mut self, old: PortId, new: PortId, node: &mut NodeView<'_>) {
+        let Some(entry) = self.roots.get_mut(old) else { return };
+        let mut children = std::mem::take(&mut entry.children);
+        let ignored = self.ignores(new);
+        for child in &children {
+            let distance = self.roots.get(new).map_or(0, |entry| entry.distance);
+            node.send(child.ingress, PyrrhaFrame::Merge { old, new, distance: distance + 1 }.into());
+            if self.ports[usize::from(child.ingress)].peer == Peer::Switch && !ignored {
+                self.roots.learn(new, distance).register(child.ingress, false);
+            }
+        }
+        children.clear();
+        // The room is given back.
+        self.roots.get_mut(old).into_iter().for_each(|entry| entry.children = std::mem::take(&mut children));
+    }
+
+    fn forget_child(&mut self, root: PortId, ingress: PortIx, node: &mut NodeView<'_>) {
+        self.roots.get_mut(root).into_iter().for_each(|entry| entry.forget(ingress));
+        self.review(root, node);
+    }
+
+    /// The link of `port` has come back: what was agreed with the neighbour is void.
+    pub(super) fn on_link_up(&mut self, port: PortIx, node: &mut NodeView<'_>) {
+        let isolated: Vec<PortId> = self.egress[usize::from(port)].iter().map(|isolation| isolation.root).collect();
+        let known: Vec<PortId> = self.roots.iter().map(|root| root.id).collect();
+        isolated.into_iter().for_each(|root| self.dissolve(port, root, node));
+        known.into_iter().for_each(|root| self.forget_child(root, port, node));
+    }
+
+    // ---------------------------------------------------------------------------------------------------------- audits and probes
+
+    pub(super) fn stopping(&self) -> Vec<(PortIx, PauseScope)> {
+        let paused = self.roots.iter().flat_map(|root| {
+            let paused = root.children.iter().filter(|child| child.paused);
+            paused.map(|child| (child.ingress, PauseScope::Root(root.id)))
+        });
+        paused.collect()
+    }
+
+    pub(super) fn stopped(&self, port: PortIx) -> Vec<PauseScope> {
+        let paused = self.egress[usize::from(port)].iter().filter(|isolation| isolation.state == State::Paused);
+        paused.map(|isolation| PauseScope::Root(isolation.root)).collect()
+    }
+
+    pub(super) fn scope(&self, port: PortIx, queue: QueueIx) -> PauseScope {
+        self.egress[usize::from(port)].keeper(queue).map_or(PauseScope::Queue(queue), PauseScope::Root)
+    }
+
+    /// What keeps a root paused upstream stands in its isolation queues here, or in its ordinary queue if it is one of our ports.
+    pub(super) fn keeps_stopped(&self, ingress: PortIx, root: PortId, at: Passage) -> bool {
+        match root_of(at.note) {
+            Some(isolated) => {
+                isolated == root && (self.config.relay_metric == RelayMetric::Queue || at.ingress == ingress)
+            }
+            None => self.ports[usize::from(at.egress)].id == root,
+        }
+    }
+
+    pub(super) fn leftover(&self) -> Option<String> {
+        let kept = |(port, egress): (usize, &Egress)| {
+            egress.iter().next().map(|isolation| format!("port {port} still isolates what passes {:?}", isolation.root))
+        };
+        let known = || {
+            let root = self.roots.iter().next()?;
+            Some(format!("{:?} is still in the table of roots, with {:?}", root.id, root.children))
+        };
+        self.egress.iter().enumerate().find_map(kept).or_else(known)
+    }
+
+    pub(super) fn most_queues_used(&self) -> QueueIx {
+        self.egress.iter().map(|egress| egress.most_used).max().unwrap_or(0)
+    }
+
+    pub(super) fn heap_bytes(&self) -> u64 {
+        let tables = self.ports.heap_bytes() + self.thresholds.heap_bytes() + self.roots.heap_bytes();
+        tables + self.egress.heap_bytes() + self.egress.iter().map(Egress::heap_bytes).sum::<u64>()
+    }
+
+    /// Whether the neighbour at `port` speaks another flow control.
+    pub(super) fn is_foreign(&self, port: PortIx) -> bool {
+        self.ports[usize::from(port)].peer == Peer::Other
+    }
+}
+
+fn peer_kind(config: &PyrrhaConfig, site: &Site<'_>, peer: NodeId) -> Peer {
+    if site.is_host(peer) {
+        if config.hosts == HostReaction::PerFlow { Peer::Host } else { Peer::Other }
+    } else {
+        Peer::Switch
+    }
+}
