@@ -34,7 +34,7 @@ pub struct Fabric {
 }
 
 /// Which way a packet of a flow travels.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Direction {
     /// Data, from source to destination.
     Data,

@@ -11,7 +11,7 @@
 //! | load balancing | [`LoadBalance`] | one per switch |
 //! | loss recovery | [`RecoverySender`], [`RecoveryReceiver`] | per flow |
 
-use crate::fabric::{Fabric, Onward};
+use crate::fabric::{Direction, Fabric, Onward};
 use crate::frame::{Control, Frame, Psn};
 use crate::headroom::AnyBufferPolicy;
 use crate::host::Endpoint;
@@ -184,8 +184,8 @@ pub enum Stage {
 pub enum PauseScope {
     /// A queue of the upstream port.
     Queue(QueueIx),
-    /// A flow.
-    Flow(FlowId),
+    /// The packets of a flow in one direction.
+    Flow(FlowId, Direction),
     /// What passes a port further down: a congestion root.
     Root(PortId),
 }

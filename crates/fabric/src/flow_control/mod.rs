@@ -1,6 +1,9 @@
 //! Slot *flow control*: which queue a packet joins, and when the upstream is told to stop and go.
 
+pub mod bfc;
+mod hops;
 pub mod none;
+pub mod per_flow;
 pub mod pfc;
 pub mod pyrrha;
 
@@ -19,6 +22,10 @@ registry! {
     None = "none": none::NoneConfig;
     /// Priority-based flow control, IEEE 802.1Qbb.
     Pfc = "pfc": pfc::PfcConfig;
+    /// BFC: flows spread over a few queues, which are paused one by one (NSDI 2022).
+    Bfc = "bfc": bfc::BfcConfig;
+    /// A queue for every flow: the ideal that no switch can afford.
+    PerFlow = "per-flow": per_flow::PerFlowConfig;
     /// Pyrrha: by congestion root, with isolation queues (NSDI 2025).
     Pyrrha = "pyrrha": pyrrha::PyrrhaConfig;
 }
@@ -29,6 +36,8 @@ registry! {
 pub enum AnyFlowControl {
     None(none::NoFlowControl),
     Pfc(pfc::Pfc),
+    Bfc(bfc::Bfc),
+    PerFlow(per_flow::PerFlow),
     Pyrrha(pyrrha::Pyrrha),
     Custom(Box<dyn FlowControl>),
 }
@@ -45,6 +54,8 @@ impl FlowControlConfig {
         match self {
             FlowControlConfig::None(_) => none::NoFlowControl.into(),
             FlowControlConfig::Pfc(config) => pfc::Pfc::new(config, site).into(),
+            FlowControlConfig::Bfc(config) => bfc::Bfc::new(config, site).into(),
+            FlowControlConfig::PerFlow(_) => per_flow::PerFlow::new(site).into(),
             FlowControlConfig::Pyrrha(config) => pyrrha::Pyrrha::new(config, site).into(),
             FlowControlConfig::Custom(factory) => factory.build(site).into(),
         }
@@ -54,7 +65,7 @@ impl FlowControlConfig {
     pub fn response(&self) -> Duration {
         match self {
             FlowControlConfig::Pfc(config) => config.response,
-            FlowControlConfig::None(_) | FlowControlConfig::Pyrrha(_) | FlowControlConfig::Custom(_) => Duration::ZERO,
+            _ => Duration::ZERO,
         }
     }
 

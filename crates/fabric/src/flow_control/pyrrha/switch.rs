@@ -9,6 +9,7 @@ use super::queues::{Egress, Isolation, State};
 use super::roots::Roots;
 use super::{HostReaction, MergePolicy, PyrrhaConfig, RelayMetric, SoftMerge};
 use crate::fabric::Onward;
+use crate::flow_control::hops::PerHop;
 use crate::ids::{NodeId, PortId, PortIx, QueueIx};
 use crate::memory::HeapBytes;
 use crate::slots::{Candidate, NodeView, Passage, PauseScope, Place, PortFacts, Site};
@@ -46,8 +47,7 @@ pub(super) struct Switch {
     ports: Vec<PortRole>,
     egress: Vec<Egress>,
     roots: Roots,
-    /// By egress port, then by ingress port.
-    thresholds: Vec<Thresholds>,
+    thresholds: PerHop<Thresholds>,
 }
 
 /// What is written down about a packet: the root for which it is isolated.
@@ -67,18 +67,16 @@ impl Switch {
             let is_down = site.tier(peer) < site.tier(site.node);
             PortRole { id: port.id, peer: peer_kind(config, site, peer), is_down }
         };
-        let threshold = |egress: &PortFacts, ingress: &PortFacts| {
-            let hop_bdp = egress.rate.bytes_in(ingress.delay * 2) as f64;
-            let bytes = |hops: f64, frames: u64| ((hop_bdp * hops) as u64).max(frames * site.largest_frame);
+        let thresholds = |hop_bdp: u64| {
+            let bytes = |hops: f64, frames: u64| ((hop_bdp as f64 * hops) as u64).max(frames * site.largest_frame);
             Thresholds { pause: bytes(config.pause, 2), resume: bytes(config.resume, 1) }
         };
-        let of_pairs = |egress| site.ports.iter().map(move |ingress| threshold(egress, ingress));
         Switch {
             config: config.clone(),
             ports: site.ports.iter().map(role).collect(),
             egress: site.ports.iter().map(|_| Egress::new(config.isolation_queues)).collect(),
             roots: Roots::default(),
-            thresholds: site.ports.iter().flat_map(of_pairs).collect(),
+            thresholds: PerHop::new(site, thresholds),
         }
     }
 
@@ -117,7 +115,7 @@ impl Switch {
 
     pub(super) fn joined(&mut self, at: Passage, node: &mut NodeView<'_>) {
         let egress = &mut self.egress[usize::from(at.egress)];
-        let thresholds = self.thresholds[usize::from(at.egress) * self.ports.len() + usize::from(at.ingress)];
+        let thresholds = self.thresholds.get(at.egress, at.ingress);
         let Some(root) = root_of(at.note) else {
             egress.ordinary += u64::from(at.bytes);
             if egress.ordinary > thresholds.pause {
@@ -185,14 +183,13 @@ impl Switch {
         if !entry.children.iter().any(|child| child.paused) {
             return;
         }
-        let resume = |egress: usize, ingress: PortIx| thresholds[egress * ports.len() + usize::from(ingress)].resume;
         let is_own = ports[usize::from(egress)].id == root;
         let is_short = |ingress: PortIx, load: u64| match config.relay_metric {
-            _ if is_own => queues[usize::from(egress)].ordinary < resume(egress.into(), ingress),
-            RelayMetric::Queue => queues.iter().enumerate().all(|(index, egress)| {
-                egress.get(root).is_none_or(|isolation| isolation.bytes < resume(index, ingress))
+            _ if is_own => queues[usize::from(egress)].ordinary < thresholds.get(egress, ingress).resume,
+            RelayMetric::Queue => (0..).zip(queues.iter()).all(|(egress, queues)| {
+                queues.get(root).is_none_or(|queue| queue.bytes < thresholds.get(egress, ingress).resume)
             }),
-            RelayMetric::PerIngress => load < resume(egress.into(), ingress),
+            RelayMetric::PerIngress => load < thresholds.get(egress, ingress).resume,
         };
         let mut children = std::mem::take(&mut entry.children);
         children.retain_mut(|child| {
