@@ -131,7 +131,7 @@ impl Node {
     }
 
     /// The node's flow control.
-    pub fn flow_control(&self) -> &impl FlowControl {
+    pub fn flow_control(&self) -> &AnyFlowControl {
         &self.flow_control
     }
 

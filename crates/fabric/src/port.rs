@@ -397,7 +397,13 @@ impl Port {
     /// Whether something could leave now.
     #[inline]
     pub fn has_work(&self) -> bool {
-        !self.control.is_empty() || self.occupied.exceeds(&self.closed) || self.can_hand_on()
+        !self.control.is_empty() || self.can_send() || self.can_hand_on()
+    }
+
+    /// Whether a queue that leads to the wire could send.
+    #[inline]
+    pub(crate) fn can_send(&self) -> bool {
+        self.occupied.exceeds(&self.closed)
     }
 
     /// Whether a queue that leads to another one could hand a packet on.

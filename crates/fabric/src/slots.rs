@@ -242,9 +242,6 @@ pub trait FlowControl: Send {
     /// A charged packet has left its queue for the wire.
     fn on_dequeue(&mut self, _passage: Passage, _gauge: Gauge<'_>, _node: &mut NodeView<'_>) {}
 
-    /// All that stood in `queue` has been moved on, as [`NodeView::flush`] asked for.
-    fn on_flushed(&mut self, _port: PortIx, _queue: QueueIx, _node: &mut NodeView<'_>) {}
-
     /// A flow starts at this host: the queue of its port whose gate holds it back. Default: that of its class.
     fn on_flow_start(&mut self, flow: Departing<'_>, _node: &mut NodeView<'_>) -> QueueIx {
         QueueIx::from(flow.class.0)
@@ -388,7 +385,7 @@ impl<'a> NodeView<'a> {
     }
 
     /// Moves all packets of a queue that does not lead to the wire into the queues that [`FlowControl::next_queue`] names, in order, before
-    /// anything else happens to them; then calls [`FlowControl::on_flushed`].
+    /// another packet arrives.
     pub fn flush(&mut self, port: PortIx, queue: QueueIx) {
         self.effects.add(Effect::Flush(port, queue));
         self.effects.add(Effect::Kick(port));

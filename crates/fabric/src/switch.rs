@@ -131,12 +131,19 @@ impl Node {
     }
 
     /// One turn of the schedulers between the queues of `egress`: open queues that lead to others hand one packet each on, until one has come
-    /// to a queue that leads to the wire.
+    /// to a queue that leads to the wire; another turn, if nothing could leave even so.
     pub(crate) fn hand_on<S: Sink>(&mut self, egress: PortIx, env: &mut Env<'_, S>) {
         let all = self.flow_control.added_queues().stage == Stage::QueueAll;
-        for _ in 0..self.ports[usize::from(egress)].count_inner() {
-            let Some(queue) = self.ports[usize::from(egress)].next_inner() else { break };
-            if self.move_first(egress, queue, env) && !all {
+        // Every move brings a packet nearer to the wire: this comes to an end.
+        loop {
+            for _ in 0..self.ports[usize::from(egress)].count_inner() {
+                let Some(queue) = self.ports[usize::from(egress)].next_inner() else { break };
+                if self.move_first(egress, queue, env) && !all {
+                    break;
+                }
+            }
+            let port = &self.ports[usize::from(egress)];
+            if port.can_send() || !port.can_hand_on() {
                 break;
             }
         }
@@ -149,7 +156,6 @@ impl Node {
             self.move_first(egress, queue, env);
             left -= 1;
         }
-        self.with_flow_control(env.now, |mechanism, node| mechanism.on_flushed(egress, queue, node));
     }
 
     /// Moves the first packet of a queue into the next one; whether that leads to the wire.

@@ -101,7 +101,11 @@ impl Bfc {
             thresholds: PerHop::new(site, |hop_bdp| hop_bdp),
             sticky: site.ports.iter().map(|port| sticky(port.delay)).collect(),
             counted: vec![[0; UPSTREAM_QUEUES]; switch_ports],
-            users: site.ports.iter().map(|_| if is_host { vec![0; config.queues.into()] } else { Vec::new() }).collect(),
+            users: site
+                .ports
+                .iter()
+                .map(|_| if is_host { vec![0; config.queues.into()] } else { Vec::new() })
+                .collect(),
             draws: Seed(site.spec.seed).stream("bfc", node.into()),
             most_used: 0,
         }
@@ -149,7 +153,8 @@ impl FlowControl for Bfc {
         }
         let port = &ports[usize::from(egress)];
         let known = self.flows.get(&(egress, place)).copied();
-        let kept = known.filter(|entry| entry.packets > 0 || now.since(entry.last) <= self.sticky[usize::from(ingress)]);
+        let kept =
+            known.filter(|entry| entry.packets > 0 || now.since(entry.last) <= self.sticky[usize::from(ingress)]);
         let entry = kept.unwrap_or_else(|| Entry { queue: self.assign(port), packets: 0, last: now });
         self.flows.insert((egress, place), Entry { packets: entry.packets + 1, last: now, ..entry });
         let joins = !port.is_occupied(entry.queue) && !port.is_closed(entry.queue);

@@ -178,7 +178,8 @@ impl FlowControl for PerFlow {
     }
 
     fn on_control(&mut self, port: PortIx, control: &Control, node: &mut NodeView<'_>) {
-        let Control::Custom { opcode: opcode @ (PAUSE | RESUME), words: [flow, is_ack, cause, _], .. } = *control else {
+        let Control::Custom { opcode: opcode @ (PAUSE | RESUME), words: [flow, is_ack, cause, _], .. } = *control
+        else {
             return;
         };
         let direction = if is_ack == 0 { Direction::Data } else { Direction::Ack };
@@ -202,19 +203,22 @@ impl FlowControl for PerFlow {
             self.ports[usize::from(port)].tidy(queue);
         }
         let cause = node.ports()[usize::from(port)].id;
-        let mut flows: Vec<Key> = self.counted.keys().filter(|(ingress, _)| *ingress == port).map(|(_, flow)| *flow).collect();
+        let mut flows: Vec<Key> =
+            self.counted.keys().filter(|(ingress, _)| *ingress == port).map(|(_, flow)| *flow).collect();
         flows.sort_unstable();
         flows.into_iter().for_each(|flow| node.send(port, frame(PAUSE, flow, cause)));
     }
 
     fn stopping(&self) -> Vec<(PortIx, PauseScope)> {
-        let mut stopping: Vec<_> = self.counted.keys().map(|(port, (flow, way))| (*port, PauseScope::Flow(*flow, *way))).collect();
+        let mut stopping: Vec<_> =
+            self.counted.keys().map(|(port, (flow, way))| (*port, PauseScope::Flow(*flow, *way))).collect();
         stopping.sort_unstable();
         stopping
     }
 
     fn scope(&self, port: PortIx, queue: QueueIx) -> PauseScope {
-        let line = usize::from(queue).checked_sub(CLASSES).and_then(|index| self.ports[usize::from(port)].lines.get(index));
+        let line =
+            usize::from(queue).checked_sub(CLASSES).and_then(|index| self.ports[usize::from(port)].lines.get(index));
         line.and_then(|line| line.flow).map_or(PauseScope::Queue(queue), |(flow, way)| PauseScope::Flow(flow, way))
     }
 

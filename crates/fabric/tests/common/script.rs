@@ -3,6 +3,7 @@
 use backwater_engine::{Duration, Time};
 use backwater_fabric::fabric::Fabric;
 use backwater_fabric::fifo::Frames;
+use backwater_fabric::flow_control::pyrrha::PyrrhaFrame;
 use backwater_fabric::frame::{Body, Control, Frame, Packet, PacketKind, Pfc, Psn, Route, Timestamp};
 use backwater_fabric::framing::FrameSize;
 use backwater_fabric::ids::{Class, ClassMask, FlowId, NodeId, PortId, PortIx};
@@ -26,6 +27,8 @@ pub enum Says {
     Pause(Vec<u8>),
     /// A RESUME for these classes.
     Resume(Vec<u8>),
+    /// A frame of Pyrrha.
+    Pyrrha(PyrrhaFrame),
 }
 
 /// A frame that the node has started to send.
@@ -153,6 +156,28 @@ impl Script {
         self.arrive(at, port, Body::Control(Control::Pfc(pfc)), size);
     }
 
+    /// A frame of Pyrrha arrives whole on `port` at `at`.
+    pub fn arrive_pyrrha(&mut self, at: u64, port: PortIx, frame: PyrrhaFrame) {
+        let size = self.fabric.spec.framing.control();
+        self.arrive(at, port, Body::Control(frame.into()), size);
+    }
+
+    /// The next data packet that the node sends before `limit`, if any: its port, its flow and its number. All else is passed over.
+    pub fn next_data(&mut self, limit: u64) -> Option<(PortIx, u32, u32)> {
+        loop {
+            let (_, port, frame, _) = self.next_frame(limit)?;
+            if let Some(packet) = frame.packet().filter(|packet| packet.kind == PacketKind::Data) {
+                return Some((self.fabric.wiring.ports[port.0 as usize].ix, packet.flow.0, packet.psn));
+            }
+        }
+    }
+
+    /// All that the node sends from now on until `limit`, on `port`: when it starts, and what it says.
+    pub fn sent_until(&mut self, limit: u64, port: PortIx) -> Vec<(u64, Says)> {
+        let sent = std::iter::from_fn(|| self.next_sent(limit));
+        sent.filter(|sent| sent.port == port).map(|sent| (sent.at, sent.says)).collect()
+    }
+
     fn arrive(&mut self, at: u64, port: PortIx, body: Body, size: FrameSize) {
         let frame = Frame::new(body, size);
         self.input(at, |node, env| node.arrive(port, &frame, env));
@@ -163,13 +188,17 @@ impl Script {
         self.input(at, |node, env| node.link_change(port, up, env));
     }
 
-    /// The next frame that the node sends before `limit`, if any.
-    pub fn next_sent(&mut self, limit: u64) -> Option<Sent> {
+    fn next_frame(&mut self, limit: u64) -> Option<(Time, PortId, Frame, Time)> {
         while self.recorder.sent.is_empty() {
             let next = self.recorder.wakeups.first().map(|(at, ..)| at.ps()).filter(|at| *at < limit)?;
             self.run_before(next + 1);
         }
-        let (at, port, frame, done) = self.recorder.sent.pop_front().expect("the loop ends when there is one");
+        self.recorder.sent.pop_front()
+    }
+
+    /// The next frame that the node sends before `limit`, if any.
+    pub fn next_sent(&mut self, limit: u64) -> Option<Sent> {
+        let (at, port, frame, done) = self.next_frame(limit)?;
         let says = match &frame.body {
             Body::Packet(packet) => match packet.kind {
                 PacketKind::Data => Says::Data(packet.class.0, packet.psn),
@@ -181,7 +210,7 @@ impl Script {
                 let classes = pfc.enabled.iter().map(|class| class.0).collect();
                 if pfc.quanta == 0 { Says::Resume(classes) } else { Says::Pause(classes) }
             }
-            Body::Control(Control::Custom { .. }) => panic!("no script expects a custom frame"),
+            Body::Control(control) => Says::Pyrrha(PyrrhaFrame::read(control).expect("it is one of Pyrrha's")),
         };
         let port = self.fabric.wiring.ports[port.0 as usize].ix;
         Some(Sent { at: at.ps(), port, says, done: done.ps() })

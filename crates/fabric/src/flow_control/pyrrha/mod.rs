@@ -14,10 +14,11 @@ mod roots;
 mod switch;
 
 pub use frames::PyrrhaFrame;
+pub use queues::State;
 
 use crate::flow_control::pfc::{Pfc, PfcConfig};
 use crate::frame::{Control, Frame};
-use crate::ids::{FlowId, PortIx, QueueIx};
+use crate::ids::{FlowId, PortId, PortIx, QueueIx};
 use crate::port::Port;
 use crate::slots::{
     AddedQueues, Candidate, Departing, FlowControl, Gauge, NodeView, Passage, PauseScope, Place, Site, Stage,
@@ -126,6 +127,21 @@ impl Default for PyrrhaConfig {
     }
 }
 
+/// An isolation queue, for probes and tests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Isolated {
+    /// The egress port.
+    pub port: PortIx,
+    /// The root for whose sake it isolates.
+    pub root: PortId,
+    /// Its state.
+    pub state: State,
+    /// Its number among the queues of the port.
+    pub queue: QueueIx,
+    /// Charged bytes in it.
+    pub bytes: u64,
+}
+
 /// Pyrrha at one node.
 #[derive(Debug)]
 pub struct Pyrrha {
@@ -161,6 +177,22 @@ impl Pyrrha {
             HostReaction::None | HostReaction::Pfc => (Role::Bystander, 0),
         };
         Pyrrha { role, pfc, added: AddedQueues { most, stage: Stage::Wire } }
+    }
+
+    /// What is isolated at the ports of a switch.
+    pub fn isolated(&self) -> Vec<Isolated> {
+        match &self.role {
+            Role::Switch(switch) => switch.isolated(),
+            Role::Host(_) | Role::Bystander => Vec::new(),
+        }
+    }
+
+    /// The ports of a switch that are congestion roots: those that keep anybody upstream under control.
+    pub fn own_roots(&self) -> Vec<PortId> {
+        match &self.role {
+            Role::Switch(switch) => switch.own_roots(),
+            Role::Host(_) | Role::Bystander => Vec::new(),
+        }
     }
 
     /// PFC, if it is what is spoken at `port`.

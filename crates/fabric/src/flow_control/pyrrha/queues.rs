@@ -6,7 +6,7 @@ use backwater_engine::random::mix;
 
 /// State of an isolation queue (Figure 6); one that is not assigned does not exist.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum State {
+pub enum State {
     /// Nothing leaves it.
     Paused,
     /// Packets leave it in turn.
@@ -24,6 +24,8 @@ pub(super) struct Isolation {
     pub(super) queue: QueueIx,
     /// Charged bytes of its packets.
     pub(super) bytes: u64,
+    /// The root that has taken the place of one that has given up: its queue is kept until this one is empty.
+    pub(super) heir: Option<PortId>,
 }
 
 /// The queues behind one egress port.
@@ -63,6 +65,11 @@ impl Egress {
         self.isolations.iter_mut().find(|isolation| isolation.root == root)
     }
 
+    /// Whether packets may still come to the queue of `root` from that of a root that has given up for its sake.
+    pub(super) fn is_heir(&self, root: PortId) -> bool {
+        self.isolations.iter().any(|isolation| isolation.heir == Some(root))
+    }
+
     /// The root, if any, that keeps `queue` shut.
     pub(super) fn keeper(&self, queue: QueueIx) -> Option<PortId> {
         let mut inside = self.isolations.iter().filter(|isolation| isolation.queue == queue);
@@ -85,16 +92,17 @@ impl Egress {
             self.in_use += 1;
             self.most_used = self.most_used.max(self.in_use);
         }
-        self.isolations.push(Isolation { root, state, queue: (CLASSES + index) as QueueIx, bytes: 0 });
+        self.isolations.push(Isolation { root, state, queue: (CLASSES + index) as QueueIx, bytes: 0, heir: None });
     }
 
-    /// Takes the queue of `root` away again, which has one.
-    pub(super) fn unassign(&mut self, root: PortId) {
+    /// Takes the queue of `root` away again, which has one; its heir, if there is one.
+    pub(super) fn unassign(&mut self, root: PortId) -> Option<PortId> {
         let position = self.isolations.iter().position(|isolation| isolation.root == root);
         let isolation = self.isolations.remove(position.expect("whoever takes a queue away has just seen it"));
         let users = &mut self.users[usize::from(isolation.queue) - CLASSES];
         *users -= 1;
         self.in_use -= QueueIx::from(*users == 0);
+        isolation.heir
     }
 
     pub(super) fn heap_bytes(&self) -> u64 {

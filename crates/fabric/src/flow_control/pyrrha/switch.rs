@@ -6,8 +6,8 @@
 
 use super::frames::PyrrhaFrame;
 use super::queues::{Egress, Isolation, State};
-use super::roots::Roots;
-use super::{HostReaction, MergePolicy, PyrrhaConfig, RelayMetric, SoftMerge};
+use super::roots::{Root, Roots};
+use super::{HostReaction, Isolated, MergePolicy, PyrrhaConfig, RelayMetric, SoftMerge};
 use crate::fabric::Onward;
 use crate::flow_control::hops::PerHop;
 use crate::ids::{NodeId, PortId, PortIx, QueueIx};
@@ -114,27 +114,82 @@ impl Switch {
     // ------------------------------------------------------------------------------------------------------- queues grow and shrink
 
     pub(super) fn joined(&mut self, at: Passage, node: &mut NodeView<'_>) {
+        self.add(at);
+        self.look_at_longer(at, node);
+    }
+
+    pub(super) fn left(&mut self, at: Passage, node: &mut NodeView<'_>) {
+        self.take(at);
+        self.look_at_shorter(at, node);
+    }
+
+    pub(super) fn moved(&mut self, from: Passage, to: Passage, node: &mut NodeView<'_>) {
+        if from != to {
+            self.take(from);
+            self.add(to);
+            self.look_at_longer(to, node);
+            self.look_at_shorter(from, node);
+        }
+    }
+
+    fn add(&mut self, at: Passage) {
         let egress = &mut self.egress[usize::from(at.egress)];
-        let thresholds = self.thresholds.get(at.egress, at.ingress);
         let Some(root) = root_of(at.note) else {
             egress.ordinary += u64::from(at.bytes);
-            if egress.ordinary > thresholds.pause {
+            return;
+        };
+        egress.get_mut(root).expect("a packet is put into queues that exist").bytes += u64::from(at.bytes);
+        self.roots.get_mut(root).expect("a root with a queue is known").add_load(at.ingress, at.bytes);
+    }
+
+    fn take(&mut self, at: Passage) {
+        let egress = &mut self.egress[usize::from(at.egress)];
+        let Some(root) = root_of(at.note) else {
+            egress.ordinary -= u64::from(at.bytes);
+            return;
+        };
+        egress.get_mut(root).expect("an isolation queue stays until it is empty").bytes -= u64::from(at.bytes);
+        self.roots.get_mut(root).expect("a root with a queue is known").take_load(at.ingress, at.bytes);
+    }
+
+    /// A packet has joined a queue: is that too long now?
+    fn look_at_longer(&mut self, at: Passage, node: &mut NodeView<'_>) {
+        let egress = &self.egress[usize::from(at.egress)];
+        let threshold = self.thresholds.get(at.egress, at.ingress).pause;
+        let Some(root) = root_of(at.note) else {
+            if egress.ordinary > threshold {
                 let id = self.ports[usize::from(at.egress)].id;
                 self.pause(id, 0, at.ingress, node);
             }
             return;
         };
-        let isolation = egress.get_mut(root).expect("a packet is put into queues that exist");
-        isolation.bytes += u64::from(at.bytes);
-        let entry = self.roots.get_mut(root).expect("a root with a queue is known");
-        entry.add_load(at.ingress, at.bytes);
+        let Some((isolation, entry)) = egress.get(root).zip(self.roots.get(root)) else { return };
         let load = match self.config.relay_metric {
             RelayMetric::Queue => isolation.bytes,
             RelayMetric::PerIngress => entry.load_of(at.ingress),
         };
-        if load > thresholds.pause && isolation.state != State::SoftMerging {
+        if load > threshold && isolation.state != State::SoftMerging {
             let distance = entry.distance;
             self.pause(root, distance, at.ingress, node);
+        }
+    }
+
+    /// A packet has left a queue: is that short enough now, or empty?
+    fn look_at_shorter(&mut self, at: Passage, node: &mut NodeView<'_>) {
+        let Some(root) = root_of(at.note) else {
+            let id = self.ports[usize::from(at.egress)].id;
+            if self.roots.get(id).is_some() {
+                self.relieve(id, at.egress, node);
+            }
+            return;
+        };
+        let Some(isolation) = self.egress[usize::from(at.egress)].get(root) else { return };
+        let is_empty = isolation.bytes == 0;
+        if isolation.state != State::SoftMerging {
+            self.relieve(root, at.egress, node);
+        }
+        if is_empty {
+            self.review(root, node);
         }
     }
 
@@ -143,36 +198,6 @@ impl Switch {
         let understands = self.ports[usize::from(ingress)].peer != Peer::Other;
         if understands && self.roots.learn(root, distance).register(ingress, true) {
             node.send(ingress, PyrrhaFrame::Pause { root, distance: distance + 1 }.into());
-        }
-    }
-
-    pub(super) fn left(&mut self, at: Passage, node: &mut NodeView<'_>) {
-        let egress = &mut self.egress[usize::from(at.egress)];
-        let Some(root) = root_of(at.note) else {
-            egress.ordinary -= u64::from(at.bytes);
-            let id = self.ports[usize::from(at.egress)].id;
-            if self.roots.get(id).is_some() {
-                self.relieve(id, at.egress, node);
-            }
-            return;
-        };
-        let isolation = egress.get_mut(root).expect("an isolation queue stays until it is empty");
-        isolation.bytes -= u64::from(at.bytes);
-        let (is_empty, state) = (isolation.bytes == 0, isolation.state);
-        let entry = self.roots.get_mut(root).expect("a root with a queue is known");
-        entry.take_load(at.ingress, at.bytes);
-        if state != State::SoftMerging {
-            self.relieve(root, at.egress, node);
-        }
-        if is_empty {
-            self.review(root, node);
-        }
-    }
-
-    pub(super) fn moved(&mut self, from: Passage, to: Passage, node: &mut NodeView<'_>) {
-        if from != to {
-            self.left(from, node);
-            self.joined(to, node);
         }
     }
 
@@ -220,8 +245,10 @@ impl Switch {
         }
         let isolation = egress.get_mut(root).expect("it has a queue now");
         isolation.state = state;
+        let heir = isolation.heir.take_if(|_| state != State::SoftMerging);
         let queue = isolation.queue;
         self.set_gate(port, queue, node);
+        heir.into_iter().for_each(|heir| self.review(heir, node));
         is_new
     }
 
@@ -237,27 +264,35 @@ impl Switch {
     /// Unassigns the empty queues of `root` that nobody needs: those of a leaf, telling the downstream, and those of a root that has given
     /// up. A queue that is paused stays, or what comes next would slip past the pause.
     fn review(&mut self, root: PortId, node: &mut NodeView<'_>) {
+        let mut heir = None;
         let Some(entry) = self.roots.get_mut(root) else { return };
         let is_leaf = entry.children.is_empty();
         for (port, egress) in (0..).zip(&mut self.egress) {
             let Some(isolation) = egress.get(root).filter(|isolation| isolation.bytes == 0) else { continue };
             match isolation.state {
-                State::Resumed if is_leaf => node.send(port, PyrrhaFrame::Unassigned { root }.into()),
+                State::Resumed if is_leaf && !egress.is_heir(root) => {
+                    node.send(port, PyrrhaFrame::Unassigned { root }.into());
+                }
                 State::SoftMerging => {}
                 State::Resumed | State::Paused => continue,
             }
-            egress.unassign(root);
+            heir = egress.unassign(root);
             entry.queues -= 1;
         }
         self.roots.tidy(root);
+        // Hops to the root grow from heir to heir: that comes to an end.
+        heir.into_iter().for_each(|heir| self.review(heir, node));
     }
 
-    /// What stands isolated for `root` at `port` is controlled by nobody any more.
-    fn dissolve(&mut self, port: PortIx, root: PortId, node: &mut NodeView<'_>) {
-        let Some(isolation) = self.egress[usize::from(port)].get(root) else { return };
+    /// What stands isolated for `root` at `port` is controlled by nobody any more; what passes `heir` will be by that.
+    fn dissolve(&mut self, port: PortIx, root: PortId, heir: Option<PortId>, node: &mut NodeView<'_>) {
+        let Some(isolation) = self.egress[usize::from(port)].get_mut(root) else { return };
+        isolation.heir = heir;
         let (queue, is_empty) = (isolation.queue, isolation.bytes == 0);
         self.set_state(port, root, State::SoftMerging, node);
-        if !is_empty && self.config.soft_merge == SoftMerge::Flush {
+        if is_empty {
+            self.review(root, node);
+        } else if self.config.soft_merge == SoftMerge::Flush {
             node.flush(port, queue);
         }
     }
@@ -286,10 +321,9 @@ impl Switch {
                     self.set_state(port, new, State::Resumed, node);
                 }
                 if self.egress[usize::from(port)].get(old).is_some() {
-                    self.dissolve(port, old, node);
                     self.hand_over(old, new, node);
+                    self.dissolve(port, old, Some(new), node);
                 }
-                self.review(old, node);
                 self.review(new, node);
             }
             PyrrhaFrame::Unassigned { root } => {
@@ -351,11 +385,27 @@ impl Switch {
     pub(super) fn on_link_up(&mut self, port: PortIx, node: &mut NodeView<'_>) {
         let isolated: Vec<PortId> = self.egress[usize::from(port)].iter().map(|isolation| isolation.root).collect();
         let known: Vec<PortId> = self.roots.iter().map(|root| root.id).collect();
-        isolated.into_iter().for_each(|root| self.dissolve(port, root, node));
+        isolated.into_iter().for_each(|root| self.dissolve(port, root, None, node));
         known.into_iter().for_each(|root| self.forget_child(root, port, node));
     }
 
     // ---------------------------------------------------------------------------------------------------------- audits and probes
+
+    pub(super) fn isolated(&self) -> Vec<Isolated> {
+        let of_port = |(port, egress): (PortIx, &Egress)| {
+            let isolated = |isolation: &Isolation| {
+                let Isolation { root, state, queue, bytes, .. } = *isolation;
+                Isolated { port, root, state, queue, bytes }
+            };
+            egress.iter().map(isolated).collect::<Vec<_>>()
+        };
+        (0..).zip(&self.egress).flat_map(of_port).collect()
+    }
+
+    pub(super) fn own_roots(&self) -> Vec<PortId> {
+        let own = |root: &&Root| self.ports.iter().any(|port| port.id == root.id) && !root.children.is_empty();
+        self.roots.iter().filter(own).map(|root| root.id).collect()
+    }
 
     pub(super) fn stopping(&self) -> Vec<(PortIx, PauseScope)> {
         let paused = self.roots.iter().flat_map(|root| {

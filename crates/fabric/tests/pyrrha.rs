@@ -1,0 +1,443 @@
+//! Pyrrha: packet scripts of one switch or host, to the picosecond.
+//!
+//! Frames are those of the HPCC simulator with 952 B of payload: data are 1000 B, control frames 43 B. At 100 Gb/s they take 80,000 ps and
+//! 3,000 ps. Links are 600 ns long: a one-hop BDP is 15,000 B at 100 Gb/s and 60,000 B at 400 Gb/s.
+
+mod common;
+
+use backwater_engine::{Bytes, Duration};
+use backwater_fabric::flow_control::bfc::BfcConfig;
+use backwater_fabric::flow_control::per_flow::PerFlowConfig;
+use backwater_fabric::flow_control::pyrrha::{
+    Feed, HostReaction, Isolated, MergePolicy, PyrrhaConfig, PyrrhaFrame, RelayMetric, SoftMerge, State,
+};
+use backwater_fabric::flow_control::{AnyFlowControl, FlowControlConfig};
+use backwater_fabric::framing::Framing;
+use backwater_fabric::ids::{NodeId, PortId, PortIx};
+use backwater_fabric::node::Node;
+use backwater_fabric::slots::FlowControl;
+use backwater_fabric::spec::{FlowSpec, NetworkSpec};
+use common::random::{Case, lossless};
+use common::script::{Says, Script};
+use common::{flow, link, network, star};
+use proptest::prelude::*;
+use proptest::sample::select;
+
+const DELAY_NS: u64 = 600;
+
+/// A network with Pyrrha and all of the buffer for everybody.
+fn pyrrha(mut spec: NetworkSpec, config: PyrrhaConfig) -> NetworkSpec {
+    (spec.framing, spec.mtu) = (Framing::HpccNs3, Bytes(952));
+    spec.switch.lossless = Vec::new();
+    spec.switch.flow_control = FlowControlConfig::Pyrrha(config);
+    spec
+}
+
+fn packets(src: u32, dst: u32, packets: u64) -> FlowSpec {
+    flow(src, dst, 952 * packets, 0)
+}
+
+fn isolated(node: &Node) -> Vec<Isolated> {
+    let AnyFlowControl::Pyrrha(pyrrha) = node.flow_control() else { panic!("the network runs Pyrrha") };
+    pyrrha.isolated()
+}
+
+fn own_roots(node: &Node) -> Vec<PortId> {
+    let AnyFlowControl::Pyrrha(pyrrha) = node.flow_control() else { panic!("the network runs Pyrrha") };
+    pyrrha.own_roots()
+}
+
+/// Root and state of what `port` isolates.
+fn at_port(node: &Node, port: PortIx) -> Vec<(PortId, State)> {
+    isolated(node).iter().filter(|queue| queue.port == port).map(|queue| (queue.root, queue.state)).collect()
+}
+
+fn pause(root: PortId, distance: u8) -> PyrrhaFrame {
+    PyrrhaFrame::Pause { root, distance }
+}
+
+fn resume(root: PortId) -> PyrrhaFrame {
+    PyrrhaFrame::Resume { root }
+}
+
+// ------------------------------------------------------------------------------------------------------------------ thresholds
+
+/// A switch with three hosts: two send to the third at `gbps`. Packets come in two by two, so that the queue of port 2 grows by one per 80 ns.
+fn two_to_one(gbps: u64, config: PyrrhaConfig) -> Script {
+    let mut spec = star(3, 100, DELAY_NS);
+    spec.links[2] = link(2, 3, gbps, DELAY_NS);
+    Script::new(&pyrrha(spec, config), vec![packets(0, 2, 100_000), packets(1, 2, 100_000)], 3)
+}
+
+/// What the node sends besides data, until `limit`.
+fn signals(s: &mut Script, limit: u64) -> Vec<(u64, PortIx, Says)> {
+    let sent = std::iter::from_fn(|| s.next_sent(limit));
+    sent.filter(|sent| !matches!(sent.says, Says::Data(..))).map(|sent| (sent.at, sent.port, sent.says)).collect()
+}
+
+/// T10 and T11: a port nominates itself when a packet that joins makes the ordinary queue longer than two one-hop BDPs, not at two; each
+/// ingress is told once per episode; the RESUMEs come with the first departure that leaves less than one.
+#[test]
+fn a_port_nominates_itself_above_two_hop_bdps_and_resumes_below_one() {
+    for (gbps, pause_at, resume_below) in [(100, 30_000, 15_000), (400, 120_000, 60_000)] {
+        let mut s = two_to_one(gbps, PyrrhaConfig::default());
+        let root = s.node.ports()[2].id;
+        // The port stands still while the queue grows, so that every packet counts.
+        s.link_change(0, 2, false);
+        let mut psn = 0;
+        while s.node.ports()[2].queue_bytes(3) < pause_at {
+            s.arrive_data(u64::from(psn) * 80_000, 0, 0, psn);
+            psn += 1;
+        }
+        let now = u64::from(psn) * 80_000;
+        assert_eq!((s.node.ports()[2].queue_bytes(3), signals(&mut s, now)), (pause_at, vec![]));
+        s.arrive_data(now, 1, 1, 0);
+        s.arrive_data(now, 0, 0, psn);
+        for later in 1..4 {
+            s.arrive_data(now + 80_000 * u64::from(later), 1, 1, later);
+        }
+        let told = signals(&mut s, now + 400_000);
+        let says = Says::Pyrrha(pause(root, 1));
+        assert_eq!(told, [(now, 1, says.clone()), (now, 0, says)]);
+        assert_eq!(own_roots(&s.node), [root]);
+        let (begin, packet) = (now + 1_000_000, 80_000 * 100 / gbps);
+        let waiting = s.node.ports()[2].queue_bytes(3) / 1000;
+        s.link_change(begin, 2, true);
+        // The first leaves at once; packet n, counted from 0, leaves n packet times later, and so many fewer wait then.
+        let leaves = waiting - resume_below / 1000;
+        let at = begin + leaves * packet;
+        let says = Says::Pyrrha(resume(root));
+        assert_eq!(signals(&mut s, u64::MAX), [(at, 1, says.clone()), (at, 0, says)]);
+        assert_eq!(s.node.flow_control().leftover(), None, "hosts never say that nothing is kept: they are forgotten");
+    }
+}
+
+// ----------------------------------------------------------------------------------------------------- isolation, on a line of switches
+
+/// Hosts 0 to 2 on switch 7, then switches 8 and 9 with one link between two; hosts 3 and 4 on switch 9, hosts 5 and 6 on switch 8.
+/// Switch 7 reaches all of them through its port 3 (P7 of Figure 5); the roots are ports 2 and 3 of switch 8 (to switch 9 and to host 5) and
+/// ports of switch 9.
+fn line(config: PyrrhaConfig) -> NetworkSpec {
+    let mut spec = network(7, 3);
+    let ends = [(0, 7), (1, 7), (2, 7), (7, 8), (5, 8), (6, 8), (8, 9), (3, 9), (4, 9)];
+    spec.links = ends.iter().map(|(a, b)| link(*a, *b, 100, DELAY_NS)).collect();
+    pyrrha(spec, config)
+}
+
+/// The port that leads from switch 7 to switch 8.
+const P7: PortIx = 3;
+
+/// Flows 0 to 3: X crosses both P6 (switch 8 to 9) and P5 (switch 9 to host 3), Y crosses P6 only, Z crosses a port of switch 8 to host 5, W
+/// none of them. All come in on port 0.
+struct Line {
+    s: Script,
+    p6: PortId,
+    p5: PortId,
+    psn: [u32; 4],
+}
+
+const X: u32 = 0;
+const Y: u32 = 1;
+const W: u32 = 2;
+
+impl Line {
+    fn new(config: PyrrhaConfig) -> Line {
+        let flows = vec![packets(0, 3, 10_000), packets(0, 4, 10_000), packets(0, 5, 10_000)];
+        let s = Script::new(&line(config), flows, 7);
+        let port = |node: u32, peer: u32| {
+            let ports = s.fabric.wiring.of(NodeId(node));
+            ports.iter().find(|port| s.fabric.wiring.neighbour(NodeId(node), port.ix) == NodeId(peer)).unwrap().id
+        };
+        let (p6, p5) = (port(8, 9), port(9, 3));
+        Line { s, p6, p5, psn: [0; 4] }
+    }
+
+    /// The next packet of `flow` arrives at `at`.
+    fn packet(&mut self, at: u64, flow: u32) {
+        let psn = &mut self.psn[flow as usize];
+        self.s.arrive_data(at, 0, flow, *psn);
+        *psn += 1;
+    }
+
+    fn frame(&mut self, at: u64, frame: PyrrhaFrame) {
+        self.s.arrive_pyrrha(at, P7, frame);
+    }
+
+    /// The data packets that leave P7 until `limit`, by flow and number.
+    fn leave(&mut self, limit: u64) -> Vec<(u32, u32)> {
+        let sent = std::iter::from_fn(|| self.s.next_data(limit));
+        sent.filter(|(port, ..)| *port == P7).map(|(_, flow, psn)| (flow, psn)).collect()
+    }
+}
+
+/// T4: all four states of the two gates. What waits for P5 alone has left the queue of P6.
+#[test]
+fn a_packet_waits_for_every_root_that_it_will_pass_and_for_no_other() {
+    let states = [(false, false), (true, false), (false, true), (true, true)];
+    for (p6_paused, p5_paused) in states {
+        let mut line = Line::new(PyrrhaConfig::default());
+        for (root, distance, paused) in [(line.p6, 1, p6_paused), (line.p5, 2, p5_paused)] {
+            line.frame(0, pause(root, distance));
+            if !paused {
+                // Something stands in the queue, or it would be unassigned.
+                line.frame(0, resume(root));
+            }
+        }
+        for round in 0..3 {
+            [X, Y, W].into_iter().for_each(|flow| line.packet(100_000 + round * 240_000, flow));
+        }
+        let left = line.leave(10_000_000);
+        let ran = |flow| left.iter().filter(|(other, _)| *other == flow).count();
+        let runs = |runs| if runs { 3 } else { 0 };
+        assert_eq!([ran(X), ran(Y), ran(W)], [runs(!p6_paused && !p5_paused), runs(!p6_paused), 3]);
+        // Opening P6 moves X on to the queue of P5, where it still waits; opening both lets all go.
+        if p6_paused && p5_paused {
+            let bytes =
+                |line: &Line, root| isolated(&line.s.node).iter().find(|queue| queue.root == root).unwrap().bytes;
+            assert_eq!((bytes(&line, line.p6), bytes(&line, line.p5)), (6000, 0));
+            let (p6, p5) = (line.p6, line.p5);
+            line.frame(11_000_000, resume(p6));
+            assert_eq!(line.leave(20_000_000), [(Y, 0), (Y, 1), (Y, 2)]);
+            assert_eq!(bytes(&line, p5), 3000);
+            line.frame(21_000_000, resume(p5));
+            assert_eq!(line.leave(30_000_000), [(X, 0), (X, 1), (X, 2)]);
+        }
+    }
+}
+
+/// T13: a paused queue that is empty stays, and what comes later waits in it. Once it may go, it goes with the last packet, and says so.
+#[test]
+fn an_empty_queue_stays_while_it_is_paused() {
+    let mut line = Line::new(PyrrhaConfig::default());
+    let p6 = line.p6;
+    line.frame(0, pause(p6, 1));
+    assert_eq!(at_port(&line.s.node, P7), [(p6, State::Paused)]);
+    line.packet(5_000_000, Y);
+    assert_eq!(line.leave(9_000_000), []);
+    line.frame(10_000_000, resume(p6));
+    let sent = line.s.sent_until(20_000_000, P7);
+    let gone = Says::Pyrrha(PyrrhaFrame::Unassigned { root: p6 });
+    assert_eq!(sent, [(10_000_000, Says::Data(3, 0)), (10_080_000, gone)]);
+    assert_eq!((isolated(&line.s.node), line.s.node.flow_control().leftover()), (vec![], None));
+    // An empty queue that is let go is gone at once.
+    line.frame(30_000_000, pause(p6, 1));
+    line.frame(31_000_000, resume(p6));
+    assert_eq!(signals(&mut line.s, 40_000_000).len(), 1);
+    assert_eq!(isolated(&line.s.node), []);
+}
+
+/// T6: what an upstream switch hears when its "unassigned" has crossed a PAUSE, or a MERGE.
+#[test]
+fn frames_that_cross_on_a_link_do_no_harm() {
+    let mut line = Line::new(PyrrhaConfig::default());
+    let (p6, p5) = (line.p6, line.p5);
+    // Upstream: it has just said that it keeps nothing for P6, when it hears of P6 again.
+    line.frame(0, pause(p6, 1));
+    line.frame(1_000_000, resume(p6));
+    line.frame(1_000_000, pause(p6, 1));
+    assert_eq!(at_port(&line.s.node, P7), [(p6, State::Paused)]);
+    // A MERGE of a root that it keeps nothing for: it takes the new one, open, and having nothing in it gives it back at once.
+    line.frame(2_000_000, resume(p6));
+    signals(&mut line.s, 2_900_000);
+    line.frame(3_000_000, PyrrhaFrame::Merge { old: p6, new: p5, distance: 2 });
+    let gone = |root| Says::Pyrrha(PyrrhaFrame::Unassigned { root });
+    assert_eq!(signals(&mut line.s, 4_000_000), [(3_000_000, P7, gone(p5))]);
+    assert_eq!(isolated(&line.s.node), []);
+    // Downstream: an "unassigned" that has crossed a PAUSE is out of date; the neighbour stays paused.
+    let mut s = two_to_one(100, PyrrhaConfig::default());
+    let root = s.node.ports()[2].id;
+    s.link_change(0, 2, false);
+    (0..31).for_each(|psn| s.arrive_data(u64::from(psn) * 80_000, 0, 0, psn));
+    assert_eq!(signals(&mut s, 3_000_000).len(), 1);
+    s.arrive_pyrrha(3_000_000, 0, PyrrhaFrame::Unassigned { root });
+    assert_eq!(own_roots(&s.node), [root]);
+}
+
+// ---------------------------------------------------------------------------------------------------------------------- merging
+
+/// T3, at the switch that gives up: switch 8's port to switch 9 has nominated itself, and hears of a root behind it.
+fn false_positive(config: PyrrhaConfig) -> (Script, PortId, PortId) {
+    let flows = vec![packets(0, 3, 10_000), packets(5, 4, 10_000), packets(6, 3, 10_000)];
+    let mut s = Script::new(&line(config), flows, 8);
+    let (p1, p5) = (s.node.ports()[3].id, s.fabric.wiring.of(NodeId(9))[1].id);
+    s.link_change(0, 3, false);
+    for psn in 0..12 {
+        s.arrive_data(u64::from(psn) * 80_000, 0, 0, psn);
+        s.arrive_data(u64::from(psn) * 80_000, 1, 1, psn);
+        s.arrive_data(u64::from(psn) * 80_000, 2, 2, psn);
+    }
+    assert_eq!(signals(&mut s, 1_000_000).len(), 3, "a PAUSE to each of the three");
+    assert_eq!(own_roots(&s.node), [p1]);
+    (s, p1, p5)
+}
+
+#[test]
+fn a_root_gives_up_for_one_further_down_once() {
+    let (mut s, p1, p5) = false_positive(PyrrhaConfig { merge: MergePolicy::Any, ..Default::default() });
+    s.arrive_pyrrha(1_000_000, 3, pause(p5, 1));
+    assert_eq!(at_port(&s.node, 3), [(p5, State::Paused)]);
+    assert_eq!(own_roots(&s.node), []);
+    let merge = Says::Pyrrha(PyrrhaFrame::Merge { old: p1, new: p5, distance: 2 });
+    let told: Vec<_> = signals(&mut s, 1_500_000).into_iter().map(|(_, port, says)| (port, says)).collect();
+    assert_eq!(told.len(), 3);
+    for port in 0..3 {
+        assert!(told.contains(&(port, merge.clone())), "{told:?}");
+    }
+    // Once told, it does not tell again: the root is known.
+    s.arrive_pyrrha(2_000_000, 3, resume(p5));
+    s.arrive_pyrrha(2_100_000, 3, pause(p5, 1));
+    assert!(signals(&mut s, 2_500_000).iter().all(|(.., says)| *says != merge));
+    // An uplink keeps to itself where only ports towards hosts give up; switch 9 is no nearer to hosts than switch 8.
+    let (mut s, p1, p5) = false_positive(PyrrhaConfig::default());
+    s.arrive_pyrrha(1_000_000, 3, pause(p5, 1));
+    assert_eq!((signals(&mut s, 1_500_000), own_roots(&s.node)), (vec![], vec![p1]));
+}
+
+/// T3, at a child: what passes the new root waits for it, all else goes on; the queue of the old root is gone.
+#[test]
+fn a_merge_parts_what_passes_the_new_root_from_what_does_not() {
+    for soft_merge in [SoftMerge::Flush, SoftMerge::Drain] {
+        let mut line = Line::new(PyrrhaConfig { soft_merge, ..Default::default() });
+        let (p6, p5) = (line.p6, line.p5);
+        line.frame(0, pause(p6, 1));
+        [X, Y, X, Y].into_iter().zip(1..).for_each(|(flow, round)| line.packet(round * 100_000, flow));
+        assert_eq!(line.leave(1_000_000), []);
+        line.frame(1_000_000, PyrrhaFrame::Merge { old: p6, new: p5, distance: 2 });
+        let after = at_port(&line.s.node, P7);
+        if soft_merge == SoftMerge::Drain {
+            assert!(after.contains(&(p6, State::SoftMerging)), "{after:?}");
+        }
+        line.frame(1_000_000, pause(p5, 2));
+        // X, which was in front, had just been let go before P5 was paused; the rest of X waits.
+        let mut left = line.leave(5_000_000);
+        left.sort_unstable();
+        assert_eq!(left, [(X, 0), (Y, 0), (Y, 1)], "{soft_merge:?}");
+        assert_eq!(at_port(&line.s.node, P7), [(p5, State::Paused)]);
+        line.frame(6_000_000, resume(p5));
+        assert_eq!(line.leave(7_000_000), [(X, 1)]);
+        assert_eq!(isolated(&line.s.node), []);
+    }
+}
+
+// ------------------------------------------------------------------------------------------------------------------------ order
+
+/// What happens to switch 7.
+#[derive(Clone, Copy, Debug)]
+enum Happening {
+    Packet(u32),
+    Pause(usize),
+    Resume(usize),
+    /// The first root gives up for the second.
+    Merge,
+}
+
+fn happenings() -> impl Strategy<Value = Vec<(Happening, u64)>> {
+    let one = prop_oneof![
+        6 => (0u32..3).prop_map(Happening::Packet),
+        2 => (0usize..2).prop_map(Happening::Pause),
+        2 => (0usize..2).prop_map(Happening::Resume),
+        1 => Just(Happening::Merge),
+    ];
+    prop::collection::vec((one, 1u64..200_000), 1..300)
+}
+
+fn configs() -> impl Strategy<Value = PyrrhaConfig> {
+    let merge = select(vec![MergePolicy::Down, MergePolicy::Any, MergePolicy::Never]);
+    let soft_merge = select(vec![SoftMerge::Flush, SoftMerge::Drain]);
+    let feed = select(vec![Feed::LineRate, Feed::EveryQueue]);
+    let metric = select(vec![RelayMetric::Queue, RelayMetric::PerIngress]);
+    let hosts = select(vec![HostReaction::PerFlow, HostReaction::None]);
+    (0.1f64..3.0, 0.1f64..3.0, merge, soft_merge, feed, metric, hosts).prop_map(
+        |(pause, resume, merge, soft_merge, feed, relay_metric, hosts)| PyrrhaConfig {
+            pause: pause.max(resume),
+            resume: resume.min(pause),
+            merge,
+            soft_merge,
+            feed,
+            relay_metric,
+            hosts,
+            ..Default::default()
+        },
+    )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 1000, ..Default::default() })]
+
+    /// T4: whatever neighbours say and whenever, packets of a flow leave in the order in which they came, and all leave in the end.
+    #[test]
+    fn no_packet_of_a_flow_overtakes_another_in_a_switch(happenings in happenings(), config in configs(), queues in 1u16..4) {
+        let mut line = Line::new(PyrrhaConfig { isolation_queues: queues, ..config });
+        let roots = [(line.p6, 1), (line.p5, 2)];
+        let mut now = 0;
+        for (happening, gap) in happenings {
+            now += gap;
+            match happening {
+                Happening::Packet(flow) => line.packet(now, flow),
+                Happening::Pause(which) => line.frame(now, pause(roots[which].0, roots[which].1)),
+                Happening::Resume(which) => line.frame(now, resume(roots[which].0)),
+                Happening::Merge => {
+                    let (old, new, distance) = (roots[0].0, roots[1].0, roots[1].1);
+                    line.frame(now, PyrrhaFrame::Merge { old, new, distance });
+                }
+            }
+        }
+        for (root, _) in roots {
+            now += 1000;
+            line.frame(now, resume(root));
+        }
+        let came = line.psn;
+        let left = line.leave(u64::MAX);
+        for (flow, count) in (0..).zip(came) {
+            let order: Vec<u32> = left.iter().filter(|(other, _)| *other == flow).map(|(_, psn)| *psn).collect();
+            prop_assert_eq!(order, (0..count).collect::<Vec<_>>());
+        }
+        prop_assert_eq!(line.s.node.flow_control().leftover(), None);
+    }
+}
+
+/// Mechanisms of per-hop flow control that keep flows in order and lose nothing while there is room.
+fn per_hop() -> impl Strategy<Value = FlowControlConfig> {
+    prop_oneof![
+        6 => (configs(), 1u16..8).prop_map(|(config, isolation_queues)| {
+            FlowControlConfig::Pyrrha(PyrrhaConfig { isolation_queues, ..config })
+        }),
+        2 => (1u16..9, 0.0f64..3.0).prop_map(|(queues, sticky)| {
+            FlowControlConfig::Bfc(BfcConfig { queues, sticky, ..Default::default() })
+        }),
+        1 => Just(FlowControlConfig::PerFlow(PerFlowConfig {})),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, ..Default::default() })]
+
+    /// Order and secession in random fabrics: no packet of a flow overtakes another (Go-Back-N would send again), all arrive, and nothing is
+    /// left of any root, queue or count (the audit looks). With a queue for every root, nobody waits for a port that he does not pass.
+    #[test]
+    fn flows_stay_in_order_and_all_state_is_given_back(
+        Case { spec, flows } in lossless(),
+        flow_control in per_hop(),
+        factor in 1u64..40,
+    ) {
+        let mut spec = spec.clone();
+        let is_precise = match &flow_control {
+            FlowControlConfig::Pyrrha(config) => config.isolation_queues >= 7 && config.hosts == HostReaction::PerFlow,
+            _ => false,
+        };
+        spec.switch.flow_control = flow_control;
+        spec.switch.lossless = Vec::new();
+        spec.switch.buffer = Bytes(1 << 40);
+        let flows: Vec<FlowSpec> = flows.into_iter().map(|flow| FlowSpec { bytes: flow.bytes * factor, ..flow }).collect();
+        let (simulation, outcomes) = common::run(&spec, flows);
+        for outcome in &outcomes {
+            prop_assert!(outcome.acknowledged.is_some());
+            prop_assert_eq!(outcome.retransmitted, 0);
+            prop_assert!(!is_precise || outcome.reception.blocked == Duration::ZERO);
+        }
+        prop_assert_eq!(simulation.audit(), []);
+        prop_assert_eq!(simulation.totals().drops, [0; 5]);
+        let (sharded, _) = common::run_shards(&spec, outcomes.iter().map(|outcome| outcome.spec.clone()).collect(), 3);
+        prop_assert_eq!(sharded.fingerprint(), simulation.fingerprint());
+    }
+}
