@@ -56,7 +56,7 @@ pub struct Onward<'a> {
 }
 
 /// Ports that are looked ahead at most: enough for every up-and-down path; in a routing loop it has to end somewhere.
-const MAX_ONWARD: u8 = 8;
+pub(crate) const MAX_ONWARD: u8 = 8;
 
 impl Iterator for Onward<'_> {
     type Item = PortId;

@@ -8,7 +8,7 @@ use super::frames::PyrrhaFrame;
 use super::queues::{Egress, Isolation, State};
 use super::roots::{Root, Roots};
 use super::{HostReaction, Isolated, MergePolicy, PyrrhaConfig, RelayMetric, SoftMerge};
-use crate::fabric::Onward;
+use crate::fabric::{MAX_ONWARD, Onward};
 use crate::flow_control::hops::PerHop;
 use crate::ids::{NodeId, PortId, PortIx, QueueIx};
 use crate::memory::HeapBytes;
@@ -83,15 +83,29 @@ impl Switch {
     // ---------------------------------------------------------------------------------------------------------- where packets go
 
     /// The nearest root behind `after` on the way of a packet that is isolated at `egress`.
-    fn nearest(&self, egress: PortIx, mut onward: Onward<'_>, after: Option<PortId>) -> Option<&Isolation> {
-        let egress = &self.egress[usize::from(egress)];
-        if egress.is_plain() {
+    fn nearest(&self, egress: PortIx, onward: Onward<'_>, after: Option<PortId>) -> Option<&Isolation> {
+        let queues = &self.egress[usize::from(egress)];
+        if queues.is_plain() {
             return None;
         }
-        if let Some(root) = after {
-            onward.find(|port| *port == root)?;
+        let mut is_behind = after.is_none();
+        // In a routing loop the way ends where it begins again.
+        let here = self.ports[usize::from(egress)].id;
+        let mut passed = [here; MAX_ONWARD as usize];
+        for (count, port) in onward.enumerate() {
+            if passed[..count].contains(&port) {
+                break;
+            }
+            passed[count] = port;
+            if is_behind && let Some(isolation) = queues.get(port) {
+                return Some(isolation);
+            }
+            is_behind |= after == Some(port);
+            if port == here {
+                break;
+            }
         }
-        onward.find_map(|port| egress.get(port))
+        None
     }
 
     pub(super) fn place(&self, candidate: Candidate<'_>, after: Option<PortId>) -> Place {
@@ -308,15 +322,19 @@ impl Switch {
                     self.abdicate(port, root, node);
                 }
             }
-            PyrrhaFrame::Resume { root } => {
-                let isolation = self.egress[usize::from(port)].get(root);
-                if isolation.is_some_and(|isolation| isolation.state == State::Paused) {
+            PyrrhaFrame::Resume { root } => match self.egress[usize::from(port)].get(root) {
+                Some(isolation) if isolation.state == State::Paused => {
                     self.set_state(port, root, State::Resumed, node);
                     self.review(root, node);
                 }
-            }
+                Some(_) => {}
+                // The PAUSE was ignored: without this answer the downstream would count on us for ever.
+                None => node.send(port, PyrrhaFrame::Unassigned { root }.into()),
+            },
             PyrrhaFrame::Merge { old, new, distance } => {
-                if !self.ignores(new) {
+                if self.ignores(new) {
+                    node.send(port, PyrrhaFrame::Unassigned { root: new }.into());
+                } else {
                     self.roots.learn(new, distance);
                     self.set_state(port, new, State::Resumed, node);
                 }
