@@ -5,7 +5,7 @@
 
 mod common;
 
-use backwater_engine::{Bytes, Duration};
+use backwater_engine::{Bytes, Duration, Time};
 use backwater_fabric::flow_control::bfc::BfcConfig;
 use backwater_fabric::flow_control::per_flow::PerFlowConfig;
 use backwater_fabric::flow_control::pyrrha::{
@@ -13,7 +13,7 @@ use backwater_fabric::flow_control::pyrrha::{
 };
 use backwater_fabric::flow_control::{AnyFlowControl, FlowControlConfig};
 use backwater_fabric::framing::Framing;
-use backwater_fabric::ids::{NodeId, PortId, PortIx};
+use backwater_fabric::ids::{Class, NodeId, PortId, PortIx};
 use backwater_fabric::node::Node;
 use backwater_fabric::slots::FlowControl;
 use backwater_fabric::spec::{FlowSpec, NetworkSpec};
@@ -22,6 +22,7 @@ use common::script::{Says, Script};
 use common::{flow, link, network, star};
 use proptest::prelude::*;
 use proptest::sample::select;
+use std::collections::BTreeSet;
 
 const DELAY_NS: u64 = 600;
 
@@ -35,6 +36,10 @@ fn pyrrha(mut spec: NetworkSpec, config: PyrrhaConfig) -> NetworkSpec {
 
 fn packets(src: u32, dst: u32, packets: u64) -> FlowSpec {
     flow(src, dst, 952 * packets, 0)
+}
+
+fn at_us(us: u64) -> Time {
+    Time::ZERO + Duration::from_us(us)
 }
 
 fn isolated(node: &Node) -> Vec<Isolated> {
@@ -251,6 +256,83 @@ fn frames_that_cross_on_a_link_do_no_harm() {
     assert_eq!(signals(&mut s, 3_000_000).len(), 1);
     s.arrive_pyrrha(3_000_000, 0, PyrrhaFrame::Unassigned { root });
     assert_eq!(own_roots(&s.node), [root]);
+}
+
+/// T12: two queues, three roots. The third shares a queue: pausing either of the two stops both, and the one that does not share goes on.
+#[test]
+fn roots_share_queues_when_there_are_not_enough() {
+    let flows = vec![packets(0, 4, 10_000), packets(0, 5, 10_000), packets(0, 6, 10_000)];
+    let config = PyrrhaConfig { isolation_queues: 2, ..Default::default() };
+    let mut s = Script::new(&line(config), flows, 7);
+    let ports = s.fabric.wiring.of(NodeId(8));
+    let roots = [3, 1, 2].map(|ix: usize| ports[ix].id);
+    roots.iter().for_each(|root| s.arrive_pyrrha(0, P7, pause(*root, 1)));
+    let queues: Vec<_> = isolated(&s.node).iter().map(|queue| (queue.root, queue.queue)).collect();
+    assert_eq!(queues.iter().map(|(_, queue)| queue).collect::<BTreeSet<_>>().len(), 2);
+    let (_, shared) = queues[2];
+    let flow_of = |root: PortId| roots.iter().position(|other| *other == root).unwrap() as u32;
+    let (sharing, alone): (Vec<_>, Vec<_>) = queues.iter().copied().partition(|(_, queue)| *queue == shared);
+    assert_eq!((sharing.len(), alone.len()), (2, 1));
+    for psn in 0..2 {
+        (0..3).for_each(|flow| s.arrive_data(100_000 + u64::from(psn) * 240_000, 0, flow, psn));
+    }
+    let leave = |s: &mut Script, limit| -> Vec<u32> {
+        let mut flows: Vec<u32> = std::iter::from_fn(|| s.next_data(limit)).map(|(_, flow, _)| flow).collect();
+        flows.sort_unstable();
+        flows
+    };
+    s.arrive_pyrrha(1_000_000, P7, resume(alone[0].0));
+    let lone = flow_of(alone[0].0);
+    assert_eq!(leave(&mut s, 2_000_000), [lone, lone]);
+    s.arrive_pyrrha(2_000_000, P7, resume(sharing[0].0));
+    assert_eq!(leave(&mut s, 3_000_000), [] as [u32; 0]);
+    s.arrive_pyrrha(3_000_000, P7, resume(sharing[1].0));
+    let mut both = [flow_of(sharing[0].0), flow_of(sharing[1].0)].repeat(2);
+    both.sort_unstable();
+    assert_eq!(leave(&mut s, 4_000_000), both);
+    assert_eq!(s.node.flow_control().leftover(), None);
+    assert_eq!(s.node.flow_control().most_queues_used(), 2);
+}
+
+/// T14: an ACK in a data class waits for the roots on its way like data; one in the control class waits for nothing.
+#[test]
+fn acks_are_isolated_in_a_data_class_only() {
+    for (ack_class, waits) in [(Class(3), true), (Class::CONTROL, false)] {
+        let mut spec = line(PyrrhaConfig::default());
+        spec.host.ack_class = ack_class;
+        let mut s = Script::new(&spec, vec![packets(3, 0, 100)], 7);
+        let p6 = s.fabric.wiring.of(NodeId(8))[3].id;
+        s.arrive_pyrrha(0, P7, pause(p6, 1));
+        arrive!(s, 1_000_000 ps, port 0, ack of flow 0, expected 1);
+        assert_eq!(s.next_sent(2_000_000).is_none(), waits);
+        s.arrive_pyrrha(2_000_000, P7, resume(p6));
+        let sent = s.sent_until(3_000_000, P7);
+        assert_eq!(sent.iter().any(|(_, says)| *says == Says::Ack(1)), waits);
+    }
+}
+
+/// T15: a host holds back the flows that pass a paused root, those that start later included, and no others; a MERGE reopens them.
+#[test]
+fn a_host_holds_back_the_flows_that_pass_a_paused_root() {
+    for (hosts, obeys) in [(HostReaction::PerFlow, true), (HostReaction::None, false)] {
+        let flows = vec![packets(0, 3, 1000), packets(0, 5, 1000), FlowSpec { start: at_us(3), ..packets(0, 4, 1000) }];
+        let mut s = Script::new(&line(PyrrhaConfig { hosts, ..Default::default() }), flows, 0);
+        let ports = s.fabric.wiring.of(NodeId(8));
+        let (p6, other, third) = (ports[3].id, ports[2].id, ports[1].id);
+        let sent = |s: &mut Script, limit| -> BTreeSet<u32> {
+            std::iter::from_fn(|| s.next_data(limit)).map(|(_, flow, _)| flow).collect()
+        };
+        assert_eq!(sent(&mut s, 1_000_000), BTreeSet::from([0, 1]));
+        s.arrive_pyrrha(1_000_000, 0, pause(p6, 2));
+        s.arrive_pyrrha(1_000_000, 0, pause(other, 2));
+        let all = BTreeSet::from([0, 1, 2]);
+        // Flow 1 goes to host 5, whose port is not among the paused.
+        assert_eq!(sent(&mut s, 5_000_000), if obeys { BTreeSet::from([1]) } else { all.clone() });
+        s.arrive_pyrrha(5_000_000, 0, PyrrhaFrame::Merge { old: p6, new: third, distance: 2 });
+        assert_eq!(sent(&mut s, 8_000_000), all);
+        s.arrive_pyrrha(8_000_000, 0, resume(other));
+        assert_eq!(s.node.flow_control().leftover(), None);
+    }
 }
 
 // ---------------------------------------------------------------------------------------------------------------------- merging
