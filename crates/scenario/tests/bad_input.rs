@@ -129,7 +129,7 @@ const CASES: &[(&str, &str, &[&str])] = &[
         "kind = \"dcqcn\"",
         "kind = \"dcqnc\"",
         &[
-            "s.toml:32:8: error: congestion_control.kind = \"dcqnc\": unknown name; did you mean \"dcqcn\"? (allowed: none, dcqcn, hpcc)",
+            "s.toml:32:8: error: congestion_control.kind = \"dcqnc\": unknown name; did you mean \"dcqcn\"? (allowed: none, dcqcn, hpcc, timely)",
         ],
     ),
     (
@@ -334,6 +334,14 @@ const CASES: &[(&str, &str, &[&str])] = &[
         "gain = 0.00390625",
         "increase_interval = \"0 s\"",
         &["s.toml:34:21: error: congestion_control.increase_interval = \"0 s\": must be greater than zero"],
+    ),
+    (
+        "kind = \"dcqcn\"\nprofile = \"paper\"\ngain = 0.00390625",
+        "kind = \"timely\"\nlow_rtt = \"600 us\"\nmin_rtt = \"0 s\"",
+        &[
+            "s.toml:33:11: error: congestion_control.low_rtt = \"600 us\": must be at most high_rtt, 500 us",
+            "s.toml:34:11: error: congestion_control.min_rtt = \"0 s\": must be greater than zero",
+        ],
     ),
     (
         "[probes]",

@@ -3,7 +3,7 @@
 use crate::diagnostic::Diagnostic;
 use crate::scenario::Scenario;
 use crate::workload::Traffic;
-use backwater_engine::{Bytes, Duration, Time};
+use backwater_engine::{Bytes, Duration, Rate, Time};
 use backwater_fabric::congestion::CongestionConfig;
 use backwater_fabric::fabric::Fabric;
 use backwater_fabric::headroom::HeadroomConfig;
@@ -143,6 +143,21 @@ fn congestion(config: &CongestionConfig, findings: &mut Findings) {
             findings.positive(hpcc.min_rate, "congestion_control.min_rate");
             if let Some(base_rtt) = hpcc.base_rtt {
                 findings.positive(base_rtt, "congestion_control.base_rtt");
+            }
+        }
+        CongestionConfig::Timely(timely) => {
+            // Thresholds do not depend on the link.
+            let parameters = timely.parameters(Rate::from_gbps(100));
+            findings.error(
+                parameters.low_rtt > parameters.high_rtt,
+                "congestion_control.low_rtt",
+                format!("must be at most high_rtt, {}", parameters.high_rtt),
+            );
+            if let Some(min_rtt) = timely.min_rtt {
+                findings.positive(min_rtt, "congestion_control.min_rtt");
+            }
+            if let Some(min_rate) = timely.min_rate {
+                findings.positive(min_rate, "congestion_control.min_rate");
             }
         }
         CongestionConfig::None(_) | CongestionConfig::Custom(_) => {}
