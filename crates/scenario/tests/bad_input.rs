@@ -344,6 +344,20 @@ const CASES: &[(&str, &str, &[&str])] = &[
         ],
     ),
     (
+        "kind = \"dcqcn\"\nprofile = \"paper\"\ngain = 0.00390625",
+        "kind = \"none\"\nwindow = \"1500 B\"\n[host]\nack_every = 3",
+        &[
+            "s.toml:33:10: error: congestion_control.window = \"1500 B\": must be at least 2001 B: an ACK answers host.ack_every packets",
+        ],
+    ),
+    (
+        "kind = \"dcqcn\"\nprofile = \"paper\"\ngain = 0.00390625",
+        "kind = \"none\"\nwindow = \"bpd\"",
+        &[
+            "s.toml:33:10: error: congestion_control.window = \"bpd\": does not start with a number; write for example \"64 KB\", or \"bdp\"",
+        ],
+    ),
+    (
         "[probes]",
         "[load_balance]\nkind = \"spray\"\n[probes]",
         &[

@@ -117,7 +117,7 @@ impl CongestionConfig {
     /// What a flow's sender does.
     pub fn reaction_point(&self, sender: &Sender) -> AnyReactionPoint {
         match self {
-            CongestionConfig::None(_) => none::LineRate(sender.line_rate).into(),
+            CongestionConfig::None(config) => none::LineRate::new(config, sender).into(),
             CongestionConfig::Dcqcn(config) => dcqcn::Dcqcn::new(config, sender).into(),
             CongestionConfig::Hpcc(config) => hpcc::Hpcc::new(config, sender).into(),
             CongestionConfig::Timely(config) => timely::Timely::new(config, sender).into(),

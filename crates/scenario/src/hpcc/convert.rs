@@ -252,7 +252,9 @@ impl Translation<'_> {
             1 if marking => self.dcqcn(),
             1 => {
                 self.toml.quoted("kind", "none");
-                self.neutral("HAS_WIN", 0, "without congestion control nothing limits the bytes in flight");
+                if self.has_window() {
+                    self.toml.quoted("window", "bdp");
+                }
             }
             3 => self.hpcc(),
             7 => self.timely(),

@@ -5,6 +5,7 @@ use crate::scenario::Scenario;
 use crate::workload::Traffic;
 use backwater_engine::{Bytes, Duration, Rate, Time};
 use backwater_fabric::congestion::CongestionConfig;
+use backwater_fabric::congestion::none::Window;
 use backwater_fabric::fabric::Fabric;
 use backwater_fabric::headroom::HeadroomConfig;
 use backwater_fabric::ids::{Class, NodeId};
@@ -68,7 +69,7 @@ pub(super) fn options(scenario: &Scenario) -> Vec<Diagnostic> {
         findings.error(wrong, path, format!("must be at least {FINEST_PROBE}, or \"0 s\" for off"));
     }
     switch(scenario, &mut findings);
-    congestion(&scenario.congestion_control, &mut findings);
+    congestion(scenario, &mut findings);
     let reorders = matches!(scenario.load_balance, LoadBalanceConfig::Spray(_));
     let in_order = matches!(scenario.recovery, RecoveryConfig::GoBackN(_));
     findings.warning(
@@ -117,8 +118,8 @@ fn switch(scenario: &Scenario, findings: &mut Findings) {
     }
 }
 
-fn congestion(config: &CongestionConfig, findings: &mut Findings) {
-    match config {
+fn congestion(scenario: &Scenario, findings: &mut Findings) {
+    match &scenario.congestion_control {
         CongestionConfig::Dcqcn(dcqcn) => {
             let ecn = &dcqcn.ecn;
             findings.error(
@@ -160,7 +161,13 @@ fn congestion(config: &CongestionConfig, findings: &mut Findings) {
                 findings.positive(min_rate, "congestion_control.min_rate");
             }
         }
-        CongestionConfig::None(_) | CongestionConfig::Custom(_) => {}
+        CongestionConfig::None(none) => {
+            let Some(Window::Bytes(window)) = none.window else { return };
+            let needed = u64::from(scenario.host.ack_every - 1) * scenario.network.mtu.get() + 1;
+            let message = format!("must be at least {}: an ACK answers host.ack_every packets", Bytes(needed));
+            findings.error(window.get() < needed, "congestion_control.window", message);
+        }
+        CongestionConfig::Custom(_) => {}
     }
 }
 
