@@ -361,8 +361,13 @@ const CASES: &[(&str, &str, &[&str])] = &[
         "[probes]",
         "[load_balance]\nkind = \"spray\"\n[probes]",
         &[
-            "s.toml:37:8: warning: load_balance.kind = \"spray\": spraying reorders packets, and go-back-n takes each reordering for a loss",
+            "s.toml:37:8: warning: load_balance.kind = \"spray\": spray reorders packets, and go-back-n takes each reordering for a loss",
         ],
+    ),
+    (
+        "[probes]",
+        "[load_balance]\nkind = \"drill\"\nsamples = 0\n[probes]",
+        &["s.toml:38:11: error: load_balance.samples = 0: must be from 1 to 64"],
     ),
     (
         "degree = 4",

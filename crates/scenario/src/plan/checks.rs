@@ -70,12 +70,12 @@ pub(super) fn options(scenario: &Scenario) -> Vec<Diagnostic> {
     }
     switch(scenario, &mut findings);
     congestion(scenario, &mut findings);
-    let reorders = matches!(scenario.load_balance, LoadBalanceConfig::Spray(_));
+    let reorders = matches!(scenario.load_balance, LoadBalanceConfig::Spray(_) | LoadBalanceConfig::Drill(_));
     let in_order = matches!(scenario.recovery, RecoveryConfig::GoBackN(_));
     findings.warning(
         reorders && in_order,
         "load_balance.kind",
-        "spraying reorders packets, and go-back-n takes each reordering for a loss",
+        format!("{} reorders packets, and go-back-n takes each reordering for a loss", scenario.load_balance.name()),
     );
     findings.0
 }
