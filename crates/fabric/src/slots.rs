@@ -430,8 +430,13 @@ pub trait RecoverySender: Send {
 /// What a receiver does with a data packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// The next one in order: deliver it.
-    Deliver,
+    /// The next one in order: deliver it, and those kept that follow it.
+    Deliver {
+        /// How many these are, itself included.
+        packets: u32,
+    },
+    /// Something before it is missing, but may still come: it is kept.
+    Keep,
     /// Had it already: acknowledge again.
     Duplicate,
     /// Something before it is missing: ask for it.

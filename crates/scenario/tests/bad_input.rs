@@ -361,8 +361,14 @@ const CASES: &[(&str, &str, &[&str])] = &[
         "[probes]",
         "[load_balance]\nkind = \"spray\"\n[probes]",
         &[
-            "s.toml:37:8: warning: load_balance.kind = \"spray\": spray reorders packets, and go-back-n takes each reordering for a loss",
+            "s.toml:37:8: warning: load_balance.kind = \"spray\": spray reorders packets, and go-back-n takes each reordering for a loss; in-any-order does not",
         ],
+    ),
+    ("[probes]", "[load_balance]\nkind = \"drill\"\n[recovery]\nkind = \"in-any-order\"\n[probes]", &[]),
+    (
+        "[probes]",
+        "[recovery]\nkind = \"in-any-order\"\nroom = 0\n[probes]",
+        &["s.toml:38:8: error: recovery.room = 0: must be from 1 to 1048576"],
     ),
     (
         "[probes]",

@@ -75,7 +75,10 @@ pub(super) fn options(scenario: &Scenario) -> Vec<Diagnostic> {
     findings.warning(
         reorders && in_order,
         "load_balance.kind",
-        format!("{} reorders packets, and go-back-n takes each reordering for a loss", scenario.load_balance.name()),
+        format!(
+            "{} reorders packets, and go-back-n takes each reordering for a loss; in-any-order does not",
+            scenario.load_balance.name()
+        ),
     );
     findings.0
 }
