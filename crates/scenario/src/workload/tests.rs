@@ -213,6 +213,42 @@ fn incast_loads_are_shares_of_the_receivers_links() {
     }
 }
 
+/// The incast mix of Pyrrha, section VIII: 720 flows of 30 to 40 packets to one host, half of its link, and Poisson at 0.8 between racks that
+/// spares it.
+#[test]
+fn the_incast_mix_of_pyrrha_can_be_said() {
+    let graph =
+        graph("kind = \"leaf-spine\"\nleaves = 10\nspines = 4\nhosts_per_leaf = 16\nuplink_rate = \"400 Gbps\"");
+    let traffic = "{ kind = \"incast\", degree = 720, size = { uniform = [\"43.8 KB\", \"58.4 KB\"], unit = \"1460 B\" }, receivers = \"h0\", \
+                   senders = \"other-racks\", pick = \"uniform\", load = 0.5, jitter = \"100 ns\" }, \
+                   { kind = \"poisson\", sizes = \"webserver-64k\", load = 0.8, intra_rack = 0.0, exclude_receivers = \"incast\", start = \"30 us\" }";
+    let made = try_on(&graph, traffic, 60).unwrap();
+    let rack = |host: NodeId| host.0 / 16;
+    let (incast, poisson): (Vec<_>, Vec<_>) = made.flows().partition(|flow| flow.tag == 0);
+    // 720 x 35 x 1460 B at 50 Gb/s.
+    let period = 5_886_720_000;
+    let mut sources = BTreeSet::new();
+    for (burst, flows) in incast.chunks(720).enumerate() {
+        let since = |flow: &FlowSpec| flow.start.ps() - burst as u64 * period;
+        assert!(flows.len() == 720 && flows.iter().all(|flow| since(flow) < 100_000), "burst {burst}");
+        assert!(flows.iter().any(|flow| since(flow) > 90_000));
+        assert!(flows.iter().all(|flow| flow.dst == NodeId(0) && rack(flow.src) != 0));
+        assert!(flows.iter().all(|flow| flow.bytes % 1460 == 0 && (30..=40).contains(&(flow.bytes / 1460))));
+        // Drawn with repetition, some of 144 hosts send more often than others.
+        let mut counts = BTreeMap::new();
+        flows.iter().for_each(|flow| *counts.entry(flow.src).or_insert(0) += 1);
+        assert!(counts.values().any(|count| *count < 3) && counts.values().any(|count| *count > 7));
+        sources.extend(counts.into_keys());
+    }
+    assert_eq!((incast.len(), sources.len()), (11 * 720, 144));
+    assert!(
+        poisson.iter().all(|flow| flow.src != NodeId(0) && flow.dst != NodeId(0) && rack(flow.src) != rack(flow.dst))
+    );
+    assert!(poisson[0].start >= Time::from_ps(30_000_000) && poisson[0].start < Time::from_ps(31_000_000));
+    let measured = offered(&poisson, 159, 60);
+    assert!((measured / 0.8 - 1.0).abs() < 0.02, "{measured}");
+}
+
 #[test]
 fn senders_of_an_incast_may_be_the_rack_or_a_list() {
     let sources = |senders: &str| {
