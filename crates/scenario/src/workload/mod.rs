@@ -7,9 +7,11 @@ mod config;
 mod hosts;
 mod incast;
 mod lists;
+mod moe;
 mod part;
 mod patterns;
 mod poisson;
+mod rack_shuffle;
 mod schedule;
 pub mod sizes;
 #[cfg(test)]
@@ -97,6 +99,8 @@ pub fn generate(
             TrafficConfig::Incast(config) => config.generate(&mut part),
             TrafficConfig::Permutation(config) => config.generate(&mut part),
             TrafficConfig::AllToAll(config) => config.generate(&mut part),
+            TrafficConfig::Moe(config) => config.generate(&mut part),
+            TrafficConfig::RackShuffle(config) => config.generate(&mut part),
             TrafficConfig::LongLived(config) => config.generate(&mut part),
             TrafficConfig::Flows(config) => config.generate(&mut part),
             TrafficConfig::HpccFlows(config) => config.generate(&mut part),

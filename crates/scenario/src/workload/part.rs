@@ -189,6 +189,12 @@ impl<'a> Part<'a> {
         Template { class: self.class, tag: self.tag.1, window: self.window.clone() }
     }
 
+    /// The same for flows whose tag is the part's followed by `suffix`.
+    pub(super) fn template_called(&mut self, suffix: &str) -> Template {
+        let tag = self.tag(&format!("{}{suffix}", self.tag.0));
+        Template { tag, ..self.template() }
+    }
+
     /// A flow with the part's class and tag that the load balancer routes.
     pub(super) fn flow(&self, src: NodeId, dst: NodeId, bytes: u64, start: Time) -> FlowSpec {
         self.template().flow(src, dst, bytes, start)
