@@ -6,7 +6,7 @@ use crate::ids::{Class, FlowId, NodeId, PortId, PortIx};
 use crate::load_balance::ecmp::Ecmp;
 use crate::memory::HeapBytes;
 use crate::routes::{Routes, Wiring};
-use crate::slots::{FlowKey, Site};
+use crate::slots::{FlowKey, PortFacts, Site};
 use crate::spec::{FlowSpec, NetworkSpec, NodeKind, SpecError};
 use backwater_engine::random::{Seed, mix};
 use backwater_engine::{Bytes, Duration};
@@ -122,7 +122,7 @@ impl Fabric {
     }
 
     /// Finds the ways to the switches that pin `flow`.
-    pub(crate) fn learn_waypoints(&mut self, flow: &FlowSpec) {
+    pub fn learn_waypoints(&mut self, flow: &FlowSpec) {
         for switch in flow.data_via.iter().chain(&flow.ack_via) {
             self.routes.add(&self.spec.nodes, &self.wiring, *switch);
         }
@@ -179,6 +179,16 @@ impl Fabric {
         self.routes.path(&self.wiring, source, via, target, choose).expect("Fabric::check_flow found every flow a path")
     }
 
+    /// The egress ports of a flow's data, as [`Fabric::path`] has them.
+    pub fn egress_ports(&self, id: FlowId, flow: &FlowSpec) -> impl Iterator<Item = &PortFacts> {
+        let mut node = flow.src;
+        self.path(id, flow, Direction::Data).into_iter().map(move |ix| {
+            let port = &self.wiring.of(node)[usize::from(ix)];
+            node = self.wiring.neighbour(node, ix);
+            port
+        })
+    }
+
     /// Whether `packet`, which is leaving through `egress`, passes `port` on its way from source to destination.
     pub fn passes(&self, packet: &Packet, egress: PortId, port: PortId) -> bool {
         let (egress, port) = (&self.wiring.ports[egress.0 as usize], &self.wiring.ports[port.0 as usize]);
@@ -198,12 +208,8 @@ impl Fabric {
         if flow.bytes == FlowSpec::ENDLESS {
             return None;
         }
-        let (mut node, mut hops) = (flow.src, Vec::new());
-        for ix in self.path(id, flow, Direction::Data) {
-            let port = self.wiring.of(node)[usize::from(ix)];
-            hops.push((self.spec.framing.byte_time(port.rate), port.delay));
-            node = self.wiring.neighbour(node, ix);
-        }
+        let hop = |port: &PortFacts| (self.spec.framing.byte_time(port.rate), port.delay);
+        let hops: Vec<_> = self.egress_ports(id, flow).map(hop).collect();
         let mtu = self.spec.mtu.get();
         let packets = self.packets(flow);
         let wire = |packet: u32| {

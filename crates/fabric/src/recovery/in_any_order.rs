@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 pub struct InAnyOrderConfig {
     /// Packets from the first one missing on, itself included, that a receiver keeps track of; it drops those beyond. Default 65536: with the
     /// usual MTU more than a switch's buffer holds.
-    #[schemars(range(min = 1, max = 1_048_576))]
+    #[schemars(range(min = 1, max = 65_536))]
     pub room: u32,
     /// How long a packet may be missing while later ones come before the receiver asks for it. Default: for ever, as what a lossless fabric
     /// has delayed still comes.

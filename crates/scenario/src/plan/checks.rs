@@ -68,6 +68,7 @@ pub(super) fn options(scenario: &Scenario) -> Vec<Diagnostic> {
         let wrong = interval > Duration::ZERO && interval < FINEST_PROBE;
         findings.error(wrong, path, format!("must be at least {FINEST_PROBE}, or \"0 s\" for off"));
     }
+    findings.positive(probes.vulnerable_share, "probes.vulnerable_share");
     switch(scenario, &mut findings);
     congestion(scenario, &mut findings);
     let reorders = matches!(scenario.load_balance, LoadBalanceConfig::Spray(_) | LoadBalanceConfig::Drill(_));

@@ -44,6 +44,20 @@ pub struct Common<'a> {
     pub start: Time,
     /// No flow of this part starts at or after this time.
     pub stop: Option<Time>,
+    /// Whether the flows are an incast.
+    pub role: Role,
+    /// Whether the senders of an incast are drawn alike from a set, so that they stand for each other.
+    pub is_fan: bool,
+}
+
+/// What the flows of a part are to others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Role {
+    /// An incast, or another culprit: where it is, flows of others may be its victims.
+    Incast,
+    /// Any other flow.
+    Other,
 }
 
 impl TrafficConfig {
@@ -57,6 +71,11 @@ impl TrafficConfig {
                         class: part.class,
                         start: part.start,
                         stop: part.stop,
+                        role: part.role.unwrap_or(match self {
+                            TrafficConfig::Incast(_) => Role::Incast,
+                            _ => Role::Other,
+                        }),
+                        is_fan: matches!(self, TrafficConfig::Incast(_)),
                     },)+
                 }
             };
@@ -101,6 +120,9 @@ macro_rules! traffic {
             pub start: Time,
             /// No flow of this part starts at or after this time. Default: the end of the traffic.
             pub stop: Option<Time>,
+            /// Whether its flows count as an incast when the flows of other parts are told apart into vulnerable ones, which share their
+            /// paths, and background. Default: `incast` for the kind `incast`, `other` for all others.
+            pub role: Option<Role>,
             $($own)*
         }
     };

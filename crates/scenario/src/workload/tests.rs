@@ -266,6 +266,27 @@ fn senders_of_an_incast_may_be_the_rack_or_a_list() {
 }
 
 #[test]
+fn incasts_tell_who_sends_to_whom() {
+    let fans = |traffic: &str| -> Vec<(u32, Vec<u32>)> {
+        let made = try_on(&fabric(), traffic, 1).unwrap();
+        made.fans().map(|(receiver, senders)| (receiver.0, senders.into_iter().map(|host| host.0).collect())).collect()
+    };
+    let incast = "{ kind = \"incast\", degree = 3, size = \"1 KB\", receivers = [\"h0\", \"h5\"], senders = [\"h1\", \"h5\", \"h9\"] }";
+    assert_eq!(fans(incast), [(0, vec![1, 5, 9]), (5, vec![1, 9])]);
+    assert_eq!(
+        fans("{ kind = \"incast\", degree = 3, size = \"1 KB\", receivers = \"h0\" }"),
+        [(0, (4..16).collect())]
+    );
+    assert_eq!(fans(&incast.replace("degree", "role = \"other\", degree")), []);
+    let roles = |traffic: &str| try_on(&fabric(), traffic, 1).unwrap().roles;
+    let poisson = "{ kind = \"poisson\", sizes = \"1 KB\", load = 0.1 }";
+    let list = "{ kind = \"flows\", role = \"incast\", flows = [{ src = \"h0\", dst = \"h1\" }] }";
+    let all = format!("{incast}, {poisson}, {list}, {incast}");
+    assert_eq!(roles(&all), [Role::Incast, Role::Other, Role::Incast]);
+    assert_eq!(try_on(&fabric(), &all, 1).unwrap().traced, BTreeSet::from([2]));
+}
+
+#[test]
 fn permutations_are_derangements() {
     let made = flows("{ kind = \"permutation\" }", 1);
     assert_eq!(made.iter().map(|flow| flow.src).collect::<BTreeSet<_>>().len(), 16);
@@ -479,7 +500,7 @@ const BROKEN: &[(&str, &str)] = &[
     ),
     (
         "{ kind = \"poisson\", sizes = \"1 KB\", lod = 0.5 }",
-        "unknown field `lod`, expected one of `tag`, `class`, `start`, `stop`, `sizes`, `load`, `load_of`, `load_counts`, \
+        "unknown field `lod`, expected one of `tag`, `class`, `start`, `stop`, `role`, `sizes`, `load`, `load_of`, `load_counts`, \
          `intra_rack`, `hosts`, `destinations`, `exclude_receivers`",
     ),
     ("{ kind = \"poisson\", load = 0.5 }", "missing field `sizes`"),
@@ -626,6 +647,10 @@ const BROKEN: &[(&str, &str)] = &[
     (
         "{ kind = \"rack-shuffle\", one_in = 1, flows = 0, size = \"1 KB\" }",
         "traffic[0].one_in: is 1, must be at least 2: some racks send\ntraffic[0].flows: is 0, must be at least 1",
+    ),
+    (
+        "{ kind = \"long-lived\", pairs = [[\"h0\", \"h1\"]] }, { kind = \"long-lived\", role = \"incast\", pairs = [[\"h0\", \"h1\"]] }",
+        "traffic[1].role: differs from that of an earlier part with the tag \"long-lived\"",
     ),
     ("{ kind = \"long-lived\", pairs = [] }", "traffic[0].pairs: is empty"),
     ("{ kind = \"flows\", flows = [] }", "traffic[0].flows: is empty"),
