@@ -103,7 +103,8 @@ class Reference:
     def _type(self, field: Schema) -> str:
         if self._is_table(field):
             return "table"
-        values = [option["const"] for option in field.get("oneOf", []) if "const" in option] or field.get("enum", [])
+        constants = [option["const"] for option in [field, *field.get("oneOf", [])] if "const" in option]
+        values = constants or field.get("enum", [])
         if values:
             return ", ".join(f"`{json.dumps(value)}`" for value in values if value is not None)
         if "anyOf" in field:

@@ -125,20 +125,22 @@ def _facts(facts: Sequence[Fact]) -> Table:
 
 
 def summary(result: Result) -> RenderableType:
-    """Verdicts beside costs, what went wrong, and the table of flow completion times."""
+    """Verdicts beside costs, what went wrong, and the tables of flow completion times."""
     sides = Table.grid(padding=(0, 6))
     sides.add_row(_facts(result.summary.verdicts()), _facts(result.summary.costs()))
     alarms = [Text(alarm, "red") for alarm in result.summary.alarms()]
-    return Group(Text(result.summary.name, "bold"), sides, *alarms, table(views.fct(result.flows)))
+    fct = [views.fct(result.flows), *views.fct_by_role(result.flows)]
+    return Group(Text(result.summary.name, "bold"), sides, *alarms, *map(table, fct))
 
 
 def as_json(result: Result) -> str:
-    """The summary and the table of flow completion times for machines."""
+    """The summary and the tables of flow completion times for machines."""
     from backwater import tables  # noqa: PLC0415 - only here
 
     document = json.loads((result.directory / "run.json").read_text(encoding="utf-8"))
     document["directory"] = str(result.directory)
     document["fct_by_size"] = tables.fct_by_size(result.flows).to_dicts()
+    document["fct_by_role"] = tables.fct_by_role(result.flows).to_dicts()
     return json.dumps(document, indent=2, ensure_ascii=False)
 
 

@@ -49,9 +49,8 @@ def _wide(chart: plots.Chart) -> dict[str, object]:
 
 def fragment(result: Result) -> str:
     """Verdicts and flow completion times as a piece of HTML without scripts."""
-    return (
-        _environment().get_template("fragment.html.j2").render(summary=result.summary, views=[views.fct(result.flows)])
-    )
+    fct = [views.fct(result.flows), *views.fct_by_role(result.flows)]
+    return _environment().get_template("fragment.html.j2").render(summary=result.summary, views=fct)
 
 
 def report(results: Mapping[str, Result]) -> str:
@@ -71,7 +70,7 @@ def _run(label: str, result: Result) -> dict[str, object]:
     return {
         "label": label,
         "summary": summary,
-        "fct": views.fct(result.flows),
+        "fct": [views.fct(result.flows), *views.fct_by_role(result.flows)],
         "pauses": views.time_under_pause(result.flows),
         "worst": [views.pause_causes(result.pauses, end), views.paused_queues(result.pauses, end)],
         "completion": [_wide(chart) for chart in (plot.fct(), plot.slowdown(), plot.slowdown_cdf(), plot.throughput())],

@@ -13,6 +13,7 @@ import polars as pl
 
 SIZE_BOUNDS: Final = (10_000, 100_000, 1_000_000)
 SIZE_LABELS: Final = ("≤ 10 KB", "10–100 KB", "100 KB–1 MB", "> 1 MB")
+ROLES: Final = ("incast", "vulnerable", "background")
 SENT: Final = "sent by hosts"
 RECEIVED: Final = "received by hosts"
 PS_PER_US: Final = 1_000_000
@@ -35,18 +36,13 @@ def finished(flows: pl.DataFrame) -> pl.DataFrame:
     return measured(flows).filter(pl.col("fct_ps").is_not_null())
 
 
-def fct_by_size(flows: pl.DataFrame) -> pl.DataFrame:
-    """Flow completion times per tag and bin of size.
-
-    Returns:
-        Columns `tag, size, flows, unfinished, mean_us, p50_us, p95_us, p99_us, slowdown_p50, slowdown_p99`, sorted by
-        tag and size; bins without flows are left out. Statistics are null where no flow has finished.
-    """
+def _fct(flows: pl.DataFrame, *groups: pl.Expr) -> pl.DataFrame:
+    """Statistics of the flow completion times of every group, in the order of the groups."""
     fct = pl.col("fct_ps") / PS_PER_US
     slowdown = pl.col("slowdown")
     return (
         measured(flows)
-        .group_by(pl.col("tag").cast(pl.String), _size_bin().alias("size"))
+        .group_by(*groups)
         .agg(
             pl.len().alias("flows"),
             pl.col("fct_ps").is_null().sum().alias("unfinished"),
@@ -54,8 +50,28 @@ def fct_by_size(flows: pl.DataFrame) -> pl.DataFrame:
             *(fct.quantile(q / 100, "linear").alias(f"p{q}_us") for q in (50, 95, 99)),
             *(slowdown.quantile(q / 100, "linear").alias(f"slowdown_p{q}") for q in (50, 99)),
         )
-        .sort("tag", "size")
+        .sort(*(group.meta.output_name() for group in groups))
     )
+
+
+def fct_by_size(flows: pl.DataFrame) -> pl.DataFrame:
+    """Flow completion times per tag and bin of size.
+
+    Returns:
+        Columns `tag, size, flows, unfinished, mean_us, p50_us, p95_us, p99_us, slowdown_p50, slowdown_p99`, sorted by
+        tag and size; bins without flows are left out. Statistics are null where no flow has finished.
+    """
+    return _fct(flows, pl.col("tag").cast(pl.String), _size_bin().alias("size"))
+
+
+def fct_by_role(flows: pl.DataFrame) -> pl.DataFrame:
+    """Flow completion times per role, whatever the size: of an incast, its possible victims, and the background.
+
+    Returns:
+        Columns `role` and those of `fct_by_size` from `flows` on; empty where the scenario has no incast.
+    """
+    with_role = flows.filter(pl.col("role").is_not_null())
+    return _fct(with_role, pl.col("role").cast(pl.String).cast(pl.Enum(ROLES)))
 
 
 def percentile_curve(flows: pl.DataFrame, value: str, bins: int = 24) -> pl.DataFrame:

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 # Rows of a table of the worst offenders.
 WORST = 10
+# Headers of the statistics of flow completion times.
+_FCT_HEADERS = ("flows", "not done", "mean", "p50", "p95", "p99", "× p50", "× p99")
 
 
 @dataclass(frozen=True)
@@ -54,11 +56,11 @@ def memory(name: str, estimate: Estimate) -> View:
     )
 
 
-def fct(flows: pl.DataFrame) -> View:
-    """Flow completion times by tag and size."""
+def _fct_rows(statistics: pl.DataFrame) -> list[tuple[str, ...]]:
     cells: dict[str, Callable[[Any], str]] = {
         "tag": str,
         "size": str,
+        "role": str,
         "flows": lambda number: f"{number:,}",
         "unfinished": lambda number: f"{number:,}",
         "mean_us": style.microseconds,
@@ -68,20 +70,28 @@ def fct(flows: pl.DataFrame) -> View:
         "slowdown_p50": style.ratio,
         "slowdown_p99": style.ratio,
     }
-    rows = [
-        tuple(cells[name](value) for name, value in row.items())
-        for row in tables.fct_by_size(flows).iter_rows(named=True)
-    ]
+    return [tuple(cells[name](value) for name, value in row.items()) for row in statistics.iter_rows(named=True)]
+
+
+def fct(flows: pl.DataFrame) -> View:
+    """Flow completion times by tag and size."""
     outside = flows.height - tables.measured(flows).height
     return View(
         "Flow completion times (µs) and slowdown (×)",
-        ("traffic", "flow size", "flows", "not done", "mean", "p50", "p95", "p99", "× p50", "× p99"),
-        rows,
+        ("traffic", "flow size", *_FCT_HEADERS),
+        _fct_rows(tables.fct_by_size(flows)),
         text_columns=2,
         note=f"{outside:,} flows are not counted: they are endless or start outside the measurement window."
         if outside
         else "",
     )
+
+
+def fct_by_role(flows: pl.DataFrame) -> list[View]:
+    """Flow completion times by role, if there is an incast."""
+    rows = _fct_rows(tables.fct_by_role(flows))
+    note = "Vulnerable flows share a port with a sizeable part of an incast."
+    return [View("The same by role", ("role", *_FCT_HEADERS), rows, note=note)] if rows else []
 
 
 def time_under_pause(flows: pl.DataFrame) -> View:
@@ -152,25 +162,33 @@ def comparison(results: Mapping[str, Result]) -> list[View]:
     views = [
         View("Runs", ("", *results), [(label, *(column[label] for column in facts)) for label in facts[0]]),
     ]
-    frames = [tables.fct_by_size(result.flows) for result in results.values()]
-    keys = pl.concat([frame.select("tag", "size") for frame in frames]).unique().sort("tag", "size")
+    by_size = {label: tables.fct_by_size(result.flows) for label, result in results.items()}
+    by_role = {label: tables.fct_by_role(result.flows) for label, result in results.items()}
     for column, title in (
         ("mean_us", "Mean FCT (µs)"),
         ("p99_us", "99th percentile of FCT (µs)"),
         ("slowdown_p50", "Median slowdown"),
         ("slowdown_p99", "99th percentile of slowdown"),
     ):
-        values = [
-            keys.join(frame, on=["tag", "size"], how="left", maintain_order="left")[column].to_list()
-            for frame in frames
-        ]
-        write = style.microseconds if column.endswith("_us") else style.ratio
-        rows = [
-            (tag, size, *_against_first([series[index] for series in values], write))
-            for index, (tag, size) in enumerate(keys.iter_rows())
-        ]
-        views.append(View(title, ("traffic", "flow size", *results), rows, text_columns=2))
+        views.append(_compared(by_size, column, title, {"tag": "traffic", "size": "flow size"}))
+        if any(frame.height for frame in by_role.values()):
+            views.append(_compared(by_role, column, f"{title} by role", {"role": "role"}))
     return views
+
+
+def _compared(frames: Mapping[str, pl.DataFrame], column: str, title: str, groups: Mapping[str, str]) -> View:
+    """One statistic of every group, a column per run; `groups` are the columns that name a group, and their headers."""
+    keys = pl.concat([frame.select(*groups) for frame in frames.values()]).unique().sort(*groups)
+    values = [
+        keys.join(frame, on=list(groups), how="left", maintain_order="left")[column].to_list()
+        for frame in frames.values()
+    ]
+    write = style.microseconds if column.endswith("_us") else style.ratio
+    rows = [
+        (*key, *_against_first([series[index] for series in values], write))
+        for index, key in enumerate(keys.iter_rows())
+    ]
+    return View(title, (*groups.values(), *frames), rows, text_columns=len(groups))
 
 
 def _against_first(values: Sequence[float | None], write: Callable[[float | None], str]) -> Iterable[str]:

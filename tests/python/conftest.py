@@ -19,6 +19,7 @@ END = 100 * US
 FLOWS = {
     "id": pl.UInt32,
     "tag": pl.Categorical,
+    "role": pl.Categorical,
     "src": pl.Categorical,
     "dst": pl.Categorical,
     "class": pl.UInt8,
@@ -90,6 +91,7 @@ def flow(
     return {
         "id": number,
         "tag": tag,
+        "role": {"background": "vulnerable" if ends[1] == "h2" else "background"}.get(tag, tag),
         "src": ends[0],
         "dst": ends[1],
         "class": 3,

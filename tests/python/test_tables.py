@@ -1,7 +1,7 @@
 import polars as pl
 import pytest
 
-from backwater import Result, tables
+from backwater import Result, tables, views
 from conftest import END, INTERVAL, US
 
 
@@ -17,6 +17,18 @@ def test_completion_times_are_grouped_by_tag_and_size(result: Result) -> None:
     assert [small[name] for name in figures] == pytest.approx([3, 3, 3.9, 3.98, 3, 3.98])
     assert [middle[name] for name in figures] == pytest.approx([3, 3, 3, 3, 2, 2])
     assert [unfinished[name] for name in figures] == [None] * len(figures)
+
+
+def test_completion_times_are_grouped_by_role(result: Result) -> None:
+    rows = tables.fct_by_role(result.flows).rows()
+    assert [row[:6] for row in rows] == [
+        ("incast", 1, 1, None, None, None),
+        ("vulnerable", 2, 0, 3, 3, pytest.approx(3.9)),
+        ("background", 1, 0, 3, 3, 3),
+    ]
+    without_incast = result.flows.with_columns(role=pl.lit(None, pl.Categorical))
+    assert tables.fct_by_role(without_incast).is_empty()
+    assert views.fct_by_role(without_incast) == []
 
 
 @pytest.mark.parametrize(

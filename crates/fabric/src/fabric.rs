@@ -5,8 +5,8 @@ use crate::frame::{MAX_HOPS, NextHop, Packet, Route, TIME_TO_LIVE};
 use crate::ids::{Class, FlowId, NodeId, PortId, PortIx};
 use crate::load_balance::ecmp::Ecmp;
 use crate::memory::HeapBytes;
-use crate::routes::{Routes, Wiring, tiers};
-use crate::slots::{FlowKey, Site};
+use crate::routes::{Routes, Wiring};
+use crate::slots::{FlowKey, PortFacts, Site};
 use crate::spec::{FlowSpec, NetworkSpec, NodeKind, SpecError};
 use backwater_engine::random::{Seed, mix};
 use backwater_engine::{Bytes, Duration};
@@ -28,8 +28,6 @@ pub struct Fabric {
     pub telemetry_bytes: u32,
     /// Whether dropping a packet of a lossless class is a violation ([`NetworkSpec::is_lossless`]).
     pub is_lossless: bool,
-    /// How many links each node is away from the nearest host.
-    pub(crate) tiers: Vec<u32>,
     hashes: Vec<Ecmp>,
 }
 
@@ -107,8 +105,7 @@ impl Fabric {
         }
         let hashes = (0..spec.nodes.len() as u32).map(|node| Ecmp::new(Seed(spec.seed), NodeId(node))).collect();
         let (flows, is_lossless) = (Flows::default(), spec.is_lossless());
-        let tiers = tiers(&spec.nodes, &wiring);
-        let fabric = Fabric { wiring, routes, flows, base_rtt, telemetry_bytes, is_lossless, tiers, hashes, spec };
+        let fabric = Fabric { wiring, routes, flows, base_rtt, telemetry_bytes, is_lossless, hashes, spec };
         fabric.check_buffers()?;
         Ok(fabric)
     }
@@ -175,7 +172,7 @@ impl Fabric {
     }
 
     /// Finds the ways to the switches that pin `flow`.
-    pub(crate) fn learn_waypoints(&mut self, flow: &FlowSpec) {
+    pub fn learn_waypoints(&mut self, flow: &FlowSpec) {
         for switch in flow.data_via.iter().chain(&flow.ack_via) {
             self.routes.add(&self.spec.nodes, &self.wiring, *switch);
         }
@@ -238,6 +235,16 @@ impl Fabric {
         Onward { fabric: self, flow, direction, route, behind: egress, left: MAX_ONWARD }
     }
 
+    /// The egress ports of a flow's data, as [`Fabric::path`] has them.
+    pub fn egress_ports(&self, id: FlowId, flow: &FlowSpec) -> impl Iterator<Item = &PortFacts> {
+        let mut node = flow.src;
+        self.path(id, flow, Direction::Data).into_iter().map(move |ix| {
+            let port = &self.wiring.of(node)[usize::from(ix)];
+            node = self.wiring.neighbour(node, ix);
+            port
+        })
+    }
+
     /// Whether `packet`, which is leaving through `egress`, passes `port` on its way from source to destination.
     pub fn passes(&self, packet: &Packet, egress: PortId, port: PortId) -> bool {
         let (egress, port) = (&self.wiring.ports[egress.0 as usize], &self.wiring.ports[port.0 as usize]);
@@ -257,15 +264,10 @@ impl Fabric {
         if flow.bytes == FlowSpec::ENDLESS {
             return None;
         }
-        let (mut node, mut hops) = (flow.src, Vec::new());
-        let path = self.path(id, flow, Direction::Data);
-        if path.len() >= usize::from(TIME_TO_LIVE) {
+        let hop = |port: &PortFacts| (self.spec.framing.byte_time(port.rate), port.delay);
+        let hops: Vec<_> = self.egress_ports(id, flow).map(hop).collect();
+        if hops.len() >= usize::from(TIME_TO_LIVE) {
             return None;
-        }
-        for ix in path {
-            let port = self.wiring.of(node)[usize::from(ix)];
-            hops.push((self.spec.framing.byte_time(port.rate), port.delay));
-            node = self.wiring.neighbour(node, ix);
         }
         let mtu = self.spec.mtu.get();
         let packets = self.packets(flow);
@@ -307,18 +309,14 @@ impl Fabric {
             ports: self.wiring.of(node),
             largest_frame: largest.charge.into(),
             base_rtt: self.base_rtt,
-            fabric: self,
+            wiring: &self.wiring,
         }
     }
 
     /// Bytes that nodes hold on the heap, with the routes between them, and those that ports do.
     pub(crate) fn heap_bytes(&self) -> (u64, u64) {
         let names: u64 = self.spec.nodes.iter().map(|node| node.name.capacity() as u64).sum();
-        let nodes = self.spec.nodes.heap_bytes()
-            + names
-            + self.tiers.heap_bytes()
-            + self.hashes.heap_bytes()
-            + self.routes.heap_bytes();
+        let nodes = self.spec.nodes.heap_bytes() + names + self.hashes.heap_bytes() + self.routes.heap_bytes();
         (nodes, self.spec.links.heap_bytes() + self.wiring.heap_bytes())
     }
 

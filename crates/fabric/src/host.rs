@@ -649,8 +649,8 @@ impl Node {
         receiver.arrived += 1;
         let notification = receiver.notification.on_data(env.now, packet.marked);
         let verdict = receiver.recovery.on_data(packet.psn, receiver.expected, env.now);
-        if verdict == Verdict::Deliver {
-            receiver.expected += 1;
+        if let Verdict::Deliver { packets: in_order } = verdict {
+            receiver.expected += in_order;
             receiver.reception.delivered = fabric.payload_before(receiver.expected, bytes);
             if let Some(pauses) = env.records.pauses(frame.record) {
                 receiver.reception.paused += pauses.paused.after(receiver.last_delivery);
@@ -666,10 +666,10 @@ impl Node {
         receiver.unacknowledged += 1;
         let due = notification.echo || is_last || receiver.unacknowledged >= fabric.spec.host.ack_every;
         let answer = match verdict {
-            Verdict::Deliver if due => Some(PacketKind::Ack),
+            Verdict::Deliver { .. } | Verdict::Keep if due => Some(PacketKind::Ack),
             Verdict::Duplicate => Some(PacketKind::Ack),
             Verdict::Nack => Some(PacketKind::Nack),
-            Verdict::Deliver | Verdict::Ignore => None,
+            Verdict::Deliver { .. } | Verdict::Keep | Verdict::Ignore => None,
         };
         let (egress, route, expected) = (receiver.port, receiver.route, receiver.expected);
         if answer.is_some() {

@@ -232,6 +232,39 @@ impl Routes {
         Some(ports)
     }
 
+    /// The ports that traffic from `sources` to `target` leaves through, each with its share of it, were it a fluid: every source sends alike,
+    /// and every node spreads what it gets evenly over its equal-cost ports.
+    pub fn shares(&self, wiring: &Wiring, sources: &[NodeId], target: NodeId) -> Vec<(PortId, f64)> {
+        let (mut seen, mut order) = (vec![false; self.reach.len()], Vec::new());
+        let mut inflow = vec![0.0; self.reach.len()];
+        seen[target.0 as usize] = true;
+        for source in sources {
+            inflow[source.0 as usize] += 1.0 / sources.len() as f64;
+            self.follow(wiring, *source, target, &mut seen, &mut order);
+        }
+        let mut shares = Vec::new();
+        for node in order.into_iter().rev() {
+            let ports = self.candidates(node, target);
+            let share = inflow[node.0 as usize] / ports.len() as f64;
+            for port in ports {
+                shares.push((wiring.of(node)[usize::from(*port)].id, share));
+                inflow[wiring.neighbour(node, *port).0 as usize] += share;
+            }
+        }
+        shares
+    }
+
+    /// Adds to `order` the nodes on shortest paths from `node` to `target` that have not been `seen`, each behind all that it leads to.
+    fn follow(&self, wiring: &Wiring, node: NodeId, target: NodeId, seen: &mut [bool], order: &mut Vec<NodeId>) {
+        if std::mem::replace(&mut seen[node.0 as usize], true) {
+            return;
+        }
+        for port in self.candidates(node, target) {
+            self.follow(wiring, wiring.neighbour(node, *port), target, seen, order);
+        }
+        order.push(node);
+    }
+
     /// The longest base round-trip time between two hosts: `there` and `back` wire bytes stored and forwarded at every hop.
     pub fn longest_rtt(&self, nodes: &[NodeSpec], wiring: &Wiring, there: u64, back: u64) -> Duration {
         let hop = |port: &PortFacts| port.delay * 2 + port.rate.time_for(there) + port.rate.time_for(back);
@@ -275,24 +308,6 @@ fn distances(nodes: &[NodeSpec], wiring: &Wiring, target: NodeId) -> Vec<u32> {
         }
     }
     distance
-}
-
-/// Links from every node to the nearest host.
-pub(crate) fn tiers(nodes: &[NodeSpec], wiring: &Wiring) -> Vec<u32> {
-    let tier = |node: &NodeSpec| if node.kind == NodeKind::Host { 0 } else { u32::MAX };
-    let mut tiers: Vec<u32> = nodes.iter().map(tier).collect();
-    let hosts = (0..).map(NodeId).zip(nodes).filter(|(_, node)| node.kind == NodeKind::Host);
-    let mut queue: VecDeque<NodeId> = hosts.map(|(host, _)| host).collect();
-    while let Some(node) = queue.pop_front() {
-        for port in wiring.of(node) {
-            let next = wiring.ports[port.peer.0 as usize].node;
-            if tiers[next.0 as usize] == u32::MAX {
-                tiers[next.0 as usize] = tiers[node.0 as usize] + 1;
-                queue.push_back(next);
-            }
-        }
-    }
-    tiers
 }
 
 fn closer(nodes: &[NodeSpec], wiring: &Wiring, distance: &[u32], node: NodeId) -> Vec<PortIx> {
@@ -351,12 +366,6 @@ mod tests {
     }
 
     #[test]
-    fn tiers_count_from_the_hosts() {
-        let spec = leaf_spine();
-        assert_eq!(tiers(&spec.nodes, &Wiring::new(&spec.nodes, &spec.links)), [0, 0, 0, 0, 1, 1, 2, 2]);
-    }
-
-    #[test]
     fn a_path_passes_its_waypoints() {
         let spec = leaf_spine();
         let wiring = Wiring::new(&spec.nodes, &spec.links);
@@ -371,6 +380,30 @@ mod tests {
         assert_eq!(path(&[6], 1), Some(vec![0, 4, 1, 1]));
         // Up, down, and up again to the other spine.
         assert_eq!(path(&[6, 7], 0), Some(vec![0, 2, 0, 3, 1, 1]));
+    }
+
+    /// From h0 and h1 to h3: leaf 4 has two links to spine 6 and one to spine 7; from h2 the way is short.
+    #[test]
+    fn shares_are_those_of_a_fluid() {
+        let (wiring, routes) = routes(&leaf_spine());
+        let shares = |sources: &[u32]| {
+            let sources: Vec<NodeId> = sources.iter().copied().map(NodeId).collect();
+            let shares = routes.shares(&wiring, &sources, NodeId(3)).into_iter();
+            let named = shares.map(|(port, share)| {
+                let port = &wiring.ports[port.0 as usize];
+                ((port.node.0, wiring.neighbour(port.node, port.ix).0, port.ix), (share * 36.0).round() / 36.0)
+            });
+            named.collect::<BTreeMap<_, _>>()
+        };
+        let third = 1.0 / 3.0;
+        let up =
+            [((4, 6, 2), third), ((4, 7, 3), third), ((4, 6, 4), third), ((6, 5, 1), 2.0 * third), ((7, 5, 1), third)];
+        let hosts = [((0, 4, 0), 0.5), ((1, 4, 0), 0.5), ((5, 3, 1), 1.0)];
+        assert_eq!(shares(&[0, 1]), BTreeMap::from_iter(up.into_iter().chain(hosts)));
+        assert_eq!(shares(&[2]), BTreeMap::from([((2, 5, 0), 1.0), ((5, 3, 1), 1.0)]));
+        // Two thirds cross the spines, one third is local.
+        let mixed = shares(&[0, 1, 2]);
+        assert_eq!([mixed[&(5, 3, 1)], mixed[&(2, 5, 0)], mixed[&(4, 7, 3)]], [1.0, third, 2.0 * third * third]);
     }
 
     /// h1 has a link to each of two switches and would be a short cut; switches 3 and 4 are linked through 5.

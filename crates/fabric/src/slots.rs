@@ -11,7 +11,7 @@
 //! | load balancing | [`LoadBalance`] | one per switch |
 //! | loss recovery | [`RecoverySender`], [`RecoveryReceiver`] | per flow |
 
-use crate::fabric::{Direction, Fabric, Onward};
+use crate::fabric::{Direction, Onward};
 use crate::frame::{Control, Frame, Psn};
 use crate::headroom::AnyBufferPolicy;
 use crate::host::Endpoint;
@@ -20,11 +20,12 @@ use crate::memory::HeapBytes;
 use crate::note::{DropCause, Note};
 use crate::port::Port;
 use crate::record::Telemetry;
-use crate::spec::NetworkSpec;
+use crate::routes::Wiring;
+use crate::spec::{NetworkSpec, NodeKind};
 use auto_impl::auto_impl;
 use backwater_engine::{Duration, Rate, Time};
 use enum_dispatch::enum_dispatch;
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 
 /// The names that the signatures of the slots' methods use.
 pub(crate) mod signatures {
@@ -52,23 +53,31 @@ pub struct Site<'a> {
     pub largest_frame: u64,
     /// Longest base round-trip time of any pair of hosts.
     pub base_rtt: Duration,
-    pub(crate) fabric: &'a Fabric,
+    /// Who is connected to whom.
+    pub wiring: &'a Wiring,
 }
 
 impl Site<'_> {
     /// The node at the other end of the link of `port`.
     pub fn peer(&self, port: &PortFacts) -> NodeId {
-        self.fabric.wiring.ports[port.peer.0 as usize].node
+        self.wiring.ports[port.peer.0 as usize].node
     }
 
     /// How many links `node` is away from the nearest host: 0 for a host, 1 for a switch with hosts, 2 for the tier above.
     pub fn tier(&self, node: NodeId) -> u32 {
-        self.fabric.tiers[node.0 as usize]
+        let (mut tier, mut front) = (0, vec![node]);
+        let mut seen = BTreeSet::from([node]);
+        while !front.is_empty() && !front.iter().any(|node| self.is_host(*node)) {
+            let behind = front.iter().flat_map(|node| self.wiring.of(*node)).map(|port| self.peer(port));
+            front = behind.filter(|node| seen.insert(*node)).collect();
+            tier += 1;
+        }
+        tier
     }
 
     /// Whether `node` is a host.
     pub fn is_host(&self, node: NodeId) -> bool {
-        !self.fabric.is_switch(node)
+        self.spec.nodes[node.0 as usize].kind == NodeKind::Host
     }
 }
 
@@ -594,8 +603,13 @@ pub trait RecoverySender: Send {
 /// What a receiver does with a data packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// The next one in order: deliver it.
-    Deliver,
+    /// The next one in order: deliver it, and those kept that follow it.
+    Deliver {
+        /// How many these are, itself included.
+        packets: u32,
+    },
+    /// Something before it is missing, but may still come: it is kept.
+    Keep,
     /// Had it already: acknowledge again.
     Duplicate,
     /// Something before it is missing: ask for it.
@@ -610,4 +624,19 @@ pub enum Verdict {
 pub trait RecoveryReceiver: Send {
     /// Packet `psn` has arrived while `expected` is the next in order.
     fn on_data(&mut self, psn: Psn, expected: Psn, now: Time) -> Verdict;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{fabric, network};
+
+    /// Two hosts on either of two leaves, two spines.
+    #[test]
+    fn tiers_count_from_the_hosts() {
+        let ends = [(0, 4), (1, 4), (2, 5), (3, 5), (4, 6), (4, 7), (5, 6), (5, 7)];
+        let fabric = fabric(network(4, 4, &ends));
+        let site = fabric.site(NodeId(4));
+        assert_eq!([0, 3, 4, 5, 6, 7].map(|node| site.tier(NodeId(node))), [0, 0, 1, 1, 2, 2]);
+    }
 }

@@ -19,6 +19,7 @@ use backwater_fabric::framing::Framing;
 use backwater_fabric::ids::{Class, FlowId, NodeId};
 use backwater_fabric::load_balance::LoadBalanceConfig;
 use backwater_fabric::partition::{Partition, expected_load};
+use backwater_fabric::recovery::RecoveryConfig;
 use backwater_fabric::simulation::{FlowOutcome, Simulation, Totals};
 use backwater_fabric::spec::{FlowSpec, LinkFault, NetworkSpec};
 use common::random::{Case, lossless};
@@ -69,21 +70,21 @@ fn dealt(case: &Case, shards: usize, seed: u64) -> Outcome {
     outcome(Simulation::with_partition(fabric, Box::new(case.flows.clone().into_iter()), &Partition(parts)), 2)
 }
 
-/// What lossless cases lack: losses, faults, timeouts and spraying.
+/// What lossless cases lack: losses, faults, timeouts, and packets that overtake each other.
 fn any_case() -> impl Strategy<Value = Case> {
     let error_rate = prop::sample::select(vec![0.0, 0.0, 1e-3, 1e-2]);
     let fault = prop::option::of((any::<prop::sample::Index>(), 0u64..30_000, 1u64..30_000));
-    (lossless(), error_rate, fault, any::<bool>()).prop_map(|(mut case, error_rate, fault, spray)| {
+    let load_balance = prop::sample::select(LoadBalanceConfig::all());
+    let recovery = prop::sample::select(RecoveryConfig::all());
+    let mechanisms = (load_balance, recovery);
+    (lossless(), error_rate, fault, mechanisms).prop_map(|(mut case, error_rate, fault, (load_balance, recovery))| {
         case.spec.links.iter_mut().for_each(|link| link.error_rate = error_rate);
         if let Some((link, down, length)) = fault {
             let down = Time::ZERO + Duration::from_ns(down);
             let link = link.index(case.spec.links.len());
             case.spec.faults.push(LinkFault { link, down, up: down + Duration::from_ns(length) });
         }
-        if spray {
-            case.spec.load_balance = LoadBalanceConfig::Spray(Default::default());
-        }
-        case.spec.recovery = common::network(1, 1).recovery;
+        (case.spec.load_balance, case.spec.recovery) = (load_balance, recovery);
         case
     })
 }

@@ -14,6 +14,7 @@
 
 mod disk;
 mod estimate;
+mod roles;
 mod run;
 mod summary;
 pub mod tables;
@@ -21,6 +22,7 @@ mod topology;
 pub mod usage;
 
 pub use estimate::{Estimate, estimate};
+pub use roles::{FlowRole, Roles};
 pub use run::{Progress, Run, RunError};
 pub use summary::{Audit, DeadlockReport, FlowCounts, Outcome, QueueName, Summary};
 pub use topology::topology_json;

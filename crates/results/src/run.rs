@@ -2,6 +2,7 @@
 
 use crate::BUILD;
 use crate::disk::Reserve;
+use crate::roles::{FlowRole, Roles};
 use crate::summary::{Audit, DeadlockReport, FlowCounts, Outcome, QueueName, Summary};
 use crate::tables::{BufferRow, FlowRow, Name, PauseRow, PortRow, QueueRow, TableError, TableWriter};
 use crate::topology::topology_json;
@@ -69,6 +70,8 @@ pub struct Run {
     threads: usize,
     directory: PathBuf,
     tables: Tables,
+    /// What flows are to the incasts of the scenario, if there are any.
+    roles: Option<Roles>,
     /// Wire bytes that every port had sent at the last sample.
     sent: Vec<u64>,
     next_sample: Time,
@@ -142,14 +145,16 @@ impl Run {
         let cpu_before = cpu_seconds();
         let (started, footprint) = (Instant::now(), Footprint::start());
         let shards = plan.run.shards.map_or(threads, |shards| shards as usize);
-        let fabric = Fabric::new(plan.spec.clone()).map_err(RunError::Spec)?;
+        let mut fabric = Fabric::new(plan.spec.clone()).map_err(RunError::Spec)?;
+        let roles = Roles::new(&plan.traffic, &mut fabric, plan.probes.vulnerable_share);
         let simulation = Simulation::streaming(fabric, Box::new(plan.traffic.flows()), shards);
         let in_directory = |cause| RunError::File { path: directory.into(), cause };
         fs::create_dir_all(directory).map_err(in_directory)?;
         let reserve = Reserve::take(directory).map_err(in_directory)?;
         write_json(directory, TOPOLOGY_PARTIAL, &topology_json(&plan.spec))?;
         let names: Vec<String> = plan.spec.nodes.iter().map(|node| node.name.clone()).collect();
-        let every_name: Vec<String> = names.iter().chain(&plan.traffic.tags).cloned().collect();
+        let of_roles = FlowRole::NAMES.map(String::from);
+        let every_name: Vec<String> = names.iter().chain(&plan.traffic.tags).chain(&of_roles).cloned().collect();
         let metadata = [
             ("backwater.version".to_owned(), BUILD.version.to_owned()),
             ("backwater.commit".to_owned(), BUILD.commit.to_owned()),
@@ -167,6 +172,7 @@ impl Run {
             threads,
             directory: directory.into(),
             tables: Tables::create(directory, &names, &every_name, &metadata)?,
+            roles,
             reserve,
             write_error: None,
             outcome: None,
@@ -409,6 +415,7 @@ impl Run {
     fn write_flow(&mut self, outcome: &FlowOutcome) {
         let (fabric, flow) = (self.simulation.fabric(), &outcome.spec);
         let first_tag = fabric.spec.nodes.len() as u32;
+        let first_role = first_tag + self.plan.traffic.tags.len() as u32;
         let warmup = Time::ZERO + self.plan.run.warmup;
         let ideal = fabric.ideal_fct(outcome.flow, flow);
         let finish = outcome.reception.finish;
@@ -417,6 +424,7 @@ impl Run {
         self.tables.flows.push(FlowRow {
             id: outcome.flow.0,
             tag: Name(first_tag + u32::from(flow.tag)),
+            role: self.roles.as_ref().map(|roles| Name(first_role + roles.of(fabric, outcome.flow, flow) as u32)),
             src: flow.src.into(),
             dst: flow.dst.into(),
             class: flow.class.0,

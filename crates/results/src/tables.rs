@@ -110,6 +110,19 @@ impl Cell for Name {
     }
 }
 
+impl Cell for Option<Name> {
+    const IS_OPTIONAL: bool = true;
+
+    fn data_type() -> DataType {
+        Name::data_type()
+    }
+
+    fn array(cells: impl Iterator<Item = Option<Name>>, names: &ArrayRef) -> Result<ArrayRef, ArrowError> {
+        let keys: Int32Array = cells.map(|cell| cell.map(|Name(index)| index as i32)).collect();
+        Ok(Arc::new(DictionaryArray::try_new(keys, names.clone())?))
+    }
+}
+
 impl Cell for bool {
     fn data_type() -> DataType {
         DataType::Boolean
@@ -165,6 +178,8 @@ row! {
         pub id: u32,
         /// part of the traffic that it belongs to
         pub tag: Name,
+        /// incast, vulnerable (shares a port with a sizeable part of an incast) or background; empty where there is no incast
+        pub role: Option<Name>,
         /// sending host
         pub src: Name,
         /// receiving host

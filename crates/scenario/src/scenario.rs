@@ -119,7 +119,7 @@ impl Default for NetworkConfig {
 }
 
 /// What is measured beside the flows.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct ProbesConfig {
     /// Time between two samples of queues and ports; "0 s" switches them off. Default 10 us.
@@ -128,11 +128,20 @@ pub struct ProbesConfig {
     pub pauses: bool,
     /// Time between two searches for cyclic waits; "0 s" switches them off. Default 100 us.
     pub deadlock_check: Duration,
+    /// Smallest share of an incast's traffic, 0 to 1, that a port carries for the flows of others through it to count as vulnerable. Default
+    /// 0.1.
+    #[schemars(range(min = 0.0, max = 1.0))]
+    pub vulnerable_share: f64,
 }
 
 impl Default for ProbesConfig {
     fn default() -> Self {
-        ProbesConfig { sample_interval: Duration::from_us(10), pauses: true, deadlock_check: Duration::from_us(100) }
+        ProbesConfig {
+            sample_interval: Duration::from_us(10),
+            pauses: true,
+            deadlock_check: Duration::from_us(100),
+            vulnerable_share: 0.1,
+        }
     }
 }
 

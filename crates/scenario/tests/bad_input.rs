@@ -87,7 +87,7 @@ const CASES: &[(&str, &str, &[&str])] = &[
         "lod = 0.5",
         &[
             "s.toml:39:1: error: traffic[0].load: is missing",
-            "s.toml:42:1: error: traffic[0].lod: unknown key; did you mean \"load\"? (allowed: kind, tag, class, start, stop, sizes, load, load_of, load_counts, intra_rack, hosts, destinations, exclude_receivers)",
+            "s.toml:42:1: error: traffic[0].lod: unknown key; did you mean \"load\"? (allowed: kind, tag, class, start, stop, role, sizes, load, load_of, load_counts, intra_rack, hosts, destinations, exclude_receivers)",
         ],
     ),
     (
@@ -129,7 +129,7 @@ const CASES: &[(&str, &str, &[&str])] = &[
         "kind = \"dcqcn\"",
         "kind = \"dcqnc\"",
         &[
-            "s.toml:32:8: error: congestion_control.kind = \"dcqnc\": unknown name; did you mean \"dcqcn\"? (allowed: none, dcqcn, hpcc)",
+            "s.toml:32:8: error: congestion_control.kind = \"dcqnc\": unknown name; did you mean \"dcqcn\"? (allowed: none, dcqcn, hpcc, timely)",
         ],
     ),
     (
@@ -245,6 +245,11 @@ const CASES: &[(&str, &str, &[&str])] = &[
             "s.toml:28:16: error: switch.flow_control = \"pfc\": must be a table; write flow_control = { kind = \"pfc\" } (allowed: none, pfc)",
         ],
     ),
+    (
+        "pauses = true",
+        "vulnerable_share = 0.0",
+        &["s.toml:37:20: error: probes.vulnerable_share = 0.0: must be greater than zero"],
+    ),
     ("pauses = true", "pauses = 1", &["s.toml:37:10: error: probes.pauses = 1: must be true or false"]),
     ("until = \"1 ms\"", "until = 1979-05-27", &["s.toml:5:9: error: run.until: a date has no place in a scenario"]),
     // Ranges.
@@ -336,11 +341,44 @@ const CASES: &[(&str, &str, &[&str])] = &[
         &["s.toml:34:21: error: congestion_control.increase_interval = \"0 s\": must be greater than zero"],
     ),
     (
+        "kind = \"dcqcn\"\nprofile = \"paper\"\ngain = 0.00390625",
+        "kind = \"timely\"\nlow_rtt = \"600 us\"\nmin_rtt = \"0 s\"",
+        &[
+            "s.toml:33:11: error: congestion_control.low_rtt = \"600 us\": must be at most high_rtt, 500 us",
+            "s.toml:34:11: error: congestion_control.min_rtt = \"0 s\": must be greater than zero",
+        ],
+    ),
+    (
+        "kind = \"dcqcn\"\nprofile = \"paper\"\ngain = 0.00390625",
+        "kind = \"none\"\nwindow = \"1500 B\"\n[host]\nack_every = 3",
+        &[
+            "s.toml:33:10: error: congestion_control.window = \"1500 B\": must be at least 2001 B: an ACK answers host.ack_every packets",
+        ],
+    ),
+    (
+        "kind = \"dcqcn\"\nprofile = \"paper\"\ngain = 0.00390625",
+        "kind = \"none\"\nwindow = \"bpd\"",
+        &[
+            "s.toml:33:10: error: congestion_control.window = \"bpd\": does not start with a number; write for example \"64 KB\", or \"bdp\"",
+        ],
+    ),
+    (
         "[probes]",
         "[load_balance]\nkind = \"spray\"\n[probes]",
         &[
-            "s.toml:37:8: warning: load_balance.kind = \"spray\": spraying reorders packets, and go-back-n takes each reordering for a loss",
+            "s.toml:37:8: warning: load_balance.kind = \"spray\": spray reorders packets, and go-back-n takes each reordering for a loss; in-any-order does not",
         ],
+    ),
+    ("[probes]", "[load_balance]\nkind = \"drill\"\n[recovery]\nkind = \"in-any-order\"\n[probes]", &[]),
+    (
+        "[probes]",
+        "[recovery]\nkind = \"in-any-order\"\nroom = 0\n[probes]",
+        &["s.toml:38:8: error: recovery.room = 0: must be from 1 to 65536"],
+    ),
+    (
+        "[probes]",
+        "[load_balance]\nkind = \"drill\"\nsamples = 0\n[probes]",
+        &["s.toml:38:11: error: load_balance.samples = 0: must be from 1 to 64"],
     ),
     (
         "degree = 4",
@@ -523,7 +561,7 @@ fn all_errors_of_a_file_come_at_once() {
             "s.toml:17:18: error: faults[0].link[1] = \"spine9\": there is no such node; did you mean \"spine0\"?",
             "s.toml:28:25: error: switch.flow_control.kind = \"pfcc\": unknown name; did you mean \"pfc\"? (allowed: none, pfc)",
             "s.toml:29:36: error: switch.headroom.alpha = true: must be a number",
-            "s.toml:37:1: error: probes.pausses: unknown key; did you mean \"pauses\"? (allowed: sample_interval, pauses, deadlock_check)",
+            "s.toml:37:1: error: probes.pausses: unknown key; did you mean \"pauses\"? (allowed: sample_interval, pauses, deadlock_check, vulnerable_share)",
             "s.toml:42:8: error: traffic[0].load = 5: must be from 0 to 1",
             "s.toml:48:20: error: traffic[1].receivers[1] = \"g1\": there is no host \"g1\""
         ]

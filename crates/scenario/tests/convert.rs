@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
 use backwater_fabric::congestion::CongestionConfig;
+use backwater_fabric::congestion::none::{NoneConfig, Window};
 use backwater_scenario::hpcc::{Converted, convert};
 use backwater_scenario::{Document, Scenario};
 use std::fs;
@@ -71,8 +72,10 @@ fn congestion_controls_are_told_from_cc_mode_and_enable_qcn() {
         scenario(&altered(name, None, None, config).unwrap()).congestion_control
     };
     assert!(matches!(with("dcqcn", "CC_MODE 1", "ENABLE_QCN 1"), CongestionConfig::Dcqcn(_)));
-    assert!(matches!(with("none", "CC_MODE 1", "ENABLE_QCN 0"), CongestionConfig::None(_)));
+    let windowed = NoneConfig { window: Some(Window::Bdp) };
+    assert!(matches!(with("none", "CC_MODE 1", "ENABLE_QCN 0"), CongestionConfig::None(none) if none == windowed));
     assert!(matches!(with("hpcc", "CC_MODE 3", "ENABLE_QCN 0"), CongestionConfig::Hpcc(_)));
+    assert!(matches!(with("timely", "CC_MODE 7", "ENABLE_QCN 1"), CongestionConfig::Timely(timely) if timely.window));
 }
 
 #[test]
@@ -113,18 +116,18 @@ fn broken_configurations_say_where() {
     let table = [
         (
             "CC_MODE 1",
-            "CC_MODE 7",
-            "config.txt:12:9: CC_MODE 7 (TIMELY) is not available yet; expected 1 (DCQCN) or 3 (HPCC)",
+            "CC_MODE 0",
+            "config.txt:12:9: CC_MODE 0 is not available yet; expected 1 (DCQCN), 3 (HPCC) or 7 (TIMELY)",
         ),
         (
             "CC_MODE 1",
             "CC_MODE 8",
-            "config.txt:12:9: CC_MODE 8 (DCTCP) is not available yet; expected 1 (DCQCN) or 3 (HPCC)",
+            "config.txt:12:9: CC_MODE 8 (DCTCP) is not available yet; expected 1 (DCQCN), 3 (HPCC) or 7 (TIMELY)",
         ),
         (
             "CC_MODE 1",
             "CC_MODE 10",
-            "config.txt:12:9: CC_MODE 10 (HPCC-PINT) is not available yet; expected 1 (DCQCN) or 3 (HPCC)",
+            "config.txt:12:9: CC_MODE 10 (HPCC-PINT) is not available yet; expected 1 (DCQCN), 3 (HPCC) or 7 (TIMELY)",
         ),
         ("CC_MODE 1", "CC_MODE", "config.txt:12:1: CC_MODE has one value; found 0"),
         ("CC_MODE 1", "CC_MODE 1 3", "config.txt:12:1: CC_MODE has one value; found 2"),

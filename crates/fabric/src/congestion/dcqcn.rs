@@ -6,8 +6,8 @@
 //!
 //! Nothing needs an event: clocks are caught up when a CNP arrives or a packet is paced, which is when their effect can be seen.
 
-use super::Sender;
 use super::ecn::EcnConfig;
+use super::{Sender, window_at};
 use crate::slots::{AckView, Notification, NotificationPoint, ReactionPoint};
 use backwater_engine::{Bytes, Duration, Rate, Time};
 use schemars::JsonSchema;
@@ -268,7 +268,7 @@ impl Dcqcn {
             line_rate: sender.line_rate,
             current: sender.line_rate,
             target: sender.line_rate,
-            window: config.window.then(|| sender.line_rate.bytes_in(sender.base_rtt)),
+            window: config.window.then(|| sender.bdp()),
             limited: None,
         }
     }
@@ -373,9 +373,7 @@ impl ReactionPoint for Dcqcn {
     }
 
     fn window(&self) -> u64 {
-        self.window.map_or(u64::MAX, |window| {
-            (u128::from(window) * u128::from(self.current.bps()) / u128::from(self.line_rate.bps())).max(1) as u64
-        })
+        self.window.map_or(u64::MAX, |window| window_at(self.current, self.line_rate, window))
     }
 
     fn on_sent(&mut self, now: Time, wire_bytes: u64) {

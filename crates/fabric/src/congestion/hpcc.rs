@@ -1,6 +1,6 @@
 //! HPCC (Li et al., SIGCOMM 2019): switches stamp their load into every packet, senders set window and rate from it (Algorithm 1).
 
-use super::Sender;
+use super::{Sender, window_at};
 use crate::frame::MAX_HOPS;
 use crate::record::{Stamp, Telemetry};
 use crate::slots::{AckView, CongestionPoint, Departure, ReactionPoint};
@@ -193,8 +193,7 @@ impl ReactionPoint for Hpcc {
         }
         self.measure(telemetry);
         let (rate, stage) = self.adjusted();
-        let window = u128::from(self.initial_window) * u128::from(rate.bps()) / u128::from(self.line_rate.bps());
-        (self.current, self.window) = (rate, window.max(1) as u64);
+        (self.current, self.window) = (rate, window_at(rate, self.line_rate, self.initial_window));
         if ack.acked_bytes > self.committed_at {
             self.reference = rate;
             self.stage = stage;

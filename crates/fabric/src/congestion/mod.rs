@@ -4,6 +4,7 @@ pub mod dcqcn;
 pub mod ecn;
 pub mod hpcc;
 pub mod none;
+pub mod timely;
 
 use crate::registry::registry;
 #[allow(unused_imports, reason = "for the methods that enum_dispatch generates")]
@@ -22,6 +23,8 @@ registry! {
     Dcqcn = "dcqcn": dcqcn::DcqcnConfig;
     /// HPCC: in-band telemetry and window control (SIGCOMM 2019).
     Hpcc = "hpcc": hpcc::HpccConfig;
+    /// TIMELY: rate control by the gradient of round-trip times (SIGCOMM 2015).
+    Timely = "timely": timely::TimelyConfig;
 }
 
 /// Any [`CongestionPoint`]: built-ins inline, others boxed.
@@ -50,6 +53,7 @@ pub enum AnyReactionPoint {
     LineRate(none::LineRate),
     Dcqcn(dcqcn::Dcqcn),
     Hpcc(hpcc::Hpcc),
+    Timely(timely::Timely),
     Custom(Box<dyn ReactionPoint>),
 }
 
@@ -76,11 +80,23 @@ pub struct Sender {
     pub base_rtt: Duration,
 }
 
+impl Sender {
+    /// Bytes that the sender's line carries in the longest base round-trip time.
+    pub fn bdp(&self) -> u64 {
+        self.line_rate.bytes_in(self.base_rtt)
+    }
+}
+
+/// The window that is to `full` as `rate` is to `line_rate`; at least a byte, so that a packet may go.
+fn window_at(rate: Rate, line_rate: Rate, full: u64) -> u64 {
+    (u128::from(full) * u128::from(rate.bps()) / u128::from(line_rate.bps())).max(1) as u64
+}
+
 impl CongestionConfig {
     /// What the switch at `site` does.
     pub fn congestion_point(&self, site: &Site<'_>) -> AnyCongestionPoint {
         match self {
-            CongestionConfig::None(_) => none::NoCongestionControl.into(),
+            CongestionConfig::None(_) | CongestionConfig::Timely(_) => none::NoCongestionControl.into(),
             CongestionConfig::Dcqcn(config) => ecn::EcnMarker::new(&config.ecn, site).into(),
             CongestionConfig::Hpcc(config) => hpcc::TelemetryStamper::new(config).into(),
             CongestionConfig::Custom(factory) => factory.congestion_point(site).into(),
@@ -90,7 +106,9 @@ impl CongestionConfig {
     /// What a flow's receiver does, whose port has rate `line_rate`.
     pub fn notification_point(&self, line_rate: Rate) -> AnyNotificationPoint {
         match self {
-            CongestionConfig::None(_) | CongestionConfig::Hpcc(_) => none::NoCongestionControl.into(),
+            CongestionConfig::None(_) | CongestionConfig::Hpcc(_) | CongestionConfig::Timely(_) => {
+                none::NoCongestionControl.into()
+            }
             CongestionConfig::Dcqcn(config) => dcqcn::CnpSender::new(&config.parameters(line_rate)).into(),
             CongestionConfig::Custom(factory) => factory.notification_point().into(),
         }
@@ -99,9 +117,10 @@ impl CongestionConfig {
     /// What a flow's sender does.
     pub fn reaction_point(&self, sender: &Sender) -> AnyReactionPoint {
         match self {
-            CongestionConfig::None(_) => none::LineRate(sender.line_rate).into(),
+            CongestionConfig::None(config) => none::LineRate::new(config, sender).into(),
             CongestionConfig::Dcqcn(config) => dcqcn::Dcqcn::new(config, sender).into(),
             CongestionConfig::Hpcc(config) => hpcc::Hpcc::new(config, sender).into(),
+            CongestionConfig::Timely(config) => timely::Timely::new(config, sender).into(),
             CongestionConfig::Custom(factory) => factory.reaction_point(sender).into(),
         }
     }
@@ -109,7 +128,7 @@ impl CongestionConfig {
     /// Bytes of in-band headers on data packets, echoed on their ACKs.
     pub fn telemetry_bytes(&self) -> u32 {
         match self {
-            CongestionConfig::None(_) | CongestionConfig::Dcqcn(_) => 0,
+            CongestionConfig::None(_) | CongestionConfig::Dcqcn(_) | CongestionConfig::Timely(_) => 0,
             CongestionConfig::Hpcc(_) => hpcc::TELEMETRY_BYTES,
             CongestionConfig::Custom(factory) => factory.telemetry_bytes(),
         }

@@ -1,5 +1,6 @@
 //! Slot *load balancing*: which of several equal-cost ports a packet takes.
 
+pub mod drill;
 pub mod ecmp;
 pub mod spray;
 
@@ -19,6 +20,8 @@ registry! {
     Ecmp = "ecmp": ecmp::EcmpConfig;
     /// Packet spraying: every packet takes a random equal-cost port.
     Spray = "spray": spray::SprayConfig;
+    /// DRILL: every packet takes the shortest queue of a few ports (SIGCOMM 2017).
+    Drill = "drill": drill::DrillConfig;
 }
 
 /// Any [`LoadBalance`]: built-ins inline, others boxed.
@@ -27,6 +30,7 @@ registry! {
 pub enum AnyLoadBalance {
     Ecmp(ecmp::Ecmp),
     Spray(spray::Spray),
+    Drill(drill::Drill),
     Custom(Box<dyn LoadBalance>),
 }
 
@@ -42,6 +46,7 @@ impl LoadBalanceConfig {
         match self {
             LoadBalanceConfig::Ecmp(_) => ecmp::Ecmp::new(seed, node).into(),
             LoadBalanceConfig::Spray(_) => spray::Spray::new(seed, node).into(),
+            LoadBalanceConfig::Drill(config) => drill::Drill::new(config, seed, node).into(),
             LoadBalanceConfig::Custom(factory) => factory.build(seed, node).into(),
         }
     }

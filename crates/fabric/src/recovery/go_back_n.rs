@@ -23,15 +23,15 @@ impl Default for GoBackNConfig {
     }
 }
 
-/// The sender of one flow.
+/// The sender of one flow, which goes back to what is asked for, and after a timeout to the oldest packet unacknowledged.
 #[derive(Debug)]
 pub struct Sender {
     timeout: Option<Duration>,
 }
 
 impl Sender {
-    pub(super) fn new(config: &GoBackNConfig) -> Sender {
-        Sender { timeout: Some(config.timeout).filter(|timeout| *timeout > Duration::ZERO) }
+    pub(super) fn new(timeout: Duration) -> Sender {
+        Sender { timeout: Some(timeout).filter(|timeout| *timeout > Duration::ZERO) }
     }
 }
 
@@ -75,7 +75,7 @@ impl Receiver {
 impl RecoveryReceiver for Receiver {
     fn on_data(&mut self, psn: Psn, expected: Psn, now: Time) -> Verdict {
         if psn == expected {
-            return Verdict::Deliver;
+            return Verdict::Deliver { packets: 1 };
         }
         if psn < expected {
             return Verdict::Duplicate;
@@ -105,7 +105,7 @@ mod tests {
     #[test]
     fn a_receiver_takes_packets_in_order_and_asks_once_per_interval() {
         let mut receiver = Receiver::new(&GoBackNConfig { nack_interval: Duration::from_us(10), ..Default::default() });
-        assert_eq!(receiver.on_data(0, 0, at_us(0)), Verdict::Deliver);
+        assert_eq!(receiver.on_data(0, 0, at_us(0)), Verdict::Deliver { packets: 1 });
         assert_eq!(receiver.on_data(2, 1, at_us(1)), Verdict::Nack);
         assert_eq!(receiver.on_data(3, 1, at_us(2)), Verdict::Ignore);
         assert_eq!(receiver.on_data(4, 1, Time::from_ps(10_999_999)), Verdict::Ignore);
@@ -113,13 +113,13 @@ mod tests {
         assert_eq!(receiver.on_data(6, 1, at_us(20)), Verdict::Ignore);
         // What came before the gap is acknowledged again; the gap itself is delivered; the next gap is another one.
         assert_eq!(receiver.on_data(0, 1, at_us(20)), Verdict::Duplicate);
-        assert_eq!(receiver.on_data(1, 1, at_us(20)), Verdict::Deliver);
+        assert_eq!(receiver.on_data(1, 1, at_us(20)), Verdict::Deliver { packets: 1 });
         assert_eq!(receiver.on_data(3, 2, at_us(20)), Verdict::Nack);
     }
 
     #[test]
     fn a_sender_goes_back_on_a_nack_and_never_below_what_is_acknowledged() {
-        let mut sender = Sender::new(&GoBackNConfig::default());
+        let mut sender = Sender::new(Duration::from_ms(4));
         let mut state = progress(10, 0, 10);
         sender.on_ack(4, &mut state);
         assert_eq!(state, progress(10, 4, 10));
@@ -139,7 +139,7 @@ mod tests {
 
     #[test]
     fn a_timeout_of_zero_is_none() {
-        let timeout = |timeout| Sender::new(&GoBackNConfig { timeout, ..Default::default() }).timeout();
+        let timeout = |timeout| Sender::new(timeout).timeout();
         assert_eq!(timeout(Duration::ZERO), None);
         assert_eq!(timeout(Duration::from_ms(4)), Some(Duration::from_ms(4)));
     }

@@ -1,6 +1,7 @@
 //! Slot *loss recovery*: what sender and receiver do about gaps.
 
 pub mod go_back_n;
+pub mod in_any_order;
 
 use crate::registry::registry;
 #[allow(unused_imports, reason = "for the methods that enum_dispatch generates")]
@@ -14,6 +15,8 @@ registry! {
     pub enum RecoveryConfig, factory RecoveryFactory;
     /// The receiver accepts packets in order only; the sender goes back to the first one missing.
     GoBackN = "go-back-n": go_back_n::GoBackNConfig;
+    /// The receiver accepts packets in any order; the sender goes back only after a timeout.
+    InAnyOrder = "in-any-order": in_any_order::InAnyOrderConfig;
 }
 
 /// Any [`RecoverySender`]: built-ins inline, others boxed.
@@ -29,6 +32,7 @@ pub enum AnyRecoverySender {
 #[allow(missing_docs, clippy::large_enum_variant, reason = "state is kept inline, not boxed")]
 pub enum AnyRecoveryReceiver {
     GoBackN(go_back_n::Receiver),
+    InAnyOrder(in_any_order::Receiver),
     Custom(Box<dyn RecoveryReceiver>),
 }
 
@@ -44,7 +48,8 @@ impl RecoveryConfig {
     /// What a flow's sender does.
     pub fn sender(&self) -> AnyRecoverySender {
         match self {
-            RecoveryConfig::GoBackN(config) => go_back_n::Sender::new(config).into(),
+            RecoveryConfig::GoBackN(config) => go_back_n::Sender::new(config.timeout).into(),
+            RecoveryConfig::InAnyOrder(config) => go_back_n::Sender::new(config.timeout).into(),
             RecoveryConfig::Custom(factory) => factory.sender().into(),
         }
     }
@@ -53,6 +58,7 @@ impl RecoveryConfig {
     pub fn receiver(&self) -> AnyRecoveryReceiver {
         match self {
             RecoveryConfig::GoBackN(config) => go_back_n::Receiver::new(config).into(),
+            RecoveryConfig::InAnyOrder(config) => in_any_order::Receiver::new(config).into(),
             RecoveryConfig::Custom(factory) => factory.receiver().into(),
         }
     }

@@ -93,6 +93,7 @@ fn congestion() -> impl Strategy<Value = CongestionConfig> {
         2 => Just(CongestionConfig::None(Default::default())),
         1 => Just(CongestionConfig::Dcqcn(Default::default())),
         1 => Just(CongestionConfig::Hpcc(Default::default())),
+        1 => Just(CongestionConfig::Timely(Default::default())),
     ]
 }
 

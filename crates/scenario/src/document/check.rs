@@ -225,7 +225,16 @@ impl<'s> Checker<'s> {
                 fewest = Some(findings);
             }
         }
-        self.findings.extend(fewest.unwrap_or_default());
+        let words: String = alternatives
+            .iter()
+            .filter_map(|schema| names(schema))
+            .flatten()
+            .fold(String::new(), |words, word| format!("{words}, or \"{word}\""));
+        let or_word = |finding: Diagnostic| match &finding.hint {
+            Some(hint) => Diagnostic { hint: Some(format!("{hint}{words}")), ..finding },
+            None => finding,
+        };
+        self.findings.extend(fewest.into_iter().flatten().map(or_word));
     }
 
     fn scalar(&mut self, kind: &str, schema: &'s Value, value: &Value, node: &Node, path: &str) {

@@ -252,20 +252,44 @@ impl Translation<'_> {
             1 if marking => self.dcqcn(),
             1 => {
                 self.toml.quoted("kind", "none");
-                self.neutral("HAS_WIN", 0, "without congestion control nothing limits the bytes in flight");
+                if self.has_window() {
+                    self.toml.quoted("window", "bdp");
+                }
             }
             3 => self.hpcc(),
+            7 => self.timely(),
             _ => {
                 let name = match mode {
-                    7 => " (TIMELY)",
                     8 => " (DCTCP)",
                     10 => " (HPCC-PINT)",
                     _ => "",
                 };
-                let message = format!("CC_MODE {mode}{name} is not available yet; expected 1 (DCQCN) or 3 (HPCC)");
-                self.config.refuse("CC_MODE", message);
+                let known = "expected 1 (DCQCN), 3 (HPCC) or 7 (TIMELY)";
+                self.config.refuse("CC_MODE", format!("CC_MODE {mode}{name} is not available yet; {known}"));
             }
         }
+    }
+
+    /// Whether bytes in flight are limited; the window is that of the longest base RTT, and follows the rate.
+    fn has_window(&mut self) -> bool {
+        let window = self.config.flag("HAS_WIN").unwrap_or(false);
+        if window {
+            self.neutral("VAR_WIN", 1, "the window follows the rate");
+            self.neutral("GLOBAL_T", 1, "the window is that of the longest base RTT");
+        }
+        self.config.pass_over(&["VAR_WIN", "GLOBAL_T"]);
+        window
+    }
+
+    fn timely(&mut self) {
+        self.toml.quoted("kind", "timely");
+        for (key, field) in [("RATE_AI", "additive_increase"), ("RATE_HAI", "hyper_increase"), ("MIN_RATE", "min_rate")]
+        {
+            let value = self.config.rate(key);
+            self.toml.maybe_quoted(field, value);
+        }
+        let window = self.has_window();
+        self.toml.set("window", window);
     }
 
     fn dcqcn(&mut self) {
@@ -293,13 +317,8 @@ impl Translation<'_> {
         if let Some(clamp) = self.config.flag("CLAMP_TARGET_RATE") {
             self.toml.set("clamp_target", clamp);
         }
-        let window = self.config.flag("HAS_WIN").unwrap_or(false);
+        let window = self.has_window();
         self.toml.set("window", window);
-        if window {
-            self.neutral("VAR_WIN", 1, "the window follows the rate");
-            self.neutral("GLOBAL_T", 1, "the window is that of the longest base RTT");
-        }
-        self.config.pass_over(&["VAR_WIN", "GLOBAL_T"]);
         self.ecn();
     }
 

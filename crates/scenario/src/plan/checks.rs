@@ -3,8 +3,9 @@
 use crate::diagnostic::Diagnostic;
 use crate::scenario::Scenario;
 use crate::workload::Traffic;
-use backwater_engine::{Bytes, Duration, Time};
+use backwater_engine::{Bytes, Duration, Rate, Time};
 use backwater_fabric::congestion::CongestionConfig;
+use backwater_fabric::congestion::none::Window;
 use backwater_fabric::fabric::Fabric;
 use backwater_fabric::headroom::HeadroomConfig;
 use backwater_fabric::ids::{Class, NodeId};
@@ -67,14 +68,18 @@ pub(super) fn options(scenario: &Scenario) -> Vec<Diagnostic> {
         let wrong = interval > Duration::ZERO && interval < FINEST_PROBE;
         findings.error(wrong, path, format!("must be at least {FINEST_PROBE}, or \"0 s\" for off"));
     }
+    findings.positive(probes.vulnerable_share, "probes.vulnerable_share");
     switch(scenario, &mut findings);
-    congestion(&scenario.congestion_control, &mut findings);
-    let reorders = matches!(scenario.load_balance, LoadBalanceConfig::Spray(_));
+    congestion(scenario, &mut findings);
+    let reorders = matches!(scenario.load_balance, LoadBalanceConfig::Spray(_) | LoadBalanceConfig::Drill(_));
     let in_order = matches!(scenario.recovery, RecoveryConfig::GoBackN(_));
     findings.warning(
         reorders && in_order,
         "load_balance.kind",
-        "spraying reorders packets, and go-back-n takes each reordering for a loss",
+        format!(
+            "{} reorders packets, and go-back-n takes each reordering for a loss; in-any-order does not",
+            scenario.load_balance.name()
+        ),
     );
     findings.0
 }
@@ -117,8 +122,8 @@ fn switch(scenario: &Scenario, findings: &mut Findings) {
     }
 }
 
-fn congestion(config: &CongestionConfig, findings: &mut Findings) {
-    match config {
+fn congestion(scenario: &Scenario, findings: &mut Findings) {
+    match &scenario.congestion_control {
         CongestionConfig::Dcqcn(dcqcn) => {
             let ecn = &dcqcn.ecn;
             findings.error(
@@ -145,7 +150,28 @@ fn congestion(config: &CongestionConfig, findings: &mut Findings) {
                 findings.positive(base_rtt, "congestion_control.base_rtt");
             }
         }
-        CongestionConfig::None(_) | CongestionConfig::Custom(_) => {}
+        CongestionConfig::Timely(timely) => {
+            // Thresholds do not depend on the link.
+            let parameters = timely.parameters(Rate::from_gbps(100));
+            findings.error(
+                parameters.low_rtt > parameters.high_rtt,
+                "congestion_control.low_rtt",
+                format!("must be at most high_rtt, {}", parameters.high_rtt),
+            );
+            if let Some(min_rtt) = timely.min_rtt {
+                findings.positive(min_rtt, "congestion_control.min_rtt");
+            }
+            if let Some(min_rate) = timely.min_rate {
+                findings.positive(min_rate, "congestion_control.min_rate");
+            }
+        }
+        CongestionConfig::None(none) => {
+            let Some(Window::Bytes(window)) = none.window else { return };
+            let needed = u64::from(scenario.host.ack_every - 1) * scenario.network.mtu.get() + 1;
+            let message = format!("must be at least {}: an ACK answers host.ack_every packets", Bytes(needed));
+            findings.error(window.get() < needed, "congestion_control.window", message);
+        }
+        CongestionConfig::Custom(_) => {}
     }
 }
 
@@ -156,7 +182,8 @@ pub(super) fn buffers(spec: &NetworkSpec) -> Vec<Diagnostic> {
     let largest_frame = spec.framing.largest(spec.mtu.get() as u32, spec.congestion.telemetry_bytes()).charge.into();
     let switches = (0..).map(NodeId).zip(&spec.nodes).filter(|(_, node)| node.kind == NodeKind::Switch);
     let reserved = switches.map(|(node, NodeSpec { name, .. })| {
-        let site = Site { spec, node, ports: wiring.of(node), largest_frame, base_rtt: Duration::ZERO };
+        let ports = wiring.of(node);
+        let site = Site { spec, node, ports, wiring: &wiring, largest_frame, base_rtt: Duration::ZERO };
         (Bytes(spec.switch.headroom.reserved(&site)), site.ports.len(), name)
     });
     // The first of those that need most.

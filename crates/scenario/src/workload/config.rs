@@ -21,6 +21,10 @@ pub enum TrafficConfig {
     Permutation(PermutationConfig),
     /// Every host sends one flow to every other host.
     AllToAll(AllToAllConfig),
+    /// All-to-all with hot experts: groups of hosts send themselves bursts, most of them to a few.
+    Moe(MoeConfig),
+    /// The hosts of most racks send to those of the others, all at once.
+    RackShuffle(RackShuffleConfig),
     /// Flows that send from `start` until the run ends.
     LongLived(LongLivedConfig),
     /// An explicit list of flows.
@@ -40,6 +44,20 @@ pub struct Common<'a> {
     pub start: Time,
     /// No flow of this part starts at or after this time.
     pub stop: Option<Time>,
+    /// Whether the flows are an incast.
+    pub role: Role,
+    /// Whether the senders of an incast are drawn alike from a set, so that they stand for each other.
+    pub is_fan: bool,
+}
+
+/// What the flows of a part are to others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Role {
+    /// An incast, or another culprit: where it is, flows of others may be its victims.
+    Incast,
+    /// Any other flow.
+    Other,
 }
 
 impl TrafficConfig {
@@ -53,11 +71,16 @@ impl TrafficConfig {
                         class: part.class,
                         start: part.start,
                         stop: part.stop,
+                        role: part.role.unwrap_or(match self {
+                            TrafficConfig::Incast(_) => Role::Incast,
+                            _ => Role::Other,
+                        }),
+                        is_fan: matches!(self, TrafficConfig::Incast(_)),
                     },)+
                 }
             };
         }
-        shared!(Poisson, Incast, Permutation, AllToAll, LongLived, Flows, HpccFlows)
+        shared!(Poisson, Incast, Permutation, AllToAll, Moe, RackShuffle, LongLived, Flows, HpccFlows)
     }
 
     /// The name that a scenario gives this kind of traffic; also its default tag.
@@ -67,6 +90,8 @@ impl TrafficConfig {
             TrafficConfig::Incast(_) => "incast",
             TrafficConfig::Permutation(_) => "permutation",
             TrafficConfig::AllToAll(_) => "all-to-all",
+            TrafficConfig::Moe(_) => "moe",
+            TrafficConfig::RackShuffle(_) => "rack-shuffle",
             TrafficConfig::LongLived(_) => "long-lived",
             TrafficConfig::Flows(_) => "flows",
             TrafficConfig::HpccFlows(_) => "hpcc-flows",
@@ -95,6 +120,9 @@ macro_rules! traffic {
             pub start: Time,
             /// No flow of this part starts at or after this time. Default: the end of the traffic.
             pub stop: Option<Time>,
+            /// Whether its flows count as an incast when the flows of other parts are told apart into vulnerable ones, which share their
+            /// paths, and background. Default: `incast` for the kind `incast`, `other` for all others.
+            pub role: Option<Role>,
             $($own)*
         }
     };
@@ -190,6 +218,79 @@ traffic! {
         /// The hosts that take part. Default: all.
         pub hosts: Option<HostList>,
     }
+}
+
+traffic! {
+    /// All-to-all among the experts of a mixture-of-experts model, few of which are popular (Pyrrha section II, Figure 3).
+    ///
+    /// In every iteration each host sends `bytes` to its group, cut into bursts that are `gap` apart. Each burst draws the expert that it goes
+    /// to by popularity, and again if that is the host itself. The flows of several groups are tagged `moe.0`, `moe.1` and so on.
+    pub struct MoeConfig {
+        /// The groups: each a list of hosts, of which the i-th holds the expert of the i-th popularity.
+        pub groups: Vec<HostList>,
+        /// Bytes that a host sends per iteration. Default 8 MB (Pyrrha's generator).
+        #[serde(default = "default_moe_bytes")]
+        pub bytes: Bytes,
+        /// Bytes of a burst, which is a flow. Default 80 KB (Pyrrha's generator).
+        #[serde(default = "default_moe_burst")]
+        pub burst: Bytes,
+        /// Time between two bursts of a host. Default 5.1 us (Pyrrha's generator: the longest base RTT of its fabric).
+        #[serde(default = "default_moe_gap")]
+        pub gap: Duration,
+        /// Probability of each expert, or any numbers in proportion. Default: those of Pyrrha's generator for 16 experts, of whom two get 86 %.
+        #[serde(default = "default_popularity")]
+        pub popularity: Vec<f64>,
+        /// How often the exchange takes place. Default 1.
+        #[serde(default = "default_iterations")]
+        #[schemars(range(min = 1))]
+        pub iterations: u32,
+        /// Time from the start of one iteration to that of the next. Needed where there are several. (Pyrrha's generator: 1.5 times what an
+        /// isolated iteration takes.)
+        pub interval: Option<Duration>,
+        /// How much later than the group before it a group begins. Default 0 s: their phases collide.
+        #[serde(default)]
+        pub shift: Duration,
+    }
+}
+
+fn default_moe_bytes() -> Bytes {
+    Bytes(8_000_000)
+}
+
+fn default_moe_burst() -> Bytes {
+    Bytes(80_000)
+}
+
+fn default_moe_gap() -> Duration {
+    Duration::from_ns(5100)
+}
+
+fn default_iterations() -> u32 {
+    1
+}
+
+fn default_popularity() -> Vec<f64> {
+    let ten_thousandths = [65, 4133, 4490, 522, 16, 81, 107, 58, 46, 60, 109, 109, 65, 77, 12, 49u16];
+    ten_thousandths.iter().map(|share| f64::from(*share) / 10_000.0).collect()
+}
+
+traffic! {
+    /// Shuffle between racks: the hosts of (m-1)/m of the racks send to those of the others, all ready at `start` (Pyrrha section V, Figure 7).
+    pub struct RackShuffleConfig {
+        /// One rack in so many receives, the others send: m. The first rack receives, and every m-th after it.
+        #[schemars(range(min = 2))]
+        pub one_in: u32,
+        /// Flows of each sending host, each to a random host among those that receive. Default 40 (Pyrrha section V).
+        #[serde(default = "default_shuffle_flows")]
+        #[schemars(range(min = 1))]
+        pub flows: u32,
+        /// Sizes of the flows. Pyrrha's have one BDP each.
+        pub size: SizesConfig,
+    }
+}
+
+fn default_shuffle_flows() -> u32 {
+    40
 }
 
 traffic! {

@@ -3,7 +3,7 @@
 use super::part::{Part, Template};
 use super::schedule::{self, Schedule};
 use super::sizes::{Distribution, bytes, round};
-use super::{Arrivals, IncastConfig, Pick};
+use super::{Arrivals, IncastConfig, Pick, Role};
 use crate::topology::BuildError;
 use backwater_engine::random::Stream;
 use backwater_engine::{Duration, Time};
@@ -235,6 +235,11 @@ impl Schedule for Bursts {
         let mut bursting = Bursting { random, made: 0, next, waiting: BinaryHeap::new(), bursts: self };
         bursting.stop_at_end();
         Box::new(bursting)
+    }
+
+    fn fans(&self) -> Box<dyn Iterator<Item = (NodeId, Vec<NodeId>)> + '_> {
+        let receivers = if self.config.role == Some(Role::Other) { &[] } else { &self.receivers[..] };
+        Box::new(receivers.iter().map(|receiver| (receiver.0, self.senders.to(*receiver).collect())))
     }
 }
 

@@ -7,9 +7,11 @@ mod config;
 mod hosts;
 mod incast;
 mod lists;
+mod moe;
 mod part;
 mod patterns;
 mod poisson;
+mod rack_shuffle;
 mod schedule;
 pub mod sizes;
 #[cfg(test)]
@@ -24,7 +26,7 @@ use crate::topology::{BuildError, Graph};
 use backwater_engine::random::Seed;
 use backwater_engine::{Bytes, Time};
 use backwater_fabric::framing::Framing;
-use backwater_fabric::ids::{CLASSES, Class};
+use backwater_fabric::ids::{CLASSES, Class, NodeId};
 use backwater_fabric::spec::FlowSpec;
 use part::{Part, Scene};
 use schedule::Schedule;
@@ -45,6 +47,10 @@ pub struct Traffic {
     pub classes: BTreeSet<(u16, Class)>,
     /// Names of the parts of the traffic: what [`FlowSpec::tag`] points into.
     pub tags: Vec<String>,
+    /// What the flows of each tag are to others.
+    pub roles: Vec<Role>,
+    /// Tags of incasts that are not [`Traffic::fans`]: their flows are to be taken one by one.
+    pub traced: BTreeSet<u16>,
     /// What a reader wants to know of it: mean sizes, loads, numbers of flows.
     pub notes: Vec<String>,
 }
@@ -53,6 +59,11 @@ impl Traffic {
     /// All flows in order of start; those that start together in the order of their parts, then of their making.
     pub fn flows(&self) -> Flows {
         Flows::new(self.parts.iter().map(|part| part.clone().stream()))
+    }
+
+    /// Of incasts whose senders are drawn alike from a set: every host that may be the receiver, and those that then may send.
+    pub fn fans(&self) -> impl Iterator<Item = (NodeId, Vec<NodeId>)> {
+        self.parts.iter().flat_map(|part| part.fans())
     }
 
     /// The flows that are listed one by one, not drawn from a distribution.
@@ -81,7 +92,7 @@ pub fn generate(
         let common = config.common();
         let namesake = namesakes.entry(common.tag).or_default();
         let stop = common.stop.unwrap_or(until).min(until);
-        let mut part = Part::new(&scene, i, (common.tag, *namesake), common.class, common.start..stop, &mut made);
+        let mut part = Part::new(&scene, i, *namesake, &common, common.start..stop, &mut made);
         *namesake += 1;
         if common.class.index() >= CLASSES {
             part.refuse(".class", format!("is {}, must be between 0 and 7", common.class.0));
@@ -97,6 +108,8 @@ pub fn generate(
             TrafficConfig::Incast(config) => config.generate(&mut part),
             TrafficConfig::Permutation(config) => config.generate(&mut part),
             TrafficConfig::AllToAll(config) => config.generate(&mut part),
+            TrafficConfig::Moe(config) => config.generate(&mut part),
+            TrafficConfig::RackShuffle(config) => config.generate(&mut part),
             TrafficConfig::LongLived(config) => config.generate(&mut part),
             TrafficConfig::Flows(config) => config.generate(&mut part),
             TrafficConfig::HpccFlows(config) => config.generate(&mut part),

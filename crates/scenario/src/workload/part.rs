@@ -2,7 +2,7 @@
 
 use super::schedule::{Listed, Schedule};
 use super::sizes::{Distribution, Sizes};
-use super::{HostList, MAX_FLOWS, SizesConfig, Traffic, TrafficConfig};
+use super::{Common, HostList, MAX_FLOWS, Role, SizesConfig, Traffic, TrafficConfig};
 use crate::topology::{BuildError, Graph};
 use backwater_engine::random::{Seed, Stream};
 use backwater_engine::{Duration, Time};
@@ -60,6 +60,9 @@ pub(super) struct Part<'a> {
     /// The class of flows that do not say otherwise.
     pub(super) class: Class,
     field: String,
+    role: Role,
+    /// Whether its flows are an incast and are taken one by one.
+    is_traced: bool,
     tag: (String, u16),
     streams: String,
     made: &'a mut Traffic,
@@ -70,21 +73,22 @@ pub(super) struct Part<'a> {
 }
 
 impl<'a> Part<'a> {
-    /// The part number `index` called `tag`, before which there are `namesakes` of the same tag: the second one's random streams are
-    /// those of `tag#1`.
+    /// The part number `index`, before which there are `namesakes` of the same tag: the second one's random streams are those of `tag#1`.
     pub(super) fn new(
         scene: &'a Scene<'a>,
         index: usize,
-        (tag, namesakes): (&str, usize),
-        class: Class,
+        namesakes: usize,
+        common: &Common<'_>,
         window: Range<Time>,
         made: &'a mut Traffic,
     ) -> Part<'a> {
+        let &Common { tag, class, role, is_fan, .. } = common;
+        let is_traced = role == Role::Incast && !is_fan;
         let streams = if namesakes == 0 { format!("traffic/{tag}") } else { format!("traffic/{tag}#{namesakes}") };
         let field = format!("traffic[{index}]");
         let tag = (tag.to_owned(), 0);
         let (listed, late, errors) = (Vec::new(), 0, Vec::new());
-        let mut part = Part { scene, window, class, field, tag, streams, made, listed, late, errors };
+        let mut part = Part { scene, window, class, field, role, is_traced, tag, streams, made, listed, late, errors };
         part.tag.1 = part.tag(&part.tag.0.clone());
         part
     }
@@ -94,12 +98,21 @@ impl<'a> Part<'a> {
         let tags = &mut self.made.tags;
         let index = tags.iter().position(|tag| tag == name).unwrap_or_else(|| {
             tags.push(name.into());
+            self.made.roles.push(self.role);
             tags.len() - 1
         });
-        u16::try_from(index).unwrap_or_else(|_| {
+        if self.made.roles[index] != self.role {
+            let message = format!("differs from that of an earlier part with the tag \"{name}\"");
+            self.refuse(".role", message);
+        }
+        let Ok(index) = u16::try_from(index) else {
             self.refuse(".tag", "there are more than 65536 tags".into());
-            0
-        })
+            return 0;
+        };
+        if self.is_traced {
+            self.made.traced.insert(index);
+        }
+        index
     }
 
     /// The path of a field of this part.
@@ -187,6 +200,12 @@ impl<'a> Part<'a> {
     /// What the flows of the part have in common.
     pub(super) fn template(&self) -> Template {
         Template { class: self.class, tag: self.tag.1, window: self.window.clone() }
+    }
+
+    /// The same for flows whose tag is the part's followed by `suffix`.
+    pub(super) fn template_called(&mut self, suffix: &str) -> Template {
+        let tag = self.tag(&format!("{}{suffix}", self.tag.0));
+        Template { tag, ..self.template() }
     }
 
     /// A flow with the part's class and tag that the load balancer routes.

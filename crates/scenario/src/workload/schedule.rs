@@ -1,6 +1,7 @@
 //! Flows in order of start, made when somebody asks for the next.
 
 use backwater_engine::Time;
+use backwater_fabric::ids::NodeId;
 use backwater_fabric::spec::FlowSpec;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -15,6 +16,11 @@ pub(super) type Stream = Box<dyn Iterator<Item = FlowSpec> + Send>;
 pub(super) trait Schedule: Debug + Send + Sync {
     /// The flows in order of start; those that start together in the order of their making.
     fn stream(self: Arc<Self>) -> Stream;
+
+    /// Where senders are drawn alike from a set and are an incast: every host that may be their receiver, and the set.
+    fn fans(&self) -> Box<dyn Iterator<Item = (NodeId, Vec<NodeId>)> + '_> {
+        Box::new(std::iter::empty())
+    }
 
     /// The flows, if they are listed in memory.
     fn listed(&self) -> &[FlowSpec] {

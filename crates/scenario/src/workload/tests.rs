@@ -213,6 +213,42 @@ fn incast_loads_are_shares_of_the_receivers_links() {
     }
 }
 
+/// The incast mix of Pyrrha, section VIII: 720 flows of 30 to 40 packets to one host, half of its link, and Poisson at 0.8 between racks that
+/// spares it.
+#[test]
+fn the_incast_mix_of_pyrrha_can_be_said() {
+    let graph =
+        graph("kind = \"leaf-spine\"\nleaves = 10\nspines = 4\nhosts_per_leaf = 16\nuplink_rate = \"400 Gbps\"");
+    let traffic = "{ kind = \"incast\", degree = 720, size = { uniform = [\"43.8 KB\", \"58.4 KB\"], unit = \"1460 B\" }, receivers = \"h0\", \
+                   senders = \"other-racks\", pick = \"uniform\", load = 0.5, jitter = \"100 ns\" }, \
+                   { kind = \"poisson\", sizes = \"webserver-64k\", load = 0.8, intra_rack = 0.0, exclude_receivers = \"incast\", start = \"30 us\" }";
+    let made = try_on(&graph, traffic, 60).unwrap();
+    let rack = |host: NodeId| host.0 / 16;
+    let (incast, poisson): (Vec<_>, Vec<_>) = made.flows().partition(|flow| flow.tag == 0);
+    // 720 x 35 x 1460 B at 50 Gb/s.
+    let period = 5_886_720_000;
+    let mut sources = BTreeSet::new();
+    for (burst, flows) in incast.chunks(720).enumerate() {
+        let since = |flow: &FlowSpec| flow.start.ps() - burst as u64 * period;
+        assert!(flows.len() == 720 && flows.iter().all(|flow| since(flow) < 100_000), "burst {burst}");
+        assert!(flows.iter().any(|flow| since(flow) > 90_000));
+        assert!(flows.iter().all(|flow| flow.dst == NodeId(0) && rack(flow.src) != 0));
+        assert!(flows.iter().all(|flow| flow.bytes % 1460 == 0 && (30..=40).contains(&(flow.bytes / 1460))));
+        // Drawn with repetition, some of 144 hosts send more often than others.
+        let mut counts = BTreeMap::new();
+        flows.iter().for_each(|flow| *counts.entry(flow.src).or_insert(0) += 1);
+        assert!(counts.values().any(|count| *count < 3) && counts.values().any(|count| *count > 7));
+        sources.extend(counts.into_keys());
+    }
+    assert_eq!((incast.len(), sources.len()), (11 * 720, 144));
+    assert!(
+        poisson.iter().all(|flow| flow.src != NodeId(0) && flow.dst != NodeId(0) && rack(flow.src) != rack(flow.dst))
+    );
+    assert!(poisson[0].start >= Time::from_ps(30_000_000) && poisson[0].start < Time::from_ps(31_000_000));
+    let measured = offered(&poisson, 159, 60);
+    assert!((measured / 0.8 - 1.0).abs() < 0.02, "{measured}");
+}
+
 #[test]
 fn senders_of_an_incast_may_be_the_rack_or_a_list() {
     let sources = |senders: &str| {
@@ -230,6 +266,27 @@ fn senders_of_an_incast_may_be_the_rack_or_a_list() {
 }
 
 #[test]
+fn incasts_tell_who_sends_to_whom() {
+    let fans = |traffic: &str| -> Vec<(u32, Vec<u32>)> {
+        let made = try_on(&fabric(), traffic, 1).unwrap();
+        made.fans().map(|(receiver, senders)| (receiver.0, senders.into_iter().map(|host| host.0).collect())).collect()
+    };
+    let incast = "{ kind = \"incast\", degree = 3, size = \"1 KB\", receivers = [\"h0\", \"h5\"], senders = [\"h1\", \"h5\", \"h9\"] }";
+    assert_eq!(fans(incast), [(0, vec![1, 5, 9]), (5, vec![1, 9])]);
+    assert_eq!(
+        fans("{ kind = \"incast\", degree = 3, size = \"1 KB\", receivers = \"h0\" }"),
+        [(0, (4..16).collect())]
+    );
+    assert_eq!(fans(&incast.replace("degree", "role = \"other\", degree")), []);
+    let roles = |traffic: &str| try_on(&fabric(), traffic, 1).unwrap().roles;
+    let poisson = "{ kind = \"poisson\", sizes = \"1 KB\", load = 0.1 }";
+    let list = "{ kind = \"flows\", role = \"incast\", flows = [{ src = \"h0\", dst = \"h1\" }] }";
+    let all = format!("{incast}, {poisson}, {list}, {incast}");
+    assert_eq!(roles(&all), [Role::Incast, Role::Other, Role::Incast]);
+    assert_eq!(try_on(&fabric(), &all, 1).unwrap().traced, BTreeSet::from([2]));
+}
+
+#[test]
 fn permutations_are_derangements() {
     let made = flows("{ kind = \"permutation\" }", 1);
     assert_eq!(made.iter().map(|flow| flow.src).collect::<BTreeSet<_>>().len(), 16);
@@ -244,6 +301,88 @@ fn all_to_all_has_every_pair_once() {
     let made = flows("{ kind = \"all-to-all\", bytes = \"1 KB\", hosts = \"h[0-4]\" }", 1);
     let pairs: BTreeSet<_> = made.iter().map(|flow| (flow.src, flow.dst)).collect();
     assert!(made.len() == 20 && pairs.len() == 20 && pairs.iter().all(|(src, dst)| src != dst));
+}
+
+/// Two groups of 16, as in Pyrrha's generator.
+const MOE: &str =
+    "{ kind = \"moe\", groups = [\"h[0-15]\", \"h[16-31]\"], interval = \"5 ms\", iterations = 3, shift = \"1 ms\" }";
+
+#[test]
+fn hosts_of_a_group_send_bursts_by_popularity() {
+    let graph = graph("kind = \"leaf-spine\"\nleaves = 8\nspines = 2\nhosts_per_leaf = 4");
+    let made = try_on(&graph, MOE, 20).unwrap();
+    assert_eq!(made.tags, ["moe", "moe.0", "moe.1"]);
+    let flows: Vec<_> = made.flows().collect();
+    assert_eq!((flows.len() as f64, flows.len()), (made.expected, 3 * 32 * 100));
+    assert!(flows.iter().all(|flow| flow.src != flow.dst && flow.bytes == 80_000));
+    for (tag, hosts) in [(1, 0..16), (2, 16..32)] {
+        let of_group: Vec<_> = flows.iter().filter(|flow| flow.tag == tag).collect();
+        let first = hosts.start;
+        // 16 bursts at a time, 5.1 us apart; the second group is 1 ms late.
+        let expected =
+            (0..3u64).flat_map(|iteration| (0..100u64).map(move |burst| iteration * 5_000_000 + burst * 5_100));
+        let starts = expected.flat_map(|ns| [ns * 1000 + u64::from(tag - 1) * MS; 16]);
+        assert!(of_group.iter().map(|flow| flow.start.ps()).eq(starts));
+        assert!(of_group.iter().all(|flow| hosts.contains(&flow.src.0) && hosts.contains(&flow.dst.0)));
+        // Redrawn as long as it is the host itself: in proportion among the others.
+        let share = |from: Option<u32>, to: u32| {
+            let sent: Vec<_> =
+                of_group.iter().filter(|flow| from.is_none_or(|from| flow.src.0 == first + from)).collect();
+            sent.iter().filter(|flow| flow.dst.0 == first + to).count() as f64 / sent.len() as f64
+        };
+        assert!((share(Some(1), 2) - 0.4490 / (0.9999 - 0.4133)).abs() < 0.1);
+        let ordinary: f64 = (3..16).map(|from| share(Some(from), 1)).sum::<f64>() / 13.0;
+        assert!((ordinary - 0.4133).abs() < 0.03, "{ordinary}");
+        assert!((share(None, 1) + share(None, 2) - 0.84).abs() < 0.03);
+    }
+}
+
+/// The draws of a group do not depend on other groups; the last burst takes what is left.
+#[test]
+fn groups_draw_for_themselves() {
+    let moe = |groups: &str| {
+        let made = flows(
+            &format!(
+                "{{ kind = \"moe\", groups = {groups}, popularity = [1, 2, 3, 4], bytes = \"100 KB\", burst = \"30 KB\" }}"
+            ),
+            1,
+        );
+        made.into_iter()
+            .filter(|flow| flow.src.0 < 4)
+            .map(|flow| (flow.start, flow.src, flow.dst, flow.bytes))
+            .collect::<Vec<_>>()
+    };
+    let alone = moe("[\"h[0-3]\"]");
+    assert_eq!(alone, moe("[\"h[0-3]\", \"h[4-7]\", \"h[8-11]\"]"));
+    assert!(
+        alone
+            .iter()
+            .map(|(_, _, _, bytes)| *bytes)
+            .eq([30_000, 30_000, 30_000, 10_000].into_iter().flat_map(|bytes| [bytes; 4]))
+    );
+}
+
+#[test]
+fn one_rack_in_so_many_receives_a_shuffle() {
+    let graph = graph("kind = \"leaf-spine\"\nleaves = 8\nspines = 2\nhosts_per_leaf = 4");
+    for (one_in, receiving) in [(2, vec![0, 2, 4, 6]), (3, vec![0, 3, 6]), (8, vec![0]), (9, vec![0])] {
+        let made =
+            try_on(&graph, &format!("{{ kind = \"rack-shuffle\", one_in = {one_in}, size = \"64 KB\" }}"), 1).unwrap();
+        let flows: Vec<_> = made.flows().collect();
+        let senders = 4 * (8 - receiving.len());
+        assert_eq!((flows.len(), made.expected as usize), (40 * senders, 40 * senders));
+        assert!(flows.iter().all(|flow| flow.bytes == 64_000 && flow.start == Time::ZERO));
+        let (mut sent, mut received) = (BTreeMap::new(), BTreeMap::new());
+        for flow in &flows {
+            assert!(receiving.contains(&rack(flow.dst)) && !receiving.contains(&rack(flow.src)));
+            *sent.entry(flow.src).or_insert(0) += 1;
+            *received.entry(flow.dst).or_insert(0u32) += 1;
+        }
+        assert!(sent.values().all(|count| *count == 40));
+        // Uniform over the receivers, within five standard deviations.
+        let fair = flows.len() as f64 / (4 * receiving.len()) as f64;
+        assert!(received.values().all(|count| (f64::from(*count) - fair).abs() < 5.0 * fair.sqrt()), "{received:?}");
+    }
 }
 
 #[test]
@@ -356,12 +495,12 @@ fn what_a_scenario_may_not_say_of_traffic() {
 const BROKEN: &[(&str, &str)] = &[
     (
         "{ kind = \"poison\" }",
-        "unknown variant `poison`, expected one of `poisson`, `incast`, `permutation`, `all-to-all`, `long-lived`, `flows`, \
-         `hpcc-flows`",
+        "unknown variant `poison`, expected one of `poisson`, `incast`, `permutation`, `all-to-all`, `moe`, `rack-shuffle`, \
+         `long-lived`, `flows`, `hpcc-flows`",
     ),
     (
         "{ kind = \"poisson\", sizes = \"1 KB\", lod = 0.5 }",
-        "unknown field `lod`, expected one of `tag`, `class`, `start`, `stop`, `sizes`, `load`, `load_of`, `load_counts`, \
+        "unknown field `lod`, expected one of `tag`, `class`, `start`, `stop`, `role`, `sizes`, `load`, `load_of`, `load_counts`, \
          `intra_rack`, `hosts`, `destinations`, `exclude_receivers`",
     ),
     ("{ kind = \"poisson\", load = 0.5 }", "missing field `sizes`"),
@@ -484,6 +623,34 @@ const BROKEN: &[(&str, &str)] = &[
         "{ kind = \"long-lived\", pairs = [[\"h0\", \"h0\"], [\"h1\", \"hh2\"]] }",
         "traffic[0].pairs[0][1]: \"h0\" would send to itself\ntraffic[0].pairs[1][1]: there is no host \"hh2\"; did you mean \
          \"h12\"?",
+    ),
+    (
+        "{ kind = \"moe\", groups = [\"h[0-3]\", \"h16\"], bytes = \"0 B\", iterations = 0, popularity = [0, -1, 2] }",
+        "traffic[0].groups[1]: there is no host \"h16\"; did you mean \"h10\"?\ntraffic[0].bytes: is 0 B, must be at least 1 \
+         B\ntraffic[0].iterations: is 0, must be at least 1\ntraffic[0].popularity[1]: is -1, must be between 0 and \
+         1e9\ntraffic[0].popularity: must be above 0 for at least 2 experts",
+    ),
+    (
+        "{ kind = \"moe\", groups = [\"h[0-3]\"], iterations = 2 }",
+        "traffic[0].groups[0]: has 4 hosts, there must be one for each of the 16 popularities\ntraffic[0].interval: is missing: \
+         there are several iterations",
+    ),
+    (
+        "{ kind = \"moe\", groups = [\"h*\"], iterations = 2, interval = \"504.9 us\" }",
+        "traffic[0].interval: is 504.9 us, must be longer than an iteration sends: 504.9 us",
+    ),
+    (
+        "{ kind = \"moe\", groups = [\"h*\"], burst = \"1 B\", gap = \"1000 s\", shift = \"10000000 s\" }",
+        "traffic[0]: asks for about 128000000 flows; a scenario has at most 100000000; shorten it with `stop`, lower its load, or \
+         choose larger flows",
+    ),
+    (
+        "{ kind = \"rack-shuffle\", one_in = 1, flows = 0, size = \"1 KB\" }",
+        "traffic[0].one_in: is 1, must be at least 2: some racks send\ntraffic[0].flows: is 0, must be at least 1",
+    ),
+    (
+        "{ kind = \"long-lived\", pairs = [[\"h0\", \"h1\"]] }, { kind = \"long-lived\", role = \"incast\", pairs = [[\"h0\", \"h1\"]] }",
+        "traffic[1].role: differs from that of an earlier part with the tag \"long-lived\"",
     ),
     ("{ kind = \"long-lived\", pairs = [] }", "traffic[0].pairs: is empty"),
     ("{ kind = \"flows\", flows = [] }", "traffic[0].flows: is empty"),

@@ -33,9 +33,13 @@ pub struct SizesTable {
     pub interpolation: Option<Interpolation>,
     /// Flows above this size never occur; the probabilities of the others grow in proportion. Default: no limit.
     pub truncate: Option<Bytes>,
-    /// Sizes in the file are counts of this many bytes, for files that count packets. Default 1 B.
+    /// With `path`: sizes in the file are counts of this many bytes, for files that count packets. With `uniform`: only whole multiples of this
+    /// many bytes occur, each as often as any other; both ends must be some. Default 1 B.
     pub unit: Option<Bytes>,
 }
+
+/// Most sizes of a uniform distribution with a unit, each of which is a point of a table.
+const MAX_MULTIPLES: u64 = 100_000;
 
 /// How sizes lie between two points of a table of cumulative probabilities.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -98,8 +102,8 @@ impl SizesConfig {
         if given.into_iter().filter(|given| *given).count() != 1 {
             return Err(error("", "give exactly one of `name`, `path`, `fixed` and `uniform`".into()));
         }
-        if table.unit.is_some() && table.path.is_none() {
-            return Err(error(".unit", "goes with `path` only".into()));
+        if table.unit.is_some() && table.path.is_none() && table.uniform.is_none() {
+            return Err(error(".unit", "goes with `path` and `uniform` only".into()));
         }
         if table.interpolation.is_some() && (table.fixed.is_some() || table.uniform.is_some()) {
             return Err(error(".interpolation", "goes with `name` and `path` only".into()));
@@ -136,7 +140,22 @@ impl SizesConfig {
             if from > to {
                 return Err(error(".uniform", format!("the lower end {low} is above the upper end {high}")));
             }
-            (format!("uniform {low} to {high}"), Distribution::uniform(from, to))
+            let label = format!("uniform {low} to {high}");
+            if table.unit.is_none() {
+                (label, Distribution::uniform(from, to))
+            } else if from % unit != 0 || to % unit != 0 {
+                return Err(error(
+                    ".uniform",
+                    format!("{low} and {high} must be whole multiples of the unit, {}", Bytes(unit)),
+                ));
+            } else if to / unit - from / unit >= MAX_MULTIPLES {
+                return Err(error(
+                    ".unit",
+                    format!("there are more than {MAX_MULTIPLES} multiples from {low} to {high}"),
+                ));
+            } else {
+                (format!("{label} in steps of {}", Bytes(unit)), Distribution::multiples(unit, from / unit, to / unit))
+            }
         };
         let Some(limit) = table.truncate else { return Ok(Sizes { label, distribution, notes }) };
         let Some(truncated) = distribution.truncate(limit.get()) else {

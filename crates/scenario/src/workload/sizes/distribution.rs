@@ -92,6 +92,13 @@ impl Distribution {
         Distribution { knots, rule: Interpolation::Linear }
     }
 
+    /// Uniform over the multiples of `unit` from `first` to `last` times, both included; `first` must not be larger.
+    pub fn multiples(unit: u64, first: u64, last: u64) -> Distribution {
+        let count = (last - first + 1) as f64;
+        let knot = |i: u64| Knot { bytes: i * unit, cumulative: (i - first + 1) as f64 / count };
+        Distribution { knots: (first..=last).map(knot).collect(), rule: Interpolation::Step }
+    }
+
     /// Draws a size.
     pub fn sample(&self, stream: &mut Stream) -> u64 {
         self.quantile(stream.unit())

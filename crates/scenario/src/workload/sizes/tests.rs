@@ -203,6 +203,19 @@ fn refusal(sizes: &str) -> String {
 }
 
 #[test]
+fn multiples_of_a_unit_occur_equally_often() {
+    let (sizes, mut stream) = (Distribution::multiples(1460, 30, 40), Seed(7).stream("test", 0));
+    assert!((sizes.mean() - 35.0 * 1460.0).abs() < 1e-6, "{}", sizes.mean());
+    assert!((sizes.mean_packets(1460) - 35.0).abs() < 1e-9);
+    let mut counts = std::collections::BTreeMap::new();
+    (0..110_000).for_each(|_| *counts.entry(sizes.sample(&mut stream)).or_insert(0u32) += 1);
+    assert!(counts.keys().copied().eq((30..=40).map(|packets| packets * 1460)));
+    // Within five standard deviations.
+    assert!(counts.values().all(|count| count.abs_diff(10_000) < 477), "{counts:?}");
+    assert_eq!(Distribution::multiples(7, 3, 3), Distribution::fixed(21));
+}
+
+#[test]
 fn what_a_scenario_may_not_say_of_sizes() {
     for (sizes, expected) in [
         ("\"websearch\"", "traffic[0].sizes: there is no size distribution \"websearch\" | did you mean \"websearch-"),
@@ -219,7 +232,15 @@ fn what_a_scenario_may_not_say_of_sizes() {
         ),
         ("{ uniform = [\"0 B\", \"1 KB\"] }", "traffic[0].sizes.uniform[0]: is 0 B, must be"),
         ("{ path = \"no.cdf\" }", "traffic[0].sizes.path: no.cdf: No such file"),
-        ("{ name = \"alistorage\", unit = \"1 KB\" }", "traffic[0].sizes.unit: goes with `path` only"),
+        ("{ name = \"alistorage\", unit = \"1 KB\" }", "traffic[0].sizes.unit: goes with `path` and `uniform` only"),
+        (
+            "{ uniform = [\"1 KB\", \"5 KB\"], unit = \"2 KB\" }",
+            "traffic[0].sizes.uniform: 1 KB and 5 KB must be whole multiples of the unit, 2 KB",
+        ),
+        (
+            "{ uniform = [\"1 B\", \"1 GB\"], unit = \"1 B\" }",
+            "traffic[0].sizes.unit: there are more than 100000 multiples from 1 B to 1 GB",
+        ),
         (
             "{ fixed = \"1 KB\", interpolation = \"linear\" }",
             "traffic[0].sizes.interpolation: goes with `name` and `path` only",

@@ -1,0 +1,207 @@
+//! What flows are to an incast: part of it, its possible victims, or neither.
+//!
+//! Victims share a path with the congestion, not only a rack. With senders everywhere, every uplink of a host carries a sliver of an incast;
+//! the tree of congestion stands where a sizeable part of it meets. So the ports that count are those that carry at least a given share of the
+//! traffic to some receiver of an incast. The last hop is left out: nothing but the receiver's own traffic passes it.
+//!
+//! Shares follow from the routes alone, before the run. Where the senders of an incast are drawn alike from a set, its traffic is a fluid that
+//! splits evenly over equal-cost paths; flows of other parts that are declared an incast count with their bytes, each on its own path.
+
+use backwater_fabric::fabric::Fabric;
+use backwater_fabric::ids::{FlowId, NodeId, PortId};
+use backwater_fabric::spec::FlowSpec;
+use backwater_scenario::workload::{Role, Traffic};
+use std::collections::BTreeMap;
+
+/// What a flow is to the incasts of its scenario.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FlowRole {
+    /// Part of one.
+    Incast,
+    /// Not part of one, but its path passes a port that carries a sizeable share of one.
+    Vulnerable,
+    /// Neither.
+    Background,
+}
+
+impl FlowRole {
+    /// The names of all roles, in the order of their numbers.
+    pub const NAMES: [&str; 3] = ["incast", "vulnerable", "background"];
+}
+
+/// The roles of the flows of a run.
+#[derive(Debug)]
+pub struct Roles {
+    /// Of every tag, whether its flows are an incast.
+    is_incast: Vec<bool>,
+    /// Of every port, whether it carries a sizeable share of an incast that ends elsewhere.
+    is_shared: Vec<bool>,
+}
+
+/// A share this much below the limit is as good as the limit: sums of fractions are not exact.
+const TOLERANCE: f64 = 1e-9;
+
+impl Roles {
+    /// Of the flows of `traffic`, with ports that count from a share of `least` on; `None` if there is no incast.
+    pub fn new(traffic: &Traffic, fabric: &mut Fabric, least: f64) -> Option<Roles> {
+        let is_incast: Vec<bool> = traffic.roles.iter().map(|role| *role == Role::Incast).collect();
+        if !is_incast.contains(&true) {
+            return None;
+        }
+        let mut roles = Roles { is_incast, is_shared: vec![false; fabric.wiring.ports.len()] };
+        for (receiver, senders) in traffic.fans() {
+            let shares = fabric.routes.shares(&fabric.wiring, &senders, receiver);
+            roles.mark(fabric, receiver, shares, least);
+        }
+        for ((_, receiver), bytes) in traced(traffic, fabric) {
+            let total: f64 = bytes.total;
+            let shares = bytes.by_port.into_iter().map(|(port, bytes)| (port, bytes / total));
+            roles.mark(fabric, receiver, shares, least);
+        }
+        Some(roles)
+    }
+
+    /// Marks the ports that carry `least` or more of the traffic to `receiver`, but not the last.
+    fn mark(&mut self, fabric: &Fabric, receiver: NodeId, shares: impl IntoIterator<Item = (PortId, f64)>, least: f64) {
+        for (port, share) in shares {
+            let facts = &fabric.wiring.ports[port.0 as usize];
+            let is_last = fabric.wiring.neighbour(facts.node, facts.ix) == receiver;
+            self.is_shared[port.0 as usize] |= share >= least - TOLERANCE && !is_last;
+        }
+    }
+
+    /// What the flow called `id` is.
+    pub fn of(&self, fabric: &Fabric, id: FlowId, flow: &FlowSpec) -> FlowRole {
+        if self.is_incast[usize::from(flow.tag)] {
+            FlowRole::Incast
+        } else if fabric.egress_ports(id, flow).any(|port| self.is_shared[port.id.0 as usize]) {
+            FlowRole::Vulnerable
+        } else {
+            FlowRole::Background
+        }
+    }
+}
+
+/// Bytes that go to one receiver, and those of them that leave through each port.
+#[derive(Debug, Default)]
+struct Sums {
+    total: f64,
+    by_port: BTreeMap<PortId, f64>,
+}
+
+/// Bytes of the incasts whose flows are taken one by one, for every tag and receiver.
+fn traced(traffic: &Traffic, fabric: &mut Fabric) -> BTreeMap<(u16, NodeId), Sums> {
+    let mut sums: BTreeMap<(u16, NodeId), Sums> = BTreeMap::new();
+    if traffic.traced.is_empty() {
+        return sums;
+    }
+    for (id, flow) in (0..).map(FlowId).zip(traffic.flows()).filter(|(_, flow)| traffic.traced.contains(&flow.tag)) {
+        fabric.learn_waypoints(&flow);
+        let Sums { total, by_port } = sums.entry((flow.tag, flow.dst)).or_default();
+        // One without an end outweighs those that have one.
+        let bytes = flow.bytes as f64;
+        *total += bytes;
+        fabric.egress_ports(id, &flow).for_each(|port| *by_port.entry(port.id).or_default() += bytes);
+    }
+    sums
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use FlowRole::{Background, Incast, Vulnerable};
+    use backwater_scenario::{Document, Plan};
+    use std::path::Path;
+
+    /// 10 leaves of 2 hosts, 4 spines: host `2 l` and `2 l + 1` are at leaf l.
+    fn plan(traffic: &str) -> Plan {
+        let text = format!(
+            "topology = {{ kind = \"leaf-spine\", leaves = 10, spines = 4, hosts_per_leaf = 2 }}\ntraffic = [{traffic}]\n"
+        );
+        Plan::from_document(&Document::from_toml("s.toml", &text).unwrap(), Path::new(".")).unwrap()
+    }
+
+    /// The roles of all flows, with their sources and destinations.
+    fn roles(traffic: &str, least: f64) -> Vec<(u32, u32, FlowRole)> {
+        let plan = plan(traffic);
+        let mut fabric = Fabric::new(plan.spec.clone()).unwrap();
+        let roles = Roles::new(&plan.traffic, &mut fabric, least).unwrap();
+        let flows = (0..).map(FlowId).zip(plan.traffic.flows());
+        let role = |(id, flow): (FlowId, FlowSpec)| {
+            fabric.learn_waypoints(&flow);
+            (flow.src.0, flow.dst.0, roles.of(&fabric, id, &flow))
+        };
+        flows.map(role).collect()
+    }
+
+    const INCAST: &str = "{ kind = \"incast\", degree = 18, size = \"64 KB\", receivers = \"h0\", stop = \"1 us\" }";
+
+    /// Every spine carries a quarter of the incast to leaf 0, every uplink of a leaf 1/36, every host 1/18.
+    #[test]
+    fn victims_are_those_who_share_the_ports_where_an_incast_meets() {
+        let traffic =
+            format!("{INCAST}, {{ kind = \"all-to-all\", bytes = \"1 KB\", tag = \"others\", start = \"1 us\" }}");
+        for (src, dst, role) in roles(&traffic, 0.1).into_iter().skip(18) {
+            let meets = dst / 2 == 0 && src / 2 != 0;
+            assert_eq!(role, if meets { Vulnerable } else { Background }, "{src} to {dst}");
+        }
+        // Where the uplinks count as well, so do all who leave their rack, but for those of the receiver's.
+        for (src, dst, role) in roles(&traffic, 1.0 / 36.0).into_iter().skip(18) {
+            // Hosts of other racks share the link from their own host, too, with the incast.
+            let meets = src / 2 != 0;
+            assert_eq!(role, if meets { Vulnerable } else { Background }, "{src} to {dst}");
+        }
+        assert!(roles(&traffic, 0.1).iter().take(18).all(|(_, dst, role)| (*dst, *role) == (0, Incast)));
+    }
+
+    /// What is said of an incast holds for each of the hosts that may be its receiver.
+    #[test]
+    fn every_possible_receiver_counts() {
+        let traffic = format!(
+            "{}, {{ kind = \"all-to-all\", bytes = \"1 KB\", tag = \"others\", start = \"1 us\" }}",
+            INCAST.replace("\"h0\"", "[\"h0\", \"h5\"]")
+        );
+        for (src, dst, role) in roles(&traffic, 0.1).into_iter().skip(18) {
+            let meets = [0, 2].contains(&(dst / 2)) && src / 2 != dst / 2;
+            assert_eq!(role, if meets { Vulnerable } else { Background }, "{src} to {dst}");
+        }
+    }
+
+    /// Two large flows and a small one to h0, each through a spine of its choice; the last hop is nobody else's.
+    #[test]
+    fn listed_flows_count_on_their_own_paths_by_their_bytes() {
+        let flow = |src: u32, dst: u32, spine: u32, bytes: &str| {
+            format!("{{ src = \"h{src}\", dst = \"h{dst}\", bytes = \"{bytes}\", data_via = [\"spine{spine}\"] }}")
+        };
+        let list = |flows: &[String]| format!("flows = [{}]", flows.join(", "));
+        let culprits = list(&[flow(2, 0, 1, "9 MB"), flow(4, 0, 1, "10 MB"), flow(6, 0, 2, "1 MB")]);
+        let others = [(8, 1, 1), (8, 1, 0), (8, 1, 2), (3, 9, 1), (3, 9, 0), (7, 9, 2), (2, 9, 0), (1, 8, 1)];
+        let listed: Vec<String> = others.iter().map(|(src, dst, spine)| flow(*src, *dst, *spine, "1 KB")).collect();
+        let traffic = format!(
+            "{{ kind = \"flows\", tag = \"culprits\", role = \"incast\", {culprits} }}, {{ kind = \"flows\", {} }}",
+            list(&listed)
+        );
+        let expected = [
+            Vulnerable, // by spine 1
+            Background, Background, // by spine 2, which carries a twentieth
+            Vulnerable, // by the uplink from its leaf
+            Background, Background, Vulnerable, // by the link of its host
+            Background, // the other way
+        ];
+        let found: Vec<_> = roles(&traffic, 0.1).into_iter().map(|(_, _, role)| role).collect();
+        assert_eq!(found[..3], [Incast; 3]);
+        assert_eq!(found[3..], expected);
+        assert_eq!(roles(&traffic, 0.05)[5].2, Vulnerable);
+    }
+
+    #[test]
+    fn without_an_incast_there_are_no_roles() {
+        let none = |traffic: &str| {
+            let plan = plan(traffic);
+            Roles::new(&plan.traffic, &mut Fabric::new(plan.spec.clone()).unwrap(), 0.1).is_none()
+        };
+        assert!(none("{ kind = \"permutation\" }"));
+        assert!(none(&INCAST.replace("degree", "role = \"other\", degree")));
+        assert!(!none("{ kind = \"permutation\", role = \"incast\" }"));
+    }
+}

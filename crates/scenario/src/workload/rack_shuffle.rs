@@ -1,0 +1,90 @@
+//! Shuffle between racks.
+
+use super::RackShuffleConfig;
+use super::part::{Part, Template};
+use super::schedule::{self, Schedule};
+use super::sizes::{Distribution, bytes};
+use backwater_engine::random::Stream;
+use backwater_fabric::ids::NodeId;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+impl RackShuffleConfig {
+    pub(super) fn generate(&self, part: &mut Part) -> Option<()> {
+        let sizes = part.sizes(".size", &self.size);
+        if self.one_in < 2 {
+            part.refuse(".one_in", format!("is {}, must be at least 2: some racks send", self.one_in));
+        }
+        if self.flows == 0 {
+            part.refuse(".flows", "is 0, must be at least 1".into());
+        }
+        part.sound()?;
+        let (label, sizes) = sizes?;
+        let scene = part.scene;
+        let racks: BTreeSet<NodeId> = scene.graph.hosts().map(|host| scene.rack(host)).collect();
+        let receiving: BTreeSet<NodeId> = racks.iter().copied().step_by(self.one_in as usize).collect();
+        let (receivers, senders): (Vec<NodeId>, Vec<NodeId>) =
+            scene.graph.hosts().partition(|host| receiving.contains(&scene.rack(*host)));
+        if senders.is_empty() {
+            part.refuse(
+                ".one_in",
+                format!("is {}, but the fabric has a single rack: none is left to send", self.one_in),
+            );
+        }
+        let expected = senders.len() as f64 * f64::from(self.flows);
+        part.check_count(expected);
+        part.sound()?;
+        part.note(format!(
+            "{} hosts in {} racks send {} flows each to {} hosts in {}, sizes {label}, mean {}",
+            senders.len(),
+            racks.len() - receiving.len(),
+            self.flows,
+            receivers.len(),
+            receiving.len(),
+            bytes(sizes.mean()),
+        ));
+        let sender = |host| Sender {
+            host,
+            choices: part.host_stream("destinations", host),
+            draws: part.host_stream("sizes", host),
+        };
+        let senders = senders.into_iter().map(sender).collect();
+        part.schedule(
+            RackShuffle { template: part.template(), flows: self.flows, senders, receivers, sizes },
+            expected,
+        );
+        Some(())
+    }
+}
+
+/// Flows from every sender, all at once.
+#[derive(Debug)]
+struct RackShuffle {
+    template: Template,
+    /// Of each sender.
+    flows: u32,
+    senders: Vec<Sender>,
+    receivers: Vec<NodeId>,
+    sizes: Distribution,
+}
+
+/// A host that sends.
+#[derive(Clone, Debug)]
+struct Sender {
+    host: NodeId,
+    choices: Stream,
+    draws: Stream,
+}
+
+impl Schedule for RackShuffle {
+    fn stream(self: Arc<Self>) -> schedule::Stream {
+        let mut senders = self.senders.clone();
+        let count = senders.len();
+        Box::new((0..count * self.flows as usize).map(move |i| {
+            let sender = &mut senders[i % count];
+            let receiver = self.receivers[sender.choices.below(self.receivers.len() as u64) as usize];
+            let bytes = self.sizes.sample(&mut sender.draws);
+            self.template.flow(sender.host, receiver, bytes, self.template.window.start)
+        }))
+    }
+}
