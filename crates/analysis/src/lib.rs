@@ -1,0 +1,21 @@
+//! Static questions about a fabric and its flows, answered without a simulation.
+//!
+//! A [`Case`] is plain data: paths of flows, and the ports that are congested. Under each [`Protocol`], a [`Graph`] says who shares a queue
+//! with whom, [`Blocking`] who can be paused innocently, and [`Dependencies`] whether queues can wait for each other in a circle.
+//!
+//! Definitions are those of "Analysis of Pyrrha: Congestion-Root-Based Flow Control Is Most Cost-Effective to Eliminate Head-of-Line Blocking",
+//! sections VI and VII.
+
+#![forbid(unsafe_code)]
+
+pub mod blocking;
+pub mod case;
+pub mod dependency;
+pub mod graph;
+pub mod protocol;
+
+pub use blocking::{Blocking, Counterexample};
+pub use case::{Case, Flow, Path, Port};
+pub use dependency::Dependencies;
+pub use graph::Graph;
+pub use protocol::Protocol;
