@@ -11,7 +11,9 @@
 pub mod blocking;
 pub mod case;
 pub mod dependency;
+pub mod fair;
 pub mod graph;
+pub mod network;
 pub mod protocol;
 
 pub use blocking::{Blocking, Counterexample};
