@@ -2,7 +2,7 @@
 //!
 //! A [`Case`] is plain data: paths of flows, and the ports that are congested. Under each [`Protocol`], a [`Graph`] says who shares a queue
 //! with whom, [`Blocking`] who can be paused innocently, and [`Dependencies`] whether queues can wait for each other in a circle.
-//! [`analyze`] asks all of it about a network and its traffic.
+//! [`analyze`] asks all of it about a network and its traffic. [`mod@tofino`] computes what the tables of a Pyrrha switch take of memory.
 //!
 //! Definitions are those of "Analysis of Pyrrha: Congestion-Root-Based Flow Control Is Most Cost-Effective to Eliminate Head-of-Line Blocking",
 //! sections VI and VII.
@@ -17,6 +17,7 @@ pub mod fair;
 pub mod graph;
 pub mod network;
 pub mod protocol;
+pub mod tofino;
 
 pub use answer::{Answer, Question, Refusal, analyze};
 pub use blocking::{Blocking, Counterexample};
