@@ -193,7 +193,8 @@ fn protocols(question: &Question, refused: &mut Vec<Refusal>) -> Vec<Box<dyn Pro
         match protocol::parse(name, question.own_root_rule) {
             Some(protocol) => protocols.push(protocol),
             None => {
-                let message = format!("must be one of {}, with any number of queues", protocol::NAMES.join(", "));
+                let message =
+                    format!("must be one of {}; another number may stand for the 32", protocol::NAMES.join(", "));
                 let known = protocol::NAMES.map(String::from).to_vec();
                 refused.push(Refusal { unknown: name.into(), known, ..refusal("protocol", message).value(name) });
             }

@@ -25,7 +25,7 @@ pub struct Port {
 /// A flow.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Flow {
-    /// How results call it: `h3 -> h7`.
+    /// How results call it: `flow 12 (h3 -> h7)`.
     pub name: String,
     /// Its traffic class.
     pub class: Class,

@@ -23,7 +23,7 @@ pub fn flows(fabric: &mut Fabric, flows: impl IntoIterator<Item = FlowSpec>) -> 
             port
         });
         let path = Path::new(ports);
-        let name = format!("{} -> {}", fabric.name(spec.src), fabric.name(spec.dst));
+        let name = format!("flow {} ({} -> {})", id.0, fabric.name(spec.src), fabric.name(spec.dst));
         made.push(Flow { name, class: spec.class, destination: spec.dst, path });
     }
     Ok(made)

@@ -43,7 +43,7 @@ fn paths_are_those_of_the_simulation() {
     };
     assert_eq!(names(&flows[0]), ["h0:0", "s0:4", "s2:1", "s1:0"]);
     assert_eq!(names(&flows[2]), ["h6:0", "s1:0"]);
-    assert_eq!((flows[3].name.as_str(), flows[3].destination), ("h2 -> h5", NodeId(5)));
+    assert_eq!((flows[3].name.as_str(), flows[3].destination), ("flow 3 (h2 -> h5)", NodeId(5)));
 }
 
 /// h4 gets a third of its link from each sender; the uplink of `s0` has two of those thirds, and the last third is for the victim.
@@ -95,7 +95,7 @@ fn an_answer_names_everything() {
     assert!(answer.protocols.iter().all(|found| found.deadlock_free && found.cycle.is_empty()));
     let pfc = &answer.protocols[0];
     let example = pfc.counterexample.as_ref().unwrap();
-    assert_eq!((example.innocent.as_str(), example.culprit.as_str()), ("h2 -> h5", "h0 -> h4"));
+    assert_eq!((example.innocent.as_str(), example.culprit.as_str()), ("flow 3 (h2 -> h5)", "flow 0 (h0 -> h4)"));
     assert_eq!((example.queue.port.as_str(), example.queue.queue.as_str()), ("s0:4", "the queue of class 3"));
     assert_eq!((example.cause.as_str(), pfc.blocked_at), ("s1:0", 2));
     let pyrrha = answer.protocols.iter().find(|found| found.protocol == "pyrrha").unwrap();
