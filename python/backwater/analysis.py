@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 from backwater import _core
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
 
 @dataclass(frozen=True)
@@ -194,7 +194,7 @@ class TofinoMemory:
     k: int
     hosts: int
     switches: int
-    tables: Sequence[Table]
+    tables: tuple[Table, ...]
     blocks: int
     block_bytes: int
     chip_blocks: int

@@ -222,7 +222,7 @@ def analyze(
         typer.Option(
             "--congested",
             metavar="PORT",
-            help="A congested port, as leaf3:5 or leaf3->h7; auto (the default) finds those that the flows fill.",
+            help="A congested port, as leaf3:5 or leaf3->h7; auto (the default) finds those that limit flows.",
             show_default=False,
         ),
     ] = None,

@@ -111,7 +111,7 @@ class Scenario:
 
         Args:
             congested: Congested ports, as `leaf3:5` or `leaf3->h7`. `auto`, and no port at all, stands for those that
-                the flows fill at max-min fair rates.
+                limit flows at max-min fair rates.
             protocols: Flow controls by name; all that are known if there are none.
             flows: Most flows looked at, those that start first.
             own_root_rule: Whether switches under Pyrrha ignore a PAUSE because of one of their own ports.

@@ -46,6 +46,21 @@ RING: dict[str, Any] = {
         }
     ],
 }
+# The same ring with one flow that goes round it (figure 12).
+LOOP = """\
+[topology]
+kind = "custom"
+hosts = ["ha", "hc"]
+switches = ["A", "B", "C"]
+links = [
+    { a = "ha", b = "A" }, { a = "hc", b = "C" },
+    { a = "A", b = "B" }, { a = "B", b = "C" }, { a = "C", b = "A" },
+]
+
+[[traffic]]
+kind = "flows"
+flows = [{ src = "ha", dst = "hc", bytes = "1 MB", data_via = ["A", "B", "C", "A", "B", "C"] }]
+"""
 
 
 def command_line(*arguments: str | Path) -> Result:
@@ -86,6 +101,18 @@ def test_a_ring_of_flows_is_found() -> None:
     for name in ("pfc", "bfc-worst-case"):
         assert [queue.port for queue in found[name].cycle] == ["A:1", "B:2", "C:2"]
     assert all(found[name].deadlock_free for name in ("bfc-32", "per-destination", "per-flow", "pyrrha"))
+
+
+def test_a_loop_needs_the_own_root_rule(tmp_path: Path) -> None:
+    file = tmp_path / "loop.toml"
+    file.write_text(LOOP)
+    ask = ("analyze", file, "--congested", "C->A", "--protocol", "pfc", "--protocol", "pyrrha")
+    circle = "no: A:1 → B:1 → C:2 → A:1"
+    for options, verdicts in (((), {"pfc": circle, "pyrrha": "yes"}), (("--no-own-root-rule",), {"pyrrha": circle})):
+        outcome = command_line(*ask, *options)
+        table = {line.split()[0]: line.rstrip() for line in outcome.stdout.splitlines() if line.strip()}
+        assert all(table[protocol].endswith(verdict) for protocol, verdict in verdicts.items()), outcome.stdout
+        assert "1 flow comes to a port for the second time" in outcome.stderr
 
 
 def test_mistakes_are_told_at_once() -> None:

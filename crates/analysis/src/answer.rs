@@ -12,7 +12,7 @@ use backwater_fabric::spec::{FlowSpec, NetworkSpec};
 use serde::Serialize;
 use std::collections::BTreeSet;
 
-/// The word that stands for [`network::saturated`] among congested ports.
+/// The word that stands for [`network::congested`] among congested ports.
 pub const AUTO: &str = "auto";
 
 /// What is asked.
@@ -161,7 +161,7 @@ pub fn analyze(
     let looked_at = looked_at.map_err(|reason| vec![refusal("traffic", reason)])?;
     let are_all = flows.next().is_none();
     if question.congested.is_empty() || question.congested.iter().any(|name| name == AUTO) {
-        congested.extend(network::saturated(&fabric.wiring, &looked_at));
+        congested.extend(network::congested(&fabric.wiring, &looked_at));
     }
     let case = network::case(&fabric, looked_at, congested);
     Ok(Answer {

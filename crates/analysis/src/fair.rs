@@ -18,6 +18,8 @@ const UNITS_PER_BPS: FineRate = 1 << 63;
 pub struct FairShares {
     rates: Vec<FineRate>,
     spare: BTreeMap<PortId, FineRate>,
+    /// Per port, the rate of its fastest flow.
+    fastest: BTreeMap<PortId, FineRate>,
 }
 
 /// A port whose flows are not all settled.
@@ -76,10 +78,15 @@ impl FairShares {
                 }
             }
         }
-        FairShares {
-            rates: rates.into_iter().map(Option::unwrap_or_default).collect(),
-            spare: ports.into_iter().map(|(port, open)| (port, open.spare)).collect(),
+        let rates: Vec<FineRate> = rates.into_iter().map(Option::unwrap_or_default).collect();
+        let mut fastest: BTreeMap<PortId, FineRate> = BTreeMap::new();
+        for (path, rate) in paths.iter().zip(&rates) {
+            for port in *path {
+                let fastest = fastest.entry(*port).or_default();
+                *fastest = (*fastest).max(*rate);
+            }
         }
+        FairShares { rates, fastest, spare: ports.into_iter().map(|(port, open)| (port, open.spare)).collect() }
     }
 
     /// The rate of `flow`, to the nearest bit per second.
@@ -90,6 +97,13 @@ impl FairShares {
     /// Whether flows fill `port`, but for less than 1 bit/s.
     pub fn is_saturated(&self, port: PortId) -> bool {
         self.spare.get(&port).is_some_and(|spare| *spare < UNITS_PER_BPS)
+    }
+
+    /// The first port on the `path` of `flow` that limits it: a full one where no flow is faster, but for less than 1 bit/s. Only a flow of no
+    /// port has none.
+    pub fn first_bottleneck(&self, flow: FlowId, path: &[PortId]) -> Option<PortId> {
+        let is_fastest = |port: &PortId| self.fastest[port] < self.rates[flow.0 as usize] + UNITS_PER_BPS;
+        path.iter().copied().find(|port| self.is_saturated(*port) && is_fastest(port))
     }
 }
 
@@ -160,9 +174,10 @@ mod tests {
                 let capacity = FineRate::from(Rate::from_gbps(gbps[port.0 as usize]).bps()) * UNITS_PER_BPS;
                 prop_assert_eq!(through(port).sum::<FineRate>() + shares.spare[&port], capacity);
             }
-            for (path, rate) in paths.iter().zip(&shares.rates) {
-                let none_is_faster = |port: PortId| through(port).all(|other| other < rate + UNITS_PER_BPS);
-                prop_assert!(path.iter().any(|port| shares.is_saturated(*port) && none_is_faster(*port)));
+            for ((flow, path), rate) in (0..).map(FlowId).zip(&paths).zip(&shares.rates) {
+                let limit = shares.first_bottleneck(flow, path).expect("something limits every flow");
+                prop_assert!(shares.is_saturated(limit) && path.contains(&limit));
+                prop_assert!(through(limit).all(|other| other < rate + UNITS_PER_BPS));
             }
         }
     }

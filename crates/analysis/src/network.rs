@@ -6,7 +6,7 @@ use backwater_fabric::fabric::{Direction, Fabric};
 use backwater_fabric::ids::{FlowId, PortId};
 use backwater_fabric::routes::Wiring;
 use backwater_fabric::spec::FlowSpec;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 /// `flows` with their paths, numbered in their order: pinned, or by ECMP, just as a simulation sends their packets.
 ///
@@ -37,21 +37,17 @@ pub fn case(fabric: &Fabric, flows: Vec<Flow>, congested: BTreeSet<PortId>) -> C
     Case::new(ports, flows, congested).expect("the ports of all paths have just been collected")
 }
 
-/// The ports that `flows` would congest if each sent as fast as it could: those that are full at max-min fair rates and are fed through at
-/// least two ingress ports. A port that is fed through one only cannot get more than its link brings, unless that link is faster.
-pub fn saturated(wiring: &Wiring, flows: &[Flow]) -> BTreeSet<PortId> {
-    let mut feeders: BTreeMap<PortId, BTreeSet<PortId>> = BTreeMap::new();
-    for path in flows.iter().map(|flow| &flow.path) {
-        for hop in 0..path.ports().len() {
-            if let Some(next) = path.next(hop) {
-                feeders.entry(path.ports()[next]).or_default().insert(path.ports()[hop]);
-            }
-        }
-    }
+/// The ports that `flows` congest if each sends as fast as the others let it: those where, at max-min fair rates, some flow first meets what
+/// limits it. The card of its own host does not count: there is nobody upstream to pause. Where all links have one rate, all of these are fed
+/// through at least two ingress ports, for a single link would have been full before.
+pub fn congested(wiring: &Wiring, flows: &[Flow]) -> BTreeSet<PortId> {
     let rate = |port: PortId| wiring.ports[port.0 as usize].rate;
     let shares = FairShares::new(flows.iter().map(|flow| flow.path.ports()), rate);
-    feeders.retain(|port, feeders| feeders.len() > 1 && shares.is_saturated(*port));
-    feeders.into_keys().collect()
+    let limit = |(id, flow): (FlowId, &Flow)| {
+        let first = shares.first_bottleneck(id, flow.path.ports())?;
+        (flow.path.ports().first() != Some(&first)).then_some(first)
+    };
+    (0..).map(FlowId).zip(flows).filter_map(limit).collect()
 }
 
 /// A text that should have named ports, and does not.

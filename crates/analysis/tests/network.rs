@@ -5,14 +5,16 @@
 #[path = "common/networks.rs"]
 mod networks;
 
-use backwater_analysis::network::{ports_called, saturated};
+use backwater_analysis::network::ports_called;
 use backwater_analysis::{Question, Refusal, analyze, network};
 use backwater_engine::Rate;
 use backwater_fabric::fabric::Fabric;
 use backwater_fabric::ids::NodeId;
 use backwater_fabric::load_balance::LoadBalanceConfig;
 use backwater_fabric::spec::{FlowSpec, LinkSpec, NetworkSpec};
-use networks::{flow, leaf_spine, network_of};
+use networks::{fat_tree, flow, leaf_spine, network_of};
+use proptest::prelude::*;
+use std::collections::BTreeSet;
 
 /// Four hosts at each of two leaves, `s0` and `s1`, below one spine, `s2`.
 fn spec() -> NetworkSpec {
@@ -31,7 +33,7 @@ fn question() -> Question {
 fn congested(spec: NetworkSpec, flows: Vec<FlowSpec>) -> Vec<String> {
     let mut fabric = Fabric::new(spec).unwrap();
     let flows = network::flows(&mut fabric, flows).unwrap();
-    saturated(&fabric.wiring, &flows).into_iter().map(|port| fabric.port_name(port)).collect()
+    network::congested(&fabric.wiring, &flows).into_iter().map(|port| fabric.port_name(port)).collect()
 }
 
 #[test]
@@ -48,14 +50,31 @@ fn paths_are_those_of_the_simulation() {
 
 /// h4 gets a third of its link from each sender; the uplink of `s0` has two of those thirds, and the last third is for the victim.
 #[test]
-fn full_ports_with_several_feeders_are_congested() {
+fn ports_that_limit_flows_are_congested() {
     assert_eq!(congested(spec(), incast()), ["s0:4", "s1:0"]);
-    // Behind a link of twice the rate, the uplink has room; the spine's port down is full but fed by one port only.
+    // Behind a link of twice the rate, the uplink has room; what limits the victim is the card of its host.
     let mut fast = spec();
     fast.links.iter_mut().skip(8).for_each(|link| link.rate = Rate::from_gbps(200));
-    assert_eq!(congested(fast, incast()), ["s1:0"]);
+    assert_eq!(congested(fast.clone(), incast()), ["s1:0"]);
+    // Two senders behind one fast link are enough.
+    assert_eq!(congested(fast, vec![flow(0, 4), flow(1, 4)]), ["s1:0"]);
     // One sender fills the port that it is alone on, but nobody waits there.
     assert_eq!(congested(spec(), vec![flow(0, 4)]), Vec::<String>::new());
+}
+
+proptest! {
+    /// Where all links have one rate, a port that limits a flow gets flows from several sides.
+    #[test]
+    fn congested_ports_have_several_feeders(pairs in prop::collection::vec((0u32..16, 1u32..16), 1..60), seed: u64) {
+        let mut fabric = Fabric::new(network_of(&fat_tree(4), seed)).unwrap();
+        let specs = pairs.into_iter().map(|(src, ahead)| flow(src, (src + ahead) % 16));
+        let flows = network::flows(&mut fabric, specs).unwrap();
+        for port in network::congested(&fabric.wiring, &flows) {
+            let hops = flows.iter().flat_map(|flow| flow.path.ports().windows(2));
+            let feeders: BTreeSet<_> = hops.filter(|hop| hop[1] == port).map(|hop| hop[0]).collect();
+            prop_assert!(feeders.len() > 1, "{} is fed by {feeders:?}", fabric.port_name(port));
+        }
+    }
 }
 
 #[test]
