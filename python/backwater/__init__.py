@@ -7,6 +7,7 @@
 """
 
 from backwater._core import ScenarioError, version
+from backwater.analysis import Analysis, TofinoMemory, tofino_memory
 from backwater.result import Result, ResultError
 from backwater.scenario import Scenario
 from backwater.simulation import RunInterrupted, run
@@ -15,6 +16,7 @@ from backwater.summary import Outcome, Summary
 __version__ = version()
 
 __all__ = [
+    "Analysis",
     "Outcome",
     "Result",
     "ResultError",
@@ -22,6 +24,8 @@ __all__ = [
     "Scenario",
     "ScenarioError",
     "Summary",
+    "TofinoMemory",
     "__version__",
     "run",
+    "tofino_memory",
 ]

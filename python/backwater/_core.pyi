@@ -11,6 +11,7 @@ __all__ = [
     "build_info",
     "convert_hpcc",
     "schema",
+    "tofino_memory",
     "version",
 ]
 
@@ -55,6 +56,12 @@ class Plan:
 
     def estimate_memory(self, seconds: float, scratch: str) -> Estimate:
         """What a run will take of memory, from what can be simulated in so many seconds; tables go to `scratch`."""
+
+    def analyze(self, congested: list[str], protocols: list[str], flows: int, own_root_rule: bool) -> str:
+        """What is known without a simulation, as JSON.
+
+        Raises ScenarioError if a port or a protocol does not exist, or a flow cannot run.
+        """
 
     def start(self, output: str, threads: int) -> Run:
         """Builds the network and opens the result directory.
@@ -121,6 +128,12 @@ def convert_hpcc(topology: str, flows: str, config: str | None, output: str) -> 
     """Translates files of the HPCC family (paths) to a scenario at `output`; returns its TOML and what was left out.
 
     Raises ValueError with every mistake in the files, one per line.
+    """
+
+def tofino_memory(k: int) -> str:
+    """What the tables of Pyrrha take on Tofino2 in a fat-tree of switches with `k` ports, as JSON.
+
+    Raises ValueError if there is no such fat-tree.
     """
 
 def version() -> str:

@@ -9,6 +9,7 @@ import platform
 import shlex
 import sys
 import traceback
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -16,10 +17,10 @@ import typer
 from rich.text import Text
 from typer.core import TyperGroup
 
-from backwater import _core, console, hpcc, views
+from backwater import _core, analysis, console, hpcc, views
 from backwater import simulation as simulating
 from backwater.result import REPORT_FILE, Result, ResultError
-from backwater.scenario import Scenario
+from backwater.scenario import ANALYZED_FLOWS, Scenario
 from backwater.summary import EXIT_INTERNAL, EXIT_USAGE
 
 # Where results go when the command line does not say.
@@ -211,6 +212,62 @@ def explain(
     )
 
 
+@app.command()
+def analyze(
+    file: ScenarioFile,
+    seed: Seed = None,
+    overrides: Overrides = None,
+    congested: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--congested",
+            metavar="PORT",
+            help="A congested port, as leaf3:5 or leaf3->h7; auto (the default) finds those that limit flows.",
+            show_default=False,
+        ),
+    ] = None,
+    protocols: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--protocol", metavar="NAME", help="A flow control (default: all), as pfc or bfc-128.", show_default=False
+        ),
+    ] = None,
+    flows: Annotated[int, typer.Option("--flows", metavar="N", min=1, help="Most flows looked at.")] = ANALYZED_FLOWS,
+    as_json: Annotated[bool, typer.Option("--json", help="Everything as JSON on standard output.")] = False,
+    own_root_rule: Annotated[
+        bool,
+        typer.Option(
+            "--own-root-rule/--no-own-root-rule", help="Pyrrha: a switch ignores a PAUSE because of its own ports."
+        ),
+    ] = True,
+) -> None:
+    """Find without a simulation who can be blocked innocently, with how many queues, and whether deadlock can be."""
+    scenario = _load(file, overrides, seed)
+    found = scenario.analyze(congested or [], protocols or [], flows, own_root_rule)
+    if as_json:
+        print(found.to_json())  # noqa: T201 - for machines: no wrapping, no colour
+        return
+    console.diagnostics(scenario.warnings)
+    _notes(found.notes)
+    console.out.print(console.table(views.analysis(scenario.name, found)))
+
+
+@app.command()
+def tofino(
+    k: Annotated[int, typer.Argument(min=2, help="Ports per switch.", show_default=False)],
+    as_json: Annotated[bool, typer.Option("--json", help="Everything as JSON on standard output.")] = False,
+) -> None:
+    """Compute what the tables of Pyrrha take of memory on Tofino2, in a fat-tree of switches with K ports."""
+    try:
+        memory = analysis.tofino_memory(k)
+    except (ValueError, OverflowError) as error:
+        raise UsageError(str(error)) from error
+    if as_json:
+        print(memory.to_json())  # noqa: T201 - for machines
+        return
+    console.out.print(console.table(views.tofino(memory)))
+
+
 def _labelled(directories: list[Path]) -> dict[str, Result]:
     """The results by the shortest ends of their paths that tell them apart; a single one by its name."""
     if len(directories) == 1:
@@ -290,7 +347,7 @@ def convert_to_hpcc(
     _notes(notes)
 
 
-def _notes(notes: list[str]) -> None:
+def _notes(notes: Sequence[str]) -> None:
     for note in notes:
         console.err.print(Text(f"note: {note}", "dim"), soft_wrap=True)
 

@@ -9,11 +9,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from backwater._core import Plan
+from backwater.analysis import Analysis
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from backwater._core import Estimate
+
+
+# Flows that an analysis looks at, unless it is told otherwise.
+ANALYZED_FLOWS = 100_000
 
 
 class Setting(NamedTuple):
@@ -94,6 +99,27 @@ class Scenario:
         """What a run will take of memory, found by simulating its beginning for so many seconds."""
         with tempfile.TemporaryDirectory(prefix="backwater-") as scratch:
             return self.plan.estimate_memory(seconds, scratch)
+
+    def analyze(
+        self,
+        congested: Iterable[str] = (),
+        protocols: Iterable[str] = (),
+        flows: int = ANALYZED_FLOWS,
+        own_root_rule: bool = True,
+    ) -> Analysis:
+        """What is known without a simulation: who can be blocked innocently, with how many queues, and deadlock.
+
+        Args:
+            congested: Congested ports, as `leaf3:5` or `leaf3->h7`. `auto`, and no port at all, stands for those that
+                limit flows at max-min fair rates.
+            protocols: Flow controls by name; all that are known if there are none.
+            flows: Most flows looked at, those that start first.
+            own_root_rule: Whether switches under Pyrrha ignore a PAUSE because of one of their own ports.
+
+        Raises:
+            ScenarioError: If a port or a protocol does not exist, or a flow cannot run.
+        """
+        return Analysis.from_json(self.plan.analyze([*congested], [*protocols], flows, own_root_rule))
 
     def resolved(self) -> dict[str, Any]:
         """The scenario with every default filled in."""

@@ -12,6 +12,7 @@ from backwater import style, tables
 
 if TYPE_CHECKING:
     from backwater._core import Estimate
+    from backwater.analysis import Analysis, TofinoMemory
     from backwater.result import Result
 
 # Rows of a table of the worst offenders.
@@ -53,6 +54,58 @@ def memory(name: str, estimate: Estimate) -> View:
         ("what", "number", "each", "together"),
         [*rows, ("all", "", "", style.size(estimate.total))],
         note=note,
+    )
+
+
+def analysis(name: str, found: Analysis) -> View:
+    """Who can be blocked under which flow control, with how many queues, and whether queues can wait in a circle."""
+    rows = [
+        (
+            findings.protocol,
+            "yes" if findings.counterexample is None else f"no: {findings.counterexample}",
+            f"{findings.queues.most:,}",
+            f"{findings.queues.total:,}",
+            f"{findings.queues.paused:,}",
+            "yes" if findings.deadlock_free else f"no: {_circle([queue.port for queue in findings.cycle])}",
+        )
+        for findings in found.protocols
+    ]
+    more = f" and {len(found.congested) - WORST:,} more" if len(found.congested) > WORST else ""
+    ports = ", ".join(found.congested[:WORST]) or "none"
+    return View(
+        f"{name}: {found.flows:,} flows",
+        ("protocol", "HoL-free", "queues per port", "in all", "pausable", "deadlock-free"),
+        rows,
+        text_columns=6,
+        note=f"congested ports: {ports}{more}. Queues that are neither congested nor pausable are not counted.",
+    )
+
+
+def _circle(names: Sequence[str]) -> str:
+    return " → ".join((*names, *names[:1]))
+
+
+def tofino(memory: TofinoMemory) -> View:
+    """What the tables of Pyrrha take on Tofino2."""
+    rows = [
+        (
+            table.unit,
+            table.name,
+            "" if table.entries is None else f"{table.entries:,}",
+            "" if table.bits is None else f"{table.bits} bit",
+            f"{table.blocks:,}",
+            f"{table.blocks * memory.block_bytes // 1024:,} KiB",
+        )
+        for table in memory.tables
+    ]
+    size = memory.blocks * memory.block_bytes
+    together = ("all", "", "", "", f"{memory.blocks:,}", f"{size // 1024:,} KiB")
+    return View(
+        f"Pyrrha on Tofino2, k = {memory.k}: {memory.hosts:,} hosts, {memory.switches:,} switches",
+        ("unit", "table", "entries", "each", "blocks", "together"),
+        [*rows, together],
+        text_columns=2,
+        note=f"{size / 2**20:.1f} MiB, {memory.share:.1%} of the chip's {memory.chip_blocks:,} SRAM blocks",
     )
 
 

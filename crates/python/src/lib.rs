@@ -2,8 +2,10 @@
 
 #![forbid(unsafe_code)]
 
+use backwater_analysis::{Question, Refusal, tofino};
 use backwater_fabric::memory::{Memory, Share};
 use backwater_results::{BUILD, RunError, topology_json};
+use backwater_scenario::diagnostic::closest;
 use backwater_scenario::{Diagnostic, Document, Plan as CheckedPlan, Scenario, Setting, Severity, explain, hpcc};
 use pyo3::create_exception;
 use pyo3::exceptions::{PyException, PyOSError, PyRuntimeError, PyValueError};
@@ -52,6 +54,15 @@ fn diagnostic_list<'py>(py: Python<'py>, diagnostics: &[Diagnostic]) -> PyResult
         list.append(entry)?;
     }
     Ok(list)
+}
+
+/// A question that cannot be answered, as a diagnostic.
+fn refused(refusal: &Refusal) -> Diagnostic {
+    let Refusal { subject, value, message, unknown, known } = refusal;
+    let value = value.as_ref().map(|value| format!("\"{value}\""));
+    let meant = closest(unknown, known.iter().map(String::as_str));
+    let hint = meant.map(|name| format!("did you mean \"{name}\"?"));
+    Diagnostic { value, hint, ..Diagnostic::error(*subject, message) }
 }
 
 /// A checked scenario, the only thing a network can be built from.
@@ -126,6 +137,22 @@ impl Plan {
         let plan = self.plan.clone();
         let estimate = py.detach(|| backwater_results::estimate(plan, wall, Path::new(scratch)));
         estimate.map(Estimate).map_err(|error| run_error(&error))
+    }
+
+    /// Static findings about the network and its flows, as JSON.
+    fn analyze(
+        &self,
+        py: Python<'_>,
+        congested: Vec<String>,
+        protocols: Vec<String>,
+        flows: usize,
+        own_root_rule: bool,
+    ) -> PyResult<String> {
+        let question = Question { congested, protocols, flows, own_root_rule };
+        let plan = &self.plan;
+        let answer = py.detach(|| backwater_analysis::analyze(plan.spec.clone(), plan.traffic.flows(), &question));
+        let answer = answer.map_err(|refusals| scenario_error(py, &Vec::from_iter(refusals.iter().map(refused))))?;
+        serde_json::to_string(&answer).map_err(|error| PyRuntimeError::new_err(error.to_string()))
     }
 
     fn start(&self, py: Python<'_>, output: &str, threads: usize) -> PyResult<Run> {
@@ -248,6 +275,13 @@ fn schema() -> String {
     Scenario::schema().to_string()
 }
 
+/// What the tables of Pyrrha take on Tofino2, as JSON.
+#[pyfunction]
+fn tofino_memory(k: u64) -> PyResult<String> {
+    let memory = tofino::memory(k).map_err(|error| PyValueError::new_err(error.to_string()))?;
+    serde_json::to_string(&memory).map_err(|error| PyRuntimeError::new_err(error.to_string()))
+}
+
 /// Translates files of the HPCC family to a scenario.
 #[pyfunction]
 #[pyo3(signature = (topology, flows, config, output))]
@@ -287,6 +321,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     for function in [
         wrap_pyfunction!(schema, module)?,
         wrap_pyfunction!(convert_hpcc, module)?,
+        wrap_pyfunction!(tofino_memory, module)?,
         wrap_pyfunction!(version, module)?,
         wrap_pyfunction!(build_info, module)?,
     ] {

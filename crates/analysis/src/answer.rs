@@ -1,0 +1,283 @@
+//! Everything that can be asked of a network and its traffic, in one go, with names instead of numbers.
+
+use crate::blocking::{Blocking, Cause, Counterexample};
+use crate::case::Case;
+use crate::dependency::Dependencies;
+use crate::graph::{Graph, QueueNumber};
+use crate::network::{self, NoSuchPort};
+use crate::protocol::{self, Protocol};
+use backwater_fabric::fabric::Fabric;
+use backwater_fabric::ids::PortId;
+use backwater_fabric::spec::{FlowSpec, NetworkSpec};
+use serde::Serialize;
+use std::collections::BTreeSet;
+
+/// The word that stands for [`network::congested`] among congested ports.
+pub const AUTO: &str = "auto";
+
+/// What is asked.
+#[derive(Clone, Debug)]
+pub struct Question {
+    /// The congested ports, as [`network::ports_called`] reads them; [`AUTO`], which an empty list means as well, stands for those found.
+    pub congested: Vec<String>,
+    /// Protocols by name; an empty list stands for [`protocol::NAMES`].
+    pub protocols: Vec<String>,
+    /// The most flows looked at, those that start first.
+    pub flows: usize,
+    /// Whether switches under Pyrrha ignore a PAUSE because of one of their own ports.
+    pub own_root_rule: bool,
+}
+
+/// Why a question cannot be answered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refusal {
+    /// What is wrong: `congested`, `protocol`, `flows`, `topology` or `traffic`.
+    pub subject: &'static str,
+    /// What was given.
+    pub value: Option<String>,
+    /// What is wrong with it.
+    pub message: String,
+    /// The word in it that may be misspelled; empty if none is.
+    pub unknown: String,
+    /// The words that are right in its place.
+    pub known: Vec<String>,
+}
+
+/// What is known without a simulation.
+#[derive(Clone, Debug, Serialize)]
+pub struct Answer {
+    /// Number of flows looked at.
+    pub flows: usize,
+    /// The congested ports.
+    pub congested: Vec<String>,
+    /// Whether switches under Pyrrha ignore a PAUSE because of one of their own ports.
+    pub own_root_rule: bool,
+    /// What holds under each protocol.
+    pub protocols: Vec<Findings>,
+    /// What a reader should know of the above.
+    pub notes: Vec<String>,
+}
+
+/// What holds under one protocol.
+#[derive(Clone, Debug, Serialize)]
+pub struct Findings {
+    /// Its name.
+    pub protocol: String,
+    /// Whether no congested port can pause a flow that does not pass it (definition 7).
+    pub hol_free: bool,
+    /// How a flow can be blocked innocently, if one can.
+    pub counterexample: Option<Example>,
+    /// What each congested port does.
+    pub causes: Vec<CauseFindings>,
+    /// Number of ports where an innocent flow shares a queue that can be paused.
+    pub blocked_at: usize,
+    /// Queues that are congested or can be paused (section VI-C).
+    pub queues: QueueCounts,
+    /// Whether no queues can wait for each other in a circle (section VII).
+    pub deadlock_free: bool,
+    /// Queues that can: each waits for the next, the last one for the first. Empty if there are none.
+    pub cycle: Vec<QueueName>,
+}
+
+/// A flow that does not pass a congested port, and is paused because of it.
+#[derive(Clone, Debug, Serialize)]
+pub struct Example {
+    /// The innocent flow.
+    pub innocent: String,
+    /// Where it is paused.
+    pub queue: QueueName,
+    /// The congested port.
+    pub cause: String,
+    /// A flow in the same queue that passes the congested port.
+    pub culprit: String,
+}
+
+/// A queue.
+#[derive(Clone, Debug, Serialize)]
+pub struct QueueName {
+    /// Its port.
+    pub port: String,
+    /// Which of the port's queues, in words.
+    pub queue: String,
+}
+
+/// What one congested port does; numbers are of the sets in definitions 3 to 6.
+#[derive(Clone, Debug, Serialize)]
+pub struct CauseFindings {
+    /// The congested port.
+    pub port: String,
+    /// Flows that pass it.
+    pub congested_flows: usize,
+    /// Ports with a queue that it can pause.
+    pub paused_ports: usize,
+    /// Queues that it can pause.
+    pub paused_queues: usize,
+    /// Flows that pass those queues.
+    pub paused_flows: usize,
+    /// Flows among them that do not pass the port.
+    pub innocent_flows: usize,
+}
+
+/// Numbers of queues that are congested or can be paused.
+#[derive(Clone, Debug, Serialize)]
+pub struct QueueCounts {
+    /// The most of any port.
+    pub most: usize,
+    /// The first port with so many; none if there is no such queue at all.
+    pub most_at: Option<String>,
+    /// Of all ports.
+    pub total: usize,
+    /// Those among them that can be paused; under Pyrrha these are the isolation queues.
+    pub paused: usize,
+}
+
+/// Answers `question` about the network of `spec` with `flows`, which come in order of start.
+///
+/// # Errors
+/// Everything that stands against it.
+pub fn analyze(
+    spec: NetworkSpec,
+    flows: impl IntoIterator<Item = FlowSpec>,
+    question: &Question,
+) -> Result<Answer, Vec<Refusal>> {
+    let mut refused = Vec::new();
+    let protocols = protocols(question, &mut refused);
+    if question.flows == 0 {
+        refused.push(refusal("flows", "there must be at least one flow to look at".into()).value("0"));
+    }
+    let mut fabric = match Fabric::new(spec) {
+        Ok(fabric) => fabric,
+        Err(errors) => {
+            refused.extend(errors.into_iter().map(|error| refusal("topology", error.to_string())));
+            return Err(refused);
+        }
+    };
+    let mut congested = named_ports(&fabric, question, &mut refused);
+    if !refused.is_empty() {
+        return Err(refused);
+    }
+    let mut flows = flows.into_iter();
+    let looked_at = network::flows(&mut fabric, flows.by_ref().take(question.flows));
+    let looked_at = looked_at.map_err(|reason| vec![refusal("traffic", reason)])?;
+    let are_all = flows.next().is_none();
+    if question.congested.is_empty() || question.congested.iter().any(|name| name == AUTO) {
+        congested.extend(network::congested(&fabric.wiring, &looked_at));
+    }
+    let case = network::case(&fabric, looked_at, congested);
+    Ok(Answer {
+        flows: case.flows().len(),
+        congested: case.congested().iter().map(|port| case.port(*port).name.clone()).collect(),
+        own_root_rule: question.own_root_rule,
+        protocols: protocols.iter().map(|protocol| findings(&case, protocol.as_ref())).collect(),
+        notes: notes(&fabric, &case, are_all),
+    })
+}
+
+fn refusal(subject: &'static str, message: String) -> Refusal {
+    Refusal { subject, value: None, message, unknown: String::new(), known: Vec::new() }
+}
+
+impl Refusal {
+    fn value(self, value: impl Into<String>) -> Refusal {
+        Refusal { value: Some(value.into()), ..self }
+    }
+}
+
+fn protocols(question: &Question, refused: &mut Vec<Refusal>) -> Vec<Box<dyn Protocol>> {
+    let names: Vec<&str> = match &question.protocols[..] {
+        [] => protocol::NAMES.to_vec(),
+        names => names.iter().map(String::as_str).collect(),
+    };
+    let mut protocols = Vec::new();
+    for name in names {
+        match protocol::parse(name, question.own_root_rule) {
+            Some(protocol) => protocols.push(protocol),
+            None => {
+                let message =
+                    format!("must be one of {}; another number may stand for the 32", protocol::NAMES.join(", "));
+                let known = protocol::NAMES.map(String::from).to_vec();
+                refused.push(Refusal { unknown: name.into(), known, ..refusal("protocol", message).value(name) });
+            }
+        }
+    }
+    protocols
+}
+
+fn named_ports(fabric: &Fabric, question: &Question, refused: &mut Vec<Refusal>) -> BTreeSet<PortId> {
+    let mut ports = BTreeSet::new();
+    for name in question.congested.iter().filter(|name| *name != AUTO) {
+        match network::ports_called(fabric, name) {
+            Ok(found) => ports.extend(found),
+            Err(NoSuchPort { message, unknown, known }) => {
+                refused.push(Refusal { unknown, known, ..refusal("congested", message).value(name) });
+            }
+        }
+    }
+    ports
+}
+
+fn notes(fabric: &Fabric, case: &Case, are_all: bool) -> Vec<String> {
+    let mut notes = Vec::new();
+    if !are_all {
+        notes.push(match case.flows().len() {
+            1 => "only the first flow was looked at; there are more".into(),
+            flows => format!("only the first {flows} flows were looked at; there are more"),
+        });
+    }
+    if case.congested().is_empty() {
+        notes.push("no port is congested".into());
+    }
+    let idle = case.congested().iter().filter(|port| case.through(**port).is_empty());
+    notes.extend(idle.map(|port| format!("no flow passes {}, which is to be congested", case.port(*port).name)));
+    let loops = case.flows().iter().filter(|flow| flow.path.closes_at().is_some()).count();
+    match loops {
+        0 => {}
+        1 => notes.push("1 flow comes to a port for the second time; what follows on its path is left out".into()),
+        _ => notes.push(format!("{loops} flows come to a port for the second time; what follows is left out")),
+    }
+    if !fabric.spec.load_balance.is_static() {
+        notes.push("load balancing takes several paths; each flow was given the one of ECMP".into());
+    }
+    notes
+}
+
+fn findings(case: &Case, protocol: &dyn Protocol) -> Findings {
+    let graph = Graph::new(case, protocol);
+    let blocking = Blocking::new(case, protocol, &graph);
+    let cycle = Dependencies::new(case, protocol, &graph).cycle();
+    let port = |port: PortId| case.port(port).name.clone();
+    let queue = |number: QueueNumber| {
+        let queue = &graph.queues[number];
+        QueueName { port: port(queue.port), queue: queue.describe(case) }
+    };
+    let example = |found: Counterexample| Example {
+        innocent: case.flow(found.innocent).name.clone(),
+        queue: queue(found.queue),
+        cause: port(found.cause),
+        culprit: case.flow(found.culprit).name.clone(),
+    };
+    let cause = |cause: &Cause| CauseFindings {
+        port: port(cause.port),
+        congested_flows: cause.congested_flows,
+        paused_ports: cause.paused_ports,
+        paused_queues: cause.paused_queues,
+        paused_flows: cause.paused_flows,
+        innocent_flows: cause.innocent_flows,
+    };
+    let most = blocking.most_queues();
+    Findings {
+        protocol: protocol.name(),
+        hol_free: blocking.is_free(),
+        counterexample: blocking.counterexample().map(example),
+        causes: blocking.causes.iter().map(cause).collect(),
+        blocked_at: blocking.blocked_at.len(),
+        queues: QueueCounts {
+            most: most.map_or(0, |(_, queues)| queues),
+            most_at: most.map(|(at, _)| port(at)),
+            total: blocking.queues.values().sum(),
+            paused: blocking.paused_queues,
+        },
+        deadlock_free: cycle.is_none(),
+        cycle: cycle.into_iter().flatten().map(queue).collect(),
+    }
+}

@@ -1,0 +1,178 @@
+//! Head-of-line blocking and the queues that a protocol needs: definitions 3 to 7 of the Pyrrha paper, section VI.
+
+use crate::case::Case;
+use crate::graph::{Graph, QueueNumber};
+use crate::protocol::Protocol;
+use backwater_fabric::ids::{FlowId, PortId};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Whom the congested ports can block, and how many queues are involved.
+#[derive(Clone, Debug)]
+pub struct Blocking {
+    /// What each congested port does, in ascending order.
+    pub causes: Vec<Cause>,
+    /// Ports where an innocent flow shares a queue that can be paused.
+    pub blocked_at: BTreeSet<PortId>,
+    /// Per port, the number of queues that are congested or potentially paused; ports without any are left out.
+    pub queues: BTreeMap<PortId, usize>,
+    /// Number of potentially paused queues; under Pyrrha these are the isolation queues.
+    pub paused_queues: usize,
+}
+
+/// What one congested port does.
+#[derive(Clone, Debug)]
+pub struct Cause {
+    /// The congested port.
+    pub port: PortId,
+    /// Number of congested flows: those that pass it (definition 3).
+    pub congested_flows: usize,
+    /// Number of ports that it can pause a queue of (definition 4).
+    pub paused_ports: usize,
+    /// Number of queues that it can pause (definition 5).
+    pub paused_queues: usize,
+    /// Number of flows that pass those queues (definition 6).
+    pub paused_flows: usize,
+    /// Number of flows among them that do not pass the port: there is no blocking if there are none (definition 7).
+    pub innocent_flows: usize,
+    /// One of those flows.
+    pub counterexample: Option<Counterexample>,
+}
+
+/// How an innocent flow is blocked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Counterexample {
+    /// The congested port.
+    pub cause: PortId,
+    /// The innocent flow, which does not pass `cause`.
+    pub innocent: FlowId,
+    /// The queue where it can be paused.
+    pub queue: QueueNumber,
+    /// A flow in the same queue that passes `cause` later.
+    pub culprit: FlowId,
+}
+
+impl Blocking {
+    /// Analyses `case`, whose graph under `protocol` is `graph`. All queues of a congested port count as congested.
+    pub fn new(case: &Case, protocol: &dyn Protocol, graph: &Graph) -> Blocking {
+        let mut search = Search {
+            case,
+            protocol,
+            graph,
+            blocked_at: BTreeSet::new(),
+            is_paused: vec![false; graph.queues.len()],
+            through: Marks::new(case.flows().len()),
+            paused_flows: Marks::new(case.flows().len()),
+            paused_queues: Marks::new(graph.queues.len()),
+        };
+        let causes = case.congested().iter().map(|port| search.cause(*port)).collect();
+        let mut queues = BTreeMap::new();
+        for (queue, is_paused) in graph.queues.iter().zip(&search.is_paused) {
+            if *is_paused || case.congested().contains(&queue.port) {
+                *queues.entry(queue.port).or_default() += 1;
+            }
+        }
+        let paused_queues = search.is_paused.iter().filter(|is_paused| **is_paused).count();
+        Blocking { causes, blocked_at: search.blocked_at, queues, paused_queues }
+    }
+
+    /// Whether no congested port can pause a flow that does not pass it.
+    pub fn is_free(&self) -> bool {
+        self.causes.iter().all(|cause| cause.innocent_flows == 0)
+    }
+
+    /// The counterexample of the first congested port that has one.
+    pub fn counterexample(&self) -> Option<Counterexample> {
+        self.causes.iter().find_map(|cause| cause.counterexample)
+    }
+
+    /// The most queues of a port, and the first port that has so many.
+    pub fn most_queues(&self) -> Option<(PortId, usize)> {
+        let most = self.queues.values().max()?;
+        self.queues.iter().find(|(_, queues)| *queues == most).map(|(port, queues)| (*port, *queues))
+    }
+}
+
+struct Search<'a> {
+    case: &'a Case,
+    protocol: &'a dyn Protocol,
+    graph: &'a Graph,
+    blocked_at: BTreeSet<PortId>,
+    is_paused: Vec<bool>,
+    through: Marks,
+    paused_flows: Marks,
+    paused_queues: Marks,
+}
+
+impl Search<'_> {
+    fn cause(&mut self, port: PortId) -> Cause {
+        let Search { case, protocol, graph, .. } = *self;
+        [&mut self.through, &mut self.paused_flows, &mut self.paused_queues].into_iter().for_each(Marks::clear);
+        let congested_flows = case.through(port);
+        congested_flows.iter().for_each(|flow| {
+            self.through.set(flow.0 as usize);
+        });
+        // The queues that the port can pause, each with the first flow that leads from there to the port.
+        let mut paused: Vec<(QueueNumber, FlowId)> = Vec::new();
+        for flow in congested_flows {
+            for hop in case.flow(*flow).path.hops_before(port) {
+                let queue = graph.of_flow[flow.0 as usize][hop];
+                if protocol.pauses(&graph.queues[queue], port) && self.paused_queues.set(queue) {
+                    self.is_paused[queue] = true;
+                    paused.push((queue, *flow));
+                }
+            }
+        }
+        let (mut paused_flows, mut innocent_flows, mut counterexample) = (0, 0, None);
+        for (queue, culprit) in &paused {
+            for flow in &graph.flows[*queue] {
+                let is_innocent = !self.through.has(flow.0 as usize);
+                if is_innocent {
+                    self.blocked_at.insert(graph.queues[*queue].port);
+                }
+                if self.paused_flows.set(flow.0 as usize) {
+                    paused_flows += 1;
+                    innocent_flows += usize::from(is_innocent);
+                    if is_innocent {
+                        let found = Counterexample { cause: port, innocent: *flow, queue: *queue, culprit: *culprit };
+                        counterexample.get_or_insert(found);
+                    }
+                }
+            }
+        }
+        let paused_ports: BTreeSet<PortId> = paused.iter().map(|(queue, _)| graph.queues[*queue].port).collect();
+        Cause {
+            port,
+            congested_flows: congested_flows.len(),
+            paused_ports: paused_ports.len(),
+            paused_queues: paused.len(),
+            paused_flows,
+            innocent_flows,
+            counterexample,
+        }
+    }
+}
+
+/// A set of small numbers that is emptied in no time.
+struct Marks {
+    round: usize,
+    marked_in: Vec<usize>,
+}
+
+impl Marks {
+    fn new(size: usize) -> Marks {
+        Marks { round: 1, marked_in: vec![0; size] }
+    }
+
+    fn clear(&mut self) {
+        self.round += 1;
+    }
+
+    /// Whether `index` is new in the set.
+    fn set(&mut self, index: usize) -> bool {
+        std::mem::replace(&mut self.marked_in[index], self.round) != self.round
+    }
+
+    fn has(&self, index: usize) -> bool {
+        self.marked_in[index] == self.round
+    }
+}

@@ -1,0 +1,79 @@
+//! Which queue waits for which, and whether they can wait in a circle: section VII of the Pyrrha paper.
+
+use crate::case::Case;
+use crate::graph::{Graph, QueueNumber};
+use crate::protocol::Protocol;
+
+/// The graph of buffer dependencies: from each queue to those that can hold it back.
+#[derive(Clone, Debug)]
+pub struct Dependencies {
+    /// Per queue, in ascending order.
+    holders: Vec<Vec<QueueNumber>>,
+}
+
+impl Dependencies {
+    /// The dependencies of `case`, whose graph under `protocol` is `graph`.
+    pub fn new(case: &Case, protocol: &dyn Protocol, graph: &Graph) -> Dependencies {
+        let mut holders = vec![Vec::new(); graph.queues.len()];
+        for (flow, queues) in case.flows().iter().zip(&graph.of_flow) {
+            for (hop, queue) in queues.iter().enumerate() {
+                holders[*queue].extend(flow.path.next(hop).map(|next| queues[next]));
+            }
+        }
+        for (queue, holders) in holders.iter_mut().enumerate() {
+            holders.sort_unstable();
+            holders.dedup();
+            holders.retain(|next| protocol.holds_back(&graph.queues[queue], &graph.queues[*next]));
+        }
+        Dependencies { holders }
+    }
+
+    /// The queues that can hold back `queue`, in ascending order.
+    pub fn holders(&self, queue: QueueNumber) -> &[QueueNumber] {
+        &self.holders[queue]
+    }
+
+    /// A cyclic buffer dependency, if there is one: each queue can wait for the next, the last one for the first. It begins at its lowest
+    /// number. Without one, there can be no deadlock.
+    pub fn cycle(&self) -> Option<Vec<QueueNumber>> {
+        let is_left = self.strike_out();
+        // Every queue that is left waits for another that is left, so the walk must come back to where it has been.
+        let next = |queue: QueueNumber| {
+            let left = self.holders[queue].iter().copied().find(|holder| is_left[*holder]);
+            left.expect("a queue that waits for none is struck out")
+        };
+        let mut visited = vec![None; self.holders.len()];
+        let (mut walk, mut queue) = (Vec::new(), is_left.iter().position(|is_left| *is_left)?);
+        let first = loop {
+            if let Some(step) = visited[queue] {
+                break step;
+            }
+            visited[queue] = Some(walk.len());
+            walk.push(queue);
+            queue = next(queue);
+        };
+        let mut cycle = walk.split_off(first);
+        let lowest = (0..cycle.len()).min_by_key(|step| cycle[*step]).unwrap_or(0);
+        cycle.rotate_left(lowest);
+        Some(cycle)
+    }
+
+    /// Per queue, whether it is left when those that wait for none are struck out, again and again.
+    fn strike_out(&self) -> Vec<bool> {
+        let mut waiting: Vec<Vec<QueueNumber>> = vec![Vec::new(); self.holders.len()];
+        for (queue, holders) in self.holders.iter().enumerate() {
+            holders.iter().for_each(|holder| waiting[*holder].push(queue));
+        }
+        let mut count: Vec<usize> = self.holders.iter().map(Vec::len).collect();
+        let mut free: Vec<QueueNumber> = (0..count.len()).filter(|queue| count[*queue] == 0).collect();
+        while let Some(queue) = free.pop() {
+            for waiting in &waiting[queue] {
+                count[*waiting] -= 1;
+                if count[*waiting] == 0 {
+                    free.push(*waiting);
+                }
+            }
+        }
+        count.into_iter().map(|count| count > 0).collect()
+    }
+}

@@ -1,0 +1,181 @@
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner, Result
+
+import backwater
+from backwater.analysis import Analysis, Counterexample, Findings, Queue
+from backwater.cli import app
+
+# An incast to h4 from both leaves, and a flow from h2 to h5, the neighbour of h4.
+CONTENT: dict[str, Any] = {
+    "topology": {"kind": "leaf-spine", "leaves": 2, "spines": 1, "hosts_per_leaf": 4},
+    "traffic": [
+        {"kind": "incast", "degree": 3, "size": "1 MB", "receivers": "h4", "senders": ["h0", "h1", "h6"]},
+        {"kind": "flows", "flows": [{"src": "h2", "dst": "h5", "bytes": "2 MB", "start": "50 us"}]},
+    ],
+}
+SCENARIO = """\
+topology = { kind = "leaf-spine", leaves = 2, spines = 1, hosts_per_leaf = 4 }
+
+[[traffic]]
+kind = "long-lived"
+pairs = [["h0", "h4"], ["h6", "h4"], ["h2", "h5"]]
+"""
+# Three switches in a ring, and flows that are pinned to go round it (figure 13 of the Pyrrha paper).
+RING: dict[str, Any] = {
+    "topology": {
+        "kind": "custom",
+        "hosts": ["ha", "hb", "hc"],
+        "switches": ["A", "B", "C"],
+        "links": [
+            *({"a": host, "b": switch} for host, switch in (("ha", "A"), ("hb", "B"), ("hc", "C"))),
+            *({"a": a, "b": b} for a, b in (("A", "B"), ("B", "C"), ("C", "A"))),
+        ],
+    },
+    "traffic": [
+        {
+            "kind": "flows",
+            "flows": [
+                {"src": "ha", "dst": "hc", "bytes": "1 MB", "data_via": ["A", "B", "C"]},
+                {"src": "hb", "dst": "ha", "bytes": "1 MB", "data_via": ["B", "C", "A"]},
+                {"src": "hc", "dst": "hb", "bytes": "1 MB", "data_via": ["C", "A", "B"]},
+            ],
+        }
+    ],
+}
+# The same ring with one flow that goes round it (figure 12).
+LOOP = """\
+[topology]
+kind = "custom"
+hosts = ["ha", "hc"]
+switches = ["A", "B", "C"]
+links = [
+    { a = "ha", b = "A" }, { a = "hc", b = "C" },
+    { a = "A", b = "B" }, { a = "B", b = "C" }, { a = "C", b = "A" },
+]
+
+[[traffic]]
+kind = "flows"
+flows = [{ src = "ha", dst = "hc", bytes = "1 MB", data_via = ["A", "B", "C", "A", "B", "C"] }]
+"""
+
+
+def command_line(*arguments: str | Path) -> Result:
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "victim.toml"
+    path.write_text(SCENARIO)
+    return path
+
+
+def by_protocol(analysis: Analysis) -> dict[str, Findings]:
+    return {findings.protocol: findings for findings in analysis.protocols}
+
+
+def test_an_analysis_is_typed() -> None:
+    analysis = backwater.Scenario.from_dict(CONTENT).analyze(["leaf1:0"], ["pfc", "pyrrha"])
+    assert (analysis.flows, analysis.congested, analysis.notes) == (4, ("leaf1:0",), ())
+    pfc, pyrrha = analysis.protocols
+    example = pfc.counterexample
+    assert isinstance(example, Counterexample)
+    assert example.queue == Queue("leaf0:4", "the queue of class 3")
+    assert "h2 -> h5" in example.innocent
+    assert (pfc.hol_free, pyrrha.hol_free, pyrrha.counterexample) == (False, True, None)
+    [cause] = pfc.causes
+    assert (cause.congested_flows, cause.paused_flows, cause.innocent_flows) == (3, 4, 1)
+    assert (pyrrha.queues.most, pyrrha.queues.total, pyrrha.queues.paused) == (1, 6, 5)
+    assert json.loads(analysis.to_json())["protocols"][0]["counterexample"]["cause"] == "leaf1:0"
+    assert Analysis.from_json(analysis.to_json()) == analysis
+
+
+def test_a_ring_of_flows_is_found() -> None:
+    links = ["A->B", "B->C", "C->A"]
+    analysis = backwater.Scenario.from_dict(RING).analyze(links)
+    found = by_protocol(analysis)
+    for name in ("pfc", "bfc-worst-case"):
+        assert [queue.port for queue in found[name].cycle] == ["A:1", "B:2", "C:2"]
+    assert all(found[name].deadlock_free for name in ("bfc-32", "per-destination", "per-flow", "pyrrha"))
+
+
+def test_a_loop_needs_the_own_root_rule(tmp_path: Path) -> None:
+    file = tmp_path / "loop.toml"
+    file.write_text(LOOP)
+    ask = ("analyze", file, "--congested", "C->A", "--protocol", "pfc", "--protocol", "pyrrha")
+    circle = "no: A:1 → B:1 → C:2 → A:1"
+    for options, verdicts in (((), {"pfc": circle, "pyrrha": "yes"}), (("--no-own-root-rule",), {"pyrrha": circle})):
+        outcome = command_line(*ask, *options)
+        table = {line.split()[0]: line.rstrip() for line in outcome.stdout.splitlines() if line.strip()}
+        assert all(table[protocol].endswith(verdict) for protocol, verdict in verdicts.items()), outcome.stdout
+        assert "1 flow comes to a port for the second time" in outcome.stderr
+
+
+def test_mistakes_are_told_at_once() -> None:
+    with pytest.raises(backwater.ScenarioError) as caught:
+        backwater.Scenario.from_dict(CONTENT).analyze(["laef1:0"], ["pyhrra"], flows=0)
+    assert [entry["path"] for entry in caught.value.diagnostics] == ["protocol", "flows", "congested"]
+    assert [entry["hint"] for entry in caught.value.diagnostics] == [
+        'did you mean "pyrrha"?',
+        None,
+        'did you mean "leaf1"?',
+    ]
+
+
+def test_analyze_prints_a_table(file: Path) -> None:
+    outcome = command_line("analyze", file, "--congested", "leaf1->h4", "--protocol", "pfc", "--protocol", "pyrrha")
+    assert outcome.exit_code == 0, outcome.output
+    table = {line.split()[0]: line for line in outcome.stdout.splitlines() if line.strip()}
+    assert "no: flow 2 (h2 -> h5) in the queue of class 3 of leaf0:4" in table["pfc"]
+    assert table["pyrrha"].split() == ["pyrrha", "yes", "1", "5", "4", "yes"]
+    assert "congested ports: leaf1:0." in outcome.stdout
+
+
+def test_analyze_finds_congested_ports(file: Path) -> None:
+    outcome = command_line("analyze", file, "--json", "--flows", "2")
+    document = json.loads(outcome.stdout)
+    assert (document["flows"], document["congested"]) == (2, ["leaf1:0"])
+    assert document["notes"] == ["only the first 2 flows were looked at; there are more"]
+    assert "note: only the first 2 flows" in command_line("analyze", file, "--flows", "2").stderr
+    # The third flow shares the uplink, which has room for two of them if it is faster.
+    for rate, congested in (("100 Gbps", ["leaf0:4", "leaf1:0"]), ("400 Gbps", ["leaf1:0"])):
+        outcome = command_line("analyze", file, "--json", "--set", f"topology.uplink_rate={rate}")
+        assert json.loads(outcome.stdout)["congested"] == congested
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--congested", "leaf1:9"], '"leaf1" has the ports 0 to 4'),
+        (["--congested", "leaf1->h0"], 'there is no link from "leaf1" to "h0"'),
+        (["--congested", "laef1:0"], 'did you mean "leaf1"?'),
+        (["--protocol", "pcf"], 'did you mean "pfc"?'),
+        (["--flows", "0"], "--flows"),
+        (["--set", "run.sed=1"], "run.sed"),
+    ],
+)
+def test_mistakes_are_exit_code_2(file: Path, arguments: list[str], words: str) -> None:
+    outcome = command_line("analyze", file, *arguments)
+    assert (outcome.exit_code, outcome.stdout) == (2, "")
+    assert words in outcome.stderr
+
+
+def test_there_must_be_a_scenario() -> None:
+    assert command_line("analyze", "missing.toml").exit_code == 2
+
+
+def test_tables_of_pyrrha_on_tofino2() -> None:
+    memory = backwater.tofino_memory(36)
+    assert (memory.hosts, memory.blocks, f"{memory.share:.1%}") == (11_664, 712, "44.5%")
+    outcome = command_line("tofino", "36")
+    assert "11,664 hosts" in outcome.stdout
+    assert "11.1 MiB, 44.5% of the chip's 1,600 SRAM blocks" in outcome.stdout
+    assert json.loads(command_line("tofino", "36", "--json").stdout)["blocks"] == 712
+    for k, words in (("37", "even number of ports"), ("2000", "2 to 1024"), ("-4", "-4")):
+        wrong = command_line("tofino", k)
+        assert wrong.exit_code == 2
+        assert words in wrong.stderr
