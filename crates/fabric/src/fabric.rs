@@ -114,7 +114,7 @@ impl Fabric {
     pub(crate) fn check_buffers(&self) -> Result<(), Vec<SpecError>> {
         let buffer = self.spec.switch.buffer;
         let switches = (0..).map(NodeId).zip(&self.spec.nodes).filter(|(_, node)| node.kind == NodeKind::Switch);
-        let reserved = switches.map(|(id, node)| (self.spec.switch.headroom.reserved(&self.site(id)), node));
+        let reserved = switches.map(|(id, node)| (self.spec.headroom(id).reserved(&self.site(id)), node));
         let refused = reserved.filter(|(reserved, _)| *reserved >= buffer.get()).map(|(reserved, node)| {
             let reserved = Bytes(reserved);
             let reason = format!("headroom and private buffer of its ports come to {reserved} of a buffer of {buffer}");

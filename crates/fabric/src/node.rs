@@ -100,7 +100,7 @@ impl Node {
     pub fn new(fabric: &Fabric, id: NodeId) -> Node {
         let site = fabric.site(id);
         let scheduler = fabric.spec.switch.scheduler;
-        let flow_control = fabric.spec.switch.flow_control.build(&site);
+        let flow_control = site.flow_control(id).build(&site);
         let port = |facts| Port::new(facts, fabric.spec.framing, scheduler, flow_control.added_queues());
         let is_switch = fabric.spec.nodes[id.0 as usize].kind == NodeKind::Switch;
         Node {

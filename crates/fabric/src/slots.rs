@@ -12,6 +12,7 @@
 //! | loss recovery | [`RecoverySender`], [`RecoveryReceiver`] | per flow |
 
 use crate::fabric::{Direction, Onward};
+use crate::flow_control::FlowControlConfig;
 use crate::frame::{Control, Frame, Psn};
 use crate::headroom::AnyBufferPolicy;
 use crate::host::Endpoint;
@@ -61,6 +62,12 @@ impl Site<'_> {
     /// The node at the other end of the link of `port`.
     pub fn peer(&self, port: &PortFacts) -> NodeId {
         self.wiring.ports[port.peer.0 as usize].node
+    }
+
+    /// The flow control that runs at `node`: a host goes with the switch at the other end of its first link.
+    pub fn flow_control(&self, node: NodeId) -> &FlowControlConfig {
+        let first = self.wiring.of(node).first().filter(|_| self.is_host(node));
+        self.spec.flow_control(first.map_or(node, |port| self.peer(port)))
     }
 
     /// How many links `node` is away from the nearest host: 0 for a host, 1 for a switch with hosts, 2 for the tier above.

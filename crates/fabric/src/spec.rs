@@ -33,6 +33,8 @@ pub struct NetworkSpec {
     pub faults: Vec<LinkFault>,
     /// Every switch.
     pub switch: SwitchConfig,
+    /// Switches that differ from the others.
+    pub groups: Vec<SwitchGroup>,
     /// Every host.
     pub host: HostConfig,
     /// Congestion control of every flow.
@@ -152,6 +154,17 @@ impl Default for SwitchConfig {
     }
 }
 
+/// Switches that run other mechanisms than [`NetworkSpec::switch`] says.
+#[derive(Clone, Debug)]
+pub struct SwitchGroup {
+    /// Which ones, in ascending order.
+    pub switches: Vec<NodeId>,
+    /// Their flow control, if it is another one.
+    pub flow_control: Option<FlowControlConfig>,
+    /// Their buffer policy, if it is another one.
+    pub headroom: Option<HeadroomConfig>,
+}
+
 /// How an egress port chooses among its open, non-empty queues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
@@ -229,7 +242,25 @@ pub enum SpecError {
 impl NetworkSpec {
     /// Whether dropping a packet of a lossless class for want of buffer is a violation: flow control is on, and its frames can not be lost.
     pub fn is_lossless(&self) -> bool {
-        self.switch.flow_control.is_lossless() && self.links.iter().all(|link| link.error_rate == 0.0)
+        let in_groups = self.groups.iter().filter_map(|group| group.flow_control.as_ref());
+        let mut flow_controls = in_groups.chain([&self.switch.flow_control]);
+        flow_controls.all(FlowControlConfig::is_lossless) && self.links.iter().all(|link| link.error_rate == 0.0)
+    }
+
+    /// The group that `switch` belongs to, if any.
+    fn group(&self, switch: NodeId) -> Option<&SwitchGroup> {
+        self.groups.iter().find(|group| group.switches.binary_search(&switch).is_ok())
+    }
+
+    /// The flow control that runs at a switch.
+    pub fn flow_control(&self, switch: NodeId) -> &FlowControlConfig {
+        let own = self.group(switch).and_then(|group| group.flow_control.as_ref());
+        own.unwrap_or(&self.switch.flow_control)
+    }
+
+    /// The buffer policy that runs at a switch.
+    pub fn headroom(&self, switch: NodeId) -> &HeadroomConfig {
+        self.group(switch).and_then(|group| group.headroom.as_ref()).unwrap_or(&self.switch.headroom)
     }
 
     /// Checks that the model can run this network. Whether there is a way for a flow is for [`crate::fabric::Fabric::check_flow`] to say.

@@ -36,7 +36,7 @@ pub struct Pipeline {
 impl Pipeline {
     pub(crate) fn new(site: &Site<'_>) -> Pipeline {
         Pipeline {
-            buffer: site.spec.switch.headroom.build(site),
+            buffer: site.spec.headroom(site.node).build(site),
             congestion_point: site.spec.congestion.congestion_point(site),
             balancer: site.spec.load_balance.build(Seed(site.spec.seed), site.node),
         }

@@ -32,6 +32,7 @@ pub(crate) fn network(hosts: u32, switches: u32, ends: &[(u32, u32)]) -> Network
         routes: Vec::new(),
         faults: Vec::new(),
         switch: Default::default(),
+        groups: Vec::new(),
         host: Default::default(),
         congestion: crate::congestion::CongestionConfig::None(Default::default()),
         load_balance: crate::load_balance::LoadBalanceConfig::Ecmp(Default::default()),

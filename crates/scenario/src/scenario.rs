@@ -6,10 +6,12 @@ use crate::diagnostic::Diagnostic;
 use crate::document::Document;
 use crate::document::check::check;
 use crate::topology::TopologyConfig;
-use crate::workload::TrafficConfig;
+use crate::workload::{NodeList, TrafficConfig};
 use backwater_engine::{Bytes, Duration, Time};
 use backwater_fabric::congestion::CongestionConfig;
+use backwater_fabric::flow_control::FlowControlConfig;
 use backwater_fabric::framing::Framing;
+use backwater_fabric::headroom::HeadroomConfig;
 use backwater_fabric::load_balance::LoadBalanceConfig;
 use backwater_fabric::recovery::RecoveryConfig;
 use backwater_fabric::spec::{HostConfig, SwitchConfig};
@@ -29,6 +31,9 @@ pub struct Scenario {
     pub run: RunConfig,
     /// The fabric.
     pub topology: TopologyConfig,
+    /// Entries of forwarding tables that are set by hand, right or wrong.
+    #[serde(default)]
+    pub routes: Vec<RouteConfig>,
     /// Links that fail during the run.
     #[serde(default)]
     pub faults: Vec<FaultConfig>,
@@ -38,6 +43,9 @@ pub struct Scenario {
     /// Every switch.
     #[serde(default)]
     pub switch: SwitchConfig,
+    /// Switches that differ from the others, group by group; their hosts go with them.
+    #[serde(default)]
+    pub groups: Vec<GroupConfig>,
     /// Every host.
     #[serde(default)]
     pub host: HostConfig,
@@ -86,6 +94,30 @@ impl Default for RunConfig {
             shards: None,
         }
     }
+}
+
+/// An entry of the forwarding table of some switches: packets for these hosts go to that neighbour.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RouteConfig {
+    /// Switches by name or pattern.
+    pub at: NodeList,
+    /// Destinations by name or pattern.
+    pub to: NodeList,
+    /// The neighbour that the packets go to: the name of a node with a link to all of these switches.
+    pub next: String,
+}
+
+/// Switches that run other mechanisms than `switch` says.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct GroupConfig {
+    /// Switches by name or pattern.
+    pub switches: NodeList,
+    /// Their flow control, and that of hosts behind them. Default: as in `switch`.
+    pub flow_control: Option<FlowControlConfig>,
+    /// Their buffer policy. Default: as in `switch`.
+    pub headroom: Option<HeadroomConfig>,
 }
 
 /// A link that fails during the run: what is on the wire is lost, what is queued waits.

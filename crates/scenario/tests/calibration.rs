@@ -128,6 +128,7 @@ fn spec(case: &Path, seed: u64) -> NetworkSpec {
         routes: Vec::new(),
         faults: Vec::new(),
         switch,
+        groups: Vec::new(),
         host: Default::default(),
         congestion,
         load_balance: backwater_fabric::load_balance::LoadBalanceConfig::Ecmp(Default::default()),

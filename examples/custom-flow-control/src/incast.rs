@@ -50,6 +50,7 @@ fn network(flow_control: FlowControlConfig) -> NetworkSpec {
             flow_control,
             ..Default::default()
         },
+        groups: Vec::new(),
         host: Default::default(),
         congestion: CongestionConfig::None(Default::default()),
         load_balance: LoadBalanceConfig::Ecmp(Default::default()),

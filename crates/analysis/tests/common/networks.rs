@@ -40,6 +40,7 @@ pub(crate) fn network_of(shape: &Shape, seed: u64) -> NetworkSpec {
         routes: Vec::new(),
         faults: Vec::new(),
         switch: Default::default(),
+        groups: Vec::new(),
         host: Default::default(),
         congestion: CongestionConfig::None(Default::default()),
         load_balance: LoadBalanceConfig::Ecmp(Default::default()),

@@ -91,7 +91,7 @@ pub fn exact_need(site: &Site<'_>, port: &PortFacts) -> u64 {
     // Every other class may have a PFC frame of its own in front.
     let pauses = pause_time * spec.switch.lossless.len().max(1) as u64;
     // From the arrival of the packet that crosses the threshold until the peer's gate is closed, and as long before as a frame travels.
-    let window = port.delay * 2 + frame_time + pauses + spec.switch.flow_control.response();
+    let window = port.delay * 2 + frame_time + pauses + site.flow_control(site.node).response();
     // Full frames may pass faster than at the link's rate where times are cut down to a clock.
     let bytes = (u128::from(window.ps()) * u128::from(wire) / u128::from(frame_time.ps().max(1))) as u64;
     let charged = bytes - (wire - charge) * bytes.div_ceil(wire);

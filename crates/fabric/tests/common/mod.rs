@@ -28,6 +28,7 @@ pub fn network(hosts: u32, switches: u32) -> NetworkSpec {
         routes: Vec::new(),
         faults: Vec::new(),
         switch: Default::default(),
+        groups: Vec::new(),
         host: Default::default(),
         congestion: CongestionConfig::None(Default::default()),
         load_balance: LoadBalanceConfig::Ecmp(Default::default()),

@@ -184,7 +184,7 @@ pub(super) fn buffers(spec: &NetworkSpec) -> Vec<Diagnostic> {
     let reserved = switches.map(|(node, NodeSpec { name, .. })| {
         let ports = wiring.of(node);
         let site = Site { spec, node, ports, wiring: &wiring, largest_frame, base_rtt: Duration::ZERO };
-        (Bytes(spec.switch.headroom.reserved(&site)), site.ports.len(), name)
+        (Bytes(spec.headroom(node).reserved(&site)), site.ports.len(), name)
     });
     // The first of those that need most.
     let Some((reserved, ports, name)) = reserved.reduce(|most, next| if next.0 > most.0 { next } else { most }) else {

@@ -2,6 +2,7 @@
 
 mod checks;
 mod faults;
+mod nodes;
 mod partial;
 
 use crate::diagnostic::{Diagnostic, Severity};
@@ -51,9 +52,10 @@ impl Plan {
             mtu,
             nodes: graph.nodes.clone(),
             links: graph.links.clone(),
-            routes: Vec::new(),
+            routes: nodes::routes(&scenario.routes, &graph, &mut findings),
             faults: faults::resolve(&scenario.faults, &graph, &mut findings),
             switch: scenario.switch.clone(),
+            groups: nodes::groups(&scenario.groups, &graph, &mut findings),
             host: scenario.host.clone(),
             congestion: scenario.congestion_control.clone(),
             load_balance: scenario.load_balance.clone(),

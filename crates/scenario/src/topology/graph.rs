@@ -80,14 +80,23 @@ impl Graph {
     /// # Errors
     /// If there is no such node, or it is a switch.
     pub fn host(&self, path: &str, name: &str) -> Result<NodeId, BuildError> {
+        self.of_name(path, name, NodeKind::Host)
+    }
+
+    /// The same for a node of either kind.
+    ///
+    /// # Errors
+    /// If there is no such node, or it is of the other kind.
+    pub fn of_name(&self, path: &str, name: &str, kind: NodeKind) -> Result<NodeId, BuildError> {
+        let (wanted, other) = if kind == NodeKind::Host { ("host", "switch") } else { ("switch", "host") };
         match self.node(name) {
-            Some(id) if self.is_host(id) => Ok(id),
-            Some(_) => Err(BuildError::new(path, format!("\"{name}\" is a switch, not a host"))),
+            Some(id) if self.nodes[id.0 as usize].kind == kind => Ok(id),
+            Some(_) => Err(BuildError::new(path, format!("\"{name}\" is a {other}, not a {wanted}"))),
             None => {
-                let names = self.hosts().map(|host| self.name(host));
+                let names = self.of_kind(kind).map(|node| self.name(node));
                 Err(BuildError {
                     path: path.into(),
-                    message: format!("there is no host \"{name}\""),
+                    message: format!("there is no {wanted} \"{name}\""),
                     hint: did_you_mean(name, names),
                 })
             }
@@ -114,7 +123,8 @@ impl Graph {
         self.of_kind(NodeKind::Switch)
     }
 
-    fn of_kind(&self, kind: NodeKind) -> impl Iterator<Item = NodeId> {
+    /// The nodes of a kind in ascending order of id.
+    pub fn of_kind(&self, kind: NodeKind) -> impl Iterator<Item = NodeId> {
         (0..).map(NodeId).zip(&self.nodes).filter(move |(_, node)| node.kind == kind).map(|(id, _)| id)
     }
 

@@ -1,6 +1,6 @@
 //! What a scenario says about its traffic.
 
-use super::hosts::HostList;
+use super::nodes::NodeList;
 use super::sizes::SizesConfig;
 use backwater_engine::{Bytes, Duration, Time};
 use backwater_fabric::ids::Class;
@@ -149,11 +149,11 @@ traffic! {
         #[schemars(range(min = 0.0, max = 1.0))]
         pub intra_rack: Option<f64>,
         /// Hosts that send. Default: all.
-        pub hosts: Option<HostList>,
+        pub hosts: Option<NodeList>,
         /// Hosts that receive. Default: all.
-        pub destinations: Option<HostList>,
+        pub destinations: Option<NodeList>,
         /// Hosts that neither send nor receive here; `incast` stands for the receivers of the scenario's incasts. Default: none.
-        pub exclude_receivers: Option<HostList>,
+        pub exclude_receivers: Option<NodeList>,
     }
 }
 
@@ -170,10 +170,10 @@ traffic! {
         /// Bytes of a whole burst, split evenly over its flows. Give this or `size`.
         pub total: Option<Bytes>,
         /// Hosts of which each burst draws one as its receiver; a single name fixes it. Default: all.
-        pub receivers: Option<HostList>,
+        pub receivers: Option<NodeList>,
         /// Hosts that the senders of a burst are drawn from: `other-racks` than the receiver's, `same-rack`, `any`, or a list.
         /// Default `other-racks`, or `any` where the fabric has a single rack. The receiver never sends to itself.
-        pub senders: Option<HostList>,
+        pub senders: Option<NodeList>,
         /// How senders are drawn. Default `even`.
         #[serde(default)]
         pub pick: Pick,
@@ -204,7 +204,7 @@ traffic! {
         #[schemars(range(min = 1))]
         pub shift: Option<u32>,
         /// The hosts that take part. Default: all.
-        pub hosts: Option<HostList>,
+        pub hosts: Option<NodeList>,
     }
 }
 
@@ -216,7 +216,7 @@ traffic! {
         /// Bytes of every flow.
         pub bytes: Bytes,
         /// The hosts that take part. Default: all.
-        pub hosts: Option<HostList>,
+        pub hosts: Option<NodeList>,
     }
 }
 
@@ -227,7 +227,7 @@ traffic! {
     /// to by popularity, and again if that is the host itself. The flows of several groups are tagged `moe.0`, `moe.1` and so on.
     pub struct MoeConfig {
         /// The groups: each a list of hosts, of which the i-th holds the expert of the i-th popularity.
-        pub groups: Vec<HostList>,
+        pub groups: Vec<NodeList>,
         /// Bytes that a host sends per iteration. Default 8 MB (Pyrrha's generator).
         #[serde(default = "default_moe_bytes")]
         pub bytes: Bytes,

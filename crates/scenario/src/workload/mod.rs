@@ -4,10 +4,10 @@
 //! another host or another purpose never shifts anybody's draws, and two schemes compared see identical traffic.
 
 mod config;
-mod hosts;
 mod incast;
 mod lists;
 mod moe;
+mod nodes;
 mod part;
 mod patterns;
 mod poisson;
@@ -18,7 +18,7 @@ pub mod sizes;
 mod tests;
 
 pub use config::*;
-pub use hosts::HostList;
+pub use nodes::NodeList;
 pub use schedule::Flows;
 pub use sizes::{Interpolation, SizesConfig, SizesTable};
 

@@ -2,7 +2,7 @@
 
 use super::schedule::{Listed, Schedule};
 use super::sizes::{Distribution, Sizes};
-use super::{Common, HostList, MAX_FLOWS, Role, SizesConfig, Traffic, TrafficConfig};
+use super::{Common, MAX_FLOWS, NodeList, Role, SizesConfig, Traffic, TrafficConfig};
 use crate::topology::{BuildError, Graph};
 use backwater_engine::random::{Seed, Stream};
 use backwater_engine::{Duration, Time};
@@ -140,9 +140,9 @@ impl<'a> Part<'a> {
     }
 
     /// The hosts of a list; all without one.
-    pub(super) fn hosts(&mut self, key: &str, list: Option<&HostList>) -> Option<Vec<NodeId>> {
+    pub(super) fn hosts(&mut self, key: &str, list: Option<&NodeList>) -> Option<Vec<NodeId>> {
         match list {
-            Some(list) => self.keep(list.resolve(&self.field(key), self.scene.graph)),
+            Some(list) => self.keep(list.hosts(&self.field(key), self.scene.graph)),
             None => Some(self.scene.graph.hosts().collect()),
         }
     }

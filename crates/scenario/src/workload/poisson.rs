@@ -80,7 +80,7 @@ impl PoissonConfig {
             }
             // A list that cannot be resolved is an error of the incast.
             Some(lists) => {
-                Some(lists.iter().filter_map(|list| list.resolve("", part.scene.graph).ok()).flatten().collect())
+                Some(lists.iter().filter_map(|list| list.hosts("", part.scene.graph).ok()).flatten().collect())
             }
         }
     }

@@ -683,7 +683,7 @@ fn flows_come_in_order_of_start_and_of_their_parts() {
 proptest! {
     #[test]
     fn any_pattern_fits_or_is_refused(text in "[h*0-9\\[\\]-]{0,12}|\\PC{0,8}") {
-        if let Ok(hosts) = HostList(vec![text]).resolve("f", &fabric()) {
+        if let Ok(hosts) = NodeList(vec![text]).hosts("f", &fabric()) {
             prop_assert!(!hosts.is_empty() && hosts.iter().all(|host| host.0 < 16));
         }
     }

@@ -1,45 +1,46 @@
-//! Hosts as a scenario names them.
+//! Hosts and switches as a scenario names them.
 
 use crate::topology::{BuildError, Graph};
 use backwater_fabric::ids::NodeId;
+use backwater_fabric::spec::NodeKind;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, de};
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::fmt;
 
-/// Hosts by name: one text or a list of texts, each a name or a pattern (`"h3"`, `"h[0-15]"`, `"h*"`).
+/// Hosts, or switches, by name: one text or a list of texts, each a name or a pattern (`"h3"`, `"h[0-15]"`, `"h*"`).
 ///
 /// In a pattern `[0-15]` stands for every whole number of the range and `*` for any text.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(transparent)]
-pub struct HostList(pub Vec<String>);
+pub struct NodeList(pub Vec<String>);
 
-impl<'de> Deserialize<'de> for HostList {
+impl<'de> Deserialize<'de> for NodeList {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Visitor;
         impl<'de> de::Visitor<'de> for Visitor {
-            type Value = HostList;
+            type Value = NodeList;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a host name or pattern, or a list of them")
+                f.write_str("a name or pattern, or a list of them")
             }
-            fn visit_str<E: de::Error>(self, text: &str) -> Result<HostList, E> {
-                Ok(HostList(vec![text.into()]))
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<NodeList, E> {
+                Ok(NodeList(vec![text.into()]))
             }
-            fn visit_seq<A: de::SeqAccess<'de>>(self, sequence: A) -> Result<HostList, A::Error> {
-                Vec::deserialize(de::value::SeqAccessDeserializer::new(sequence)).map(HostList)
+            fn visit_seq<A: de::SeqAccess<'de>>(self, sequence: A) -> Result<NodeList, A::Error> {
+                Vec::deserialize(de::value::SeqAccessDeserializer::new(sequence)).map(NodeList)
             }
         }
         deserializer.deserialize_any(Visitor)
     }
 }
 
-impl JsonSchema for HostList {
+impl JsonSchema for NodeList {
     fn inline_schema() -> bool {
         true
     }
     fn schema_name() -> Cow<'static, str> {
-        "HostList".into()
+        "NodeList".into()
     }
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({
@@ -49,22 +50,34 @@ impl JsonSchema for HostList {
     }
 }
 
-impl HostList {
+impl NodeList {
     /// The hosts that are meant, each once, in the order written; hosts of one pattern in order of id.
     ///
     /// # Errors
     /// Every name that is no host and every pattern that fits none, below the path `field`.
-    pub fn resolve(&self, field: &str, graph: &Graph) -> Result<Vec<NodeId>, Vec<BuildError>> {
+    pub fn hosts(&self, field: &str, graph: &Graph) -> Result<Vec<NodeId>, Vec<BuildError>> {
+        self.resolve(field, graph, NodeKind::Host)
+    }
+
+    /// The switches that are meant, in the same way.
+    ///
+    /// # Errors
+    /// Every name that is no switch and every pattern that fits none, below the path `field`.
+    pub fn switches(&self, field: &str, graph: &Graph) -> Result<Vec<NodeId>, Vec<BuildError>> {
+        self.resolve(field, graph, NodeKind::Switch)
+    }
+
+    fn resolve(&self, field: &str, graph: &Graph, kind: NodeKind) -> Result<Vec<NodeId>, Vec<BuildError>> {
         let (mut found, mut seen, mut errors) = (Vec::new(), BTreeSet::new(), Vec::new());
         for (i, text) in self.0.iter().enumerate() {
             let field = if self.0.len() == 1 { field.to_owned() } else { format!("{field}[{i}]") };
-            match one(text, &field, graph) {
+            match one(text, &field, graph, kind) {
                 Ok(hosts) => found.extend(hosts.into_iter().filter(|host| seen.insert(*host))),
                 Err(error) => errors.push(error),
             }
         }
         if self.0.is_empty() {
-            errors.push(BuildError::new(field, "is empty").hint("leave it out for all hosts"));
+            errors.push(BuildError::new(field, "is empty").hint("leave it out for all"));
         }
         if errors.is_empty() { Ok(found) } else { Err(errors) }
     }
@@ -75,21 +88,22 @@ impl HostList {
     }
 }
 
-fn one(text: &str, field: &str, graph: &Graph) -> Result<Vec<NodeId>, BuildError> {
+fn one(text: &str, field: &str, graph: &Graph, kind: NodeKind) -> Result<Vec<NodeId>, BuildError> {
     if graph.node(text).is_some() || !text.contains(['*', '[']) {
-        return graph.host(field, text).map(|host| vec![host]);
+        return graph.of_name(field, text, kind).map(|node| vec![node]);
     }
+    let word = if kind == NodeKind::Host { "host" } else { "switch" };
     let pattern = pattern(text).ok_or_else(|| {
-        BuildError::new(field, format!("\"{text}\" is not a pattern of host names"))
+        BuildError::new(field, format!("\"{text}\" is not a pattern of {word} names"))
             .hint("a `[` begins a range of whole numbers such as `h[0-15]`; `*` stands for any text")
     })?;
-    let hosts: Vec<NodeId> = graph.hosts().filter(|host| fits(&pattern, graph.name(*host))).collect();
-    if hosts.is_empty() {
-        let example = graph.hosts().next().map_or("", |host| graph.name(host));
-        let hint = format!("the first host is called \"{example}\"");
-        return Err(BuildError::new(field, format!("no host has a name like \"{text}\"")).hint(hint));
+    let found: Vec<NodeId> = graph.of_kind(kind).filter(|node| fits(&pattern, graph.name(*node))).collect();
+    if found.is_empty() {
+        let example = graph.of_kind(kind).next().map_or("", |node| graph.name(node));
+        let hint = format!("the first {word} is called \"{example}\"");
+        return Err(BuildError::new(field, format!("no {word} has a name like \"{text}\"")).hint(hint));
     }
-    Ok(hosts)
+    Ok(found)
 }
 
 /// A piece of a pattern.
