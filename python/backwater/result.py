@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 RUN_FILE: Final = "run.json"
 TOPOLOGY_FILE: Final = "topology.json"
 REPORT_FILE: Final = "report.html"
-TABLES: Final = ("flows", "pauses", "queues", "ports", "buffers")
+TABLES: Final = ("flows", "pauses", "queues", "ports", "buffers", "switches")
 # Everything that a run leaves in its directory.
 FILES: Final = (RUN_FILE, TOPOLOGY_FILE, REPORT_FILE, *(f"{table}.parquet" for table in TABLES))
 # What it writes there until it is done.
@@ -105,7 +105,7 @@ class Result:
 
     @cached_property
     def pauses(self) -> pl.DataFrame:
-        """One row per interval in which an egress port's class was paused, with the port that caused it."""
+        """One row per interval in which an egress queue was paused, with the port that caused it."""
         return self._table("pauses")
 
     @cached_property
@@ -122,6 +122,11 @@ class Result:
     def buffers(self) -> pl.DataFrame:
         """Sampled buffer occupancy of every switch."""
         return self._table("buffers")
+
+    @cached_property
+    def switches(self) -> pl.DataFrame:
+        """One row per switch: the most bytes that it held at once, the most queues that a port of it used."""
+        return self._table("switches")
 
     @cached_property
     def topology(self) -> Topology:

@@ -30,7 +30,7 @@ class Deadlock:
 
     Attributes:
         onset_ps: When the last PAUSE that closed the cycle took effect.
-        cycle: The paused egress queues, as `node:port:class`.
+        cycle: The paused egress queues, as `node:port:queue`.
     """
 
     onset_ps: int
@@ -63,6 +63,9 @@ class Summary:
     drops: dict[str, int]
     pause_frames: int
     resume_frames: int
+    merge_frames: int
+    peak_buffer_bytes: int
+    peak_queues: int
     simulated_ps: int
     events: int
     packet_hops: int
@@ -93,7 +96,7 @@ class Summary:
             if deadlock is None
             else Deadlock(
                 onset_ps=deadlock["onset_ps"],
-                cycle=tuple(f"{link['node']}:{link['port']}:{link['class']}" for link in deadlock["cycle"]),
+                cycle=tuple(f"{link['node']}:{link['port']}:{link['queue']}" for link in deadlock["cycle"]),
             ),
             flows=flows["total"],
             finished_flows=flows["finished"],
@@ -102,6 +105,9 @@ class Summary:
             drops=dict(document["drops"]),
             pause_frames=document["pause_frames"],
             resume_frames=document["resume_frames"],
+            merge_frames=document["merge_frames"],
+            peak_buffer_bytes=document["peak_buffer_bytes"],
+            peak_queues=document["peak_queues"],
             simulated_ps=document["simulated_ps"],
             events=document["events"],
             packet_hops=document["packet_hops"],
@@ -160,6 +166,9 @@ class Summary:
             Fact("Simulated time", style.duration(self.simulated_ps)),
             Fact("Flows", f"{self.flows:,}" + (f" ({self.endless_flows:,} endless)" if self.endless_flows else "")),
             Fact("RESUME frames", f"{self.resume_frames:,}"),
+            *([Fact("MERGE frames", f"{self.merge_frames:,}")] if self.merge_frames else []),
+            Fact("Peak buffer", style.size(self.peak_buffer_bytes)),
+            *([Fact("Peak added queues", f"{self.peak_queues:,} of a port")] if self.peak_queues else []),
             Fact("Events", style.count(self.events) + each_hop),
             Fact("Packet-hops", style.count(self.packet_hops) + hop_cost),
             Fact("CPU time", f"{self.cpu_seconds:.1f} s"),

@@ -196,7 +196,7 @@ def closed_pauses(pauses: pl.DataFrame, end_ps: int) -> pl.DataFrame:
     text = pl.col("node", "peer", "cause_node").cast(pl.String)
     return pauses.with_columns(text, pl.col("end_ps").fill_null(end_ps)).with_columns(
         paused_ps=pl.col("end_ps") - pl.col("start_ps"),
-        queue=pl.format("{}:{} → {}, class {}", "node", "port", "peer", "class"),
+        queue=pl.format("{}:{} → {}, queue {}", "node", "port", "peer", "queue"),
         cause=pl.format("{}:{}", "cause_node", "cause_port"),
     )
 
@@ -304,7 +304,7 @@ def link_load(
     sent = ports.group_by(pl.col("node").cast(pl.String), "port").agg(peak_bits=bits.max(), total_bits=bits.sum())
     paused = (
         closed_pauses(pauses, end_ps)
-        .group_by(*key, "class")
+        .group_by(*key, "queue")
         .agg(pl.col("paused_ps").sum())
         .group_by(key)
         .agg(pl.col("paused_ps").max())

@@ -40,13 +40,21 @@ PAUSES = {
     "node": pl.Categorical,
     "port": pl.UInt16,
     "peer": pl.Categorical,
-    "class": pl.UInt8,
+    "queue": pl.UInt16,
     "start_ps": pl.Int64,
     "end_ps": pl.Int64,
     "cause_node": pl.Categorical,
     "cause_port": pl.UInt16,
 }
-QUEUES = {"time_ps": pl.Int64, "node": pl.Categorical, "port": pl.UInt16, "bytes": pl.UInt64, "paused": pl.UInt8}
+QUEUES = {
+    "time_ps": pl.Int64,
+    "node": pl.Categorical,
+    "port": pl.UInt16,
+    "bytes": pl.UInt64,
+    "queues": pl.UInt16,
+    "paused": pl.UInt8,
+    "paused_queues": pl.UInt16,
+}
 PORTS = {
     "time_ps": pl.Int64,
     "node": pl.Categorical,
@@ -61,6 +69,7 @@ BUFFERS = {
     "shared_bytes": pl.UInt64,
     "headroom_bytes": pl.UInt64,
 }
+SWITCHES = {"node": pl.Categorical, "layer": pl.UInt8, "peak_buffer_bytes": pl.UInt64, "peak_queues": pl.UInt16}
 
 TOPOLOGY = {
     "nodes": [
@@ -130,7 +139,8 @@ PORT_ROWS = [
     (30 * US, "h0", 0, "s0", 62_500),
 ]
 BUFFER_ROWS = [(10 * US, "s0", 1000, 1000, 0), (20 * US, "s0", 3000, 2500, 500), (30 * US, "s0", 0, 0, 0)]
-QUEUE_ROWS = [(10 * US, "s0", 2, 1000, 0), (20 * US, "h0", 0, 0, 8)]
+QUEUE_ROWS = [(10 * US, "s0", 2, 1000, 1, 0, 0), (20 * US, "h0", 0, 0, 0, 8, 1)]
+SWITCH_ROWS = [("s0", 1, 3000, 0)]
 
 RUN: dict[str, Any] = {
     "outcome": "completed",
@@ -144,6 +154,9 @@ RUN: dict[str, Any] = {
     "drops": {"headroom": 0},
     "pause_frames": 3,
     "resume_frames": 2,
+    "merge_frames": 0,
+    "peak_buffer_bytes": 3000,
+    "peak_queues": 0,
     "audit": {"verdict": "ok", "violations": []},
     "deadlock": None,
     "seed": 7,
@@ -174,6 +187,7 @@ def write_result(directory: Path, **changes: Any) -> Path:  # noqa: ANN401 - any
         ("ports", PORT_ROWS, PORTS),
         ("buffers", BUFFER_ROWS, BUFFERS),
         ("queues", QUEUE_ROWS, QUEUES),
+        ("switches", SWITCH_ROWS, SWITCHES),
     ):
         pl.DataFrame(rows, schema=schema, orient="row").write_parquet(directory / f"{name}.parquet")
     return directory
@@ -199,6 +213,7 @@ def quiet_result(tmp_path: Path) -> Result:
         ("ports", PORTS),
         ("buffers", BUFFERS),
         ("queues", QUEUES),
+        ("switches", SWITCHES),
     ):
         pl.DataFrame(schema=schema).write_parquet(directory / f"{name}.parquet")
     return Result.load(directory)

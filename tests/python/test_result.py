@@ -36,7 +36,7 @@ def test_a_violated_audit_is_never_a_success(tmp_path: Path) -> None:
 
 
 def test_a_deadlock_is_told_by_its_cycle(tmp_path: Path) -> None:
-    cycle = [{"node": "a", "port": 1, "class": 3}, {"node": "b", "port": 0, "class": 3}]
+    cycle = [{"node": "a", "port": 1, "queue": 3}, {"node": "b", "port": 0, "queue": 3}]
     run = write_result(tmp_path, outcome="deadlock", deadlock={"onset_ps": 12_500_000, "cycle": cycle})
     assert Result.load(run).summary.alarms() == ["Deadlock since 12.5 µs: a:1:3 → b:0:3 → a:1:3"]
 

@@ -110,21 +110,21 @@ def test_a_queue_without_a_sample_is_empty(result: Result) -> None:
 
 def test_pauses_are_summed_per_queue_and_per_cause(result: Result) -> None:
     assert tables.paused_queues(result.pauses, END).rows() == [
-        ("h1:0 → s0, class 3", 2, 80 * US, pytest.approx(0.8)),
-        ("h0:0 → s0, class 3", 1, 10 * US, pytest.approx(0.1)),
+        ("h1:0 → s0, queue 3", 2, 80 * US, pytest.approx(0.8)),
+        ("h0:0 → s0, queue 3", 1, 10 * US, pytest.approx(0.1)),
     ]
     assert tables.pause_causes(result.pauses, END).rows() == [("s0:0", 1, 1, 70 * US), ("s0:2", 2, 2, 20 * US)]
 
 
 def test_timeline_merges_what_is_closer_than_a_pixel_and_has_one_cause(result: Result) -> None:
     assert tables.pause_timeline(result.pauses, END).rows() == [
-        ("h1:0 → s0, class 3", "s0:2", 15 * US, 25 * US, 10 * US, 1),
-        ("h1:0 → s0, class 3", "s0:0", 30 * US, 100 * US, 70 * US, 1),
-        ("h0:0 → s0, class 3", "s0:2", 10 * US, 20 * US, 10 * US, 1),
+        ("h1:0 → s0, queue 3", "s0:2", 15 * US, 25 * US, 10 * US, 1),
+        ("h1:0 → s0, queue 3", "s0:0", 30 * US, 100 * US, 70 * US, 1),
+        ("h0:0 → s0, queue 3", "s0:2", 10 * US, 20 * US, 10 * US, 1),
     ]
     one_cause = result.pauses.with_columns(cause_port=pl.lit(2, pl.UInt16))
     merged = tables.pause_timeline(one_cause, END, rows=1, pixels=10)
-    assert merged.rows() == [("h1:0 → s0, class 3", "s0:2", 15 * US, 100 * US, 80 * US, 2)]
+    assert merged.rows() == [("h1:0 → s0, queue 3", "s0:2", 15 * US, 100 * US, 80 * US, 2)]
 
 
 def test_a_timeline_gets_coarser_until_it_can_be_drawn(result: Result) -> None:

@@ -210,6 +210,8 @@ pub enum Signal {
     Pause,
     /// Go on.
     Resume,
+    /// What was stopped for one cause goes on, under the control of another.
+    Merge,
     /// Something else between neighbours.
     Other,
 }

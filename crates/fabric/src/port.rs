@@ -357,6 +357,11 @@ impl Port {
         self.occupied.count_outside(&self.closed) - usize::from(self.is_ready(CONTROL_QUEUE))
     }
 
+    /// Number of queues that hold a packet.
+    pub fn occupied_queues(&self) -> usize {
+        self.occupied.iter().count() + self.inner.occupied.iter().count()
+    }
+
     /// The gate of queue `queue`.
     pub fn gate(&self, queue: QueueIx) -> &Gate {
         self.gates.get(usize::from(queue)).unwrap_or(&OPEN_GATE)

@@ -97,6 +97,7 @@ pub(crate) struct Watch {
     pub(crate) packet_hops: u64,
     pub(crate) pause_frames: u64,
     pub(crate) resume_frames: u64,
+    pub(crate) merge_frames: u64,
     pub(crate) received_flows: u64,
     /// Flows that their senders have done with since somebody last looked.
     pub(crate) acknowledged: Vec<Acknowledged>,
@@ -475,6 +476,7 @@ impl Sink for ShardSink<'_> {
             match control.signal() {
                 Signal::Pause => watch.pause_frames += 1,
                 Signal::Resume => watch.resume_frames += 1,
+                Signal::Merge => watch.merge_frames += 1,
                 Signal::Other => {}
             }
         }

@@ -70,6 +70,8 @@ pub struct Totals {
     pub pause_frames: u64,
     /// RESUME frames sent.
     pub resume_frames: u64,
+    /// Frames sent that move a congestion root.
+    pub merge_frames: u64,
     /// Frames lost, by cause ([`DropCause::ALL`]).
     pub drops: [u64; DropCause::ALL.len()],
     /// Flows that have started.
@@ -349,6 +351,7 @@ impl Simulation {
             totals.packet_hops += watch.packet_hops;
             totals.pause_frames += watch.pause_frames;
             totals.resume_frames += watch.resume_frames;
+            totals.merge_frames += watch.merge_frames;
             totals.received_flows += watch.received_flows;
             for node in &shard.nodes {
                 totals.paused_ports +=

@@ -470,6 +470,8 @@ pub struct Occupancy {
     pub shared: u64,
     /// Of these in headroom.
     pub headroom: u64,
+    /// The most that has been in use at once so far.
+    pub peak: u64,
 }
 
 // ---------------------------------------------------------------------------------------------------------- congestion control

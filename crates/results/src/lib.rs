@@ -7,6 +7,7 @@
 //! | `flows.parquet` | a row per flow |
 //! | `pauses.parquet` | a row per interval in which an egress queue was paused |
 //! | `queues.parquet`, `ports.parquet`, `buffers.parquet` | samples |
+//! | `switches.parquet` | a row per switch |
 //!
 //! Every column's meaning and unit stands in the schema of its table ([`tables`]).
 

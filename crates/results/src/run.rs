@@ -4,16 +4,17 @@ use crate::BUILD;
 use crate::disk::Reserve;
 use crate::roles::{FlowRole, Roles};
 use crate::summary::{Audit, DeadlockReport, FlowCounts, Outcome, QueueName, Summary};
-use crate::tables::{BufferRow, FlowRow, Name, PauseRow, PortRow, QueueRow, TableError, TableWriter};
+use crate::tables::{BufferRow, FlowRow, Name, PauseRow, PortRow, QueueRow, SwitchRow, TableError, TableWriter};
 use crate::topology::topology_json;
 use crate::usage::{Footprint, cpu_seconds, peak_rss_bytes};
 use backwater_engine::{Duration, Time};
 use backwater_fabric::deadlock::Deadlock;
 use backwater_fabric::fabric::Fabric;
-use backwater_fabric::ids::ClassMask;
+use backwater_fabric::node::Node;
 use backwater_fabric::note::DropCause;
 use backwater_fabric::port::Port;
 use backwater_fabric::simulation::FlowOutcome;
+use backwater_fabric::slots::FlowControl as _;
 use backwater_fabric::spec::{FlowSpec, SpecError};
 use backwater_fabric::{PauseInterval, Simulation};
 use backwater_scenario::Plan;
@@ -155,11 +156,7 @@ impl Run {
         let names: Vec<String> = plan.spec.nodes.iter().map(|node| node.name.clone()).collect();
         let of_roles = FlowRole::NAMES.map(String::from);
         let every_name: Vec<String> = names.iter().chain(&plan.traffic.tags).chain(&of_roles).cloned().collect();
-        let metadata = [
-            ("backwater.version".to_owned(), BUILD.version.to_owned()),
-            ("backwater.commit".to_owned(), BUILD.commit.to_owned()),
-            ("backwater.seed".to_owned(), plan.run.seed.to_string()),
-        ];
+        let metadata = metadata(&plan);
         let first = |interval: Duration| {
             if interval == Duration::ZERO { Time::NEVER } else { Time::ZERO + interval }
         };
@@ -276,9 +273,14 @@ impl Run {
         for outcome in self.simulation.unfinished() {
             self.write_flow(&outcome);
         }
-        let summary = self.summarise(outcome);
+        let switches = self.switches();
+        let summary = self.summarise(outcome, &switches);
         drop(self.reserve);
         self.tables.finish()?;
+        let names: Vec<String> = self.plan.spec.nodes.iter().map(|node| node.name.clone()).collect();
+        let mut table = TableWriter::create(&self.directory, "switches", &names, &metadata(&self.plan))?;
+        switches.into_iter().for_each(|row| table.push(row));
+        table.finish()?;
         fs::rename(self.directory.join(TOPOLOGY_PARTIAL), self.directory.join(TOPOLOGY))
             .map_err(|cause| RunError::File { path: self.directory.join(TOPOLOGY), cause })?;
         let value = serde_json::to_value(&summary).expect("a summary has string keys only");
@@ -286,7 +288,7 @@ impl Run {
         Ok(summary)
     }
 
-    fn summarise(&mut self, outcome: Outcome) -> Summary {
+    fn summarise(&mut self, outcome: Outcome, switches: &[SwitchRow]) -> Summary {
         let totals = self.simulation.totals();
         let fabric = self.simulation.fabric();
         self.violations.extend(self.simulation.violations().iter().map(|drop| {
@@ -302,7 +304,7 @@ impl Run {
                 .iter()
                 .map(|(port, queue)| {
                     let facts = &fabric.wiring.ports[port.0 as usize];
-                    QueueName { node: fabric.name(facts.node).to_owned(), port: facts.ix, class: *queue }
+                    QueueName { node: fabric.name(facts.node).to_owned(), port: facts.ix, queue: *queue }
                 })
                 .collect(),
         });
@@ -319,6 +321,9 @@ impl Run {
             drops: DropCause::ALL.iter().map(|cause| cause.name()).zip(totals.drops).collect(),
             pause_frames: totals.pause_frames,
             resume_frames: totals.resume_frames,
+            merge_frames: totals.merge_frames,
+            peak_buffer_bytes: switches.iter().map(|switch| switch.peak_buffer_bytes).max().unwrap_or(0),
+            peak_queues: switches.iter().map(|switch| switch.peak_queues).max().unwrap_or(0),
             audit: Audit {
                 verdict: if self.violations.is_empty() { "ok" } else { "violated" },
                 violations: std::mem::take(&mut self.violations),
@@ -339,20 +344,36 @@ impl Run {
         }
     }
 
+    /// What every switch has come to.
+    fn switches(&self) -> Vec<SwitchRow> {
+        let fabric = self.simulation.fabric();
+        let row = |node: &Node| {
+            Some(SwitchRow {
+                node: node.id.into(),
+                layer: fabric.site(node.id).tier(node.id) as u8,
+                peak_buffer_bytes: node.pipeline()?.occupancy().peak,
+                peak_queues: node.flow_control().most_queues_used(),
+            })
+        };
+        self.simulation.nodes().filter_map(row).collect()
+    }
+
     fn sample(&mut self, now: Time) {
         let fabric = self.simulation.fabric();
         // Ports are numbered node by node. They come first in `zip`, so that no counter is taken in vain.
         let mut sent_before = self.sent.iter_mut();
         for node in self.simulation.nodes() {
             for (port, before) in node.ports().iter().zip(&mut sent_before) {
-                let (bytes, paused) = (port.queued_bytes(), port.closed_classes());
-                if bytes > 0 || paused != ClassMask::NONE {
+                let (bytes, paused_queues) = (port.queued_bytes(), port.closed_queues().count() as u16);
+                if bytes > 0 || paused_queues > 0 {
                     self.tables.queues.push(QueueRow {
                         time_ps: now,
                         node: node.id.into(),
                         port: port.ix,
                         bytes,
-                        paused: paused.0,
+                        queues: port.occupied_queues() as u16,
+                        paused: port.closed_classes().0,
+                        paused_queues,
                     });
                 }
                 let sent = port.sent_wire_bytes() - std::mem::replace(before, port.sent_wire_bytes());
@@ -387,7 +408,7 @@ impl Run {
             node: facts.node.into(),
             port: facts.ix,
             peer: wiring.neighbour(facts.node, facts.ix).into(),
-            class: *queue as u8,
+            queue: *queue,
             start_ps: closure.from,
             end_ps: end,
             cause_node: cause.node.into(),
@@ -444,6 +465,15 @@ impl Run {
     }
 }
 
+/// What every table tells about where it comes from.
+fn metadata(plan: &Plan) -> [(String, String); 3] {
+    [
+        ("backwater.version".to_owned(), BUILD.version.to_owned()),
+        ("backwater.commit".to_owned(), BUILD.commit.to_owned()),
+        ("backwater.seed".to_owned(), plan.run.seed.to_string()),
+    ]
+}
+
 fn write_json(directory: &Path, name: &str, value: &serde_json::Value) -> Result<(), RunError> {
     let path = directory.join(name);
     let text = serde_json::to_string_pretty(value).expect("JSON values can be written");
@@ -481,7 +511,8 @@ mod tests {
             .map(|file| file.unwrap().file_name().into_string().unwrap())
             .collect();
         files.sort_unstable();
-        let tables = ["buffers", "flows", "pauses", "ports", "queues"].map(|table| format!("{table}.parquet"));
+        let tables =
+            ["buffers", "flows", "pauses", "ports", "queues", "switches"].map(|table| format!("{table}.parquet"));
         assert_eq!(files, [&tables[..], &["run.json".into(), "topology.json".into()]].concat());
     }
 

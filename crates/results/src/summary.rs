@@ -41,6 +41,12 @@ pub struct Summary {
     pub pause_frames: u64,
     /// RESUME frames sent.
     pub resume_frames: u64,
+    /// MERGE frames sent (Pyrrha).
+    pub merge_frames: u64,
+    /// The most bytes that a switch has held at once.
+    pub peak_buffer_bytes: u64,
+    /// The most queues beyond those of the classes that a port has used at once: isolation queues, queues of flows.
+    pub peak_queues: u16,
     /// Whether everything balanced.
     pub audit: Audit,
     /// The deadlock, if one was found.
@@ -109,6 +115,6 @@ pub struct QueueName {
     pub node: String,
     /// Number of the port at its node.
     pub port: u16,
-    /// Queue; of a class-based flow control, the class.
-    pub class: u16,
+    /// Queue: one of the classes' goes by the number of its class.
+    pub queue: u16,
 }

@@ -222,8 +222,8 @@ row! {
         pub port: u16,
         /// node at the other end of the link, which sent the PAUSE
         pub peer: Name,
-        /// paused traffic class
-        pub class: u8,
+        /// paused queue; one of the classes' goes by the number of its class
+        pub queue: u16,
         /// when the pause took effect, ps
         pub start_ps: Time,
         /// when it ended, ps; empty if it had not when the run ended
@@ -246,8 +246,12 @@ row! {
         pub port: u16,
         /// bytes in the queues of the port
         pub bytes: u64,
+        /// number of its queues that hold something
+        pub queues: u16,
         /// mask of the paused classes: bit i stands for class i
         pub paused: u8,
+        /// number of its queues that are paused, those of classes included
+        pub paused_queues: u16,
     }
 }
 
@@ -280,6 +284,20 @@ row! {
         pub shared_bytes: u64,
         /// of these in headroom
         pub headroom_bytes: u64,
+    }
+}
+
+row! {
+    /// `switches.parquet`: a row per switch, written at the end.
+    pub struct SwitchRow {
+        /// switch
+        pub node: Name,
+        /// how many links it is away from the nearest host
+        pub layer: u8,
+        /// the most bytes that it has held at once
+        pub peak_buffer_bytes: u64,
+        /// the most queues beyond those of the classes that a port of it has used at once
+        pub peak_queues: u16,
     }
 }
 

@@ -113,6 +113,7 @@ impl Pools {
             return Err(if lossless { DropCause::Headroom } else { DropCause::BufferFull });
         }
         self.used.used += bytes;
+        self.used.peak = self.used.peak.max(self.used.used);
         Ok(())
     }
 

@@ -168,7 +168,7 @@ mod tests {
         }
         // 3 private, 156 shared, and the one that crossed the threshold, wholly in headroom.
         assert_eq!(packets, 3 + 156 + 1);
-        assert_eq!(sih.occupancy(), Occupancy { used: 160_000, shared: 156_000, headroom: 1000 });
+        assert_eq!(sih.occupancy(), Occupancy { used: 160_000, shared: 156_000, headroom: 1000, peak: 160_000 });
         assert_eq!(sih.pressure(0, CLASS), Pressure { full, eased });
         // Nobody else is told anything.
         assert_eq!(sih.pressure(0, Class(4)), Pressure { full: ClassMask::NONE, eased: ClassMask::of(Class(4)) });
@@ -204,10 +204,10 @@ mod tests {
         assert_eq!(sih.pressure(0, CLASS).eased, ClassMask::of(CLASS));
         assert_eq!(sih.admit(0, CLASS, 64, Time::ZERO), Ok(()));
         assert_eq!(sih.pressure(0, CLASS).full, ClassMask::of(CLASS));
-        assert_eq!(sih.occupancy(), Occupancy { used: 3064, shared: 0, headroom: 64 });
+        assert_eq!(sih.occupancy(), Occupancy { used: 3064, shared: 0, headroom: 64, peak: 3064 });
         // Headroom is drained first.
         sih.release(0, CLASS, 1000, Time::ZERO);
-        assert_eq!(sih.occupancy(), Occupancy { used: 2064, shared: 0, headroom: 0 });
+        assert_eq!(sih.occupancy(), Occupancy { used: 2064, shared: 0, headroom: 0, peak: 3064 });
         assert_eq!(sih.pressure(0, CLASS).eased, ClassMask::of(CLASS));
     }
 

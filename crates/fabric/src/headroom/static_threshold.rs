@@ -125,7 +125,7 @@ mod tests {
             seen.push(told(&policy));
         }
         assert_eq!(seen, [(false, true), (false, false), (true, false), (true, false), (true, false)]);
-        assert_eq!(policy.occupancy(), Occupancy { used: 5000, shared: 3000, headroom: 2000 });
+        assert_eq!(policy.occupancy(), Occupancy { used: 5000, shared: 3000, headroom: 2000, peak: 5000 });
         assert_eq!(policy.admit(0, CLASS, 1, Time::ZERO), Err(DropCause::Headroom));
         seen.clear();
         for _ in 0..5 {
