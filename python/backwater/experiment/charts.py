@@ -95,13 +95,15 @@ def _of_measure(chart: Bars | Lines, content: Content, values: Values) -> plots.
         if over_seeds:
             estimate = Estimate.of(over_seeds)
             width = estimate.half_width or 0.0
-            bounds = {"mean": estimate.mean, "low": estimate.mean - width, "high": estimate.mean + width}
+            # Measures are not negative, and a logarithmic scale has no room for what is far below the mean.
+            low = max(estimate.mean - width, estimate.mean / 10 if chart.log else 0.0)
+            bounds = {"mean": estimate.mean, "low": low, "high": estimate.mean + width}
             rows.append({**_coordinates(chart, points[0].place), **bounds})
     if not rows:
         return plots.placeholder(chart.title, "No point has this measure.")
     frame = pl.DataFrame(rows)
-    if chart.log:  # what is not positive has no place on a logarithmic scale
-        frame = frame.with_columns(low=pl.max_horizontal("low", pl.col("mean") / 100)).filter(pl.col("mean") > 0)
+    if chart.log:
+        frame = frame.filter(pl.col("mean") > 0)
     unit = measures.unit(measure)
     title = f"{chart.measure} ({unit})" if unit else chart.measure
     names = _shown(content, chart.series, frame, "series")
@@ -119,7 +121,7 @@ def _of_measure(chart: Bars | Lines, content: Content, values: Values) -> plots.
         ]
     else:
         frame = frame.with_columns(pl.col("x").cast(pl.Float64))
-        line = alt.X("x:Q", title=chart.x, scale=alt.Scale(zero=False))
+        line = alt.X("x:Q", title=chart.x, scale=alt.Scale(zero=False, padding=12))
         layers = [
             base.mark_line(point=True, strokeWidth=2).encode(x=line, y=y("mean:Q"), color=colour),
             base.mark_rule().encode(x=line, y=y("low:Q"), y2="high:Q", color=colour),
