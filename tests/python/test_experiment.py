@@ -162,7 +162,7 @@ MISTAKES = [
     (
         'kind = "flows", stat = "p99"',
         'kind = "samples", table = "queues"',
-        "{ kind",
+        '{ kind = "samples"',
         "queues have no column used_bytes",
     ),
     ('x = "bytes"', 'x = "byte"', '"byte"', 'did you mean "bytes"?'),
