@@ -148,19 +148,23 @@ class SampleMeasure(Window):
 
 
 class Throughput(_Table):
-    """Hosts, and whether they send or receive.
+    """What is sent or received: frames on the links of hosts, or payload of flows if `role` or `tag` is given.
 
     Attributes:
-        hosts: Their names; all hosts by default.
+        hosts: Names; all hosts by default.
         direction: `sent` or `received`.
+        role: Flows of this role, each spread evenly over its time from start to finish.
+        tag: Flows of this part of the traffic, likewise.
     """
 
     hosts: list[str] | None = None
     direction: Literal["sent", "received"] = "received"
+    role: Role | None = None
+    tag: str | None = None
 
 
 class ThroughputMeasure(Window, Throughput):
-    """The mean rate in Gb/s, headers included, at which hosts together send or receive during a window."""
+    """The mean rate in Gb/s during a window."""
 
     kind: Literal["throughput"]
 
@@ -570,7 +574,9 @@ def _claim_mistakes(path: tuple[str, ...], claim: Claim, content: Content) -> It
     for index, name in enumerate(claim.scales or []):
         yield from _unknown((*path, "scales", str(index)), "scale", name, content.scales)
     for name in claim.reason if isinstance(claim.reason, dict) else ():
-        yield from _unknown((*path, "reason"), "scale", name, content.scales)
+        if name not in content.scales:
+            hint = meant(name, content.scales)
+            yield _Finding((*path, "reason", name), "there is no scale of this name", hint=hint, of_key=True)
     if claim.at_least is None and claim.at_most is None:
         yield _Finding(path, "says nothing of what is expected", hint="give at_least, at_most or both")
     if (claim.compare == "value") == bool(claim.to or claim.to_measure):
