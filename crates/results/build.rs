@@ -1,6 +1,14 @@
-//! Tells the crate which commit it is built from.
+//! Tells the crate what it is built from: the commit, and a hash of everything that results follow from.
 
+use std::collections::hash_map::DefaultHasher;
+use std::fs;
+use std::hash::{Hash, Hasher};
+use std::path::{Path, PathBuf};
 use std::process::Command;
+
+/// Where results come from, seen from this crate. A commit that touches none of it changes no result.
+const SOURCES: [&str; 6] =
+    ["../engine/src", "../fabric/src", "../scenario/src", "src", "../../data/sizes", "../../Cargo.lock"];
 
 fn main() {
     let git = |arguments: &[&str]| {
@@ -8,9 +16,24 @@ fn main() {
         String::from_utf8(output.stdout).ok().map(|text| text.trim().to_owned())
     };
     let commit = git(&["rev-parse", "--short=12", "HEAD"]).unwrap_or_else(|| "unknown".into());
+    let mut hasher = DefaultHasher::new();
+    for source in SOURCES {
+        println!("cargo::rerun-if-changed={source}");
+        files(Path::new(source)).iter().for_each(|file| (file, fs::read(file).ok()).hash(&mut hasher));
+    }
     println!("cargo::rustc-env=BACKWATER_COMMIT={commit}");
     println!("cargo::rustc-env=BACKWATER_PROFILE={}", std::env::var("PROFILE").unwrap_or_default());
+    println!("cargo::rustc-env=BACKWATER_SOURCE={:016x}", hasher.finish());
+    println!("cargo::rerun-if-changed=build.rs");
     if let Some(head) = git(&["rev-parse", "--git-path", "logs/HEAD"]) {
         println!("cargo::rerun-if-changed={head}");
     }
+}
+
+/// The files below a path in the order of their names, or the path itself if it is one.
+fn files(path: &Path) -> Vec<PathBuf> {
+    let Ok(entries) = fs::read_dir(path) else { return vec![path.into()] };
+    let mut entries: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+    entries.sort();
+    entries.iter().flat_map(|entry| files(entry)).collect()
 }

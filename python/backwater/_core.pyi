@@ -3,6 +3,7 @@
 from typing import Any, final
 
 __all__ = [
+    "Document",
     "Estimate",
     "Plan",
     "Progress",
@@ -24,6 +25,22 @@ class ScenarioError(Exception):
     """
 
     diagnostics: list[dict[str, Any]]
+
+@final
+class Document:
+    """A TOML text that knows where its values stand."""
+
+    def __new__(cls, text: str, name: str) -> Document:
+        """Reads the text; `name` is that of its file, for messages. Raises ScenarioError if it is not TOML."""
+
+    def position(self, path: list[str], of_key: bool) -> tuple[int, int]:
+        """Line and column, from 1, of a value or of its key; of what should contain it, if there is none."""
+
+    def plan(self, layers: list[list[str]], base_dir: str, overrides: list[str]) -> Plan:
+        """Checks the scenario that tables of the document give when each is written over those before.
+
+        Raises ScenarioError.
+        """
 
 @final
 class Plan:
@@ -140,4 +157,4 @@ def version() -> str:
     """Version of the package."""
 
 def build_info() -> dict[str, str]:
-    """Commit, profile, compiler and target of the core."""
+    """Commit and profile of the core, a hash of the sources that results follow from, and its target."""

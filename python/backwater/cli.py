@@ -8,6 +8,7 @@ import os
 import platform
 import shlex
 import sys
+import time
 import traceback
 from collections.abc import Sequence
 from pathlib import Path
@@ -19,9 +20,14 @@ from typer.core import TyperGroup
 
 from backwater import _core, analysis, console, hpcc, views
 from backwater import simulation as simulating
+from backwater.experiment import reproduce as reproduction
+from backwater.experiment import sweep
+from backwater.experiment.format import Experiment, meant
+from backwater.experiment.reproduce import Study
+from backwater.experiment.store import LOG_FILE, Store, StoreBusyError
 from backwater.result import REPORT_FILE, Result, ResultError
 from backwater.scenario import ANALYZED_FLOWS, Scenario
-from backwater.summary import EXIT_INTERNAL, EXIT_USAGE
+from backwater.summary import EXIT_CODES, EXIT_INTERNAL, EXIT_USAGE
 
 # Where results go when the command line does not say.
 RESULTS = Path("results")
@@ -47,7 +53,7 @@ class _Commands(TyperGroup):
             console.diagnostics(error.diagnostics)
         except UsageError as error:
             console.message(str(error), error.hint)
-        except ResultError as error:
+        except (ResultError, StoreBusyError) as error:
             console.message(str(error))
         except OSError as error:
             console.message(f"{error.strerror or error}{f': {error.filename}' if error.filename else ''}")
@@ -310,6 +316,174 @@ def compare(
         from backwater.report import comparison  # noqa: PLC0415 - charts are slow to import
 
         _write(output, comparison(results))
+
+
+StoreDirectory = Annotated[
+    Path, typer.Option("--store", metavar="DIR", help="Where results are kept, and found again.")
+]
+Jobs = Annotated[
+    int | None, typer.Option("--jobs", "-j", min=1, help="Runs at once (default: one per core).", show_default=False)
+]
+
+
+def _choose_scale(experiment: Experiment, scale: str | None) -> str:
+    scales = experiment.content.scales
+    if scale is not None and scale not in scales:
+        raise UsageError(f"{experiment.path} has no scale {scale}", meant(scale, scales))
+    return scale or next(iter(scales))
+
+
+def _only(experiment: Experiment, wanted: list[str]) -> dict[str, list[str]]:
+    """What `--axis NAME=POINT,POINT` asks for."""
+    only = {}
+    for text in wanted:
+        axis, _, names = text.partition("=")
+        axes = experiment.content.axes
+        if axis not in axes:
+            raise UsageError(f"{experiment.path} has no axis {axis!r}", meant(axis, axes))
+        only[axis] = names.split(",")
+        for name in only[axis]:
+            if name not in axes[axis]:
+                raise UsageError(f"axis {axis} has no point {name!r}", meant(name, axes[axis]))
+    return only
+
+
+def _run_all(store: Store, studies: Sequence[Study], workers: int | None) -> None:
+    """Runs what the store lacks, and says what failed."""
+    jobs = [job for study in studies for job in study.jobs.values()]
+    if not jobs:
+        return
+    try:
+        with console.counting(quiet=False) as report:
+            failures = sweep.run(store, jobs, workers or os.cpu_count() or 1, report)
+    except sweep.SweepInterrupted as stopped:
+        console.message(
+            f"interrupted: {stopped.done} of {stopped.all} runs are kept in {store.directory}",
+            "the same command goes on from there",
+            severity="warning",
+        )
+        raise typer.Exit(EXIT_CODES["interrupted"]) from None
+    for failure in failures:
+        console.message(
+            f"{failure.name} failed with exit code {failure.exit_code}",
+            f"see {failure.directory / LOG_FILE}; it is run again the next time",
+        )
+
+
+@app.command("sweep")
+def sweep_command(
+    file: Annotated[Path, typer.Argument(help="Experiment file (TOML).", show_default=False)],
+    scale: Annotated[
+        str | None, typer.Option("--scale", help="Scale (default: the first of the file).", show_default=False)
+    ] = None,
+    axis: Annotated[
+        list[str] | None,
+        typer.Option("--axis", metavar="AXIS=POINT,...", help="Only these points of an axis.", show_default=False),
+    ] = None,
+    jobs: Jobs = None,
+    store: StoreDirectory = RESULTS / "store",
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="FILE", help="Also write a row per run, as .csv or .parquet."),
+    ] = None,
+) -> None:
+    """Run a grid of scenarios on all cores and show its measures; what has been run before is not run again.
+
+    Exit codes: 0 ok, 1 some runs failed or internal error, 2 usage or scenario error, 130 interrupted.
+    """
+    if output is not None and output.suffix not in {".csv", ".parquet"}:
+        raise UsageError(f"{output} is neither .csv nor .parquet")
+    experiment = _experiment(file)
+    study = Study.plan(experiment, _choose_scale(experiment, scale), _only(experiment, axis or []))
+    kept = Store(store)
+    _run_all(kept, [study], jobs)
+    values = study.values(kept)
+    console.out.print(console.table(reproduction.measures_table(study, values)))
+    if output is not None:
+        frame = reproduction.frame(study, values, kept)
+        output.parent.mkdir(parents=True, exist_ok=True)
+        frame.write_csv(output) if output.suffix == ".csv" else frame.write_parquet(output)
+        console.out.print(Text(f"Written: {output}"), soft_wrap=True)
+    raise typer.Exit(_missing(kept, [study]))
+
+
+def _experiment(file: Path) -> Experiment:
+    if not file.is_file():
+        raise UsageError(f"there is no experiment file {file}")
+    return Experiment.load(file)
+
+
+def _missing(store: Store, studies: Sequence[Study]) -> int:
+    """The exit code: whether any run has no result."""
+    return int(any(store.result(job) is None for study in studies for job in study.jobs.values()))
+
+
+def _targets(target: str) -> list[Path]:
+    """The experiment files of `paper` or `paper/figure`."""
+    papers = reproduction.papers()
+    paper, _, figure = target.partition("/")
+    if not papers:
+        raise UsageError("there is no folder papers/ here", "run this in a clone of the repository")
+    if paper not in papers:
+        raise UsageError(f"there is no paper {paper!r}", meant(paper, papers))
+    files = {file.stem: file for file in papers[paper]}
+    if figure and figure not in files:
+        raise UsageError(f"{paper} has no figure {figure!r}", meant(figure, files))
+    return [files[figure]] if figure else [*files.values()]
+
+
+def _list_papers() -> None:
+    rows = [
+        (f"{paper}/{file.stem}", experiment.content.experiment.title, ", ".join(experiment.content.scales))
+        for paper, files in reproduction.papers().items()
+        for file in files
+        for experiment in [Experiment.load(file)]
+    ]
+    console.out.print(console.table(views.View("Papers", ("figure", "what it shows", "scales"), rows, text_columns=3)))
+
+
+@app.command()
+def reproduce(
+    target: Annotated[str, typer.Argument(metavar="PAPER[/FIGURE]", help="What to reproduce, or list.")] = "list",
+    scale: Annotated[str, typer.Option("--scale", help="Scale: small or paper.")] = "small",
+    jobs: Jobs = None,
+    store: StoreDirectory = RESULTS / "store",
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="DIR", help="Where charts go (default: results/<paper>-<scale>)."),
+    ] = None,
+    markdown: Annotated[
+        Path | None, typer.Option("--markdown", metavar="FILE", help="Also write claims and charts as a page.")
+    ] = None,
+) -> None:
+    """Run the figures of a paper, draw them, and set its claims against our results.
+
+    Exit codes: 0 ok, whatever the verdicts; 1 some runs failed or internal error; 2 usage or scenario error; 130
+    interrupted.
+    """
+    if target == "list":
+        _list_papers()
+        return
+    begin = time.monotonic()
+    experiments = [_experiment(file) for file in _targets(target)]
+    studies = [Study.plan(experiment, _choose_scale(experiment, scale)) for experiment in experiments]
+    kept = Store(store)
+    _run_all(kept, studies, jobs)
+    directory = output or RESULTS / f"{target.partition('/')[0]}-{scale}"
+    figures = []
+    for study in studies:
+        values = study.values(kept)
+        charts = study.draw(kept, values, directory)
+        figures.append(reproduction.Figure(study, study.findings(values), charts, study.cpu_seconds(kept)))
+    console.out.print(console.table(reproduction.claims_table(figures)))
+    for claim, reason in reproduction.reasons(figures):
+        console.out.print(Text.assemble((claim, "bold"), f": {reason}"), soft_wrap=True)
+    wall = time.monotonic() - begin
+    console.out.print(Text(f"Charts: {directory}; {wall:.0f} s, with results that were there already"), soft_wrap=True)
+    if markdown is not None:
+        title = f"Results: {target}, scale {scale}"
+        _write(markdown, reproduction.markdown(title, figures, wall, markdown.parent))
+    raise typer.Exit(_missing(kept, studies))
 
 
 @convert.command("hpcc")

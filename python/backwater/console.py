@@ -12,7 +12,16 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rich import box
 from rich.console import Console, Group, RenderableType
-from rich.progress import BarColumn, Progress, SpinnerColumn, TaskProgressColumn, TextColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    SpinnerColumn,
+    TaskProgressColumn,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
 from rich.table import Table
 from rich.text import Text
 
@@ -178,3 +187,15 @@ def progress(quiet: bool) -> Iterator[Callable[[_core.Progress], None] | None]:
             )
 
         yield show
+
+
+@contextmanager
+def counting(quiet: bool) -> Iterator[Callable[[int, int], None]]:
+    """A progress line on standard error that counts runs while the block runs; none if quiet or not at a terminal."""
+    if quiet or not err.is_terminal:
+        yield lambda _done, _all: None
+        return
+    columns = (SpinnerColumn(), BarColumn(bar_width=32), MofNCompleteColumn(), TextColumn("runs"), TimeElapsedColumn())
+    with Progress(*columns, console=err, transient=True) as bar:
+        task = bar.add_task("", total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)

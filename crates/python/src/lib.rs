@@ -6,7 +6,9 @@ use backwater_analysis::{Question, Refusal, tofino};
 use backwater_fabric::memory::{Memory, Share};
 use backwater_results::{BUILD, RunError, topology_json};
 use backwater_scenario::diagnostic::closest;
-use backwater_scenario::{Diagnostic, Document, Plan as CheckedPlan, Scenario, Setting, Severity, explain, hpcc};
+use backwater_scenario::{
+    Diagnostic, Document as Written, Plan as CheckedPlan, Scenario, Setting, Severity, explain, hpcc,
+};
 use pyo3::create_exception;
 use pyo3::exceptions::{PyException, PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -65,6 +67,28 @@ fn refused(refusal: &Refusal) -> Diagnostic {
     Diagnostic { value, hint, ..Diagnostic::error(*subject, message) }
 }
 
+/// A TOML text that knows where its values stand.
+#[pyclass(frozen)]
+struct Document(Written);
+
+#[pymethods]
+impl Document {
+    #[new]
+    fn new(py: Python<'_>, text: &str, name: &str) -> PyResult<Document> {
+        Written::from_toml(name, text).map(Document).map_err(|diagnostics| scenario_error(py, &diagnostics))
+    }
+
+    /// Line and column of a value, or of its key; of what should contain it, if there is none.
+    fn position(&self, path: Vec<String>, of_key: bool) -> (u32, u32) {
+        self.0.position(&path, of_key)
+    }
+
+    /// The scenario that tables of the document give when each is written over those before.
+    fn plan(&self, py: Python<'_>, layers: Vec<Vec<String>>, base_dir: &str, overrides: Vec<String>) -> PyResult<Plan> {
+        Plan::check(py, self.0.layered(&layers), &overrides, base_dir)
+    }
+}
+
 /// A checked scenario, the only thing a network can be built from.
 #[pyclass(frozen)]
 struct Plan {
@@ -76,7 +100,7 @@ impl Plan {
     /// Applies `overrides` to the document and checks it. Everything that is wrong is reported at once.
     fn check(
         py: Python<'_>,
-        document: Result<Document, Vec<Diagnostic>>,
+        document: Result<Written, Vec<Diagnostic>>,
         overrides: &[String],
         base_dir: &str,
     ) -> PyResult<Plan> {
@@ -99,13 +123,13 @@ impl Plan {
 impl Plan {
     #[staticmethod]
     fn from_toml(py: Python<'_>, text: &str, name: &str, base_dir: &str, overrides: Vec<String>) -> PyResult<Plan> {
-        Plan::check(py, Document::from_toml(name, text), &overrides, base_dir)
+        Plan::check(py, Written::from_toml(name, text), &overrides, base_dir)
     }
 
     #[staticmethod]
     fn from_json(py: Python<'_>, text: &str, base_dir: &str, overrides: Vec<String>) -> PyResult<Plan> {
         let value = serde_json::from_str(text).map_err(|error| PyValueError::new_err(error.to_string()))?;
-        Plan::check(py, Ok(Document::from_json(&value)), &overrides, base_dir)
+        Plan::check(py, Ok(Written::from_json(&value)), &overrides, base_dir)
     }
 
     #[getter]
@@ -307,6 +331,7 @@ fn build_info(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     info.set_item("version", BUILD.version)?;
     info.set_item("commit", BUILD.commit)?;
     info.set_item("profile", BUILD.profile)?;
+    info.set_item("source", BUILD.source)?;
     info.set_item("target", format!("{}-{}", std::env::consts::ARCH, std::env::consts::OS))?;
     Ok(info)
 }
@@ -314,6 +339,7 @@ fn build_info(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
 #[pymodule]
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("ScenarioError", module.py().get_type::<ScenarioError>())?;
+    module.add_class::<Document>()?;
     module.add_class::<Plan>()?;
     module.add_class::<Run>()?;
     module.add_class::<Progress>()?;

@@ -37,8 +37,14 @@ pub struct Build {
     pub commit: &'static str,
     /// Cargo profile: `debug` or `release`.
     pub profile: &'static str,
+    /// Hash of the sources that results follow from: with the same hash, a scenario has the same result.
+    pub source: &'static str,
 }
 
 /// What this library was built from.
-pub const BUILD: Build =
-    Build { version: env!("CARGO_PKG_VERSION"), commit: env!("BACKWATER_COMMIT"), profile: env!("BACKWATER_PROFILE") };
+pub const BUILD: Build = Build {
+    version: env!("CARGO_PKG_VERSION"),
+    commit: env!("BACKWATER_COMMIT"),
+    profile: env!("BACKWATER_PROFILE"),
+    source: env!("BACKWATER_SOURCE"),
+};

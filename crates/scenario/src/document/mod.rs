@@ -4,6 +4,7 @@
 //! where is the business of [`check`](check::check).
 
 pub(crate) mod check;
+mod layers;
 mod set;
 
 use crate::diagnostic::Diagnostic;

@@ -1,0 +1,1 @@
+"""Experiments: grids of scenarios, their measures and charts, and the claims that they are held against."""

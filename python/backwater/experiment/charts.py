@@ -1,0 +1,177 @@
+"""The charts of an experiment."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, assert_never
+
+import altair as alt
+import polars as pl
+import vl_convert
+
+from backwater import plots, style, tables
+from backwater.experiment import measures
+from backwater.experiment.claims import Estimate, Values
+from backwater.experiment.format import Bars, Cdf, Chart, Content, Lines, OverTime, Point, matches
+
+if TYPE_CHECKING:
+    from backwater.result import Result
+
+_LOG = alt.Scale(type="log", nice=False, padding=8)
+# Of a panel, where there are several.
+_PANEL_WIDTH = 260
+
+
+def svg(chart: plots.Chart) -> str:
+    """The chart as a picture."""
+    picture: str = vl_convert.vegalite_to_svg(plots.json_spec(chart))
+    return picture
+
+
+def draw(
+    chart: Chart, content: Content, values: Values, result_of: Callable[[Point], Result | None], seeds: Sequence[int]
+) -> plots.Chart:
+    """A chart of points that have been measured.
+
+    Args:
+        chart: What it shows.
+        content: The experiment that it is part of.
+        values: The measures of every point.
+        result_of: Opens the result of a point, if it has one.
+        seeds: The seeds of the scale.
+    """
+    wanted = [point for point in values if matches(point.place, chart.where)]
+    match chart:
+        case Bars() | Lines():
+            return _of_measure(chart, content, {point: values[point] for point in wanted})
+        case Cdf():
+            return _cdf(chart, content, wanted, result_of)
+        case OverTime():
+            return _over_time(chart, content, [point for point in wanted if point.seed == seeds[0]], result_of)
+    assert_never(chart)
+
+
+def _places(points: Iterable[Point]) -> dict[tuple[str, ...], list[Point]]:
+    """The points by place, with all seeds of each."""
+    places: dict[tuple[str, ...], list[Point]] = {}
+    for point in points:
+        places.setdefault(tuple(point.place.values()), []).append(point)
+    return places
+
+
+def _coordinates(chart: Chart, place: Mapping[str, str]) -> dict[str, str]:
+    """Where the chart shows a place: the points of its axes, under fixed names."""
+    axes = {key: getattr(chart, key, None) for key in ("x", "series", "facet")}
+    return {key: "" if axis is None else place[axis] for key, axis in axes.items()}
+
+
+def _colour(names: Sequence[str], title: str | None) -> alt.Color:
+    legend = alt.Legend(title=title) if len(names) > 1 else None
+    return alt.Color("series:N", scale=alt.Scale(domain=list(names), range=style.colours(names)), legend=legend)
+
+
+def _shown(content: Content, axis: str | None, frame: pl.DataFrame, column: str) -> list[str]:
+    """The points of an axis that a frame has, in the order of the file."""
+    present = set(frame[column])
+    return [""] if axis is None else [name for name in content.axes[axis] if name in present]
+
+
+def _panels(chart: Chart, layers: list[alt.Chart], frame: pl.DataFrame, content: Content, note: str) -> plots.Chart:
+    """The layers on the frame, in one panel or one per point of the facet's axis."""
+    width = style.CHART_WIDTH if chart.facet is None else _PANEL_WIDTH
+    drawn: Any = alt.layer(*layers, data=plots.inline(frame)).properties(width=width, height=style.CHART_HEIGHT)
+    if chart.facet is not None:
+        names = _shown(content, chart.facet, frame, "facet")
+        drawn = drawn.facet(column=alt.Column("facet:N", title=chart.facet, sort=names))
+    return plots.themed(drawn, chart.title, note)
+
+
+def _of_measure(chart: Bars | Lines, content: Content, values: Values) -> plots.Chart:
+    measure = content.measures[chart.measure]
+    rows = []
+    for points in _places(values).values():
+        over_seeds = [value for point in points if (value := values[point][chart.measure]) is not None]
+        if over_seeds:
+            estimate = Estimate.of(over_seeds)
+            width = estimate.half_width or 0.0
+            # Measures are not negative, and a logarithmic scale has no room for what is far below the mean.
+            low = max(estimate.mean - width, estimate.mean / 10 if chart.log else 0.0)
+            bounds = {"mean": estimate.mean, "low": low, "high": estimate.mean + width}
+            rows.append({**_coordinates(chart, points[0].place), **bounds})
+    if not rows:
+        return plots.placeholder(chart.title, "No point has this measure.")
+    frame = pl.DataFrame(rows)
+    if chart.log:
+        frame = frame.filter(pl.col("mean") > 0)
+    unit = measures.unit(measure)
+    title = f"{chart.measure} ({unit})" if unit else chart.measure
+    names = _shown(content, chart.series, frame, "series")
+    y = partial(alt.Y, title=title, scale=_LOG if chart.log else alt.Scale(zero=True))
+    colour = _colour(names, chart.series)
+    base = alt.Chart()
+    layers: list[alt.Chart]
+    if isinstance(chart, Bars):
+        x = alt.X("x:N", sort=_shown(content, chart.x, frame, "x"), title=chart.x, axis=alt.Axis(labelAngle=0))
+        offset = alt.XOffset("series:N", sort=names)
+        bar = base.mark_bar() if not chart.log else base.mark_point(filled=True, size=90, opacity=1)
+        layers = [
+            bar.encode(x=x, xOffset=offset, y=y("mean:Q"), color=colour),
+            base.mark_rule(color=style.INK).encode(x=x, xOffset=offset, y=y("low:Q"), y2="high:Q"),
+        ]
+    else:
+        frame = frame.with_columns(pl.col("x").cast(pl.Float64))
+        line = alt.X("x:Q", title=chart.x, scale=alt.Scale(zero=False, padding=12))
+        layers = [
+            base.mark_line(point=True, strokeWidth=2).encode(x=line, y=y("mean:Q"), color=colour),
+            base.mark_rule().encode(x=line, y=y("low:Q"), y2="high:Q", color=colour),
+        ]
+    return _panels(chart, layers, frame, content, "mean over seeds with its 95 % confidence interval")
+
+
+def _cdf(
+    chart: Cdf, content: Content, wanted: Sequence[Point], result_of: Callable[[Point], Result | None]
+) -> plots.Chart:
+    curves = []
+    for points in _places(wanted).values():
+        results = [result for point in points if (result := result_of(point)) is not None]
+        pooled = [measures.flow_values(result.flows, chart, chart.value) for result in results]
+        if pooled and not (values := pl.concat(pooled)).is_empty():
+            labels = {name: pl.lit(text) for name, text in _coordinates(chart, points[0].place).items()}
+            curves.append(tables.cdf(values).with_columns(**labels))
+    if not curves:
+        return plots.placeholder(chart.title, "No such flow has finished.")
+    frame = pl.concat(curves)
+    x = alt.X(
+        "value:Q",
+        title=measures.flow_axis(chart.value),
+        scale=_LOG if chart.log else alt.Scale(zero=False),
+        axis=alt.Axis(format="~s"),
+    )
+    y = alt.Y("fraction:Q", title="share of flows", scale=alt.Scale(domain=[0, 1]), axis=alt.Axis(format="%"))
+    colour = _colour(_shown(content, chart.series, frame, "series"), chart.series)
+    line = alt.Chart().mark_line(interpolate="step-after", strokeWidth=2)
+    return _panels(chart, [line.encode(x=x, y=y, color=colour)], frame, content, "flows of all seeds together")
+
+
+def _over_time(
+    chart: OverTime, content: Content, wanted: Sequence[Point], result_of: Callable[[Point], Result | None]
+) -> plots.Chart:
+    parts = []
+    for point in wanted:
+        if (result := result_of(point)) is None:
+            continue
+        facet = pl.lit(_coordinates(chart, point.place)["facet"])
+        for group, which in chart.groups.items():
+            line = measures.throughput(result, which, chart)
+            parts.append(line.with_columns(series=pl.lit(group), facet=facet))
+    if not parts:
+        return plots.placeholder(chart.title, "There is no result.")
+    frame = pl.concat(parts)
+    scale, unit = style.time_axis(tables.largest(frame["time_ps"]))
+    frame = frame.with_columns(time=pl.col("time_ps") / scale).drop("time_ps")
+    x = alt.X("time:Q", title=f"simulated time ({unit})", scale=alt.Scale(zero=False, nice=False))
+    line = alt.Chart().mark_line(strokeWidth=1.6)
+    y = alt.Y("gbps:Q", title="throughput (Gb/s)")
+    layers = [line.encode(x=x, y=y, color=_colour([*chart.groups], None))]
+    return _panels(chart, layers, frame, content, "all frames on the hosts' links, in the run with the first seed")

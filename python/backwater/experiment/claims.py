@@ -1,0 +1,129 @@
+"""Claims of a paper against our results: a figure with its confidence, and a verdict."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from backwater.experiment.format import Claim, Point, matches
+
+Verdict = Literal["reached", "same direction", "not reached", "no result"]
+Values = Mapping[Point, Mapping[str, float | None]]
+
+# Student's t for 95 % on both sides together, for 1 to 10 degrees of freedom.
+_STUDENT: Final = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228)
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A mean over seeds.
+
+    Attributes:
+        mean: The mean.
+        half_width: Half the width of its 95 % confidence interval; none for a single value.
+    """
+
+    mean: float
+    half_width: float | None
+
+    @classmethod
+    def of(cls, values: Sequence[float]) -> Estimate:
+        """Mean and confidence of one or more values."""
+        mean = statistics.fmean(values)
+        if len(values) == 1:
+            return cls(mean, None)
+        return cls(mean, student(len(values) - 1) * statistics.stdev(values) / math.sqrt(len(values)))
+
+
+def student(degrees: int) -> float:
+    """Student's t for 95 %: from the table, and beyond it by the expansion of Fisher and Cornish (within 0.001)."""
+    if degrees <= len(_STUDENT):
+        return _STUDENT[degrees - 1]
+    z = statistics.NormalDist().inv_cdf(0.975)
+    return z + (z**3 + z) / (4 * degrees) + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * degrees**2)
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What became of a claim.
+
+    Attributes:
+        claim: The claim.
+        estimates: Our figures: one, or one per place for claims about every place.
+        verdict: Whether it holds.
+        reason: Why not, as far as the file says.
+    """
+
+    claim: Claim
+    estimates: tuple[Estimate, ...]
+    verdict: Verdict
+    reason: str
+
+
+def check(claim: Claim, scale: str, values: Values) -> Finding:
+    """Holds a claim against the measures of the points of a scale."""
+    estimates = _estimates(claim, values)
+    verdict = _verdict(claim, [estimate.mean for estimate in estimates])
+    reason = claim.reason if isinstance(claim.reason, str) else claim.reason.get(scale, "")
+    return Finding(claim, tuple(estimates), verdict, reason if verdict in {"same direction", "not reached"} else "")
+
+
+def _estimates(claim: Claim, values: Values) -> list[Estimate]:
+    """Our figures for a claim; none at all if one of them is missing."""
+    by_place: dict[tuple[str, ...], list[float]] = {}
+    by_seed: dict[int, list[float]] = {}
+    for point in values:
+        other = Point({**point.place, **claim.to}, point.seed)
+        if not matches(point.place, claim.at) or other not in values or (claim.to and other == point):
+            continue
+        value = _compared(claim, values[point][claim.measure], values[other][claim.to_measure or claim.measure])
+        if value is None:
+            return []
+        by_place.setdefault(tuple(point.place.values()), []).append(value)
+        by_seed.setdefault(point.seed, []).append(value)
+    if not by_place or claim.take == "every":
+        return [Estimate.of(list_of_seeds) for list_of_seeds in by_place.values()]
+    return [Estimate.of([_take(claim.take, places) for places in by_seed.values()])]
+
+
+def _take(what: Literal["least", "greatest", "mean"], places: Sequence[float]) -> float:
+    match what:
+        case "least":
+            return min(places)
+        case "greatest":
+            return max(places)
+        case "mean":
+            return statistics.fmean(places)
+
+
+def _compared(claim: Claim, here: float | None, there: float | None) -> float | None:
+    if here is None or there is None:
+        return None
+    match claim.compare:
+        case "value":
+            return here
+        case "difference":
+            return here - there
+        case "ratio":
+            return here / there if there else None
+        case "reduction":
+            return 1 - here / there if there else None
+
+
+def _verdict(claim: Claim, means: Sequence[float]) -> Verdict:
+    if not means:
+        return "no result"
+    low = -math.inf if claim.at_least is None else claim.at_least
+    high = math.inf if claim.at_most is None else claim.at_most
+    if all(low <= mean <= high for mean in means):
+        return "reached"
+    neutral = claim.neutral
+    if neutral is None:
+        neutral = {"value": None, "ratio": 1.0, "difference": 0.0, "reduction": 0.0}[claim.compare]
+    if neutral is None or low <= neutral <= high:
+        return "not reached"
+    same = all((mean > neutral) == (low > neutral) and mean != neutral for mean in means)
+    return "same direction" if same else "not reached"

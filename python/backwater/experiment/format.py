@@ -1,0 +1,578 @@
+"""What an experiment file says: the models that it is checked against, from which every error gets its line."""
+
+from __future__ import annotations
+
+import difflib
+import itertools
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Final, Literal, NoReturn, Self
+
+import pydantic
+from pydantic import Field
+
+from backwater import _core, units
+from backwater.experiment.store import Job
+from backwater.scenario import Scenario
+
+Where = dict[str, str | list[str]]
+Role = Literal["incast", "vulnerable", "background"]
+Statistic = Annotated[str, Field(pattern=r"^(mean|min|max|sum|count|p\d{1,2}(\.\d+)?)$")]
+
+
+def _time(text: str) -> str:
+    units.picoseconds(text)
+    return text
+
+
+def _size(text: str) -> str:
+    units.size(text)
+    return text
+
+
+TimeText = Annotated[str, pydantic.AfterValidator(_time)]
+SizeText = Annotated[str, pydantic.AfterValidator(_size)]
+
+
+class _Table(pydantic.BaseModel):
+    model_config = pydantic.ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+class About(_Table):
+    """What the experiment is about.
+
+    Attributes:
+        title: One line.
+        shows: What it shows and how, for readers.
+        skip: Combinations that are left out, each as axis and point, or axis and points.
+    """
+
+    title: str
+    shows: str = ""
+    skip: list[Where] = []
+
+
+class Scale(_Table):
+    """A size at which the experiment can be run.
+
+    Attributes:
+        seeds: Seeds of every point.
+        set: Values written over the scenario, before those of the axes.
+        skip: Combinations left out at this scale.
+    """
+
+    seeds: Annotated[list[Annotated[int, Field(ge=0)]], Field(min_length=1)]
+    set: dict[str, Any] = {}
+    skip: list[Where] = []
+
+
+class FlowFilter(_Table):
+    """Which flows; every condition must hold.
+
+    Attributes:
+        role: Role of the flow.
+        tag: Part of the traffic.
+        src: Sending hosts.
+        dst: Receiving hosts.
+        above: Only flows of more bytes.
+        up_to: Only flows of at most so many bytes.
+    """
+
+    role: Role | None = None
+    tag: str | None = None
+    src: list[str] | None = None
+    dst: list[str] | None = None
+    above: SizeText | None = None
+    up_to: SizeText | None = None
+
+
+FlowValue = Literal["fct", "slowdown", "bytes", "paused", "blocked", "retransmitted", "goodput"]
+
+
+class FlowMeasure(FlowFilter):
+    """A statistic of the finished flows of the measurement window, or their number.
+
+    Attributes:
+        value: `fct`, `paused`, `blocked` in µs; `slowdown`; `bytes`, `retransmitted` in B; `goodput` in Gb/s.
+        stat: `mean`, `min`, `max`, `sum`, `count`, or a percentile such as `p50`, `p99`, `p99.9`.
+    """
+
+    kind: Literal["flows"]
+    value: FlowValue = "fct"
+    stat: Statistic = "mean"
+
+
+class UnfinishedMeasure(FlowFilter):
+    """The number of flows of the measurement window that did not finish."""
+
+    kind: Literal["unfinished"]
+
+
+class RunMeasure(_Table):
+    """A value of `run.json`: a number, or whether it is there (`deadlock`) or true.
+
+    Attributes:
+        path: Its keys, dotted.
+        unit: Its unit, for readers.
+    """
+
+    kind: Literal["run"]
+    path: str
+    unit: str = ""
+
+
+class Window(_Table):
+    """A part of the time of a run: `from` (default: the beginning) to `to` (default: the end)."""
+
+    from_: Annotated[TimeText, Field(alias="from")] = "0 s"
+    to: TimeText | None = None
+
+
+class SampleMeasure(Window):
+    """A statistic of sampled values.
+
+    Attributes:
+        table: Which samples.
+        column: Which value of theirs.
+        nodes: Only these nodes.
+        stat: As of flows; samples leave out what is empty, so `max` is the one to trust.
+    """
+
+    kind: Literal["samples"]
+    table: Literal["queues", "buffers"] = "buffers"
+    column: Literal["bytes", "used_bytes", "shared_bytes", "headroom_bytes"] = "used_bytes"
+    nodes: list[str] | None = None
+    stat: Statistic = "max"
+
+
+class Throughput(_Table):
+    """Hosts, and whether they send or receive.
+
+    Attributes:
+        hosts: Their names; all hosts by default.
+        direction: `sent` or `received`.
+    """
+
+    hosts: list[str] | None = None
+    direction: Literal["sent", "received"] = "received"
+
+
+class ThroughputMeasure(Window, Throughput):
+    """The mean rate in Gb/s, headers included, at which hosts together send or receive during a window."""
+
+    kind: Literal["throughput"]
+
+
+class AnalysisMeasure(_Table):
+    """What is known without a simulation; it makes none necessary.
+
+    Attributes:
+        protocol: The flow control asked about, as `backwater analyze` names it.
+        value: `hol-free` and `deadlock-free` are 1 or 0; the others are numbers of queues, ports or flows.
+        congested: Congested ports, as `leaf3:5` or `leaf3->h7`; by default those that limit flows.
+    """
+
+    kind: Literal["analysis"]
+    protocol: str
+    value: Literal["hol-free", "deadlock-free", "queues-most", "queues-total", "queues-paused", "blocked-at"]
+    congested: list[str] = []
+
+
+Measure = Annotated[
+    FlowMeasure | UnfinishedMeasure | RunMeasure | SampleMeasure | ThroughputMeasure | AnalysisMeasure,
+    Field(discriminator="kind"),
+]
+
+
+class _Chart(_Table):
+    title: str
+    where: Where = {}
+
+
+class _OfMeasure(_Chart):
+    measure: str
+    x: str
+    series: str | None = None
+    facet: str | None = None
+    log: bool = False
+
+
+class Bars(_OfMeasure):
+    """A bar per point.
+
+    Attributes:
+        measure: Its height.
+        x: The axis along the bottom.
+        series: The axis told apart by colour.
+        facet: The axis with a panel for each of its points.
+        log: Whether the scale is logarithmic.
+    """
+
+    kind: Literal["bars"]
+
+
+class Lines(_OfMeasure):
+    """A line over an axis whose points are numbers; keys as those of bars."""
+
+    kind: Literal["lines"]
+
+
+class Cdf(_Chart, FlowFilter):
+    """Distributions over flows, those of all seeds together.
+
+    Attributes:
+        value: As of the measure `flows`.
+        series: The axis told apart by colour.
+        facet: The axis with a panel for each of its points.
+        log: Whether the values' scale is logarithmic.
+    """
+
+    kind: Literal["cdf"]
+    value: FlowValue = "fct"
+    series: str
+    facet: str | None = None
+    log: bool = True
+
+
+class OverTime(_Chart, Window):
+    """Throughput over time, in the run with the first seed.
+
+    Attributes:
+        groups: The lines, by name.
+        facet: The axis with a panel for each of its points.
+    """
+
+    kind: Literal["throughput"]
+    groups: Annotated[dict[str, Throughput], Field(min_length=1)]
+    facet: str | None = None
+
+
+Chart = Annotated[Bars | Lines | Cdf | OverTime, Field(discriminator="kind")]
+
+
+class Claim(_Table):
+    """What the paper says, and what makes it true of our results.
+
+    Attributes:
+        text: The claim.
+        paper: The paper's figure, in words.
+        measure: What it is about.
+        at: Where: axis and point, or axis and points. Axes that are not named take all their points.
+        to: What it is compared with: the same place, but for these axes.
+        to_measure: The measure there, if it is another.
+        compare: `value` of the measure; `ratio` or `difference` of that at `at` and that at `to`; `reduction`, which is
+            1 - ratio.
+        take: What of several points must meet the expectation: `every` one, the `least`, the `greatest` or the `mean`.
+        at_least: The claim is reached from here on.
+        at_most: The claim is reached up to here.
+        neutral: Where neither the claim nor its opposite holds, for the verdict "same direction". Default: 1 for a
+            ratio, 0 for a difference and a reduction, none for a value.
+        unit: Unit of a value or a difference, for readers.
+        reason: Why it is not reached; one text, or one per scale.
+        scales: Where it is checked. Default: at every scale.
+    """
+
+    text: str
+    paper: str
+    measure: str
+    at: Where = {}
+    to: dict[str, str] = {}
+    to_measure: str | None = None
+    compare: Literal["value", "ratio", "difference", "reduction"] = "value"
+    take: Literal["every", "least", "greatest", "mean"] = "every"
+    at_least: float | None = None
+    at_most: float | None = None
+    neutral: float | None = None
+    unit: str = ""
+    reason: str | dict[str, str] = ""
+    scales: list[str] | None = None
+
+
+class Content(_Table):
+    """A whole experiment file."""
+
+    experiment: About
+    scenario: dict[str, Any]
+    scales: Annotated[dict[str, Scale], Field(min_length=1)]
+    axes: dict[str, Annotated[dict[str, dict[str, Any]], Field(min_length=1)]] = {}
+    measures: dict[str, Measure] = {}
+    charts: list[Chart] = []
+    claims: list[Claim] = []
+
+
+@dataclass(frozen=True)
+class Point:
+    """One run of the grid.
+
+    Attributes:
+        place: The point of each axis.
+        seed: Its seed.
+    """
+
+    place: Mapping[str, str]
+    seed: int
+
+    def __hash__(self) -> int:
+        return hash((*self.place.items(), self.seed))
+
+    def __str__(self) -> str:
+        return ", ".join([*self.place.values(), f"seed {self.seed}"])
+
+
+class Experiment:
+    """An experiment file that has passed every check but those of its scenarios.
+
+    Attributes:
+        path: The file.
+        name: Stem of its name.
+        content: What it says.
+    """
+
+    def __init__(self, path: Path, content: Content, document: _core.Document) -> None:
+        self.path = path
+        self.name = path.stem
+        self.content = content
+        self._document = document
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Reads an experiment file.
+
+        Raises:
+            ScenarioError: With every mistake of the file at once.
+            OSError: If the file cannot be read.
+        """
+        path = Path(path)
+        text = path.read_text(encoding="utf-8")
+        document = _core.Document(text, str(path))
+        data = tomllib.loads(text)
+        try:
+            content = Content.model_validate(data)
+        except pydantic.ValidationError as error:
+            _refuse(path, document, dict.fromkeys(_finding(entry, data) for entry in error.errors()))
+        if findings := [*_inconsistent(content)]:
+            _refuse(path, document, findings)
+        return cls(path, content, document)
+
+    def points(self, scale: str, only: Mapping[str, Sequence[str]] = {}) -> list[Point]:
+        """The grid at a scale in the order of the file; `only` says which points of an axis are wanted."""
+        about, at_scale, axes = self.content.experiment, self.content.scales[scale], self.content.axes
+        names = [[point for point in points if point in only.get(axis, points)] for axis, points in axes.items()]
+        places = [dict(zip(axes, combination, strict=True)) for combination in itertools.product(*names)]
+        left_out = [*about.skip, *at_scale.skip]
+        return [
+            Point(place, seed)
+            for place in places
+            if not any(matches(place, where) for where in left_out)
+            for seed in at_scale.seeds
+        ]
+
+    def scenario(self, scale: str, point: Point) -> Scenario:
+        """The checked scenario of a point. Raises ScenarioError."""
+        layers = [["scenario"], ["scales", scale, "set"], *(["axes", *item] for item in point.place.items())]
+        plan = self._document.plan(layers, str(self.path.parent), [f"run.seed={point.seed}"])
+        return Scenario(self.name, plan)
+
+    def jobs(self, scale: str, points: Iterable[Point]) -> dict[Point, Job]:
+        """What is to be run for each point.
+
+        Raises:
+            ScenarioError: With everything that is wrong with any of them, each thing once.
+        """
+        found: dict[tuple[object, ...], dict[str, Any]] = {}
+        jobs = {}
+        for point in points:
+            try:
+                jobs[point] = Job.of(f"{self.name}: {point}", self.scenario(scale, point), self.path.parent)
+            except _core.ScenarioError as error:
+                for entry in error.diagnostics:
+                    key = tuple(entry[name] for name in ("file", "line", "column", "path", "message"))
+                    found.setdefault(key, {**entry, "hint": entry["hint"] or f"in the scenario of {point}"})
+        if found:
+            raise _error([*found.values()])
+        return jobs
+
+
+@dataclass(frozen=True)
+class _Finding:
+    path: tuple[str, ...]
+    message: str
+    value: object = None
+    hint: str = ""
+    of_key: bool = False
+
+
+def matches(place: Mapping[str, str], where: Mapping[str, str | list[str]]) -> bool:
+    """Whether a place meets a condition on its axes."""
+    return all(place[axis] in ([names] if isinstance(names, str) else names) for axis, names in where.items())
+
+
+def _error(entries: list[dict[str, Any]]) -> _core.ScenarioError:
+    error = _core.ScenarioError("\n".join(f"{entry['path']}: {entry['message']}" for entry in entries))
+    error.diagnostics = entries
+    return error
+
+
+def _refuse(path: Path, document: _core.Document, findings: Iterable[_Finding]) -> NoReturn:
+    entries = []
+    for finding in findings:
+        line, column = document.position([*finding.path], finding.of_key)
+        value = finding.value
+        entries.append(
+            {
+                "severity": "error",
+                "file": str(path),
+                "line": line,
+                "column": column,
+                "path": ".".join(finding.path),
+                "value": f'"{value}"' if isinstance(value, str) else value if isinstance(value, int | float) else None,
+                "message": finding.message,
+                "hint": finding.hint,
+            }
+        )
+    raise _error(sorted(entries, key=lambda entry: (entry["line"], entry["column"])))
+
+
+def meant(word: str, known: Iterable[str]) -> str:
+    """A hint for a name that is none of those known."""
+    known = [*known]
+    close = difflib.get_close_matches(word, known, n=1)
+    allowed = f"allowed: {', '.join(known)}" if known else "there is none"
+    return f'did you mean "{close[0]}"? ({allowed})' if close else allowed
+
+
+_MODELS: Final[Mapping[str, Mapping[str, type[_Table]]]] = {
+    "measures": {
+        "flows": FlowMeasure,
+        "unfinished": UnfinishedMeasure,
+        "run": RunMeasure,
+        "samples": SampleMeasure,
+        "throughput": ThroughputMeasure,
+        "analysis": AnalysisMeasure,
+    },
+    "charts": {"bars": Bars, "lines": Lines, "cdf": Cdf, "throughput": OverTime},
+}
+
+
+def _keys_beside(location: tuple[int | str, ...]) -> list[str]:
+    """The keys that may stand where an unknown one does."""
+    model: type[_Table]
+    match location:
+        case ("experiment", _):
+            model = About
+        case ("scales", _, _):
+            model = Scale
+        case ("claims", _, _):
+            model = Claim
+        case ("charts", _, _, "groups", _, _):
+            model = Throughput
+        case ("measures" | "charts" as section, _, str(kind), _):
+            model = _MODELS[section][kind]
+        case _:
+            model = Content
+    return [field.alias or name for name, field in model.model_fields.items()]
+
+
+def _finding(entry: Mapping[str, Any], data: Any) -> _Finding:  # noqa: ANN401 - any TOML value
+    """What a model refuses. Its location also names members of unions, which the file does not have."""
+    location, path = entry["loc"], []
+    for depth, key in enumerate(location):
+        if (isinstance(data, dict) and key in data) or (isinstance(data, list) and isinstance(key, int)):
+            path.append(str(key))
+            data = data[key]
+        elif entry["type"] == "missing" and depth == len(location) - 1:
+            path.append(str(key))
+    message = entry["msg"].removeprefix("Value error, ").replace("Input should be", "must be")
+    value = data if isinstance(data, str | int | float) else None
+    match entry["type"]:
+        case "extra_forbidden":
+            return _Finding(tuple(path), "unknown key", hint=meant(path[-1], _keys_beside(location)), of_key=True)
+        case "missing" | "union_tag_not_found":
+            return _Finding(tuple(path), "is missing" if entry["type"] == "missing" else 'needs a "kind"')
+        case "literal_error" | "union_tag_invalid":
+            expected = entry["ctx"].get("expected_tags") or entry["ctx"]["expected"].replace(" or ", ", ")
+            known = [name.strip(" '") for name in expected.split(",")]
+            if entry["type"] == "union_tag_invalid":
+                path, value = [*path, "kind"], data["kind"]
+            return _Finding(tuple(path), "unknown name", value, meant(str(value), known))
+        case "string_pattern_mismatch":
+            message = "must be mean, min, max, sum, count or a percentile such as p99"
+    return _Finding(tuple(path), message, value)
+
+
+def _unknown(path: tuple[str, ...], what: str, name: str, known: Iterable[str]) -> Iterator[_Finding]:
+    if name not in (known := [*known]):
+        yield _Finding(path, f"there is no {what} of this name", name, meant(name, known))
+
+
+def _misplaced(path: tuple[str, ...], where: Mapping[str, str | list[str]], content: Content) -> Iterator[_Finding]:
+    """Axes and points in a condition that do not exist."""
+    for axis, names in where.items():
+        if axis not in content.axes:
+            yield _Finding((*path, axis), "there is no axis of this name", hint=meant(axis, content.axes), of_key=True)
+            continue
+        for name in [names] if isinstance(names, str) else names:
+            yield from _unknown((*path, axis), f"point of axis {axis}", name, content.axes[axis])
+
+
+def _inconsistent(content: Content) -> Iterator[_Finding]:
+    """Names that refer to nothing, and keys that do not go together."""
+    for index, where in enumerate(content.experiment.skip):
+        yield from _misplaced(("experiment", "skip", str(index)), where, content)
+    for name, scale in content.scales.items():
+        for index, where in enumerate(scale.skip):
+            yield from _misplaced(("scales", name, "skip", str(index)), where, content)
+    for name, measure in content.measures.items():
+        if isinstance(measure, SampleMeasure) and (measure.table == "queues") != (measure.column == "bytes"):
+            hint = "queues have the column bytes, buffers the others"
+            yield _Finding(("measures", name), f"{measure.table} have no column {measure.column}", hint=hint)
+    for index, chart in enumerate(content.charts):
+        yield from _chart_mistakes(("charts", str(index)), chart, content)
+    for index, claim in enumerate(content.claims):
+        yield from _claim_mistakes(("claims", str(index)), claim, content)
+
+
+def _chart_mistakes(path: tuple[str, ...], chart: Chart, content: Content) -> Iterator[_Finding]:
+    yield from _misplaced((*path, "where"), chart.where, content)
+    shown = [key for key in ("x", "series", "facet") if getattr(chart, key, None) is not None]
+    for key in shown:
+        yield from _unknown((*path, key), "axis", getattr(chart, key), content.axes)
+    if isinstance(chart, Bars | Lines):
+        yield from _unknown((*path, "measure"), "measure", chart.measure, content.measures)
+    if isinstance(chart, Lines):
+        for name in content.axes.get(chart.x, {}):
+            if not _is_number(name):
+                message = f"the points of a line's axis are numbers, and {name} is none"
+                yield _Finding((*path, "x"), message, chart.x, 'kind = "bars" takes names')
+    axes = {getattr(chart, key) for key in shown}
+    for axis, points in content.axes.items():
+        if axis not in axes and len(points) > 1 and not isinstance(chart.where.get(axis), str):
+            hint = f'where = {{ {axis} = "{next(iter(points))}" }} chooses one'
+            yield _Finding(path, f"says nothing of the axis {axis}", hint=hint)
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _claim_mistakes(path: tuple[str, ...], claim: Claim, content: Content) -> Iterator[_Finding]:
+    for key in ("measure", "to_measure"):
+        if (name := getattr(claim, key)) is not None:
+            yield from _unknown((*path, key), "measure", name, content.measures)
+    yield from _misplaced((*path, "at"), claim.at, content)
+    yield from _misplaced((*path, "to"), claim.to, content)
+    for index, name in enumerate(claim.scales or []):
+        yield from _unknown((*path, "scales", str(index)), "scale", name, content.scales)
+    for name in claim.reason if isinstance(claim.reason, dict) else ():
+        yield from _unknown((*path, "reason"), "scale", name, content.scales)
+    if claim.at_least is None and claim.at_most is None:
+        yield _Finding(path, "says nothing of what is expected", hint="give at_least, at_most or both")
+    if (claim.compare == "value") == bool(claim.to or claim.to_measure):
+        hint = "ratio, difference and reduction need it, a value has none"
+        yield _Finding((*path, "compare"), "does not go with what is compared (to, to_measure)", claim.compare, hint)

@@ -1,0 +1,194 @@
+"""Figures of a single run, as the measures of an experiment define them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Final, assert_never
+
+import polars as pl
+
+from backwater import tables, units
+from backwater.experiment.format import (
+    AnalysisMeasure,
+    FlowFilter,
+    FlowMeasure,
+    FlowValue,
+    Measure,
+    RunMeasure,
+    SampleMeasure,
+    Throughput,
+    ThroughputMeasure,
+    UnfinishedMeasure,
+    Window,
+)
+from backwater.result import RUN_FILE, Result, ResultError
+
+if TYPE_CHECKING:
+    from backwater.scenario import Scenario
+
+_MeasureOfRun = FlowMeasure | UnfinishedMeasure | RunMeasure | SampleMeasure | ThroughputMeasure
+_PS_PER_US: Final = tables.PS_PER_US
+# What a value of flows is called in flows.parquet, in which unit it is, and what to divide it by to get there.
+_FLOW_VALUES: Final[Mapping[FlowValue, tuple[pl.Expr, str]]] = {
+    "fct": (pl.col("fct_ps") / _PS_PER_US, "µs"),
+    "slowdown": (pl.col("slowdown"), ""),
+    "bytes": (pl.col("bytes"), "B"),
+    "paused": (pl.col("paused_ps") / _PS_PER_US, "µs"),
+    "blocked": (pl.col("blocked_ps") / _PS_PER_US, "µs"),
+    "retransmitted": (pl.col("retransmitted_bytes"), "B"),
+    "goodput": (pl.col("bytes") * (tables.BITS_PER_BYTE * 1000) / pl.col("fct_ps"), "Gb/s"),
+}
+
+
+def unit(measure: Measure) -> str:
+    """The unit of a measure; empty for a plain number."""
+    match measure:
+        case FlowMeasure(stat="count") | UnfinishedMeasure() | AnalysisMeasure():
+            return ""
+        case FlowMeasure(value=value):
+            return _FLOW_VALUES[value][1]
+        case RunMeasure(unit=given):
+            return given
+        case SampleMeasure(stat=stat):
+            return "" if stat == "count" else "B"
+        case ThroughputMeasure():
+            return "Gb/s"
+    assert_never(measure)
+
+
+def flow_axis(value: FlowValue) -> str:
+    """Title of an axis with a value of flows."""
+    name, of = value.replace("fct", "flow completion time"), _FLOW_VALUES[value][1]
+    return f"{name} ({of})" if of else name
+
+
+def select(flows: pl.DataFrame, which: FlowFilter) -> pl.DataFrame:
+    """The measured flows that a filter lets through, finished or not."""
+    wanted = tables.measured(flows)
+    for column in ("role", "tag"):
+        if (name := getattr(which, column)) is not None:
+            wanted = wanted.filter(pl.col(column).cast(pl.String) == name)
+    for column in ("src", "dst"):
+        if (names := getattr(which, column)) is not None:
+            wanted = wanted.filter(pl.col(column).cast(pl.String).is_in(names))
+    if which.above is not None:
+        wanted = wanted.filter(pl.col("bytes") > units.size(which.above))
+    if which.up_to is not None:
+        wanted = wanted.filter(pl.col("bytes") <= units.size(which.up_to))
+    return wanted
+
+
+def flow_values(flows: pl.DataFrame, which: FlowFilter, value: FlowValue) -> pl.Series:
+    """A value of the finished flows that a filter lets through."""
+    done = select(flows, which).filter(pl.col("fct_ps").is_not_null())
+    return done.select(_FLOW_VALUES[value][0].cast(pl.Float64).alias(value)).to_series()
+
+
+def _statistic(values: pl.Series, stat: str) -> float | None:
+    match stat:
+        case "count":
+            return float(len(values))
+        case "mean" | "min" | "max":
+            found = getattr(values, stat)()
+        case "sum":
+            found = values.sum() if len(values) else 0.0
+        case _:
+            found = values.quantile(float(stat.removeprefix("p")) / 100, "linear")
+    return None if found is None else float(found)
+
+
+def ends(window: Window, simulated_ps: int) -> tuple[int, int]:
+    """Beginning and end of a window in ps."""
+    return units.picoseconds(window.from_), simulated_ps if window.to is None else units.picoseconds(window.to)
+
+
+def throughput(result: Result, which: Throughput, window: Window) -> pl.DataFrame:
+    """Rates at which hosts together send or receive: `time_ps` (end of the interval), `gbps`; idle intervals too.
+
+    Raises:
+        ResultError: If the run took no samples.
+    """
+    interval = result.summary.sample_interval_ps
+    if not interval:
+        raise ResultError(f"{result.directory} has no samples: probes.sample_interval is 0")
+    begin, end = ends(window, result.summary.simulated_ps)
+    nodes = result.topology.nodes
+    hosts = nodes.filter(pl.col("kind") == "host")["name"].to_list() if which.hosts is None else which.hosts
+    side = "node" if which.direction == "sent" else "peer"
+    grid = pl.DataFrame({"time_ps": range(interval, end + 1, interval)}, schema={"time_ps": pl.Int64})
+    sums = (
+        result.ports.filter(pl.col(side).cast(pl.String).is_in(hosts))
+        .group_by("time_ps")
+        .agg(gbps=pl.col("tx_bytes").sum() * (tables.BITS_PER_BYTE * 1000 / interval))
+    )
+    line = grid.join(sums, on="time_ps", how="left", maintain_order="left").with_columns(pl.col("gbps").fill_null(0.0))
+    return line.filter(pl.col("time_ps") > begin)
+
+
+def value(measure: Measure, result: Result | None, scenario: Callable[[], Scenario]) -> float | None:
+    """A measure of a point.
+
+    Args:
+        measure: What to measure.
+        result: The point's result; None if it has none.
+        scenario: Makes its scenario, for what needs no run.
+
+    Returns:
+        None if the result is missing, or has nothing to take the measure from.
+
+    Raises:
+        ResultError: If the result does not hold what the measure is about.
+        ScenarioError: If an analysis cannot be made.
+    """
+    if isinstance(measure, AnalysisMeasure):
+        return _analysis(measure, scenario())
+    return None if result is None else _of_result(measure, result)
+
+
+def _of_result(measure: _MeasureOfRun, result: Result) -> float | None:
+    match measure:
+        case FlowMeasure():
+            return _statistic(flow_values(result.flows, measure, measure.value), measure.stat)
+        case UnfinishedMeasure():
+            return float(select(result.flows, measure)["fct_ps"].null_count())
+        case RunMeasure():
+            return _run_value(result, measure.path)
+        case SampleMeasure():
+            return _samples(result, measure)
+        case ThroughputMeasure():
+            return _statistic(throughput(result, measure, measure)["gbps"], "mean")
+    assert_never(measure)
+
+
+def _run_value(result: Result, path: str) -> float:
+    found: Any = json.loads((result.directory / RUN_FILE).read_text(encoding="utf-8"))
+    for key in path.split("."):
+        if not isinstance(found, dict) or key not in found:
+            raise ResultError(f"{RUN_FILE} holds no {path}: there is no {key}")
+        found = found[key]
+    return float(found) if isinstance(found, int | float) else float(found is not None)
+
+
+def _samples(result: Result, measure: SampleMeasure) -> float | None:
+    begin, end = ends(measure, result.summary.simulated_ps)
+    samples = result.queues if measure.table == "queues" else result.buffers
+    samples = samples.filter(pl.col("time_ps") > begin, pl.col("time_ps") <= end)
+    if measure.nodes is not None:
+        samples = samples.filter(pl.col("node").cast(pl.String).is_in(measure.nodes))
+    if samples.is_empty():  # what is not sampled is empty
+        return 0.0
+    return _statistic(samples[measure.column], measure.stat)
+
+
+def _analysis(measure: AnalysisMeasure, scenario: Scenario) -> float:
+    (found,) = scenario.analyze(measure.congested, [measure.protocol]).protocols
+    values: dict[str, float] = {
+        "hol-free": found.hol_free,
+        "deadlock-free": found.deadlock_free,
+        "queues-most": found.queues.most,
+        "queues-total": found.queues.total,
+        "queues-paused": found.queues.paused,
+        "blocked-at": found.blocked_at,
+    }
+    return float(values[measure.value])

@@ -1,0 +1,285 @@
+"""Experiments measured, drawn and held against what a paper says."""
+
+from __future__ import annotations
+
+import datetime
+import os
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+import polars as pl
+
+from backwater import _core, style
+from backwater.experiment import claims, measures
+from backwater.experiment.claims import Estimate, Finding
+from backwater.experiment.format import AnalysisMeasure, Cdf, Claim, Experiment, OverTime, Point
+from backwater.experiment.store import Job, Store
+from backwater.result import Result
+from backwater.views import View
+
+# The file beside the figures of a paper that says what they are.
+README: Final = "README.md"
+
+
+def papers() -> dict[str, list[Path]]:
+    """The experiment files of every paper: those in `papers/` here, or else in the checkout that this package is of."""
+    for parent in (Path(), Path(__file__).parents[3]):
+        folders = sorted(path for path in (parent / "papers").glob("*") if path.is_dir())
+        if folders:
+            return {folder.name: sorted(folder.glob("*.toml"), key=_natural) for folder in folders}
+    return {}
+
+
+def _natural(path: Path) -> tuple[int, str]:
+    digits = "".join(letter for letter in path.stem if letter.isdigit())
+    return int(digits or 10**6), path.stem
+
+
+@dataclass(frozen=True)
+class Study:
+    """An experiment at a scale, and the runs that it is made of.
+
+    Attributes:
+        experiment: The experiment.
+        scale: Name of the scale.
+        points: Its grid.
+        jobs: The run of each point; none if nothing has to be simulated.
+    """
+
+    experiment: Experiment
+    scale: str
+    points: Sequence[Point]
+    jobs: Mapping[Point, Job]
+
+    @classmethod
+    def plan(cls, experiment: Experiment, scale: str, only: Mapping[str, Sequence[str]] | None = None) -> Study:
+        """Checks the scenario of every point. Raises ScenarioError with what is wrong with any of them."""
+        points = experiment.points(scale, only or {})
+        jobs = experiment.jobs(scale, points)
+        content = experiment.content
+        is_static = all(isinstance(measure, AnalysisMeasure) for measure in content.measures.values())
+        draws_runs = any(isinstance(chart, Cdf | OverTime) for chart in content.charts)
+        return cls(experiment, scale, points, {} if content.measures and is_static and not draws_runs else jobs)
+
+    def result(self, store: Store, point: Point) -> Result | None:
+        """The result of a point, if there is one."""
+        return store.result(self.jobs[point]) if point in self.jobs else None
+
+    def values(self, store: Store) -> dict[Point, dict[str, float | None]]:
+        """All measures of all points. Raises ResultError or ScenarioError if one cannot be taken."""
+        found = {}
+        for point in self.points:
+            result = self.result(store, point)
+            scenario = partial(self.experiment.scenario, self.scale, point)
+            wanted = self.experiment.content.measures.items()
+            found[point] = {name: measures.value(measure, result, scenario) for name, measure in wanted}
+        return found
+
+    def findings(self, values: claims.Values) -> list[Finding]:
+        """Every claim that is checked at this scale, held against the measures."""
+        wanted = self.experiment.content.claims
+        return [
+            claims.check(claim, self.scale, values)
+            for claim in wanted
+            if claim.scales is None or self.scale in claim.scales
+        ]
+
+    def cpu_seconds(self, store: Store) -> float:
+        """What the results took when they were made."""
+        results = (self.result(store, point) for point in self.points)
+        return sum(result.summary.cpu_seconds for result in results if result is not None)
+
+    def draw(self, store: Store, values: claims.Values, directory: Path) -> list[Path]:
+        """Writes the charts as SVG files, and returns their paths."""
+        from backwater.experiment import charts  # noqa: PLC0415 - charts are slow to import
+
+        content = self.experiment.content
+        seeds = content.scales[self.scale].seeds
+        written = []
+        for number, chart in enumerate(content.charts, 1):
+            drawn = charts.draw(chart, content, values, partial(self.result, store), seeds)
+            path = directory / f"{self.experiment.name}-{number}.svg"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(charts.svg(drawn), encoding="utf-8")
+            written.append(path)
+        return written
+
+
+def _figure(number: float, unit: str) -> str:
+    if unit == "B":
+        return style.size(number)
+    text = f"{number:,.0f}" if abs(number) >= 1000 else f"{number:.3g}"  # noqa: PLR2004 - three digits at least
+    return f"{text} {unit}".strip()
+
+
+def _show(claim: Claim, number: float) -> str:
+    match claim.compare:
+        case "ratio":
+            return f"{_figure(number, '')}×"
+        case "reduction":
+            return f"{100 * number:.1f} %"
+    if claim.unit == "yes/no":
+        return {0.0: "no", 1.0: "yes"}.get(number, f"in {100 * number:.0f} % of the runs")
+    return _figure(number, claim.unit)
+
+
+def ours(finding: Finding) -> str:
+    """Our figure for a claim, with its confidence if there are several seeds; the range of several places."""
+    shown = [_show(finding.claim, estimate.mean) for estimate in finding.estimates]
+    match finding.estimates:
+        case ():
+            return "–"
+        case (Estimate(half_width=float() as width),) if width and finding.claim.unit != "yes/no":
+            return f"{shown[0]} ± {_show(finding.claim, width)}"
+        case (_,):
+            return shown[0]
+    ordered = [text for _, text in sorted(zip(finding.estimates, shown, strict=True), key=lambda pair: pair[0].mean)]
+    return ordered[0] if ordered[0] == ordered[-1] else f"{ordered[0]} … {ordered[-1]}"
+
+
+def measures_table(study: Study, values: claims.Values) -> View:
+    """The measures of every place: mean over the seeds, with 95 % confidence."""
+    content = study.experiment.content
+    rows = []
+    for place in dict.fromkeys(tuple(point.place.items()) for point in study.points):
+        cells = [name for _, name in place]
+        for name, measure in content.measures.items():
+            over_seeds = [
+                value
+                for point in study.points
+                if tuple(point.place.items()) == place and (value := values[point][name]) is not None
+            ]
+            cells.append(_with_confidence(over_seeds, measures.unit(measure)))
+        rows.append(tuple(cells))
+    seeds = content.scales[study.scale].seeds
+    note = f"mean over {len(seeds)} seeds ± 95 %" if len(seeds) > 1 else f"seed {seeds[0]}"
+    headers = (*content.axes, *content.measures)
+    title = f"{study.experiment.name}, {study.scale}: {content.experiment.title}"
+    return View(title, headers, rows, text_columns=len(content.axes), note=note)
+
+
+def _with_confidence(over_seeds: Sequence[float], unit: str) -> str:
+    if not over_seeds:
+        return "–"
+    estimate = Estimate.of(over_seeds)
+    if not estimate.half_width:
+        return _figure(estimate.mean, unit)
+    return f"{_figure(estimate.mean, unit)} ± {_figure(estimate.half_width, unit)}"
+
+
+def frame(study: Study, values: claims.Values, store: Store) -> pl.DataFrame:
+    """A row per point: its place, its seed, how its run went and where it is, and its measures."""
+    rows = []
+    for point in study.points:
+        result = study.result(store, point)
+        run = {
+            "outcome": None if result is None else result.summary.outcome,
+            "cpu_seconds": None if result is None else result.summary.cpu_seconds,
+            "directory": None if result is None else str(result.directory),
+        }
+        rows.append({**point.place, "seed": point.seed, **run, **values[point]})
+    return pl.DataFrame(rows, infer_schema_length=None)
+
+
+@dataclass(frozen=True)
+class Figure:
+    """What became of one experiment.
+
+    Attributes:
+        study: The experiment.
+        findings: Its claims.
+        charts: Its charts' files.
+        cpu_seconds: What its results took.
+    """
+
+    study: Study
+    findings: Sequence[Finding]
+    charts: Sequence[Path]
+    cpu_seconds: float
+
+
+def claims_table(figures: Sequence[Figure]) -> View:
+    """Every claim with the paper's figure, ours, and the verdict."""
+    rows = [
+        (
+            figure.study.experiment.name if first else "",
+            finding.claim.text,
+            finding.claim.paper,
+            ours(finding),
+            finding.verdict,
+            _cpu(figure.cpu_seconds) if first else "",
+        )
+        for figure in figures
+        for first, finding in _marked(figure.findings)
+    ]
+    verdicts = Counter(finding.verdict for figure in figures for finding in figure.findings)
+    note = ", ".join(f"{count} {verdict}" for verdict, count in sorted(verdicts.items()))
+    headers = ("figure", "claim", "paper", "ours", "verdict", "CPU time")
+    return View("Claims", headers, rows, text_columns=len(headers), note=note)
+
+
+def _marked(findings: Sequence[Finding]) -> list[tuple[bool, Finding]]:
+    return [(index == 0, finding) for index, finding in enumerate(findings)]
+
+
+def _cpu(seconds: float) -> str:
+    return style.duration(seconds * style.PS_PER_SECOND)
+
+
+def reasons(figures: Sequence[Figure]) -> list[tuple[str, str]]:
+    """Claims that are not reached, and why."""
+    return [
+        (f"{figure.study.experiment.name}: {finding.claim.text}", finding.reason)
+        for figure in figures
+        for finding in figure.findings
+        if finding.reason
+    ]
+
+
+def markdown(title: str, figures: Sequence[Figure], wall_seconds: float, beside: Path) -> str:
+    """The same as a page: figure by figure its charts, its claims and why some are not reached.
+
+    Args:
+        title: Heading.
+        figures: What to write about.
+        wall_seconds: How long it took this time.
+        beside: Directory that the page will be in, from which its charts are linked.
+    """
+    build = _core.build_info()
+    today = datetime.datetime.now(tz=datetime.UTC).date()
+    lines = [
+        f"# {title}",
+        "",
+        f"Version {build['version']}, commit {build['commit']}, {today}. "
+        f"CPU time of all results {_cpu(sum(figure.cpu_seconds for figure in figures))}; this time, "
+        f"{_cpu(wall_seconds)} with results that were there already.",
+        "",
+        "`±` is the half width of a 95 % confidence interval over seeds; `…` spans several places of the grid.",
+    ]
+    for figure in figures:
+        experiment = figure.study.experiment
+        about = experiment.content.experiment
+        seeds = ", ".join(str(seed) for seed in experiment.content.scales[figure.study.scale].seeds)
+        lines += ["", f"## {experiment.name}: {about.title}", "", about.shows.strip(), ""]
+        lines += [
+            f"Scale {figure.study.scale}; seeds {seeds}; {len(figure.study.jobs)} runs, "
+            f"{_cpu(figure.cpu_seconds)} of CPU time.",
+            "",
+        ]
+        lines += [f"![{chart.stem}]({_link(chart, beside)})" for chart in figure.charts]
+        if figure.findings:
+            lines += ["", "| claim | paper | ours | verdict |", "|---|---|---|---|"]
+            lines += [
+                f"| {finding.claim.text} | {finding.claim.paper} | {ours(finding)} | {finding.verdict} |"
+                for finding in figure.findings
+            ]
+        lines += [f"\n*{claim}* {reason}" for claim, reason in reasons([figure])]
+    return "\n".join(lines) + "\n"
+
+
+def _link(path: Path, beside: Path) -> str:
+    return Path(os.path.relpath(path, beside)).as_posix()

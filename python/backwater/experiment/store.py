@@ -1,0 +1,135 @@
+"""Where results are kept: a directory per point, under a name that follows from its content."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Final
+
+from backwater import _core
+from backwater.result import Result
+from backwater.scenario import Scenario
+
+# What is run, in every directory of a point.
+POINT_FILE: Final = "point.json"
+LOG_FILE: Final = "log.txt"
+
+
+class StoreBusyError(Exception):
+    """Another sweep works in the same store."""
+
+
+def _paths(value: Any) -> Iterator[str]:  # noqa: ANN401 - any JSON value
+    """The files that a scenario names, which are all under the key `path`."""
+    if isinstance(value, dict):
+        if isinstance(value.get("path"), str):
+            yield value["path"]
+        value = [*value.values()]
+    if isinstance(value, list):
+        for inner in value:
+            yield from _paths(inner)
+
+
+@dataclass(frozen=True, eq=False)
+class Job:
+    """A run that a store may hold already.
+
+    Attributes:
+        name: For people.
+        scenario: With every default filled in.
+        base_dir: Where relative paths in it start.
+    """
+
+    name: str
+    scenario: dict[str, Any]
+    base_dir: Path
+
+    @classmethod
+    def of(cls, name: str, scenario: Scenario, base_dir: Path) -> Job:
+        """The job of running a scenario."""
+        return cls(name, scenario.resolved(), base_dir)
+
+    @cached_property
+    def content(self) -> str:
+        """All that the result follows from: the scenario but for its name, the files it reads, and the core."""
+        read = [(path, self.base_dir / path) for path in _paths(self.scenario)]
+        files = {path: hashlib.sha256(file.read_bytes()).hexdigest() for path, file in read if file.is_file()}
+        content = {
+            "scenario": {**self.scenario, "name": None},
+            "files": files,
+            "core": _core.build_info()["source"],
+        }
+        return json.dumps(content, indent=1, sort_keys=True, ensure_ascii=False)
+
+    @cached_property
+    def key(self) -> str:
+        """Hash of the content."""
+        return hashlib.sha256(self.content.encode()).hexdigest()[:24]
+
+
+class Store:
+    """A directory of results.
+
+    `points/<key>` is complete, `failed/<key>` holds what a failed run left, `running/` what is being written. A
+    directory appears under `points` by a single rename, so that nothing there is ever half a result.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+
+    def _points(self, part: str, job: Job) -> Path:
+        return self.directory / part / job.key
+
+    def result(self, job: Job) -> Result | None:
+        """The result of a job, if it is there."""
+        directory = self._points("points", job)
+        return Result.load(directory) if directory.is_dir() else None
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """Holds the store for one writer, and clears away what an earlier one left half done.
+
+        Raises:
+            StoreBusyError: If there is another writer.
+        """
+        running = self.directory / "running"
+        running.mkdir(parents=True, exist_ok=True)
+        with (self.directory / "lock").open("w") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise StoreBusyError(f"another sweep is writing to {self.directory}") from None
+            for rest in running.iterdir():
+                shutil.rmtree(rest, ignore_errors=True)
+            yield
+
+    def begin(self, job: Job) -> Path:
+        """A new directory for a run of the job."""
+        directory = Path(tempfile.mkdtemp(prefix=f"{job.key}-", dir=self.directory / "running"))
+        (directory / POINT_FILE).write_text(job.content, encoding="utf-8")
+        return directory
+
+    def keep(self, job: Job, directory: Path) -> None:
+        """Moves a complete result to its place."""
+        self._move(directory, self._points("points", job))
+        shutil.rmtree(self._points("failed", job), ignore_errors=True)
+
+    def keep_failed(self, job: Job, directory: Path) -> Path:
+        """Moves what a failed run left to where it can be looked at."""
+        place = self._points("failed", job)
+        shutil.rmtree(place, ignore_errors=True)
+        self._move(directory, place)
+        return place
+
+    @staticmethod
+    def _move(directory: Path, place: Path) -> None:
+        place.parent.mkdir(exist_ok=True)
+        directory.rename(place)

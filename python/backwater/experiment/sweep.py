@@ -1,0 +1,129 @@
+"""Running the points of a grid, each in a process of its own, as many at once as wanted."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from backwater.experiment.store import LOG_FILE, Job, Store
+from backwater.summary import EXIT_CODES
+
+# A deadlock, a stall and the end of the time are results like any other; what else does not complete has failed.
+_RESULTS: Final = {EXIT_CODES["completed"], EXIT_CODES["deadlock"], EXIT_CODES["time-limit"]}
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A point that has no result.
+
+    Attributes:
+        name: The point.
+        directory: What its run left, with `log.txt`.
+        exit_code: That of the process; below 0 the signal that ended it.
+    """
+
+    name: str
+    directory: Path
+    exit_code: int
+
+
+class SweepInterrupted(KeyboardInterrupt):
+    """^C ended a sweep early.
+
+    Attributes:
+        done: Results that the store holds.
+        all: Results that there would have been.
+    """
+
+    def __init__(self, done: int, all: int) -> None:  # noqa: A002 - as the attribute
+        super().__init__("interrupted")
+        self.done = done
+        self.all = all
+
+
+class _Runs:
+    """The processes that run at the moment."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._lock = threading.Lock()
+        self._processes: set[subprocess.Popen[bytes]] = set()
+        self._stopped = False
+
+    def run(self, job: Job) -> Failure | None:
+        """Runs a job to its end, and keeps what comes of it."""
+        directory = self._store.begin(job)
+        command = [sys.executable, "-m", "backwater.experiment.worker", str(directory), str(job.base_dir)]
+        with (directory / LOG_FILE).open("wb") as log:
+            with self._lock:
+                if self._stopped:
+                    return None
+                # A session of its own, so that ^C reaches this process alone, and its standard input held open.
+                process = subprocess.Popen(  # noqa: S603 - our own interpreter
+                    command, stdin=subprocess.PIPE, stdout=log, stderr=log, start_new_session=True
+                )
+                self._processes.add(process)
+            exit_code = process.wait()
+            with self._lock:
+                self._processes.remove(process)
+                if self._stopped:
+                    return None
+            if process.stdin is not None:
+                process.stdin.close()
+        if exit_code in _RESULTS:
+            self._store.keep(job, directory)
+            return None
+        return Failure(job.name, self._store.keep_failed(job, directory), exit_code)
+
+    def stop(self) -> None:
+        """Ends all processes, and lets none begin."""
+        with self._lock:
+            self._stopped = True
+            for process in self._processes:
+                process.kill()
+
+
+def run(
+    store: Store, jobs: Sequence[Job], workers: int, report: Callable[[int, int], None] = lambda _done, _all: None
+) -> list[Failure]:
+    """Runs the jobs whose result the store does not hold.
+
+    Args:
+        store: Where results go.
+        jobs: What to run.
+        workers: How many at once.
+        report: Told, whenever it changes, how many results there are, and how many there will be.
+
+    Returns:
+        Those that failed.
+
+    Raises:
+        SweepInterrupted: On ^C, after all runs are ended; what was complete by then is kept.
+        StoreBusyError: If another sweep writes to the store.
+    """
+    wanted = {job.key: job for job in jobs}
+    with store.writing(), ThreadPoolExecutor(workers) as pool:
+        missing = [job for job in wanted.values() if store.result(job) is None]
+        done = len(wanted) - len(missing)
+        report(done, len(wanted))
+        runs = _Runs(store)
+        failures = []
+        try:
+            pending = {pool.submit(runs.run, job) for job in missing}
+            while pending:
+                finished, pending = wait(pending, return_when=FIRST_COMPLETED)
+                failures += [failure for future in finished if (failure := future.result()) is not None]
+                done += len(finished)
+                report(done, len(wanted))
+        except KeyboardInterrupt:
+            raise SweepInterrupted(done, len(wanted)) from None
+        finally:
+            runs.stop()
+            pool.shutdown(cancel_futures=True)
+    return sorted(failures, key=lambda failure: failure.name)

@@ -1,0 +1,34 @@
+"""`python -m backwater.experiment.worker DIR BASE_DIR` runs the point that lies in a directory.
+
+It is a process of its own, which ends as soon as its standard input does: with the process that started it, however
+that ends.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import threading
+from pathlib import Path
+
+from backwater import simulation
+from backwater.experiment.store import POINT_FILE
+from backwater.scenario import Scenario
+
+
+def _end_with_parent() -> None:
+    os.read(sys.stdin.fileno(), 1)
+    os._exit(1)
+
+
+def main(directory: Path, base_dir: str) -> int:
+    """Runs the point; the exit code is that of `backwater run`."""
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    content = json.loads((directory / POINT_FILE).read_text(encoding="utf-8"))
+    scenario = Scenario.from_dict(content["scenario"], base_dir=base_dir)
+    return simulation.run(scenario, directory).summary.exit_code
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1]), sys.argv[2]))
