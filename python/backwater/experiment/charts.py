@@ -174,4 +174,4 @@ def _over_time(
     line = alt.Chart().mark_line(strokeWidth=1.6)
     y = alt.Y("gbps:Q", title="throughput (Gb/s)")
     layers = [line.encode(x=x, y=y, color=_colour([*chart.groups], None))]
-    return _panels(chart, layers, frame, content, "all frames on the hosts' links, in the run with the first seed")
+    return _panels(chart, layers, frame, content, "in the run with the first seed")

@@ -148,19 +148,23 @@ class SampleMeasure(Window):
 
 
 class Throughput(_Table):
-    """Hosts, and whether they send or receive.
+    """What is sent or received: frames on the links of hosts, or payload of flows if `role` or `tag` is given.
 
     Attributes:
-        hosts: Their names; all hosts by default.
+        hosts: Names; all hosts by default.
         direction: `sent` or `received`.
+        role: Flows of this role, each spread evenly over its time from start to finish.
+        tag: Flows of this part of the traffic, likewise.
     """
 
     hosts: list[str] | None = None
     direction: Literal["sent", "received"] = "received"
+    role: Role | None = None
+    tag: str | None = None
 
 
 class ThroughputMeasure(Window, Throughput):
-    """The mean rate in Gb/s, headers included, at which hosts together send or receive during a window."""
+    """The mean rate in Gb/s during a window."""
 
     kind: Literal["throughput"]
 
