@@ -13,10 +13,12 @@ use backwater_fabric::flow_control::pyrrha::{
 };
 use backwater_fabric::flow_control::{AnyFlowControl, FlowControlConfig};
 use backwater_fabric::framing::Framing;
+use backwater_fabric::headroom::HeadroomConfig;
+use backwater_fabric::headroom::static_threshold::StaticConfig;
 use backwater_fabric::ids::{Class, NodeId, PortId, PortIx};
 use backwater_fabric::node::Node;
 use backwater_fabric::slots::FlowControl;
-use backwater_fabric::spec::{FlowSpec, NetworkSpec};
+use backwater_fabric::spec::{FlowSpec, NetworkSpec, NodeKind, SwitchGroup};
 use common::random::{Case, lossless};
 use common::script::{Says, Script};
 use common::{flow, link, network, star};
@@ -151,7 +153,11 @@ impl Line {
         let s = Script::new(&line(config), flows, 7);
         let port = |node: u32, peer: u32| {
             let ports = s.fabric.wiring.of(NodeId(node));
-            ports.iter().find(|port| s.fabric.wiring.neighbour(NodeId(node), port.ix) == NodeId(peer)).unwrap().id
+            ports
+                .iter()
+                .find(|port| s.fabric.wiring.neighbour(NodeId(node), port.ix) == NodeId(peer))
+                .expect("they are linked")
+                .id
         };
         let (p6, p5) = (port(8, 9), port(9, 3));
         Line { s, p6, p5, psn: [0; 4] }
@@ -521,5 +527,31 @@ proptest! {
         prop_assert_eq!(simulation.totals().drops, [0; 5]);
         let (sharded, _) = common::run_shards(&spec, outcomes.iter().map(|outcome| outcome.spec.clone()).collect(), 3);
         prop_assert_eq!(sharded.fingerprint(), simulation.fingerprint());
+    }
+
+    /// Section IV-E: some switches run Pyrrha and the others PFC, which both sides of the border then speak. Nothing is lost or left over.
+    #[test]
+    fn switches_with_pyrrha_and_switches_with_pfc_get_along(
+        Case { mut spec, flows } in lossless(),
+        config in configs(),
+        hosts in select(vec![HostReaction::PerFlow, HostReaction::None, HostReaction::Pfc]),
+        with_pyrrha in prop::collection::vec(any::<bool>(), 8),
+        factor in 1u64..40,
+    ) {
+        let switches = (0..).map(NodeId).zip(&spec.nodes).filter(|(_, node)| node.kind == NodeKind::Switch);
+        let chosen = switches.zip(with_pyrrha).filter(|(_, chosen)| *chosen).map(|((id, _), _)| id).collect();
+        // Among themselves switches with Pyrrha do not bound what comes in by one port.
+        let headroom = HeadroomConfig::Static(StaticConfig { headroom: Some(Bytes(1 << 24)), ..Default::default() });
+        spec.groups = vec![SwitchGroup {
+            switches: chosen,
+            flow_control: Some(FlowControlConfig::Pyrrha(PyrrhaConfig { hosts, ..config })),
+            headroom: Some(headroom),
+        }];
+        spec.switch.buffer = Bytes(1 << 40);
+        let flows: Vec<FlowSpec> = flows.into_iter().map(|flow| FlowSpec { bytes: flow.bytes * factor, ..flow }).collect();
+        let (simulation, outcomes) = common::run(&spec, flows);
+        prop_assert!(outcomes.iter().all(|outcome| outcome.acknowledged.is_some() && outcome.retransmitted == 0));
+        prop_assert_eq!(simulation.audit(), []);
+        prop_assert_eq!(simulation.totals().drops, [0; 5]);
     }
 }

@@ -135,14 +135,12 @@ fn testbed_rates(flow_control: FlowControlConfig) -> [f64; 3] {
 fn in_the_testbed_the_incast_keeps_its_link_and_the_vulnerable_flow_its_share() {
     for feed in [Feed::LineRate, Feed::EveryQueue] {
         let [s1, s2, vs] = testbed_rates(pyrrha(PyrrhaConfig { feed, ..Default::default() }));
-        println!("Pyrrha, {feed:?}: S1 {s1:.1}, S2 {s2:.1}, VS {vs:.1}");
         assert!(s1 + s2 > 98.0 && s2 + vs > 94.0, "{s1} {s2} {vs}");
         assert!((47.0..67.0).contains(&vs), "{feed:?}: {vs}");
     }
     for (name, flow_control) in [("PFC", pfc()), ("BFC", bfc(32)), ("per flow", per_flow())] {
         let [s1, s2, vs] = testbed_rates(flow_control);
-        println!("{name}: S1 {s1:.1}, S2 {s2:.1}, VS {vs:.1}");
-        assert!(s1 + s2 > 75.0);
+        assert!(s1 + s2 > 75.0, "{name}: S1 {s1:.1}, S2 {s2:.1}, VS {vs:.1}");
     }
 }
 
@@ -179,7 +177,6 @@ fn a_congestion_tree_has_one_root_and_spares_the_vulnerable_flow() {
     assert!(roots.contains(&p5) && !roots.contains(&p1) && !roots.contains(&p2));
     assert!(queues.is_superset(&BTreeSet::from([(p1, p5), (p2, p5), (p3, p5)])));
     let rates = wire_rates(&mut simulation, 1000, 2000);
-    println!("{rates:.1?}");
     assert!(rates[&5] > 24.9, "VS keeps its rate: {rates:?}");
     let incast: f64 = (0..5).map(|src| rates[&src]).sum();
     assert!(incast > 98.0, "R1's link is full: {incast}");
@@ -332,7 +329,6 @@ fn three_flows_in_a_ring_lock_up_pfc_and_bfc_with_colliding_hashes_but_not_pyrrh
         let mut simulation = three_flows(flow_control.clone());
         assert_eq!(search(&mut simulation), None, "{}", flow_control.name());
         let rates = wire_rates(&mut simulation, 1000, 3000);
-        println!("{}: {rates:.1?}", flow_control.name());
         assert!(rates.values().all(|rate| *rate >= least), "{}: {rates:?}", flow_control.name());
     }
     // The steady state of Figure 13(c): besides the ordinary queue, one isolation queue at each port of the ring.
@@ -349,6 +345,5 @@ fn three_flows_in_a_ring_lock_up_pfc_and_bfc_with_colliding_hashes_but_not_pyrrh
     let mut simulation = three_flows(pyrrha(PyrrhaConfig { merge: MergePolicy::Any, ..Default::default() }));
     assert_eq!(search(&mut simulation), None);
     let rates = wire_rates(&mut simulation, 1000, 3000);
-    println!("merge any: {rates:.1?}");
     assert!(rates.values().all(|rate| (0.5..10.0).contains(rate)), "{rates:?}");
 }

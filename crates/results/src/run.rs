@@ -511,9 +511,11 @@ mod tests {
             .map(|file| file.unwrap().file_name().into_string().unwrap())
             .collect();
         files.sort_unstable();
-        let tables =
-            ["buffers", "flows", "pauses", "ports", "queues", "switches"].map(|table| format!("{table}.parquet"));
-        assert_eq!(files, [&tables[..], &["run.json".into(), "topology.json".into()]].concat());
+        let tables = ["buffers", "flows", "pauses", "ports", "queues", "switches"];
+        let others = ["run.json", "topology.json"].map(String::from);
+        let mut expected: Vec<_> = tables.map(|table| format!("{table}.parquet")).into_iter().chain(others).collect();
+        expected.sort_unstable();
+        assert_eq!(files, expected);
     }
 
     /// `/dev/full` takes nothing: the run ends by itself, and says which file it could not write.

@@ -101,14 +101,14 @@ const CASES: &[(&str, &str, &[&str])] = &[
         "[switch]",
         "[swich]",
         &[
-            "s.toml:24:2: error: swich: unknown key; did you mean \"switch\"? (allowed: name, run, topology, faults, network, switch, host, congestion_control, load_balance, recovery, traffic, probes)",
+            "s.toml:24:2: error: swich: unknown key; did you mean \"switch\"? (allowed: name, run, topology, routes, faults, network, switch, groups, host, congestion_control, load_balance, recovery, traffic, probes)",
         ],
     ),
     (
         "name = \"sound\"",
         "colour = \"red\"",
         &[
-            "s.toml:1:1: error: colour: unknown key; allowed: name, run, topology, faults, network, switch, host, congestion_control, load_balance, recovery, traffic, probes",
+            "s.toml:1:1: error: colour: unknown key; allowed: name, run, topology, routes, faults, network, switch, groups, host, congestion_control, load_balance, recovery, traffic, probes",
         ],
     ),
     (
@@ -136,7 +136,7 @@ const CASES: &[(&str, &str, &[&str])] = &[
         "kind = \"pfc\"",
         "kind = \"pcf\"",
         &[
-            "s.toml:28:25: error: switch.flow_control.kind = \"pcf\": unknown name; did you mean \"pfc\"? (allowed: none, pfc)",
+            "s.toml:28:25: error: switch.flow_control.kind = \"pcf\": unknown name; did you mean \"pfc\"? (allowed: none, pfc, bfc, per-flow, pyrrha)",
         ],
     ),
     (
@@ -235,14 +235,14 @@ const CASES: &[(&str, &str, &[&str])] = &[
         "[congestion_control]\nkind = \"dcqcn\"\nprofile = \"paper\"\ngain = 0.00390625",
         "[x]",
         &[
-            "s.toml:31:2: error: x: unknown key; allowed: name, run, topology, faults, network, switch, host, congestion_control, load_balance, recovery, traffic, probes",
+            "s.toml:31:2: error: x: unknown key; allowed: name, run, topology, routes, faults, network, switch, groups, host, congestion_control, load_balance, recovery, traffic, probes",
         ],
     ),
     (
         "flow_control = { kind = \"pfc\", quanta = 65535 }",
         "flow_control = \"pfc\"",
         &[
-            "s.toml:28:16: error: switch.flow_control = \"pfc\": must be a table; write flow_control = { kind = \"pfc\" } (allowed: none, pfc)",
+            "s.toml:28:16: error: switch.flow_control = \"pfc\": must be a table; write flow_control = { kind = \"pfc\" } (allowed: none, pfc, bfc, per-flow, pyrrha)",
         ],
     ),
     (
@@ -416,6 +416,38 @@ const CASES: &[(&str, &str, &[&str])] = &[
         ],
     ),
     (
+        "[network]",
+        "[[routes]]\nat = \"leaf0\"\nto = \"h9\"\nnext = \"leaf1\"\n[[routes]]\nat = \"leef*\"\nto = \"h1\"\nnext = \"spine0\"\n[network]",
+        &[
+            "s.toml:23:6: error: routes[0].to = \"h9\": there is no host \"h9\"",
+            "s.toml:26:6: error: routes[1].at = \"leef*\": no switch has a name like \"leef*\"; the first switch is called \"leaf0\"",
+        ],
+    ),
+    (
+        "[network]",
+        "[[routes]]\nat = \"leaf*\"\nto = \"h7\"\nnext = \"leaf1\"\n[network]",
+        &[
+            "s.toml:24:8: error: routes[0].next = \"leaf1\": there is no link from \"leaf0\" to \"leaf1\"",
+            "s.toml:24:8: error: routes[0].next = \"leaf1\": there is no link from \"leaf1\" to \"leaf1\"",
+        ],
+    ),
+    (
+        "[congestion_control]",
+        "[[groups]]\nswitches = [\"spine0\", \"h0\"]\n[[groups]]\nswitches = \"spine*\"\nflow_control = { kind = \"pyrhra\" }\n[congestion_control]",
+        &[
+            "s.toml:32:23: error: groups[0].switches[1] = \"h0\": \"h0\" is a host, not a switch",
+            "s.toml:35:25: error: groups[1].flow_control.kind = \"pyrhra\": unknown name; did you mean \"pyrrha\"? (allowed: none, pfc, bfc, per-flow, pyrrha)",
+        ],
+    ),
+    (
+        "[congestion_control]",
+        "[[groups]]\nswitches = \"spine0\"\nheadroom = { kind = \"static\", xoff = \"10 KB\", xon = \"20 KB\" }\n[[groups]]\nswitches = \"spine*\"\n[congestion_control]",
+        &[
+            "s.toml:33:53: error: groups[0].headroom.xon = \"20 KB\": must be at most xoff, 10 KB",
+            "s.toml:35:12: error: groups[1].switches = \"spine*\": \"spine0\" is in another group already",
+        ],
+    ),
+    (
         "receivers = \"h0\"",
         "receivers = \"host0\"",
         &["s.toml:48:13: error: traffic[1].receivers = \"host0\": there is no host \"host0\""],
@@ -559,7 +591,7 @@ fn all_errors_of_a_file_come_at_once() {
         messages(&text),
         [
             "s.toml:17:18: error: faults[0].link[1] = \"spine9\": there is no such node; did you mean \"spine0\"?",
-            "s.toml:28:25: error: switch.flow_control.kind = \"pfcc\": unknown name; did you mean \"pfc\"? (allowed: none, pfc)",
+            "s.toml:28:25: error: switch.flow_control.kind = \"pfcc\": unknown name; did you mean \"pfc\"? (allowed: none, pfc, bfc, per-flow, pyrrha)",
             "s.toml:29:36: error: switch.headroom.alpha = true: must be a number",
             "s.toml:37:1: error: probes.pausses: unknown key; did you mean \"pauses\"? (allowed: sample_interval, pauses, deadlock_check, vulnerable_share)",
             "s.toml:42:8: error: traffic[0].load = 5: must be from 0 to 1",

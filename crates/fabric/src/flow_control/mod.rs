@@ -73,4 +73,9 @@ impl FlowControlConfig {
     pub fn is_lossless(&self) -> bool {
         matches!(self, FlowControlConfig::Pfc(_) | FlowControlConfig::Custom(_))
     }
+
+    /// Whether it bounds egress queues, not what comes in by a port: then the whole buffer is best shared, and headroom is of no use.
+    pub fn bounds_queues(&self) -> bool {
+        matches!(self, FlowControlConfig::Bfc(_) | FlowControlConfig::PerFlow(_) | FlowControlConfig::Pyrrha(_))
+    }
 }

@@ -7,6 +7,7 @@ use backwater_engine::{Bytes, Duration, Rate, Time};
 use backwater_fabric::congestion::CongestionConfig;
 use backwater_fabric::congestion::none::Window;
 use backwater_fabric::fabric::Fabric;
+use backwater_fabric::flow_control::FlowControlConfig;
 use backwater_fabric::headroom::HeadroomConfig;
 use backwater_fabric::ids::{Class, NodeId};
 use backwater_fabric::load_balance::LoadBalanceConfig;
@@ -108,15 +109,32 @@ fn switch(scenario: &Scenario, findings: &mut Findings) {
             format!("must be at least {SMALLEST_QUANTUM}"),
         );
     }
-    match &switch.headroom {
+    headroom(&switch.headroom, "switch.headroom", findings);
+    for (i, group) in scenario.groups.iter().enumerate() {
+        group.headroom.iter().for_each(|config| headroom(config, &format!("groups[{i}].headroom"), findings));
+    }
+    let speaks_pfc = |config: &FlowControlConfig| matches!(config, FlowControlConfig::Pfc(_));
+    let mut flow_controls = scenario.groups.iter().filter_map(|group| group.flow_control.as_ref());
+    findings.warning(
+        switch.flow_control.bounds_queues() && !switch.lossless.is_empty() && !flow_controls.any(speaks_pfc),
+        "switch.flow_control.kind",
+        format!(
+            "{} bounds queues, not what comes in by a port: it drops where a class of switch.lossless is full; with [] all of the buffer is shared",
+            switch.flow_control.name()
+        ),
+    );
+}
+
+fn headroom(config: &HeadroomConfig, path: &str, findings: &mut Findings) {
+    match config {
         HeadroomConfig::Sih(sih) => {
             if let Some(rate) = sih.alpha_rate {
-                findings.positive(rate, "switch.headroom.alpha_rate");
+                findings.positive(rate, &format!("{path}.alpha_rate"));
             }
         }
         HeadroomConfig::Static(thresholds) => {
             let wrong = thresholds.xon.is_some_and(|xon| xon > thresholds.xoff);
-            findings.error(wrong, "switch.headroom.xon", format!("must be at most xoff, {}", thresholds.xoff));
+            findings.error(wrong, &format!("{path}.xon"), format!("must be at most xoff, {}", thresholds.xoff));
         }
         HeadroomConfig::Custom(_) => {}
     }

@@ -11,7 +11,7 @@ use std::path::Path;
 /// The fields that what is found in a section also depends on: if one of them is wrong, the finding may follow from that alone.
 fn sources(section: &str) -> &'static [&'static str] {
     match section {
-        "faults" => &["topology"],
+        "faults" | "routes" | "groups" => &["topology"],
         "switch" => &["topology", "network"],
         "traffic" => &["topology", "network", "run.until"],
         _ => &[],
@@ -39,7 +39,7 @@ pub(super) fn without_consequences(findings: Vec<Diagnostic>) -> Vec<Diagnostic>
     findings.into_iter().filter(|finding| !follows(finding)).collect()
 }
 
-/// The part of a scenario that a field belongs to: an entry of `traffic` or `faults`, or a section.
+/// The part of a scenario that a field belongs to: an entry of a list such as `traffic` or `faults`, or a section.
 fn part(path: &str) -> &str {
     match path.find(['.', '[']) {
         Some(end) if path[end..].starts_with('[') => path.find(']').map_or(path, |end| &path[..=end]),
@@ -58,6 +58,8 @@ fn stand_in(section: &str) -> Option<Value> {
         "topology" => Some(json!({ "kind": "star", "hosts": 2 })),
         "traffic" => Some(json!([{ "kind": "long-lived", "pairs": [] }])),
         "faults" => Some(json!([{ "link": ["", ""], "down": "0 s" }])),
+        "routes" => Some(json!([{ "at": "", "to": "", "next": "" }])),
+        "groups" => Some(json!([{ "switches": "" }])),
         _ => None,
     }
 }

@@ -16,12 +16,13 @@ mod switch;
 pub use frames::PyrrhaFrame;
 pub use queues::State;
 
+use crate::flow_control::FlowControlConfig;
 use crate::flow_control::pfc::{Pfc, PfcConfig};
 use crate::frame::{Control, Frame};
 use crate::ids::{FlowId, PortId, PortIx, QueueIx};
 use crate::port::Port;
 use crate::slots::{
-    AddedQueues, Candidate, Departing, FlowControl, Gauge, NodeView, Passage, PauseScope, Place, Site, Stage,
+    AddedQueues, Candidate, Departing, FlowControl, Gauge, NodeView, Passage, PauseScope, Place, PortFacts, Site, Stage,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -162,8 +163,7 @@ enum Role {
 impl Pyrrha {
     /// Pyrrha for the node at `site`.
     pub fn new(config: &PyrrhaConfig, site: &Site<'_>) -> Pyrrha {
-        let speaks_pfc = config.hosts == HostReaction::Pfc;
-        let pfc = speaks_pfc.then(|| Box::new(Pfc::new(&PfcConfig::default(), site)));
+        let pfc = foreign_pfc(config, site).map(|config| Box::new(Pfc::new(&config, site)));
         if !site.is_host(site.node) {
             let stage = match config.feed {
                 Feed::LineRate => Stage::Queue,
@@ -203,6 +203,16 @@ impl Pyrrha {
         };
         self.pfc.as_deref_mut().filter(|_| is_foreign)
     }
+}
+
+/// The PFC that is spoken with neighbours who do not understand Pyrrha, if there are any who speak it.
+fn foreign_pfc(config: &PyrrhaConfig, site: &Site<'_>) -> Option<PfcConfig> {
+    let of_neighbour = |port: &PortFacts| match site.flow_control(site.peer(port)) {
+        FlowControlConfig::Pfc(config) => Some(config.clone()),
+        _ => None,
+    };
+    let of_hosts = || (config.hosts == HostReaction::Pfc).then(PfcConfig::default);
+    site.ports.iter().find_map(of_neighbour).or_else(of_hosts)
 }
 
 impl FlowControl for Pyrrha {

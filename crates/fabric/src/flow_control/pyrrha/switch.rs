@@ -9,6 +9,7 @@ use super::queues::{Egress, Isolation, State};
 use super::roots::{Root, Roots};
 use super::{HostReaction, Isolated, MergePolicy, PyrrhaConfig, RelayMetric, SoftMerge};
 use crate::fabric::{MAX_ONWARD, Onward};
+use crate::flow_control::FlowControlConfig;
 use crate::flow_control::hops::PerHop;
 use crate::ids::{NodeId, PortId, PortIx, QueueIx};
 use crate::memory::HeapBytes;
@@ -479,9 +480,9 @@ impl Switch {
 }
 
 fn peer_kind(config: &PyrrhaConfig, site: &Site<'_>, peer: NodeId) -> Peer {
-    if site.is_host(peer) {
-        if config.hosts == HostReaction::PerFlow { Peer::Host } else { Peer::Other }
-    } else {
-        Peer::Switch
+    match site.flow_control(peer) {
+        FlowControlConfig::Pyrrha(_) if !site.is_host(peer) => Peer::Switch,
+        FlowControlConfig::Pyrrha(_) if config.hosts == HostReaction::PerFlow => Peer::Host,
+        _ => Peer::Other,
     }
 }
