@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 RUN_FILE: Final = "run.json"
 TOPOLOGY_FILE: Final = "topology.json"
 REPORT_FILE: Final = "report.html"
-TABLES: Final = ("flows", "pauses", "queues", "ports", "buffers")
+TABLES: Final = ("flows", "pauses", "queues", "ports", "buffers", "goodput")
 # Everything that a run leaves in its directory.
 FILES: Final = (RUN_FILE, TOPOLOGY_FILE, REPORT_FILE, *(f"{table}.parquet" for table in TABLES))
 # What it writes there until it is done.
@@ -122,6 +122,11 @@ class Result:
     def buffers(self) -> pl.DataFrame:
         """Sampled buffer occupancy of every switch."""
         return self._table("buffers")
+
+    @cached_property
+    def goodput(self) -> pl.DataFrame:
+        """Payload delivered since the sample before, by tag and role."""
+        return self._table("goodput")
 
     @cached_property
     def topology(self) -> Topology:
