@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 RUN_FILE: Final = "run.json"
 TOPOLOGY_FILE: Final = "topology.json"
 REPORT_FILE: Final = "report.html"
-TABLES: Final = ("flows", "pauses", "queues", "ports", "buffers", "switches")
+TABLES: Final = ("flows", "pauses", "queues", "ports", "buffers", "goodput", "switches")
 # Everything that a run leaves in its directory.
 FILES: Final = (RUN_FILE, TOPOLOGY_FILE, REPORT_FILE, *(f"{table}.parquet" for table in TABLES))
 # What it writes there until it is done.
@@ -127,6 +127,11 @@ class Result:
     def switches(self) -> pl.DataFrame:
         """One row per switch: the most bytes that it held at once, the most queues that a port of it used."""
         return self._table("switches")
+
+    @cached_property
+    def goodput(self) -> pl.DataFrame:
+        """Payload delivered since the sample before, by tag and role."""
+        return self._table("goodput")
 
     @cached_property
     def topology(self) -> Topology:

@@ -290,36 +290,6 @@ def paused_over_time(pauses: pl.DataFrame, end_ps: int, points: int = 400) -> pl
     )
 
 
-def spread(amounts: pl.DataFrame, grid: pl.DataFrame) -> pl.DataFrame:
-    """Bytes per interval, if every amount is spread evenly over its time.
-
-    Args:
-        amounts: Columns `start_ps`, `end_ps`, `bytes`.
-        grid: Column `time_ps`, the ends of the intervals, ascending; the first begins at 0.
-
-    Returns:
-        Columns `time_ps` and `bytes`.
-    """
-    speed = pl.col("bytes") / (pl.col("end_ps") - pl.col("start_ps")).clip(lower_bound=1)
-    origin = pl.DataFrame({"time_ps": [0], "change": [0.0]}, schema={"time_ps": pl.Int64, "change": pl.Float64})
-    begin = amounts.select(time_ps="start_ps", change=speed)
-    finish = amounts.select(time_ps="end_ps", change=-speed)
-    steps = (
-        pl.concat([origin, begin, finish])
-        .group_by("time_ps")
-        .agg(pl.col("change").sum())
-        .sort("time_ps")
-        .with_columns(speed=pl.col("change").cum_sum(), since_ps="time_ps")
-        .with_columns(so_far=(pl.col("speed").shift(1) * pl.col("time_ps").diff()).fill_null(0).cum_sum())
-    )
-    total = pl.col("so_far") + pl.col("speed") * (pl.col("time_ps") - pl.col("since_ps"))
-    return (
-        grid.join_asof(steps, on="time_ps")
-        .select("time_ps", total=total)
-        .select("time_ps", bytes=pl.col("total").diff().fill_null(pl.col("total")))
-    )
-
-
 def link_load(
     ports: pl.DataFrame, pauses: pl.DataFrame, egress: pl.DataFrame, interval_ps: int, end_ps: int
 ) -> pl.DataFrame:

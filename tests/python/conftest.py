@@ -70,6 +70,7 @@ BUFFERS = {
     "headroom_bytes": pl.UInt64,
 }
 SWITCHES = {"node": pl.Categorical, "layer": pl.UInt8, "peak_buffer_bytes": pl.UInt64, "peak_queues": pl.UInt16}
+GOODPUT = {"time_ps": pl.Int64, "tag": pl.Categorical, "role": pl.Categorical, "delivered_bytes": pl.UInt64}
 
 TOPOLOGY = {
     "nodes": [
@@ -139,6 +140,11 @@ PORT_ROWS = [
     (30 * US, "h0", 0, "s0", 62_500),
 ]
 BUFFER_ROWS = [(10 * US, "s0", 1000, 1000, 0), (20 * US, "s0", 3000, 2500, 500), (30 * US, "s0", 0, 0, 0)]
+GOODPUT_ROWS = [
+    (10 * US, "background", "vulnerable", 20_000),
+    (10 * US, "background", "background", 10_001),
+    (20 * US, "incast", "incast", 5_000),
+]
 QUEUE_ROWS = [(10 * US, "s0", 2, 1000, 1, 0, 0), (20 * US, "h0", 0, 0, 0, 8, 1)]
 SWITCH_ROWS = [("s0", 1, 3000, 0)]
 
@@ -188,6 +194,7 @@ def write_result(directory: Path, **changes: Any) -> Path:  # noqa: ANN401 - any
         ("buffers", BUFFER_ROWS, BUFFERS),
         ("queues", QUEUE_ROWS, QUEUES),
         ("switches", SWITCH_ROWS, SWITCHES),
+        ("goodput", GOODPUT_ROWS, GOODPUT),
     ):
         pl.DataFrame(rows, schema=schema, orient="row").write_parquet(directory / f"{name}.parquet")
     return directory
@@ -214,6 +221,7 @@ def quiet_result(tmp_path: Path) -> Result:
         ("buffers", BUFFERS),
         ("queues", QUEUES),
         ("switches", SWITCHES),
+        ("goodput", GOODPUT),
     ):
         pl.DataFrame(schema=schema).write_parquet(directory / f"{name}.parquet")
     return Result.load(directory)

@@ -14,7 +14,7 @@ import pytest
 from typer.testing import CliRunner
 from typer.testing import Result as CommandResult
 
-from backwater import Result, ScenarioError, tables
+from backwater import Result, ScenarioError
 from backwater.cli import app
 from backwater.experiment import charts, claims, measures, reproduce, sweep
 from backwater.experiment.claims import Estimate
@@ -165,6 +165,7 @@ MISTAKES = [
         '{ kind = "samples"',
         "queues have no column used_bytes",
     ),
+    ('kind = "flows", role', 'kind = "throughput", hosts = ["h0"], role', '{ kind = "thr', "not both"),
     ('x = "bytes"', 'x = "byte"', '"byte"', 'did you mean "bytes"?'),
     ('series = "scheme"', "log = true", "[[charts]]", "says nothing of the axis scheme"),
     (
@@ -384,9 +385,10 @@ def test_a_run_that_dies_is_a_failure_of_its_own(tiny: Path, monkeypatch: pytest
         ('kind = "throughput", hosts = ["h2"], to = "20 us"', 25.0),
         ('kind = "throughput", hosts = ["h0"], direction = "sent"', 15.0),
         ('kind = "throughput", from = "10 us"', 0.0),
-        # 20 KB to h2 in the first 10 µs is 16 Gb/s there
+        # 20 KB in the first 10 µs is 16 Gb/s there
         ('kind = "throughput", role = "vulnerable", to = "10 us"', 16.0),
-        ('kind = "throughput", role = "vulnerable", hosts = ["h1"]', 0.0),
+        ('kind = "throughput", role = "vulnerable", tag = "incast"', 0.0),
+        ('kind = "throughput", tag = "incast", to = "20 us"', 2.0),
     ],
 )
 def test_measures(result: Result, text: str, expected: float | None) -> None:
@@ -408,14 +410,6 @@ def test_measures_of_what_is_not_there(result: Result) -> None:
     content = _content('measures.m = { kind = "run", path = "drops.nothing" }')
     with pytest.raises(Exception, match=r"run.json holds no drops.nothing: there is no nothing"):
         measures.value(content.measures["m"], result, lambda: None)  # type: ignore[arg-type, return-value]
-
-
-def test_amounts_are_spread_over_their_time() -> None:
-    amounts = pl.DataFrame({"start_ps": [0, 5], "end_ps": [20, 40], "bytes": [200, 35]})
-    grid = pl.DataFrame({"time_ps": [10, 20, 30, 40, 50]})
-    found = tables.spread(amounts, grid)
-    assert found["bytes"].to_list() == pytest.approx([105, 110, 10, 10, 0])
-    assert tables.spread(amounts.clear(), grid)["bytes"].to_list() == [0] * 5
 
 
 def test_experiments_of_analysis_alone_run_nothing(tiny: Path) -> None:
@@ -532,6 +526,7 @@ charts = [
   { kind = "lines", title = "t", measure = "m", x = "load", series = "scheme", log = true },
   { kind = "cdf", title = "t", series = "scheme", where = { load = "2" } },
   { kind = "throughput", title = "t", where.load = "1", facet = "scheme", groups = { x = {}, y.tag = "incast" } },
+  { kind = "throughput", title = "t", series = "scheme", facet = "load", groups.all = {} },
 ]
 """
 

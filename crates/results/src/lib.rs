@@ -6,7 +6,7 @@
 //! | `topology.json` | nodes and links by name |
 //! | `flows.parquet` | a row per flow |
 //! | `pauses.parquet` | a row per interval in which an egress queue was paused |
-//! | `queues.parquet`, `ports.parquet`, `buffers.parquet` | samples |
+//! | `queues.parquet`, `ports.parquet`, `buffers.parquet`, `goodput.parquet` | samples |
 //! | `switches.parquet` | a row per switch |
 //!
 //! Every column's meaning and unit stands in the schema of its table ([`tables`]).

@@ -14,7 +14,7 @@ use backwater_scenario::workload::{Role, Traffic};
 use std::collections::BTreeMap;
 
 /// What a flow is to the incasts of its scenario.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum FlowRole {
     /// Part of one.
     Incast,

@@ -4,7 +4,9 @@ use crate::BUILD;
 use crate::disk::Reserve;
 use crate::roles::{FlowRole, Roles};
 use crate::summary::{Audit, DeadlockReport, FlowCounts, Outcome, QueueName, Summary};
-use crate::tables::{BufferRow, FlowRow, Name, PauseRow, PortRow, QueueRow, SwitchRow, TableError, TableWriter};
+use crate::tables::{
+    BufferRow, FlowRow, GoodputRow, Name, PauseRow, PortRow, QueueRow, SwitchRow, TableError, TableWriter,
+};
 use crate::topology::topology_json;
 use crate::usage::{Footprint, cpu_seconds, peak_rss_bytes};
 use backwater_engine::{Duration, Time};
@@ -18,6 +20,7 @@ use backwater_fabric::slots::FlowControl as _;
 use backwater_fabric::spec::{FlowSpec, SpecError};
 use backwater_fabric::{PauseInterval, Simulation};
 use backwater_scenario::Plan;
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -75,6 +78,8 @@ pub struct Run {
     roles: Option<Roles>,
     /// Wire bytes that every port had sent at the last sample.
     sent: Vec<u64>,
+    /// What flows of every kind have received.
+    received: BTreeMap<FlowKind, Received>,
     next_sample: Time,
     next_check: Time,
     /// Given back when the disk is full.
@@ -88,12 +93,25 @@ pub struct Run {
     footprint: Footprint,
 }
 
+/// Tag and role of a flow.
+type FlowKind = (u16, Option<FlowRole>);
+
+/// Payload bytes that flows of one kind have received.
+#[derive(Clone, Copy, Default)]
+struct Received {
+    /// Those of the flows that are done with.
+    by_finished: u64,
+    /// All of them at the last sample.
+    at_sample: u64,
+}
+
 struct Tables {
     flows: TableWriter<FlowRow>,
     pauses: TableWriter<PauseRow>,
     queues: TableWriter<QueueRow>,
     ports: TableWriter<PortRow>,
     buffers: TableWriter<BufferRow>,
+    goodput: TableWriter<GoodputRow>,
 }
 
 impl Tables {
@@ -110,24 +128,26 @@ impl Tables {
             queues: TableWriter::create(directory, "queues", nodes, metadata)?,
             ports: TableWriter::create(directory, "ports", nodes, metadata)?,
             buffers: TableWriter::create(directory, "buffers", nodes, metadata)?,
+            goodput: TableWriter::create(directory, "goodput", names, metadata)?,
         })
     }
 
     /// Why one of them can not be written, if so.
     fn failure(&self) -> Option<String> {
-        let Tables { flows, pauses, queues, ports, buffers } = self;
+        let Tables { flows, pauses, queues, ports, buffers, goodput } = self;
         let first = flows.failure().or_else(|| pauses.failure()).or_else(|| queues.failure());
-        first.or_else(|| ports.failure()).or_else(|| buffers.failure())
+        first.or_else(|| ports.failure()).or_else(|| buffers.failure()).or_else(|| goodput.failure())
     }
 
     /// Completes them.
     fn finish(self) -> Result<(), TableError> {
-        let Tables { flows, pauses, queues, ports, buffers } = self;
+        let Tables { flows, pauses, queues, ports, buffers, goodput } = self;
         flows.finish()?;
         pauses.finish()?;
         queues.finish()?;
         ports.finish()?;
-        buffers.finish()
+        buffers.finish()?;
+        goodput.finish()
     }
 }
 
@@ -162,6 +182,7 @@ impl Run {
         };
         Ok(Run {
             sent: vec![0; simulation.fabric().wiring.ports.len()],
+            received: BTreeMap::new(),
             next_sample: first(plan.probes.sample_interval),
             next_check: first(plan.probes.deadlock_check),
             simulation,
@@ -198,6 +219,7 @@ impl Run {
         self.simulation.run_until(look, self.threads);
         if look == self.next_sample {
             self.sample(look);
+            self.sample_goodput(look);
             self.next_sample += self.plan.probes.sample_interval;
         }
         for pause in self.simulation.take_pauses() {
@@ -206,6 +228,7 @@ impl Run {
             }
         }
         for outcome in self.simulation.take_finished() {
+            self.received.entry(self.kind_of(&outcome)).or_default().by_finished += outcome.reception.delivered;
             self.write_flow(&outcome);
         }
         if look == self.next_check {
@@ -400,6 +423,36 @@ impl Run {
         }
     }
 
+    fn sample_goodput(&mut self, now: Time) {
+        let mut delivered: BTreeMap<FlowKind, u64> =
+            self.received.iter().map(|(kind, received)| (*kind, received.by_finished)).collect();
+        for outcome in self.simulation.outcomes() {
+            *delivered.entry(self.kind_of(&outcome)).or_default() += outcome.reception.delivered;
+        }
+        for (kind @ (tag, role), delivered) in delivered {
+            let before = &mut self.received.entry(kind).or_default().at_sample;
+            let delivered_bytes = delivered - std::mem::replace(before, delivered);
+            if delivered_bytes > 0 {
+                let (tag, role) = (self.name_of_tag(tag), role.map(|role| self.name_of_role(role)));
+                self.tables.goodput.push(GoodputRow { time_ps: now, tag, role, delivered_bytes });
+            }
+        }
+    }
+
+    fn kind_of(&self, outcome: &FlowOutcome) -> FlowKind {
+        let role = self.roles.as_ref().map(|roles| roles.of(self.simulation.fabric(), outcome.flow, &outcome.spec));
+        (outcome.spec.tag, role)
+    }
+
+    /// Names are those of the nodes, then those of the tags, then those of the roles.
+    fn name_of_tag(&self, tag: u16) -> Name {
+        Name(self.plan.spec.nodes.len() as u32 + u32::from(tag))
+    }
+
+    fn name_of_role(&self, role: FlowRole) -> Name {
+        Name((self.plan.spec.nodes.len() + self.plan.traffic.tags.len()) as u32 + role as u32)
+    }
+
     fn write_pause(&mut self, pause: &PauseInterval, end: Option<Time>) {
         let wiring = &self.simulation.fabric().wiring;
         let PauseInterval { port, queue, closure } = pause;
@@ -435,8 +488,7 @@ impl Run {
 
     fn write_flow(&mut self, outcome: &FlowOutcome) {
         let (fabric, flow) = (self.simulation.fabric(), &outcome.spec);
-        let first_tag = fabric.spec.nodes.len() as u32;
-        let first_role = first_tag + self.plan.traffic.tags.len() as u32;
+        let (tag, role) = self.kind_of(outcome);
         let warmup = Time::ZERO + self.plan.run.warmup;
         let ideal = fabric.ideal_fct(outcome.flow, flow);
         let finish = outcome.reception.finish;
@@ -444,8 +496,8 @@ impl Run {
         let slowdown = fct.zip(ideal).map(|(fct, ideal)| fct.ps() as f64 / ideal.ps() as f64);
         self.tables.flows.push(FlowRow {
             id: outcome.flow.0,
-            tag: Name(first_tag + u32::from(flow.tag)),
-            role: self.roles.as_ref().map(|roles| Name(first_role + roles.of(fabric, outcome.flow, flow) as u32)),
+            tag: self.name_of_tag(tag),
+            role: role.map(|role| self.name_of_role(role)),
             src: flow.src.into(),
             dst: flow.dst.into(),
             class: flow.class.0,
@@ -511,7 +563,7 @@ mod tests {
             .map(|file| file.unwrap().file_name().into_string().unwrap())
             .collect();
         files.sort_unstable();
-        let tables = ["buffers", "flows", "pauses", "ports", "queues", "switches"];
+        let tables = ["buffers", "flows", "goodput", "pauses", "ports", "queues", "switches"];
         let others = ["run.json", "topology.json"].map(String::from);
         let mut expected: Vec<_> = tables.map(|table| format!("{table}.parquet")).into_iter().chain(others).collect();
         expected.sort_unstable();

@@ -301,6 +301,20 @@ row! {
     }
 }
 
+row! {
+    /// `goodput.parquet`: what flows of one tag and role have received since the sample before, if anything.
+    pub struct GoodputRow {
+        /// time of the sample, ps
+        pub time_ps: Time,
+        /// part of the traffic
+        pub tag: Name,
+        /// incast, vulnerable or background; empty where the scenario has no incast
+        pub role: Option<Name>,
+        /// payload bytes delivered in order since the sample before
+        pub delivered_bytes: u64,
+    }
+}
+
 /// Why a table could not be written.
 #[derive(Debug, thiserror::Error)]
 #[error("{}: {cause}", path.display())]

@@ -158,13 +158,17 @@ def _over_time(
     chart: OverTime, content: Content, wanted: Sequence[Point], result_of: Callable[[Point], Result | None]
 ) -> plots.Chart:
     parts = []
+    names: dict[str, None] = {}
     for point in wanted:
         if (result := result_of(point)) is None:
             continue
-        facet = pl.lit(_coordinates(chart, point.place)["facet"])
+        place = _coordinates(chart, point.place)
         for group, which in chart.groups.items():
+            of_series = [place["series"]] if chart.series else []
+            name = " ".join([*of_series, *([group] if len(chart.groups) > 1 or not of_series else [])])
+            names[name] = None
             line = measures.throughput(result, which, chart)
-            parts.append(line.with_columns(series=pl.lit(group), facet=facet))
+            parts.append(line.with_columns(series=pl.lit(name), facet=pl.lit(place["facet"])))
     if not parts:
         return plots.placeholder(chart.title, "There is no result.")
     frame = pl.concat(parts)
@@ -173,5 +177,5 @@ def _over_time(
     x = alt.X("time:Q", title=f"simulated time ({unit})", scale=alt.Scale(zero=False, nice=False))
     line = alt.Chart().mark_line(strokeWidth=1.6)
     y = alt.Y("gbps:Q", title="throughput (Gb/s)")
-    layers = [line.encode(x=x, y=y, color=_colour([*chart.groups], None))]
+    layers = [line.encode(x=x, y=y, color=_colour([*names], chart.series))]
     return _panels(chart, layers, frame, content, "in the run with the first seed")

@@ -148,19 +148,25 @@ class SampleMeasure(Window):
 
 
 class Throughput(_Table):
-    """What is sent or received: frames on the links of hosts, or payload of flows if `role` or `tag` is given.
+    """Frames on the links of hosts, or, if `role` or `tag` is given, payload delivered to such flows.
 
     Attributes:
         hosts: Names; all hosts by default.
-        direction: `sent` or `received`.
-        role: Flows of this role, each spread evenly over its time from start to finish.
-        tag: Flows of this part of the traffic, likewise.
+        direction: `sent` or `received`, by default the latter.
+        role: Flows of this role.
+        tag: Flows of this part of the traffic.
     """
 
     hosts: list[str] | None = None
-    direction: Literal["sent", "received"] = "received"
+    direction: Literal["sent", "received"] | None = None
     role: Role | None = None
     tag: str | None = None
+
+    @pydantic.model_validator(mode="after")
+    def _frames_or_payload(self) -> Self:
+        if (self.role or self.tag) and (self.hosts or self.direction):
+            raise ValueError("hosts and direction choose frames, role and tag payload of flows: not both")
+        return self
 
 
 class ThroughputMeasure(Window, Throughput):
@@ -244,12 +250,14 @@ class OverTime(_Chart, Window):
     """Throughput over time, in the run with the first seed.
 
     Attributes:
-        groups: The lines, by name.
+        groups: What is drawn, by name: lines of their own, or one for each point of `series`.
+        series: The axis with a line for each of its points.
         facet: The axis with a panel for each of its points.
     """
 
     kind: Literal["throughput"]
     groups: Annotated[dict[str, Throughput], Field(min_length=1)]
+    series: str | None = None
     facet: str | None = None
 
 

@@ -114,16 +114,14 @@ def throughput(result: Result, which: Throughput, window: Window) -> pl.DataFram
         raise ResultError(f"{result.directory} has no samples: probes.sample_interval is 0")
     begin, end = ends(window, result.summary.simulated_ps)
     grid = pl.DataFrame({"time_ps": range(interval, end + 1, interval)}, schema={"time_ps": pl.Int64})
-    if which.role is None and which.tag is None:
-        sums = _sampled_bytes(result, which).group_by("time_ps").agg(pl.col("bytes").sum())
-        line = grid.join(sums, on="time_ps", how="left", maintain_order="left").fill_null(0)
-    else:
-        line = tables.spread(_payload(result, which), grid)
+    sampled = _frames(result, which) if which.role is None and which.tag is None else _payload(result, which)
+    sums = sampled.group_by("time_ps").agg(pl.col("bytes").sum())
+    line = grid.join(sums, on="time_ps", how="left", maintain_order="left").fill_null(0)
     rate = pl.col("bytes") * (tables.BITS_PER_BYTE * 1000 / interval)
     return line.filter(pl.col("time_ps") > begin).select("time_ps", gbps=rate)
 
 
-def _sampled_bytes(result: Result, which: Throughput) -> pl.DataFrame:
+def _frames(result: Result, which: Throughput) -> pl.DataFrame:
     """Frames on the links of hosts: `time_ps`, `bytes`."""
     nodes = result.topology.nodes
     hosts = nodes.filter(pl.col("kind") == "host")["name"].to_list() if which.hosts is None else which.hosts
@@ -132,14 +130,12 @@ def _sampled_bytes(result: Result, which: Throughput) -> pl.DataFrame:
 
 
 def _payload(result: Result, which: Throughput) -> pl.DataFrame:
-    """Flows and what they delivered: `start_ps`, `end_ps`, `bytes`."""
-    side = "src" if which.direction == "sent" else "dst"
+    """What flows of a tag and role were delivered: `time_ps`, `bytes`."""
     wanted = pl.lit(value=True)
-    for column, names in (("role", which.role), ("tag", which.tag), (side, which.hosts)):
-        if names is not None:
-            wanted &= pl.col(column).cast(pl.String).is_in([names] if isinstance(names, str) else names)
-    end = pl.col("receiver_finish_ps").fill_null(result.summary.simulated_ps)
-    return result.flows.filter(wanted).select("start_ps", end_ps=end, bytes="delivered_bytes")
+    for column, name in (("role", which.role), ("tag", which.tag)):
+        if name is not None:
+            wanted &= pl.col(column).cast(pl.String) == name
+    return result.goodput.filter(wanted).select("time_ps", bytes="delivered_bytes")
 
 
 def value(measure: Measure, result: Result | None, scenario: Callable[[], Scenario]) -> float | None:
