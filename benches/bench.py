@@ -38,6 +38,8 @@ SHORT = {
     "incast-128": ["run.until=1 ms"],
     "websearch-128": ["run.until=400 us", "run.drain=0 s"],
     "hpcc-128": ["run.until=400 us", "run.drain=0 s"],
+    "mix-128": ["run.until=400 us", "run.drain=0 s"],
+    "pyrrha-128": ["run.until=400 us", "run.drain=0 s"],
 }
 # More instructions per packet-hop than this, relative to those committed, are a regression.
 TOLERANCE = 0.02

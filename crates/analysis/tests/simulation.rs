@@ -1,0 +1,107 @@
+//! What is found without a simulation holds in one: nobody is blocked innocently where the theory says that nobody can be, and somebody is where
+//! it names a victim.
+
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+#[path = "common/networks.rs"]
+mod networks;
+
+use backwater_analysis::{Findings, Question, analyze};
+use backwater_engine::{Bytes, Duration, Rate, Time};
+use backwater_fabric::Simulation;
+use backwater_fabric::flow_control::FlowControlConfig;
+use backwater_fabric::headroom::HeadroomConfig;
+use backwater_fabric::headroom::static_threshold::StaticConfig;
+use backwater_fabric::spec::{FlowSpec, NetworkSpec};
+use networks::{flow, leaf_spine, network_of};
+use proptest::prelude::*;
+use std::collections::BTreeSet;
+
+/// Four hosts at each of three leaves, uplinks four times as fast: only ports to hosts are congested for long.
+const PER_LEAF: u32 = 4;
+const HOSTS: u32 = 3 * PER_LEAF;
+
+fn pfc() -> NetworkSpec {
+    let mut spec = network_of(&leaf_spine(3, 2, PER_LEAF), 1);
+    spec.links.iter_mut().skip(HOSTS as usize).for_each(|link| link.rate = Rate::from_gbps(400));
+    spec.switch.buffer = Bytes(64 << 20);
+    spec.switch.headroom =
+        HeadroomConfig::Static(StaticConfig { xoff: Bytes(20_000), xon: Some(Bytes(15_000)), headroom: None });
+    spec
+}
+
+fn pyrrha() -> NetworkSpec {
+    let mut spec = pfc();
+    spec.switch.flow_control = FlowControlConfig::Pyrrha(Default::default());
+    spec.switch.lossless = Vec::new();
+    spec
+}
+
+/// How long each flow was blocked innocently in 500 us, and the ports that caused pauses.
+fn simulate(spec: NetworkSpec, flows: &[FlowSpec]) -> (Vec<Duration>, BTreeSet<String>) {
+    let mut simulation = Simulation::new(spec, flows.to_vec(), 1).unwrap();
+    simulation.run_until(Time::ZERO + Duration::from_us(500), 1);
+    let pauses = simulation.take_pauses();
+    let causes = pauses.iter().map(|pause| simulation.fabric().port_name(pause.closure.cause)).collect();
+    let mut outcomes = simulation.unfinished();
+    outcomes.sort_by_key(|outcome| outcome.flow);
+    (outcomes.iter().map(|outcome| outcome.reception.blocked).collect(), causes)
+}
+
+/// What is known beforehand under one protocol, if these ports are congested.
+fn theory(
+    spec: NetworkSpec,
+    flows: &[FlowSpec],
+    protocol: &str,
+    congested: impl IntoIterator<Item = String>,
+) -> Findings {
+    let question = Question {
+        congested: congested.into_iter().collect(),
+        protocols: vec![protocol.into()],
+        flows: flows.len(),
+        own_root_rule: true,
+    };
+    analyze(spec, flows.to_vec(), &question).unwrap().protocols.remove(0)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 60, ..Default::default() })]
+
+    /// Whatever ports turn out to be congested: under Pyrrha nobody waits for one that he does not pass, and under PFC only where the theory
+    /// says that it can be.
+    #[test]
+    fn nobody_is_blocked_where_the_theory_forbids_it(ends in prop::collection::vec((0..HOSTS, 1..HOSTS), 2..12)) {
+        let flows: Vec<FlowSpec> = ends.iter().map(|(src, ahead)| flow(*src, (src + ahead) % HOSTS)).collect();
+        let (blocked, causes) = simulate(pyrrha(), &flows);
+        prop_assert!(blocked.iter().all(|blocked| *blocked == Duration::ZERO), "{:?}", blocked);
+        if !causes.is_empty() {
+            prop_assert!(theory(pyrrha(), &flows, "pyrrha", causes).hol_free);
+        }
+        let (blocked, causes) = simulate(pfc(), &flows);
+        let somebody = blocked.iter().any(|blocked| *blocked > Duration::ZERO);
+        prop_assert!(!somebody || !theory(pfc(), &flows, "pfc", causes).hol_free);
+    }
+
+    /// Senders at two leaves to the first host of the third, and from the first leaf a flow to its neighbour: the theory names that flow, and it is
+    /// blocked under PFC.
+    #[test]
+    fn the_victim_that_the_theory_names_is_blocked(here in 1u32..4, there in 1u32..4, spine in 0u32..2) {
+        let root = 2 * PER_LEAF;
+        let via = |leaf: u32| {
+            [HOSTS + leaf, HOSTS + 3 + spine, HOSTS + 2].map(backwater_fabric::ids::NodeId).to_vec()
+        };
+        let pinned = |src: u32, dst: u32| FlowSpec { data_via: via(src / PER_LEAF), ..flow(src, dst) };
+        let mut flows: Vec<FlowSpec> =
+            (0..here).chain(PER_LEAF..PER_LEAF + there).map(|src| pinned(src, root)).collect();
+        flows.push(pinned(PER_LEAF - 1, root + 1));
+        let congested = || ["s2:0".to_owned()];
+        let expected = theory(pfc(), &flows, "pfc", congested());
+        prop_assert_eq!(expected.causes[0].innocent_flows, 1);
+        let victim = flows.len() - 1;
+        let blocked = simulate(pfc(), &flows).0;
+        prop_assert!(blocked[victim] > Duration::ZERO);
+        prop_assert!(blocked[..victim].iter().all(|blocked| *blocked == Duration::ZERO), "{:?}", blocked);
+        prop_assert!(theory(pyrrha(), &flows, "pyrrha", congested()).hol_free);
+        prop_assert!(simulate(pyrrha(), &flows).0.iter().all(|blocked| *blocked == Duration::ZERO));
+    }
+}
