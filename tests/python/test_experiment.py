@@ -166,6 +166,7 @@ MISTAKES = [
         "queues have no column used_bytes",
     ),
     ('kind = "flows", role', 'kind = "throughput", hosts = ["h0"], role', '{ kind = "thr', "not both"),
+    ('kind = "flows", role', 'kind = "throughput", role', '{ kind = "thr', "probes.goodput is not true"),
     ('x = "bytes"', 'x = "byte"', '"byte"', 'did you mean "bytes"?'),
     ('series = "scheme"', "log = true", "[[charts]]", "says nothing of the axis scheme"),
     (

@@ -6,7 +6,8 @@
 #[path = "common/networks.rs"]
 mod networks;
 
-use backwater_analysis::{Findings, Question, analyze};
+use backwater_analysis::answer::Findings;
+use backwater_analysis::{Question, analyze};
 use backwater_engine::{Bytes, Duration, Rate, Time};
 use backwater_fabric::Simulation;
 use backwater_fabric::flow_control::FlowControlConfig;

@@ -219,7 +219,9 @@ impl Run {
         self.simulation.run_until(look, self.threads);
         if look == self.next_sample {
             self.sample(look);
-            self.sample_goodput(look);
+            if self.plan.probes.goodput {
+                self.sample_goodput(look);
+            }
             self.next_sample += self.plan.probes.sample_interval;
         }
         for pause in self.simulation.take_pauses() {
@@ -228,7 +230,9 @@ impl Run {
             }
         }
         for outcome in self.simulation.take_finished() {
-            self.received.entry(self.kind_of(&outcome)).or_default().by_finished += outcome.reception.delivered;
+            if self.plan.probes.goodput {
+                self.received.entry(self.kind_of(&outcome)).or_default().by_finished += outcome.reception.delivered;
+            }
             self.write_flow(&outcome);
         }
         if look == self.next_check {

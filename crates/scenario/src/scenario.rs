@@ -158,6 +158,8 @@ pub struct ProbesConfig {
     pub sample_interval: Duration,
     /// Whether every PAUSE is recorded. Default true.
     pub pauses: bool,
+    /// Whether the payload delivered to flows is sampled, by tag and role. Default false: every sample then looks at every flow under way.
+    pub goodput: bool,
     /// Time between two searches for cyclic waits; "0 s" switches them off. Default 100 us.
     pub deadlock_check: Duration,
     /// Smallest share of an incast's traffic, 0 to 1, that a port carries for the flows of others through it to count as vulnerable. Default
@@ -171,6 +173,7 @@ impl Default for ProbesConfig {
         ProbesConfig {
             sample_interval: Duration::from_us(10),
             pauses: true,
+            goodput: false,
             deadlock_check: Duration::from_us(100),
             vulnerable_share: 0.1,
         }

@@ -164,9 +164,14 @@ class Throughput(_Table):
 
     @pydantic.model_validator(mode="after")
     def _frames_or_payload(self) -> Self:
-        if (self.role or self.tag) and (self.hosts or self.direction):
+        if self.of_flows and (self.hosts or self.direction):
             raise ValueError("hosts and direction choose frames, role and tag payload of flows: not both")
         return self
+
+    @property
+    def of_flows(self) -> bool:
+        """Whether it is payload of flows."""
+        return self.role is not None or self.tag is not None
 
 
 class ThroughputMeasure(Window, Throughput):
@@ -395,9 +400,17 @@ class Experiment:
         """
         found: dict[tuple[object, ...], dict[str, Any]] = {}
         jobs = {}
+        sampled = dict(_sampled(self.content))
         for point in points:
             try:
-                jobs[point] = Job.of(f"{self.name}: {point}", self.scenario(scale, point), self.path.parent)
+                job = Job.of(f"{self.name}: {point}", self.scenario(scale, point), self.path.parent)
+                jobs[point] = job
+                probes = job.scenario["probes"]
+                if sampled and not units.picoseconds(probes["sample_interval"]):
+                    self._refuse_unsampled(next(iter(sampled)), 'probes.sample_interval is "0 s"', point)
+                for path, of_flows in sampled.items():
+                    if of_flows and not probes["goodput"]:
+                        self._refuse_unsampled(path, "probes.goodput is not true", point)
             except _core.ScenarioError as error:
                 for entry in error.diagnostics:
                     key = tuple(entry[name] for name in ("file", "line", "column", "path", "message"))
@@ -405,6 +418,10 @@ class Experiment:
         if found:
             raise _error([*found.values()])
         return jobs
+
+    def _refuse_unsampled(self, path: tuple[str, ...], why: str, point: Point) -> NoReturn:
+        finding = _Finding(path, f"there are no samples to take it from: {why}", hint=f"in the scenario of {point}")
+        _refuse(self.path, self._document, [finding])
 
 
 @dataclass(frozen=True)
@@ -414,6 +431,17 @@ class _Finding:
     value: object = None
     hint: str = ""
     of_key: bool = False
+
+
+def _sampled(content: Content) -> Iterator[tuple[tuple[str, ...], bool]]:
+    """Where the file asks for what is sampled, and whether that is the payload of flows."""
+    for name, measure in content.measures.items():
+        if isinstance(measure, SampleMeasure | ThroughputMeasure):
+            yield ("measures", name), isinstance(measure, Throughput) and measure.of_flows
+    for index, chart in enumerate(content.charts):
+        if isinstance(chart, OverTime):
+            for name, group in chart.groups.items():
+                yield ("charts", str(index), "groups", name), group.of_flows
 
 
 def matches(place: Mapping[str, str], where: Mapping[str, str | list[str]]) -> bool:

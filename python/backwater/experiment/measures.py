@@ -104,17 +104,11 @@ def ends(window: Window, simulated_ps: int) -> tuple[int, int]:
 
 
 def throughput(result: Result, which: Throughput, window: Window) -> pl.DataFrame:
-    """Rates over time: `time_ps` (end of the sample interval), `gbps`, for every interval of the window.
-
-    Raises:
-        ResultError: If the run took no samples.
-    """
+    """Rates over time: `time_ps` (end of the sample interval), `gbps`, for every interval of the window."""
     interval = result.summary.sample_interval_ps
-    if not interval:
-        raise ResultError(f"{result.directory} has no samples: probes.sample_interval is 0")
     begin, end = ends(window, result.summary.simulated_ps)
     grid = pl.DataFrame({"time_ps": range(interval, end + 1, interval)}, schema={"time_ps": pl.Int64})
-    sampled = _frames(result, which) if which.role is None and which.tag is None else _payload(result, which)
+    sampled = _payload(result, which) if which.of_flows else _frames(result, which)
     sums = sampled.group_by("time_ps").agg(pl.col("bytes").sum())
     line = grid.join(sums, on="time_ps", how="left", maintain_order="left").fill_null(0)
     rate = pl.col("bytes") * (tables.BITS_PER_BYTE * 1000 / interval)

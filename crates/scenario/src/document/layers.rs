@@ -129,8 +129,8 @@ traffic.2.load = 0.7
         let document = Document::from_toml("a.toml", TEXT).unwrap();
         let merged = document.layered(&[path(&["base"]), path(&["axes", "load.of", "0.7"])]).unwrap();
         assert_eq!(merged.origin("traffic[1].load"), Some(&Origin::File { line: 10, column: 18 }));
-        assert_eq!(document.position(&path(&["base", "cc", "gain"]), false), (3, 32));
-        assert_eq!(document.position(&path(&["base", "cc", "gain"]), true), (3, 25));
+        assert_eq!(document.position(&path(&["base", "cc", "gain"]), false), (3, 31));
+        assert_eq!(document.position(&path(&["base", "cc", "gain"]), true), (3, 24));
         assert_eq!(document.position(&path(&["base", "nothing"]), true), (1, 2));
     }
 }
