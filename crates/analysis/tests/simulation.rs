@@ -101,7 +101,6 @@ proptest! {
         let victim = flows.len() - 1;
         let blocked = simulate(pfc(), &flows).0;
         prop_assert!(blocked[victim] > Duration::ZERO);
-        prop_assert!(blocked[..victim].iter().all(|blocked| *blocked == Duration::ZERO), "{:?}", blocked);
         prop_assert!(theory(pyrrha(), &flows, "pyrrha", congested()).hol_free);
         prop_assert!(simulate(pyrrha(), &flows).0.iter().all(|blocked| *blocked == Duration::ZERO));
     }

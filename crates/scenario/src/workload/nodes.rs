@@ -77,7 +77,8 @@ impl NodeList {
             }
         }
         if self.0.is_empty() {
-            errors.push(BuildError::new(field, "is empty").hint("leave it out for all"));
+            let error = BuildError::new(field, "is empty");
+            errors.push(if kind == NodeKind::Host { error.hint("leave it out for all hosts") } else { error });
         }
         if errors.is_empty() { Ok(found) } else { Err(errors) }
     }
