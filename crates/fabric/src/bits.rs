@@ -80,7 +80,7 @@ impl BitSet {
 }
 
 /// The first member after `cursor`, going round, of a set of `words` words that `word` tells one by one; `None` for the empty set.
-#[inline]
+#[inline(always)]
 pub(crate) fn first_after(cursor: usize, words: usize, word: impl Fn(usize) -> u64) -> Option<usize> {
     if words > 1 {
         return first_of_many(cursor, words, word);
@@ -92,6 +92,7 @@ pub(crate) fn first_after(cursor: usize, words: usize, word: impl Fn(usize) -> u
 }
 
 /// The same for more words than one.
+#[inline(never)]
 fn first_of_many(cursor: usize, words: usize, word: impl Fn(usize) -> u64) -> Option<usize> {
     let start = cursor + 1;
     let (first, mask) = (start / 64, u64::MAX << (start % 64));

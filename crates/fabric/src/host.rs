@@ -406,6 +406,7 @@ impl Endpoint {
     }
 
     /// When `port` may next send for a queue pair of a class that is not `closed`; a time in the past means at once.
+    #[inline]
     pub(crate) fn next_departure(&mut self, port: PortIx, closed: ClassMask) -> Option<Time> {
         let pull = &mut self.pulls[usize::from(port)];
         if pull.next(ClassMask(!closed.0)).is_some() {

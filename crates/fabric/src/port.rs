@@ -180,6 +180,8 @@ struct Inner {
     occupied: BitSet,
     /// The one that had the last turn.
     cursor: QueueIx,
+    /// Charged bytes in them.
+    bytes: u64,
 }
 
 /// How the port chooses among its open, non-empty queues; the control class goes first.
@@ -329,6 +331,12 @@ impl Port {
         self.queued_bytes
     }
 
+    /// Charged bytes in the queues that lead to the wire.
+    #[inline]
+    pub fn backlog(&self) -> u64 {
+        self.queued_bytes - self.inner.bytes
+    }
+
     /// Charged bytes sent so far.
     #[inline]
     pub fn sent_bytes(&self) -> u64 {
@@ -400,7 +408,7 @@ impl Port {
     }
 
     /// Whether something could leave now.
-    #[inline]
+    #[inline(always)]
     pub fn has_work(&self) -> bool {
         !self.control.is_empty() || self.can_send() || self.can_hand_on()
     }
@@ -477,20 +485,24 @@ impl Port {
         if index < CLASSES {
             self.occupied.insert(index);
         } else {
-            self.set_occupied(queue);
+            self.join_added(queue, bytes);
         }
         let queue = &mut self.queues[queue];
         queue.bytes += bytes;
         queue.frames.push(&queued, frames);
     }
 
-    /// Takes note that `queue`, one of those that a flow control has added, holds a frame.
-    fn set_occupied(&mut self, queue: QueueIx) {
+    /// Takes note that `queue`, one of those that a flow control has added, gets a frame of `bytes`.
+    fn join_added(&mut self, queue: QueueIx, bytes: u64) {
         if usize::from(queue) >= self.queues.len() {
             self.queues.grow(queue);
         }
-        let occupied = if self.has_inner { &mut self.inner.occupied } else { &mut self.occupied };
-        occupied.insert(queue.into());
+        if self.has_inner {
+            self.inner.bytes += bytes;
+            self.inner.occupied.insert(queue.into());
+        } else {
+            self.occupied.insert(queue.into());
+        }
     }
 
     /// Puts a link-local frame before everything else.
@@ -553,7 +565,7 @@ impl Port {
     }
 
     /// Takes the first frame of a queue.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn take(&mut self, index: QueueIx, frames: &mut Frames) -> Queued {
         let queue = &mut self.queues[index];
         let queued = queue.frames.pop(frames);
@@ -567,6 +579,13 @@ impl Port {
             let occupied = if leads_to_wire { &mut self.occupied } else { &mut self.inner.occupied };
             occupied.remove(index.into());
         }
+        queued
+    }
+
+    /// Takes the first frame of a queue that leads to another one.
+    pub(crate) fn take_inner(&mut self, index: QueueIx, frames: &mut Frames) -> Queued {
+        let queued = self.take(index, frames);
+        self.inner.bytes -= u64::from(queued.frame.size.charge);
         queued
     }
 

@@ -60,7 +60,7 @@ pub struct Stamp {
     pub time: Time,
     /// Bytes that the port had sent before.
     pub tx_bytes: u64,
-    /// Bytes left in all queues of the port.
+    /// Bytes left in the queues of the port that lead to the wire.
     pub queue_bytes: u64,
     /// Rate of the port.
     pub rate: Rate,

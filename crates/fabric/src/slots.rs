@@ -234,12 +234,13 @@ impl Gauge<'_> {
 #[auto_impl(Box)]
 #[enum_dispatch]
 pub trait FlowControl: Send {
-    /// The queues that it needs at every port besides those of the classes. Asked once, at set-up.
+    /// The queues that it needs at every port besides those of the classes. Never changes.
     fn added_queues(&self) -> AddedQueues {
         AddedQueues::default()
     }
 
-    /// The queue of its egress port that a packet joins which has come in. Default: that of its class.
+    /// The queue of its egress port that a packet joins which has come in. Default: that of its class; so it is for all packets where no queues are
+    /// added, and nobody is asked.
     fn queue(&mut self, candidate: Candidate<'_>) -> Place {
         candidate.by_class()
     }

@@ -20,7 +20,7 @@ use crate::note::DropCause;
 use crate::port::Port;
 use crate::slots::{
     BufferPolicy, Candidate, CongestionPoint, Departure, FlowControl, Gauge, LoadBalance, NodeView, Occupancy, Passage,
-    Site, Stage,
+    Place, Site, Stage,
 };
 use backwater_engine::Time;
 use backwater_engine::random::Seed;
@@ -89,11 +89,13 @@ impl Node {
         if let Err(cause) = pipeline.buffer.admit(ingress, class, frame.size.charge.into(), env.now) {
             return self.drop(ingress, frame, cause, env);
         }
-        let candidate = candidate(&self.ports, egress, &queued, env.now, env.fabric);
-        let place = self.flow_control.queue(candidate);
-        queued.note = place.note;
-        self.ports[usize::from(egress)].enqueue(place.queue, queued, env.frames);
-        let passage = passage(egress, place.queue, &queued);
+        let mut queue = QueueIx::from(class.0);
+        if self.flow_control.added_queues().most > 0 {
+            let candidate = candidate(&self.ports, egress, &queued, env.now, env.fabric);
+            Place { queue, note: queued.note } = self.flow_control.queue(candidate);
+        }
+        self.ports[usize::from(egress)].enqueue(queue, queued, env.frames);
+        let passage = passage(egress, queue, &queued);
         let gauge = Gauge { policy: &pipeline.buffer, passage };
         let mut view = NodeView::new(env.now, &mut self.ports, &mut self.effects, None);
         self.flow_control.on_enqueue(passage, gauge, &mut view);
@@ -132,6 +134,7 @@ impl Node {
 
     /// One turn of the schedulers between the queues of `egress`: open queues that lead to others hand one packet each on, until one has come
     /// to a queue that leads to the wire; another turn, if nothing could leave even so.
+    #[inline(never)]
     pub(crate) fn hand_on<S: Sink>(&mut self, egress: PortIx, env: &mut Env<'_, S>) {
         let all = self.flow_control.added_queues().stage == Stage::QueueAll;
         // Every move brings a packet nearer to the wire: this comes to an end.
@@ -159,8 +162,11 @@ impl Node {
     }
 
     /// Moves the first packet of a queue into the next one; whether that leads to the wire.
+    #[inline(never)]
     fn move_first<S: Sink>(&mut self, egress: PortIx, queue: QueueIx, env: &mut Env<'_, S>) -> bool {
-        let mut queued = self.ports[usize::from(egress)].take(queue, env.frames);
+        let port = &mut self.ports[usize::from(egress)];
+        let leads_to_wire = port.leads_to_wire(queue);
+        let mut queued = if leads_to_wire { port.take(queue, env.frames) } else { port.take_inner(queue, env.frames) };
         self.log_pauses(egress, queue, queued.at, &mut queued.frame, env);
         let from = passage(egress, queue, &queued);
         let candidate = candidate(&self.ports, egress, &queued, env.now, env.fabric);

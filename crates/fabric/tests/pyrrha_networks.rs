@@ -180,7 +180,6 @@ fn a_congestion_tree_has_one_root_and_spares_the_vulnerable_flow() {
         queues.extend(isolated(&simulation));
     }
     // P3 carries S4 and S5, which are more than its link: it is a root of its own beside P5, at the switch of those two.
-    println!("roots {roots:?} of P1 {p1:?} P2 {p2:?} P3 {p3:?} P5 {p5:?}; queues {queues:?}");
     assert!(roots.contains(&p5) && !roots.contains(&p1) && !roots.contains(&p2));
     assert!(queues.is_superset(&BTreeSet::from([(p1, p5), (p2, p5), (p3, p5)])));
     let rates = wire_rates(&mut simulation, 1000, 2000);

@@ -86,7 +86,7 @@ impl CongestionPoint for TelemetryStamper {
         let stamp = Stamp {
             time: Time::from_ps(departure.now.ps() / 1000 * 1000),
             tx_bytes: floor(port.sent_bytes(), TX_UNIT),
-            queue_bytes: floor(port.queued_bytes(), QUEUE_UNIT),
+            queue_bytes: floor(port.backlog(), QUEUE_UNIT),
             rate: self.0.of(port.rate),
         };
         departure.records.telemetry_mut(&mut departure.frame.record).push(stamp);

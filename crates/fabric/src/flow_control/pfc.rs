@@ -134,6 +134,7 @@ impl Pfc {
 }
 
 impl FlowControl for Pfc {
+    #[inline]
     fn on_enqueue(&mut self, passage: Passage, gauge: Gauge<'_>, node: &mut NodeView<'_>) {
         let pressure = gauge.pressure();
         let pausing = &mut self.pausing[usize::from(passage.ingress)];

@@ -115,11 +115,13 @@ fn switch(scenario: &Scenario, findings: &mut Findings) {
     }
     let speaks_pfc = |config: &FlowControlConfig| matches!(config, FlowControlConfig::Pfc(_));
     let mut flow_controls = scenario.groups.iter().filter_map(|group| group.flow_control.as_ref());
+    let is_bounded = !switch.lossless.is_empty() || matches!(switch.headroom, HeadroomConfig::Sih(_));
     findings.warning(
-        switch.flow_control.bounds_queues() && !switch.lossless.is_empty() && !flow_controls.any(speaks_pfc),
+        switch.flow_control.bounds_queues() && is_bounded && !flow_controls.any(speaks_pfc),
         "switch.flow_control.kind",
         format!(
-            "{} bounds queues, not what comes in by a port: it drops where a class of switch.lossless is full; with [] all of the buffer is shared",
+            "{} bounds queues, not what comes in by a port, where it would drop: lossless = [] and headroom = {{ kind = \"static\" }} \
+             share all of the buffer",
             switch.flow_control.name()
         ),
     );
