@@ -398,7 +398,7 @@ def sweep_command(
     kept = Store(store)
     _run_all(kept, [study], jobs)
     values = study.values(kept)
-    console.out.print(console.table(reproduction.measures_table(study, values)))
+    console.out.print(console.table(reproduction.measures_table(study, values, kept)))
     if output is not None:
         frame = reproduction.frame(study, values, kept)
         output.parent.mkdir(parents=True, exist_ok=True)

@@ -9,7 +9,7 @@ use backwater_engine::{Bytes, Duration, Time};
 use backwater_fabric::flow_control::bfc::BfcConfig;
 use backwater_fabric::flow_control::per_flow::PerFlowConfig;
 use backwater_fabric::flow_control::pyrrha::{
-    Feed, HostReaction, Isolated, MergePolicy, PyrrhaConfig, PyrrhaFrame, RelayMetric, SoftMerge, State,
+    Feed, HostReaction, Isolated, MergePolicy, Organisation, PyrrhaConfig, PyrrhaFrame, RelayMetric, SoftMerge, State,
 };
 use backwater_fabric::flow_control::{AnyFlowControl, FlowControlConfig};
 use backwater_fabric::framing::Framing;
@@ -435,12 +435,14 @@ fn configs() -> impl Strategy<Value = PyrrhaConfig> {
     let feed = select(vec![Feed::LineRate, Feed::EveryQueue]);
     let metric = select(vec![RelayMetric::Queue, RelayMetric::PerIngress]);
     let hosts = select(vec![HostReaction::PerFlow, HostReaction::None]);
-    (0.1f64..3.0, 0.1f64..3.0, merge, soft_merge, feed, metric, hosts).prop_map(
-        |(pause, resume, merge, soft_merge, feed, relay_metric, hosts)| PyrrhaConfig {
+    let organisation = select(vec![Organisation::Hierarchical, Organisation::SingleTier]);
+    (0.1f64..3.0, 0.1f64..3.0, merge, soft_merge, (feed, organisation), metric, hosts).prop_map(
+        |(pause, resume, merge, soft_merge, (feed, organisation), relay_metric, hosts)| PyrrhaConfig {
             pause: pause.max(resume),
             resume: resume.min(pause),
             merge,
             soft_merge,
+            organisation,
             feed,
             relay_metric,
             hosts,
@@ -487,7 +489,7 @@ proptest! {
 /// Mechanisms of per-hop flow control that keep flows in order and lose nothing while there is room.
 fn per_hop() -> impl Strategy<Value = FlowControlConfig> {
     prop_oneof![
-        6 => (configs(), 1u16..8).prop_map(|(config, isolation_queues)| {
+        6 => (configs(), prop_oneof![1u16..8, Just(100)]).prop_map(|(config, isolation_queues)| {
             FlowControlConfig::Pyrrha(PyrrhaConfig { isolation_queues, ..config })
         }),
         2 => (1u16..9, 0.0f64..3.0).prop_map(|(queues, sticky)| {
@@ -510,7 +512,11 @@ proptest! {
     ) {
         let mut spec = spec.clone();
         let is_precise = match &flow_control {
-            FlowControlConfig::Pyrrha(config) => config.isolation_queues >= 7 && config.hosts == HostReaction::PerFlow,
+            // There are more sets of roots than roots.
+            FlowControlConfig::Pyrrha(config) => {
+                let enough = if config.organisation == Organisation::Hierarchical { 7 } else { 100 };
+                config.isolation_queues >= enough && config.hosts == HostReaction::PerFlow
+            }
             _ => false,
         };
         spec.switch.flow_control = flow_control;

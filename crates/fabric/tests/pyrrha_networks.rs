@@ -7,7 +7,7 @@ use backwater_fabric::Simulation;
 use backwater_fabric::deadlock::Deadlock;
 use backwater_fabric::flow_control::bfc::BfcConfig;
 use backwater_fabric::flow_control::per_flow::PerFlowConfig;
-use backwater_fabric::flow_control::pyrrha::{Feed, MergePolicy, PyrrhaConfig};
+use backwater_fabric::flow_control::pyrrha::{Feed, MergePolicy, Organisation, PyrrhaConfig};
 use backwater_fabric::flow_control::{AnyFlowControl, FlowControlConfig};
 use backwater_fabric::headroom::HeadroomConfig;
 use backwater_fabric::headroom::static_threshold::StaticConfig;
@@ -133,10 +133,17 @@ fn testbed_rates(flow_control: FlowControlConfig) -> [f64; 3] {
 
 #[test]
 fn in_the_testbed_the_incast_keeps_its_link_and_the_vulnerable_flow_its_share() {
-    for feed in [Feed::LineRate, Feed::EveryQueue] {
-        let [s1, s2, vs] = testbed_rates(pyrrha(PyrrhaConfig { feed, ..Default::default() }));
-        assert!(s1 + s2 > 98.0 && s2 + vs > 94.0, "{s1} {s2} {vs}");
-        assert!((47.0..67.0).contains(&vs), "{feed:?}: {vs}");
+    let config = |organisation, feed| PyrrhaConfig { organisation, feed, ..Default::default() };
+    // Where packets leave isolation queues for the ordinary one, they queue up again: the two flows end up with the same. Where all queues share
+    // the wire one to one, as in the switch of the paper's testbed, the vulnerable flow gets twice as much, as in Figure 10 (66.7 Gb/s).
+    for (config, expected) in [
+        (config(Organisation::Hierarchical, Feed::LineRate), 47.0..52.0),
+        (config(Organisation::Hierarchical, Feed::EveryQueue), 47.0..52.0),
+        (config(Organisation::SingleTier, Feed::LineRate), 60.0..67.0),
+    ] {
+        let [s1, s2, vs] = testbed_rates(pyrrha(config.clone()));
+        assert!(s1 + s2 > 98.0 && s2 + vs > 94.0, "{config:?}: S1 {s1:.1}, S2 {s2:.1}, VS {vs:.1}");
+        assert!(expected.contains(&vs), "{config:?}: S1 {s1:.1}, S2 {s2:.1}, VS {vs:.1}");
     }
     for (name, flow_control) in [("PFC", pfc()), ("BFC", bfc(32)), ("per flow", per_flow())] {
         let [s1, s2, vs] = testbed_rates(flow_control);

@@ -43,7 +43,10 @@ def student(degrees: int) -> float:
     if degrees <= len(_STUDENT):
         return _STUDENT[degrees - 1]
     z = statistics.NormalDist().inv_cdf(0.975)
-    return z + (z**3 + z) / (4 * degrees) + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * degrees**2)
+    first = (z**3 + z) / 4
+    second = (5 * z**5 + 16 * z**3 + 3 * z) / 96
+    third = (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384
+    return z + first / degrees + second / degrees**2 + third / degrees**3
 
 
 @dataclass(frozen=True)

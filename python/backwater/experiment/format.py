@@ -574,7 +574,9 @@ def _claim_mistakes(path: tuple[str, ...], claim: Claim, content: Content) -> It
     for index, name in enumerate(claim.scales or []):
         yield from _unknown((*path, "scales", str(index)), "scale", name, content.scales)
     for name in claim.reason if isinstance(claim.reason, dict) else ():
-        yield from _unknown((*path, "reason"), "scale", name, content.scales)
+        if name not in content.scales:
+            hint = meant(name, content.scales)
+            yield _Finding((*path, "reason", name), "there is no scale of this name", hint=hint, of_key=True)
     if claim.at_least is None and claim.at_most is None:
         yield _Finding(path, "says nothing of what is expected", hint="give at_least, at_most or both")
     if (claim.compare == "value") == bool(claim.to or claim.to_measure):

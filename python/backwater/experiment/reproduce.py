@@ -141,7 +141,7 @@ def ours(finding: Finding) -> str:
     return ordered[0] if ordered[0] == ordered[-1] else f"{ordered[0]} … {ordered[-1]}"
 
 
-def measures_table(study: Study, values: claims.Values) -> View:
+def measures_table(study: Study, values: claims.Values, store: Store) -> View:
     """The measures of every place: mean over the seeds, with 95 % confidence."""
     content = study.experiment.content
     rows = []
@@ -157,6 +157,9 @@ def measures_table(study: Study, values: claims.Values) -> View:
         rows.append(tuple(cells))
     seeds = content.scales[study.scale].seeds
     note = f"mean over {len(seeds)} seeds ± 95 %" if len(seeds) > 1 else f"seed {seeds[0]}"
+    outcomes = Counter(result.summary.outcome for point in study.points if (result := study.result(store, point)))
+    del outcomes["completed"]
+    note += "".join(f"; {count} runs ended by {outcome}" for outcome, count in sorted(outcomes.items()))
     headers = (*content.axes, *content.measures)
     title = f"{study.experiment.name}, {study.scale}: {content.experiment.title}"
     return View(title, headers, rows, text_columns=len(content.axes), note=note)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import json
+import os
 import shutil
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -113,7 +113,8 @@ class Store:
 
     def begin(self, job: Job) -> Path:
         """A new directory for a run of the job."""
-        directory = Path(tempfile.mkdtemp(prefix=f"{job.key}-", dir=self.directory / "running"))
+        directory = self.directory / "running" / f"{job.key}-{os.getpid()}"
+        directory.mkdir()
         (directory / POINT_FILE).write_text(job.content, encoding="utf-8")
         return directory
 

@@ -6,7 +6,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -16,6 +16,8 @@ from backwater.summary import EXIT_CODES
 
 # A deadlock, a stall and the end of the time are results like any other; what else does not complete has failed.
 _RESULTS: Final = {EXIT_CODES["completed"], EXIT_CODES["deadlock"], EXIT_CODES["time-limit"]}
+# What runs a point, given its directory.
+_WORKER: Final = ("-m", "backwater.experiment.worker")
 
 
 @dataclass(frozen=True)
@@ -58,8 +60,10 @@ class _Runs:
 
     def run(self, job: Job) -> Failure | None:
         """Runs a job to its end, and keeps what comes of it."""
+        if self._stopped:
+            return None
         directory = self._store.begin(job)
-        command = [sys.executable, "-m", "backwater.experiment.worker", str(directory), str(job.base_dir)]
+        command = [sys.executable, *_WORKER, str(directory), str(job.base_dir)]
         with (directory / LOG_FILE).open("wb") as log:
             with self._lock:
                 if self._stopped:
@@ -108,22 +112,25 @@ def run(
         StoreBusyError: If another sweep writes to the store.
     """
     wanted = {job.key: job for job in jobs}
-    with store.writing(), ThreadPoolExecutor(workers) as pool:
+    runs = _Runs(store)
+    failures = []
+    with store.writing():
         missing = [job for job in wanted.values() if store.result(job) is None]
         done = len(wanted) - len(missing)
         report(done, len(wanted))
-        runs = _Runs(store)
-        failures = []
+        pool = ThreadPoolExecutor(workers)
         try:
-            pending = {pool.submit(runs.run, job) for job in missing}
-            while pending:
-                finished, pending = wait(pending, return_when=FIRST_COMPLETED)
-                failures += [failure for future in finished if (failure := future.result()) is not None]
-                done += len(finished)
+            for future in as_completed([pool.submit(runs.run, job) for job in missing]):
+                if (failure := future.result()) is not None:
+                    failures.append(failure)
+                done += 1
                 report(done, len(wanted))
         except KeyboardInterrupt:
-            raise SweepInterrupted(done, len(wanted)) from None
+            runs.stop()
+            pool.shutdown()
+            kept = sum(store.result(job) is not None for job in wanted.values())
+            raise SweepInterrupted(kept, len(wanted)) from None
         finally:
             runs.stop()
-            pool.shutdown(cancel_futures=True)
+            pool.shutdown()
     return sorted(failures, key=lambda failure: failure.name)

@@ -27,7 +27,9 @@ def main(directory: Path, base_dir: str) -> int:
     threading.Thread(target=_end_with_parent, daemon=True).start()
     content = json.loads((directory / POINT_FILE).read_text(encoding="utf-8"))
     scenario = Scenario.from_dict(content["scenario"], base_dir=base_dir)
-    return simulation.run(scenario, directory).summary.exit_code
+    summary = simulation.run(scenario, directory).summary
+    print(f"outcome: {summary.outcome}", *summary.alarms(), sep="\n")  # noqa: T201 - this is the log
+    return summary.exit_code
 
 
 if __name__ == "__main__":

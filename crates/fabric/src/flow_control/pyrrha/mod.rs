@@ -4,13 +4,14 @@
 //! the root in a queue of its own, at every port that leads there, and tell their own neighbours when that grows long. Only isolation queues
 //! are ever paused. A root that hears of another one further down gives up for its sake.
 //!
-//! `frames.rs` is what neighbours say to each other, `roots.rs` the table of roots, `queues.rs` the isolation queues of a port, `switch.rs`
-//! the rules, `host.rs` what hosts do.
+//! `frames.rs` is what neighbours say to each other, `roots.rs` the table of roots, `queues.rs` the isolation queues of a port, `sets.rs`
+//! their variant in a single tier, `switch.rs` the rules, `host.rs` what hosts do.
 
 mod frames;
 mod host;
 mod queues;
 mod roots;
+mod sets;
 mod switch;
 
 pub use frames::PyrrhaFrame;
@@ -41,7 +42,9 @@ pub struct PyrrhaConfig {
     /// Most isolation queues per port; beyond that, roots share queues by a hash. Default 100 (section VIII).
     #[schemars(range(min = 1, max = 60000))]
     pub isolation_queues: u16,
-    /// How isolation queues feed the ordinary queue. Default `line-rate`.
+    /// How isolation queues are arranged. Default `hierarchical`.
+    pub organisation: Organisation,
+    /// How isolation queues feed the ordinary queue, where they do. Default `line-rate`.
     pub feed: Feed,
     /// What is compared with the thresholds where a root further down is relayed. Default `queue` (section IV-D).
     pub relay_metric: RelayMetric,
@@ -54,6 +57,16 @@ pub struct PyrrhaConfig {
     pub own_root_rule: bool,
     /// What hosts do about paused roots. Default `per-flow`.
     pub hosts: HostReaction,
+}
+
+/// How isolation queues are arranged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Organisation {
+    /// One per root: a packet goes through those of the roots on its way, from near to far, and then through the ordinary queue.
+    Hierarchical,
+    /// One per set of roots: a packet goes through that of all the roots on its way, and straight onto the wire.
+    SingleTier,
 }
 
 /// How isolation queues feed the ordinary queue: whenever a packet goes onto the wire, in turn.
@@ -118,6 +131,7 @@ impl Default for PyrrhaConfig {
             pause: 2.0,
             resume: 1.0,
             isolation_queues: 100,
+            organisation: Organisation::Hierarchical,
             feed: Feed::LineRate,
             relay_metric: RelayMetric::Queue,
             merge: MergePolicy::Down,
@@ -137,8 +151,8 @@ pub struct Isolated {
     pub root: PortId,
     /// Its state.
     pub state: State,
-    /// Its number among the queues of the port.
-    pub queue: QueueIx,
+    /// Its number among the queues of the port; `None` in a single tier, where there may be several.
+    pub queue: Option<QueueIx>,
     /// Charged bytes in it.
     pub bytes: u64,
 }
@@ -165,9 +179,10 @@ impl Pyrrha {
     pub fn new(config: &PyrrhaConfig, site: &Site<'_>) -> Pyrrha {
         let pfc = foreign_pfc(config, site).map(|config| Box::new(Pfc::new(&config, site)));
         if !site.is_host(site.node) {
-            let stage = match config.feed {
-                Feed::LineRate => Stage::Queue,
-                Feed::EveryQueue => Stage::QueueAll,
+            let stage = match (config.organisation, config.feed) {
+                (Organisation::SingleTier, _) => Stage::Wire,
+                (Organisation::Hierarchical, Feed::LineRate) => Stage::Queue,
+                (Organisation::Hierarchical, Feed::EveryQueue) => Stage::QueueAll,
             };
             let added = AddedQueues { most: config.isolation_queues, stage };
             return Pyrrha { role: Role::Switch(Box::new(switch::Switch::new(config, site))), pfc, added };
@@ -223,14 +238,14 @@ impl FlowControl for Pyrrha {
 
     #[inline]
     fn queue(&mut self, candidate: Candidate<'_>) -> Place {
-        match &self.role {
+        match &mut self.role {
             Role::Switch(switch) => switch.place(candidate, None),
             Role::Host(_) | Role::Bystander => candidate.by_class(),
         }
     }
 
     fn next_queue(&mut self, candidate: Candidate<'_>, from: Passage) -> Place {
-        match &self.role {
+        match &mut self.role {
             Role::Switch(switch) => switch.next_place(candidate, from),
             Role::Host(_) | Role::Bystander => candidate.by_class(),
         }

@@ -7,7 +7,7 @@
 use super::frames::PyrrhaFrame;
 use super::queues::{Egress, Isolation, State};
 use super::roots::{Root, Roots};
-use super::{HostReaction, Isolated, MergePolicy, PyrrhaConfig, RelayMetric, SoftMerge};
+use super::{HostReaction, Isolated, MergePolicy, Organisation, PyrrhaConfig, RelayMetric, SoftMerge};
 use crate::fabric::{MAX_ONWARD, Onward};
 use crate::flow_control::FlowControlConfig;
 use crate::flow_control::hops::PerHop;
@@ -51,14 +51,17 @@ pub(super) struct Switch {
     thresholds: PerHop<Thresholds>,
 }
 
-/// What is written down about a packet: the root for which it is isolated.
-fn note_of(root: PortId) -> u32 {
-    root.0 + 1
-}
-
-/// The root for which a packet is isolated; `None` for a packet in an ordinary queue.
-fn root_of(note: u32) -> Option<PortId> {
-    note.checked_sub(1).map(PortId)
+/// The ports that a packet passes behind `here`; in a routing loop its way ends where it begins again.
+fn ahead(here: PortId, onward: Onward<'_>) -> impl Iterator<Item = PortId> {
+    let (mut passed, mut count) = ([here; MAX_ONWARD as usize], 0);
+    onward.map_while(move |port| {
+        if passed[..count].contains(&port) || (count > 0 && passed[count - 1] == here) {
+            return None;
+        }
+        passed[count] = port;
+        count += 1;
+        Some(port)
+    })
 }
 
 impl Switch {
@@ -75,7 +78,7 @@ impl Switch {
         Switch {
             config: config.clone(),
             ports: site.ports.iter().map(role).collect(),
-            egress: site.ports.iter().map(|_| Egress::new(config.isolation_queues)).collect(),
+            egress: site.ports.iter().map(|_| Egress::new(config.organisation, config.isolation_queues)).collect(),
             roots: Roots::default(),
             thresholds: PerHop::new(site, thresholds),
         }
@@ -83,44 +86,22 @@ impl Switch {
 
     // ---------------------------------------------------------------------------------------------------------- where packets go
 
-    /// The nearest root behind `after` on the way of a packet that is isolated at `egress`.
-    fn nearest(&self, egress: PortIx, onward: Onward<'_>, after: Option<PortId>) -> Option<&Isolation> {
-        let queues = &self.egress[usize::from(egress)];
-        if queues.is_plain() {
-            return None;
+    pub(super) fn place(&mut self, candidate: Candidate<'_>, after: Option<PortId>) -> Place {
+        let egress = &mut self.egress[usize::from(candidate.egress)];
+        if egress.is_plain() {
+            return candidate.by_class();
         }
-        let mut is_behind = after.is_none();
-        // In a routing loop the way ends where it begins again.
-        let here = self.ports[usize::from(egress)].id;
-        let mut passed = [here; MAX_ONWARD as usize];
-        for (count, port) in onward.enumerate() {
-            if passed[..count].contains(&port) {
-                break;
-            }
-            passed[count] = port;
-            if is_behind && let Some(isolation) = queues.get(port) {
-                return Some(isolation);
-            }
-            is_behind |= after == Some(port);
-            if port == here {
-                break;
-            }
-        }
-        None
+        let here = self.ports[usize::from(candidate.egress)].id;
+        let place = egress.place(ahead(here, candidate.onward), after);
+        place.map_or(candidate.by_class(), |(queue, note)| Place { queue, note })
     }
 
-    pub(super) fn place(&self, candidate: Candidate<'_>, after: Option<PortId>) -> Place {
-        match self.nearest(candidate.egress, candidate.onward, after) {
-            Some(isolation) => Place { queue: isolation.queue, note: note_of(isolation.root) },
-            None => candidate.by_class(),
-        }
-    }
-
-    pub(super) fn next_place(&self, candidate: Candidate<'_>, from: Passage) -> Place {
-        let root = root_of(from.note);
-        let here = root.and_then(|root| self.egress[usize::from(from.egress)].get(root));
+    pub(super) fn next_place(&mut self, candidate: Candidate<'_>, from: Passage) -> Place {
+        let egress = &self.egress[usize::from(from.egress)];
+        let root = egress.roots_of(from.note).next();
         // A shared queue may be emptied for the sake of another root: then whoever is paused stays.
-        if here.is_some_and(|isolation| isolation.state == State::Paused) {
+        let stays = |root: PortId| egress.get(root).is_some_and(|isolation| isolation.state == State::Paused);
+        if self.config.organisation == Organisation::Hierarchical && root.is_some_and(stays) {
             return Place { queue: from.queue, note: from.note };
         }
         self.place(candidate, root)
@@ -131,80 +112,100 @@ impl Switch {
     pub(super) fn joined(&mut self, at: Passage, node: &mut NodeView<'_>) {
         self.add(at);
         self.look_at_longer(at, node);
+        self.look_at_gates(at, node);
     }
 
     pub(super) fn left(&mut self, at: Passage, node: &mut NodeView<'_>) {
-        self.take(at);
-        self.look_at_shorter(at, node);
+        let roots = self.take(at);
+        self.look_at_shorter(at, roots, node);
+        self.look_at_gates(at, node);
     }
 
     pub(super) fn moved(&mut self, from: Passage, to: Passage, node: &mut NodeView<'_>) {
         if from != to {
-            self.take(from);
+            let roots = self.take(from);
             self.add(to);
             self.look_at_longer(to, node);
-            self.look_at_shorter(from, node);
+            self.look_at_shorter(from, roots, node);
+            self.look_at_gates(from, node);
+            self.look_at_gates(to, node);
         }
     }
 
     fn add(&mut self, at: Passage) {
         let egress = &mut self.egress[usize::from(at.egress)];
-        let Some(root) = root_of(at.note) else {
-            egress.ordinary += u64::from(at.bytes);
-            return;
-        };
-        egress.get_mut(root).expect("a packet is put into queues that exist").bytes += u64::from(at.bytes);
-        self.roots.get_mut(root).expect("a root with a queue is known").add_load(at.ingress, at.bytes);
+        egress.add(at.queue, at.note, at.bytes.into());
+        for root in egress.roots_of(at.note) {
+            self.roots.get_mut(root).expect("a root with a queue is known").add_load(at.ingress, at.bytes);
+        }
     }
 
-    fn take(&mut self, at: Passage) {
+    /// The roots for which the packet was isolated.
+    fn take(&mut self, at: Passage) -> impl Iterator<Item = PortId> + Clone + use<> {
         let egress = &mut self.egress[usize::from(at.egress)];
-        let Some(root) = root_of(at.note) else {
-            egress.ordinary -= u64::from(at.bytes);
-            return;
-        };
-        egress.get_mut(root).expect("an isolation queue stays until it is empty").bytes -= u64::from(at.bytes);
-        self.roots.get_mut(root).expect("a root with a queue is known").take_load(at.ingress, at.bytes);
+        let roots = egress.roots_of(at.note);
+        egress.take(at.queue, at.note, at.bytes.into());
+        for root in roots.clone() {
+            self.roots.get_mut(root).expect("a root with a queue is known").take_load(at.ingress, at.bytes);
+        }
+        roots
     }
 
     /// A packet has joined a queue: is that too long now?
     fn look_at_longer(&mut self, at: Passage, node: &mut NodeView<'_>) {
         let egress = &self.egress[usize::from(at.egress)];
         let threshold = self.thresholds.get(at.egress, at.ingress).pause;
-        let Some(root) = root_of(at.note) else {
+        if at.note == 0 {
             if egress.ordinary > threshold {
                 let id = self.ports[usize::from(at.egress)].id;
                 self.pause(id, 0, at.ingress, node);
             }
             return;
-        };
-        let Some((isolation, entry)) = egress.get(root).zip(self.roots.get(root)) else { return };
-        let load = match self.config.relay_metric {
-            RelayMetric::Queue => isolation.bytes,
-            RelayMetric::PerIngress => entry.load_of(at.ingress),
-        };
-        if load > threshold && isolation.state != State::SoftMerging {
-            let distance = entry.distance;
-            self.pause(root, distance, at.ingress, node);
+        }
+        for root in egress.roots_of(at.note) {
+            let isolation = self.egress[usize::from(at.egress)].get(root);
+            let Some((isolation, entry)) = isolation.zip(self.roots.get(root)) else { continue };
+            let load = match self.config.relay_metric {
+                RelayMetric::Queue => isolation.bytes,
+                RelayMetric::PerIngress => entry.load_of(at.ingress),
+            };
+            if load > threshold && isolation.state != State::SoftMerging {
+                let distance = entry.distance;
+                self.pause(root, distance, at.ingress, node);
+            }
         }
     }
 
-    /// A packet has left a queue: is that short enough now, or empty?
-    fn look_at_shorter(&mut self, at: Passage, node: &mut NodeView<'_>) {
-        let Some(root) = root_of(at.note) else {
+    /// A packet has left a queue, where it was isolated for `roots`: is that short enough now, or empty?
+    fn look_at_shorter(&mut self, at: Passage, roots: impl Iterator<Item = PortId>, node: &mut NodeView<'_>) {
+        if at.note == 0 {
             let id = self.ports[usize::from(at.egress)].id;
             if self.roots.get(id).is_some() {
                 self.relieve(id, at.egress, node);
             }
-            return;
-        };
-        let Some(isolation) = self.egress[usize::from(at.egress)].get(root) else { return };
-        let is_empty = isolation.bytes == 0;
-        if isolation.state != State::SoftMerging {
-            self.relieve(root, at.egress, node);
         }
-        if is_empty {
-            self.review(root, node);
+        for root in roots {
+            let Some(isolation) = self.egress[usize::from(at.egress)].get(root) else { continue };
+            let is_empty = isolation.bytes == 0;
+            if isolation.state != State::SoftMerging {
+                self.relieve(root, at.egress, node);
+            }
+            if is_empty {
+                self.review(root, node);
+            }
+        }
+    }
+
+    /// In a single tier, what stands in a queue changes with every packet, and with it whether it is shut.
+    fn look_at_gates(&mut self, at: Passage, node: &mut NodeView<'_>) {
+        if self.config.organisation == Organisation::Hierarchical {
+            return;
+        }
+        if at.note != 0 {
+            self.set_gate(at.egress, at.queue, node);
+        }
+        if self.egress[usize::from(at.egress)].any_waits() {
+            self.set_gates(at.egress, node);
         }
     }
 
@@ -258,21 +259,31 @@ impl Switch {
             egress.assign(root, state);
             self.roots.get_mut(root).expect("a root is learnt before it gets a queue").queues += 1;
         }
-        let isolation = egress.get_mut(root).expect("it has a queue now");
+        let isolation = egress.get_mut(root).expect("it is isolated now");
         isolation.state = state;
         let heir = isolation.heir.take_if(|_| state != State::SoftMerging);
-        let queue = isolation.queue;
-        self.set_gate(port, queue, node);
+        match isolation.queue {
+            Some(queue) => self.set_gate(port, queue, node),
+            None => self.set_gates(port, node),
+        }
         heir.into_iter().for_each(|heir| self.review(heir, node));
         is_new
     }
 
-    /// A queue is shut as long as any root that uses it is paused.
-    fn set_gate(&self, port: PortIx, queue: QueueIx, node: &mut NodeView<'_>) {
-        match self.egress[usize::from(port)].keeper(queue) {
+    /// A queue is shut as long as any root that uses it is paused, or while it must let another one go first.
+    fn set_gate(&mut self, port: PortIx, queue: QueueIx, node: &mut NodeView<'_>) {
+        let egress = &mut self.egress[usize::from(port)];
+        let held = egress.is_held(queue).then_some(self.ports[usize::from(port)].id);
+        match egress.keeper(queue).or(held) {
             Some(root) => node.close(port, queue, root),
             None if node.ports()[usize::from(port)].is_closed(queue) => node.open(port, queue),
             None => {}
+        }
+    }
+
+    fn set_gates(&mut self, port: PortIx, node: &mut NodeView<'_>) {
+        for queue in self.egress[usize::from(port)].queues() {
+            self.set_gate(port, queue, node);
         }
     }
 
@@ -299,17 +310,17 @@ impl Switch {
         heir.into_iter().for_each(|heir| self.review(heir, node));
     }
 
-    /// What stands isolated for `root` at `port` is controlled by nobody any more; what passes `heir` will be by that.
-    fn dissolve(&mut self, port: PortIx, root: PortId, heir: Option<PortId>, node: &mut NodeView<'_>) {
-        let Some(isolation) = self.egress[usize::from(port)].get_mut(root) else { return };
-        isolation.heir = heir;
-        let (queue, is_empty) = (isolation.queue, isolation.bytes == 0);
-        self.set_state(port, root, State::SoftMerging, node);
-        if is_empty {
-            self.review(root, node);
-        } else if self.config.soft_merge == SoftMerge::Flush {
-            node.flush(port, queue);
+    /// What stands isolated for `roots` at `port` is controlled by nobody any more; what passes `heir` will be by that.
+    fn dissolve(&mut self, port: PortIx, roots: &[PortId], heir: Option<PortId>, node: &mut NodeView<'_>) {
+        for root in roots {
+            let isolation = self.egress[usize::from(port)].get_mut(*root);
+            isolation.expect("only what is isolated can give up").heir = heir;
+            self.set_state(port, *root, State::SoftMerging, node);
         }
+        if self.config.soft_merge == SoftMerge::Flush {
+            self.egress[usize::from(port)].flush(roots, |queue| node.flush(port, queue));
+        }
+        roots.iter().for_each(|root| self.review(*root, node));
     }
 
     // -------------------------------------------------------------------------------------------------------------------- frames
@@ -341,7 +352,7 @@ impl Switch {
                 }
                 if self.egress[usize::from(port)].get(old).is_some() {
                     self.hand_over(old, new, node);
-                    self.dissolve(port, old, Some(new), node);
+                    self.dissolve(port, &[old], Some(new), node);
                 }
                 self.review(new, node);
             }
@@ -404,7 +415,7 @@ impl Switch {
     pub(super) fn on_link_up(&mut self, port: PortIx, node: &mut NodeView<'_>) {
         let isolated: Vec<PortId> = self.egress[usize::from(port)].iter().map(|isolation| isolation.root).collect();
         let known: Vec<PortId> = self.roots.iter().map(|root| root.id).collect();
-        isolated.into_iter().for_each(|root| self.dissolve(port, root, None, node));
+        self.dissolve(port, &isolated, None, node);
         known.into_iter().for_each(|root| self.forget_child(root, port, node));
     }
 
@@ -445,12 +456,11 @@ impl Switch {
 
     /// What keeps a root paused upstream stands in its isolation queues here, or in its ordinary queue if it is one of our ports.
     pub(super) fn keeps_stopped(&self, ingress: PortIx, root: PortId, at: Passage) -> bool {
-        match root_of(at.note) {
-            Some(isolated) => {
-                isolated == root && (self.config.relay_metric == RelayMetric::Queue || at.ingress == ingress)
-            }
-            None => self.ports[usize::from(at.egress)].id == root,
+        if at.note == 0 {
+            return self.ports[usize::from(at.egress)].id == root;
         }
+        let is_isolated = self.egress[usize::from(at.egress)].roots_of(at.note).any(|isolated| isolated == root);
+        is_isolated && (self.config.relay_metric == RelayMetric::Queue || at.ingress == ingress)
     }
 
     pub(super) fn leftover(&self) -> Option<String> {
@@ -465,7 +475,7 @@ impl Switch {
     }
 
     pub(super) fn most_queues_used(&self) -> QueueIx {
-        self.egress.iter().map(|egress| egress.most_used).max().unwrap_or(0)
+        self.egress.iter().map(|egress| egress.most_used()).max().unwrap_or(0)
     }
 
     pub(super) fn heap_bytes(&self) -> u64 {

@@ -1,0 +1,578 @@
+import json
+import math
+import os
+import signal
+import subprocess
+import sys
+import time
+import tomllib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import polars as pl
+import pytest
+from typer.testing import CliRunner
+from typer.testing import Result as CommandResult
+
+from backwater import Result, ScenarioError, tables
+from backwater.cli import app
+from backwater.experiment import charts, claims, measures, reproduce, sweep
+from backwater.experiment.claims import Estimate
+from backwater.experiment.format import Claim, Content, Experiment, Point, meant
+from backwater.experiment.reproduce import Study
+from backwater.experiment.store import Store, StoreBusyError
+
+REPOSITORY = Path(__file__).parents[2]
+TINY = """\
+[experiment]
+title = "Tiny"
+
+[scenario]
+topology = { kind = "star", hosts = 4 }
+congestion_control = { kind = "none" }
+
+[[scenario.traffic]]
+kind = "incast"
+degree = 3
+size = "20 KB"
+receivers = "h0"
+
+[[scenario.traffic]]
+kind = "permutation"
+sizes = "10 KB"
+
+[scales.small]
+seeds = [1, 2]
+set.run.until = "10 us"
+
+[scales.paper]
+seeds = [1]
+set.run.until = "20 us"
+set.topology.hosts = 6
+
+[axes.scheme.PFC.switch]
+flow_control = { kind = "pfc" }
+
+[axes.scheme.Pyrrha.switch]
+lossless = []
+flow_control = { kind = "pyrrha" }
+
+[axes.bytes]
+"10" = {}
+"20".traffic.1.sizes = "20 KB"
+
+[measures]
+mean = { kind = "flows", role = "incast" }
+p99 = { kind = "flows", stat = "p99" }
+
+[[charts]]
+kind = "bars"
+title = "Bars"
+measure = "mean"
+x = "bytes"
+series = "scheme"
+
+[[claims]]
+text = "Incasts finish as soon"
+paper = "not later"
+measure = "mean"
+compare = "ratio"
+at = { scheme = "Pyrrha" }
+to = { scheme = "PFC" }
+at_most = 1.5
+"""
+
+
+def command_line(*arguments: str | Path) -> CommandResult:
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+@pytest.fixture
+def tiny(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An experiment file in the current directory, which is also that of a paper."""
+    monkeypatch.chdir(tmp_path)
+    path = Path("papers/someone/fig1.toml")
+    path.parent.mkdir(parents=True)
+    path.write_text(TINY)
+    return path
+
+
+def edited(path: Path, *changes: tuple[str, str]) -> Path:
+    text = path.read_text()
+    for old, new in changes:
+        assert old in text, old
+        text = text.replace(old, new)
+    path.write_text(text)
+    return path
+
+
+# --- the grid
+
+
+def test_the_grid_is_every_combination_in_the_order_of_the_file(tiny: Path) -> None:
+    experiment = Experiment.load(tiny)
+    points = experiment.points("small")
+    assert [str(point) for point in points[:3]] == ["PFC, 10, seed 1", "PFC, 10, seed 2", "PFC, 20, seed 1"]
+    assert len(points) == 8
+    assert len(experiment.points("paper")) == 4
+    assert {point.place["scheme"] for point in experiment.points("small", {"scheme": ["Pyrrha"]})} == {"Pyrrha"}
+
+
+def test_combinations_are_left_out(tiny: Path) -> None:
+    skip = 'skip = [{ scheme = "PFC", bytes = ["20"] }]'
+    edited(
+        tiny, ('title = "Tiny"', f'title = "Tiny"\n{skip}'), ("seeds = [1]", 'seeds = [1]\nskip = [{ bytes = "10" }]')
+    )
+    experiment = Experiment.load(tiny)
+    places = [tuple(point.place.values()) for point in experiment.points("small") if point.seed == 1]
+    assert places == [("PFC", "10"), ("Pyrrha", "10"), ("Pyrrha", "20")]
+    assert [str(point) for point in experiment.points("paper")] == ["Pyrrha, 20, seed 1"]
+
+
+def test_scales_points_and_seeds_reach_the_scenario(tiny: Path) -> None:
+    experiment = Experiment.load(tiny)
+    scenario = experiment.scenario("paper", Point({"scheme": "Pyrrha", "bytes": "20"}, 7)).resolved()
+    assert scenario["run"]["seed"] == 7
+    assert scenario["run"]["until"] == "20 us"
+    assert scenario["topology"]["hosts"] == 6
+    assert scenario["switch"]["lossless"] == []
+    assert scenario["switch"]["flow_control"]["kind"] == "pyrrha"
+    assert scenario["traffic"][1]["sizes"]["fixed"] == "20 KB"
+
+
+# --- mistakes
+
+
+MISTAKES = [
+    # what to change, into what, where the error is (the text that begins there), and what it says
+    ('title = "Tiny"', 'titel = "Tiny"', "titel", 'did you mean "title"?'),
+    ('title = "Tiny"', "title = 3", "3", "must be a valid string"),
+    ('title = "Tiny"', "title = ?", "?", "not TOML"),
+    ("seeds = [1, 2]", "seeds = []", "[]", "at least 1 item"),
+    ("seeds = [1, 2]", "seeds = [1, -2]", "-2", "greater than or equal to 0"),
+    ('kind = "star"', 'kind = "stat"', '"stat"', 'did you mean "star"?'),
+    ('flow_control = { kind = "pfc" }', 'flow_control = { knd = "pfc" }', "{ knd", "kind"),
+    ('"20".traffic.1.sizes', '"20".traffic.2.sizes', "2.sizes", 'a list of 2 has no entry "2"'),
+    ('"20".traffic.1.sizes', '"20".traffic.1.size', "size", 'it belongs to kind "incast"'),
+    ('kind = "flows", role', 'kind = "flow", role', '"flow"', 'did you mean "flows"?'),
+    ('role = "incast"', 'role = "incats"', '"incats"', 'did you mean "incast"?'),
+    ('stat = "p99"', 'stat = "p999x"', '"p999x"', "a percentile such as p99"),
+    ('stat = "p99"', 'up_to = "9 XB"', '"9 XB"', "has none of the units"),
+    ('stat = "p99"', 'to = "9 us"', "to =", "unknown key"),
+    (
+        'kind = "flows", stat = "p99"',
+        'kind = "samples", table = "queues"',
+        '{ kind = "samples"',
+        "queues have no column used_bytes",
+    ),
+    ('x = "bytes"', 'x = "byte"', '"byte"', 'did you mean "bytes"?'),
+    ('series = "scheme"', "log = true", "[[charts]]", "says nothing of the axis scheme"),
+    (
+        '"bars"\ntitle = "Bars"\nmeasure = "mean"\nx = "bytes"',
+        '"lines"\ntitle = ""\nmeasure = "mean"\nx = "scheme"',
+        '"scheme"',
+        "PFC is none",
+    ),
+    ('measure = "mean"\nx', 'measure = "maen"\nx', '"maen"', 'did you mean "mean"?'),
+    ('measure = "mean"\ncompare', 'measure = "p9"\ncompare', '"p9"', "there is no measure of this name"),
+    ('at = { scheme = "Pyrrha" }', 'at = { sceme = "Pyrrha" }', "sceme", 'did you mean "scheme"?'),
+    ('to = { scheme = "PFC" }', 'to = { scheme = "PCF" }', '"PCF"', 'did you mean "PFC"?'),
+    ("at_most = 1.5", "", "[[claims]]", "says nothing of what is expected"),
+    ('compare = "ratio"', 'compare = "value"', '"value"', "does not go with what is compared"),
+    ('compare = "ratio"', 'compare = "rato"', '"rato"', 'did you mean "ratio"?'),
+    ("at_most = 1.5", 'at_most = 1.5\nscales = ["smal"]', '"smal"', 'did you mean "small"?'),
+    ("at_most = 1.5", 'at_most = 1.5\nreason = { smal = "x" }', "smal =", 'did you mean "small"?'),
+]
+
+
+@pytest.mark.parametrize(("old", "new", "at", "words"), MISTAKES)
+def test_mistakes_are_found_where_they_stand_before_anything_runs(
+    tiny: Path, old: str, new: str, at: str, words: str
+) -> None:
+    text = edited(tiny, (old, new)).read_text()
+    before = text[: text.index(at, text.index(new) if at in new else 0)]
+    line, column = before.count("\n") + 1, len(before) - before.rfind("\n")
+    outcome = command_line("sweep", tiny)
+    assert outcome.exit_code == 2, outcome.output
+    assert f"{tiny}:{line}:{column}\n" in outcome.stderr
+    assert words in outcome.stderr
+    assert "Traceback" not in outcome.stderr
+    assert not Path("results").exists()
+
+
+def test_all_mistakes_come_at_once_and_each_scenario_mistake_once(tiny: Path) -> None:
+    edited(tiny, ('title = "Tiny"', 'titel = "Tiny"'), ("seeds = [1, 2]", "seed = [1, 2]"))
+    with pytest.raises(ScenarioError) as refused:
+        Experiment.load(tiny)
+    assert [(entry["line"], entry["message"]) for entry in refused.value.diagnostics] == [
+        (1, "is missing"),
+        (2, "unknown key"),
+        (18, "is missing"),
+        (19, "unknown key"),
+    ]
+    tiny.write_text(TINY.replace('"20 KB"\nreceivers', '"20 KG"\nreceivers').replace("hosts = 4", "hosts = 0"))
+    experiment = Experiment.load(tiny)
+    with pytest.raises(ScenarioError) as refused:
+        Study.plan(experiment, "small")
+    assert [entry["line"] for entry in refused.value.diagnostics] == [5, 11]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["sweep", "missing.toml"], "there is no experiment file missing.toml"),
+        (["sweep", "FILE", "--scale", "smal"], 'did you mean "small"?'),
+        (["sweep", "FILE", "--axis", "scheme=PCF"], 'did you mean "PFC"?'),
+        (["sweep", "FILE", "--axis", "shceme=PFC"], 'did you mean "scheme"?'),
+        (["sweep", "FILE", "-o", "table.txt"], "neither .csv nor .parquet"),
+        (["reproduce", "somone"], 'did you mean "someone"?'),
+        (["reproduce", "someone/fig2"], 'did you mean "fig1"?'),
+    ],
+)
+def test_mistakes_on_the_command_line(tiny: Path, arguments: Sequence[str], words: str) -> None:
+    outcome = command_line(*(str(tiny) if argument == "FILE" else argument for argument in arguments))
+    assert outcome.exit_code == 2
+    assert words in outcome.stderr
+
+
+def test_a_hint_lists_what_is_allowed() -> None:
+    assert meant("schem", ["scheme", "load"]) == 'did you mean "scheme"? (allowed: scheme, load)'
+    assert meant("x", ["scheme"]) == "allowed: scheme"
+    assert meant("x", []) == "there is none"
+
+
+# --- the store
+
+
+def key(path: Path, name: str = "small") -> str:
+    experiment = Experiment.load(path)
+    return Study.plan(experiment, name).jobs[experiment.points(name)[0]].key
+
+
+def test_a_key_follows_from_the_content_alone(tiny: Path) -> None:
+    before = key(tiny)
+    edited(
+        tiny,
+        ('kind = "star", hosts = 4', 'hosts = 4, kind = "star"'),
+        ("[[scenario.traffic]]", "# a comment\n[[scenario.traffic]]"),
+        ('"10 us"', '"10000 ns"'),
+        ("[scenario]", '[scenario]\nname = "other"'),
+        ("PFC", "Plain"),
+        ('title = "Tiny"', 'title = "Other"'),
+    )
+    assert key(tiny) == before
+    edited(tiny, ('size = "20 KB"', 'size = "21 KB"'))
+    assert key(tiny) != before
+
+
+def test_a_key_follows_from_the_files_that_a_scenario_reads(tiny: Path) -> None:
+    sizes = tiny.parent / "sizes.txt"
+    sizes.write_text("1000 0\n2000 100\n")
+    edited(tiny, ('sizes = "10 KB"', 'sizes = { path = "sizes.txt" }'))
+    before = key(tiny)
+    sizes.write_text("1000 0\n3000 100\n")
+    assert key(tiny) != before
+
+
+def test_a_store_has_one_writer(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    with store.writing():
+        rest = tmp_path / "running" / "half"
+        rest.mkdir()
+        with pytest.raises(StoreBusyError), Store(tmp_path).writing():
+            pass
+    with store.writing():
+        assert not rest.exists()
+
+
+# --- running
+
+
+def completed(store: Path) -> dict[str, int]:
+    """The points of a store, each with the inode of its result, which another run would change."""
+    return {path.name: (path / "run.json").stat().st_ino for path in (store / "points").glob("*")}
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
+def test_a_sweep_goes_on_where_it_was_stopped(tiny: Path, how: signal.Signals) -> None:
+    command = [sys.executable, "-m", "backwater", "sweep", str(tiny), "--store", "store", "--jobs", "1"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        while not completed(Path("store")) and process.poll() is None:
+            time.sleep(0.01)
+        os.kill(process.pid, how)
+        _, errors = process.communicate(timeout=60)
+    assert process.returncode == (130 if how == signal.SIGINT else -signal.SIGKILL), errors
+    kept = completed(Path("store"))
+    assert 0 < len(kept) < 8
+    if how == signal.SIGINT:
+        assert f"{len(kept)} of 8 runs are kept in store" in errors
+        assert "Traceback" not in errors
+    outcome = command_line("sweep", tiny, "--store", "store")
+    assert outcome.exit_code == 0, outcome.output
+    everything = completed(Path("store"))
+    assert len(everything) == 8
+    assert kept.items() <= everything.items()
+    assert not list(Path("store/running").iterdir())
+    assert command_line("sweep", tiny, "--store", "store").exit_code == 0
+    assert completed(Path("store")) == everything
+
+
+LOSING = (
+    'flow_control = { kind = "pfc" }\nbuffer = "60 KB"\nheadroom = { kind = "sih", headroom = "0 B", private = "0 B" }'
+)
+
+
+def test_a_failed_run_is_kept_with_its_log_and_the_others_finish(tiny: Path) -> None:
+    edited(tiny, ('flow_control = { kind = "pfc" }', LOSING), ("seeds = [1, 2]", "seeds = [1]"))
+    outcome = command_line("sweep", tiny, "--axis", "bytes=10", "-o", "table.csv")
+    assert outcome.exit_code == 1, outcome.output
+    assert "fig1: PFC, 10, seed 1 failed with exit code 3" in outcome.stderr
+    (failed,) = Path("results/store/failed").iterdir()
+    assert "outcome: violation" in (failed / "log.txt").read_text()
+    assert json.loads((failed / "point.json").read_text())["scenario"]["switch"]["buffer"] == "60 KB"
+    assert len(completed(Path("results/store"))) == 1
+    frame = pl.read_csv("table.csv")
+    assert frame.select("scheme", "outcome").rows() == [("PFC", None), ("Pyrrha", "completed")]
+    before = failed.stat().st_ino
+    assert command_line("sweep", tiny, "--axis", "bytes=10").exit_code == 1
+    assert failed.stat().st_ino != before
+
+
+def test_a_run_that_dies_is_a_failure_of_its_own(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sweep, "_WORKER", ["-c", "import os; os.abort()"])
+    experiment = Experiment.load(tiny)
+    jobs = [*Study.plan(experiment, "paper").jobs.values()]
+    store = Store(Path("store"))
+    counts = []
+    failures = sweep.run(store, jobs, 2, lambda done, total: counts.append((done, total)))
+    assert [failure.exit_code for failure in failures] == [-signal.SIGABRT] * 4
+    assert counts[0] == (0, 4)
+    assert counts[-1] == (4, 4)
+    assert store.result(jobs[0]) is None
+
+
+# --- measures
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        # the flows of conftest: three finished ones in the window, of 2, 4 and 3 µs
+        ('kind = "flows"', 3.0),
+        ('kind = "flows", role = "vulnerable"', 3.0),
+        ('kind = "flows", src = ["h0"], stat = "max"', 3.0),
+        ('kind = "flows", up_to = "10 KB", stat = "count"', 2.0),
+        ('kind = "flows", above = "10 KB", stat = "count"', 1.0),
+        ('kind = "flows", stat = "p50"', 3.0),
+        ('kind = "flows", value = "blocked", stat = "sum"', 6.0),
+        ('kind = "flows", value = "goodput", stat = "max"', 40.0),
+        ('kind = "flows", tag = "nobody"', None),
+        ('kind = "flows", tag = "nobody", stat = "count"', 0.0),
+        ('kind = "unfinished"', 1.0),
+        ('kind = "unfinished", role = "vulnerable"', 0.0),
+        ('kind = "run", path = "pause_frames"', 3.0),
+        ('kind = "run", path = "drops.headroom"', 0.0),
+        ('kind = "run", path = "deadlock"', 0.0),
+        ('kind = "run", path = "write_error"', 0.0),
+        ('kind = "samples"', 3000.0),
+        ('kind = "samples", to = "10 us"', 1000.0),
+        ('kind = "samples", from = "30 us"', 0.0),
+        ('kind = "samples", nodes = ["s1"]', 0.0),
+        ('kind = "samples", table = "queues", column = "bytes"', 1000.0),
+        # 62.5 KB in the first of ten intervals of 10 µs is 50 Gb/s there
+        ('kind = "throughput", hosts = ["h2"]', 5.0),
+        ('kind = "throughput", hosts = ["h2"], to = "20 us"', 25.0),
+        ('kind = "throughput", hosts = ["h0"], direction = "sent"', 15.0),
+        ('kind = "throughput", from = "10 us"', 0.0),
+        # 20 KB to h2 in the first 10 µs is 16 Gb/s there
+        ('kind = "throughput", role = "vulnerable", to = "10 us"', 16.0),
+        ('kind = "throughput", role = "vulnerable", hosts = ["h1"]', 0.0),
+    ],
+)
+def test_measures(result: Result, text: str, expected: float | None) -> None:
+    content = _content(f"measures.m = {{ {text} }}")
+
+    def scenario() -> None:
+        raise AssertionError("no analysis is asked for")
+
+    assert measures.value(content.measures["m"], result, scenario) == pytest.approx(expected)  # type: ignore[arg-type]
+    assert measures.value(content.measures["m"], None, scenario) is None  # type: ignore[arg-type]
+
+
+def _content(text: str) -> Content:
+    head = 'experiment.title = "x"\nscenario = {}\nscales.small = { seeds = [1] }\n'
+    return Content.model_validate(tomllib.loads(head + text))
+
+
+def test_measures_of_what_is_not_there(result: Result) -> None:
+    content = _content('measures.m = { kind = "run", path = "drops.nothing" }')
+    with pytest.raises(Exception, match=r"run.json holds no drops.nothing: there is no nothing"):
+        measures.value(content.measures["m"], result, lambda: None)  # type: ignore[arg-type, return-value]
+
+
+def test_amounts_are_spread_over_their_time() -> None:
+    amounts = pl.DataFrame({"start_ps": [0, 5], "end_ps": [20, 40], "bytes": [200, 35]})
+    grid = pl.DataFrame({"time_ps": [10, 20, 30, 40, 50]})
+    found = tables.spread(amounts, grid)
+    assert found["bytes"].to_list() == pytest.approx([105, 110, 10, 10, 0])
+    assert tables.spread(amounts.clear(), grid)["bytes"].to_list() == [0] * 5
+
+
+def test_experiments_of_analysis_alone_run_nothing(tiny: Path) -> None:
+    analysis = 'mean = { kind = "analysis", protocol = "pfc", value = "deadlock-free" }'
+    edited(
+        tiny,
+        ('mean = { kind = "flows", role = "incast" }\np99 = { kind = "flows", stat = "p99" }', analysis),
+        ('compare = "ratio"\nat = { scheme = "Pyrrha" }\nto = { scheme = "PFC" }\nat_most = 1.5', "at_least = 1"),
+    )
+    outcome = command_line("reproduce", "someone", "-o", "out")
+    assert outcome.exit_code == 0, outcome.output
+    assert "1 reached" in outcome.stdout
+    assert not Path("results").exists()
+
+
+# --- claims
+
+
+def grid(**of_schemes: Sequence[Sequence[float | None]]) -> dict[Point, Mapping[str, float | None]]:
+    """For every scheme a list of values by seed for each load, 1 and 2; measure `m`, and half of it as `half`."""
+    return {
+        Point({"scheme": scheme, "load": str(load)}, seed): {"m": value, "half": None if value is None else value / 2}
+        for scheme, loads in of_schemes.items()
+        for load, values in enumerate(loads, 1)
+        for seed, value in enumerate(values, 1)
+    }
+
+
+AGAINST = {"at": {"scheme": "new"}, "to": {"scheme": "old"}}
+# From old to new: 10 to 4 and 10 to 5 at load 1, 20 to 18 at load 2.
+VALUES = grid(old=[[10, 10], [20, 20]], new=[[4, 5], [18, 18]])
+
+
+@pytest.mark.parametrize(
+    ("claim", "means", "verdict"),
+    [
+        ({"compare": "reduction", "at_least": 0.05, **AGAINST}, [0.55, 0.1], "reached"),
+        ({"compare": "reduction", "at_least": 0.5, **AGAINST}, [0.55, 0.1], "same direction"),
+        ({"compare": "reduction", "at_most": -0.5, **AGAINST}, [0.55, 0.1], "not reached"),
+        ({"compare": "reduction", "at_least": 0.5, "take": "greatest", **AGAINST}, [0.55], "reached"),
+        ({"compare": "reduction", "at_least": 0.5, "take": "least", **AGAINST}, [0.1], "same direction"),
+        ({"compare": "reduction", "at_least": 0.3, "take": "mean", **AGAINST}, [0.325], "reached"),
+        ({"compare": "ratio", "at_most": 0.9, **AGAINST}, [0.45, 0.9], "reached"),
+        ({"compare": "ratio", "at_most": 0.5, **AGAINST}, [0.45, 0.9], "same direction"),
+        ({"compare": "ratio", "at_least": 1.0, **AGAINST}, [0.45, 0.9], "not reached"),
+        ({"compare": "ratio", "at_most": 1.05, **AGAINST}, [0.45, 0.9], "reached"),
+        ({"compare": "ratio", "at_least": 0.4, "at_most": 0.5, **AGAINST}, [0.45, 0.9], "same direction"),
+        ({"compare": "difference", "at_most": -2, **AGAINST}, [-5.5, -2], "reached"),
+        ({"compare": "ratio", "at_least": 2, "at": {"load": "1"}, "to_measure": "half"}, [2, 2], "reached"),
+        ({"at": {"scheme": "new", "load": "1"}, "at_most": 4.5}, [4.5], "reached"),
+        ({"at": {"scheme": "new", "load": "1"}, "at_most": 4}, [4.5], "not reached"),
+        ({"at": {"scheme": "new", "load": "1"}, "at_most": 4, "neutral": 5}, [4.5], "same direction"),
+        ({"at": {"scheme": "new", "load": ["1", "2"]}, "at_most": 20}, [4.5, 18], "reached"),
+        ({"compare": "ratio", "at_most": 1, "to": {"scheme": "old"}}, [0.45, 0.9], "reached"),
+        ({"compare": "ratio", "at_most": 1, "at": {"scheme": "new"}, "to": {"scheme": "gone"}}, [], "no result"),
+    ],
+)
+def test_verdicts(claim: dict[str, object], means: list[float], verdict: str) -> None:
+    given = Claim.model_validate({"text": "t", "paper": "p", "measure": "m", "reason": "why", **claim})
+    finding = claims.check(given, "small", VALUES)
+    assert [estimate.mean for estimate in finding.estimates] == pytest.approx(means)
+    assert finding.verdict == verdict
+    assert finding.reason == ("why" if verdict in {"same direction", "not reached"} else "")
+
+
+def test_a_missing_figure_gives_no_verdict() -> None:
+    claim = Claim(text="t", paper="p", measure="m", at_least=1, reason={"small": "a", "paper": "b"})
+    assert claims.check(claim, "small", grid(old=[[10, None]])).verdict == "no result"
+    assert claims.check(claim, "small", {}).verdict == "no result"
+    zero = Claim(text="t", paper="p", measure="m", compare="ratio", to={"scheme": "old"}, at_least=1)
+    assert claims.check(zero, "small", grid(old=[[0]], new=[[1]])).verdict == "no result"
+    assert claims.check(claim, "paper", grid(old=[[0.5]])).reason == "b"
+
+
+def test_confidence_is_students() -> None:
+    assert Estimate.of([5.0]) == Estimate(5.0, None)
+    estimate = Estimate.of([1.0, 2.0, 3.0])
+    assert estimate.mean == 2
+    assert estimate.half_width == pytest.approx(4.303 / math.sqrt(3))
+    # a table of quantiles: 11, 30 and 120 degrees of freedom
+    assert [claims.student(degrees) for degrees in (11, 30, 120)] == pytest.approx([2.201, 2.042, 1.980], abs=6e-4)
+
+
+@pytest.mark.parametrize(
+    ("claim", "shown"),
+    [
+        ({"compare": "reduction", **AGAINST}, "10.0 % … 55.0 %"),
+        ({"compare": "reduction", "take": "greatest", **AGAINST}, "55.0 % ± 63.5 %"),
+        ({"compare": "ratio", "at": {"scheme": "new", "load": "2"}, "to": {"scheme": "old"}}, "0.9×"),
+        ({"at": {"scheme": "old", "load": "1"}, "unit": "µs"}, "10 µs"),
+        ({"at": {"scheme": "gone"}}, "–"),
+    ],
+)
+def test_our_figures_are_shown_with_unit_and_confidence(claim: dict[str, object], shown: str) -> None:
+    given = Claim.model_validate({"text": "t", "paper": "p", "measure": "m", "at_least": 0, **claim})
+    assert reproduce.ours(claims.check(given, "small", VALUES)) == shown
+
+
+def test_yes_and_no_are_words() -> None:
+    claim = Claim(text="t", paper="p", measure="m", at_least=1, unit="yes/no")
+    shown = [reproduce.ours(claims.check(claim, "small", grid(old=[values]))) for values in ([1, 1], [0], [0, 1])]
+    assert shown == ["yes", "no", "in 50 % of the runs"]
+
+
+# --- charts
+
+
+CHARTS = """
+axes.scheme = { a = {}, b = {} }
+axes.load = { "1" = {}, "2" = {} }
+measures.m = { kind = "flows" }
+charts = [
+  { kind = "bars", title = "t", measure = "m", x = "scheme", facet = "load" },
+  { kind = "lines", title = "t", measure = "m", x = "load", series = "scheme", log = true },
+  { kind = "cdf", title = "t", series = "scheme", where = { load = "2" } },
+  { kind = "throughput", title = "t", where.load = "1", facet = "scheme", groups = { x = {}, y.tag = "incast" } },
+]
+"""
+
+
+def test_every_kind_of_chart_is_drawn(result: Result) -> None:
+    content = _content(CHARTS)
+    points = [Point({"scheme": scheme, "load": load}, seed) for scheme in "ab" for load in "12" for seed in (1, 2)]
+    values = {point: {"m": float(point.seed)} for point in points}
+    for chart in content.charts:
+        picture = charts.svg(charts.draw(chart, content, values, lambda _: result, [1, 2]))
+        assert picture.startswith("<svg")
+        missing = charts.svg(charts.draw(chart, content, {}, lambda _: None, [1, 2]))
+        assert missing.startswith("<svg")
+
+
+# --- commands
+
+
+def test_reproduce_runs_draws_checks_and_writes_a_page(tiny: Path) -> None:
+    listed = command_line("reproduce")
+    assert "someone/fig1" in listed.stdout
+    assert "small, paper" in listed.stdout
+    outcome = command_line("reproduce", "someone", "--scale", "paper", "--markdown", "papers/someone/RESULTS.md")
+    assert outcome.exit_code == 0, outcome.output
+    for words in ("Incasts finish as soon", "not later", "1 reached"):
+        assert words in outcome.stdout
+    page = Path("papers/someone/RESULTS.md").read_text()
+    assert "| Incasts finish as soon | not later |" in page
+    assert "![fig1-1](../../results/someone-paper/fig1-1.svg)" in page
+    assert "Scale paper; seeds 1; 4 runs" in page
+    assert Path("results/someone-paper/fig1-1.svg").read_text().startswith("<svg")
+    swept = command_line("sweep", tiny, "--scale", "paper", "-o", "table.parquet")
+    assert swept.exit_code == 0
+    frame = pl.read_parquet("table.parquet")
+    assert frame.columns[:6] == ["scheme", "bytes", "seed", "outcome", "cpu_seconds", "directory"]
+    assert frame["mean"].null_count() == 0
+
+
+@pytest.mark.parametrize("path", sorted((REPOSITORY / "papers").glob("*/*.toml")), ids=lambda path: path.stem)
+def test_the_papers_of_the_repository_are_sound_at_every_scale(path: Path) -> None:
+    experiment = Experiment.load(path)
+    assert {"small", "paper"} <= experiment.content.scales.keys()
+    for scale in experiment.content.scales:
+        assert Study.plan(experiment, scale).points
