@@ -349,7 +349,7 @@ impl Node {
     }
 
     /// Carries out what hooks asked for, and what that makes them ask for, until nothing is left.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn settle<S: Sink>(&mut self, env: &mut Env<'_, S>) {
         while self.effects.pending {
             self.carry_out(env);
@@ -357,6 +357,7 @@ impl Node {
     }
 
     /// Queues all frames that hooks have sent, then does one of the other things.
+    #[inline(never)]
     fn carry_out<S: Sink>(&mut self, env: &mut Env<'_, S>) {
         let size = env.fabric.spec.framing.control();
         while let Some((port, control)) = self.effects.controls.pop_front() {

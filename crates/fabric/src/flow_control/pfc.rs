@@ -85,6 +85,23 @@ impl Pfc {
         }
     }
 
+    /// Tells the peer of the ingress port of `passage` to stop `classes`.
+    #[inline(never)]
+    fn stop(&mut self, passage: Passage, classes: ClassMask, node: &mut NodeView<'_>) {
+        let pausing = &mut self.pausing[usize::from(passage.ingress)];
+        *pausing = pausing.or(classes);
+        let cause = node.culprit(passage.egress, passage.queue);
+        if self.config.pause == PauseModel::Quanta {
+            let frame = PfcFrame { enabled: *pausing, quanta: self.config.quanta, reliable: false, cause };
+            let state = &mut self.ports[usize::from(passage.ingress)];
+            // A class that is paused already keeps its turn: the next refresh speaks for all.
+            state.refresh.get_or_insert((node.now + Duration::from_ps(state.pause_time.ps() / 2), frame));
+        }
+        node.send(passage.ingress, self.frame(classes, self.config.quanta, cause));
+        self.arm(passage.ingress, node);
+    }
+
+    #[inline]
     fn relieve(&mut self, port: PortIx, pressure: Pressure, node: &mut NodeView<'_>) {
         let pausing = &mut self.pausing[usize::from(port)];
         let resume = pressure.eased.and(*pausing);
@@ -134,22 +151,12 @@ impl Pfc {
 }
 
 impl FlowControl for Pfc {
-    #[inline]
+    #[inline(always)]
     fn on_enqueue(&mut self, passage: Passage, gauge: Gauge<'_>, node: &mut NodeView<'_>) {
         let pressure = gauge.pressure();
-        let pausing = &mut self.pausing[usize::from(passage.ingress)];
-        let pause = pressure.full.minus(*pausing);
+        let pause = pressure.full.minus(self.pausing[usize::from(passage.ingress)]);
         if !pause.is_empty() {
-            *pausing = pausing.or(pause);
-            let cause = node.culprit(passage.egress, passage.queue);
-            if self.config.pause == PauseModel::Quanta {
-                let frame = PfcFrame { enabled: *pausing, quanta: self.config.quanta, reliable: false, cause };
-                let state = &mut self.ports[usize::from(passage.ingress)];
-                // A class that is paused already keeps its turn: the next refresh speaks for all.
-                state.refresh.get_or_insert((node.now + Duration::from_ps(state.pause_time.ps() / 2), frame));
-            }
-            node.send(passage.ingress, self.frame(pause, self.config.quanta, cause));
-            self.arm(passage.ingress, node);
+            self.stop(passage, pause, node);
         }
         self.relieve(passage.ingress, pressure, node);
     }
