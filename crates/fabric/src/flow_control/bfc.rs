@@ -23,9 +23,13 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct BfcConfig {
-    /// Queues per port of switches and hosts, besides that of control frames. Default 32 (the paper's; Pyrrha also compares with 128).
+    /// Queues per port of a switch, besides that of control frames. Default 32 (the paper's; Pyrrha also compares with 128).
     #[schemars(range(min = 1, max = 240))]
     pub queues: u16,
+    /// Queues per port of a host: flows share them only when there are more flows than that. Default 240, as many as the field in packets
+    /// can name (the paper's network cards have one per flow).
+    #[schemars(range(min = 1, max = 240))]
+    pub host_queues: u16,
     /// How long a flow without packets here keeps its queue, in round trips over the ingress link. Default 2 (the paper's).
     #[schemars(range(min = 0.0))]
     pub sticky: f64,
@@ -36,7 +40,7 @@ pub struct BfcConfig {
 
 impl Default for BfcConfig {
     fn default() -> Self {
-        BfcConfig { queues: 32, sticky: 2.0, table: 100 }
+        BfcConfig { queues: 32, host_queues: 240, sticky: 2.0, table: 100 }
     }
 }
 
@@ -89,23 +93,19 @@ impl Bfc {
     /// BFC for the node at `site`.
     pub fn new(config: &BfcConfig, site: &Site<'_>) -> Bfc {
         let is_host = site.is_host(site.node);
-        let switch_ports = if is_host { 0 } else { site.ports.len() };
+        let (queues, switch_ports) = if is_host { (config.host_queues, 0) } else { (config.queues, site.ports.len()) };
         let places = u64::from(config.table) * u64::from(config.queues) * site.ports.len() as u64;
         let NodeId(node) = site.node;
         let sticky = |delay: Duration| Duration::from_ps((delay.ps() as f64 * 2.0 * config.sticky) as u64);
         Bfc {
-            queues: config.queues,
+            queues,
             table_size: places.min(TABLE_LIMIT),
             flows: FxHashMap::default(),
             tidy_at: 1024,
             thresholds: PerHop::new(site, |hop_bdp| hop_bdp),
             sticky: site.ports.iter().map(|port| sticky(port.delay)).collect(),
             counted: vec![[0; UPSTREAM_QUEUES]; switch_ports],
-            users: site
-                .ports
-                .iter()
-                .map(|_| if is_host { vec![0; config.queues.into()] } else { Vec::new() })
-                .collect(),
+            users: site.ports.iter().map(|_| if is_host { vec![0; queues.into()] } else { Vec::new() }).collect(),
             draws: Seed(site.spec.seed).stream("bfc", node.into()),
             most_used: 0,
         }
