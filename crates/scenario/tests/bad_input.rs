@@ -447,6 +447,25 @@ const CASES: &[(&str, &str, &[&str])] = &[
             "s.toml:35:12: error: groups[1].switches = \"spine*\": \"spine0\" is in another group already",
         ],
     ),
+    ("[network]", "[[routes]]\nat = \"leaf0\"\nto = \"h7\"\nnext = \"h2\"\n[network]", &["s.toml:24:8: error: x"]),
+    (
+        "flow_control = { kind = \"pfc\", quanta = 65535 }",
+        "flow_control = { kind = \"pyrrha\", pause = 1.0, resume = 2.0 }",
+        &[
+            "s.toml:28:25: warning: switch.flow_control.kind = \"pyrrha\": pyrrha bounds queues, not what comes in by a port, where it would drop: lossless = [] and headroom = { kind = \"static\" } share all of the buffer",
+            "s.toml:28:57: error: switch.flow_control.resume = 2.0: must be at most pause, 1",
+        ],
+    ),
+    (
+        "[congestion_control]\nkind = \"dcqcn\"\nprofile = \"paper\"\ngain = 0.00390625",
+        "[host]\nack_every = 200\n[congestion_control]\nkind = \"none\"\nwindow = \"bdp\"",
+        &["s.toml:28:8: error: x"],
+    ),
+    (
+        "[congestion_control]\nkind = \"dcqcn\"\nprofile = \"paper\"\ngain = 0.00390625",
+        "[host]\nack_every = 4\n[congestion_control]\nkind = \"timely\"\nwindow = true",
+        &["s.toml:32:13: error: host.ack_every = 4: must be 1: the window of TIMELY can shrink to a packet, and would never be answered"],
+    ),
     (
         "receivers = \"h0\"",
         "receivers = \"host0\"",

@@ -313,8 +313,10 @@ impl Switch {
     fn dissolve(&mut self, port: PortIx, roots: &[PortId], heir: Option<PortId>, node: &mut NodeView<'_>) {
         for root in roots {
             let isolation = self.egress[usize::from(port)].get_mut(*root);
-            isolation.expect("only what is isolated can give up").heir = heir;
+            let before = std::mem::replace(&mut isolation.expect("only what is isolated can give up").heir, heir);
             self.set_state(port, *root, State::SoftMerging, node);
+            // A root can give up again, for another one.
+            before.filter(|_| before != heir).into_iter().for_each(|heir| self.review(heir, node));
         }
         if self.config.soft_merge == SoftMerge::Flush {
             self.egress[usize::from(port)].flush(roots, |queue| node.flush(port, queue));
