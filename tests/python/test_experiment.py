@@ -20,7 +20,7 @@ from backwater.experiment import charts, claims, measures, reproduce, sweep
 from backwater.experiment.claims import Estimate
 from backwater.experiment.format import Claim, Content, Experiment, Point, meant
 from backwater.experiment.reproduce import Study
-from backwater.experiment.store import Store, StoreBusyError
+from backwater.experiment.store import Store, StoreError
 
 REPOSITORY = Path(__file__).parents[2]
 TINY = """\
@@ -276,15 +276,28 @@ def test_a_key_follows_from_the_files_that_a_scenario_reads(tiny: Path) -> None:
     assert key(tiny) != before
 
 
-def test_a_store_has_one_writer(tmp_path: Path) -> None:
-    store = Store(tmp_path)
+def test_a_store_has_one_writer_who_clears_away_what_is_half_done(tmp_path: Path) -> None:
+    store = Store(tmp_path / "new" / "store")
     with store.writing():
-        rest = tmp_path / "running" / "half"
-        rest.mkdir()
-        with pytest.raises(StoreBusyError), Store(tmp_path).writing():
+        rest, foreign = (store.directory / "running" / name for name in (f"{'0a' * 12}-17", "thesis"))
+        for directory in (rest, foreign):
+            directory.mkdir()
+            (directory / "point.json").touch()
+        with pytest.raises(StoreError, match="another sweep"), Store(store.directory).writing():
             pass
     with store.writing():
         assert not rest.exists()
+        assert foreign.exists()
+
+
+def test_a_directory_of_something_else_is_no_store(tiny: Path) -> None:
+    rest = Path("home/running") / f"{'0a' * 12}-17"
+    rest.mkdir(parents=True)
+    (rest / "point.json").touch()
+    outcome = command_line("sweep", tiny, "--store", "home")
+    assert outcome.exit_code == 2
+    assert "home is not empty, and no store" in outcome.stderr
+    assert [path.name for path in Path("home").rglob("*")] == ["running", rest.name, "point.json"]
 
 
 # --- running
@@ -338,6 +351,29 @@ def test_a_failed_run_is_kept_with_its_log_and_the_others_finish(tiny: Path) -> 
     before = failed.stat().st_ino
     assert command_line("sweep", tiny, "--axis", "bytes=10").exit_code == 1
     assert failed.stat().st_ino != before
+
+
+def test_a_run_whose_inputs_change_fails(tiny: Path) -> None:
+    sizes = tiny.parent / "sizes.txt"
+    sizes.write_text("1000 0\n2000 100\n")
+    edited(tiny, ('sizes = "10 KB"', 'sizes = { path = "sizes.txt" }'))
+    jobs = [*Study.plan(Experiment.load(tiny), "paper").jobs.values()]
+    assert all(job.key for job in jobs)
+    sizes.write_text("1000 0\n3000 100\n")
+    store = Store(Path("store"))
+    failures = sweep.run(store, jobs[:1], 1)
+    assert [failure.exit_code for failure in failures] == [1]
+    assert "its inputs changed since the sweep began" in (failures[0].directory / "log.txt").read_text()
+    assert store.result(jobs[0]) is None
+
+
+def test_where_everything_is_present_nobody_needs_the_lock(tiny: Path) -> None:
+    arguments = ("sweep", tiny, "--scale", "paper", "--store", "store")
+    with Store(Path("store")).writing():
+        assert command_line(*arguments).exit_code == 2
+    assert command_line(*arguments).exit_code == 0
+    with Store(Path("store")).writing():
+        assert command_line(*arguments).exit_code == 0
 
 
 def test_a_run_that_dies_is_a_failure_of_its_own(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
