@@ -1,6 +1,7 @@
 import json
 import math
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -8,19 +9,22 @@ import time
 import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import get_args
 
 import polars as pl
 import pytest
 from typer.testing import CliRunner
 from typer.testing import Result as CommandResult
 
-from backwater import Result, ScenarioError
+import backwater
+from backwater import Result, ResultError, ScenarioError
 from backwater.cli import app
-from backwater.experiment import charts, claims, measures, reproduce, sweep
+from backwater.experiment import charts, claims, measures, nodes, reproduce, sweep
 from backwater.experiment.claims import Estimate
-from backwater.experiment.format import Claim, Content, Experiment, Point, meant
+from backwater.experiment.format import AnalysisMeasure, Claim, Content, Experiment, Point, RunMeasure, meant
 from backwater.experiment.reproduce import Study
 from backwater.experiment.store import Store, StoreError
+from backwater.summary import RunPath
 
 REPOSITORY = Path(__file__).parents[2]
 TINY = """\
@@ -167,6 +171,26 @@ MISTAKES = [
     ),
     ('kind = "flows", role', 'kind = "throughput", hosts = ["h0"], role', '{ kind = "thr', "not both"),
     ('kind = "flows", role', 'kind = "throughput", role', '{ kind = "thr', "probes.goodput is not true"),
+    ('stat = "p99"', 'tag = "incats"', '"incats"', 'did you mean "incast"?'),
+    ('stat = "p99"', 'src = ["h0", "h11"]', '"h11"', 'did you mean "h1"?'),
+    ('stat = "p99"', 'dst = "h[4-9]"', '"h[4-9]"', "there is no host of this name"),
+    ('stat = "p99"', 'dst = "h[4-"', '"h[4-"', "is no range of whole numbers"),
+    ('kind = "flows", stat = "p99"', 'kind = "throughput", hosts = "h8"', '"h8"', "allowed: h0, h1, h2, h3"),
+    ('kind = "flows", stat = "p99"', 'kind = "samples", nodes = "h0"', '"h0"', "there is no switch of this name"),
+    ('kind = "flows", stat = "p99"', 'kind = "run", path = "drops"', '"drops"', "drops.headroom"),
+    ('kind = "flows", stat = "p99"', 'kind = "run", path = "seeds.x"', '"seeds.x"', "allowed: cpu_seconds"),
+    (
+        'kind = "flows", stat = "p99"',
+        'kind = "analysis", value = "hol-free", protocol = "pcf"',
+        '"pcf"',
+        'did you mean "pfc"?',
+    ),
+    (
+        'kind = "flows", stat = "p99"',
+        'kind = "analysis", protocol = "pfc", value = "hol-free", congested = ["s0->h9"]',
+        '["s0->h9"]',
+        'there is no node "h9"',
+    ),
     ('x = "bytes"', 'x = "byte"', '"byte"', 'did you mean "bytes"?'),
     ('series = "scheme"', "log = true", "[[charts]]", "says nothing of the axis scheme"),
     (
@@ -399,6 +423,7 @@ def test_a_run_that_dies_is_a_failure_of_its_own(tiny: Path, monkeypatch: pytest
         ('kind = "flows"', 3.0),
         ('kind = "flows", role = "vulnerable"', 3.0),
         ('kind = "flows", src = ["h0"], stat = "max"', 3.0),
+        ('kind = "flows", src = "h[0-1]", dst = "*1", stat = "count"', 1.0),
         ('kind = "flows", up_to = "10 KB", stat = "count"', 2.0),
         ('kind = "flows", above = "10 KB", stat = "count"', 1.0),
         ('kind = "flows", stat = "p50"', 3.0),
@@ -411,15 +436,15 @@ def test_a_run_that_dies_is_a_failure_of_its_own(tiny: Path, monkeypatch: pytest
         ('kind = "run", path = "pause_frames"', 3.0),
         ('kind = "run", path = "drops.headroom"', 0.0),
         ('kind = "run", path = "deadlock"', 0.0),
-        ('kind = "run", path = "write_error"', 0.0),
         ('kind = "samples"', 3000.0),
         ('kind = "samples", to = "10 us"', 1000.0),
         ('kind = "samples", from = "30 us"', 0.0),
-        ('kind = "samples", nodes = ["s1"]', 0.0),
+        ('kind = "samples", nodes = "s[1-3]"', 0.0),
         ('kind = "samples", table = "queues", column = "bytes"', 1000.0),
         # 62.5 KB in the first of ten intervals of 10 µs is 50 Gb/s there
         ('kind = "throughput", hosts = ["h2"]', 5.0),
         ('kind = "throughput", hosts = ["h2"], to = "20 us"', 25.0),
+        ('kind = "throughput", hosts = "h[1-2]"', 5.0),
         ('kind = "throughput", hosts = ["h0"], direction = "sent"', 15.0),
         ('kind = "throughput", from = "10 us"', 0.0),
         # 20 KB in the first 10 µs is 16 Gb/s there
@@ -429,13 +454,9 @@ def test_a_run_that_dies_is_a_failure_of_its_own(tiny: Path, monkeypatch: pytest
     ],
 )
 def test_measures(result: Result, text: str, expected: float | None) -> None:
-    content = _content(f"measures.m = {{ {text} }}")
-
-    def scenario() -> None:
-        raise AssertionError("no analysis is asked for")
-
-    assert measures.value(content.measures["m"], result, scenario) == pytest.approx(expected)  # type: ignore[arg-type]
-    assert measures.value(content.measures["m"], None, scenario) is None  # type: ignore[arg-type]
+    measure = _content(f"measures.m = {{ {text} }}").measures["m"]
+    assert not isinstance(measure, AnalysisMeasure)
+    assert measures.value(measure, result) == pytest.approx(expected)
 
 
 def _content(text: str) -> Content:
@@ -444,9 +465,32 @@ def _content(text: str) -> Content:
 
 
 def test_measures_of_what_is_not_there(result: Result) -> None:
-    content = _content('measures.m = { kind = "run", path = "drops.nothing" }')
-    with pytest.raises(Exception, match=r"run.json holds no drops.nothing: there is no nothing"):
-        measures.value(content.measures["m"], result, lambda: None)  # type: ignore[arg-type, return-value]
+    measure = RunMeasure(kind="run", path="drops.buffer-full")
+    with pytest.raises(ResultError, match=r"run.json holds no drops.buffer-full: there is no buffer-full"):
+        measures.value(measure, result)
+
+
+def test_every_path_leads_to_a_number_of_a_run(tiny: Path, tmp_path: Path) -> None:
+    experiment = Experiment.load(tiny)
+    result = backwater.run(experiment.scenario("paper", experiment.points("paper")[0]), tmp_path / "result")
+    for path in get_args(RunPath):
+        assert measures.value(RunMeasure(kind="run", path=path), result) is not None
+
+
+def test_patterns_name_nodes_as_scenarios_do() -> None:
+    known = ["h0", "h1", "h14", "h15", "h1x", "spine0", "a.b"]
+
+    def named(*patterns: str) -> list[str]:
+        return [name for name in known if re.match(nodes.expression(patterns), name)]
+
+    assert named("h[0-14]") == ["h0", "h1", "h14"]
+    assert named("h*") == ["h0", "h1", "h14", "h15", "h1x"]
+    assert named("*[15-15]", "spine0") == ["h15", "spine0"]
+    assert named("a.b") == ["a.b"]
+    assert named("h", "a*c") == []
+    for wrong in ("h[3", "h[5-3]", "h[a-b]"):
+        with pytest.raises(ValueError, match="is no range of whole numbers"):
+            nodes.expression([wrong])
 
 
 def test_experiments_of_analysis_alone_run_nothing(tiny: Path) -> None:

@@ -48,35 +48,44 @@ class Study:
         scale: Name of the scale.
         points: Its grid.
         jobs: The run of each point; none if nothing has to be simulated.
+        known: What the analyses of each point say.
     """
 
     experiment: Experiment
     scale: str
     points: Sequence[Point]
     jobs: Mapping[Point, Job]
+    known: Mapping[Point, Mapping[str, float]]
 
     @classmethod
     def plan(cls, experiment: Experiment, scale: str, only: Mapping[str, Sequence[str]] | None = None) -> Study:
-        """Checks the scenario of every point. Raises ScenarioError with what is wrong with any of them."""
+        """Checks and analyses the scenario of every point. Raises ScenarioError with what is wrong with any of them."""
         points = experiment.points(scale, only or {})
-        jobs = experiment.jobs(scale, points)
+        planned = experiment.plan(scale, points)
         content = experiment.content
         is_static = all(isinstance(measure, AnalysisMeasure) for measure in content.measures.values())
         draws_runs = any(isinstance(chart, Cdf | OverTime) for chart in content.charts)
-        return cls(experiment, scale, points, {} if content.measures and is_static and not draws_runs else jobs)
+        needs_runs = not content.measures or not is_static or draws_runs
+        jobs = {point: each.job for point, each in planned.items()} if needs_runs else {}
+        return cls(experiment, scale, points, jobs, {point: each.analyses for point, each in planned.items()})
 
     def result(self, store: Store, point: Point) -> Result | None:
         """The result of a point, if there is one."""
         return store.result(self.jobs[point]) if point in self.jobs else None
 
     def values(self, store: Store) -> dict[Point, dict[str, float | None]]:
-        """All measures of all points. Raises ResultError or ScenarioError if one cannot be taken."""
+        """All measures of all points. Raises ResultError if one cannot be taken."""
         found = {}
         for point in self.points:
             result = self.result(store, point)
-            scenario = partial(self.experiment.scenario, self.scale, point)
-            wanted = self.experiment.content.measures.items()
-            found[point] = {name: measures.value(measure, result, scenario) for name, measure in wanted}
+            found[point] = {
+                name: self.known[point][name]
+                if isinstance(measure, AnalysisMeasure)
+                else None
+                if result is None
+                else measures.value(measure, result)
+                for name, measure in self.experiment.content.measures.items()
+            }
         return found
 
     def findings(self, values: claims.Values) -> list[Finding]:
