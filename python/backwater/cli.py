@@ -474,7 +474,9 @@ def reproduce(
     for study in studies:
         values = study.values(kept)
         charts = study.draw(kept, values, directory)
-        figures.append(reproduction.Figure(study, study.findings(values), charts, study.cpu_seconds(kept)))
+        endings = reproduction.Endings.of(study, kept)
+        figures.append(reproduction.Figure(study, study.findings(values), charts, study.cpu_seconds(kept), endings))
+    console.out.print(console.table(reproduction.runs_table(figures)))
     console.out.print(console.table(reproduction.claims_table(figures)))
     for claim, reason in reproduction.reasons(figures):
         console.out.print(Text.assemble((claim, "bold"), f": {reason}"), soft_wrap=True)

@@ -522,6 +522,8 @@ def grid(**of_schemes: Sequence[Sequence[float | None]]) -> dict[Point, Mapping[
 AGAINST = {"at": {"scheme": "new"}, "to": {"scheme": "old"}}
 # From old to new: 10 to 4 and 10 to 5 at load 1, 20 to 18 at load 2.
 VALUES = grid(old=[[10, 10], [20, 20]], new=[[4, 5], [18, 18]])
+# The same without error.
+MEANS = grid(old=[[10], [20]], new=[[4.5], [18]])
 
 
 @pytest.mark.parametrize(
@@ -550,10 +552,26 @@ VALUES = grid(old=[[10, 10], [20, 20]], new=[[4, 5], [18, 18]])
 )
 def test_verdicts(claim: dict[str, object], means: list[float], verdict: str) -> None:
     given = Claim.model_validate({"text": "t", "paper": "p", "measure": "m", "reason": "why", **claim})
-    finding = claims.check(given, "small", VALUES)
-    assert [estimate.mean for estimate in finding.estimates] == pytest.approx(means)
+    finding = claims.check(given, "small", MEANS)
+    assert sorted(estimate.mean for estimate in finding.estimates.values()) == pytest.approx(sorted(means))
     assert finding.verdict == verdict
     assert finding.reason == ("why" if verdict in {"same direction", "not reached"} else "")
+
+
+@pytest.mark.parametrize(
+    ("values", "verdict"),
+    [
+        ([1.5, 1.6, 1.7], "reached"),
+        ([1.3, 1.4, 1.5], "reached, within error"),
+        ([1.1, 1.11, 1.12], "same direction"),
+        ([1.0, 1.1, 1.2], "not reached"),
+        ([1.1], "same direction"),
+        ([0.9], "not reached"),
+    ],
+)
+def test_verdicts_know_the_error(values: list[float], verdict: str) -> None:
+    claim = Claim(text="t", paper="p", measure="m", at_least=1.2, neutral=1.0)
+    assert claims.check(claim, "small", grid(old=[values])).verdict == verdict
 
 
 def test_a_missing_figure_gives_no_verdict() -> None:
@@ -577,7 +595,9 @@ def test_confidence_is_students() -> None:
 @pytest.mark.parametrize(
     ("claim", "shown"),
     [
-        ({"compare": "reduction", **AGAINST}, "10.0 % … 55.0 %"),
+        ({"compare": "reduction", **AGAINST}, "10.0 % (2) … 55.0 %"),
+        ({"compare": "reduction", "at_most": 0, **AGAINST}, "55.0 % ± 63.5 % (1) … 10.0 %"),
+        ({"unit": "B", "at_least": 30}, "4.5 B ± 6.353 B (new, 1) … 20 B"),
         ({"compare": "reduction", "take": "greatest", **AGAINST}, "55.0 % ± 63.5 %"),
         ({"compare": "ratio", "at": {"scheme": "new", "load": "2"}, "to": {"scheme": "old"}}, "0.9×"),
         ({"at": {"scheme": "old", "load": "1"}, "unit": "µs"}, "10 µs"),
@@ -638,6 +658,8 @@ def test_reproduce_runs_draws_checks_and_writes_a_page(tiny: Path) -> None:
     assert "| Incasts finish as soon | not later |" in page
     assert "![fig1-1](../../results/someone-paper/fig1-1.svg)" in page
     assert "Scale paper; seeds 1; 4 runs" in page
+    assert "of CPU time: 4 completed; 0 packets dropped, 0 flows unfinished." in page
+    assert "4 completed" in outcome.stdout
     assert Path("results/someone-paper/fig1-1.svg").read_text().startswith("<svg")
     swept = command_line("sweep", tiny, "--scale", "paper", "-o", "table.parquet")
     assert swept.exit_code == 0
