@@ -24,7 +24,7 @@ from backwater.experiment import reproduce as reproduction
 from backwater.experiment import sweep
 from backwater.experiment.format import Experiment, meant
 from backwater.experiment.reproduce import Study
-from backwater.experiment.store import LOG_FILE, Store, StoreBusyError
+from backwater.experiment.store import LOG_FILE, Store, StoreError
 from backwater.result import REPORT_FILE, Result, ResultError
 from backwater.scenario import ANALYZED_FLOWS, Scenario
 from backwater.summary import EXIT_CODES, EXIT_INTERNAL, EXIT_USAGE
@@ -53,7 +53,7 @@ class _Commands(TyperGroup):
             console.diagnostics(error.diagnostics)
         except UsageError as error:
             console.message(str(error), error.hint)
-        except (ResultError, StoreBusyError) as error:
+        except (ResultError, StoreError) as error:
             console.message(str(error))
         except OSError as error:
             console.message(f"{error.strerror or error}{f': {error.filename}' if error.filename else ''}")
@@ -474,7 +474,9 @@ def reproduce(
     for study in studies:
         values = study.values(kept)
         charts = study.draw(kept, values, directory)
-        figures.append(reproduction.Figure(study, study.findings(values), charts, study.cpu_seconds(kept)))
+        endings = reproduction.Endings.of(study, kept)
+        figures.append(reproduction.Figure(study, study.findings(values), charts, study.cpu_seconds(kept), endings))
+    console.out.print(console.table(reproduction.runs_table(figures)))
     console.out.print(console.table(reproduction.claims_table(figures)))
     for claim, reason in reproduction.reasons(figures):
         console.out.print(Text.assemble((claim, "bold"), f": {reason}"), soft_wrap=True)

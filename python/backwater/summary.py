@@ -8,6 +8,31 @@ from typing import Any, Final, Literal, Self, get_args
 from backwater import style, units
 
 Outcome = Literal["completed", "interrupted", "deadlock", "stalled", "violation", "time-limit", "write-error"]
+# Where `run.json` has a number, or what is there or not.
+RunPath = Literal[
+    "cpu_seconds",
+    "deadlock",
+    "drops.buffer-full",
+    "drops.headroom",
+    "drops.link-down",
+    "drops.link-error",
+    "drops.time-to-live",
+    "events",
+    "flows.endless",
+    "flows.finished",
+    "flows.total",
+    "flows.unfinished",
+    "memory_bytes",
+    "merge_frames",
+    "packet_hops",
+    "pause_frames",
+    "peak_buffer_bytes",
+    "peak_queues",
+    "peak_rss_bytes",
+    "resume_frames",
+    "simulated_ps",
+    "wall_seconds",
+]
 State = Literal["good", "bad", "warning", "plain"]
 
 # Exit codes of the command line, which a pipeline can rely on.

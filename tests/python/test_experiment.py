@@ -1,6 +1,7 @@
 import json
 import math
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -8,19 +9,22 @@ import time
 import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import get_args
 
 import polars as pl
 import pytest
 from typer.testing import CliRunner
 from typer.testing import Result as CommandResult
 
-from backwater import Result, ScenarioError
+import backwater
+from backwater import Result, ResultError, ScenarioError
 from backwater.cli import app
-from backwater.experiment import charts, claims, measures, reproduce, sweep
+from backwater.experiment import charts, claims, measures, nodes, reproduce, sweep
 from backwater.experiment.claims import Estimate
-from backwater.experiment.format import Claim, Content, Experiment, Point, meant
+from backwater.experiment.format import AnalysisMeasure, Claim, Content, Experiment, Point, RunMeasure, meant
 from backwater.experiment.reproduce import Study
-from backwater.experiment.store import Store, StoreBusyError
+from backwater.experiment.store import Store, StoreError
+from backwater.summary import RunPath
 
 REPOSITORY = Path(__file__).parents[2]
 TINY = """\
@@ -167,6 +171,26 @@ MISTAKES = [
     ),
     ('kind = "flows", role', 'kind = "throughput", hosts = ["h0"], role', '{ kind = "thr', "not both"),
     ('kind = "flows", role', 'kind = "throughput", role', '{ kind = "thr', "probes.goodput is not true"),
+    ('stat = "p99"', 'tag = "incats"', '"incats"', 'did you mean "incast"?'),
+    ('stat = "p99"', 'src = ["h0", "h11"]', '"h11"', 'did you mean "h1"?'),
+    ('stat = "p99"', 'dst = "h[4-9]"', '"h[4-9]"', "there is no host of this name"),
+    ('stat = "p99"', 'dst = "h[4-"', '"h[4-"', "is no range of whole numbers"),
+    ('kind = "flows", stat = "p99"', 'kind = "throughput", hosts = "h8"', '"h8"', "allowed: h0, h1, h2, h3"),
+    ('kind = "flows", stat = "p99"', 'kind = "samples", nodes = "h0"', '"h0"', "there is no switch of this name"),
+    ('kind = "flows", stat = "p99"', 'kind = "run", path = "drops"', '"drops"', "drops.headroom"),
+    ('kind = "flows", stat = "p99"', 'kind = "run", path = "seeds.x"', '"seeds.x"', "allowed: cpu_seconds"),
+    (
+        'kind = "flows", stat = "p99"',
+        'kind = "analysis", value = "hol-free", protocol = "pcf"',
+        '"pcf"',
+        'did you mean "pfc"?',
+    ),
+    (
+        'kind = "flows", stat = "p99"',
+        'kind = "analysis", protocol = "pfc", value = "hol-free", congested = ["s0->h9"]',
+        '["s0->h9"]',
+        'there is no node "h9"',
+    ),
     ('x = "bytes"', 'x = "byte"', '"byte"', 'did you mean "bytes"?'),
     ('series = "scheme"', "log = true", "[[charts]]", "says nothing of the axis scheme"),
     (
@@ -276,15 +300,28 @@ def test_a_key_follows_from_the_files_that_a_scenario_reads(tiny: Path) -> None:
     assert key(tiny) != before
 
 
-def test_a_store_has_one_writer(tmp_path: Path) -> None:
-    store = Store(tmp_path)
+def test_a_store_has_one_writer_who_clears_away_what_is_half_done(tmp_path: Path) -> None:
+    store = Store(tmp_path / "new" / "store")
     with store.writing():
-        rest = tmp_path / "running" / "half"
-        rest.mkdir()
-        with pytest.raises(StoreBusyError), Store(tmp_path).writing():
+        rest, foreign = (store.directory / "running" / name for name in (f"{'0a' * 12}-17", "thesis"))
+        for directory in (rest, foreign):
+            directory.mkdir()
+            (directory / "point.json").touch()
+        with pytest.raises(StoreError, match="another sweep"), Store(store.directory).writing():
             pass
     with store.writing():
         assert not rest.exists()
+        assert foreign.exists()
+
+
+def test_a_directory_of_something_else_is_no_store(tiny: Path) -> None:
+    rest = Path("home/running") / f"{'0a' * 12}-17"
+    rest.mkdir(parents=True)
+    (rest / "point.json").touch()
+    outcome = command_line("sweep", tiny, "--store", "home")
+    assert outcome.exit_code == 2
+    assert "home is not empty, and no store" in outcome.stderr
+    assert [path.name for path in Path("home").rglob("*")] == ["running", rest.name, "point.json"]
 
 
 # --- running
@@ -340,6 +377,29 @@ def test_a_failed_run_is_kept_with_its_log_and_the_others_finish(tiny: Path) -> 
     assert failed.stat().st_ino != before
 
 
+def test_a_run_whose_inputs_change_fails(tiny: Path) -> None:
+    sizes = tiny.parent / "sizes.txt"
+    sizes.write_text("1000 0\n2000 100\n")
+    edited(tiny, ('sizes = "10 KB"', 'sizes = { path = "sizes.txt" }'))
+    jobs = [*Study.plan(Experiment.load(tiny), "paper").jobs.values()]
+    assert all(job.key for job in jobs)
+    sizes.write_text("1000 0\n3000 100\n")
+    store = Store(Path("store"))
+    failures = sweep.run(store, jobs[:1], 1)
+    assert [failure.exit_code for failure in failures] == [1]
+    assert "its inputs changed since the sweep began" in (failures[0].directory / "log.txt").read_text()
+    assert store.result(jobs[0]) is None
+
+
+def test_where_everything_is_present_nobody_needs_the_lock(tiny: Path) -> None:
+    arguments = ("sweep", tiny, "--scale", "paper", "--store", "store")
+    with Store(Path("store")).writing():
+        assert command_line(*arguments).exit_code == 2
+    assert command_line(*arguments).exit_code == 0
+    with Store(Path("store")).writing():
+        assert command_line(*arguments).exit_code == 0
+
+
 def test_a_run_that_dies_is_a_failure_of_its_own(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sweep, "_WORKER", ["-c", "import os; os.abort()"])
     experiment = Experiment.load(tiny)
@@ -363,6 +423,7 @@ def test_a_run_that_dies_is_a_failure_of_its_own(tiny: Path, monkeypatch: pytest
         ('kind = "flows"', 3.0),
         ('kind = "flows", role = "vulnerable"', 3.0),
         ('kind = "flows", src = ["h0"], stat = "max"', 3.0),
+        ('kind = "flows", src = "h[0-1]", dst = "*1", stat = "count"', 1.0),
         ('kind = "flows", up_to = "10 KB", stat = "count"', 2.0),
         ('kind = "flows", above = "10 KB", stat = "count"', 1.0),
         ('kind = "flows", stat = "p50"', 3.0),
@@ -375,15 +436,15 @@ def test_a_run_that_dies_is_a_failure_of_its_own(tiny: Path, monkeypatch: pytest
         ('kind = "run", path = "pause_frames"', 3.0),
         ('kind = "run", path = "drops.headroom"', 0.0),
         ('kind = "run", path = "deadlock"', 0.0),
-        ('kind = "run", path = "write_error"', 0.0),
         ('kind = "samples"', 3000.0),
         ('kind = "samples", to = "10 us"', 1000.0),
         ('kind = "samples", from = "30 us"', 0.0),
-        ('kind = "samples", nodes = ["s1"]', 0.0),
+        ('kind = "samples", nodes = "s[1-3]"', 0.0),
         ('kind = "samples", table = "queues", column = "bytes"', 1000.0),
         # 62.5 KB in the first of ten intervals of 10 µs is 50 Gb/s there
         ('kind = "throughput", hosts = ["h2"]', 5.0),
         ('kind = "throughput", hosts = ["h2"], to = "20 us"', 25.0),
+        ('kind = "throughput", hosts = "h[1-2]"', 5.0),
         ('kind = "throughput", hosts = ["h0"], direction = "sent"', 15.0),
         ('kind = "throughput", from = "10 us"', 0.0),
         # 20 KB in the first 10 µs is 16 Gb/s there
@@ -393,13 +454,9 @@ def test_a_run_that_dies_is_a_failure_of_its_own(tiny: Path, monkeypatch: pytest
     ],
 )
 def test_measures(result: Result, text: str, expected: float | None) -> None:
-    content = _content(f"measures.m = {{ {text} }}")
-
-    def scenario() -> None:
-        raise AssertionError("no analysis is asked for")
-
-    assert measures.value(content.measures["m"], result, scenario) == pytest.approx(expected)  # type: ignore[arg-type]
-    assert measures.value(content.measures["m"], None, scenario) is None  # type: ignore[arg-type]
+    measure = _content(f"measures.m = {{ {text} }}").measures["m"]
+    assert not isinstance(measure, AnalysisMeasure)
+    assert measures.value(measure, result) == pytest.approx(expected)
 
 
 def _content(text: str) -> Content:
@@ -408,9 +465,32 @@ def _content(text: str) -> Content:
 
 
 def test_measures_of_what_is_not_there(result: Result) -> None:
-    content = _content('measures.m = { kind = "run", path = "drops.nothing" }')
-    with pytest.raises(Exception, match=r"run.json holds no drops.nothing: there is no nothing"):
-        measures.value(content.measures["m"], result, lambda: None)  # type: ignore[arg-type, return-value]
+    measure = RunMeasure(kind="run", path="drops.buffer-full")
+    with pytest.raises(ResultError, match=r"run.json holds no drops.buffer-full: there is no buffer-full"):
+        measures.value(measure, result)
+
+
+def test_every_path_leads_to_a_number_of_a_run(tiny: Path, tmp_path: Path) -> None:
+    experiment = Experiment.load(tiny)
+    result = backwater.run(experiment.scenario("paper", experiment.points("paper")[0]), tmp_path / "result")
+    for path in get_args(RunPath):
+        assert measures.value(RunMeasure(kind="run", path=path), result) is not None
+
+
+def test_patterns_name_nodes_as_scenarios_do() -> None:
+    known = ["h0", "h1", "h14", "h15", "h1x", "spine0", "a.b"]
+
+    def named(*patterns: str) -> list[str]:
+        return [name for name in known if re.match(nodes.expression(patterns), name)]
+
+    assert named("h[0-14]") == ["h0", "h1", "h14"]
+    assert named("h*") == ["h0", "h1", "h14", "h15", "h1x"]
+    assert named("*[15-15]", "spine0") == ["h15", "spine0"]
+    assert named("a.b") == ["a.b"]
+    assert named("h", "a*c") == []
+    for wrong in ("h[3", "h[5-3]", "h[a-b]"):
+        with pytest.raises(ValueError, match="is no range of whole numbers"):
+            nodes.expression([wrong])
 
 
 def test_experiments_of_analysis_alone_run_nothing(tiny: Path) -> None:
@@ -442,6 +522,8 @@ def grid(**of_schemes: Sequence[Sequence[float | None]]) -> dict[Point, Mapping[
 AGAINST = {"at": {"scheme": "new"}, "to": {"scheme": "old"}}
 # From old to new: 10 to 4 and 10 to 5 at load 1, 20 to 18 at load 2.
 VALUES = grid(old=[[10, 10], [20, 20]], new=[[4, 5], [18, 18]])
+# The same without error.
+MEANS = grid(old=[[10], [20]], new=[[4.5], [18]])
 
 
 @pytest.mark.parametrize(
@@ -470,10 +552,26 @@ VALUES = grid(old=[[10, 10], [20, 20]], new=[[4, 5], [18, 18]])
 )
 def test_verdicts(claim: dict[str, object], means: list[float], verdict: str) -> None:
     given = Claim.model_validate({"text": "t", "paper": "p", "measure": "m", "reason": "why", **claim})
-    finding = claims.check(given, "small", VALUES)
-    assert [estimate.mean for estimate in finding.estimates] == pytest.approx(means)
+    finding = claims.check(given, "small", MEANS)
+    assert sorted(estimate.mean for estimate in finding.estimates.values()) == pytest.approx(sorted(means))
     assert finding.verdict == verdict
     assert finding.reason == ("why" if verdict in {"same direction", "not reached"} else "")
+
+
+@pytest.mark.parametrize(
+    ("values", "verdict"),
+    [
+        ([1.5, 1.6, 1.7], "reached"),
+        ([1.3, 1.4, 1.5], "reached, within error"),
+        ([1.1, 1.11, 1.12], "same direction"),
+        ([1.0, 1.1, 1.2], "not reached"),
+        ([1.1], "same direction"),
+        ([0.9], "not reached"),
+    ],
+)
+def test_verdicts_know_the_error(values: list[float], verdict: str) -> None:
+    claim = Claim(text="t", paper="p", measure="m", at_least=1.2, neutral=1.0)
+    assert claims.check(claim, "small", grid(old=[values])).verdict == verdict
 
 
 def test_a_missing_figure_gives_no_verdict() -> None:
@@ -497,7 +595,9 @@ def test_confidence_is_students() -> None:
 @pytest.mark.parametrize(
     ("claim", "shown"),
     [
-        ({"compare": "reduction", **AGAINST}, "10.0 % … 55.0 %"),
+        ({"compare": "reduction", **AGAINST}, "10.0 % (2) … 55.0 %"),
+        ({"compare": "reduction", "at_most": 0, **AGAINST}, "55.0 % ± 63.5 % (1) … 10.0 %"),
+        ({"unit": "B", "at_least": 30}, "4.5 B ± 6.353 B (new, 1) … 20 B"),
         ({"compare": "reduction", "take": "greatest", **AGAINST}, "55.0 % ± 63.5 %"),
         ({"compare": "ratio", "at": {"scheme": "new", "load": "2"}, "to": {"scheme": "old"}}, "0.9×"),
         ({"at": {"scheme": "old", "load": "1"}, "unit": "µs"}, "10 µs"),
@@ -558,6 +658,8 @@ def test_reproduce_runs_draws_checks_and_writes_a_page(tiny: Path) -> None:
     assert "| Incasts finish as soon | not later |" in page
     assert "![fig1-1](../../results/someone-paper/fig1-1.svg)" in page
     assert "Scale paper; seeds 1; 4 runs" in page
+    assert "of CPU time: 4 completed; 0 packets dropped, 0 flows unfinished." in page
+    assert "4 completed" in outcome.stdout
     assert Path("results/someone-paper/fig1-1.svg").read_text().startswith("<svg")
     swept = command_line("sweep", tiny, "--scale", "paper", "-o", "table.parquet")
     assert swept.exit_code == 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import statistics
 from collections.abc import Mapping, Sequence
@@ -10,7 +11,7 @@ from typing import Final, Literal
 
 from backwater.experiment.format import Claim, Point, matches
 
-Verdict = Literal["reached", "same direction", "not reached", "no result"]
+Verdict = Literal["reached", "reached, within error", "same direction", "not reached", "no result"]
 Values = Mapping[Point, Mapping[str, float | None]]
 
 # Student's t for 95 % on both sides together, for 1 to 10 degrees of freedom.
@@ -37,6 +38,16 @@ class Estimate:
             return cls(mean, None)
         return cls(mean, student(len(values) - 1) * statistics.stdev(values) / math.sqrt(len(values)))
 
+    @property
+    def low(self) -> float:
+        """Lower end of the interval."""
+        return self.mean - (self.half_width or 0.0)
+
+    @property
+    def high(self) -> float:
+        """Upper end of the interval."""
+        return self.mean + (self.half_width or 0.0)
+
 
 def student(degrees: int) -> float:
     """Student's t for 95 %: from the table, and beyond it by the expansion of Fisher and Cornish (within 0.001)."""
@@ -55,13 +66,13 @@ class Finding:
 
     Attributes:
         claim: The claim.
-        estimates: Our figures: one, or one per place for claims about every place.
+        estimates: Our figures, the worst first: one, or for claims about every place one for each, by its name.
         verdict: Whether it holds.
         reason: Why not, as far as the file says.
     """
 
     claim: Claim
-    estimates: tuple[Estimate, ...]
+    estimates: Mapping[str, Estimate]
     verdict: Verdict
     reason: str
 
@@ -69,12 +80,17 @@ class Finding:
 def check(claim: Claim, scale: str, values: Values) -> Finding:
     """Holds a claim against the measures of the points of a scale."""
     estimates = _estimates(claim, values)
-    verdict = _verdict(claim, [estimate.mean for estimate in estimates])
+    verdict = _verdict(claim, [*estimates.values()])
     reason = claim.reason if isinstance(claim.reason, str) else claim.reason.get(scale, "")
-    return Finding(claim, tuple(estimates), verdict, reason if verdict in {"same direction", "not reached"} else "")
+    return Finding(claim, estimates, verdict, reason if verdict in {"same direction", "not reached"} else "")
 
 
-def _estimates(claim: Claim, values: Values) -> list[Estimate]:
+def _bounds(claim: Claim) -> tuple[float, float]:
+    low = -math.inf if claim.at_least is None else claim.at_least
+    return low, math.inf if claim.at_most is None else claim.at_most
+
+
+def _estimates(claim: Claim, values: Values) -> dict[str, Estimate]:
     """Our figures for a claim; none at all if one of them is missing."""
     by_place: dict[tuple[str, ...], list[float]] = {}
     by_seed: dict[int, list[float]] = {}
@@ -84,12 +100,17 @@ def _estimates(claim: Claim, values: Values) -> list[Estimate]:
             continue
         value = _compared(claim, values[point][claim.measure], values[other][claim.to_measure or claim.measure])
         if value is None:
-            return []
+            return {}
         by_place.setdefault(tuple(point.place.values()), []).append(value)
         by_seed.setdefault(point.seed, []).append(value)
-    if not by_place or claim.take == "every":
-        return [Estimate.of(list_of_seeds) for list_of_seeds in by_place.values()]
-    return [Estimate.of([_take(claim.take, places) for places in by_seed.values()])]
+    if not by_place:
+        return {}
+    if claim.take != "every":
+        return {"": Estimate.of([_take(claim.take, places) for places in by_seed.values()])}
+    telling = [len(set(names)) > 1 for names in zip(*by_place, strict=True)]
+    estimates = {", ".join(itertools.compress(place, telling)): Estimate.of(of) for place, of in by_place.items()}
+    low, high = _bounds(claim)
+    return dict(sorted(estimates.items(), key=lambda item: min(item[1].mean - low, high - item[1].mean)))
 
 
 def _take(what: Literal["least", "greatest", "mean"], places: Sequence[float]) -> float:
@@ -116,17 +137,17 @@ def _compared(claim: Claim, here: float | None, there: float | None) -> float | 
             return 1 - here / there if there else None
 
 
-def _verdict(claim: Claim, means: Sequence[float]) -> Verdict:
-    if not means:
+def _verdict(claim: Claim, estimates: Sequence[Estimate]) -> Verdict:
+    if not estimates:
         return "no result"
-    low = -math.inf if claim.at_least is None else claim.at_least
-    high = math.inf if claim.at_most is None else claim.at_most
-    if all(low <= mean <= high for mean in means):
-        return "reached"
+    low, high = _bounds(claim)
+    if all(low <= estimate.mean <= high for estimate in estimates):
+        is_certain = all(low <= estimate.low and estimate.high <= high for estimate in estimates)
+        return "reached" if is_certain else "reached, within error"
     neutral = claim.neutral
     if neutral is None:
         neutral = {"value": None, "ratio": 1.0, "difference": 0.0, "reduction": 0.0}[claim.compare]
     if neutral is None or low <= neutral <= high:
         return "not reached"
-    same = all((mean > neutral) == (low > neutral) and mean != neutral for mean in means)
+    same = all(estimate.low > neutral if low > neutral else estimate.high < neutral for estimate in estimates)
     return "same direction" if same else "not reached"

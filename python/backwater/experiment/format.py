@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import difflib
 import itertools
+import json
+import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,8 +16,10 @@ import pydantic
 from pydantic import Field
 
 from backwater import _core, units
+from backwater.experiment import nodes
 from backwater.experiment.store import Job
 from backwater.scenario import Scenario
+from backwater.summary import RunPath
 
 Where = dict[str, str | list[str]]
 Role = Literal["incast", "vulnerable", "background"]
@@ -32,6 +36,17 @@ def _size(text: str) -> str:
     return text
 
 
+def _name(text: str) -> str:
+    nodes.expression([text])
+    return text
+
+
+# One name or several; a single text stands for a list of it.
+Names = Annotated[
+    list[Annotated[str, pydantic.AfterValidator(_name)]],
+    pydantic.BeforeValidator(lambda names: [names] if isinstance(names, str) else names),
+    Field(min_length=1),
+]
 TimeText = Annotated[str, pydantic.AfterValidator(_time)]
 SizeText = Annotated[str, pydantic.AfterValidator(_size)]
 
@@ -74,16 +89,16 @@ class FlowFilter(_Table):
     Attributes:
         role: Role of the flow.
         tag: Part of the traffic.
-        src: Sending hosts.
-        dst: Receiving hosts.
+        src: Sending hosts, by name or pattern.
+        dst: Receiving hosts, by name or pattern.
         above: Only flows of more bytes.
         up_to: Only flows of at most so many bytes.
     """
 
     role: Role | None = None
     tag: str | None = None
-    src: list[str] | None = None
-    dst: list[str] | None = None
+    src: Names | None = None
+    dst: Names | None = None
     above: SizeText | None = None
     up_to: SizeText | None = None
 
@@ -111,7 +126,7 @@ class UnfinishedMeasure(FlowFilter):
 
 
 class RunMeasure(_Table):
-    """A value of `run.json`: a number, or whether it is there (`deadlock`) or true.
+    """A value of `run.json`: a number, or whether it is there (`deadlock`).
 
     Attributes:
         path: Its keys, dotted.
@@ -119,7 +134,7 @@ class RunMeasure(_Table):
     """
 
     kind: Literal["run"]
-    path: str
+    path: RunPath
     unit: str = ""
 
 
@@ -136,14 +151,14 @@ class SampleMeasure(Window):
     Attributes:
         table: Which samples.
         column: Which value of theirs.
-        nodes: Only these nodes.
+        nodes: Only these nodes, by name or pattern.
         stat: As of flows; samples leave out what is empty, so `max` is the one to trust.
     """
 
     kind: Literal["samples"]
     table: Literal["queues", "buffers"] = "buffers"
     column: Literal["bytes", "used_bytes", "shared_bytes", "headroom_bytes"] = "used_bytes"
-    nodes: list[str] | None = None
+    nodes: Names | None = None
     stat: Statistic = "max"
 
 
@@ -151,13 +166,13 @@ class Throughput(_Table):
     """Frames on the links of hosts, or, if `role` or `tag` is given, payload delivered to such flows.
 
     Attributes:
-        hosts: Names; all hosts by default.
+        hosts: Names or patterns; all hosts by default.
         direction: `sent` or `received`, by default the latter.
         role: Flows of this role.
         tag: Flows of this part of the traffic.
     """
 
-    hosts: list[str] | None = None
+    hosts: Names | None = None
     direction: Literal["sent", "received"] | None = None
     role: Role | None = None
     tag: str | None = None
@@ -193,6 +208,19 @@ class AnalysisMeasure(_Table):
     protocol: str
     value: Literal["hol-free", "deadlock-free", "queues-most", "queues-total", "queues-paused", "blocked-at"]
     congested: list[str] = []
+
+    def of(self, scenario: Scenario) -> float:
+        """What it is for a scenario. Raises ScenarioError if the analysis cannot be made."""
+        (found,) = scenario.analyze(self.congested, [self.protocol]).protocols
+        values: dict[str, float] = {
+            "hol-free": found.hol_free,
+            "deadlock-free": found.deadlock_free,
+            "queues-most": found.queues.most,
+            "queues-total": found.queues.total,
+            "queues-paused": found.queues.paused,
+            "blocked-at": found.blocked_at,
+        }
+        return float(values[self.value])
 
 
 Measure = Annotated[
@@ -338,6 +366,19 @@ class Point:
         return ", ".join([*self.place.values(), f"seed {self.seed}"])
 
 
+@dataclass(frozen=True)
+class Planned:
+    """What is known of a point before it runs.
+
+    Attributes:
+        job: Its run.
+        analyses: The measures that need none.
+    """
+
+    job: Job
+    analyses: Mapping[str, float]
+
+
 class Experiment:
     """An experiment file that has passed every check but those of its scenarios.
 
@@ -392,36 +433,41 @@ class Experiment:
         plan = self._document.plan(layers, str(self.path.parent), [f"run.seed={point.seed}"])
         return Scenario(self.name, plan)
 
-    def jobs(self, scale: str, points: Iterable[Point]) -> dict[Point, Job]:
-        """What is to be run for each point.
+    def plan(self, scale: str, points: Iterable[Point]) -> dict[Point, Planned]:
+        """What is to be run for each point, and what is known of it without.
 
         Raises:
             ScenarioError: With everything that is wrong with any of them, each thing once.
         """
         found: dict[tuple[object, ...], dict[str, Any]] = {}
-        jobs = {}
-        sampled = dict(_sampled(self.content))
+        planned = {}
         for point in points:
             try:
-                job = Job.of(f"{self.name}: {point}", self.scenario(scale, point), self.path.parent)
-                jobs[point] = job
-                probes = job.scenario["probes"]
-                if sampled and not units.picoseconds(probes["sample_interval"]):
-                    self._refuse_unsampled(next(iter(sampled)), 'probes.sample_interval is "0 s"', point)
-                for path, of_flows in sampled.items():
-                    if of_flows and not probes["goodput"]:
-                        self._refuse_unsampled(path, "probes.goodput is not true", point)
+                planned[point] = self._planned(point, self.scenario(scale, point))
             except _core.ScenarioError as error:
                 for entry in error.diagnostics:
                     key = tuple(entry[name] for name in ("file", "line", "column", "path", "message"))
                     found.setdefault(key, {**entry, "hint": entry["hint"] or f"in the scenario of {point}"})
         if found:
             raise _error([*found.values()])
-        return jobs
+        return planned
 
-    def _refuse_unsampled(self, path: tuple[str, ...], why: str, point: Point) -> NoReturn:
-        finding = _Finding(path, f"there are no samples to take it from: {why}", hint=f"in the scenario of {point}")
-        _refuse(self.path, self._document, [finding])
+    def _planned(self, point: Point, scenario: Scenario) -> Planned:
+        job = Job.of(f"{self.name}: {point}", scenario, self.path.parent)
+        findings = [*_unanswerable(self.content, scenario, job.scenario)]
+        analyses = {}
+        for name, measure in self.content.measures.items():
+            if isinstance(measure, AnalysisMeasure):
+                try:
+                    analyses[name] = measure.of(scenario)
+                except _core.ScenarioError as error:
+                    findings += [
+                        _Finding(("measures", name, entry["path"]), entry["message"], hint=entry["hint"] or "")
+                        for entry in error.diagnostics
+                    ]
+        if findings:
+            _refuse(self.path, self._document, findings)
+        return Planned(job, analyses)
 
 
 @dataclass(frozen=True)
@@ -433,15 +479,39 @@ class _Finding:
     of_key: bool = False
 
 
-def _sampled(content: Content) -> Iterator[tuple[tuple[str, ...], bool]]:
-    """Where the file asks for what is sampled, and whether that is the payload of flows."""
+def _asked(content: Content) -> Iterator[tuple[tuple[str, ...], _Table]]:
+    """Where the file asks for something of a run, and for what."""
     for name, measure in content.measures.items():
-        if isinstance(measure, SampleMeasure | ThroughputMeasure):
-            yield ("measures", name), isinstance(measure, Throughput) and measure.of_flows
+        yield ("measures", name), measure
     for index, chart in enumerate(content.charts):
+        yield ("charts", str(index)), chart
         if isinstance(chart, OverTime):
             for name, group in chart.groups.items():
-                yield ("charts", str(index), "groups", name), group.of_flows
+                yield ("charts", str(index), "groups", name), group
+
+
+def _unanswerable(content: Content, scenario: Scenario, resolved: Mapping[str, Any]) -> Iterator[_Finding]:
+    """What a file asks of a run that samples no such thing, or has no such node or traffic."""
+    probes, traffic = resolved["probes"], resolved["traffic"]
+    tags = {tag for part in traffic for tag in (part["tag"] or part["kind"], *part.get("port_tags", {}).values())}
+    graph = json.loads(scenario.plan.topology())["nodes"]
+    hosts, switches = ([node["name"] for node in graph if node["kind"] == kind] for kind in ("host", "switch"))
+    for path, asked in _asked(content):
+        if isinstance(asked, SampleMeasure | Throughput):
+            message = "there are no samples to take it from"
+            if not units.picoseconds(probes["sample_interval"]):
+                yield _Finding(path, f'{message}: probes.sample_interval is "0 s"')
+            elif isinstance(asked, Throughput) and asked.of_flows and not probes["goodput"]:
+                yield _Finding(path, f"{message}: probes.goodput is not true")
+        if (tag := getattr(asked, "tag", None)) is not None:
+            yield from _unknown((*path, "tag"), "traffic", tag, sorted(tags))
+        for key in ("src", "dst", "hosts", "nodes"):
+            kind, known = ("host", hosts) if key != "nodes" else ("switch", switches)
+            if isinstance(asked, SampleMeasure) and asked.table == "queues":
+                kind, known = "node", [*hosts, *switches]
+            for index, name in enumerate(getattr(asked, key, None) or []):
+                if not any(map(re.compile(nodes.expression([name])).match, known)):
+                    yield from _unknown((*path, key, str(index)), kind, name, known)
 
 
 def matches(place: Mapping[str, str], where: Mapping[str, str | list[str]]) -> bool:
@@ -475,11 +545,16 @@ def _refuse(path: Path, document: _core.Document, findings: Iterable[_Finding]) 
     raise _error(sorted(entries, key=lambda entry: (entry["line"], entry["column"])))
 
 
+# Names that a hint lists.
+_MOST_NAMED: Final = 24
+
+
 def meant(word: str, known: Iterable[str]) -> str:
     """A hint for a name that is none of those known."""
     known = [*known]
     close = difflib.get_close_matches(word, known, n=1)
-    allowed = f"allowed: {', '.join(known)}" if known else "there is none"
+    more = f" and {len(known) - _MOST_NAMED} more" if len(known) > _MOST_NAMED else ""
+    allowed = f"allowed: {', '.join(known[:_MOST_NAMED])}{more}" if known else "there is none"
     return f'did you mean "{close[0]}"? ({allowed})' if close else allowed
 
 

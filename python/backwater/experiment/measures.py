@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Final, assert_never
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, assert_never
 
 import polars as pl
 
 from backwater import tables, units
+from backwater.experiment import nodes
 from backwater.experiment.format import (
     AnalysisMeasure,
     FlowFilter,
@@ -24,10 +25,7 @@ from backwater.experiment.format import (
 )
 from backwater.result import RUN_FILE, Result, ResultError
 
-if TYPE_CHECKING:
-    from backwater.scenario import Scenario
-
-_MeasureOfRun = FlowMeasure | UnfinishedMeasure | RunMeasure | SampleMeasure | ThroughputMeasure
+MeasureOfRun = FlowMeasure | UnfinishedMeasure | RunMeasure | SampleMeasure | ThroughputMeasure
 _PS_PER_US: Final = tables.PS_PER_US
 # What a value of flows is called in flows.parquet, in which unit it is, and what to divide it by to get there.
 _FLOW_VALUES: Final[Mapping[FlowValue, tuple[pl.Expr, str]]] = {
@@ -71,12 +69,17 @@ def select(flows: pl.DataFrame, which: FlowFilter) -> pl.DataFrame:
             wanted = wanted.filter(pl.col(column).cast(pl.String) == name)
     for column in ("src", "dst"):
         if (names := getattr(which, column)) is not None:
-            wanted = wanted.filter(pl.col(column).cast(pl.String).is_in(names))
+            wanted = wanted.filter(_named(column, names))
     if which.above is not None:
         wanted = wanted.filter(pl.col("bytes") > units.size(which.above))
     if which.up_to is not None:
         wanted = wanted.filter(pl.col("bytes") <= units.size(which.up_to))
     return wanted
+
+
+def _named(column: str, names: Sequence[str]) -> pl.Expr:
+    """Whether the node of a column has one of the names, or fits one of the patterns."""
+    return pl.col(column).cast(pl.String).str.contains(nodes.expression(names))
 
 
 def flow_values(flows: pl.DataFrame, which: FlowFilter, value: FlowValue) -> pl.Series:
@@ -117,10 +120,10 @@ def throughput(result: Result, which: Throughput, window: Window) -> pl.DataFram
 
 def _frames(result: Result, which: Throughput) -> pl.DataFrame:
     """Frames on the links of hosts: `time_ps`, `bytes`."""
-    nodes = result.topology.nodes
-    hosts = nodes.filter(pl.col("kind") == "host")["name"].to_list() if which.hosts is None else which.hosts
     side = "node" if which.direction == "sent" else "peer"
-    return result.ports.filter(pl.col(side).cast(pl.String).is_in(hosts)).select("time_ps", bytes="tx_bytes")
+    hosts = result.topology.nodes.filter(pl.col("kind") == "host")["name"]
+    of_hosts = pl.col(side).cast(pl.String).is_in(hosts.to_list())
+    return result.ports.filter(of_hosts, _named(side, which.hosts or ["*"])).select("time_ps", bytes="tx_bytes")
 
 
 def _payload(result: Result, which: Throughput) -> pl.DataFrame:
@@ -132,27 +135,12 @@ def _payload(result: Result, which: Throughput) -> pl.DataFrame:
     return result.goodput.filter(wanted).select("time_ps", bytes="delivered_bytes")
 
 
-def value(measure: Measure, result: Result | None, scenario: Callable[[], Scenario]) -> float | None:
-    """A measure of a point.
-
-    Args:
-        measure: What to measure.
-        result: The point's result; None if it has none.
-        scenario: Makes its scenario, for what needs no run.
-
-    Returns:
-        None if the result is missing, or has nothing to take the measure from.
+def value(measure: MeasureOfRun, result: Result) -> float | None:
+    """A measure of a run; None if the result has nothing to take it from.
 
     Raises:
         ResultError: If the result does not hold what the measure is about.
-        ScenarioError: If an analysis cannot be made.
     """
-    if isinstance(measure, AnalysisMeasure):
-        return _analysis(measure, scenario())
-    return None if result is None else _of_result(measure, result)
-
-
-def _of_result(measure: _MeasureOfRun, result: Result) -> float | None:
     match measure:
         case FlowMeasure():
             return _statistic(flow_values(result.flows, measure, measure.value), measure.stat)
@@ -181,20 +169,7 @@ def _samples(result: Result, measure: SampleMeasure) -> float | None:
     samples = result.queues if measure.table == "queues" else result.buffers
     samples = samples.filter(pl.col("time_ps") > begin, pl.col("time_ps") <= end)
     if measure.nodes is not None:
-        samples = samples.filter(pl.col("node").cast(pl.String).is_in(measure.nodes))
+        samples = samples.filter(_named("node", measure.nodes))
     if samples.is_empty():  # what is not sampled is empty
         return 0.0
     return _statistic(samples[measure.column], measure.stat)
-
-
-def _analysis(measure: AnalysisMeasure, scenario: Scenario) -> float:
-    (found,) = scenario.analyze(measure.congested, [measure.protocol]).protocols
-    values: dict[str, float] = {
-        "hol-free": found.hol_free,
-        "deadlock-free": found.deadlock_free,
-        "queues-most": found.queues.most,
-        "queues-total": found.queues.total,
-        "queues-paused": found.queues.paused,
-        "blocked-at": found.blocked_at,
-    }
-    return float(values[measure.value])

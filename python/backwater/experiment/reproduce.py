@@ -48,35 +48,44 @@ class Study:
         scale: Name of the scale.
         points: Its grid.
         jobs: The run of each point; none if nothing has to be simulated.
+        known: What the analyses of each point say.
     """
 
     experiment: Experiment
     scale: str
     points: Sequence[Point]
     jobs: Mapping[Point, Job]
+    known: Mapping[Point, Mapping[str, float]]
 
     @classmethod
     def plan(cls, experiment: Experiment, scale: str, only: Mapping[str, Sequence[str]] | None = None) -> Study:
-        """Checks the scenario of every point. Raises ScenarioError with what is wrong with any of them."""
+        """Checks and analyses the scenario of every point. Raises ScenarioError with what is wrong with any of them."""
         points = experiment.points(scale, only or {})
-        jobs = experiment.jobs(scale, points)
+        planned = experiment.plan(scale, points)
         content = experiment.content
         is_static = all(isinstance(measure, AnalysisMeasure) for measure in content.measures.values())
         draws_runs = any(isinstance(chart, Cdf | OverTime) for chart in content.charts)
-        return cls(experiment, scale, points, {} if content.measures and is_static and not draws_runs else jobs)
+        needs_runs = not content.measures or not is_static or draws_runs
+        jobs = {point: each.job for point, each in planned.items()} if needs_runs else {}
+        return cls(experiment, scale, points, jobs, {point: each.analyses for point, each in planned.items()})
 
     def result(self, store: Store, point: Point) -> Result | None:
         """The result of a point, if there is one."""
         return store.result(self.jobs[point]) if point in self.jobs else None
 
     def values(self, store: Store) -> dict[Point, dict[str, float | None]]:
-        """All measures of all points. Raises ResultError or ScenarioError if one cannot be taken."""
+        """All measures of all points. Raises ResultError if one cannot be taken."""
         found = {}
         for point in self.points:
             result = self.result(store, point)
-            scenario = partial(self.experiment.scenario, self.scale, point)
-            wanted = self.experiment.content.measures.items()
-            found[point] = {name: measures.value(measure, result, scenario) for name, measure in wanted}
+            found[point] = {
+                name: self.known[point][name]
+                if isinstance(measure, AnalysisMeasure)
+                else None
+                if result is None
+                else measures.value(measure, result)
+                for name, measure in self.experiment.content.measures.items()
+            }
         return found
 
     def findings(self, values: claims.Values) -> list[Finding]:
@@ -128,17 +137,19 @@ def _show(claim: Claim, number: float) -> str:
 
 
 def ours(finding: Finding) -> str:
-    """Our figure for a claim, with its confidence if there are several seeds; the range of several places."""
-    shown = [_show(finding.claim, estimate.mean) for estimate in finding.estimates]
-    match finding.estimates:
-        case ():
-            return "–"
-        case (Estimate(half_width=float() as width),) if width and finding.claim.unit != "yes/no":
-            return f"{shown[0]} ± {_show(finding.claim, width)}"
-        case (_,):
-            return shown[0]
-    ordered = [text for _, text in sorted(zip(finding.estimates, shown, strict=True), key=lambda pair: pair[0].mean)]
-    return ordered[0] if ordered[0] == ordered[-1] else f"{ordered[0]} … {ordered[-1]}"
+    """Our figure for a claim, with its confidence if there are several seeds; of several places the worst and best."""
+    claim = finding.claim
+
+    def shown(place: str, estimate: Estimate) -> str:
+        text = _show(claim, estimate.mean)
+        if estimate.half_width and claim.unit != "yes/no":
+            text += f" ± {_show(claim, estimate.half_width)}"
+        return f"{text} ({place})" if place else text
+
+    if not (figures := [*finding.estimates.items()]):
+        return "–"
+    best = figures[-1][1].mean
+    return shown(*figures[0]) + (f" … {_show(claim, best)}" if len(figures) > 1 else "")
 
 
 def measures_table(study: Study, values: claims.Values, store: Store) -> View:
@@ -157,9 +168,8 @@ def measures_table(study: Study, values: claims.Values, store: Store) -> View:
         rows.append(tuple(cells))
     seeds = content.scales[study.scale].seeds
     note = f"mean over {len(seeds)} seeds ± 95 %" if len(seeds) > 1 else f"seed {seeds[0]}"
-    outcomes = Counter(result.summary.outcome for point in study.points if (result := study.result(store, point)))
-    del outcomes["completed"]
-    note += "".join(f"; {count} runs ended by {outcome}" for outcome, count in sorted(outcomes.items()))
+    if study.jobs:
+        note += f"; {Endings.of(study, store)}"
     headers = (*content.axes, *content.measures)
     title = f"{study.experiment.name}, {study.scale}: {content.experiment.title}"
     return View(title, headers, rows, text_columns=len(content.axes), note=note)
@@ -189,6 +199,39 @@ def frame(study: Study, values: claims.Values, store: Store) -> pl.DataFrame:
 
 
 @dataclass(frozen=True)
+class Endings:
+    """How the runs of an experiment ended.
+
+    Attributes:
+        outcomes: How many ended with each outcome; with "no result", if they have none.
+        drops: Packets dropped in all of them.
+        unfinished: Flows left unfinished in all of them.
+    """
+
+    outcomes: Mapping[str, int]
+    drops: int
+    unfinished: int
+
+    @classmethod
+    def of(cls, study: Study, store: Store) -> Endings:
+        """Those of the results in a store."""
+        runs = [store.result(job) for job in study.jobs.values()]
+        summaries = [run.summary for run in runs if run is not None]
+        outcomes = Counter("no result" if run is None else run.summary.outcome for run in runs)
+        drops = sum(summary.total_drops for summary in summaries)
+        return cls(outcomes, drops, sum(summary.unfinished_flows for summary in summaries))
+
+    @property
+    def counted(self) -> str:
+        """The outcomes, those that are not "completed" last."""
+        ordered = sorted(self.outcomes.items(), key=lambda item: (item[0] != "completed", item[0]))
+        return ", ".join(f"{count} {outcome}" for outcome, count in ordered)
+
+    def __str__(self) -> str:
+        return f"{self.counted}; {self.drops:,} packets dropped, {self.unfinished:,} flows unfinished"
+
+
+@dataclass(frozen=True)
 class Figure:
     """What became of one experiment.
 
@@ -197,12 +240,14 @@ class Figure:
         findings: Its claims.
         charts: Its charts' files.
         cpu_seconds: What its results took.
+        endings: How its runs ended.
     """
 
     study: Study
     findings: Sequence[Finding]
     charts: Sequence[Path]
     cpu_seconds: float
+    endings: Endings
 
 
 def claims_table(figures: Sequence[Figure]) -> View:
@@ -214,15 +259,30 @@ def claims_table(figures: Sequence[Figure]) -> View:
             finding.claim.paper,
             ours(finding),
             finding.verdict,
-            _cpu(figure.cpu_seconds) if first else "",
         )
         for figure in figures
         for first, finding in _marked(figure.findings)
     ]
     verdicts = Counter(finding.verdict for figure in figures for finding in figure.findings)
     note = ", ".join(f"{count} {verdict}" for verdict, count in sorted(verdicts.items()))
-    headers = ("figure", "claim", "paper", "ours", "verdict", "CPU time")
+    headers = ("figure", "claim", "paper", "ours", "verdict")
     return View("Claims", headers, rows, text_columns=len(headers), note=note)
+
+
+def runs_table(figures: Sequence[Figure]) -> View:
+    """How the runs of every figure ended."""
+    rows = [
+        (
+            figure.study.experiment.name,
+            figure.endings.counted or "none needed",
+            f"{figure.endings.drops:,}",
+            f"{figure.endings.unfinished:,}",
+            _cpu(figure.cpu_seconds),
+        )
+        for figure in figures
+    ]
+    headers = ("figure", "runs", "packets dropped", "flows unfinished", "CPU time")
+    return View("Runs", headers, rows, text_columns=2)
 
 
 def _marked(findings: Sequence[Finding]) -> list[tuple[bool, Finding]]:
@@ -261,7 +321,8 @@ def markdown(title: str, figures: Sequence[Figure], wall_seconds: float, beside:
         f"CPU time of all results {_cpu(sum(figure.cpu_seconds for figure in figures))}; this time, "
         f"{_cpu(wall_seconds)} with results that were there already.",
         "",
-        "`±` is the half width of a 95 % confidence interval over seeds; `…` spans several places of the grid.",
+        "`±` is the half width of a 95 % confidence interval over seeds; of several places the "
+        "worst is named, and `…` leads to the best.",
     ]
     for figure in figures:
         experiment = figure.study.experiment
@@ -270,7 +331,7 @@ def markdown(title: str, figures: Sequence[Figure], wall_seconds: float, beside:
         lines += ["", f"## {experiment.name}: {about.title}", "", about.shows.strip(), ""]
         lines += [
             f"Scale {figure.study.scale}; seeds {seeds}; {len(figure.study.jobs)} runs, "
-            f"{_cpu(figure.cpu_seconds)} of CPU time.",
+            f"{_cpu(figure.cpu_seconds)} of CPU time" + (f": {figure.endings}." if figure.study.jobs else "."),
             "",
         ]
         lines += [f"![{chart.stem}]({_link(chart, beside)})" for chart in figure.charts]

@@ -6,6 +6,7 @@ import fcntl
 import hashlib
 import json
 import os
+import re
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -23,8 +24,12 @@ POINT_FILE: Final = "point.json"
 LOG_FILE: Final = "log.txt"
 
 
-class StoreBusyError(Exception):
-    """Another sweep works in the same store."""
+# What marks a directory as a store, and is held by its writer.
+_LOCK_FILE: Final = "lock"
+
+
+class StoreError(Exception):
+    """The store cannot be written to: another sweep does, or the directory is none."""
 
 
 def _paths(value: Any) -> Iterator[str]:  # noqa: ANN401 - any JSON value
@@ -98,17 +103,22 @@ class Store:
         """Holds the store for one writer, and clears away what an earlier one left half done.
 
         Raises:
-            StoreBusyError: If there is another writer.
+            StoreError: If there is another writer, or the directory holds something else.
         """
-        running = self.directory / "running"
-        running.mkdir(parents=True, exist_ok=True)
-        with (self.directory / "lock").open("w") as lock:
+        self.directory.mkdir(parents=True, exist_ok=True)
+        lock_file = self.directory / _LOCK_FILE
+        if not lock_file.exists() and any(self.directory.iterdir()):
+            raise StoreError(f"{self.directory} is not empty, and no store: it has no file {_LOCK_FILE}")
+        with lock_file.open("w") as lock:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
-                raise StoreBusyError(f"another sweep is writing to {self.directory}") from None
+                raise StoreError(f"another sweep is writing to {self.directory}") from None
+            running = self.directory / "running"
+            running.mkdir(exist_ok=True)
             for rest in running.iterdir():
-                shutil.rmtree(rest, ignore_errors=True)
+                if re.fullmatch(r"[0-9a-f]{24}-\d+", rest.name) and (rest / POINT_FILE).is_file():
+                    shutil.rmtree(rest, ignore_errors=True)
             yield
 
     def begin(self, job: Job) -> Path:

@@ -109,9 +109,12 @@ def run(
 
     Raises:
         SweepInterrupted: On ^C, after all runs are ended; what was complete by then is kept.
-        StoreBusyError: If another sweep writes to the store.
+        StoreError: If something is missing, and another sweep writes to the store or the directory is none.
     """
     wanted = {job.key: job for job in jobs}
+    if all(store.result(job) is not None for job in wanted.values()):
+        report(len(wanted), len(wanted))
+        return []
     runs = _Runs(store)
     failures = []
     with store.writing():

@@ -13,7 +13,7 @@ import threading
 from pathlib import Path
 
 from backwater import simulation
-from backwater.experiment.store import POINT_FILE
+from backwater.experiment.store import POINT_FILE, Job
 from backwater.scenario import Scenario
 
 
@@ -23,11 +23,18 @@ def _end_with_parent() -> None:
 
 
 def main(directory: Path, base_dir: str) -> int:
-    """Runs the point; the exit code is that of `backwater run`."""
+    """Runs the point; the exit code is that of `backwater run`, and that of an internal error if its inputs change."""
     threading.Thread(target=_end_with_parent, daemon=True).start()
-    content = json.loads((directory / POINT_FILE).read_text(encoding="utf-8"))
-    scenario = Scenario.from_dict(content["scenario"], base_dir=base_dir)
-    summary = simulation.run(scenario, directory).summary
+    content = (directory / POINT_FILE).read_text(encoding="utf-8")
+    scenario = json.loads(content)["scenario"]
+
+    def check() -> None:
+        if Job("", scenario, Path(base_dir)).content != content:
+            sys.exit("its inputs changed since the sweep began")
+
+    check()
+    summary = simulation.run(Scenario.from_dict(scenario, base_dir=base_dir), directory).summary
+    check()
     print(f"outcome: {summary.outcome}", *summary.alarms(), sep="\n")  # noqa: T201 - this is the log
     return summary.exit_code
 
