@@ -666,18 +666,7 @@ def _inconsistent(content: Content) -> Iterator[_Finding]:
     yield from _ill_named(content)
     yield from _seeded(("scenario",), content.scenario)
     for name, scale in content.scales.items():
-        for index, seed in enumerate(scale.seeds):
-            if seed in scale.seeds[:index]:
-                yield _Finding(("scales", name, "seeds", str(index)), "stands here twice", seed)
-        yield from _seeded(("scales", name, "set"), scale.set)
-        yield from _misplaced(("scales", name, "axes"), dict.fromkeys(scale.axes, ()), content)
-        for axis, point in ((axis, point) for axis in scale.axes.keys() & content.axes for point in scale.axes[axis]):
-            if point not in (known := content.axes[axis]):
-                path = ("scales", name, "axes", axis, point)
-                yield _Finding(path, "there is no point of this name", hint=meant(point, known), of_key=True)
-        yield from _seeded_axes(("scales", name, "axes"), scale.axes)
-        for index, where in enumerate(scale.skip):
-            yield from _misplaced(("scales", name, "skip", str(index)), where, content)
+        yield from _scale_mistakes(("scales", name), scale, content)
     for name, measure in content.measures.items():
         if isinstance(measure, SampleMeasure) and (measure.table == "queues") != (measure.column == "bytes"):
             hint = "queues have the column bytes, buffers the others"
@@ -691,6 +680,22 @@ def _inconsistent(content: Content) -> Iterator[_Finding]:
         yield from _chart_mistakes(("charts", str(index)), chart, content)
     for index, claim in enumerate(content.claims):
         yield from _claim_mistakes(("claims", str(index)), claim, content)
+
+
+def _scale_mistakes(path: tuple[str, ...], scale: Scale, content: Content) -> Iterator[_Finding]:
+    for index, seed in enumerate(scale.seeds):
+        if seed in scale.seeds[:index]:
+            yield _Finding((*path, "seeds", str(index)), "stands here twice", seed)
+    yield from _seeded((*path, "set"), scale.set)
+    yield from _seeded_axes((*path, "axes"), scale.axes)
+    yield from _misplaced((*path, "axes"), dict.fromkeys(scale.axes, ()), content)
+    for axis, known in content.axes.items():
+        for name in scale.axes.get(axis, {}):
+            if name not in known:
+                hint = meant(name, known)
+                yield _Finding((*path, "axes", axis, name), "there is no point of this name", hint=hint, of_key=True)
+    for index, where in enumerate(scale.skip):
+        yield from _misplaced((*path, "skip", str(index)), where, content)
 
 
 # Columns of a table of runs, beside axes and measures.
