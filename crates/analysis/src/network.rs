@@ -94,6 +94,7 @@ pub fn ports_called(fabric: &Fabric, name: &str) -> Result<Vec<PortId>, NoSuchPo
             let ports = ports_of(node)?;
             match number.parse::<usize>().ok().and_then(|number| ports.get(number)) {
                 Some(port) => Ok(vec![port.id]),
+                None if ports.is_empty() => refuse(format!("\"{node}\" has no ports"), "", Vec::new()),
                 None => refuse(format!("\"{node}\" has the ports 0 to {}", ports.len() - 1), "", Vec::new()),
             }
         }

@@ -56,31 +56,40 @@ pub struct Onward<'a> {
 /// Ports that are looked ahead at most: enough for every up-and-down path; in a routing loop it has to end somewhere.
 pub(crate) const MAX_ONWARD: u8 = 8;
 
+impl Onward<'_> {
+    /// The port through which a packet that is routed hop by hop leaves the next node, where that is known beforehand.
+    fn choice(&self, destination: NodeId) -> Option<PortIx> {
+        let Onward { fabric, behind, .. } = *self;
+        let peer = fabric.wiring.ports[behind.0 as usize].peer;
+        let node = fabric.wiring.ports[peer.0 as usize].node;
+        if destination == node || self.left == 0 {
+            return None;
+        }
+        match fabric.routes.candidates(node, destination) {
+            [] => None,
+            [only] => Some(*only),
+            several if fabric.spec.load_balance.is_static() => {
+                let key = fabric.key(self.flow, self.direction);
+                Some(several[fabric.hashes[node.0 as usize].index(key, several.len())])
+            }
+            _ => None,
+        }
+    }
+}
+
 impl Iterator for Onward<'_> {
     type Item = PortId;
 
     #[inline]
     fn next(&mut self) -> Option<PortId> {
-        let Onward { fabric, behind, .. } = *self;
-        let peer = fabric.wiring.ports[behind.0 as usize].peer;
-        let node = fabric.wiring.ports[peer.0 as usize].node;
         let ix = match self.route.next() {
             NextHop::Port(ix) => ix,
             NextHop::Arrived => return None,
-            NextHop::Towards(destination) if destination == node || self.left == 0 => return None,
-            NextHop::Towards(destination) => match fabric.routes.candidates(node, destination) {
-                [] => return None,
-                [only] => *only,
-                several if fabric.spec.load_balance.is_static() => {
-                    let key = fabric.key(self.flow, self.direction);
-                    several[fabric.hashes[node.0 as usize].index(key, several.len())]
-                }
-                _ => return None,
-            },
+            NextHop::Towards(destination) => self.choice(destination)?,
         };
         self.left -= 1;
         self.route.advance();
-        self.behind = fabric.wiring.of(node)[usize::from(ix)].id;
+        self.behind = self.fabric.wiring.beyond(self.behind, ix);
         Some(self.behind)
     }
 }

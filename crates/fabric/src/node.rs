@@ -234,6 +234,10 @@ impl Node {
     /// The link of `port` goes down or comes up.
     pub fn link_change<S: Sink>(&mut self, port: PortIx, up: bool, env: &mut Env<'_, S>) {
         if up {
+            // What neighbours had to say to each other before is void: both speak afresh.
+            while let Some(frame) = self.ports[usize::from(port)].next_control(env.frames) {
+                self.drop(port, &frame, DropCause::LinkDown, env);
+            }
             self.ports[usize::from(port)].recover();
             self.with_flow_control(env.now, |mechanism, node| mechanism.on_link_up(port, node));
             self.kick(port, env);

@@ -17,6 +17,8 @@ pub struct Wiring {
     pub links: Vec<[PortId; 2]>,
     /// Per node, the range of its ports in `ports`.
     first: Vec<u32>,
+    /// Per port, the first port of the node at the other end: all that the way of a packet from node to node takes.
+    across: Vec<u32>,
 }
 
 impl Wiring {
@@ -54,18 +56,26 @@ impl Wiring {
             ports[a as usize] = Some(facts(link.a, a, b));
             ports[b as usize] = Some(facts(link.b, b, a));
         }
-        Wiring { ports: ports.into_iter().flatten().collect(), links: link_ports, first }
+        let ports: Vec<PortFacts> = ports.into_iter().flatten().collect();
+        let across = ports.iter().map(|port| first[ports[port.peer.0 as usize].node.0 as usize]).collect();
+        Wiring { ports, links: link_ports, first, across }
     }
 
     /// Bytes that the wiring holds on the heap.
     pub(crate) fn heap_bytes(&self) -> u64 {
-        self.ports.heap_bytes() + self.links.heap_bytes() + self.first.heap_bytes()
+        self.ports.heap_bytes() + self.links.heap_bytes() + self.first.heap_bytes() + self.across.heap_bytes()
     }
 
     /// The ports of `node`.
     #[inline]
     pub fn of(&self, node: NodeId) -> &[PortFacts] {
         &self.ports[self.first[node.0 as usize] as usize..self.first[node.0 as usize + 1] as usize]
+    }
+
+    /// Port `ix` of the node at the other end of the link of `port`.
+    #[inline]
+    pub(crate) fn beyond(&self, port: PortId, ix: PortIx) -> PortId {
+        PortId(self.across[port.0 as usize] + u32::from(ix))
     }
 
     /// The node behind port `ix` of `node`.

@@ -316,8 +316,10 @@ impl NetworkSpec {
             let ends = [(route.node, route.next), (route.next, route.node)];
             let is_linked = self.links.iter().any(|link| ends.contains(&(link.a, link.b)));
             let is_route = kind(route.node) == Some(NodeKind::Switch) && kind(route.to) == Some(NodeKind::Host);
-            if !is_linked || !is_route {
-                let reason = "a route is set at a switch, for a host, to a neighbour of the switch".into();
+            let is_way = kind(route.next) == Some(NodeKind::Switch) || route.next == route.to;
+            if !is_linked || !is_route || !is_way {
+                let reason =
+                    "a route is set at a switch, for a host, to a neighbour that is a switch or that host".into();
                 errors.push(SpecError::Option { option: "routes", reason });
             }
         }

@@ -19,8 +19,8 @@ use backwater_fabric::note::DropCause;
 use backwater_fabric::record::{Records, Stamp, Telemetry};
 use backwater_fabric::recovery::RecoveryConfig;
 use backwater_fabric::slots::{
-    AckView, BufferPolicy, CongestionPoint, Departure, FlowControl, FlowKey, LoadBalance, NotificationPoint, Progress,
-    ReactionPoint, RecoveryReceiver, RecoverySender, Verdict,
+    AckView, BufferPolicy, CongestionPoint, Departure, FlowControl, FlowKey, LoadBalance, NotificationPoint, Occupancy,
+    Progress, ReactionPoint, RecoveryReceiver, RecoverySender, Verdict,
 };
 use backwater_fabric::spec::NetworkSpec;
 use common::random::{Case, lossless};
@@ -131,6 +131,7 @@ proptest! {
             let mut held = [[0u64; CLASSES]; PORTS as usize];
             let mut packets: VecDeque<(PortIx, Class, u64)> = VecDeque::new();
             let release_all = (0..operations.len()).map(|_| Operation::Release(0));
+            let mut peak = 0;
             for operation in operations.iter().copied().chain(release_all) {
                 let (port, class) = match operation {
                     Operation::Admit(port, class, size) => {
@@ -162,11 +163,12 @@ proptest! {
                 prop_assert!(!(is_empty && lossless.has(class)) || pressure.eased.has(class), "{:?}", pressure);
                 prop_assert_eq!(policy.held(port, class), held[usize::from(port)][class.index()]);
                 let occupancy = policy.occupancy();
+                peak = peak.max(occupancy.used);
                 prop_assert_eq!(occupancy.used, held.iter().flatten().sum::<u64>());
                 prop_assert!(occupancy.used <= fabric.spec.switch.buffer.get());
                 prop_assert!(occupancy.shared + occupancy.headroom <= occupancy.used);
             }
-            prop_assert_eq!(policy.occupancy(), Default::default());
+            prop_assert_eq!(policy.occupancy(), Occupancy { peak, ..Default::default() });
         }
     }
 

@@ -17,8 +17,10 @@ use backwater_fabric::headroom::HeadroomConfig;
 use backwater_fabric::headroom::static_threshold::StaticConfig;
 use backwater_fabric::ids::{Class, NodeId, PortId, PortIx};
 use backwater_fabric::node::Node;
+use backwater_fabric::recovery::RecoveryConfig;
+use backwater_fabric::recovery::go_back_n::GoBackNConfig;
 use backwater_fabric::slots::FlowControl;
-use backwater_fabric::spec::{FlowSpec, NetworkSpec, NodeKind, SwitchGroup};
+use backwater_fabric::spec::{FlowSpec, LinkFault, NetworkSpec, NodeKind, SwitchGroup};
 use common::random::{Case, lossless};
 use common::script::{Says, Script};
 use common::{flow, link, network, star};
@@ -140,6 +142,8 @@ struct Line {
     s: Script,
     p6: PortId,
     p5: PortId,
+    /// The port of switch 9 to host 4, which Y passes.
+    p4: PortId,
     psn: [u32; 4],
 }
 
@@ -159,8 +163,8 @@ impl Line {
                 .expect("they are linked")
                 .id
         };
-        let (p6, p5) = (port(8, 9), port(9, 3));
-        Line { s, p6, p5, psn: [0; 4] }
+        let (p6, p5, p4) = (port(8, 9), port(9, 3), port(9, 4));
+        Line { s, p6, p5, p4, psn: [0; 4] }
     }
 
     /// The next packet of `flow` arrives at `at`.
@@ -415,16 +419,16 @@ enum Happening {
     Packet(u32),
     Pause(usize),
     Resume(usize),
-    /// The first root gives up for the second.
-    Merge,
+    /// The first root gives up for another one.
+    Merge(usize),
 }
 
 fn happenings() -> impl Strategy<Value = Vec<(Happening, u64)>> {
     let one = prop_oneof![
         6 => (0u32..3).prop_map(Happening::Packet),
-        2 => (0usize..2).prop_map(Happening::Pause),
-        2 => (0usize..2).prop_map(Happening::Resume),
-        1 => Just(Happening::Merge),
+        2 => (0usize..3).prop_map(Happening::Pause),
+        2 => (0usize..3).prop_map(Happening::Resume),
+        1 => (1usize..3).prop_map(Happening::Merge),
     ];
     prop::collection::vec((one, 1u64..200_000), 1..300)
 }
@@ -458,7 +462,7 @@ proptest! {
     #[test]
     fn no_packet_of_a_flow_overtakes_another_in_a_switch(happenings in happenings(), config in configs(), queues in 1u16..4) {
         let mut line = Line::new(PyrrhaConfig { isolation_queues: queues, ..config });
-        let roots = [(line.p6, 1), (line.p5, 2)];
+        let roots = [(line.p6, 1), (line.p5, 2), (line.p4, 2)];
         let mut now = 0;
         for (happening, gap) in happenings {
             now += gap;
@@ -466,8 +470,8 @@ proptest! {
                 Happening::Packet(flow) => line.packet(now, flow),
                 Happening::Pause(which) => line.frame(now, pause(roots[which].0, roots[which].1)),
                 Happening::Resume(which) => line.frame(now, resume(roots[which].0)),
-                Happening::Merge => {
-                    let (old, new, distance) = (roots[0].0, roots[1].0, roots[1].1);
+                Happening::Merge(which) => {
+                    let (old, (new, distance)) = (roots[0].0, roots[which]);
                     line.frame(now, PyrrhaFrame::Merge { old, new, distance });
                 }
             }
@@ -559,5 +563,31 @@ proptest! {
         prop_assert!(outcomes.iter().all(|outcome| outcome.acknowledged.is_some() && outcome.retransmitted == 0));
         prop_assert_eq!(simulation.audit(), []);
         prop_assert_eq!(simulation.totals().drops, [0; 5]);
+    }
+
+    /// Links fail and come back: what neighbours had told each other is void. All flows finish all the same, and nothing is left over.
+    #[test]
+    fn links_that_fail_leave_nobody_waiting(
+        Case { mut spec, flows } in lossless(),
+        flow_control in per_hop(),
+        faults in prop::collection::vec((any::<prop::sample::Index>(), 0u64..60_000, 1u64..40_000), 1..4),
+        factor in 1u64..20,
+    ) {
+        spec.switch.flow_control = flow_control;
+        spec.switch.lossless = Vec::new();
+        spec.switch.buffer = Bytes(1 << 40);
+        spec.recovery =
+            RecoveryConfig::GoBackN(GoBackNConfig { timeout: Duration::from_us(200), ..Default::default() });
+        let at = |ns: u64| Time::ZERO + Duration::from_ns(ns);
+        for (link, down, length) in faults {
+            let link = link.index(spec.links.len());
+            if spec.faults.iter().all(|fault| fault.link != link) {
+                spec.faults.push(LinkFault { link, down: at(down), up: at(down + length) });
+            }
+        }
+        let flows: Vec<FlowSpec> = flows.into_iter().map(|flow| FlowSpec { bytes: flow.bytes * factor, ..flow }).collect();
+        let (simulation, outcomes) = common::run(&spec, flows);
+        prop_assert!(outcomes.iter().all(|outcome| outcome.acknowledged.is_some()));
+        prop_assert_eq!(simulation.audit(), []);
     }
 }

@@ -448,6 +448,33 @@ const CASES: &[(&str, &str, &[&str])] = &[
         ],
     ),
     (
+        "[network]",
+        "[[routes]]\nat = \"leaf0\"\nto = \"h7\"\nnext = \"h2\"\n[network]",
+        &["s.toml:24:8: error: routes[0].next = \"h2\": host \"h2\" does not forward packets of others"],
+    ),
+    (
+        "flow_control = { kind = \"pfc\", quanta = 65535 }",
+        "flow_control = { kind = \"pyrrha\", pause = 1.0, resume = 2.0 }",
+        &[
+            "s.toml:28:25: warning: switch.flow_control.kind = \"pyrrha\": pyrrha bounds queues, not what comes in by a port, where it would drop: lossless = [] and headroom = { kind = \"static\" } share all of the buffer",
+            "s.toml:28:57: error: switch.flow_control.resume = 2.0: must be at most pause, 1",
+        ],
+    ),
+    (
+        "[congestion_control]\nkind = \"dcqcn\"\nprofile = \"paper\"\ngain = 0.00390625",
+        "[host]\nack_every = 200\n[congestion_control]\nkind = \"none\"\nwindow = \"bdp\"",
+        &[
+            "s.toml:32:13: error: host.ack_every = 200: so many packets do not fit into a window of one BDP, 104672 B: they would never be answered",
+        ],
+    ),
+    (
+        "[congestion_control]\nkind = \"dcqcn\"\nprofile = \"paper\"\ngain = 0.00390625",
+        "[host]\nack_every = 4\n[congestion_control]\nkind = \"timely\"\nwindow = true",
+        &[
+            "s.toml:32:13: error: host.ack_every = 4: must be 1: the window of TIMELY can shrink to a packet, and would never be answered",
+        ],
+    ),
+    (
         "receivers = \"h0\"",
         "receivers = \"host0\"",
         &["s.toml:48:13: error: traffic[1].receivers = \"host0\": there is no host \"host0\""],

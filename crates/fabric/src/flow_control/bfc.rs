@@ -6,7 +6,7 @@
 
 use super::hops::PerHop;
 use crate::fabric::Direction;
-use crate::frame::{Control, Frame, Signal};
+use crate::frame::{Control, Frame, PacketKind, Signal};
 use crate::ids::{CLASSES, FlowId, NodeId, PortId, PortIx, QueueIx};
 use crate::memory::HeapBytes;
 use crate::port::Port;
@@ -161,7 +161,9 @@ impl FlowControl for Bfc {
         let active = port.active_queues() + usize::from(joins);
         let threshold = self.thresholds.get(egress, ingress) / active.max(1) as u64;
         let is_long = port.queue_bytes(entry.queue) + u64::from(frame.size.charge) > threshold;
-        let counted = if is_long { COUNTED | u32::from(packet.queue) << UPSTREAM_SHIFT } else { 0 };
+        // ACKs are never counted: at a host they stand in the queue of their class.
+        let is_counted = is_long && packet.kind == PacketKind::Data;
+        let counted = if is_counted { COUNTED | u32::from(packet.queue) << UPSTREAM_SHIFT } else { 0 };
         Place { queue: entry.queue, note: counted | place }
     }
 

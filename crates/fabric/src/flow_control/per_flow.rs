@@ -5,7 +5,7 @@
 
 use super::hops::PerHop;
 use crate::fabric::Direction;
-use crate::frame::{Control, Frame, Signal};
+use crate::frame::{Control, Frame, PacketKind, Signal};
 use crate::ids::{CLASSES, FlowId, PortId, PortIx, QueueIx};
 use crate::memory::HeapBytes;
 use crate::slots::{
@@ -47,18 +47,20 @@ impl Lines {
         &mut self.lines[usize::from(queue) - CLASSES]
     }
 
-    /// The queue of a flow; a new one if it has none.
-    fn of(&mut self, flow: Key) -> QueueIx {
+    /// The queue of a flow; a new one if it has none, and `None` if there are no more.
+    fn of(&mut self, flow: Key) -> Option<QueueIx> {
         let Lines { lines, of_flow, free } = self;
-        *of_flow.entry(flow).or_insert_with(|| {
-            let queue = free.pop().unwrap_or_else(|| {
-                let queue = CLASSES + lines.len();
-                lines.push(Line::default());
-                QueueIx::try_from(queue).expect("fewer than 65,528 flows meet at a port at once")
-            });
-            lines[usize::from(queue) - CLASSES] = Line { flow: Some(flow), ..Line::default() };
-            queue
-        })
+        if let Some(queue) = of_flow.get(&flow) {
+            return Some(*queue);
+        }
+        let queue = free.pop().or_else(|| {
+            let queue = QueueIx::try_from(CLASSES + lines.len()).ok().filter(|queue| *queue < QueueIx::MAX)?;
+            lines.push(Line::default());
+            Some(queue)
+        })?;
+        lines[usize::from(queue) - CLASSES] = Line { flow: Some(flow), ..Line::default() };
+        of_flow.insert(flow, queue);
+        Some(queue)
     }
 
     /// Frees a queue that nobody needs any more.
@@ -118,8 +120,7 @@ impl PerFlow {
 
     /// The flow of a packet's queue, and whether the packet counts.
     fn counts(&mut self, at: Passage) -> Option<Key> {
-        let flow = self.line(at.egress, at.queue).flow;
-        flow.filter(|_| at.note == COUNTED)
+        (at.note == COUNTED).then(|| self.line(at.egress, at.queue).flow).flatten()
     }
 }
 
@@ -132,14 +133,16 @@ impl FlowControl for PerFlow {
         let Candidate { frame, ingress, egress, ports, .. } = candidate;
         let Some(packet) = frame.packet() else { return candidate.by_class() };
         let lines = &mut self.ports[usize::from(egress)];
-        let queue = lines.of((packet.flow, packet.direction()));
+        let Some(queue) = lines.of((packet.flow, packet.direction())) else { return candidate.by_class() };
         lines.get(queue).packets += 1;
         self.most_used = self.most_used.max(lines.in_use() as QueueIx);
         let port = &ports[usize::from(egress)];
         let active = port.active_queues() + usize::from(!port.is_occupied(queue) && !port.is_closed(queue));
         let threshold = self.thresholds.get(egress, ingress) / active.max(1) as u64;
         let is_long = port.queue_bytes(queue) + u64::from(frame.size.charge) > threshold;
-        Place { queue, note: if is_long { COUNTED } else { 0 } }
+        // ACKs are never paused: hosts have no queues for them.
+        let is_counted = is_long && packet.kind == PacketKind::Data;
+        Place { queue, note: if is_counted { COUNTED } else { 0 } }
     }
 
     fn on_enqueue(&mut self, passage: Passage, _gauge: Gauge<'_>, node: &mut NodeView<'_>) {
@@ -161,20 +164,24 @@ impl FlowControl for PerFlow {
                 node.send(passage.ingress, frame(RESUME, flow, PortId(0)));
             }
         }
-        self.line(passage.egress, passage.queue).packets -= 1;
-        self.ports[usize::from(passage.egress)].tidy(passage.queue);
+        if usize::from(passage.queue) >= CLASSES {
+            self.line(passage.egress, passage.queue).packets -= 1;
+            self.ports[usize::from(passage.egress)].tidy(passage.queue);
+        }
     }
 
     fn on_flow_start(&mut self, flow: Departing<'_>, _node: &mut NodeView<'_>) -> QueueIx {
         let lines = &mut self.ports[usize::from(flow.port)];
-        let queue = lines.of((flow.flow, Direction::Data));
+        let Some(queue) = lines.of((flow.flow, Direction::Data)) else { return QueueIx::from(flow.class.0) };
         lines.get(queue).lives_here = true;
         queue
     }
 
     fn on_flow_end(&mut self, _flow: FlowId, port: PortIx, queue: QueueIx, _node: &mut NodeView<'_>) {
-        self.line(port, queue).lives_here = false;
-        self.ports[usize::from(port)].tidy(queue);
+        if usize::from(queue) >= CLASSES {
+            self.line(port, queue).lives_here = false;
+            self.ports[usize::from(port)].tidy(queue);
+        }
     }
 
     fn on_control(&mut self, port: PortIx, control: &Control, node: &mut NodeView<'_>) {
@@ -184,7 +191,7 @@ impl FlowControl for PerFlow {
         };
         let direction = if is_ack == 0 { Direction::Data } else { Direction::Ack };
         let lines = &mut self.ports[usize::from(port)];
-        let queue = lines.of((FlowId(flow), direction));
+        let Some(queue) = lines.of((FlowId(flow), direction)) else { return };
         lines.get(queue).paused = opcode == PAUSE;
         if opcode == PAUSE {
             node.close(port, queue, PortId(cause));

@@ -5,9 +5,10 @@ use crate::scenario::Scenario;
 use crate::workload::Traffic;
 use backwater_engine::{Bytes, Duration, Rate, Time};
 use backwater_fabric::congestion::CongestionConfig;
-use backwater_fabric::congestion::none::Window;
+use backwater_fabric::congestion::none::{NoneConfig, Window};
 use backwater_fabric::fabric::Fabric;
 use backwater_fabric::flow_control::FlowControlConfig;
+use backwater_fabric::flow_control::pyrrha::HostReaction;
 use backwater_fabric::headroom::HeadroomConfig;
 use backwater_fabric::ids::{Class, NodeId};
 use backwater_fabric::load_balance::LoadBalanceConfig;
@@ -113,6 +114,11 @@ fn switch(scenario: &Scenario, findings: &mut Findings) {
     for (i, group) in scenario.groups.iter().enumerate() {
         group.headroom.iter().for_each(|config| headroom(config, &format!("groups[{i}].headroom"), findings));
     }
+    flow_control(&switch.flow_control, "switch.flow_control", scenario, findings);
+    for (i, group) in scenario.groups.iter().enumerate() {
+        let path = format!("groups[{i}].flow_control");
+        group.flow_control.iter().for_each(|config| flow_control(config, &path, scenario, findings));
+    }
     let speaks_pfc = |config: &FlowControlConfig| matches!(config, FlowControlConfig::Pfc(_));
     let mut flow_controls = scenario.groups.iter().filter_map(|group| group.flow_control.as_ref());
     let is_bounded = !switch.lossless.is_empty() || matches!(switch.headroom, HeadroomConfig::Sih(_));
@@ -125,6 +131,35 @@ fn switch(scenario: &Scenario, findings: &mut Findings) {
             switch.flow_control.name()
         ),
     );
+}
+
+fn flow_control(config: &FlowControlConfig, path: &str, scenario: &Scenario, findings: &mut Findings) {
+    let FlowControlConfig::Pyrrha(pyrrha) = config else { return };
+    let message = format!("must be at most pause, {}", pyrrha.pause);
+    findings.error(pyrrha.resume > pyrrha.pause, &format!("{path}.resume"), message);
+    findings.warning(
+        pyrrha.hosts == HostReaction::Pfc && scenario.switch.lossless.is_empty(),
+        &format!("{path}.hosts"),
+        "PFC stops lossless classes only, and switch.lossless is empty: hosts are never stopped",
+    );
+}
+
+/// Neighbours that do not understand each other: only Pyrrha speaks another flow control, PFC, where it borders on it.
+pub(super) fn borders(spec: &NetworkSpec) -> Vec<Diagnostic> {
+    let mut findings = Findings::default();
+    let is_switch = |node: NodeId| spec.nodes[node.0 as usize].kind == NodeKind::Switch;
+    let between = spec.links.iter().filter(|link| is_switch(link.a) && is_switch(link.b));
+    let foreign = between.filter_map(|link| {
+        let names = [link.a, link.b].map(|node| spec.flow_control(node).name());
+        let agree = names[0] == names[1] || matches!(names, ["pfc", "pyrrha"] | ["pyrrha", "pfc"]);
+        (!agree).then_some((link, names))
+    });
+    if let Some((link, [one, other])) = foreign.into_iter().next() {
+        let [a, b] = [link.a, link.b].map(|node| &spec.nodes[node.0 as usize].name);
+        let message = format!("\"{a}\" runs {one} and \"{b}\" {other}: neither stops the other, and full buffers drop");
+        findings.warning(true, "groups", message);
+    }
+    findings.0
 }
 
 fn headroom(config: &HeadroomConfig, path: &str, findings: &mut Findings) {
@@ -177,6 +212,11 @@ fn congestion(scenario: &Scenario, findings: &mut Findings) {
                 parameters.low_rtt > parameters.high_rtt,
                 "congestion_control.low_rtt",
                 format!("must be at most high_rtt, {}", parameters.high_rtt),
+            );
+            findings.error(
+                timely.window && scenario.host.ack_every > 1,
+                "host.ack_every",
+                "must be 1: the window of TIMELY can shrink to a packet, and would never be answered",
             );
             if let Some(min_rtt) = timely.min_rtt {
                 findings.positive(min_rtt, "congestion_control.min_rtt");
@@ -270,6 +310,17 @@ pub(super) fn network(scenario: &Scenario, spec: &NetworkSpec, traffic: &Traffic
         Ok(fabric) => fabric,
         Err(errors) => return errors.into_iter().map(describe).collect(),
     };
+    if let CongestionConfig::None(NoneConfig { window: Some(Window::Bdp) }) = &scenario.congestion_control {
+        let slowest = spec.links.iter().map(|link| link.rate).min();
+        let window = slowest.map_or(0, |rate| rate.bytes_in(fabric.base_rtt));
+        if window < u64::from(scenario.host.ack_every - 1) * scenario.network.mtu.get() {
+            let message = format!(
+                "so many packets do not fit into a window of one BDP, {}: they would never be answered",
+                Bytes(window)
+            );
+            return vec![Diagnostic::error("host.ack_every", message)];
+        }
+    }
     let mut seen = BTreeSet::new();
     let refused = traffic.listed().filter_map(|flow| Some((flow, fabric.check_flow(flow).err()?)));
     let first = refused.filter(|(flow, _)| seen.insert(flow.tag));

@@ -62,6 +62,7 @@ impl Plan {
             recovery: scenario.recovery.clone(),
         };
         findings.extend(checks::buffers(&spec));
+        findings.extend(checks::borders(&spec));
         let traffic = workload::generate(&scenario.traffic, &graph, framing, mtu, seed, until, base_dir);
         let traffic = keep(traffic, &mut findings).unwrap_or_default();
         findings.extend(checks::classes(scenario, &traffic));

@@ -19,6 +19,10 @@ pub(super) fn routes(routes: &[RouteConfig], graph: &Graph, findings: &mut Vec<D
             let neighbour =
                 graph.ports(node).iter().map(|(peer, _)| *peer).find(|peer| graph.name(*peer) == route.next);
             match neighbour {
+                Some(next) if graph.is_host(next) && hosts.iter().any(|to| *to != next) => {
+                    let message = format!("host \"{}\" does not forward packets of others", route.next);
+                    findings.push(Diagnostic::error(format!("routes[{i}].next"), message));
+                }
                 Some(next) => resolved.extend(hosts.iter().map(|to| RouteSpec { node, to: *to, next })),
                 None => {
                     let message = format!("there is no link from \"{}\" to \"{}\"", graph.name(node), route.next);

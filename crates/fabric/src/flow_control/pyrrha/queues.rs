@@ -238,13 +238,14 @@ impl Egress {
         isolation.heir
     }
 
-    /// Calls `flush` for the queues of `roots`, which have just given up, in such an order that their packets can be moved on. Not at all in a
-    /// single tier if what is moved might get before something that came earlier: where sets share queues, or other roots have given up
-    /// that are still there.
+    /// Calls `flush` for the queues of `roots`, which have just given up, in such an order that their packets can be moved on. Not for a queue
+    /// that others share: what they keep in it would change its order. Not at all in a single tier if what is moved might get before
+    /// something that came earlier: where sets share queues, or other roots have given up that are still there.
     pub(super) fn flush(&self, roots: &[PortId], mut flush: impl FnMut(QueueIx)) {
         let Some(sets) = &self.sets else {
             let isolations = roots.iter().filter_map(|root| self.get(*root)).filter(|isolation| isolation.bytes > 0);
-            return isolations.filter_map(|isolation| isolation.queue).for_each(flush);
+            let alone = isolations.filter_map(|isolation| isolation.queue).filter(|queue| self.pool.users(*queue) == 1);
+            return alone.for_each(flush);
         };
         let given_up = self.isolations.iter().filter(|isolation| isolation.state == State::SoftMerging);
         let is_clear = given_up.count() == roots.len() && roots.iter().all(|root| sets.is_alone(*root, &self.pool));

@@ -40,6 +40,11 @@ impl Root {
         }
     }
 
+    /// The neighbour at `ingress`, if it was told to pause, does so no more.
+    pub(super) fn let_go(&mut self, ingress: PortIx) {
+        self.child(ingress).into_iter().for_each(|child| child.paused = false);
+    }
+
     pub(super) fn forget(&mut self, ingress: PortIx) {
         self.children.retain(|child| child.ingress != ingress);
     }

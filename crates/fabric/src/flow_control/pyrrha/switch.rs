@@ -97,13 +97,7 @@ impl Switch {
     }
 
     pub(super) fn next_place(&mut self, candidate: Candidate<'_>, from: Passage) -> Place {
-        let egress = &self.egress[usize::from(from.egress)];
-        let root = egress.roots_of(from.note).next();
-        // A shared queue may be emptied for the sake of another root: then whoever is paused stays.
-        let stays = |root: PortId| egress.get(root).is_some_and(|isolation| isolation.state == State::Paused);
-        if self.config.organisation == Organisation::Hierarchical && root.is_some_and(stays) {
-            return Place { queue: from.queue, note: from.note };
-        }
+        let root = self.egress[usize::from(from.egress)].roots_of(from.note).next();
         self.place(candidate, root)
     }
 
@@ -187,9 +181,7 @@ impl Switch {
         for root in roots {
             let Some(isolation) = self.egress[usize::from(at.egress)].get(root) else { continue };
             let is_empty = isolation.bytes == 0;
-            if isolation.state != State::SoftMerging {
-                self.relieve(root, at.egress, node);
-            }
+            self.relieve(root, at.egress, node);
             if is_empty {
                 self.review(root, node);
             }
@@ -228,7 +220,8 @@ impl Switch {
         let is_short = |ingress: PortIx, load: u64| match config.relay_metric {
             _ if is_own => queues[usize::from(egress)].ordinary < thresholds.get(egress, ingress).resume,
             RelayMetric::Queue => (0..).zip(queues.iter()).all(|(egress, queues)| {
-                queues.get(root).is_none_or(|queue| queue.bytes < thresholds.get(egress, ingress).resume)
+                let controlled = queues.get(root).filter(|queue| queue.state != State::SoftMerging);
+                controlled.is_none_or(|queue| queue.bytes < thresholds.get(egress, ingress).resume)
             }),
             RelayMetric::PerIngress => load < thresholds.get(egress, ingress).resume,
         };
@@ -275,7 +268,13 @@ impl Switch {
         let egress = &mut self.egress[usize::from(port)];
         let held = egress.is_held(queue).then_some(self.ports[usize::from(port)].id);
         match egress.keeper(queue).or(held) {
-            Some(root) => node.close(port, queue, root),
+            Some(root) => {
+                // A gate that stays shut for another root begins a new closure.
+                if node.ports()[usize::from(port)].gate(queue).closed().is_some_and(|(_, cause)| cause != root) {
+                    node.open(port, queue);
+                }
+                node.close(port, queue, root);
+            }
             None if node.ports()[usize::from(port)].is_closed(queue) => node.open(port, queue),
             None => {}
         }
@@ -314,13 +313,19 @@ impl Switch {
     fn dissolve(&mut self, port: PortIx, roots: &[PortId], heir: Option<PortId>, node: &mut NodeView<'_>) {
         for root in roots {
             let isolation = self.egress[usize::from(port)].get_mut(*root);
-            isolation.expect("only what is isolated can give up").heir = heir;
+            let before = std::mem::replace(&mut isolation.expect("only what is isolated can give up").heir, heir);
             self.set_state(port, *root, State::SoftMerging, node);
+            // A root can give up again, for another one.
+            before.filter(|_| before != heir).into_iter().for_each(|heir| self.review(heir, node));
         }
         if self.config.soft_merge == SoftMerge::Flush {
             self.egress[usize::from(port)].flush(roots, |queue| node.flush(port, queue));
         }
-        roots.iter().for_each(|root| self.review(*root, node));
+        for root in roots {
+            // Whoever has been paused because of these queues need not wait any more.
+            self.relieve(*root, port, node);
+            self.review(*root, node);
+        }
     }
 
     // -------------------------------------------------------------------------------------------------------------------- frames
@@ -397,8 +402,14 @@ impl Switch {
         for child in &children {
             let distance = self.roots.get(new).map_or(0, |entry| entry.distance);
             node.send(child.ingress, PyrrhaFrame::Merge { old, new, distance: distance + 1 }.into());
-            if self.ports[usize::from(child.ingress)].peer == Peer::Switch && !ignored {
-                self.roots.learn(new, distance).register(child.ingress, false);
+            // A switch has an open queue for the new root now, unless it ignores it; a host forgets both roots.
+            let entry = self.roots.get_mut(new);
+            match self.ports[usize::from(child.ingress)].peer {
+                Peer::Switch if ignored => entry.into_iter().for_each(|entry| entry.let_go(child.ingress)),
+                Peer::Switch => {
+                    self.roots.learn(new, distance).register(child.ingress, false);
+                }
+                Peer::Host | Peer::Other => entry.into_iter().for_each(|entry| entry.forget(child.ingress)),
             }
         }
         children.clear();
