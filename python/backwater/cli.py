@@ -335,16 +335,16 @@ def _choose_scale(experiment: Experiment, scale: str | None) -> str:
 
 def _only(experiment: Experiment, wanted: list[str]) -> dict[str, list[str]]:
     """What `--axis NAME=POINT,POINT` asks for."""
-    only = {}
+    only: dict[str, list[str]] = {}
     for text in wanted:
         axis, _, names = text.partition("=")
         axes = experiment.content.axes
         if axis not in axes:
             raise UsageError(f"{experiment.path} has no axis {axis!r}", meant(axis, axes))
-        only[axis] = names.split(",")
-        for name in only[axis]:
+        for name in names.split(","):
             if name not in axes[axis]:
                 raise UsageError(f"axis {axis} has no point {name!r}", meant(name, axes[axis]))
+            only.setdefault(axis, []).append(name)
     return only
 
 

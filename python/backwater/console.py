@@ -46,6 +46,8 @@ def _console(stderr: bool) -> Console:
 out: Final = _console(stderr=False)
 err: Final = _console(stderr=True)
 
+# Diagnostics shown; a file that is no TOML at all has one in every line.
+_MOST_SHOWN: Final = 20
 _STATE_STYLES: Final = {"good": "green", "bad": "bold red", "warning": "yellow", "plain": ""}
 _SEVERITY_STYLES: Final = {"error": "bold red", "warning": "bold yellow"}
 
@@ -57,11 +59,12 @@ def message(text: str, hint: str = "", severity: str = "error") -> None:
 
 def diagnostics(entries: Sequence[Mapping[str, Any]]) -> None:
     """All diagnostics of a scenario on standard error, each with the line of the file it is about."""
-    for entry in entries:
+    for entry in entries[:_MOST_SHOWN]:
         err.print(_diagnostic(entry), soft_wrap=True)
     errors = sum(entry.get("severity") == "error" for entry in entries)
     if errors > 1:
-        err.print(f"{errors} errors", style="bold red")
+        more = f"; the first {_MOST_SHOWN} are shown" if len(entries) > _MOST_SHOWN else ""
+        err.print(f"{errors} errors{more}", style="bold red")
 
 
 def _diagnostic(entry: Mapping[str, Any]) -> Text:

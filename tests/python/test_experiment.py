@@ -144,16 +144,52 @@ def test_scales_points_and_seeds_reach_the_scenario(tiny: Path) -> None:
     assert scenario["traffic"][1]["sizes"]["fixed"] == "20 KB"
 
 
+def test_a_scale_wins_over_the_points_that_it_names(tiny: Path) -> None:
+    edited(
+        tiny,
+        ("set.topology.hosts = 6", 'set.topology.hosts = 6\naxes.bytes.20.run.until = "30 us"'),
+        ('"20".traffic', '"20".run.until = "5 us"\n"20".traffic'),
+    )
+    experiment = Experiment.load(tiny)
+    untils = {
+        (scale, name): experiment.scenario(scale, Point({"scheme": "PFC", "bytes": name}, 1)).resolved()["run"]["until"]
+        for scale in ("small", "paper")
+        for name in ("10", "20")
+    }
+    assert [*untils.values()] == ["10 us", "5 us", "20 us", "30 us"]
+
+
 # --- mistakes
 
 
 MISTAKES = [
     # what to change, into what, where the error is (the text that begins there), and what it says
     ('title = "Tiny"', 'titel = "Tiny"', "titel", 'did you mean "title"?'),
-    ('title = "Tiny"', "title = 3", "3", "must be a valid string"),
+    ('title = "Tiny"', "title = 3", "3", "must be text"),
     ('title = "Tiny"', "title = ?", "?", "not TOML"),
-    ("seeds = [1, 2]", "seeds = []", "[]", "at least 1 item"),
-    ("seeds = [1, 2]", "seeds = [1, -2]", "-2", "greater than or equal to 0"),
+    ("seeds = [1, 2]", "seeds = []", "[]", "must not be empty"),
+    ("seeds = [1, 2]", "seeds = [1, -2]", "-2", "must be at least 0"),
+    ("seeds = [1, 2]", "seeds = [1, 2, 1]", "1]", "stands here twice"),
+    ("seeds = [1, 2]", "seeds = [1, 2]\nskip = [{}]", "{}", "must not be empty"),
+    ("seeds = [1, 2]", "seeds = [1, 2]\nskip = [{ bytes = [] }]", "[] }", "must not be empty"),
+    ("[scales.small]", '[scales.small]\nskip = [{ bytes = ["10", "20"] }]', "small]", "leaves out every point"),
+    ("seeds = [1, 2]", "seeds = [1, 2]\nset.run.seed = 3", "3\nset.run.until", "seeds are those of the scale"),
+    ("seeds = [1, 2]", "seeds = [1, 2]\naxes.bytes.30.x = 1", "30", "there is no point of this name"),
+    ('flow_control = { kind = "pfc" }', "[axes.bytes.30.run]\nseed = 1", "1\n", "seeds are those of the scale"),
+    ('"10" = {}', '"1,0" = {}', '"1,0"', "must have no comma"),
+    ("[axes.bytes]", "[axes.seed]\nx = {}\n[axes.bytes]", "seed]", "another column seed"),
+    ("mean = {", "bytes = {", "bytes]", "a measure has the same name"),
+    ('kind = "flows", stat = "p99"', "stat = 3", "{ stat", "allowed: flows, unfinished, run"),
+    ('p99 = { kind = "flows", stat = "p99" }', "p99 = 3", "3", "must be a table"),
+    (
+        'kind = "flows", stat = "p99"',
+        'kind = "throughput", from = "2 us", to = "2000 ns"',
+        '"2000 ns"',
+        "must be later than from, 2 us",
+    ),
+    ("at_most = 1.5", "at_most = 1.5\nat_least = 1.6", "1.6", "must be at most at_most, 1.5"),
+    ("at_most = 1.5", "at_most = 1.5\nscales = []", "[]", "must not be empty"),
+    ('to = { scheme = "PFC" }', 'to = { scheme = "Pyrrha" }', "{ scheme", "compared with itself"),
     ('kind = "star"', 'kind = "stat"', '"stat"', 'did you mean "star"?'),
     ('flow_control = { kind = "pfc" }', 'flow_control = { knd = "pfc" }', "{ knd", "kind"),
     ('"20".traffic.1.sizes', '"20".traffic.2.sizes', "2.sizes", 'a list of 2 has no entry "2"'),
@@ -241,6 +277,15 @@ def test_all_mistakes_come_at_once_and_each_scenario_mistake_once(tiny: Path) ->
     with pytest.raises(ScenarioError) as refused:
         Study.plan(experiment, "small")
     assert [entry["line"] for entry in refused.value.diagnostics] == [5, 11]
+
+
+def test_a_file_of_something_else_is_refused_at_less_than_its_length(tmp_path: Path) -> None:
+    path = tmp_path / "x.toml"
+    path.write_text("no toml\n" * 1000)
+    outcome = command_line("sweep", path)
+    assert outcome.exit_code == 2
+    assert "the first 20 are shown" in outcome.stderr
+    assert outcome.stderr.count("not TOML") == 20
 
 
 @pytest.mark.parametrize(
@@ -372,6 +417,9 @@ def test_a_failed_run_is_kept_with_its_log_and_the_others_finish(tiny: Path) -> 
     assert len(completed(Path("results/store"))) == 1
     frame = pl.read_csv("table.csv")
     assert frame.select("scheme", "outcome").rows() == [("PFC", None), ("Pyrrha", "completed")]
+    joined = command_line("sweep", tiny, "--axis", "scheme=PFC", "--axis", "scheme=Pyrrha", "--axis", "bytes=10")
+    assert len([line for line in joined.stdout.splitlines() if " 10 " in line]) == 2
+    (failed,) = Path("results/store/failed").iterdir()
     before = failed.stat().st_ino
     assert command_line("sweep", tiny, "--axis", "bytes=10").exit_code == 1
     assert failed.stat().st_ino != before

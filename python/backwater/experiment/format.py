@@ -21,7 +21,6 @@ from backwater.experiment.store import Job
 from backwater.scenario import Scenario
 from backwater.summary import RunPath
 
-Where = dict[str, str | list[str]]
 Role = Literal["incast", "vulnerable", "background"]
 Statistic = Annotated[str, Field(pattern=r"^(mean|min|max|sum|count|p\d{1,2}(\.\d+)?)$")]
 
@@ -41,12 +40,12 @@ def _name(text: str) -> str:
     return text
 
 
-# One name or several; a single text stands for a list of it.
-Names = Annotated[
-    list[Annotated[str, pydantic.AfterValidator(_name)]],
-    pydantic.BeforeValidator(lambda names: [names] if isinstance(names, str) else names),
-    Field(min_length=1),
-]
+# A single text stands for a list of it.
+_Listed: Final = pydantic.BeforeValidator(lambda names: [names] if isinstance(names, str) else names)
+_Some: Final = Field(min_length=1)
+Names = Annotated[list[Annotated[str, pydantic.AfterValidator(_name)]], _Listed, _Some]
+Where = dict[str, Annotated[list[str], _Listed, _Some]]
+Skip = list[Annotated[Where, _Some]]
 TimeText = Annotated[str, pydantic.AfterValidator(_time)]
 SizeText = Annotated[str, pydantic.AfterValidator(_size)]
 
@@ -66,7 +65,7 @@ class About(_Table):
 
     title: str
     shows: str = ""
-    skip: list[Where] = []
+    skip: Skip = []
 
 
 class Scale(_Table):
@@ -75,12 +74,14 @@ class Scale(_Table):
     Attributes:
         seeds: Seeds of every point.
         set: Values written over the scenario, before those of the axes.
+        axes: Values written over the scenario after those of the axes, at the points named.
         skip: Combinations left out at this scale.
     """
 
-    seeds: Annotated[list[Annotated[int, Field(ge=0)]], Field(min_length=1)]
+    seeds: Annotated[list[Annotated[int, Field(ge=0)]], _Some]
     set: dict[str, Any] = {}
-    skip: list[Where] = []
+    axes: dict[str, dict[str, dict[str, Any]]] = {}
+    skip: Skip = []
 
 
 class FlowFilter(_Table):
@@ -289,7 +290,7 @@ class OverTime(_Chart, Window):
     """
 
     kind: Literal["throughput"]
-    groups: Annotated[dict[str, Throughput], Field(min_length=1)]
+    groups: Annotated[dict[str, Throughput], _Some]
     series: str | None = None
     facet: str | None = None
 
@@ -332,7 +333,7 @@ class Claim(_Table):
     neutral: float | None = None
     unit: str = ""
     reason: str | dict[str, str] = ""
-    scales: list[str] | None = None
+    scales: Annotated[list[str], _Some] | None = None
 
 
 class Content(_Table):
@@ -340,8 +341,8 @@ class Content(_Table):
 
     experiment: About
     scenario: dict[str, Any]
-    scales: Annotated[dict[str, Scale], Field(min_length=1)]
-    axes: dict[str, Annotated[dict[str, dict[str, Any]], Field(min_length=1)]] = {}
+    scales: Annotated[dict[str, Scale], _Some]
+    axes: dict[str, Annotated[dict[str, dict[str, Any]], _Some]] = {}
     measures: dict[str, Measure] = {}
     charts: list[Chart] = []
     claims: list[Claim] = []
@@ -409,10 +410,16 @@ class Experiment:
         try:
             content = Content.model_validate(data)
         except pydantic.ValidationError as error:
-            _refuse(path, document, dict.fromkeys(_finding(entry, data) for entry in error.errors()))
+            findings = [_finding(entry, data) for entry in error.errors()]
+            _refuse(path, document, {finding.path: finding for finding in reversed(findings)}.values())
         if findings := [*_inconsistent(content)]:
             _refuse(path, document, findings)
-        return cls(path, content, document)
+        experiment = cls(path, content, document)
+        if empty := [name for name in content.scales if not experiment.points(name)]:
+            _refuse(
+                path, document, [_Finding(("scales", name), "leaves out every point", of_key=True) for name in empty]
+            )
+        return experiment
 
     def points(self, scale: str, only: Mapping[str, Sequence[str]] = {}) -> list[Point]:
         """The grid at a scale in the order of the file; `only` says which points of an axis are wanted."""
@@ -429,7 +436,9 @@ class Experiment:
 
     def scenario(self, scale: str, point: Point) -> Scenario:
         """The checked scenario of a point. Raises ScenarioError."""
-        layers = [["scenario"], ["scales", scale, "set"], *(["axes", *item] for item in point.place.items())]
+        place, over = [*point.place.items()], self.content.scales[scale].axes
+        layers = [["scenario"], ["scales", scale, "set"], *(["axes", *item] for item in place)]
+        layers += [["scales", scale, "axes", axis, name] for axis, name in place if name in over.get(axis, {})]
         plan = self._document.plan(layers, str(self.path.parent), [f"run.seed={point.seed}"])
         return Scenario(self.name, plan)
 
@@ -514,9 +523,9 @@ def _unanswerable(content: Content, scenario: Scenario, resolved: Mapping[str, A
                     yield from _unknown((*path, key, str(index)), kind, name, known)
 
 
-def matches(place: Mapping[str, str], where: Mapping[str, str | list[str]]) -> bool:
+def matches(place: Mapping[str, str], where: Where) -> bool:
     """Whether a place meets a condition on its axes."""
-    return all(place[axis] in ([names] if isinstance(names, str) else names) for axis, names in where.items())
+    return all(place[axis] in names for axis, names in where.items())
 
 
 def _error(entries: list[dict[str, Any]]) -> _core.ScenarioError:
@@ -571,6 +580,20 @@ _MODELS: Final[Mapping[str, Mapping[str, type[_Table]]]] = {
 }
 
 
+# What a value must be, by the type of the error.
+_WORDS: Final = {
+    "string_type": "must be text",
+    "int_type": "must be a whole number",
+    "float_type": "must be a number",
+    "bool_type": "must be true or false",
+    "list_type": "must be a list",
+    "dict_type": "must be a table",
+    "model_type": "must be a table",
+    "model_attributes_type": "must be a table",
+    "too_short": "must not be empty",
+}
+
+
 def _keys_beside(location: tuple[int | str, ...]) -> list[str]:
     """The keys that may stand where an unknown one does."""
     model: type[_Table]
@@ -599,13 +622,17 @@ def _finding(entry: Mapping[str, Any], data: Any) -> _Finding:  # noqa: ANN401 -
             data = data[key]
         elif entry["type"] == "missing" and depth == len(location) - 1:
             path.append(str(key))
-    message = entry["msg"].removeprefix("Value error, ").replace("Input should be", "must be")
+    message = _WORDS.get(entry["type"]) or entry["msg"].removeprefix("Value error, ")
     value = data if isinstance(data, str | int | float) else None
     match entry["type"]:
         case "extra_forbidden":
             return _Finding(tuple(path), "unknown key", hint=meant(path[-1], _keys_beside(location)), of_key=True)
-        case "missing" | "union_tag_not_found":
-            return _Finding(tuple(path), "is missing" if entry["type"] == "missing" else 'needs a "kind"')
+        case "missing":
+            return _Finding(tuple(path), "is missing")
+        case "union_tag_not_found":
+            return _Finding(tuple(path), 'needs a "kind"', hint=f"allowed: {', '.join(_MODELS[str(location[0])])}")
+        case "greater_than_equal":
+            message = f"must be at least {entry['ctx']['ge']}"
         case "literal_error" | "union_tag_invalid":
             expected = entry["ctx"].get("expected_tags") or entry["ctx"]["expected"].replace(" or ", ", ")
             known = [name.strip(" '") for name in expected.split(",")]
@@ -622,13 +649,13 @@ def _unknown(path: tuple[str, ...], what: str, name: str, known: Iterable[str]) 
         yield _Finding(path, f"there is no {what} of this name", name, meant(name, known))
 
 
-def _misplaced(path: tuple[str, ...], where: Mapping[str, str | list[str]], content: Content) -> Iterator[_Finding]:
+def _misplaced(path: tuple[str, ...], where: Mapping[str, Iterable[str]], content: Content) -> Iterator[_Finding]:
     """Axes and points in a condition that do not exist."""
     for axis, names in where.items():
         if axis not in content.axes:
             yield _Finding((*path, axis), "there is no axis of this name", hint=meant(axis, content.axes), of_key=True)
             continue
-        for name in [names] if isinstance(names, str) else names:
+        for name in names:
             yield from _unknown((*path, axis), f"point of axis {axis}", name, content.axes[axis])
 
 
@@ -636,17 +663,71 @@ def _inconsistent(content: Content) -> Iterator[_Finding]:
     """Names that refer to nothing, and keys that do not go together."""
     for index, where in enumerate(content.experiment.skip):
         yield from _misplaced(("experiment", "skip", str(index)), where, content)
+    yield from _ill_named(content)
+    yield from _seeded(("scenario",), content.scenario)
     for name, scale in content.scales.items():
-        for index, where in enumerate(scale.skip):
-            yield from _misplaced(("scales", name, "skip", str(index)), where, content)
+        yield from _scale_mistakes(("scales", name), scale, content)
     for name, measure in content.measures.items():
         if isinstance(measure, SampleMeasure) and (measure.table == "queues") != (measure.column == "bytes"):
             hint = "queues have the column bytes, buffers the others"
             yield _Finding(("measures", name), f"{measure.table} have no column {measure.column}", hint=hint)
+    for path, asked in _asked(content):
+        if isinstance(asked, Window) and asked.to is not None:
+            begin, end = units.picoseconds(asked.from_), units.picoseconds(asked.to)
+            if begin >= end:
+                yield _Finding((*path, "to"), f"must be later than from, {asked.from_}", asked.to)
     for index, chart in enumerate(content.charts):
         yield from _chart_mistakes(("charts", str(index)), chart, content)
     for index, claim in enumerate(content.claims):
         yield from _claim_mistakes(("claims", str(index)), claim, content)
+
+
+def _scale_mistakes(path: tuple[str, ...], scale: Scale, content: Content) -> Iterator[_Finding]:
+    for index, seed in enumerate(scale.seeds):
+        if seed in scale.seeds[:index]:
+            yield _Finding((*path, "seeds", str(index)), "stands here twice", seed)
+    yield from _seeded((*path, "set"), scale.set)
+    yield from _seeded_axes((*path, "axes"), scale.axes)
+    yield from _misplaced((*path, "axes"), dict.fromkeys(scale.axes, ()), content)
+    for axis, known in content.axes.items():
+        for name in scale.axes.get(axis, {}):
+            if name not in known:
+                hint = meant(name, known)
+                yield _Finding((*path, "axes", axis, name), "there is no point of this name", hint=hint, of_key=True)
+    for index, where in enumerate(scale.skip):
+        yield from _misplaced((*path, "skip", str(index)), where, content)
+
+
+# Columns of a table of runs, beside axes and measures.
+_COLUMNS: Final = ("seed", "outcome", "cpu_seconds", "directory")
+
+
+def _ill_named(content: Content) -> Iterator[_Finding]:
+    """Names that tables or the command line would confuse with others."""
+    for section, names in (("axes", content.axes), ("measures", content.measures)):
+        for name in names:
+            if name in _COLUMNS:
+                yield _Finding((section, name), f"tables have another column {name}", of_key=True)
+    for axis, points in content.axes.items():
+        if axis in content.measures:
+            yield _Finding(("axes", axis), "a measure has the same name", of_key=True)
+        for name in points:
+            if "," in name:
+                yield _Finding(("axes", axis, name), "must have no comma, which separates points", of_key=True)
+    yield from _seeded_axes(("axes",), content.axes)
+
+
+def _seeded_axes(path: tuple[str, ...], axes: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> Iterator[_Finding]:
+    for axis, points in axes.items():
+        for name, values in points.items():
+            yield from _seeded((*path, axis, name), values)
+
+
+def _seeded(path: tuple[str, ...], values: Mapping[str, Any]) -> Iterator[_Finding]:
+    """A seed among values of a scenario."""
+    run = values.get("run")
+    if isinstance(run, dict) and "seed" in run:
+        yield _Finding((*path, "run", "seed"), "seeds are those of the scale", run["seed"], "give seeds to the scale")
 
 
 def _chart_mistakes(path: tuple[str, ...], chart: Chart, content: Content) -> Iterator[_Finding]:
@@ -663,7 +744,7 @@ def _chart_mistakes(path: tuple[str, ...], chart: Chart, content: Content) -> It
                 yield _Finding((*path, "x"), message, chart.x, 'kind = "bars" takes names')
     axes = {getattr(chart, key) for key in shown}
     for axis, points in content.axes.items():
-        if axis not in axes and len(points) > 1 and not isinstance(chart.where.get(axis), str):
+        if axis not in axes and len(points) > 1 and len(chart.where.get(axis, points)) > 1:
             hint = f'where = {{ {axis} = "{next(iter(points))}" }} chooses one'
             yield _Finding(path, f"says nothing of the axis {axis}", hint=hint)
 
@@ -681,7 +762,7 @@ def _claim_mistakes(path: tuple[str, ...], claim: Claim, content: Content) -> It
         if (name := getattr(claim, key)) is not None:
             yield from _unknown((*path, key), "measure", name, content.measures)
     yield from _misplaced((*path, "at"), claim.at, content)
-    yield from _misplaced((*path, "to"), claim.to, content)
+    yield from _misplaced((*path, "to"), {axis: [name] for axis, name in claim.to.items()}, content)
     for index, name in enumerate(claim.scales or []):
         yield from _unknown((*path, "scales", str(index)), "scale", name, content.scales)
     for name in claim.reason if isinstance(claim.reason, dict) else ():
@@ -690,6 +771,12 @@ def _claim_mistakes(path: tuple[str, ...], claim: Claim, content: Content) -> It
             yield _Finding((*path, "reason", name), "there is no scale of this name", hint=hint, of_key=True)
     if claim.at_least is None and claim.at_most is None:
         yield _Finding(path, "says nothing of what is expected", hint="give at_least, at_most or both")
+    elif claim.at_least is not None and claim.at_most is not None and claim.at_least > claim.at_most:
+        yield _Finding((*path, "at_least"), f"must be at most at_most, {claim.at_most}", claim.at_least)
+    there = {axis: [name] for axis, name in claim.to.items()}
+    if {**claim.at, **there} == claim.at and claim.to_measure in {None, claim.measure} and claim.compare != "value":
+        hint = "to or to_measure must name something else"
+        yield _Finding((*path, "to"), "is where it is taken: it would be compared with itself", hint=hint)
     if (claim.compare == "value") == bool(claim.to or claim.to_measure):
         hint = "ratio, difference and reduction need it, a value has none"
         yield _Finding((*path, "compare"), "does not go with what is compared (to, to_measure)", claim.compare, hint)
