@@ -147,20 +147,16 @@ impl Route {
         self
     }
 
-    /// The next hop has been taken; a way that is found hop by hop stays what it is, and the packet has one hop less to live.
+    /// The next hop has been taken; a way that is found hop by hop stays what it is, and the packet has one hop less to live. Whether it may
+    /// go on: one that has passed as many switches as it may must be in a routing loop.
     #[inline]
-    pub fn advance(&mut self) {
+    pub fn advance(&mut self) -> bool {
         if self.cursor > 0 {
             self.cursor += 1;
-        } else {
-            self.hops[4] = self.hops[4].saturating_sub(1);
+            return true;
         }
-    }
-
-    /// Whether the packet has passed as many switches as it may: it must be in a routing loop.
-    #[inline]
-    pub fn is_spent(&self) -> bool {
-        self.cursor == 0 && self.hops[4] == 0
+        self.hops[4] = self.hops[4].saturating_sub(1);
+        self.hops[4] > 0
     }
 
     /// The egress ports taken so far, from the source host on.

@@ -220,8 +220,8 @@ pub struct Port {
     pub ix: PortIx,
     cursor: QueueIx,
     scheduler: Scheduler,
-    /// Whether the queues that a flow control adds lead to other queues.
-    has_inner: bool,
+    /// Where packets go from the queues that a flow control adds to those of the classes, if it does.
+    added: Option<Stage>,
     queues: Queues,
     inner: Inner,
     /// The most queues that there can be.
@@ -262,7 +262,7 @@ impl Port {
             failed: None,
             control: Fifo::default(),
             place: PortPlace::default(),
-            has_inner: added.stage != Stage::Wire,
+            added: Some(added.stage).filter(|_| added.most > 0),
             queues: Queues::default(),
             inner: Inner::default(),
             most_queues: CLASSES + usize::from(added.most),
@@ -419,10 +419,22 @@ impl Port {
         self.occupied.exceeds(&self.closed)
     }
 
+    /// Whether a flow control adds queues to those of the classes.
+    #[inline]
+    pub(crate) fn has_added(&self) -> bool {
+        self.added.is_some()
+    }
+
+    /// Whether these lead to other queues.
+    #[inline]
+    fn has_inner(&self) -> bool {
+        matches!(self.added, Some(Stage::Queue | Stage::QueueAll))
+    }
+
     /// Whether a queue that leads to another one could hand a packet on.
     #[inline]
     pub(crate) fn can_hand_on(&self) -> bool {
-        self.has_inner && self.inner.occupied.exceeds(&self.closed)
+        self.has_inner() && self.inner.occupied.exceeds(&self.closed)
     }
 
     /// How many queues could hand a packet on.
@@ -438,7 +450,7 @@ impl Port {
 
     /// Whether packets of `queue` go onto the wire when they leave it.
     pub fn leads_to_wire(&self, queue: QueueIx) -> bool {
-        !self.has_inner || usize::from(queue) < CLASSES
+        !self.has_inner() || usize::from(queue) < CLASSES
     }
 
     /// Asks for the part of the port that every passing packet needs.
@@ -497,7 +509,7 @@ impl Port {
         if usize::from(queue) >= self.queues.len() {
             self.queues.grow(queue);
         }
-        if self.has_inner {
+        if self.has_inner() {
             self.inner.bytes += bytes;
             self.inner.occupied.insert(queue.into());
         } else {
@@ -511,7 +523,7 @@ impl Port {
     }
 
     /// Takes a control frame.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn next_control(&mut self, frames: &mut Frames) -> Option<Frame> {
         (!self.control.is_empty()).then(|| self.control.pop(frames).frame)
     }

@@ -76,11 +76,10 @@ impl Node {
         let pipeline = self.pipeline.as_mut().expect("routes pass through switches only");
         let class = frame.class();
         let mut queued = Queued { frame: *frame, at: env.now, ingress, note: 0 };
-        if let Body::Packet(packet) = &mut queued.frame.body {
-            packet.route.advance();
-            if packet.route.is_spent() {
-                return self.drop(ingress, frame, DropCause::TimeToLive, env);
-            }
+        if let Body::Packet(packet) = &mut queued.frame.body
+            && !packet.route.advance()
+        {
+            return self.drop(ingress, frame, DropCause::TimeToLive, env);
         }
         if !is_charged(class) {
             self.ports[usize::from(egress)].enqueue(QueueIx::from(class.0), queued, env.frames);
@@ -90,7 +89,7 @@ impl Node {
             return self.drop(ingress, frame, cause, env);
         }
         let mut queue = QueueIx::from(class.0);
-        if self.flow_control.added_queues().most > 0 {
+        if self.ports[usize::from(egress)].has_added() {
             let candidate = candidate(&self.ports, egress, &queued, env.now, env.fabric);
             Place { queue, note: queued.note } = self.flow_control.queue(candidate);
         }
