@@ -39,7 +39,7 @@ def test_in_an_incast_mix_pyrrha_spares_whoever_is_not_congested(tmp_path: Path)
     for scheme in ("PFC", "Pyrrha"):
         (tmp_path / scheme).mkdir()
         place = {"workload": "webserver", "scheme": scheme}
-        results[scheme] = run("fig14", place, tmp_path / scheme, changes={'"2.5 ms"': '"1 ms"'})
+        results[scheme] = run("fig14", place, tmp_path / scheme, changes={'until = "2.5 ms"': 'until = "1 ms"'})
 
     def ratio(role: str, quantile: float | None = None) -> float:
         """A statistic of flows of `role` under Pyrrha, in parts of that under PFC."""
