@@ -14,8 +14,10 @@ use backwater_fabric::PauseInterval;
 use backwater_fabric::congestion::CongestionConfig;
 use backwater_fabric::fabric::Fabric;
 use backwater_fabric::flow_control::FlowControlConfig;
+use backwater_fabric::flow_control::bfc::BfcConfig;
 use backwater_fabric::flow_control::pfc::{PauseModel, PfcConfig};
 use backwater_fabric::framing::Framing;
+use backwater_fabric::headroom::HeadroomConfig;
 use backwater_fabric::ids::{Class, FlowId, NodeId};
 use backwater_fabric::load_balance::LoadBalanceConfig;
 use backwater_fabric::partition::{Partition, expected_load};
@@ -70,14 +72,26 @@ fn dealt(case: &Case, shards: usize, seed: u64) -> Outcome {
     outcome(Simulation::with_partition(fabric, Box::new(case.flows.clone().into_iter()), &Partition(parts)), 2)
 }
 
+/// A flow control that bounds queues, with all of the buffer for everybody.
+fn with(spec: &mut NetworkSpec, flow_control: FlowControlConfig) {
+    spec.switch.flow_control = flow_control;
+    spec.switch.lossless = Vec::new();
+    spec.switch.headroom = HeadroomConfig::Static(Default::default());
+}
+
 /// What lossless cases lack: losses, faults, timeouts, and packets that overtake each other.
 fn any_case() -> impl Strategy<Value = Case> {
     let error_rate = prop::sample::select(vec![0.0, 0.0, 1e-3, 1e-2]);
     let fault = prop::option::of((any::<prop::sample::Index>(), 0u64..30_000, 1u64..30_000));
     let load_balance = prop::sample::select(LoadBalanceConfig::all());
     let recovery = prop::sample::select(RecoveryConfig::all());
-    let mechanisms = (load_balance, recovery);
-    (lossless(), error_rate, fault, mechanisms).prop_map(|(mut case, error_rate, fault, (load_balance, recovery))| {
+    let flow_control = prop::option::of(prop::sample::select(FlowControlConfig::all()));
+    let mechanisms = (load_balance, recovery, flow_control);
+    (lossless(), error_rate, fault, mechanisms).prop_map(|(mut case, error_rate, fault, mechanisms)| {
+        let (load_balance, recovery, flow_control) = mechanisms;
+        if let Some(flow_control) = flow_control.filter(FlowControlConfig::bounds_queues) {
+            with(&mut case.spec, flow_control);
+        }
         case.spec.links.iter_mut().for_each(|link| link.error_rate = error_rate);
         if let Some((link, down, length)) = fault {
             let down = Time::ZERO + Duration::from_ns(down);
@@ -204,6 +218,13 @@ fn victim() -> (NetworkSpec, Vec<FlowSpec>) {
     (spec, culprits.into_iter().chain(victims).collect())
 }
 
+/// The victim of an incast under another flow control.
+fn spared(flow_control: FlowControlConfig) -> (NetworkSpec, Vec<FlowSpec>) {
+    let (mut spec, flows) = victim();
+    with(&mut spec, flow_control);
+    (spec, flows)
+}
+
 /// Spraying, lossy links, and one that goes down and comes back.
 fn trouble() -> (NetworkSpec, Vec<FlowSpec>) {
     let (mut spec, flows) = leaf_spine();
@@ -260,6 +281,9 @@ fn fixed_scenarios_give_what_they_always_gave() {
     let scenarios = [
         ("incast", incast()),
         ("victim", victim()),
+        ("pyrrha", spared(FlowControlConfig::Pyrrha(Default::default()))),
+        ("bfc", spared(FlowControlConfig::Bfc(BfcConfig { queues: 4, ..Default::default() }))),
+        ("per-flow", spared(FlowControlConfig::PerFlow(Default::default()))),
         ("leaf-spine", leaf_spine()),
         ("dumbbell", dumbbell()),
         ("trouble", trouble()),
