@@ -471,7 +471,9 @@ class Experiment:
                     analyses[name] = measure.of(scenario)
                 except _core.ScenarioError as error:
                     findings += [
-                        _Finding(("measures", name, entry["path"]), entry["message"], hint=entry["hint"] or "")
+                        _Finding(
+                            ("measures", name, entry["path"] or "protocol"), entry["message"], hint=entry["hint"] or ""
+                        )
                         for entry in error.diagnostics
                     ]
         if findings:
