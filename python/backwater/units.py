@@ -13,7 +13,10 @@ def _base_units(text: str, units: dict[str, int]) -> int:
     number, _, unit = text.strip().partition(" ")
     if unit not in units:
         raise ValueError(f"{text!r} has none of the units {', '.join(units)}")
-    return int(Decimal(number) * units[unit])
+    try:
+        return int(Decimal(number) * units[unit])
+    except (ArithmeticError, ValueError):
+        raise ValueError(f"{text!r} does not begin with a number") from None
 
 
 def picoseconds(text: str) -> int:

@@ -198,6 +198,8 @@ MISTAKES = [
     ('role = "incast"', 'role = "incats"', '"incats"', 'did you mean "incast"?'),
     ('stat = "p99"', 'stat = "p999x"', '"p999x"', "a percentile such as p99"),
     ('stat = "p99"', 'up_to = "9 XB"', '"9 XB"', "has none of the units"),
+    ('stat = "p99"', 'up_to = "many B"', '"many B"', "does not begin with a number"),
+    ("seeds = [1, 2]", "seeds = [true]", "true", "= true: must be a whole number"),
     ('stat = "p99"', 'to = "9 us"', "to =", "unknown key"),
     (
         'kind = "flows", stat = "p99"',

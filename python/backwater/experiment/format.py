@@ -471,7 +471,9 @@ class Experiment:
                     analyses[name] = measure.of(scenario)
                 except _core.ScenarioError as error:
                     findings += [
-                        _Finding(("measures", name, entry["path"]), entry["message"], hint=entry["hint"] or "")
+                        _Finding(
+                            ("measures", name, entry["path"] or "protocol"), entry["message"], hint=entry["hint"] or ""
+                        )
                         for entry in error.diagnostics
                     ]
         if findings:
@@ -483,7 +485,7 @@ class Experiment:
 class _Finding:
     path: tuple[str, ...]
     message: str
-    value: object = None
+    value: str | float | None = None
     hint: str = ""
     of_key: bool = False
 
@@ -538,7 +540,6 @@ def _refuse(path: Path, document: _core.Document, findings: Iterable[_Finding]) 
     entries = []
     for finding in findings:
         line, column = document.position([*finding.path], finding.of_key)
-        value = finding.value
         entries.append(
             {
                 "severity": "error",
@@ -546,7 +547,7 @@ def _refuse(path: Path, document: _core.Document, findings: Iterable[_Finding]) 
                 "line": line,
                 "column": column,
                 "path": ".".join(finding.path),
-                "value": f'"{value}"' if isinstance(value, str) else value if isinstance(value, int | float) else None,
+                "value": None if finding.value is None else json.dumps(finding.value, ensure_ascii=False),
                 "message": finding.message,
                 "hint": finding.hint,
             }
