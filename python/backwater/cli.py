@@ -475,7 +475,7 @@ def reproduce(
         values = study.values(kept)
         charts = study.draw(kept, values, directory)
         endings = reproduction.Endings.of(study, kept)
-        figures.append(reproduction.Figure(study, study.findings(values), charts, study.cpu_seconds(kept), endings))
+        figures.append(reproduction.Figure(study, study.findings(values), charts, endings))
     console.out.print(console.table(reproduction.runs_table(figures)))
     console.out.print(console.table(reproduction.claims_table(figures)))
     for claim, reason in reproduction.reasons(figures):

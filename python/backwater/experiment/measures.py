@@ -26,14 +26,13 @@ from backwater.experiment.format import (
 from backwater.result import RUN_FILE, Result, ResultError
 
 MeasureOfRun = FlowMeasure | UnfinishedMeasure | RunMeasure | SampleMeasure | ThroughputMeasure
-_PS_PER_US: Final = tables.PS_PER_US
 # What a value of flows is called in flows.parquet, in which unit it is, and what to divide it by to get there.
 _FLOW_VALUES: Final[Mapping[FlowValue, tuple[pl.Expr, str]]] = {
-    "fct": (pl.col("fct_ps") / _PS_PER_US, "µs"),
+    "fct": (pl.col("fct_ps") / tables.PS_PER_US, "µs"),
     "slowdown": (pl.col("slowdown"), ""),
     "bytes": (pl.col("bytes"), "B"),
-    "paused": (pl.col("paused_ps") / _PS_PER_US, "µs"),
-    "blocked": (pl.col("blocked_ps") / _PS_PER_US, "µs"),
+    "paused": (pl.col("paused_ps") / tables.PS_PER_US, "µs"),
+    "blocked": (pl.col("blocked_ps") / tables.PS_PER_US, "µs"),
     "retransmitted": (pl.col("retransmitted_bytes"), "B"),
     "goodput": (pl.col("bytes") * (tables.BITS_PER_BYTE * 1000) / pl.col("fct_ps"), "Gb/s"),
 }

@@ -97,11 +97,6 @@ class Study:
             if claim.scales is None or self.scale in claim.scales
         ]
 
-    def cpu_seconds(self, store: Store) -> float:
-        """What the results took when they were made."""
-        results = (self.result(store, point) for point in self.points)
-        return sum(result.summary.cpu_seconds for result in results if result is not None)
-
     def draw(self, store: Store, values: claims.Values, directory: Path) -> list[Path]:
         """Writes the charts as SVG files, and returns their paths."""
         from backwater.experiment import charts  # noqa: PLC0415 - charts are slow to import
@@ -206,11 +201,13 @@ class Endings:
         outcomes: How many ended with each outcome; with "no result", if they have none.
         drops: Packets dropped in all of them.
         unfinished: Flows left unfinished in all of them.
+        cpu_seconds: What they took when they were made.
     """
 
     outcomes: Mapping[str, int]
     drops: int
     unfinished: int
+    cpu_seconds: float
 
     @classmethod
     def of(cls, study: Study, store: Store) -> Endings:
@@ -219,7 +216,8 @@ class Endings:
         summaries = [run.summary for run in runs if run is not None]
         outcomes = Counter("no result" if run is None else run.summary.outcome for run in runs)
         drops = sum(summary.total_drops for summary in summaries)
-        return cls(outcomes, drops, sum(summary.unfinished_flows for summary in summaries))
+        unfinished = sum(summary.unfinished_flows for summary in summaries)
+        return cls(outcomes, drops, unfinished, sum(summary.cpu_seconds for summary in summaries))
 
     @property
     def counted(self) -> str:
@@ -239,14 +237,12 @@ class Figure:
         study: The experiment.
         findings: Its claims.
         charts: Its charts' files.
-        cpu_seconds: What its results took.
         endings: How its runs ended.
     """
 
     study: Study
     findings: Sequence[Finding]
     charts: Sequence[Path]
-    cpu_seconds: float
     endings: Endings
 
 
@@ -254,14 +250,14 @@ def claims_table(figures: Sequence[Figure]) -> View:
     """Every claim with the paper's figure, ours, and the verdict."""
     rows = [
         (
-            figure.study.experiment.name if first else "",
+            "" if number else figure.study.experiment.name,
             finding.claim.text,
             finding.claim.paper,
             ours(finding),
             finding.verdict,
         )
         for figure in figures
-        for first, finding in _marked(figure.findings)
+        for number, finding in enumerate(figure.findings)
     ]
     verdicts = Counter(finding.verdict for figure in figures for finding in figure.findings)
     note = ", ".join(f"{count} {verdict}" for verdict, count in sorted(verdicts.items()))
@@ -277,16 +273,12 @@ def runs_table(figures: Sequence[Figure]) -> View:
             figure.endings.counted or "none needed",
             f"{figure.endings.drops:,}",
             f"{figure.endings.unfinished:,}",
-            _cpu(figure.cpu_seconds),
+            _cpu(figure.endings.cpu_seconds),
         )
         for figure in figures
     ]
     headers = ("figure", "runs", "packets dropped", "flows unfinished", "CPU time")
     return View("Runs", headers, rows, text_columns=2)
-
-
-def _marked(findings: Sequence[Finding]) -> list[tuple[bool, Finding]]:
-    return [(index == 0, finding) for index, finding in enumerate(findings)]
 
 
 def _cpu(seconds: float) -> str:
@@ -318,7 +310,7 @@ def markdown(title: str, figures: Sequence[Figure], wall_seconds: float, beside:
         f"# {title}",
         "",
         f"Version {build['version']}, commit {build['commit']}, {today}. "
-        f"CPU time of all results {_cpu(sum(figure.cpu_seconds for figure in figures))}; this time, "
+        f"CPU time of all results {_cpu(sum(figure.endings.cpu_seconds for figure in figures))}; this time, "
         f"{_cpu(wall_seconds)} with results that were there already.",
         "",
         "`±` is the half width of a 95 % confidence interval over seeds; of several places the "
@@ -331,7 +323,7 @@ def markdown(title: str, figures: Sequence[Figure], wall_seconds: float, beside:
         lines += ["", f"## {experiment.name}: {about.title}", "", about.shows.strip(), ""]
         lines += [
             f"Scale {figure.study.scale}; seeds {seeds}; {len(figure.study.jobs)} runs, "
-            f"{_cpu(figure.cpu_seconds)} of CPU time" + (f": {figure.endings}." if figure.study.jobs else "."),
+            f"{_cpu(figure.endings.cpu_seconds)} of CPU time" + (f": {figure.endings}." if figure.study.jobs else "."),
             "",
         ]
         lines += [f"![{chart.stem}]({_link(chart, beside)})" for chart in figure.charts]

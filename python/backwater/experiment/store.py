@@ -22,8 +22,6 @@ from backwater.scenario import Scenario
 # What is run, in every directory of a point.
 POINT_FILE: Final = "point.json"
 LOG_FILE: Final = "log.txt"
-
-
 # What marks a directory as a store, and is held by its writer.
 _LOCK_FILE: Final = "lock"
 
