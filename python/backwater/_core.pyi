@@ -10,6 +10,7 @@ __all__ = [
     "Run",
     "ScenarioError",
     "build_info",
+    "chosen_names",
     "convert_hpcc",
     "schema",
     "tofino_memory",
@@ -145,6 +146,12 @@ def convert_hpcc(topology: str, flows: str, config: str | None, output: str) -> 
     """Translates files of the HPCC family (paths) to a scenario at `output`; returns its TOML and what was left out.
 
     Raises ValueError with every mistake in the files, one per line.
+    """
+
+def chosen_names(texts: list[str], names: list[str]) -> list[str]:
+    """Those of `names` that a list of names and patterns means, as in scenarios.
+
+    Raises ValueError if a text is neither one of the names nor a pattern.
     """
 
 def tofino_memory(k: int) -> str:

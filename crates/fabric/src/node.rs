@@ -299,13 +299,13 @@ impl Node {
             port.start(frame, env.now);
             env.sink.transmit(port, frame);
         }
-        if port.wake_at > port.busy_until && (self.endpoint.is_some() || port.has_work()) {
+        if port.wake_at > port.busy_until {
             self.wake_when_ready(ix, env);
         }
     }
 
     /// Asks for a wake-up of `port` when it is free, if something will wait for it and none has been asked for.
-    #[inline]
+    #[inline(always)]
     fn wake_when_ready<S: Sink>(&mut self, ix: PortIx, env: &mut Env<'_, S>) {
         let port = &mut self.ports[usize::from(ix)];
         let at = if port.has_work() {

@@ -149,7 +149,7 @@ fn nodes(fabric: &Fabric) -> impl Iterator<Item = NodeId> + use<> {
 }
 
 fn neighbours(fabric: &Fabric, node: NodeId) -> impl Iterator<Item = NodeId> {
-    fabric.wiring.of(node).iter().map(|port| fabric.wiring.ports[port.peer.0 as usize].node)
+    fabric.wiring.of(node).iter().map(|port| fabric.wiring.peer(port))
 }
 
 #[cfg(test)]

@@ -174,6 +174,17 @@ impl Gate {
     }
 }
 
+/// The queues that a flow control adds to those of the classes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Added {
+    /// There are none.
+    None,
+    /// They lead to the wire as those of the classes do.
+    BesideClasses,
+    /// They lead to other queues, at last to those of the classes.
+    BehindClasses,
+}
+
 /// Queues that do not lead to the wire but to another queue ([`Stage::Queue`]).
 #[derive(Debug, Default)]
 struct Inner {
@@ -220,8 +231,7 @@ pub struct Port {
     pub ix: PortIx,
     cursor: QueueIx,
     scheduler: Scheduler,
-    /// Where packets go from the queues that a flow control adds to those of the classes, if it does.
-    added: Option<Stage>,
+    added: Added,
     queues: Queues,
     inner: Inner,
     /// The most queues that there can be.
@@ -262,7 +272,11 @@ impl Port {
             failed: None,
             control: Fifo::default(),
             place: PortPlace::default(),
-            added: Some(added.stage).filter(|_| added.most > 0),
+            added: match added.stage {
+                _ if added.most == 0 => Added::None,
+                Stage::Wire => Added::BesideClasses,
+                Stage::Queue | Stage::QueueAll => Added::BehindClasses,
+            },
             queues: Queues::default(),
             inner: Inner::default(),
             most_queues: CLASSES + usize::from(added.most),
@@ -422,19 +436,13 @@ impl Port {
     /// Whether a flow control adds queues to those of the classes.
     #[inline]
     pub(crate) fn has_added(&self) -> bool {
-        self.added.is_some()
-    }
-
-    /// Whether these lead to other queues.
-    #[inline]
-    fn has_inner(&self) -> bool {
-        matches!(self.added, Some(Stage::Queue | Stage::QueueAll))
+        self.added != Added::None
     }
 
     /// Whether a queue that leads to another one could hand a packet on.
     #[inline]
     pub(crate) fn can_hand_on(&self) -> bool {
-        self.has_inner() && self.inner.occupied.exceeds(&self.closed)
+        self.added == Added::BehindClasses && self.inner.occupied.exceeds(&self.closed)
     }
 
     /// How many queues could hand a packet on.
@@ -450,7 +458,7 @@ impl Port {
 
     /// Whether packets of `queue` go onto the wire when they leave it.
     pub fn leads_to_wire(&self, queue: QueueIx) -> bool {
-        !self.has_inner() || usize::from(queue) < CLASSES
+        self.added != Added::BehindClasses || usize::from(queue) < CLASSES
     }
 
     /// Asks for the part of the port that every passing packet needs.
@@ -494,27 +502,28 @@ impl Port {
     pub(crate) fn enqueue(&mut self, queue: QueueIx, queued: Queued, frames: &mut Frames) {
         let (index, bytes) = (usize::from(queue), u64::from(queued.frame.size.charge));
         self.queued_bytes += bytes;
-        if index < CLASSES {
+        let queue = if index < CLASSES {
             self.occupied.insert(index);
+            &mut self.queues.of_classes[index]
         } else {
-            self.join_added(queue, bytes);
-        }
-        let queue = &mut self.queues[queue];
+            self.join_added(queue, bytes)
+        };
         queue.bytes += bytes;
         queue.frames.push(&queued, frames);
     }
 
-    /// Takes note that `queue`, one of those that a flow control has added, gets a frame of `bytes`.
-    fn join_added(&mut self, queue: QueueIx, bytes: u64) {
+    /// The queue `queue`, one of those that a flow control has added, which gets a frame of `bytes`.
+    fn join_added(&mut self, queue: QueueIx, bytes: u64) -> &mut Queue {
         if usize::from(queue) >= self.queues.len() {
             self.queues.grow(queue);
         }
-        if self.has_inner() {
+        if self.added == Added::BehindClasses {
             self.inner.bytes += bytes;
             self.inner.occupied.insert(queue.into());
         } else {
             self.occupied.insert(queue.into());
         }
+        &mut self.queues[queue]
     }
 
     /// Puts a link-local frame before everything else.
@@ -576,9 +585,29 @@ impl Port {
         Some(next)
     }
 
-    /// Takes the first frame of a queue.
+    /// Takes the first frame of a queue that leads to the wire.
     #[inline(always)]
     pub(crate) fn take(&mut self, index: QueueIx, frames: &mut Frames) -> Queued {
+        let (queued, is_last) = self.pop(index, frames);
+        if is_last {
+            self.occupied.remove(index.into());
+        }
+        queued
+    }
+
+    /// Takes the first frame of a queue that leads to another one.
+    pub(crate) fn take_inner(&mut self, index: QueueIx, frames: &mut Frames) -> Queued {
+        let (queued, is_last) = self.pop(index, frames);
+        self.inner.bytes -= u64::from(queued.frame.size.charge);
+        if is_last {
+            self.inner.occupied.remove(index.into());
+        }
+        queued
+    }
+
+    /// The first frame of a queue, and whether it was the last.
+    #[inline(always)]
+    fn pop(&mut self, index: QueueIx, frames: &mut Frames) -> (Queued, bool) {
         let queue = &mut self.queues[index];
         let queued = queue.frames.pop(frames);
         // In a long queue, the frame that leaves next came long ago.
@@ -586,19 +615,7 @@ impl Port {
         let bytes = u64::from(queued.frame.size.charge);
         queue.bytes -= bytes;
         self.queued_bytes -= bytes;
-        if queue.frames.is_empty() {
-            let leads_to_wire = self.leads_to_wire(index);
-            let occupied = if leads_to_wire { &mut self.occupied } else { &mut self.inner.occupied };
-            occupied.remove(index.into());
-        }
-        queued
-    }
-
-    /// Takes the first frame of a queue that leads to another one.
-    pub(crate) fn take_inner(&mut self, index: QueueIx, frames: &mut Frames) -> Queued {
-        let queued = self.take(index, frames);
-        self.inner.bytes -= u64::from(queued.frame.size.charge);
-        queued
+        (queued, queue.frames.is_empty())
     }
 
     /// Starts `frame` on the wire.

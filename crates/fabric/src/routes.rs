@@ -6,7 +6,7 @@ use crate::memory::HeapBytes;
 use crate::slots::PortFacts;
 use crate::spec::{LinkSpec, NodeKind, NodeSpec};
 use backwater_engine::Duration;
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
 /// The ports of a network: who is connected to whom.
 #[derive(Debug)]
@@ -19,6 +19,8 @@ pub struct Wiring {
     first: Vec<u32>,
     /// Per port, the first port of the node at the other end: all that the way of a packet from node to node takes.
     across: Vec<u32>,
+    /// Per node, how many links it is away from the nearest host.
+    layers: Vec<u32>,
 }
 
 impl Wiring {
@@ -58,18 +60,43 @@ impl Wiring {
         }
         let ports: Vec<PortFacts> = ports.into_iter().flatten().collect();
         let across = ports.iter().map(|port| first[ports[port.peer.0 as usize].node.0 as usize]).collect();
-        Wiring { ports, links: link_ports, first, across }
+        let mut wiring = Wiring { ports, links: link_ports, first, across, layers: vec![0; nodes.len()] };
+        let is_host = |node: &NodeId| nodes[node.0 as usize].kind == NodeKind::Host;
+        let (hosts, mut rest): (BTreeSet<_>, BTreeSet<_>) = (0..nodes.len() as u32).map(NodeId).partition(is_host);
+        let mut front = hosts;
+        for layer in 1.. {
+            let peers = front.iter().flat_map(|node| wiring.of(*node)).map(|port| wiring.peer(port));
+            front = peers.filter(|peer| rest.remove(peer)).collect();
+            if front.is_empty() {
+                break;
+            }
+            front.iter().for_each(|node| wiring.layers[node.0 as usize] = layer);
+        }
+        wiring
     }
 
     /// Bytes that the wiring holds on the heap.
     pub(crate) fn heap_bytes(&self) -> u64 {
-        self.ports.heap_bytes() + self.links.heap_bytes() + self.first.heap_bytes() + self.across.heap_bytes()
+        let [first, across, layers] = [&self.first, &self.across, &self.layers].map(HeapBytes::heap_bytes);
+        self.ports.heap_bytes() + self.links.heap_bytes() + first + across + layers
     }
 
     /// The ports of `node`.
     #[inline]
     pub fn of(&self, node: NodeId) -> &[PortFacts] {
         &self.ports[self.first[node.0 as usize] as usize..self.first[node.0 as usize + 1] as usize]
+    }
+
+    /// How many links `node` is away from the nearest host: 0 for a host, 1 for a switch with hosts, 2 for the layer above. A switch without
+    /// a way to any host gets 0.
+    pub fn layer(&self, node: NodeId) -> u32 {
+        self.layers[node.0 as usize]
+    }
+
+    /// The node at the other end of the link of `port`.
+    #[inline]
+    pub fn peer(&self, port: &PortFacts) -> NodeId {
+        self.ports[port.peer.0 as usize].node
     }
 
     /// Port `ix` of the node at the other end of the link of `port`.
@@ -81,8 +108,7 @@ impl Wiring {
     /// The node behind port `ix` of `node`.
     #[inline]
     pub fn neighbour(&self, node: NodeId, ix: PortIx) -> NodeId {
-        let port = &self.of(node)[usize::from(ix)];
-        self.ports[port.peer.0 as usize].node
+        self.peer(&self.of(node)[usize::from(ix)])
     }
 
     /// Whether the way from `start` through `hops` leads out of `port`.
@@ -281,7 +307,7 @@ impl Routes {
         // Hosts behind one switch share their routes: the one with the slowest first hop stands for all.
         let mut racks: BTreeMap<NodeId, (Duration, NodeId)> = BTreeMap::new();
         for port in wiring.ports.iter().filter(|port| nodes[port.node.0 as usize].kind == NodeKind::Host) {
-            let slowest = racks.entry(wiring.ports[port.peer.0 as usize].node).or_default();
+            let slowest = racks.entry(wiring.peer(port)).or_default();
             *slowest = (*slowest).max((hop(port), port.node));
         }
         let mut longest = Duration::ZERO;
@@ -310,7 +336,7 @@ fn distances(nodes: &[NodeSpec], wiring: &Wiring, target: NodeId) -> Vec<u32> {
             continue;
         }
         for port in wiring.of(node) {
-            let next = wiring.ports[port.peer.0 as usize].node;
+            let next = wiring.peer(port);
             if distance[next.0 as usize] == u32::MAX {
                 distance[next.0 as usize] = distance[node.0 as usize] + 1;
                 queue.push_back(next);
@@ -326,7 +352,7 @@ fn closer(nodes: &[NodeSpec], wiring: &Wiring, distance: &[u32], node: NodeId) -
         return Vec::new();
     }
     let downhill = |port: &&PortFacts| {
-        let next = wiring.ports[port.peer.0 as usize].node.0 as usize;
+        let next = wiring.peer(port).0 as usize;
         distance[next] == here - 1 && (here == 1 || nodes[next].kind == NodeKind::Switch)
     };
     wiring.of(node).iter().filter(downhill).map(|port| port.ix).collect()
@@ -348,6 +374,14 @@ mod tests {
     /// h0 and h1 on leaf 4, h2 and h3 on leaf 5, spines 6 and 7; two links between leaf 4 and spine 6.
     fn leaf_spine() -> NetworkSpec {
         network(4, 4, &[(0, 4), (1, 4), (2, 5), (3, 5), (4, 6), (4, 7), (5, 6), (5, 7), (4, 6)])
+    }
+
+    #[test]
+    fn layers_count_from_the_hosts() {
+        let mut spec = leaf_spine();
+        spec.nodes.push(NodeSpec { name: "apart".into(), kind: NodeKind::Switch });
+        let wiring = Wiring::new(&spec.nodes, &spec.links);
+        assert_eq!([0, 3, 4, 5, 6, 7, 8].map(|node| wiring.layer(NodeId(node))), [0, 0, 1, 1, 2, 2, 0]);
     }
 
     #[test]

@@ -26,7 +26,7 @@ use crate::spec::{NetworkSpec, NodeKind};
 use auto_impl::auto_impl;
 use backwater_engine::{Duration, Rate, Time};
 use enum_dispatch::enum_dispatch;
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::VecDeque;
 
 /// The names that the signatures of the slots' methods use.
 pub(crate) mod signatures {
@@ -61,25 +61,13 @@ pub struct Site<'a> {
 impl Site<'_> {
     /// The node at the other end of the link of `port`.
     pub fn peer(&self, port: &PortFacts) -> NodeId {
-        self.wiring.ports[port.peer.0 as usize].node
+        self.wiring.peer(port)
     }
 
     /// The flow control that runs at `node`: a host goes with the switch at the other end of its first link.
     pub fn flow_control(&self, node: NodeId) -> &FlowControlConfig {
         let first = self.wiring.of(node).first().filter(|_| self.is_host(node));
         self.spec.flow_control(first.map_or(node, |port| self.peer(port)))
-    }
-
-    /// How many links `node` is away from the nearest host: 0 for a host, 1 for a switch with hosts, 2 for the tier above.
-    pub fn tier(&self, node: NodeId) -> u32 {
-        let (mut tier, mut front) = (0, vec![node]);
-        let mut seen = BTreeSet::from([node]);
-        while !front.is_empty() && !front.iter().any(|node| self.is_host(*node)) {
-            let behind = front.iter().flat_map(|node| self.wiring.of(*node)).map(|port| self.peer(port));
-            front = behind.filter(|node| seen.insert(*node)).collect();
-            tier += 1;
-        }
-        tier
     }
 
     /// Whether `node` is a host.
@@ -634,19 +622,4 @@ pub enum Verdict {
 pub trait RecoveryReceiver: Send {
     /// Packet `psn` has arrived while `expected` is the next in order.
     fn on_data(&mut self, psn: Psn, expected: Psn, now: Time) -> Verdict;
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::testing::{fabric, network};
-
-    /// Two hosts on either of two leaves, two spines.
-    #[test]
-    fn tiers_count_from_the_hosts() {
-        let ends = [(0, 4), (1, 4), (2, 5), (3, 5), (4, 6), (4, 7), (5, 6), (5, 7)];
-        let fabric = fabric(network(4, 4, &ends));
-        let site = fabric.site(NodeId(4));
-        assert_eq!([0, 3, 4, 5, 6, 7].map(|node| site.tier(NodeId(node))), [0, 0, 1, 1, 2, 2]);
-    }
 }

@@ -6,6 +6,7 @@ use backwater_analysis::{Question, Refusal, tofino};
 use backwater_fabric::memory::{Memory, Share};
 use backwater_results::{BUILD, RunError, topology_json};
 use backwater_scenario::diagnostic::closest;
+use backwater_scenario::workload::chosen;
 use backwater_scenario::{
     Diagnostic, Document as Written, Plan as CheckedPlan, Scenario, Setting, Severity, explain, hpcc,
 };
@@ -318,6 +319,14 @@ fn convert_hpcc(topology: &str, flows: &str, config: Option<&str>, output: &str)
     })
 }
 
+/// Those of `names` that a list of names and patterns means, as in scenarios.
+#[pyfunction]
+#[allow(clippy::needless_pass_by_value, reason = "arguments come as owned values")]
+fn chosen_names(texts: Vec<String>, names: Vec<String>) -> PyResult<Vec<String>> {
+    let chosen = chosen(&texts, &names).map_err(PyValueError::new_err)?;
+    Ok(names.into_iter().zip(chosen).filter_map(|(name, chosen)| chosen.then_some(name)).collect())
+}
+
 /// Version of the package.
 #[pyfunction]
 fn version() -> &'static str {
@@ -348,6 +357,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
         wrap_pyfunction!(schema, module)?,
         wrap_pyfunction!(convert_hpcc, module)?,
         wrap_pyfunction!(tofino_memory, module)?,
+        wrap_pyfunction!(chosen_names, module)?,
         wrap_pyfunction!(version, module)?,
         wrap_pyfunction!(build_info, module)?,
     ] {

@@ -377,7 +377,7 @@ impl Run {
         let row = |node: &Node| {
             Some(SwitchRow {
                 node: node.id.into(),
-                layer: fabric.site(node.id).tier(node.id) as u8,
+                layer: fabric.wiring.layer(node.id) as u8,
                 peak_buffer_bytes: node.pipeline()?.occupancy().peak,
                 peak_queues: node.flow_control().most_queues_used(),
             })

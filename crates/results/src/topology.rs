@@ -1,30 +1,18 @@
 //! `topology.json`: the fabric by name, for pictures.
 
+use backwater_fabric::ids::NodeId;
+use backwater_fabric::routes::Wiring;
 use backwater_fabric::spec::{NetworkSpec, NodeKind};
 use serde_json::{Value, json};
 
 /// Nodes (`name`, `kind`, `layer`: hops from the nearest host) and links (`a`, `b`, `rate_bps`, `delay_ps`, and the ports at both ends).
 pub fn topology_json(spec: &NetworkSpec) -> Value {
-    let mut layers: Vec<Option<u32>> =
-        spec.nodes.iter().map(|node| (node.kind == NodeKind::Host).then_some(0)).collect();
-    let mut changed = true;
-    while changed {
-        changed = false;
-        for link in &spec.links {
-            for (from, to) in [(link.a, link.b), (link.b, link.a)] {
-                if let Some(layer) = layers[from.0 as usize] {
-                    let known = &mut layers[to.0 as usize];
-                    if known.is_none_or(|known| known > layer + 1) {
-                        *known = Some(layer + 1);
-                        changed = true;
-                    }
-                }
-            }
-        }
-    }
+    let wiring = Wiring::new(&spec.nodes, &spec.links);
     let kind = |kind| if kind == NodeKind::Host { "host" } else { "switch" };
-    let nodes: Vec<Value> = (spec.nodes.iter().zip(&layers))
-        .map(|(node, layer)| json!({ "name": node.name, "kind": kind(node.kind), "layer": layer.unwrap_or(0) }))
+    let nodes: Vec<Value> = (0..)
+        .map(NodeId)
+        .zip(&spec.nodes)
+        .map(|(id, node)| json!({ "name": node.name, "kind": kind(node.kind), "layer": wiring.layer(id) }))
         .collect();
     let mut next_port = vec![0; spec.nodes.len()];
     let mut port = |node: usize| {

@@ -5,7 +5,6 @@ from __future__ import annotations
 import difflib
 import itertools
 import json
-import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,7 +15,6 @@ import pydantic
 from pydantic import Field
 
 from backwater import _core, units
-from backwater.experiment import nodes
 from backwater.experiment.store import Job
 from backwater.scenario import Scenario
 from backwater.summary import RunPath
@@ -36,7 +34,7 @@ def _size(text: str) -> str:
 
 
 def _name(text: str) -> str:
-    nodes.expression([text])
+    _core.chosen_names([text], [])
     return text
 
 
@@ -521,7 +519,7 @@ def _unanswerable(content: Content, scenario: Scenario, resolved: Mapping[str, A
             if isinstance(asked, SampleMeasure) and asked.table == "queues":
                 kind, known = "node", [*hosts, *switches]
             for index, name in enumerate(getattr(asked, key, None) or []):
-                if not any(map(re.compile(nodes.expression([name])).match, known)):
+                if not _core.chosen_names([name], known):
                     yield from _unknown((*path, key, str(index)), kind, name, known)
 
 

@@ -8,8 +8,7 @@ from typing import Any, Final, assert_never
 
 import polars as pl
 
-from backwater import tables, units
-from backwater.experiment import nodes
+from backwater import _core, tables, units
 from backwater.experiment.format import (
     AnalysisMeasure,
     FlowFilter,
@@ -68,7 +67,7 @@ def select(flows: pl.DataFrame, which: FlowFilter) -> pl.DataFrame:
             wanted = wanted.filter(pl.col(column).cast(pl.String) == name)
     for column in ("src", "dst"):
         if (names := getattr(which, column)) is not None:
-            wanted = wanted.filter(_named(column, names))
+            wanted = _named(wanted, column, names)
     if which.above is not None:
         wanted = wanted.filter(pl.col("bytes") > units.size(which.above))
     if which.up_to is not None:
@@ -76,9 +75,11 @@ def select(flows: pl.DataFrame, which: FlowFilter) -> pl.DataFrame:
     return wanted
 
 
-def _named(column: str, names: Sequence[str]) -> pl.Expr:
-    """Whether the node of a column has one of the names, or fits one of the patterns."""
-    return pl.col(column).cast(pl.String).str.contains(nodes.expression(names))
+def _named(frame: pl.DataFrame, column: str, names: Sequence[str]) -> pl.DataFrame:
+    """The rows whose node in a column has one of the names, or fits one of the patterns."""
+    node = pl.col(column).cast(pl.String)
+    known = frame.select(node.unique()).to_series().to_list()
+    return frame.filter(node.is_in(_core.chosen_names([*names], known)))
 
 
 def flow_values(flows: pl.DataFrame, which: FlowFilter, value: FlowValue) -> pl.Series:
@@ -122,7 +123,8 @@ def _frames(result: Result, which: Throughput) -> pl.DataFrame:
     side = "node" if which.direction == "sent" else "peer"
     hosts = result.topology.nodes.filter(pl.col("kind") == "host")["name"]
     of_hosts = pl.col(side).cast(pl.String).is_in(hosts.to_list())
-    return result.ports.filter(of_hosts, _named(side, which.hosts or ["*"])).select("time_ps", bytes="tx_bytes")
+    frames = _named(result.ports.filter(of_hosts), side, which.hosts or ["*"])
+    return frames.select("time_ps", bytes="tx_bytes")
 
 
 def _payload(result: Result, which: Throughput) -> pl.DataFrame:
@@ -168,7 +170,7 @@ def _samples(result: Result, measure: SampleMeasure) -> float | None:
     samples = result.queues if measure.table == "queues" else result.buffers
     samples = samples.filter(pl.col("time_ps") > begin, pl.col("time_ps") <= end)
     if measure.nodes is not None:
-        samples = samples.filter(_named("node", measure.nodes))
+        samples = _named(samples, "node", measure.nodes)
     if samples.is_empty():  # what is not sampled is empty
         return 0.0
     return _statistic(samples[measure.column], measure.stat)

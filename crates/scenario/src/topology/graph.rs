@@ -4,7 +4,7 @@ use super::{BuildError, did_you_mean};
 use backwater_engine::Rate;
 use backwater_fabric::ids::{NodeId, PortIx};
 use backwater_fabric::spec::{LinkSpec, NodeKind, NodeSpec};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 
 /// A fabric in which every name is unique and every host reaches every other.
 #[derive(Clone, Debug)]
@@ -18,7 +18,6 @@ pub struct Graph {
     ids: BTreeMap<String, NodeId>,
     /// Per node the other end and the link of each port.
     ports: Vec<Vec<(NodeId, usize)>>,
-    layers: Vec<u32>,
 }
 
 impl Graph {
@@ -66,8 +65,7 @@ impl Graph {
         if !errors.is_empty() {
             return Err(errors);
         }
-        let layers = layers(&nodes, &ports);
-        Ok(Graph { nodes, links, notes, ids, ports, layers })
+        Ok(Graph { nodes, links, notes, ids, ports })
     }
 
     /// The node called `name`.
@@ -152,31 +150,10 @@ impl Graph {
         let ports = self.ports(node).iter().filter(|(peer, _)| wanted(*peer));
         Rate::from_bps(ports.map(|&(_, link)| self.links[link].rate.bps()).sum())
     }
-
-    /// Links from `node` to the nearest host: 0 for a host, 1 for a leaf, 2 for a spine. A switch without a path to a host gets 1.
-    pub fn layer(&self, node: NodeId) -> u32 {
-        self.layers[node.0 as usize]
-    }
 }
 
 fn error(message: impl Into<String>) -> BuildError {
     BuildError::new("topology", message)
-}
-
-fn layers(nodes: &[NodeSpec], ports: &[Vec<(NodeId, usize)>]) -> Vec<u32> {
-    let mut layers: Vec<Option<u32>> = nodes.iter().map(|node| (node.kind == NodeKind::Host).then_some(0)).collect();
-    let mut front: VecDeque<usize> = (0..nodes.len()).filter(|&node| layers[node].is_some()).collect();
-    while let Some(node) = front.pop_front() {
-        let next = layers[node].map(|layer| layer + 1);
-        for &(peer, _) in &ports[node] {
-            let layer = &mut layers[peer.0 as usize];
-            if layer.is_none() {
-                *layer = next;
-                front.push_back(peer.0 as usize);
-            }
-        }
-    }
-    layers.into_iter().map(|layer| layer.unwrap_or(1)).collect()
 }
 
 /// Pairs of hosts without a path. Hosts do not forward, so two hosts are connected if a link, or one set of switches that are linked to

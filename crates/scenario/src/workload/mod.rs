@@ -18,7 +18,7 @@ pub mod sizes;
 mod tests;
 
 pub use config::*;
-pub use nodes::NodeList;
+pub use nodes::{NodeList, chosen};
 pub use schedule::Flows;
 pub use sizes::{Interpolation, SizesConfig, SizesTable};
 

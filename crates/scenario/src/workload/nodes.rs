@@ -94,10 +94,8 @@ fn one(text: &str, field: &str, graph: &Graph, kind: NodeKind) -> Result<Vec<Nod
         return graph.of_name(field, text, kind).map(|node| vec![node]);
     }
     let word = if kind == NodeKind::Host { "host" } else { "switch" };
-    let pattern = pattern(text).ok_or_else(|| {
-        BuildError::new(field, format!("\"{text}\" is not a pattern of {word} names"))
-            .hint("a `[` begins a range of whole numbers such as `h[0-15]`; `*` stands for any text")
-    })?;
+    let pattern = pattern(text)
+        .ok_or_else(|| BuildError::new(field, format!("\"{text}\" is not a pattern of {word} names")).hint(PATTERNS))?;
     let found: Vec<NodeId> = graph.of_kind(kind).filter(|node| fits(&pattern, graph.name(*node))).collect();
     if found.is_empty() {
         let example = graph.of_kind(kind).next().map_or("", |node| graph.name(node));
@@ -106,6 +104,28 @@ fn one(text: &str, field: &str, graph: &Graph, kind: NodeKind) -> Result<Vec<Nod
     }
     Ok(found)
 }
+
+/// Which of `names` a list of names and patterns means, as [`NodeList`] would.
+///
+/// # Errors
+/// What is wrong with the first text that is neither one of the names nor a pattern.
+pub fn chosen<T: AsRef<str>>(texts: &[String], names: &[T]) -> Result<Vec<bool>, String> {
+    let mut chosen = vec![false; names.len()];
+    for text in texts {
+        let named = names.iter().position(|name| name.as_ref() == text);
+        match (named, pattern(text)) {
+            (Some(at), _) => chosen[at] = true,
+            (None, Some(pattern)) => {
+                chosen.iter_mut().zip(names).for_each(|(chosen, name)| *chosen |= fits(&pattern, name.as_ref()));
+            }
+            (None, None) => return Err(format!("\"{text}\" is not a pattern of names: {PATTERNS}")),
+        }
+    }
+    Ok(chosen)
+}
+
+/// What patterns are made of.
+const PATTERNS: &str = "a `[` begins a range of whole numbers such as `h[0-15]`; `*` stands for any text";
 
 /// A piece of a pattern.
 enum Piece<'a> {

@@ -68,7 +68,7 @@ impl Switch {
     pub(super) fn new(config: &PyrrhaConfig, site: &Site<'_>) -> Switch {
         let role = |port: &PortFacts| {
             let peer = site.peer(port);
-            let is_down = site.tier(peer) < site.tier(site.node);
+            let is_down = site.wiring.layer(peer) < site.wiring.layer(site.node);
             PortRole { id: port.id, peer: peer_kind(config, site, peer), is_down }
         };
         let thresholds = |hop_bdp: u64| {
