@@ -60,15 +60,22 @@ PROBES = {
     "deadlock checks alone": [NO_SAMPLES, NO_PAUSES],
 }
 PLAIN = [*PROBES["no probes"], "congestion_control.kind=none"]
+# For flow controls that bound queues by themselves.
+SHARED = [*PLAIN, "switch.lossless=[]", "switch.headroom.kind=static"]
 MECHANISMS = {
     "PFC, SIH, ECMP, round robin": PLAIN,
     "flow control: none": [*PLAIN, "switch.flow_control.kind=none"],
     "PFC: pauses in quanta": [*PLAIN, "switch.flow_control.kind=pfc", "switch.flow_control.pause=quanta"],
+    "flow control: Pyrrha": [*SHARED, "switch.flow_control.kind=pyrrha"],
+    "flow control: BFC": [*SHARED, "switch.flow_control.kind=bfc"],
+    "flow control: a queue per flow": [*SHARED, "switch.flow_control.kind=per-flow"],
     "headroom: static": [*PLAIN, "switch.headroom.kind=static"],
     "scheduler: DWRR": [*PLAIN, "switch.scheduler.kind=dwrr"],
     "congestion control: DCQCN": [*PLAIN, "congestion_control.kind=dcqcn"],
     "DCQCN with CNP frames": [*PLAIN, "congestion_control.kind=dcqcn", "congestion_control.cnp=frame"],
     "congestion control: HPCC": [*PLAIN, "congestion_control.kind=hpcc"],
+    "congestion control: TIMELY": [*PLAIN, "congestion_control.kind=timely"],
+    "load balance: DRILL": [*PLAIN, "load_balance.kind=drill"],
     "load balance: spray": [*PLAIN, "load_balance.kind=spray"],
     "link errors, 1 in 10,000": [*PLAIN, "topology.error_rate=1e-4"],
 }
