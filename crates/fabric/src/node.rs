@@ -280,7 +280,8 @@ impl Node {
 
     /// Sends what there is to send on `port`, which is idle: link-local frames first, then those that wait, then what a queue pair has.
     fn serve<S: Sink>(&mut self, ix: PortIx, env: &mut Env<'_, S>) {
-        if self.ports[usize::from(ix)].can_hand_on() {
+        let port = &self.ports[usize::from(ix)];
+        if port.can_hand_on() && !port.has_urgent() {
             self.hand_on(ix, env);
         }
         let port = &mut self.ports[usize::from(ix)];

@@ -445,6 +445,11 @@ impl Port {
         self.added == Added::BehindClasses && self.inner.occupied.exceeds(&self.closed)
     }
 
+    /// Whether a frame leaves next that goes before all others: of link-local control, or of the control class.
+    pub(crate) fn has_urgent(&self) -> bool {
+        !self.control.is_empty() || self.is_ready(CONTROL_QUEUE)
+    }
+
     /// How many queues could hand a packet on.
     pub(crate) fn count_inner(&self) -> usize {
         self.inner.occupied.count_outside(&self.closed)

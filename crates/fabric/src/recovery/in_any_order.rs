@@ -78,11 +78,13 @@ impl RecoveryReceiver for Receiver {
         }
         let is_late = self.asks(expected, now);
         if psn - expected < self.room {
-            if self.held.has(self.place(psn)) {
-                return Verdict::Duplicate;
-            }
+            let is_held = self.held.has(self.place(psn));
             self.held.insert(self.place(psn));
-            return if is_late { Verdict::Nack } else { Verdict::Keep };
+            return match (is_late, is_held) {
+                (true, _) => Verdict::Nack,
+                (false, true) => Verdict::Duplicate,
+                (false, false) => Verdict::Keep,
+            };
         }
         if is_late { Verdict::Nack } else { Verdict::Ignore }
     }
@@ -131,6 +133,16 @@ mod tests {
         assert_eq!(receiver.on_data(8, 6, at_us(31)), Verdict::Keep);
         assert_eq!(receiver.on_data(200, 6, at_us(41)), Verdict::Nack);
         assert_eq!(receiver.on_data(201, 6, at_us(42)), Verdict::Ignore);
+    }
+
+    /// The sender goes back, and what is missing is lost again: what comes instead, all of it known, asks for it.
+    #[test]
+    fn what_is_held_already_asks_as_well() {
+        let mut receiver = receiver(100, Some(Duration::from_us(10)));
+        assert_eq!(receiver.on_data(1, 0, at_us(0)), Verdict::Keep);
+        assert_eq!(receiver.on_data(1, 0, at_us(9)), Verdict::Duplicate);
+        assert_eq!(receiver.on_data(1, 0, at_us(10)), Verdict::Nack);
+        assert_eq!(receiver.on_data(1, 0, at_us(11)), Verdict::Duplicate);
     }
 
     proptest! {

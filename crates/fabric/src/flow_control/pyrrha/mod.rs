@@ -18,9 +18,10 @@ pub use frames::PyrrhaFrame;
 pub use queues::State;
 
 use crate::flow_control::FlowControlConfig;
-use crate::flow_control::pfc::{Pfc, PfcConfig};
+use crate::flow_control::pfc::Pfc;
 use crate::frame::{Control, Frame};
 use crate::ids::{FlowId, PortId, PortIx, QueueIx};
+use crate::memory::HeapBytes;
 use crate::port::Port;
 use crate::slots::{
     AddedQueues, Candidate, Departing, FlowControl, Gauge, NodeView, Passage, PauseScope, Place, PortFacts, Site, Stage,
@@ -69,7 +70,7 @@ pub enum Organisation {
     SingleTier,
 }
 
-/// How isolation queues feed the ordinary queue: whenever a packet goes onto the wire, in turn.
+/// How isolation queues feed the ordinary queue: whenever a packet of a data class goes onto the wire, in turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Feed {
@@ -161,9 +162,60 @@ pub struct Isolated {
 #[derive(Debug)]
 pub struct Pyrrha {
     role: Role,
-    /// What is spoken with neighbours that do not understand Pyrrha (section IV-E, "Incremental deployment").
-    pfc: Option<Box<Pfc>>,
+    foreign: Option<Box<Foreign>>,
     added: AddedQueues,
+}
+
+/// What is spoken with neighbours that understand PFC only (section IV-E, "Incremental deployment").
+#[derive(Debug)]
+struct Foreign {
+    pfc: Pfc,
+    /// Whether that is so, port by port.
+    at: Vec<bool>,
+}
+
+/// What stands at the other end of a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Peer {
+    /// A switch that runs Pyrrha.
+    Switch,
+    /// A host that holds flows back.
+    Host,
+    /// Somebody with whom PFC is spoken.
+    Pfc,
+    /// Somebody with whom nothing is.
+    Other,
+}
+
+impl Peer {
+    /// Who stands behind `port` of a node that runs Pyrrha as in `config`. Both ends of a link come to the same answer.
+    fn of(port: &PortFacts, config: &PyrrhaConfig, site: &Site<'_>) -> Peer {
+        let with_host = |reaction, otherwise| match reaction {
+            HostReaction::PerFlow => otherwise,
+            HostReaction::Pfc => Peer::Pfc,
+            HostReaction::None => Peer::Other,
+        };
+        let peer = site.peer(port);
+        match site.flow_control(peer) {
+            FlowControlConfig::Pyrrha(_) if site.is_host(site.node) => with_host(config.hosts, Peer::Switch),
+            FlowControlConfig::Pyrrha(theirs) if site.is_host(peer) => with_host(theirs.hosts, Peer::Host),
+            FlowControlConfig::Pyrrha(_) => Peer::Switch,
+            FlowControlConfig::Pfc(_) => Peer::Pfc,
+            _ => Peer::Other,
+        }
+    }
+}
+
+impl Foreign {
+    fn new(config: &PyrrhaConfig, site: &Site<'_>) -> Option<Box<Foreign>> {
+        let at: Vec<bool> = site.ports.iter().map(|port| Peer::of(port, config, site) == Peer::Pfc).collect();
+        let theirs = |port: &PortFacts| match site.flow_control(site.peer(port)) {
+            FlowControlConfig::Pfc(config) => Some(config.clone()),
+            _ => None,
+        };
+        let pfc = || Pfc::new(&site.ports.iter().find_map(theirs).unwrap_or_default(), site);
+        at.contains(&true).then(|| Box::new(Foreign { pfc: pfc(), at }))
+    }
 }
 
 #[derive(Debug)]
@@ -177,7 +229,7 @@ enum Role {
 impl Pyrrha {
     /// Pyrrha for the node at `site`.
     pub fn new(config: &PyrrhaConfig, site: &Site<'_>) -> Pyrrha {
-        let pfc = foreign_pfc(config, site).map(|config| Box::new(Pfc::new(&config, site)));
+        let foreign = Foreign::new(config, site);
         if !site.is_host(site.node) {
             let stage = match (config.organisation, config.feed) {
                 (Organisation::SingleTier, _) => Stage::Wire,
@@ -185,13 +237,13 @@ impl Pyrrha {
                 (Organisation::Hierarchical, Feed::EveryQueue) => Stage::QueueAll,
             };
             let added = AddedQueues { most: config.isolation_queues, stage };
-            return Pyrrha { role: Role::Switch(Box::new(switch::Switch::new(config, site))), pfc, added };
+            return Pyrrha { role: Role::Switch(Box::new(switch::Switch::new(config, site))), foreign, added };
         }
         let (role, most) = match config.hosts {
             HostReaction::PerFlow => (Role::Host(host::Host::new(site)), host::Host::MOST_FLOWS),
             HostReaction::None | HostReaction::Pfc => (Role::Bystander, 0),
         };
-        Pyrrha { role, pfc, added: AddedQueues { most, stage: Stage::Wire } }
+        Pyrrha { role, foreign, added: AddedQueues { most, stage: Stage::Wire } }
     }
 
     /// What is isolated at the ports of a switch.
@@ -211,23 +263,10 @@ impl Pyrrha {
     }
 
     /// PFC, if it is what is spoken at `port`.
+    #[inline]
     fn pfc_at(&mut self, port: PortIx) -> Option<&mut Pfc> {
-        let is_foreign = match &self.role {
-            Role::Switch(switch) => switch.is_foreign(port),
-            Role::Host(_) | Role::Bystander => true,
-        };
-        self.pfc.as_deref_mut().filter(|_| is_foreign)
+        self.foreign.as_deref_mut().filter(|foreign| foreign.at[usize::from(port)]).map(|foreign| &mut foreign.pfc)
     }
-}
-
-/// The PFC that is spoken with neighbours who do not understand Pyrrha, if there are any who speak it.
-fn foreign_pfc(config: &PyrrhaConfig, site: &Site<'_>) -> Option<PfcConfig> {
-    let of_neighbour = |port: &PortFacts| match site.flow_control(site.peer(port)) {
-        FlowControlConfig::Pfc(config) => Some(config.clone()),
-        _ => None,
-    };
-    let of_hosts = || (config.hosts == HostReaction::Pfc).then(PfcConfig::default);
-    site.ports.iter().find_map(of_neighbour).or_else(of_hosts)
 }
 
 impl FlowControl for Pyrrha {
@@ -318,7 +357,7 @@ impl FlowControl for Pyrrha {
     }
 
     fn stopping(&self) -> Vec<(PortIx, PauseScope)> {
-        let pfc = self.pfc.as_ref().map(|pfc| pfc.stopping()).unwrap_or_default();
+        let pfc = self.foreign.as_ref().map(|foreign| foreign.pfc.stopping()).unwrap_or_default();
         match &self.role {
             Role::Switch(switch) => switch.stopping().into_iter().chain(pfc).collect(),
             Role::Host(_) | Role::Bystander => pfc,
@@ -367,11 +406,12 @@ impl FlowControl for Pyrrha {
     }
 
     fn heap_bytes(&self) -> u64 {
-        let pfc = self.pfc.as_ref().map_or(0, |pfc| size_of::<Pfc>() as u64 + pfc.heap_bytes());
+        let heap_bytes = |foreign: &Foreign| foreign.pfc.heap_bytes() + foreign.at.heap_bytes();
+        let foreign = self.foreign.as_deref().map_or(0, |foreign| size_of::<Foreign>() as u64 + heap_bytes(foreign));
         match &self.role {
-            Role::Switch(switch) => pfc + size_of::<switch::Switch>() as u64 + switch.heap_bytes(),
-            Role::Host(host) => pfc + host.heap_bytes(),
-            Role::Bystander => pfc,
+            Role::Switch(switch) => foreign + size_of::<switch::Switch>() as u64 + switch.heap_bytes(),
+            Role::Host(host) => foreign + host.heap_bytes(),
+            Role::Bystander => foreign,
         }
     }
 }

@@ -7,24 +7,12 @@
 use super::frames::PyrrhaFrame;
 use super::queues::{Egress, Isolation, State};
 use super::roots::{Root, Roots};
-use super::{HostReaction, Isolated, MergePolicy, Organisation, PyrrhaConfig, RelayMetric, SoftMerge};
+use super::{Isolated, MergePolicy, Organisation, Peer, PyrrhaConfig, RelayMetric, SoftMerge};
 use crate::fabric::{MAX_ONWARD, Onward};
-use crate::flow_control::FlowControlConfig;
 use crate::flow_control::hops::PerHop;
-use crate::ids::{NodeId, PortId, PortIx, QueueIx};
+use crate::ids::{PortId, PortIx, QueueIx};
 use crate::memory::HeapBytes;
 use crate::slots::{Candidate, NodeView, Passage, PauseScope, Place, PortFacts, Site};
-
-/// What stands at the other end of a link.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Peer {
-    /// A switch that runs Pyrrha.
-    Switch,
-    /// A host that holds flows back.
-    Host,
-    /// Somebody who does not understand our frames.
-    Other,
-}
 
 /// Lengths at which a queue of one port tells an ingress port's neighbour to stop and to go on, in bytes.
 #[derive(Clone, Copy, Debug)]
@@ -67,9 +55,8 @@ fn ahead(here: PortId, onward: Onward<'_>) -> impl Iterator<Item = PortId> {
 impl Switch {
     pub(super) fn new(config: &PyrrhaConfig, site: &Site<'_>) -> Switch {
         let role = |port: &PortFacts| {
-            let peer = site.peer(port);
-            let is_down = site.wiring.layer(peer) < site.wiring.layer(site.node);
-            PortRole { id: port.id, peer: peer_kind(config, site, peer), is_down }
+            let is_down = site.wiring.layer(site.peer(port)) < site.wiring.layer(site.node);
+            PortRole { id: port.id, peer: Peer::of(port, config, site), is_down }
         };
         let thresholds = |hop_bdp: u64| {
             let bytes = |hops: f64, frames: u64| ((hop_bdp as f64 * hops) as u64).max(frames * site.largest_frame);
@@ -203,7 +190,7 @@ impl Switch {
 
     /// Has the neighbour at `ingress` hold back what passes `root`, which is `distance` ports from here.
     fn pause(&mut self, root: PortId, distance: u8, ingress: PortIx, node: &mut NodeView<'_>) {
-        let understands = self.ports[usize::from(ingress)].peer != Peer::Other;
+        let understands = matches!(self.ports[usize::from(ingress)].peer, Peer::Switch | Peer::Host);
         if understands && self.roots.learn(root, distance).register(ingress, true) {
             node.send(ingress, PyrrhaFrame::Pause { root, distance: distance + 1 }.into());
         }
@@ -312,8 +299,9 @@ impl Switch {
     /// What stands isolated for `roots` at `port` is controlled by nobody any more; what passes `heir` will be by that.
     fn dissolve(&mut self, port: PortIx, roots: &[PortId], heir: Option<PortId>, node: &mut NodeView<'_>) {
         for root in roots {
-            let isolation = self.egress[usize::from(port)].get_mut(*root);
-            let before = std::mem::replace(&mut isolation.expect("only what is isolated can give up").heir, heir);
+            // One that was kept for the sake of a root before it in the list may be gone by now.
+            let Some(isolation) = self.egress[usize::from(port)].get_mut(*root) else { continue };
+            let before = std::mem::replace(&mut isolation.heir, heir);
             self.set_state(port, *root, State::SoftMerging, node);
             // A root can give up again, for another one.
             before.filter(|_| before != heir).into_iter().for_each(|heir| self.review(heir, node));
@@ -409,7 +397,7 @@ impl Switch {
                 Peer::Switch => {
                     self.roots.learn(new, distance).register(child.ingress, false);
                 }
-                Peer::Host | Peer::Other => entry.into_iter().for_each(|entry| entry.forget(child.ingress)),
+                Peer::Host | Peer::Pfc | Peer::Other => entry.into_iter().for_each(|entry| entry.forget(child.ingress)),
             }
         }
         children.clear();
@@ -492,18 +480,5 @@ impl Switch {
     pub(super) fn heap_bytes(&self) -> u64 {
         let tables = self.ports.heap_bytes() + self.thresholds.heap_bytes() + self.roots.heap_bytes();
         tables + self.egress.heap_bytes() + self.egress.iter().map(Egress::heap_bytes).sum::<u64>()
-    }
-
-    /// Whether the neighbour at `port` speaks another flow control.
-    pub(super) fn is_foreign(&self, port: PortIx) -> bool {
-        self.ports[usize::from(port)].peer == Peer::Other
-    }
-}
-
-fn peer_kind(config: &PyrrhaConfig, site: &Site<'_>, peer: NodeId) -> Peer {
-    match site.flow_control(peer) {
-        FlowControlConfig::Pyrrha(_) if !site.is_host(peer) => Peer::Switch,
-        FlowControlConfig::Pyrrha(_) if config.hosts == HostReaction::PerFlow => Peer::Host,
-        _ => Peer::Other,
     }
 }
