@@ -75,7 +75,7 @@ class Plan:
     def estimate_memory(self, seconds: float, scratch: str) -> Estimate:
         """What a run will take of memory, from what can be simulated in so many seconds; tables go to `scratch`."""
 
-    def analyze(self, congested: list[str], protocols: list[str], flows: int, own_root_rule: bool) -> str:
+    def analyze(self, congested: list[str], protocols: list[str], flows: int, own_root_rule: bool, names: bool) -> str:
         """What is known without a simulation, as JSON.
 
         Raises ScenarioError if a port or a protocol does not exist, or a flow cannot run.

@@ -49,6 +49,26 @@ class Counterexample:
 
 
 @dataclass(frozen=True)
+class Paused:
+    """What one congested port can pause.
+
+    Attributes:
+        ports: Ports (definition 4).
+        queues: Queues (definition 5).
+        flows: Flows (definition 6).
+    """
+
+    ports: tuple[str, ...]
+    queues: tuple[Queue, ...]
+    flows: tuple[str, ...]
+
+    @classmethod
+    def _from(cls, document: Mapping[str, Any]) -> Self:
+        queues = tuple(Queue(**queue) for queue in document["queues"])
+        return cls(tuple(document["ports"]), queues, tuple(document["flows"]))
+
+
+@dataclass(frozen=True)
 class Cause:
     """What one congested port does; definitions are those of the Pyrrha paper, section VI-A.
 
@@ -59,6 +79,7 @@ class Cause:
         paused_queues: Queues that it can pause.
         paused_flows: Flows that pass those queues.
         innocent_flows: Flows among them that do not pass the port.
+        paused: All of these by name, if that was asked for.
     """
 
     port: str
@@ -67,6 +88,12 @@ class Cause:
     paused_queues: int
     paused_flows: int
     innocent_flows: int
+    paused: Paused | None
+
+    @classmethod
+    def _from(cls, document: Mapping[str, Any]) -> Self:
+        paused = document["paused"]
+        return cls(**{**document, "paused": None if paused is None else Paused._from(paused)})
 
 
 @dataclass(frozen=True)
@@ -117,7 +144,7 @@ class Findings:
             example = Counterexample(**example | {"queue": Queue(**example["queue"])})
         parts = {
             "counterexample": example,
-            "causes": tuple(Cause(**cause) for cause in document["causes"]),
+            "causes": tuple(Cause._from(cause) for cause in document["causes"]),
             "queues": QueueCounts(**document["queues"]),
             "cycle": tuple(Queue(**queue) for queue in document["cycle"]),
         }

@@ -31,6 +31,8 @@ from backwater.summary import EXIT_CODES, EXIT_INTERNAL, EXIT_USAGE
 
 # Where results go when the command line does not say.
 RESULTS = Path("results")
+# Of whole numbers that the core is given; it has limits of its own below that.
+LARGEST = 2**32 - 1
 # Set to anything to see where an internal error came from.
 TRACEBACK_VARIABLE = "BACKWATER_TRACEBACK"
 
@@ -238,7 +240,9 @@ def analyze(
             "--protocol", metavar="NAME", help="A flow control (default: all), as pfc or bfc-128.", show_default=False
         ),
     ] = None,
-    flows: Annotated[int, typer.Option("--flows", metavar="N", min=1, help="Most flows looked at.")] = ANALYZED_FLOWS,
+    flows: Annotated[
+        int, typer.Option("--flows", metavar="N", min=1, max=LARGEST, help="Most flows looked at.")
+    ] = ANALYZED_FLOWS,
     as_json: Annotated[bool, typer.Option("--json", help="Everything as JSON on standard output.")] = False,
     own_root_rule: Annotated[
         bool,
@@ -246,10 +250,14 @@ def analyze(
             "--own-root-rule/--no-own-root-rule", help="Pyrrha: a switch ignores a PAUSE because of its own ports."
         ),
     ] = True,
+    names: Annotated[
+        bool,
+        typer.Option("--names", help="In JSON: name all ports, queues and flows that each congested port can pause."),
+    ] = False,
 ) -> None:
     """Find without a simulation who can be blocked innocently, with how many queues, and whether deadlock can be."""
     scenario = _load(file, overrides, seed)
-    found = scenario.analyze(congested or [], protocols or [], flows, own_root_rule)
+    found = scenario.analyze(congested or [], protocols or [], flows, own_root_rule, names)
     if as_json:
         print(found.to_json())  # noqa: T201 - for machines: no wrapping, no colour
         return
@@ -260,13 +268,13 @@ def analyze(
 
 @app.command()
 def tofino(
-    k: Annotated[int, typer.Argument(min=2, help="Ports per switch.", show_default=False)],
+    k: Annotated[int, typer.Argument(min=2, max=LARGEST, help="Ports per switch.", show_default=False)],
     as_json: Annotated[bool, typer.Option("--json", help="Everything as JSON on standard output.")] = False,
 ) -> None:
     """Compute what the tables of Pyrrha take of memory on Tofino2, in a fat-tree of switches with K ports."""
     try:
         memory = analysis.tofino_memory(k)
-    except (ValueError, OverflowError) as error:
+    except ValueError as error:
         raise UsageError(str(error)) from error
     if as_json:
         print(memory.to_json())  # noqa: T201 - for machines

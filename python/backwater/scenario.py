@@ -106,6 +106,7 @@ class Scenario:
         protocols: Iterable[str] = (),
         flows: int = ANALYZED_FLOWS,
         own_root_rule: bool = True,
+        names: bool = False,
     ) -> Analysis:
         """What is known without a simulation: who can be blocked innocently, with how many queues, and deadlock.
 
@@ -115,11 +116,13 @@ class Scenario:
             protocols: Flow controls by name; all that are known if there are none.
             flows: Most flows looked at, those that start first.
             own_root_rule: Whether switches under Pyrrha ignore a PAUSE because of one of their own ports.
+            names: Whether all ports, queues and flows that each congested port can pause are to be named; that may be
+                many.
 
         Raises:
             ScenarioError: If a port or a protocol does not exist, or a flow cannot run.
         """
-        return Analysis.from_json(self.plan.analyze([*congested], [*protocols], flows, own_root_rule))
+        return Analysis.from_json(self.plan.analyze([*congested], [*protocols], flows, own_root_rule, names))
 
     def resolved(self) -> dict[str, Any]:
         """The scenario with every default filled in."""

@@ -161,7 +161,7 @@ class Summary:
     @property
     def exit_code(self) -> int:
         """What the command line returns for this run."""
-        if self.outcome == "completed" and not self.audit_ok:
+        if not self.audit_ok and self.outcome not in ("write-error", "interrupted"):
             return EXIT_CODES["violation"]
         return EXIT_CODES[self.outcome]
 

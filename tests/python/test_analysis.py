@@ -94,6 +94,20 @@ def test_an_analysis_is_typed() -> None:
     assert Analysis.from_json(analysis.to_json()) == analysis
 
 
+def test_what_can_be_paused_is_named_on_request() -> None:
+    scenario = backwater.Scenario.from_dict(CONTENT)
+    analysis = scenario.analyze(["leaf1:0"], ["pfc"], names=True)
+    [cause] = analysis.protocols[0].causes
+    assert cause.paused is not None
+    counts = (len(cause.paused.ports), len(cause.paused.queues), len(cause.paused.flows))
+    assert counts == (cause.paused_ports, cause.paused_queues, cause.paused_flows)
+    assert Queue("leaf0:4", "the queue of class 3") in cause.paused.queues
+    assert any("h2 -> h5" in flow for flow in cause.paused.flows)
+    assert Analysis.from_json(analysis.to_json()) == analysis
+    [unnamed] = scenario.analyze(["leaf1:0"], ["pfc"]).protocols[0].causes
+    assert unnamed.paused is None
+
+
 def test_a_ring_of_flows_is_found() -> None:
     links = ["A->B", "B->C", "C->A"]
     analysis = backwater.Scenario.from_dict(RING).analyze(links)

@@ -346,13 +346,18 @@ def test_a_key_follows_from_the_files_that_a_scenario_reads(tiny: Path) -> None:
     assert key(tiny) != before
 
 
+def test_an_experiment_file_is_toml_as_python_reads_it(tiny: Path) -> None:
+    tiny.write_text(tiny.read_text(encoding="utf-8") + "more = {\n  a = 1,\n}\n", encoding="utf-8")
+    with pytest.raises(ScenarioError, match=r"is no TOML 1\.0: .*line"):
+        Experiment.load(tiny)
+
+
 def test_a_store_has_one_writer_who_clears_away_what_is_half_done(tmp_path: Path) -> None:
     store = Store(tmp_path / "new" / "store")
     with store.writing():
         rest, foreign = (store.directory / "running" / name for name in (f"{'0a' * 12}-17", "thesis"))
         for directory in (rest, foreign):
             directory.mkdir()
-            (directory / "point.json").touch()
         with pytest.raises(StoreError, match="another sweep"), Store(store.directory).writing():
             pass
     with store.writing():

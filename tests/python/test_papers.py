@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import polars as pl
-import pytest
 
 import backwater
 from backwater.experiment.format import Experiment
@@ -34,7 +33,7 @@ def completion(result: Result, role: str) -> pl.Series:
 
 
 def test_in_an_incast_mix_pyrrha_spares_whoever_is_not_congested(tmp_path: Path) -> None:
-    """Section VIII-A: uncongested flows 42.8–98.2 % below PFC in the mean, 1.6–215x in the tail; incast not worse."""
+    """T17: uncongested flows 42.8–98.2 % below PFC in the mean, 1.6–215x in the tail; incast not worse."""
     results = {}
     for scheme in ("PFC", "Pyrrha"):
         (tmp_path / scheme).mkdir()
@@ -58,9 +57,8 @@ def test_in_an_incast_mix_pyrrha_spares_whoever_is_not_congested(tmp_path: Path)
     assert summary.peak_buffer_bytes < results["PFC"].summary.peak_buffer_bytes
 
 
-@pytest.mark.parametrize(("k", "most"), [("8", 20), ("12", 20)])
-def test_pyrrha_takes_few_queues_when_half_of_the_racks_send_to_the_others(k: str, most: int, tmp_path: Path) -> None:
-    """Figure 7: 6–20 isolation queues of a port in a fat-tree with k = 12; of our values of m only 2 fits."""
-    result = run("fig07", {"k": k, "m": "2"}, tmp_path)
-    assert 1 <= result.summary.peak_queues <= most
+def test_pyrrha_takes_few_queues_when_half_of_the_racks_send_to_the_others(tmp_path: Path) -> None:
+    """T16, figure 7: 6–20 isolation queues of a port in a fat-tree with k = 12; of our values of m only 2 fits."""
+    result = run("fig07", {"k": "12", "m": "2"}, tmp_path)
+    assert 6 <= result.summary.peak_queues <= 20
     assert result.summary.audit_ok

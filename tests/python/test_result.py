@@ -28,9 +28,10 @@ def test_exit_code_of_every_outcome(tmp_path: Path, outcome: Outcome, code: int)
     assert Result.load(write_result(tmp_path, outcome=outcome)).summary.exit_code == code
 
 
-def test_a_violated_audit_is_never_a_success(tmp_path: Path) -> None:
+@pytest.mark.parametrize("outcome", ["completed", "deadlock", "time-limit"])
+def test_a_violated_audit_is_code_3_however_the_run_ended(tmp_path: Path, outcome: Outcome) -> None:
     audit = {"verdict": "violated", "violations": ["12 us: leaf0 port 3: 1048 B dropped in lossless class 3"]}
-    summary = Result.load(write_result(tmp_path, audit=audit)).summary
+    summary = Result.load(write_result(tmp_path, audit=audit, outcome=outcome)).summary
     assert summary.exit_code == 3
     assert summary.alarms() == ["Audit: 12 us: leaf0 port 3: 1048 B dropped in lossless class 3"]
 

@@ -26,6 +26,8 @@ pub struct Question {
     pub flows: usize,
     /// Whether switches under Pyrrha ignore a PAUSE because of one of their own ports.
     pub own_root_rule: bool,
+    /// Whether all that each congested port can pause is to be named.
+    pub names: bool,
 }
 
 /// Why a question cannot be answered.
@@ -116,6 +118,19 @@ pub struct CauseFindings {
     pub paused_flows: usize,
     /// Flows among them that do not pass the port.
     pub innocent_flows: usize,
+    /// All of these by name, if that is asked for.
+    pub paused: Option<Paused>,
+}
+
+/// What one congested port can pause: the sets of definitions 4 to 6.
+#[derive(Clone, Debug, Serialize)]
+pub struct Paused {
+    /// Ports.
+    pub ports: Vec<String>,
+    /// Queues.
+    pub queues: Vec<QueueName>,
+    /// Flows.
+    pub flows: Vec<String>,
 }
 
 /// Numbers of queues that are congested or can be paused.
@@ -168,7 +183,7 @@ pub fn analyze(
         flows: case.flows().len(),
         congested: case.congested().iter().map(|port| case.port(*port).name.clone()).collect(),
         own_root_rule: question.own_root_rule,
-        protocols: protocols.iter().map(|protocol| findings(&case, protocol.as_ref())).collect(),
+        protocols: protocols.iter().map(|protocol| findings(&case, protocol.as_ref(), question.names)).collect(),
         notes: notes(&fabric, &case, are_all),
     })
 }
@@ -241,7 +256,7 @@ fn notes(fabric: &Fabric, case: &Case, are_all: bool) -> Vec<String> {
     notes
 }
 
-fn findings(case: &Case, protocol: &dyn Protocol) -> Findings {
+fn findings(case: &Case, protocol: &dyn Protocol, names: bool) -> Findings {
     let graph = Graph::new(case, protocol);
     let blocking = Blocking::new(case, protocol, &graph);
     let cycle = Dependencies::new(case, protocol, &graph).cycle();
@@ -256,13 +271,22 @@ fn findings(case: &Case, protocol: &dyn Protocol) -> Findings {
         cause: port(found.cause),
         culprit: case.flow(found.culprit).name.clone(),
     };
+    let paused = |cause: &Cause| {
+        let flows: BTreeSet<_> = cause.paused_queues.iter().flat_map(|queue| &graph.flows[*queue]).collect();
+        Paused {
+            ports: cause.paused_ports.iter().map(|at| port(*at)).collect(),
+            queues: cause.paused_queues.iter().map(|number| queue(*number)).collect(),
+            flows: flows.into_iter().map(|flow| case.flow(*flow).name.clone()).collect(),
+        }
+    };
     let cause = |cause: &Cause| CauseFindings {
         port: port(cause.port),
         congested_flows: cause.congested_flows,
-        paused_ports: cause.paused_ports,
-        paused_queues: cause.paused_queues,
+        paused_ports: cause.paused_ports.len(),
+        paused_queues: cause.paused_queues.len(),
         paused_flows: cause.paused_flows,
         innocent_flows: cause.innocent_flows,
+        paused: names.then(|| paused(cause)),
     };
     let most = blocking.most_queues();
     Findings {

@@ -26,10 +26,10 @@ pub struct Cause {
     pub port: PortId,
     /// Number of congested flows: those that pass it (definition 3).
     pub congested_flows: usize,
-    /// Number of ports that it can pause a queue of (definition 4).
-    pub paused_ports: usize,
-    /// Number of queues that it can pause (definition 5).
-    pub paused_queues: usize,
+    /// Ports that it can pause a queue of (definition 4).
+    pub paused_ports: BTreeSet<PortId>,
+    /// Queues that it can pause (definition 5).
+    pub paused_queues: Vec<QueueNumber>,
     /// Number of flows that pass those queues (definition 6).
     pub paused_flows: usize,
     /// Number of flows among them that do not pass the port: there is no blocking if there are none (definition 7).
@@ -139,12 +139,11 @@ impl Search<'_> {
                 }
             }
         }
-        let paused_ports: BTreeSet<PortId> = paused.iter().map(|(queue, _)| graph.queues[*queue].port).collect();
         Cause {
             port,
             congested_flows: congested_flows.len(),
-            paused_ports: paused_ports.len(),
-            paused_queues: paused.len(),
+            paused_ports: paused.iter().map(|(queue, _)| graph.queues[*queue].port).collect(),
+            paused_queues: paused.into_iter().map(|(queue, _)| queue).collect(),
             paused_flows,
             innocent_flows,
             counterexample,

@@ -61,6 +61,7 @@ fn theory(
         protocols: vec![protocol.into()],
         flows: flows.len(),
         own_root_rule: true,
+        names: false,
     };
     analyze(spec, flows.to_vec(), &question).unwrap().protocols.remove(0)
 }

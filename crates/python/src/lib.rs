@@ -172,8 +172,9 @@ impl Plan {
         protocols: Vec<String>,
         flows: usize,
         own_root_rule: bool,
+        names: bool,
     ) -> PyResult<String> {
-        let question = Question { congested, protocols, flows, own_root_rule };
+        let question = Question { congested, protocols, flows, own_root_rule, names };
         let plan = &self.plan;
         let answer = py.detach(|| backwater_analysis::analyze(plan.spec.clone(), plan.traffic.flows(), &question));
         let answer = answer.map_err(|refusals| scenario_error(py, &Vec::from_iter(refusals.iter().map(refused))))?;

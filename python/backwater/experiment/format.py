@@ -404,7 +404,10 @@ class Experiment:
         path = Path(path)
         text = path.read_text(encoding="utf-8")
         document = _core.Document(text, str(path))
-        data = tomllib.loads(text)
+        try:
+            data = tomllib.loads(text)
+        except tomllib.TOMLDecodeError as error:  # the core reads TOML 1.1, Python's library 1.0
+            _refuse(path, document, [_Finding((), f"is no TOML 1.0: {error}")])
         try:
             content = Content.model_validate(data)
         except pydantic.ValidationError as error:

@@ -247,7 +247,7 @@ class Figure:
 
 
 def claims_table(figures: Sequence[Figure]) -> View:
-    """Every claim with the paper's figure, ours, and the verdict."""
+    """Every claim with the paper's figure, ours, and the verdict; and what each figure took."""
     rows = [
         (
             "" if number else figure.study.experiment.name,
@@ -255,13 +255,14 @@ def claims_table(figures: Sequence[Figure]) -> View:
             finding.claim.paper,
             ours(finding),
             finding.verdict,
+            "" if number else _cpu(figure.endings.cpu_seconds),
         )
         for figure in figures
         for number, finding in enumerate(figure.findings)
     ]
     verdicts = Counter(finding.verdict for figure in figures for finding in figure.findings)
     note = ", ".join(f"{count} {verdict}" for verdict, count in sorted(verdicts.items()))
-    headers = ("figure", "claim", "paper", "ours", "verdict")
+    headers = ("figure", "claim", "paper", "ours", "verdict", "CPU time")
     return View("Claims", headers, rows, text_columns=len(headers), note=note)
 
 
@@ -273,11 +274,10 @@ def runs_table(figures: Sequence[Figure]) -> View:
             figure.endings.counted or "none needed",
             f"{figure.endings.drops:,}",
             f"{figure.endings.unfinished:,}",
-            _cpu(figure.endings.cpu_seconds),
         )
         for figure in figures
     ]
-    headers = ("figure", "runs", "packets dropped", "flows unfinished", "CPU time")
+    headers = ("figure", "runs", "packets dropped", "flows unfinished")
     return View("Runs", headers, rows, text_columns=2)
 
 
@@ -288,10 +288,10 @@ def _cpu(seconds: float) -> str:
 def reasons(figures: Sequence[Figure]) -> list[tuple[str, str]]:
     """Claims that are not reached, and why."""
     return [
-        (f"{figure.study.experiment.name}: {finding.claim.text}", finding.reason)
+        (f"{figure.study.experiment.name}: {finding.claim.text}", finding.reason or "No reason found yet.")
         for figure in figures
         for finding in figure.findings
-        if finding.reason
+        if not finding.verdict.startswith("reached")
     ]
 
 
@@ -313,8 +313,8 @@ def markdown(title: str, figures: Sequence[Figure], wall_seconds: float, beside:
         f"CPU time of all results {_cpu(sum(figure.endings.cpu_seconds for figure in figures))}; this time, "
         f"{_cpu(wall_seconds)} with results that were there already.",
         "",
-        "`±` is the half width of a 95 % confidence interval over seeds; of several places the "
-        "worst is named, and `…` leads to the best.",
+        "`±` is the half width of a 95 % confidence interval over seeds; a figure without it, and the verdict on it, "
+        "rest on one seed. Of several places the worst is named, and `…` leads to the best.",
     ]
     for figure in figures:
         experiment = figure.study.experiment

@@ -115,7 +115,7 @@ class Store:
             running = self.directory / "running"
             running.mkdir(exist_ok=True)
             for rest in running.iterdir():
-                if re.fullmatch(r"[0-9a-f]{24}-\d+", rest.name) and (rest / POINT_FILE).is_file():
+                if re.fullmatch(r"[0-9a-f]{24}-\d+", rest.name):
                     shutil.rmtree(rest, ignore_errors=True)
             yield
 
