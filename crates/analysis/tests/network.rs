@@ -27,7 +27,7 @@ fn incast() -> Vec<FlowSpec> {
 }
 
 fn question() -> Question {
-    Question { congested: Vec::new(), protocols: Vec::new(), flows: 100, own_root_rule: true }
+    Question { congested: Vec::new(), protocols: Vec::new(), flows: 100, own_root_rule: true, names: false }
 }
 
 fn congested(spec: NetworkSpec, flows: Vec<FlowSpec>) -> Vec<String> {
