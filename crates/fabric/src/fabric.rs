@@ -40,8 +40,8 @@ pub enum Direction {
     Ack,
 }
 
-/// The ports that a packet will pass, the next one first, as far as they can be known: up to where a switch chooses by other things than
-/// addresses. A switch knows them from the forwarding tables and hash functions of the switches downstream (Pyrrha section IV-B).
+/// The ports that a packet will pass, the next one first, as far as they can be known: where a switch chooses by other things than addresses,
+/// only the last one, to a host with a single link, is. A switch knows them from the forwarding tables and hash functions of the switches downstream (Pyrrha section IV-B).
 #[derive(Clone, Copy, Debug)]
 pub struct Onward<'a> {
     fabric: &'a Fabric,
@@ -57,8 +57,9 @@ pub struct Onward<'a> {
 pub(crate) const MAX_ONWARD: u8 = 8;
 
 impl Onward<'_> {
-    /// The port through which a packet that is routed hop by hop leaves the next node, where that is known beforehand.
-    fn choice(&self, destination: NodeId) -> Option<PortIx> {
+    /// The port through which a packet that is routed hop by hop leaves the next node, where that is known beforehand; otherwise the next one
+    /// that it passes for certain: that of the only switch of its destination.
+    fn choice(&self, destination: NodeId) -> Option<PortId> {
         let Onward { fabric, behind, .. } = *self;
         let peer = fabric.wiring.ports[behind.0 as usize].peer;
         let node = fabric.wiring.ports[peer.0 as usize].node;
@@ -67,12 +68,16 @@ impl Onward<'_> {
         }
         match fabric.routes.candidates(node, destination) {
             [] => None,
-            [only] => Some(*only),
+            [only] => Some(fabric.wiring.beyond(behind, *only)),
             several if fabric.spec.load_balance.is_static() => {
                 let key = fabric.key(self.flow, self.direction);
-                Some(several[fabric.hashes[node.0 as usize].index(key, several.len())])
+                let choice = several[fabric.hashes[node.0 as usize].index(key, several.len())];
+                Some(fabric.wiring.beyond(behind, choice))
             }
-            _ => None,
+            _ => match fabric.wiring.of(destination) {
+                [link] => Some(link.peer),
+                _ => None,
+            },
         }
     }
 }
@@ -82,14 +87,13 @@ impl Iterator for Onward<'_> {
 
     #[inline]
     fn next(&mut self) -> Option<PortId> {
-        let ix = match self.route.next() {
-            NextHop::Port(ix) => ix,
+        self.behind = match self.route.next() {
+            NextHop::Port(ix) => self.fabric.wiring.beyond(self.behind, ix),
             NextHop::Arrived => return None,
             NextHop::Towards(destination) => self.choice(destination)?,
         };
         self.left -= 1;
         self.route.advance();
-        self.behind = self.fabric.wiring.beyond(self.behind, ix);
         Some(self.behind)
     }
 }
@@ -343,5 +347,32 @@ impl Fabric {
     pub fn port_name(&self, port: PortId) -> String {
         let facts = &self.wiring.ports[port.0 as usize];
         format!("{}:{}", self.name(facts.node), facts.ix)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::load_balance::LoadBalanceConfig;
+    use crate::load_balance::spray::SprayConfig;
+    use crate::testing::{fabric, network};
+
+    /// Hosts 0 and 1 on leaf 4, 2 and 3 on leaf 5, spines 6 and 7: which spine is chosen packet by packet.
+    #[test]
+    fn where_paths_part_only_the_last_port_is_known() {
+        let mut spec = network(4, 4, &[(0, 4), (1, 4), (2, 5), (3, 5), (4, 6), (4, 7), (5, 6), (5, 7)]);
+        spec.load_balance = LoadBalanceConfig::Spray(SprayConfig {});
+        let fabric = fabric(spec);
+        let port = |from: u32, to: u32| {
+            let ports = fabric.wiring.of(NodeId(from));
+            ports.iter().find(|port| fabric.wiring.peer(port) == NodeId(to)).unwrap().id
+        };
+        let onward = |egress| {
+            let route = Route::towards(NodeId(3));
+            fabric.onward(FlowId(0), Direction::Data, route, egress).collect::<Vec<_>>()
+        };
+        assert_eq!(onward(port(0, 4)), [port(5, 3)]);
+        assert_eq!(onward(port(4, 6)), [port(6, 5), port(5, 3)]);
+        assert_eq!(onward(port(5, 3)), []);
     }
 }
