@@ -40,8 +40,9 @@ pub enum Direction {
     Ack,
 }
 
-/// The ports that a packet will pass, the next one first, as far as they can be known: where a switch chooses by other things than addresses,
-/// only the last one, to a host with a single link, is. A switch knows them from the forwarding tables and hash functions of the switches downstream (Pyrrha section IV-B).
+/// The ports that a packet will pass, the next one first, as far as they can be known: behind a switch that chooses by other things than
+/// addresses, only the last one is, and only if its host has a single link. A switch knows them from the forwarding tables and hash functions
+/// of the switches downstream (Pyrrha section IV-B).
 #[derive(Clone, Copy, Debug)]
 pub struct Onward<'a> {
     fabric: &'a Fabric,

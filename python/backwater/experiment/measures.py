@@ -25,7 +25,7 @@ from backwater.experiment.format import (
 from backwater.result import RUN_FILE, Result, ResultError
 
 MeasureOfRun = FlowMeasure | UnfinishedMeasure | RunMeasure | SampleMeasure | ThroughputMeasure
-# What a value of flows is called in flows.parquet, in which unit it is, and what to divide it by to get there.
+# How a value of flows follows from flows.parquet, and its unit.
 _FLOW_VALUES: Final[Mapping[FlowValue, tuple[pl.Expr, str]]] = {
     "fct": (pl.col("fct_ps") / tables.PS_PER_US, "µs"),
     "slowdown": (pl.col("slowdown"), ""),
