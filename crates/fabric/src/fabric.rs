@@ -376,4 +376,16 @@ mod tests {
         assert_eq!(onward(port(4, 6)), [port(6, 5), port(5, 3)]);
         assert_eq!(onward(port(5, 3)), []);
     }
+
+    /// Host 0 on leaf 2, host 1 on leaves 3 and 4, spine 5 between them.
+    #[test]
+    fn of_a_host_with_two_links_the_last_port_is_not_known() {
+        let mut spec = network(2, 4, &[(0, 2), (1, 3), (1, 4), (2, 5), (3, 5), (4, 5)]);
+        spec.load_balance = LoadBalanceConfig::Spray(SprayConfig {});
+        let fabric = fabric(spec);
+        let [first, second] = [NodeId(0), NodeId(2)].map(|node| fabric.wiring.of(node).last().unwrap().id);
+        let onward = |egress| fabric.onward(FlowId(0), Direction::Data, Route::towards(NodeId(1)), egress);
+        assert_eq!(onward(first).collect::<Vec<_>>(), [second]);
+        assert_eq!(onward(second).collect::<Vec<_>>(), []);
+    }
 }

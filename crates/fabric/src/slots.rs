@@ -176,8 +176,8 @@ pub enum Stage {
     /// Onto the wire, in turn with the queues of the classes.
     #[default]
     Wire,
-    /// Into the next queue, which [`FlowControl::next_queue`] names: whenever a packet goes onto the wire, open queues hand one packet each
-    /// on, in turn, until one has come to a queue that leads to the wire.
+    /// Into the next queue, which [`FlowControl::next_queue`] names: whenever a packet of a data class goes onto the wire, open queues hand one
+    /// packet each on, in turn, until one has come to a queue that leads to the wire.
     Queue,
     /// The same, but every open queue hands one packet on.
     QueueAll,
