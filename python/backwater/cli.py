@@ -256,6 +256,8 @@ def analyze(
     ] = False,
 ) -> None:
     """Find without a simulation who can be blocked innocently, with how many queues, and whether deadlock can be."""
+    if names and not as_json:
+        raise UsageError("--names shows in JSON alone", "add --json")
     scenario = _load(file, overrides, seed)
     found = scenario.analyze(congested or [], protocols or [], flows, own_root_rule, names)
     if as_json:

@@ -149,6 +149,14 @@ def test_analyze_prints_a_table(file: Path) -> None:
     assert "congested ports: leaf1:0." in outcome.stdout
 
 
+def test_analyze_names_in_json_alone(file: Path) -> None:
+    outcome = command_line("analyze", file, "--names")
+    assert outcome.exit_code == 2
+    assert "--names shows in JSON alone" in outcome.stderr
+    document = json.loads(command_line("analyze", file, "--names", "--json").stdout)
+    assert document["protocols"][0]["causes"][0]["paused"]["ports"]
+
+
 def test_analyze_finds_congested_ports(file: Path) -> None:
     outcome = command_line("analyze", file, "--json", "--flows", "2")
     document = json.loads(outcome.stdout)

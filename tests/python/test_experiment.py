@@ -722,6 +722,15 @@ def test_reproduce_runs_draws_checks_and_writes_a_page(tiny: Path) -> None:
     assert frame["mean"].null_count() == 0
 
 
+def test_a_claim_without_a_result_is_told_from_one_without_a_reason(tiny: Path) -> None:
+    edited(tiny, ('flow_control = { kind = "pfc" }', LOSING), ("at_most = 1.5", "at_most = 0.001"))
+    command_line("reproduce", "someone", "--scale", "paper", "--markdown", "page.md")
+    assert "A run failed or was left out." in Path("page.md").read_text()
+    edited(tiny, (LOSING, 'flow_control = { kind = "pfc" }'))
+    command_line("reproduce", "someone", "--scale", "paper", "--markdown", "page.md")
+    assert "No reason found yet." in Path("page.md").read_text()
+
+
 @pytest.mark.parametrize("path", sorted((REPOSITORY / "papers").glob("*/*.toml")), ids=lambda path: path.stem)
 def test_the_papers_of_the_repository_are_sound_at_every_scale(path: Path) -> None:
     experiment = Experiment.load(path)

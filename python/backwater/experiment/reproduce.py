@@ -287,8 +287,12 @@ def _cpu(seconds: float) -> str:
 
 def reasons(figures: Sequence[Figure]) -> list[tuple[str, str]]:
     """Claims that are not reached, and why."""
+
+    def unexplained(finding: Finding) -> str:
+        return "A run failed or was left out." if finding.verdict == "no result" else "No reason found yet."
+
     return [
-        (f"{figure.study.experiment.name}: {finding.claim.text}", finding.reason or "No reason found yet.")
+        (f"{figure.study.experiment.name}: {finding.claim.text}", finding.reason or unexplained(finding))
         for figure in figures
         for finding in figure.findings
         if not finding.verdict.startswith("reached")
@@ -313,8 +317,8 @@ def markdown(title: str, figures: Sequence[Figure], wall_seconds: float, beside:
         f"CPU time of all results {_cpu(sum(figure.endings.cpu_seconds for figure in figures))}; this time, "
         f"{_cpu(wall_seconds)} with results that were there already.",
         "",
-        "`±` is the half width of a 95 % confidence interval over seeds; a figure without it, and the verdict on it, "
-        "rest on one seed. Of several places the worst is named, and `…` leads to the best.",
+        "`±` is the half width of a 95 % confidence interval over seeds; where there is one seed, figure and verdict "
+        "rest on that. Of several places the worst is named, with its confidence, and `…` leads to the best.",
     ]
     for figure in figures:
         experiment = figure.study.experiment
