@@ -24,6 +24,7 @@ RunPath = Literal[
     "flows.unfinished",
     "memory_bytes",
     "merge_frames",
+    "merge_wait_ps",
     "packet_hops",
     "pause_frames",
     "peak_buffer_bytes",
@@ -89,6 +90,7 @@ class Summary:
     pause_frames: int
     resume_frames: int
     merge_frames: int
+    merge_wait_ps: int
     peak_buffer_bytes: int
     peak_queues: int
     simulated_ps: int
@@ -131,6 +133,7 @@ class Summary:
             pause_frames=document["pause_frames"],
             resume_frames=document["resume_frames"],
             merge_frames=document["merge_frames"],
+            merge_wait_ps=document["merge_wait_ps"],
             peak_buffer_bytes=document["peak_buffer_bytes"],
             peak_queues=document["peak_queues"],
             simulated_ps=document["simulated_ps"],
@@ -191,7 +194,14 @@ class Summary:
             Fact("Simulated time", style.duration(self.simulated_ps)),
             Fact("Flows", f"{self.flows:,}" + (f" ({self.endless_flows:,} endless)" if self.endless_flows else "")),
             Fact("RESUME frames", f"{self.resume_frames:,}"),
-            *([Fact("MERGE frames", f"{self.merge_frames:,}")] if self.merge_frames else []),
+            *(
+                [
+                    Fact("MERGE frames", f"{self.merge_frames:,}"),
+                    Fact("Shut while MERGEs were under way", style.duration(self.merge_wait_ps)),
+                ]
+                if self.merge_frames
+                else []
+            ),
             Fact("Peak buffer", style.size(self.peak_buffer_bytes)),
             *([Fact("Peak added queues", f"{self.peak_queues:,} of a port")] if self.peak_queues else []),
             Fact("Events", style.count(self.events) + each_hop),

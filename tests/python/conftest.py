@@ -161,6 +161,7 @@ RUN: dict[str, Any] = {
     "pause_frames": 3,
     "resume_frames": 2,
     "merge_frames": 0,
+    "merge_wait_ps": 0,
     "peak_buffer_bytes": 3000,
     "peak_queues": 0,
     "audit": {"verdict": "ok", "violations": []},

@@ -63,6 +63,11 @@ pub enum Note {
         /// From when to when, and because of whom.
         closure: Closure,
     },
+    /// Gates have stood shut for a root that had given up, while the frame that says so was under way.
+    GivenUp {
+        /// How long, all gates together.
+        waited: Duration,
+    },
     /// The receiver has all bytes of a flow.
     Received {
         /// Which flow.

@@ -18,11 +18,11 @@ use crate::port::{Closure, Port};
 use crate::record::{Record, Records};
 use crate::slots::{FlowControl, PortFacts};
 use crate::switch::Pipeline;
-use backwater_engine::Time;
 use backwater_engine::events::{Event, EventSet, KEY_BITS};
 use backwater_engine::fingerprint::Fingerprint;
 use backwater_engine::prefetch::prefetch;
 use backwater_engine::random::{Seed, Stream};
+use backwater_engine::{Duration, Time};
 
 /// The receiving end of a link: half a cache line that every event of a port reads.
 #[repr(align(32))]
@@ -98,6 +98,7 @@ pub(crate) struct Watch {
     pub(crate) pause_frames: u64,
     pub(crate) resume_frames: u64,
     pub(crate) merge_frames: u64,
+    pub(crate) merge_wait: Duration,
     pub(crate) received_flows: u64,
     /// Flows that their senders have done with since somebody last looked.
     pub(crate) acknowledged: Vec<Acknowledged>,
@@ -514,6 +515,7 @@ impl Sink for ShardSink<'_> {
             Note::Paused { port, queue, closure } => {
                 self.outside.watch.pauses.push(PauseInterval { port, queue, closure })
             }
+            Note::GivenUp { waited } => self.outside.watch.merge_wait += waited,
             Note::Received { .. } => self.outside.watch.received_flows += 1,
             Note::Acknowledged { flow, packets, retransmitted } => {
                 self.outside.watch.acknowledged.push(Acknowledged { flow, at: self.scene.now, packets, retransmitted });

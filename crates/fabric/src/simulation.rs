@@ -72,6 +72,9 @@ pub struct Totals {
     pub resume_frames: u64,
     /// Frames sent that move a congestion root.
     pub merge_frames: u64,
+    /// For how long gates have stood shut for roots that had given up, while the frames that say so were under way: gates added up, and for
+    /// each frame no longer than the delay of its link.
+    pub merge_wait: Duration,
     /// Frames lost, by cause ([`DropCause::ALL`]).
     pub drops: [u64; DropCause::ALL.len()],
     /// Flows that have started.
@@ -352,6 +355,7 @@ impl Simulation {
             totals.pause_frames += watch.pause_frames;
             totals.resume_frames += watch.resume_frames;
             totals.merge_frames += watch.merge_frames;
+            totals.merge_wait += watch.merge_wait;
             totals.received_flows += watch.received_flows;
             for node in &shard.nodes {
                 totals.paused_ports +=

@@ -389,6 +389,17 @@ impl<'a> NodeView<'a> {
         }
     }
 
+    /// Notes that `root`, for which gates of `port` are closed, had given up already when the frame that says so set out.
+    pub fn note_given_up(&mut self, port: PortIx, root: PortId) {
+        let port = &self.ports[usize::from(port)];
+        let closed = port.closed_queues().filter_map(|queue| port.gate(queue).closed());
+        let since = closed.filter(|(_, cause)| *cause == root).map(|(since, _)| since);
+        let waited: Duration = since.map(|since| self.now.since(since).min(port.delay)).sum();
+        if waited > Duration::ZERO {
+            self.effects.add(Effect::Note(Note::GivenUp { waited }));
+        }
+    }
+
     /// Moves all packets of a queue that does not lead to the wire into the queues that [`FlowControl::next_queue`] names, in order, before
     /// another packet arrives.
     pub fn flush(&mut self, port: PortIx, queue: QueueIx) {

@@ -367,6 +367,8 @@ fn a_host_holds_back_the_flows_that_pass_a_paused_root() {
         assert_eq!(sent(&mut s, 5_000_000), if obeys { BTreeSet::from([1]) } else { all.clone() });
         s.arrive_pyrrha(5_000_000, 0, PyrrhaFrame::Merge { old: p6, new: third, distance: 2 });
         assert_eq!(sent(&mut s, 8_000_000), all);
+        // Flows 0 and 2 have waited for P6 longer than a MERGE takes.
+        assert_eq!(s.given_up(), Duration::from_ns(if obeys { 2 * DELAY_NS } else { 0 }));
         s.arrive_pyrrha(8_000_000, 0, resume(other));
         assert_eq!(s.node.flow_control().leftover(), None);
     }
@@ -456,6 +458,21 @@ fn a_merge_parts_what_passes_the_new_root_from_what_does_not() {
         line.frame(6_000_000, resume(p5));
         assert_eq!(line.leave(7_000_000), [(X, 1)]);
         assert_eq!(isolated(&line.s.node), []);
+    }
+}
+
+/// From when a root gives up until its MERGE arrives, what passes it is still held back: one delay of the link, or less if it was paused later.
+#[test]
+fn time_around_a_merge_is_told() {
+    for organisation in [Organisation::Hierarchical, Organisation::SingleTier] {
+        for (merge_at, waited_ns) in [(200_000, 200), (5_000_000, DELAY_NS)] {
+            let mut line = Line::new(PyrrhaConfig { organisation, ..Default::default() });
+            let (p6, p5) = (line.p6, line.p5);
+            line.frame(0, pause(p6, 1));
+            line.packet(0, Y);
+            line.frame(merge_at, PyrrhaFrame::Merge { old: p6, new: p5, distance: 2 });
+            assert_eq!(line.s.given_up(), Duration::from_ns(waited_ns), "{organisation:?}");
+        }
     }
 }
 
@@ -619,6 +636,7 @@ proptest! {
         prop_assert_eq!(simulation.totals().drops, [0; 5]);
         let (sharded, _) = common::run_shards(&spec, outcomes.iter().map(|outcome| outcome.spec.clone()).collect(), 3);
         prop_assert_eq!(sharded.fingerprint(), simulation.fingerprint());
+        prop_assert_eq!(sharded.totals().merge_wait, simulation.totals().merge_wait);
     }
 
     /// Paths that are chosen packet by packet are known from the last choice on: all flows finish all the same, and nothing is left over.

@@ -349,6 +349,7 @@ impl Run {
             pause_frames: totals.pause_frames,
             resume_frames: totals.resume_frames,
             merge_frames: totals.merge_frames,
+            merge_wait_ps: totals.merge_wait.ps(),
             peak_buffer_bytes: switches.iter().map(|switch| switch.peak_buffer_bytes).max().unwrap_or(0),
             peak_queues: switches.iter().map(|switch| switch.peak_queues).max().unwrap_or(0),
             audit: Audit {

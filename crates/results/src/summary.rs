@@ -43,6 +43,8 @@ pub struct Summary {
     pub resume_frames: u64,
     /// MERGE frames sent (Pyrrha).
     pub merge_frames: u64,
+    /// Time for which gates stood shut for roots that had given up, while the MERGE was under way.
+    pub merge_wait_ps: u64,
     /// The most bytes that a switch has held at once.
     pub peak_buffer_bytes: u64,
     /// The most queues beyond those of the classes that a port has used at once: isolation queues, queues of flows.

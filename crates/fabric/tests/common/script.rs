@@ -48,7 +48,7 @@ struct Recorder {
     now: Time,
     sent: VecDeque<(Time, PortId, Frame, Time)>,
     wakeups: BTreeSet<(Time, u8, u32)>,
-    pub notes: Vec<Note>,
+    notes: Vec<Note>,
 }
 
 impl Sink for Recorder {
@@ -214,6 +214,15 @@ impl Script {
         };
         let port = self.fabric.wiring.ports[port.0 as usize].ix;
         Some(Sent { at: at.ps(), port, says, done: done.ps() })
+    }
+
+    /// For how long gates have stood shut for roots that had given up.
+    pub fn given_up(&self) -> Duration {
+        let waited = |note: &Note| match note {
+            Note::GivenUp { waited } => *waited,
+            _ => Duration::ZERO,
+        };
+        self.recorder.notes.iter().map(waited).sum()
     }
 
     /// Since when the gate of `class` at `port` has been closed.

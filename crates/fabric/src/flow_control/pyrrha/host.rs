@@ -74,15 +74,19 @@ impl Host {
 
     pub(super) fn on_frame(&mut self, port: PortIx, frame: PyrrhaFrame, node: &mut NodeView<'_>) {
         let host_port = &mut self.ports[usize::from(port)];
-        let mut release = |root: PortId| {
+        let mut release = |root: PortId, node: &mut NodeView<'_>| {
             if let Some(position) = host_port.paused.iter().position(|paused| *paused == root) {
                 host_port.paused.remove(position);
                 host_port.review(port, root, node);
             }
         };
         match frame {
-            PyrrhaFrame::Resume { root } => release(root),
-            PyrrhaFrame::Merge { old, new, .. } => [old, new].into_iter().for_each(release),
+            PyrrhaFrame::Resume { root } => release(root, node),
+            PyrrhaFrame::Merge { old, new, .. } => {
+                node.note_given_up(port, old);
+                release(old, node);
+                release(new, node);
+            }
             PyrrhaFrame::Pause { root, .. } if !host_port.paused.contains(&root) => {
                 host_port.paused.push(root);
                 host_port.review(port, root, node);

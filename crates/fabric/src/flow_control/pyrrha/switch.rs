@@ -337,6 +337,7 @@ impl Switch {
                 None => node.send(port, PyrrhaFrame::Unassigned { root }.into()),
             },
             PyrrhaFrame::Merge { old, new, distance } => {
+                node.note_given_up(port, old);
                 if self.ignores(new) {
                     node.send(port, PyrrhaFrame::Unassigned { root: new }.into());
                 } else {
