@@ -190,18 +190,15 @@ class Summary:
         """What the run simulated and what that took."""
         each_hop = f" ({self.events / self.packet_hops:.2f} per packet-hop)" if self.packet_hops else ""
         hop_cost = f" ({self.cpu_seconds / self.packet_hops * 1e9:,.0f} ns each)" if self.packet_hops else ""
+        merges = [
+            Fact("MERGE frames", f"{self.merge_frames:,}"),
+            Fact("Shut while MERGEs were under way", style.duration(self.merge_wait_ps)),
+        ]
         return [
             Fact("Simulated time", style.duration(self.simulated_ps)),
             Fact("Flows", f"{self.flows:,}" + (f" ({self.endless_flows:,} endless)" if self.endless_flows else "")),
             Fact("RESUME frames", f"{self.resume_frames:,}"),
-            *(
-                [
-                    Fact("MERGE frames", f"{self.merge_frames:,}"),
-                    Fact("Shut while MERGEs were under way", style.duration(self.merge_wait_ps)),
-                ]
-                if self.merge_frames
-                else []
-            ),
+            *(merges if self.merge_frames else []),
             Fact("Peak buffer", style.size(self.peak_buffer_bytes)),
             *([Fact("Peak added queues", f"{self.peak_queues:,} of a port")] if self.peak_queues else []),
             Fact("Events", style.count(self.events) + each_hop),

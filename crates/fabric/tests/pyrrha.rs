@@ -348,6 +348,11 @@ fn isolation_queues_feed_the_ordinary_one_at_the_rate_of_data() {
     }
 }
 
+/// The flows of which packets leave until `limit`.
+fn sent(s: &mut Script, limit: u64) -> BTreeSet<u32> {
+    std::iter::from_fn(|| s.next_data(limit)).map(|(_, flow, _)| flow).collect()
+}
+
 /// T15: a host holds back the flows that pass a paused root, those that start later included, and no others; a MERGE reopens them.
 #[test]
 fn a_host_holds_back_the_flows_that_pass_a_paused_root() {
@@ -356,9 +361,6 @@ fn a_host_holds_back_the_flows_that_pass_a_paused_root() {
         let mut s = Script::new(&line(PyrrhaConfig { hosts, ..Default::default() }), flows, 0);
         let ports = s.fabric.wiring.of(NodeId(8));
         let (p6, other, third) = (ports[3].id, ports[2].id, ports[1].id);
-        let sent = |s: &mut Script, limit| -> BTreeSet<u32> {
-            std::iter::from_fn(|| s.next_data(limit)).map(|(_, flow, _)| flow).collect()
-        };
         assert_eq!(sent(&mut s, 1_000_000), BTreeSet::from([0, 1]));
         s.arrive_pyrrha(1_000_000, 0, pause(p6, 2));
         s.arrive_pyrrha(1_000_000, 0, pause(other, 2));
@@ -383,9 +385,6 @@ fn where_packets_are_sprayed_a_host_holds_back_for_the_last_port_alone() {
     spec.load_balance = LoadBalanceConfig::Spray(SprayConfig {});
     let mut s = Script::new(&pyrrha(spec, PyrrhaConfig::default()), vec![packets(0, 2, 1000), packets(0, 3, 1000)], 0);
     let [last, middle] = [s.fabric.wiring.of(NodeId(5))[0].id, s.fabric.wiring.of(NodeId(6))[1].id];
-    let sent = |s: &mut Script, limit| -> BTreeSet<u32> {
-        std::iter::from_fn(|| s.next_data(limit)).map(|(_, flow, _)| flow).collect()
-    };
     s.arrive_pyrrha(1_000_000, 0, pause(middle, 2));
     sent(&mut s, 1_000_000);
     assert_eq!(sent(&mut s, 3_000_000), BTreeSet::from([0, 1]));
@@ -589,6 +588,23 @@ fn fail(spec: &mut NetworkSpec, faults: Faults, recovery: RecoveryConfig) {
     }
 }
 
+/// Receivers ask for nothing: what is lost is sent again when all else has long arrived.
+fn nothing_in_vain() -> RecoveryConfig {
+    RecoveryConfig::InAnyOrder(InAnyOrderConfig { timeout: Duration::from_ms(100), ..Default::default() })
+}
+
+/// The same flows with so many times their bytes.
+fn longer(flows: Vec<FlowSpec>, factor: u64) -> Vec<FlowSpec> {
+    flows.into_iter().map(|flow| FlowSpec { bytes: flow.bytes * factor, ..flow }).collect()
+}
+
+/// Flow control that needs no headroom, and a buffer that is never full.
+fn with_room(spec: &mut NetworkSpec, flow_control: FlowControlConfig) {
+    spec.switch.flow_control = flow_control;
+    spec.switch.lossless = Vec::new();
+    spec.switch.buffer = Bytes(1 << 40);
+}
+
 /// Mechanisms of per-hop flow control that keep flows in order and lose nothing while there is room.
 fn per_hop() -> impl Strategy<Value = FlowControlConfig> {
     prop_oneof![
@@ -622,10 +638,8 @@ proptest! {
             }
             _ => false,
         };
-        spec.switch.flow_control = flow_control;
-        spec.switch.lossless = Vec::new();
-        spec.switch.buffer = Bytes(1 << 40);
-        let flows: Vec<FlowSpec> = flows.into_iter().map(|flow| FlowSpec { bytes: flow.bytes * factor, ..flow }).collect();
+        with_room(&mut spec, flow_control);
+        let flows = longer(flows, factor);
         let (simulation, outcomes) = common::run(&spec, flows);
         for outcome in &outcomes {
             prop_assert!(outcome.acknowledged.is_some());
@@ -650,13 +664,10 @@ proptest! {
         ]),
         factor in 1u64..40,
     ) {
-        spec.switch.flow_control = flow_control;
-        spec.switch.lossless = Vec::new();
-        spec.switch.buffer = Bytes(1 << 40);
+        with_room(&mut spec, flow_control);
         spec.load_balance = load_balance;
-        let timeout = Duration::from_ms(100);
-        spec.recovery = RecoveryConfig::InAnyOrder(InAnyOrderConfig { timeout, allowance: None, ..Default::default() });
-        let flows: Vec<FlowSpec> = flows.into_iter().map(|flow| FlowSpec { bytes: flow.bytes * factor, ..flow }).collect();
+        spec.recovery = nothing_in_vain();
+        let flows = longer(flows, factor);
         let (simulation, outcomes) = common::run(&spec, flows);
         prop_assert!(outcomes.iter().all(|outcome| outcome.acknowledged.is_some() && outcome.retransmitted == 0));
         prop_assert_eq!(simulation.audit(), []);
@@ -684,13 +695,11 @@ proptest! {
             headroom: Some(headroom),
         }];
         spec.switch.buffer = Bytes(1 << 40);
-        let flows: Vec<FlowSpec> = flows.into_iter().map(|flow| FlowSpec { bytes: flow.bytes * factor, ..flow }).collect();
-        // Where links fail, nothing is sent again in vain: from hosts that nobody stops, that would fill any buffer. Otherwise order shows, as
-        // Go-Back-N would send again.
+        let flows = longer(flows, factor);
+        // Where links fail, what is sent again by hosts that nobody stops would fill any buffer. Otherwise order shows, as Go-Back-N would send
+        // again.
         if !faults.is_empty() {
-            let timeout = Duration::from_ms(100);
-            let recovery = InAnyOrderConfig { timeout, allowance: None, ..Default::default() };
-            fail(&mut spec, faults, RecoveryConfig::InAnyOrder(recovery));
+            fail(&mut spec, faults, nothing_in_vain());
         }
         let (simulation, outcomes) = common::run(&spec, flows);
         let is_whole = spec.faults.is_empty();
@@ -712,12 +721,10 @@ proptest! {
         faults in faults(1..4),
         factor in 1u64..20,
     ) {
-        spec.switch.flow_control = flow_control;
-        spec.switch.lossless = Vec::new();
-        spec.switch.buffer = Bytes(1 << 40);
+        with_room(&mut spec, flow_control);
         let recovery = GoBackNConfig { timeout: Duration::from_us(200), ..Default::default() };
         fail(&mut spec, faults, RecoveryConfig::GoBackN(recovery));
-        let flows: Vec<FlowSpec> = flows.into_iter().map(|flow| FlowSpec { bytes: flow.bytes * factor, ..flow }).collect();
+        let flows = longer(flows, factor);
         let (simulation, outcomes) = common::run(&spec, flows);
         prop_assert!(outcomes.iter().all(|outcome| outcome.acknowledged.is_some()));
         prop_assert_eq!(simulation.audit(), []);
