@@ -48,6 +48,9 @@ impl ClassMask {
     /// No class.
     pub const NONE: ClassMask = ClassMask(0);
 
+    /// Every class.
+    pub const ALL: ClassMask = ClassMask(u8::MAX);
+
     /// Exactly `class`.
     pub const fn of(class: Class) -> ClassMask {
         ClassMask(1 << class.0)

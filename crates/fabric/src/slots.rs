@@ -201,6 +201,28 @@ pub struct Pressure {
     pub full: ClassMask,
     /// Classes whose ingress queue has room again: their upstream may go.
     pub eased: ClassMask,
+    /// The port as a whole.
+    pub port: PortPressure,
+}
+
+impl Pressure {
+    /// What a policy finds that looks at single queues.
+    pub fn of_class(class: Class, is_full: bool, is_eased: bool) -> Pressure {
+        let class = |it_is| if it_is { ClassMask::of(class) } else { ClassMask::NONE };
+        Pressure { full: class(is_full), eased: class(is_eased), port: PortPressure::Between }
+    }
+}
+
+/// What the buffer policy finds about an ingress port as a whole, whatever it finds about its queues.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum PortPressure {
+    /// All classes of the upstream port must stop.
+    Full,
+    /// Neither full nor eased. Policies that look at queues alone say nothing else.
+    #[default]
+    Between,
+    /// It has room again: those classes may go whose own queue is not full.
+    Eased,
 }
 
 /// The ingress queue of a packet that came or went, as the buffer policy sees it; read only when someone wants to know.

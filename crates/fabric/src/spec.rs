@@ -240,11 +240,16 @@ pub enum SpecError {
 }
 
 impl NetworkSpec {
-    /// Whether dropping a packet of a lossless class for want of buffer is a violation: flow control is on, and its frames can not be lost.
+    /// Whether dropping a packet of a lossless class for want of buffer is a violation: flow control is on, its frames can not be lost, and no
+    /// buffer policy takes the risk.
     pub fn is_lossless(&self) -> bool {
         let in_groups = self.groups.iter().filter_map(|group| group.flow_control.as_ref());
         let mut flow_controls = in_groups.chain([&self.switch.flow_control]);
-        flow_controls.all(FlowControlConfig::is_lossless) && self.links.iter().all(|link| link.error_rate == 0.0)
+        let in_groups = self.groups.iter().filter_map(|group| group.headroom.as_ref());
+        let mut policies = in_groups.chain([&self.switch.headroom]);
+        flow_controls.all(FlowControlConfig::is_lossless)
+            && policies.all(HeadroomConfig::is_lossless)
+            && self.links.iter().all(|link| link.error_rate == 0.0)
     }
 
     /// The group that `switch` belongs to, if any.

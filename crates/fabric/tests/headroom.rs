@@ -209,7 +209,11 @@ fn roomy(spec: &NetworkSpec) -> NetworkSpec {
     match &mut spec.switch.headroom {
         HeadroomConfig::Sih(config) => config.headroom = headroom,
         HeadroomConfig::Static(config) => config.headroom = headroom,
-        HeadroomConfig::Custom(_) => unreachable!("random fabrics are of built-in parts"),
+        HeadroomConfig::Dsh(config) => config.headroom = headroom,
+        HeadroomConfig::Adaptive(_) => return spec,
+        HeadroomConfig::Oversubscribed(_) | HeadroomConfig::Custom(_) => {
+            unreachable!("random fabrics are of built-in parts that lose nothing")
+        }
     }
     spec.switch.buffer = Bytes(reserved(&spec) + room);
     spec

@@ -1,12 +1,13 @@
 //! Priority-based flow control (IEEE 802.1Qbb).
 //!
 //! Downstream, at an ingress port: when the buffer policy finds a class full, a PAUSE frame for that class goes out of the port; when it
-//! finds it eased, a RESUME. Upstream, at an egress port: the frame closes and opens the gate of the class.
+//! finds it eased, a RESUME. Where it finds the port full as a whole, the PAUSE is for all classes, and none is resumed until the port has
+//! eased (DSH section IV-F). Upstream, at an egress port: the frame closes and opens the gate of each class that it names.
 
-use crate::frame::{Control, Pfc as PfcFrame};
+use crate::frame::{Control, Frame, Pfc as PfcFrame};
 use crate::ids::{CLASSES, Class, ClassMask, PortId, PortIx, QueueIx};
 use crate::memory::HeapBytes;
-use crate::slots::{FlowControl, Gauge, NodeView, Passage, PauseScope, PortFacts, Pressure, Site};
+use crate::slots::{FlowControl, Gauge, NodeView, Passage, PauseScope, PortFacts, PortPressure, Pressure, Site};
 use backwater_engine::{Duration, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -50,9 +51,36 @@ const QUANTUM_BYTES: u64 = 512 / 8;
 pub struct Pfc {
     config: PfcConfig,
     lossless: ClassMask,
-    /// Per port, the classes that we have told the peer to stop.
-    pausing: Vec<ClassMask>,
+    /// Per port, what keeps the peer stopped.
+    stopped: Vec<Stopped>,
     ports: Vec<PortState>,
+}
+
+/// What is full at an ingress port.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Stopped {
+    /// The classes whose own queue is.
+    queues: ClassMask,
+    /// Whether the port is as a whole.
+    port: bool,
+}
+
+impl Stopped {
+    /// The classes that the peer has been told to stop. A port-level PAUSE names them all.
+    fn classes(self) -> ClassMask {
+        if self.port { ClassMask::ALL } else { self.queues }
+    }
+
+    /// What is full once the buffer policy has found `pressure`.
+    #[inline]
+    fn after(self, pressure: Pressure) -> Stopped {
+        let port = match pressure.port {
+            PortPressure::Full => true,
+            PortPressure::Between => self.port,
+            PortPressure::Eased => false,
+        };
+        Stopped { queues: self.queues.minus(pressure.eased).or(pressure.full), port }
+    }
 }
 
 /// What else one port keeps: as the downstream of its peer (`refresh`) and as its upstream (`received`, `expiry`).
@@ -80,37 +108,33 @@ impl Pfc {
         Pfc {
             config: config.clone(),
             lossless: site.spec.switch.lossless.iter().copied().collect(),
-            pausing: vec![ClassMask::NONE; site.ports.len()],
+            stopped: vec![Stopped::default(); site.ports.len()],
             ports: site.ports.iter().map(port).collect(),
         }
     }
 
-    /// Tells the peer of the ingress port of `passage` to stop `classes`.
+    /// Tells the peer of the ingress port of `passage` what has changed there: to stop more classes, or to let some go.
     #[inline(never)]
-    fn stop(&mut self, passage: Passage, classes: ClassMask, node: &mut NodeView<'_>) {
-        let pausing = &mut self.pausing[usize::from(passage.ingress)];
-        *pausing = pausing.or(classes);
-        let cause = node.culprit(passage.egress, passage.queue);
-        if self.config.pause == PauseModel::Quanta {
-            let frame = PfcFrame { enabled: *pausing, quanta: self.config.quanta, reliable: false, cause };
-            let state = &mut self.ports[usize::from(passage.ingress)];
-            // A class that is paused already keeps its turn: the next refresh speaks for all.
-            state.refresh.get_or_insert((node.now + Duration::from_ps(state.pause_time.ps() / 2), frame));
+    fn tell(&mut self, passage: Passage, stopped: Stopped, node: &mut NodeView<'_>) {
+        let before = std::mem::replace(&mut self.stopped[usize::from(passage.ingress)], stopped);
+        let resume = before.classes().minus(stopped.classes());
+        let pause =
+            if stopped.port && !before.port { ClassMask::ALL } else { stopped.classes().minus(before.classes()) };
+        if !pause.is_empty() {
+            let cause = node.culprit(passage.egress, passage.queue);
+            if self.config.pause == PauseModel::Quanta {
+                let frame = PfcFrame { enabled: stopped.classes(), quanta: self.config.quanta, reliable: false, cause };
+                let state = &mut self.ports[usize::from(passage.ingress)];
+                // A class that is paused already keeps its turn: the next refresh speaks for all.
+                state.refresh.get_or_insert((node.now + Duration::from_ps(state.pause_time.ps() / 2), frame));
+            }
+            node.send(passage.ingress, self.frame(pause, self.config.quanta, cause));
         }
-        node.send(passage.ingress, self.frame(classes, self.config.quanta, cause));
-        self.arm(passage.ingress, node);
-    }
-
-    #[inline]
-    fn relieve(&mut self, port: PortIx, pressure: Pressure, node: &mut NodeView<'_>) {
-        let pausing = &mut self.pausing[usize::from(port)];
-        let resume = pressure.eased.and(*pausing);
         if !resume.is_empty() {
-            *pausing = pausing.minus(resume);
-            let cause = node.ports()[usize::from(port)].id;
-            node.send(port, self.frame(resume, 0, cause));
-            self.arm(port, node);
+            let cause = node.ports()[usize::from(passage.ingress)].id;
+            node.send(passage.ingress, self.frame(resume, 0, cause));
         }
+        self.arm(passage.ingress, node);
     }
 
     fn frame(&self, enabled: ClassMask, quanta: u16, cause: PortId) -> Control {
@@ -140,7 +164,7 @@ impl Pfc {
     /// Sets the port's one timer to the earliest of what it waits for.
     fn arm(&mut self, port: PortIx, node: &mut NodeView<'_>) {
         let state = &mut self.ports[usize::from(port)];
-        if self.pausing[usize::from(port)].is_empty() {
+        if self.stopped[usize::from(port)] == Stopped::default() {
             state.refresh = None;
         }
         let expiry = state.expiry.iter().copied().min().unwrap_or(Time::NEVER);
@@ -153,17 +177,22 @@ impl Pfc {
 impl FlowControl for Pfc {
     #[inline(always)]
     fn on_enqueue(&mut self, passage: Passage, gauge: Gauge<'_>, node: &mut NodeView<'_>) {
-        let pressure = gauge.pressure();
-        let pause = pressure.full.minus(self.pausing[usize::from(passage.ingress)]);
-        if !pause.is_empty() {
-            self.stop(passage, pause, node);
+        let before = self.stopped[usize::from(passage.ingress)];
+        let stopped = before.after(gauge.pressure());
+        if stopped != before {
+            self.tell(passage, stopped, node);
         }
-        self.relieve(passage.ingress, pressure, node);
     }
 
     fn on_dequeue(&mut self, passage: Passage, gauge: Gauge<'_>, node: &mut NodeView<'_>) {
-        if !self.pausing[usize::from(passage.ingress)].is_empty() {
-            self.relieve(passage.ingress, gauge.pressure(), node);
+        let before = self.stopped[usize::from(passage.ingress)];
+        if before == Stopped::default() {
+            return;
+        }
+        // A packet that leaves may let others go; it stops nobody, even if the threshold has sunk since the last one came.
+        let stopped = before.after(Pressure { full: ClassMask::NONE, ..gauge.pressure() });
+        if stopped != before {
+            self.tell(passage, stopped, node);
         }
     }
 
@@ -193,7 +222,7 @@ impl FlowControl for Pfc {
         if let Some((at, frame)) = &mut state.refresh
             && *at <= node.now
         {
-            frame.enabled = self.pausing[index];
+            frame.enabled = self.stopped[index].classes();
             *at = node.now + Duration::from_ps(state.pause_time.ps() / 2);
             node.send(port, Control::Pfc(*frame));
         }
@@ -212,8 +241,8 @@ impl FlowControl for Pfc {
             }
             node.close(port, QueueIx::from(class.0), cause);
         }
-        let pause = self.pausing[usize::from(port)];
-        let resume = lossless.minus(pause);
+        let pause = self.stopped[usize::from(port)].classes();
+        let resume = ClassMask::ALL.minus(pause);
         for (classes, quanta) in [(pause, self.config.quanta), (resume, 0)] {
             if !classes.is_empty() {
                 node.send(port, self.frame(classes, quanta, cause));
@@ -228,11 +257,22 @@ impl FlowControl for Pfc {
 
     fn heap_bytes(&self) -> u64 {
         let received: u64 = self.ports.iter().map(|port| port.received.heap_bytes()).sum();
-        received + self.ports.heap_bytes() + self.pausing.heap_bytes()
+        received + self.ports.heap_bytes() + self.stopped.heap_bytes()
     }
 
     fn stopping(&self) -> Vec<(PortIx, PauseScope)> {
-        let classes = (0..).zip(&self.pausing).flat_map(|(port, mask)| mask.iter().map(move |class| (port, class)));
+        let named = |stopped: &Stopped| stopped.classes().minus(ClassMask::of(Class::CONTROL)).iter();
+        let classes =
+            (0..).zip(&self.stopped).flat_map(|(port, stopped)| named(stopped).map(move |class| (port, class)));
         classes.map(|(port, class)| (port, PauseScope::Queue(class.0.into()))).collect()
+    }
+
+    /// A class that is stopped with its port alone waits for all that came in there.
+    fn keeps_stopped(&self, ingress: PortIx, scope: PauseScope, frame: &Frame, at: Passage) -> bool {
+        let stopped = self.stopped[usize::from(ingress)];
+        let from = frame.packet().map(|packet| PauseScope::Queue(packet.queue.into()));
+        let is_own = |class: Class| scope == PauseScope::Queue(class.0.into());
+        let with_port = stopped.port && !stopped.queues.iter().any(is_own);
+        at.ingress == ingress && (with_port || from == Some(scope))
     }
 }

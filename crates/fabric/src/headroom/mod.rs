@@ -1,14 +1,18 @@
 //! Slot *headroom* (the buffer policy): which pool pays for a packet, and when an ingress queue is full.
 
+pub mod adaptive;
+pub mod dsh;
+pub mod oversubscribed;
 mod pools;
 pub mod sih;
 pub mod static_threshold;
+mod threshold;
 
 use crate::registry::registry;
 #[allow(unused_imports, reason = "for the methods that enum_dispatch generates")]
 use crate::slots::signatures::*;
 use crate::slots::{BufferPolicy, PortFacts, Site};
-use backwater_engine::Bytes;
+use backwater_engine::{Bytes, Duration};
 use enum_dispatch::enum_dispatch;
 use std::fmt::Debug;
 
@@ -17,6 +21,12 @@ registry! {
     pub enum HeadroomConfig, factory BufferPolicyFactory;
     /// Static and independent headroom: worst-case headroom for every lossless ingress queue, the rest shared by a dynamic threshold.
     Sih = "sih": sih::SihConfig;
+    /// Dynamic and shared headroom: worst-case headroom per port, everything else shared, flow control of queues and of ports.
+    Dsh = "dsh": dsh::DshConfig;
+    /// As `sih`, with headroom for the delays that the ports have measured (IEEE P802.1Qdt).
+    Adaptive = "adaptive": adaptive::AdaptiveConfig;
+    /// As `sih`, but all queues draw their headroom from a pool smaller than the sum: may drop.
+    Oversubscribed = "oversubscribed": oversubscribed::OversubscribedConfig;
     /// A fixed threshold for every lossless ingress queue, with worst-case headroom above it.
     Static = "static": static_threshold::StaticConfig;
 }
@@ -26,6 +36,7 @@ registry! {
 #[allow(missing_docs, clippy::large_enum_variant, reason = "state is kept inline, not boxed")]
 pub enum AnyBufferPolicy {
     Sih(sih::Sih),
+    Dsh(dsh::Dsh),
     Static(static_threshold::StaticThreshold),
     Custom(Box<dyn BufferPolicy>),
 }
@@ -37,13 +48,21 @@ pub trait BufferPolicyFactory: Debug + Send + Sync {
 
     /// Bytes that the policy sets aside at `site`: what must fit into the buffer.
     fn reserved(&self, site: &Site<'_>) -> u64;
+
+    /// Whether the policy promises to drop no packet of a lossless class.
+    fn is_lossless(&self) -> bool {
+        true
+    }
 }
 
 impl HeadroomConfig {
     /// The instance that runs at `site`, whose [`HeadroomConfig::reserved`] must fit into the buffer.
     pub fn build(&self, site: &Site<'_>) -> AnyBufferPolicy {
         match self {
-            HeadroomConfig::Sih(config) => sih::Sih::new(config, site).into(),
+            HeadroomConfig::Sih(config) => config.build(site).into(),
+            HeadroomConfig::Dsh(config) => dsh::Dsh::new(config, site).into(),
+            HeadroomConfig::Adaptive(config) => config.build(site).into(),
+            HeadroomConfig::Oversubscribed(config) => config.build(site).into(),
             HeadroomConfig::Static(config) => static_threshold::StaticThreshold::new(config, site).into(),
             HeadroomConfig::Custom(factory) => factory.build(site).into(),
         }
@@ -53,8 +72,21 @@ impl HeadroomConfig {
     pub fn reserved(&self, site: &Site<'_>) -> u64 {
         match self {
             HeadroomConfig::Sih(config) => config.reserved(site),
+            HeadroomConfig::Dsh(config) => config.reserved(site),
+            HeadroomConfig::Adaptive(config) => config.reserved(site),
+            HeadroomConfig::Oversubscribed(config) => config.reserved(site),
             HeadroomConfig::Static(config) => config.reserved(site),
             HeadroomConfig::Custom(factory) => factory.reserved(site),
+        }
+    }
+
+    /// Whether it promises to drop no packet of a lossless class.
+    pub fn is_lossless(&self) -> bool {
+        match self {
+            HeadroomConfig::Dsh(config) => config.insurance,
+            HeadroomConfig::Oversubscribed(config) => config.ratio >= 1.0,
+            HeadroomConfig::Sih(_) | HeadroomConfig::Adaptive(_) | HeadroomConfig::Static(_) => true,
+            HeadroomConfig::Custom(factory) => factory.is_lossless(),
         }
     }
 }
@@ -82,6 +114,11 @@ pub fn equation_1(port: &PortFacts, largest_frame: u64) -> u64 {
 /// The most that an ingress queue can hold above its threshold in this model; with one lossless class, exactly. Derived in
 /// `docs/mechanisms/headroom.md`.
 pub fn exact_need(site: &Site<'_>, port: &PortFacts) -> u64 {
+    exact_need_at(site, port, port.delay)
+}
+
+/// The same if the delay of the link were `delay`.
+fn exact_need_at(site: &Site<'_>, port: &PortFacts, delay: Duration) -> u64 {
     let spec = site.spec;
     let largest = spec.framing.largest(spec.mtu.get() as u32, spec.congestion.telemetry_bytes());
     let (wire, charge) = (u64::from(largest.wire), u64::from(largest.charge));
@@ -91,7 +128,7 @@ pub fn exact_need(site: &Site<'_>, port: &PortFacts) -> u64 {
     // Every other class may have a PFC frame of its own in front.
     let pauses = pause_time * spec.switch.lossless.len().max(1) as u64;
     // From the arrival of the packet that crosses the threshold until the peer's gate is closed, and as long before as a frame travels.
-    let window = port.delay * 2 + frame_time + pauses + site.flow_control(site.node).response();
+    let window = delay * 2 + frame_time + pauses + site.flow_control(site.node).response();
     // Full frames may pass faster than at the link's rate where times are cut down to a clock.
     let bytes = (u128::from(window.ps()) * u128::from(wire) / u128::from(frame_time.ps().max(1))) as u64;
     let charged = bytes - (wire - charge) * bytes.div_ceil(wire);

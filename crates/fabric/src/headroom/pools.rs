@@ -30,6 +30,8 @@ pub(super) struct Pools {
     // What only headroom needs.
     /// Per port, the most bytes that may be in headroom of one queue.
     headroom_size: Vec<u64>,
+    /// The most bytes that may be in headroom of all queues together.
+    headroom_pool: u64,
     /// The most bytes that have been in headroom at once.
     peak_headroom: Vec<[u64; CLASSES]>,
 }
@@ -37,12 +39,18 @@ pub(super) struct Pools {
 impl Pools {
     /// Pools of the switch at `site`, with `headroom` bytes per lossless queue of each port.
     pub(super) fn new(site: &Site<'_>, private: u64, headroom: &[u64]) -> Pools {
+        Pools::with_headroom_pool(site, private, headroom, headroom_bytes(site, headroom))
+    }
+
+    /// The same, but all queues together have no more than `headroom_pool` bytes of headroom.
+    pub(super) fn with_headroom_pool(site: &Site<'_>, private: u64, headroom: &[u64], headroom_pool: u64) -> Pools {
         let lossless: ClassMask = site.spec.switch.lossless.iter().copied().collect();
-        let reserved = reserved(site, private, headroom);
+        let reserved = private_bytes(site, private) + headroom_pool;
         Pools {
             queues: vec![Default::default(); headroom.len()],
             peak_headroom: vec![[0; CLASSES]; headroom.len()],
             headroom_size: headroom.to_vec(),
+            headroom_pool,
             lossless,
             private,
             shared_size: site.spec.switch.buffer.get().saturating_sub(reserved),
@@ -104,7 +112,10 @@ impl Pools {
         if after == 0 || (after <= threshold && after - before <= free) {
             queue.footroom += bytes;
             self.used.shared += after - before;
-        } else if lossless && queue.headroom + bytes <= self.headroom_size[usize::from(ingress)] {
+        } else if lossless
+            && queue.headroom + bytes <= self.headroom_size[usize::from(ingress)]
+            && self.used.headroom + bytes <= self.headroom_pool
+        {
             queue.headroom += bytes;
             let peak = &mut self.peak_headroom[usize::from(ingress)][class.index()];
             *peak = (*peak).max(queue.headroom);
@@ -141,5 +152,15 @@ impl Pools {
 
 /// Bytes set aside: private and headroom of every lossless ingress queue.
 pub(super) fn reserved(site: &Site<'_>, private: u64, headroom: &[u64]) -> u64 {
-    headroom.iter().map(|headroom| (headroom + private) * site.spec.switch.lossless.len() as u64).sum()
+    private_bytes(site, private) + headroom_bytes(site, headroom)
+}
+
+/// Bytes set aside where every lossless ingress queue has `private` bytes.
+pub(super) fn private_bytes(site: &Site<'_>, private: u64) -> u64 {
+    private * (site.ports.len() * site.spec.switch.lossless.len()) as u64
+}
+
+/// Bytes set aside where every lossless ingress queue of a port has the headroom listed for that port.
+pub(super) fn headroom_bytes(site: &Site<'_>, headroom: &[u64]) -> u64 {
+    headroom.iter().map(|headroom| headroom * site.spec.switch.lossless.len() as u64).sum()
 }

@@ -2,7 +2,8 @@
 
 use super::per_port;
 use super::pools::{Pools, reserved};
-use crate::ids::{Class, ClassMask, PortIx};
+use super::threshold::DynamicThreshold;
+use crate::ids::{Class, PortIx};
 use crate::note::DropCause;
 use crate::slots::{BufferPolicy, Occupancy, Pressure, Site};
 use backwater_engine::{Bytes, Rate, Time};
@@ -23,7 +24,7 @@ pub struct SihConfig {
     /// Headroom of every lossless (ingress port, class). Default: Equation 1 of DSH, 2 (C D + MTU) + 3840 B, for that port's link; more
     /// where frames or response times are so long that it would not do.
     pub headroom: Option<Bytes>,
-    /// A paused queue resumes this far below its threshold. Default: two full frames (DCQCN, DSH section IV-B).
+    /// A paused queue resumes this far below its threshold. Default: two full frames (DCQCN, DSH section IV-E).
     pub resume_offset: Option<Bytes>,
 }
 
@@ -38,46 +39,31 @@ impl SihConfig {
     pub fn reserved(&self, site: &Site<'_>) -> u64 {
         reserved(site, self.private.get(), &per_port(self.headroom, site))
     }
+
+    /// SIH for the switch at `site`.
+    pub fn build(&self, site: &Site<'_>) -> Sih {
+        let pools = Pools::new(site, self.private.get(), &per_port(self.headroom, site));
+        Sih::new(pools, DynamicThreshold::new(self.alpha, self.alpha_rate, site), self.resume_offset, site)
+    }
 }
 
-/// SIH at one switch.
+/// SIH at one switch, and its kin that only reserve another amount: private, shared up to a dynamic threshold, headroom.
 #[derive(Debug)]
 pub struct Sih {
     pools: Pools,
-    alpha: Alpha,
+    threshold: DynamicThreshold,
     resume_offset: u64,
 }
 
-/// Alpha, in units of 2^-16.
-#[derive(Debug)]
-enum Alpha {
-    OfAll(u64),
-    /// Of each port, where it depends on the rate.
-    ByPort(Box<[u64]>),
-}
-
-const ALPHA_BITS: u32 = 16;
-
 impl Sih {
-    /// SIH for the switch at `site`.
-    pub fn new(config: &SihConfig, site: &Site<'_>) -> Sih {
-        let alpha = |scale: f64| (config.alpha * scale * f64::from(1 << ALPHA_BITS)).round() as u64;
-        let by_rate =
-            |at: Rate| site.ports.iter().map(|port| alpha(port.rate.bps() as f64 / at.bps() as f64)).collect();
-        Sih {
-            pools: Pools::new(site, config.private.get(), &per_port(config.headroom, site)),
-            alpha: config.alpha_rate.map_or_else(|| Alpha::OfAll(alpha(1.0)), |at| Alpha::ByPort(by_rate(at))),
-            resume_offset: config.resume_offset.map_or(2 * site.largest_frame, Bytes::get),
-        }
+    /// The policy over `pools`; `resume_offset` defaults to two full frames.
+    pub(super) fn new(pools: Pools, threshold: DynamicThreshold, resume_offset: Option<Bytes>, site: &Site<'_>) -> Sih {
+        Sih { pools, threshold, resume_offset: resume_offset.map_or(2 * site.largest_frame, Bytes::get) }
     }
 
-    /// T(t) = alpha (B_s - used) (DSH Equation 2).
+    /// T(t) of the queues of `ingress`.
     fn threshold(&self, ingress: PortIx) -> u64 {
-        let alpha = match &self.alpha {
-            Alpha::OfAll(alpha) => *alpha,
-            Alpha::ByPort(alpha) => alpha[usize::from(ingress)],
-        };
-        ((u128::from(self.pools.free_shared()) * u128::from(alpha)) >> ALPHA_BITS) as u64
+        self.threshold.of(ingress, self.pools.free_shared())
     }
 }
 
@@ -97,13 +83,12 @@ impl BufferPolicy for Sih {
         let (shared, headroom) = (self.pools.shared(ingress, class), self.pools.headroom(ingress, class));
         // Spares most packets the threshold; what follows would say the same.
         if (shared, headroom) == (0, 0) {
-            return Pressure { full: ClassMask::NONE, eased: ClassMask::of(class) };
+            return Pressure::of_class(class, false, true);
         }
         let threshold = self.threshold(ingress);
         let is_full = headroom > 0 || (shared > 0 && shared >= threshold);
         let is_eased = !is_full && (shared == 0 || shared + self.resume_offset <= threshold);
-        let class = |it_is| if it_is { ClassMask::of(class) } else { ClassMask::NONE };
-        Pressure { full: class(is_full), eased: class(is_eased) }
+        Pressure::of_class(class, is_full, is_eased)
     }
 
     fn expect(&self, ingress: PortIx, class: Class) {
@@ -115,8 +100,7 @@ impl BufferPolicy for Sih {
     }
 
     fn heap_bytes(&self) -> u64 {
-        let of_alpha = if let Alpha::ByPort(alpha) = &self.alpha { size_of_val(&**alpha) } else { 0 };
-        self.pools.heap_bytes() + of_alpha as u64
+        self.pools.heap_bytes() + self.threshold.heap_bytes()
     }
 
     fn held(&self, ingress: PortIx, class: Class) -> u64 {
@@ -132,7 +116,7 @@ impl BufferPolicy for Sih {
 mod tests {
     use super::*;
     use crate::fabric::Fabric;
-    use crate::ids::NodeId;
+    use crate::ids::{ClassMask, NodeId};
     use crate::testing::{fabric, star};
 
     /// The switch of DSH's evaluation: 16 MiB, 32 ports of 100 Gb/s, seven lossless classes, 60,000 B of headroom and 3,000 B private each.
@@ -150,7 +134,7 @@ mod tests {
         let site = fabric.site(NodeId(32));
         // 13.44 MB of headroom and 672 KB private leave 2.67 MB to share.
         assert_eq!(config.reserved(&site), 13_440_000 + 672_000);
-        let sih = Sih::new(&config, &site);
+        let sih = config.build(&site);
         assert_eq!(sih.pools.free_shared(), 2_665_216);
         assert_eq!(sih.threshold(0), 166_576);
     }
@@ -159,7 +143,7 @@ mod tests {
     #[test]
     fn one_queue_fills_up_to_the_fixed_point_of_its_threshold() {
         let (fabric, config) = evaluation();
-        let mut sih = Sih::new(&config, &fabric.site(NodeId(32)));
+        let mut sih = config.build(&fabric.site(NodeId(32)));
         let (full, eased) = (ClassMask::of(CLASS), ClassMask::NONE);
         let mut packets = 0;
         while sih.pressure(0, CLASS).full.is_empty() {
@@ -169,20 +153,20 @@ mod tests {
         // 3 private, 156 shared, and the one that crossed the threshold, wholly in headroom.
         assert_eq!(packets, 3 + 156 + 1);
         assert_eq!(sih.occupancy(), Occupancy { used: 160_000, shared: 156_000, headroom: 1000, peak: 160_000 });
-        assert_eq!(sih.pressure(0, CLASS), Pressure { full, eased });
+        assert_eq!(sih.pressure(0, CLASS), Pressure { full, eased, ..Default::default() });
         // Nobody else is told anything.
-        assert_eq!(sih.pressure(0, Class(4)), Pressure { full: ClassMask::NONE, eased: ClassMask::of(Class(4)) });
-        assert_eq!(sih.pressure(1, CLASS), Pressure { full: ClassMask::NONE, eased: ClassMask::of(CLASS) });
+        assert_eq!(sih.pressure(0, Class(4)), Pressure::of_class(Class(4), false, true));
+        assert_eq!(sih.pressure(1, CLASS), Pressure::of_class(CLASS, false, true));
         sih.release(0, CLASS, 1000, Time::ZERO);
         assert_eq!(sih.occupancy().headroom, 0);
-        assert_eq!(sih.pressure(0, CLASS), Pressure { full: ClassMask::NONE, eased: ClassMask::of(CLASS) });
+        assert_eq!(sih.pressure(0, CLASS), Pressure::of_class(CLASS, false, true));
     }
 
     #[test]
     fn a_queue_eases_below_its_threshold_by_the_offset() {
         let (fabric, config) = evaluation();
         let config = SihConfig { resume_offset: Some(Bytes(2000)), ..config };
-        let mut sih = Sih::new(&config, &fabric.site(NodeId(32)));
+        let mut sih = config.build(&fabric.site(NodeId(32)));
         while sih.pressure(0, CLASS).full.is_empty() {
             assert_eq!(sih.admit(0, CLASS, 1000, Time::ZERO), Ok(()));
         }
@@ -199,7 +183,7 @@ mod tests {
     #[test]
     fn a_queue_within_its_private_bytes_is_eased_whatever_the_threshold() {
         let (fabric, config) = evaluation();
-        let mut sih = Sih::new(&SihConfig { alpha: 0.0, ..config }, &fabric.site(NodeId(32)));
+        let mut sih = SihConfig { alpha: 0.0, ..config }.build(&fabric.site(NodeId(32)));
         assert_eq!(sih.admit(0, CLASS, 3000, Time::ZERO), Ok(()));
         assert_eq!(sih.pressure(0, CLASS).eased, ClassMask::of(CLASS));
         assert_eq!(sih.admit(0, CLASS, 64, Time::ZERO), Ok(()));
@@ -214,7 +198,7 @@ mod tests {
     #[test]
     fn headroom_ends_at_its_size() {
         let (fabric, config) = evaluation();
-        let mut sih = Sih::new(&SihConfig { alpha: 0.0, ..config }, &fabric.site(NodeId(32)));
+        let mut sih = SihConfig { alpha: 0.0, ..config }.build(&fabric.site(NodeId(32)));
         assert_eq!(sih.admit(0, CLASS, 3000, Time::ZERO), Ok(()));
         for _ in 0..60 {
             assert_eq!(sih.admit(0, CLASS, 1000, Time::ZERO), Ok(()));
@@ -230,7 +214,7 @@ mod tests {
         spec.links[1].rate = Rate::from_gbps(400);
         let fabric = fabric(spec);
         let config = SihConfig { alpha: 0.125, alpha_rate: Some(Rate::from_gbps(100)), ..Default::default() };
-        let sih = Sih::new(&config, &fabric.site(NodeId(2)));
+        let sih = config.build(&fabric.site(NodeId(2)));
         let shared = sih.pools.free_shared();
         assert_eq!((sih.threshold(0), sih.threshold(1)), (shared / 8, shared / 2));
     }

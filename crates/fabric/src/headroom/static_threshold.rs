@@ -2,7 +2,7 @@
 
 use super::per_port;
 use super::pools::{Pools, reserved};
-use crate::ids::{Class, ClassMask, PortIx};
+use crate::ids::{Class, PortIx};
 use crate::note::DropCause;
 use crate::slots::{BufferPolicy, Occupancy, Pressure, Site};
 use backwater_engine::{Bytes, Time};
@@ -71,11 +71,7 @@ impl BufferPolicy for StaticThreshold {
         }
         let held = self.pools.held(ingress, class);
         let is_full = held >= self.xoff.max(1) || self.pools.headroom(ingress, class) > 0;
-        let class = ClassMask::of(class);
-        Pressure {
-            full: if is_full { class } else { ClassMask::NONE },
-            eased: if !is_full && held <= self.xon { class } else { ClassMask::NONE },
-        }
+        Pressure::of_class(class, is_full, !is_full && held <= self.xon)
     }
 
     fn expect(&self, ingress: PortIx, class: Class) {
@@ -103,7 +99,7 @@ impl BufferPolicy for StaticThreshold {
 mod tests {
     use super::*;
     use crate::headroom::HeadroomConfig;
-    use crate::ids::NodeId;
+    use crate::ids::{ClassMask, NodeId};
     use crate::testing::{fabric, star};
 
     const CLASS: Class = Class(3);

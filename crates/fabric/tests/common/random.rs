@@ -8,6 +8,8 @@ use backwater_fabric::flow_control::FlowControlConfig;
 use backwater_fabric::flow_control::pfc::{PauseModel, PfcConfig};
 use backwater_fabric::framing::Framing;
 use backwater_fabric::headroom::HeadroomConfig;
+use backwater_fabric::headroom::adaptive::AdaptiveConfig;
+use backwater_fabric::headroom::dsh::{DshConfig, EstimatorKind};
 use backwater_fabric::headroom::sih::SihConfig;
 use backwater_fabric::headroom::static_threshold::StaticConfig;
 use backwater_fabric::ids::{Class, NodeId};
@@ -85,7 +87,39 @@ fn headroom() -> impl Strategy<Value = HeadroomConfig> {
         let xon = below.map(|below| Bytes(xoff.saturating_sub(below.get())));
         HeadroomConfig::Static(StaticConfig { xoff: Bytes(xoff), xon, headroom: None })
     });
-    prop_oneof![sih, fixed]
+    let adaptive = (0.01f64..4.0, 0u64..6000, offset(), 1u64..2000).prop_map(|(alpha, private, resume_offset, ns)| {
+        let resolution = Duration::from_ns(ns);
+        HeadroomConfig::Adaptive(AdaptiveConfig { alpha, private: Bytes(private), resolution, resume_offset })
+    });
+    prop_oneof![2 => sih, 2 => fixed, 1 => adaptive, 2 => dsh().prop_map(HeadroomConfig::Dsh)]
+}
+
+/// DSH that is lossless, in any form.
+pub fn dsh() -> impl Strategy<Value = DshConfig> {
+    let offset = || prop::option::of((0u64..20_000).prop_map(Bytes));
+    let thresholds = (0.01f64..4.0, 0u64..6000, offset(), offset());
+    let estimator = select(vec![EstimatorKind::Exact, EstimatorKind::Hardware]);
+    let weight = || select(vec![1.0, 0.5, 0.25, 0.125]);
+    let estimate = (estimator, weight(), weight(), select(vec![1.0, 2.0, 4.0, 8.0]));
+    let switches = (1u64..10_000, any::<bool>());
+    (thresholds, estimate, switches).prop_map(
+        |((alpha, private, queue, port), (estimator, gradient, deviation, factor), (window, shared_headroom))| {
+            DshConfig {
+                alpha,
+                private: Bytes(private),
+                headroom: None,
+                queue_resume_offset: queue,
+                port_resume_offset: port,
+                estimator,
+                gradient_weight: gradient,
+                deviation_weight: deviation,
+                deviation_factor: factor,
+                window: Duration::from_ns(window),
+                insurance: true,
+                shared_headroom,
+            }
+        },
+    )
 }
 
 fn congestion() -> impl Strategy<Value = CongestionConfig> {
