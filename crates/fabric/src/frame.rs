@@ -221,6 +221,11 @@ impl Control {
             Control::Custom { signal, .. } => *signal,
         }
     }
+
+    /// Whether it stops a port as a whole: a PAUSE for all classes, the control class included.
+    pub fn is_port_pause(&self) -> bool {
+        matches!(self, Control::Pfc(Pfc { enabled: ClassMask::ALL, quanta: 1.., .. }))
+    }
 }
 
 /// A PFC frame: for every enabled class, how long it must stop.

@@ -29,6 +29,7 @@ pub mod note;
 pub mod partition;
 pub mod port;
 mod post;
+pub mod probe;
 pub mod record;
 pub mod recovery;
 mod registry;

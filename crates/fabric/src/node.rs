@@ -6,7 +6,7 @@
 use crate::fabric::Fabric;
 use crate::fifo::{Frames, Queued};
 use crate::flow_control::AnyFlowControl;
-use crate::frame::{Body, Frame, NextHop, PacketKind};
+use crate::frame::{Body, Control, Frame, NextHop, PacketKind};
 use crate::host::Endpoint;
 use crate::ids::{NodeId, PortIx, QueueIx};
 use crate::note::{DropCause, Note};
@@ -367,6 +367,9 @@ impl Node {
         let size = env.fabric.spec.framing.control();
         while let Some((port, control)) = self.effects.controls.pop_front() {
             self.counters.created += u64::from(size.charge);
+            if let (Some(pipeline), Control::Pfc(pfc)) = (&mut self.pipeline, &control) {
+                pipeline.on_pfc(port, pfc, env.now);
+            }
             let frame = Frame::new(Body::Control(control), size);
             let queued = Queued { frame, at: env.now, ingress: port, note: 0 };
             self.ports[usize::from(port)].enqueue_control(queued, env.frames);

@@ -96,6 +96,9 @@ pub(crate) struct Watch {
     pub(crate) events: u64,
     pub(crate) packet_hops: u64,
     pub(crate) pause_frames: u64,
+    pub(crate) port_pause_frames: u64,
+    /// How long gates have been closed that are open again.
+    pub(crate) paused: Duration,
     pub(crate) resume_frames: u64,
     pub(crate) merge_frames: u64,
     pub(crate) merge_wait: Duration,
@@ -474,6 +477,7 @@ impl Sink for ShardSink<'_> {
         let watch = &mut self.outside.watch;
         watch.packet_hops += 1;
         if let Body::Control(control) = &frame.body {
+            watch.port_pause_frames += u64::from(control.is_port_pause());
             match control.signal() {
                 Signal::Pause => watch.pause_frames += 1,
                 Signal::Resume => watch.resume_frames += 1,
@@ -513,7 +517,8 @@ impl Sink for ShardSink<'_> {
                 }
             }
             Note::Paused { port, queue, closure } => {
-                self.outside.watch.pauses.push(PauseInterval { port, queue, closure })
+                self.outside.watch.paused += closure.to - closure.from;
+                self.outside.watch.pauses.push(PauseInterval { port, queue, closure });
             }
             Note::GivenUp { waited } => self.outside.watch.merge_wait += waited,
             Note::Received { .. } => self.outside.watch.received_flows += 1,

@@ -14,7 +14,9 @@ use crate::memory::{HeapBytes, Memory};
 use crate::node::Node;
 use crate::note::{DropCause, Reception};
 use crate::partition::{SAMPLE, expected_load};
+use crate::port::Port;
 use crate::post::Post;
+use crate::probe::{HeadroomPeak, IngressProbe, Stop};
 use crate::shard::{Acknowledged, LossyDrop, PauseInterval, Scene, Shard};
 use crate::spec::{FlowSpec, NetworkSpec, SpecError};
 use backwater_engine::barrier::Barrier;
@@ -68,6 +70,8 @@ pub struct Totals {
     pub packet_hops: u64,
     /// PAUSE frames sent.
     pub pause_frames: u64,
+    /// Of those, PAUSE frames for a whole port.
+    pub port_pause_frames: u64,
     /// RESUME frames sent.
     pub resume_frames: u64,
     /// Frames sent that move a congestion root.
@@ -353,6 +357,7 @@ impl Simulation {
             totals.events += watch.events;
             totals.packet_hops += watch.packet_hops;
             totals.pause_frames += watch.pause_frames;
+            totals.port_pause_frames += watch.port_pause_frames;
             totals.resume_frames += watch.resume_frames;
             totals.merge_frames += watch.merge_frames;
             totals.merge_wait += watch.merge_wait;
@@ -401,6 +406,47 @@ impl Simulation {
         // Those of one shard mostly are in order, which a merge sort makes use of.
         pauses.sort_by_key(|pause| (pause.closure.to, pause.port, pause.queue));
         pauses
+    }
+
+    /// How long queues have been paused, all added up; those that still are, until now.
+    pub fn paused(&self) -> Duration {
+        let past: Duration = self.shards.iter().map(|shard| shard.outside.watch.paused).sum();
+        let open = |port: &Port| -> Duration {
+            let closed = port.closed_queues().filter_map(|queue| port.gate(queue).closed());
+            closed.map(|(since, _)| self.now.since(since)).sum()
+        };
+        past + self.nodes().flat_map(Node::ports).map(open).sum()
+    }
+
+    /// From now on, what the ingress queues of all switches do is written down: see
+    /// [`Simulation::take_ingress`].
+    pub fn watch_ingress(&mut self) {
+        for node in self.shards.iter_mut().flat_map(|shard| &mut shard.nodes) {
+            let site = self.fabric.site(node.id);
+            node.pipeline.iter_mut().for_each(|pipeline| pipeline.watch(&site));
+        }
+    }
+
+    /// Takes what the probes have seen since the last call: the times in which upstreams were told to stop that have ended, in order of end,
+    /// and the local maxima of the headroom that switches use, in order of time.
+    pub fn take_ingress(&mut self) -> (Vec<Stop>, Vec<HeadroomPeak>) {
+        let (mut stops, mut peaks) = (Vec::new(), Vec::new());
+        for pipeline in
+            self.shards.iter_mut().flat_map(|shard| &mut shard.nodes).filter_map(|node| node.pipeline.as_mut())
+        {
+            let mut seen = pipeline.take_seen();
+            stops.append(&mut seen.stops);
+            peaks.append(&mut seen.peaks);
+        }
+        stops.sort_by_key(|stop| (stop.to, stop.port, stop.class));
+        peaks.sort_by_key(|peak| (peak.at, peak.node));
+        (stops, peaks)
+    }
+
+    /// The times that have not ended in which upstreams are told to stop, in order of port and class.
+    pub fn open_stops(&self) -> Vec<Stop> {
+        let probes = self.nodes().filter_map(|node| node.pipeline()?.probe());
+        probes.flat_map(IngressProbe::open_stops).collect()
     }
 
     /// Takes the flows that have been forgotten since the last call: their senders are done, and no packet of theirs is on its way. In order of

@@ -70,6 +70,11 @@ impl Site<'_> {
         self.spec.flow_control(first.map_or(node, |port| self.peer(port)))
     }
 
+    /// Ports of the chip that have no link.
+    pub fn unused_ports(&self) -> usize {
+        self.spec.switch.ports.map_or(0, |ports| usize::from(ports).saturating_sub(self.ports.len()))
+    }
+
     /// Whether `node` is a host.
     pub fn is_host(&self, node: NodeId) -> bool {
         self.spec.nodes[node.0 as usize].kind == NodeKind::Host
@@ -472,7 +477,12 @@ pub trait BufferPolicy: Send {
     /// Bytes charged to one ingress queue, all pools together.
     fn held(&self, ingress: PortIx, class: Class) -> u64;
 
-    /// The most bytes of headroom that one ingress queue has used so far.
+    /// Bytes of headroom that one ingress queue uses; its port, where queues share it.
+    fn headroom(&self, _ingress: PortIx, _class: Class) -> u64 {
+        0
+    }
+
+    /// The most bytes of headroom that one ingress queue has used so far; its port, where queues share it.
     fn peak_headroom(&self, _ingress: PortIx, _class: Class) -> u64 {
         0
     }

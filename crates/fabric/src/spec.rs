@@ -132,6 +132,9 @@ impl FlowSpec {
 pub struct SwitchConfig {
     /// Packet buffer shared by all ports. Default 16 MiB (Broadcom Tomahawk; DSH section V).
     pub buffer: Bytes,
+    /// Ports of the chip. Private buffer and headroom are set aside for those without a link too, as for the one that needs most. Default: as
+    /// many as the switch has links.
+    pub ports: Option<u16>,
     /// Traffic classes that are lossless: they have private buffer and headroom, and flow control protects them.
     pub lossless: Vec<Class>,
     /// How an egress port chooses among its queues, below the control class, which has strict priority.
@@ -146,6 +149,7 @@ impl Default for SwitchConfig {
     fn default() -> Self {
         SwitchConfig {
             buffer: Bytes(16 << 20),
+            ports: None,
             lossless: vec![Class(3)],
             scheduler: SchedulerConfig::RoundRobin {},
             flow_control: FlowControlConfig::Pfc(Default::default()),
@@ -372,6 +376,12 @@ impl NetworkSpec {
             errors.push(SpecError::Link { link: pair[0].link, ends, reason });
         }
         for (node, degree) in self.nodes.iter().zip(degree) {
+            if let Some(ports) =
+                self.switch.ports.filter(|ports| node.kind == NodeKind::Switch && degree > usize::from(*ports))
+            {
+                let reason = format!("it has {degree} links, but a switch has {ports} ports");
+                errors.push(SpecError::Node { node: node.name.clone(), reason });
+            }
             if degree == 0 || degree > usize::from(u16::MAX) {
                 let reason = format!("it has {degree} links; 1 to {} are possible", u16::MAX);
                 errors.push(SpecError::Node { node: node.name.clone(), reason });

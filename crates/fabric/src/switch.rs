@@ -11,13 +11,14 @@
 use crate::congestion::AnyCongestionPoint;
 use crate::fabric::Fabric;
 use crate::fifo::Queued;
-use crate::frame::{Body, Frame, Packet, PacketKind};
+use crate::frame::{Body, Frame, Packet, PacketKind, Pfc};
 use crate::headroom::AnyBufferPolicy;
 use crate::ids::{Class, NodeId, PortIx, QueueIx};
 use crate::load_balance::AnyLoadBalance;
 use crate::node::{Env, Node, Sink};
 use crate::note::DropCause;
 use crate::port::Port;
+use crate::probe::{IngressProbe, Seen};
 use crate::slots::{
     BufferPolicy, Candidate, CongestionPoint, Departure, FlowControl, Gauge, LoadBalance, NodeView, Occupancy, Passage,
     Place, Site, Stage,
@@ -31,6 +32,7 @@ pub struct Pipeline {
     buffer: AnyBufferPolicy,
     congestion_point: AnyCongestionPoint,
     balancer: AnyLoadBalance,
+    probe: Option<Box<IngressProbe>>,
 }
 
 impl Pipeline {
@@ -39,6 +41,7 @@ impl Pipeline {
             buffer: site.spec.headroom(site.node).build(site),
             congestion_point: site.spec.congestion.congestion_point(site),
             balancer: site.spec.load_balance.build(Seed(site.spec.seed), site.node),
+            probe: None,
         }
     }
 
@@ -51,6 +54,28 @@ impl Pipeline {
     /// Bytes that the mechanisms hold on the heap.
     pub(crate) fn heap_bytes(&self) -> u64 {
         self.buffer.heap_bytes() + self.congestion_point.heap_bytes()
+    }
+
+    /// Sets up the probe of ingress queues.
+    pub(crate) fn watch(&mut self, site: &Site<'_>) {
+        self.probe = Some(Box::new(IngressProbe::new(site)));
+    }
+
+    /// The probe of ingress queues, if there is one.
+    pub(crate) fn probe(&self) -> Option<&IngressProbe> {
+        self.probe.as_deref()
+    }
+
+    /// Takes what the probe of ingress queues has seen since the last call.
+    pub(crate) fn take_seen(&mut self) -> Seen {
+        self.probe.as_mut().map(|probe| std::mem::take(&mut probe.seen)).unwrap_or_default()
+    }
+
+    /// A PFC frame has been made that leaves through `port`.
+    pub(crate) fn on_pfc(&mut self, port: PortIx, frame: &Pfc, now: Time) {
+        if let Some(probe) = &mut self.probe {
+            probe.on_pfc(port, frame, &self.buffer, now);
+        }
     }
 
     /// Bytes in use.
@@ -88,6 +113,9 @@ impl Node {
         if let Err(cause) = pipeline.buffer.admit(ingress, class, frame.size.charge.into(), env.now) {
             return self.drop(ingress, frame, cause, env);
         }
+        if let Some(probe) = &mut pipeline.probe {
+            probe.on_arrival(ingress, class, frame.size.charge.into(), &pipeline.buffer, env.now);
+        }
         let mut queue = QueueIx::from(class.0);
         if self.ports[usize::from(egress)].has_added() {
             let candidate = candidate(&self.ports, egress, &queued, env.now, env.fabric);
@@ -121,6 +149,9 @@ impl Node {
             return;
         }
         pipeline.buffer.release(passage.ingress, passage.class, passage.bytes.into(), env.now);
+        if let Some(probe) = &mut pipeline.probe {
+            probe.on_departure(passage.ingress, passage.class, passage.bytes.into(), &pipeline.buffer, env.now);
+        }
         if frame.packet().is_some_and(|packet| packet.kind == PacketKind::Data) {
             let port = &self.ports[usize::from(egress)];
             let departure = Departure { now: env.now, port, queue, frame, records: env.records };

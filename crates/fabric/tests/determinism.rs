@@ -218,6 +218,18 @@ fn victim() -> (NetworkSpec, Vec<FlowSpec>) {
     (spec, culprits.into_iter().chain(victims).collect())
 }
 
+/// Seven classes under DSH: queues are paused, and ports as a whole.
+fn shared_headroom() -> (NetworkSpec, Vec<FlowSpec>) {
+    let (mut spec, flows) = victim();
+    spec.switch.lossless = (1..8).map(Class).collect();
+    spec.switch.buffer = Bytes(400_000);
+    spec.switch.headroom = HeadroomConfig::Dsh(Default::default());
+    let split = |flow: FlowSpec| {
+        (1..8).map(move |class| FlowSpec { class: Class(class), bytes: flow.bytes / 7, ..flow.clone() })
+    };
+    (spec, flows.into_iter().flat_map(split).collect())
+}
+
 /// The victim of an incast under another flow control.
 fn spared(flow_control: FlowControlConfig) -> (NetworkSpec, Vec<FlowSpec>) {
     let (mut spec, flows) = victim();
@@ -242,6 +254,9 @@ fn table(simulation: &Simulation) -> String {
     let mut line = |text: String| writeln!(table, "{text}").unwrap();
     line(format!("packet hops    {}", totals.packet_hops));
     line(format!("PAUSE, RESUME  {}, {}", totals.pause_frames, totals.resume_frames));
+    if totals.port_pause_frames > 0 {
+        line(format!("of whole ports {}", totals.port_pause_frames));
+    }
     line(format!(
         "drops          headroom {}, buffer full {}, link error {}, link down {}",
         totals.drops[0], totals.drops[1], totals.drops[2], totals.drops[3]
@@ -281,6 +296,7 @@ fn fixed_scenarios_give_what_they_always_gave() {
     let scenarios = [
         ("incast", incast()),
         ("victim", victim()),
+        ("dsh", shared_headroom()),
         ("pyrrha", spared(FlowControlConfig::Pyrrha(Default::default()))),
         ("bfc", spared(FlowControlConfig::Bfc(BfcConfig { queues: 4, ..Default::default() }))),
         ("per-flow", spared(FlowControlConfig::PerFlow(Default::default()))),

@@ -157,10 +157,16 @@ pub(super) fn reserved(site: &Site<'_>, private: u64, headroom: &[u64]) -> u64 {
 
 /// Bytes set aside where every lossless ingress queue has `private` bytes.
 pub(super) fn private_bytes(site: &Site<'_>, private: u64) -> u64 {
-    private * (site.ports.len() * site.spec.switch.lossless.len()) as u64
+    private * ((site.ports.len() + site.unused_ports()) * site.spec.switch.lossless.len()) as u64
 }
 
 /// Bytes set aside where every lossless ingress queue of a port has the headroom listed for that port.
 pub(super) fn headroom_bytes(site: &Site<'_>, headroom: &[u64]) -> u64 {
-    headroom.iter().map(|headroom| headroom * site.spec.switch.lossless.len() as u64).sum()
+    of_all_ports(site, headroom) * site.spec.switch.lossless.len() as u64
+}
+
+/// The sum over all ports of the chip; those without a link count as the one that needs most.
+pub(super) fn of_all_ports(site: &Site<'_>, per_port: &[u64]) -> u64 {
+    let most = per_port.iter().copied().max().unwrap_or(0);
+    per_port.iter().sum::<u64>() + most * site.unused_ports() as u64
 }

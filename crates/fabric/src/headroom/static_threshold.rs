@@ -90,6 +90,10 @@ impl BufferPolicy for StaticThreshold {
         self.pools.held(ingress, class)
     }
 
+    fn headroom(&self, ingress: PortIx, class: Class) -> u64 {
+        self.pools.headroom(ingress, class)
+    }
+
     fn peak_headroom(&self, ingress: PortIx, class: Class) -> u64 {
         self.pools.peak_headroom(ingress, class)
     }

@@ -19,6 +19,7 @@ use backwater_fabric::recovery::go_back_n::GoBackNConfig;
 use backwater_fabric::spec::{FlowSpec, HostConfig, LinkSpec, NetworkSpec, SchedulerConfig};
 use proptest::prelude::*;
 use proptest::sample::{select, subsequence};
+use std::ops::Range;
 
 /// A network and its flows.
 #[derive(Clone, Debug)]
@@ -131,9 +132,9 @@ fn congestion() -> impl Strategy<Value = CongestionConfig> {
     ]
 }
 
-fn flows(hosts: u32, classes: Vec<Class>) -> impl Strategy<Value = Vec<FlowSpec>> {
+fn flows(hosts: u32, classes: Vec<Class>, most: usize) -> impl Strategy<Value = Vec<FlowSpec>> {
     let one = (0..hosts, 1..hosts, 1u64..40_000, select(classes), 0u64..20_000);
-    prop::collection::vec(one, 1..16).prop_map(move |drawn| {
+    prop::collection::vec(one, 1..=most).prop_map(move |drawn| {
         let mut flows: Vec<FlowSpec> = drawn
             .into_iter()
             .map(|(src, ahead, bytes, class, start_ns)| FlowSpec {
@@ -154,10 +155,19 @@ fn flows(hosts: u32, classes: Vec<Class>) -> impl Strategy<Value = Vec<FlowSpec>
 
 /// Random fabrics with PFC, in which nothing is ever lost; the retransmission timer is off.
 pub fn lossless() -> impl Strategy<Value = Case> {
-    let classes = subsequence((1..8).map(Class).collect::<Vec<_>>(), 1..4);
-    (shapes(), classes).prop_flat_map(|(shape, classes)| {
+    cases(1..4, 15, headroom().boxed())
+}
+
+/// The same under DSH, with up to seven lossless classes and more traffic.
+pub fn under_dsh() -> impl Strategy<Value = Case> {
+    cases(1..8, 60, dsh().prop_map(HeadroomConfig::Dsh).boxed())
+}
+
+fn cases(classes: Range<usize>, most: usize, headroom: BoxedStrategy<HeadroomConfig>) -> impl Strategy<Value = Case> {
+    let classes = subsequence((1..8).map(Class).collect::<Vec<_>>(), classes);
+    (shapes(), classes).prop_flat_map(move |(shape, classes)| {
         let hosts = shape.hosts;
-        let mechanisms = (flow_control(), headroom(), congestion());
+        let mechanisms = (flow_control(), headroom.clone(), congestion());
         let scheduler = prop_oneof![
             Just(SchedulerConfig::RoundRobin {}),
             (100u64..4000).prop_map(|quantum| SchedulerConfig::Dwrr { quantum: Bytes(quantum) })
@@ -167,7 +177,7 @@ pub fn lossless() -> impl Strategy<Value = Case> {
         let mtu = select(vec![256u64, 1000, 1024, 1500, 4096, 8192]);
         let room = 1u64..400_000;
         let options = (scheduler, acks, framing, mtu, room, any::<u64>());
-        (links(&shape), flows(hosts, classes.clone()), mechanisms, options).prop_map(
+        (links(&shape), flows(hosts, classes.clone(), most), mechanisms, options).prop_map(
             move |(links, flows, (flow_control, headroom, congestion), (scheduler, acks, framing, mtu, room, seed))| {
                 let mut spec = network(hosts, shape.switches);
                 spec.links = links;

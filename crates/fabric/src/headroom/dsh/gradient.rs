@@ -178,7 +178,7 @@ impl Tables {
 fn log2_fraction(mut number: u64) -> u32 {
     let mut fraction = 0;
     for _ in 0..LOG_BITS {
-        number = number * number >> 31;
+        number = (number * number) >> 31;
         let bit = number >> 32;
         number >>= bit;
         fraction = fraction << 1 | bit as u32;

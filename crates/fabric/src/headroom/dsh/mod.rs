@@ -9,7 +9,7 @@ mod gradient;
 pub use gradient::EstimatorKind;
 
 use super::per_port;
-use super::pools::private_bytes;
+use super::pools::{of_all_ports, private_bytes};
 use super::threshold::DynamicThreshold;
 use crate::ids::{CLASSES, Class, ClassMask, PortIx};
 use crate::memory::HeapBytes;
@@ -80,7 +80,7 @@ impl Default for DshConfig {
 impl DshConfig {
     /// Bytes set aside at `site`: private bytes, and the insurance (DSH Equation 9).
     pub fn reserved(&self, site: &Site<'_>) -> u64 {
-        private_bytes(site, self.private.get()) + self.insurance(site).iter().sum::<u64>()
+        private_bytes(site, self.private.get()) + of_all_ports(site, &self.insurance(site))
     }
 
     /// The insurance of every port.
@@ -311,6 +311,10 @@ impl BufferPolicy for Dsh {
 
     fn held(&self, ingress: PortIx, class: Class) -> u64 {
         self.queues[usize::from(ingress)][class.index()].held
+    }
+
+    fn headroom(&self, ingress: PortIx, _class: Class) -> u64 {
+        self.ports[usize::from(ingress)].insurance
     }
 
     fn peak_headroom(&self, ingress: PortIx, _class: Class) -> u64 {

@@ -1,0 +1,237 @@
+//! Watches the ingress queues of a switch: how much headroom is used, and what comes and goes while upstreams are told to stop.
+
+use crate::frame::Pfc;
+use crate::headroom::{AnyBufferPolicy, worst_case};
+use crate::ids::{CLASSES, Class, ClassMask, NodeId, PortId, PortIx};
+use crate::slots::{BufferPolicy, PortFacts, Site};
+use backwater_engine::{Duration, Time};
+
+/// A time in which the upstream of an ingress queue was told to stop: from PAUSE to RESUME, as they were made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stop {
+    /// The ingress port.
+    pub port: PortId,
+    /// The class of the queue.
+    pub class: Class,
+    /// When the PAUSE was made, and the RESUME; [`Time::NEVER`] if it has not been.
+    pub from: Time,
+    /// See `from`.
+    pub to: Time,
+    /// For how long from the PAUSE on arrivals and departures were counted: until what was under way then has come, or until the RESUME.
+    pub window: Duration,
+    /// Bytes that came during the window.
+    pub arrived: u64,
+    /// Bytes that left during the window.
+    pub departed: u64,
+    /// The most headroom that the queue used, in bytes; that of its port, where queues share it.
+    pub headroom: u64,
+    /// How many queues of the port were told to stop when it used that much.
+    pub stopped_at_port: u16,
+    /// How many of the switch.
+    pub stopped_at_switch: u16,
+}
+
+/// A local maximum of the headroom that the queues of a switch use together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HeadroomPeak {
+    /// The switch.
+    pub node: NodeId,
+    /// When it was reached.
+    pub at: Time,
+    /// Bytes in use.
+    pub headroom: u64,
+    /// How many queues were told to stop then.
+    pub stopped: u16,
+}
+
+/// What the probe of one switch keeps.
+#[derive(Debug)]
+pub(crate) struct IngressProbe {
+    node: NodeId,
+    ports: Vec<IngressPort>,
+    peaks: Peaks,
+    /// How many queues are told to stop.
+    stopped: u16,
+    pub(crate) seen: Seen,
+}
+
+/// What a probe has seen since somebody last looked.
+#[derive(Debug, Default)]
+pub(crate) struct Seen {
+    pub(crate) stops: Vec<Stop>,
+    pub(crate) peaks: Vec<HeadroomPeak>,
+}
+
+#[derive(Debug)]
+struct IngressPort {
+    id: PortId,
+    /// Until the last packet comes that its peer sends before it stops: both ways on the link, and two full frames.
+    window: Duration,
+    stopped: ClassMask,
+    stops: [Option<Stop>; CLASSES],
+    /// When a packet of each class last came, and the headroom in use then: a packet that makes a PAUSE may leave in the same instant.
+    arrivals: [(Time, u64); CLASSES],
+}
+
+impl IngressProbe {
+    pub(crate) fn new(site: &Site<'_>) -> IngressProbe {
+        let frame = site.largest_frame;
+        let port = |port: &PortFacts| IngressPort {
+            id: port.id,
+            window: port.delay * 2 + port.rate.time_for(2 * frame),
+            stopped: ClassMask::NONE,
+            stops: [None; CLASSES],
+            arrivals: [(Time::ZERO, 0); CLASSES],
+        };
+        let prominence = site.ports.iter().map(|port| worst_case(site, port)).min().unwrap_or(0);
+        IngressProbe {
+            node: site.node,
+            ports: site.ports.iter().map(port).collect(),
+            peaks: Peaks { prominence, ..Peaks::default() },
+            stopped: 0,
+            seen: Seen::default(),
+        }
+    }
+
+    /// A packet has been admitted.
+    pub(crate) fn on_arrival(
+        &mut self,
+        ingress: PortIx,
+        class: Class,
+        bytes: u64,
+        buffer: &AnyBufferPolicy,
+        now: Time,
+    ) {
+        if let Some(stop) = self.open_stop(ingress, class, now) {
+            stop.arrived += bytes;
+        }
+        self.ports[usize::from(ingress)].arrivals[class.index()] = (now, buffer.headroom(ingress, class));
+        self.look(ingress, class, buffer, now);
+    }
+
+    /// A packet has left.
+    pub(crate) fn on_departure(
+        &mut self,
+        ingress: PortIx,
+        class: Class,
+        bytes: u64,
+        buffer: &AnyBufferPolicy,
+        now: Time,
+    ) {
+        if let Some(stop) = self.open_stop(ingress, class, now) {
+            stop.departed += bytes;
+        }
+        self.look(ingress, class, buffer, now);
+    }
+
+    /// A PFC frame has been made that leaves through `port`.
+    pub(crate) fn on_pfc(&mut self, port: PortIx, frame: &Pfc, buffer: &AnyBufferPolicy, now: Time) {
+        let ingress = &mut self.ports[usize::from(port)];
+        let classes = frame.enabled.minus(ClassMask::of(Class::CONTROL));
+        let before = ingress.stopped;
+        ingress.stopped = if frame.quanta > 0 { before.or(classes) } else { before.minus(classes) };
+        let (begun, ended) = (ingress.stopped.minus(before), before.minus(ingress.stopped));
+        for class in ended.iter() {
+            if let Some(mut stop) = ingress.stops[class.index()].take() {
+                (stop.to, stop.window) = (now, stop.window.min(now - stop.from));
+                self.seen.stops.push(stop);
+            }
+        }
+        self.stopped = self.stopped + begun.iter().count() as u16 - ended.iter().count() as u16;
+        for class in begun.iter() {
+            let (at, headroom) = ingress.arrivals[class.index()];
+            ingress.stops[class.index()] = Some(Stop {
+                port: ingress.id,
+                class,
+                from: now,
+                to: Time::NEVER,
+                window: ingress.window,
+                arrived: 0,
+                departed: 0,
+                headroom: if at == now { headroom } else { buffer.headroom(port, class) },
+                stopped_at_port: ingress.stopped.iter().count() as u16,
+                stopped_at_switch: self.stopped,
+            });
+        }
+    }
+
+    /// Stops that have not ended.
+    pub(crate) fn open_stops(&self) -> impl Iterator<Item = Stop> {
+        self.ports.iter().flat_map(|port| port.stops.iter().flatten().copied())
+    }
+
+    /// The stop of a queue, if it is within its window.
+    fn open_stop(&mut self, ingress: PortIx, class: Class, now: Time) -> Option<&mut Stop> {
+        let stop = self.ports[usize::from(ingress)].stops[class.index()].as_mut();
+        stop.filter(|stop| now - stop.from <= stop.window)
+    }
+
+    /// Reads the meters of a queue and of the switch.
+    fn look(&mut self, ingress: PortIx, class: Class, buffer: &AnyBufferPolicy, now: Time) {
+        let stopped = self.stopped;
+        let port = &mut self.ports[usize::from(ingress)];
+        if let Some(stop) = &mut port.stops[class.index()] {
+            let headroom = buffer.headroom(ingress, class);
+            if headroom > stop.headroom {
+                stop.headroom = headroom;
+                stop.stopped_at_port = port.stopped.iter().count() as u16;
+                stop.stopped_at_switch = stopped;
+            }
+        }
+        let node = self.node;
+        let peak = self.peaks.next(buffer.occupancy().headroom, (now, stopped));
+        self.seen.peaks.extend(peak.map(|(headroom, (at, stopped))| HeadroomPeak { node, at, headroom, stopped }));
+    }
+}
+
+/// Finds local maxima of a number that goes up and down in small steps: those from which it then falls by `prominence`, or to nothing, before it
+/// rises above.
+#[derive(Debug, Default)]
+struct Peaks {
+    prominence: u64,
+    /// The highest since it last rose, and what there was to say then; nothing while it falls.
+    high: Option<(u64, (Time, u16))>,
+    /// The lowest since it last fell.
+    low: u64,
+}
+
+impl Peaks {
+    /// The number is `value` now; the maximum that is behind it, if that is certain now.
+    fn next(&mut self, value: u64, say: (Time, u16)) -> Option<(u64, (Time, u16))> {
+        match self.high {
+            Some((high, _)) if value > high => {
+                self.high = Some((value, say));
+                None
+            }
+            Some((high, _)) if value == 0 || value + self.prominence <= high => {
+                self.low = value;
+                self.high.take()
+            }
+            Some(_) => None,
+            None => {
+                self.low = self.low.min(value);
+                if value > 0 && (self.low == 0 || value >= self.low + self.prominence) {
+                    self.high = Some((value, say));
+                }
+                None
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_maximum_is_what_the_number_falls_from_by_the_prominence_or_to_nothing() {
+        let mut peaks = Peaks { prominence: 10, ..Peaks::default() };
+        let numbers = [0, 3, 2, 5, 0, 1, 20, 15, 22, 12, 14, 11, 21, 13, 25, 15, 0, 0, 4];
+        let found: Vec<u64> = (0..)
+            .zip(numbers)
+            .filter_map(|(at, number)| peaks.next(number, (Time::from_ps(at), 0)))
+            .map(|(value, _)| value)
+            .collect();
+        assert_eq!(found, [5, 22, 25]);
+    }
+}
