@@ -6,6 +6,7 @@ mod common;
 
 use backwater_engine::{Duration, Rate, Time};
 use backwater_fabric::congestion::CongestionConfig;
+use backwater_fabric::congestion::power_tcp::{PowerTcpConfig, Variant};
 use backwater_fabric::congestion::timely::TimelyConfig;
 use backwater_fabric::ids::NodeId;
 use backwater_fabric::simulation::Simulation;
@@ -78,6 +79,17 @@ fn timely_holds_the_round_trip_time_between_its_thresholds() {
     assert!(seen.queue.1 < bytes(high) && seen.pauses == 0, "{seen:?}");
     assert!(seen.goodput > 0.8, "{seen:?}");
     assert!(seen.shares.0 > 0.03 && seen.shares.1 < 0.4, "{seen:?}");
+}
+
+/// PowerTCP keeps the queue near nothing, with telemetry and without, and the link nearly full.
+#[test]
+fn power_tcp_keeps_the_queue_short() {
+    for variant in [Variant::Telemetry, Variant::Delay] {
+        let seen = watch(CongestionConfig::PowerTcp(PowerTcpConfig { variant, ..Default::default() }));
+        assert!(seen.queue.1 < seen.bdp && seen.pauses == 0, "{variant:?} {seen:?}");
+        assert!(seen.goodput > 0.75, "{variant:?} {seen:?}");
+        assert!(seen.shares.0 > 0.06 && seen.shares.1 < 0.25, "{variant:?} {seen:?}");
+    }
 }
 
 /// A window of rate times base round-trip time holds flows back where the queue is too short for the thresholds.

@@ -4,6 +4,8 @@ pub mod dcqcn;
 pub mod ecn;
 pub mod hpcc;
 pub mod none;
+pub mod power_tcp;
+pub mod telemetry;
 pub mod timely;
 
 use crate::registry::registry;
@@ -12,7 +14,9 @@ use crate::slots::signatures::*;
 use crate::slots::{CongestionPoint, NotificationPoint, ReactionPoint, Site};
 use backwater_engine::{Duration, Rate};
 use enum_dispatch::enum_dispatch;
+use power_tcp::Variant;
 use std::fmt::Debug;
+use telemetry::{RateCode, TelemetryStamper};
 
 registry! {
     /// End-to-end congestion control.
@@ -25,6 +29,8 @@ registry! {
     Hpcc = "hpcc": hpcc::HpccConfig;
     /// TIMELY: rate control by the gradient of round-trip times (SIGCOMM 2015).
     Timely = "timely": timely::TimelyConfig;
+    /// PowerTCP: window control by the product of queue length and arrival rate, from telemetry or from delays (NSDI 2022).
+    PowerTcp = "power-tcp": power_tcp::PowerTcpConfig;
 }
 
 /// Any [`CongestionPoint`]: built-ins inline, others boxed.
@@ -33,7 +39,7 @@ registry! {
 pub enum AnyCongestionPoint {
     None(none::NoCongestionControl),
     Ecn(ecn::EcnMarker),
-    Telemetry(hpcc::TelemetryStamper),
+    Telemetry(telemetry::TelemetryStamper),
     Custom(Box<dyn CongestionPoint>),
 }
 
@@ -54,6 +60,7 @@ pub enum AnyReactionPoint {
     Dcqcn(dcqcn::Dcqcn),
     Hpcc(hpcc::Hpcc),
     Timely(timely::Timely),
+    PowerTcp(power_tcp::PowerTcp),
     Custom(Box<dyn ReactionPoint>),
 }
 
@@ -98,7 +105,11 @@ impl CongestionConfig {
         match self {
             CongestionConfig::None(_) | CongestionConfig::Timely(_) => none::NoCongestionControl.into(),
             CongestionConfig::Dcqcn(config) => ecn::EcnMarker::new(&config.ecn, site).into(),
-            CongestionConfig::Hpcc(config) => hpcc::TelemetryStamper::new(config).into(),
+            CongestionConfig::Hpcc(config) => TelemetryStamper::new(config.rate_code).into(),
+            CongestionConfig::PowerTcp(config) => match config.variant {
+                Variant::Telemetry => TelemetryStamper::new(RateCode::Exact).into(),
+                Variant::Delay => none::NoCongestionControl.into(),
+            },
             CongestionConfig::Custom(factory) => factory.congestion_point(site).into(),
         }
     }
@@ -106,9 +117,10 @@ impl CongestionConfig {
     /// What a flow's receiver does, whose port has rate `line_rate`.
     pub fn notification_point(&self, line_rate: Rate) -> AnyNotificationPoint {
         match self {
-            CongestionConfig::None(_) | CongestionConfig::Hpcc(_) | CongestionConfig::Timely(_) => {
-                none::NoCongestionControl.into()
-            }
+            CongestionConfig::None(_)
+            | CongestionConfig::Hpcc(_)
+            | CongestionConfig::Timely(_)
+            | CongestionConfig::PowerTcp(_) => none::NoCongestionControl.into(),
             CongestionConfig::Dcqcn(config) => dcqcn::CnpSender::new(&config.parameters(line_rate)).into(),
             CongestionConfig::Custom(factory) => factory.notification_point().into(),
         }
@@ -121,6 +133,7 @@ impl CongestionConfig {
             CongestionConfig::Dcqcn(config) => dcqcn::Dcqcn::new(config, sender).into(),
             CongestionConfig::Hpcc(config) => hpcc::Hpcc::new(config, sender).into(),
             CongestionConfig::Timely(config) => timely::Timely::new(config, sender).into(),
+            CongestionConfig::PowerTcp(config) => power_tcp::PowerTcp::new(config, sender).into(),
             CongestionConfig::Custom(factory) => factory.reaction_point(sender).into(),
         }
     }
@@ -129,7 +142,11 @@ impl CongestionConfig {
     pub fn telemetry_bytes(&self) -> u32 {
         match self {
             CongestionConfig::None(_) | CongestionConfig::Dcqcn(_) | CongestionConfig::Timely(_) => 0,
-            CongestionConfig::Hpcc(_) => hpcc::TELEMETRY_BYTES,
+            CongestionConfig::Hpcc(_) => telemetry::TELEMETRY_BYTES,
+            CongestionConfig::PowerTcp(config) => match config.variant {
+                Variant::Telemetry => telemetry::TELEMETRY_BYTES,
+                Variant::Delay => 0,
+            },
             CongestionConfig::Custom(factory) => factory.telemetry_bytes(),
         }
     }

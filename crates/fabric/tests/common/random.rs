@@ -3,6 +3,7 @@
 use super::{link, network};
 use backwater_engine::{Bytes, Duration, Rate, Time};
 use backwater_fabric::congestion::CongestionConfig;
+use backwater_fabric::congestion::power_tcp::{PowerTcpConfig, Variant};
 use backwater_fabric::fabric::Fabric;
 use backwater_fabric::flow_control::FlowControlConfig;
 use backwater_fabric::flow_control::pfc::{PauseModel, PfcConfig};
@@ -129,6 +130,8 @@ fn congestion() -> impl Strategy<Value = CongestionConfig> {
         1 => Just(CongestionConfig::Dcqcn(Default::default())),
         1 => Just(CongestionConfig::Hpcc(Default::default())),
         1 => Just(CongestionConfig::Timely(Default::default())),
+        1 => select(vec![Variant::Telemetry, Variant::Delay])
+            .prop_map(|variant| CongestionConfig::PowerTcp(PowerTcpConfig { variant, ..Default::default() })),
     ]
 }
 
@@ -191,7 +194,7 @@ fn cases(classes: Range<usize>, most: usize, headroom: BoxedStrategy<HeadroomCon
                 spec.switch.headroom = headroom;
                 spec.switch.scheduler = scheduler;
                 // A window of less than that many packets would never be answered.
-                let windowed = matches!(congestion, CongestionConfig::Hpcc(_));
+                let windowed = matches!(congestion, CongestionConfig::Hpcc(_) | CongestionConfig::PowerTcp(_));
                 spec.host = HostConfig {
                     ack_every: if windowed { 1 } else { acks.0 },
                     ack_class: acks.1.filter(|_| is_exact).unwrap_or(Class::CONTROL),
