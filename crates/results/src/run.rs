@@ -5,7 +5,8 @@ use crate::disk::Reserve;
 use crate::roles::{FlowRole, Roles};
 use crate::summary::{Audit, DeadlockReport, FlowCounts, Outcome, QueueName, Summary};
 use crate::tables::{
-    BufferRow, FlowRow, GoodputRow, Name, PauseRow, PortRow, QueueRow, SwitchRow, TableError, TableWriter,
+    BufferRow, FlowRow, GoodputRow, HeadroomRow, Name, PauseRow, PortRow, QueueRow, StopRow, SwitchRow, TableError,
+    TableWriter,
 };
 use crate::topology::topology_json;
 use crate::usage::{Footprint, cpu_seconds, peak_rss_bytes};
@@ -15,6 +16,7 @@ use backwater_fabric::fabric::Fabric;
 use backwater_fabric::node::Node;
 use backwater_fabric::note::DropCause;
 use backwater_fabric::port::Port;
+use backwater_fabric::probe::{HeadroomPeak, Stop};
 use backwater_fabric::simulation::FlowOutcome;
 use backwater_fabric::slots::FlowControl as _;
 use backwater_fabric::spec::{FlowSpec, SpecError};
@@ -111,6 +113,8 @@ struct Tables {
     queues: TableWriter<QueueRow>,
     ports: TableWriter<PortRow>,
     buffers: TableWriter<BufferRow>,
+    stops: TableWriter<StopRow>,
+    headroom: TableWriter<HeadroomRow>,
     goodput: TableWriter<GoodputRow>,
 }
 
@@ -128,25 +132,30 @@ impl Tables {
             queues: TableWriter::create(directory, "queues", nodes, metadata)?,
             ports: TableWriter::create(directory, "ports", nodes, metadata)?,
             buffers: TableWriter::create(directory, "buffers", nodes, metadata)?,
+            stops: TableWriter::create(directory, "stops", nodes, metadata)?,
+            headroom: TableWriter::create(directory, "headroom", nodes, metadata)?,
             goodput: TableWriter::create(directory, "goodput", names, metadata)?,
         })
     }
 
     /// Why one of them can not be written, if so.
     fn failure(&self) -> Option<String> {
-        let Tables { flows, pauses, queues, ports, buffers, goodput } = self;
+        let Tables { flows, pauses, queues, ports, buffers, stops, headroom, goodput } = self;
         let first = flows.failure().or_else(|| pauses.failure()).or_else(|| queues.failure());
-        first.or_else(|| ports.failure()).or_else(|| buffers.failure()).or_else(|| goodput.failure())
+        let second = first.or_else(|| ports.failure()).or_else(|| buffers.failure()).or_else(|| stops.failure());
+        second.or_else(|| headroom.failure()).or_else(|| goodput.failure())
     }
 
     /// Completes them.
     fn finish(self) -> Result<(), TableError> {
-        let Tables { flows, pauses, queues, ports, buffers, goodput } = self;
+        let Tables { flows, pauses, queues, ports, buffers, stops, headroom, goodput } = self;
         flows.finish()?;
         pauses.finish()?;
         queues.finish()?;
         ports.finish()?;
         buffers.finish()?;
+        stops.finish()?;
+        headroom.finish()?;
         goodput.finish()
     }
 }
@@ -168,7 +177,10 @@ impl Run {
         let shards = plan.run.shards.map_or(threads, |shards| shards as usize);
         let mut fabric = Fabric::new(plan.spec.clone()).map_err(RunError::Spec)?;
         let roles = Roles::new(&plan.traffic, &mut fabric, plan.probes.vulnerable_share);
-        let simulation = Simulation::streaming(fabric, Box::new(plan.traffic.flows()), shards);
+        let mut simulation = Simulation::streaming(fabric, Box::new(plan.traffic.flows()), shards);
+        if plan.probes.ingress {
+            simulation.watch_ingress();
+        }
         let in_directory = |cause| RunError::File { path: directory.into(), cause };
         fs::create_dir_all(directory).map_err(in_directory)?;
         let reserve = Reserve::take(directory).map_err(in_directory)?;
@@ -227,6 +239,14 @@ impl Run {
         for pause in self.simulation.take_pauses() {
             if self.plan.probes.pauses {
                 self.write_pause(&pause, Some(pause.closure.to));
+            }
+        }
+        if self.plan.probes.ingress {
+            let (stops, peaks) = self.simulation.take_ingress();
+            stops.iter().for_each(|stop| self.write_stop(stop, Some(stop.to)));
+            for HeadroomPeak { node, at, headroom, stopped } in peaks {
+                let row = HeadroomRow { time_ps: at, node: node.into(), headroom_bytes: headroom, stopped };
+                self.tables.headroom.push(row);
             }
         }
         for outcome in self.simulation.take_finished() {
@@ -297,6 +317,7 @@ impl Run {
     pub fn finish(mut self) -> Result<Summary, RunError> {
         let outcome = self.outcome.unwrap_or(Outcome::Interrupted);
         self.write_open_pauses();
+        self.simulation.open_stops().iter().for_each(|stop| self.write_stop(stop, None));
         for outcome in self.simulation.unfinished() {
             self.write_flow(&outcome);
         }
@@ -347,6 +368,8 @@ impl Run {
             },
             drops: DropCause::ALL.iter().map(|cause| cause.name()).zip(totals.drops).collect(),
             pause_frames: totals.pause_frames,
+            port_pause_frames: totals.port_pause_frames,
+            paused_ps: self.simulation.paused().ps(),
             resume_frames: totals.resume_frames,
             merge_frames: totals.merge_frames,
             merge_wait_ps: totals.merge_wait.ps(),
@@ -474,6 +497,25 @@ impl Run {
         });
     }
 
+    fn write_stop(&mut self, stop: &Stop, end: Option<Time>) {
+        let wiring = &self.simulation.fabric().wiring;
+        let facts = &wiring.ports[stop.port.0 as usize];
+        self.tables.stops.push(StopRow {
+            node: facts.node.into(),
+            port: facts.ix,
+            peer: wiring.neighbour(facts.node, facts.ix).into(),
+            class: stop.class.0,
+            start_ps: stop.from,
+            end_ps: end,
+            window_ps: stop.window,
+            arrived_bytes: stop.arrived,
+            departed_bytes: stop.departed,
+            headroom_bytes: stop.headroom,
+            stopped_at_port: stop.stopped_at_port,
+            stopped_at_switch: stop.stopped_at_switch,
+        });
+    }
+
     /// Pauses that have not ended.
     fn write_open_pauses(&mut self) {
         if !self.plan.probes.pauses {
@@ -568,7 +610,7 @@ mod tests {
             .map(|file| file.unwrap().file_name().into_string().unwrap())
             .collect();
         files.sort_unstable();
-        let tables = ["buffers", "flows", "goodput", "pauses", "ports", "queues", "switches"];
+        let tables = ["buffers", "flows", "goodput", "headroom", "pauses", "ports", "queues", "stops", "switches"];
         let others = ["run.json", "topology.json"].map(String::from);
         let mut expected: Vec<_> = tables.map(|table| format!("{table}.parquet")).into_iter().chain(others).collect();
         expected.sort_unstable();

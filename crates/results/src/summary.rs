@@ -39,6 +39,10 @@ pub struct Summary {
     pub drops: BTreeMap<&'static str, u64>,
     /// PAUSE frames sent.
     pub pause_frames: u64,
+    /// Of those, PAUSE frames for a whole port.
+    pub port_pause_frames: u64,
+    /// How long queues were paused, all added up.
+    pub paused_ps: u64,
     /// RESUME frames sent.
     pub resume_frames: u64,
     /// MERGE frames sent (Pyrrha).

@@ -302,6 +302,50 @@ row! {
 }
 
 row! {
+    /// `stops.parquet`: a row per time in which the upstream of an ingress queue was told to stop, in order of end; needs `probes.ingress`.
+    pub struct StopRow {
+        /// switch
+        pub node: Name,
+        /// number of the ingress port at its switch, from 0
+        pub port: u16,
+        /// node at the other end of the link, which was told to stop
+        pub peer: Name,
+        /// traffic class
+        pub class: u8,
+        /// when the PAUSE was made, ps
+        pub start_ps: Time,
+        /// when the RESUME was made, ps; empty if it had not been when the run ended
+        pub end_ps: Option<Time>,
+        /// for how long from the start on the next two were counted, ps: until what was under way has come, or until the end
+        pub window_ps: Duration,
+        /// bytes that came in
+        pub arrived_bytes: u64,
+        /// bytes that left
+        pub departed_bytes: u64,
+        /// the most headroom that the queue used, bytes; that of its port, where queues share it
+        pub headroom_bytes: u64,
+        /// queues of the port told to stop when it used that much
+        pub stopped_at_port: u16,
+        /// queues of the switch told to stop then
+        pub stopped_at_switch: u16,
+    }
+}
+
+row! {
+    /// `headroom.parquet`: a row per local maximum of the headroom that the queues of a switch use together; needs `probes.ingress`.
+    pub struct HeadroomRow {
+        /// when it was reached, ps
+        pub time_ps: Time,
+        /// switch
+        pub node: Name,
+        /// headroom in use, bytes
+        pub headroom_bytes: u64,
+        /// queues of the switch whose upstream was told to stop
+        pub stopped: u16,
+    }
+}
+
+row! {
     /// `goodput.parquet`: what flows of one tag and role have received since the sample before, if anything.
     pub struct GoodputRow {
         /// time of the sample, ps

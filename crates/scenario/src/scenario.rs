@@ -158,6 +158,9 @@ pub struct ProbesConfig {
     pub sample_interval: Duration,
     /// Whether every PAUSE is recorded. Default true.
     pub pauses: bool,
+    /// Whether it is recorded for every ingress queue of a switch whose upstream is told to stop what comes, what leaves and how much headroom it
+    /// uses, and the local maxima of the headroom that each switch uses. Default false.
+    pub ingress: bool,
     /// Whether the payload delivered to flows is sampled, by tag and role. Default false: every sample then looks at every flow under way.
     pub goodput: bool,
     /// Time between two searches for cyclic waits; "0 s" switches them off. Default 100 us.
@@ -173,6 +176,7 @@ impl Default for ProbesConfig {
         ProbesConfig {
             sample_interval: Duration::from_us(10),
             pauses: true,
+            ingress: false,
             goodput: false,
             deadlock_check: Duration::from_us(100),
             vulnerable_share: 0.1,

@@ -87,7 +87,7 @@ const CASES: &[(&str, &str, &[&str])] = &[
         "lod = 0.5",
         &[
             "s.toml:39:1: error: traffic[0].load: is missing",
-            "s.toml:42:1: error: traffic[0].lod: unknown key; did you mean \"load\"? (allowed: kind, tag, class, start, stop, role, sizes, load, load_of, load_counts, intra_rack, hosts, destinations, exclude_receivers)",
+            "s.toml:42:1: error: traffic[0].lod: unknown key; did you mean \"load\"? (allowed: kind, tag, class, start, stop, role, sizes, load, load_of, load_counts, intra_rack, burst, hosts, destinations, exclude_receivers)",
         ],
     ),
     (
@@ -129,7 +129,7 @@ const CASES: &[(&str, &str, &[&str])] = &[
         "kind = \"dcqcn\"",
         "kind = \"dcqnc\"",
         &[
-            "s.toml:32:8: error: congestion_control.kind = \"dcqnc\": unknown name; did you mean \"dcqcn\"? (allowed: none, dcqcn, hpcc, timely)",
+            "s.toml:32:8: error: congestion_control.kind = \"dcqnc\": unknown name; did you mean \"dcqcn\"? (allowed: none, dcqcn, hpcc, timely, power-tcp)",
         ],
     ),
     (
@@ -142,7 +142,9 @@ const CASES: &[(&str, &str, &[&str])] = &[
     (
         "kind = \"sih\"",
         "kind = \"magic\"",
-        &["s.toml:29:21: error: switch.headroom.kind = \"magic\": unknown name; allowed: sih, static"],
+        &[
+            "s.toml:29:21: error: switch.headroom.kind = \"magic\": unknown name; allowed: sih, dsh, adaptive, oversubscribed, static",
+        ],
     ),
     (
         "profile = \"paper\"",
@@ -331,6 +333,68 @@ const CASES: &[(&str, &str, &[&str])] = &[
         ],
     ),
     (
+        "{ kind = \"sih\", alpha = 0.0625, private = \"3 KB\" }",
+        "{ kind = \"dsh\", estimator = \"hardware\", gradient_weight = 0.3, deviation_factor = 3.0 }",
+        &[
+            "s.toml:29:70: error: switch.headroom.gradient_weight = 0.3: must be a power of two: the hardware estimator has shifts instead of products",
+            "s.toml:29:94: error: switch.headroom.deviation_factor = 3.0: must be a power of two: the hardware estimator has shifts instead of products",
+        ],
+    ),
+    (
+        "{ kind = \"sih\", alpha = 0.0625, private = \"3 KB\" }",
+        "{ kind = \"oversubscribed\", ratio = 1.25 }",
+        &["s.toml:29:47: error: switch.headroom.ratio = 1.25: must be from 0 to 1"],
+    ),
+    (
+        "{ kind = \"sih\", alpha = 0.0625, private = \"3 KB\" }",
+        "{ kind = \"adaptive\", headroom = \"60 KB\", resolution = \"0 s\" }",
+        &[
+            "s.toml:29:33: error: switch.headroom.headroom: unknown key; it belongs to kind \"sih\", \"dsh\", \"oversubscribed\", \"static\" (allowed: kind, alpha, private, resolution, resume_offset)",
+        ],
+    ),
+    (
+        "flow_control = { kind = \"pfc\", quanta = 65535 }\nheadroom = { kind = \"sih\", alpha = 0.0625, private = \"3 KB\" }",
+        "flow_control = { kind = \"none\" }\nheadroom = { kind = \"dsh\" }",
+        &[
+            "s.toml:29:12: warning: switch.headroom: dsh relies on PFC to pause queues and ports, which none does not do",
+        ],
+    ),
+    (
+        "buffer = \"16 MiB\"",
+        "buffer = \"16 MiB\"\nports = 4",
+        &[
+            "s.toml:8:1: error: topology: node \"leaf0\": it has 6 links, but a switch has 4 ports",
+            "s.toml:8:1: error: topology: node \"leaf1\": it has 6 links, but a switch has 4 ports",
+        ],
+    ),
+    (
+        "degree = 4",
+        "degree = 4\nclass = []",
+        &["s.toml:47:9: error: traffic[1].class: must have at least 1 entry, has 0"],
+    ),
+    (
+        "degree = 4",
+        "degree = 4\nclass = [1, 9]",
+        &["s.toml:47:13: error: traffic[1].class[1] = 9: must be from 0 to 7"],
+    ),
+    ("load = 0.5", "load = 0.5\nburst = 0", &["s.toml:43:9: error: traffic[0].burst = 0: must be at least 1"]),
+    (
+        "kind = \"dcqcn\"\nprofile = \"paper\"\ngain = 0.00390625",
+        "kind = \"power-tcp\"\nvariant = \"theta\"\neta = 0.0",
+        &[
+            "s.toml:33:11: error: congestion_control.variant = \"theta\": unknown name; allowed: telemetry, delay",
+            "s.toml:34:7: error: congestion_control.eta = 0.0: must be from 0.01 to 1",
+        ],
+    ),
+    (
+        "kind = \"dcqcn\"\nprofile = \"paper\"\ngain = 0.00390625",
+        "kind = \"power-tcp\"\nmin_rate = \"0 bps\"\n[host]\nack_every = 2",
+        &[
+            "s.toml:33:12: error: congestion_control.min_rate = \"0 bps\": must be greater than zero",
+            "s.toml:35:13: error: host.ack_every = 2: must be 1: the window of power-tcp can shrink to a packet, which would never be answered",
+        ],
+    ),
+    (
         "gain = 0.00390625",
         "ecn = { kmin = \"500 KB\" }",
         &["s.toml:34:16: error: congestion_control.ecn.kmin = \"500 KB\": must be at most kmax, 400 KB"],
@@ -471,7 +535,7 @@ const CASES: &[(&str, &str, &[&str])] = &[
         "[congestion_control]\nkind = \"dcqcn\"\nprofile = \"paper\"\ngain = 0.00390625",
         "[host]\nack_every = 4\n[congestion_control]\nkind = \"timely\"\nwindow = true",
         &[
-            "s.toml:32:13: error: host.ack_every = 4: must be 1: the window of TIMELY can shrink to a packet, and would never be answered",
+            "s.toml:32:13: error: host.ack_every = 4: must be 1: the window of timely can shrink to a packet, which would never be answered",
         ],
     ),
     (
@@ -620,7 +684,7 @@ fn all_errors_of_a_file_come_at_once() {
             "s.toml:17:18: error: faults[0].link[1] = \"spine9\": there is no such node; did you mean \"spine0\"?",
             "s.toml:28:25: error: switch.flow_control.kind = \"pfcc\": unknown name; did you mean \"pfc\"? (allowed: none, pfc, bfc, per-flow, pyrrha)",
             "s.toml:29:36: error: switch.headroom.alpha = true: must be a number",
-            "s.toml:37:1: error: probes.pausses: unknown key; did you mean \"pauses\"? (allowed: sample_interval, pauses, goodput, deadlock_check, vulnerable_share)",
+            "s.toml:37:1: error: probes.pausses: unknown key; did you mean \"pauses\"? (allowed: sample_interval, pauses, ingress, goodput, deadlock_check, vulnerable_share)",
             "s.toml:42:8: error: traffic[0].load = 5: must be from 0 to 1",
             "s.toml:48:20: error: traffic[1].receivers[1] = \"g1\": there is no host \"g1\""
         ]

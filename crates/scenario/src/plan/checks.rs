@@ -5,11 +5,14 @@ use crate::scenario::Scenario;
 use crate::workload::Traffic;
 use backwater_engine::{Bytes, Duration, Rate, Time};
 use backwater_fabric::congestion::CongestionConfig;
+use backwater_fabric::congestion::hpcc::HpccConfig;
 use backwater_fabric::congestion::none::{NoneConfig, Window};
+use backwater_fabric::congestion::power_tcp::PowerTcpConfig;
 use backwater_fabric::fabric::Fabric;
 use backwater_fabric::flow_control::FlowControlConfig;
 use backwater_fabric::flow_control::pyrrha::HostReaction;
 use backwater_fabric::headroom::HeadroomConfig;
+use backwater_fabric::headroom::dsh::EstimatorKind;
 use backwater_fabric::ids::{Class, NodeId};
 use backwater_fabric::load_balance::LoadBalanceConfig;
 use backwater_fabric::recovery::RecoveryConfig;
@@ -110,9 +113,9 @@ fn switch(scenario: &Scenario, findings: &mut Findings) {
             format!("must be at least {SMALLEST_QUANTUM}"),
         );
     }
-    headroom(&switch.headroom, "switch.headroom", findings);
+    headroom(&switch.headroom, "switch.headroom", scenario, findings);
     for (i, group) in scenario.groups.iter().enumerate() {
-        group.headroom.iter().for_each(|config| headroom(config, &format!("groups[{i}].headroom"), findings));
+        group.headroom.iter().for_each(|config| headroom(config, &format!("groups[{i}].headroom"), scenario, findings));
     }
     flow_control(&switch.flow_control, "switch.flow_control", scenario, findings);
     for (i, group) in scenario.groups.iter().enumerate() {
@@ -121,7 +124,7 @@ fn switch(scenario: &Scenario, findings: &mut Findings) {
     }
     let speaks_pfc = |config: &FlowControlConfig| matches!(config, FlowControlConfig::Pfc(_));
     let mut flow_controls = scenario.groups.iter().filter_map(|group| group.flow_control.as_ref());
-    let is_bounded = !switch.lossless.is_empty() || matches!(switch.headroom, HeadroomConfig::Sih(_));
+    let is_bounded = !switch.lossless.is_empty() || !matches!(switch.headroom, HeadroomConfig::Static(_));
     findings.warning(
         switch.flow_control.bounds_queues() && is_bounded && !flow_controls.any(speaks_pfc),
         "switch.flow_control.kind",
@@ -162,8 +165,31 @@ pub(super) fn borders(spec: &NetworkSpec) -> Vec<Diagnostic> {
     findings.0
 }
 
-fn headroom(config: &HeadroomConfig, path: &str, findings: &mut Findings) {
+fn headroom(config: &HeadroomConfig, path: &str, scenario: &Scenario, findings: &mut Findings) {
     match config {
+        HeadroomConfig::Dsh(dsh) => {
+            let flow_control = &scenario.switch.flow_control;
+            findings.warning(
+                !matches!(flow_control, FlowControlConfig::Pfc(_)) && !scenario.switch.lossless.is_empty(),
+                path,
+                format!("dsh relies on PFC to pause queues and ports, which {} does not do", flow_control.name()),
+            );
+            let is_power = |value: f64| value.log2().fract() == 0.0;
+            let weights = [
+                ("gradient_weight", dsh.gradient_weight, dsh.gradient_weight <= 1.0),
+                ("deviation_weight", dsh.deviation_weight, dsh.deviation_weight <= 1.0),
+                ("deviation_factor", dsh.deviation_factor, dsh.deviation_factor >= 1.0),
+            ];
+            for (key, weight, in_range) in weights {
+                let wrong = dsh.estimator == EstimatorKind::Hardware && !(in_range && is_power(weight));
+                let message = "must be a power of two: the hardware estimator has shifts instead of products";
+                findings.error(wrong, &format!("{path}.{key}"), message);
+            }
+        }
+        HeadroomConfig::Adaptive(adaptive) => {
+            findings.positive(adaptive.resolution, &format!("{path}.resolution"));
+        }
+        HeadroomConfig::Oversubscribed(_) => {}
         HeadroomConfig::Sih(sih) => {
             if let Some(rate) = sih.alpha_rate {
                 findings.positive(rate, &format!("{path}.alpha_rate"));
@@ -199,11 +225,13 @@ fn congestion(scenario: &Scenario, findings: &mut Findings) {
                 }
             }
         }
-        CongestionConfig::Hpcc(hpcc) => {
-            findings.positive(hpcc.min_rate, "congestion_control.min_rate");
-            if let Some(base_rtt) = hpcc.base_rtt {
-                findings.positive(base_rtt, "congestion_control.base_rtt");
+        CongestionConfig::Hpcc(HpccConfig { min_rate, base_rtt, .. })
+        | CongestionConfig::PowerTcp(PowerTcpConfig { min_rate, base_rtt, .. }) => {
+            findings.positive(*min_rate, "congestion_control.min_rate");
+            if let Some(base_rtt) = base_rtt {
+                findings.positive(*base_rtt, "congestion_control.base_rtt");
             }
+            one_ack_per_packet(scenario, findings);
         }
         CongestionConfig::Timely(timely) => {
             // Thresholds do not depend on the link.
@@ -213,11 +241,9 @@ fn congestion(scenario: &Scenario, findings: &mut Findings) {
                 "congestion_control.low_rtt",
                 format!("must be at most high_rtt, {}", parameters.high_rtt),
             );
-            findings.error(
-                timely.window && scenario.host.ack_every > 1,
-                "host.ack_every",
-                "must be 1: the window of TIMELY can shrink to a packet, and would never be answered",
-            );
+            if timely.window {
+                one_ack_per_packet(scenario, findings);
+            }
             if let Some(min_rtt) = timely.min_rtt {
                 findings.positive(min_rtt, "congestion_control.min_rtt");
             }
@@ -233,6 +259,13 @@ fn congestion(scenario: &Scenario, findings: &mut Findings) {
         }
         CongestionConfig::Custom(_) => {}
     }
+}
+
+/// Where a window can shrink to a packet, every packet must be acknowledged.
+fn one_ack_per_packet(scenario: &Scenario, findings: &mut Findings) {
+    let name = scenario.congestion_control.name();
+    let message = format!("must be 1: the window of {name} can shrink to a packet, which would never be answered");
+    findings.error(scenario.host.ack_every > 1, "host.ack_every", message);
 }
 
 /// Whether the buffer of every switch holds what its policy sets aside.

@@ -38,8 +38,8 @@ pub enum TrafficConfig {
 pub struct Common<'a> {
     /// Name of this part of the traffic; its kind where the scenario gives none.
     pub tag: &'a str,
-    /// Traffic class of the data.
-    pub class: Class,
+    /// Traffic classes of the data.
+    pub classes: &'a [Class],
     /// When this part begins.
     pub start: Time,
     /// No flow of this part starts at or after this time.
@@ -68,7 +68,7 @@ impl TrafficConfig {
                 match self {
                     $(TrafficConfig::$kind(part) => Common {
                         tag: part.tag.as_deref().unwrap_or(self.kind()),
-                        class: part.class,
+                        classes: part.class.as_slice(),
                         start: part.start,
                         stop: part.stop,
                         role: part.role.unwrap_or(match self {
@@ -99,8 +99,29 @@ impl TrafficConfig {
     }
 }
 
-fn default_class() -> Class {
-    Class(3)
+/// The traffic class of the data of a part of the traffic: one for all flows, or several of which each flow draws one, all alike.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+#[schemars(inline)]
+pub enum Classes {
+    /// All flows have this one.
+    One(Class),
+    /// Every flow draws one of these.
+    Drawn(#[schemars(length(min = 1))] Vec<Class>),
+}
+
+impl Classes {
+    /// The classes that flows may have.
+    pub fn as_slice(&self) -> &[Class] {
+        match self {
+            Classes::One(class) => std::slice::from_ref(class),
+            Classes::Drawn(classes) => classes,
+        }
+    }
+}
+
+fn default_class() -> Classes {
+    Classes::One(Class(3))
 }
 
 /// Declares a kind of traffic: the fields that all kinds share, then its own.
@@ -112,9 +133,10 @@ macro_rules! traffic {
         pub struct $name {
             /// Name of this part of the traffic in the results and of its random streams. Default: its kind.
             pub tag: Option<String>,
-            /// Traffic class of the data, 0 to 7. Default 3 (the lossless class of the HPCC family of simulators).
+            /// Traffic class of the data, 0 to 7, or a list of which every flow draws one: `[1, 2, 3, 4, 5, 6, 7]`. Default 3 (the lossless
+            /// class of the HPCC family of simulators).
             #[serde(default = "default_class")]
-            pub class: Class,
+            pub class: Classes,
             /// When this part begins. Default 0 s.
             #[serde(default)]
             pub start: Time,
@@ -148,6 +170,10 @@ traffic! {
         /// Share of the flows that stay in the rack of their source, 0 to 1. Default: destinations are uniform over all other hosts.
         #[schemars(range(min = 0.0, max = 1.0))]
         pub intra_rack: Option<f64>,
+        /// Flows that start together at each arrival, to destinations and with sizes of their own; the load stays what it is. Default 1.
+        #[serde(default = "default_burst")]
+        #[schemars(range(min = 1))]
+        pub burst: u32,
         /// Hosts that send. Default: all.
         pub hosts: Option<NodeList>,
         /// Hosts that receive. Default: all.
@@ -251,6 +277,10 @@ traffic! {
         #[serde(default)]
         pub shift: Duration,
     }
+}
+
+fn default_burst() -> u32 {
+    1
 }
 
 fn default_moe_bytes() -> Bytes {

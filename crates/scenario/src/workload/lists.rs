@@ -27,8 +27,10 @@ impl LongLivedConfig {
 impl FlowsConfig {
     pub(super) fn generate(&self, part: &mut Part) -> Option<()> {
         for (i, config) in self.flows.iter().enumerate() {
-            if let Some(flow) = config.flow(part, &format!(".flows[{i}]")) {
-                part.push(flow);
+            match config.flow(part, &format!(".flows[{i}]")) {
+                Some(flow) if config.class.is_some() => part.push_as_is(flow),
+                Some(flow) => part.push(flow),
+                None => {}
             }
         }
         if self.flows.is_empty() {
@@ -48,7 +50,7 @@ impl FlowConfig {
         if bytes == 0 {
             part.refuse(&format!("{key}.bytes"), "is 0 B, must be at least 1 B".into());
         }
-        let class = self.class.unwrap_or(part.class);
+        let class = self.class.unwrap_or(part.class());
         if class.index() >= CLASSES {
             part.refuse(&format!("{key}.class"), format!("is {}, must be between 0 and 7", class.0));
         }
@@ -82,9 +84,11 @@ impl HpccFlowsConfig {
         for flow in &read.flows {
             let start = part.window.start + flow.start.since(self.offset);
             let mut spec = part.flow(flow.src, flow.dst, flow.bytes, start);
-            spec.class = flow.pg.filter(|_| self.class_from_file).unwrap_or(part.class);
             spec.tag = flow.dport.and_then(|port| port_tags.get(&port)).copied().unwrap_or(spec.tag);
-            part.push(spec);
+            match flow.pg.filter(|_| self.class_from_file) {
+                Some(class) => part.push_as_is(FlowSpec { class, ..spec }),
+                None => part.push(spec),
+            }
         }
         read.notes.into_iter().for_each(|note| part.note(note));
         part.note(format!("{} flows of {name}", read.flows.len()));

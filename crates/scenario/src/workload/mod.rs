@@ -94,8 +94,11 @@ pub fn generate(
         let stop = common.stop.unwrap_or(until).min(until);
         let mut part = Part::new(&scene, i, *namesake, &common, common.start..stop, &mut made);
         *namesake += 1;
-        if common.class.index() >= CLASSES {
-            part.refuse(".class", format!("is {}, must be between 0 and 7", common.class.0));
+        if let Some(class) = common.classes.iter().find(|class| class.index() >= CLASSES) {
+            part.refuse(".class", format!("is {}, must be between 0 and 7", class.0));
+        }
+        if common.classes.is_empty() {
+            part.refuse(".class", "is an empty list".into());
         }
         if common.start >= until {
             part.refuse(".start", format!("is {}, the traffic ends at {until}", common.start));

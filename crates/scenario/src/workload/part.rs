@@ -1,6 +1,6 @@
 //! One part of the traffic being made: where its flows, notes and errors go.
 
-use super::schedule::{Listed, Schedule};
+use super::schedule::{InClasses, Listed, Schedule, draw};
 use super::sizes::{Distribution, Sizes};
 use super::{Common, MAX_FLOWS, NodeList, Role, SizesConfig, Traffic, TrafficConfig};
 use crate::topology::{BuildError, Graph};
@@ -57,8 +57,10 @@ pub(super) struct Part<'a> {
     pub(super) scene: &'a Scene<'a>,
     /// When flows of this part may start.
     pub(super) window: Range<Time>,
-    /// The class of flows that do not say otherwise.
-    pub(super) class: Class,
+    /// The classes of which flows have one that do not say otherwise.
+    classes: Vec<Class>,
+    /// Draws the classes of flows that are listed.
+    class_draws: Stream,
     field: String,
     role: Role,
     /// Whether its flows are an incast and are taken one by one.
@@ -82,13 +84,29 @@ impl<'a> Part<'a> {
         window: Range<Time>,
         made: &'a mut Traffic,
     ) -> Part<'a> {
-        let &Common { tag, class, role, is_fan, .. } = common;
+        let &Common { tag, classes, role, is_fan, .. } = common;
         let is_traced = role == Role::Incast && !is_fan;
         let streams = if namesakes == 0 { format!("traffic/{tag}") } else { format!("traffic/{tag}#{namesakes}") };
         let field = format!("traffic[{index}]");
         let tag = (tag.to_owned(), 0);
         let (listed, late, errors) = (Vec::new(), 0, Vec::new());
-        let mut part = Part { scene, window, class, field, role, is_traced, tag, streams, made, listed, late, errors };
+        let class_draws = scene.seed.stream(&format!("{streams}/classes"), 0);
+        let classes = classes.to_vec();
+        let mut part = Part {
+            scene,
+            window,
+            classes,
+            class_draws,
+            field,
+            role,
+            is_traced,
+            tag,
+            streams,
+            made,
+            listed,
+            late,
+            errors,
+        };
         part.tag.1 = part.tag(&part.tag.0.clone());
         part
     }
@@ -197,9 +215,14 @@ impl<'a> Part<'a> {
         self.window.end.since(self.window.start)
     }
 
-    /// What the flows of the part have in common.
+    /// What the flows of the part have in common: but for the class, where they draw one.
     pub(super) fn template(&self) -> Template {
-        Template { class: self.class, tag: self.tag.1, window: self.window.clone() }
+        Template { class: self.class(), tag: self.tag.1, window: self.window.clone() }
+    }
+
+    /// The class of flows that do not say otherwise; the first, where they draw one.
+    pub(super) fn class(&self) -> Class {
+        self.classes.first().copied().unwrap_or_default()
     }
 
     /// The same for flows whose tag is the part's followed by `suffix`.
@@ -215,13 +238,23 @@ impl<'a> Part<'a> {
 
     /// Leaves the flows to `schedule`, which will make about `expected` of them.
     pub(super) fn schedule(&mut self, schedule: impl Schedule + 'static, expected: f64) {
-        self.made.classes.insert((self.tag.1, self.class));
+        self.made.classes.extend(self.classes.iter().map(|class| (self.tag.1, *class)));
         self.made.expected += expected;
-        self.made.parts.push(Arc::new(schedule));
+        let mut schedule: Arc<dyn Schedule> = Arc::new(schedule);
+        if self.classes.len() > 1 {
+            schedule = Arc::new(InClasses { schedule, classes: self.classes.clone(), draws: self.stream("classes") });
+        }
+        self.made.parts.push(schedule);
     }
 
-    /// Lists a flow, unless it starts after the window.
+    /// Lists a flow, which draws its class where there are several, unless it starts after the window.
     pub(super) fn push(&mut self, flow: FlowSpec) {
+        let class = draw(&self.classes, &mut self.class_draws).unwrap_or(flow.class);
+        self.push_as_is(FlowSpec { class, ..flow });
+    }
+
+    /// Lists a flow with the class that it has, unless it starts after the window.
+    pub(super) fn push_as_is(&mut self, flow: FlowSpec) {
         if flow.start < self.window.end {
             self.made.classes.insert((flow.tag, flow.class));
             self.listed.push(flow);

@@ -22,6 +22,9 @@ impl PoissonConfig {
         if let Some(share) = self.intra_rack.filter(|share| !(0.0..=1.0).contains(share)) {
             part.refuse(".intra_rack", format!("is {share}, must be between 0 and 1"));
         }
+        if self.burst == 0 {
+            part.refuse(".burst", "is 0, must be at least 1".into());
+        }
         part.sound()?;
         let ((label, sizes), mut sources, mut destinations, excluded) = (sizes?, sources?, destinations?, excluded?);
         sources.retain(|host| !excluded.contains(host));
@@ -45,14 +48,15 @@ impl PoissonConfig {
         let source = |(host, rate): (NodeId, f64)| Source {
             host,
             reach: map.reach(host),
-            gap: 1e12 / rate,
+            gap: 1e12 / rate * f64::from(self.burst),
+            left: 0,
             arrivals: part.host_stream("arrivals", host),
             choices: part.host_stream("destinations", host),
             draws: part.host_stream("sizes", host),
         };
         let sources = rates.into_iter().map(source).collect();
         let (template, hosts, intra_rack) = (part.template(), map.hosts, map.intra_rack);
-        part.schedule(Poisson { template, sources, hosts, intra_rack, sizes }, expected);
+        part.schedule(Poisson { template, sources, hosts, intra_rack, sizes, burst: self.burst }, expected);
         Some(())
     }
 
@@ -191,6 +195,8 @@ struct Poisson {
     hosts: Vec<NodeId>,
     intra_rack: Option<f64>,
     sizes: Distribution,
+    /// Flows per arrival.
+    burst: u32,
 }
 
 /// One host that starts flows.
@@ -198,8 +204,10 @@ struct Poisson {
 struct Source {
     host: NodeId,
     reach: Reach,
-    /// Mean time between two flows, ps.
+    /// Mean time between two arrivals, ps.
     gap: f64,
+    /// Flows of the present arrival that have yet to start.
+    left: u32,
     arrivals: Stream,
     choices: Stream,
     draws: Stream,
@@ -219,7 +227,13 @@ impl Schedule for Poisson {
                 return None;
             }
             let source = &mut sources[index];
-            *first = Reverse((time + source.arrivals.exponential(source.gap), index));
+            if source.left == 0 {
+                source.left = self.burst;
+            }
+            source.left -= 1;
+            if source.left == 0 {
+                *first = Reverse((time + source.arrivals.exponential(source.gap), index));
+            }
             let destination = self.hosts[source.reach.draw(self.intra_rack, &mut source.choices)];
             let bytes = self.sizes.sample(&mut source.draws);
             Some(self.template.flow(source.host, destination, bytes, time))

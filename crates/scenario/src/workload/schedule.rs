@@ -1,7 +1,7 @@
 //! Flows in order of start, made when somebody asks for the next.
 
-use backwater_engine::Time;
-use backwater_fabric::ids::NodeId;
+use backwater_engine::{Time, random};
+use backwater_fabric::ids::{Class, NodeId};
 use backwater_fabric::spec::FlowSpec;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -40,6 +40,33 @@ impl Schedule for Listed {
     fn listed(&self) -> &[FlowSpec] {
         &self.0
     }
+}
+
+/// Flows each of which draws its class.
+#[derive(Debug)]
+pub(super) struct InClasses {
+    pub(super) schedule: Arc<dyn Schedule>,
+    pub(super) classes: Vec<Class>,
+    pub(super) draws: random::Stream,
+}
+
+impl Schedule for InClasses {
+    fn stream(self: Arc<Self>) -> Stream {
+        let (flows, mut draws) = (self.schedule.clone().stream(), self.draws.clone());
+        Box::new(flows.map(move |flow| {
+            let class = draw(&self.classes, &mut draws).unwrap_or(flow.class);
+            FlowSpec { class, ..flow }
+        }))
+    }
+
+    fn fans(&self) -> Box<dyn Iterator<Item = (NodeId, Vec<NodeId>)> + '_> {
+        self.schedule.fans()
+    }
+}
+
+/// One of several classes; nothing where there is no choice.
+pub(super) fn draw(classes: &[Class], draws: &mut random::Stream) -> Option<Class> {
+    (classes.len() > 1).then(|| classes[draws.below(classes.len() as u64) as usize])
 }
 
 /// The flows of several parts as one: in order of start, those that start together in the order of their parts.

@@ -152,6 +152,44 @@ fn parts_and_hosts_draw_from_streams_of_their_own() {
     assert_eq!(own, tagged(&some, "poisson"));
 }
 
+/// Classes are drawn all alike, flow by flow, and shift no other draw.
+#[test]
+fn flows_draw_their_class_where_there_are_several() {
+    let sizes = [
+        "kind = \"poisson\", sizes = \"4 KB\", load = 0.5",
+        "kind = \"incast\", degree = 8, size = \"4 KB\", load = 0.5",
+        "kind = \"all-to-all\", bytes = \"4 KB\"",
+    ];
+    for part in sizes {
+        let one = flows(&format!("{{ {part}, class = 5 }}"), 2);
+        assert!(one.iter().all(|flow| flow.class == Class(5)));
+        let several = flows(&format!("{{ {part}, class = [1, 2, 4] }}"), 2);
+        let same = |flow: &FlowSpec| FlowSpec { class: Class(5), ..flow.clone() };
+        assert_eq!(several.iter().map(same).collect::<Vec<_>>(), one);
+        for class in [1, 2, 4] {
+            let share = several.iter().filter(|flow| flow.class == Class(class)).count() as f64 / one.len() as f64;
+            assert!((share - 1.0 / 3.0).abs() < 0.12, "{part}: {share} in class {class}");
+        }
+        let made = try_on(&fabric(), &format!("{{ {part}, class = [1, 2, 4] }}"), 2).unwrap();
+        assert_eq!(made.classes, [1, 2, 4].map(|class| (0, Class(class))).into());
+    }
+    // A class that a flow of a list has of its own is not drawn.
+    let listed = "{ kind = \"flows\", class = [1, 2], flows = [{ src = \"h0\", dst = \"h1\", class = 7 }] }";
+    assert_eq!(flows(listed, 1)[0].class, Class(7));
+}
+
+#[test]
+fn flows_of_an_arrival_start_together_and_the_load_stays() {
+    let made = flows("{ kind = \"poisson\", sizes = \"alistorage\", load = 0.6, burst = 8 }", 500);
+    assert!((offered(&made, 16, 500) / 0.6 - 1.0).abs() < 0.03);
+    for arrival in bursts(&made).values() {
+        assert_eq!(arrival.len(), 8);
+        assert!(arrival.iter().all(|flow| flow.src == arrival[0].src));
+    }
+    let destinations: BTreeSet<NodeId> = made[..8].iter().map(|flow| flow.dst).collect();
+    assert!(destinations.len() > 1);
+}
+
 fn bursts(flows: &[FlowSpec]) -> BTreeMap<Time, Vec<&FlowSpec>> {
     let mut bursts: BTreeMap<Time, Vec<&FlowSpec>> = BTreeMap::new();
     for flow in flows {
@@ -501,7 +539,7 @@ const BROKEN: &[(&str, &str)] = &[
     (
         "{ kind = \"poisson\", sizes = \"1 KB\", lod = 0.5 }",
         "unknown field `lod`, expected one of `tag`, `class`, `start`, `stop`, `role`, `sizes`, `load`, `load_of`, `load_counts`, \
-         `intra_rack`, `hosts`, `destinations`, `exclude_receivers`",
+         `intra_rack`, `burst`, `hosts`, `destinations`, `exclude_receivers`",
     ),
     ("{ kind = \"poisson\", load = 0.5 }", "missing field `sizes`"),
     (
