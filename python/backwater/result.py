@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 RUN_FILE: Final = "run.json"
 TOPOLOGY_FILE: Final = "topology.json"
 REPORT_FILE: Final = "report.html"
-TABLES: Final = ("flows", "pauses", "queues", "ports", "buffers", "goodput", "switches")
+TABLES: Final = ("flows", "pauses", "queues", "ports", "buffers", "stops", "headroom", "goodput", "switches")
 # Everything that a run leaves in its directory.
 FILES: Final = (RUN_FILE, TOPOLOGY_FILE, REPORT_FILE, *(f"{table}.parquet" for table in TABLES))
 # What it writes there until it is done.
@@ -122,6 +122,16 @@ class Result:
     def buffers(self) -> pl.DataFrame:
         """Sampled buffer occupancy of every switch."""
         return self._table("buffers")
+
+    @cached_property
+    def stops(self) -> pl.DataFrame:
+        """One row per time in which the upstream of an ingress queue was told to stop; needs `probes.ingress`."""
+        return self._table("stops")
+
+    @cached_property
+    def headroom(self) -> pl.DataFrame:
+        """One row per local maximum of the headroom that a switch used; needs `probes.ingress`."""
+        return self._table("headroom")
 
     @cached_property
     def switches(self) -> pl.DataFrame:

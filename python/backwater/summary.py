@@ -12,6 +12,7 @@ Outcome = Literal["completed", "interrupted", "deadlock", "stalled", "violation"
 RunPath = Literal[
     "cpu_seconds",
     "deadlock",
+    "deadlock.onset_ps",
     "drops.buffer-full",
     "drops.headroom",
     "drops.link-down",
@@ -27,9 +28,11 @@ RunPath = Literal[
     "merge_wait_ps",
     "packet_hops",
     "pause_frames",
+    "paused_ps",
     "peak_buffer_bytes",
     "peak_queues",
     "peak_rss_bytes",
+    "port_pause_frames",
     "resume_frames",
     "simulated_ps",
     "wall_seconds",
@@ -88,6 +91,8 @@ class Summary:
     endless_flows: int
     drops: dict[str, int]
     pause_frames: int
+    port_pause_frames: int
+    paused_ps: int
     resume_frames: int
     merge_frames: int
     merge_wait_ps: int
@@ -131,6 +136,8 @@ class Summary:
             endless_flows=flows["endless"],
             drops=dict(document["drops"]),
             pause_frames=document["pause_frames"],
+            port_pause_frames=document["port_pause_frames"],
+            paused_ps=document["paused_ps"],
             resume_frames=document["resume_frames"],
             merge_frames=document["merge_frames"],
             merge_wait_ps=document["merge_wait_ps"],
@@ -183,8 +190,12 @@ class Summary:
                 f"{self.unfinished_flows:,} of {self.flows:,}",
                 "warning" if self.unfinished_flows else "good",
             ),
-            Fact("PAUSE frames", f"{self.pause_frames:,}"),
+            Fact("PAUSE frames", f"{self.pause_frames:,}" + self._port_pauses),
         ]
+
+    @property
+    def _port_pauses(self) -> str:
+        return f" ({self.port_pause_frames:,} for whole ports)" if self.port_pause_frames else ""
 
     def costs(self) -> list[Fact]:
         """What the run simulated and what that took."""
@@ -198,6 +209,7 @@ class Summary:
             Fact("Simulated time", style.duration(self.simulated_ps)),
             Fact("Flows", f"{self.flows:,}" + (f" ({self.endless_flows:,} endless)" if self.endless_flows else "")),
             Fact("RESUME frames", f"{self.resume_frames:,}"),
+            Fact("Time paused", f"{style.duration(self.paused_ps)}, all queues added up"),
             *(merges if self.merge_frames else []),
             Fact("Peak buffer", style.size(self.peak_buffer_bytes)),
             *([Fact("Peak added queues", f"{self.peak_queues:,} of a port")] if self.peak_queues else []),

@@ -13,7 +13,18 @@ import vl_convert
 from backwater import plots, style, tables
 from backwater.experiment import measures
 from backwater.experiment.claims import Estimate, Values
-from backwater.experiment.format import Bars, Cdf, Chart, Content, Lines, OverTime, Point, matches
+from backwater.experiment.format import (
+    Bars,
+    Cdf,
+    Chart,
+    Content,
+    IngressCdf,
+    Lines,
+    OverSeeds,
+    OverTime,
+    Point,
+    matches,
+)
 
 if TYPE_CHECKING:
     from backwater.result import Result
@@ -46,7 +57,11 @@ def draw(
         case Bars() | Lines():
             return _of_measure(chart, content, {point: values[point] for point in wanted})
         case Cdf():
-            return _cdf(chart, content, wanted, result_of)
+            return _cdf(chart, content, wanted, result_of, _OfFlows(chart))
+        case IngressCdf():
+            return _cdf(chart, content, wanted, result_of, _OfIngress(chart))
+        case OverSeeds():
+            return _over_seeds(chart, content, {point: values[point] for point in wanted})
         case OverTime():
             return _over_time(chart, content, [point for point in wanted if point.seed == seeds[0]], result_of)
     assert_never(chart)
@@ -129,29 +144,85 @@ def _of_measure(chart: Bars | Lines, content: Content, values: Values) -> plots.
     return _panels(chart, layers, frame, content, "mean over seeds with its 95 % confidence interval")
 
 
+class _OfFlows:
+    """What the distribution of a value of flows is made of."""
+
+    share, none = "share of flows", "No such flow has finished."
+
+    def __init__(self, chart: Cdf) -> None:
+        self._chart = chart
+        self.axis = measures.flow_axis(chart.value)
+        self.note = "flows of all seeds together"
+
+    def values(self, result: Result) -> pl.Series:
+        """The values of a run."""
+        return measures.flow_values(result.flows, self._chart, self._chart.value)
+
+
+class _OfIngress:
+    """The same for ingress queues."""
+
+    none = "No ingress queue was stopped."
+
+    def __init__(self, chart: IngressCdf) -> None:
+        self._chart = chart
+        self.axis = measures.ingress_axis(chart.value)
+        of_switches = chart.value.startswith("switch-")
+        self.share = "share of local maxima" if of_switches else "share of stops"
+        self.note = f"{'local maxima of switches' if of_switches else 'stops of queues'}, all seeds together"
+
+    def values(self, result: Result) -> pl.Series:
+        """The values of a run."""
+        return measures.ingress_values(result, self._chart)
+
+
 def _cdf(
-    chart: Cdf, content: Content, wanted: Sequence[Point], result_of: Callable[[Point], Result | None]
+    chart: Cdf | IngressCdf,
+    content: Content,
+    wanted: Sequence[Point],
+    result_of: Callable[[Point], Result | None],
+    of: _OfFlows | _OfIngress,
 ) -> plots.Chart:
     curves = []
     for points in _places(wanted).values():
-        results = [result for point in points if (result := result_of(point)) is not None]
-        pooled = [measures.flow_values(result.flows, chart, chart.value) for result in results]
+        pooled = [of.values(result) for point in points if (result := result_of(point)) is not None]
         if pooled and not (values := pl.concat(pooled)).is_empty():
             labels = {name: pl.lit(text) for name, text in _coordinates(chart, points[0].place).items()}
             curves.append(tables.cdf(values).with_columns(**labels))
     if not curves:
-        return plots.placeholder(chart.title, "No such flow has finished.")
-    frame = pl.concat(curves)
+        return plots.placeholder(chart.title, of.none)
+    return _steps(chart, pl.concat(curves), content, (of.axis, of.share), of.note)
+
+
+def _over_seeds(chart: OverSeeds, content: Content, values: Values) -> plots.Chart:
+    curves = []
+    for points in _places(values).values():
+        measured = [value for point in points if (value := values[point][chart.measure]) is not None]
+        if measured:
+            labels = {name: pl.lit(text) for name, text in _coordinates(chart, points[0].place).items()}
+            curve = tables.cdf(pl.Series(measured)).with_columns(pl.col("fraction") * (len(measured) / len(points)))
+            curves.append(curve.with_columns(**labels))
+    if not curves:
+        return plots.placeholder(chart.title, "No run has this measure.")
+    unit = measures.unit(content.measures[chart.measure])
+    axes = (f"{chart.measure} ({unit})" if unit else chart.measure, "share of runs")
+    return _steps(chart, pl.concat(curves), content, axes, "over seeds; runs without it count as well")
+
+
+def _steps(
+    chart: Cdf | IngressCdf | OverSeeds, frame: pl.DataFrame, content: Content, axes: tuple[str, str], note: str
+) -> plots.Chart:
+    """Distributions as steps; `axes` are the titles of x and y."""
     x = alt.X(
         "value:Q",
-        title=measures.flow_axis(chart.value),
+        title=axes[0],
         scale=_LOG if chart.log else alt.Scale(zero=False),
         axis=alt.Axis(format="~s"),
     )
-    y = alt.Y("fraction:Q", title="share of flows", scale=alt.Scale(domain=[0, 1]), axis=alt.Axis(format="%"))
+    y = alt.Y("fraction:Q", title=axes[1], scale=alt.Scale(domain=[0, 1]), axis=alt.Axis(format="%"))
     colour = _colour(_shown(content, chart.series, frame, "series"), chart.series)
     line = alt.Chart().mark_line(interpolate="step-after", strokeWidth=2)
-    return _panels(chart, [line.encode(x=x, y=y, color=colour)], frame, content, "flows of all seeds together")
+    return _panels(chart, [line.encode(x=x, y=y, color=colour)], frame, content, note)
 
 
 def _over_time(

@@ -128,7 +128,7 @@ class RunMeasure(_Table):
     """A value of `run.json`: a number, or whether it is there (`deadlock`).
 
     Attributes:
-        path: Its keys, dotted.
+        path: Its keys, dotted. Times, which `run.json` has in ps, come in µs.
         unit: Its unit, for readers.
     """
 
@@ -159,6 +159,39 @@ class SampleMeasure(Window):
     column: Literal["bytes", "used_bytes", "shared_bytes", "headroom_bytes"] = "used_bytes"
     nodes: Names | None = None
     stat: Statistic = "max"
+
+
+IngressValue = Literal[
+    "headroom",
+    "stopped-at-port",
+    "stopped-at-switch",
+    "arrival-rate",
+    "departure-rate",
+    "switch-headroom",
+    "switch-stopped",
+]
+
+
+class Ingress(_Table):
+    """What the probe of ingress queues saw after the warm-up.
+
+    Attributes:
+        value: Of every stop of a queue that used headroom: `headroom`, the most it used, in B; `stopped-at-port` and
+            `stopped-at-switch`, how many queues were stopped then. Of every stop, while what was under way came:
+            `arrival-rate` and `departure-rate` of the queue, in Gb/s. Of every local maximum of the headroom that a
+            switch used: `switch-headroom` in B, and `switch-stopped`, how many of its queues were stopped.
+        nodes: Only these switches, by name or pattern.
+    """
+
+    value: IngressValue
+    nodes: Names | None = None
+
+
+class IngressMeasure(Ingress):
+    """A statistic of what the probe of ingress queues saw."""
+
+    kind: Literal["ingress"]
+    stat: Statistic = "mean"
 
 
 class Throughput(_Table):
@@ -223,7 +256,7 @@ class AnalysisMeasure(_Table):
 
 
 Measure = Annotated[
-    FlowMeasure | UnfinishedMeasure | RunMeasure | SampleMeasure | ThroughputMeasure | AnalysisMeasure,
+    FlowMeasure | UnfinishedMeasure | RunMeasure | SampleMeasure | IngressMeasure | ThroughputMeasure | AnalysisMeasure,
     Field(discriminator="kind"),
 ]
 
@@ -278,6 +311,38 @@ class Cdf(_Chart, FlowFilter):
     log: bool = True
 
 
+class IngressCdf(_Chart, Ingress):
+    """Distributions of what the probe of ingress queues saw, in the runs of all seeds together.
+
+    Attributes:
+        series: The axis told apart by colour.
+        facet: The axis with a panel for each of its points.
+        log: Whether the values' scale is logarithmic.
+    """
+
+    kind: Literal["ingress"]
+    series: str | None = None
+    facet: str | None = None
+    log: bool = False
+
+
+class OverSeeds(_Chart):
+    """Distribution of a measure over seeds; runs that do not have it count among all.
+
+    Attributes:
+        measure: What is distributed.
+        series: The axis told apart by colour.
+        facet: The axis with a panel for each of its points.
+        log: Whether the values' scale is logarithmic.
+    """
+
+    kind: Literal["seeds"]
+    measure: str
+    series: str | None = None
+    facet: str | None = None
+    log: bool = False
+
+
 class OverTime(_Chart, Window):
     """Throughput over time, in the run with the first seed.
 
@@ -293,7 +358,7 @@ class OverTime(_Chart, Window):
     facet: str | None = None
 
 
-Chart = Annotated[Bars | Lines | Cdf | OverTime, Field(discriminator="kind")]
+Chart = Annotated[Bars | Lines | Cdf | IngressCdf | OverSeeds | OverTime, Field(discriminator="kind")]
 
 
 class Claim(_Table):
@@ -515,6 +580,8 @@ def _unanswerable(content: Content, scenario: Scenario, resolved: Mapping[str, A
                 yield _Finding(path, f'{message}: probes.sample_interval is "0 s"')
             elif isinstance(asked, Throughput) and asked.of_flows and not probes["goodput"]:
                 yield _Finding(path, f"{message}: probes.goodput is not true")
+        if isinstance(asked, Ingress) and not probes["ingress"]:
+            yield _Finding(path, "nobody watches ingress queues: probes.ingress is not true")
         if (tag := getattr(asked, "tag", None)) is not None:
             yield from _unknown((*path, "tag"), "traffic", tag, sorted(tags))
         for key in ("src", "dst", "hosts", "nodes"):
@@ -575,10 +642,18 @@ _MODELS: Final[Mapping[str, Mapping[str, type[_Table]]]] = {
         "unfinished": UnfinishedMeasure,
         "run": RunMeasure,
         "samples": SampleMeasure,
+        "ingress": IngressMeasure,
         "throughput": ThroughputMeasure,
         "analysis": AnalysisMeasure,
     },
-    "charts": {"bars": Bars, "lines": Lines, "cdf": Cdf, "throughput": OverTime},
+    "charts": {
+        "bars": Bars,
+        "lines": Lines,
+        "cdf": Cdf,
+        "ingress": IngressCdf,
+        "seeds": OverSeeds,
+        "throughput": OverTime,
+    },
 }
 
 
@@ -737,7 +812,7 @@ def _chart_mistakes(path: tuple[str, ...], chart: Chart, content: Content) -> It
     shown = [key for key in ("x", "series", "facet") if getattr(chart, key, None) is not None]
     for key in shown:
         yield from _unknown((*path, key), "axis", getattr(chart, key), content.axes)
-    if isinstance(chart, Bars | Lines):
+    if isinstance(chart, Bars | Lines | OverSeeds):
         yield from _unknown((*path, "measure"), "measure", chart.measure, content.measures)
     if isinstance(chart, Lines):
         for name in content.axes.get(chart.x, {}):

@@ -14,6 +14,9 @@ from backwater.experiment.format import (
     FlowFilter,
     FlowMeasure,
     FlowValue,
+    Ingress,
+    IngressMeasure,
+    IngressValue,
     Measure,
     RunMeasure,
     SampleMeasure,
@@ -24,7 +27,7 @@ from backwater.experiment.format import (
 )
 from backwater.result import RUN_FILE, Result, ResultError
 
-MeasureOfRun = FlowMeasure | UnfinishedMeasure | RunMeasure | SampleMeasure | ThroughputMeasure
+MeasureOfRun = FlowMeasure | UnfinishedMeasure | RunMeasure | SampleMeasure | IngressMeasure | ThroughputMeasure
 # How a value of flows follows from flows.parquet, and its unit.
 _FLOW_VALUES: Final[Mapping[FlowValue, tuple[pl.Expr, str]]] = {
     "fct": (pl.col("fct_ps") / tables.PS_PER_US, "µs"),
@@ -35,17 +38,30 @@ _FLOW_VALUES: Final[Mapping[FlowValue, tuple[pl.Expr, str]]] = {
     "retransmitted": (pl.col("retransmitted_bytes"), "B"),
     "goodput": (pl.col("bytes") * (tables.BITS_PER_BYTE * 1000) / pl.col("fct_ps"), "Gb/s"),
 }
+# The same for a value of stops.parquet or headroom.parquet.
+_PER_WINDOW: Final = tables.BITS_PER_BYTE * 1000 / pl.col("window_ps")
+_INGRESS_VALUES: Final[Mapping[IngressValue, tuple[pl.Expr, str]]] = {
+    "headroom": (pl.col("headroom_bytes"), "B"),
+    "stopped-at-port": (pl.col("stopped_at_port"), ""),
+    "stopped-at-switch": (pl.col("stopped_at_switch"), ""),
+    "arrival-rate": (pl.col("arrived_bytes") * _PER_WINDOW, "Gb/s"),
+    "departure-rate": (pl.col("departed_bytes") * _PER_WINDOW, "Gb/s"),
+    "switch-headroom": (pl.col("headroom_bytes"), "B"),
+    "switch-stopped": (pl.col("stopped"), ""),
+}
 
 
 def unit(measure: Measure) -> str:
     """The unit of a measure; empty for a plain number."""
     match measure:
-        case FlowMeasure(stat="count") | UnfinishedMeasure() | AnalysisMeasure():
+        case FlowMeasure(stat="count") | IngressMeasure(stat="count") | UnfinishedMeasure() | AnalysisMeasure():
             return ""
+        case IngressMeasure(value=value):
+            return _INGRESS_VALUES[value][1]
         case FlowMeasure(value=value):
             return _FLOW_VALUES[value][1]
-        case RunMeasure(unit=given):
-            return given
+        case RunMeasure(path=path, unit=given):
+            return given or ("µs" if path.endswith("_ps") else "")
         case SampleMeasure(stat=stat):
             return "" if stat == "count" else "B"
         case ThroughputMeasure():
@@ -56,6 +72,12 @@ def unit(measure: Measure) -> str:
 def flow_axis(value: FlowValue) -> str:
     """Title of an axis with a value of flows."""
     name, of = value.replace("fct", "flow completion time"), _FLOW_VALUES[value][1]
+    return f"{name} ({of})" if of else name
+
+
+def ingress_axis(value: IngressValue) -> str:
+    """Title of an axis with a value of ingress queues."""
+    name, of = value.replace("-", " "), _INGRESS_VALUES[value][1]
     return f"{name} ({of})" if of else name
 
 
@@ -86,6 +108,19 @@ def flow_values(flows: pl.DataFrame, which: FlowFilter, value: FlowValue) -> pl.
     """A value of the finished flows that a filter lets through."""
     done = select(flows, which).filter(pl.col("fct_ps").is_not_null())
     return done.select(_FLOW_VALUES[value][0].cast(pl.Float64).alias(value)).to_series()
+
+
+def ingress_values(result: Result, which: Ingress) -> pl.Series:
+    """A value of the stops of ingress queues, or of the local maxima of the headroom that switches used."""
+    warmup = units.picoseconds(result.summary.scenario["run"]["warmup"])
+    if which.value.startswith("switch-"):
+        seen = result.headroom.filter(pl.col("time_ps") >= warmup)
+    else:
+        wanted = "window_ps" if which.value.endswith("-rate") else "headroom_bytes"
+        seen = result.stops.filter(pl.col("start_ps") >= warmup, pl.col(wanted) > 0)
+    if which.nodes is not None:
+        seen = _named(seen, "node", which.nodes)
+    return seen.select(_INGRESS_VALUES[which.value][0].cast(pl.Float64).alias(which.value)).to_series()
 
 
 def _statistic(values: pl.Series, stat: str) -> float | None:
@@ -151,18 +186,24 @@ def value(measure: MeasureOfRun, result: Result) -> float | None:
             return _run_value(result, measure.path)
         case SampleMeasure():
             return _samples(result, measure)
+        case IngressMeasure():
+            return _statistic(ingress_values(result, measure), measure.stat)
         case ThroughputMeasure():
             return _statistic(throughput(result, measure, measure)["gbps"], "mean")
     assert_never(measure)
 
 
-def _run_value(result: Result, path: str) -> float:
+def _run_value(result: Result, path: str) -> float | None:
     found: Any = json.loads((result.directory / RUN_FILE).read_text(encoding="utf-8"))
     for key in path.split("."):
+        if found is None:
+            return None
         if not isinstance(found, dict) or key not in found:
             raise ResultError(f"{RUN_FILE} holds no {path}: there is no {key}")
         found = found[key]
-    return float(found) if isinstance(found, int | float) else float(found is not None)
+    if not isinstance(found, int | float):
+        return float(found is not None)
+    return found / tables.PS_PER_US if path.endswith("_ps") else float(found)
 
 
 def _samples(result: Result, measure: SampleMeasure) -> float | None:

@@ -16,7 +16,7 @@ import polars as pl
 from backwater import _core, style
 from backwater.experiment import claims, measures
 from backwater.experiment.claims import Estimate, Finding
-from backwater.experiment.format import AnalysisMeasure, Cdf, Claim, Experiment, OverTime, Point
+from backwater.experiment.format import AnalysisMeasure, Cdf, Claim, Experiment, IngressCdf, OverTime, Point
 from backwater.experiment.store import Job, Store
 from backwater.result import Result
 from backwater.views import View
@@ -64,7 +64,7 @@ class Study:
         planned = experiment.plan(scale, points)
         content = experiment.content
         is_static = all(isinstance(measure, AnalysisMeasure) for measure in content.measures.values())
-        draws_runs = any(isinstance(chart, Cdf | OverTime) for chart in content.charts)
+        draws_runs = any(isinstance(chart, Cdf | IngressCdf | OverTime) for chart in content.charts)
         needs_runs = not content.measures or not is_static or draws_runs
         jobs = {point: each.job for point, each in planned.items()} if needs_runs else {}
         return cls(experiment, scale, points, jobs, {point: each.analyses for point, each in planned.items()})
