@@ -118,6 +118,18 @@ const CASES: &[(&str, &str, &[&str])] = &[
             "s.toml:11:1: error: topology.k: unknown key; it belongs to kind \"fat-tree\" (allowed: kind, leaves, spines, hosts_per_leaf, host_rate, uplink_rate, delay, host_delay, uplink_delay, parallel_links, error_rate, failed_links)",
         ],
     ),
+    ("degree = 4", "degree = 0", &["s.toml:46:10: error: traffic[1].degree = 0: must be at least 1"]),
+    (
+        "degree = 4",
+        "degree = [15, 1]",
+        &["s.toml:46:10: error: traffic[1].degree: goes from 15 to 1: the smaller number comes first"],
+    ),
+    ("degree = 4", "degree = [1]", &["s.toml:46:10: error: traffic[1].degree: must have exactly 2 entries, has 1"]),
+    (
+        "degree = 4",
+        "degree = \"4\"",
+        &["s.toml:46:10: error: traffic[1].degree = \"4\": must be a whole number; write 4 without quotes"],
+    ),
     ("degree = 4", "", &["s.toml:44:1: error: traffic[1].degree: is missing"]),
     (
         "kind = \"leaf-spine\"\n",

@@ -101,7 +101,7 @@ impl TrafficConfig {
 
 /// The traffic class of the data of a part of the traffic: one for all flows, or several of which each flow draws one, all alike.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(untagged)]
+#[serde(untagged, expecting = "must be a class, or a list of classes")]
 #[schemars(inline)]
 pub enum Classes {
     /// All flows have this one.
@@ -117,6 +117,33 @@ impl Classes {
             Classes::One(class) => std::slice::from_ref(class),
             Classes::Drawn(classes) => classes,
         }
+    }
+}
+
+/// Flows per burst of an incast.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged, expecting = "must be a number of flows, or the fewest and the most: [1, 15]")]
+#[schemars(inline)]
+pub enum Degree {
+    /// As many in every burst.
+    Fixed(#[schemars(range(min = 1))] u32),
+    /// Any number from the first to the second, all alike.
+    Between([u32; 2]),
+}
+
+impl Degree {
+    /// The fewest and the most.
+    pub fn bounds(self) -> [u32; 2] {
+        match self {
+            Degree::Fixed(degree) => [degree, degree],
+            Degree::Between(bounds) => bounds,
+        }
+    }
+
+    /// The mean.
+    pub fn mean(self) -> f64 {
+        let [least, most] = self.bounds();
+        f64::midpoint(f64::from(least), f64::from(most))
     }
 }
 
@@ -188,9 +215,8 @@ traffic! {
     ///
     /// Bursts come every `period`, or at the mean rate that gives `load`; with neither, there is one burst at `start`.
     pub struct IncastConfig {
-        /// Flows per burst.
-        #[schemars(range(min = 1))]
-        pub degree: u32,
+        /// Flows per burst: a number, or `[1, 15]` for any from 1 to 15, drawn anew for each.
+        pub degree: Degree,
         /// Size of each flow: `"64 KB"`, `{ uniform = ["40 KB", "60 KB"] }` or any distribution. Give this or `total`.
         pub size: Option<SizesConfig>,
         /// Bytes of a whole burst, split evenly over its flows. Give this or `size`.

@@ -3,7 +3,7 @@
 use super::part::{Part, Template};
 use super::schedule::{self, Schedule};
 use super::sizes::{Distribution, bytes, round};
-use super::{Arrivals, IncastConfig, Pick, Role};
+use super::{Arrivals, Degree, IncastConfig, Pick, Role};
 use crate::topology::BuildError;
 use backwater_engine::random::Stream;
 use backwater_engine::{Duration, Time};
@@ -55,8 +55,12 @@ impl IncastConfig {
         let receivers = part.hosts(".receivers", self.receivers.as_ref());
         let senders = self.senders(part);
         let load = self.burst_load(part);
-        if self.degree == 0 {
+        let [least, most] = self.degree.bounds();
+        if least == 0 {
             part.refuse(".degree", "is 0, must be at least 1".into());
+        }
+        if least > most {
+            part.refuse(".degree", format!("goes from {least} to {most}: the smaller number comes first"));
         }
         if self.bursts == Some(0) {
             part.refuse(".bursts", "is 0, must be at least 1".into());
@@ -92,7 +96,7 @@ impl IncastConfig {
         let period = self.period.map(|period| period.ps() as f64).or(from_load);
         let most = f64::from(self.bursts.unwrap_or(u32::MAX));
         let expected = period.map_or(1.0, |period| (part.length().ps() as f64 / period).ceil().min(most));
-        part.check_count(expected * f64::from(self.degree));
+        part.check_count(expected * self.degree.mean());
         self.report(part, &receivers, mean, period.map(|period| (period, mean * 8e12 / period / capacity)), expected);
         part.sound()?;
 
@@ -105,13 +109,14 @@ impl IncastConfig {
             senders,
             random: Random {
                 gaps: part.stream("arrivals"),
+                degrees: part.stream("degrees"),
                 choices: part.stream("receivers"),
                 picks: part.stream("senders"),
                 draws: part.stream("sizes"),
                 jitters: part.stream("jitter"),
             },
         };
-        part.schedule(bursts, expected * f64::from(self.degree));
+        part.schedule(bursts, expected * self.degree.mean());
         Some(())
     }
 
@@ -134,8 +139,9 @@ impl IncastConfig {
     fn burst_load(&self, part: &mut Part) -> Option<Load> {
         match (&self.size, self.total) {
             (Some(size), None) => part.sizes(".size", size).map(|(_, sizes)| Load::Each(sizes)),
-            (None, Some(total)) if total.get() < u64::from(self.degree) => {
-                part.refuse(".total", format!("is {total}, must give each of the {} flows at least 1 B", self.degree));
+            (None, Some(total)) if total.get() < u64::from(self.degree.bounds()[1]) => {
+                let most = self.degree.bounds()[1];
+                part.refuse(".total", format!("is {total}, must give each of the {most} flows at least 1 B"));
                 None
             }
             (None, Some(total)) => Some(Load::Total(total.get())),
@@ -149,7 +155,7 @@ impl IncastConfig {
     /// Mean bytes of a burst.
     fn mean(&self, load: &Load) -> f64 {
         match load {
-            Load::Each(sizes) => sizes.mean() * f64::from(self.degree),
+            Load::Each(sizes) => sizes.mean() * self.degree.mean(),
             Load::Total(total) => *total as f64,
         }
     }
@@ -169,7 +175,10 @@ impl IncastConfig {
 
     /// Notes on what is offered; `offered` is the mean time between bursts and the load, if there are several.
     fn report(&self, part: &mut Part, receivers: &[NodeId], mean: f64, offered: Option<(f64, f64)>, expected: f64) {
-        let degree = self.degree;
+        let degree = match self.degree {
+            Degree::Fixed(degree) => degree.to_string(),
+            Degree::Between([least, most]) => format!("{least} to {most}"),
+        };
         let to = match receivers {
             [one] => format!("\"{}\"", part.scene.graph.name(*one)),
             _ => format!("one of {} hosts", receivers.len()),
@@ -203,6 +212,7 @@ struct Bursts {
 #[derive(Clone, Debug)]
 struct Random {
     gaps: Stream,
+    degrees: Stream,
     choices: Stream,
     picks: Stream,
     draws: Stream,
@@ -213,8 +223,9 @@ struct Random {
 struct Bursting {
     bursts: Arc<Bursts>,
     random: Random,
-    /// Bursts made so far.
+    /// Bursts made so far, and their flows.
     made: u64,
+    flows: u64,
     /// When the next burst begins; [`Time::NEVER`] after the last.
     next: Time,
     /// Flows made whose turn has not come, by start and order of making: jitter mixes those of neighbouring bursts.
@@ -232,7 +243,7 @@ impl Schedule for Bursts {
             Some(period) if self.config.arrivals == Arrivals::Poisson => start + random.gaps.exponential(period),
             _ => start,
         };
-        let mut bursting = Bursting { random, made: 0, next, waiting: BinaryHeap::new(), bursts: self };
+        let mut bursting = Bursting { random, made: 0, flows: 0, next, waiting: BinaryHeap::new(), bursts: self };
         bursting.stop_at_end();
         Box::new(bursting)
     }
@@ -259,7 +270,10 @@ impl Bursting {
         let Bursts { config, template, .. } = &**bursts;
         let receiver = bursts.receivers[random.choices.below(bursts.receivers.len() as u64) as usize];
         let mut pool: Vec<NodeId> = bursts.senders.to(receiver).collect();
-        let degree = u64::from(config.degree);
+        let degree = match config.degree {
+            Degree::Fixed(degree) => u64::from(degree),
+            Degree::Between([least, most]) => u64::from(least) + random.degrees.below(u64::from(most - least) + 1),
+        };
         for i in 0..degree {
             let sender = config.pick(&mut pool, i as usize, &mut random.picks);
             let bytes = match &bursts.load {
@@ -269,9 +283,10 @@ impl Bursting {
             let jitter = if config.jitter == Duration::ZERO { 0 } else { random.jitters.below(config.jitter.ps()) };
             let start = self.next + Duration::from_ps(jitter);
             if start < template.window.end {
-                self.waiting.push(Reverse((start, self.made * degree + i, (sender, receiver.0, bytes))));
+                self.waiting.push(Reverse((start, self.flows + i, (sender, receiver.0, bytes))));
             }
         }
+        self.flows += degree;
         self.made += 1;
         self.next = match (bursts.period, config.arrivals) {
             (None, _) => Time::NEVER,

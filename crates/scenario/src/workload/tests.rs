@@ -235,6 +235,18 @@ fn an_incast_larger_than_the_fabric_takes_senders_in_turn() {
 }
 
 #[test]
+fn the_degree_of_an_incast_may_be_drawn() {
+    let made = flows("{ kind = \"incast\", degree = [1, 15], size = \"64 KB\", load = 0.5 }", 50);
+    let degrees: Vec<usize> = bursts(&made).values().map(Vec::len).collect();
+    assert!(degrees.iter().all(|degree| (1..=15).contains(degree)));
+    for degree in 1..=15 {
+        let share = degrees.iter().filter(|other| **other == degree).count() as f64 / degrees.len() as f64;
+        assert!((share * 15.0 - 1.0).abs() < 0.3, "{degree}: {share}");
+    }
+    assert!((offered(&made, 16, 50) / 0.5 - 1.0).abs() < 0.02);
+}
+
+#[test]
 fn incast_loads_are_shares_of_the_receivers_links() {
     for arrivals in ["periodic", "poisson"] {
         for (receivers, hosts) in [("[\"h0\"]", 1), ("\"h*\"", 16)] {
@@ -644,7 +656,10 @@ const BROKEN: &[(&str, &str)] = &[
         "traffic[0]: asks for about 400000000 flows; a scenario has at most 100000000; shorten it with `stop`, lower its load, or \
          choose larger flows",
     ),
-    ("{ kind = \"incast\", degree = -1, size = \"1 KB\" }", "invalid value: integer `-1`, expected u32"),
+    (
+        "{ kind = \"incast\", degree = -1, size = \"1 KB\" }",
+        "must be a number of flows, or the fewest and the most: [1, 15]",
+    ),
     (
         "{ kind = \"permutation\", shift = 32 }",
         "traffic[0].shift: is 32, which sends every one of the 16 hosts to itself",
