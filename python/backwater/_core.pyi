@@ -160,6 +160,21 @@ def tofino_memory(k: int) -> str:
     Raises ValueError if there is no such fat-tree.
     """
 
+def headroom_plan(switch: str) -> str:
+    """What headroom a switch needs and what schemes make of its buffer; JSON in and out, see `backwater.headroom`.
+
+    Raises ValueError with the first field that is out of range.
+    """
+
+def spectrum_headroom(port: str) -> str:
+    """SONiC's headroom for a port of a Spectrum switch; JSON in and out, see `backwater.headroom`.
+
+    Raises ValueError with the field that the formula does not know.
+    """
+
+def chips() -> str:
+    """Switching chips as TOML: `data/chips.toml`."""
+
 def version() -> str:
     """Version of the package."""
 

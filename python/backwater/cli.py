@@ -10,7 +10,7 @@ import shlex
 import sys
 import time
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -18,13 +18,14 @@ import typer
 from rich.text import Text
 from typer.core import TyperGroup
 
-from backwater import _core, analysis, console, hpcc, views
+from backwater import _core, analysis, console, hpcc, units, views
 from backwater import simulation as simulating
 from backwater.experiment import reproduce as reproduction
 from backwater.experiment import sweep
 from backwater.experiment.format import Experiment, meant
 from backwater.experiment.reproduce import Study
 from backwater.experiment.store import LOG_FILE, Store, StoreError
+from backwater.headroom import plan, sonic, worst_case
 from backwater.result import REPORT_FILE, Result, ResultError
 from backwater.scenario import ANALYZED_FLOWS, Scenario
 from backwater.summary import EXIT_CODES, EXIT_INTERNAL, EXIT_USAGE
@@ -87,6 +88,8 @@ app = typer.Typer(
 )
 convert = typer.Typer(no_args_is_help=True, help="Translate files of other simulators.")
 app.add_typer(convert, name="convert")
+headroom_app = typer.Typer(no_args_is_help=True, help="How much headroom a switch needs, and what one has.")
+app.add_typer(headroom_app, name="headroom")
 
 ScenarioFile = Annotated[Path, typer.Argument(help="Scenario file (TOML).", show_default=False)]
 Seed = Annotated[int | None, typer.Option("--seed", min=0, help="Replaces run.seed.", show_default=False)]
@@ -496,6 +499,179 @@ def reproduce(
         title = f"Results: {target}, scale {scale}"
         _write(markdown, reproduction.markdown(title, figures, wall, markdown.parent))
     raise typer.Exit(_missing(kept, studies))
+
+
+def _quantity(read: Callable[[str], int]) -> Callable[[str], int]:
+    """A parser of an option that is a number with a unit."""
+
+    def parse(text: str) -> int:
+        try:
+            return read(text)
+        except ValueError as error:
+            raise typer.BadParameter(str(error)) from None
+
+    return parse
+
+
+def _metres(text: str) -> int:
+    return plan.delay_of(float(text.removesuffix("m").strip()))
+
+
+Response = Annotated[
+    int,
+    typer.Option(
+        "--response",
+        metavar="TIME",
+        parser=_quantity(units.picoseconds),
+        help="Time that a peer takes to obey a PAUSE.",
+    ),
+]
+Generation = Annotated[
+    int, typer.Option("--spectrum", min=1, max=6, help="Generation of the Spectrum chip, for SONiC's formula.")
+]
+
+
+@headroom_app.command("plan")
+def headroom_plan(
+    chip: Annotated[
+        str | None, typer.Option("--chip", metavar="NAME", help="Buffer, ports and rate of a chip (chips lists them).")
+    ] = None,
+    rate: Annotated[
+        int | None, typer.Option("--rate", metavar="RATE", parser=_quantity(units.bits_per_second), help="Of a port.")
+    ] = None,
+    ports: Annotated[int | None, typer.Option("--ports", min=1, max=1024, help="Number of ports.")] = None,
+    buffer: Annotated[
+        int | None, typer.Option("--buffer", metavar="SIZE", parser=_quantity(units.size), help="Packet buffer.")
+    ] = None,
+    cable: Annotated[
+        int | None, typer.Option("--cable", metavar="LENGTH", parser=_quantity(_metres), help="As 40m (default: 300m).")
+    ] = None,
+    delay: Annotated[
+        int | None,
+        typer.Option(
+            "--delay", metavar="TIME", parser=_quantity(units.picoseconds), help="One way, instead of --cable."
+        ),
+    ] = None,
+    mtu: Annotated[
+        int, typer.Option("--mtu", metavar="SIZE", parser=_quantity(units.size), help="Of the largest frame.")
+    ] = "1500 B",  # type: ignore[assignment]
+    response: Response = "0 s",  # type: ignore[assignment]
+    classes: Annotated[int, typer.Option("--classes", min=1, max=8, help="Number of lossless classes.")] = 7,
+    private: Annotated[
+        int, typer.Option("--private", metavar="SIZE", parser=_quantity(units.size), help="Of each lossless queue.")
+    ] = "3000 B",  # type: ignore[assignment]
+    alpha: Annotated[float, typer.Option("--alpha", min=0, max=64, help="Of the dynamic threshold.")] = 1 / 16,
+    ratio: Annotated[float, typer.Option("--ratio", min=0, max=1, help="Of the oversubscribed pool.")] = 0.8,
+    generation: Generation = 4,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Also draw it, as .svg.", show_default=False)
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Everything as JSON on standard output.")] = False,
+) -> None:
+    """Compute the headroom of a switch, and what SIH, DSH and others leave of its buffer.
+
+    Without figures of its own the switch is the Tomahawk of DSH's evaluation.
+    """
+    known = plan.chips()
+    if chip is not None and chip not in known:
+        raise UsageError(f"there is no chip {chip!r}", meant(chip, known))
+    if cable is not None and delay is not None:
+        raise UsageError("--cable and --delay are two ways to say the same", "give one of them")
+    if output is not None and output.suffix != ".svg":
+        raise UsageError(f"{output} is not .svg")
+    model = known[chip or "tomahawk"]
+    one_way = delay if delay is not None else cable if cable is not None else plan.delay_of(300)
+    try:
+        found = plan.Plan.of(
+            plan.Switch(
+                rate or model.rate,
+                one_way,
+                mtu,
+                response,
+                ports or model.ports,
+                classes,
+                buffer or model.buffer,
+                private,
+                alpha,
+                ratio,
+            )
+        )
+    except ValueError as error:
+        raise UsageError(str(error)) from error
+    if as_json:
+        print(found.to_json())  # noqa: T201 - for machines
+        return
+    console.out.print(console.table(views.headroom_needs(found, _sonic_opinion(found, generation))))
+    title = model.title if (rate, ports, buffer) == (None, None, None) else "This switch"
+    console.out.print(console.table(views.headroom_schemes(found, title)))
+    if output is not None:
+        from backwater.headroom import picture  # noqa: PLC0415 - charts are slow to import
+
+        _write(output, picture.schemes(found))
+
+
+def _sonic_opinion(found: plan.Plan, generation: int) -> str:
+    switch = found.switch
+    port = plan.Spectrum(
+        switch.rate // 10**6, switch.delay / plan.delay_of(1), switch.mtu, min(1024, switch.mtu), generation=generation
+    )
+    try:
+        return f"{plan.spectrum(port).xoff:,} B"
+    except ValueError as error:
+        return str(error)
+
+
+@headroom_app.command("chips")
+def headroom_chips(
+    classes: Annotated[int, typer.Option("--classes", min=1, max=8, help="Number of lossless classes.")] = 8,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Also draw it, as .svg.", show_default=False)
+    ] = None,
+) -> None:
+    """List switching chips, and what headroom takes of their buffers at 1.5 us (DSH Figure 4)."""
+    if output is not None and output.suffix != ".svg":
+        raise UsageError(f"{output} is not .svg")
+    like = plan.Switch(10**11, units.picoseconds("1.5 us"), classes=classes)
+    plans = [(chip, plan.of_chip(chip, like)) for chip in plan.chips().values()]
+    console.out.print(console.table(views.chips(plans)))
+    if output is not None:
+        from backwater.headroom import picture  # noqa: PLC0415 - charts are slow to import
+
+        _write(output, picture.chips(plans))
+
+
+@headroom_app.command("check")
+def headroom_check(
+    config: Annotated[Path, typer.Option("--sonic", metavar="FILE", help="config_db.json of a switch.")],
+    lookup: Annotated[
+        Path | None, typer.Option("--lookup", metavar="FILE", help="Its pg_profile_lookup.ini.", show_default=False)
+    ] = None,
+    response: Response = "0 s",  # type: ignore[assignment]
+    generation: Generation = 4,
+    simulate: Annotated[
+        bool, typer.Option("--simulate", help="Simulate the worst case of every kind of port.")
+    ] = False,
+) -> None:
+    """Say what a SONiC buffer configuration sets aside, and whether it covers the worst case.
+
+    Exit codes: 0 covered, 1 not covered or internal error, 2 usage error or a configuration that makes no sense.
+    """
+    for path in (config, *([lookup] if lookup else [])):
+        if not path.is_file():
+            raise UsageError(f"there is no file {path}")
+    try:
+        read = sonic.read(config, lookup)
+    except sonic.SonicError as error:
+        for finding in error.findings:
+            console.message(finding)
+        raise typer.Exit(EXIT_USAGE) from None
+    for warning in read.warnings:
+        console.message(warning, severity="warning")
+    covers = sonic.cover(read, response, generation)
+    simulated = [worst_case.simulate(each, response) for each in covers] if simulate else []
+    console.out.print(console.table(views.headroom_cover(read, covers, simulated)))
+    is_short = any(each.missing for each in covers) or any(case.dropped for case in simulated)
+    raise typer.Exit(int(is_short))
 
 
 @convert.command("hpcc")

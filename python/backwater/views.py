@@ -13,6 +13,9 @@ from backwater import style, tables
 if TYPE_CHECKING:
     from backwater._core import Estimate
     from backwater.analysis import Analysis, TofinoMemory
+    from backwater.headroom.plan import Chip, Plan
+    from backwater.headroom.sonic import Config, Cover
+    from backwater.headroom.worst_case import WorstCase
     from backwater.result import Result
 
 # Rows of a table of the worst offenders.
@@ -107,6 +110,122 @@ def tofino(memory: TofinoMemory) -> View:
         text_columns=2,
         note=f"{size / 2**20:.1f} MiB, {memory.share:.1%} of the chip's {memory.chip_blocks:,} SRAM blocks",
     )
+
+
+def headroom_needs(plan: Plan, sonic: str) -> View:
+    """How much headroom one lossless queue of a switch needs, by three ways to find it; `sonic` is the third."""
+    switch = plan.switch
+    rows = [
+        ("Equation 1 of DSH", f"{plan.equation_1:,} B"),
+        ("exact need in this model, peers that respond as said", f"{plan.exact:,} B"),
+        ("SONiC's formula for Spectrum switches (xoff)", sonic),
+    ]
+    return View(
+        f"Headroom of a lossless queue: {switch.rate / 1e9:g} Gb/s, {style.duration(switch.delay)} one way, "
+        f"frames up to {switch.mtu:,} B",
+        ("by", "bytes"),
+        rows,
+    )
+
+
+def headroom_schemes(plan: Plan, title: str) -> View:
+    """What each scheme sets aside of a switch's buffer and leaves to share."""
+    switch = plan.switch
+
+    rows = []
+    for each in plan.schemes:
+        fits = each.shared is not None and each.threshold is not None
+        left = (style.size(each.shared or 0), style.size(each.threshold or 0)) if fits else ("does not fit", "")
+        share = f"{each.headroom / switch.buffer:.1%}"
+        risk = "yes" if each.may_drop else "no"
+        rows.append((each.name, style.size(each.headroom), share, style.size(each.private), *left, risk))
+    return View(
+        f"{title}: {switch.ports} ports, {switch.classes} lossless classes, buffer {style.size(switch.buffer)}",
+        ("scheme", "headroom", "of the buffer", "private", "left to share", "first threshold", "may drop"),
+        rows,
+        note=f"first threshold: alpha = {switch.alpha:g} of what is left to share; "
+        f"oversubscribed: a pool for {switch.ratio:.0%} of all headroom",
+    )
+
+
+def chips(plans: Sequence[tuple[Chip, Plan]]) -> View:
+    """What headroom takes of the buffer of chips."""
+    rows = []
+    for chip, plan in plans:
+        sih, dsh = plan.schemes[0], plan.schemes[1]
+        rows.append(
+            (
+                chip.name,
+                chip.title,
+                f"{chip.ports} × {chip.rate / 1e9:g} Gb/s",
+                f"{chip.buffer / 2**20:g} MiB",
+                f"{chip.buffer_time_ps / 1e6:.0f} µs",
+                f"{sih.headroom / chip.buffer:.1%}",
+                f"{dsh.headroom / chip.buffer:.1%}",
+            )
+        )
+    switch = plans[0][1].switch
+    return View(
+        f"Chips: {switch.classes} lossless classes, {style.duration(switch.delay)} one way, "
+        f"frames up to {switch.mtu:,} B",
+        ("chip", "what", "ports", "buffer", "per capacity", "headroom of SIH", "of DSH"),
+        rows,
+        text_columns=3,
+    )
+
+
+def headroom_cover(config: Config, covers: Sequence[Cover], simulated: Sequence[WorstCase]) -> View:
+    """What a configuration of SONiC sets aside, against the worst case."""
+    rows = []
+    for number, each in enumerate(covers):
+        group, profile = each.group, each.group.profile
+        verdict = "covered" if not each.missing else f"{each.missing:,} B short"
+        row = (
+            f"{group.port}" + (f" and {each.ports - 1} more" if each.ports > 1 else ""),
+            f"{group.speed // 1000} Gb/s, {group.cable:g} m, MTU {group.mtu:,}",
+            ", ".join(map(str, group.priorities)),
+            profile.name,
+            f"{profile.xoff:,} B",
+            f"{each.equation_1:,} B",
+            f"{each.exact:,} B",
+            "–" if each.sonic is None else f"{each.sonic:,} B",
+            verdict,
+        )
+        cases = [f"{case.used:,} B used, {case.dropped:,} dropped" for case in simulated[number : number + 1]]
+        rows.append((*row, *cases))
+    headers = (
+        "ports",
+        "link",
+        "priorities",
+        "profile",
+        "headroom",
+        "Equation 1",
+        "exact need",
+        "SONiC's formula",
+        "verdict",
+    )
+    return View(
+        "Headroom against the worst case",
+        (*headers, *(("simulated",) if simulated else ())),
+        rows,
+        text_columns=4,
+        note=_set_aside(config, covers),
+    )
+
+
+def _set_aside(config: Config, covers: Sequence[Cover]) -> str:
+    """What a configuration sets aside in all, in words."""
+    sizes = sum(each.queues * each.group.profile.size for each in covers)
+    headroom = sum(each.queues * each.group.profile.xoff for each in covers)
+    queues = sum(each.queues for each in covers)
+    text = f"{queues} lossless queues with {style.size(sizes)} of their own and {style.size(headroom)} of headroom"
+    if config.shared_headroom is not None:
+        share = config.shared_headroom / headroom
+        text += f", of which the pool of headroom holds {style.size(config.shared_headroom)}, {share:.0%}"
+        text += ": all of it at once" if share >= 1 else ": not if all need theirs at once"
+    if config.pool is not None:
+        text += f"; the lossless pool has {style.size(config.pool)}"
+    return text
 
 
 def _fct_rows(statistics: pl.DataFrame) -> list[tuple[str, ...]]:

@@ -15,6 +15,7 @@ pub mod case;
 pub mod dependency;
 pub mod fair;
 pub mod graph;
+pub mod headroom;
 pub mod network;
 pub mod protocol;
 pub mod tofino;

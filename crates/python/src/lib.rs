@@ -2,7 +2,7 @@
 
 #![forbid(unsafe_code)]
 
-use backwater_analysis::{Question, Refusal, tofino};
+use backwater_analysis::{Question, Refusal, headroom, tofino};
 use backwater_fabric::memory::{Memory, Share};
 use backwater_results::{BUILD, RunError, topology_json};
 use backwater_scenario::diagnostic::closest;
@@ -14,6 +14,8 @@ use pyo3::create_exception;
 use pyo3::exceptions::{PyException, PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -308,6 +310,34 @@ fn tofino_memory(k: u64) -> PyResult<String> {
     serde_json::to_string(&memory).map_err(|error| PyRuntimeError::new_err(error.to_string()))
 }
 
+/// What headroom a switch needs and what schemes make of its buffer, as JSON; `switch` is JSON with the fields of [`headroom::Switch`].
+#[pyfunction]
+fn headroom_plan(switch: &str) -> PyResult<String> {
+    answer(switch, headroom::plan)
+}
+
+/// SONiC's headroom for a port of a Spectrum switch, as JSON; `port` is JSON with the fields of [`headroom::SpectrumPort`].
+#[pyfunction]
+fn spectrum_headroom(port: &str) -> PyResult<String> {
+    answer(port, headroom::spectrum)
+}
+
+/// Asks a question that is JSON.
+fn answer<Q: DeserializeOwned, A: Serialize>(
+    question: &str,
+    ask: impl FnOnce(&Q) -> Result<A, headroom::Refused>,
+) -> PyResult<String> {
+    let question = serde_json::from_str(question).map_err(|error| PyValueError::new_err(error.to_string()))?;
+    let answer = ask(&question).map_err(|error| PyValueError::new_err(error.to_string()))?;
+    serde_json::to_string(&answer).map_err(|error| PyRuntimeError::new_err(error.to_string()))
+}
+
+/// The table of switching chips, as TOML.
+#[pyfunction]
+fn chips() -> &'static str {
+    include_str!("../../../data/chips.toml")
+}
+
 /// Translates files of the HPCC family to a scenario.
 #[pyfunction]
 #[pyo3(signature = (topology, flows, config, output))]
@@ -358,6 +388,9 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
         wrap_pyfunction!(schema, module)?,
         wrap_pyfunction!(convert_hpcc, module)?,
         wrap_pyfunction!(tofino_memory, module)?,
+        wrap_pyfunction!(headroom_plan, module)?,
+        wrap_pyfunction!(spectrum_headroom, module)?,
+        wrap_pyfunction!(chips, module)?,
         wrap_pyfunction!(chosen_names, module)?,
         wrap_pyfunction!(version, module)?,
         wrap_pyfunction!(build_info, module)?,

@@ -1,0 +1,378 @@
+//! What headroom a switch needs, and what each way of allocating it leaves to share.
+//!
+//! A switch is given as so many equal ports. Three answers to how much one lossless queue needs stand side by side: Equation 1 of DSH, the
+//! formula by which SONiC sizes the headroom of NVIDIA Spectrum switches, and the exact need of this model.
+
+use backwater_engine::{Bytes, Duration, Rate};
+use backwater_fabric::congestion::CongestionConfig;
+use backwater_fabric::flow_control::FlowControlConfig;
+use backwater_fabric::flow_control::pfc::PfcConfig;
+use backwater_fabric::framing::Framing;
+use backwater_fabric::headroom::adaptive::AdaptiveConfig;
+use backwater_fabric::headroom::dsh::DshConfig;
+use backwater_fabric::headroom::oversubscribed::OversubscribedConfig;
+use backwater_fabric::headroom::sih::SihConfig;
+use backwater_fabric::headroom::{HeadroomConfig, equation_1, exact_need};
+use backwater_fabric::ids::{Class, NodeId};
+use backwater_fabric::load_balance::LoadBalanceConfig;
+use backwater_fabric::recovery::RecoveryConfig;
+use backwater_fabric::routes::Wiring;
+use backwater_fabric::slots::Site;
+use backwater_fabric::spec::{HostConfig, LinkSpec, NetworkSpec, NodeKind, NodeSpec, SwitchConfig};
+use serde::{Deserialize, Serialize};
+
+/// A switch and its cables.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Switch {
+    /// Rate of every port.
+    pub rate: Rate,
+    /// One-way propagation delay of every cable.
+    pub delay: Duration,
+    /// Bytes of the largest frame, Ethernet header and check sequence included.
+    pub mtu: u32,
+    /// Time that the peer takes to obey a PAUSE.
+    pub response: Duration,
+    /// Number of ports.
+    pub ports: u32,
+    /// Number of lossless classes.
+    pub classes: u8,
+    /// Packet buffer.
+    pub buffer: Bytes,
+    /// Private bytes of every lossless queue.
+    pub private: Bytes,
+    /// Alpha of the dynamic threshold.
+    pub alpha: f64,
+    /// Share of the whole headroom that an oversubscribed pool has.
+    pub ratio: f64,
+}
+
+/// What one lossless ingress queue needs, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Need {
+    /// DSH Equation 1, the response time of the peer added if it is more than the 3840 B that the equation allows for it.
+    pub equation_1: u64,
+    /// The exact need of this model (docs/mechanisms/headroom.md).
+    pub exact: u64,
+}
+
+/// What a scheme sets aside and leaves to share, in bytes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Scheme {
+    /// Its name in scenarios.
+    pub name: &'static str,
+    /// Headroom of all queues or ports.
+    pub headroom: u64,
+    /// Private bytes of all queues.
+    pub private: u64,
+    /// What is left to share; nothing if what is set aside does not fit.
+    pub shared: Option<u64>,
+    /// The first threshold T(0) = alpha x shared: what a queue may hold while the switch is empty.
+    pub threshold: Option<u64>,
+    /// Whether it can drop packets of a lossless class.
+    pub may_drop: bool,
+}
+
+/// What a switch needs, and what schemes make of its buffer.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Plan {
+    /// Of one lossless queue.
+    pub need: Need,
+    /// The schemes.
+    pub schemes: Vec<Scheme>,
+}
+
+/// Why a switch can not be planned.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{field} {reason}")]
+pub struct Refused {
+    /// Which field of [`Switch`].
+    pub field: &'static str,
+    /// What is wrong with it.
+    pub reason: String,
+}
+
+/// Bytes of the pause response that Equation 1 allows for: 60 quanta.
+const RESPONSE_BYTES: u64 = 3840;
+
+impl Switch {
+    fn check(&self) -> Result<(), Refused> {
+        let refuse = |wrong: bool, field, reason: &str| {
+            if wrong { Err(Refused { field, reason: reason.into() }) } else { Ok(()) }
+        };
+        refuse(self.rate.bps() < 1_000_000, "rate", "must be at least 1 Mbps")?;
+        refuse(self.delay == Duration::ZERO, "delay", "must be longer than 0 s")?;
+        refuse(!(256..=9218).contains(&self.mtu), "mtu", "must be from 256 B to 9218 B")?;
+        refuse(!(1..=1024).contains(&self.ports), "ports", "must be from 1 to 1024")?;
+        refuse(!(1..=8).contains(&self.classes), "classes", "must be from 1 to 8")?;
+        refuse(!(0.0..=64.0).contains(&self.alpha), "alpha", "must be from 0 to 64")?;
+        refuse(!(0.0..=1.0).contains(&self.ratio), "ratio", "must be from 0 to 1")
+    }
+
+    /// The network of the switch and a host at every port.
+    fn network(&self) -> NetworkSpec {
+        let switch = NodeId(self.ports);
+        let node = |name: String, kind| NodeSpec { name, kind };
+        let hosts = (0..self.ports).map(|host| node(format!("h{host}"), NodeKind::Host));
+        let link = |host| LinkSpec { a: NodeId(host), b: switch, rate: self.rate, delay: self.delay, error_rate: 0.0 };
+        let framing = Framing::Rocev2;
+        let headers = u32::from(framing.largest(1024, 0).charge) - 1024;
+        let pfc = PfcConfig { response: self.response, ..Default::default() };
+        NetworkSpec {
+            seed: 1,
+            framing,
+            mtu: Bytes(u64::from(self.mtu - headers)),
+            nodes: hosts.chain([node("switch".into(), NodeKind::Switch)]).collect(),
+            links: (0..self.ports).map(link).collect(),
+            routes: Vec::new(),
+            faults: Vec::new(),
+            switch: SwitchConfig {
+                buffer: self.buffer,
+                lossless: (0..self.classes).map(Class).collect(),
+                flow_control: FlowControlConfig::Pfc(pfc),
+                ..SwitchConfig::default()
+            },
+            groups: Vec::new(),
+            host: HostConfig::default(),
+            congestion: CongestionConfig::None(Default::default()),
+            load_balance: LoadBalanceConfig::Ecmp(Default::default()),
+            recovery: RecoveryConfig::GoBackN(Default::default()),
+        }
+    }
+}
+
+/// What `switch` needs, and what schemes make of its buffer.
+///
+/// # Errors
+/// The first field that is out of range.
+pub fn plan(switch: &Switch) -> Result<Plan, Refused> {
+    switch.check()?;
+    let spec = switch.network();
+    let wiring = Wiring::new(&spec.nodes, &spec.links);
+    let node = NodeId(switch.ports);
+    let site = Site {
+        spec: &spec,
+        node,
+        ports: wiring.of(node),
+        wiring: &wiring,
+        largest_frame: switch.mtu.into(),
+        base_rtt: Duration::ZERO,
+    };
+    let port = &site.ports[0];
+    let allowed_for = switch.rate.bytes_in(switch.response).saturating_sub(RESPONSE_BYTES);
+    let need = Need { equation_1: equation_1(port, switch.mtu.into()) + allowed_for, exact: exact_need(&site, port) };
+    let (alpha, private, headroom) = (switch.alpha, switch.private, Some(Bytes(need.equation_1)));
+    let schemes = [
+        HeadroomConfig::Sih(SihConfig { alpha, private, headroom, ..Default::default() }),
+        HeadroomConfig::Dsh(DshConfig { alpha, private, headroom, ..Default::default() }),
+        HeadroomConfig::Adaptive(AdaptiveConfig { alpha, private, ..Default::default() }),
+        HeadroomConfig::Oversubscribed(OversubscribedConfig {
+            ratio: switch.ratio,
+            alpha,
+            private,
+            headroom,
+            ..Default::default()
+        }),
+    ];
+    let private = switch.private.get() * u64::from(switch.ports) * u64::from(switch.classes);
+    let scheme = |config: HeadroomConfig| {
+        let reserved = config.reserved(&site);
+        let shared = switch.buffer.get().checked_sub(reserved);
+        Scheme {
+            name: config.name(),
+            headroom: reserved - private,
+            private,
+            shared,
+            threshold: shared.map(|shared| (shared as f64 * switch.alpha) as u64),
+            may_drop: !config.is_lossless(),
+        }
+    };
+    Ok(Plan { need, schemes: schemes.into_iter().map(scheme).collect() })
+}
+
+/// What SONiC's formula for NVIDIA Spectrum switches needs to know of a port (swss, `buffer_headroom_mellanox.lua`).
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SpectrumPort {
+    /// Rate in Mb/s.
+    pub speed: u32,
+    /// Length of the cable in m.
+    pub cable: f64,
+    /// Largest frame of the port.
+    pub mtu: u32,
+    /// Largest frame of lossless traffic. SONiC's default: 1024.
+    pub lossless_mtu: u32,
+    /// Share of small packets in lossless traffic, in percent.
+    pub small_packets: f64,
+    /// Which chip: Spectrum-1 to -6.
+    pub generation: u8,
+    /// Whether the port has eight lanes.
+    pub eight_lanes: bool,
+    /// Whether a pool of headroom is shared.
+    pub shared_pool: bool,
+}
+
+/// A buffer profile as SONiC makes it, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct SpectrumProfile {
+    /// Headroom above the threshold.
+    pub xoff: u64,
+    /// Bytes below which an upstream is resumed.
+    pub xon: u64,
+    /// Bytes set aside for the queue.
+    pub size: u64,
+}
+
+/// Time that the peer takes, in quanta of 64 B, by speed in Mb/s.
+const PEER_QUANTA: [(u32, u32); 8] = [
+    (10_000, 67),
+    (25_000, 80),
+    (40_000, 118),
+    (50_000, 147),
+    (100_000, 394),
+    (200_000, 453),
+    (400_000, 905),
+    (800_000, 905),
+];
+
+/// SONiC's headroom for a port of a Spectrum switch.
+///
+/// # Errors
+/// A speed or a chip that the formula does not know.
+pub fn spectrum(port: &SpectrumPort) -> Result<SpectrumProfile, Refused> {
+    let known: Vec<String> = PEER_QUANTA.iter().map(|(speed, _)| speed.to_string()).collect();
+    let quanta = PEER_QUANTA.iter().find(|(speed, _)| *speed == port.speed).map(|(_, quanta)| *quanta);
+    let quanta = quanta
+        .ok_or_else(|| Refused { field: "speed", reason: format!("must be one of {} (Mb/s)", known.join(", ")) })?;
+    let (cell, pipeline) = match port.generation {
+        1 => (96.0, 19),
+        2 | 3 => (144.0, 19),
+        4 | 5 => (192.0, 19),
+        6 => (256.0, 42),
+        _ => return Err(Refused { field: "generation", reason: "must be from 1 to 6".into() }),
+    };
+    // What a small packet takes of the cells that it is stored in.
+    let worst = if cell > 128.0 { cell / 64.0 } else { 2.0 * cell / (1.0 + cell) };
+    let occupancy = (100.0 - port.small_packets + port.small_packets * worst) / 100.0;
+    // 198,000 km/s; the formula's own mixture of thousands and 1024ths.
+    let on_cable = 2.0 * port.cable * f64::from(port.speed) * 1e9 / 198e6 / 8192.0;
+    let mac_and_phy = 0.8 * 1024.0;
+    let delays = f64::from(port.mtu) + on_cable + mac_and_phy + f64::from(quanta * 64);
+    let whole_kib = |bytes: f64| (bytes / 1024.0).ceil() as u64 * 1024;
+    let xoff = whole_kib(f64::from(port.lossless_mtu) + occupancy * delays);
+    // Ports with eight lanes have two pipelines' worth, and a frame more.
+    let (latency, extra) =
+        if port.eight_lanes { (2 * pipeline * 1024 - 1024, u64::from(port.mtu)) } else { (pipeline * 1024, 0) };
+    let xon = pipeline * 1024;
+    let size = if port.shared_pool { latency } else { xoff + latency + extra };
+    Ok(SpectrumProfile { xoff, xon, size })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn switch() -> Switch {
+        Switch {
+            rate: Rate::from_gbps(100),
+            delay: Duration::from_us(2),
+            mtu: 1500,
+            response: Duration::ZERO,
+            ports: 32,
+            classes: 7,
+            buffer: Bytes(16 << 20),
+            private: Bytes(3000),
+            alpha: 0.0625,
+            ratio: 0.8,
+        }
+    }
+
+    /// DSH section V-A, with its 56,840 B in place of the 60,000 B that it rounds them to.
+    #[test]
+    fn the_evaluation_of_dsh() {
+        let found = plan(&switch()).unwrap();
+        assert_eq!(found.need.equation_1, 56_840);
+        assert!(found.need.exact < 56_840);
+        let of = |name| found.schemes.iter().find(|scheme| scheme.name == name).unwrap();
+        assert_eq!(of("sih").headroom, 32 * 7 * 56_840);
+        assert_eq!(of("dsh").headroom, 32 * 56_840);
+        assert_eq!(of("oversubscribed").headroom, 32 * 7 * 56_840 * 8 / 10);
+        assert_eq!(of("adaptive").headroom, 32 * 7 * found.need.exact);
+        assert!(found.schemes.iter().all(|scheme| scheme.private == 672_000));
+        assert_eq!(of("dsh").threshold, Some(((16 << 20) - 672_000 - 32 * 56_840) / 16));
+        let risky: Vec<_> = found.schemes.iter().filter(|scheme| scheme.may_drop).map(|scheme| scheme.name).collect();
+        assert_eq!(risky, ["oversubscribed"]);
+    }
+
+    /// DSH section III-A: a Trident2 needs 5.33 MiB of 12, which is 44.4 %.
+    #[test]
+    fn the_trident_of_dsh() {
+        let trident = Switch {
+            rate: Rate::from_gbps(40),
+            delay: Duration::from_ns(1500),
+            classes: 8,
+            private: Bytes(0),
+            buffer: Bytes(12 << 20),
+            ..switch()
+        };
+        let found = plan(&trident).unwrap();
+        assert_eq!(found.need.equation_1, 21_840);
+        assert_eq!(found.schemes[0].headroom, 5_591_040);
+    }
+
+    /// With one class, DSH and SIH set aside the same; what does not fit leaves nothing to share.
+    #[test]
+    fn edges() {
+        let single = plan(&Switch { classes: 1, ..switch() }).unwrap();
+        assert_eq!(single.schemes[0].headroom, single.schemes[1].headroom);
+        let small = plan(&Switch { buffer: Bytes(10_000_000), ..switch() }).unwrap();
+        assert_eq!(small.schemes[0].shared, None);
+        assert!(small.schemes[1].shared.is_some());
+        // Equation 1 allows for 3840 B of response: 307.2 ns at 100 Gb/s. What is more is added.
+        let slow = plan(&Switch { response: Duration::from_ns(1000), ..switch() }).unwrap();
+        assert_eq!(slow.need.equation_1, 56_840 + 12_500 - 3840);
+    }
+
+    #[test]
+    fn what_can_not_be_planned_is_refused_by_name() {
+        let refused = |switch: Switch| plan(&switch).unwrap_err().to_string();
+        assert_eq!(refused(Switch { mtu: 100, ..switch() }), "mtu must be from 256 B to 9218 B");
+        assert_eq!(
+            refused(Switch { classes: 9, ..switch() }),
+            "classes must be from 1 to 8"
+        );
+        assert_eq!(refused(Switch { ports: 0, ..switch() }), "ports must be from 1 to 1024");
+        assert_eq!(refused(Switch { delay: Duration::ZERO, ..switch() }), "delay must be longer than 0 s");
+    }
+
+    /// The table that SONiC ships for the SN5610N (Spectrum-4, `pg_profile_lookup.ini`), with 10 % of small packets.
+    #[test]
+    fn sonic_profiles_of_a_spectrum_4() {
+        let port = |speed, cable| SpectrumPort {
+            speed,
+            cable,
+            mtu: 9100,
+            lossless_mtu: 1024,
+            small_packets: 10.0,
+            generation: 4,
+            eight_lanes: false,
+            shared_pool: false,
+        };
+        let published = [
+            (100_000, 5.0, 44_032),
+            (100_000, 40.0, 49_152),
+            (200_000, 5.0, 50_176),
+            (200_000, 40.0, 60_416),
+            (400_000, 5.0, 86_016),
+        ];
+        for (speed, cable, xoff) in published {
+            let profile = spectrum(&port(speed, cable)).unwrap();
+            assert_eq!((profile.xoff, profile.xon, profile.size), (xoff, 19_456, xoff + 19_456), "{speed} {cable} m");
+        }
+        // Here the table has 104,448.
+        assert_eq!(spectrum(&port(400_000, 40.0)).unwrap().xoff, 106_496);
+        assert_eq!(spectrum(&SpectrumPort { shared_pool: true, ..port(100_000, 5.0) }).unwrap().size, 19_456);
+        let error = spectrum(&port(1000, 5.0)).unwrap_err().to_string();
+        assert_eq!(error, "speed must be one of 10000, 25000, 40000, 50000, 100000, 200000, 400000, 800000 (Mb/s)");
+    }
+}
