@@ -440,6 +440,7 @@ def _targets(target: str) -> list[Path]:
     if paper not in papers:
         raise UsageError(f"there is no paper {paper!r}", meant(paper, papers))
     files = {file.stem: file for file in papers[paper]}
+    figure = next((stem for stem in files if reproduction.covers(stem, figure)), figure)
     if figure and figure not in files:
         raise UsageError(f"{paper} has no figure {figure!r}", meant(figure, files))
     return [files[figure]] if figure else [*files.values()]

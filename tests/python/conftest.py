@@ -69,6 +69,21 @@ BUFFERS = {
     "shared_bytes": pl.UInt64,
     "headroom_bytes": pl.UInt64,
 }
+STOPS = {
+    "node": pl.Categorical,
+    "port": pl.UInt16,
+    "peer": pl.Categorical,
+    "class": pl.UInt8,
+    "start_ps": pl.Int64,
+    "end_ps": pl.Int64,
+    "window_ps": pl.Int64,
+    "arrived_bytes": pl.UInt64,
+    "departed_bytes": pl.UInt64,
+    "headroom_bytes": pl.UInt64,
+    "stopped_at_port": pl.UInt16,
+    "stopped_at_switch": pl.UInt16,
+}
+HEADROOM = {"time_ps": pl.Int64, "node": pl.Categorical, "headroom_bytes": pl.UInt64, "stopped": pl.UInt16}
 SWITCHES = {"node": pl.Categorical, "layer": pl.UInt8, "peak_buffer_bytes": pl.UInt64, "peak_queues": pl.UInt16}
 GOODPUT = {"time_ps": pl.Int64, "tag": pl.Categorical, "role": pl.Categorical, "delivered_bytes": pl.UInt64}
 
@@ -146,6 +161,15 @@ GOODPUT_ROWS = [
     (20 * US, "incast", "incast", 5_000),
 ]
 QUEUE_ROWS = [(10 * US, "s0", 2, 1000, 1, 0, 0), (20 * US, "h0", 0, 0, 0, 8, 1)]
+# In 1 µs a link carries 12,500 B.
+STOP_ROWS = [
+    ("s0", 0, "h0", 3, 1 * US, 2 * US, US, 12_500, 12_500, 1000, 1, 1),
+    ("s0", 0, "h0", 3, 10 * US, 20 * US, US, 12_500, 2_500, 3000, 1, 2),
+    ("s0", 1, "h1", 3, 15 * US, 25 * US, US, 6_250, 0, 500, 1, 2),
+    ("s0", 1, "h1", 3, 30 * US, None, US, 0, 0, 0, 1, 1),
+    ("s0", 0, "h0", 3, 40 * US, 40 * US, 0, 0, 0, 0, 1, 1),
+]
+HEADROOM_ROWS = [(1 * US, "s0", 1000, 1), (16 * US, "s0", 3500, 2)]
 SWITCH_ROWS = [("s0", 1, 3000, 0)]
 
 RUN: dict[str, Any] = {
@@ -159,6 +183,8 @@ RUN: dict[str, Any] = {
     "peak_rss_bytes": 30_000_000,
     "drops": {"headroom": 0},
     "pause_frames": 3,
+    "port_pause_frames": 0,
+    "paused_ps": 90 * US,
     "resume_frames": 2,
     "merge_frames": 0,
     "merge_wait_ps": 0,
@@ -173,7 +199,7 @@ RUN: dict[str, Any] = {
     "fingerprint": "00ff",
     "scenario": {
         "name": None,
-        "run": {"seed": 7},
+        "run": {"seed": 7, "warmup": "5 us"},
         "network": {"mtu": "1000 B"},
         "probes": {"sample_interval": "10 us"},
         "traffic": [{"kind": "poisson", "load": 0.5}],
@@ -194,6 +220,8 @@ def write_result(directory: Path, **changes: Any) -> Path:  # noqa: ANN401 - any
         ("ports", PORT_ROWS, PORTS),
         ("buffers", BUFFER_ROWS, BUFFERS),
         ("queues", QUEUE_ROWS, QUEUES),
+        ("stops", STOP_ROWS, STOPS),
+        ("headroom", HEADROOM_ROWS, HEADROOM),
         ("switches", SWITCH_ROWS, SWITCHES),
         ("goodput", GOODPUT_ROWS, GOODPUT),
     ):
@@ -221,6 +249,8 @@ def quiet_result(tmp_path: Path) -> Result:
         ("ports", PORTS),
         ("buffers", BUFFERS),
         ("queues", QUEUES),
+        ("stops", STOPS),
+        ("headroom", HEADROOM),
         ("switches", SWITCHES),
         ("goodput", GOODPUT),
     ):

@@ -208,6 +208,12 @@ MISTAKES = [
     ),
     ('kind = "flows", role', 'kind = "throughput", hosts = ["h0"], role', '{ kind = "thr', "not both"),
     ('kind = "flows", role', 'kind = "throughput", role', '{ kind = "thr', "probes.goodput is not true"),
+    (
+        'kind = "flows", stat = "p99"',
+        'kind = "ingress", value = "headroom"',
+        '{ kind = "ingress"',
+        "probes.ingress is not true",
+    ),
     ('stat = "p99"', 'tag = "incats"', '"incats"', 'did you mean "incast"?'),
     ('stat = "p99"', 'src = ["h0", "h11"]', '"h11"', 'did you mean "h1"?'),
     ('stat = "p99"', 'dst = "h[4-9]"', '"h[4-9]"', "there is no host of this name"),
@@ -490,6 +496,18 @@ def test_a_run_that_dies_is_a_failure_of_its_own(tiny: Path, monkeypatch: pytest
         ('kind = "run", path = "pause_frames"', 3.0),
         ('kind = "run", path = "drops.headroom"', 0.0),
         ('kind = "run", path = "deadlock"', 0.0),
+        ('kind = "run", path = "deadlock.onset_ps"', None),
+        ('kind = "run", path = "paused_ps"', 90.0),
+        # After the warm-up of 5 µs two stops used headroom, and three had a window.
+        ('kind = "ingress", value = "headroom"', 1750.0),
+        ('kind = "ingress", value = "headroom", stat = "count"', 2.0),
+        ('kind = "ingress", value = "stopped-at-switch", stat = "max"', 2.0),
+        ('kind = "ingress", value = "stopped-at-port", nodes = "s1"', None),
+        ('kind = "ingress", value = "arrival-rate", stat = "p50"', 50.0),
+        ('kind = "ingress", value = "arrival-rate", stat = "count"', 3.0),
+        ('kind = "ingress", value = "departure-rate", stat = "max"', 20.0),
+        ('kind = "ingress", value = "switch-headroom"', 3500.0),
+        ('kind = "ingress", value = "switch-stopped"', 2.0),
         ('kind = "samples"', 3000.0),
         ('kind = "samples", to = "10 us"', 1000.0),
         ('kind = "samples", from = "30 us"', 0.0),
@@ -528,7 +546,8 @@ def test_every_path_leads_to_a_number_of_a_run(tiny: Path, tmp_path: Path) -> No
     experiment = Experiment.load(tiny)
     result = backwater.run(experiment.scenario("paper", experiment.points("paper")[0]), tmp_path / "result")
     for path in get_args(RunPath):
-        assert measures.value(RunMeasure(kind="run", path=path), result) is not None
+        is_there = measures.value(RunMeasure(kind="run", path=path), result) is not None
+        assert is_there == (path != "deadlock.onset_ps")
 
 
 def test_patterns_name_nodes_as_scenarios_do() -> None:
@@ -682,6 +701,9 @@ charts = [
   { kind = "cdf", title = "t", series = "scheme", where = { load = "2" } },
   { kind = "throughput", title = "t", where.load = "1", facet = "scheme", groups = { x = {}, y.tag = "incast" } },
   { kind = "throughput", title = "t", series = "scheme", facet = "load", groups.all = {} },
+  { kind = "ingress", title = "t", value = "arrival-rate", series = "scheme", where = { load = "2" } },
+  { kind = "ingress", title = "t", value = "switch-headroom", facet = "scheme", where = { load = "2" }, log = true },
+  { kind = "seeds", title = "t", measure = "m", series = "scheme", facet = "load" },
 ]
 """
 
@@ -720,6 +742,22 @@ def test_reproduce_runs_draws_checks_and_writes_a_page(tiny: Path) -> None:
     frame = pl.read_parquet("table.parquet")
     assert frame.columns[:6] == ["scheme", "bytes", "seed", "outcome", "cpu_seconds", "directory"]
     assert frame["mean"].null_count() == 0
+
+
+def test_a_file_may_be_about_several_figures(tiny: Path) -> None:
+    tiny.rename(tiny.with_name("fig3-5.toml"))
+    for target in ("someone/fig3-5", "someone/fig3", "someone/fig4", "someone/fig5"):
+        assert command_line("reproduce", target, "--scale", "paper").exit_code == 0
+    for target in ("someone/fig2", "someone/fig6", "someone/tab4"):
+        assert command_line("reproduce", target, "--scale", "paper").exit_code == 2
+
+
+def test_distributions_over_seeds_count_the_runs_without_a_value() -> None:
+    content = _content(CHARTS)
+    points = {Point({"scheme": "a", "load": "1"}, seed): {"m": float(seed) if seed < 3 else None} for seed in range(4)}
+    drawn = charts.draw(content.charts[-1], content, points, lambda _: None, [0])
+    fractions = [row["fraction"] for row in drawn.to_dict(validate=False)["data"]["values"]]
+    assert fractions == [0.25, 0.5, 0.75]
 
 
 def test_a_claim_without_a_result_is_told_from_one_without_a_reason(tiny: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import os
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -35,8 +36,16 @@ def papers() -> dict[str, list[Path]]:
 
 
 def _natural(path: Path) -> tuple[int, str]:
-    digits = "".join(letter for letter in path.stem if letter.isdigit())
-    return int(digits or 10**6), path.stem
+    number = re.search(r"\d+", path.stem)
+    return int(number[0]) if number else 10**6, path.stem
+
+
+def covers(stem: str, figure: str) -> bool:
+    """Whether a file of this name is about a figure: `fig17-19` is about `fig18`."""
+    several, one = re.fullmatch(r"(\D+)(\d+)-(\d+)", stem), re.fullmatch(r"(\D+)(\d+)", figure)
+    if several is None or one is None:
+        return stem == figure
+    return several[1] == one[1] and int(several[2]) <= int(one[2]) <= int(several[3])
 
 
 @dataclass(frozen=True)
