@@ -40,6 +40,7 @@ SHORT = {
     "hpcc-128": ["run.until=400 us", "run.drain=0 s"],
     "mix-128": ["run.until=400 us", "run.drain=0 s"],
     "pyrrha-128": ["run.until=400 us", "run.drain=0 s"],
+    "dsh-128": ["run.until=400 us", "run.drain=0 s"],
 }
 # More instructions per packet-hop than this, relative to those committed, are a regression.
 TOLERANCE = 0.02
@@ -59,6 +60,8 @@ PROBES = {
     "pauses alone": [NO_SAMPLES, NO_CHECKS],
     "deadlock checks alone": [NO_SAMPLES, NO_PAUSES],
 }
+# The same switches and traffic as in dsh-128, under SIH.
+SIH = ["switch.headroom.kind=sih", "switch.headroom.headroom=60 KB"]
 PLAIN = [*PROBES["no probes"], "congestion_control.kind=none"]
 # For flow controls that bound queues by themselves.
 SHARED = [*PLAIN, "switch.lossless=[]", "switch.headroom.kind=static"]
@@ -70,11 +73,13 @@ MECHANISMS = {
     "flow control: BFC": [*SHARED, "switch.flow_control.kind=bfc"],
     "flow control: a queue per flow": [*SHARED, "switch.flow_control.kind=per-flow"],
     "headroom: static": [*PLAIN, "switch.headroom.kind=static"],
+    "headroom: DSH": [*PLAIN, "switch.headroom.kind=dsh"],
     "scheduler: DWRR": [*PLAIN, "switch.scheduler.kind=dwrr"],
     "congestion control: DCQCN": [*PLAIN, "congestion_control.kind=dcqcn"],
     "DCQCN with CNP frames": [*PLAIN, "congestion_control.kind=dcqcn", "congestion_control.cnp=frame"],
     "congestion control: HPCC": [*PLAIN, "congestion_control.kind=hpcc"],
     "congestion control: TIMELY": [*PLAIN, "congestion_control.kind=timely"],
+    "congestion control: PowerTCP": [*PLAIN, "congestion_control.kind=power-tcp"],
     "load balance: DRILL": [*PLAIN, "load_balance.kind=drill"],
     "load balance: spray": [*PLAIN, "load_balance.kind=spray"],
     "link errors, 1 in 10,000": [*PLAIN, "topology.error_rate=1e-4"],
@@ -346,6 +351,7 @@ def costs(repeat: Repeat = 5) -> None:
     for scenario in ("websearch-128", "incast-128"):
         price_list("Mechanisms, one exchanged at a time, without probes", scenario, MECHANISMS, repeat)
         price_list("Probes", scenario, PROBES, repeat)
+    price_list("Headroom, seven classes", "dsh-128", {"SIH": SIH, "DSH": []}, repeat)
 
 
 @app.command()
