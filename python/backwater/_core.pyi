@@ -10,9 +10,12 @@ __all__ = [
     "Run",
     "ScenarioError",
     "build_info",
+    "chips",
     "chosen_names",
     "convert_hpcc",
+    "headroom_plan",
     "schema",
+    "spectrum_headroom",
     "tofino_memory",
     "version",
 ]

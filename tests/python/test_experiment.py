@@ -756,7 +756,8 @@ def test_distributions_over_seeds_count_the_runs_without_a_value() -> None:
     content = _content(CHARTS)
     points = {Point({"scheme": "a", "load": "1"}, seed): {"m": float(seed) if seed < 3 else None} for seed in range(4)}
     drawn = charts.draw(content.charts[-1], content, points, lambda _: None, [0])
-    fractions = [row["fraction"] for row in drawn.to_dict(validate=False)["data"]["values"]]
+    (rows,) = drawn.to_dict(validate=False)["datasets"].values()
+    fractions = [row["fraction"] for row in rows]
     assert fractions == [0.25, 0.5, 0.75]
 
 

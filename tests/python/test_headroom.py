@@ -74,7 +74,7 @@ def test_plan_shows_needs_and_schemes(tmp_path: Path) -> None:
         (["--cable", "40m", "--delay", "1 us"], "--cable and --delay are two ways to say the same"),
         (["--mtu", "100 B"], "mtu must be from 256 B to 9218 B"),
         (["--cable", "long"], "Invalid value for '--cable'"),
-        (["--classes", "9"], "9 is not in the range 1<=x<=8"),
+        (["--classes", "9"], "Invalid value for '--classes'"),
         (["-o", "plan.png"], "plan.png is not .svg"),
     ],
 )
@@ -149,7 +149,7 @@ def test_too_little_headroom_is_told_and_shown_by_simulation(tmp_path: Path) -> 
     # With enough of it nothing is dropped, and no more is used than the exact need.
     for cover, enough in cases.values():
         assert enough.dropped == 0
-        assert 0.8 * cover.exact < enough.used <= cover.exact
+        assert 0.99 * cover.exact < enough.used <= cover.exact
 
 
 def test_what_will_hardly_be_meant_is_warned_of(tmp_path: Path) -> None:

@@ -337,10 +337,7 @@ mod tests {
     fn what_can_not_be_planned_is_refused_by_name() {
         let refused = |switch: Switch| plan(&switch).unwrap_err().to_string();
         assert_eq!(refused(Switch { mtu: 100, ..switch() }), "mtu must be from 256 B to 9218 B");
-        assert_eq!(
-            refused(Switch { classes: 9, ..switch() }),
-            "classes must be from 1 to 8"
-        );
+        assert_eq!(refused(Switch { classes: 9, ..switch() }), "classes must be from 1 to 8");
         assert_eq!(refused(Switch { ports: 0, ..switch() }), "ports must be from 1 to 1024");
         assert_eq!(refused(Switch { delay: Duration::ZERO, ..switch() }), "delay must be longer than 0 s");
     }

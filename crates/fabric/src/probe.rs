@@ -17,7 +17,8 @@ pub struct Stop {
     pub from: Time,
     /// See `from`.
     pub to: Time,
-    /// For how long from the PAUSE on arrivals and departures were counted: until what was under way then has come, or until the RESUME.
+    /// For how long from the PAUSE on arrivals and departures were counted: until what was under way then has come, whether there is a RESUME
+    /// in between or not. Nothing if that of an earlier stop of the queue was not over.
     pub window: Duration,
     /// Bytes that came during the window.
     pub arrived: u64,
@@ -52,7 +53,7 @@ pub(crate) struct IngressProbe {
     peaks: Peaks,
     /// How many queues are told to stop.
     stopped: u16,
-    pub(crate) seen: Seen,
+    seen: Seen,
 }
 
 /// What a probe has seen since somebody last looked.
@@ -68,9 +69,36 @@ struct IngressPort {
     /// Until the last packet comes that its peer sends before it stops: both ways on the link, and two full frames.
     window: Duration,
     stopped: ClassMask,
-    stops: [Option<Stop>; CLASSES],
-    /// When a packet of each class last came, and the headroom in use then: a packet that makes a PAUSE may leave in the same instant.
-    arrivals: [(Time, u64); CLASSES],
+    queues: [IngressQueue; CLASSES],
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct IngressQueue {
+    /// The stop that has not ended.
+    stop: Option<Stop>,
+    /// One that has, but whose window is not over.
+    ended: Option<Stop>,
+    /// What has come and left in the window that is not over, which is that of `ended` or else of `stop`.
+    count: Option<Count>,
+    /// When a packet last came, and the headroom in use then: a packet that makes a PAUSE may leave in the same instant.
+    arrival: (Time, u64),
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Count {
+    until: Time,
+    arrived: u64,
+    departed: u64,
+}
+
+impl IngressQueue {
+    /// Ends the window if it is over; the stop that is complete thereby.
+    fn close(&mut self, now: Time) -> Option<Stop> {
+        let count = self.count.take_if(|count| count.until < now)?;
+        let stop = self.ended.as_mut().or(self.stop.as_mut())?;
+        (stop.arrived, stop.departed) = (count.arrived, count.departed);
+        self.ended.take()
+    }
 }
 
 impl IngressProbe {
@@ -80,8 +108,7 @@ impl IngressProbe {
             id: port.id,
             window: port.delay * 2 + port.rate.time_for(2 * frame),
             stopped: ClassMask::NONE,
-            stops: [None; CLASSES],
-            arrivals: [(Time::ZERO, 0); CLASSES],
+            queues: [IngressQueue::default(); CLASSES],
         };
         let prominence = site.ports.iter().map(|port| worst_case(site, port)).min().unwrap_or(0);
         IngressProbe {
@@ -102,10 +129,10 @@ impl IngressProbe {
         buffer: &AnyBufferPolicy,
         now: Time,
     ) {
-        if let Some(stop) = self.open_stop(ingress, class, now) {
-            stop.arrived += bytes;
-        }
-        self.ports[usize::from(ingress)].arrivals[class.index()] = (now, buffer.headroom(ingress, class));
+        self.close(ingress, class, now);
+        let queue = &mut self.ports[usize::from(ingress)].queues[class.index()];
+        queue.count.iter_mut().for_each(|count| count.arrived += bytes);
+        queue.arrival = (now, buffer.headroom(ingress, class));
         self.look(ingress, class, buffer, now);
     }
 
@@ -118,9 +145,9 @@ impl IngressProbe {
         buffer: &AnyBufferPolicy,
         now: Time,
     ) {
-        if let Some(stop) = self.open_stop(ingress, class, now) {
-            stop.departed += bytes;
-        }
+        self.close(ingress, class, now);
+        let queue = &mut self.ports[usize::from(ingress)].queues[class.index()];
+        queue.count.iter_mut().for_each(|count| count.departed += bytes);
         self.look(ingress, class, buffer, now);
     }
 
@@ -132,20 +159,25 @@ impl IngressProbe {
         ingress.stopped = if frame.quanta > 0 { before.or(classes) } else { before.minus(classes) };
         let (begun, ended) = (ingress.stopped.minus(before), before.minus(ingress.stopped));
         for class in ended.iter() {
-            if let Some(mut stop) = ingress.stops[class.index()].take() {
-                (stop.to, stop.window) = (now, stop.window.min(now - stop.from));
-                self.seen.stops.push(stop);
-            }
+            let queue = &mut ingress.queues[class.index()];
+            self.seen.stops.extend(queue.close(now));
+            let Some(stop) = queue.stop.take().map(|stop| Stop { to: now, ..stop }) else { continue };
+            let is_counted = stop.window > Duration::ZERO && queue.count.is_some();
+            if is_counted { queue.ended = Some(stop) } else { self.seen.stops.push(stop) }
         }
         self.stopped = self.stopped + begun.iter().count() as u16 - ended.iter().count() as u16;
         for class in begun.iter() {
-            let (at, headroom) = ingress.arrivals[class.index()];
-            ingress.stops[class.index()] = Some(Stop {
+            let queue = &mut ingress.queues[class.index()];
+            self.seen.stops.extend(queue.close(now));
+            let window = if queue.count.is_none() { ingress.window } else { Duration::ZERO };
+            queue.count.get_or_insert(Count { until: now + window, arrived: 0, departed: 0 });
+            let (at, headroom) = queue.arrival;
+            queue.stop = Some(Stop {
                 port: ingress.id,
                 class,
                 from: now,
                 to: Time::NEVER,
-                window: ingress.window,
+                window,
                 arrived: 0,
                 departed: 0,
                 headroom: if at == now { headroom } else { buffer.headroom(port, class) },
@@ -155,22 +187,37 @@ impl IngressProbe {
         }
     }
 
-    /// Stops that have not ended.
-    pub(crate) fn open_stops(&self) -> impl Iterator<Item = Stop> {
-        self.ports.iter().flat_map(|port| port.stops.iter().flatten().copied())
+    /// What is complete by `now`, taken.
+    pub(crate) fn take_seen(&mut self, now: Time) -> Seen {
+        let queues = self.ports.iter_mut().flat_map(|port| &mut port.queues);
+        self.seen.stops.extend(queues.filter_map(|queue| queue.close(now)));
+        std::mem::take(&mut self.seen)
     }
 
-    /// The stop of a queue, if it is within its window.
-    fn open_stop(&mut self, ingress: PortIx, class: Class, now: Time) -> Option<&mut Stop> {
-        let stop = self.ports[usize::from(ingress)].stops[class.index()].as_mut();
-        stop.filter(|stop| now - stop.from <= stop.window)
+    /// Stops that are not complete, as far as they have come by `now`.
+    pub(crate) fn open_stops(&self, now: Time) -> impl Iterator<Item = Stop> {
+        let queues = self.ports.iter().flat_map(|port| port.queues);
+        queues.flat_map(move |mut queue| {
+            if let Some(count) = queue.count.take()
+                && let Some(stop) = queue.ended.as_mut().or(queue.stop.as_mut())
+            {
+                stop.window = stop.window.min(now - stop.from);
+                (stop.arrived, stop.departed) = (count.arrived, count.departed);
+            }
+            queue.ended.into_iter().chain(queue.stop)
+        })
+    }
+
+    fn close(&mut self, ingress: PortIx, class: Class, now: Time) {
+        let queue = &mut self.ports[usize::from(ingress)].queues[class.index()];
+        self.seen.stops.extend(queue.close(now));
     }
 
     /// Reads the meters of a queue and of the switch.
     fn look(&mut self, ingress: PortIx, class: Class, buffer: &AnyBufferPolicy, now: Time) {
         let stopped = self.stopped;
         let port = &mut self.ports[usize::from(ingress)];
-        if let Some(stop) = &mut port.stops[class.index()] {
+        if let Some(stop) = &mut port.queues[class.index()].stop {
             let headroom = buffer.headroom(ingress, class);
             if headroom > stop.headroom {
                 stop.headroom = headroom;

@@ -427,14 +427,14 @@ impl Simulation {
         }
     }
 
-    /// Takes what the probes have seen since the last call: the times in which upstreams were told to stop that have ended, in order of end,
-    /// and the local maxima of the headroom that switches use, in order of time.
+    /// Takes what the probes have seen since the last call: the times in which upstreams were told to stop that are complete, and the local
+    /// maxima of the headroom that switches use, both in order of time.
     pub fn take_ingress(&mut self) -> (Vec<Stop>, Vec<HeadroomPeak>) {
         let (mut stops, mut peaks) = (Vec::new(), Vec::new());
         for pipeline in
             self.shards.iter_mut().flat_map(|shard| &mut shard.nodes).filter_map(|node| node.pipeline.as_mut())
         {
-            let mut seen = pipeline.take_seen();
+            let mut seen = pipeline.take_seen(self.now);
             stops.append(&mut seen.stops);
             peaks.append(&mut seen.peaks);
         }
@@ -443,10 +443,10 @@ impl Simulation {
         (stops, peaks)
     }
 
-    /// The times that have not ended in which upstreams are told to stop, in order of port and class.
+    /// The times in which upstreams were told to stop that are not complete yet, in order of port and class.
     pub fn open_stops(&self) -> Vec<Stop> {
         let probes = self.nodes().filter_map(|node| node.pipeline()?.probe());
-        probes.flat_map(IngressProbe::open_stops).collect()
+        probes.flat_map(|probe| probe.open_stops(self.now)).collect()
     }
 
     /// Takes the flows that have been forgotten since the last call: their senders are done, and no packet of theirs is on its way. In order of

@@ -67,8 +67,8 @@ impl Pipeline {
     }
 
     /// Takes what the probe of ingress queues has seen since the last call.
-    pub(crate) fn take_seen(&mut self) -> Seen {
-        self.probe.as_mut().map(|probe| std::mem::take(&mut probe.seen)).unwrap_or_default()
+    pub(crate) fn take_seen(&mut self, now: Time) -> Seen {
+        self.probe.as_mut().map(|probe| probe.take_seen(now)).unwrap_or_default()
     }
 
     /// A PFC frame has been made that leaves through `port`.

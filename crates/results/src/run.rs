@@ -317,7 +317,9 @@ impl Run {
     pub fn finish(mut self) -> Result<Summary, RunError> {
         let outcome = self.outcome.unwrap_or(Outcome::Interrupted);
         self.write_open_pauses();
-        self.simulation.open_stops().iter().for_each(|stop| self.write_stop(stop, None));
+        for stop in self.simulation.open_stops() {
+            self.write_stop(&stop, Some(stop.to).filter(|end| *end != Time::NEVER));
+        }
         for outcome in self.simulation.unfinished() {
             self.write_flow(&outcome);
         }

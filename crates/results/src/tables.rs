@@ -302,7 +302,7 @@ row! {
 }
 
 row! {
-    /// `stops.parquet`: a row per time in which the upstream of an ingress queue was told to stop, in order of end; needs `probes.ingress`.
+    /// `stops.parquet`: a row per time in which the upstream of an ingress queue was told to stop; needs `probes.ingress`.
     pub struct StopRow {
         /// switch
         pub node: Name,
@@ -316,7 +316,7 @@ row! {
         pub start_ps: Time,
         /// when the RESUME was made, ps; empty if it had not been when the run ended
         pub end_ps: Option<Time>,
-        /// for how long from the start on the next two were counted, ps: until what was under way has come, or until the end
+        /// for how long from the start on the next two were counted, ps: until what was under way has come; 0 if an earlier window was not over
         pub window_ps: Duration,
         /// bytes that came in
         pub arrived_bytes: u64,

@@ -1,19 +1,28 @@
-"""The worst case of a configuration, simulated: one port of a switch whose receiver does not take anything in."""
+"""The worst case of a configuration, simulated: one port of a switch whose receiver does not take anything in.
+
+The construction is that of `docs/mechanisms/headroom.md`. The threshold is nothing, so that the first packet goes to
+headroom and makes a PAUSE. At that instant a full frame has started towards the sender, and the PAUSE must wait for it.
+The sender's packets are as large as they can be so that another full frame starts just before the sender obeys.
+"""
 
 from __future__ import annotations
 
-import json
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
 from backwater import simulation
+from backwater.headroom.plan import Switch
 from backwater.headroom.sonic import Cover, switch_of
 from backwater.scenario import Scenario
 
-# Headers of the largest frame beside its payload, and the largest payload that is simulated.
-_HEADERS = 78
+# Of a flow's first packet, in bytes: headers that a buffer is charged for, and those together with preamble and gap.
+_CHARGED = 78
+_ON_THE_WIRE = 98
+_PAUSE = 84
 _LARGEST_PAYLOAD = 9000
+# Packets that the PAUSE holds back.
+_SURPLUS = 8
 
 
 @dataclass(frozen=True)
@@ -30,11 +39,7 @@ class WorstCase:
 
 
 def simulate(cover: Cover, response_ps: int = 0) -> WorstCase:
-    """Simulates three hosts on a switch: one sends at line rate to another whose link is down, so that all of it stays.
-
-    The threshold is nothing: the first packet goes to headroom already and makes a PAUSE, which waits for a frame of
-    the third host's on its way to the sender.
-    """
+    """Simulates three hosts on a switch: h1 sends to h2, whose link is down, and h0 keeps the PAUSE waiting."""
     scenario = Scenario.from_dict(_scenario(cover, response_ps), name="worst-case")
     with tempfile.TemporaryDirectory() as directory:
         result = simulation.run(scenario, Path(directory))
@@ -42,17 +47,33 @@ def simulate(cover: Cover, response_ps: int = 0) -> WorstCase:
         return WorstCase(used if isinstance(used, int) else 0, result.summary.drops["headroom"])
 
 
+def _payloads(switch: Switch, payload: int) -> list[int]:
+    """Payloads of the sender's packets: the one that crosses the threshold, those that fill the window, and more."""
+    wire = payload + _ON_THE_WIRE
+    under_way = (2 * switch.delay + switch.response) * switch.rate // (8 * 10**12) + wire + _PAUSE
+    frames = -(-under_way // wire)
+    if under_way - (_ON_THE_WIRE - _CHARGED) * frames <= under_way // wire * (payload + _CHARGED):
+        return [payload] * (1 + under_way // wire + _SURPLUS)
+    sizes, excess = [payload] * frames, wire * frames - under_way
+    for number in range(frames):
+        cut = min(excess, sizes[number] - 1)
+        sizes[number] -= cut
+        excess -= cut
+    return [payload, *sizes, *[payload] * _SURPLUS]
+
+
 def _scenario(cover: Cover, response_ps: int) -> dict[str, object]:
     switch = switch_of(cover.group, response_ps)
-    payload = min(switch.mtu - _HEADERS, _LARGEST_PAYLOAD)
-    one_way = 4 * (switch.delay + switch.mtu * 8 * 10**12 // switch.rate)
-    burst = 4 * max(cover.exact, cover.group.profile.xoff) + 100 * switch.mtu
+    payload = min(switch.mtu - _CHARGED, _LARGEST_PAYLOAD)
     headroom = cover.group.profile.xoff
-    flow = {"kind": "flows", "class": 3}
-    document = {
+    # Every packet is a flow of its own, so that it may have any size.
+    forth = [{"src": "h1", "dst": "h2", "bytes": f"{size} B"} for size in _payloads(switch, payload)]
+    back = [{"src": "h0", "dst": "h1", "bytes": f"{1000 * payload} B"}]
+    return {
         "run": {"until": "1 ms", "drain": "1 ms"},
-        "topology": {"kind": "star", "hosts": 3, "rate": f"{switch.rate} bps", "delay": f"{switch.delay} ps"},
-        "faults": [{"link": ["h2", "switch0"], "down": "0 s"}],
+        # A picosecond more, so that no frame starts in the very instant in which the sender obeys.
+        "topology": {"kind": "star", "hosts": 3, "rate": f"{switch.rate} bps", "delay": f"{switch.delay + 1} ps"},
+        "faults": [{"link": ["h2", "s0"], "down": "0 s"}],
         "network": {"mtu": f"{payload} B"},
         "switch": {
             "buffer": f"{3 * headroom + 2**20} B",
@@ -60,18 +81,12 @@ def _scenario(cover: Cover, response_ps: int) -> dict[str, object]:
             "flow_control": {"kind": "pfc", "response": f"{response_ps} ps"},
             "headroom": {"kind": "static", "xoff": "1 B", "xon": "0 B", "headroom": f"{headroom} B"},
         },
+        "host": {"ack_every": 2**32 - 1},
         "congestion_control": {"kind": "none"},
         "recovery": {"kind": "go-back-n", "timeout": "0 s"},
         "probes": {"ingress": True},
         "traffic": [
-            # What keeps the PAUSE waiting, in a class without flow control, and what is paused.
-            flow | {"tag": "back", "class": 1, "flows": [{"src": "h0", "dst": "h1", "bytes": f"{burst} B"}]},
-            flow
-            | {
-                "tag": "forth",
-                "start": f"{one_way} ps",
-                "flows": [{"src": "h1", "dst": "h2", "bytes": f"{burst} B"}],
-            },
+            {"kind": "flows", "tag": "back", "flows": back},
+            {"kind": "flows", "tag": "forth", "flows": forth},
         ],
     }
-    return json.loads(json.dumps(document))  # type: ignore[no-any-return]
