@@ -16,7 +16,7 @@ use crate::note::{DropCause, Reception};
 use crate::partition::{SAMPLE, expected_load};
 use crate::port::Port;
 use crate::post::Post;
-use crate::probe::{HeadroomPeak, IngressProbe, Stop};
+use crate::probe::{HeadroomPeak, Stop};
 use crate::shard::{Acknowledged, LossyDrop, PauseInterval, Scene, Shard};
 use crate::spec::{FlowSpec, NetworkSpec, SpecError};
 use backwater_engine::barrier::Barrier;
