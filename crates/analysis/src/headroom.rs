@@ -105,6 +105,8 @@ impl Switch {
         refuse(!(256..=9218).contains(&self.mtu), "mtu", "must be from 256 B to 9218 B")?;
         refuse(!(1..=1024).contains(&self.ports), "ports", "must be from 1 to 1024")?;
         refuse(!(1..=8).contains(&self.classes), "classes", "must be from 1 to 8")?;
+        refuse(self.private > Bytes(1 << 30), "private", "must be at most 1 GiB")?;
+        refuse(self.buffer > Bytes(1 << 40), "buffer", "must be at most 1024 GiB")?;
         refuse(!(0.0..=64.0).contains(&self.alpha), "alpha", "must be from 0 to 64")?;
         refuse(!(0.0..=1.0).contains(&self.ratio), "ratio", "must be from 0 to 1")
     }
@@ -251,6 +253,12 @@ pub fn spectrum(port: &SpectrumPort) -> Result<SpectrumProfile, Refused> {
         6 => (256.0, 42),
         _ => return Err(Refused { field: "generation", reason: "must be from 1 to 6".into() }),
     };
+    if !(0.0..=100_000.0).contains(&port.cable) {
+        return Err(Refused { field: "cable", reason: "must be from 0 to 100000 m".into() });
+    }
+    if !(0.0..=100.0).contains(&port.small_packets) {
+        return Err(Refused { field: "small_packets", reason: "must be from 0 to 100 %".into() });
+    }
     // What a small packet takes of the cells that it is stored in.
     let worst = if cell > 128.0 { cell / 64.0 } else { 2.0 * cell / (1.0 + cell) };
     let occupancy = (100.0 - port.small_packets + port.small_packets * worst) / 100.0;

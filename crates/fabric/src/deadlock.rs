@@ -4,6 +4,9 @@
 //! send. A paused queue all of whose successors are paused queues of the same kind is dead; the dead queues are what is left when all others
 //! have been struck out. Every dead queue waits for another, so there is a cycle among them. Which packets keep a queue paused is for the flow
 //! control to say ([`FlowControl::keeps_stopped`]).
+//!
+//! A threshold that moves with the whole buffer may let a queue go whose packets stand still. Whoever must be sure looks again after a while:
+//! [`Simulation::is_still_dead`].
 
 use crate::fifo::Queued;
 use crate::ids::{Class, NodeId, PortId, PortIx, QueueIx};
@@ -23,6 +26,17 @@ pub struct Deadlock {
 }
 
 type Waiting = (PortId, QueueIx);
+
+impl Deadlock {
+    /// Whether none of its gates has opened since its onset.
+    pub(crate) fn still_holds(&self, simulation: &Simulation) -> bool {
+        self.cycle.iter().all(|(port, queue)| {
+            let facts = &simulation.fabric().wiring.ports[port.0 as usize];
+            let gate = simulation.node(facts.node).ports()[usize::from(facts.ix)].gate(*queue);
+            gate.closed().is_some_and(|(since, _)| since <= self.onset)
+        })
+    }
+}
 
 pub(crate) fn find_deadlock(simulation: &Simulation) -> Option<Deadlock> {
     let fabric = simulation.fabric();

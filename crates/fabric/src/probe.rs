@@ -49,6 +49,7 @@ pub struct HeadroomPeak {
 #[derive(Debug)]
 pub(crate) struct IngressProbe {
     node: NodeId,
+    lossless: ClassMask,
     ports: Vec<IngressPort>,
     peaks: Peaks,
     /// How many queues are told to stop.
@@ -113,6 +114,7 @@ impl IngressProbe {
         let prominence = site.ports.iter().map(|port| worst_case(site, port)).min().unwrap_or(0);
         IngressProbe {
             node: site.node,
+            lossless: site.spec.switch.lossless.iter().copied().collect(),
             ports: site.ports.iter().map(port).collect(),
             peaks: Peaks { prominence, ..Peaks::default() },
             stopped: 0,
@@ -154,7 +156,7 @@ impl IngressProbe {
     /// A PFC frame has been made that leaves through `port`.
     pub(crate) fn on_pfc(&mut self, port: PortIx, frame: &Pfc, buffer: &AnyBufferPolicy, now: Time) {
         let ingress = &mut self.ports[usize::from(port)];
-        let classes = frame.enabled.minus(ClassMask::of(Class::CONTROL));
+        let classes = frame.enabled.and(self.lossless);
         let before = ingress.stopped;
         ingress.stopped = if frame.quanta > 0 { before.or(classes) } else { before.minus(classes) };
         let (begun, ended) = (ingress.stopped.minus(before), before.minus(ingress.stopped));

@@ -486,6 +486,11 @@ impl Simulation {
         find_deadlock(self)
     }
 
+    /// Whether none of the gates of `deadlock`, which was found earlier, has opened since.
+    pub fn is_still_dead(&self, deadlock: &Deadlock) -> bool {
+        deadlock.still_holds(self)
+    }
+
     /// Checks that bytes, buffers and pauses balance.
     pub fn audit(&self) -> Vec<Violation> {
         let mut violations = audit(self);

@@ -238,6 +238,11 @@ pub struct Gauge<'a> {
 }
 
 impl Gauge<'_> {
+    /// Bytes that the packet's ingress queue holds.
+    pub fn held(&self) -> u64 {
+        self.policy.held(self.passage.ingress, self.passage.class)
+    }
+
     /// Which classes of the packet's ingress port are full or eased now.
     #[inline]
     pub fn pressure(&self) -> Pressure {
@@ -267,6 +272,9 @@ pub trait FlowControl: Send {
 
     /// A charged packet has joined its queue.
     fn on_enqueue(&mut self, _passage: Passage, _gauge: Gauge<'_>, _node: &mut NodeView<'_>) {}
+
+    /// A packet of a lossless class is lost for want of headroom; its queue is the one it would have joined.
+    fn on_refuse(&mut self, _passage: Passage, _gauge: Gauge<'_>, _node: &mut NodeView<'_>) {}
 
     /// A charged packet has left one queue for another one.
     fn on_move(&mut self, _from: Passage, _to: Passage, _node: &mut NodeView<'_>) {}

@@ -111,6 +111,12 @@ impl Node {
             return self.kick(egress, env);
         }
         if let Err(cause) = pipeline.buffer.admit(ingress, class, frame.size.charge.into(), env.now) {
+            if cause == DropCause::Headroom {
+                let passage = passage(egress, QueueIx::from(class.0), &queued);
+                let gauge = Gauge { policy: &pipeline.buffer, passage };
+                let mut view = NodeView::new(env.now, &mut self.ports, &mut self.effects, None);
+                self.flow_control.on_refuse(passage, gauge, &mut view);
+            }
             return self.drop(ingress, frame, cause, env);
         }
         if let Some(probe) = &mut pipeline.probe {

@@ -6,7 +6,6 @@ mod common;
 
 use backwater_engine::{Bytes, Duration, Time};
 use backwater_fabric::Simulation;
-use backwater_fabric::flow_control::FlowControlConfig;
 use backwater_fabric::framing::Framing;
 use backwater_fabric::headroom::HeadroomConfig;
 use backwater_fabric::headroom::dsh::DshConfig;
@@ -88,6 +87,60 @@ fn a_queue_is_paused_at_t_and_a_port_at_n_t() {
     expect!(s, 2_240_000..2_320_000 ps, port 1, Data(5, 1));
     expect!(s, 2_240_000..2_243_000 ps, port 0, Resume(vec![3]));
     assert_eq!(s.node.flow_control().stopping(), []);
+}
+
+/// A packet that leaves stops nobody, though the threshold has sunk below what the port holds meanwhile.
+#[test]
+fn a_departure_does_not_stop_a_port() {
+    let flows = vec![in_class(3, 0, 1), in_class(5, 0, 1), in_class(5, 2, 1), in_class(5, 3, 1)];
+    let mut s = Script::new(&two_classes(), flows, SWITCH);
+    arrive!(s, 0 ps, port 1, pause [3, 5]);
+    for psn in 0..3 {
+        s.arrive_data(100_000 + 80_000 * u64::from(psn), 0, 1, psn);
+    }
+    for psn in 0..8 {
+        s.arrive_data(340_000 + 80_000 * u64::from(psn), 0, 0, psn);
+    }
+    expect!(s, 900_000..903_000 ps, port 0, Pause(vec![3]));
+    for psn in 0..6 {
+        s.arrive_data(980_000 + 80_000 * u64::from(psn), 2, 2, psn);
+        s.arrive_data(980_000 + 80_000 * u64::from(psn), 3, 3, psn);
+    }
+    let stopping = |s: &Script| s.node.flow_control().stopping().iter().filter(|(port, _)| *port == 0).count();
+    assert_eq!((s.node.pipeline().unwrap().occupancy().shared, stopping(&s)), (23_000, 1));
+    // That leaves 10,000 B in port 0, which are more than 2 (41,000 - 22,000) / 4.
+    arrive!(s, 2_000_000 ps, port 1, resume [3]);
+    s.sent_until(2_010_000, 0);
+    assert_eq!((s.node.pipeline().unwrap().occupancy().shared, stopping(&s)), (22_000, 1));
+}
+
+/// A packet for which there is no headroom makes a PAUSE as well.
+#[test]
+fn a_packet_that_is_lost_stops_its_class() {
+    let mut spec = two_classes();
+    // The sum of all headroom, of which nothing is there.
+    spec.switch.headroom = HeadroomConfig::Oversubscribed(OversubscribedConfig {
+        ratio: 0.0,
+        alpha: 0.25,
+        private: Bytes(0),
+        headroom: Some(Bytes(30_000)),
+        resume_offset: Some(Bytes(0)),
+    });
+    spec.switch.buffer = Bytes(10_500);
+    let flows = vec![in_class(3, 0, 1), in_class(3, 2, 1)];
+    let mut s = Script::new(&spec, flows, SWITCH);
+    arrive!(s, 0 ps, port 1, pause [3]);
+    arrive!(s, 100_000 ps, port 0, data of flow 0, psn 0);
+    arrive!(s, 180_000 ps, port 0, data of flow 0, psn 1);
+    expect_nothing!(s, before 200_000 ps);
+    // 2,000 B are less than (10,500 - 2,000) / 4, and 3,000 B are more than that.
+    arrive!(s, 260_000 ps, port 0, data of flow 0, psn 2);
+    expect!(s, 260_000..263_000 ps, port 0, Pause(vec![3]));
+    assert_eq!(s.node.losses().frames[DropCause::Headroom as usize], 1);
+    // When a packet leaves, the class may go.
+    arrive!(s, 1_000_000 ps, port 1, resume [3]);
+    expect!(s, 1_000_000..1_080_000 ps, port 1, Data(3, 0));
+    expect!(s, 1_000_000..1_003_000 ps, port 0, Resume(vec![3]));
 }
 
 /// The peer stops all classes but the control class, and goes on when it is told to.
@@ -273,40 +326,49 @@ fn the_deadlock_of_the_paper_has_its_cycle() {
     assert_eq!(cycle, [SPINE[0], LEAF[1], SPINE[1], LEAF[2]]);
 }
 
-/// A ring of three switches whose ports are stopped as a whole: each waits for all that the next one holds, whatever its class, and the cycle is
-/// found although no class has one of its own.
+/// A ring of three switches. Every class goes over all links, but none waits in a circle: two hosts send in it, and neither goes all round. Under
+/// SIH all is delivered. Under DSH a port that is stopped as a whole waits for all that the next switch holds of it, and the circle is closed.
 #[test]
 fn a_deadlock_of_whole_ports_is_found() {
-    let size = 3u32;
-    let mut spec = network(size, size);
-    spec.links = (0..size).map(|i| link(i, size + i, 100, 500)).collect();
-    spec.links.extend((0..size).map(|i| link(size + i, size + (i + 1) % size, 100, 500)));
-    spec.switch.lossless = (1..8).map(Class).collect();
-    spec.switch.flow_control = FlowControlConfig::Pfc(Default::default());
-    // Without shared headroom a queue goes from its threshold into the insurance, which stops the port.
-    spec.switch.headroom = HeadroomConfig::Dsh(DshConfig { shared_headroom: false, ..Default::default() });
-    spec.switch.buffer = Bytes(reserved(&spec) + 100_000);
-    let via = |hosts: [u32; 3]| hosts.map(|i| NodeId(size + i % size)).to_vec();
-    let round = (0..size).flat_map(|i| {
-        (1..8).map(move |class| FlowSpec {
-            class: Class(class),
-            data_via: via([i, i + 1, i + 2]),
-            ack_via: via([i + 2, i + 1, i]),
-            ..flow(i, (i + 2) % size, 3_000_000, 0)
+    let ring = |headroom| {
+        let size = 3u32;
+        let mut spec = network(size, size);
+        spec.links = (0..size).map(|i| link(i, size + i, 100, 500)).collect();
+        spec.links.extend((0..size).map(|i| link(size + i, size + (i + 1) % size, 100, 500)));
+        spec.switch.lossless = (1..8).map(Class).collect();
+        spec.switch.headroom = headroom;
+        spec.switch.buffer = Bytes(reserved(&spec) + 100_000);
+        let via = |hosts: [u32; 3]| hosts.map(|i| NodeId(size + i % size)).to_vec();
+        let round = (0..size).flat_map(|i| {
+            [i, (i + 1) % size].map(|class| FlowSpec {
+                class: Class(1 + class as u8),
+                data_via: via([i, i + 1, i + 2]),
+                ack_via: via([i + 2, i + 1, i]),
+                ..flow(i, (i + 2) % size, 3_000_000, 0)
+            })
+        });
+        Simulation::new(spec, round.collect(), 1).unwrap()
+    };
+    let search = |simulation: &mut Simulation| {
+        (1..2000).find_map(|us| {
+            simulation.run_until(Time::ZERO + Duration::from_us(us), 1);
+            simulation.find_deadlock()
         })
-    });
-    let mut simulation = Simulation::new(spec, round.collect(), 1).unwrap();
-    let found = (1..2000).find_map(|us| {
-        simulation.run_until(Time::ZERO + Duration::from_us(us), 1);
-        simulation.find_deadlock()
-    });
-    let deadlock = found.unwrap();
+    };
+    let mut under_sih = ring(HeadroomConfig::Sih(SihConfig::default()));
+    assert_eq!(search(&mut under_sih), None);
+    assert!(under_sih.totals().pause_frames > 0);
+    assert_delivered(&under_sih);
+    // Without shared headroom a queue goes from its threshold into the insurance, which stops the port.
+    let mut simulation = ring(HeadroomConfig::Dsh(DshConfig { shared_headroom: false, ..Default::default() }));
+    let deadlock = search(&mut simulation).unwrap();
+    assert_eq!(deadlock.cycle.len(), 3, "{:?}", deadlock.cycle);
     assert!(simulation.totals().port_pause_frames > 0);
     // Nothing moves any more, but what was past the ring.
     simulation.run_until(simulation.now() + Duration::from_ms(1), 1);
     let frozen = simulation.totals();
     simulation.run_until(simulation.now() + Duration::from_ms(1), 1);
     assert_eq!(simulation.totals().packet_hops, frozen.packet_hops);
-    assert!(deadlock.cycle.len() >= 3, "{:?}", deadlock.cycle);
+    assert!(simulation.is_still_dead(&deadlock));
     assert_eq!(simulation.audit(), []);
 }

@@ -88,6 +88,8 @@ pub struct Run {
     reserve: Reserve,
     write_error: Option<String>,
     outcome: Option<Outcome>,
+    /// What looks like a deadlock, until the next check.
+    suspect: Option<Deadlock>,
     deadlock: Option<Deadlock>,
     violations: Vec<String>,
     started: Instant,
@@ -206,6 +208,7 @@ impl Run {
             reserve,
             write_error: None,
             outcome: None,
+            suspect: None,
             deadlock: None,
             violations: Vec::new(),
             started,
@@ -257,9 +260,17 @@ impl Run {
         }
         if look == self.next_check {
             self.next_check += self.plan.probes.deadlock_check;
-            self.deadlock = self.simulation.find_deadlock();
+            self.look_for_deadlock();
         }
         self.outcome = self.verdict(look, last);
+    }
+
+    /// A cycle of waits in which no gate has opened from one check to the next is a deadlock.
+    fn look_for_deadlock(&mut self) {
+        let found = self.simulation.find_deadlock();
+        let before = self.suspect.take().filter(|suspect| self.simulation.is_still_dead(suspect));
+        self.deadlock = before.filter(|_| found.is_some());
+        self.suspect = found;
     }
 
     /// Whether the run is over at `now`, and how.
@@ -271,6 +282,10 @@ impl Run {
         self.write_error = self.tables.failure();
         if self.write_error.is_some() {
             return Some(Outcome::WriteError);
+        }
+        if self.deadlock.is_none() && self.simulation.next_event() == Time::NEVER {
+            // Nothing will happen any more to disprove it.
+            self.deadlock = self.suspect.take();
         }
         if self.deadlock.is_some() {
             return Some(Outcome::Deadlock);

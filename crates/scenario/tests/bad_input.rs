@@ -348,8 +348,8 @@ const CASES: &[(&str, &str, &[&str])] = &[
         "{ kind = \"sih\", alpha = 0.0625, private = \"3 KB\" }",
         "{ kind = \"dsh\", estimator = \"hardware\", gradient_weight = 0.3, deviation_factor = 3.0 }",
         &[
-            "s.toml:29:70: error: switch.headroom.gradient_weight = 0.3: must be a power of two: the hardware estimator has shifts instead of products",
-            "s.toml:29:94: error: switch.headroom.deviation_factor = 3.0: must be a power of two: the hardware estimator has shifts instead of products",
+            "s.toml:29:70: error: switch.headroom.gradient_weight = 0.3: must be a power of two, 1 or less: the hardware estimator has shifts, not products",
+            "s.toml:29:94: error: switch.headroom.deviation_factor = 3.0: must be a power of two, 1 or more: the hardware estimator has shifts, not products",
         ],
     ),
     (

@@ -156,7 +156,8 @@ fn greatest(
     let mut greatest: Option<(f64, Duration)> = None;
     for (stamp, previous) in telemetry.stamps().iter().zip(previous) {
         let interval = stamp.time.since(previous.time);
-        if interval > Duration::ZERO {
+        // A hop that was not there before gives something to compare with, no more.
+        if interval > Duration::ZERO && previous.rate.bps() > 0 {
             let rate = stamp.rate.bps() as f64;
             // Sent, and what the queue has grown by.
             let arrived =
@@ -183,6 +184,10 @@ impl ReactionPoint for PowerTcp {
 
     fn on_ack(&mut self, ack: &AckView<'_>) {
         let is_first = self.taken_at == 0;
+        let is_blind = matches!(self.meter, Meter::Telemetry { .. }) && ack.telemetry.is_none();
+        if is_blind {
+            return;
+        }
         if is_first {
             self.taken_at = ack.sent_bytes;
         }

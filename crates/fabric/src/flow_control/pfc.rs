@@ -46,11 +46,16 @@ impl Default for PfcConfig {
 /// Time of one pause quantum: 512 bit times of the link.
 const QUANTUM_BYTES: u64 = 512 / 8;
 
+/// What is never stopped.
+const CONTROL: ClassMask = ClassMask::of(Class::CONTROL);
+
 /// PFC at one node.
 #[derive(Debug)]
 pub struct Pfc {
     config: PfcConfig,
     lossless: ClassMask,
+    /// Whether a queue may be resumed by what packets of its port's other queues do.
+    looks_at_ports: bool,
     /// Per port, what keeps the peer stopped.
     stopped: Vec<Stopped>,
     ports: Vec<PortState>,
@@ -108,6 +113,7 @@ impl Pfc {
         Pfc {
             config: config.clone(),
             lossless: site.spec.switch.lossless.iter().copied().collect(),
+            looks_at_ports: site.spec.headroom(site.node).looks_at_ports(),
             stopped: vec![Stopped::default(); site.ports.len()],
             ports: site.ports.iter().map(port).collect(),
         }
@@ -117,7 +123,9 @@ impl Pfc {
     #[inline(never)]
     fn tell(&mut self, passage: Passage, stopped: Stopped, node: &mut NodeView<'_>) {
         let before = std::mem::replace(&mut self.stopped[usize::from(passage.ingress)], stopped);
-        let resume = before.classes().minus(stopped.classes());
+        // Nobody obeys a frame that names the control class alone.
+        let resume = Some(before.classes().minus(stopped.classes())).filter(|resume| *resume != CONTROL);
+        let resume = resume.unwrap_or(ClassMask::NONE);
         let pause =
             if stopped.port && !before.port { ClassMask::ALL } else { stopped.classes().minus(before.classes()) };
         if !pause.is_empty() {
@@ -146,7 +154,7 @@ impl Pfc {
     fn obey(&mut self, port: PortIx, frame: PfcFrame, node: &mut NodeView<'_>) {
         let pause_time = node.ports()[usize::from(port)].rate.time_for(u64::from(frame.quanta) * QUANTUM_BYTES);
         let state = &mut self.ports[usize::from(port)];
-        for class in frame.enabled.minus(ClassMask::of(Class::CONTROL)).iter() {
+        for class in frame.enabled.minus(CONTROL).iter() {
             let queue = QueueIx::from(class.0);
             if frame.quanta == 0 {
                 state.expiry[class.index()] = Time::NEVER;
@@ -190,8 +198,21 @@ impl FlowControl for Pfc {
             return;
         }
         // A packet that leaves may let others go; it stops nobody, even if the threshold has sunk since the last one came.
-        let stopped = before.after(Pressure { full: ClassMask::NONE, ..gauge.pressure() });
+        let Pressure { eased, port, .. } = gauge.pressure();
+        let port = if port == PortPressure::Full { PortPressure::Between } else { port };
+        let stopped = before.after(Pressure { full: ClassMask::NONE, eased, port });
         if stopped != before {
+            self.tell(passage, stopped, node);
+        }
+    }
+
+    /// A packet that is lost for want of headroom makes a PAUSE as well, if there are others by whose departure the class is resumed.
+    fn on_refuse(&mut self, passage: Passage, gauge: Gauge<'_>, node: &mut NodeView<'_>) {
+        let before = self.stopped[usize::from(passage.ingress)];
+        let pressure = gauge.pressure();
+        let full = pressure.full.with(passage.class);
+        let stopped = before.after(Pressure { full, eased: pressure.eased.minus(full), ..pressure });
+        if gauge.held() > 0 && stopped != before {
             self.tell(passage, stopped, node);
         }
     }
@@ -229,7 +250,8 @@ impl FlowControl for Pfc {
         self.arm(port, node);
     }
 
-    /// What was on the wire is lost, so neither end knows what the other believes: stop, and tell the peer afresh.
+    /// What was on the wire is lost, so neither end knows what the other believes: stop, and tell the peer afresh. Classes that are not lossless
+    /// stop with their port alone.
     fn on_link_up(&mut self, port: PortIx, node: &mut NodeView<'_>) {
         let lossless = self.lossless;
         let cause = node.ports()[usize::from(port)].id;
@@ -241,8 +263,12 @@ impl FlowControl for Pfc {
             }
             node.close(port, QueueIx::from(class.0), cause);
         }
+        for class in ClassMask::ALL.minus(lossless).iter() {
+            state.expiry[class.index()] = Time::NEVER;
+            node.open(port, QueueIx::from(class.0));
+        }
         let pause = self.stopped[usize::from(port)].classes();
-        let resume = ClassMask::ALL.minus(pause);
+        let resume = lossless.minus(pause);
         for (classes, quanta) in [(pause, self.config.quanta), (resume, 0)] {
             if !classes.is_empty() {
                 node.send(port, self.frame(classes, quanta, cause));
@@ -261,18 +287,15 @@ impl FlowControl for Pfc {
     }
 
     fn stopping(&self) -> Vec<(PortIx, PauseScope)> {
-        let named = |stopped: &Stopped| stopped.classes().minus(ClassMask::of(Class::CONTROL)).iter();
+        let named = |stopped: &Stopped| stopped.classes().minus(CONTROL).iter();
         let classes =
             (0..).zip(&self.stopped).flat_map(|(port, stopped)| named(stopped).map(move |class| (port, class)));
         classes.map(|(port, class)| (port, PauseScope::Queue(class.0.into()))).collect()
     }
 
-    /// A class that is stopped with its port alone waits for all that came in there.
+    /// Where the buffer policy looks at whole ports, any packet that came in there.
     fn keeps_stopped(&self, ingress: PortIx, scope: PauseScope, frame: &Frame, at: Passage) -> bool {
-        let stopped = self.stopped[usize::from(ingress)];
         let from = frame.packet().map(|packet| PauseScope::Queue(packet.queue.into()));
-        let is_own = |class: Class| scope == PauseScope::Queue(class.0.into());
-        let with_port = stopped.port && !stopped.queues.iter().any(is_own);
-        at.ingress == ingress && (with_port || from == Some(scope))
+        at.ingress == ingress && (self.looks_at_ports || from == Some(scope))
     }
 }

@@ -53,6 +53,11 @@ pub trait BufferPolicyFactory: Debug + Send + Sync {
     fn is_lossless(&self) -> bool {
         true
     }
+
+    /// Whether what the policy says of one queue of a port also depends on packets of the others.
+    fn looks_at_ports(&self) -> bool {
+        false
+    }
 }
 
 impl HeadroomConfig {
@@ -77,6 +82,18 @@ impl HeadroomConfig {
             HeadroomConfig::Oversubscribed(config) => config.reserved(site),
             HeadroomConfig::Static(config) => config.reserved(site),
             HeadroomConfig::Custom(factory) => factory.reserved(site),
+        }
+    }
+
+    /// Whether what it says of one queue of a port also depends on packets of the others.
+    pub fn looks_at_ports(&self) -> bool {
+        match self {
+            HeadroomConfig::Dsh(_) => true,
+            HeadroomConfig::Sih(_)
+            | HeadroomConfig::Adaptive(_)
+            | HeadroomConfig::Oversubscribed(_)
+            | HeadroomConfig::Static(_) => false,
+            HeadroomConfig::Custom(factory) => factory.looks_at_ports(),
         }
     }
 
@@ -128,7 +145,9 @@ fn exact_need_at(site: &Site<'_>, port: &PortFacts, delay: Duration) -> u64 {
     // Every other class may have a PFC frame of its own in front.
     let pauses = pause_time * spec.switch.lossless.len().max(1) as u64;
     // From the arrival of the packet that crosses the threshold until the peer's gate is closed, and as long before as a frame travels.
-    let window = delay * 2 + frame_time + pauses + site.flow_control(site.node).response();
+    // At a border with another flow control it is our PFC that the peer speaks.
+    let response = |node| site.flow_control(node).response();
+    let window = delay * 2 + frame_time + pauses + response(site.node).max(response(site.peer(port)));
     // Full frames may pass faster than at the link's rate where times are cut down to a clock.
     let bytes = (u128::from(window.ps()) * u128::from(wire) / u128::from(frame_time.ps().max(1))) as u64;
     let charged = bytes - (wire - charge) * bytes.div_ceil(wire);

@@ -113,9 +113,11 @@ fn switch(scenario: &Scenario, findings: &mut Findings) {
             format!("must be at least {SMALLEST_QUANTUM}"),
         );
     }
-    headroom(&switch.headroom, "switch.headroom", scenario, findings);
+    headroom(&switch.headroom, "switch.headroom", &switch.flow_control, scenario, findings);
     for (i, group) in scenario.groups.iter().enumerate() {
-        group.headroom.iter().for_each(|config| headroom(config, &format!("groups[{i}].headroom"), scenario, findings));
+        let flow_control = group.flow_control.as_ref().unwrap_or(&switch.flow_control);
+        let path = format!("groups[{i}].headroom");
+        group.headroom.iter().for_each(|config| headroom(config, &path, flow_control, scenario, findings));
     }
     flow_control(&switch.flow_control, "switch.flow_control", scenario, findings);
     for (i, group) in scenario.groups.iter().enumerate() {
@@ -165,10 +167,16 @@ pub(super) fn borders(spec: &NetworkSpec) -> Vec<Diagnostic> {
     findings.0
 }
 
-fn headroom(config: &HeadroomConfig, path: &str, scenario: &Scenario, findings: &mut Findings) {
+/// What is wrong with a buffer policy beside which `flow_control` runs.
+fn headroom(
+    config: &HeadroomConfig,
+    path: &str,
+    flow_control: &FlowControlConfig,
+    scenario: &Scenario,
+    findings: &mut Findings,
+) {
     match config {
         HeadroomConfig::Dsh(dsh) => {
-            let flow_control = &scenario.switch.flow_control;
             findings.warning(
                 !matches!(flow_control, FlowControlConfig::Pfc(_)) && !scenario.switch.lossless.is_empty(),
                 path,
@@ -182,7 +190,9 @@ fn headroom(config: &HeadroomConfig, path: &str, scenario: &Scenario, findings: 
             ];
             for (key, weight, in_range) in weights {
                 let wrong = dsh.estimator == EstimatorKind::Hardware && !(in_range && is_power(weight));
-                let message = "must be a power of two: the hardware estimator has shifts instead of products";
+                let bound = if key == "deviation_factor" { "1 or more" } else { "1 or less" };
+                let message =
+                    format!("must be a power of two, {bound}: the hardware estimator has shifts, not products");
                 findings.error(wrong, &format!("{path}.{key}"), message);
             }
         }
@@ -277,7 +287,7 @@ pub(super) fn buffers(spec: &NetworkSpec) -> Vec<Diagnostic> {
     let reserved = switches.map(|(node, NodeSpec { name, .. })| {
         let ports = wiring.of(node);
         let site = Site { spec, node, ports, wiring: &wiring, largest_frame, base_rtt: Duration::ZERO };
-        (Bytes(spec.headroom(node).reserved(&site)), site.ports.len(), name)
+        (Bytes(spec.headroom(node).reserved(&site)), site.ports.len() + site.unused_ports(), name)
     });
     // The first of those that need most.
     let Some((reserved, ports, name)) = reserved.reduce(|most, next| if next.0 > most.0 { next } else { most }) else {

@@ -385,7 +385,10 @@ impl FlowControl for Pyrrha {
             (Role::Switch(switch), PauseScope::Root(root)) => switch.keeps_stopped(ingress, root, at),
             _ => {
                 let from = frame.packet().map(|packet| PauseScope::Queue(packet.queue.into()));
-                at.ingress == ingress && from == Some(scope)
+                let is_kept = || at.ingress == ingress && from == Some(scope);
+                self.foreign
+                    .as_ref()
+                    .map_or_else(is_kept, |foreign| foreign.pfc.keeps_stopped(ingress, scope, frame, at))
             }
         }
     }
