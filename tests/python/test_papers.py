@@ -4,9 +4,11 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import polars as pl
+import pytest
 
 import backwater
-from backwater.experiment.format import Experiment
+from backwater.experiment import measures
+from backwater.experiment.format import Experiment, ThroughputMeasure
 from backwater.result import Result
 
 PAPERS = Path(__file__).parents[2] / "papers"
@@ -62,6 +64,24 @@ def test_pyrrha_takes_few_queues_when_half_of_the_racks_send_to_the_others(tmp_p
     result = run("pyrrha/fig07", {"k": "12", "m": "2"}, tmp_path)
     assert 6 <= result.summary.peak_queues <= 20
     assert result.summary.audit_ok
+
+
+@pytest.mark.parametrize("cc", ["none", "DCQCN"])
+def test_a_burst_costs_an_innocent_flow_its_rate_under_sih_and_not_under_dsh(cc: str, tmp_path: Path) -> None:
+    """DSH figure 14."""
+    asked = Experiment.load(PAPERS / "dsh/fig14.toml").content.measures
+
+    def kept(scheme: str) -> float:
+        result = run("dsh/fig14", {"cc": cc, "scheme": scheme}, tmp_path / scheme)
+        rates = []
+        for name in ("before", "during"):
+            measure = asked[name]
+            assert isinstance(measure, ThroughputMeasure)
+            rates.append(measures.value(measure, result) or 0.0)
+        return rates[1] / rates[0]
+
+    assert kept("DSH") > 0.95
+    assert kept("SIH") < 0.8
 
 
 def test_dsh_pauses_less_than_sih_and_its_flows_are_done_sooner(tmp_path: Path) -> None:
