@@ -11,6 +11,7 @@ import sys
 import time
 import traceback
 from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -25,7 +26,7 @@ from backwater.experiment import sweep
 from backwater.experiment.format import Experiment, meant
 from backwater.experiment.reproduce import Study
 from backwater.experiment.store import LOG_FILE, Store, StoreError
-from backwater.headroom import plan, sonic, worst_case
+from backwater.headroom import cover, plan, sonic, worst_case
 from backwater.result import REPORT_FILE, Result, ResultError
 from backwater.scenario import ANALYZED_FLOWS, Scenario
 from backwater.summary import EXIT_CODES, EXIT_INTERNAL, EXIT_USAGE
@@ -514,19 +515,10 @@ def _quantity(read: Callable[[str], int]) -> Callable[[str], int]:
     return parse
 
 
-def _metres(text: str) -> int:
-    return plan.delay_of(float(text.removesuffix("m").strip()))
+def _cable(text: str) -> int:
+    return plan.delay_of(plan.metres(text))
 
 
-Response = Annotated[
-    int,
-    typer.Option(
-        "--response",
-        metavar="TIME",
-        parser=_quantity(units.picoseconds),
-        help="Time that a peer takes to obey a PAUSE.",
-    ),
-]
 Generation = Annotated[
     int, typer.Option("--spectrum", min=1, max=6, help="Generation of the Spectrum chip, for SONiC's formula.")
 ]
@@ -545,7 +537,7 @@ def headroom_plan(
         int | None, typer.Option("--buffer", metavar="SIZE", parser=_quantity(units.size), help="Packet buffer.")
     ] = None,
     cable: Annotated[
-        int | None, typer.Option("--cable", metavar="LENGTH", parser=_quantity(_metres), help="As 40m (default: 300m).")
+        int | None, typer.Option("--cable", metavar="LENGTH", parser=_quantity(_cable), help="As 40m (default: 300m).")
     ] = None,
     delay: Annotated[
         int | None,
@@ -556,7 +548,15 @@ def headroom_plan(
     mtu: Annotated[
         int, typer.Option("--mtu", metavar="SIZE", parser=_quantity(units.size), help="Of the largest frame.")
     ] = "1500 B",  # type: ignore[assignment]
-    response: Response = "0 s",  # type: ignore[assignment]
+    response: Annotated[
+        int,
+        typer.Option(
+            "--response",
+            metavar="TIME",
+            parser=_quantity(units.picoseconds),
+            help="Time that a peer takes to obey a PAUSE.",
+        ),
+    ] = "0 s",  # type: ignore[assignment]
     classes: Annotated[int, typer.Option("--classes", min=1, max=8, help="Number of lossless classes.")] = 7,
     private: Annotated[
         int, typer.Option("--private", metavar="SIZE", parser=_quantity(units.size), help="Of each lossless queue.")
@@ -564,6 +564,10 @@ def headroom_plan(
     alpha: Annotated[float, typer.Option("--alpha", min=0, max=64, help="Of the dynamic threshold.")] = 1 / 16,
     ratio: Annotated[float, typer.Option("--ratio", min=0, max=1, help="Of the oversubscribed pool.")] = 0.8,
     generation: Generation = 4,
+    small_packets: Annotated[
+        int,
+        typer.Option("--small-packets", min=0, max=100, help="In percent of lossless traffic, for SONiC's formula."),
+    ] = 100,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", metavar="FILE", help="Also draw it, as .svg.", show_default=False)
     ] = None,
@@ -585,13 +589,13 @@ def headroom_plan(
     try:
         found = plan.Plan.of(
             plan.Switch(
-                rate or model.rate,
+                model.rate if rate is None else rate,
                 one_way,
                 mtu,
                 response,
-                ports or model.ports,
+                model.ports if ports is None else ports,
                 classes,
-                buffer or model.buffer,
+                model.buffer if buffer is None else buffer,
                 private,
                 alpha,
                 ratio,
@@ -599,27 +603,35 @@ def headroom_plan(
         )
     except ValueError as error:
         raise UsageError(str(error)) from error
+    sonic_xoff, sonic_says = _sonic_opinion(found.switch, generation, small_packets)
+    is_model = (rate, ports, buffer) == (None, None, None)
     if as_json:
-        print(found.to_json())  # noqa: T201 - for machines
-        return
-    console.out.print(console.table(views.headroom_needs(found, _sonic_opinion(found, generation))))
-    title = model.title if (rate, ports, buffer) == (None, None, None) else "This switch"
-    console.out.print(console.table(views.headroom_schemes(found, title)))
+        document = {"chip": model.title if is_model else None, **asdict(found), "sonic": sonic_xoff}
+        print(json.dumps(document, indent=2))  # noqa: T201 - for machines
+    else:
+        console.out.print(console.table(views.headroom_needs(found, sonic_says)))
+        console.out.print(console.table(views.headroom_schemes(found, model.title if is_model else "This switch")))
     if output is not None:
         from backwater.headroom import picture  # noqa: PLC0415 - charts are slow to import
 
-        _write(output, picture.schemes(found))
+        _write(output, picture.schemes(found), silent=as_json)
 
 
-def _sonic_opinion(found: plan.Plan, generation: int) -> str:
-    switch = found.switch
+def _sonic_opinion(switch: plan.Switch, generation: int, small_packets: int) -> tuple[int | None, str]:
+    """What SONiC's formula gives, and what is to be said of it."""
     port = plan.Spectrum(
-        switch.rate // 10**6, switch.delay / plan.delay_of(1), switch.mtu, min(1024, switch.mtu), generation=generation
+        switch.rate // 10**6,
+        switch.delay / plan.delay_of(1),
+        switch.mtu,
+        min(1024, switch.mtu),
+        small_packets,
+        generation=generation,
     )
     try:
-        return f"{plan.spectrum(port).xoff:,} B"
+        xoff = plan.spectrum(port).xoff
     except ValueError as error:
-        return str(error)
+        return None, str(error)
+    return xoff, f"{xoff:,} B"
 
 
 @headroom_app.command("chips")
@@ -647,7 +659,15 @@ def headroom_check(
     lookup: Annotated[
         Path | None, typer.Option("--lookup", metavar="FILE", help="Its pg_profile_lookup.ini.", show_default=False)
     ] = None,
-    response: Response = "0 s",  # type: ignore[assignment]
+    response: Annotated[
+        int | None,
+        typer.Option(
+            "--response",
+            metavar="TIME",
+            parser=_quantity(units.picoseconds),
+            help="Time that peers take to obey a PAUSE (default: that of 3840 B of the link).",
+        ),
+    ] = None,
     generation: Generation = 4,
     simulate: Annotated[
         bool, typer.Option("--simulate", help="Simulate the worst case of every kind of port.")
@@ -668,11 +688,15 @@ def headroom_check(
         raise typer.Exit(EXIT_USAGE) from None
     for warning in read.warnings:
         console.message(warning, severity="warning")
-    covers = sonic.cover(read, response, generation)
-    simulated = [worst_case.simulate(each, response) for each in covers] if simulate else []
+    try:
+        covers = cover.covers(read, response, generation)
+    except ValueError as error:
+        raise UsageError(str(error)) from error
+    kinds = zip(covers, cover.at_once(read, covers), strict=True) if simulate else ()
+    simulated = [worst_case.simulate(each.plan.switch, headroom) for each, headroom in kinds]
     console.out.print(console.table(views.headroom_cover(read, covers, simulated)))
-    is_short = any(each.missing for each in covers) or any(case.dropped for case in simulated)
-    raise typer.Exit(int(is_short))
+    is_short = cover.pool_missing(read, covers) > 0 or any(each.missing for each in covers)
+    raise typer.Exit(int(is_short or any(case.drops for case in simulated)))
 
 
 @convert.command("hpcc")

@@ -15,9 +15,12 @@ def _base_units(text: str, units: dict[str, int]) -> int:
     if unit not in units:
         raise ValueError(f"{text!r} has none of the units {', '.join(units)}")
     try:
-        return int(Decimal(number) * units[unit])
+        count = int(Decimal(number) * units[unit])
     except (ArithmeticError, ValueError):
         raise ValueError(f"{text!r} does not begin with a number") from None
+    if count < 0:
+        raise ValueError(f"{text!r} is negative")
+    return count
 
 
 def picoseconds(text: str) -> int:

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from backwater import style, tables
+from backwater.headroom.cover import Cover, pool_missing
 
 if TYPE_CHECKING:
     from backwater._core import Estimate
     from backwater.analysis import Analysis, TofinoMemory
     from backwater.headroom.plan import Chip, Plan
-    from backwater.headroom.sonic import Config, Cover
+    from backwater.headroom.sonic import Config
     from backwater.headroom.worst_case import WorstCase
     from backwater.result import Result
 
@@ -115,9 +116,10 @@ def tofino(memory: TofinoMemory) -> View:
 def headroom_needs(plan: Plan, sonic: str) -> View:
     """How much headroom one lossless queue of a switch needs, by three ways to find it; `sonic` is the third."""
     switch = plan.switch
+    peers = f"respond in {style.duration(switch.response)}" if switch.response else "respond at once"
     rows = [
         ("Equation 1 of DSH", f"{plan.equation_1:,} B"),
-        ("exact need in this model, peers that respond as said", f"{plan.exact:,} B"),
+        (f"exact need in this model, if peers {peers}", f"{plan.exact:,} B"),
         ("SONiC's formula for Spectrum switches (xoff)", sonic),
     ]
     return View(
@@ -138,10 +140,11 @@ def headroom_schemes(plan: Plan, title: str) -> View:
         left = (style.size(each.shared or 0), style.size(each.threshold or 0)) if fits else ("does not fit", "")
         share = f"{each.headroom / switch.buffer:.1%}"
         risk = "yes" if each.may_drop else "no"
-        rows.append((each.name, style.size(each.headroom), share, style.size(each.private), *left, risk))
+        headroom = (style.size(each.headroom / switch.ports), style.size(each.headroom), share)
+        rows.append((each.name, *headroom, style.size(each.private), *left, risk))
     return View(
         f"{title}: {switch.ports} ports, {switch.classes} lossless classes, buffer {style.size(switch.buffer)}",
-        ("scheme", "headroom", "of the buffer", "private", "left to share", "first threshold", "may drop"),
+        ("scheme", "per port", "headroom", "of the buffer", "private", "left to share", "first threshold", "may drop"),
         rows,
         note=f"first threshold: alpha = {switch.alpha:g} of what is left to share; "
         f"oversubscribed: a pool for {switch.ratio:.0%} of all headroom",
@@ -178,21 +181,20 @@ def headroom_cover(config: Config, covers: Sequence[Cover], simulated: Sequence[
     """What a configuration of SONiC sets aside, against the worst case."""
     rows = []
     for number, each in enumerate(covers):
-        group, profile = each.group, each.group.profile
-        verdict = "covered" if not each.missing else f"{each.missing:,} B short"
+        group, profile, port = each.group, each.group.profile, each.group.port
+        cable = "cable unknown" if port.cable is None else f"{port.cable:g} m"
         row = (
-            f"{group.port}" + (f" and {each.ports - 1} more" if each.ports > 1 else ""),
-            f"{group.speed // 1000} Gb/s, {group.cable:g} m, MTU {group.mtu:,}",
+            group.name + (f" and {each.ports - 1} more" if each.ports > 1 else ""),
+            f"{port.speed / 1000:g} Gb/s, {cable}, MTU {port.mtu:,}",
             ", ".join(map(str, group.priorities)),
             profile.name,
-            f"{profile.xoff:,} B",
-            f"{each.equation_1:,} B",
-            f"{each.exact:,} B",
+            f"{each.headroom:,} B",
+            f"{each.plan.equation_1:,} B",
+            f"{each.plan.exact:,} B",
             "–" if each.sonic is None else f"{each.sonic:,} B",
-            verdict,
+            f"{each.missing:,} B short" if each.missing else "covered",
         )
-        cases = [f"{case.used:,} B used, {case.dropped:,} dropped" for case in simulated[number : number + 1]]
-        rows.append((*row, *cases))
+        rows.append((*row, *(_simulated(case) for case in simulated[number : number + 1])))
     headers = (
         "ports",
         "link",
@@ -213,16 +215,21 @@ def headroom_cover(config: Config, covers: Sequence[Cover], simulated: Sequence[
     )
 
 
+def _simulated(case: WorstCase) -> str:
+    return f"{case.used:,} of {case.headroom:,} B used, {'packets' if case.drops else 'nothing'} dropped"
+
+
 def _set_aside(config: Config, covers: Sequence[Cover]) -> str:
     """What a configuration sets aside in all, in words."""
     sizes = sum(each.queues * each.group.profile.size for each in covers)
-    headroom = sum(each.queues * each.group.profile.xoff for each in covers)
     queues = sum(each.queues for each in covers)
-    text = f"{queues} lossless queues with {style.size(sizes)} of their own and {style.size(headroom)} of headroom"
+    text = f"{queues} lossless queues, for which {style.size(sizes)} are set aside"
     if config.shared_headroom is not None:
-        share = config.shared_headroom / headroom
-        text += f", of which the pool of headroom holds {style.size(config.shared_headroom)}, {share:.0%}"
-        text += ": all of it at once" if share >= 1 else ": not if all need theirs at once"
+        text += f", and a pool of {style.size(config.shared_headroom)} for their headroom. "
+        if missing := pool_missing(config, covers):
+            text += f"It is {style.size(missing)} short of what they need when all need it at once"
+        else:
+            text += "It is enough for all of them at once"
     if config.pool is not None:
         text += f"; the lossless pool has {style.size(config.pool)}"
     return text

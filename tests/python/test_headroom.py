@@ -1,6 +1,7 @@
 """Sizing headroom, and checking configurations of SONiC."""
 
 import json
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ from typer.testing import CliRunner, Result
 
 from backwater import units
 from backwater.cli import app
-from backwater.headroom import sonic, worst_case
+from backwater.headroom import cover, sonic, worst_case
 from backwater.headroom.plan import Plan, Spectrum, Switch, chips, delay_of, of_chip, spectrum
 
 SONIC = Path(__file__).parent / "data" / "sonic"
@@ -51,6 +52,19 @@ def test_light_takes_its_time() -> None:
     assert delay_of(300) == pytest.approx(1.5e6, rel=0.03)
 
 
+def test_schemes_set_aside_what_the_worst_case_needs_where_equation_1_is_too_little() -> None:
+    for switch in (
+        Switch(10**11, units.picoseconds("1.5 us"), 9118),
+        Switch(10**11, units.picoseconds("1.5 us"), response=units.picoseconds("307 ns")),
+    ):
+        plan = Plan.of(switch)
+        sih, dsh, adaptive, _ = plan.schemes
+        assert plan.exact > plan.equation_1
+        assert (sih.headroom, dsh.headroom) == (32 * 7 * plan.exact, 32 * plan.exact)
+        # Links are measured to a few ns.
+        assert sih.headroom <= adaptive.headroom < 1.01 * sih.headroom
+
+
 def test_plan_shows_needs_and_schemes(tmp_path: Path) -> None:
     picture = tmp_path / "plan.svg"
     outcome = command_line("headroom", "plan", "--delay", "2 us", "-o", picture)
@@ -58,8 +72,11 @@ def test_plan_shows_needs_and_schemes(tmp_path: Path) -> None:
     for words in ("56,840 B", "Equation 1 of DSH", "sih", "dsh", "adaptive", "oversubscribed", "may drop"):
         assert words in outcome.stdout
     assert picture.read_text().startswith("<svg")
-    document = json.loads(command_line("headroom", "plan", "--delay", "2 us", "--json").stdout)
-    assert document["equation_1"] == 56_840
+    drawn = tmp_path / "again.svg"
+    document = json.loads(command_line("headroom", "plan", "--delay", "2 us", "--json", "-o", drawn).stdout)
+    assert (document["equation_1"], document["chip"]) == (56_840, "Tomahawk (2014)")
+    assert document["sonic"] > document["exact"]
+    assert drawn.exists()
     assert command_line("headroom", "plan", "--chip", "trident2").stdout.count("32 ports") == 1
     listed = command_line("headroom", "chips", "-o", tmp_path / "chips.svg")
     assert "44.4%" in listed.stdout
@@ -72,8 +89,16 @@ def test_plan_shows_needs_and_schemes(tmp_path: Path) -> None:
         (["--chip", "tomahwk"], "there is no chip 'tomahwk'; did you mean \"tomahawk\"?"),
         (["--rate", "100"], "'100' has none of the units bps, Kbps, Mbps, Gbps, Tbps"),
         (["--cable", "40m", "--delay", "1 us"], "--cable and --delay are two ways to say the same"),
-        (["--mtu", "100 B"], "mtu must be from 256 B to 9218 B"),
-        (["--cable", "long"], "Invalid value for '--cable'"),
+        (["--mtu", "100 B"], "mtu must be from 256 B to 9234 B"),
+        (["--cable", "long"], '"long" must be a length in metres'),
+        (["--cable", "40km"], '"40km" must be a length in metres'),
+        (["--cable", "inf"], '"inf" must be a length in metres'),
+        (["--cable", "0m"], "delay must be longer than 0 s"),
+        (["--delay", "-1 us"], "'-1 us' is negative"),
+        (["--delay", "1 s"], "delay must be longer than 0 s and at most 10 ms"),
+        (["--response", "1 s"], "response must be at most 10 ms"),
+        (["--rate", "0 Gbps"], "rate must be at least 1 Mbps"),
+        (["--buffer", "0 B"], "buffer must be from 1 B to 1024 GiB"),
         (["--classes", "9"], "Invalid value for '--classes'"),
         (["-o", "plan.png"], "plan.png is not .svg"),
     ],
@@ -87,38 +112,92 @@ def test_what_cannot_be_planned_is_said(arguments: list[str], message: str) -> N
 # ----------------------------------------------------------------------------------------------------------- SONiC
 
 
+def check(*arguments: str | Path) -> Result:
+    return command_line("headroom", "check", "--sonic", *arguments)
+
+
+def edited(tmp_path: Path, edit: Callable[[dict[str, Any]], object], name: str = "sn5610n.json") -> Path:
+    document = json.loads((SONIC / name).read_text())
+    edit(document)
+    path = tmp_path / "config_db.json"
+    path.write_text(json.dumps(document))
+    return path
+
+
+def put(table: str, key: str, field: str, value: object) -> Callable[[dict[str, Any]], object]:
+    return lambda document: document.setdefault(table, {}).setdefault(key, {}).__setitem__(field, value)
+
+
+def drop(table: str, key: str | None = None, field: str | None = None) -> Callable[[dict[str, Any]], object]:
+    def edit(document: dict[str, Any]) -> None:
+        if key is None:
+            del document[table]
+        elif field is None:
+            del document[table][key]
+        else:
+            del document[table][key][field]
+
+    return edit
+
+
+_PROFILE = "pg_lossless_100000_40m_profile"
+
+
 def test_a_configuration_has_the_headroom_that_its_format_says() -> None:
     config = sonic.read(SONIC / "sn5610n.json")
     assert (config.pool, config.shared_headroom, config.warnings) == (136_209_408, None, ())
-    covers = {each.group.profile.name: each for each in sonic.cover(config)}
-    assert {name: (each.ports, each.queues, each.group.profile.xoff) for name, each in covers.items()} == {
+    covers = {each.group.profile.name: each for each in cover.covers(config)}
+    assert {name: (each.ports, each.queues, each.headroom) for name, each in covers.items()} == {
         "pg_lossless_100000_40m_profile": (2, 4, 49_152),
         "pg_lossless_200000_40m_profile": (1, 2, 60_416),
         "pg_lossless_400000_5m_profile": (1, 2, 86_016),
     }
     for each in covers.values():
         # The profiles are those of SONiC's own formula, and cover what this model needs.
-        assert each.sonic == each.group.profile.xoff
+        assert each.sonic == each.group.profile.xoff == each.headroom
         assert each.group.profile.size == each.group.profile.xoff + each.group.profile.xon
         assert each.missing == 0
-        assert each.exact < each.group.profile.xoff
+        assert each.plan.exact < each.headroom
+    assert check(SONIC / "sn5610n.json").exit_code == 0
 
 
-def test_a_pool_of_headroom_and_references_in_the_old_form() -> None:
+def test_a_pool_of_headroom_is_held_against_what_all_queues_need_at_once(tmp_path: Path) -> None:
     config = sonic.read(SONIC / "7050cx3.json")
     assert config.shared_headroom == 2_058_240
-    (cover,) = sonic.cover(config)
-    assert (cover.ports, cover.queues, cover.group.profile.xoff, cover.missing) == (32, 64, 160_000, 0)
-    shown = command_line("headroom", "check", "--sonic", SONIC / "7050cx3.json")
-    assert shown.exit_code == 0
-    assert "not if all need theirs at once" in shown.stdout
+    (found,) = cover.covers(config)
+    assert (found.ports, found.queues, found.headroom, found.missing) == (32, 64, 160_000, 0)
+    missing = 64 * found.plan.exact - 2_058_240
+    assert cover.pool_missing(config, [found]) == missing > 0
+    outcome = check(SONIC / "7050cx3.json", "--simulate")
+    assert outcome.exit_code == 1
+    assert f"{missing / 1e6:.3f} MB short" in outcome.stdout
+    assert f"of {2_058_240 // 64:,} B used, packets dropped" in outcome.stdout
+    # A byte more than enough, and a byte less.
+    for spare, code in ((0, 0), (-1, 1)):
+        size = str(64 * found.plan.exact + spare)
+        path = edited(tmp_path, put("BUFFER_POOL", "ingress_lossless_pool", "xoff", size), "7050cx3.json")
+        assert check(path, "--simulate").exit_code == code
+
+
+def test_a_pool_of_headroom_made_at_boot_is_what_its_ratio_says(tmp_path: Path) -> None:
+    def edit(document: dict[str, Any]) -> None:
+        del document["BUFFER_POOL"]["ingress_lossless_pool"]["xoff"]
+        document["DEFAULT_LOSSLESS_BUFFER_PARAMETER"] = {"AZURE": {"over_subscribe_ratio": "2"}}
+
+    assert sonic.read(edited(tmp_path, edit, "7050cx3.json")).shared_headroom == 64 * 160_000 // 2
+
+
+def test_without_a_pool_of_headroom_only_what_size_sets_aside_counts(tmp_path: Path) -> None:
+    path = edited(tmp_path, put("BUFFER_PROFILE", _PROFILE, "size", "19456"))
+    short = next(each for each in cover.covers(sonic.read(path)) if each.group.profile.name == _PROFILE)
+    assert (short.headroom, short.missing) == (0, short.plan.exact)
+    assert check(path).exit_code == 1
 
 
 def test_profiles_made_at_boot_come_from_the_lookup_table(tmp_path: Path) -> None:
-    document = json.loads((SONIC / "7050cx3.json").read_text())
-    document["BUFFER_PG"] = {"Ethernet0|3-4": {"profile": "NULL"}}
-    path = tmp_path / "config_db.json"
-    path.write_text(json.dumps(document))
+    path = edited(
+        tmp_path, lambda document: document.update(BUFFER_PG={"Ethernet0|3-4": {"profile": "NULL"}}), "7050cx3.json"
+    )
     config = sonic.read(path, SONIC / "pg_profile_lookup.ini")
     assert {group.profile.xoff for group in config.groups} == {160_000}
     assert len(config.groups) == 32
@@ -126,113 +205,185 @@ def test_profiles_made_at_boot_come_from_the_lookup_table(tmp_path: Path) -> Non
         sonic.read(path)
 
 
-def edited(tmp_path: Path, edit: Callable[[dict[str, Any]], object]) -> Path:
-    document = json.loads((SONIC / "sn5610n.json").read_text())
-    edit(document)
-    path = tmp_path / "config_db.json"
-    path.write_text(json.dumps(document))
-    return path
+def test_ports_may_be_listed_and_priorities_split(tmp_path: Path) -> None:
+    def split(document: dict[str, Any]) -> None:
+        document["BUFFER_PG"] = {
+            "Ethernet0,Ethernet8|3": {"profile": _PROFILE},
+            "Ethernet0,Ethernet8|4": {"profile": f"[BUFFER_PROFILE|{_PROFILE}]"},
+        }
+        document["PORT_QOS_MAP"] = {"global": {}, "Ethernet0,Ethernet8": {"pfc_enable": "3,4"}}
+
+    config = sonic.read(edited(tmp_path, split))
+    assert [(each.name, each.priorities, each.classes) for each in config.groups] == [
+        ("Ethernet0", (3, 4), 2),
+        ("Ethernet8", (3, 4), 2),
+    ]
+    assert config.warnings == ()
 
 
 def test_too_little_headroom_is_told_and_shown_by_simulation(tmp_path: Path) -> None:
-    def shrink(document: dict[str, Any]) -> None:
-        document["BUFFER_PROFILE"]["pg_lossless_100000_40m_profile"]["xoff"] = "20480"
-
-    path = edited(tmp_path, shrink)
-    outcome = command_line("headroom", "check", "--sonic", path, "--simulate")
+    path = edited(tmp_path, put("BUFFER_PROFILE", _PROFILE, "xoff", "20480"))
+    outcome = check(path, "--simulate")
     assert outcome.exit_code == 1
-    cases = {each.group.profile.name: (each, worst_case.simulate(each)) for each in sonic.cover(sonic.read(path))}
-    short, case = cases.pop("pg_lossless_100000_40m_profile")
+    covers = {each.group.profile.name: each for each in cover.covers(sonic.read(path))}
+    short = covers.pop(_PROFILE)
     assert short.missing > 0
-    assert case.dropped > 0
+    assert worst_case.simulate(short.plan.switch, short.headroom).drops
     assert f"{short.missing:,} B short" in outcome.stdout
     # With enough of it nothing is dropped, and no more is used than the exact need.
-    for cover, enough in cases.values():
-        assert enough.dropped == 0
-        assert 0.99 * cover.exact < enough.used <= cover.exact
+    for enough in covers.values():
+        case = worst_case.simulate(enough.plan.switch, enough.headroom)
+        assert not case.drops
+        assert 0.99 * enough.plan.exact < case.used <= enough.plan.exact
+
+
+@pytest.mark.parametrize(
+    ("rate", "length", "response"),
+    [(10**7, 1, "0 s"), (4 * 10**11, 400_000, "0 s"), (4 * 10**11, 40, "1 ms"), (8 * 10**11, 300, "3 us")],
+)
+def test_the_simulation_lasts_until_the_pause_has_come(rate: int, length: float, response: str) -> None:
+    switch = Switch(rate, delay_of(length), 1518, units.picoseconds(response), classes=1, private=0)
+    need = Plan.of(switch).exact
+    enough, short = (worst_case.simulate(switch, bytes_) for bytes_ in (need, need * 98 // 100))
+    assert not enough.drops
+    assert 0.99 * need < enough.used <= need
+    assert short.drops
 
 
 def test_what_will_hardly_be_meant_is_warned_of(tmp_path: Path) -> None:
     def edit(document: dict[str, Any]) -> None:
         document["PORT_QOS_MAP"]["Ethernet0"]["pfc_enable"] = "3"
         document["PORT_QOS_MAP"]["Ethernet8"]["pfc_enable"] = "2,3,4"
+        del document["PORT_QOS_MAP"]["Ethernet16"]
+        document["CABLE_LENGTH"]["AZURE"] = {
+            "Ethernet0": "0m",
+            "Ethernet8": "40m",
+            "Ethernet16": "40m",
+            "Etherne24": "5m",
+        }
 
     assert sonic.read(edited(tmp_path, edit)).warnings == (
+        'CABLE_LENGTH names a port that there is not: Etherne24; did you mean "Ethernet24"?',
         "priority 4 of Ethernet0 has headroom, but PFC is off: nobody is told to stop",
         "PFC is on for priority 2 of Ethernet8, which has no headroom: it may drop",
+        "priority 3, 4 of Ethernet16 has headroom, but PFC is off: nobody is told to stop",
+        "the length of the cable at Ethernet0 is not given: it counts as 1 m",
+        "the length of the cable at Ethernet24 is not given: it counts as 1 m",
     )
 
 
-def _set(table: str, key: str, field: str, value: object) -> Callable[[dict[str, Any]], object]:
-    return lambda document: document[table][key].__setitem__(field, value)
-
-
-_PROFILE = "pg_lossless_100000_40m_profile"
+_PG, _QOS, _POOL = "BUFFER_PG", "PORT_QOS_MAP", "ingress_lossless_pool"
 
 
 @pytest.mark.parametrize(
     ("edit", "message"),
     [
         (
-            _set("BUFFER_PROFILE", _PROFILE, "xoff", "many"),
-            f'BUFFER_PROFILE|{_PROFILE}: xoff = "many": must be a whole',
+            put("BUFFER_PROFILE", _PROFILE, "xoff", "many"),
+            f'BUFFER_PROFILE|{_PROFILE}: xoff = "many": must be a whole number, not negative',
         ),
-        (_set("BUFFER_PROFILE", _PROFILE, "xoff", "-1"), 'xoff = "-1": must be a whole number'),
+        (put("BUFFER_PROFILE", _PROFILE, "xoff", "-1"), 'xoff = "-1": must be a whole number, not negative'),
+        (put("BUFFER_PROFILE", _PROFILE, "xoff", "100_000"), 'xoff = "100_000": must be a whole number'),
+        (put("BUFFER_PROFILE", _PROFILE, "xoff", " 5"), 'xoff = " 5": must be a whole number'),
+        (put("BUFFER_PROFILE", _PROFILE, "xoff", "²"), "must be a whole number"),
+        (put("BUFFER_PROFILE", _PROFILE, "xoff", True), "xoff = true: must be a whole number"),
+        (put("BUFFER_PROFILE", _PROFILE, "xoff", "9" * 15), "must be from 0 to 1000000000000"),
+        (drop("BUFFER_PROFILE", _PROFILE, "xon"), f"BUFFER_PROFILE|{_PROFILE}: xon is missing"),
+        (drop("BUFFER_PROFILE", _PROFILE, "pool"), f"BUFFER_PROFILE|{_PROFILE}: pool is missing"),
+        (drop("BUFFER_PROFILE", _PROFILE, "dynamic_th"), "dynamic_th or static_th must be there"),
+        (put("BUFFER_PROFILE", _PROFILE, "dynamic_th", "banana"), "dynamic_th or static_th must be there"),
+        (put("BUFFER_PROFILE", _PROFILE, "dynamic_th", "9"), 'dynamic_th = "9": must be from -8 to 7'),
+        (put("BUFFER_PROFILE", _PROFILE, "pool", "ingress_loseless_pool"), f'did you mean "{_POOL}"?'),
+        (put("BUFFER_PROFILE", _PROFILE, "pool", "egress_lossless_pool"), "is of egress"),
+        (put("BUFFER_POOL", _POOL, "mode", "foo"), 'mode = "foo": must be one of dynamic, static'),
+        (put("BUFFER_POOL", _POOL, "type", "in"), 'type = "in": must be one of ingress, egress, both'),
         (
-            lambda document: document["BUFFER_PROFILE"][_PROFILE].pop("xon"),
-            f"BUFFER_PROFILE|{_PROFILE}: xon is missing",
-        ),
-        (_set("BUFFER_PROFILE", _PROFILE, "pool", "ingress_loseless_pool"), 'did you mean "ingress_lossless_pool"?'),
-        (
-            _set("BUFFER_PG", "Ethernet0|3-4", "profile", "pg_lossless_100000_4m_profile"),
+            put(_PG, "Ethernet0|3-4", "profile", "pg_lossless_100000_4m_profile"),
             f'there is no such profile; did you mean "{_PROFILE}"?',
         ),
+        (put(_PG, "Ethernet0|3-4", "profile", f"[BUFFER_POOL|{_PROFILE}]"), "must be a name, or"),
+        (put(_PG, "Ethernet0|3-4", "profile", f"[BUFFER_PROFILE|{_PROFILE}"), "must be a name, or"),
+        (put(_PG, "Ethernet0|4", "profile", _PROFILE), "priority 4 of Ethernet0 has been given before"),
         (
-            lambda document: document["BUFFER_PG"].__setitem__("Ethernet0|4-3", {"profile": _PROFILE}),
+            put(_PG, "Ethernet0|4-3", "profile", _PROFILE),
             'BUFFER_PG|Ethernet0|4-3: must be a port and its priority groups, as "Ethernet0|3-4"',
         ),
+        (put(_PG, "Ethernet1|3", "profile", _PROFILE), 'BUFFER_PG|Ethernet1|3: there is no port "Ethernet1"'),
+        (put("PORT", "Ethernet0", "speed", "fast"), 'PORT|Ethernet0: speed = "fast": must be a whole number'),
+        (put("PORT", "Ethernet0", "speed", "0"), 'PORT|Ethernet0: speed = "0": must be from 10 to'),
+        (put("PORT", "Ethernet0", "mtu", "68"), 'PORT|Ethernet0: mtu = "68": must be from 256 to 9216'),
+        (drop("PORT", "Ethernet0", "speed"), "PORT|Ethernet0: speed is missing"),
+        (put("CABLE_LENGTH", "AZURE", "Ethernet0", "40"), 'Ethernet0: "40" must be a length in metres'),
+        (put("CABLE_LENGTH", "AZURE", "Ethernet0", "9" * 400 + "m"), "must be a length in metres"),
+        (put("CABLE_LENGTH", "SPINE", "Ethernet0", "300m"), "Ethernet0 has another length in another table"),
+        (put(_QOS, "Ethernet0", "pfc_enable", "3,9"), 'pfc_enable = "3,9": must be priorities from 0 to 7'),
+        (put(_QOS, "Ethernet0", "pfc_enable", "²"), "must be priorities from 0 to 7"),
+        (put(_QOS, "Ethernt0", "pfc_enable", "3"), 'PORT_QOS_MAP|Ethernt0: there is no port "Ethernt0"; did you mean'),
+        (put("LOSSLESS_TRAFFIC_PATTERN", "B", "mtu", "1"), "LOSSLESS_TRAFFIC_PATTERN: must have one entry"),
         (
-            lambda document: document["BUFFER_PG"].__setitem__("Ethernet1|3", {"profile": _PROFILE}),
-            'BUFFER_PG|Ethernet1|3: there is no port "Ethernet1"',
+            put("LOSSLESS_TRAFFIC_PATTERN", "AZURE", "small_packet_percentage", "101"),
+            'small_packet_percentage = "101": must be from 0 to 100',
         ),
-        (_set("PORT", "Ethernet0", "speed", "fast"), 'PORT|Ethernet0: speed = "fast": must be a whole number'),
-        (lambda document: document["PORT"]["Ethernet0"].pop("speed"), "PORT|Ethernet0: speed is missing"),
-        (_set("CABLE_LENGTH", "AZURE", "Ethernet0", "40"), 'CABLE_LENGTH|Ethernet0: "40": must be a length in metres'),
-        (_set("PORT_QOS_MAP", "Ethernet0", "pfc_enable", "3,9"), 'pfc_enable = "3,9": must be priorities from 0 to 7'),
         (lambda document: document.__setitem__("PORT", []), "PORT: must be a table of entries"),
         (lambda document: document["PORT"].__setitem__("Ethernet0", 1), "PORT|Ethernet0: must be a table of fields"),
-        (lambda document: document.pop("PORT"), "PORT: there is no port"),
-        (lambda document: document["BUFFER_POOL"].pop("ingress_lossless_pool"), "there is no ingress_lossless_pool"),
-        (lambda document: document.pop("BUFFER_PG"), "no priority group has a profile with xoff"),
+        (drop("PORT"), "PORT: there is no port"),
+        (drop("BUFFER_POOL"), f"BUFFER_POOL: there is no {_POOL}"),
+        (drop(_PG), "no priority group has a profile with xoff; give pg_profile_lookup.ini with --lookup"),
     ],
 )
 def test_what_makes_no_sense_is_named(tmp_path: Path, edit: Callable[[dict[str, Any]], object], message: str) -> None:
-    path = edited(tmp_path, edit)
-    if message.startswith("no priority group"):
-        path = edited(tmp_path, lambda document: (edit(document), document.pop("PORT_QOS_MAP")))
-    outcome = command_line("headroom", "check", "--sonic", path)
+    outcome = check(edited(tmp_path, edit))
     assert outcome.exit_code == 2, outcome.output
     assert message in " ".join(outcome.output.split()), outcome.output
 
 
 def test_files_that_are_no_configuration(tmp_path: Path) -> None:
     path = tmp_path / "config_db.json"
-    for text, message in (('{"PORT": {', ":1:11: not JSON"), ("[]", "must be a table of tables")):
-        path.write_text(text)
-        outcome = command_line("headroom", "check", "--sonic", path)
+    for text, message in (
+        ('{"PORT": {', ":1:11: not JSON"),
+        ("[]", "must be a table of tables"),
+        ("[" * 100_000, "no configuration"),
+        ('{"PORT": ' + "1" * 5000 + "}", "no configuration"),
+        ("\udcff", "not a text in UTF-8"),
+    ):
+        path.write_bytes(text.encode("utf-8", errors="surrogateescape"))
+        outcome = check(path)
         assert outcome.exit_code == 2
-        assert message in "".join(outcome.output.split("\n")), outcome.output
-    assert "there is no file" in command_line("headroom", "check", "--sonic", tmp_path / "none.json").output
+        assert message in " ".join(outcome.output.split()), outcome.output
+    assert "there is no file" in check(tmp_path / "none.json").output
+    assert "response must be at most 10 ms" in check(SONIC / "sn5610n.json", "--response", "1 s").output
     rows = tmp_path / "rows.ini"
-    rows.write_text("100000 40m many 4608 49152 0\n")
-    outcome = command_line("headroom", "check", "--sonic", SONIC / "sn5610n.json", "--lookup", rows)
-    assert 'rows.ini:1: must be "speed cable size xon xoff threshold [xon_offset]"' in "".join(
-        outcome.output.split("\n")
-    )
+    for text, message in (
+        ("100000 40m many 4608 49152 0\n", 'rows.ini:1: must be "speed cable size xon xoff threshold [xon_offset]"'),
+        ("100000 40m 4608 4608 49152 zzz\n", "rows.ini:1: must be"),
+        ("100000 40m ²0 4608 49152 0\n", "rows.ini:1: must be"),
+        (
+            "100000 40m 1 1 1 0\n# again\n100000 40m 1 1 1 0\n",
+            "rows.ini:3: 100000 Mb/s and 40 m have been given before",
+        ),
+    ):
+        rows.write_text(text)
+        outcome = check(SONIC / "sn5610n.json", "--lookup", rows)
+        assert outcome.exit_code == 2
+        assert message in " ".join(outcome.output.split()), outcome.output
 
 
 def test_the_formula_names_what_it_does_not_know() -> None:
-    with pytest.raises(ValueError, match="speed must be one of 10000, 25000"):
-        spectrum(Spectrum(1000, 5))
+    with pytest.raises(ValueError, match="speed must be one of 100, 1000, 10000, 25000"):
+        spectrum(Spectrum(2500, 5))
     with pytest.raises(ValueError, match="generation must be from 1 to 6"):
         spectrum(Spectrum(100_000, 5, generation=7))
+
+
+def test_the_formula_for_eight_lanes_and_for_small_packets() -> None:
+    # Worked by hand from SONiC's script: 394 quanta, 40 m, 9100 B, 0.8 KiB; cells of 192 B hold small packets of 64 B.
+    delays = 9100 + 2 * 40 * 100_000 * 1e9 / 198e6 / 8192 + 0.8 * 1024 + 394 * 64
+
+    def of(share: int) -> int:
+        return math.ceil((1024 + delays * (100 + 2 * share) / 100) / 1024) * 1024
+
+    assert spectrum(Spectrum(100_000, 40)).xoff == of(100)
+    assert spectrum(Spectrum(100_000, 40, small_packets=10)).xoff == of(10) == 49_152
+    # Eight lanes: two pipelines less a KiB, and a frame more, in whole KiB.
+    wide = spectrum(Spectrum(100_000, 40, small_packets=10, eight_lanes=True))
+    assert (wide.xoff, wide.xon, wide.size) == (49_152, 37 * 1024, (48 + 37 + 9) * 1024)

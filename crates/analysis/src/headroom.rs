@@ -101,12 +101,14 @@ impl Switch {
             if wrong { Err(Refused { field, reason: reason.into() }) } else { Ok(()) }
         };
         refuse(self.rate.bps() < 1_000_000, "rate", "must be at least 1 Mbps")?;
-        refuse(self.delay == Duration::ZERO, "delay", "must be longer than 0 s")?;
-        refuse(!(256..=9218).contains(&self.mtu), "mtu", "must be from 256 B to 9218 B")?;
+        let delays = Duration::from_ps(1)..=Duration::from_us(10_000);
+        refuse(!delays.contains(&self.delay), "delay", "must be longer than 0 s and at most 10 ms")?;
+        refuse(!(256..=9234).contains(&self.mtu), "mtu", "must be from 256 B to 9234 B")?;
+        refuse(self.response > Duration::from_us(10_000), "response", "must be at most 10 ms")?;
         refuse(!(1..=1024).contains(&self.ports), "ports", "must be from 1 to 1024")?;
         refuse(!(1..=8).contains(&self.classes), "classes", "must be from 1 to 8")?;
         refuse(self.private > Bytes(1 << 30), "private", "must be at most 1 GiB")?;
-        refuse(self.buffer > Bytes(1 << 40), "buffer", "must be at most 1024 GiB")?;
+        refuse(!(1..=1 << 40).contains(&self.buffer.get()), "buffer", "must be from 1 B to 1024 GiB")?;
         refuse(!(0.0..=64.0).contains(&self.alpha), "alpha", "must be from 0 to 64")?;
         refuse(!(0.0..=1.0).contains(&self.ratio), "ratio", "must be from 0 to 1")
     }
@@ -163,7 +165,7 @@ pub fn plan(switch: &Switch) -> Result<Plan, Refused> {
     let port = &site.ports[0];
     let allowed_for = switch.rate.bytes_in(switch.response).saturating_sub(RESPONSE_BYTES);
     let need = Need { equation_1: equation_1(port, switch.mtu.into()) + allowed_for, exact: exact_need(&site, port) };
-    let (alpha, private, headroom) = (switch.alpha, switch.private, Some(Bytes(need.equation_1)));
+    let (alpha, private, headroom) = (switch.alpha, switch.private, Some(Bytes(need.equation_1.max(need.exact))));
     let schemes = [
         HeadroomConfig::Sih(SihConfig { alpha, private, headroom, ..Default::default() }),
         HeadroomConfig::Dsh(DshConfig { alpha, private, headroom, ..Default::default() }),
@@ -226,7 +228,9 @@ pub struct SpectrumProfile {
 }
 
 /// Time that the peer takes, in quanta of 64 B, by speed in Mb/s.
-const PEER_QUANTA: [(u32, u32); 8] = [
+const PEER_QUANTA: [(u32, u32); 10] = [
+    (100, 1),
+    (1000, 2),
     (10_000, 67),
     (25_000, 80),
     (40_000, 118),
@@ -269,10 +273,9 @@ pub fn spectrum(port: &SpectrumPort) -> Result<SpectrumProfile, Refused> {
     let whole_kib = |bytes: f64| (bytes / 1024.0).ceil() as u64 * 1024;
     let xoff = whole_kib(f64::from(port.lossless_mtu) + occupancy * delays);
     // Ports with eight lanes have two pipelines' worth, and a frame more.
-    let (latency, extra) =
-        if port.eight_lanes { (2 * pipeline * 1024 - 1024, u64::from(port.mtu)) } else { (pipeline * 1024, 0) };
-    let xon = pipeline * 1024;
-    let size = if port.shared_pool { latency } else { xoff + latency + extra };
+    let (xon, extra) = if port.eight_lanes { (2 * pipeline - 1, port.mtu) } else { (pipeline, 0) };
+    let xon = xon * 1024;
+    let size = if port.shared_pool { xon } else { whole_kib((xoff + xon) as f64 + f64::from(extra)) };
     Ok(SpectrumProfile { xoff, xon, size })
 }
 
@@ -344,10 +347,13 @@ mod tests {
     #[test]
     fn what_can_not_be_planned_is_refused_by_name() {
         let refused = |switch: Switch| plan(&switch).unwrap_err().to_string();
-        assert_eq!(refused(Switch { mtu: 100, ..switch() }), "mtu must be from 256 B to 9218 B");
+        assert_eq!(refused(Switch { mtu: 100, ..switch() }), "mtu must be from 256 B to 9234 B");
         assert_eq!(refused(Switch { classes: 9, ..switch() }), "classes must be from 1 to 8");
         assert_eq!(refused(Switch { ports: 0, ..switch() }), "ports must be from 1 to 1024");
-        assert_eq!(refused(Switch { delay: Duration::ZERO, ..switch() }), "delay must be longer than 0 s");
+        assert_eq!(
+            refused(Switch { delay: Duration::ZERO, ..switch() }),
+            "delay must be longer than 0 s and at most 10 ms"
+        );
     }
 
     /// The table that SONiC ships for the SN5610N (Spectrum-4, `pg_profile_lookup.ini`), with 10 % of small packets.
@@ -377,7 +383,8 @@ mod tests {
         // Here the table has 104,448.
         assert_eq!(spectrum(&port(400_000, 40.0)).unwrap().xoff, 106_496);
         assert_eq!(spectrum(&SpectrumPort { shared_pool: true, ..port(100_000, 5.0) }).unwrap().size, 19_456);
-        let error = spectrum(&port(1000, 5.0)).unwrap_err().to_string();
-        assert_eq!(error, "speed must be one of 10000, 25000, 40000, 50000, 100000, 200000, 400000, 800000 (Mb/s)");
+        let error = spectrum(&port(2500, 5.0)).unwrap_err().to_string();
+        let known = "100, 1000, 10000, 25000, 40000, 50000, 100000, 200000, 400000, 800000";
+        assert_eq!(error, format!("speed must be one of {known} (Mb/s)"));
     }
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import tomllib
 from dataclasses import asdict, dataclass, replace
 from typing import Final, Self
@@ -11,6 +12,7 @@ from backwater import _core, units
 
 # Speed of light in fibre, m/s: 65 % of that in vacuum (DSH section II-C).
 _SPEED_IN_FIBRE: Final = 0.65 * 299_792_458
+_LONGEST: Final = 10**6
 
 
 @dataclass(frozen=True)
@@ -55,9 +57,17 @@ def chips() -> dict[str, Chip]:
     }
 
 
-def delay_of(metres: float) -> int:
-    """Propagation delay of so much fibre, in ps."""
-    return round(metres / _SPEED_IN_FIBRE * 1e12)
+def metres(text: str) -> float:
+    """A length in metres, as "40m". Raises ValueError if it is none, or above 1000 km."""
+    found = re.fullmatch(r"([0-9]{1,7}(\.[0-9]+)?)m", text)
+    if found is None or float(found[1]) > _LONGEST:
+        raise ValueError(f'{json.dumps(text)} must be a length in metres up to 1000000m, as "40m"')
+    return float(found[1])
+
+
+def delay_of(length: float) -> int:
+    """Propagation delay of so many metres of fibre, in ps."""
+    return round(length / _SPEED_IN_FIBRE * 1e12)
 
 
 @dataclass(frozen=True)
@@ -144,10 +154,6 @@ class Plan:
         schemes = tuple(Scheme(**scheme) for scheme in document["schemes"])
         return cls(switch, document["need"]["equation_1"], document["need"]["exact"], schemes)
 
-    def to_json(self) -> str:
-        """The same for machines."""
-        return json.dumps(asdict(self), indent=2)
-
 
 def of_chip(chip: Chip, switch: Switch) -> Plan:
     """The plan for a chip with cables and classes like those of a switch."""
@@ -163,8 +169,7 @@ class Spectrum:
         cable: Length of the cable in m.
         mtu: Largest frame of the port in bytes.
         lossless_mtu: Largest frame of lossless traffic in bytes.
-        small_packets: Share of small packets in lossless traffic in percent. 10 gives the table that SONiC ships for
-            the SN5610N.
+        small_packets: Share of small packets in lossless traffic in percent.
         generation: Which chip: Spectrum-1 to -6.
         eight_lanes: Whether the port has eight lanes.
         shared_pool: Whether a pool of headroom is shared.
@@ -174,7 +179,7 @@ class Spectrum:
     cable: float
     mtu: int = 9100
     lossless_mtu: int = 1024
-    small_packets: float = 10
+    small_packets: float = 100
     generation: int = 4
     eight_lanes: bool = False
     shared_pool: bool = False

@@ -1,7 +1,8 @@
-"""Buffer configurations of SONiC: what is set aside for lossless queues, and whether it covers the worst case.
+"""Buffer configurations of SONiC: what they say of lossless traffic.
 
 The tables and their meaning are those of SONiC's CONFIG_DB: PORT, CABLE_LENGTH, BUFFER_POOL, BUFFER_PROFILE, BUFFER_PG,
-PORT_QOS_MAP, and `pg_profile_lookup.ini` for switches whose profiles are made when they boot.
+PORT_QOS_MAP, LOSSLESS_TRAFFIC_PATTERN, DEFAULT_LOSSLESS_BUFFER_PARAMETER, and `pg_profile_lookup.ini` for switches
+whose profiles are made when they boot.
 """
 
 from __future__ import annotations
@@ -14,14 +15,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from backwater.headroom.plan import Plan, Spectrum, Switch, delay_of, spectrum
+from backwater.headroom.plan import metres
 
 # What SONiC takes where PORT says nothing.
 _DEFAULT_MTU: Final = 9100
-# Ethernet header and check sequence, which SONiC's MTU leaves out.
-_ETHERNET_BYTES: Final = 18
-_PRIORITIES: Final = 8
 _LOSSLESS_POOL: Final = "ingress_lossless_pool"
+_WHOLE: Final = re.compile("[0-9]{1,15}")
 
 
 class SonicError(Exception):
@@ -54,25 +53,38 @@ class Profile:
 
 
 @dataclass(frozen=True)
+class Port:
+    """A port and its link.
+
+    Attributes:
+        speed: Its rate in Mb/s.
+        mtu: Its MTU in bytes, Ethernet header left out.
+        cable: Length of its cable in m; None if it is not known.
+        lanes: Number of its lanes.
+    """
+
+    speed: int
+    mtu: int
+    cable: float | None
+    lanes: int
+
+
+@dataclass(frozen=True)
 class Group:
     """Lossless priority groups of a port that have a profile together.
 
     Attributes:
+        name: Name of the port.
         port: The port.
-        speed: Its rate in Mb/s.
-        mtu: Its MTU in bytes, Ethernet header left out.
-        cable: Length of its cable in m.
-        lanes: Number of its lanes.
-        priorities: The priority groups.
+        priorities: The priority groups, in order.
+        classes: How many lossless priority groups the port has, with whatever profile.
         profile: Their profile.
     """
 
-    port: str
-    speed: int
-    mtu: int
-    cable: float
-    lanes: int
+    name: str
+    port: Port
     priorities: tuple[int, ...]
+    classes: int
     profile: Profile
 
 
@@ -84,54 +96,17 @@ class Config:
         groups: The lossless priority groups, port by port.
         pool: Bytes of the lossless pool; None if it has no size yet.
         shared_headroom: Bytes of the pool of headroom; None if every group has its own.
+        lossless_mtu: Largest frame of lossless traffic in bytes.
+        small_packets: Share of small packets in lossless traffic in percent.
         warnings: What will hardly be meant.
     """
 
     groups: tuple[Group, ...]
     pool: int | None
     shared_headroom: int | None
+    lossless_mtu: int
+    small_packets: int
     warnings: tuple[str, ...]
-
-
-class _Reader:
-    """Reads one file and keeps what is wrong with it."""
-
-    def __init__(self, path: Path, tables: Mapping[str, Any]) -> None:
-        self.path = path
-        self.findings: list[str] = []
-        self._tables = tables
-
-    def refuse(self, place: str, message: str) -> None:
-        self.findings.append(f"{self.path}: {place}: {message}")
-
-    def table(self, name: str) -> dict[str, dict[str, Any]]:
-        table = self._tables.get(name, {})
-        if not isinstance(table, dict):
-            self.refuse(name, "must be a table of entries")
-            return {}
-        entries = {}
-        for key, entry in table.items():
-            if isinstance(entry, dict):
-                entries[key] = entry
-            else:
-                self.refuse(f"{name}|{key}", "must be a table of fields")
-        return entries
-
-    def number(self, place: str, entry: Mapping[str, Any], field: str, default: int | None = None) -> int | None:
-        """A field that is a whole number, not negative."""
-        text = entry.get(field)
-        if text is None:
-            if default is None:
-                self.refuse(place, f"{field} is missing")
-            return default
-        try:
-            number = int(str(text))
-        except ValueError:
-            number = -1
-        if number < 0:
-            self.refuse(place, f"{field} = {json.dumps(text)}: must be a whole number")
-            return None
-        return number
 
 
 def read(path: Path, lookup: Path | None = None) -> Config:
@@ -141,102 +116,280 @@ def read(path: Path, lookup: Path | None = None) -> Config:
         SonicError: With everything that is wrong with it.
         OSError: If a file cannot be read.
     """
-    text = path.read_text(encoding="utf-8")
     try:
-        tables = json.loads(text)
+        tables = json.loads(_text(path))
     except json.JSONDecodeError as error:
         raise SonicError([f"{path}:{error.lineno}:{error.colno}: not JSON: {error.msg}"]) from None
+    except (ValueError, RecursionError) as error:  # numbers of thousands of digits, and a thousand brackets
+        raise SonicError([f"{path}: no configuration: {error}"]) from None
     if not isinstance(tables, dict):
         raise SonicError([f"{path}: must be a table of tables, as config_db.json is"])
-    reader = _Reader(path, tables)
-    rows = _lookup(lookup) if lookup is not None else {}
-    ports = _ports(reader)
-    profiles = _profiles(reader)
-    groups, warnings = [], []
-    seen: dict[str, set[int]] = {}
-    for key, entry in reader.table("BUFFER_PG").items():
-        if (group := _group(reader, key, entry, ports, profiles, rows)) is not None:
-            groups.append(group)
-            seen.setdefault(group.port, set()).update(group.priorities)
-    for port, enabled in _pfc(reader, ports):
-        has = seen.get(port, set())
-        missing = [str(priority) for priority in enabled if priority not in has]
-        if missing and not rows:
-            warnings.append(
-                f"PFC is on for priority {', '.join(missing)} of {port}, which has no headroom: it may drop"
-            )
-        elif missing:
-            groups += _from_lookup(reader, port, [int(priority) for priority in missing], ports, rows)
-        if unused := sorted(has - set(enabled)):
-            listed = ", ".join(map(str, unused))
-            warnings.append(f"priority {listed} of {port} has headroom, but PFC is off: nobody is told to stop")
-    pool, shared = _pool(reader)
-    if not groups and not reader.findings:
-        reader.refuse(
-            "BUFFER_PG", "no priority group has a profile with xoff; give pg_profile_lookup.ini with --lookup"
-        )
-    if reader.findings:
-        raise SonicError(reader.findings)
-    return Config(tuple(groups), pool, shared, tuple(warnings))
+    return _Reader(path, tables, _lookup(lookup) if lookup is not None else None).config()
 
 
-@dataclass(frozen=True)
-class _Port:
-    speed: int
-    mtu: int
-    cable: float
-    lanes: int
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        raise SonicError([f"{path}: not a text in UTF-8"]) from None
 
 
-def _ports(reader: _Reader) -> dict[str, _Port]:
-    lengths: dict[str, Any] = {}
-    for entry in reader.table("CABLE_LENGTH").values():
-        lengths |= entry
-    ports = {}
-    for name, entry in reader.table("PORT").items():
-        place = f"PORT|{name}"
-        speed = reader.number(place, entry, "speed")
-        mtu = reader.number(place, entry, "mtu", _DEFAULT_MTU)
-        cable = _metres(reader, f"CABLE_LENGTH|{name}", lengths.get(name, "0m"))
-        lanes = len(str(entry.get("lanes", "0")).split(","))
-        if speed == 0:
-            reader.refuse(place, 'speed = "0": must be a rate in Mb/s, as "100000"')
-        elif speed is not None and mtu is not None and cable is not None:
-            ports[name] = _Port(speed, mtu, cable, lanes)
-    if not ports and not reader.findings:
-        reader.refuse("PORT", "there is no port")
-    return ports
+class _Reader:
+    """Reads one configuration and keeps what is wrong with it."""
 
+    def __init__(self, path: Path, tables: Mapping[str, Any], rows: Mapping[tuple[int, float], Profile] | None) -> None:
+        self._path = path
+        self._tables = tables
+        self._rows = rows
+        self._findings: list[str] = []
+        self._warnings: list[str] = []
 
-def _metres(reader: _Reader, place: str, text: object) -> float | None:
-    found = re.fullmatch(r"(\d+(?:\.\d+)?)m", str(text))
-    if found is None:
-        reader.refuse(place, f'{json.dumps(text)}: must be a length in metres, as "40m"')
-        return None
-    return float(found[1])
+    def config(self) -> Config:
+        ports = self._ports()
+        pools = self._pools()
+        profiles = self._profiles(pools)
+        # By port and priority; None for a lossy one.
+        queues: dict[tuple[str, int], Profile | None] = {}
+        for key, entry in self._table("BUFFER_PG").items():
+            profile = self._profile_of(key, entry, profiles, ports)
+            for queue in self._queues_of(key, ports):
+                if queue in queues:
+                    self._refuse(f"BUFFER_PG|{key}", f"priority {queue[1]} of {queue[0]} has been given before")
+                queues[queue] = profile
+        lossless = {queue: profile for queue, profile in queues.items() if profile is not None}
+        self._compare_with_pfc(lossless, ports)
+        if not lossless:
+            self._refuse("BUFFER_PG", f"no priority group has a profile with xoff{self._hint()}")
+        for name in dict.fromkeys(name for name, _ in lossless):
+            if name in ports and ports[name].cable is None:
+                self._warn(f"the length of the cable at {name} is not given: it counts as 1 m")
+        groups = _groups(lossless, ports)
+        shared = self._shared_headroom(pools, groups)
+        pool = pools.get(_LOSSLESS_POOL, {})
+        size = self._number(f"BUFFER_POOL|{_LOSSLESS_POOL}", pool, "size") if "size" in pool else None
+        mtu, small_packets = self._traffic_pattern()
+        if self._findings:
+            raise SonicError(self._findings)
+        return Config(groups, size, shared, mtu, small_packets, tuple(self._warnings))
 
+    def _refuse(self, place: str, message: str) -> None:
+        self._findings.append(f"{self._path}: {place}: {message}")
 
-def _profiles(reader: _Reader) -> dict[str, Profile | None]:
-    """The profiles by name; None for those of lossy traffic."""
-    profiles: dict[str, Profile | None] = {}
-    pools = reader.table("BUFFER_POOL")
-    for name, entry in reader.table("BUFFER_PROFILE").items():
-        place = f"BUFFER_PROFILE|{name}"
-        if (pool := _referred(entry.get("pool"))) is not None and pools and pool not in pools:
-            reader.refuse(place, f'pool = "{pool}": there is no such pool{_meant(pool, pools)}')
-        if "xoff" not in entry:
+    def _warn(self, message: str) -> None:
+        self._warnings.append(message)
+
+    def _hint(self) -> str:
+        return "; give pg_profile_lookup.ini with --lookup" if self._rows is None else ""
+
+    def _table(self, name: str) -> dict[str, dict[str, Any]]:
+        table = self._tables.get(name, {})
+        if not isinstance(table, dict):
+            self._refuse(name, "must be a table of entries")
+            return {}
+        for key, entry in table.items():
+            if not isinstance(entry, dict):
+                self._refuse(f"{name}|{key}", "must be a table of fields")
+        return {key: entry for key, entry in table.items() if isinstance(entry, dict)}
+
+    def _number(
+        self,
+        place: str,
+        entry: Mapping[str, Any],
+        field: str,
+        default: int | None = None,
+        *,
+        least: int = 0,
+        most: int = 10**12,
+    ) -> int:
+        """A field that is a whole number; `least` where it is not, which has then been refused."""
+        text = entry.get(field, default)
+        if text is None:
+            self._refuse(place, f"{field} is missing")
+        elif isinstance(text, bool) or not _WHOLE.fullmatch(str(text)):
+            self._refuse(place, f"{field} = {json.dumps(text)}: must be a whole number, not negative")
+        elif not least <= int(text) <= most:
+            self._refuse(place, f'{field} = "{text}": must be from {least} to {most}')
+        else:
+            return int(text)
+        return least
+
+    def _one_of(self, place: str, entry: Mapping[str, Any], field: str, words: tuple[str, ...]) -> None:
+        if field in entry and entry[field] not in words:
+            self._refuse(place, f"{field} = {json.dumps(entry[field])}: must be one of {', '.join(words)}")
+
+    def _reference(self, place: str, entry: Mapping[str, Any], field: str, table: str) -> str | None:
+        """The name that a reference gives, in its old form `[BUFFER_PROFILE|name]` or in the new one."""
+        text = entry.get(field)
+        if text is None:
+            self._refuse(place, f"{field} is missing")
+            return None
+        found = re.fullmatch(rf"\[{table}\|([^\[\]|]+)\]|([^\[\]|]+)", str(text))
+        if found is None:
+            self._refuse(place, f'{field} = {json.dumps(text)}: must be a name, or "[{table}|name]"')
+            return None
+        return found[1] or found[2]
+
+    def _ports(self) -> dict[str, Port]:
+        lengths = self._cables()
+        ports = {}
+        for name, entry in self._table("PORT").items():
+            place = f"PORT|{name}"
+            speed = self._number(place, entry, "speed", least=10, most=10**7)
+            mtu = self._number(place, entry, "mtu", _DEFAULT_MTU, least=256, most=9216)
+            lanes = len(str(entry.get("lanes", "0")).split(","))
+            ports[name] = Port(speed, mtu, lengths.get(name), lanes)
+        if not ports:
+            self._refuse("PORT", "there is no port")
+        for name in lengths:
+            if name not in ports:
+                self._warn(f"CABLE_LENGTH names a port that there is not: {name}{_meant(name, ports)}")
+        return ports
+
+    def _cables(self) -> dict[str, float | None]:
+        """Lengths by port; None for a port that has no cable by SONiC's word for it, "0m"."""
+        lengths: dict[str, float | None] = {}
+        for table, entry in self._table("CABLE_LENGTH").items():
+            for name, text in entry.items():
+                place = f"CABLE_LENGTH|{table}"
+                try:
+                    length = metres(str(text)) or None
+                except ValueError as error:
+                    self._refuse(place, f"{name}: {error}")
+                    length = None
+                if lengths.get(name, length) != length:
+                    self._refuse(place, f"{name} has another length in another table")
+                lengths[name] = length
+        return lengths
+
+    def _pools(self) -> dict[str, dict[str, Any]]:
+        pools = self._table("BUFFER_POOL")
+        for name, entry in pools.items():
+            self._one_of(f"BUFFER_POOL|{name}", entry, "type", ("ingress", "egress", "both"))
+            self._one_of(f"BUFFER_POOL|{name}", entry, "mode", ("dynamic", "static"))
+        if _LOSSLESS_POOL not in pools:
+            self._refuse("BUFFER_POOL", f"there is no {_LOSSLESS_POOL}{_meant(_LOSSLESS_POOL, pools)}")
+        return pools
+
+    def _profiles(self, pools: Mapping[str, dict[str, Any]]) -> dict[str, Profile | None]:
+        """The profiles by name; None for those of lossy traffic."""
+        profiles: dict[str, Profile | None] = {}
+        for name, entry in self._table("BUFFER_PROFILE").items():
             profiles[name] = None
-            continue
-        numbers = [reader.number(place, entry, field) for field in ("size", "xon", "xoff")]
-        if None not in numbers:
-            size, xon, xoff = (number or 0 for number in numbers)
-            profiles[name] = Profile(name, size, xon, xoff)
-    return profiles
+            if "xoff" not in entry:
+                continue
+            place = f"BUFFER_PROFILE|{name}"
+            if (pool := self._reference(place, entry, "pool", "BUFFER_POOL")) is not None:
+                if pool not in pools:
+                    self._refuse(place, f'pool = "{pool}": there is no such pool{_meant(pool, pools)}')
+                elif pools[pool].get("type") == "egress":
+                    self._refuse(place, f'pool = "{pool}": is of egress; a profile with xoff is of ingress')
+            threshold = str(entry.get("dynamic_th", entry.get("static_th")))
+            if not re.fullmatch("-?[0-9]{1,15}", threshold):
+                self._refuse(place, "dynamic_th or static_th must be there, and a whole number")
+            elif "dynamic_th" in entry and not -8 <= int(threshold) <= 7:  # noqa: PLR2004 - SONiC's bounds
+                self._refuse(place, f'dynamic_th = "{threshold}": must be from -8 to 7')
+            profiles[name] = Profile(name, *(self._number(place, entry, field) for field in ("size", "xon", "xoff")))
+        return profiles
+
+    def _profile_of(
+        self, key: str, entry: Mapping[str, Any], profiles: Mapping[str, Profile | None], ports: Mapping[str, Port]
+    ) -> Profile | None:
+        """The profile of a priority group; None if it is lossy, or if there is something wrong with it."""
+        place = f"BUFFER_PG|{key}"
+        name = self._reference(place, entry, "profile", "BUFFER_PROFILE")
+        if name == "NULL":  # to be made when the switch boots
+            port = ports.get(re.split("[|,]", key)[0])
+            return None if port is None else self._made_at_boot(place, port)
+        if name is not None and name not in profiles:
+            self._refuse(place, f'profile = "{name}": there is no such profile{_meant(name, profiles)}')
+        return profiles.get(name or "")
+
+    def _made_at_boot(self, place: str, port: Port) -> Profile | None:
+        """The row of pg_profile_lookup.ini for a port."""
+        made = (self._rows or {}).get((port.speed, port.cable or 0))
+        if made is None:
+            row = f"{port.speed} Mb/s and {port.cable or 0:g} m"
+            self._refuse(place, f"no profile is known for {row}{self._hint()}")
+        return made
+
+    def _queues_of(self, key: str, ports: Mapping[str, Port]) -> Iterator[tuple[str, int]]:
+        """The queues that a key of BUFFER_PG means: `Ethernet0|3-4`, `Ethernet0,Ethernet4|3`."""
+        names, _, span = key.partition("|")
+        found = re.fullmatch(r"([0-7])(?:-([0-7]))?", span)
+        if found is None or int(found[2] or found[1]) < int(found[1]):
+            self._refuse(f"BUFFER_PG|{key}", 'must be a port and its priority groups, as "Ethernet0|3-4"')
+            return
+        for name in self._named("BUFFER_PG", key, names, ports):
+            for priority in range(int(found[1]), int(found[2] or found[1]) + 1):
+                yield name, priority
+
+    def _named(self, table: str, key: str, names: str, ports: Mapping[str, Port]) -> Iterator[str]:
+        """The ports of a list of names."""
+        for name in names.split(","):
+            if name in ports:
+                yield name
+            else:
+                self._refuse(f"{table}|{key}", f'there is no port "{name}"{_meant(name, ports)}')
+
+    def _compare_with_pfc(self, lossless: dict[tuple[str, int], Profile], ports: Mapping[str, Port]) -> None:
+        """Warns of PFC without headroom and of headroom without PFC; with a lookup table, adds what is made at boot."""
+        enabled: dict[str, set[int]] = {}
+        for key, entry in self._table("PORT_QOS_MAP").items():
+            text = str(entry.get("pfc_enable", ""))
+            words = [word.strip() for word in text.split(",") if word.strip()]
+            if not all(re.fullmatch("[0-7]", word) for word in words):
+                place = f"PORT_QOS_MAP|{key}"
+                self._refuse(place, f'pfc_enable = "{text}": must be priorities from 0 to 7, as "3,4"')
+            elif key != "global":
+                for name in self._named("PORT_QOS_MAP", key, key, ports):
+                    enabled.setdefault(name, set()).update(map(int, words))
+        for name, port in ports.items():
+            has = {priority for queue, priority in lossless if queue == name}
+            missing = sorted(enabled.get(name, set()) - has)
+            if missing and self._rows is not None:
+                if (made := self._made_at_boot(f"PORT|{name}", port)) is not None:
+                    lossless |= {(name, priority): made for priority in missing}
+            elif missing:
+                self._warn(f"PFC is on for priority {_listed(missing)} of {name}, which has no headroom: it may drop")
+            if unused := sorted(has - enabled.get(name, set())):
+                self._warn(f"priority {_listed(unused)} of {name} has headroom, but PFC is off: nobody is told to stop")
+
+    def _shared_headroom(self, pools: Mapping[str, dict[str, Any]], groups: tuple[Group, ...]) -> int | None:
+        """The pool of headroom: `xoff` of the lossless pool, or what `over_subscribe_ratio` makes of all headroom."""
+        pool = pools.get(_LOSSLESS_POOL, {})
+        if "xoff" in pool and (shared := self._number(f"BUFFER_POOL|{_LOSSLESS_POOL}", pool, "xoff")):
+            return shared
+        for name, entry in self._table("DEFAULT_LOSSLESS_BUFFER_PARAMETER").items():
+            place = f"DEFAULT_LOSSLESS_BUFFER_PARAMETER|{name}"
+            if ratio := self._number(place, entry, "over_subscribe_ratio", 0, most=100):
+                return sum(len(group.priorities) * group.profile.xoff for group in groups) // ratio
+        return None
+
+    def _traffic_pattern(self) -> tuple[int, int]:
+        """Largest frame of lossless traffic in bytes, and share of small packets in percent."""
+        patterns = self._table("LOSSLESS_TRAFFIC_PATTERN")
+        if len(patterns) > 1:
+            self._refuse("LOSSLESS_TRAFFIC_PATTERN", "must have one entry")
+        name, entry = next(iter(patterns.items()), ("", {}))
+        place = f"LOSSLESS_TRAFFIC_PATTERN|{name}"
+        mtu = self._number(place, entry, "mtu", 1024, least=1, most=9216)
+        return mtu, self._number(place, entry, "small_packet_percentage", 100, most=100)
 
 
-def _referred(text: object) -> str | None:
-    """The name that a reference gives, in its old form `[BUFFER_PROFILE|name]` or in the new one."""
-    return None if text is None else str(text).strip("[]").rpartition("|")[2]
+def _groups(lossless: Mapping[tuple[str, int], Profile], ports: Mapping[str, Port]) -> tuple[Group, ...]:
+    priorities: dict[tuple[str, Profile], list[int]] = {}
+    classes: dict[str, int] = {}
+    for (name, priority), profile in lossless.items():
+        priorities.setdefault((name, profile), []).append(priority)
+        classes[name] = classes.get(name, 0) + 1
+    return tuple(
+        Group(name, ports[name], tuple(sorted(each)), classes[name], profile)
+        for (name, profile), each in priorities.items()
+    )
+
+
+def _listed(priorities: list[int]) -> str:
+    return ", ".join(map(str, priorities))
 
 
 def _meant(word: str, known: Mapping[str, object]) -> str:
@@ -244,171 +397,24 @@ def _meant(word: str, known: Mapping[str, object]) -> str:
     return f'; did you mean "{close[0]}"?' if close else ""
 
 
-def _group(
-    reader: _Reader,
-    key: str,
-    entry: Mapping[str, Any],
-    ports: Mapping[str, _Port],
-    profiles: Mapping[str, Profile | None],
-    rows: Mapping[tuple[int, float], Profile],
-) -> Group | None:
-    place = f"BUFFER_PG|{key}"
-    name, _, span = key.partition("|")
-    found = re.fullmatch(r"([0-7])(?:-([0-7]))?", span)
-    if found is None or int(found[2] or found[1]) < int(found[1]):
-        reader.refuse(place, 'must be a port and its priority groups, as "Ethernet0|3-4"')
-    elif name not in ports:
-        if not reader.findings:
-            reader.refuse(place, f'there is no port "{name}"{_meant(name, ports)}')
-    elif (made := _profile_of(reader, place, entry, ports[name], profiles, rows)) is not None:
-        port, priorities = ports[name], tuple(range(int(found[1]), int(found[2] or found[1]) + 1))
-        return Group(name, port.speed, port.mtu, port.cable, port.lanes, priorities, made)
-    return None
-
-
-def _profile_of(
-    reader: _Reader,
-    place: str,
-    entry: Mapping[str, Any],
-    port: _Port,
-    profiles: Mapping[str, Profile | None],
-    rows: Mapping[tuple[int, float], Profile],
-) -> Profile | None:
-    """The profile of a priority group; None if it is lossy, or if there is something wrong with it."""
-    profile = _referred(entry.get("profile"))
-    if profile is None:
-        reader.refuse(place, "profile is missing")
-    elif profile == "NULL":  # to be made from the table when the switch boots
-        made = rows.get((port.speed, port.cable))
-        if made is None:
-            message = f"no profile is known for {port.speed} Mb/s and {port.cable:g} m"
-            reader.refuse(place, f"{message}; give pg_profile_lookup.ini with --lookup")
-        return made
-    elif profile in profiles:
-        return profiles[profile]
-    elif not any(f"BUFFER_PROFILE|{profile}:" in finding for finding in reader.findings):
-        reader.refuse(place, f'profile = "{profile}": there is no such profile{_meant(profile, profiles)}')
-    return None
-
-
-def _pfc(reader: _Reader, ports: Mapping[str, _Port]) -> Iterator[tuple[str, list[int]]]:
-    """The ports with the priorities that PFC is on for."""
-    for name, entry in reader.table("PORT_QOS_MAP").items():
-        text = str(entry.get("pfc_enable", ""))
-        priorities = [word.strip() for word in text.split(",") if word.strip()]
-        if any(not word.isdigit() or int(word) >= _PRIORITIES for word in priorities):
-            reader.refuse(f"PORT_QOS_MAP|{name}", f'pfc_enable = "{text}": must be priorities from 0 to 7, as "3,4"')
-        elif name in ports:
-            yield name, [int(word) for word in priorities]
-
-
-def _from_lookup(
-    reader: _Reader, name: str, priorities: list[int], ports: Mapping[str, _Port], rows: Mapping[Any, Profile]
-) -> list[Group]:
-    port = ports[name]
-    if (made := rows.get((port.speed, port.cable))) is None:
-        reader.refuse(f"PORT|{name}", f"pg_profile_lookup.ini has no row for {port.speed} Mb/s and {port.cable:g} m")
-        return []
-    return [Group(name, port.speed, port.mtu, port.cable, port.lanes, tuple(priorities), made)]
-
-
-def _pool(reader: _Reader) -> tuple[int | None, int | None]:
-    """Size of the lossless pool, and of the pool of headroom."""
-    pools = reader.table("BUFFER_POOL")
-    entry = pools.get(_LOSSLESS_POOL)
-    if entry is None:
-        if pools:
-            reader.refuse("BUFFER_POOL", f"there is no {_LOSSLESS_POOL}")
-        return None, None
-    place = f"BUFFER_POOL|{_LOSSLESS_POOL}"
-    size = reader.number(place, entry, "size") if "size" in entry else None
-    shared = reader.number(place, entry, "xoff") if "xoff" in entry else None
-    return size, shared or None
-
-
 def _lookup(path: Path) -> dict[tuple[int, float], Profile]:
     """The rows of `pg_profile_lookup.ini` by speed and cable: speed, cable, size, xon, xoff, threshold, xon offset."""
-    rows, findings = {}, []
-    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
-        words = line.split("#")[0].split()
-        if not words:
+    rows: dict[tuple[int, float], Profile] = {}
+    findings = []
+    number = "[0-9]{1,15}"
+    row = re.compile(rf"({number})\s+([0-9]{{1,7}})m\s+({number})\s+({number})\s+({number})\s+-?{number}(\s+{number})?")
+    for line, text in enumerate(_text(path).splitlines(), 1):
+        content = text.split("#")[0].strip()
+        found = row.fullmatch(content)
+        if not content:
             continue
-        cable = re.fullmatch(r"(\d+)m", words[1]) if len(words) in {6, 7} else None
-        if cable is None or not all(word.isdigit() for word in (words[0], *words[2:5])):
-            findings.append(f'{path}:{number}: must be "speed cable size xon xoff threshold [xon_offset]"')
+        if found is None:
+            findings.append(f'{path}:{line}: must be "speed cable size xon xoff threshold [xon_offset]"')
             continue
-        speed, metres = int(words[0]), float(cable[1])
-        name = f"pg_lossless_{speed}_{words[1]}_profile"
-        rows[speed, metres] = Profile(name, int(words[2]), int(words[3]), int(words[4]))
+        speed, cable, size, xon, xoff = map(int, found.groups()[:5])
+        if (speed, cable) in rows:
+            findings.append(f"{path}:{line}: {speed} Mb/s and {cable} m have been given before")
+        rows[speed, cable] = Profile(f"pg_lossless_{speed}_{cable}m_profile", size, xon, xoff)
     if findings:
         raise SonicError(findings)
     return rows
-
-
-@dataclass(frozen=True)
-class Cover:
-    """What is set aside for ports that are alike, against what they need.
-
-    Attributes:
-        group: One of them.
-        ports: How many there are.
-        equation_1: Bytes that a queue needs by Equation 1 of DSH.
-        exact: Bytes that it needs in this model.
-        sonic: What SONiC's formula for Spectrum switches gives; None for a speed that it does not know.
-    """
-
-    group: Group
-    ports: int
-    equation_1: int
-    exact: int
-    sonic: int | None
-
-    @property
-    def missing(self) -> int:
-        """Bytes that a queue's headroom is too small by; 0 if it covers the worst case."""
-        return max(0, self.exact - self.group.profile.xoff)
-
-    @property
-    def queues(self) -> int:
-        """Lossless queues of all these ports."""
-        return self.ports * len(self.group.priorities)
-
-
-def cover(config: Config, response_ps: int = 0, generation: int = 4) -> list[Cover]:
-    """What a configuration sets aside against what is needed, for every kind of port.
-
-    Args:
-        config: The configuration.
-        response_ps: Time that peers take to obey a PAUSE.
-        generation: Of the Spectrum chip, for SONiC's formula.
-    """
-    alike: dict[tuple[object, ...], list[Group]] = {}
-    for group in config.groups:
-        key = (group.speed, group.mtu, group.cable, group.lanes, len(group.priorities), group.profile)
-        alike.setdefault(key, []).append(group)
-    covers = []
-    for groups in alike.values():
-        first = groups[0]
-        plan = Plan.of(switch_of(first, response_ps))
-        port = Spectrum(
-            first.speed,
-            first.cable,
-            first.mtu,
-            generation=generation,
-            eight_lanes=first.lanes == 8,  # noqa: PLR2004 - as it says
-            shared_pool=config.shared_headroom is not None,
-        )
-        try:
-            sonic = spectrum(port).xoff
-        except ValueError:
-            sonic = None
-        covers.append(Cover(first, len(groups), plan.equation_1, plan.exact, sonic))
-    return covers
-
-
-def switch_of(group: Group, response_ps: int) -> Switch:
-    """A switch with ports like those of a group."""
-    # A cable of no length is one that nobody has measured: a metre.
-    delay = max(delay_of(group.cable), delay_of(1))
-    mtu = group.mtu + _ETHERNET_BYTES
-    return Switch(group.speed * 10**6, delay, mtu, response_ps, classes=len(group.priorities), private=0)

@@ -1,4 +1,4 @@
-"""The worst case of a configuration, simulated: one port of a switch whose receiver does not take anything in.
+"""The worst case of a configuration, simulated: one queue of a switch whose receiver does not take anything in.
 
 The construction is that of `docs/mechanisms/headroom.md`. The threshold is nothing, so that the first packet goes to
 headroom and makes a PAUSE. At that instant a full frame has started towards the sender, and the PAUSE must wait for it.
@@ -13,7 +13,6 @@ from pathlib import Path
 
 from backwater import simulation
 from backwater.headroom.plan import Switch
-from backwater.headroom.sonic import Cover, switch_of
 from backwater.scenario import Scenario
 
 # Of a flow's first packet, in bytes: headers that a buffer is charged for, and those together with preamble and gap.
@@ -21,30 +20,36 @@ _CHARGED = 78
 _ON_THE_WIRE = 98
 _PAUSE = 84
 _LARGEST_PAYLOAD = 9000
-# Packets that the PAUSE holds back.
+# Packets that the PAUSE holds back, and packets that it has to wait for.
 _SURPLUS = 8
+_BACK = 100
 
 
 @dataclass(frozen=True)
 class WorstCase:
-    """What became of a port in the worst case.
+    """What became of a queue in the worst case.
 
     Attributes:
-        used: The most headroom that its queue used, in bytes.
-        dropped: Packets dropped for want of headroom.
+        headroom: Bytes of headroom that it had.
+        used: The most that it used, in bytes.
+        drops: Whether packets were dropped for want of headroom.
     """
 
+    headroom: int
     used: int
-    dropped: int
+    drops: bool
 
 
-def simulate(cover: Cover, response_ps: int = 0) -> WorstCase:
-    """Simulates three hosts on a switch: h1 sends to h2, whose link is down, and h0 keeps the PAUSE waiting."""
-    scenario = Scenario.from_dict(_scenario(cover, response_ps), name="worst-case")
+def simulate(switch: Switch, headroom: int) -> WorstCase:
+    """Simulates one queue of a switch with so many bytes of headroom, and three hosts.
+
+    h1 sends to h2, whose link is down, and h0 keeps the PAUSE waiting.
+    """
+    scenario = Scenario.from_dict(_scenario(switch, headroom), name="worst-case")
     with tempfile.TemporaryDirectory() as directory:
         result = simulation.run(scenario, Path(directory))
         used = result.stops["headroom_bytes"].max()
-        return WorstCase(used if isinstance(used, int) else 0, result.summary.drops["headroom"])
+        return WorstCase(headroom, used if isinstance(used, int) else 0, result.summary.drops["headroom"] > 0)
 
 
 def _payloads(switch: Switch, payload: int) -> list[int]:
@@ -62,15 +67,17 @@ def _payloads(switch: Switch, payload: int) -> list[int]:
     return [payload, *sizes, *[payload] * _SURPLUS]
 
 
-def _scenario(cover: Cover, response_ps: int) -> dict[str, object]:
-    switch = switch_of(cover.group, response_ps)
+def _scenario(switch: Switch, headroom: int) -> dict[str, object]:
     payload = min(switch.mtu - _CHARGED, _LARGEST_PAYLOAD)
-    headroom = cover.group.profile.xoff
+    sizes = _payloads(switch, payload)
     # Every packet is a flow of its own, so that it may have any size.
-    forth = [{"src": "h1", "dst": "h2", "bytes": f"{size} B"} for size in _payloads(switch, payload)]
-    back = [{"src": "h0", "dst": "h1", "bytes": f"{1000 * payload} B"}]
+    forth = [{"src": "h1", "dst": "h2", "bytes": f"{size} B"} for size in sizes]
+    back = [{"src": "h0", "dst": "h1", "bytes": f"{_BACK * payload} B"}]
+    # Until the PAUSE has come and all that had been sent has arrived, were there no PAUSE.
+    frames = len(sizes) + _BACK
+    until = 4 * switch.delay + switch.response + frames * (payload + _ON_THE_WIRE) * 8 * 10**12 // switch.rate
     return {
-        "run": {"until": "1 ms", "drain": "1 ms"},
+        "run": {"until": f"{until} ps", "drain": "0 s"},
         # A picosecond more, so that no frame starts in the very instant in which the sender obeys.
         "topology": {"kind": "star", "hosts": 3, "rate": f"{switch.rate} bps", "delay": f"{switch.delay + 1} ps"},
         "faults": [{"link": ["h2", "s0"], "down": "0 s"}],
@@ -78,7 +85,7 @@ def _scenario(cover: Cover, response_ps: int) -> dict[str, object]:
         "switch": {
             "buffer": f"{3 * headroom + 2**20} B",
             "lossless": [3],
-            "flow_control": {"kind": "pfc", "response": f"{response_ps} ps"},
+            "flow_control": {"kind": "pfc", "response": f"{switch.response} ps"},
             "headroom": {"kind": "static", "xoff": "1 B", "xon": "0 B", "headroom": f"{headroom} B"},
         },
         "host": {"ack_every": 2**32 - 1},
