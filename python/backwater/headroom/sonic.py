@@ -151,17 +151,22 @@ class _Reader:
         # By port and priority; None for a lossy one.
         queues: dict[tuple[str, int], Profile | None] = {}
         for key, entry in self._table("BUFFER_PG").items():
-            profile = self._profile_of(key, entry, profiles, ports)
-            for queue in self._queues_of(key, ports):
-                if queue in queues:
-                    self._refuse(f"BUFFER_PG|{key}", f"priority {queue[1]} of {queue[0]} has been given before")
-                queues[queue] = profile
+            place = f"BUFFER_PG|{key}"
+            profile = self._reference(place, entry, "profile", "BUFFER_PROFILE")
+            # NULL: to be made when the switch boots.
+            if profile not in {None, "NULL", *profiles}:
+                self._refuse(place, f'profile = "{profile}": there is no such profile{_meant(profile or "", profiles)}')
+            for name, priority in self._queues_of(key, ports):
+                if (name, priority) in queues:
+                    self._refuse(place, f"priority {priority} of {name} has been given before")
+                made = profile == "NULL"
+                queues[name, priority] = self._made(place, ports[name]) if made else profiles.get(profile or "")
         lossless = {queue: profile for queue, profile in queues.items() if profile is not None}
         self._compare_with_pfc(lossless, ports)
         if not lossless:
             self._refuse("BUFFER_PG", f"no priority group has a profile with xoff{self._hint()}")
         for name in dict.fromkeys(name for name, _ in lossless):
-            if name in ports and ports[name].cable is None:
+            if ports[name].cable is None:
                 self._warn(f"the length of the cable at {name} is not given: it counts as 1 m")
         groups = _groups(lossless, ports)
         shared = self._shared_headroom(pools, groups)
@@ -169,7 +174,7 @@ class _Reader:
         size = self._number(f"BUFFER_POOL|{_LOSSLESS_POOL}", pool, "size") if "size" in pool else None
         mtu, small_packets = self._traffic_pattern()
         if self._findings:
-            raise SonicError(self._findings)
+            raise SonicError([*dict.fromkeys(self._findings)])
         return Config(groups, size, shared, mtu, small_packets, tuple(self._warnings))
 
     def _refuse(self, place: str, message: str) -> None:
@@ -291,21 +296,8 @@ class _Reader:
             profiles[name] = Profile(name, *(self._number(place, entry, field) for field in ("size", "xon", "xoff")))
         return profiles
 
-    def _profile_of(
-        self, key: str, entry: Mapping[str, Any], profiles: Mapping[str, Profile | None], ports: Mapping[str, Port]
-    ) -> Profile | None:
-        """The profile of a priority group; None if it is lossy, or if there is something wrong with it."""
-        place = f"BUFFER_PG|{key}"
-        name = self._reference(place, entry, "profile", "BUFFER_PROFILE")
-        if name == "NULL":  # to be made when the switch boots
-            port = ports.get(re.split("[|,]", key)[0])
-            return None if port is None else self._made_at_boot(place, port)
-        if name is not None and name not in profiles:
-            self._refuse(place, f'profile = "{name}": there is no such profile{_meant(name, profiles)}')
-        return profiles.get(name or "")
-
-    def _made_at_boot(self, place: str, port: Port) -> Profile | None:
-        """The row of pg_profile_lookup.ini for a port."""
+    def _made(self, place: str, port: Port) -> Profile | None:
+        """The profile that a port gets when the switch boots: its row of pg_profile_lookup.ini."""
         made = (self._rows or {}).get((port.speed, port.cable or 0))
         if made is None:
             row = f"{port.speed} Mb/s and {port.cable or 0:g} m"
@@ -347,7 +339,7 @@ class _Reader:
             has = {priority for queue, priority in lossless if queue == name}
             missing = sorted(enabled.get(name, set()) - has)
             if missing and self._rows is not None:
-                if (made := self._made_at_boot(f"PORT|{name}", port)) is not None:
+                if (made := self._made(f"PORT|{name}", port)) is not None:
                     lossless |= {(name, priority): made for priority in missing}
             elif missing:
                 self._warn(f"PFC is on for priority {_listed(missing)} of {name}, which has no headroom: it may drop")
