@@ -110,3 +110,14 @@ def test_dsh_isolates_classes_as_sih_does_by_its_shared_headroom(tmp_path: Path)
     assert mean(dsh) < 1.05 * mean(sih)
     assert mean(without) > 2 * mean(sih)
     assert without.summary.port_pause_frames > 0
+
+
+def test_insurance_is_what_makes_dsh_lossless(tmp_path: Path) -> None:
+    """DSH figure 21: without insurance packets are dropped."""
+    insured, uninsured = (
+        run("dsh/fig21", {"cc": "DCQCN", "scheme": scheme, "fan-in": "0.6"}, tmp_path / scheme)
+        for scheme in ("DSH", "DSH without insurance")
+    )
+    assert insured.summary.total_drops == 0
+    assert uninsured.summary.total_drops > 0
+    assert uninsured.summary.audit_ok
