@@ -575,7 +575,7 @@ def headroom_plan(
 ) -> None:
     """Compute the headroom of a switch, and what SIH, DSH and others leave of its buffer.
 
-    Without figures of its own the switch is the Tomahawk of DSH's evaluation.
+    Without figures of its own the switch is the Tomahawk of DSH's evaluation, with cables of 300 m.
     """
     known = plan.chips()
     if chip is not None and chip not in known:
@@ -688,6 +688,8 @@ def headroom_check(
         raise typer.Exit(EXIT_USAGE) from None
     for warning in read.warnings:
         console.message(warning, severity="warning")
+    for gap in read.gaps:
+        console.message(gap)
     try:
         covers = cover.covers(read, response, generation)
     except ValueError as error:
@@ -696,7 +698,7 @@ def headroom_check(
     simulated = [worst_case.simulate(each.plan.switch, headroom) for each, headroom in kinds]
     console.out.print(console.table(views.headroom_cover(read, covers, simulated)))
     is_short = cover.pool_missing(read, covers) > 0 or any(each.missing for each in covers)
-    raise typer.Exit(int(is_short or any(case.drops for case in simulated)))
+    raise typer.Exit(int(bool(read.gaps) or is_short or any(case.drops for case in simulated)))
 
 
 @convert.command("hpcc")

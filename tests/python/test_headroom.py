@@ -204,6 +204,21 @@ def test_profiles_made_at_boot_come_from_the_lookup_table(tmp_path: Path) -> Non
     with pytest.raises(sonic.SonicError, match="no profile is known for 100000 Mb/s and 300 m; give pg_profile_lookup"):
         sonic.read(path)
 
+    # A port without a cable gets no headroom; one whose cable is not known cannot be told.
+    document = json.loads(path.read_text())
+    (length,) = document["CABLE_LENGTH"].values()
+    length["Ethernet4"] = "0m"
+    path.write_text(json.dumps(document))
+    assert "Ethernet4" not in {group.name for group in sonic.read(path, SONIC / "pg_profile_lookup.ini").groups}
+    del length["Ethernet4"]
+    path.write_text(json.dumps(document))
+    with pytest.raises(sonic.SonicError, match=r"PORT\|Ethernet4: no profile is known: CABLE_LENGTH does not say"):
+        sonic.read(path, SONIC / "pg_profile_lookup.ini")
+    document["DEVICE_METADATA"] = {"localhost": {"buffer_model": "dynamic"}}
+    path.write_text(json.dumps(document))
+    with pytest.raises(sonic.SonicError, match="buffer_model = dynamic: the switch computes the profile while it runs"):
+        sonic.read(path)
+
 
 def test_ports_may_be_listed_and_priorities_split(tmp_path: Path) -> None:
     def split(document: dict[str, Any]) -> None:
@@ -250,7 +265,7 @@ def test_the_simulation_lasts_until_the_pause_has_come(rate: int, length: float,
     assert short.drops
 
 
-def test_what_will_hardly_be_meant_is_warned_of(tmp_path: Path) -> None:
+def test_what_will_hardly_be_meant_is_told(tmp_path: Path) -> None:
     def edit(document: dict[str, Any]) -> None:
         document["PORT_QOS_MAP"]["Ethernet0"]["pfc_enable"] = "3"
         document["PORT_QOS_MAP"]["Ethernet8"]["pfc_enable"] = "2,3,4"
@@ -262,11 +277,17 @@ def test_what_will_hardly_be_meant_is_warned_of(tmp_path: Path) -> None:
             "Etherne24": "5m",
         }
 
-    assert sonic.read(edited(tmp_path, edit)).warnings == (
-        'CABLE_LENGTH names a port that there is not: Etherne24; did you mean "Ethernet24"?',
+    path = edited(tmp_path, edit)
+    config = sonic.read(path)
+    assert config.gaps == (
         "priority 4 of Ethernet0 has headroom, but PFC is off: nobody is told to stop",
         "PFC is on for priority 2 of Ethernet8, which has no headroom: it may drop",
         "priority 3, 4 of Ethernet16 has headroom, but PFC is off: nobody is told to stop",
+    )
+    # Lossless by halves is not covered.
+    assert check(path).exit_code == 1
+    assert config.warnings == (
+        'CABLE_LENGTH names a port that there is not: Etherne24; did you mean "Ethernet24"?',
         "the length of the cable at Ethernet0 is not given: it counts as 1 m",
         "the length of the cable at Ethernet24 is not given: it counts as 1 m",
     )
@@ -327,6 +348,17 @@ _PG, _QOS, _POOL = "BUFFER_PG", "PORT_QOS_MAP", "ingress_lossless_pool"
         (lambda document: document.__setitem__("PORT", []), "PORT: must be a table of entries"),
         (lambda document: document["PORT"].__setitem__("Ethernet0", 1), "PORT|Ethernet0: must be a table of fields"),
         (drop("PORT"), "PORT: there is no port"),
+        (put("BUFFER_PROFILE", _PROFILE, "xof", "1"), 'there is no field xof; did you mean "xoff"?'),
+        (put("BUFFER_PROFILE", _PROFILE, "static_th", "abc"), "must be there, and a whole number"),
+        (put("BUFFER_PROFILE", _PROFILE, "xon_offset", "abc"), 'xon_offset = "abc": must be a whole number'),
+        (put("BUFFER_PROFILE", "made", "headroom_type", "dynamic"), "the switch computes the profile while it runs"),
+        (put("PORT", "Ethernet0", "lanes", [1, 2]), 'lanes = [1, 2]: must be numbers, as "0,1,2,3"'),
+        (put("CABLE_LENGTH", "AZURE", "Ethernet0", None), 'Ethernet0: "null" must be a length in metres'),
+        (put("DEFAULT_LOSSLESS_BUFFER_PARAMETER", "A", "over_subscribe_ratio", "x"), "must be a whole number"),
+        (
+            lambda document: document.__setitem__("BUFFER_PROFILES", document.pop("BUFFER_PROFILE")),
+            "BUFFER_PROFILES: there is no such table; did you mean BUFFER_PROFILE?",
+        ),
         (drop("BUFFER_POOL"), f"BUFFER_POOL: there is no {_POOL}"),
         (drop(_PG), "no priority group has a profile with xoff; give pg_profile_lookup.ini with --lookup"),
     ],
@@ -342,6 +374,8 @@ def test_files_that_are_no_configuration(tmp_path: Path) -> None:
     for text, message in (
         ('{"PORT": {', ":1:11: not JSON"),
         ("[]", "must be a table of tables"),
+        ('{"PORT": {\n"a": {"mtu": "1",\n"mtu": "2"}}}', ":3: PORT|a|mtu: has been given before, in line 2"),
+        ('{"PORT":\n{"a": {\n}}}', ":2: PORT|a: speed is missing"),
         ("[" * 100_000, "no configuration"),
         ('{"PORT": ' + "1" * 5000 + "}", "no configuration"),
         ("\udcff", "not a text in UTF-8"),

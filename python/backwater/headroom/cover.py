@@ -13,6 +13,8 @@ from backwater.headroom.sonic import Config, Group
 _ETHERNET_BYTES: Final = 18
 # The pause response that Equation 1 of DSH allows for: 60 quanta, in bits.
 _RESPONSE_BITS: Final = 60 * 512
+# Length in m of a cable that nobody knows.
+_UNKNOWN_CABLE: Final = 1
 
 
 @dataclass(frozen=True)
@@ -66,7 +68,7 @@ def covers(config: Config, response_ps: int | None = None, generation: int = 4) 
         own = profile.xoff if config.shared_headroom is not None else min(profile.xoff, profile.size - profile.xon)
         asked = Spectrum(
             port.speed,
-            port.cable or 0,
+            port.cable or _UNKNOWN_CABLE,
             port.mtu,
             config.lossless_mtu,
             config.small_packets,
@@ -107,6 +109,5 @@ def _switch(group: Group, response_ps: int | None) -> Switch:
     port = group.port
     rate = port.speed * 10**6
     response = _RESPONSE_BITS * 10**12 // rate if response_ps is None else response_ps
-    # A cable whose length nobody knows is a metre.
-    delay = delay_of(port.cable or 1)
+    delay = delay_of(port.cable or _UNKNOWN_CABLE)
     return Switch(rate, delay, port.mtu + _ETHERNET_BYTES, response, classes=group.classes, private=0)

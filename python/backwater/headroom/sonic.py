@@ -1,8 +1,8 @@
 """Buffer configurations of SONiC: what they say of lossless traffic.
 
 The tables and their meaning are those of SONiC's CONFIG_DB: PORT, CABLE_LENGTH, BUFFER_POOL, BUFFER_PROFILE, BUFFER_PG,
-PORT_QOS_MAP, LOSSLESS_TRAFFIC_PATTERN, DEFAULT_LOSSLESS_BUFFER_PARAMETER, and `pg_profile_lookup.ini` for switches
-whose profiles are made when they boot.
+PORT_QOS_MAP, LOSSLESS_TRAFFIC_PATTERN, DEFAULT_LOSSLESS_BUFFER_PARAMETER, DEVICE_METADATA, and `pg_profile_lookup.ini`
+for switches whose profiles are made when they boot.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import difflib
 import json
 import re
+from bisect import bisect
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,8 +20,31 @@ from backwater.headroom.plan import metres
 
 # What SONiC takes where PORT says nothing.
 _DEFAULT_MTU: Final = 9100
+_COMPUTED: Final = "the switch computes the profile while it runs; take BUFFER_PROFILE and BUFFER_PG from its APPL_DB"
 _LOSSLESS_POOL: Final = "ingress_lossless_pool"
 _WHOLE: Final = re.compile("[0-9]{1,15}")
+# How much an unknown name must be like a known one to be taken for a mistake.
+_LIKE: Final = 0.8
+_TABLES: Final = (
+    "BUFFER_PG",
+    "BUFFER_POOL",
+    "BUFFER_PROFILE",
+    "CABLE_LENGTH",
+    "DEFAULT_LOSSLESS_BUFFER_PARAMETER",
+    "LOSSLESS_TRAFFIC_PATTERN",
+    "PORT",
+    "PORT_QOS_MAP",
+)
+# The fields of tables in which one that is misspelt would make lossless traffic lossy.
+_FIELDS: Final = {
+    "BUFFER_PG": ("profile",),
+    "BUFFER_POOL": ("type", "mode", "size", "xoff", "percentage"),
+    "BUFFER_PROFILE": (
+        *("pool", "size", "xon", "xoff", "xon_offset", "dynamic_th", "static_th"),
+        *("headroom_type", "packet_discard_action"),
+    ),
+    "PORT_QOS_MAP": ("pfc_enable", "pfcwd_sw_enable"),
+}
 
 
 class SonicError(Exception):
@@ -59,7 +83,7 @@ class Port:
     Attributes:
         speed: Its rate in Mb/s.
         mtu: Its MTU in bytes, Ethernet header left out.
-        cable: Length of its cable in m; None if it is not known.
+        cable: Length of its cable in m; 0 if it has none, None if it is not known.
         lanes: Number of its lanes.
     """
 
@@ -98,6 +122,7 @@ class Config:
         shared_headroom: Bytes of the pool of headroom; None if every group has its own.
         lossless_mtu: Largest frame of lossless traffic in bytes.
         small_packets: Share of small packets in lossless traffic in percent.
+        gaps: Priorities that are lossless by halves: PFC without headroom, or headroom without PFC.
         warnings: What will hardly be meant.
     """
 
@@ -106,6 +131,7 @@ class Config:
     shared_headroom: int | None
     lossless_mtu: int
     small_packets: int
+    gaps: tuple[str, ...]
     warnings: tuple[str, ...]
 
 
@@ -116,15 +142,44 @@ def read(path: Path, lookup: Path | None = None) -> Config:
         SonicError: With everything that is wrong with it.
         OSError: If a file cannot be read.
     """
+    text = _text(path)
     try:
-        tables = json.loads(_text(path))
+        tables = json.loads(text)
     except json.JSONDecodeError as error:
         raise SonicError([f"{path}:{error.lineno}:{error.colno}: not JSON: {error.msg}"]) from None
     except (ValueError, RecursionError) as error:  # numbers of thousands of digits, and a thousand brackets
         raise SonicError([f"{path}: no configuration: {error}"]) from None
     if not isinstance(tables, dict):
         raise SonicError([f"{path}: must be a table of tables, as config_db.json is"])
-    return _Reader(path, tables, _lookup(lookup) if lookup is not None else None).config()
+    rows = _lookup(lookup) if lookup is not None else None
+    return _Reader(path, tables, _places(path, text), rows).config()
+
+
+def _places(path: Path, text: str) -> dict[str, int]:
+    """The line of every table, entry and field of a text in JSON by its place, as `PORT|Ethernet0|mtu`.
+
+    Raises:
+        SonicError: If something is given twice, of which JSON would take the last.
+    """
+    starts = [found.end() for found in re.finditer("\n", text)]
+    lines: dict[str, int] = {}
+    findings = []
+    keys: list[str] = []
+    depth = 0
+    for found in re.finditer(r'"(?:[^"\\]|\\.)*"(?=(\s*:)?)|[][{}]', text):
+        if found[0] in "[{":
+            depth += 1
+        elif found[0] in "]}":
+            depth -= 1
+        elif found[1]:
+            keys[depth - 1 :] = [json.loads(found[0])]
+            place, line = "|".join(keys), bisect(starts, found.start()) + 1
+            if place in lines and keys[0] in _TABLES:
+                findings.append(f"{path}:{line}: {place}: has been given before, in line {lines[place]}")
+            lines[place] = line
+    if findings:
+        raise SonicError(findings)
+    return lines
 
 
 def _text(path: Path) -> str:
@@ -137,14 +192,26 @@ def _text(path: Path) -> str:
 class _Reader:
     """Reads one configuration and keeps what is wrong with it."""
 
-    def __init__(self, path: Path, tables: Mapping[str, Any], rows: Mapping[tuple[int, float], Profile] | None) -> None:
+    def __init__(
+        self,
+        path: Path,
+        tables: Mapping[str, Any],
+        places: Mapping[str, int],
+        rows: Mapping[tuple[int, float], Profile] | None,
+    ) -> None:
         self._path = path
         self._tables = tables
+        self._places = places
         self._rows = rows
         self._findings: list[str] = []
+        self._gaps: list[str] = []
         self._warnings: list[str] = []
 
     def config(self) -> Config:
+        for name in (name for name in self._tables if name not in _TABLES):
+            near = difflib.get_close_matches(name, _TABLES, n=1, cutoff=_LIKE)
+            if near and near[0] not in self._tables:
+                self._refuse(name, f"there is no such table; did you mean {near[0]}?")
         ports = self._ports()
         pools = self._pools()
         profiles = self._profiles(pools)
@@ -166,8 +233,8 @@ class _Reader:
         if not lossless:
             self._refuse("BUFFER_PG", f"no priority group has a profile with xoff{self._hint()}")
         for name in dict.fromkeys(name for name, _ in lossless):
-            if ports[name].cable is None:
-                self._warn(f"the length of the cable at {name} is not given: it counts as 1 m")
+            if not ports[name].cable:
+                self._warnings.append(f"the length of the cable at {name} is not given: it counts as 1 m")
         groups = _groups(lossless, ports)
         shared = self._shared_headroom(pools, groups)
         pool = pools.get(_LOSSLESS_POOL, {})
@@ -175,13 +242,11 @@ class _Reader:
         mtu, small_packets = self._traffic_pattern()
         if self._findings:
             raise SonicError([*dict.fromkeys(self._findings)])
-        return Config(groups, size, shared, mtu, small_packets, tuple(self._warnings))
+        return Config(groups, size, shared, mtu, small_packets, tuple(self._gaps), tuple(self._warnings))
 
     def _refuse(self, place: str, message: str) -> None:
-        self._findings.append(f"{self._path}: {place}: {message}")
-
-    def _warn(self, message: str) -> None:
-        self._warnings.append(message)
+        line = f":{self._places[place]}" if place in self._places else ""
+        self._findings.append(f"{self._path}{line}: {place}: {message}")
 
     def _hint(self) -> str:
         return "; give pg_profile_lookup.ini with --lookup" if self._rows is None else ""
@@ -194,6 +259,11 @@ class _Reader:
         for key, entry in table.items():
             if not isinstance(entry, dict):
                 self._refuse(f"{name}|{key}", "must be a table of fields")
+                continue
+            for field in entry if name in _FIELDS else ():
+                near = difflib.get_close_matches(field, _FIELDS[name], n=1, cutoff=_LIKE)
+                if near and field not in _FIELDS[name]:
+                    self._refuse(f"{name}|{key}", f'there is no field {field}; did you mean "{near[0]}"?')
         return {key: entry for key, entry in table.items() if isinstance(entry, dict)}
 
     def _number(
@@ -241,26 +311,28 @@ class _Reader:
             place = f"PORT|{name}"
             speed = self._number(place, entry, "speed", least=10, most=10**7)
             mtu = self._number(place, entry, "mtu", _DEFAULT_MTU, least=256, most=9216)
-            lanes = len(str(entry.get("lanes", "0")).split(","))
-            ports[name] = Port(speed, mtu, lengths.get(name), lanes)
+            lanes = entry.get("lanes", "0")
+            if not re.fullmatch("[0-9]+(,[0-9]+)*", str(lanes)):
+                self._refuse(place, f'lanes = {json.dumps(lanes)}: must be numbers, as "0,1,2,3"')
+            ports[name] = Port(speed, mtu, lengths.get(name), str(lanes).count(",") + 1)
         if not ports:
             self._refuse("PORT", "there is no port")
         for name in lengths:
             if name not in ports:
-                self._warn(f"CABLE_LENGTH names a port that there is not: {name}{_meant(name, ports)}")
+                self._warnings.append(f"CABLE_LENGTH names a port that there is not: {name}{_meant(name, ports)}")
         return ports
 
-    def _cables(self) -> dict[str, float | None]:
-        """Lengths by port; None for a port that has no cable by SONiC's word for it, "0m"."""
-        lengths: dict[str, float | None] = {}
+    def _cables(self) -> dict[str, float]:
+        """Lengths by port, in m; 0 for a port without a cable."""
+        lengths: dict[str, float] = {}
         for table, entry in self._table("CABLE_LENGTH").items():
             for name, text in entry.items():
                 place = f"CABLE_LENGTH|{table}"
                 try:
-                    length = metres(str(text)) or None
+                    length = metres(text if isinstance(text, str) else json.dumps(text))
                 except ValueError as error:
                     self._refuse(place, f"{name}: {error}")
-                    length = None
+                    continue
                 if lengths.get(name, length) != length:
                     self._refuse(place, f"{name} has another length in another table")
                 lengths[name] = length
@@ -280,29 +352,45 @@ class _Reader:
         profiles: dict[str, Profile | None] = {}
         for name, entry in self._table("BUFFER_PROFILE").items():
             profiles[name] = None
-            if "xoff" not in entry:
-                continue
             place = f"BUFFER_PROFILE|{name}"
+            if "xoff" not in entry:
+                if entry.get("headroom_type") == "dynamic":
+                    self._refuse(place, f"headroom_type = dynamic: {_COMPUTED}")
+                continue
             if (pool := self._reference(place, entry, "pool", "BUFFER_POOL")) is not None:
                 if pool not in pools:
                     self._refuse(place, f'pool = "{pool}": there is no such pool{_meant(pool, pools)}')
                 elif pools[pool].get("type") == "egress":
                     self._refuse(place, f'pool = "{pool}": is of egress; a profile with xoff is of ingress')
-            threshold = str(entry.get("dynamic_th", entry.get("static_th")))
-            if not re.fullmatch("-?[0-9]{1,15}", threshold):
+            thresholds = [str(entry[field]) for field in ("dynamic_th", "static_th") if field in entry]
+            if not thresholds or not all(re.fullmatch("-?[0-9]{1,15}", each) for each in thresholds):
                 self._refuse(place, "dynamic_th or static_th must be there, and a whole number")
-            elif "dynamic_th" in entry and not -8 <= int(threshold) <= 7:  # noqa: PLR2004 - SONiC's bounds
-                self._refuse(place, f'dynamic_th = "{threshold}": must be from -8 to 7')
+            elif "dynamic_th" in entry and not -8 <= int(thresholds[0]) <= 7:  # noqa: PLR2004 - SONiC's bounds
+                self._refuse(place, f'dynamic_th = "{thresholds[0]}": must be from -8 to 7')
+            self._number(place, entry, "xon_offset", 0)
             profiles[name] = Profile(name, *(self._number(place, entry, field) for field in ("size", "xon", "xoff")))
         return profiles
 
     def _made(self, place: str, port: Port) -> Profile | None:
-        """The profile that a port gets when the switch boots: its row of pg_profile_lookup.ini."""
-        made = (self._rows or {}).get((port.speed, port.cable or 0))
-        if made is None:
-            row = f"{port.speed} Mb/s and {port.cable or 0:g} m"
-            self._refuse(place, f"no profile is known for {row}{self._hint()}")
-        return made
+        """The profile that a port gets when the switch boots, a row of pg_profile_lookup.ini; none without a cable."""
+        if self._is_dynamic:
+            self._refuse(place, f"buffer_model = dynamic: {_COMPUTED}")
+        elif port.cable is None:
+            self._refuse(place, "no profile is known: CABLE_LENGTH does not say how long the cable is")
+        elif port.cable == 0:
+            return None
+        elif (made := (self._rows or {}).get((port.speed, port.cable))) is None:
+            self._refuse(place, f"no profile is known for {port.speed} Mb/s and {port.cable:g} m{self._hint()}")
+        else:
+            return made
+        return None
+
+    @property
+    def _is_dynamic(self) -> bool:
+        """Whether the switch computes profiles while it runs."""
+        device = self._tables.get("DEVICE_METADATA")
+        local = device.get("localhost") if isinstance(device, dict) else None
+        return isinstance(local, dict) and local.get("buffer_model") == "dynamic"
 
     def _queues_of(self, key: str, ports: Mapping[str, Port]) -> Iterator[tuple[str, int]]:
         """The queues that a key of BUFFER_PG means: `Ethernet0|3-4`, `Ethernet0,Ethernet4|3`."""
@@ -324,7 +412,7 @@ class _Reader:
                 self._refuse(f"{table}|{key}", f'there is no port "{name}"{_meant(name, ports)}')
 
     def _compare_with_pfc(self, lossless: dict[tuple[str, int], Profile], ports: Mapping[str, Port]) -> None:
-        """Warns of PFC without headroom and of headroom without PFC; with a lookup table, adds what is made at boot."""
+        """Finds PFC without headroom and headroom without PFC; with a lookup table, adds what is made at boot."""
         enabled: dict[str, set[int]] = {}
         for key, entry in self._table("PORT_QOS_MAP").items():
             text = str(entry.get("pfc_enable", ""))
@@ -342,19 +430,24 @@ class _Reader:
                 if (made := self._made(f"PORT|{name}", port)) is not None:
                     lossless |= {(name, priority): made for priority in missing}
             elif missing:
-                self._warn(f"PFC is on for priority {_listed(missing)} of {name}, which has no headroom: it may drop")
+                self._gaps.append(
+                    f"PFC is on for priority {_listed(missing)} of {name}, which has no headroom: it may drop"
+                )
             if unused := sorted(has - enabled.get(name, set())):
-                self._warn(f"priority {_listed(unused)} of {name} has headroom, but PFC is off: nobody is told to stop")
+                headroom = f"priority {_listed(unused)} of {name} has headroom"
+                self._gaps.append(f"{headroom}, but PFC is off: nobody is told to stop")
 
     def _shared_headroom(self, pools: Mapping[str, dict[str, Any]], groups: tuple[Group, ...]) -> int | None:
         """The pool of headroom: `xoff` of the lossless pool, or what `over_subscribe_ratio` makes of all headroom."""
+        ratios = [
+            self._number(f"DEFAULT_LOSSLESS_BUFFER_PARAMETER|{name}", entry, "over_subscribe_ratio", 0, most=100)
+            for name, entry in self._table("DEFAULT_LOSSLESS_BUFFER_PARAMETER").items()
+        ]
         pool = pools.get(_LOSSLESS_POOL, {})
         if "xoff" in pool and (shared := self._number(f"BUFFER_POOL|{_LOSSLESS_POOL}", pool, "xoff")):
             return shared
-        for name, entry in self._table("DEFAULT_LOSSLESS_BUFFER_PARAMETER").items():
-            place = f"DEFAULT_LOSSLESS_BUFFER_PARAMETER|{name}"
-            if ratio := self._number(place, entry, "over_subscribe_ratio", 0, most=100):
-                return sum(len(group.priorities) * group.profile.xoff for group in groups) // ratio
+        if ratio := max(ratios, default=0):
+            return sum(len(group.priorities) * group.profile.xoff for group in groups) // ratio
         return None
 
     def _traffic_pattern(self) -> tuple[int, int]:
