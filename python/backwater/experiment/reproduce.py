@@ -332,7 +332,7 @@ def markdown(title: str, figures: Sequence[Figure], wall_seconds: float, beside:
     for figure in figures:
         experiment = figure.study.experiment
         about = experiment.content.experiment
-        seeds = ", ".join(str(seed) for seed in experiment.content.scales[figure.study.scale].seeds)
+        seeds = _seeds(experiment.content.scales[figure.study.scale].seeds)
         lines += ["", f"## {experiment.name}: {about.title}", "", about.shows.strip(), ""]
         lines += [
             f"Scale {figure.study.scale}; seeds {seeds}; {len(figure.study.jobs)} runs, "
@@ -348,6 +348,13 @@ def markdown(title: str, figures: Sequence[Figure], wall_seconds: float, beside:
             ]
         lines += [f"\n*{claim}* {reason}" for claim, reason in reasons([figure])]
     return "\n".join(lines) + "\n"
+
+
+def _seeds(seeds: Sequence[int]) -> str:
+    """Seeds in words: as a range where they are one, and as a list."""
+    if len(seeds) > 2 and list(seeds) == list(range(seeds[0], seeds[-1] + 1)):  # noqa: PLR2004 - "1 to 2" is no shorter
+        return f"{seeds[0]} to {seeds[-1]}"
+    return ", ".join(map(str, seeds))
 
 
 def _link(path: Path, beside: Path) -> str:
