@@ -35,7 +35,9 @@ _COUNT_UNITS: Final = ((10**9, "G"), (10**6, "M"), (10**3, "k"))
 
 def _scaled(value: float, units: Sequence[tuple[int, str]]) -> str:
     scale, unit = next(((scale, unit) for scale, unit in units if abs(value) >= scale), units[-1])
-    return f"{value / scale:.4g} {unit}"
+    number = value / scale
+    # Four digits, and no exponent where the largest unit is too small.
+    return f"{number:,.0f} {unit}" if abs(number) >= 9_999.5 else f"{number:.4g} {unit}"  # noqa: PLR2004
 
 
 def duration(picoseconds: float | None) -> str:

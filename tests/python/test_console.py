@@ -54,6 +54,7 @@ def test_markup_in_a_message_is_text(capsys: pytest.CaptureFixture[str]) -> None
     ("text", "expected"),
     [
         (style.duration(1_500_000), "1.5 µs"),
+        (style.duration(24_850 * 10**12), "24,850 s"),
         (style.duration(0), "0 ps"),
         (style.duration(None), "–"),
         (style.size(64_000), "64 KB"),
