@@ -697,8 +697,9 @@ def headroom_check(
     kinds = zip(covers, cover.at_once(read, covers), strict=True) if simulate else ()
     simulated = [worst_case.simulate(each.plan.switch, headroom) for each, headroom in kinds]
     console.out.print(console.table(views.headroom_cover(read, covers, simulated)))
-    is_short = cover.pool_missing(read, covers) > 0 or any(each.missing for each in covers)
-    raise typer.Exit(int(bool(read.gaps) or is_short or any(case.drops for case in simulated)))
+    is_short = cover.pool_missing(read, covers) or any(each.missing for each in covers)
+    is_covered = not (read.gaps or is_short or any(case.drops for case in simulated))
+    raise typer.Exit(int(not is_covered))
 
 
 @convert.command("hpcc")

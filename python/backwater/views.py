@@ -10,13 +10,13 @@ import polars as pl
 
 from backwater import style, tables
 from backwater.headroom.cover import Cover, pool_missing
+from backwater.headroom.worst_case import LARGEST_FRAME, WorstCase
 
 if TYPE_CHECKING:
     from backwater._core import Estimate
     from backwater.analysis import Analysis, TofinoMemory
     from backwater.headroom.plan import Chip, Plan
     from backwater.headroom.sonic import Config
-    from backwater.headroom.worst_case import WorstCase
     from backwater.result import Result
 
 # Rows of a table of the worst offenders.
@@ -206,12 +206,13 @@ def headroom_cover(config: Config, covers: Sequence[Cover], simulated: Sequence[
         "SONiC's formula",
         "verdict",
     )
+    limits = f"; simulated: one class, frames of {LARGEST_FRAME:,} B at most" if simulated else ""
     return View(
         "Headroom against the worst case",
         (*headers, *(("simulated",) if simulated else ())),
         rows,
         text_columns=4,
-        note=_set_aside(config, covers) + ("; simulated: one class, frames of 9,078 B at most" if simulated else ""),
+        note=_set_aside(config, covers) + limits,
     )
 
 

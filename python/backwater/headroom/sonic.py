@@ -11,7 +11,7 @@ import difflib
 import json
 import re
 from bisect import bisect
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -209,9 +209,9 @@ class _Reader:
 
     def config(self) -> Config:
         for name in (name for name in self._tables if name not in _TABLES):
-            near = difflib.get_close_matches(name, _TABLES, n=1, cutoff=_LIKE)
-            if near and near[0] not in self._tables:
-                self._refuse(name, f"there is no such table; did you mean {near[0]}?")
+            near = _near(name, _TABLES, _LIKE)
+            if near and near not in self._tables:
+                self._refuse(name, f"there is no such table; did you mean {near}?")
         ports = self._ports()
         pools = self._pools()
         profiles = self._profiles(pools)
@@ -261,9 +261,9 @@ class _Reader:
                 self._refuse(f"{name}|{key}", "must be a table of fields")
                 continue
             for field in entry if name in _FIELDS else ():
-                near = difflib.get_close_matches(field, _FIELDS[name], n=1, cutoff=_LIKE)
-                if near and field not in _FIELDS[name]:
-                    self._refuse(f"{name}|{key}", f'there is no field {field}; did you mean "{near[0]}"?')
+                near = _near(field, _FIELDS[name], _LIKE)
+                if near not in {"", field}:
+                    self._refuse(f"{name}|{key}", f'there is no field {field}; did you mean "{near}"?')
         return {key: entry for key, entry in table.items() if isinstance(entry, dict)}
 
     def _number(
@@ -477,9 +477,14 @@ def _listed(priorities: list[int]) -> str:
     return ", ".join(map(str, priorities))
 
 
-def _meant(word: str, known: Mapping[str, object]) -> str:
-    close = difflib.get_close_matches(word, list(known), n=1)
-    return f'; did you mean "{close[0]}"?' if close else ""
+def _near(word: str, known: Iterable[str], cutoff: float = 0.6) -> str:
+    """The known name that is most like a word; empty if none is."""
+    return next(iter(difflib.get_close_matches(word, list(known), n=1, cutoff=cutoff)), "")
+
+
+def _meant(word: str, known: Iterable[str]) -> str:
+    near = _near(word, known)
+    return f'; did you mean "{near}"?' if near else ""
 
 
 def _lookup(path: Path) -> dict[tuple[int, float], Profile]:

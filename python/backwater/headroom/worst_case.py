@@ -15,11 +15,12 @@ from backwater import simulation
 from backwater.headroom.plan import Switch
 from backwater.scenario import Scenario
 
+# Bytes of the largest frame that can be simulated: 9000 B of payload, and headers.
+LARGEST_FRAME = 9078
 # Of a flow's first packet, in bytes: headers that a buffer is charged for, and those together with preamble and gap.
 _CHARGED = 78
 _ON_THE_WIRE = 98
 _PAUSE = 84
-_LARGEST_PAYLOAD = 9000
 # Packets that the PAUSE holds back, and packets that it has to wait for.
 _SURPLUS = 8
 _BACK = 100
@@ -68,7 +69,7 @@ def _payloads(switch: Switch, payload: int) -> list[int]:
 
 
 def _scenario(switch: Switch, headroom: int) -> dict[str, object]:
-    payload = min(switch.mtu - _CHARGED, _LARGEST_PAYLOAD)
+    payload = min(switch.mtu, LARGEST_FRAME) - _CHARGED
     sizes = _payloads(switch, payload)
     # Every packet is a flow of its own, so that it may have any size.
     forth = [{"src": "h1", "dst": "h2", "bytes": f"{size} B"} for size in sizes]
