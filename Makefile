@@ -8,12 +8,14 @@ NEW := bench-results/latest.json
 OLD := bench-results/previous.json
 # Seconds that `make fuzz` spends on each target.
 FUZZ_SECONDS ?= 600
+# Where `make mutants-all` builds, apart from all else, and writes what it found.
+MUTANTS := target/mutants-all
 
 export PIP_QUIET := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help toolchain setup demo test lint format bench bench-binaries bench-compare bench-costs bench-instructions bench-threads docs fuzz clean
+.PHONY: help toolchain setup demo test lint format bench bench-binaries bench-compare bench-costs bench-instructions bench-threads docs fuzz mutants mutants-all clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -82,6 +84,15 @@ docs: setup ## Write the generated pages of docs/reference and build the site
 fuzz: toolchain ## Fuzz every parser, FUZZ_SECONDS each (needs cargo-fuzz and a nightly tool chain)
 	@cargo fuzz --version >/dev/null 2>&1 || { echo "Fuzzing needs cargo-fuzz: cargo install cargo-fuzz" >&2; exit 1; }
 	set -e; for target in $$(cargo +nightly fuzz list); do cargo +nightly fuzz run $$target -- -max_total_time=$(FUZZ_SECONDS); done
+
+mutants: toolchain ## Change the model in a hundred small ways, and check that a test notices each
+	$(PYTHON) tests/mutants/run.py
+
+mutants-all: toolchain ## Have cargo-mutants change whatever it can in the files that matter most; SHARD=0/8 takes an eighth
+	@cargo mutants --version >/dev/null 2>&1 || { echo "Needs cargo-mutants: cargo install cargo-mutants" >&2; exit 1; }
+	mkdir -p $(MUTANTS)/build
+	TMPDIR=$(abspath $(MUTANTS)/build) nice -n 15 \
+		cargo mutants --output $(MUTANTS) --sharding round-robin $(if $(SHARD),--shard $(SHARD))
 
 clean: ## Remove what was built, but no results
 	rm -rf target $(VENV)

@@ -47,7 +47,7 @@ TOLERANCE = 0.02
 # The part of a scenario that `costs` times.
 TIMED = ["run.until=4 ms", "run.drain=0 s"]
 # What `run.json` says about the process and not about the network.
-EXPENSES = {"cpu_seconds", "wall_seconds", "memory_bytes", "peak_rss_bytes"}
+EXPENSES = {"cpu_seconds", "wall_seconds", "memory_bytes", "peak_rss_bytes", "checksum"}
 
 NO_SAMPLES = "probes.sample_interval=0 s"
 NO_PAUSES = "probes.pauses=false"
@@ -63,6 +63,7 @@ PROBES = {
 # The same switches and traffic as in dsh-128, under SIH.
 SIH = ["switch.headroom.kind=sih", "switch.headroom.headroom=60 KB"]
 PLAIN = [*PROBES["no probes"], "congestion_control.kind=none"]
+DCQCN = [*PLAIN, "congestion_control.kind=dcqcn", "congestion_control.min_rate=100 Mbps"]
 # For flow controls that bound queues by themselves.
 SHARED = [*PLAIN, "switch.lossless=[]", "switch.headroom.kind=static"]
 MECHANISMS = {
@@ -75,8 +76,8 @@ MECHANISMS = {
     "headroom: static": [*PLAIN, "switch.headroom.kind=static"],
     "headroom: DSH": [*PLAIN, "switch.headroom.kind=dsh"],
     "scheduler: DWRR": [*PLAIN, "switch.scheduler.kind=dwrr"],
-    "congestion control: DCQCN": [*PLAIN, "congestion_control.kind=dcqcn"],
-    "DCQCN with CNP frames": [*PLAIN, "congestion_control.kind=dcqcn", "congestion_control.cnp=frame"],
+    "congestion control: DCQCN": DCQCN,
+    "DCQCN with CNP frames": [*DCQCN, "congestion_control.cnp=frame"],
     "congestion control: HPCC": [*PLAIN, "congestion_control.kind=hpcc"],
     "congestion control: TIMELY": [*PLAIN, "congestion_control.kind=timely"],
     "congestion control: PowerTCP": [*PLAIN, "congestion_control.kind=power-tcp"],
@@ -171,7 +172,7 @@ def spread(values: Sequence[float]) -> str:
 
 
 def progress(names: Sequence[str], what: str) -> Iterable[str]:
-    """The names one by one, with a bar for whoever waits."""
+    """The names one by one, with a progress bar."""
     return track(names, what, console=Console(stderr=True), transient=True)
 
 

@@ -20,7 +20,7 @@ HEAD = """\
 # Scenario files
 
 A scenario is a TOML file. Quantities have a unit: `"100 Gbps"`, `"2 us"`, `"16 MiB"`; 1 KB is 1000 B, 1 KiB is 1024 B.
-Unknown keys are refused. `backwater explain FILE` shows every effective value, `--set KEY=VALUE` replaces one on the
+Unknown keys are refused. `backwater explain FILE` shows every value in force, `--set KEY=VALUE` replaces one on the
 command line, and `backwater schema` prints the JSON Schema from which this page is made.
 """
 

@@ -10,13 +10,14 @@ from backwater._core import ScenarioError, version
 from backwater.analysis import Analysis, TofinoMemory, tofino_memory
 from backwater.result import Result, ResultError
 from backwater.scenario import Scenario
-from backwater.simulation import RunInterrupted, run
+from backwater.simulation import InUseError, RunInterrupted, run
 from backwater.summary import Outcome, Summary
 
 __version__ = version()
 
 __all__ = [
     "Analysis",
+    "InUseError",
     "Outcome",
     "Result",
     "ResultError",

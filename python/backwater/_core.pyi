@@ -14,6 +14,7 @@ __all__ = [
     "chosen_names",
     "convert_hpcc",
     "headroom_plan",
+    "quantity",
     "schema",
     "spectrum_headroom",
     "tofino_memory",
@@ -67,7 +68,7 @@ class Plan:
         """Facts worth telling, such as the oversubscription of the topology."""
 
     def explain(self) -> list[tuple[str, str, str]]:
-        """Every effective value as (path, value, origin)."""
+        """Every value in force as (path, value as JSON, origin)."""
 
     def resolved(self) -> str:
         """The scenario with every default filled in, as JSON."""
@@ -155,6 +156,12 @@ def chosen_names(texts: list[str], names: list[str]) -> list[str]:
     """Those of `names` that a list of names and patterns means, as in scenarios.
 
     Raises ValueError if a text is neither one of the names nor a pattern.
+    """
+
+def quantity(kind: str, text: str) -> int:
+    """A quantity as scenarios write it, in ps (kind `time`), bytes (`size`) or bits per second (`rate`).
+
+    Raises ValueError if the text is none, with what is allowed.
     """
 
 def tofino_memory(k: int) -> str:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import importlib.metadata
+import itertools
 import json
 import os
 import platform
 import shlex
 import sys
-import time
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
@@ -21,30 +22,22 @@ from typer.core import TyperGroup
 
 from backwater import _core, analysis, console, hpcc, units, views
 from backwater import simulation as simulating
-from backwater.experiment import reproduce as reproduction
-from backwater.experiment import sweep
-from backwater.experiment.format import Experiment, meant
-from backwater.experiment.reproduce import Study
-from backwater.experiment.store import LOG_FILE, Store, StoreError
+from backwater.console import UsageError
+from backwater.experiment import commands
+from backwater.experiment.mistakes import meant
+from backwater.experiment.store import StoreError
 from backwater.headroom import cover, plan, sonic, worst_case
-from backwater.result import REPORT_FILE, Result, ResultError
+from backwater.result import REPORT_FILE, DamagedError, Result, ResultError
 from backwater.scenario import ANALYZED_FLOWS, Scenario
-from backwater.summary import EXIT_CODES, EXIT_INTERNAL, EXIT_USAGE
+from backwater.simulation import InUseError
+from backwater.summary import EXIT_INTERNAL, EXIT_IO, EXIT_USAGE
 
-# Where results go when the command line does not say.
-RESULTS = Path("results")
 # Of whole numbers that the core is given; it has limits of its own below that.
 LARGEST = 2**32 - 1
+# As many as a network can be cut into parts.
+MOST_THREADS = 1024
 # Set to anything to see where an internal error came from.
 TRACEBACK_VARIABLE = "BACKWATER_TRACEBACK"
-
-
-class UsageError(Exception):
-    """Something only the user can put right; shown as a message and a hint."""
-
-    def __init__(self, message: str, hint: str = "") -> None:
-        super().__init__(message)
-        self.hint = hint
 
 
 class _Commands(TyperGroup):
@@ -52,21 +45,44 @@ class _Commands(TyperGroup):
 
     def main(self, *args: Any, **extra: Any) -> Any:  # noqa: ANN401 - as the method it replaces
         try:
-            return super().main(*args, **extra)
+            try:
+                return super().main(*args, **extra)
+            finally:
+                _flush()
         except _core.ScenarioError as error:
             console.diagnostics(error.diagnostics)
         except UsageError as error:
             console.message(str(error), error.hint)
-        except (ResultError, StoreError) as error:
+        except DamagedError as error:
+            console.message(str(error))
+            sys.exit(EXIT_IO)
+        except (InUseError, ResultError, StoreError) as error:
             console.message(str(error))
         except OSError as error:
             console.message(f"{error.strerror or error}{f': {error.filename}' if error.filename else ''}")
+            sys.exit(EXIT_IO)
         except UnicodeDecodeError as error:
             console.message(f"a file is not UTF-8 text: {error.reason} at byte {error.start}")
         except Exception as error:
             _internal_error(error)
             sys.exit(EXIT_INTERNAL)
         sys.exit(EXIT_USAGE)
+
+    def invoke(self, ctx: Any) -> Any:  # noqa: ANN401 - as the method it replaces
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError:
+            # Typer would make it code 1, that of an internal error.
+            raise typer.Exit(EXIT_IO) from None
+
+
+def _flush() -> None:
+    """Writes what standard output holds: if that fails, it has to be here and not when the interpreter ends."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise
 
 
 def _internal_error(error: Exception) -> None:
@@ -125,22 +141,28 @@ def _load(file: Path, overrides: list[str] | None, seed: int | None) -> Scenario
 
 
 def _next_directory(name: str) -> Path:
-    number = 1
-    while (RESULTS / f"{name}-{number}").exists():
-        number += 1
-    return RESULTS / f"{name}-{number}"
+    """Makes the first directory that is not there yet."""
+    for number in itertools.count(1):
+        directory = commands.RESULTS / f"{name}-{number}"
+        with suppress(FileExistsError):
+            directory.mkdir(parents=True)
+            return directory
+    raise AssertionError("numbers do not end")
 
 
-def _prepare(output: Path, force: bool) -> None:
-    """Makes sure that a run may write into the directory."""
+@contextmanager
+def _owning(output: Path, force: bool) -> Iterator[None]:
+    """Lets only this run write into the directory while the block runs."""
     if output.exists() and not output.is_dir():
         raise UsageError(f"{output} is not a directory")
-    if output.is_dir() and any(output.iterdir()):
-        if not force:
-            raise UsageError(
-                f"{output} is not empty", "choose another directory, or --force to replace an earlier result"
-            )
-        simulating.clear(output)
+    with simulating.owning(output):
+        if any(output.iterdir()):
+            if not force:
+                raise UsageError(
+                    f"{output} is not empty", "choose another directory, or --force to replace an earlier result"
+                )
+            simulating.clear(output)
+        yield
 
 
 @app.command()
@@ -152,7 +174,9 @@ def run(
     ] = None,
     seed: Seed = None,
     overrides: Overrides = None,
-    threads: Annotated[int, typer.Option("--threads", min=1, help="Threads; results do not depend on it.")] = 1,
+    threads: Annotated[
+        int, typer.Option("--threads", min=1, max=MOST_THREADS, help="Threads; results do not depend on it.")
+    ] = 1,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Neither progress nor summary.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Summary as JSON on standard output.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace the result of an earlier run in DIR.")] = False,
@@ -161,7 +185,8 @@ def run(
     """Simulate a scenario.
 
     Exit codes: 0 ok, 1 internal error, 2 usage or scenario error, 3 invariant broken, 4 deadlock or stall,
-    5 time limit, 6 results could not be written any more, 130 interrupted (in both, the partial result is valid).
+    5 time limit, 6 results could not be written any more, 7 a file could not be read or written, 130 interrupted (after
+    6 and 130 the partial result is valid).
     """
     scenario = _load(file, overrides, seed)
     silent = quiet or as_json
@@ -170,20 +195,18 @@ def run(
         for note in scenario.notes:
             console.err.print(Text(f"note: {note}", "dim"), soft_wrap=True)
     directory = output or _next_directory(scenario.name)
-    _prepare(directory, force)
-    with console.progress(silent) as progress:
-        try:
-            result = simulating.run(scenario, directory, threads, progress)
-        except simulating.RunInterrupted as interruption:
-            result = interruption.result
-        except ValueError as error:
-            raise UsageError(str(error)) from error
-    if as_json:
-        print(console.as_json(result))  # noqa: T201 - for machines: no wrapping, no colour
-    elif not quiet:
-        console.out.print(console.summary(result))
-    if report:
-        _write(directory / REPORT_FILE, _report({result.summary.name: result}), silent)
+    with _owning(directory, force):
+        with console.progress(silent) as progress:
+            try:
+                result, _ = simulating.simulate(scenario, directory, threads, progress)
+            except ValueError as error:
+                raise UsageError(str(error)) from error
+        if as_json:
+            print(console.as_json(result))  # noqa: T201 - for machines: no wrapping, no colour
+        elif not quiet:
+            console.out.print(console.summary(result))
+        if report:
+            console.write(directory / REPORT_FILE, _report({result.summary.name: result}), silent)
     if not silent:
         console.out.print(Text(f"Result: {directory}"), soft_wrap=True)
     raise typer.Exit(result.summary.exit_code)
@@ -195,33 +218,29 @@ def _report(results: dict[str, Result]) -> str:
     return report.report(results)
 
 
-def _write(path: Path, text: str, silent: bool = False) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text, encoding="utf-8")
-    if not silent:
-        console.out.print(Text(f"Written: {path}"), soft_wrap=True)
-
-
 @app.command()
 def explain(
     file: ScenarioFile,
     seed: Seed = None,
     overrides: Overrides = None,
     memory: Annotated[
-        bool, typer.Option("--memory", help="Estimate what a run takes of memory; simulates its beginning for 2 s.")
+        bool, typer.Option("--memory", help="Estimate the memory of a run; simulates its beginning for 2 s.")
     ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Every value as JSON on standard output.")] = False,
 ) -> None:
-    """Show every effective value of a scenario and where it comes from, or what a run of it takes of memory."""
+    """Show every value in force of a scenario and where it comes from, or how much memory a run needs."""
+    if memory and as_json:
+        raise UsageError("--json goes without --memory")
     scenario = _load(file, overrides, seed)
     console.diagnostics(scenario.warnings)
+    if as_json:
+        rows = [setting._asdict() for setting in scenario.explain()]
+        print(json.dumps(rows, indent=2, ensure_ascii=False))  # noqa: T201 - for machines
+        return
     if memory:
         console.out.print(console.table(views.memory(scenario.name, scenario.estimate_memory())))
         return
-    rows = [tuple(setting) for setting in scenario.explain()]
-    note = "; ".join(scenario.notes)
-    console.out.print(
-        console.table(views.View(scenario.name, ("setting", "value", "origin"), rows, text_columns=3, note=note))
-    )
+    console.out.print(console.table(views.settings(scenario)))
 
 
 @app.command()
@@ -245,7 +264,7 @@ def analyze(
         ),
     ] = None,
     flows: Annotated[
-        int, typer.Option("--flows", metavar="N", min=1, max=LARGEST, help="Most flows looked at.")
+        int, typer.Option("--flows", metavar="N", min=1, max=LARGEST, help="Most flows considered.")
     ] = ANALYZED_FLOWS,
     as_json: Annotated[bool, typer.Option("--json", help="Everything as JSON on standard output.")] = False,
     own_root_rule: Annotated[
@@ -259,7 +278,7 @@ def analyze(
         typer.Option("--names", help="In JSON: name all ports, queues and flows that each congested port can pause."),
     ] = False,
 ) -> None:
-    """Find without a simulation who can be blocked innocently, with how many queues, and whether deadlock can be."""
+    """Find without a simulation which flows can be blocked, with how many queues, and whether deadlock is possible."""
     if names and not as_json:
         raise UsageError("--names shows in JSON alone", "add --json")
     scenario = _load(file, overrides, seed)
@@ -277,7 +296,7 @@ def tofino(
     k: Annotated[int, typer.Argument(min=2, max=LARGEST, help="Ports per switch.", show_default=False)],
     as_json: Annotated[bool, typer.Option("--json", help="Everything as JSON on standard output.")] = False,
 ) -> None:
-    """Compute what the tables of Pyrrha take of memory on Tofino2, in a fat-tree of switches with K ports."""
+    """Compute how much memory the tables of Pyrrha take on Tofino2, in a fat-tree of switches with K ports."""
     try:
         memory = analysis.tofino_memory(k)
     except ValueError as error:
@@ -312,7 +331,7 @@ def report(
 ) -> None:
     """Write one HTML file with tables and interactive charts; it needs no network."""
     results = _labelled(directories)
-    _write(output or directories[0] / REPORT_FILE, _report(results))
+    console.write(output or directories[0] / REPORT_FILE, _report(results))
 
 
 @app.command()
@@ -329,178 +348,11 @@ def compare(
     if output is not None:
         from backwater.report import comparison  # noqa: PLC0415 - charts are slow to import
 
-        _write(output, comparison(results))
+        console.write(output, comparison(results))
 
 
-StoreDirectory = Annotated[
-    Path, typer.Option("--store", metavar="DIR", help="Where results are kept, and found again.")
-]
-Jobs = Annotated[
-    int | None, typer.Option("--jobs", "-j", min=1, help="Runs at once (default: one per core).", show_default=False)
-]
-
-
-def _choose_scale(experiment: Experiment, scale: str | None) -> str:
-    scales = experiment.content.scales
-    if scale is not None and scale not in scales:
-        raise UsageError(f"{experiment.path} has no scale {scale}", meant(scale, scales))
-    return scale or next(iter(scales))
-
-
-def _only(experiment: Experiment, wanted: list[str]) -> dict[str, list[str]]:
-    """What `--axis NAME=POINT,POINT` asks for."""
-    only: dict[str, list[str]] = {}
-    for text in wanted:
-        axis, _, names = text.partition("=")
-        axes = experiment.content.axes
-        if axis not in axes:
-            raise UsageError(f"{experiment.path} has no axis {axis!r}", meant(axis, axes))
-        for name in names.split(","):
-            if name not in axes[axis]:
-                raise UsageError(f"axis {axis} has no point {name!r}", meant(name, axes[axis]))
-            only.setdefault(axis, []).append(name)
-    return only
-
-
-def _run_all(store: Store, studies: Sequence[Study], workers: int | None) -> None:
-    """Runs what the store lacks, and says what failed."""
-    jobs = [job for study in studies for job in study.jobs.values()]
-    if not jobs:
-        return
-    try:
-        with console.counting(quiet=False) as report:
-            failures = sweep.run(store, jobs, workers or os.cpu_count() or 1, report)
-    except sweep.SweepInterrupted as stopped:
-        console.message(
-            f"interrupted: {stopped.done} of {stopped.all} runs are kept in {store.directory}",
-            "the same command goes on from there",
-            severity="warning",
-        )
-        raise typer.Exit(EXIT_CODES["interrupted"]) from None
-    for failure in failures:
-        console.message(
-            f"{failure.name} failed with exit code {failure.exit_code}",
-            f"see {failure.directory / LOG_FILE}; it is run again the next time",
-        )
-
-
-@app.command("sweep")
-def sweep_command(
-    file: Annotated[Path, typer.Argument(help="Experiment file (TOML).", show_default=False)],
-    scale: Annotated[
-        str | None, typer.Option("--scale", help="Scale (default: the first of the file).", show_default=False)
-    ] = None,
-    axis: Annotated[
-        list[str] | None,
-        typer.Option("--axis", metavar="AXIS=POINT,...", help="Only these points of an axis.", show_default=False),
-    ] = None,
-    jobs: Jobs = None,
-    store: StoreDirectory = RESULTS / "store",
-    output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", metavar="FILE", help="Also write a row per run, as .csv or .parquet."),
-    ] = None,
-) -> None:
-    """Run a grid of scenarios on all cores and show its measures; what has been run before is not run again.
-
-    Exit codes: 0 ok, 1 some runs failed or internal error, 2 usage or scenario error, 130 interrupted.
-    """
-    if output is not None and output.suffix not in {".csv", ".parquet"}:
-        raise UsageError(f"{output} is neither .csv nor .parquet")
-    experiment = _experiment(file)
-    study = Study.plan(experiment, _choose_scale(experiment, scale), _only(experiment, axis or []))
-    kept = Store(store)
-    _run_all(kept, [study], jobs)
-    values = study.values(kept)
-    console.out.print(console.table(reproduction.measures_table(study, values, kept)))
-    if output is not None:
-        frame = reproduction.frame(study, values, kept)
-        output.parent.mkdir(parents=True, exist_ok=True)
-        frame.write_csv(output) if output.suffix == ".csv" else frame.write_parquet(output)
-        console.out.print(Text(f"Written: {output}"), soft_wrap=True)
-    raise typer.Exit(_missing(kept, [study]))
-
-
-def _experiment(file: Path) -> Experiment:
-    if not file.is_file():
-        raise UsageError(f"there is no experiment file {file}")
-    return Experiment.load(file)
-
-
-def _missing(store: Store, studies: Sequence[Study]) -> int:
-    """The exit code: whether any run has no result."""
-    return int(any(store.result(job) is None for study in studies for job in study.jobs.values()))
-
-
-def _targets(target: str) -> list[Path]:
-    """The experiment files of `paper` or `paper/figure`."""
-    papers = reproduction.papers()
-    paper, _, figure = target.partition("/")
-    if not papers:
-        raise UsageError("there is no folder papers/ here", "run this in a clone of the repository")
-    if paper not in papers:
-        raise UsageError(f"there is no paper {paper!r}", meant(paper, papers))
-    files = {file.stem: file for file in papers[paper]}
-    figure = next((stem for stem in files if reproduction.covers(stem, figure)), figure)
-    if figure and figure not in files:
-        raise UsageError(f"{paper} has no figure {figure!r}", meant(figure, files))
-    return [files[figure]] if figure else [*files.values()]
-
-
-def _list_papers() -> None:
-    rows = [
-        (f"{paper}/{file.stem}", experiment.content.experiment.title, ", ".join(experiment.content.scales))
-        for paper, files in reproduction.papers().items()
-        for file in files
-        for experiment in [Experiment.load(file)]
-    ]
-    console.out.print(console.table(views.View("Papers", ("figure", "what it shows", "scales"), rows, text_columns=3)))
-
-
-@app.command()
-def reproduce(
-    target: Annotated[str, typer.Argument(metavar="PAPER[/FIGURE]", help="What to reproduce, or list.")] = "list",
-    scale: Annotated[str, typer.Option("--scale", help="Scale: small or paper.")] = "small",
-    jobs: Jobs = None,
-    store: StoreDirectory = RESULTS / "store",
-    output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", metavar="DIR", help="Where charts go (default: results/<paper>-<scale>)."),
-    ] = None,
-    markdown: Annotated[
-        Path | None, typer.Option("--markdown", metavar="FILE", help="Also write claims and charts as a page.")
-    ] = None,
-) -> None:
-    """Run the figures of a paper, draw them, and set its claims against our results.
-
-    Exit codes: 0 ok, whatever the verdicts; 1 some runs failed or internal error; 2 usage or scenario error; 130
-    interrupted.
-    """
-    if target == "list":
-        _list_papers()
-        return
-    begin = time.monotonic()
-    experiments = [_experiment(file) for file in _targets(target)]
-    studies = [Study.plan(experiment, _choose_scale(experiment, scale)) for experiment in experiments]
-    kept = Store(store)
-    _run_all(kept, studies, jobs)
-    directory = output or RESULTS / f"{target.partition('/')[0]}-{scale}"
-    figures = []
-    for study in studies:
-        values = study.values(kept)
-        charts = study.draw(kept, values, directory)
-        endings = reproduction.Endings.of(study, kept)
-        figures.append(reproduction.Figure(study, study.findings(values), charts, endings))
-    console.out.print(console.table(reproduction.runs_table(figures)))
-    console.out.print(console.table(reproduction.claims_table(figures)))
-    for claim, reason in reproduction.reasons(figures):
-        console.out.print(Text.assemble((claim, "bold"), f": {reason}"), soft_wrap=True)
-    wall = time.monotonic() - begin
-    console.out.print(Text(f"Charts: {directory}; {wall:.0f} s, with results that were there already"), soft_wrap=True)
-    if markdown is not None:
-        title = f"Results: {target}, scale {scale}"
-        _write(markdown, reproduction.markdown(title, figures, wall, markdown.parent))
-    raise typer.Exit(_missing(kept, studies))
+app.command("sweep")(commands.sweep)
+app.command("reproduce")(commands.reproduce)
 
 
 def _quantity(read: Callable[[str], int]) -> Callable[[str], int]:
@@ -614,7 +466,7 @@ def headroom_plan(
     if output is not None:
         from backwater.headroom import picture  # noqa: PLC0415 - charts are slow to import
 
-        _write(output, picture.schemes(found), silent=as_json)
+        console.write(output, picture.schemes(found), silent=as_json)
 
 
 def _sonic_opinion(switch: plan.Switch, generation: int, small_packets: int) -> tuple[int | None, str]:
@@ -650,7 +502,7 @@ def headroom_chips(
     if output is not None:
         from backwater.headroom import picture  # noqa: PLC0415 - charts are slow to import
 
-        _write(output, picture.chips(plans))
+        console.write(output, picture.chips(plans))
 
 
 @headroom_app.command("check")
@@ -675,7 +527,7 @@ def headroom_check(
 ) -> None:
     """Say what a SONiC buffer configuration sets aside, and whether it covers the worst case.
 
-    Exit codes: 0 covered, 1 not covered or internal error, 2 usage error or a configuration that makes no sense.
+    Exit codes: 0 covered, 1 not covered or internal error, 2 usage error or an invalid configuration.
     """
     for path in (config, *([lookup] if lookup else [])):
         if not path.is_file():
@@ -722,7 +574,7 @@ def convert_hpcc(
         text, notes = _core.convert_hpcc(str(topology), str(flows), str(config) if config else None, str(output))
     except ValueError as error:
         raise UsageError(str(error)) from error
-    _write(output, text)
+    console.write(output, text)
     _notes(notes)
 
 

@@ -26,6 +26,7 @@ from rich.table import Table
 from rich.text import Text
 
 from backwater import style, views
+from backwater.result import read_summary
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -50,6 +51,14 @@ err: Final = _console(stderr=True)
 _MOST_SHOWN: Final = 20
 _STATE_STYLES: Final = {"good": "green", "bad": "bold red", "warning": "yellow", "plain": ""}
 _SEVERITY_STYLES: Final = {"error": "bold red", "warning": "bold yellow"}
+
+
+class UsageError(Exception):
+    """Something only the user can put right; shown as a message and a hint."""
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.hint = hint
 
 
 def message(text: str, hint: str = "", severity: str = "error") -> None:
@@ -129,6 +138,19 @@ def table(view: views.View) -> Table:
     return rendered
 
 
+def write(path: Path, text: str, silent: bool = False) -> None:
+    """Writes a file, and prints its path."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+    if not silent:
+        written(path)
+
+
+def written(path: Path) -> None:
+    """Says that a file has been written."""
+    out.print(Text(f"Written: {path}"), soft_wrap=True)
+
+
 def _facts(facts: Sequence[Fact]) -> Table:
     grid = Table.grid(padding=(0, 2))
     for fact in facts:
@@ -149,7 +171,7 @@ def as_json(result: Result) -> str:
     """The summary and the tables of flow completion times for machines."""
     from backwater import tables  # noqa: PLC0415 - only here
 
-    document = json.loads((result.directory / "run.json").read_text(encoding="utf-8"))
+    document = read_summary(result.directory)
     document["directory"] = str(result.directory)
     document["fct_by_size"] = tables.fct_by_size(result.flows).to_dicts()
     document["fct_by_role"] = tables.fct_by_role(result.flows).to_dicts()
@@ -185,8 +207,8 @@ def progress(quiet: bool) -> Iterator[Callable[[_core.Progress], None] | None]:
                 if state.time_ps < state.end_ps
                 else f"{style.duration(state.time_ps)}, draining",
                 speed=f"{style.count(state.events / elapsed)} events/s" if elapsed else "",
-                flows=f"{state.live_flows:,} live flows",
-                paused=f"{state.paused_ports:,} paused ports",
+                flows=style.counted(state.live_flows, "live flow"),
+                paused=style.counted(state.paused_ports, "paused port"),
             )
 
         yield show

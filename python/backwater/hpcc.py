@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict, deque
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import polars as pl
 
-from backwater import units
+from backwater import style, units
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
     from backwater.result import Result, Topology
@@ -24,7 +24,9 @@ if TYPE_CHECKING:
 # Header of a data packet without INT: 14 B PPP, 20 B IPv4, 8 B UDP, 6 B sequence number and priority group.
 HEADER_BYTES: Final = 48
 FIRST_SOURCE_PORT: Final = 10_000
+# The destination port is the type of a flow, by convention of the family's scripts.
 DESTINATION_PORT: Final = 100
+INCAST_PORT: Final = 200
 _FIRST_ADDRESS: Final = 0x0B000001
 _PS_PER_NS: Final = 1000
 _NS_PER_SECOND: Final = 10**9
@@ -61,8 +63,9 @@ def export(result: Result, output: Path) -> list[str]:
     (output / "pfc.txt").write_text("".join(f"{line}\n" for line in _pfc_lines(result)), encoding="ascii")
     unfinished = result.flows["sender_finish_ps"].null_count()
     return [
-        *([f"{unfinished:,} unfinished flows are left out of fct.txt"] if unfinished else []),
-        "fct.txt has no place for tags and retransmissions",
+        *([f"{style.counted(unfinished, 'unfinished flow')} left out of fct.txt"] if unfinished else []),
+        f"fct.txt has port {INCAST_PORT} for flows of an incast, {DESTINATION_PORT} for others, or what port_tags say",
+        "fct.txt has no place for retransmissions",
         "pfc.txt has no place for traffic classes and causes",
     ]
 
@@ -77,20 +80,29 @@ def _fct_lines(result: Result) -> Iterator[str]:
     payload = units.size(result.summary.scenario["network"]["mtu"])
     paths = _Paths(result.topology, payload)
     source_ports: Counter[tuple[str, str]] = Counter()
+    tagged = _ports_of_tags(result.summary.scenario["traffic"])
     lines = []
-    flows = result.flows.sort("start_ps", "id").select("src", "dst", "bytes", "start_ps", "sender_finish_ps")
-    for source, destination, size, start, finish in flows.iter_rows():
+    columns = ("src", "dst", "tag", "role", "bytes", "start_ps", "sender_finish_ps")
+    flows = result.flows.sort("start_ps", "id").select(columns)
+    for source, destination, tag, role, size, start, finish in flows.iter_rows():
         port = FIRST_SOURCE_PORT + source_ports[source, destination]
         source_ports[source, destination] += 1
         if finish is None:
             continue
         alone = paths.between(source, destination).stand_alone_ns(size, payload)
+        kind = tagged.get(tag, INCAST_PORT if role == "incast" else DESTINATION_PORT)
         line = (
-            f"{address(numbers[source]):08x} {address(numbers[destination]):08x} {port} {DESTINATION_PORT} "
+            f"{address(numbers[source]):08x} {address(numbers[destination]):08x} {port} {kind} "
             f"{size} {start // _PS_PER_NS} {(finish - start) // _PS_PER_NS} {alone}"
         )
         lines.append((finish, line))
     return (line for _, line in sorted(lines, key=lambda entry: entry[0]))
+
+
+def _ports_of_tags(traffic: Iterable[dict[str, Any]]) -> dict[str, str]:
+    """The destination ports that flow files of the family had for a tag, the first of several."""
+    parts = [part for part in traffic if part["kind"] == "hpcc-flows"]
+    return {tag: port for part in parts for port, tag in reversed(part["port_tags"].items())}
 
 
 def _pfc_lines(result: Result) -> Iterator[str]:

@@ -225,9 +225,7 @@ def pause_timeline(intervals: pl.DataFrame, hidden: int) -> Chart:
         )
         .properties(width=style.WIDE, height={"step": 15})
     )
-    subtitle = (
-        f"the {len(queues)} egress queues that were paused longest; {hidden} more are not shown" if hidden else ""
-    )
+    subtitle = f"the {len(queues)} egress queues that were paused longest; {hidden} more not shown" if hidden else ""
     return themed(chart, title, subtitle)
 
 

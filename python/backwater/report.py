@@ -77,7 +77,9 @@ def _run(label: str, result: Result) -> dict[str, object]:
         "fabric": [_wide(chart) for chart in (plot.buffer(), plot.headroom(), plot.queues(), plot.paused_queues())],
         "timeline": [_wide(plot.pauses())],
         "topology": [_wide(plot.topology())],
-        "scenario": json.dumps(summary.scenario, indent=2, ensure_ascii=False),
+        "scenario": json.dumps(
+            {"scenario": summary.scenario, "effective": summary.effective}, indent=2, ensure_ascii=False
+        ),
     }
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import zlib
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self
 
 import polars as pl
 
+from backwater.style import counted
 from backwater.summary import Summary
 
 if TYPE_CHECKING:
@@ -17,11 +19,29 @@ if TYPE_CHECKING:
 RUN_FILE: Final = "run.json"
 TOPOLOGY_FILE: Final = "topology.json"
 REPORT_FILE: Final = "report.html"
-TABLES: Final = ("flows", "pauses", "queues", "ports", "buffers", "stops", "headroom", "goodput", "switches")
+TABLES: Final = (
+    "flows",
+    "pauses",
+    "full_queues",
+    "queues",
+    "ports",
+    "buffers",
+    "stops",
+    "headroom",
+    "goodput",
+    "switches",
+)
 # Everything that a run leaves in its directory.
 FILES: Final = (RUN_FILE, TOPOLOGY_FILE, REPORT_FILE, *(f"{table}.parquet" for table in TABLES))
 # What it writes there until it is done.
-PARTIAL_FILES: Final = (".reserve", f"{TOPOLOGY_FILE}.partial", *(f"{table}.parquet.partial" for table in TABLES))
+PARTIAL_FILES: Final = (
+    ".reserve",
+    f"{RUN_FILE}.partial",
+    f"{TOPOLOGY_FILE}.partial",
+    *(f"{table}.parquet.partial" for table in TABLES),
+)
+# What stands before the checksum of `run.json`, its last key.
+_CHECKSUM: Final = b',\n  "checksum": '
 
 _NODES: Final = {"name": pl.String, "kind": pl.String, "layer": pl.Int64}
 _LINKS: Final = {
@@ -35,7 +55,34 @@ _LINKS: Final = {
 
 
 class ResultError(Exception):
-    """A directory that does not hold the result of a run, or holds a damaged one."""
+    """A directory that does not hold the result of a run, or not what is asked of it."""
+
+
+class DamagedError(ResultError):
+    """A file of a result that is missing, cannot be read, or is not what the run wrote."""
+
+
+def read_summary(directory: Path) -> dict[str, Any]:
+    """The content of `run.json` without its checksum, which is verified. Raises ResultError."""
+    path = directory / RUN_FILE
+    if not path.exists():
+        raise ResultError(f"{directory} is no result directory: it holds no {RUN_FILE}")
+    content, mark, checksum = _read(path).rpartition(_CHECKSUM)
+    if not mark:
+        raise DamagedError(f"{path} has no checksum: it is damaged, or of an earlier version; run the scenario again")
+    if checksum != b"%d\n}\n" % zlib.crc32(content):
+        raise DamagedError(f"{path} is damaged: its checksum is wrong")
+    document: dict[str, Any] = json.loads(content + b"}")
+    return document
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        raise DamagedError(f"{path} is missing") from None
+    except OSError as error:
+        raise DamagedError(f"{path} cannot be read: {error.strerror}") from error
 
 
 class Topology:
@@ -68,6 +115,8 @@ class Topology:
 class Result:
     """The result of a run. Tables are read from disk when first asked for; times are integer picoseconds.
 
+    A file that is missing or not what the run wrote raises ResultError when it is read.
+
     Attributes:
         directory: Where the tables are.
         summary: What `run.json` says.
@@ -79,24 +128,34 @@ class Result:
 
     @classmethod
     def load(cls, directory: str | Path) -> Self:
-        """Opens a result directory. Raises ResultError if it is none."""
+        """Opens a result directory. Raises ResultError if it is none, or its `run.json` is damaged."""
         directory = Path(directory)
-        path = directory / RUN_FILE
-        if not path.is_file():
-            raise ResultError(f"{directory} is no result directory: it holds no {RUN_FILE}")
+        document = read_summary(directory)
         try:
-            document = json.loads(path.read_text(encoding="utf-8"))
             name = document["scenario"].get("name") or directory.resolve().name
             return cls(directory, Summary.from_json(document, name))
         except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise ResultError(f"{path} is damaged or of another version: {error!r}") from error
+            raise DamagedError(f"{directory / RUN_FILE} is of another version: {error!r}") from error
+
+    def verify(self) -> None:
+        """Reads every file of the result. Raises ResultError if one is not what the run wrote."""
+        for name in self.summary.files:
+            self._content(name)
+
+    def _content(self, name: str) -> bytes:
+        """A file, as the run wrote it."""
+        path = self.directory / name
+        if name not in self.summary.files:
+            raise ResultError(f"{path} is no part of this result")
+        content, written = _read(path), self.summary.files[name]
+        if len(content) != written.bytes:
+            raise DamagedError(f"{path} is damaged: it has {len(content):,} bytes, {written.bytes:,} were written")
+        if zlib.crc32(content) != written.crc32:
+            raise DamagedError(f"{path} is damaged: its checksum is wrong")
+        return content
 
     def _table(self, name: str) -> pl.DataFrame:
-        path = self.directory / f"{name}.parquet"
-        try:
-            return pl.read_parquet(path)
-        except (OSError, pl.exceptions.PolarsError) as error:
-            raise ResultError(f"{path} cannot be read: {error}") from error
+        return pl.read_parquet(self._content(f"{name}.parquet"))
 
     @cached_property
     def flows(self) -> pl.DataFrame:
@@ -107,6 +166,11 @@ class Result:
     def pauses(self) -> pl.DataFrame:
         """One row per interval in which an egress queue was paused, with the port that caused it."""
         return self._table("pauses")
+
+    @cached_property
+    def full_queues(self) -> pl.DataFrame:
+        """What was where in ingress queues that were full, at every PAUSE."""
+        return self._table("full_queues")
 
     @cached_property
     def queues(self) -> pl.DataFrame:
@@ -146,11 +210,7 @@ class Result:
     @cached_property
     def topology(self) -> Topology:
         """The network that was simulated."""
-        path = self.directory / TOPOLOGY_FILE
-        try:
-            return Topology(json.loads(path.read_text(encoding="utf-8")))
-        except (OSError, KeyError, TypeError, ValueError, pl.exceptions.PolarsError) as error:
-            raise ResultError(f"{path} cannot be read: {error}") from error
+        return Topology(json.loads(self._content(TOPOLOGY_FILE)))
 
     @property
     def plot(self) -> Plots:
@@ -160,7 +220,8 @@ class Result:
         return Plots(self)
 
     def __repr__(self) -> str:
-        return f"<Result {self.summary.name}: {self.summary.outcome}, {self.summary.flows} flows, {self.directory}>"
+        flows = counted(self.summary.flows, "flow")
+        return f"<Result {self.summary.name}: {self.summary.outcome}, {flows}, {self.directory}>"
 
     def _repr_html_(self) -> str:
         """The summary and the table of flow completion times, for notebooks."""

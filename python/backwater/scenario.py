@@ -22,10 +22,17 @@ ANALYZED_FLOWS = 100_000
 
 
 class Setting(NamedTuple):
-    """One effective value of a scenario and where it came from."""
+    """One value in force of a scenario and where it came from.
+
+    Attributes:
+        path: Its field, as `traffic[0].load`.
+        value: As a scenario file would hold it; where links differ, a dict from where it holds, as `100 Gbps, 1 us`;
+            words where no value says it.
+        origin: The file and line, `--set`, `given`, `default`, or a profile.
+    """
 
     path: str
-    value: str
+    value: Any
     origin: str
 
 
@@ -92,8 +99,8 @@ class Scenario:
         return self.plan.notes
 
     def explain(self) -> list[Setting]:
-        """Every effective value with its origin: the file, an override, or a documented default."""
-        return [Setting(*row) for row in self.plan.explain()]
+        """Every value in force with its origin: the file, an override, a profile, or a documented default."""
+        return [Setting(path, json.loads(value), origin) for path, value, origin in self.plan.explain()]
 
     def estimate_memory(self, seconds: float = 2.0) -> Estimate:
         """What a run will take of memory, found by simulating its beginning for so many seconds."""
@@ -125,7 +132,10 @@ class Scenario:
         return Analysis.from_json(self.plan.analyze([*congested], [*protocols], flows, own_root_rule, names))
 
     def resolved(self) -> dict[str, Any]:
-        """The scenario with every default filled in."""
+        """The scenario with every default filled in, which `from_dict` takes again.
+
+        What follows from a profile, the links or other values is left out: `explain` has it.
+        """
         resolved: dict[str, Any] = json.loads(self.plan.resolved())
         return resolved
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import fcntl
+import os
 import tempfile
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -30,6 +33,32 @@ class RunInterrupted(KeyboardInterrupt):
         self.result = result
 
 
+class InUseError(Exception):
+    """Another process is writing to the result directory."""
+
+
+@contextmanager
+def owning(directory: Path) -> Iterator[None]:
+    """Makes a directory, and lets no other process write a result to it while the block runs.
+
+    The lock is on the directory itself, so that it leaves no file, and the kernel gives it up with the process.
+
+    Raises:
+        InUseError: If another process owns it; nothing is changed then.
+        OSError: If there can be no such directory.
+    """
+    directory.mkdir(parents=True, exist_ok=True)
+    lock = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise InUseError(f"another process is writing to {directory}") from None
+        yield
+    finally:
+        os.close(lock)
+
+
 def run(
     scenario: Scenario,
     output: str | Path | None = None,
@@ -50,6 +79,7 @@ def run(
 
     Raises:
         RunInterrupted: On ^C, with the partial result.
+        InUseError: If another process is writing to `output`.
         FileExistsError: If `output` holds the result of another run.
         OSError: If `output` cannot be written.
         ValueError: If the network of the scenario cannot be.
@@ -59,9 +89,21 @@ def run(
         temporary = tempfile.TemporaryDirectory(prefix="backwater-")
         output = temporary.name
     directory = Path(output)
-    directory.mkdir(parents=True, exist_ok=True)
-    if any((directory / name).exists() for name in FILES):
-        raise FileExistsError(f"{directory} holds the result of another run")
+    with owning(directory):
+        if any((directory / name).exists() for name in FILES):
+            raise FileExistsError(f"{directory} holds the result of another run")
+        result, interrupted = simulate(scenario, directory, threads, progress)
+    if temporary is not None:
+        weakref.finalize(result, temporary.cleanup)
+    if interrupted:
+        raise RunInterrupted(result)
+    return result
+
+
+def simulate(
+    scenario: Scenario, directory: Path, threads: int, progress: Callable[[Progress], None] | None
+) -> tuple[Result, bool]:
+    """Simulates a scenario into a directory that the caller owns; the result, and whether ^C ended it early."""
     simulation = scenario.plan.start(str(directory), threads)
     interrupted = False
     try:
@@ -71,12 +113,7 @@ def run(
     except KeyboardInterrupt:
         interrupted = True
     simulation.finish(interrupted)
-    result = Result.load(directory)
-    if temporary is not None:
-        weakref.finalize(result, temporary.cleanup)
-    if interrupted:
-        raise RunInterrupted(result)
-    return result
+    return Result.load(directory), interrupted
 
 
 def clear(directory: Path) -> None:

@@ -63,6 +63,12 @@ def count(number: float) -> str:
     return f"{number / scale:.3g} {unit}"
 
 
+def counted(number: int, noun: str) -> str:
+    """A number of things: 1 flow, 2,000 flows, 7 lossless classes."""
+    ending = "" if number == 1 else "es" if noun.endswith("ss") else "s"
+    return f"{number:,} {noun}{ending}"
+
+
 def ratio(number: float | None) -> str:
     """A dimensionless figure such as a slowdown; a dash for none."""
     return "–" if number is None else f"{number:.2f}"

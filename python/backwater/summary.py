@@ -30,11 +30,13 @@ RunPath = Literal[
     "pause_frames",
     "paused_ps",
     "peak_buffer_bytes",
+    "peak_filled_queues",
     "peak_queues",
     "peak_rss_bytes",
     "port_pause_frames",
     "resume_frames",
     "simulated_ps",
+    "unpromised_drops",
     "wall_seconds",
 ]
 State = Literal["good", "bad", "warning", "plain"]
@@ -42,6 +44,7 @@ State = Literal["good", "bad", "warning", "plain"]
 # Exit codes of the command line, which a pipeline can rely on.
 EXIT_INTERNAL: Final = 1
 EXIT_USAGE: Final = 2
+EXIT_IO: Final = 7
 EXIT_CODES: Final[dict[Outcome, int]] = {
     "completed": 0,
     "violation": 3,
@@ -64,6 +67,19 @@ class Deadlock:
 
     onset_ps: int
     cycle: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class FileSum:
+    """What a run wrote to a file.
+
+    Attributes:
+        bytes: Its length.
+        crc32: Its CRC-32, that of `zlib`.
+    """
+
+    bytes: int
+    crc32: int
 
 
 @dataclass(frozen=True)
@@ -90,6 +106,7 @@ class Summary:
     unfinished_flows: int
     endless_flows: int
     drops: dict[str, int]
+    unpromised_drops: int
     pause_frames: int
     port_pause_frames: int
     paused_ps: int
@@ -98,6 +115,7 @@ class Summary:
     merge_wait_ps: int
     peak_buffer_bytes: int
     peak_queues: int
+    peak_filled_queues: int
     simulated_ps: int
     events: int
     packet_hops: int
@@ -111,6 +129,8 @@ class Summary:
     build_profile: str
     fingerprint: str
     scenario: dict[str, Any]
+    effective: dict[str, Any]
+    files: dict[str, FileSum]
 
     @classmethod
     def from_json(cls, document: dict[str, Any], name: str) -> Self:
@@ -135,6 +155,7 @@ class Summary:
             unfinished_flows=flows["unfinished"],
             endless_flows=flows["endless"],
             drops=dict(document["drops"]),
+            unpromised_drops=document["unpromised_drops"],
             pause_frames=document["pause_frames"],
             port_pause_frames=document["port_pause_frames"],
             paused_ps=document["paused_ps"],
@@ -143,6 +164,7 @@ class Summary:
             merge_wait_ps=document["merge_wait_ps"],
             peak_buffer_bytes=document["peak_buffer_bytes"],
             peak_queues=document["peak_queues"],
+            peak_filled_queues=document["peak_filled_queues"],
             simulated_ps=document["simulated_ps"],
             events=document["events"],
             packet_hops=document["packet_hops"],
@@ -156,6 +178,8 @@ class Summary:
             build_profile=document["build_profile"],
             fingerprint=str(document["fingerprint"]),
             scenario=document["scenario"],
+            effective=document.get("effective", {}),
+            files={name: FileSum(written["bytes"], written["crc32"]) for name, written in document["files"].items()},
         )
 
     @property
@@ -182,6 +206,7 @@ class Summary:
             Fact("Outcome", self.outcome, "good" if self.outcome == "completed" else "bad"),
             Fact("Audit", "ok", "good") if self.audit_ok else Fact("Audit", f"{len(self.violations)} violated", "bad"),
             Fact("Drops", f"{self.total_drops:,} ({causes})", "bad") if causes else Fact("Drops", "0", "good"),
+            *self._unpromised,
             Fact("Deadlock", "none", "good")
             if self.deadlock is None
             else Fact("Deadlock", f"at {style.duration(self.deadlock.onset_ps)}", "bad"),
@@ -194,6 +219,12 @@ class Summary:
         ]
 
     @property
+    def _unpromised(self) -> list[Fact]:
+        """What flow control should have kept, but does not promise to."""
+        drops = f"{self.unpromised_drops:,} dropped: not promised with this flow control and headroom"
+        return [Fact("Lossless", drops, "bad")] if self.unpromised_drops else []
+
+    @property
     def _port_pauses(self) -> str:
         return f" ({self.port_pause_frames:,} for whole ports)" if self.port_pause_frames else ""
 
@@ -203,7 +234,7 @@ class Summary:
         hop_cost = f" ({self.cpu_seconds / self.packet_hops * 1e9:,.0f} ns each)" if self.packet_hops else ""
         merges = [
             Fact("MERGE frames", f"{self.merge_frames:,}"),
-            Fact("Shut while MERGEs were under way", style.duration(self.merge_wait_ps)),
+            Fact("Gates closed during MERGEs", style.duration(self.merge_wait_ps)),
         ]
         return [
             Fact("Simulated time", style.duration(self.simulated_ps)),
@@ -212,7 +243,11 @@ class Summary:
             Fact("Time paused", f"{style.duration(self.paused_ps)}, all queues added up"),
             *(merges if self.merge_frames else []),
             Fact("Peak buffer", style.size(self.peak_buffer_bytes)),
-            *([Fact("Peak added queues", f"{self.peak_queues:,} of a port")] if self.peak_queues else []),
+            *(
+                [Fact("Peak added queues", f"{self.peak_queues:,} of a port, {self.peak_filled_queues:,} with packets")]
+                if self.peak_queues
+                else []
+            ),
             Fact("Events", style.count(self.events) + each_hop),
             Fact("Packet-hops", style.count(self.packet_hops) + hop_cost),
             Fact("CPU time", f"{self.cpu_seconds:.1f} s"),

@@ -51,7 +51,7 @@ def collapse_hosts(nodes: pl.DataFrame, links: pl.DataFrame) -> tuple[pl.DataFra
 def place(nodes: pl.DataFrame, links: pl.DataFrame) -> pl.DataFrame:
     """Gives every node a position.
 
-    Switches of a layer are spread evenly in their order; hosts stand in the order of the switches they are attached to.
+    Switches of a layer are spread evenly in their order; hosts are in the order of the switches they are attached to.
 
     Returns:
         The nodes with `x` in 0 to 1 and `y`, the layer.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -18,9 +20,14 @@ if TYPE_CHECKING:
     from backwater.headroom.plan import Chip, Plan
     from backwater.headroom.sonic import Config
     from backwater.result import Result
+    from backwater.scenario import Scenario
 
 # Rows of a table of the worst offenders.
 WORST = 10
+# Lists with more entries than this are shown by the first few.
+LONG = 8
+FEW = 3
+_INDEX = re.compile(r"\[(\d+)\]")
 # Headers of the statistics of flow completion times.
 _FCT_HEADERS = ("flows", "not done", "mean", "p50", "p95", "p99", "× p50", "× p99")
 
@@ -44,6 +51,41 @@ class View:
     note: str = ""
 
 
+def settings(scenario: Scenario) -> View:
+    """Every value in force of a scenario and its origin; of long lists, the first entries."""
+    found = scenario.explain()
+    lengths: dict[str, int] = {}
+    for setting in found:
+        for entry in _INDEX.finditer(setting.path):
+            of = setting.path[: entry.start()]
+            lengths[of] = max(lengths.get(of, 0), int(entry[1]) + 1)
+    rows: dict[str, tuple[str, str, str]] = {}
+    for path, value, origin in found:
+        entries = ((path[: entry.start()], int(entry[1])) for entry in _INDEX.finditer(path))
+        folded = next((of for of, index in entries if index >= FEW and lengths[of] > LONG), None)
+        if folded is None:
+            rows[path] = (path, _shown(value), origin)
+        else:
+            last = lengths[folded] - 1
+            rows[folded] = (f"{folded}[{FEW}] to [{last}]", f"{last + 1 - FEW} more; --json shows them", "")
+    headers = ("setting", "value", "origin")
+    return View(scenario.name, headers, [*rows.values()], text_columns=3, note="; ".join(scenario.notes))
+
+
+def _shown(value: Any) -> str:  # noqa: ANN401 - any JSON value
+    """A value in force as text; of a long list, the first entries."""
+    if isinstance(value, dict):
+        parts = [f"{where}: {_shown(inner)}" for where, inner in value.items()]
+        return "; ".join(_few(parts))
+    if isinstance(value, list) and len(value) > LONG:
+        return f"[{', '.join(_few([_shown(inner) for inner in value]))}]"
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _few(parts: list[str]) -> list[str]:
+    return parts if len(parts) <= LONG else [*parts[:FEW], f"{len(parts) - FEW} more"]
+
+
 def memory(name: str, estimate: Estimate) -> View:
     """What a run will take of memory, by what takes it."""
     rows = [
@@ -51,7 +93,7 @@ def memory(name: str, estimate: Estimate) -> View:
         for what, count, size in estimate.parts
     ]
     note = (
-        f"from the first {style.duration(estimate.simulated_ps)}; what runs beside it, as the interpreter, comes on top"
+        f"from the first {style.duration(estimate.simulated_ps)}; other memory, as of the interpreter, is not included"
     )
     return View(
         f"Memory of {name}",
@@ -77,7 +119,7 @@ def analysis(name: str, found: Analysis) -> View:
     more = f" and {len(found.congested) - WORST:,} more" if len(found.congested) > WORST else ""
     ports = ", ".join(found.congested[:WORST]) or "none"
     return View(
-        f"{name}: {found.flows:,} flows",
+        f"{name}: {style.counted(found.flows, 'flow')}",
         ("protocol", "HoL-free", "queues per port", "in all", "pausable", "deadlock-free"),
         rows,
         text_columns=6,
@@ -143,7 +185,8 @@ def headroom_schemes(plan: Plan, title: str) -> View:
         headroom = (style.size(each.headroom / switch.ports), style.size(each.headroom), share)
         rows.append((each.name, *headroom, style.size(each.private), *left, risk))
     return View(
-        f"{title}: {switch.ports} ports, {switch.classes} lossless classes, buffer {style.size(switch.buffer)}",
+        f"{title}: {style.counted(switch.ports, 'port')}, {style.counted(switch.classes, 'lossless class')}, "
+        f"buffer {style.size(switch.buffer)}",
         ("scheme", "per port", "headroom", "of the buffer", "private", "left to share", "first threshold", "may drop"),
         rows,
         note=f"first threshold: alpha = {switch.alpha:g} of what is left to share; "
@@ -169,7 +212,7 @@ def chips(plans: Sequence[tuple[Chip, Plan]]) -> View:
         )
     switch = plans[0][1].switch
     return View(
-        f"Chips: {switch.classes} lossless classes, {style.duration(switch.delay)} one way, "
+        f"Chips: {style.counted(switch.classes, 'lossless class')}, {style.duration(switch.delay)} one way, "
         f"frames up to {switch.mtu:,} B",
         ("chip", "what", "ports", "buffer", "per capacity", "headroom of SIH", "of DSH"),
         rows,
@@ -224,7 +267,7 @@ def _set_aside(config: Config, covers: Sequence[Cover]) -> str:
     """What a configuration sets aside in all, in words."""
     sizes = sum(each.queues * each.group.profile.size for each in covers)
     queues = sum(each.queues for each in covers)
-    text = f"{queues} lossless queues, for which {style.size(sizes)} are set aside"
+    text = f"{style.counted(queues, 'lossless queue')}, for which {style.size(sizes)} is set aside"
     if config.shared_headroom is not None:
         text += f", and a pool of {style.size(config.shared_headroom)} for their headroom. "
         if missing := pool_missing(config, covers):
@@ -261,7 +304,7 @@ def fct(flows: pl.DataFrame) -> View:
         ("traffic", "flow size", *_FCT_HEADERS),
         _fct_rows(tables.fct_by_size(flows)),
         text_columns=2,
-        note=f"{outside:,} flows are not counted: they are endless or start outside the measurement window."
+        note=f"{style.counted(outside, 'flow')} not counted: endless, or started outside the measurement window."
         if outside
         else "",
     )
@@ -394,8 +437,11 @@ def _flat(value: Any, path: str = "") -> dict[str, str]:  # noqa: ANN401 - any J
 
 
 def differences(results: Mapping[str, Result]) -> View:
-    """The effective values in which the scenarios differ."""
-    flat = [_flat(result.summary.scenario) for result in results.values()]
+    """The values in force in which the scenarios differ."""
+    flat = [
+        _flat(result.summary.scenario) | {path: _shown(value) for path, value in result.summary.effective.items()}
+        for result in results.values()
+    ]
     paths = list(dict.fromkeys(path for values in flat for path in values))
     rows = [
         (path, *(values.get(path, "–") for values in flat))

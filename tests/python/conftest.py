@@ -4,13 +4,22 @@ Three hosts on one switch with 100 Gb/s links of 1 µs; 100 µs simulated, sampl
 """
 
 import json
+import zlib
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pytest
+from hypothesis import settings
+from typer.testing import CliRunner
+from typer.testing import Result as CommandResult
 
 from backwater import Result
+from backwater.cli import app
+
+# The same cases every time, and as long as it takes: machines that run tests may be busy.
+settings.register_profile("backwater", deadline=None, derandomize=True)
+settings.load_profile("backwater")
 
 US = 1_000_000
 INTERVAL = 10 * US
@@ -182,6 +191,7 @@ RUN: dict[str, Any] = {
     "memory_bytes": 20_000_000,
     "peak_rss_bytes": 30_000_000,
     "drops": {"headroom": 0},
+    "unpromised_drops": 0,
     "pause_frames": 3,
     "port_pause_frames": 0,
     "paused_ps": 90 * US,
@@ -190,6 +200,7 @@ RUN: dict[str, Any] = {
     "merge_wait_ps": 0,
     "peak_buffer_bytes": 3000,
     "peak_queues": 0,
+    "peak_filled_queues": 0,
     "audit": {"verdict": "ok", "violations": []},
     "deadlock": None,
     "seed": 7,
@@ -212,7 +223,6 @@ RUN: dict[str, Any] = {
 def write_result(directory: Path, **changes: Any) -> Path:  # noqa: ANN401 - any value of run.json
     """Writes the small result; `changes` replace parts of `run.json`."""
     directory.mkdir(parents=True, exist_ok=True)
-    (directory / "run.json").write_text(json.dumps(RUN | changes), encoding="utf-8")
     (directory / "topology.json").write_text(json.dumps(TOPOLOGY), encoding="utf-8")
     pl.DataFrame(FLOW_ROWS, schema=FLOWS).write_parquet(directory / "flows.parquet")
     for name, rows, schema in (
@@ -226,6 +236,15 @@ def write_result(directory: Path, **changes: Any) -> Path:  # noqa: ANN401 - any
         ("goodput", GOODPUT_ROWS, GOODPUT),
     ):
         pl.DataFrame(rows, schema=schema, orient="row").write_parquet(directory / f"{name}.parquet")
+    return seal(directory, **changes)
+
+
+def seal(directory: Path, **changes: Any) -> Path:  # noqa: ANN401 - as above
+    """Writes the `run.json` that belongs to the files of a directory."""
+    contents = {path.name: path.read_bytes() for path in directory.iterdir() if path.name != "run.json"}
+    files = {name: {"bytes": len(content), "crc32": zlib.crc32(content)} for name, content in contents.items()}
+    content = json.dumps(RUN | changes | {"files": files}).removesuffix("}").encode()
+    (directory / "run.json").write_bytes(b'%s,\n  "checksum": %d\n}\n' % (content, zlib.crc32(content)))
     return directory
 
 
@@ -242,7 +261,7 @@ def result(result_directory: Path) -> Result:
 @pytest.fixture
 def quiet_result(tmp_path: Path) -> Result:
     """A result in which nothing happened."""
-    directory = write_result(tmp_path / "nothing", flows={"total": 0, "finished": 0, "unfinished": 0, "endless": 0})
+    directory = write_result(tmp_path / "nothing")
     for name, schema in (
         ("flows", FLOWS),
         ("pauses", PAUSES),
@@ -255,4 +274,93 @@ def quiet_result(tmp_path: Path) -> Result:
         ("goodput", GOODPUT),
     ):
         pl.DataFrame(schema=schema).write_parquet(directory / f"{name}.parquet")
-    return Result.load(directory)
+    return Result.load(seal(directory, flows={"total": 0, "finished": 0, "unfinished": 0, "endless": 0}))
+
+
+# --- a small experiment
+
+LOSING = (
+    'flow_control = { kind = "pfc" }\nbuffer = "60 KB"\nheadroom = { kind = "sih", headroom = "0 B", private = "0 B" }'
+)
+
+TINY = """\
+[experiment]
+title = "Tiny"
+
+[scenario]
+topology = { kind = "star", hosts = 4 }
+congestion_control = { kind = "none" }
+
+[[scenario.traffic]]
+kind = "incast"
+degree = 3
+size = "20 KB"
+receivers = "h0"
+
+[[scenario.traffic]]
+kind = "permutation"
+sizes = "10 KB"
+
+[scales.small]
+seeds = [1, 2]
+set.run.until = "10 us"
+
+[scales.paper]
+seeds = [1]
+set.run.until = "20 us"
+set.topology.hosts = 6
+
+[axes.scheme.PFC.switch]
+flow_control = { kind = "pfc" }
+
+[axes.scheme.Pyrrha.switch]
+lossless = []
+flow_control = { kind = "pyrrha" }
+
+[axes.bytes]
+"10" = {}
+"20".traffic.1.sizes = "20 KB"
+
+[measures]
+mean = { kind = "flows", role = "incast" }
+p99 = { kind = "flows", stat = "p99" }
+
+[[charts]]
+kind = "bars"
+title = "Bars"
+measure = "mean"
+x = "bytes"
+series = "scheme"
+
+[[claims]]
+text = "Incasts finish as soon"
+paper = "not later"
+measure = "mean"
+compare = "ratio"
+at = { scheme = "Pyrrha" }
+to = { scheme = "PFC" }
+at_most = 1.5
+"""
+
+
+def command_line(*arguments: str | Path) -> CommandResult:
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+@pytest.fixture
+def tiny(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An experiment file in the current directory, which is also that of a paper."""
+    monkeypatch.chdir(tmp_path)
+    path = Path("papers/someone/fig1.toml")
+    path.parent.mkdir(parents=True)
+    path.write_text(TINY)
+    return path
+
+
+def edited(path: Path, *changes: tuple[str, str]) -> Path:
+    text = path.read_text()
+    for old, new in changes:
+        assert old in text, old
+        text = text.replace(old, new)
+    path.write_text(text)
+    return path

@@ -126,7 +126,7 @@ def test_a_loop_needs_the_own_root_rule(tmp_path: Path) -> None:
         outcome = command_line(*ask, *options)
         table = {line.split()[0]: line.rstrip() for line in outcome.stdout.splitlines() if line.strip()}
         assert all(table[protocol].endswith(verdict) for protocol, verdict in verdicts.items()), outcome.stdout
-        assert "1 flow comes to a port for the second time" in outcome.stderr
+        assert "1 flow returns to a port" in outcome.stderr
 
 
 def test_mistakes_are_told_at_once() -> None:
@@ -161,7 +161,7 @@ def test_analyze_finds_congested_ports(file: Path) -> None:
     outcome = command_line("analyze", file, "--json", "--flows", "2")
     document = json.loads(outcome.stdout)
     assert (document["flows"], document["congested"]) == (2, ["leaf1:0"])
-    assert document["notes"] == ["only the first 2 flows were looked at; there are more"]
+    assert document["notes"] == ["only the first 2 flows were considered; there are more"]
     assert "note: only the first 2 flows" in command_line("analyze", file, "--flows", "2").stderr
     # The third flow shares the uplink, which has room for two of them if it is faster.
     for rate, congested in (("100 Gbps", ["leaf0:4", "leaf1:0"]), ("400 Gbps", ["leaf1:0"])):

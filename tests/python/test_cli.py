@@ -4,14 +4,15 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner, Result
 
 import backwater
-from backwater import simulation
+from backwater import cli, simulation
 from backwater.cli import app
 from backwater.result import FILES
 from conftest import RUN, write_result
@@ -95,15 +96,182 @@ def test_nothing_on_disk_is_lost(small: Path) -> None:
     assert command_line("report", "out").exit_code == 0
 
 
+def endless(small: Path) -> subprocess.Popen[str]:
+    """A process that writes to the directory `out` until it is ended."""
+    small.write_text(SMALL.replace('until = "20 us"', 'until = "10 s"').replace("[[traffic]]", ENDLESS))
+    command = [sys.executable, "-m", "backwater", "run", str(small), "-o", "out", "--no-report"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    while not Path("out/flows.parquet.partial").exists() and process.poll() is None:
+        time.sleep(0.05)
+    return process
+
+
+def test_a_directory_takes_one_process_at_a_time_and_a_killed_one_leaves_it(small: Path) -> None:
+    with endless(small) as process:
+        files = {path.name: path.stat().st_ino for path in Path("out").iterdir()}
+        small.write_text(SMALL)
+        refused = command_line("run", small, "-o", "out", "--force")
+        left = {path.name: path.stat().st_ino for path in Path("out").iterdir()}
+        assert process.poll() is None
+        process.kill()
+    assert left == files
+    assert refused.exit_code == 2
+    assert "another process is writing to out" in refused.stderr
+    assert command_line("run", small, "-q", "-o", "out", "--force").exit_code == 0
+    assert sorted(path.name for path in Path("out").iterdir()) == sorted(FILES)
+
+
+def test_a_directory_is_owned_until_its_report_is_written(small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def report(_: object) -> str:
+        with pytest.raises(backwater.InUseError, match="another process is writing to out"):
+            backwater.run(backwater.Scenario.load(small), "out")
+        return "report"
+
+    monkeypatch.setattr(cli, "_report", report)
+    outcome = command_line("run", small, "-q", "-o", "out")
+    assert outcome.exit_code == 0, outcome.output
+    with simulation.owning(Path("out")):
+        pass
+
+
+def test_processes_that_choose_a_directory_at_once_choose_different_ones(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with ThreadPoolExecutor(8) as pool:
+        chosen = [*pool.map(cli._next_directory, ["small"] * 64)]
+    assert sorted(chosen) == sorted(Path("results").iterdir())
+    assert len(chosen) == 64
+
+
+# --- input and output
+
+
+def fails_with(outcome: Result, words: str) -> None:
+    assert outcome.exit_code == 7, outcome.output
+    assert words in outcome.stderr
+    assert "internal error" not in outcome.stderr
+
+
+@pytest.mark.parametrize("output", ["small.toml/out", "/proc/out", "/dev/full/out"])
+def test_a_directory_that_cannot_be_made_is_code_7(small: Path, output: str) -> None:
+    fails_with(command_line("run", small, "-o", output), output)
+
+
+def test_a_default_directory_that_cannot_be_made_is_code_7(small: Path) -> None:
+    Path("results").touch()
+    fails_with(command_line("run", small), "results")
+
+
+@pytest.mark.parametrize("name", ["topology.json", "flows.parquet", "switches.parquet", "run.json"])
+def test_a_file_of_a_result_that_cannot_be_written_is_code_7(
+    small: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setattr(simulation, "clear", lambda _: None)
+    Path("out").mkdir()
+    Path(f"out/{name}.partial").symlink_to("/dev/full")
+    outcome = command_line("run", small, "-o", "out", "--force")
+    fails_with(outcome, f"out/{name}")
+    assert "No space left on device" in outcome.stderr
+    assert not Path("out/run.json").exists()
+
+
+@pytest.mark.parametrize("place", ["small.toml/file.html", "full.html"])
+def test_a_report_that_cannot_be_written_is_code_7(small: Path, tmp_path: Path, place: str) -> None:
+    Path("full.html").symlink_to("/dev/full")
+    result = write_result(tmp_path / "result")
+    for command in ("report", "compare"):
+        fails_with(command_line(command, result, "-o", place), "")
+    fails_with(command_line("convert", "to-hpcc", result, "-o", small / "text"), "small.toml")
+    Path("out").mkdir()
+    Path("out/fct.txt").symlink_to("/dev/full")
+    fails_with(command_line("convert", "to-hpcc", result, "-o", "out"), "No space left")
+
+
+@pytest.mark.parametrize("damage", [Path.unlink, lambda path: path.write_bytes(b"PAR1")])
+def test_a_damaged_result_is_code_7(tmp_path: Path, damage: Callable[[Path], None]) -> None:
+    result = write_result(tmp_path / "result")
+    damage(result / "flows.parquet")
+    for command in (["report"], ["compare"], ["convert", "to-hpcc", "-o", tmp_path / "text"]):
+        fails_with(command_line(*command, result), "flows.parquet")
+    (result / "run.json").write_text("{}")
+    fails_with(command_line("report", result), "run.json")
+
+
+@pytest.mark.parametrize(
+    "arguments", [["schema"], ["doctor"], ["tofino", "4", "--json"], ["run", "small.toml", "--json", "--no-report"]]
+)
+def test_standard_output_on_a_full_disk_is_code_7(
+    small: Path, monkeypatch: pytest.MonkeyPatch, arguments: Sequence[str]
+) -> None:
+    assert small.exists()
+    monkeypatch.delenv("PYTHONUNBUFFERED", raising=False)
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "backwater", *arguments], stdout=full, stderr=subprocess.PIPE, text=True, check=False
+        )
+    assert (done.returncode, done.stderr.strip()) == (7, "error: No space left on device")
+
+
+def test_a_pipe_that_nobody_reads_is_code_7(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("PYTHONUNBUFFERED", raising=False)
+    command = [sys.executable, "-m", "backwater", "schema"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout
+        process.stdout.close()
+        assert process.stderr
+        errors = process.stderr.read()
+    assert (process.returncode, errors) == (7, "")
+
+
 def test_explain_estimates_memory(small: Path) -> None:
     outcome = command_line("explain", "--memory", small)
     assert outcome.exit_code == 0, outcome.output
     assert all(word in outcome.output for word in ("ports", "flows at once", "frames at once", "all")), outcome.output
 
 
+def test_explain_folds_long_lists_and_json_does_not(small: Path) -> None:
+    flows = ", ".join(f'{{ src = "h{i % 2}", dst = "h2", bytes = "{i + 1} KB" }}' for i in range(20))
+    small.write_text(f'{SMALL}\n[[traffic]]\nkind = "flows"\nflows = [{flows}]\n')
+    shown = command_line("explain", small, "--set", "traffic.0.class=[1, 2, 3, 4, 5, 6, 7, 1, 2, 3]").stdout
+    lines = [" ".join(line.split()) for line in shown.splitlines()]
+    assert len([line for line in lines if line.startswith("traffic[1].flows")]) == 3 * 6 + 1
+    for line in (
+        'traffic[1].flows[2].bytes "3 KB" small.toml:16',
+        "traffic[1].flows[3] to [19] 17 more; --json shows them",
+        "traffic[0].class [1, 2, 3, 7 more] --set",
+        'traffic[0].size.fixed "20 KB" small.toml:11',
+        'congestion_control.additive_increase "20 Mbps" profile hpcc-ns3',
+        'switch.headroom.headroom "31044 B" default',
+        "switch.ports 3 default",
+    ):
+        assert line in lines, line
+    assert "null" not in shown
+    rows = json.loads(command_line("explain", small, "--json").stdout)
+    values = {row["path"]: row["value"] for row in rows}
+    assert values["traffic[1].flows[19].bytes"] == "20 KB"
+    assert values["congestion_control.min_rate"] == "1 Gbps"
+    assert {tuple(row) for row in rows} == {("path", "value", "origin")}
+
+
+def test_numbers_out_of_range_name_key_origin_and_limit(small: Path) -> None:
+    for arguments, words in (
+        (["--seed", str(2**64)], ["run.seed", "--set", "must be from 0 to 18446744073709551615"]),
+        (["--set", "host.ack_every=4294967296"], ["host.ack_every", "--set", "must be from 1 to 4294967295"]),
+        (["--set", "run.until=5"], ["run.until = 5", "--set", 'write "5 us"']),
+    ):
+        outcome = command_line("explain", small, *arguments)
+        assert outcome.exit_code == 2
+        assert all(word in outcome.stderr for word in words), outcome.stderr
+    outcome = command_line("run", small, "--threads", str(10**20))
+    assert outcome.exit_code == 2
+    assert "1024" in outcome.stderr
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
+        (["explain", "small.toml", "--json", "--memory"], "--json goes without --memory"),
         (["run", "missing.toml"], "there is no scenario file missing.toml"),
         (["run", "small.toml", "-o", "small.toml"], "small.toml is not a directory"),
         (["run", "small.toml", "--set", "run.sed=1"], "run.sed"),
@@ -136,7 +304,7 @@ def test_an_internal_error_says_where_to_report_it(small: Path, monkeypatch: pyt
     def fail(*_: object) -> None:
         raise RuntimeError("unexpected")
 
-    monkeypatch.setattr(simulation, "run", fail)
+    monkeypatch.setattr(simulation, "simulate", fail)
     outcome = command_line("run", small)
     assert outcome.exit_code == 1
     assert "internal error: RuntimeError: unexpected" in outcome.stderr
@@ -148,16 +316,12 @@ def test_exit_codes_of_bad_outcomes(
     small: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, outcome: str, code: int
 ) -> None:
     finished = write_result(tmp_path / "finished", outcome=outcome)
-    monkeypatch.setattr(simulation, "run", lambda *_: backwater.Result.load(finished))
+    monkeypatch.setattr(simulation, "simulate", lambda *_: (backwater.Result.load(finished), False))
     assert command_line("run", small, "-o", "out", "--no-report").exit_code == code
 
 
 def test_control_c_leaves_a_valid_partial_result(small: Path) -> None:
-    small.write_text(SMALL.replace('until = "20 us"', 'until = "10 s"').replace("[[traffic]]", ENDLESS))
-    command = [sys.executable, "-m", "backwater", "run", str(small), "-o", "out", "--no-report"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-        while not Path("out/flows.parquet.partial").exists() and process.poll() is None:
-            time.sleep(0.05)
+    with endless(small) as process:
         time.sleep(0.5)
         os.kill(process.pid, signal.SIGINT)
         output, errors = process.communicate(timeout=60)

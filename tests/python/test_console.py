@@ -65,3 +65,8 @@ def test_markup_in_a_message_is_text(capsys: pytest.CaptureFixture[str]) -> None
 )
 def test_quantities_have_units(text: str, expected: str) -> None:
     assert text == expected
+
+
+def test_one_thing_is_singular() -> None:
+    counted = [style.counted(number, noun) for number, noun in ((1, "flow"), (0, "flow"), (2000, "lossless class"))]
+    assert counted == ["1 flow", "0 flows", "2,000 lossless classes"]

@@ -1,5 +1,4 @@
 import json
-import math
 import os
 import signal
 import subprocess
@@ -12,102 +11,20 @@ from typing import get_args
 
 import polars as pl
 import pytest
-from typer.testing import CliRunner
-from typer.testing import Result as CommandResult
 
 import backwater
 from backwater import Result, ResultError, ScenarioError, _core
-from backwater.cli import app
-from backwater.experiment import charts, claims, measures, reproduce, sweep
-from backwater.experiment.claims import Estimate
-from backwater.experiment.format import AnalysisMeasure, Claim, Content, Experiment, Point, RunMeasure, meant
-from backwater.experiment.reproduce import Study
-from backwater.experiment.store import Store, StoreError
+from backwater.experiment import charts, measures, record, sweep
+from backwater.experiment.claims import Values
+from backwater.experiment.format import AnalysisMeasure, Content, RunMeasure
+from backwater.experiment.grid import Experiment, Point
+from backwater.experiment.mistakes import meant
+from backwater.experiment.store import Job, Store
+from backwater.experiment.study import Study
 from backwater.summary import RunPath
+from conftest import LOSING, TINY, command_line, edited
 
 REPOSITORY = Path(__file__).parents[2]
-TINY = """\
-[experiment]
-title = "Tiny"
-
-[scenario]
-topology = { kind = "star", hosts = 4 }
-congestion_control = { kind = "none" }
-
-[[scenario.traffic]]
-kind = "incast"
-degree = 3
-size = "20 KB"
-receivers = "h0"
-
-[[scenario.traffic]]
-kind = "permutation"
-sizes = "10 KB"
-
-[scales.small]
-seeds = [1, 2]
-set.run.until = "10 us"
-
-[scales.paper]
-seeds = [1]
-set.run.until = "20 us"
-set.topology.hosts = 6
-
-[axes.scheme.PFC.switch]
-flow_control = { kind = "pfc" }
-
-[axes.scheme.Pyrrha.switch]
-lossless = []
-flow_control = { kind = "pyrrha" }
-
-[axes.bytes]
-"10" = {}
-"20".traffic.1.sizes = "20 KB"
-
-[measures]
-mean = { kind = "flows", role = "incast" }
-p99 = { kind = "flows", stat = "p99" }
-
-[[charts]]
-kind = "bars"
-title = "Bars"
-measure = "mean"
-x = "bytes"
-series = "scheme"
-
-[[claims]]
-text = "Incasts finish as soon"
-paper = "not later"
-measure = "mean"
-compare = "ratio"
-at = { scheme = "Pyrrha" }
-to = { scheme = "PFC" }
-at_most = 1.5
-"""
-
-
-def command_line(*arguments: str | Path) -> CommandResult:
-    return CliRunner().invoke(app, [str(argument) for argument in arguments])
-
-
-@pytest.fixture
-def tiny(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An experiment file in the current directory, which is also that of a paper."""
-    monkeypatch.chdir(tmp_path)
-    path = Path("papers/someone/fig1.toml")
-    path.parent.mkdir(parents=True)
-    path.write_text(TINY)
-    return path
-
-
-def edited(path: Path, *changes: tuple[str, str]) -> Path:
-    text = path.read_text()
-    for old, new in changes:
-        assert old in text, old
-        text = text.replace(old, new)
-    path.write_text(text)
-    return path
-
 
 # --- the grid
 
@@ -168,7 +85,7 @@ MISTAKES = [
     ('title = "Tiny"', "title = ?", "?", "not TOML"),
     ("seeds = [1, 2]", "seeds = []", "[]", "must not be empty"),
     ("seeds = [1, 2]", "seeds = [1, -2]", "-2", "must be at least 0"),
-    ("seeds = [1, 2]", "seeds = [1, 2, 1]", "1]", "stands here twice"),
+    ("seeds = [1, 2]", "seeds = [1, 2, 1]", "1]", "is listed twice"),
     ("seeds = [1, 2]", "seeds = [1, 2]\nskip = [{}]", "{}", "must not be empty"),
     ("seeds = [1, 2]", "seeds = [1, 2]\nskip = [{ bytes = [] }]", "[] }", "must not be empty"),
     ("[scales.small]", '[scales.small]\nskip = [{ bytes = ["10", "20"] }]', "small]", "leaves out every point"),
@@ -187,6 +104,11 @@ MISTAKES = [
         "must be later than from, 2 us",
     ),
     ("at_most = 1.5", "at_most = 1.5\nat_least = 1.6", "1.6", "must be at most at_most, 1.5"),
+    ("at_most = 1.5", "at_most = inf", "inf", "must be a finite number"),
+    ("at_most = 1.5", "range = { least = 0.5, greatest = 0.4 }", "0.5", "must be at most greatest, 0.4"),
+    ("at_most = 1.5", "range = { least = 0.5, greatst = 0.4 }", "greatst", 'did you mean "greatest"?'),
+    ("at_most = 1.5", "at_most = 1.5\nrange = { least = 0, greatest = 1 }", "1.5", "does not go with range"),
+    ("at_most = 1.5", 'take = "least"\nrange = { least = 0, greatest = 1 }', '"least"', "does not go with range"),
     ("at_most = 1.5", "at_most = 1.5\nscales = []", "[]", "must not be empty"),
     ('to = { scheme = "PFC" }', 'to = { scheme = "Pyrrha" }', "{ scheme", "compared with itself"),
     ('kind = "star"', 'kind = "stat"', '"stat"', 'did you mean "star"?'),
@@ -196,8 +118,8 @@ MISTAKES = [
     ('kind = "flows", role', 'kind = "flow", role', '"flow"', 'did you mean "flows"?'),
     ('role = "incast"', 'role = "incats"', '"incats"', 'did you mean "incast"?'),
     ('stat = "p99"', 'stat = "p999x"', '"p999x"', "a percentile such as p99"),
-    ('stat = "p99"', 'up_to = "9 XB"', '"9 XB"', "has none of the units"),
-    ('stat = "p99"', 'up_to = "many B"', '"many B"', "does not begin with a number"),
+    ('stat = "p99"', 'up_to = "9 XB"', '"9 XB"', '"XB" is not a unit; did you mean "KB"?'),
+    ('stat = "p99"', 'up_to = "many B"', '"many B"', "does not start with a number"),
     ("seeds = [1, 2]", "seeds = [true]", "true", "= true: must be a whole number"),
     ('stat = "p99"', 'to = "9 us"', "to =", "unknown key"),
     (
@@ -235,18 +157,18 @@ MISTAKES = [
         'there is no node "h9"',
     ),
     ('x = "bytes"', 'x = "byte"', '"byte"', 'did you mean "bytes"?'),
-    ('series = "scheme"', "log = true", "[[charts]]", "says nothing of the axis scheme"),
+    ('series = "scheme"', "log = true", "[[charts]]", "does not use the axis scheme"),
     (
         '"bars"\ntitle = "Bars"\nmeasure = "mean"\nx = "bytes"',
         '"lines"\ntitle = ""\nmeasure = "mean"\nx = "scheme"',
         '"scheme"',
-        "PFC is none",
+        "PFC is not a number",
     ),
     ('measure = "mean"\nx', 'measure = "maen"\nx', '"maen"', 'did you mean "mean"?'),
     ('measure = "mean"\ncompare', 'measure = "p9"\ncompare', '"p9"', "there is no measure of this name"),
     ('at = { scheme = "Pyrrha" }', 'at = { sceme = "Pyrrha" }', "sceme", 'did you mean "scheme"?'),
     ('to = { scheme = "PFC" }', 'to = { scheme = "PCF" }', '"PCF"', 'did you mean "PFC"?'),
-    ("at_most = 1.5", "", "[[claims]]", "says nothing of what is expected"),
+    ("at_most = 1.5", "", "[[claims]]", "has no expectation"),
     ('compare = "ratio"', 'compare = "value"', '"value"', "does not go with what is compared"),
     ('compare = "ratio"', 'compare = "rato"', '"rato"', 'did you mean "ratio"?'),
     ("at_most = 1.5", 'at_most = 1.5\nscales = ["smal"]', '"smal"', 'did you mean "small"?'),
@@ -364,8 +286,6 @@ def test_a_store_has_one_writer_who_clears_away_what_is_half_done(tmp_path: Path
         rest, foreign = (store.directory / "running" / name for name in (f"{'0a' * 12}-17", "thesis"))
         for directory in (rest, foreign):
             directory.mkdir()
-        with pytest.raises(StoreError, match="another sweep"), Store(store.directory).writing():
-            pass
     with store.writing():
         assert not rest.exists()
         assert foreign.exists()
@@ -391,8 +311,7 @@ def completed(store: Path) -> dict[str, int]:
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
 def test_a_sweep_goes_on_where_it_was_stopped(tiny: Path, how: signal.Signals) -> None:
-    command = [sys.executable, "-m", "backwater", "sweep", str(tiny), "--store", "store", "--jobs", "1"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    with start_sweep(tiny) as process:
         while not completed(Path("store")) and process.poll() is None:
             time.sleep(0.01)
         os.kill(process.pid, how)
@@ -411,11 +330,6 @@ def test_a_sweep_goes_on_where_it_was_stopped(tiny: Path, how: signal.Signals) -
     assert not list(Path("store/running").iterdir())
     assert command_line("sweep", tiny, "--store", "store").exit_code == 0
     assert completed(Path("store")) == everything
-
-
-LOSING = (
-    'flow_control = { kind = "pfc" }\nbuffer = "60 KB"\nheadroom = { kind = "sih", headroom = "0 B", private = "0 B" }'
-)
 
 
 def test_a_failed_run_is_kept_with_its_log_and_the_others_finish(tiny: Path) -> None:
@@ -453,11 +367,88 @@ def test_a_run_whose_inputs_change_fails(tiny: Path) -> None:
 
 def test_where_everything_is_present_nobody_needs_the_lock(tiny: Path) -> None:
     arguments = ("sweep", tiny, "--scale", "paper", "--store", "store")
-    with Store(Path("store")).writing():
-        assert command_line(*arguments).exit_code == 2
     assert command_line(*arguments).exit_code == 0
     with Store(Path("store")).writing():
         assert command_line(*arguments).exit_code == 0
+
+
+def start_sweep(tiny: Path) -> subprocess.Popen[str]:
+    command = [sys.executable, "-m", "backwater", "sweep", str(tiny), "--store", "store", "--jobs", "1"]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def test_of_two_sweeps_the_second_waits_and_finds_the_results_of_the_first(tiny: Path) -> None:
+    with start_sweep(tiny) as first:
+        while not completed(Path("store")) and first.poll() is None:
+            time.sleep(0.01)
+        with start_sweep(tiny) as second:
+            assert first.wait(60) == 0
+            everything = completed(Path("store"))
+            output, errors = second.communicate(timeout=60)
+    assert second.returncode == 0, errors
+    assert "another sweep is writing to store: waiting for its end" in errors
+    assert "Pyrrha" in output
+    assert completed(Path("store")) == everything
+    assert len(everything) == 8
+
+
+def test_a_sweep_that_waits_can_be_stopped(tiny: Path) -> None:
+    with Store(Path("store")).writing(), start_sweep(tiny) as process:
+        assert process.stderr
+        assert "waiting for its end" in process.stderr.readline()
+        os.kill(process.pid, signal.SIGINT)
+        _, errors = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "0 of 8 runs are kept in store" in errors
+
+
+def test_a_damaged_point_is_told_and_run_again(tiny: Path) -> None:
+    arguments = ("sweep", tiny, "--scale", "paper", "--store", "store")
+    assert command_line(*arguments).exit_code == 0
+    before = completed(Path("store"))
+    table, summary, point, sound = (Path("store/points") / key for key in sorted(before))
+    content = bytearray((table / "ports.parquet").read_bytes())
+    content[len(content) // 2] ^= 1
+    (table / "ports.parquet").write_bytes(content)
+    (summary / "run.json").write_bytes((summary / "run.json").read_bytes()[:-3])
+    (point / "point.json").write_text("{}")
+    outcome = command_line(*arguments)
+    assert outcome.exit_code == 0, outcome.output
+    for file in (table / "ports.parquet", summary / "run.json", point / "point.json"):
+        (line,) = (line for line in outcome.stderr.splitlines() if str(file) in line)
+        assert line.endswith(", seed 1 is run again"), line
+    after = completed(Path("store"))
+    assert {key for key in before if before[key] == after[key]} == {sound.name}
+    assert command_line(*arguments).stderr == ""
+
+
+def test_a_run_whose_result_cannot_be_written_fails_without_a_traceback(
+    tiny: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    jobs = [*Study.plan(Experiment.load(tiny), "paper").jobs.values()]
+    begin = Store.begin
+
+    def full(store: Store, job: Job) -> Path:
+        directory = begin(store, job)
+        (directory / "run.json.partial").symlink_to("/dev/full")
+        return directory
+
+    monkeypatch.setattr(Store, "begin", full)
+    (failure,) = sweep.run(Store(Path("store")), jobs[:1], 1)
+    assert failure.exit_code == 7
+    log = (failure.directory / "log.txt").read_text()
+    assert "No space left on device" in log
+    assert "Traceback" not in log
+
+
+def test_a_store_or_a_table_that_cannot_be_written_is_code_7(tiny: Path) -> None:
+    assert command_line("sweep", tiny, "--store", tiny / "store").exit_code == 7
+    for name in ("full.csv", "full.parquet"):
+        Path(name).symlink_to("/dev/full")
+        outcome = command_line("sweep", tiny, "--scale", "paper", "-o", name)
+        assert outcome.exit_code == 7, outcome.output
+        assert "No space left on device" in outcome.stderr
+    assert command_line("reproduce", "someone/fig1", "--scale", "paper", "-o", tiny / "charts").exit_code == 7
 
 
 def test_a_run_that_dies_is_a_failure_of_its_own(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -579,115 +570,6 @@ def test_experiments_of_analysis_alone_run_nothing(tiny: Path) -> None:
     assert not Path("results").exists()
 
 
-# --- claims
-
-
-def grid(**of_schemes: Sequence[Sequence[float | None]]) -> dict[Point, Mapping[str, float | None]]:
-    """For every scheme a list of values by seed for each load, 1 and 2; measure `m`, and half of it as `half`."""
-    return {
-        Point({"scheme": scheme, "load": str(load)}, seed): {"m": value, "half": None if value is None else value / 2}
-        for scheme, loads in of_schemes.items()
-        for load, values in enumerate(loads, 1)
-        for seed, value in enumerate(values, 1)
-    }
-
-
-AGAINST = {"at": {"scheme": "new"}, "to": {"scheme": "old"}}
-# From old to new: 10 to 4 and 10 to 5 at load 1, 20 to 18 at load 2.
-VALUES = grid(old=[[10, 10], [20, 20]], new=[[4, 5], [18, 18]])
-# The same without error.
-MEANS = grid(old=[[10], [20]], new=[[4.5], [18]])
-
-
-@pytest.mark.parametrize(
-    ("claim", "means", "verdict"),
-    [
-        ({"compare": "reduction", "at_least": 0.05, **AGAINST}, [0.55, 0.1], "reached"),
-        ({"compare": "reduction", "at_least": 0.5, **AGAINST}, [0.55, 0.1], "same direction"),
-        ({"compare": "reduction", "at_most": -0.5, **AGAINST}, [0.55, 0.1], "not reached"),
-        ({"compare": "reduction", "at_least": 0.5, "take": "greatest", **AGAINST}, [0.55], "reached"),
-        ({"compare": "reduction", "at_least": 0.5, "take": "least", **AGAINST}, [0.1], "same direction"),
-        ({"compare": "reduction", "at_least": 0.3, "take": "mean", **AGAINST}, [0.325], "reached"),
-        ({"compare": "ratio", "at_most": 0.9, **AGAINST}, [0.45, 0.9], "reached"),
-        ({"compare": "ratio", "at_most": 0.5, **AGAINST}, [0.45, 0.9], "same direction"),
-        ({"compare": "ratio", "at_least": 1.0, **AGAINST}, [0.45, 0.9], "not reached"),
-        ({"compare": "ratio", "at_most": 1.05, **AGAINST}, [0.45, 0.9], "reached"),
-        ({"compare": "ratio", "at_least": 0.4, "at_most": 0.5, **AGAINST}, [0.45, 0.9], "same direction"),
-        ({"compare": "difference", "at_most": -2, **AGAINST}, [-5.5, -2], "reached"),
-        ({"compare": "ratio", "at_least": 2, "at": {"load": "1"}, "to_measure": "half"}, [2, 2], "reached"),
-        ({"at": {"scheme": "new", "load": "1"}, "at_most": 4.5}, [4.5], "reached"),
-        ({"at": {"scheme": "new", "load": "1"}, "at_most": 4}, [4.5], "not reached"),
-        ({"at": {"scheme": "new", "load": "1"}, "at_most": 4, "neutral": 5}, [4.5], "same direction"),
-        ({"at": {"scheme": "new", "load": ["1", "2"]}, "at_most": 20}, [4.5, 18], "reached"),
-        ({"compare": "ratio", "at_most": 1, "to": {"scheme": "old"}}, [0.45, 0.9], "reached"),
-        ({"compare": "ratio", "at_most": 1, "at": {"scheme": "new"}, "to": {"scheme": "gone"}}, [], "no result"),
-    ],
-)
-def test_verdicts(claim: dict[str, object], means: list[float], verdict: str) -> None:
-    given = Claim.model_validate({"text": "t", "paper": "p", "measure": "m", "reason": "why", **claim})
-    finding = claims.check(given, "small", MEANS)
-    assert sorted(estimate.mean for estimate in finding.estimates.values()) == pytest.approx(sorted(means))
-    assert finding.verdict == verdict
-    assert finding.reason == ("why" if verdict in {"same direction", "not reached"} else "")
-
-
-@pytest.mark.parametrize(
-    ("values", "verdict"),
-    [
-        ([1.5, 1.6, 1.7], "reached"),
-        ([1.3, 1.4, 1.5], "reached, within error"),
-        ([1.1, 1.11, 1.12], "same direction"),
-        ([1.0, 1.1, 1.2], "not reached"),
-        ([1.1], "same direction"),
-        ([0.9], "not reached"),
-    ],
-)
-def test_verdicts_know_the_error(values: list[float], verdict: str) -> None:
-    claim = Claim(text="t", paper="p", measure="m", at_least=1.2, neutral=1.0)
-    assert claims.check(claim, "small", grid(old=[values])).verdict == verdict
-
-
-def test_a_missing_figure_gives_no_verdict() -> None:
-    claim = Claim(text="t", paper="p", measure="m", at_least=1, reason={"small": "a", "paper": "b"})
-    assert claims.check(claim, "small", grid(old=[[10, None]])).verdict == "no result"
-    assert claims.check(claim, "small", {}).verdict == "no result"
-    zero = Claim(text="t", paper="p", measure="m", compare="ratio", to={"scheme": "old"}, at_least=1)
-    assert claims.check(zero, "small", grid(old=[[0]], new=[[1]])).verdict == "no result"
-    assert claims.check(claim, "paper", grid(old=[[0.5]])).reason == "b"
-
-
-def test_confidence_is_students() -> None:
-    assert Estimate.of([5.0]) == Estimate(5.0, None)
-    estimate = Estimate.of([1.0, 2.0, 3.0])
-    assert estimate.mean == 2
-    assert estimate.half_width == pytest.approx(4.303 / math.sqrt(3))
-    # a table of quantiles: 11, 30 and 120 degrees of freedom
-    assert [claims.student(degrees) for degrees in (11, 30, 120)] == pytest.approx([2.201, 2.042, 1.980], abs=6e-4)
-
-
-@pytest.mark.parametrize(
-    ("claim", "shown"),
-    [
-        ({"compare": "reduction", **AGAINST}, "10.0 % (2) … 55.0 %"),
-        ({"compare": "reduction", "at_most": 0, **AGAINST}, "55.0 % ± 63.5 % (1) … 10.0 %"),
-        ({"unit": "B", "at_least": 30}, "4.5 B ± 6.353 B (new, 1) … 20 B"),
-        ({"compare": "reduction", "take": "greatest", **AGAINST}, "55.0 % ± 63.5 %"),
-        ({"compare": "ratio", "at": {"scheme": "new", "load": "2"}, "to": {"scheme": "old"}}, "0.9×"),
-        ({"at": {"scheme": "old", "load": "1"}, "unit": "µs"}, "10 µs"),
-        ({"at": {"scheme": "gone"}}, "–"),
-    ],
-)
-def test_our_figures_are_shown_with_unit_and_confidence(claim: dict[str, object], shown: str) -> None:
-    given = Claim.model_validate({"text": "t", "paper": "p", "measure": "m", "at_least": 0, **claim})
-    assert reproduce.ours(claims.check(given, "small", VALUES)) == shown
-
-
-def test_yes_and_no_are_words() -> None:
-    claim = Claim(text="t", paper="p", measure="m", at_least=1, unit="yes/no")
-    shown = [reproduce.ours(claims.check(claim, "small", grid(old=[values]))) for values in ([1, 1], [0], [0, 1])]
-    assert shown == ["yes", "no", "in 50 % of the runs"]
-
-
 # --- charts
 
 
@@ -708,15 +590,23 @@ charts = [
 """
 
 
+def picture(content: Content, number: int, values: Values, curves: list[record.Curve]) -> str:
+    kept = record.Record.model_construct(curves=curves)
+    return charts.svg(charts.draw(content.charts[number], content, values, kept.curve))
+
+
 def test_every_kind_of_chart_is_drawn(result: Result) -> None:
     content = _content(CHARTS)
     points = [Point({"scheme": scheme, "load": load}, seed) for scheme in "ab" for load in "12" for seed in (1, 2)]
     values = {point: {"m": float(point.seed)} for point in points}
-    for chart in content.charts:
-        picture = charts.svg(charts.draw(chart, content, values, lambda _: result, [1, 2]))
-        assert picture.startswith("<svg")
-        missing = charts.svg(charts.draw(chart, content, {}, lambda _: None, [1, 2]))
-        assert missing.startswith("<svg")
+    curves = record.curves(content, points, lambda _: result)
+    for number in range(len(content.charts)):
+        assert picture(content, number, values, curves).startswith("<svg")
+        assert picture(content, number, {}, []).startswith("<svg")
+    failed = record.curves(content, points, lambda _: None)
+    assert len(failed) == len(curves)
+    assert "No such flow has finished." in picture(content, 2, values, failed)
+    assert "There is no result." in picture(content, 3, values, failed)
 
 
 # --- commands
@@ -752,10 +642,14 @@ def test_a_file_may_be_about_several_figures(tiny: Path) -> None:
         assert command_line("reproduce", target, "--scale", "paper").exit_code == 2
 
 
+def no_curve(of: Mapping[str, object], place: Mapping[str, str]) -> record.Curve:
+    raise AssertionError((of, place))
+
+
 def test_distributions_over_seeds_count_the_runs_without_a_value() -> None:
     content = _content(CHARTS)
     points = {Point({"scheme": "a", "load": "1"}, seed): {"m": float(seed) if seed < 3 else None} for seed in range(4)}
-    drawn = charts.draw(content.charts[-1], content, points, lambda _: None, [0])
+    drawn = charts.draw(content.charts[-1], content, points, no_curve)
     (rows,) = drawn.to_dict(validate=False)["datasets"].values()
     fractions = [row["fraction"] for row in rows]
     assert fractions == [0.25, 0.5, 0.75]
@@ -764,7 +658,7 @@ def test_distributions_over_seeds_count_the_runs_without_a_value() -> None:
 def test_a_claim_without_a_result_is_told_from_one_without_a_reason(tiny: Path) -> None:
     edited(tiny, ('flow_control = { kind = "pfc" }', LOSING), ("at_most = 1.5", "at_most = 0.001"))
     command_line("reproduce", "someone", "--scale", "paper", "--markdown", "page.md")
-    assert "A run failed or was left out." in Path("page.md").read_text()
+    assert "| – | no result: no baseline at PFC, 10, seed 1 |" in Path("page.md").read_text()
     edited(tiny, (LOSING, 'flow_control = { kind = "pfc" }'))
     command_line("reproduce", "someone", "--scale", "paper", "--markdown", "page.md")
     assert "No reason found yet." in Path("page.md").read_text()

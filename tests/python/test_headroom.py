@@ -83,18 +83,33 @@ def test_plan_shows_needs_and_schemes(tmp_path: Path) -> None:
     assert (tmp_path / "chips.svg").exists()
 
 
+def test_quantities_are_those_of_scenarios() -> None:
+    spelled = [
+        ["--rate", "400 Gbps", "--buffer", "113 MiB", "--delay", "1 us", "--mtu", "4096 B"],
+        ["--rate", "400G", "--buffer", "113MiB", "--delay", "1000ns", "--mtu", "4KiB"],
+    ]
+    first, second = (command_line("headroom", "plan", *arguments, "--json") for arguments in spelled)
+    assert json.loads(first.stdout)["switch"]["rate"] == 400 * 10**9
+    assert first.stdout == second.stdout
+    assert [units.size("64 KB"), units.size("64KB"), units.picoseconds("1us")] == [64_000, 64_000, 10**6]
+    near, far = (command_line("headroom", "plan", "--cable", length, "--json") for length in ("40m", "40 m"))
+    assert near.stdout == far.stdout
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (["--chip", "tomahwk"], "there is no chip 'tomahwk'; did you mean \"tomahawk\"?"),
-        (["--rate", "100"], "'100' has none of the units bps, Kbps, Mbps, Gbps, Tbps"),
+        (["--rate", "100"], '"100" has no unit'),
+        (["--rate", "400 Gbsp"], 'did you mean "Gbps"?'),
+        (["--buffer", "113M"], '"M" is not a unit'),
         (["--cable", "40m", "--delay", "1 us"], "--cable and --delay are two ways to say the same"),
         (["--mtu", "100 B"], "mtu must be from 256 B to 9234 B"),
         (["--cable", "long"], '"long" must be a length in metres'),
         (["--cable", "40km"], '"40km" must be a length in metres'),
         (["--cable", "inf"], '"inf" must be a length in metres'),
         (["--cable", "0m"], "delay must be longer than 0 s"),
-        (["--delay", "-1 us"], "'-1 us' is negative"),
+        (["--delay", "-1 us"], '"-1 us" is negative'),
         (["--delay", "1 s"], "delay must be longer than 0 s and at most 10 ms"),
         (["--response", "1 s"], "response must be at most 10 ms"),
         (["--rate", "0 Gbps"], "rate must be at least 1 Mbps"),
@@ -280,9 +295,9 @@ def test_what_will_hardly_be_meant_is_told(tmp_path: Path) -> None:
     path = edited(tmp_path, edit)
     config = sonic.read(path)
     assert config.gaps == (
-        "priority 4 of Ethernet0 has headroom, but PFC is off: nobody is told to stop",
+        "priority 4 of Ethernet0 has headroom, but PFC is off: no upstream is paused",
         "PFC is on for priority 2 of Ethernet8, which has no headroom: it may drop",
-        "priority 3, 4 of Ethernet16 has headroom, but PFC is off: nobody is told to stop",
+        "priority 3, 4 of Ethernet16 has headroom, but PFC is off: no upstream is paused",
     )
     # Lossless by halves is not covered.
     assert check(path).exit_code == 1

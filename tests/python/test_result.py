@@ -1,3 +1,4 @@
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -50,7 +51,15 @@ def test_drops_and_unfinished_flows_always_show(tmp_path: Path) -> None:
     facts = {fact.label: (fact.value, fact.state) for fact in Result.load(run).summary.verdicts()}
     assert facts["Drops"] == ("2 (headroom 2)", "bad")
     assert facts["Unfinished flows"] == ("1 of 6", "warning")
+    assert "Lossless" not in facts
     assert facts["PAUSE frames"] == ("3", "plain")
+
+
+def test_drops_that_nobody_promised_to_prevent_are_told(tmp_path: Path) -> None:
+    summary = Result.load(write_result(tmp_path, unpromised_drops=1234)).summary
+    facts = {fact.label: (fact.value, fact.state) for fact in summary.verdicts()}
+    assert facts["Lossless"] == ("1,234 dropped: not promised with this flow control and headroom", "bad")
+    assert summary.exit_code == 0
 
 
 def test_a_directory_without_a_run_is_refused(tmp_path: Path) -> None:
@@ -58,12 +67,61 @@ def test_a_directory_without_a_run_is_refused(tmp_path: Path) -> None:
         Result.load(tmp_path)
 
 
-def test_damaged_files_are_named(result_directory: Path) -> None:
-    (result_directory / "flows.parquet").write_bytes(b"PAR1")
-    with pytest.raises(ResultError, match=r"flows\.parquet cannot be read"):
-        _ = Result.load(result_directory).flows
+def flip(path: Path, at: int) -> None:
+    """Changes a bit of one byte."""
+    content = bytearray(path.read_bytes())
+    content[at] ^= 1
+    path.write_bytes(content)
+
+
+def truncate(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:-1])
+
+
+def replace_by_directory(path: Path) -> None:
+    path.unlink()
+    path.mkdir()
+
+
+@pytest.mark.parametrize(
+    ("damage", "words"),
+    [
+        (lambda path: flip(path, path.stat().st_size // 2), "is damaged: its checksum is wrong"),
+        (truncate, r"is damaged: it has [\d,]+ bytes, [\d,]+ were written"),
+        (Path.unlink, "is missing"),
+        (replace_by_directory, "cannot be read: Is a directory"),
+    ],
+)
+def test_a_damaged_file_is_named_when_it_is_read(
+    result_directory: Path, damage: Callable[[Path], None], words: str
+) -> None:
+    damage(result_directory / "flows.parquet")
+    result = Result.load(result_directory)
+    with pytest.raises(ResultError, match=f"flows.parquet {words}"):
+        _ = result.flows
+    with pytest.raises(ResultError, match=f"flows.parquet {words}"):
+        result.verify()
+    assert result.pauses.height > 0
+    damage(result_directory / "topology.json")
+    with pytest.raises(ResultError, match=f"topology.json {words}"):
+        _ = result.topology
+
+
+def test_every_flipped_byte_of_the_summary_is_noticed(result_directory: Path) -> None:
+    path = result_directory / "run.json"
+    for at in range(path.stat().st_size):
+        flip(path, at)
+        with pytest.raises(ResultError, match=r"run\.json (is damaged: its checksum is wrong|has no checksum)"):
+            Result.load(result_directory)
+        flip(path, at)
+    truncate(path)
+    with pytest.raises(ResultError, match=r"run\.json is damaged: its checksum is wrong"):
+        Result.load(result_directory)
+
+
+def test_a_summary_without_a_checksum_is_refused(result_directory: Path) -> None:
     (result_directory / "run.json").write_text("{}")
-    with pytest.raises(ResultError, match=r"run\.json is damaged"):
+    with pytest.raises(ResultError, match=r"run\.json has no checksum: it is damaged, or of an earlier version"):
         Result.load(result_directory)
 
 

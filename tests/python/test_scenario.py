@@ -1,3 +1,4 @@
+import json
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,63 @@ def test_a_scenario_can_be_made_of_a_dict() -> None:
     resolved = scenario.resolved()
     assert resolved["run"]["seed"] == 3
     assert resolved["network"]["mtu"] == "4 KiB"
+
+
+FULL: dict[str, Any] = {
+    "run": {"until": "30 us", "seed": 5},
+    "topology": {
+        "kind": "custom",
+        "hosts": ["a", "b", "c", "d"],
+        "switches": ["s", "t"],
+        "links": [
+            {"a": "a", "b": "s", "rate": "25G"},
+            {"a": "b", "b": "s"},
+            {"a": "c", "b": "t"},
+            {"a": "d", "b": "t"},
+            {"a": "s", "b": "t", "delay": "2us"},
+        ],
+    },
+    "faults": [{"link": ["s", "t"], "down": "20 us", "up": "25 us"}],
+    "switch": {"headroom": {"kind": "sih", "alpha_rate": "25 Gbps"}},
+    "groups": [{"switches": "t", "headroom": {"kind": "dsh"}}],
+    "congestion_control": {"kind": "dcqcn", "profile": "firmware", "window": True, "ecn": {"rate": "100G"}},
+    "traffic": [
+        {"kind": "flows", "flows": [{"src": "a", "dst": "d", "bytes": "50 KB"}, {"src": "b", "dst": "d"}]},
+        {"kind": "poisson", "sizes": {"uniform": ["1 KB", "9 KB"]}, "load": 0.3},
+        {"kind": "incast", "degree": 2, "total": "40 KB", "receivers": "d"},
+    ],
+}
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"congestion_control": {"kind": "hpcc"}, "recovery": {"kind": "in-any-order"}},
+        {"congestion_control": {"kind": "timely"}, "switch": {"headroom": {"kind": "static"}}},
+        {"congestion_control": {"kind": "none"}, "switch": {"flow_control": {"kind": "bfc"}}, "groups": []},
+        {"congestion_control": {"kind": "power-tcp"}, "switch": {"headroom": {"kind": "oversubscribed"}}},
+    ],
+)
+def test_the_scenario_that_a_run_stores_gives_the_same_run(changes: dict[str, Any]) -> None:
+    first = backwater.run(backwater.Scenario.from_dict(FULL | changes))
+    stored = first.summary.scenario
+    assert "null" not in json.dumps(stored)
+    scenario = backwater.Scenario.from_dict(stored)
+    again = backwater.run(scenario)
+    assert again.summary.fingerprint == first.summary.fingerprint
+    assert (scenario.resolved(), again.summary.effective) == (stored, first.summary.effective)
+
+
+def test_a_run_stores_what_was_in_force() -> None:
+    effective = backwater.run(backwater.Scenario.from_dict(FULL)).summary.effective
+    assert "null" not in json.dumps(effective)
+    assert effective["congestion_control.byte_counter"] == "32767 B"
+    assert effective["congestion_control.ecn.kmin"] == {"25 Gbps": "25 KB", "100 Gbps": "100 KB"}
+    assert effective["switch.ports"] == 3
+    assert set(effective["switch.headroom.headroom"]) == {"25 Gbps, 1 us", "100 Gbps, 1 us", "100 Gbps, 2 us"}
+    assert set(effective["groups[0].headroom.headroom"]) == {"100 Gbps, 1 us", "100 Gbps, 2 us"}
+    assert effective["traffic[1].hosts"] == "all"
 
 
 def test_a_wrong_dict_tells_all_its_mistakes() -> None:

@@ -39,7 +39,7 @@ pub struct Refusal {
     pub value: Option<String>,
     /// What is wrong with it.
     pub message: String,
-    /// The word in it that may be misspelled; empty if none is.
+    /// The word in it for which a similar one may be suggested; empty if none.
     pub unknown: String,
     /// The words that are right in its place.
     pub known: Vec<String>,
@@ -75,7 +75,7 @@ pub struct Findings {
     pub blocked_at: usize,
     /// Queues that are congested or can be paused (section VI-C).
     pub queues: QueueCounts,
-    /// Whether no queues can wait for each other in a circle (section VII).
+    /// Whether no queues can wait for each other in a cycle (section VII).
     pub deadlock_free: bool,
     /// Queues that can: each waits for the next, the last one for the first. Empty if there are none.
     pub cycle: Vec<QueueName>,
@@ -149,7 +149,7 @@ pub struct QueueCounts {
 /// Answers `question` about the network of `spec` with `flows`, which come in order of start.
 ///
 /// # Errors
-/// Everything that stands against it.
+/// Everything that is wrong with it.
 pub fn analyze(
     spec: NetworkSpec,
     flows: impl IntoIterator<Item = FlowSpec>,
@@ -235,8 +235,8 @@ fn notes(fabric: &Fabric, case: &Case, are_all: bool) -> Vec<String> {
     let mut notes = Vec::new();
     if !are_all {
         notes.push(match case.flows().len() {
-            1 => "only the first flow was looked at; there are more".into(),
-            flows => format!("only the first {flows} flows were looked at; there are more"),
+            1 => "only the first flow was considered; there are more".into(),
+            flows => format!("only the first {flows} flows were considered; there are more"),
         });
     }
     if case.congested().is_empty() {
@@ -247,8 +247,8 @@ fn notes(fabric: &Fabric, case: &Case, are_all: bool) -> Vec<String> {
     let loops = case.flows().iter().filter(|flow| flow.path.closes_at().is_some()).count();
     match loops {
         0 => {}
-        1 => notes.push("1 flow comes to a port for the second time; what follows on its path is left out".into()),
-        _ => notes.push(format!("{loops} flows come to a port for the second time; what follows is left out")),
+        1 => notes.push("1 flow returns to a port; the rest of its path is left out".into()),
+        _ => notes.push(format!("{loops} flows return to a port; the rest of their paths is left out")),
     }
     if !fabric.spec.load_balance.is_static() {
         notes.push("load balancing takes several paths; each flow was given the one of ECMP".into());

@@ -1,4 +1,4 @@
-//! Which queue waits for which, and whether they can wait in a circle: section VII of the Pyrrha paper.
+//! Which queue waits for which, and whether they can wait in a cycle: section VII of the Pyrrha paper.
 
 use crate::case::Case;
 use crate::graph::{Graph, QueueNumber};
@@ -40,7 +40,7 @@ impl Dependencies {
         // Every queue that is left waits for another that is left, so the walk must come back to where it has been.
         let next = |queue: QueueNumber| {
             let left = self.holders[queue].iter().copied().find(|holder| is_left[*holder]);
-            left.expect("a queue that waits for none is struck out")
+            left.expect("a queue that waits for none is removed")
         };
         let mut visited = vec![None; self.holders.len()];
         let (mut walk, mut queue) = (Vec::new(), is_left.iter().position(|is_left| *is_left)?);
@@ -58,7 +58,7 @@ impl Dependencies {
         Some(cycle)
     }
 
-    /// Per queue, whether it is left when those that wait for none are struck out, again and again.
+    /// Per queue, whether it is left when those that wait for none are removed, again and again.
     fn strike_out(&self) -> Vec<bool> {
         let mut waiting: Vec<Vec<QueueNumber>> = vec![Vec::new(); self.holders.len()];
         for (queue, holders) in self.holders.iter().enumerate() {

@@ -1,6 +1,6 @@
 //! What headroom a switch needs, and what each way of allocating it leaves to share.
 //!
-//! A switch is given as so many equal ports. Three answers to how much one lossless queue needs stand side by side: Equation 1 of DSH, the
+//! A switch is given as so many equal ports. Three answers to how much one lossless queue needs are compared: Equation 1 of DSH, the
 //! formula by which SONiC sizes the headroom of NVIDIA Spectrum switches, and the exact need of this model.
 
 use backwater_engine::{Bytes, Duration, Rate};

@@ -1,7 +1,7 @@
 //! Static questions about a fabric and its flows, answered without a simulation.
 //!
 //! A [`Case`] is plain data: paths of flows, and the ports that are congested. Under each [`Protocol`], a [`Graph`] says who shares a queue
-//! with whom, [`Blocking`] who can be paused innocently, and [`Dependencies`] whether queues can wait for each other in a circle.
+//! with whom, [`Blocking`] who can be paused innocently, and [`Dependencies`] whether queues can wait for each other in a cycle.
 //! [`analyze`] asks all of it about a network and its traffic. [`mod@tofino`] computes what the tables of a Pyrrha switch take of memory.
 //!
 //! Definitions are those of "Analysis of Pyrrha: Congestion-Root-Based Flow Control Is Most Cost-Effective to Eliminate Head-of-Line Blocking",

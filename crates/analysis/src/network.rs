@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 /// `flows` with their paths, numbered in their order: pinned, or by ECMP, just as a simulation sends their packets.
 ///
 /// # Errors
-/// What stands against the first flow that cannot run.
+/// What is wrong with the first flow that cannot run.
 pub fn flows(fabric: &mut Fabric, flows: impl IntoIterator<Item = FlowSpec>) -> Result<Vec<Flow>, String> {
     let mut made = Vec::new();
     for (id, spec) in (0..).map(FlowId).zip(flows) {
@@ -38,7 +38,7 @@ pub fn case(fabric: &Fabric, flows: Vec<Flow>, congested: BTreeSet<PortId>) -> C
 }
 
 /// The ports that `flows` congest if each sends as fast as the others let it: those where, at max-min fair rates, some flow first meets what
-/// limits it. The card of its own host does not count: there is nobody upstream to pause. Where all links have one rate, all of these are fed
+/// limits it. The NIC of its own host does not count: there is no upstream to pause. Where all links have one rate, all of these are fed
 /// through at least two ingress ports, for a single link would have been full before.
 pub fn congested(wiring: &Wiring, flows: &[Flow]) -> BTreeSet<PortId> {
     let rate = |port: PortId| wiring.ports[port.0 as usize].rate;
@@ -55,9 +55,9 @@ pub fn congested(wiring: &Wiring, flows: &[Flow]) -> BTreeSet<PortId> {
 pub struct NoSuchPort {
     /// What is wrong with it.
     pub message: String,
-    /// The name in it that is unknown, if it is one that could be misspelled.
+    /// The unknown name in it, if a similar one can be suggested.
     pub unknown: String,
-    /// The names that could stand there.
+    /// The names that are allowed there.
     pub known: Vec<String>,
 }
 

@@ -88,7 +88,7 @@ pub fn memory(k: u64) -> Result<Memory, NoFatTree> {
         let blocks = (entries * bits).div_ceil(BLOCK_BYTES * 8);
         Table { unit, name, entries: Some(entries), bits: Some(bits), blocks }
     };
-    // Paths branch at the first two hops only, and all core switches have the same table: one copy stands for them (section IV-B).
+    // Paths branch at the first two hops only, and all core switches have the same table: one copy represents them (section IV-B).
     let forwarding = (k / 2 + 1) * hosts;
     let tables = vec![
         table("path calculation", "forwarding of aggregation switches and core", forwarding, NEXT_HOP_BITS),

@@ -113,7 +113,7 @@ fn sets_and_queues_are_counted() {
     assert_eq!(case.port(per_flow.most_queues().unwrap().0).name, "LX");
 }
 
-/// A port that no flow passes blocks nobody.
+/// A port that no flow passes blocks no flow.
 #[test]
 fn a_congested_port_without_flows_pauses_nothing() {
     let case = case(&[&["H1", "L1"]], &["L9"]);
@@ -122,7 +122,7 @@ fn a_congested_port_without_flows_pauses_nothing() {
 }
 
 /// Definition 7 asks whether a flow passes the congested port, not when. Where two flows pass two ports in opposite orders, Lemma 2 and
-/// Theorem 2 do not hold: F2 has left C1 behind when it comes to P1, so Pyrrha keeps it apart from F1, but one queue for both blocks nobody
+/// Theorem 2 do not hold: F2 has left C1 behind when it comes to P1, so Pyrrha keeps it apart from F1, but one queue for both blocks no flow
 /// by the definition.
 #[test]
 fn theorem_2_needs_ports_in_one_order() {

@@ -58,7 +58,7 @@ fn ports_that_limit_flows_are_congested() {
     assert_eq!(congested(fast.clone(), incast()), ["s1:0"]);
     // Two senders behind one fast link are enough.
     assert_eq!(congested(fast, vec![flow(0, 4), flow(1, 4)]), ["s1:0"]);
-    // One sender fills the port that it is alone on, but nobody waits there.
+    // One sender fills the port that it is alone on, but no flow waits there.
     assert_eq!(congested(spec(), vec![flow(0, 4)]), Vec::<String>::new());
 }
 
@@ -139,7 +139,7 @@ fn what_a_reader_should_know_is_noted() {
         let congested = congested.iter().map(|name| (*name).to_owned()).collect();
         analyze(spec, incast(), &Question { congested, flows, ..question() }).unwrap().notes
     };
-    assert_eq!(notes(spec(), &[], 1), ["only the first flow was looked at; there are more", "no port is congested"]);
+    assert_eq!(notes(spec(), &[], 1), ["only the first flow was considered; there are more", "no port is congested"]);
     assert_eq!(notes(spec(), &["s1:3"], 4), ["no flow passes s1:3, which is to be congested"]);
     let mut sprayed = spec();
     sprayed.load_balance = LoadBalanceConfig::Spray(Default::default());
@@ -159,7 +159,7 @@ fn pinned_loops_are_noted_and_found() {
     let protocols = vec!["per-flow".into(), "pyrrha".into()];
     let question = Question { congested: vec!["s0->s1".into()], protocols, ..question() };
     let answer = analyze(spec, [round], &question).unwrap();
-    assert_eq!(answer.notes, ["1 flow comes to a port for the second time; what follows on its path is left out"]);
+    assert_eq!(answer.notes, ["1 flow returns to a port; the rest of its path is left out"]);
     let cycle: Vec<&str> = answer.protocols[0].cycle.iter().map(|queue| queue.port.as_str()).collect();
     assert_eq!(cycle, ["s0:5", "s1:5"]);
     assert!(answer.protocols[1].deadlock_free);

@@ -1,4 +1,4 @@
-//! What is found without a simulation holds in one: nobody is blocked innocently where the theory says that nobody can be, and somebody is where
+//! What is found without a simulation holds in one: no flow is blocked innocently where the theory excludes it, and one is where
 //! it names a victim.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
@@ -43,7 +43,7 @@ fn simulate(spec: NetworkSpec, flows: &[FlowSpec]) -> (Vec<Duration>, BTreeSet<S
     let mut simulation = Simulation::new(spec, flows.to_vec(), 1).unwrap();
     simulation.run_until(Time::ZERO + Duration::from_us(500), 1);
     let pauses = simulation.take_pauses();
-    let causes = pauses.iter().map(|pause| simulation.fabric().port_name(pause.closure.cause)).collect();
+    let causes = pauses.iter().map(|pause| simulation.fabric().port_name(pause.closure.cause.root)).collect();
     let mut outcomes = simulation.unfinished();
     outcomes.sort_by_key(|outcome| outcome.flow);
     (outcomes.iter().map(|outcome| outcome.reception.blocked).collect(), causes)
@@ -69,7 +69,7 @@ fn theory(
 proptest! {
     #![proptest_config(ProptestConfig { cases: 60, ..Default::default() })]
 
-    /// Whatever ports turn out to be congested: under Pyrrha nobody waits for one that he does not pass, and under PFC only where the theory
+    /// Whatever ports turn out to be congested: under Pyrrha no flow waits for one that it does not pass, and under PFC only where the theory
     /// says that it can be.
     #[test]
     fn nobody_is_blocked_where_the_theory_forbids_it(ends in prop::collection::vec((0..HOSTS, 1..HOSTS), 2..12)) {

@@ -47,7 +47,7 @@ impl Protocol for Merged<'_> {
     }
 }
 
-/// What Lemma 2 says of every pair of queues: whoever merges them blocks somebody there.
+/// What Lemma 2 says of every pair of queues: merging them blocks a flow innocently there.
 fn check_merging(case: &Case) -> Result<(), TestCaseError> {
     let ports: BTreeSet<PortId> = case.flows().iter().flat_map(|flow| flow.path.ports()).copied().collect();
     for port in ports {
@@ -62,7 +62,7 @@ fn check_merging(case: &Case) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// What Lemma 2 says of whole protocols: one that has fewer queues at a port blocks somebody there.
+/// What Lemma 2 says of whole protocols: one that has fewer queues at a port blocks a flow innocently there.
 fn check_fewer_queues(case: &Case, protocol: &dyn Protocol) -> Result<(), TestCaseError> {
     let (pyrrha, other) = (blocking(case, &PYRRHA), blocking(case, protocol));
     for (port, queues) in &pyrrha.queues {
@@ -111,14 +111,14 @@ fn is_ordered_towards(case: &Case, root: PortId) -> bool {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 400, max_global_rejects: 100_000, ..Default::default() })]
 
-    /// Theorem 1: Pyrrha blocks nobody innocently, whatever the paths are.
+    /// Theorem 1: Pyrrha blocks no flow innocently, whatever the paths are.
     #[test]
     fn theorem_1(case in prop_oneof![shortest_paths(), any_paths()], own_root_rule: bool) {
         let protocol = Pyrrha { own_root_rule };
         prop_assert!(blocking(&case, &protocol).is_free());
     }
 
-    /// A queue per flow blocks nobody either.
+    /// A queue per flow blocks no flow innocently either.
     #[test]
     fn per_flow_queues_block_nobody(case in prop_oneof![shortest_paths(), any_paths()]) {
         prop_assert!(blocking(&case, &PerFlow).is_free());
@@ -138,7 +138,7 @@ proptest! {
         check_merging(&case)?;
     }
 
-    /// Theorem 2: protocols with fewer queues, at some port or in all, block somebody.
+    /// Theorem 2: protocols with fewer queues, at some port or in all, block a flow innocently.
     #[test]
     fn theorem_2(case in shortest_paths(), queues in 1u32..6) {
         check_fewer_queues(&case, &Pfc)?;
@@ -176,7 +176,7 @@ proptest! {
         prop_assert!(is_deadlock_free(&case, &PYRRHA));
     }
 
-    /// Where PFC cannot deadlock, nobody can: all dependencies are between queues of the ports that PFC's are between.
+    /// Where PFC cannot deadlock, no other protocol can: all dependencies are between queues of the ports that PFC's are between.
     #[test]
     fn without_a_ring_nobody_waits_in_a_circle(case in prop_oneof![shortest_paths(), any_paths()], queues in 1u32..6) {
         prop_assume!(is_deadlock_free(&case, &Bfc::WorstCase));

@@ -22,7 +22,7 @@ pub struct Barrier {
     spins: u32,
     /// How many have come to the present round.
     arrived: AtomicUsize,
-    /// Rounds that are over, or [`BROKEN`]; written with `sleepers` held, so that nobody falls asleep over it.
+    /// Rounds that are over, or [`BROKEN`]; written with `sleepers` held, so that no thread misses the end of a round.
     round: AtomicUsize,
     sleepers: Mutex<usize>,
     wake: Condvar,
@@ -32,13 +32,13 @@ pub struct Barrier {
 #[derive(Debug)]
 pub struct Seat<'a>(&'a Barrier);
 
-/// Somebody has panicked: there will be no further meeting.
+/// A thread has panicked: there will be no further meeting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("another thread has panicked")]
 pub struct Broken;
 
 impl Barrier {
-    /// A barrier of `seats` threads. With fewer cores than threads, nobody stays awake to wait: somebody else needs the core.
+    /// A barrier of `seats` threads. With fewer cores than threads, no thread spins: another one needs the core.
     pub fn new(seats: usize) -> Barrier {
         Barrier {
             seats,
@@ -68,7 +68,7 @@ impl Barrier {
         }
     }
 
-    /// Waits until `round` is over: awake at first, then asleep.
+    /// Waits until `round` is over: spinning at first, then asleep.
     fn outlast(&self, round: usize) {
         let is_over = || self.round.load(Ordering::Acquire) != round;
         for _ in 0..self.spins {

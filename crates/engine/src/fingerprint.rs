@@ -7,7 +7,7 @@ use std::fmt;
 pub struct Fingerprint(u64);
 
 impl Fingerprint {
-    /// Adds one fact, told in three words.
+    /// Adds one fact, given as three words.
     #[inline]
     pub fn add(&mut self, a: u64, b: u64, c: u64) {
         // Together, the halves of a product of 128 bits depend on all bits of both factors (as in wyhash).

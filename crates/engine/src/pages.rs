@@ -20,7 +20,7 @@ pub fn enlarge_heap() {
     advise(start, end, libc::MADV_COLLAPSE);
 }
 
-/// Asks for large pages under `memory`, which nobody has written on so far.
+/// Asks for large pages under `memory`, which has not been written so far.
 #[cfg(target_os = "linux")]
 pub fn prefer_large<T>(memory: &mut [std::mem::MaybeUninit<T>]) {
     let start = memory.as_ptr().addr();

@@ -139,7 +139,7 @@ impl fmt::Debug for Time {
 
 impl fmt::Display for Duration {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        crate::units::write_scaled(f, self.0, crate::units::TIME_UNITS)
+        crate::units::write_scaled(f, self.0, &crate::units::TIME)
     }
 }
 

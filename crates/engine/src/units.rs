@@ -1,6 +1,7 @@
 //! Bytes and bit rates, and how quantities are written in text: a number and a unit, `"100 Gbps"`, `"2 us"`, `"16 MiB"`.
 //!
-//! Reading is exact: `"1.5 us"` is 1,500,000 ps, and a text that is no whole number of base units is refused.
+//! This is the one parser of quantities, for scenarios, command line and Python. Reading is exact: `"1.5 us"` is 1,500,000 ps, and a text
+//! that is no whole number of base units is refused. Between number and unit there may be white space.
 
 use crate::time::{Duration, Time};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -120,38 +121,113 @@ impl ByteTime {
     }
 }
 
-/// Unit names with their size in base units, largest first where a value is printed; aliases behind.
-pub(crate) type Units = &'static [(&'static str, u64)];
+/// Units of one kind of quantity, with their size in base units.
+pub(crate) struct Units {
+    /// Those that values are written in, largest first; the last is the base unit.
+    names: &'static [(&'static str, u64)],
+    /// Other spellings that are read.
+    aliases: &'static [(&'static str, u64)],
+    example: &'static str,
+}
 
-pub(crate) const TIME_UNITS: Units =
-    &[("s", 1_000_000_000_000), ("ms", 1_000_000_000), ("us", 1_000_000), ("ns", 1_000), ("ps", 1), ("µs", 1_000_000)];
-const BYTE_UNITS: Units = &[
-    ("GiB", 1 << 30),
-    ("GB", 1_000_000_000),
-    ("MiB", 1 << 20),
-    ("MB", 1_000_000),
-    ("KiB", 1 << 10),
-    ("KB", 1_000),
-    ("B", 1),
-    ("kB", 1_000),
-];
-const RATE_UNITS: Units = &[
-    ("Tbps", 1_000_000_000_000),
-    ("Gbps", 1_000_000_000),
-    ("Mbps", 1_000_000),
-    ("Kbps", 1_000),
-    ("bps", 1),
-    ("Tb/s", 1_000_000_000_000),
-    ("Gb/s", 1_000_000_000),
-    ("Mb/s", 1_000_000),
-    ("Kb/s", 1_000),
-    ("b/s", 1),
-    ("kbps", 1_000),
-    ("kb/s", 1_000),
-    ("T", 1_000_000_000_000),
-    ("G", 1_000_000_000),
-    ("M", 1_000_000),
-];
+pub(crate) const TIME: Units = Units {
+    names: &[("s", 1_000_000_000_000), ("ms", 1_000_000_000), ("us", 1_000_000), ("ns", 1_000), ("ps", 1)],
+    // The micro sign and the Greek letter.
+    aliases: &[("\u{b5}s", 1_000_000), ("\u{3bc}s", 1_000_000)],
+    example: "2 us",
+};
+const SIZE: Units = Units {
+    names: &[
+        ("GiB", 1 << 30),
+        ("GB", 1_000_000_000),
+        ("MiB", 1 << 20),
+        ("MB", 1_000_000),
+        ("KiB", 1 << 10),
+        ("KB", 1_000),
+        ("B", 1),
+    ],
+    aliases: &[("kB", 1_000)],
+    example: "64 KB",
+};
+const RATE: Units = Units {
+    names: &[("Tbps", 1_000_000_000_000), ("Gbps", 1_000_000_000), ("Mbps", 1_000_000), ("Kbps", 1_000), ("bps", 1)],
+    aliases: &[
+        ("Tb/s", 1_000_000_000_000),
+        ("Gb/s", 1_000_000_000),
+        ("Mb/s", 1_000_000),
+        ("Kb/s", 1_000),
+        ("b/s", 1),
+        ("kbps", 1_000),
+        ("kb/s", 1_000),
+        ("T", 1_000_000_000_000),
+        ("G", 1_000_000_000),
+        ("M", 1_000_000),
+        ("K", 1_000),
+    ],
+    example: "100 Gbps",
+};
+
+/// A kind of quantity.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Quantity {
+    /// Instants and spans, in ps.
+    Time,
+    /// Sizes, in bytes.
+    Size,
+    /// Bit rates, in bits per second.
+    Rate,
+}
+
+impl Quantity {
+    fn units(self) -> &'static Units {
+        match self {
+            Quantity::Time => &TIME,
+            Quantity::Size => &SIZE,
+            Quantity::Rate => &RATE,
+        }
+    }
+
+    /// The units that values of this kind are written in, smallest first.
+    pub fn unit_names(self) -> Vec<&'static str> {
+        self.units().names.iter().rev().map(|(name, _)| *name).collect()
+    }
+
+    /// The number of base units that `text` stands for.
+    ///
+    /// # Errors
+    /// Why `text` is no quantity of this kind.
+    pub fn read(self, text: &str) -> Result<u64, UnitError> {
+        let Units { names, aliases, example } = *self.units();
+        let trimmed = text.trim();
+        if trimmed.strip_prefix('-').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit())) {
+            return Err(UnitError::NotRepresentable(text.into(), "negative"));
+        }
+        let split = trimmed.find(|c: char| !(c.is_ascii_digit() || c == '.' || c == '_')).unwrap_or(trimmed.len());
+        let (number, unit) = (trimmed[..split].replace('_', ""), trimmed[split..].trim_start());
+        let (whole, fraction) = number.split_once('.').unwrap_or((&number, ""));
+        if whole.is_empty() || fraction.contains('.') {
+            return Err(UnitError::NoNumber(text.into(), example));
+        }
+        if unit.is_empty() {
+            return Err(UnitError::NoUnit(text.into(), example, self.unit_names()));
+        }
+        let Some(&(_, scale)) = names.iter().chain(aliases).find(|(name, _)| *name == unit) else {
+            return Err(UnitError::UnknownUnit(unit.into(), self.unit_names()));
+        };
+        let too_large = || UnitError::TooLarge(text.into());
+        let fraction = fraction.trim_end_matches('0');
+        if fraction.len() > 18 {
+            return Err(UnitError::NotRepresentable(text.into(), "finer than the base unit"));
+        }
+        let digits: u128 = format!("{whole}{fraction}").parse().map_err(|_| too_large())?;
+        let scaled = digits.checked_mul(u128::from(scale)).ok_or_else(too_large)?;
+        let divisor = 10u128.pow(fraction.len() as u32);
+        if scaled % divisor != 0 {
+            return Err(UnitError::NotRepresentable(text.into(), "finer than the base unit"));
+        }
+        u64::try_from(scaled / divisor).map_err(|_| too_large())
+    }
+}
 
 /// Why a text is not a quantity.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -160,52 +236,21 @@ pub enum UnitError {
     #[error("\"{0}\" does not start with a number; write for example \"{1}\"")]
     NoNumber(String, &'static str),
     /// A number alone.
-    #[error("\"{0}\" has no unit; write for example \"{1}\" (units: {2})")]
-    NoUnit(String, &'static str, String),
+    #[error("\"{0}\" has no unit; write for example \"{1}\" (units: {units})", units = .2.join(", "))]
+    NoUnit(String, &'static str, Vec<&'static str>),
     /// A unit that this kind of quantity does not have.
-    #[error("\"{0}\" is not one of the units {1}")]
-    UnknownUnit(String, String),
-    /// Not a whole number of base units, or too large for 64 bits.
+    #[error("\"{0}\" is not one of the units {units}", units = .1.join(", "))]
+    UnknownUnit(String, Vec<&'static str>),
+    /// Negative, or finer than the base unit.
     #[error("\"{0}\" is {1}")]
     NotRepresentable(String, &'static str),
-}
-
-fn unit_list(units: Units) -> String {
-    let mut names: Vec<_> = units.iter().filter(|(name, _)| name.is_ascii()).map(|(name, _)| *name).collect();
-    names.reverse();
-    names.join(", ")
-}
-
-fn parse_scaled(text: &str, units: Units, example: &'static str) -> Result<u64, UnitError> {
-    let trimmed = text.trim();
-    let split = trimmed.find(|c: char| !(c.is_ascii_digit() || c == '.' || c == '_')).unwrap_or(trimmed.len());
-    let (number, unit) = (trimmed[..split].replace('_', ""), trimmed[split..].trim());
-    let (whole, fraction) = number.split_once('.').unwrap_or((&number, ""));
-    if whole.is_empty() || fraction.contains('.') {
-        return Err(UnitError::NoNumber(text.into(), example));
-    }
-    if unit.is_empty() {
-        return Err(UnitError::NoUnit(text.into(), example, unit_list(units)));
-    }
-    let Some(&(_, scale)) = units.iter().find(|(name, _)| *name == unit) else {
-        return Err(UnitError::UnknownUnit(unit.into(), unit_list(units)));
-    };
-    let too_large = || UnitError::NotRepresentable(text.into(), "too large");
-    let fraction = fraction.trim_end_matches('0');
-    if fraction.len() > 18 {
-        return Err(UnitError::NotRepresentable(text.into(), "finer than the base unit"));
-    }
-    let digits: u128 = format!("{whole}{fraction}").parse().map_err(|_| too_large())?;
-    let scaled = digits.checked_mul(u128::from(scale)).ok_or_else(too_large)?;
-    let divisor = 10u128.pow(fraction.len() as u32);
-    if scaled % divisor != 0 {
-        return Err(UnitError::NotRepresentable(text.into(), "finer than the base unit"));
-    }
-    u64::try_from(scaled / divisor).map_err(|_| too_large())
+    /// More base units than 64 bits hold.
+    #[error("\"{0}\" is too large")]
+    TooLarge(String),
 }
 
 /// Writes `value` exactly: in the unit that takes the fewest digits, at most three of them decimals, and of those the one of shortest name.
-pub(crate) fn write_scaled(f: &mut fmt::Formatter<'_>, value: u64, units: Units) -> fmt::Result {
+pub(crate) fn write_scaled(f: &mut fmt::Formatter<'_>, value: u64, units: &Units) -> fmt::Result {
     let in_unit = |&(name, scale): &(&str, u64)| {
         let thousandths = u128::from(value) * 1000;
         if (value < scale && scale > 1) || thousandths % u128::from(scale) != 0 {
@@ -217,21 +262,19 @@ pub(crate) fn write_scaled(f: &mut fmt::Formatter<'_>, value: u64, units: Units)
             _ => format!("{whole}.{} {name}", format!("{fraction:03}").trim_end_matches('0')),
         })
     };
-    // What stands behind the base unit are aliases.
-    let names = units.split_inclusive(|(_, scale)| *scale == 1).next().unwrap_or(units);
     let digits = |text: &str| text.chars().filter(char::is_ascii_digit).count();
     let name = |text: &str| text.len() - text.find(' ').unwrap_or(0);
-    let shortest = names.iter().filter_map(in_unit).min_by_key(|text| (digits(text), name(text)));
+    let shortest = units.names.iter().filter_map(in_unit).min_by_key(|text| (digits(text), name(text)));
     f.write_str(&shortest.unwrap_or_default())
 }
 
 /// Gives a quantity its text form: `FromStr`, `Display`, serde as a string, JSON Schema with a `format`.
 macro_rules! quantity {
-    ($type:ty, $units:expr, $format:literal, $example:literal, $make:expr, $get:expr) => {
+    ($type:ty, $kind:ident, $format:literal, $make:expr) => {
         impl FromStr for $type {
             type Err = UnitError;
             fn from_str(text: &str) -> Result<Self, UnitError> {
-                parse_scaled(text, $units, $example).map($make)
+                Quantity::$kind.read(text).map($make)
             }
         }
         impl Serialize for $type {
@@ -252,20 +295,20 @@ macro_rules! quantity {
                 $format.into()
             }
             fn json_schema(_: &mut SchemaGenerator) -> Schema {
-                json_schema!({ "type": "string", "format": $format, "examples": [$example] })
+                json_schema!({ "type": "string", "format": $format, "examples": [Quantity::$kind.units().example] })
             }
         }
     };
 }
 
-quantity!(Bytes, BYTE_UNITS, "bytes", "64 KB", Bytes, |b: &Bytes| b.0);
-quantity!(Rate, RATE_UNITS, "rate", "100 Gbps", Rate, |r: &Rate| r.0);
-quantity!(Duration, TIME_UNITS, "duration", "2 us", Duration::from_ps, |d: &Duration| d.ps());
-quantity!(Time, TIME_UNITS, "time", "1 ms", Time::from_ps, |t: &Time| t.ps());
+quantity!(Bytes, Size, "bytes", Bytes);
+quantity!(Rate, Rate, "rate", Rate);
+quantity!(Duration, Time, "duration", Duration::from_ps);
+quantity!(Time, Time, "time", Time::from_ps);
 
 impl fmt::Display for Bytes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write_scaled(f, self.0, BYTE_UNITS)
+        write_scaled(f, self.0, &SIZE)
     }
 }
 
@@ -277,7 +320,7 @@ impl fmt::Debug for Bytes {
 
 impl fmt::Display for Rate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write_scaled(f, self.0, RATE_UNITS)
+        write_scaled(f, self.0, &RATE)
     }
 }
 
@@ -294,12 +337,15 @@ mod tests {
 
     #[test]
     fn quantities_read_exactly() {
-        assert_eq!("100 Gbps".parse(), Ok(Rate::from_gbps(100)));
-        assert_eq!("100G".parse(), Ok(Rate::from_gbps(100)));
-        assert_eq!("1.5 us".parse(), Ok(Duration::from_ns(1500)));
-        assert_eq!("16 MiB".parse(), Ok(Bytes(16 << 20)));
-        assert_eq!("64 KB".parse(), Ok(Bytes(64_000)));
-        assert_eq!("0.001ms".parse(), Ok(Duration::from_us(1)));
+        for text in ["400 Gbps", "400Gbps", "400 Gb/s", "400G", " 0.4  T ", "400_000 M", "400000000K"] {
+            assert_eq!(text.parse(), Ok(Rate::from_gbps(400)), "{text}");
+        }
+        for text in ["1.5 us", "1.5us", "1500ns", "0.0015 ms", "1.5 \u{b5}s", "1.5\u{3bc}s"] {
+            assert_eq!(text.parse(), Ok(Duration::from_ns(1500)), "{text}");
+        }
+        for (text, bytes) in [("113MiB", 113 << 20), ("113 MiB", 113 << 20), ("64 KB", 64_000), ("64kB", 64_000)] {
+            assert_eq!(text.parse(), Ok(Bytes(bytes)), "{text}");
+        }
     }
 
     #[test]
@@ -335,8 +381,13 @@ mod tests {
         assert!(message("fast").contains("does not start with a number"));
         assert!(message("100 parsec").contains("not one of the units"));
         assert!(message("0.5 bps").contains("finer than the base unit"));
+        assert!(message("-1 Gbps").contains("is negative"));
+        assert!(message("-Gbps").contains("does not start with a number"));
         assert!(message("99999999999999 Tbps").contains("too large"));
         assert!(message("1.2.3 Gbps").contains("does not start with a number"));
+        // Of a size, K, M and G would leave open whether they are powers of 1000 or of 1024.
+        let refused = "64K".parse::<Bytes>().unwrap_err().to_string();
+        assert_eq!(refused, "\"K\" is not one of the units B, KB, KiB, MB, MiB, GB, GiB");
     }
 
     #[test]

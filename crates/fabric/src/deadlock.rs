@@ -1,11 +1,11 @@
 //! Deadlock: queues that wait for each other in a cycle and can never go on.
 //!
-//! A paused queue goes on when what keeps it paused downstream drains, which it does as long as one of the egress queues where that stands can
+//! A paused queue is resumed when what keeps it paused downstream drains, which it does as long as one of the egress queues that hold it can
 //! send. A paused queue all of whose successors are paused queues of the same kind is dead; the dead queues are what is left when all others
-//! have been struck out. Every dead queue waits for another, so there is a cycle among them. Which packets keep a queue paused is for the flow
+//! have been removed. Every deadlocked queue waits for another, so there is a cycle among them. Which packets keep a queue paused is for the flow
 //! control to say ([`FlowControl::keeps_stopped`]).
 //!
-//! A threshold that moves with the whole buffer may let a queue go whose packets stand still. Whoever must be sure looks again after a while:
+//! A threshold that moves with the whole buffer may release a queue whose packets do not move. To be sure, look again after a while:
 //! [`Simulation::is_still_dead`].
 
 use crate::fifo::Queued;
@@ -49,7 +49,7 @@ pub(crate) fn find_deadlock(simulation: &Simulation) -> Option<Deadlock> {
             paused.extend(held.map(|queue| ((port.id, queue), facts, peer)));
         }
     }
-    // A dead queue waits for one of the next node: where none is left there, nobody needs to look for its packets.
+    // A deadlocked queue waits for one of the next node: where none is left there, its packets need not be searched.
     loop {
         let (before, mut has_paused) = (paused.len(), vec![false; fabric.spec.nodes.len()]);
         paused.iter().for_each(|(_, facts, _)| has_paused[facts.node.0 as usize] = true);
@@ -64,7 +64,7 @@ pub(crate) fn find_deadlock(simulation: &Simulation) -> Option<Deadlock> {
         ((port, queue), successors(simulation, peer.node, peer.ix, scope))
     };
     let mut waits: BTreeMap<Waiting, Vec<Waiting>> = paused.into_iter().map(waiting).collect();
-    // Strike out what can still move: nothing left downstream (the RESUME is under way), or a successor that can send.
+    // Remove what can still move: nothing left downstream (the RESUME is in flight), or a successor that can send.
     loop {
         let moving: Vec<Waiting> = waits
             .iter()

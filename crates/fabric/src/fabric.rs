@@ -1,4 +1,4 @@
-//! What all nodes of a running network share and none changes: wiring, routes, the flows under way, sizes.
+//! What all nodes of a running network share and none changes: wiring, routes, the active flows, sizes.
 
 use crate::flows::{Flow, Flows};
 use crate::frame::{MAX_HOPS, NextHop, Packet, Route, TIME_TO_LIVE};
@@ -20,15 +20,42 @@ pub struct Fabric {
     pub wiring: Wiring,
     /// Shortest paths.
     pub routes: Routes,
-    /// The flows under way.
+    /// The active flows.
     pub flows: Flows,
     /// Longest base round-trip time of any pair of hosts.
     pub base_rtt: Duration,
     /// Bytes of in-band headers on data packets.
     pub telemetry_bytes: u32,
-    /// Whether dropping a packet of a lossless class is a violation ([`NetworkSpec::is_lossless`]).
-    pub is_lossless: bool,
+    /// What becomes of a lossless class at every ingress port, by [`PortId`].
+    promises: Vec<Promise>,
     hashes: Vec<Ecmp>,
+}
+
+/// What a switch promises of the packets that come in at a port, if its buffer is full.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Promise {
+    /// No packet of a lossless class is dropped: flow control stops the neighbour, and headroom holds what comes until then.
+    Lossless,
+    /// Packets of a lossless class may be dropped; `any_class`: flow control is to prevent drops of every class, and does not promise to.
+    Unpromised {
+        /// Whether that goes for classes that are not listed as lossless as well.
+        any_class: bool,
+    },
+}
+
+impl Promise {
+    /// Lossless are PFC, and mechanisms of other crates, with a buffer policy that promises it, as long as the neighbour obeys and the link
+    /// corrupts no frame.
+    fn of(port: &PortFacts, site: &Site<'_>) -> Promise {
+        let ours = site.flow_control(port.node);
+        let obeys = ours.interoperates_with(site.flow_control(site.peer(port)));
+        let policy = site.spec.headroom(port.node);
+        if obeys && port.error_rate == 0.0 && ours.is_lossless() && policy.is_lossless() {
+            Promise::Lossless
+        } else {
+            Promise::Unpromised { any_class: ours.bounds_queues() }
+        }
+    }
 }
 
 /// Which way a packet of a flow travels.
@@ -103,7 +130,7 @@ impl Fabric {
     /// The fabric of `spec`, without flows.
     ///
     /// # Errors
-    /// Everything that stands against it.
+    /// Everything that is wrong with it.
     pub fn new(spec: NetworkSpec) -> Result<Fabric, Vec<SpecError>> {
         spec.check()?;
         let wiring = Wiring::new(&spec.nodes, &spec.links);
@@ -118,10 +145,17 @@ impl Fabric {
             routes.set(route.node, route.to, port.expect("NetworkSpec::check found the link"));
         }
         let hashes = (0..spec.nodes.len() as u32).map(|node| Ecmp::new(Seed(spec.seed), NodeId(node))).collect();
-        let (flows, is_lossless) = (Flows::default(), spec.is_lossless());
-        let fabric = Fabric { wiring, routes, flows, base_rtt, telemetry_bytes, is_lossless, hashes, spec };
+        let (flows, promises) = (Flows::default(), Vec::new());
+        let mut fabric = Fabric { wiring, routes, flows, base_rtt, telemetry_bytes, promises, hashes, spec };
+        let ports = fabric.wiring.ports.iter();
+        fabric.promises = ports.map(|port| Promise::of(port, &fabric.site(port.node))).collect();
         fabric.check_buffers()?;
         Ok(fabric)
+    }
+
+    /// What is promised of the packets that come in at `ingress`.
+    pub fn promise(&self, ingress: PortId) -> Promise {
+        self.promises[ingress.0 as usize]
     }
 
     /// Checks that every switch's buffer holds what its policy sets aside.
@@ -131,7 +165,10 @@ impl Fabric {
         let reserved = switches.map(|(id, node)| (self.spec.headroom(id).reserved(&self.site(id)), node));
         let refused = reserved.filter(|(reserved, _)| *reserved >= buffer.get()).map(|(reserved, node)| {
             let reserved = Bytes(reserved);
-            let reason = format!("headroom and private buffer of its ports come to {reserved} of a buffer of {buffer}");
+            let short = Bytes(reserved.get() - buffer.get() + 1);
+            let reason = format!(
+                "headroom and private buffer of its ports need {reserved} of a buffer of {buffer}, which is {short} short"
+            );
             SpecError::Node { node: node.name.clone(), reason }
         });
         let errors: Vec<_> = refused.collect();
@@ -141,7 +178,7 @@ impl Fabric {
     /// Checks that `flow` can run. Learns the ways to the switches that pin it.
     ///
     /// # Errors
-    /// What stands against it.
+    /// What is wrong with it.
     pub fn check_flow(&mut self, flow: &FlowSpec) -> Result<(), String> {
         let kind = |node: NodeId| self.spec.nodes.get(node.0 as usize).map(|node| node.kind);
         let name = |node: NodeId| self.spec.nodes.get(node.0 as usize).map_or("?", |node| &node.name);
@@ -192,13 +229,13 @@ impl Fabric {
         }
     }
 
-    /// What the flow called `id` is, which is under way.
+    /// The specification of the active flow `id`.
     #[inline]
     pub fn flow(&self, id: FlowId) -> &FlowSpec {
         &self.live_flow(id).spec
     }
 
-    /// The flow called `id`, which is under way.
+    /// The active flow `id`.
     #[inline]
     pub(crate) fn live_flow(&self, id: FlowId) -> &Flow {
         self.flows.get(id).expect("a flow stays until it is acknowledged and none of its packets is on its way")

@@ -1,6 +1,6 @@
 //! Frames that wait: in queues, and on wires.
 //!
-//! They stand in chunks of one pool. A queue holds as many chunks as its frames need, none when it is empty, and the chunk that one has just
+//! They are in chunks of one pool. A queue holds as many chunks as its frames need, none when it is empty, and the chunk that one has just
 //! left is the one that the next gets: memory follows the number of frames, and what is written next is mostly in a near cache.
 
 use crate::frame::Frame;
@@ -16,7 +16,7 @@ const CHUNK: u32 = 8;
 /// Pools with room for at least as many ask for large pages from the start: smaller ones touch little of it.
 const LARGE: usize = 1 << 18;
 
-/// Where an item stands in its pool. The chunk is an eighth of that.
+/// The position of an item in its pool. The chunk is an eighth of that.
 type Position = u32;
 
 /// A frame in a queue.
@@ -105,7 +105,7 @@ impl<T: Copy> Pool<T> {
     }
 }
 
-/// A queue; first in, first out. Its items stand in a pool, always the same one.
+/// A queue; first in, first out. Its items are in a pool, always the same one.
 #[derive(Debug)]
 pub struct Fifo {
     /// Where the first item stands; [`NOWHERE`] if there is none.

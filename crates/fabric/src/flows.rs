@@ -1,4 +1,4 @@
-//! The flows that are under way.
+//! The active flows.
 //!
 //! Flows are numbered in order of start. Their entries live in small pages, and a page goes when the last of its flows is forgotten: a run
 //! needs the memory of its live flows, however many there have been.
@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 /// Flows per page: few enough that a flow which outlives its neighbours does not hold much.
 const PAGE: usize = 64;
 
-/// A flow under way. What every packet asks for comes first.
+/// An active flow. What every packet needs comes first.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Flow {

@@ -2,7 +2,7 @@
 
 use crate::fabric::Direction;
 use crate::framing::FrameSize;
-use crate::ids::{Class, ClassMask, FlowId, NodeId, PortId, PortIx};
+use crate::ids::{Class, ClassMask, FlowId, NodeId, PortIx};
 use backwater_engine::random::mix;
 use backwater_engine::{Duration, Time};
 
@@ -46,9 +46,9 @@ pub struct Packet {
     pub kind: PacketKind,
     /// Its traffic class.
     pub class: Class,
-    /// Data: congestion experienced, the ECN mark. ACK, NACK: its echo, where the notification point says so.
+    /// Data: congestion experienced, the ECN mark. ACK, NACK: its echo, where the notification point sets it.
     pub marked: bool,
-    /// The queue in which it stood at the port that sent it last (the field that BFC adds to headers); 255 for any from there on.
+    /// The queue in which it was at the port that sent it last (the field that BFC adds to headers); 255 for any from there on.
     pub queue: u8,
     /// The flow that it belongs to, in either direction.
     pub flow: FlowId,
@@ -222,6 +222,15 @@ impl Control {
         }
     }
 
+    /// Takes out of this frame, which waits to be sent, what `newer` says anew; whether anything is left of it. A network card fills in the
+    /// state of every class when it sends a PFC frame: of each class at most one frame waits, so that waiting frames cannot pile up.
+    pub(crate) fn yields_to(&mut self, newer: &Control) -> bool {
+        let (Control::Pfc(waiting), Control::Pfc(newer)) = (self, newer) else { return true };
+        waiting.enabled = waiting.enabled.minus(newer.enabled);
+        // No receiver obeys a frame that names the control class alone.
+        !waiting.enabled.minus(ClassMask::of(Class::CONTROL)).is_empty()
+    }
+
     /// Whether it stops a port as a whole: a PAUSE for all classes, the control class included.
     pub fn is_port_pause(&self) -> bool {
         matches!(self, Control::Pfc(Pfc { enabled: ClassMask::ALL, quanta: 1.., .. }))
@@ -237,8 +246,6 @@ pub struct Pfc {
     pub quanta: u16,
     /// Whether link errors spare the frame: a PAUSE that holds until RESUME has no other remedy against loss.
     pub reliable: bool,
-    /// In the simulation only: the port whose congestion caused the pause, so that victims can be told from culprits.
-    pub cause: PortId,
 }
 
 impl Packet {

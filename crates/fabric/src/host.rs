@@ -172,6 +172,11 @@ impl Endpoint {
         }
     }
 
+    /// Whether the flow called `id`, which starts here, has yet to start.
+    pub(crate) fn expects(&self, id: FlowId) -> bool {
+        self.upcoming.front().is_some_and(|next| *next <= id)
+    }
+
     /// Sets the retransmission timer of a queue pair anew, or stops it when nothing is in flight. A deadline that moves on is looked at when
     /// the one before would have been due.
     fn rearm<S: Sink>(&mut self, slot: Slot, host: NodeId, env: &mut Env<'_, S>) {
@@ -249,7 +254,7 @@ impl Endpoint {
         self.queue_pairs.len() - self.free.len()
     }
 
-    /// The most flows that have been under way at once at either end, and what they take.
+    /// The most flows that have been active at once at either end, and what they take.
     pub(crate) fn memory(&self) -> Share {
         let lines = |pull: &Pull| pull.lines.heap_bytes() + pull.lines.iter().map(HeapBytes::heap_bytes).sum::<u64>();
         let of_pull = |pull: &Pull| pull.round.heap_bytes() + pull.paced.heap_bytes() + lines(pull);
@@ -459,7 +464,7 @@ impl Node {
             let onward = fabric.onward(flow, Direction::Data, route, self.ports[usize::from(port)].id);
             let departing = Departing { flow, class: spec.class, port, onward };
             let mut queue = 0;
-            self.with_flow_control(env.now, |mechanism, node| queue = mechanism.on_flow_start(departing, node));
+            self.with_flow_control(env, |mechanism, node| queue = mechanism.on_flow_start(departing, node));
             let endpoint = self.endpoint_mut();
             let slot = endpoint.insert(QueuePair {
                 flow,
@@ -614,7 +619,7 @@ impl Node {
                 let queue = pair.queue;
                 endpoint.retire(slot, fabric);
                 env.sink.note(Note::Acknowledged { flow: packet.flow, packets, retransmitted });
-                self.with_flow_control(env.now, |mechanism, node| {
+                self.with_flow_control(env, |mechanism, node| {
                     mechanism.on_flow_end(packet.flow, port, queue, node);
                 });
             } else {

@@ -10,6 +10,7 @@ pub mod slots;
 
 pub mod audit;
 mod bits;
+pub mod cause;
 pub mod congestion;
 pub mod deadlock;
 pub mod fabric;
@@ -41,5 +42,5 @@ pub mod switch;
 #[cfg(test)]
 mod testing;
 
-pub use shard::{LossyDrop, PauseInterval};
+pub use shard::{FullQueue, LossyDrop, PauseInterval};
 pub use simulation::Simulation;

@@ -26,9 +26,9 @@ pub struct Memory {
     pub nodes: Share,
     /// Ports with their wires, queues, gates and what mechanisms keep for each of them.
     pub ports: Share,
-    /// Flows under way at once: what they are, queue pairs, receivers.
+    /// Flows active at once: what they are, queue pairs, receivers.
     pub flows: Share,
-    /// Frames under way at once, in queues and on wires.
+    /// Frames in flight at once, in queues and on wires.
     pub frames: Share,
     /// The set of pending events.
     pub events: u64,

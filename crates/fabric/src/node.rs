@@ -22,7 +22,7 @@ use std::mem::offset_of;
 pub trait Sink {
     /// `frame` starts on the wire of `port` now and has left when the port is no longer busy.
     fn transmit(&mut self, port: &Port, frame: &Frame);
-    /// Wake the node at `at`. Wake-ups can not be taken back: a node ignores those that it no longer waits for.
+    /// Wake the node at `at`. Wake-ups cannot be cancelled: a node ignores those that it no longer waits for.
     fn schedule(&mut self, wakeup: Wakeup<'_>, at: Time);
     /// Something worth telling has happened.
     fn note(&mut self, note: Note);
@@ -219,13 +219,16 @@ impl Node {
             },
             Body::Control(control) => {
                 self.counters.consumed += u64::from(frame.size.charge);
-                self.with_flow_control(env.now, |mechanism, node| mechanism.on_control(port, control, node));
+                let view =
+                    NodeView::new(env.now, &mut self.ports, &mut self.effects, self.endpoint.as_mut(), env.records);
+                self.flow_control.on_control(port, control, &mut view.told(frame.record));
+                env.records.free(frame.record);
             }
         }
         self.settle(env);
     }
 
-    /// `frame` has arrived on `port`, but the link spoilt it.
+    /// `frame` has arrived on `port`, but the link corrupted it.
     pub fn arrive_spoilt<S: Sink>(&mut self, port: PortIx, frame: &Frame, cause: DropCause, env: &mut Env<'_, S>) {
         self.counters.received += u64::from(frame.size.charge);
         self.drop(port, frame, cause, env);
@@ -234,12 +237,12 @@ impl Node {
     /// The link of `port` goes down or comes up.
     pub fn link_change<S: Sink>(&mut self, port: PortIx, up: bool, env: &mut Env<'_, S>) {
         if up {
-            // What neighbours had to say to each other before is void: both speak afresh.
+            // The state exchanged before is void: both ends send theirs again.
             while let Some(frame) = self.ports[usize::from(port)].next_control(env.frames) {
                 self.drop(port, &frame, DropCause::LinkDown, env);
             }
             self.ports[usize::from(port)].recover();
-            self.with_flow_control(env.now, |mechanism, node| mechanism.on_link_up(port, node));
+            self.with_flow_control(env, |mechanism, node| mechanism.on_link_up(port, node));
             self.kick(port, env);
         } else {
             self.ports[usize::from(port)].fail();
@@ -262,7 +265,7 @@ impl Node {
         let timer_at = &mut self.ports[usize::from(port)].timer_at;
         if *timer_at == env.now {
             *timer_at = Time::NEVER;
-            self.with_flow_control(env.now, |mechanism, node| mechanism.on_timer(port, node));
+            self.with_flow_control(env, |mechanism, node| mechanism.on_timer(port, node));
             self.settle(env);
         }
     }
@@ -348,8 +351,13 @@ impl Node {
     }
 
     /// Calls the flow control; [`Node::settle`] carries out what it asks for.
-    pub(crate) fn with_flow_control(&mut self, now: Time, hook: impl FnOnce(&mut AnyFlowControl, &mut NodeView<'_>)) {
-        let view = &mut NodeView::new(now, &mut self.ports, &mut self.effects, self.endpoint.as_mut());
+    pub(crate) fn with_flow_control<S>(
+        &mut self,
+        env: &mut Env<'_, S>,
+        hook: impl FnOnce(&mut AnyFlowControl, &mut NodeView<'_>),
+    ) {
+        let endpoint = self.endpoint.as_mut();
+        let view = &mut NodeView::new(env.now, &mut self.ports, &mut self.effects, endpoint, env.records);
         hook(&mut self.flow_control, view);
     }
 
@@ -365,14 +373,18 @@ impl Node {
     #[inline(never)]
     fn carry_out<S: Sink>(&mut self, env: &mut Env<'_, S>) {
         let size = env.fabric.spec.framing.control();
-        while let Some((port, control)) = self.effects.controls.pop_front() {
+        while let Some((port, control, record)) = self.effects.controls.pop_front() {
             self.counters.created += u64::from(size.charge);
             if let (Some(pipeline), Control::Pfc(pfc)) = (&mut self.pipeline, &control) {
                 pipeline.on_pfc(port, pfc, env.now);
             }
-            let frame = Frame::new(Body::Control(control), size);
+            let frame = Frame { record, ..Frame::new(Body::Control(control), size) };
             let queued = Queued { frame, at: env.now, ingress: port, note: 0 };
-            self.ports[usize::from(port)].enqueue_control(queued, env.frames);
+            let (counters, records) = (&mut self.counters, &mut *env.records);
+            self.ports[usize::from(port)].enqueue_control(queued, env.frames, |withdrawn| {
+                counters.created -= u64::from(withdrawn.size.charge);
+                records.free(withdrawn.record);
+            });
             self.effects.others.push_back(Effect::Kick(port));
         }
         match self.effects.others.pop_front() {
@@ -389,7 +401,7 @@ impl Node {
         }
     }
 
-    /// Charges the time that a data packet has stood behind PAUSEs in `queue` of `port`, where it came at `since`, to its record.
+    /// Charges the time that a data packet was held by PAUSEs in `queue` of `port`, where it came at `since`, to its record.
     #[inline(always)]
     pub(crate) fn log_pauses<S: Sink>(
         &self,

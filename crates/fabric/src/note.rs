@@ -1,13 +1,13 @@
-//! What the model tells whoever watches: rare facts, pushed into the sink as they happen.
+//! What the model reports to observers: rare facts, pushed into the sink as they happen.
 
-use crate::ids::{Class, FlowId, NodeId, PortId, QueueIx};
+use crate::ids::{Class, FlowId, NodeId, PortId, PortIx, QueueIx};
 use crate::port::Closure;
 use backwater_engine::{Duration, Time};
 
 /// Why a frame was lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum DropCause {
-    /// No pool of the buffer had room for a packet of a lossless class: a violation.
+    /// No pool of the buffer had room for a packet of a lossless class: a violation where [`Promise::Lossless`](crate::fabric::Promise::Lossless) holds.
     Headroom,
     /// No pool of the buffer had room for a packet of a lossy class, or flow control is off.
     BufferFull,
@@ -15,7 +15,7 @@ pub enum DropCause {
     LinkError,
     /// The link went down while it was on the wire.
     LinkDown,
-    /// It went round in a routing loop until its time to live was over.
+    /// It was in a routing loop until its time to live was over.
     TimeToLive,
 }
 
@@ -63,7 +63,18 @@ pub enum Note {
         /// From when to when, and because of whom.
         closure: Closure,
     },
-    /// Gates have stood shut for a root that had given up, while the frame that says so was under way.
+    /// A PAUSE is generated because an ingress queue is full: how much of it is at one egress port of the node.
+    Full {
+        /// The ingress port.
+        port: PortId,
+        /// The class.
+        class: Class,
+        /// The egress port.
+        egress: PortIx,
+        /// Charged bytes.
+        bytes: u64,
+    },
+    /// Gates were closed for a root that had given up, while the frame that reports it was in flight.
     GivenUp {
         /// How long, all gates together.
         waited: Duration,
@@ -91,7 +102,7 @@ pub struct Reception {
     pub delivered: u64,
     /// When the last byte arrived; `None` while unfinished.
     pub finish: Option<Time>,
-    /// Time that its next packet stood behind a PAUSE.
+    /// Time that its next packet was held by a PAUSE.
     pub paused: Duration,
     /// Of that, behind a PAUSE caused by a port that is not on its path.
     pub blocked: Duration,

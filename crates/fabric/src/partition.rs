@@ -263,7 +263,7 @@ mod tests {
     fn no_shard_is_empty() {
         assert_eq!(idle(star(2), 1024), [[2], [0], [1]]);
         assert_eq!(idle(star(2), 0), [[0, 1, 2]]);
-        // Nobody has anything to do.
+        // No node has any load.
         let fabric = Fabric::new(star(2)).unwrap();
         assert_eq!(numbers(Partition::automatic(&fabric, &[0; 3], 2)), [[0, 1, 2]]);
     }

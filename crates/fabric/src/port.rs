@@ -1,8 +1,9 @@
 //! An egress port: queues, the gates that flow control closes, and the scheduler that chooses among what is left.
 
 use crate::bits::BitSet;
+use crate::cause::Cause;
 use crate::fifo::{Fifo, Frames, Queued};
-use crate::frame::Frame;
+use crate::frame::{Body, Frame};
 use crate::framing::Framing;
 use crate::ids::{CLASSES, Class, ClassMask, PortId, PortIx, QueueIx};
 use crate::layout::PortPlace;
@@ -80,14 +81,16 @@ impl IndexMut<QueueIx> for Queues {
 /// A gate that flow control closes and opens: while it is closed, nothing leaves the queue behind it.
 #[derive(Debug, Default)]
 pub struct Gate {
-    closed: Option<(Time, PortId)>,
+    closed: Option<(Time, Cause)>,
     past: VecDeque<Past>,
 }
 
-/// A closure that is over, and sums that spare whoever looks back the way through all before it.
+/// A closure that is over, and sums that make it unnecessary to go through all before it.
 #[derive(Debug)]
 struct Past {
-    closure: Closure,
+    from: Time,
+    to: Time,
+    root: PortId,
     /// How long the gate had been closed in all when it ended.
     total: Duration,
     /// How many closures in a row, this one included, had its cause.
@@ -112,8 +115,8 @@ pub struct Closure {
     pub from: Time,
     /// When it opened.
     pub to: Time,
-    /// The port whose congestion was the cause.
-    pub cause: PortId,
+    /// Why it closed.
+    pub cause: Cause,
 }
 
 /// The gate of a queue that was never closed.
@@ -125,52 +128,56 @@ impl Gate {
 
     /// Since when it has been closed, and because of which port; `None` if it is open.
     pub fn closed(&self) -> Option<(Time, PortId)> {
-        self.closed
+        self.closed.map(|(since, cause)| (since, cause.root))
     }
 
-    /// How long a packet that came at `since` and leaves now has stood behind the gate, the latest cause first.
+    /// The closure that has not ended, as if it did at `now`.
+    pub fn closure(&self, now: Time) -> Option<Closure> {
+        self.closed.map(|(from, cause)| Closure { from, to: now, cause })
+    }
+
+    /// How long a packet that came at `since` and leaves now has waited behind the gate, the latest cause first.
     pub fn waits(&self, since: Time) -> impl Iterator<Item = Wait> + '_ {
         let first = self.first_after(since);
         let mut end = self.past.len();
         std::iter::from_fn(move || {
             let last = self.past.range(first..end).next_back()?;
             let start = first.max(end.saturating_sub(last.run));
-            let Past { closure, total, .. } = &self.past[start];
-            let until_then = *total - (closure.to - closure.from.max(since));
+            let Past { from, to, total, .. } = &self.past[start];
+            let until_then = *total - (*to - (*from).max(since));
             end = start;
-            Some(Wait { cause: last.closure.cause, length: last.total - until_then, end: last.closure.to })
+            Some(Wait { cause: last.root, length: last.total - until_then, end: last.to })
         })
     }
 
     /// The place of the first closure that ended after `since`: mostly one of the last few.
     fn first_after(&self, since: Time) -> usize {
         let (mut start, mut end, mut step) = (self.past.len(), self.past.len(), 1);
-        while start > 0 && self.past[start - 1].closure.to > since {
+        while start > 0 && self.past[start - 1].to > since {
             (end, start) = (start - 1, start.saturating_sub(step));
             step *= 2;
         }
         while start < end {
             let middle = start.midpoint(end);
-            if self.past[middle].closure.to > since { end = middle } else { start = middle + 1 }
+            if self.past[middle].to > since { end = middle } else { start = middle + 1 }
         }
         start
     }
 
-    fn close(&mut self, now: Time, cause: PortId) {
+    fn close(&mut self, now: Time, cause: Cause) {
         self.closed.get_or_insert((now, cause));
     }
 
     fn open(&mut self, now: Time) -> Option<Closure> {
         let (from, cause) = self.closed.take()?;
-        let closure = Closure { from, to: now, cause };
         let last = self.past.back();
         let total = last.map_or(Duration::ZERO, |last| last.total) + (now - from);
-        let run = last.filter(|last| last.closure.cause == cause).map_or(0, |last| last.run) + 1;
+        let run = last.filter(|last| last.root == cause.root).map_or(0, |last| last.run) + 1;
         if self.past.len() == Self::MEMORY {
             self.past.pop_front();
         }
-        self.past.push_back(Past { closure, total, run });
-        Some(closure)
+        self.past.push_back(Past { from, to: now, root: cause.root, total, run });
+        Some(Closure { from, to: now, cause })
     }
 }
 
@@ -199,6 +206,7 @@ struct Inner {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Scheduler {
     RoundRobin,
+    LowestFirst,
     Dwrr,
 }
 
@@ -224,7 +232,7 @@ pub struct Port {
     /// Delay of its link.
     pub delay: Duration,
     control: Fifo,
-    /// Where whoever drives the node keeps the ends of its link.
+    /// Where the caller of the node keeps the ends of its link.
     pub(crate) place: PortPlace,
     byte_time: ByteTime,
     /// Its number within its node.
@@ -234,6 +242,9 @@ pub struct Port {
     added: Added,
     queues: Queues,
     inner: Inner,
+    /// Of the queues that a flow control has added, how many hold a packet, and the most that have at once.
+    filled: QueueIx,
+    most_filled: QueueIx,
     /// The most queues that there can be.
     most_queues: usize,
     /// What a queue gains whenever it is passed, in deficit weighted round robin.
@@ -257,6 +268,7 @@ impl Port {
     pub(crate) fn new(facts: &PortFacts, framing: Framing, scheduler: SchedulerConfig, added: AddedQueues) -> Port {
         let (scheduler, quantum) = match scheduler {
             SchedulerConfig::RoundRobin {} => (Scheduler::RoundRobin, 0),
+            SchedulerConfig::LowestFirst {} => (Scheduler::LowestFirst, 0),
             SchedulerConfig::Dwrr { quantum } => (Scheduler::Dwrr, quantum.get()),
         };
         Port {
@@ -279,6 +291,8 @@ impl Port {
             },
             queues: Queues::default(),
             inner: Inner::default(),
+            filled: 0,
+            most_filled: 0,
             most_queues: CLASSES + usize::from(added.most),
             occupied: BitSet::default(),
             closed: BitSet::default(),
@@ -317,7 +331,7 @@ impl Port {
         if self.busy_until == Time::NEVER { self.failed.unwrap_or(self.busy_until) } else { self.busy_until }
     }
 
-    /// The link goes down: the transmitter stands still.
+    /// The link goes down: the transmitter stops.
     pub(crate) fn fail(&mut self) {
         self.failed = Some(std::mem::replace(&mut self.busy_until, Time::NEVER));
     }
@@ -382,6 +396,11 @@ impl Port {
     /// Number of queues that hold a packet.
     pub fn occupied_queues(&self) -> usize {
         self.occupied.iter().count() + self.inner.occupied.iter().count()
+    }
+
+    /// The most of the queues that a flow control has added that have held a packet at once.
+    pub fn most_filled_queues(&self) -> QueueIx {
+        self.most_filled
     }
 
     /// The gate of queue `queue`.
@@ -528,11 +547,25 @@ impl Port {
         } else {
             self.occupied.insert(queue.into());
         }
-        &mut self.queues[queue]
+        let queue = &mut self.queues[queue];
+        if queue.frames.is_empty() {
+            self.filled += 1;
+            self.most_filled = self.most_filled.max(self.filled);
+        }
+        queue
     }
 
-    /// Puts a link-local frame before everything else.
-    pub(crate) fn enqueue_control(&mut self, queued: Queued, frames: &mut Frames) {
+    /// Puts a link-local frame before everything else. Waiting frames of which it leaves nothing are `withdrawn`.
+    pub(crate) fn enqueue_control(&mut self, queued: Queued, frames: &mut Frames, mut withdrawn: impl FnMut(Frame)) {
+        if let Body::Control(newer) = &queued.frame.body {
+            for _ in 0..self.control.iter(frames).count() {
+                let mut waiting = self.control.pop(frames);
+                let Body::Control(control) = &mut waiting.frame.body else {
+                    unreachable!("link-local frames alone wait here")
+                };
+                if control.yields_to(newer) { self.control.push(&waiting, frames) } else { withdrawn(waiting.frame) }
+            }
+        }
         self.control.push(&queued, frames);
     }
 
@@ -542,7 +575,7 @@ impl Port {
         (!self.control.is_empty()).then(|| self.control.pop(frames).frame)
     }
 
-    /// The queue whose turn it is; whoever asks must take its first frame.
+    /// The queue whose turn it is; the caller must take its first frame.
     #[inline]
     pub(crate) fn next_queue(&mut self, frames: &Frames) -> Option<QueueIx> {
         if self.is_ready(CONTROL_QUEUE) {
@@ -553,6 +586,8 @@ impl Port {
                 self.cursor = self.next_ready()?;
                 Some(self.cursor)
             }
+            // The search begins behind the cursor, which stays at the control class.
+            Scheduler::LowestFirst => self.next_ready(),
             Scheduler::Dwrr => self.deficit_round(frames),
         }
     }
@@ -596,6 +631,7 @@ impl Port {
         let (queued, is_last) = self.pop(index, frames);
         if is_last {
             self.occupied.remove(index.into());
+            self.filled -= QueueIx::from(usize::from(index) >= CLASSES);
         }
         queued
     }
@@ -606,6 +642,7 @@ impl Port {
         self.inner.bytes -= u64::from(queued.frame.size.charge);
         if is_last {
             self.inner.occupied.remove(index.into());
+            self.filled -= 1;
         }
         queued
     }
@@ -635,7 +672,7 @@ impl Port {
         self.busy_until = now + self.serialisation(frame.size.wire);
     }
 
-    pub(crate) fn close(&mut self, queue: QueueIx, now: Time, cause: PortId) {
+    pub(crate) fn close(&mut self, queue: QueueIx, now: Time, cause: Cause) {
         let index = usize::from(queue);
         assert!(index < self.most_queues, "port {} has no queue {queue}", self.ix);
         self.closed.insert(index);
@@ -691,6 +728,22 @@ mod tests {
     }
 
     #[test]
+    fn the_lowest_queue_goes_first_if_asked_to() {
+        let (mut port, mut frames) = (port(SchedulerConfig::LowestFirst {}), Frames::default());
+        for queue in [5, 3, 5, 3] {
+            port.enqueue(queue, queued(queue as u8, 1000), &mut frames);
+        }
+        assert_eq!(order(&mut port, 3, &mut frames), [3, 3, 5]);
+        for queue in [3, 0] {
+            port.enqueue(queue, queued(queue as u8, 1000), &mut frames);
+        }
+        port.close(3, Time::ZERO, PortId(9).into());
+        assert_eq!(order(&mut port, 3, &mut frames), [0, 5]);
+        port.open(3, Time::ZERO);
+        assert_eq!(order(&mut port, 3, &mut frames), [3]);
+    }
+
+    #[test]
     fn dwrr_shares_bytes_not_packets() {
         let mut frames = Frames::default();
         let mut port = port(SchedulerConfig::Dwrr { quantum: backwater_engine::Bytes(1600) });
@@ -707,12 +760,42 @@ mod tests {
         assert!(bytes[1].abs_diff(bytes[2]) <= 1600, "{bytes:?}");
     }
 
+    /// Quantum 1500, packets of 1000: what is left of a turn lasts as long as the queue does.
+    #[test]
+    fn dwrr_forgets_the_credit_of_a_queue_that_becomes_empty() {
+        let mut frames = Frames::default();
+        let mut port = port(SchedulerConfig::Dwrr { quantum: backwater_engine::Bytes(1500) });
+        for queue in [1, 2, 2, 2, 2] {
+            port.enqueue(queue, queued(queue as u8, 1000), &mut frames);
+        }
+        assert_eq!(order(&mut port, 2, &mut frames), [1, 2]);
+        port.enqueue(1, queued(1, 1000), &mut frames);
+        port.enqueue(1, queued(1, 1000), &mut frames);
+        // Queue 1 begins with 1500 again, which is one packet; queue 2 has 500 left, and with 1500 more two packets.
+        assert_eq!(order(&mut port, 5, &mut frames), [1, 2, 2, 1, 2]);
+    }
+
+    #[test]
+    fn frames_without_a_gap_between_them_are_one_burst() {
+        let mut port = port(SchedulerConfig::RoundRobin {});
+        let mut begin = |start: Time| {
+            port.start(&queued(3, 1000).frame, start);
+            (port.burst_start, port.busy_until)
+        };
+        let first = Time::from_ps(7);
+        let (_, second) = begin(first);
+        let (burst, third) = begin(second);
+        assert_eq!(burst, first);
+        let late = third + Duration::from_ps(1);
+        assert_eq!(begin(late).0, late);
+    }
+
     #[test]
     fn a_closed_queue_keeps_its_frames_and_the_gate_remembers() {
         let (mut port, mut frames) = (port(SchedulerConfig::RoundRobin {}), Frames::default());
         port.enqueue(3, queued(3, 1000), &mut frames);
-        port.close(3, Time::from_ps(10), PortId(9));
-        port.close(3, Time::from_ps(20), PortId(8));
+        port.close(3, Time::from_ps(10), PortId(9).into());
+        port.close(3, Time::from_ps(20), PortId(8).into());
         assert!(!port.has_work());
         assert_eq!(port.gate(3).closed(), Some((Time::from_ps(10), PortId(9))));
         port.open(3, Time::from_ps(50));
@@ -726,7 +809,7 @@ mod tests {
         assert_eq!(waits(&port, 30), [wait(9, 20, 50)]);
         assert_eq!(waits(&port, 50), []);
         for (from, to, cause) in [(60, 70, 9), (80, 100, 9), (110, 111, 8), (120, 140, 9)] {
-            port.close(3, Time::from_ps(from), PortId(cause));
+            port.close(3, Time::from_ps(from), PortId(cause).into());
             port.open(3, Time::from_ps(to));
         }
         assert_eq!(waits(&port, 0), [wait(9, 20, 140), wait(8, 1, 111), wait(9, 70, 100)]);
@@ -739,7 +822,7 @@ mod tests {
     fn a_gate_forgets_the_oldest_closures() {
         let mut gate = Gate::default();
         for round in 0..3 * Gate::MEMORY as u64 {
-            gate.close(Time::from_ps(10 * round), PortId(1));
+            gate.close(Time::from_ps(10 * round), PortId(1).into());
             gate.open(Time::from_ps(10 * round + 1));
         }
         let last = 10 * (3 * Gate::MEMORY as u64 - 1);

@@ -6,7 +6,7 @@ use crate::ids::{CLASSES, Class, ClassMask, NodeId, PortId, PortIx};
 use crate::slots::{BufferPolicy, PortFacts, Site};
 use backwater_engine::{Duration, Time};
 
-/// A time in which the upstream of an ingress queue was told to stop: from PAUSE to RESUME, as they were made.
+/// An interval in which the upstream of an ingress queue was told to stop: from PAUSE to RESUME, as they were made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stop {
     /// The ingress port.
@@ -17,7 +17,7 @@ pub struct Stop {
     pub from: Time,
     /// See `from`.
     pub to: Time,
-    /// For how long from the PAUSE on arrivals and departures were counted: until what was under way then has come, whether there is a RESUME
+    /// For how long from the PAUSE on arrivals and departures were counted: until what was in flight then has arrived, whether there is a RESUME
     /// in between or not. Nothing if that of an earlier stop of the queue was not over.
     pub window: Duration,
     /// Bytes that came during the window.
@@ -57,7 +57,7 @@ pub(crate) struct IngressProbe {
     seen: Seen,
 }
 
-/// What a probe has seen since somebody last looked.
+/// What a probe has seen since the last look.
 #[derive(Debug, Default)]
 pub(crate) struct Seen {
     pub(crate) stops: Vec<Stop>,
@@ -203,7 +203,7 @@ impl IngressProbe {
             if let Some(count) = queue.count.take()
                 && let Some(stop) = queue.ended.as_mut().or(queue.stop.as_mut())
             {
-                stop.window = stop.window.min(now - stop.from);
+                stop.window = stop.window.min(now.since(stop.from));
                 (stop.arrived, stop.departed) = (count.arrived, count.departed);
             }
             queue.ended.into_iter().chain(queue.stop)

@@ -1,7 +1,8 @@
-//! Side records of the few frames that carry more than their headers: pauses met on the way, in-band telemetry.
+//! Side records of the few frames that carry more than their headers: pauses met on the way, in-band telemetry, causes of a PAUSE.
 //!
 //! Kept apart so that frames stay small and travel by value.
 
+use crate::cause::Causes;
 use crate::frame::{MAX_HOPS, RecordRef};
 use crate::memory::HeapBytes;
 use backwater_engine::{Duration, Rate, Time};
@@ -13,9 +14,11 @@ pub struct Record {
     pub pauses: PauseLog,
     /// What switches stamped into it.
     pub telemetry: Telemetry,
+    /// Of a PFC frame: why each class has to stop.
+    pub causes: Option<Causes>,
 }
 
-/// Time that a packet stood behind PAUSEs.
+/// Time that a packet was held by PAUSEs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PauseLog {
     /// Behind any PAUSE.
@@ -87,13 +90,16 @@ pub struct Records {
     pauses: Vec<PauseLog>,
     /// As long as `pauses` once the first telemetry has been stamped, empty before.
     telemetry: Vec<Telemetry>,
+    /// As `telemetry`, once the first PFC frame has been sent.
+    causes: Vec<Option<Causes>>,
     free: Vec<u32>,
 }
 
 impl Records {
     /// Bytes that the records hold on the heap.
     pub(crate) fn heap_bytes(&self) -> u64 {
-        self.pauses.heap_bytes() + self.telemetry.heap_bytes() + self.free.heap_bytes()
+        let parts = self.pauses.heap_bytes() + self.telemetry.heap_bytes() + self.causes.heap_bytes();
+        parts + self.free.heap_bytes()
     }
 
     /// Stores a record.
@@ -103,7 +109,24 @@ impl Records {
         if record.telemetry.len > 0 {
             *self.telemetry_mut(&mut reference) = record.telemetry;
         }
+        if let Some(causes) = record.causes {
+            self.keep_causes(reference, causes);
+        }
         reference
+    }
+
+    /// Stores why each class has to stop that a PFC frame names.
+    pub fn insert_causes(&mut self, causes: Causes) -> RecordRef {
+        let reference = self.insert_empty();
+        self.keep_causes(reference, causes);
+        reference
+    }
+
+    fn keep_causes(&mut self, RecordRef(slot): RecordRef, causes: Causes) {
+        if self.causes.len() <= slot as usize {
+            self.causes.resize(self.pauses.len(), None);
+        }
+        self.causes[slot as usize] = Some(causes);
     }
 
     fn insert_empty(&mut self) -> RecordRef {
@@ -114,6 +137,9 @@ impl Records {
         self.pauses[slot as usize] = PauseLog::default();
         if let Some(telemetry) = self.telemetry.get_mut(slot as usize) {
             telemetry.len = 0;
+        }
+        if let Some(causes) = self.causes.get_mut(slot as usize) {
+            *causes = None;
         }
         RecordRef(slot)
     }
@@ -150,6 +176,11 @@ impl Records {
         self.telemetry.get(reference.0 as usize).filter(|telemetry| telemetry.len > 0)
     }
 
+    /// Why each class has to stop, if the record that `reference` names is that of a PFC frame.
+    pub fn causes(&self, reference: RecordRef) -> Option<&Causes> {
+        self.causes.get(reference.0 as usize).and_then(Option::as_ref)
+    }
+
     /// Frees the record: its frame is consumed or dropped.
     pub fn free(&mut self, reference: RecordRef) {
         if reference.is_some() {
@@ -161,8 +192,9 @@ impl Records {
     pub fn take(&mut self, reference: RecordRef) -> Option<Record> {
         let pauses = *self.pauses(reference)?;
         let telemetry = self.telemetry(reference).copied().unwrap_or_default();
+        let causes = self.causes(reference).copied();
         self.free(reference);
-        Some(Record { pauses, telemetry })
+        Some(Record { pauses, telemetry, causes })
     }
 
     /// Number of records in use.

@@ -304,7 +304,7 @@ impl Routes {
     /// The longest base round-trip time between two hosts: `there` and `back` wire bytes stored and forwarded at every hop.
     pub fn longest_rtt(&self, nodes: &[NodeSpec], wiring: &Wiring, there: u64, back: u64) -> Duration {
         let hop = |port: &PortFacts| port.delay * 2 + port.rate.time_for(there) + port.rate.time_for(back);
-        // Hosts behind one switch share their routes: the one with the slowest first hop stands for all.
+        // Hosts behind one switch share their routes: the one with the slowest first hop represents all.
         let mut racks: BTreeMap<NodeId, (Duration, NodeId)> = BTreeMap::new();
         for port in wiring.ports.iter().filter(|port| nodes[port.node.0 as usize].kind == NodeKind::Host) {
             let slowest = racks.entry(wiring.peer(port)).or_default();

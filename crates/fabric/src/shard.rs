@@ -2,14 +2,14 @@
 //!
 //! Events are ordered by (time, kind, entity), an order that does not depend on which nodes share a shard. Of frames that arrive in the same
 //! picosecond, the one whose sender has been sending without a gap for the shortest time goes first: an order by port alone would favour the
-//! same port for ever, and ties are the rule among hosts that PFC has let go (`docs/decisions/`). A frame for a node of another shard goes
+//! same port for ever, and ties are the rule among hosts that PFC has resumed (`docs/decisions/`). A frame for a node of another shard goes
 //! into an outbox and arrives at least one link delay later.
 
-use crate::fabric::Fabric;
+use crate::fabric::{Fabric, Promise};
 use crate::fifo::{Fifo, Frames, Pool};
 use crate::frame::{Body, Frame, Signal};
 use crate::host::Endpoint;
-use crate::ids::{FlowId, NodeId, PortId, PortIx};
+use crate::ids::{Class, FlowId, NodeId, PortId, PortIx};
 use crate::layout::{Layout, WireIx};
 use crate::memory::{HeapBytes, Memory, Share};
 use crate::node::{Env, Node, Sink, Wakeup};
@@ -35,7 +35,7 @@ struct Wire {
     port: PortId,
     /// The number of that port in its node.
     ix: PortIx,
-    /// What may spoil frames; `None` for a link without errors that has never failed.
+    /// What may corrupt or lose frames; `None` for a link without errors that has never failed.
     trouble: Option<Box<Trouble>>,
 }
 
@@ -46,7 +46,7 @@ const _: () = assert!(size_of::<Wire>() == 32);
 #[repr(align(32))]
 struct Flying(Frame);
 
-/// What spoils frames on their way.
+/// What corrupts or loses frames on the link.
 struct Trouble {
     /// When the link last failed.
     failed_at: Option<Time>,
@@ -103,13 +103,16 @@ pub(crate) struct Watch {
     pub(crate) merge_frames: u64,
     pub(crate) merge_wait: Duration,
     pub(crate) received_flows: u64,
-    /// Flows that their senders have done with since somebody last looked.
+    /// Flows that their senders have completed since the last look.
     pub(crate) acknowledged: Vec<Acknowledged>,
-    /// The flow of every data packet lost since somebody last looked.
+    /// The flow of every data packet lost since the last look.
     pub(crate) lost: Vec<FlowId>,
     pub(crate) pauses: Vec<PauseInterval>,
-    /// Drops for want of headroom, unless the scheme is allowed to.
+    pub(crate) full: Vec<FullQueue>,
+    /// Drops for lack of headroom where none is allowed.
     pub(crate) violations: Vec<LossyDrop>,
+    /// Drops where flow control should prevent them, but nothing is promised.
+    pub(crate) unpromised_drops: u64,
     pub(crate) fingerprint: Fingerprint,
 }
 
@@ -134,6 +137,21 @@ pub struct PauseInterval {
     pub closure: Closure,
 }
 
+/// What was at one egress port of an ingress queue that was full, when a PAUSE was generated for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FullQueue {
+    /// When.
+    pub at: Time,
+    /// The ingress port.
+    pub port: PortId,
+    /// The class.
+    pub class: Class,
+    /// The egress port, at the same node.
+    pub egress: PortIx,
+    /// Charged bytes.
+    pub bytes: u64,
+}
+
 /// A packet of a lossless class that a switch had no headroom for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LossyDrop {
@@ -144,7 +162,7 @@ pub struct LossyDrop {
     /// The port through which it came.
     pub ingress: PortId,
     /// Its class.
-    pub class: crate::ids::Class,
+    pub class: Class,
 }
 
 /// Kinds of events, in the order in which those of one instant are handled.
@@ -233,7 +251,7 @@ impl Outside {
 #[repr(align(128))]
 pub(crate) struct Shard {
     pub(crate) nodes: Vec<Node>,
-    records: Records,
+    pub(crate) records: Records,
     /// The frames in queues.
     pub(crate) frames: Frames,
     pub(crate) outside: Outside,
@@ -292,10 +310,11 @@ impl Shard {
         self.outside.events.next_time()
     }
 
-    /// Whether no frame is on a wire or in a queue.
+    /// Whether no frame is on a wire or in a queue, and no flow control waits for a timer.
     pub(crate) fn is_quiet(&self) -> bool {
+        let rests = |port: &Port| port.is_empty() && port.timer_at == Time::NEVER;
         self.outside.wires.iter().all(|wire| wire.frames.is_empty())
-            && self.nodes.iter().all(|node| node.ports.iter().all(Port::is_empty))
+            && self.nodes.iter().all(|node| node.ports.iter().all(rests))
     }
 
     /// What the shard takes of memory.
@@ -338,14 +357,19 @@ impl Shard {
         }
     }
 
-    /// Handles every event before `limit`.
-    pub(crate) fn run(&mut self, limit: Time, fabric: &Fabric, layout: &Layout) {
-        while let Some(Event { time, key }) = self.outside.events.pop_before(limit) {
+    /// Handles the events before `limit`, the first `most` of them; how many it has handled.
+    pub(crate) fn run(&mut self, limit: Time, most: u64, fabric: &Fabric, layout: &Layout) -> u64 {
+        let before = self.outside.watch.events;
+        let last = before.saturating_add(most);
+        while self.outside.watch.events < last
+            && let Some(Event { time, key }) = self.outside.events.pop_before(limit)
+        {
             self.outside.watch.events += 1;
             self.look_ahead(fabric);
             self.handle(kind_of(key), id_of(key), &Scene { now: time, fabric, layout });
         }
         self.pack_records();
+        self.outside.watch.events - before
     }
 
     /// Asks the memory for what the next events will need, step by step: each answer is there before the next question needs it, and near
@@ -512,13 +536,23 @@ impl Sink for ShardSink<'_> {
         match note {
             Note::Dropped { node, ingress, class, flow, cause, .. } => {
                 self.outside.watch.lost.extend(flow);
-                if cause == DropCause::Headroom && self.scene.fabric.is_lossless {
-                    self.outside.watch.violations.push(LossyDrop { at: self.scene.now, node, ingress, class });
+                match (cause, self.scene.fabric.promise(ingress)) {
+                    (DropCause::Headroom, Promise::Lossless) => {
+                        self.outside.watch.violations.push(LossyDrop { at: self.scene.now, node, ingress, class });
+                    }
+                    (DropCause::Headroom, Promise::Unpromised { .. })
+                    | (DropCause::BufferFull, Promise::Unpromised { any_class: true }) => {
+                        self.outside.watch.unpromised_drops += 1;
+                    }
+                    _ => {}
                 }
             }
             Note::Paused { port, queue, closure } => {
                 self.outside.watch.paused += closure.to - closure.from;
                 self.outside.watch.pauses.push(PauseInterval { port, queue, closure });
+            }
+            Note::Full { port, class, egress, bytes } => {
+                self.outside.watch.full.push(FullQueue { at: self.scene.now, port, class, egress, bytes });
             }
             Note::GivenUp { waited } => self.outside.watch.merge_wait += waited,
             Note::Received { .. } => self.outside.watch.received_flows += 1,

@@ -17,7 +17,7 @@ use crate::partition::{SAMPLE, expected_load};
 use crate::port::Port;
 use crate::post::Post;
 use crate::probe::{HeadroomPeak, Stop};
-use crate::shard::{Acknowledged, LossyDrop, PauseInterval, Scene, Shard};
+use crate::shard::{Acknowledged, FullQueue, LossyDrop, PauseInterval, Scene, Shard};
 use crate::spec::{FlowSpec, NetworkSpec, SpecError};
 use backwater_engine::barrier::Barrier;
 use backwater_engine::fingerprint::Fingerprint;
@@ -25,7 +25,7 @@ use backwater_engine::pages::enlarge_heap;
 use backwater_engine::{Duration, Time};
 use std::collections::BTreeMap;
 use std::iter::Peekable;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 pub use crate::partition::Partition;
 
@@ -47,12 +47,14 @@ pub struct Simulation {
     /// Shortest link between two shards.
     lookahead: Duration,
     now: Time,
+    /// Every flow that starts before this instant has been admitted, and none that starts after it.
+    horizon: Time,
     source: Peekable<FlowSource>,
     /// Flows whose sender is done, while packets of theirs may be on their way.
     settling: Vec<Acknowledged>,
     /// Packets lost, of flows that are not forgotten.
     lost: BTreeMap<FlowId, u64>,
-    /// Flows that are forgotten, until somebody takes them.
+    /// Flows that are forgotten, until they are collected.
     finished: Vec<FlowOutcome>,
     acknowledged_flows: u64,
     endless_flows: u64,
@@ -76,7 +78,11 @@ pub struct Totals {
     pub resume_frames: u64,
     /// Frames sent that move a congestion root.
     pub merge_frames: u64,
-    /// For how long gates have stood shut for roots that had given up, while the frames that say so were under way: gates added up, and for
+    /// Drops for lack of headroom where none is allowed: [`Simulation::violations`].
+    pub violations: u64,
+    /// Drops that flow control should prevent, but does not promise to ([`Promise::Unpromised`](crate::fabric::Promise::Unpromised)).
+    pub unpromised_drops: u64,
+    /// For how long gates were closed for roots that had given up, while the frames that report it were in flight: gates added up, and for
     /// each frame no longer than the delay of its link.
     pub merge_wait: Duration,
     /// Frames lost, by cause ([`DropCause::ALL`]).
@@ -167,6 +173,7 @@ impl Simulation {
             post,
             lookahead,
             now: Time::ZERO,
+            horizon: Time::ZERO,
             source: source.peekable(),
             settling: Vec::new(),
             lost: BTreeMap::new(),
@@ -207,18 +214,40 @@ impl Simulation {
     /// # Panics
     /// A mechanism panics; on whichever thread it does so, the panic comes out here. The simulation is of no use then.
     pub fn run_until(&mut self, limit: Time, threads: usize) {
+        while !self.advance(limit, threads, u64::MAX, &mut || false) {}
+    }
+
+    /// Goes on towards `limit`, on up to `threads` threads, until `stop` returns true. It is called whenever a shard has handled so many `events`, and
+    /// after every window of several shards. Whether everything before `limit` has happened; otherwise call it again: where it stops changes
+    /// nothing of what happens. Until then, some shards may be ahead of [`Simulation::now`], by less than a window.
+    ///
+    /// # Panics
+    /// As [`Simulation::run_until`].
+    pub fn advance(&mut self, limit: Time, threads: usize, events: u64, stop: &mut dyn FnMut() -> bool) -> bool {
         let threads = threads.clamp(1, self.shards.len());
         loop {
-            let horizon = self.admit_flows(limit);
-            if self.shards.len() == 1 {
-                self.shards[0].run(horizon, &self.fabric, &self.layout);
-            } else {
-                self.run_windows(horizon, threads);
+            if self.now >= self.horizon {
+                self.horizon = self.admit_flows(limit);
             }
-            self.now = self.now.max(horizon);
+            let end = self.horizon.min(limit);
+            let Simulation { fabric, layout, .. } = self;
+            if let [shard] = &mut self.shards[..] {
+                while shard.run(end, events, fabric, layout) == events && !stop() {}
+            } else {
+                self.run_windows(end, threads, events, stop);
+            }
+            let next = self.shards.iter().map(Shard::next_event).min().unwrap_or(Time::NEVER);
+            self.now = self.now.max(end.min(next));
+            self.take_notes();
+            if self.now < end {
+                return false;
+            }
             self.forget_flows();
-            if horizon == limit {
-                break;
+            if end == limit {
+                return true;
+            }
+            if stop() {
+                return false;
             }
         }
     }
@@ -241,8 +270,19 @@ impl Simulation {
         self.source.peek().map_or(Time::NEVER, |flow| flow.start)
     }
 
-    /// Forgets flows whose sender is done and whose packets have all come or been lost.
-    fn forget_flows(&mut self) {
+    /// Whether `flow`, which has been admitted, has started: all have, unless the simulation was stopped on its way.
+    fn has_started(&self, id: FlowId, flow: &Flow) -> bool {
+        self.now >= self.horizon || self.node(flow.spec.src).endpoint().is_some_and(|source| !source.expects(id))
+    }
+
+    /// Flows that have been admitted and not started.
+    fn upcoming(&self) -> impl Iterator<Item = &Flow> {
+        let admitted = (self.now < self.horizon).then(|| self.fabric.flows.iter());
+        admitted.into_iter().flatten().filter(|(id, flow)| !self.has_started(*id, flow)).map(|(_, flow)| flow)
+    }
+
+    /// Takes down which senders are done, and which packets are lost.
+    fn take_notes(&mut self) {
         for shard in &mut self.shards {
             self.acknowledged_flows += shard.outside.watch.acknowledged.len() as u64;
             self.settling.append(&mut shard.outside.watch.acknowledged);
@@ -250,6 +290,10 @@ impl Simulation {
                 *self.lost.entry(flow).or_default() += 1;
             }
         }
+    }
+
+    /// Forgets flows whose sender is done and whose packets have all come or been lost.
+    fn forget_flows(&mut self) {
         self.settling.sort_unstable_by_key(|done| (done.at, done.flow));
         let Simulation { fabric, layout, shards, settling, lost, finished, .. } = self;
         settling.retain(|done| {
@@ -278,17 +322,21 @@ impl Simulation {
 
     /// Runs the shards window by window. Each of `threads` workers owns some of them.
     ///
-    /// The workers meet once per window, when all have posted their mail and said when their next event is; from that all find the end of the
-    /// next window. Two sets of letter boxes take turns: one is emptied while the other is filled. The same holds for the next events.
-    fn run_windows(&mut self, limit: Time, threads: usize) {
+    /// The workers meet once per window, when all have posted their mail and the time of their next event; from that all compute the end of the
+    /// next window. Two sets of mailboxes alternate: one is emptied while the other is filled. The same holds for the next events. After each
+    /// window the first worker asks whether to `stop`; all see its answer when they meet, and stop between the same two windows. A shard with
+    /// more `events` than that in a window handles the rest in the next, which then begins where it is: others may be ahead, but no frame of
+    /// its reaches them before they expect it.
+    fn run_windows(&mut self, limit: Time, threads: usize, events: u64, stop: &mut dyn FnMut() -> bool) {
         let (fabric, layout, post, lookahead) = (&self.fabric, &self.layout, &self.post, self.lookahead);
         let count = self.shards.len();
         // Workers take equal shares, which may leave nothing for the last of them.
         let share = count.div_ceil(threads);
         let threads = count.div_ceil(share);
         let next_events = [0, 1].map(|_| (0..threads).map(|_| AtomicU64::new(0)).collect::<Vec<_>>());
+        let stopped = [0, 1].map(|_| AtomicBool::new(false));
         let barrier = Barrier::new(threads);
-        let work = |worker: usize, shards: &mut [Shard]| {
+        let work = |worker: usize, shards: &mut [Shard], mut stop: Option<&mut dyn FnMut() -> bool>| {
             let numbers = worker * share..;
             let mut seat = barrier.seat();
             let mut next = shards.iter().map(Shard::next_event).min().unwrap_or(Time::NEVER);
@@ -302,18 +350,21 @@ impl Simulation {
                 }
                 let earliest = next_events[turn].iter().map(|next| next.load(Ordering::Relaxed)).min();
                 let earliest = earliest.map_or(Time::NEVER, Time::from_ps);
-                if earliest >= limit {
+                if earliest >= limit || stopped[turn].load(Ordering::Relaxed) {
                     return;
                 }
                 let end = limit.min(earliest + lookahead);
                 next = Time::NEVER;
                 for (number, shard) in numbers.clone().zip(&mut *shards) {
-                    shard.run(end, fabric, layout);
+                    shard.run(end, events, fabric, layout);
                     next = next.min(shard.next_event());
                     for (to, mail) in shard.outside.outboxes.iter_mut().enumerate() {
                         next = next.min(mail.first_arrival());
                         std::mem::swap(&mut *post.letter_box(1 - turn, number, to), mail);
                     }
+                }
+                if let Some(stop) = &mut stop {
+                    stopped[1 - turn].store(stop(), Ordering::Relaxed);
                 }
             }
         };
@@ -321,8 +372,8 @@ impl Simulation {
             let mut parts = self.shards.chunks_mut(share).enumerate();
             let mine = parts.next();
             let work = &work;
-            let others: Vec<_> = parts.map(|(worker, part)| scope.spawn(move || work(worker, part))).collect();
-            mine.into_iter().for_each(|(worker, part)| work(worker, part));
+            let others: Vec<_> = parts.map(|(worker, part)| scope.spawn(move || work(worker, part, None))).collect();
+            mine.into_iter().for_each(|(worker, part)| work(worker, part, Some(&mut *stop)));
             for other in others {
                 other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
             }
@@ -334,7 +385,8 @@ impl Simulation {
         self.source.peek().is_some()
     }
 
-    /// Whether no frame is on a wire or in a queue.
+    /// Whether no frame is on a wire or in a queue, and no flow control waits for a timer: a pause that has yet to take effect or to run out, a
+    /// queue that is kept for a while.
     pub fn is_quiet(&self) -> bool {
         self.shards.iter().all(Shard::is_quiet)
     }
@@ -346,9 +398,10 @@ impl Simulation {
 
     /// Counts of the whole run so far.
     pub fn totals(&self) -> Totals {
+        let endless = self.upcoming().filter(|flow| flow.spec.bytes == FlowSpec::ENDLESS).count();
         let mut totals = Totals {
-            started_flows: self.fabric.flows.admitted().into(),
-            endless_flows: self.endless_flows,
+            started_flows: u64::from(self.fabric.flows.admitted()) - self.upcoming().count() as u64,
+            endless_flows: self.endless_flows - endless as u64,
             acknowledged_flows: self.acknowledged_flows,
             ..Totals::default()
         };
@@ -360,6 +413,8 @@ impl Simulation {
             totals.port_pause_frames += watch.port_pause_frames;
             totals.resume_frames += watch.resume_frames;
             totals.merge_frames += watch.merge_frames;
+            totals.unpromised_drops += watch.unpromised_drops;
+            totals.violations += watch.violations.len() as u64;
             totals.merge_wait += watch.merge_wait;
             totals.received_flows += watch.received_flows;
             for node in &shard.nodes {
@@ -406,6 +461,20 @@ impl Simulation {
         // Those of one shard mostly are in order, which a merge sort makes use of.
         pauses.sort_by_key(|pause| (pause.closure.to, pause.port, pause.queue));
         pauses
+    }
+
+    /// From now on it is written down what makes ingress queues full: see [`Simulation::take_full`].
+    pub fn watch_full(&mut self) {
+        let nodes = self.shards.iter_mut().flat_map(|shard| &mut shard.nodes);
+        nodes.for_each(|node| node.effects.watches_full = true);
+    }
+
+    /// Takes what made ingress queues full since the last call, in order of time, queue and egress port.
+    pub fn take_full(&mut self) -> Vec<FullQueue> {
+        let mut full: Vec<_> =
+            self.shards.iter_mut().flat_map(|shard| std::mem::take(&mut shard.outside.watch.full)).collect();
+        full.sort_by_key(|queue| (queue.at, queue.port, queue.class, queue.egress));
+        full
     }
 
     /// How long queues have been paused, all added up; those that still are, until now.
@@ -470,7 +539,8 @@ impl Simulation {
                     .map_or_else(|| endpoint(flow.spec.src).retransmitted(flow), |done| done.retransmitted),
             }
         };
-        self.fabric.flows.iter().map(outcome).collect()
+        let started = self.fabric.flows.iter().filter(|(id, flow)| self.has_started(*id, flow));
+        started.map(outcome).collect()
     }
 
     /// How every flow that has started fared, in order of start; those that were taken before are left out.
@@ -491,13 +561,21 @@ impl Simulation {
         deadlock.still_holds(self)
     }
 
+    /// Does harm behind the back of the model: the door through which tests seed the faults that an audit must find.
+    #[cfg(test)]
+    pub(crate) fn tamper(&mut self, id: NodeId, harm: impl FnOnce(&mut Node, &mut crate::record::Records)) {
+        let NodePlace { shard, node } = self.layout.node(id);
+        let shard = &mut self.shards[shard as usize];
+        harm(&mut shard.nodes[node as usize], &mut shard.records);
+    }
+
     /// Checks that bytes, buffers and pauses balance.
     pub fn audit(&self) -> Vec<Violation> {
         let mut violations = audit(self);
         if self.is_quiet() {
             let records: usize = self.shards.iter().map(Shard::records_in_use).sum();
             if records > 0 {
-                violations.push(Violation::new(self.now, "network", format!("{records} frame records were not freed")));
+                violations.push(Violation::new(self.now, "network", format!("frame records not freed: {records}")));
             }
         }
         violations

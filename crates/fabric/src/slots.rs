@@ -11,16 +11,17 @@
 //! | load balancing | [`LoadBalance`] | one per switch |
 //! | loss recovery | [`RecoverySender`], [`RecoveryReceiver`] | per flow |
 
+use crate::cause::{Cause, Causes};
 use crate::fabric::{Direction, Onward};
 use crate::flow_control::FlowControlConfig;
-use crate::frame::{Control, Frame, Psn};
+use crate::frame::{Control, Frame, Pfc, Psn, RecordRef};
 use crate::headroom::AnyBufferPolicy;
 use crate::host::Endpoint;
 use crate::ids::{Class, ClassMask, FlowId, NodeId, PortId, PortIx, QueueIx};
 use crate::memory::HeapBytes;
 use crate::note::{DropCause, Note};
 use crate::port::Port;
-use crate::record::Telemetry;
+use crate::record::{Records, Telemetry};
 use crate::routes::Wiring;
 use crate::spec::{NetworkSpec, NodeKind};
 use auto_impl::auto_impl;
@@ -109,7 +110,7 @@ pub struct Passage {
     pub ingress: PortIx,
     /// The port through which it leaves.
     pub egress: PortIx,
-    /// The queue of the egress port in which it stands (on enqueue) or stood (on dequeue).
+    /// The queue of the egress port in which it is (on enqueue) or was (on dequeue).
     pub queue: QueueIx,
     /// Its traffic class.
     pub class: Class,
@@ -250,7 +251,7 @@ impl Gauge<'_> {
     }
 }
 
-/// Flow control between neighbours: which queue a packet joins, and when the upstream is told to stop and go.
+/// Flow control between neighbours: which queue a packet joins, and when the upstream is paused and resumed.
 #[auto_impl(Box)]
 #[enum_dispatch]
 pub trait FlowControl: Send {
@@ -260,7 +261,7 @@ pub trait FlowControl: Send {
     }
 
     /// The queue of its egress port that a packet joins which has come in. Default: that of its class; so it is for all packets where no queues are
-    /// added, and nobody is asked.
+    /// added, and this is not called.
     fn queue(&mut self, candidate: Candidate<'_>) -> Place {
         candidate.by_class()
     }
@@ -273,7 +274,7 @@ pub trait FlowControl: Send {
     /// A charged packet has joined its queue.
     fn on_enqueue(&mut self, _passage: Passage, _gauge: Gauge<'_>, _node: &mut NodeView<'_>) {}
 
-    /// A packet of a lossless class is lost for want of headroom; its queue is the one it would have joined.
+    /// A packet of a lossless class is lost for lack of headroom; its queue is the one it would have joined.
     fn on_refuse(&mut self, _passage: Passage, _gauge: Gauge<'_>, _node: &mut NodeView<'_>) {}
 
     /// A charged packet has left one queue for another one.
@@ -296,7 +297,7 @@ pub trait FlowControl: Send {
     /// The timer that was set for `port` is due.
     fn on_timer(&mut self, _port: PortIx, _node: &mut NodeView<'_>) {}
 
-    /// The link of `port` has come back: both ends forget what they told each other.
+    /// The link of `port` has come back: both ends discard the state they exchanged.
     fn on_link_up(&mut self, _port: PortIx, _node: &mut NodeView<'_>) {}
 
     /// Whether a closed gate stays closed until the downstream opens it: then a cycle of waits is a deadlock.
@@ -319,14 +320,14 @@ pub trait FlowControl: Send {
         PauseScope::Queue(queue)
     }
 
-    /// Whether a packet that stands here is among those that keep `scope` stopped, upstream of `ingress`. Default: whether it came from there
+    /// Whether a packet queued here is among those that keep `scope` stopped, upstream of `ingress`. Default: whether it came from there
     /// and from that queue.
     fn keeps_stopped(&self, ingress: PortIx, scope: PauseScope, frame: &Frame, at: Passage) -> bool {
         let from = frame.packet().map(|packet| PauseScope::Queue(packet.queue.into()));
         at.ingress == ingress && from == Some(scope)
     }
 
-    /// What should have been given back by now, in words, when nothing is under way any more; `None` if all is well.
+    /// What should have been released by now, in words, when nothing is in flight any more; `None` if all is well.
     fn leftover(&self) -> Option<String> {
         None
     }
@@ -349,6 +350,9 @@ pub struct NodeView<'a> {
     ports: &'a mut [Port],
     effects: &'a mut Effects,
     endpoint: Option<&'a mut Endpoint>,
+    records: &'a mut Records,
+    /// Side record of the control frame that has arrived, if it is one.
+    told: RecordRef,
 }
 
 /// What hooks asked for, carried out by the node when the hook returns. Reused, so that nothing is allocated.
@@ -357,9 +361,11 @@ pub struct NodeView<'a> {
 pub(crate) struct Effects {
     /// Whether there may be any.
     pub(crate) pending: bool,
-    /// Frames to send: they are queued before anything else is done, lest a port that is let go sends something that waits.
-    pub(crate) controls: VecDeque<(PortIx, Control)>,
+    /// Frames to send: they are queued before anything else is done, so that a resumed port does not send waiting packets first.
+    pub(crate) controls: VecDeque<(PortIx, Control, RecordRef)>,
     pub(crate) others: VecDeque<Effect>,
+    /// Whether it is to be told what made a queue full ([`Note::Full`]).
+    pub(crate) watches_full: bool,
 }
 
 impl Effects {
@@ -378,11 +384,11 @@ impl Effects {
 pub(crate) enum Effect {
     /// See whether a port has something to send.
     Kick(PortIx),
-    /// Move all that stands in a queue on.
+    /// Forward everything in a queue.
     Flush(PortIx, QueueIx),
     /// Ask to be woken for a port's timer.
     Timer(PortIx),
-    /// Tell whoever watches.
+    /// Notify the observers.
     Note(Note),
 }
 
@@ -392,8 +398,14 @@ impl<'a> NodeView<'a> {
         ports: &'a mut [Port],
         effects: &'a mut Effects,
         endpoint: Option<&'a mut Endpoint>,
+        records: &'a mut Records,
     ) -> Self {
-        NodeView { now, ports, effects, endpoint }
+        NodeView { now, ports, effects, endpoint, records, told: RecordRef::NONE }
+    }
+
+    /// The same for a control frame with this side record, which has arrived.
+    pub(crate) fn told(self, told: RecordRef) -> Self {
+        NodeView { told, ..self }
     }
 
     /// The node's ports.
@@ -404,12 +416,36 @@ impl<'a> NodeView<'a> {
     /// Sends a link-local frame out of `port`, before everything that waits there.
     pub fn send(&mut self, port: PortIx, control: Control) {
         self.effects.pending = true;
-        self.effects.controls.push_back((port, control));
+        self.effects.controls.push_back((port, control, RecordRef::NONE));
     }
 
-    /// Closes the gate of a queue: nothing leaves it from now on. `cause` is the port whose congestion is to blame.
-    pub fn close(&mut self, port: PortIx, queue: QueueIx, cause: PortId) {
-        self.ports[usize::from(port)].close(queue, self.now, cause);
+    /// Sends a PAUSE, with the cause for each class that it names.
+    pub fn send_pause(&mut self, port: PortIx, pause: Pfc, causes: Causes) {
+        self.effects.pending = true;
+        let record = self.records.insert_causes(causes);
+        self.effects.controls.push_back((port, Control::Pfc(pause), record));
+    }
+
+    /// The causes in the PAUSE that has arrived, if it has any.
+    pub fn causes(&self) -> Option<&Causes> {
+        self.records.causes(self.told)
+    }
+
+    /// Reports what made a queue full, if this is recorded: for each egress port in turn the bytes queued there of what arrived on
+    /// `ingress` in `class`.
+    pub fn note_full(&mut self, ingress: PortIx, class: Class, held: impl Iterator<Item = u64>) {
+        if !self.effects.watches_full {
+            return;
+        }
+        let port = self.ports[usize::from(ingress)].id;
+        for (egress, bytes) in (0..).zip(held).filter(|(_, bytes)| *bytes > 0) {
+            self.effects.add(Effect::Note(Note::Full { port, class, egress, bytes }));
+        }
+    }
+
+    /// Closes the gate of a queue: nothing leaves it from now on. `cause` says why: at least the port whose congestion is the cause.
+    pub fn close(&mut self, port: PortIx, queue: QueueIx, cause: impl Into<Cause>) {
+        self.ports[usize::from(port)].close(queue, self.now, cause.into());
         self.endpoint.iter_mut().for_each(|endpoint| endpoint.close(port, queue));
     }
 
@@ -424,7 +460,7 @@ impl<'a> NodeView<'a> {
         }
     }
 
-    /// Notes that `root`, for which gates of `port` are closed, had given up already when the frame that says so set out.
+    /// Notes that `root`, for which gates of `port` are closed, had given up already when the frame that reports it was sent.
     pub fn note_given_up(&mut self, port: PortIx, root: PortId) {
         let port = &self.ports[usize::from(port)];
         let closed = port.closed_queues().filter_map(|queue| port.gate(queue).closed());
@@ -451,7 +487,7 @@ impl<'a> NodeView<'a> {
         }
     }
 
-    /// The port to blame when a packet waits in `queue` of `port`: the port itself, or whoever closed the gate.
+    /// The port that is the cause when a packet waits in `queue` of `port`: the port itself, or the cause of its closed gate.
     pub fn culprit(&self, port: PortIx, queue: QueueIx) -> PortId {
         let port = &self.ports[usize::from(port)];
         port.gate(queue).closed().map_or(port.id, |(_, cause)| cause)
@@ -541,7 +577,7 @@ pub struct Departure<'a> {
     /// The packet.
     pub frame: &'a mut Frame,
     /// Where its telemetry is kept.
-    pub records: &'a mut crate::record::Records,
+    pub records: &'a mut Records,
 }
 
 /// What the receiver reports about a data packet.

@@ -175,6 +175,9 @@ pub struct SwitchGroup {
 pub enum SchedulerConfig {
     /// One packet of each queue in turn (the HPCC family of simulators).
     RoundRobin {},
+    /// The queue with the lowest number goes first (strict priority). It is what the switches of the simulator of Pyrrha's authors come to, whose
+    /// round robin always begins anew: with BFC, which gives new flows the lowest queue that is free, flows in high queues starve.
+    LowestFirst {},
     /// Deficit weighted round robin with equal weights.
     Dwrr {
         /// Bytes added to a queue's deficit per round. Default 1600 B (DSH section V-A).
@@ -217,7 +220,7 @@ pub enum SpecError {
         /// What is wrong.
         reason: &'static str,
     },
-    /// A node that can not work.
+    /// A node that cannot work.
     #[error("node {node}: {reason}")]
     Node {
         /// Its name.
@@ -225,7 +228,7 @@ pub enum SpecError {
         /// What is wrong.
         reason: String,
     },
-    /// A flow that can not run.
+    /// A flow that cannot run.
     #[error("flow {flow}: {reason}")]
     Flow {
         /// Index of the flow.
@@ -244,18 +247,6 @@ pub enum SpecError {
 }
 
 impl NetworkSpec {
-    /// Whether dropping a packet of a lossless class for want of buffer is a violation: flow control is on, its frames can not be lost, and no
-    /// buffer policy takes the risk.
-    pub fn is_lossless(&self) -> bool {
-        let in_groups = self.groups.iter().filter_map(|group| group.flow_control.as_ref());
-        let mut flow_controls = in_groups.chain([&self.switch.flow_control]);
-        let in_groups = self.groups.iter().filter_map(|group| group.headroom.as_ref());
-        let mut policies = in_groups.chain([&self.switch.headroom]);
-        flow_controls.all(FlowControlConfig::is_lossless)
-            && policies.all(HeadroomConfig::is_lossless)
-            && self.links.iter().all(|link| link.error_rate == 0.0)
-    }
-
     /// The group that `switch` belongs to, if any.
     fn group(&self, switch: NodeId) -> Option<&SwitchGroup> {
         self.groups.iter().find(|group| group.switches.binary_search(&switch).is_ok())
@@ -275,7 +266,7 @@ impl NetworkSpec {
     /// Checks that the model can run this network. Whether there is a way for a flow is for [`crate::fabric::Fabric::check_flow`] to say.
     ///
     /// # Errors
-    /// Everything that stands against it.
+    /// Everything that is wrong with it.
     pub(crate) fn check(&self) -> Result<(), Vec<SpecError>> {
         let mut errors = Vec::new();
         self.check_sizes(&mut errors);

@@ -29,7 +29,7 @@ use backwater_engine::random::Seed;
 /// What a switch has besides ports and flow control.
 #[repr(C, align(64))]
 pub struct Pipeline {
-    buffer: AnyBufferPolicy,
+    pub(crate) buffer: AnyBufferPolicy,
     congestion_point: AnyCongestionPoint,
     balancer: AnyLoadBalance,
     probe: Option<Box<IngressProbe>>,
@@ -114,7 +114,7 @@ impl Node {
             if cause == DropCause::Headroom {
                 let passage = passage(egress, QueueIx::from(class.0), &queued);
                 let gauge = Gauge { policy: &pipeline.buffer, passage };
-                let mut view = NodeView::new(env.now, &mut self.ports, &mut self.effects, None);
+                let mut view = NodeView::new(env.now, &mut self.ports, &mut self.effects, None, env.records);
                 self.flow_control.on_refuse(passage, gauge, &mut view);
             }
             return self.drop(ingress, frame, cause, env);
@@ -130,7 +130,7 @@ impl Node {
         self.ports[usize::from(egress)].enqueue(queue, queued, env.frames);
         let passage = passage(egress, queue, &queued);
         let gauge = Gauge { policy: &pipeline.buffer, passage };
-        let mut view = NodeView::new(env.now, &mut self.ports, &mut self.effects, None);
+        let mut view = NodeView::new(env.now, &mut self.ports, &mut self.effects, None, env.records);
         self.flow_control.on_enqueue(passage, gauge, &mut view);
         self.kick(egress, env);
     }
@@ -164,7 +164,7 @@ impl Node {
             pipeline.congestion_point.on_departure(departure);
         }
         let gauge = Gauge { policy: &pipeline.buffer, passage };
-        let mut view = NodeView::new(env.now, &mut self.ports, &mut self.effects, None);
+        let mut view = NodeView::new(env.now, &mut self.ports, &mut self.effects, None, env.records);
         self.flow_control.on_dequeue(passage, gauge, &mut view);
     }
 
@@ -212,7 +212,7 @@ impl Node {
         let leads_to_wire = port.leads_to_wire(place.queue);
         port.enqueue(place.queue, queued, env.frames);
         let to = passage(egress, place.queue, &queued);
-        self.with_flow_control(env.now, |mechanism, node| mechanism.on_move(from, to, node));
+        self.with_flow_control(env, |mechanism, node| mechanism.on_move(from, to, node));
         leads_to_wire
     }
 
@@ -229,7 +229,7 @@ impl Node {
     }
 }
 
-/// A packet that stands before a queue of `egress`, as flow control sees it.
+/// A packet that is about to join a queue of `egress`, as flow control sees it.
 #[inline]
 fn candidate<'a>(
     ports: &'a [Port],
@@ -243,7 +243,7 @@ fn candidate<'a>(
     Candidate { frame: &queued.frame, ingress: queued.ingress, egress, onward, ports, now }
 }
 
-/// Where a packet stands that has been put into `queue` of `egress`.
+/// The place of a packet that has been put into `queue` of `egress`.
 #[inline]
 pub(crate) fn passage(egress: PortIx, queue: QueueIx, queued: &Queued) -> Passage {
     let Queued { frame, ingress, note, .. } = queued;

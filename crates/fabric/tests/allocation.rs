@@ -35,7 +35,7 @@ fn packets_and_events_do_not_allocate() {
     assert!(hops > 100_000);
     assert_eq!(allocations, 0);
 
-    // PFC at work: each pause that has ended is kept for whoever measures, in a list that doubles; nothing else may grow.
+    // PFC at work: each pause that has ended is kept for measurement, in a list that doubles; nothing else may grow.
     let incast = (0..7).map(|host| endless(host, 7)).collect();
     let (allocations, hops) = steady_state(star(8, 100, 1000), incast);
     println!("incast: {allocations} allocations in {hops} packet-hops");

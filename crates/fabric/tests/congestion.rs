@@ -69,7 +69,7 @@ fn without_congestion_control_pauses_hold_the_queue_at_the_threshold() {
     assert!(seen.goodput > 0.9 && seen.shares.0 > 0.12 && seen.shares.1 < 0.13, "{seen:?}");
 }
 
-/// With thresholds that suit the link, TIMELY keeps the queue short of what T_high stands for, and nobody is paused.
+/// With thresholds that suit the link, TIMELY keeps the queue below what T_high corresponds to, and no queue is paused.
 #[test]
 fn timely_holds_the_round_trip_time_between_its_thresholds() {
     let (low, high) = (Duration::from_us(20), Duration::from_us(100));

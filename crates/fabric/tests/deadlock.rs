@@ -6,6 +6,7 @@ mod common;
 
 use backwater_engine::{Bytes, Duration, Time};
 use backwater_fabric::Simulation;
+use backwater_fabric::deadlock::Deadlock;
 use backwater_fabric::flow_control::FlowControlConfig;
 use backwater_fabric::flow_control::pfc::{PauseModel, PfcConfig};
 use backwater_fabric::headroom::HeadroomConfig;
@@ -39,7 +40,7 @@ fn all_round(size: u32, bytes: u64) -> Vec<FlowSpec> {
 }
 
 /// Where the cycle was found when looking every microsecond, and when.
-fn search(simulation: &mut Simulation, limit_us: u64) -> Option<(Time, backwater_fabric::deadlock::Deadlock)> {
+fn search(simulation: &mut Simulation, limit_us: u64) -> Option<(Time, Deadlock)> {
     (1..limit_us).find_map(|us| {
         simulation.run_until(Time::ZERO + Duration::from_us(us), 1);
         simulation.find_deadlock().map(|deadlock| (simulation.now(), deadlock))
@@ -83,7 +84,38 @@ fn a_ring_of_three_and_of_four_lock_up_and_the_cycle_is_named() {
     }
 }
 
-/// Half the load: the same routes, but nobody is ever full.
+/// The flows start one after the other, and so the gates close.
+#[test]
+fn the_onset_is_when_the_last_gate_of_the_cycle_has_closed() {
+    let mut flows = all_round(3, 10_000_000);
+    (0..).zip(&mut flows).for_each(|(i, flow)| flow.start += Duration::from_ns(700 * i));
+    let mut simulation = Simulation::new(ring(3), flows, 1).unwrap();
+    let (_, deadlock) = search(&mut simulation, 1000).unwrap();
+    let wiring = &simulation.fabric().wiring;
+    let closed = deadlock.cycle.iter().map(|(port, queue)| {
+        let facts = &wiring.ports[port.0 as usize];
+        simulation.node(facts.node).ports()[usize::from(facts.ix)].gate(*queue).closed().unwrap().0
+    });
+    assert!(closed.clone().min() < closed.clone().max(), "one after the other");
+    assert_eq!(closed.max(), Some(deadlock.onset));
+}
+
+/// A deadlock that was found holds as long as all of its gates have been closed since its onset.
+#[test]
+fn a_deadlock_holds_as_long_as_none_of_its_gates_has_opened() {
+    let mut simulation = Simulation::new(ring(3), all_round(3, 10_000_000), 1).unwrap();
+    let (found, deadlock) = search(&mut simulation, 1000).unwrap();
+    simulation.run_until(found + Duration::from_ms(1), 1);
+    assert!(simulation.is_still_dead(&deadlock));
+    // One of the gates has closed after this onset: it was open before.
+    let onset = Time::from_ps(deadlock.onset.ps() - 1);
+    assert!(!simulation.is_still_dead(&Deadlock { onset, ..deadlock.clone() }));
+    // The gate of another class is open.
+    let cycle = deadlock.cycle.iter().map(|(port, queue)| (*port, queue + 1)).collect();
+    assert!(!simulation.is_still_dead(&Deadlock { cycle, ..deadlock }));
+}
+
+/// Half the load: the same routes, but no queue is ever full.
 #[test]
 fn the_same_ring_with_short_flows_does_not_lock_up() {
     let mut simulation = Simulation::new(ring(3), all_round(3, 20_000), 1).unwrap();
@@ -111,7 +143,7 @@ fn a_busy_ring_without_a_cycle_of_buffers_is_no_deadlock() {
     assert!(simulation.outcomes().iter().all(|outcome| outcome.acknowledged.is_some()));
 }
 
-/// Class 3 locks up; class 5 on the same links and a host outside of the ring go on.
+/// Class 3 deadlocks; class 5 on the same links and a host outside of the ring go on.
 #[test]
 fn what_is_not_part_of_the_cycle_goes_on() {
     let size = 3;
@@ -139,7 +171,7 @@ fn pauses_that_run_out_are_no_deadlock() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 60, ..Default::default() })]
+    #![proptest_config(common::cases(60))]
 
     /// Where paths go up and then down there is no cycle, however heavy the load: at no instant is there a false alarm.
     #[test]

@@ -9,9 +9,10 @@
 mod common;
 
 use backwater_engine::random::Seed;
-use backwater_engine::{Bytes, Duration, Time};
+use backwater_engine::{Bytes, Duration, Rate, Time};
 use backwater_fabric::PauseInterval;
 use backwater_fabric::congestion::CongestionConfig;
+use backwater_fabric::congestion::dcqcn::DcqcnConfig;
 use backwater_fabric::fabric::Fabric;
 use backwater_fabric::flow_control::FlowControlConfig;
 use backwater_fabric::flow_control::bfc::BfcConfig;
@@ -72,7 +73,7 @@ fn dealt(case: &Case, shards: usize, seed: u64) -> Outcome {
     outcome(Simulation::with_partition(fabric, Box::new(case.flows.clone().into_iter()), &Partition(parts)), 2)
 }
 
-/// A flow control that bounds queues, with all of the buffer for everybody.
+/// A flow control that bounds queues, with all of the buffer shared.
 fn with(spec: &mut NetworkSpec, flow_control: FlowControlConfig) {
     spec.switch.flow_control = flow_control;
     spec.switch.lossless = Vec::new();
@@ -104,7 +105,7 @@ fn any_case() -> impl Strategy<Value = Case> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 60, ..Default::default() })]
+    #![proptest_config(common::cases(60))]
 
     #[test]
     fn shards_threads_and_order_change_nothing(case in any_case(), seed in any::<u64>()) {
@@ -132,17 +133,28 @@ proptest! {
         prop_assert_eq!(nodes, (0..case.spec.nodes.len() as u32).map(NodeId).collect::<Vec<_>>());
     }
 
-    /// Stopping on the way and going on is no event.
+    /// Stopping on the way and going on is no event: at an instant, within one, while flows are admitted, or between two windows.
     #[test]
-    fn where_a_run_is_interrupted_changes_nothing(case in any_case(), steps in prop::collection::vec(1u64..20_000_000, 0..20)) {
+    fn where_a_run_is_interrupted_changes_nothing(
+        case in any_case(),
+        steps in prop::collection::vec((1u64..20_000_000, 1u64..400, prop::bool::ANY), 0..20),
+        (shards, threads) in prop::sample::select(vec![(1, 1), (2, 1), (3, 2)]),
+    ) {
         let expected = in_shards(&case, 1, 1);
-        let mut simulation = Simulation::new(case.spec.clone(), case.flows.clone(), 2).unwrap();
+        let mut simulation = Simulation::new(case.spec.clone(), case.flows.clone(), shards).unwrap();
         let mut limit = Time::ZERO;
-        for step in steps {
+        for (step, events, goes_on) in steps {
             limit += Duration::from_ps(step);
-            simulation.run_until(limit, 1);
+            let mut asked = 0;
+            let mut stop = || { asked += 1; asked % 3 != 0 };
+            while !simulation.advance(limit, threads, events, &mut stop) && goes_on {
+                prop_assert_eq!(simulation.audit(), []);
+                let totals = simulation.totals();
+                prop_assert_eq!(totals.started_flows, simulation.outcomes().len() as u64);
+                prop_assert!(totals.received_flows <= totals.started_flows);
+            }
         }
-        prop_assert_eq!(&outcome(simulation, 1), &expected);
+        prop_assert_eq!(&outcome(simulation, threads), &expected);
     }
 }
 
@@ -182,7 +194,8 @@ fn leaf_spine() -> (NetworkSpec, Vec<FlowSpec>) {
             spec.links.extend([link(leaf, spine, 40, 1500), link(leaf, spine, 40, 1500)]);
         }
     }
-    spec.congestion = CongestionConfig::Dcqcn(Default::default());
+    spec.congestion =
+        CongestionConfig::Dcqcn(DcqcnConfig { min_rate: Some(Rate::from_bps(100_000_000)), ..Default::default() });
     let flows =
         (0..24).map(|i| flow(i % 3, 3 + (i * 7 + i / 5) % 3, 50_000 + 7_000 * u64::from(i), u64::from(i) * 900));
     (spec, flows.collect())

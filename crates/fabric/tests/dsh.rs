@@ -91,7 +91,7 @@ fn a_queue_is_paused_at_t_and_a_port_at_n_t() {
     assert_eq!(s.node.flow_control().stopping(), []);
 }
 
-/// A packet that leaves stops nobody, though the threshold has sunk below what the port holds meanwhile.
+/// A departure pauses no queue, though the threshold has fallen below what the port holds meanwhile.
 #[test]
 fn a_departure_does_not_stop_a_port() {
     let flows = vec![in_class(3, 0, 1), in_class(5, 0, 1), in_class(5, 2, 1), in_class(5, 3, 1)];
@@ -145,6 +145,24 @@ fn a_packet_that_is_lost_stops_its_class() {
     expect!(s, 1_000_000..1_003_000 ps, port 0, Resume(vec![3]));
 }
 
+/// Where nothing is held, nothing will leave and end the PAUSE: there is none.
+#[test]
+fn a_packet_that_is_lost_in_front_of_an_empty_queue_stops_nobody() {
+    let mut spec = two_classes();
+    spec.switch.headroom = HeadroomConfig::Oversubscribed(OversubscribedConfig {
+        ratio: 0.0,
+        alpha: 0.0,
+        private: Bytes(0),
+        headroom: Some(Bytes(30_000)),
+        resume_offset: Some(Bytes(0)),
+    });
+    let mut s = Script::new(&spec, vec![in_class(3, 0, 1)], SWITCH);
+    arrive!(s, 100_000 ps, port 0, data of flow 0, psn 0);
+    expect_nothing!(s, before 1_000_000 ps);
+    assert_eq!(s.node.losses().frames[DropCause::Headroom as usize], 1);
+    assert_eq!(s.node.flow_control().stopping(), []);
+}
+
 /// The peer stops all classes but the control class, and goes on when it is told to.
 #[test]
 fn a_port_level_pause_spares_the_control_class_alone() {
@@ -170,7 +188,7 @@ fn a_port_level_pause_spares_the_control_class_alone() {
 #[test]
 fn nothing_is_lost() {
     let (with_queues, with_ports) = (Cell::new(0), Cell::new(0));
-    let mut runner = TestRunner::new(ProptestConfig { cases: 1000, ..Default::default() });
+    let mut runner = TestRunner::new(common::cases(1000));
     let run = runner.run(&under_dsh(), |Case { spec, flows }| {
         let sizes: Vec<u64> = flows.iter().map(|flow| flow.bytes).collect();
         let (simulation, outcomes) = common::run(&spec, flows);

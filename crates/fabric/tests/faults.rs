@@ -9,6 +9,8 @@ mod common;
 
 use backwater_engine::{Bytes, Duration, Time};
 use backwater_fabric::Simulation;
+use backwater_fabric::congestion::CongestionConfig;
+use backwater_fabric::congestion::dcqcn::{CnpMode, DcqcnConfig};
 use backwater_fabric::fabric::Fabric;
 use backwater_fabric::flow_control::FlowControlConfig;
 use backwater_fabric::flow_control::pfc::{PauseModel, PfcConfig};
@@ -241,6 +243,38 @@ fn a_nack_takes_the_sender_back_to_the_gap() {
     expect_nothing!(s, before 1_000_000_000 ps);
 }
 
+/// Answers that bring nothing new do not put the timer off: an ACK that is known already, a NACK from before.
+#[test]
+fn the_timer_counts_from_the_last_progress() {
+    let mut spec = pair();
+    spec.recovery = go_back_n(Duration::from_us(1), Duration::from_us(10));
+    let mut s = Script::new(&spec, vec![flow(0, 1, 3 * 952, 0)], 0);
+    expect!(s, 0..80_000 ps, port 0, Data(3, 0));
+    expect!(s, 80_000..160_000 ps, port 0, Data(3, 1));
+    expect!(s, 160_000..240_000 ps, port 0, Data(3, 2));
+    arrive!(s, 1_000_000 ps, port 0, ack of flow 0, expected 2);
+    arrive!(s, 5_000_000 ps, port 0, ack of flow 0, expected 2);
+    arrive!(s, 6_000_000 ps, port 0, nack of flow 0, expected 1);
+    expect_nothing!(s, before 11_000_000 ps);
+    expect!(s, 11_000_000..11_080_000 ps, port 0, Data(3, 2));
+}
+
+/// A mark is echoed at once, however few packets are answered otherwise; the count begins anew with it.
+#[test]
+fn a_mark_is_answered_at_once() {
+    let mut spec = pair();
+    spec.host.ack_every = 4;
+    spec.congestion = CongestionConfig::Dcqcn(DcqcnConfig { cnp: Some(CnpMode::AckBit), ..Default::default() });
+    let mut s = Script::new(&spec, vec![flow(0, 1, 100 * 952, 0)], 1);
+    let mut answers = |psn, marked| {
+        let at = u64::from(psn) * DATA;
+        s.arrive_data_marked(at, 0, 0, psn, marked);
+        s.sent_until(at + DATA, 0)
+    };
+    let answered: Vec<u32> = (0..12).filter(|psn| !answers(*psn, [5, 6].contains(psn)).is_empty()).collect();
+    assert_eq!(answered, [3, 5, 6, 10]);
+}
+
 /// Fewer ACKs do not lose anything, nor delay the end: the last packet is always answered.
 #[test]
 fn acks_for_every_n_packets() {
@@ -290,7 +324,7 @@ fn a_host_with_two_ports() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 100, ..Default::default() })]
+    #![proptest_config(common::cases(100))]
 
     /// Errors and faults at random, on random fabrics.
     #[test]

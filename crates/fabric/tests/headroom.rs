@@ -5,18 +5,23 @@
 mod common;
 
 use backwater_engine::{Bytes, Duration, Rate, Time};
-use backwater_fabric::fabric::Fabric;
+use backwater_fabric::fabric::{Fabric, Promise};
 use backwater_fabric::flow_control::FlowControlConfig;
 use backwater_fabric::flow_control::pfc::PfcConfig;
+use backwater_fabric::flow_control::pyrrha::{HostReaction, PyrrhaConfig};
 use backwater_fabric::framing::Framing;
+use backwater_fabric::headroom::dsh::DshConfig;
+use backwater_fabric::headroom::oversubscribed::OversubscribedConfig;
+use backwater_fabric::headroom::sih::SihConfig;
 use backwater_fabric::headroom::static_threshold::StaticConfig;
 use backwater_fabric::headroom::{HeadroomConfig, equation_1, exact_need, worst_case};
 use backwater_fabric::ids::{CLASSES, Class, NodeId};
 use backwater_fabric::note::DropCause;
 use backwater_fabric::simulation::Simulation;
-use backwater_fabric::spec::{FlowSpec, LinkFault, NetworkSpec};
+use backwater_fabric::spec::{FlowSpec, LinkFault, NetworkSpec, SwitchGroup};
 use common::random::{Case, lossless, reserved};
-use common::{flow, star};
+use common::script::{Says, Script};
+use common::{chain, flow, link, network, star};
 use proptest::prelude::*;
 
 const REVERSE: u32 = 0;
@@ -74,7 +79,11 @@ impl Setting {
 
     /// Wire sizes of the frames that fill the window: as few as possible, none of them too small.
     fn filling(&self) -> Vec<u64> {
-        let (bytes, wire) = (self.window_bytes(), self.wire());
+        self.filling_of(self.window_bytes())
+    }
+
+    fn filling_of(&self, bytes: u64) -> Vec<u64> {
+        let wire = self.wire();
         let gap = wire - self.charge();
         let frames = bytes.div_ceil(wire);
         // A last frame that would bring less than its gap is better left out.
@@ -129,6 +138,8 @@ fn settings() -> Vec<Setting> {
         (1024, 25, 1, 1229),
         (4096, 400, 777, 76),
         (2048, 10, 100, 5000),
+        // Whole frames leave 11 B of the window, less than the gap between two of them.
+        (1500, 100, 1659, 0),
     ]
     .map(|(mtu, gbps, delay_ns, response_ns)| Setting {
         mtu,
@@ -169,6 +180,53 @@ fn the_worst_case_needs_every_byte_of_the_exact_need() {
     }
 }
 
+/// The same with several lossless classes: when the packet of class 1 crosses the threshold, each of the others is let go at that moment, and its
+/// RESUME goes out before the PAUSE of class 1.
+#[test]
+fn with_a_resume_of_every_other_class_in_front_the_need_is_exact_as_well() {
+    for others in 1..7u32 {
+        for gbps in [25, 100, 400] {
+            // Odd by more than reverse traffic begins early.
+            let setting = Setting { mtu: 1500, gbps, delay_ps: 2_000_003, response_ps: 0 };
+            let (hosts, begin) = (3 + others, 100_000_000);
+            let arrival = begin + setting.wire() * 8000 / gbps + setting.delay_ps;
+            let mut spec = NetworkSpec { links: star(hosts, gbps, 1).links, ..setting.spec() };
+            spec.nodes = star(hosts, gbps, 1).nodes;
+            for link in &mut spec.links {
+                link.delay = Duration::from_ps(setting.delay_ps);
+            }
+            spec.switch.lossless = (1..=others as u8 + 1).map(Class).collect();
+            // A link that comes up waits for what the peer has to say of PFC.
+            let pfc = u64::from(Framing::Rocev2.control().wire);
+            let let_go = arrival - 1 - pfc * 8000 / gbps - setting.delay_ps;
+            let at_ps = |ps| Time::ZERO + Duration::from_ps(ps);
+            let down = |host: u32, up| LinkFault { link: host as usize, down: Time::ZERO, up };
+            let others_up = (3..hosts).map(|host| down(host, at_ps(let_go)));
+            spec.faults = others_up.chain([down(RECEIVER, Time::ZERO + MILLISECOND)]).collect();
+            // One packet of every other class is held, and its class paused, before the others begin.
+            let at = |start, class, flow| FlowSpec { start: at_ps(start), class: Class(class), ..flow };
+            let held = (3..hosts).map(|host| at(0, host as u8 - 1, flow(SENDER, host, 1, 0)));
+            let window = setting.filling_of(setting.window_bytes() + u64::from(others) * pfc);
+            let sizes = [setting.wire()].into_iter().chain(window).chain([setting.wire(); 8]);
+            let payload = |wire: u64| wire - (setting.wire() - setting.mtu);
+            let forth = sizes.map(|wire| at(begin, 1, flow(SENDER, RECEIVER, payload(wire), 0)));
+            let back = at(begin - 2, 1, flow(REVERSE, SENDER, setting.mtu * 2000, 0));
+            let flows: Vec<_> = held.chain([back]).chain(forth).collect();
+
+            let fabric = Fabric::new(spec.clone()).unwrap();
+            let site = fabric.site(NodeId(hosts));
+            let need = exact_need(&site, &site.ports[SENDER as usize]);
+            for (headroom, lost) in [(need, 0), (need - 1, 1)] {
+                spec.switch.headroom = fixed(1, Some(headroom));
+                let (simulation, _) = common::run(&spec, flows.clone());
+                let drops = simulation.totals().drops[DropCause::Headroom as usize];
+                assert_eq!(drops, lost, "{others} others, {gbps} Gb/s");
+                assert_eq!(peak(&simulation, NodeId(hosts), SENDER) == need, lost == 0);
+            }
+        }
+    }
+}
+
 /// The numbers of the worked example in `docs/mechanisms/headroom.md`.
 #[test]
 fn the_example_of_the_page() {
@@ -180,6 +238,87 @@ fn the_example_of_the_page() {
     let site = fabric.site(SWITCH);
     assert_eq!(equation_1(&site.ports[1], site.largest_frame), 2 * (25_000 + 1578) + 3840);
     assert_eq!(worst_case(&site, &site.ports[1]), 56_996);
+}
+
+/// Equation 1 has 3840 B for the packet that crosses the threshold, the PAUSE and the time to obey it: not enough for frames of 9000 B, nor for
+/// a microsecond at 100 Gb/s.
+#[test]
+fn the_default_headroom_is_equation_1_where_that_is_enough_and_else_the_need() {
+    for (mtu, response_ps, is_enough) in [(1500, 0, true), (9000, 0, false), (1500, 1_000_000, false)] {
+        let setting = Setting { mtu, gbps: 100, delay_ps: 2_000_000, response_ps };
+        let fabric = Fabric::new(setting.spec()).unwrap();
+        let site = fabric.site(SWITCH);
+        let equation = equation_1(&site.ports[1], site.largest_frame);
+        assert_eq!(setting.need() <= equation, is_enough);
+        assert_eq!(worst_case(&site, &site.ports[1]), if is_enough { equation } else { setting.need() });
+    }
+}
+
+/// Three classes. While a frame is on the wire, two classes ease and the third one becomes full: its PAUSE is the last of four frames. In the
+/// frames of the HPCC simulator: 80 ns and 3 times 3 ns, and 2 us for the way there and back, at 12.5 B/ns; two frames of 1000 B besides.
+#[test]
+fn a_pause_may_wait_behind_a_frame_and_a_pfc_frame_of_every_other_class() {
+    const SWITCH: u32 = 4;
+    let mut spec = star(4, 100, 1000);
+    (spec.framing, spec.mtu) = (Framing::HpccNs3, Bytes(952));
+    spec.switch.lossless = vec![Class(3), Class(5), Class(6)];
+    spec.switch.headroom =
+        HeadroomConfig::Static(StaticConfig { xoff: Bytes(2500), xon: Some(Bytes(0)), headroom: None });
+    let in_class = |class, src, dst| FlowSpec { class: Class(class), ..flow(src, dst, 95_200, 0) };
+    let flows = vec![in_class(5, 0, 1), in_class(6, 0, 2), in_class(3, 0, 3), in_class(3, 1, 0)];
+    let mut s = Script::new(&spec, flows, SWITCH);
+    (1..4).for_each(|port| s.arrive_pfc(0, port, &[3, 5, 6], u16::MAX));
+    for (flow, packets) in [(0, 3), (1, 3), (2, 2)] {
+        (0..packets).for_each(|psn| s.arrive_data(0, 0, flow, psn));
+    }
+    // The last packets of classes 5 and 6 leave at 1,160,000 ps.
+    (1..3).for_each(|port| s.arrive_pfc(1_000_000, port, &[5, 6], 0));
+    s.sent_until(1_100_000, 0);
+    s.arrive_data(1_159_999, 1, 3, 0);
+    s.arrive_data(1_160_001, 0, 2, 2);
+    let sent = s.sent_until(2_000_000, 0);
+    let expected = [
+        (1_159_999, Says::Data(3, 0)),
+        (1_239_999, Says::Resume(vec![5])),
+        (1_242_999, Says::Resume(vec![6])),
+        (1_245_999, Says::Pause(vec![3])),
+    ];
+    assert_eq!(sent, expected);
+    let site = s.fabric.site(NodeId(SWITCH));
+    assert_eq!(exact_need(&site, &site.ports[0]), 2 * 1000 + (2_000_000 + 80_000 + 3 * 3_000) / 80);
+}
+
+/// The peer obeys PFC in its own time, which may be longer than that of the switch itself.
+#[test]
+fn the_need_allows_for_the_response_of_the_peer() {
+    let with_response = |of_one_ns, of_the_other_ns| {
+        let pfc = |ns| FlowControlConfig::Pfc(PfcConfig { response: Duration::from_ns(ns), ..Default::default() });
+        let mut spec = chain(&[100, 100, 100], 1000);
+        spec.switch.flow_control = pfc(of_one_ns);
+        let flow_control = Some(pfc(of_the_other_ns));
+        spec.groups = vec![SwitchGroup { switches: vec![NodeId(3)], flow_control, headroom: None }];
+        let fabric = Fabric::new(spec).unwrap();
+        let site = fabric.site(NodeId(2));
+        exact_need(&site, &site.ports[1])
+    };
+    assert_eq!(with_response(0, 5000), with_response(5000, 5000));
+    // Some 62,500 B come in 5 us, gaps included.
+    assert!(with_response(0, 5000) > with_response(0, 0) + 60_000);
+}
+
+/// A chip sets bytes aside for all its ports: where there is no link, as many as for the port that needs most.
+#[test]
+fn ports_without_a_link_count_as_the_one_that_needs_most() {
+    for headroom in HeadroomConfig::all() {
+        let reserved = |gbps: &[u64], ports| {
+            let hosts = gbps.len() as u32;
+            let mut spec = network(hosts, 1);
+            spec.links = (0..).zip(gbps).map(|(host, gbps)| link(host, hosts, *gbps, 1000)).collect();
+            (spec.switch.ports, spec.switch.headroom) = (ports, headroom.clone());
+            reserved(&spec)
+        };
+        assert_eq!(reserved(&[25, 100], Some(5)), reserved(&[25, 100, 100, 100, 100], None), "{}", headroom.name());
+    }
 }
 
 /// Section III of DSH: a Trident2 with 32 ports of 40 Gb/s over 1.5 us, MTU 1500.
@@ -220,7 +359,7 @@ fn roomy(spec: &NetworkSpec) -> NetworkSpec {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 1000, ..Default::default() })]
+    #![proptest_config(common::cases(1000))]
 
     /// No ingress queue of a thousand random fabrics ever uses more headroom than the default: Equation 1 of DSH, for frames and response
     /// times that it was made for.
@@ -258,5 +397,102 @@ proptest! {
         flows.sort_by_key(|flow| flow.start);
         let (simulation, _) = common::run(&spec, flows);
         prop_assert!(peak(&simulation, SWITCH, SENDER) <= setting.need());
+    }
+}
+
+// ------------------------------------------------------------------------------------------------------------ what is promised
+
+/// What the switches of a chain h0 - s0 - s1 - h1 promise of what comes from h0, from s1, from s0 and from h1.
+fn promises(spec: &NetworkSpec) -> [Promise; 4] {
+    let fabric = Fabric::new(spec.clone()).unwrap();
+    let of = |switch, port: usize| fabric.promise(fabric.wiring.of(NodeId(switch))[port].id);
+    [of(2, 0), of(2, 1), of(3, 0), of(3, 1)]
+}
+
+const UNPROMISED: Promise = Promise::Unpromised { any_class: false };
+const BOUNDS_QUEUES: Promise = Promise::Unpromised { any_class: true };
+
+#[test]
+fn lossless_is_promised_by_pfc_with_a_policy_that_covers_every_queue() {
+    let mut spec = chain(&[100, 100, 100], 1000);
+    for flow_control in FlowControlConfig::all() {
+        for headroom in HeadroomConfig::all() {
+            (spec.switch.flow_control, spec.switch.headroom) = (flow_control.clone(), headroom.clone());
+            let expected = match (flow_control.name(), headroom.name()) {
+                ("pfc", "sih" | "dsh" | "adaptive" | "static") => Promise::Lossless,
+                ("pfc" | "none", _) => UNPROMISED,
+                _ => BOUNDS_QUEUES,
+            };
+            assert_eq!(promises(&spec), [expected; 4], "{} {}", flow_control.name(), headroom.name());
+        }
+    }
+    spec.switch.flow_control = FlowControlConfig::Pfc(PfcConfig::default());
+    spec.switch.headroom = HeadroomConfig::Dsh(DshConfig { insurance: false, ..Default::default() });
+    assert_eq!(promises(&spec), [UNPROMISED; 4]);
+    spec.switch.headroom = HeadroomConfig::Oversubscribed(OversubscribedConfig { ratio: 1.0, ..Default::default() });
+    assert_eq!(promises(&spec), [Promise::Lossless; 4]);
+}
+
+/// What one switch does not promise takes nothing from what another one does.
+#[test]
+fn lossless_is_promised_switch_by_switch_and_port_by_port() {
+    let group = |flow_control: Option<FlowControlConfig>, headroom: Option<HeadroomConfig>| {
+        let mut spec = chain(&[100, 100, 100], 1000);
+        spec.groups = vec![SwitchGroup { switches: vec![NodeId(3)], flow_control, headroom }];
+        promises(&spec)
+    };
+    let all = FlowControlConfig::all();
+    let named = |name| all.iter().find(|config| config.name() == name).cloned();
+    let kept = Promise::Lossless;
+    assert_eq!(group(None, None), [kept; 4]);
+    // Neither BFC nor no flow control stops when PFC says so; Pyrrha uses PFC with neighbours that do.
+    assert_eq!(group(named("bfc"), None), [kept, UNPROMISED, BOUNDS_QUEUES, BOUNDS_QUEUES]);
+    assert_eq!(group(named("none"), None), [kept, UNPROMISED, UNPROMISED, UNPROMISED]);
+    assert_eq!(group(named("pyrrha"), None), [kept, kept, BOUNDS_QUEUES, BOUNDS_QUEUES]);
+    let policy = HeadroomConfig::Oversubscribed(OversubscribedConfig::default());
+    assert_eq!(group(None, Some(policy)), [kept, kept, UNPROMISED, UNPROMISED]);
+    // A link that corrupts frames may corrupt those of flow control.
+    let mut spec = chain(&[100, 100, 100], 1000);
+    spec.links[2].error_rate = 0.01;
+    assert_eq!(promises(&spec), [kept, kept, kept, UNPROMISED]);
+}
+
+/// An incast of seven into a buffer that holds a part of it.
+fn incast(flow_control: FlowControlConfig, headroom: HeadroomConfig, lossless: &[Class]) -> Simulation {
+    let mut spec = star(8, 100, 1000);
+    spec.switch.flow_control = flow_control;
+    spec.switch.headroom = headroom;
+    spec.switch.lossless = lossless.to_vec();
+    spec.switch.buffer = Bytes(reserved(&spec) + 60_000);
+    let mut simulation = Simulation::new(spec, (0..7).map(|host| flow(host, 7, 100_000, 0)).collect(), 1).unwrap();
+    simulation.run_until(Time::ZERO + Duration::from_us(100), 1);
+    simulation
+}
+
+#[test]
+fn drops_are_violations_where_lossless_is_promised_and_told_where_it_is_not() {
+    let sih = |headroom| HeadroomConfig::Sih(SihConfig { headroom, ..Default::default() });
+    let pfc = || FlowControlConfig::Pfc(PfcConfig::default());
+    let pyrrha = || FlowControlConfig::Pyrrha(PyrrhaConfig { hosts: HostReaction::None, ..Default::default() });
+    let oversubscribed = OversubscribedConfig { ratio: 0.0, ..Default::default() };
+    let shared = || fixed(1 << 20, Some(0));
+    for (flow_control, headroom, lossless, drops_for, is_promised, is_told) in [
+        (pfc(), sih(None), &[Class(3)][..], None, false, false),
+        (pfc(), sih(Some(Bytes(2000))), &[Class(3)], Some(DropCause::Headroom), true, false),
+        (pfc(), sih(None), &[], Some(DropCause::BufferFull), false, false),
+        (pfc(), HeadroomConfig::Oversubscribed(oversubscribed), &[Class(3)], Some(DropCause::Headroom), false, true),
+        (pyrrha(), sih(None), &[Class(3)], Some(DropCause::Headroom), false, true),
+        (pyrrha(), shared(), &[], Some(DropCause::BufferFull), false, true),
+        (common::no_flow_control(), shared(), &[], Some(DropCause::BufferFull), false, false),
+    ] {
+        let what = format!("{} {} {lossless:?}", flow_control.name(), headroom.name());
+        let simulation = incast(flow_control, headroom, lossless);
+        let totals = simulation.totals();
+        let dropped: u64 = totals.drops.iter().sum();
+        assert_eq!(dropped > 0, drops_for.is_some(), "{what}");
+        assert_eq!(drops_for.map_or(0, |cause| totals.drops[cause as usize]), dropped, "{what}: {:?}", totals.drops);
+        assert_eq!(totals.violations, if is_promised { dropped } else { 0 }, "{what}");
+        assert_eq!(totals.violations, simulation.violations().len() as u64);
+        assert_eq!(totals.unpromised_drops, if is_told { dropped } else { 0 }, "{what}");
     }
 }

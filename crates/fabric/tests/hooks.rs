@@ -38,12 +38,11 @@ impl FlowControl for Turnstile {
 
     fn on_control(&mut self, port: PortIx, _control: &Control, node: &mut NodeView<'_>) {
         let egress = &node.ports()[usize::from(port)];
-        let (cause, shut) = (egress.id, egress.closed_queues().collect::<Vec<_>>());
-        for queue in shut {
+        for queue in egress.closed_queues().collect::<Vec<_>>() {
             node.open(port, queue);
         }
         let enabled = ClassMask::of(Class(3));
-        node.send(port, Control::Pfc(Pfc { enabled, quanta: 0, reliable: true, cause }));
+        node.send(port, Control::Pfc(Pfc { enabled, quanta: 0, reliable: true }));
     }
 }
 

@@ -5,18 +5,20 @@
 mod common;
 
 use backwater_engine::{Bytes, Duration, Time};
-use backwater_fabric::Simulation;
+use backwater_fabric::cause::Parent;
 use backwater_fabric::flow_control::FlowControlConfig;
 use backwater_fabric::flow_control::pfc::PfcConfig;
 use backwater_fabric::headroom::HeadroomConfig;
 use backwater_fabric::headroom::static_threshold::StaticConfig;
-use backwater_fabric::ids::CLASSES;
+use backwater_fabric::ids::{CLASSES, Class, NodeId};
 use backwater_fabric::slots::Occupancy;
+use backwater_fabric::spec::LinkFault;
+use backwater_fabric::{PauseInterval, Simulation};
 use common::random::{Case, lossless};
 use proptest::prelude::*;
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 400, ..Default::default() })]
+    #![proptest_config(common::cases(400))]
 
     /// No drop, every byte delivered once and in order, nothing left in a buffer, no gate left closed, the books balance.
     #[test]
@@ -30,6 +32,8 @@ proptest! {
             prop_assert!(outcome.reception.finish.is_some() && outcome.acknowledged > outcome.reception.finish);
             prop_assert_eq!(outcome.retransmitted, 0);
             prop_assert!(outcome.reception.blocked <= outcome.reception.paused);
+            let taken = outcome.reception.finish.unwrap() - outcome.spec.start;
+            prop_assert!(outcome.reception.paused <= taken, "held up for longer than it took: {:?}", outcome);
         }
         prop_assert!(simulation.is_quiet());
         prop_assert_eq!(simulation.unfinished(), []);
@@ -51,8 +55,30 @@ proptest! {
     }
 }
 
+/// Two flows share the link between two switches. The link to the receiver of one is down for 100 us, which pauses the shared link: many packets
+/// of the other one pile up behind its gate, held up by the same PAUSE, and their flow has been held up once.
+#[test]
+fn a_pause_that_holds_many_packets_counts_once_for_their_flow() {
+    let mut spec = common::network(4, 2);
+    let ends = [(0, 4), (1, 4), (2, 5), (3, 5), (4, 5)];
+    spec.links = ends.map(|(a, b)| common::link(a, b, 100, 1000)).into();
+    spec.switch.headroom = HeadroomConfig::Static(StaticConfig { xoff: Bytes(20_000), ..Default::default() });
+    let at_us = |us| Time::ZERO + Duration::from_us(us);
+    spec.faults = vec![LinkFault { link: 3, down: Time::ZERO, up: at_us(100) }];
+    let flows = vec![common::flow(0, 2, 400_000, 0), common::flow(1, 3, 400_000, 0)];
+    let mut simulation = Simulation::new(spec, flows, 1).unwrap();
+    common::drain(&mut simulation);
+    let shared = simulation.fabric().wiring.of(NodeId(4))[2].id;
+    let pauses = simulation.take_pauses().into_iter().filter(|pause| pause.port == shared);
+    let total: Duration = pauses.map(|pause| pause.closure.to - pause.closure.from).sum();
+    let held_up = simulation.outcomes()[0].reception.paused;
+    // The last packet before the gate closed is delivered two links of 1 us and 89 ns later: until then the flow gets on.
+    assert!(total > Duration::from_us(90), "{total}");
+    assert!(held_up <= total && held_up + Duration::from_ns(2 * 1089) > total, "{held_up} of {total}");
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 100, ..Default::default() })]
+    #![proptest_config(common::cases(100))]
 
     /// The audit can look at any instant, with frames on the wires and pauses about to take effect.
     #[test]
@@ -65,6 +91,45 @@ proptest! {
             prop_assert_eq!(simulation.audit(), []);
         }
     }
+}
+
+/// The fabric of the README: three hosts send to h4 and a fourth to h5, whose packets share uplinks with the others'. To blame for every pause
+/// is the port to h4, also where the packet that made a queue full was one for h5.
+#[test]
+fn the_port_to_the_busy_host_is_to_blame_for_every_pause() {
+    let mut spec = common::network(8, 3);
+    spec.links = (0..8).map(|host| common::link(host, 8 + host / 4, 100, 1000)).collect();
+    spec.links.extend([common::link(8, 10, 400, 1000), common::link(9, 10, 400, 1000)]);
+    spec.switch.buffer = Bytes(2 << 20);
+    let flows = [(0, 4), (1, 4), (6, 4), (2, 5)].map(|(src, dst)| common::flow(src, dst, 2_000_000, 0));
+    let mut simulation = Simulation::new(spec, flows.to_vec(), 1).unwrap();
+    simulation.watch_full();
+    simulation.run_until(Time::ZERO + Duration::from_ms(10), 1);
+    let (pauses, full) = (simulation.take_pauses(), simulation.take_full());
+    let fabric = simulation.fabric();
+    let port = |from: u32, to: u32| {
+        let mut ports = fabric.wiring.of(NodeId(from)).iter();
+        ports.find(|port| fabric.wiring.peer(port) == NodeId(to)).unwrap()
+    };
+    let (busy, victim, spine) = (port(9, 4), port(2, 8), NodeId(10));
+    assert!(pauses.iter().all(|pause| pause.closure.cause.root == busy.id));
+    assert!(pauses.iter().any(|pause| pause.port == victim.id), "the host that sends to h5 is paused");
+    // Pauses that leaf 9 has made have no parent; all others have one, which is a pause like any other, and began before.
+    for PauseInterval { port, closure, .. } in &pauses {
+        let by_leaf = fabric.wiring.peer(&fabric.wiring.ports[port.0 as usize]) == NodeId(9);
+        assert_eq!(closure.cause.parent.is_none(), by_leaf);
+        let is_parent = |other: &&PauseInterval| {
+            let of = Parent { queue: other.queue, since: other.closure.from };
+            (Some(other.port), Some(of)) == (closure.cause.via, closure.cause.parent)
+        };
+        assert!(by_leaf || pauses.iter().find(is_parent).is_some_and(|parent| parent.closure.from < closure.from));
+    }
+    // What fills the queues of the spine stands where it leads to leaf 9, of the victim's packets as well.
+    let at_spine = full.iter().filter(|queue| fabric.wiring.ports[queue.port.0 as usize].node == spine);
+    assert!(at_spine.clone().count() > 0);
+    assert!(at_spine.clone().all(|queue| queue.egress == port(10, 9).ix && queue.class == Class(3) && queue.bytes > 0));
+    let blocked: Vec<_> = simulation.outcomes().iter().map(|outcome| outcome.reception.blocked.ps()).collect();
+    assert!(blocked[3] > 100_000_000 && blocked[..3].iter().all(|blocked| *blocked == 0), "{blocked:?}");
 }
 
 /// A RESUME that has arrived takes effect after the response time: until then the fabric has not come to rest, though nothing is on its way.

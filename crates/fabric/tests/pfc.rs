@@ -5,13 +5,15 @@
 
 mod common;
 
-use backwater_engine::{Bytes, Duration, Rate};
+use backwater_engine::{Bytes, Duration, Rate, Time};
+use backwater_fabric::cause::{Cause, Parent};
 use backwater_fabric::flow_control::FlowControlConfig;
 use backwater_fabric::flow_control::pfc::{PauseModel, PfcConfig};
 use backwater_fabric::framing::Framing;
 use backwater_fabric::headroom::HeadroomConfig;
+use backwater_fabric::headroom::dsh::DshConfig;
 use backwater_fabric::headroom::static_threshold::StaticConfig;
-use backwater_fabric::ids::Class;
+use backwater_fabric::ids::{Class, PortId, PortIx};
 use backwater_fabric::spec::{FlowSpec, NetworkSpec, SchedulerConfig};
 use common::script::Script;
 use common::{flow, star};
@@ -109,6 +111,38 @@ fn a_pause_waits_behind_the_frame_on_the_wire_and_passes_those_in_the_queue() {
     expect!(s, 259_999..339_999 ps, port 0, Data(3, 0));
     expect!(s, 339_999..342_999 ps, port 0, Pause(vec![3]));
     expect!(s, 342_999..422_999 ps, port 0, Data(3, 1));
+}
+
+/// The state of a class is told as it is when the frame leaves: what waits and is out of date is not said, and of each class at most one frame
+/// waits.
+#[test]
+fn a_frame_that_waits_gives_way_to_a_newer_one_about_the_same_class() {
+    let mut spec = spec();
+    spec.links[0].rate = Rate::from_gbps(10);
+    let mut s = Script::new(&spec, vec![in_class(3, 0, 1), in_class(5, 0, 2), in_class(3, 3, 0)], SWITCH);
+    arrive!(s, 0 ps, port 1, pause [3]);
+    arrive!(s, 0 ps, port 2, pause [5]);
+    for psn in 0..2 {
+        arrive!(s, 0 ps, port 0, data of flow 0, psn psn);
+        arrive!(s, 0 ps, port 0, data of flow 1, psn psn);
+    }
+    // A packet is on its way to host 0 when class 3 becomes full, and then class 5.
+    arrive!(s, 1_000 ps, port 3, data of flow 2, psn 0);
+    arrive!(s, 2_000 ps, port 0, data of flow 0, psn 2);
+    arrive!(s, 3_000 ps, port 0, data of flow 1, psn 2);
+    // Class 3 empties while its PAUSE waits, and fills again while its RESUME does.
+    arrive!(s, 4_000 ps, port 1, resume [3]);
+    arrive!(s, 200_000 ps, port 1, pause [3]);
+    for psn in 3..6 {
+        arrive!(s, 300_000 ps, port 0, data of flow 0, psn psn);
+    }
+    expect!(s, 1_000..801_000 ps, port 0, Data(3, 0));
+    expect!(s, 4_000..84_000 ps, port 1, Data(3, 0));
+    expect!(s, 84_000..164_000 ps, port 1, Data(3, 1));
+    expect!(s, 164_000..244_000 ps, port 1, Data(3, 2));
+    expect!(s, 801_000..835_000 ps, port 0, Pause(vec![5]));
+    expect!(s, 835_000..869_000 ps, port 0, Pause(vec![3]));
+    expect_nothing!(s, before 1_000_000_000 ps);
 }
 
 #[test]
@@ -308,6 +342,102 @@ fn deficit_round_robin_gives_each_class_a_quantum_in_turn() {
     assert_eq!(order, turns);
 }
 
+// ------------------------------------------------------------------------------------------------------------- the cause of a PAUSE
+
+/// A switch with four hosts. Class 3 comes in on port 0 and is told to stop by the last packet; all egress ports stand still, ports 1 to 3 because
+/// of port 77, 78 and 79 somewhere.
+fn blamed(flows: &[u32]) -> (PortIx, Vec<(u8, Cause)>, Vec<PortId>) {
+    let destinations = vec![in_class(3, 0, 1), in_class(3, 0, 2), in_class(3, 0, 3)];
+    let mut spec = spec();
+    // One packet too many is the last of them.
+    let xoff = Bytes(1000 * flows.len() as u64 - 500);
+    spec.switch.headroom = HeadroomConfig::Static(StaticConfig { xoff, xon: Some(Bytes(0)), ..Default::default() });
+    let mut s = Script::new(&spec, destinations, SWITCH);
+    for port in 1..4 {
+        s.arrive_pause(u64::from(port), port, 3, PortId(76 + u32::from(port)).into());
+    }
+    for (packet, flow) in flows.iter().enumerate() {
+        s.arrive_data(100_000 + 80_000 * packet as u64, 0, *flow, packet as u32);
+    }
+    let (port, causes) = s.next_pause();
+    (port, causes, s.node.ports().iter().map(|port| port.id).collect())
+}
+
+/// To blame is the egress port where most of the ingress queue stands, not that of the packet that made it full; of equal ones that of the
+/// packet, and if it is none of them the first. That port is paused itself: so the root is the cause of its pause, and its pause the parent.
+#[test]
+fn most_of_a_full_queue_says_what_the_cause_is() {
+    let cases = [
+        (vec![0, 0, 1], 1),
+        (vec![0, 1, 1], 2),
+        (vec![2, 1, 0], 1),
+        (vec![0, 1, 2], 3),
+        (vec![1, 0, 1, 0, 2], 1),
+        (vec![2, 1, 2, 1, 0], 2),
+    ];
+    for (flows, most) in cases {
+        let (port, causes, ids) = blamed(&flows);
+        let since = Time::from_ps(most as u64);
+        let cause =
+            Cause { root: PortId(76 + most as u32), via: Some(ids[most]), parent: Some(Parent { queue: 3, since }) };
+        assert_eq!((port, causes), (0, vec![(3, cause)]), "{flows:?}");
+    }
+}
+
+/// A port that is open and has more to send than it can is the root itself.
+#[test]
+fn a_port_that_is_open_is_the_root() {
+    let mut spec = spec();
+    spec.links[1].rate = Rate::from_gbps(10);
+    let mut s = Script::new(&spec, vec![in_class(3, 0, 1), in_class(3, 0, 2)], SWITCH);
+    (0..4).for_each(|psn| s.arrive_data(100_000 + 80_000 * u64::from(psn), 0, 0, psn));
+    let id = s.node.ports()[1].id;
+    assert_eq!(s.next_pause(), (0, vec![(3, Cause { root: id, via: Some(id), parent: None })]));
+}
+
+/// A refresh repeats the cause of every class, as it was when the class was told to stop.
+#[test]
+fn a_refresh_repeats_the_causes() {
+    let mut s = Script::new(&quanta(1000), vec![in_class(3, 0, 1), in_class(5, 0, 2)], SWITCH);
+    s.arrive_pfc(0, 1, &[3], 65_535);
+    s.arrive_pfc(0, 2, &[5], 65_535);
+    (0..3).for_each(|psn| s.arrive_data(100_000, 0, 0, psn));
+    (0..3).for_each(|psn| s.arrive_data(200_000, 0, 1, psn));
+    let [(port, first), (_, second)] = [s.next_pause(), s.next_pause()];
+    let (third, fifth) = (first[0].1, second[0].1);
+    assert_eq!((port, third.via, fifth.via), (0, Some(s.node.ports()[1].id), Some(s.node.ports()[2].id)));
+    // By then the queue of class 3 is longer at port 2, which changes nothing.
+    assert_eq!(s.next_pause(), (0, vec![(3, third), (5, fifth)]));
+}
+
+/// A whole port is told to stop because of the egress port that holds most of what came in there, whatever the class; each class then waits for
+/// what that port's queue of this class waits for.
+#[test]
+fn a_whole_port_has_one_cause_and_each_class_its_own_root() {
+    let mut spec = spec();
+    // Nothing is shared: what comes takes the insurance, and stops the port.
+    let dsh = DshConfig { alpha: 0.0, private: Bytes(3000), ..Default::default() };
+    spec.switch.headroom = HeadroomConfig::Dsh(dsh);
+    let mut s = Script::new(&spec, vec![in_class(3, 0, 1), in_class(5, 0, 2), in_class(6, 0, 2)], SWITCH);
+    s.arrive_pause(1, 1, 3, PortId(71).into());
+    s.arrive_pause(2, 2, 5, PortId(72).into());
+    s.arrive_pause(3, 2, 6, PortId(73).into());
+    // Three packets of class 5 and two of class 6 at port 2; the fourth of class 3, at port 1, is the one too many.
+    for (at, flow, psn) in
+        [(4, 1, 0), (5, 1, 1), (6, 1, 2), (7, 2, 0), (8, 2, 1), (9, 0, 0), (10, 0, 1), (11, 0, 2), (12, 0, 3)]
+    {
+        s.arrive_data(80_000 * at, 0, flow, psn);
+    }
+    let (port, causes) = s.next_pause();
+    let (id, of) = (s.node.ports()[2].id, |class| causes.iter().find(|(named, _)| *named == class).unwrap().1);
+    let parent = |queue, at| Some(Parent { queue, since: Time::from_ps(at) });
+    assert_eq!((port, causes.len()), (0, 8));
+    assert_eq!(of(5), Cause { root: PortId(72), via: Some(id), parent: parent(5, 2) });
+    assert_eq!(of(6), Cause { root: PortId(73), via: Some(id), parent: parent(6, 3) });
+    // Class 3 stands at port 1, but it is port 2 that fills the port.
+    assert_eq!(of(3), Cause { root: id, via: Some(id), parent: None });
+}
+
 /// What was on the wire is lost, so both ends of a link that comes back stop and tell each other anew.
 #[test]
 fn a_link_that_comes_back_waits_for_its_peer_to_speak() {
@@ -331,4 +461,52 @@ fn a_link_that_comes_back_waits_for_its_peer_to_speak() {
     expect!(s, 2_020_000..2_023_000 ps, port 0, Pause(vec![3]));
     expect!(s, 2_023_000..2_026_000 ps, port 0, Resume(vec![5]));
     assert_eq!(s.closed(1, 3), None);
+}
+
+/// A RESUME that was received before the failure opens no gate after it.
+#[test]
+fn what_was_received_before_a_failure_takes_no_effect_after_it() {
+    let mut spec = with_pfc(PfcConfig { response: Duration::from_ps(100_000), ..Default::default() });
+    spec.switch.lossless = vec![Class(3)];
+    let mut s = Script::new(&spec, vec![in_class(3, 0, 1)], SWITCH);
+    arrive!(s, 0 ps, port 1, pause [3]);
+    arrive!(s, 200_000 ps, port 0, data of flow 0, psn 0);
+    // It would take effect at 1,100,000 ps.
+    arrive!(s, 1_000_000 ps, port 1, resume [3]);
+    s.link_change(1_010_000, 1, false);
+    s.link_change(1_020_000, 1, true);
+    expect!(s, 1_020_000..1_023_000 ps, port 1, Resume(vec![3]));
+    expect_nothing!(s, before 2_000_000 ps);
+    arrive!(s, 2_000_000 ps, port 1, resume [3]);
+    expect!(s, 2_100_000..2_180_000 ps, port 1, Data(3, 0));
+}
+
+/// The transmitter finishes its frame, though it will not be received.
+#[test]
+fn a_link_that_comes_back_within_a_frame_is_busy_until_its_end() {
+    let mut spec = spec();
+    spec.switch.lossless = vec![Class(3)];
+    let mut s = Script::new(&spec, vec![in_class(3, 0, 1)], SWITCH);
+    arrive!(s, 0 ps, port 0, data of flow 0, psn 0);
+    expect!(s, 0..80_000 ps, port 1, Data(3, 0));
+    s.link_change(10_000, 1, false);
+    s.link_change(20_000, 1, true);
+    expect!(s, 80_000..83_000 ps, port 1, Resume(vec![3]));
+}
+
+/// What counts is the time in which a packet could have left but for the PAUSE, not that in which there was none to send.
+#[test]
+fn a_flow_that_has_nothing_to_send_is_not_held_up() {
+    let flow = FlowSpec { bytes: 2 * 952, ..in_class(3, 0, 1) };
+    let mut s = Script::new(&spec(), vec![flow], 0);
+    assert_eq!([(); 2].map(|()| s.next_held_up(1_000_000)), [Some(Duration::ZERO); 2]);
+    arrive!(s, 1_000_000 ps, port 0, pause [3]);
+    arrive!(s, 2_000_000 ps, port 0, resume [3]);
+    // The second packet is lost: there is something to send again, first with an open gate, and then half of a PAUSE before it ends.
+    arrive!(s, 3_000_000 ps, port 0, nack of flow 0, expected 1);
+    assert_eq!(s.next_held_up(4_000_000), Some(Duration::ZERO));
+    arrive!(s, 4_000_000 ps, port 0, pause [3]);
+    arrive!(s, 4_500_000 ps, port 0, nack of flow 0, expected 1);
+    arrive!(s, 5_000_000 ps, port 0, resume [3]);
+    assert_eq!(s.next_held_up(6_000_000), Some(Duration::from_ns(500)));
 }

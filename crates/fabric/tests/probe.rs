@@ -26,16 +26,18 @@ fn watched(case: &Case, shards: usize) -> (Simulation, Vec<Stop>, Vec<HeadroomPe
 
 fn check(case: &Case) -> Result<(), TestCaseError> {
     let (simulation, stops, peaks) = watched(case, 1);
-    prop_assert!(simulation.open_stops().iter().all(|stop| stop.to < Time::NEVER));
+    // On a slow link the time in which packets are counted may go on when all is done.
+    let open = simulation.open_stops();
+    prop_assert!(open.iter().all(|stop| stop.to < Time::NEVER));
     // The most of all stops of a queue is the most that it has used; under DSH, that its port has used of its insurance.
     let is_dsh = matches!(case.spec.switch.headroom, HeadroomConfig::Dsh(_));
     let mut most: BTreeMap<_, u64> = BTreeMap::new();
-    for stop in &stops {
+    for stop in stops.iter().chain(&open) {
         let facts = &simulation.fabric().wiring.ports[stop.port.0 as usize];
         let peak = simulation.node(facts.node).pipeline().unwrap().peak_headroom(facts.ix, stop.class);
         prop_assert!(stop.headroom <= peak && stop.from <= stop.to);
         prop_assert!(stop.stopped_at_port >= 1 && stop.stopped_at_switch >= stop.stopped_at_port);
-        let rate = f64::from(stop.window.ps() as u32) * facts.rate.bps() as f64 / 8e12;
+        let rate = stop.window.ps() as f64 * facts.rate.bps() as f64 / 8e12;
         prop_assert!(stop.arrived as f64 <= rate + 10_000.0, "more than the link carries");
         let most = most.entry((stop.port, if is_dsh { Class::CONTROL } else { stop.class })).or_default();
         *most = stop.headroom.max(*most);
@@ -45,15 +47,15 @@ fn check(case: &Case) -> Result<(), TestCaseError> {
         prop_assert_eq!(most, simulation.node(facts.node).pipeline().unwrap().peak_headroom(facts.ix, class));
     }
     prop_assert!(peaks.iter().all(|peak| peak.headroom > 0 && simulation.fabric().is_switch(peak.node)));
-    // Whoever uses headroom has stopped somebody.
-    prop_assert!(peaks.is_empty() || !stops.is_empty());
+    // A queue that uses headroom has stopped its upstream.
+    prop_assert!(peaks.is_empty() || !stops.is_empty() || !open.is_empty());
     let (_, same_stops, same_peaks) = watched(case, 3);
     prop_assert_eq!((stops, peaks), (same_stops, same_peaks));
     Ok(())
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 100, ..Default::default() })]
+    #![proptest_config(common::cases(100))]
 
     #[test]
     fn stops_are_what_the_switches_count(case in lossless()) {

@@ -6,7 +6,7 @@
 mod common;
 
 use backwater_engine::{Bytes, Duration, Time};
-use backwater_fabric::flow_control::bfc::BfcConfig;
+use backwater_fabric::flow_control::bfc::{Acks, BfcConfig};
 use backwater_fabric::flow_control::per_flow::PerFlowConfig;
 use backwater_fabric::flow_control::pyrrha::{
     Feed, HostReaction, Isolated, MergePolicy, Organisation, PyrrhaConfig, PyrrhaFrame, RelayMetric, SoftMerge, State,
@@ -25,9 +25,9 @@ use backwater_fabric::recovery::RecoveryConfig;
 use backwater_fabric::recovery::go_back_n::GoBackNConfig;
 use backwater_fabric::recovery::in_any_order::InAnyOrderConfig;
 use backwater_fabric::simulation::FlowOutcome;
-use backwater_fabric::slots::FlowControl;
+use backwater_fabric::slots::{FlowControl, PauseScope};
 use backwater_fabric::spec::{FlowSpec, LinkFault, NetworkSpec, NodeKind, SwitchGroup};
-use common::random::{Case, lossless};
+use common::random::{Case, lossless_at_common_rates};
 use common::script::{Says, Script};
 use common::{flow, link, network, star};
 use proptest::prelude::*;
@@ -36,7 +36,7 @@ use std::collections::BTreeSet;
 
 const DELAY_NS: u64 = 600;
 
-/// A network with Pyrrha and all of the buffer for everybody.
+/// A network with Pyrrha and all of the buffer shared.
 fn pyrrha(mut spec: NetworkSpec, config: PyrrhaConfig) -> NetworkSpec {
     (spec.framing, spec.mtu) = (Framing::HpccNs3, Bytes(952));
     spec.switch.lossless = Vec::new();
@@ -226,14 +226,18 @@ fn a_packet_waits_for_every_root_that_it_will_pass_and_for_no_other() {
     }
 }
 
-/// T13: a paused queue that is empty stays, and what comes later waits in it. Once it may go, it goes with the last packet, and says so.
+/// T13: a paused queue that is empty stays, and what comes later waits in it. Once it may be removed, it is with the last packet, and the neighbour is told.
 #[test]
 fn an_empty_queue_stays_while_it_is_paused() {
     let mut line = Line::new(PyrrhaConfig::default());
     let p6 = line.p6;
     line.frame(0, pause(p6, 1));
     assert_eq!(at_port(&line.s.node, P7), [(p6, State::Paused)]);
+    // It is assigned, but holds nothing.
+    let filled = |line: &Line| line.s.node.ports()[usize::from(P7)].most_filled_queues();
+    assert_eq!((line.s.node.flow_control().most_queues_used(), filled(&line)), (1, 0));
     line.packet(5_000_000, Y);
+    assert_eq!(filled(&line), 1);
     assert_eq!(line.leave(9_000_000), []);
     line.frame(10_000_000, resume(p6));
     let sent = line.s.sent_until(20_000_000, P7);
@@ -257,13 +261,12 @@ fn frames_that_cross_on_a_link_do_no_harm() {
     line.frame(1_000_000, resume(p6));
     line.frame(1_000_000, pause(p6, 1));
     assert_eq!(at_port(&line.s.node, P7), [(p6, State::Paused)]);
-    // A MERGE of a root that it keeps nothing for: it takes the new one, open, and having nothing in it gives it back at once.
+    // A MERGE of a root that it keeps nothing for: it takes the new one, open.
     line.frame(2_000_000, resume(p6));
     signals(&mut line.s, 2_900_000);
-    line.frame(3_000_000, PyrrhaFrame::Merge { old: p6, new: p5, distance: 2 });
-    let gone = |root| Says::Pyrrha(PyrrhaFrame::Unassigned { root });
-    assert_eq!(signals(&mut line.s, 4_000_000), [(3_000_000, P7, gone(p5))]);
-    assert_eq!(isolated(&line.s.node), []);
+    line.frame(3_000_000, merge(p6, p5));
+    assert_eq!(signals(&mut line.s, 4_000_000), []);
+    assert_eq!(at_port(&line.s.node, P7), [(p5, State::Resumed)]);
     // Downstream: an "unassigned" that has crossed a PAUSE is out of date; the neighbour stays paused.
     let mut s = two_to_one(100, PyrrhaConfig::default());
     let root = s.node.ports()[2].id;
@@ -272,6 +275,85 @@ fn frames_that_cross_on_a_link_do_no_harm() {
     assert_eq!(signals(&mut s, 3_000_000).len(), 1);
     s.arrive_pyrrha(3_000_000, 0, PyrrhaFrame::Unassigned { root });
     assert_eq!(own_roots(&s.node), [root]);
+}
+
+fn merge(old: PortId, new: PortId) -> PyrrhaFrame {
+    PyrrhaFrame::Merge { old, new, distance: 2 }
+}
+
+/// A queue that a MERGE has made is empty and its root is a leaf, but it is not given back until it has been of use: until its first packet has
+/// left, a RESUME of its root finds it empty, or some time is over.
+#[test]
+fn a_queue_made_by_a_merge_is_kept_for_a_while() {
+    let unassigned = |at, root| (at, P7, Says::Pyrrha(PyrrhaFrame::Unassigned { root }));
+    let grace = Duration::from_us(20);
+    let made = || {
+        let mut line = Line::new(PyrrhaConfig { merge_grace: Some(grace), ..Default::default() });
+        let (p6, p5) = (line.p6, line.p5);
+        line.frame(0, pause(p6, 1));
+        line.frame(1_000_000, merge(p6, p5));
+        assert_eq!(at_port(&line.s.node, P7), [(p5, State::Resumed)]);
+        (line, p6, p5)
+    };
+    // Nothing comes: it goes when the time is over, to the picosecond.
+    let (mut line, _, p5) = made();
+    assert_eq!(signals(&mut line.s, 100_000_000), [unassigned(21_000_000, p5)]);
+    assert_eq!((isolated(&line.s.node), line.s.node.flow_control().leftover()), (vec![], None));
+    // A packet that passes the root: it is removed with that packet, after which the neighbour is told, and nothing is left at the end of the time.
+    let (mut line, _, p5) = made();
+    line.packet(5_000_000, X);
+    assert_eq!(signals(&mut line.s, 100_000_000), [unassigned(5_080_000, p5)]);
+    // A PAUSE ends the time, too: what is paused stays.
+    let (mut line, _, p5) = made();
+    line.frame(5_000_000, pause(p5, 2));
+    assert_eq!(signals(&mut line.s, 100_000_000), []);
+    assert_eq!(at_port(&line.s.node, P7), [(p5, State::Paused)]);
+    line.frame(100_000_000, resume(p5));
+    assert_eq!(signals(&mut line.s, 200_000_000), [unassigned(100_000_000, p5)]);
+    // Another MERGE for the same root begins the time anew; one that names it as the old root ends it.
+    let (mut line, p6, p5) = made();
+    line.frame(15_000_000, merge(p6, p5));
+    assert_eq!(signals(&mut line.s, 34_999_999), []);
+    line.frame(35_000_000, merge(p5, p6));
+    assert_eq!(at_port(&line.s.node, P7), [(p6, State::Resumed)]);
+    assert_eq!(signals(&mut line.s, 100_000_000), [unassigned(55_000_000, p6)]);
+    // One for another root that comes at the very end of the time does not put it off.
+    let (mut line, p6, p5) = made();
+    let other = PortId(0);
+    line.frame(21_000_000, merge(p6, other));
+    assert_eq!(signals(&mut line.s, 100_000_000), [unassigned(21_000_000, p5), unassigned(41_000_000, other)]);
+    // Without such a time it is given back at once; by default it is 200 base round-trip times.
+    let mut line = Line::new(PyrrhaConfig { merge_grace: Some(Duration::ZERO), ..Default::default() });
+    let (p6, p5) = (line.p6, line.p5);
+    line.frame(1_000_000, merge(p6, p5));
+    assert_eq!(signals(&mut line.s, 100_000_000), [unassigned(1_000_000, p5)]);
+    let mut line = Line::new(PyrrhaConfig::default());
+    line.frame(1_000_000, merge(p6, p5));
+    let end = 1_000_000 + 200 * line.s.fabric.base_rtt.ps();
+    assert_eq!(signals(&mut line.s, end + 100_000_000), [unassigned(end, p5)]);
+}
+
+/// The port is a root itself when it hears of a MERGE and then of a PAUSE of the new root: while the queue is kept that PAUSE is no news, and
+/// the port does not give up. Without the time, it does.
+#[test]
+fn a_pause_for_a_queue_that_is_kept_makes_no_root_give_up() {
+    for (merge_grace, gives_up) in [(None, false), (Some(Duration::ZERO), true)] {
+        let mut line = Line::new(PyrrhaConfig { merge: MergePolicy::Any, merge_grace, ..Default::default() });
+        let (p6, p5) = (line.p6, line.p5);
+        line.s.link_change(0, P7, false);
+        (0..31).for_each(|packet| line.packet(80_000 * packet, W));
+        let p7 = line.s.node.ports()[usize::from(P7)].id;
+        assert_eq!(own_roots(&line.s.node), [p7]);
+        line.frame(3_000_000, merge(p6, p5));
+        signals(&mut line.s, 3_100_000);
+        line.frame(3_200_000, pause(p5, 2));
+        let told = signals(&mut line.s, 3_300_000);
+        let is_merge = |(_, port, says): &(u64, PortIx, Says)| {
+            *port == 0 && matches!(says, Says::Pyrrha(PyrrhaFrame::Merge { old, .. }) if *old == p7)
+        };
+        assert_eq!(told.iter().any(is_merge), gives_up);
+        assert_eq!(own_roots(&line.s.node).is_empty(), gives_up);
+    }
 }
 
 /// T12: two queues, three roots. The third shares a queue: pausing either of the two stops both, and the one that does not share goes on.
@@ -307,7 +389,28 @@ fn roots_share_queues_when_there_are_not_enough() {
     both.sort_unstable();
     assert_eq!(leave(&mut s, 4_000_000), both);
     assert_eq!(s.node.flow_control().leftover(), None);
-    assert_eq!(s.node.flow_control().most_queues_used(), 2);
+    assert_eq!(
+        (s.node.flow_control().most_queues_used(), s.node.ports()[usize::from(P7)].most_filled_queues()),
+        (2, 2)
+    );
+}
+
+/// One queue for two roots: when the first lets go, it stays shut for the other one, which is to blame from then on.
+#[test]
+fn a_shared_queue_is_shut_for_one_root_after_the_other() {
+    let mut line = Line::new(PyrrhaConfig { isolation_queues: 1, ..Default::default() });
+    let (p6, p5) = (line.p6, line.p5);
+    line.frame(0, pause(p6, 1));
+    line.packet(100_000, X);
+    line.frame(1_000_000, pause(p5, 2));
+    line.frame(2_000_000, resume(p6));
+    let queue = isolated(&line.s.node)[0].queue.expect("it is hierarchical");
+    let gate = line.s.node.ports()[usize::from(P7)].gate(queue);
+    assert_eq!(gate.closed(), Some((at_us(2), p5)));
+    let waits: Vec<_> = gate.waits(Time::from_ps(100_000)).map(|wait| (wait.cause, wait.length)).collect();
+    assert_eq!(waits, [(p6, Duration::from_ns(1_900))]);
+    line.frame(3_000_000, resume(p5));
+    assert_eq!(line.leave(4_000_000), [(X, 0)]);
 }
 
 /// T14: an ACK in a data class waits for the roots on its way like data; one in the control class waits for nothing.
@@ -324,6 +427,28 @@ fn acks_are_isolated_in_a_data_class_only() {
         s.arrive_pyrrha(2_000_000, P7, resume(p6));
         let sent = s.sent_until(3_000_000, P7);
         assert_eq!(sent.iter().any(|(_, says)| *says == Says::Ack(1)), waits);
+    }
+}
+
+/// What an ACK in a data class is to BFC: it waits in the queue of its flow, it makes that queue's upstream pause as well, or it does neither. One
+/// that comes from a host, where ACKs have no queue of their own, pauses no flow.
+#[test]
+fn acks_wait_in_the_queues_of_bfc_count_or_stand_apart() {
+    for (acks, waits, counts) in [(Acks::Wait, true, false), (Acks::Count, true, true), (Acks::Apart, false, false)] {
+        let mut spec = line(PyrrhaConfig::default());
+        spec.switch.flow_control = FlowControlConfig::Bfc(BfcConfig { acks, ..Default::default() });
+        spec.host.ack_class = Class(3);
+        // 1000 ACKs of 60 B are more than a one-hop BDP of 15,000 B.
+        let mut s = Script::new(&spec, vec![packets(0, 3, 10_000)], 8);
+        let (from_switch, from_host): (PortIx, PortIx) = (3, 1);
+        s.link_change(0, 0, false);
+        for (port, queue) in [(from_switch, 9), (from_host, 3)] {
+            (0..500).for_each(|ack| s.arrive_ack_of_queue(1000 * (ack + 1), port, 0, queue));
+        }
+        let added: u64 = (8..40).map(|queue| s.node.ports()[0].queue_bytes(queue)).sum();
+        assert_eq!(added > 0, waits, "{acks:?}");
+        let stopping = s.node.flow_control().stopping();
+        assert_eq!(stopping, if counts { vec![(from_switch, PauseScope::Queue(9))] } else { vec![] }, "{acks:?}");
     }
 }
 
@@ -460,6 +585,75 @@ fn a_merge_parts_what_passes_the_new_root_from_what_does_not() {
     }
 }
 
+/// A root gives up again, for another one, while what passed it still leaves: the empty queue of its first heir is kept for nobody, and goes at once.
+#[test]
+fn when_a_root_gives_up_again_the_queue_of_its_first_heir_goes() {
+    let mut line = Line::new(PyrrhaConfig {
+        soft_merge: SoftMerge::Drain,
+        merge_grace: Some(Duration::ZERO),
+        ..Default::default()
+    });
+    let (p6, p5, p4) = (line.p6, line.p5, line.p4);
+    line.frame(0, pause(p6, 1));
+    (1..5).for_each(|round| line.packet(round * 100_000, Y));
+    line.frame(1_000_000, PyrrhaFrame::Merge { old: p6, new: p5, distance: 2 });
+    assert_eq!(at_port(&line.s.node, P7), [(p6, State::SoftMerging), (p5, State::Resumed)]);
+    line.frame(1_010_000, PyrrhaFrame::Merge { old: p6, new: p4, distance: 2 });
+    assert_eq!(at_port(&line.s.node, P7), [(p6, State::SoftMerging), (p4, State::Resumed)]);
+    assert_eq!(line.leave(5_000_000), [(Y, 0), (Y, 1), (Y, 2), (Y, 3)]);
+    assert_eq!((isolated(&line.s.node), line.s.node.flow_control().leftover()), (vec![], None));
+}
+
+/// What passes a root that has given up is no longer controlled: however much of it arrives, no neighbour is paused because of it.
+#[test]
+fn a_queue_whose_root_has_given_up_pauses_nobody() {
+    for gives_up in [false, true] {
+        let mut line = Line::new(PyrrhaConfig { soft_merge: SoftMerge::Drain, ..Default::default() });
+        let (p6, p5) = (line.p6, line.p5);
+        line.frame(0, pause(p6, 1));
+        (0..20).for_each(|_| line.packet(100_000, Y));
+        if gives_up {
+            line.frame(1_000_000, PyrrhaFrame::Merge { old: p6, new: p5, distance: 2 });
+        }
+        // More than two one-hop BDPs, 30,000 B.
+        (0..20).for_each(|_| line.packet(1_000_000, Y));
+        let bytes = isolated(&line.s.node).iter().find(|queue| queue.root == p6).unwrap().bytes;
+        assert!(bytes > 35_000, "{bytes}");
+        let told = line.s.sent_until(1_010_000, 0);
+        assert_eq!(told.is_empty(), gives_up, "{told:?}");
+    }
+}
+
+/// The own-root rule, where a root gives up because of a port of this switch: it takes no queue for that, and answers at once.
+#[test]
+fn a_merge_for_the_sake_of_a_port_of_the_switch_itself_is_declined() {
+    let mut line = Line::new(PyrrhaConfig { soft_merge: SoftMerge::Drain, ..Default::default() });
+    let (p6, own) = (line.p6, line.s.node.ports()[0].id);
+    line.frame(0, pause(p6, 1));
+    (0..4).for_each(|_| line.packet(100_000, Y));
+    line.frame(1_000_000, PyrrhaFrame::Merge { old: p6, new: own, distance: 1 });
+    assert_eq!(at_port(&line.s.node, P7), [(p6, State::SoftMerging)]);
+    let gone = Says::Pyrrha(PyrrhaFrame::Unassigned { root: own });
+    assert_eq!(signals(&mut line.s, 2_000_000), [(1_000_000, P7, gone)]);
+    assert_eq!((isolated(&line.s.node), line.s.node.flow_control().leftover()), (vec![], None));
+}
+
+/// A link comes back while a frame is still on it. What is isolated behind it is no longer controlled: a neighbour that was paused because of
+/// that may go at once, before any of it has left.
+#[test]
+fn a_link_that_comes_back_frees_those_who_were_paused_because_of_it() {
+    let mut line = Line::new(PyrrhaConfig { soft_merge: SoftMerge::Drain, ..Default::default() });
+    let p6 = line.p6;
+    line.frame(0, pause(p6, 1));
+    (0..31).for_each(|_| line.packet(100_000, Y));
+    assert_eq!(line.s.sent_until(500_000, 0), [(100_000, Says::Pyrrha(pause(p6, 2)))]);
+    // On the wire until 1,080,000 ps.
+    line.packet(1_000_000, W);
+    line.s.link_change(1_010_000, P7, false);
+    line.s.link_change(1_020_000, P7, true);
+    assert_eq!(line.s.sent_until(2_000_000, 0), [(1_020_000, Says::Pyrrha(resume(p6)))]);
+}
+
 /// From when a root gives up until its MERGE arrives, what passes it is still held back: one delay of the link, or less if it was paused later.
 #[test]
 fn time_around_a_merge_is_told() {
@@ -535,7 +729,7 @@ fn configs() -> impl Strategy<Value = PyrrhaConfig> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 1000, ..Default::default() })]
+    #![proptest_config(common::cases(1000))]
 
     /// T4: whatever neighbours say and whenever, packets of a flow leave in the order in which they came, and all leave in the end.
     #[test]
@@ -602,6 +796,8 @@ fn longer(flows: Vec<FlowSpec>, factor: u64) -> Vec<FlowSpec> {
 fn with_room(spec: &mut NetworkSpec, flow_control: FlowControlConfig) {
     spec.switch.flow_control = flow_control;
     spec.switch.lossless = Vec::new();
+    // A share of nothing (alpha = 0) would let nothing in.
+    spec.switch.headroom = HeadroomConfig::Static(Default::default());
     spec.switch.buffer = Bytes(1 << 40);
 }
 
@@ -611,21 +807,23 @@ fn per_hop() -> impl Strategy<Value = FlowControlConfig> {
         6 => (configs(), prop_oneof![1u16..8, Just(100)]).prop_map(|(config, isolation_queues)| {
             FlowControlConfig::Pyrrha(PyrrhaConfig { isolation_queues, ..config })
         }),
-        2 => (1u16..9, 0.0f64..3.0).prop_map(|(queues, sticky)| {
-            FlowControlConfig::Bfc(BfcConfig { queues, sticky, ..Default::default() })
-        }),
+        2 => (1u16..9, 0.0f64..3.0, select(vec![Acks::Wait, Acks::Count, Acks::Apart])).prop_map(
+            |(queues, sticky, acks)| {
+                FlowControlConfig::Bfc(BfcConfig { queues, sticky, acks, ..Default::default() })
+            }
+        ),
         1 => Just(FlowControlConfig::PerFlow(PerFlowConfig {})),
     ]
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 400, ..Default::default() })]
+    #![proptest_config(common::cases(400))]
 
     /// Order and secession in random fabrics: no packet of a flow overtakes another (Go-Back-N would send again), all arrive, and nothing is
-    /// left of any root, queue or count (the audit looks). With a queue for every root, nobody waits for a port that he does not pass.
+    /// left of any root, queue or count (the audit looks). With a queue for every root, no flow waits for a port that it does not pass.
     #[test]
     fn flows_stay_in_order_and_all_state_is_given_back(
-        Case { spec, flows } in lossless(),
+        Case { spec, flows } in lossless_at_common_rates(),
         flow_control in per_hop(),
         factor in 1u64..40,
     ) {
@@ -656,7 +854,7 @@ proptest! {
     /// Paths that are chosen packet by packet are known from the last choice on: all flows finish all the same, and nothing is left over.
     #[test]
     fn flows_whose_packets_part_leave_nothing_over(
-        Case { mut spec, flows } in lossless(),
+        Case { mut spec, flows } in lossless_at_common_rates(),
         flow_control in per_hop(),
         load_balance in select(vec![
             LoadBalanceConfig::Spray(SprayConfig {}),
@@ -678,7 +876,7 @@ proptest! {
     /// that fail, or left over.
     #[test]
     fn switches_with_pyrrha_and_switches_with_pfc_get_along(
-        Case { mut spec, flows } in lossless(),
+        Case { mut spec, flows } in lossless_at_common_rates(),
         config in configs(),
         hosts in select(vec![HostReaction::PerFlow, HostReaction::None, HostReaction::Pfc]),
         with_pyrrha in prop::collection::vec(any::<bool>(), 8),
@@ -696,7 +894,7 @@ proptest! {
         }];
         spec.switch.buffer = Bytes(1 << 40);
         let flows = longer(flows, factor);
-        // Where links fail, what is sent again by hosts that nobody stops would fill any buffer. Otherwise order shows, as Go-Back-N would send
+        // Where links fail, retransmissions of hosts that are not paused would fill any buffer. Otherwise order shows, as Go-Back-N would send
         // again.
         if !faults.is_empty() {
             fail(&mut spec, faults, nothing_in_vain());
@@ -716,7 +914,7 @@ proptest! {
     /// Links fail and come back: what neighbours had told each other is void. All flows finish all the same, and nothing is left over.
     #[test]
     fn links_that_fail_leave_nobody_waiting(
-        Case { mut spec, flows } in lossless(),
+        Case { mut spec, flows } in lossless_at_common_rates(),
         flow_control in per_hop(),
         faults in faults(1..4),
         factor in 1u64..20,

@@ -3,12 +3,13 @@
 #![forbid(unsafe_code)]
 
 use backwater_analysis::{Question, Refusal, headroom, tofino};
+use backwater_engine::units::Quantity;
 use backwater_fabric::memory::{Memory, Share};
 use backwater_results::{BUILD, RunError, topology_json};
 use backwater_scenario::diagnostic::closest;
 use backwater_scenario::workload::chosen;
 use backwater_scenario::{
-    Diagnostic, Document as Written, Plan as CheckedPlan, Scenario, Setting, Severity, explain, hpcc,
+    Diagnostic, Document as Written, Plan as CheckedPlan, Scenario, Setting, Severity, explain, hpcc, read_quantity,
 };
 use pyo3::create_exception;
 use pyo3::exceptions::{PyException, PyOSError, PyRuntimeError, PyValueError};
@@ -146,12 +147,12 @@ impl Plan {
     }
 
     fn explain(&self) -> Vec<(String, String, String)> {
-        let row = |setting: &Setting| (setting.path.clone(), setting.value.clone(), setting.origin.clone());
+        let row = |setting: &Setting| (setting.path.clone(), setting.value.to_string(), setting.origin.clone());
         self.settings.iter().map(row).collect()
     }
 
     fn resolved(&self) -> String {
-        self.plan.resolved.to_string()
+        self.plan.resolved().to_string()
     }
 
     fn topology(&self) -> String {
@@ -358,6 +359,22 @@ fn chosen_names(texts: Vec<String>, names: Vec<String>) -> PyResult<Vec<String>>
     Ok(names.into_iter().zip(chosen).filter_map(|(name, chosen)| chosen.then_some(name)).collect())
 }
 
+/// A quantity in ps (`time`), bytes (`size`) or bits per second (`rate`).
+#[pyfunction]
+fn quantity(kind: &str, text: &str) -> PyResult<u64> {
+    let kind = match kind {
+        "time" => Quantity::Time,
+        "size" => Quantity::Size,
+        "rate" => Quantity::Rate,
+        _ => return Err(PyValueError::new_err(format!("{kind} is no kind of quantity: time, size, rate"))),
+    };
+    read_quantity(kind, text).map_err(|refused| {
+        let Diagnostic { value, message, hint, .. } = *refused;
+        let (value, hint) = (value.unwrap_or_default(), hint.map_or(String::new(), |hint| format!("; {hint}")));
+        PyValueError::new_err(format!("{value} {message}{hint}"))
+    })
+}
+
 /// Version of the package.
 #[pyfunction]
 fn version() -> &'static str {
@@ -392,6 +409,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
         wrap_pyfunction!(spectrum_headroom, module)?,
         wrap_pyfunction!(chips, module)?,
         wrap_pyfunction!(chosen_names, module)?,
+        wrap_pyfunction!(quantity, module)?,
         wrap_pyfunction!(version, module)?,
         wrap_pyfunction!(build_info, module)?,
     ] {

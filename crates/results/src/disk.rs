@@ -1,10 +1,11 @@
-//! Files that stay whole when the disk is full.
+//! Files that stay whole when the disk is full, and tell when they are damaged.
 //!
-//! A run holds some room on the disk in reserve. When a file can not be written any more, what belongs into it stays in memory, the run stops,
-//! the reserve is given back, and the files are completed with it.
+//! A run reserves some disk space. When a file cannot be written any more, what belongs in it stays in memory, the run stops,
+//! the reserve is given back, and the files are completed with it. Checksums are of what was to be written, not of what the disk made of it.
 
 #[cfg(target_os = "linux")]
 use nix::fcntl::{FallocateFlags, fallocate};
+use serde::Serialize;
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
@@ -12,7 +13,22 @@ use std::path::{Path, PathBuf};
 /// Bytes held in reserve: what all tables may have in memory when the disk is full, their footers, and the summary.
 const RESERVE: u64 = 16 << 20;
 
-/// Room on the disk that nobody else can take.
+/// What was written to a file: enough to notice later that it is damaged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct FileSum {
+    /// Length in bytes.
+    pub bytes: u64,
+    /// CRC-32 of the content, that of zip and zlib.
+    pub crc32: u32,
+}
+
+impl FileSum {
+    pub(crate) fn of(content: &[u8]) -> FileSum {
+        FileSum { bytes: content.len() as u64, crc32: crc32fast::hash(content) }
+    }
+}
+
+/// Reserved disk space.
 #[derive(Debug)]
 pub(crate) struct Reserve(PathBuf);
 
@@ -30,12 +46,12 @@ impl Reserve {
 
 impl Drop for Reserve {
     fn drop(&mut self) {
-        // Where it can not be removed, the room is missing, and whoever needs it says so.
+        // Where it cannot be removed, the space is missing, and the write that needs it fails.
         let _ = fs::remove_file(&self.0);
     }
 }
 
-/// Gives `file` the reserve's room. Where the file system can not do that at once, zeros are written, and an error says if there is no room.
+/// Gives `file` the reserve's space. Where the file system cannot do that at once, zeros are written, and it is an error if there is no space.
 fn occupy(file: &mut File) -> io::Result<()> {
     #[cfg(target_os = "linux")]
     if fallocate(&*file, FallocateFlags::empty(), 0, RESERVE as i64).is_ok() {
@@ -44,17 +60,19 @@ fn occupy(file: &mut File) -> io::Result<()> {
     io::copy(&mut io::Read::take(io::repeat(0), RESERVE), file).map(drop)
 }
 
-/// A file, or whatever takes its place, that keeps in memory what it can not take.
+/// A file, or its substitute, that keeps in memory what it cannot take.
 #[derive(Debug)]
 pub(crate) struct Keeper<W> {
     file: W,
     kept: Vec<u8>,
     failure: Option<io::Error>,
+    bytes: u64,
+    hasher: crc32fast::Hasher,
 }
 
 impl<W: Write> Keeper<W> {
     pub(crate) fn new(file: W) -> Keeper<W> {
-        Keeper { file, kept: Vec::new(), failure: None }
+        Keeper { file, kept: Vec::new(), failure: None, bytes: 0, hasher: crc32fast::Hasher::new() }
     }
 
     /// Why the file could not take everything, if it could not.
@@ -62,29 +80,35 @@ impl<W: Write> Keeper<W> {
         self.failure.as_ref()
     }
 
-    /// Writes what was kept.
+    /// Writes what was kept, and says what has been written in all.
     ///
     /// # Errors
     /// There is still no room.
-    pub(crate) fn settle(mut self) -> io::Result<W> {
+    pub(crate) fn settle(mut self) -> io::Result<(W, FileSum)> {
         self.file.write_all(&self.kept)?;
         self.file.flush()?;
-        Ok(self.file)
+        Ok((self.file, FileSum { bytes: self.bytes, crc32: self.hasher.finalize() }))
     }
 }
 
 impl<W: Write> Write for Keeper<W> {
     /// Never fails: [`Keeper::failure`] tells.
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let mut taken = 0;
         if self.failure.is_none() {
             match self.file.write(bytes) {
                 Ok(0) if !bytes.is_empty() => self.failure = Some(ErrorKind::WriteZero.into()),
                 Err(error) if error.kind() != ErrorKind::Interrupted => self.failure = Some(error),
-                other => return other,
+                other => taken = other?,
             }
         }
-        self.kept.extend_from_slice(bytes);
-        Ok(bytes.len())
+        if self.failure.is_some() {
+            self.kept.extend_from_slice(bytes);
+            taken = bytes.len();
+        }
+        self.bytes += taken as u64;
+        self.hasher.update(&bytes[..taken]);
+        Ok(taken)
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -133,7 +157,9 @@ mod tests {
         room.set(3);
         keeper.write_all(b" still").unwrap();
         room.set(100);
-        assert_eq!(keeper.settle().unwrap().written, b"eight bytes and more still");
+        let (disk, sum) = keeper.settle().unwrap();
+        assert_eq!(disk.written, b"eight bytes and more still");
+        assert_eq!(sum, FileSum::of(&disk.written));
     }
 
     #[test]

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 /// What a run will take of memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Estimate {
-    /// The simulation; of flows and frames the most that will be under way at once.
+    /// The simulation; of flows and frames the most that will be active at once.
     pub simulation: Memory,
     /// Tables on their way to the disk, copies of the scenario, and what the allocator leaves unused.
     pub rest: u64,
@@ -27,7 +27,7 @@ impl Estimate {
     }
 }
 
-/// What is under way at some instant.
+/// What is active at some instant.
 #[derive(Clone, Copy)]
 struct Load {
     at: Time,
@@ -39,7 +39,7 @@ struct Load {
 const LOOKS: u32 = 32;
 
 /// Estimates the memory of a run of `plan` from its beginning: as much of it as can be simulated in `wall`. Its tables go to `scratch`, an empty
-/// directory. Flows and frames under way are taken to grow on as they have grown in the second half of that time.
+/// directory. Active flows and frames are assumed to go on growing as they have grown in the second half of that time.
 ///
 /// # Errors
 /// As for [`Run::start`].

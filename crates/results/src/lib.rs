@@ -2,14 +2,14 @@
 //!
 //! | file | contents |
 //! |---|---|
-//! | `run.json` | scenario as resolved, seed, version, counts, verdicts ([`Summary`]) |
+//! | `run.json` | scenario as resolved, seed, version, counts, verdicts, checksums of the other files ([`Summary`]) |
 //! | `topology.json` | nodes and links by name |
 //! | `flows.parquet` | a row per flow |
 //! | `pauses.parquet` | a row per interval in which an egress queue was paused |
 //! | `queues.parquet`, `ports.parquet`, `buffers.parquet`, `goodput.parquet` | samples |
 //! | `switches.parquet` | a row per switch |
 //!
-//! Every column's meaning and unit stands in the schema of its table ([`tables`]).
+//! Every column's meaning and unit is in the schema of its table ([`tables`]).
 
 #![forbid(unsafe_code)]
 
@@ -22,6 +22,7 @@ pub mod tables;
 mod topology;
 pub mod usage;
 
+pub use disk::FileSum;
 pub use estimate::{Estimate, estimate};
 pub use roles::{FlowRole, Roles};
 pub use run::{Progress, Run, RunError};

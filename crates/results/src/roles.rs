@@ -1,7 +1,7 @@
 //! What flows are to an incast: part of it, its possible victims, or neither.
 //!
 //! Victims share a path with the congestion, not only a rack. With senders everywhere, every uplink of a host carries a sliver of an incast;
-//! the tree of congestion stands where a sizeable part of it meets. So the ports that count are those that carry at least a given share of the
+//! the congestion tree forms where a large part of it converges. So the ports that count are those that carry at least a given share of the
 //! traffic to some receiver of an incast. The last hop is left out: nothing but the receiver's own traffic passes it.
 //!
 //! Shares follow from the routes alone, before the run. Where the senders of an incast are drawn alike from a set, its traffic is a fluid that
@@ -167,7 +167,7 @@ mod tests {
         }
     }
 
-    /// Two large flows and a small one to h0, each through a spine of its choice; the last hop is nobody else's.
+    /// Two large flows and a small one to h0, each through a spine of its choice; the last hop is used by no other flow.
     #[test]
     fn listed_flows_count_on_their_own_paths_by_their_bytes() {
         let flow = |src: u32, dst: u32, spine: u32, bytes: &str| {

@@ -1,18 +1,20 @@
 //! One run: lets the simulation go on from one look at it to the next, and writes what it sees.
 
 use crate::BUILD;
-use crate::disk::Reserve;
+use crate::disk::{FileSum, Reserve};
 use crate::roles::{FlowRole, Roles};
 use crate::summary::{Audit, DeadlockReport, FlowCounts, Outcome, QueueName, Summary};
 use crate::tables::{
-    BufferRow, FlowRow, GoodputRow, HeadroomRow, Name, PauseRow, PortRow, QueueRow, StopRow, SwitchRow, TableError,
-    TableWriter,
+    BufferRow, FlowRow, FullQueueRow, GoodputRow, HeadroomRow, Name, PauseRow, PortRow, QueueRow, StopRow, SwitchRow,
+    TableError, TableWriter,
 };
 use crate::topology::topology_json;
 use crate::usage::{Footprint, cpu_seconds, peak_rss_bytes};
 use backwater_engine::{Duration, Time};
+use backwater_fabric::cause::Cause;
 use backwater_fabric::deadlock::Deadlock;
 use backwater_fabric::fabric::Fabric;
+use backwater_fabric::ids::PortId;
 use backwater_fabric::node::Node;
 use backwater_fabric::note::DropCause;
 use backwater_fabric::port::Port;
@@ -20,8 +22,9 @@ use backwater_fabric::probe::{HeadroomPeak, Stop};
 use backwater_fabric::simulation::FlowOutcome;
 use backwater_fabric::slots::FlowControl as _;
 use backwater_fabric::spec::{FlowSpec, SpecError};
-use backwater_fabric::{PauseInterval, Simulation};
+use backwater_fabric::{FullQueue, PauseInterval, Simulation};
 use backwater_scenario::Plan;
+use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -30,10 +33,10 @@ use std::time::Instant;
 /// Why a run could not be made, or could not go on.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
-    /// The network can not be.
+    /// The network is impossible.
     #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))]
     Spec(Vec<SpecError>),
-    /// A file can not be written.
+    /// A file cannot be written.
     #[error("{path}: {cause}")]
     File {
         /// Which file.
@@ -41,7 +44,7 @@ pub enum RunError {
         /// Why not.
         cause: std::io::Error,
     },
-    /// A table can not be written.
+    /// A table cannot be written.
     #[error(transparent)]
     Table(#[from] TableError),
 }
@@ -57,7 +60,7 @@ pub struct Progress {
     pub events: u64,
     /// Frames put onto links.
     pub packet_hops: u64,
-    /// Flows under way.
+    /// Active flows.
     pub live_flows: u64,
     /// Flows whose last byte arrived.
     pub finished_flows: u64,
@@ -69,13 +72,16 @@ pub struct Progress {
     pub done: bool,
 }
 
-/// A run under way.
+/// A run in progress.
 pub struct Run {
     simulation: Simulation,
     plan: Plan,
     threads: usize,
+    /// Events between two looks at the clock on the wall.
+    events: u64,
     directory: PathBuf,
     tables: Tables,
+    topology: FileSum,
     /// What flows are to the incasts of the scenario, if there are any.
     roles: Option<Roles>,
     /// Wire bytes that every port had sent at the last sample.
@@ -84,6 +90,7 @@ pub struct Run {
     received: BTreeMap<FlowKind, Received>,
     next_sample: Time,
     next_check: Time,
+    next_look: Time,
     /// Given back when the disk is full.
     reserve: Reserve,
     write_error: Option<String>,
@@ -112,6 +119,7 @@ struct Received {
 struct Tables {
     flows: TableWriter<FlowRow>,
     pauses: TableWriter<PauseRow>,
+    full_queues: TableWriter<FullQueueRow>,
     queues: TableWriter<QueueRow>,
     ports: TableWriter<PortRow>,
     buffers: TableWriter<BufferRow>,
@@ -131,6 +139,7 @@ impl Tables {
         Ok(Tables {
             flows: TableWriter::create(directory, "flows", names, metadata)?,
             pauses: TableWriter::create(directory, "pauses", nodes, metadata)?,
+            full_queues: TableWriter::create(directory, "full_queues", nodes, metadata)?,
             queues: TableWriter::create(directory, "queues", nodes, metadata)?,
             ports: TableWriter::create(directory, "ports", nodes, metadata)?,
             buffers: TableWriter::create(directory, "buffers", nodes, metadata)?,
@@ -140,39 +149,47 @@ impl Tables {
         })
     }
 
-    /// Why one of them can not be written, if so.
+    /// Why one of them cannot be written, if so.
     fn failure(&self) -> Option<String> {
-        let Tables { flows, pauses, queues, ports, buffers, stops, headroom, goodput } = self;
-        let first = flows.failure().or_else(|| pauses.failure()).or_else(|| queues.failure());
+        let Tables { flows, pauses, full_queues, queues, ports, buffers, stops, headroom, goodput } = self;
+        let first = flows.failure().or_else(|| pauses.failure()).or_else(|| full_queues.failure());
+        let first = first.or_else(|| queues.failure());
         let second = first.or_else(|| ports.failure()).or_else(|| buffers.failure()).or_else(|| stops.failure());
         second.or_else(|| headroom.failure()).or_else(|| goodput.failure())
     }
 
-    /// Completes them.
-    fn finish(self) -> Result<(), TableError> {
-        let Tables { flows, pauses, queues, ports, buffers, stops, headroom, goodput } = self;
-        flows.finish()?;
-        pauses.finish()?;
-        queues.finish()?;
-        ports.finish()?;
-        buffers.finish()?;
-        stops.finish()?;
-        headroom.finish()?;
-        goodput.finish()
+    /// Completes them; their files.
+    fn finish(self) -> Result<BTreeMap<String, FileSum>, TableError> {
+        let Tables { flows, pauses, full_queues, queues, ports, buffers, stops, headroom, goodput } = self;
+        Ok(BTreeMap::from([
+            flows.finish()?,
+            pauses.finish()?,
+            full_queues.finish()?,
+            queues.finish()?,
+            ports.finish()?,
+            buffers.finish()?,
+            stops.finish()?,
+            headroom.finish()?,
+            goodput.finish()?,
+        ]))
     }
 }
 
 const TOPOLOGY: &str = "topology.json";
 const TOPOLOGY_PARTIAL: &str = "topology.json.partial";
+const SUMMARY: &str = "run.json";
+const SUMMARY_PARTIAL: &str = "run.json.partial";
 /// Longest time between two looks, when nothing is sampled.
 const LOOK: Duration = Duration::from_us(100);
+/// Events between two looks at the clock on the wall: of one shard, and of each of several, which have to meet for it.
+const EVENTS: [u64; 2] = [1 << 8, 1 << 18];
 
 impl Run {
     /// Sets up a run that writes into `directory`, which is made if it does not exist. Files of an earlier run there are replaced when this one
     /// finishes, not before.
     ///
     /// # Errors
-    /// The network is impossible, or the directory can not be written.
+    /// The network is impossible, or the directory cannot be written.
     pub fn start(plan: Plan, directory: &Path, threads: usize) -> Result<Run, RunError> {
         let cpu_before = cpu_seconds();
         let (started, footprint) = (Instant::now(), Footprint::start());
@@ -183,10 +200,14 @@ impl Run {
         if plan.probes.ingress {
             simulation.watch_ingress();
         }
+        if plan.probes.pauses {
+            simulation.watch_full();
+        }
         let in_directory = |cause| RunError::File { path: directory.into(), cause };
         fs::create_dir_all(directory).map_err(in_directory)?;
         let reserve = Reserve::take(directory).map_err(in_directory)?;
-        write_json(directory, TOPOLOGY_PARTIAL, &topology_json(&plan.spec))?;
+        let topology = to_text(&topology_json(&plan.spec)) + "\n";
+        write(directory, TOPOLOGY_PARTIAL, &topology)?;
         let names: Vec<String> = plan.spec.nodes.iter().map(|node| node.name.clone()).collect();
         let of_roles = FlowRole::NAMES.map(String::from);
         let every_name: Vec<String> = names.iter().chain(&plan.traffic.tags).chain(&of_roles).cloned().collect();
@@ -194,16 +215,19 @@ impl Run {
         let first = |interval: Duration| {
             if interval == Duration::ZERO { Time::NEVER } else { Time::ZERO + interval }
         };
-        Ok(Run {
+        let mut run = Run {
             sent: vec![0; simulation.fabric().wiring.ports.len()],
             received: BTreeMap::new(),
             next_sample: first(plan.probes.sample_interval),
             next_check: first(plan.probes.deadlock_check),
+            next_look: Time::ZERO,
             simulation,
             plan,
             threads,
+            events: EVENTS[usize::from(shards > 1)],
             directory: directory.into(),
             tables: Tables::create(directory, &names, &every_name, &metadata)?,
+            topology: FileSum::of(topology.as_bytes()),
             roles,
             reserve,
             write_error: None,
@@ -214,36 +238,80 @@ impl Run {
             started,
             cpu_before,
             footprint,
-        })
+        };
+        run.plan_look();
+        Ok(run)
     }
 
-    /// Goes on for about `wall` of real time, or to the end. A run whose tables can not be written any more ends.
+    /// Goes on for about `wall` of real time, or to the end. A run whose tables cannot be written any more ends.
     pub fn advance(&mut self, wall: std::time::Duration) -> Progress {
         let begun = Instant::now();
-        while self.outcome.is_none() && begun.elapsed() < wall {
-            self.step();
+        let mut is_over = || begun.elapsed() >= wall;
+        while self.outcome.is_none() {
+            let is_there = self.simulation.advance(self.next_look, self.threads, self.events, &mut is_over);
+            self.write_finished();
+            if is_there {
+                self.look();
+            } else {
+                self.write_error = self.tables.failure();
+                self.outcome = self.write_error.as_ref().map(|_| Outcome::WriteError);
+            }
+            if is_over() {
+                break;
+            }
         }
         self.progress()
     }
 
-    /// From one look to the next.
-    fn step(&mut self) {
-        let last = self.plan.run.until + self.plan.run.drain;
-        let until = if self.simulation.now() < self.plan.run.until { self.plan.run.until } else { last };
-        let look = self.next_sample.min(self.next_check).min(self.simulation.now() + LOOK).min(until);
-        self.simulation.run_until(look, self.threads);
-        if look == self.next_sample {
-            self.sample(look);
+    /// Says when to look next.
+    fn plan_look(&mut self) {
+        let (now, until) = (self.simulation.now(), self.plan.run.until);
+        let end = if now < until { until } else { self.last() };
+        self.next_look = self.next_sample.min(self.next_check).min(now + LOOK).min(end);
+    }
+
+    /// When the run ends, whatever is left to do.
+    fn last(&self) -> Time {
+        self.plan.run.until + self.plan.run.drain
+    }
+
+    /// Looks at what there is now, which is when it was to.
+    fn look(&mut self) {
+        let now = self.next_look;
+        if now == self.next_sample {
+            self.sample(now);
             if self.plan.probes.goodput {
-                self.sample_goodput(look);
+                self.sample_goodput(now);
             }
             self.next_sample += self.plan.probes.sample_interval;
         }
+        self.write_probes();
+        if now == self.next_check {
+            self.next_check += self.plan.probes.deadlock_check;
+            self.look_for_deadlock();
+        }
+        self.outcome = self.verdict(now);
+        self.plan_look();
+    }
+
+    /// Writes the flows that nothing is left of.
+    fn write_finished(&mut self) {
+        for outcome in self.simulation.take_finished() {
+            if self.plan.probes.goodput {
+                self.received.entry(self.kind_of(&outcome)).or_default().by_finished += outcome.reception.delivered;
+            }
+            self.write_flow(&outcome);
+        }
+    }
+
+    /// Writes what pauses and ingress queues have come to since the last time.
+    fn write_probes(&mut self) {
         for pause in self.simulation.take_pauses() {
             if self.plan.probes.pauses {
                 self.write_pause(&pause, Some(pause.closure.to));
             }
         }
+        self.simulation.take_full().iter().for_each(|full| self.write_full(full));
         if self.plan.probes.ingress {
             let (stops, peaks) = self.simulation.take_ingress();
             stops.iter().for_each(|stop| self.write_stop(stop, Some(stop.to)));
@@ -252,17 +320,6 @@ impl Run {
                 self.tables.headroom.push(row);
             }
         }
-        for outcome in self.simulation.take_finished() {
-            if self.plan.probes.goodput {
-                self.received.entry(self.kind_of(&outcome)).or_default().by_finished += outcome.reception.delivered;
-            }
-            self.write_flow(&outcome);
-        }
-        if look == self.next_check {
-            self.next_check += self.plan.probes.deadlock_check;
-            self.look_for_deadlock();
-        }
-        self.outcome = self.verdict(look, last);
     }
 
     /// A cycle of waits in which no gate has opened from one check to the next is a deadlock.
@@ -274,9 +331,9 @@ impl Run {
     }
 
     /// Whether the run is over at `now`, and how.
-    fn verdict(&mut self, now: Time, last: Time) -> Option<Outcome> {
+    fn verdict(&mut self, now: Time) -> Option<Outcome> {
         let totals = self.simulation.totals();
-        if self.simulation.fabric().is_lossless && totals.drops[DropCause::Headroom as usize] > 0 {
+        if totals.violations > 0 {
             return Some(Outcome::Violation);
         }
         self.write_error = self.tables.failure();
@@ -290,7 +347,7 @@ impl Run {
         if self.deadlock.is_some() {
             return Some(Outcome::Deadlock);
         }
-        // Nobody waits for flows without an end.
+        // The run does not wait for flows without an end.
         let all_done = !self.simulation.expects_flows() && totals.live_flows() == totals.endless_flows;
         if all_done && totals.endless_flows == 0 && self.simulation.is_quiet() {
             return Some(Outcome::Completed);
@@ -298,7 +355,7 @@ impl Run {
         if all_done && totals.endless_flows > 0 && now >= self.plan.run.until {
             return Some(Outcome::Completed);
         }
-        if now >= last {
+        if now >= self.last() {
             return Some(Outcome::TimeLimit);
         }
         (self.simulation.next_event() == Time::NEVER).then_some(Outcome::Stalled)
@@ -328,9 +385,10 @@ impl Run {
     /// Completes the tables and writes `run.json`; its contents. Where the disk is full, the reserve makes room.
     ///
     /// # Errors
-    /// A file can not be written all the same.
+    /// A file still cannot be written.
     pub fn finish(mut self) -> Result<Summary, RunError> {
         let outcome = self.outcome.unwrap_or(Outcome::Interrupted);
+        self.write_probes();
         self.write_open_pauses();
         for stop in self.simulation.open_stops() {
             self.write_stop(&stop, Some(stop.to).filter(|end| *end != Time::NEVER));
@@ -339,17 +397,17 @@ impl Run {
             self.write_flow(&outcome);
         }
         let switches = self.switches();
-        let summary = self.summarise(outcome, &switches);
+        let mut summary = self.summarise(outcome, &switches);
         drop(self.reserve);
-        self.tables.finish()?;
+        let mut files = self.tables.finish()?;
         let names: Vec<String> = self.plan.spec.nodes.iter().map(|node| node.name.clone()).collect();
         let mut table = TableWriter::create(&self.directory, "switches", &names, &metadata(&self.plan))?;
         switches.into_iter().for_each(|row| table.push(row));
-        table.finish()?;
-        fs::rename(self.directory.join(TOPOLOGY_PARTIAL), self.directory.join(TOPOLOGY))
-            .map_err(|cause| RunError::File { path: self.directory.join(TOPOLOGY), cause })?;
-        let value = serde_json::to_value(&summary).expect("a summary has string keys only");
-        write_json(&self.directory, "run.json", &value)?;
+        files.extend([table.finish()?, (TOPOLOGY.to_owned(), self.topology)]);
+        rename(&self.directory, TOPOLOGY_PARTIAL, TOPOLOGY)?;
+        summary.files = files;
+        write(&self.directory, SUMMARY_PARTIAL, &sealed(&to_text(&summary)))?;
+        rename(&self.directory, SUMMARY_PARTIAL, SUMMARY)?;
         Ok(summary)
     }
 
@@ -388,10 +446,12 @@ impl Run {
             port_pause_frames: totals.port_pause_frames,
             paused_ps: self.simulation.paused().ps(),
             resume_frames: totals.resume_frames,
+            unpromised_drops: totals.unpromised_drops,
             merge_frames: totals.merge_frames,
             merge_wait_ps: totals.merge_wait.ps(),
             peak_buffer_bytes: switches.iter().map(|switch| switch.peak_buffer_bytes).max().unwrap_or(0),
             peak_queues: switches.iter().map(|switch| switch.peak_queues).max().unwrap_or(0),
+            peak_filled_queues: switches.iter().map(|switch| switch.peak_filled_queues).max().unwrap_or(0),
             audit: Audit {
                 verdict: if self.violations.is_empty() { "ok" } else { "violated" },
                 violations: std::mem::take(&mut self.violations),
@@ -408,7 +468,9 @@ impl Run {
             version: BUILD.version,
             commit: BUILD.commit,
             build_profile: BUILD.profile,
-            scenario: self.plan.resolved.clone(),
+            scenario: self.plan.resolved(),
+            effective: self.plan.effective(),
+            files: BTreeMap::new(),
         }
     }
 
@@ -421,6 +483,7 @@ impl Run {
                 layer: fabric.wiring.layer(node.id) as u8,
                 peak_buffer_bytes: node.pipeline()?.occupancy().peak,
                 peak_queues: node.flow_control().most_queues_used(),
+                peak_filled_queues: node.ports().iter().map(Port::most_filled_queues).max().unwrap_or(0),
             })
         };
         self.simulation.nodes().filter_map(row).collect()
@@ -428,7 +491,7 @@ impl Run {
 
     fn sample(&mut self, now: Time) {
         let fabric = self.simulation.fabric();
-        // Ports are numbered node by node. They come first in `zip`, so that no counter is taken in vain.
+        // Ports are numbered node by node. They come first in `zip`, so that no counter is taken unused.
         let mut sent_before = self.sent.iter_mut();
         for node in self.simulation.nodes() {
             for (port, before) in node.ports().iter().zip(&mut sent_before) {
@@ -501,7 +564,9 @@ impl Run {
     fn write_pause(&mut self, pause: &PauseInterval, end: Option<Time>) {
         let wiring = &self.simulation.fabric().wiring;
         let PauseInterval { port, queue, closure } = pause;
-        let (facts, cause) = (&wiring.ports[port.0 as usize], &wiring.ports[closure.cause.0 as usize]);
+        let Cause { root, via, parent } = closure.cause;
+        let facts = |port: PortId| &wiring.ports[port.0 as usize];
+        let (facts, cause, via) = (facts(*port), facts(root), via.map(facts));
         self.tables.pauses.push(PauseRow {
             node: facts.node.into(),
             port: facts.ix,
@@ -511,6 +576,21 @@ impl Run {
             end_ps: end,
             cause_node: cause.node.into(),
             cause_port: cause.ix,
+            via_port: via.map(|via| via.ix),
+            parent_queue: parent.map(|parent| parent.queue),
+            parent_start_ps: parent.map(|parent| parent.since),
+        });
+    }
+
+    fn write_full(&mut self, full: &FullQueue) {
+        let facts = &self.simulation.fabric().wiring.ports[full.port.0 as usize];
+        self.tables.full_queues.push(FullQueueRow {
+            time_ps: full.at,
+            node: facts.node.into(),
+            port: facts.ix,
+            class: full.class.0,
+            egress_port: full.egress,
+            bytes: full.bytes,
         });
     }
 
@@ -540,8 +620,7 @@ impl Run {
         }
         let open = |port: &Port| -> Vec<PauseInterval> {
             let closed = |queue| {
-                let (from, cause) = port.gate(queue).closed()?;
-                let closure = backwater_fabric::port::Closure { from, to: Time::NEVER, cause };
+                let closure = port.gate(queue).closure(Time::NEVER)?;
                 Some(PauseInterval { port: port.id, queue, closure })
             };
             port.closed_queues().filter_map(closed).collect()
@@ -590,25 +669,49 @@ fn metadata(plan: &Plan) -> [(String, String); 3] {
     ]
 }
 
-fn write_json(directory: &Path, name: &str, value: &serde_json::Value) -> Result<(), RunError> {
+fn to_text(value: &impl Serialize) -> String {
+    serde_json::to_string_pretty(value).expect("values with string keys only can be written")
+}
+
+/// A JSON object with one more key at its end, `checksum`: the CRC-32 of everything before it.
+fn sealed(object: &str) -> String {
+    let content = object.strip_suffix("\n}").expect("to_text ends an object that is not empty so");
+    format!("{content},\n  \"checksum\": {}\n}}\n", crc32fast::hash(content.as_bytes()))
+}
+
+fn write(directory: &Path, name: &str, text: &str) -> Result<(), RunError> {
     let path = directory.join(name);
-    let text = serde_json::to_string_pretty(value).expect("JSON values can be written");
-    fs::write(&path, text + "\n").map_err(|cause| RunError::File { path, cause })
+    fs::write(&path, text).map_err(|cause| RunError::File { path, cause })
+}
+
+fn rename(directory: &Path, from: &str, to: &str) -> Result<(), RunError> {
+    let path = directory.join(to);
+    fs::rename(directory.join(from), &path).map_err(|cause| RunError::File { path, cause })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use backwater_scenario::Document;
+    use parquet::file::reader::{FileReader, SerializedFileReader};
 
     /// Many small flows.
     fn plan(microseconds: u32) -> Plan {
-        let text = format!(
+        plan_of(&format!(
             "run.until = \"{microseconds} us\"\ntopology = {{ kind = \"star\", hosts = 8 }}\n\
              traffic = [{{ kind = \"poisson\", sizes = \"memcached-etc\", load = 0.5 }}]\n"
-        );
-        Plan::from_document(&Document::from_toml("s.toml", &text).unwrap(), Path::new(".")).unwrap()
+        ))
     }
+
+    fn plan_of(text: &str) -> Plan {
+        Plan::from_document(&Document::from_toml("s.toml", text).unwrap(), Path::new(".")).unwrap()
+    }
+
+    /// An incast, losses, and nothing that asks for a look.
+    const INCAST: &str = "run.until = \"90 us\"\nprobes = { sample_interval = \"0 s\", deadlock_check = \"0 s\" }\n\
+        topology = { kind = \"star\", hosts = 8, error_rate = 1e-3 }\nswitch.buffer = \"600 KB\"\n\
+        traffic = [{ kind = \"incast\", degree = 6, size = \"100 KB\" },\n\
+        { kind = \"poisson\", sizes = { fixed = \"10 KB\" }, load = 0.3, start = \"30 us\" }]\n";
 
     /// Goes on until the run has ended.
     fn run(mut run: Run) -> Run {
@@ -627,11 +730,86 @@ mod tests {
             .map(|file| file.unwrap().file_name().into_string().unwrap())
             .collect();
         files.sort_unstable();
-        let tables = ["buffers", "flows", "goodput", "headroom", "pauses", "ports", "queues", "stops", "switches"];
+        let tables = [
+            "buffers",
+            "flows",
+            "full_queues",
+            "goodput",
+            "headroom",
+            "pauses",
+            "ports",
+            "queues",
+            "stops",
+            "switches",
+        ];
         let others = ["run.json", "topology.json"].map(String::from);
         let mut expected: Vec<_> = tables.map(|table| format!("{table}.parquet")).into_iter().chain(others).collect();
         expected.sort_unstable();
         assert_eq!(files, expected);
+    }
+
+    #[test]
+    fn a_summary_has_the_checksums_of_all_files_and_of_itself() {
+        let directory = tempfile::tempdir().unwrap();
+        run(Run::start(plan(50), directory.path(), 1).unwrap()).finish().unwrap();
+        let content = |name: &str| fs::read(directory.path().join(name)).unwrap();
+        let text = String::from_utf8(content(SUMMARY)).unwrap();
+        let summary: serde_json::Value = serde_json::from_str(&text).unwrap();
+        let files = summary["files"].as_object().unwrap();
+        assert_eq!(files.len() + 1, fs::read_dir(directory.path()).unwrap().count());
+        for (name, sum) in files {
+            assert_eq!(*sum, serde_json::to_value(FileSum::of(&content(name))).unwrap(), "{name}");
+        }
+        let (before, _) = text.split_once(",\n  \"checksum\": ").unwrap();
+        assert_eq!(summary["checksum"], crc32fast::hash(before.as_bytes()));
+        assert_eq!(summary.as_object().unwrap().keys().next_back().unwrap(), "checksum");
+    }
+
+    /// What a run has written, and what it came to, but for its cost.
+    fn contents(run: Run) -> (BTreeMap<String, Vec<u8>>, serde_json::Value) {
+        let directory = run.directory.clone();
+        let mut summary = serde_json::to_value(run.finish().unwrap()).unwrap();
+        for cost in ["cpu_seconds", "wall_seconds", "memory_bytes", "peak_rss_bytes"] {
+            summary.as_object_mut().unwrap().remove(cost).unwrap();
+        }
+        let files = fs::read_dir(directory).unwrap().map(|file| file.unwrap().path());
+        let tables = files.filter(|file| file.extension().is_some_and(|extension| extension == "parquet"));
+        (tables.map(|file| (file.display().to_string(), fs::read(&file).unwrap())).collect(), summary)
+    }
+
+    /// With no time at all, a run stops after every few events.
+    #[test]
+    fn where_a_run_stops_on_its_way_changes_no_file() {
+        for (text, threads) in [(INCAST, 1), (INCAST, 2)] {
+            let directory = tempfile::tempdir().unwrap();
+            let start = || Run::start(plan_of(text), directory.path(), threads).unwrap();
+            let expected = contents(run(start()));
+            let (mut run, mut stops) = (start(), 0);
+            while !run.advance(std::time::Duration::ZERO).done {
+                stops += 1;
+            }
+            assert!(stops > 50, "{stops}");
+            assert!(contents(run) == expected);
+        }
+    }
+
+    #[test]
+    fn a_run_that_is_interrupted_between_two_looks_holds_what_happened_until_then() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut run = Run::start(plan_of(INCAST), directory.path(), 1).unwrap();
+        while run.progress().time_ps < 40_000_000 {
+            run.advance(std::time::Duration::ZERO);
+        }
+        let Progress { time_ps, started_flows, .. } = run.progress();
+        let summary = run.finish().unwrap();
+        assert_eq!((summary.outcome, summary.simulated_ps), (Outcome::Interrupted, time_ps));
+        assert!(time_ps < 50_000_000, "{time_ps}");
+        let rows = |table: &str| {
+            let file = fs::File::open(directory.path().join(format!("{table}.parquet"))).unwrap();
+            SerializedFileReader::new(file).unwrap().metadata().file_metadata().num_rows()
+        };
+        assert_eq!(rows("flows") as u64, started_flows);
+        assert!(rows("pauses") as u64 >= summary.pause_frames / 2 && summary.pause_frames > 0);
     }
 
     /// `/dev/full` takes nothing: the run ends by itself, and says which file it could not write.
@@ -646,5 +824,19 @@ mod tests {
         let error = run.finish().unwrap_err().to_string();
         assert!(error.contains("flows.parquet") && error.contains("No space left"), "{error}");
         assert!(!directory.path().join("run.json").exists());
+    }
+
+    /// So dense is the traffic that the first look is far off.
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_table_that_can_not_be_written_ends_the_run_before_its_next_look() {
+        let directory = tempfile::tempdir().unwrap();
+        std::os::unix::fs::symlink("/dev/full", directory.path().join("flows.parquet.partial")).unwrap();
+        let text = "run.until = \"50 us\"\nprobes = { sample_interval = \"0 s\", deadlock_check = \"0 s\" }\n\
+            topology = { kind = \"star\", hosts = 16, rate = \"800 Gbps\" }\nswitch.buffer = \"64 MiB\"\n\
+            traffic = [{ kind = \"poisson\", sizes = { fixed = \"1 B\" }, load = 0.8, load_counts = \"wire\" }]\n";
+        let run = run(Run::start(plan_of(text), directory.path(), 1).unwrap());
+        assert_eq!(run.outcome, Some(Outcome::WriteError));
+        assert!(run.simulation.now() < Time::ZERO + Duration::from_us(25), "{}", run.simulation.now());
     }
 }

@@ -1,5 +1,6 @@
 //! `run.json`: what a run came to.
 
+use crate::disk::FileSum;
 use serde::Serialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -12,7 +13,7 @@ pub enum Outcome {
     Completed,
     /// Flows were left when the drain window closed.
     TimeLimit,
-    /// Somebody stopped it.
+    /// It was stopped by the user.
     Interrupted,
     /// Its results could not be written any more; those until then are complete.
     WriteError,
@@ -37,6 +38,8 @@ pub struct Summary {
     pub flows: FlowCounts,
     /// Frames lost, by cause.
     pub drops: BTreeMap<&'static str, u64>,
+    /// Of the drops for lack of buffer, those that flow control should prevent but, with this buffer policy, does not promise to.
+    pub unpromised_drops: u64,
     /// PAUSE frames sent.
     pub pause_frames: u64,
     /// Of those, PAUSE frames for a whole port.
@@ -47,12 +50,14 @@ pub struct Summary {
     pub resume_frames: u64,
     /// MERGE frames sent (Pyrrha).
     pub merge_frames: u64,
-    /// Time for which gates stood shut for roots that had given up, while the MERGE was under way.
+    /// Time for which gates were closed for roots that had given up, while the MERGE was in flight.
     pub merge_wait_ps: u64,
     /// The most bytes that a switch has held at once.
     pub peak_buffer_bytes: u64,
     /// The most queues beyond those of the classes that a port has used at once: isolation queues, queues of flows.
     pub peak_queues: u16,
+    /// The most of those queues of any port that held a packet at once.
+    pub peak_filled_queues: u16,
     /// Whether everything balanced.
     pub audit: Audit,
     /// The deadlock, if one was found.
@@ -81,6 +86,10 @@ pub struct Summary {
     pub build_profile: &'static str,
     /// The scenario with all defaults filled in.
     pub scenario: Value,
+    /// The values in force beside those: what follows from a profile, the links or other values, by path.
+    pub effective: Value,
+    /// The other files of the result, by name.
+    pub files: BTreeMap<String, FileSum>,
 }
 
 /// Flows of a run.

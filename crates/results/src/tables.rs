@@ -3,7 +3,7 @@
 //! Times are picoseconds since the start of the run, sizes bytes, names dictionary-encoded. Files are zstd-compressed Parquet and appear under
 //! their name only when complete.
 
-use crate::disk::Keeper;
+use crate::disk::{FileSum, Keeper};
 use arrow_array::types::{ArrowPrimitiveType, Float64Type, Int64Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type};
 use arrow_array::{ArrayRef, BooleanArray, DictionaryArray, Int32Array, PrimitiveArray, RecordBatch, StringArray};
 use arrow_schema::{ArrowError, DataType, Field, Schema};
@@ -150,7 +150,7 @@ fn field<T: Cell>(name: &str, meaning: &str) -> Field {
     Field::new(name, T::data_type(), T::IS_OPTIONAL).with_metadata(HashMap::from(meaning))
 }
 
-/// A row whose fields are the columns of its table: what is said of them here stands in the file as well.
+/// A row whose fields are the columns of its table: what is said of them here is in the file as well.
 macro_rules! row {
     ($(#[$about:meta])+ pub struct $row:ident { $(#[doc = $meaning:literal] pub $column:ident: $cell:ty,)+ }) => {
         $(#[$about])+
@@ -232,6 +232,30 @@ row! {
         pub cause_node: Name,
         /// number of that port at its node
         pub cause_port: u16,
+        /// port of the peer that held most of what came from here: the cause, or paused itself; empty where only the root is known
+        pub via_port: Option<u16>,
+        /// queue of that port whose pause made this one; empty where there was none
+        pub parent_queue: Option<u16>,
+        /// when that pause took effect, ps
+        pub parent_start_ps: Option<Time>,
+    }
+}
+
+row! {
+    /// `full_queues.parquet`: what was where in an ingress queue that was full: a row per PAUSE made, class named and egress port.
+    pub struct FullQueueRow {
+        /// when the PAUSE was made, ps
+        pub time_ps: Time,
+        /// node that made it
+        pub node: Name,
+        /// port through which it leaves: the ingress port
+        pub port: u16,
+        /// class that it names
+        pub class: u8,
+        /// egress port of the node
+        pub egress_port: u16,
+        /// bytes of the ingress queue that stand there
+        pub bytes: u64,
     }
 }
 
@@ -298,6 +322,8 @@ row! {
         pub peak_buffer_bytes: u64,
         /// the most queues beyond those of the classes that a port of it has used at once
         pub peak_queues: u16,
+        /// the most of those queues of any of its ports that held a packet at once
+        pub peak_filled_queues: u16,
     }
 }
 
@@ -376,6 +402,8 @@ const PAGE: usize = 64 << 10;
 
 /// Writes one table.
 pub struct TableWriter<R> {
+    /// Its name in the directory.
+    file: String,
     path: PathBuf,
     partial: PathBuf,
     names: ArrayRef,
@@ -391,15 +419,15 @@ impl<R: Row> TableWriter<R> {
     /// A table called `name` in `directory`, whose names are indices into `names`.
     ///
     /// # Errors
-    /// The file can not be made.
+    /// The file cannot be created.
     pub fn create(
         directory: &Path,
         name: &str,
         names: &[String],
         metadata: &[(String, String)],
     ) -> Result<TableWriter<R>, TableError> {
-        let path = directory.join(format!("{name}.parquet"));
-        let partial = directory.join(format!("{name}.parquet.partial"));
+        let file = format!("{name}.parquet");
+        let (path, partial) = (directory.join(&file), directory.join(format!("{file}.partial")));
         let fail = |cause: Box<dyn std::error::Error + Send + Sync>| TableError { path: path.clone(), cause };
         let schema = Arc::new(Schema::new(R::fields()));
         let metadata = metadata.iter().map(|(key, value)| KeyValue::new(key.clone(), value.clone())).collect();
@@ -412,14 +440,14 @@ impl<R: Row> TableWriter<R> {
             .set_dictionary_enabled(false);
         let properties =
             schema.fields().iter().fold(properties, |properties, field| encoding(properties, field)).build();
-        let file = File::create(&partial).map_err(|cause| fail(cause.into()))?;
-        let writer = ArrowWriter::try_new(Keeper::new(file), schema.clone(), Some(properties))
+        let opened = File::create(&partial).map_err(|cause| fail(cause.into()))?;
+        let writer = ArrowWriter::try_new(Keeper::new(opened), schema.clone(), Some(properties))
             .map_err(|cause| fail(cause.into()))?;
         let names: ArrayRef = Arc::new(StringArray::from_iter_values(names));
-        Ok(TableWriter { path, partial, names, schema, writer, rows: Vec::with_capacity(BATCH), broken: None })
+        Ok(TableWriter { file, path, partial, names, schema, writer, rows: Vec::with_capacity(BATCH), broken: None })
     }
 
-    /// Appends a row. What the disk can not take is kept: [`TableWriter::failure`] tells.
+    /// Appends a row. What the disk cannot take is kept: [`TableWriter::failure`] reports it.
     #[inline]
     pub fn push(&mut self, row: R) {
         self.rows.push(row);
@@ -444,20 +472,21 @@ impl<R: Row> TableWriter<R> {
         if self.writer.in_progress_size() >= ROW_GROUP { self.writer.flush() } else { Ok(()) }
     }
 
-    /// Completes the file and gives it its name. What was kept is written now.
+    /// Completes the file and gives it its name; that name, and what was written. What was kept is written now.
     ///
     /// # Errors
-    /// The disk is full, or the file can not be written for another reason.
-    pub fn finish(mut self) -> Result<(), TableError> {
+    /// The disk is full, or the file cannot be written for another reason.
+    pub fn finish(mut self) -> Result<(String, FileSum), TableError> {
         let path = self.path.clone();
         let fail = |cause: Box<dyn std::error::Error + Send + Sync>| TableError { path: path.clone(), cause };
         let encoded = self.encode();
         if let Some(cause) = self.broken.take().or(encoded.err()) {
             return Err(fail(cause.into()));
         }
-        let file = self.writer.into_inner().map_err(|cause| fail(cause.into()))?;
-        file.settle().map_err(|cause| fail(cause.into()))?;
-        fs::rename(&self.partial, &self.path).map_err(|cause| fail(cause.into()))
+        let keeper = self.writer.into_inner().map_err(|cause| fail(cause.into()))?;
+        let (_, sum) = keeper.settle().map_err(|cause| fail(cause.into()))?;
+        fs::rename(&self.partial, &self.path).map_err(|cause| fail(cause.into()))?;
+        Ok((self.file, sum))
     }
 }
 

@@ -1,4 +1,4 @@
-//! What is wrong with a scenario, said so that it can be mended: where, what, and what would be right.
+//! What is wrong with a scenario, and how to correct it: where, what, and what is allowed.
 
 use std::fmt;
 
@@ -17,7 +17,7 @@ pub enum Severity {
 pub struct Diagnostic {
     /// How bad it is.
     pub severity: Severity,
-    /// The file it stands in, or `--set`; none for a scenario that was made in Python.
+    /// The file it is in, or `--set`; none for a scenario that was made in Python.
     pub file: Option<String>,
     /// Line in the file, counted from 1.
     pub line: Option<u32>,
@@ -93,6 +93,11 @@ impl std::error::Error for Diagnostic {}
 
 /// The one of `known` that `word` is probably a misspelling of: at most a third of its letters wrong, missing, surplus or swapped.
 pub fn closest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    closest_within(3, word, known)
+}
+
+/// The same with at most one letter in `share` wrong.
+fn closest_within<'a>(share: usize, word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     const LONGEST: usize = 64;
     if word.len() > LONGEST {
         return None;
@@ -101,15 +106,34 @@ pub fn closest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
     known
         .into_iter()
         .map(|name| (strsim::damerau_levenshtein(&word, &name.to_lowercase()), name))
-        .filter(|(distance, name)| *distance <= name.chars().count() / 3)
+        .filter(|(distance, name)| *distance <= name.chars().count() / share)
         .min_by_key(|(distance, _)| *distance)
         .map(|(_, name)| name)
 }
 
 /// Advice for a name that is none of `known`: the closest of them, and the list.
 pub fn did_you_mean(word: &str, known: &[&str]) -> String {
+    advice(closest(word, known.iter().copied()), known)
+}
+
+/// The same for a unit: units are so short that half of the letters may be wrong.
+pub(crate) fn unit_meant(word: &str, known: &[&str]) -> String {
+    advice(closest_within(2, word, known.iter().copied()), known)
+}
+
+/// A number of things: "1 spine", "4 spines", "2 leaves".
+pub(crate) fn counted<N: Copy + fmt::Display + PartialEq + From<u8>>(number: N, noun: &str) -> String {
+    match noun {
+        _ if number == N::from(1u8) => format!("{number} {noun}"),
+        "leaf" => format!("{number} leaves"),
+        _ if noun.ends_with("ch") || noun.ends_with("ss") => format!("{number} {noun}es"),
+        _ => format!("{number} {noun}s"),
+    }
+}
+
+fn advice(meant: Option<&str>, known: &[&str]) -> String {
     let list = known.join(", ");
-    match closest(word, known.iter().copied()) {
+    match meant {
         Some(name) => format!("did you mean \"{name}\"? (allowed: {list})"),
         None => format!("allowed: {list}"),
     }
@@ -118,6 +142,16 @@ pub fn did_you_mean(word: &str, known: &[&str]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn one_thing_is_singular() {
+        assert_eq!(counted(1u32, "spine"), "1 spine");
+        assert_eq!(counted(0usize, "spine"), "0 spines");
+        assert_eq!(counted(2u64, "leaf"), "2 leaves");
+        assert_eq!(counted(1u32, "leaf"), "1 leaf");
+        assert_eq!(counted(3u32, "core switch"), "3 core switches");
+        assert_eq!(counted(7u32, "lossless class"), "7 lossless classes");
+    }
 
     #[test]
     fn a_finding_reads_as_one_line() {

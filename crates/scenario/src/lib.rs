@@ -8,6 +8,7 @@
 
 pub mod diagnostic;
 pub mod document;
+mod effective;
 mod explain;
 pub mod hpcc;
 mod plan;
@@ -16,7 +17,9 @@ pub mod topology;
 pub mod workload;
 
 pub use diagnostic::{Diagnostic, Severity};
+pub use document::check::read_quantity;
 pub use document::{Document, Origin};
+pub use effective::Effective;
 pub use explain::{Setting, explain};
 pub use plan::Plan;
 pub use scenario::{FaultConfig, NetworkConfig, ProbesConfig, RunConfig, Scenario};

@@ -18,7 +18,7 @@ use backwater_fabric::spec::{HostConfig, SwitchConfig};
 use schemars::{JsonSchema, schema_for};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 /// A fabric, its traffic and its mechanisms: one experiment.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
@@ -215,12 +215,34 @@ impl Scenario {
         serde_json::from_value(data.clone()).map_err(|error| vec![document.place(blame(&data, &error))])
     }
 
-    /// The scenario with every default filled in, as plain data that [`Document::from_json`] reads back.
+    /// The scenario with every default filled in, as plain data that [`Document::from_json`] reads back. What follows from other values, and
+    /// what is simply absent, is left out.
     ///
     /// # Errors
     /// A mechanism of another crate, which no file can name: it belongs into the plan's network, not into the scenario.
     pub fn resolved(&self) -> Result<Value, Vec<Diagnostic>> {
-        serde_json::to_value(self).map_err(|error| vec![Diagnostic::error("", error.to_string())])
+        self.fields().map(|fields| without_nulls(&fields))
+    }
+
+    /// The same with a null wherever something is left out.
+    pub(crate) fn fields(&self) -> Result<Value, Vec<Diagnostic>> {
+        let mut fields = serde_json::to_value(self).map_err(|error| vec![Diagnostic::error("", error.to_string())])?;
+        for (fields, part) in fields["traffic"].as_array_mut().into_iter().flatten().zip(&self.traffic) {
+            fields["tag"] = part.common().tag.into();
+        }
+        Ok(fields)
+    }
+}
+
+/// `value` without the fields that are null.
+pub(crate) fn without_nulls(value: &Value) -> Value {
+    match value {
+        Value::Object(fields) => {
+            let said = fields.iter().filter(|(_, value)| !value.is_null());
+            said.map(|(key, value)| (key.clone(), without_nulls(value))).collect::<Map<_, _>>().into()
+        }
+        Value::Array(items) => items.iter().map(without_nulls).collect(),
+        leaf => leaf.clone(),
     }
 }
 

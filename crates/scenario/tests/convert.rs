@@ -4,7 +4,7 @@
 use backwater_fabric::congestion::CongestionConfig;
 use backwater_fabric::congestion::none::{NoneConfig, Window};
 use backwater_scenario::hpcc::{Converted, convert};
-use backwater_scenario::{Document, Scenario};
+use backwater_scenario::{Document, Plan, Scenario};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -52,6 +52,19 @@ fn the_sample_becomes_the_golden_scenario() {
     scenario(&converted);
 }
 
+/// What the Pyrrha simulator ships becomes a scenario that can run.
+#[test]
+fn the_files_of_the_pyrrha_simulator_become_a_plan() {
+    let directory = Path::new(SAMPLE).join("../pyrrha");
+    let [topology, flows] = ["topology.txt", "flows.txt"].map(|file| directory.join(file));
+    let converted = convert(&topology, &flows, None, &directory).unwrap();
+    let document = Document::from_toml("converted.toml", &converted.toml).unwrap();
+    let plan = Plan::from_document(&document, &directory).unwrap();
+    let starts: Vec<_> = plan.traffic.flows().map(|flow| flow.start.ps()).collect();
+    assert_eq!(starts, [99_000, 1_000_000, 1_000_000]);
+    assert_eq!(plan.spec.links.iter().map(|link| link.rate.bps()).max(), Some(400_000_000_000));
+}
+
 #[test]
 fn paths_are_relative_to_where_the_scenario_stands() {
     let directory = scratch("paths").join("a/b");
@@ -97,14 +110,14 @@ fn what_is_lost_is_said() {
         .notes
         .join("\n");
     for expected in [
-        "1 flows start when SIMULATOR_STOP_TIME has passed; they do not run",
+        "1 flow left out that would start at SIMULATOR_STOP_TIME or later",
         "priority group 0 is the control class here",
         "several priority groups",
         "links differ: every port has the headroom of the one that needs most, 150 KB",
         "L2_BACK_TO_ZERO 1 is not available",
         "GLOBAL_T 0 is not available",
         "ECN thresholds that are neither fixed nor in proportion to the rate: those of 100 Gbps were taken",
-        "keys that have no say here, ignored: TOPOLOGY_FILE, FLOW_FILE, FCT_OUTPUT_FILE, DCTCP_RATE_AI, L2_CHUNK_SIZE",
+        "keys without effect here, ignored: TOPOLOGY_FILE, FLOW_FILE, FCT_OUTPUT_FILE, DCTCP_RATE_AI, L2_CHUNK_SIZE",
         "from line 13, is not read",
     ] {
         assert!(notes.contains(expected), "{expected} in\n{notes}");
@@ -131,7 +144,7 @@ fn broken_configurations_say_where() {
         ),
         ("CC_MODE 1", "CC_MODE", "config.txt:12:1: CC_MODE has one value; found 0"),
         ("CC_MODE 1", "CC_MODE 1 3", "config.txt:12:1: CC_MODE has one value; found 2"),
-        ("CC_MODE 1", "CC_MODE 1\nCC_MODE 3", "config.txt:13:1: CC_MODE stands in line 12 already"),
+        ("CC_MODE 1", "CC_MODE 1\nCC_MODE 3", "config.txt:13:1: CC_MODE is in line 12 already"),
         (
             "RATE_AI 50Mb/s",
             "RATE_AI fast",
@@ -162,7 +175,7 @@ fn broken_configurations_say_where() {
             "BUFFER_SIZE 0",
             "config.txt:39:13: \"0\" is out of range; expected BUFFER_SIZE, a whole number from 1 to 1048576",
         ),
-        ("KMIN_MAP 3", "KMIN_MAP 2", "config.txt:37:1: KMIN_MAP announces 2 pairs of rate and value; 6 values follow"),
+        ("KMIN_MAP 3", "KMIN_MAP 2", "config.txt:37:1: KMIN_MAP announces 2 pairs of rate and value; found 6 values"),
         (
             "KMIN_MAP 3 25000000000 100 100000000000 400 400000000000 1600",
             "KMIN_MAP",
@@ -192,7 +205,7 @@ fn broken_configurations_say_where() {
 fn errors_of_topology_and_flows_come_together() {
     assert_eq!(
         altered("both", Some("2 1 9"), Some("1\n0 0 3 100 0 2"), |text| text).unwrap_err(),
-        "topology.txt:2:1: the file ends after 0 of the 1 switch numbers announced\n\
+        "topology.txt:2:1: the file ends after 0 of the 1 switch number announced\n\
          flow.txt:2:3: a flow from host 0 to itself\n\
          flow.txt:2:11: \"0\" is out of range; expected a size in bytes, a whole number from 1 to 18446744073709551614"
     );
@@ -214,7 +227,9 @@ fn reference_inputs_convert() {
         eprintln!("skipped: there is no {}", root.display());
         return;
     };
-    let cases: Vec<_> = cases.map(|case| case.unwrap().path()).filter(|case| case.is_dir()).collect();
+    // The incast mix of Pyrrha's simulator is packed, and has a test of its own.
+    let cases = cases.map(|case| case.unwrap().path());
+    let cases: Vec<_> = cases.filter(|case| case.join("config.txt").is_file()).collect();
     assert!(!cases.is_empty());
     for case in cases {
         let [topology, flows, config] = ["topology.txt", "flow.txt", "config.txt"].map(|file| case.join(file));
@@ -227,7 +242,7 @@ fn reference_inputs_convert() {
         let expected = if *expected == "step" { "dcqcn" } else { expected };
         assert_eq!(scenario.congestion_control.name(), expected, "{name}");
         assert!(
-            converted.notes.iter().all(|note| note.starts_with("keys that have no say here")),
+            converted.notes.iter().all(|note| note.starts_with("keys without effect here")),
             "{:?}",
             converted.notes
         );

@@ -36,7 +36,7 @@ fn the_simai_dialect_has_nvswitches() {
     assert_eq!(topology.dialect, TopologyDialect::Simai);
     assert_eq!(topology.nodes[2].kind, NodeKind::Switch);
     assert_eq!(topology.links[0].delay, Duration::from_ns(25));
-    assert_eq!(topology.notes, ["t.txt: its 1 NVSwitches are modelled as ordinary switches"]);
+    assert_eq!(topology.notes, ["t.txt: 1 NVSwitch modelled as ordinary switches"]);
     let graph = Graph::new(topology.nodes, topology.links, Vec::new()).unwrap();
     assert_eq!(graph.host_rate(NodeId(0)), Rate::from_gbps(2800));
 }
@@ -48,6 +48,35 @@ fn the_pyrrha_dialect_has_no_error_rates() {
     assert_eq!(topology.dialect, TopologyDialect::Pyrrha);
     assert_eq!(topology.links.len(), 4);
     assert!(topology.notes.is_empty());
+}
+
+/// As the Pyrrha simulator ships them: rates in Gb/s and delays in ns without units, two numbers above six columns.
+#[test]
+fn the_files_of_the_pyrrha_simulator_are_read() {
+    let topology = read_topology(include_str!("data/pyrrha/topology.txt"), "t.txt").unwrap();
+    assert_eq!(topology.dialect, TopologyDialect::Pyrrha);
+    let links: Vec<_> = topology.links.iter().map(|link| (link.rate, link.delay)).collect();
+    let (down, up) = ((Rate::from_gbps(100), Duration::from_ns(600)), (Rate::from_gbps(400), Duration::from_ns(1500)));
+    assert_eq!(links, [down, down, down, down, up, up]);
+    for dialect in [None, Some(FlowDialect::Pyrrha)] {
+        let flows = read_flows(include_str!("data/pyrrha/flows.txt"), "f.txt", dialect).unwrap();
+        assert_eq!(flows.dialect, FlowDialect::Pyrrha);
+        let read: Vec<_> =
+            flows.flows.iter().map(|flow| (flow.src.0, flow.dst.0, flow.bytes, flow.start.ps())).collect();
+        assert_eq!(
+            read,
+            [(0, 2, 49_640, 2_000_000_099_000), (1, 2, 1460, 2_000_001_000_000), (3, 0, 5_000_000, 2_000_001_000_000)]
+        );
+        let notes: &[&str] = match dialect {
+            None => &["f.txt: two numbers in the first line: taken for a file of the Pyrrha simulator"],
+            Some(_) => &[],
+        };
+        assert_eq!(flows.notes, notes);
+    }
+    for header in ["1", "1 7"] {
+        let flows = read_flows(&format!("{header}\n0 2 1460 2.000001\n"), "f", None).unwrap();
+        assert_eq!((flows.dialect, flows.flows.len()), (FlowDialect::Pyrrha, 1));
+    }
 }
 
 #[test]
@@ -85,12 +114,12 @@ fn broken_topologies_say_where() {
         ),
         ("100 1 2", "t:1:1: 2 links cannot reach 99 hosts"),
         ("3 2 1 2 2 H100", "t:1:1: 3 nodes less 3 switches leave no host"),
-        ("3 1 2", "t:2:1: the file ends after 0 of the 1 switch numbers announced"),
+        ("3 1 2", "t:2:1: the file ends after 0 of the 1 switch number announced"),
         ("3 1 2\n7\n", "t:2:1: \"7\" is out of range; expected the number of a switch, a whole number from 0 to 2"),
         ("4 2 2\n2 2\n0 2 1Gbps 1us 0\n1 2 1Gbps 1us 0", "t:2:3: switch 2 is listed twice"),
         (
             "3 1 2\n2 1\n0 2 1Gbps 1us 0\n1 2 1Gbps 1us 0",
-            "t:2:3: \"1\" follows the last of the 1 switch numbers announced",
+            "t:2:3: \"1\" follows the last of the 1 switch number announced",
         ),
         ("3 1 2\n2\n0 2 1Gbps 1us 0\n", "t:4:1: the file ends after 1 of the 2 links announced"),
         (
@@ -109,6 +138,10 @@ fn broken_topologies_say_where() {
              t:4:3: a link from node 1 to itself\n\
              t:4:11: \"soon\" is not a number; expected a delay such as 1000ns\n\
              t:4:16: the error rate is 2, must be at least 0 and less than 1",
+        ),
+        (
+            "4 1 1 2 1 3\n3\n0 3 1000000000 1\n1 3 100 0\n2 3 100 1000",
+            "t:3:5: the rate is 1000000 Tbps, must be between 1 Mbps and 100 Tbps\nt:4:9: the delay is 0 ps, must be between 1 ps and 10 s",
         ),
         ("3 1 2\n2\n0 2 0Gbps 1us 0\n1 2 1Gbps 1us 0", "t:3:5: the rate is 0 bps, must be between 1 Mbps and 100 Tbps"),
         (
@@ -178,7 +211,19 @@ fn broken_flows_say_where() {
             None,
             "f:1:1: \"many\" is not a number; expected the number of flows, a whole number from 0 to 4294967295",
         ),
-        ("1 2\n0 1 3 100 10 2", None, "f:1:3: the first line has the number of flows alone"),
+        ("1 2\n0 1 3 100 10 2", Some(FlowDialect::Hpcc), "f:1:3: the first line has the number of flows alone"),
+        ("1 2 3\n0 1 10 2", None, "f:1:3: the first line has the number of flows alone"),
+        ("1 2 3\n0 1 10 2", Some(FlowDialect::Pyrrha), "f:1:5: the first line has the number of flows and one more"),
+        (
+            "1 x\n0 1 10 2",
+            None,
+            "f:1:3: \"x\" is not a number; expected a second number, of which nothing follows, a whole number from 0 to 18446744073709551615",
+        ),
+        (
+            "1 2\n0 1 3 10 2",
+            None,
+            "f:2:1: a flow has 4 or 6 columns, <src> <dst> <bytes> <start s> [<qp> <msg>], as many in every line; found 5",
+        ),
         ("2\n0 1 3 100 10 2", None, "f:3:1: the file ends after 1 of the 2 flows announced"),
         ("1\n0 1 3", None, "f:2:1: a flow has 6 columns, <src> <dst> <pg> <dport> <bytes> <start s>; found 3"),
         (

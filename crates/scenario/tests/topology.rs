@@ -187,7 +187,7 @@ fn broken_topologies_say_what_is_wrong() {
         ),
         (
             custom("\"a\", \"a\"", "{ a = \"a\", b = \"s\" }"),
-            "topology: the name \"a\" stands for two nodes\ntopology: host \"a\" has no link",
+            "topology: the name \"a\" is given to two nodes\ntopology: host \"a\" has no link",
         ),
         (custom("\"a\"", "{ a = \"a\", b = \"s\" }, { a = \"s\", b = \"s\" }"), "topology: link 1 links \"s\" to itself"),
         (

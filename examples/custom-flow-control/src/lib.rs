@@ -10,7 +10,7 @@ use backwater_fabric::frame::{Control, Signal};
 use backwater_fabric::ids::{Class, ClassMask, PortId, PortIx, QueueIx};
 use backwater_fabric::slots::{FlowControl, Gauge, NodeView, Passage, PauseScope, Pressure, Site};
 
-/// What frames say, in their `opcode`. Any numbers will do: nobody else reads them.
+/// What frames say, in their `opcode`. Any numbers will do: no other code reads them.
 const STOP: u16 = 1;
 const GO: u16 = 2;
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, assert_never
+from typing import Any, assert_never
 
 import altair as alt
 import polars as pl
@@ -22,12 +22,10 @@ from backwater.experiment.format import (
     Lines,
     OverSeeds,
     OverTime,
-    Point,
     matches,
 )
-
-if TYPE_CHECKING:
-    from backwater.result import Result
+from backwater.experiment.grid import Point
+from backwater.experiment.record import Curve, asked, by_place
 
 _LOG = alt.Scale(type="log", nice=False, padding=8)
 # Of a panel, where there are several.
@@ -40,39 +38,30 @@ def svg(chart: plots.Chart) -> str:
     return picture
 
 
-def draw(
-    chart: Chart, content: Content, values: Values, result_of: Callable[[Point], Result | None], seeds: Sequence[int]
-) -> plots.Chart:
+# Opens the line of a chart at a place.
+Curves = Callable[[Mapping[str, Any], Mapping[str, str]], Curve]
+
+
+def draw(chart: Chart, content: Content, values: Values, curves: Curves) -> plots.Chart:
     """A chart of points that have been measured.
 
     Args:
         chart: What it shows.
         content: The experiment that it is part of.
         values: The measures of every point.
-        result_of: Opens the result of a point, if it has one.
-        seeds: The seeds of the scale.
+        curves: What was kept for charts of other things.
     """
-    wanted = [point for point in values if matches(point.place, chart.where)]
+    wanted = {point: of for point, of in values.items() if matches(point.place, chart.where)}
     match chart:
         case Bars() | Lines():
-            return _of_measure(chart, content, {point: values[point] for point in wanted})
-        case Cdf():
-            return _cdf(chart, content, wanted, result_of, _OfFlows(chart))
-        case IngressCdf():
-            return _cdf(chart, content, wanted, result_of, _OfIngress(chart))
+            return _of_measure(chart, content, wanted)
+        case Cdf() | IngressCdf():
+            return _cdf(chart, content, [*wanted], curves)
         case OverSeeds():
-            return _over_seeds(chart, content, {point: values[point] for point in wanted})
+            return _over_seeds(chart, content, wanted)
         case OverTime():
-            return _over_time(chart, content, [point for point in wanted if point.seed == seeds[0]], result_of)
+            return _over_time(chart, content, [*wanted], curves)
     assert_never(chart)
-
-
-def _places(points: Iterable[Point]) -> dict[tuple[str, ...], list[Point]]:
-    """The points by place, with all seeds of each."""
-    places: dict[tuple[str, ...], list[Point]] = {}
-    for point in points:
-        places.setdefault(tuple(point.place.values()), []).append(point)
-    return places
 
 
 def _coordinates(chart: Chart, place: Mapping[str, str]) -> dict[str, str]:
@@ -105,7 +94,7 @@ def _panels(chart: Chart, layers: list[alt.Chart], frame: pl.DataFrame, content:
 def _of_measure(chart: Bars | Lines, content: Content, values: Values) -> plots.Chart:
     measure = content.measures[chart.measure]
     rows = []
-    for points in _places(values).values():
+    for points in by_place([*values]):
         over_seeds = [value for point in points if (value := values[point][chart.measure]) is not None]
         if over_seeds:
             estimate = Estimate.of(over_seeds)
@@ -144,59 +133,34 @@ def _of_measure(chart: Bars | Lines, content: Content, values: Values) -> plots.
     return _panels(chart, layers, frame, content, "mean over seeds with its 95 % confidence interval")
 
 
-class _OfFlows:
-    """What the distribution of a value of flows is made of."""
-
-    share, none = "share of flows", "No such flow has finished."
-
-    def __init__(self, chart: Cdf) -> None:
-        self._chart = chart
-        self.axis = measures.flow_axis(chart.value)
-        self.note = "flows of all seeds together"
-
-    def values(self, result: Result) -> pl.Series:
-        """The values of a run."""
-        return measures.flow_values(result.flows, self._chart, self._chart.value)
+def _words(chart: Cdf | IngressCdf) -> tuple[tuple[str, str], str, str]:
+    """Titles of both axes of a distribution, a note, and what to say if there is nothing."""
+    if isinstance(chart, Cdf):
+        axes = (measures.flow_axis(chart.value), "share of flows")
+        return axes, "flows of all seeds together", "No such flow has finished."
+    of_switches = chart.value.startswith("switch-")
+    axes = (measures.ingress_axis(chart.value), "share of local maxima" if of_switches else "share of stops")
+    note = f"{'local maxima of switches' if of_switches else 'stops of queues'}, all seeds together"
+    return axes, note, "No ingress queue was stopped."
 
 
-class _OfIngress:
-    """The same for ingress queues."""
-
-    none = "No ingress queue was stopped."
-
-    def __init__(self, chart: IngressCdf) -> None:
-        self._chart = chart
-        self.axis = measures.ingress_axis(chart.value)
-        of_switches = chart.value.startswith("switch-")
-        self.share = "share of local maxima" if of_switches else "share of stops"
-        self.note = f"{'local maxima of switches' if of_switches else 'stops of queues'}, all seeds together"
-
-    def values(self, result: Result) -> pl.Series:
-        """The values of a run."""
-        return measures.ingress_values(result, self._chart)
-
-
-def _cdf(
-    chart: Cdf | IngressCdf,
-    content: Content,
-    wanted: Sequence[Point],
-    result_of: Callable[[Point], Result | None],
-    of: _OfFlows | _OfIngress,
-) -> plots.Chart:
-    curves = []
-    for points in _places(wanted).values():
-        pooled = [of.values(result) for point in points if (result := result_of(point)) is not None]
-        if pooled and not (values := pl.concat(pooled)).is_empty():
-            labels = {name: pl.lit(text) for name, text in _coordinates(chart, points[0].place).items()}
-            curves.append(tables.cdf(values).with_columns(**labels))
-    if not curves:
-        return plots.placeholder(chart.title, of.none)
-    return _steps(chart, pl.concat(curves), content, (of.axis, of.share), of.note)
+def _cdf(chart: Cdf | IngressCdf, content: Content, wanted: Sequence[Point], curves: Curves) -> plots.Chart:
+    axes, note, none = _words(chart)
+    frames = []
+    for points in by_place(wanted):
+        place = points[0].place
+        curve = curves(asked(chart), place)
+        if curve.x:
+            labels = {name: pl.lit(text) for name, text in _coordinates(chart, place).items()}
+            frames.append(pl.DataFrame({"value": curve.x, "fraction": curve.y}).with_columns(**labels))
+    if not frames:
+        return plots.placeholder(chart.title, none)
+    return _steps(chart, pl.concat(frames), content, axes, note)
 
 
 def _over_seeds(chart: OverSeeds, content: Content, values: Values) -> plots.Chart:
     curves = []
-    for points in _places(values).values():
+    for points in by_place([*values]):
         measured = [value for point in points if (value := values[point][chart.measure]) is not None]
         if measured:
             labels = {name: pl.lit(text) for name, text in _coordinates(chart, points[0].place).items()}
@@ -225,28 +189,27 @@ def _steps(
     return _panels(chart, [line.encode(x=x, y=y, color=colour)], frame, content, note)
 
 
-def _over_time(
-    chart: OverTime, content: Content, wanted: Sequence[Point], result_of: Callable[[Point], Result | None]
-) -> plots.Chart:
+def _over_time(chart: OverTime, content: Content, wanted: Sequence[Point], curves: Curves) -> plots.Chart:
     parts = []
     names: dict[str, None] = {}
-    for point in wanted:
-        if (result := result_of(point)) is None:
-            continue
-        place = _coordinates(chart, point.place)
+    for points in by_place(wanted):
+        place = _coordinates(chart, points[0].place)
         for group, which in chart.groups.items():
+            curve = curves(asked(chart, which), points[0].place)
+            if not curve.x:
+                continue
             of_series = [place["series"]] if chart.series else []
             name = " ".join([*of_series, *([group] if len(chart.groups) > 1 or not of_series else [])])
             names[name] = None
-            line = measures.throughput(result, which, chart)
+            line = pl.DataFrame({"time": curve.x, "gbps": curve.y})
             parts.append(line.with_columns(series=pl.lit(name), facet=pl.lit(place["facet"])))
     if not parts:
         return plots.placeholder(chart.title, "There is no result.")
     frame = pl.concat(parts)
-    scale, unit = style.time_axis(tables.largest(frame["time_ps"]))
-    frame = frame.with_columns(time=pl.col("time_ps") / scale).drop("time_ps")
+    scale, unit = style.time_axis(round(max(frame["time"]) * tables.PS_PER_US))
+    frame = frame.with_columns(pl.col("time") * (tables.PS_PER_US / scale))
     x = alt.X("time:Q", title=f"simulated time ({unit})", scale=alt.Scale(zero=False, nice=False))
-    line = alt.Chart().mark_line(strokeWidth=1.6)
+    line_mark = alt.Chart().mark_line(strokeWidth=1.6)
     y = alt.Y("gbps:Q", title="throughput (Gb/s)")
-    layers = [line.encode(x=x, y=y, color=_colour([*names], chart.series))]
+    layers = [line_mark.encode(x=x, y=y, color=_colour([*names], chart.series))]
     return _panels(chart, layers, frame, content, "in the run with the first seed")

@@ -1,21 +1,45 @@
-"""Claims of a paper against our results: a figure with its confidence, and a verdict."""
+"""Claims of a paper against our results: a figure with its confidence, and a verdict.
+
+What is expected of a figure is an interval, of which one end may be open. The *effect claimed* is the distance from its
+nearest end to `neutral` (to 0 for a value without one), or half its width if that is less. The *error* is half the
+width of the figure's 95 % interval over seeds; 0 for a single seed. A figure is
+
+* reached, if the whole of its interval is as expected;
+* too uncertain, if not, the interval meets what is expected, and the error is larger than the effect claimed;
+* reached within error, if the figure is as expected, but not the whole of its interval;
+* in the same direction, if what is expected lies beyond `neutral` and so does the figure, with the whole of its
+  interval; where there is no scatter, by more than 1 % of what it is compared with;
+* not reached otherwise.
+
+A claim about several places is worth what the worst of them is. Where a value is missing or not finite, or a baseline
+is 0, there is no result.
+"""
 
 from __future__ import annotations
 
 import itertools
 import math
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Final, Literal, get_args
 
-from backwater.experiment.format import Claim, Point, matches
+from backwater.experiment.format import Claim, matches
+from backwater.experiment.grid import Point
 
-Verdict = Literal["reached", "reached, within error", "same direction", "not reached", "no result"]
+# From best to worst.
+Verdict = Literal["reached", "reached, within error", "same direction", "too uncertain", "not reached", "no result"]
+VERDICTS: Final[Sequence[Verdict]] = get_args(Verdict)
 Values = Mapping[Point, Mapping[str, float | None]]
 
 # Student's t for 95 % on both sides together, for 1 to 10 degrees of freedom.
 _STUDENT: Final = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228)
+# What its values tend to.
+_NORMAL: Final = statistics.NormalDist().inv_cdf(0.975)
+# Where there is no scatter to judge by, no smaller effect counts: this part of what it is compared with.
+_LEAST_EFFECT: Final = 0.01
+# More seeds are not counted.
+_MOST_SEEDS: Final = 10_000
 
 
 @dataclass(frozen=True)
@@ -25,10 +49,12 @@ class Estimate:
     Attributes:
         mean: The mean.
         half_width: Half the width of its 95 % confidence interval; none for a single value.
+        seeds: How many values it is of.
     """
 
     mean: float
     half_width: float | None
+    seeds: int = 1
 
     @classmethod
     def of(cls, values: Sequence[float]) -> Estimate:
@@ -36,28 +62,97 @@ class Estimate:
         mean = statistics.fmean(values)
         if len(values) == 1:
             return cls(mean, None)
-        return cls(mean, student(len(values) - 1) * statistics.stdev(values) / math.sqrt(len(values)))
+        return cls(mean, _error(statistics.stdev(values), len(values)), len(values))
+
+    @property
+    def error(self) -> float:
+        """Half the width of the interval; 0 for a single value."""
+        return self.half_width or 0.0
 
     @property
     def low(self) -> float:
         """Lower end of the interval."""
-        return self.mean - (self.half_width or 0.0)
+        return self.mean - self.error
 
     @property
     def high(self) -> float:
         """Upper end of the interval."""
-        return self.mean + (self.half_width or 0.0)
+        return self.mean + self.error
+
+    def seeds_for(self, error: float) -> int | None:
+        """How many seeds, more than now, of the same scatter have an error so small; none if beyond `_MOST_SEEDS`."""
+        deviation = self.error * math.sqrt(self.seeds) / student(max(self.seeds - 1, 1))
+        if _NORMAL * deviation > math.sqrt(_MOST_SEEDS) * error:
+            return None
+        seeds = self.seeds + 1
+        if deviation:
+            seeds = max(seeds, int((_NORMAL * deviation / error) ** 2))
+        while _error(deviation, seeds) > error:
+            seeds += 1
+        return seeds
+
+
+def _error(deviation: float, seeds: int) -> float:
+    return student(seeds - 1) * deviation / math.sqrt(seeds)
 
 
 def student(degrees: int) -> float:
     """Student's t for 95 %: from the table, and beyond it by the expansion of Fisher and Cornish (within 0.001)."""
     if degrees <= len(_STUDENT):
         return _STUDENT[degrees - 1]
-    z = statistics.NormalDist().inv_cdf(0.975)
+    z = _NORMAL
     first = (z**3 + z) / 4
     second = (5 * z**5 + 16 * z**3 + 3 * z) / 96
     third = (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384
     return z + first / degrees + second / degrees**2 + third / degrees**3
+
+
+@dataclass(frozen=True)
+class Expectation:
+    """What a figure must be.
+
+    Attributes:
+        low: The least that it may be.
+        high: The most.
+        neutral: Where neither the claim nor its opposite holds; none if there is no such figure.
+    """
+
+    low: float
+    high: float
+    neutral: float | None
+
+    @property
+    def ends(self) -> list[float]:
+        """One or both of them, as far as they are given."""
+        return [end for end in (self.low, self.high) if math.isfinite(end)]
+
+    def margin(self, figure: float) -> float:
+        """How far within it a figure is; below 0 outside."""
+        return min(figure - self.low, self.high - figure)
+
+    @property
+    def effect(self) -> float:
+        """The effect claimed."""
+        return min(*(abs(end - (self.neutral or 0.0)) for end in self.ends), (self.high - self.low) / 2)
+
+    def judge(self, estimate: Estimate, compared_with: float) -> Verdict:
+        """What a figure is worth; `compared_with` tells how small an effect is without scatter to judge by."""
+        if self.low <= estimate.low and estimate.high <= self.high:
+            return "reached"
+        if estimate.error > self.effect and estimate.high >= self.low and estimate.low <= self.high:
+            return "too uncertain"
+        if self.low <= estimate.mean <= self.high:
+            return "reached, within error"
+        if self.neutral is not None:
+            margin = estimate.error or _LEAST_EFFECT * compared_with
+            above = self.low > self.neutral and estimate.mean - margin > self.neutral
+            if above or (self.high < self.neutral and estimate.mean + margin < self.neutral):
+                return "same direction"
+        return "not reached"
+
+    def seeds(self, estimate: Estimate) -> int | None:
+        """About how many seeds it takes until a figure is no longer too uncertain; none if too many."""
+        return estimate.seeds_for(max(self.effect, min(abs(estimate.mean - end) for end in self.ends)))
 
 
 @dataclass(frozen=True)
@@ -68,86 +163,139 @@ class Finding:
         claim: The claim.
         estimates: Our figures, the worst first: one, or for claims about every place one for each, by its name.
         verdict: Whether it holds.
-        reason: Why not, as far as the file says.
+        note: What is missing for another verdict: how many seeds, or which value.
+        reason: Why it does not hold, as far as the file says.
     """
 
     claim: Claim
     estimates: Mapping[str, Estimate]
     verdict: Verdict
-    reason: str
+    note: str = ""
+    reason: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.verdict}: {self.note}" if self.note else self.verdict
 
 
 def check(claim: Claim, scale: str, values: Values) -> Finding:
     """Holds a claim against the measures of the points of a scale."""
-    estimates = _estimates(claim, values)
-    verdict = _verdict(claim, [*estimates.values()])
+    try:
+        places = _places(claim, values)
+    except _MissingError as missing:
+        return Finding(claim, {}, "no result", str(missing))
+    everywhere, of_best = expected(claim)
+    places.sort(key=lambda place: everywhere.margin(place.estimate.mean))
+    parts = [(everywhere, place) for place in places]
+    if of_best is not None:
+        parts.append((of_best, places[-1]))
+    judged = [(part.judge(place.estimate, place.compared_with), part, place) for part, place in parts]
+    verdict = max((each for each, _, _ in judged), key=VERDICTS.index)
+    note = ""
+    if verdict == "too uncertain":
+        note = _seeds_needed(part.seeds(place.estimate) for each, part, place in judged if each == verdict)
     reason = claim.reason if isinstance(claim.reason, str) else claim.reason.get(scale, "")
-    return Finding(claim, estimates, verdict, reason if verdict in {"same direction", "not reached"} else "")
+    return Finding(
+        claim,
+        {place.name: place.estimate for place in places},
+        verdict,
+        note,
+        reason if verdict in {"same direction", "not reached"} else "",
+    )
 
 
-def _bounds(claim: Claim) -> tuple[float, float]:
-    low = -math.inf if claim.at_least is None else claim.at_least
-    return low, math.inf if claim.at_most is None else claim.at_most
-
-
-def _estimates(claim: Claim, values: Values) -> dict[str, Estimate]:
-    """Our figures for a claim; none at all if one of them is missing."""
-    by_place: dict[tuple[str, ...], list[float]] = {}
-    by_seed: dict[int, list[float]] = {}
-    for point in values:
-        other = Point({**point.place, **claim.to}, point.seed)
-        if not matches(point.place, claim.at) or other not in values or (claim.to and other == point):
-            continue
-        value = _compared(claim, values[point][claim.measure], values[other][claim.to_measure or claim.measure])
-        if value is None:
-            return {}
-        by_place.setdefault(tuple(point.place.values()), []).append(value)
-        by_seed.setdefault(point.seed, []).append(value)
-    if not by_place:
-        return {}
-    if claim.take != "every":
-        return {"": Estimate.of([_take(claim.take, places) for places in by_seed.values()])}
-    telling = [len(set(names)) > 1 for names in zip(*by_place, strict=True)]
-    estimates = {", ".join(itertools.compress(place, telling)): Estimate.of(of) for place, of in by_place.items()}
-    low, high = _bounds(claim)
-    return dict(sorted(estimates.items(), key=lambda item: min(item[1].mean - low, high - item[1].mean)))
-
-
-def _take(what: Literal["least", "greatest", "mean"], places: Sequence[float]) -> float:
-    match what:
-        case "least":
-            return min(places)
-        case "greatest":
-            return max(places)
-        case "mean":
-            return statistics.fmean(places)
-
-
-def _compared(claim: Claim, here: float | None, there: float | None) -> float | None:
-    if here is None or there is None:
-        return None
-    match claim.compare:
-        case "value":
-            return here
-        case "difference":
-            return here - there
-        case "ratio":
-            return here / there if there else None
-        case "reduction":
-            return 1 - here / there if there else None
-
-
-def _verdict(claim: Claim, estimates: Sequence[Estimate]) -> Verdict:
-    if not estimates:
-        return "no result"
-    low, high = _bounds(claim)
-    if all(low <= estimate.mean <= high for estimate in estimates):
-        is_certain = all(low <= estimate.low and estimate.high <= high for estimate in estimates)
-        return "reached" if is_certain else "reached, within error"
+def expected(claim: Claim) -> tuple[Expectation, Expectation | None]:
+    """What is expected at every place, and what of the best beside."""
     neutral = claim.neutral
     if neutral is None:
         neutral = {"value": None, "ratio": 1.0, "difference": 0.0, "reduction": 0.0}[claim.compare]
-    if neutral is None or low <= neutral <= high:
-        return "not reached"
-    same = all(estimate.low > neutral if low > neutral else estimate.high < neutral for estimate in estimates)
-    return "same direction" if same else "not reached"
+    if claim.range is not None:
+        least, greatest = (Expectation(end, math.inf, neutral) for end in (claim.range.least, claim.range.greatest))
+        return least, greatest
+    low = -math.inf if claim.at_least is None else claim.at_least
+    return Expectation(low, math.inf if claim.at_most is None else claim.at_most, neutral), None
+
+
+def _seeds_needed(numbers: Iterable[int | None]) -> str:
+    most = max(math.inf if number is None else number for number in numbers)
+    return f"about {most:,} seeds would tell" if most <= _MOST_SEEDS else f"more than {_MOST_SEEDS:,} seeds would tell"
+
+
+class _MissingError(Exception):
+    """A claim lacks a value."""
+
+
+@dataclass(frozen=True)
+class _Place:
+    """A place that a claim is about: its name, our figure there, and what an effect is held against."""
+
+    name: str
+    estimate: Estimate
+    compared_with: float
+
+
+def _places(claim: Claim, values: Values) -> list[_Place]:
+    """Our figures for a claim, one or more. Raises _MissingError if a value is missing."""
+    found: dict[tuple[str, ...], dict[int, tuple[float, float]]] = {}
+    for point in values:
+        if not matches(point.place, claim.at):
+            continue
+        for names in itertools.product(*claim.to.values()):
+            other = Point({**point.place, **dict(zip(claim.to, names, strict=True))}, point.seed)
+            if claim.to and other == point:
+                continue
+            here = _finite(values, point, claim.measure, "value")
+            there = _finite(values, other, claim.to_measure or claim.measure, "baseline")
+            if claim.compare in {"ratio", "reduction"} and there == 0:
+                raise _MissingError(f"baseline is 0 at {other}")
+            value, compared_with = _compared(claim, here, there)
+            if not math.isfinite(value):
+                raise _MissingError(f"comparison is {value} at {point}")
+            found.setdefault((*point.place.values(), *names), {})[point.seed] = value, compared_with
+    if not found:
+        raise _MissingError("its points are left out")
+    telling = [len(set(names)) > 1 for names in zip(*found, strict=True)]
+    places = [_Place(", ".join(itertools.compress(key, telling)), *_averaged(of.values())) for key, of in found.items()]
+    match claim.take:
+        case "every":
+            return places
+        case "least":
+            return [min(places, key=lambda place: place.estimate.mean)]
+        case "greatest":
+            return [max(places, key=lambda place: place.estimate.mean)]
+        case "mean":
+            by_seed: dict[int, list[tuple[float, float]]] = {}
+            for seed, of_seed in itertools.chain.from_iterable(of.items() for of in found.values()):
+                by_seed.setdefault(seed, []).append(of_seed)
+            return [_Place("", *_averaged([_means(of_places) for of_places in by_seed.values()]))]
+
+
+def _means(pairs: Iterable[tuple[float, float]]) -> tuple[float, float]:
+    first, second = zip(*pairs, strict=True)
+    return statistics.fmean(first), statistics.fmean(second)
+
+
+def _averaged(pairs: Collection[tuple[float, float]]) -> tuple[Estimate, float]:
+    """What is compared, over seeds; and what an effect is held against."""
+    return Estimate.of([value for value, _ in pairs]), _means(pairs)[1]
+
+
+def _finite(values: Values, point: Point, measure: str, what: str) -> float:
+    value = values.get(point, {}).get(measure)
+    if value is None:
+        raise _MissingError(f"no {what} at {point}")
+    if not math.isfinite(value):
+        raise _MissingError(f"{what} is {value} at {point}")
+    return value
+
+
+def _compared(claim: Claim, here: float, there: float) -> tuple[float, float]:
+    """A comparison, and what an effect is held against."""
+    match claim.compare:
+        case "value":
+            return here, abs(claim.neutral or 0.0)
+        case "difference":
+            return here - there, abs(there)
+        case "ratio":
+            return here / there, 1.0
+        case "reduction":
+            return 1 - here / there, 1.0

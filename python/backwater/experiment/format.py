@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
-import itertools
-import json
-import tomllib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Annotated, Any, Final, Literal, NoReturn, Self
+from collections.abc import Mapping
+from typing import Annotated, Any, Final, Literal, Self
 
 import pydantic
 from pydantic import Field
 
 from backwater import _core, units
-from backwater.experiment.store import Job
 from backwater.scenario import Scenario
 from backwater.summary import RunPath
 
@@ -48,11 +41,13 @@ TimeText = Annotated[str, pydantic.AfterValidator(_time)]
 SizeText = Annotated[str, pydantic.AfterValidator(_size)]
 
 
-class _Table(pydantic.BaseModel):
+class Table(pydantic.BaseModel):
+    """A table of the file: other keys are refused."""
+
     model_config = pydantic.ConfigDict(extra="forbid", frozen=True, strict=True)
 
 
-class About(_Table):
+class About(Table):
     """What the experiment is about.
 
     Attributes:
@@ -66,7 +61,7 @@ class About(_Table):
     skip: Skip = []
 
 
-class Scale(_Table):
+class Scale(Table):
     """A size at which the experiment can be run.
 
     Attributes:
@@ -82,7 +77,7 @@ class Scale(_Table):
     skip: Skip = []
 
 
-class FlowFilter(_Table):
+class FlowFilter(Table):
     """Which flows; every condition must hold.
 
     Attributes:
@@ -124,7 +119,7 @@ class UnfinishedMeasure(FlowFilter):
     kind: Literal["unfinished"]
 
 
-class RunMeasure(_Table):
+class RunMeasure(Table):
     """A value of `run.json`: a number, or whether it is there (`deadlock`).
 
     Attributes:
@@ -137,7 +132,7 @@ class RunMeasure(_Table):
     unit: str = ""
 
 
-class Window(_Table):
+class Window(Table):
     """A part of the time of a run: `from` (default: the beginning) to `to` (default: the end)."""
 
     from_: Annotated[TimeText, Field(alias="from")] = "0 s"
@@ -172,7 +167,7 @@ IngressValue = Literal[
 ]
 
 
-class Ingress(_Table):
+class Ingress(Table):
     """What the probe of ingress queues saw after the warm-up.
 
     Attributes:
@@ -194,7 +189,7 @@ class IngressMeasure(Ingress):
     stat: Statistic = "mean"
 
 
-class Throughput(_Table):
+class Throughput(Table):
     """Frames on the links of hosts, or, if `role` or `tag` is given, payload delivered to such flows.
 
     Attributes:
@@ -227,7 +222,7 @@ class ThroughputMeasure(Window, Throughput):
     kind: Literal["throughput"]
 
 
-class AnalysisMeasure(_Table):
+class AnalysisMeasure(Table):
     """What is known without a simulation; it makes none necessary.
 
     Attributes:
@@ -261,7 +256,7 @@ Measure = Annotated[
 ]
 
 
-class _Chart(_Table):
+class _Chart(Table):
     title: str
     where: Where = {}
 
@@ -361,7 +356,19 @@ class OverTime(_Chart, Window):
 Chart = Annotated[Bars | Lines | Cdf | IngressCdf | OverSeeds | OverTime, Field(discriminator="kind")]
 
 
-class Claim(_Table):
+class Range(Table):
+    """The smallest and the largest effect that a paper gives.
+
+    Attributes:
+        least: What every place must reach.
+        greatest: What the greatest of them must reach.
+    """
+
+    least: float
+    greatest: float
+
+
+class Claim(Table):
     """What the paper says, and what makes it true of our results.
 
     Attributes:
@@ -369,13 +376,14 @@ class Claim(_Table):
         paper: The paper's figure, in words.
         measure: What it is about.
         at: Where: axis and point, or axis and points. Axes that are not named take all their points.
-        to: What it is compared with: the same place, but for these axes.
+        to: What it is compared with: the same place, but for these axes; each of them, if several.
         to_measure: The measure there, if it is another.
         compare: `value` of the measure; `ratio` or `difference` of that at `at` and that at `to`; `reduction`, which is
             1 - ratio.
         take: What of several points must meet the expectation: `every` one, the `least`, the `greatest` or the `mean`.
         at_least: The claim is reached from here on.
         at_most: The claim is reached up to here.
+        range: In place of these two and of `take`: the smallest and the largest effect.
         neutral: Where neither the claim nor its opposite holds, for the verdict "same direction". Default: 1 for a
             ratio, 0 for a difference and a reduction, none for a value.
         unit: Unit of a value or a difference, for readers.
@@ -387,19 +395,20 @@ class Claim(_Table):
     paper: str
     measure: str
     at: Where = {}
-    to: dict[str, str] = {}
+    to: Where = {}
     to_measure: str | None = None
     compare: Literal["value", "ratio", "difference", "reduction"] = "value"
     take: Literal["every", "least", "greatest", "mean"] = "every"
     at_least: float | None = None
     at_most: float | None = None
+    range: Range | None = None
     neutral: float | None = None
     unit: str = ""
     reason: str | dict[str, str] = ""
     scales: Annotated[list[str], _Some] | None = None
 
 
-class Content(_Table):
+class Content(Table):
     """A whole experiment file."""
 
     experiment: About
@@ -410,450 +419,14 @@ class Content(_Table):
     charts: list[Chart] = []
     claims: list[Claim] = []
 
-
-@dataclass(frozen=True)
-class Point:
-    """One run of the grid.
-
-    Attributes:
-        place: The point of each axis.
-        seed: Its seed.
-    """
-
-    place: Mapping[str, str]
-    seed: int
-
-    def __hash__(self) -> int:
-        return hash((*self.place.items(), self.seed))
-
-    def __str__(self) -> str:
-        return ", ".join([*self.place.values(), f"seed {self.seed}"])
-
-
-@dataclass(frozen=True)
-class Planned:
-    """What is known of a point before it runs.
-
-    Attributes:
-        job: Its run.
-        analyses: The measures that need none.
-    """
-
-    job: Job
-    analyses: Mapping[str, float]
-
-
-class Experiment:
-    """An experiment file that has passed every check but those of its scenarios.
-
-    Attributes:
-        path: The file.
-        name: Stem of its name.
-        content: What it says.
-    """
-
-    def __init__(self, path: Path, content: Content, document: _core.Document) -> None:
-        self.path = path
-        self.name = path.stem
-        self.content = content
-        self._document = document
-
-    @classmethod
-    def load(cls, path: str | Path) -> Self:
-        """Reads an experiment file.
-
-        Raises:
-            ScenarioError: With every mistake of the file at once.
-            OSError: If the file cannot be read.
-        """
-        path = Path(path)
-        text = path.read_text(encoding="utf-8")
-        document = _core.Document(text, str(path))
-        try:
-            data = tomllib.loads(text)
-        except tomllib.TOMLDecodeError as error:  # the core reads TOML 1.1, Python's library 1.0
-            _refuse(path, document, [_Finding((), f"is no TOML 1.0: {error}")])
-        try:
-            content = Content.model_validate(data)
-        except pydantic.ValidationError as error:
-            findings = [_finding(entry, data) for entry in error.errors()]
-            _refuse(path, document, {finding.path: finding for finding in reversed(findings)}.values())
-        if findings := [*_inconsistent(content)]:
-            _refuse(path, document, findings)
-        experiment = cls(path, content, document)
-        if empty := [name for name in content.scales if not experiment.points(name)]:
-            _refuse(
-                path, document, [_Finding(("scales", name), "leaves out every point", of_key=True) for name in empty]
-            )
-        return experiment
-
-    def points(self, scale: str, only: Mapping[str, Sequence[str]] = {}) -> list[Point]:
-        """The grid at a scale in the order of the file; `only` says which points of an axis are wanted."""
-        about, at_scale, axes = self.content.experiment, self.content.scales[scale], self.content.axes
-        names = [[point for point in points if point in only.get(axis, points)] for axis, points in axes.items()]
-        places = [dict(zip(axes, combination, strict=True)) for combination in itertools.product(*names)]
-        left_out = [*about.skip, *at_scale.skip]
-        return [
-            Point(place, seed)
-            for place in places
-            if not any(matches(place, where) for where in left_out)
-            for seed in at_scale.seeds
-        ]
-
-    def scenario(self, scale: str, point: Point) -> Scenario:
-        """The checked scenario of a point. Raises ScenarioError."""
-        place, over = [*point.place.items()], self.content.scales[scale].axes
-        layers = [["scenario"], ["scales", scale, "set"], *(["axes", *item] for item in place)]
-        layers += [["scales", scale, "axes", axis, name] for axis, name in place if name in over.get(axis, {})]
-        plan = self._document.plan(layers, str(self.path.parent), [f"run.seed={point.seed}"])
-        return Scenario(self.name, plan)
-
-    def plan(self, scale: str, points: Iterable[Point]) -> dict[Point, Planned]:
-        """What is to be run for each point, and what is known of it without.
-
-        Raises:
-            ScenarioError: With everything that is wrong with any of them, each thing once.
-        """
-        found: dict[tuple[object, ...], dict[str, Any]] = {}
-        planned = {}
-        for point in points:
-            try:
-                planned[point] = self._planned(point, self.scenario(scale, point))
-            except _core.ScenarioError as error:
-                for entry in error.diagnostics:
-                    key = tuple(entry[name] for name in ("file", "line", "column", "path", "message"))
-                    found.setdefault(key, {**entry, "hint": entry["hint"] or f"in the scenario of {point}"})
-        if found:
-            raise _error([*found.values()])
-        return planned
-
-    def _planned(self, point: Point, scenario: Scenario) -> Planned:
-        job = Job.of(f"{self.name}: {point}", scenario, self.path.parent)
-        findings = [*_unanswerable(self.content, scenario, job.scenario)]
-        analyses = {}
-        for name, measure in self.content.measures.items():
-            if isinstance(measure, AnalysisMeasure):
-                try:
-                    analyses[name] = measure.of(scenario)
-                except _core.ScenarioError as error:
-                    findings += [
-                        _Finding(
-                            ("measures", name, entry["path"] or "protocol"), entry["message"], hint=entry["hint"] or ""
-                        )
-                        for entry in error.diagnostics
-                    ]
-        if findings:
-            _refuse(self.path, self._document, findings)
-        return Planned(job, analyses)
-
-
-@dataclass(frozen=True)
-class _Finding:
-    path: tuple[str, ...]
-    message: str
-    value: str | float | None = None
-    hint: str = ""
-    of_key: bool = False
-
-
-def _asked(content: Content) -> Iterator[tuple[tuple[str, ...], _Table]]:
-    """Where the file asks for something of a run, and for what."""
-    for name, measure in content.measures.items():
-        yield ("measures", name), measure
-    for index, chart in enumerate(content.charts):
-        yield ("charts", str(index)), chart
-        if isinstance(chart, OverTime):
-            for name, group in chart.groups.items():
-                yield ("charts", str(index), "groups", name), group
-
-
-def _unanswerable(content: Content, scenario: Scenario, resolved: Mapping[str, Any]) -> Iterator[_Finding]:
-    """What a file asks of a run that samples no such thing, or has no such node or traffic."""
-    probes, traffic = resolved["probes"], resolved["traffic"]
-    tags = {tag for part in traffic for tag in (part["tag"] or part["kind"], *part.get("port_tags", {}).values())}
-    graph = json.loads(scenario.plan.topology())["nodes"]
-    hosts, switches = ([node["name"] for node in graph if node["kind"] == kind] for kind in ("host", "switch"))
-    for path, asked in _asked(content):
-        if isinstance(asked, SampleMeasure | Throughput):
-            message = "there are no samples to take it from"
-            if not units.picoseconds(probes["sample_interval"]):
-                yield _Finding(path, f'{message}: probes.sample_interval is "0 s"')
-            elif isinstance(asked, Throughput) and asked.of_flows and not probes["goodput"]:
-                yield _Finding(path, f"{message}: probes.goodput is not true")
-        if isinstance(asked, Ingress) and not probes["ingress"]:
-            yield _Finding(path, "nobody watches ingress queues: probes.ingress is not true")
-        if (tag := getattr(asked, "tag", None)) is not None:
-            yield from _unknown((*path, "tag"), "traffic", tag, sorted(tags))
-        for key in ("src", "dst", "hosts", "nodes"):
-            kind, known = ("host", hosts) if key != "nodes" else ("switch", switches)
-            if isinstance(asked, SampleMeasure) and asked.table == "queues":
-                kind, known = "node", [*hosts, *switches]
-            for index, name in enumerate(getattr(asked, key, None) or []):
-                if not _core.chosen_names([name], known):
-                    yield from _unknown((*path, key, str(index)), kind, name, known)
+    @property
+    def needs_runs(self) -> bool:
+        """Whether anything has to be simulated; analyses alone need no run."""
+        is_static = all(isinstance(measure, AnalysisMeasure) for measure in self.measures.values())
+        draws_runs = any(isinstance(chart, Cdf | IngressCdf | OverTime) for chart in self.charts)
+        return not self.measures or not is_static or draws_runs
 
 
 def matches(place: Mapping[str, str], where: Where) -> bool:
     """Whether a place meets a condition on its axes."""
     return all(place[axis] in names for axis, names in where.items())
-
-
-def _error(entries: list[dict[str, Any]]) -> _core.ScenarioError:
-    error = _core.ScenarioError("\n".join(f"{entry['path']}: {entry['message']}" for entry in entries))
-    error.diagnostics = entries
-    return error
-
-
-def _refuse(path: Path, document: _core.Document, findings: Iterable[_Finding]) -> NoReturn:
-    entries = []
-    for finding in findings:
-        line, column = document.position([*finding.path], finding.of_key)
-        entries.append(
-            {
-                "severity": "error",
-                "file": str(path),
-                "line": line,
-                "column": column,
-                "path": ".".join(finding.path),
-                "value": None if finding.value is None else json.dumps(finding.value, ensure_ascii=False),
-                "message": finding.message,
-                "hint": finding.hint,
-            }
-        )
-    raise _error(sorted(entries, key=lambda entry: (entry["line"], entry["column"])))
-
-
-# Names that a hint lists.
-_MOST_NAMED: Final = 24
-
-
-def meant(word: str, known: Iterable[str]) -> str:
-    """A hint for a name that is none of those known."""
-    known = [*known]
-    close = difflib.get_close_matches(word, known, n=1)
-    more = f" and {len(known) - _MOST_NAMED} more" if len(known) > _MOST_NAMED else ""
-    allowed = f"allowed: {', '.join(known[:_MOST_NAMED])}{more}" if known else "there is none"
-    return f'did you mean "{close[0]}"? ({allowed})' if close else allowed
-
-
-_MODELS: Final[Mapping[str, Mapping[str, type[_Table]]]] = {
-    "measures": {
-        "flows": FlowMeasure,
-        "unfinished": UnfinishedMeasure,
-        "run": RunMeasure,
-        "samples": SampleMeasure,
-        "ingress": IngressMeasure,
-        "throughput": ThroughputMeasure,
-        "analysis": AnalysisMeasure,
-    },
-    "charts": {
-        "bars": Bars,
-        "lines": Lines,
-        "cdf": Cdf,
-        "ingress": IngressCdf,
-        "seeds": OverSeeds,
-        "throughput": OverTime,
-    },
-}
-
-
-# What a value must be, by the type of the error.
-_WORDS: Final = {
-    "string_type": "must be text",
-    "int_type": "must be a whole number",
-    "float_type": "must be a number",
-    "bool_type": "must be true or false",
-    "list_type": "must be a list",
-    "dict_type": "must be a table",
-    "model_type": "must be a table",
-    "model_attributes_type": "must be a table",
-    "too_short": "must not be empty",
-}
-
-
-def _keys_beside(location: tuple[int | str, ...]) -> list[str]:
-    """The keys that may stand where an unknown one does."""
-    model: type[_Table]
-    match location:
-        case ("experiment", _):
-            model = About
-        case ("scales", _, _):
-            model = Scale
-        case ("claims", _, _):
-            model = Claim
-        case ("charts", _, _, "groups", _, _):
-            model = Throughput
-        case ("measures" | "charts" as section, _, str(kind), _):
-            model = _MODELS[section][kind]
-        case _:
-            model = Content
-    return [field.alias or name for name, field in model.model_fields.items()]
-
-
-def _finding(entry: Mapping[str, Any], data: Any) -> _Finding:  # noqa: ANN401 - any TOML value
-    """What a model refuses. Its location also names members of unions, which the file does not have."""
-    location, path = entry["loc"], []
-    for depth, key in enumerate(location):
-        if (isinstance(data, dict) and key in data) or (isinstance(data, list) and isinstance(key, int)):
-            path.append(str(key))
-            data = data[key]
-        elif entry["type"] == "missing" and depth == len(location) - 1:
-            path.append(str(key))
-    message = _WORDS.get(entry["type"]) or entry["msg"].removeprefix("Value error, ")
-    value = data if isinstance(data, str | int | float) else None
-    match entry["type"]:
-        case "extra_forbidden":
-            return _Finding(tuple(path), "unknown key", hint=meant(path[-1], _keys_beside(location)), of_key=True)
-        case "missing":
-            return _Finding(tuple(path), "is missing")
-        case "union_tag_not_found":
-            return _Finding(tuple(path), 'needs a "kind"', hint=f"allowed: {', '.join(_MODELS[str(location[0])])}")
-        case "greater_than_equal":
-            message = f"must be at least {entry['ctx']['ge']}"
-        case "literal_error" | "union_tag_invalid":
-            expected = entry["ctx"].get("expected_tags") or entry["ctx"]["expected"].replace(" or ", ", ")
-            known = [name.strip(" '") for name in expected.split(",")]
-            if entry["type"] == "union_tag_invalid":
-                path, value = [*path, "kind"], data["kind"]
-            return _Finding(tuple(path), "unknown name", value, meant(str(value), known))
-        case "string_pattern_mismatch":
-            message = "must be mean, min, max, sum, count or a percentile such as p99"
-    return _Finding(tuple(path), message, value)
-
-
-def _unknown(path: tuple[str, ...], what: str, name: str, known: Iterable[str]) -> Iterator[_Finding]:
-    if name not in (known := [*known]):
-        yield _Finding(path, f"there is no {what} of this name", name, meant(name, known))
-
-
-def _misplaced(path: tuple[str, ...], where: Mapping[str, Iterable[str]], content: Content) -> Iterator[_Finding]:
-    """Axes and points in a condition that do not exist."""
-    for axis, names in where.items():
-        if axis not in content.axes:
-            yield _Finding((*path, axis), "there is no axis of this name", hint=meant(axis, content.axes), of_key=True)
-            continue
-        for name in names:
-            yield from _unknown((*path, axis), f"point of axis {axis}", name, content.axes[axis])
-
-
-def _inconsistent(content: Content) -> Iterator[_Finding]:
-    """Names that refer to nothing, and keys that do not go together."""
-    for index, where in enumerate(content.experiment.skip):
-        yield from _misplaced(("experiment", "skip", str(index)), where, content)
-    yield from _ill_named(content)
-    yield from _seeded(("scenario",), content.scenario)
-    for name, scale in content.scales.items():
-        yield from _scale_mistakes(("scales", name), scale, content)
-    for name, measure in content.measures.items():
-        if isinstance(measure, SampleMeasure) and (measure.table == "queues") != (measure.column == "bytes"):
-            hint = "queues have the column bytes, buffers the others"
-            yield _Finding(("measures", name), f"{measure.table} have no column {measure.column}", hint=hint)
-    for path, asked in _asked(content):
-        if isinstance(asked, Window) and asked.to is not None:
-            begin, end = units.picoseconds(asked.from_), units.picoseconds(asked.to)
-            if begin >= end:
-                yield _Finding((*path, "to"), f"must be later than from, {asked.from_}", asked.to)
-    for index, chart in enumerate(content.charts):
-        yield from _chart_mistakes(("charts", str(index)), chart, content)
-    for index, claim in enumerate(content.claims):
-        yield from _claim_mistakes(("claims", str(index)), claim, content)
-
-
-def _scale_mistakes(path: tuple[str, ...], scale: Scale, content: Content) -> Iterator[_Finding]:
-    for index, seed in enumerate(scale.seeds):
-        if seed in scale.seeds[:index]:
-            yield _Finding((*path, "seeds", str(index)), "stands here twice", seed)
-    yield from _seeded((*path, "set"), scale.set)
-    yield from _seeded_axes((*path, "axes"), scale.axes)
-    yield from _misplaced((*path, "axes"), dict.fromkeys(scale.axes, ()), content)
-    for axis, known in content.axes.items():
-        for name in scale.axes.get(axis, {}):
-            if name not in known:
-                hint = meant(name, known)
-                yield _Finding((*path, "axes", axis, name), "there is no point of this name", hint=hint, of_key=True)
-    for index, where in enumerate(scale.skip):
-        yield from _misplaced((*path, "skip", str(index)), where, content)
-
-
-# Columns of a table of runs, beside axes and measures.
-_COLUMNS: Final = ("seed", "outcome", "cpu_seconds", "directory")
-
-
-def _ill_named(content: Content) -> Iterator[_Finding]:
-    """Names that tables or the command line would confuse with others."""
-    for section, names in (("axes", content.axes), ("measures", content.measures)):
-        for name in names:
-            if name in _COLUMNS:
-                yield _Finding((section, name), f"tables have another column {name}", of_key=True)
-    for axis, points in content.axes.items():
-        if axis in content.measures:
-            yield _Finding(("axes", axis), "a measure has the same name", of_key=True)
-        for name in points:
-            if "," in name:
-                yield _Finding(("axes", axis, name), "must have no comma, which separates points", of_key=True)
-    yield from _seeded_axes(("axes",), content.axes)
-
-
-def _seeded_axes(path: tuple[str, ...], axes: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> Iterator[_Finding]:
-    for axis, points in axes.items():
-        for name, values in points.items():
-            yield from _seeded((*path, axis, name), values)
-
-
-def _seeded(path: tuple[str, ...], values: Mapping[str, Any]) -> Iterator[_Finding]:
-    """A seed among values of a scenario."""
-    run = values.get("run")
-    if isinstance(run, dict) and "seed" in run:
-        yield _Finding((*path, "run", "seed"), "seeds are those of the scale", run["seed"], "give seeds to the scale")
-
-
-def _chart_mistakes(path: tuple[str, ...], chart: Chart, content: Content) -> Iterator[_Finding]:
-    yield from _misplaced((*path, "where"), chart.where, content)
-    shown = [key for key in ("x", "series", "facet") if getattr(chart, key, None) is not None]
-    for key in shown:
-        yield from _unknown((*path, key), "axis", getattr(chart, key), content.axes)
-    if isinstance(chart, Bars | Lines | OverSeeds):
-        yield from _unknown((*path, "measure"), "measure", chart.measure, content.measures)
-    if isinstance(chart, Lines):
-        for name in content.axes.get(chart.x, {}):
-            if not _is_number(name):
-                message = f"the points of a line's axis are numbers, and {name} is none"
-                yield _Finding((*path, "x"), message, chart.x, 'kind = "bars" takes names')
-    axes = {getattr(chart, key) for key in shown}
-    for axis, points in content.axes.items():
-        if axis not in axes and len(points) > 1 and len(chart.where.get(axis, points)) > 1:
-            hint = f'where = {{ {axis} = "{next(iter(points))}" }} chooses one'
-            yield _Finding(path, f"says nothing of the axis {axis}", hint=hint)
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
-
-
-def _claim_mistakes(path: tuple[str, ...], claim: Claim, content: Content) -> Iterator[_Finding]:
-    for key in ("measure", "to_measure"):
-        if (name := getattr(claim, key)) is not None:
-            yield from _unknown((*path, key), "measure", name, content.measures)
-    yield from _misplaced((*path, "at"), claim.at, content)
-    yield from _misplaced((*path, "to"), {axis: [name] for axis, name in claim.to.items()}, content)
-    for index, name in enumerate(claim.scales or []):
-        yield from _unknown((*path, "scales", str(index)), "scale", name, content.scales)
-    for name in claim.reason if isinstance(claim.reason, dict) else ():
-        if name not in content.scales:
-            hint = meant(name, content.scales)
-            yield _Finding((*path, "reason", name), "there is no scale of this name", hint=hint, of_key=True)
-    if claim.at_least is None and claim.at_most is None:
-        yield _Finding(path, "says nothing of what is expected", hint="give at_least, at_most or both")
-    elif claim.at_least is not None and claim.at_most is not None and claim.at_least > claim.at_most:
-        yield _Finding((*path, "at_least"), f"must be at most at_most, {claim.at_most}", claim.at_least)
-    there = {axis: [name] for axis, name in claim.to.items()}
-    if {**claim.at, **there} == claim.at and claim.to_measure in {None, claim.measure} and claim.compare != "value":
-        hint = "to or to_measure must name something else"
-        yield _Finding((*path, "to"), "is where it is taken: it would be compared with itself", hint=hint)
-    if (claim.compare == "value") == bool(claim.to or claim.to_measure):
-        hint = "ratio, difference and reduction need it, a value has none"
-        yield _Finding((*path, "compare"), "does not go with what is compared (to, to_measure)", claim.compare, hint)

@@ -2,28 +2,24 @@
 
 from __future__ import annotations
 
-import datetime
 import os
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
-from typing import Final
 
 import polars as pl
 
-from backwater import _core, style
-from backwater.experiment import claims, measures
+from backwater import style
+from backwater.experiment import claims, measures, record
 from backwater.experiment.claims import Estimate, Finding
-from backwater.experiment.format import AnalysisMeasure, Cdf, Claim, Experiment, IngressCdf, OverTime, Point
-from backwater.experiment.store import Job, Store
-from backwater.result import Result
+from backwater.experiment.format import Claim
+from backwater.experiment.grid import Experiment, Point
+from backwater.experiment.record import Record, Run, by_place
+from backwater.experiment.store import Store
+from backwater.experiment.study import Study
 from backwater.views import View
-
-# The file beside the figures of a paper that says what they are.
-README: Final = "README.md"
 
 
 def papers() -> dict[str, list[Path]]:
@@ -46,80 +42,6 @@ def covers(stem: str, figure: str) -> bool:
     if several is None or one is None:
         return stem == figure
     return several[1] == one[1] and int(several[2]) <= int(one[2]) <= int(several[3])
-
-
-@dataclass(frozen=True)
-class Study:
-    """An experiment at a scale, and the runs that it is made of.
-
-    Attributes:
-        experiment: The experiment.
-        scale: Name of the scale.
-        points: Its grid.
-        jobs: The run of each point; none if nothing has to be simulated.
-        known: What the analyses of each point say.
-    """
-
-    experiment: Experiment
-    scale: str
-    points: Sequence[Point]
-    jobs: Mapping[Point, Job]
-    known: Mapping[Point, Mapping[str, float]]
-
-    @classmethod
-    def plan(cls, experiment: Experiment, scale: str, only: Mapping[str, Sequence[str]] | None = None) -> Study:
-        """Checks and analyses the scenario of every point. Raises ScenarioError with what is wrong with any of them."""
-        points = experiment.points(scale, only or {})
-        planned = experiment.plan(scale, points)
-        content = experiment.content
-        is_static = all(isinstance(measure, AnalysisMeasure) for measure in content.measures.values())
-        draws_runs = any(isinstance(chart, Cdf | IngressCdf | OverTime) for chart in content.charts)
-        needs_runs = not content.measures or not is_static or draws_runs
-        jobs = {point: each.job for point, each in planned.items()} if needs_runs else {}
-        return cls(experiment, scale, points, jobs, {point: each.analyses for point, each in planned.items()})
-
-    def result(self, store: Store, point: Point) -> Result | None:
-        """The result of a point, if there is one."""
-        return store.result(self.jobs[point]) if point in self.jobs else None
-
-    def values(self, store: Store) -> dict[Point, dict[str, float | None]]:
-        """All measures of all points. Raises ResultError if one cannot be taken."""
-        found = {}
-        for point in self.points:
-            result = self.result(store, point)
-            found[point] = {
-                name: self.known[point][name]
-                if isinstance(measure, AnalysisMeasure)
-                else None
-                if result is None
-                else measures.value(measure, result)
-                for name, measure in self.experiment.content.measures.items()
-            }
-        return found
-
-    def findings(self, values: claims.Values) -> list[Finding]:
-        """Every claim that is checked at this scale, held against the measures."""
-        wanted = self.experiment.content.claims
-        return [
-            claims.check(claim, self.scale, values)
-            for claim in wanted
-            if claim.scales is None or self.scale in claim.scales
-        ]
-
-    def draw(self, store: Store, values: claims.Values, directory: Path) -> list[Path]:
-        """Writes the charts as SVG files, and returns their paths."""
-        from backwater.experiment import charts  # noqa: PLC0415 - charts are slow to import
-
-        content = self.experiment.content
-        seeds = content.scales[self.scale].seeds
-        written = []
-        for number, chart in enumerate(content.charts, 1):
-            drawn = charts.draw(chart, content, values, partial(self.result, store), seeds)
-            path = directory / f"{self.experiment.name}-{number}.svg"
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(charts.svg(drawn), encoding="utf-8")
-            written.append(path)
-        return written
 
 
 def _figure(number: float, unit: str) -> str:
@@ -152,31 +74,28 @@ def ours(finding: Finding) -> str:
 
     if not (figures := [*finding.estimates.items()]):
         return "–"
-    best = figures[-1][1].mean
-    return shown(*figures[0]) + (f" … {_show(claim, best)}" if len(figures) > 1 else "")
+    if len(figures) == 1:
+        return shown(*figures[0])
+    best = shown(*figures[-1]) if claim.range else _show(claim, figures[-1][1].mean)
+    return f"{shown(*figures[0])} … {best}"
 
 
-def measures_table(study: Study, values: claims.Values, store: Store) -> View:
+def measures_table(experiment: Experiment, scale: str, runs: Mapping[Point, Run]) -> View:
     """The measures of every place: mean over the seeds, with 95 % confidence."""
-    content = study.experiment.content
+    content = experiment.content
     rows = []
-    for place in dict.fromkeys(tuple(point.place.items()) for point in study.points):
-        cells = [name for _, name in place]
+    for points in by_place([*runs]):
+        cells = [*points[0].place.values()]
         for name, measure in content.measures.items():
-            over_seeds = [
-                value
-                for point in study.points
-                if tuple(point.place.items()) == place and (value := values[point][name]) is not None
-            ]
+            over_seeds = [value for point in points if (value := runs[point].measures[name]) is not None]
             cells.append(_with_confidence(over_seeds, measures.unit(measure)))
         rows.append(tuple(cells))
-    seeds = content.scales[study.scale].seeds
+    seeds = content.scales[scale].seeds
     note = f"mean over {len(seeds)} seeds ± 95 %" if len(seeds) > 1 else f"seed {seeds[0]}"
-    if study.jobs:
-        note += f"; {Endings.of(study, store)}"
+    if content.needs_runs:
+        note += f"; {Endings.of(experiment, runs)}"
     headers = (*content.axes, *content.measures)
-    title = f"{study.experiment.name}, {study.scale}: {content.experiment.title}"
-    return View(title, headers, rows, text_columns=len(content.axes), note=note)
+    return View(f"{experiment.name}, {scale}: {content.experiment.title}", headers, rows, len(content.axes), note)
 
 
 def _with_confidence(over_seeds: Sequence[float], unit: str) -> str:
@@ -188,17 +107,15 @@ def _with_confidence(over_seeds: Sequence[float], unit: str) -> str:
     return f"{_figure(estimate.mean, unit)} ± {_figure(estimate.half_width, unit)}"
 
 
-def frame(study: Study, values: claims.Values, store: Store) -> pl.DataFrame:
+def frame(study: Study, store: Store) -> pl.DataFrame:
     """A row per point: its place, its seed, how its run went and where it is, and its measures."""
     rows = []
-    for point in study.points:
+    for point, run in record.runs(study, store).items():
         result = study.result(store, point)
-        run = {
-            "outcome": None if result is None else result.summary.outcome,
-            "cpu_seconds": None if result is None else result.summary.cpu_seconds,
-            "directory": None if result is None else str(result.directory),
-        }
-        rows.append({**point.place, "seed": point.seed, **run, **values[point]})
+        directory = None if result is None else str(result.directory)
+        seconds = None if result is None else run.cpu_seconds
+        about = {"seed": point.seed, "outcome": run.outcome, "cpu_seconds": seconds, "directory": directory}
+        rows.append({**point.place, **about, **run.measures})
     return pl.DataFrame(rows, infer_schema_length=None)
 
 
@@ -219,14 +136,15 @@ class Endings:
     cpu_seconds: float
 
     @classmethod
-    def of(cls, study: Study, store: Store) -> Endings:
-        """Those of the results in a store."""
-        runs = [store.result(job) for job in study.jobs.values()]
-        summaries = [run.summary for run in runs if run is not None]
-        outcomes = Counter("no result" if run is None else run.summary.outcome for run in runs)
-        drops = sum(summary.total_drops for summary in summaries)
-        unfinished = sum(summary.unfinished_flows for summary in summaries)
-        return cls(outcomes, drops, unfinished, sum(summary.cpu_seconds for summary in summaries))
+    def of(cls, experiment: Experiment, runs: Mapping[Point, Run]) -> Endings:
+        """Those of the runs of an experiment."""
+        outcomes = Counter(run.outcome or "no result" for run in runs.values() if experiment.content.needs_runs)
+        return cls(
+            outcomes,
+            sum(run.drops for run in runs.values()),
+            sum(run.unfinished for run in runs.values()),
+            sum(run.cpu_seconds for run in runs.values()),
+        )
 
     @property
     def counted(self) -> str:
@@ -243,34 +161,64 @@ class Figure:
     """What became of one experiment.
 
     Attributes:
-        study: The experiment.
+        experiment: The experiment.
+        scale: Name of the scale.
+        record: What is kept of its runs; none if nothing is.
+        endings: How they ended.
         findings: Its claims.
         charts: Its charts' files.
-        endings: How its runs ended.
     """
 
-    study: Study
-    findings: Sequence[Finding]
-    charts: Sequence[Path]
-    endings: Endings
+    experiment: Experiment
+    scale: str
+    record: Record | None = None
+    endings: Endings = Endings({}, 0, 0, 0.0)
+    findings: Sequence[Finding] = ()
+    charts: Sequence[Path] = ()
+
+    @classmethod
+    def of(cls, experiment: Experiment, kept: Record, directory: Path) -> Figure:
+        """Holds what is kept against the claims, and writes the charts as SVG files into a directory."""
+        runs = kept.runs(experiment)
+        values = {point: run.measures for point, run in runs.items()}
+        findings = [
+            claims.check(claim, kept.scale, values)
+            for claim in experiment.content.claims
+            if claim.scales is None or kept.scale in claim.scales
+        ]
+        charts = _draw(experiment, kept, values, directory)
+        return cls(experiment, kept.scale, kept, Endings.of(experiment, runs), findings, charts)
+
+
+def _draw(experiment: Experiment, kept: Record, values: claims.Values, directory: Path) -> list[Path]:
+    from backwater.experiment import charts  # noqa: PLC0415 - charts are slow to import
+
+    written = []
+    directory.mkdir(parents=True, exist_ok=True)
+    for number, chart in enumerate(experiment.content.charts, 1):
+        path = directory / f"{experiment.name}-{number}.svg"
+        drawn = charts.draw(chart, experiment.content, values, kept.curve)
+        path.write_text(charts.svg(drawn), encoding="utf-8")
+        written.append(path)
+    return written
 
 
 def claims_table(figures: Sequence[Figure]) -> View:
     """Every claim with the paper's figure, ours, and the verdict; and what each figure took."""
     rows = [
         (
-            "" if number else figure.study.experiment.name,
+            "" if number else figure.experiment.name,
             finding.claim.text,
             finding.claim.paper,
             ours(finding),
-            finding.verdict,
+            str(finding),
             "" if number else _cpu(figure.endings.cpu_seconds),
         )
         for figure in figures
         for number, finding in enumerate(figure.findings)
     ]
     verdicts = Counter(finding.verdict for figure in figures for finding in figure.findings)
-    note = ", ".join(f"{count} {verdict}" for verdict, count in sorted(verdicts.items()))
+    note = ", ".join(f"{verdicts[verdict]} {verdict}" for verdict in claims.VERDICTS if verdict in verdicts)
     headers = ("figure", "claim", "paper", "ours", "verdict", "CPU time")
     return View("Claims", headers, rows, text_columns=len(headers), note=note)
 
@@ -278,8 +226,10 @@ def claims_table(figures: Sequence[Figure]) -> View:
 def runs_table(figures: Sequence[Figure]) -> View:
     """How the runs of every figure ended."""
     rows = [
-        (
-            figure.study.experiment.name,
+        (figure.experiment.name, "not recorded", "–", "–")
+        if figure.record is None
+        else (
+            figure.experiment.name + (" (stale)" if figure.record.stale else ""),
             figure.endings.counted or "none needed",
             f"{figure.endings.drops:,}",
             f"{figure.endings.unfinished:,}",
@@ -295,59 +245,65 @@ def _cpu(seconds: float) -> str:
 
 
 def reasons(figures: Sequence[Figure]) -> list[tuple[str, str]]:
-    """Claims that are not reached, and why."""
-
-    def unexplained(finding: Finding) -> str:
-        return "A run failed or was left out." if finding.verdict == "no result" else "No reason found yet."
-
+    """Claims that are not reached, and why; those that lack seeds or a result say so themselves."""
     return [
-        (f"{figure.study.experiment.name}: {finding.claim.text}", finding.reason or unexplained(finding))
+        (f"{figure.experiment.name}: {finding.claim.text}", finding.reason or "No reason found yet.")
         for figure in figures
         for finding in figure.findings
-        if not finding.verdict.startswith("reached")
+        if finding.verdict in {"same direction", "not reached"}
     ]
 
 
-def markdown(title: str, figures: Sequence[Figure], wall_seconds: float, beside: Path) -> str:
+def markdown(title: str, figures: Sequence[Figure], beside: Path) -> str:
     """The same as a page: figure by figure its charts, its claims and why some are not reached.
 
     Args:
         title: Heading.
         figures: What to write about.
-        wall_seconds: How long it took this time.
         beside: Directory that the page will be in, from which its charts are linked.
     """
-    build = _core.build_info()
-    today = datetime.datetime.now(tz=datetime.UTC).date()
     lines = [
         f"# {title}",
         "",
-        f"Version {build['version']}, commit {build['commit']}, {today}. "
-        f"CPU time of all results {_cpu(sum(figure.endings.cpu_seconds for figure in figures))}; this time, "
-        f"{_cpu(wall_seconds)} with results that were there already.",
+        f"CPU time of all results {_cpu(sum(figure.endings.cpu_seconds for figure in figures))}.",
         "",
         "`±` is the half width of a 95 % confidence interval over seeds; where there is one seed, figure and verdict "
         "rest on that. Of several places the worst is named, with its confidence, and `…` leads to the best.",
     ]
     for figure in figures:
-        experiment = figure.study.experiment
-        about = experiment.content.experiment
-        seeds = _seeds(experiment.content.scales[figure.study.scale].seeds)
-        lines += ["", f"## {experiment.name}: {about.title}", "", about.shows.strip(), ""]
+        about = figure.experiment.content.experiment
         lines += [
-            f"Scale {figure.study.scale}; seeds {seeds}; {len(figure.study.jobs)} runs, "
-            f"{_cpu(figure.endings.cpu_seconds)} of CPU time" + (f": {figure.endings}." if figure.study.jobs else "."),
             "",
+            f"## {figure.experiment.name}: {about.title}",
+            "",
+            about.shows.strip(),
+            "",
+            *_body(figure, beside),
         ]
-        lines += [f"![{chart.stem}]({_link(chart, beside)})" for chart in figure.charts]
-        if figure.findings:
-            lines += ["", "| claim | paper | ours | verdict |", "|---|---|---|---|"]
-            lines += [
-                f"| {finding.claim.text} | {finding.claim.paper} | {ours(finding)} | {finding.verdict} |"
-                for finding in figure.findings
-            ]
-        lines += [f"\n*{claim}* {reason}" for claim, reason in reasons([figure])]
     return "\n".join(lines) + "\n"
+
+
+def _body(figure: Figure, beside: Path) -> Iterator[str]:
+    """What a page says of a figure below what it shows."""
+    kept = figure.record
+    if kept is None:
+        yield f"Nothing is recorded of this figure at scale {figure.scale} yet."
+        return
+    if kept.stale:
+        yield f"**Stale:** {kept.stale}\n"
+    seeds = _seeds(figure.experiment.content.scales[figure.scale].seeds)
+    number = sum(figure.endings.outcomes.values())
+    yield (
+        f"Scale {figure.scale}; seeds {seeds}; {number} runs, {_cpu(figure.endings.cpu_seconds)} of CPU time"
+        + (f": {figure.endings}." if number else ".")
+        + f" Version {kept.core.version}, commit {kept.core.commit}, {kept.date}.\n"
+    )
+    yield from (f"![{chart.stem}]({_link(chart, beside)})" for chart in figure.charts)
+    if figure.findings:
+        yield from ("", "| claim | paper | ours | verdict |", "|---|---|---|---|")
+    for finding in figure.findings:
+        yield f"| {finding.claim.text} | {finding.claim.paper} | {ours(finding)} | {finding} |"
+    yield from (f"\n*{claim}* {reason}" for claim, reason in reasons([figure]))
 
 
 def _seeds(seeds: Sequence[int]) -> str:

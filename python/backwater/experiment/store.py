@@ -8,7 +8,7 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from backwater import _core
-from backwater.result import Result
+from backwater.result import Result, ResultError
 from backwater.scenario import Scenario
 
 # What is run, in every directory of a point.
@@ -27,7 +27,7 @@ _LOCK_FILE: Final = "lock"
 
 
 class StoreError(Exception):
-    """The store cannot be written to: another sweep does, or the directory is none."""
+    """The directory is no store."""
 
 
 def _paths(value: Any) -> Iterator[str]:  # noqa: ANN401 - any JSON value
@@ -96,12 +96,33 @@ class Store:
         directory = self._points("points", job)
         return Result.load(directory) if directory.is_dir() else None
 
+    def damage(self, job: Job) -> str | None:
+        """What is wrong with the result of a job, every file of which is read; none if it is sound."""
+        directory = self._points("points", job)
+        if not directory.is_dir():
+            return f"{directory} is missing"
+        try:
+            Result.load(directory).verify()
+            point = (directory / POINT_FILE).read_bytes()
+        except (OSError, ResultError) as error:
+            return str(error)
+        return None if point == job.content.encode() else f"{directory / POINT_FILE} is damaged"
+
+    def discard(self, job: Job) -> bool:
+        """Removes the result of a job; whether there was one."""
+        directory = self._points("points", job)
+        if there := directory.is_dir():
+            shutil.rmtree(directory)
+        return there
+
     @contextmanager
-    def writing(self) -> Iterator[None]:
+    def writing(self, tell: Callable[[str], None] = lambda _: None) -> Iterator[None]:
         """Holds the store for one writer, and clears away what an earlier one left half done.
 
+        Where there is another writer, `tell` is told, and its end is waited for.
+
         Raises:
-            StoreError: If there is another writer, or the directory holds something else.
+            StoreError: If the directory holds something else.
         """
         self.directory.mkdir(parents=True, exist_ok=True)
         lock_file = self.directory / _LOCK_FILE
@@ -111,7 +132,8 @@ class Store:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
-                raise StoreError(f"another sweep is writing to {self.directory}") from None
+                tell(f"another sweep is writing to {self.directory}: waiting for its end")
+                fcntl.flock(lock, fcntl.LOCK_EX)
             running = self.directory / "running"
             running.mkdir(exist_ok=True)
             for rest in running.iterdir():

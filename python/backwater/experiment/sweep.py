@@ -5,8 +5,9 @@ from __future__ import annotations
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -94,46 +95,60 @@ class _Runs:
 
 
 def run(
-    store: Store, jobs: Sequence[Job], workers: int, report: Callable[[int, int], None] = lambda _done, _all: None
+    store: Store,
+    jobs: Sequence[Job],
+    workers: int,
+    report: Callable[[int, int], None] = lambda _done, _all: None,
+    tell: Callable[[str], None] = lambda _: None,
 ) -> list[Failure]:
-    """Runs the jobs whose result the store does not hold.
+    """Runs the jobs whose result the store does not hold, or holds damaged.
 
     Args:
         store: Where results go.
         jobs: What to run.
         workers: How many at once.
         report: Told, whenever it changes, how many results there are, and how many there will be.
+        tell: Told what else is worth knowing: which results are damaged, and that another sweep is waited for.
 
     Returns:
         Those that failed.
 
     Raises:
         SweepInterrupted: On ^C, after all runs are ended; what was complete by then is kept.
-        StoreError: If something is missing, and another sweep writes to the store or the directory is none.
+        StoreError: If something is missing, and the directory is no store.
     """
     wanted = {job.key: job for job in jobs}
-    if all(store.result(job) is not None for job in wanted.values()):
+    missing = [job for job in wanted.values() if store.damage(job)]
+    if not missing:
         report(len(wanted), len(wanted))
         return []
-    runs = _Runs(store)
     failures = []
-    with store.writing():
-        missing = [job for job in wanted.values() if store.result(job) is None]
-        done = len(wanted) - len(missing)
-        report(done, len(wanted))
-        pool = ThreadPoolExecutor(workers)
-        try:
-            for future in as_completed([pool.submit(runs.run, job) for job in missing]):
+    try:
+        with store.writing(tell), _pool(_Runs(store), workers) as submit:
+            # Another sweep may have run them until now.
+            damages = {job: damage for job in missing if (damage := store.damage(job))}
+            for job, damage in damages.items():
+                if store.discard(job):
+                    tell(f"{damage}: {job.name} is run again")
+            done = len(wanted) - len(damages)
+            report(done, len(wanted))
+            for future in as_completed([submit(job) for job in damages]):
                 if (failure := future.result()) is not None:
                     failures.append(failure)
                 done += 1
                 report(done, len(wanted))
-        except KeyboardInterrupt:
-            runs.stop()
-            pool.shutdown()
-            kept = sum(store.result(job) is not None for job in wanted.values())
-            raise SweepInterrupted(kept, len(wanted)) from None
-        finally:
-            runs.stop()
-            pool.shutdown()
+    except KeyboardInterrupt:
+        kept = len(wanted) - sum(store.damage(job) is not None for job in missing)
+        raise SweepInterrupted(kept, len(wanted)) from None
     return sorted(failures, key=lambda failure: failure.name)
+
+
+@contextmanager
+def _pool(runs: _Runs, workers: int) -> Iterator[Callable[[Job], Future[Failure | None]]]:
+    """What submits jobs; however the block ends, their processes have ended after it."""
+    pool = ThreadPoolExecutor(workers)
+    try:
+        yield lambda job: pool.submit(runs.run, job)
+    finally:
+        runs.stop()
+        pool.shutdown()

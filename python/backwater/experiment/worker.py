@@ -12,9 +12,10 @@ import sys
 import threading
 from pathlib import Path
 
-from backwater import simulation
+from backwater import ResultError, simulation
 from backwater.experiment.store import POINT_FILE, Job
 from backwater.scenario import Scenario
+from backwater.summary import EXIT_IO
 
 
 def _end_with_parent() -> None:
@@ -40,4 +41,8 @@ def main(directory: Path, base_dir: str) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(Path(sys.argv[1]), sys.argv[2]))
+    try:
+        sys.exit(main(Path(sys.argv[1]), sys.argv[2]))
+    except (OSError, ResultError) as error:
+        print(error)  # noqa: T201 - this is the log
+        sys.exit(EXIT_IO)

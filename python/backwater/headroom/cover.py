@@ -13,7 +13,7 @@ from backwater.headroom.sonic import Config, Group
 _ETHERNET_BYTES: Final = 18
 # The pause response that Equation 1 of DSH allows for: 60 quanta, in bits.
 _RESPONSE_BITS: Final = 60 * 512
-# Length in m of a cable that nobody knows.
+# Length in m of a cable whose length is unknown.
 _UNKNOWN_CABLE: Final = 1
 
 

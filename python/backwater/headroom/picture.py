@@ -40,7 +40,8 @@ def schemes(plan: Plan) -> str:
         .properties(width=style.CHART_WIDTH, height=140)
     )
     switch = plan.switch
-    note = f"{switch.ports} ports of {switch.rate / 1e9:g} Gb/s, {switch.classes} lossless classes"
+    ports, classes = style.counted(switch.ports, "port"), style.counted(switch.classes, "lossless class")
+    note = f"{ports} of {switch.rate / 1e9:g} Gb/s, {classes}"
     return _svg(plots.themed(chart, f"A buffer of {style.size(switch.buffer)}", note))
 
 
@@ -81,7 +82,5 @@ def chips(plans: Sequence[tuple[Chip, Plan]]) -> str:
     )
     chart = alt.layer(shares, line).resolve_scale(y="independent")
     drawn = chart.properties(width=style.CHART_WIDTH, height=style.CHART_HEIGHT)
-    classes = plans[0][1].switch.classes
-    return _svg(
-        plots.themed(drawn, "Buffer of switching chips", f"{classes} lossless classes; line: buffer per capacity")
-    )
+    classes = style.counted(plans[0][1].switch.classes, "lossless class")
+    return _svg(plots.themed(drawn, "Buffer of switching chips", f"{classes}; line: buffer per capacity"))

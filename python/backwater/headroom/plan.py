@@ -58,8 +58,8 @@ def chips() -> dict[str, Chip]:
 
 
 def metres(text: str) -> float:
-    """A length in metres, as "40m". Raises ValueError if it is none, or above 1000 km."""
-    found = re.fullmatch(r"([0-9]{1,7}(\.[0-9]+)?)m", text)
+    """A length in metres, as "40m" or "40 m". Raises ValueError if it is none, or above 1000 km."""
+    found = re.fullmatch(r"([0-9]{1,7}(\.[0-9]+)?) ?m", text)
     if found is None or float(found[1]) > _LONGEST:
         raise ValueError(f'{json.dumps(text)} must be a length in metres up to 1000000m, as "40m"')
     return float(found[1])

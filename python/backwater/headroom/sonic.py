@@ -35,7 +35,7 @@ _TABLES: Final = (
     "PORT",
     "PORT_QOS_MAP",
 )
-# The fields of tables in which one that is misspelt would make lossless traffic lossy.
+# The fields of tables in which an unknown field could make lossless traffic lossy.
 _FIELDS: Final = {
     "BUFFER_PG": ("profile",),
     "BUFFER_POOL": ("type", "mode", "size", "xoff", "percentage"),
@@ -435,7 +435,7 @@ class _Reader:
                 )
             if unused := sorted(has - enabled.get(name, set())):
                 headroom = f"priority {_listed(unused)} of {name} has headroom"
-                self._gaps.append(f"{headroom}, but PFC is off: nobody is told to stop")
+                self._gaps.append(f"{headroom}, but PFC is off: no upstream is paused")
 
     def _shared_headroom(self, pools: Mapping[str, dict[str, Any]], groups: tuple[Group, ...]) -> int | None:
         """The pool of headroom: `xoff` of the lossless pool, or what `over_subscribe_ratio` makes of all headroom."""

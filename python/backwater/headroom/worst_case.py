@@ -33,7 +33,7 @@ class WorstCase:
     Attributes:
         headroom: Bytes of headroom that it had.
         used: The most that it used, in bytes.
-        drops: Whether packets were dropped for want of headroom.
+        drops: Whether packets were dropped for lack of headroom.
     """
 
     headroom: int

@@ -41,7 +41,7 @@ pub enum QueueId {
 }
 
 impl QueueId {
-    /// The congested ports that the queue is for; none unless queues are told apart by them.
+    /// The congested ports that the queue is for; none unless queues are distinguished by them.
     pub fn roots(&self) -> &[PortId] {
         match self {
             QueueId::Roots(roots) => roots,
@@ -88,7 +88,7 @@ pub trait Protocol {
     }
 }
 
-/// Names of protocols; a number of queues may stand in the place of the 32.
+/// Names of protocols; a number of queues may replace the 32.
 pub const NAMES: [&str; 6] = ["pfc", "bfc-32", "bfc-worst-case", "per-destination", "per-flow", "pyrrha"];
 
 /// The protocol called `name`; `own_root_rule` is for [`Pyrrha`]. `None` if there is none of that name.

@@ -52,13 +52,13 @@ pub struct DcqcnConfig {
     pub profile: DcqcnProfile,
     /// ECN marking at the switches.
     pub ecn: EcnConfig,
-    /// Period of the update of alpha.
+    /// Period of the update of alpha, at least 100 ns.
     pub alpha_interval: Option<Duration>,
-    /// Shortest time between two rate decreases.
+    /// Shortest time between two rate decreases, at least 100 ns; "0 s": every CNP decreases at once.
     pub decrease_interval: Option<Duration>,
-    /// Period of the rate increase timer.
+    /// Period of the rate increase timer, at least 100 ns.
     pub increase_interval: Option<Duration>,
-    /// Bytes sent per step of the byte counter; "0 B" switches it off.
+    /// Bytes sent per step of the byte counter, at least 100 B; "0 B" switches it off.
     pub byte_counter: Option<Bytes>,
     /// Gain g of alpha's moving average.
     #[schemars(range(min = 0.0, max = 1.0))]
@@ -77,7 +77,7 @@ pub struct DcqcnConfig {
     pub cnp: Option<CnpMode>,
     /// Shortest time between two CNP frames of a flow.
     pub cnp_interval: Option<Duration>,
-    /// Whether bytes in flight are limited to rate x base RTT (off in the paper and the HPCC scripts, on in Pyrrha's).
+    /// Whether bytes in flight are limited to rate x base RTT (off in the paper and the HPCC scripts, on in Pyrrha's). Needs `host.ack_every = 1`.
     pub window: bool,
 }
 
@@ -143,6 +143,7 @@ impl DcqcnProfile {
             fast_recovery_steps: 1,
             additive_increase: scaled(2),
             hyper_increase: scaled(20),
+            min_rate: mbps(1000),
             clamp_target: false,
             cnp: CnpMode::AckBit,
             ..authors
@@ -164,11 +165,15 @@ impl DcqcnProfile {
                 increase_interval: us(900),
                 additive_increase: mbps(50),
                 hyper_increase: mbps(100),
+                min_rate: mbps(100),
                 ..hpcc
             },
-            DcqcnProfile::Conweave => {
-                DcqcnParameters { additive_increase: scaled(4), hyper_increase: scaled(10), ..hpcc }
-            }
+            DcqcnProfile::Conweave => DcqcnParameters {
+                additive_increase: scaled(4),
+                hyper_increase: scaled(10),
+                min_rate: mbps(100),
+                ..hpcc
+            },
             DcqcnProfile::Firmware => DcqcnParameters {
                 byte_counter: Bytes(32_767),
                 gain: 5.0 / 1024.0,
@@ -184,7 +189,8 @@ impl DcqcnProfile {
 }
 
 impl DcqcnConfig {
-    /// The parameters that hold on a link of `line_rate`: the profile's, overridden by those given.
+    /// The parameters that hold on a link of `line_rate`: the profile's, overridden by those given; the lowest rate
+    /// is no higher than the link's.
     pub fn parameters(&self, line_rate: Rate) -> DcqcnParameters {
         let profile = self.profile.parameters(line_rate);
         DcqcnParameters {
@@ -197,7 +203,7 @@ impl DcqcnConfig {
             fast_recovery_steps: self.fast_recovery_steps.unwrap_or(profile.fast_recovery_steps),
             additive_increase: self.additive_increase.unwrap_or(profile.additive_increase),
             hyper_increase: self.hyper_increase.unwrap_or(profile.hyper_increase),
-            min_rate: self.min_rate.unwrap_or(profile.min_rate),
+            min_rate: self.min_rate.unwrap_or(profile.min_rate).min(line_rate),
             clamp_target: self.clamp_target.unwrap_or(profile.clamp_target),
             cnp: self.cnp.unwrap_or(profile.cnp),
             cnp_interval: self.cnp_interval.unwrap_or(profile.cnp_interval),
@@ -278,7 +284,7 @@ impl Dcqcn {
         while let Some(limited) = &mut self.limited {
             let next = limited.next_decrease.min(limited.next_increase);
             let until = next.min(now);
-            // A CNP that comes at the very tick of alpha counts for the period that ends with it.
+            // A CNP that arrives exactly at a tick of alpha counts for the period that ends with it.
             while limited.next_alpha < until {
                 limited.update_alpha(&self.parameters);
             }
@@ -446,17 +452,31 @@ mod tests {
     /// A CNP in every slot keeps alpha at 1: every cut halves, every four microseconds, down to the lowest rate.
     #[test]
     fn steady_cnps_halve_the_rate_every_decrease_interval() {
-        let mut point = reaction_point(DcqcnProfile::HpccNs3, 100);
-        point.on_cnp(at(0, 0));
-        let mut expected = 100 * GBPS;
-        for us in 0..44 {
-            point.on_cnp(at(us, 500));
-            if us % 4 == 0 && us > 0 {
-                expected = (expected / 2).max(100 * MBPS);
-                assert_eq!(rates(&mut point, at(us, 500)), (expected, 100 * GBPS), "{us} us");
+        for (profile, lowest) in [(DcqcnProfile::HpccNs3, 1000 * MBPS), (DcqcnProfile::Conweave, 100 * MBPS)] {
+            let mut point = reaction_point(profile, 100);
+            point.on_cnp(at(0, 0));
+            let mut expected = 100 * GBPS;
+            for us in 0..44 {
+                point.on_cnp(at(us, 500));
+                if us % 4 == 0 && us > 0 {
+                    expected = (expected / 2).max(lowest);
+                    assert_eq!(rates(&mut point, at(us, 500)), (expected, 100 * GBPS), "{us} us");
+                }
             }
+            assert_eq!(expected, lowest);
         }
-        assert_eq!(expected, 100 * MBPS);
+    }
+
+    /// A link slower than the lowest rate of the profile: a cut must not make a flow faster than its link.
+    #[test]
+    fn the_lowest_rate_is_no_higher_than_the_links() {
+        let line_rate = Rate::from_bps(500 * MBPS);
+        let sender = Sender { line_rate, base_rtt: Duration::from_us(8) };
+        let mut point = Dcqcn::new(&DcqcnConfig { window: true, ..Default::default() }, &sender);
+        for us in 0..5 {
+            point.on_cnp(at(us, 0));
+        }
+        assert_eq!((point.rate(at(10, 0)), point.window()), (line_rate, 500));
     }
 
     #[test]
@@ -469,7 +489,7 @@ mod tests {
             if tick == 6 || tick == 7 {
                 point.on_cnp(at(tick - 1, 300));
             }
-            // A CNP at the very tick would still count for it.
+            // A CNP exactly at the tick would still count for it.
             point.rate(at(tick, 1));
             alpha *= 255.0 / 256.0;
             if tick == 6 || tick == 7 {
@@ -531,6 +551,31 @@ mod tests {
         assert_eq!((limited.next_increase, limited.next_alpha), (at(495, 0), at(495, 0)));
     }
 
+    /// The paper's machine at 40 Gb/s: 55 us and 10 MB count from the last cut.
+    #[test]
+    fn a_cut_begins_the_timer_and_the_byte_counter_anew() {
+        let mut point = reaction_point(DcqcnProfile::Paper, 40);
+        point.on_cnp(at(0, 0));
+        point.on_sent(at(10, 0), 9_999_999);
+        point.on_cnp(at(50, 0));
+        assert_eq!(rates(&mut point, at(50, 0)), (10 * GBPS, 20 * GBPS));
+        // Neither the byte that would have been the last of ten million, nor the instant 55 us after the first cut.
+        point.on_sent(at(51, 0), 1);
+        assert_eq!(rates(&mut point, at(104, 999)), (10 * GBPS, 20 * GBPS));
+        assert_eq!(rates(&mut point, at(105, 0)), (15 * GBPS, 20 * GBPS));
+        point.on_sent(at(106, 0), 9_999_999);
+        assert_eq!(rates(&mut point, at(106, 0)), (17_500 * MBPS, 20 * GBPS));
+    }
+
+    /// A CNP at the tick of 3 us counts for the period that ends then: alpha is ((255/256)^3 + 1/256) 255/256 when the rate is cut.
+    #[test]
+    fn a_cnp_at_the_very_tick_of_alpha_counts_for_what_is_over() {
+        let mut point = reaction_point(DcqcnProfile::HpccNs3, 100);
+        point.on_cnp(at(0, 0));
+        point.on_cnp(at(3, 0));
+        assert_eq!(rates(&mut point, at(4, 1)), (50_582_134_712, 100 * GBPS));
+    }
+
     #[test]
     fn a_window_shrinks_with_the_rate() {
         let sender = Sender { line_rate: Rate::from_gbps(100), base_rtt: Duration::from_us(8) };
@@ -555,6 +600,7 @@ mod tests {
         assert_eq!(frames.on_data(at(51, 0), false), Notification::default());
         assert_eq!(frames.on_data(at(52, 0), true), cnp);
         assert_eq!(frames.on_data(at(101, 999), true), Notification::default());
+        assert_eq!(frames.on_data(at(102, 0), true), cnp);
         let mut echoes = CnpSender::new(&DcqcnProfile::HpccNs3.parameters(Rate::from_gbps(40)));
         assert_eq!(echoes.on_data(at(0, 0), true), Notification { echo: true, cnp: false });
         assert_eq!(echoes.on_data(at(0, 1), true), Notification { echo: true, cnp: false });
@@ -569,8 +615,8 @@ mod tests {
         let table: [(DcqcnProfile, Row); 7] = [
             (DcqcnProfile::Paper, (55, 0, 55, 10_000_000, 256.0, 5, 40, 200, 10, true)),
             (DcqcnProfile::AuthorsNs3, (55, 0, 60, 300_000, 256.0, 5, 40, 200, 100, true)),
-            (DcqcnProfile::HpccNs3, (1, 4, 300, 0, 256.0, 1, 20, 200, 100, false)),
-            (DcqcnProfile::HpccNs3Paper, (50, 50, 55, 0, 256.0, 1, 20, 200, 100, false)),
+            (DcqcnProfile::HpccNs3, (1, 4, 300, 0, 256.0, 1, 20, 200, 1000, false)),
+            (DcqcnProfile::HpccNs3Paper, (50, 50, 55, 0, 256.0, 1, 20, 200, 1000, false)),
             (DcqcnProfile::ConfigTxt, (1, 4, 900, 0, 256.0, 1, 50, 100, 100, false)),
             (DcqcnProfile::Conweave, (1, 4, 300, 0, 256.0, 1, 40, 100, 100, false)),
             (DcqcnProfile::Firmware, (1, 4, 300, 32_767, 204.8, 1, 5, 50, 1, false)),
@@ -593,10 +639,11 @@ mod tests {
             );
             assert_eq!(actual, row, "{profile:?}");
         }
-        // Scaled with the link: 5 and 50 Mb/s at 25 Gb/s, 80 and 800 at 400 (HPCC's run script).
+        // Scaled with the link: 5 and 50 Mb/s at 25 Gb/s, 80 and 800 at 400; the lowest rate is not (HPCC's run script).
         for (gbps, additive, hyper) in [(25, 5, 50), (40, 8, 80), (400, 80, 800)] {
             let p = DcqcnProfile::HpccNs3.parameters(Rate::from_gbps(gbps));
-            assert_eq!((p.additive_increase.bps() / MBPS, p.hyper_increase.bps() / MBPS), (additive, hyper));
+            let rates = [p.additive_increase, p.hyper_increase, p.min_rate].map(|rate| rate.bps() / MBPS);
+            assert_eq!(rates, [additive, hyper, 1000]);
         }
     }
 

@@ -18,13 +18,25 @@ pub struct EcnConfig {
     /// Marking probability at `kmax`. Default 0.2.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub pmax: f64,
-    /// If set, `kmin` and `kmax` hold for ports of this rate and grow in proportion to a port's rate. Default: they hold for every port.
+    /// If set, `kmin` and `kmax` hold for ports of this rate and grow in proportion to a port's rate. Default: none; they hold for
+    /// every port.
     pub rate: Option<Rate>,
 }
 
 impl Default for EcnConfig {
     fn default() -> Self {
         EcnConfig { kmin: Bytes(100_000), kmax: Bytes(400_000), pmax: 0.2, rate: None }
+    }
+}
+
+impl EcnConfig {
+    /// Kmin and Kmax of a port of rate `port`.
+    pub fn thresholds(&self, port: Rate) -> (Bytes, Bytes) {
+        let scaled = |bytes: Bytes| match self.rate {
+            Some(rate) => Bytes((u128::from(bytes.get()) * u128::from(port.bps()) / u128::from(rate.bps())) as u64),
+            None => bytes,
+        };
+        (scaled(self.kmin), scaled(self.kmax))
     }
 }
 
@@ -40,12 +52,12 @@ pub struct EcnMarker {
 impl EcnMarker {
     /// The marker of the switch at `site`.
     pub fn new(config: &EcnConfig, site: &Site<'_>) -> EcnMarker {
-        let scaled = |bytes: Bytes, port: &PortFacts| match config.rate {
-            Some(rate) => (u128::from(bytes.get()) * u128::from(port.rate.bps()) / u128::from(rate.bps())) as u64,
-            None => bytes.get(),
+        let thresholds = |port: &PortFacts| {
+            let (kmin, kmax) = config.thresholds(port.rate);
+            (kmin.get(), kmax.get())
         };
         EcnMarker {
-            thresholds: site.ports.iter().map(|port| (scaled(config.kmin, port), scaled(config.kmax, port))).collect(),
+            thresholds: site.ports.iter().map(thresholds).collect(),
             pmax: config.pmax,
             draws: Seed(site.spec.seed).stream("ecn", u64::from(site.node.0)),
         }

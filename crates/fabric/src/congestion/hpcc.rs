@@ -22,7 +22,7 @@ pub struct HpccConfig {
     pub additive_increase: Option<Rate>,
     /// Base round-trip time T. Default: the longest of any pair of hosts, computed from the topology.
     pub base_rtt: Option<Duration>,
-    /// Lowest rate. Default 100 Mb/s (HPCC simulator).
+    /// Lowest rate. Default 100 Mb/s (the HPCC simulator's example configuration; its run script has 1000 Mb/s).
     pub min_rate: Rate,
     /// How switches write a port's rate into the header.
     pub rate_code: RateCode,
@@ -37,6 +37,29 @@ impl Default for HpccConfig {
             base_rtt: None,
             min_rate: Rate::from_bps(100_000_000),
             rate_code: RateCode::Exact,
+        }
+    }
+}
+
+/// What options come to for one sender that follow from its link and the fabric.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct HpccParameters {
+    /// Additive increase as a rate.
+    pub additive_increase: Rate,
+    /// Base round-trip time.
+    pub base_rtt: Duration,
+    /// Lowest rate.
+    pub min_rate: Rate,
+}
+
+impl HpccConfig {
+    /// The parameters that hold for `sender`.
+    pub fn parameters(&self, sender: &Sender) -> HpccParameters {
+        let default_increase = Rate::from_bps(sender.line_rate.bps() / 10_000 * 4);
+        HpccParameters {
+            additive_increase: self.additive_increase.unwrap_or(default_increase),
+            base_rtt: self.base_rtt.unwrap_or(sender.base_rtt),
+            min_rate: self.min_rate.min(sender.line_rate),
         }
     }
 }
@@ -68,13 +91,12 @@ pub struct Hpcc {
 
 impl Hpcc {
     pub(super) fn new(config: &HpccConfig, sender: &Sender) -> Hpcc {
-        let base_rtt = config.base_rtt.unwrap_or(sender.base_rtt);
-        let default_increase = Rate::from_bps(sender.line_rate.bps() / 10_000 * 4);
+        let HpccParameters { additive_increase, base_rtt, min_rate } = config.parameters(sender);
         Hpcc {
             eta: config.eta,
             max_stage: config.max_stage,
-            additive_increase: config.additive_increase.unwrap_or(default_increase),
-            min_rate: config.min_rate,
+            additive_increase,
+            min_rate,
             line_rate: sender.line_rate,
             base_rtt,
             initial_window: sender.line_rate.bytes_in(base_rtt),
@@ -118,7 +140,7 @@ impl Hpcc {
             (self.reference.bps(), self.stage + 1)
         };
         let rate = Rate::from_bps(rate.saturating_add(self.additive_increase.bps()));
-        (rate.clamp(self.min_rate.min(self.line_rate), self.line_rate), stage)
+        (rate.clamp(self.min_rate, self.line_rate), stage)
     }
 }
 
@@ -226,6 +248,39 @@ mod tests {
             assert_rate(point.reference.bps(), rate);
             assert_eq!(point.stage, stage);
         }
+    }
+
+    /// A round trip is over when something is acknowledged that was sent after the last commit.
+    #[test]
+    fn the_last_byte_of_a_round_trip_does_not_commit() {
+        let mut point = reaction_point(HpccConfig::default());
+        ack(&mut point, 1000, 125_000, &[stamp(0, 0, 0)]);
+        // Half busy: additive.
+        ack(&mut point, 125_000, 200_000, &[stamp(10, 62_500, 0)]);
+        assert_eq!((point.stage, point.committed_at), (0, 125_000));
+        ack(&mut point, 125_001, 250_000, &[stamp(20, 125_000, 0)]);
+        assert_eq!((point.stage, point.committed_at), (1, 250_000));
+    }
+
+    /// A queue that has just come, or has just gone, is none that stands: the shorter of two lengths counts.
+    #[test]
+    fn a_queue_counts_that_was_there_at_both_ends_of_the_interval() {
+        let mut point = reaction_point(HpccConfig::default());
+        ack(&mut point, 1, 1_000_000, &[stamp(0, 0, 0)]);
+        for (us, queue_bytes, utilisation) in [(10, 62_500, 1.0), (20, 125_000, 1.5), (30, 0, 1.0)] {
+            ack(&mut point, 2, 1_000_000, &[stamp(us, us * 12_500, queue_bytes)]);
+            assert!((point.utilisation - utilisation).abs() < 1e-12, "{} at {us} us", point.utilisation);
+        }
+    }
+
+    /// A port of 25 Gb/s, a quarter of the host's: 31,250 B in 10 us are all that it can send, and 15,625 B in its queue half a round trip.
+    #[test]
+    fn utilisation_is_relative_to_the_rate_of_the_port() {
+        let mut point = reaction_point(HpccConfig::default());
+        let stamp = |us, tx_bytes| Stamp { rate: Rate::from_gbps(25), ..stamp(us, tx_bytes, 15_625) };
+        ack(&mut point, 1, 1_000_000, &[stamp(0, 0)]);
+        ack(&mut point, 2, 1_000_000, &[stamp(10, 31_250)]);
+        assert!((point.utilisation - 1.5).abs() < 1e-12, "{}", point.utilisation);
     }
 
     /// The busiest hop counts, with the interval between its own stamps.

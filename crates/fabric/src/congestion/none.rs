@@ -11,7 +11,6 @@ use serde::{Deserialize, Serialize};
 #[serde(deny_unknown_fields, default)]
 pub struct NoneConfig {
     /// Most payload bytes of a flow in flight: `bdp` or a size. Default: no limit (Pyrrha's runs without congestion control have one BDP).
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub window: Option<Window>,
 }
 

@@ -1,8 +1,8 @@
 //! PowerTCP (Addanki et al., NSDI 2022): the sender's window follows the *power* of the network, the product of what arrives at a port (current)
-//! and of what stands there and on the way (voltage).
+//! and of what is queued there and in flight (voltage).
 //!
 //! With telemetry (Algorithm 1) power is measured at every hop; without it (Algorithm 2, theta-PowerTCP) it is taken from round-trip times and
-//! their gradient. Rates stand for windows: W = rate x base RTT.
+//! their gradient. Rates represent windows: W = rate x base RTT.
 
 use super::{Sender, window_at};
 use crate::frame::MAX_HOPS;
@@ -65,6 +65,32 @@ impl Default for PowerTcpConfig {
     }
 }
 
+/// What options come to for one sender that follow from its link, the fabric and the variant.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct PowerTcpParameters {
+    /// Weight of a new window.
+    pub gamma: f64,
+    /// Base round-trip time.
+    pub base_rtt: Duration,
+    /// Lowest rate.
+    pub min_rate: Rate,
+}
+
+impl PowerTcpConfig {
+    /// The parameters that hold for `sender`.
+    pub fn parameters(&self, sender: &Sender) -> PowerTcpParameters {
+        let gamma = match self.variant {
+            Variant::Telemetry => 0.9,
+            Variant::Delay => 0.7,
+        };
+        PowerTcpParameters {
+            gamma: self.gamma.unwrap_or(gamma),
+            base_rtt: self.base_rtt.unwrap_or(sender.base_rtt),
+            min_rate: self.min_rate.min(sender.line_rate),
+        }
+    }
+}
+
 /// The reaction point of one flow.
 #[derive(Debug)]
 pub struct PowerTcp {
@@ -97,7 +123,7 @@ enum Meter {
     },
     Delay {
         margin: f64,
-        /// The shortest round-trip time so far; at first the base one, lest a flow that begins in a crowd takes the queue for distance.
+        /// The shortest round-trip time so far; at first the base one, so that a flow that begins under congestion does not mistake queueing for propagation delay.
         shortest: Duration,
         last: (Time, Duration),
     },
@@ -105,20 +131,20 @@ enum Meter {
 
 impl PowerTcp {
     pub(super) fn new(config: &PowerTcpConfig, sender: &Sender) -> PowerTcp {
-        let base_rtt = config.base_rtt.unwrap_or(sender.base_rtt);
-        let (gamma, meter) = match config.variant {
-            Variant::Telemetry => (0.9, Meter::Telemetry { eta: config.eta, previous: [Stamp::default(); MAX_HOPS] }),
+        let PowerTcpParameters { gamma, base_rtt, min_rate } = config.parameters(sender);
+        let meter = match config.variant {
+            Variant::Telemetry => Meter::Telemetry { eta: config.eta, previous: [Stamp::default(); MAX_HOPS] },
             Variant::Delay => {
                 let last = (Time::ZERO, Duration::ZERO);
-                (0.7, Meter::Delay { margin: config.delay_margin, shortest: base_rtt, last })
+                Meter::Delay { margin: config.delay_margin, shortest: base_rtt, last }
             }
         };
         let line_rate = sender.line_rate.bps() as f64;
         PowerTcp {
-            gamma: config.gamma.unwrap_or(gamma),
+            gamma,
             additive_increase: config.additive_increase.bps() as f64,
             lowest_current: config.lowest_current,
-            min_rate: (config.min_rate.bps() as f64).min(line_rate),
+            min_rate: min_rate.bps() as f64,
             line_rate: sender.line_rate,
             base_rtt,
             current: line_rate,
@@ -294,6 +320,17 @@ mod tests {
         assert!((point.power - 0.9).abs() < 1e-12, "{}", point.power);
         ack(&mut point, 3, 1_000_000, &[stamp(25, 12_500, 0), stamp(26, 225_000, 0)]);
         assert!((point.power - 0.7).abs() < 1e-12, "{}", point.power);
+    }
+
+    /// The path has become longer: what the new hop has sent in total is no measure yet. From the next ACK on it counts.
+    #[test]
+    fn a_hop_that_was_not_there_before_has_no_power_yet() {
+        let mut point = reaction_point(PowerTcpConfig::default());
+        ack(&mut point, 1, 1_000_000, &[stamp(0, 0, 0)]);
+        ack(&mut point, 2, 1_000_000, &[stamp(10, 100_000, 0), stamp(11, 100_000_000, 0)]);
+        assert!((point.power - 0.8).abs() < 1e-12, "{}", point.power);
+        ack(&mut point, 3, 1_000_000, &[stamp(20, 200_000, 0), stamp(21, 100_112_500, 0)]);
+        assert!((point.power - 0.9).abs() < 1e-12, "{}", point.power);
     }
 
     /// A paused port sends and receives nothing: its power is at least half.

@@ -44,7 +44,8 @@ pub struct TimelyConfig {
     pub hyper_increase: Option<Rate>,
     /// Lowest rate.
     pub min_rate: Option<Rate>,
-    /// Whether bytes in flight are limited to rate x base RTT (off in the paper and the HPCC script, on in Pyrrha's runs).
+    /// Whether bytes in flight are limited to rate x base RTT (off in the paper and the HPCC script, on in Pyrrha's runs). Needs
+    /// `host.ack_every = 1`.
     pub window: bool,
 }
 
@@ -96,7 +97,8 @@ impl TimelyProfile {
 }
 
 impl TimelyConfig {
-    /// The parameters that hold on a link of `line_rate`: the profile's, overridden by those given.
+    /// The parameters that hold on a link of `line_rate`: the profile's, overridden by those given; the lowest rate is no higher than the
+    /// link's.
     pub fn parameters(&self, line_rate: Rate) -> TimelyParameters {
         let profile = self.profile.parameters(line_rate);
         TimelyParameters {
@@ -107,7 +109,7 @@ impl TimelyConfig {
             min_rtt: self.min_rtt.unwrap_or(profile.min_rtt),
             additive_increase: self.additive_increase.unwrap_or(profile.additive_increase),
             hyper_increase: self.hyper_increase.unwrap_or(profile.hyper_increase),
-            min_rate: self.min_rate.unwrap_or(profile.min_rate),
+            min_rate: self.min_rate.unwrap_or(profile.min_rate).min(line_rate),
         }
     }
 }
@@ -169,7 +171,7 @@ impl Timely {
                 Rate::from_bps(self.current.bps().saturating_add(step.bps()))
             }
         };
-        self.current = rate.clamp(parameters.min_rate.min(self.line_rate), self.line_rate);
+        self.current = rate.clamp(parameters.min_rate, self.line_rate);
     }
 }
 
@@ -248,8 +250,8 @@ mod tests {
         // Longer, but below T_low.
         assert_rate(round_trip(&mut point, 49), 84_400 * MBPS);
         assert!(point.rtt_diff > 0.0);
-        // At T_low the gradient counts.
-        assert!(round_trip(&mut point, 90) < 84 * GBPS);
+        // At T_low the gradient counts, which is positive.
+        assert!(round_trip(&mut point, 50) < 84_400 * MBPS);
     }
 
     #[test]

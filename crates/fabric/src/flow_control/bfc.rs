@@ -1,7 +1,7 @@
 //! BFC, Backpressure Flow Control (Goyal et al., NSDI 2022): a few queues per port, flows spread over them as long as there are enough, and a
 //! pause per queue.
 //!
-//! Every packet carries the number of the queue in which it stood upstream. A packet that finds its queue long is counted against that number
+//! Every packet carries the number of the queue that it had upstream. A packet that finds its queue long is counted against that number
 //! until it leaves; while any packet is counted, the upstream queue is paused.
 
 use super::hops::PerHop;
@@ -36,11 +36,26 @@ pub struct BfcConfig {
     /// Entries of a switch's flow table per queue; flows whose hashes are equal share an entry. Default 100 (the paper's).
     #[schemars(range(min = 1))]
     pub table: u32,
+    /// What ACKs in a data class are to the queues. Default `wait`.
+    pub acks: Acks,
+}
+
+/// What ACKs in a data class are to BFC's queues. Hosts have no such queues for them: there they wait for nothing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Acks {
+    /// They join the queue of their flow in their direction and wait with it, but nobody is paused because of them.
+    #[default]
+    Wait,
+    /// They are treated as data are: they are counted as well, against queues of switches (as in the simulator of Pyrrha's authors).
+    Count,
+    /// They take the queue of their class, which is never paused.
+    Apart,
 }
 
 impl Default for BfcConfig {
     fn default() -> Self {
-        BfcConfig { queues: 32, host_queues: 240, sticky: 2.0, table: 100 }
+        BfcConfig { queues: 32, host_queues: 240, sticky: 2.0, table: 100, acks: Acks::Wait }
     }
 }
 
@@ -72,6 +87,7 @@ struct Entry {
 #[derive(Debug)]
 pub struct Bfc {
     queues: QueueIx,
+    acks: Acks,
     /// Number of places in the flow table.
     table_size: u64,
     /// By egress port and hash of the flow.
@@ -99,6 +115,7 @@ impl Bfc {
         let sticky = |delay: Duration| Duration::from_ps((delay.ps() as f64 * 2.0 * config.sticky) as u64);
         Bfc {
             queues,
+            acks: config.acks,
             table_size: places.min(TABLE_LIMIT),
             flows: FxHashMap::default(),
             tidy_at: 1024,
@@ -146,6 +163,10 @@ impl FlowControl for Bfc {
     fn queue(&mut self, candidate: Candidate<'_>) -> Place {
         let Candidate { frame, ingress, egress, now, ports, .. } = candidate;
         let Some(packet) = frame.packet() else { return candidate.by_class() };
+        let is_data = packet.kind == PacketKind::Data;
+        if !is_data && self.acks == Acks::Apart {
+            return candidate.by_class();
+        }
         let flow = u64::from(packet.flow.0) << 1 | u64::from(packet.direction() == Direction::Ack);
         let place = (mix(mix(flow)) % self.table_size) as u32;
         if self.flows.len() >= self.tidy_at {
@@ -161,8 +182,9 @@ impl FlowControl for Bfc {
         let active = port.active_queues() + usize::from(joins);
         let threshold = self.thresholds.get(egress, ingress) / active.max(1) as u64;
         let is_long = port.queue_bytes(entry.queue) + u64::from(frame.size.charge) > threshold;
-        // ACKs are never counted: at a host they stand in the queue of their class.
-        let is_counted = is_long && packet.kind == PacketKind::Data;
+        // ACKs from a host were in the queue of their class there, which must not be paused.
+        let from_switch = usize::from(packet.queue) >= CLASSES;
+        let is_counted = is_long && (is_data || self.acks == Acks::Count && from_switch);
         let counted = if is_counted { COUNTED | u32::from(packet.queue) << UPSTREAM_SHIFT } else { 0 };
         Place { queue: entry.queue, note: counted | place }
     }
@@ -179,6 +201,9 @@ impl FlowControl for Bfc {
     }
 
     fn on_dequeue(&mut self, passage: Passage, _gauge: Gauge<'_>, node: &mut NodeView<'_>) {
+        if usize::from(passage.queue) < CLASSES {
+            return;
+        }
         let place = passage.note & (TABLE_LIMIT as u32 - 1);
         if let Some(entry) = self.flows.get_mut(&(passage.egress, place)) {
             entry.packets -= 1;

@@ -1,4 +1,4 @@
-//! Slot *flow control*: which queue a packet joins, and when the upstream is told to stop and go.
+//! Slot *flow control*: which queue a packet joins, and when the upstream is paused and resumed.
 
 pub mod bfc;
 mod hops;
@@ -69,7 +69,14 @@ impl FlowControlConfig {
         }
     }
 
-    /// Whether packets of a lossless class may never be dropped for want of buffer.
+    /// Whether two neighbours that run these stop each other: only Pyrrha uses another one, PFC, where it borders on it.
+    pub fn interoperates_with(&self, other: &FlowControlConfig) -> bool {
+        use FlowControlConfig::{Pfc, Pyrrha};
+        let is_border = matches!((self, other), (Pfc(_), Pyrrha(_)) | (Pyrrha(_), Pfc(_)));
+        is_border || std::mem::discriminant(self) == std::mem::discriminant(other)
+    }
+
+    /// Whether packets of a lossless class may never be dropped for lack of buffer.
     pub fn is_lossless(&self) -> bool {
         matches!(self, FlowControlConfig::Pfc(_) | FlowControlConfig::Custom(_))
     }

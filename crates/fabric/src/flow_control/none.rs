@@ -1,4 +1,4 @@
-//! No flow control: nobody is ever paused, a full buffer drops.
+//! No flow control: no queue is ever paused, a full buffer drops.
 
 use crate::slots::FlowControl;
 use schemars::JsonSchema;

@@ -26,7 +26,7 @@ type Key = (FlowId, Direction);
 /// A queue of a port.
 #[derive(Clone, Copy, Debug, Default)]
 struct Line {
-    /// Whose it is; nobody's if it is free.
+    /// Its flow; none if it is free.
     flow: Option<Key>,
     packets: u32,
     paused: bool,
@@ -63,7 +63,7 @@ impl Lines {
         Some(queue)
     }
 
-    /// Frees a queue that nobody needs any more.
+    /// Frees a queue that is not needed any more.
     fn tidy(&mut self, queue: QueueIx) {
         let line = self.get(queue);
         if line.packets == 0 && !line.paused && !line.lives_here {
@@ -234,9 +234,12 @@ impl FlowControl for PerFlow {
         at.ingress == ingress && at.note == COUNTED && flow == Some(scope)
     }
 
+    /// A flow that has not ended keeps the queue of its host.
     fn leftover(&self) -> Option<String> {
-        let used = self.ports.iter().position(|lines| lines.in_use() > 0);
-        used.map(|port| format!("port {port} still keeps {} queues", self.ports[port].in_use()))
+        let kept = |lines: &Lines| lines.lines.iter().filter(|line| line.flow.is_some() && !line.lives_here).count();
+        let of_port = |(port, lines)| Some((port, kept(lines))).filter(|(_, kept)| *kept > 0);
+        let (port, kept) = self.ports.iter().enumerate().find_map(of_port)?;
+        Some(format!("queues at port {port} that are kept for nothing: {kept}"))
     }
 
     fn most_queues_used(&self) -> QueueIx {
@@ -251,5 +254,54 @@ impl FlowControl for PerFlow {
         let counted = self.counted.capacity() * (size_of::<((PortIx, Key), u32)>() + 1);
         let ports: u64 = self.ports.iter().map(of_port).sum();
         self.ports.heap_bytes() + ports + self.thresholds.heap_bytes() + counted as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Simulation;
+    use crate::flow_control::{AnyFlowControl, FlowControlConfig};
+    use crate::ids::NodeId;
+    use crate::testing::{flow, star};
+    use backwater_engine::{Duration, Time};
+
+    const HOST: NodeId = NodeId(0);
+
+    /// Host 0 has sent what it has to host 1, and the last ACK has come back; unless the link was down in between.
+    fn at_rest(is_cut: bool) -> Simulation {
+        let mut spec = star(2);
+        spec.switch.flow_control = FlowControlConfig::PerFlow(Default::default());
+        if is_cut {
+            let (down, up) = (Time::ZERO + Duration::from_ns(100), Time::ZERO + Duration::from_us(10));
+            spec.faults = vec![crate::spec::LinkFault { link: 0, down, up }];
+        }
+        let mut simulation = Simulation::new(spec, vec![flow(0, 1, 100, 0)], 1).unwrap();
+        simulation.run_until(Time::ZERO + Duration::from_us(100), 1);
+        assert!(simulation.is_quiet());
+        simulation
+    }
+
+    fn complaints(simulation: &Simulation) -> Vec<String> {
+        simulation.audit().into_iter().map(|violation| violation.what).collect()
+    }
+
+    #[test]
+    fn a_queue_that_is_not_given_back_is_found() {
+        let mut simulation = at_rest(false);
+        assert_eq!(complaints(&simulation), [""; 0]);
+        simulation.tamper(HOST, |node, _| {
+            let AnyFlowControl::PerFlow(per_flow) = &mut node.flow_control else { panic!("every node runs it") };
+            per_flow.ports[0].of((FlowId(7), Direction::Data)).unwrap();
+        });
+        assert_eq!(complaints(&simulation), ["queues at port 0 that are kept for nothing: 1"]);
+    }
+
+    /// A packet is lost, and its sender waits for the timer: all is at rest, but the flow has not ended.
+    #[test]
+    fn the_queue_of_a_flow_that_has_not_ended_is_needed() {
+        let simulation = at_rest(true);
+        assert_eq!(simulation.unfinished().len(), 1);
+        assert_eq!(complaints(&simulation), [""; 0]);
     }
 }

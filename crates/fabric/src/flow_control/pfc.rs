@@ -4,13 +4,15 @@
 //! finds it eased, a RESUME. Where it finds the port full as a whole, the PAUSE is for all classes, and none is resumed until the port has
 //! eased (DSH section IV-F). Upstream, at an egress port: the frame closes and opens the gate of each class that it names.
 
+use crate::cause::{Cause, Causes, Parent};
 use crate::frame::{Control, Frame, Pfc as PfcFrame};
-use crate::ids::{CLASSES, Class, ClassMask, PortId, PortIx, QueueIx};
+use crate::ids::{CLASSES, Class, ClassMask, PortIx, QueueIx};
 use crate::memory::HeapBytes;
 use crate::slots::{FlowControl, Gauge, NodeView, Passage, PauseScope, PortFacts, PortPressure, Pressure, Site};
 use backwater_engine::{Duration, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::cmp::Reverse;
 use std::collections::VecDeque;
 
 /// How long a PAUSE lasts.
@@ -58,6 +60,8 @@ pub struct Pfc {
     looks_at_ports: bool,
     /// Per port, what keeps the peer stopped.
     stopped: Vec<Stopped>,
+    /// Charged bytes by ingress port, egress port and class.
+    held: Vec<[u64; CLASSES]>,
     ports: Vec<PortState>,
 }
 
@@ -93,8 +97,10 @@ impl Stopped {
 struct PortState {
     /// The frame to repeat, and when, while the peer must not forget it (model `quanta`).
     refresh: Option<(Time, PfcFrame)>,
+    /// Why the peer has been told to stop, class by class: what a refresh repeats.
+    causes: Causes,
     /// Frames that have arrived and take effect later (option `response`).
-    received: VecDeque<(Time, PfcFrame)>,
+    received: VecDeque<(Time, PfcFrame, Causes)>,
     /// When the pause of each class runs out (model `quanta`).
     expiry: [Time; CLASSES],
     /// How long the pauses that we ask for last.
@@ -106,6 +112,7 @@ impl Pfc {
     pub fn new(config: &PfcConfig, site: &Site<'_>) -> Pfc {
         let port = |facts: &PortFacts| PortState {
             refresh: None,
+            causes: Causes::default(),
             received: VecDeque::new(),
             expiry: [Time::NEVER; CLASSES],
             pause_time: facts.rate.time_for(u64::from(config.quanta) * QUANTUM_BYTES),
@@ -115,7 +122,46 @@ impl Pfc {
             lossless: site.spec.switch.lossless.iter().copied().collect(),
             looks_at_ports: site.spec.headroom(site.node).looks_at_ports(),
             stopped: vec![Stopped::default(); site.ports.len()],
+            held: vec![[0; CLASSES]; site.ports.len() * site.ports.len()],
             ports: site.ports.iter().map(port).collect(),
+        }
+    }
+
+    /// Charged bytes of what came in and leaves as `passage` does, class by class.
+    #[inline]
+    fn held_mut(&mut self, passage: Passage) -> &mut [u64; CLASSES] {
+        &mut self.held[usize::from(passage.ingress) * self.ports.len() + usize::from(passage.egress)]
+    }
+
+    /// What came in on `ingress`, egress port by egress port.
+    fn held_of(&self, ingress: PortIx) -> &[[u64; CLASSES]] {
+        &self.held[usize::from(ingress) * self.ports.len()..][..self.ports.len()]
+    }
+
+    /// Why the ingress port of `passage` has to be stopped, where the egress ports hold `held` of what counts: the one that holds most, of equal
+    /// ones that of the packet, else the first. If it is stopped itself, the cause of that pause.
+    fn cause(&self, passage: Passage, class: Class, held: impl Iterator<Item = u64>, node: &NodeView<'_>) -> Cause {
+        let rank = |(egress, bytes): &(PortIx, u64)| (*bytes, *egress == passage.egress, Reverse(*egress));
+        let most = (0..).zip(held).max_by_key(rank).filter(|(_, bytes)| *bytes > 0);
+        let port = &node.ports()[usize::from(most.map_or(passage.egress, |(egress, _)| egress))];
+        let queue = QueueIx::from(class.0);
+        let closed = port.gate(queue).closed();
+        let parent = closed.map(|(since, _)| Parent { queue, since });
+        Cause { root: closed.map_or(port.id, |(_, root)| root), via: Some(port.id), parent }
+    }
+
+    /// Finds out why the classes of `pause` have to be stopped.
+    fn blame(&mut self, passage: Passage, pause: ClassMask, whole_port: bool, node: &mut NodeView<'_>) {
+        for class in pause.minus(CONTROL).iter() {
+            let held = self.held_of(passage.ingress).iter();
+            let of_class = held.clone().map(|bytes| bytes[class.index()]);
+            node.note_full(passage.ingress, class, of_class.clone());
+            let cause = if whole_port {
+                self.cause(passage, class, held.map(|bytes| bytes.iter().sum()), node)
+            } else {
+                self.cause(passage, class, of_class, node)
+            };
+            self.ports[usize::from(passage.ingress)].causes[class.index()] = cause;
         }
     }
 
@@ -123,35 +169,37 @@ impl Pfc {
     #[inline(never)]
     fn tell(&mut self, passage: Passage, stopped: Stopped, node: &mut NodeView<'_>) {
         let before = std::mem::replace(&mut self.stopped[usize::from(passage.ingress)], stopped);
-        // Nobody obeys a frame that names the control class alone.
+        // No receiver obeys a frame that names the control class alone.
         let resume = Some(before.classes().minus(stopped.classes())).filter(|resume| *resume != CONTROL);
         let resume = resume.unwrap_or(ClassMask::NONE);
-        let pause =
-            if stopped.port && !before.port { ClassMask::ALL } else { stopped.classes().minus(before.classes()) };
+        let whole_port = stopped.port && !before.port;
+        let pause = if whole_port { ClassMask::ALL } else { stopped.classes().minus(before.classes()) };
         if !pause.is_empty() {
-            let cause = node.culprit(passage.egress, passage.queue);
+            self.blame(passage, pause, whole_port, node);
             if self.config.pause == PauseModel::Quanta {
-                let frame = PfcFrame { enabled: stopped.classes(), quanta: self.config.quanta, reliable: false, cause };
+                let frame = PfcFrame { enabled: stopped.classes(), quanta: self.config.quanta, reliable: false };
                 let state = &mut self.ports[usize::from(passage.ingress)];
-                // A class that is paused already keeps its turn: the next refresh speaks for all.
+                // A class that is paused already keeps its turn: the next refresh covers all.
                 state.refresh.get_or_insert((node.now + Duration::from_ps(state.pause_time.ps() / 2), frame));
             }
-            node.send(passage.ingress, self.frame(pause, self.config.quanta, cause));
+            self.send_pause(passage.ingress, pause, node);
         }
         if !resume.is_empty() {
-            let cause = node.ports()[usize::from(passage.ingress)].id;
-            node.send(passage.ingress, self.frame(resume, 0, cause));
+            node.send(passage.ingress, Control::Pfc(self.frame(resume, 0)));
         }
         self.arm(passage.ingress, node);
     }
 
-    fn frame(&self, enabled: ClassMask, quanta: u16, cause: PortId) -> Control {
-        let reliable = self.config.pause == PauseModel::UntilResume;
-        Control::Pfc(PfcFrame { enabled, quanta, reliable, cause })
+    fn frame(&self, enabled: ClassMask, quanta: u16) -> PfcFrame {
+        PfcFrame { enabled, quanta, reliable: self.config.pause == PauseModel::UntilResume }
+    }
+
+    fn send_pause(&self, port: PortIx, classes: ClassMask, node: &mut NodeView<'_>) {
+        node.send_pause(port, self.frame(classes, self.config.quanta), self.ports[usize::from(port)].causes);
     }
 
     /// A received frame takes effect. The control class is never paused.
-    fn obey(&mut self, port: PortIx, frame: PfcFrame, node: &mut NodeView<'_>) {
+    fn obey(&mut self, port: PortIx, frame: PfcFrame, causes: &Causes, node: &mut NodeView<'_>) {
         let pause_time = node.ports()[usize::from(port)].rate.time_for(u64::from(frame.quanta) * QUANTUM_BYTES);
         let state = &mut self.ports[usize::from(port)];
         for class in frame.enabled.minus(CONTROL).iter() {
@@ -163,7 +211,7 @@ impl Pfc {
                 if self.config.pause == PauseModel::Quanta {
                     state.expiry[class.index()] = node.now + pause_time;
                 }
-                node.close(port, queue, frame.cause);
+                node.close(port, queue, causes[class.index()]);
             }
         }
         self.arm(port, node);
@@ -176,7 +224,7 @@ impl Pfc {
             state.refresh = None;
         }
         let expiry = state.expiry.iter().copied().min().unwrap_or(Time::NEVER);
-        let effect = state.received.front().map_or(Time::NEVER, |(at, _)| *at);
+        let effect = state.received.front().map_or(Time::NEVER, |(at, ..)| *at);
         let refresh = state.refresh.map_or(Time::NEVER, |(at, _)| at);
         node.set_timer(port, expiry.min(effect).min(refresh));
     }
@@ -185,6 +233,7 @@ impl Pfc {
 impl FlowControl for Pfc {
     #[inline(always)]
     fn on_enqueue(&mut self, passage: Passage, gauge: Gauge<'_>, node: &mut NodeView<'_>) {
+        self.held_mut(passage)[passage.class.index()] += u64::from(passage.bytes);
         let before = self.stopped[usize::from(passage.ingress)];
         let stopped = before.after(gauge.pressure());
         if stopped != before {
@@ -193,11 +242,12 @@ impl FlowControl for Pfc {
     }
 
     fn on_dequeue(&mut self, passage: Passage, gauge: Gauge<'_>, node: &mut NodeView<'_>) {
+        self.held_mut(passage)[passage.class.index()] -= u64::from(passage.bytes);
         let before = self.stopped[usize::from(passage.ingress)];
         if before == Stopped::default() {
             return;
         }
-        // A packet that leaves may let others go; it stops nobody, even if the threshold has sunk since the last one came.
+        // A departure may resume a queue; it pauses none, even if the threshold has fallen since the last arrival.
         let Pressure { eased, port, .. } = gauge.pressure();
         let port = if port == PortPressure::Full { PortPressure::Between } else { port };
         let stopped = before.after(Pressure { full: ClassMask::NONE, eased, port });
@@ -206,7 +256,7 @@ impl FlowControl for Pfc {
         }
     }
 
-    /// A packet that is lost for want of headroom makes a PAUSE as well, if there are others by whose departure the class is resumed.
+    /// A packet that is lost for lack of headroom causes a PAUSE as well, if there are others whose departure can resume the class.
     fn on_refuse(&mut self, passage: Passage, gauge: Gauge<'_>, node: &mut NodeView<'_>) {
         let before = self.stopped[usize::from(passage.ingress)];
         let pressure = gauge.pressure();
@@ -219,19 +269,21 @@ impl FlowControl for Pfc {
 
     fn on_control(&mut self, port: PortIx, control: &Control, node: &mut NodeView<'_>) {
         let Control::Pfc(frame) = control else { return };
+        // A frame that names no cause is that of another flow control.
+        let causes = node.causes().copied().unwrap_or([node.ports()[usize::from(port)].id.into(); CLASSES]);
         if self.config.response == Duration::ZERO {
-            self.obey(port, *frame, node);
+            self.obey(port, *frame, &causes, node);
         } else {
             let effect = node.now + self.config.response;
-            self.ports[usize::from(port)].received.push_back((effect, *frame));
+            self.ports[usize::from(port)].received.push_back((effect, *frame, causes));
             self.arm(port, node);
         }
     }
 
     fn on_timer(&mut self, port: PortIx, node: &mut NodeView<'_>) {
         let index = usize::from(port);
-        while let Some((_, frame)) = self.ports[index].received.pop_front_if(|(at, _)| *at <= node.now) {
-            self.obey(port, frame, node);
+        while let Some((_, frame, causes)) = self.ports[index].received.pop_front_if(|(at, ..)| *at <= node.now) {
+            self.obey(port, frame, &causes, node);
         }
         let state = &mut self.ports[index];
         for class in (0..CLASSES as u8).map(Class) {
@@ -245,12 +297,12 @@ impl FlowControl for Pfc {
         {
             frame.enabled = self.stopped[index].classes();
             *at = node.now + Duration::from_ps(state.pause_time.ps() / 2);
-            node.send(port, Control::Pfc(*frame));
+            node.send_pause(port, *frame, state.causes);
         }
         self.arm(port, node);
     }
 
-    /// What was on the wire is lost, so neither end knows what the other believes: stop, and tell the peer afresh. Classes that are not lossless
+    /// What was on the wire is lost, so neither end knows the state of the other: stop, and send the state to the peer again. Classes that are not lossless
     /// stop with their port alone.
     fn on_link_up(&mut self, port: PortIx, node: &mut NodeView<'_>) {
         let lossless = self.lossless;
@@ -269,10 +321,11 @@ impl FlowControl for Pfc {
         }
         let pause = self.stopped[usize::from(port)].classes();
         let resume = lossless.minus(pause);
-        for (classes, quanta) in [(pause, self.config.quanta), (resume, 0)] {
-            if !classes.is_empty() {
-                node.send(port, self.frame(classes, quanta, cause));
-            }
+        if !pause.is_empty() {
+            self.send_pause(port, pause, node);
+        }
+        if !resume.is_empty() {
+            node.send(port, Control::Pfc(self.frame(resume, 0)));
         }
         self.arm(port, node);
     }
@@ -283,7 +336,7 @@ impl FlowControl for Pfc {
 
     fn heap_bytes(&self) -> u64 {
         let received: u64 = self.ports.iter().map(|port| port.received.heap_bytes()).sum();
-        received + self.ports.heap_bytes() + self.stopped.heap_bytes()
+        received + self.ports.heap_bytes() + self.stopped.heap_bytes() + self.held.heap_bytes()
     }
 
     fn stopping(&self) -> Vec<(PortIx, PauseScope)> {

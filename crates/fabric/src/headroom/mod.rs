@@ -14,6 +14,7 @@ use crate::slots::signatures::*;
 use crate::slots::{BufferPolicy, PortFacts, Site};
 use backwater_engine::{Bytes, Duration};
 use enum_dispatch::enum_dispatch;
+use serde::Serialize;
 use std::fmt::Debug;
 
 registry! {
@@ -108,6 +109,49 @@ impl HeadroomConfig {
     }
 }
 
+/// What an option of a buffer policy comes to at a port.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(untagged)]
+pub enum InForce {
+    /// A number of bytes.
+    Bytes(Bytes),
+    /// A share of something.
+    Share(f64),
+}
+
+impl HeadroomConfig {
+    /// What the options come to that follow from links and frames: their names, and a value for every port of `site`.
+    pub fn in_force(&self, site: &Site<'_>) -> Vec<(&'static str, Vec<InForce>)> {
+        let bytes = |values: Vec<u64>| values.into_iter().map(|value| InForce::Bytes(Bytes(value))).collect();
+        let headroom = |set| ("headroom", bytes(per_port(set, site)));
+        let alike = |key, value| (key, bytes(vec![value; site.ports.len()]));
+        let offset = |key, set| alike(key, resume_offset(set, site));
+        match self {
+            HeadroomConfig::Sih(config) => {
+                let alpha = |port: &PortFacts| InForce::Share(threshold::alpha(config.alpha, config.alpha_rate, port));
+                let alpha = ("alpha", site.ports.iter().map(alpha).collect());
+                vec![alpha, headroom(config.headroom), offset("resume_offset", config.resume_offset)]
+            }
+            HeadroomConfig::Dsh(config) => vec![
+                headroom(config.headroom),
+                offset("queue_resume_offset", config.queue_resume_offset),
+                offset("port_resume_offset", config.port_resume_offset),
+            ],
+            HeadroomConfig::Adaptive(config) => vec![offset("resume_offset", config.resume_offset)],
+            HeadroomConfig::Oversubscribed(config) => {
+                vec![headroom(config.headroom), offset("resume_offset", config.resume_offset)]
+            }
+            HeadroomConfig::Static(config) => vec![headroom(config.headroom), alike("xon", config.xon(site))],
+            HeadroomConfig::Custom(_) => Vec::new(),
+        }
+    }
+}
+
+/// How far below its threshold a paused queue resumes: as `set`, or by two full frames.
+fn resume_offset(set: Option<Bytes>, site: &Site<'_>) -> u64 {
+    set.map_or(2 * site.largest_frame, Bytes::get)
+}
+
 /// Headroom of a lossless queue at every port of `site`: as `set`, or the worst case of each port's link.
 fn per_port(set: Option<Bytes>, site: &Site<'_>) -> Vec<u64> {
     site.ports.iter().map(|port| set.map_or_else(|| worst_case(site, port), Bytes::get)).collect()
@@ -145,7 +189,7 @@ fn exact_need_at(site: &Site<'_>, port: &PortFacts, delay: Duration) -> u64 {
     // Every other class may have a PFC frame of its own in front.
     let pauses = pause_time * spec.switch.lossless.len().max(1) as u64;
     // From the arrival of the packet that crosses the threshold until the peer's gate is closed, and as long before as a frame travels.
-    // At a border with another flow control it is our PFC that the peer speaks.
+    // At a border with another flow control the peer uses our PFC.
     let response = |node| site.flow_control(node).response();
     let window = delay * 2 + frame_time + pauses + response(site.node).max(response(site.peer(port)));
     // Full frames may pass faster than at the link's rate where times are cut down to a clock.

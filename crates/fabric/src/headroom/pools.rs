@@ -72,7 +72,7 @@ impl Pools {
         self.lossless.has(class)
     }
 
-    /// Bytes of the shared pool that nobody uses.
+    /// Free bytes of the shared pool.
     pub(super) fn free_shared(&self) -> u64 {
         self.shared_size - self.used.shared
     }

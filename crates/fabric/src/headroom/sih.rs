@@ -1,8 +1,8 @@
 //! SIH, static and independent headroom: what switch chips do, and the baseline of DSH (DSH section II).
 
-use super::per_port;
 use super::pools::{Pools, reserved};
 use super::threshold::DynamicThreshold;
+use super::{per_port, resume_offset};
 use crate::ids::{Class, PortIx};
 use crate::note::DropCause;
 use crate::slots::{BufferPolicy, Occupancy, Pressure, Site};
@@ -17,7 +17,7 @@ pub struct SihConfig {
     /// Share of the free shared pool that one ingress queue may take: T = alpha (B_s - used). Default 1/16 (DSH section V-A).
     #[schemars(range(min = 0.0, max = 64.0))]
     pub alpha: f64,
-    /// If set, alpha holds for ports of this rate and grows in proportion to a port's rate (the rule of the HPCC simulator).
+    /// If set, alpha holds for ports of this rate and grows in proportion to a port's rate (the rule of the HPCC simulator). Default: none.
     pub alpha_rate: Option<Rate>,
     /// Private bytes of every lossless (ingress port, class). Default 3 KB (DSH section V-A).
     pub private: Bytes,
@@ -56,9 +56,9 @@ pub struct Sih {
 }
 
 impl Sih {
-    /// The policy over `pools`; `resume_offset` defaults to two full frames.
-    pub(super) fn new(pools: Pools, threshold: DynamicThreshold, resume_offset: Option<Bytes>, site: &Site<'_>) -> Sih {
-        Sih { pools, threshold, resume_offset: resume_offset.map_or(2 * site.largest_frame, Bytes::get) }
+    /// The policy over `pools`; a queue resumes `offset` below its threshold.
+    pub(super) fn new(pools: Pools, threshold: DynamicThreshold, offset: Option<Bytes>, site: &Site<'_>) -> Sih {
+        Sih { pools, threshold, resume_offset: resume_offset(offset, site) }
     }
 
     /// T(t) of the queues of `ingress`.
@@ -120,6 +120,7 @@ impl BufferPolicy for Sih {
 mod tests {
     use super::*;
     use crate::fabric::Fabric;
+    use crate::headroom::HeadroomConfig;
     use crate::ids::{ClassMask, NodeId};
     use crate::testing::{fabric, star};
 
@@ -158,7 +159,7 @@ mod tests {
         assert_eq!(packets, 3 + 156 + 1);
         assert_eq!(sih.occupancy(), Occupancy { used: 160_000, shared: 156_000, headroom: 1000, peak: 160_000 });
         assert_eq!(sih.pressure(0, CLASS), Pressure { full, eased, ..Default::default() });
-        // Nobody else is told anything.
+        // No other queue's pressure changes.
         assert_eq!(sih.pressure(0, Class(4)), Pressure::of_class(Class(4), false, true));
         assert_eq!(sih.pressure(1, CLASS), Pressure::of_class(CLASS, false, true));
         sih.release(0, CLASS, 1000, Time::ZERO);
@@ -181,6 +182,30 @@ mod tests {
             eased.push(!sih.pressure(0, CLASS).eased.is_empty());
         }
         assert_eq!(eased, [false, false, true]);
+    }
+
+    /// Alpha 1 and 10,000 B to share: T = 10,000 - x.
+    #[test]
+    fn a_queue_is_full_at_its_threshold_and_eased_at_the_offset_below_it() {
+        let (headroom, resume_offset) = (Some(Bytes(5000)), Some(Bytes(2000)));
+        let config = SihConfig { alpha: 1.0, private: Bytes(0), headroom, resume_offset, ..Default::default() };
+        let mut spec = star(2);
+        spec.switch.headroom = HeadroomConfig::Sih(config.clone());
+        spec.switch.buffer = Bytes(10_000 + 2 * 5000);
+        let fabric = fabric(spec);
+        let mut sih = config.build(&fabric.site(NodeId(2)));
+        // At 4,000 B it is 2,000 B below T, and at 5,000 B it has reached it.
+        for (bytes, full, eased) in
+            [(1000, false, true), (2000, false, true), (3000, false, true), (4000, false, true), (5000, true, false)]
+        {
+            assert_eq!(sih.admit(0, CLASS, 1000, Time::ZERO), Ok(()));
+            assert_eq!(sih.pressure(0, CLASS), Pressure::of_class(CLASS, full, eased), "{bytes} B");
+        }
+        assert_eq!(sih.admit(0, CLASS, 1, Time::ZERO), Ok(()));
+        assert_eq!(sih.occupancy().headroom, 1, "T has no room for another byte");
+        sih.release(0, CLASS, 1000, Time::ZERO);
+        // 4,001 B, and T is 5,999: not far enough below.
+        assert_eq!(sih.pressure(0, CLASS), Pressure::default());
     }
 
     /// When others have taken the pool, the threshold is nothing: private bytes alone do not make a queue full.

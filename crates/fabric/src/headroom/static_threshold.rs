@@ -1,7 +1,7 @@
 //! Static threshold: every lossless ingress queue is paused at a fixed length.
 
-use super::per_port;
 use super::pools::{Pools, reserved};
+use super::{per_port, resume_offset};
 use crate::ids::{Class, PortIx};
 use crate::note::DropCause;
 use crate::slots::{BufferPolicy, Occupancy, Pressure, Site};
@@ -33,6 +33,11 @@ impl StaticConfig {
     pub fn reserved(&self, site: &Site<'_>) -> u64 {
         reserved(site, 0, &per_port(self.headroom, site))
     }
+
+    /// Length below which a queue is resumed.
+    pub(super) fn xon(&self, site: &Site<'_>) -> u64 {
+        self.xon.map_or(self.xoff.get().saturating_sub(resume_offset(None, site)), Bytes::get)
+    }
 }
 
 /// The static threshold at one switch.
@@ -46,11 +51,10 @@ pub struct StaticThreshold {
 impl StaticThreshold {
     /// The static threshold for the switch at `site`.
     pub fn new(config: &StaticConfig, site: &Site<'_>) -> StaticThreshold {
-        let xoff = config.xoff.get();
         StaticThreshold {
             pools: Pools::new(site, 0, &per_port(config.headroom, site)),
-            xoff,
-            xon: config.xon.map_or(xoff.saturating_sub(2 * site.largest_frame), Bytes::get),
+            xoff: config.xoff.get(),
+            xon: config.xon(site),
         }
     }
 }
@@ -146,7 +150,7 @@ mod tests {
         assert_eq!((xon(256_000), xon(1500)), (254_000, 0));
     }
 
-    /// Lossy classes have no threshold, no headroom, and nobody is told.
+    /// Lossy classes have no threshold, no headroom, and no upstream is told.
     #[test]
     fn a_lossy_class_takes_what_is_left_and_is_dropped_when_nothing_is() {
         let mut spec = star(2);

@@ -1,5 +1,5 @@
 //! DRILL (Ghorbani et al., SIGCOMM 2017): every packet takes the port of the shortest queue among a few drawn at random and the best that are
-//! remembered. Needs receivers that stand reordering.
+//! remembered. Needs receivers that tolerate reordering.
 
 use crate::ids::{NodeId, PortIx};
 use crate::port::Port;
@@ -145,7 +145,7 @@ mod tests {
         assert!(counts(&mut drill, &candidates, &queues, 1000)[2] < 10);
     }
 
-    /// What is best among some ports says nothing about others.
+    /// What is best among some ports does not carry over to others.
     #[test]
     fn every_set_of_ports_has_a_memory_of_its_own() {
         let mut drill = drill(1, 1);

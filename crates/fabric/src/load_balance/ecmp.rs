@@ -15,7 +15,7 @@ pub struct EcmpConfig {}
 /// ECMP at one node.
 #[derive(Clone, Copy, Debug)]
 pub struct Ecmp {
-    /// Differs from switch to switch, lest the choices of consecutive tiers be the same (polarisation).
+    /// Differs from switch to switch, so that consecutive tiers do not make the same choices (polarisation).
     seed: u64,
 }
 

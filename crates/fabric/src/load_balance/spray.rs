@@ -1,4 +1,4 @@
-//! Packet spraying: every packet takes a uniformly random equal-cost port. Needs receivers that stand reordering.
+//! Packet spraying: every packet takes a uniformly random equal-cost port. Needs receivers that tolerate reordering.
 
 use crate::ids::{NodeId, PortIx};
 use crate::port::Port;

@@ -125,6 +125,10 @@ mod tests {
         assert_eq!(state, progress(10, 4, 10));
         sender.on_nack(6, &mut state);
         assert_eq!(state, progress(6, 6, 10));
+        // The oldest packet in flight is lost again.
+        state.next = 8;
+        sender.on_nack(6, &mut state);
+        assert_eq!(state, progress(6, 6, 10));
         // Older news than what is known already.
         sender.on_nack(5, &mut state);
         sender.on_ack(3, &mut state);

@@ -1,4 +1,4 @@
-//! A receiver that stands reordering: for fabrics that lose next to nothing and send the packets of a flow along several paths.
+//! A receiver that tolerates reordering: for fabrics with almost no loss that send the packets of a flow along several paths.
 
 use crate::bits::BitSet;
 use crate::frame::Psn;
@@ -111,7 +111,7 @@ mod tests {
         assert_eq!(receiver.on_data(3, 1, at_us(1)), Verdict::Keep);
         assert_eq!(receiver.on_data(2, 1, at_us(2)), Verdict::Keep);
         assert_eq!(receiver.on_data(3, 1, at_us(3)), Verdict::Duplicate);
-        // Packet 4 is the last for which there is room, and 5 stands where 1 will.
+        // Packet 4 is the last for which there is room, and 5 is where 1 will be.
         assert_eq!(receiver.on_data(5, 1, at_us(4)), Verdict::Ignore);
         assert_eq!(receiver.on_data(4, 1, at_us(5)), Verdict::Keep);
         assert_eq!(receiver.on_data(1, 1, at_us(6)), Verdict::Deliver { packets: 4 });
@@ -166,7 +166,7 @@ mod tests {
                     }
                     Verdict::Duplicate => prop_assert!(!is_new),
                     Verdict::Ignore => prop_assert!(is_new && !has_room),
-                    Verdict::Nack => prop_assert!(false, "nobody asks without an allowance"),
+                    Verdict::Nack => prop_assert!(false, "no NACK without an allowance"),
                 }
                 prop_assert_eq!(expected, (0..).find(|psn| !came.contains(psn)).unwrap());
             }

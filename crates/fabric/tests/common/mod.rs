@@ -14,6 +14,7 @@ use backwater_fabric::load_balance::LoadBalanceConfig;
 use backwater_fabric::recovery::RecoveryConfig;
 use backwater_fabric::simulation::{FlowOutcome, Simulation};
 use backwater_fabric::spec::{FlowSpec, LinkSpec, NetworkSpec, NodeKind, NodeSpec};
+use proptest::prelude::ProptestConfig;
 
 /// A network without links: hosts first, then switches; PFC with SIH, no congestion control, ECMP, Go-Back-N.
 pub fn network(hosts: u32, switches: u32) -> NetworkSpec {
@@ -79,7 +80,7 @@ pub fn flow(src: u32, dst: u32, bytes: u64, start_ns: u64) -> FlowSpec {
     }
 }
 
-/// Runs until nothing is left to do, at most two simulated seconds.
+/// Runs until nothing is left to do, at most a simulated minute.
 pub fn run(spec: &NetworkSpec, flows: Vec<FlowSpec>) -> (Simulation, Vec<FlowOutcome>) {
     run_shards(spec, flows, 1)
 }
@@ -93,10 +94,16 @@ pub fn run_shards(spec: &NetworkSpec, flows: Vec<FlowSpec>, shards: usize) -> (S
 
 pub fn drain(simulation: &mut Simulation) {
     let mut limit = Duration::from_us(100);
-    while simulation.next_event() < Time::NEVER && simulation.now() < Time::ZERO + Duration::from_ms(2000) {
+    while simulation.next_event() < Time::NEVER && simulation.now() < Time::ZERO + Duration::from_ms(60_000) {
         simulation.run_until(Time::ZERO + limit, 1);
         limit = limit * 2;
     }
+}
+
+/// So many random cases of a property, or as many as the variable BACKWATER_CASES says.
+pub fn cases(usual: u32) -> ProptestConfig {
+    let cases = std::env::var("BACKWATER_CASES").ok().map(|cases| cases.parse().expect("BACKWATER_CASES is a number"));
+    ProptestConfig { cases: cases.unwrap_or(usual), ..Default::default() }
 }
 
 pub fn no_flow_control() -> FlowControlConfig {

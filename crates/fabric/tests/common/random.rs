@@ -60,12 +60,20 @@ fn shapes() -> impl Strategy<Value = Shape> {
     prop_oneof![star, chain, leaf_spine, dual_homed]
 }
 
-fn links(shape: &Shape) -> impl Strategy<Value = Vec<LinkSpec>> + use<> {
+/// Links of 10 to 400 Gb/s, and now and then one of `others`.
+fn links(shape: &Shape, others: &'static [u64]) -> impl Strategy<Value = Vec<LinkSpec>> + use<> {
     let ends = shape.ends.clone();
-    let one = (select(vec![10u64, 25, 40, 100, 200, 400]), 1u64..3000);
-    prop::collection::vec(one, ends.len()).prop_map(move |links| {
+    let mbps = prop_oneof![
+        6 => select(vec![10_000u64, 25_000, 40_000, 100_000, 200_000, 400_000]),
+        1 => select(others),
+    ];
+    prop::collection::vec((mbps, 1u64..3000), ends.len()).prop_map(move |links| {
         let made = ends.iter().zip(links);
-        made.map(|((a, b), (gbps, delay_ns))| link(*a, *b, gbps, delay_ns)).collect()
+        made.map(|((a, b), (mbps, delay_ns))| LinkSpec {
+            rate: Rate::from_bps(mbps * 1_000_000),
+            ..link(*a, *b, 1, delay_ns)
+        })
+        .collect()
     })
 }
 
@@ -78,18 +86,26 @@ fn flow_control() -> impl Strategy<Value = FlowControlConfig> {
     })
 }
 
+/// A share of the free buffer; with none of it every packet pauses.
+fn alpha() -> impl Strategy<Value = f64> {
+    prop_oneof![4 => 0.01f64..4.0, 1 => Just(0.0)]
+}
+
+fn private() -> impl Strategy<Value = u64> {
+    prop_oneof![2 => 0u64..6000, 1 => Just(0)]
+}
+
 fn headroom() -> impl Strategy<Value = HeadroomConfig> {
     let offset = || prop::option::of((0u64..20_000).prop_map(Bytes));
-    let sih =
-        (0.01f64..4.0, 0u64..6000, offset(), any::<bool>()).prop_map(|(alpha, private, resume_offset, scaled)| {
-            let alpha_rate = scaled.then(|| Rate::from_gbps(100));
-            HeadroomConfig::Sih(SihConfig { alpha, alpha_rate, private: Bytes(private), headroom: None, resume_offset })
-        });
+    let sih = (alpha(), private(), offset(), any::<bool>()).prop_map(|(alpha, private, resume_offset, scaled)| {
+        let alpha_rate = scaled.then(|| Rate::from_gbps(100));
+        HeadroomConfig::Sih(SihConfig { alpha, alpha_rate, private: Bytes(private), headroom: None, resume_offset })
+    });
     let fixed = (0u64..100_000, offset()).prop_map(|(xoff, below)| {
         let xon = below.map(|below| Bytes(xoff.saturating_sub(below.get())));
         HeadroomConfig::Static(StaticConfig { xoff: Bytes(xoff), xon, headroom: None })
     });
-    let adaptive = (0.01f64..4.0, 0u64..6000, offset(), 1u64..2000).prop_map(|(alpha, private, resume_offset, ns)| {
+    let adaptive = (alpha(), private(), offset(), 1u64..2000).prop_map(|(alpha, private, resume_offset, ns)| {
         let resolution = Duration::from_ns(ns);
         HeadroomConfig::Adaptive(AdaptiveConfig { alpha, private: Bytes(private), resolution, resume_offset })
     });
@@ -99,7 +115,7 @@ fn headroom() -> impl Strategy<Value = HeadroomConfig> {
 /// DSH that is lossless, in any form.
 pub fn dsh() -> impl Strategy<Value = DshConfig> {
     let offset = || prop::option::of((0u64..20_000).prop_map(Bytes));
-    let thresholds = (0.01f64..4.0, 0u64..6000, offset(), offset());
+    let thresholds = (alpha(), private(), offset(), offset());
     let estimator = select(vec![EstimatorKind::Exact, EstimatorKind::Hardware]);
     let weight = || select(vec![1.0, 0.5, 0.25, 0.125]);
     let estimate = (estimator, weight(), weight(), select(vec![1.0, 2.0, 4.0, 8.0]));
@@ -158,15 +174,28 @@ fn flows(hosts: u32, classes: Vec<Class>, most: usize) -> impl Strategy<Value = 
 
 /// Random fabrics with PFC, in which nothing is ever lost; the retransmission timer is off.
 pub fn lossless() -> impl Strategy<Value = Case> {
-    cases(1..4, 15, headroom().boxed())
+    cases(1..8, 15, headroom().boxed(), FAR_APART)
 }
+
+/// The same without links that take a second for what others take a microsecond for.
+pub fn lossless_at_common_rates() -> impl Strategy<Value = Case> {
+    cases(1..8, 15, headroom().boxed(), &[100_000])
+}
+
+/// Rates in Mb/s of links that are slower or faster than all others by far.
+const FAR_APART: &[u64] = &[10, 100, 1000, 800_000, 1_600_000];
 
 /// The same under DSH, with up to seven lossless classes and more traffic.
 pub fn under_dsh() -> impl Strategy<Value = Case> {
-    cases(1..8, 60, dsh().prop_map(HeadroomConfig::Dsh).boxed())
+    cases(1..8, 60, dsh().prop_map(HeadroomConfig::Dsh).boxed(), FAR_APART)
 }
 
-fn cases(classes: Range<usize>, most: usize, headroom: BoxedStrategy<HeadroomConfig>) -> impl Strategy<Value = Case> {
+fn cases(
+    classes: Range<usize>,
+    most: usize,
+    headroom: BoxedStrategy<HeadroomConfig>,
+    rates: &'static [u64],
+) -> impl Strategy<Value = Case> {
     let classes = subsequence((1..8).map(Class).collect::<Vec<_>>(), classes);
     (shapes(), classes).prop_flat_map(move |(shape, classes)| {
         let hosts = shape.hosts;
@@ -175,19 +204,21 @@ fn cases(classes: Range<usize>, most: usize, headroom: BoxedStrategy<HeadroomCon
             Just(SchedulerConfig::RoundRobin {}),
             (100u64..4000).prop_map(|quantum| SchedulerConfig::Dwrr { quantum: Bytes(quantum) })
         ];
-        let acks = (1u32..8, prop::option::weighted(0.3, select(classes.clone())));
+        let acks = (1u32..8, prop::option::weighted(0.5, select(classes.clone())));
         let framing = select(vec![Framing::Rocev2, Framing::HpccNs3]);
         let mtu = select(vec![256u64, 1000, 1024, 1500, 4096, 8192]);
-        let room = 1u64..400_000;
+        let room = prop_oneof![3 => 1u64..400_000, 1 => 1u64..2000];
         let options = (scheduler, acks, framing, mtu, room, any::<u64>());
-        (links(&shape), flows(hosts, classes.clone(), most), mechanisms, options).prop_map(
+        (links(&shape, rates), flows(hosts, classes.clone(), most), mechanisms, options).prop_map(
             move |(links, flows, (flow_control, headroom, congestion), (scheduler, acks, framing, mtu, room, seed))| {
                 let mut spec = network(hosts, shape.switches);
                 spec.links = links;
                 spec.seed = seed;
-                spec.framing = framing;
                 // The clock of whole nanoseconds lets short frames pass faster than the link's rate, which headroom does not allow for.
+                let is_slow = spec.links.iter().all(|link| link.rate <= Rate::from_gbps(400));
+                let framing = if is_slow { framing } else { Framing::Rocev2 };
                 let is_exact = framing == Framing::Rocev2;
+                spec.framing = framing;
                 spec.mtu = Bytes(if is_exact { mtu } else { mtu.max(1000) });
                 spec.switch.lossless = classes.clone();
                 spec.switch.flow_control = flow_control;

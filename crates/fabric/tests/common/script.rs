@@ -1,12 +1,13 @@
 //! Packet scripts: one node, fed by hand and watched, without a network around it.
 
 use backwater_engine::{Duration, Time};
+use backwater_fabric::cause::Cause;
 use backwater_fabric::fabric::Fabric;
 use backwater_fabric::fifo::Frames;
 use backwater_fabric::flow_control::pyrrha::PyrrhaFrame;
-use backwater_fabric::frame::{Body, Control, Frame, Packet, PacketKind, Pfc, Psn, Route, Timestamp};
+use backwater_fabric::frame::{Body, Control, Frame, Packet, PacketKind, Pfc, Psn, Route, Signal, Timestamp};
 use backwater_fabric::framing::FrameSize;
-use backwater_fabric::ids::{Class, ClassMask, FlowId, NodeId, PortId, PortIx};
+use backwater_fabric::ids::{CLASSES, Class, ClassMask, FlowId, NodeId, PortId, PortIx};
 use backwater_fabric::node::{Env, Node, Sink, Wakeup};
 use backwater_fabric::note::Note;
 use backwater_fabric::port::Port;
@@ -29,6 +30,8 @@ pub enum Says {
     Resume(Vec<u8>),
     /// A frame of Pyrrha.
     Pyrrha(PyrrhaFrame),
+    /// A frame of another flow control: what it is counted as, and its first field.
+    Other(Signal, u32),
 }
 
 /// A frame that the node has started to send.
@@ -134,11 +137,20 @@ impl Script {
 
     /// A data packet of `flow` arrives whole on `port` at `at`.
     pub fn arrive_data(&mut self, at: u64, port: PortIx, flow: u32, psn: u32) {
+        self.arrive_data_marked(at, port, flow, psn, false);
+    }
+
+    /// The same; it may have been marked on its way.
+    pub fn arrive_data_marked(&mut self, at: u64, port: PortIx, flow: u32, psn: u32, marked: bool) {
         let spec = self.fabric.flow(FlowId(flow)).clone();
         let before = |psn| self.fabric.payload_before(psn, spec.bytes);
         let payload = before(psn + 1) - before(psn);
         let size = self.fabric.spec.framing.data(payload as u32, psn == 0, self.fabric.telemetry_bytes);
-        self.arrive(at, port, packet(PacketKind::Data, flow, psn, spec.class, spec.dst), size);
+        let mut body = packet(PacketKind::Data, flow, psn, spec.class, spec.dst);
+        if let Body::Packet(packet) = &mut body {
+            packet.marked = marked;
+        }
+        self.arrive(at, port, body, size);
     }
 
     /// An ACK or NACK of `flow` arrives whole on `port` at `at`.
@@ -148,18 +160,52 @@ impl Script {
         self.arrive(at, port, packet(kind, flow, expected, class, destination), size);
     }
 
+    /// An ACK of `flow`, which stood in `queue` of the port that sent it, arrives whole on `port` at `at`.
+    pub fn arrive_ack_of_queue(&mut self, at: u64, port: PortIx, flow: u32, queue: u8) {
+        let size = self.fabric.spec.framing.ack(0);
+        let (class, destination) = (self.fabric.spec.host.ack_class, self.fabric.flow(FlowId(flow)).src);
+        let Body::Packet(packet) = packet(PacketKind::Ack, flow, 1, class, destination) else { unreachable!() };
+        self.arrive(at, port, Body::Packet(Packet { queue, ..packet }), size);
+    }
+
     /// A PFC frame with `quanta` for `classes` arrives whole on `port` at `at`.
     pub fn arrive_pfc(&mut self, at: u64, port: PortIx, classes: &[u8], quanta: u16) {
         let enabled: ClassMask = classes.iter().copied().map(Class).collect();
-        let pfc = Pfc { enabled, quanta, reliable: true, cause: PortId(0) };
-        let size = self.fabric.spec.framing.control();
-        self.arrive(at, port, Body::Control(Control::Pfc(pfc)), size);
+        let pfc = Pfc { enabled, quanta, reliable: true };
+        self.arrive_control(at, port, Control::Pfc(pfc));
+    }
+
+    /// A PAUSE for `class` because of `cause` arrives whole on `port` at `at`.
+    pub fn arrive_pause(&mut self, at: u64, port: PortIx, class: u8, cause: Cause) {
+        let pfc = Pfc { enabled: ClassMask::of(Class(class)), quanta: u16::MAX, reliable: true };
+        let record = self.records.insert_causes([cause; CLASSES]);
+        let frame =
+            Frame { record, ..Frame::new(Body::Control(Control::Pfc(pfc)), self.fabric.spec.framing.control()) };
+        self.input(at, |node, env| node.arrive(port, &frame, env));
+    }
+
+    /// The next PAUSE that the node sends: its port, its classes, and the cause for each. Whatever it sends before is passed over.
+    pub fn next_pause(&mut self) -> (PortIx, Vec<(u8, Cause)>) {
+        loop {
+            let (_, port, frame, _) = self.next_frame(u64::MAX).expect("the node sends a PAUSE");
+            if let (Body::Control(Control::Pfc(Pfc { enabled, quanta: 1.., .. })), Some(causes)) =
+                (frame.body, self.records.causes(frame.record))
+            {
+                let named = enabled.iter().map(|class| (class.0, causes[class.index()])).collect();
+                return (self.fabric.wiring.ports[port.0 as usize].ix, named);
+            }
+        }
     }
 
     /// A frame of Pyrrha arrives whole on `port` at `at`.
     pub fn arrive_pyrrha(&mut self, at: u64, port: PortIx, frame: PyrrhaFrame) {
+        self.arrive_control(at, port, frame.into());
+    }
+
+    /// A link-local frame arrives whole on `port` at `at`.
+    pub fn arrive_control(&mut self, at: u64, port: PortIx, control: Control) {
         let size = self.fabric.spec.framing.control();
-        self.arrive(at, port, Body::Control(frame.into()), size);
+        self.arrive(at, port, Body::Control(control), size);
     }
 
     /// The next data packet that the node sends before `limit`, if any: its port, its flow and its number. All else is passed over.
@@ -168,6 +214,25 @@ impl Script {
             let (_, port, frame, _) = self.next_frame(limit)?;
             if let Some(packet) = frame.packet().filter(|packet| packet.kind == PacketKind::Data) {
                 return Some((self.fabric.wiring.ports[port.0 as usize].ix, packet.flow.0, packet.psn));
+            }
+        }
+    }
+
+    /// For how long the next data packet that the node sends before `limit`, if any, has been held up by PAUSEs here. All else is passed over.
+    pub fn next_held_up(&mut self, limit: u64) -> Option<Duration> {
+        loop {
+            let (_, _, frame, _) = self.next_frame(limit)?;
+            if frame.packet().is_some_and(|packet| packet.kind == PacketKind::Data) {
+                return Some(self.records.pauses(frame.record).map_or(Duration::ZERO, |log| log.paused.length));
+            }
+        }
+    }
+
+    /// The next link-local frame that the node sends before `limit`, if any. All else is passed over.
+    pub fn next_control(&mut self, limit: u64) -> Option<Control> {
+        loop {
+            if let (_, _, Frame { body: Body::Control(control), .. }, _) = self.next_frame(limit)? {
+                return Some(control);
             }
         }
     }
@@ -210,7 +275,9 @@ impl Script {
                 let classes = pfc.enabled.iter().map(|class| class.0).collect();
                 if pfc.quanta == 0 { Says::Resume(classes) } else { Says::Pause(classes) }
             }
-            Body::Control(control) => Says::Pyrrha(PyrrhaFrame::read(control).expect("it is one of Pyrrha's")),
+            Body::Control(control @ Control::Custom { signal, words, .. }) => {
+                PyrrhaFrame::read(control).map_or(Says::Other(*signal, words[0]), Says::Pyrrha)
+            }
         };
         let port = self.fabric.wiring.ports[port.0 as usize].ix;
         Some(Sent { at: at.ps(), port, says, done: done.ps() })

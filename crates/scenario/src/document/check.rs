@@ -1,11 +1,11 @@
 //! Compares a document with a JSON Schema and collects everything that does not fit.
 //!
-//! It knows the schemas that `schemars` derives from serde types: objects, lists, quantities (strings with a `format`), unions told apart by
+//! It knows the schemas that `schemars` derives from serde types: objects, lists, quantities (strings with a `format`), unions distinguished by
 //! a `kind`, enumerations of names, options.
 
-use super::{Content, Document, Entry, Node, join};
-use crate::diagnostic::{Diagnostic, closest, did_you_mean};
-use backwater_engine::units::UnitError;
+use super::{Content, Document, Entry, Node, Origin, join};
+use crate::diagnostic::{Diagnostic, closest, did_you_mean, unit_meant};
+use backwater_engine::units::{Quantity, UnitError};
 use backwater_engine::{Bytes, Duration, Rate};
 use serde_json::Value;
 
@@ -24,7 +24,7 @@ struct Checker<'s> {
 
 /// What a schema allows, seen through references, options and unions.
 enum Shape<'s> {
-    /// Tables told apart by the name under the tag.
+    /// Tables distinguished by the name under the tag.
     Tagged { tag: &'s str, variants: Vec<(&'s str, &'s Value)> },
     /// One of these names.
     Names(Vec<&'s str>),
@@ -219,7 +219,7 @@ impl<'s> Checker<'s> {
             if findings.is_empty() {
                 return;
             }
-            // An alternative of the right type speaks of what is wrong inside; prefer it.
+            // An alternative of the right type reports what is wrong inside; prefer it.
             let type_fits = findings.iter().all(|finding| !finding.message.starts_with("must be a"));
             if fewest.is_none() || type_fits {
                 fewest = Some(findings);
@@ -240,12 +240,20 @@ impl<'s> Checker<'s> {
     fn scalar(&mut self, kind: &str, schema: &'s Value, value: &Value, node: &Node, path: &str) {
         match (kind, value) {
             ("string", Value::String(text)) => {
-                if let Some(Err(error)) = schema["format"].as_str().and_then(|format| read_quantity(format, text)) {
-                    self.report(node, describe(path, text, schema, error));
+                let format = schema["format"].as_str();
+                let is_name = format == Some("bytes-or-name") && !text.starts_with(|c: char| c.is_ascii_digit());
+                if let Some(kind) = format.filter(|_| !is_name).and_then(quantity_of)
+                    && let Err(finding) = read_quantity(kind, text)
+                {
+                    self.report(node, Diagnostic { path: path.into(), value: None, ..*finding });
                 }
             }
             ("integer", Value::Number(number)) if number.is_i64() || number.is_u64() => {
                 self.range(schema, value, node, path)
+            }
+            // Beyond 64 bits, `--set` leaves a text.
+            ("integer", Value::String(digits)) if digits.parse::<u128>().is_ok_and(|value| value > u64::MAX.into()) => {
+                self.report(node, Diagnostic::error(path, limits(schema, greatest(schema))));
             }
             ("number", Value::Number(_)) => self.range(schema, value, node, path),
             ("boolean", Value::Bool(_)) => {}
@@ -254,15 +262,19 @@ impl<'s> Checker<'s> {
     }
 
     fn wrong_type(&mut self, kind: &str, schema: &'s Value, node: &Node, path: &str) {
-        let unit = schema["format"].as_str().and_then(usual_unit);
+        let unit = schema["format"].as_str().and_then(quantity_of).map(usual_unit);
+        let quoted = if node.origin == Origin::Set { "" } else { ", in quotes" };
         let wanted = match (kind, unit) {
-            ("string", Some(_)) => "must be a number with a unit, in quotes",
-            ("string", None) => "must be a text in quotes",
-            ("integer", _) => "must be a whole number",
-            ("number", _) => "must be a number",
-            ("boolean", _) => "must be true or false",
-            ("array", _) => "must be a list",
-            _ => "must be a table",
+            ("string", Some(_)) => format!("must be a number with a unit{quoted}"),
+            ("string", None) => "must be a text in quotes".into(),
+            ("integer" | "number", _) => {
+                let whole = if kind == "integer" { "whole " } else { "" };
+                let limits = limits(schema, None).replace("must be at", ", at").replace("must be from", " from");
+                format!("must be a {whole}number{limits}")
+            }
+            ("boolean", _) => "must be true or false".into(),
+            ("array", _) => "must be a list".into(),
+            _ => "must be a table".into(),
         };
         let key = path.rsplit('.').next().unwrap_or(path);
         let hint = match (&node.content, kind, unit) {
@@ -289,23 +301,15 @@ impl<'s> Checker<'s> {
     fn range(&mut self, schema: &Value, value: &Value, node: &Node, path: &str) {
         let Some(number) = value.as_f64() else { return };
         let bound = |keyword: &str| schema[keyword].as_f64();
-        let (least, most) = (bound("minimum"), bound("maximum"));
-        let message = match (bound("exclusiveMinimum"), bound("exclusiveMaximum")) {
-            (Some(bound), _) if number <= bound => format!("must be greater than {bound}"),
-            (_, Some(bound)) if number >= bound => format!("must be less than {bound}"),
-            _ => match (least, most) {
-                (Some(least), Some(most)) if number < least || number > most => {
-                    format!("must be from {least} to {most}")
-                }
-                (Some(least), None) if number < least => format!("must be at least {least}"),
-                (None, Some(most)) if number > most => format!("must be at most {most}"),
-                _ => return,
-            },
-        };
-        self.report(node, Diagnostic::error(path, message));
+        let of_type = greatest(schema).filter(|most| number > *most as f64);
+        let is_below = bound("minimum").is_some_and(|least| number < least);
+        let is_above = bound("maximum").is_some_and(|most| number > most);
+        if is_below || is_above || of_type.is_some() {
+            self.report(node, Diagnostic::error(path, limits(schema, of_type)));
+        }
     }
 
-    /// A line that would mend a missing field.
+    /// A line that would add a missing field.
     fn example(&self, field: &'s Value, name: &str) -> Option<String> {
         Some(match self.shape(field) {
             Shape::Tagged { tag, variants } => format!("{name} = {{ {tag} = \"{}\" }}", variants.first()?.0),
@@ -337,50 +341,79 @@ fn names(schema: &Value) -> Option<Vec<&str>> {
     }
 }
 
-/// Reads `text` as the quantity that the schema calls `format`; none if that is no quantity.
-///
-/// Quantities end where no network is, so that sums and products of a few of them stay far from the limits of their type.
-fn read_quantity(format: &str, text: &str) -> Option<Result<(), UnitError>> {
-    const MOST_BYTES: u64 = 1 << 40;
-    const MOST_BPS: u64 = 1_000_000_000_000_000;
-    const MOST_PS: u64 = 1_000_000 * 1_000_000_000_000;
-    let (read, most) = match format {
-        "bytes-or-name" if !text.starts_with(|first: char| first.is_ascii_digit()) => return None,
-        "bytes" | "bytes-or-name" => (text.parse::<Bytes>().map(Bytes::get), MOST_BYTES),
-        "rate" => (text.parse::<Rate>().map(Rate::bps), MOST_BPS),
-        "duration" | "time" => (text.parse::<Duration>().map(Duration::ps), MOST_PS),
-        _ => return None,
-    };
-    Some(match read {
-        Ok(value) if value > most => Err(UnitError::NotRepresentable(text.into(), "too large")),
-        other => other.map(drop),
-    })
-}
-
-/// The unit that was probably meant where one is missing.
-fn usual_unit(format: &str) -> Option<&'static str> {
-    match format {
-        "bytes" | "bytes-or-name" => Some("B"),
-        "rate" => Some("Gbps"),
-        "duration" | "time" => Some("us"),
+/// The greatest number of an integer type.
+fn greatest(schema: &Value) -> Option<u64> {
+    match schema["format"].as_str()? {
+        "uint8" => Some(u8::MAX.into()),
+        "uint16" => Some(u16::MAX.into()),
+        "uint32" => Some(u32::MAX.into()),
+        "uint64" => Some(u64::MAX),
         _ => None,
     }
 }
 
-fn describe(path: &str, text: &str, schema: &Value, error: UnitError) -> Diagnostic {
-    let unit = schema["format"].as_str().and_then(usual_unit).unwrap_or_default();
-    match error {
-        UnitError::NoNumber(_, example) => {
-            Diagnostic::error(path, "does not start with a number").hint(format!("write for example \"{example}\""))
-        }
-        UnitError::NoUnit(_, _, units) => Diagnostic::error(path, "has no unit")
-            .hint(format!("write for example \"{} {unit}\" (units: {units})", text.trim())),
-        UnitError::UnknownUnit(unknown, units) => {
-            let known: Vec<_> = units.split(", ").collect();
-            Diagnostic::error(path, format!("\"{unknown}\" is not a unit")).hint(did_you_mean(&unknown, &known))
-        }
-        UnitError::NotRepresentable(_, why) => Diagnostic::error(path, format!("is {why}")),
+/// The range of a number in words, "must be from 0 to 1"; empty if it has none. The greatest number of the type counts if it is `of_type`.
+fn limits(schema: &Value, of_type: Option<u64>) -> String {
+    let bound = |keyword: &str| schema[keyword].as_f64().map(|bound| bound.to_string());
+    let most = bound("maximum").or(of_type.map(|most| most.to_string()));
+    match (bound("minimum"), most) {
+        (Some(least), Some(most)) => format!("must be from {least} to {most}"),
+        (Some(least), None) => format!("must be at least {least}"),
+        (None, Some(most)) => format!("must be at most {most}"),
+        (None, None) => String::new(),
     }
+}
+
+/// The kind of quantity that the schema calls `format`, if it is one.
+fn quantity_of(format: &str) -> Option<Quantity> {
+    match format {
+        "bytes" | "bytes-or-name" => Some(Quantity::Size),
+        "rate" => Some(Quantity::Rate),
+        "duration" | "time" => Some(Quantity::Time),
+        _ => None,
+    }
+}
+
+/// The unit that was probably meant where one is missing.
+fn usual_unit(kind: Quantity) -> &'static str {
+    match kind {
+        Quantity::Size => "B",
+        Quantity::Rate => "Gbps",
+        Quantity::Time => "us",
+    }
+}
+
+/// Quantities end where no network is, so that sums and products of a few of them stay far from the limits of their type.
+const MOST_BYTES: Bytes = Bytes(1 << 40);
+const MOST_RATE: Rate = Rate::from_gbps(1_000_000);
+const MOST_TIME: Duration = Duration::from_ms(1_000_000_000);
+
+/// Reads a quantity in base units: ps, bytes or bits per second.
+///
+/// # Errors
+/// Why `text` is none, with what is allowed; the finding has no path.
+pub fn read_quantity(kind: Quantity, text: &str) -> Result<u64, Box<Diagnostic>> {
+    let (most, written) = match kind {
+        Quantity::Size => (MOST_BYTES.get(), MOST_BYTES.to_string()),
+        Quantity::Rate => (MOST_RATE.bps(), MOST_RATE.to_string()),
+        Quantity::Time => (MOST_TIME.ps(), MOST_TIME.to_string()),
+    };
+    let (message, hint) = match kind.read(text) {
+        Ok(value) if value <= most => return Ok(value),
+        Ok(_) | Err(UnitError::TooLarge(_)) => (format!("must be at most {written}"), None),
+        Err(UnitError::NoNumber(_, example)) => {
+            ("does not start with a number".into(), Some(format!("write for example \"{example}\"")))
+        }
+        Err(UnitError::NoUnit(_, _, units)) => {
+            let example = format!("\"{} {}\"", text.trim(), usual_unit(kind));
+            ("has no unit".into(), Some(format!("write for example {example} (units: {})", units.join(", "))))
+        }
+        Err(UnitError::UnknownUnit(unknown, units)) => {
+            (format!("\"{unknown}\" is not a unit"), Some(unit_meant(&unknown, &units)))
+        }
+        Err(UnitError::NotRepresentable(_, why)) => (format!("is {why}"), None),
+    };
+    Err(Box::new(Diagnostic { hint, ..Diagnostic::error("", message).value(format!("\"{text}\"")) }))
 }
 
 #[cfg(test)]
@@ -451,7 +484,7 @@ mod tests {
                 "a:3:1: error: lod: unknown key; did you mean \"load\"? (allowed: rate, load, mode, shape, ends, size, loud)",
             ),
             ("load = 1.5", "a:3:8: error: load = 1.5: must be from 0 to 1"),
-            ("load = \"0.5\"", "a:3:8: error: load = \"0.5\": must be a number; write 0.5 without quotes"),
+            ("load = \"0.5\"", "a:3:8: error: load = \"0.5\": must be a number from 0 to 1; write 0.5 without quotes"),
             (
                 "mode = \"fats\"",
                 "a:3:8: error: mode = \"fats\": unknown name; did you mean \"fast\"? (allowed: fast, slow)",
@@ -478,7 +511,7 @@ mod tests {
             ),
             (
                 "size = \"3 bits\"",
-                "a:3:8: error: size = \"3 bits\": \"bits\" is not a unit; allowed: kB, B, KB, KiB, MB, MiB, GB, GiB",
+                "a:3:8: error: size = \"3 bits\": \"bits\" is not a unit; allowed: B, KB, KiB, MB, MiB, GB, GiB",
             ),
             ("loud = 1", "a:3:8: error: loud = 1: must be true or false"),
         ] {
@@ -488,14 +521,52 @@ mod tests {
     }
 
     #[test]
+    fn quantities_are_read_in_base_units() {
+        for (kind, text, value) in [
+            (Quantity::Rate, "400G", 400_000_000_000),
+            (Quantity::Size, "113MiB", 113 << 20),
+            (Quantity::Time, "1us", 1_000_000),
+        ] {
+            assert_eq!(read_quantity(kind, text), Ok(value));
+        }
+        for (kind, text, message) in [
+            (
+                Quantity::Rate,
+                "400 Gbsp",
+                "\"Gbsp\" is not a unit; did you mean \"Gbps\"? (allowed: bps, Kbps, Mbps, Gbps, Tbps)",
+            ),
+            (
+                Quantity::Rate,
+                "400 GBit",
+                "\"GBit\" is not a unit; did you mean \"Gbps\"? (allowed: bps, Kbps, Mbps, Gbps, Tbps)",
+            ),
+            (
+                Quantity::Size,
+                "20 KG",
+                "\"KG\" is not a unit; did you mean \"KB\"? (allowed: B, KB, KiB, MB, MiB, GB, GiB)",
+            ),
+            (Quantity::Size, "3 bits", "\"bits\" is not a unit; allowed: B, KB, KiB, MB, MiB, GB, GiB"),
+            (Quantity::Time, "7", "has no unit; write for example \"7 us\" (units: ps, ns, us, ms, s)"),
+            (Quantity::Time, "soon", "does not start with a number; write for example \"2 us\""),
+            (Quantity::Time, "9999999 s", "must be at most 1000000 s"),
+            (Quantity::Rate, "99999999999999 Tbps", "must be at most 1000 Tbps"),
+            (Quantity::Size, "-1 B", "is negative"),
+            (Quantity::Time, "0.5 ps", "is finer than the base unit"),
+        ] {
+            let refused = Diagnostic { path: "x".into(), ..*read_quantity(kind, text).unwrap_err() };
+            assert_eq!(refused.to_string(), format!("error: x = \"{text}\": {message}"));
+        }
+    }
+
+    #[test]
     fn lists_and_quantities_are_checked() {
         assert_eq!(
             findings("rate = \"100\"\nends = [[1], [300, 2.5]]"),
             [
-                "a:1:8: error: rate = \"100\": has no unit; write for example \"100 Gbps\" (units: M, G, T, kb/s, kbps, b/s, Kb/s, Mb/s, Gb/s, Tb/s, bps, Kbps, Mbps, Gbps, Tbps)",
+                "a:1:8: error: rate = \"100\": has no unit; write for example \"100 Gbps\" (units: bps, Kbps, Mbps, Gbps, Tbps)",
                 "a:2:9: error: ends[0]: must have exactly 2 entries, has 1",
                 "a:2:15: error: ends[1][0] = 300: must be from 0 to 255",
-                "a:2:20: error: ends[1][1] = 2.5: must be a whole number",
+                "a:2:20: error: ends[1][1] = 2.5: must be a whole number from 0 to 255",
             ]
         );
         assert_eq!(

@@ -1,6 +1,6 @@
 //! A scenario as it was written: a tree of values, each with the place it came from.
 //!
-//! TOML text and plain data (a Python dict) become the same tree; `--set` writes into it. It knows no field of a scenario: what may stand
+//! TOML text and plain data (a Python dict) become the same tree; `--set` writes into it. It knows no field of a scenario: what is allowed
 //! where is the business of [`check`](check::check).
 
 pub(crate) mod check;
@@ -165,9 +165,18 @@ impl Document {
         self.root.to_json()
     }
 
-    /// Where the value at `path` was written; none if it was not, and a default holds.
+    /// Where the value at `path` was written, or a single value that is short for the table it belongs to; none if neither was, and a default
+    /// holds.
     pub fn origin(&self, path: &str) -> Option<&Origin> {
-        self.node(path).map(|node| &node.origin)
+        let mut node = &self.root;
+        for key in keys(path) {
+            match (node.child(key), &node.content) {
+                (Some(child), _) => node = child,
+                (None, Content::Scalar(_)) => break,
+                (None, _) => return None,
+            }
+        }
+        Some(&node.origin)
     }
 
     /// Gives findings that know their path alone the place in the document: that of the value, or of what should contain it.
@@ -185,10 +194,6 @@ impl Document {
         }
         let value = finding.value.clone().or_else(|| if found { node.text() } else { None });
         Diagnostic { value, ..self.at(&node.origin, finding) }
-    }
-
-    fn node(&self, path: &str) -> Option<&Node> {
-        keys(path).try_fold(&self.root, |node, key| node.child(key))
     }
 
     /// The finding at `origin`.
@@ -285,10 +290,10 @@ impl Reader<'_> {
                 .ok()
                 .and_then(serde_json::Number::from_f64)
                 .map(Value::Number)
-                .ok_or("must be a finite number"),
-            DeValue::Datetime(_) => Err("a date has no place in a scenario"),
+                .ok_or("must be a finite number".into()),
+            DeValue::Datetime(_) => Err("a date has no place in a scenario".into()),
         };
-        let scalar = scalar.unwrap_or_else(|message| {
+        let scalar = scalar.unwrap_or_else(|message: String| {
             let finding = Diagnostic::error(path, message);
             self.findings.push((origin.clone(), finding));
             Value::Null
@@ -297,11 +302,11 @@ impl Reader<'_> {
     }
 }
 
-fn integer(digits: &str, radix: u32) -> Result<Value, &'static str> {
+fn integer(digits: &str, radix: u32) -> Result<Value, String> {
     i64::from_str_radix(digits, radix)
         .map(Value::from)
         .or_else(|_| u64::from_str_radix(digits, radix).map(Value::from))
-        .map_err(|_| "does not fit into 64 bits")
+        .map_err(|_| format!("{digits} does not fit into 64 bits; at most {}", u64::MAX))
 }
 
 /// The path of `key` under `path`.

@@ -2,6 +2,7 @@
 
 use super::ParseError;
 use super::text::{Errors, Reader, Token, lines, rate, ticks};
+use crate::diagnostic::counted;
 use backwater_engine::{Duration, Rate};
 use std::collections::BTreeMap;
 
@@ -27,7 +28,7 @@ impl<'a> Config<'a> {
             let mut tokens = line.before(&['#', '{']).tokens();
             let Some(key) = tokens.next() else { continue };
             if let Some(first) = first_line.insert(key.text, line.number) {
-                errors.at(key, format!("{} stands in line {first} already", key.text));
+                errors.at(key, format!("{} is in line {first} already", key.text));
             }
             entries.push(Entry { key, values: tokens.collect(), used: false });
         }
@@ -88,7 +89,8 @@ impl<'a> Config<'a> {
         };
         let count = errors.integer(count, "the number of pairs", 0, u32::MAX)?;
         if pairs.len() as u64 != 2 * u64::from(count) {
-            errors.at(token, format!("{key} announces {count} pairs of rate and value; {} values follow", pairs.len()));
+            let (count, values) = (counted(count, "pair"), counted(pairs.len(), "value"));
+            errors.at(token, format!("{key} announces {count} of rate and value; found {values}"));
             return None;
         }
         let mut pair = |pair: &[Token<'_>]| {
@@ -118,14 +120,14 @@ impl<'a> Config<'a> {
         }
     }
 
-    /// Marks keys that have no say in the configuration at hand.
+    /// Marks keys that have no effect in this configuration.
     pub(super) fn pass_over(&mut self, keys: &[&str]) {
         for entry in self.entries.iter_mut().filter(|entry| keys.contains(&entry.key.text)) {
             entry.used = true;
         }
     }
 
-    /// The keys that nobody asked for, and everything that is wrong.
+    /// The keys that were not used, and everything that is wrong.
     pub(super) fn finish(self) -> (Vec<&'a str>, Vec<ParseError>) {
         let unused = self.entries.iter().filter(|entry| !entry.used).map(|entry| entry.key.text).collect();
         (unused, self.errors.into_list())

@@ -7,6 +7,7 @@
 use super::config::{Config, SHARE, share};
 use super::text::decimal;
 use super::{HpccFlows, ParseError, TopologyDialect, read_flows, read_text, read_topology};
+use crate::diagnostic::counted;
 use crate::topology::Graph;
 use crate::workload::FlowDialect;
 use backwater_engine::{Bytes, Duration, Rate, Time};
@@ -18,9 +19,9 @@ use std::path::{Path, PathBuf};
 /// A scenario made from files of another simulator.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Converted {
-    /// The scenario file; the notes stand at its head as remarks.
+    /// The scenario file; the notes are at its head as comments.
     pub toml: String,
-    /// What was lost, or understood in a way that a reader should know of.
+    /// What was lost, or interpreted in a way that a reader should know of.
     pub notes: Vec<String>,
 }
 
@@ -105,7 +106,7 @@ pub fn convert_texts(
     let (unused, wrong) = rest.finish();
     errors.extend(wrong);
     if !unused.is_empty() {
-        notes.push(format!("keys that have no say here, ignored: {}", unused.join(", ")));
+        notes.push(format!("keys without effect here, ignored: {}", unused.join(", ")));
     }
     if config.is_none() {
         notes.push(
@@ -115,7 +116,7 @@ pub fn convert_texts(
     if errors.is_empty() { Ok(Converted { toml: toml.finish(&notes), notes }) } else { Err(errors) }
 }
 
-/// One conversion under way.
+/// A conversion in progress.
 struct Translation<'a> {
     graph: &'a Graph,
     traffic: &'a HpccFlows,
@@ -154,7 +155,8 @@ impl Translation<'_> {
         let stop = self.config.seconds("SIMULATOR_STOP_TIME").map(|stop| stop.ps().saturating_sub(offset.ps()));
         if let Some(stop) = stop.filter(|stop| *stop <= last.since(offset).ps()) {
             let late = starts().filter(|start| start.since(offset).ps() >= stop).count();
-            self.notes.push(format!("{late} flows start when SIMULATOR_STOP_TIME has passed; they do not run"));
+            let late = counted(late, "flow");
+            self.notes.push(format!("{late} left out that would start at SIMULATOR_STOP_TIME or later"));
         }
         let until = stop.map_or(until, |stop| until.min(stop));
         self.toml.section("run");
@@ -415,7 +417,7 @@ impl Translation<'_> {
         }
     }
 
-    /// Notes what holds here where `key` says something other than `value`.
+    /// Notes what holds here where `key` is not `value`.
     fn neutral(&mut self, key: &str, value: u32, here: &str) {
         if let Some(other) = self.config.integer(key, 0, u32::MAX).filter(|other| *other != value) {
             self.notes.push(format!("{key} {other} is not available: {here}"));

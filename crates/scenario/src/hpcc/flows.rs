@@ -2,6 +2,7 @@
 
 use super::ParseError;
 use super::text::{Errors, Line, Token, lines, ticks};
+use crate::diagnostic::counted;
 use crate::topology::Graph;
 use crate::workload::FlowDialect;
 use backwater_engine::Time;
@@ -30,11 +31,11 @@ pub struct HpccFlow {
 /// What a flow file says.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HpccFlows {
-    /// The format that was asked for or told from the number of columns.
+    /// The format that was given or is inferred from the number of columns.
     pub dialect: FlowDialect,
     /// Flows in order of start; those of equal start in the order of the file.
     pub flows: Vec<HpccFlow>,
-    /// What a reader should know: an order that was mended, text that was not read.
+    /// What a reader should know: an order that was corrected, text that was not read.
     pub notes: Vec<String>,
     name: String,
 }
@@ -42,22 +43,28 @@ pub struct HpccFlows {
 /// As many flows as a file may announce.
 const MOST: u64 = u32::MAX as u64;
 
-/// Reads `text`, the contents of the file called `name`. Without a dialect it is told from the number of columns: 6 HPCC, 5 ConWeave,
-/// 4 Pyrrha (whose form with 6 columns must be asked for).
+/// Reads `text`, the contents of the file called `name`. Without a dialect it is inferred from the first line, where Pyrrha may have a second
+/// number behind that of flows, and from the number of columns: 6 HPCC, 5 ConWeave, 4 Pyrrha (whose form with 6 columns and a single number
+/// must be asked for).
 ///
 /// # Errors
 /// Everything that is wrong, each with line and column.
 pub fn read_flows(text: &str, name: &str, dialect: Option<FlowDialect>) -> Result<HpccFlows, Vec<ParseError>> {
     let mut errors = Errors::new(name);
     let mut lines = lines(text);
-    let announced = match lines.next() {
-        Some(first) => read_count(first, &mut errors),
-        None => {
-            errors.push(1, 1, "the file is empty; expected the number of flows");
-            None
-        }
+    let Some(first) = lines.next() else {
+        errors.push(1, 1, "the file is empty; expected the number of flows");
+        return Err(errors.into_list());
     };
-    let Some(announced) = announced else { return Err(errors.into_list()) };
+    let mut notes = Vec::new();
+    let dialect = dialect.or_else(|| {
+        let has_second = first.tokens().count() == 2;
+        has_second.then(|| {
+            notes.push(format!("{name}: two numbers in the first line: taken for a file of the Pyrrha simulator"));
+            FlowDialect::Pyrrha
+        })
+    });
+    let Some(announced) = read_count(first, dialect, &mut errors) else { return Err(errors.into_list()) };
     let lines_of_flows: Vec<_> = lines.by_ref().take(announced as usize).collect();
     let columns = lines_of_flows.first().map_or(0, |line| line.tokens().count());
     let dialect = match (dialect, columns) {
@@ -72,12 +79,12 @@ pub fn read_flows(text: &str, name: &str, dialect: Option<FlowDialect>) -> Resul
     let count = lines_of_flows.len() as u64;
     if count < announced {
         let end = text.lines().count() + 1;
-        errors.push(end, 1, format!("the file ends after {count} of the {announced} flows announced"));
+        errors.push(end, 1, format!("the file ends after {count} of the {} announced", counted(announced, "flow")));
     }
-    let mut notes = Vec::new();
     if let Some(line) = lines.next() {
         notes.push(format!(
-            "{name}: what follows the {announced} flows announced, from line {}, is not read",
+            "{name}: what follows the {} announced, from line {}, is not read",
+            counted(announced, "flow"),
             line.number
         ));
     }
@@ -113,11 +120,20 @@ impl HpccFlows {
     }
 }
 
-fn read_count(line: Line<'_>, errors: &mut Errors<'_>) -> Option<u64> {
+fn read_count(line: Line<'_>, dialect: Option<FlowDialect>, errors: &mut Errors<'_>) -> Option<u64> {
     let mut tokens = line.tokens();
     let count = tokens.next().and_then(|token| errors.integer(token, "the number of flows", 0, MOST));
+    if dialect == Some(FlowDialect::Pyrrha)
+        && let Some(token) = tokens.next()
+    {
+        errors.integer(token, "a second number, of which nothing follows", 0, u64::MAX);
+    }
     if let Some(token) = tokens.next() {
-        errors.at(token, "the first line has the number of flows alone");
+        let allowed = match dialect {
+            Some(FlowDialect::Pyrrha) => "the number of flows and one more",
+            _ => "the number of flows alone",
+        };
+        errors.at(token, format!("the first line has {allowed}"));
     }
     count
 }

@@ -32,7 +32,7 @@ impl<'a> Line<'a> {
         self.text.split_ascii_whitespace().map(move |text| Token { text, line: self })
     }
 
-    /// The line without what stands behind the first of `marks`.
+    /// The line without what follows the first of `marks`.
     pub(super) fn before(self, marks: &[char]) -> Line<'a> {
         Line { text: self.text.split(marks).next().unwrap_or(""), ..self }
     }
@@ -46,7 +46,7 @@ impl Token<'_> {
     }
 }
 
-/// Collects what is wrong in one file, up to a number that somebody would still read.
+/// Collects what is wrong in one file, up to a readable number.
 pub(super) struct Errors<'a> {
     file: &'a str,
     list: Vec<ParseError>,
@@ -152,7 +152,7 @@ pub(super) fn decimal(text: &str, scale: i64) -> Result<u64, &'static str> {
         return Err(NOT_A_NUMBER);
     }
     let exponent: i32 = exponent.parse().map_err(|_| NOT_A_NUMBER)?;
-    // Where the point stands among the digits once the scale is applied; before the first, all of them are less than a tenth.
+    // The position of the point among the digits once the scale is applied; before the first, all of them are less than a tenth.
     let Ok(point) = usize::try_from(whole.len() as i64 + i64::from(exponent) + scale) else { return Ok(0) };
     let (kept, cut) = digits.split_at(point.min(digits.len()));
     let kept = kept.trim_start_matches('0');
@@ -192,12 +192,27 @@ pub(super) fn rate(text: &str) -> Result<Rate, &'static str> {
     decimal(number, scale).map(Rate::from_bps)
 }
 
+/// The same, but in Gb/s without a unit (Pyrrha).
+pub(super) fn rate_or_gbps(text: &str) -> Result<Rate, &'static str> {
+    if is_bare(text) { decimal(text, 9).map(Rate::from_bps) } else { rate(text) }
+}
+
+/// Whether `text` is a number without a unit.
+fn is_bare(text: &str) -> bool {
+    text.ends_with(|last: char| last.is_ascii_digit() || last == '.')
+}
+
 /// A span as ns-3 writes it: `1000ns`, `0.001ms`, or seconds without a unit.
 pub(super) fn span(text: &str) -> Result<Duration, &'static str> {
     let units = [("ps", 0), ("ns", 3), ("us", 6), ("ms", 9), ("s", 12)];
     let unit = units.into_iter().find_map(|(unit, scale)| text.strip_suffix(unit).map(|number| (number, scale)));
     let (number, scale) = unit.unwrap_or((text, 12));
     ticks(number, scale).map(Duration::from_ps)
+}
+
+/// The same, but in nanoseconds without a unit (Pyrrha).
+pub(super) fn span_or_ns(text: &str) -> Result<Duration, &'static str> {
+    if is_bare(text) { ticks(text, 3).map(Duration::from_ps) } else { span(text) }
 }
 
 #[cfg(test)]
@@ -239,6 +254,12 @@ mod tests {
         for text in ["1000ns", "1us", "0.001ms", "0.000001s", "0.000001"] {
             assert_eq!(span(text), Ok(Duration::from_us(1)), "{text}");
         }
+        for text in ["100", "100.0", "100Gbps", "1e2"] {
+            assert_eq!(rate_or_gbps(text), Ok(Rate::from_gbps(100)), "{text}");
+        }
+        for text in ["1000", "1000.", "1us", "1e3"] {
+            assert_eq!(span_or_ns(text), Ok(Duration::from_us(1)), "{text}");
+        }
         assert_eq!(rate("Gbps"), Err("is not a number"));
         assert_eq!(span("1 parsec"), Err("is not a number"));
     }
@@ -260,6 +281,7 @@ mod tests {
         #[test]
         fn readers_never_panic(text in "\\PC*") {
             let _ = (decimal(&text, 12), rate(&text), span(&text), real(&text));
+            let _ = (rate_or_gbps(&text), span_or_ns(&text));
         }
     }
 }

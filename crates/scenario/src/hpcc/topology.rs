@@ -1,7 +1,8 @@
 //! `topology.txt` in its three dialects.
 
 use super::ParseError;
-use super::text::{Errors, Line, Token, decimal, lines, rate, real, span};
+use super::text::{Errors, Line, Reader, Token, decimal, lines, rate, rate_or_gbps, real, span, span_or_ns};
+use crate::diagnostic::counted;
 use crate::topology::{Graph, LinkLimits};
 use backwater_fabric::ids::NodeId;
 use backwater_fabric::spec::{LinkSpec, NodeKind, NodeSpec};
@@ -14,14 +15,14 @@ pub enum TopologyDialect {
     Hpcc,
     /// SimAI: `<nodes> <gpus per server> <NVSwitches> <switches> <links> <gpu type>`.
     Simai,
-    /// Pyrrha: `<nodes> <switches> <hosts per rack> <tors> <cores> <links>`; links without error rate.
+    /// Pyrrha: `<nodes> <switches> <hosts per rack> <tors> <cores> <links>`; links without error rate, numbers without a unit in Gb/s and ns.
     Pyrrha,
 }
 
 /// What a topology file says. A node's number in the file is its index in `nodes`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HpccTopology {
-    /// The format, told from the first line.
+    /// The format, inferred from the first line.
     pub dialect: TopologyDialect,
     /// Hosts `h<number>` and switches `s<number>`.
     pub nodes: Vec<NodeSpec>,
@@ -65,18 +66,16 @@ pub fn read_topology(text: &str, name: &str) -> Result<HpccTopology, Vec<ParseEr
     let mut kinds = vec![NodeKind::Host; header.nodes as usize];
 
     let announced = header.nv_switches + header.switches;
+    let numbers = counted(announced, "switch number");
     let mut found = 0;
     while found < announced {
         let Some(line) = lines.next() else {
-            errors.push(end, 1, format!("the file ends after {found} of the {announced} switch numbers announced"));
+            errors.push(end, 1, format!("the file ends after {found} of the {numbers} announced"));
             return Err(errors.into_list());
         };
         for token in line.tokens() {
             if found == announced {
-                errors.at(
-                    token,
-                    format!("\"{}\" follows the last of the {announced} switch numbers announced", token.text),
-                );
+                errors.at(token, format!("\"{}\" follows the last of the {numbers} announced", token.text));
                 break;
             }
             let Some(id) = errors.integer(token, "the number of a switch", 0, header.nodes - 1) else {
@@ -91,18 +90,20 @@ pub fn read_topology(text: &str, name: &str) -> Result<HpccTopology, Vec<ParseEr
     }
     let links: Vec<_> = lines.by_ref().take(header.links as usize).collect();
     if links.len() < header.links as usize {
-        let (count, announced) = (links.len(), header.links);
-        errors.push(end, 1, format!("the file ends after {count} of the {announced} links announced"));
+        let (count, announced) = (links.len(), counted(header.links, "link"));
+        errors.push(end, 1, format!("the file ends after {count} of the {announced} announced"));
     }
     let links = links.into_iter().filter_map(|line| read_link(line, &header, &mut errors)).collect();
     if let Some(line) = lines.next() {
         notes.push(format!(
-            "{name}: what follows the {} links announced, from line {}, is not read",
-            header.links, line.number
+            "{name}: what follows the {} announced, from line {}, is not read",
+            counted(header.links, "link"),
+            line.number
         ));
     }
     if header.nv_switches > 0 {
-        notes.push(format!("{name}: its {} NVSwitches are modelled as ordinary switches", header.nv_switches));
+        let modelled = counted(header.nv_switches, "NVSwitch");
+        notes.push(format!("{name}: {modelled} modelled as ordinary switches"));
     }
     let name = |(id, &kind): (usize, &NodeKind)| match kind {
         NodeKind::Host => NodeSpec { name: format!("h{id}"), kind },
@@ -149,16 +150,20 @@ fn read_header(line: Line<'_>, errors: &mut Errors<'_>) -> Option<Header> {
         None | Some(0) => {
             errors.at(nodes, format!("{count} nodes less {} switches leave no host", nv_switches + switches))
         }
-        Some(hosts) if hosts > 2 * links => errors.at(nodes, format!("{links} links cannot reach {hosts} hosts")),
+        Some(hosts) if hosts > 2 * links => {
+            errors.at(nodes, format!("{} cannot reach {hosts} hosts", counted(links, "link")))
+        }
         Some(_) => {}
     }
     Some(Header { dialect, nodes: count, switches, nv_switches, links })
 }
 
 fn read_link(line: Line<'_>, header: &Header, errors: &mut Errors<'_>) -> Option<LinkSpec> {
-    let columns = match header.dialect {
-        TopologyDialect::Pyrrha => "<node> <node> <rate> <delay>",
-        TopologyDialect::Hpcc | TopologyDialect::Simai => "<node> <node> <rate> <delay> <error rate>",
+    let (columns, rate, span, units): (_, Reader<_>, Reader<_>, _) = match header.dialect {
+        TopologyDialect::Pyrrha => ("<node> <node> <rate> <delay>", rate_or_gbps, span_or_ns, ["Gb/s", "nanoseconds"]),
+        TopologyDialect::Hpcc | TopologyDialect::Simai => {
+            ("<node> <node> <rate> <delay> <error rate>", rate, span, ["bits per second", "seconds"])
+        }
     };
     let tokens: Vec<_> = line.tokens().collect();
     let expected = columns.split("> ").count();
@@ -171,12 +176,12 @@ fn read_link(line: Line<'_>, header: &Header, errors: &mut Errors<'_>) -> Option
     let rate = errors.read(tokens[2], "a bit rate such as 100Gbps", rate);
     if let Some(why) = rate.and_then(LinkLimits::rate) {
         errors.at(tokens[2], format!("the rate {why}"));
-        errors.hint("a rate without a unit counts bits per second; write for example 100Gbps");
+        errors.hint(format!("a rate without a unit counts {} here; write for example 100Gbps", units[0]));
     }
     let delay = errors.read(tokens[3], "a delay such as 1000ns", span);
     if let Some(why) = delay.and_then(LinkLimits::delay) {
         errors.at(tokens[3], format!("the delay {why}"));
-        errors.hint("a delay without a unit counts seconds; write for example 1000ns");
+        errors.hint(format!("a delay without a unit counts {} here; write for example 1000ns", units[1]));
     }
     let error_rate = match tokens.get(4) {
         Some(&token) => errors.read(token, "a probability", real).filter(|&error_rate| {

@@ -1,6 +1,7 @@
 //! What a schema cannot say: relations between fields, and between fields and the fabric.
 
-use crate::diagnostic::Diagnostic;
+use super::timing;
+use crate::diagnostic::{Diagnostic, counted};
 use crate::scenario::Scenario;
 use crate::workload::Traffic;
 use backwater_engine::{Bytes, Duration, Rate, Time};
@@ -22,10 +23,8 @@ use backwater_fabric::spec::{FlowSpec, NetworkSpec, NodeKind, NodeSpec, Schedule
 use std::collections::BTreeSet;
 
 /// Largest payload of a packet: jumbo frames.
-const LARGEST_MTU: Bytes = Bytes(9000);
-/// Finest period of a probe; below it a run writes more samples than events.
-const FINEST_PROBE: Duration = Duration::from_ns(100);
-/// Smallest DWRR quantum, one minimum frame; below it a scheduler turns in circles.
+pub(super) const LARGEST_MTU: Bytes = Bytes(9000);
+/// Smallest DWRR quantum, one minimum frame; below it a scheduler loops too long.
 const SMALLEST_QUANTUM: Bytes = Bytes(64);
 
 /// What has been found so far.
@@ -53,6 +52,7 @@ impl Findings {
 /// What can be said without the fabric.
 pub(super) fn options(scenario: &Scenario) -> Vec<Diagnostic> {
     let mut findings = Findings::default();
+    findings.0.extend(timing::clocks(scenario));
     let Scenario { run, network, probes, .. } = scenario;
     findings.positive(run.until, "run.until");
     let warmed_up = Time::ZERO + run.warmup;
@@ -67,12 +67,6 @@ pub(super) fn options(scenario: &Scenario) -> Vec<Diagnostic> {
         "network.mtu",
         format!("must be from 1 B to {} B", LARGEST_MTU.get()),
     );
-    for (path, interval) in
-        [("probes.sample_interval", probes.sample_interval), ("probes.deadlock_check", probes.deadlock_check)]
-    {
-        let wrong = interval > Duration::ZERO && interval < FINEST_PROBE;
-        findings.error(wrong, path, format!("must be at least {FINEST_PROBE}, or \"0 s\" for off"));
-    }
     findings.positive(probes.vulnerable_share, "probes.vulnerable_share");
     switch(scenario, &mut findings);
     congestion(scenario, &mut findings);
@@ -149,15 +143,14 @@ fn flow_control(config: &FlowControlConfig, path: &str, scenario: &Scenario, fin
     );
 }
 
-/// Neighbours that do not understand each other: only Pyrrha speaks another flow control, PFC, where it borders on it.
+/// Neighbours whose flow controls do not interoperate.
 pub(super) fn borders(spec: &NetworkSpec) -> Vec<Diagnostic> {
     let mut findings = Findings::default();
     let is_switch = |node: NodeId| spec.nodes[node.0 as usize].kind == NodeKind::Switch;
     let between = spec.links.iter().filter(|link| is_switch(link.a) && is_switch(link.b));
     let foreign = between.filter_map(|link| {
-        let names = [link.a, link.b].map(|node| spec.flow_control(node).name());
-        let agree = names[0] == names[1] || matches!(names, ["pfc", "pyrrha"] | ["pyrrha", "pfc"]);
-        (!agree).then_some((link, names))
+        let [one, other] = [link.a, link.b].map(|node| spec.flow_control(node));
+        (!one.interoperates_with(other)).then_some((link, [one.name(), other.name()]))
     });
     if let Some((link, [one, other])) = foreign.into_iter().next() {
         let [a, b] = [link.a, link.b].map(|node| &spec.nodes[node.0 as usize].name);
@@ -222,12 +215,8 @@ fn congestion(scenario: &Scenario, findings: &mut Findings) {
                 "congestion_control.ecn.kmin",
                 format!("must be at most kmax, {}", ecn.kmax),
             );
-            for (path, interval) in
-                [("alpha_interval", dcqcn.alpha_interval), ("increase_interval", dcqcn.increase_interval)]
-            {
-                if let Some(interval) = interval {
-                    findings.positive(interval, &format!("congestion_control.{path}"));
-                }
+            if dcqcn.window {
+                one_ack_per_packet(scenario, findings);
             }
             for (path, rate) in [("min_rate", dcqcn.min_rate), ("ecn.rate", ecn.rate)] {
                 if let Some(rate) = rate {
@@ -294,13 +283,13 @@ pub(super) fn buffers(spec: &NetworkSpec) -> Vec<Diagnostic> {
         return findings.0;
     };
     let (classes, buffer) = (spec.switch.lossless.len(), spec.switch.buffer);
-    let s = if classes == 1 { "" } else { "es" };
     findings.error(
         reserved >= buffer,
         "switch.buffer",
         format!(
-            "must be more than the {reserved} that \"{name}\" sets aside as headroom and private buffer ({ports} ports, {classes} \
-             lossless class{s})"
+            "must be more than the {reserved} that \"{name}\" sets aside as headroom and private buffer ({}, {})",
+            counted(ports, "port"),
+            counted(classes, "lossless class")
         ),
     );
     if let HeadroomConfig::Static(thresholds) = &spec.switch.headroom {
@@ -341,8 +330,8 @@ fn part_called(tag: &str, scenario: &Scenario) -> String {
 }
 
 /// What the model itself has against the network and the flows that are listed; of the flows of one part, only the first. Flows that are made
-/// on the way run between hosts that the graph connects, with sizes and classes that were checked.
-pub(super) fn network(scenario: &Scenario, spec: &NetworkSpec, traffic: &Traffic) -> Vec<Diagnostic> {
+/// on the way run between hosts that the graph connects, with sizes and classes that were checked. If it has nothing against them, the fabric.
+pub(super) fn network(scenario: &Scenario, spec: &NetworkSpec, traffic: &Traffic) -> Result<Fabric, Vec<Diagnostic>> {
     let describe = |error| match error {
         SpecError::Option { option, reason } => Diagnostic::error(option, reason),
         SpecError::Link { ends, reason, .. } => Diagnostic::error("topology", format!("link {ends}: {reason}")),
@@ -351,7 +340,7 @@ pub(super) fn network(scenario: &Scenario, spec: &NetworkSpec, traffic: &Traffic
     };
     let mut fabric = match Fabric::new(spec.clone()) {
         Ok(fabric) => fabric,
-        Err(errors) => return errors.into_iter().map(describe).collect(),
+        Err(errors) => return Err(errors.into_iter().map(describe).collect()),
     };
     if let CongestionConfig::None(NoneConfig { window: Some(Window::Bdp) }) = &scenario.congestion_control {
         let slowest = spec.links.iter().map(|link| link.rate).min();
@@ -361,17 +350,17 @@ pub(super) fn network(scenario: &Scenario, spec: &NetworkSpec, traffic: &Traffic
                 "so many packets do not fit into a window of one BDP, {}: they would never be answered",
                 Bytes(window)
             );
-            return vec![Diagnostic::error("host.ack_every", message)];
+            return Err(vec![Diagnostic::error("host.ack_every", message)]);
         }
     }
     let mut seen = BTreeSet::new();
     let refused = traffic.listed().filter_map(|flow| Some((flow, fabric.check_flow(flow).err()?)));
     let first = refused.filter(|(flow, _)| seen.insert(flow.tag));
     let name = |node: NodeId| &spec.nodes[node.0 as usize].name;
-    first
-        .map(|(FlowSpec { src, dst, tag, .. }, reason)| {
-            let message = format!("the flow from \"{}\" to \"{}\": {reason}", name(*src), name(*dst));
-            Diagnostic::error(part_called(&traffic.tags[usize::from(*tag)], scenario), message)
-        })
-        .collect()
+    let findings = first.map(|(FlowSpec { src, dst, tag, .. }, reason)| {
+        let message = format!("the flow from \"{}\" to \"{}\": {reason}", name(*src), name(*dst));
+        Diagnostic::error(part_called(&traffic.tags[usize::from(*tag)], scenario), message)
+    });
+    let findings: Vec<_> = findings.collect();
+    if findings.is_empty() { Ok(fabric) } else { Err(findings) }
 }

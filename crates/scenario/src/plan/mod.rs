@@ -4,14 +4,16 @@ mod checks;
 mod faults;
 mod nodes;
 mod partial;
+mod timing;
 
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::document::Document;
-use crate::scenario::{NetworkConfig, ProbesConfig, RunConfig, Scenario};
+use crate::effective::{Effective, effective};
+use crate::scenario::{NetworkConfig, ProbesConfig, RunConfig, Scenario, without_nulls};
 use crate::topology::BuildError;
 use crate::workload::{self, Traffic};
 use backwater_fabric::spec::NetworkSpec;
-use serde_json::Value;
+use serde_json::{Map, Value};
 use std::path::Path;
 
 /// Everything a run needs. Only [`Plan::new`] makes one.
@@ -26,8 +28,10 @@ pub struct Plan {
     pub run: RunConfig,
     /// What is measured beside the flows.
     pub probes: ProbesConfig,
-    /// The scenario with every default filled in: what `run.json` stores.
-    pub resolved: Value,
+    /// Every field of the scenario, null where nothing is written and no default stands in.
+    pub(crate) fields: Value,
+    /// What is in force where nothing is written, or another value.
+    pub effective: Vec<Effective>,
     /// What a reader wants to know of fabric and traffic: sizes, oversubscription, offered load.
     pub notes: Vec<String>,
     /// What is allowed but probably not wanted.
@@ -42,9 +46,11 @@ impl Plan {
     pub fn new(scenario: &Scenario, base_dir: &Path) -> Result<Plan, Vec<Diagnostic>> {
         let mut findings = checks::options(scenario);
         let graph = keep(scenario.topology.build(base_dir), &mut findings);
-        let resolved = keep(scenario.resolved(), &mut findings);
-        let (Some(graph), Some(resolved)) = (graph, resolved) else { return Err(findings) };
+        let fields = keep(scenario.fields(), &mut findings);
+        let (Some(graph), Some(fields)) = (graph, fields) else { return Err(findings) };
+        // What is refused already must not overflow on the way.
         let NetworkConfig { framing, mtu } = scenario.network;
+        let mtu = mtu.min(checks::LARGEST_MTU);
         let RunConfig { seed, until, .. } = scenario.run;
         let spec = NetworkSpec {
             seed,
@@ -61,26 +67,37 @@ impl Plan {
             load_balance: scenario.load_balance.clone(),
             recovery: scenario.recovery.clone(),
         };
+        findings.extend(timing::frames(&spec));
+        findings.extend(timing::pauses(&spec));
         findings.extend(checks::buffers(&spec));
         findings.extend(checks::borders(&spec));
         let traffic = workload::generate(&scenario.traffic, &graph, framing, mtu, seed, until, base_dir);
         let traffic = keep(traffic, &mut findings).unwrap_or_default();
         findings.extend(checks::classes(scenario, &traffic));
-        if !has_errors(&findings) {
-            findings.extend(checks::network(scenario, &spec, &traffic));
-        }
-        if has_errors(&findings) {
-            return Err(partial::without_consequences(findings));
-        }
+        let is_sound = !has_errors(&findings);
+        let fabric = is_sound.then(|| keep(checks::network(scenario, &spec, &traffic), &mut findings)).flatten();
+        let Some(fabric) = fabric else { return Err(partial::without_consequences(findings)) };
         Ok(Plan {
             spec,
             run: scenario.run.clone(),
             probes: scenario.probes.clone(),
-            resolved,
+            effective: effective(scenario, &fields, &fabric),
+            fields,
             notes: graph.notes.iter().chain(&traffic.notes).cloned().collect(),
             traffic,
             warnings: findings,
         })
+    }
+
+    /// The scenario with every default filled in: what `run.json` stores, and [`Document::from_json`] reads back.
+    pub fn resolved(&self) -> Value {
+        without_nulls(&self.fields)
+    }
+
+    /// The values in force beside those of [`Plan::resolved`], by path.
+    pub fn effective(&self) -> Value {
+        let values = self.effective.iter().map(|it| (it.path.clone(), it.value.clone()));
+        values.collect::<Map<_, _>>().into()
     }
 
     /// Reads and checks a document: [`Scenario::from_document`], then [`Plan::new`].

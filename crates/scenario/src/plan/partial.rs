@@ -70,7 +70,7 @@ pub(super) fn findings(document: &Document, broken: &[Diagnostic], base_dir: &Pa
     let schema = Scenario::schema();
     let sections: Vec<_> =
         schema["properties"].as_object().into_iter().flat_map(|fields| fields.keys().map(String::as_str)).collect();
-    // A misspelt section is one of which nothing is known.
+    // A section under an unknown name counts as not given.
     let meant =
         |part: &&str| (!sections.contains(&section(part))).then(|| closest(part, sections.iter().copied())).flatten();
     broken.extend(broken.clone().iter().filter_map(meant));

@@ -2,6 +2,7 @@
 
 use super::draft::{Checks, Draft, Wire, unknown_node};
 use super::{BuildError, Graph};
+use crate::diagnostic::counted;
 use backwater_engine::{Duration, Rate};
 use backwater_fabric::ids::NodeId;
 use backwater_fabric::spec::NodeKind;
@@ -108,10 +109,10 @@ impl CustomConfig {
             draft.link(a, b, wire, link.count);
         }
         draft.notes.push(format!(
-            "custom: {} hosts, {} switches, {} links",
-            self.hosts.len(),
-            self.switches.len(),
-            draft.links.len()
+            "custom: {}, {}, {}",
+            counted(self.hosts.len(), "host"),
+            counted(self.switches.len(), "switch"),
+            counted(draft.links.len(), "link")
         ));
         draft.finish(&self.failed_links)
     }

@@ -41,13 +41,15 @@ pub struct DumbbellConfig {
 }
 
 impl DumbbellConfig {
+    /// Host links, and links between the switches.
+    pub(super) fn wires(&self) -> [Wire; 2] {
+        let host = Wire { rate: self.rate, delay: self.delay, error_rate: self.error_rate };
+        let rate = self.bottleneck_rate.unwrap_or(self.rate);
+        [host, Wire { rate, delay: self.bottleneck_delay.unwrap_or(self.delay), ..host }]
+    }
+
     pub(super) fn build(&self) -> Result<Graph, Vec<BuildError>> {
-        let wire = Wire { rate: self.rate, delay: self.delay, error_rate: self.error_rate };
-        let bottleneck = Wire {
-            rate: self.bottleneck_rate.unwrap_or(self.rate),
-            delay: self.bottleneck_delay.unwrap_or(self.delay),
-            ..wire
-        };
+        let [wire, bottleneck] = self.wires();
         let mut checks = Checks::default();
         checks.count("left", self.left);
         checks.count("right", self.right);

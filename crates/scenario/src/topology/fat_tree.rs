@@ -40,16 +40,22 @@ pub struct FatTreeConfig {
 }
 
 impl FatTreeConfig {
-    pub(super) fn build(&self) -> Result<Graph, Vec<BuildError>> {
-        let half = self.k / 2;
-        let hosts_per_edge = self.hosts_per_edge.unwrap_or(half);
-        let host_wire =
+    /// Hosts per edge switch.
+    pub(super) fn hosts_per_edge(&self) -> u32 {
+        self.hosts_per_edge.unwrap_or(self.k / 2)
+    }
+
+    /// Host links, and links between switches.
+    pub(super) fn wires(&self) -> [Wire; 2] {
+        let host =
             Wire { rate: self.host_rate, delay: self.host_delay.unwrap_or(self.delay), error_rate: self.error_rate };
-        let uplink = Wire {
-            rate: self.uplink_rate.unwrap_or(self.host_rate),
-            delay: self.uplink_delay.unwrap_or(self.delay),
-            ..host_wire
-        };
+        let rate = self.uplink_rate.unwrap_or(self.host_rate);
+        [host, Wire { rate, delay: self.uplink_delay.unwrap_or(self.delay), ..host }]
+    }
+
+    pub(super) fn build(&self) -> Result<Graph, Vec<BuildError>> {
+        let (half, hosts_per_edge) = (self.k / 2, self.hosts_per_edge());
+        let [host_wire, uplink] = self.wires();
         let mut checks = Checks::default();
         if self.k < 2 || self.k % 2 == 1 {
             checks.error("k", format!("is {}, must be an even number of at least 2", self.k));

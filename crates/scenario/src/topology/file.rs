@@ -2,6 +2,7 @@
 
 use super::draft::{Checks, Draft};
 use super::{BuildError, Graph};
+use crate::diagnostic::counted;
 use crate::hpcc;
 use backwater_fabric::spec::NodeKind;
 use schemars::JsonSchema;
@@ -53,7 +54,8 @@ impl FileConfig {
         }
         let hosts = draft.nodes.iter().filter(|node| node.kind == NodeKind::Host).count();
         let (switches, links) = (draft.nodes.len() - hosts, draft.links.len());
-        draft.notes.insert(0, format!("{}: {hosts} hosts, {switches} switches, {links} links", self.path.display()));
+        let (hosts, switches, links) = (counted(hosts, "host"), counted(switches, "switch"), counted(links, "link"));
+        draft.notes.insert(0, format!("{}: {hosts}, {switches}, {links}", self.path.display()));
         draft.finish(&self.failed_links)
     }
 }

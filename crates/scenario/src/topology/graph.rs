@@ -32,7 +32,7 @@ impl Graph {
             if node.name.is_empty() {
                 errors.push(error(format!("node {i} has an empty name")));
             } else if ids.insert(node.name.clone(), NodeId(i as u32)).is_some() {
-                errors.push(error(format!("the name \"{}\" stands for two nodes", node.name)));
+                errors.push(error(format!("the name \"{}\" is given to two nodes", node.name)));
             }
         }
         let mut ports = vec![Vec::new(); nodes.len()];

@@ -2,6 +2,7 @@
 
 use super::draft::{Checks, Draft, Wire, oversubscription};
 use super::{BuildError, Graph};
+use crate::diagnostic::counted;
 use backwater_engine::{Duration, Rate};
 use backwater_fabric::spec::NodeKind;
 use schemars::JsonSchema;
@@ -46,14 +47,16 @@ pub struct LeafSpineConfig {
 }
 
 impl LeafSpineConfig {
-    pub(super) fn build(&self) -> Result<Graph, Vec<BuildError>> {
-        let host_wire =
+    /// Host links, and links between switches.
+    pub(super) fn wires(&self) -> [Wire; 2] {
+        let host =
             Wire { rate: self.host_rate, delay: self.host_delay.unwrap_or(self.delay), error_rate: self.error_rate };
-        let uplink = Wire {
-            rate: self.uplink_rate.unwrap_or(self.host_rate),
-            delay: self.uplink_delay.unwrap_or(self.delay),
-            ..host_wire
-        };
+        let rate = self.uplink_rate.unwrap_or(self.host_rate);
+        [host, Wire { rate, delay: self.uplink_delay.unwrap_or(self.delay), ..host }]
+    }
+
+    pub(super) fn build(&self) -> Result<Graph, Vec<BuildError>> {
+        let [host_wire, uplink] = self.wires();
         let uplinks = u64::from(self.spines) * u64::from(self.parallel_links);
         let mut checks = Checks::default();
         checks.count("leaves", self.leaves);
@@ -82,10 +85,10 @@ impl LeafSpineConfig {
         }
         let ratio = oversubscription(self.hosts_per_leaf.into(), host_wire.rate, uplinks, uplink.rate);
         draft.notes.push(format!(
-            "leaf-spine: {} hosts, {} leaves, {} spines; per leaf {} x {} down, {uplinks} x {} up, oversubscription {ratio}",
-            hosts.len(),
-            self.leaves,
-            self.spines,
+            "leaf-spine: {}, {}, {}; per leaf {} x {} down, {uplinks} x {} up, oversubscription {ratio}",
+            counted(hosts.len(), "host"),
+            counted(self.leaves, "leaf"),
+            counted(self.spines, "spine"),
             self.hosts_per_leaf,
             host_wire.rate,
             uplink.rate

@@ -23,8 +23,10 @@ pub use star::StarConfig;
 
 use crate::diagnostic::closest;
 use backwater_engine::{Duration, Rate};
+use draft::Wire;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 use std::path::Path;
 
 /// The fabric: which hosts and switches there are, and the links between them.
@@ -58,6 +60,29 @@ impl TopologyConfig {
             TopologyConfig::FatTree(config) => config.build(),
             TopologyConfig::Custom(config) => config.build(),
             TopologyConfig::File(config) => config.build(base_dir),
+        }
+    }
+
+    /// What options come to that follow from others, by name.
+    pub(crate) fn in_force(&self) -> Vec<(&'static str, Value)> {
+        let tiers = |[host, uplink]: [Wire; 2]| {
+            vec![
+                ("host_delay", json!(host.delay)),
+                ("uplink_delay", json!(uplink.delay)),
+                ("uplink_rate", json!(uplink.rate)),
+            ]
+        };
+        match self {
+            TopologyConfig::Dumbbell(config) => {
+                let [_, bottleneck] = config.wires();
+                vec![("bottleneck_delay", json!(bottleneck.delay)), ("bottleneck_rate", json!(bottleneck.rate))]
+            }
+            TopologyConfig::LeafSpine(config) => tiers(config.wires()),
+            TopologyConfig::FatTree(config) => {
+                let edge = ("hosts_per_edge", json!(config.hosts_per_edge()));
+                tiers(config.wires()).into_iter().chain([edge]).collect()
+            }
+            TopologyConfig::Star(_) | TopologyConfig::Custom(_) | TopologyConfig::File(_) => Vec::new(),
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use super::draft::{Checks, Draft, Wire};
 use super::{BuildError, Graph};
+use crate::diagnostic::counted;
 use backwater_engine::{Duration, Rate};
 use backwater_fabric::spec::NodeKind;
 use schemars::JsonSchema;
@@ -45,7 +46,7 @@ impl StarConfig {
         for host in hosts {
             draft.link(host, switch, wire, 1);
         }
-        draft.notes.push(format!("star: {} hosts at {}", self.hosts, self.rate));
+        draft.notes.push(format!("star: {} at {}", counted(self.hosts, "host"), self.rate));
         draft.finish(&self.failed_links)
     }
 }

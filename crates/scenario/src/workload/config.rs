@@ -336,10 +336,16 @@ traffic! {
         /// One rack in so many receives, the others send: m. The first rack receives, and every m-th after it.
         #[schemars(range(min = 2))]
         pub one_in: u32,
-        /// Flows of each sending host, each to a random host among those that receive. Default 40 (Pyrrha section V).
+        /// Flows of each sending host, to random hosts among those that receive. Default 40 (Pyrrha section V).
         #[serde(default = "default_shuffle_flows")]
         #[schemars(range(min = 1))]
         pub flows: u32,
+        /// Whether all flows of a sender go to one and the same receiver. Default false (the generator of Pyrrha's authors: true).
+        #[serde(default)]
+        pub one_receiver: bool,
+        /// How much later than its first flow the others of a sender begin. Default "0 s" (the generator of Pyrrha's authors: one round trip).
+        #[serde(default)]
+        pub later: Duration,
         /// Sizes of the flows. Pyrrha's have one BDP each.
         pub size: SizesConfig,
     }
@@ -370,7 +376,8 @@ traffic! {
     pub struct HpccFlowsConfig {
         /// The file, relative to the scenario's.
         pub path: PathBuf,
-        /// Which columns it has. Default: told from their number (6: `hpcc`, 5: `conweave`, 4: `pyrrha`).
+        /// Which columns it has. Default: told from their number (6: `hpcc`, 5: `conweave`, 4: `pyrrha`), and `pyrrha` where the first line has
+        /// two numbers.
         pub dialect: Option<FlowDialect>,
         /// Taken off every start time in the file, before `start` is added. Default 2 s (the generators of the family begin there).
         #[serde(default = "default_offset")]
@@ -467,6 +474,6 @@ pub enum FlowDialect {
     Hpcc,
     /// `src dst pg bytes start_s`.
     Conweave,
-    /// `src dst bytes start_s`, optionally followed by queue pair and message number.
+    /// `src dst bytes start_s`, optionally followed by queue pair and message number; the first line may have a second number.
     Pyrrha,
 }

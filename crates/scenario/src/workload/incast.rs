@@ -4,6 +4,7 @@ use super::part::{Part, Template};
 use super::schedule::{self, Schedule};
 use super::sizes::{Distribution, bytes, round};
 use super::{Arrivals, Degree, IncastConfig, Pick, Role};
+use crate::diagnostic::counted;
 use crate::topology::BuildError;
 use backwater_engine::random::Stream;
 use backwater_engine::{Duration, Time};
@@ -176,17 +177,19 @@ impl IncastConfig {
     /// Notes on what is offered; `offered` is the mean time between bursts and the load, if there are several.
     fn report(&self, part: &mut Part, receivers: &[NodeId], mean: f64, offered: Option<(f64, f64)>, expected: f64) {
         let degree = match self.degree {
-            Degree::Fixed(degree) => degree.to_string(),
-            Degree::Between([least, most]) => format!("{least} to {most}"),
+            Degree::Fixed(degree) => counted(degree, "flow"),
+            Degree::Between([least, most]) => format!("{least} to {}", counted(most, "flow")),
         };
         let to = match receivers {
             [one] => format!("\"{}\"", part.scene.graph.name(*one)),
             _ => format!("one of {} hosts", receivers.len()),
         };
-        let each = format!("bursts of {degree} flows, {} in all, to {to}", bytes(mean));
-        let Some((period, load)) = offered else { return part.note(format!("1 of {each}")) };
+        let each = format!("of {degree}, {} in all, to {to}", bytes(mean));
+        let Some((period, load)) = offered else { return part.note(format!("1 burst {each}")) };
         let (every, load) = (round(period * 1e-6, 3), round(load, 3));
-        part.note(format!("{each} every {every} us, about {expected:.0} of them; load {load} of the receivers' links"));
+        part.note(format!(
+            "bursts {each} every {every} us, about {expected:.0} of them; load {load} of the receivers' links"
+        ));
         if load > 1.0 && self.bursts.is_none() {
             let message = format!("asks for {load} times what the receivers' links carry");
             let hint = "lengthen it, or limit the number of `bursts`";

@@ -2,6 +2,7 @@
 
 use super::part::Part;
 use super::{FlowConfig, FlowsConfig, HpccFlowsConfig, LongLivedConfig};
+use crate::diagnostic::counted;
 use crate::hpcc::{read_flows, read_text};
 use crate::topology::{BuildError, did_you_mean};
 use backwater_engine::Duration;
@@ -36,7 +37,7 @@ impl FlowsConfig {
         if self.flows.is_empty() {
             part.refuse(".flows", "is empty".into());
         }
-        part.note(format!("{} flows listed", self.flows.len()));
+        part.note(format!("{} listed", counted(self.flows.len(), "flow")));
         Some(())
     }
 }
@@ -91,7 +92,7 @@ impl HpccFlowsConfig {
             }
         }
         read.notes.into_iter().for_each(|note| part.note(note));
-        part.note(format!("{} flows of {name}", read.flows.len()));
+        part.note(format!("{} of {name}", counted(read.flows.len(), "flow")));
         Some(())
     }
 

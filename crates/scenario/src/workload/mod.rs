@@ -37,7 +37,7 @@ use std::sync::Arc;
 /// Most flows of one scenario. They are made one after the other, but each needs a number of its own.
 pub const MAX_FLOWS: u64 = 100_000_000;
 
-/// The flows of a run: made anew whenever somebody asks, always the same.
+/// The flows of a run: generated again on every request, always the same.
 #[derive(Clone, Debug, Default)]
 pub struct Traffic {
     parts: Vec<Arc<dyn Schedule>>,

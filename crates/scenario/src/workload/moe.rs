@@ -4,6 +4,7 @@ use super::MoeConfig;
 use super::part::{Part, Template};
 use super::schedule::{self, Flows, Schedule};
 use super::sizes::round;
+use crate::diagnostic::counted;
 use backwater_engine::random::Stream;
 use backwater_engine::{Duration, Time};
 use backwater_fabric::ids::NodeId;
@@ -29,8 +30,8 @@ impl MoeConfig {
         let groups: Vec<Vec<NodeId>> = groups.into_iter().collect::<Option<_>>()?;
         let experts = self.popularity.len();
         for (i, group) in groups.iter().enumerate().filter(|(_, group)| group.len() != experts) {
-            let message =
-                format!("has {} hosts, there must be one for each of the {experts} popularities", group.len());
+            let hosts = counted(group.len(), "host");
+            let message = format!("has {hosts}, there must be one for each of the {experts} popularities");
             part.refuse(&format!(".groups[{i}]"), message);
         }
         let bursts = self.bytes.get().div_ceil(self.burst.get());
@@ -50,9 +51,11 @@ impl MoeConfig {
         part.sound()?;
         let hottest = self.popularity.iter().copied().fold(0.0, f64::max) / self.popularity.iter().sum::<f64>();
         part.note(format!(
-            "{} groups of {experts} hosts, each of which sends {} per iteration in {bursts} bursts; the most popular expert has {} % of all",
-            groups.len(),
+            "{} of {}, each of which sends {} per iteration in {}; the most popular expert has {} % of all",
+            counted(groups.len(), "group"),
+            counted(experts, "host"),
             self.bytes,
+            counted(bursts, "burst"),
             round(100.0 * hottest, 1),
         ));
         let several = groups.len() > 1;

@@ -3,6 +3,7 @@
 use super::schedule::{InClasses, Listed, Schedule, draw};
 use super::sizes::{Distribution, Sizes};
 use super::{Common, MAX_FLOWS, NodeList, Role, SizesConfig, Traffic, TrafficConfig};
+use crate::diagnostic::counted;
 use crate::topology::{BuildError, Graph};
 use backwater_engine::random::{Seed, Stream};
 use backwater_engine::{Duration, Time};
@@ -266,8 +267,8 @@ impl<'a> Part<'a> {
     /// What was wrong.
     pub(super) fn finish(mut self) -> Vec<BuildError> {
         if self.late > 0 {
-            let (late, end) = (self.late, self.window.end);
-            self.note(format!("{late} flows left out that would start at {end} or later"));
+            let (late, end) = (counted(self.late, "flow"), self.window.end);
+            self.note(format!("{late} left out that would start at {end} or later"));
         }
         if !self.listed.is_empty() {
             self.made.expected += self.listed.len() as f64;

@@ -4,6 +4,7 @@ use super::part::{Part, Scene, Template};
 use super::schedule::{self, Schedule};
 use super::sizes::{Distribution, bytes, round};
 use super::{LoadCounts, LoadOf, PoissonConfig, TrafficConfig};
+use crate::diagnostic::counted;
 use crate::topology::BuildError;
 use backwater_engine::random::Stream;
 use backwater_fabric::ids::NodeId;
@@ -166,12 +167,12 @@ impl PoissonConfig {
             if self.load_of == LoadOf::Uplinks { "rack uplinks" } else { "host links" },
         );
         part.note(format!(
-            "sizes {label}, mean {}; load {load} of the {of} ({counts}), at most {} of a host link on the wire; {:.0} flows/s from {} \
-             hosts, about {:.0} in all",
+            "sizes {label}, mean {}; load {load} of the {of} ({counts}), at most {} of a host link on the wire; {:.0} flows/s from {}, \
+             about {:.0} in all",
             bytes(mean),
             round(busiest, 3),
             per_second,
-            rates.len(),
+            counted(rates.len(), "host"),
             per_second * part.length().as_secs_f64(),
         ));
         if busiest > 1.0 {

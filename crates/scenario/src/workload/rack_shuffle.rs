@@ -4,6 +4,8 @@ use super::RackShuffleConfig;
 use super::part::{Part, Template};
 use super::schedule::{self, Schedule};
 use super::sizes::{Distribution, bytes};
+use crate::diagnostic::counted;
+use backwater_engine::Duration;
 use backwater_engine::random::Stream;
 use backwater_fabric::ids::NodeId;
 use std::collections::BTreeSet;
@@ -35,11 +37,11 @@ impl RackShuffleConfig {
         part.check_count(expected);
         part.sound()?;
         part.note(format!(
-            "{} hosts in {} racks send {} flows each to {} hosts in {}, sizes {label}, mean {}",
-            senders.len(),
-            racks.len() - receiving.len(),
-            self.flows,
-            receivers.len(),
+            "{} each from {} in {} to {} in {}, sizes {label}, mean {}",
+            counted(self.flows, "flow"),
+            counted(senders.len(), "host"),
+            counted(racks.len() - receiving.len(), "rack"),
+            counted(receivers.len(), "host"),
             receiving.len(),
             bytes(sizes.mean()),
         ));
@@ -47,22 +49,35 @@ impl RackShuffleConfig {
             host,
             choices: part.host_stream("destinations", host),
             draws: part.host_stream("sizes", host),
+            receiver: None,
         };
         let senders = senders.into_iter().map(sender).collect();
         part.schedule(
-            RackShuffle { template: part.template(), flows: self.flows, senders, receivers, sizes },
+            RackShuffle {
+                template: part.template(),
+                flows: self.flows,
+                one_receiver: self.one_receiver,
+                later: self.later,
+                senders,
+                receivers,
+                sizes,
+            },
             expected,
         );
         Some(())
     }
 }
 
-/// Flows from every sender, all at once.
+/// Flows from every sender: the first ones at once, then all others.
 #[derive(Debug)]
 struct RackShuffle {
     template: Template,
     /// Of each sender.
     flows: u32,
+    /// Whether those go to the same receiver.
+    one_receiver: bool,
+    /// How much later all but the first begin.
+    later: Duration,
     senders: Vec<Sender>,
     receivers: Vec<NodeId>,
     sizes: Distribution,
@@ -74,6 +89,8 @@ struct Sender {
     host: NodeId,
     choices: Stream,
     draws: Stream,
+    /// Index of the receiver of its last flow.
+    receiver: Option<usize>,
 }
 
 impl Schedule for RackShuffle {
@@ -82,9 +99,12 @@ impl Schedule for RackShuffle {
         let count = senders.len();
         Box::new((0..count * self.flows as usize).map(move |i| {
             let sender = &mut senders[i % count];
-            let receiver = self.receivers[sender.choices.below(self.receivers.len() as u64) as usize];
+            let again = sender.receiver.filter(|_| self.one_receiver);
+            let receiver = again.unwrap_or_else(|| sender.choices.below(self.receivers.len() as u64) as usize);
+            sender.receiver = Some(receiver);
             let bytes = self.sizes.sample(&mut sender.draws);
-            self.template.flow(sender.host, receiver, bytes, self.template.window.start)
+            let start = self.template.window.start + if i < count { Duration::ZERO } else { self.later };
+            self.template.flow(sender.host, self.receivers[receiver], bytes, start)
         }))
     }
 }

@@ -1,4 +1,4 @@
-//! Flows in order of start, made when somebody asks for the next.
+//! Flows in order of start, generated on demand.
 
 use backwater_engine::{Time, random};
 use backwater_fabric::ids::{Class, NodeId};

@@ -1,5 +1,6 @@
 use super::*;
 use crate::topology::TopologyConfig;
+use backwater_engine::Duration;
 use backwater_fabric::ids::NodeId;
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
@@ -435,6 +436,23 @@ fn one_rack_in_so_many_receives_a_shuffle() {
     }
 }
 
+/// As Pyrrha's authors generate it: a sender has one receiver, and all of its flows but the first begin later.
+#[test]
+fn a_shuffle_can_have_one_receiver_per_sender_and_begin_with_one_flow() {
+    let graph = graph("kind = \"leaf-spine\"\nleaves = 8\nspines = 2\nhosts_per_leaf = 4");
+    let traffic = "{ kind = \"rack-shuffle\", one_in = 2, flows = 5, size = \"64 KB\", one_receiver = true, later = \"5 us\", start = \"1 us\" }";
+    let flows: Vec<_> = try_on(&graph, traffic, 1).unwrap().flows().collect();
+    let us = |us| Time::ZERO + Duration::from_us(us);
+    assert!(flows[..16].iter().all(|flow| flow.start == us(1)) && flows[16..].iter().all(|flow| flow.start == us(6)));
+    assert_eq!(flows.len(), 16 * 5);
+    let receivers: BTreeMap<NodeId, BTreeSet<NodeId>> = flows.iter().fold(BTreeMap::new(), |mut of, flow| {
+        of.entry(flow.src).or_insert_with(BTreeSet::new).insert(flow.dst);
+        of
+    });
+    assert!(receivers.len() == 16 && receivers.values().all(|receivers| receivers.len() == 1));
+    assert!(receivers.values().flatten().collect::<BTreeSet<_>>().len() > 1);
+}
+
 #[test]
 fn listed_flows_are_what_is_written() {
     let traffic = "{ kind = \"flows\", start = \"1 us\", tag = \"f\", flows = [\
@@ -444,7 +462,7 @@ fn listed_flows_are_what_is_written() {
     let made = try_on(&fabric(), traffic, 1).unwrap();
     assert_eq!(made.tags, ["f"]);
     assert!(
-        made.notes.iter().any(|note| note == "f: 1 flows left out that would start at 1 ms or later"),
+        made.notes.iter().any(|note| note == "f: 1 flow left out that would start at 1 ms or later"),
         "{:?}",
         made.notes
     );

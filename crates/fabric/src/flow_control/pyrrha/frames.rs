@@ -3,7 +3,7 @@
 use crate::frame::{Control, Signal};
 use crate::ids::PortId;
 
-/// What a frame says. A root is named by its port in the network, which stands for the pair of switch and port of the paper.
+/// What a frame says. A root is named by its port in the network, which represents the pair of switch and port of the paper.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PyrrhaFrame {
     /// Downstream to upstream: hold back what passes `root`.
@@ -13,12 +13,12 @@ pub enum PyrrhaFrame {
         /// How many ports lie between the receiver's and the root, that one included.
         distance: u8,
     },
-    /// Downstream to upstream: let go what passes `root`.
+    /// Downstream to upstream: release what passes `root`.
     Resume {
         /// The congestion root.
         root: PortId,
     },
-    /// Downstream to upstream: `old` has given up for the sake of `new`, which lies further down.
+    /// Downstream to upstream: `old` has given up because of `new`, which is further downstream.
     Merge {
         /// The root that is none any more.
         old: PortId,

@@ -25,7 +25,7 @@ impl HostPort {
         self.paths[index].iter().copied().find(|port| self.paused.contains(port))
     }
 
-    /// Opens and closes the gates of all flows that pass `root`, which has just been paused or let go.
+    /// Opens and closes the gates of all flows that pass `root`, which has just been paused or resumed.
     fn review(&self, port: PortIx, root: PortId, node: &mut NodeView<'_>) {
         for index in (0..self.paths.len()).filter(|index| self.paths[*index].contains(&root)) {
             let queue = (CLASSES + index) as QueueIx;

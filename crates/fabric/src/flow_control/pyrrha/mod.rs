@@ -2,7 +2,7 @@
 //!
 //! A port whose ordinary queue grows long nominates itself as a congestion root and tells its upstream neighbours. They isolate what will pass
 //! the root in a queue of its own, at every port that leads there, and tell their own neighbours when that grows long. Only isolation queues
-//! are ever paused. A root that hears of another one further down gives up for its sake.
+//! are ever paused. A root that hears of another one further downstream gives up because of it.
 //!
 //! `frames.rs` is what neighbours say to each other, `roots.rs` the table of roots, `queues.rs` the isolation queues of a port, `sets.rs`
 //! their variant in a single tier, `switch.rs` the rules, `host.rs` what hosts do.
@@ -26,6 +26,7 @@ use crate::port::Port;
 use crate::slots::{
     AddedQueues, Candidate, Departing, FlowControl, Gauge, NodeView, Passage, PauseScope, Place, PortFacts, Site, Stage,
 };
+use backwater_engine::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -53,6 +54,10 @@ pub struct PyrrhaConfig {
     pub merge: MergePolicy,
     /// What becomes of the queue of a root that has given up. Default `flush`.
     pub soft_merge: SoftMerge,
+    /// How long an isolation queue that a MERGE has made is kept for its first packet or the first PAUSE or RESUME of its root. Without it, the
+    /// next PAUSE would make the port give up once more. Default: 200 base round-trip times, so that no queue stays for ever (the public
+    /// simulator keeps it until its first packet has left).
+    pub merge_grace: Option<Duration>,
     /// Whether a switch ignores frames about roots that are its own ports: what keeps routing loops free of deadlock (section IV-D). Default
     /// true; the public simulator does not.
     pub own_root_rule: bool,
@@ -137,6 +142,7 @@ impl Default for PyrrhaConfig {
             relay_metric: RelayMetric::Queue,
             merge: MergePolicy::Down,
             soft_merge: SoftMerge::Flush,
+            merge_grace: None,
             own_root_rule: true,
             hosts: HostReaction::PerFlow,
         }
@@ -148,7 +154,7 @@ impl Default for PyrrhaConfig {
 pub struct Isolated {
     /// The egress port.
     pub port: PortIx,
-    /// The root for whose sake it isolates.
+    /// The root for which it isolates.
     pub root: PortId,
     /// Its state.
     pub state: State,
@@ -166,7 +172,7 @@ pub struct Pyrrha {
     added: AddedQueues,
 }
 
-/// What is spoken with neighbours that understand PFC only (section IV-E, "Incremental deployment").
+/// What is used with neighbours that support PFC only (section IV-E, "Incremental deployment").
 #[derive(Debug)]
 struct Foreign {
     pfc: Pfc,
@@ -174,21 +180,21 @@ struct Foreign {
     at: Vec<bool>,
 }
 
-/// What stands at the other end of a link.
+/// What is at the other end of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Peer {
     /// A switch that runs Pyrrha.
     Switch,
     /// A host that holds flows back.
     Host,
-    /// Somebody with whom PFC is spoken.
+    /// A neighbour that uses PFC.
     Pfc,
-    /// Somebody with whom nothing is.
+    /// A neighbour with no common flow control.
     Other,
 }
 
 impl Peer {
-    /// Who stands behind `port` of a node that runs Pyrrha as in `config`. Both ends of a link come to the same answer.
+    /// The peer at `port` of a node that runs Pyrrha as in `config`. Both ends of a link come to the same answer.
     fn of(port: &PortFacts, config: &PyrrhaConfig, site: &Site<'_>) -> Peer {
         let with_host = |reaction, otherwise| match reaction {
             HostReaction::PerFlow => otherwise,
@@ -342,6 +348,8 @@ impl FlowControl for Pyrrha {
     fn on_timer(&mut self, port: PortIx, node: &mut NodeView<'_>) {
         if let Some(pfc) = self.pfc_at(port) {
             pfc.on_timer(port, node);
+        } else if let Role::Switch(switch) = &mut self.role {
+            switch.on_timer(port, node);
         }
     }
 

@@ -5,6 +5,7 @@ use super::Organisation;
 use super::sets::Sets;
 use crate::ids::{CLASSES, PortId, QueueIx};
 use crate::memory::HeapBytes;
+use backwater_engine::Time;
 use backwater_engine::random::mix;
 use std::ops::Range;
 
@@ -24,13 +25,15 @@ pub enum State {
 pub(super) struct Isolation {
     pub(super) root: PortId,
     pub(super) state: State,
-    /// The queue of the port that it stands in: its own, or shared with others where there are not enough (section IV-E). `None` in a single
-    /// tier, where it stands in a queue for every set of roots that this one is part of.
+    /// The queue of the port that it uses: its own, or shared with others where there are not enough (section IV-E). `None` in a single
+    /// tier, where it uses a queue for every set of roots that this one is part of.
     pub(super) queue: Option<QueueIx>,
     /// Charged bytes of its packets.
     pub(super) bytes: u64,
     /// The root that has taken the place of one that has given up: its queue is kept until this one is empty.
     pub(super) heir: Option<PortId>,
+    /// Until when it stays though it is empty: one that a MERGE has made and that has seen neither a packet nor a PAUSE or RESUME.
+    pub(super) kept_until: Time,
 }
 
 /// Which of the queues of a port are in use, and by how many: roots, or sets of them.
@@ -49,7 +52,7 @@ impl Pool {
         Pool { users: Vec::new(), limit, in_use: 0, most_used: 0 }
     }
 
-    /// A queue for somebody: the first that is free; if none is, one that `hash` chooses.
+    /// Assigns a queue: the first that is free; if none is, one that `hash` chooses.
     pub(super) fn take(&mut self, hash: u64) -> QueueIx {
         let free = self.users.iter().position(|users| *users == 0);
         let index = match free {
@@ -68,7 +71,7 @@ impl Pool {
         (CLASSES + index) as QueueIx
     }
 
-    /// Somebody has no more use for `queue`.
+    /// One user of `queue` does not need it any more.
     pub(super) fn give_back(&mut self, queue: QueueIx) {
         let users = &mut self.users[usize::from(queue) - CLASSES];
         *users -= 1;
@@ -91,7 +94,7 @@ pub(super) struct Egress {
     pub(super) ordinary: u64,
     isolations: Vec<Isolation>,
     pool: Pool,
-    /// In a single tier: what stands in the queues.
+    /// In a single tier: what is in the queues.
     sets: Option<Box<Sets>>,
 }
 
@@ -119,7 +122,7 @@ impl Egress {
         self.isolations.iter_mut().find(|isolation| isolation.root == root)
     }
 
-    /// Whether packets may still come to the queue of `root` from that of a root that has given up for its sake.
+    /// Whether packets may still come to the queue of `root` from that of a root that has given up because of it.
     pub(super) fn is_heir(&self, root: PortId) -> bool {
         self.isolations.iter().any(|isolation| isolation.heir == Some(root))
     }
@@ -175,11 +178,21 @@ impl Egress {
             sets.add(queue, note.checked_sub(1).map(|number| number as usize));
         }
         for root in self.roots_of(note) {
-            self.get_mut(root).expect("a packet is put into queues that exist").bytes += bytes;
+            let isolation = self.get_mut(root).expect("a packet is put into queues that exist");
+            isolation.bytes += bytes;
+            isolation.kept_until = Time::ZERO;
         }
         if note == 0 {
             self.ordinary += bytes;
         }
+    }
+
+    /// The root of a queue that has been kept for its time, once.
+    pub(super) fn end_of_time(&mut self, now: Time) -> Option<PortId> {
+        let is_over = |isolation: &&mut Isolation| isolation.kept_until != Time::ZERO && isolation.kept_until <= now;
+        let isolation = self.isolations.iter_mut().find(is_over)?;
+        isolation.kept_until = Time::ZERO;
+        Some(isolation.root)
     }
 
     /// A packet has left `queue`.
@@ -197,7 +210,7 @@ impl Egress {
 
     // --------------------------------------------------------------------------------------------------------------- gates of queues
 
-    /// The root, if any, that keeps `queue` shut.
+    /// The root, if any, that keeps `queue` closed.
     pub(super) fn keeper(&self, queue: QueueIx) -> Option<PortId> {
         let is_paused = |isolation: &&Isolation| isolation.state == State::Paused;
         let keeper = match &self.sets {
@@ -227,13 +240,13 @@ impl Egress {
     /// Begins to isolate for `root`, which is new here.
     pub(super) fn assign(&mut self, root: PortId, state: State) {
         let queue = self.sets.is_none().then(|| self.pool.take(mix(root.0.into())));
-        self.isolations.push(Isolation { root, state, queue, bytes: 0, heir: None });
+        self.isolations.push(Isolation { root, state, queue, bytes: 0, heir: None, kept_until: Time::ZERO });
     }
 
-    /// Isolates no more for `root`, of which nothing stands here; its heir, if there is one.
+    /// Stops isolating for `root`, of which nothing is queued here; its heir, if there is one.
     pub(super) fn unassign(&mut self, root: PortId) -> Option<PortId> {
         let position = self.isolations.iter().position(|isolation| isolation.root == root);
-        let isolation = self.isolations.remove(position.expect("whoever takes a queue away has just seen it"));
+        let isolation = self.isolations.remove(position.expect("the caller has just seen the queue that it removes"));
         isolation.queue.iter().for_each(|queue| self.pool.give_back(*queue));
         isolation.heir
     }
@@ -249,7 +262,7 @@ impl Egress {
         };
         let given_up = self.isolations.iter().filter(|isolation| isolation.state == State::SoftMerging);
         let is_clear = given_up.count() == roots.len() && roots.iter().all(|root| sets.is_alone(*root, &self.pool));
-        // What stood in one queue comes to two at most: with the heir, or without.
+        // What was in one queue goes to two at most: with the heir, or without.
         let concerned = (1..=Sets::LARGEST).map(|count| sets.queues_with(roots, count).count()).sum::<usize>();
         if is_clear && 2 * concerned <= usize::from(self.pool.free()) {
             (1..=Sets::LARGEST).for_each(|count| sets.queues_with(roots, count).for_each(&mut flush));
@@ -277,7 +290,7 @@ mod tests {
         let shared = queue(&egress, 12).expect("assigned");
         assert!(shared == 8 || shared == 9);
         assert_eq!(egress.most_used(), 2);
-        // The shared queue stays shut until the last of its roots lets it go.
+        // The shared queue stays closed until the last of its roots is resumed.
         let other = if shared == 8 { 10 } else { 11 };
         egress.get_mut(PortId(other)).expect("assigned").state = State::Resumed;
         assert_eq!(egress.keeper(shared), Some(PortId(12)));

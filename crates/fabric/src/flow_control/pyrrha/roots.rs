@@ -7,17 +7,17 @@ use crate::memory::HeapBytes;
 #[derive(Debug, Default)]
 pub(super) struct Root {
     pub(super) id: PortId,
-    /// Ports between ours and the root, that one included, as the first frame told; 0 for a port of our own.
+    /// Ports between ours and the root, that one included, as in the first frame; 0 for a port of our own.
     pub(super) distance: u8,
-    /// The upstream neighbours that hold back what passes the root because we told them to, or did so until we let them go.
+    /// The upstream neighbours that hold back what passes the root because we paused them, or did so until we resumed them.
     pub(super) children: Vec<Child>,
-    /// Bytes that stand in its isolation queues, all ports together, by ingress port.
+    /// Bytes in its isolation queues, all ports together, by ingress port.
     load: Vec<(PortIx, u64)>,
     /// How many of our ports have an isolation queue for it.
     pub(super) queues: u16,
 }
 
-/// An upstream neighbour that has been told of a root and has not said yet that it keeps nothing for it any more.
+/// An upstream neighbour that has been told of a root and has not reported yet that it has no state for it any more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Child {
     pub(super) ingress: PortIx,

@@ -1,9 +1,9 @@
-//! The single-tier variant: a queue per set of roots (sections IV-C and VI-C). All queues lead to the wire; one is shut while any root of the
+//! The single-tier variant: a queue per set of roots (sections IV-C and VI-C). All queues lead to the wire; one is closed while any root of the
 //! sets in it is paused.
 //!
 //! Order. When a port hears of a root, packets of a flow join another queue than those before them: that of a larger set. A set that is new here
-//! therefore waits until whatever stands in queues of smaller sets, the ordinary queue among them, has left. That holds nobody back
-//! who need not wait anyway: a smaller set is shut for the sake of roots that the larger one contains.
+//! therefore waits until everything in queues of smaller sets, the ordinary queue among them, has left. That holds no packet back
+//! that need not wait anyway: a smaller set is closed because of roots that the larger one contains.
 
 use super::queues::Pool;
 use crate::fabric::MAX_ONWARD;
@@ -13,7 +13,7 @@ use backwater_engine::random::mix;
 use std::collections::VecDeque;
 use std::ops::Range;
 
-/// What stands in the queues of one egress port, by the roots that it will pass.
+/// What is in the queues of one egress port, by the roots that it will pass.
 #[derive(Debug, Default)]
 pub(super) struct Sets {
     /// By number; one without packets is free.
@@ -164,7 +164,7 @@ impl Sets {
         self.in_queue(queue).flat_map(|set| set.roots.iter().copied())
     }
 
-    /// Whether what passes `root` stands in queues that it shares with no other set.
+    /// Whether what passes `root` is in queues that it shares with no other set.
     pub(super) fn is_alone(&self, root: PortId, pool: &Pool) -> bool {
         let mut with_root = self.known.iter().filter(|set| set.packets > 0 && set.roots.contains(&root));
         with_root.all(|set| pool.users(set.queue) == 1)

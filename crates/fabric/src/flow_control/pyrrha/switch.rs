@@ -1,7 +1,7 @@
-//! Pyrrha at a switch: who is a root, who is told, and what becomes of the isolation queues.
+//! Pyrrha at a switch: which ports are roots, which neighbours are told, and how isolation queues change.
 //!
 //! The ordinary queue of a port is that of the packet's class. A root of this switch is a port whose ordinary queue is long: it tells the
-//! neighbours whose packets make it longer. A root further down is known from the frames of the neighbours there; what passes it stands in an
+//! neighbours whose packets make it longer. A root further down is known from the frames of the neighbours there; what passes it is in an
 //! isolation queue of each port that leads to it, and when that grows long, the neighbours whose packets do so are told as well.
 
 use super::frames::PyrrhaFrame;
@@ -13,6 +13,7 @@ use crate::flow_control::hops::PerHop;
 use crate::ids::{PortId, PortIx, QueueIx};
 use crate::memory::HeapBytes;
 use crate::slots::{Candidate, NodeView, Passage, PauseScope, Place, PortFacts, Site};
+use backwater_engine::{Duration, Time};
 
 /// Lengths at which a queue of one port tells an ingress port's neighbour to stop and to go on, in bytes.
 #[derive(Clone, Copy, Debug)]
@@ -37,6 +38,8 @@ pub(super) struct Switch {
     egress: Vec<Egress>,
     roots: Roots,
     thresholds: PerHop<Thresholds>,
+    /// How long an empty queue that a MERGE has made is kept.
+    merge_grace: Duration,
 }
 
 /// The ports that a packet passes behind `here`; in a routing loop its way ends where it begins again.
@@ -68,6 +71,7 @@ impl Switch {
             egress: site.ports.iter().map(|_| Egress::new(config.organisation, config.isolation_queues)).collect(),
             roots: Roots::default(),
             thresholds: PerHop::new(site, thresholds),
+            merge_grace: config.merge_grace.unwrap_or(site.base_rtt * 200),
         }
     }
 
@@ -175,7 +179,7 @@ impl Switch {
         }
     }
 
-    /// In a single tier, what stands in a queue changes with every packet, and with it whether it is shut.
+    /// In a single tier, the content of a queue changes with every packet, and with it whether it is closed.
     fn look_at_gates(&mut self, at: Passage, node: &mut NodeView<'_>) {
         if self.config.organisation == Organisation::Hierarchical {
             return;
@@ -198,7 +202,7 @@ impl Switch {
 
     /// Lets the neighbours go on that `root` has paused and that need not wait any more, now that something has left `egress`.
     fn relieve(&mut self, root: PortId, egress: PortIx, node: &mut NodeView<'_>) {
-        let Switch { config, ports, egress: queues, roots, thresholds } = self;
+        let Switch { config, ports, egress: queues, roots, thresholds, .. } = self;
         let Some(entry) = roots.get_mut(root) else { return };
         if !entry.children.iter().any(|child| child.paused) {
             return;
@@ -237,10 +241,10 @@ impl Switch {
         let is_new = egress.get(root).is_none();
         if is_new {
             egress.assign(root, state);
-            self.roots.get_mut(root).expect("a root is learnt before it gets a queue").queues += 1;
+            self.roots.get_mut(root).expect("a root is known before it gets a queue").queues += 1;
         }
         let isolation = egress.get_mut(root).expect("it is isolated now");
-        isolation.state = state;
+        (isolation.state, isolation.kept_until) = (state, Time::ZERO);
         let heir = isolation.heir.take_if(|_| state != State::SoftMerging);
         match isolation.queue {
             Some(queue) => self.set_gate(port, queue, node),
@@ -250,13 +254,13 @@ impl Switch {
         is_new
     }
 
-    /// A queue is shut as long as any root that uses it is paused, or while it must let another one go first.
+    /// A queue is closed as long as any root that uses it is paused, or while it must let another one go first.
     fn set_gate(&mut self, port: PortIx, queue: QueueIx, node: &mut NodeView<'_>) {
         let egress = &mut self.egress[usize::from(port)];
         let held = egress.is_held(queue).then_some(self.ports[usize::from(port)].id);
         match egress.keeper(queue).or(held) {
             Some(root) => {
-                // A gate that stays shut for another root begins a new closure.
+                // A gate that stays closed for another root begins a new closure.
                 if node.ports()[usize::from(port)].gate(queue).closed().is_some_and(|(_, cause)| cause != root) {
                     node.open(port, queue);
                 }
@@ -273,7 +277,7 @@ impl Switch {
         }
     }
 
-    /// Unassigns the empty queues of `root` that nobody needs: those of a leaf, telling the downstream, and those of a root that has given
+    /// Unassigns the empty queues of `root` that are not needed: those of a leaf, telling the downstream, and those of a root that has given
     /// up. A queue that is paused stays, or what comes next would slip past the pause.
     fn review(&mut self, root: PortId, node: &mut NodeView<'_>) {
         let mut heir = None;
@@ -282,7 +286,7 @@ impl Switch {
         for (port, egress) in (0..).zip(&mut self.egress) {
             let Some(isolation) = egress.get(root).filter(|isolation| isolation.bytes == 0) else { continue };
             match isolation.state {
-                State::Resumed if is_leaf && !egress.is_heir(root) => {
+                State::Resumed if is_leaf && !egress.is_heir(root) && isolation.kept_until <= node.now => {
                     node.send(port, PyrrhaFrame::Unassigned { root }.into());
                 }
                 State::SoftMerging => {}
@@ -296,10 +300,30 @@ impl Switch {
         heir.into_iter().for_each(|heir| self.review(heir, node));
     }
 
-    /// What stands isolated for `roots` at `port` is controlled by nobody any more; what passes `heir` will be by that.
+    /// The queue of `root` at `port`, of which a MERGE has just arrived, is kept for a while though it is empty.
+    fn keep(&mut self, port: PortIx, root: PortId, node: &mut NodeView<'_>) {
+        let isolation = self.egress[usize::from(port)].get_mut(root).filter(|isolation| isolation.bytes == 0);
+        isolation.into_iter().for_each(|isolation| isolation.kept_until = node.now + self.merge_grace);
+        self.arm(port, node);
+    }
+
+    /// Sets the timer of `port` to the next end of such a time.
+    fn arm(&self, port: PortIx, node: &mut NodeView<'_>) {
+        let ends = self.egress[usize::from(port)].iter().map(|isolation| isolation.kept_until);
+        node.set_timer(port, ends.filter(|end| *end != Time::ZERO).min().unwrap_or(Time::NEVER));
+    }
+
+    pub(super) fn on_timer(&mut self, port: PortIx, node: &mut NodeView<'_>) {
+        while let Some(root) = self.egress[usize::from(port)].end_of_time(node.now) {
+            self.review(root, node);
+        }
+        self.arm(port, node);
+    }
+
+    /// What is isolated for `roots` at `port` is no longer controlled; what passes `heir` will be by that.
     fn dissolve(&mut self, port: PortIx, roots: &[PortId], heir: Option<PortId>, node: &mut NodeView<'_>) {
         for root in roots {
-            // One that was kept for the sake of a root before it in the list may be gone by now.
+            // One that was kept because of a root before it in the list may be gone by now.
             let Some(isolation) = self.egress[usize::from(port)].get_mut(*root) else { continue };
             let before = std::mem::replace(&mut isolation.heir, heir);
             self.set_state(port, *root, State::SoftMerging, node);
@@ -310,7 +334,7 @@ impl Switch {
             self.egress[usize::from(port)].flush(roots, |queue| node.flush(port, queue));
         }
         for root in roots {
-            // Whoever has been paused because of these queues need not wait any more.
+            // Neighbours that were paused because of these queues need not wait any more.
             self.relieve(*root, port, node);
             self.review(*root, node);
         }
@@ -343,6 +367,7 @@ impl Switch {
                 } else {
                     self.roots.learn(new, distance);
                     self.set_state(port, new, State::Resumed, node);
+                    self.keep(port, new, node);
                 }
                 if self.egress[usize::from(port)].get(old).is_some() {
                     self.hand_over(old, new, node);
@@ -361,7 +386,7 @@ impl Switch {
         }
     }
 
-    /// Whether frames about `root` are ignored: it is a port of this very switch, in front of which it makes no sense to hold back what
+    /// Whether frames about `root` are ignored: it is a port of this switch, in front of which it makes no sense to hold back what
     /// passes it (sections IV-D and VII).
     fn ignores(&self, root: PortId) -> bool {
         self.config.own_root_rule && self.ports.iter().any(|port| port.id == root)
@@ -454,7 +479,7 @@ impl Switch {
         self.egress[usize::from(port)].keeper(queue).map_or(PauseScope::Queue(queue), PauseScope::Root)
     }
 
-    /// What keeps a root paused upstream stands in its isolation queues here, or in its ordinary queue if it is one of our ports.
+    /// What keeps a root paused upstream is in its isolation queues here, or in its ordinary queue if it is one of our ports.
     pub(super) fn keeps_stopped(&self, ingress: PortIx, root: PortId, at: Passage) -> bool {
         if at.note == 0 {
             return self.ports[usize::from(at.egress)].id == root;

@@ -213,7 +213,7 @@ mod tests {
         assert_eq!(arrive(0), 26_250);
         // g = -12.5, v = 14.84375: averages -1.3671875 and 6.0546875.
         assert_eq!(arrive(-1000), 22_500);
-        // With k = 4 the first would be 75,000 B: more than the port's headroom nobody needs.
+        // With k = 4 the first would be 75,000 B, but it is limited to the port's headroom.
         let mut averages = self::estimator(EstimatorKind::Exact).start();
         let first = self::estimator(EstimatorKind::Exact).update(&mut averages, 1000, Duration::from_ns(80), &reach);
         assert_eq!(first, 60_000);

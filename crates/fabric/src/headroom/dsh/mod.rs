@@ -8,9 +8,9 @@ mod gradient;
 
 pub use gradient::EstimatorKind;
 
-use super::per_port;
 use super::pools::{of_all_ports, private_bytes};
 use super::threshold::DynamicThreshold;
+use super::{per_port, resume_offset};
 use crate::ids::{CLASSES, Class, ClassMask, PortIx};
 use crate::memory::HeapBytes;
 use crate::note::DropCause;
@@ -158,7 +158,6 @@ impl Dsh {
             is_single: false,
         };
         let queue = IngressQueue { held: 0, seen: 0, at: Time::ZERO, averages: estimator.start(), need: 0 };
-        let offset = |set: Option<Bytes>| set.map_or(2 * site.largest_frame, Bytes::get);
         Dsh {
             used: Occupancy::default(),
             shared_size: site.spec.switch.buffer.get().saturating_sub(config.reserved(site)),
@@ -166,8 +165,8 @@ impl Dsh {
             private: config.private.get(),
             lossless: site.spec.switch.lossless.iter().copied().collect(),
             shared_headroom: config.shared_headroom,
-            queue_offset: offset(config.queue_resume_offset),
-            port_offset: offset(config.port_resume_offset),
+            queue_offset: resume_offset(config.queue_resume_offset, site),
+            port_offset: resume_offset(config.port_resume_offset, site),
             queues_per_port: site.spec.switch.lossless.len() as u64,
             window: config.window,
             ports: site.ports.iter().zip(&headroom).zip(config.insurance(site)).map(port).collect(),
@@ -345,7 +344,7 @@ mod tests {
     use super::*;
     use crate::fabric::Fabric;
     use crate::headroom::sih::SihConfig;
-    use crate::headroom::{equation_1, worst_case};
+    use crate::headroom::{HeadroomConfig, equation_1, worst_case};
     use crate::ids::NodeId;
     use crate::testing::{fabric, star};
     use backwater_engine::Rate;
@@ -411,7 +410,7 @@ mod tests {
         assert_eq!(insurance[0], worst_case(&site, &site.ports[0]));
     }
 
-    /// A queue that grows at line rate needs all of the headroom: it is paused when it holds T - 60,000 B. Nobody else is.
+    /// A queue that grows at line rate needs all of the headroom: it is paused when it holds T - 60,000 B. No other queue is.
     #[test]
     fn a_queue_is_paused_below_its_threshold_by_what_it_will_need() {
         let (fabric, config) = evaluation();
@@ -453,6 +452,97 @@ mod tests {
         }
         // 778,000 is above; 777,000 and 776,000 are not far enough below 778,013 and 778,076, of which T has changed by 63 each.
         assert_eq!((steps, dsh.beyond_private(0, CLASS)), (vec![false, false], 776_000));
+    }
+
+    /// One class, alpha 1, 10,000 B to share, no shared headroom: T = 10,000 - x, for the queue and for its port. At T neither is full any
+    /// more, and neither is eased: each waits for its own offset.
+    #[test]
+    fn a_queue_and_its_port_are_full_above_t_and_each_eases_by_its_own_offset() {
+        let config = DshConfig {
+            alpha: 1.0,
+            private: Bytes(0),
+            headroom: Some(Bytes(5000)),
+            queue_resume_offset: Some(Bytes(0)),
+            port_resume_offset: Some(Bytes(2000)),
+            shared_headroom: false,
+            ..Default::default()
+        };
+        let mut spec = star(2);
+        spec.switch.headroom = HeadroomConfig::Dsh(config.clone());
+        spec.switch.buffer = Bytes(10_000 + 2 * 5000);
+        let fabric = fabric(spec);
+        let (mut dsh, mut now) = (Dsh::new(&config, &fabric.site(NodeId(2))), Time::ZERO);
+        let (none, class) = (ClassMask::NONE, ClassMask::of(CLASS));
+        let told = |dsh: &Dsh| {
+            let Pressure { full, eased, port } = dsh.pressure(0, CLASS);
+            (full, eased, port)
+        };
+        for _ in 0..5 {
+            assert_eq!(arrive(&mut dsh, &mut now, 0, CLASS), Ok(()));
+        }
+        // 5,000 B, and T is 5,000.
+        assert_eq!(told(&dsh), (none, none, PortPressure::Between));
+        assert_eq!(arrive(&mut dsh, &mut now, 0, CLASS), Ok(()));
+        assert_eq!(dsh.occupancy().headroom, 1000);
+        assert_eq!(told(&dsh), (class, none, PortPressure::Full));
+        let mut after_one_less = || {
+            dsh.release(0, CLASS, 1000, now);
+            told(&dsh)
+        };
+        assert_eq!(after_one_less(), (none, none, PortPressure::Between));
+        // 4,000 B are below T, which is 6,000, but not by more than 2,000.
+        assert_eq!(after_one_less(), (none, class, PortPressure::Between));
+        assert_eq!(after_one_less(), (none, class, PortPressure::Eased));
+    }
+
+    /// With alpha 64 the pool, of 10,500 B, ends before the threshold does: a packet that is too large for what is left takes the insurance.
+    #[test]
+    fn a_packet_for_which_the_pool_has_no_room_takes_the_insurance() {
+        let config = DshConfig { alpha: 64.0, private: Bytes(0), headroom: Some(Bytes(5000)), ..Default::default() };
+        let mut spec = star(2);
+        spec.switch.headroom = HeadroomConfig::Dsh(config.clone());
+        spec.switch.buffer = Bytes(10_500 + 2 * 5000);
+        let fabric = fabric(spec);
+        let (mut dsh, mut now) = (Dsh::new(&config, &fabric.site(NodeId(2))), Time::ZERO);
+        for _ in 0..11 {
+            assert_eq!(arrive(&mut dsh, &mut now, 0, CLASS), Ok(()));
+        }
+        assert_eq!((dsh.occupancy().shared, dsh.occupancy().headroom), (10_000, 1000));
+    }
+
+    /// The pool, of 10,000 B, is used up by one port, so that the other takes its insurance. That makes it full until the insurance is given back,
+    /// however much of the pool is free by then.
+    #[test]
+    fn a_port_is_full_while_its_insurance_is_in_use_though_the_pool_is_free_again() {
+        let config = DshConfig { alpha: 64.0, private: Bytes(0), headroom: Some(Bytes(5000)), ..Default::default() };
+        let mut spec = star(2);
+        spec.switch.headroom = HeadroomConfig::Dsh(config.clone());
+        spec.switch.buffer = Bytes(10_000 + 2 * 5000);
+        let fabric = fabric(spec);
+        let (mut dsh, mut now) = (Dsh::new(&config, &fabric.site(NodeId(2))), Time::ZERO);
+        for ingress in [0; 10].into_iter().chain([1]) {
+            assert_eq!(arrive(&mut dsh, &mut now, ingress, CLASS), Ok(()));
+        }
+        assert_eq!((dsh.occupancy().shared, dsh.headroom(1, CLASS)), (10_000, 1000));
+        (0..10).for_each(|_| dsh.release(0, CLASS, 1000, now));
+        assert_eq!((dsh.occupancy().shared, dsh.pressure(1, CLASS).port), (0, PortPressure::Full));
+        dsh.release(1, CLASS, 1000, now);
+        assert_eq!(dsh.pressure(1, CLASS).port, PortPressure::Eased);
+    }
+
+    /// The window is over when more than 10 ms have passed since the first packet, which came after 80 ns.
+    #[test]
+    fn a_port_is_single_when_the_window_has_passed_and_not_before() {
+        let (fabric, config) = evaluation();
+        let (mut dsh, mut now) = (Dsh::new(&config, &fabric.site(SWITCH)), Time::ZERO);
+        while dsh.pressure(0, CLASS).full.is_empty() {
+            assert_eq!(arrive(&mut dsh, &mut now, 0, CLASS), Ok(()));
+        }
+        let over = Time::ZERO + Duration::from_ns(80) + Duration::from_ms(10);
+        for (at, is_full) in [(over, true), (over + Duration::from_ps(1), false)] {
+            assert_eq!(dsh.admit(0, CLASS, 64, at), Ok(()));
+            assert_eq!(dsh.pressure(0, CLASS).full.has(CLASS), is_full, "{at}");
+        }
     }
 
     /// A single class for more than 10 ms: the insurance is all its own, and it is paused at T itself.

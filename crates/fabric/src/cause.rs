@@ -1,0 +1,34 @@
+//! Why a queue has to stop: kept in the simulation only, so that victims can be distinguished from causes and a tree of pauses can be drawn.
+
+use crate::ids::{CLASSES, PortId, QueueIx};
+use backwater_engine::Time;
+
+/// Why a queue has to stop.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Cause {
+    /// The port whose congestion is the cause: the root of the tree of pauses.
+    pub root: PortId,
+    /// The egress port, at the node that has sent the PAUSE, where most of what came from here stands. `None` where the flow control names the
+    /// root alone.
+    pub via: Option<PortId>,
+    /// The closure of a queue of `via` at that time; `None` if that port was open, and so is the root itself.
+    pub parent: Option<Parent>,
+}
+
+/// A closure that had not ended, of a queue of a port that is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Parent {
+    /// The queue.
+    pub queue: QueueIx,
+    /// When its gate closed.
+    pub since: Time,
+}
+
+/// The cause for every class that a PFC frame names.
+pub type Causes = [Cause; CLASSES];
+
+impl From<PortId> for Cause {
+    fn from(root: PortId) -> Cause {
+        Cause { root, via: None, parent: None }
+    }
+}

@@ -1,0 +1,263 @@
+//! The values in force that a scenario does not write: they follow from a profile, from the links, or from other values.
+
+use crate::document::join;
+use crate::scenario::Scenario;
+use backwater_engine::{Bytes, Duration, Rate};
+use backwater_fabric::congestion::none::Window;
+use backwater_fabric::congestion::{CongestionConfig, Sender};
+use backwater_fabric::fabric::Fabric;
+use backwater_fabric::headroom::HeadroomConfig;
+use backwater_fabric::ids::NodeId;
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A value that holds where the scenario writes none, or another than it writes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Effective {
+    /// The field as a dotted path, `switch.headroom.headroom`.
+    pub path: String,
+    /// Its value as the scenario would write it; where it is not the same for all, a table from where it holds (`100 Gbps, 1 us`) to the value.
+    /// What no value says is said in words: `all`.
+    pub value: Value,
+    /// What it follows from: `profile paper`, `default`, or what was made of the value written.
+    pub origin: String,
+}
+
+/// What holds at a field, whatever the scenario writes there.
+struct Derived {
+    value: Value,
+    /// What it follows from where nothing is written.
+    origin: String,
+    /// What was made of a value that is written.
+    made: &'static str,
+}
+
+/// The values of every field that are in force in `fabric` beside those that `scenario` writes, whose values are `fields`.
+pub(crate) fn effective(scenario: &Scenario, fields: &Value, fabric: &Fabric) -> Vec<Effective> {
+    let mut derived = Derivation { fabric, values: BTreeMap::new() };
+    for (key, value) in scenario.topology.in_force() {
+        derived.put(format!("topology.{key}"), value, DEFAULT, "");
+    }
+    derived.switches(scenario);
+    derived.congestion(&scenario.congestion_control);
+    derived.traffic(scenario);
+    let schema = Scenario::schema();
+    let mut walk = Walk { root: &schema, derived: derived.values, found: Vec::new() };
+    walk.node(&schema, fields, "");
+    walk.found
+}
+
+/// Values being derived, by path.
+struct Derivation<'f> {
+    fabric: &'f Fabric,
+    values: BTreeMap<String, Derived>,
+}
+
+/// Values by where they hold.
+type Places<K> = BTreeMap<K, Vec<Value>>;
+
+impl Derivation<'_> {
+    fn put(&mut self, path: String, value: impl Serialize, origin: &str, made: &'static str) {
+        self.values.insert(path, Derived { value: json!(value), origin: origin.into(), made });
+    }
+
+    fn switches(&mut self, scenario: &Scenario) {
+        let spec = &self.fabric.spec;
+        let groups = spec.groups.iter().enumerate();
+        let with_own = groups.filter_map(|(i, group)| Some((i, &group.switches, group.headroom.as_ref()?)));
+        let mut others: BTreeSet<NodeId> = self.switch_ids().collect();
+        for (i, switches, config) in with_own {
+            switches.iter().for_each(|switch| {
+                others.remove(switch);
+            });
+            self.headroom(&format!("groups[{i}].headroom"), config, switches.iter().copied());
+        }
+        self.headroom("switch.headroom", &scenario.switch.headroom, others);
+        let mut sizes: Places<usize> = Places::new();
+        for switch in self.switch_ids() {
+            let site = self.fabric.site(switch);
+            let names = sizes.entry(site.ports.len() + site.unused_ports()).or_default();
+            names.push(json!(self.fabric.name(switch)));
+        }
+        let place = |names: &[Value]| match names {
+            [Value::String(first)] => first.clone(),
+            [Value::String(first), more @ ..] => format!("{first} and {} more", more.len()),
+            _ => String::new(),
+        };
+        let ports = if sizes.len() == 1 {
+            json!(sizes.keys().next())
+        } else {
+            sizes.iter().map(|(ports, names)| (place(names), json!(ports))).collect::<Map<_, _>>().into()
+        };
+        self.put("switch.ports".into(), ports, DEFAULT, "");
+    }
+
+    fn switch_ids(&self) -> impl Iterator<Item = NodeId> {
+        (0..self.fabric.spec.nodes.len() as u32).map(NodeId).filter(|node| self.fabric.is_switch(*node))
+    }
+
+    /// What a buffer policy makes of its options at the ports of `switches`.
+    fn headroom(&mut self, path: &str, config: &HeadroomConfig, switches: impl IntoIterator<Item = NodeId>) {
+        let mut options: BTreeMap<&str, Places<(Rate, Duration)>> = BTreeMap::new();
+        for switch in switches {
+            let site = self.fabric.site(switch);
+            for (key, values) in config.in_force(&site) {
+                let places = options.entry(key).or_default();
+                for (port, value) in site.ports.iter().zip(values) {
+                    add(places, (port.rate, port.delay), json!(value));
+                }
+            }
+        }
+        for (key, places) in options {
+            let value = by_place(places, |(rate, delay)| format!("{rate}, {delay}"));
+            self.put(format!("{path}.{key}"), value, DEFAULT, "in proportion to the rate of a port");
+        }
+    }
+
+    fn congestion(&mut self, config: &CongestionConfig) {
+        let fabric = self.fabric;
+        let rates_at = |hosts: bool| -> BTreeSet<Rate> {
+            fabric
+                .wiring
+                .ports
+                .iter()
+                .filter(|port| fabric.is_switch(port.node) != hosts)
+                .map(|port| port.rate)
+                .collect()
+        };
+        let mut options: BTreeMap<String, Places<Rate>> = BTreeMap::new();
+        for line_rate in rates_at(true) {
+            let sender = Sender { line_rate, base_rtt: fabric.base_rtt };
+            let (parameters, window) = match config {
+                CongestionConfig::Dcqcn(config) => (json!(config.parameters(line_rate)), config.window),
+                CongestionConfig::Timely(config) => (json!(config.parameters(line_rate)), config.window),
+                CongestionConfig::Hpcc(config) => (json!(config.parameters(&sender)), false),
+                CongestionConfig::PowerTcp(config) => (json!(config.parameters(&sender)), false),
+                CongestionConfig::None(config) => (json!({}), config.window == Some(Window::Bdp)),
+                CongestionConfig::Custom(_) => (json!({}), false),
+            };
+            let window = window.then(|| ("window".to_owned(), json!(Bytes(sender.bdp()))));
+            for (key, value) in parameters.as_object().cloned().into_iter().flatten().chain(window) {
+                add(options.entry(key).or_default(), line_rate, value);
+            }
+        }
+        let profile = match config {
+            CongestionConfig::Dcqcn(config) => Some(json!(config.profile)),
+            CongestionConfig::Timely(config) => Some(json!(config.profile)),
+            _ => None,
+        };
+        let profile = profile.as_ref().and_then(Value::as_str).map(|name| format!("profile {name}"));
+        for (key, places) in options {
+            let made = if key == "window" { "rate x longest base RTT" } else { "at most the rate of the link" };
+            let value = by_place(places, |rate| rate.to_string());
+            self.put(format!("congestion_control.{key}"), value, profile.as_deref().unwrap_or(DEFAULT), made);
+        }
+        if let CongestionConfig::Dcqcn(config) = config {
+            let thresholds = rates_at(false).into_iter().map(|rate| (rate, config.ecn.thresholds(rate)));
+            let (mut kmin, mut kmax) = (Places::new(), Places::new());
+            for (rate, (low, high)) in thresholds {
+                add(&mut kmin, rate, json!(low));
+                add(&mut kmax, rate, json!(high));
+            }
+            for (key, places) in [("kmin", kmin), ("kmax", kmax)] {
+                let value = by_place(places, |rate| rate.to_string());
+                let made = "in proportion to the rate of a port";
+                self.put(format!("congestion_control.ecn.{key}"), value, DEFAULT, made);
+            }
+        }
+    }
+
+    fn traffic(&mut self, scenario: &Scenario) {
+        for (i, part) in scenario.traffic.iter().enumerate() {
+            let common = part.common();
+            self.put(format!("traffic[{i}].role"), common.role, DEFAULT, "");
+            self.put(format!("traffic[{i}].stop"), common.stop.unwrap_or(scenario.run.until), DEFAULT, "");
+        }
+    }
+}
+
+const DEFAULT: &str = "default";
+
+fn add<K: Ord>(places: &mut Places<K>, place: K, value: Value) {
+    let known = places.entry(place).or_default();
+    if !known.contains(&value) {
+        known.push(value);
+    }
+}
+
+/// The value that holds everywhere, or a table from place to value; a list where the place does not decide.
+fn by_place<K>(places: Places<K>, name: impl Fn(&K) -> String) -> Value {
+    let mut all = places.values().flatten();
+    match all.next() {
+        Some(first) if all.all(|other| other == first) => first.clone(),
+        _ => {
+            let one_or_all = |values: &[Value]| match values {
+                [only] => only.clone(),
+                several => json!(several),
+            };
+            places.iter().map(|(place, values)| (name(place), one_or_all(values))).collect::<Map<_, _>>().into()
+        }
+    }
+}
+
+/// Goes through the fields of a scenario in the order of the schema.
+struct Walk<'s> {
+    root: &'s Value,
+    derived: BTreeMap<String, Derived>,
+    found: Vec<Effective>,
+}
+
+impl<'s> Walk<'s> {
+    fn node(&mut self, schema: &'s Value, value: &Value, path: &str) {
+        match (value, self.derived.remove(path)) {
+            (Value::Object(fields), None) => {
+                let properties = &table(self.root, schema, fields)["properties"];
+                fields.iter().for_each(|(key, value)| self.node(&properties[key], value, &join(path, key)));
+            }
+            // Of longer lists within a section, of links and of flows, every entry is the author's own.
+            (Value::Array(items), None) if !path.contains(['.', '[']) => {
+                let of_items = &schema["items"];
+                items.iter().enumerate().for_each(|(i, item)| self.node(of_items, item, &format!("{path}[{i}]")));
+            }
+            (Value::Null, Some(Derived { value, origin, .. })) => {
+                self.found.push(Effective { path: path.into(), value, origin });
+            }
+            // What sizes leave out depends on the alternative that was chosen.
+            (Value::Null, None) if path.starts_with("traffic") && path.matches('.').count() > 1 => {}
+            (Value::Null, None) => {
+                let words = schema["description"].as_str().and_then(default_in_words);
+                self.found.extend(words.map(|words| Effective {
+                    path: path.into(),
+                    value: words.into(),
+                    origin: DEFAULT.into(),
+                }));
+            }
+            (written, Some(Derived { value, made, .. })) if *written != value => {
+                self.found.push(Effective { path: path.into(), value, origin: made.into() });
+            }
+            _ => {}
+        }
+    }
+}
+
+/// The schema of a table, seen through references, options and unions: the alternative with the table's `kind`, or the one with fields.
+fn table<'s>(root: &'s Value, schema: &'s Value, fields: &Map<String, Value>) -> &'s Value {
+    if let Some(target) = schema["$ref"].as_str().and_then(|reference| root.pointer(reference.trim_start_matches('#')))
+    {
+        return table(root, target, fields);
+    }
+    let alternatives = ["oneOf", "anyOf"].iter().filter_map(|keyword| schema[*keyword].as_array()).flatten();
+    let is_it = |schema: &&Value| {
+        let properties = &schema["properties"];
+        properties.is_object() && properties["kind"].get("const").is_none_or(|kind| Some(kind) == fields.get("kind"))
+    };
+    alternatives.map(|schema| table(root, schema, fields)).find(is_it).unwrap_or(schema)
+}
+
+/// What a description says of the default: `all` of "Hosts that send. Default: all."
+fn default_in_words(description: &str) -> Option<String> {
+    let said = description.split("Default").nth(1)?.trim_start_matches(':').trim_start();
+    let end = [". ", ".\n", " (", ";"].iter().filter_map(|mark| said.find(mark)).min().unwrap_or(said.len());
+    Some(said[..end].trim_end_matches('.').split_whitespace().collect::<Vec<_>>().join(" "))
+}

@@ -1,0 +1,245 @@
+"""The commands of the command line that run experiments."""
+
+from __future__ import annotations
+
+import io
+import os
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.text import Text
+
+from backwater import console, views
+from backwater.console import UsageError
+from backwater.experiment import record, witnesses
+from backwater.experiment import reproduce as reproduction
+from backwater.experiment import sweep as running
+from backwater.experiment.grid import Experiment
+from backwater.experiment.mistakes import meant
+from backwater.experiment.record import Record
+from backwater.experiment.reproduce import Figure
+from backwater.experiment.store import LOG_FILE, Job, Store
+from backwater.experiment.study import Study
+from backwater.result import Result
+from backwater.summary import EXIT_CODES
+
+# Where results go when the command line does not say.
+RESULTS = Path("results")
+
+StoreDirectory = Annotated[
+    Path, typer.Option("--store", metavar="DIR", help="Where results are kept, and found again.")
+]
+Jobs = Annotated[
+    int | None, typer.Option("--jobs", "-j", min=1, help="Runs at once (default: one per core).", show_default=False)
+]
+
+
+def _choose_scale(experiment: Experiment, scale: str | None) -> str:
+    scales = experiment.content.scales
+    if scale is not None and scale not in scales:
+        raise UsageError(f"{experiment.path} has no scale {scale}", meant(scale, scales))
+    return scale or next(iter(scales))
+
+
+def _only(experiment: Experiment, wanted: list[str]) -> dict[str, list[str]]:
+    """What `--axis NAME=POINT,POINT` asks for."""
+    only: dict[str, list[str]] = {}
+    for text in wanted:
+        axis, _, names = text.partition("=")
+        axes = experiment.content.axes
+        if axis not in axes:
+            raise UsageError(f"{experiment.path} has no axis {axis!r}", meant(axis, axes))
+        for name in names.split(","):
+            if name not in axes[axis]:
+                raise UsageError(f"axis {axis} has no point {name!r}", meant(name, axes[axis]))
+            only.setdefault(axis, []).append(name)
+    return only
+
+
+def _run_all(store: Store, jobs: Sequence[Job], workers: int | None) -> None:
+    """Runs what the store lacks, and says what failed."""
+    if not jobs:
+        return
+    try:
+        with console.counting(quiet=False) as report:
+            failures = running.run(
+                store,
+                jobs,
+                workers or os.cpu_count() or 1,
+                report,
+                lambda what: console.message(what, severity="warning"),
+            )
+    except running.SweepInterrupted as stopped:
+        console.message(
+            f"interrupted: {stopped.done} of {stopped.all} runs are kept in {store.directory}",
+            "the same command goes on from there",
+            severity="warning",
+        )
+        raise typer.Exit(EXIT_CODES["interrupted"]) from None
+    for failure in failures:
+        console.message(
+            f"{failure.name} failed with exit code {failure.exit_code}",
+            f"see {failure.directory / LOG_FILE}; it is run again the next time",
+        )
+
+
+def sweep(
+    file: Annotated[Path, typer.Argument(help="Experiment file (TOML).", show_default=False)],
+    scale: Annotated[
+        str | None, typer.Option("--scale", help="Scale (default: the first of the file).", show_default=False)
+    ] = None,
+    axis: Annotated[
+        list[str] | None,
+        typer.Option("--axis", metavar="AXIS=POINT,...", help="Only these points of an axis.", show_default=False),
+    ] = None,
+    jobs: Jobs = None,
+    store: StoreDirectory = RESULTS / "store",
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="FILE", help="Also write a row per run, as .csv or .parquet."),
+    ] = None,
+) -> None:
+    """Run a grid of scenarios on all cores and show its measures; what has been run before is not run again.
+
+    Exit codes: 0 ok, 1 some runs failed or internal error, 2 usage or scenario error, 7 a file could not be read or
+    written, 130 interrupted.
+    """
+    if output is not None and output.suffix not in {".csv", ".parquet"}:
+        raise UsageError(f"{output} is neither .csv nor .parquet")
+    experiment = _experiment(file)
+    study = Study.plan(experiment, _choose_scale(experiment, scale), _only(experiment, axis or []))
+    kept = Store(store)
+    _run_all(kept, [*study.jobs.values()], jobs)
+    table = reproduction.measures_table(experiment, study.scale, record.runs(study, kept))
+    console.out.print(console.table(table))
+    if output is not None:
+        frame = reproduction.frame(study, kept)
+        content = io.BytesIO()
+        frame.write_csv(content) if output.suffix == ".csv" else frame.write_parquet(content)
+        output.parent.mkdir(parents=True, exist_ok=True)
+        output.write_bytes(content.getvalue())
+        console.written(output)
+    raise typer.Exit(int(not study.is_complete(kept)))
+
+
+def _experiment(file: Path) -> Experiment:
+    if not file.is_file():
+        raise UsageError(f"there is no experiment file {file}")
+    return Experiment.load(file)
+
+
+def _targets(target: str) -> list[Path]:
+    """The experiment files of `paper` or `paper/figure`."""
+    papers = reproduction.papers()
+    paper, _, figure = target.partition("/")
+    if not papers:
+        raise UsageError("there is no folder papers/ here", "run this in a clone of the repository")
+    if paper not in papers:
+        raise UsageError(f"there is no paper {paper!r}", meant(paper, papers))
+    files = {file.stem: file for file in papers[paper]}
+    figure = next((stem for stem in files if reproduction.covers(stem, figure)), figure)
+    if figure and figure not in files:
+        raise UsageError(f"{paper} has no figure {figure!r}", meant(figure, files))
+    return [files[figure]] if figure else [*files.values()]
+
+
+def _list_papers() -> None:
+    rows = [
+        (f"{paper}/{file.stem}", experiment.content.experiment.title, ", ".join(experiment.content.scales))
+        for paper, files in reproduction.papers().items()
+        for file in files
+        for experiment in [Experiment.load(file)]
+    ]
+    console.out.print(console.table(views.View("Papers", ("figure", "what it shows", "scales"), rows, text_columns=3)))
+
+
+def reproduce(
+    target: Annotated[str, typer.Argument(metavar="PAPER[/FIGURE]", help="What to reproduce, or list.")] = "list",
+    scale: Annotated[str, typer.Option("--scale", help="Scale: small or paper.")] = "small",
+    jobs: Jobs = None,
+    store: StoreDirectory = RESULTS / "store",
+    recording: Annotated[
+        bool, typer.Option("--record", help="Also write measures and curves to papers/PAPER/data, figure by figure.")
+    ] = False,
+    recorded: Annotated[
+        bool, typer.Option("--recorded", help="Take everything from papers/PAPER/data; nothing is simulated.")
+    ] = False,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="DIR", help="Where charts go (default: results/<paper>-<scale>)."),
+    ] = None,
+    markdown: Annotated[
+        Path | None, typer.Option("--markdown", metavar="FILE", help="Also write claims and charts as a page.")
+    ] = None,
+) -> None:
+    """Run the figures of a paper, draw them, and set its claims against our results.
+
+    Exit codes: 0 ok, whatever the verdicts; 1 some runs failed or internal error; 2 usage or scenario error; 7 a file
+    could not be read or written; 130 interrupted.
+    """
+    if target == "list":
+        _list_papers()
+        return
+    if recording and recorded:
+        raise UsageError("--record writes what --recorded reads", "give one of them")
+    begin = time.monotonic()
+    experiments = [_experiment(file) for file in _targets(target)]
+    for experiment in experiments:
+        _choose_scale(experiment, scale)
+    directory = output or RESULTS / f"{target.partition('/')[0]}-{scale}"
+    kept = Store(store)
+    if recorded:
+        figures = _recorded(experiments, scale, directory)
+        is_complete = True
+    else:
+        studies = [Study.plan(experiment, scale) for experiment in experiments]
+        figures = _run_and_draw(studies, kept, jobs, directory, recording)
+        is_complete = all(study.is_complete(kept) for study in studies)
+    console.out.print(console.table(reproduction.runs_table(figures)))
+    console.out.print(console.table(reproduction.claims_table(figures)))
+    for claim, reason in reproduction.reasons(figures):
+        console.out.print(Text.assemble((claim, "bold"), f": {reason}"), soft_wrap=True)
+    wall = time.monotonic() - begin
+    console.out.print(Text(f"Charts: {directory}; {wall:.0f} s, with results that were there already"), soft_wrap=True)
+    if markdown is not None:
+        page = reproduction.markdown(f"Results: {target}, scale {scale}", figures, markdown.parent)
+        console.write(markdown, page)
+    raise typer.Exit(int(not is_complete))
+
+
+def _recorded(experiments: Sequence[Experiment], scale: str, directory: Path) -> list[Figure]:
+    """The figures as far as they are recorded."""
+    records = {experiment: Record.load(experiment, scale) for experiment in experiments}
+    if not any(records.values()):
+        hint = f"backwater reproduce ... --scale {scale} --record writes it"
+        raise UsageError(f"nothing is recorded at scale {scale}", hint)
+    return [
+        Figure(experiment, scale) if kept is None else Figure.of(experiment, kept, directory)
+        for experiment, kept in records.items()
+    ]
+
+
+def _run_and_draw(
+    studies: Sequence[Study], store: Store, jobs: int | None, directory: Path, recording: bool
+) -> list[Figure]:
+    """Runs what the store lacks: all at once or, where each figure is recorded when it is complete, one by one."""
+
+    def result(job: Job) -> Result | None:
+        _run_all(store, [job], 1)
+        return store.result(job)
+
+    if not recording:
+        _run_all(store, [job for study in studies for job in study.jobs.values()], jobs)
+    figures = []
+    for study in studies:
+        if recording:
+            _run_all(store, [*study.jobs.values()], jobs)
+        made = Record.of(study, store)
+        if recording and study.is_complete(store):
+            made = made.model_copy(update={"witnesses": witnesses.choose(study.experiment, made.points, result)})
+            console.written(made.write(study.experiment))
+        figures.append(Figure.of(study.experiment, made, directory))
+    return figures

@@ -1,0 +1,155 @@
+"""Experiment files, and the grids of runs that they define."""
+
+from __future__ import annotations
+
+import itertools
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+import pydantic
+
+from backwater import _core
+from backwater.experiment import mistakes
+from backwater.experiment.format import AnalysisMeasure, Content, matches
+from backwater.experiment.mistakes import Mistake
+from backwater.experiment.store import Job
+from backwater.scenario import Scenario
+
+
+@dataclass(frozen=True)
+class Point:
+    """One run of the grid.
+
+    Attributes:
+        place: The point of each axis.
+        seed: Its seed.
+    """
+
+    place: Mapping[str, str]
+    seed: int
+
+    def __hash__(self) -> int:
+        return hash((*self.place.items(), self.seed))
+
+    def __str__(self) -> str:
+        return ", ".join([*self.place.values(), f"seed {self.seed}"])
+
+
+@dataclass(frozen=True)
+class Planned:
+    """What is known of a point before it runs.
+
+    Attributes:
+        job: Its run.
+        analyses: The measures that need none.
+    """
+
+    job: Job
+    analyses: Mapping[str, float]
+
+
+class Experiment:
+    """An experiment file that has passed every check but those of its scenarios.
+
+    Attributes:
+        path: The file.
+        name: Stem of its name.
+        content: What it says.
+    """
+
+    def __init__(self, path: Path, content: Content, document: _core.Document) -> None:
+        self.path = path
+        self.name = path.stem
+        self.content = content
+        self._document = document
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Reads an experiment file.
+
+        Raises:
+            ScenarioError: With every mistake of the file at once.
+            OSError: If the file cannot be read.
+        """
+        path = Path(path)
+        text = path.read_text(encoding="utf-8")
+        document = _core.Document(text, str(path))
+        try:
+            data = tomllib.loads(text)
+        except tomllib.TOMLDecodeError as error:  # the core reads TOML 1.1, Python's library 1.0
+            mistakes.refuse(path, document, [Mistake((), f"is no TOML 1.0: {error}")])
+        try:
+            content = Content.model_validate(data)
+        except pydantic.ValidationError as error:
+            wrong = [mistakes.of_entry(entry, data) for entry in error.errors()]
+            mistakes.refuse(path, document, {mistake.path: mistake for mistake in reversed(wrong)}.values())
+        if wrong := [*mistakes.inconsistent(content)]:
+            mistakes.refuse(path, document, wrong)
+        experiment = cls(path, content, document)
+        if empty := [name for name in content.scales if not experiment.points(name)]:
+            mistakes.refuse(
+                path, document, [Mistake(("scales", name), "leaves out every point", of_key=True) for name in empty]
+            )
+        return experiment
+
+    def points(self, scale: str, only: Mapping[str, Sequence[str]] = {}) -> list[Point]:
+        """The grid at a scale in the order of the file; `only` says which points of an axis are wanted."""
+        about, at_scale, axes = self.content.experiment, self.content.scales[scale], self.content.axes
+        names = [[point for point in points if point in only.get(axis, points)] for axis, points in axes.items()]
+        places = [dict(zip(axes, combination, strict=True)) for combination in itertools.product(*names)]
+        left_out = [*about.skip, *at_scale.skip]
+        return [
+            Point(place, seed)
+            for place in places
+            if not any(matches(place, where) for where in left_out)
+            for seed in at_scale.seeds
+        ]
+
+    def scenario(self, scale: str, point: Point) -> Scenario:
+        """The checked scenario of a point. Raises ScenarioError."""
+        place, over = [*point.place.items()], self.content.scales[scale].axes
+        layers = [["scenario"], ["scales", scale, "set"], *(["axes", *item] for item in place)]
+        layers += [["scales", scale, "axes", axis, name] for axis, name in place if name in over.get(axis, {})]
+        plan = self._document.plan(layers, str(self.path.parent), [f"run.seed={point.seed}"])
+        return Scenario(self.name, plan)
+
+    def plan(self, scale: str, points: Iterable[Point]) -> dict[Point, Planned]:
+        """What is to be run for each point, and what is known of it without.
+
+        Raises:
+            ScenarioError: With everything that is wrong with any of them, each thing once.
+        """
+        found: dict[tuple[object, ...], dict[str, Any]] = {}
+        planned = {}
+        for point in points:
+            try:
+                planned[point] = self._planned(point, self.scenario(scale, point))
+            except _core.ScenarioError as error:
+                for entry in error.diagnostics:
+                    key = tuple(entry[name] for name in ("file", "line", "column", "path", "message"))
+                    found.setdefault(key, {**entry, "hint": entry["hint"] or f"in the scenario of {point}"})
+        if found:
+            raise mistakes.as_error([*found.values()])
+        return planned
+
+    def _planned(self, point: Point, scenario: Scenario) -> Planned:
+        job = Job.of(f"{self.name}: {point}", scenario, self.path.parent)
+        wrong = [*mistakes.unanswerable(self.content, scenario, job.scenario)]
+        analyses = {}
+        for name, measure in self.content.measures.items():
+            if isinstance(measure, AnalysisMeasure):
+                try:
+                    analyses[name] = measure.of(scenario)
+                except _core.ScenarioError as error:
+                    wrong += [
+                        Mistake(
+                            ("measures", name, entry["path"] or "protocol"), entry["message"], hint=entry["hint"] or ""
+                        )
+                        for entry in error.diagnostics
+                    ]
+        if wrong:
+            mistakes.refuse(self.path, self._document, wrong)
+        return Planned(job, analyses)

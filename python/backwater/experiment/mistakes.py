@@ -1,0 +1,371 @@
+"""What can be wrong with an experiment file, each thing with its place there."""
+
+from __future__ import annotations
+
+import difflib
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, NoReturn
+
+from backwater import _core, units
+from backwater.experiment.format import (
+    About,
+    AnalysisMeasure,
+    Bars,
+    Cdf,
+    Chart,
+    Claim,
+    Content,
+    FlowMeasure,
+    Ingress,
+    IngressCdf,
+    IngressMeasure,
+    Lines,
+    OverSeeds,
+    OverTime,
+    Range,
+    RunMeasure,
+    SampleMeasure,
+    Scale,
+    Table,
+    Throughput,
+    ThroughputMeasure,
+    UnfinishedMeasure,
+    Window,
+)
+from backwater.scenario import Scenario
+
+
+@dataclass(frozen=True)
+class Mistake:
+    """Something wrong with a file.
+
+    Attributes:
+        path: The keys that lead to it.
+        message: What is wrong.
+        value: What is written there.
+        hint: What would be right.
+        of_key: Whether it is about the key rather than its value.
+    """
+
+    path: tuple[str, ...]
+    message: str
+    value: str | float | None = None
+    hint: str = ""
+    of_key: bool = False
+
+
+def _asked(content: Content) -> Iterator[tuple[tuple[str, ...], Table]]:
+    """Where the file asks for something of a run, and for what."""
+    for name, measure in content.measures.items():
+        yield ("measures", name), measure
+    for index, chart in enumerate(content.charts):
+        yield ("charts", str(index)), chart
+        if isinstance(chart, OverTime):
+            for name, group in chart.groups.items():
+                yield ("charts", str(index), "groups", name), group
+
+
+def unanswerable(content: Content, scenario: Scenario, resolved: Mapping[str, Any]) -> Iterator[Mistake]:
+    """What a file asks of a run that samples no such thing, or has no such node or traffic."""
+    probes, traffic = resolved["probes"], resolved["traffic"]
+    tags = {tag for part in traffic for tag in (part["tag"] or part["kind"], *part.get("port_tags", {}).values())}
+    graph = json.loads(scenario.plan.topology())["nodes"]
+    hosts, switches = ([node["name"] for node in graph if node["kind"] == kind] for kind in ("host", "switch"))
+    for path, asked in _asked(content):
+        if isinstance(asked, SampleMeasure | Throughput):
+            message = "there are no samples to take it from"
+            if not units.picoseconds(probes["sample_interval"]):
+                yield Mistake(path, f'{message}: probes.sample_interval is "0 s"')
+            elif isinstance(asked, Throughput) and asked.of_flows and not probes["goodput"]:
+                yield Mistake(path, f"{message}: probes.goodput is not true")
+        if isinstance(asked, Ingress) and not probes["ingress"]:
+            yield Mistake(path, "ingress queues are not recorded: probes.ingress is not true")
+        if (tag := getattr(asked, "tag", None)) is not None:
+            yield from _unknown((*path, "tag"), "traffic", tag, sorted(tags))
+        for key in ("src", "dst", "hosts", "nodes"):
+            kind, known = ("host", hosts) if key != "nodes" else ("switch", switches)
+            if isinstance(asked, SampleMeasure) and asked.table == "queues":
+                kind, known = "node", [*hosts, *switches]
+            for index, name in enumerate(getattr(asked, key, None) or []):
+                if not _core.chosen_names([name], known):
+                    yield from _unknown((*path, key, str(index)), kind, name, known)
+
+
+def as_error(entries: list[dict[str, Any]]) -> _core.ScenarioError:
+    """Diagnostics as the error that they are raised with."""
+    error = _core.ScenarioError("\n".join(f"{entry['path']}: {entry['message']}" for entry in entries))
+    error.diagnostics = entries
+    return error
+
+
+def refuse(path: Path, document: _core.Document, mistakes: Iterable[Mistake]) -> NoReturn:
+    """Raises ScenarioError with all of them, in the order of the file."""
+    entries = []
+    for mistake in mistakes:
+        line, column = document.position([*mistake.path], mistake.of_key)
+        entries.append(
+            {
+                "severity": "error",
+                "file": str(path),
+                "line": line,
+                "column": column,
+                "path": ".".join(mistake.path),
+                "value": None if mistake.value is None else json.dumps(mistake.value, ensure_ascii=False),
+                "message": mistake.message,
+                "hint": mistake.hint,
+            }
+        )
+    raise as_error(sorted(entries, key=lambda entry: (entry["line"], entry["column"])))
+
+
+# Names that a hint lists.
+_MOST_NAMED: Final = 24
+
+
+def meant(word: str, known: Iterable[str]) -> str:
+    """A hint for a name that is none of those known."""
+    known = [*known]
+    close = difflib.get_close_matches(word, known, n=1)
+    more = f" and {len(known) - _MOST_NAMED} more" if len(known) > _MOST_NAMED else ""
+    allowed = f"allowed: {', '.join(known[:_MOST_NAMED])}{more}" if known else "there is none"
+    return f'did you mean "{close[0]}"? ({allowed})' if close else allowed
+
+
+_MODELS: Final[Mapping[str, Mapping[str, type[Table]]]] = {
+    "measures": {
+        "flows": FlowMeasure,
+        "unfinished": UnfinishedMeasure,
+        "run": RunMeasure,
+        "samples": SampleMeasure,
+        "ingress": IngressMeasure,
+        "throughput": ThroughputMeasure,
+        "analysis": AnalysisMeasure,
+    },
+    "charts": {
+        "bars": Bars,
+        "lines": Lines,
+        "cdf": Cdf,
+        "ingress": IngressCdf,
+        "seeds": OverSeeds,
+        "throughput": OverTime,
+    },
+}
+
+
+# What a value must be, by the type of the error.
+_WORDS: Final = {
+    "string_type": "must be text",
+    "int_type": "must be a whole number",
+    "float_type": "must be a number",
+    "bool_type": "must be true or false",
+    "list_type": "must be a list",
+    "dict_type": "must be a table",
+    "model_type": "must be a table",
+    "model_attributes_type": "must be a table",
+    "too_short": "must not be empty",
+}
+
+
+def _keys_beside(location: tuple[int | str, ...]) -> list[str]:
+    """The keys that are allowed in the place of an unknown one."""
+    model: type[Table]
+    match location:
+        case ("experiment", _):
+            model = About
+        case ("scales", _, _):
+            model = Scale
+        case ("claims", _, "range", _):
+            model = Range
+        case ("claims", _, _):
+            model = Claim
+        case ("charts", _, _, "groups", _, _):
+            model = Throughput
+        case ("measures" | "charts" as section, _, str(kind), _):
+            model = _MODELS[section][kind]
+        case _:
+            model = Content
+    return [field.alias or name for name, field in model.model_fields.items()]
+
+
+def of_entry(entry: Mapping[str, Any], data: Any) -> Mistake:  # noqa: ANN401 - any TOML value
+    """What a model refuses. Its location also names members of unions, which the file does not have."""
+    location, path = entry["loc"], []
+    for depth, key in enumerate(location):
+        if (isinstance(data, dict) and key in data) or (isinstance(data, list) and isinstance(key, int)):
+            path.append(str(key))
+            data = data[key]
+        elif entry["type"] == "missing" and depth == len(location) - 1:
+            path.append(str(key))
+    message = _WORDS.get(entry["type"]) or entry["msg"].removeprefix("Value error, ")
+    value = data if isinstance(data, str | int | float) else None
+    match entry["type"]:
+        case "extra_forbidden":
+            return Mistake(tuple(path), "unknown key", hint=meant(path[-1], _keys_beside(location)), of_key=True)
+        case "missing":
+            return Mistake(tuple(path), "is missing")
+        case "union_tag_not_found":
+            return Mistake(tuple(path), 'needs a "kind"', hint=f"allowed: {', '.join(_MODELS[str(location[0])])}")
+        case "greater_than_equal":
+            message = f"must be at least {entry['ctx']['ge']}"
+        case "literal_error" | "union_tag_invalid":
+            expected = entry["ctx"].get("expected_tags") or entry["ctx"]["expected"].replace(" or ", ", ")
+            known = [name.strip(" '") for name in expected.split(",")]
+            if entry["type"] == "union_tag_invalid":
+                path, value = [*path, "kind"], data["kind"]
+            return Mistake(tuple(path), "unknown name", value, meant(str(value), known))
+        case "string_pattern_mismatch":
+            message = "must be mean, min, max, sum, count or a percentile such as p99"
+    return Mistake(tuple(path), message, value)
+
+
+def _unknown(path: tuple[str, ...], what: str, name: str, known: Iterable[str]) -> Iterator[Mistake]:
+    if name not in (known := [*known]):
+        yield Mistake(path, f"there is no {what} of this name", name, meant(name, known))
+
+
+def _misplaced(path: tuple[str, ...], where: Mapping[str, Iterable[str]], content: Content) -> Iterator[Mistake]:
+    """Axes and points in a condition that do not exist."""
+    for axis, names in where.items():
+        if axis not in content.axes:
+            yield Mistake((*path, axis), "there is no axis of this name", hint=meant(axis, content.axes), of_key=True)
+            continue
+        for name in names:
+            yield from _unknown((*path, axis), f"point of axis {axis}", name, content.axes[axis])
+
+
+def inconsistent(content: Content) -> Iterator[Mistake]:
+    """Names that refer to nothing, and keys that do not go together."""
+    for index, where in enumerate(content.experiment.skip):
+        yield from _misplaced(("experiment", "skip", str(index)), where, content)
+    yield from _ill_named(content)
+    yield from _seeded(("scenario",), content.scenario)
+    for name, scale in content.scales.items():
+        yield from _scale_mistakes(("scales", name), scale, content)
+    for name, measure in content.measures.items():
+        if isinstance(measure, SampleMeasure) and (measure.table == "queues") != (measure.column == "bytes"):
+            hint = "queues have the column bytes, buffers the others"
+            yield Mistake(("measures", name), f"{measure.table} have no column {measure.column}", hint=hint)
+    for path, asked in _asked(content):
+        if isinstance(asked, Window) and asked.to is not None:
+            begin, end = units.picoseconds(asked.from_), units.picoseconds(asked.to)
+            if begin >= end:
+                yield Mistake((*path, "to"), f"must be later than from, {asked.from_}", asked.to)
+    for index, chart in enumerate(content.charts):
+        yield from _chart_mistakes(("charts", str(index)), chart, content)
+    for index, claim in enumerate(content.claims):
+        yield from _claim_mistakes(("claims", str(index)), claim, content)
+
+
+def _scale_mistakes(path: tuple[str, ...], scale: Scale, content: Content) -> Iterator[Mistake]:
+    for index, seed in enumerate(scale.seeds):
+        if seed in scale.seeds[:index]:
+            yield Mistake((*path, "seeds", str(index)), "is listed twice", seed)
+    yield from _seeded((*path, "set"), scale.set)
+    yield from _seeded_axes((*path, "axes"), scale.axes)
+    yield from _misplaced((*path, "axes"), dict.fromkeys(scale.axes, ()), content)
+    for axis, known in content.axes.items():
+        for name in scale.axes.get(axis, {}):
+            if name not in known:
+                hint = meant(name, known)
+                yield Mistake((*path, "axes", axis, name), "there is no point of this name", hint=hint, of_key=True)
+    for index, where in enumerate(scale.skip):
+        yield from _misplaced((*path, "skip", str(index)), where, content)
+
+
+# Columns of a table of runs, beside axes and measures.
+_COLUMNS: Final = ("seed", "outcome", "cpu_seconds", "directory")
+
+
+def _ill_named(content: Content) -> Iterator[Mistake]:
+    """Names that tables or the command line would confuse with others."""
+    for section, names in (("axes", content.axes), ("measures", content.measures)):
+        for name in names:
+            if name in _COLUMNS:
+                yield Mistake((section, name), f"tables have another column {name}", of_key=True)
+    for axis, points in content.axes.items():
+        if axis in content.measures:
+            yield Mistake(("axes", axis), "a measure has the same name", of_key=True)
+        for name in points:
+            if "," in name:
+                yield Mistake(("axes", axis, name), "must have no comma, which separates points", of_key=True)
+    yield from _seeded_axes(("axes",), content.axes)
+
+
+def _seeded_axes(path: tuple[str, ...], axes: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> Iterator[Mistake]:
+    for axis, points in axes.items():
+        for name, values in points.items():
+            yield from _seeded((*path, axis, name), values)
+
+
+def _seeded(path: tuple[str, ...], values: Mapping[str, Any]) -> Iterator[Mistake]:
+    """A seed among values of a scenario."""
+    run = values.get("run")
+    if isinstance(run, dict) and "seed" in run:
+        yield Mistake((*path, "run", "seed"), "seeds are those of the scale", run["seed"], "give seeds to the scale")
+
+
+def _chart_mistakes(path: tuple[str, ...], chart: Chart, content: Content) -> Iterator[Mistake]:
+    yield from _misplaced((*path, "where"), chart.where, content)
+    shown = [key for key in ("x", "series", "facet") if getattr(chart, key, None) is not None]
+    for key in shown:
+        yield from _unknown((*path, key), "axis", getattr(chart, key), content.axes)
+    if isinstance(chart, Bars | Lines | OverSeeds):
+        yield from _unknown((*path, "measure"), "measure", chart.measure, content.measures)
+    if isinstance(chart, Lines):
+        for name in content.axes.get(chart.x, {}):
+            if not _is_number(name):
+                message = f"the points of a line's axis are numbers, and {name} is not a number"
+                yield Mistake((*path, "x"), message, chart.x, 'kind = "bars" takes names')
+    axes = {getattr(chart, key) for key in shown}
+    for axis, points in content.axes.items():
+        if axis not in axes and len(points) > 1 and len(chart.where.get(axis, points)) > 1:
+            hint = f'where = {{ {axis} = "{next(iter(points))}" }} chooses one'
+            yield Mistake(path, f"does not use the axis {axis}", hint=hint)
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _claim_mistakes(path: tuple[str, ...], claim: Claim, content: Content) -> Iterator[Mistake]:
+    for key in ("measure", "to_measure"):
+        if (name := getattr(claim, key)) is not None:
+            yield from _unknown((*path, key), "measure", name, content.measures)
+    yield from _misplaced((*path, "at"), claim.at, content)
+    yield from _misplaced((*path, "to"), claim.to, content)
+    for index, name in enumerate(claim.scales or []):
+        yield from _unknown((*path, "scales", str(index)), "scale", name, content.scales)
+    for name in claim.reason if isinstance(claim.reason, dict) else ():
+        if name not in content.scales:
+            hint = meant(name, content.scales)
+            yield Mistake((*path, "reason", name), "there is no scale of this name", hint=hint, of_key=True)
+    yield from _expectation_mistakes(path, claim)
+    is_itself = all(claim.at.get(axis) == names for axis, names in claim.to.items())
+    if is_itself and claim.to_measure in {None, claim.measure} and claim.compare != "value":
+        hint = "to or to_measure must name something else"
+        yield Mistake((*path, "to"), "is where it is taken: it would be compared with itself", hint=hint)
+    if (claim.compare == "value") == bool(claim.to or claim.to_measure):
+        hint = "ratio, difference and reduction need it, a value has none"
+        yield Mistake((*path, "compare"), "does not go with what is compared (to, to_measure)", claim.compare, hint)
+
+
+def _expectation_mistakes(path: tuple[str, ...], claim: Claim) -> Iterator[Mistake]:
+    if claim.range is not None:
+        for key in ("at_least", "at_most", "take"):
+            if key in claim.model_fields_set:
+                hint = "it is what is expected at every place, and of the greatest"
+                yield Mistake((*path, key), "does not go with range", getattr(claim, key), hint)
+        if claim.range.least > claim.range.greatest:
+            message = f"must be at most greatest, {claim.range.greatest}"
+            yield Mistake((*path, "range", "least"), message, claim.range.least)
+    elif claim.at_least is None and claim.at_most is None:
+        yield Mistake(path, "has no expectation", hint="give at_least, at_most or range")
+    elif claim.at_least is not None and claim.at_most is not None and claim.at_least > claim.at_most:
+        yield Mistake((*path, "at_least"), f"must be at most at_most, {claim.at_most}", claim.at_least)

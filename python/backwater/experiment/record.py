@@ -1,0 +1,320 @@
+"""What is kept of the runs of an experiment: all that tables and charts are made of, small enough to be committed."""
+
+from __future__ import annotations
+
+import datetime
+import hashlib
+import json
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property, partial
+from pathlib import Path
+from typing import Any, Final, Self
+
+import polars as pl
+import pydantic
+
+from backwater import _core, tables
+from backwater.experiment import measures
+from backwater.experiment.format import (
+    AnalysisMeasure,
+    Cdf,
+    Chart,
+    Content,
+    IngressCdf,
+    OverTime,
+    Table,
+    Throughput,
+    matches,
+)
+from backwater.experiment.grid import Experiment, Point
+from backwater.experiment.store import Store
+from backwater.experiment.study import Study
+from backwater.result import Result, ResultError
+
+# Steps of a distribution, beside its last hundred values; and of a throughput.
+_STEPS: Final = 200
+_INTERVALS: Final = 500
+# Digits of what is drawn.
+_DIGITS: Final = 5
+
+
+class Run(Table):
+    """A point of the grid, and what came of it.
+
+    Attributes:
+        place: The point of each axis.
+        seed: Its seed.
+        outcome: How its run ended; none without a result.
+        fingerprint: That of its trajectory.
+        drops: Packets dropped.
+        unfinished: Flows left unfinished.
+        cpu_seconds: What it took.
+        measures: The measures, as far as it has them.
+    """
+
+    place: dict[str, str]
+    seed: int
+    outcome: str | None
+    fingerprint: str | None
+    drops: int
+    unfinished: int
+    cpu_seconds: float
+    measures: dict[str, float | None]
+
+    @classmethod
+    def of(cls, study: Study, store: Store, point: Point) -> Self:
+        """What the store has of a point. Raises ResultError if a measure cannot be taken."""
+        result = study.result(store, point)
+        summary = None if result is None else result.summary
+        taken = {}
+        for name, measure in study.experiment.content.measures.items():
+            if isinstance(measure, AnalysisMeasure):
+                value: float | None = study.known[point][name]
+            else:
+                value = None if result is None else measures.value(measure, result)
+            taken[name] = value if value is not None and math.isfinite(value) else None
+        return cls(
+            place=dict(point.place),
+            seed=point.seed,
+            outcome=summary.outcome if summary else None,
+            fingerprint=summary.fingerprint if summary else None,
+            drops=summary.total_drops if summary else 0,
+            unfinished=summary.unfinished_flows if summary else 0,
+            cpu_seconds=float(f"{summary.cpu_seconds:.4g}") if summary else 0.0,
+            measures=taken,
+        )
+
+
+def runs(study: Study, store: Store) -> dict[Point, Run]:
+    """What the store has of every point. Raises ResultError if a measure cannot be taken."""
+    return {point: Run.of(study, store, point) for point in study.points}
+
+
+class Curve(Table):
+    """A line of a chart at one place.
+
+    Attributes:
+        of: What is drawn, as the chart says it.
+        place: The point of each axis.
+        x: Values, or times in µs.
+        y: The share of values that are not above it, or the rate in Gb/s of the interval that ends there.
+    """
+
+    of: dict[str, Any]
+    place: dict[str, str]
+    x: list[float]
+    y: list[float]
+
+    @property
+    def key(self) -> str:
+        """What tells it from others."""
+        return _key(self.of, self.place)
+
+
+class Witness(Table):
+    """A cheap run that tells whether the simulator still does what it did when the others were made.
+
+    Attributes:
+        place: The point of each axis.
+        seed: Its seed.
+        fingerprint: That of its trajectory.
+    """
+
+    place: dict[str, str]
+    seed: int
+    fingerprint: str
+
+
+class Core(Table):
+    """The simulator.
+
+    Attributes:
+        version: Its version.
+        commit: That it was built from.
+        source: Hash of the sources that results follow from.
+    """
+
+    version: str
+    commit: str
+    source: str
+
+
+class Record(Table):
+    """What is kept of an experiment at a scale.
+
+    Attributes:
+        scale: Name of the scale.
+        date: When it was written down.
+        core: The simulator that made it.
+        definition: Hash of what results and measures follow from in the file of the experiment.
+        stale: Why it is kept, though the simulator or the file would give something else now; empty if they do not.
+        points: The runs, in the order of the grid.
+        curves: What charts draw beside measures.
+        witnesses: Runs of the first scale of the file, to be compared with what they are now.
+    """
+
+    scale: str
+    date: str
+    core: Core
+    definition: str
+    stale: str = ""
+    points: list[Run]
+    curves: list[Curve]
+    witnesses: Sequence[Witness] = ()
+
+    @classmethod
+    def of(cls, study: Study, store: Store) -> Self:
+        """What a store has. Raises ResultError if something cannot be taken from a result."""
+        build = _core.build_info()
+        return cls(
+            scale=study.scale,
+            date=datetime.datetime.now(tz=datetime.UTC).date().isoformat(),
+            core=Core(version=build["version"], commit=build["commit"], source=build["source"]),
+            definition=definition(study.experiment, study.scale),
+            points=[*runs(study, store).values()],
+            curves=curves(study.experiment.content, study.points, partial(study.result, store)),
+        )
+
+    @classmethod
+    def load(cls, experiment: Experiment, scale: str) -> Self | None:
+        """What is recorded of an experiment, if anything is.
+
+        Raises:
+            ResultError: If it is damaged, or not of the experiment as it is now and not said to be stale.
+        """
+        path = data_file(experiment, scale)
+        if not path.is_file():
+            return None
+        try:
+            record = cls.model_validate_json(path.read_bytes())
+        except pydantic.ValidationError as error:
+            first = error.errors()[0]
+            where = ".".join(map(str, first["loc"]))
+            raise ResultError(f"{path} is damaged or of another version: {where}: {first['msg']}") from error
+        if record.definition != definition(experiment, scale) and not record.stale:
+            raise ResultError(f"{path} is out of date: {experiment.path} asks for something else; record it again")
+        return record
+
+    def write(self, experiment: Experiment) -> Path:
+        """Writes it beside the experiment, a line for each point and curve, and returns the path."""
+        parts = []
+        for key, value in self.model_dump(mode="json", exclude={"stale"} if not self.stale else set()).items():
+            lines = [_json(each) for each in value] if isinstance(value, list) else []
+            parts.append(f' "{key}": ' + ("[\n  " + ",\n  ".join(lines) + "\n ]" if lines else _json(value)))
+        path = data_file(experiment, self.scale)
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("{\n" + ",\n".join(parts) + "\n}\n", encoding="utf-8")
+        return path
+
+    def runs(self, experiment: Experiment) -> dict[Point, Run]:
+        """The runs of the grid, in the order of the file. Raises ResultError if one is missing."""
+        known = {_key(run.place, run.seed): run for run in self.points}
+        found = {}
+        for point in experiment.points(self.scale):
+            run = known.get(_key(point.place, point.seed))
+            if run is None or not experiment.content.measures.keys() <= run.measures.keys():
+                raise ResultError(f"{experiment.name}: {point} is not recorded with all measures; record it again")
+            found[point] = run
+        return found
+
+    @cached_property
+    def _curves_by_key(self) -> dict[str, Curve]:
+        return {curve.key: curve for curve in self.curves}
+
+    def curve(self, of: Mapping[str, Any], place: Mapping[str, str]) -> Curve:
+        """What a chart draws at a place; without points if there is nothing. Raises ResultError if it was not kept."""
+        curve = self._curves_by_key.get(_key(of, place))
+        if curve is None:
+            raise ResultError(f"what a chart of kind {of['kind']} shows is not recorded: record it again")
+        return curve
+
+
+def _json(value: Any) -> str:  # noqa: ANN401 - any JSON value
+    return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ": "))
+
+
+def _key(*parts: Any) -> str:  # noqa: ANN401 - any JSON values
+    return json.dumps(parts, sort_keys=True)
+
+
+def data_file(experiment: Experiment, scale: str) -> Path:
+    """Where the record of an experiment lies."""
+    return experiment.path.parent / "data" / f"{experiment.name}.{scale}.json"
+
+
+def definition(experiment: Experiment, scale: str) -> str:
+    """Hash of what the measures of a scale follow from in the file; not of charts, claims and other scales."""
+    content = experiment.content.model_dump(mode="json", by_alias=True, exclude_unset=True)
+    parts = [content["experiment"].get("skip"), content["scales"][scale]]
+    parts += [content.get(key) for key in ("scenario", "axes", "measures")]
+    return hashlib.sha256(_key(*parts).encode()).hexdigest()[:16]
+
+
+# What a chart says of its looks, and of the places that it shows.
+_LOOKS: Final = {"title", "where", "series", "facet", "log", "groups"}
+
+
+def asked(chart: Chart, group: Throughput | None = None) -> dict[str, Any]:
+    """What a chart draws, or a group of one over time, wherever and however it does."""
+    of = chart.model_dump(mode="json", by_alias=True, exclude_none=True, exclude=_LOOKS)
+    return of if group is None else {**of, **group.model_dump(mode="json", exclude_none=True)}
+
+
+def by_place(points: Sequence[Point]) -> list[list[Point]]:
+    """The points of each place, which are those of all seeds."""
+    places: dict[tuple[str, ...], list[Point]] = {}
+    for point in points:
+        places.setdefault(tuple(point.place.values()), []).append(point)
+    return [*places.values()]
+
+
+def curves(content: Content, points: Sequence[Point], result_of: Callable[[Point], Result | None]) -> list[Curve]:
+    """What charts draw beside measures, each once. Raises ResultError if a result does not hold it."""
+    found = (
+        curve
+        for chart in content.charts
+        for seeds in by_place([point for point in points if matches(point.place, chart.where)])
+        for curve in _of_chart(chart, seeds, result_of)
+    )
+    return [*{curve.key: curve for curve in found}.values()]
+
+
+def _of_chart(chart: Chart, seeds: list[Point], result_of: Callable[[Point], Result | None]) -> Iterator[Curve]:
+    """The lines of a chart at the place that the points are of."""
+    place = dict(seeds[0].place)
+    match chart:
+        case Cdf() | IngressCdf():
+            results = [result for point in seeds if (result := result_of(point)) is not None]
+            yield _distribution(asked(chart), place, [_drawn(chart, result) for result in results])
+        case OverTime():
+            first = result_of(seeds[0])
+            for group in chart.groups.values():
+                line = None if first is None else measures.throughput(first, group, chart)
+                yield _over_time(asked(chart, group), place, line)
+
+
+def _drawn(chart: Cdf | IngressCdf, result: Result) -> pl.Series:
+    if isinstance(chart, Cdf):
+        return measures.flow_values(result.flows, chart, chart.value)
+    return measures.ingress_values(result, chart)
+
+
+def _distribution(of: dict[str, Any], place: dict[str, str], pooled: list[pl.Series]) -> Curve:
+    values = pl.concat(pooled) if pooled else pl.Series(dtype=pl.Float64)
+    steps = tables.cdf(values, _STEPS).with_columns(pl.all().round_sig_figs(_DIGITS))
+    # Of equal values the last step is the one that shows.
+    steps = steps.group_by("value", maintain_order=True).agg(pl.col("fraction").max())
+    return Curve(of=of, place=place, x=steps["value"].to_list(), y=steps["fraction"].to_list())
+
+
+def _over_time(of: dict[str, Any], place: dict[str, str], line: pl.DataFrame | None) -> Curve:
+    if line is None:
+        return Curve(of=of, place=place, x=[], y=[])
+    merged = -(-line.height // _INTERVALS) or 1
+    thin = (
+        line.group_by(pl.int_range(pl.len()) // merged, maintain_order=True)
+        .agg(x=pl.col("time_ps").last() / tables.PS_PER_US, y=pl.col("gbps").mean())
+        .select(pl.col("x", "y").round_sig_figs(_DIGITS))
+    )
+    return Curve(of=of, place=place, x=thin["x"].to_list(), y=thin["y"].to_list())

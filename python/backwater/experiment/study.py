@@ -1,0 +1,45 @@
+"""An experiment at a scale, and the runs that it is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from backwater.experiment.grid import Experiment, Point
+from backwater.experiment.store import Job, Store
+from backwater.result import Result
+
+
+@dataclass(frozen=True)
+class Study:
+    """An experiment at a scale, and the runs that it is made of.
+
+    Attributes:
+        experiment: The experiment.
+        scale: Name of the scale.
+        points: Its grid.
+        jobs: The run of each point; none if nothing has to be simulated.
+        known: What the analyses of each point say.
+    """
+
+    experiment: Experiment
+    scale: str
+    points: Sequence[Point]
+    jobs: Mapping[Point, Job]
+    known: Mapping[Point, Mapping[str, float]]
+
+    @classmethod
+    def plan(cls, experiment: Experiment, scale: str, only: Mapping[str, Sequence[str]] | None = None) -> Study:
+        """Checks and analyses the scenario of every point. Raises ScenarioError with what is wrong with any of them."""
+        points = experiment.points(scale, only or {})
+        planned = experiment.plan(scale, points)
+        jobs = {point: each.job for point, each in planned.items()} if experiment.content.needs_runs else {}
+        return cls(experiment, scale, points, jobs, {point: each.analyses for point, each in planned.items()})
+
+    def result(self, store: Store, point: Point) -> Result | None:
+        """The result of a point, if there is one."""
+        return store.result(self.jobs[point]) if point in self.jobs else None
+
+    def is_complete(self, store: Store) -> bool:
+        """Whether every run has a result."""
+        return all(store.result(job) is not None for job in self.jobs.values())

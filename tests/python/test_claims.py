@@ -1,0 +1,415 @@
+"""What the figures of a run make of a claim."""
+
+import math
+import statistics
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from backwater.experiment import claims, reproduce
+from backwater.experiment.claims import VERDICTS, Estimate, Finding, Verdict
+from backwater.experiment.format import Claim
+from backwater.experiment.grid import Point
+
+Grid = dict[Point, Mapping[str, float | None]]
+
+
+def grid(**of_schemes: Sequence[Sequence[float | None]]) -> Grid:
+    """For every scheme a list of values by seed for each load, 1 and 2; measure `m`, and half of it as `half`."""
+    return {
+        Point({"scheme": scheme, "load": str(load)}, seed): {"m": value, "half": None if value is None else value / 2}
+        for scheme, loads in of_schemes.items()
+        for load, values in enumerate(loads, 1)
+        for seed, value in enumerate(values, 1)
+    }
+
+
+def claim_of(**keys: Any) -> Claim:  # noqa: ANN401 - any TOML value
+    return Claim.model_validate({"text": "t", "paper": "p", "measure": "m", **keys})
+
+
+def check(values: Grid, **keys: Any) -> Finding:  # noqa: ANN401 - any TOML value
+    return claims.check(claim_of(**keys), "small", values)
+
+
+def judge(values: Sequence[float], **keys: Any) -> Verdict:  # noqa: ANN401 - any TOML value
+    """The verdict on the value of a single place, by seed."""
+    return check(grid(old=[values]), **keys).verdict
+
+
+AGAINST = {"at": {"scheme": "new"}, "to": {"scheme": "old"}}
+# From old to new: 10 to 4 and 10 to 5 at load 1, 20 to 18 at load 2.
+VALUES = grid(old=[[10, 10], [20, 20]], new=[[4, 5], [18, 18]])
+# The same without error.
+MEANS = grid(old=[[10], [20]], new=[[4.5], [18]])
+
+
+# --- what is compared
+
+
+@pytest.mark.parametrize(
+    ("claim", "means", "verdict"),
+    [
+        ({"compare": "reduction", "at_least": 0.05, **AGAINST}, {"1": 0.55, "2": 0.1}, "reached"),
+        ({"compare": "reduction", "at_least": 0.5, **AGAINST}, {"1": 0.55, "2": 0.1}, "same direction"),
+        ({"compare": "reduction", "at_most": -0.5, **AGAINST}, {"1": 0.55, "2": 0.1}, "not reached"),
+        ({"compare": "reduction", "at_least": 0.5, "take": "greatest", **AGAINST}, {"1": 0.55}, "reached"),
+        ({"compare": "reduction", "at_least": 0.5, "take": "least", **AGAINST}, {"2": 0.1}, "same direction"),
+        ({"compare": "reduction", "at_least": 0.3, "take": "mean", **AGAINST}, {"": 0.325}, "reached"),
+        ({"compare": "ratio", "at_most": 0.9, **AGAINST}, {"1": 0.45, "2": 0.9}, "reached"),
+        ({"compare": "ratio", "at_most": 0.5, **AGAINST}, {"1": 0.45, "2": 0.9}, "same direction"),
+        ({"compare": "ratio", "at_least": 1.0, **AGAINST}, {"1": 0.45, "2": 0.9}, "not reached"),
+        ({"compare": "ratio", "at_most": 1.05, **AGAINST}, {"1": 0.45, "2": 0.9}, "reached"),
+        ({"compare": "ratio", "at_least": 0.4, "at_most": 0.5, **AGAINST}, {"1": 0.45, "2": 0.9}, "same direction"),
+        ({"compare": "difference", "at_most": -2, **AGAINST}, {"1": -5.5, "2": -2}, "reached"),
+        (
+            {"compare": "ratio", "at_least": 2, "at": {"load": "1"}, "to_measure": "half"},
+            {"old": 2, "new": 2},
+            "reached",
+        ),
+        ({"at": {"scheme": "new", "load": "1"}, "at_most": 4.5}, {"": 4.5}, "reached"),
+        ({"at": {"scheme": "new", "load": "1"}, "at_most": 4}, {"": 4.5}, "not reached"),
+        ({"at": {"scheme": "new", "load": "1"}, "at_most": 4, "neutral": 5}, {"": 4.5}, "same direction"),
+        ({"at": {"scheme": "new", "load": ["1", "2"]}, "at_most": 20}, {"1": 4.5, "2": 18}, "reached"),
+        ({"compare": "ratio", "at_most": 1, "to": {"scheme": "old"}}, {"1": 0.45, "2": 0.9}, "reached"),
+        # each of several baselines, the one that is half as good among them
+        (
+            {"compare": "ratio", "at_most": 1, "at": {"scheme": "new", "load": "1"}, "to": {"load": ["1", "2"]}},
+            {"": 0.25},
+            "reached",
+        ),
+        ({"compare": "ratio", "at_most": 1, "to": {"scheme": ["old", "new"], "load": "1"}}, None, "not reached"),
+    ],
+)
+def test_comparisons(claim: dict[str, object], means: dict[str, float] | None, verdict: str) -> None:
+    finding = check(MEANS, reason="why", **claim)
+    if means is not None:
+        assert {place: each.mean for place, each in finding.estimates.items()} == pytest.approx(means)
+    assert finding.verdict == verdict
+    assert finding.reason == ("why" if verdict in {"same direction", "not reached"} else "")
+
+
+def test_several_baselines_are_places_of_their_own() -> None:
+    values = grid(pfc=[[10], [20]], bfc=[[8], [5]], new=[[4], [4]])
+    finding = check(
+        values, compare="reduction", at={"scheme": "new"}, to={"scheme": ["pfc", "bfc"]}, at_least=0.5, reason="why"
+    )
+    assert [*finding.estimates] == ["2, bfc", "1, bfc", "1, pfc", "2, pfc"]
+    assert [each.mean for each in finding.estimates.values()] == pytest.approx([0.2, 0.5, 0.6, 0.8])
+    assert finding.verdict == "same direction"
+
+
+def test_the_place_with_the_greatest_mean_is_taken_and_not_the_greatest_of_each_seed() -> None:
+    finding = check(grid(old=[[1, 5], [4, 3]]), take="greatest", at_least=4)
+    assert {place: each.mean for place, each in finding.estimates.items()} == {"2": 3.5}
+
+
+@pytest.mark.parametrize(
+    ("least", "greatest", "verdict"),
+    [
+        (0.09, 0.54, "reached"),
+        (0.09, 0.56, "same direction"),
+        (0.11, 0.54, "same direction"),
+        (-0.09, 0.56, "same direction"),
+    ],
+)
+def test_a_range_is_its_smallest_effect_everywhere_and_its_largest_at_one_place(
+    least: float, greatest: float, verdict: str
+) -> None:
+    finding = check(MEANS, compare="reduction", range={"least": least, "greatest": greatest}, **AGAINST)
+    assert [*finding.estimates] == ["2", "1"]
+    assert finding.verdict == verdict
+
+
+@pytest.mark.parametrize(
+    ("values", "note"),
+    [
+        (grid(old=[[1]], new=[[None]]), "no value at new, 1, seed 1"),
+        (grid(old=[[None]], new=[[1]]), "no baseline at old, 1, seed 1"),
+        (grid(new=[[1]]), "no baseline at old, 1, seed 1"),
+        (grid(old=[[1, 0]], new=[[1, 1]]), "baseline is 0 at old, 1, seed 2"),
+        (grid(old=[[1], [0]], new=[[2], [2]]), "baseline is 0 at old, 2, seed 1"),
+        (grid(old=[[1]], new=[[math.nan]]), "value is nan at new, 1, seed 1"),
+        (grid(old=[[math.inf]], new=[[1]]), "baseline is inf at old, 1, seed 1"),
+        (grid(old=[[1]]), "its points are left out"),
+        ({}, "its points are left out"),
+    ],
+)
+@pytest.mark.parametrize("compare", ["ratio", "reduction"])
+def test_what_is_missing_is_told(values: Grid, note: str, compare: str) -> None:
+    finding = check(values, compare=compare, at_least=0.5, reason="why", **AGAINST)
+    assert (finding.verdict, finding.note) == ("no result", note)
+    assert str(finding) == f"no result: {note}"
+    assert not finding.estimates
+    assert not finding.reason
+
+
+def test_a_comparison_may_be_too_large_for_a_number() -> None:
+    finding = check(grid(old=[[1e-300]], new=[[1e300]]), compare="ratio", at_least=0.5, **AGAINST)
+    assert str(finding) == "no result: comparison is inf at new, 1, seed 1"
+
+
+def test_a_difference_may_have_a_baseline_of_0() -> None:
+    assert check(grid(old=[[0]], new=[[1]]), compare="difference", at_least=1, **AGAINST).verdict == "reached"
+
+
+def test_a_reason_may_be_given_for_each_scale() -> None:
+    claim = claim_of(at_least=1, reason={"small": "a", "paper": "b"})
+    assert [claims.check(claim, scale, grid(old=[[0.5]])).reason for scale in ("paper", "small")] == ["b", "a"]
+
+
+# --- the verdict, rule by rule
+
+
+@pytest.mark.parametrize(
+    ("values", "verdict"),
+    [
+        ([1.75, 1.76, 1.77], "reached"),
+        # 1.51 ± 0.05: a part of the interval is not as expected, and is less than the effect claimed, 0.5
+        ([1.49, 1.51, 1.53], "reached, within error"),
+        ([1.25, 1.26, 1.27], "same direction"),
+        ([1.0, 1.1, 1.2], "not reached"),
+        ([0.9, 0.91, 0.92], "not reached"),
+        # 1.75 ± 0.62 and 1.25 ± 0.62: the error is larger than the effect, and 1.5 lies within
+        ([1.5, 1.75, 2.0], "too uncertain"),
+        ([1.0, 1.25, 1.5], "too uncertain"),
+        # 0.75 ± 0.62: 1.5 does not
+        ([0.5, 0.75, 1.0], "not reached"),
+        # a seed: there is no error, and 1 % is the least that counts
+        ([1.5], "reached"),
+        ([1.49], "same direction"),
+        ([1.011], "same direction"),
+        ([1.009], "not reached"),
+        # the same for seeds that make no difference
+        ([1.5, 1.5], "reached"),
+        ([1.011, 1.011, 1.011], "same direction"),
+        ([1.009, 1.009, 1.009], "not reached"),
+        # where there is an error, it decides: 1.005 ± 0.0025
+        ([1.004, 1.005, 1.006], "same direction"),
+    ],
+)
+@pytest.mark.parametrize("mirrored", [False, True])
+def test_verdicts_know_the_error(values: list[float], verdict: str, mirrored: bool) -> None:
+    if mirrored:
+        assert judge([2 - value for value in values], at_most=0.5, neutral=1.0) == verdict
+    else:
+        assert judge(values, at_least=1.5, neutral=1.0) == verdict
+
+
+@pytest.mark.parametrize(
+    ("values", "verdict"),
+    [
+        ([55.0, 60.0, 65.0], "too uncertain"),  # ± 12.4, and the interval is 20 wide
+        ([51.0, 53.0, 55.0], "reached, within error"),  # ± 5.0
+        ([59.0, 60.0, 61.0], "reached"),
+        ([72.0], "not reached"),
+    ],
+)
+def test_between_two_bounds_half_their_distance_is_the_effect_claimed(values: list[float], verdict: str) -> None:
+    assert judge(values, at_least=50, at_most=70) == verdict
+
+
+@pytest.mark.parametrize(
+    ("values", "verdict"),
+    [
+        ([1.0, 1.01, 1.02], "reached"),  # ± 0.025
+        ([1.03, 1.035, 1.04], "reached"),  # ± 0.012
+        ([1.03, 1.04, 1.05], "reached, within error"),  # ± 0.025
+        ([1.0, 1.03, 1.06], "too uncertain"),  # ± 0.075, more than what is tolerated
+        ([1.06, 1.07, 1.08], "not reached"),
+        ([1.06], "not reached"),
+    ],
+)
+def test_what_is_tolerated_is_the_effect_claimed_where_none_is(values: list[float], verdict: str) -> None:
+    """As much as before, within 5 %."""
+    assert judge(values, at_most=1.05, neutral=1.0) == verdict
+
+
+@pytest.mark.parametrize(
+    ("values", "verdict"),
+    [
+        ([98.0, 99.0, 100.0], "reached, within error"),  # ± 2.5
+        ([98.0], "reached"),
+        ([97.9], "not reached"),
+        ([-100.0, 99.0, 298.0], "too uncertain"),
+    ],
+)
+def test_without_a_neutral_figure_there_is_no_direction_and_the_effect_is_the_whole_value(
+    values: list[float], verdict: str
+) -> None:
+    assert judge(values, at_least=98) == verdict
+
+
+def test_the_least_effect_of_a_difference_is_1_percent_of_the_baseline() -> None:
+    for value, verdict in ((142.4, "same direction"), (141.3, "not reached")):
+        values = grid(old=[[140]], new=[[value]])
+        assert check(values, compare="difference", at_least=26.7, **AGAINST).verdict == verdict
+
+
+def test_a_bound_where_neither_holds_is_within_no_error() -> None:
+    assert judge([1.0, 1.01, 1.02], at_least=1.0, neutral=1.0) == "too uncertain"
+    assert judge([1.02, 1.03, 1.04], at_least=1.0, neutral=1.0) == "reached"
+
+
+@pytest.mark.parametrize(
+    ("places", "verdict"),
+    [
+        ([[2.0, 2.01, 2.02], [1.9, 1.91, 1.92]], "reached"),
+        ([[2.0, 2.01, 2.02], [1.49, 1.51, 1.53]], "reached, within error"),
+        ([[1.1, 1.11, 1.12], [1.49, 1.51, 1.53]], "same direction"),
+        ([[1.1, 1.11, 1.12], [1.5, 1.75, 2.0]], "too uncertain"),
+        ([[0.9, 0.91, 0.92], [1.5, 1.75, 2.0]], "not reached"),
+        ([[0.9, 0.91, 0.92], [2.0, 2.01, 2.02]], "not reached"),
+    ],
+)
+def test_several_places_are_worth_what_the_worst_of_them_is(places: list[list[float]], verdict: str) -> None:
+    for order in (places, places[::-1]):
+        assert check(grid(old=order), at_least=1.5, neutral=1.0).verdict == verdict
+
+
+def test_too_uncertain_says_how_many_seeds_would_tell() -> None:
+    # 1.6 ± 0.497 of three seeds with a deviation of 0.2, held against an effect of 0.4: 3.182 · 0.2 / 2 = 0.318
+    finding = check(grid(old=[[1.4, 1.6, 1.8]]), at_least=1.4, neutral=1.0)
+    assert finding.note == "about 4 seeds would tell"
+    # where no effect is claimed, 0.02 from the bound: (1.96 · 0.2 / 0.02)² = 384
+    finding = check(grid(old=[[1.4, 1.6, 1.8]]), at_least=1.58, neutral=1.58)
+    assert finding.note == "about 387 seeds would tell"
+    # of several places, that which needs most
+    finding = check(grid(old=[[1.4, 1.6, 1.8], [1.2, 1.6, 2.0]]), at_least=1.4, neutral=1.0)
+    assert finding.note == "about 7 seeds would tell"
+    finding = check(grid(old=[[1.4, 1.6, 1.8]]), at_least=1.6, neutral=1.6)
+    assert finding.note == "more than 10,000 seeds would tell"
+
+
+# --- properties
+
+NUMBERS = st.floats(-1e100, 1e100)
+SEEDS = st.lists(NUMBERS, min_size=1, max_size=8)
+NOT_FINITE = st.sampled_from([math.nan, math.inf, -math.inf])
+ANYTHING = st.lists(st.one_of(st.none(), NUMBERS, NOT_FINITE), max_size=8)
+NEUTRAL = st.one_of(st.none(), NUMBERS)
+
+
+@st.composite
+def bounds(draw: st.DrawFn) -> dict[str, float]:
+    ends = sorted([draw(NUMBERS), draw(NUMBERS)])
+    keys = draw(st.sampled_from([("at_least",), ("at_most",), ("at_least", "at_most")]))
+    return dict(zip(("at_least", "at_most"), ends, strict=True)) if len(keys) == 2 else {keys[0]: ends[0]}
+
+
+def expected(value: float, bound: Mapping[str, float]) -> bool:
+    return bound.get("at_least", -math.inf) <= value <= bound.get("at_most", math.inf)
+
+
+@given(SEEDS, bounds(), NEUTRAL)
+def test_nothing_is_reached_but_what_is_as_expected(
+    values: list[float], bound: dict[str, float], neutral: float | None
+) -> None:
+    finding = check(grid(old=[values]), neutral=neutral, **bound)
+    (estimate,) = finding.estimates.values()
+    within = [expected(value, bound) for value in (estimate.low, estimate.mean, estimate.high)]
+    assert (finding.verdict == "reached") == all(within)
+    if finding.verdict == "reached, within error":
+        assert within[1]
+        assert estimate.error <= max(abs(end - (neutral or 0)) for end in bound.values())
+    if finding.verdict == "same direction":
+        assert neutral is not None
+        assert not within[1]
+        assert (estimate.low > neutral) != (estimate.high < neutral)
+        assert not expected(neutral, bound)
+
+
+@given(st.lists(ANYTHING, min_size=1, max_size=2), st.lists(ANYTHING, min_size=1, max_size=2), bounds(), st.data())
+def test_whatever_is_missing_or_not_finite_gives_no_result(
+    old: list[list[float | None]], new: list[list[float | None]], bound: dict[str, float], data: st.DataObject
+) -> None:
+    compare = data.draw(st.sampled_from(["ratio", "difference", "reduction"]))
+    finding = check(grid(old=old, new=new), compare=compare, **AGAINST, **bound)
+    assert finding.verdict in VERDICTS
+    used = [value for load in new for value in load]
+    is_whole = used and all(value is not None and math.isfinite(value) for value in used)
+    if not is_whole:
+        assert finding.verdict == "no result"
+    assert (finding.verdict == "no result") == (not finding.estimates) == finding.note.startswith(NOTES)
+    assert all(math.isfinite(each.mean) for each in finding.estimates.values())
+
+
+NOTES = ("no value", "no baseline", "value is", "baseline is", "comparison is", "its points")
+
+
+@given(st.lists(SEEDS.map(lambda of: of * 2), min_size=1, max_size=2), bounds(), NEUTRAL)
+def test_no_place_can_make_up_for_another(
+    places: list[list[float]], bound: dict[str, float], neutral: float | None
+) -> None:
+    alone = [judge(values, neutral=neutral, **bound) for values in places]
+    together = check(grid(old=places), neutral=neutral, **bound).verdict
+    assert VERDICTS.index(together) == max(VERDICTS.index(each) for each in alone)
+
+
+@given(SEEDS, st.floats(0, 1e6), bounds(), NEUTRAL)
+def test_more_scatter_never_makes_a_claim_reached(
+    values: list[float], factor: float, bound: dict[str, float], neutral: float | None
+) -> None:
+    mean = statistics.fmean(values)
+    wider = [mean + (1 + factor) * (value - mean) for value in values]
+    if Estimate.of(wider).mean == mean and judge(wider, neutral=neutral, **bound) == "reached":
+        assert judge(values, neutral=neutral, **bound) == "reached"
+
+
+@given(st.lists(st.floats(-1e6, 1e6), min_size=2, max_size=6), st.floats(1e-3, 1e6))
+def test_the_number_of_seeds_is_the_least_that_is_enough(values: list[float], error: float) -> None:
+    estimate = Estimate.of(values)
+    deviation = statistics.stdev(values)
+    wanted = estimate.seeds_for(error)
+    if wanted is None:
+        assert 1.96 * deviation / 100 > error * 0.99
+        return
+
+    def error_with(seeds: int) -> float:
+        return claims.student(seeds - 1) * deviation / math.sqrt(seeds)
+
+    assert error_with(wanted) <= error * (1 + 1e-9)
+    assert wanted == len(values) + 1 or error_with(wanted - 1) > error * (1 - 1e-9)
+
+
+# --- confidence, and how figures are shown
+
+
+def test_confidence_is_students() -> None:
+    assert Estimate.of([5.0]) == Estimate(5.0, None)
+    estimate = Estimate.of([1.0, 2.0, 3.0])
+    assert estimate.mean == 2
+    assert estimate.half_width == pytest.approx(4.303 / math.sqrt(3))
+    # a table of quantiles: 11, 30 and 120 degrees of freedom
+    assert [claims.student(degrees) for degrees in (11, 30, 120)] == pytest.approx([2.201, 2.042, 1.980], abs=6e-4)
+
+
+@pytest.mark.parametrize(
+    ("claim", "shown"),
+    [
+        ({"compare": "reduction", "at_least": 0, **AGAINST}, "10.0 % (2) … 55.0 %"),
+        ({"compare": "reduction", "at_most": 0, **AGAINST}, "55.0 % ± 63.5 % (1) … 10.0 %"),
+        (
+            {"compare": "reduction", "range": {"least": 0, "greatest": 1}, **AGAINST},
+            "10.0 % (2) … 55.0 % ± 63.5 % (1)",
+        ),
+        ({"unit": "B", "at_least": 30}, "4.5 B ± 6.353 B (new, 1) … 20 B"),
+        ({"compare": "reduction", "at_least": 0, "take": "greatest", **AGAINST}, "55.0 % ± 63.5 % (1)"),
+        (
+            {"compare": "ratio", "at_least": 0, "at": {"scheme": "new", "load": "2"}, "to": {"scheme": "old"}},
+            "0.9×",
+        ),
+        ({"at": {"scheme": "old", "load": "1"}, "at_least": 0, "unit": "µs"}, "10 µs"),
+        ({"at": {"scheme": "gone"}, "at_least": 0}, "–"),
+    ],
+)
+def test_our_figures_are_shown_with_unit_and_confidence(claim: dict[str, object], shown: str) -> None:
+    assert reproduce.ours(check(VALUES, **claim)) == shown
+
+
+def test_yes_and_no_are_words() -> None:
+    shown = [reproduce.ours(check(grid(old=[values]), at_least=1, unit="yes/no")) for values in ([1, 1], [0], [0, 1])]
+    assert shown == ["yes", "no", "in 50 % of the runs"]

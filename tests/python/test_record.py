@@ -1,0 +1,393 @@
+"""Recorded data: what is written, what is made of it without a simulation, and how it is found to be out of date."""
+
+import json
+import math
+import shutil
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import polars as pl
+import pytest
+
+from backwater import Result, ResultError, tables
+from backwater.experiment import measures, record, sweep, witnesses
+from backwater.experiment.format import Content
+from backwater.experiment.grid import Experiment, Point
+from backwater.experiment.record import Core, Record, Run, Witness
+from backwater.experiment.store import Job, Store
+from backwater.experiment.study import Study
+from conftest import LOSING, TINY, command_line, edited
+
+CHARTS = """
+[[charts]]
+kind = "cdf"
+title = "Completion times"
+series = "scheme"
+facet = "bytes"
+
+[[charts]]
+kind = "throughput"
+title = "Throughput"
+where = { bytes = "10" }
+facet = "scheme"
+groups = { victim = { hosts = "h0" }, all = {} }
+
+[[charts]]
+kind = "ingress"
+title = "Arrivals"
+value = "arrival-rate"
+series = "scheme"
+where = { bytes = "10" }
+"""
+
+
+@pytest.fixture(scope="module")
+def origin(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A directory in which the small experiment, with charts of every kind of curve, has been recorded."""
+    directory = tmp_path_factory.mktemp("origin")
+    (directory / "papers/someone").mkdir(parents=True)
+    probes = '\n\n[scenario.probes]\nsample_interval = "1 us"\ningress = true\n\n[scales.small]'
+    text = TINY.replace("\n\n[scales.small]", probes) + CHARTS
+    (directory / "papers/someone/fig1.toml").write_text(text)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(directory)
+        reproduced("--record")
+    return directory
+
+
+@pytest.fixture
+def done(origin: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The experiment in a copy of that directory, which is the current one."""
+    shutil.copytree(origin, tmp_path / "copy")
+    monkeypatch.chdir(tmp_path / "copy")
+    return Path("papers/someone/fig1.toml")
+
+
+def recorded(path: Path, scale: str = "paper") -> Record:
+    found = Record.load(Experiment.load(path), scale)
+    assert found is not None
+    return found
+
+
+def reproduced(*arguments: str) -> dict[str, str]:
+    """The page and the charts that a command makes."""
+    outcome = command_line(
+        "reproduce", "someone", "--scale", "paper", "-o", "out", "--markdown", "out/page.md", *arguments
+    )
+    assert outcome.exit_code == 0, outcome.output
+    return {path.name: path.read_text() for path in Path("out").iterdir()}
+
+
+# --- there and back
+
+
+@pytest.mark.usefixtures("done")
+def test_recorded_data_give_the_same_page_and_charts_without_a_simulation(monkeypatch: pytest.MonkeyPatch) -> None:
+    ran = {path.name: path.read_text() for path in Path("out").iterdir()}
+    assert len(ran) == 5
+    shutil.rmtree("results")
+    shutil.rmtree("out")
+
+    def forbidden(*_arguments: object) -> None:
+        raise AssertionError
+
+    monkeypatch.setattr(sweep, "run", forbidden)
+    monkeypatch.setattr(Study, "plan", forbidden)
+    assert reproduced("--recorded") == ran
+    assert not Path("results").exists()
+
+
+def test_a_record_is_a_file_with_a_line_for_each_point_and_curve(done: Path) -> None:
+    path = done.parent / "data" / "fig1.paper.json"
+    text = path.read_text()
+    document = json.loads(text)
+    assert [*document] == ["scale", "date", "core", "definition", "points", "curves", "witnesses"]
+    line = next(line for line in text.splitlines() if '"20"' in line and '"PFC"' in line)
+    point = json.loads(line.strip().rstrip(","))
+    assert point == document["points"][1]
+    assert point["outcome"] == "completed"
+    assert point["drops"] == point["unfinished"] == 0
+    assert point["measures"]["mean"] > 0
+    store = Store(Path("results/store"))
+    study = Study.plan(Experiment.load(done), "paper")
+    fingerprints = [result.summary.fingerprint for job in study.jobs.values() if (result := store.result(job))]
+    assert [each["fingerprint"] for each in document["points"]] == fingerprints
+    # four distributions, two throughputs at each of two places, and arrivals at two places
+    assert len(document["curves"]) == 4 + 4 + 2
+    assert len(text) < 20_000
+    recorded(done).write(Experiment.load(done))
+    assert path.read_text() == text
+
+
+def test_figures_that_are_not_recorded_are_told(tiny: Path) -> None:
+    outcome = command_line("reproduce", "someone", "--scale", "paper", "--recorded")
+    assert outcome.exit_code == 2
+    assert "nothing is recorded at scale paper" in outcome.stderr
+    tiny.with_name("fig2.toml").write_text(TINY)
+    assert command_line("reproduce", "someone/fig2", "--scale", "paper", "--record").exit_code == 0
+    outcome = command_line("reproduce", "someone", "--scale", "paper", "--recorded", "--markdown", "page.md")
+    assert outcome.exit_code == 0, outcome.output
+    assert "not recorded" in outcome.stdout
+    first, second = Path("page.md").read_text().split("## fig")[1:]
+    assert "Nothing is recorded of this figure at scale paper yet." in first
+    assert "4 completed" in second
+    assert command_line("reproduce", "someone", "--scale", "paper", "--recorded", "--record").exit_code == 2
+
+
+def test_each_figure_is_recorded_as_soon_as_it_is_complete_and_only_then(
+    tiny: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tiny.with_name("fig2.toml").write_text(TINY.replace('flow_control = { kind = "pfc" }', LOSING))
+    files = [tiny.parent / "data" / f"fig{number}.paper.json" for number in (1, 2)]
+    were_there = []
+    real = sweep.run
+
+    def watched(store: Store, jobs: Sequence[Job], *rest: Any) -> list[sweep.Failure]:  # noqa: ANN401 - passed on
+        if "fig2" in jobs[0].name:
+            were_there.append(files[0].exists())
+        return real(store, jobs, *rest)
+
+    monkeypatch.setattr(sweep, "run", watched)
+    outcome = command_line("reproduce", "someone", "--scale", "paper", "--record")
+    assert outcome.exit_code == 1
+    assert were_there == [True]
+    assert [path.exists() for path in files] == [True, False]
+
+
+# --- what no longer fits
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ('size = "20 KB"', 'size = "21 KB"'),
+        ("set.topology.hosts = 6", "set.topology.hosts = 5"),
+        ("seeds = [1]", "seeds = [2]"),
+        ('"20".traffic.1.sizes = "20 KB"', '"20".traffic.1.sizes = "21 KB"'),
+        ('stat = "p99"', 'stat = "p98"'),
+        ('title = "Tiny"', 'title = "Tiny"\nskip = [{ bytes = "20" }]'),
+    ],
+)
+def test_data_of_another_experiment_are_refused(done: Path, old: str, new: str) -> None:
+    edited(done, (old, new))
+    outcome = command_line("reproduce", "someone", "--scale", "paper", "--recorded")
+    assert outcome.exit_code == 2
+    assert "fig1.paper.json is out of date" in outcome.stderr
+
+
+def test_words_claims_looks_and_other_scales_do_not_make_data_out_of_date(done: Path) -> None:
+    edited(
+        done,
+        ('title = "Tiny"', 'title = "Small"'),
+        ("seeds = [1, 2]", "seeds = [1]"),
+        ("at_most = 1.5", "at_most = 1.4"),
+        ('title = "Bars"', 'title = "Bars"\nlog = true'),
+    )
+    assert "## fig1: Small" in reproduced("--recorded")["page.md"]
+
+
+def test_a_chart_that_asks_for_another_curve_is_refused(done: Path) -> None:
+    edited(done, ('kind = "cdf"\n', 'kind = "cdf"\nvalue = "slowdown"\n'))
+    outcome = command_line("reproduce", "someone", "--scale", "paper", "--recorded")
+    assert outcome.exit_code == 2
+    assert "what a chart of kind cdf shows is not recorded" in outcome.stderr
+
+
+def test_a_missing_point_or_measure_is_told(done: Path) -> None:
+    points = recorded(done).points
+    for fewer in (points[1:], [points[0].model_copy(update={"measures": {"mean": 1.0}}), *points[1:]]):
+        recorded(done).model_copy(update={"points": fewer}).write(Experiment.load(done))
+        outcome = command_line("reproduce", "someone", "--scale", "paper", "--recorded")
+        assert outcome.exit_code == 2
+        assert "fig1: PFC, 10, seed 1 is not recorded with all measures" in outcome.stderr
+
+
+def test_a_damaged_record_is_told(done: Path) -> None:
+    path = done.parent / "data" / "fig1.paper.json"
+    path.write_text(path.read_text().replace('"seed"', '"sed"', 1))
+    with pytest.raises(ResultError, match=r"fig1.paper.json is damaged or of another version: points.0.seed: Field"):
+        recorded(done)
+
+
+# --- witnesses
+
+
+def chosen(
+    seconds: dict[str, float], scale: str = "small", factor: float = 1.0, failing: str = "", slow: str = ""
+) -> list[str]:
+    """The places of the witnesses where runs took so long.
+
+    Small ones take `factor` of that, one fails and one takes 10 s. With `!`, those that were run and not chosen.
+    """
+    experiment = Experiment.load("papers/someone/fig1.toml")
+    nothing: dict[str, Any] = {"outcome": "completed", "fingerprint": "", "drops": 0, "unfinished": 0, "measures": {}}
+    runs = [
+        Run(place=dict(point.place), seed=point.seed, cpu_seconds=seconds[" ".join(point.place.values())], **nothing)
+        for point in experiment.points(scale)
+    ]
+    ran = []
+
+    def result_of(job: Job) -> Any:  # noqa: ANN401 - stands for a result
+        assert job.name.endswith("seed 1")
+        place = job.name.removeprefix("fig1: ").removesuffix(", seed 1").replace(",", "")
+        ran.append(place)
+        taken = 10.0 if place == slow else factor * seconds[place]
+        summary = SimpleNamespace(cpu_seconds=taken, fingerprint=place)
+        return None if place == failing else SimpleNamespace(summary=summary)
+
+    found = witnesses.choose(experiment, runs, result_of)
+    assert all(each.fingerprint == " ".join(each.place.values()) and each.seed == 1 for each in found)
+    names = [each.fingerprint for each in found]
+    return [place if place in names else f"{place}!" for place in ran]
+
+
+@pytest.mark.usefixtures("tiny")
+def test_witnesses_are_cheap_and_differ_as_much_as_they_can() -> None:
+    costs = {"PFC 10": 0.3, "PFC 20": 0.1, "Pyrrha 10": 0.4, "Pyrrha 20": 0.2}
+    assert chosen(costs) == ["PFC 20", "Pyrrha 10", "Pyrrha 20", "PFC 10"]
+    assert chosen(costs, failing="PFC 20") == ["PFC 20!", "Pyrrha 20", "PFC 10", "Pyrrha 10"]
+    # no more than 3 s together; what other places would take follows from those before
+    assert chosen({**costs, "Pyrrha 10": 2.95}) == ["PFC 20", "Pyrrha 20", "PFC 10"]
+    assert chosen(costs, scale="paper", factor=5) == ["PFC 20", "Pyrrha 10"]
+    assert chosen(costs, scale="paper", factor=1000) == ["PFC 20"]
+    assert chosen(costs, slow="Pyrrha 10") == ["PFC 20", "Pyrrha 10!"]
+
+
+def test_at_most_four_witnesses_are_chosen(tiny: Path) -> None:
+    edited(tiny, ('"10" = {}', '"10" = {}\n"11" = {}'))
+    costs = {f"{scheme} {size}": 0.1 for scheme in ("PFC", "Pyrrha") for size in ("10", "11", "20")}
+    assert len(chosen(costs)) == 4
+
+
+def test_witnesses_find_a_simulator_that_does_something_else(done: Path) -> None:
+    experiment, kept = Experiment.load(done), recorded(done)
+    small = Study.plan(experiment, "small")
+    store = Store(Path("results/store"))
+    assert len(kept.witnesses) == 4
+    for witness in kept.witnesses:
+        result = small.result(store, Point(witness.place, witness.seed))
+        assert result is not None
+        assert result.summary.fingerprint == witness.fingerprint
+    now = partial(witnesses.fingerprint, experiment)
+    assert witnesses.objections(experiment, kept, now) == []
+    changed = [kept.witnesses[0].model_copy(update={"fingerprint": "00ff"}), *kept.witnesses[1:]]
+    (objection,) = witnesses.objections(experiment, kept.model_copy(update={"witnesses": changed}), now)
+    assert "has the fingerprint" in objection
+    assert "and had 00ff: record it again, or say in `stale` why it is kept" in objection
+
+
+HERE = Witness(place={"scheme": "PFC", "bytes": "10"}, seed=1, fingerprint="a")
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({}, ""),
+        ({"witnesses": [HERE.model_copy(update={"fingerprint": "b"})]}, "has the fingerprint a, and had b"),
+        ({"witnesses": [HERE.model_copy(update={"seed": 3})]}, "PFC, 10, seed 3 is no point of the grid any more"),
+        ({"witnesses": []}, "has no witness"),
+        ({"definition": "0"}, "asks for something else now"),
+    ],
+)
+def test_what_differs_must_be_marked_as_stale_and_nothing_else(tiny: Path, changes: dict[str, Any], words: str) -> None:
+    experiment = Experiment.load(tiny)
+    kept = Record(
+        scale="paper",
+        date="2026-01-01",
+        core=Core(version="1", commit="c", source="s"),
+        definition=record.definition(experiment, "paper"),
+        points=[],
+        curves=[],
+        witnesses=[HERE],
+    ).model_copy(update=changes)
+    marked = kept.model_copy(update={"stale": "the simulator is being changed"})
+    found, found_marked = (witnesses.objections(experiment, each, lambda _: "a") for each in (kept, marked))
+    if words:
+        (objection,) = found
+        assert words in objection
+        assert found_marked == []
+    else:
+        assert found == []
+        assert found_marked == ["it is marked as stale, and nothing differs: take the mark away"]
+
+
+def test_an_experiment_of_analysis_alone_needs_no_witness(tiny: Path) -> None:
+    analysis = 'mean = { kind = "analysis", protocol = "pfc", value = "deadlock-free" }'
+    edited(
+        tiny,
+        ('mean = { kind = "flows", role = "incast" }\np99 = { kind = "flows", stat = "p99" }', analysis),
+        ('compare = "ratio"\nat = { scheme = "Pyrrha" }\nto = { scheme = "PFC" }\nat_most = 1.5', "at_least = 1"),
+    )
+    ran = reproduced("--record")
+    assert "0 runs" in ran["page.md"]
+    assert reproduced("--recorded") == ran
+    assert witnesses.objections(Experiment.load(tiny), recorded(tiny), lambda _: "") == []
+
+
+def test_a_stale_figure_is_shown_and_says_so(done: Path) -> None:
+    edited(done, ('title = "Tiny"', 'title = "Tiny"\nskip = [{ bytes = "20", scheme = "PFC" }]'))
+    path = done.parent / "data" / "fig1.paper.json"
+    path.write_text(path.read_text().replace(' "points"', ' "stale": "bursts are larger now",\n "points"', 1))
+    outcome = command_line("reproduce", "someone", "--scale", "paper", "--recorded", "--markdown", "page.md")
+    assert outcome.exit_code == 0, outcome.output
+    assert "fig1 (stale)" in outcome.stdout
+    assert "**Stale:** bursts are larger now" in Path("page.md").read_text()
+    reproduced("--record")
+    assert "stale" not in path.read_text()
+
+
+# --- what is kept of a run
+
+
+def test_a_measure_that_is_no_finite_number_is_none(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    study = Study.plan(Experiment.load(tiny), "paper")
+    store = Store(Path("store"))
+    sweep.run(store, [*study.jobs.values()][:1], 1)
+    monkeypatch.setattr(measures, "value", lambda measure, _: math.inf if measure.stat == "p99" else 3.0)
+    first, second = [*record.runs(study, store).values()][:2]
+    assert first.measures == {"mean": 3.0, "p99": None}
+    assert (first.outcome, second.outcome) == ("completed", None)
+    assert second.measures == {"mean": None, "p99": None}
+
+
+def curve(chart: str, result: Result) -> record.Curve:
+    content = Content.model_validate(
+        {
+            "experiment": {"title": "t"},
+            "scenario": {},
+            "scales": {"small": {"seeds": [1]}},
+            "charts": [{"title": "t", **json.loads(chart)}],
+        }
+    )
+    (found,) = record.curves(content, [Point({}, 1)], lambda _: result)
+    return found
+
+
+def test_distributions_keep_a_few_hundred_steps_and_their_tail(result: Result) -> None:
+    many = 100_000
+    flows = pl.concat([result.flows.head(1)] * many).with_columns(fct_ps=pl.int_range(many) * tables.PS_PER_US)
+    result.__dict__["flows"] = flows
+    kept = curve('{"kind": "cdf", "series": "s", "value": "fct"}', result)
+    assert 200 <= len(kept.x) <= 310
+    assert kept.x[-100:] == [float(value) for value in range(many - 100, many)]
+    assert kept.y[-1] == 1
+    assert kept.x == sorted(kept.x)
+    assert kept.y == sorted(kept.y)
+    few = curve('{"kind": "ingress", "value": "stopped-at-switch"}', result)
+    # two stops of the same value
+    assert (few.x, few.y) == ([2.0], [1.0])
+
+
+def test_throughput_is_averaged_over_neighbouring_intervals_where_it_has_many(
+    result: Result, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept = curve('{"kind": "throughput", "groups": {"g": {"hosts": "h2"}}}', result)
+    assert kept.x == [10.0 * number for number in range(1, 11)]
+    assert kept.y[:2] == [50.0, 0.0]
+    monkeypatch.setattr(record, "_INTERVALS", 4)
+    thin = curve('{"kind": "throughput", "groups": {"g": {"hosts": "h2"}}}', result)
+    assert thin.x == [30.0, 60.0, 90.0, 100.0]
+    assert thin.y == pytest.approx([50 / 3, 0, 0, 0], abs=1e-3)
