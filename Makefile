@@ -91,7 +91,7 @@ mutants: toolchain ## Change the model in a hundred small ways, and check that a
 mutants-all: toolchain ## Have cargo-mutants change whatever it can in the files that matter most; SHARD=0/8 takes an eighth
 	@cargo mutants --version >/dev/null 2>&1 || { echo "Needs cargo-mutants: cargo install cargo-mutants" >&2; exit 1; }
 	mkdir -p $(MUTANTS)/build
-	BACKWATER_CASES=25 TMPDIR=$(abspath $(MUTANTS)/build) nice -n 15 \
+	BACKWATER_CASES=50 TMPDIR=$(abspath $(MUTANTS)/build) nice -n 15 \
 		cargo mutants --output $(MUTANTS) --sharding round-robin $(if $(SHARD),--shard $(SHARD))
 
 clean: ## Remove what was built, but no results
