@@ -254,6 +254,27 @@ def test_a_bound_where_neither_holds_is_within_no_error() -> None:
     assert judge([1.02, 1.03, 1.04], at_least=1.0, neutral=1.0) == "reached"
 
 
+@pytest.mark.parametrize("values", [[0, 0, 1434], [0] * 9 + [1], [0] * 99 + [1]])
+def test_one_run_refutes_never_and_always(values: list[float]) -> None:
+    assert judge(values, at_most=0) == "not reached"
+    assert judge([0.0] * len(values), at_most=0) == "reached"
+    each = [min(value, 1.0) for value in values]
+    assert judge([1 - value for value in each], at_least=1, unit="yes/no") == "not reached"
+    seen = grid(old=[[1.0] * len(values)], new=[each])
+    assert check(seen, compare="reduction", at_least=1, unit="yes/no", **AGAINST).verdict in {
+        "not reached",
+        "same direction",
+    }
+
+
+def test_what_does_not_happen_cannot_be_avoided() -> None:
+    """Of three deadlocks two are avoided; the fourth run has none under either scheme."""
+    keys: dict[str, Any] = {"compare": "reduction", "at_least": 0.6, "unit": "yes/no", **AGAINST}
+    finding = check(grid(old=[[1, 1, 1, 0]], new=[[0, 0, 1, 0]]), **keys)
+    assert finding.estimates[""].mean == pytest.approx(2 / 3)
+    assert check(grid(old=[[0, 0]], new=[[0, 1]]), **keys).note == "no baseline is yes"
+
+
 @pytest.mark.parametrize(
     ("places", "verdict"),
     [

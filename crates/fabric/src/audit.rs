@@ -124,6 +124,12 @@ mod tests {
         simulation
     }
 
+    #[test]
+    fn a_violation_says_when_where_and_what() {
+        let violation = Violation::new(Time::ZERO + Duration::from_us(2), "sw0 port 1", "12 B are missing".into());
+        assert_eq!(violation.to_string(), "2 us at sw0 port 1: 12 B are missing");
+    }
+
     const UNDER_WAY: u64 = 2;
     const AT_REST: u64 = 100;
 

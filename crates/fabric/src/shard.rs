@@ -310,11 +310,15 @@ impl Shard {
         self.outside.events.next_time()
     }
 
-    /// Whether no frame is on a wire or in a queue, and no flow control waits for a timer.
-    pub(crate) fn is_quiet(&self) -> bool {
-        let rests = |port: &Port| port.is_empty() && port.timer_at == Time::NEVER;
+    /// Whether no frame is on a wire or in a queue.
+    pub(crate) fn is_empty(&self) -> bool {
         self.outside.wires.iter().all(|wire| wire.frames.is_empty())
-            && self.nodes.iter().all(|node| node.ports.iter().all(rests))
+            && self.nodes.iter().all(|node| node.ports.iter().all(Port::is_empty))
+    }
+
+    /// Whether it is empty, and no flow control waits for a timer.
+    pub(crate) fn is_quiet(&self) -> bool {
+        self.is_empty() && self.nodes.iter().all(|node| node.ports.iter().all(|port| port.timer_at == Time::NEVER))
     }
 
     /// What the shard takes of memory.

@@ -385,8 +385,13 @@ impl Simulation {
         self.source.peek().is_some()
     }
 
-    /// Whether no frame is on a wire or in a queue, and no flow control waits for a timer: a pause that has yet to take effect or to run out, a
-    /// queue that is kept for a while.
+    /// Whether no frame is on a wire or in a queue.
+    pub fn is_empty(&self) -> bool {
+        self.shards.iter().all(Shard::is_empty)
+    }
+
+    /// Whether it is empty, and no flow control waits for a timer: a pause that has yet to take effect or to run out, a queue that is kept for
+    /// a while.
     pub fn is_quiet(&self) -> bool {
         self.shards.iter().all(Shard::is_quiet)
     }

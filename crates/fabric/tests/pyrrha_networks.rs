@@ -3,7 +3,7 @@
 mod common;
 
 use backwater_engine::{Bytes, Duration, Rate, Time};
-use backwater_fabric::Simulation;
+use backwater_fabric::cause::Cause;
 use backwater_fabric::deadlock::Deadlock;
 use backwater_fabric::flow_control::bfc::BfcConfig;
 use backwater_fabric::flow_control::per_flow::PerFlowConfig;
@@ -11,9 +11,11 @@ use backwater_fabric::flow_control::pyrrha::{Feed, MergePolicy, Organisation, Py
 use backwater_fabric::flow_control::{AnyFlowControl, FlowControlConfig};
 use backwater_fabric::headroom::HeadroomConfig;
 use backwater_fabric::headroom::static_threshold::StaticConfig;
-use backwater_fabric::ids::{NodeId, PortId};
+use backwater_fabric::ids::{CLASSES, NodeId, PortId};
 use backwater_fabric::recovery::RecoveryConfig::GoBackN;
-use backwater_fabric::spec::{FlowSpec, NetworkSpec, RouteSpec};
+use backwater_fabric::{PauseInterval, Simulation};
+
+use backwater_fabric::spec::{FlowSpec, NetworkSpec, RouteSpec, SwitchGroup};
 use common::{flow, link, network};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -356,4 +358,36 @@ fn three_flows_in_a_ring_lock_up_pfc_and_bfc_with_colliding_hashes_but_not_pyrrh
         let rates = wire_rates(&mut simulation, 1000, 3000);
         assert!(rates.values().all(|rate| expected.contains(rate)), "{rates:?}");
     }
+}
+
+/// A leaf with PFC, a spine and a leaf with Pyrrha. Three hosts send to h4 and a fourth to h5. What the spine holds is isolated for the port to h4 and stopped by
+/// it: that port is the cause of the PAUSEs that the leaf with PFC gets, and the victim behind it is blocked.
+#[test]
+fn a_pause_at_the_border_has_the_cause_of_the_isolation_queue_behind_it() {
+    let mut spec = network(8, 3);
+    spec.links = (0..8).map(|host| link(host, 8 + host / 4, 100, 1000)).collect();
+    spec.links.extend([link(8, 10, 400, 1000), link(9, 10, 400, 1000)]);
+    spec.switch.buffer = Bytes(2 << 20);
+    spec.groups = vec![SwitchGroup {
+        switches: vec![NodeId(9), NodeId(10)],
+        flow_control: Some(pyrrha(PyrrhaConfig::default())),
+        headroom: None,
+    }];
+    let flows = [(0, 4), (1, 4), (6, 4), (2, 5)].map(|(src, dst)| flow(src, dst, 4_000_000, 0));
+    let mut simulation = Simulation::new(spec, flows.to_vec(), 1).expect("the network is possible");
+    common::drain(&mut simulation);
+    let [uplink, spine, busy] = [(8, 10), (10, 9), (9, 4)].map(|(node, peer)| port(&simulation, node, peer));
+    let pauses = simulation.take_pauses();
+    let at_border: Vec<_> = pauses.iter().filter(|pause| pause.port == uplink).collect();
+    assert!(!at_border.is_empty());
+    for pause in at_border {
+        let Cause { root, via, parent } = pause.closure.cause;
+        assert_eq!((root, via), (busy, Some(spine)));
+        let parent = parent.expect("an isolation queue was closed");
+        let is_parent = |other: &&PauseInterval| {
+            (other.port, other.queue, other.closure.from) == (spine, parent.queue, parent.since)
+        };
+        assert!(usize::from(parent.queue) >= CLASSES && pauses.iter().any(|other| is_parent(&other)));
+    }
+    assert!(simulation.outcomes()[3].reception.blocked > Duration::from_us(10));
 }

@@ -349,13 +349,12 @@ impl Run {
         }
         // The run does not wait for flows without an end.
         let all_done = !self.simulation.expects_flows() && totals.live_flows() == totals.endless_flows;
-        if all_done && totals.endless_flows == 0 && self.simulation.is_quiet() {
+        let is_last = now >= self.last();
+        let rests = self.simulation.is_quiet() || is_last && self.simulation.is_empty();
+        if all_done && if totals.endless_flows == 0 { rests } else { now >= self.plan.run.until } {
             return Some(Outcome::Completed);
         }
-        if all_done && totals.endless_flows > 0 && now >= self.plan.run.until {
-            return Some(Outcome::Completed);
-        }
-        if now >= self.last() {
+        if is_last {
             return Some(Outcome::TimeLimit);
         }
         (self.simulation.next_event() == Time::NEVER).then_some(Outcome::Stalled)
@@ -690,153 +689,4 @@ fn rename(directory: &Path, from: &str, to: &str) -> Result<(), RunError> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use backwater_scenario::Document;
-    use parquet::file::reader::{FileReader, SerializedFileReader};
-
-    /// Many small flows.
-    fn plan(microseconds: u32) -> Plan {
-        plan_of(&format!(
-            "run.until = \"{microseconds} us\"\ntopology = {{ kind = \"star\", hosts = 8 }}\n\
-             traffic = [{{ kind = \"poisson\", sizes = \"memcached-etc\", load = 0.5 }}]\n"
-        ))
-    }
-
-    fn plan_of(text: &str) -> Plan {
-        Plan::from_document(&Document::from_toml("s.toml", text).unwrap(), Path::new(".")).unwrap()
-    }
-
-    /// An incast, losses, and nothing that asks for a look.
-    const INCAST: &str = "run.until = \"90 us\"\nprobes = { sample_interval = \"0 s\", deadlock_check = \"0 s\" }\n\
-        topology = { kind = \"star\", hosts = 8, error_rate = 1e-3 }\nswitch.buffer = \"600 KB\"\n\
-        traffic = [{ kind = \"incast\", degree = 6, size = \"100 KB\" },\n\
-        { kind = \"poisson\", sizes = { fixed = \"10 KB\" }, load = 0.3, start = \"30 us\" }]\n";
-
-    /// Goes on until the run has ended.
-    fn run(mut run: Run) -> Run {
-        while !run.advance(std::time::Duration::from_millis(100)).done {}
-        run
-    }
-
-    #[test]
-    fn a_run_leaves_complete_files_and_nothing_else() {
-        let directory = tempfile::tempdir().unwrap();
-        let summary = run(Run::start(plan(50), directory.path(), 1).unwrap()).finish().unwrap();
-        assert_eq!(summary.outcome, Outcome::Completed);
-        assert_eq!(summary.flows.total, plan(50).traffic.flows().count() as u64);
-        let mut files: Vec<_> = fs::read_dir(directory.path())
-            .unwrap()
-            .map(|file| file.unwrap().file_name().into_string().unwrap())
-            .collect();
-        files.sort_unstable();
-        let tables = [
-            "buffers",
-            "flows",
-            "full_queues",
-            "goodput",
-            "headroom",
-            "pauses",
-            "ports",
-            "queues",
-            "stops",
-            "switches",
-        ];
-        let others = ["run.json", "topology.json"].map(String::from);
-        let mut expected: Vec<_> = tables.map(|table| format!("{table}.parquet")).into_iter().chain(others).collect();
-        expected.sort_unstable();
-        assert_eq!(files, expected);
-    }
-
-    #[test]
-    fn a_summary_has_the_checksums_of_all_files_and_of_itself() {
-        let directory = tempfile::tempdir().unwrap();
-        run(Run::start(plan(50), directory.path(), 1).unwrap()).finish().unwrap();
-        let content = |name: &str| fs::read(directory.path().join(name)).unwrap();
-        let text = String::from_utf8(content(SUMMARY)).unwrap();
-        let summary: serde_json::Value = serde_json::from_str(&text).unwrap();
-        let files = summary["files"].as_object().unwrap();
-        assert_eq!(files.len() + 1, fs::read_dir(directory.path()).unwrap().count());
-        for (name, sum) in files {
-            assert_eq!(*sum, serde_json::to_value(FileSum::of(&content(name))).unwrap(), "{name}");
-        }
-        let (before, _) = text.split_once(",\n  \"checksum\": ").unwrap();
-        assert_eq!(summary["checksum"], crc32fast::hash(before.as_bytes()));
-        assert_eq!(summary.as_object().unwrap().keys().next_back().unwrap(), "checksum");
-    }
-
-    /// What a run has written, and what it came to, but for its cost.
-    fn contents(run: Run) -> (BTreeMap<String, Vec<u8>>, serde_json::Value) {
-        let directory = run.directory.clone();
-        let mut summary = serde_json::to_value(run.finish().unwrap()).unwrap();
-        for cost in ["cpu_seconds", "wall_seconds", "memory_bytes", "peak_rss_bytes"] {
-            summary.as_object_mut().unwrap().remove(cost).unwrap();
-        }
-        let files = fs::read_dir(directory).unwrap().map(|file| file.unwrap().path());
-        let tables = files.filter(|file| file.extension().is_some_and(|extension| extension == "parquet"));
-        (tables.map(|file| (file.display().to_string(), fs::read(&file).unwrap())).collect(), summary)
-    }
-
-    /// With no time at all, a run stops after every few events.
-    #[test]
-    fn where_a_run_stops_on_its_way_changes_no_file() {
-        for (text, threads) in [(INCAST, 1), (INCAST, 2)] {
-            let directory = tempfile::tempdir().unwrap();
-            let start = || Run::start(plan_of(text), directory.path(), threads).unwrap();
-            let expected = contents(run(start()));
-            let (mut run, mut stops) = (start(), 0);
-            while !run.advance(std::time::Duration::ZERO).done {
-                stops += 1;
-            }
-            assert!(stops > 50, "{stops}");
-            assert!(contents(run) == expected);
-        }
-    }
-
-    #[test]
-    fn a_run_that_is_interrupted_between_two_looks_holds_what_happened_until_then() {
-        let directory = tempfile::tempdir().unwrap();
-        let mut run = Run::start(plan_of(INCAST), directory.path(), 1).unwrap();
-        while run.progress().time_ps < 40_000_000 {
-            run.advance(std::time::Duration::ZERO);
-        }
-        let Progress { time_ps, started_flows, .. } = run.progress();
-        let summary = run.finish().unwrap();
-        assert_eq!((summary.outcome, summary.simulated_ps), (Outcome::Interrupted, time_ps));
-        assert!(time_ps < 50_000_000, "{time_ps}");
-        let rows = |table: &str| {
-            let file = fs::File::open(directory.path().join(format!("{table}.parquet"))).unwrap();
-            SerializedFileReader::new(file).unwrap().metadata().file_metadata().num_rows()
-        };
-        assert_eq!(rows("flows") as u64, started_flows);
-        assert!(rows("pauses") as u64 >= summary.pause_frames / 2 && summary.pause_frames > 0);
-    }
-
-    /// `/dev/full` takes nothing: the run ends by itself, and says which file it could not write.
-    #[cfg(target_os = "linux")]
-    #[test]
-    fn a_table_that_can_not_be_written_ends_the_run() {
-        let directory = tempfile::tempdir().unwrap();
-        std::os::unix::fs::symlink("/dev/full", directory.path().join("flows.parquet.partial")).unwrap();
-        let run = run(Run::start(plan(2000), directory.path(), 1).unwrap());
-        assert_eq!(run.outcome, Some(Outcome::WriteError));
-        assert!(run.simulation.now() < run.plan.run.until);
-        let error = run.finish().unwrap_err().to_string();
-        assert!(error.contains("flows.parquet") && error.contains("No space left"), "{error}");
-        assert!(!directory.path().join("run.json").exists());
-    }
-
-    /// So dense is the traffic that the first look is far off.
-    #[cfg(target_os = "linux")]
-    #[test]
-    fn a_table_that_can_not_be_written_ends_the_run_before_its_next_look() {
-        let directory = tempfile::tempdir().unwrap();
-        std::os::unix::fs::symlink("/dev/full", directory.path().join("flows.parquet.partial")).unwrap();
-        let text = "run.until = \"50 us\"\nprobes = { sample_interval = \"0 s\", deadlock_check = \"0 s\" }\n\
-            topology = { kind = \"star\", hosts = 16, rate = \"800 Gbps\" }\nswitch.buffer = \"64 MiB\"\n\
-            traffic = [{ kind = \"poisson\", sizes = { fixed = \"1 B\" }, load = 0.8, load_counts = \"wire\" }]\n";
-        let run = run(Run::start(plan_of(text), directory.path(), 1).unwrap());
-        assert_eq!(run.outcome, Some(Outcome::WriteError));
-        assert!(run.simulation.now() < Time::ZERO + Duration::from_us(25), "{}", run.simulation.now());
-    }
-}
+mod tests;

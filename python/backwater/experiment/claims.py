@@ -11,8 +11,12 @@ width of the figure's 95 % interval over seeds; 0 for a single seed. A figure is
   interval; where there is no scatter, by more than 1 % of what it is compared with;
 * not reached otherwise.
 
+What never or always holds ("no packet is dropped", "every run ends in deadlock") is refuted by a single run: it is
+never too uncertain.
+
 A claim about several places is worth what the worst of them is. Where a value is missing or not finite, or a baseline
-is 0, there is no result.
+is 0, there is no result. Where values are yes or no, seeds whose baseline is no are left out instead: nothing can be
+avoided there.
 """
 
 from __future__ import annotations
@@ -31,6 +35,9 @@ from backwater.experiment.grid import Point
 Verdict = Literal["reached", "reached, within error", "same direction", "too uncertain", "not reached", "no result"]
 VERDICTS: Final[Sequence[Verdict]] = get_args(Verdict)
 Values = Mapping[Point, Mapping[str, float | None]]
+
+# The unit of a measure that is 1 or 0 in every run.
+YES_OR_NO: Final = "yes/no"
 
 # Student's t for 95 % on both sides together, for 1 to 10 degrees of freedom.
 _STUDENT: Final = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228)
@@ -115,11 +122,13 @@ class Expectation:
         low: The least that it may be.
         high: The most.
         neutral: Where neither the claim nor its opposite holds; none if there is no such figure.
+        is_absolute: Whether it says never or always, so that one run refutes it.
     """
 
     low: float
     high: float
     neutral: float | None
+    is_absolute: bool = False
 
     @property
     def ends(self) -> list[float]:
@@ -139,7 +148,8 @@ class Expectation:
         """What a figure is worth; `compared_with` tells how small an effect is without scatter to judge by."""
         if self.low <= estimate.low and estimate.high <= self.high:
             return "reached"
-        if estimate.error > self.effect and estimate.high >= self.low and estimate.low <= self.high:
+        meets = estimate.high >= self.low and estimate.low <= self.high
+        if estimate.error > self.effect and meets and not self.is_absolute:
             return "too uncertain"
         if self.low <= estimate.mean <= self.high:
             return "reached, within error"
@@ -212,7 +222,10 @@ def expected(claim: Claim) -> tuple[Expectation, Expectation | None]:
         least, greatest = (Expectation(end, math.inf, neutral) for end in (claim.range.least, claim.range.greatest))
         return least, greatest
     low = -math.inf if claim.at_least is None else claim.at_least
-    return Expectation(low, math.inf if claim.at_most is None else claim.at_most, neutral), None
+    high = math.inf if claim.at_most is None else claim.at_most
+    never = (claim.compare, high) == ("value", 0) or (claim.compare, low) == ("reduction", 1)
+    always = (claim.compare, claim.unit, low) == ("value", YES_OR_NO, 1)
+    return Expectation(low, high, neutral, never or always), None
 
 
 def _seeds_needed(numbers: Iterable[int | None]) -> str:
@@ -245,14 +258,14 @@ def _places(claim: Claim, values: Values) -> list[_Place]:
                 continue
             here = _finite(values, point, claim.measure, "value")
             there = _finite(values, other, claim.to_measure or claim.measure, "baseline")
-            if claim.compare in {"ratio", "reduction"} and there == 0:
-                raise _MissingError(f"baseline is 0 at {other}")
+            if claim.compare in {"ratio", "reduction"} and there == 0 and _is_left_out(claim, other):
+                continue
             value, compared_with = _compared(claim, here, there)
             if not math.isfinite(value):
                 raise _MissingError(f"comparison is {value} at {point}")
             found.setdefault((*point.place.values(), *names), {})[point.seed] = value, compared_with
     if not found:
-        raise _MissingError("its points are left out")
+        raise _MissingError("no baseline is yes" if claim.unit == YES_OR_NO and claim.to else "its points are left out")
     telling = [len(set(names)) > 1 for names in zip(*found, strict=True)]
     places = [_Place(", ".join(itertools.compress(key, telling)), *_averaged(of.values())) for key, of in found.items()]
     match claim.take:
@@ -267,6 +280,13 @@ def _places(claim: Claim, values: Values) -> list[_Place]:
             for seed, of_seed in itertools.chain.from_iterable(of.items() for of in found.values()):
                 by_seed.setdefault(seed, []).append(of_seed)
             return [_Place("", *_averaged([_means(of_places) for of_places in by_seed.values()]))]
+
+
+def _is_left_out(claim: Claim, other: Point) -> bool:
+    """Whether a baseline of 0, of `other`, says nothing. Raises _MissingError if it is wrong instead."""
+    if claim.unit != YES_OR_NO:
+        raise _MissingError(f"baseline is 0 at {other}")
+    return True
 
 
 def _means(pairs: Iterable[tuple[float, float]]) -> tuple[float, float]:

@@ -386,7 +386,7 @@ class Claim(Table):
         range: In place of these two and of `take`: the smallest and the largest effect.
         neutral: Where neither the claim nor its opposite holds, for the verdict "same direction". Default: 1 for a
             ratio, 0 for a difference and a reduction, none for a value.
-        unit: Unit of a value or a difference, for readers.
+        unit: Unit of a value or a difference, for readers; `yes/no` for a measure that is 1 or 0 in every run.
         reason: Why it is not reached; one text, or one per scale.
         scales: Where it is checked. Default: at every scale.
     """

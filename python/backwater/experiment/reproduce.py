@@ -13,7 +13,7 @@ import polars as pl
 
 from backwater import style
 from backwater.experiment import claims, measures, record
-from backwater.experiment.claims import Estimate, Finding
+from backwater.experiment.claims import YES_OR_NO, Estimate, Finding
 from backwater.experiment.format import Claim
 from backwater.experiment.grid import Experiment, Point
 from backwater.experiment.record import Record, Run, by_place
@@ -57,7 +57,7 @@ def _show(claim: Claim, number: float) -> str:
             return f"{_figure(number, '')}×"
         case "reduction":
             return f"{100 * number:.1f} %"
-    if claim.unit == "yes/no":
+    if claim.unit == YES_OR_NO:
         return {0.0: "no", 1.0: "yes"}.get(number, f"in {100 * number:.0f} % of the runs")
     return _figure(number, claim.unit)
 
@@ -68,7 +68,7 @@ def ours(finding: Finding) -> str:
 
     def shown(place: str, estimate: Estimate) -> str:
         text = _show(claim, estimate.mean)
-        if estimate.half_width and claim.unit != "yes/no":
+        if estimate.half_width and claim.unit != YES_OR_NO:
             text += f" ± {_show(claim, estimate.half_width)}"
         return f"{text} ({place})" if place else text
 

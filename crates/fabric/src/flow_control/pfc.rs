@@ -139,12 +139,15 @@ impl Pfc {
     }
 
     /// Why the ingress port of `passage` has to be stopped, where the egress ports hold `held` of what counts: the one that holds most, of equal
-    /// ones that of the packet, else the first. If it is stopped itself, the cause of that pause.
+    /// ones that of the packet, else the first. If its queue of the class is closed, the cause of that closure; where another flow control has
+    /// added queues at that port, the queue that holds most of these and that of the class.
     fn cause(&self, passage: Passage, class: Class, held: impl Iterator<Item = u64>, node: &NodeView<'_>) -> Cause {
         let rank = |(egress, bytes): &(PortIx, u64)| (*bytes, *egress == passage.egress, Reverse(*egress));
         let most = (0..).zip(held).max_by_key(rank).filter(|(_, bytes)| *bytes > 0);
         let port = &node.ports()[usize::from(most.map_or(passage.egress, |(egress, _)| egress))];
-        let queue = QueueIx::from(class.0);
+        let added = (CLASSES..port.queue_count()).map(|queue| queue as QueueIx);
+        let fullest = |of: QueueIx, other| if port.queue_bytes(other) > port.queue_bytes(of) { other } else { of };
+        let queue = added.fold(QueueIx::from(class.0), fullest);
         let closed = port.gate(queue).closed();
         let parent = closed.map(|(since, _)| Parent { queue, since });
         Cause { root: closed.map_or(port.id, |(_, root)| root), via: Some(port.id), parent }
