@@ -463,6 +463,19 @@ fn a_link_that_comes_back_waits_for_its_peer_to_speak() {
     assert_eq!(s.closed(1, 3), None);
 }
 
+/// With quanta, no longer than a PAUSE lasts: the peer need not say anything.
+#[test]
+fn a_link_that_comes_back_waits_no_longer_than_a_pause_of_quanta() {
+    let mut spec = quanta(1000);
+    spec.switch.lossless = vec![Class(3)];
+    let mut s = Script::new(&spec, vec![in_class(3, 0, 1)], SWITCH);
+    s.link_change(0, 1, false);
+    arrive!(s, 100_000 ps, port 0, data of flow 0, psn 0);
+    s.link_change(1_000_000, 1, true);
+    expect!(s, 1_000_000..1_003_000 ps, port 1, Resume(vec![3]));
+    expect!(s, 6_120_000..6_200_000 ps, port 1, Data(3, 0));
+}
+
 /// A RESUME that was received before the failure opens no gate after it.
 #[test]
 fn what_was_received_before_a_failure_takes_no_effect_after_it() {
