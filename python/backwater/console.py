@@ -159,12 +159,14 @@ def _facts(facts: Sequence[Fact]) -> Table:
 
 
 def summary(result: Result) -> RenderableType:
-    """Verdicts beside costs, what went wrong, and the tables of flow completion times."""
+    """Verdicts beside costs, what went wrong, the tables of flow completion times, and the main cause of PAUSE."""
     sides = Table.grid(padding=(0, 6))
     sides.add_row(_facts(result.summary.verdicts()), _facts(result.summary.costs()))
     alarms = [Text(alarm, "red") for alarm in result.summary.alarms()]
     fct = [views.fct(result.flows), *views.fct_by_role(result.flows)]
-    return Group(Text(result.summary.name, "bold"), sides, *alarms, *map(table, fct))
+    cause = views.main_cause(result.pauses, result.summary.simulated_ps)
+    causes = [Text(cause)] if cause else []
+    return Group(Text(result.summary.name, "bold"), sides, *alarms, *map(table, fct), *causes)
 
 
 def as_json(result: Result) -> str:

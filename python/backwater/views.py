@@ -360,6 +360,17 @@ def pause_causes(pauses: pl.DataFrame, end_ps: int) -> View:
     return View("Ports that caused PAUSE", ("port", "pauses", "queues paused", "total pause"), rows, note=_more(frame))
 
 
+def main_cause(pauses: pl.DataFrame, end_ps: int) -> str:
+    """The port that paused others longest, in a sentence; empty if there was no PAUSE."""
+    frame = tables.pause_causes(pauses, end_ps)
+    total = frame["paused_ps"].sum()
+    if not total:
+        return ""
+    first = frame.row(0, named=True)
+    time = style.duration(first["paused_ps"])
+    return f"Main cause of PAUSE: port {first['cause']}, {first['paused_ps'] / total:.0%} of all time paused ({time})."
+
+
 def paused_queues(pauses: pl.DataFrame, end_ps: int) -> View:
     """The egress queues that were paused longest."""
     frame = tables.paused_queues(pauses, end_ps)

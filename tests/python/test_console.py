@@ -3,7 +3,8 @@ from pathlib import Path
 
 import pytest
 
-from backwater import console, style
+from backwater import console, style, views
+from backwater.result import Result
 
 
 def rendered(capsys: pytest.CaptureFixture[str], *entries: Mapping[str, object]) -> str:
@@ -70,3 +71,14 @@ def test_quantities_have_units(text: str, expected: str) -> None:
 def test_one_thing_is_singular() -> None:
     counted = [style.counted(number, noun) for number, noun in ((1, "flow"), (0, "flow"), (2000, "lossless class"))]
     assert counted == ["1 flow", "0 flows", "2,000 lossless classes"]
+
+
+def test_the_summary_names_the_port_that_caused_most_of_the_pause(
+    result: Result, capsys: pytest.CaptureFixture[str]
+) -> None:
+    console.out.print(console.summary(result))
+    assert "Main cause of PAUSE: port s0:0, 78% of all time paused (70 µs).\n" in capsys.readouterr().out
+
+
+def test_without_a_pause_there_is_no_cause(result: Result) -> None:
+    assert views.main_cause(result.pauses.clear(), 10**9) == ""

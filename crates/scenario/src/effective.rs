@@ -6,6 +6,7 @@ use backwater_engine::{Bytes, Duration, Rate};
 use backwater_fabric::congestion::none::Window;
 use backwater_fabric::congestion::{CongestionConfig, Sender};
 use backwater_fabric::fabric::Fabric;
+use backwater_fabric::flow_control::FlowControlConfig;
 use backwater_fabric::headroom::HeadroomConfig;
 use backwater_fabric::ids::NodeId;
 use serde::Serialize;
@@ -74,6 +75,12 @@ impl Derivation<'_> {
             self.headroom(&format!("groups[{i}].headroom"), config, switches.iter().copied());
         }
         self.headroom("switch.headroom", &scenario.switch.headroom, others);
+        self.flow_control("switch.flow_control", &scenario.switch.flow_control);
+        for (i, config) in
+            spec.groups.iter().enumerate().filter_map(|(i, group)| Some((i, group.flow_control.as_ref()?)))
+        {
+            self.flow_control(&format!("groups[{i}].flow_control"), config);
+        }
         let mut sizes: Places<usize> = Places::new();
         for switch in self.switch_ids() {
             let site = self.fabric.site(switch);
@@ -95,6 +102,12 @@ impl Derivation<'_> {
 
     fn switch_ids(&self) -> impl Iterator<Item = NodeId> {
         (0..self.fabric.spec.nodes.len() as u32).map(NodeId).filter(|node| self.fabric.is_switch(*node))
+    }
+
+    fn flow_control(&mut self, path: &str, config: &FlowControlConfig) {
+        if let FlowControlConfig::Pyrrha(config) = config {
+            self.put(format!("{path}.merge_grace"), config.merge_grace(self.fabric.base_rtt), DEFAULT, "");
+        }
     }
 
     /// What a buffer policy makes of its options at the ports of `switches`.

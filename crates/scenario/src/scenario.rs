@@ -24,7 +24,7 @@ use serde_json::{Map, Value};
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Scenario {
-    /// Name of the scenario, for reports. Default: none.
+    /// Name of the scenario, for reports. Default: the name of its file.
     pub name: Option<String>,
     /// How long, and with which seed.
     #[serde(default)]

@@ -35,7 +35,7 @@ fn every_value_says_where_it_came_from() {
         STAR,
         &["network.mtu=1KB"],
         &[
-            ("name", json!("none"), "default"),
+            ("name", json!("the name of its file"), "default"),
             ("run.seed", json!(3), "s.toml:1"),
             ("run.until", json!("1 ms"), "default"),
             ("run.shards", json!("as many as the command line's `--threads`"), "default"),
@@ -158,13 +158,14 @@ fn every_congestion_control_and_buffer_policy_says_what_follows_from_the_fabric(
         (&["switch.headroom.kind=adaptive"], vec![("switch.headroom.resume_offset", json!("2156 B"), "default")]),
         (&["switch.headroom.kind=oversubscribed"], vec![("switch.headroom.headroom", json!("30996 B"), "default")]),
         (&["switch.ports=32"], vec![("switch.ports", json!(32), "--set")]),
+        (&["recovery.kind=in-any-order"], vec![("recovery.allowance", json!("for ever"), "default")]),
         (
-            &["recovery.kind=in-any-order"],
-            vec![(
-                "recovery.allowance",
-                json!("for ever, as what a lossless fabric has delayed still comes"),
-                "default",
-            )],
+            &["switch.flow_control.kind=pyrrha", "switch.headroom.kind=static"],
+            vec![("switch.flow_control.merge_grace", json!("837.376 us"), "default")],
+        ),
+        (
+            &["switch.flow_control={ kind = \"pyrrha\", merge_grace = \"1 ms\" }", "switch.headroom.kind=static"],
+            vec![("switch.flow_control.merge_grace", json!("1 ms"), "--set")],
         ),
     ] {
         assert_settings(STAR, &[&["network.mtu=1000 B"], overrides].concat(), &expected);

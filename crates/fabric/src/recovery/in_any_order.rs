@@ -15,8 +15,8 @@ pub struct InAnyOrderConfig {
     /// usual MTU more than a switch's buffer holds.
     #[schemars(range(min = 1, max = 65_536))]
     pub room: u32,
-    /// How long a packet may be missing while later ones come before the receiver asks for it. Default: for ever, as what a lossless fabric
-    /// has delayed still comes.
+    /// How long a packet may be missing while later ones come before the receiver asks for it. Default: for ever (what a lossless fabric
+    /// has delayed still comes).
     pub allowance: Option<Duration>,
     /// Retransmission timeout: without progress for this long the sender goes back to the oldest unacknowledged packet. Default 4 ms, as with
     /// `go-back-n`; "0 s" switches it off.

@@ -55,8 +55,8 @@ pub struct PyrrhaConfig {
     /// What becomes of the queue of a root that has given up. Default `flush`.
     pub soft_merge: SoftMerge,
     /// How long an isolation queue that a MERGE has made is kept for its first packet or the first PAUSE or RESUME of its root. Without it, the
-    /// next PAUSE would make the port give up once more. Default: 200 base round-trip times, so that no queue stays for ever (the public
-    /// simulator keeps it until its first packet has left).
+    /// next PAUSE would make the port give up once more. Default: 200 times the longest base RTT (the public simulator keeps it until its
+    /// first packet has left; here no queue stays for ever).
     pub merge_grace: Option<Duration>,
     /// Whether a switch ignores frames about roots that are its own ports: what keeps routing loops free of deadlock (section IV-D). Default
     /// true; the public simulator does not.
@@ -129,6 +129,13 @@ pub enum HostReaction {
     None,
     /// They obey PFC, which the first switch then speaks with them.
     Pfc,
+}
+
+impl PyrrhaConfig {
+    /// How long a queue that a MERGE has made is kept where the longest base RTT is `base_rtt`.
+    pub fn merge_grace(&self, base_rtt: Duration) -> Duration {
+        self.merge_grace.unwrap_or(base_rtt * 200)
+    }
 }
 
 impl Default for PyrrhaConfig {

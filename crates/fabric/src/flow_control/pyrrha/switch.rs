@@ -71,7 +71,7 @@ impl Switch {
             egress: site.ports.iter().map(|_| Egress::new(config.organisation, config.isolation_queues)).collect(),
             roots: Roots::default(),
             thresholds: PerHop::new(site, thresholds),
-            merge_grace: config.merge_grace.unwrap_or(site.base_rtt * 200),
+            merge_grace: config.merge_grace(site.base_rtt),
         }
     }
 
