@@ -81,6 +81,11 @@ impl FlowControlConfig {
         matches!(self, FlowControlConfig::Pfc(_) | FlowControlConfig::Custom(_))
     }
 
+    /// Whether link errors spare its frames.
+    pub fn is_spared_by_errors(&self) -> bool {
+        matches!(self, FlowControlConfig::Pfc(config) if config.pause == pfc::PauseModel::UntilResume)
+    }
+
     /// Whether it bounds egress queues, not what comes in by a port: then the whole buffer is best shared, and headroom is of no use.
     pub fn bounds_queues(&self) -> bool {
         matches!(self, FlowControlConfig::Bfc(_) | FlowControlConfig::PerFlow(_) | FlowControlConfig::Pyrrha(_))

@@ -129,7 +129,8 @@ pub(super) fn frames(spec: &NetworkSpec) -> Vec<Diagnostic> {
         let allowed =
             if wrong < NOTHING_LEFT { format!("; at most {} % are allowed", wrong * 100.0) } else { String::new() };
         if share > wrong {
-            let advice = "framing = \"rocev2\" is exact; larger frames or slower links are less inexact";
+            let remedy = if path == "network.mtu" { "larger frames or slower links" } else { "slower links" };
+            let advice = format!("framing = \"rocev2\" is exact; {remedy} are less inexact");
             Some(Diagnostic::error(path, format!("{message}{allowed}")).hint(advice))
         } else {
             (share > odd).then(|| Diagnostic::warning(path, message))
