@@ -82,7 +82,7 @@ pub struct Plan {
     pub schemes: Vec<Scheme>,
 }
 
-/// Why a switch can not be planned.
+/// Why a switch cannot be planned.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{field} {reason}")]
 pub struct Refused {

@@ -1,6 +1,6 @@
 //! Asking the memory for what will be needed soon.
 //!
-//! With `pages.rs` the only `unsafe` of the project: a hint to the processor that touches nothing and can not fail. It saves 8 to 17 % of the
+//! With `pages.rs` the only `unsafe` of the project: a hint to the processor that touches nothing and cannot fail. It saves 8 to 17 % of the
 //! time at 1024 hosts and more at 10,000 (`docs/performance.md`), where most of what an event touches is in no cache near the core.
 #![allow(unsafe_code)]
 

@@ -229,7 +229,7 @@ impl Node {
     }
 
     /// `frame` has arrived on `port`, but the link corrupted it.
-    pub fn arrive_spoilt<S: Sink>(&mut self, port: PortIx, frame: &Frame, cause: DropCause, env: &mut Env<'_, S>) {
+    pub fn arrive_corrupted<S: Sink>(&mut self, port: PortIx, frame: &Frame, cause: DropCause, env: &mut Env<'_, S>) {
         self.counters.received += u64::from(frame.size.charge);
         self.drop(port, frame, cause, env);
     }

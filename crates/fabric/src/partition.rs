@@ -20,7 +20,8 @@ pub(crate) const SAMPLE: usize = 10_000;
 /// A flow of more packets counts as one of this many: as one without end.
 const LONG_FLOW: u32 = 1 << 20;
 
-/// What every node will have to do, in packets that pass it: those of `flows`, the first ones of the run, and one per port, which spreads idle parts as well.
+/// What every node will have to do, in packets that pass it: those of `flows`, the first ones of the run, and one per port, which
+/// spreads idle parts as well.
 pub fn expected_load(fabric: &Fabric, flows: &[FlowSpec]) -> Vec<u64> {
     let mut loads: Vec<u64> = nodes(fabric).map(|node| fabric.wiring.of(node).len() as u64).collect();
     for (id, flow) in (0..).map(FlowId).zip(flows) {

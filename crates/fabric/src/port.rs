@@ -3,7 +3,7 @@
 use crate::bits::BitSet;
 use crate::cause::Cause;
 use crate::fifo::{Fifo, Frames, Queued};
-use crate::frame::{Body, Frame};
+use crate::frame::{Body, Control, Frame};
 use crate::framing::Framing;
 use crate::ids::{CLASSES, Class, ClassMask, PortId, PortIx, QueueIx};
 use crate::layout::PortPlace;
@@ -557,7 +557,7 @@ impl Port {
 
     /// Puts a link-local frame before everything else. Waiting frames of which it leaves nothing are `withdrawn`.
     pub(crate) fn enqueue_control(&mut self, queued: Queued, frames: &mut Frames, mut withdrawn: impl FnMut(Frame)) {
-        if let Body::Control(newer) = &queued.frame.body {
+        if let Body::Control(newer @ Control::Pfc(_)) = &queued.frame.body {
             for _ in 0..self.control.iter(frames).count() {
                 let mut waiting = self.control.pop(frames);
                 let Body::Control(control) = &mut waiting.frame.body else {

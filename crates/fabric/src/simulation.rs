@@ -566,7 +566,7 @@ impl Simulation {
         deadlock.still_holds(self)
     }
 
-    /// Does harm behind the back of the model: the door through which tests seed the faults that an audit must find.
+    /// Changes the state of a node as the model never does: for tests of the audit.
     #[cfg(test)]
     pub(crate) fn tamper(&mut self, id: NodeId, harm: impl FnOnce(&mut Node, &mut crate::record::Records)) {
         let NodePlace { shard, node } = self.layout.node(id);

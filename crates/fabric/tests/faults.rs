@@ -353,7 +353,7 @@ proptest! {
     }
 }
 
-/// A link that is down can not go down again, nor come back twice.
+/// A link that is down cannot go down again, nor come back twice.
 #[test]
 fn faults_of_one_link_that_overlap_are_refused() {
     let us = |us: u64| at_ns(us * 1000);

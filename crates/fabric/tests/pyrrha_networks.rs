@@ -360,8 +360,8 @@ fn three_flows_in_a_ring_lock_up_pfc_and_bfc_with_colliding_hashes_but_not_pyrrh
     }
 }
 
-/// A leaf with PFC, a spine and a leaf with Pyrrha. Three hosts send to h4 and a fourth to h5. What the spine holds is isolated for the port to h4 and stopped by
-/// it: that port is the cause of the PAUSEs that the leaf with PFC gets, and the victim behind it is blocked.
+/// A leaf with PFC, a spine and a leaf with Pyrrha. Three hosts send to h4 and a fourth to h5. What the spine holds is isolated for the port to
+/// h4 and stopped by it: that port is the cause of the PAUSEs that the leaf with PFC gets, and the victim behind it is blocked.
 #[test]
 fn a_pause_at_the_border_has_the_cause_of_the_isolation_queue_behind_it() {
     let mut spec = network(8, 3);

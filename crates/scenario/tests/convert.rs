@@ -205,7 +205,7 @@ fn broken_configurations_say_where() {
 fn errors_of_topology_and_flows_come_together() {
     assert_eq!(
         altered("both", Some("2 1 9"), Some("1\n0 0 3 100 0 2"), |text| text).unwrap_err(),
-        "topology.txt:2:1: the file ends after 0 of the 1 switch number announced\n\
+        "topology.txt:2:1: the header announces 1 switch number, but the file ends after 0\n\
          flow.txt:2:3: a flow from host 0 to itself\n\
          flow.txt:2:11: \"0\" is out of range; expected a size in bytes, a whole number from 1 to 18446744073709551614"
     );

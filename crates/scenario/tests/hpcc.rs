@@ -36,7 +36,7 @@ fn the_simai_dialect_has_nvswitches() {
     assert_eq!(topology.dialect, TopologyDialect::Simai);
     assert_eq!(topology.nodes[2].kind, NodeKind::Switch);
     assert_eq!(topology.links[0].delay, Duration::from_ns(25));
-    assert_eq!(topology.notes, ["t.txt: 1 NVSwitch modelled as ordinary switches"]);
+    assert_eq!(topology.notes, ["t.txt: 1 NVSwitch is modelled as an ordinary switch"]);
     let graph = Graph::new(topology.nodes, topology.links, Vec::new()).unwrap();
     assert_eq!(graph.host_rate(NodeId(0)), Rate::from_gbps(2800));
 }
@@ -114,14 +114,14 @@ fn broken_topologies_say_where() {
         ),
         ("100 1 2", "t:1:1: 2 links cannot reach 99 hosts"),
         ("3 2 1 2 2 H100", "t:1:1: 3 nodes less 3 switches leave no host"),
-        ("3 1 2", "t:2:1: the file ends after 0 of the 1 switch number announced"),
+        ("3 1 2", "t:2:1: the header announces 1 switch number, but the file ends after 0"),
         ("3 1 2\n7\n", "t:2:1: \"7\" is out of range; expected the number of a switch, a whole number from 0 to 2"),
         ("4 2 2\n2 2\n0 2 1Gbps 1us 0\n1 2 1Gbps 1us 0", "t:2:3: switch 2 is listed twice"),
         (
             "3 1 2\n2 1\n0 2 1Gbps 1us 0\n1 2 1Gbps 1us 0",
-            "t:2:3: \"1\" follows the last of the 1 switch number announced",
+            "t:2:3: \"1\" is one too many: the header announces 1 switch number",
         ),
-        ("3 1 2\n2\n0 2 1Gbps 1us 0\n", "t:4:1: the file ends after 1 of the 2 links announced"),
+        ("3 1 2\n2\n0 2 1Gbps 1us 0\n", "t:4:1: the header announces 2 links, but the file ends after 1"),
         (
             "3 1 2\n2\n0 2 1Gbps 1us\n1 2 1Gbps 1us 0 0",
             "t:3:1: a link has 5 columns, <node> <node> <rate> <delay> <error rate>; found 4\n\
@@ -224,7 +224,7 @@ fn broken_flows_say_where() {
             None,
             "f:2:1: a flow has 4 or 6 columns, <src> <dst> <bytes> <start s> [<qp> <msg>], as many in every line; found 5",
         ),
-        ("2\n0 1 3 100 10 2", None, "f:3:1: the file ends after 1 of the 2 flows announced"),
+        ("2\n0 1 3 100 10 2", None, "f:3:1: the header announces 2 flows, but the file ends after 1"),
         ("1\n0 1 3", None, "f:2:1: a flow has 6 columns, <src> <dst> <pg> <dport> <bytes> <start s>; found 3"),
         (
             "2\n0 1 10 2\n0 1 10 2 7 8",

@@ -35,7 +35,7 @@ pub struct OnOff {
 }
 
 impl OnOff {
-    /// Takes note of the pressure at `ingress`, and tells the neighbour what has changed. `cause` is the port that is to blame.
+    /// Takes note of the pressure at `ingress`, and tells the neighbour what has changed. `cause` is the congested port.
     fn update(&mut self, ingress: PortIx, pressure: Pressure, cause: PortId, node: &mut NodeView<'_>) {
         let full = &mut self.full[usize::from(ingress)];
         let before = full.is_empty();
@@ -79,7 +79,7 @@ impl FlowControl for OnOff {
         }
     }
 
-    /// What was on the wire is lost: stop until the neighbour has spoken, and speak.
+    /// What was on the wire is lost: stop until the neighbour has told its state, and tell ours.
     fn on_link_up(&mut self, port: PortIx, node: &mut NodeView<'_>) {
         let cause = node.ports()[usize::from(port)].id;
         queues().for_each(|queue| node.close(port, queue, cause));

@@ -60,7 +60,7 @@ class _Runs:
         self._stopped = False
 
     def run(self, job: Job) -> Failure | None:
-        """Runs a job to its end, and keeps what comes of it."""
+        """Runs a job to its end, and keeps its result."""
         if self._stopped:
             return None
         directory = self._store.begin(job)

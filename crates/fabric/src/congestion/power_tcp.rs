@@ -123,7 +123,8 @@ enum Meter {
     },
     Delay {
         margin: f64,
-        /// The shortest round-trip time so far; at first the base one, so that a flow that begins under congestion does not mistake queueing for propagation delay.
+        /// The shortest round-trip time so far; at first the base one, so that a flow that begins under congestion does not take
+        /// queueing for propagation delay.
         shortest: Duration,
         last: (Time, Duration),
     },

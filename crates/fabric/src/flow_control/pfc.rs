@@ -305,8 +305,8 @@ impl FlowControl for Pfc {
         self.arm(port, node);
     }
 
-    /// What was on the wire is lost, so neither end knows the state of the other: stop, and send the state to the peer again. Classes that are not lossless
-    /// stop with their port alone.
+    /// What was on the wire is lost, so neither end knows the state of the other: stop, and send the state to the peer again. Classes that
+    /// are not lossless stop with their port alone.
     fn on_link_up(&mut self, port: PortIx, node: &mut NodeView<'_>) {
         let lossless = self.lossless;
         let cause = node.ports()[usize::from(port)].id;

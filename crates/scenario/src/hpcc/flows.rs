@@ -79,7 +79,11 @@ pub fn read_flows(text: &str, name: &str, dialect: Option<FlowDialect>) -> Resul
     let count = lines_of_flows.len() as u64;
     if count < announced {
         let end = text.lines().count() + 1;
-        errors.push(end, 1, format!("the file ends after {count} of the {} announced", counted(announced, "flow")));
+        errors.push(
+            end,
+            1,
+            format!("the header announces {}, but the file ends after {count}", counted(announced, "flow")),
+        );
     }
     if let Some(line) = lines.next() {
         notes.push(format!(

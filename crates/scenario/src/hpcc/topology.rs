@@ -70,12 +70,12 @@ pub fn read_topology(text: &str, name: &str) -> Result<HpccTopology, Vec<ParseEr
     let mut found = 0;
     while found < announced {
         let Some(line) = lines.next() else {
-            errors.push(end, 1, format!("the file ends after {found} of the {numbers} announced"));
+            errors.push(end, 1, format!("the header announces {numbers}, but the file ends after {found}"));
             return Err(errors.into_list());
         };
         for token in line.tokens() {
             if found == announced {
-                errors.at(token, format!("\"{}\" follows the last of the {numbers} announced", token.text));
+                errors.at(token, format!("\"{}\" is one too many: the header announces {numbers}", token.text));
                 break;
             }
             let Some(id) = errors.integer(token, "the number of a switch", 0, header.nodes - 1) else {
@@ -91,7 +91,7 @@ pub fn read_topology(text: &str, name: &str) -> Result<HpccTopology, Vec<ParseEr
     let links: Vec<_> = lines.by_ref().take(header.links as usize).collect();
     if links.len() < header.links as usize {
         let (count, announced) = (links.len(), counted(header.links, "link"));
-        errors.push(end, 1, format!("the file ends after {count} of the {announced} announced"));
+        errors.push(end, 1, format!("the header announces {announced}, but the file ends after {count}"));
     }
     let links = links.into_iter().filter_map(|line| read_link(line, &header, &mut errors)).collect();
     if let Some(line) = lines.next() {
@@ -102,8 +102,11 @@ pub fn read_topology(text: &str, name: &str) -> Result<HpccTopology, Vec<ParseEr
         ));
     }
     if header.nv_switches > 0 {
-        let modelled = counted(header.nv_switches, "NVSwitch");
-        notes.push(format!("{name}: {modelled} modelled as ordinary switches"));
+        let modelled = match header.nv_switches {
+            1 => "1 NVSwitch is modelled as an ordinary switch".into(),
+            several => format!("{several} NVSwitches are modelled as ordinary switches"),
+        };
+        notes.push(format!("{name}: {modelled}"));
     }
     let name = |(id, &kind): (usize, &NodeKind)| match kind {
         NodeKind::Host => NodeSpec { name: format!("h{id}"), kind },
