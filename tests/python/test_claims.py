@@ -247,6 +247,25 @@ def test_the_least_effect_of_a_difference_is_1_percent_of_the_baseline() -> None
     for value, verdict in ((142.4, "same direction"), (141.3, "not reached")):
         values = grid(old=[[140]], new=[[value]])
         assert check(values, compare="difference", at_least=26.7, **AGAINST).verdict == verdict
+    assert (
+        check(grid(old=[[100]], new=[[101.005]]), compare="difference", at_least=5, **AGAINST).verdict
+        == "same direction"
+    )
+    assert judge([40.402], at_least=50, neutral=40) == "same direction"
+
+
+def test_where_it_is_compared_with_0_the_least_effect_is_1_percent_of_that_claimed() -> None:
+    for value, verdict in ((0.051, "same direction"), (1e-12, "not reached")):
+        assert check(grid(old=[[0]], new=[[value]]), compare="difference", at_least=5, **AGAINST).verdict == verdict
+        assert judge([value], at_least=5, neutral=0) == verdict
+
+
+def test_values_may_be_too_large() -> None:
+    assert check(grid(old=[[1.1e308, 1.1e308]]), at_least=5).note == "its values are too large to be averaged"
+    assert Estimate(0.0, 1e308, 2).seeds_for(1e-3) is None
+    # about 0, no number of seeds tells on which side of 0 the mean is
+    claim = {"compare": "difference", "at_most": 0, **AGAINST}
+    assert check(grid(old=[[0, 0]], new=[[-1, 1]]), **claim).note == "more than 10,000 seeds would tell"
 
 
 def test_a_bound_where_neither_holds_is_within_no_error() -> None:

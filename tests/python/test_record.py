@@ -12,13 +12,14 @@ from typing import Any
 import polars as pl
 import pytest
 
-from backwater import Result, ResultError, tables
+from backwater import Result, tables
 from backwater.experiment import measures, record, sweep, witnesses
 from backwater.experiment.format import Content
 from backwater.experiment.grid import Experiment, Point
 from backwater.experiment.record import Core, Record, Run, Witness
 from backwater.experiment.store import Job, Store
 from backwater.experiment.study import Study
+from backwater.result import DamagedError
 from conftest import LOSING, TINY, command_line, edited
 
 CHARTS = """
@@ -104,7 +105,7 @@ def test_a_record_is_a_file_with_a_line_for_each_point_and_curve(done: Path) -> 
     path = done.parent / "data" / "fig1.paper.json"
     text = path.read_text()
     document = json.loads(text)
-    assert [*document] == ["scale", "date", "core", "definition", "points", "curves", "witnesses"]
+    assert [*document] == ["scale", "date", "core", "definition", "points", "curves", "witnesses", "checksum"]
     line = next(line for line in text.splitlines() if '"20"' in line and '"PFC"' in line)
     point = json.loads(line.strip().rstrip(","))
     assert point == document["points"][1]
@@ -208,8 +209,37 @@ def test_a_missing_point_or_measure_is_told(done: Path) -> None:
 def test_a_damaged_record_is_told(done: Path) -> None:
     path = done.parent / "data" / "fig1.paper.json"
     path.write_text(path.read_text().replace('"seed"', '"sed"', 1))
-    with pytest.raises(ResultError, match=r"fig1.paper.json is damaged or of another version: points.0.seed: Field"):
+    with pytest.raises(DamagedError, match=r"fig1.paper.json is damaged or of another version: points.0.seed: Field"):
         recorded(done)
+    path.write_text("{")
+    assert command_line("reproduce", "someone", "--scale", "paper", "--recorded").exit_code == 7
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [("points", "drops"), ("points", "measures"), ("curves", "y"), ("witnesses", "fingerprint"), ("core", "commit")],
+)
+def test_a_record_is_what_was_written(done: Path, key: str, value: str) -> None:
+    path = done.parent / "data" / "fig1.paper.json"
+    document = json.loads(path.read_text())
+    part = document[key] if key == "core" else document[key][0]
+    part[value] = {"drops": 1, "measures": {**part.get("measures", {}), "mean": 1e3}, "y": [0.5]}.get(value, "abc")
+    path.write_text(json.dumps(document))
+    with pytest.raises(DamagedError, match="its checksum is"):
+        recorded(done)
+
+
+def test_only_the_mark_may_be_written_by_hand(done: Path) -> None:
+    path = done.parent / "data" / "fig1.paper.json"
+    path.write_text(path.read_text().replace(' "points"', ' "stale": "why",\n "points"', 1))
+    assert recorded(done).stale == "why"
+
+
+def test_a_record_of_another_scale_is_told(done: Path) -> None:
+    data = done.parent / "data"
+    data.joinpath("fig1.small.json").write_bytes(data.joinpath("fig1.paper.json").read_bytes())
+    with pytest.raises(DamagedError, match="is of the scale paper"):
+        Record.load(Experiment.load(done), "small")
 
 
 # --- witnesses

@@ -463,6 +463,25 @@ fn a_link_that_comes_back_waits_for_its_peer_to_speak() {
     assert_eq!(s.closed(1, 3), None);
 }
 
+#[test]
+fn a_pause_repeated_after_a_failure_repeats_its_causes() {
+    let mut spec = spec();
+    spec.switch.headroom = HeadroomConfig::Dsh(DshConfig { alpha: 0.0, private: Bytes(3000), ..Default::default() });
+    let mut s = Script::new(&spec, vec![in_class(3, 0, 1), in_class(5, 0, 2), in_class(6, 0, 2)], SWITCH);
+    s.arrive_pause(1, 1, 3, PortId(71).into());
+    s.arrive_pause(2, 2, 5, PortId(72).into());
+    s.arrive_pause(3, 2, 6, PortId(73).into());
+    for (at, flow, psn) in
+        [(4, 1, 0), (5, 1, 1), (6, 1, 2), (7, 2, 0), (8, 2, 1), (9, 0, 0), (10, 0, 1), (11, 0, 2), (12, 0, 3)]
+    {
+        s.arrive_data(80_000 * at, 0, flow, psn);
+    }
+    let first = s.next_pause();
+    s.link_change(2_000_000, 0, false);
+    s.link_change(2_010_000, 0, true);
+    assert_eq!(first, s.next_pause());
+}
+
 /// With quanta, no longer than a PAUSE lasts: the peer need not say anything.
 #[test]
 fn a_link_that_comes_back_waits_no_longer_than_a_pause_of_quanta() {

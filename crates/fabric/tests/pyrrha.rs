@@ -728,6 +728,36 @@ fn configs() -> impl Strategy<Value = PyrrhaConfig> {
     )
 }
 
+/// The first PAUSE or RESUME of its root ends the time for which a queue that a MERGE has made is kept.
+#[test]
+fn a_pause_and_resume_within_the_grace_give_the_queue_back_at_once() {
+    let unassigned = |at, root| (at, P7, Says::Pyrrha(PyrrhaFrame::Unassigned { root }));
+    let mut line = Line::new(PyrrhaConfig { merge_grace: Some(Duration::from_us(20)), ..Default::default() });
+    let (p6, p5) = (line.p6, line.p5);
+    line.frame(0, pause(p6, 1));
+    line.frame(1_000_000, merge(p6, p5));
+    line.frame(2_000_000, pause(p5, 2));
+    line.frame(5_000_000, resume(p5));
+    assert_eq!(signals(&mut line.s, 200_000_000), [unassigned(5_000_000, p5)]);
+}
+
+#[test]
+fn the_most_queues_filled_is_a_peak() {
+    let mut line = Line::new(PyrrhaConfig { organisation: Organisation::SingleTier, ..Default::default() });
+    let (p6, p5) = (line.p6, line.p5);
+    line.frame(0, pause(p6, 1));
+    line.frame(0, pause(p5, 2));
+    line.packet(80_000, Y);
+    line.packet(160_000, X);
+    assert_eq!(line.s.node.ports()[usize::from(P7)].most_filled_queues(), 2);
+    line.frame(1_000_000, resume(p6));
+    line.frame(1_000_000, resume(p5));
+    let _ = line.s.sent_until(3_000_000, P7);
+    line.frame(3_000_000, pause(p6, 1));
+    line.packet(3_100_000, Y);
+    assert_eq!(line.s.node.ports()[usize::from(P7)].most_filled_queues(), 2);
+}
+
 proptest! {
     #![proptest_config(common::cases(1000))]
 

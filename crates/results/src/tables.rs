@@ -242,7 +242,8 @@ row! {
 }
 
 row! {
-    /// `full_queues.parquet`: what was where in an ingress queue that was full: a row per PAUSE made, class named and egress port.
+    /// `full_queues.parquet`: what was where in an ingress queue that was full: a row per PAUSE made,
+    /// class named, and egress port that holds bytes of it.
     pub struct FullQueueRow {
         /// when the PAUSE was made, ps
         pub time_ps: Time,

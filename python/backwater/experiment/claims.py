@@ -8,7 +8,7 @@ width of the figure's 95 % interval over seeds; 0 for a single seed. A figure is
 * too uncertain, if not, the interval meets what is expected, and the error is larger than the effect claimed;
 * reached within error, if the figure is as expected, but not the whole of its interval;
 * in the same direction, if what is expected lies beyond `neutral` and so does the figure, with the whole of its
-  interval; where there is no scatter, by more than 1 % of what it is compared with;
+  interval; where there is no scatter, by more than 1 % of what it is compared with, of the effect claimed if that is 0;
 * not reached otherwise.
 
 What never or always holds ("no packet is dropped", "every run ends in deadlock") is refuted by a single run: it is
@@ -89,7 +89,7 @@ class Estimate:
     def seeds_for(self, error: float) -> int | None:
         """How many seeds, more than now, of the same scatter have an error so small; none if beyond `_MOST_SEEDS`."""
         deviation = self.error * math.sqrt(self.seeds) / student(max(self.seeds - 1, 1))
-        if _NORMAL * deviation > math.sqrt(_MOST_SEEDS) * error:
+        if not _NORMAL * deviation <= math.sqrt(_MOST_SEEDS) * error < math.inf:
             return None
         seeds = self.seeds + 1
         if deviation:
@@ -154,7 +154,7 @@ class Expectation:
         if self.low <= estimate.mean <= self.high:
             return "reached, within error"
         if self.neutral is not None:
-            margin = estimate.error or _LEAST_EFFECT * compared_with
+            margin = estimate.error or _LEAST_EFFECT * (compared_with or self.effect)
             above = self.low > self.neutral and estimate.mean - margin > self.neutral
             if above or (self.high < self.neutral and estimate.mean + margin < self.neutral):
                 return "same direction"
@@ -193,6 +193,8 @@ def check(claim: Claim, scale: str, values: Values) -> Finding:
         places = _places(claim, values)
     except _MissingError as missing:
         return Finding(claim, {}, "no result", str(missing))
+    except OverflowError:
+        return Finding(claim, {}, "no result", "its values are too large to be averaged")
     everywhere, of_best = expected(claim)
     places.sort(key=lambda place: everywhere.margin(place.estimate.mean))
     parts = [(everywhere, place) for place in places]

@@ -6,6 +6,7 @@ import datetime
 import hashlib
 import json
 import math
+import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from pathlib import Path
@@ -30,7 +31,8 @@ from backwater.experiment.format import (
 from backwater.experiment.grid import Experiment, Point
 from backwater.experiment.store import Store
 from backwater.experiment.study import Study
-from backwater.result import Result, ResultError
+from backwater.result import DamagedError, Result, ResultError
+from backwater.summary import Outcome
 
 # Steps of a distribution, beside its last hundred values; and of a throughput.
 _STEPS: Final = 200
@@ -55,11 +57,11 @@ class Run(Table):
 
     place: dict[str, str]
     seed: int
-    outcome: str | None
+    outcome: Outcome | None
     fingerprint: str | None
-    drops: int
-    unfinished: int
-    cpu_seconds: float
+    drops: pydantic.NonNegativeInt
+    unfinished: pydantic.NonNegativeInt
+    cpu_seconds: pydantic.NonNegativeFloat
     measures: dict[str, float | None]
 
     @classmethod
@@ -152,6 +154,7 @@ class Record(Table):
         points: The runs, in the order of the grid.
         curves: What charts draw beside measures.
         witnesses: Runs of the first scale of the file, to be compared with what they are now.
+        checksum: CRC-32 of all the rest but `stale`, as `write` writes it.
     """
 
     scale: str
@@ -162,6 +165,7 @@ class Record(Table):
     points: list[Run]
     curves: list[Curve]
     witnesses: Sequence[Witness] = ()
+    checksum: int = 0
 
     @classmethod
     def of(cls, study: Study, store: Store) -> Self:
@@ -181,7 +185,8 @@ class Record(Table):
         """What is recorded of an experiment, if anything is.
 
         Raises:
-            ResultError: If it is damaged, or not of the experiment as it is now and not said to be stale.
+            DamagedError: If it is not what was written.
+            ResultError: If it is not of the experiment as it is now and not said to be stale.
         """
         path = data_file(experiment, scale)
         if not path.is_file():
@@ -191,7 +196,11 @@ class Record(Table):
         except pydantic.ValidationError as error:
             first = error.errors()[0]
             where = ".".join(map(str, first["loc"]))
-            raise ResultError(f"{path} is damaged or of another version: {where}: {first['msg']}") from error
+            raise DamagedError(f"{path} is damaged or of another version: {where}: {first['msg']}") from error
+        if record.checksum != record._sum():
+            raise DamagedError(f"{path} is damaged or was edited: its checksum is {record._sum()}")
+        if record.scale != scale:
+            raise DamagedError(f"{path} is of the scale {record.scale}")
         if record.definition != definition(experiment, scale) and not record.stale:
             raise ResultError(f"{path} is out of date: {experiment.path} asks for something else; record it again")
         return record
@@ -199,13 +208,17 @@ class Record(Table):
     def write(self, experiment: Experiment) -> Path:
         """Writes it beside the experiment, a line for each point and curve, and returns the path."""
         parts = []
-        for key, value in self.model_dump(mode="json", exclude={"stale"} if not self.stale else set()).items():
+        content = self.model_dump(mode="json", exclude={"stale"} if not self.stale else set())
+        for key, value in {**content, "checksum": self._sum()}.items():
             lines = [_json(each) for each in value] if isinstance(value, list) else []
             parts.append(f' "{key}": ' + ("[\n  " + ",\n  ".join(lines) + "\n ]" if lines else _json(value)))
         path = data_file(experiment, self.scale)
         path.parent.mkdir(exist_ok=True)
         path.write_text("{\n" + ",\n".join(parts) + "\n}\n", encoding="utf-8")
         return path
+
+    def _sum(self) -> int:
+        return zlib.crc32(_json(self.model_dump(mode="json", exclude={"stale", "checksum"})).encode())
 
     def runs(self, experiment: Experiment) -> dict[Point, Run]:
         """The runs of the grid, in the order of the file. Raises ResultError if one is missing."""

@@ -138,7 +138,8 @@ class Endings:
     @classmethod
     def of(cls, experiment: Experiment, runs: Mapping[Point, Run]) -> Endings:
         """Those of the runs of an experiment."""
-        outcomes = Counter(run.outcome or "no result" for run in runs.values() if experiment.content.needs_runs)
+        ended = (run.outcome for run in runs.values() if experiment.content.needs_runs)
+        outcomes = Counter(str(outcome or "no result") for outcome in ended)
         return cls(
             outcomes,
             sum(run.drops for run in runs.values()),
