@@ -62,7 +62,8 @@ class _Commands(TyperGroup):
             console.message(f"{error.strerror or error}{f': {error.filename}' if error.filename else ''}")
             sys.exit(EXIT_IO)
         except UnicodeDecodeError as error:
-            console.message(f"a file is not UTF-8 text: {error.reason} at byte {error.start}")
+            name = next(iter(getattr(error, "__notes__", [])), "a file")
+            console.message(f"{name} is not UTF-8 text: {error.reason} at byte {error.start}")
         except Exception as error:
             _internal_error(error)
             sys.exit(EXIT_INTERNAL)

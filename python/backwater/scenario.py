@@ -36,6 +36,15 @@ class Setting(NamedTuple):
     origin: str
 
 
+def read_text(path: Path) -> str:
+    """The text of a file. Raises OSError, and UnicodeDecodeError with the path as a note."""
+    try:
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        error.add_note(str(path))
+        raise
+
+
 def _overrides(overrides: Mapping[str, object] | Iterable[str], seed: int | None) -> list[str]:
     if isinstance(overrides, Mapping):
         overrides = [
@@ -73,7 +82,7 @@ class Scenario:
             OSError: If the file cannot be read.
         """
         path = Path(path)
-        text = path.read_text(encoding="utf-8")
+        text = read_text(path)
         return cls(path.stem, Plan.from_toml(text, str(path), str(path.parent), _overrides(overrides, seed)))
 
     @classmethod

@@ -153,6 +153,15 @@ def fails_with(outcome: Result, words: str) -> None:
     assert "internal error" not in outcome.stderr
 
 
+@pytest.mark.parametrize("command", ["run", "explain", "sweep"])
+def test_a_file_that_is_no_text_is_named(tmp_path: Path, command: str) -> None:
+    file = tmp_path / "binary.toml"
+    file.write_bytes(b"\xff")
+    outcome = command_line(command, file)
+    assert outcome.exit_code == 2
+    assert outcome.stderr == f"error: {file} is not UTF-8 text: invalid start byte at byte 0\n\n"
+
+
 @pytest.mark.parametrize("output", ["small.toml/out", "/proc/out", "/dev/full/out"])
 def test_a_directory_that_cannot_be_made_is_code_7(small: Path, output: str) -> None:
     fails_with(command_line("run", small, "-o", output), output)

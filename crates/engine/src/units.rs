@@ -203,9 +203,13 @@ impl Quantity {
             return Err(UnitError::NotRepresentable(text.into(), "negative"));
         }
         let split = trimmed.find(|c: char| !(c.is_ascii_digit() || c == '.' || c == '_')).unwrap_or(trimmed.len());
-        let (number, unit) = (trimmed[..split].replace('_', ""), trimmed[split..].trim_start());
+        let (number, unit) = (&trimmed[..split], trimmed[split..].trim_start());
+        // As in TOML, every `_` is between two digits.
+        let is_sound =
+            number.split('.').all(|part| !part.contains('_') || part.split('_').all(|digits| !digits.is_empty()));
+        let number = number.replace('_', "");
         let (whole, fraction) = number.split_once('.').unwrap_or((&number, ""));
-        if whole.is_empty() || fraction.contains('.') {
+        if whole.is_empty() || fraction.contains('.') || !is_sound {
             return Err(UnitError::NoNumber(text.into(), example));
         }
         if unit.is_empty() {
@@ -384,7 +388,9 @@ mod tests {
         assert!(message("-1 Gbps").contains("is negative"));
         assert!(message("-Gbps").contains("does not start with a number"));
         assert!(message("99999999999999 Tbps").contains("too large"));
-        assert!(message("1.2.3 Gbps").contains("does not start with a number"));
+        for text in ["1.2.3 Gbps", "_1 Gbps", "1_ Gbps", "1__0 Gbps", "1_.5 Gbps", "1._5 Gbps"] {
+            assert!(message(text).contains("does not start with a number"), "{text}");
+        }
         // Of a size, K, M and G would leave open whether they are powers of 1000 or of 1024.
         let refused = "64K".parse::<Bytes>().unwrap_err().to_string();
         assert_eq!(refused, "\"K\" is not one of the units B, KB, KiB, MB, MiB, GB, GiB");

@@ -16,7 +16,7 @@ from backwater.experiment import mistakes
 from backwater.experiment.format import AnalysisMeasure, Content, matches
 from backwater.experiment.mistakes import Mistake
 from backwater.experiment.store import Job
-from backwater.scenario import Scenario
+from backwater.scenario import Scenario, read_text
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class Experiment:
             OSError: If the file cannot be read.
         """
         path = Path(path)
-        text = path.read_text(encoding="utf-8")
+        text = read_text(path)
         document = _core.Document(text, str(path))
         try:
             data = tomllib.loads(text)

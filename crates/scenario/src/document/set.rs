@@ -23,7 +23,7 @@ impl Document {
             assignment.split_once('=').ok_or_else(|| fail("", format!("\"{assignment}\" has no \"=\"; {EXAMPLE}")))?;
         let path = path.trim();
         let keys: Vec<_> = keys(path).collect();
-        if keys.is_empty() || keys.len() > DEEPEST {
+        if !is_well_formed(path) || keys.len() > DEEPEST {
             return Err(fail(path, format!("\"{path}\" is no key; {EXAMPLE}")));
         }
         let value = value_of(text.trim());
@@ -38,6 +38,15 @@ impl Document {
         *node.open(last).map_err(|message| fail(path, message))? = value;
         Ok(())
     }
+}
+
+/// Whether a path is made of keys with dots between them and of indices in brackets.
+fn is_well_formed(path: &str) -> bool {
+    path.split('.').all(|part| {
+        let mut pieces = part.split('[');
+        let is_index = |piece: &str| piece.strip_suffix(']').is_some_and(|index| index.parse::<usize>().is_ok());
+        pieces.next().is_some_and(|key| !key.is_empty() && !key.contains(']')) && pieces.all(is_index)
+    })
 }
 
 impl Node {
@@ -121,6 +130,14 @@ mod tests {
         for (assignment, message) in [
             ("seed", "--set: error: \"seed\" has no \"=\"; write KEY=VALUE, as in traffic.0.load=0.6"),
             ("=3", "--set: error: \"\" is no key; write KEY=VALUE, as in traffic.0.load=0.6"),
+            (
+                "run..seed=1",
+                "--set: error: run..seed: \"run..seed\" is no key; write KEY=VALUE, as in traffic.0.load=0.6",
+            ),
+            (
+                "traffic[x].load=1",
+                "--set: error: traffic[x].load: \"traffic[x].load\" is no key; write KEY=VALUE, as in traffic.0.load=0.6",
+            ),
             ("traffic.1.load=1", "--set: error: traffic.1: a list of 1 has no entry \"1\" (entries count from 0)"),
             ("cc.gain.x=1", "--set: error: cc.gain.x: there is no \"x\" below a single value"),
         ] {
