@@ -80,10 +80,23 @@ fn links(shape: &Shape, others: &'static [u64]) -> impl Strategy<Value = Vec<Lin
 fn flow_control() -> impl Strategy<Value = FlowControlConfig> {
     let response = prop_oneof![Just(0u64), 1u64..600];
     let pause = prop_oneof![Just(PauseModel::UntilResume), Just(PauseModel::Quanta)];
-    // A pause must outlast twice what its refresh may wait for: a frame of 9 KB.
-    (pause, 512u16.., response).prop_map(|(pause, quanta, response)| {
+    let quanta = prop_oneof![1 => Just(SHORTEST), 3 => 512u16..];
+    (pause, quanta, response).prop_map(|(pause, quanta, response)| {
         FlowControlConfig::Pfc(PfcConfig { pause, quanta, response: Duration::from_ns(response) })
     })
+}
+
+/// Stands for [`shortest_pause`] until the fabric is known.
+const SHORTEST: u16 = 0;
+
+/// The fewest quanta that planning accepts: a pause must outlast twice what its refresh may wait for, a frame and a PFC frame of every class, and is
+/// refreshed every 100 ns at most.
+fn shortest_pause(spec: &NetworkSpec) -> u16 {
+    let largest = spec.framing.largest(spec.mtu.get() as u32, spec.congestion.telemetry_bytes());
+    let wait = u64::from(largest.wire) + u64::from(spec.framing.control().wire) * spec.switch.lossless.len() as u64;
+    let fastest = spec.links.iter().map(|link| link.rate).max().unwrap();
+    let bytes = 2 * wait.max(fastest.bytes_in(Duration::from_ns(100)));
+    bytes.div_ceil(64) as u16
 }
 
 /// A share of the free buffer; with none of it every packet pauses.
@@ -231,6 +244,12 @@ fn cases(
                     ack_class: acks.1.filter(|_| is_exact).unwrap_or(Class::CONTROL),
                 };
                 spec.congestion = congestion;
+                let shortest = shortest_pause(&spec);
+                if let FlowControlConfig::Pfc(pfc) = &mut spec.switch.flow_control
+                    && pfc.quanta == SHORTEST
+                {
+                    pfc.quanta = shortest;
+                }
                 spec.load_balance = LoadBalanceConfig::Ecmp(Default::default());
                 spec.recovery =
                     RecoveryConfig::GoBackN(GoBackNConfig { timeout: Duration::ZERO, ..Default::default() });
