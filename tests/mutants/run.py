@@ -83,7 +83,7 @@ def exists(test: str) -> bool:
     target, *modules, name = test.split("::")
     if target == "lib":
         path = ROOT / SOURCES / "/".join(modules[:-1])
-        paths = [path.with_suffix(".rs"), path / "mod.rs"]
+        paths = [path.with_suffix(".rs"), path / "mod.rs", path / "tests.rs"]
     else:
         paths = [ROOT / "crates/fabric/tests" / f"{target}.rs"]
     source = "".join(path.read_text(encoding="utf-8") for path in paths if path.is_file())
