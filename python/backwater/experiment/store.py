@@ -8,12 +8,13 @@ import json
 import os
 import re
 import shutil
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Final
+from typing import IO, Any, Final
 
 from backwater import _core
 from backwater.result import Result, ResultError
@@ -24,6 +25,17 @@ POINT_FILE: Final = "point.json"
 LOG_FILE: Final = "log.txt"
 # What marks a directory as a store, and is held by its writer.
 _LOCK_FILE: Final = "lock"
+# Between two attempts to lock it.
+_POLL_SECONDS: Final = 0.1
+
+
+def _locks(lock: IO[str]) -> bool:
+    """Locks a file, unless another process has."""
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 class StoreError(Exception):
@@ -129,11 +141,11 @@ class Store:
         if not lock_file.exists() and any(self.directory.iterdir()):
             raise StoreError(f"{self.directory} is not empty, and no store: it has no file {_LOCK_FILE}")
         with lock_file.open("w") as lock:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
+            if not _locks(lock):
                 tell(f"another sweep is writing to {self.directory}: waiting for its end")
-                fcntl.flock(lock, fcntl.LOCK_EX)
+                # Not in one call that waits: a library may have installed a handler of ^C after which it goes on.
+                while not _locks(lock):
+                    time.sleep(_POLL_SECONDS)
             running = self.directory / "running"
             running.mkdir(exist_ok=True)
             for rest in running.iterdir():
