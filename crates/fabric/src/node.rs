@@ -228,8 +228,8 @@ impl Node {
         self.settle(env);
     }
 
-    /// `frame` has arrived on `port`, but the link corrupted it.
-    pub fn arrive_corrupted<S: Sink>(&mut self, port: PortIx, frame: &Frame, cause: DropCause, env: &mut Env<'_, S>) {
+    /// `frame` would arrive on `port` now, but the link has lost or corrupted it.
+    pub fn arrive_lost<S: Sink>(&mut self, port: PortIx, frame: &Frame, cause: DropCause, env: &mut Env<'_, S>) {
         self.counters.received += u64::from(frame.size.charge);
         self.drop(port, frame, cause, env);
     }

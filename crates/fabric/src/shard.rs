@@ -56,7 +56,7 @@ struct Trouble {
 
 impl Trouble {
     /// Why `frame`, which arrives on `port` now, is lost, if it is.
-    fn corrupts(&mut self, frame: &Frame, port: PortId, now: Time, fabric: &Fabric) -> Option<DropCause> {
+    fn loss_of(&mut self, frame: &Frame, port: PortId, now: Time, fabric: &Fabric) -> Option<DropCause> {
         let facts = &fabric.wiring.ports[port.0 as usize];
         if let Some(failed_at) = self.failed_at {
             let travel = facts.delay + fabric.spec.framing.byte_time(facts.rate).times(u32::from(frame.size.wire));
@@ -456,11 +456,11 @@ impl Shard {
         let Flying(frame) = wire.frames.pop(flying);
         watch.fingerprint.add(scene.now.ps(), u64::from(wire.port.0), frame.digest());
         let trouble = wire.trouble.as_mut();
-        let lost = trouble.and_then(|trouble| trouble.corrupts(&frame, wire.port, scene.now, scene.fabric));
+        let lost = trouble.and_then(|trouble| trouble.loss_of(&frame, wire.port, scene.now, scene.fabric));
         let (node, ix) = (wire.node, wire.ix);
         self.at_node(node, scene, |node, env| match lost {
             None => node.arrive(ix, &frame, env),
-            Some(cause) => node.arrive_corrupted(ix, &frame, cause, env),
+            Some(cause) => node.arrive_lost(ix, &frame, cause, env),
         });
     }
 

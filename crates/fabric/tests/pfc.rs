@@ -410,10 +410,8 @@ fn a_refresh_repeats_the_causes() {
     assert_eq!(s.next_pause(), (0, vec![(3, third), (5, fifth)]));
 }
 
-/// A whole port is told to stop because of the egress port that holds most of what came in there, whatever the class; each class then waits for
-/// what that port's queue of this class waits for.
-#[test]
-fn a_whole_port_has_one_cause_and_each_class_its_own_root() {
+/// A switch under DSH whose ingress port 0 is full: of three classes, each stopped for a reason of its own, at two egress ports.
+fn stopped_port() -> Script {
     let mut spec = spec();
     // Nothing is shared: what comes takes the insurance, and stops the port.
     let dsh = DshConfig { alpha: 0.0, private: Bytes(3000), ..Default::default() };
@@ -428,6 +426,14 @@ fn a_whole_port_has_one_cause_and_each_class_its_own_root() {
     {
         s.arrive_data(80_000 * at, 0, flow, psn);
     }
+    s
+}
+
+/// A whole port is told to stop because of the egress port that holds most of what came in there, whatever the class; each class then waits for
+/// what that port's queue of this class waits for.
+#[test]
+fn a_whole_port_has_one_cause_and_each_class_its_own_root() {
+    let mut s = stopped_port();
     let (port, causes) = s.next_pause();
     let (id, of) = (s.node.ports()[2].id, |class| causes.iter().find(|(named, _)| *named == class).unwrap().1);
     let parent = |queue, at| Some(Parent { queue, since: Time::from_ps(at) });
@@ -465,17 +471,7 @@ fn a_link_that_comes_back_waits_for_its_peer_to_speak() {
 
 #[test]
 fn a_pause_repeated_after_a_failure_repeats_its_causes() {
-    let mut spec = spec();
-    spec.switch.headroom = HeadroomConfig::Dsh(DshConfig { alpha: 0.0, private: Bytes(3000), ..Default::default() });
-    let mut s = Script::new(&spec, vec![in_class(3, 0, 1), in_class(5, 0, 2), in_class(6, 0, 2)], SWITCH);
-    s.arrive_pause(1, 1, 3, PortId(71).into());
-    s.arrive_pause(2, 2, 5, PortId(72).into());
-    s.arrive_pause(3, 2, 6, PortId(73).into());
-    for (at, flow, psn) in
-        [(4, 1, 0), (5, 1, 1), (6, 1, 2), (7, 2, 0), (8, 2, 1), (9, 0, 0), (10, 0, 1), (11, 0, 2), (12, 0, 3)]
-    {
-        s.arrive_data(80_000 * at, 0, flow, psn);
-    }
+    let mut s = stopped_port();
     let first = s.next_pause();
     s.link_change(2_000_000, 0, false);
     s.link_change(2_010_000, 0, true);

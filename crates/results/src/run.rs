@@ -350,8 +350,8 @@ impl Run {
         // The run does not wait for flows without an end.
         let all_done = !self.simulation.expects_flows() && totals.live_flows() == totals.endless_flows;
         let is_last = now >= self.last();
-        let rests = self.simulation.is_quiet() || is_last && self.simulation.is_empty();
-        if all_done && if totals.endless_flows == 0 { rests } else { now >= self.plan.run.until } {
+        let rests = || self.simulation.is_quiet() || is_last && self.simulation.is_empty();
+        if all_done && if totals.endless_flows == 0 { rests() } else { now >= self.plan.run.until } {
             return Some(Outcome::Completed);
         }
         if is_last {

@@ -259,8 +259,8 @@ def _places(claim: Claim, values: Values) -> list[_Place]:
             if claim.to and other == point:
                 continue
             here = _finite(values, point, claim.measure, "value")
-            there = _finite(values, other, claim.to_measure or claim.measure, "baseline")
-            if claim.compare in {"ratio", "reduction"} and there == 0 and _is_left_out(claim, other):
+            there = _baseline(claim, values, other)
+            if there is None:
                 continue
             value, compared_with = _compared(claim, here, there)
             if not math.isfinite(value):
@@ -284,11 +284,14 @@ def _places(claim: Claim, values: Values) -> list[_Place]:
             return [_Place("", *_averaged([_means(of_places) for of_places in by_seed.values()]))]
 
 
-def _is_left_out(claim: Claim, other: Point) -> bool:
-    """Whether a baseline of 0, of `other`, says nothing. Raises _MissingError if it is wrong instead."""
-    if claim.unit != YES_OR_NO:
-        raise _MissingError(f"baseline is 0 at {other}")
-    return True
+def _baseline(claim: Claim, values: Values, other: Point) -> float | None:
+    """The value at `other`; none if it is a no, of which nothing is left. Raises _MissingError if there is none."""
+    there = _finite(values, other, claim.to_measure or claim.measure, "baseline")
+    if there != 0 or claim.compare not in {"ratio", "reduction"}:
+        return there
+    if claim.unit == YES_OR_NO:
+        return None
+    raise _MissingError(f"baseline is 0 at {other}")
 
 
 def _means(pairs: Iterable[tuple[float, float]]) -> tuple[float, float]:
