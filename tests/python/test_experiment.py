@@ -305,8 +305,13 @@ def test_a_directory_of_something_else_is_no_store(tiny: Path) -> None:
 
 
 def completed(store: Path) -> dict[str, int]:
-    """The points of a store, each with the inode of its result, which another run would change."""
-    return {path.name: (path / "run.json").stat().st_ino for path in (store / "points").glob("*")}
+    """The points of a store, each with when its result was written, in ns: another run changes it.
+
+    An inode would not do: a file system may give a new file the number of one just removed.
+    """
+    return {
+        path.name: (path / "run.json").stat().st_mtime_ns for path in (store / "points").glob("*")
+    }
 
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
