@@ -319,7 +319,10 @@ def test_too_uncertain_says_how_many_seeds_would_tell() -> None:
     assert finding.note == "about 387 seeds would tell"
     # of several places, that which needs most
     finding = check(grid(old=[[1.4, 1.6, 1.8], [1.2, 1.6, 2.0]]), at_least=1.4, neutral=1.0)
-    assert finding.note == "about 7 seeds would tell"
+    assert finding.note == "about 7 seeds would tell at 2"
+    # which need not be that with the smallest effect, which is shown first
+    finding = check(grid(old=[[1.0, 1.5, 2.6], [1.59, 1.6, 1.61]]), at_least=1.5, neutral=1.0)
+    assert (next(iter(finding.estimates)), finding.note) == ("2", "about 13 seeds would tell at 1")
     finding = check(grid(old=[[1.4, 1.6, 1.8]]), at_least=1.6, neutral=1.6)
     assert finding.note == "more than 10,000 seeds would tell"
 

@@ -309,9 +309,7 @@ def completed(store: Path) -> dict[str, int]:
 
     An inode would not do: a file system may give a new file the number of one just removed.
     """
-    return {
-        path.name: (path / "run.json").stat().st_mtime_ns for path in (store / "points").glob("*")
-    }
+    return {path.name: (path / "run.json").stat().st_mtime_ns for path in (store / "points").glob("*")}
 
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])

@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 import shutil
 from collections.abc import Sequence
 from functools import partial
@@ -213,6 +214,14 @@ def test_a_damaged_record_is_told(done: Path) -> None:
         recorded(done)
     path.write_text("{")
     assert command_line("reproduce", "someone", "--scale", "paper", "--recorded").exit_code == 7
+
+
+@pytest.mark.parametrize("number", ["NaN", "Infinity", "1e999"])
+def test_a_number_that_is_none_is_damage(done: Path, number: str) -> None:
+    path = done.parent / "data" / "fig1.paper.json"
+    path.write_text(re.sub(r'("cpu_seconds"): [^,]*', rf"\1: {number}", path.read_text(), count=1))
+    with pytest.raises(DamagedError, match=r"fig1.paper.json is damaged"):
+        recorded(done)
 
 
 @pytest.mark.parametrize(

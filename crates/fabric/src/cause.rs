@@ -8,7 +8,7 @@ use backwater_engine::Time;
 pub struct Cause {
     /// The port whose congestion is the cause: the root of the tree of pauses.
     pub root: PortId,
-    /// The egress port, at the node that has sent the PAUSE, where most of what came from here stands. `None` where the flow control names the
+    /// The egress port, at the node that has sent the PAUSE, that holds most of the bytes that came from here. `None` where the flow control names the
     /// root alone.
     pub via: Option<PortId>,
     /// The closure of a queue of `via` at that time; `None` if that port was open, and so is the root itself.

@@ -44,14 +44,15 @@ pub enum Promise {
 }
 
 impl Promise {
-    /// Lossless are PFC, and mechanisms of other crates, with a buffer policy that promises it, as long as the neighbour obeys and the link
-    /// corrupts no frame of flow control.
+    /// Lossless are PFC, and mechanisms of other crates, with a buffer policy that promises it, as long as the neighbour obeys, the link corrupts no
+    /// frame of flow control, and every frame takes time.
     fn of(port: &PortFacts, site: &Site<'_>) -> Promise {
         let ours = site.flow_control(port.node);
         let obeys = ours.interoperates_with(site.flow_control(site.peer(port)));
         let policy = site.spec.headroom(port.node);
+        let takes_time = site.spec.framing.haste(port.rate, site.spec.congestion.telemetry_bytes()).is_some();
         let arrives = port.error_rate == 0.0 || ours.is_spared_by_errors();
-        if obeys && arrives && ours.is_lossless() && policy.is_lossless() {
+        if obeys && arrives && takes_time && ours.is_lossless() && policy.is_lossless() {
             Promise::Lossless
         } else {
             Promise::Unpromised { any_class: ours.bounds_queues() }

@@ -87,6 +87,19 @@ impl Framing {
         ByteTime::with_tick(rate, self.tick())
     }
 
+    /// By how much frames may pass faster than a link of `rate` can carry them, because their times are cut down to the clock: one that takes
+    /// `t` ticks has the bytes of less than `t + 1`. A fraction, of at least 1; `None` if frames may take no time at all.
+    pub fn haste(self, rate: Rate, telemetry: u32) -> Option<[u64; 2]> {
+        match self {
+            Framing::Rocev2 => Some([1, 1]),
+            Framing::HpccNs3 => {
+                let smallest = self.data(1, false, telemetry).wire.min(self.ack(telemetry).wire);
+                let ticks = self.byte_time(rate).times(smallest.into()).ps() / self.tick().ps();
+                (ticks > 0).then_some([ticks + 1, ticks])
+            }
+        }
+    }
+
     /// Time between the starts of a packet of `bytes` and the next of a flow that is paced at `rate`.
     pub fn pace(self, rate: Rate, bytes: u64) -> Duration {
         let (time, tick) = (rate.time_for(bytes), self.tick().ps());
@@ -121,6 +134,20 @@ mod tests {
         assert_eq!(Framing::Rocev2.ack(0), FrameSize { wire: 86, charge: 66 });
         assert_eq!(Framing::Rocev2.cnp(), FrameSize { wire: 98, charge: 78 });
         assert_eq!(Framing::Rocev2.control(), FrameSize { wire: 84, charge: 64 });
+    }
+
+    /// At 100 Gb/s the 49 B of a packet of one byte take 3 ns, which is the time of 37.5 B; at 400 Gb/s none.
+    #[test]
+    fn frames_that_are_cut_to_whole_nanoseconds_pass_faster_than_the_link() {
+        let haste = |gbps, telemetry| Framing::HpccNs3.haste(Rate::from_gbps(gbps), telemetry);
+        assert_eq!([10, 100, 200, 400].map(|gbps| haste(gbps, 0)), [Some([40, 39]), Some([4, 3]), Some([2, 1]), None]);
+        assert_eq!(haste(100, 42), Some([8, 7]));
+        assert_eq!(Framing::Rocev2.haste(Rate::from_gbps(1600), 0), Some([1, 1]));
+        for (wire, gbps) in (49..1000).flat_map(|wire| [10, 25, 40, 100, 200].map(|gbps| (wire, gbps))) {
+            let [fast, slow] = haste(gbps, 0).unwrap();
+            let time = Framing::HpccNs3.byte_time(Rate::from_gbps(gbps)).times(wire).ps();
+            assert!(u64::from(wire) * 8 * 1000 * slow <= time * gbps * fast, "{wire} B at {gbps} Gb/s");
+        }
     }
 
     #[test]

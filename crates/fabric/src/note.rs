@@ -9,7 +9,7 @@ use backwater_engine::{Duration, Time};
 pub enum DropCause {
     /// No pool of the buffer had room for a packet of a lossless class: a violation where [`Promise::Lossless`](crate::fabric::Promise::Lossless) holds.
     Headroom,
-    /// No pool of the buffer had room for a packet of a lossy class, or flow control is off.
+    /// No pool of the buffer had room for a packet of a class that is not lossless.
     BufferFull,
     /// The link corrupted it.
     LinkError,

@@ -255,7 +255,8 @@ fn the_default_headroom_is_equation_1_where_that_is_enough_and_else_the_need() {
 }
 
 /// Three classes. While a frame is on the wire, two classes ease and the third one becomes full: its PAUSE is the last of four frames. In the
-/// frames of the HPCC simulator: 80 ns and 3 times 3 ns, and 2 us for the way there and back, at 12.5 B/ns; two frames of 1000 B besides.
+/// frames of the HPCC simulator: 80 ns and 3 times 3 ns, and 2 us for the way there and back, at 12.5 B/ns, or up to a third more where 4 ns are
+/// cut down to 3; two frames of 1000 B besides.
 #[test]
 fn a_pause_may_wait_behind_a_frame_and_a_pfc_frame_of_every_other_class() {
     const SWITCH: u32 = 4;
@@ -285,7 +286,39 @@ fn a_pause_may_wait_behind_a_frame_and_a_pfc_frame_of_every_other_class() {
     ];
     assert_eq!(sent, expected);
     let site = s.fabric.site(NodeId(SWITCH));
-    assert_eq!(exact_need(&site, &site.ports[0]), 2 * 1000 + (2_000_000 + 80_000 + 3 * 3_000) / 80);
+    assert_eq!(exact_need(&site, &site.ports[0]), 2 * 1000 + (2_000_000 + 80_000 + 3 * 3_000) / 80 * 4 / 3);
+}
+
+/// In the frames of the HPCC simulator, 49 B take 3 ns at 100 Gb/s: a sender of many short flows sends 131 Gb/s, for which the default has room.
+#[test]
+fn short_frames_that_pass_faster_than_the_link_do_not_exceed_the_default() {
+    let setting = Setting { mtu: 952, gbps: 100, delay_ps: 1_000_001, response_ps: 0 };
+    let lost = |share: fn(u64) -> u64| {
+        let mut spec = NetworkSpec { framing: Framing::HpccNs3, ..setting.spec() };
+        let fabric = Fabric::new(spec.clone()).unwrap();
+        let default = worst_case(&fabric.site(SWITCH), &fabric.site(SWITCH).ports[SENDER as usize]);
+        spec.switch.headroom = fixed(1, Some(share(default)));
+        let back = flow(REVERSE, SENDER, 952 * 2000, 0);
+        let short = (0..1500).map(|_| flow(SENDER, RECEIVER, 1, 1000));
+        let (simulation, _) = common::run(&spec, std::iter::once(back).chain(short).collect());
+        simulation.totals().drops[DropCause::Headroom as usize]
+    };
+    assert_eq!(lost(|default| default), 0);
+    assert!(lost(|default| default * 9 / 10) > 0);
+}
+
+/// Under DSH the PFC frames of the port and an earlier one of the class may stand in front of a PAUSE as well.
+#[test]
+fn the_need_of_dsh_allows_for_two_pfc_frames_more() {
+    let need = |headroom| {
+        let mut spec = star(2, 100, 1100);
+        (spec.mtu, spec.switch.headroom) = (Bytes(4096), headroom);
+        let fabric = Fabric::new(spec).unwrap();
+        let site = fabric.site(NodeId(2));
+        exact_need(&site, &site.ports[0])
+    };
+    let dsh = need(HeadroomConfig::Dsh(Default::default()));
+    assert_eq!(dsh - need(HeadroomConfig::Sih(Default::default())), 2 * 84);
 }
 
 /// The peer obeys PFC in its own time, which may be longer than that of the switch itself.
@@ -456,6 +489,10 @@ fn lossless_is_promised_switch_by_switch_and_port_by_port() {
     spec.links[2].error_rate = 0.01;
     assert_eq!(promises(&spec), [kept; 4]);
     spec.switch.flow_control = FlowControlConfig::Pfc(PfcConfig { pause: PauseModel::Quanta, ..PfcConfig::default() });
+    assert_eq!(promises(&spec), [kept, kept, kept, UNPROMISED]);
+    // Nor can headroom hold frames that take no time: 49 B at 400 Gb/s, on a clock of whole nanoseconds.
+    let mut spec = chain(&[100, 200, 400], 1000);
+    (spec.framing, spec.mtu) = (Framing::HpccNs3, Bytes(952));
     assert_eq!(promises(&spec), [kept, kept, kept, UNPROMISED]);
 }
 

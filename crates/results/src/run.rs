@@ -181,8 +181,19 @@ const SUMMARY: &str = "run.json";
 const SUMMARY_PARTIAL: &str = "run.json.partial";
 /// Longest time between two looks, when nothing is sampled.
 const LOOK: Duration = Duration::from_us(100);
-/// Events between two looks at the clock on the wall: of one shard, and of each of several, which have to meet for it.
-const EVENTS: [u64; 2] = [1 << 8, 1 << 18];
+
+/// The most shards that `plan` runs in.
+fn shards(plan: &Plan, threads: usize) -> usize {
+    plan.run.shards.map_or(threads, |shards| shards as usize)
+}
+
+/// Events of a shard between two looks at the clock on the wall. Several shards have to meet for it, so that they look less often.
+fn events(shards: usize, threads: usize) -> u64 {
+    match shards {
+        1 => 1 << 8,
+        _ => (1 << 18) / shards.div_ceil(threads.max(1)) as u64,
+    }
+}
 
 impl Run {
     /// Sets up a run that writes into `directory`, which is made if it does not exist. Files of an earlier run there are replaced when this one
@@ -193,7 +204,7 @@ impl Run {
     pub fn start(plan: Plan, directory: &Path, threads: usize) -> Result<Run, RunError> {
         let cpu_before = cpu_seconds();
         let (started, footprint) = (Instant::now(), Footprint::start());
-        let shards = plan.run.shards.map_or(threads, |shards| shards as usize);
+        let shards = shards(&plan, threads);
         let mut fabric = Fabric::new(plan.spec.clone()).map_err(RunError::Spec)?;
         let roles = Roles::new(&plan.traffic, &mut fabric, plan.probes.vulnerable_share);
         let mut simulation = Simulation::streaming(fabric, Box::new(plan.traffic.flows()), shards);
@@ -224,7 +235,7 @@ impl Run {
             simulation,
             plan,
             threads,
-            events: EVENTS[usize::from(shards > 1)],
+            events: events(shards, threads),
             directory: directory.into(),
             tables: Tables::create(directory, &names, &every_name, &metadata)?,
             topology: FileSum::of(topology.as_bytes()),
@@ -468,9 +479,18 @@ impl Run {
             commit: BUILD.commit,
             build_profile: BUILD.profile,
             scenario: self.plan.resolved(),
-            effective: self.plan.effective(),
+            effective: self.effective(),
             files: BTreeMap::new(),
         }
+    }
+
+    /// The values in force, by path.
+    fn effective(&self) -> serde_json::Value {
+        let mut values = self.plan.effective();
+        if self.plan.run.shards.is_none() {
+            values["run.shards"] = shards(&self.plan, self.threads).into();
+        }
+        values
     }
 
     /// What every switch has come to.

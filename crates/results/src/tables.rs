@@ -343,7 +343,7 @@ row! {
         pub start_ps: Time,
         /// when the RESUME was made, ps; empty if it had not been when the run ended
         pub end_ps: Option<Time>,
-        /// for how long from the start on the next two were counted, ps: until what was under way has come; 0 if an earlier window was not over
+        /// for how long from the start on the next two were counted, ps: until what was in flight has arrived; 0 if an earlier window was not over
         pub window_ps: Duration,
         /// bytes that came in
         pub arrived_bytes: u64,

@@ -161,7 +161,7 @@ pub struct ProbesConfig {
     /// Whether it is recorded for every ingress queue of a switch whose upstream is told to stop what comes, what leaves and how much headroom it
     /// uses, and the local maxima of the headroom that each switch uses. Default false.
     pub ingress: bool,
-    /// Whether the payload delivered to flows is sampled, by tag and role. Default false: every sample then looks at every flow under way.
+    /// Whether the payload delivered to flows is sampled, by tag and role. Default false: every sample then looks at every flow that has begun and not ended.
     pub goodput: bool,
     /// Time between two searches for cyclic waits; "0 s" switches them off. Default 100 us.
     pub deadlock_check: Duration,

@@ -6,6 +6,7 @@ use backwater_fabric::congestion::none::{NoneConfig, Window};
 use backwater_scenario::hpcc::{Converted, convert};
 use backwater_scenario::{Document, Plan, Scenario};
 use std::fs;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 const SAMPLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/hpcc");
@@ -224,7 +225,8 @@ fn errors_of_topology_and_flows_come_together() {
 fn reference_inputs_convert() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/calibration");
     let Ok(cases) = fs::read_dir(&root) else {
-        eprintln!("skipped: there is no {}", root.display());
+        // Not with `eprintln!`, which is shown only if a test fails.
+        writeln!(std::io::stderr(), "skipped: there is no {}", root.display()).unwrap();
         return;
     };
     // The incast mix of Pyrrha's simulator is packed, and has a test of its own.

@@ -35,7 +35,7 @@ fn every_value_says_where_it_came_from() {
         STAR,
         &["network.mtu=1KB"],
         &[
-            ("name", json!("the name of its file"), "default"),
+            ("name", json!("s"), "default"),
             ("run.seed", json!(3), "s.toml:1"),
             ("run.until", json!("1 ms"), "default"),
             ("run.shards", json!("as many as the command line's `--threads`"), "default"),

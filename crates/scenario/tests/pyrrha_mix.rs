@@ -21,6 +21,7 @@ use backwater_scenario::hpcc::read_topology;
 use flate2::read::GzDecoder;
 use serde::Deserialize;
 use std::fs::{self, File};
+use std::io::Write;
 use std::path::Path;
 
 /// A flow and its completion time at the receiver, in microseconds, in the authors' simulator.
@@ -111,7 +112,8 @@ fn queues(flow_control: FlowControlConfig, scheduler: SchedulerConfig) -> Switch
 fn an_incast_mix_is_matched_group_by_group() {
     let case = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/calibration/pyrrha-incastmix");
     if !case.is_dir() {
-        println!("SKIPPED: there is no run of Pyrrha's simulator beside the repository");
+        // Not with `eprintln!`, which is shown only if a test fails.
+        writeln!(std::io::stderr(), "skipped: there is no run of Pyrrha's simulator beside the repository").unwrap();
         return;
     }
     let file = GzDecoder::new(File::open(case.join("flows.csv.gz")).unwrap());

@@ -204,7 +204,9 @@ def check(claim: Claim, scale: str, values: Values) -> Finding:
     verdict = max((each for each, _, _ in judged), key=VERDICTS.index)
     note = ""
     if verdict == "too uncertain":
-        note = _seeds_needed(part.seeds(place.estimate) for each, part, place in judged if each == verdict)
+        needed = [(part.seeds(place.estimate) or math.inf, place) for each, part, place in judged if each == verdict]
+        seeds, place = max(needed, key=lambda each: each[0])
+        note = _seeds_needed(seeds) + ("" if place is places[0] else f" at {place.name}")
     reason = claim.reason if isinstance(claim.reason, str) else claim.reason.get(scale, "")
     return Finding(
         claim,
@@ -230,8 +232,7 @@ def expected(claim: Claim) -> tuple[Expectation, Expectation | None]:
     return Expectation(low, high, neutral, never or always), None
 
 
-def _seeds_needed(numbers: Iterable[int | None]) -> str:
-    most = max(math.inf if number is None else number for number in numbers)
+def _seeds_needed(most: float) -> str:
     return f"about {most:,} seeds would tell" if most <= _MOST_SEEDS else f"more than {_MOST_SEEDS:,} seeds would tell"
 
 

@@ -193,12 +193,16 @@ class Record(Table):
             return None
         try:
             record = cls.model_validate_json(path.read_bytes())
+            checksum = record._sum()
         except pydantic.ValidationError as error:
             first = error.errors()[0]
-            where = ".".join(map(str, first["loc"]))
-            raise DamagedError(f"{path} is damaged or of another version: {where}: {first['msg']}") from error
-        if record.checksum != record._sum():
-            raise DamagedError(f"{path} is damaged or was edited: its checksum is {record._sum()}")
+            what = ": ".join([*filter(None, [".".join(map(str, first["loc"]))]), first["msg"]])
+            raise DamagedError(f"{path} is damaged or of another version: {what}") from error
+        except ValueError as error:
+            # A number that is none, which JSON cannot hold.
+            raise DamagedError(f"{path} is damaged: {error}") from error
+        if record.checksum != checksum:
+            raise DamagedError(f"{path} is damaged or was edited: its checksum is {checksum}")
         if record.scale != scale:
             raise DamagedError(f"{path} is of the scale {record.scale}")
         if record.definition != definition(experiment, scale) and not record.stale:

@@ -172,7 +172,7 @@ pub fn equation_1(port: &PortFacts, largest_frame: u64) -> u64 {
     2 * (port.rate.bytes_in(port.delay) + largest_frame) + 3840
 }
 
-/// The most that an ingress queue can hold above its threshold in this model; with one lossless class, exactly. Derived in
+/// The most that an ingress queue can hold above its threshold in this model; with one lossless class and exact times of frames, exactly. Derived in
 /// `docs/mechanisms/headroom.md`.
 pub fn exact_need(site: &Site<'_>, port: &PortFacts) -> u64 {
     exact_need_at(site, port, port.delay)
@@ -186,14 +186,17 @@ fn exact_need_at(site: &Site<'_>, port: &PortFacts, delay: Duration) -> u64 {
     let byte_time = spec.framing.byte_time(port.rate);
     let (frame_time, pause_time) =
         (byte_time.times(largest.wire.into()), byte_time.times(spec.framing.control().wire.into()));
-    // Every other class may have a PFC frame of its own in front.
-    let pauses = pause_time * spec.switch.lossless.len().max(1) as u64;
+    // Every other class may have a PFC frame of its own in front; where ports are paused as well, so may the port, and this class an earlier one.
+    let of_port = if spec.headroom(site.node).looks_at_ports() { 2 } else { 0 };
+    let pauses = pause_time * (spec.switch.lossless.len().max(1) as u64 + of_port);
     // From the arrival of the packet that crosses the threshold until the peer's gate is closed, and as long before as a frame travels.
     // At a border with another flow control the peer uses our PFC.
     let response = |node| site.flow_control(node).response();
     let window = delay * 2 + frame_time + pauses + response(site.node).max(response(site.peer(port)));
-    // Full frames may pass faster than at the link's rate where times are cut down to a clock.
+    // Where times are cut down to a clock, frames may pass faster than at the link's rate: full ones a little, short ones a lot.
     let bytes = (u128::from(window.ps()) * u128::from(wire) / u128::from(frame_time.ps().max(1))) as u64;
+    let [fast, slow] = spec.framing.haste(port.rate, spec.congestion.telemetry_bytes()).unwrap_or([1, 1]);
+    let bytes = bytes.max(port.rate.bytes_in(window) * fast / slow);
     let charged = bytes - (wire - charge) * bytes.div_ceil(wire);
     2 * charge + charged.max(bytes / wire * charge)
 }

@@ -227,12 +227,10 @@ fn cases(
                 let mut spec = network(hosts, shape.switches);
                 spec.links = links;
                 spec.seed = seed;
-                // The clock of whole nanoseconds lets short frames pass faster than the link's rate, which headroom does not allow for.
-                let is_slow = spec.links.iter().all(|link| link.rate <= Rate::from_gbps(400));
-                let framing = if is_slow { framing } else { Framing::Rocev2 };
-                let is_exact = framing == Framing::Rocev2;
-                spec.framing = framing;
-                spec.mtu = Bytes(if is_exact { mtu } else { mtu.max(1000) });
+                // Where a frame takes no time, nothing is promised.
+                let takes_time = spec.links.iter().all(|link| framing.haste(link.rate, 0).is_some());
+                spec.framing = if takes_time { framing } else { Framing::Rocev2 };
+                spec.mtu = Bytes(mtu);
                 spec.switch.lossless = classes.clone();
                 spec.switch.flow_control = flow_control;
                 spec.switch.headroom = headroom;
@@ -241,7 +239,7 @@ fn cases(
                 let windowed = matches!(congestion, CongestionConfig::Hpcc(_) | CongestionConfig::PowerTcp(_));
                 spec.host = HostConfig {
                     ack_every: if windowed { 1 } else { acks.0 },
-                    ack_class: acks.1.filter(|_| is_exact).unwrap_or(Class::CONTROL),
+                    ack_class: acks.1.unwrap_or(Class::CONTROL),
                 };
                 spec.congestion = congestion;
                 let shortest = shortest_pause(&spec);

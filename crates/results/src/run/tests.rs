@@ -74,6 +74,27 @@ fn contents(run: Run) -> (BTreeMap<String, Vec<u8>>, serde_json::Value) {
     (tables.map(|file| (file.display().to_string(), fs::read(&file).unwrap())).collect(), summary)
 }
 
+/// A thread looks at the clock after so many events, whatever number of shards it runs.
+#[test]
+fn many_shards_do_not_make_looks_rare() {
+    assert_eq!(events(1, 1), 256);
+    for (shards, threads) in [(2, 1), (2, 2), (8, 2), (32, 1), (1024, 1), (5, 8)] {
+        let of_a_thread = events(shards, threads) * shards.div_ceil(threads) as u64;
+        assert!((1 << 17..=1 << 18).contains(&of_a_thread), "{shards} shards on {threads} threads: {of_a_thread}");
+    }
+}
+
+#[test]
+fn a_summary_says_how_many_shards_were_allowed() {
+    let of = |text: &str, threads| {
+        let directory = tempfile::tempdir().unwrap();
+        let summary = run(Run::start(plan_of(text), directory.path(), threads).unwrap()).finish().unwrap();
+        (summary.effective["run.shards"].clone(), summary.scenario["run"]["shards"].clone())
+    };
+    assert_eq!(of(INCAST, 2), (2.into(), serde_json::Value::Null));
+    assert_eq!(of(&format!("run.shards = 3\n{INCAST}"), 2), (serde_json::Value::Null, 3.into()));
+}
+
 /// With no time at all, a run stops after every few events.
 #[test]
 fn where_a_run_stops_on_its_way_changes_no_file() {

@@ -110,6 +110,12 @@ pub struct Document {
 }
 
 impl Document {
+    /// The name of its file without folder and extension; `scenario` if it has none.
+    pub fn name(&self) -> &str {
+        let stem = self.file.as_deref().and_then(|file| Path::new(file).file_stem()?.to_str());
+        stem.unwrap_or("scenario")
+    }
+
     /// Reads a TOML file.
     ///
     /// # Errors

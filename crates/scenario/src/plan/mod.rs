@@ -115,10 +115,15 @@ impl Plan {
                 Err(findings)
             }
         };
-        plan.map(|plan| Plan { warnings: placed(plan.warnings), ..plan }).map_err(|mut findings| {
+        let plan = plan.map_err(|mut findings| {
             findings.sort_by_key(|finding| (finding.line, finding.column));
             findings
-        })
+        })?;
+        let mut effective = plan.effective;
+        if let Some(name) = effective.iter_mut().find(|it| it.path == "name") {
+            name.value = document.name().into();
+        }
+        Ok(Plan { warnings: placed(plan.warnings), effective, ..plan })
     }
 }
 

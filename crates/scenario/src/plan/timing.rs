@@ -93,7 +93,7 @@ struct Kind {
 /// Frames that take less time than they should, as the clock of the framing cuts times down.
 ///
 /// What a host can send without end must take time, or a run never advances in time: full data frames, which must be nearly right as well,
-/// and what answers them. Frames that come one at a time, the last of a flow and those of flow control, are worth a warning if they take none.
+/// and what answers them. Frames that come one at a time are never refused: the last of a flow, and those of flow control.
 pub(super) fn frames(spec: &NetworkSpec) -> Vec<Diagnostic> {
     const NOTICEABLE: f64 = 0.01;
     const TOO_SHORT: f64 = 0.1;
@@ -104,7 +104,7 @@ pub(super) fn frames(spec: &NetworkSpec) -> Vec<Diagnostic> {
     let mut kinds = vec![
         kind("a full data frame", framing.data(mtu, false, telemetry).wire, "network.mtu", [NOTICEABLE, TOO_SHORT]),
         kind("an ACK", framing.ack(telemetry).wire, "network.framing", [NOTICEABLE, NOTHING_LEFT]),
-        kind("a data frame with 1 B", framing.data(1, false, telemetry).wire, "network.framing", [NOTHING_LEFT, NEVER]),
+        kind("a data frame with 1 B", framing.data(1, false, telemetry).wire, "network.framing", [NOTICEABLE, NEVER]),
         kind("a PFC frame", framing.control().wire, "network.framing", [NOTHING_LEFT, NEVER]),
     ];
     let rates: BTreeMap<Rate, &LinkSpec> = spec.links.iter().rev().map(|link| (link.rate, link)).collect();
