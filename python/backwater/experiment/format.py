@@ -172,7 +172,7 @@ class Ingress(Table):
 
     Attributes:
         value: Of every stop of a queue that used headroom: `headroom`, the most it used, in B; `stopped-at-port` and
-            `stopped-at-switch`, how many queues were stopped then. Of every stop, while what was under way came:
+            `stopped-at-switch`, how many queues were stopped then. Of every stop, while what was in flight arrived:
             `arrival-rate` and `departure-rate` of the queue, in Gb/s. Of every local maximum of the headroom that a
             switch used: `switch-headroom` in B, and `switch-stopped`, how many of its queues were stopped.
         nodes: Only these switches, by name or pattern.
