@@ -50,7 +50,7 @@ impl Promise {
         let ours = site.flow_control(port.node);
         let obeys = ours.interoperates_with(site.flow_control(site.peer(port)));
         let policy = site.spec.headroom(port.node);
-        let takes_time = site.spec.framing.haste(port.rate, site.spec.congestion.telemetry_bytes()).is_some();
+        let takes_time = site.spec.framing.rate_excess(port.rate, site.spec.congestion.telemetry_bytes()).is_some();
         let arrives = port.error_rate == 0.0 || ours.is_spared_by_errors();
         if obeys && arrives && takes_time && ours.is_lossless() && policy.is_lossless() {
             Promise::Lossless

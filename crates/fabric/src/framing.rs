@@ -89,7 +89,7 @@ impl Framing {
 
     /// By how much frames may pass faster than a link of `rate` can carry them, because their times are cut down to the clock: one that takes
     /// `t` ticks has the bytes of less than `t + 1`. A fraction, of at least 1; `None` if frames may take no time at all.
-    pub fn haste(self, rate: Rate, telemetry: u32) -> Option<[u64; 2]> {
+    pub fn rate_excess(self, rate: Rate, telemetry: u32) -> Option<[u64; 2]> {
         match self {
             Framing::Rocev2 => Some([1, 1]),
             Framing::HpccNs3 => {
@@ -139,12 +139,15 @@ mod tests {
     /// At 100 Gb/s the 49 B of a packet of one byte take 3 ns, which is the time of 37.5 B; at 400 Gb/s none.
     #[test]
     fn frames_that_are_cut_to_whole_nanoseconds_pass_faster_than_the_link() {
-        let haste = |gbps, telemetry| Framing::HpccNs3.haste(Rate::from_gbps(gbps), telemetry);
-        assert_eq!([10, 100, 200, 400].map(|gbps| haste(gbps, 0)), [Some([40, 39]), Some([4, 3]), Some([2, 1]), None]);
-        assert_eq!(haste(100, 42), Some([8, 7]));
-        assert_eq!(Framing::Rocev2.haste(Rate::from_gbps(1600), 0), Some([1, 1]));
+        let rate_excess = |gbps, telemetry| Framing::HpccNs3.rate_excess(Rate::from_gbps(gbps), telemetry);
+        assert_eq!(
+            [10, 100, 200, 400].map(|gbps| rate_excess(gbps, 0)),
+            [Some([40, 39]), Some([4, 3]), Some([2, 1]), None]
+        );
+        assert_eq!(rate_excess(100, 42), Some([8, 7]));
+        assert_eq!(Framing::Rocev2.rate_excess(Rate::from_gbps(1600), 0), Some([1, 1]));
         for (wire, gbps) in (49..1000).flat_map(|wire| [10, 25, 40, 100, 200].map(|gbps| (wire, gbps))) {
-            let [fast, slow] = haste(gbps, 0).unwrap();
+            let [fast, slow] = rate_excess(gbps, 0).unwrap();
             let time = Framing::HpccNs3.byte_time(Rate::from_gbps(gbps)).times(wire).ps();
             assert!(u64::from(wire) * 8 * 1000 * slow <= time * gbps * fast, "{wire} B at {gbps} Gb/s");
         }

@@ -1,8 +1,7 @@
 //! BFC, and flow control by flows, which pauses by the same rule: packet scripts of a switch.
 //!
 //! Frames are those of the HPCC simulator with 952 B of payload: data are 1000 B, ACKs 60 B. Links of 100 Gb/s are 600 ns long: a one-hop BDP is
-//! 15,000 B. Port 2 of the
-//! switch stands still, so that what has come stays.
+//! 15,000 B. Port 2 of the switch stands still, so that what has come stays.
 
 mod common;
 

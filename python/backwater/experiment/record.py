@@ -196,7 +196,7 @@ class Record(Table):
             checksum = record._sum()
         except pydantic.ValidationError as error:
             first = error.errors()[0]
-            what = ": ".join([*filter(None, [".".join(map(str, first["loc"]))]), first["msg"]])
+            what = ": ".join(filter(None, (".".join(map(str, first["loc"])), first["msg"])))
             raise DamagedError(f"{path} is damaged or of another version: {what}") from error
         except ValueError as error:
             # A number that is none, which JSON cannot hold.

@@ -195,7 +195,7 @@ fn exact_need_at(site: &Site<'_>, port: &PortFacts, delay: Duration) -> u64 {
     let window = delay * 2 + frame_time + pauses + response(site.node).max(response(site.peer(port)));
     // Where times are cut down to a clock, frames may pass faster than at the link's rate: full ones a little, short ones a lot.
     let bytes = (u128::from(window.ps()) * u128::from(wire) / u128::from(frame_time.ps().max(1))) as u64;
-    let [fast, slow] = spec.framing.haste(port.rate, spec.congestion.telemetry_bytes()).unwrap_or([1, 1]);
+    let [fast, slow] = spec.framing.rate_excess(port.rate, spec.congestion.telemetry_bytes()).unwrap_or([1, 1]);
     let bytes = bytes.max(port.rate.bytes_in(window) * fast / slow);
     let charged = bytes - (wire - charge) * bytes.div_ceil(wire);
     2 * charge + charged.max(bytes / wire * charge)

@@ -7,6 +7,9 @@ use backwater_fabric::congestion::power_tcp::{PowerTcpConfig, Variant};
 use backwater_fabric::fabric::Fabric;
 use backwater_fabric::flow_control::FlowControlConfig;
 use backwater_fabric::flow_control::pfc::{PauseModel, PfcConfig};
+use backwater_fabric::flow_control::pyrrha::{
+    Feed, HostReaction, MergePolicy, Organisation, PyrrhaConfig, RelayMetric, SoftMerge,
+};
 use backwater_fabric::framing::Framing;
 use backwater_fabric::headroom::HeadroomConfig;
 use backwater_fabric::headroom::adaptive::AdaptiveConfig;
@@ -153,6 +156,29 @@ pub fn dsh() -> impl Strategy<Value = DshConfig> {
     )
 }
 
+/// Pyrrha in any form.
+pub fn pyrrha_configs() -> impl Strategy<Value = PyrrhaConfig> {
+    let merge = select(vec![MergePolicy::Down, MergePolicy::Any, MergePolicy::Never]);
+    let soft_merge = select(vec![SoftMerge::Flush, SoftMerge::Drain]);
+    let feed = select(vec![Feed::LineRate, Feed::EveryQueue]);
+    let metric = select(vec![RelayMetric::Queue, RelayMetric::PerIngress]);
+    let hosts = select(vec![HostReaction::PerFlow, HostReaction::None]);
+    let organisation = select(vec![Organisation::Hierarchical, Organisation::SingleTier]);
+    (0.1f64..3.0, 0.1f64..3.0, merge, soft_merge, (feed, organisation), metric, hosts).prop_map(
+        |(pause, resume, merge, soft_merge, (feed, organisation), relay_metric, hosts)| PyrrhaConfig {
+            pause: pause.max(resume),
+            resume: resume.min(pause),
+            merge,
+            soft_merge,
+            organisation,
+            feed,
+            relay_metric,
+            hosts,
+            ..Default::default()
+        },
+    )
+}
+
 fn congestion() -> impl Strategy<Value = CongestionConfig> {
     prop_oneof![
         2 => Just(CongestionConfig::None(Default::default())),
@@ -228,7 +254,7 @@ fn cases(
                 spec.links = links;
                 spec.seed = seed;
                 // Where a frame takes no time, nothing is promised.
-                let takes_time = spec.links.iter().all(|link| framing.haste(link.rate, 0).is_some());
+                let takes_time = spec.links.iter().all(|link| framing.rate_excess(link.rate, 0).is_some());
                 spec.framing = if takes_time { framing } else { Framing::Rocev2 };
                 spec.mtu = Bytes(mtu);
                 spec.switch.lossless = classes.clone();
