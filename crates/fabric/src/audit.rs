@@ -59,6 +59,10 @@ pub(crate) fn audit(simulation: &Simulation) -> Vec<Violation> {
                 let told: BTreeSet<PauseScope> = stopping.map(|(_, scope)| scope).collect();
                 let upstream = simulation.node(peer.node);
                 let its_port = &upstream.ports()[usize::from(peer.ix)];
+                if its_port.is_down() {
+                    // What the one has told the other has been lost.
+                    continue;
+                }
                 let obeyed: BTreeSet<PauseScope> = upstream.flow_control().stopped(its_port).into_iter().collect();
                 if told != obeyed {
                     report(

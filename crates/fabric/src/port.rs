@@ -341,6 +341,11 @@ impl Port {
         self.busy_until = self.failed.take().unwrap_or(self.busy_until);
     }
 
+    /// Whether its link is down.
+    pub(crate) fn is_down(&self) -> bool {
+        self.failed.is_some()
+    }
+
     /// Charged bytes in queue `queue`.
     #[inline]
     pub fn queue_bytes(&self, queue: QueueIx) -> u64 {

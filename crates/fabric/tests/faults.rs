@@ -15,15 +15,17 @@ use backwater_fabric::fabric::Fabric;
 use backwater_fabric::flow_control::FlowControlConfig;
 use backwater_fabric::flow_control::pfc::{PauseModel, PfcConfig};
 use backwater_fabric::framing::Framing;
+use backwater_fabric::headroom::HeadroomConfig;
+use backwater_fabric::headroom::sih::SihConfig;
 use backwater_fabric::ids::NodeId;
 use backwater_fabric::load_balance::LoadBalanceConfig;
 use backwater_fabric::note::DropCause;
 use backwater_fabric::recovery::RecoveryConfig;
 use backwater_fabric::recovery::go_back_n::GoBackNConfig;
 use backwater_fabric::simulation::FlowOutcome;
-use backwater_fabric::spec::{FlowSpec, LinkFault, NetworkSpec};
+use backwater_fabric::spec::{FlowSpec, LinkFault, NetworkSpec, SwitchGroup};
 use common::script::Script;
-use common::{flow, link, network, star};
+use common::{chain, flow, link, network, no_flow_control, star};
 use proptest::prelude::*;
 
 const DATA: u64 = 80_000;
@@ -161,6 +163,47 @@ fn a_link_may_fail_while_it_is_paused() {
         }
         assert!(lost_control > 0);
     }
+}
+
+/// A pause of these quanta is over long before a frame has crossed the link; the switch holds no more than its headroom all the same.
+#[test]
+fn a_link_that_comes_back_waits_for_a_pause_that_is_short_of_its_delay() {
+    let mut spec = network(2, 1);
+    spec.links = vec![link(0, 2, 1600, 1000), link(1, 2, 10, 1)];
+    spec.switch.headroom = HeadroomConfig::Sih(SihConfig { private: Bytes(0), alpha: 0.0, ..Default::default() });
+    spec.switch.buffer = Bytes(4_000_000);
+    let pfc = PfcConfig { pause: PauseModel::Quanta, quanta: 2000, ..Default::default() };
+    spec.switch.flow_control = FlowControlConfig::Pfc(pfc);
+    for down in (0..40).map(|step| 4_000 + 97 * step) {
+        spec.faults = vec![fault(0, at_ns(down), at_ns(down + 1))];
+        let (simulation, outcomes) = common::run(&spec, vec![flow(0, 1, 1_228_800, 1978)]);
+        assert_delivered(&simulation, &outcomes);
+        assert_eq!(simulation.totals().drops[DropCause::Headroom as usize], 0);
+        assert!(simulation.totals().pause_frames > 1);
+    }
+}
+
+/// PFC does not wait for the state of a peer that will never send it.
+#[test]
+fn a_link_between_two_kinds_of_flow_control_comes_back() {
+    for flow_control in
+        [no_flow_control(), FlowControlConfig::Bfc(Default::default()), FlowControlConfig::PerFlow(Default::default())]
+    {
+        let mut spec = chain(&[100, 100, 100], 1000);
+        spec.groups = vec![SwitchGroup { switches: vec![NodeId(3)], flow_control: Some(flow_control), headroom: None }];
+        spec.faults = vec![fault(1, at_ns(1), at_ns(2))];
+        let (simulation, outcomes) = common::run(&spec, vec![flow(0, 1, 10_000, 1000), flow(1, 0, 10_000, 1000)]);
+        assert_delivered(&simulation, &outcomes);
+    }
+}
+
+/// It comes back for less than a frame needs, so that neither end hears the other.
+#[test]
+fn what_the_ends_of_a_broken_link_think_of_each_other_is_no_violation() {
+    let mut spec = star(3, 100, 1000);
+    spec.faults = vec![fault(2, at_ns(1000), at_ns(2000)), fault(2, at_ns(2500), Time::NEVER)];
+    let (simulation, outcomes) = common::run(&spec, vec![flow(0, 1, 1000, 0)]);
+    assert_eq!((simulation.audit(), outcomes[0].reception.delivered), (vec![], 1000));
 }
 
 /// The last packet is lost, and nothing behind it tells the receiver: the timer alone does.

@@ -105,17 +105,25 @@ struct PortState {
     expiry: [Time; CLASSES],
     /// How long the pauses that we ask for last.
     pause_time: Duration,
+    /// How long it takes at most, once the link is back, until what the peer says of its state takes effect (model `quanta`, in which half a
+    /// pause covers what a PAUSE may have to wait for); none if the peer's flow control says nothing to this one.
+    answer_time: Option<Duration>,
 }
 
 impl Pfc {
     /// PFC for the node at `site`.
     pub fn new(config: &PfcConfig, site: &Site<'_>) -> Pfc {
-        let port = |facts: &PortFacts| PortState {
-            refresh: None,
-            causes: Causes::default(),
-            received: VecDeque::new(),
-            expiry: [Time::NEVER; CLASSES],
-            pause_time: facts.rate.time_for(u64::from(config.quanta) * QUANTUM_BYTES),
+        let port = |facts: &PortFacts| {
+            let pause_time = facts.rate.time_for(u64::from(config.quanta) * QUANTUM_BYTES);
+            let speaks = site.flow_control(site.node).interoperates_with(site.flow_control(site.peer(facts)));
+            PortState {
+                refresh: None,
+                causes: Causes::default(),
+                received: VecDeque::new(),
+                expiry: [Time::NEVER; CLASSES],
+                pause_time,
+                answer_time: speaks.then(|| facts.delay + config.response + pause_time),
+            }
         };
         Pfc {
             config: config.clone(),
@@ -138,13 +146,18 @@ impl Pfc {
         &self.held[usize::from(ingress) * self.ports.len()..][..self.ports.len()]
     }
 
-    /// Why the ingress port of `passage` has to be stopped, where the egress ports hold `held` of what counts: the one that holds most, of equal
-    /// ones that of the packet, else the first. If its queue of the class is closed, the cause of that closure; where another flow control has
+    /// Why `class` has to be stopped at the ingress port of `passage`, where the egress ports hold `held` of what counts: because of the one that
+    /// holds most, of equal ones that of the packet, else the first. If its queue of the class is closed, the cause of that closure; where the
+    /// whole port is stopped and holds nothing of the class there, the queue of the class of which it holds most; where another flow control has
     /// added queues at that port, the queue that holds most of these and that of the class.
     fn cause(&self, passage: Passage, class: Class, held: impl Iterator<Item = u64>, node: &NodeView<'_>) -> Cause {
         let rank = |(egress, bytes): &(PortIx, u64)| (*bytes, *egress == passage.egress, Reverse(*egress));
         let most = (0..).zip(held).max_by_key(rank).filter(|(_, bytes)| *bytes > 0);
-        let port = &node.ports()[usize::from(most.map_or(passage.egress, |(egress, _)| egress))];
+        let egress = usize::from(most.map_or(passage.egress, |(egress, _)| egress));
+        let port = &node.ports()[egress];
+        let there = &self.held_of(passage.ingress)[egress];
+        let fuller = |of: Class, other: Class| if there[other.index()] > there[of.index()] { other } else { of };
+        let class = if there[class.index()] > 0 { class } else { (0..CLASSES as u8).map(Class).fold(class, fuller) };
         let added = (CLASSES..port.queue_count()).map(|queue| queue as QueueIx);
         let fullest = |of: QueueIx, other| if port.queue_bytes(other) > port.queue_bytes(of) { other } else { of };
         let queue = added.fold(QueueIx::from(class.0), fullest);
@@ -305,25 +318,25 @@ impl FlowControl for Pfc {
         self.arm(port, node);
     }
 
-    /// What was on the wire is lost, so neither end knows the state of the other: stop, and send the state to the peer again. Classes that
-    /// are not lossless stop with their port alone.
+    /// What was on the wire is lost, so neither end knows the state of the other: stop until the peer has sent its own, and send ours again.
+    /// Classes that are not lossless stop with their port alone.
     fn on_link_up(&mut self, port: PortIx, node: &mut NodeView<'_>) {
-        let lossless = self.lossless;
         let cause = node.ports()[usize::from(port)].id;
         let state = &mut self.ports[usize::from(port)];
         state.received.clear();
-        for class in lossless.iter() {
-            if self.config.pause == PauseModel::Quanta {
-                state.expiry[class.index()] = node.now + state.pause_time;
-            }
+        let stop = if state.answer_time.is_some() { self.lossless } else { ClassMask::NONE };
+        let expiry = state.answer_time.filter(|_| self.config.pause == PauseModel::Quanta);
+        let expiry = expiry.map_or(Time::NEVER, |answer_time| node.now + answer_time);
+        for class in stop.iter() {
+            state.expiry[class.index()] = expiry;
             node.close(port, QueueIx::from(class.0), cause);
         }
-        for class in ClassMask::ALL.minus(lossless).iter() {
+        for class in ClassMask::ALL.minus(stop).iter() {
             state.expiry[class.index()] = Time::NEVER;
             node.open(port, QueueIx::from(class.0));
         }
         let pause = self.stopped[usize::from(port)].classes();
-        let resume = lossless.minus(pause);
+        let resume = self.lossless.minus(pause);
         if !pause.is_empty() {
             self.send_pause(port, pause, node);
         }
