@@ -588,6 +588,14 @@ const CASES: &[(&str, &str, &[&str])] = &[
         ],
     ),
     (
+        "[network]",
+        "[[groups]]\nswitches = \"spine0\"\nflow_control = { kind = \"pyrrha\" }\n[[groups]]\nswitches = \"leaf0\"\nheadroom = { kind = \"static\", xoff = \"4 MB\" }\n[network]",
+        &[
+            "s.toml:23:25: warning: groups[0].flow_control.kind = \"pyrrha\": pyrrha bounds queues, not what comes in by a port, where it would drop: headroom = { kind = \"static\", xoff = \"16 MiB\", headroom = \"0 B\" } shares all of the buffer",
+            "s.toml:26:38: warning: groups[1].headroom.xoff = \"4 MB\": all 6 ports of \"leaf0\" can reach it only with a buffer of 24185976 B; with 16 MiB it may drop",
+        ],
+    ),
+    (
         "[congestion_control]\nkind = \"dcqcn\"\nprofile = \"paper\"\ngain = 0.00390625",
         "[host]\nack_every = 200\n[congestion_control]\nkind = \"none\"\nwindow = \"bdp\"",
         &[

@@ -118,18 +118,45 @@ fn switch(scenario: &Scenario, findings: &mut Findings) {
         let path = format!("groups[{i}].flow_control");
         group.flow_control.iter().for_each(|config| flow_control(config, &path, scenario, findings));
     }
+    shared_buffers(scenario, findings);
+}
+
+/// Whether flow control that bounds queues may use all of the buffer.
+fn shared_buffers(scenario: &Scenario, findings: &mut Findings) {
+    let switch = &scenario.switch;
+    let is_shared = |headroom: &HeadroomConfig| match headroom {
+        HeadroomConfig::Static(thresholds) => {
+            switch.lossless.is_empty()
+                || (thresholds.xoff >= switch.buffer && thresholds.headroom.is_some_and(|headroom| headroom.get() == 0))
+        }
+        _ => false,
+    };
+    let in_groups = scenario.groups.iter().enumerate().filter_map(|(i, group)| {
+        let own = [("flow_control", group.flow_control.is_some()), ("headroom", group.headroom.is_some())];
+        let (key, _) = own.into_iter().find(|(_, is_own)| *is_own)?;
+        let flow_control = group.flow_control.as_ref().unwrap_or(&switch.flow_control);
+        Some((format!("groups[{i}].{key}.kind"), flow_control, group.headroom.as_ref().unwrap_or(&switch.headroom)))
+    });
+    let all =
+        [("switch.flow_control.kind".into(), &switch.flow_control, &switch.headroom)].into_iter().chain(in_groups);
+    let all: Vec<(String, _, _)> = all.collect();
     let speaks_pfc = |config: &FlowControlConfig| matches!(config, FlowControlConfig::Pfc(_));
-    let mut flow_controls = scenario.groups.iter().filter_map(|group| group.flow_control.as_ref());
-    let is_bounded = !switch.lossless.is_empty() || !matches!(switch.headroom, HeadroomConfig::Static(_));
-    findings.warning(
-        switch.flow_control.bounds_queues() && is_bounded && !flow_controls.any(speaks_pfc),
-        "switch.flow_control.kind",
-        format!(
-            "{} bounds queues, not what comes in by a port, where it would drop: lossless = [] and headroom = {{ kind = \"static\" }} \
-             share all of the buffer",
-            switch.flow_control.name()
-        ),
-    );
+    let needs_classes = all.iter().any(|(_, flow_control, _)| speaks_pfc(flow_control));
+    let remedy = if needs_classes {
+        format!("headroom = {{ kind = \"static\", xoff = \"{}\", headroom = \"0 B\" }} shares", switch.buffer)
+    } else {
+        "lossless = [] and headroom = { kind = \"static\" } share".into()
+    };
+    for (path, flow_control, headroom) in all {
+        findings.warning(
+            flow_control.bounds_queues() && !is_shared(headroom),
+            &path,
+            format!(
+                "{} bounds queues, not what comes in by a port, where it would drop: {remedy} all of the buffer",
+                flow_control.name()
+            ),
+        );
+    }
 }
 
 fn flow_control(config: &FlowControlConfig, path: &str, scenario: &Scenario, findings: &mut Findings) {
@@ -267,41 +294,67 @@ fn one_ack_per_packet(scenario: &Scenario, findings: &mut Findings) {
     findings.error(scenario.host.ack_every > 1, "host.ack_every", message);
 }
 
+/// What a switch needs of its buffer.
+struct Need<'a> {
+    /// What its policy sets aside.
+    reserved: Bytes,
+    /// The same, and all that its ports may hold below thresholds that are fixed.
+    with_thresholds: Bytes,
+    /// Ports of the chip.
+    ports: usize,
+    node: NodeId,
+    name: &'a str,
+}
+
 /// Whether the buffer of every switch holds what its policy sets aside.
 pub(super) fn buffers(spec: &NetworkSpec) -> Vec<Diagnostic> {
     let mut findings = Findings::default();
     let wiring = Wiring::new(&spec.nodes, &spec.links);
     let largest_frame = spec.framing.largest(spec.mtu.get() as u32, spec.congestion.telemetry_bytes()).charge.into();
     let switches = (0..).map(NodeId).zip(&spec.nodes).filter(|(_, node)| node.kind == NodeKind::Switch);
-    let reserved = switches.map(|(node, NodeSpec { name, .. })| {
+    let classes = spec.switch.lossless.len();
+    // What a switch sets aside, and what every port needs besides to reach a threshold that is fixed.
+    let needs = switches.map(|(node, NodeSpec { name, .. })| {
         let ports = wiring.of(node);
         let site = Site { spec, node, ports, wiring: &wiring, largest_frame, base_rtt: Duration::ZERO };
-        (Bytes(spec.headroom(node).reserved(&site)), site.ports.len() + site.unused_ports(), name)
+        let (reserved, ports) = (spec.headroom(node).reserved(&site), ports.len() + site.unused_ports());
+        let thresholds = match spec.headroom(node) {
+            HeadroomConfig::Static(thresholds) if spec.flow_control(node).is_lossless() => {
+                thresholds.xoff.get() * (ports * classes) as u64
+            }
+            _ => 0,
+        };
+        Need { reserved: Bytes(reserved), with_thresholds: Bytes(reserved + thresholds), ports, node, name }
     });
+    let needs: Vec<Need<'_>> = needs.collect();
     // The first of those that need most.
-    let Some((reserved, ports, name)) = reserved.reduce(|most, next| if next.0 > most.0 { next } else { most }) else {
+    let most = |by: fn(&Need<'_>) -> Bytes| needs.iter().rev().max_by_key(|need| by(need));
+    let (Some(reserves), Some(needs)) = (most(|need| need.reserved), most(|need| need.with_thresholds)) else {
         return findings.0;
     };
-    let (classes, buffer) = (spec.switch.lossless.len(), spec.switch.buffer);
+    let buffer = spec.switch.buffer;
     findings.error(
-        reserved >= buffer,
+        reserves.reserved >= buffer,
         "switch.buffer",
         format!(
-            "must be more than the {reserved} that \"{name}\" sets aside as headroom and private buffer ({}, {})",
-            counted(ports, "port"),
+            "must be more than the {} that \"{}\" sets aside as headroom and private buffer ({}, {})",
+            reserves.reserved,
+            reserves.name,
+            counted(reserves.ports, "port"),
             counted(classes, "lossless class")
         ),
     );
-    if let HeadroomConfig::Static(thresholds) = &spec.switch.headroom {
-        let needed = Bytes(reserved.get() + thresholds.xoff.get() * (ports * classes) as u64);
-        findings.warning(
-            reserved < buffer && needed > buffer,
-            "switch.headroom.xoff",
-            format!(
-                "all {ports} ports of \"{name}\" can reach it only with a buffer of {needed}; with {buffer} it may drop"
-            ),
-        );
-    }
+    let group = spec.groups.iter().position(|group| group.headroom.is_some() && group.switches.contains(&needs.node));
+    findings.warning(
+        reserves.reserved < buffer && needs.with_thresholds > buffer,
+        &group.map_or("switch.headroom.xoff".into(), |i| format!("groups[{i}].headroom.xoff")),
+        format!(
+            "all {} of \"{}\" can reach it only with a buffer of {}; with {buffer} it may drop",
+            counted(needs.ports, "port"),
+            needs.name,
+            needs.with_thresholds
+        ),
+    );
     findings.0
 }
 
