@@ -624,4 +624,10 @@ def doctor() -> None:
 
 def main() -> None:
     """Entry point of the command `backwater`."""
+    for argument in sys.argv[1:]:
+        try:
+            argument.encode()
+        except UnicodeEncodeError:
+            console.message(f"{argument!a} is not UTF-8 text")
+            sys.exit(EXIT_USAGE)
     app(prog_name="backwater")

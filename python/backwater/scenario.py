@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
@@ -45,11 +45,17 @@ def read_text(path: Path) -> str:
         raise
 
 
+def _flat(overrides: Mapping[str, object], prefix: str = "") -> Iterator[str]:
+    for key, value in overrides.items():
+        if isinstance(value, Mapping):
+            yield from _flat(value, f"{prefix}{key}.")
+        else:
+            yield f"{prefix}{key}={value if isinstance(value, str) else json.dumps(value)}"
+
+
 def _overrides(overrides: Mapping[str, object] | Iterable[str], seed: int | None) -> list[str]:
     if isinstance(overrides, Mapping):
-        overrides = [
-            f"{key}={value if isinstance(value, str) else json.dumps(value)}" for key, value in overrides.items()
-        ]
+        overrides = _flat(overrides)
     return [*overrides, *([] if seed is None else [f"run.seed={seed}"])]
 
 
@@ -73,8 +79,8 @@ class Scenario:
 
         Args:
             path: TOML file; relative paths inside it start at its directory.
-            overrides: Values that replace those of the file, as `{"network.mtu": "4096 B"}` or
-                `["network.mtu=4096 B"]`.
+            overrides: Values that replace those of the file, as `{"network.mtu": "4096 B"}`,
+                `{"network": {"mtu": "4096 B"}}` or `["network.mtu=4096 B"]`.
             seed: Shorthand for the override `run.seed`.
 
         Raises:

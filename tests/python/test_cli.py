@@ -162,6 +162,18 @@ def test_a_file_that_is_no_text_is_named(tmp_path: Path, command: str) -> None:
     assert outcome.stderr == f"error: {file} is not UTF-8 text: invalid start byte at byte 0\n\n"
 
 
+@pytest.mark.parametrize(
+    "arguments", [[b"x\xff.toml"], [b"small.toml", b"-o", b"o\xff"], [b"small.toml", b"--set=\xff=1"]]
+)
+def test_arguments_that_are_no_text_are_refused(small: Path, arguments: list[bytes]) -> None:
+    command = [sys.executable, "-m", "backwater", "run", *arguments]
+    done = subprocess.run(command, capture_output=True, check=False)
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert b"udcff" in done.stderr
+    assert b"is not UTF-8 text" in done.stderr
+    assert list(Path.cwd().iterdir()) == [small.absolute()]
+
+
 @pytest.mark.parametrize("output", ["small.toml/out", "/proc/out", "/dev/full/out"])
 def test_a_directory_that_cannot_be_made_is_code_7(small: Path, output: str) -> None:
     fails_with(command_line("run", small, "-o", output), output)

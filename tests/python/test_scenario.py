@@ -16,9 +16,11 @@ CONTENT: dict[str, Any] = {
 
 
 def test_a_scenario_can_be_made_of_a_dict() -> None:
-    scenario = backwater.Scenario.from_dict(CONTENT, overrides={"network.mtu": "4096 B"}, seed=3)
+    overrides = {"network.mtu": "4096 B", "topology": {"hosts": 4}}
+    scenario = backwater.Scenario.from_dict(CONTENT, overrides=overrides, seed=3)
     resolved = scenario.resolved()
     assert resolved["run"]["seed"] == 3
+    assert resolved["topology"]["hosts"] == 4
     assert resolved["network"]["mtu"] == "4 KiB"
 
 

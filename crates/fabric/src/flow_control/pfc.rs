@@ -152,8 +152,7 @@ impl Pfc {
     /// added queues at that port, the queue that holds most of these and that of the class.
     fn cause(&self, passage: Passage, class: Class, held: impl Iterator<Item = u64>, node: &NodeView<'_>) -> Cause {
         let rank = |(egress, bytes): &(PortIx, u64)| (*bytes, *egress == passage.egress, Reverse(*egress));
-        let most = (0..).zip(held).max_by_key(rank).filter(|(_, bytes)| *bytes > 0);
-        let egress = usize::from(most.map_or(passage.egress, |(egress, _)| egress));
+        let egress = usize::from((0..).zip(held).max_by_key(rank).map_or(passage.egress, |(egress, _)| egress));
         let port = &node.ports()[egress];
         let there = &self.held_of(passage.ingress)[egress];
         let fuller = |of: Class, other: Class| if there[other.index()] > there[of.index()] { other } else { of };
