@@ -178,7 +178,9 @@ def run(
     threads: Annotated[
         int, typer.Option("--threads", min=1, max=MOST_THREADS, help="Threads; results do not depend on it.")
     ] = 1,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Neither progress nor summary.")] = False,
+    quiet: Annotated[
+        bool, typer.Option("--quiet", "-q", help="Neither progress nor summary; only what went wrong.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Summary as JSON on standard output.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace the result of an earlier run in DIR.")] = False,
     report: Annotated[bool, typer.Option("--report/--no-report", help="Write DIR/report.html.")] = True,
@@ -204,7 +206,10 @@ def run(
                 raise UsageError(str(error)) from error
         if as_json:
             print(console.as_json(result))  # noqa: T201 - for machines: no wrapping, no colour
-        elif not quiet:
+        elif quiet:
+            for alarm in result.summary.alarms():
+                console.message(alarm)
+        else:
             console.out.print(console.summary(result))
         if report:
             console.write(directory / REPORT_FILE, _report({result.summary.name: result}), silent)

@@ -166,7 +166,7 @@ def test_a_file_that_is_no_text_is_named(tmp_path: Path, command: str) -> None:
     "arguments", [[b"x\xff.toml"], [b"small.toml", b"-o", b"o\xff"], [b"small.toml", b"--set=\xff=1"]]
 )
 def test_arguments_that_are_no_text_are_refused(small: Path, arguments: list[bytes]) -> None:
-    command = [sys.executable, "-m", "backwater", "run", *arguments]
+    command: list[str | bytes] = [sys.executable, "-m", "backwater", "run", *arguments]
     done = subprocess.run(command, capture_output=True, check=False)
     assert (done.returncode, done.stdout) == (2, b"")
     assert b"udcff" in done.stderr
@@ -339,6 +339,15 @@ def test_exit_codes_of_bad_outcomes(
     finished = write_result(tmp_path / "finished", outcome=outcome)
     monkeypatch.setattr(simulation, "simulate", lambda *_: (backwater.Result.load(finished), False))
     assert command_line("run", small, "-o", "out", "--no-report").exit_code == code
+
+
+def test_a_quiet_run_still_tells_what_went_wrong(small: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    audit = {"verdict": "violated", "violations": ["2 us at s0: 12 B are missing"]}
+    finished = write_result(tmp_path / "finished", outcome="violation", audit=audit)
+    monkeypatch.setattr(simulation, "simulate", lambda *_: (backwater.Result.load(finished), False))
+    outcome = command_line("run", small, "--quiet", "-o", "out", "--no-report")
+    assert (outcome.exit_code, outcome.stdout) == (3, "")
+    assert "error: Audit: 2 us at s0: 12 B are missing" in outcome.stderr
 
 
 def test_control_c_leaves_a_valid_partial_result(small: Path) -> None:

@@ -4,7 +4,7 @@ import math
 import re
 import subprocess
 from collections.abc import Mapping
-from functools import cache
+from functools import partial
 from pathlib import Path
 
 import polars as pl
@@ -13,7 +13,7 @@ import pytest
 import backwater
 from backwater.experiment import charts, claims, measures, witnesses
 from backwater.experiment.format import ThroughputMeasure
-from backwater.experiment.grid import Experiment, Point
+from backwater.experiment.grid import Experiment
 from backwater.experiment.record import Record
 from backwater.result import Result
 from conftest import command_line
@@ -149,16 +149,11 @@ def test_bounds_are_the_figures_that_claims_state(path: Path) -> None:
 @pytest.mark.parametrize(("paper", "figure"), sorted({(paper, figure) for paper, figure, _ in DATA}))
 def test_recorded_data_are_what_the_simulator_gives_or_say_that_they_are_stale(paper: str, figure: str) -> None:
     experiment = Experiment.load(PAPERS / paper / f"{figure}.toml")
-
-    @cache
-    def fingerprint_of(point: Point) -> str:
-        return witnesses.fingerprint(experiment, point)
-
     for scale in [scale for *where, scale in DATA if where == [paper, figure]]:
         record = Record.load(experiment, scale)
         assert record is not None
         assert record.scale == scale
-        assert witnesses.objections(experiment, record, fingerprint_of) == []
+        assert witnesses.objections(experiment, record, partial(witnesses.fingerprint, experiment)) == []
 
 
 @pytest.mark.parametrize(("paper", "figure", "scale"), DATA)

@@ -7,17 +7,17 @@ import shutil
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import polars as pl
 import pytest
 
+import backwater
 from backwater import Result, tables
 from backwater.experiment import measures, record, sweep, witnesses
 from backwater.experiment.format import Content
 from backwater.experiment.grid import Experiment, Point
-from backwater.experiment.record import Core, Record, Run, Witness
+from backwater.experiment.record import Core, Record, Witness
 from backwater.experiment.store import Job, Store
 from backwater.experiment.study import Study
 from backwater.result import DamagedError
@@ -254,62 +254,41 @@ def test_a_record_of_another_scale_is_told(done: Path) -> None:
 # --- witnesses
 
 
-def chosen(
-    seconds: dict[str, float], scale: str = "small", factor: float = 1.0, failing: str = "", slow: str = ""
-) -> list[str]:
-    """The places of the witnesses where runs took so long.
-
-    Small ones take `factor` of that, one fails and one takes 10 s. With `!`, those that were run and not chosen.
-    """
-    experiment = Experiment.load("papers/someone/fig1.toml")
-    nothing: dict[str, Any] = {"outcome": "completed", "fingerprint": "", "drops": 0, "unfinished": 0, "measures": {}}
-    runs = [
-        Run(place=dict(point.place), seed=point.seed, cpu_seconds=seconds[" ".join(point.place.values())], **nothing)
-        for point in experiment.points(scale)
-    ]
-    ran = []
-
-    def result_of(job: Job) -> Any:  # noqa: ANN401 - stands for a result
-        assert job.name.endswith("seed 1")
-        place = job.name.removeprefix("fig1: ").removesuffix(", seed 1").replace(",", "")
-        ran.append(place)
-        taken = 10.0 if place == slow else factor * seconds[place]
-        summary = SimpleNamespace(cpu_seconds=taken, fingerprint=place)
-        return None if place == failing else SimpleNamespace(summary=summary)
-
-    found = witnesses.choose(experiment, runs, result_of)
-    assert all(each.fingerprint == " ".join(each.place.values()) and each.seed == 1 for each in found)
-    names = [each.fingerprint for each in found]
-    return [place if place in names else f"{place}!" for place in ran]
+def names(found: Sequence[Witness]) -> list[str]:
+    return [" ".join(each.place.values()) for each in found]
 
 
-@pytest.mark.usefixtures("tiny")
-def test_witnesses_are_cheap_and_differ_as_much_as_they_can() -> None:
-    costs = {"PFC 10": 0.3, "PFC 20": 0.1, "Pyrrha 10": 0.4, "Pyrrha 20": 0.2}
-    assert chosen(costs) == ["PFC 20", "Pyrrha 10", "Pyrrha 20", "PFC 10"]
-    assert chosen(costs, failing="PFC 20") == ["PFC 20!", "Pyrrha 20", "PFC 10", "Pyrrha 10"]
-    # no more than 3 s together; what other places would take follows from those before
-    assert chosen({**costs, "Pyrrha 10": 2.95}) == ["PFC 20", "Pyrrha 20", "PFC 10"]
-    assert chosen(costs, scale="paper", factor=5) == ["PFC 20", "Pyrrha 10"]
-    assert chosen(costs, scale="paper", factor=1000) == ["PFC 20"]
-    assert chosen(costs, slow="Pyrrha 10") == ["PFC 20", "Pyrrha 10!"]
+def test_every_point_of_every_axis_has_a_witness(tiny: Path) -> None:
+    edited(tiny, ('"10" = {}', '"10" = {}\n"30".traffic.1.sizes = "30 KB"'))
+    found = witnesses.choose(Experiment.load(tiny))
+    assert names(found) == ["PFC 10", "Pyrrha 30", "PFC 20"]
+    assert {each.seed for each in found} == {1}
 
 
-def test_at_most_four_witnesses_are_chosen(tiny: Path) -> None:
-    edited(tiny, ('"10" = {}', '"10" = {}\n"11" = {}'))
-    costs = {f"{scheme} {size}": 0.1 for scheme in ("PFC", "Pyrrha") for size in ("10", "11", "20")}
-    assert len(chosen(costs)) == 4
+def test_a_witness_that_does_what_another_one_did_is_left_out(tiny: Path) -> None:
+    # Where nothing is paused, all schemes do the same.
+    edited(tiny, ("[axes.bytes]", "[axes.scheme.Default]\n[axes.bytes]"))
+    assert names(witnesses.choose(Experiment.load(tiny))) == ["PFC 10", "Pyrrha 20"]
+
+
+def test_a_witness_is_the_shortest_part_of_a_run_with_enough_events(
+    tiny: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    experiment = Experiment.load(tiny)
+    whole = experiment.points("small")[0]
+    summary = backwater.run(experiment.scenario("small", whole)).summary
+    assert [each.until for each in witnesses.choose(experiment)] == [None] * 2
+    monkeypatch.setattr(witnesses, "_EVENTS", summary.events // 2)
+    first, *_ = witnesses.choose(experiment)
+    assert first.until is not None
+    cut = experiment.scenario("small", whole, [f"run.until={first.until}", "run.drain=0 s"])
+    assert backwater.run(cut).summary.fingerprint == first.fingerprint
+    assert witnesses.fingerprint(experiment, first) == first.fingerprint != summary.fingerprint
 
 
 def test_witnesses_find_a_simulator_that_does_something_else(done: Path) -> None:
     experiment, kept = Experiment.load(done), recorded(done)
-    small = Study.plan(experiment, "small")
-    store = Store(Path("results/store"))
-    assert len(kept.witnesses) == 4
-    for witness in kept.witnesses:
-        result = small.result(store, Point(witness.place, witness.seed))
-        assert result is not None
-        assert result.summary.fingerprint == witness.fingerprint
+    assert [*kept.witnesses] == witnesses.choose(experiment)
     now = partial(witnesses.fingerprint, experiment)
     assert witnesses.objections(experiment, kept, now) == []
     changed = [kept.witnesses[0].model_copy(update={"fingerprint": "00ff"}), *kept.witnesses[1:]]
@@ -318,7 +297,7 @@ def test_witnesses_find_a_simulator_that_does_something_else(done: Path) -> None
     assert "and had 00ff: record it again, or say in `stale` why it is kept" in objection
 
 
-HERE = Witness(place={"scheme": "PFC", "bytes": "10"}, seed=1, fingerprint="a")
+HERE = Witness(place={"scheme": "PFC", "bytes": "10"}, seed=1, until=None, fingerprint="a")
 
 
 @pytest.mark.parametrize(

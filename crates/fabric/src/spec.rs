@@ -370,11 +370,11 @@ impl NetworkSpec {
             if let Some(ports) =
                 self.switch.ports.filter(|ports| node.kind == NodeKind::Switch && degree > usize::from(*ports))
             {
-                let reason = format!("it has {degree} links, but a switch has {ports} ports");
+                let reason = format!("it has more links than a switch has ports: {degree}, not {ports}");
                 errors.push(SpecError::Node { node: node.name.clone(), reason });
             }
             if degree == 0 || degree > usize::from(u16::MAX) {
-                let reason = format!("it has {degree} links; 1 to {} are possible", u16::MAX);
+                let reason = format!("its links must be 1 to {}, not {degree}", u16::MAX);
                 errors.push(SpecError::Node { node: node.name.clone(), reason });
             }
         }

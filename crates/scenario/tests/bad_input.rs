@@ -388,8 +388,8 @@ const CASES: &[(&str, &str, &[&str])] = &[
         "buffer = \"16 MiB\"",
         "buffer = \"16 MiB\"\nports = 4",
         &[
-            "s.toml:8:1: error: topology: node \"leaf0\": it has 6 links, but a switch has 4 ports",
-            "s.toml:8:1: error: topology: node \"leaf1\": it has 6 links, but a switch has 4 ports",
+            "s.toml:8:1: error: topology: node \"leaf0\": it has more links than a switch has ports: 6, not 4",
+            "s.toml:8:1: error: topology: node \"leaf1\": it has more links than a switch has ports: 6, not 4",
         ],
     ),
     (

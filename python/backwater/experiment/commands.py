@@ -23,7 +23,6 @@ from backwater.experiment.record import Record
 from backwater.experiment.reproduce import Figure
 from backwater.experiment.store import LOG_FILE, Job, Store
 from backwater.experiment.study import Study
-from backwater.result import Result
 from backwater.summary import EXIT_CODES
 
 # Where results go when the command line does not say.
@@ -226,11 +225,6 @@ def _run_and_draw(
     studies: Sequence[Study], store: Store, jobs: int | None, directory: Path, recording: bool
 ) -> list[Figure]:
     """Runs what the store lacks: all at once or, where each figure is recorded when it is complete, one by one."""
-
-    def result(job: Job) -> Result | None:
-        _run_all(store, [job], 1)
-        return store.result(job)
-
     if not recording:
         _run_all(store, [job for study in studies for job in study.jobs.values()], jobs)
     figures = []
@@ -239,7 +233,7 @@ def _run_and_draw(
             _run_all(store, [*study.jobs.values()], jobs)
         made = Record.of(study, store)
         if recording and study.is_complete(store):
-            made = made.model_copy(update={"witnesses": witnesses.choose(study.experiment, made.points, result)})
+            made = made.model_copy(update={"witnesses": witnesses.choose(study.experiment)})
             console.written(made.write(study.experiment))
         figures.append(Figure.of(study.experiment, made, directory))
     return figures

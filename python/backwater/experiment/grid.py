@@ -108,12 +108,12 @@ class Experiment:
             for seed in at_scale.seeds
         ]
 
-    def scenario(self, scale: str, point: Point) -> Scenario:
-        """The checked scenario of a point. Raises ScenarioError."""
+    def scenario(self, scale: str, point: Point, overrides: Sequence[str] = ()) -> Scenario:
+        """The checked scenario of a point, with values replaced as by `--set`. Raises ScenarioError."""
         place, over = [*point.place.items()], self.content.scales[scale].axes
         layers = [["scenario"], ["scales", scale, "set"], *(["axes", *item] for item in place)]
         layers += [["scales", scale, "axes", axis, name] for axis, name in place if name in over.get(axis, {})]
-        plan = self._document.plan(layers, str(self.path.parent), [f"run.seed={point.seed}"])
+        plan = self._document.plan(layers, str(self.path.parent), [f"run.seed={point.seed}", *overrides])
         return Scenario(self.name, plan)
 
     def plan(self, scale: str, points: Iterable[Point]) -> dict[Point, Planned]:

@@ -120,11 +120,13 @@ class Witness(Table):
     Attributes:
         place: The point of each axis.
         seed: Its seed.
+        until: Where it is cut short, as a value of `run.until`; None for a whole run.
         fingerprint: That of its trajectory.
     """
 
     place: dict[str, str]
     seed: int
+    until: str | None
     fingerprint: str
 
 

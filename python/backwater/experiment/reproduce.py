@@ -154,7 +154,8 @@ class Endings:
         return ", ".join(f"{count} {outcome}" for outcome, count in ordered)
 
     def __str__(self) -> str:
-        return f"{self.counted}; {self.drops:,} packets dropped, {self.unfinished:,} flows unfinished"
+        lost, late = style.counted(self.drops, "packet"), style.counted(self.unfinished, "flow")
+        return f"{self.counted}; {lost} dropped, {late} unfinished"
 
 
 @dataclass(frozen=True)
@@ -294,8 +295,9 @@ def _body(figure: Figure, beside: Path) -> Iterator[str]:
         yield f"**Stale:** {kept.stale}\n"
     seeds = _seeds(figure.experiment.content.scales[figure.scale].seeds)
     number = sum(figure.endings.outcomes.values())
+    runs = style.counted(number, "run")
     yield (
-        f"Scale {figure.scale}; seeds {seeds}; {number} runs, {_cpu(figure.endings.cpu_seconds)} of CPU time"
+        f"Scale {figure.scale}; seeds {seeds}; {runs}, {_cpu(figure.endings.cpu_seconds)} of CPU time"
         + (f": {figure.endings}." if number else ".")
         + f" Version {kept.core.version}, commit {kept.core.commit}, {kept.date}.\n"
     )

@@ -2,80 +2,71 @@
 
 from __future__ import annotations
 
-import statistics
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Final
 
-from backwater import simulation
+from backwater import _core, simulation, units
 from backwater.experiment.grid import Experiment, Point
-from backwater.experiment.record import Record, Run, Witness, definition
-from backwater.experiment.store import Job
-from backwater.experiment.study import Study
-from backwater.result import Result
+from backwater.experiment.record import Record, Witness, definition
+from backwater.summary import Summary
 
-# CPU time of the witnesses of a record together, and their number.
-_BUDGET_SECONDS: Final = 3.0
-_MOST: Final = 4
+# What a witness is: the shortest of these parts of a run that has so many events, or the whole run.
+_PARTS: Final = tuple(2**k for k in range(12, 0, -1))
+_EVENTS: Final = 1_000_000
 
 
-def choose(experiment: Experiment, runs: Sequence[Run], result_of: Callable[[Job], Result | None]) -> list[Witness]:
-    """Runs the witnesses of an experiment whose runs have been made: some of its first scale, with its first seed.
+def choose(experiment: Experiment) -> list[Witness]:
+    """Runs the witnesses of an experiment, of its first scale, with its first seed: one for every point of every axis.
 
-    The first is the cheapest, going by what the same places took at the scale of the runs; each of the others has as
-    many points that no other has as the budget allows.
-
-    Args:
-        experiment: The experiment.
-        runs: Those that have been made.
-        result_of: Runs a job, or finds its result.
+    Each is a place with as many points as possible that none before it has. Runs are cut short, and those that do what
+    another one did are left out.
     """
-    study = Study.plan(experiment, _scale(experiment))
-    costs = _costs(runs)
-    left = [point for point in study.jobs if point.seed == study.points[0].seed and _place(point) in costs]
+    grid = experiment.points(_scale(experiment))
+    left = [point for point in grid if point.seed == grid[0].seed and experiment.content.needs_runs]
     found: list[Witness] = []
     seen: set[tuple[str, str]] = set()
-    budget, factor = _BUDGET_SECONDS, 0.0
-    while len(found) < _MOST:
-        fitting = [point for point in left if factor * costs[_place(point)] <= budget]
-        if not fitting:
+    while left:
+        point = max(left, key=lambda each: len({*each.place.items()} - seen))
+        if found and {*point.place.items()} <= seen:
             break
-        point = min(fitting, key=lambda each: (-len({*each.place.items()} - seen) if seen else 0, costs[_place(each)]))
         left.remove(point)
-        result = result_of(study.jobs[point])
-        if result is None:
-            continue
-        taken = result.summary.cpu_seconds
-        factor = taken / max(costs[_place(point)], 1e-9)
-        if found and taken > budget:
-            break
-        budget -= taken
-        seen |= {*point.place.items()}
-        found.append(Witness(place=dict(point.place), seed=point.seed, fingerprint=result.summary.fingerprint))
+        witness = _cut_short(experiment, point)
+        if witness.fingerprint not in {each.fingerprint for each in found}:
+            found.append(witness)
+            seen |= {*point.place.items()}
     return found
+
+
+def _cut_short(experiment: Experiment, point: Point) -> Witness:
+    whole = units.picoseconds(experiment.scenario(_scale(experiment), point).resolved()["run"]["until"])
+    for part in _PARTS:
+        until = f"{whole // part} ps"
+        # Of a run that is cut too short, parts of the traffic would begin after its end.
+        with suppress(_core.ScenarioError):
+            summary = _run(experiment, point, until)
+            if summary.events >= _EVENTS:
+                break
+    else:
+        until, summary = None, _run(experiment, point, None)
+    return Witness(place=dict(point.place), seed=point.seed, until=until, fingerprint=summary.fingerprint)
+
+
+def _run(experiment: Experiment, point: Point, until: str | None) -> Summary:
+    cut = [] if until is None else [f"run.until={until}", "run.drain=0 s"]
+    return simulation.run(experiment.scenario(_scale(experiment), point, cut)).summary
 
 
 def _scale(experiment: Experiment) -> str:
     return next(iter(experiment.content.scales))
 
 
-def _place(point: Point | Run) -> tuple[str, ...]:
-    return tuple(point.place.values())
-
-
-def _costs(runs: Sequence[Run]) -> dict[tuple[str, ...], float]:
-    """The mean CPU time of each place."""
-    seconds: dict[tuple[str, ...], list[float]] = {}
-    for run in runs:
-        seconds.setdefault(_place(run), []).append(run.cpu_seconds)
-    return {place: statistics.fmean(of) for place, of in seconds.items()}
-
-
-def fingerprint(experiment: Experiment, point: Point) -> str:
+def fingerprint(experiment: Experiment, witness: Witness) -> str:
     """That of a witness as the simulator and the file are now. Raises ScenarioError if the file no longer has it."""
-    return simulation.run(experiment.scenario(_scale(experiment), point)).summary.fingerprint
+    return _run(experiment, Point(witness.place, witness.seed), witness.until).fingerprint
 
 
-def objections(experiment: Experiment, record: Record, fingerprint_of: Callable[[Point], str]) -> list[str]:
+def objections(experiment: Experiment, record: Record, fingerprint_of: Callable[[Witness], str]) -> list[str]:
     """What must be put right about a record: it is out of date and not marked stale, or marked and not out of date.
 
     Args:
@@ -89,7 +80,7 @@ def objections(experiment: Experiment, record: Record, fingerprint_of: Callable[
     return [f"{difference}: record it again, or say in `stale` why it is kept" for difference in differences]
 
 
-def _differences(experiment: Experiment, record: Record, fingerprint_of: Callable[[Point], str]) -> Iterator[str]:
+def _differences(experiment: Experiment, record: Record, fingerprint_of: Callable[[Witness], str]) -> Iterator[str]:
     if record.definition != definition(experiment, record.scale):
         yield "the file of the experiment asks for something else now"
     if experiment.content.needs_runs and not record.witnesses:
@@ -99,5 +90,5 @@ def _differences(experiment: Experiment, record: Record, fingerprint_of: Callabl
         point = Point(witness.place, witness.seed)
         if point not in grid:
             yield f"the witness {point} is no point of the grid any more"
-        elif (found := fingerprint_of(point)) != witness.fingerprint:
+        elif (found := fingerprint_of(witness)) != witness.fingerprint:
             yield f"the witness {point} has the fingerprint {found}, and had {witness.fingerprint}"
