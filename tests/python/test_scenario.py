@@ -156,3 +156,12 @@ def test_tables_agree_with_each_other(contended: backwater.Result) -> None:
     received = contended.ports.filter(pl.col("peer").cast(pl.String) == "h3")["tx_bytes"].sum()
     assert 6_000_000 < received < 7_200_000
     assert contended.buffers["used_bytes"].max() <= 2**20  # type: ignore[operator]
+
+
+@pytest.mark.parametrize(
+    "path", sorted((Path(__file__).parent / "data/headroom").iterdir()), ids=lambda path: path.stem
+)
+def test_default_headroom_covers_what_once_was_lost(path: Path) -> None:
+    """Random networks without private buffers, in which Equation 1 of DSH alone is too little."""
+    summary = backwater.run(backwater.Scenario.from_dict(json.loads(path.read_text()))).summary
+    assert (summary.outcome, summary.audit_ok, sum(summary.drops.values())) == ("completed", True, 0)
