@@ -384,6 +384,22 @@ fn most_of_a_full_queue_says_what_the_cause_is() {
     }
 }
 
+/// What has left counts no more: five packets have gone to port 1 before it stops, and then it has as much as port 2, to which the last one goes.
+#[test]
+fn what_has_left_is_no_part_of_the_cause() {
+    let mut spec = spec();
+    spec.switch.headroom = HeadroomConfig::Static(StaticConfig { xoff: Bytes(3500), ..Default::default() });
+    let mut s = Script::new(&spec, vec![in_class(3, 0, 1), in_class(3, 0, 2)], SWITCH);
+    (0..5).for_each(|psn| s.arrive_data(80_000 * u64::from(psn), 0, 0, psn));
+    s.arrive_pause(500_000, 1, 3, PortId(77).into());
+    s.arrive_pause(500_000, 2, 3, PortId(78).into());
+    let last = [(0, 5), (0, 6), (1, 0), (1, 1)];
+    (0..).zip(last).for_each(|(packet, (flow, psn))| s.arrive_data(600_000 + 80_000 * packet, 0, flow, psn));
+    let parent = Some(Parent { queue: 3, since: Time::from_ps(500_000) });
+    let cause = Cause { root: PortId(78), via: Some(s.node.ports()[2].id), parent };
+    assert_eq!(s.next_pause(), (0, vec![(3, cause)]));
+}
+
 /// A port that is open and has more to send than it can is the root itself.
 #[test]
 fn a_port_that_is_open_is_the_root() {

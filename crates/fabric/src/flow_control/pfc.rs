@@ -276,7 +276,7 @@ impl FlowControl for Pfc {
         let before = self.stopped[usize::from(passage.ingress)];
         let pressure = gauge.pressure();
         let full = pressure.full.with(passage.class);
-        let stopped = before.after(Pressure { full, eased: pressure.eased.minus(full), ..pressure });
+        let stopped = before.after(Pressure { full, ..pressure });
         if gauge.held() > 0 && stopped != before {
             self.tell(passage, stopped, node);
         }

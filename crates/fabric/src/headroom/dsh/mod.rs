@@ -435,6 +435,19 @@ mod tests {
         assert_eq!(dsh.beyond_private(0, CLASS), 777_000);
     }
 
+    /// The arrivals of `three_arrivals_by_hand` in `gradient`, two at one instant, of which the second teaches nothing about the rate.
+    #[test]
+    fn what_a_queue_needs_follows_from_how_it_grows() {
+        let (fabric, config) = evaluation();
+        let config = DshConfig { deviation_factor: 1.0, ..config };
+        let (mut dsh, mut now) = (Dsh::new(&config, &fabric.site(SWITCH)), Time::ZERO);
+        let need = |dsh: &Dsh| dsh.queues[0][CLASS.index()].need;
+        assert_eq!((arrive(&mut dsh, &mut now, 0, CLASS), need(&dsh)), (Ok(()), 30_000));
+        assert_eq!((dsh.admit(0, CLASS, 1000, now), need(&dsh)), (Ok(()), 30_000));
+        dsh.release(0, CLASS, 2000, now);
+        assert_eq!((arrive(&mut dsh, &mut now, 0, CLASS), need(&dsh)), (Ok(()), 26_250));
+    }
+
     /// With offsets of 2000 B, a queue and a port go on 2000 B below their thresholds.
     #[test]
     fn queues_and_ports_ease_below_their_thresholds_by_the_offset() {
