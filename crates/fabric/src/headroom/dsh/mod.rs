@@ -653,6 +653,25 @@ mod tests {
         assert_eq!(arrive(&mut dsh, &mut now, 0, CLASS), Err(DropCause::Headroom));
     }
 
+    /// Of a pool of 10,000 B a lossy class gets its threshold, alpha times what is free, and no more than is free, to the byte.
+    #[test]
+    fn a_lossy_class_gets_its_threshold_and_what_is_free_to_the_byte() {
+        for (alpha, most) in [(1.0, [4000, 2000]), (64.0, [9500, 500])] {
+            let config = DshConfig { alpha, private: Bytes(0), headroom: Some(Bytes(5000)), ..Default::default() };
+            let mut spec = star(2);
+            spec.switch.lossless = vec![CLASS];
+            spec.switch.headroom = HeadroomConfig::Dsh(config.clone());
+            spec.switch.buffer = Bytes(10_000 + 2 * 5000);
+            let fabric = fabric(spec);
+            let (mut dsh, lossy) = (Dsh::new(&config, &fabric.site(NodeId(2))), Class(7));
+            assert_eq!(dsh.admit(0, lossy, most[0], Time::ZERO), Ok(()));
+            assert_eq!(dsh.admit(0, lossy, most[1] + 1, Time::ZERO), Err(DropCause::BufferFull));
+            assert_eq!(dsh.admit(0, lossy, most[1], Time::ZERO), Ok(()));
+            assert_eq!((dsh.held(0, lossy), dsh.occupancy().shared), (most[0] + most[1], most[0] + most[1]));
+            assert_eq!(dsh.admit(0, lossy, 1, Time::ZERO), Err(DropCause::BufferFull));
+        }
+    }
+
     /// Lossy classes share the pool under the same threshold, and have nothing else.
     #[test]
     fn a_lossy_class_ends_at_its_threshold() {
