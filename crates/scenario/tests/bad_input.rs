@@ -464,6 +464,7 @@ const CASES: &[(&str, &str, &[&str])] = &[
         "[network]",
         "[[groups]]\nswitches = \"spine0\"\nflow_control = { kind = \"pfc\", pause = \"quanta\", quanta = 1 }\n[network]",
         &[
+            "s.toml:23:40: error: groups[0].flow_control.pause = \"quanta\": must be that of switch.flow_control: neighbours must agree on how long a PAUSE lasts",
             "s.toml:23:59: error: groups[0].flow_control.quanta = 1: must be at least 40: a PAUSE is repeated after half its time, every 100 ns at most, and links have 100 Gbps",
         ],
     ),
@@ -589,10 +590,37 @@ const CASES: &[(&str, &str, &[&str])] = &[
     ),
     (
         "[network]",
-        "[[groups]]\nswitches = \"spine0\"\nflow_control = { kind = \"pyrrha\" }\n[[groups]]\nswitches = \"leaf0\"\nheadroom = { kind = \"static\", xoff = \"4 MB\" }\n[network]",
+        "[[groups]]\nswitches = \"*\"\nflow_control = { kind = \"pyrrha\" }\n[network]",
+        &[
+            "s.toml:23:25: warning: groups[0].flow_control.kind = \"pyrrha\": pyrrha bounds queues, not what comes in by a port, where it would drop: lossless = [] and headroom = { kind = \"static\" } share all of the buffer",
+        ],
+    ),
+    (
+        "[network]",
+        "[[groups]]\nswitches = [\"leaf1\", \"spine*\"]\nflow_control = { kind = \"pyrrha\" }\n[network]",
         &[
             "s.toml:23:25: warning: groups[0].flow_control.kind = \"pyrrha\": pyrrha bounds queues, not what comes in by a port, where it would drop: headroom = { kind = \"static\", xoff = \"16 MiB\", headroom = \"0 B\" } shares all of the buffer",
+        ],
+    ),
+    (
+        "[network]",
+        "[[groups]]\nswitches = \"spine0\"\nflow_control = { kind = \"pyrrha\" }\n[[groups]]\nswitches = \"leaf0\"\nheadroom = { kind = \"static\", xoff = \"4 MB\" }\n[network]",
+        &[
             "s.toml:26:38: warning: groups[1].headroom.xoff = \"4 MB\": all 6 ports of \"leaf0\" can reach it only with a buffer of 24185976 B; with 16 MiB it may drop",
+        ],
+    ),
+    (
+        "[network]",
+        "[[groups]]\nswitches = \"spine0\"\nflow_control = { kind = \"pfc\", pause = \"quanta\" }\n[network]",
+        &[
+            "s.toml:23:40: error: groups[0].flow_control.pause = \"quanta\": must be that of switch.flow_control: neighbours must agree on how long a PAUSE lasts",
+        ],
+    ),
+    (
+        "[network]",
+        "[[groups]]\nswitches = \"leaf1\"\nflow_control = { kind = \"pfc\", response = \"1 us\" }\n[[groups]]\nswitches = \"spine0\"\nflow_control = { kind = \"pyrrha\" }\n[network]",
+        &[
+            "s.toml:23:16: error: groups[0].flow_control: must have the options of switch.flow_control: a switch with Pyrrha uses the same at all its borders",
         ],
     ),
     (

@@ -11,6 +11,7 @@ use backwater_fabric::congestion::none::{NoneConfig, Window};
 use backwater_fabric::congestion::power_tcp::PowerTcpConfig;
 use backwater_fabric::fabric::Fabric;
 use backwater_fabric::flow_control::FlowControlConfig;
+use backwater_fabric::flow_control::pfc::PfcConfig;
 use backwater_fabric::flow_control::pyrrha::HostReaction;
 use backwater_fabric::headroom::HeadroomConfig;
 use backwater_fabric::headroom::dsh::EstimatorKind;
@@ -19,8 +20,8 @@ use backwater_fabric::load_balance::LoadBalanceConfig;
 use backwater_fabric::recovery::RecoveryConfig;
 use backwater_fabric::routes::Wiring;
 use backwater_fabric::slots::Site;
-use backwater_fabric::spec::{FlowSpec, NetworkSpec, NodeKind, NodeSpec, SchedulerConfig, SpecError};
-use std::collections::BTreeSet;
+use backwater_fabric::spec::{FlowSpec, NetworkSpec, NodeKind, SchedulerConfig, SpecError, SwitchGroup};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Largest payload of a packet: jumbo frames.
 pub(super) const LARGEST_MTU: Bytes = Bytes(9000);
@@ -118,45 +119,6 @@ fn switch(scenario: &Scenario, findings: &mut Findings) {
         let path = format!("groups[{i}].flow_control");
         group.flow_control.iter().for_each(|config| flow_control(config, &path, scenario, findings));
     }
-    shared_buffers(scenario, findings);
-}
-
-/// Whether flow control that bounds queues may use all of the buffer.
-fn shared_buffers(scenario: &Scenario, findings: &mut Findings) {
-    let switch = &scenario.switch;
-    let is_shared = |headroom: &HeadroomConfig| match headroom {
-        HeadroomConfig::Static(thresholds) => {
-            switch.lossless.is_empty()
-                || (thresholds.xoff >= switch.buffer && thresholds.headroom.is_some_and(|headroom| headroom.get() == 0))
-        }
-        _ => false,
-    };
-    let in_groups = scenario.groups.iter().enumerate().filter_map(|(i, group)| {
-        let own = [("flow_control", group.flow_control.is_some()), ("headroom", group.headroom.is_some())];
-        let (key, _) = own.into_iter().find(|(_, is_own)| *is_own)?;
-        let flow_control = group.flow_control.as_ref().unwrap_or(&switch.flow_control);
-        Some((format!("groups[{i}].{key}.kind"), flow_control, group.headroom.as_ref().unwrap_or(&switch.headroom)))
-    });
-    let all =
-        [("switch.flow_control.kind".into(), &switch.flow_control, &switch.headroom)].into_iter().chain(in_groups);
-    let all: Vec<(String, _, _)> = all.collect();
-    let speaks_pfc = |config: &FlowControlConfig| matches!(config, FlowControlConfig::Pfc(_));
-    let needs_classes = all.iter().any(|(_, flow_control, _)| speaks_pfc(flow_control));
-    let remedy = if needs_classes {
-        format!("headroom = {{ kind = \"static\", xoff = \"{}\", headroom = \"0 B\" }} shares", switch.buffer)
-    } else {
-        "lossless = [] and headroom = { kind = \"static\" } share".into()
-    };
-    for (path, flow_control, headroom) in all {
-        findings.warning(
-            flow_control.bounds_queues() && !is_shared(headroom),
-            &path,
-            format!(
-                "{} bounds queues, not what comes in by a port, where it would drop: {remedy} all of the buffer",
-                flow_control.name()
-            ),
-        );
-    }
 }
 
 fn flow_control(config: &FlowControlConfig, path: &str, scenario: &Scenario, findings: &mut Findings) {
@@ -170,12 +132,31 @@ fn flow_control(config: &FlowControlConfig, path: &str, scenario: &Scenario, fin
     );
 }
 
-/// Neighbours whose flow controls do not interoperate.
+/// The switches of a network.
+fn switches(spec: &NetworkSpec) -> impl Iterator<Item = NodeId> {
+    (0..).map(NodeId).zip(&spec.nodes).filter(|(_, node)| node.kind == NodeKind::Switch).map(|(id, _)| id)
+}
+
+/// Where the scenario says what runs at `switch`: in its group, if that has such a thing, or for all switches.
+fn path_of(spec: &NetworkSpec, switch: NodeId, key: &str) -> String {
+    let says = |group: &SwitchGroup| match key {
+        "headroom" => group.headroom.is_some(),
+        _ => group.flow_control.is_some(),
+    };
+    let group = spec.groups.iter().position(|group| says(group) && group.switches.contains(&switch));
+    group.map_or(format!("switch.{key}"), |i| format!("groups[{i}].{key}"))
+}
+
+fn runs_pfc(spec: &NetworkSpec, switch: NodeId) -> bool {
+    matches!(spec.flow_control(switch), FlowControlConfig::Pfc(_))
+}
+
+/// Neighbours whose flow controls do not interoperate, or not as they should.
 pub(super) fn borders(spec: &NetworkSpec) -> Vec<Diagnostic> {
     let mut findings = Findings::default();
     let is_switch = |node: NodeId| spec.nodes[node.0 as usize].kind == NodeKind::Switch;
-    let between = spec.links.iter().filter(|link| is_switch(link.a) && is_switch(link.b));
-    let foreign = between.filter_map(|link| {
+    let between: Vec<_> = spec.links.iter().filter(|link| is_switch(link.a) && is_switch(link.b)).collect();
+    let foreign = between.iter().filter_map(|link| {
         let [one, other] = [link.a, link.b].map(|node| spec.flow_control(node));
         (!one.interoperates_with(other)).then_some((link, [one.name(), other.name()]))
     });
@@ -184,7 +165,64 @@ pub(super) fn borders(spec: &NetworkSpec) -> Vec<Diagnostic> {
         let message = format!("\"{a}\" runs {one} and \"{b}\" {other}: neither stops the other, and full buffers drop");
         findings.warning(true, "groups", message);
     }
+    one_pfc(spec, &mut findings);
+    let at_border = |switch: NodeId| {
+        between
+            .iter()
+            .any(|link| (link.a == switch && runs_pfc(spec, link.b)) || (link.b == switch && runs_pfc(spec, link.a)))
+    };
+    shared_buffers(spec, at_border, &mut findings);
     findings.0
+}
+
+/// PFC with different options at different switches.
+fn one_pfc(spec: &NetworkSpec, findings: &mut Findings) {
+    let mut all = switches(spec).filter_map(|switch| match spec.flow_control(switch) {
+        FlowControlConfig::Pfc(config) => Some((path_of(spec, switch, "flow_control"), config)),
+        _ => None,
+    });
+    let Some((first_path, first)) = all.next() else { return };
+    let others: BTreeMap<String, &PfcConfig> = all.filter(|(path, _)| *path != first_path).collect();
+    let has_pyrrha = switches(spec).any(|switch| matches!(spec.flow_control(switch), FlowControlConfig::Pyrrha(_)));
+    for (path, config) in others {
+        findings.error(
+            config.pause != first.pause,
+            &format!("{path}.pause"),
+            format!("must be that of {first_path}: neighbours must agree on how long a PAUSE lasts"),
+        );
+        findings.error(
+            has_pyrrha && config.pause == first.pause && config != first,
+            &path,
+            format!("must have the options of {first_path}: a switch with Pyrrha uses the same at all its borders"),
+        );
+    }
+}
+
+/// Flow control that bounds queues, with a buffer that ends at thresholds of ports: of use at a border with PFC only.
+fn shared_buffers(spec: &NetworkSpec, at_border: impl Fn(NodeId) -> bool, findings: &mut Findings) {
+    let (lossless, buffer) = (&spec.switch.lossless, spec.switch.buffer);
+    let is_divided = |switch: &NodeId| match spec.headroom(*switch) {
+        HeadroomConfig::Static(thresholds) => {
+            !lossless.is_empty() && (thresholds.xoff < buffer || thresholds.headroom != Some(Bytes(0)))
+        }
+        _ => true,
+    };
+    let uses_ports = |switch: &NodeId| match spec.flow_control(*switch) {
+        FlowControlConfig::Pyrrha(pyrrha) => pyrrha.hosts == HostReaction::Pfc || at_border(*switch),
+        config => !config.bounds_queues(),
+    };
+    let Some(switch) = switches(spec).find(|switch| is_divided(switch) && !uses_ports(switch)) else { return };
+    let remedy = if switches(spec).any(|switch| runs_pfc(spec, switch)) {
+        format!("headroom = {{ kind = \"static\", xoff = \"{buffer}\", headroom = \"0 B\" }} shares")
+    } else {
+        "lossless = [] and headroom = { kind = \"static\" } share".into()
+    };
+    let name = spec.flow_control(switch).name();
+    findings.warning(
+        true,
+        &format!("{}.kind", path_of(spec, switch, "flow_control")),
+        format!("{name} bounds queues, not what comes in by a port, where it would drop: {remedy} all of the buffer"),
+    );
 }
 
 /// What is wrong with a buffer policy beside which `flow_control` runs.
@@ -295,64 +333,59 @@ fn one_ack_per_packet(scenario: &Scenario, findings: &mut Findings) {
 }
 
 /// What a switch needs of its buffer.
-struct Need<'a> {
+struct Need {
+    switch: NodeId,
+    /// Ports of the chip.
+    ports: usize,
     /// What its policy sets aside.
     reserved: Bytes,
     /// The same, and all that its ports may hold below thresholds that are fixed.
     with_thresholds: Bytes,
-    /// Ports of the chip.
-    ports: usize,
-    node: NodeId,
-    name: &'a str,
 }
 
-/// Whether the buffer of every switch holds what its policy sets aside.
+/// Whether the buffer of every switch holds what its policy sets aside; of those that need too much, the first of those that need most.
 pub(super) fn buffers(spec: &NetworkSpec) -> Vec<Diagnostic> {
     let mut findings = Findings::default();
     let wiring = Wiring::new(&spec.nodes, &spec.links);
     let largest_frame = spec.framing.largest(spec.mtu.get() as u32, spec.congestion.telemetry_bytes()).charge.into();
-    let switches = (0..).map(NodeId).zip(&spec.nodes).filter(|(_, node)| node.kind == NodeKind::Switch);
     let classes = spec.switch.lossless.len();
-    // What a switch sets aside, and what every port needs besides to reach a threshold that is fixed.
-    let needs = switches.map(|(node, NodeSpec { name, .. })| {
-        let ports = wiring.of(node);
-        let site = Site { spec, node, ports, wiring: &wiring, largest_frame, base_rtt: Duration::ZERO };
-        let (reserved, ports) = (spec.headroom(node).reserved(&site), ports.len() + site.unused_ports());
-        let thresholds = match spec.headroom(node) {
-            HeadroomConfig::Static(thresholds) if spec.flow_control(node).is_lossless() => {
+    let needs = switches(spec).map(|switch| {
+        let ports = wiring.of(switch);
+        let site = Site { spec, node: switch, ports, wiring: &wiring, largest_frame, base_rtt: Duration::ZERO };
+        let (reserved, ports) = (spec.headroom(switch).reserved(&site), ports.len() + site.unused_ports());
+        let thresholds = match spec.headroom(switch) {
+            HeadroomConfig::Static(thresholds) if spec.flow_control(switch).is_lossless() => {
                 thresholds.xoff.get() * (ports * classes) as u64
             }
             _ => 0,
         };
-        Need { reserved: Bytes(reserved), with_thresholds: Bytes(reserved + thresholds), ports, node, name }
+        Need { switch, ports, reserved: Bytes(reserved), with_thresholds: Bytes(reserved + thresholds) }
     });
-    let needs: Vec<Need<'_>> = needs.collect();
-    // The first of those that need most.
-    let most = |by: fn(&Need<'_>) -> Bytes| needs.iter().rev().max_by_key(|need| by(need));
-    let (Some(reserves), Some(needs)) = (most(|need| need.reserved), most(|need| need.with_thresholds)) else {
+    let needs: Vec<Need> = needs.collect();
+    let most = |by: fn(&Need) -> Bytes| needs.iter().rev().max_by_key(|need| by(need));
+    let (Some(most_reserved), Some(most_held)) = (most(|need| need.reserved), most(|need| need.with_thresholds)) else {
         return findings.0;
     };
-    let buffer = spec.switch.buffer;
+    let (buffer, name) = (spec.switch.buffer, |need: &Need| &spec.nodes[need.switch.0 as usize].name);
     findings.error(
-        reserves.reserved >= buffer,
+        most_reserved.reserved >= buffer,
         "switch.buffer",
         format!(
             "must be more than the {} that \"{}\" sets aside as headroom and private buffer ({}, {})",
-            reserves.reserved,
-            reserves.name,
-            counted(reserves.ports, "port"),
+            most_reserved.reserved,
+            name(most_reserved),
+            counted(most_reserved.ports, "port"),
             counted(classes, "lossless class")
         ),
     );
-    let group = spec.groups.iter().position(|group| group.headroom.is_some() && group.switches.contains(&needs.node));
     findings.warning(
-        reserves.reserved < buffer && needs.with_thresholds > buffer,
-        &group.map_or("switch.headroom.xoff".into(), |i| format!("groups[{i}].headroom.xoff")),
+        most_reserved.reserved < buffer && most_held.with_thresholds > buffer,
+        &format!("{}.xoff", path_of(spec, most_held.switch, "headroom")),
         format!(
             "all {} of \"{}\" can reach it only with a buffer of {}; with {buffer} it may drop",
-            counted(needs.ports, "port"),
-            needs.name,
-            needs.with_thresholds
+            counted(most_held.ports, "port"),
+            name(most_held),
+            most_held.with_thresholds
         ),
     );
     findings.0
