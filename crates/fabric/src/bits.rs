@@ -66,11 +66,13 @@ impl BitSet {
         self.more.as_ref().and_then(|more| more.get(index - 1)).copied().unwrap_or(0)
     }
 
-    #[inline]
+    #[inline(always)]
     fn word_mut(&mut self, index: usize) -> &mut u64 {
-        if index == 0 {
-            return &mut self.first;
-        }
+        if index == 0 { &mut self.first } else { self.later_word_mut(index) }
+    }
+
+    #[inline(never)]
+    fn later_word_mut(&mut self, index: usize) -> &mut u64 {
         let more = self.more.get_or_insert_default();
         if more.len() < index {
             more.resize(index, 0);

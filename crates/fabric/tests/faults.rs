@@ -17,6 +17,7 @@ use backwater_fabric::flow_control::pfc::{PauseModel, PfcConfig};
 use backwater_fabric::framing::Framing;
 use backwater_fabric::headroom::HeadroomConfig;
 use backwater_fabric::headroom::sih::SihConfig;
+use backwater_fabric::headroom::static_threshold::StaticConfig;
 use backwater_fabric::ids::NodeId;
 use backwater_fabric::load_balance::LoadBalanceConfig;
 use backwater_fabric::note::DropCause;
@@ -197,6 +198,31 @@ fn a_link_between_two_kinds_of_flow_control_comes_back() {
     }
 }
 
+/// Where PFC and Pyrrha meet, in either order, each waits for the other after a failure: nothing is shared, so that what came at once would be lost.
+#[test]
+fn a_border_of_pfc_and_pyrrha_comes_back_without_a_loss() {
+    let roomy = HeadroomConfig::Static(StaticConfig { xoff: Bytes(1 << 30), ..Default::default() });
+    for (pyrrha_at, headroom) in [(2, Some(roomy)), (3, None)] {
+        let mut paused = 0;
+        for step in 0..40 {
+            let mut spec = chain(&[100, 100, 10], 1000);
+            spec.switch.headroom =
+                HeadroomConfig::Sih(SihConfig { private: Bytes(0), alpha: 0.0, ..Default::default() });
+            spec.switch.buffer = Bytes(1 << 30);
+            let flow_control = Some(FlowControlConfig::Pyrrha(Default::default()));
+            spec.groups =
+                vec![SwitchGroup { switches: vec![NodeId(pyrrha_at)], flow_control, headroom: headroom.clone() }];
+            let down = 2_500 + 173 * step;
+            spec.faults = vec![fault(1, at_ns(down), at_ns(down + 1))];
+            let (simulation, outcomes) = common::run(&spec, vec![flow(0, 1, 400_000, 0)]);
+            assert_delivered(&simulation, &outcomes);
+            assert_eq!(simulation.totals().drops[DropCause::Headroom as usize], 0, "{pyrrha_at} {down}");
+            paused += simulation.totals().pause_frames;
+        }
+        assert!(paused > 0);
+    }
+}
+
 /// It comes back for less than a frame needs, so that neither end hears the other.
 #[test]
 fn what_the_ends_of_a_broken_link_think_of_each_other_is_no_violation() {
@@ -204,6 +230,25 @@ fn what_the_ends_of_a_broken_link_think_of_each_other_is_no_violation() {
     spec.faults = vec![fault(2, at_ns(1000), at_ns(2000)), fault(2, at_ns(2500), Time::NEVER)];
     let (simulation, outcomes) = common::run(&spec, vec![flow(0, 1, 1000, 0)]);
     assert_eq!((simulation.audit(), outcomes[0].reception.delivered), (vec![], 1000));
+}
+
+/// A frame of Pyrrha that would have released a root is lost with the link.
+#[test]
+fn what_is_kept_because_of_a_broken_link_is_no_violation() {
+    let mut spec = network(8, 3);
+    spec.links = (0..8).map(|host| link(host, 8 + host / 4, 100, 1000)).collect();
+    spec.links.extend([link(8, 10, 100, 1000), link(9, 10, 100, 1000)]);
+    spec.switch.lossless = Vec::new();
+    spec.switch.headroom = HeadroomConfig::Static(Default::default());
+    spec.switch.flow_control = FlowControlConfig::Pyrrha(Default::default());
+    spec.host.ack_every = 100_000;
+    for down in (0..40).map(|step| 12_000 + 50 * step) {
+        spec.faults = vec![fault(0, at_ns(down), Time::NEVER)];
+        let flows = [0, 1, 6, 7].map(|src| flow(src, 4, 400_000, 1000)).to_vec();
+        let mut simulation = Simulation::new(spec.clone(), flows, 1).unwrap();
+        simulation.run_until(at_ns(1_300_000), 1);
+        assert_eq!(simulation.audit(), [], "{down}");
+    }
 }
 
 /// The last packet is lost, and nothing behind it tells the receiver: the timer alone does.

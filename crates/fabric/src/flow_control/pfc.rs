@@ -105,8 +105,8 @@ struct PortState {
     expiry: [Time; CLASSES],
     /// How long the pauses that we ask for last.
     pause_time: Duration,
-    /// How long it takes at most, once the link is back, until what the peer says of its state takes effect (model `quanta`, in which half a
-    /// pause covers what a PAUSE may have to wait for); none if the peer's flow control says nothing to this one.
+    /// How long to wait for the peer's state once the link is back (model `quanta`): its way, the response, and a pause, of which half covers
+    /// what the frame may have to wait for, and the other half one that is lost. `None` if the peer's flow control does not interoperate.
     answer_time: Option<Duration>,
 }
 
@@ -115,14 +115,14 @@ impl Pfc {
     pub fn new(config: &PfcConfig, site: &Site<'_>) -> Pfc {
         let port = |facts: &PortFacts| {
             let pause_time = facts.rate.time_for(u64::from(config.quanta) * QUANTUM_BYTES);
-            let speaks = site.flow_control(site.node).interoperates_with(site.flow_control(site.peer(facts)));
+            let interoperates = site.flow_control(site.node).interoperates_with(site.flow_control(site.peer(facts)));
             PortState {
                 refresh: None,
                 causes: Causes::default(),
                 received: VecDeque::new(),
                 expiry: [Time::NEVER; CLASSES],
                 pause_time,
-                answer_time: speaks.then(|| facts.delay + config.response + pause_time),
+                answer_time: interoperates.then(|| facts.delay + config.response + pause_time),
             }
         };
         Pfc {
@@ -205,6 +205,18 @@ impl Pfc {
         self.arm(passage.ingress, node);
     }
 
+    /// A departure may resume a queue; it pauses none, even if the threshold has fallen since the last arrival.
+    #[inline(never)]
+    fn ease(&mut self, passage: Passage, gauge: Gauge<'_>, node: &mut NodeView<'_>) {
+        let before = self.stopped[usize::from(passage.ingress)];
+        let Pressure { eased, port, .. } = gauge.pressure();
+        let port = if port == PortPressure::Full { PortPressure::Between } else { port };
+        let stopped = before.after(Pressure { full: ClassMask::NONE, eased, port });
+        if stopped != before {
+            self.tell(passage, stopped, node);
+        }
+    }
+
     fn frame(&self, enabled: ClassMask, quanta: u16) -> PfcFrame {
         PfcFrame { enabled, quanta, reliable: self.config.pause == PauseModel::UntilResume }
     }
@@ -256,18 +268,11 @@ impl FlowControl for Pfc {
         }
     }
 
+    #[inline(always)]
     fn on_dequeue(&mut self, passage: Passage, gauge: Gauge<'_>, node: &mut NodeView<'_>) {
         self.held_mut(passage)[passage.class.index()] -= u64::from(passage.bytes);
-        let before = self.stopped[usize::from(passage.ingress)];
-        if before == Stopped::default() {
-            return;
-        }
-        // A departure may resume a queue; it pauses none, even if the threshold has fallen since the last arrival.
-        let Pressure { eased, port, .. } = gauge.pressure();
-        let port = if port == PortPressure::Full { PortPressure::Between } else { port };
-        let stopped = before.after(Pressure { full: ClassMask::NONE, eased, port });
-        if stopped != before {
-            self.tell(passage, stopped, node);
+        if self.stopped[usize::from(passage.ingress)] != Stopped::default() {
+            self.ease(passage, gauge, node);
         }
     }
 
@@ -323,9 +328,11 @@ impl FlowControl for Pfc {
         let cause = node.ports()[usize::from(port)].id;
         let state = &mut self.ports[usize::from(port)];
         state.received.clear();
-        let stop = if state.answer_time.is_some() { self.lossless } else { ClassMask::NONE };
-        let expiry = state.answer_time.filter(|_| self.config.pause == PauseModel::Quanta);
-        let expiry = expiry.map_or(Time::NEVER, |answer_time| node.now + answer_time);
+        let (stop, expiry) = match (state.answer_time, self.config.pause) {
+            (None, _) => (ClassMask::NONE, Time::NEVER),
+            (Some(_), PauseModel::UntilResume) => (self.lossless, Time::NEVER),
+            (Some(answer_time), PauseModel::Quanta) => (self.lossless, node.now + answer_time),
+        };
         for class in stop.iter() {
             state.expiry[class.index()] = expiry;
             node.close(port, QueueIx::from(class.0), cause);
