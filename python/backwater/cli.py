@@ -206,10 +206,10 @@ def run(
                 raise UsageError(str(error)) from error
         if as_json:
             print(console.as_json(result))  # noqa: T201 - for machines: no wrapping, no colour
-        elif quiet:
-            for alarm in result.summary.alarms():
+        elif quiet and result.summary.exit_code:
+            for alarm in result.summary.alarms() or [result.summary.ending()]:
                 console.message(alarm)
-        else:
+        elif not quiet:
             console.out.print(console.summary(result))
         if report:
             console.write(directory / REPORT_FILE, _report({result.summary.name: result}), silent)

@@ -45,12 +45,21 @@ def read_text(path: Path) -> str:
         raise
 
 
+def _inline(value: object) -> str:
+    """A value as TOML has it on one line."""
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{json.dumps(key)} = {_inline(each)}" for key, each in value.items()) + "}"
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(_inline(each) for each in value) + "]"
+    return json.dumps(value)
+
+
 def _flat(overrides: Mapping[str, object], prefix: str = "") -> Iterator[str]:
     for key, value in overrides.items():
         if isinstance(value, Mapping):
             yield from _flat(value, f"{prefix}{key}.")
         else:
-            yield f"{prefix}{key}={value if isinstance(value, str) else json.dumps(value)}"
+            yield f"{prefix}{key}={value if isinstance(value, str) else _inline(value)}"
 
 
 def _overrides(overrides: Mapping[str, object] | Iterable[str], seed: int | None) -> list[str]:

@@ -269,3 +269,8 @@ class Summary:
             cycle = " → ".join((*self.deadlock.cycle, *self.deadlock.cycle[:1]))
             lines.append(f"Deadlock since {style.duration(self.deadlock.onset_ps)}: {cycle}")
         return lines
+
+    def ending(self) -> str:
+        """How it ended, in one line."""
+        unfinished = style.counted(self.unfinished_flows, "flow")
+        return f"{self.outcome} at {style.duration(self.simulated_ps)}, {unfinished} of {self.flows:,} unfinished"

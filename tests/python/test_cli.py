@@ -1,5 +1,6 @@
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -348,6 +349,10 @@ def test_a_quiet_run_still_tells_what_went_wrong(small: Path, monkeypatch: pytes
     outcome = command_line("run", small, "--quiet", "-o", "out", "--no-report")
     assert (outcome.exit_code, outcome.stdout) == (3, "")
     assert "error: Audit: 2 us at s0: 12 B are missing" in outcome.stderr
+    finished = write_result(tmp_path / "late", outcome="time-limit")
+    outcome = command_line("run", small, "--quiet", "-o", "out", "--no-report", "--force")
+    assert outcome.exit_code == 5
+    assert re.search(r"error: time-limit at .*, \d flows? of \d unfinished", outcome.stderr)
 
 
 def test_control_c_leaves_a_valid_partial_result(small: Path) -> None:

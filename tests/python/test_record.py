@@ -13,7 +13,7 @@ import polars as pl
 import pytest
 
 import backwater
-from backwater import Result, tables
+from backwater import Result, tables, units
 from backwater.experiment import measures, record, sweep, witnesses
 from backwater.experiment.format import Content
 from backwater.experiment.grid import Experiment, Point
@@ -276,14 +276,20 @@ def test_a_witness_is_the_shortest_part_of_a_run_with_enough_events(
 ) -> None:
     experiment = Experiment.load(tiny)
     whole = experiment.points("small")[0]
+
+    def cut(picoseconds: int) -> backwater.Summary:
+        overrides = [f"run.until={picoseconds} ps", "run.drain=0 s"]
+        return backwater.run(experiment.scenario("small", whole, overrides)).summary
+
     summary = backwater.run(experiment.scenario("small", whole)).summary
     assert [each.until for each in witnesses.choose(experiment)] == [None] * 2
-    monkeypatch.setattr(witnesses, "_EVENTS", summary.events // 2)
+    enough = summary.events // 10
+    monkeypatch.setattr(witnesses, "_EVENTS", enough)
     first, *_ = witnesses.choose(experiment)
     assert first.until is not None
-    cut = experiment.scenario("small", whole, [f"run.until={first.until}", "run.drain=0 s"])
-    assert backwater.run(cut).summary.fingerprint == first.fingerprint
-    assert witnesses.fingerprint(experiment, first) == first.fingerprint != summary.fingerprint
+    until = units.picoseconds(first.until)
+    assert cut(until // 2).events < enough <= cut(until).events
+    assert cut(until).fingerprint == first.fingerprint == witnesses.fingerprint(experiment, first)
 
 
 def test_witnesses_find_a_simulator_that_does_something_else(done: Path) -> None:

@@ -16,11 +16,13 @@ CONTENT: dict[str, Any] = {
 
 
 def test_a_scenario_can_be_made_of_a_dict() -> None:
-    overrides = {"network.mtu": "4096 B", "topology": {"hosts": 4}}
+    groups = [{"switches": "*", "headroom": {"kind": "static"}}]
+    overrides = {"network.mtu": "4096 B", "topology": {"hosts": 4}, "groups": groups}
     scenario = backwater.Scenario.from_dict(CONTENT, overrides=overrides, seed=3)
     resolved = scenario.resolved()
     assert resolved["run"]["seed"] == 3
     assert resolved["topology"]["hosts"] == 4
+    assert resolved["groups"][0]["headroom"]["kind"] == "static"
     assert resolved["network"]["mtu"] == "4 KiB"
 
 

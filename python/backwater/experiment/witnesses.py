@@ -19,22 +19,24 @@ _EVENTS: Final = 1_000_000
 def choose(experiment: Experiment) -> list[Witness]:
     """Runs the witnesses of an experiment, of its first scale, with its first seed: one for every point of every axis.
 
-    Each is a place with as many points as possible that none before it has. Runs are cut short, and those that do what
-    another one did are left out.
+    Each is a place with as many points as possible that none before it has. Runs are cut short. One that does what
+    another one did is left out, and the next place with its points is tried, or all if the points make no difference.
     """
+    if not experiment.content.needs_runs:
+        return []
     grid = experiment.points(_scale(experiment))
-    left = [point for point in grid if point.seed == grid[0].seed and experiment.content.needs_runs]
+    left = [point for point in grid if point.seed == grid[0].seed]
     found: list[Witness] = []
     seen: set[tuple[str, str]] = set()
     while left:
-        point = max(left, key=lambda each: len({*each.place.items()} - seen))
-        if found and {*point.place.items()} <= seen:
+        point = max(left, key=lambda each: len(each.place.items() - seen))
+        if found and point.place.items() <= seen:
             break
         left.remove(point)
         witness = _cut_short(experiment, point)
         if witness.fingerprint not in {each.fingerprint for each in found}:
             found.append(witness)
-            seen |= {*point.place.items()}
+            seen.update(point.place.items())
     return found
 
 
