@@ -61,7 +61,7 @@ pub struct Pfc {
     /// Per port, what keeps the peer stopped.
     stopped: Vec<Stopped>,
     /// Charged bytes by ingress port, egress port and class.
-    held: Vec<[u64; CLASSES]>,
+    held: Vec<u64>,
     ports: Vec<PortState>,
 }
 
@@ -130,20 +130,22 @@ impl Pfc {
             lossless: site.spec.switch.lossless.iter().copied().collect(),
             looks_at_ports: site.spec.headroom(site.node).looks_at_ports(),
             stopped: vec![Stopped::default(); site.ports.len()],
-            held: vec![[0; CLASSES]; site.ports.len() * site.ports.len()],
+            held: vec![0; site.ports.len() * site.ports.len() * CLASSES],
             ports: site.ports.iter().map(port).collect(),
         }
     }
 
-    /// Charged bytes of what came in and leaves as `passage` does, class by class.
-    #[inline]
-    fn held_mut(&mut self, passage: Passage) -> &mut [u64; CLASSES] {
-        &mut self.held[usize::from(passage.ingress) * self.ports.len() + usize::from(passage.egress)]
+    /// Charged bytes of the class of `passage` that came in and leave as it does.
+    #[inline(always)]
+    fn held_mut(&mut self, passage: Passage) -> &mut u64 {
+        let ports = usize::from(passage.ingress) * self.ports.len() + usize::from(passage.egress);
+        &mut self.held[ports * CLASSES + passage.class.index()]
     }
 
     /// What came in on `ingress`, egress port by egress port.
     fn held_of(&self, ingress: PortIx) -> &[[u64; CLASSES]] {
-        &self.held[usize::from(ingress) * self.ports.len()..][..self.ports.len()]
+        let (by_ports, _) = self.held.as_chunks();
+        &by_ports[usize::from(ingress) * self.ports.len()..][..self.ports.len()]
     }
 
     /// Why `class` has to be stopped at the ingress port of `passage`, where the egress ports hold `held` of what counts: because of the one that
@@ -260,7 +262,7 @@ impl Pfc {
 impl FlowControl for Pfc {
     #[inline(always)]
     fn on_enqueue(&mut self, passage: Passage, gauge: Gauge<'_>, node: &mut NodeView<'_>) {
-        self.held_mut(passage)[passage.class.index()] += u64::from(passage.bytes);
+        *self.held_mut(passage) += u64::from(passage.bytes);
         let before = self.stopped[usize::from(passage.ingress)];
         let stopped = before.after(gauge.pressure());
         if stopped != before {
@@ -270,7 +272,7 @@ impl FlowControl for Pfc {
 
     #[inline(always)]
     fn on_dequeue(&mut self, passage: Passage, gauge: Gauge<'_>, node: &mut NodeView<'_>) {
-        self.held_mut(passage)[passage.class.index()] -= u64::from(passage.bytes);
+        *self.held_mut(passage) -= u64::from(passage.bytes);
         if self.stopped[usize::from(passage.ingress)] != Stopped::default() {
             self.ease(passage, gauge, node);
         }

@@ -54,7 +54,7 @@ impl Pull {
         self.round.get(self.cursor as usize + 1).or_else(|| self.round.first())
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn set_ready(&mut self, pair: &QueuePair) {
         if usize::from(pair.queue) >= CLASSES && self.closed.has(pair.queue.into()) {
             return;
