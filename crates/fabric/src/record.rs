@@ -110,23 +110,23 @@ impl Records {
             *self.telemetry_mut(&mut reference) = record.telemetry;
         }
         if let Some(causes) = record.causes {
-            self.keep_causes(reference, causes);
+            self.keep_causes(reference, &causes);
         }
         reference
     }
 
     /// Stores why each class has to stop that a PFC frame names.
-    pub fn insert_causes(&mut self, causes: Causes) -> RecordRef {
+    pub fn insert_causes(&mut self, causes: &Causes) -> RecordRef {
         let reference = self.insert_empty();
         self.keep_causes(reference, causes);
         reference
     }
 
-    fn keep_causes(&mut self, RecordRef(slot): RecordRef, causes: Causes) {
+    fn keep_causes(&mut self, RecordRef(slot): RecordRef, causes: &Causes) {
         if self.causes.len() <= slot as usize {
             self.causes.resize(self.pauses.len(), None);
         }
-        self.causes[slot as usize] = Some(causes);
+        self.causes[slot as usize] = Some(*causes);
     }
 
     fn insert_empty(&mut self) -> RecordRef {

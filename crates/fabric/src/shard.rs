@@ -363,17 +363,17 @@ impl Shard {
 
     /// Handles the events before `limit`, the first `most` of them; how many it has handled.
     pub(crate) fn run(&mut self, limit: Time, most: u64, fabric: &Fabric, layout: &Layout) -> u64 {
-        let before = self.outside.watch.events;
-        let last = before.saturating_add(most);
-        while self.outside.watch.events < last
+        let mut handled = 0;
+        while handled < most
             && let Some(Event { time, key }) = self.outside.events.pop_before(limit)
         {
-            self.outside.watch.events += 1;
+            handled += 1;
             self.look_ahead(fabric);
             self.handle(kind_of(key), id_of(key), &Scene { now: time, fabric, layout });
         }
         self.pack_records();
-        self.outside.watch.events - before
+        self.outside.watch.events += handled;
+        handled
     }
 
     /// Asks the memory for what the next events will need, step by step: each answer is there before the next question needs it, and near

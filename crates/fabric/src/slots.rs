@@ -420,7 +420,7 @@ impl<'a> NodeView<'a> {
     }
 
     /// Sends a PAUSE, with the cause for each class that it names.
-    pub fn send_pause(&mut self, port: PortIx, pause: Pfc, causes: Causes) {
+    pub fn send_pause(&mut self, port: PortIx, pause: Pfc, causes: &Causes) {
         self.effects.pending = true;
         let record = self.records.insert_causes(causes);
         self.effects.controls.push_back((port, Control::Pfc(pause), record));

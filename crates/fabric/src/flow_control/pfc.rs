@@ -208,7 +208,7 @@ impl Pfc {
     }
 
     /// A departure may resume a queue; it pauses none, even if the threshold has fallen since the last arrival.
-    #[inline(never)]
+    #[inline(always)]
     fn ease(&mut self, passage: Passage, gauge: Gauge<'_>, node: &mut NodeView<'_>) {
         let before = self.stopped[usize::from(passage.ingress)];
         let Pressure { eased, port, .. } = gauge.pressure();
@@ -224,7 +224,7 @@ impl Pfc {
     }
 
     fn send_pause(&self, port: PortIx, classes: ClassMask, node: &mut NodeView<'_>) {
-        node.send_pause(port, self.frame(classes, self.config.quanta), self.ports[usize::from(port)].causes);
+        node.send_pause(port, self.frame(classes, self.config.quanta), &self.ports[usize::from(port)].causes);
     }
 
     /// A received frame takes effect. The control class is never paused.
@@ -319,7 +319,7 @@ impl FlowControl for Pfc {
         {
             frame.enabled = self.stopped[index].classes();
             *at = node.now + Duration::from_ps(state.pause_time.ps() / 2);
-            node.send_pause(port, *frame, state.causes);
+            node.send_pause(port, *frame, &state.causes);
         }
         self.arm(port, node);
     }

@@ -178,7 +178,7 @@ impl Script {
     /// A PAUSE for `class` because of `cause` arrives whole on `port` at `at`.
     pub fn arrive_pause(&mut self, at: u64, port: PortIx, class: u8, cause: Cause) {
         let pfc = Pfc { enabled: ClassMask::of(Class(class)), quanta: u16::MAX, reliable: true };
-        let record = self.records.insert_causes([cause; CLASSES]);
+        let record = self.records.insert_causes(&[cause; CLASSES]);
         let frame =
             Frame { record, ..Frame::new(Body::Control(Control::Pfc(pfc)), self.fabric.spec.framing.control()) };
         self.input(at, |node, env| node.arrive(port, &frame, env));
