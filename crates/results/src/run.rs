@@ -78,7 +78,7 @@ pub struct Run {
     plan: Plan,
     threads: usize,
     /// Events between two looks at the clock on the wall.
-    events: u64,
+    events_between_looks: u64,
     directory: PathBuf,
     tables: Tables,
     topology: FileSum,
@@ -188,7 +188,7 @@ fn shards(plan: &Plan, threads: usize) -> usize {
 }
 
 /// Events of a shard between two looks at the clock on the wall. Several shards have to meet for it, so that they look less often.
-fn events(shards: usize, threads: usize) -> u64 {
+fn events_between_looks(shards: usize, threads: usize) -> u64 {
     match shards {
         1 => 1 << 8,
         _ => (1 << 18) / shards.div_ceil(threads.max(1)) as u64,
@@ -235,7 +235,7 @@ impl Run {
             simulation,
             plan,
             threads,
-            events: events(shards, threads),
+            events_between_looks: events_between_looks(shards, threads),
             directory: directory.into(),
             tables: Tables::create(directory, &names, &every_name, &metadata)?,
             topology: FileSum::of(topology.as_bytes()),
@@ -259,7 +259,8 @@ impl Run {
         let begun = Instant::now();
         let mut is_over = || begun.elapsed() >= wall;
         while self.outcome.is_none() {
-            let is_there = self.simulation.advance(self.next_look, self.threads, self.events, &mut is_over);
+            let is_there =
+                self.simulation.advance(self.next_look, self.threads, self.events_between_looks, &mut is_over);
             self.write_finished();
             if is_there {
                 self.look();

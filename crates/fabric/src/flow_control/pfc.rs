@@ -207,18 +207,6 @@ impl Pfc {
         self.arm(passage.ingress, node);
     }
 
-    /// A departure may resume a queue; it pauses none, even if the threshold has fallen since the last arrival.
-    #[inline(always)]
-    fn ease(&mut self, passage: Passage, gauge: Gauge<'_>, node: &mut NodeView<'_>) {
-        let before = self.stopped[usize::from(passage.ingress)];
-        let Pressure { eased, port, .. } = gauge.pressure();
-        let port = if port == PortPressure::Full { PortPressure::Between } else { port };
-        let stopped = before.after(Pressure { full: ClassMask::NONE, eased, port });
-        if stopped != before {
-            self.tell(passage, stopped, node);
-        }
-    }
-
     fn frame(&self, enabled: ClassMask, quanta: u16) -> PfcFrame {
         PfcFrame { enabled, quanta, reliable: self.config.pause == PauseModel::UntilResume }
     }
@@ -273,8 +261,16 @@ impl FlowControl for Pfc {
     #[inline(always)]
     fn on_dequeue(&mut self, passage: Passage, gauge: Gauge<'_>, node: &mut NodeView<'_>) {
         *self.held_mut(passage) -= u64::from(passage.bytes);
-        if self.stopped[usize::from(passage.ingress)] != Stopped::default() {
-            self.ease(passage, gauge, node);
+        let before = self.stopped[usize::from(passage.ingress)];
+        if before == Stopped::default() {
+            return;
+        }
+        // A departure may resume a queue; it pauses none, even if the threshold has fallen since the last arrival.
+        let Pressure { eased, port, .. } = gauge.pressure();
+        let port = if port == PortPressure::Full { PortPressure::Between } else { port };
+        let stopped = before.after(Pressure { full: ClassMask::NONE, eased, port });
+        if stopped != before {
+            self.tell(passage, stopped, node);
         }
     }
 

@@ -77,9 +77,9 @@ fn contents(run: Run) -> (BTreeMap<String, Vec<u8>>, serde_json::Value) {
 /// A thread looks at the clock after so many events, whatever number of shards it runs.
 #[test]
 fn many_shards_do_not_make_looks_rare() {
-    assert_eq!(events(1, 1), 256);
+    assert_eq!(events_between_looks(1, 1), 256);
     for (shards, threads) in [(2, 1), (2, 2), (8, 2), (32, 1), (1024, 1), (5, 8)] {
-        let of_a_thread = events(shards, threads) * shards.div_ceil(threads) as u64;
+        let of_a_thread = events_between_looks(shards, threads) * shards.div_ceil(threads) as u64;
         assert!((1 << 17..=1 << 18).contains(&of_a_thread), "{shards} shards on {threads} threads: {of_a_thread}");
     }
 }

@@ -151,37 +151,35 @@ fn runs_pfc(spec: &NetworkSpec, switch: NodeId) -> bool {
     matches!(spec.flow_control(switch), FlowControlConfig::Pfc(_))
 }
 
-/// Neighbours whose flow controls do not interoperate, or not as they should.
+/// The two switches of each link between switches.
+fn neighbours(spec: &NetworkSpec) -> impl Iterator<Item = [NodeId; 2]> {
+    let is_switch = |node: &NodeId| spec.nodes[node.0 as usize].kind == NodeKind::Switch;
+    spec.links.iter().map(|link| [link.a, link.b]).filter(move |ends| ends.iter().all(is_switch))
+}
+
+/// Neighbours whose flow controls do not interoperate.
 pub(super) fn borders(spec: &NetworkSpec) -> Vec<Diagnostic> {
     let mut findings = Findings::default();
-    let is_switch = |node: NodeId| spec.nodes[node.0 as usize].kind == NodeKind::Switch;
-    let between: Vec<_> = spec.links.iter().filter(|link| is_switch(link.a) && is_switch(link.b)).collect();
-    let foreign = between.iter().filter_map(|link| {
-        let [one, other] = [link.a, link.b].map(|node| spec.flow_control(node));
-        (!one.interoperates_with(other)).then_some((link, [one.name(), other.name()]))
+    let foreign = neighbours(spec).find_map(|ends| {
+        let [one, other] = ends.map(|node| spec.flow_control(node));
+        (!one.interoperates_with(other)).then(|| (ends, [one.name(), other.name()]))
     });
-    if let Some((link, [one, other])) = foreign.into_iter().next() {
-        let [a, b] = [link.a, link.b].map(|node| &spec.nodes[node.0 as usize].name);
+    if let Some((ends, [one, other])) = foreign {
+        let [a, b] = ends.map(|node| &spec.nodes[node.0 as usize].name);
         let message = format!("\"{a}\" runs {one} and \"{b}\" {other}: neither stops the other, and full buffers drop");
         findings.warning(true, "groups", message);
     }
-    one_pfc(spec, &mut findings);
-    let at_border = |switch: NodeId| {
-        between
-            .iter()
-            .any(|link| (link.a == switch && runs_pfc(spec, link.b)) || (link.b == switch && runs_pfc(spec, link.a)))
-    };
-    shared_buffers(spec, at_border, &mut findings);
     findings.0
 }
 
 /// PFC with different options at different switches.
-fn one_pfc(spec: &NetworkSpec, findings: &mut Findings) {
+pub(super) fn pfc_options(spec: &NetworkSpec) -> Vec<Diagnostic> {
+    let mut findings = Findings::default();
     let mut all = switches(spec).filter_map(|switch| match spec.flow_control(switch) {
         FlowControlConfig::Pfc(config) => Some((path_of(spec, switch, "flow_control"), config)),
         _ => None,
     });
-    let Some((first_path, first)) = all.next() else { return };
+    let Some((first_path, first)) = all.next() else { return findings.0 };
     let others: BTreeMap<String, &PfcConfig> = all.filter(|(path, _)| *path != first_path).collect();
     let has_pyrrha = switches(spec).any(|switch| matches!(spec.flow_control(switch), FlowControlConfig::Pyrrha(_)));
     for (path, config) in others {
@@ -196,10 +194,16 @@ fn one_pfc(spec: &NetworkSpec, findings: &mut Findings) {
             format!("must have the options of {first_path}: a switch with Pyrrha uses the same at all its borders"),
         );
     }
+    findings.0
 }
 
 /// Flow control that bounds queues, with a buffer that ends at thresholds of ports: of use at a border with PFC only.
-fn shared_buffers(spec: &NetworkSpec, at_border: impl Fn(NodeId) -> bool, findings: &mut Findings) {
+pub(super) fn shared_buffers(spec: &NetworkSpec) -> Vec<Diagnostic> {
+    let mut findings = Findings::default();
+    let at_border: BTreeSet<NodeId> = neighbours(spec)
+        .flat_map(|[a, b]| [(a, b), (b, a)])
+        .filter_map(|(switch, peer)| runs_pfc(spec, peer).then_some(switch))
+        .collect();
     let (lossless, buffer) = (&spec.switch.lossless, spec.switch.buffer);
     let is_divided = |switch: &NodeId| match spec.headroom(*switch) {
         HeadroomConfig::Static(thresholds) => {
@@ -208,10 +212,12 @@ fn shared_buffers(spec: &NetworkSpec, at_border: impl Fn(NodeId) -> bool, findin
         _ => true,
     };
     let uses_ports = |switch: &NodeId| match spec.flow_control(*switch) {
-        FlowControlConfig::Pyrrha(pyrrha) => pyrrha.hosts == HostReaction::Pfc || at_border(*switch),
+        FlowControlConfig::Pyrrha(pyrrha) => pyrrha.hosts == HostReaction::Pfc || at_border.contains(switch),
         config => !config.bounds_queues(),
     };
-    let Some(switch) = switches(spec).find(|switch| is_divided(switch) && !uses_ports(switch)) else { return };
+    let Some(switch) = switches(spec).find(|switch| is_divided(switch) && !uses_ports(switch)) else {
+        return findings.0;
+    };
     let remedy = if switches(spec).any(|switch| runs_pfc(spec, switch)) {
         format!("headroom = {{ kind = \"static\", xoff = \"{buffer}\", headroom = \"0 B\" }} shares")
     } else {
@@ -223,6 +229,7 @@ fn shared_buffers(spec: &NetworkSpec, at_border: impl Fn(NodeId) -> bool, findin
         &format!("{}.kind", path_of(spec, switch, "flow_control")),
         format!("{name} bounds queues, not what comes in by a port, where it would drop: {remedy} all of the buffer"),
     );
+    findings.0
 }
 
 /// What is wrong with a buffer policy beside which `flow_control` runs.
