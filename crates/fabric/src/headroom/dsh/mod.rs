@@ -274,7 +274,8 @@ impl BufferPolicy for Dsh {
         }
     }
 
-    /// All queues of the port, since the threshold moves with what others do.
+    /// All queues of the port, since the threshold moves with what others do. A function of its own, since other policies would pay for its registers.
+    #[inline(never)]
     fn pressure(&self, ingress: PortIx, _class: Class) -> Pressure {
         let port = &self.ports[usize::from(ingress)];
         let threshold = self.threshold(ingress);
