@@ -426,8 +426,9 @@ fn a_refresh_repeats_the_causes() {
     assert_eq!(s.next_pause(), (0, vec![(3, third), (5, fifth)]));
 }
 
-/// A switch under DSH whose ingress port 0 is full: of three classes, each stopped for a reason of its own, at two egress ports.
-fn stopped_port() -> Script {
+/// A switch under DSH whose ingress port 0 is full: four packets of class 3 at port 1, the last of which is one too many, and at port 2 three of class 5
+/// and `of_class_6`. Each class is stopped there for a reason of its own.
+fn stopped_port(of_class_6: u32) -> Script {
     let mut spec = spec();
     // Nothing is shared: what comes takes the insurance, and stops the port.
     let dsh = DshConfig { alpha: 0.0, private: Bytes(3000), ..Default::default() };
@@ -436,11 +437,10 @@ fn stopped_port() -> Script {
     s.arrive_pause(1, 1, 3, PortId(71).into());
     s.arrive_pause(2, 2, 5, PortId(72).into());
     s.arrive_pause(3, 2, 6, PortId(73).into());
-    // Three packets of class 5 and two of class 6 at port 2; the fourth of class 3, at port 1, is the one too many.
-    for (at, flow, psn) in
-        [(4, 1, 0), (5, 1, 1), (6, 1, 2), (7, 2, 0), (8, 2, 1), (9, 0, 0), (10, 0, 1), (11, 0, 2), (12, 0, 3)]
-    {
-        s.arrive_data(80_000 * at, 0, flow, psn);
+    let packets =
+        [(1, 3), (2, of_class_6), (0, 4)].into_iter().flat_map(|(flow, count)| (0..count).map(move |psn| (flow, psn)));
+    for (at, (flow, psn)) in (4..).zip(packets) {
+        s.arrive_data(80_000 * at, 0, flow, psn.into());
     }
     s
 }
@@ -449,7 +449,7 @@ fn stopped_port() -> Script {
 /// what that port's queue of this class waits for, or the fullest queue if it has nothing there.
 #[test]
 fn a_whole_port_has_one_cause_and_each_class_its_own_root() {
-    let mut s = stopped_port();
+    let mut s = stopped_port(2);
     let (port, causes) = s.next_pause();
     let (id, of) = (s.node.ports()[2].id, |class| causes.iter().find(|(named, _)| *named == class).unwrap().1);
     let parent = |queue, at| Some(Parent { queue, since: Time::from_ps(at) });
@@ -458,6 +458,13 @@ fn a_whole_port_has_one_cause_and_each_class_its_own_root() {
     assert_eq!(of(6), Cause { root: PortId(73), via: Some(id), parent: parent(6, 3) });
     // Class 3 stands at port 1, but it is port 2 that fills the port, with class 5 most of all.
     assert_eq!((of(3), of(7)), (of(5), of(5)));
+}
+
+#[test]
+fn of_equally_full_queues_the_first_is_the_cause_of_a_class_that_has_none_there() {
+    let (_, causes) = stopped_port(3).next_pause();
+    let root = |class| causes.iter().find(|(named, _)| *named == class).unwrap().1.root;
+    assert_eq!([5, 6, 3, 7].map(root), [72, 73, 72, 72].map(PortId));
 }
 
 /// What was on the wire is lost, so both ends of a link that comes back stop and tell each other anew.
@@ -487,7 +494,7 @@ fn a_link_that_comes_back_waits_for_its_peer_to_speak() {
 
 #[test]
 fn a_pause_repeated_after_a_failure_repeats_its_causes() {
-    let mut s = stopped_port();
+    let mut s = stopped_port(2);
     let first = s.next_pause();
     s.link_change(2_000_000, 0, false);
     s.link_change(2_010_000, 0, true);

@@ -150,8 +150,8 @@ impl Pfc {
 
     /// Why `class` has to be stopped at the ingress port of `passage`, where the egress ports hold `held` of what counts: because of the one that
     /// holds most, of equal ones that of the packet, else the first. If its queue of the class is closed, the cause of that closure; where the
-    /// whole port is stopped and holds nothing of the class there, the queue of the class of which it holds most; where another flow control has
-    /// added queues at that port, the queue that holds most of these and that of the class.
+    /// whole port is stopped and holds nothing of the class there, the queue of the class of which it holds most (of equal ones the first); where another
+    /// flow control has added queues at that port, the queue that holds most of these and that of the class.
     fn cause(&self, passage: Passage, class: Class, held: impl Iterator<Item = u64>, node: &NodeView<'_>) -> Cause {
         let rank = |(egress, bytes): &(PortIx, u64)| (*bytes, *egress == passage.egress, Reverse(*egress));
         let egress = usize::from((0..).zip(held).max_by_key(rank).map_or(passage.egress, |(egress, _)| egress));
