@@ -47,7 +47,7 @@ def _console(stderr: bool) -> Console:
 out: Final = _console(stderr=False)
 err: Final = _console(stderr=True)
 
-# Diagnostics shown; a file that is no TOML at all has one in every line.
+# Diagnostics shown; a file that is not TOML at all has one in every line.
 _MOST_SHOWN: Final = 20
 _STATE_STYLES: Final = {"good": "green", "bad": "bold red", "warning": "yellow", "plain": ""}
 _SEVERITY_STYLES: Final = {"error": "bold red", "warning": "bold yellow"}

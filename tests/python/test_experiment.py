@@ -276,7 +276,7 @@ def test_a_key_follows_from_the_files_that_a_scenario_reads(tiny: Path) -> None:
 
 def test_an_experiment_file_is_toml_as_python_reads_it(tiny: Path) -> None:
     tiny.write_text(tiny.read_text(encoding="utf-8") + "more = {\n  a = 1,\n}\n", encoding="utf-8")
-    with pytest.raises(ScenarioError, match=r"is no TOML 1\.0: .*line"):
+    with pytest.raises(ScenarioError, match=r"is not TOML 1\.0: .*line"):
         Experiment.load(tiny)
 
 

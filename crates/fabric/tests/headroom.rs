@@ -382,10 +382,9 @@ fn roomy(spec: &NetworkSpec) -> NetworkSpec {
         HeadroomConfig::Sih(config) => config.headroom = headroom,
         HeadroomConfig::Static(config) => config.headroom = headroom,
         HeadroomConfig::Dsh(config) => config.headroom = headroom,
+        HeadroomConfig::Oversubscribed(config) => config.headroom = headroom,
         HeadroomConfig::Adaptive(_) => return spec,
-        HeadroomConfig::Oversubscribed(_) | HeadroomConfig::Custom(_) => {
-            unreachable!("random fabrics are of built-in parts that lose nothing")
-        }
+        HeadroomConfig::Custom(_) => unreachable!("random fabrics are of built-in parts"),
     }
     spec.switch.buffer = Bytes(reserved(&spec) + room);
     spec

@@ -366,7 +366,7 @@ fn quantity(kind: &str, text: &str) -> PyResult<u64> {
         "time" => Quantity::Time,
         "size" => Quantity::Size,
         "rate" => Quantity::Rate,
-        _ => return Err(PyValueError::new_err(format!("{kind} is no kind of quantity: time, size, rate"))),
+        _ => return Err(PyValueError::new_err(format!("{kind} is not a kind of quantity: time, size, rate"))),
     };
     read_quantity(kind, text).map_err(|refused| {
         let Diagnostic { value, message, hint, .. } = *refused;

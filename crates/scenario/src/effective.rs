@@ -2,6 +2,8 @@
 
 use crate::document::join;
 use crate::scenario::Scenario;
+use crate::topology::Graph;
+use crate::workload::TrafficConfig;
 use backwater_engine::{Bytes, Duration, Rate};
 use backwater_fabric::congestion::none::Window;
 use backwater_fabric::congestion::{CongestionConfig, Sender};
@@ -34,15 +36,15 @@ struct Derived {
     made: &'static str,
 }
 
-/// The values of every field that are in force in `fabric` beside those that `scenario` writes, whose values are `fields`.
-pub(crate) fn effective(scenario: &Scenario, fields: &Value, fabric: &Fabric) -> Vec<Effective> {
+/// The values of every field that are in force in `fabric`, which was made of `graph`, beside those that `scenario` writes, whose values are `fields`.
+pub(crate) fn effective(scenario: &Scenario, fields: &Value, graph: &Graph, fabric: &Fabric) -> Vec<Effective> {
     let mut derived = Derivation { fabric, values: BTreeMap::new() };
     for (key, value) in scenario.topology.in_force() {
         derived.put(format!("topology.{key}"), value, DEFAULT, "");
     }
     derived.switches(scenario);
     derived.congestion(&scenario.congestion_control);
-    derived.traffic(scenario);
+    derived.traffic(scenario, graph);
     let schema = Scenario::schema();
     let mut walk = Walk { root: &schema, derived: derived.values, found: Vec::new() };
     walk.node(&schema, fields, "");
@@ -181,11 +183,21 @@ impl Derivation<'_> {
         }
     }
 
-    fn traffic(&mut self, scenario: &Scenario) {
+    fn traffic(&mut self, scenario: &Scenario, graph: &Graph) {
         for (i, part) in scenario.traffic.iter().enumerate() {
             let common = part.common();
             self.put(format!("traffic[{i}].role"), common.role, DEFAULT, "");
             self.put(format!("traffic[{i}].stop"), common.stop.unwrap_or(scenario.run.until), DEFAULT, "");
+            if let TrafficConfig::Incast(incast) = part {
+                if incast.bursts.is_none() {
+                    let bursts = if incast.repeats() { json!("as many as fit before `stop`") } else { json!(1) };
+                    self.put(format!("traffic[{i}].bursts"), bursts, DEFAULT, "");
+                }
+                if incast.senders.is_none() {
+                    let senders = if graph.has_racks() { "other-racks" } else { "any" };
+                    self.put(format!("traffic[{i}].senders"), senders, DEFAULT, "");
+                }
+            }
         }
     }
 }

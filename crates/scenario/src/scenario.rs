@@ -61,7 +61,7 @@ pub struct Scenario {
     /// The traffic: all parts together.
     #[schemars(length(min = 1))]
     pub traffic: Vec<TrafficConfig>,
-    /// What is measured beside the flows.
+    /// What is measured in addition to flow completion times.
     #[serde(default)]
     pub probes: ProbesConfig,
 }
@@ -150,7 +150,7 @@ impl Default for NetworkConfig {
     }
 }
 
-/// What is measured beside the flows.
+/// What is measured in addition to flow completion times.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct ProbesConfig {
@@ -158,8 +158,8 @@ pub struct ProbesConfig {
     pub sample_interval: Duration,
     /// Whether every PAUSE is recorded. Default true.
     pub pauses: bool,
-    /// Whether it is recorded for every ingress queue of a switch whose upstream is told to stop what comes, what leaves and how much headroom it
-    /// uses, and the local maxima of the headroom that each switch uses. Default false.
+    /// Whether to record, for every ingress queue of a switch whose upstream is told to stop, how much arrives and departs meanwhile and how much
+    /// headroom it uses; and for every switch the local maxima of the headroom in use. Default false.
     pub ingress: bool,
     /// Whether the payload delivered to flows is sampled, by tag and role. Default false: every sample then looks at every flow that has begun and not ended.
     pub goodput: bool,

@@ -100,7 +100,7 @@ fn where_links_differ_a_table_says_what_holds_where() {
             ),
             ("switch.ports", json!({ "s": 2, "t": 3 }), "default"),
             ("traffic[0].hosts", json!("all"), "default"),
-            ("traffic[0].intra_rack", json!("destinations are uniform over all other hosts"), "default"),
+            ("traffic[0].intra_rack", json!("uniform"), "default"),
         ],
     );
     let (_, plan) = plan(MIXED, &[]);
@@ -188,7 +188,17 @@ fn topologies_and_groups_say_what_follows() {
             ("groups[0].flow_control", json!("as in `switch`"), "default"),
             ("switch.ports", json!({ "spine0": 2, "leaf0 and 1 more": 3 }), "default"),
             ("traffic[0].role", json!("incast"), "default"),
-            ("traffic[0].senders", json!("`other-racks`, or `any` where the fabric has a single rack"), "default"),
+            ("traffic[0].senders", json!("other-racks"), "default"),
+            ("traffic[0].bursts", json!(1), "default"),
+        ],
+    );
+    let one_rack = "topology = { kind = \"star\", hosts = 3 }\n[[traffic]]\nkind = \"incast\"\ndegree = 1\nsize = \"64 KB\"\nperiod = \"10 us\"\n";
+    assert_settings(
+        one_rack,
+        &[],
+        &[
+            ("traffic[0].senders", json!("any"), "default"),
+            ("traffic[0].bursts", json!("as many as fit before `stop`"), "default"),
         ],
     );
     let other =

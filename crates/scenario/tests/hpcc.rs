@@ -274,7 +274,7 @@ fn flows_must_run_between_hosts_of_the_topology() {
     let flows = read_flows("3\n0 1 3 100 10 2\n0 2 3 100 10 2\n7 1 3 100 10 2", "f", None).unwrap();
     assert_eq!(
         all(flows.check(&graph)),
-        "f:3:1: the destination 2 is a switch, not a host\nf:4:1: the source 7 is no node; the topology has nodes 0 to 2"
+        "f:3:1: the destination 2 is a switch, not a host\nf:4:1: the source 7 is not a node; the topology has nodes 0 to 2"
     );
 }
 

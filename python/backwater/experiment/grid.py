@@ -80,7 +80,7 @@ class Experiment:
         try:
             data = tomllib.loads(text)
         except tomllib.TOMLDecodeError as error:  # the core reads TOML 1.1, Python's library 1.0
-            mistakes.refuse(path, document, [Mistake((), f"is no TOML 1.0: {error}")])
+            mistakes.refuse(path, document, [Mistake((), f"is not TOML 1.0: {error}")])
         try:
             content = Content.model_validate(data)
         except pydantic.ValidationError as error:

@@ -14,12 +14,15 @@ use backwater_fabric::framing::Framing;
 use backwater_fabric::headroom::HeadroomConfig;
 use backwater_fabric::headroom::adaptive::AdaptiveConfig;
 use backwater_fabric::headroom::dsh::{DshConfig, EstimatorKind};
+use backwater_fabric::headroom::oversubscribed::OversubscribedConfig;
 use backwater_fabric::headroom::sih::SihConfig;
 use backwater_fabric::headroom::static_threshold::StaticConfig;
 use backwater_fabric::ids::{Class, NodeId};
 use backwater_fabric::load_balance::LoadBalanceConfig;
+use backwater_fabric::load_balance::spray::SprayConfig;
 use backwater_fabric::recovery::RecoveryConfig;
 use backwater_fabric::recovery::go_back_n::GoBackNConfig;
+use backwater_fabric::recovery::in_any_order::InAnyOrderConfig;
 use backwater_fabric::spec::{FlowSpec, HostConfig, LinkSpec, NetworkSpec, SchedulerConfig};
 use proptest::prelude::*;
 use proptest::sample::{select, subsequence};
@@ -125,7 +128,29 @@ fn headroom() -> impl Strategy<Value = HeadroomConfig> {
         let resolution = Duration::from_ns(ns);
         HeadroomConfig::Adaptive(AdaptiveConfig { alpha, private: Bytes(private), resolution, resume_offset })
     });
-    prop_oneof![2 => sih, 2 => fixed, 1 => adaptive, 2 => dsh().prop_map(HeadroomConfig::Dsh)]
+    let pooled = (alpha(), private(), offset()).prop_map(|(alpha, private, resume_offset)| {
+        let private = Bytes(private);
+        HeadroomConfig::Oversubscribed(OversubscribedConfig {
+            ratio: 1.0,
+            alpha,
+            private,
+            headroom: None,
+            resume_offset,
+        })
+    });
+    prop_oneof![2 => sih, 2 => fixed, 1 => adaptive, 1 => pooled, 2 => dsh().prop_map(HeadroomConfig::Dsh)]
+}
+
+/// How packets find their way, with a receiver that can put up with it; no timer sends anything twice.
+fn paths() -> impl Strategy<Value = (LoadBalanceConfig, RecoveryConfig)> {
+    let timeout = Duration::ZERO;
+    let in_order = RecoveryConfig::GoBackN(GoBackNConfig { timeout, ..Default::default() });
+    let in_any_order = RecoveryConfig::InAnyOrder(InAnyOrderConfig { timeout, ..Default::default() });
+    select(vec![
+        (LoadBalanceConfig::Ecmp(Default::default()), in_order),
+        (LoadBalanceConfig::Drill(Default::default()), in_any_order.clone()),
+        (LoadBalanceConfig::Spray(SprayConfig {}), in_any_order),
+    ])
 }
 
 /// DSH that is lossless, in any form.
@@ -247,9 +272,10 @@ fn cases(
         let framing = select(vec![Framing::Rocev2, Framing::HpccNs3]);
         let mtu = select(vec![256u64, 1000, 1024, 1500, 4096, 8192]);
         let room = prop_oneof![3 => 1u64..400_000, 1 => 1u64..2000];
-        let options = (scheduler, acks, framing, mtu, room, any::<u64>());
+        let options = (scheduler, paths(), acks, (framing, mtu), room, any::<u64>());
         (links(&shape, rates), flows(hosts, classes.clone(), most), mechanisms, options).prop_map(
-            move |(links, flows, (flow_control, headroom, congestion), (scheduler, acks, framing, mtu, room, seed))| {
+            move |(links, flows, (flow_control, headroom, congestion), options)| {
+                let (scheduler, paths, acks, (framing, mtu), room, seed) = options;
                 let mut spec = network(hosts, shape.switches);
                 spec.links = links;
                 spec.seed = seed;
@@ -274,9 +300,7 @@ fn cases(
                 {
                     pfc.quanta = shortest;
                 }
-                spec.load_balance = LoadBalanceConfig::Ecmp(Default::default());
-                spec.recovery =
-                    RecoveryConfig::GoBackN(GoBackNConfig { timeout: Duration::ZERO, ..Default::default() });
+                (spec.load_balance, spec.recovery) = paths;
                 spec.switch.buffer = Bytes(reserved(&spec) + room);
                 Case { spec, flows }
             },

@@ -24,7 +24,7 @@ impl Document {
         let path = path.trim();
         let keys: Vec<_> = keys(path).collect();
         if !is_well_formed(path) || keys.len() > DEEPEST {
-            return Err(fail(path, format!("\"{path}\" is no key; {EXAMPLE}")));
+            return Err(fail(path, format!("\"{path}\" is not a key; {EXAMPLE}")));
         }
         let value = value_of(text.trim());
         let (last, parents) = keys.split_last().expect("keys is not empty, as just checked");
@@ -129,14 +129,14 @@ mod tests {
     fn what_cannot_be_set_says_why() {
         for (assignment, message) in [
             ("seed", "--set: error: \"seed\" has no \"=\"; write KEY=VALUE, as in traffic.0.load=0.6"),
-            ("=3", "--set: error: \"\" is no key; write KEY=VALUE, as in traffic.0.load=0.6"),
+            ("=3", "--set: error: \"\" is not a key; write KEY=VALUE, as in traffic.0.load=0.6"),
             (
                 "run..seed=1",
-                "--set: error: run..seed: \"run..seed\" is no key; write KEY=VALUE, as in traffic.0.load=0.6",
+                "--set: error: run..seed: \"run..seed\" is not a key; write KEY=VALUE, as in traffic.0.load=0.6",
             ),
             (
                 "traffic[x].load=1",
-                "--set: error: traffic[x].load: \"traffic[x].load\" is no key; write KEY=VALUE, as in traffic.0.load=0.6",
+                "--set: error: traffic[x].load: \"traffic[x].load\" is not a key; write KEY=VALUE, as in traffic.0.load=0.6",
             ),
             ("traffic.1.load=1", "--set: error: traffic.1: a list of 1 has no entry \"1\" (entries count from 0)"),
             ("cc.gain.x=1", "--set: error: cc.gain.x: there is no \"x\" below a single value"),

@@ -113,7 +113,7 @@ impl HpccFlows {
                     errors.push(
                         flow.line,
                         1,
-                        format!("the {column} {} is no node; the topology has nodes 0 to {last}", end.0),
+                        format!("the {column} {} is not a node; the topology has nodes 0 to {last}", end.0),
                     );
                 } else if !graph.is_host(end) {
                     errors.push(flow.line, 1, format!("the {column} {} is a switch, not a host", end.0));

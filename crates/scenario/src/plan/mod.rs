@@ -26,7 +26,7 @@ pub struct Plan {
     pub traffic: Traffic,
     /// How long, and with which seed.
     pub run: RunConfig,
-    /// What is measured beside the flows.
+    /// What is measured in addition to flow completion times.
     pub probes: ProbesConfig,
     /// Every field of the scenario, null where nothing is written and no default stands in.
     pub(crate) fields: Value,
@@ -83,7 +83,7 @@ impl Plan {
             spec,
             run: scenario.run.clone(),
             probes: scenario.probes.clone(),
-            effective: effective(scenario, &fields, &fabric),
+            effective: effective(scenario, &fields, &graph, &fabric),
             fields,
             notes: graph.notes.iter().chain(&traffic.notes).cloned().collect(),
             traffic,

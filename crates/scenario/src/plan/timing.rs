@@ -133,7 +133,8 @@ pub(super) fn frames(spec: &NetworkSpec) -> Vec<Diagnostic> {
             let advice = format!("framing = \"rocev2\" is exact; {remedy} are less inexact");
             Some(Diagnostic::error(path, format!("{message}{allowed}")).hint(advice))
         } else {
-            (share > odd).then(|| Diagnostic::warning(path, message))
+            let lapsed = if here == Duration::ZERO { "; packets lost over such links break no promise" } else { "" };
+            (share > odd).then(|| Diagnostic::warning(path, format!("{message}{lapsed}")))
         }
     };
     kinds.into_iter().filter_map(judge).collect()

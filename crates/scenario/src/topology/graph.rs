@@ -136,6 +136,12 @@ impl Graph {
         self.ports(host).first().map(|&(peer, _)| peer).filter(|&peer| !self.is_host(peer))
     }
 
+    /// Whether not all hosts are in one rack; a host without a switch is a rack of its own.
+    pub fn has_racks(&self) -> bool {
+        let mut racks = self.hosts().map(|host| self.rack_of(host).unwrap_or(host));
+        racks.next().is_some_and(|first| racks.any(|rack| rack != first))
+    }
+
     /// What `host` can send: the sum of the rates of its ports.
     pub fn host_rate(&self, host: NodeId) -> Rate {
         self.rate_to(host, |_| true)

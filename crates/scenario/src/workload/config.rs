@@ -194,7 +194,7 @@ traffic! {
         /// The bytes that `load` counts. Default `payload` (all public generators).
         #[serde(default)]
         pub load_counts: LoadCounts,
-        /// Share of the flows that stay in the rack of their source, 0 to 1. Default: destinations are uniform over all other hosts.
+        /// Share of the flows that stay in the rack of their source, 0 to 1. Default: uniform (destinations are drawn from all other hosts alike).
         #[schemars(range(min = 0.0, max = 1.0))]
         pub intra_rack: Option<f64>,
         /// Flows that start together at each arrival, to destinations and with sizes of their own; the load stays what it is. Default 1.

@@ -52,6 +52,11 @@ enum Load {
 }
 
 impl IncastConfig {
+    /// Whether there is more than a burst at `start`.
+    pub(crate) fn repeats(&self) -> bool {
+        self.period.is_some() || self.load.is_some()
+    }
+
     pub(super) fn generate(&self, part: &mut Part) -> Option<()> {
         let receivers = part.hosts(".receivers", self.receivers.as_ref());
         let senders = self.senders(part);
@@ -66,7 +71,7 @@ impl IncastConfig {
         if self.bursts == Some(0) {
             part.refuse(".bursts", "is 0, must be at least 1".into());
         }
-        let repeats = self.period.is_some() || self.load.is_some();
+        let repeats = self.repeats();
         if self.period.is_some() && self.load.is_some() {
             part.refuse(".load", "goes without `period`: either gives the other".into());
         }
@@ -123,10 +128,8 @@ impl IncastConfig {
 
     fn senders(&self, part: &mut Part) -> Option<Senders> {
         let scene = part.scene;
-        let mut racks = scene.graph.hosts().map(|host| scene.rack(host));
-        let several = racks.next().is_some_and(|first| racks.any(|rack| rack != first));
         let (list, racks) = match &self.senders {
-            None if several => (None, Racks::Other),
+            None if scene.graph.has_racks() => (None, Racks::Other),
             None => (None, Racks::Any),
             Some(list) if list.is("other-racks") => (None, Racks::Other),
             Some(list) if list.is("same-rack") => (None, Racks::Same),

@@ -30,7 +30,7 @@ pub struct DshConfig {
     pub alpha: f64,
     /// Private bytes of every lossless (ingress port, class). Default 3 KB (DSH section V-A).
     pub private: Bytes,
-    /// Worst-case headroom of a port, set aside as its insurance; also the most that a queue is reckoned to need. Default: Equation 1 of DSH,
+    /// Worst-case headroom of a port, set aside as its insurance; also the most that a queue can be taken to need. Default: Equation 1 of DSH,
     /// 2 (C D + MTU) + 3840 B, for that port's link; more where frames or response times are so long that it would not do.
     pub headroom: Option<Bytes>,
     /// A paused queue resumes this far below its threshold. Default: two full frames (DSH section IV-E; its evaluation has 0).
