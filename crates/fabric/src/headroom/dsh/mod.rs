@@ -509,6 +509,28 @@ mod tests {
         assert_eq!(after_one_less(), (none, class, PortPressure::Eased));
     }
 
+    /// 7000 B to share and alpha 1: the first packet leaves T = 6000, and its queue needs all of the port's 5000 B, by which it is just not below T.
+    #[test]
+    fn a_queue_is_not_eased_at_its_threshold() {
+        let (none, headroom) = (Some(Bytes(0)), Some(Bytes(5000)));
+        let config = DshConfig {
+            alpha: 1.0,
+            private: Bytes(0),
+            headroom,
+            queue_resume_offset: none,
+            port_resume_offset: none,
+            ..Default::default()
+        };
+        let mut spec = star(2);
+        spec.switch.headroom = HeadroomConfig::Dsh(config.clone());
+        spec.switch.buffer = Bytes(7000 + 2 * 5000);
+        let fabric = fabric(spec);
+        let (mut dsh, mut now) = (Dsh::new(&config, &fabric.site(NodeId(2))), Time::ZERO);
+        assert_eq!(arrive(&mut dsh, &mut now, 0, CLASS), Ok(()));
+        assert_eq!((dsh.queues[0][CLASS.index()].need, dsh.threshold(0)), (5000, 6000));
+        assert_eq!(dsh.pressure(0, CLASS), Pressure { port: PortPressure::Eased, ..Default::default() });
+    }
+
     /// With alpha 64 the pool, of 10,500 B, ends before the threshold does: a packet that is too large for what is left takes the insurance.
     #[test]
     fn a_packet_for_which_the_pool_has_no_room_takes_the_insurance() {
@@ -670,6 +692,8 @@ mod tests {
             assert_eq!(dsh.admit(0, lossy, most[1], Time::ZERO), Ok(()));
             assert_eq!((dsh.held(0, lossy), dsh.occupancy().shared), (most[0] + most[1], most[0] + most[1]));
             assert_eq!(dsh.admit(0, lossy, 1, Time::ZERO), Err(DropCause::BufferFull));
+            dsh.release(0, lossy, most[0], Time::ZERO);
+            assert_eq!((dsh.held(0, lossy), dsh.occupancy().shared), (most[1], most[1]));
         }
     }
 
