@@ -66,7 +66,7 @@ def read_summary(directory: Path) -> dict[str, Any]:
     """The content of `run.json` without its checksum, which is verified. Raises ResultError."""
     path = directory / RUN_FILE
     if not path.exists():
-        raise ResultError(f"{directory} is no result directory: it holds no {RUN_FILE}")
+        raise ResultError(f"{directory} is not a result directory: it holds no {RUN_FILE}")
     content, mark, checksum = _read(path).rpartition(_CHECKSUM)
     if not mark:
         raise DamagedError(f"{path} has no checksum: it is damaged, or of an earlier version; run the scenario again")
@@ -146,7 +146,7 @@ class Result:
         """A file, as the run wrote it."""
         path = self.directory / name
         if name not in self.summary.files:
-            raise ResultError(f"{path} is no part of this result")
+            raise ResultError(f"{path} is not a part of this result")
         content, written = _read(path), self.summary.files[name]
         if len(content) != written.bytes:
             raise DamagedError(f"{path} is damaged: it has {len(content):,} bytes, {written.bytes:,} were written")

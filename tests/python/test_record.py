@@ -311,7 +311,7 @@ HERE = Witness(place={"scheme": "PFC", "bytes": "10"}, seed=1, until=None, finge
     [
         ({}, ""),
         ({"witnesses": [HERE.model_copy(update={"fingerprint": "b"})]}, "has the fingerprint a, and had b"),
-        ({"witnesses": [HERE.model_copy(update={"seed": 3})]}, "PFC, 10, seed 3 is no point of the grid any more"),
+        ({"witnesses": [HERE.model_copy(update={"seed": 3})]}, "PFC, 10, seed 3 is not a point of the grid any more"),
         ({"witnesses": []}, "has no witness"),
         ({"definition": "0"}, "asks for something else now"),
     ],

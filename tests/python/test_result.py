@@ -63,7 +63,7 @@ def test_drops_that_nobody_promised_to_prevent_are_told(tmp_path: Path) -> None:
 
 
 def test_a_directory_without_a_run_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ResultError, match=r"no result directory: it holds no run\.json"):
+    with pytest.raises(ResultError, match=r"not a result directory: it holds no run\.json"):
         Result.load(tmp_path)
 
 

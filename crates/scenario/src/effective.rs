@@ -187,7 +187,8 @@ impl Derivation<'_> {
         for (i, part) in scenario.traffic.iter().enumerate() {
             let common = part.common();
             self.put(format!("traffic[{i}].role"), common.role, DEFAULT, "");
-            self.put(format!("traffic[{i}].stop"), common.stop.unwrap_or(scenario.run.until), DEFAULT, "");
+            let stop = common.stop.map_or(scenario.run.until, |stop| stop.min(scenario.run.until));
+            self.put(format!("traffic[{i}].stop"), stop, DEFAULT, "no later than `run.until`");
             if let TrafficConfig::Incast(incast) = part {
                 if incast.bursts.is_none() {
                     let bursts = if incast.repeats() { json!("as many as fit before `stop`") } else { json!(1) };

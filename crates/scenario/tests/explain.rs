@@ -192,6 +192,22 @@ fn topologies_and_groups_say_what_follows() {
             ("traffic[0].bursts", json!(1), "default"),
         ],
     );
+    let written = "topology = { kind = \"star\", hosts = 3 }\nrun.until = \"100 us\"\n[[traffic]]\nkind = \"incast\"\ndegree = 1\nsize = \"64 KB\"\nload = 0.5\n\
+                   stop = \"5 ms\"\nbursts = 3\nsenders = \"h[1-2]\"\n";
+    assert_settings(
+        written,
+        &[],
+        &[
+            ("traffic[0].stop", json!("100 us"), "s.toml:8, no later than `run.until`"),
+            ("traffic[0].bursts", json!(3), "s.toml:9"),
+            ("traffic[0].senders", json!(["h[1-2]"]), "s.toml:10"),
+        ],
+    );
+    let by_load = written.replace("bursts = 3\nsenders = \"h[1-2]\"\n", "");
+    assert_settings(&by_load, &[], &[("traffic[0].bursts", json!("as many as fit before `stop`"), "default")]);
+    let without_switch = "topology = { kind = \"custom\", hosts = [\"a\", \"b\"], links = [{ a = \"a\", b = \"b\" }] }\n\
+                          [[traffic]]\nkind = \"incast\"\ndegree = 1\nsize = \"64 KB\"\n";
+    assert_settings(without_switch, &[], &[("traffic[0].senders", json!("other-racks"), "default")]);
     let one_rack = "topology = { kind = \"star\", hosts = 3 }\n[[traffic]]\nkind = \"incast\"\ndegree = 1\nsize = \"64 KB\"\nperiod = \"10 us\"\n";
     assert_settings(
         one_rack,

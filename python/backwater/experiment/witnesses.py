@@ -91,6 +91,6 @@ def _differences(experiment: Experiment, record: Record, fingerprint_of: Callabl
     for witness in record.witnesses:
         point = Point(witness.place, witness.seed)
         if point not in grid:
-            yield f"the witness {point} is no point of the grid any more"
+            yield f"the witness {point} is not a point of the grid any more"
         elif (found := fingerprint_of(witness)) != witness.fingerprint:
             yield f"the witness {point} has the fingerprint {found}, and had {witness.fingerprint}"

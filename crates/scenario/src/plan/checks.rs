@@ -245,7 +245,7 @@ fn headroom(
             findings.warning(
                 !matches!(flow_control, FlowControlConfig::Pfc(_)) && !scenario.switch.lossless.is_empty(),
                 path,
-                format!("dsh relies on PFC to pause queues and ports, which {} does not do", flow_control.name()),
+                format!("dsh needs a flow control that pauses queues and ports of the neighbour, as PFC does; \"{}\" does not", flow_control.name()),
             );
             let is_power = |value: f64| value.log2().fract() == 0.0;
             let weights = [

@@ -302,7 +302,7 @@ pub(crate) const CASES: &[(&str, &str, &[&str])] = &[
         "flow_control = { kind = \"pfc\", quanta = 65535 }\nheadroom = { kind = \"sih\", alpha = 0.0625, private = \"3 KB\" }",
         "flow_control = { kind = \"none\" }\nheadroom = { kind = \"dsh\" }",
         &[
-            "s.toml:29:12: warning: switch.headroom: dsh relies on PFC to pause queues and ports, which none does not do",
+            "s.toml:29:12: warning: switch.headroom: dsh needs a flow control that pauses queues and ports of the neighbour, as PFC does; \"none\" does not",
         ],
     ),
     (
