@@ -440,7 +440,7 @@ fn stopped_port(of_class_6: u32) -> Script {
     let packets =
         [(1, 3), (2, of_class_6), (0, 4)].into_iter().flat_map(|(flow, count)| (0..count).map(move |psn| (flow, psn)));
     for (at, (flow, psn)) in (4..).zip(packets) {
-        s.arrive_data(80_000 * at, 0, flow, psn.into());
+        s.arrive_data(80_000 * at, 0, flow, psn);
     }
     s
 }

@@ -1,6 +1,6 @@
 //! What the properties of the model draw is what a scenario may ask for: planning refuses hardly any of it.
 
-#![allow(clippy::unwrap_used, reason = "a test may panic")]
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test, which prints what it counted")]
 
 #[path = "../../fabric/tests/common/mod.rs"]
 mod common;

@@ -119,6 +119,13 @@ mod tests {
         assert_eq!(receiver.on_data(5, 5, at_us(8)), Verdict::Deliver { packets: 1 });
     }
 
+    /// However far a flow has come, what its receiver keeps track of takes no more places than there is room for.
+    #[test]
+    fn places_are_used_again() {
+        let receiver = receiver(4, None);
+        assert!((0..100).all(|psn| receiver.place(psn) < 4));
+    }
+
     #[test]
     fn a_packet_is_asked_for_once_per_allowance() {
         let mut receiver = receiver(100, Some(Duration::from_us(10)));
