@@ -133,7 +133,7 @@ pub(super) fn frames(spec: &NetworkSpec) -> Vec<Diagnostic> {
             let advice = format!("framing = \"rocev2\" is exact; {remedy} are less inexact");
             Some(Diagnostic::error(path, format!("{message}{allowed}")).hint(advice))
         } else {
-            let lapsed = if here == Duration::ZERO { "; losses over such links are not counted as violations" } else { "" };
+            let lapsed = if here == Duration::ZERO { "; packets lost over such links break no promise" } else { "" };
             (share > odd).then(|| Diagnostic::warning(path, format!("{message}{lapsed}")))
         }
     };

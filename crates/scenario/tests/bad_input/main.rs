@@ -108,7 +108,7 @@ fn frames_that_the_clock_of_the_framing_cuts_short() {
     };
     let advice = |remedy: &str| format!("; framing = \"rocev2\" is exact; {remedy} are less inexact");
     let (framing, mtu) = ("24:11", "23:7");
-    let lapsed = "; losses over such links are not counted as violations";
+    let lapsed = "; packets lost over such links break no promise";
     let odd = "warning: network.framing = \"hpcc-ns3\"";
     let (ack, short) = ("an ACK, 60 B, takes", "a data frame with 1 B, 49 B, takes");
     assert_eq!(
