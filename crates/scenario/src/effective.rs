@@ -190,13 +190,8 @@ impl Derivation<'_> {
             let stop = common.stop.map_or(scenario.run.until, |stop| stop.min(scenario.run.until));
             self.put(format!("traffic[{i}].stop"), stop, DEFAULT, "no later than `run.until`");
             if let TrafficConfig::Incast(incast) = part {
-                if incast.bursts.is_none() {
-                    let bursts = if incast.repeats() { json!("as many as fit before `stop`") } else { json!(1) };
-                    self.put(format!("traffic[{i}].bursts"), bursts, DEFAULT, "");
-                }
-                if incast.senders.is_none() {
-                    let senders = if graph.has_racks() { "other-racks" } else { "any" };
-                    self.put(format!("traffic[{i}].senders"), senders, DEFAULT, "");
+                for (key, value) in incast.in_force(graph) {
+                    self.put(format!("traffic[{i}].{key}"), value, DEFAULT, "");
                 }
             }
         }

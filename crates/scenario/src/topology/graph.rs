@@ -136,9 +136,14 @@ impl Graph {
         self.ports(host).first().map(|&(peer, _)| peer).filter(|&peer| !self.is_host(peer))
     }
 
-    /// Whether not all hosts are in one rack; a host without a switch is a rack of its own.
-    pub fn has_racks(&self) -> bool {
-        let mut racks = self.hosts().map(|host| self.rack_of(host).unwrap_or(host));
+    /// What names the rack of `host`: its first switch, or itself where it has none.
+    pub fn rack(&self, host: NodeId) -> NodeId {
+        self.rack_of(host).unwrap_or(host)
+    }
+
+    /// Whether not all hosts are in one rack.
+    pub fn has_several_racks(&self) -> bool {
+        let mut racks = self.hosts().map(|host| self.rack(host));
         racks.next().is_some_and(|first| racks.any(|rack| rack != first))
     }
 

@@ -5,11 +5,12 @@ use super::schedule::{self, Schedule};
 use super::sizes::{Distribution, bytes, round};
 use super::{Arrivals, Degree, IncastConfig, Pick, Role};
 use crate::diagnostic::counted;
-use crate::topology::BuildError;
+use crate::topology::{BuildError, Graph};
 use backwater_engine::random::Stream;
 use backwater_engine::{Duration, Time};
 use backwater_fabric::ids::NodeId;
 use backwater_fabric::spec::FlowSpec;
+use serde_json::{Value, json};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::sync::Arc;
@@ -24,11 +25,18 @@ struct Senders {
     racks: Racks,
 }
 
-#[derive(Debug)]
+#[derive(Debug, PartialEq)]
 enum Racks {
     Any,
     Same,
     Other,
+}
+
+impl Racks {
+    /// Where the senders are that nobody has chosen.
+    fn usual(graph: &Graph) -> Racks {
+        if graph.has_several_racks() { Racks::Other } else { Racks::Any }
+    }
 }
 
 impl Senders {
@@ -52,8 +60,16 @@ enum Load {
 }
 
 impl IncastConfig {
+    /// What holds in a fabric made of `graph` where nothing is written, by name.
+    pub(crate) fn in_force(&self, graph: &Graph) -> Vec<(&'static str, Value)> {
+        let bursts = if self.repeats() { json!("as many as fit before `stop`") } else { json!(1) };
+        let senders = if Racks::usual(graph) == Racks::Other { "other-racks" } else { "any" };
+        let bursts = self.bursts.is_none().then_some(("bursts", bursts));
+        bursts.into_iter().chain(self.senders.is_none().then_some(("senders", json!(senders)))).collect()
+    }
+
     /// Whether there is more than a burst at `start`.
-    pub(crate) fn repeats(&self) -> bool {
+    fn repeats(&self) -> bool {
         self.period.is_some() || self.load.is_some()
     }
 
@@ -129,8 +145,7 @@ impl IncastConfig {
     fn senders(&self, part: &mut Part) -> Option<Senders> {
         let scene = part.scene;
         let (list, racks) = match &self.senders {
-            None if scene.graph.has_racks() => (None, Racks::Other),
-            None => (None, Racks::Any),
+            None => (None, Racks::usual(scene.graph)),
             Some(list) if list.is("other-racks") => (None, Racks::Other),
             Some(list) if list.is("same-rack") => (None, Racks::Same),
             Some(list) if list.is("any") => (None, Racks::Any),

@@ -25,9 +25,9 @@ pub(super) struct Scene<'a> {
 }
 
 impl Scene<'_> {
-    /// What names the rack of `host`: its first switch, or itself where it has none.
+    /// What names the rack of `host`.
     pub(super) fn rack(&self, host: NodeId) -> NodeId {
-        self.graph.rack_of(host).unwrap_or(host)
+        self.graph.rack(host)
     }
 
     /// `host` and its rack.

@@ -364,6 +364,16 @@ mod tests {
         (fabric(spec), config)
     }
 
+    /// A switch of two ports, with 5,000 B of headroom each, nothing private, and `pool` bytes to share.
+    fn two_ports(config: DshConfig, pool: u64) -> Dsh {
+        let config = DshConfig { private: Bytes(0), headroom: Some(Bytes(5000)), ..config };
+        let mut spec = star(2);
+        spec.switch.lossless = vec![CLASS];
+        spec.switch.headroom = HeadroomConfig::Dsh(config.clone());
+        spec.switch.buffer = Bytes(pool + 2 * 5000);
+        Dsh::new(&config, &fabric(spec).site(NodeId(2)))
+    }
+
     const SWITCH: NodeId = NodeId(32);
     const CLASS: Class = Class(3);
 
@@ -474,18 +484,12 @@ mod tests {
     fn a_queue_and_its_port_are_full_above_t_and_each_eases_by_its_own_offset() {
         let config = DshConfig {
             alpha: 1.0,
-            private: Bytes(0),
-            headroom: Some(Bytes(5000)),
             queue_resume_offset: Some(Bytes(0)),
             port_resume_offset: Some(Bytes(2000)),
             shared_headroom: false,
             ..Default::default()
         };
-        let mut spec = star(2);
-        spec.switch.headroom = HeadroomConfig::Dsh(config.clone());
-        spec.switch.buffer = Bytes(10_000 + 2 * 5000);
-        let fabric = fabric(spec);
-        let (mut dsh, mut now) = (Dsh::new(&config, &fabric.site(NodeId(2))), Time::ZERO);
+        let (mut dsh, mut now) = (two_ports(config, 10_000), Time::ZERO);
         let (none, class) = (ClassMask::NONE, ClassMask::of(CLASS));
         let told = |dsh: &Dsh| {
             let Pressure { full, eased, port } = dsh.pressure(0, CLASS);
@@ -512,20 +516,10 @@ mod tests {
     /// 7000 B to share and alpha 1: the first packet leaves T = 6000, and its queue needs all of the port's 5000 B, by which it is just not below T.
     #[test]
     fn a_queue_is_not_eased_at_its_threshold() {
-        let (none, headroom) = (Some(Bytes(0)), Some(Bytes(5000)));
-        let config = DshConfig {
-            alpha: 1.0,
-            private: Bytes(0),
-            headroom,
-            queue_resume_offset: none,
-            port_resume_offset: none,
-            ..Default::default()
-        };
-        let mut spec = star(2);
-        spec.switch.headroom = HeadroomConfig::Dsh(config.clone());
-        spec.switch.buffer = Bytes(7000 + 2 * 5000);
-        let fabric = fabric(spec);
-        let (mut dsh, mut now) = (Dsh::new(&config, &fabric.site(NodeId(2))), Time::ZERO);
+        let none = Some(Bytes(0));
+        let config =
+            DshConfig { alpha: 1.0, queue_resume_offset: none, port_resume_offset: none, ..Default::default() };
+        let (mut dsh, mut now) = (two_ports(config, 7000), Time::ZERO);
         assert_eq!(arrive(&mut dsh, &mut now, 0, CLASS), Ok(()));
         assert_eq!((dsh.queues[0][CLASS.index()].need, dsh.threshold(0)), (5000, 6000));
         assert_eq!(dsh.pressure(0, CLASS), Pressure { port: PortPressure::Eased, ..Default::default() });
@@ -534,12 +528,8 @@ mod tests {
     /// With alpha 64 the pool, of 10,500 B, ends before the threshold does: a packet that is too large for what is left takes the insurance.
     #[test]
     fn a_packet_for_which_the_pool_has_no_room_takes_the_insurance() {
-        let config = DshConfig { alpha: 64.0, private: Bytes(0), headroom: Some(Bytes(5000)), ..Default::default() };
-        let mut spec = star(2);
-        spec.switch.headroom = HeadroomConfig::Dsh(config.clone());
-        spec.switch.buffer = Bytes(10_500 + 2 * 5000);
-        let fabric = fabric(spec);
-        let (mut dsh, mut now) = (Dsh::new(&config, &fabric.site(NodeId(2))), Time::ZERO);
+        let config = DshConfig { alpha: 64.0, ..Default::default() };
+        let (mut dsh, mut now) = (two_ports(config, 10_500), Time::ZERO);
         for _ in 0..11 {
             assert_eq!(arrive(&mut dsh, &mut now, 0, CLASS), Ok(()));
         }
@@ -550,12 +540,8 @@ mod tests {
     /// however much of the pool is free by then.
     #[test]
     fn a_port_is_full_while_its_insurance_is_in_use_though_the_pool_is_free_again() {
-        let config = DshConfig { alpha: 64.0, private: Bytes(0), headroom: Some(Bytes(5000)), ..Default::default() };
-        let mut spec = star(2);
-        spec.switch.headroom = HeadroomConfig::Dsh(config.clone());
-        spec.switch.buffer = Bytes(10_000 + 2 * 5000);
-        let fabric = fabric(spec);
-        let (mut dsh, mut now) = (Dsh::new(&config, &fabric.site(NodeId(2))), Time::ZERO);
+        let config = DshConfig { alpha: 64.0, ..Default::default() };
+        let (mut dsh, mut now) = (two_ports(config, 10_000), Time::ZERO);
         for ingress in [0; 10].into_iter().chain([1]) {
             assert_eq!(arrive(&mut dsh, &mut now, ingress, CLASS), Ok(()));
         }
@@ -680,13 +666,8 @@ mod tests {
     #[test]
     fn a_lossy_class_gets_its_threshold_and_what_is_free_to_the_byte() {
         for (alpha, most) in [(1.0, [4000, 2000]), (64.0, [9500, 500])] {
-            let config = DshConfig { alpha, private: Bytes(0), headroom: Some(Bytes(5000)), ..Default::default() };
-            let mut spec = star(2);
-            spec.switch.lossless = vec![CLASS];
-            spec.switch.headroom = HeadroomConfig::Dsh(config.clone());
-            spec.switch.buffer = Bytes(10_000 + 2 * 5000);
-            let fabric = fabric(spec);
-            let (mut dsh, lossy) = (Dsh::new(&config, &fabric.site(NodeId(2))), Class(7));
+            let config = DshConfig { alpha, ..Default::default() };
+            let (mut dsh, lossy) = (two_ports(config, 10_000), Class(7));
             assert_eq!(dsh.admit(0, lossy, most[0], Time::ZERO), Ok(()));
             assert_eq!(dsh.admit(0, lossy, most[1] + 1, Time::ZERO), Err(DropCause::BufferFull));
             assert_eq!(dsh.admit(0, lossy, most[1], Time::ZERO), Ok(()));
