@@ -8,7 +8,7 @@
 
 #![forbid(unsafe_code)]
 
-use backwater_fabric::spec::NodeKind;
+use backwater_fabric::network::spec::NodeKind;
 use backwater_results::usage::{cpu_seconds, peak_rss_bytes};
 use backwater_results::{Run, RunError, Summary};
 use backwater_scenario::{Diagnostic, Document, Plan};

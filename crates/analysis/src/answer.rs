@@ -6,9 +6,9 @@ use crate::dependency::Dependencies;
 use crate::graph::{Graph, QueueNumber};
 use crate::network::{self, NoSuchPort};
 use crate::protocol::{self, Protocol};
-use backwater_fabric::fabric::Fabric;
 use backwater_fabric::ids::PortId;
-use backwater_fabric::spec::{FlowSpec, NetworkSpec};
+use backwater_fabric::network::fabric::Fabric;
+use backwater_fabric::network::spec::{FlowSpec, NetworkSpec};
 use serde::Serialize;
 use std::collections::BTreeSet;
 

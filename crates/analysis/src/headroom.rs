@@ -4,21 +4,21 @@
 //! formula by which SONiC sizes the headroom of NVIDIA Spectrum switches, and the exact need of this model.
 
 use backwater_engine::{Bytes, Duration, Rate};
-use backwater_fabric::congestion::CongestionConfig;
-use backwater_fabric::flow_control::FlowControlConfig;
-use backwater_fabric::flow_control::pfc::PfcConfig;
-use backwater_fabric::framing::Framing;
-use backwater_fabric::headroom::adaptive::AdaptiveConfig;
-use backwater_fabric::headroom::dsh::DshConfig;
-use backwater_fabric::headroom::oversubscribed::OversubscribedConfig;
-use backwater_fabric::headroom::sih::SihConfig;
-use backwater_fabric::headroom::{HeadroomConfig, equation_1, exact_need};
+use backwater_fabric::contract::Site;
+use backwater_fabric::frame::framing::Framing;
 use backwater_fabric::ids::{Class, NodeId};
-use backwater_fabric::load_balance::LoadBalanceConfig;
-use backwater_fabric::recovery::RecoveryConfig;
-use backwater_fabric::routes::Wiring;
-use backwater_fabric::slots::Site;
-use backwater_fabric::spec::{HostConfig, LinkSpec, NetworkSpec, NodeKind, NodeSpec, SwitchConfig};
+use backwater_fabric::mechanisms::congestion::CongestionConfig;
+use backwater_fabric::mechanisms::flow_control::FlowControlConfig;
+use backwater_fabric::mechanisms::flow_control::pfc::PfcConfig;
+use backwater_fabric::mechanisms::headroom::adaptive::AdaptiveConfig;
+use backwater_fabric::mechanisms::headroom::dsh::DshConfig;
+use backwater_fabric::mechanisms::headroom::oversubscribed::OversubscribedConfig;
+use backwater_fabric::mechanisms::headroom::sih::SihConfig;
+use backwater_fabric::mechanisms::headroom::{HeadroomConfig, equation_1, exact_need};
+use backwater_fabric::mechanisms::load_balance::LoadBalanceConfig;
+use backwater_fabric::mechanisms::recovery::RecoveryConfig;
+use backwater_fabric::network::routes::Wiring;
+use backwater_fabric::network::spec::{HostConfig, LinkSpec, NetworkSpec, NodeKind, NodeSpec, SwitchConfig};
 use serde::{Deserialize, Serialize};
 
 /// A switch and its cables.

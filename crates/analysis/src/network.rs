@@ -2,10 +2,10 @@
 
 use crate::case::{Case, Flow, Path, Port};
 use crate::fair::FairShares;
-use backwater_fabric::fabric::{Direction, Fabric};
 use backwater_fabric::ids::{FlowId, PortId};
-use backwater_fabric::routes::Wiring;
-use backwater_fabric::spec::FlowSpec;
+use backwater_fabric::network::fabric::{Direction, Fabric};
+use backwater_fabric::network::routes::Wiring;
+use backwater_fabric::network::spec::FlowSpec;
 use std::collections::BTreeSet;
 
 /// `flows` with their paths, numbered in their order: pinned, or by ECMP, just as a simulation sends their packets.

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// A node: index into [`crate::spec::NetworkSpec::nodes`].
+/// A node: index into [`crate::network::spec::NetworkSpec::nodes`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct NodeId(pub u32);
 
@@ -21,6 +21,9 @@ pub type QueueIx = u16;
 /// A flow: index into the run's list of flows, in order of start.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct FlowId(pub u32);
+
+/// Most ports and nodes of a network: events name them in 27 bits.
+pub const ID_LIMIT: u32 = 1 << 27;
 
 /// Number of traffic classes (IEEE 802.1Q priorities).
 pub const CLASSES: usize = 8;

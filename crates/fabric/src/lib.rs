@@ -1,46 +1,28 @@
 //! The model of a lossless network: frames, links, ports, switches, hosts, and the slots that mechanisms fill.
 //!
-//! Start with [`slots`] (what a mechanism may see and do), then [`mod@switch`] and [`host`] (the pipelines that call it), then
-//! [`simulation`] (what drives them).
+//! | room | what is in it |
+//! |---|---|
+//! | [`contract`] | what a mechanism may see and do: read this first |
+//! | [`mechanisms`] | the mechanisms, slot by slot |
+//! | [`network`] | what all nodes share: specification, wiring, routes, flows |
+//! | [`model`] | the node: its ports, the switching pipeline, the host |
+//! | [`driver`] | the simulator that drives nodes, and what watches over it |
+//!
+//! What all rooms speak of is beside them: [`ids`] and [`frame`].
 
 #![forbid(unsafe_code)]
 
-// The slots come first: the dispatch of the mechanisms is generated where their traits are already known.
-pub mod slots;
+// The contract comes first: the dispatch of the mechanisms is generated where their traits are already known.
+pub mod contract;
 
-pub mod audit;
 mod bits;
-pub mod cause;
-pub mod congestion;
-pub mod deadlock;
-pub mod fabric;
-pub mod fifo;
-pub mod flow_control;
-pub mod flows;
+pub mod driver;
 pub mod frame;
-pub mod framing;
-pub mod headroom;
-pub mod host;
 pub mod ids;
-mod layout;
-pub mod load_balance;
-pub mod memory;
-pub mod node;
-pub mod note;
-pub mod partition;
-pub mod port;
-mod post;
-pub mod probe;
-pub mod record;
-pub mod recovery;
-mod registry;
-pub mod routes;
-mod shard;
-pub mod simulation;
-pub mod spec;
-pub mod switch;
+pub mod mechanisms;
+pub mod model;
+pub mod network;
 #[cfg(test)]
 mod testing;
 
-pub use shard::{FullQueue, LossyDrop, PauseInterval};
-pub use simulation::Simulation;
+pub use driver::{FullQueue, LossyDrop, PauseInterval, Simulation};

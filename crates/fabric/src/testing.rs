@@ -1,13 +1,13 @@
 //! A network for unit tests.
 
-use crate::fabric::Fabric;
-use crate::fifo::Queued;
+use crate::contract::AddedQueues;
+use crate::frame::framing::{FrameSize, Framing};
 use crate::frame::{Body, Frame, Packet, PacketKind, Route, Timestamp};
-use crate::framing::{FrameSize, Framing};
 use crate::ids::{Class, FlowId, NodeId};
-use crate::port::Port;
-use crate::slots::AddedQueues;
-use crate::spec::{FlowSpec, LinkSpec, NetworkSpec, NodeKind, NodeSpec, SchedulerConfig};
+use crate::model::fifo::Queued;
+use crate::model::port::Port;
+use crate::network::fabric::Fabric;
+use crate::network::spec::{FlowSpec, LinkSpec, NetworkSpec, NodeKind, NodeSpec, SchedulerConfig};
 use backwater_engine::{Bytes, Duration, Rate, Time};
 
 /// Links of 100 Gb/s and 1 us between hosts, which come first, and switches.
@@ -34,9 +34,9 @@ pub(crate) fn network(hosts: u32, switches: u32, ends: &[(u32, u32)]) -> Network
         switch: Default::default(),
         groups: Vec::new(),
         host: Default::default(),
-        congestion: crate::congestion::CongestionConfig::None(Default::default()),
-        load_balance: crate::load_balance::LoadBalanceConfig::Ecmp(Default::default()),
-        recovery: crate::recovery::RecoveryConfig::GoBackN(Default::default()),
+        congestion: crate::mechanisms::congestion::CongestionConfig::None(Default::default()),
+        load_balance: crate::mechanisms::load_balance::LoadBalanceConfig::Ecmp(Default::default()),
+        recovery: crate::mechanisms::recovery::RecoveryConfig::GoBackN(Default::default()),
     }
 }
 

@@ -5,7 +5,7 @@ mod common;
 
 use backwater_engine::{Duration, Time};
 use backwater_fabric::Simulation;
-use backwater_fabric::spec::{FlowSpec, NetworkSpec};
+use backwater_fabric::network::spec::{FlowSpec, NetworkSpec};
 use common::{flow, star};
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 use std::alloc::System;

@@ -6,13 +6,13 @@
 mod common;
 
 use backwater_engine::Bytes;
-use backwater_fabric::flow_control::FlowControlConfig;
-use backwater_fabric::flow_control::bfc::BfcConfig;
-use backwater_fabric::flow_control::per_flow::PerFlowConfig;
+use backwater_fabric::frame::framing::Framing;
 use backwater_fabric::frame::{Control, PacketKind, Signal};
-use backwater_fabric::framing::Framing;
 use backwater_fabric::ids::Class;
-use backwater_fabric::spec::{FlowSpec, NetworkSpec};
+use backwater_fabric::mechanisms::flow_control::FlowControlConfig;
+use backwater_fabric::mechanisms::flow_control::bfc::BfcConfig;
+use backwater_fabric::mechanisms::flow_control::per_flow::PerFlowConfig;
+use backwater_fabric::network::spec::{FlowSpec, NetworkSpec};
 use common::script::{Says, Script};
 use common::{flow, star};
 

@@ -3,7 +3,7 @@
 mod common;
 
 use backwater_engine::{Duration, Rate, Time};
-use backwater_fabric::framing::Framing;
+use backwater_fabric::frame::framing::Framing;
 use backwater_fabric::ids::FlowId;
 use common::{chain, flow, no_flow_control, run, star};
 

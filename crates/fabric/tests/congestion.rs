@@ -5,12 +5,12 @@
 mod common;
 
 use backwater_engine::{Duration, Rate, Time};
-use backwater_fabric::congestion::CongestionConfig;
-use backwater_fabric::congestion::power_tcp::{PowerTcpConfig, Variant};
-use backwater_fabric::congestion::timely::TimelyConfig;
+use backwater_fabric::driver::simulation::Simulation;
 use backwater_fabric::ids::NodeId;
-use backwater_fabric::simulation::Simulation;
-use backwater_fabric::spec::FlowSpec;
+use backwater_fabric::mechanisms::congestion::CongestionConfig;
+use backwater_fabric::mechanisms::congestion::power_tcp::{PowerTcpConfig, Variant};
+use backwater_fabric::mechanisms::congestion::timely::TimelyConfig;
+use backwater_fabric::network::spec::FlowSpec;
 use common::{flow, star};
 
 const SENDERS: u32 = 8;

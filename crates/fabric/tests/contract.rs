@@ -6,23 +6,23 @@ mod common;
 
 use backwater_engine::random::{Seed, Stream};
 use backwater_engine::{Bytes, Duration, Rate, Time};
-use backwater_fabric::congestion::{CongestionConfig, Sender};
-use backwater_fabric::fabric::Fabric;
-use backwater_fabric::flow_control::FlowControlConfig;
-use backwater_fabric::frame::{Body, Frame, Packet, PacketKind, Psn, Route, Timestamp};
-use backwater_fabric::framing::FrameSize;
-use backwater_fabric::headroom::{AnyBufferPolicy, HeadroomConfig, exact_need, worst_case};
-use backwater_fabric::ids::{CLASSES, Class, ClassMask, FlowId, NodeId, PortIx};
-use backwater_fabric::load_balance::LoadBalanceConfig;
-use backwater_fabric::node::Node;
-use backwater_fabric::note::DropCause;
-use backwater_fabric::record::{Records, Stamp, Telemetry};
-use backwater_fabric::recovery::RecoveryConfig;
-use backwater_fabric::slots::{
+use backwater_fabric::contract::note::DropCause;
+use backwater_fabric::contract::{
     AckView, BufferPolicy, CongestionPoint, Departure, FlowControl, FlowKey, LoadBalance, NotificationPoint, Occupancy,
     PortPressure, Pressure, Progress, ReactionPoint, RecoveryReceiver, RecoverySender, Verdict,
 };
-use backwater_fabric::spec::NetworkSpec;
+use backwater_fabric::frame::framing::FrameSize;
+use backwater_fabric::frame::record::{Records, Stamp, Telemetry};
+use backwater_fabric::frame::{Body, Frame, Packet, PacketKind, Psn, Route, Timestamp};
+use backwater_fabric::ids::{CLASSES, Class, ClassMask, FlowId, NodeId, PortIx};
+use backwater_fabric::mechanisms::congestion::{CongestionConfig, Sender};
+use backwater_fabric::mechanisms::flow_control::FlowControlConfig;
+use backwater_fabric::mechanisms::headroom::{AnyBufferPolicy, HeadroomConfig, exact_need, worst_case};
+use backwater_fabric::mechanisms::load_balance::LoadBalanceConfig;
+use backwater_fabric::mechanisms::recovery::RecoveryConfig;
+use backwater_fabric::model::node::Node;
+use backwater_fabric::network::fabric::Fabric;
+use backwater_fabric::network::spec::NetworkSpec;
 use common::random::{Case, lossless_at_common_rates};
 use common::star;
 use proptest::prelude::*;
@@ -76,7 +76,7 @@ proptest! {
     }
 }
 
-fn check_run(spec: &NetworkSpec, flows: &[backwater_fabric::spec::FlowSpec]) -> Result<(), TestCaseError> {
+fn check_run(spec: &NetworkSpec, flows: &[backwater_fabric::network::spec::FlowSpec]) -> Result<(), TestCaseError> {
     let (simulation, outcomes) = common::run(spec, flows.to_vec());
     for (outcome, flow) in outcomes.iter().zip(flows) {
         prop_assert_eq!(outcome.reception.delivered, flow.bytes);

@@ -5,11 +5,11 @@
 mod common;
 
 use backwater_engine::Bytes;
-use backwater_fabric::flow_control::{FlowControlConfig, FlowControlFactory};
+use backwater_fabric::contract::{AddedQueues, Candidate, FlowControl, Gauge, NodeView, Passage, Place, Site, Stage};
+use backwater_fabric::frame::framing::Framing;
 use backwater_fabric::frame::{Control, Pfc};
-use backwater_fabric::framing::Framing;
 use backwater_fabric::ids::{CLASSES, Class, ClassMask, PortIx, QueueIx};
-use backwater_fabric::slots::{AddedQueues, Candidate, FlowControl, Gauge, NodeView, Passage, Place, Site, Stage};
+use backwater_fabric::mechanisms::flow_control::{FlowControlConfig, FlowControlFactory};
 use common::script::Script;
 use common::{flow, star};
 use std::sync::Arc;

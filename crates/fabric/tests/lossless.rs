@@ -5,14 +5,14 @@
 mod common;
 
 use backwater_engine::{Bytes, Duration, Time};
-use backwater_fabric::cause::Parent;
-use backwater_fabric::flow_control::FlowControlConfig;
-use backwater_fabric::flow_control::pfc::PfcConfig;
-use backwater_fabric::headroom::HeadroomConfig;
-use backwater_fabric::headroom::static_threshold::StaticConfig;
+use backwater_fabric::contract::Occupancy;
+use backwater_fabric::frame::cause::Parent;
 use backwater_fabric::ids::{CLASSES, Class, NodeId};
-use backwater_fabric::slots::Occupancy;
-use backwater_fabric::spec::LinkFault;
+use backwater_fabric::mechanisms::flow_control::FlowControlConfig;
+use backwater_fabric::mechanisms::flow_control::pfc::PfcConfig;
+use backwater_fabric::mechanisms::headroom::HeadroomConfig;
+use backwater_fabric::mechanisms::headroom::static_threshold::StaticConfig;
+use backwater_fabric::network::spec::LinkFault;
 use backwater_fabric::{PauseInterval, Simulation};
 use common::random::{Case, lossless};
 use proptest::prelude::*;

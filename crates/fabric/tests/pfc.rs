@@ -6,15 +6,15 @@
 mod common;
 
 use backwater_engine::{Bytes, Duration, Rate, Time};
-use backwater_fabric::cause::{Cause, Parent};
-use backwater_fabric::flow_control::FlowControlConfig;
-use backwater_fabric::flow_control::pfc::{PauseModel, PfcConfig};
-use backwater_fabric::framing::Framing;
-use backwater_fabric::headroom::HeadroomConfig;
-use backwater_fabric::headroom::dsh::DshConfig;
-use backwater_fabric::headroom::static_threshold::StaticConfig;
+use backwater_fabric::frame::cause::{Cause, Parent};
+use backwater_fabric::frame::framing::Framing;
 use backwater_fabric::ids::{Class, PortId, PortIx};
-use backwater_fabric::spec::{FlowSpec, NetworkSpec, SchedulerConfig};
+use backwater_fabric::mechanisms::flow_control::FlowControlConfig;
+use backwater_fabric::mechanisms::flow_control::pfc::{PauseModel, PfcConfig};
+use backwater_fabric::mechanisms::headroom::HeadroomConfig;
+use backwater_fabric::mechanisms::headroom::dsh::DshConfig;
+use backwater_fabric::mechanisms::headroom::static_threshold::StaticConfig;
+use backwater_fabric::network::spec::{FlowSpec, NetworkSpec, SchedulerConfig};
 use common::script::Script;
 use common::{flow, star};
 

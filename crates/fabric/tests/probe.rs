@@ -6,11 +6,11 @@ mod common;
 
 use backwater_engine::{Bytes, Duration, Time};
 use backwater_fabric::Simulation;
-use backwater_fabric::headroom::HeadroomConfig;
-use backwater_fabric::headroom::sih::SihConfig;
 use backwater_fabric::ids::{Class, NodeId};
-use backwater_fabric::probe::{HeadroomPeak, Stop};
-use backwater_fabric::spec::{LinkFault, NetworkSpec};
+use backwater_fabric::mechanisms::headroom::HeadroomConfig;
+use backwater_fabric::mechanisms::headroom::sih::SihConfig;
+use backwater_fabric::model::probe::{HeadroomPeak, Stop};
+use backwater_fabric::network::spec::{LinkFault, NetworkSpec};
 use common::random::{Case, lossless, under_dsh};
 use common::{drain, flow, star};
 use proptest::prelude::*;

@@ -6,18 +6,18 @@
 mod common;
 
 use backwater_engine::{Bytes, Duration, Time};
-use backwater_fabric::flow_control::bfc::{Acks, BfcConfig};
-use backwater_fabric::flow_control::pyrrha::{
+use backwater_fabric::contract::{FlowControl, PauseScope};
+use backwater_fabric::frame::framing::Framing;
+use backwater_fabric::ids::{Class, NodeId, PortId, PortIx};
+use backwater_fabric::mechanisms::flow_control::bfc::{Acks, BfcConfig};
+use backwater_fabric::mechanisms::flow_control::pyrrha::{
     Feed, HostReaction, Isolated, MergePolicy, Organisation, PyrrhaConfig, PyrrhaFrame, SoftMerge, State,
 };
-use backwater_fabric::flow_control::{AnyFlowControl, FlowControlConfig};
-use backwater_fabric::framing::Framing;
-use backwater_fabric::ids::{Class, NodeId, PortId, PortIx};
-use backwater_fabric::load_balance::LoadBalanceConfig;
-use backwater_fabric::load_balance::spray::SprayConfig;
-use backwater_fabric::node::Node;
-use backwater_fabric::slots::{FlowControl, PauseScope};
-use backwater_fabric::spec::{FlowSpec, NetworkSpec};
+use backwater_fabric::mechanisms::flow_control::{AnyFlowControl, FlowControlConfig};
+use backwater_fabric::mechanisms::load_balance::LoadBalanceConfig;
+use backwater_fabric::mechanisms::load_balance::spray::SprayConfig;
+use backwater_fabric::model::node::Node;
+use backwater_fabric::network::spec::{FlowSpec, NetworkSpec};
 use common::random::pyrrha_configs;
 use common::script::{Says, Script};
 use common::{flow, link, network, star};

@@ -3,19 +3,19 @@
 mod common;
 
 use backwater_engine::{Bytes, Duration, Rate, Time};
-use backwater_fabric::cause::Cause;
-use backwater_fabric::deadlock::Deadlock;
-use backwater_fabric::flow_control::bfc::BfcConfig;
-use backwater_fabric::flow_control::per_flow::PerFlowConfig;
-use backwater_fabric::flow_control::pyrrha::{Feed, MergePolicy, Organisation, PyrrhaConfig};
-use backwater_fabric::flow_control::{AnyFlowControl, FlowControlConfig};
-use backwater_fabric::headroom::HeadroomConfig;
-use backwater_fabric::headroom::static_threshold::StaticConfig;
+use backwater_fabric::driver::deadlock::Deadlock;
+use backwater_fabric::frame::cause::Cause;
 use backwater_fabric::ids::{CLASSES, NodeId, PortId};
-use backwater_fabric::recovery::RecoveryConfig::GoBackN;
+use backwater_fabric::mechanisms::flow_control::bfc::BfcConfig;
+use backwater_fabric::mechanisms::flow_control::per_flow::PerFlowConfig;
+use backwater_fabric::mechanisms::flow_control::pyrrha::{Feed, MergePolicy, Organisation, PyrrhaConfig};
+use backwater_fabric::mechanisms::flow_control::{AnyFlowControl, FlowControlConfig};
+use backwater_fabric::mechanisms::headroom::HeadroomConfig;
+use backwater_fabric::mechanisms::headroom::static_threshold::StaticConfig;
+use backwater_fabric::mechanisms::recovery::RecoveryConfig::GoBackN;
 use backwater_fabric::{PauseInterval, Simulation};
 
-use backwater_fabric::spec::{FlowSpec, NetworkSpec, RouteSpec, SwitchGroup};
+use backwater_fabric::network::spec::{FlowSpec, NetworkSpec, RouteSpec, SwitchGroup};
 use common::{flow, link, network};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -63,7 +63,7 @@ fn at_us(us: u64) -> Time {
 /// Payload bytes that every flow has delivered, by source.
 fn delivered(simulation: &Simulation) -> BTreeMap<u32, u64> {
     let fabric = simulation.fabric();
-    let reception = |flow: &backwater_fabric::flows::Flow| {
+    let reception = |flow: &backwater_fabric::network::flows::Flow| {
         let receiver = simulation.node(flow.spec.dst).endpoint().expect("flows end at hosts");
         receiver.reception(flow).delivered
     };
@@ -101,7 +101,7 @@ fn own_roots(simulation: &Simulation) -> BTreeSet<PortId> {
 fn isolated(simulation: &Simulation) -> BTreeSet<(PortId, PortId)> {
     let queues = simulation.nodes().flat_map(|node| match node.flow_control() {
         AnyFlowControl::Pyrrha(pyrrha) => {
-            let name = |queue: &backwater_fabric::flow_control::pyrrha::Isolated| {
+            let name = |queue: &backwater_fabric::mechanisms::flow_control::pyrrha::Isolated| {
                 (node.ports()[usize::from(queue.port)].id, queue.root)
             };
             pyrrha.isolated().iter().map(name).collect::<Vec<_>>()
@@ -205,7 +205,7 @@ fn when_the_traffic_changes_the_root_moves() {
         queues.extend(isolated(&simulation));
     }
     assert_eq!((roots, queues), (BTreeSet::from([p3]), BTreeSet::new()));
-    let retransmitted = |(_, flow): (_, &backwater_fabric::flows::Flow)| {
+    let retransmitted = |(_, flow): (_, &backwater_fabric::network::flows::Flow)| {
         simulation.node(flow.spec.src).endpoint().expect("a host").retransmitted(flow)
     };
     assert_eq!(simulation.fabric().flows.iter().map(retransmitted).sum::<u64>(), 0);

@@ -5,11 +5,11 @@
 mod common;
 
 use backwater_engine::{Bytes, Duration, Time};
-use backwater_fabric::load_balance::LoadBalanceConfig;
-use backwater_fabric::recovery::RecoveryConfig;
-use backwater_fabric::recovery::in_any_order::InAnyOrderConfig;
-use backwater_fabric::simulation::{FlowOutcome, Simulation};
-use backwater_fabric::spec::{FlowSpec, LinkFault, NetworkSpec};
+use backwater_fabric::driver::simulation::{FlowOutcome, Simulation};
+use backwater_fabric::mechanisms::load_balance::LoadBalanceConfig;
+use backwater_fabric::mechanisms::recovery::RecoveryConfig;
+use backwater_fabric::mechanisms::recovery::in_any_order::InAnyOrderConfig;
+use backwater_fabric::network::spec::{FlowSpec, LinkFault, NetworkSpec};
 use common::{flow, link, network, run};
 
 const RACK: u32 = 8;

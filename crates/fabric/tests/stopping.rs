@@ -6,7 +6,7 @@ mod common;
 
 use backwater_engine::{Duration, Time};
 use backwater_fabric::Simulation;
-use backwater_fabric::spec::FlowSpec;
+use backwater_fabric::network::spec::FlowSpec;
 use common::{flow, link, network, star};
 
 const LIMIT: Time = Time::from_ps(1_000_000_000);

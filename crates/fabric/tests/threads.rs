@@ -6,11 +6,11 @@ mod common;
 
 use backwater_engine::{Duration, Time};
 use backwater_fabric::Simulation;
-use backwater_fabric::fabric::Fabric;
-use backwater_fabric::flow_control::{FlowControlConfig, FlowControlFactory};
+use backwater_fabric::contract::{FlowControl, Gauge, NodeView, Passage, Site};
+use backwater_fabric::driver::partition::Partition;
 use backwater_fabric::ids::NodeId;
-use backwater_fabric::partition::Partition;
-use backwater_fabric::slots::{FlowControl, Gauge, NodeView, Passage, Site};
+use backwater_fabric::mechanisms::flow_control::{FlowControlConfig, FlowControlFactory};
+use backwater_fabric::network::fabric::Fabric;
 use common::{flow, link, network, run, star};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;

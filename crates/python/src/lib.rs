@@ -4,7 +4,7 @@
 
 use backwater_analysis::{Question, Refusal, headroom, tofino};
 use backwater_engine::units::Quantity;
-use backwater_fabric::memory::{Memory, Share};
+use backwater_fabric::driver::memory::{Memory, Share};
 use backwater_results::{BUILD, RunError, topology_json};
 use backwater_scenario::diagnostic::closest;
 use backwater_scenario::workload::chosen;

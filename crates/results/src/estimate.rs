@@ -3,8 +3,8 @@
 use crate::run::{Run, RunError};
 use crate::usage::Footprint;
 use backwater_engine::{Bytes, Time};
-use backwater_fabric::memory::{Memory, Share};
-use backwater_fabric::spec::NodeKind;
+use backwater_fabric::driver::memory::{Memory, Share};
+use backwater_fabric::network::spec::NodeKind;
 use backwater_scenario::Plan;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -86,7 +86,7 @@ fn most_frames(plan: &Plan) -> f64 {
     let switches = spec.nodes.iter().filter(|node| node.kind == NodeKind::Switch).count();
     let Bytes(buffer) = spec.switch.buffer;
     let buffered = switches as f64 * buffer as f64 / f64::from(frame.charge);
-    let on_wire = |link: &backwater_fabric::spec::LinkSpec| {
+    let on_wire = |link: &backwater_fabric::network::spec::LinkSpec| {
         2.0 * (1.0 + link.delay.ps() as f64 / link.rate.time_for(frame.wire.into()).ps() as f64)
     };
     buffered + spec.links.iter().map(on_wire).sum::<f64>()

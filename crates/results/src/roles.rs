@@ -7,9 +7,9 @@
 //! Shares follow from the routes alone, before the run. Where the senders of an incast are drawn alike from a set, its traffic is a fluid that
 //! splits evenly over equal-cost paths; flows of other parts that are declared an incast count with their bytes, each on its own path.
 
-use backwater_fabric::fabric::Fabric;
 use backwater_fabric::ids::{FlowId, NodeId, PortId};
-use backwater_fabric::spec::FlowSpec;
+use backwater_fabric::network::fabric::Fabric;
+use backwater_fabric::network::spec::FlowSpec;
 use backwater_scenario::workload::{Role, Traffic};
 use std::collections::BTreeMap;
 

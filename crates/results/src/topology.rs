@@ -1,8 +1,8 @@
 //! `topology.json`: the fabric by name, for pictures.
 
 use backwater_fabric::ids::NodeId;
-use backwater_fabric::routes::Wiring;
-use backwater_fabric::spec::{NetworkSpec, NodeKind};
+use backwater_fabric::network::routes::Wiring;
+use backwater_fabric::network::spec::{NetworkSpec, NodeKind};
 use serde_json::{Value, json};
 
 /// Nodes (`name`, `kind`, `layer`: hops from the nearest host) and links (`a`, `b`, `rate_bps`, `delay_ps`, and the ports at both ends).

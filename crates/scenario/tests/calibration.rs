@@ -5,17 +5,17 @@
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test, which prints what it measured")]
 
 use backwater_engine::{Bytes, Duration, Rate, Time};
-use backwater_fabric::congestion::CongestionConfig;
-use backwater_fabric::congestion::dcqcn::{DcqcnConfig, DcqcnProfile};
-use backwater_fabric::congestion::ecn::EcnConfig;
-use backwater_fabric::congestion::hpcc::HpccConfig;
-use backwater_fabric::congestion::telemetry::RateCode;
-use backwater_fabric::framing::Framing;
-use backwater_fabric::headroom::{HeadroomConfig, sih::SihConfig};
+use backwater_fabric::driver::simulation::Simulation;
+use backwater_fabric::frame::framing::Framing;
 use backwater_fabric::ids::{Class, NodeId};
-use backwater_fabric::recovery::{RecoveryConfig, go_back_n::GoBackNConfig};
-use backwater_fabric::simulation::Simulation;
-use backwater_fabric::spec::{FlowSpec, NetworkSpec};
+use backwater_fabric::mechanisms::congestion::CongestionConfig;
+use backwater_fabric::mechanisms::congestion::dcqcn::{DcqcnConfig, DcqcnProfile};
+use backwater_fabric::mechanisms::congestion::ecn::EcnConfig;
+use backwater_fabric::mechanisms::congestion::hpcc::HpccConfig;
+use backwater_fabric::mechanisms::congestion::telemetry::RateCode;
+use backwater_fabric::mechanisms::headroom::{HeadroomConfig, sih::SihConfig};
+use backwater_fabric::mechanisms::recovery::{RecoveryConfig, go_back_n::GoBackNConfig};
+use backwater_fabric::network::spec::{FlowSpec, NetworkSpec};
 use backwater_scenario::hpcc::read_topology;
 use flate2::read::GzDecoder;
 use serde::Deserialize;
@@ -113,7 +113,7 @@ fn spec(case: &Path, seed: u64) -> NetworkSpec {
         }),
         other => panic!("no such congestion control here: {other:?}"),
     };
-    let mut switch = backwater_fabric::spec::SwitchConfig {
+    let mut switch = backwater_fabric::network::spec::SwitchConfig {
         buffer: Bytes((number("BUFFER_SIZE") as u64) << 20),
         ..Default::default()
     };
@@ -136,7 +136,7 @@ fn spec(case: &Path, seed: u64) -> NetworkSpec {
         groups: Vec::new(),
         host: Default::default(),
         congestion,
-        load_balance: backwater_fabric::load_balance::LoadBalanceConfig::Ecmp(Default::default()),
+        load_balance: backwater_fabric::mechanisms::load_balance::LoadBalanceConfig::Ecmp(Default::default()),
         recovery: RecoveryConfig::GoBackN(GoBackNConfig {
             nack_interval: Duration::from_us(500),
             timeout: Duration::ZERO,

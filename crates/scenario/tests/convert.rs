@@ -1,8 +1,8 @@
 //! HPCC-family inputs become scenarios.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
-use backwater_fabric::congestion::CongestionConfig;
-use backwater_fabric::congestion::none::{NoneConfig, Window};
+use backwater_fabric::mechanisms::congestion::CongestionConfig;
+use backwater_fabric::mechanisms::congestion::none::{NoneConfig, Window};
 use backwater_scenario::hpcc::{Converted, convert};
 use backwater_scenario::{Document, Plan, Scenario};
 use std::fs;

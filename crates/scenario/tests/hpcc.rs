@@ -3,7 +3,7 @@
 
 use backwater_engine::{Duration, Rate, Time};
 use backwater_fabric::ids::{Class, NodeId};
-use backwater_fabric::spec::NodeKind;
+use backwater_fabric::network::spec::NodeKind;
 use backwater_scenario::hpcc::{
     HpccFlow, ParseError, TopologyDialect, read_flows, read_topology, write_flows, write_topology,
 };
@@ -290,7 +290,9 @@ fn graphs_survive_the_round_trip() {
         let graph = config.build(Path::new(".")).unwrap();
         let back = read_topology(&write_topology(&graph), "t").unwrap();
         assert_eq!(back.links, graph.links);
-        let kinds = |graph: &[backwater_fabric::spec::NodeSpec]| graph.iter().map(|node| node.kind).collect::<Vec<_>>();
+        let kinds = |graph: &[backwater_fabric::network::spec::NodeSpec]| {
+            graph.iter().map(|node| node.kind).collect::<Vec<_>>()
+        };
         assert_eq!(kinds(&back.nodes), kinds(&graph.nodes));
     }
 }

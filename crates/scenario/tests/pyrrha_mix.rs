@@ -5,18 +5,18 @@
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test, which prints what it measured")]
 
 use backwater_engine::{Bytes, Duration, Rate, Time};
-use backwater_fabric::congestion::CongestionConfig;
-use backwater_fabric::congestion::none::{NoneConfig, Window};
-use backwater_fabric::flow_control::FlowControlConfig;
-use backwater_fabric::flow_control::bfc::{Acks, BfcConfig};
-use backwater_fabric::flow_control::pyrrha::{Feed, PyrrhaConfig, RelayMetric, SoftMerge};
-use backwater_fabric::headroom::sih::SihConfig;
-use backwater_fabric::headroom::{HeadroomConfig, static_threshold::StaticConfig};
+use backwater_fabric::driver::simulation::Simulation;
 use backwater_fabric::ids::{Class, NodeId};
-use backwater_fabric::load_balance::LoadBalanceConfig;
-use backwater_fabric::recovery::RecoveryConfig;
-use backwater_fabric::simulation::Simulation;
-use backwater_fabric::spec::{FlowSpec, NetworkSpec, SchedulerConfig, SwitchConfig};
+use backwater_fabric::mechanisms::congestion::CongestionConfig;
+use backwater_fabric::mechanisms::congestion::none::{NoneConfig, Window};
+use backwater_fabric::mechanisms::flow_control::FlowControlConfig;
+use backwater_fabric::mechanisms::flow_control::bfc::{Acks, BfcConfig};
+use backwater_fabric::mechanisms::flow_control::pyrrha::{Feed, PyrrhaConfig, RelayMetric, SoftMerge};
+use backwater_fabric::mechanisms::headroom::sih::SihConfig;
+use backwater_fabric::mechanisms::headroom::{HeadroomConfig, static_threshold::StaticConfig};
+use backwater_fabric::mechanisms::load_balance::LoadBalanceConfig;
+use backwater_fabric::mechanisms::recovery::RecoveryConfig;
+use backwater_fabric::network::spec::{FlowSpec, NetworkSpec, SchedulerConfig, SwitchConfig};
 use backwater_scenario::hpcc::read_topology;
 use flate2::read::GzDecoder;
 use serde::Deserialize;
@@ -73,7 +73,7 @@ fn spec(case: &Path, switch: SwitchConfig, seed: u64) -> NetworkSpec {
         faults: Vec::new(),
         switch: SwitchConfig { buffer: Bytes(20_000_000), ..switch },
         groups: Vec::new(),
-        host: backwater_fabric::spec::HostConfig { ack_class: Class(3), ..Default::default() },
+        host: backwater_fabric::network::spec::HostConfig { ack_class: Class(3), ..Default::default() },
         congestion: CongestionConfig::None(NoneConfig { window: Some(Window::Bytes(Bytes(63_625))) }),
         load_balance: LoadBalanceConfig::Ecmp(Default::default()),
         recovery: RecoveryConfig::GoBackN(Default::default()),

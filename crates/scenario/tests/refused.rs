@@ -6,7 +6,7 @@
 mod common;
 
 use backwater_fabric::ids::NodeId;
-use backwater_fabric::spec::{NetworkSpec, NodeKind};
+use backwater_fabric::network::spec::{NetworkSpec, NodeKind};
 use backwater_scenario::{Document, Plan};
 use common::random::{Case, lossless, under_dsh};
 use proptest::prelude::*;

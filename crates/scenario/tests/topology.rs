@@ -3,7 +3,7 @@
 
 use backwater_engine::Rate;
 use backwater_fabric::ids::NodeId;
-use backwater_fabric::routes::Wiring;
+use backwater_fabric::network::routes::Wiring;
 use backwater_scenario::topology::{BuildError, Graph, TopologyConfig};
 use std::path::Path;
 

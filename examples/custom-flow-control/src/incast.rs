@@ -2,13 +2,13 @@
 
 use backwater_engine::{Bytes, Duration, Rate, Time};
 use backwater_fabric::Simulation;
-use backwater_fabric::congestion::CongestionConfig;
-use backwater_fabric::flow_control::FlowControlConfig;
-use backwater_fabric::framing::Framing;
+use backwater_fabric::mechanisms::congestion::CongestionConfig;
+use backwater_fabric::mechanisms::flow_control::FlowControlConfig;
+use backwater_fabric::frame::framing::Framing;
 use backwater_fabric::ids::{Class, NodeId};
-use backwater_fabric::load_balance::LoadBalanceConfig;
-use backwater_fabric::recovery::RecoveryConfig;
-use backwater_fabric::spec::{FlowSpec, LinkSpec, NetworkSpec, NodeKind, NodeSpec, SwitchConfig};
+use backwater_fabric::mechanisms::load_balance::LoadBalanceConfig;
+use backwater_fabric::mechanisms::recovery::RecoveryConfig;
+use backwater_fabric::network::spec::{FlowSpec, LinkSpec, NetworkSpec, NodeKind, NodeSpec, SwitchConfig};
 
 const HOSTS: u32 = 8;
 

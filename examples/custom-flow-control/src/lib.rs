@@ -5,10 +5,10 @@
 
 pub mod incast;
 
-use backwater_fabric::flow_control::FlowControlFactory;
+use backwater_fabric::mechanisms::flow_control::FlowControlFactory;
 use backwater_fabric::frame::{Control, Signal};
 use backwater_fabric::ids::{Class, ClassMask, PortId, PortIx, QueueIx};
-use backwater_fabric::slots::{FlowControl, Gauge, NodeView, Passage, PauseScope, Pressure, Site};
+use backwater_fabric::contract::{FlowControl, Gauge, NodeView, Passage, PauseScope, Pressure, Site};
 
 /// What frames say, in their `opcode`. Any numbers will do: no other code reads them.
 const STOP: u16 = 1;

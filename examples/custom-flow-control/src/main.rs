@@ -1,6 +1,6 @@
 //! Prints how an incast in one class treats a flow in another, under PFC and under the flow control of this crate.
 
-use backwater_fabric::flow_control::FlowControlConfig;
+use backwater_fabric::mechanisms::flow_control::FlowControlConfig;
 use custom_flow_control::OnOffFactory;
 use custom_flow_control::incast::{Fate, run};
 use std::sync::Arc;

@@ -3,12 +3,12 @@
 #![allow(dead_code, reason = "each test file uses some of it")]
 
 use backwater_engine::{Bytes, Duration, Rate, Time};
-use backwater_fabric::congestion::CongestionConfig;
-use backwater_fabric::framing::Framing;
+use backwater_fabric::frame::framing::Framing;
 use backwater_fabric::ids::{Class, NodeId};
-use backwater_fabric::load_balance::LoadBalanceConfig;
-use backwater_fabric::recovery::RecoveryConfig;
-use backwater_fabric::spec::{FlowSpec, LinkSpec, NetworkSpec, NodeKind, NodeSpec};
+use backwater_fabric::mechanisms::congestion::CongestionConfig;
+use backwater_fabric::mechanisms::load_balance::LoadBalanceConfig;
+use backwater_fabric::mechanisms::recovery::RecoveryConfig;
+use backwater_fabric::network::spec::{FlowSpec, LinkSpec, NetworkSpec, NodeKind, NodeSpec};
 
 /// Hosts, which come first, switches, and who is linked to whom.
 #[derive(Clone, Debug)]

@@ -2,8 +2,8 @@
 
 use crate::networks::{Shape, fat_tree, flow, leaf_spine, network_of};
 use backwater_analysis::{Case, Flow, Path, Port, network};
-use backwater_fabric::fabric::Fabric;
 use backwater_fabric::ids::{Class, NodeId, PortId};
+use backwater_fabric::network::fabric::Fabric;
 use proptest::prelude::*;
 use proptest::sample::{Index, subsequence};
 use std::collections::BTreeSet;

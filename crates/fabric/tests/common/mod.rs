@@ -6,14 +6,14 @@ pub mod random;
 pub mod script;
 
 use backwater_engine::{Bytes, Duration, Rate, Time};
-use backwater_fabric::congestion::CongestionConfig;
-use backwater_fabric::flow_control::FlowControlConfig;
-use backwater_fabric::framing::Framing;
+use backwater_fabric::driver::simulation::{FlowOutcome, Simulation};
+use backwater_fabric::frame::framing::Framing;
 use backwater_fabric::ids::{Class, NodeId};
-use backwater_fabric::load_balance::LoadBalanceConfig;
-use backwater_fabric::recovery::RecoveryConfig;
-use backwater_fabric::simulation::{FlowOutcome, Simulation};
-use backwater_fabric::spec::{FlowSpec, LinkSpec, NetworkSpec, NodeKind, NodeSpec};
+use backwater_fabric::mechanisms::congestion::CongestionConfig;
+use backwater_fabric::mechanisms::flow_control::FlowControlConfig;
+use backwater_fabric::mechanisms::load_balance::LoadBalanceConfig;
+use backwater_fabric::mechanisms::recovery::RecoveryConfig;
+use backwater_fabric::network::spec::{FlowSpec, LinkSpec, NetworkSpec, NodeKind, NodeSpec};
 use proptest::prelude::ProptestConfig;
 
 /// A network without links: hosts first, then switches; PFC with SIH, no congestion control, ECMP, Go-Back-N.

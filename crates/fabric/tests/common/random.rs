@@ -2,28 +2,28 @@
 
 use super::{link, network};
 use backwater_engine::{Bytes, Duration, Rate, Time};
-use backwater_fabric::congestion::CongestionConfig;
-use backwater_fabric::congestion::power_tcp::{PowerTcpConfig, Variant};
-use backwater_fabric::fabric::Fabric;
-use backwater_fabric::flow_control::FlowControlConfig;
-use backwater_fabric::flow_control::pfc::{PauseModel, PfcConfig};
-use backwater_fabric::flow_control::pyrrha::{
+use backwater_fabric::frame::framing::Framing;
+use backwater_fabric::ids::{Class, NodeId};
+use backwater_fabric::mechanisms::congestion::CongestionConfig;
+use backwater_fabric::mechanisms::congestion::power_tcp::{PowerTcpConfig, Variant};
+use backwater_fabric::mechanisms::flow_control::FlowControlConfig;
+use backwater_fabric::mechanisms::flow_control::pfc::{PauseModel, PfcConfig};
+use backwater_fabric::mechanisms::flow_control::pyrrha::{
     Feed, HostReaction, MergePolicy, Organisation, PyrrhaConfig, RelayMetric, SoftMerge,
 };
-use backwater_fabric::framing::Framing;
-use backwater_fabric::headroom::HeadroomConfig;
-use backwater_fabric::headroom::adaptive::AdaptiveConfig;
-use backwater_fabric::headroom::dsh::{DshConfig, EstimatorKind};
-use backwater_fabric::headroom::oversubscribed::OversubscribedConfig;
-use backwater_fabric::headroom::sih::SihConfig;
-use backwater_fabric::headroom::static_threshold::StaticConfig;
-use backwater_fabric::ids::{Class, NodeId};
-use backwater_fabric::load_balance::LoadBalanceConfig;
-use backwater_fabric::load_balance::spray::SprayConfig;
-use backwater_fabric::recovery::RecoveryConfig;
-use backwater_fabric::recovery::go_back_n::GoBackNConfig;
-use backwater_fabric::recovery::in_any_order::InAnyOrderConfig;
-use backwater_fabric::spec::{FlowSpec, HostConfig, LinkSpec, NetworkSpec, SchedulerConfig};
+use backwater_fabric::mechanisms::headroom::HeadroomConfig;
+use backwater_fabric::mechanisms::headroom::adaptive::AdaptiveConfig;
+use backwater_fabric::mechanisms::headroom::dsh::{DshConfig, EstimatorKind};
+use backwater_fabric::mechanisms::headroom::oversubscribed::OversubscribedConfig;
+use backwater_fabric::mechanisms::headroom::sih::SihConfig;
+use backwater_fabric::mechanisms::headroom::static_threshold::StaticConfig;
+use backwater_fabric::mechanisms::load_balance::LoadBalanceConfig;
+use backwater_fabric::mechanisms::load_balance::spray::SprayConfig;
+use backwater_fabric::mechanisms::recovery::RecoveryConfig;
+use backwater_fabric::mechanisms::recovery::go_back_n::GoBackNConfig;
+use backwater_fabric::mechanisms::recovery::in_any_order::InAnyOrderConfig;
+use backwater_fabric::network::fabric::Fabric;
+use backwater_fabric::network::spec::{FlowSpec, HostConfig, LinkSpec, NetworkSpec, SchedulerConfig};
 use proptest::prelude::*;
 use proptest::sample::{select, subsequence};
 use std::ops::Range;

@@ -1,18 +1,18 @@
 //! Packet scripts: one node, fed by hand and watched, without a network around it.
 
 use backwater_engine::{Duration, Time};
-use backwater_fabric::cause::Cause;
-use backwater_fabric::fabric::Fabric;
-use backwater_fabric::fifo::Frames;
-use backwater_fabric::flow_control::pyrrha::PyrrhaFrame;
+use backwater_fabric::contract::note::Note;
+use backwater_fabric::frame::cause::Cause;
+use backwater_fabric::frame::framing::FrameSize;
+use backwater_fabric::frame::record::Records;
 use backwater_fabric::frame::{Body, Control, Frame, Packet, PacketKind, Pfc, Psn, Route, Signal, Timestamp};
-use backwater_fabric::framing::FrameSize;
 use backwater_fabric::ids::{CLASSES, Class, ClassMask, FlowId, NodeId, PortId, PortIx};
-use backwater_fabric::node::{Env, Node, Sink, Wakeup};
-use backwater_fabric::note::Note;
-use backwater_fabric::port::Port;
-use backwater_fabric::record::Records;
-use backwater_fabric::spec::{FlowSpec, NetworkSpec};
+use backwater_fabric::mechanisms::flow_control::pyrrha::PyrrhaFrame;
+use backwater_fabric::model::fifo::Frames;
+use backwater_fabric::model::node::{Env, Node, Sink, Wakeup};
+use backwater_fabric::model::port::Port;
+use backwater_fabric::network::fabric::Fabric;
+use backwater_fabric::network::spec::{FlowSpec, NetworkSpec};
 use std::collections::{BTreeSet, VecDeque};
 
 /// What a frame says, as far as scripts care.

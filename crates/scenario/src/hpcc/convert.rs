@@ -424,7 +424,7 @@ impl Translation<'_> {
         }
     }
 
-    fn switch_links(&self) -> impl Iterator<Item = &backwater_fabric::spec::LinkSpec> {
+    fn switch_links(&self) -> impl Iterator<Item = &backwater_fabric::network::spec::LinkSpec> {
         self.graph.links.iter().filter(|link| !(self.graph.is_host(link.a) && self.graph.is_host(link.b)))
     }
 }

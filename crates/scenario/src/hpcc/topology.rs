@@ -5,7 +5,7 @@ use super::text::{Errors, Line, Reader, Token, decimal, lines, rate, rate_or_gbp
 use crate::diagnostic::counted;
 use crate::topology::{Graph, LinkLimits};
 use backwater_fabric::ids::NodeId;
-use backwater_fabric::spec::{LinkSpec, NodeKind, NodeSpec};
+use backwater_fabric::network::spec::{LinkSpec, NodeKind, NodeSpec};
 use std::fmt::Write;
 
 /// Whose format a topology file has.

@@ -5,7 +5,7 @@ use crate::scenario::FaultConfig;
 use crate::topology::{Graph, did_you_mean};
 use backwater_engine::Time;
 use backwater_fabric::ids::NodeId;
-use backwater_fabric::spec::LinkFault;
+use backwater_fabric::network::spec::LinkFault;
 
 /// The faults of the links of `graph`, in the order of the scenario.
 pub(super) fn resolve(faults: &[FaultConfig], graph: &Graph, findings: &mut Vec<Diagnostic>) -> Vec<LinkFault> {

@@ -12,7 +12,7 @@ use crate::effective::{Effective, effective};
 use crate::scenario::{NetworkConfig, ProbesConfig, RunConfig, Scenario, without_nulls};
 use crate::topology::BuildError;
 use crate::workload::{self, Traffic};
-use backwater_fabric::spec::NetworkSpec;
+use backwater_fabric::network::spec::NetworkSpec;
 use serde_json::{Map, Value};
 use std::path::Path;
 

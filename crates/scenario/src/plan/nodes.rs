@@ -5,7 +5,7 @@ use crate::diagnostic::Diagnostic;
 use crate::scenario::{GroupConfig, RouteConfig};
 use crate::topology::Graph;
 use backwater_fabric::ids::NodeId;
-use backwater_fabric::spec::{RouteSpec, SwitchGroup};
+use backwater_fabric::network::spec::{RouteSpec, SwitchGroup};
 use std::collections::BTreeSet;
 
 /// The routes that are set by hand, in the order of the scenario: later ones replace earlier ones.

@@ -3,11 +3,11 @@
 use crate::diagnostic::Diagnostic;
 use crate::scenario::Scenario;
 use backwater_engine::{Bytes, Duration, Rate};
-use backwater_fabric::congestion::CongestionConfig;
-use backwater_fabric::congestion::dcqcn::CnpMode;
-use backwater_fabric::flow_control::FlowControlConfig;
-use backwater_fabric::flow_control::pfc::PauseModel;
-use backwater_fabric::spec::{LinkSpec, NetworkSpec};
+use backwater_fabric::mechanisms::congestion::CongestionConfig;
+use backwater_fabric::mechanisms::congestion::dcqcn::CnpMode;
+use backwater_fabric::mechanisms::flow_control::FlowControlConfig;
+use backwater_fabric::mechanisms::flow_control::pfc::PauseModel;
+use backwater_fabric::network::spec::{LinkSpec, NetworkSpec};
 use std::collections::BTreeMap;
 
 /// Shortest period of a clock. A run pays for every tick: of a probe as for a sample of the network, of congestion control in every flow.

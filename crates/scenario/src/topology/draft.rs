@@ -3,7 +3,7 @@
 use super::{BuildError, Graph, did_you_mean};
 use backwater_engine::{Duration, Rate};
 use backwater_fabric::ids::NodeId;
-use backwater_fabric::spec::{LinkSpec, NodeKind, NodeSpec};
+use backwater_fabric::network::spec::{LinkSpec, NodeKind, NodeSpec};
 
 /// Largest fabric that a few counts may ask for; guards the memory against a misplaced digit.
 const MAX_LINKS: u64 = 1 << 22;

@@ -3,7 +3,7 @@
 use super::draft::{Checks, Draft, Wire, oversubscription};
 use super::{BuildError, Graph};
 use backwater_engine::{Duration, Rate};
-use backwater_fabric::spec::NodeKind;
+use backwater_fabric::network::spec::NodeKind;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

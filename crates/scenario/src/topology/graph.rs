@@ -3,7 +3,7 @@
 use super::{BuildError, did_you_mean};
 use backwater_engine::Rate;
 use backwater_fabric::ids::{NodeId, PortIx};
-use backwater_fabric::spec::{LinkSpec, NodeKind, NodeSpec};
+use backwater_fabric::network::spec::{LinkSpec, NodeKind, NodeSpec};
 use std::collections::BTreeMap;
 
 /// A fabric in which every name is unique and every host reaches every other.

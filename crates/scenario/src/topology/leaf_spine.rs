@@ -4,7 +4,7 @@ use super::draft::{Checks, Draft, Wire, oversubscription};
 use super::{BuildError, Graph};
 use crate::diagnostic::counted;
 use backwater_engine::{Duration, Rate};
-use backwater_fabric::spec::NodeKind;
+use backwater_fabric::network::spec::NodeKind;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

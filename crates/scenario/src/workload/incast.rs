@@ -9,7 +9,7 @@ use crate::topology::{BuildError, Graph};
 use backwater_engine::random::Stream;
 use backwater_engine::{Duration, Time};
 use backwater_fabric::ids::NodeId;
-use backwater_fabric::spec::FlowSpec;
+use backwater_fabric::network::spec::FlowSpec;
 use serde_json::{Value, json};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

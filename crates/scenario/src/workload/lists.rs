@@ -7,7 +7,7 @@ use crate::hpcc::{read_flows, read_text};
 use crate::topology::{BuildError, did_you_mean};
 use backwater_engine::Duration;
 use backwater_fabric::ids::{CLASSES, NodeId};
-use backwater_fabric::spec::FlowSpec;
+use backwater_fabric::network::spec::FlowSpec;
 use std::collections::BTreeMap;
 
 impl LongLivedConfig {

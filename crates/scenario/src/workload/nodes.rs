@@ -2,7 +2,7 @@
 
 use crate::topology::{BuildError, Graph};
 use backwater_fabric::ids::NodeId;
-use backwater_fabric::spec::NodeKind;
+use backwater_fabric::network::spec::NodeKind;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, de};
 use std::borrow::Cow;

@@ -6,7 +6,7 @@ use super::sizes::bytes;
 use super::{AllToAllConfig, PermutationConfig};
 use backwater_engine::random::Stream;
 use backwater_fabric::ids::NodeId;
-use backwater_fabric::spec::FlowSpec;
+use backwater_fabric::network::spec::FlowSpec;
 use std::sync::Arc;
 
 impl PermutationConfig {

@@ -2,7 +2,7 @@
 
 use backwater_engine::{Time, random};
 use backwater_fabric::ids::{Class, NodeId};
-use backwater_fabric::spec::FlowSpec;
+use backwater_fabric::network::spec::FlowSpec;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::fmt::Debug;

@@ -2,7 +2,7 @@
 
 use super::Interpolation;
 use backwater_engine::random::Stream;
-use backwater_fabric::framing::Framing;
+use backwater_fabric::frame::framing::Framing;
 
 /// Largest size of a table: 1 PB. Sizes up to here are exact in a 64-bit float.
 pub const MAX_BYTES: u64 = 1_000_000_000_000_000;

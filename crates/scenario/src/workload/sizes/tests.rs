@@ -1,6 +1,6 @@
 use super::*;
 use backwater_engine::random::Seed;
-use backwater_fabric::framing::Framing;
+use backwater_fabric::frame::framing::Framing;
 use proptest::prelude::*;
 use std::path::Path;
 

@@ -1,0 +1,109 @@
+//! What the model reports to observers: rare facts, pushed into the sink as they happen.
+
+use crate::ids::{Class, FlowId, NodeId, PortId, PortIx, QueueIx};
+use crate::model::port::Closure;
+use backwater_engine::{Duration, Time};
+
+/// Why a frame was lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum DropCause {
+    /// No pool of the buffer had room for a packet of a lossless class: a violation where [`Promise::Lossless`](crate::network::fabric::Promise::Lossless) holds.
+    Headroom,
+    /// No pool of the buffer had room for a packet of a class that is not lossless.
+    BufferFull,
+    /// The link corrupted it.
+    LinkError,
+    /// The link went down while it was on the wire.
+    LinkDown,
+    /// It was in a routing loop until its time to live was over.
+    TimeToLive,
+}
+
+impl DropCause {
+    /// All causes.
+    pub const ALL: [DropCause; 5] =
+        [DropCause::Headroom, DropCause::BufferFull, DropCause::LinkError, DropCause::LinkDown, DropCause::TimeToLive];
+
+    /// Its name in results.
+    pub fn name(self) -> &'static str {
+        match self {
+            DropCause::Headroom => "headroom",
+            DropCause::BufferFull => "buffer-full",
+            DropCause::LinkError => "link-error",
+            DropCause::LinkDown => "link-down",
+            DropCause::TimeToLive => "time-to-live",
+        }
+    }
+}
+
+/// Something worth telling.
+#[derive(Clone, Copy, Debug)]
+pub enum Note {
+    /// A frame was lost at `node`.
+    Dropped {
+        /// Where.
+        node: NodeId,
+        /// Port through which it came.
+        ingress: PortId,
+        /// Its class.
+        class: Class,
+        /// Charged bytes.
+        bytes: u32,
+        /// Whose data it was, if it was data.
+        flow: Option<FlowId>,
+        /// Why.
+        cause: DropCause,
+    },
+    /// A gate has opened again.
+    Paused {
+        /// The port that was paused.
+        port: PortId,
+        /// Its queue.
+        queue: QueueIx,
+        /// From when to when, and because of whom.
+        closure: Closure,
+    },
+    /// A PAUSE is generated because an ingress queue is full: how much of it is at one egress port of the node.
+    Full {
+        /// The ingress port.
+        port: PortId,
+        /// The class.
+        class: Class,
+        /// The egress port.
+        egress: PortIx,
+        /// Charged bytes.
+        bytes: u64,
+    },
+    /// Gates were closed for a root that had given up, while the frame that reports it was in flight.
+    GivenUp {
+        /// How long, all gates together.
+        waited: Duration,
+    },
+    /// The receiver has all bytes of a flow.
+    Received {
+        /// Which flow.
+        flow: FlowId,
+    },
+    /// The sender knows that the receiver has all bytes of a flow.
+    Acknowledged {
+        /// Which flow.
+        flow: FlowId,
+        /// Packets sent, those sent again included.
+        packets: u64,
+        /// Payload bytes sent more than once.
+        retransmitted: u64,
+    },
+}
+
+/// How a flow fared at its receiver.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Reception {
+    /// Payload bytes delivered in order.
+    pub delivered: u64,
+    /// When the last byte arrived; `None` while unfinished.
+    pub finish: Option<Time>,
+    /// Time that its next packet was held by a PAUSE.
+    pub paused: Duration,
+    /// Of that, behind a PAUSE caused by a port that is not on its path.
+    pub blocked: Duration,
+}

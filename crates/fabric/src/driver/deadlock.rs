@@ -1,0 +1,114 @@
+//! Deadlock: queues that wait for each other in a cycle and can never go on.
+//!
+//! A paused queue is resumed when what keeps it paused downstream drains, which it does as long as one of the egress queues that hold it can
+//! send. A paused queue all of whose successors are paused queues of the same kind is dead; the dead queues are what is left when all others
+//! have been removed. Every deadlocked queue waits for another, so there is a cycle among them. Which packets keep a queue paused is for the flow
+//! control to say ([`FlowControl::keeps_stopped`]).
+//!
+//! A threshold that moves with the whole buffer may release a queue whose packets do not move. To be sure, look again after a while:
+//! [`Simulation::is_still_dead`].
+
+use crate::contract::{FlowControl, PauseScope, PortFacts};
+use crate::driver::simulation::Simulation;
+use crate::ids::{Class, NodeId, PortId, PortIx, QueueIx};
+use crate::model::fifo::Queued;
+use crate::model::switch::passage;
+use backwater_engine::Time;
+use std::collections::BTreeMap;
+
+/// A cycle of queues, each of which waits for the next.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Deadlock {
+    /// Since when all of them have been paused.
+    pub onset: Time,
+    /// The paused egress queues in order: each waits for the next, the last for the first.
+    pub cycle: Vec<(PortId, QueueIx)>,
+}
+
+type Waiting = (PortId, QueueIx);
+
+impl Deadlock {
+    /// Whether none of its gates has opened since its onset.
+    pub(crate) fn still_holds(&self, simulation: &Simulation) -> bool {
+        self.cycle.iter().all(|(port, queue)| {
+            let facts = &simulation.fabric().wiring.ports[port.0 as usize];
+            let gate = simulation.node(facts.node).ports()[usize::from(facts.ix)].gate(*queue);
+            gate.closed().is_some_and(|(since, _)| since <= self.onset)
+        })
+    }
+}
+
+pub(crate) fn find_deadlock(simulation: &Simulation) -> Option<Deadlock> {
+    let fabric = simulation.fabric();
+    let mut paused: Vec<(Waiting, &PortFacts, &PortFacts)> = Vec::new();
+    for node in simulation.nodes().filter(|node| node.flow_control().holds_until_resume()) {
+        for port in node.ports() {
+            let facts = &fabric.wiring.ports[port.id.0 as usize];
+            let peer = &fabric.wiring.ports[facts.peer.0 as usize];
+            let held = port.closed_queues().filter(|queue| port.queue_bytes(*queue) > 0);
+            paused.extend(held.map(|queue| ((port.id, queue), facts, peer)));
+        }
+    }
+    // A deadlocked queue waits for one of the next node: where none is left there, its packets need not be searched.
+    loop {
+        let (before, mut has_paused) = (paused.len(), vec![false; fabric.spec.nodes.len()]);
+        paused.iter().for_each(|(_, facts, _)| has_paused[facts.node.0 as usize] = true);
+        paused.retain(|(_, _, peer)| has_paused[peer.node.0 as usize]);
+        if paused.len() == before {
+            break;
+        }
+    }
+    let waiting = |((port, queue), _, peer): (Waiting, &PortFacts, &PortFacts)| {
+        let upstream = simulation.node(fabric.wiring.ports[port.0 as usize].node);
+        let scope = upstream.flow_control().scope(fabric.wiring.ports[port.0 as usize].ix, queue);
+        ((port, queue), successors(simulation, peer.node, peer.ix, scope))
+    };
+    let mut waits: BTreeMap<Waiting, Vec<Waiting>> = paused.into_iter().map(waiting).collect();
+    // Remove what can still move: nothing left downstream (the RESUME is in flight), or a successor that can send.
+    loop {
+        let moving: Vec<Waiting> = waits
+            .iter()
+            .filter(|(_, next)| next.is_empty() || next.iter().any(|next| !waits.contains_key(next)))
+            .map(|(waiting, _)| *waiting)
+            .collect();
+        if moving.is_empty() {
+            break;
+        }
+        moving.iter().for_each(|waiting| {
+            waits.remove(waiting);
+        });
+    }
+    // Every dead queue has a successor that is dead: following the first of each must come back.
+    let mut path = vec![*waits.first_key_value()?.0];
+    let cycle = loop {
+        let next = waits[path.last()?][0];
+        if let Some(start) = path.iter().position(|seen| *seen == next) {
+            break path.split_off(start);
+        }
+        path.push(next);
+    };
+    let since = |(port, queue): &Waiting| {
+        let facts = &fabric.wiring.ports[port.0 as usize];
+        let gate = simulation.node(facts.node).ports()[usize::from(facts.ix)].gate(*queue);
+        gate.closed().map_or(Time::ZERO, |(since, _)| since)
+    };
+    Some(Deadlock { onset: cycle.iter().map(since).max()?, cycle })
+}
+
+/// The egress queues of `node` that hold packets which keep `scope` stopped, upstream of `ingress`.
+fn successors(simulation: &Simulation, node: NodeId, ingress: PortIx, scope: PauseScope) -> Vec<Waiting> {
+    let (mut found, node) = (Vec::new(), simulation.node(node));
+    for port in node.ports() {
+        for next in 0..port.queue_count() as QueueIx {
+            let keeps = |queued: &Queued| {
+                let at = passage(port.ix, next, queued);
+                queued.frame.class() != Class::CONTROL
+                    && node.flow_control().keeps_stopped(ingress, scope, &queued.frame, at)
+            };
+            if port.frames(next, simulation.frames(node.id)).any(keeps) {
+                found.push((port.id, next));
+            }
+        }
+    }
+    found
+}

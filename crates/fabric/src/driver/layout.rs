@@ -1,0 +1,64 @@
+//! Where nodes, ports and wires live: which shard, and which place in it.
+
+use crate::driver::memory::HeapBytes;
+use crate::driver::partition::Partition;
+use crate::ids::{NodeId, PortId};
+use crate::model::port::{PortPlace, WireIx};
+use crate::network::fabric::Fabric;
+
+/// The place of every node and port of a partitioned network.
+#[derive(Debug)]
+pub(crate) struct Layout {
+    /// Number of shards; some may be empty.
+    pub(crate) shards: usize,
+    nodes: Vec<NodePlace>,
+    ports: Vec<PortPlace>,
+}
+
+/// The place of a node.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct NodePlace {
+    pub(crate) shard: u32,
+    /// Its number in the shard.
+    pub(crate) node: u32,
+}
+
+impl Layout {
+    pub(crate) fn new(fabric: &Fabric, partition: &Partition) -> Layout {
+        let mut nodes = vec![NodePlace { shard: 0, node: 0 }; fabric.spec.nodes.len()];
+        for (shard, members) in (0..).zip(&partition.0) {
+            for (local, node) in (0..).zip(members) {
+                nodes[node.0 as usize] = NodePlace { shard, node: local };
+            }
+        }
+        let facts = &fabric.wiring.ports;
+        let shard = |port: PortId| nodes[facts[port.0 as usize].node.0 as usize].shard;
+        let mut next = vec![WireIx::MIN; partition.0.len()];
+        let wires = facts.iter().map(|port| {
+            let next = &mut next[shard(port.id) as usize];
+            let following = next.checked_add(1).expect("there are at most 2^27 ports");
+            std::mem::replace(next, following)
+        });
+        let wires: Vec<WireIx> = wires.collect();
+        let ports = facts.iter().zip(&wires).map(|(port, wire)| PortPlace {
+            wire: *wire,
+            peer_wire: (shard(port.peer) == shard(port.id)).then_some(wires[port.peer.0 as usize]),
+        });
+        Layout { shards: partition.0.len(), ports: ports.collect(), nodes }
+    }
+
+    /// Bytes that the places hold on the heap.
+    pub(crate) fn heap_bytes(&self) -> u64 {
+        self.nodes.heap_bytes() + self.ports.heap_bytes()
+    }
+
+    #[inline]
+    pub(crate) fn node(&self, node: NodeId) -> NodePlace {
+        self.nodes[node.0 as usize]
+    }
+
+    #[inline]
+    pub(crate) fn port(&self, port: PortId) -> PortPlace {
+        self.ports[port.0 as usize]
+    }
+}

@@ -1,0 +1,204 @@
+//! Side records of the few frames that carry more than their headers: pauses met on the way, in-band telemetry, causes of a PAUSE.
+//!
+//! Kept apart so that frames stay small and travel by value.
+
+use crate::driver::memory::HeapBytes;
+use crate::frame::cause::Causes;
+use crate::frame::{MAX_HOPS, RecordRef};
+use backwater_engine::{Duration, Rate, Time};
+
+/// What a frame met on its way.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Record {
+    /// Time spent behind a PAUSE.
+    pub pauses: PauseLog,
+    /// What switches stamped into it.
+    pub telemetry: Telemetry,
+    /// Of a PFC frame: why each class has to stop.
+    pub causes: Option<Causes>,
+}
+
+/// Time that a packet was held by PAUSEs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PauseLog {
+    /// Behind any PAUSE.
+    pub paused: Spell,
+    /// Behind a PAUSE caused by a port that is not on the packet's path: innocent blocking.
+    pub blocked: Spell,
+}
+
+/// Some time, and when it ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Spell {
+    /// How long in all.
+    pub length: Duration,
+    /// When the last of it ended.
+    pub end: Time,
+}
+
+impl Spell {
+    /// Adds `length`, ended at `end`.
+    pub fn add(&mut self, length: Duration, end: Time) {
+        self.length += length;
+        self.end = self.end.max(end);
+    }
+
+    /// How much of the spell lies after `since`, taking it as one piece: exact for a packet that was held once.
+    pub fn after(&self, since: Time) -> Duration {
+        self.length.min(self.end.since(since))
+    }
+}
+
+/// In-band network telemetry: one stamp per switch passed (HPCC section 3.1).
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Telemetry {
+    stamps: [Stamp; MAX_HOPS],
+    len: u8,
+}
+
+/// What an egress port tells about itself when a packet leaves it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stamp {
+    /// When the packet left.
+    pub time: Time,
+    /// Bytes that the port had sent before.
+    pub tx_bytes: u64,
+    /// Bytes left in the queues of the port that lead to the wire.
+    pub queue_bytes: u64,
+    /// Rate of the port.
+    pub rate: Rate,
+}
+
+impl Telemetry {
+    /// Adds a stamp; switches beyond the header's room ([`MAX_HOPS`]) are not recorded.
+    pub fn push(&mut self, stamp: Stamp) {
+        if let Some(slot) = self.stamps.get_mut(usize::from(self.len)) {
+            *slot = stamp;
+            self.len += 1;
+        }
+    }
+
+    /// The stamps from the first switch to the last.
+    pub fn stamps(&self) -> &[Stamp] {
+        &self.stamps[..usize::from(self.len)]
+    }
+}
+
+/// Records in use, and room for more. The two parts are kept apart, so that a run without telemetry pays for none.
+#[derive(Debug, Default)]
+pub struct Records {
+    pauses: Vec<PauseLog>,
+    /// As long as `pauses` once the first telemetry has been stamped, empty before.
+    telemetry: Vec<Telemetry>,
+    /// As `telemetry`, once the first PFC frame has been sent.
+    causes: Vec<Option<Causes>>,
+    free: Vec<u32>,
+}
+
+impl Records {
+    /// Bytes that the records hold on the heap.
+    pub(crate) fn heap_bytes(&self) -> u64 {
+        let parts = self.pauses.heap_bytes() + self.telemetry.heap_bytes() + self.causes.heap_bytes();
+        parts + self.free.heap_bytes()
+    }
+
+    /// Stores a record.
+    pub fn insert(&mut self, record: Record) -> RecordRef {
+        let mut reference = self.insert_empty();
+        *self.pauses_mut(&mut reference) = record.pauses;
+        if record.telemetry.len > 0 {
+            *self.telemetry_mut(&mut reference) = record.telemetry;
+        }
+        if let Some(causes) = record.causes {
+            self.keep_causes(reference, &causes);
+        }
+        reference
+    }
+
+    /// Stores why each class has to stop that a PFC frame names.
+    pub fn insert_causes(&mut self, causes: &Causes) -> RecordRef {
+        let reference = self.insert_empty();
+        self.keep_causes(reference, causes);
+        reference
+    }
+
+    fn keep_causes(&mut self, RecordRef(slot): RecordRef, causes: &Causes) {
+        if self.causes.len() <= slot as usize {
+            self.causes.resize(self.pauses.len(), None);
+        }
+        self.causes[slot as usize] = Some(*causes);
+    }
+
+    fn insert_empty(&mut self) -> RecordRef {
+        let Some(slot) = self.free.pop() else {
+            self.pauses.push(PauseLog::default());
+            return RecordRef(self.pauses.len() as u32 - 1);
+        };
+        self.pauses[slot as usize] = PauseLog::default();
+        if let Some(telemetry) = self.telemetry.get_mut(slot as usize) {
+            telemetry.len = 0;
+        }
+        if let Some(causes) = self.causes.get_mut(slot as usize) {
+            *causes = None;
+        }
+        RecordRef(slot)
+    }
+
+    fn slot(&mut self, reference: &mut RecordRef) -> usize {
+        if !reference.is_some() {
+            *reference = self.insert_empty();
+        }
+        reference.0 as usize
+    }
+
+    /// The pauses of the record that `reference` names, made on the spot if it names none.
+    pub fn pauses_mut(&mut self, reference: &mut RecordRef) -> &mut PauseLog {
+        let slot = self.slot(reference);
+        &mut self.pauses[slot]
+    }
+
+    /// The telemetry of the record that `reference` names, made on the spot if it names none.
+    pub fn telemetry_mut(&mut self, reference: &mut RecordRef) -> &mut Telemetry {
+        let slot = self.slot(reference);
+        if self.telemetry.len() <= slot {
+            self.telemetry.resize(self.pauses.len(), Telemetry::default());
+        }
+        &mut self.telemetry[slot]
+    }
+
+    /// The pauses of the record that `reference` names.
+    pub fn pauses(&self, reference: RecordRef) -> Option<&PauseLog> {
+        self.pauses.get(reference.0 as usize)
+    }
+
+    /// The telemetry of the record that `reference` names, if anything was stamped.
+    pub fn telemetry(&self, reference: RecordRef) -> Option<&Telemetry> {
+        self.telemetry.get(reference.0 as usize).filter(|telemetry| telemetry.len > 0)
+    }
+
+    /// Why each class has to stop, if the record that `reference` names is that of a PFC frame.
+    pub fn causes(&self, reference: RecordRef) -> Option<&Causes> {
+        self.causes.get(reference.0 as usize).and_then(Option::as_ref)
+    }
+
+    /// Frees the record: its frame is consumed or dropped.
+    pub fn free(&mut self, reference: RecordRef) {
+        if reference.is_some() {
+            self.free.push(reference.0);
+        }
+    }
+
+    /// Takes the record out: its frame leaves for another shard.
+    pub fn take(&mut self, reference: RecordRef) -> Option<Record> {
+        let pauses = *self.pauses(reference)?;
+        let telemetry = self.telemetry(reference).copied().unwrap_or_default();
+        let causes = self.causes(reference).copied();
+        self.free(reference);
+        Some(Record { pauses, telemetry, causes })
+    }
+
+    /// Number of records in use.
+    pub fn in_use(&self) -> usize {
+        self.pauses.len() - self.free.len()
+    }
+}

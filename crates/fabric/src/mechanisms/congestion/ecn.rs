@@ -1,0 +1,143 @@
+//! ECN marking at switch egress queues: RED on the instantaneous length, as a packet leaves.
+
+use crate::contract::{CongestionPoint, Departure, PortFacts, Site};
+use crate::driver::memory::HeapBytes;
+use backwater_engine::random::{Seed, Stream};
+use backwater_engine::{Bytes, Rate};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// ECN marking of a switch's egress queues.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct EcnConfig {
+    /// Queue length up to which nothing is marked. Default 100 KB (ConWeave, PortFC).
+    pub kmin: Bytes,
+    /// Queue length above which everything is marked. Default 400 KB.
+    pub kmax: Bytes,
+    /// Marking probability at `kmax`. Default 0.2.
+    #[schemars(range(min = 0.0, max = 1.0))]
+    pub pmax: f64,
+    /// If set, `kmin` and `kmax` hold for ports of this rate and grow in proportion to a port's rate. Default: none; they hold for
+    /// every port.
+    pub rate: Option<Rate>,
+}
+
+impl Default for EcnConfig {
+    fn default() -> Self {
+        EcnConfig { kmin: Bytes(100_000), kmax: Bytes(400_000), pmax: 0.2, rate: None }
+    }
+}
+
+impl EcnConfig {
+    /// Kmin and Kmax of a port of rate `port`.
+    pub fn thresholds(&self, port: Rate) -> (Bytes, Bytes) {
+        let scaled = |bytes: Bytes| match self.rate {
+            Some(rate) => Bytes((u128::from(bytes.get()) * u128::from(port.bps()) / u128::from(rate.bps())) as u64),
+            None => bytes,
+        };
+        (scaled(self.kmin), scaled(self.kmax))
+    }
+}
+
+/// The marker of one switch.
+#[derive(Debug)]
+pub struct EcnMarker {
+    /// Kmin and Kmax of every port.
+    thresholds: Vec<(u64, u64)>,
+    pmax: f64,
+    draws: Stream,
+}
+
+impl EcnMarker {
+    /// The marker of the switch at `site`.
+    pub fn new(config: &EcnConfig, site: &Site<'_>) -> EcnMarker {
+        let thresholds = |port: &PortFacts| {
+            let (kmin, kmax) = config.thresholds(port.rate);
+            (kmin.get(), kmax.get())
+        };
+        EcnMarker {
+            thresholds: site.ports.iter().map(thresholds).collect(),
+            pmax: config.pmax,
+            draws: Seed(site.spec.seed).stream("ecn", u64::from(site.node.0)),
+        }
+    }
+}
+
+impl CongestionPoint for EcnMarker {
+    fn on_departure(&mut self, departure: Departure<'_>) {
+        let (kmin, kmax) = self.thresholds[usize::from(departure.port.ix)];
+        let length = departure.port.queue_bytes(departure.queue);
+        if length > kmax {
+            departure.frame.mark();
+        } else if length > kmin {
+            let probability = self.pmax * (length - kmin) as f64 / (kmax - kmin) as f64;
+            if self.draws.chance(probability) {
+                departure.frame.mark();
+            }
+        }
+    }
+
+    fn heap_bytes(&self) -> u64 {
+        self.thresholds.heap_bytes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::frame::record::Records;
+    use crate::ids::NodeId;
+    use crate::model::fifo::Frames;
+    use crate::testing::{fabric, frame, port, queued, star};
+    use backwater_engine::Time;
+
+    /// How many of 20,000 packets are marked as they leave a queue of `bytes` behind them, and another queue with many more.
+    fn marked(config: &EcnConfig, gbps: u64, bytes: u64) -> u32 {
+        let mut spec = star(2);
+        spec.links[1].rate = Rate::from_gbps(gbps);
+        let fabric = fabric(spec);
+        let mut marker = EcnMarker::new(config, &fabric.site(NodeId(2)));
+        let mut port = port(gbps);
+        let mut frames = Frames::default();
+        for _ in 0..bytes / 1000 {
+            port.enqueue(3, queued(3, 1000), &mut frames);
+        }
+        port.enqueue(3, queued(3, (bytes % 1000) as u16), &mut frames);
+        for _ in 0..100 {
+            port.enqueue(4, queued(4, 60_000), &mut frames);
+        }
+        let mut records = Records::default();
+        let mut count = 0;
+        for _ in 0..20_000 {
+            let mut frame = frame(3, 1000);
+            let (now, port) = (Time::ZERO, &port);
+            marker.on_departure(Departure { now, port, queue: 3, frame: &mut frame, records: &mut records });
+            count += u32::from(frame.packet().is_some_and(|packet| packet.marked));
+        }
+        count
+    }
+
+    #[test]
+    fn marks_grow_from_none_at_kmin_to_pmax_at_kmax_and_all_beyond() {
+        let config = EcnConfig::default();
+        assert_eq!(marked(&config, 100, 0), 0);
+        assert_eq!(marked(&config, 100, 100_000), 0);
+        // Half way: 0.1 of 20,000, within five standard deviations.
+        assert!(marked(&config, 100, 250_000).abs_diff(2000) < 212);
+        assert!(marked(&config, 100, 400_000).abs_diff(4000) < 283);
+        assert_eq!(marked(&config, 100, 400_001), 20_000);
+    }
+
+    #[test]
+    fn thresholds_grow_with_the_rate_of_the_port_if_asked_to() {
+        let scaled = EcnConfig { rate: Some(Rate::from_gbps(100)), ..EcnConfig::default() };
+        assert_eq!((marked(&scaled, 25, 25_000), marked(&scaled, 25, 100_001)), (0, 20_000));
+        assert_eq!((marked(&scaled, 400, 400_000), marked(&scaled, 400, 1_600_001)), (0, 20_000));
+        let fixed = EcnConfig { rate: None, ..scaled };
+        assert_eq!((marked(&fixed, 25, 100_000), marked(&fixed, 25, 400_001)), (0, 20_000));
+        // DCTCP: one threshold.
+        let step = EcnConfig { kmin: Bytes(300_000), kmax: Bytes(300_000), pmax: 1.0, rate: None };
+        assert_eq!((marked(&step, 100, 300_000), marked(&step, 100, 300_001)), (0, 20_000));
+    }
+}

@@ -1,0 +1,312 @@
+//! HPCC (Li et al., SIGCOMM 2019): switches stamp their load into every packet, senders set window and rate from it (Algorithm 1).
+
+use super::telemetry::RateCode;
+use super::{Sender, window_at};
+use crate::contract::{AckView, ReactionPoint};
+use crate::frame::MAX_HOPS;
+use crate::frame::record::{Stamp, Telemetry};
+use backwater_engine::{Duration, Rate, Time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Options of HPCC.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct HpccConfig {
+    /// Target utilisation. Default 0.95 (paper).
+    #[schemars(range(min = 0.01, max = 1.0))]
+    pub eta: f64,
+    /// Additive steps before a multiplicative one. Default 5 (paper); the public simulator ships 0.
+    pub max_stage: u32,
+    /// Additive increase as a rate: W_ai = rate x T. Default 0.4 Mb/s per Gb/s of the host's link (HPCC simulator).
+    pub additive_increase: Option<Rate>,
+    /// Base round-trip time T. Default: the longest of any pair of hosts, computed from the topology.
+    pub base_rtt: Option<Duration>,
+    /// Lowest rate. Default 100 Mb/s (the HPCC simulator's example configuration; its run script has 1000 Mb/s).
+    pub min_rate: Rate,
+    /// How switches write a port's rate into the header.
+    pub rate_code: RateCode,
+}
+
+impl Default for HpccConfig {
+    fn default() -> Self {
+        HpccConfig {
+            eta: 0.95,
+            max_stage: 5,
+            additive_increase: None,
+            base_rtt: None,
+            min_rate: Rate::from_bps(100_000_000),
+            rate_code: RateCode::Exact,
+        }
+    }
+}
+
+/// What options come to for one sender that follow from its link and the fabric.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct HpccParameters {
+    /// Additive increase as a rate.
+    pub additive_increase: Rate,
+    /// Base round-trip time.
+    pub base_rtt: Duration,
+    /// Lowest rate.
+    pub min_rate: Rate,
+}
+
+impl HpccConfig {
+    /// The parameters that hold for `sender`.
+    pub fn parameters(&self, sender: &Sender) -> HpccParameters {
+        let default_increase = Rate::from_bps(sender.line_rate.bps() / 10_000 * 4);
+        HpccParameters {
+            additive_increase: self.additive_increase.unwrap_or(default_increase),
+            base_rtt: self.base_rtt.unwrap_or(sender.base_rtt),
+            min_rate: self.min_rate.min(sender.line_rate),
+        }
+    }
+}
+
+/// The reaction point of one flow.
+#[derive(Debug)]
+pub struct Hpcc {
+    eta: f64,
+    max_stage: u32,
+    additive_increase: Rate,
+    min_rate: Rate,
+    line_rate: Rate,
+    base_rtt: Duration,
+    /// Line rate times base RTT, in bytes.
+    initial_window: u64,
+    /// The rate in use, R.
+    current: Rate,
+    /// The window in use: to the initial window as R is to line rate.
+    window: u64,
+    /// The rate committed once per round trip, W_c / T.
+    reference: Rate,
+    /// The moving average of the utilisation of the busiest hop, U.
+    utilisation: f64,
+    stage: u32,
+    /// Payload bytes that had been sent when the reference was committed; 0 before the first ACK.
+    committed_at: u64,
+    previous: [Stamp; MAX_HOPS],
+}
+
+impl Hpcc {
+    pub(super) fn new(config: &HpccConfig, sender: &Sender) -> Hpcc {
+        let HpccParameters { additive_increase, base_rtt, min_rate } = config.parameters(sender);
+        Hpcc {
+            eta: config.eta,
+            max_stage: config.max_stage,
+            additive_increase,
+            min_rate,
+            line_rate: sender.line_rate,
+            base_rtt,
+            initial_window: sender.line_rate.bytes_in(base_rtt),
+            current: sender.line_rate,
+            window: sender.line_rate.bytes_in(base_rtt).max(1),
+            reference: sender.line_rate,
+            utilisation: 1.0,
+            stage: 0,
+            committed_at: 0,
+            previous: [Stamp::default(); MAX_HOPS],
+        }
+    }
+
+    /// MeasureInflight of Algorithm 1: updates U from the stamps of one ACK.
+    fn measure(&mut self, telemetry: &Telemetry) {
+        let (mut busiest, mut interval) = (0.0, Duration::ZERO);
+        for (stamp, previous) in telemetry.stamps().iter().zip(&mut self.previous) {
+            let tau = stamp.time.since(previous.time);
+            if tau > Duration::ZERO {
+                let rate = stamp.rate.bps() as f64;
+                let tx_rate = stamp.tx_bytes.saturating_sub(previous.tx_bytes) as f64 * 8.0 / tau.as_secs_f64();
+                let queue = stamp.queue_bytes.min(previous.queue_bytes) as f64;
+                let queueing = queue * self.line_rate.bps() as f64 / rate / self.initial_window as f64;
+                let utilisation = tx_rate / rate + queueing;
+                if utilisation > busiest {
+                    (busiest, interval) = (utilisation, tau);
+                }
+            }
+            *previous = *stamp;
+        }
+        let weight = interval.min(self.base_rtt).ps() as f64 / self.base_rtt.ps() as f64;
+        self.utilisation = (1.0 - weight) * self.utilisation + weight * busiest;
+    }
+
+    /// ComputeWind of Algorithm 1: the new rate, and the stage to commit with it.
+    fn adjusted(&self) -> (Rate, u32) {
+        let excess = self.utilisation / self.eta;
+        let (rate, stage) = if excess >= 1.0 || self.stage >= self.max_stage {
+            ((self.reference.bps() as f64 / excess) as u64, 0)
+        } else {
+            (self.reference.bps(), self.stage + 1)
+        };
+        let rate = Rate::from_bps(rate.saturating_add(self.additive_increase.bps()));
+        (rate.clamp(self.min_rate, self.line_rate), stage)
+    }
+}
+
+impl ReactionPoint for Hpcc {
+    fn rate(&mut self, _now: Time) -> Rate {
+        self.current
+    }
+
+    fn window(&self) -> u64 {
+        self.window
+    }
+
+    fn on_ack(&mut self, ack: &AckView<'_>) {
+        let Some(telemetry) = ack.telemetry else { return };
+        if self.committed_at == 0 {
+            // The first ACK only gives something to compare with.
+            self.previous[..telemetry.stamps().len()].copy_from_slice(telemetry.stamps());
+            self.committed_at = ack.sent_bytes;
+            return;
+        }
+        self.measure(telemetry);
+        let (rate, stage) = self.adjusted();
+        (self.current, self.window) = (rate, window_at(rate, self.line_rate, self.initial_window));
+        if ack.acked_bytes > self.committed_at {
+            self.reference = rate;
+            self.stage = stage;
+            self.committed_at = ack.sent_bytes;
+        }
+    }
+
+    fn repaces(&self) -> bool {
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GBPS: u64 = 1_000_000_000;
+
+    /// 100 Gb/s and 10 us: a window of 125,000 B; W_ai is 40 Mb/s.
+    fn reaction_point(config: HpccConfig) -> Hpcc {
+        Hpcc::new(&config, &Sender { line_rate: Rate::from_gbps(100), base_rtt: Duration::from_us(10) })
+    }
+
+    fn stamp(us: u64, tx_bytes: u64, queue_bytes: u64) -> Stamp {
+        Stamp { time: Time::ZERO + Duration::from_us(us), tx_bytes, queue_bytes, rate: Rate::from_gbps(100) }
+    }
+
+    fn ack(point: &mut Hpcc, acked_bytes: u64, sent_bytes: u64, stamps: &[Stamp]) -> u64 {
+        let mut telemetry = Telemetry::default();
+        stamps.iter().for_each(|stamp| telemetry.push(*stamp));
+        let now = stamps.last().unwrap().time;
+        let rtt = Duration::from_us(10);
+        point.on_ack(&AckView { now, acked_bytes, sent_bytes, rtt, telemetry: Some(&telemetry) });
+        point.rate(now).bps()
+    }
+
+    /// Rates are cut to whole bits per second after a division in floating point.
+    fn assert_rate(actual: u64, expected: u64) {
+        assert!(actual.abs_diff(expected) <= 1, "{actual} is not {expected}");
+    }
+
+    /// Algorithm 1 by hand, one hop.
+    #[test]
+    fn three_acks_by_hand() {
+        let mut point = reaction_point(HpccConfig::default());
+        assert_eq!(point.window(), 125_000);
+        // The first ACK gives something to compare with, no more.
+        assert_eq!(ack(&mut point, 1000, 125_000, &[stamp(10, 0, 62_500)]), 100 * GBPS);
+        // 10 us later: the port sent at line rate with half a window in its queue. u = 1.5, tau = T, U = 1.5.
+        // W = 100 G / (1.5 / 0.95) + 40 M. Within the first round trip: not committed.
+        assert_rate(ack(&mut point, 100_000, 200_000, &[stamp(20, 125_000, 62_500)]), 63_373_333_333);
+        assert_eq!((point.reference.bps(), point.stage), (100 * GBPS, 0));
+        assert_eq!(point.window(), 79_216);
+        // 5 us later: half of line rate and an empty queue, min(0, 62,500) = 0. u = 0.5, U = 0.5 x 1.5 + 0.5 x 0.5 = 1.
+        // W = 100 G x 0.95 + 40 M, committed: more than 125,000 B are acknowledged.
+        assert_rate(ack(&mut point, 125_001, 260_000, &[stamp(25, 156_250, 0)]), 95_040_000_000);
+        assert_rate(point.reference.bps(), 95_040_000_000);
+        assert_eq!((point.stage, point.committed_at), (0, 260_000));
+        // Every 10 us later 1 % of the line: U = 0.01. Additive, on the committed rate; and again, as long as nothing is committed.
+        for us in [35, 45, 55] {
+            assert_rate(ack(&mut point, 200_000, 270_000, &[stamp(us, 156_250 + (us - 25) * 125, 0)]), 95_080_000_000);
+        }
+        assert_rate(point.reference.bps(), 95_040_000_000);
+        assert_eq!(point.stage, 0);
+        assert_rate(ack(&mut point, 260_001, 300_000, &[stamp(65, 161_250, 0)]), 95_080_000_000);
+        assert_rate(point.reference.bps(), 95_080_000_000);
+        assert_eq!(point.stage, 1);
+    }
+
+    /// After `max_stage` additive steps a multiplicative one, whatever U is.
+    #[test]
+    fn stages_are_counted_per_commit() {
+        let mut point = reaction_point(HpccConfig { max_stage: 2, ..Default::default() });
+        point.reference = Rate::from_gbps(10);
+        ack(&mut point, 1, 100, &[stamp(0, 0, 0)]);
+        // Half busy: u = 0.5 every 10 us.
+        let commits =
+            [(10, 10_040_000_000, 1), (20, 10_080_000_000, 2), (30, 19_192_000_000, 0), (40, 19_232_000_000, 1)];
+        for (us, rate, stage) in commits {
+            let sent = us * 1000;
+            assert_rate(ack(&mut point, sent - 1, sent, &[stamp(us, us * 6250, 0)]), rate);
+            assert_rate(point.reference.bps(), rate);
+            assert_eq!(point.stage, stage);
+        }
+    }
+
+    /// A round trip is over when something is acknowledged that was sent after the last commit.
+    #[test]
+    fn the_last_byte_of_a_round_trip_does_not_commit() {
+        let mut point = reaction_point(HpccConfig::default());
+        ack(&mut point, 1000, 125_000, &[stamp(0, 0, 0)]);
+        // Half busy: additive.
+        ack(&mut point, 125_000, 200_000, &[stamp(10, 62_500, 0)]);
+        assert_eq!((point.stage, point.committed_at), (0, 125_000));
+        ack(&mut point, 125_001, 250_000, &[stamp(20, 125_000, 0)]);
+        assert_eq!((point.stage, point.committed_at), (1, 250_000));
+    }
+
+    /// A queue that has just come, or has just gone, is none that stands: the shorter of two lengths counts.
+    #[test]
+    fn a_queue_counts_that_was_there_at_both_ends_of_the_interval() {
+        let mut point = reaction_point(HpccConfig::default());
+        ack(&mut point, 1, 1_000_000, &[stamp(0, 0, 0)]);
+        for (us, queue_bytes, utilisation) in [(10, 62_500, 1.0), (20, 125_000, 1.5), (30, 0, 1.0)] {
+            ack(&mut point, 2, 1_000_000, &[stamp(us, us * 12_500, queue_bytes)]);
+            assert!((point.utilisation - utilisation).abs() < 1e-12, "{} at {us} us", point.utilisation);
+        }
+    }
+
+    /// A port of 25 Gb/s, a quarter of the host's: 31,250 B in 10 us are all that it can send, and 15,625 B in its queue half a round trip.
+    #[test]
+    fn utilisation_is_relative_to_the_rate_of_the_port() {
+        let mut point = reaction_point(HpccConfig::default());
+        let stamp = |us, tx_bytes| Stamp { rate: Rate::from_gbps(25), ..stamp(us, tx_bytes, 15_625) };
+        ack(&mut point, 1, 1_000_000, &[stamp(0, 0)]);
+        ack(&mut point, 2, 1_000_000, &[stamp(10, 31_250)]);
+        assert!((point.utilisation - 1.5).abs() < 1e-12, "{}", point.utilisation);
+    }
+
+    /// The busiest hop counts, with the interval between its own stamps.
+    #[test]
+    fn the_busiest_hop_rules() {
+        let mut point = reaction_point(HpccConfig::default());
+        ack(&mut point, 1, 1_000_000, &[stamp(0, 0, 0), stamp(1, 0, 0)]);
+        // Hop 1: 20 %, hop 2: 80 % of the line for 5 us. U = 0.5 x 1 + 0.5 x 0.8.
+        ack(&mut point, 2, 1_000_000, &[stamp(5, 12_500, 0), stamp(6, 50_000, 0)]);
+        assert!((point.utilisation - 0.9).abs() < 1e-12, "{}", point.utilisation);
+        // Longer than T counts as T: U = 0.4.
+        ack(&mut point, 3, 1_000_000, &[stamp(25, 12_500, 0), stamp(26, 150_000, 0)]);
+        assert!((point.utilisation - 0.4).abs() < 1e-12, "{}", point.utilisation);
+    }
+
+    #[test]
+    fn rates_end_at_the_lowest_and_at_line_rate() {
+        let mut point = reaction_point(HpccConfig { max_stage: 0, ..Default::default() });
+        ack(&mut point, 1, 1, &[stamp(0, 0, 0)]);
+        for us in 1..100 {
+            ack(&mut point, us * 10 + 1, us * 10 + 1, &[stamp(us * 10, us * 125_000, 10_000_000)]);
+        }
+        assert_eq!(point.current.bps(), 100_000_000);
+        for us in 100..200 {
+            ack(&mut point, us * 10 + 1, us * 10 + 1, &[stamp(us * 10, 99 * 125_000 + us, 0)]);
+        }
+        assert_eq!((point.current.bps(), point.window()), (100 * GBPS, 125_000));
+    }
+}

@@ -1,0 +1,90 @@
+//! In-band telemetry: switches stamp time, bytes sent, queue length and rate of the egress port into every data packet (HPCC section 4.1).
+
+use crate::contract::{CongestionPoint, Departure};
+use crate::frame::record::Stamp;
+use backwater_engine::{Rate, Time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// How switches write a port's rate into the header.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum RateCode {
+    /// As it is.
+    #[default]
+    Exact,
+    /// As one of 25, 50, 100, 200 and 400 Gb/s, and any other rate as 25 Gb/s: the HPCC simulator's table.
+    HpccNs3,
+}
+
+/// Room for five 8-byte stamps and a 2-byte count (HPCC simulator).
+pub const TELEMETRY_BYTES: u32 = 42;
+
+/// Units of the header's fields, for every 25 Gb/s of the port: 128 B of bytes sent, 80 B of queue (HPCC section 4.1).
+const TX_UNIT: u64 = 128;
+const QUEUE_UNIT: u64 = 80;
+const UNIT_RATE: u64 = 25_000_000_000;
+
+/// The congestion point: stamps time, bytes sent, queue length and rate of the port into every data packet.
+#[derive(Debug)]
+pub struct TelemetryStamper(RateCode);
+
+impl TelemetryStamper {
+    pub(super) fn new(rate_code: RateCode) -> TelemetryStamper {
+        TelemetryStamper(rate_code)
+    }
+}
+
+impl RateCode {
+    fn of(self, rate: Rate) -> Rate {
+        match (self, rate.bps() / 1_000_000) {
+            (RateCode::Exact, _) | (_, 50_000 | 100_000 | 200_000 | 400_000) => rate,
+            (RateCode::HpccNs3, _) => Rate::from_gbps(25),
+        }
+    }
+}
+
+impl CongestionPoint for TelemetryStamper {
+    fn on_departure(&mut self, departure: Departure<'_>) {
+        let port = departure.port;
+        let scale = port.rate.bps().div_ceil(UNIT_RATE);
+        let floor = |value: u64, unit: u64| value / (unit * scale) * (unit * scale);
+        let stamp = Stamp {
+            time: Time::from_ps(departure.now.ps() / 1000 * 1000),
+            tx_bytes: floor(port.sent_bytes(), TX_UNIT),
+            queue_bytes: floor(port.backlog(), QUEUE_UNIT),
+            rate: self.0.of(port.rate),
+        };
+        departure.records.telemetry_mut(&mut departure.frame.record).push(stamp);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::frame::record::Records;
+    use crate::testing::{frame, queued};
+
+    /// Header fields have units: nanoseconds, 128 B and 80 B per 25 Gb/s of the port.
+    #[test]
+    fn stamps_are_rounded_as_the_header_is() {
+        let mut port = crate::testing::port(100);
+        port.start(&frame(3, 1500), Time::ZERO);
+        port.enqueue(3, queued(3, 1000), &mut crate::model::fifo::Frames::default());
+        let (mut packet, mut records) = (frame(3, 1000), Records::default());
+        let now = Time::from_ps(123_456);
+        let departure = Departure { now, port: &port, queue: 3, frame: &mut packet, records: &mut records };
+        TelemetryStamper(RateCode::Exact).on_departure(departure);
+        let expected =
+            Stamp { time: Time::from_ps(123_000), tx_bytes: 1024, queue_bytes: 960, rate: Rate::from_gbps(100) };
+        assert_eq!(records.telemetry(packet.record).unwrap().stamps(), [expected]);
+    }
+
+    #[test]
+    fn the_simulators_rate_code_takes_unknown_rates_for_25_gbps() {
+        for (gbps, coded) in [(25, 25), (50, 50), (100, 100), (200, 200), (400, 400), (10, 25), (40, 25), (800, 25)] {
+            assert_eq!(RateCode::HpccNs3.of(Rate::from_gbps(gbps)), Rate::from_gbps(coded));
+            assert_eq!(RateCode::Exact.of(Rate::from_gbps(gbps)), Rate::from_gbps(gbps));
+        }
+    }
+}

@@ -1,0 +1,280 @@
+//! BFC, Backpressure Flow Control (Goyal et al., NSDI 2022): a few queues per port, flows spread over them as long as there are enough, and a
+//! pause per queue.
+//!
+//! Every packet carries the number of the queue that it had upstream. A packet that finds its queue long is counted against that number
+//! until it leaves; while any packet is counted, the upstream queue is paused.
+
+use super::hops::PerHop;
+use crate::contract::{
+    AddedQueues, Candidate, Departing, FlowControl, Gauge, NodeView, Passage, PauseScope, Place, Site, Stage,
+};
+use crate::driver::memory::HeapBytes;
+use crate::frame::{Control, Frame, PacketKind, Signal};
+use crate::ids::{CLASSES, FlowId, NodeId, PortId, PortIx, QueueIx};
+use crate::model::port::Port;
+use crate::network::fabric::Direction;
+use backwater_engine::random::{Seed, Stream, mix};
+use backwater_engine::{Duration, Time};
+use rustc_hash::FxHashMap;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Options of BFC.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct BfcConfig {
+    /// Queues per port of a switch, besides that of control frames. Default 32 (the paper's; Pyrrha also compares with 128).
+    #[schemars(range(min = 1, max = 240))]
+    pub queues: u16,
+    /// Queues per port of a host: flows share them only when there are more flows than that. Default 240, as many as the field in packets
+    /// can name (the paper's network cards have one per flow).
+    #[schemars(range(min = 1, max = 240))]
+    pub host_queues: u16,
+    /// How long a flow without packets here keeps its queue, in round trips over the ingress link. Default 2 (the paper's).
+    #[schemars(range(min = 0.0))]
+    pub sticky: f64,
+    /// Entries of a switch's flow table per queue; flows whose hashes are equal share an entry. Default 100 (the paper's).
+    #[schemars(range(min = 1))]
+    pub table: u32,
+    /// What ACKs in a data class are to the queues. Default `wait`.
+    pub acks: Acks,
+}
+
+/// What ACKs in a data class are to BFC's queues. Hosts have no such queues for them: there they wait for nothing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Acks {
+    /// They join the queue of their flow in their direction and wait with it, but nobody is paused because of them.
+    #[default]
+    Wait,
+    /// They are treated as data are: they are counted as well, against queues of switches (as in the simulator of Pyrrha's authors).
+    Count,
+    /// They take the queue of their class, which is never paused.
+    Apart,
+}
+
+impl Default for BfcConfig {
+    fn default() -> Self {
+        BfcConfig { queues: 32, host_queues: 240, sticky: 2.0, table: 100, acks: Acks::Wait }
+    }
+}
+
+/// Bits of a packet's note: whether it is counted, its queue upstream, its flow's place in the table.
+const COUNTED: u32 = 1 << 31;
+const UPSTREAM_SHIFT: u32 = 23;
+const TABLE_LIMIT: u64 = 1 << UPSTREAM_SHIFT;
+
+/// Numbers that the `queue` field of a packet can have.
+const UPSTREAM_QUEUES: usize = 1 << 8;
+
+/// The queue upstream that a packet is counted against, if it is.
+fn counted_against(note: u32) -> Option<QueueIx> {
+    (note & COUNTED != 0).then_some((note >> UPSTREAM_SHIFT & 0xff) as QueueIx)
+}
+
+const PAUSE: u16 = 0x10;
+const RESUME: u16 = 0x11;
+
+/// A flow at an egress port.
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    queue: QueueIx,
+    packets: u32,
+    last: Time,
+}
+
+/// BFC at one node.
+#[derive(Debug)]
+pub struct Bfc {
+    queues: QueueIx,
+    acks: Acks,
+    /// Number of places in the flow table.
+    table_size: u64,
+    /// By egress port and hash of the flow.
+    flows: FxHashMap<(PortIx, u32), Entry>,
+    /// When the table is next searched for flows that are gone: at so many entries.
+    tidy_at: usize,
+    /// Length of a queue at which packets begin to be counted, while it is the only one active.
+    thresholds: PerHop<u64>,
+    sticky: Vec<Duration>,
+    /// Packets counted, by ingress port and queue upstream.
+    counted: Vec<[u32; UPSTREAM_QUEUES]>,
+    /// At a host, the flows in each queue, port by port.
+    users: Vec<Vec<u32>>,
+    draws: Stream,
+    most_used: QueueIx,
+}
+
+impl Bfc {
+    /// BFC for the node at `site`.
+    pub fn new(config: &BfcConfig, site: &Site<'_>) -> Bfc {
+        let is_host = site.is_host(site.node);
+        let (queues, switch_ports) = if is_host { (config.host_queues, 0) } else { (config.queues, site.ports.len()) };
+        let places = u64::from(config.table) * u64::from(config.queues) * site.ports.len() as u64;
+        let NodeId(node) = site.node;
+        let sticky = |delay: Duration| Duration::from_ps((delay.ps() as f64 * 2.0 * config.sticky) as u64);
+        Bfc {
+            queues,
+            acks: config.acks,
+            table_size: places.min(TABLE_LIMIT),
+            flows: FxHashMap::default(),
+            tidy_at: 1024,
+            thresholds: PerHop::new(site, |hop_bdp| hop_bdp),
+            sticky: site.ports.iter().map(|port| sticky(port.delay)).collect(),
+            counted: vec![[0; UPSTREAM_QUEUES]; switch_ports],
+            users: site.ports.iter().map(|_| if is_host { vec![0; queues.into()] } else { Vec::new() }).collect(),
+            draws: Seed(site.spec.seed).stream("bfc", node.into()),
+            most_used: 0,
+        }
+    }
+
+    fn random_queue(&mut self) -> QueueIx {
+        CLASSES as QueueIx + self.draws.below(self.queues.into()) as QueueIx
+    }
+
+    /// The first queue of `port` that is empty and open; a random one if there is none.
+    fn assign(&mut self, port: &Port) -> QueueIx {
+        let mut all = (CLASSES as QueueIx..).take(self.queues.into());
+        let used = all.clone().filter(|queue| port.is_occupied(*queue)).count() as QueueIx;
+        let free = all.find(|queue| !port.is_occupied(*queue) && !port.is_closed(*queue));
+        self.most_used = self.most_used.max(used + QueueIx::from(free.is_some()));
+        free.unwrap_or_else(|| self.random_queue())
+    }
+
+    /// Forgets flows that have gone, once there are many: they would be given another queue anyway.
+    fn tidy(&mut self, now: Time) {
+        let longest = self.sticky.iter().copied().max().unwrap_or(Duration::ZERO);
+        self.flows.retain(|_, entry| entry.packets > 0 || now.since(entry.last) <= longest);
+        self.tidy_at = 2 * self.flows.len() + 1024;
+    }
+}
+
+fn frame(opcode: u16, queue: QueueIx, cause: PortId) -> Control {
+    let signal = if opcode == PAUSE { Signal::Pause } else { Signal::Resume };
+    // A PAUSE that holds until RESUME has no remedy against loss.
+    Control::Custom { opcode, signal, reliable: true, words: [queue.into(), cause.0, 0, 0] }
+}
+
+impl FlowControl for Bfc {
+    fn added_queues(&self) -> AddedQueues {
+        AddedQueues { most: self.queues, stage: Stage::Wire }
+    }
+
+    fn queue(&mut self, candidate: Candidate<'_>) -> Place {
+        let Candidate { frame, ingress, egress, now, ports, .. } = candidate;
+        let Some(packet) = frame.packet() else { return candidate.by_class() };
+        let is_data = packet.kind == PacketKind::Data;
+        if !is_data && self.acks == Acks::Apart {
+            return candidate.by_class();
+        }
+        let flow = u64::from(packet.flow.0) << 1 | u64::from(packet.direction() == Direction::Ack);
+        let place = (mix(mix(flow)) % self.table_size) as u32;
+        if self.flows.len() >= self.tidy_at {
+            self.tidy(now);
+        }
+        let port = &ports[usize::from(egress)];
+        let known = self.flows.get(&(egress, place)).copied();
+        let kept =
+            known.filter(|entry| entry.packets > 0 || now.since(entry.last) <= self.sticky[usize::from(ingress)]);
+        let entry = kept.unwrap_or_else(|| Entry { queue: self.assign(port), packets: 0, last: now });
+        self.flows.insert((egress, place), Entry { packets: entry.packets + 1, last: now, ..entry });
+        let joins = !port.is_occupied(entry.queue) && !port.is_closed(entry.queue);
+        let active = port.active_queues() + usize::from(joins);
+        let threshold = self.thresholds.get(egress, ingress) / active.max(1) as u64;
+        let is_long = port.queue_bytes(entry.queue) + u64::from(frame.size.charge) > threshold;
+        // ACKs from a host were in the queue of their class there, which must not be paused.
+        let from_switch = usize::from(packet.queue) >= CLASSES;
+        let is_counted = is_long && (is_data || self.acks == Acks::Count && from_switch);
+        let counted = if is_counted { COUNTED | u32::from(packet.queue) << UPSTREAM_SHIFT } else { 0 };
+        Place { queue: entry.queue, note: counted | place }
+    }
+
+    fn on_enqueue(&mut self, passage: Passage, _gauge: Gauge<'_>, node: &mut NodeView<'_>) {
+        if let Some(upstream) = counted_against(passage.note) {
+            let count = &mut self.counted[usize::from(passage.ingress)][usize::from(upstream)];
+            *count += 1;
+            if *count == 1 {
+                let cause = node.culprit(passage.egress, passage.queue);
+                node.send(passage.ingress, self::frame(PAUSE, upstream, cause));
+            }
+        }
+    }
+
+    fn on_dequeue(&mut self, passage: Passage, _gauge: Gauge<'_>, node: &mut NodeView<'_>) {
+        if usize::from(passage.queue) < CLASSES {
+            return;
+        }
+        let place = passage.note & (TABLE_LIMIT as u32 - 1);
+        if let Some(entry) = self.flows.get_mut(&(passage.egress, place)) {
+            entry.packets -= 1;
+            entry.last = node.now;
+        }
+        if let Some(upstream) = counted_against(passage.note) {
+            let count = &mut self.counted[usize::from(passage.ingress)][usize::from(upstream)];
+            *count -= 1;
+            if *count == 0 {
+                node.send(passage.ingress, self::frame(RESUME, upstream, PortId(0)));
+            }
+        }
+    }
+
+    fn on_flow_start(&mut self, flow: Departing<'_>, _node: &mut NodeView<'_>) -> QueueIx {
+        let free = self.users[usize::from(flow.port)].iter().position(|users| *users == 0);
+        let queue = free.map_or_else(|| self.random_queue(), |index| (CLASSES + index) as QueueIx);
+        self.users[usize::from(flow.port)][usize::from(queue) - CLASSES] += 1;
+        queue
+    }
+
+    fn on_flow_end(&mut self, _flow: FlowId, port: PortIx, queue: QueueIx, _node: &mut NodeView<'_>) {
+        self.users[usize::from(port)][usize::from(queue) - CLASSES] -= 1;
+    }
+
+    fn on_control(&mut self, port: PortIx, control: &Control, node: &mut NodeView<'_>) {
+        match *control {
+            Control::Custom { opcode: PAUSE, words: [queue, cause, ..], .. } => {
+                node.close(port, queue as QueueIx, PortId(cause));
+            }
+            Control::Custom { opcode: RESUME, words: [queue, ..], .. } => node.open(port, queue as QueueIx),
+            _ => {}
+        }
+    }
+
+    /// The upstream opens everything, the downstream says again what must stop.
+    fn on_link_up(&mut self, port: PortIx, node: &mut NodeView<'_>) {
+        let closed: Vec<QueueIx> = node.ports()[usize::from(port)].closed_queues().collect();
+        closed.into_iter().for_each(|queue| node.open(port, queue));
+        let cause = node.ports()[usize::from(port)].id;
+        let counted = self.counted.get(usize::from(port));
+        for (queue, _) in (0..).zip(counted.into_iter().flatten()).filter(|(_, count)| **count > 0) {
+            node.send(port, frame(PAUSE, queue, cause));
+        }
+    }
+
+    fn stopping(&self) -> Vec<(PortIx, PauseScope)> {
+        let of_port = |(port, counts): (PortIx, &[u32; UPSTREAM_QUEUES])| {
+            let paused = (0..).zip(*counts).filter(|(_, count)| *count > 0);
+            paused.map(move |(queue, _)| (port, PauseScope::Queue(queue))).collect::<Vec<_>>()
+        };
+        (0..).zip(&self.counted).flat_map(of_port).collect()
+    }
+
+    fn keeps_stopped(&self, ingress: PortIx, scope: PauseScope, _frame: &Frame, at: Passage) -> bool {
+        at.ingress == ingress && counted_against(at.note).map(PauseScope::Queue) == Some(scope)
+    }
+
+    fn leftover(&self) -> Option<String> {
+        let (port, _) = self.stopping().into_iter().next()?;
+        Some(format!("packets that came in on port {port} are still counted"))
+    }
+
+    fn most_queues_used(&self) -> QueueIx {
+        self.most_used
+    }
+
+    fn heap_bytes(&self) -> u64 {
+        let table = self.flows.capacity() * (size_of::<((PortIx, u32), Entry)>() + 1);
+        let users: u64 = self.users.iter().map(HeapBytes::heap_bytes).sum();
+        let hops = self.thresholds.heap_bytes() + self.sticky.heap_bytes();
+        table as u64 + users + self.users.heap_bytes() + self.counted.heap_bytes() + hops
+    }
+}

@@ -1,0 +1,307 @@
+//! A queue for every flow: what flow control could do at best, with as many queues as there are flows (Pyrrha section II-C).
+//!
+//! The rule of pausing is that of BFC: a packet that finds its flow's queue longer than its share of a one-hop BDP is counted until it leaves,
+//! and while any is counted, the flow is paused upstream.
+
+use super::hops::PerHop;
+use crate::contract::{
+    AddedQueues, Candidate, Departing, FlowControl, Gauge, NodeView, Passage, PauseScope, Place, Site, Stage,
+};
+use crate::driver::memory::HeapBytes;
+use crate::frame::{Control, Frame, PacketKind, Signal};
+use crate::ids::{CLASSES, FlowId, PortId, PortIx, QueueIx};
+use crate::network::fabric::Direction;
+use rustc_hash::FxHashMap;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// No options.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PerFlowConfig {}
+
+/// The packets of a flow in one direction.
+type Key = (FlowId, Direction);
+
+/// A queue of a port.
+#[derive(Clone, Copy, Debug, Default)]
+struct Line {
+    /// Its flow; none if it is free.
+    flow: Option<Key>,
+    packets: u32,
+    paused: bool,
+    /// The flow is one of this host, and has not ended.
+    lives_here: bool,
+}
+
+/// The queues of one port.
+#[derive(Debug, Default)]
+struct Lines {
+    lines: Vec<Line>,
+    of_flow: FxHashMap<Key, QueueIx>,
+    free: Vec<QueueIx>,
+}
+
+impl Lines {
+    fn get(&mut self, queue: QueueIx) -> &mut Line {
+        &mut self.lines[usize::from(queue) - CLASSES]
+    }
+
+    /// The queue of a flow; a new one if it has none, and `None` if there are no more.
+    fn of(&mut self, flow: Key) -> Option<QueueIx> {
+        let Lines { lines, of_flow, free } = self;
+        if let Some(queue) = of_flow.get(&flow) {
+            return Some(*queue);
+        }
+        let queue = free.pop().or_else(|| {
+            let queue = QueueIx::try_from(CLASSES + lines.len()).ok().filter(|queue| *queue < QueueIx::MAX)?;
+            lines.push(Line::default());
+            Some(queue)
+        })?;
+        lines[usize::from(queue) - CLASSES] = Line { flow: Some(flow), ..Line::default() };
+        of_flow.insert(flow, queue);
+        Some(queue)
+    }
+
+    /// Frees a queue that is not needed any more.
+    fn tidy(&mut self, queue: QueueIx) {
+        let line = self.get(queue);
+        if line.packets == 0 && !line.paused && !line.lives_here {
+            let flow = line.flow.take();
+            flow.into_iter().for_each(|flow| {
+                self.of_flow.remove(&flow);
+            });
+            self.free.push(queue);
+        }
+    }
+
+    fn in_use(&self) -> usize {
+        self.lines.len() - self.free.len()
+    }
+}
+
+/// Note of a packet that is counted.
+const COUNTED: u32 = 1;
+
+const PAUSE: u16 = 0x20;
+const RESUME: u16 = 0x21;
+
+fn frame(opcode: u16, (flow, direction): Key, cause: PortId) -> Control {
+    let signal = if opcode == PAUSE { Signal::Pause } else { Signal::Resume };
+    let words = [flow.0, u32::from(direction == Direction::Ack), cause.0, 0];
+    // A PAUSE that holds until RESUME has no remedy against loss.
+    Control::Custom { opcode, signal, reliable: true, words }
+}
+
+/// Flow control of single flows at one node.
+#[derive(Debug)]
+pub struct PerFlow {
+    ports: Vec<Lines>,
+    thresholds: PerHop<u64>,
+    /// Packets counted, by ingress port and flow.
+    counted: FxHashMap<(PortIx, Key), u32>,
+    most_used: QueueIx,
+}
+
+impl PerFlow {
+    /// Flow control for the node at `site`.
+    pub fn new(site: &Site<'_>) -> PerFlow {
+        PerFlow {
+            ports: site.ports.iter().map(|_| Lines::default()).collect(),
+            thresholds: PerHop::new(site, |hop_bdp| hop_bdp),
+            counted: FxHashMap::default(),
+            most_used: 0,
+        }
+    }
+
+    fn line(&mut self, port: PortIx, queue: QueueIx) -> &mut Line {
+        self.ports[usize::from(port)].get(queue)
+    }
+
+    /// The flow of a packet's queue, and whether the packet counts.
+    fn counts(&mut self, at: Passage) -> Option<Key> {
+        (at.note == COUNTED).then(|| self.line(at.egress, at.queue).flow).flatten()
+    }
+}
+
+impl FlowControl for PerFlow {
+    fn added_queues(&self) -> AddedQueues {
+        AddedQueues { most: QueueIx::MAX - CLASSES as QueueIx, stage: Stage::Wire }
+    }
+
+    fn queue(&mut self, candidate: Candidate<'_>) -> Place {
+        let Candidate { frame, ingress, egress, ports, .. } = candidate;
+        let Some(packet) = frame.packet() else { return candidate.by_class() };
+        let lines = &mut self.ports[usize::from(egress)];
+        let Some(queue) = lines.of((packet.flow, packet.direction())) else { return candidate.by_class() };
+        lines.get(queue).packets += 1;
+        self.most_used = self.most_used.max(lines.in_use() as QueueIx);
+        let port = &ports[usize::from(egress)];
+        let active = port.active_queues() + usize::from(!port.is_occupied(queue) && !port.is_closed(queue));
+        let threshold = self.thresholds.get(egress, ingress) / active.max(1) as u64;
+        let is_long = port.queue_bytes(queue) + u64::from(frame.size.charge) > threshold;
+        // ACKs are never paused: hosts have no queues for them.
+        let is_counted = is_long && packet.kind == PacketKind::Data;
+        Place { queue, note: if is_counted { COUNTED } else { 0 } }
+    }
+
+    fn on_enqueue(&mut self, passage: Passage, _gauge: Gauge<'_>, node: &mut NodeView<'_>) {
+        let Some(flow) = self.counts(passage) else { return };
+        let count = self.counted.entry((passage.ingress, flow)).or_default();
+        *count += 1;
+        if *count == 1 {
+            let cause = node.culprit(passage.egress, passage.queue);
+            node.send(passage.ingress, frame(PAUSE, flow, cause));
+        }
+    }
+
+    fn on_dequeue(&mut self, passage: Passage, _gauge: Gauge<'_>, node: &mut NodeView<'_>) {
+        if let Some(flow) = self.counts(passage) {
+            let count = self.counted.entry((passage.ingress, flow)).or_default();
+            *count -= 1;
+            if *count == 0 {
+                self.counted.remove(&(passage.ingress, flow));
+                node.send(passage.ingress, frame(RESUME, flow, PortId(0)));
+            }
+        }
+        if usize::from(passage.queue) >= CLASSES {
+            self.line(passage.egress, passage.queue).packets -= 1;
+            self.ports[usize::from(passage.egress)].tidy(passage.queue);
+        }
+    }
+
+    fn on_flow_start(&mut self, flow: Departing<'_>, _node: &mut NodeView<'_>) -> QueueIx {
+        let lines = &mut self.ports[usize::from(flow.port)];
+        let Some(queue) = lines.of((flow.flow, Direction::Data)) else { return QueueIx::from(flow.class.0) };
+        lines.get(queue).lives_here = true;
+        queue
+    }
+
+    fn on_flow_end(&mut self, _flow: FlowId, port: PortIx, queue: QueueIx, _node: &mut NodeView<'_>) {
+        if usize::from(queue) >= CLASSES {
+            self.line(port, queue).lives_here = false;
+            self.ports[usize::from(port)].tidy(queue);
+        }
+    }
+
+    fn on_control(&mut self, port: PortIx, control: &Control, node: &mut NodeView<'_>) {
+        let Control::Custom { opcode: opcode @ (PAUSE | RESUME), words: [flow, is_ack, cause, _], .. } = *control
+        else {
+            return;
+        };
+        let direction = if is_ack == 0 { Direction::Data } else { Direction::Ack };
+        let lines = &mut self.ports[usize::from(port)];
+        let Some(queue) = lines.of((FlowId(flow), direction)) else { return };
+        lines.get(queue).paused = opcode == PAUSE;
+        if opcode == PAUSE {
+            node.close(port, queue, PortId(cause));
+        } else {
+            node.open(port, queue);
+            lines.tidy(queue);
+        }
+    }
+
+    /// The upstream opens everything, the downstream says again what must stop.
+    fn on_link_up(&mut self, port: PortIx, node: &mut NodeView<'_>) {
+        let closed: Vec<QueueIx> = node.ports()[usize::from(port)].closed_queues().collect();
+        for queue in closed {
+            node.open(port, queue);
+            self.line(port, queue).paused = false;
+            self.ports[usize::from(port)].tidy(queue);
+        }
+        let cause = node.ports()[usize::from(port)].id;
+        let mut flows: Vec<Key> =
+            self.counted.keys().filter(|(ingress, _)| *ingress == port).map(|(_, flow)| *flow).collect();
+        flows.sort_unstable();
+        flows.into_iter().for_each(|flow| node.send(port, frame(PAUSE, flow, cause)));
+    }
+
+    fn stopping(&self) -> Vec<(PortIx, PauseScope)> {
+        let mut stopping: Vec<_> =
+            self.counted.keys().map(|(port, (flow, way))| (*port, PauseScope::Flow(*flow, *way))).collect();
+        stopping.sort_unstable();
+        stopping
+    }
+
+    fn scope(&self, port: PortIx, queue: QueueIx) -> PauseScope {
+        let line =
+            usize::from(queue).checked_sub(CLASSES).and_then(|index| self.ports[usize::from(port)].lines.get(index));
+        line.and_then(|line| line.flow).map_or(PauseScope::Queue(queue), |(flow, way)| PauseScope::Flow(flow, way))
+    }
+
+    fn keeps_stopped(&self, ingress: PortIx, scope: PauseScope, frame: &Frame, at: Passage) -> bool {
+        let flow = frame.packet().map(|packet| PauseScope::Flow(packet.flow, packet.direction()));
+        at.ingress == ingress && at.note == COUNTED && flow == Some(scope)
+    }
+
+    /// A flow that has not ended keeps the queue of its host.
+    fn leftover(&self) -> Option<String> {
+        let kept = |lines: &Lines| lines.lines.iter().filter(|line| line.flow.is_some() && !line.lives_here).count();
+        let of_port = |(port, lines)| Some((port, kept(lines))).filter(|(_, kept)| *kept > 0);
+        let (port, kept) = self.ports.iter().enumerate().find_map(of_port)?;
+        Some(format!("queues at port {port} that are kept for nothing: {kept}"))
+    }
+
+    fn most_queues_used(&self) -> QueueIx {
+        self.most_used
+    }
+
+    fn heap_bytes(&self) -> u64 {
+        let of_port = |port: &Lines| {
+            let map = port.of_flow.capacity() * (size_of::<(Key, QueueIx)>() + 1);
+            port.lines.heap_bytes() + port.free.heap_bytes() + map as u64
+        };
+        let counted = self.counted.capacity() * (size_of::<((PortIx, Key), u32)>() + 1);
+        let ports: u64 = self.ports.iter().map(of_port).sum();
+        self.ports.heap_bytes() + ports + self.thresholds.heap_bytes() + counted as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Simulation;
+    use crate::ids::NodeId;
+    use crate::mechanisms::flow_control::{AnyFlowControl, FlowControlConfig};
+    use crate::testing::{flow, star};
+    use backwater_engine::{Duration, Time};
+
+    const HOST: NodeId = NodeId(0);
+
+    /// Host 0 has sent what it has to host 1, and the last ACK has come back; unless the link was down in between.
+    fn at_rest(is_cut: bool) -> Simulation {
+        let mut spec = star(2);
+        spec.switch.flow_control = FlowControlConfig::PerFlow(Default::default());
+        if is_cut {
+            let (down, up) = (Time::ZERO + Duration::from_ns(100), Time::ZERO + Duration::from_us(10));
+            spec.faults = vec![crate::network::spec::LinkFault { link: 0, down, up }];
+        }
+        let mut simulation = Simulation::new(spec, vec![flow(0, 1, 100, 0)], 1).unwrap();
+        simulation.run_until(Time::ZERO + Duration::from_us(100), 1);
+        assert!(simulation.is_quiet());
+        simulation
+    }
+
+    fn complaints(simulation: &Simulation) -> Vec<String> {
+        simulation.audit().into_iter().map(|violation| violation.what).collect()
+    }
+
+    #[test]
+    fn a_queue_that_is_not_given_back_is_found() {
+        let mut simulation = at_rest(false);
+        assert_eq!(complaints(&simulation), [""; 0]);
+        simulation.tamper(HOST, |node, _| {
+            let AnyFlowControl::PerFlow(per_flow) = &mut node.flow_control else { panic!("every node runs it") };
+            per_flow.ports[0].of((FlowId(7), Direction::Data)).unwrap();
+        });
+        assert_eq!(complaints(&simulation), ["queues at port 0 that are kept for nothing: 1"]);
+    }
+
+    /// A packet is lost, and its sender waits for the timer: all is at rest, but the flow has not ended.
+    #[test]
+    fn the_queue_of_a_flow_that_has_not_ended_is_needed() {
+        let simulation = at_rest(true);
+        assert_eq!(simulation.unfinished().len(), 1);
+        assert_eq!(complaints(&simulation), [""; 0]);
+    }
+}

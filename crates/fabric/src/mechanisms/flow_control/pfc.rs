@@ -1,0 +1,374 @@
+//! Priority-based flow control (IEEE 802.1Qbb).
+//!
+//! Downstream, at an ingress port: when the buffer policy finds a class full, a PAUSE frame for that class goes out of the port; when it
+//! finds it eased, a RESUME. Where it finds the port full as a whole, the PAUSE is for all classes, and none is resumed until the port has
+//! eased (DSH section IV-F). Upstream, at an egress port: the frame closes and opens the gate of each class that it names.
+
+use crate::contract::{FlowControl, Gauge, NodeView, Passage, PauseScope, PortFacts, PortPressure, Pressure, Site};
+use crate::driver::memory::HeapBytes;
+use crate::frame::cause::{Cause, Causes, Parent};
+use crate::frame::{Control, Frame, Pfc as PfcFrame};
+use crate::ids::{CLASSES, Class, ClassMask, PortIx, QueueIx};
+use backwater_engine::{Duration, Time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::cmp::Reverse;
+use std::collections::VecDeque;
+
+/// How long a PAUSE lasts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum PauseModel {
+    /// Until an explicit RESUME, as in the ns-3 simulators of the field. PFC frames are then spared by link errors.
+    #[default]
+    UntilResume,
+    /// For `quanta` x 512 bit times of the paused port, refreshed by the pausing side at half that time (IEEE 802.1Qbb clause 36).
+    Quanta,
+}
+
+/// Options of PFC.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct PfcConfig {
+    /// How long a PAUSE lasts.
+    pub pause: PauseModel,
+    /// Pause time in quanta of 512 bit times that a PAUSE frame carries. Default 65535, the longest.
+    #[schemars(range(min = 1))]
+    pub quanta: u16,
+    /// Time from a PFC frame's arrival to its effect at the receiver. Default 0; IEEE allows up to 3840 B of link time.
+    pub response: Duration,
+}
+
+impl Default for PfcConfig {
+    fn default() -> Self {
+        PfcConfig { pause: PauseModel::UntilResume, quanta: u16::MAX, response: Duration::ZERO }
+    }
+}
+
+/// Time of one pause quantum: 512 bit times of the link.
+const QUANTUM_BYTES: u64 = 512 / 8;
+
+/// What is never stopped.
+const CONTROL: ClassMask = ClassMask::of(Class::CONTROL);
+
+/// PFC at one node.
+#[derive(Debug)]
+pub struct Pfc {
+    config: PfcConfig,
+    lossless: ClassMask,
+    /// Whether a queue may be resumed by what packets of its port's other queues do.
+    looks_at_ports: bool,
+    /// Per port, what keeps the peer stopped.
+    stopped: Vec<Stopped>,
+    /// Charged bytes by ingress port, egress port and class.
+    held: Vec<u64>,
+    ports: Vec<PortState>,
+}
+
+/// What is full at an ingress port.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Stopped {
+    /// The classes whose own queue is.
+    queues: ClassMask,
+    /// Whether the port is as a whole.
+    port: bool,
+}
+
+impl Stopped {
+    /// The classes that the peer has been told to stop. A port-level PAUSE names them all.
+    fn classes(self) -> ClassMask {
+        if self.port { ClassMask::ALL } else { self.queues }
+    }
+
+    /// What is full once the buffer policy has found `pressure`.
+    #[inline]
+    fn after(self, pressure: Pressure) -> Stopped {
+        let port = match pressure.port {
+            PortPressure::Full => true,
+            PortPressure::Between => self.port,
+            PortPressure::Eased => false,
+        };
+        Stopped { queues: self.queues.minus(pressure.eased).or(pressure.full), port }
+    }
+}
+
+/// What else one port keeps: as the downstream of its peer (`refresh`) and as its upstream (`received`, `expiry`).
+#[derive(Debug)]
+struct PortState {
+    /// The frame to repeat, and when, while the peer must not forget it (model `quanta`).
+    refresh: Option<(Time, PfcFrame)>,
+    /// Why the peer has been told to stop, class by class: what a refresh repeats.
+    causes: Causes,
+    /// Frames that have arrived and take effect later (option `response`).
+    received: VecDeque<(Time, PfcFrame, Causes)>,
+    /// When the pause of each class runs out (model `quanta`).
+    expiry: [Time; CLASSES],
+    /// How long the pauses that we ask for last.
+    pause_time: Duration,
+    /// How long to wait for the peer's state once the link is back (model `quanta`): its way, the response, and a pause, of which half covers
+    /// what the frame may have to wait for, and the other half one that is lost. `None` if the peer's flow control does not interoperate.
+    answer_time: Option<Duration>,
+}
+
+impl Pfc {
+    /// PFC for the node at `site`.
+    pub fn new(config: &PfcConfig, site: &Site<'_>) -> Pfc {
+        let port = |facts: &PortFacts| {
+            let pause_time = facts.rate.time_for(u64::from(config.quanta) * QUANTUM_BYTES);
+            let interoperates = site.flow_control(site.node).interoperates_with(site.flow_control(site.peer(facts)));
+            PortState {
+                refresh: None,
+                causes: Causes::default(),
+                received: VecDeque::new(),
+                expiry: [Time::NEVER; CLASSES],
+                pause_time,
+                answer_time: interoperates.then(|| facts.delay + config.response + pause_time),
+            }
+        };
+        Pfc {
+            config: config.clone(),
+            lossless: site.spec.switch.lossless.iter().copied().collect(),
+            looks_at_ports: site.spec.headroom(site.node).looks_at_ports(),
+            stopped: vec![Stopped::default(); site.ports.len()],
+            held: vec![0; site.ports.len() * site.ports.len() * CLASSES],
+            ports: site.ports.iter().map(port).collect(),
+        }
+    }
+
+    /// Charged bytes of the class of `passage` that came in and leave as it does.
+    #[inline(always)]
+    fn held_mut(&mut self, passage: Passage) -> &mut u64 {
+        let ports = usize::from(passage.ingress) * self.ports.len() + usize::from(passage.egress);
+        &mut self.held[ports * CLASSES + passage.class.index()]
+    }
+
+    /// What came in on `ingress`, egress port by egress port.
+    fn held_of(&self, ingress: PortIx) -> &[[u64; CLASSES]] {
+        let (by_ports, _) = self.held.as_chunks();
+        &by_ports[usize::from(ingress) * self.ports.len()..][..self.ports.len()]
+    }
+
+    /// Why `class` has to be stopped at the ingress port of `passage`, where the egress ports hold `held` of what counts: because of the one that
+    /// holds most, of equal ones that of the packet, else the first. If its queue of the class is closed, the cause of that closure; where the
+    /// whole port is stopped and holds nothing of the class there, the queue of the class of which it holds most (of equal ones the first); where another
+    /// flow control has added queues at that port, the queue that holds most of these and that of the class.
+    fn cause(&self, passage: Passage, class: Class, held: impl Iterator<Item = u64>, node: &NodeView<'_>) -> Cause {
+        let rank = |(egress, bytes): &(PortIx, u64)| (*bytes, *egress == passage.egress, Reverse(*egress));
+        let egress = usize::from((0..).zip(held).max_by_key(rank).map_or(passage.egress, |(egress, _)| egress));
+        let port = &node.ports()[egress];
+        let there = &self.held_of(passage.ingress)[egress];
+        let fuller = |of: Class, other: Class| if there[other.index()] > there[of.index()] { other } else { of };
+        let class = if there[class.index()] > 0 { class } else { (0..CLASSES as u8).map(Class).fold(class, fuller) };
+        let added = (CLASSES..port.queue_count()).map(|queue| queue as QueueIx);
+        let fullest = |of: QueueIx, other| if port.queue_bytes(other) > port.queue_bytes(of) { other } else { of };
+        let queue = added.fold(QueueIx::from(class.0), fullest);
+        let closed = port.gate(queue).closed();
+        let parent = closed.map(|(since, _)| Parent { queue, since });
+        Cause { root: closed.map_or(port.id, |(_, root)| root), via: Some(port.id), parent }
+    }
+
+    /// Finds out why the classes of `pause` have to be stopped.
+    fn blame(&mut self, passage: Passage, pause: ClassMask, whole_port: bool, node: &mut NodeView<'_>) {
+        for class in pause.minus(CONTROL).iter() {
+            let held = self.held_of(passage.ingress).iter();
+            let of_class = held.clone().map(|bytes| bytes[class.index()]);
+            node.note_full(passage.ingress, class, of_class.clone());
+            let cause = if whole_port {
+                self.cause(passage, class, held.map(|bytes| bytes.iter().sum()), node)
+            } else {
+                self.cause(passage, class, of_class, node)
+            };
+            self.ports[usize::from(passage.ingress)].causes[class.index()] = cause;
+        }
+    }
+
+    /// Tells the peer of the ingress port of `passage` what has changed there: to stop more classes, or to let some go.
+    #[inline(never)]
+    fn tell(&mut self, passage: Passage, stopped: Stopped, node: &mut NodeView<'_>) {
+        let before = std::mem::replace(&mut self.stopped[usize::from(passage.ingress)], stopped);
+        // No receiver obeys a frame that names the control class alone.
+        let resume = Some(before.classes().minus(stopped.classes())).filter(|resume| *resume != CONTROL);
+        let resume = resume.unwrap_or(ClassMask::NONE);
+        let whole_port = stopped.port && !before.port;
+        let pause = if whole_port { ClassMask::ALL } else { stopped.classes().minus(before.classes()) };
+        if !pause.is_empty() {
+            self.blame(passage, pause, whole_port, node);
+            if self.config.pause == PauseModel::Quanta {
+                let frame = PfcFrame { enabled: stopped.classes(), quanta: self.config.quanta, reliable: false };
+                let state = &mut self.ports[usize::from(passage.ingress)];
+                // A class that is paused already keeps its turn: the next refresh covers all.
+                state.refresh.get_or_insert((node.now + Duration::from_ps(state.pause_time.ps() / 2), frame));
+            }
+            self.send_pause(passage.ingress, pause, node);
+        }
+        if !resume.is_empty() {
+            node.send(passage.ingress, Control::Pfc(self.frame(resume, 0)));
+        }
+        self.arm(passage.ingress, node);
+    }
+
+    fn frame(&self, enabled: ClassMask, quanta: u16) -> PfcFrame {
+        PfcFrame { enabled, quanta, reliable: self.config.pause == PauseModel::UntilResume }
+    }
+
+    fn send_pause(&self, port: PortIx, classes: ClassMask, node: &mut NodeView<'_>) {
+        node.send_pause(port, self.frame(classes, self.config.quanta), &self.ports[usize::from(port)].causes);
+    }
+
+    /// A received frame takes effect. The control class is never paused.
+    fn obey(&mut self, port: PortIx, frame: PfcFrame, causes: &Causes, node: &mut NodeView<'_>) {
+        let pause_time = node.ports()[usize::from(port)].rate.time_for(u64::from(frame.quanta) * QUANTUM_BYTES);
+        let state = &mut self.ports[usize::from(port)];
+        for class in frame.enabled.minus(CONTROL).iter() {
+            let queue = QueueIx::from(class.0);
+            if frame.quanta == 0 {
+                state.expiry[class.index()] = Time::NEVER;
+                node.open(port, queue);
+            } else {
+                if self.config.pause == PauseModel::Quanta {
+                    state.expiry[class.index()] = node.now + pause_time;
+                }
+                node.close(port, queue, causes[class.index()]);
+            }
+        }
+        self.arm(port, node);
+    }
+
+    /// Sets the port's one timer to the earliest of what it waits for.
+    fn arm(&mut self, port: PortIx, node: &mut NodeView<'_>) {
+        let state = &mut self.ports[usize::from(port)];
+        if self.stopped[usize::from(port)] == Stopped::default() {
+            state.refresh = None;
+        }
+        let expiry = state.expiry.iter().copied().min().unwrap_or(Time::NEVER);
+        let effect = state.received.front().map_or(Time::NEVER, |(at, ..)| *at);
+        let refresh = state.refresh.map_or(Time::NEVER, |(at, _)| at);
+        node.set_timer(port, expiry.min(effect).min(refresh));
+    }
+}
+
+impl FlowControl for Pfc {
+    #[inline(always)]
+    fn on_enqueue(&mut self, passage: Passage, gauge: Gauge<'_>, node: &mut NodeView<'_>) {
+        *self.held_mut(passage) += u64::from(passage.bytes);
+        let before = self.stopped[usize::from(passage.ingress)];
+        let stopped = before.after(gauge.pressure());
+        if stopped != before {
+            self.tell(passage, stopped, node);
+        }
+    }
+
+    #[inline(always)]
+    fn on_dequeue(&mut self, passage: Passage, gauge: Gauge<'_>, node: &mut NodeView<'_>) {
+        *self.held_mut(passage) -= u64::from(passage.bytes);
+        let before = self.stopped[usize::from(passage.ingress)];
+        if before == Stopped::default() {
+            return;
+        }
+        // A departure may resume a queue; it pauses none, even if the threshold has fallen since the last arrival.
+        let Pressure { eased, port, .. } = gauge.pressure();
+        let port = if port == PortPressure::Full { PortPressure::Between } else { port };
+        let stopped = before.after(Pressure { full: ClassMask::NONE, eased, port });
+        if stopped != before {
+            self.tell(passage, stopped, node);
+        }
+    }
+
+    /// A packet that is lost for lack of headroom causes a PAUSE as well, if there are others whose departure can resume the class.
+    fn on_refuse(&mut self, passage: Passage, gauge: Gauge<'_>, node: &mut NodeView<'_>) {
+        let before = self.stopped[usize::from(passage.ingress)];
+        let pressure = gauge.pressure();
+        let full = pressure.full.with(passage.class);
+        let stopped = before.after(Pressure { full, ..pressure });
+        if gauge.held() > 0 && stopped != before {
+            self.tell(passage, stopped, node);
+        }
+    }
+
+    fn on_control(&mut self, port: PortIx, control: &Control, node: &mut NodeView<'_>) {
+        let Control::Pfc(frame) = control else { return };
+        // A frame that names no cause is that of another flow control.
+        let causes = node.causes().copied().unwrap_or([node.ports()[usize::from(port)].id.into(); CLASSES]);
+        if self.config.response == Duration::ZERO {
+            self.obey(port, *frame, &causes, node);
+        } else {
+            let effect = node.now + self.config.response;
+            self.ports[usize::from(port)].received.push_back((effect, *frame, causes));
+            self.arm(port, node);
+        }
+    }
+
+    fn on_timer(&mut self, port: PortIx, node: &mut NodeView<'_>) {
+        let index = usize::from(port);
+        while let Some((_, frame, causes)) = self.ports[index].received.pop_front_if(|(at, ..)| *at <= node.now) {
+            self.obey(port, frame, &causes, node);
+        }
+        let state = &mut self.ports[index];
+        for class in (0..CLASSES as u8).map(Class) {
+            if state.expiry[class.index()] <= node.now {
+                state.expiry[class.index()] = Time::NEVER;
+                node.open(port, QueueIx::from(class.0));
+            }
+        }
+        if let Some((at, frame)) = &mut state.refresh
+            && *at <= node.now
+        {
+            frame.enabled = self.stopped[index].classes();
+            *at = node.now + Duration::from_ps(state.pause_time.ps() / 2);
+            node.send_pause(port, *frame, &state.causes);
+        }
+        self.arm(port, node);
+    }
+
+    /// What was on the wire is lost, so neither end knows the state of the other: stop until the peer has sent its own, and send ours again.
+    /// Classes that are not lossless stop with their port alone.
+    fn on_link_up(&mut self, port: PortIx, node: &mut NodeView<'_>) {
+        let cause = node.ports()[usize::from(port)].id;
+        let state = &mut self.ports[usize::from(port)];
+        state.received.clear();
+        let (stop, expiry) = match (state.answer_time, self.config.pause) {
+            (None, _) => (ClassMask::NONE, Time::NEVER),
+            (Some(_), PauseModel::UntilResume) => (self.lossless, Time::NEVER),
+            (Some(answer_time), PauseModel::Quanta) => (self.lossless, node.now + answer_time),
+        };
+        for class in stop.iter() {
+            state.expiry[class.index()] = expiry;
+            node.close(port, QueueIx::from(class.0), cause);
+        }
+        for class in ClassMask::ALL.minus(stop).iter() {
+            state.expiry[class.index()] = Time::NEVER;
+            node.open(port, QueueIx::from(class.0));
+        }
+        let pause = self.stopped[usize::from(port)].classes();
+        let resume = self.lossless.minus(pause);
+        if !pause.is_empty() {
+            self.send_pause(port, pause, node);
+        }
+        if !resume.is_empty() {
+            node.send(port, Control::Pfc(self.frame(resume, 0)));
+        }
+        self.arm(port, node);
+    }
+
+    fn holds_until_resume(&self) -> bool {
+        self.config.pause == PauseModel::UntilResume
+    }
+
+    fn heap_bytes(&self) -> u64 {
+        let received: u64 = self.ports.iter().map(|port| port.received.heap_bytes()).sum();
+        received + self.ports.heap_bytes() + self.stopped.heap_bytes() + self.held.heap_bytes()
+    }
+
+    fn stopping(&self) -> Vec<(PortIx, PauseScope)> {
+        let named = |stopped: &Stopped| stopped.classes().minus(CONTROL).iter();
+        let classes =
+            (0..).zip(&self.stopped).flat_map(|(port, stopped)| named(stopped).map(move |class| (port, class)));
+        classes.map(|(port, class)| (port, PauseScope::Queue(class.0.into()))).collect()
+    }
+
+    /// Where the buffer policy looks at whole ports, any packet that came in there.
+    fn keeps_stopped(&self, ingress: PortIx, scope: PauseScope, frame: &Frame, at: Passage) -> bool {
+        let from = frame.packet().map(|packet| PauseScope::Queue(packet.queue.into()));
+        at.ingress == ingress && (self.looks_at_ports || from == Some(scope))
+    }
+}

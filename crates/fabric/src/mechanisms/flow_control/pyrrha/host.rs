@@ -1,0 +1,120 @@
+//! Pyrrha at a host: flows whose path leads through a paused root wait, all others go on (section IV-D, "Cooperation on end-hosts").
+
+use super::frames::PyrrhaFrame;
+use crate::contract::{Departing, NodeView, PauseScope, Site};
+use crate::driver::memory::HeapBytes;
+use crate::ids::{CLASSES, FlowId, PortId, PortIx, QueueIx};
+
+/// The paused roots and the flows of a host.
+#[derive(Debug)]
+pub(super) struct Host {
+    ports: Vec<HostPort>,
+}
+
+#[derive(Debug, Default)]
+struct HostPort {
+    paused: Vec<PortId>,
+    /// Every flow has a queue of its own in number, whose gate holds it back: its path, empty where there is no flow.
+    paths: Vec<Vec<PortId>>,
+    free: Vec<u16>,
+}
+
+impl HostPort {
+    /// The first paused root on the path of the flow in place `index`.
+    fn keeper(&self, index: usize) -> Option<PortId> {
+        self.paths[index].iter().copied().find(|port| self.paused.contains(port))
+    }
+
+    /// Opens and closes the gates of all flows that pass `root`, which has just been paused or resumed.
+    fn review(&self, port: PortIx, root: PortId, node: &mut NodeView<'_>) {
+        for index in (0..self.paths.len()).filter(|index| self.paths[*index].contains(&root)) {
+            let queue = (CLASSES + index) as QueueIx;
+            match self.keeper(index) {
+                Some(root) => node.close(port, queue, root),
+                None => node.open(port, queue),
+            }
+        }
+    }
+}
+
+impl Host {
+    /// Flows that a port can hold back one by one; more than that are never held back.
+    pub(super) const MOST_FLOWS: QueueIx = QueueIx::MAX - CLASSES as QueueIx;
+
+    pub(super) fn new(site: &Site<'_>) -> Host {
+        Host { ports: site.ports.iter().map(|_| HostPort::default()).collect() }
+    }
+
+    pub(super) fn on_flow_start(&mut self, flow: Departing<'_>, node: &mut NodeView<'_>) -> QueueIx {
+        let port = &mut self.ports[usize::from(flow.port)];
+        let index = match port.free.pop() {
+            Some(index) => index.into(),
+            None if port.paths.len() < Self::MOST_FLOWS.into() => {
+                port.paths.push(Vec::new());
+                port.paths.len() - 1
+            }
+            None => return flow.class.0.into(),
+        };
+        port.paths[index].extend(flow.onward);
+        let queue = (CLASSES + index) as QueueIx;
+        if let Some(root) = port.keeper(index) {
+            node.close(flow.port, queue, root);
+        }
+        queue
+    }
+
+    pub(super) fn on_flow_end(&mut self, _flow: FlowId, port: PortIx, queue: QueueIx, node: &mut NodeView<'_>) {
+        if let Some(index) = usize::from(queue).checked_sub(CLASSES) {
+            let host_port = &mut self.ports[usize::from(port)];
+            host_port.paths[index].clear();
+            host_port.free.push(index as u16);
+            node.open(port, queue);
+        }
+    }
+
+    pub(super) fn on_frame(&mut self, port: PortIx, frame: PyrrhaFrame, node: &mut NodeView<'_>) {
+        let host_port = &mut self.ports[usize::from(port)];
+        let mut release = |root: PortId, node: &mut NodeView<'_>| {
+            if let Some(position) = host_port.paused.iter().position(|paused| *paused == root) {
+                host_port.paused.remove(position);
+                host_port.review(port, root, node);
+            }
+        };
+        match frame {
+            PyrrhaFrame::Resume { root } => release(root, node),
+            PyrrhaFrame::Merge { old, new, .. } => {
+                node.note_given_up(port, old);
+                release(old, node);
+                release(new, node);
+            }
+            PyrrhaFrame::Pause { root, .. } if !host_port.paused.contains(&root) => {
+                host_port.paused.push(root);
+                host_port.review(port, root, node);
+            }
+            PyrrhaFrame::Pause { .. } | PyrrhaFrame::Unassigned { .. } => {}
+        }
+    }
+
+    pub(super) fn on_link_up(&mut self, port: PortIx, node: &mut NodeView<'_>) {
+        let host_port = &mut self.ports[usize::from(port)];
+        while let Some(root) = host_port.paused.pop() {
+            host_port.review(port, root, node);
+        }
+    }
+
+    pub(super) fn stopped(&self, port: PortIx) -> Vec<PauseScope> {
+        self.ports[usize::from(port)].paused.iter().copied().map(PauseScope::Root).collect()
+    }
+
+    pub(super) fn leftover(&self) -> Option<String> {
+        let held = self.ports.iter().find(|port| !port.paused.is_empty())?;
+        Some(format!("the host still holds back what passes {:?}", held.paused))
+    }
+
+    pub(super) fn heap_bytes(&self) -> u64 {
+        let paths =
+            |port: &HostPort| port.paths.heap_bytes() + port.paths.iter().map(HeapBytes::heap_bytes).sum::<u64>();
+        let lists = |port: &HostPort| port.paused.heap_bytes() + port.free.heap_bytes();
+        self.ports.heap_bytes() + self.ports.iter().map(|port| paths(port) + lists(port)).sum::<u64>()
+    }
+}

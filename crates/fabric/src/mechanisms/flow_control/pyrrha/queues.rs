@@ -1,0 +1,303 @@
+//! The isolation queues of one egress port (section IV-C): one per root, each of which leads to that of the next root on the way and at last to
+//! the ordinary queue, or in a single tier one per set of roots.
+
+use super::Organisation;
+use super::sets::Sets;
+use crate::driver::memory::HeapBytes;
+use crate::ids::{CLASSES, PortId, QueueIx};
+use backwater_engine::Time;
+use backwater_engine::random::mix;
+use std::ops::Range;
+
+/// State of an isolation queue (Figure 6); one that is not assigned does not exist.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// Nothing leaves it.
+    Paused,
+    /// Packets leave it in turn.
+    Resumed,
+    /// Its root has given up: packets leave it, and it goes when it is empty.
+    SoftMerging,
+}
+
+/// What a port isolates for one root.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Isolation {
+    pub(super) root: PortId,
+    pub(super) state: State,
+    /// The queue of the port that it uses: its own, or shared with others where there are not enough (section IV-E). `None` in a single
+    /// tier, where it uses a queue for every set of roots that this one is part of.
+    pub(super) queue: Option<QueueIx>,
+    /// Charged bytes of its packets.
+    pub(super) bytes: u64,
+    /// The root that has taken the place of one that has given up: its queue is kept until this one is empty.
+    pub(super) heir: Option<PortId>,
+    /// Until when it stays though it is empty: one that a MERGE has made and that has seen neither a packet nor a PAUSE or RESUME.
+    pub(super) kept_until: Time,
+}
+
+/// Which of the queues of a port are in use, and by how many: roots, or sets of them.
+#[derive(Debug)]
+pub(super) struct Pool {
+    /// Of each of the queues that have been used so far.
+    users: Vec<u16>,
+    limit: QueueIx,
+    in_use: QueueIx,
+    /// The most queues in use at once so far.
+    most_used: QueueIx,
+}
+
+impl Pool {
+    fn new(limit: QueueIx) -> Pool {
+        Pool { users: Vec::new(), limit, in_use: 0, most_used: 0 }
+    }
+
+    /// Assigns a queue: the first that is free; if none is, one that `hash` chooses.
+    pub(super) fn take(&mut self, hash: u64) -> QueueIx {
+        let free = self.users.iter().position(|users| *users == 0);
+        let index = match free {
+            Some(index) => index,
+            None if self.users.len() < usize::from(self.limit) => {
+                self.users.push(0);
+                self.users.len() - 1
+            }
+            None => (hash % u64::from(self.limit)) as usize,
+        };
+        self.users[index] += 1;
+        if self.users[index] == 1 {
+            self.in_use += 1;
+            self.most_used = self.most_used.max(self.in_use);
+        }
+        (CLASSES + index) as QueueIx
+    }
+
+    /// One user of `queue` does not need it any more.
+    pub(super) fn give_back(&mut self, queue: QueueIx) {
+        let users = &mut self.users[usize::from(queue) - CLASSES];
+        *users -= 1;
+        self.in_use -= QueueIx::from(*users == 0);
+    }
+
+    pub(super) fn users(&self, queue: QueueIx) -> u16 {
+        self.users[usize::from(queue) - CLASSES]
+    }
+
+    pub(super) fn free(&self) -> QueueIx {
+        self.limit - self.in_use
+    }
+}
+
+/// The queues behind one egress port.
+#[derive(Debug)]
+pub(super) struct Egress {
+    /// Charged bytes in the ordinary queue, that of the packets' class.
+    pub(super) ordinary: u64,
+    isolations: Vec<Isolation>,
+    pool: Pool,
+    /// In a single tier: what is in the queues.
+    sets: Option<Box<Sets>>,
+}
+
+impl Egress {
+    pub(super) fn new(organisation: Organisation, limit: QueueIx) -> Egress {
+        let sets = (organisation == Organisation::SingleTier).then(Box::default);
+        Egress { ordinary: 0, isolations: Vec::new(), pool: Pool::new(limit), sets }
+    }
+
+    /// Whether nothing is isolated here.
+    #[inline]
+    pub(super) fn is_plain(&self) -> bool {
+        self.isolations.is_empty()
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Isolation> {
+        self.isolations.iter()
+    }
+
+    pub(super) fn get(&self, root: PortId) -> Option<&Isolation> {
+        self.isolations.iter().find(|isolation| isolation.root == root)
+    }
+
+    pub(super) fn get_mut(&mut self, root: PortId) -> Option<&mut Isolation> {
+        self.isolations.iter_mut().find(|isolation| isolation.root == root)
+    }
+
+    /// Whether packets may still come to the queue of `root` from that of a root that has given up because of it.
+    pub(super) fn is_heir(&self, root: PortId) -> bool {
+        self.isolations.iter().any(|isolation| isolation.heir == Some(root))
+    }
+
+    /// The most queues in use at once so far.
+    pub(super) fn most_used(&self) -> QueueIx {
+        self.pool.most_used
+    }
+
+    // -------------------------------------------------------------------------------------------------------- where a packet stands
+
+    /// The queue of a packet that has `ahead` of it these ports, and the note that goes with it: that of the nearest root behind `after`, or in a
+    /// single tier that of all the roots on its way. `None` if there is no such root.
+    pub(super) fn place(
+        &mut self,
+        ahead: impl Iterator<Item = PortId>,
+        after: Option<PortId>,
+    ) -> Option<(QueueIx, u32)> {
+        if self.sets.is_none() {
+            let mut behind = ahead.skip_while(|port| after.is_some_and(|after| after != *port));
+            let isolation = behind.find_map(|port| self.get(port).filter(|_| after != Some(port)))?;
+            return isolation.queue.zip(Some(isolation.root.0 + 1));
+        }
+        let (mut roots, mut count) = ([PortId(0); Sets::LARGEST], 0);
+        // A packet that leaves a queue of a root that has given up does not go back there.
+        let is_apart = |isolation: &Isolation| after.is_none() || isolation.state != State::SoftMerging;
+        for port in ahead.filter(|port| self.get(*port).is_some_and(is_apart)) {
+            roots[count] = port;
+            count += 1;
+        }
+        let sets = self.sets.as_mut().filter(|_| count > 0)?;
+        let (queue, number) = sets.place(&roots[..count], &mut self.pool);
+        Some((queue, number as u32 + 1))
+    }
+
+    /// The roots for which a packet with this note is isolated; none for a packet in an ordinary queue.
+    pub(super) fn roots_of(&self, note: u32) -> impl Iterator<Item = PortId> + Clone + use<> {
+        let mut roots = [None; Sets::LARGEST];
+        match (note.checked_sub(1), &self.sets) {
+            (None, _) => {}
+            (Some(root), None) => roots[0] = Some(PortId(root)),
+            (Some(number), Some(sets)) => {
+                let of_set = sets.roots(number as usize).iter().copied().map(Some);
+                roots.iter_mut().zip(of_set).for_each(|(place, root)| *place = root);
+            }
+        }
+        roots.into_iter().map_while(|root| root)
+    }
+
+    /// A packet has joined `queue`.
+    pub(super) fn add(&mut self, queue: QueueIx, note: u32, bytes: u64) {
+        if let Some(sets) = &mut self.sets {
+            sets.add(queue, note.checked_sub(1).map(|number| number as usize));
+        }
+        for root in self.roots_of(note) {
+            let isolation = self.get_mut(root).expect("a packet is put into queues that exist");
+            isolation.bytes += bytes;
+            isolation.kept_until = Time::ZERO;
+        }
+        if note == 0 {
+            self.ordinary += bytes;
+        }
+    }
+
+    /// The root of a queue that has been kept for its time, once.
+    pub(super) fn end_of_time(&mut self, now: Time) -> Option<PortId> {
+        let is_over = |isolation: &&mut Isolation| isolation.kept_until != Time::ZERO && isolation.kept_until <= now;
+        let isolation = self.isolations.iter_mut().find(is_over)?;
+        isolation.kept_until = Time::ZERO;
+        Some(isolation.root)
+    }
+
+    /// A packet has left `queue`.
+    pub(super) fn take(&mut self, queue: QueueIx, note: u32, bytes: u64) {
+        for root in self.roots_of(note) {
+            self.get_mut(root).expect("an isolation queue stays until it is empty").bytes -= bytes;
+        }
+        if note == 0 {
+            self.ordinary -= bytes;
+        }
+        if let Some(sets) = &mut self.sets {
+            sets.take(queue, note.checked_sub(1).map(|number| number as usize), &mut self.pool);
+        }
+    }
+
+    // --------------------------------------------------------------------------------------------------------------- gates of queues
+
+    /// The root, if any, that keeps `queue` closed.
+    pub(super) fn keeper(&self, queue: QueueIx) -> Option<PortId> {
+        let is_paused = |isolation: &&Isolation| isolation.state == State::Paused;
+        let keeper = match &self.sets {
+            None => self.isolations.iter().filter(|isolation| isolation.queue == Some(queue)).find(is_paused),
+            Some(sets) => sets.roots_in(queue).find_map(|root| self.get(root).filter(is_paused)),
+        };
+        keeper.map(|isolation| isolation.root)
+    }
+
+    /// Whether the first packet of `queue` must wait until another queue has got further.
+    pub(super) fn is_held(&mut self, queue: QueueIx) -> bool {
+        self.sets.as_mut().is_some_and(|sets| sets.is_held(queue))
+    }
+
+    /// Whether any queue waits for another one.
+    pub(super) fn any_waits(&self) -> bool {
+        self.sets.as_ref().is_some_and(|sets| sets.any_waits())
+    }
+
+    /// In a single tier: all queues that have been used so far.
+    pub(super) fn queues(&self) -> Range<QueueIx> {
+        self.sets.as_ref().map_or(0..0, |sets| sets.queues())
+    }
+
+    // --------------------------------------------------------------------------------------------------------- roots come and go
+
+    /// Begins to isolate for `root`, which is new here.
+    pub(super) fn assign(&mut self, root: PortId, state: State) {
+        let queue = self.sets.is_none().then(|| self.pool.take(mix(root.0.into())));
+        self.isolations.push(Isolation { root, state, queue, bytes: 0, heir: None, kept_until: Time::ZERO });
+    }
+
+    /// Stops isolating for `root`, of which nothing is queued here; its heir, if there is one.
+    pub(super) fn unassign(&mut self, root: PortId) -> Option<PortId> {
+        let position = self.isolations.iter().position(|isolation| isolation.root == root);
+        let isolation = self.isolations.remove(position.expect("the caller has just seen the queue that it removes"));
+        isolation.queue.iter().for_each(|queue| self.pool.give_back(*queue));
+        isolation.heir
+    }
+
+    /// Calls `flush` for the queues of `roots`, which have just given up, in such an order that their packets can be moved on. Not for a queue
+    /// that others share: what they keep in it would change its order. Not at all in a single tier if what is moved might get before
+    /// something that came earlier: where sets share queues, or other roots have given up that are still there.
+    pub(super) fn flush(&self, roots: &[PortId], mut flush: impl FnMut(QueueIx)) {
+        let Some(sets) = &self.sets else {
+            let isolations = roots.iter().filter_map(|root| self.get(*root)).filter(|isolation| isolation.bytes > 0);
+            let alone = isolations.filter_map(|isolation| isolation.queue).filter(|queue| self.pool.users(*queue) == 1);
+            return alone.for_each(flush);
+        };
+        let given_up = self.isolations.iter().filter(|isolation| isolation.state == State::SoftMerging);
+        let is_clear = given_up.count() == roots.len() && roots.iter().all(|root| sets.is_alone(*root, &self.pool));
+        // What was in one queue goes to two at most: with the heir, or without.
+        let concerned = (1..=Sets::LARGEST).map(|count| sets.queues_with(roots, count).count()).sum::<usize>();
+        if is_clear && 2 * concerned <= usize::from(self.pool.free()) {
+            (1..=Sets::LARGEST).for_each(|count| sets.queues_with(roots, count).for_each(&mut flush));
+        }
+    }
+
+    pub(super) fn heap_bytes(&self) -> u64 {
+        let sets = self.sets.as_ref().map_or(0, |sets| size_of::<Sets>() as u64 + sets.heap_bytes());
+        self.isolations.heap_bytes() + self.pool.users.heap_bytes() + sets
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn queues_are_used_again_and_shared_when_they_run_out() {
+        let mut egress = Egress::new(Organisation::Hierarchical, 2);
+        let queue = |egress: &Egress, root| egress.get(PortId(root)).and_then(|isolation| isolation.queue);
+        for root in [10, 11, 12] {
+            egress.assign(PortId(root), State::Paused);
+        }
+        assert_eq!((queue(&egress, 10), queue(&egress, 11)), (Some(8), Some(9)));
+        let shared = queue(&egress, 12).expect("assigned");
+        assert!(shared == 8 || shared == 9);
+        assert_eq!(egress.most_used(), 2);
+        // The shared queue stays closed until the last of its roots is resumed.
+        let other = if shared == 8 { 10 } else { 11 };
+        egress.get_mut(PortId(other)).expect("assigned").state = State::Resumed;
+        assert_eq!(egress.keeper(shared), Some(PortId(12)));
+        egress.unassign(PortId(12));
+        assert_eq!(egress.keeper(shared), None);
+        egress.unassign(PortId(10));
+        egress.assign(PortId(13), State::Resumed);
+        assert_eq!(queue(&egress, 13), Some(8));
+    }
+}

@@ -1,0 +1,189 @@
+//! The single-tier variant: a queue per set of roots (sections IV-C and VI-C). All queues lead to the wire; one is closed while any root of the
+//! sets in it is paused.
+//!
+//! Order. When a port hears of a root, packets of a flow join another queue than those before them: that of a larger set. A set that is new here
+//! therefore waits until everything in queues of smaller sets, the ordinary queue among them, has left. That holds no packet back
+//! that need not wait anyway: a smaller set is closed because of roots that the larger one contains.
+
+use super::queues::Pool;
+use crate::driver::memory::HeapBytes;
+use crate::ids::{CLASSES, PortId, QueueIx};
+use crate::network::fabric::MAX_ONWARD;
+use backwater_engine::random::mix;
+use std::collections::VecDeque;
+use std::ops::Range;
+
+/// What is in the queues of one egress port, by the roots that it will pass.
+#[derive(Debug, Default)]
+pub(super) struct Sets {
+    /// By number; one without packets is free.
+    known: Vec<Set>,
+    /// By queue.
+    lanes: Vec<Lane>,
+    /// Lanes in which something waits its turn.
+    waiting: usize,
+}
+
+/// Packets that will pass the same roots.
+#[derive(Debug, Default)]
+struct Set {
+    /// In order of the way there.
+    roots: Vec<PortId>,
+    queue: QueueIx,
+    packets: u64,
+}
+
+/// What has come to a queue and left it.
+#[derive(Debug, Default)]
+struct Lane {
+    came: u64,
+    left: u64,
+    waits: VecDeque<Wait>,
+}
+
+/// The packets of a queue from the one numbered `from` on must not leave before the packet `until` of another queue has.
+#[derive(Clone, Copy, Debug)]
+struct Wait {
+    from: u64,
+    queue: QueueIx,
+    until: u64,
+}
+
+impl Lane {
+    fn is_empty(&self) -> bool {
+        self.came == self.left
+    }
+}
+
+impl Sets {
+    /// The number of the set of `roots`, which gets a queue if it has none.
+    pub(super) fn place(&mut self, roots: &[PortId], pool: &mut Pool) -> (QueueIx, usize) {
+        let found = self.known.iter().position(|set| set.packets > 0 && set.roots == roots);
+        let number = found.unwrap_or_else(|| {
+            let free = self.known.iter().position(|set| set.packets == 0);
+            let number = free.unwrap_or_else(|| {
+                self.known.push(Set::default());
+                self.known.len() - 1
+            });
+            let hash = roots.iter().fold(0, |hash, root| mix(hash ^ u64::from(root.0)));
+            let set = &mut self.known[number];
+            set.roots.clear();
+            set.roots.extend_from_slice(roots);
+            set.queue = pool.take(hash);
+            number
+        });
+        (self.known[number].queue, number)
+    }
+
+    /// A packet has joined `queue`, in the set of this number if it is not the ordinary queue.
+    pub(super) fn add(&mut self, queue: QueueIx, number: Option<usize>) {
+        if self.lanes.len() <= usize::from(queue) {
+            self.lanes.resize_with(usize::from(queue) + 1, Lane::default);
+        }
+        if let Some(number) = number {
+            self.known[number].packets += 1;
+            if self.known[number].packets == 1 {
+                self.wait_for_smaller(number);
+            }
+        }
+        self.lanes[usize::from(queue)].came += 1;
+    }
+
+    /// A set that is new here must let those go first that may hold earlier packets of its flows.
+    fn wait_for_smaller(&mut self, number: usize) {
+        let Set { queue, .. } = self.known[number];
+        let from = self.lanes[usize::from(queue)].came;
+        let mut waits = std::mem::take(&mut self.lanes[usize::from(queue)].waits);
+        let had_none = waits.is_empty();
+        for (other, lane) in (0..).zip(&self.lanes) {
+            if other != queue && !lane.is_empty() && self.holds_smaller(other, number) {
+                waits.push_back(Wait { from, queue: other, until: lane.came });
+            }
+        }
+        self.waiting += usize::from(had_none && !waits.is_empty());
+        self.lanes[usize::from(queue)].waits = waits;
+    }
+
+    /// Whether `queue` holds a set that is part of that of this number.
+    fn holds_smaller(&self, queue: QueueIx, number: usize) -> bool {
+        let roots = &self.known[number].roots;
+        let is_part = |set: &Set| set.roots.iter().all(|root| roots.contains(root));
+        usize::from(queue) < CLASSES || self.in_queue(queue).any(is_part)
+    }
+
+    /// A packet has left `queue`.
+    pub(super) fn take(&mut self, queue: QueueIx, number: Option<usize>, pool: &mut Pool) {
+        let lane = &mut self.lanes[usize::from(queue)];
+        lane.left += 1;
+        if lane.is_empty() && !lane.waits.is_empty() {
+            lane.waits.clear();
+            self.waiting -= 1;
+        }
+        if let Some(number) = number {
+            let set = &mut self.known[number];
+            set.packets -= 1;
+            if set.packets == 0 {
+                pool.give_back(set.queue);
+            }
+        }
+    }
+
+    /// Forgets what `queue` need not wait for any more; whether its first packet must wait for another queue.
+    pub(super) fn is_held(&mut self, queue: QueueIx) -> bool {
+        let Some(mut lane) = self.lanes.get_mut(usize::from(queue)).map(std::mem::take) else { return false };
+        let had_some = !lane.waits.is_empty();
+        let is_over = |wait: &mut Wait| self.lanes[usize::from(wait.queue)].left >= wait.until;
+        while lane.waits.pop_front_if(is_over).is_some() {}
+        self.waiting -= usize::from(had_some && lane.waits.is_empty());
+        let is_held = lane.waits.front().is_some_and(|wait| wait.from <= lane.left);
+        self.lanes[usize::from(queue)] = lane;
+        is_held
+    }
+
+    /// Whether anything waits for another queue.
+    pub(super) fn any_waits(&self) -> bool {
+        self.waiting > 0
+    }
+
+    /// The roots that the packets of a set will pass.
+    pub(super) fn roots(&self, number: usize) -> &[PortId] {
+        &self.known[number].roots
+    }
+
+    /// The queues that have been used so far, in ascending order.
+    pub(super) fn queues(&self) -> Range<QueueIx> {
+        CLASSES as QueueIx..self.lanes.len().max(CLASSES) as QueueIx
+    }
+
+    fn in_queue(&self, queue: QueueIx) -> impl Iterator<Item = &Set> {
+        self.known.iter().filter(move |set| set.packets > 0 && set.queue == queue)
+    }
+
+    /// The roots of all sets in `queue`.
+    pub(super) fn roots_in(&self, queue: QueueIx) -> impl Iterator<Item = PortId> {
+        self.in_queue(queue).flat_map(|set| set.roots.iter().copied())
+    }
+
+    /// Whether what passes `root` is in queues that it shares with no other set.
+    pub(super) fn is_alone(&self, root: PortId, pool: &Pool) -> bool {
+        let mut with_root = self.known.iter().filter(|set| set.packets > 0 && set.roots.contains(&root));
+        with_root.all(|set| pool.users(set.queue) == 1)
+    }
+
+    /// The queues of sets with `count` roots, at least one of them among `roots`.
+    pub(super) fn queues_with(&self, roots: &[PortId], count: usize) -> impl Iterator<Item = QueueIx> {
+        let fits = move |set: &&Set| {
+            set.packets > 0 && set.roots.len() == count && set.roots.iter().any(|root| roots.contains(root))
+        };
+        self.known.iter().filter(fits).map(|set| set.queue)
+    }
+
+    /// The most roots that a set can have.
+    pub(super) const LARGEST: usize = MAX_ONWARD as usize;
+
+    pub(super) fn heap_bytes(&self) -> u64 {
+        let roots: u64 = self.known.iter().map(|set| set.roots.heap_bytes()).sum();
+        let waits: u64 = self.lanes.iter().map(|lane| lane.waits.heap_bytes()).sum();
+        self.known.heap_bytes() + self.lanes.heap_bytes() + roots + waits
+    }
+}

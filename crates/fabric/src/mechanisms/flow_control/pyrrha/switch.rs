@@ -1,0 +1,510 @@
+//! Pyrrha at a switch: which ports are roots, which neighbours are told, and how isolation queues change.
+//!
+//! The ordinary queue of a port is that of the packet's class. A root of this switch is a port whose ordinary queue is long: it tells the
+//! neighbours whose packets make it longer. A root further down is known from the frames of the neighbours there; what passes it is in an
+//! isolation queue of each port that leads to it, and when that grows long, the neighbours whose packets do so are told as well.
+
+use super::frames::PyrrhaFrame;
+use super::queues::{Egress, Isolation, State};
+use super::roots::{Root, Roots};
+use super::{Isolated, MergePolicy, Organisation, Peer, PyrrhaConfig, RelayMetric, SoftMerge};
+use crate::contract::{Candidate, NodeView, Passage, PauseScope, Place, PortFacts, Site};
+use crate::driver::memory::HeapBytes;
+use crate::ids::{PortId, PortIx, QueueIx};
+use crate::mechanisms::flow_control::hops::PerHop;
+use crate::network::fabric::{MAX_ONWARD, Onward};
+use backwater_engine::{Duration, Time};
+
+/// Lengths at which a queue of one port tells an ingress port's neighbour to stop and to go on, in bytes.
+#[derive(Clone, Copy, Debug)]
+struct Thresholds {
+    pause: u64,
+    resume: u64,
+}
+
+/// What a port is to Pyrrha.
+#[derive(Debug)]
+struct PortRole {
+    id: PortId,
+    peer: Peer,
+    /// Whether it leads towards hosts.
+    is_down: bool,
+}
+
+#[derive(Debug)]
+pub(super) struct Switch {
+    config: PyrrhaConfig,
+    ports: Vec<PortRole>,
+    egress: Vec<Egress>,
+    roots: Roots,
+    thresholds: PerHop<Thresholds>,
+    /// How long an empty queue that a MERGE has made is kept.
+    merge_grace: Duration,
+}
+
+/// The ports that a packet passes behind `here`; in a routing loop its way ends where it begins again.
+fn ahead(here: PortId, onward: Onward<'_>) -> impl Iterator<Item = PortId> {
+    let (mut passed, mut count) = ([here; MAX_ONWARD as usize], 0);
+    onward.map_while(move |port| {
+        if passed[..count].contains(&port) || (count > 0 && passed[count - 1] == here) {
+            return None;
+        }
+        passed[count] = port;
+        count += 1;
+        Some(port)
+    })
+}
+
+impl Switch {
+    pub(super) fn new(config: &PyrrhaConfig, site: &Site<'_>) -> Switch {
+        let role = |port: &PortFacts| {
+            let is_down = site.wiring.layer(site.peer(port)) < site.wiring.layer(site.node);
+            PortRole { id: port.id, peer: Peer::of(port, config, site), is_down }
+        };
+        let thresholds = |hop_bdp: u64| {
+            let bytes = |hops: f64, frames: u64| ((hop_bdp as f64 * hops) as u64).max(frames * site.largest_frame);
+            Thresholds { pause: bytes(config.pause, 2), resume: bytes(config.resume, 1) }
+        };
+        Switch {
+            config: config.clone(),
+            ports: site.ports.iter().map(role).collect(),
+            egress: site.ports.iter().map(|_| Egress::new(config.organisation, config.isolation_queues)).collect(),
+            roots: Roots::default(),
+            thresholds: PerHop::new(site, thresholds),
+            merge_grace: config.merge_grace(site.base_rtt),
+        }
+    }
+
+    // ---------------------------------------------------------------------------------------------------------- where packets go
+
+    pub(super) fn place(&mut self, candidate: Candidate<'_>, after: Option<PortId>) -> Place {
+        let egress = &mut self.egress[usize::from(candidate.egress)];
+        if egress.is_plain() {
+            return candidate.by_class();
+        }
+        let here = self.ports[usize::from(candidate.egress)].id;
+        let place = egress.place(ahead(here, candidate.onward), after);
+        place.map_or(candidate.by_class(), |(queue, note)| Place { queue, note })
+    }
+
+    pub(super) fn next_place(&mut self, candidate: Candidate<'_>, from: Passage) -> Place {
+        let root = self.egress[usize::from(from.egress)].roots_of(from.note).next();
+        self.place(candidate, root)
+    }
+
+    // ------------------------------------------------------------------------------------------------------- queues grow and shrink
+
+    pub(super) fn joined(&mut self, at: Passage, node: &mut NodeView<'_>) {
+        self.add(at);
+        self.look_at_longer(at, node);
+        self.look_at_gates(at, node);
+    }
+
+    pub(super) fn left(&mut self, at: Passage, node: &mut NodeView<'_>) {
+        let roots = self.take(at);
+        self.look_at_shorter(at, roots, node);
+        self.look_at_gates(at, node);
+    }
+
+    pub(super) fn moved(&mut self, from: Passage, to: Passage, node: &mut NodeView<'_>) {
+        if from != to {
+            let roots = self.take(from);
+            self.add(to);
+            self.look_at_longer(to, node);
+            self.look_at_shorter(from, roots, node);
+            self.look_at_gates(from, node);
+            self.look_at_gates(to, node);
+        }
+    }
+
+    fn add(&mut self, at: Passage) {
+        let egress = &mut self.egress[usize::from(at.egress)];
+        egress.add(at.queue, at.note, at.bytes.into());
+        for root in egress.roots_of(at.note) {
+            self.roots.get_mut(root).expect("a root with a queue is known").add_load(at.ingress, at.bytes);
+        }
+    }
+
+    /// The roots for which the packet was isolated.
+    fn take(&mut self, at: Passage) -> impl Iterator<Item = PortId> + Clone + use<> {
+        let egress = &mut self.egress[usize::from(at.egress)];
+        let roots = egress.roots_of(at.note);
+        egress.take(at.queue, at.note, at.bytes.into());
+        for root in roots.clone() {
+            self.roots.get_mut(root).expect("a root with a queue is known").take_load(at.ingress, at.bytes);
+        }
+        roots
+    }
+
+    /// A packet has joined a queue: is that too long now?
+    fn look_at_longer(&mut self, at: Passage, node: &mut NodeView<'_>) {
+        let egress = &self.egress[usize::from(at.egress)];
+        let threshold = self.thresholds.get(at.egress, at.ingress).pause;
+        if at.note == 0 {
+            if egress.ordinary > threshold {
+                let id = self.ports[usize::from(at.egress)].id;
+                self.pause(id, 0, at.ingress, node);
+            }
+            return;
+        }
+        for root in egress.roots_of(at.note) {
+            let isolation = self.egress[usize::from(at.egress)].get(root);
+            let Some((isolation, entry)) = isolation.zip(self.roots.get(root)) else { continue };
+            let load = match self.config.relay_metric {
+                RelayMetric::Queue => isolation.bytes,
+                RelayMetric::PerIngress => entry.load_of(at.ingress),
+            };
+            if load > threshold && isolation.state != State::SoftMerging {
+                let distance = entry.distance;
+                self.pause(root, distance, at.ingress, node);
+            }
+        }
+    }
+
+    /// A packet has left a queue, where it was isolated for `roots`: is that short enough now, or empty?
+    fn look_at_shorter(&mut self, at: Passage, roots: impl Iterator<Item = PortId>, node: &mut NodeView<'_>) {
+        if at.note == 0 {
+            let id = self.ports[usize::from(at.egress)].id;
+            if self.roots.get(id).is_some() {
+                self.relieve(id, at.egress, node);
+            }
+        }
+        for root in roots {
+            let Some(isolation) = self.egress[usize::from(at.egress)].get(root) else { continue };
+            let is_empty = isolation.bytes == 0;
+            self.relieve(root, at.egress, node);
+            if is_empty {
+                self.review(root, node);
+            }
+        }
+    }
+
+    /// In a single tier, the content of a queue changes with every packet, and with it whether it is closed.
+    fn look_at_gates(&mut self, at: Passage, node: &mut NodeView<'_>) {
+        if self.config.organisation == Organisation::Hierarchical {
+            return;
+        }
+        if at.note != 0 {
+            self.set_gate(at.egress, at.queue, node);
+        }
+        if self.egress[usize::from(at.egress)].any_waits() {
+            self.set_gates(at.egress, node);
+        }
+    }
+
+    /// Has the neighbour at `ingress` hold back what passes `root`, which is `distance` ports from here.
+    fn pause(&mut self, root: PortId, distance: u8, ingress: PortIx, node: &mut NodeView<'_>) {
+        let understands = matches!(self.ports[usize::from(ingress)].peer, Peer::Switch | Peer::Host);
+        if understands && self.roots.learn(root, distance).register(ingress, true) {
+            node.send(ingress, PyrrhaFrame::Pause { root, distance: distance + 1 }.into());
+        }
+    }
+
+    /// Lets the neighbours go on that `root` has paused and that need not wait any more, now that something has left `egress`.
+    fn relieve(&mut self, root: PortId, egress: PortIx, node: &mut NodeView<'_>) {
+        let Switch { config, ports, egress: queues, roots, thresholds, .. } = self;
+        let Some(entry) = roots.get_mut(root) else { return };
+        if !entry.children.iter().any(|child| child.paused) {
+            return;
+        }
+        let is_own = ports[usize::from(egress)].id == root;
+        let is_short = |ingress: PortIx, load: u64| match config.relay_metric {
+            _ if is_own => queues[usize::from(egress)].ordinary < thresholds.get(egress, ingress).resume,
+            RelayMetric::Queue => (0..).zip(queues.iter()).all(|(egress, queues)| {
+                let controlled = queues.get(root).filter(|queue| queue.state != State::SoftMerging);
+                controlled.is_none_or(|queue| queue.bytes < thresholds.get(egress, ingress).resume)
+            }),
+            RelayMetric::PerIngress => load < thresholds.get(egress, ingress).resume,
+        };
+        let mut children = std::mem::take(&mut entry.children);
+        children.retain_mut(|child| {
+            let goes = child.paused && is_short(child.ingress, entry.load_of(child.ingress));
+            if goes {
+                child.paused = false;
+                node.send(child.ingress, PyrrhaFrame::Resume { root }.into());
+            }
+            // Hosts have no isolation queues: they never say that nothing is kept.
+            !(goes && ports[usize::from(child.ingress)].peer == Peer::Host)
+        });
+        let is_leaf = children.is_empty();
+        entry.children = children;
+        if is_leaf {
+            self.review(root, node);
+        }
+    }
+
+    // ------------------------------------------------------------------------------------------------- isolation queues come and go
+
+    /// The state of the isolation queue of `root` at `port` is `state` now; it is assigned if there was none. Whether there was none.
+    fn set_state(&mut self, port: PortIx, root: PortId, state: State, node: &mut NodeView<'_>) -> bool {
+        let egress = &mut self.egress[usize::from(port)];
+        let is_new = egress.get(root).is_none();
+        if is_new {
+            egress.assign(root, state);
+            self.roots.get_mut(root).expect("a root is known before it gets a queue").queues += 1;
+        }
+        let isolation = egress.get_mut(root).expect("it is isolated now");
+        (isolation.state, isolation.kept_until) = (state, Time::ZERO);
+        let heir = isolation.heir.take_if(|_| state != State::SoftMerging);
+        match isolation.queue {
+            Some(queue) => self.set_gate(port, queue, node),
+            None => self.set_gates(port, node),
+        }
+        heir.into_iter().for_each(|heir| self.review(heir, node));
+        is_new
+    }
+
+    /// A queue is closed as long as any root that uses it is paused, or while it must let another one go first.
+    fn set_gate(&mut self, port: PortIx, queue: QueueIx, node: &mut NodeView<'_>) {
+        let egress = &mut self.egress[usize::from(port)];
+        let held = egress.is_held(queue).then_some(self.ports[usize::from(port)].id);
+        match egress.keeper(queue).or(held) {
+            Some(root) => {
+                // A gate that stays closed for another root begins a new closure.
+                if node.ports()[usize::from(port)].gate(queue).closed().is_some_and(|(_, cause)| cause != root) {
+                    node.open(port, queue);
+                }
+                node.close(port, queue, root);
+            }
+            None if node.ports()[usize::from(port)].is_closed(queue) => node.open(port, queue),
+            None => {}
+        }
+    }
+
+    fn set_gates(&mut self, port: PortIx, node: &mut NodeView<'_>) {
+        for queue in self.egress[usize::from(port)].queues() {
+            self.set_gate(port, queue, node);
+        }
+    }
+
+    /// Unassigns the empty queues of `root` that are not needed: those of a leaf, telling the downstream, and those of a root that has given
+    /// up. A queue that is paused stays, or what comes next would slip past the pause.
+    fn review(&mut self, root: PortId, node: &mut NodeView<'_>) {
+        let mut heir = None;
+        let Some(entry) = self.roots.get_mut(root) else { return };
+        let is_leaf = entry.children.is_empty();
+        for (port, egress) in (0..).zip(&mut self.egress) {
+            let Some(isolation) = egress.get(root).filter(|isolation| isolation.bytes == 0) else { continue };
+            match isolation.state {
+                State::Resumed if is_leaf && !egress.is_heir(root) && isolation.kept_until <= node.now => {
+                    node.send(port, PyrrhaFrame::Unassigned { root }.into());
+                }
+                State::SoftMerging => {}
+                State::Resumed | State::Paused => continue,
+            }
+            heir = egress.unassign(root);
+            entry.queues -= 1;
+        }
+        self.roots.tidy(root);
+        // Hops to the root grow from heir to heir: that comes to an end.
+        heir.into_iter().for_each(|heir| self.review(heir, node));
+    }
+
+    /// The queue of `root` at `port`, of which a MERGE has just arrived, is kept for a while though it is empty.
+    fn keep(&mut self, port: PortIx, root: PortId, node: &mut NodeView<'_>) {
+        let isolation = self.egress[usize::from(port)].get_mut(root).filter(|isolation| isolation.bytes == 0);
+        isolation.into_iter().for_each(|isolation| isolation.kept_until = node.now + self.merge_grace);
+        self.arm(port, node);
+    }
+
+    /// Sets the timer of `port` to the next end of such a time.
+    fn arm(&self, port: PortIx, node: &mut NodeView<'_>) {
+        let ends = self.egress[usize::from(port)].iter().map(|isolation| isolation.kept_until);
+        node.set_timer(port, ends.filter(|end| *end != Time::ZERO).min().unwrap_or(Time::NEVER));
+    }
+
+    pub(super) fn on_timer(&mut self, port: PortIx, node: &mut NodeView<'_>) {
+        while let Some(root) = self.egress[usize::from(port)].end_of_time(node.now) {
+            self.review(root, node);
+        }
+        self.arm(port, node);
+    }
+
+    /// What is isolated for `roots` at `port` is no longer controlled; what passes `heir` will be by that.
+    fn dissolve(&mut self, port: PortIx, roots: &[PortId], heir: Option<PortId>, node: &mut NodeView<'_>) {
+        for root in roots {
+            // One that was kept because of a root before it in the list may be gone by now.
+            let Some(isolation) = self.egress[usize::from(port)].get_mut(*root) else { continue };
+            let before = std::mem::replace(&mut isolation.heir, heir);
+            self.set_state(port, *root, State::SoftMerging, node);
+            // A root can give up again, for another one.
+            before.filter(|_| before != heir).into_iter().for_each(|heir| self.review(heir, node));
+        }
+        if self.config.soft_merge == SoftMerge::Flush {
+            self.egress[usize::from(port)].flush(roots, |queue| node.flush(port, queue));
+        }
+        for root in roots {
+            // Neighbours that were paused because of these queues need not wait any more.
+            self.relieve(*root, port, node);
+            self.review(*root, node);
+        }
+    }
+
+    // -------------------------------------------------------------------------------------------------------------------- frames
+
+    pub(super) fn on_frame(&mut self, port: PortIx, frame: PyrrhaFrame, node: &mut NodeView<'_>) {
+        match frame {
+            PyrrhaFrame::Pause { root, distance } if !self.ignores(root) => {
+                self.roots.learn(root, distance);
+                let is_new = self.set_state(port, root, State::Paused, node);
+                if is_new && self.gives_up(port) {
+                    self.abdicate(port, root, node);
+                }
+            }
+            PyrrhaFrame::Resume { root } => match self.egress[usize::from(port)].get(root) {
+                Some(isolation) if isolation.state == State::Paused => {
+                    self.set_state(port, root, State::Resumed, node);
+                    self.review(root, node);
+                }
+                Some(_) => {}
+                // The PAUSE was ignored: without this answer the downstream would count on us for ever.
+                None => node.send(port, PyrrhaFrame::Unassigned { root }.into()),
+            },
+            PyrrhaFrame::Merge { old, new, distance } => {
+                node.note_given_up(port, old);
+                if self.ignores(new) {
+                    node.send(port, PyrrhaFrame::Unassigned { root: new }.into());
+                } else {
+                    self.roots.learn(new, distance);
+                    self.set_state(port, new, State::Resumed, node);
+                    self.keep(port, new, node);
+                }
+                if self.egress[usize::from(port)].get(old).is_some() {
+                    self.hand_over(old, new, node);
+                    self.dissolve(port, &[old], Some(new), node);
+                }
+                self.review(new, node);
+            }
+            PyrrhaFrame::Unassigned { root } => {
+                // One that has crossed a PAUSE on the link is out of date.
+                let child = self.roots.get_mut(root).and_then(|entry| entry.child(port));
+                if child.is_some_and(|child| !child.paused) {
+                    self.forget_child(root, port, node);
+                }
+            }
+            PyrrhaFrame::Pause { .. } => {}
+        }
+    }
+
+    /// Whether frames about `root` are ignored: it is a port of this switch, in front of which it makes no sense to hold back what
+    /// passes it (sections IV-D and VII).
+    fn ignores(&self, root: PortId) -> bool {
+        self.config.own_root_rule && self.ports.iter().any(|port| port.id == root)
+    }
+
+    /// Whether `port`, if it is a root, gives up when it first hears of another one further down.
+    fn gives_up(&self, port: PortIx) -> bool {
+        match self.config.merge {
+            MergePolicy::Down => self.ports[usize::from(port)].is_down,
+            MergePolicy::Any => true,
+            MergePolicy::Never => false,
+        }
+    }
+
+    /// `port`, if it is a root, leaves those that it controls to `new` (section IV-A).
+    fn abdicate(&mut self, port: PortIx, new: PortId, node: &mut NodeView<'_>) {
+        let old = self.ports[usize::from(port)].id;
+        self.hand_over(old, new, node);
+        self.roots.tidy(old);
+    }
+
+    /// Tells all whom `old` controls that it has given up for `new`. They start open under the new root.
+    fn hand_over(&mut self, old: PortId, new: PortId, node: &mut NodeView<'_>) {
+        let Some(entry) = self.roots.get_mut(old) else { return };
+        let mut children = std::mem::take(&mut entry.children);
+        let ignored = self.ignores(new);
+        for child in &children {
+            let distance = self.roots.get(new).map_or(0, |entry| entry.distance);
+            node.send(child.ingress, PyrrhaFrame::Merge { old, new, distance: distance + 1 }.into());
+            // A switch has an open queue for the new root now, unless it ignores it; a host forgets both roots.
+            let entry = self.roots.get_mut(new);
+            match self.ports[usize::from(child.ingress)].peer {
+                Peer::Switch if ignored => entry.into_iter().for_each(|entry| entry.let_go(child.ingress)),
+                Peer::Switch => {
+                    self.roots.learn(new, distance).register(child.ingress, false);
+                }
+                Peer::Host | Peer::Pfc | Peer::Other => entry.into_iter().for_each(|entry| entry.forget(child.ingress)),
+            }
+        }
+        children.clear();
+        // The room is given back.
+        self.roots.get_mut(old).into_iter().for_each(|entry| entry.children = std::mem::take(&mut children));
+    }
+
+    fn forget_child(&mut self, root: PortId, ingress: PortIx, node: &mut NodeView<'_>) {
+        self.roots.get_mut(root).into_iter().for_each(|entry| entry.forget(ingress));
+        self.review(root, node);
+    }
+
+    /// The link of `port` has come back: what was agreed with the neighbour is void.
+    pub(super) fn on_link_up(&mut self, port: PortIx, node: &mut NodeView<'_>) {
+        let isolated: Vec<PortId> = self.egress[usize::from(port)].iter().map(|isolation| isolation.root).collect();
+        let known: Vec<PortId> = self.roots.iter().map(|root| root.id).collect();
+        self.dissolve(port, &isolated, None, node);
+        known.into_iter().for_each(|root| self.forget_child(root, port, node));
+    }
+
+    // ---------------------------------------------------------------------------------------------------------- audits and probes
+
+    pub(super) fn isolated(&self) -> Vec<Isolated> {
+        let of_port = |(port, egress): (PortIx, &Egress)| {
+            let isolated = |isolation: &Isolation| {
+                let Isolation { root, state, queue, bytes, .. } = *isolation;
+                Isolated { port, root, state, queue, bytes }
+            };
+            egress.iter().map(isolated).collect::<Vec<_>>()
+        };
+        (0..).zip(&self.egress).flat_map(of_port).collect()
+    }
+
+    pub(super) fn own_roots(&self) -> Vec<PortId> {
+        let own = |root: &&Root| self.ports.iter().any(|port| port.id == root.id) && !root.children.is_empty();
+        self.roots.iter().filter(own).map(|root| root.id).collect()
+    }
+
+    pub(super) fn stopping(&self) -> Vec<(PortIx, PauseScope)> {
+        let paused = self.roots.iter().flat_map(|root| {
+            let paused = root.children.iter().filter(|child| child.paused);
+            paused.map(|child| (child.ingress, PauseScope::Root(root.id)))
+        });
+        paused.collect()
+    }
+
+    pub(super) fn stopped(&self, port: PortIx) -> Vec<PauseScope> {
+        let paused = self.egress[usize::from(port)].iter().filter(|isolation| isolation.state == State::Paused);
+        paused.map(|isolation| PauseScope::Root(isolation.root)).collect()
+    }
+
+    pub(super) fn scope(&self, port: PortIx, queue: QueueIx) -> PauseScope {
+        self.egress[usize::from(port)].keeper(queue).map_or(PauseScope::Queue(queue), PauseScope::Root)
+    }
+
+    /// What keeps a root paused upstream is in its isolation queues here, or in its ordinary queue if it is one of our ports.
+    pub(super) fn keeps_stopped(&self, ingress: PortIx, root: PortId, at: Passage) -> bool {
+        if at.note == 0 {
+            return self.ports[usize::from(at.egress)].id == root;
+        }
+        let is_isolated = self.egress[usize::from(at.egress)].roots_of(at.note).any(|isolated| isolated == root);
+        is_isolated && (self.config.relay_metric == RelayMetric::Queue || at.ingress == ingress)
+    }
+
+    pub(super) fn leftover(&self) -> Option<String> {
+        let kept = |(port, egress): (usize, &Egress)| {
+            egress.iter().next().map(|isolation| format!("port {port} still isolates what passes {:?}", isolation.root))
+        };
+        let known = || {
+            let root = self.roots.iter().next()?;
+            Some(format!("{:?} is still in the table of roots, with {:?}", root.id, root.children))
+        };
+        self.egress.iter().enumerate().find_map(kept).or_else(known)
+    }
+
+    pub(super) fn most_queues_used(&self) -> QueueIx {
+        self.egress.iter().map(|egress| egress.most_used()).max().unwrap_or(0)
+    }
+
+    pub(super) fn heap_bytes(&self) -> u64 {
+        let tables = self.ports.heap_bytes() + self.thresholds.heap_bytes() + self.roots.heap_bytes();
+        tables + self.egress.heap_bytes() + self.egress.iter().map(Egress::heap_bytes).sum::<u64>()
+    }
+}

@@ -1,0 +1,52 @@
+//! Adaptive headroom: as SIH, but for the delays that a port and its peer have measured (IEEE P802.1Qdt; DSH section V-B).
+
+use super::exact_need_at;
+use super::pools::{Pools, reserved};
+use super::sih::Sih;
+use super::threshold::DynamicThreshold;
+use crate::contract::Site;
+use backwater_engine::{Bytes, Duration};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Options of adaptive headroom.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct AdaptiveConfig {
+    /// Share of the free shared pool that one ingress queue may take, as of SIH. Default 1/16 (DSH section V-A).
+    #[schemars(range(min = 0.0, max = 64.0))]
+    pub alpha: f64,
+    /// Private bytes of every lossless (ingress port, class). Default 3 KB (DSH section V-A).
+    pub private: Bytes,
+    /// Unit of the time stamps: the measured delay of a link is its true one, rounded up to a whole number of them. Default 8 ns, the
+    /// clock of IEEE 802.1AS time stamps at 125 MHz.
+    pub resolution: Duration,
+    /// A paused queue resumes this far below its threshold. Default: two full frames.
+    pub resume_offset: Option<Bytes>,
+}
+
+impl Default for AdaptiveConfig {
+    fn default() -> Self {
+        AdaptiveConfig { alpha: 0.0625, private: Bytes(3000), resolution: Duration::from_ns(8), resume_offset: None }
+    }
+}
+
+impl AdaptiveConfig {
+    /// Bytes set aside at `site`.
+    pub fn reserved(&self, site: &Site<'_>) -> u64 {
+        reserved(site, self.private.get(), &self.per_port(site))
+    }
+
+    /// Adaptive headroom for the switch at `site`.
+    pub fn build(&self, site: &Site<'_>) -> Sih {
+        let pools = Pools::new(site, self.private.get(), &self.per_port(site));
+        Sih::new(pools, DynamicThreshold::new(self.alpha, None, site), self.resume_offset, site)
+    }
+
+    /// What every port needs for the delays measured.
+    fn per_port(&self, site: &Site<'_>) -> Vec<u64> {
+        let unit = self.resolution.ps().max(1);
+        let measured = |delay: Duration| Duration::from_ps(delay.ps().div_ceil(unit) * unit);
+        site.ports.iter().map(|port| exact_need_at(site, port, measured(port.delay))).collect()
+    }
+}

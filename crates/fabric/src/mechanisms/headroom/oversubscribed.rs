@@ -1,0 +1,54 @@
+//! Oversubscribed headroom: as SIH, but all queues draw theirs from one pool that is smaller than the sum (DSH section V-B; SONiC).
+
+use super::per_port;
+use super::pools::{Pools, headroom_bytes, private_bytes};
+use super::sih::Sih;
+use super::threshold::DynamicThreshold;
+use crate::contract::Site;
+use backwater_engine::Bytes;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Options of oversubscribed headroom.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct OversubscribedConfig {
+    /// Share of the headroom of all lossless ingress queues that is set aside; each takes up to its own in full, first come, first served.
+    /// Below 1 packets may be dropped. Default 0.8 (DSH section V-B).
+    #[schemars(range(min = 0.0, max = 1.0))]
+    pub ratio: f64,
+    /// Share of the free shared pool that one ingress queue may take, as of SIH. Default 1/16 (DSH section V-A).
+    #[schemars(range(min = 0.0, max = 64.0))]
+    pub alpha: f64,
+    /// Private bytes of every lossless (ingress port, class). Default 3 KB (DSH section V-A).
+    pub private: Bytes,
+    /// Most headroom of a lossless (ingress port, class). Default: as of SIH.
+    pub headroom: Option<Bytes>,
+    /// A paused queue resumes this far below its threshold. Default: two full frames.
+    pub resume_offset: Option<Bytes>,
+}
+
+impl Default for OversubscribedConfig {
+    fn default() -> Self {
+        OversubscribedConfig { ratio: 0.8, alpha: 0.0625, private: Bytes(3000), headroom: None, resume_offset: None }
+    }
+}
+
+impl OversubscribedConfig {
+    /// Bytes set aside at `site`.
+    pub fn reserved(&self, site: &Site<'_>) -> u64 {
+        private_bytes(site, self.private.get()) + self.pool(site, &per_port(self.headroom, site))
+    }
+
+    /// Oversubscribed headroom for the switch at `site`.
+    pub fn build(&self, site: &Site<'_>) -> Sih {
+        let headroom = per_port(self.headroom, site);
+        let pools = Pools::with_headroom_pool(site, self.private.get(), &headroom, self.pool(site, &headroom));
+        Sih::new(pools, DynamicThreshold::new(self.alpha, None, site), self.resume_offset, site)
+    }
+
+    /// Bytes of headroom of all queues together.
+    fn pool(&self, site: &Site<'_>, headroom: &[u64]) -> u64 {
+        (headroom_bytes(site, headroom) as f64 * self.ratio).round() as u64
+    }
+}

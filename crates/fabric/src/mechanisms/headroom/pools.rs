@@ -1,0 +1,172 @@
+//! Bytes in the private, shared and headroom pools, counted per lossless (ingress port, class).
+
+use crate::contract::note::DropCause;
+use crate::contract::{Occupancy, Site};
+use crate::driver::memory::HeapBytes;
+use crate::ids::{CLASSES, Class, ClassMask, PortIx};
+use backwater_engine::prefetch::prefetch;
+
+/// Counters of one ingress queue: what every packet needs.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(align(16))]
+struct IngressQueue {
+    /// Bytes in the private and then in the shared pool.
+    footroom: u64,
+    /// Bytes in headroom.
+    headroom: u64,
+}
+
+/// The three pools of a shared-memory switch. A policy decides by its threshold what goes where.
+#[derive(Debug)]
+#[repr(C)]
+pub(super) struct Pools {
+    // What every packet needs.
+    used: Occupancy,
+    shared_size: u64,
+    /// Private bytes of every lossless ingress queue.
+    private: u64,
+    lossless: ClassMask,
+    queues: Vec<[IngressQueue; CLASSES]>,
+    // What only headroom needs.
+    /// Per port, the most bytes that may be in headroom of one queue.
+    headroom_size: Vec<u64>,
+    /// The most bytes that may be in headroom of all queues together.
+    headroom_pool: u64,
+    /// The most bytes that have been in headroom at once.
+    peak_headroom: Vec<[u64; CLASSES]>,
+}
+
+impl Pools {
+    /// Pools of the switch at `site`, with `headroom` bytes per lossless queue of each port.
+    pub(super) fn new(site: &Site<'_>, private: u64, headroom: &[u64]) -> Pools {
+        Pools::with_headroom_pool(site, private, headroom, headroom_bytes(site, headroom))
+    }
+
+    /// The same, but all queues together have no more than `headroom_pool` bytes of headroom.
+    pub(super) fn with_headroom_pool(site: &Site<'_>, private: u64, headroom: &[u64], headroom_pool: u64) -> Pools {
+        let lossless: ClassMask = site.spec.switch.lossless.iter().copied().collect();
+        let reserved = private_bytes(site, private) + headroom_pool;
+        Pools {
+            queues: vec![Default::default(); headroom.len()],
+            peak_headroom: vec![[0; CLASSES]; headroom.len()],
+            headroom_size: headroom.to_vec(),
+            headroom_pool,
+            lossless,
+            private,
+            shared_size: site.spec.switch.buffer.get().saturating_sub(reserved),
+            used: Occupancy::default(),
+        }
+    }
+
+    pub(super) fn heap_bytes(&self) -> u64 {
+        self.queues.heap_bytes() + self.peak_headroom.heap_bytes() + self.headroom_size.heap_bytes()
+    }
+
+    /// Asks for the counters of one ingress queue.
+    #[inline]
+    pub(super) fn expect(&self, ingress: PortIx, class: Class) {
+        prefetch(&self.queues[usize::from(ingress)][class.index()]);
+    }
+
+    pub(super) fn is_lossless(&self, class: Class) -> bool {
+        self.lossless.has(class)
+    }
+
+    /// Free bytes of the shared pool.
+    pub(super) fn free_shared(&self) -> u64 {
+        self.shared_size - self.used.shared
+    }
+
+    /// Bytes of the shared pool that one ingress queue uses.
+    pub(super) fn shared(&self, ingress: PortIx, class: Class) -> u64 {
+        self.queue(ingress, class).footroom.saturating_sub(self.private_of(class))
+    }
+
+    /// Bytes of headroom that one ingress queue uses.
+    pub(super) fn headroom(&self, ingress: PortIx, class: Class) -> u64 {
+        self.queue(ingress, class).headroom
+    }
+
+    /// The most bytes of headroom that one ingress queue has used so far.
+    pub(super) fn peak_headroom(&self, ingress: PortIx, class: Class) -> u64 {
+        self.peak_headroom[usize::from(ingress)][class.index()]
+    }
+
+    /// All bytes of one ingress queue.
+    pub(super) fn held(&self, ingress: PortIx, class: Class) -> u64 {
+        let queue = self.queue(ingress, class);
+        queue.footroom + queue.headroom
+    }
+
+    pub(super) fn occupancy(&self) -> Occupancy {
+        self.used
+    }
+
+    /// Charges `bytes`: private first, then shared up to `threshold` per queue and what is left of the pool, then headroom. A packet that
+    /// would lift its queue's shared bytes above the threshold goes wholly to headroom.
+    pub(super) fn admit(&mut self, ingress: PortIx, class: Class, bytes: u64, threshold: u64) -> Result<(), DropCause> {
+        let (private, free, lossless) = (self.private_of(class), self.free_shared(), self.is_lossless(class));
+        let queue = &mut self.queues[usize::from(ingress)][class.index()];
+        let before = queue.footroom.saturating_sub(private);
+        let after = (queue.footroom + bytes).saturating_sub(private);
+        if after == 0 || (after <= threshold && after - before <= free) {
+            queue.footroom += bytes;
+            self.used.shared += after - before;
+        } else if lossless
+            && queue.headroom + bytes <= self.headroom_size[usize::from(ingress)]
+            && self.used.headroom + bytes <= self.headroom_pool
+        {
+            queue.headroom += bytes;
+            let peak = &mut self.peak_headroom[usize::from(ingress)][class.index()];
+            *peak = (*peak).max(queue.headroom);
+            self.used.headroom += bytes;
+        } else {
+            return Err(if lossless { DropCause::Headroom } else { DropCause::BufferFull });
+        }
+        self.used.used += bytes;
+        self.used.peak = self.used.peak.max(self.used.used);
+        Ok(())
+    }
+
+    /// Frees `bytes`: headroom first, then shared, then private.
+    pub(super) fn release(&mut self, ingress: PortIx, class: Class, bytes: u64) {
+        let private = self.private_of(class);
+        let queue = &mut self.queues[usize::from(ingress)][class.index()];
+        let from_headroom = bytes.min(queue.headroom);
+        queue.headroom -= from_headroom;
+        let before = queue.footroom.saturating_sub(private);
+        queue.footroom -= bytes - from_headroom;
+        self.used.headroom -= from_headroom;
+        self.used.shared -= before - queue.footroom.saturating_sub(private);
+        self.used.used -= bytes;
+    }
+
+    fn queue(&self, ingress: PortIx, class: Class) -> &IngressQueue {
+        &self.queues[usize::from(ingress)][class.index()]
+    }
+
+    fn private_of(&self, class: Class) -> u64 {
+        if self.lossless.has(class) { self.private } else { 0 }
+    }
+}
+
+/// Bytes set aside: private and headroom of every lossless ingress queue.
+pub(super) fn reserved(site: &Site<'_>, private: u64, headroom: &[u64]) -> u64 {
+    private_bytes(site, private) + headroom_bytes(site, headroom)
+}
+
+/// Bytes set aside where every lossless ingress queue has `private` bytes.
+pub(super) fn private_bytes(site: &Site<'_>, private: u64) -> u64 {
+    private * ((site.ports.len() + site.unused_ports()) * site.spec.switch.lossless.len()) as u64
+}
+
+/// Bytes set aside where every lossless ingress queue of a port has the headroom listed for that port.
+pub(super) fn headroom_bytes(site: &Site<'_>, headroom: &[u64]) -> u64 {
+    of_all_ports(site, headroom) * site.spec.switch.lossless.len() as u64
+}
+
+/// The sum over all ports of the chip; those without a link count as the one that needs most.
+pub(super) fn of_all_ports(site: &Site<'_>, per_port: &[u64]) -> u64 {
+    let most = per_port.iter().copied().max().unwrap_or(0);
+    per_port.iter().sum::<u64>() + most * site.unused_ports() as u64
+}

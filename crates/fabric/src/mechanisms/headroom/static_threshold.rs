@@ -1,0 +1,171 @@
+//! Static threshold: every lossless ingress queue is paused at a fixed length.
+
+use super::pools::{Pools, reserved};
+use super::{per_port, resume_offset};
+use crate::contract::note::DropCause;
+use crate::contract::{BufferPolicy, Occupancy, Pressure, Site};
+use crate::ids::{Class, PortIx};
+use backwater_engine::{Bytes, Time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Options of the static threshold.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct StaticConfig {
+    /// Length of an ingress queue at which its upstream is paused. Default 256 KB (FLB section 5, PCN).
+    pub xoff: Bytes,
+    /// Length below which it is resumed. Default: two full frames below `xoff`.
+    pub xon: Option<Bytes>,
+    /// Headroom of every lossless (ingress port, class). Default: Equation 1 of DSH for that port's link; more where frames or response
+    /// times are so long that it would not do.
+    pub headroom: Option<Bytes>,
+}
+
+impl Default for StaticConfig {
+    fn default() -> Self {
+        StaticConfig { xoff: Bytes(256_000), xon: None, headroom: None }
+    }
+}
+
+impl StaticConfig {
+    /// Bytes set aside at `site`.
+    pub fn reserved(&self, site: &Site<'_>) -> u64 {
+        reserved(site, 0, &per_port(self.headroom, site))
+    }
+
+    /// Length below which a queue is resumed.
+    pub(super) fn xon(&self, site: &Site<'_>) -> u64 {
+        self.xon.map_or(self.xoff.get().saturating_sub(resume_offset(None, site)), Bytes::get)
+    }
+}
+
+/// The static threshold at one switch.
+#[derive(Debug)]
+pub struct StaticThreshold {
+    pools: Pools,
+    xoff: u64,
+    xon: u64,
+}
+
+impl StaticThreshold {
+    /// The static threshold for the switch at `site`.
+    pub fn new(config: &StaticConfig, site: &Site<'_>) -> StaticThreshold {
+        StaticThreshold {
+            pools: Pools::new(site, 0, &per_port(config.headroom, site)),
+            xoff: config.xoff.get(),
+            xon: config.xon(site),
+        }
+    }
+}
+
+impl BufferPolicy for StaticThreshold {
+    fn admit(&mut self, ingress: PortIx, class: Class, bytes: u64, _now: Time) -> Result<(), DropCause> {
+        let threshold = if self.pools.is_lossless(class) { self.xoff } else { u64::MAX };
+        self.pools.admit(ingress, class, bytes, threshold)
+    }
+
+    fn release(&mut self, ingress: PortIx, class: Class, bytes: u64, _now: Time) {
+        self.pools.release(ingress, class, bytes);
+    }
+
+    fn pressure(&self, ingress: PortIx, class: Class) -> Pressure {
+        if !self.pools.is_lossless(class) {
+            return Pressure::default();
+        }
+        let held = self.pools.held(ingress, class);
+        let is_full = held >= self.xoff.max(1) || self.pools.headroom(ingress, class) > 0;
+        Pressure::of_class(class, is_full, !is_full && held <= self.xon)
+    }
+
+    fn expect(&self, ingress: PortIx, class: Class) {
+        self.pools.expect(ingress, class);
+    }
+
+    fn occupancy(&self) -> Occupancy {
+        self.pools.occupancy()
+    }
+
+    fn heap_bytes(&self) -> u64 {
+        self.pools.heap_bytes()
+    }
+
+    fn held(&self, ingress: PortIx, class: Class) -> u64 {
+        self.pools.held(ingress, class)
+    }
+
+    fn headroom(&self, ingress: PortIx, class: Class) -> u64 {
+        self.pools.headroom(ingress, class)
+    }
+
+    fn peak_headroom(&self, ingress: PortIx, class: Class) -> u64 {
+        self.pools.peak_headroom(ingress, class)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ids::{ClassMask, NodeId};
+    use crate::mechanisms::headroom::HeadroomConfig;
+    use crate::testing::{fabric, star};
+
+    const CLASS: Class = Class(3);
+
+    #[test]
+    fn full_at_xoff_and_eased_at_xon() {
+        let fabric = fabric(star(2));
+        let config = StaticConfig { xoff: Bytes(3000), xon: Some(Bytes(1000)), headroom: Some(Bytes(2000)) };
+        let mut policy = StaticThreshold::new(&config, &fabric.site(NodeId(2)));
+        let (full, eased) = (ClassMask::of(CLASS), ClassMask::of(CLASS));
+        let told = |policy: &StaticThreshold| {
+            let pressure = policy.pressure(0, CLASS);
+            (pressure.full == full, pressure.eased == eased)
+        };
+        assert_eq!(told(&policy), (false, true));
+        let mut seen = Vec::new();
+        for _ in 0..5 {
+            assert_eq!(policy.admit(0, CLASS, 1000, Time::ZERO), Ok(()));
+            seen.push(told(&policy));
+        }
+        assert_eq!(seen, [(false, true), (false, false), (true, false), (true, false), (true, false)]);
+        assert_eq!(policy.occupancy(), Occupancy { used: 5000, shared: 3000, headroom: 2000, peak: 5000 });
+        assert_eq!(policy.admit(0, CLASS, 1, Time::ZERO), Err(DropCause::Headroom));
+        seen.clear();
+        for _ in 0..5 {
+            policy.release(0, CLASS, 1000, Time::ZERO);
+            seen.push(told(&policy));
+        }
+        assert_eq!(seen, [(true, false), (true, false), (false, false), (false, true), (false, true)]);
+    }
+
+    /// Two full frames of 1000 B below `xoff`, and never below nothing.
+    #[test]
+    fn xon_is_two_frames_below_xoff_by_default() {
+        let fabric = fabric(star(2));
+        let xon = |xoff| {
+            let config = StaticConfig { xoff: Bytes(xoff), ..Default::default() };
+            StaticThreshold::new(&config, &fabric.site(NodeId(2))).xon
+        };
+        assert_eq!((xon(256_000), xon(1500)), (254_000, 0));
+    }
+
+    /// Lossy classes have no threshold, no headroom, and no upstream is told.
+    #[test]
+    fn a_lossy_class_takes_what_is_left_and_is_dropped_when_nothing_is() {
+        let mut spec = star(2);
+        let config = StaticConfig { headroom: Some(Bytes(10_000)), ..Default::default() };
+        spec.switch.buffer = Bytes(20_000 + 5000);
+        spec.switch.headroom = HeadroomConfig::Static(config.clone());
+        let fabric = fabric(spec);
+        let mut policy = StaticThreshold::new(&config, &fabric.site(NodeId(2)));
+        for _ in 0..5 {
+            assert_eq!(policy.admit(0, Class(1), 1000, Time::ZERO), Ok(()));
+            assert_eq!(policy.pressure(0, Class(1)), Pressure::default());
+        }
+        assert_eq!(policy.admit(0, Class(1), 1, Time::ZERO), Err(DropCause::BufferFull));
+        // A lossless packet that finds the pool empty goes to headroom, and its upstream is told.
+        assert_eq!(policy.admit(1, CLASS, 1000, Time::ZERO), Ok(()));
+        assert_eq!(policy.pressure(1, CLASS).full, ClassMask::of(CLASS));
+    }
+}

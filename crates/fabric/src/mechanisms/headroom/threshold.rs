@@ -1,0 +1,48 @@
+//! The dynamic threshold of an ingress queue (Choudhury and Hahne 1998): a share of what is left of the shared pool.
+
+use crate::contract::{PortFacts, Site};
+use crate::ids::PortIx;
+use backwater_engine::Rate;
+
+/// Alpha, in units of 2^-16.
+#[derive(Debug)]
+pub(super) enum DynamicThreshold {
+    OfAll(u64),
+    /// Of each port, where it depends on the rate.
+    ByPort(Box<[u64]>),
+}
+
+const ALPHA_BITS: u32 = 16;
+
+/// Alpha at `port`: where it holds for ports of rate `at`, it grows in proportion to a port's rate.
+pub(super) fn alpha(alpha: f64, at: Option<Rate>, port: &PortFacts) -> f64 {
+    at.map_or(alpha, |at| alpha * (port.rate.bps() as f64 / at.bps() as f64))
+}
+
+impl DynamicThreshold {
+    /// The threshold with `alpha`; that of ports of rate `at`, where it grows in proportion to a port's rate.
+    pub(super) fn new(alpha: f64, at: Option<Rate>, site: &Site<'_>) -> DynamicThreshold {
+        let scaled = |alpha: f64| (alpha * f64::from(1 << ALPHA_BITS)).round() as u64;
+        match at {
+            None => DynamicThreshold::OfAll(scaled(alpha)),
+            Some(_) => {
+                let at_port = |port| scaled(self::alpha(alpha, at, port));
+                DynamicThreshold::ByPort(site.ports.iter().map(at_port).collect())
+            }
+        }
+    }
+
+    /// T(t) = alpha (B_s - used) (DSH Equation 2), of which `free` is the term in parentheses.
+    #[inline]
+    pub(super) fn of(&self, ingress: PortIx, free: u64) -> u64 {
+        let alpha = match self {
+            DynamicThreshold::OfAll(alpha) => *alpha,
+            DynamicThreshold::ByPort(alpha) => alpha[usize::from(ingress)],
+        };
+        ((u128::from(free) * u128::from(alpha)) >> ALPHA_BITS) as u64
+    }
+
+    pub(super) fn heap_bytes(&self) -> u64 {
+        if let DynamicThreshold::ByPort(alpha) = self { size_of_val(&**alpha) as u64 } else { 0 }
+    }
+}

@@ -1,0 +1,158 @@
+//! DRILL (Ghorbani et al., SIGCOMM 2017): every packet takes the port of the shortest queue among a few drawn at random and the best that are
+//! remembered. Needs receivers that tolerate reordering.
+
+use crate::contract::{FlowKey, LoadBalance};
+use crate::ids::{NodeId, PortIx};
+use crate::model::port::Port;
+use backwater_engine::random::{Seed, Stream};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// Options of DRILL(d, m).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct DrillConfig {
+    /// Ports d drawn at random for every packet, with repetition. Default 2 (paper).
+    #[schemars(range(min = 1, max = 64))]
+    pub samples: u32,
+    /// Ports m with the shortest queues that are remembered from one packet to the next. Default 1 (paper).
+    #[schemars(range(max = 64))]
+    pub memory: u32,
+}
+
+impl Default for DrillConfig {
+    fn default() -> Self {
+        DrillConfig { samples: 2, memory: 1 }
+    }
+}
+
+/// DRILL at one node.
+#[derive(Debug)]
+pub struct Drill {
+    samples: u32,
+    memory: usize,
+    draws: Stream,
+    /// Per set of equal-cost ports, the best of those looked at last: indices into the set.
+    best: BTreeMap<Vec<PortIx>, Vec<usize>>,
+    /// Queued bytes of the ports being looked at, and their indices. Kept, so that nothing is allocated.
+    seen: Vec<(u64, usize)>,
+}
+
+impl Drill {
+    /// DRILL at `node`.
+    pub fn new(config: &DrillConfig, seed: Seed, node: NodeId) -> Drill {
+        Drill {
+            samples: config.samples.max(1),
+            memory: config.memory as usize,
+            draws: seed.stream("drill", u64::from(node.0)),
+            best: BTreeMap::new(),
+            seen: Vec::new(),
+        }
+    }
+}
+
+impl LoadBalance for Drill {
+    fn choose(&mut self, _key: FlowKey, candidates: &[PortIx], ports: &[Port]) -> usize {
+        let Drill { samples, memory, draws, best, seen } = self;
+        let best = match best.get_mut(candidates) {
+            Some(best) => best,
+            None => best.entry(candidates.to_vec()).or_default(),
+        };
+        let load = |index: usize| (ports[usize::from(candidates[index])].queued_bytes(), index);
+        seen.clear();
+        seen.extend((0..*samples).map(|_| load(draws.below(candidates.len() as u64) as usize)));
+        seen.extend(best.drain(..).map(load));
+        // Stable: of equal queues the one drawn first comes first, and what is remembered last.
+        seen.sort_by_key(|(bytes, _)| *bytes);
+        for (_, index) in seen.iter() {
+            if best.len() < *memory && !best.contains(index) {
+                best.push(*index);
+            }
+        }
+        seen[0].1
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::fifo::Frames;
+    use crate::testing::{port, queued};
+
+    /// Ports with so many packets of 1000 B in their queues.
+    fn ports(packets: &[u32]) -> Vec<Port> {
+        let with = |count: &u32| {
+            let (mut port, mut frames) = (port(100), Frames::default());
+            (0..*count).for_each(|_| port.enqueue(3, queued(3, 1000), &mut frames));
+            port
+        };
+        packets.iter().map(with).collect()
+    }
+
+    fn drill(samples: u32, memory: u32) -> Drill {
+        Drill::new(&DrillConfig { samples, memory }, Seed(1), NodeId(3))
+    }
+
+    fn counts(drill: &mut Drill, candidates: &[PortIx], ports: &[Port], packets: u32) -> Vec<u32> {
+        let mut counts = vec![0; candidates.len()];
+        (0..packets).for_each(|_| counts[drill.choose(FlowKey(7), candidates, ports)] += 1);
+        counts
+    }
+
+    /// 10,000 each of 40,000, within five standard deviations.
+    fn assert_even(counts: &[u32]) {
+        assert!(counts.iter().all(|count| count.abs_diff(10_000) < 433), "{counts:?}");
+    }
+
+    #[test]
+    fn one_sample_and_no_memory_is_spraying() {
+        let unequal = ports(&[0, 9, 1, 5]);
+        assert_even(&counts(&mut drill(1, 0), &[0, 1, 2, 3], &unequal, 40_000));
+    }
+
+    /// A remembered port does not win against one drawn whose queue is as short.
+    #[test]
+    fn equal_queues_are_used_evenly() {
+        let equal = ports(&[2, 2, 2, 2]);
+        for (samples, memory) in [(1, 1), (2, 1), (2, 0), (3, 2)] {
+            assert_even(&counts(&mut drill(samples, memory), &[0, 1, 2, 3], &equal, 40_000));
+        }
+    }
+
+    /// Without memory a long queue is taken when all samples fall on it: once in 16 with two samples of four ports.
+    #[test]
+    fn a_long_queue_is_avoided() {
+        let one_long = ports(&[0, 0, 9, 0]);
+        let chosen = counts(&mut drill(2, 0), &[0, 1, 2, 3], &one_long, 40_000);
+        assert!(chosen[2].abs_diff(2500) < 242, "{chosen:?}");
+        // The very first packet has nothing remembered.
+        let chosen = counts(&mut drill(2, 1), &[0, 1, 2, 3], &one_long, 40_000);
+        assert!(chosen[2] <= 1, "{chosen:?}");
+    }
+
+    #[test]
+    fn the_best_port_is_remembered_until_its_queue_grows() {
+        let mut drill = drill(1, 1);
+        let (mut queues, candidates) = (ports(&[5, 5, 0, 5]), [0, 1, 2, 3]);
+        // Once drawn, the empty queue is taken by every packet.
+        let first = (0..100).find(|_| drill.choose(FlowKey(7), &candidates, &queues) == 2);
+        assert!(first.is_some());
+        assert_eq!(counts(&mut drill, &candidates, &queues, 1000), [0, 0, 1000, 0]);
+        let mut frames = Frames::default();
+        (0..9).for_each(|_| queues[2].enqueue(3, queued(3, 1000), &mut frames));
+        // At most until another is drawn.
+        assert!(counts(&mut drill, &candidates, &queues, 1000)[2] < 10);
+    }
+
+    /// What is best among some ports does not carry over to others.
+    #[test]
+    fn every_set_of_ports_has_a_memory_of_its_own() {
+        let mut drill = drill(1, 1);
+        let queues = ports(&[5, 5, 0, 5, 5, 5]);
+        counts(&mut drill, &[0, 1, 2], &queues, 100);
+        counts(&mut drill, &[3, 4, 5], &queues, 100);
+        assert_eq!(counts(&mut drill, &[0, 1, 2], &queues, 100), [0, 0, 100]);
+        assert_eq!(drill.best.len(), 2);
+    }
+}

@@ -1,0 +1,8 @@
+//! The mechanisms, slot by slot; the registry of each slot is its `mod.rs`.
+
+pub mod congestion;
+pub mod flow_control;
+pub mod headroom;
+pub mod load_balance;
+pub mod recovery;
+mod registry;

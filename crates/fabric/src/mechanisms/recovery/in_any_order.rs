@@ -1,0 +1,182 @@
+//! A receiver that tolerates reordering: for fabrics with almost no loss that send the packets of a flow along several paths.
+
+use crate::bits::BitSet;
+use crate::contract::{RecoveryReceiver, Verdict};
+use crate::frame::Psn;
+use backwater_engine::{Duration, Time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Options of the receiver that takes packets in any order.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct InAnyOrderConfig {
+    /// Packets from the first one missing on, itself included, that a receiver keeps track of; it drops those beyond. Default 65536: with the
+    /// usual MTU more than a switch's buffer holds.
+    #[schemars(range(min = 1, max = 65_536))]
+    pub room: u32,
+    /// How long a packet may be missing while later ones come before the receiver asks for it. Default: for ever (what a lossless fabric
+    /// has delayed still comes).
+    pub allowance: Option<Duration>,
+    /// Retransmission timeout: without progress for this long the sender goes back to the oldest unacknowledged packet. Default 4 ms, as with
+    /// `go-back-n`; "0 s" switches it off.
+    pub timeout: Duration,
+}
+
+impl Default for InAnyOrderConfig {
+    fn default() -> Self {
+        InAnyOrderConfig { room: 65_536, allowance: None, timeout: Duration::from_ms(4) }
+    }
+}
+
+/// The receiver of one flow.
+#[derive(Debug)]
+pub struct Receiver {
+    room: u32,
+    allowance: Option<Duration>,
+    /// Packets that came before their turn, by number modulo `room`.
+    held: BitSet,
+    /// The packet last found missing, and when to ask for it.
+    missing: Psn,
+    ask_at: Time,
+}
+
+impl Receiver {
+    pub(super) fn new(config: &InAnyOrderConfig) -> Receiver {
+        let room = config.room.max(1);
+        Receiver { room, allowance: config.allowance, held: BitSet::default(), missing: 0, ask_at: Time::NEVER }
+    }
+
+    fn place(&self, psn: Psn) -> usize {
+        (psn % self.room) as usize
+    }
+
+    /// Whether it is time to ask for `expected`, after which a packet has come; if so, it is asked for again after another allowance.
+    fn asks(&mut self, expected: Psn, now: Time) -> bool {
+        let Some(allowance) = self.allowance else { return false };
+        let is_known = self.ask_at != Time::NEVER && self.missing == expected;
+        let is_due = is_known && now >= self.ask_at;
+        if is_due || !is_known {
+            (self.missing, self.ask_at) = (expected, now + allowance);
+        }
+        is_due
+    }
+}
+
+impl RecoveryReceiver for Receiver {
+    fn on_data(&mut self, psn: Psn, expected: Psn, now: Time) -> Verdict {
+        if psn < expected {
+            return Verdict::Duplicate;
+        }
+        if psn == expected {
+            let mut next = psn + 1;
+            while self.held.has(self.place(next)) {
+                self.held.remove(self.place(next));
+                next += 1;
+            }
+            return Verdict::Deliver { packets: next - psn };
+        }
+        let is_late = self.asks(expected, now);
+        if psn - expected < self.room {
+            let is_held = self.held.has(self.place(psn));
+            self.held.insert(self.place(psn));
+            return match (is_late, is_held) {
+                (true, _) => Verdict::Nack,
+                (false, true) => Verdict::Duplicate,
+                (false, false) => Verdict::Keep,
+            };
+        }
+        if is_late { Verdict::Nack } else { Verdict::Ignore }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeSet;
+
+    fn at_us(us: u64) -> Time {
+        Time::ZERO + Duration::from_us(us)
+    }
+
+    fn receiver(room: u32, allowance: Option<Duration>) -> Receiver {
+        Receiver::new(&InAnyOrderConfig { room, allowance, ..Default::default() })
+    }
+
+    #[test]
+    fn what_came_early_is_delivered_with_the_packet_that_was_missing() {
+        let mut receiver = receiver(4, None);
+        assert_eq!(receiver.on_data(0, 0, at_us(0)), Verdict::Deliver { packets: 1 });
+        assert_eq!(receiver.on_data(3, 1, at_us(1)), Verdict::Keep);
+        assert_eq!(receiver.on_data(2, 1, at_us(2)), Verdict::Keep);
+        assert_eq!(receiver.on_data(3, 1, at_us(3)), Verdict::Duplicate);
+        // Packet 4 is the last for which there is room, and 5 is where 1 will be.
+        assert_eq!(receiver.on_data(5, 1, at_us(4)), Verdict::Ignore);
+        assert_eq!(receiver.on_data(4, 1, at_us(5)), Verdict::Keep);
+        assert_eq!(receiver.on_data(1, 1, at_us(6)), Verdict::Deliver { packets: 4 });
+        assert_eq!(receiver.on_data(4, 5, at_us(7)), Verdict::Duplicate);
+        assert_eq!(receiver.on_data(5, 5, at_us(8)), Verdict::Deliver { packets: 1 });
+    }
+
+    /// However far a flow has come, what its receiver keeps track of takes no more places than there is room for.
+    #[test]
+    fn places_are_used_again() {
+        let receiver = receiver(4, None);
+        assert!((0..100).all(|psn| receiver.place(psn) < 4));
+    }
+
+    #[test]
+    fn a_packet_is_asked_for_once_per_allowance() {
+        let mut receiver = receiver(100, Some(Duration::from_us(10)));
+        assert_eq!(receiver.on_data(1, 0, at_us(0)), Verdict::Keep);
+        assert_eq!(receiver.on_data(2, 0, Time::from_ps(9_999_999)), Verdict::Keep);
+        assert_eq!(receiver.on_data(3, 0, at_us(10)), Verdict::Nack);
+        assert_eq!(receiver.on_data(4, 0, at_us(19)), Verdict::Keep);
+        assert_eq!(receiver.on_data(5, 0, at_us(20)), Verdict::Nack);
+        // What came with the question has been kept all the same.
+        assert_eq!(receiver.on_data(0, 0, at_us(21)), Verdict::Deliver { packets: 6 });
+        // The next packet to be missing has its own time.
+        assert_eq!(receiver.on_data(8, 6, at_us(31)), Verdict::Keep);
+        assert_eq!(receiver.on_data(200, 6, at_us(41)), Verdict::Nack);
+        assert_eq!(receiver.on_data(201, 6, at_us(42)), Verdict::Ignore);
+    }
+
+    /// The sender goes back, and what is missing is lost again: what comes instead, all of it known, asks for it.
+    #[test]
+    fn what_is_held_already_asks_as_well() {
+        let mut receiver = receiver(100, Some(Duration::from_us(10)));
+        assert_eq!(receiver.on_data(1, 0, at_us(0)), Verdict::Keep);
+        assert_eq!(receiver.on_data(1, 0, at_us(9)), Verdict::Duplicate);
+        assert_eq!(receiver.on_data(1, 0, at_us(10)), Verdict::Nack);
+        assert_eq!(receiver.on_data(1, 0, at_us(11)), Verdict::Duplicate);
+    }
+
+    proptest! {
+        /// Whatever comes, in whatever order, lost and repeated: what is delivered is what came, from the first packet to the first missing.
+        #[test]
+        fn any_order_delivers_what_came(arrivals in prop::collection::vec(0u32..200, 0..600), room in 1u32..130) {
+            let mut receiver = receiver(room, None);
+            let (mut expected, mut came) = (0, BTreeSet::new());
+            for psn in arrivals {
+                let is_new = psn >= expected && !came.contains(&psn);
+                let has_room = psn < expected + room;
+                match receiver.on_data(psn, expected, at_us(0)) {
+                    Verdict::Deliver { packets } => {
+                        prop_assert!(psn == expected && is_new);
+                        expected += packets;
+                        came.insert(psn);
+                    }
+                    Verdict::Keep => {
+                        prop_assert!(psn > expected && is_new && has_room);
+                        came.insert(psn);
+                    }
+                    Verdict::Duplicate => prop_assert!(!is_new),
+                    Verdict::Ignore => prop_assert!(is_new && !has_room),
+                    Verdict::Nack => prop_assert!(false, "no NACK without an allowance"),
+                }
+                prop_assert_eq!(expected, (0..).find(|psn| !came.contains(psn)).unwrap());
+            }
+        }
+    }
+}

@@ -1,0 +1,234 @@
+//! Frames that wait: in queues, and on wires.
+//!
+//! They are in chunks of one pool. A queue holds as many chunks as its frames need, none when it is empty, and the chunk that one has just
+//! left is the one that the next gets: memory follows the number of frames, and what is written next is mostly in a near cache.
+
+use crate::driver::memory::{HeapBytes, Share};
+use crate::frame::Frame;
+use crate::ids::PortIx;
+use backwater_engine::Time;
+use backwater_engine::pages::prefer_large;
+use backwater_engine::prefetch::prefetch;
+
+/// Items per chunk.
+const CHUNK: u32 = 8;
+
+/// Pools with room for at least as many ask for large pages from the start: smaller ones touch little of it.
+const LARGE: usize = 1 << 18;
+
+/// The position of an item in its pool. The chunk is an eighth of that.
+type Position = u32;
+
+/// A frame in a queue.
+#[derive(Clone, Copy, Debug)]
+pub struct Queued {
+    /// The frame.
+    pub frame: Frame,
+    /// When it joined the queue.
+    pub at: Time,
+    /// Port through which it entered the node; means nothing at its source.
+    pub ingress: PortIx,
+    /// What the flow control has written down about it.
+    pub note: u32,
+}
+
+const _: () = assert!(size_of::<Queued>() == 48);
+
+/// The frames of many queues.
+pub type Frames = Pool<Queued>;
+
+/// The memory of many queues.
+#[derive(Debug)]
+pub struct Pool<T> {
+    items: Vec<T>,
+    /// Per chunk, the one behind it in the same queue.
+    next: Vec<u32>,
+    /// Chunks that belong to no queue.
+    free: Vec<u32>,
+}
+
+impl<T> Default for Pool<T> {
+    fn default() -> Pool<T> {
+        Pool { items: Vec::new(), next: Vec::new(), free: Vec::new() }
+    }
+}
+
+impl<T: Copy> Pool<T> {
+    /// Sets room aside for `items`. What is not used of it takes no memory, only addresses; where those are scarce, there is less room.
+    pub(crate) fn with_room(items: usize) -> Pool<T> {
+        let mut pool = Pool::default();
+        if pool.items.try_reserve_exact(items).is_ok() && items >= LARGE {
+            prefer_large(pool.items.spare_capacity_mut());
+        }
+        pool
+    }
+
+    /// The most items that there has been room for, and what that takes.
+    pub(crate) fn memory(&self) -> Share {
+        let lists = self.next.heap_bytes() + self.free.heap_bytes();
+        Share { count: self.items.len() as u64, bytes: size_of_val(&*self.items) as u64 + lists }
+    }
+
+    /// Bytes of addresses that are set aside for more.
+    pub(crate) fn reserved(&self) -> u64 {
+        self.items.heap_bytes() - size_of_val(&*self.items) as u64
+    }
+
+    /// Takes a chunk: the position of its first item. One that has just been made is full of `item`.
+    #[inline]
+    fn take(&mut self, item: &T) -> Position {
+        self.free.pop().unwrap_or_else(|| self.grow(item)) * CHUNK
+    }
+
+    #[cold]
+    fn grow(&mut self, item: &T) -> u32 {
+        if self.items.len() == self.items.capacity() {
+            // Where the system moves memory by its addresses, nothing is copied.
+            self.items.reserve(CHUNK as usize);
+            prefer_large(self.items.spare_capacity_mut());
+        }
+        self.items.extend([*item; CHUNK as usize]);
+        assert!(self.items.len() < NOWHERE as usize, "fewer than 2^32 frames wait at once");
+        self.next.push(0);
+        self.next.len() as u32 - 1
+    }
+
+    #[inline]
+    fn at(&self, position: Position) -> &T {
+        &self.items[position as usize]
+    }
+
+    /// Where the item behind the one at `position` stands, which is not the last of its queue.
+    #[inline]
+    fn behind(&self, position: Position) -> Position {
+        if (position + 1).is_multiple_of(CHUNK) { self.next[(position / CHUNK) as usize] * CHUNK } else { position + 1 }
+    }
+}
+
+/// A queue; first in, first out. Its items are in a pool, always the same one.
+#[derive(Debug)]
+pub struct Fifo {
+    /// Where the first item stands; [`NOWHERE`] if there is none.
+    head: Position,
+    /// Where the last item stands; means nothing if there is none.
+    last: Position,
+}
+
+/// No place in a pool.
+const NOWHERE: Position = Position::MAX;
+
+impl Default for Fifo {
+    fn default() -> Fifo {
+        Fifo { head: NOWHERE, last: NOWHERE }
+    }
+}
+
+impl Fifo {
+    /// Whether there is no item.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.head == NOWHERE
+    }
+
+    /// Whether the first item is the last one, too.
+    #[inline]
+    pub fn is_single(&self) -> bool {
+        !self.is_empty() && self.head == self.last
+    }
+
+    /// The first item.
+    #[inline]
+    pub fn front<'a, T: Copy>(&self, pool: &'a Pool<T>) -> Option<&'a T> {
+        (!self.is_empty()).then(|| pool.at(self.head))
+    }
+
+    /// All items, the first one first.
+    pub fn iter<'a, T: Copy>(&self, pool: &'a Pool<T>) -> impl Iterator<Item = &'a T> {
+        let (first, last) = (self.head, self.last);
+        let behind = move |position: &Position| (*position != last).then(|| pool.behind(*position));
+        std::iter::successors((!self.is_empty()).then_some(first), behind).map(|position| pool.at(position))
+    }
+
+    /// Adds a copy of `item` behind all others.
+    #[inline(always)]
+    pub(crate) fn push<T: Copy>(&mut self, item: &T, pool: &mut Pool<T>) {
+        if self.is_empty() {
+            self.last = pool.take(item);
+            self.head = self.last;
+        } else if (self.last + 1).is_multiple_of(CHUNK) {
+            let position = pool.take(item);
+            pool.next[(self.last / CHUNK) as usize] = position / CHUNK;
+            self.last = position;
+        } else {
+            self.last += 1;
+        }
+        pool.items[self.last as usize] = *item;
+    }
+
+    /// Takes the first item of a queue that is not empty.
+    #[inline(always)]
+    pub(crate) fn pop<T: Copy>(&mut self, pool: &mut Pool<T>) -> T {
+        debug_assert!(!self.is_empty(), "only those are asked that hold an item");
+        let item = *pool.at(self.head);
+        if self.head == self.last {
+            pool.free.push(self.head / CHUNK);
+            self.head = NOWHERE;
+        } else {
+            let behind = pool.behind(self.head);
+            if behind.is_multiple_of(CHUNK) {
+                pool.free.push(self.head / CHUNK);
+            }
+            self.head = behind;
+        }
+        item
+    }
+
+    /// Asks for the first item.
+    #[inline]
+    pub(crate) fn expect_front<T: Copy>(&self, pool: &Pool<T>) {
+        self.front(pool).into_iter().for_each(prefetch);
+    }
+
+    /// Asks for where the next item will be put.
+    #[inline]
+    pub(crate) fn expect_push<T: Copy>(&self, pool: &Pool<T>) {
+        if !self.is_empty() && !(self.last + 1).is_multiple_of(CHUNK) {
+            prefetch(pool.at(self.last + 1));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::VecDeque;
+
+    proptest! {
+        /// Three queues in one pool behave like three queues apart, and leave the memory to each other.
+        #[test]
+        fn queues_of_a_pool_agree_with_queues_apart(steps in prop::collection::vec((0usize..3, any::<bool>()), 1..400)) {
+            let mut frames = Pool::default();
+            let mut queues = <[(Fifo, VecDeque<u16>); 3]>::default();
+            let (mut size, mut most) = (0, 0);
+            for (queue, is_push) in steps {
+                let (fifo, expected) = &mut queues[queue];
+                if is_push {
+                    size += 1;
+                    fifo.push(&size, &mut frames);
+                    expected.push_back(size);
+                } else if let Some(expected) = expected.pop_front() {
+                    prop_assert_eq!(fifo.front(&frames).copied(), Some(expected));
+                    prop_assert_eq!(fifo.pop(&mut frames), expected);
+                }
+                prop_assert_eq!((fifo.is_empty(), fifo.is_single()), (expected.is_empty(), expected.len() == 1));
+                let seen: VecDeque<u16> = fifo.iter(&frames).copied().collect();
+                prop_assert_eq!(&seen, &*expected);
+                // A queue of n frames touches at most n / 8 + 2 chunks, an empty one none.
+                let touched = |len: usize| if len == 0 { 0 } else { len / CHUNK as usize + 2 };
+                most = most.max(queues.iter().map(|(_, expected)| touched(expected.len())).sum());
+                prop_assert!(frames.next.len() <= most);
+            }
+        }
+    }
+}

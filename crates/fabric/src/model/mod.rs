@@ -1,0 +1,8 @@
+//! The model of a node: ports, the switching pipeline, the host.
+
+pub mod fifo;
+pub mod host;
+pub mod node;
+pub mod port;
+pub mod probe;
+pub mod switch;

@@ -1,0 +1,433 @@
+//! A node: ports, and behind them a switching pipeline (`switch.rs`), an endpoint (`host.rs`), or both.
+//!
+//! Sans-IO: a node is handed frames and wake-ups together with the present, and pushes what it does into a [`Sink`]. It never sees the event
+//! set, a clock, a file or a socket, so that whatever drives it can be a simulator or a wire.
+
+use crate::contract::note::{DropCause, Note};
+use crate::contract::{Effect, Effects, FlowControl, NodeView};
+use crate::frame::record::Records;
+use crate::frame::{Body, Control, Frame, NextHop, PacketKind};
+use crate::ids::{NodeId, PortIx, QueueIx};
+use crate::mechanisms::flow_control::AnyFlowControl;
+use crate::model::fifo::{Frames, Queued};
+use crate::model::host::Endpoint;
+use crate::model::port::Port;
+use crate::model::switch::Pipeline;
+use crate::network::fabric::Fabric;
+use crate::network::spec::NodeKind;
+use backwater_engine::Time;
+use std::mem::offset_of;
+
+/// Takes what nodes do.
+pub trait Sink {
+    /// `frame` starts on the wire of `port` now and has left when the port is no longer busy.
+    fn transmit(&mut self, port: &Port, frame: &Frame);
+    /// Wake the node at `at`. Wake-ups cannot be cancelled: a node ignores those that it no longer waits for.
+    fn schedule(&mut self, wakeup: Wakeup<'_>, at: Time);
+    /// Something worth telling has happened.
+    fn note(&mut self, note: Note);
+}
+
+/// What a node is woken for.
+#[derive(Clone, Copy, Debug)]
+pub enum Wakeup<'a> {
+    /// A flow becomes ready to send.
+    FlowStart(NodeId),
+    /// The timer that flow control set for a port.
+    FlowControl(&'a Port),
+    /// The first of a host's retransmission timers.
+    Retransmission(NodeId),
+    /// A port may have something to send.
+    Port(&'a Port),
+}
+
+/// What a node works with while it handles one input.
+pub struct Env<'a, S> {
+    /// The present.
+    pub now: Time,
+    /// What all nodes share.
+    pub fabric: &'a Fabric,
+    /// Side records of frames.
+    pub records: &'a mut Records,
+    /// Where the frames of all queues stand.
+    pub frames: &'a mut Frames,
+    /// Where effects go.
+    pub sink: &'a mut S,
+}
+
+/// What a node has seen, in charged bytes. `received + created = sent + consumed + lost + held`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Bytes that came over links.
+    pub received: u64,
+    /// Bytes of frames made here.
+    pub created: u64,
+    /// Bytes that went onto links.
+    pub sent: u64,
+    /// Bytes that ended here.
+    pub consumed: u64,
+}
+
+/// What a node has lost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Losses {
+    /// Charged bytes.
+    pub bytes: u64,
+    /// Frames, by cause ([`DropCause::ALL`]).
+    pub frames: [u64; DropCause::ALL.len()],
+}
+
+/// A host, a switch, or a server that is both.
+///
+/// What every event needs comes first and takes one cache line.
+#[repr(C, align(64))]
+pub struct Node {
+    pub(crate) ports: Vec<Port>,
+    pub(crate) counters: Counters,
+    pub(crate) effects: Effects,
+    pub(crate) flow_control: AnyFlowControl,
+    pub(crate) pipeline: Option<Pipeline>,
+    pub(crate) endpoint: Option<Endpoint>,
+    losses: Losses,
+    /// Which one.
+    pub id: NodeId,
+}
+
+const _: () = assert!(offset_of!(Node, effects) + offset_of!(Effects, pending) < 64);
+
+impl Node {
+    /// The node called `id` of `fabric`, with its mechanisms set up.
+    pub fn new(fabric: &Fabric, id: NodeId) -> Node {
+        let site = fabric.site(id);
+        let scheduler = fabric.spec.switch.scheduler;
+        let flow_control = site.flow_control(id).build(&site);
+        let port = |facts| Port::new(facts, fabric.spec.framing, scheduler, flow_control.added_queues());
+        let is_switch = fabric.spec.nodes[id.0 as usize].kind == NodeKind::Switch;
+        Node {
+            id,
+            ports: site.ports.iter().map(port).collect(),
+            flow_control,
+            pipeline: is_switch.then(|| Pipeline::new(&site)),
+            endpoint: (!is_switch).then(|| Endpoint::new(fabric, id)),
+            counters: Counters::default(),
+            losses: Losses::default(),
+            effects: Effects::default(),
+        }
+    }
+
+    /// The node's ports.
+    pub fn ports(&self) -> &[Port] {
+        &self.ports
+    }
+
+    /// What the node has seen.
+    pub fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    /// What the node has lost.
+    pub fn losses(&self) -> &Losses {
+        &self.losses
+    }
+
+    /// The node's flow control.
+    pub fn flow_control(&self) -> &AnyFlowControl {
+        &self.flow_control
+    }
+
+    /// The endpoint, if the node has one.
+    pub fn endpoint(&self) -> Option<&Endpoint> {
+        self.endpoint.as_ref()
+    }
+
+    /// The switching pipeline, if the node has one.
+    pub fn pipeline(&self) -> Option<&Pipeline> {
+        self.pipeline.as_ref()
+    }
+
+    /// Asks the memory for what `frame`, which is about to arrive on `ingress`, will meet first.
+    #[inline]
+    pub(crate) fn expect_arrival(&self, ingress: PortIx, frame: &Frame, fabric: &Fabric) {
+        let Body::Packet(packet) = &frame.body else { return };
+        match packet.route.next() {
+            NextHop::Port(egress) => {
+                self.ports[usize::from(egress)].expect_enqueue(QueueIx::from(packet.class.0));
+                self.pipeline.iter().for_each(|pipeline| pipeline.expect(ingress, packet.class));
+            }
+            NextHop::Arrived => fabric.flows.expect(packet.flow),
+            NextHop::Towards(_) => {}
+        }
+    }
+
+    /// Asks for what `frame` will meet behind that; through which port it will leave, if that is fixed.
+    #[inline]
+    pub(crate) fn expect_passage(&self, frame: &Frame, fabric: &Fabric, frames: &Frames) -> Option<&Port> {
+        let Body::Packet(packet) = &frame.body else { return None };
+        match packet.route.next() {
+            NextHop::Port(egress) => {
+                let port = &self.ports[usize::from(egress)];
+                port.expect_push(QueueIx::from(packet.class.0), frames);
+                Some(port)
+            }
+            NextHop::Arrived => {
+                self.endpoint.iter().for_each(|endpoint| endpoint.expect_packet(packet, fabric));
+                None
+            }
+            NextHop::Towards(_) => None,
+        }
+    }
+
+    /// Asks for what `port` needs whose turn is about to come.
+    #[inline]
+    pub(crate) fn expect_turn(&self, port: PortIx) {
+        self.ports[usize::from(port)].expect_use();
+        self.endpoint.iter().for_each(|endpoint| endpoint.expect_turn(port));
+    }
+
+    /// Asks for the queue, or the place in the round, that has the next turn at `port`.
+    #[inline]
+    pub(crate) fn expect_departure(&self, ix: PortIx) -> &Port {
+        let port = &self.ports[usize::from(ix)];
+        port.expect_departure();
+        self.endpoint.iter().for_each(|endpoint| endpoint.expect_round(ix));
+        port
+    }
+
+    /// Asks for the frame, or the queue pair, that has the next turn at `port`.
+    #[inline]
+    pub(crate) fn expect_frame(&self, ix: PortIx, frames: &Frames) -> &Port {
+        let port = &self.ports[usize::from(ix)];
+        if !port.expect_frame(frames) {
+            self.endpoint.iter().for_each(|endpoint| endpoint.expect_departure(ix));
+        }
+        port
+    }
+
+    /// The last bit of `frame` has arrived on `port`.
+    #[inline]
+    pub fn arrive<S: Sink>(&mut self, port: PortIx, frame: &Frame, env: &mut Env<'_, S>) {
+        self.counters.received += u64::from(frame.size.charge);
+        match &frame.body {
+            Body::Packet(packet) => match packet.route.next() {
+                NextHop::Port(egress) => self.forward(port, egress, frame, env),
+                NextHop::Arrived => self.receive(port, frame, env),
+                NextHop::Towards(destination) if destination == self.id => self.receive(port, frame, env),
+                NextHop::Towards(destination) => {
+                    let egress = self.choose_egress(packet, destination, env.fabric);
+                    self.forward(port, egress, frame, env);
+                }
+            },
+            Body::Control(control) => {
+                self.counters.consumed += u64::from(frame.size.charge);
+                let view =
+                    NodeView::new(env.now, &mut self.ports, &mut self.effects, self.endpoint.as_mut(), env.records);
+                self.flow_control.on_control(port, control, &mut view.told(frame.record));
+                env.records.free(frame.record);
+            }
+        }
+        self.settle(env);
+    }
+
+    /// `frame` would arrive on `port` now, but the link has lost or corrupted it.
+    pub fn arrive_lost<S: Sink>(&mut self, port: PortIx, frame: &Frame, cause: DropCause, env: &mut Env<'_, S>) {
+        self.counters.received += u64::from(frame.size.charge);
+        self.drop(port, frame, cause, env);
+    }
+
+    /// The link of `port` goes down or comes up.
+    pub fn link_change<S: Sink>(&mut self, port: PortIx, up: bool, env: &mut Env<'_, S>) {
+        if up {
+            // The state exchanged before is void: both ends send theirs again.
+            while let Some(frame) = self.ports[usize::from(port)].next_control(env.frames) {
+                self.drop(port, &frame, DropCause::LinkDown, env);
+            }
+            self.ports[usize::from(port)].recover();
+            self.with_flow_control(env, |mechanism, node| mechanism.on_link_up(port, node));
+            self.kick(port, env);
+        } else {
+            self.ports[usize::from(port)].fail();
+        }
+        self.settle(env);
+    }
+
+    /// A requested wake-up of `port`.
+    pub fn port_ready<S: Sink>(&mut self, port: PortIx, env: &mut Env<'_, S>) {
+        let wake_at = &mut self.ports[usize::from(port)].wake_at;
+        if *wake_at == env.now {
+            *wake_at = Time::NEVER;
+            self.kick(port, env);
+            self.settle(env);
+        }
+    }
+
+    /// The flow control's timer of `port`.
+    pub fn flow_control_timer<S: Sink>(&mut self, port: PortIx, env: &mut Env<'_, S>) {
+        let timer_at = &mut self.ports[usize::from(port)].timer_at;
+        if *timer_at == env.now {
+            *timer_at = Time::NEVER;
+            self.with_flow_control(env, |mechanism, node| mechanism.on_timer(port, node));
+            self.settle(env);
+        }
+    }
+
+    /// Sees whether `port` has something to send, now or when it is free.
+    #[inline(always)]
+    pub(crate) fn kick<S: Sink>(&mut self, ix: PortIx, env: &mut Env<'_, S>) {
+        let port = &self.ports[usize::from(ix)];
+        if port.is_idle(env.now) {
+            self.serve(ix, env);
+        } else if port.wake_at > port.busy_until {
+            self.wake_when_ready(ix, env);
+        }
+    }
+
+    /// Sends what there is to send on `port`, which is idle: link-local frames first, then those that wait, then what a queue pair has.
+    fn serve<S: Sink>(&mut self, ix: PortIx, env: &mut Env<'_, S>) {
+        let port = &self.ports[usize::from(ix)];
+        if port.can_hand_on() && !port.has_urgent() {
+            self.hand_on(ix, env);
+        }
+        let port = &mut self.ports[usize::from(ix)];
+        let next = if let Some(frame) = port.next_control(env.frames) {
+            Some(frame)
+        } else if let Some(queue) = port.next_queue(env.frames) {
+            let mut queued = port.take(queue, env.frames);
+            self.depart(ix, queue, &mut queued, env);
+            Some(queued.frame)
+        } else {
+            self.pull(ix, env)
+        };
+        let port = &mut self.ports[usize::from(ix)];
+        if let Some(frame) = &next {
+            self.counters.sent += u64::from(frame.size.charge);
+            port.start(frame, env.now);
+            env.sink.transmit(port, frame);
+        }
+        if port.wake_at > port.busy_until {
+            self.wake_when_ready(ix, env);
+        }
+    }
+
+    /// Asks for a wake-up of `port` when it is free, if something will wait for it and none has been asked for.
+    #[inline(always)]
+    fn wake_when_ready<S: Sink>(&mut self, ix: PortIx, env: &mut Env<'_, S>) {
+        let port = &mut self.ports[usize::from(ix)];
+        let at = if port.has_work() {
+            port.busy_until
+        } else {
+            let Some(endpoint) = &mut self.endpoint else { return };
+            let Some(next) = endpoint.next_departure(ix, port.closed_classes()) else { return };
+            next.max(port.busy_until)
+        };
+        if at < port.wake_at {
+            port.wake_at = at;
+            env.sink.schedule(Wakeup::Port(port), at);
+        }
+    }
+
+    /// Puts a packet made by this node into a queue of `port`.
+    pub(crate) fn enqueue_own<S: Sink>(&mut self, port: PortIx, frame: Frame, env: &mut Env<'_, S>) {
+        self.counters.created += u64::from(frame.size.charge);
+        let (queue, queued) = (QueueIx::from(frame.class().0), Queued { frame, at: env.now, ingress: port, note: 0 });
+        self.ports[usize::from(port)].enqueue(queue, queued, env.frames);
+        self.kick(port, env);
+    }
+
+    /// A frame ends here: its bytes are accounted for and its record is freed.
+    pub(crate) fn consume<S: Sink>(&mut self, frame: &Frame, env: &mut Env<'_, S>) {
+        self.counters.consumed += u64::from(frame.size.charge);
+        env.records.free(frame.record);
+    }
+
+    /// A frame that came in on `port` is lost.
+    #[cold]
+    pub(crate) fn drop<S: Sink>(&mut self, port: PortIx, frame: &Frame, cause: DropCause, env: &mut Env<'_, S>) {
+        self.losses.bytes += u64::from(frame.size.charge);
+        self.losses.frames[cause as usize] += 1;
+        env.records.free(frame.record);
+        let (ingress, bytes) = (self.ports[usize::from(port)].id, u32::from(frame.size.charge));
+        let flow = frame.packet().filter(|packet| packet.kind == PacketKind::Data).map(|packet| packet.flow);
+        env.sink.note(Note::Dropped { node: self.id, ingress, class: frame.class(), bytes, flow, cause });
+    }
+
+    /// Calls the flow control; [`Node::settle`] carries out what it asks for.
+    pub(crate) fn with_flow_control<S>(
+        &mut self,
+        env: &mut Env<'_, S>,
+        hook: impl FnOnce(&mut AnyFlowControl, &mut NodeView<'_>),
+    ) {
+        let endpoint = self.endpoint.as_mut();
+        let view = &mut NodeView::new(env.now, &mut self.ports, &mut self.effects, endpoint, env.records);
+        hook(&mut self.flow_control, view);
+    }
+
+    /// Carries out what hooks asked for, and what that makes them ask for, until nothing is left.
+    #[inline(always)]
+    pub(crate) fn settle<S: Sink>(&mut self, env: &mut Env<'_, S>) {
+        while self.effects.pending {
+            self.carry_out(env);
+        }
+    }
+
+    /// Queues all frames that hooks have sent, then does one of the other things.
+    #[inline(never)]
+    fn carry_out<S: Sink>(&mut self, env: &mut Env<'_, S>) {
+        let size = env.fabric.spec.framing.control();
+        while let Some((port, control, record)) = self.effects.controls.pop_front() {
+            self.counters.created += u64::from(size.charge);
+            if let (Some(pipeline), Control::Pfc(pfc)) = (&mut self.pipeline, &control) {
+                pipeline.on_pfc(port, pfc, env.now);
+            }
+            let frame = Frame { record, ..Frame::new(Body::Control(control), size) };
+            let queued = Queued { frame, at: env.now, ingress: port, note: 0 };
+            let (counters, records) = (&mut self.counters, &mut *env.records);
+            self.ports[usize::from(port)].enqueue_control(queued, env.frames, |withdrawn| {
+                counters.created -= u64::from(withdrawn.size.charge);
+                records.free(withdrawn.record);
+            });
+            self.effects.others.push_back(Effect::Kick(port));
+        }
+        match self.effects.others.pop_front() {
+            Some(Effect::Kick(port)) => self.kick(port, env),
+            Some(Effect::Flush(port, queue)) => self.flush(port, queue, env),
+            Some(Effect::Note(note)) => env.sink.note(note),
+            Some(Effect::Timer(port)) => {
+                let port = &self.ports[usize::from(port)];
+                if port.timer_at != Time::NEVER {
+                    env.sink.schedule(Wakeup::FlowControl(port), port.timer_at);
+                }
+            }
+            None => self.effects.pending = false,
+        }
+    }
+
+    /// Charges the time that a data packet was held by PAUSEs in `queue` of `port`, where it came at `since`, to its record.
+    #[inline(always)]
+    pub(crate) fn log_pauses<S: Sink>(
+        &self,
+        ix: PortIx,
+        queue: QueueIx,
+        since: Time,
+        frame: &mut Frame,
+        env: &mut Env<'_, S>,
+    ) {
+        if self.ports[usize::from(ix)].opened_after(since) {
+            self.log_waits(ix, queue, since, frame, env);
+        }
+    }
+
+    #[inline(never)]
+    fn log_waits<S: Sink>(&self, ix: PortIx, queue: QueueIx, since: Time, frame: &mut Frame, env: &mut Env<'_, S>) {
+        let (port, Body::Packet(packet)) = (&self.ports[usize::from(ix)], &frame.body) else { return };
+        if packet.kind != PacketKind::Data {
+            return;
+        }
+        for wait in port.gate(queue).waits(since) {
+            let log = env.records.pauses_mut(&mut frame.record);
+            log.paused.add(wait.length, wait.end);
+            if !env.fabric.passes(packet, port.id, wait.cause) {
+                log.blocked.add(wait.length, wait.end);
+            }
+        }
+    }
+}

@@ -1,0 +1,717 @@
+//! An egress port: queues, the gates that flow control closes, and the scheduler that chooses among what is left.
+
+use crate::bits::BitSet;
+use crate::contract::{AddedQueues, PortFacts, Stage};
+use crate::driver::memory::HeapBytes;
+use crate::frame::cause::Cause;
+use crate::frame::framing::Framing;
+use crate::frame::{Body, Control, Frame};
+use crate::ids::{CLASSES, Class, ClassMask, PortId, PortIx, QueueIx};
+use crate::model::fifo::{Fifo, Frames, Queued};
+use crate::network::spec::SchedulerConfig;
+use backwater_engine::prefetch::prefetch;
+use backwater_engine::units::ByteTime;
+use backwater_engine::{Duration, Rate, Time};
+use std::collections::VecDeque;
+use std::mem::offset_of;
+use std::ops::{Index, IndexMut};
+
+/// The queue of the control class, which goes first.
+const CONTROL_QUEUE: QueueIx = Class::CONTROL.0 as QueueIx;
+
+/// One queue of a port: half a cache line.
+#[derive(Debug, Default)]
+#[repr(align(32))]
+struct Queue {
+    frames: Fifo,
+    /// Charged bytes of `frames`.
+    bytes: u64,
+    /// Credit of deficit weighted round robin.
+    deficit: u64,
+}
+
+/// The queues of a port: those of the traffic classes in place, those that a flow control adds behind a pointer, as many as have been used.
+#[derive(Debug, Default)]
+struct Queues {
+    of_classes: [Queue; CLASSES],
+    added: Vec<Queue>,
+}
+
+impl Queues {
+    fn len(&self) -> usize {
+        CLASSES + self.added.len()
+    }
+
+    #[inline]
+    fn get(&self, queue: QueueIx) -> Option<&Queue> {
+        let queue = usize::from(queue);
+        if queue < CLASSES { Some(&self.of_classes[queue]) } else { self.added.get(queue - CLASSES) }
+    }
+
+    /// Makes `queue` and those before it.
+    #[cold]
+    fn grow(&mut self, queue: QueueIx) {
+        self.added.resize_with(usize::from(queue) + 1 - CLASSES, Queue::default);
+    }
+
+    fn iter(&self) -> impl Iterator<Item = &Queue> {
+        self.of_classes.iter().chain(&self.added)
+    }
+}
+
+impl Index<QueueIx> for Queues {
+    type Output = Queue;
+
+    #[inline]
+    fn index(&self, queue: QueueIx) -> &Queue {
+        let queue = usize::from(queue);
+        if queue < CLASSES { &self.of_classes[queue] } else { &self.added[queue - CLASSES] }
+    }
+}
+
+impl IndexMut<QueueIx> for Queues {
+    #[inline]
+    fn index_mut(&mut self, queue: QueueIx) -> &mut Queue {
+        let queue = usize::from(queue);
+        if queue < CLASSES { &mut self.of_classes[queue] } else { &mut self.added[queue - CLASSES] }
+    }
+}
+
+/// A gate that flow control closes and opens: while it is closed, nothing leaves the queue behind it.
+#[derive(Debug, Default)]
+pub struct Gate {
+    closed: Option<(Time, Cause)>,
+    past: VecDeque<Past>,
+}
+
+/// A closure that is over, and sums that make it unnecessary to go through all before it.
+#[derive(Debug)]
+struct Past {
+    from: Time,
+    to: Time,
+    root: PortId,
+    /// How long the gate had been closed in all when it ended.
+    total: Duration,
+    /// How many closures in a row, this one included, had its cause.
+    run: usize,
+}
+
+/// Time behind a closed gate: closures in a row that had the same cause.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Wait {
+    /// The port whose congestion was the cause.
+    pub cause: PortId,
+    /// How long in all.
+    pub length: Duration,
+    /// When the last of it ended.
+    pub end: Time,
+}
+
+/// An interval in which a gate was closed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Closure {
+    /// When it closed.
+    pub from: Time,
+    /// When it opened.
+    pub to: Time,
+    /// Why it closed.
+    pub cause: Cause,
+}
+
+/// The gate of a queue that was never closed.
+static OPEN_GATE: Gate = Gate { closed: None, past: VecDeque::new() };
+
+impl Gate {
+    /// Closures kept for packets still waiting; older ones are forgotten.
+    const MEMORY: usize = 64;
+
+    /// Since when it has been closed, and because of which port; `None` if it is open.
+    pub fn closed(&self) -> Option<(Time, PortId)> {
+        self.closed.map(|(since, cause)| (since, cause.root))
+    }
+
+    /// The closure that has not ended, as if it did at `now`.
+    pub fn closure(&self, now: Time) -> Option<Closure> {
+        self.closed.map(|(from, cause)| Closure { from, to: now, cause })
+    }
+
+    /// How long a packet that came at `since` and leaves now has waited behind the gate, the latest cause first.
+    pub fn waits(&self, since: Time) -> impl Iterator<Item = Wait> + '_ {
+        let first = self.first_after(since);
+        let mut end = self.past.len();
+        std::iter::from_fn(move || {
+            let last = self.past.range(first..end).next_back()?;
+            let start = first.max(end.saturating_sub(last.run));
+            let Past { from, to, total, .. } = &self.past[start];
+            let until_then = *total - (*to - (*from).max(since));
+            end = start;
+            Some(Wait { cause: last.root, length: last.total - until_then, end: last.to })
+        })
+    }
+
+    /// The place of the first closure that ended after `since`: mostly one of the last few.
+    fn first_after(&self, since: Time) -> usize {
+        let (mut start, mut end, mut step) = (self.past.len(), self.past.len(), 1);
+        while start > 0 && self.past[start - 1].to > since {
+            (end, start) = (start - 1, start.saturating_sub(step));
+            step *= 2;
+        }
+        while start < end {
+            let middle = start.midpoint(end);
+            if self.past[middle].to > since { end = middle } else { start = middle + 1 }
+        }
+        start
+    }
+
+    fn close(&mut self, now: Time, cause: Cause) {
+        self.closed.get_or_insert((now, cause));
+    }
+
+    fn open(&mut self, now: Time) -> Option<Closure> {
+        let (from, cause) = self.closed.take()?;
+        let last = self.past.back();
+        let total = last.map_or(Duration::ZERO, |last| last.total) + (now - from);
+        let run = last.filter(|last| last.root == cause.root).map_or(0, |last| last.run) + 1;
+        if self.past.len() == Self::MEMORY {
+            self.past.pop_front();
+        }
+        self.past.push_back(Past { from, to: now, root: cause.root, total, run });
+        Some(Closure { from, to: now, cause })
+    }
+}
+
+/// The queues that a flow control adds to those of the classes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Added {
+    /// There are none.
+    None,
+    /// They lead to the wire as those of the classes do.
+    BesideClasses,
+    /// They lead to other queues, at last to those of the classes.
+    BehindClasses,
+}
+
+/// Queues that do not lead to the wire but to another queue ([`Stage::Queue`]).
+#[derive(Debug, Default)]
+struct Inner {
+    occupied: BitSet,
+    /// The one that had the last turn.
+    cursor: QueueIx,
+    /// Charged bytes in them.
+    bytes: u64,
+}
+
+/// The place of a port and where what it sends goes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PortPlace {
+    /// The wire that ends at the port.
+    pub(crate) wire: WireIx,
+    /// The wire that begins there, if it ends in the same shard.
+    pub(crate) peer_wire: Option<WireIx>,
+}
+
+/// A wire of a shard, counted from 1, so that an optional one takes no more room. Wires are numbered in the order of the ports that they end at:
+/// events that name wires are ordered as if they named ports.
+pub(crate) type WireIx = std::num::NonZeroU32;
+
+impl Default for PortPlace {
+    /// The place of a port whose node is driven by hand.
+    fn default() -> PortPlace {
+        PortPlace { wire: WireIx::MIN, peer_wire: None }
+    }
+}
+
+/// How the port chooses among its open, non-empty queues; the control class goes first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Scheduler {
+    RoundRobin,
+    LowestFirst,
+    Dwrr,
+}
+
+/// An egress port and the transmitter behind it.
+///
+/// In the order in which a passing packet needs the fields: two cache lines, and one for its queue.
+#[derive(Debug)]
+#[repr(C, align(64))]
+pub struct Port {
+    /// When the frame on the wire, if any, has left; [`Time::NEVER`] while the link is down.
+    pub busy_until: Time,
+    /// When the node next looks at the port by itself; [`Time::NEVER`] if it does not.
+    pub(crate) wake_at: Time,
+    /// When the transmitter began to send without a gap.
+    pub burst_start: Time,
+    /// When a gate last opened.
+    last_opened: Time,
+    occupied: BitSet,
+    closed: BitSet,
+    queued_bytes: u64,
+    sent_bytes: u64,
+    sent_wire_bytes: u64,
+    /// Delay of its link.
+    pub delay: Duration,
+    control: Fifo,
+    /// Where the caller of the node keeps the ends of its link.
+    pub(crate) place: PortPlace,
+    byte_time: ByteTime,
+    /// Its number within its node.
+    pub ix: PortIx,
+    cursor: QueueIx,
+    scheduler: Scheduler,
+    added: Added,
+    queues: Queues,
+    inner: Inner,
+    /// Of the queues that a flow control has added, how many hold a packet, and the most that have at once.
+    filled: QueueIx,
+    most_filled: QueueIx,
+    /// The most queues that there can be.
+    most_queues: usize,
+    /// What a queue gains whenever it is passed, in deficit weighted round robin.
+    quantum: u64,
+    /// When the flow control's timer of this port is due.
+    pub(crate) timer_at: Time,
+    /// While the link is down: what `busy_until` was when it failed.
+    failed: Option<Time>,
+    /// As many as have been needed so far; all others are open and always were.
+    gates: Vec<Gate>,
+    /// Its name in the whole network.
+    pub id: PortId,
+    /// Rate of its link.
+    pub rate: Rate,
+}
+
+const _: () =
+    assert!(offset_of!(Port, queued_bytes) == 64 && offset_of!(Port, queues) == 128 && size_of::<Queue>() == 32);
+
+impl Port {
+    pub(crate) fn new(facts: &PortFacts, framing: Framing, scheduler: SchedulerConfig, added: AddedQueues) -> Port {
+        let (scheduler, quantum) = match scheduler {
+            SchedulerConfig::RoundRobin {} => (Scheduler::RoundRobin, 0),
+            SchedulerConfig::LowestFirst {} => (Scheduler::LowestFirst, 0),
+            SchedulerConfig::Dwrr { quantum } => (Scheduler::Dwrr, quantum.get()),
+        };
+        Port {
+            id: facts.id,
+            ix: facts.ix,
+            rate: facts.rate,
+            delay: facts.delay,
+            byte_time: framing.byte_time(facts.rate),
+            busy_until: Time::ZERO,
+            burst_start: Time::ZERO,
+            wake_at: Time::NEVER,
+            timer_at: Time::NEVER,
+            failed: None,
+            control: Fifo::default(),
+            place: PortPlace::default(),
+            added: match added.stage {
+                _ if added.most == 0 => Added::None,
+                Stage::Wire => Added::BesideClasses,
+                Stage::Queue | Stage::QueueAll => Added::BehindClasses,
+            },
+            queues: Queues::default(),
+            inner: Inner::default(),
+            filled: 0,
+            most_filled: 0,
+            most_queues: CLASSES + usize::from(added.most),
+            occupied: BitSet::default(),
+            closed: BitSet::default(),
+            last_opened: Time::ZERO,
+            gates: Vec::new(),
+            cursor: 0,
+            scheduler,
+            quantum,
+            queued_bytes: 0,
+            sent_bytes: 0,
+            sent_wire_bytes: 0,
+        }
+    }
+
+    /// Bytes that the port holds on the heap.
+    pub(crate) fn heap_bytes(&self) -> u64 {
+        let gates: u64 = self.gates.iter().map(|gate| gate.past.heap_bytes()).sum();
+        gates + self.gates.heap_bytes() + self.queues.added.heap_bytes()
+    }
+
+    /// Time that `wire_bytes` take on this port's link.
+    #[inline]
+    pub fn serialisation(&self, wire_bytes: u16) -> Duration {
+        self.byte_time.times(u32::from(wire_bytes))
+    }
+
+    /// Whether the transmitter can start a frame at `now`.
+    #[inline]
+    pub fn is_idle(&self, now: Time) -> bool {
+        self.busy_until <= now
+    }
+
+    /// When the frame on the wire, if any, has left, whether the link is up or not.
+    #[inline]
+    pub(crate) fn free_at(&self) -> Time {
+        if self.busy_until == Time::NEVER { self.failed.unwrap_or(self.busy_until) } else { self.busy_until }
+    }
+
+    /// The link goes down: the transmitter stops.
+    pub(crate) fn fail(&mut self) {
+        self.failed = Some(std::mem::replace(&mut self.busy_until, Time::NEVER));
+    }
+
+    /// The link comes back.
+    pub(crate) fn recover(&mut self) {
+        self.busy_until = self.failed.take().unwrap_or(self.busy_until);
+    }
+
+    /// Whether its link is down.
+    pub(crate) fn is_down(&self) -> bool {
+        self.failed.is_some()
+    }
+
+    /// Charged bytes in queue `queue`.
+    #[inline]
+    pub fn queue_bytes(&self, queue: QueueIx) -> u64 {
+        self.queues.get(queue).map_or(0, |queue| queue.bytes)
+    }
+
+    /// Whether queue `queue` holds a frame.
+    #[inline]
+    pub fn is_occupied(&self, queue: QueueIx) -> bool {
+        self.occupied.has(queue.into()) || self.inner.occupied.has(queue.into())
+    }
+
+    /// Charged bytes in all queues, control frames left out.
+    #[inline]
+    pub fn queued_bytes(&self) -> u64 {
+        self.queued_bytes
+    }
+
+    /// Charged bytes in the queues that lead to the wire.
+    #[inline]
+    pub fn backlog(&self) -> u64 {
+        self.queued_bytes - self.inner.bytes
+    }
+
+    /// Charged bytes sent so far.
+    #[inline]
+    pub fn sent_bytes(&self) -> u64 {
+        self.sent_bytes
+    }
+
+    /// Wire bytes sent so far.
+    pub fn sent_wire_bytes(&self) -> u64 {
+        self.sent_wire_bytes
+    }
+
+    /// Number of queues that there have been so far.
+    pub fn queue_count(&self) -> usize {
+        self.queues.len()
+    }
+
+    /// Whether the gate of `queue` is closed.
+    #[inline]
+    pub fn is_closed(&self, queue: QueueIx) -> bool {
+        self.closed.has(queue.into())
+    }
+
+    /// Number of open queues that hold packets for the wire, that of the control class left out.
+    #[inline]
+    pub fn active_queues(&self) -> usize {
+        self.occupied.count_outside(&self.closed) - usize::from(self.is_ready(CONTROL_QUEUE))
+    }
+
+    /// Number of queues that hold a packet.
+    pub fn occupied_queues(&self) -> usize {
+        self.occupied.iter().count() + self.inner.occupied.iter().count()
+    }
+
+    /// The most of the queues that a flow control has added that have held a packet at once.
+    pub fn most_filled_queues(&self) -> QueueIx {
+        self.most_filled
+    }
+
+    /// The gate of queue `queue`.
+    pub fn gate(&self, queue: QueueIx) -> &Gate {
+        self.gates.get(usize::from(queue)).unwrap_or(&OPEN_GATE)
+    }
+
+    /// Whether any gate has opened after `since`: if none has, whatever leaves now and came then was never held up.
+    #[inline]
+    pub(crate) fn opened_after(&self, since: Time) -> bool {
+        self.last_opened > since
+    }
+
+    /// Queues whose gate is closed, in ascending order.
+    pub fn closed_queues(&self) -> impl Iterator<Item = QueueIx> + '_ {
+        self.closed.iter().map(|queue| queue as QueueIx)
+    }
+
+    /// Traffic classes whose gate is closed.
+    #[inline]
+    pub fn closed_classes(&self) -> ClassMask {
+        ClassMask(self.closed.word(0) as u8)
+    }
+
+    /// The frames of queue `queue`, first to leave first.
+    pub fn frames<'a>(&self, queue: QueueIx, frames: &'a Frames) -> impl Iterator<Item = &'a Queued> {
+        self.queues[queue].frames.iter(frames)
+    }
+
+    /// Whether the port holds no frame, no control frame either.
+    pub fn is_empty(&self) -> bool {
+        self.control.is_empty() && self.queues.iter().all(|queue| queue.frames.is_empty())
+    }
+
+    /// Charged bytes held, control frames included.
+    pub fn held_bytes(&self, frames: &Frames) -> u64 {
+        self.queued_bytes + self.control.iter(frames).map(|queued| u64::from(queued.frame.size.charge)).sum::<u64>()
+    }
+
+    /// Whether something could leave now.
+    #[inline(always)]
+    pub fn has_work(&self) -> bool {
+        !self.control.is_empty() || self.can_send() || self.can_hand_on()
+    }
+
+    /// Whether a queue that leads to the wire could send.
+    #[inline]
+    pub(crate) fn can_send(&self) -> bool {
+        self.occupied.exceeds(&self.closed)
+    }
+
+    /// Whether a flow control adds queues to those of the classes.
+    #[inline]
+    pub(crate) fn has_added(&self) -> bool {
+        self.added != Added::None
+    }
+
+    /// Whether a queue that leads to another one could hand a packet on.
+    #[inline]
+    pub(crate) fn can_hand_on(&self) -> bool {
+        self.added == Added::BehindClasses && self.inner.occupied.exceeds(&self.closed)
+    }
+
+    /// Whether a frame leaves next that goes before all others: of link-local control, or of the control class.
+    pub(crate) fn has_urgent(&self) -> bool {
+        !self.control.is_empty() || self.is_ready(CONTROL_QUEUE)
+    }
+
+    /// How many queues could hand a packet on.
+    pub(crate) fn count_inner(&self) -> usize {
+        self.inner.occupied.count_outside(&self.closed)
+    }
+
+    /// The queue whose turn it is to hand a packet on.
+    pub(crate) fn next_inner(&mut self) -> Option<QueueIx> {
+        self.inner.cursor = self.inner.occupied.next_outside(&self.closed, self.inner.cursor.into())? as QueueIx;
+        Some(self.inner.cursor)
+    }
+
+    /// Whether packets of `queue` go onto the wire when they leave it.
+    pub fn leads_to_wire(&self, queue: QueueIx) -> bool {
+        self.added != Added::BehindClasses || usize::from(queue) < CLASSES
+    }
+
+    /// Asks for the part of the port that every passing packet needs.
+    #[inline]
+    pub(crate) fn expect_use(&self) {
+        prefetch(&self.busy_until);
+        prefetch(&self.queued_bytes);
+    }
+
+    /// Asks for what a packet needs that is about to join a queue.
+    #[inline]
+    pub(crate) fn expect_enqueue(&self, queue: QueueIx) {
+        self.expect_use();
+        prefetch(&self.queues[queue]);
+    }
+
+    /// Asks for the place that a packet will have in its queue.
+    #[inline]
+    pub(crate) fn expect_push(&self, queue: QueueIx, frames: &Frames) {
+        self.queues[queue].frames.expect_push(frames);
+    }
+
+    /// Asks for the queue that is about to send.
+    #[inline]
+    pub(crate) fn expect_departure(&self) {
+        if let Some(queue) = self.next_ready() {
+            prefetch(&self.queues[queue]);
+        }
+    }
+
+    /// Asks for the frame that is about to leave; whether there is one.
+    #[inline]
+    pub(crate) fn expect_frame(&self, frames: &Frames) -> bool {
+        let queue = self.next_ready();
+        queue.into_iter().for_each(|queue| self.queues[queue].frames.expect_front(frames));
+        queue.is_some()
+    }
+
+    /// Puts a frame into `queue`.
+    #[inline(always)]
+    pub(crate) fn enqueue(&mut self, queue: QueueIx, queued: Queued, frames: &mut Frames) {
+        let (index, bytes) = (usize::from(queue), u64::from(queued.frame.size.charge));
+        self.queued_bytes += bytes;
+        let queue = if index < CLASSES {
+            self.occupied.insert(index);
+            &mut self.queues.of_classes[index]
+        } else {
+            self.join_added(queue, bytes)
+        };
+        queue.bytes += bytes;
+        queue.frames.push(&queued, frames);
+    }
+
+    /// The queue `queue`, one of those that a flow control has added, which gets a frame of `bytes`.
+    fn join_added(&mut self, queue: QueueIx, bytes: u64) -> &mut Queue {
+        if usize::from(queue) >= self.queues.len() {
+            self.queues.grow(queue);
+        }
+        if self.added == Added::BehindClasses {
+            self.inner.bytes += bytes;
+            self.inner.occupied.insert(queue.into());
+        } else {
+            self.occupied.insert(queue.into());
+        }
+        let queue = &mut self.queues[queue];
+        if queue.frames.is_empty() {
+            self.filled += 1;
+            self.most_filled = self.most_filled.max(self.filled);
+        }
+        queue
+    }
+
+    /// Puts a link-local frame before everything else. Waiting frames of which it leaves nothing are `withdrawn`.
+    pub(crate) fn enqueue_control(&mut self, queued: Queued, frames: &mut Frames, mut withdrawn: impl FnMut(Frame)) {
+        if let Body::Control(newer @ Control::Pfc(_)) = &queued.frame.body {
+            for _ in 0..self.control.iter(frames).count() {
+                let mut waiting = self.control.pop(frames);
+                let Body::Control(control) = &mut waiting.frame.body else {
+                    unreachable!("link-local frames alone wait here")
+                };
+                if control.yields_to(newer) { self.control.push(&waiting, frames) } else { withdrawn(waiting.frame) }
+            }
+        }
+        self.control.push(&queued, frames);
+    }
+
+    /// Takes a control frame.
+    #[inline(always)]
+    pub(crate) fn next_control(&mut self, frames: &mut Frames) -> Option<Frame> {
+        (!self.control.is_empty()).then(|| self.control.pop(frames).frame)
+    }
+
+    /// The queue whose turn it is; the caller must take its first frame.
+    #[inline]
+    pub(crate) fn next_queue(&mut self, frames: &Frames) -> Option<QueueIx> {
+        if self.is_ready(CONTROL_QUEUE) {
+            return Some(CONTROL_QUEUE);
+        }
+        match self.scheduler {
+            Scheduler::RoundRobin => {
+                self.cursor = self.next_ready()?;
+                Some(self.cursor)
+            }
+            // The search begins behind the cursor, which stays at the control class.
+            Scheduler::LowestFirst => self.next_ready(),
+            Scheduler::Dwrr => self.deficit_round(frames),
+        }
+    }
+
+    /// Whether `queue` holds a frame that may leave.
+    fn is_ready(&self, queue: QueueIx) -> bool {
+        self.occupied.has(queue.into()) && !self.closed.has(queue.into())
+    }
+
+    /// The next queue in turn that holds a frame which may leave.
+    #[inline]
+    fn next_ready(&self) -> Option<QueueIx> {
+        self.occupied.next_outside(&self.closed, self.cursor.into()).map(|queue| queue as QueueIx)
+    }
+
+    /// Deficit weighted round robin: the queue whose turn it is goes on while its deficit lasts; a queue that is passed gains a quantum.
+    fn deficit_round(&mut self, frames: &Frames) -> Option<QueueIx> {
+        let head = |queue: &Queue| queue.frames.front(frames).map_or(0, |queued| u64::from(queued.frame.size.charge));
+        let mut candidate = if self.is_ready(self.cursor) { self.cursor } else { self.advance()? };
+        while self.queues[candidate].deficit < head(&self.queues[candidate]) {
+            candidate = self.advance()?;
+        }
+        let queue = &mut self.queues[candidate];
+        queue.deficit -= head(queue);
+        if queue.frames.is_single() {
+            queue.deficit = 0;
+        }
+        Some(candidate)
+    }
+
+    fn advance(&mut self) -> Option<QueueIx> {
+        let next = self.next_ready()?;
+        self.cursor = next;
+        self.queues[next].deficit += self.quantum;
+        Some(next)
+    }
+
+    /// Takes the first frame of a queue that leads to the wire.
+    #[inline(always)]
+    pub(crate) fn take(&mut self, index: QueueIx, frames: &mut Frames) -> Queued {
+        let (queued, is_last) = self.pop(index, frames);
+        if is_last {
+            self.occupied.remove(index.into());
+            self.filled -= QueueIx::from(usize::from(index) >= CLASSES);
+        }
+        queued
+    }
+
+    /// Takes the first frame of a queue that leads to another one.
+    pub(crate) fn take_inner(&mut self, index: QueueIx, frames: &mut Frames) -> Queued {
+        let (queued, is_last) = self.pop(index, frames);
+        self.inner.bytes -= u64::from(queued.frame.size.charge);
+        if is_last {
+            self.inner.occupied.remove(index.into());
+            self.filled -= 1;
+        }
+        queued
+    }
+
+    /// The first frame of a queue, and whether it was the last.
+    #[inline(always)]
+    fn pop(&mut self, index: QueueIx, frames: &mut Frames) -> (Queued, bool) {
+        let queue = &mut self.queues[index];
+        let queued = queue.frames.pop(frames);
+        // In a long queue, the frame that leaves next came long ago.
+        queue.frames.expect_front(frames);
+        let bytes = u64::from(queued.frame.size.charge);
+        queue.bytes -= bytes;
+        self.queued_bytes -= bytes;
+        (queued, queue.frames.is_empty())
+    }
+
+    /// Starts `frame` on the wire.
+    #[inline]
+    pub(crate) fn start(&mut self, frame: &Frame, now: Time) {
+        debug_assert!(self.is_idle(now));
+        self.sent_bytes += u64::from(frame.size.charge);
+        self.sent_wire_bytes += u64::from(frame.size.wire);
+        if self.busy_until < now {
+            self.burst_start = now;
+        }
+        self.busy_until = now + self.serialisation(frame.size.wire);
+    }
+
+    pub(crate) fn close(&mut self, queue: QueueIx, now: Time, cause: Cause) {
+        let index = usize::from(queue);
+        assert!(index < self.most_queues, "port {} has no queue {queue}", self.ix);
+        self.closed.insert(index);
+        if self.gates.len() <= index {
+            self.gates.resize_with(index + 1, Gate::default);
+        }
+        self.gates[index].close(now, cause);
+    }
+
+    pub(crate) fn open(&mut self, queue: QueueIx, now: Time) -> Option<Closure> {
+        self.closed.remove(queue.into());
+        self.last_opened = now;
+        self.gates.get_mut(usize::from(queue))?.open(now)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,286 @@
+//! Watches the ingress queues of a switch: how much headroom is used, and what comes and goes while upstreams are told to stop.
+
+use crate::contract::{BufferPolicy, PortFacts, Site};
+use crate::frame::Pfc;
+use crate::ids::{CLASSES, Class, ClassMask, NodeId, PortId, PortIx};
+use crate::mechanisms::headroom::{AnyBufferPolicy, worst_case};
+use backwater_engine::{Duration, Time};
+
+/// An interval in which the upstream of an ingress queue was told to stop: from PAUSE to RESUME, as they were made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stop {
+    /// The ingress port.
+    pub port: PortId,
+    /// The class of the queue.
+    pub class: Class,
+    /// When the PAUSE was made, and the RESUME; [`Time::NEVER`] if it has not been.
+    pub from: Time,
+    /// See `from`.
+    pub to: Time,
+    /// For how long from the PAUSE on arrivals and departures were counted: until what was in flight then has arrived, whether there is a RESUME
+    /// in between or not. Nothing if that of an earlier stop of the queue was not over.
+    pub window: Duration,
+    /// Bytes that came during the window.
+    pub arrived: u64,
+    /// Bytes that left during the window.
+    pub departed: u64,
+    /// The most headroom that the queue used, in bytes; that of its port, where queues share it.
+    pub headroom: u64,
+    /// How many queues of the port were told to stop when it used that much.
+    pub stopped_at_port: u16,
+    /// How many of the switch.
+    pub stopped_at_switch: u16,
+}
+
+/// A local maximum of the headroom that the queues of a switch use together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HeadroomPeak {
+    /// The switch.
+    pub node: NodeId,
+    /// When it was reached.
+    pub at: Time,
+    /// Bytes in use.
+    pub headroom: u64,
+    /// How many queues were told to stop then.
+    pub stopped: u16,
+}
+
+/// What the probe of one switch keeps.
+#[derive(Debug)]
+pub(crate) struct IngressProbe {
+    node: NodeId,
+    lossless: ClassMask,
+    ports: Vec<IngressPort>,
+    peaks: Peaks,
+    /// How many queues are told to stop.
+    stopped: u16,
+    seen: Seen,
+}
+
+/// What a probe has seen since the last look.
+#[derive(Debug, Default)]
+pub(crate) struct Seen {
+    pub(crate) stops: Vec<Stop>,
+    pub(crate) peaks: Vec<HeadroomPeak>,
+}
+
+#[derive(Debug)]
+struct IngressPort {
+    id: PortId,
+    /// Until the last packet comes that its peer sends before it stops: both ways on the link, and two full frames.
+    window: Duration,
+    stopped: ClassMask,
+    queues: [IngressQueue; CLASSES],
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct IngressQueue {
+    /// The stop that has not ended.
+    stop: Option<Stop>,
+    /// One that has, but whose window is not over.
+    ended: Option<Stop>,
+    /// What has come and left in the window that is not over, which is that of `ended` or else of `stop`.
+    count: Option<Count>,
+    /// When a packet last came, and the headroom in use then: a packet that makes a PAUSE may leave in the same instant.
+    arrival: (Time, u64),
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Count {
+    until: Time,
+    arrived: u64,
+    departed: u64,
+}
+
+impl IngressQueue {
+    /// Ends the window if it is over; the stop that is complete thereby.
+    fn close(&mut self, now: Time) -> Option<Stop> {
+        let count = self.count.take_if(|count| count.until < now)?;
+        let stop = self.ended.as_mut().or(self.stop.as_mut())?;
+        (stop.arrived, stop.departed) = (count.arrived, count.departed);
+        self.ended.take()
+    }
+}
+
+impl IngressProbe {
+    pub(crate) fn new(site: &Site<'_>) -> IngressProbe {
+        let frame = site.largest_frame;
+        let port = |port: &PortFacts| IngressPort {
+            id: port.id,
+            window: port.delay * 2 + port.rate.time_for(2 * frame),
+            stopped: ClassMask::NONE,
+            queues: [IngressQueue::default(); CLASSES],
+        };
+        let prominence = site.ports.iter().map(|port| worst_case(site, port)).min().unwrap_or(0);
+        IngressProbe {
+            node: site.node,
+            lossless: site.spec.switch.lossless.iter().copied().collect(),
+            ports: site.ports.iter().map(port).collect(),
+            peaks: Peaks { prominence, ..Peaks::default() },
+            stopped: 0,
+            seen: Seen::default(),
+        }
+    }
+
+    /// A packet has been admitted.
+    pub(crate) fn on_arrival(
+        &mut self,
+        ingress: PortIx,
+        class: Class,
+        bytes: u64,
+        buffer: &AnyBufferPolicy,
+        now: Time,
+    ) {
+        self.close(ingress, class, now);
+        let queue = &mut self.ports[usize::from(ingress)].queues[class.index()];
+        queue.count.iter_mut().for_each(|count| count.arrived += bytes);
+        queue.arrival = (now, buffer.headroom(ingress, class));
+        self.look(ingress, class, buffer, now);
+    }
+
+    /// A packet has left.
+    pub(crate) fn on_departure(
+        &mut self,
+        ingress: PortIx,
+        class: Class,
+        bytes: u64,
+        buffer: &AnyBufferPolicy,
+        now: Time,
+    ) {
+        self.close(ingress, class, now);
+        let queue = &mut self.ports[usize::from(ingress)].queues[class.index()];
+        queue.count.iter_mut().for_each(|count| count.departed += bytes);
+        self.look(ingress, class, buffer, now);
+    }
+
+    /// A PFC frame has been made that leaves through `port`.
+    pub(crate) fn on_pfc(&mut self, port: PortIx, frame: &Pfc, buffer: &AnyBufferPolicy, now: Time) {
+        let ingress = &mut self.ports[usize::from(port)];
+        let classes = frame.enabled.and(self.lossless);
+        let before = ingress.stopped;
+        ingress.stopped = if frame.quanta > 0 { before.or(classes) } else { before.minus(classes) };
+        let (begun, ended) = (ingress.stopped.minus(before), before.minus(ingress.stopped));
+        for class in ended.iter() {
+            let queue = &mut ingress.queues[class.index()];
+            self.seen.stops.extend(queue.close(now));
+            let Some(stop) = queue.stop.take().map(|stop| Stop { to: now, ..stop }) else { continue };
+            let is_counted = stop.window > Duration::ZERO && queue.count.is_some();
+            if is_counted { queue.ended = Some(stop) } else { self.seen.stops.push(stop) }
+        }
+        self.stopped = self.stopped + begun.iter().count() as u16 - ended.iter().count() as u16;
+        for class in begun.iter() {
+            let queue = &mut ingress.queues[class.index()];
+            self.seen.stops.extend(queue.close(now));
+            let window = if queue.count.is_none() { ingress.window } else { Duration::ZERO };
+            queue.count.get_or_insert(Count { until: now + window, arrived: 0, departed: 0 });
+            let (at, headroom) = queue.arrival;
+            queue.stop = Some(Stop {
+                port: ingress.id,
+                class,
+                from: now,
+                to: Time::NEVER,
+                window,
+                arrived: 0,
+                departed: 0,
+                headroom: if at == now { headroom } else { buffer.headroom(port, class) },
+                stopped_at_port: ingress.stopped.iter().count() as u16,
+                stopped_at_switch: self.stopped,
+            });
+        }
+    }
+
+    /// What is complete by `now`, taken.
+    pub(crate) fn take_seen(&mut self, now: Time) -> Seen {
+        let queues = self.ports.iter_mut().flat_map(|port| &mut port.queues);
+        self.seen.stops.extend(queues.filter_map(|queue| queue.close(now)));
+        std::mem::take(&mut self.seen)
+    }
+
+    /// Stops that are not complete, as far as they have come by `now`.
+    pub(crate) fn open_stops(&self, now: Time) -> impl Iterator<Item = Stop> {
+        let queues = self.ports.iter().flat_map(|port| port.queues);
+        queues.flat_map(move |mut queue| {
+            if let Some(count) = queue.count.take()
+                && let Some(stop) = queue.ended.as_mut().or(queue.stop.as_mut())
+            {
+                stop.window = stop.window.min(now.since(stop.from));
+                (stop.arrived, stop.departed) = (count.arrived, count.departed);
+            }
+            queue.ended.into_iter().chain(queue.stop)
+        })
+    }
+
+    fn close(&mut self, ingress: PortIx, class: Class, now: Time) {
+        let queue = &mut self.ports[usize::from(ingress)].queues[class.index()];
+        self.seen.stops.extend(queue.close(now));
+    }
+
+    /// Reads the meters of a queue and of the switch.
+    fn look(&mut self, ingress: PortIx, class: Class, buffer: &AnyBufferPolicy, now: Time) {
+        let stopped = self.stopped;
+        let port = &mut self.ports[usize::from(ingress)];
+        if let Some(stop) = &mut port.queues[class.index()].stop {
+            let headroom = buffer.headroom(ingress, class);
+            if headroom > stop.headroom {
+                stop.headroom = headroom;
+                stop.stopped_at_port = port.stopped.iter().count() as u16;
+                stop.stopped_at_switch = stopped;
+            }
+        }
+        let node = self.node;
+        let peak = self.peaks.next(buffer.occupancy().headroom, (now, stopped));
+        self.seen.peaks.extend(peak.map(|(headroom, (at, stopped))| HeadroomPeak { node, at, headroom, stopped }));
+    }
+}
+
+/// Finds local maxima of a number that goes up and down in small steps: those from which it then falls by `prominence`, or to nothing, before it
+/// rises above.
+#[derive(Debug, Default)]
+struct Peaks {
+    prominence: u64,
+    /// The highest since it last rose, and what there was to say then; nothing while it falls.
+    high: Option<(u64, (Time, u16))>,
+    /// The lowest since it last fell.
+    low: u64,
+}
+
+impl Peaks {
+    /// The number is `value` now; the maximum that is behind it, if that is certain now.
+    fn next(&mut self, value: u64, say: (Time, u16)) -> Option<(u64, (Time, u16))> {
+        match self.high {
+            Some((high, _)) if value > high => {
+                self.high = Some((value, say));
+                None
+            }
+            Some((high, _)) if value == 0 || value + self.prominence <= high => {
+                self.low = value;
+                self.high.take()
+            }
+            Some(_) => None,
+            None => {
+                self.low = self.low.min(value);
+                if value > 0 && (self.low == 0 || value >= self.low + self.prominence) {
+                    self.high = Some((value, say));
+                }
+                None
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_maximum_is_what_the_number_falls_from_by_the_prominence_or_to_nothing() {
+        let mut peaks = Peaks { prominence: 10, ..Peaks::default() };
+        let numbers = [0, 3, 2, 5, 0, 1, 20, 15, 22, 12, 14, 11, 21, 13, 25, 15, 0, 0, 4];
+        let found: Vec<u64> = (0..)
+            .zip(numbers)
+            .filter_map(|(at, number)| peaks.next(number, (Time::from_ps(at), 0)))
+            .map(|(value, _)| value)
+            .collect();
+        assert_eq!(found, [5, 22, 25]);
+    }
+}

@@ -1,0 +1,430 @@
+//! What all nodes of a running network share and none changes: wiring, routes, the active flows, sizes.
+
+use crate::contract::{FlowKey, PortFacts, Site};
+use crate::driver::memory::HeapBytes;
+use crate::frame::{MAX_HOPS, NextHop, Packet, Route, TIME_TO_LIVE};
+use crate::ids::{Class, FlowId, NodeId, PortId, PortIx};
+use crate::mechanisms::load_balance::ecmp::Ecmp;
+use crate::network::flows::{Flow, Flows};
+use crate::network::routes::{Routes, Wiring};
+use crate::network::spec::{FlowSpec, NetworkSpec, NodeKind, SpecError};
+use backwater_engine::random::{Seed, mix};
+use backwater_engine::{Bytes, Duration};
+
+/// The shared part of a network.
+#[derive(Debug)]
+pub struct Fabric {
+    /// What it was made from.
+    pub spec: NetworkSpec,
+    /// Who is connected to whom.
+    pub wiring: Wiring,
+    /// Shortest paths.
+    pub routes: Routes,
+    /// The active flows.
+    pub flows: Flows,
+    /// Longest base round-trip time of any pair of hosts.
+    pub base_rtt: Duration,
+    /// Bytes of in-band headers on data packets.
+    pub telemetry_bytes: u32,
+    /// What becomes of a lossless class at every ingress port, by [`PortId`].
+    promises: Vec<Promise>,
+    hashes: Vec<Ecmp>,
+}
+
+/// What a switch promises of the packets that come in at a port, if its buffer is full.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Promise {
+    /// No packet of a lossless class is dropped: flow control stops the neighbour, and headroom holds what comes until then.
+    Lossless,
+    /// Packets of a lossless class may be dropped; `any_class`: flow control is to prevent drops of every class, and does not promise to.
+    Unpromised {
+        /// Whether that goes for classes that are not listed as lossless as well.
+        any_class: bool,
+    },
+}
+
+impl Promise {
+    /// Lossless are PFC, and mechanisms of other crates, with a buffer policy that promises it, as long as the neighbour obeys, the link corrupts no
+    /// frame of flow control, and every frame takes time.
+    fn of(port: &PortFacts, site: &Site<'_>) -> Promise {
+        let ours = site.flow_control(port.node);
+        let obeys = ours.interoperates_with(site.flow_control(site.peer(port)));
+        let policy = site.spec.headroom(port.node);
+        let takes_time = site.spec.framing.rate_excess(port.rate, site.spec.congestion.telemetry_bytes()).is_some();
+        let arrives = port.error_rate == 0.0 || ours.is_spared_by_errors();
+        if obeys && arrives && takes_time && ours.is_lossless() && policy.is_lossless() {
+            Promise::Lossless
+        } else {
+            Promise::Unpromised { any_class: ours.bounds_queues() }
+        }
+    }
+}
+
+/// Which way a packet of a flow travels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Direction {
+    /// Data, from source to destination.
+    Data,
+    /// ACK, NACK and CNP, from destination to source.
+    Ack,
+}
+
+/// The ports that a packet will pass, the next one first, as far as they can be known: behind a switch that chooses by other things than
+/// addresses, only the last one is, and only if its host has a single link. A switch knows them from the forwarding tables and hash functions
+/// of the switches downstream (Pyrrha section IV-B).
+#[derive(Clone, Copy, Debug)]
+pub struct Onward<'a> {
+    fabric: &'a Fabric,
+    flow: FlowId,
+    direction: Direction,
+    route: Route,
+    /// The port that it passes before the next one.
+    behind: PortId,
+    left: u8,
+}
+
+/// Ports that are looked ahead at most: enough for every up-and-down path; in a routing loop it has to end somewhere.
+pub(crate) const MAX_ONWARD: u8 = 8;
+
+impl Onward<'_> {
+    /// The port through which a packet that is routed hop by hop leaves the next node, where that is known beforehand; otherwise the next one
+    /// that it passes for certain: that of the only switch of its destination.
+    fn choice(&self, destination: NodeId) -> Option<PortId> {
+        let Onward { fabric, behind, .. } = *self;
+        let peer = fabric.wiring.ports[behind.0 as usize].peer;
+        let node = fabric.wiring.ports[peer.0 as usize].node;
+        if destination == node || self.left == 0 {
+            return None;
+        }
+        match fabric.routes.candidates(node, destination) {
+            [] => None,
+            [only] => Some(fabric.wiring.beyond(behind, *only)),
+            several if fabric.spec.load_balance.is_static() => {
+                let key = fabric.key(self.flow, self.direction);
+                let choice = several[fabric.hashes[node.0 as usize].index(key, several.len())];
+                Some(fabric.wiring.beyond(behind, choice))
+            }
+            _ => match fabric.wiring.of(destination) {
+                [link] => Some(link.peer),
+                _ => None,
+            },
+        }
+    }
+}
+
+impl Iterator for Onward<'_> {
+    type Item = PortId;
+
+    #[inline]
+    fn next(&mut self) -> Option<PortId> {
+        self.behind = match self.route.next() {
+            NextHop::Port(ix) => self.fabric.wiring.beyond(self.behind, ix),
+            NextHop::Arrived => return None,
+            NextHop::Towards(destination) => self.choice(destination)?,
+        };
+        self.left -= 1;
+        self.route.advance();
+        Some(self.behind)
+    }
+}
+
+impl Fabric {
+    /// The fabric of `spec`, without flows.
+    ///
+    /// # Errors
+    /// Everything that is wrong with it.
+    pub fn new(spec: NetworkSpec) -> Result<Fabric, Vec<SpecError>> {
+        spec.check()?;
+        let wiring = Wiring::new(&spec.nodes, &spec.links);
+        let mut routes = Routes::new(&spec.nodes, &wiring);
+        let telemetry_bytes = spec.congestion.telemetry_bytes();
+        let data = spec.framing.data(spec.mtu.get() as u32, false, telemetry_bytes).wire;
+        let ack = spec.framing.ack(telemetry_bytes).wire;
+        let base_rtt = routes.longest_rtt(&spec.nodes, &wiring, data.into(), ack.into());
+        for route in &spec.routes {
+            let ports = wiring.of(route.node).iter().map(|port| port.ix);
+            let port = ports.into_iter().find(|port| wiring.neighbour(route.node, *port) == route.next);
+            routes.set(route.node, route.to, port.expect("NetworkSpec::check found the link"));
+        }
+        let hashes = (0..spec.nodes.len() as u32).map(|node| Ecmp::new(Seed(spec.seed), NodeId(node))).collect();
+        let (flows, promises) = (Flows::default(), Vec::new());
+        let mut fabric = Fabric { wiring, routes, flows, base_rtt, telemetry_bytes, promises, hashes, spec };
+        let ports = fabric.wiring.ports.iter();
+        fabric.promises = ports.map(|port| Promise::of(port, &fabric.site(port.node))).collect();
+        fabric.check_buffers()?;
+        Ok(fabric)
+    }
+
+    /// What is promised of the packets that come in at `ingress`.
+    pub fn promise(&self, ingress: PortId) -> Promise {
+        self.promises[ingress.0 as usize]
+    }
+
+    /// Checks that every switch's buffer holds what its policy sets aside.
+    pub(crate) fn check_buffers(&self) -> Result<(), Vec<SpecError>> {
+        let buffer = self.spec.switch.buffer;
+        let switches = (0..).map(NodeId).zip(&self.spec.nodes).filter(|(_, node)| node.kind == NodeKind::Switch);
+        let reserved = switches.map(|(id, node)| (self.spec.headroom(id).reserved(&self.site(id)), node));
+        let refused = reserved.filter(|(reserved, _)| *reserved >= buffer.get()).map(|(reserved, node)| {
+            let reserved = Bytes(reserved);
+            let short = Bytes(reserved.get() - buffer.get() + 1);
+            let reason = format!(
+                "headroom and private buffer of its ports need {reserved} of a buffer of {buffer}, which is {short} short"
+            );
+            SpecError::Node { node: node.name.clone(), reason }
+        });
+        let errors: Vec<_> = refused.collect();
+        if errors.is_empty() { Ok(()) } else { Err(errors) }
+    }
+
+    /// Checks that `flow` can run. Learns the ways to the switches that pin it.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn check_flow(&mut self, flow: &FlowSpec) -> Result<(), String> {
+        let kind = |node: NodeId| self.spec.nodes.get(node.0 as usize).map(|node| node.kind);
+        let name = |node: NodeId| self.spec.nodes.get(node.0 as usize).map_or("?", |node| &node.name);
+        let is_host = |node: NodeId| kind(node) == Some(NodeKind::Host);
+        if !is_host(flow.src) || !is_host(flow.dst) || flow.src == flow.dst {
+            return Err(format!("{} to {}: flows go from one host to another", name(flow.src), name(flow.dst)));
+        }
+        if flow.bytes == 0 {
+            return Err("it has no bytes".into());
+        }
+        if flow.bytes != FlowSpec::ENDLESS && flow.bytes.div_ceil(self.spec.mtu.get()) >= u64::from(u32::MAX) {
+            return Err("it has more than 4,294,967,294 packets".into());
+        }
+        if flow.class.0 > 7 || flow.class == Class::CONTROL {
+            return Err(format!("class {} is not a data class; those are 1 to 7", flow.class.0));
+        }
+        if flow.data_via.iter().chain(&flow.ack_via).any(|node| kind(*node) != Some(NodeKind::Switch)) {
+            return Err("a pinned path passes through something that is not a switch".into());
+        }
+        self.learn_waypoints(flow);
+        for (source, via, target) in [(flow.src, &flow.data_via, flow.dst), (flow.dst, &flow.ack_via, flow.src)] {
+            let path = self.routes.path(&self.wiring, source, via, target, |_, ports| ports[0]);
+            let name = |node: NodeId| &self.spec.nodes[node.0 as usize].name;
+            match path {
+                None if via.is_empty() => {
+                    return Err(format!("there is no way from {} to {}", name(source), name(target)));
+                }
+                None => return Err("there is no way along its pinned path".into()),
+                Some(path) if !via.is_empty() && Route::fixed(&path).is_none() => {
+                    return Err(format!("its pinned path has more than {MAX_HOPS} hops, or a port beyond 255"));
+                }
+                Some(_) => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds a flow, which gets the next number. It must pass [`Fabric::check_flow`] and start no earlier than those before it.
+    pub fn admit(&mut self, flow: FlowSpec) -> FlowId {
+        self.learn_waypoints(&flow);
+        self.flows.admit(flow)
+    }
+
+    /// Finds the ways to the switches that pin `flow`.
+    pub fn learn_waypoints(&mut self, flow: &FlowSpec) {
+        for switch in flow.data_via.iter().chain(&flow.ack_via) {
+            self.routes.add(&self.spec.nodes, &self.wiring, *switch);
+        }
+    }
+
+    /// The specification of the active flow `id`.
+    #[inline]
+    pub fn flow(&self, id: FlowId) -> &FlowSpec {
+        &self.live_flow(id).spec
+    }
+
+    /// The active flow `id`.
+    #[inline]
+    pub(crate) fn live_flow(&self, id: FlowId) -> &Flow {
+        self.flows.get(id).expect("a flow stays until it is acknowledged and none of its packets is on its way")
+    }
+
+    /// What a hash over the addresses of a flow's packets sees.
+    pub fn key(&self, flow: FlowId, direction: Direction) -> FlowKey {
+        FlowKey(mix(u64::from(flow.0) << 1 | u64::from(direction == Direction::Ack)))
+    }
+
+    /// Number of packets of a flow.
+    pub fn packets(&self, flow: &FlowSpec) -> u32 {
+        if flow.bytes == FlowSpec::ENDLESS { u32::MAX } else { flow.bytes.div_ceil(self.spec.mtu.get()) as u32 }
+    }
+
+    /// Payload bytes in the first `packets` packets of a flow of `bytes`.
+    #[inline]
+    pub fn payload_before(&self, packets: u32, bytes: u64) -> u64 {
+        (u64::from(packets) * self.spec.mtu.get()).min(bytes)
+    }
+
+    /// The port that a flow's packets leave their host through, and the route that they carry.
+    pub fn route(&self, id: FlowId, flow: &FlowSpec, direction: Direction) -> (PortIx, Route) {
+        let path = self.path(id, flow, direction);
+        let (via, target) = match direction {
+            Direction::Data => (&flow.data_via, flow.dst),
+            Direction::Ack => (&flow.ack_via, flow.src),
+        };
+        let carries = !via.is_empty() || self.spec.load_balance.is_static();
+        let fixed = if carries { Route::fixed(&path) } else { None };
+        (path[0], fixed.map_or(Route::towards(target), Route::after_first))
+    }
+
+    /// The egress ports of a flow's packets from their host on: pinned, or by ECMP (which stands for every equal-cost path).
+    pub fn path(&self, id: FlowId, flow: &FlowSpec, direction: Direction) -> Vec<PortIx> {
+        let key = self.key(id, direction);
+        let (source, via, target) = match direction {
+            Direction::Data => (flow.src, &flow.data_via, flow.dst),
+            Direction::Ack => (flow.dst, &flow.ack_via, flow.src),
+        };
+        let choose = |node: NodeId, ports: &[PortIx]| ports[self.hashes[node.0 as usize].index(key, ports.len())];
+        self.routes.path(&self.wiring, source, via, target, choose).expect("Fabric::check_flow found every flow a path")
+    }
+
+    /// The ports that a packet of `flow` passes behind `egress`, where its route goes on with `route`.
+    #[inline]
+    pub fn onward(&self, flow: FlowId, direction: Direction, route: Route, egress: PortId) -> Onward<'_> {
+        Onward { fabric: self, flow, direction, route, behind: egress, left: MAX_ONWARD }
+    }
+
+    /// The egress ports of a flow's data, as [`Fabric::path`] has them.
+    pub fn egress_ports(&self, id: FlowId, flow: &FlowSpec) -> impl Iterator<Item = &PortFacts> {
+        let mut node = flow.src;
+        self.path(id, flow, Direction::Data).into_iter().map(move |ix| {
+            let port = &self.wiring.of(node)[usize::from(ix)];
+            node = self.wiring.neighbour(node, ix);
+            port
+        })
+    }
+
+    /// Whether `packet`, which is leaving through `egress`, passes `port` on its way from source to destination.
+    pub fn passes(&self, packet: &Packet, egress: PortId, port: PortId) -> bool {
+        let (egress, port) = (&self.wiring.ports[egress.0 as usize], &self.wiring.ports[port.0 as usize]);
+        if let Some(destination) = packet.route.destination() {
+            return self.routes.candidates(port.node, destination).contains(&port.ix);
+        }
+        // What is congested mostly lies ahead.
+        let (here, route) = (self.wiring.neighbour(egress.node, egress.ix), &packet.route);
+        self.wiring.meets(here, route.ahead(), port)
+            || self.wiring.meets(self.flow(packet.flow).src, route.behind(), port)
+    }
+
+    /// Time from start to last byte at the receiver on an idle fabric; `None` for an endless flow, and for one in a routing loop.
+    ///
+    /// Every packet leaves its host as soon as the one before has left, and is stored and forwarded at every hop.
+    pub fn ideal_fct(&self, id: FlowId, flow: &FlowSpec) -> Option<Duration> {
+        if flow.bytes == FlowSpec::ENDLESS {
+            return None;
+        }
+        let hop = |port: &PortFacts| (self.spec.framing.byte_time(port.rate), port.delay);
+        let hops: Vec<_> = self.egress_ports(id, flow).map(hop).collect();
+        if hops.len() >= usize::from(TIME_TO_LIVE) {
+            return None;
+        }
+        let mtu = self.spec.mtu.get();
+        let packets = self.packets(flow);
+        let wire = |packet: u32| {
+            let payload = (flow.bytes - u64::from(packet) * mtu).min(mtu) as u32;
+            u32::from(self.spec.framing.data(payload, packet == 0, self.telemetry_bytes).wire)
+        };
+        // `free[h]`: when hop h has sent the last packet so far.
+        let mut free = vec![Duration::ZERO; hops.len()];
+        let mut steps: Option<Vec<Duration>> = None;
+        let mut packet = 0;
+        while packet < packets {
+            let before = free.clone();
+            let (mut ready, size) = (Duration::ZERO, wire(packet));
+            for (free, (byte_time, delay)) in free.iter_mut().zip(&hops) {
+                *free = ready.max(*free) + byte_time.times(size);
+                ready = *free + *delay;
+            }
+            packet += 1;
+            // Between the first packet and the last, all are alike: once every hop keeps step, the rest is a multiple.
+            let step: Vec<Duration> = free.iter().zip(&before).map(|(now, before)| *now - *before).collect();
+            let alike = step.windows(2).all(|pair| pair[0] == pair[1]) && steps.as_ref() == Some(&step);
+            if alike && packet > 2 && packet + 1 < packets {
+                let skipped = packets - 1 - packet;
+                free.iter_mut().zip(&step).for_each(|(free, step)| *free += *step * u64::from(skipped));
+                packet += skipped;
+            }
+            steps = Some(step);
+        }
+        Some(*free.last()? + hops.last()?.1)
+    }
+
+    /// What a mechanism may know about `node`.
+    pub fn site(&self, node: NodeId) -> Site<'_> {
+        let largest = self.spec.framing.largest(self.spec.mtu.get() as u32, self.telemetry_bytes);
+        Site {
+            spec: &self.spec,
+            node,
+            ports: self.wiring.of(node),
+            largest_frame: largest.charge.into(),
+            base_rtt: self.base_rtt,
+            wiring: &self.wiring,
+        }
+    }
+
+    /// Bytes that nodes hold on the heap, with the routes between them, and those that ports do.
+    pub(crate) fn heap_bytes(&self) -> (u64, u64) {
+        let names: u64 = self.spec.nodes.iter().map(|node| node.name.capacity() as u64).sum();
+        let nodes = self.spec.nodes.heap_bytes() + names + self.hashes.heap_bytes() + self.routes.heap_bytes();
+        (nodes, self.spec.links.heap_bytes() + self.wiring.heap_bytes())
+    }
+
+    /// Whether `node` forwards.
+    pub fn is_switch(&self, node: NodeId) -> bool {
+        self.spec.nodes[node.0 as usize].kind == NodeKind::Switch
+    }
+
+    /// The name of `node`.
+    pub fn name(&self, node: NodeId) -> &str {
+        &self.spec.nodes[node.0 as usize].name
+    }
+
+    /// `port` in words: `leaf3:5`.
+    pub fn port_name(&self, port: PortId) -> String {
+        let facts = &self.wiring.ports[port.0 as usize];
+        format!("{}:{}", self.name(facts.node), facts.ix)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mechanisms::load_balance::LoadBalanceConfig;
+    use crate::mechanisms::load_balance::spray::SprayConfig;
+    use crate::testing::{fabric, network};
+
+    /// Hosts 0 and 1 on leaf 4, 2 and 3 on leaf 5, spines 6 and 7: which spine is chosen packet by packet.
+    #[test]
+    fn where_paths_part_only_the_last_port_is_known() {
+        let mut spec = network(4, 4, &[(0, 4), (1, 4), (2, 5), (3, 5), (4, 6), (4, 7), (5, 6), (5, 7)]);
+        spec.load_balance = LoadBalanceConfig::Spray(SprayConfig {});
+        let fabric = fabric(spec);
+        let port = |from: u32, to: u32| {
+            let ports = fabric.wiring.of(NodeId(from));
+            ports.iter().find(|port| fabric.wiring.peer(port) == NodeId(to)).unwrap().id
+        };
+        let onward = |egress| {
+            let route = Route::towards(NodeId(3));
+            fabric.onward(FlowId(0), Direction::Data, route, egress).collect::<Vec<_>>()
+        };
+        assert_eq!(onward(port(0, 4)), [port(5, 3)]);
+        assert_eq!(onward(port(4, 6)), [port(6, 5), port(5, 3)]);
+        assert_eq!(onward(port(5, 3)), []);
+    }
+
+    /// Host 0 on leaf 2, host 1 on leaves 3 and 4, spine 5 between them.
+    #[test]
+    fn of_a_host_with_two_links_the_last_port_is_not_known() {
+        let mut spec = network(2, 4, &[(0, 2), (1, 3), (1, 4), (2, 5), (3, 5), (4, 5)]);
+        spec.load_balance = LoadBalanceConfig::Spray(SprayConfig {});
+        let fabric = fabric(spec);
+        let [first, second] = [NodeId(0), NodeId(2)].map(|node| fabric.wiring.of(node).last().unwrap().id);
+        let onward = |egress| fabric.onward(FlowId(0), Direction::Data, Route::towards(NodeId(1)), egress);
+        assert_eq!(onward(first).collect::<Vec<_>>(), [second]);
+        assert_eq!(onward(second).collect::<Vec<_>>(), []);
+    }
+}

@@ -1,0 +1,178 @@
+//! The active flows.
+//!
+//! Flows are numbered in order of start. Their entries live in small pages, and a page goes when the last of its flows is forgotten: a run
+//! needs the memory of its live flows, however many there have been.
+
+use crate::driver::memory::HeapBytes;
+use crate::ids::FlowId;
+use crate::network::spec::FlowSpec;
+use backwater_engine::prefetch::prefetch;
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// Flows per page: few enough that a flow which outlives its neighbours does not hold much.
+const PAGE: usize = 64;
+
+/// An active flow. What every packet needs comes first.
+#[derive(Debug)]
+#[repr(C)]
+pub struct Flow {
+    /// Where its source keeps its queue pair.
+    pub(crate) sender: Place,
+    /// Where its destination keeps its receiver.
+    pub(crate) receiver: Place,
+    /// What it is.
+    pub spec: FlowSpec,
+}
+
+/// An index into a host's table, or none. Written by the host that owns the table alone, while others look at the flow.
+#[derive(Debug)]
+pub(crate) struct Place(AtomicU32);
+
+impl Place {
+    const NONE: u32 = u32::MAX;
+
+    #[inline]
+    pub(crate) fn get(&self) -> Option<u32> {
+        Some(self.0.load(Ordering::Relaxed)).filter(|index| *index != Place::NONE)
+    }
+
+    #[inline]
+    pub(crate) fn set(&self, index: Option<u32>) {
+        self.0.store(index.unwrap_or(Place::NONE), Ordering::Relaxed);
+    }
+}
+
+impl Default for Place {
+    fn default() -> Place {
+        Place(AtomicU32::new(Place::NONE))
+    }
+}
+
+#[derive(Debug)]
+struct Page {
+    flows: [Option<Flow>; PAGE],
+    live: usize,
+}
+
+/// The flows of a run that have been admitted and not yet been forgotten.
+#[derive(Debug, Default)]
+pub struct Flows {
+    pages: VecDeque<Option<Box<Page>>>,
+    /// Number of pages that are gone from the front.
+    gone: usize,
+    admitted: u32,
+    live: usize,
+}
+
+impl Flows {
+    /// The flow called `id`, unless it is forgotten or yet to come.
+    #[inline]
+    pub fn get(&self, id: FlowId) -> Option<&Flow> {
+        let index = id.0 as usize;
+        let page = self.pages.get((index / PAGE).checked_sub(self.gone)?)?;
+        page.as_ref()?.flows[index % PAGE].as_ref()
+    }
+
+    /// Asks for what is known of the flow called `id`.
+    #[inline]
+    pub(crate) fn expect(&self, id: FlowId) {
+        let index = id.0 as usize;
+        let page = (index / PAGE).checked_sub(self.gone).and_then(|page| self.pages.get(page)?.as_ref());
+        page.into_iter().for_each(|page| prefetch(&page.flows[index % PAGE]));
+    }
+
+    /// Number of flows admitted so far.
+    pub fn admitted(&self) -> u32 {
+        self.admitted
+    }
+
+    /// Number of flows admitted and not forgotten.
+    pub fn live(&self) -> usize {
+        self.live
+    }
+
+    /// All flows that are not forgotten, in order of start.
+    pub fn iter(&self) -> impl Iterator<Item = (FlowId, &Flow)> {
+        let first = (self.gone * PAGE) as u32;
+        let slots = self
+            .pages
+            .iter()
+            .flat_map(|page| (0..PAGE).map(move |index| page.as_ref().and_then(|page| page.flows[index].as_ref())));
+        (first..).map(FlowId).zip(slots).filter_map(|(id, flow)| Some((id, flow?)))
+    }
+
+    /// Bytes that the flows hold on the heap.
+    pub(crate) fn heap_bytes(&self) -> u64 {
+        self.pages.heap_bytes() + (self.pages.iter().flatten().count() * size_of::<Page>()) as u64
+    }
+
+    /// Adds a flow, which gets the next number.
+    ///
+    /// # Panics
+    /// There have been 2^32 - 1 flows: there are no more numbers.
+    pub(crate) fn admit(&mut self, spec: FlowSpec) -> FlowId {
+        let index = self.admitted as usize;
+        let page = index / PAGE - self.gone;
+        if page == self.pages.len() {
+            self.pages.push_back(Some(Box::new(Page { flows: [const { None }; PAGE], live: 0 })));
+        }
+        let page = self.pages[page].as_mut().expect("the newest page stays while there is room in it");
+        page.flows[index % PAGE] = Some(Flow { spec, sender: Place::default(), receiver: Place::default() });
+        page.live += 1;
+        self.live += 1;
+        self.admitted = self.admitted.checked_add(1).expect("a run has fewer than 2^32 flows");
+        FlowId(index as u32)
+    }
+
+    /// Forgets a flow.
+    pub(crate) fn forget(&mut self, id: FlowId) -> Option<Flow> {
+        let index = id.0 as usize;
+        let slot = self.pages.get_mut((index / PAGE).checked_sub(self.gone)?)?;
+        let page = slot.as_mut()?;
+        let flow = page.flows[index % PAGE].take()?;
+        page.live -= 1;
+        self.live -= 1;
+        let is_newest = index / PAGE == self.admitted as usize / PAGE;
+        if page.live == 0 && !is_newest {
+            *slot = None;
+        }
+        while let Some(None) = self.pages.front() {
+            self.pages.pop_front();
+            self.gone += 1;
+        }
+        Some(flow)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::flow;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn what_is_forgotten_in_any_order_leaves_nothing_behind() {
+        let (mut flows, mut known) = (Flows::default(), BTreeSet::new());
+        // Flow 5 outlives all others; of the rest, each is forgotten 100 flows later, out of order.
+        for number in 0..10_000u32 {
+            let id = flows.admit(flow(0, 1, u64::from(number) + 1, 0));
+            assert_eq!(id, FlowId(number));
+            known.insert(id);
+            let old = (number ^ 3).checked_sub(100).map(FlowId).filter(|old| *old != FlowId(5) && known.remove(old));
+            if let Some(old) = old {
+                assert_eq!(flows.forget(old).map(|flow| flow.spec.bytes), Some(u64::from(old.0) + 1));
+                assert!(flows.get(old).is_none() && flows.forget(old).is_none());
+            }
+            assert_eq!(flows.live(), known.len());
+        }
+        assert_eq!(flows.iter().map(|(id, _)| id).collect::<BTreeSet<_>>(), known);
+        assert!(flows.pages.iter().flatten().count() <= 4, "a page for flow 5, the rest for the last 100");
+        for id in known {
+            assert_eq!(flows.get(id).map(|flow| flow.spec.bytes), Some(u64::from(id.0) + 1));
+            flows.forget(id);
+        }
+        assert_eq!((flows.live(), flows.pages.iter().flatten().count()), (0, 1));
+        assert_eq!(flows.admit(flow(0, 1, 1, 0)), FlowId(10_000));
+    }
+}

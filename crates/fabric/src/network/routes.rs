@@ -1,0 +1,488 @@
+//! Shortest-path routes over the links of a network, equal-cost ports in port order.
+
+use crate::contract::PortFacts;
+use crate::driver::memory::HeapBytes;
+use crate::frame::TIME_TO_LIVE;
+use crate::ids::{NodeId, PortId, PortIx};
+use crate::network::spec::{LinkSpec, NodeKind, NodeSpec};
+use backwater_engine::Duration;
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+
+/// The ports of a network: who is connected to whom.
+#[derive(Debug)]
+pub struct Wiring {
+    /// All ports, node by node.
+    pub ports: Vec<PortFacts>,
+    /// Per link, its two ports.
+    pub links: Vec<[PortId; 2]>,
+    /// Per node, the range of its ports in `ports`.
+    first: Vec<u32>,
+    /// Per port, the first port of the node at the other end: all that the way of a packet from node to node takes.
+    across: Vec<u32>,
+    /// Per node, how many links it is away from the nearest host.
+    layers: Vec<u32>,
+}
+
+impl Wiring {
+    /// Numbers the ports of `nodes` in the order of `links`.
+    pub fn new(nodes: &[NodeSpec], links: &[LinkSpec]) -> Wiring {
+        let mut degree = vec![0u32; nodes.len() + 1];
+        for link in links {
+            degree[link.a.0 as usize + 1] += 1;
+            degree[link.b.0 as usize + 1] += 1;
+        }
+        let first: Vec<u32> = degree
+            .iter()
+            .scan(0, |sum, ports| {
+                *sum += ports;
+                Some(*sum)
+            })
+            .collect();
+        let mut next = first.clone();
+        let mut ports = vec![None; links.len() * 2];
+        let mut link_ports = Vec::with_capacity(links.len());
+        for link in links {
+            let (a, b) = (next[link.a.0 as usize], next[link.b.0 as usize]);
+            next[link.a.0 as usize] += 1;
+            next[link.b.0 as usize] += 1;
+            let facts = |node: NodeId, id: u32, peer: u32| PortFacts {
+                id: PortId(id),
+                node,
+                ix: (id - first[node.0 as usize]) as PortIx,
+                peer: PortId(peer),
+                rate: link.rate,
+                delay: link.delay,
+                error_rate: link.error_rate,
+            };
+            link_ports.push([PortId(a), PortId(b)]);
+            ports[a as usize] = Some(facts(link.a, a, b));
+            ports[b as usize] = Some(facts(link.b, b, a));
+        }
+        let ports: Vec<PortFacts> = ports.into_iter().flatten().collect();
+        let across = ports.iter().map(|port| first[ports[port.peer.0 as usize].node.0 as usize]).collect();
+        let mut wiring = Wiring { ports, links: link_ports, first, across, layers: vec![0; nodes.len()] };
+        let is_host = |node: &NodeId| nodes[node.0 as usize].kind == NodeKind::Host;
+        let (hosts, mut rest): (BTreeSet<_>, BTreeSet<_>) = (0..nodes.len() as u32).map(NodeId).partition(is_host);
+        let mut front = hosts;
+        for layer in 1.. {
+            let peers = front.iter().flat_map(|node| wiring.of(*node)).map(|port| wiring.peer(port));
+            front = peers.filter(|peer| rest.remove(peer)).collect();
+            if front.is_empty() {
+                break;
+            }
+            front.iter().for_each(|node| wiring.layers[node.0 as usize] = layer);
+        }
+        wiring
+    }
+
+    /// Bytes that the wiring holds on the heap.
+    pub(crate) fn heap_bytes(&self) -> u64 {
+        let [first, across, layers] = [&self.first, &self.across, &self.layers].map(HeapBytes::heap_bytes);
+        self.ports.heap_bytes() + self.links.heap_bytes() + first + across + layers
+    }
+
+    /// The ports of `node`.
+    #[inline]
+    pub fn of(&self, node: NodeId) -> &[PortFacts] {
+        &self.ports[self.first[node.0 as usize] as usize..self.first[node.0 as usize + 1] as usize]
+    }
+
+    /// How many links `node` is away from the nearest host: 0 for a host, 1 for a switch with hosts, 2 for the layer above. A switch without
+    /// a way to any host gets 0.
+    pub fn layer(&self, node: NodeId) -> u32 {
+        self.layers[node.0 as usize]
+    }
+
+    /// The node at the other end of the link of `port`.
+    #[inline]
+    pub fn peer(&self, port: &PortFacts) -> NodeId {
+        self.ports[port.peer.0 as usize].node
+    }
+
+    /// Port `ix` of the node at the other end of the link of `port`.
+    #[inline]
+    pub(crate) fn beyond(&self, port: PortId, ix: PortIx) -> PortId {
+        PortId(self.across[port.0 as usize] + u32::from(ix))
+    }
+
+    /// The node behind port `ix` of `node`.
+    #[inline]
+    pub fn neighbour(&self, node: NodeId, ix: PortIx) -> NodeId {
+        self.peer(&self.of(node)[usize::from(ix)])
+    }
+
+    /// Whether the way from `start` through `hops` leads out of `port`.
+    pub(crate) fn meets(&self, start: NodeId, hops: impl Iterator<Item = PortIx>, port: &PortFacts) -> bool {
+        let mut node = start;
+        for ix in hops {
+            if (node, ix) == (port.node, port.ix) {
+                return true;
+            }
+            node = self.neighbour(node, ix);
+        }
+        false
+    }
+}
+
+/// For every node and every target, the ports that lie on a shortest path.
+///
+/// Targets are switches with hosts, hosts with several ports, and whatever else is added: a host with one port shares the routes of its
+/// switch. Hosts are never passed through.
+#[derive(Debug)]
+pub struct Routes {
+    /// Per node, the target through which it is reached, and the last hop from there.
+    reach: Vec<Option<Reach>>,
+    /// Per node, its number among the targets, if it is one.
+    target_of: Vec<Option<u32>>,
+    /// Equal lists of candidates are stored once.
+    lists: Vec<Vec<PortIx>>,
+    /// Where in `lists` each list stands.
+    known: HashMap<Vec<PortIx>, u32>,
+    /// Per target and node, an index into `lists`.
+    table: Vec<Vec<u32>>,
+    /// What an operator has set by hand.
+    by_hand: BTreeMap<(NodeId, NodeId), Vec<PortIx>>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Reach {
+    target: u32,
+    node: NodeId,
+    last_hop: Option<PortIx>,
+}
+
+impl Routes {
+    /// Computes the routes to every host.
+    pub fn new(nodes: &[NodeSpec], wiring: &Wiring) -> Routes {
+        let none = Vec::new();
+        let mut routes = Routes {
+            reach: vec![None; nodes.len()],
+            target_of: vec![None; nodes.len()],
+            lists: vec![none.clone()],
+            known: HashMap::from([(none, 0)]),
+            table: Vec::new(),
+            by_hand: BTreeMap::new(),
+        };
+        for (host, _) in (0..).map(NodeId).zip(nodes).filter(|(_, spec)| spec.kind == NodeKind::Host) {
+            match wiring.of(host) {
+                [port] => {
+                    let switch = wiring.ports[port.peer.0 as usize];
+                    let target = routes.target(nodes, wiring, switch.node);
+                    routes.reach[host.0 as usize] =
+                        Some(Reach { target, node: switch.node, last_hop: Some(switch.ix) });
+                }
+                _ => routes.add(nodes, wiring, host),
+            }
+        }
+        routes
+    }
+
+    /// Has packets for `target` leave `node` through `port`, wherever that leads.
+    pub fn set(&mut self, node: NodeId, target: NodeId, port: PortIx) {
+        self.by_hand.insert((node, target), vec![port]);
+    }
+
+    /// Bytes that the routes hold on the heap.
+    pub(crate) fn heap_bytes(&self) -> u64 {
+        let lists = |lists: &mut dyn Iterator<Item = &Vec<PortIx>>| lists.map(HeapBytes::heap_bytes).sum::<u64>();
+        let known = self.known.capacity() * (size_of::<(Vec<PortIx>, u32)>() + 1);
+        self.reach.heap_bytes()
+            + self.target_of.heap_bytes()
+            + self.lists.heap_bytes()
+            + lists(&mut self.lists.iter())
+            + known as u64
+            + lists(&mut self.known.keys())
+            + self.table.heap_bytes()
+            + self.table.iter().map(HeapBytes::heap_bytes).sum::<u64>()
+    }
+
+    /// Computes the routes to `node` as well, unless they are known.
+    pub fn add(&mut self, nodes: &[NodeSpec], wiring: &Wiring, node: NodeId) {
+        let target = self.target(nodes, wiring, node);
+        self.reach[node.0 as usize].get_or_insert(Reach { target, node, last_hop: None });
+    }
+
+    /// The number of `node` among the targets; it becomes one if it is none.
+    fn target(&mut self, nodes: &[NodeSpec], wiring: &Wiring, node: NodeId) -> u32 {
+        if let Some(target) = self.target_of[node.0 as usize] {
+            return target;
+        }
+        let distance = distances(nodes, wiring, node);
+        let ways = (0..nodes.len() as u32).map(|from| self.list(closer(nodes, wiring, &distance, NodeId(from))));
+        let ways = ways.collect();
+        self.table.push(ways);
+        let target = self.table.len() as u32 - 1;
+        self.target_of[node.0 as usize] = Some(target);
+        target
+    }
+
+    /// Where in `lists` the list of `candidates` stands; it is stored if it is new.
+    fn list(&mut self, candidates: Vec<PortIx>) -> u32 {
+        let Routes { lists, known, .. } = self;
+        *known.entry(candidates).or_insert_with_key(|candidates| {
+            lists.push(candidates.clone());
+            lists.len() as u32 - 1
+        })
+    }
+
+    /// The ports of `node` on a shortest path to `target`; empty if there is none.
+    #[inline]
+    pub fn candidates(&self, node: NodeId, target: NodeId) -> &[PortIx] {
+        if !self.by_hand.is_empty()
+            && let Some(ports) = self.by_hand.get(&(node, target))
+        {
+            return ports;
+        }
+        let Some(reach) = &self.reach[target.0 as usize] else { return &[] };
+        match &reach.last_hop {
+            Some(last_hop) if reach.node == node => std::slice::from_ref(last_hop),
+            _ => &self.lists[self.table[reach.target as usize][node.0 as usize] as usize],
+        }
+    }
+
+    /// The ports from `source` to `target`, passing `via` in order; `choose` decides among several. `None` if there is no way. In a routing
+    /// loop they end where the packet does, after [`TIME_TO_LIVE`].
+    pub fn path(
+        &self,
+        wiring: &Wiring,
+        source: NodeId,
+        via: &[NodeId],
+        target: NodeId,
+        mut choose: impl FnMut(NodeId, &[PortIx]) -> PortIx,
+    ) -> Option<Vec<PortIx>> {
+        let (mut node, mut ports) = (source, Vec::new());
+        for waypoint in via.iter().chain([&target]) {
+            while node != *waypoint {
+                let port = match self.candidates(node, *waypoint) {
+                    [] => return None,
+                    [only] => *only,
+                    several => choose(node, several),
+                };
+                ports.push(port);
+                node = wiring.neighbour(node, port);
+                if ports.len() == usize::from(TIME_TO_LIVE) {
+                    return Some(ports);
+                }
+            }
+        }
+        Some(ports)
+    }
+
+    /// The ports that traffic from `sources` to `target` leaves through, each with its share of it, were it a fluid: every source sends alike,
+    /// and every node spreads what it gets evenly over its equal-cost ports.
+    pub fn shares(&self, wiring: &Wiring, sources: &[NodeId], target: NodeId) -> Vec<(PortId, f64)> {
+        let (mut seen, mut order) = (vec![false; self.reach.len()], Vec::new());
+        let mut inflow = vec![0.0; self.reach.len()];
+        seen[target.0 as usize] = true;
+        for source in sources {
+            inflow[source.0 as usize] += 1.0 / sources.len() as f64;
+            self.follow(wiring, *source, target, &mut seen, &mut order);
+        }
+        let mut shares = Vec::new();
+        for node in order.into_iter().rev() {
+            let ports = self.candidates(node, target);
+            let share = inflow[node.0 as usize] / ports.len() as f64;
+            for port in ports {
+                shares.push((wiring.of(node)[usize::from(*port)].id, share));
+                inflow[wiring.neighbour(node, *port).0 as usize] += share;
+            }
+        }
+        shares
+    }
+
+    /// Adds to `order` the nodes on shortest paths from `node` to `target` that have not been `seen`, each behind all that it leads to.
+    fn follow(&self, wiring: &Wiring, node: NodeId, target: NodeId, seen: &mut [bool], order: &mut Vec<NodeId>) {
+        if std::mem::replace(&mut seen[node.0 as usize], true) {
+            return;
+        }
+        for port in self.candidates(node, target) {
+            self.follow(wiring, wiring.neighbour(node, *port), target, seen, order);
+        }
+        order.push(node);
+    }
+
+    /// The longest base round-trip time between two hosts: `there` and `back` wire bytes stored and forwarded at every hop.
+    pub fn longest_rtt(&self, nodes: &[NodeSpec], wiring: &Wiring, there: u64, back: u64) -> Duration {
+        let hop = |port: &PortFacts| port.delay * 2 + port.rate.time_for(there) + port.rate.time_for(back);
+        // Hosts behind one switch share their routes: the one with the slowest first hop represents all.
+        let mut racks: BTreeMap<NodeId, (Duration, NodeId)> = BTreeMap::new();
+        for port in wiring.ports.iter().filter(|port| nodes[port.node.0 as usize].kind == NodeKind::Host) {
+            let slowest = racks.entry(wiring.peer(port)).or_default();
+            *slowest = (*slowest).max((hop(port), port.node));
+        }
+        let mut longest = Duration::ZERO;
+        for (switch, (first_hop, _)) in &racks {
+            for (_, host) in racks.values() {
+                let path = self.path(wiring, *switch, &[], *host, |_, candidates| candidates[0]);
+                let (mut node, mut sum) = (*switch, *first_hop);
+                for port in path.iter().flatten() {
+                    sum += hop(&wiring.of(node)[usize::from(*port)]);
+                    node = wiring.neighbour(node, *port);
+                }
+                longest = longest.max(sum);
+            }
+        }
+        longest
+    }
+}
+
+/// Hops from every node to `target`; `u32::MAX` where there is no way.
+fn distances(nodes: &[NodeSpec], wiring: &Wiring, target: NodeId) -> Vec<u32> {
+    let mut distance = vec![u32::MAX; nodes.len()];
+    distance[target.0 as usize] = 0;
+    let mut queue = VecDeque::from([target]);
+    while let Some(node) = queue.pop_front() {
+        if node != target && nodes[node.0 as usize].kind == NodeKind::Host {
+            continue;
+        }
+        for port in wiring.of(node) {
+            let next = wiring.peer(port);
+            if distance[next.0 as usize] == u32::MAX {
+                distance[next.0 as usize] = distance[node.0 as usize] + 1;
+                queue.push_back(next);
+            }
+        }
+    }
+    distance
+}
+
+fn closer(nodes: &[NodeSpec], wiring: &Wiring, distance: &[u32], node: NodeId) -> Vec<PortIx> {
+    let here = distance[node.0 as usize];
+    if here == u32::MAX || here == 0 {
+        return Vec::new();
+    }
+    let downhill = |port: &&PortFacts| {
+        let next = wiring.peer(port).0 as usize;
+        distance[next] == here - 1 && (here == 1 || nodes[next].kind == NodeKind::Switch)
+    };
+    wiring.of(node).iter().filter(downhill).map(|port| port.ix).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::network::spec::NetworkSpec;
+    use crate::testing::network;
+    use backwater_engine::Rate;
+
+    fn routes(spec: &NetworkSpec) -> (Wiring, Routes) {
+        let wiring = Wiring::new(&spec.nodes, &spec.links);
+        let routes = Routes::new(&spec.nodes, &wiring);
+        (wiring, routes)
+    }
+
+    /// h0 and h1 on leaf 4, h2 and h3 on leaf 5, spines 6 and 7; two links between leaf 4 and spine 6.
+    fn leaf_spine() -> NetworkSpec {
+        network(4, 4, &[(0, 4), (1, 4), (2, 5), (3, 5), (4, 6), (4, 7), (5, 6), (5, 7), (4, 6)])
+    }
+
+    #[test]
+    fn layers_count_from_the_hosts() {
+        let mut spec = leaf_spine();
+        spec.nodes.push(NodeSpec { name: "apart".into(), kind: NodeKind::Switch });
+        let wiring = Wiring::new(&spec.nodes, &spec.links);
+        assert_eq!([0, 3, 4, 5, 6, 7, 8].map(|node| wiring.layer(NodeId(node))), [0, 0, 1, 1, 2, 2, 0]);
+    }
+
+    #[test]
+    fn ports_are_numbered_in_the_order_of_the_links() {
+        let spec = leaf_spine();
+        let (wiring, _) = routes(&spec);
+        let peers: Vec<u32> = (0..5).map(|ix| wiring.neighbour(NodeId(4), ix).0).collect();
+        assert_eq!(peers, [0, 1, 6, 7, 6]);
+        for port in &wiring.ports {
+            let peer = &wiring.ports[port.peer.0 as usize];
+            assert_eq!((peer.peer, wiring.neighbour(port.node, port.ix)), (port.id, peer.node));
+        }
+        assert_eq!(wiring.links[8].map(|port| wiring.ports[port.0 as usize].node), [NodeId(4), NodeId(6)]);
+    }
+
+    #[test]
+    fn all_equal_cost_ports_are_candidates_parallel_links_included() {
+        let (_, routes) = routes(&leaf_spine());
+        assert_eq!(routes.candidates(NodeId(0), NodeId(3)), [0]);
+        assert_eq!(routes.candidates(NodeId(4), NodeId(3)), [2, 3, 4]);
+        assert_eq!(routes.candidates(NodeId(4), NodeId(1)), [1]);
+        assert_eq!(routes.candidates(NodeId(6), NodeId(0)), [0, 2]);
+        assert_eq!(routes.candidates(NodeId(5), NodeId(3)), [1]);
+        // Switches are no targets unless asked for.
+        assert_eq!(routes.candidates(NodeId(0), NodeId(6)), [] as [PortIx; 0]);
+    }
+
+    #[test]
+    fn a_path_passes_its_waypoints() {
+        let spec = leaf_spine();
+        let wiring = Wiring::new(&spec.nodes, &spec.links);
+        let mut routes = Routes::new(&spec.nodes, &wiring);
+        [6, 7].into_iter().for_each(|spine| routes.add(&spec.nodes, &wiring, NodeId(spine)));
+        let path = |via: &[u32], choice: usize| {
+            let via: Vec<NodeId> = via.iter().copied().map(NodeId).collect();
+            routes.path(&wiring, NodeId(0), &via, NodeId(3), |_, ports| ports[choice])
+        };
+        assert_eq!(path(&[], 1), Some(vec![0, 3, 1, 1]));
+        assert_eq!(path(&[7], 0), Some(vec![0, 3, 1, 1]));
+        assert_eq!(path(&[6], 1), Some(vec![0, 4, 1, 1]));
+        // Up, down, and up again to the other spine.
+        assert_eq!(path(&[6, 7], 0), Some(vec![0, 2, 0, 3, 1, 1]));
+    }
+
+    /// From h0 and h1 to h3: leaf 4 has two links to spine 6 and one to spine 7; from h2 the way is short.
+    #[test]
+    fn shares_are_those_of_a_fluid() {
+        let (wiring, routes) = routes(&leaf_spine());
+        let shares = |sources: &[u32]| {
+            let sources: Vec<NodeId> = sources.iter().copied().map(NodeId).collect();
+            let shares = routes.shares(&wiring, &sources, NodeId(3)).into_iter();
+            let named = shares.map(|(port, share)| {
+                let port = &wiring.ports[port.0 as usize];
+                ((port.node.0, wiring.neighbour(port.node, port.ix).0, port.ix), (share * 36.0).round() / 36.0)
+            });
+            named.collect::<BTreeMap<_, _>>()
+        };
+        let third = 1.0 / 3.0;
+        let up =
+            [((4, 6, 2), third), ((4, 7, 3), third), ((4, 6, 4), third), ((6, 5, 1), 2.0 * third), ((7, 5, 1), third)];
+        let hosts = [((0, 4, 0), 0.5), ((1, 4, 0), 0.5), ((5, 3, 1), 1.0)];
+        assert_eq!(shares(&[0, 1]), BTreeMap::from_iter(up.into_iter().chain(hosts)));
+        assert_eq!(shares(&[2]), BTreeMap::from([((2, 5, 0), 1.0), ((5, 3, 1), 1.0)]));
+        // Two thirds cross the spines, one third is local.
+        let mixed = shares(&[0, 1, 2]);
+        assert_eq!([mixed[&(5, 3, 1)], mixed[&(2, 5, 0)], mixed[&(4, 7, 3)]], [1.0, third, 2.0 * third * third]);
+    }
+
+    /// h1 has a link to each of two switches and would be a short cut; switches 3 and 4 are linked through 5.
+    #[test]
+    fn hosts_are_reached_through_all_their_ports_and_never_passed_through() {
+        let spec = network(3, 3, &[(0, 3), (1, 3), (1, 4), (2, 4), (3, 5), (5, 4)]);
+        let (wiring, routes) = routes(&spec);
+        let path = routes.path(&wiring, NodeId(0), &[], NodeId(2), |_, ports| ports[0]);
+        assert_eq!(path, Some(vec![0, 2, 1, 1]));
+        assert_eq!(routes.candidates(NodeId(1), NodeId(0)), [0]);
+        assert_eq!(routes.candidates(NodeId(1), NodeId(2)), [1]);
+        assert_eq!(routes.candidates(NodeId(3), NodeId(1)), [1]);
+    }
+
+    #[test]
+    fn where_there_is_no_way_there_is_no_route() {
+        let spec = network(4, 2, &[(0, 4), (1, 4), (2, 5), (3, 5)]);
+        let (wiring, routes) = routes(&spec);
+        assert_eq!(routes.candidates(NodeId(4), NodeId(2)), [] as [PortIx; 0]);
+        assert_eq!(routes.path(&wiring, NodeId(0), &[], NodeId(2), |_, ports| ports[0]), None);
+    }
+
+    /// Store and forward of 1000 B there and 60 B back: 80 ns and 4.8 ns per hop at 100 Gb/s, and 1 us each way.
+    #[test]
+    fn the_longest_round_trip_is_that_of_the_slowest_pair() {
+        let mut spec = leaf_spine();
+        let rtt = |spec: &NetworkSpec| {
+            let (wiring, routes) = routes(spec);
+            routes.longest_rtt(&spec.nodes, &wiring, 1000, 60).ps()
+        };
+        let hop = 2_000_000 + 80_000 + 4_800;
+        assert_eq!(rtt(&spec), 4 * hop);
+        spec.links[2].rate = Rate::from_gbps(25);
+        assert_eq!(rtt(&spec), 3 * hop + 2_000_000 + 4 * 84_800);
+        // One rack: two hosts on a switch.
+        assert_eq!(rtt(&crate::testing::star(2)), 2 * hop);
+    }
+}

@@ -1,0 +1,381 @@
+//! What a network is made of: plain data, built by hand or by the scenario crate, from which [`crate::Simulation`] is made.
+//!
+//! Nothing here is checked against the outside world; [`crate::network::fabric::Fabric::new`] refuses what the model cannot run.
+
+use crate::frame::framing::Framing;
+use crate::ids::{Class, ID_LIMIT, NodeId};
+use crate::mechanisms::congestion::CongestionConfig;
+use crate::mechanisms::flow_control::FlowControlConfig;
+use crate::mechanisms::headroom::HeadroomConfig;
+use crate::mechanisms::load_balance::LoadBalanceConfig;
+use crate::mechanisms::recovery::RecoveryConfig;
+use backwater_engine::{Bytes, Duration, Rate, Time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A network and the mechanisms that run in it.
+#[derive(Clone, Debug)]
+pub struct NetworkSpec {
+    /// Seed of every random stream of the model.
+    pub seed: u64,
+    /// Sizes of frames.
+    pub framing: Framing,
+    /// Payload bytes of a full data packet (the RoCE path MTU).
+    pub mtu: Bytes,
+    /// Hosts and switches; a [`NodeId`] is an index into this list.
+    pub nodes: Vec<NodeSpec>,
+    /// Full-duplex links. A node's ports are numbered in the order in which its links stand here.
+    pub links: Vec<LinkSpec>,
+    /// Entries of forwarding tables that are set by hand.
+    pub routes: Vec<RouteSpec>,
+    /// Times at which links fail and come back.
+    pub faults: Vec<LinkFault>,
+    /// Every switch.
+    pub switch: SwitchConfig,
+    /// Switches that differ from the others.
+    pub groups: Vec<SwitchGroup>,
+    /// Every host.
+    pub host: HostConfig,
+    /// Congestion control of every flow.
+    pub congestion: CongestionConfig,
+    /// Path choice.
+    pub load_balance: LoadBalanceConfig,
+    /// Loss recovery of every flow.
+    pub recovery: RecoveryConfig,
+}
+
+/// One node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NodeSpec {
+    /// Unique name: `h12`, `leaf3`.
+    pub name: String,
+    /// What the node does.
+    pub kind: NodeKind,
+}
+
+/// What a node does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NodeKind {
+    /// Sends and receives flows; forwards nothing.
+    Host,
+    /// Forwards; no endpoint of its own.
+    Switch,
+}
+
+/// One full-duplex link.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LinkSpec {
+    /// One end.
+    pub a: NodeId,
+    /// The other end.
+    pub b: NodeId,
+    /// Bit rate in each direction.
+    pub rate: Rate,
+    /// Propagation delay; must not be zero.
+    pub delay: Duration,
+    /// Probability that a frame is corrupted and discarded at its receiver.
+    pub error_rate: f64,
+}
+
+/// An entry of a forwarding table that is set by hand, right or wrong: at `node`, packets for host `to` go to `next`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RouteSpec {
+    /// The switch whose table it is.
+    pub node: NodeId,
+    /// The destination.
+    pub to: NodeId,
+    /// The neighbour that the packets go to.
+    pub next: NodeId,
+}
+
+/// A link that is down from `down` until `up`: what is on the wire is lost, what is queued waits.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LinkFault {
+    /// Index into [`NetworkSpec::links`].
+    pub link: usize,
+    /// When it fails.
+    pub down: Time,
+    /// When it comes back; [`Time::NEVER`] if it does not.
+    pub up: Time,
+}
+
+/// One flow: `bytes` of payload from `src` to `dst`, ready to send at `start`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FlowSpec {
+    /// Sending host.
+    pub src: NodeId,
+    /// Receiving host.
+    pub dst: NodeId,
+    /// Payload bytes, at least 1; [`FlowSpec::ENDLESS`] for a flow that never ends.
+    pub bytes: u64,
+    /// Traffic class of its data.
+    pub class: Class,
+    /// When it becomes ready to send.
+    pub start: Time,
+    /// Index into the run's list of tags (which part of the traffic it belongs to).
+    pub tag: u16,
+    /// Switches that its data must pass, in order; empty: the load balancer decides.
+    pub data_via: Vec<NodeId>,
+    /// Switches that its ACKs must pass, in order; empty: the load balancer decides.
+    pub ack_via: Vec<NodeId>,
+}
+
+impl FlowSpec {
+    /// The size of a long-lived flow that sends until the run ends.
+    pub const ENDLESS: u64 = u64::MAX;
+}
+
+/// Every switch of the fabric.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct SwitchConfig {
+    /// Packet buffer shared by all ports. Default 16 MiB (Broadcom Tomahawk; DSH section V).
+    pub buffer: Bytes,
+    /// Ports of the chip. Private buffer and headroom are set aside for those without a link too, as for the one that needs most. Default: as
+    /// many as the switch has links.
+    pub ports: Option<u16>,
+    /// Traffic classes that are lossless: they have private buffer and headroom, and flow control protects them.
+    pub lossless: Vec<Class>,
+    /// How an egress port chooses among its queues, below the control class, which has strict priority.
+    pub scheduler: SchedulerConfig,
+    /// Flow control between neighbours, hosts included.
+    pub flow_control: FlowControlConfig,
+    /// Buffer policy.
+    pub headroom: HeadroomConfig,
+}
+
+impl Default for SwitchConfig {
+    fn default() -> Self {
+        SwitchConfig {
+            buffer: Bytes(16 << 20),
+            ports: None,
+            lossless: vec![Class(3)],
+            scheduler: SchedulerConfig::RoundRobin {},
+            flow_control: FlowControlConfig::Pfc(Default::default()),
+            headroom: HeadroomConfig::Sih(Default::default()),
+        }
+    }
+}
+
+/// Switches that run other mechanisms than [`NetworkSpec::switch`] says.
+#[derive(Clone, Debug)]
+pub struct SwitchGroup {
+    /// Which ones, in ascending order.
+    pub switches: Vec<NodeId>,
+    /// Their flow control, if it is another one.
+    pub flow_control: Option<FlowControlConfig>,
+    /// Their buffer policy, if it is another one.
+    pub headroom: Option<HeadroomConfig>,
+}
+
+/// How an egress port chooses among its open, non-empty queues.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum SchedulerConfig {
+    /// One packet of each queue in turn (the HPCC family of simulators).
+    RoundRobin {},
+    /// The queue with the lowest number goes first (strict priority). It is what the switches of the simulator of Pyrrha's authors come to, whose
+    /// round robin always begins anew: with BFC, which gives new flows the lowest queue that is free, flows in high queues starve.
+    LowestFirst {},
+    /// Deficit weighted round robin with equal weights.
+    Dwrr {
+        /// Bytes added to a queue's deficit per round. Default 1600 B (DSH section V-A).
+        #[serde(default = "default_quantum")]
+        quantum: Bytes,
+    },
+}
+
+fn default_quantum() -> Bytes {
+    Bytes(1600)
+}
+
+/// Every host.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct HostConfig {
+    /// Data packets per ACK; the last packet of a flow is always acknowledged. Default 1 (all public simulators).
+    #[schemars(range(min = 1))]
+    pub ack_every: u32,
+    /// Traffic class of ACK and NACK frames. Default 0, the control class: never paused, never charged.
+    pub ack_class: Class,
+}
+
+impl Default for HostConfig {
+    fn default() -> Self {
+        HostConfig { ack_every: 1, ack_class: Class::CONTROL }
+    }
+}
+
+/// Why a network or a flow is impossible.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SpecError {
+    /// A link that is no link.
+    #[error("link {link} ({ends}): {reason}")]
+    Link {
+        /// Index of the link.
+        link: usize,
+        /// Its ends by name.
+        ends: String,
+        /// What is wrong.
+        reason: &'static str,
+    },
+    /// A node that cannot work.
+    #[error("node {node}: {reason}")]
+    Node {
+        /// Its name.
+        node: String,
+        /// What is wrong.
+        reason: String,
+    },
+    /// A flow that cannot run.
+    #[error("flow {flow}: {reason}")]
+    Flow {
+        /// Index of the flow.
+        flow: usize,
+        /// What is wrong.
+        reason: String,
+    },
+    /// An option out of range.
+    #[error("{option}: {reason}")]
+    Option {
+        /// Its name.
+        option: &'static str,
+        /// What is wrong.
+        reason: String,
+    },
+}
+
+impl NetworkSpec {
+    /// The group that `switch` belongs to, if any.
+    fn group(&self, switch: NodeId) -> Option<&SwitchGroup> {
+        self.groups.iter().find(|group| group.switches.binary_search(&switch).is_ok())
+    }
+
+    /// The flow control that runs at a switch.
+    pub fn flow_control(&self, switch: NodeId) -> &FlowControlConfig {
+        let own = self.group(switch).and_then(|group| group.flow_control.as_ref());
+        own.unwrap_or(&self.switch.flow_control)
+    }
+
+    /// The buffer policy that runs at a switch.
+    pub fn headroom(&self, switch: NodeId) -> &HeadroomConfig {
+        self.group(switch).and_then(|group| group.headroom.as_ref()).unwrap_or(&self.switch.headroom)
+    }
+
+    /// Checks that the model can run this network. Whether there is a way for a flow is for [`crate::network::fabric::Fabric::check_flow`] to say.
+    ///
+    /// # Errors
+    /// Everything that is wrong with it.
+    pub(crate) fn check(&self) -> Result<(), Vec<SpecError>> {
+        let mut errors = Vec::new();
+        self.check_sizes(&mut errors);
+        self.check_options(&mut errors);
+        self.check_links(&mut errors);
+        self.check_routes(&mut errors);
+        if errors.is_empty() { Ok(()) } else { Err(errors) }
+    }
+
+    /// Events name nodes and ports in a limited number of bits.
+    fn check_sizes(&self, errors: &mut Vec<SpecError>) {
+        let counts = [(self.nodes.len(), "nodes"), (2 * self.links.len(), "ports")];
+        for (count, of_what) in counts.into_iter().filter(|(count, _)| *count > ID_LIMIT as usize) {
+            errors.push(SpecError::Option {
+                option: "topology",
+                reason: format!("{count} {of_what}; there can be {ID_LIMIT}"),
+            });
+        }
+    }
+
+    fn check_options(&self, errors: &mut Vec<SpecError>) {
+        let mut refuse = |option, reason: String| errors.push(SpecError::Option { option, reason });
+        let mtu = self.mtu.get();
+        if !(1..=9000).contains(&mtu) {
+            refuse("network.mtu", format!("{} is not within 1 B and 9000 B", self.mtu));
+        }
+        if self.switch.lossless.contains(&Class::CONTROL) {
+            refuse("switch.lossless", "class 0 is the control class, which is never paused".into());
+        }
+        let highest = self.switch.lossless.iter().chain([&self.host.ack_class]).map(|class| class.0).max();
+        if highest > Some(7) {
+            refuse("switch.lossless", "classes are 0 to 7".into());
+        }
+        if self.host.ack_every == 0 {
+            refuse("host.ack_every", "at least every packet: 1 or more".into());
+        }
+        if let SchedulerConfig::Dwrr { quantum } = self.switch.scheduler
+            && quantum.get() == 0
+        {
+            refuse("switch.scheduler.quantum", "0 B would never let a packet go".into());
+        }
+    }
+
+    fn check_routes(&self, errors: &mut Vec<SpecError>) {
+        let kind = |node: NodeId| self.nodes.get(node.0 as usize).map(|node| node.kind);
+        for route in &self.routes {
+            let ends = [(route.node, route.next), (route.next, route.node)];
+            let is_linked = self.links.iter().any(|link| ends.contains(&(link.a, link.b)));
+            let is_route = kind(route.node) == Some(NodeKind::Switch) && kind(route.to) == Some(NodeKind::Host);
+            let is_way = kind(route.next) == Some(NodeKind::Switch) || route.next == route.to;
+            if !is_linked || !is_route || !is_way {
+                let reason =
+                    "a route is set at a switch, for a host, to a neighbour that is a switch or that host".into();
+                errors.push(SpecError::Option { option: "routes", reason });
+            }
+        }
+    }
+
+    fn check_links(&self, errors: &mut Vec<SpecError>) {
+        let name = |node: NodeId| self.nodes.get(node.0 as usize).map_or("?", |node| &node.name);
+        let mut degree = vec![0usize; self.nodes.len()];
+        for (index, link) in self.links.iter().enumerate() {
+            let mut refuse = |reason| {
+                let ends = format!("{} - {}", name(link.a), name(link.b));
+                errors.push(SpecError::Link { link: index, ends, reason });
+            };
+            let (Some(_), Some(_)) = (self.nodes.get(link.a.0 as usize), self.nodes.get(link.b.0 as usize)) else {
+                refuse("an end does not exist");
+                continue;
+            };
+            degree[link.a.0 as usize] += 1;
+            degree[link.b.0 as usize] += 1;
+            if link.a == link.b {
+                refuse("both ends are the same node");
+            }
+            if link.rate.bps() < 1_000_000 {
+                refuse("its rate is below 1 Mbps");
+            }
+            if link.delay == Duration::ZERO {
+                refuse("its delay is zero; every link takes some time");
+            }
+            if !(0.0..1.0).contains(&link.error_rate) {
+                refuse("its error rate is not within 0 and 1");
+            }
+        }
+        for fault in &self.faults {
+            if fault.link >= self.links.len() || fault.up <= fault.down {
+                let reason = "a fault needs a link that exists and must end after it begins";
+                errors.push(SpecError::Link { link: fault.link, ends: "fault".into(), reason });
+            }
+        }
+        let mut faults: Vec<&LinkFault> = self.faults.iter().filter(|fault| fault.link < self.links.len()).collect();
+        faults.sort_by_key(|fault| (fault.link, fault.down));
+        for pair in faults.windows(2).filter(|pair| pair[0].link == pair[1].link && pair[1].down <= pair[0].up) {
+            let link = &self.links[pair[0].link];
+            let ends = format!("{} - {}", name(link.a), name(link.b));
+            let reason = "its faults overlap; one must be over before the next begins";
+            errors.push(SpecError::Link { link: pair[0].link, ends, reason });
+        }
+        for (node, degree) in self.nodes.iter().zip(degree) {
+            if let Some(ports) =
+                self.switch.ports.filter(|ports| node.kind == NodeKind::Switch && degree > usize::from(*ports))
+            {
+                let reason = format!("it has more links than a switch has ports: {degree}, not {ports}");
+                errors.push(SpecError::Node { node: node.name.clone(), reason });
+            }
+            if degree == 0 || degree > usize::from(u16::MAX) {
+                let reason = format!("its links must be 1 to {}, not {degree}", u16::MAX);
+                errors.push(SpecError::Node { node: node.name.clone(), reason });
+            }
+        }
+    }
+}
