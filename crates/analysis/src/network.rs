@@ -2,8 +2,9 @@
 
 use crate::case::{Case, Flow, Path, Port};
 use crate::fair::FairShares;
+use backwater_fabric::frame::Direction;
 use backwater_fabric::ids::{FlowId, PortId};
-use backwater_fabric::network::fabric::{Direction, Fabric};
+use backwater_fabric::network::fabric::Fabric;
 use backwater_fabric::network::routes::Wiring;
 use backwater_fabric::network::spec::FlowSpec;
 use std::collections::BTreeSet;

@@ -3,14 +3,17 @@
 //! * [`time`]: instants and durations in integer picoseconds.
 //! * [`units`]: bytes and bit rates, and how units are written in text.
 //! * [`events`]: the pending-event set.
-//! * [`pages`], [`prefetch`]: hints to the memory.
+//! * [`bits`]: sets of small numbers.
+//! * [`memory`]: what things take of it; [`pages`], [`prefetch`]: hints to it.
 //! * [`random`]: named, portable random streams.
 //! * [`fingerprint`]: an order-independent hash of a trajectory.
 //! * [`barrier`]: where threads that work side by side meet.
 
 pub mod barrier;
+pub mod bits;
 pub mod events;
 pub mod fingerprint;
+pub mod memory;
 pub mod pages;
 pub mod prefetch;
 pub mod random;

@@ -15,7 +15,6 @@
 // The contract comes first: the dispatch of the mechanisms is generated where their traits are already known.
 pub mod contract;
 
-mod bits;
 pub mod driver;
 pub mod frame;
 pub mod ids;

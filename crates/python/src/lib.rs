@@ -3,8 +3,9 @@
 #![forbid(unsafe_code)]
 
 use backwater_analysis::{Question, Refusal, headroom, tofino};
+use backwater_engine::memory::Share;
 use backwater_engine::units::Quantity;
-use backwater_fabric::driver::memory::{Memory, Share};
+use backwater_fabric::driver::memory::Memory;
 use backwater_results::{BUILD, RunError, topology_json};
 use backwater_scenario::diagnostic::closest;
 use backwater_scenario::workload::chosen;

@@ -2,8 +2,9 @@
 
 use crate::run::{Run, RunError};
 use crate::usage::Footprint;
+use backwater_engine::memory::Share;
 use backwater_engine::{Bytes, Time};
-use backwater_fabric::driver::memory::{Memory, Share};
+use backwater_fabric::driver::memory::Memory;
 use backwater_fabric::network::spec::NodeKind;
 use backwater_scenario::Plan;
 use std::path::Path;

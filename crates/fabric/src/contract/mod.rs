@@ -14,7 +14,7 @@
 pub mod note;
 
 use crate::contract::note::{DropCause, Note};
-use crate::driver::memory::HeapBytes;
+use crate::frame::Direction;
 use crate::frame::cause::{Cause, Causes};
 use crate::frame::record::{Records, Telemetry};
 use crate::frame::{Control, Frame, Pfc, Psn, RecordRef};
@@ -23,10 +23,11 @@ use crate::mechanisms::flow_control::FlowControlConfig;
 use crate::mechanisms::headroom::AnyBufferPolicy;
 use crate::model::host::Endpoint;
 use crate::model::port::Port;
-use crate::network::fabric::{Direction, Onward};
+use crate::network::fabric::Onward;
 use crate::network::routes::Wiring;
 use crate::network::spec::{NetworkSpec, NodeKind};
 use auto_impl::auto_impl;
+use backwater_engine::memory::HeapBytes;
 use backwater_engine::{Duration, Rate, Time};
 use enum_dispatch::enum_dispatch;
 use std::collections::VecDeque;

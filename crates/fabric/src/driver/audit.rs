@@ -237,7 +237,7 @@ mod tests {
 
     #[test]
     fn a_pause_that_nobody_obeys_is_found_once_all_is_quiet() {
-        let scope = PauseScope::Flow(FlowId(7), crate::network::fabric::Direction::Data);
+        let scope = PauseScope::Flow(FlowId(7), crate::frame::Direction::Data);
         let belief = Believer { stopping: vec![(1, scope)], ..Default::default() };
         let what = "port 1 told its peer to stop {Flow(FlowId(7), Data)}, which has stopped {}";
         assert_eq!(under(belief.clone(), AT_REST), complaint("s0", what));

@@ -1,10 +1,10 @@
 //! Where nodes, ports and wires live: which shard, and which place in it.
 
-use crate::driver::memory::HeapBytes;
 use crate::driver::partition::Partition;
 use crate::ids::{NodeId, PortId};
 use crate::model::port::{PortPlace, WireIx};
 use crate::network::fabric::Fabric;
+use backwater_engine::memory::HeapBytes;
 
 /// The place of every node and port of a partitioned network.
 #[derive(Debug)]

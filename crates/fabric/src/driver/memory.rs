@@ -1,23 +1,7 @@
 //! What a simulation takes of memory, by what takes it.
 
-use std::collections::{BinaryHeap, VecDeque};
+use backwater_engine::memory::Share;
 use std::ops::AddAssign;
-
-/// Things of one kind, and the bytes that they take together.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Share {
-    /// How many there are, or have been at once.
-    pub count: u64,
-    /// What they take.
-    pub bytes: u64,
-}
-
-impl Share {
-    /// Bytes of one of them.
-    pub fn each(&self) -> u64 {
-        self.bytes / self.count.max(1)
-    }
-}
 
 /// What a simulation takes of memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -43,13 +27,6 @@ impl Memory {
     }
 }
 
-impl AddAssign for Share {
-    fn add_assign(&mut self, other: Share) {
-        self.count += other.count;
-        self.bytes += other.bytes;
-    }
-}
-
 impl AddAssign for Memory {
     fn add_assign(&mut self, other: Memory) {
         self.nodes += other.nodes;
@@ -60,20 +37,3 @@ impl AddAssign for Memory {
         self.reserved += other.reserved;
     }
 }
-
-/// Bytes that a collection holds on the heap, its items' own left out.
-pub(crate) trait HeapBytes {
-    fn heap_bytes(&self) -> u64;
-}
-
-macro_rules! by_capacity {
-    ($($collection:ident),+) => {
-        $(impl<T> HeapBytes for $collection<T> {
-            fn heap_bytes(&self) -> u64 {
-                (self.capacity() * size_of::<T>()) as u64
-            }
-        })+
-    };
-}
-
-by_capacity!(Vec, VecDeque, BinaryHeap);

@@ -4,8 +4,9 @@
 //! switches of its highest tier, a network comes apart into pods, and a pod into smaller ones or racks. Shards are made of whole pods as far
 //! as that gives each about the same to do.
 
+use crate::frame::Direction;
 use crate::ids::{FlowId, NodeId};
-use crate::network::fabric::{Direction, Fabric};
+use crate::network::fabric::Fabric;
 use crate::network::spec::FlowSpec;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};

@@ -8,7 +8,7 @@
 use crate::contract::note::{DropCause, Note};
 use crate::contract::{FlowControl, PortFacts};
 use crate::driver::layout::Layout;
-use crate::driver::memory::{HeapBytes, Memory, Share};
+use crate::driver::memory::Memory;
 use crate::frame::record::{Record, Records};
 use crate::frame::{Body, Frame, Signal};
 use crate::ids::{Class, FlowId, ID_LIMIT, NodeId, PortId, PortIx};
@@ -20,6 +20,7 @@ use crate::model::switch::Pipeline;
 use crate::network::fabric::{Fabric, Promise};
 use backwater_engine::events::{Event, EventSet, KEY_BITS};
 use backwater_engine::fingerprint::Fingerprint;
+use backwater_engine::memory::{HeapBytes, Share};
 use backwater_engine::prefetch::prefetch;
 use backwater_engine::random::{Seed, Stream};
 use backwater_engine::{Duration, Time};

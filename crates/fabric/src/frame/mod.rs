@@ -1,23 +1,22 @@
 //! Frames: everything that travels over a link.
 
 pub mod cause;
+pub mod control;
 pub mod framing;
 pub mod record;
+pub mod route;
+
+pub use control::{Control, Pfc, Signal};
+pub use record::RecordRef;
+pub use route::{MAX_HOPS, NextHop, Route, TIME_TO_LIVE};
 
 use crate::frame::framing::FrameSize;
-use crate::ids::{Class, ClassMask, FlowId, NodeId, PortIx};
-use crate::network::fabric::Direction;
+use crate::ids::{Class, FlowId};
 use backwater_engine::random::mix;
 use backwater_engine::{Duration, Time};
 
 /// Number of a packet within its flow, from 0.
 pub type Psn = u32;
-
-/// Longest route that a packet carries, in egress ports. Longer ones are looked up hop by hop.
-pub const MAX_HOPS: usize = 7;
-
-/// Most switches that a packet passes whose way is found hop by hop (the time to live of its IP header; 64 is the usual one).
-pub const TIME_TO_LIVE: u8 = 64;
 
 /// One frame on a link or in a queue, by value.
 ///
@@ -41,6 +40,15 @@ pub enum Body {
     Packet(Packet),
     /// Travels over one link only and is consumed by the flow control at its other end.
     Control(Control),
+}
+
+/// Which way a packet of a flow travels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Direction {
+    /// Data, from source to destination.
+    Data,
+    /// ACK, NACK and CNP, from destination to source.
+    Ack,
 }
 
 /// A packet of a flow.
@@ -93,163 +101,6 @@ pub enum PacketKind {
     Nack,
     /// Congestion notification packet.
     Cnp,
-}
-
-/// The egress ports of a packet from its source host to the last switch, fixed at its source; or its destination alone, to which the way is
-/// found hop by hop.
-///
-/// Eight bytes, because every packet in every queue carries one: ports are numbered up to 255 and there are at most [`MAX_HOPS`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Route {
-    /// Ports; or, where there is no hop, the destination in the first four bytes and the time to live in the fifth.
-    hops: [u8; MAX_HOPS],
-    /// Number of hops in the upper half, number of the next one in the lower.
-    cursor: u8,
-}
-
-impl Route {
-    /// To be found hop by hop.
-    pub fn towards(destination: NodeId) -> Route {
-        let [a, b, c, d] = destination.0.to_le_bytes();
-        Route { hops: [a, b, c, d, TIME_TO_LIVE, 0, 0], cursor: 0 }
-    }
-
-    /// A fixed route; `None` if it has more than [`MAX_HOPS`] hops or a port beyond 255.
-    pub fn fixed(ports: &[PortIx]) -> Option<Route> {
-        let mut route = Route { hops: [0; MAX_HOPS], cursor: (ports.len() as u8) << 4 };
-        for (hop, port) in route.hops.get_mut(..ports.len())?.iter_mut().zip(ports) {
-            *hop = u8::try_from(*port).ok()?;
-        }
-        Some(route)
-    }
-
-    /// Where the packet goes from the node that it is in.
-    #[inline]
-    pub fn next(&self) -> NextHop {
-        let (hop, hops) = (self.cursor & 0xf, self.cursor >> 4);
-        if hop < hops {
-            NextHop::Port(self.hops[usize::from(hop)].into())
-        } else if hops > 0 {
-            NextHop::Arrived
-        } else {
-            let [a, b, c, d, ..] = self.hops;
-            NextHop::Towards(NodeId(u32::from_le_bytes([a, b, c, d])))
-        }
-    }
-
-    /// Where the packet goes in the end, if the way is found hop by hop.
-    pub fn destination(&self) -> Option<NodeId> {
-        match self.next() {
-            NextHop::Towards(destination) => Some(destination),
-            NextHop::Port(_) | NextHop::Arrived => None,
-        }
-    }
-
-    /// A fixed route whose first hop has been taken.
-    pub fn after_first(mut self) -> Route {
-        self.advance();
-        self
-    }
-
-    /// The next hop has been taken; a way that is found hop by hop stays what it is, and the packet has one hop less to live. Whether it may
-    /// go on: one that has passed as many switches as it may must be in a routing loop.
-    #[inline]
-    pub fn advance(&mut self) -> bool {
-        if self.cursor > 0 {
-            self.cursor += 1;
-            return true;
-        }
-        self.hops[4] = self.hops[4].saturating_sub(1);
-        self.hops[4] > 0
-    }
-
-    /// The egress ports taken so far, from the source host on.
-    pub fn behind(&self) -> impl Iterator<Item = PortIx> + '_ {
-        self.hops[..usize::from(self.cursor & 0xf)].iter().map(|port| PortIx::from(*port))
-    }
-
-    /// The egress ports to come.
-    pub fn ahead(&self) -> impl Iterator<Item = PortIx> + '_ {
-        self.hops[usize::from(self.cursor & 0xf)..usize::from(self.cursor >> 4)].iter().map(|port| PortIx::from(*port))
-    }
-}
-
-/// Where a packet goes from the node that it is in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NextHop {
-    /// Out of this port.
-    Port(PortIx),
-    /// Nowhere: the node is its destination.
-    Arrived,
-    /// Out of a port that leads to this host.
-    Towards(NodeId),
-}
-
-/// A link-local MAC control frame.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Control {
-    /// Priority-based flow control, IEEE 802.1Qbb clause 36.
-    Pfc(Pfc),
-    /// A frame of another mechanism.
-    Custom {
-        /// What the frame says.
-        opcode: u16,
-        /// What it is counted as.
-        signal: Signal,
-        /// Whether link errors spare it (see [`Pfc::reliable`]).
-        reliable: bool,
-        /// Its fields.
-        words: [u32; 4],
-    },
-}
-
-/// What a control frame means to those who only count.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Signal {
-    /// Stop.
-    Pause,
-    /// Go on.
-    Resume,
-    /// What was stopped for one cause goes on, under the control of another.
-    Merge,
-    /// Something else between neighbours.
-    Other,
-}
-
-impl Control {
-    /// What the frame is counted as.
-    pub fn signal(&self) -> Signal {
-        match self {
-            Control::Pfc(Pfc { quanta: 0, .. }) => Signal::Resume,
-            Control::Pfc(_) => Signal::Pause,
-            Control::Custom { signal, .. } => *signal,
-        }
-    }
-
-    /// Takes out of this frame, which waits to be sent, what `newer` says anew; whether anything is left of it. A network card fills in the
-    /// state of every class when it sends a PFC frame: of each class at most one frame waits, so that waiting frames cannot pile up.
-    pub(crate) fn yields_to(&mut self, newer: &Control) -> bool {
-        let (Control::Pfc(waiting), Control::Pfc(newer)) = (self, newer) else { return true };
-        waiting.enabled = waiting.enabled.minus(newer.enabled);
-        // No receiver obeys a frame that names the control class alone.
-        !waiting.enabled.minus(ClassMask::of(Class::CONTROL)).is_empty()
-    }
-
-    /// Whether it stops a port as a whole: a PAUSE for all classes, the control class included.
-    pub fn is_port_pause(&self) -> bool {
-        matches!(self, Control::Pfc(Pfc { enabled: ClassMask::ALL, quanta: 1.., .. }))
-    }
-}
-
-/// A PFC frame: for every enabled class, how long it must stop.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Pfc {
-    /// The class-enable vector.
-    pub enabled: ClassMask,
-    /// Pause time in quanta of 512 bit times for every enabled class; 0 resumes. (One number: we never send different ones at once.)
-    pub quanta: u16,
-    /// Whether link errors spare the frame: a PAUSE that holds until RESUME has no other remedy against loss.
-    pub reliable: bool,
 }
 
 impl Packet {
@@ -319,45 +170,9 @@ impl Frame {
     }
 }
 
-/// Names a [`crate::frame::record::Record`], or none.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RecordRef(pub(crate) u32);
-
-impl RecordRef {
-    /// No record.
-    pub const NONE: RecordRef = RecordRef(u32::MAX);
-
-    /// Whether there is one.
-    pub fn is_some(self) -> bool {
-        self != RecordRef::NONE
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_route_leads_from_port_to_port_and_ends() {
-        let mut route = Route::fixed(&[4, 0, 255, 1, 2, 3, 9]).expect("seven hops fit");
-        for port in [4, 0, 255, 1, 2, 3, 9] {
-            assert_eq!(route.next(), NextHop::Port(port));
-            route.advance();
-        }
-        assert_eq!(route.next(), NextHop::Arrived);
-        assert_eq!((route.behind().count(), route.ahead().count()), (7, 0));
-        let route = Route::towards(NodeId(0x0102_0304));
-        assert_eq!(
-            (route.next(), route.destination()),
-            (NextHop::Towards(NodeId(0x0102_0304)), Some(NodeId(0x0102_0304)))
-        );
-    }
-
-    #[test]
-    fn routes_that_are_too_long_or_need_large_ports_are_found_hop_by_hop() {
-        assert_eq!(Route::fixed(&[1; MAX_HOPS + 1]), None);
-        assert_eq!(Route::fixed(&[256]), None);
-    }
 
     #[test]
     fn a_time_stamp_starts_anew_without_harm() {

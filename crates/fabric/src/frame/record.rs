@@ -2,10 +2,24 @@
 //!
 //! Kept apart so that frames stay small and travel by value.
 
-use crate::driver::memory::HeapBytes;
 use crate::frame::cause::Causes;
-use crate::frame::{MAX_HOPS, RecordRef};
+use crate::frame::route::MAX_HOPS;
+use backwater_engine::memory::HeapBytes;
 use backwater_engine::{Duration, Rate, Time};
+
+/// Names a [`Record`], or none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RecordRef(pub(crate) u32);
+
+impl RecordRef {
+    /// No record.
+    pub const NONE: RecordRef = RecordRef(u32::MAX);
+
+    /// Whether there is one.
+    pub fn is_some(self) -> bool {
+        self != RecordRef::NONE
+    }
+}
 
 /// What a frame met on its way.
 #[derive(Clone, Copy, Debug, Default)]

@@ -3,10 +3,10 @@
 //! They are in chunks of one pool. A queue holds as many chunks as its frames need, none when it is empty, and the chunk that one has just
 //! left is the one that the next gets: memory follows the number of frames, and what is written next is mostly in a near cache.
 
-use crate::driver::memory::{HeapBytes, Share};
 use crate::frame::Frame;
 use crate::ids::PortIx;
 use backwater_engine::Time;
+use backwater_engine::memory::{HeapBytes, Share};
 use backwater_engine::pages::prefer_large;
 use backwater_engine::prefetch::prefetch;
 

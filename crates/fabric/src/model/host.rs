@@ -14,7 +14,7 @@ use crate::contract::{
     AckView, Departing, FlowControl, Notification, NotificationPoint, Progress, ReactionPoint, RecoveryReceiver,
     RecoverySender, Verdict,
 };
-use crate::driver::memory::{HeapBytes, Share};
+use crate::frame::Direction;
 use crate::frame::framing::Framing;
 use crate::frame::{Body, Frame, Packet, PacketKind, Psn, RecordRef, Route, Timestamp};
 use crate::ids::{CLASSES, Class, ClassMask, FlowId, NodeId, PortIx, QueueIx};
@@ -22,8 +22,9 @@ use crate::mechanisms::congestion::{AnyNotificationPoint, AnyReactionPoint, Send
 use crate::mechanisms::recovery::{AnyRecoveryReceiver, AnyRecoverySender};
 use crate::model::node::{Env, Node, Sink, Wakeup};
 use crate::model::port::Port;
-use crate::network::fabric::{Direction, Fabric};
+use crate::network::fabric::Fabric;
 use crate::network::flows::Flow;
+use backwater_engine::memory::{HeapBytes, Share};
 use backwater_engine::prefetch::prefetch;
 use backwater_engine::{Duration, Rate, Time};
 use std::cmp::Reverse;

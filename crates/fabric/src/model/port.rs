@@ -1,14 +1,14 @@
 //! An egress port: queues, the gates that flow control closes, and the scheduler that chooses among what is left.
 
-use crate::bits::BitSet;
 use crate::contract::{AddedQueues, PortFacts, Stage};
-use crate::driver::memory::HeapBytes;
 use crate::frame::cause::Cause;
 use crate::frame::framing::Framing;
 use crate::frame::{Body, Control, Frame};
 use crate::ids::{CLASSES, Class, ClassMask, PortId, PortIx, QueueIx};
 use crate::model::fifo::{Fifo, Frames, Queued};
 use crate::network::spec::SchedulerConfig;
+use backwater_engine::bits::BitSet;
+use backwater_engine::memory::HeapBytes;
 use backwater_engine::prefetch::prefetch;
 use backwater_engine::units::ByteTime;
 use backwater_engine::{Duration, Rate, Time};

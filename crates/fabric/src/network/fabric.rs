@@ -1,13 +1,13 @@
 //! What all nodes of a running network share and none changes: wiring, routes, the active flows, sizes.
 
 use crate::contract::{FlowKey, PortFacts, Site};
-use crate::driver::memory::HeapBytes;
-use crate::frame::{MAX_HOPS, NextHop, Packet, Route, TIME_TO_LIVE};
+use crate::frame::{Direction, MAX_HOPS, NextHop, Packet, Route, TIME_TO_LIVE};
 use crate::ids::{Class, FlowId, NodeId, PortId, PortIx};
 use crate::mechanisms::load_balance::ecmp::Ecmp;
 use crate::network::flows::{Flow, Flows};
 use crate::network::routes::{Routes, Wiring};
 use crate::network::spec::{FlowSpec, NetworkSpec, NodeKind, SpecError};
+use backwater_engine::memory::HeapBytes;
 use backwater_engine::random::{Seed, mix};
 use backwater_engine::{Bytes, Duration};
 
@@ -58,15 +58,6 @@ impl Promise {
             Promise::Unpromised { any_class: ours.bounds_queues() }
         }
     }
-}
-
-/// Which way a packet of a flow travels.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Direction {
-    /// Data, from source to destination.
-    Data,
-    /// ACK, NACK and CNP, from destination to source.
-    Ack,
 }
 
 /// The ports that a packet will pass, the next one first, as far as they can be known: behind a switch that chooses by other things than

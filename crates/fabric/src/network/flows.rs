@@ -3,9 +3,9 @@
 //! Flows are numbered in order of start. Their entries live in small pages, and a page goes when the last of its flows is forgotten: a run
 //! needs the memory of its live flows, however many there have been.
 
-use crate::driver::memory::HeapBytes;
 use crate::ids::FlowId;
 use crate::network::spec::FlowSpec;
+use backwater_engine::memory::HeapBytes;
 use backwater_engine::prefetch::prefetch;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU32, Ordering};

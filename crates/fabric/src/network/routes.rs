@@ -1,11 +1,11 @@
 //! Shortest-path routes over the links of a network, equal-cost ports in port order.
 
 use crate::contract::PortFacts;
-use crate::driver::memory::HeapBytes;
 use crate::frame::TIME_TO_LIVE;
 use crate::ids::{NodeId, PortId, PortIx};
 use crate::network::spec::{LinkSpec, NodeKind, NodeSpec};
 use backwater_engine::Duration;
+use backwater_engine::memory::HeapBytes;
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
 /// The ports of a network: who is connected to whom.

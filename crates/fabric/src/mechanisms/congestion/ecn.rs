@@ -1,7 +1,7 @@
 //! ECN marking at switch egress queues: RED on the instantaneous length, as a packet leaves.
 
 use crate::contract::{CongestionPoint, Departure, PortFacts, Site};
-use crate::driver::memory::HeapBytes;
+use backwater_engine::memory::HeapBytes;
 use backwater_engine::random::{Seed, Stream};
 use backwater_engine::{Bytes, Rate};
 use schemars::JsonSchema;

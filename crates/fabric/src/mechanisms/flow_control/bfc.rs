@@ -8,11 +8,11 @@ use super::hops::PerHop;
 use crate::contract::{
     AddedQueues, Candidate, Departing, FlowControl, Gauge, NodeView, Passage, PauseScope, Place, Site, Stage,
 };
-use crate::driver::memory::HeapBytes;
+use crate::frame::Direction;
 use crate::frame::{Control, Frame, PacketKind, Signal};
 use crate::ids::{CLASSES, FlowId, NodeId, PortId, PortIx, QueueIx};
 use crate::model::port::Port;
-use crate::network::fabric::Direction;
+use backwater_engine::memory::HeapBytes;
 use backwater_engine::random::{Seed, Stream, mix};
 use backwater_engine::{Duration, Time};
 use rustc_hash::FxHashMap;

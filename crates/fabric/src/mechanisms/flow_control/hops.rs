@@ -1,8 +1,8 @@
 //! One-hop bandwidth-delay products: what per-hop flow control measures queues by.
 
 use crate::contract::{PortFacts, Site};
-use crate::driver::memory::HeapBytes;
 use crate::ids::PortIx;
+use backwater_engine::memory::HeapBytes;
 
 /// A value for every pair of egress and ingress port of a node.
 #[derive(Debug)]

@@ -7,10 +7,10 @@ use super::hops::PerHop;
 use crate::contract::{
     AddedQueues, Candidate, Departing, FlowControl, Gauge, NodeView, Passage, PauseScope, Place, Site, Stage,
 };
-use crate::driver::memory::HeapBytes;
+use crate::frame::Direction;
 use crate::frame::{Control, Frame, PacketKind, Signal};
 use crate::ids::{CLASSES, FlowId, PortId, PortIx, QueueIx};
-use crate::network::fabric::Direction;
+use backwater_engine::memory::HeapBytes;
 use rustc_hash::FxHashMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

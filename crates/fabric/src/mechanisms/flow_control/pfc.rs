@@ -5,10 +5,10 @@
 //! eased (DSH section IV-F). Upstream, at an egress port: the frame closes and opens the gate of each class that it names.
 
 use crate::contract::{FlowControl, Gauge, NodeView, Passage, PauseScope, PortFacts, PortPressure, Pressure, Site};
-use crate::driver::memory::HeapBytes;
 use crate::frame::cause::{Cause, Causes, Parent};
 use crate::frame::{Control, Frame, Pfc as PfcFrame};
 use crate::ids::{CLASSES, Class, ClassMask, PortIx, QueueIx};
+use backwater_engine::memory::HeapBytes;
 use backwater_engine::{Duration, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -2,8 +2,8 @@
 
 use crate::contract::note::DropCause;
 use crate::contract::{Occupancy, Site};
-use crate::driver::memory::HeapBytes;
 use crate::ids::{CLASSES, Class, ClassMask, PortIx};
+use backwater_engine::memory::HeapBytes;
 use backwater_engine::prefetch::prefetch;
 
 /// Counters of one ingress queue: what every packet needs.

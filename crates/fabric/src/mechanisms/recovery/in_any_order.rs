@@ -1,8 +1,8 @@
 //! A receiver that tolerates reordering: for fabrics with almost no loss that send the packets of a flow along several paths.
 
-use crate::bits::BitSet;
 use crate::contract::{RecoveryReceiver, Verdict};
 use crate::frame::Psn;
+use backwater_engine::bits::BitSet;
 use backwater_engine::{Duration, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

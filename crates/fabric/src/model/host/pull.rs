@@ -1,9 +1,9 @@
 //! Whose turn it is among the queue pairs of a host's port.
 
 use super::{NO_SLOT, QueuePair, Slot};
-use crate::bits::{BitSet, first_after};
 use crate::ids::{CLASSES, Class, ClassMask, QueueIx};
 use backwater_engine::Time;
+use backwater_engine::bits::{BitSet, first_after};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 

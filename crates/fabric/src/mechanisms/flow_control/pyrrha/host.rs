@@ -2,8 +2,8 @@
 
 use super::frames::PyrrhaFrame;
 use crate::contract::{Departing, NodeView, PauseScope, Site};
-use crate::driver::memory::HeapBytes;
 use crate::ids::{CLASSES, FlowId, PortId, PortIx, QueueIx};
+use backwater_engine::memory::HeapBytes;
 
 /// The paused roots and the flows of a host.
 #[derive(Debug)]

@@ -20,13 +20,13 @@ pub use queues::State;
 use crate::contract::{
     AddedQueues, Candidate, Departing, FlowControl, Gauge, NodeView, Passage, PauseScope, Place, PortFacts, Site, Stage,
 };
-use crate::driver::memory::HeapBytes;
 use crate::frame::{Control, Frame};
 use crate::ids::{FlowId, PortId, PortIx, QueueIx};
 use crate::mechanisms::flow_control::FlowControlConfig;
 use crate::mechanisms::flow_control::pfc::Pfc;
 use crate::model::port::Port;
 use backwater_engine::Duration;
+use backwater_engine::memory::HeapBytes;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -3,9 +3,9 @@
 
 use super::Organisation;
 use super::sets::Sets;
-use crate::driver::memory::HeapBytes;
 use crate::ids::{CLASSES, PortId, QueueIx};
 use backwater_engine::Time;
+use backwater_engine::memory::HeapBytes;
 use backwater_engine::random::mix;
 use std::ops::Range;
 

@@ -1,7 +1,7 @@
 //! The congestion-root table of a switch (section IV-B): what it knows of each root, and whom it controls on a root's behalf.
 
-use crate::driver::memory::HeapBytes;
 use crate::ids::{PortId, PortIx};
+use backwater_engine::memory::HeapBytes;
 
 /// What a switch keeps for one congestion root: a port further down, or one of its own.
 #[derive(Debug, Default)]

@@ -6,9 +6,9 @@
 //! that need not wait anyway: a smaller set is closed because of roots that the larger one contains.
 
 use super::queues::Pool;
-use crate::driver::memory::HeapBytes;
 use crate::ids::{CLASSES, PortId, QueueIx};
 use crate::network::fabric::MAX_ONWARD;
+use backwater_engine::memory::HeapBytes;
 use backwater_engine::random::mix;
 use std::collections::VecDeque;
 use std::ops::Range;

@@ -9,10 +9,10 @@ use super::queues::{Egress, Isolation, State};
 use super::roots::{Root, Roots};
 use super::{Isolated, MergePolicy, Organisation, Peer, PyrrhaConfig, RelayMetric, SoftMerge};
 use crate::contract::{Candidate, NodeView, Passage, PauseScope, Place, PortFacts, Site};
-use crate::driver::memory::HeapBytes;
 use crate::ids::{PortId, PortIx, QueueIx};
 use crate::mechanisms::flow_control::hops::PerHop;
 use crate::network::fabric::{MAX_ONWARD, Onward};
+use backwater_engine::memory::HeapBytes;
 use backwater_engine::{Duration, Time};
 
 /// Lengths at which a queue of one port tells an ingress port's neighbour to stop and to go on, in bytes.

@@ -2,30 +2,33 @@
 
 /// A set of small numbers that finds its next member quickly. The first 64 are in place, the others behind a pointer.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct BitSet {
+pub struct BitSet {
     first: u64,
     #[allow(clippy::box_collection, reason = "two words in a hot cache line instead of four")]
     more: Option<Box<Vec<u64>>>,
 }
 
 impl BitSet {
+    /// Adds a member.
     #[inline]
-    pub(crate) fn insert(&mut self, bit: usize) {
+    pub fn insert(&mut self, bit: usize) {
         *self.word_mut(bit / 64) |= 1 << (bit % 64);
     }
 
+    /// Takes a member away.
     #[inline]
-    pub(crate) fn remove(&mut self, bit: usize) {
+    pub fn remove(&mut self, bit: usize) {
         *self.word_mut(bit / 64) &= !(1 << (bit % 64));
     }
 
+    /// Whether it is a member.
     #[inline]
-    pub(crate) fn has(&self, bit: usize) -> bool {
+    pub fn has(&self, bit: usize) -> bool {
         self.word(bit / 64) & (1 << (bit % 64)) != 0
     }
 
     /// The members in ascending order.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = usize> + '_ {
+    pub fn iter(&self) -> impl Iterator<Item = usize> + '_ {
         let rest = |bits: &u64| Some(bits & (bits - 1)).filter(|rest| *rest != 0);
         let members = move |bits| std::iter::successors(Some(bits).filter(|bits| *bits != 0), rest);
         (0..self.words()).flat_map(move |index| {
@@ -35,31 +38,31 @@ impl BitSet {
 
     /// Whether there is a member that is not in `other`.
     #[inline]
-    pub(crate) fn exceeds(&self, other: &BitSet) -> bool {
+    pub fn exceeds(&self, other: &BitSet) -> bool {
         self.first & !other.first != 0 || (1..self.words()).any(|index| self.word(index) & !other.word(index) != 0)
     }
 
     /// The first member after `cursor` that is not in `other`, going round; `None` if there is none.
     #[inline]
-    pub(crate) fn next_outside(&self, other: &BitSet, cursor: usize) -> Option<usize> {
+    pub fn next_outside(&self, other: &BitSet, cursor: usize) -> Option<usize> {
         first_after(cursor, self.words(), |index| self.word(index) & !other.word(index))
     }
 
     /// How many members are not in `other`.
     #[inline]
-    pub(crate) fn count_outside(&self, other: &BitSet) -> usize {
+    pub fn count_outside(&self, other: &BitSet) -> usize {
         (0..self.words()).map(|index| (self.word(index) & !other.word(index)).count_ones() as usize).sum()
     }
 
     /// Number of words that may have members.
     #[inline]
-    pub(crate) fn words(&self) -> usize {
+    pub fn words(&self) -> usize {
         1 + self.more.as_ref().map_or(0, |more| more.len())
     }
 
     /// Members 64 `index` and on, as bits.
     #[inline]
-    pub(crate) fn word(&self, index: usize) -> u64 {
+    pub fn word(&self, index: usize) -> u64 {
         if index == 0 {
             return self.first;
         }
@@ -83,7 +86,7 @@ impl BitSet {
 
 /// The first member after `cursor`, going round, of a set of `words` words that `word` tells one by one; `None` for the empty set.
 #[inline(always)]
-pub(crate) fn first_after(cursor: usize, words: usize, word: impl Fn(usize) -> u64) -> Option<usize> {
+pub fn first_after(cursor: usize, words: usize, word: impl Fn(usize) -> u64) -> Option<usize> {
     if words > 1 {
         return first_of_many(cursor, words, word);
     }

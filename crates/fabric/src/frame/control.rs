@@ -1,0 +1,70 @@
+//! Link-local control frames: they travel over one link and are consumed at its other end.
+
+use crate::ids::{Class, ClassMask};
+
+/// A link-local MAC control frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Control {
+    /// Priority-based flow control, IEEE 802.1Qbb clause 36.
+    Pfc(Pfc),
+    /// A frame of another mechanism.
+    Custom {
+        /// What the frame says.
+        opcode: u16,
+        /// What it is counted as.
+        signal: Signal,
+        /// Whether link errors spare it (see [`Pfc::reliable`]).
+        reliable: bool,
+        /// Its fields.
+        words: [u32; 4],
+    },
+}
+
+/// What a control frame means to those who only count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Signal {
+    /// Stop.
+    Pause,
+    /// Go on.
+    Resume,
+    /// What was stopped for one cause goes on, under the control of another.
+    Merge,
+    /// Something else between neighbours.
+    Other,
+}
+
+impl Control {
+    /// What the frame is counted as.
+    pub fn signal(&self) -> Signal {
+        match self {
+            Control::Pfc(Pfc { quanta: 0, .. }) => Signal::Resume,
+            Control::Pfc(_) => Signal::Pause,
+            Control::Custom { signal, .. } => *signal,
+        }
+    }
+
+    /// Takes out of this frame, which waits to be sent, what `newer` says anew; whether anything is left of it. A network card fills in the
+    /// state of every class when it sends a PFC frame: of each class at most one frame waits, so that waiting frames cannot pile up.
+    pub(crate) fn yields_to(&mut self, newer: &Control) -> bool {
+        let (Control::Pfc(waiting), Control::Pfc(newer)) = (self, newer) else { return true };
+        waiting.enabled = waiting.enabled.minus(newer.enabled);
+        // No receiver obeys a frame that names the control class alone.
+        !waiting.enabled.minus(ClassMask::of(Class::CONTROL)).is_empty()
+    }
+
+    /// Whether it stops a port as a whole: a PAUSE for all classes, the control class included.
+    pub fn is_port_pause(&self) -> bool {
+        matches!(self, Control::Pfc(Pfc { enabled: ClassMask::ALL, quanta: 1.., .. }))
+    }
+}
+
+/// A PFC frame: for every enabled class, how long it must stop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pfc {
+    /// The class-enable vector.
+    pub enabled: ClassMask,
+    /// Pause time in quanta of 512 bit times for every enabled class; 0 resumes. (One number: we never send different ones at once.)
+    pub quanta: u16,
+    /// Whether link errors spare the frame: a PAUSE that holds until RESUME has no other remedy against loss.
+    pub reliable: bool,
+}
