@@ -4,17 +4,17 @@
 //! formula by which SONiC sizes the headroom of NVIDIA Spectrum switches, and the exact need of this model.
 
 use backwater_engine::{Bytes, Duration, Rate};
-use backwater_fabric::contract::Site;
 use backwater_fabric::frame::framing::Framing;
 use backwater_fabric::ids::{Class, NodeId};
 use backwater_fabric::mechanisms::congestion::CongestionConfig;
 use backwater_fabric::mechanisms::flow_control::FlowControlConfig;
 use backwater_fabric::mechanisms::flow_control::pfc::PfcConfig;
+use backwater_fabric::mechanisms::headroom::HeadroomConfig;
 use backwater_fabric::mechanisms::headroom::adaptive::AdaptiveConfig;
 use backwater_fabric::mechanisms::headroom::dsh::DshConfig;
+use backwater_fabric::mechanisms::headroom::need::{equation_1, exact_need};
 use backwater_fabric::mechanisms::headroom::oversubscribed::OversubscribedConfig;
 use backwater_fabric::mechanisms::headroom::sih::SihConfig;
-use backwater_fabric::mechanisms::headroom::{HeadroomConfig, equation_1, exact_need};
 use backwater_fabric::mechanisms::load_balance::LoadBalanceConfig;
 use backwater_fabric::mechanisms::recovery::RecoveryConfig;
 use backwater_fabric::network::routes::Wiring;
@@ -153,15 +153,7 @@ pub fn plan(switch: &Switch) -> Result<Plan, Refused> {
     switch.check()?;
     let spec = switch.network();
     let wiring = Wiring::new(&spec.nodes, &spec.links);
-    let node = NodeId(switch.ports);
-    let site = Site {
-        spec: &spec,
-        node,
-        ports: wiring.of(node),
-        wiring: &wiring,
-        largest_frame: switch.mtu.into(),
-        base_rtt: Duration::ZERO,
-    };
+    let site = spec.site(NodeId(switch.ports), &wiring, Duration::ZERO);
     let port = &site.ports[0];
     let allowed_for = switch.rate.bytes_in(switch.response).saturating_sub(RESPONSE_BYTES);
     let need = Need { equation_1: equation_1(port, switch.mtu.into()) + allowed_for, exact: exact_need(&site, port) };
@@ -188,7 +180,7 @@ pub fn plan(switch: &Switch) -> Result<Plan, Refused> {
             private,
             shared,
             threshold: shared.map(|shared| (shared as f64 * switch.alpha) as u64),
-            may_drop: !config.is_lossless(),
+            may_drop: !config.facts().is_lossless,
         }
     };
     Ok(Plan { need, schemes: schemes.into_iter().map(scheme).collect() })

@@ -1,5 +1,7 @@
 //! Sets of small numbers, kept as bits in words.
 
+use std::cmp::Ordering;
+
 /// A set of small numbers that finds its next member quickly. The first 64 are in place, the others behind a pointer.
 #[derive(Clone, Debug, Default)]
 pub struct BitSet {
@@ -33,6 +35,19 @@ impl BitSet {
         let members = move |bits| std::iter::successors(Some(bits).filter(|bits| *bits != 0), rest);
         (0..self.words()).flat_map(move |index| {
             members(self.word(index)).map(move |bits| 64 * index + bits.trailing_zeros() as usize)
+        })
+    }
+
+    /// The first member from `start` on.
+    pub fn next_from(&self, start: usize) -> Option<usize> {
+        let masked = |index: usize| match index.cmp(&(start / 64)) {
+            Ordering::Less => 0,
+            Ordering::Equal => self.word(index) & (u64::MAX << (start % 64)),
+            Ordering::Greater => self.word(index),
+        };
+        (0..self.words()).find_map(|index| match masked(index) {
+            0 => None,
+            bits => Some(64 * index + bits.trailing_zeros() as usize),
         })
     }
 
@@ -132,6 +147,7 @@ mod tests {
             let outside: BTreeSet<usize> = members.difference(&others).copied().collect();
             let next = outside.range(cursor + 1..).next().or(outside.first()).copied();
             prop_assert_eq!(set.next_outside(&other, cursor), next);
+            prop_assert_eq!(set.next_from(cursor), members.range(cursor..).next().copied());
             prop_assert_eq!(set.exceeds(&other), next.is_some());
             prop_assert_eq!(set.count_outside(&other), outside.len());
             others.iter().for_each(|bit| set.remove(*bit));

@@ -5,6 +5,7 @@ use crate::frame::framing::{FrameSize, Framing};
 use crate::frame::{Body, Frame, Packet, PacketKind, Route, Timestamp};
 use crate::ids::{Class, FlowId, NodeId};
 use crate::model::fifo::Queued;
+use crate::model::interfaces::Interfaces;
 use crate::model::port::Port;
 use crate::network::fabric::Fabric;
 use crate::network::spec::{FlowSpec, LinkSpec, NetworkSpec, NodeKind, NodeSpec, SchedulerConfig};
@@ -75,6 +76,11 @@ pub(crate) fn port(gbps: u64) -> Port {
         SchedulerConfig::RoundRobin {},
         AddedQueues::default(),
     )
+}
+
+/// A node with these ports.
+pub(crate) fn interfaces(ports: Vec<Port>) -> Interfaces {
+    Interfaces::new(ports, None)
 }
 
 /// A data packet of `class` with `bytes` on the wire and in buffers.

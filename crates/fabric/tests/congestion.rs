@@ -4,13 +4,16 @@
 
 mod common;
 
-use backwater_engine::{Duration, Rate, Time};
+use backwater_engine::{Bytes, Duration, Rate, Time};
 use backwater_fabric::driver::simulation::Simulation;
-use backwater_fabric::ids::NodeId;
+use backwater_fabric::ids::{Class, NodeId};
 use backwater_fabric::mechanisms::congestion::CongestionConfig;
+use backwater_fabric::mechanisms::congestion::dcqcn::DcqcnConfig;
+use backwater_fabric::mechanisms::congestion::ecn::EcnConfig;
 use backwater_fabric::mechanisms::congestion::power_tcp::{PowerTcpConfig, Variant};
 use backwater_fabric::mechanisms::congestion::timely::TimelyConfig;
 use backwater_fabric::network::spec::FlowSpec;
+use common::script::Script;
 use common::{flow, star};
 
 const SENDERS: u32 = 8;
@@ -67,6 +70,24 @@ fn without_congestion_control_pauses_hold_the_queue_at_the_threshold() {
     let seen = watch(CongestionConfig::None(Default::default()));
     assert!(seen.pauses > 1000 && seen.queue.0 > 1_000_000, "{seen:?}");
     assert!(seen.goodput > 0.9 && seen.shares.0 > 0.12 && seen.shares.1 < 0.13, "{seen:?}");
+}
+
+/// A packet is marked for what its own queue holds behind it, and not for what waits in another queue of the port.
+#[test]
+fn a_mark_tells_of_the_queue_that_the_packet_stood_in() {
+    let step = EcnConfig { kmin: Bytes(10_000), kmax: Bytes(10_000), pmax: 1.0, rate: None };
+    let mut spec = star(3, 100, 1000);
+    spec.congestion = CongestionConfig::Dcqcn(DcqcnConfig { ecn: step, ..Default::default() });
+    spec.switch.lossless = vec![Class(3), Class(4)];
+    let mut waiting = flow(0, 1, 100_000, 0);
+    waiting.class = Class(4);
+    let mut s = Script::new(&spec, vec![waiting, flow(2, 1, 100_000, 0)], 3);
+    arrive!(s, 0 ps, port 1, pause [4]);
+    (0..20).for_each(|psn| s.arrive_data(100_000 * (1 + u64::from(psn)), 0, 0, psn));
+    arrive!(s, 3_000_000 ps, port 2, data of flow 1, psn 0);
+    assert_eq!(s.next_mark(3_500_000), Some(false));
+    arrive!(s, 4_000_000 ps, port 1, resume [4]);
+    assert_eq!(s.next_mark(4_500_000), Some(true));
 }
 
 /// With thresholds that suit the link, TIMELY keeps the queue below what T_high corresponds to, and no queue is paused.

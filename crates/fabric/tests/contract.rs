@@ -8,16 +8,18 @@ use backwater_engine::random::{Seed, Stream};
 use backwater_engine::{Bytes, Duration, Rate, Time};
 use backwater_fabric::contract::note::DropCause;
 use backwater_fabric::contract::{
-    AckView, BufferPolicy, CongestionPoint, Departure, FlowControl, FlowKey, LoadBalance, NotificationPoint, Occupancy,
-    PortPressure, Pressure, Progress, ReactionPoint, RecoveryReceiver, RecoverySender, Verdict,
+    AckView, BufferAccounts, BufferPolicy, CongestionPoint, Departure, FlowControlAccounts, FlowKey, LoadBalance,
+    NotificationPoint, Occupancy, PortPressure, Pressure, Progress, ReactionPoint, RecoveryReceiver, RecoverySender,
+    Sender, Verdict,
 };
 use backwater_fabric::frame::framing::FrameSize;
 use backwater_fabric::frame::record::{Records, Stamp, Telemetry};
 use backwater_fabric::frame::{Body, Frame, Packet, PacketKind, Psn, Route, Timestamp};
 use backwater_fabric::ids::{CLASSES, Class, ClassMask, FlowId, NodeId, PortIx};
-use backwater_fabric::mechanisms::congestion::{CongestionConfig, Sender};
+use backwater_fabric::mechanisms::congestion::CongestionConfig;
 use backwater_fabric::mechanisms::flow_control::FlowControlConfig;
-use backwater_fabric::mechanisms::headroom::{AnyBufferPolicy, HeadroomConfig, exact_need, worst_case};
+use backwater_fabric::mechanisms::headroom::need::{exact_need, worst_case};
+use backwater_fabric::mechanisms::headroom::{AnyBufferPolicy, HeadroomConfig};
 use backwater_fabric::mechanisms::load_balance::LoadBalanceConfig;
 use backwater_fabric::mechanisms::recovery::RecoveryConfig;
 use backwater_fabric::model::node::Node;
@@ -64,7 +66,7 @@ proptest! {
                             (spec.congestion, spec.load_balance) = (congestion.clone(), load_balance.clone());
                             (spec.recovery, spec.host.ack_every) = (recovery, 1);
                             // Where a full buffer drops, Go-Back-N may lose the same packet for ever: then let there be room.
-                            let is_lossless = spec.switch.flow_control.is_lossless() && spec.switch.headroom.is_lossless();
+                            let is_lossless = spec.switch.flow_control.facts(false).is_lossless && spec.switch.headroom.facts().is_lossless;
                             let room = if is_lossless { 50_000 } else { 100_000_000 };
                             spec.switch.buffer = Bytes(common::random::reserved(&spec) + room);
                             check_run(&spec, &flows)?;
@@ -182,7 +184,7 @@ proptest! {
     fn a_stopped_queue_still_has_its_headroom(
         operations in operations(), room in 1u64..200_000, ingress in 0..PORTS as PortIx, class in 2u8..4,
     ) {
-        for config in HeadroomConfig::all().into_iter().filter(HeadroomConfig::is_lossless) {
+        for config in HeadroomConfig::all().into_iter().filter(|config| config.facts().is_lossless) {
             let fabric = Fabric::new(switch_spec(&config, room)).unwrap();
             let site = fabric.site(NodeId(PORTS));
             let mut policy = config.build(&site);
@@ -201,11 +203,11 @@ proptest! {
             let class = Class(class);
             while may_go(&policy, ingress, class) {
                 now += Duration::from_ns(100);
-                prop_assert_eq!(policy.admit(ingress, class, site.largest_frame, now), Ok(()));
+                prop_assert_eq!(policy.admit(ingress, class, site.sizes.largest_charge(), now), Ok(()));
             }
             let before = policy.held(ingress, class);
             while policy.admit(ingress, class, 64, now).is_ok() {}
-            let more = policy.held(ingress, class) - before + site.largest_frame + 64;
+            let more = policy.held(ingress, class) - before + site.sizes.largest_charge() + 64;
             let port = &site.ports[usize::from(ingress)];
             let is_adaptive = matches!(config, HeadroomConfig::Adaptive(_));
             let need = if is_adaptive { exact_need(&site, port) } else { worst_case(&site, port) };
@@ -231,12 +233,13 @@ fn a_congestion_point_marks_nothing_at_an_empty_queue_and_wipes_no_mark() {
         let fabric = Fabric::new(spec).unwrap();
         let site = fabric.site(NodeId(PORTS));
         let node = Node::new(&fabric, NodeId(PORTS));
-        let mut point = fabric.spec.congestion.congestion_point(&site);
+        let mut point = fabric.spec.congestion.point(&site);
         let mut records = Records::default();
         for marked in [false, true] {
             let mut frame = data_frame(marked);
             let (now, port) = (Time::from_ps(1_000_000), &node.ports()[1]);
-            point.on_departure(Departure { now, port, queue: 3, frame: &mut frame, records: &mut records });
+            let (frame, records) = (&mut frame, &mut records);
+            point.on_departure(Departure { now, egress: 1, port, queue_bytes: 0, frame, records });
             assert_eq!(frame.packet().map(|packet| packet.marked), Some(marked));
             let stamps = records.telemetry(frame.record).map_or(0, |telemetry| telemetry.stamps().len());
             assert_eq!(stamps > 0, fabric.telemetry_bytes > 0);
@@ -247,7 +250,7 @@ fn a_congestion_point_marks_nothing_at_an_empty_queue_and_wipes_no_mark() {
 #[test]
 fn a_notification_point_reports_marked_packets_only() {
     for config in CongestionConfig::all() {
-        let mut point = config.notification_point(Rate::from_gbps(100));
+        let mut point = config.notification(Rate::from_gbps(100));
         let mut draws = Seed(1).stream("marks", 0);
         for packet in 0..10_000 {
             let marked = draws.chance(0.3);
@@ -276,7 +279,7 @@ proptest! {
     fn a_reaction_point_stays_between_its_lowest_rate_and_line_rate(seed in any::<u64>(), gbps in prop::sample::select(vec![1u64, 10, 25, 100, 400])) {
         for config in CongestionConfig::all() {
             let line_rate = Rate::from_gbps(gbps);
-            let mut point = config.reaction_point(&Sender { line_rate, base_rtt: Duration::from_us(8) });
+            let mut point = config.reaction(&Sender { line_rate, base_rtt: Duration::from_us(8) });
             let mut draws = Seed(seed).stream("sequence", 0);
             let (mut now, mut stamped, mut sent, mut acked, mut tx_bytes) = (Time::ZERO, Time::ZERO, 0, 0, 0);
             prop_assert_eq!(point.rate(now), line_rate, "flows start at line rate");
@@ -311,17 +314,18 @@ proptest! {
 #[test]
 fn a_load_balancer_chooses_among_its_candidates_and_leaves_none_out() {
     let fabric = Fabric::new(star(20, 100, 1000)).unwrap();
-    let node = Node::new(&fabric, NodeId(20));
+    let mut node = Node::new(&fabric, NodeId(20));
+    let view = node.view(Time::ZERO);
     for config in LoadBalanceConfig::all() {
-        let mut balancer = config.build(Seed(1), NodeId(20));
+        let mut balancer = config.build(&fabric.site(NodeId(20)));
         for count in 2..=16usize {
             let candidates: Vec<PortIx> = (0..count as PortIx).collect();
             let mut chosen = vec![0; count];
             for key in 0..2000 {
-                let index = balancer.choose(FlowKey(key), &candidates, node.ports());
+                let index = balancer.choose(FlowKey(key), &candidates, &view);
                 chosen[index] += 1;
                 if config.is_static() {
-                    assert_eq!(balancer.choose(FlowKey(key), &candidates, node.ports()), index);
+                    assert_eq!(balancer.choose(FlowKey(key), &candidates, &view), index);
                 }
             }
             let fair = 2000 / count;

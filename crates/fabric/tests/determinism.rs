@@ -90,7 +90,7 @@ fn any_case() -> impl Strategy<Value = Case> {
     let mechanisms = (load_balance, recovery, flow_control);
     (lossless(), error_rate, fault, mechanisms).prop_map(|(mut case, error_rate, fault, mechanisms)| {
         let (load_balance, recovery, flow_control) = mechanisms;
-        if let Some(flow_control) = flow_control.filter(FlowControlConfig::bounds_queues) {
+        if let Some(flow_control) = flow_control.filter(|config| config.facts(false).bounds_queues) {
             with(&mut case.spec, flow_control);
         }
         case.spec.links.iter_mut().for_each(|link| link.error_rate = error_rate);

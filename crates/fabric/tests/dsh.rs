@@ -6,7 +6,7 @@ mod common;
 
 use backwater_engine::{Bytes, Duration, Time};
 use backwater_fabric::Simulation;
-use backwater_fabric::contract::FlowControl;
+use backwater_fabric::contract::FlowControlAccounts as _;
 use backwater_fabric::contract::note::DropCause;
 use backwater_fabric::frame::framing::Framing;
 use backwater_fabric::ids::{Class, NodeId};

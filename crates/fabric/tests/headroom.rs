@@ -12,11 +12,12 @@ use backwater_fabric::ids::{CLASSES, Class, NodeId};
 use backwater_fabric::mechanisms::flow_control::FlowControlConfig;
 use backwater_fabric::mechanisms::flow_control::pfc::{PauseModel, PfcConfig};
 use backwater_fabric::mechanisms::flow_control::pyrrha::{HostReaction, PyrrhaConfig};
+use backwater_fabric::mechanisms::headroom::HeadroomConfig;
 use backwater_fabric::mechanisms::headroom::dsh::DshConfig;
+use backwater_fabric::mechanisms::headroom::need::{equation_1, exact_need, worst_case};
 use backwater_fabric::mechanisms::headroom::oversubscribed::OversubscribedConfig;
 use backwater_fabric::mechanisms::headroom::sih::SihConfig;
 use backwater_fabric::mechanisms::headroom::static_threshold::StaticConfig;
-use backwater_fabric::mechanisms::headroom::{HeadroomConfig, equation_1, exact_need, worst_case};
 use backwater_fabric::network::fabric::{Fabric, Promise};
 use backwater_fabric::network::spec::{FlowSpec, LinkFault, NetworkSpec, SwitchGroup};
 use common::random::{Case, lossless, reserved};
@@ -236,7 +237,7 @@ fn the_example_of_the_page() {
     assert_eq!(example.need(), 2 * 1578 + 51_682 - 33 * 20);
     let fabric = Fabric::new(example.spec()).unwrap();
     let site = fabric.site(SWITCH);
-    assert_eq!(equation_1(&site.ports[1], site.largest_frame), 2 * (25_000 + 1578) + 3840);
+    assert_eq!(equation_1(&site.ports[1], site.sizes.largest_charge()), 2 * (25_000 + 1578) + 3840);
     assert_eq!(worst_case(&site, &site.ports[1]), 56_996);
 }
 
@@ -248,7 +249,7 @@ fn the_default_headroom_is_equation_1_where_that_is_enough_and_else_the_need() {
         let setting = Setting { mtu, gbps: 100, delay_ps: 2_000_000, response_ps };
         let fabric = Fabric::new(setting.spec()).unwrap();
         let site = fabric.site(SWITCH);
-        let equation = equation_1(&site.ports[1], site.largest_frame);
+        let equation = equation_1(&site.ports[1], site.sizes.largest_charge());
         assert_eq!(setting.need() <= equation, is_enough);
         assert_eq!(worst_case(&site, &site.ports[1]), if is_enough { equation } else { setting.need() });
     }
@@ -405,7 +406,7 @@ proptest! {
             let site = fabric.site(node.id);
             for port in site.ports {
                 let peak = peak(&simulation, node.id, port.ix.into());
-                let (equation_1, need) = (equation_1(port, site.largest_frame), exact_need(&site, port));
+                let (equation_1, need) = (equation_1(port, site.sizes.largest_charge()), exact_need(&site, port));
                 let limit = if need <= equation_1 { equation_1 } else { worst_case(&site, port) };
                 prop_assert!(peak <= limit, "{} uses {peak} B of headroom, more than {limit} B", fabric.port_name(port.id));
             }

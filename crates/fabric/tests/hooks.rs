@@ -5,11 +5,15 @@
 mod common;
 
 use backwater_engine::Bytes;
-use backwater_fabric::contract::{AddedQueues, Candidate, FlowControl, Gauge, NodeView, Passage, Place, Site, Stage};
+use backwater_fabric::contract::{
+    AddedQueues, Candidate, FlowControl, FlowControlAccounts, FlowControlFacts, FlowControlOptions, Gauge, Passage,
+    Place, Site, Stage, View,
+};
+use backwater_fabric::frame::cause::Causes;
 use backwater_fabric::frame::framing::Framing;
 use backwater_fabric::frame::{Control, Pfc};
 use backwater_fabric::ids::{CLASSES, Class, ClassMask, PortIx, QueueIx};
-use backwater_fabric::mechanisms::flow_control::{FlowControlConfig, FlowControlFactory};
+use backwater_fabric::mechanisms::flow_control::FlowControlConfig;
 use common::script::Script;
 use common::{flow, star};
 use std::sync::Arc;
@@ -26,29 +30,36 @@ impl FlowControl for Turnstile {
         AddedQueues { most: SPARE + 2, stage: Stage::Wire }
     }
 
-    fn queue(&mut self, candidate: Candidate<'_>) -> Place {
+    fn queue(&mut self, candidate: Candidate<'_>, _view: &View<'_>) -> Place {
         let flow = candidate.frame.packet().expect("only packets are queued").flow;
         Place { queue: CLASSES as QueueIx + SPARE + flow.0 as QueueIx, note: 0 }
     }
 
-    fn on_enqueue(&mut self, passage: Passage, _gauge: Gauge<'_>, node: &mut NodeView<'_>) {
-        let cause = node.ports()[usize::from(passage.egress)].id;
-        node.close(passage.egress, passage.queue, cause);
+    fn on_enqueue(&mut self, passage: Passage, _gauge: Gauge<'_>, view: &mut View<'_>) {
+        let cause = view.port(passage.egress).id();
+        view.close(passage.egress, passage.queue, cause);
     }
 
-    fn on_control(&mut self, port: PortIx, _control: &Control, node: &mut NodeView<'_>) {
-        let egress = &node.ports()[usize::from(port)];
-        for queue in egress.closed_queues().collect::<Vec<_>>() {
-            node.open(port, queue);
+    fn on_control(&mut self, port: PortIx, _control: &Control, _causes: Option<&Causes>, view: &mut View<'_>) {
+        for queue in view.port(port).closed_queues().collect::<Vec<_>>() {
+            view.open(port, queue);
         }
         let enabled = ClassMask::of(Class(3));
-        node.send(port, Control::Pfc(Pfc { enabled, quanta: 0, reliable: true }));
+        view.send(port, Control::Pfc(Pfc { enabled, quanta: 0, reliable: true }));
     }
 }
 
-impl FlowControlFactory for Turnstile {
-    fn build(&self, _site: &Site<'_>) -> Box<dyn FlowControl> {
-        Box::new(Turnstile)
+impl FlowControlAccounts for Turnstile {}
+
+impl FlowControlOptions for Turnstile {
+    type Instance = Turnstile;
+
+    fn facts(&self, _is_host: bool) -> FlowControlFacts {
+        FlowControlFacts::default()
+    }
+
+    fn build(&self, _site: &Site<'_>) -> Turnstile {
+        Turnstile
     }
 }
 

@@ -6,7 +6,7 @@
 mod common;
 
 use backwater_engine::{Bytes, Duration, Time};
-use backwater_fabric::contract::{FlowControl, PauseScope};
+use backwater_fabric::contract::{FlowControlAccounts as _, PauseScope};
 use backwater_fabric::frame::framing::Framing;
 use backwater_fabric::ids::{Class, NodeId, PortId, PortIx};
 use backwater_fabric::mechanisms::flow_control::bfc::{Acks, BfcConfig};

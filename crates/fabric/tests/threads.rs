@@ -6,10 +6,12 @@ mod common;
 
 use backwater_engine::{Duration, Time};
 use backwater_fabric::Simulation;
-use backwater_fabric::contract::{FlowControl, Gauge, NodeView, Passage, Site};
+use backwater_fabric::contract::{
+    FlowControl, FlowControlAccounts, FlowControlFacts, FlowControlOptions, Gauge, Passage, Site, View,
+};
 use backwater_fabric::driver::partition::Partition;
 use backwater_fabric::ids::NodeId;
-use backwater_fabric::mechanisms::flow_control::{FlowControlConfig, FlowControlFactory};
+use backwater_fabric::mechanisms::flow_control::FlowControlConfig;
 use backwater_fabric::network::fabric::Fabric;
 use common::{flow, link, network, run, star};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -23,14 +25,22 @@ struct Bomb {
 }
 
 impl FlowControl for Bomb {
-    fn on_enqueue(&mut self, _passage: Passage, _gauge: Gauge<'_>, _node: &mut NodeView<'_>) {
+    fn on_enqueue(&mut self, _passage: Passage, _gauge: Gauge<'_>, _view: &mut View<'_>) {
         self.fuse = self.fuse.map(|left| left.checked_sub(1).unwrap_or_else(|| panic!("bang at {:?}", self.node)));
     }
 }
 
-impl FlowControlFactory for Bomb {
-    fn build(&self, site: &Site<'_>) -> Box<dyn FlowControl> {
-        Box::new(Bomb { fuse: self.fuse.filter(|_| site.node == self.node), ..*self })
+impl FlowControlAccounts for Bomb {}
+
+impl FlowControlOptions for Bomb {
+    type Instance = Bomb;
+
+    fn facts(&self, _is_host: bool) -> FlowControlFacts {
+        FlowControlFacts::default()
+    }
+
+    fn build(&self, site: &Site<'_>) -> Bomb {
+        Bomb { fuse: self.fuse.filter(|_| site.node == self.node), ..*self }
     }
 }
 

@@ -11,7 +11,7 @@ use crate::tables::{
 use crate::topology::topology_json;
 use crate::usage::{Footprint, cpu_seconds, peak_rss_bytes};
 use backwater_engine::{Duration, Time};
-use backwater_fabric::contract::FlowControl as _;
+use backwater_fabric::contract::FlowControlAccounts as _;
 use backwater_fabric::contract::note::DropCause;
 use backwater_fabric::driver::deadlock::Deadlock;
 use backwater_fabric::driver::simulation::FlowOutcome;

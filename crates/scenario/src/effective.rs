@@ -5,9 +5,10 @@ use crate::scenario::Scenario;
 use crate::topology::Graph;
 use crate::workload::TrafficConfig;
 use backwater_engine::{Bytes, Duration, Rate};
+use backwater_fabric::contract::Sender;
 use backwater_fabric::ids::NodeId;
+use backwater_fabric::mechanisms::congestion::CongestionConfig;
 use backwater_fabric::mechanisms::congestion::none::Window;
-use backwater_fabric::mechanisms::congestion::{CongestionConfig, Sender};
 use backwater_fabric::mechanisms::flow_control::FlowControlConfig;
 use backwater_fabric::mechanisms::headroom::HeadroomConfig;
 use backwater_fabric::network::fabric::Fabric;
@@ -86,7 +87,7 @@ impl Derivation<'_> {
         let mut sizes: Places<usize> = Places::new();
         for switch in self.switch_ids() {
             let site = self.fabric.site(switch);
-            let names = sizes.entry(site.ports.len() + site.unused_ports()).or_default();
+            let names = sizes.entry(site.ports.len() + site.unused_ports).or_default();
             names.push(json!(self.fabric.name(switch)));
         }
         let place = |names: &[Value]| match names {

@@ -2,10 +2,10 @@
 
 use backwater_engine::{Bytes, Duration, Rate, Time};
 use backwater_fabric::Simulation;
-use backwater_fabric::mechanisms::congestion::CongestionConfig;
-use backwater_fabric::mechanisms::flow_control::FlowControlConfig;
 use backwater_fabric::frame::framing::Framing;
 use backwater_fabric::ids::{Class, NodeId};
+use backwater_fabric::mechanisms::congestion::CongestionConfig;
+use backwater_fabric::mechanisms::flow_control::FlowControlConfig;
 use backwater_fabric::mechanisms::load_balance::LoadBalanceConfig;
 use backwater_fabric::mechanisms::recovery::RecoveryConfig;
 use backwater_fabric::network::spec::{FlowSpec, LinkSpec, NetworkSpec, NodeKind, NodeSpec, SwitchConfig};
@@ -93,13 +93,13 @@ pub fn run(flow_control: FlowControlConfig) -> Fate {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::OnOffFactory;
+    use crate::OnOffConfig;
     use std::sync::Arc;
 
     #[test]
     fn on_off_loses_nothing_but_stops_the_bystander_with_the_culprits() {
         let pfc = run(FlowControlConfig::Pfc(Default::default()));
-        let on_off = run(FlowControlConfig::Custom(Arc::new(OnOffFactory)));
+        let on_off = run(FlowControlConfig::Custom(Arc::new(OnOffConfig)));
         for fate in [pfc, on_off] {
             assert_eq!((fate.drops, fate.is_sound), (0, true), "{fate:?}");
             // 1.4 MB into one port of 100 Gb/s.

@@ -1,7 +1,7 @@
 //! Prints how an incast in one class treats a flow in another, under PFC and under the flow control of this crate.
 
 use backwater_fabric::mechanisms::flow_control::FlowControlConfig;
-use custom_flow_control::OnOffFactory;
+use custom_flow_control::OnOffConfig;
 use custom_flow_control::incast::{Fate, run};
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ fn main() {
         "{:<14}{:>18}{:>22}{:>10}{:>8}",
         "flow control", "incast done [us]", "class 5 done [us]", "drops", "audit"
     );
-    let on_off = FlowControlConfig::Custom(Arc::new(OnOffFactory));
+    let on_off = FlowControlConfig::Custom(Arc::new(OnOffConfig));
     for (name, flow_control) in [("pfc", FlowControlConfig::Pfc(Default::default())), ("on-off", on_off)] {
         let Fate { incast, bystander, drops, is_sound } = run(flow_control);
         let us = |time: backwater_engine::Time| time.ps() as f64 / 1e6;

@@ -1,7 +1,7 @@
 //! What the model reports to observers: rare facts, pushed into the sink as they happen.
 
+use crate::frame::cause::Closure;
 use crate::ids::{Class, FlowId, NodeId, PortId, PortIx, QueueIx};
-use crate::model::port::Closure;
 use backwater_engine::{Duration, Time};
 
 /// Why a frame was lost.

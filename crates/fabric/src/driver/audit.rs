@@ -1,6 +1,6 @@
 //! The audit: what must balance in every run, whatever the mechanisms do.
 
-use crate::contract::{FlowControl, PauseScope};
+use crate::contract::{FlowControlAccounts, PauseScope};
 use crate::driver::simulation::Simulation;
 use crate::ids::{CLASSES, Class, NodeId};
 use crate::model::fifo::{Frames, Queued};
@@ -66,7 +66,8 @@ pub(crate) fn audit(simulation: &Simulation) -> Vec<Violation> {
                 if its_port.is_down() {
                     continue;
                 }
-                let obeyed: BTreeSet<PauseScope> = upstream.flow_control().stopped(its_port).into_iter().collect();
+                let obeyed: BTreeSet<PauseScope> =
+                    upstream.flow_control().stopped(peer.ix, its_port).into_iter().collect();
                 if told != obeyed {
                     report(
                         node.id,
@@ -110,10 +111,10 @@ fn check_buffer(node: &Node, frames: &Frames, report: &mut impl FnMut(NodeId, St
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::contract::{BufferPolicy, Site};
+    use crate::contract::{BufferPolicy, FlowControl, FlowControlFacts, FlowControlOptions, Site};
     use crate::frame::record::Record;
     use crate::ids::{FlowId, PortId, PortIx};
-    use crate::mechanisms::flow_control::{FlowControlConfig, FlowControlFactory};
+    use crate::mechanisms::flow_control::FlowControlConfig;
     use crate::network::spec::NetworkSpec;
     use crate::testing::{flow, star};
     use backwater_engine::Duration;
@@ -162,10 +163,10 @@ mod tests {
         let balance = |came, went| format!("{came} B came in or were made, but {went} B left and 0 B are held");
         let (came, went) = (10_528 + 660, 10_528 + 660);
         for (harm, came, went) in [
-            ((|node| node.counters.received += 1) as fn(&mut Node), came + 1, went),
-            (|node| node.counters.created += 1, came + 1, went),
-            (|node| node.counters.sent += 1, came, went + 1),
-            (|node| node.counters.consumed += 1, came, went + 1),
+            ((|node| node.interfaces.counters.received += 1) as fn(&mut Node), came + 1, went),
+            (|node| node.interfaces.counters.created += 1, came + 1, went),
+            (|node| node.interfaces.counters.sent += 1, came, went + 1),
+            (|node| node.interfaces.counters.consumed += 1, came, went + 1),
         ] {
             assert_eq!(complaints(AT_REST, HOST, harm), complaint("h0", &balance(came, went)));
             assert_eq!(complaints(UNDER_WAY, SWITCH, harm).len(), 1);
@@ -200,7 +201,7 @@ mod tests {
 
     #[test]
     fn a_gate_that_nobody_has_closed_is_found_once_all_is_quiet() {
-        let close = |node: &mut Node| node.ports[0].close(3, Time::ZERO, PortId(0).into());
+        let close = |node: &mut Node| node.interfaces.ports[0].close(3, Time::ZERO, PortId(0).into());
         let what = "port 0 told its peer to stop {}, which has stopped {Queue(3)}";
         assert_eq!(complaints(AT_REST, HOST, close), complaint("s0", what));
         assert_eq!(complaints(UNDER_WAY, HOST, close), []);
@@ -213,7 +214,9 @@ mod tests {
         leftover: Option<String>,
     }
 
-    impl FlowControl for Believer {
+    impl FlowControl for Believer {}
+
+    impl FlowControlAccounts for Believer {
         fn stopping(&self) -> Vec<(PortIx, PauseScope)> {
             self.stopping.clone()
         }
@@ -223,9 +226,15 @@ mod tests {
         }
     }
 
-    impl FlowControlFactory for Believer {
-        fn build(&self, site: &Site<'_>) -> Box<dyn FlowControl> {
-            Box::new(if site.is_host(site.node) { Believer::default() } else { self.clone() })
+    impl FlowControlOptions for Believer {
+        type Instance = Believer;
+
+        fn facts(&self, _is_host: bool) -> FlowControlFacts {
+            FlowControlFacts::default()
+        }
+
+        fn build(&self, site: &Site<'_>) -> Believer {
+            if site.is_host { Believer::default() } else { self.clone() }
         }
     }
 

@@ -3,12 +3,12 @@
 //! A paused queue is resumed when what keeps it paused downstream drains, which it does as long as one of the egress queues that hold it can
 //! send. A paused queue all of whose successors are paused queues of the same kind is dead; the dead queues are what is left when all others
 //! have been removed. Every deadlocked queue waits for another, so there is a cycle among them. Which packets keep a queue paused is for the flow
-//! control to say ([`FlowControl::keeps_stopped`]).
+//! control to say ([`FlowControlAccounts::keeps_stopped`]).
 //!
 //! A threshold that moves with the whole buffer may release a queue whose packets do not move. To be sure, look again after a while:
 //! [`Simulation::is_still_dead`].
 
-use crate::contract::{FlowControl, PauseScope, PortFacts};
+use crate::contract::{FlowControlAccounts, PauseScope, PortFacts};
 use crate::driver::simulation::Simulation;
 use crate::ids::{Class, NodeId, PortId, PortIx, QueueIx};
 use crate::model::fifo::Queued;

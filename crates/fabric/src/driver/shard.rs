@@ -6,16 +6,17 @@
 //! into an outbox and arrives at least one link delay later.
 
 use crate::contract::note::{DropCause, Note};
-use crate::contract::{FlowControl, PortFacts};
+use crate::contract::{FlowControlAccounts, PortFacts};
 use crate::driver::layout::Layout;
 use crate::driver::memory::Memory;
+use crate::frame::cause::Closure;
 use crate::frame::record::{Record, Records};
 use crate::frame::{Body, Frame, Signal};
 use crate::ids::{Class, FlowId, ID_LIMIT, NodeId, PortId, PortIx};
 use crate::model::fifo::{Fifo, Frames, Pool};
 use crate::model::host::Endpoint;
 use crate::model::node::{Env, Node, Sink, Wakeup};
-use crate::model::port::{Closure, Port, WireIx};
+use crate::model::port::{Port, WireIx};
 use crate::model::switch::Pipeline;
 use crate::network::fabric::{Fabric, Promise};
 use backwater_engine::events::{Event, EventSet, KEY_BITS};
@@ -270,7 +271,7 @@ impl Shard {
         ports.sort_unstable_by_key(|port| port.id);
         let node = |id: &NodeId| {
             let mut node = Node::new(fabric, *id);
-            node.ports.iter_mut().for_each(|port| port.place = layout.port(port.id));
+            node.interfaces.ports.iter_mut().for_each(|port| port.place = layout.port(port.id));
             node
         };
         let mut shard = Shard {
@@ -313,12 +314,13 @@ impl Shard {
     /// Whether no frame is on a wire or in a queue.
     pub(crate) fn is_empty(&self) -> bool {
         self.outside.wires.iter().all(|wire| wire.frames.is_empty())
-            && self.nodes.iter().all(|node| node.ports.iter().all(Port::is_empty))
+            && self.nodes.iter().all(|node| node.interfaces.ports.iter().all(Port::is_empty))
     }
 
     /// Whether it is empty, and no flow control waits for a timer.
     pub(crate) fn is_quiet(&self) -> bool {
-        self.is_empty() && self.nodes.iter().all(|node| node.ports.iter().all(|port| port.timer_at == Time::NEVER))
+        self.is_empty()
+            && self.nodes.iter().all(|node| node.interfaces.ports.iter().all(|port| port.timer_at == Time::NEVER))
     }
 
     /// What the shard takes of memory.
@@ -328,10 +330,11 @@ impl Shard {
         for node in &self.nodes {
             let pipeline = node.pipeline().map_or(0, Pipeline::heap_bytes);
             nodes.count += 1;
-            nodes.bytes += size_of::<Node>() as u64 + node.effects.heap_bytes();
+            nodes.bytes += size_of::<Node>() as u64 + node.interfaces.effects.heap_bytes();
             ports.bytes += pipeline + node.flow_control.heap_bytes();
-            ports.count += node.ports.len() as u64;
-            ports.bytes += node.ports.iter().map(|port| size_of::<Port>() as u64 + port.heap_bytes()).sum::<u64>();
+            ports.count += node.interfaces.ports.len() as u64;
+            ports.bytes +=
+                node.interfaces.ports.iter().map(|port| size_of::<Port>() as u64 + port.heap_bytes()).sum::<u64>();
             *flows += node.endpoint().map_or(Share::default(), Endpoint::memory);
         }
         let troubled = self.outside.wires.iter().filter(|wire| wire.trouble.is_some()).count();

@@ -300,7 +300,7 @@ impl Simulation {
         settling.retain(|done| {
             let flow = fabric.live_flow(done.flow);
             let NodePlace { shard, node } = layout.node(flow.spec.dst);
-            let endpoint = shards[shard as usize].nodes[node as usize].endpoint.as_mut();
+            let endpoint = shards[shard as usize].nodes[node as usize].interfaces.endpoint.as_mut();
             let endpoint = endpoint.expect("flows end at nodes with an endpoint");
             let lost_packets = lost.get(&done.flow).copied().unwrap_or(0);
             if endpoint.arrived(flow) + lost_packets < done.packets {
@@ -425,7 +425,7 @@ impl Simulation {
             totals.received_flows += watch.received_flows;
             for node in &shard.nodes {
                 totals.paused_ports +=
-                    node.ports.iter().filter(|port| port.closed_queues().next().is_some()).count() as u64;
+                    node.interfaces.ports.iter().filter(|port| port.closed_queues().next().is_some()).count() as u64;
                 for (total, drops) in totals.drops.iter_mut().zip(node.losses().frames) {
                     *total += drops;
                 }
@@ -472,7 +472,7 @@ impl Simulation {
     /// From now on it is written down what makes ingress queues full: see [`Simulation::take_full`].
     pub fn watch_full(&mut self) {
         let nodes = self.shards.iter_mut().flat_map(|shard| &mut shard.nodes);
-        nodes.for_each(|node| node.effects.watches_full = true);
+        nodes.for_each(|node| node.interfaces.effects.watches_full = true);
     }
 
     /// Takes what made ingress queues full since the last call, in order of time, queue and egress port.

@@ -32,3 +32,14 @@ impl From<PortId> for Cause {
         Cause { root, via: None, parent: None }
     }
 }
+
+/// An interval in which a gate was closed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Closure {
+    /// When it closed.
+    pub from: Time,
+    /// When it opened.
+    pub to: Time,
+    /// Why it closed.
+    pub cause: Cause,
+}

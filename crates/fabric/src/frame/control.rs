@@ -2,6 +2,25 @@
 
 use crate::ids::{Class, ClassMask};
 
+/// Whose frame a control frame is: what its fields mean is for the mechanisms that speak the protocol to say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Protocol(u16);
+
+impl Protocol {
+    /// Priority-based flow control, IEEE 802.1Qbb.
+    pub const PFC: Protocol = Protocol::named("pfc");
+
+    /// The protocol of this name: its hash (FNV-1a, folded to two bytes).
+    pub const fn named(name: &str) -> Protocol {
+        let (bytes, mut hash, mut next) = (name.as_bytes(), 0x811c_9dc5_u32, 0);
+        while next < bytes.len() {
+            hash = (hash ^ bytes[next] as u32).wrapping_mul(0x0100_0193);
+            next += 1;
+        }
+        Protocol((hash >> 16) as u16 ^ hash as u16)
+    }
+}
+
 /// A link-local MAC control frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Control {
@@ -9,6 +28,8 @@ pub enum Control {
     Pfc(Pfc),
     /// A frame of another mechanism.
     Custom {
+        /// Whose frame it is. No part of what a trajectory's fingerprint sees.
+        protocol: Protocol,
         /// What the frame says.
         opcode: u16,
         /// What it is counted as.
@@ -16,7 +37,7 @@ pub enum Control {
         /// Whether link errors spare it (see [`Pfc::reliable`]).
         reliable: bool,
         /// Its fields.
-        words: [u32; 4],
+        words: [u32; 3],
     },
 }
 

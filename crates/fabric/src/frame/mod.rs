@@ -6,7 +6,7 @@ pub mod framing;
 pub mod record;
 pub mod route;
 
-pub use control::{Control, Pfc, Signal};
+pub use control::{Control, Pfc, Protocol, Signal};
 pub use record::RecordRef;
 pub use route::{MAX_HOPS, NextHop, Route, TIME_TO_LIVE};
 
@@ -163,7 +163,8 @@ impl Frame {
             }
             Body::Control(Control::Pfc(pfc)) => u64::from(pfc.enabled.0) << 16 | u64::from(pfc.quanta),
             Body::Control(Control::Custom { opcode, words, .. }) => {
-                words.iter().fold(u64::from(*opcode), |hash, word| mix(hash ^ u64::from(*word)))
+                // Four fields, of which none uses the last.
+                words.iter().chain(&[0]).fold(u64::from(*opcode), |hash, word| mix(hash ^ u64::from(*word)))
             }
         };
         body ^ u64::from(self.size.wire) << 40

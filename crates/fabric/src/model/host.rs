@@ -12,13 +12,13 @@ use self::pull::{Place, Pull};
 use crate::contract::note::{Note, Reception};
 use crate::contract::{
     AckView, Departing, FlowControl, Notification, NotificationPoint, Progress, ReactionPoint, RecoveryReceiver,
-    RecoverySender, Verdict,
+    RecoverySender, Sender as SenderFacts, Verdict,
 };
 use crate::frame::Direction;
 use crate::frame::framing::Framing;
 use crate::frame::{Body, Frame, Packet, PacketKind, Psn, RecordRef, Route, Timestamp};
 use crate::ids::{CLASSES, Class, ClassMask, FlowId, NodeId, PortIx, QueueIx};
-use crate::mechanisms::congestion::{AnyNotificationPoint, AnyReactionPoint, Sender as SenderFacts};
+use crate::mechanisms::congestion::{AnyNotificationPoint, AnyReactionPoint};
 use crate::mechanisms::recovery::{AnyRecoveryReceiver, AnyRecoverySender};
 use crate::model::node::{Env, Node, Sink, Wakeup};
 use crate::model::port::Port;
@@ -299,7 +299,7 @@ impl Endpoint {
         let (port, route) = fabric.route(id, &flow.spec, Direction::Ack);
         let receiver = Receiver {
             recovery: fabric.spec.recovery.receiver(),
-            notification: fabric.spec.congestion.notification_point(line_rate),
+            notification: fabric.spec.congestion.notification(line_rate),
             port,
             route,
             unacknowledged: 0,
@@ -435,7 +435,7 @@ fn put<T>(item: T, table: &mut Vec<T>, free: &mut Vec<Slot>) -> Slot {
 
 impl Node {
     fn endpoint_mut(&mut self) -> &mut Endpoint {
-        self.endpoint.as_mut().expect("flows start and end at nodes with an endpoint")
+        self.interfaces.endpoint.as_mut().expect("flows start and end at nodes with an endpoint")
     }
 
     /// Takes note of a flow that will start here, after all that it knows of, and asks to be woken for it.
@@ -459,10 +459,10 @@ impl Node {
             }
             self.endpoint_mut().upcoming.pop_front();
             let (port, route) = fabric.route(flow, spec, Direction::Data);
-            let line_rate = self.ports[usize::from(port)].rate;
-            let busy_until = self.ports[usize::from(port)].free_at();
+            let line_rate = self.interfaces.ports[usize::from(port)].rate;
+            let busy_until = self.interfaces.ports[usize::from(port)].free_at();
             let sender = SenderFacts { line_rate, base_rtt: fabric.base_rtt };
-            let onward = fabric.onward(flow, Direction::Data, route, self.ports[usize::from(port)].id);
+            let onward = fabric.onward(flow, Direction::Data, route, self.interfaces.ports[usize::from(port)].id);
             let departing = Departing { flow, class: spec.class, port, onward };
             let mut queue = 0;
             self.with_flow_control(env, |mechanism, node| queue = mechanism.on_flow_start(departing, node));
@@ -478,7 +478,7 @@ impl Node {
                 packets: fabric.packets(spec),
                 progress: Progress::default(),
                 recovery: fabric.spec.recovery.sender(),
-                reaction: fabric.spec.congestion.reaction_point(&sender),
+                reaction: fabric.spec.congestion.reaction(&sender),
                 next_departure: env.now,
                 last_sent: (env.now, 0),
                 ready_since: env.now,
@@ -498,8 +498,8 @@ impl Node {
     /// The next data packet for an idle `port`, if any queue pair may send.
     #[inline]
     pub(crate) fn pull<S: Sink>(&mut self, ix: PortIx, env: &mut Env<'_, S>) -> Option<Frame> {
-        let port = &self.ports[usize::from(ix)];
-        let endpoint = self.endpoint.as_mut()?;
+        let port = &self.interfaces.ports[usize::from(ix)];
+        let endpoint = self.interfaces.endpoint.as_mut()?;
         let slot = endpoint.choose(ix, ClassMask(!port.closed_classes().0), env.now)?;
         let fabric = env.fabric;
         let pair = &mut endpoint.queue_pairs[slot as usize];
@@ -535,7 +535,7 @@ impl Node {
             endpoint.rearm(slot, self.id, env);
         }
         endpoint.place(slot, fabric, env.now + port.serialisation(size.wire), env.now);
-        self.counters.created += u64::from(size.charge);
+        self.interfaces.counters.created += u64::from(size.charge);
         self.log_pauses(ix, queue, since, &mut frame, env);
         Some(frame)
     }
@@ -553,7 +553,7 @@ impl Node {
         let fabric = env.fabric;
         let flow = fabric.live_flow(packet.flow);
         let (bytes, packets) = (flow.spec.bytes, fabric.packets(&flow.spec));
-        let line_rate = self.ports[usize::from(port)].rate;
+        let line_rate = self.interfaces.ports[usize::from(port)].rate;
         let receiver = self.endpoint_mut().receiver(packet.flow, flow, line_rate, fabric);
         receiver.arrived += 1;
         let notification = receiver.notification.on_data(env.now, packet.marked);
@@ -584,7 +584,7 @@ impl Node {
         if answer.is_some() {
             receiver.unacknowledged = 0;
         }
-        self.counters.consumed += u64::from(frame.size.charge);
+        self.interfaces.counters.consumed += u64::from(frame.size.charge);
         let reply = |kind, size, class| {
             let packet = Packet { kind, class, marked: notification.echo, psn: expected, route, ..packet };
             Frame::new(Body::Packet(packet), size)
@@ -604,7 +604,7 @@ impl Node {
 
     fn receive_feedback<S: Sink>(&mut self, frame: &Frame, packet: Packet, env: &mut Env<'_, S>) {
         let fabric = env.fabric;
-        let endpoint = self.endpoint.as_mut().expect("feedback comes to nodes with an endpoint");
+        let endpoint = self.interfaces.endpoint.as_mut().expect("feedback comes to nodes with an endpoint");
         // Late answers come after the flow is done, or even forgotten.
         if let Some(slot) = fabric.flows.get(packet.flow).and_then(|flow| flow.sender.get()) {
             let pair = &mut endpoint.queue_pairs[slot as usize];
@@ -639,14 +639,14 @@ impl Node {
                 }
                 if pair.reaction.repaces() {
                     let rate = pair.reaction.rate(env.now);
-                    let line = &self.ports[usize::from(port)];
+                    let line = &self.interfaces.ports[usize::from(port)];
                     let (sent, wire) = pair.last_sent;
                     pair.next_departure = sent + pacing(fabric.spec.framing, rate, wire, line);
                 }
                 if pair.progress.acked > acked_before || pair.progress.next == pair.progress.acked {
                     endpoint.rearm(slot, self.id, env);
                 }
-                let busy_until = self.ports[usize::from(port)].free_at();
+                let busy_until = self.interfaces.ports[usize::from(port)].free_at();
                 endpoint.place(slot, fabric, busy_until, env.now);
             }
             self.consume(frame, env);
@@ -676,7 +676,7 @@ impl Node {
                 pair.recovery.on_timeout(&mut pair.progress);
                 pair.deadline = Time::NEVER;
                 let port = pair.port;
-                let busy_until = self.ports[usize::from(port)].free_at();
+                let busy_until = self.interfaces.ports[usize::from(port)].free_at();
                 self.endpoint_mut().place(slot, env.fabric, busy_until, env.now);
                 self.kick(port, env);
                 self.settle(env);

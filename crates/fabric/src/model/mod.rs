@@ -2,7 +2,10 @@
 
 pub mod fifo;
 pub mod host;
+pub(crate) mod interfaces;
 pub mod node;
 pub mod port;
 pub mod probe;
 pub mod switch;
+
+pub use interfaces::Counters;

@@ -4,17 +4,17 @@
 //! set, a clock, a file or a socket, so that whatever drives it can be a simulator or a wire.
 
 use crate::contract::note::{DropCause, Note};
-use crate::contract::{Effect, Effects, FlowControl, NodeView};
+use crate::contract::{FlowControl, View};
 use crate::frame::record::Records;
-use crate::frame::{Body, Control, Frame, NextHop, PacketKind};
+use crate::frame::{Body, Control, Frame, NextHop, PacketKind, RecordRef};
 use crate::ids::{NodeId, PortIx, QueueIx};
 use crate::mechanisms::flow_control::AnyFlowControl;
 use crate::model::fifo::{Frames, Queued};
 use crate::model::host::Endpoint;
+use crate::model::interfaces::{Counters, Effect, Effects, Interfaces};
 use crate::model::port::Port;
 use crate::model::switch::Pipeline;
 use crate::network::fabric::Fabric;
-use crate::network::spec::NodeKind;
 use backwater_engine::Time;
 use std::mem::offset_of;
 
@@ -55,19 +55,6 @@ pub struct Env<'a, S> {
     pub sink: &'a mut S,
 }
 
-/// What a node has seen, in charged bytes. `received + created = sent + consumed + lost + held`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counters {
-    /// Bytes that came over links.
-    pub received: u64,
-    /// Bytes of frames made here.
-    pub created: u64,
-    /// Bytes that went onto links.
-    pub sent: u64,
-    /// Bytes that ended here.
-    pub consumed: u64,
-}
-
 /// What a node has lost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Losses {
@@ -82,47 +69,46 @@ pub struct Losses {
 /// What every event needs comes first and takes one cache line.
 #[repr(C, align(64))]
 pub struct Node {
-    pub(crate) ports: Vec<Port>,
-    pub(crate) counters: Counters,
-    pub(crate) effects: Effects,
+    pub(crate) interfaces: Interfaces,
     pub(crate) flow_control: AnyFlowControl,
     pub(crate) pipeline: Option<Pipeline>,
-    pub(crate) endpoint: Option<Endpoint>,
     losses: Losses,
     /// Which one.
     pub id: NodeId,
 }
 
-const _: () = assert!(offset_of!(Node, effects) + offset_of!(Effects, pending) < 64);
+const _: () = assert!(offset_of!(Interfaces, effects) + offset_of!(Effects, pending) < 64);
 
 impl Node {
     /// The node called `id` of `fabric`, with its mechanisms set up.
     pub fn new(fabric: &Fabric, id: NodeId) -> Node {
         let site = fabric.site(id);
         let scheduler = fabric.spec.switch.scheduler;
-        let flow_control = site.flow_control(id).build(&site);
+        let flow_control = fabric.spec.build_flow_control(&site, &fabric.wiring);
         let port = |facts| Port::new(facts, fabric.spec.framing, scheduler, flow_control.added_queues());
-        let is_switch = fabric.spec.nodes[id.0 as usize].kind == NodeKind::Switch;
+        let ports = site.ports.iter().map(port).collect();
         Node {
             id,
-            ports: site.ports.iter().map(port).collect(),
+            interfaces: Interfaces::new(ports, site.is_host.then(|| Endpoint::new(fabric, id))),
             flow_control,
-            pipeline: is_switch.then(|| Pipeline::new(&site)),
-            endpoint: (!is_switch).then(|| Endpoint::new(fabric, id)),
-            counters: Counters::default(),
+            pipeline: (!site.is_host).then(|| Pipeline::new(&site, &fabric.spec)),
             losses: Losses::default(),
-            effects: Effects::default(),
         }
+    }
+
+    /// What mechanisms see of the node at `now`.
+    pub fn view(&mut self, now: Time) -> View<'_> {
+        View::new(now, &mut self.interfaces)
     }
 
     /// The node's ports.
     pub fn ports(&self) -> &[Port] {
-        &self.ports
+        &self.interfaces.ports
     }
 
     /// What the node has seen.
     pub fn counters(&self) -> &Counters {
-        &self.counters
+        &self.interfaces.counters
     }
 
     /// What the node has lost.
@@ -137,7 +123,7 @@ impl Node {
 
     /// The endpoint, if the node has one.
     pub fn endpoint(&self) -> Option<&Endpoint> {
-        self.endpoint.as_ref()
+        self.interfaces.endpoint.as_ref()
     }
 
     /// The switching pipeline, if the node has one.
@@ -151,7 +137,7 @@ impl Node {
         let Body::Packet(packet) = &frame.body else { return };
         match packet.route.next() {
             NextHop::Port(egress) => {
-                self.ports[usize::from(egress)].expect_enqueue(QueueIx::from(packet.class.0));
+                self.interfaces.ports[usize::from(egress)].expect_enqueue(QueueIx::from(packet.class.0));
                 self.pipeline.iter().for_each(|pipeline| pipeline.expect(ingress, packet.class));
             }
             NextHop::Arrived => fabric.flows.expect(packet.flow),
@@ -165,12 +151,12 @@ impl Node {
         let Body::Packet(packet) = &frame.body else { return None };
         match packet.route.next() {
             NextHop::Port(egress) => {
-                let port = &self.ports[usize::from(egress)];
+                let port = &self.interfaces.ports[usize::from(egress)];
                 port.expect_push(QueueIx::from(packet.class.0), frames);
                 Some(port)
             }
             NextHop::Arrived => {
-                self.endpoint.iter().for_each(|endpoint| endpoint.expect_packet(packet, fabric));
+                self.interfaces.endpoint.iter().for_each(|endpoint| endpoint.expect_packet(packet, fabric));
                 None
             }
             NextHop::Towards(_) => None,
@@ -180,25 +166,25 @@ impl Node {
     /// Asks for what `port` needs whose turn is about to come.
     #[inline]
     pub(crate) fn expect_turn(&self, port: PortIx) {
-        self.ports[usize::from(port)].expect_use();
-        self.endpoint.iter().for_each(|endpoint| endpoint.expect_turn(port));
+        self.interfaces.ports[usize::from(port)].expect_use();
+        self.interfaces.endpoint.iter().for_each(|endpoint| endpoint.expect_turn(port));
     }
 
     /// Asks for the queue, or the place in the round, that has the next turn at `port`.
     #[inline]
     pub(crate) fn expect_departure(&self, ix: PortIx) -> &Port {
-        let port = &self.ports[usize::from(ix)];
+        let port = &self.interfaces.ports[usize::from(ix)];
         port.expect_departure();
-        self.endpoint.iter().for_each(|endpoint| endpoint.expect_round(ix));
+        self.interfaces.endpoint.iter().for_each(|endpoint| endpoint.expect_round(ix));
         port
     }
 
     /// Asks for the frame, or the queue pair, that has the next turn at `port`.
     #[inline]
     pub(crate) fn expect_frame(&self, ix: PortIx, frames: &Frames) -> &Port {
-        let port = &self.ports[usize::from(ix)];
+        let port = &self.interfaces.ports[usize::from(ix)];
         if !port.expect_frame(frames) {
-            self.endpoint.iter().for_each(|endpoint| endpoint.expect_departure(ix));
+            self.interfaces.endpoint.iter().for_each(|endpoint| endpoint.expect_departure(ix));
         }
         port
     }
@@ -206,22 +192,22 @@ impl Node {
     /// The last bit of `frame` has arrived on `port`.
     #[inline]
     pub fn arrive<S: Sink>(&mut self, port: PortIx, frame: &Frame, env: &mut Env<'_, S>) {
-        self.counters.received += u64::from(frame.size.charge);
+        self.interfaces.counters.received += u64::from(frame.size.charge);
         match &frame.body {
             Body::Packet(packet) => match packet.route.next() {
                 NextHop::Port(egress) => self.forward(port, egress, frame, env),
                 NextHop::Arrived => self.receive(port, frame, env),
                 NextHop::Towards(destination) if destination == self.id => self.receive(port, frame, env),
                 NextHop::Towards(destination) => {
-                    let egress = self.choose_egress(packet, destination, env.fabric);
+                    let egress = self.choose_egress(packet, destination, env.now, env.fabric);
                     self.forward(port, egress, frame, env);
                 }
             },
             Body::Control(control) => {
-                self.counters.consumed += u64::from(frame.size.charge);
-                let view =
-                    NodeView::new(env.now, &mut self.ports, &mut self.effects, self.endpoint.as_mut(), env.records);
-                self.flow_control.on_control(port, control, &mut view.told(frame.record));
+                self.interfaces.counters.consumed += u64::from(frame.size.charge);
+                let causes = env.records.causes(frame.record);
+                let view = &mut View::new(env.now, &mut self.interfaces);
+                self.flow_control.on_control(port, control, causes, view);
                 env.records.free(frame.record);
             }
         }
@@ -230,7 +216,7 @@ impl Node {
 
     /// `frame` would arrive on `port` now, but the link has lost or corrupted it.
     pub fn arrive_lost<S: Sink>(&mut self, port: PortIx, frame: &Frame, cause: DropCause, env: &mut Env<'_, S>) {
-        self.counters.received += u64::from(frame.size.charge);
+        self.interfaces.counters.received += u64::from(frame.size.charge);
         self.drop(port, frame, cause, env);
     }
 
@@ -238,21 +224,21 @@ impl Node {
     pub fn link_change<S: Sink>(&mut self, port: PortIx, up: bool, env: &mut Env<'_, S>) {
         if up {
             // The state exchanged before is void: both ends send theirs again.
-            while let Some(frame) = self.ports[usize::from(port)].next_control(env.frames) {
+            while let Some(frame) = self.interfaces.ports[usize::from(port)].next_control(env.frames) {
                 self.drop(port, &frame, DropCause::LinkDown, env);
             }
-            self.ports[usize::from(port)].recover();
+            self.interfaces.ports[usize::from(port)].recover();
             self.with_flow_control(env, |mechanism, node| mechanism.on_link_up(port, node));
             self.kick(port, env);
         } else {
-            self.ports[usize::from(port)].fail();
+            self.interfaces.ports[usize::from(port)].fail();
         }
         self.settle(env);
     }
 
     /// A requested wake-up of `port`.
     pub fn port_ready<S: Sink>(&mut self, port: PortIx, env: &mut Env<'_, S>) {
-        let wake_at = &mut self.ports[usize::from(port)].wake_at;
+        let wake_at = &mut self.interfaces.ports[usize::from(port)].wake_at;
         if *wake_at == env.now {
             *wake_at = Time::NEVER;
             self.kick(port, env);
@@ -262,7 +248,7 @@ impl Node {
 
     /// The flow control's timer of `port`.
     pub fn flow_control_timer<S: Sink>(&mut self, port: PortIx, env: &mut Env<'_, S>) {
-        let timer_at = &mut self.ports[usize::from(port)].timer_at;
+        let timer_at = &mut self.interfaces.ports[usize::from(port)].timer_at;
         if *timer_at == env.now {
             *timer_at = Time::NEVER;
             self.with_flow_control(env, |mechanism, node| mechanism.on_timer(port, node));
@@ -273,7 +259,7 @@ impl Node {
     /// Sees whether `port` has something to send, now or when it is free.
     #[inline(always)]
     pub(crate) fn kick<S: Sink>(&mut self, ix: PortIx, env: &mut Env<'_, S>) {
-        let port = &self.ports[usize::from(ix)];
+        let port = &self.interfaces.ports[usize::from(ix)];
         if port.is_idle(env.now) {
             self.serve(ix, env);
         } else if port.wake_at > port.busy_until {
@@ -283,11 +269,11 @@ impl Node {
 
     /// Sends what there is to send on `port`, which is idle: link-local frames first, then those that wait, then what a queue pair has.
     fn serve<S: Sink>(&mut self, ix: PortIx, env: &mut Env<'_, S>) {
-        let port = &self.ports[usize::from(ix)];
+        let port = &self.interfaces.ports[usize::from(ix)];
         if port.can_hand_on() && !port.has_urgent() {
             self.hand_on(ix, env);
         }
-        let port = &mut self.ports[usize::from(ix)];
+        let port = &mut self.interfaces.ports[usize::from(ix)];
         let next = if let Some(frame) = port.next_control(env.frames) {
             Some(frame)
         } else if let Some(queue) = port.next_queue(env.frames) {
@@ -297,9 +283,9 @@ impl Node {
         } else {
             self.pull(ix, env)
         };
-        let port = &mut self.ports[usize::from(ix)];
+        let port = &mut self.interfaces.ports[usize::from(ix)];
         if let Some(frame) = &next {
-            self.counters.sent += u64::from(frame.size.charge);
+            self.interfaces.counters.sent += u64::from(frame.size.charge);
             port.start(frame, env.now);
             env.sink.transmit(port, frame);
         }
@@ -311,11 +297,11 @@ impl Node {
     /// Asks for a wake-up of `port` when it is free, if something will wait for it and none has been asked for.
     #[inline(always)]
     fn wake_when_ready<S: Sink>(&mut self, ix: PortIx, env: &mut Env<'_, S>) {
-        let port = &mut self.ports[usize::from(ix)];
+        let port = &mut self.interfaces.ports[usize::from(ix)];
         let at = if port.has_work() {
             port.busy_until
         } else {
-            let Some(endpoint) = &mut self.endpoint else { return };
+            let Some(endpoint) = &mut self.interfaces.endpoint else { return };
             let Some(next) = endpoint.next_departure(ix, port.closed_classes()) else { return };
             next.max(port.busy_until)
         };
@@ -327,15 +313,15 @@ impl Node {
 
     /// Puts a packet made by this node into a queue of `port`.
     pub(crate) fn enqueue_own<S: Sink>(&mut self, port: PortIx, frame: Frame, env: &mut Env<'_, S>) {
-        self.counters.created += u64::from(frame.size.charge);
+        self.interfaces.counters.created += u64::from(frame.size.charge);
         let (queue, queued) = (QueueIx::from(frame.class().0), Queued { frame, at: env.now, ingress: port, note: 0 });
-        self.ports[usize::from(port)].enqueue(queue, queued, env.frames);
+        self.interfaces.ports[usize::from(port)].enqueue(queue, queued, env.frames);
         self.kick(port, env);
     }
 
     /// A frame ends here: its bytes are accounted for and its record is freed.
     pub(crate) fn consume<S: Sink>(&mut self, frame: &Frame, env: &mut Env<'_, S>) {
-        self.counters.consumed += u64::from(frame.size.charge);
+        self.interfaces.counters.consumed += u64::from(frame.size.charge);
         env.records.free(frame.record);
     }
 
@@ -345,7 +331,7 @@ impl Node {
         self.losses.bytes += u64::from(frame.size.charge);
         self.losses.frames[cause as usize] += 1;
         env.records.free(frame.record);
-        let (ingress, bytes) = (self.ports[usize::from(port)].id, u32::from(frame.size.charge));
+        let (ingress, bytes) = (self.interfaces.ports[usize::from(port)].id, u32::from(frame.size.charge));
         let flow = frame.packet().filter(|packet| packet.kind == PacketKind::Data).map(|packet| packet.flow);
         env.sink.note(Note::Dropped { node: self.id, ingress, class: frame.class(), bytes, flow, cause });
     }
@@ -353,18 +339,16 @@ impl Node {
     /// Calls the flow control; [`Node::settle`] carries out what it asks for.
     pub(crate) fn with_flow_control<S>(
         &mut self,
-        env: &mut Env<'_, S>,
-        hook: impl FnOnce(&mut AnyFlowControl, &mut NodeView<'_>),
+        env: &Env<'_, S>,
+        hook: impl FnOnce(&mut AnyFlowControl, &mut View<'_>),
     ) {
-        let endpoint = self.endpoint.as_mut();
-        let view = &mut NodeView::new(env.now, &mut self.ports, &mut self.effects, endpoint, env.records);
-        hook(&mut self.flow_control, view);
+        hook(&mut self.flow_control, &mut View::new(env.now, &mut self.interfaces));
     }
 
     /// Carries out what hooks asked for, and what that makes them ask for, until nothing is left.
     #[inline(always)]
     pub(crate) fn settle<S: Sink>(&mut self, env: &mut Env<'_, S>) {
-        while self.effects.pending {
+        while self.interfaces.effects.pending {
             self.carry_out(env);
         }
     }
@@ -373,31 +357,32 @@ impl Node {
     #[inline(never)]
     fn carry_out<S: Sink>(&mut self, env: &mut Env<'_, S>) {
         let size = env.fabric.spec.framing.control();
-        while let Some((port, control, record)) = self.effects.controls.pop_front() {
-            self.counters.created += u64::from(size.charge);
+        while let Some((port, control, causes)) = self.interfaces.effects.next_control() {
+            let record = causes.map_or(RecordRef::NONE, |causes| env.records.insert_causes(&causes));
+            self.interfaces.counters.created += u64::from(size.charge);
             if let (Some(pipeline), Control::Pfc(pfc)) = (&mut self.pipeline, &control) {
                 pipeline.on_pfc(port, pfc, env.now);
             }
             let frame = Frame { record, ..Frame::new(Body::Control(control), size) };
             let queued = Queued { frame, at: env.now, ingress: port, note: 0 };
-            let (counters, records) = (&mut self.counters, &mut *env.records);
-            self.ports[usize::from(port)].enqueue_control(queued, env.frames, |withdrawn| {
+            let (Interfaces { ports, counters, .. }, records) = (&mut self.interfaces, &mut *env.records);
+            ports[usize::from(port)].enqueue_control(queued, env.frames, |withdrawn| {
                 counters.created -= u64::from(withdrawn.size.charge);
                 records.free(withdrawn.record);
             });
-            self.effects.others.push_back(Effect::Kick(port));
+            self.interfaces.effects.others.push_back(Effect::Kick(port));
         }
-        match self.effects.others.pop_front() {
+        match self.interfaces.effects.others.pop_front() {
             Some(Effect::Kick(port)) => self.kick(port, env),
             Some(Effect::Flush(port, queue)) => self.flush(port, queue, env),
             Some(Effect::Note(note)) => env.sink.note(note),
             Some(Effect::Timer(port)) => {
-                let port = &self.ports[usize::from(port)];
+                let port = &self.interfaces.ports[usize::from(port)];
                 if port.timer_at != Time::NEVER {
                     env.sink.schedule(Wakeup::FlowControl(port), port.timer_at);
                 }
             }
-            None => self.effects.pending = false,
+            None => self.interfaces.effects.pending = false,
         }
     }
 
@@ -411,14 +396,14 @@ impl Node {
         frame: &mut Frame,
         env: &mut Env<'_, S>,
     ) {
-        if self.ports[usize::from(ix)].opened_after(since) {
+        if self.interfaces.ports[usize::from(ix)].opened_after(since) {
             self.log_waits(ix, queue, since, frame, env);
         }
     }
 
     #[inline(never)]
     fn log_waits<S: Sink>(&self, ix: PortIx, queue: QueueIx, since: Time, frame: &mut Frame, env: &mut Env<'_, S>) {
-        let (port, Body::Packet(packet)) = (&self.ports[usize::from(ix)], &frame.body) else { return };
+        let (port, Body::Packet(packet)) = (&self.interfaces.ports[usize::from(ix)], &frame.body) else { return };
         if packet.kind != PacketKind::Data {
             return;
         }

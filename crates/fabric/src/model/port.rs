@@ -1,7 +1,7 @@
 //! An egress port: queues, the gates that flow control closes, and the scheduler that chooses among what is left.
 
-use crate::contract::{AddedQueues, PortFacts, Stage};
-use crate::frame::cause::Cause;
+use crate::contract::{AddedQueues, PortFacts, PortView, Stage};
+use crate::frame::cause::{Cause, Closure};
 use crate::frame::framing::Framing;
 use crate::frame::{Body, Control, Frame};
 use crate::ids::{CLASSES, Class, ClassMask, PortId, PortIx, QueueIx};
@@ -105,17 +105,6 @@ pub struct Wait {
     pub length: Duration,
     /// When the last of it ended.
     pub end: Time,
-}
-
-/// An interval in which a gate was closed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Closure {
-    /// When it closed.
-    pub from: Time,
-    /// When it opened.
-    pub to: Time,
-    /// Why it closed.
-    pub cause: Cause,
 }
 
 /// The gate of a queue that was never closed.
@@ -710,6 +699,60 @@ impl Port {
         self.closed.remove(queue.into());
         self.last_opened = now;
         self.gates.get_mut(usize::from(queue))?.open(now)
+    }
+}
+
+impl PortView for Port {
+    fn id(&self) -> PortId {
+        self.id
+    }
+
+    fn rate(&self) -> Rate {
+        self.rate
+    }
+
+    fn delay(&self) -> Duration {
+        self.delay
+    }
+
+    fn queue_bytes(&self, queue: QueueIx) -> u64 {
+        Port::queue_bytes(self, queue)
+    }
+
+    fn queued_bytes(&self) -> u64 {
+        self.queued_bytes
+    }
+
+    fn backlog(&self) -> u64 {
+        Port::backlog(self)
+    }
+
+    fn sent_bytes(&self) -> u64 {
+        self.sent_bytes
+    }
+
+    fn is_occupied(&self, queue: QueueIx) -> bool {
+        Port::is_occupied(self, queue)
+    }
+
+    fn queue_count(&self) -> QueueIx {
+        self.queues.len() as QueueIx
+    }
+
+    fn active_queues(&self) -> usize {
+        Port::active_queues(self)
+    }
+
+    fn closed(&self, queue: QueueIx) -> Option<(Time, PortId)> {
+        self.gate(queue).closed()
+    }
+
+    fn is_closed(&self, queue: QueueIx) -> bool {
+        Port::is_closed(self, queue)
+    }
+
+    fn next_closed(&self, start: QueueIx) -> Option<QueueIx> {
+        self.closed.next_from(start.into()).map(|queue| queue as QueueIx)
     }
 }
 

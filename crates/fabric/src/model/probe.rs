@@ -1,9 +1,10 @@
 //! Watches the ingress queues of a switch: how much headroom is used, and what comes and goes while upstreams are told to stop.
 
-use crate::contract::{BufferPolicy, PortFacts, Site};
+use crate::contract::{BufferAccounts, PortFacts, Site};
 use crate::frame::Pfc;
 use crate::ids::{CLASSES, Class, ClassMask, NodeId, PortId, PortIx};
-use crate::mechanisms::headroom::{AnyBufferPolicy, worst_case};
+use crate::mechanisms::headroom::AnyBufferPolicy;
+use crate::mechanisms::headroom::need::worst_case;
 use backwater_engine::{Duration, Time};
 
 /// An interval in which the upstream of an ingress queue was told to stop: from PAUSE to RESUME, as they were made.
@@ -104,7 +105,7 @@ impl IngressQueue {
 
 impl IngressProbe {
     pub(crate) fn new(site: &Site<'_>) -> IngressProbe {
-        let frame = site.largest_frame;
+        let frame = site.sizes.largest_charge();
         let port = |port: &PortFacts| IngressPort {
             id: port.id,
             window: port.delay * 2 + port.rate.time_for(2 * frame),
@@ -114,7 +115,7 @@ impl IngressProbe {
         let prominence = site.ports.iter().map(|port| worst_case(site, port)).min().unwrap_or(0);
         IngressProbe {
             node: site.node,
-            lossless: site.spec.switch.lossless.iter().copied().collect(),
+            lossless: site.lossless,
             ports: site.ports.iter().map(port).collect(),
             peaks: Peaks { prominence, ..Peaks::default() },
             stopped: 0,

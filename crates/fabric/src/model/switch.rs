@@ -10,8 +10,8 @@
 
 use crate::contract::note::DropCause;
 use crate::contract::{
-    BufferPolicy, Candidate, CongestionPoint, Departure, FlowControl, Gauge, LoadBalance, NodeView, Occupancy, Passage,
-    Place, Site, Stage,
+    BufferAccounts, BufferPolicy, Candidate, CongestionPoint, Departure, FlowControl, Gauge, LoadBalance, Occupancy,
+    Passage, Place, Site, Stage, View,
 };
 use crate::frame::{Body, Frame, Packet, PacketKind, Pfc};
 use crate::ids::{Class, NodeId, PortIx, QueueIx};
@@ -23,8 +23,8 @@ use crate::model::node::{Env, Node, Sink};
 use crate::model::port::Port;
 use crate::model::probe::{IngressProbe, Seen};
 use crate::network::fabric::Fabric;
+use crate::network::spec::NetworkSpec;
 use backwater_engine::Time;
-use backwater_engine::random::Seed;
 
 /// What a switch has besides ports and flow control.
 #[repr(C, align(64))]
@@ -36,11 +36,11 @@ pub struct Pipeline {
 }
 
 impl Pipeline {
-    pub(crate) fn new(site: &Site<'_>) -> Pipeline {
+    pub(crate) fn new(site: &Site<'_>, spec: &NetworkSpec) -> Pipeline {
         Pipeline {
-            buffer: site.spec.headroom(site.node).build(site),
-            congestion_point: site.spec.congestion.congestion_point(site),
-            balancer: site.spec.load_balance.build(Seed(site.spec.seed), site.node),
+            buffer: spec.headroom(site.node).build(site),
+            congestion_point: spec.congestion.point(site),
+            balancer: spec.load_balance.build(site),
             probe: None,
         }
     }
@@ -53,7 +53,7 @@ impl Pipeline {
 
     /// Bytes that the mechanisms hold on the heap.
     pub(crate) fn heap_bytes(&self) -> u64 {
-        self.buffer.heap_bytes() + self.congestion_point.heap_bytes()
+        BufferAccounts::heap_bytes(&self.buffer) + self.congestion_point.heap_bytes()
     }
 
     /// Sets up the probe of ingress queues.
@@ -107,14 +107,14 @@ impl Node {
             return self.drop(ingress, frame, DropCause::TimeToLive, env);
         }
         if !is_charged(class) {
-            self.ports[usize::from(egress)].enqueue(QueueIx::from(class.0), queued, env.frames);
+            self.interfaces.ports[usize::from(egress)].enqueue(QueueIx::from(class.0), queued, env.frames);
             return self.kick(egress, env);
         }
         if let Err(cause) = pipeline.buffer.admit(ingress, class, frame.size.charge.into(), env.now) {
             if cause == DropCause::Headroom {
                 let passage = passage(egress, QueueIx::from(class.0), &queued);
                 let gauge = Gauge { policy: &pipeline.buffer, passage };
-                let mut view = NodeView::new(env.now, &mut self.ports, &mut self.effects, None, env.records);
+                let mut view = View::new(env.now, &mut self.interfaces);
                 self.flow_control.on_refuse(passage, gauge, &mut view);
             }
             return self.drop(ingress, frame, cause, env);
@@ -123,14 +123,15 @@ impl Node {
             probe.on_arrival(ingress, class, frame.size.charge.into(), &pipeline.buffer, env.now);
         }
         let mut queue = QueueIx::from(class.0);
-        if self.ports[usize::from(egress)].has_added() {
-            let candidate = candidate(&self.ports, egress, &queued, env.now, env.fabric);
-            Place { queue, note: queued.note } = self.flow_control.queue(candidate);
+        if self.interfaces.ports[usize::from(egress)].has_added() {
+            let candidate = candidate(&self.interfaces.ports, egress, &queued, env.fabric);
+            let view = View::new(env.now, &mut self.interfaces);
+            Place { queue, note: queued.note } = self.flow_control.queue(candidate, &view);
         }
-        self.ports[usize::from(egress)].enqueue(queue, queued, env.frames);
+        self.interfaces.ports[usize::from(egress)].enqueue(queue, queued, env.frames);
         let passage = passage(egress, queue, &queued);
         let gauge = Gauge { policy: &pipeline.buffer, passage };
-        let mut view = NodeView::new(env.now, &mut self.ports, &mut self.effects, None, env.records);
+        let mut view = View::new(env.now, &mut self.interfaces);
         self.flow_control.on_enqueue(passage, gauge, &mut view);
         self.kick(egress, env);
     }
@@ -159,12 +160,13 @@ impl Node {
             probe.on_departure(passage.ingress, passage.class, passage.bytes.into(), &pipeline.buffer, env.now);
         }
         if frame.packet().is_some_and(|packet| packet.kind == PacketKind::Data) {
-            let port = &self.ports[usize::from(egress)];
-            let departure = Departure { now: env.now, port, queue, frame, records: env.records };
+            let port = &self.interfaces.ports[usize::from(egress)];
+            let queue_bytes = port.queue_bytes(queue);
+            let departure = Departure { now: env.now, egress, port, queue_bytes, frame, records: env.records };
             pipeline.congestion_point.on_departure(departure);
         }
         let gauge = Gauge { policy: &pipeline.buffer, passage };
-        let mut view = NodeView::new(env.now, &mut self.ports, &mut self.effects, None, env.records);
+        let mut view = View::new(env.now, &mut self.interfaces);
         self.flow_control.on_dequeue(passage, gauge, &mut view);
     }
 
@@ -175,13 +177,13 @@ impl Node {
         let all = self.flow_control.added_queues().stage == Stage::QueueAll;
         // Every move brings a packet nearer to the wire: this comes to an end.
         loop {
-            for _ in 0..self.ports[usize::from(egress)].count_inner() {
-                let Some(queue) = self.ports[usize::from(egress)].next_inner() else { break };
+            for _ in 0..self.interfaces.ports[usize::from(egress)].count_inner() {
+                let Some(queue) = self.interfaces.ports[usize::from(egress)].next_inner() else { break };
                 if self.move_first(egress, queue, env) && !all {
                     break;
                 }
             }
-            let port = &self.ports[usize::from(egress)];
+            let port = &self.interfaces.ports[usize::from(egress)];
             if port.can_send() || !port.can_hand_on() {
                 break;
             }
@@ -190,7 +192,7 @@ impl Node {
 
     /// Moves all packets of a queue on.
     pub(crate) fn flush<S: Sink>(&mut self, egress: PortIx, queue: QueueIx, env: &mut Env<'_, S>) {
-        let mut left = self.ports[usize::from(egress)].frames(queue, env.frames).count();
+        let mut left = self.interfaces.ports[usize::from(egress)].frames(queue, env.frames).count();
         while left > 0 {
             self.move_first(egress, queue, env);
             left -= 1;
@@ -200,15 +202,15 @@ impl Node {
     /// Moves the first packet of a queue into the next one; whether that leads to the wire.
     #[inline(never)]
     fn move_first<S: Sink>(&mut self, egress: PortIx, queue: QueueIx, env: &mut Env<'_, S>) -> bool {
-        let port = &mut self.ports[usize::from(egress)];
+        let port = &mut self.interfaces.ports[usize::from(egress)];
         let leads_to_wire = port.leads_to_wire(queue);
         let mut queued = if leads_to_wire { port.take(queue, env.frames) } else { port.take_inner(queue, env.frames) };
         self.log_pauses(egress, queue, queued.at, &mut queued.frame, env);
         let from = passage(egress, queue, &queued);
-        let candidate = candidate(&self.ports, egress, &queued, env.now, env.fabric);
-        let place = self.flow_control.next_queue(candidate, from);
+        let candidate = candidate(&self.interfaces.ports, egress, &queued, env.fabric);
+        let place = self.flow_control.next_queue(candidate, from, &View::new(env.now, &mut self.interfaces));
         (queued.at, queued.note) = (env.now, place.note);
-        let port = &mut self.ports[usize::from(egress)];
+        let port = &mut self.interfaces.ports[usize::from(egress)];
         let leads_to_wire = port.leads_to_wire(place.queue);
         port.enqueue(place.queue, queued, env.frames);
         let to = passage(egress, place.queue, &queued);
@@ -217,13 +219,13 @@ impl Node {
     }
 
     /// The egress port of a packet that carries no route: the load balancer's choice among the equal-cost ports.
-    pub(crate) fn choose_egress(&mut self, packet: &Packet, dst: NodeId, fabric: &Fabric) -> PortIx {
+    pub(crate) fn choose_egress(&mut self, packet: &Packet, dst: NodeId, now: Time, fabric: &Fabric) -> PortIx {
         match fabric.routes.candidates(self.id, dst) {
             [only] => *only,
             several => {
                 let key = fabric.key(packet.flow, packet.direction());
                 let pipeline = self.pipeline.as_mut().expect("routes pass through switches only");
-                several[pipeline.balancer.choose(key, several, &self.ports)]
+                several[pipeline.balancer.choose(key, several, &View::new(now, &mut self.interfaces))]
             }
         }
     }
@@ -231,16 +233,10 @@ impl Node {
 
 /// A packet that is about to join a queue of `egress`, as flow control sees it.
 #[inline]
-fn candidate<'a>(
-    ports: &'a [Port],
-    egress: PortIx,
-    queued: &'a Queued,
-    now: Time,
-    fabric: &'a Fabric,
-) -> Candidate<'a> {
+fn candidate<'a>(ports: &[Port], egress: PortIx, queued: &'a Queued, fabric: &'a Fabric) -> Candidate<'a> {
     let Body::Packet(packet) = &queued.frame.body else { unreachable!("only packets of flows are charged") };
     let onward = fabric.onward(packet.flow, packet.direction(), packet.route, ports[usize::from(egress)].id);
-    Candidate { frame: &queued.frame, ingress: queued.ingress, egress, onward, ports, now }
+    Candidate { frame: &queued.frame, ingress: queued.ingress, egress, onward }
 }
 
 /// The place of a packet that has been put into `queue` of `egress`.

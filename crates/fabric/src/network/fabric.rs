@@ -1,6 +1,6 @@
 //! What all nodes of a running network share and none changes: wiring, routes, the active flows, sizes.
 
-use crate::contract::{FlowKey, PortFacts, Site};
+use crate::contract::{FlowKey, Neighbour, Onward, Paths, PortFacts, Site};
 use crate::frame::{Direction, MAX_HOPS, NextHop, Packet, Route, TIME_TO_LIVE};
 use crate::ids::{Class, FlowId, NodeId, PortId, PortIx};
 use crate::mechanisms::load_balance::ecmp::Ecmp;
@@ -44,78 +44,28 @@ pub enum Promise {
 }
 
 impl Promise {
-    /// Lossless are PFC, and mechanisms of other crates, with a buffer policy that promises it, as long as the neighbour obeys, the link corrupts no
-    /// frame of flow control, and every frame takes time.
-    fn of(port: &PortFacts, site: &Site<'_>) -> Promise {
-        let ours = site.flow_control(port.node);
-        let obeys = ours.interoperates_with(site.flow_control(site.peer(port)));
-        let policy = site.spec.headroom(port.node);
-        let takes_time = site.spec.framing.rate_excess(port.rate, site.spec.congestion.telemetry_bytes()).is_some();
-        let arrives = port.error_rate == 0.0 || ours.is_spared_by_errors();
-        if obeys && arrives && takes_time && ours.is_lossless() && policy.is_lossless() {
+    /// What is promised of the packets that come in at `port`, one of those of `site`, from `neighbour`: no drops under a flow control and a buffer
+    /// policy that promise it, as long as the neighbour obeys, the link corrupts no frame of flow control, and every frame takes time.
+    fn of(port: &PortFacts, neighbour: &Neighbour, site: &Site<'_>) -> Promise {
+        let ours = &site.flow_control;
+        let obeys = ours.interoperates_with(&neighbour.flow_control);
+        let takes_time = site.sizes.framing.rate_excess(port.rate, site.sizes.telemetry).is_some();
+        let arrives = port.error_rate == 0.0 || ours.is_spared_by_errors;
+        if obeys && arrives && takes_time && ours.is_lossless && site.headroom.is_lossless {
             Promise::Lossless
         } else {
-            Promise::Unpromised { any_class: ours.bounds_queues() }
+            Promise::Unpromised { any_class: ours.bounds_queues }
         }
     }
 }
 
-/// The ports that a packet will pass, the next one first, as far as they can be known: behind a switch that chooses by other things than
-/// addresses, only the last one is, and only if its host has a single link. A switch knows them from the forwarding tables and hash functions
-/// of the switches downstream (Pyrrha section IV-B).
-#[derive(Clone, Copy, Debug)]
-pub struct Onward<'a> {
-    fabric: &'a Fabric,
-    flow: FlowId,
-    direction: Direction,
-    route: Route,
-    /// The port that it passes before the next one.
-    behind: PortId,
-    left: u8,
-}
-
-/// Ports that are looked ahead at most: enough for every up-and-down path; in a routing loop it has to end somewhere.
-pub(crate) const MAX_ONWARD: u8 = 8;
-
-impl Onward<'_> {
-    /// The port through which a packet that is routed hop by hop leaves the next node, where that is known beforehand; otherwise the next one
-    /// that it passes for certain: that of the only switch of its destination.
-    fn choice(&self, destination: NodeId) -> Option<PortId> {
-        let Onward { fabric, behind, .. } = *self;
-        let peer = fabric.wiring.ports[behind.0 as usize].peer;
-        let node = fabric.wiring.ports[peer.0 as usize].node;
-        if destination == node || self.left == 0 {
-            return None;
+impl Paths for Fabric {
+    fn behind(&self, port: PortId, flow: FlowId, direction: Direction, route: &Route) -> Option<PortId> {
+        match route.next() {
+            NextHop::Port(ix) => Some(self.wiring.beyond(port, ix)),
+            NextHop::Arrived => None,
+            NextHop::Towards(destination) => self.choice(port, destination, self.key(flow, direction)),
         }
-        match fabric.routes.candidates(node, destination) {
-            [] => None,
-            [only] => Some(fabric.wiring.beyond(behind, *only)),
-            several if fabric.spec.load_balance.is_static() => {
-                let key = fabric.key(self.flow, self.direction);
-                let choice = several[fabric.hashes[node.0 as usize].index(key, several.len())];
-                Some(fabric.wiring.beyond(behind, choice))
-            }
-            _ => match fabric.wiring.of(destination) {
-                [link] => Some(link.peer),
-                _ => None,
-            },
-        }
-    }
-}
-
-impl Iterator for Onward<'_> {
-    type Item = PortId;
-
-    #[inline]
-    fn next(&mut self) -> Option<PortId> {
-        self.behind = match self.route.next() {
-            NextHop::Port(ix) => self.fabric.wiring.beyond(self.behind, ix),
-            NextHop::Arrived => return None,
-            NextHop::Towards(destination) => self.choice(destination)?,
-        };
-        self.left -= 1;
-        self.route.advance();
-        Some(self.behind)
     }
 }
 
@@ -140,10 +90,37 @@ impl Fabric {
         let hashes = (0..spec.nodes.len() as u32).map(|node| Ecmp::new(Seed(spec.seed), NodeId(node))).collect();
         let (flows, promises) = (Flows::default(), Vec::new());
         let mut fabric = Fabric { wiring, routes, flows, base_rtt, telemetry_bytes, promises, hashes, spec };
-        let ports = fabric.wiring.ports.iter();
-        fabric.promises = ports.map(|port| Promise::of(port, &fabric.site(port.node))).collect();
+        fabric.promises =
+            (0..fabric.spec.nodes.len() as u32).flat_map(|node| fabric.promises_of(NodeId(node))).collect();
         fabric.check_buffers()?;
         Ok(fabric)
+    }
+
+    /// What is promised of the packets that come in at each port of `node`.
+    fn promises_of(&self, node: NodeId) -> Vec<Promise> {
+        let site = self.site(node);
+        site.links().map(|(port, neighbour)| Promise::of(port, neighbour, &site)).collect()
+    }
+
+    /// The port through which a packet that is routed hop by hop leaves the node behind `port`, where that is known beforehand; otherwise the next
+    /// one that it passes for certain: that of the only switch of its destination.
+    fn choice(&self, port: PortId, destination: NodeId, key: FlowKey) -> Option<PortId> {
+        let node = self.wiring.peer(&self.wiring.ports[port.0 as usize]);
+        if destination == node {
+            return None;
+        }
+        match self.routes.candidates(node, destination) {
+            [] => None,
+            [only] => Some(self.wiring.beyond(port, *only)),
+            several if self.spec.load_balance.is_static() => {
+                let choice = several[self.hashes[node.0 as usize].index(key, several.len())];
+                Some(self.wiring.beyond(port, choice))
+            }
+            _ => match self.wiring.of(destination) {
+                [link] => Some(link.peer),
+                _ => None,
+            },
+        }
     }
 
     /// What is promised of the packets that come in at `ingress`.
@@ -276,7 +253,7 @@ impl Fabric {
     /// The ports that a packet of `flow` passes behind `egress`, where its route goes on with `route`.
     #[inline]
     pub fn onward(&self, flow: FlowId, direction: Direction, route: Route, egress: PortId) -> Onward<'_> {
-        Onward { fabric: self, flow, direction, route, behind: egress, left: MAX_ONWARD }
+        Onward::new(self, flow, direction, route, egress)
     }
 
     /// The egress ports of a flow's data, as [`Fabric::path`] has them.
@@ -346,15 +323,7 @@ impl Fabric {
 
     /// What a mechanism may know about `node`.
     pub fn site(&self, node: NodeId) -> Site<'_> {
-        let largest = self.spec.framing.largest(self.spec.mtu.get() as u32, self.telemetry_bytes);
-        Site {
-            spec: &self.spec,
-            node,
-            ports: self.wiring.of(node),
-            largest_frame: largest.charge.into(),
-            base_rtt: self.base_rtt,
-            wiring: &self.wiring,
-        }
+        self.spec.site(node, &self.wiring, self.base_rtt)
     }
 
     /// Bytes that nodes hold on the heap, with the routes between them, and those that ports do.

@@ -2,13 +2,16 @@
 //!
 //! Nothing here is checked against the outside world; [`crate::network::fabric::Fabric::new`] refuses what the model cannot run.
 
+use crate::contract::{Neighbour, Site, Sizes};
 use crate::frame::framing::Framing;
 use crate::ids::{Class, ID_LIMIT, NodeId};
 use crate::mechanisms::congestion::CongestionConfig;
-use crate::mechanisms::flow_control::FlowControlConfig;
+use crate::mechanisms::flow_control::{AnyFlowControl, FlowControlConfig};
 use crate::mechanisms::headroom::HeadroomConfig;
 use crate::mechanisms::load_balance::LoadBalanceConfig;
 use crate::mechanisms::recovery::RecoveryConfig;
+use crate::network::routes::Wiring;
+use backwater_engine::random::Seed;
 use backwater_engine::{Bytes, Duration, Rate, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -260,6 +263,51 @@ impl NetworkSpec {
     /// The buffer policy that runs at a switch.
     pub fn headroom(&self, switch: NodeId) -> &HeadroomConfig {
         self.group(switch).and_then(|group| group.headroom.as_ref()).unwrap_or(&self.switch.headroom)
+    }
+
+    /// The flow control that runs at `node`: a host goes with the switch at the other end of its first link.
+    fn flow_control_of(&self, node: NodeId, wiring: &Wiring) -> &FlowControlConfig {
+        let first = wiring.of(node).first().filter(|_| self.is_host(node));
+        self.flow_control(first.map_or(node, |port| wiring.peer(port)))
+    }
+
+    /// Whether flows start and end at `node`.
+    pub fn is_host(&self, node: NodeId) -> bool {
+        self.nodes[node.0 as usize].kind == NodeKind::Host
+    }
+
+    /// What a mechanism may know about `node`.
+    pub fn site<'a>(&self, node: NodeId, wiring: &'a Wiring, base_rtt: Duration) -> Site<'a> {
+        let (ports, is_host) = (wiring.of(node), self.is_host(node));
+        let facts = |node| self.flow_control_of(node, wiring).facts(self.is_host(node));
+        let neighbour = |port| {
+            let node = wiring.peer(port);
+            Neighbour { node, is_host: self.is_host(node), layer: wiring.layer(node), flow_control: facts(node) }
+        };
+        Site {
+            node,
+            is_host,
+            layer: wiring.layer(node),
+            seed: Seed(self.seed),
+            ports,
+            neighbours: ports.iter().map(neighbour).collect(),
+            unused_ports: self.switch.ports.map_or(0, |most| usize::from(most).saturating_sub(ports.len())),
+            lossless: self.switch.lossless.iter().copied().collect(),
+            buffer: self.switch.buffer.get(),
+            sizes: Sizes {
+                framing: self.framing,
+                mtu: self.mtu.get() as u32,
+                telemetry: self.congestion.telemetry_bytes(),
+            },
+            base_rtt,
+            flow_control: facts(node),
+            headroom: self.headroom(node).facts(),
+        }
+    }
+
+    /// What runs at `site` as flow control.
+    pub(crate) fn build_flow_control(&self, site: &Site<'_>, wiring: &Wiring) -> AnyFlowControl {
+        self.flow_control_of(site.node, wiring).build(site)
     }
 
     /// Checks that the model can run this network. Whether there is a way for a flow is for [`crate::network::fabric::Fabric::check_flow`] to say.

@@ -228,6 +228,16 @@ impl Script {
         }
     }
 
+    /// Whether the next data packet that the node sends before `limit`, if any, is marked. All else is passed over.
+    pub fn next_mark(&mut self, limit: u64) -> Option<bool> {
+        loop {
+            let (_, _, frame, _) = self.next_frame(limit)?;
+            if let Some(packet) = frame.packet().filter(|packet| packet.kind == PacketKind::Data) {
+                return Some(packet.marked);
+            }
+        }
+    }
+
     /// The next link-local frame that the node sends before `limit`, if any. All else is passed over.
     pub fn next_control(&mut self, limit: u64) -> Option<Control> {
         loop {

@@ -5,7 +5,6 @@ use crate::diagnostic::{Diagnostic, counted};
 use crate::scenario::Scenario;
 use crate::workload::Traffic;
 use backwater_engine::{Bytes, Duration, Rate, Time};
-use backwater_fabric::contract::Site;
 use backwater_fabric::ids::{Class, NodeId};
 use backwater_fabric::mechanisms::congestion::CongestionConfig;
 use backwater_fabric::mechanisms::congestion::hpcc::HpccConfig;
@@ -97,7 +96,7 @@ fn switch(scenario: &Scenario, findings: &mut Findings) {
         findings.error(!seen.insert(*class), &path, "is listed twice");
     }
     findings.warning(
-        switch.flow_control.is_lossless() && switch.lossless.is_empty(),
+        switch.flow_control.facts(false).is_lossless && switch.lossless.is_empty(),
         "switch.lossless",
         format!("no class is lossless, so {} has nothing to do", switch.flow_control.name()),
     );
@@ -162,7 +161,8 @@ pub(super) fn borders(spec: &NetworkSpec) -> Vec<Diagnostic> {
     let mut findings = Findings::default();
     let foreign = neighbours(spec).find_map(|ends| {
         let [one, other] = ends.map(|node| spec.flow_control(node));
-        (!one.interoperates_with(other)).then(|| (ends, [one.name(), other.name()]))
+        let is_foreign = one.name() != other.name() && !one.facts(false).interoperates_with(&other.facts(false));
+        is_foreign.then(|| (ends, [one.name(), other.name()]))
     });
     if let Some((ends, [one, other])) = foreign {
         let [a, b] = ends.map(|node| &spec.nodes[node.0 as usize].name);
@@ -213,7 +213,7 @@ pub(super) fn shared_buffers(spec: &NetworkSpec) -> Vec<Diagnostic> {
     };
     let uses_ports = |switch: &NodeId| match spec.flow_control(*switch) {
         FlowControlConfig::Pyrrha(pyrrha) => pyrrha.hosts == HostReaction::Pfc || at_border.contains(switch),
-        config => !config.bounds_queues(),
+        config => !config.facts(false).bounds_queues,
     };
     let Some(switch) = switches(spec).find(|switch| is_divided(switch) && !uses_ports(switch)) else {
         return findings.0;
@@ -354,14 +354,12 @@ struct Need {
 pub(super) fn buffers(spec: &NetworkSpec) -> Vec<Diagnostic> {
     let mut findings = Findings::default();
     let wiring = Wiring::new(&spec.nodes, &spec.links);
-    let largest_frame = spec.framing.largest(spec.mtu.get() as u32, spec.congestion.telemetry_bytes()).charge.into();
     let classes = spec.switch.lossless.len();
     let needs = switches(spec).map(|switch| {
-        let ports = wiring.of(switch);
-        let site = Site { spec, node: switch, ports, wiring: &wiring, largest_frame, base_rtt: Duration::ZERO };
-        let (reserved, ports) = (spec.headroom(switch).reserved(&site), ports.len() + site.unused_ports());
+        let site = spec.site(switch, &wiring, Duration::ZERO);
+        let (reserved, ports) = (spec.headroom(switch).reserved(&site), site.ports.len() + site.unused_ports);
         let thresholds = match spec.headroom(switch) {
-            HeadroomConfig::Static(thresholds) if spec.flow_control(switch).is_lossless() => {
+            HeadroomConfig::Static(thresholds) if site.flow_control.is_lossless => {
                 thresholds.xoff.get() * (ports * classes) as u64
             }
             _ => 0,
@@ -407,7 +405,7 @@ pub(super) fn classes(scenario: &Scenario, traffic: &Traffic) -> Vec<Diagnostic>
         findings.error(class == Class::CONTROL, &path, "class 0 is for control frames alone");
         findings.warning(
             class != Class::CONTROL
-                && scenario.switch.flow_control.is_lossless()
+                && scenario.switch.flow_control.facts(false).is_lossless
                 && !scenario.switch.lossless.contains(&class),
             &path,
             format!("\"{tag}\" is of class {}, which is not among switch.lossless: full buffers drop it", class.0),

@@ -6,9 +6,9 @@
 //!
 //! Nothing needs an event: clocks are caught up when a CNP arrives or a packet is paced, which is when their effect can be seen.
 
-use super::ecn::EcnConfig;
-use super::{Sender, window_at};
-use crate::contract::{AckView, Notification, NotificationPoint, ReactionPoint};
+use super::ecn::{EcnConfig, EcnMarker};
+use super::window::window_at;
+use crate::contract::{AckView, CongestionOptions, Notification, NotificationPoint, ReactionPoint, Sender, Site};
 use backwater_engine::{Bytes, Duration, Rate, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -185,6 +185,24 @@ impl DcqcnProfile {
                 ..hpcc
             },
         }
+    }
+}
+
+impl CongestionOptions for DcqcnConfig {
+    type Point = EcnMarker;
+    type Notification = CnpSender;
+    type Reaction = Dcqcn;
+
+    fn point(&self, site: &Site<'_>) -> Self::Point {
+        EcnMarker::new(&self.ecn, site)
+    }
+
+    fn notification(&self, line_rate: Rate) -> Self::Notification {
+        CnpSender::new(&self.parameters(line_rate))
+    }
+
+    fn reaction(&self, sender: &Sender) -> Dcqcn {
+        Dcqcn::new(self, sender)
     }
 }
 

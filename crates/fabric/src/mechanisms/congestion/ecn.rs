@@ -2,7 +2,7 @@
 
 use crate::contract::{CongestionPoint, Departure, PortFacts, Site};
 use backwater_engine::memory::HeapBytes;
-use backwater_engine::random::{Seed, Stream};
+use backwater_engine::random::Stream;
 use backwater_engine::{Bytes, Rate};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -59,15 +59,15 @@ impl EcnMarker {
         EcnMarker {
             thresholds: site.ports.iter().map(thresholds).collect(),
             pmax: config.pmax,
-            draws: Seed(site.spec.seed).stream("ecn", u64::from(site.node.0)),
+            draws: site.seed.stream("ecn", u64::from(site.node.0)),
         }
     }
 }
 
 impl CongestionPoint for EcnMarker {
     fn on_departure(&mut self, departure: Departure<'_>) {
-        let (kmin, kmax) = self.thresholds[usize::from(departure.port.ix)];
-        let length = departure.port.queue_bytes(departure.queue);
+        let (kmin, kmax) = self.thresholds[usize::from(departure.egress)];
+        let length = departure.queue_bytes;
         if length > kmax {
             departure.frame.mark();
         } else if length > kmin {
@@ -111,8 +111,9 @@ mod tests {
         let mut count = 0;
         for _ in 0..20_000 {
             let mut frame = frame(3, 1000);
-            let (now, port) = (Time::ZERO, &port);
-            marker.on_departure(Departure { now, port, queue: 3, frame: &mut frame, records: &mut records });
+            let (now, port, queue_bytes) = (Time::ZERO, &port, port.queue_bytes(3));
+            let (frame, records) = (&mut frame, &mut records);
+            marker.on_departure(Departure { now, egress: 1, port, queue_bytes, frame, records });
             count += u32::from(frame.packet().is_some_and(|packet| packet.marked));
         }
         count

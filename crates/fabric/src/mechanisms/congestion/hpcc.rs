@@ -1,8 +1,9 @@
 //! HPCC (Li et al., SIGCOMM 2019): switches stamp their load into every packet, senders set window and rate from it (Algorithm 1).
 
-use super::telemetry::RateCode;
-use super::{Sender, window_at};
-use crate::contract::{AckView, ReactionPoint};
+use super::none::NoCongestionControl;
+use super::telemetry::{RateCode, TELEMETRY_BYTES, TelemetryStamper};
+use super::window::window_at;
+use crate::contract::{AckView, CongestionOptions, ReactionPoint, Sender, Site};
 use crate::frame::MAX_HOPS;
 use crate::frame::record::{Stamp, Telemetry};
 use backwater_engine::{Duration, Rate, Time};
@@ -50,6 +51,28 @@ pub struct HpccParameters {
     pub base_rtt: Duration,
     /// Lowest rate.
     pub min_rate: Rate,
+}
+
+impl CongestionOptions for HpccConfig {
+    type Point = TelemetryStamper;
+    type Notification = NoCongestionControl;
+    type Reaction = Hpcc;
+
+    fn point(&self, _site: &Site<'_>) -> Self::Point {
+        TelemetryStamper::new(self.rate_code)
+    }
+
+    fn notification(&self, _line_rate: Rate) -> Self::Notification {
+        NoCongestionControl
+    }
+
+    fn reaction(&self, sender: &Sender) -> Hpcc {
+        Hpcc::new(self, sender)
+    }
+
+    fn telemetry_bytes(&self) -> u32 {
+        TELEMETRY_BYTES
+    }
 }
 
 impl HpccConfig {

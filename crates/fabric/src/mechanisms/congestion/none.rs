@@ -1,7 +1,6 @@
 //! No congestion control: line rate, held back by flow control alone, or by a fixed window.
 
-use super::Sender;
-use crate::contract::{CongestionPoint, NotificationPoint, ReactionPoint};
+use crate::contract::{CongestionOptions, CongestionPoint, NotificationPoint, ReactionPoint, Sender, Site};
 use backwater_engine::{Bytes, Rate, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -23,6 +22,24 @@ pub enum Window {
     /// A number of bytes.
     #[serde(untagged)]
     Bytes(Bytes),
+}
+
+impl CongestionOptions for NoneConfig {
+    type Point = NoCongestionControl;
+    type Notification = NoCongestionControl;
+    type Reaction = LineRate;
+
+    fn point(&self, _site: &Site<'_>) -> NoCongestionControl {
+        NoCongestionControl
+    }
+
+    fn notification(&self, _line_rate: Rate) -> NoCongestionControl {
+        NoCongestionControl
+    }
+
+    fn reaction(&self, sender: &Sender) -> LineRate {
+        LineRate::new(self, sender)
+    }
 }
 
 /// Marks nothing, reports nothing.

@@ -4,8 +4,10 @@
 //! With telemetry (Algorithm 1) power is measured at every hop; without it (Algorithm 2, theta-PowerTCP) it is taken from round-trip times and
 //! their gradient. Rates represent windows: W = rate x base RTT.
 
-use super::{Sender, window_at};
-use crate::contract::{AckView, ReactionPoint};
+use super::none::NoCongestionControl;
+use super::telemetry::{RateCode, TELEMETRY_BYTES, TelemetryStamper};
+use super::window::window_at;
+use crate::contract::{AckView, CongestionOptions, ReactionPoint, Sender, Site};
 use crate::frame::MAX_HOPS;
 use crate::frame::record::{Stamp, Telemetry};
 use backwater_engine::{Duration, Rate, Time};
@@ -76,7 +78,33 @@ pub struct PowerTcpParameters {
     pub min_rate: Rate,
 }
 
+impl CongestionOptions for PowerTcpConfig {
+    type Point = Option<TelemetryStamper>;
+    type Notification = NoCongestionControl;
+    type Reaction = PowerTcp;
+
+    fn point(&self, _site: &Site<'_>) -> Self::Point {
+        self.has_telemetry().then(|| TelemetryStamper::new(RateCode::Exact))
+    }
+
+    fn notification(&self, _line_rate: Rate) -> Self::Notification {
+        NoCongestionControl
+    }
+
+    fn reaction(&self, sender: &Sender) -> PowerTcp {
+        PowerTcp::new(self, sender)
+    }
+
+    fn telemetry_bytes(&self) -> u32 {
+        if self.has_telemetry() { TELEMETRY_BYTES } else { 0 }
+    }
+}
+
 impl PowerTcpConfig {
+    fn has_telemetry(&self) -> bool {
+        self.variant == Variant::Telemetry
+    }
+
     /// The parameters that hold for `sender`.
     pub fn parameters(&self, sender: &Sender) -> PowerTcpParameters {
         let gamma = match self.variant {

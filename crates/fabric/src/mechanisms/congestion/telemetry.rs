@@ -44,16 +44,25 @@ impl RateCode {
     }
 }
 
+/// Where the choice is whether to stamp.
+impl CongestionPoint for Option<TelemetryStamper> {
+    fn on_departure(&mut self, departure: Departure<'_>) {
+        if let Some(stamper) = self {
+            stamper.on_departure(departure);
+        }
+    }
+}
+
 impl CongestionPoint for TelemetryStamper {
     fn on_departure(&mut self, departure: Departure<'_>) {
         let port = departure.port;
-        let scale = port.rate.bps().div_ceil(UNIT_RATE);
+        let scale = port.rate().bps().div_ceil(UNIT_RATE);
         let floor = |value: u64, unit: u64| value / (unit * scale) * (unit * scale);
         let stamp = Stamp {
             time: Time::from_ps(departure.now.ps() / 1000 * 1000),
             tx_bytes: floor(port.sent_bytes(), TX_UNIT),
             queue_bytes: floor(port.backlog(), QUEUE_UNIT),
-            rate: self.0.of(port.rate),
+            rate: self.0.of(port.rate()),
         };
         departure.records.telemetry_mut(&mut departure.frame.record).push(stamp);
     }
@@ -73,11 +82,12 @@ mod tests {
         port.enqueue(3, queued(3, 1000), &mut crate::model::fifo::Frames::default());
         let (mut packet, mut records) = (frame(3, 1000), Records::default());
         let now = Time::from_ps(123_456);
-        let departure = Departure { now, port: &port, queue: 3, frame: &mut packet, records: &mut records };
+        let (frame, records) = (&mut packet, &mut records);
+        let departure = Departure { now, egress: 1, port: &port, queue_bytes: 1000, frame, records };
         TelemetryStamper(RateCode::Exact).on_departure(departure);
         let expected =
             Stamp { time: Time::from_ps(123_000), tx_bytes: 1024, queue_bytes: 960, rate: Rate::from_gbps(100) };
-        assert_eq!(records.telemetry(packet.record).unwrap().stamps(), [expected]);
+        assert_eq!(records.telemetry(frame.record).unwrap().stamps(), [expected]);
     }
 
     #[test]

@@ -3,8 +3,9 @@
 //! The paper updates the rate with every completion of a segment. Here, as in the ns-3 simulators, it is updated once per round trip: when
 //! something is acknowledged that was sent after the last update.
 
-use super::{Sender, window_at};
-use crate::contract::{AckView, ReactionPoint};
+use super::none::NoCongestionControl;
+use super::window::window_at;
+use crate::contract::{AckView, CongestionOptions, ReactionPoint, Sender, Site};
 use backwater_engine::{Duration, Rate, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -93,6 +94,24 @@ impl TimelyProfile {
                 TimelyParameters { additive_increase: mbps(50), hyper_increase: mbps(100), ..hpcc }
             }
         }
+    }
+}
+
+impl CongestionOptions for TimelyConfig {
+    type Point = NoCongestionControl;
+    type Notification = NoCongestionControl;
+    type Reaction = Timely;
+
+    fn point(&self, _site: &Site<'_>) -> Self::Point {
+        NoCongestionControl
+    }
+
+    fn notification(&self, _line_rate: Rate) -> Self::Notification {
+        NoCongestionControl
+    }
+
+    fn reaction(&self, sender: &Sender) -> Timely {
+        Timely::new(self, sender)
     }
 }
 

@@ -6,14 +6,15 @@
 
 use super::hops::PerHop;
 use crate::contract::{
-    AddedQueues, Candidate, Departing, FlowControl, Gauge, NodeView, Passage, PauseScope, Place, Site, Stage,
+    AddedQueues, Candidate, Departing, FlowControl, FlowControlAccounts, FlowControlFacts, FlowControlOptions, Gauge,
+    Passage, PauseScope, Place, PortView, Site, Stage, View,
 };
 use crate::frame::Direction;
-use crate::frame::{Control, Frame, PacketKind, Signal};
+use crate::frame::cause::Causes;
+use crate::frame::{Control, Frame, PacketKind, Protocol, Signal};
 use crate::ids::{CLASSES, FlowId, NodeId, PortId, PortIx, QueueIx};
-use crate::model::port::Port;
 use backwater_engine::memory::HeapBytes;
-use backwater_engine::random::{Seed, Stream, mix};
+use backwater_engine::random::{Stream, mix};
 use backwater_engine::{Duration, Time};
 use rustc_hash::FxHashMap;
 use schemars::JsonSchema;
@@ -72,6 +73,7 @@ fn counted_against(note: u32) -> Option<QueueIx> {
     (note & COUNTED != 0).then_some((note >> UPSTREAM_SHIFT & 0xff) as QueueIx)
 }
 
+const BFC: Protocol = Protocol::named("bfc");
 const PAUSE: u16 = 0x10;
 const RESUME: u16 = 0x11;
 
@@ -83,7 +85,7 @@ struct Entry {
     last: Time,
 }
 
-/// BFC at one node.
+/// BFC at one view.
 #[derive(Debug)]
 pub struct Bfc {
     queues: QueueIx,
@@ -108,10 +110,10 @@ pub struct Bfc {
 impl Bfc {
     /// BFC for the node at `site`.
     pub fn new(config: &BfcConfig, site: &Site<'_>) -> Bfc {
-        let is_host = site.is_host(site.node);
+        let is_host = site.is_host;
         let (queues, switch_ports) = if is_host { (config.host_queues, 0) } else { (config.queues, site.ports.len()) };
         let places = u64::from(config.table) * u64::from(config.queues) * site.ports.len() as u64;
-        let NodeId(node) = site.node;
+        let NodeId(view) = site.node;
         let sticky = |delay: Duration| Duration::from_ps((delay.ps() as f64 * 2.0 * config.sticky) as u64);
         Bfc {
             queues,
@@ -123,7 +125,7 @@ impl Bfc {
             sticky: site.ports.iter().map(|port| sticky(port.delay)).collect(),
             counted: vec![[0; UPSTREAM_QUEUES]; switch_ports],
             users: site.ports.iter().map(|_| if is_host { vec![0; queues.into()] } else { Vec::new() }).collect(),
-            draws: Seed(site.spec.seed).stream("bfc", node.into()),
+            draws: site.seed.stream("bfc", view.into()),
             most_used: 0,
         }
     }
@@ -133,7 +135,7 @@ impl Bfc {
     }
 
     /// The first queue of `port` that is empty and open; a random one if there is none.
-    fn assign(&mut self, port: &Port) -> QueueIx {
+    fn assign(&mut self, port: &dyn PortView) -> QueueIx {
         let mut all = (CLASSES as QueueIx..).take(self.queues.into());
         let used = all.clone().filter(|queue| port.is_occupied(*queue)).count() as QueueIx;
         let free = all.find(|queue| !port.is_occupied(*queue) && !port.is_closed(*queue));
@@ -152,7 +154,19 @@ impl Bfc {
 fn frame(opcode: u16, queue: QueueIx, cause: PortId) -> Control {
     let signal = if opcode == PAUSE { Signal::Pause } else { Signal::Resume };
     // A PAUSE that holds until RESUME has no remedy against loss.
-    Control::Custom { opcode, signal, reliable: true, words: [queue.into(), cause.0, 0, 0] }
+    Control::Custom { protocol: BFC, opcode, signal, reliable: true, words: [queue.into(), cause.0, 0] }
+}
+
+impl FlowControlOptions for BfcConfig {
+    type Instance = Bfc;
+
+    fn facts(&self, _is_host: bool) -> FlowControlFacts {
+        FlowControlFacts { protocols: vec![BFC], bounds_queues: true, ..Default::default() }
+    }
+
+    fn build(&self, site: &Site<'_>) -> Bfc {
+        Bfc::new(self, site)
+    }
 }
 
 impl FlowControl for Bfc {
@@ -160,8 +174,9 @@ impl FlowControl for Bfc {
         AddedQueues { most: self.queues, stage: Stage::Wire }
     }
 
-    fn queue(&mut self, candidate: Candidate<'_>) -> Place {
-        let Candidate { frame, ingress, egress, now, ports, .. } = candidate;
+    fn queue(&mut self, candidate: Candidate<'_>, view: &View<'_>) -> Place {
+        let Candidate { frame, ingress, egress, .. } = candidate;
+        let now = view.now;
         let Some(packet) = frame.packet() else { return candidate.by_class() };
         let is_data = packet.kind == PacketKind::Data;
         if !is_data && self.acks == Acks::Apart {
@@ -172,7 +187,7 @@ impl FlowControl for Bfc {
         if self.flows.len() >= self.tidy_at {
             self.tidy(now);
         }
-        let port = &ports[usize::from(egress)];
+        let port = view.port(egress);
         let known = self.flows.get(&(egress, place)).copied();
         let kept =
             known.filter(|entry| entry.packets > 0 || now.since(entry.last) <= self.sticky[usize::from(ingress)]);
@@ -189,67 +204,71 @@ impl FlowControl for Bfc {
         Place { queue: entry.queue, note: counted | place }
     }
 
-    fn on_enqueue(&mut self, passage: Passage, _gauge: Gauge<'_>, node: &mut NodeView<'_>) {
+    fn on_enqueue(&mut self, passage: Passage, _gauge: Gauge<'_>, view: &mut View<'_>) {
         if let Some(upstream) = counted_against(passage.note) {
             let count = &mut self.counted[usize::from(passage.ingress)][usize::from(upstream)];
             *count += 1;
             if *count == 1 {
-                let cause = node.culprit(passage.egress, passage.queue);
-                node.send(passage.ingress, self::frame(PAUSE, upstream, cause));
+                let cause = view.culprit(passage.egress, passage.queue);
+                view.send(passage.ingress, self::frame(PAUSE, upstream, cause));
             }
         }
     }
 
-    fn on_dequeue(&mut self, passage: Passage, _gauge: Gauge<'_>, node: &mut NodeView<'_>) {
+    fn on_dequeue(&mut self, passage: Passage, _gauge: Gauge<'_>, view: &mut View<'_>) {
         if usize::from(passage.queue) < CLASSES {
             return;
         }
         let place = passage.note & (TABLE_LIMIT as u32 - 1);
         if let Some(entry) = self.flows.get_mut(&(passage.egress, place)) {
             entry.packets -= 1;
-            entry.last = node.now;
+            entry.last = view.now;
         }
         if let Some(upstream) = counted_against(passage.note) {
             let count = &mut self.counted[usize::from(passage.ingress)][usize::from(upstream)];
             *count -= 1;
             if *count == 0 {
-                node.send(passage.ingress, self::frame(RESUME, upstream, PortId(0)));
+                view.send(passage.ingress, self::frame(RESUME, upstream, PortId(0)));
             }
         }
     }
 
-    fn on_flow_start(&mut self, flow: Departing<'_>, _node: &mut NodeView<'_>) -> QueueIx {
+    fn on_flow_start(&mut self, flow: Departing<'_>, _view: &mut View<'_>) -> QueueIx {
         let free = self.users[usize::from(flow.port)].iter().position(|users| *users == 0);
         let queue = free.map_or_else(|| self.random_queue(), |index| (CLASSES + index) as QueueIx);
         self.users[usize::from(flow.port)][usize::from(queue) - CLASSES] += 1;
         queue
     }
 
-    fn on_flow_end(&mut self, _flow: FlowId, port: PortIx, queue: QueueIx, _node: &mut NodeView<'_>) {
+    fn on_flow_end(&mut self, _flow: FlowId, port: PortIx, queue: QueueIx, _view: &mut View<'_>) {
         self.users[usize::from(port)][usize::from(queue) - CLASSES] -= 1;
     }
 
-    fn on_control(&mut self, port: PortIx, control: &Control, node: &mut NodeView<'_>) {
+    fn on_control(&mut self, port: PortIx, control: &Control, _causes: Option<&Causes>, view: &mut View<'_>) {
         match *control {
-            Control::Custom { opcode: PAUSE, words: [queue, cause, ..], .. } => {
-                node.close(port, queue as QueueIx, PortId(cause));
+            Control::Custom { protocol: BFC, opcode: PAUSE, words: [queue, cause, ..], .. } => {
+                view.close(port, queue as QueueIx, PortId(cause));
             }
-            Control::Custom { opcode: RESUME, words: [queue, ..], .. } => node.open(port, queue as QueueIx),
+            Control::Custom { protocol: BFC, opcode: RESUME, words: [queue, ..], .. } => {
+                view.open(port, queue as QueueIx)
+            }
             _ => {}
         }
     }
 
     /// The upstream opens everything, the downstream says again what must stop.
-    fn on_link_up(&mut self, port: PortIx, node: &mut NodeView<'_>) {
-        let closed: Vec<QueueIx> = node.ports()[usize::from(port)].closed_queues().collect();
-        closed.into_iter().for_each(|queue| node.open(port, queue));
-        let cause = node.ports()[usize::from(port)].id;
+    fn on_link_up(&mut self, port: PortIx, view: &mut View<'_>) {
+        let closed: Vec<QueueIx> = view.port(port).closed_queues().collect();
+        closed.into_iter().for_each(|queue| view.open(port, queue));
+        let cause = view.port(port).id();
         let counted = self.counted.get(usize::from(port));
         for (queue, _) in (0..).zip(counted.into_iter().flatten()).filter(|(_, count)| **count > 0) {
-            node.send(port, frame(PAUSE, queue, cause));
+            view.send(port, frame(PAUSE, queue, cause));
         }
     }
+}
 
+impl FlowControlAccounts for Bfc {
     fn stopping(&self) -> Vec<(PortIx, PauseScope)> {
         let of_port = |(port, counts): (PortIx, &[u32; UPSTREAM_QUEUES])| {
             let paused = (0..).zip(*counts).filter(|(_, count)| *count > 0);

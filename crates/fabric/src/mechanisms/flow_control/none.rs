@@ -1,6 +1,6 @@
 //! No flow control: no queue is ever paused, a full buffer drops.
 
-use crate::contract::FlowControl;
+use crate::contract::{FlowControl, FlowControlAccounts, FlowControlFacts, FlowControlOptions, Site};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -13,4 +13,18 @@ pub struct NoneConfig {}
 #[derive(Debug)]
 pub struct NoFlowControl;
 
+impl FlowControlOptions for NoneConfig {
+    type Instance = NoFlowControl;
+
+    fn facts(&self, _is_host: bool) -> FlowControlFacts {
+        FlowControlFacts::default()
+    }
+
+    fn build(&self, _site: &Site<'_>) -> NoFlowControl {
+        NoFlowControl
+    }
+}
+
 impl FlowControl for NoFlowControl {}
+
+impl FlowControlAccounts for NoFlowControl {}

@@ -5,10 +5,12 @@
 
 use super::hops::PerHop;
 use crate::contract::{
-    AddedQueues, Candidate, Departing, FlowControl, Gauge, NodeView, Passage, PauseScope, Place, Site, Stage,
+    AddedQueues, Candidate, Departing, FlowControl, FlowControlAccounts, FlowControlFacts, FlowControlOptions, Gauge,
+    Passage, PauseScope, Place, Site, Stage, View,
 };
 use crate::frame::Direction;
-use crate::frame::{Control, Frame, PacketKind, Signal};
+use crate::frame::cause::Causes;
+use crate::frame::{Control, Frame, PacketKind, Protocol, Signal};
 use crate::ids::{CLASSES, FlowId, PortId, PortIx, QueueIx};
 use backwater_engine::memory::HeapBytes;
 use rustc_hash::FxHashMap;
@@ -83,17 +85,18 @@ impl Lines {
 /// Note of a packet that is counted.
 const COUNTED: u32 = 1;
 
+const PER_FLOW: Protocol = Protocol::named("per-flow");
 const PAUSE: u16 = 0x20;
 const RESUME: u16 = 0x21;
 
 fn frame(opcode: u16, (flow, direction): Key, cause: PortId) -> Control {
     let signal = if opcode == PAUSE { Signal::Pause } else { Signal::Resume };
-    let words = [flow.0, u32::from(direction == Direction::Ack), cause.0, 0];
+    let words = [flow.0, u32::from(direction == Direction::Ack), cause.0];
     // A PAUSE that holds until RESUME has no remedy against loss.
-    Control::Custom { opcode, signal, reliable: true, words }
+    Control::Custom { protocol: PER_FLOW, opcode, signal, reliable: true, words }
 }
 
-/// Flow control of single flows at one node.
+/// Flow control of single flows at one view.
 #[derive(Debug)]
 pub struct PerFlow {
     ports: Vec<Lines>,
@@ -124,19 +127,31 @@ impl PerFlow {
     }
 }
 
+impl FlowControlOptions for PerFlowConfig {
+    type Instance = PerFlow;
+
+    fn facts(&self, _is_host: bool) -> FlowControlFacts {
+        FlowControlFacts { protocols: vec![PER_FLOW], bounds_queues: true, ..Default::default() }
+    }
+
+    fn build(&self, site: &Site<'_>) -> PerFlow {
+        PerFlow::new(site)
+    }
+}
+
 impl FlowControl for PerFlow {
     fn added_queues(&self) -> AddedQueues {
         AddedQueues { most: QueueIx::MAX - CLASSES as QueueIx, stage: Stage::Wire }
     }
 
-    fn queue(&mut self, candidate: Candidate<'_>) -> Place {
-        let Candidate { frame, ingress, egress, ports, .. } = candidate;
+    fn queue(&mut self, candidate: Candidate<'_>, view: &View<'_>) -> Place {
+        let Candidate { frame, ingress, egress, .. } = candidate;
         let Some(packet) = frame.packet() else { return candidate.by_class() };
         let lines = &mut self.ports[usize::from(egress)];
         let Some(queue) = lines.of((packet.flow, packet.direction())) else { return candidate.by_class() };
         lines.get(queue).packets += 1;
         self.most_used = self.most_used.max(lines.in_use() as QueueIx);
-        let port = &ports[usize::from(egress)];
+        let port = view.port(egress);
         let active = port.active_queues() + usize::from(!port.is_occupied(queue) && !port.is_closed(queue));
         let threshold = self.thresholds.get(egress, ingress) / active.max(1) as u64;
         let is_long = port.queue_bytes(queue) + u64::from(frame.size.charge) > threshold;
@@ -145,23 +160,23 @@ impl FlowControl for PerFlow {
         Place { queue, note: if is_counted { COUNTED } else { 0 } }
     }
 
-    fn on_enqueue(&mut self, passage: Passage, _gauge: Gauge<'_>, node: &mut NodeView<'_>) {
+    fn on_enqueue(&mut self, passage: Passage, _gauge: Gauge<'_>, view: &mut View<'_>) {
         let Some(flow) = self.counts(passage) else { return };
         let count = self.counted.entry((passage.ingress, flow)).or_default();
         *count += 1;
         if *count == 1 {
-            let cause = node.culprit(passage.egress, passage.queue);
-            node.send(passage.ingress, frame(PAUSE, flow, cause));
+            let cause = view.culprit(passage.egress, passage.queue);
+            view.send(passage.ingress, frame(PAUSE, flow, cause));
         }
     }
 
-    fn on_dequeue(&mut self, passage: Passage, _gauge: Gauge<'_>, node: &mut NodeView<'_>) {
+    fn on_dequeue(&mut self, passage: Passage, _gauge: Gauge<'_>, view: &mut View<'_>) {
         if let Some(flow) = self.counts(passage) {
             let count = self.counted.entry((passage.ingress, flow)).or_default();
             *count -= 1;
             if *count == 0 {
                 self.counted.remove(&(passage.ingress, flow));
-                node.send(passage.ingress, frame(RESUME, flow, PortId(0)));
+                view.send(passage.ingress, frame(RESUME, flow, PortId(0)));
             }
         }
         if usize::from(passage.queue) >= CLASSES {
@@ -170,52 +185,54 @@ impl FlowControl for PerFlow {
         }
     }
 
-    fn on_flow_start(&mut self, flow: Departing<'_>, _node: &mut NodeView<'_>) -> QueueIx {
+    fn on_flow_start(&mut self, flow: Departing<'_>, _view: &mut View<'_>) -> QueueIx {
         let lines = &mut self.ports[usize::from(flow.port)];
         let Some(queue) = lines.of((flow.flow, Direction::Data)) else { return QueueIx::from(flow.class.0) };
         lines.get(queue).lives_here = true;
         queue
     }
 
-    fn on_flow_end(&mut self, _flow: FlowId, port: PortIx, queue: QueueIx, _node: &mut NodeView<'_>) {
+    fn on_flow_end(&mut self, _flow: FlowId, port: PortIx, queue: QueueIx, _view: &mut View<'_>) {
         if usize::from(queue) >= CLASSES {
             self.line(port, queue).lives_here = false;
             self.ports[usize::from(port)].tidy(queue);
         }
     }
 
-    fn on_control(&mut self, port: PortIx, control: &Control, node: &mut NodeView<'_>) {
-        let Control::Custom { opcode: opcode @ (PAUSE | RESUME), words: [flow, is_ack, cause, _], .. } = *control
-        else {
+    fn on_control(&mut self, port: PortIx, control: &Control, _causes: Option<&Causes>, view: &mut View<'_>) {
+        let Control::Custom { protocol: PER_FLOW, opcode: opcode @ (PAUSE | RESUME), words, .. } = *control else {
             return;
         };
+        let [flow, is_ack, cause] = words;
         let direction = if is_ack == 0 { Direction::Data } else { Direction::Ack };
         let lines = &mut self.ports[usize::from(port)];
         let Some(queue) = lines.of((FlowId(flow), direction)) else { return };
         lines.get(queue).paused = opcode == PAUSE;
         if opcode == PAUSE {
-            node.close(port, queue, PortId(cause));
+            view.close(port, queue, PortId(cause));
         } else {
-            node.open(port, queue);
+            view.open(port, queue);
             lines.tidy(queue);
         }
     }
 
     /// The upstream opens everything, the downstream says again what must stop.
-    fn on_link_up(&mut self, port: PortIx, node: &mut NodeView<'_>) {
-        let closed: Vec<QueueIx> = node.ports()[usize::from(port)].closed_queues().collect();
+    fn on_link_up(&mut self, port: PortIx, view: &mut View<'_>) {
+        let closed: Vec<QueueIx> = view.port(port).closed_queues().collect();
         for queue in closed {
-            node.open(port, queue);
+            view.open(port, queue);
             self.line(port, queue).paused = false;
             self.ports[usize::from(port)].tidy(queue);
         }
-        let cause = node.ports()[usize::from(port)].id;
+        let cause = view.port(port).id();
         let mut flows: Vec<Key> =
             self.counted.keys().filter(|(ingress, _)| *ingress == port).map(|(_, flow)| *flow).collect();
         flows.sort_unstable();
-        flows.into_iter().for_each(|flow| node.send(port, frame(PAUSE, flow, cause)));
+        flows.into_iter().for_each(|flow| view.send(port, frame(PAUSE, flow, cause)));
     }
+}
 
+impl FlowControlAccounts for PerFlow {
     fn stopping(&self) -> Vec<(PortIx, PauseScope)> {
         let mut stopping: Vec<_> =
             self.counted.keys().map(|(port, (flow, way))| (*port, PauseScope::Flow(*flow, *way))).collect();

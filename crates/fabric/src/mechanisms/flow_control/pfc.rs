@@ -4,9 +4,12 @@
 //! finds it eased, a RESUME. Where it finds the port full as a whole, the PAUSE is for all classes, and none is resumed until the port has
 //! eased (DSH section IV-F). Upstream, at an egress port: the frame closes and opens the gate of each class that it names.
 
-use crate::contract::{FlowControl, Gauge, NodeView, Passage, PauseScope, PortFacts, PortPressure, Pressure, Site};
+use crate::contract::{
+    FlowControl, FlowControlAccounts, FlowControlFacts, FlowControlOptions, Gauge, Neighbour, Passage, PauseScope,
+    PfcTerms, PortFacts, PortPressure, Pressure, Site, View,
+};
 use crate::frame::cause::{Cause, Causes, Parent};
-use crate::frame::{Control, Frame, Pfc as PfcFrame};
+use crate::frame::{Control, Frame, Pfc as PfcFrame, Protocol};
 use crate::ids::{CLASSES, Class, ClassMask, PortIx, QueueIx};
 use backwater_engine::memory::HeapBytes;
 use backwater_engine::{Duration, Time};
@@ -51,7 +54,7 @@ const QUANTUM_BYTES: u64 = 512 / 8;
 /// What is never stopped.
 const CONTROL: ClassMask = ClassMask::of(Class::CONTROL);
 
-/// PFC at one node.
+/// PFC at one view.
 #[derive(Debug)]
 pub struct Pfc {
     config: PfcConfig,
@@ -113,9 +116,9 @@ struct PortState {
 impl Pfc {
     /// PFC for the node at `site`.
     pub fn new(config: &PfcConfig, site: &Site<'_>) -> Pfc {
-        let port = |facts: &PortFacts| {
+        let port = |(facts, neighbour): (&PortFacts, &Neighbour)| {
             let pause_time = facts.rate.time_for(u64::from(config.quanta) * QUANTUM_BYTES);
-            let interoperates = site.flow_control(site.node).interoperates_with(site.flow_control(site.peer(facts)));
+            let interoperates = site.flow_control.interoperates_with(&neighbour.flow_control);
             PortState {
                 refresh: None,
                 causes: Causes::default(),
@@ -127,11 +130,11 @@ impl Pfc {
         };
         Pfc {
             config: config.clone(),
-            lossless: site.spec.switch.lossless.iter().copied().collect(),
-            looks_at_ports: site.spec.headroom(site.node).looks_at_ports(),
+            lossless: site.lossless,
+            looks_at_ports: site.headroom.looks_at_ports,
             stopped: vec![Stopped::default(); site.ports.len()],
             held: vec![0; site.ports.len() * site.ports.len() * CLASSES],
-            ports: site.ports.iter().map(port).collect(),
+            ports: site.links().map(port).collect(),
         }
     }
 
@@ -152,31 +155,31 @@ impl Pfc {
     /// holds most, of equal ones that of the packet, else the first. If its queue of the class is closed, the cause of that closure; where the
     /// whole port is stopped and holds nothing of the class there, the queue of the class of which it holds most (of equal ones the first); where another
     /// flow control has added queues at that port, the queue that holds most of these and that of the class.
-    fn cause(&self, passage: Passage, class: Class, held: impl Iterator<Item = u64>, node: &NodeView<'_>) -> Cause {
+    fn cause(&self, passage: Passage, class: Class, held: impl Iterator<Item = u64>, view: &View<'_>) -> Cause {
         let rank = |(egress, bytes): &(PortIx, u64)| (*bytes, *egress == passage.egress, Reverse(*egress));
-        let egress = usize::from((0..).zip(held).max_by_key(rank).map_or(passage.egress, |(egress, _)| egress));
-        let port = &node.ports()[egress];
-        let there = &self.held_of(passage.ingress)[egress];
+        let egress = (0..).zip(held).max_by_key(rank).map_or(passage.egress, |(egress, _)| egress);
+        let port = view.port(egress);
+        let there = &self.held_of(passage.ingress)[usize::from(egress)];
         let fuller = |of: Class, other: Class| if there[other.index()] > there[of.index()] { other } else { of };
         let class = if there[class.index()] > 0 { class } else { (0..CLASSES as u8).map(Class).fold(class, fuller) };
-        let added = (CLASSES..port.queue_count()).map(|queue| queue as QueueIx);
+        let added = CLASSES as QueueIx..port.queue_count();
         let fullest = |of: QueueIx, other| if port.queue_bytes(other) > port.queue_bytes(of) { other } else { of };
         let queue = added.fold(QueueIx::from(class.0), fullest);
-        let closed = port.gate(queue).closed();
+        let closed = port.closed(queue);
         let parent = closed.map(|(since, _)| Parent { queue, since });
-        Cause { root: closed.map_or(port.id, |(_, root)| root), via: Some(port.id), parent }
+        Cause { root: closed.map_or(port.id(), |(_, root)| root), via: Some(port.id()), parent }
     }
 
     /// Finds out why the classes of `pause` have to be stopped.
-    fn blame(&mut self, passage: Passage, pause: ClassMask, whole_port: bool, node: &mut NodeView<'_>) {
+    fn blame(&mut self, passage: Passage, pause: ClassMask, whole_port: bool, view: &mut View<'_>) {
         for class in pause.minus(CONTROL).iter() {
             let held = self.held_of(passage.ingress).iter();
             let of_class = held.clone().map(|bytes| bytes[class.index()]);
-            node.note_full(passage.ingress, class, of_class.clone());
+            view.note_full(passage.ingress, class, of_class.clone());
             let cause = if whole_port {
-                self.cause(passage, class, held.map(|bytes| bytes.iter().sum()), node)
+                self.cause(passage, class, held.map(|bytes| bytes.iter().sum()), view)
             } else {
-                self.cause(passage, class, of_class, node)
+                self.cause(passage, class, of_class, view)
             };
             self.ports[usize::from(passage.ingress)].causes[class.index()] = cause;
         }
@@ -184,7 +187,7 @@ impl Pfc {
 
     /// Tells the peer of the ingress port of `passage` what has changed there: to stop more classes, or to let some go.
     #[inline(never)]
-    fn tell(&mut self, passage: Passage, stopped: Stopped, node: &mut NodeView<'_>) {
+    fn tell(&mut self, passage: Passage, stopped: Stopped, view: &mut View<'_>) {
         let before = std::mem::replace(&mut self.stopped[usize::from(passage.ingress)], stopped);
         // No receiver obeys a frame that names the control class alone.
         let resume = Some(before.classes().minus(stopped.classes())).filter(|resume| *resume != CONTROL);
@@ -192,50 +195,50 @@ impl Pfc {
         let whole_port = stopped.port && !before.port;
         let pause = if whole_port { ClassMask::ALL } else { stopped.classes().minus(before.classes()) };
         if !pause.is_empty() {
-            self.blame(passage, pause, whole_port, node);
+            self.blame(passage, pause, whole_port, view);
             if self.config.pause == PauseModel::Quanta {
                 let frame = PfcFrame { enabled: stopped.classes(), quanta: self.config.quanta, reliable: false };
                 let state = &mut self.ports[usize::from(passage.ingress)];
                 // A class that is paused already keeps its turn: the next refresh covers all.
-                state.refresh.get_or_insert((node.now + Duration::from_ps(state.pause_time.ps() / 2), frame));
+                state.refresh.get_or_insert((view.now + Duration::from_ps(state.pause_time.ps() / 2), frame));
             }
-            self.send_pause(passage.ingress, pause, node);
+            self.send_pause(passage.ingress, pause, view);
         }
         if !resume.is_empty() {
-            node.send(passage.ingress, Control::Pfc(self.frame(resume, 0)));
+            view.send(passage.ingress, Control::Pfc(self.frame(resume, 0)));
         }
-        self.arm(passage.ingress, node);
+        self.arm(passage.ingress, view);
     }
 
     fn frame(&self, enabled: ClassMask, quanta: u16) -> PfcFrame {
         PfcFrame { enabled, quanta, reliable: self.config.pause == PauseModel::UntilResume }
     }
 
-    fn send_pause(&self, port: PortIx, classes: ClassMask, node: &mut NodeView<'_>) {
-        node.send_pause(port, self.frame(classes, self.config.quanta), &self.ports[usize::from(port)].causes);
+    fn send_pause(&self, port: PortIx, classes: ClassMask, view: &mut View<'_>) {
+        view.send_pause(port, self.frame(classes, self.config.quanta), &self.ports[usize::from(port)].causes);
     }
 
     /// A received frame takes effect. The control class is never paused.
-    fn obey(&mut self, port: PortIx, frame: PfcFrame, causes: &Causes, node: &mut NodeView<'_>) {
-        let pause_time = node.ports()[usize::from(port)].rate.time_for(u64::from(frame.quanta) * QUANTUM_BYTES);
+    fn obey(&mut self, port: PortIx, frame: PfcFrame, causes: &Causes, view: &mut View<'_>) {
+        let pause_time = view.port(port).rate().time_for(u64::from(frame.quanta) * QUANTUM_BYTES);
         let state = &mut self.ports[usize::from(port)];
         for class in frame.enabled.minus(CONTROL).iter() {
             let queue = QueueIx::from(class.0);
             if frame.quanta == 0 {
                 state.expiry[class.index()] = Time::NEVER;
-                node.open(port, queue);
+                view.open(port, queue);
             } else {
                 if self.config.pause == PauseModel::Quanta {
-                    state.expiry[class.index()] = node.now + pause_time;
+                    state.expiry[class.index()] = view.now + pause_time;
                 }
-                node.close(port, queue, causes[class.index()]);
+                view.close(port, queue, causes[class.index()]);
             }
         }
-        self.arm(port, node);
+        self.arm(port, view);
     }
 
     /// Sets the port's one timer to the earliest of what it waits for.
-    fn arm(&mut self, port: PortIx, node: &mut NodeView<'_>) {
+    fn arm(&mut self, port: PortIx, view: &mut View<'_>) {
         let state = &mut self.ports[usize::from(port)];
         if self.stopped[usize::from(port)] == Stopped::default() {
             state.refresh = None;
@@ -243,23 +246,53 @@ impl Pfc {
         let expiry = state.expiry.iter().copied().min().unwrap_or(Time::NEVER);
         let effect = state.received.front().map_or(Time::NEVER, |(at, ..)| *at);
         let refresh = state.refresh.map_or(Time::NEVER, |(at, _)| at);
-        node.set_timer(port, expiry.min(effect).min(refresh));
+        view.set_timer(port, expiry.min(effect).min(refresh));
+    }
+}
+
+impl PfcConfig {
+    /// PFC as `terms` say.
+    pub(super) fn of(terms: PfcTerms) -> PfcConfig {
+        let pause = if terms.until_resume { PauseModel::UntilResume } else { PauseModel::Quanta };
+        PfcConfig { pause, quanta: terms.quanta, response: terms.response }
+    }
+}
+
+impl FlowControlOptions for PfcConfig {
+    type Instance = Pfc;
+
+    fn facts(&self, _is_host: bool) -> FlowControlFacts {
+        FlowControlFacts {
+            protocols: vec![Protocol::PFC],
+            pfc: Some(PfcTerms {
+                quanta: self.quanta,
+                until_resume: self.pause == PauseModel::UntilResume,
+                response: self.response,
+            }),
+            is_lossless: true,
+            bounds_queues: false,
+            is_spared_by_errors: self.pause == PauseModel::UntilResume,
+        }
+    }
+
+    fn build(&self, site: &Site<'_>) -> Pfc {
+        Pfc::new(self, site)
     }
 }
 
 impl FlowControl for Pfc {
     #[inline(always)]
-    fn on_enqueue(&mut self, passage: Passage, gauge: Gauge<'_>, node: &mut NodeView<'_>) {
+    fn on_enqueue(&mut self, passage: Passage, gauge: Gauge<'_>, view: &mut View<'_>) {
         *self.held_mut(passage) += u64::from(passage.bytes);
         let before = self.stopped[usize::from(passage.ingress)];
         let stopped = before.after(gauge.pressure());
         if stopped != before {
-            self.tell(passage, stopped, node);
+            self.tell(passage, stopped, view);
         }
     }
 
     #[inline(always)]
-    fn on_dequeue(&mut self, passage: Passage, gauge: Gauge<'_>, node: &mut NodeView<'_>) {
+    fn on_dequeue(&mut self, passage: Passage, gauge: Gauge<'_>, view: &mut View<'_>) {
         *self.held_mut(passage) -= u64::from(passage.bytes);
         let before = self.stopped[usize::from(passage.ingress)];
         if before == Stopped::default() {
@@ -270,86 +303,88 @@ impl FlowControl for Pfc {
         let port = if port == PortPressure::Full { PortPressure::Between } else { port };
         let stopped = before.after(Pressure { full: ClassMask::NONE, eased, port });
         if stopped != before {
-            self.tell(passage, stopped, node);
+            self.tell(passage, stopped, view);
         }
     }
 
     /// A packet that is lost for lack of headroom causes a PAUSE as well, if there are others whose departure can resume the class.
-    fn on_refuse(&mut self, passage: Passage, gauge: Gauge<'_>, node: &mut NodeView<'_>) {
+    fn on_refuse(&mut self, passage: Passage, gauge: Gauge<'_>, view: &mut View<'_>) {
         let before = self.stopped[usize::from(passage.ingress)];
         let pressure = gauge.pressure();
         let full = pressure.full.with(passage.class);
         let stopped = before.after(Pressure { full, ..pressure });
         if gauge.held() > 0 && stopped != before {
-            self.tell(passage, stopped, node);
+            self.tell(passage, stopped, view);
         }
     }
 
-    fn on_control(&mut self, port: PortIx, control: &Control, node: &mut NodeView<'_>) {
+    fn on_control(&mut self, port: PortIx, control: &Control, causes: Option<&Causes>, view: &mut View<'_>) {
         let Control::Pfc(frame) = control else { return };
         // A frame that names no cause is that of another flow control.
-        let causes = node.causes().copied().unwrap_or([node.ports()[usize::from(port)].id.into(); CLASSES]);
+        let causes = causes.copied().unwrap_or([view.port(port).id().into(); CLASSES]);
         if self.config.response == Duration::ZERO {
-            self.obey(port, *frame, &causes, node);
+            self.obey(port, *frame, &causes, view);
         } else {
-            let effect = node.now + self.config.response;
+            let effect = view.now + self.config.response;
             self.ports[usize::from(port)].received.push_back((effect, *frame, causes));
-            self.arm(port, node);
+            self.arm(port, view);
         }
     }
 
-    fn on_timer(&mut self, port: PortIx, node: &mut NodeView<'_>) {
+    fn on_timer(&mut self, port: PortIx, view: &mut View<'_>) {
         let index = usize::from(port);
-        while let Some((_, frame, causes)) = self.ports[index].received.pop_front_if(|(at, ..)| *at <= node.now) {
-            self.obey(port, frame, &causes, node);
+        while let Some((_, frame, causes)) = self.ports[index].received.pop_front_if(|(at, ..)| *at <= view.now) {
+            self.obey(port, frame, &causes, view);
         }
         let state = &mut self.ports[index];
         for class in (0..CLASSES as u8).map(Class) {
-            if state.expiry[class.index()] <= node.now {
+            if state.expiry[class.index()] <= view.now {
                 state.expiry[class.index()] = Time::NEVER;
-                node.open(port, QueueIx::from(class.0));
+                view.open(port, QueueIx::from(class.0));
             }
         }
         if let Some((at, frame)) = &mut state.refresh
-            && *at <= node.now
+            && *at <= view.now
         {
             frame.enabled = self.stopped[index].classes();
-            *at = node.now + Duration::from_ps(state.pause_time.ps() / 2);
-            node.send_pause(port, *frame, &state.causes);
+            *at = view.now + Duration::from_ps(state.pause_time.ps() / 2);
+            view.send_pause(port, *frame, &state.causes);
         }
-        self.arm(port, node);
+        self.arm(port, view);
     }
 
     /// What was on the wire is lost, so neither end knows the state of the other: stop until the peer has sent its own, and send ours again.
     /// Classes that are not lossless stop with their port alone.
-    fn on_link_up(&mut self, port: PortIx, node: &mut NodeView<'_>) {
-        let cause = node.ports()[usize::from(port)].id;
+    fn on_link_up(&mut self, port: PortIx, view: &mut View<'_>) {
+        let cause = view.port(port).id();
         let state = &mut self.ports[usize::from(port)];
         state.received.clear();
         let (stop, expiry) = match (state.answer_time, self.config.pause) {
             (None, _) => (ClassMask::NONE, Time::NEVER),
             (Some(_), PauseModel::UntilResume) => (self.lossless, Time::NEVER),
-            (Some(answer_time), PauseModel::Quanta) => (self.lossless, node.now + answer_time),
+            (Some(answer_time), PauseModel::Quanta) => (self.lossless, view.now + answer_time),
         };
         for class in stop.iter() {
             state.expiry[class.index()] = expiry;
-            node.close(port, QueueIx::from(class.0), cause);
+            view.close(port, QueueIx::from(class.0), cause);
         }
         for class in ClassMask::ALL.minus(stop).iter() {
             state.expiry[class.index()] = Time::NEVER;
-            node.open(port, QueueIx::from(class.0));
+            view.open(port, QueueIx::from(class.0));
         }
         let pause = self.stopped[usize::from(port)].classes();
         let resume = self.lossless.minus(pause);
         if !pause.is_empty() {
-            self.send_pause(port, pause, node);
+            self.send_pause(port, pause, view);
         }
         if !resume.is_empty() {
-            node.send(port, Control::Pfc(self.frame(resume, 0)));
+            view.send(port, Control::Pfc(self.frame(resume, 0)));
         }
-        self.arm(port, node);
+        self.arm(port, view);
     }
+}
 
+impl FlowControlAccounts for Pfc {
     fn holds_until_resume(&self) -> bool {
         self.config.pause == PauseModel::UntilResume
     }

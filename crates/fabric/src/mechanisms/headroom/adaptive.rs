@@ -1,10 +1,10 @@
 //! Adaptive headroom: as SIH, but for the delays that a port and its peer have measured (IEEE P802.1Qdt; DSH section V-B).
 
-use super::exact_need_at;
+use super::need::{exact_need_at, offset};
 use super::pools::{Pools, reserved};
 use super::sih::Sih;
 use super::threshold::DynamicThreshold;
-use crate::contract::Site;
+use crate::contract::{HeadroomFacts, HeadroomOptions, InForce, Site};
 use backwater_engine::{Bytes, Duration};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -31,18 +31,28 @@ impl Default for AdaptiveConfig {
     }
 }
 
-impl AdaptiveConfig {
-    /// Bytes set aside at `site`.
-    pub fn reserved(&self, site: &Site<'_>) -> u64 {
+impl HeadroomOptions for AdaptiveConfig {
+    type Instance = Sih;
+
+    fn facts(&self) -> HeadroomFacts {
+        HeadroomFacts { is_lossless: true, looks_at_ports: false }
+    }
+
+    fn reserved(&self, site: &Site<'_>) -> u64 {
         reserved(site, self.private.get(), &self.per_port(site))
     }
 
-    /// Adaptive headroom for the switch at `site`.
-    pub fn build(&self, site: &Site<'_>) -> Sih {
+    fn build(&self, site: &Site<'_>) -> Sih {
         let pools = Pools::new(site, self.private.get(), &self.per_port(site));
         Sih::new(pools, DynamicThreshold::new(self.alpha, None, site), self.resume_offset, site)
     }
 
+    fn in_force(&self, site: &Site<'_>) -> Vec<(&'static str, Vec<InForce>)> {
+        vec![offset("resume_offset", self.resume_offset, site)]
+    }
+}
+
+impl AdaptiveConfig {
     /// What every port needs for the delays measured.
     fn per_port(&self, site: &Site<'_>) -> Vec<u64> {
         let unit = self.resolution.ps().max(1);

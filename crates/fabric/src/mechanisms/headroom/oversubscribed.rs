@@ -1,10 +1,10 @@
 //! Oversubscribed headroom: as SIH, but all queues draw theirs from one pool that is smaller than the sum (DSH section V-B; SONiC).
 
-use super::per_port;
+use super::need::{in_force, offset, per_port};
 use super::pools::{Pools, headroom_bytes, private_bytes};
 use super::sih::Sih;
 use super::threshold::DynamicThreshold;
-use crate::contract::Site;
+use crate::contract::{HeadroomFacts, HeadroomOptions, InForce, Site};
 use backwater_engine::Bytes;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -34,19 +34,29 @@ impl Default for OversubscribedConfig {
     }
 }
 
-impl OversubscribedConfig {
-    /// Bytes set aside at `site`.
-    pub fn reserved(&self, site: &Site<'_>) -> u64 {
+impl HeadroomOptions for OversubscribedConfig {
+    type Instance = Sih;
+
+    fn facts(&self) -> HeadroomFacts {
+        HeadroomFacts { is_lossless: self.ratio >= 1.0, looks_at_ports: false }
+    }
+
+    fn reserved(&self, site: &Site<'_>) -> u64 {
         private_bytes(site, self.private.get()) + self.pool(site, &per_port(self.headroom, site))
     }
 
-    /// Oversubscribed headroom for the switch at `site`.
-    pub fn build(&self, site: &Site<'_>) -> Sih {
+    fn build(&self, site: &Site<'_>) -> Sih {
         let headroom = per_port(self.headroom, site);
         let pools = Pools::with_headroom_pool(site, self.private.get(), &headroom, self.pool(site, &headroom));
         Sih::new(pools, DynamicThreshold::new(self.alpha, None, site), self.resume_offset, site)
     }
 
+    fn in_force(&self, site: &Site<'_>) -> Vec<(&'static str, Vec<InForce>)> {
+        vec![in_force("headroom", per_port(self.headroom, site)), offset("resume_offset", self.resume_offset, site)]
+    }
+}
+
+impl OversubscribedConfig {
     /// Bytes of headroom of all queues together.
     fn pool(&self, site: &Site<'_>, headroom: &[u64]) -> u64 {
         (headroom_bytes(site, headroom) as f64 * self.ratio).round() as u64

@@ -44,16 +44,15 @@ impl Pools {
 
     /// The same, but all queues together have no more than `headroom_pool` bytes of headroom.
     pub(super) fn with_headroom_pool(site: &Site<'_>, private: u64, headroom: &[u64], headroom_pool: u64) -> Pools {
-        let lossless: ClassMask = site.spec.switch.lossless.iter().copied().collect();
         let reserved = private_bytes(site, private) + headroom_pool;
         Pools {
             queues: vec![Default::default(); headroom.len()],
             peak_headroom: vec![[0; CLASSES]; headroom.len()],
             headroom_size: headroom.to_vec(),
             headroom_pool,
-            lossless,
+            lossless: site.lossless,
             private,
-            shared_size: site.spec.switch.buffer.get().saturating_sub(reserved),
+            shared_size: site.buffer.saturating_sub(reserved),
             used: Occupancy::default(),
         }
     }
@@ -157,16 +156,16 @@ pub(super) fn reserved(site: &Site<'_>, private: u64, headroom: &[u64]) -> u64 {
 
 /// Bytes set aside where every lossless ingress queue has `private` bytes.
 pub(super) fn private_bytes(site: &Site<'_>, private: u64) -> u64 {
-    private * ((site.ports.len() + site.unused_ports()) * site.spec.switch.lossless.len()) as u64
+    private * (site.ports.len() + site.unused_ports) as u64 * site.lossless_classes()
 }
 
 /// Bytes set aside where every lossless ingress queue of a port has the headroom listed for that port.
 pub(super) fn headroom_bytes(site: &Site<'_>, headroom: &[u64]) -> u64 {
-    of_all_ports(site, headroom) * site.spec.switch.lossless.len() as u64
+    of_all_ports(site, headroom) * site.lossless_classes()
 }
 
 /// The sum over all ports of the chip; those without a link count as the one that needs most.
 pub(super) fn of_all_ports(site: &Site<'_>, per_port: &[u64]) -> u64 {
     let most = per_port.iter().copied().max().unwrap_or(0);
-    per_port.iter().sum::<u64>() + most * site.unused_ports() as u64
+    per_port.iter().sum::<u64>() + most * site.unused_ports as u64
 }

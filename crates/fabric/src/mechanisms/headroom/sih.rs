@@ -1,10 +1,12 @@
 //! SIH, static and independent headroom: what switch chips do, and the baseline of DSH (DSH section II).
 
+use super::need::{in_force, offset, per_port, resume_offset};
 use super::pools::{Pools, reserved};
-use super::threshold::DynamicThreshold;
-use super::{per_port, resume_offset};
+use super::threshold::{self, DynamicThreshold};
 use crate::contract::note::DropCause;
-use crate::contract::{BufferPolicy, Occupancy, Pressure, Site};
+use crate::contract::{
+    BufferAccounts, BufferPolicy, HeadroomFacts, HeadroomOptions, InForce, Occupancy, PortFacts, Pressure, Site,
+};
 use crate::ids::{Class, PortIx};
 use backwater_engine::{Bytes, Rate, Time};
 use schemars::JsonSchema;
@@ -34,16 +36,30 @@ impl Default for SihConfig {
     }
 }
 
-impl SihConfig {
-    /// Bytes set aside at `site`.
-    pub fn reserved(&self, site: &Site<'_>) -> u64 {
+impl HeadroomOptions for SihConfig {
+    type Instance = Sih;
+
+    fn facts(&self) -> HeadroomFacts {
+        HeadroomFacts { is_lossless: true, looks_at_ports: false }
+    }
+
+    fn reserved(&self, site: &Site<'_>) -> u64 {
         reserved(site, self.private.get(), &per_port(self.headroom, site))
     }
 
-    /// SIH for the switch at `site`.
-    pub fn build(&self, site: &Site<'_>) -> Sih {
+    fn build(&self, site: &Site<'_>) -> Sih {
         let pools = Pools::new(site, self.private.get(), &per_port(self.headroom, site));
         Sih::new(pools, DynamicThreshold::new(self.alpha, self.alpha_rate, site), self.resume_offset, site)
+    }
+
+    fn in_force(&self, site: &Site<'_>) -> Vec<(&'static str, Vec<InForce>)> {
+        let alpha = |port: &PortFacts| InForce::Share(threshold::alpha(self.alpha, self.alpha_rate, port));
+        let alpha = ("alpha", site.ports.iter().map(alpha).collect());
+        vec![
+            alpha,
+            in_force("headroom", per_port(self.headroom, site)),
+            offset("resume_offset", self.resume_offset, site),
+        ]
     }
 }
 
@@ -94,7 +110,9 @@ impl BufferPolicy for Sih {
     fn expect(&self, ingress: PortIx, class: Class) {
         self.pools.expect(ingress, class);
     }
+}
 
+impl BufferAccounts for Sih {
     fn occupancy(&self) -> Occupancy {
         self.pools.occupancy()
     }

@@ -1,9 +1,11 @@
 //! Static threshold: every lossless ingress queue is paused at a fixed length.
 
+use super::need::{in_force, per_port, resume_offset};
 use super::pools::{Pools, reserved};
-use super::{per_port, resume_offset};
 use crate::contract::note::DropCause;
-use crate::contract::{BufferPolicy, Occupancy, Pressure, Site};
+use crate::contract::{
+    BufferAccounts, BufferPolicy, HeadroomFacts, HeadroomOptions, InForce, Occupancy, Pressure, Site,
+};
 use crate::ids::{Class, PortIx};
 use backwater_engine::{Bytes, Time};
 use schemars::JsonSchema;
@@ -28,14 +30,30 @@ impl Default for StaticConfig {
     }
 }
 
-impl StaticConfig {
-    /// Bytes set aside at `site`.
-    pub fn reserved(&self, site: &Site<'_>) -> u64 {
+impl HeadroomOptions for StaticConfig {
+    type Instance = StaticThreshold;
+
+    fn facts(&self) -> HeadroomFacts {
+        HeadroomFacts { is_lossless: true, looks_at_ports: false }
+    }
+
+    fn reserved(&self, site: &Site<'_>) -> u64 {
         reserved(site, 0, &per_port(self.headroom, site))
     }
 
+    fn build(&self, site: &Site<'_>) -> StaticThreshold {
+        StaticThreshold::new(self, site)
+    }
+
+    fn in_force(&self, site: &Site<'_>) -> Vec<(&'static str, Vec<InForce>)> {
+        let xon = vec![self.xon(site); site.ports.len()];
+        vec![in_force("headroom", per_port(self.headroom, site)), in_force("xon", xon)]
+    }
+}
+
+impl StaticConfig {
     /// Length below which a queue is resumed.
-    pub(super) fn xon(&self, site: &Site<'_>) -> u64 {
+    fn xon(&self, site: &Site<'_>) -> u64 {
         self.xon.map_or(self.xoff.get().saturating_sub(resume_offset(None, site)), Bytes::get)
     }
 }
@@ -81,7 +99,9 @@ impl BufferPolicy for StaticThreshold {
     fn expect(&self, ingress: PortIx, class: Class) {
         self.pools.expect(ingress, class);
     }
+}
 
+impl BufferAccounts for StaticThreshold {
     fn occupancy(&self) -> Occupancy {
         self.pools.occupancy()
     }

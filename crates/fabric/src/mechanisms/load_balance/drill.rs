@@ -1,9 +1,8 @@
 //! DRILL (Ghorbani et al., SIGCOMM 2017): every packet takes the port of the shortest queue among a few drawn at random and the best that are
 //! remembered. Needs receivers that tolerate reordering.
 
-use crate::contract::{FlowKey, LoadBalance};
+use crate::contract::{FlowKey, LoadBalance, LoadBalanceOptions, Site, View};
 use crate::ids::{NodeId, PortIx};
-use crate::model::port::Port;
 use backwater_engine::random::{Seed, Stream};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -52,14 +51,22 @@ impl Drill {
     }
 }
 
+impl LoadBalanceOptions for DrillConfig {
+    type Instance = Drill;
+
+    fn build(&self, site: &Site<'_>) -> Drill {
+        Drill::new(self, site.seed, site.node)
+    }
+}
+
 impl LoadBalance for Drill {
-    fn choose(&mut self, _key: FlowKey, candidates: &[PortIx], ports: &[Port]) -> usize {
+    fn choose(&mut self, _key: FlowKey, candidates: &[PortIx], view: &View<'_>) -> usize {
         let Drill { samples, memory, draws, best, seen } = self;
         let best = match best.get_mut(candidates) {
             Some(best) => best,
             None => best.entry(candidates.to_vec()).or_default(),
         };
-        let load = |index: usize| (ports[usize::from(candidates[index])].queued_bytes(), index);
+        let load = |index: usize| (view.port(candidates[index]).queued_bytes(), index);
         seen.clear();
         seen.extend((0..*samples).map(|_| load(draws.below(candidates.len() as u64) as usize)));
         seen.extend(best.drain(..).map(load));
@@ -78,25 +85,28 @@ impl LoadBalance for Drill {
 mod tests {
     use super::*;
     use crate::model::fifo::Frames;
-    use crate::testing::{port, queued};
+    use crate::model::interfaces::Interfaces;
+    use crate::testing::{interfaces, port, queued};
+    use backwater_engine::Time;
 
     /// Ports with so many packets of 1000 B in their queues.
-    fn ports(packets: &[u32]) -> Vec<Port> {
+    fn ports(packets: &[u32]) -> Interfaces {
         let with = |count: &u32| {
             let (mut port, mut frames) = (port(100), Frames::default());
             (0..*count).for_each(|_| port.enqueue(3, queued(3, 1000), &mut frames));
             port
         };
-        packets.iter().map(with).collect()
+        interfaces(packets.iter().map(with).collect())
     }
 
     fn drill(samples: u32, memory: u32) -> Drill {
         Drill::new(&DrillConfig { samples, memory }, Seed(1), NodeId(3))
     }
 
-    fn counts(drill: &mut Drill, candidates: &[PortIx], ports: &[Port], packets: u32) -> Vec<u32> {
+    fn counts(drill: &mut Drill, candidates: &[PortIx], ports: &mut Interfaces, packets: u32) -> Vec<u32> {
         let mut counts = vec![0; candidates.len()];
-        (0..packets).for_each(|_| counts[drill.choose(FlowKey(7), candidates, ports)] += 1);
+        let view = View::new(Time::ZERO, ports);
+        (0..packets).for_each(|_| counts[drill.choose(FlowKey(7), candidates, &view)] += 1);
         counts
     }
 
@@ -107,27 +117,27 @@ mod tests {
 
     #[test]
     fn one_sample_and_no_memory_is_spraying() {
-        let unequal = ports(&[0, 9, 1, 5]);
-        assert_even(&counts(&mut drill(1, 0), &[0, 1, 2, 3], &unequal, 40_000));
+        let mut unequal = ports(&[0, 9, 1, 5]);
+        assert_even(&counts(&mut drill(1, 0), &[0, 1, 2, 3], &mut unequal, 40_000));
     }
 
     /// A remembered port does not win against one drawn whose queue is as short.
     #[test]
     fn equal_queues_are_used_evenly() {
-        let equal = ports(&[2, 2, 2, 2]);
+        let mut equal = ports(&[2, 2, 2, 2]);
         for (samples, memory) in [(1, 1), (2, 1), (2, 0), (3, 2)] {
-            assert_even(&counts(&mut drill(samples, memory), &[0, 1, 2, 3], &equal, 40_000));
+            assert_even(&counts(&mut drill(samples, memory), &[0, 1, 2, 3], &mut equal, 40_000));
         }
     }
 
     /// Without memory a long queue is taken when all samples fall on it: once in 16 with two samples of four ports.
     #[test]
     fn a_long_queue_is_avoided() {
-        let one_long = ports(&[0, 0, 9, 0]);
-        let chosen = counts(&mut drill(2, 0), &[0, 1, 2, 3], &one_long, 40_000);
+        let mut one_long = ports(&[0, 0, 9, 0]);
+        let chosen = counts(&mut drill(2, 0), &[0, 1, 2, 3], &mut one_long, 40_000);
         assert!(chosen[2].abs_diff(2500) < 242, "{chosen:?}");
         // The very first packet has nothing remembered.
-        let chosen = counts(&mut drill(2, 1), &[0, 1, 2, 3], &one_long, 40_000);
+        let chosen = counts(&mut drill(2, 1), &[0, 1, 2, 3], &mut one_long, 40_000);
         assert!(chosen[2] <= 1, "{chosen:?}");
     }
 
@@ -136,23 +146,23 @@ mod tests {
         let mut drill = drill(1, 1);
         let (mut queues, candidates) = (ports(&[5, 5, 0, 5]), [0, 1, 2, 3]);
         // Once drawn, the empty queue is taken by every packet.
-        let first = (0..100).find(|_| drill.choose(FlowKey(7), &candidates, &queues) == 2);
+        let first = (0..100).find(|_| counts(&mut drill, &candidates, &mut queues, 1)[2] == 1);
         assert!(first.is_some());
-        assert_eq!(counts(&mut drill, &candidates, &queues, 1000), [0, 0, 1000, 0]);
+        assert_eq!(counts(&mut drill, &candidates, &mut queues, 1000), [0, 0, 1000, 0]);
         let mut frames = Frames::default();
-        (0..9).for_each(|_| queues[2].enqueue(3, queued(3, 1000), &mut frames));
+        (0..9).for_each(|_| queues.ports[2].enqueue(3, queued(3, 1000), &mut frames));
         // At most until another is drawn.
-        assert!(counts(&mut drill, &candidates, &queues, 1000)[2] < 10);
+        assert!(counts(&mut drill, &candidates, &mut queues, 1000)[2] < 10);
     }
 
     /// What is best among some ports does not carry over to others.
     #[test]
     fn every_set_of_ports_has_a_memory_of_its_own() {
         let mut drill = drill(1, 1);
-        let queues = ports(&[5, 5, 0, 5, 5, 5]);
-        counts(&mut drill, &[0, 1, 2], &queues, 100);
-        counts(&mut drill, &[3, 4, 5], &queues, 100);
-        assert_eq!(counts(&mut drill, &[0, 1, 2], &queues, 100), [0, 0, 100]);
+        let mut queues = ports(&[5, 5, 0, 5, 5, 5]);
+        counts(&mut drill, &[0, 1, 2], &mut queues, 100);
+        counts(&mut drill, &[3, 4, 5], &mut queues, 100);
+        assert_eq!(counts(&mut drill, &[0, 1, 2], &mut queues, 100), [0, 0, 100]);
         assert_eq!(drill.best.len(), 2);
     }
 }

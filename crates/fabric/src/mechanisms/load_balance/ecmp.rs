@@ -1,8 +1,7 @@
 //! Equal-cost multi-path: the port is a hash of the flow and of a seed of the switch.
 
-use crate::contract::{FlowKey, LoadBalance};
+use crate::contract::{FlowKey, LoadBalance, LoadBalanceOptions, Site, View};
 use crate::ids::{NodeId, PortIx};
-use crate::model::port::Port;
 use backwater_engine::random::{Seed, mix};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -31,8 +30,20 @@ impl Ecmp {
     }
 }
 
+impl LoadBalanceOptions for EcmpConfig {
+    type Instance = Ecmp;
+
+    fn is_static(&self) -> bool {
+        true
+    }
+
+    fn build(&self, site: &Site<'_>) -> Ecmp {
+        Ecmp::new(site.seed, site.node)
+    }
+}
+
 impl LoadBalance for Ecmp {
-    fn choose(&mut self, key: FlowKey, candidates: &[PortIx], _ports: &[Port]) -> usize {
+    fn choose(&mut self, key: FlowKey, candidates: &[PortIx], _view: &View<'_>) -> usize {
         self.index(key, candidates.len())
     }
 }

@@ -1,8 +1,7 @@
 //! Packet spraying: every packet takes a uniformly random equal-cost port. Needs receivers that tolerate reordering.
 
-use crate::contract::{FlowKey, LoadBalance};
+use crate::contract::{FlowKey, LoadBalance, LoadBalanceOptions, Site, View};
 use crate::ids::{NodeId, PortIx};
-use crate::model::port::Port;
 use backwater_engine::random::{Seed, Stream};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -25,8 +24,16 @@ impl Spray {
     }
 }
 
+impl LoadBalanceOptions for SprayConfig {
+    type Instance = Spray;
+
+    fn build(&self, site: &Site<'_>) -> Spray {
+        Spray::new(site.seed, site.node)
+    }
+}
+
 impl LoadBalance for Spray {
-    fn choose(&mut self, _key: FlowKey, candidates: &[PortIx], _ports: &[Port]) -> usize {
+    fn choose(&mut self, _key: FlowKey, candidates: &[PortIx], _view: &View<'_>) -> usize {
         self.draws.below(candidates.len() as u64) as usize
     }
 }
@@ -34,13 +41,17 @@ impl LoadBalance for Spray {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::interfaces;
+    use backwater_engine::Time;
 
     #[test]
     fn packets_of_one_flow_take_every_port_about_equally() {
         let mut spray = Spray::new(Seed(1), NodeId(3));
+        let mut node = interfaces(Vec::new());
+        let view = View::new(Time::ZERO, &mut node);
         let mut counts = [0u32; 4];
         for _ in 0..40_000 {
-            counts[spray.choose(FlowKey(7), &[4, 5, 6, 9], &[])] += 1;
+            counts[spray.choose(FlowKey(7), &[4, 5, 6, 9], &view)] += 1;
         }
         // 10,000 each, within five standard deviations.
         assert!(counts.iter().all(|count| count.abs_diff(10_000) < 433), "{counts:?}");

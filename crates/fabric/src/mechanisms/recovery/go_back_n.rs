@@ -1,6 +1,6 @@
 //! Go-Back-N: RoCE's own loss recovery.
 
-use crate::contract::{Progress, RecoveryReceiver, RecoverySender, Verdict};
+use crate::contract::{Progress, RecoveryOptions, RecoveryReceiver, RecoverySender, Verdict};
 use crate::frame::Psn;
 use backwater_engine::{Duration, Time};
 use schemars::JsonSchema;
@@ -20,6 +20,19 @@ pub struct GoBackNConfig {
 impl Default for GoBackNConfig {
     fn default() -> Self {
         GoBackNConfig { nack_interval: Duration::from_us(4), timeout: Duration::from_ms(4) }
+    }
+}
+
+impl RecoveryOptions for GoBackNConfig {
+    type Sender = Sender;
+    type Receiver = Receiver;
+
+    fn sender(&self) -> Sender {
+        Sender::new(self.timeout)
+    }
+
+    fn receiver(&self) -> Receiver {
+        Receiver::new(self)
     }
 }
 

@@ -1,6 +1,7 @@
 //! A receiver that tolerates reordering: for fabrics with almost no loss that send the packets of a flow along several paths.
 
-use crate::contract::{RecoveryReceiver, Verdict};
+use super::go_back_n::Sender;
+use crate::contract::{RecoveryOptions, RecoveryReceiver, Verdict};
 use crate::frame::Psn;
 use backwater_engine::bits::BitSet;
 use backwater_engine::{Duration, Time};
@@ -26,6 +27,19 @@ pub struct InAnyOrderConfig {
 impl Default for InAnyOrderConfig {
     fn default() -> Self {
         InAnyOrderConfig { room: 65_536, allowance: None, timeout: Duration::from_ms(4) }
+    }
+}
+
+impl RecoveryOptions for InAnyOrderConfig {
+    type Sender = Sender;
+    type Receiver = Receiver;
+
+    fn sender(&self) -> Sender {
+        Sender::new(self.timeout)
+    }
+
+    fn receiver(&self) -> Receiver {
+        Receiver::new(self)
     }
 }
 

@@ -1,6 +1,6 @@
 //! Pyrrha's control frames: link-local, one hop, before everything else (section IV-D).
 
-use crate::frame::{Control, Signal};
+use crate::frame::{Control, Protocol, Signal};
 use crate::ids::PortId;
 
 /// What a frame says. A root is named by its port in the network, which represents the pair of switch and port of the paper.
@@ -34,6 +34,9 @@ pub enum PyrrhaFrame {
     },
 }
 
+/// Whose frames these are.
+pub(super) const PYRRHA: Protocol = Protocol::named("pyrrha");
+
 const PAUSE: u16 = 1;
 const RESUME: u16 = 2;
 const MERGE: u16 = 3;
@@ -42,20 +45,22 @@ const UNASSIGNED: u16 = 4;
 impl From<PyrrhaFrame> for Control {
     fn from(frame: PyrrhaFrame) -> Control {
         let (opcode, signal, words) = match frame {
-            PyrrhaFrame::Pause { root, distance } => (PAUSE, Signal::Pause, [root.0, 0, distance.into(), 0]),
-            PyrrhaFrame::Resume { root } => (RESUME, Signal::Resume, [root.0, 0, 0, 0]),
-            PyrrhaFrame::Merge { old, new, distance } => (MERGE, Signal::Merge, [new.0, old.0, distance.into(), 0]),
-            PyrrhaFrame::Unassigned { root } => (UNASSIGNED, Signal::Other, [root.0, 0, 0, 0]),
+            PyrrhaFrame::Pause { root, distance } => (PAUSE, Signal::Pause, [root.0, 0, distance.into()]),
+            PyrrhaFrame::Resume { root } => (RESUME, Signal::Resume, [root.0, 0, 0]),
+            PyrrhaFrame::Merge { old, new, distance } => (MERGE, Signal::Merge, [new.0, old.0, distance.into()]),
+            PyrrhaFrame::Unassigned { root } => (UNASSIGNED, Signal::Other, [root.0, 0, 0]),
         };
         // A PAUSE that holds until RESUME has no remedy against loss.
-        Control::Custom { opcode, signal, reliable: true, words }
+        Control::Custom { protocol: PYRRHA, opcode, signal, reliable: true, words }
     }
 }
 
 impl PyrrhaFrame {
     /// What a control frame says, if it is one of ours.
     pub fn read(control: &Control) -> Option<PyrrhaFrame> {
-        let Control::Custom { opcode, words: [root, old, distance, _], .. } = *control else { return None };
+        let Control::Custom { protocol: PYRRHA, opcode, words: [root, old, distance], .. } = *control else {
+            return None;
+        };
         let (root, old, distance) = (PortId(root), PortId(old), distance as u8);
         match opcode {
             PAUSE => Some(PyrrhaFrame::Pause { root, distance }),
@@ -82,7 +87,15 @@ mod tests {
         ] {
             assert_eq!(PyrrhaFrame::read(&frame.into()), Some(frame));
         }
-        let foreign = Control::Custom { opcode: 99, signal: Signal::Other, reliable: true, words: [0; 4] };
-        assert_eq!(PyrrhaFrame::read(&foreign), None);
+        let custom = |protocol, opcode| Control::Custom {
+            protocol,
+            opcode,
+            signal: Signal::Other,
+            reliable: true,
+            words: [0; 3],
+        };
+        assert_eq!(PyrrhaFrame::read(&custom(PYRRHA, 99)), None);
+        // Whatever it says, it is not for us.
+        assert_eq!(PyrrhaFrame::read(&custom(Protocol::named("another"), PAUSE)), None);
     }
 }

@@ -1,7 +1,7 @@
 //! Pyrrha at a host: flows whose path leads through a paused root wait, all others go on (section IV-D, "Cooperation on end-hosts").
 
 use super::frames::PyrrhaFrame;
-use crate::contract::{Departing, NodeView, PauseScope, Site};
+use crate::contract::{Departing, PauseScope, Site, View};
 use crate::ids::{CLASSES, FlowId, PortId, PortIx, QueueIx};
 use backwater_engine::memory::HeapBytes;
 
@@ -26,12 +26,12 @@ impl HostPort {
     }
 
     /// Opens and closes the gates of all flows that pass `root`, which has just been paused or resumed.
-    fn review(&self, port: PortIx, root: PortId, node: &mut NodeView<'_>) {
+    fn review(&self, port: PortIx, root: PortId, view: &mut View<'_>) {
         for index in (0..self.paths.len()).filter(|index| self.paths[*index].contains(&root)) {
             let queue = (CLASSES + index) as QueueIx;
             match self.keeper(index) {
-                Some(root) => node.close(port, queue, root),
-                None => node.open(port, queue),
+                Some(root) => view.close(port, queue, root),
+                None => view.open(port, queue),
             }
         }
     }
@@ -45,7 +45,7 @@ impl Host {
         Host { ports: site.ports.iter().map(|_| HostPort::default()).collect() }
     }
 
-    pub(super) fn on_flow_start(&mut self, flow: Departing<'_>, node: &mut NodeView<'_>) -> QueueIx {
+    pub(super) fn on_flow_start(&mut self, flow: Departing<'_>, view: &mut View<'_>) -> QueueIx {
         let port = &mut self.ports[usize::from(flow.port)];
         let index = match port.free.pop() {
             Some(index) => index.into(),
@@ -58,47 +58,47 @@ impl Host {
         port.paths[index].extend(flow.onward);
         let queue = (CLASSES + index) as QueueIx;
         if let Some(root) = port.keeper(index) {
-            node.close(flow.port, queue, root);
+            view.close(flow.port, queue, root);
         }
         queue
     }
 
-    pub(super) fn on_flow_end(&mut self, _flow: FlowId, port: PortIx, queue: QueueIx, node: &mut NodeView<'_>) {
+    pub(super) fn on_flow_end(&mut self, _flow: FlowId, port: PortIx, queue: QueueIx, view: &mut View<'_>) {
         if let Some(index) = usize::from(queue).checked_sub(CLASSES) {
             let host_port = &mut self.ports[usize::from(port)];
             host_port.paths[index].clear();
             host_port.free.push(index as u16);
-            node.open(port, queue);
+            view.open(port, queue);
         }
     }
 
-    pub(super) fn on_frame(&mut self, port: PortIx, frame: PyrrhaFrame, node: &mut NodeView<'_>) {
+    pub(super) fn on_frame(&mut self, port: PortIx, frame: PyrrhaFrame, view: &mut View<'_>) {
         let host_port = &mut self.ports[usize::from(port)];
-        let mut release = |root: PortId, node: &mut NodeView<'_>| {
+        let mut release = |root: PortId, view: &mut View<'_>| {
             if let Some(position) = host_port.paused.iter().position(|paused| *paused == root) {
                 host_port.paused.remove(position);
-                host_port.review(port, root, node);
+                host_port.review(port, root, view);
             }
         };
         match frame {
-            PyrrhaFrame::Resume { root } => release(root, node),
+            PyrrhaFrame::Resume { root } => release(root, view),
             PyrrhaFrame::Merge { old, new, .. } => {
-                node.note_given_up(port, old);
-                release(old, node);
-                release(new, node);
+                view.note_given_up(port, old);
+                release(old, view);
+                release(new, view);
             }
             PyrrhaFrame::Pause { root, .. } if !host_port.paused.contains(&root) => {
                 host_port.paused.push(root);
-                host_port.review(port, root, node);
+                host_port.review(port, root, view);
             }
             PyrrhaFrame::Pause { .. } | PyrrhaFrame::Unassigned { .. } => {}
         }
     }
 
-    pub(super) fn on_link_up(&mut self, port: PortIx, node: &mut NodeView<'_>) {
+    pub(super) fn on_link_up(&mut self, port: PortIx, view: &mut View<'_>) {
         let host_port = &mut self.ports[usize::from(port)];
         while let Some(root) = host_port.paused.pop() {
-            host_port.review(port, root, node);
+            host_port.review(port, root, view);
         }
     }
 

@@ -17,14 +17,15 @@ mod switch;
 pub use frames::PyrrhaFrame;
 pub use queues::State;
 
+use self::frames::PYRRHA;
+use super::pfc::{Pfc, PfcConfig};
 use crate::contract::{
-    AddedQueues, Candidate, Departing, FlowControl, Gauge, NodeView, Passage, PauseScope, Place, PortFacts, Site, Stage,
+    AddedQueues, Candidate, Departing, FlowControl, FlowControlAccounts, FlowControlFacts, FlowControlOptions, Gauge,
+    Neighbour, Passage, PauseScope, Place, PortView, Site, Stage, View,
 };
-use crate::frame::{Control, Frame};
-use crate::ids::{FlowId, PortId, PortIx, QueueIx};
-use crate::mechanisms::flow_control::FlowControlConfig;
-use crate::mechanisms::flow_control::pfc::Pfc;
-use crate::model::port::Port;
+use crate::frame::cause::Causes;
+use crate::frame::{Control, Frame, Protocol};
+use crate::ids::{CLASSES, FlowId, PortId, PortIx, QueueIx};
 use backwater_engine::Duration;
 use backwater_engine::memory::HeapBytes;
 use schemars::JsonSchema;
@@ -171,7 +172,7 @@ pub struct Isolated {
     pub bytes: u64,
 }
 
-/// Pyrrha at one node.
+/// Pyrrha at one view.
 #[derive(Debug)]
 pub struct Pyrrha {
     role: Role,
@@ -201,32 +202,24 @@ enum Peer {
 }
 
 impl Peer {
-    /// The peer at `port` of a node that runs Pyrrha as in `config`. Both ends of a link come to the same answer.
-    fn of(port: &PortFacts, config: &PyrrhaConfig, site: &Site<'_>) -> Peer {
-        let with_host = |reaction, otherwise| match reaction {
-            HostReaction::PerFlow => otherwise,
-            HostReaction::Pfc => Peer::Pfc,
-            HostReaction::None => Peer::Other,
-        };
-        let peer = site.peer(port);
-        match site.flow_control(peer) {
-            FlowControlConfig::Pyrrha(_) if site.is_host(site.node) => with_host(config.hosts, Peer::Switch),
-            FlowControlConfig::Pyrrha(theirs) if site.is_host(peer) => with_host(theirs.hosts, Peer::Host),
-            FlowControlConfig::Pyrrha(_) => Peer::Switch,
-            FlowControlConfig::Pfc(_) => Peer::Pfc,
+    /// What `neighbour` is to the node at `site`. Both ends of a link come to the same answer.
+    fn of(neighbour: &Neighbour, site: &Site<'_>) -> Peer {
+        let is_common = |protocol| neighbour.flow_control.speaks(protocol) && site.flow_control.speaks(protocol);
+        match neighbour.is_host {
+            true if is_common(PYRRHA) => Peer::Host,
+            false if is_common(PYRRHA) => Peer::Switch,
+            _ if is_common(Protocol::PFC) => Peer::Pfc,
             _ => Peer::Other,
         }
     }
 }
 
 impl Foreign {
-    fn new(config: &PyrrhaConfig, site: &Site<'_>) -> Option<Box<Foreign>> {
-        let at: Vec<bool> = site.ports.iter().map(|port| Peer::of(port, config, site) == Peer::Pfc).collect();
-        let theirs = |port: &PortFacts| match site.flow_control(site.peer(port)) {
-            FlowControlConfig::Pfc(config) => Some(config.clone()),
-            _ => None,
-        };
-        let pfc = || Pfc::new(&site.ports.iter().find_map(theirs).unwrap_or_default(), site);
+    fn new(site: &Site<'_>) -> Option<Box<Foreign>> {
+        let at: Vec<bool> = site.neighbours.iter().map(|neighbour| Peer::of(neighbour, site) == Peer::Pfc).collect();
+        // Those who use nothing but PFC say how; they all say the same.
+        let terms = site.neighbours.iter().find_map(|neighbour| neighbour.flow_control.pfc.clone());
+        let pfc = || Pfc::new(&terms.map_or_else(PfcConfig::default, PfcConfig::of), site);
         at.contains(&true).then(|| Box::new(Foreign { pfc: pfc(), at }))
     }
 }
@@ -242,8 +235,8 @@ enum Role {
 impl Pyrrha {
     /// Pyrrha for the node at `site`.
     pub fn new(config: &PyrrhaConfig, site: &Site<'_>) -> Pyrrha {
-        let foreign = Foreign::new(config, site);
-        if !site.is_host(site.node) {
+        let foreign = Foreign::new(site);
+        if !site.is_host {
             let stage = match (config.organisation, config.feed) {
                 (Organisation::SingleTier, _) => Stage::Wire,
                 (Organisation::Hierarchical, Feed::LineRate) => Stage::Queue,
@@ -282,6 +275,23 @@ impl Pyrrha {
     }
 }
 
+impl FlowControlOptions for PyrrhaConfig {
+    type Instance = Pyrrha;
+
+    fn facts(&self, is_host: bool) -> FlowControlFacts {
+        let protocols = match self.hosts {
+            HostReaction::Pfc if is_host => vec![Protocol::PFC],
+            HostReaction::None if is_host => Vec::new(),
+            _ => vec![PYRRHA, Protocol::PFC],
+        };
+        FlowControlFacts { protocols, bounds_queues: true, ..Default::default() }
+    }
+
+    fn build(&self, site: &Site<'_>) -> Pyrrha {
+        Pyrrha::new(self, site)
+    }
+}
+
 impl FlowControl for Pyrrha {
     #[inline]
     fn added_queues(&self) -> AddedQueues {
@@ -289,88 +299,90 @@ impl FlowControl for Pyrrha {
     }
 
     #[inline]
-    fn queue(&mut self, candidate: Candidate<'_>) -> Place {
+    fn queue(&mut self, candidate: Candidate<'_>, _view: &View<'_>) -> Place {
         match &mut self.role {
             Role::Switch(switch) => switch.place(candidate, None),
             Role::Host(_) | Role::Bystander => candidate.by_class(),
         }
     }
 
-    fn next_queue(&mut self, candidate: Candidate<'_>, from: Passage) -> Place {
+    fn next_queue(&mut self, candidate: Candidate<'_>, from: Passage, _view: &View<'_>) -> Place {
         match &mut self.role {
             Role::Switch(switch) => switch.next_place(candidate, from),
             Role::Host(_) | Role::Bystander => candidate.by_class(),
         }
     }
 
-    fn on_enqueue(&mut self, passage: Passage, gauge: Gauge<'_>, node: &mut NodeView<'_>) {
+    fn on_enqueue(&mut self, passage: Passage, gauge: Gauge<'_>, view: &mut View<'_>) {
         if let Role::Switch(switch) = &mut self.role {
-            switch.joined(passage, node);
+            switch.joined(passage, view);
         }
         if let Some(pfc) = self.pfc_at(passage.ingress) {
-            pfc.on_enqueue(passage, gauge, node);
+            pfc.on_enqueue(passage, gauge, view);
         }
     }
 
-    fn on_move(&mut self, from: Passage, to: Passage, node: &mut NodeView<'_>) {
+    fn on_move(&mut self, from: Passage, to: Passage, view: &mut View<'_>) {
         if let Role::Switch(switch) = &mut self.role {
-            switch.moved(from, to, node);
+            switch.moved(from, to, view);
         }
     }
 
-    fn on_dequeue(&mut self, passage: Passage, gauge: Gauge<'_>, node: &mut NodeView<'_>) {
+    fn on_dequeue(&mut self, passage: Passage, gauge: Gauge<'_>, view: &mut View<'_>) {
         if let Role::Switch(switch) = &mut self.role {
-            switch.left(passage, node);
+            switch.left(passage, view);
         }
         if let Some(pfc) = self.pfc_at(passage.ingress) {
-            pfc.on_dequeue(passage, gauge, node);
+            pfc.on_dequeue(passage, gauge, view);
         }
     }
 
-    fn on_flow_start(&mut self, flow: Departing<'_>, node: &mut NodeView<'_>) -> QueueIx {
+    fn on_flow_start(&mut self, flow: Departing<'_>, view: &mut View<'_>) -> QueueIx {
         match &mut self.role {
-            Role::Host(host) => host.on_flow_start(flow, node),
+            Role::Host(host) => host.on_flow_start(flow, view),
             Role::Switch(_) | Role::Bystander => QueueIx::from(flow.class.0),
         }
     }
 
-    fn on_flow_end(&mut self, flow: FlowId, port: PortIx, queue: QueueIx, node: &mut NodeView<'_>) {
+    fn on_flow_end(&mut self, flow: FlowId, port: PortIx, queue: QueueIx, view: &mut View<'_>) {
         if let Role::Host(host) = &mut self.role {
-            host.on_flow_end(flow, port, queue, node);
+            host.on_flow_end(flow, port, queue, view);
         }
     }
 
-    fn on_control(&mut self, port: PortIx, control: &Control, node: &mut NodeView<'_>) {
+    fn on_control(&mut self, port: PortIx, control: &Control, causes: Option<&Causes>, view: &mut View<'_>) {
         if let Some(frame) = PyrrhaFrame::read(control) {
             match &mut self.role {
-                Role::Switch(switch) => switch.on_frame(port, frame, node),
-                Role::Host(host) => host.on_frame(port, frame, node),
+                Role::Switch(switch) => switch.on_frame(port, frame, view),
+                Role::Host(host) => host.on_frame(port, frame, view),
                 Role::Bystander => {}
             }
         } else if let Some(pfc) = self.pfc_at(port) {
-            pfc.on_control(port, control, node);
+            pfc.on_control(port, control, causes, view);
         }
     }
 
-    fn on_timer(&mut self, port: PortIx, node: &mut NodeView<'_>) {
+    fn on_timer(&mut self, port: PortIx, view: &mut View<'_>) {
         if let Some(pfc) = self.pfc_at(port) {
-            pfc.on_timer(port, node);
+            pfc.on_timer(port, view);
         } else if let Role::Switch(switch) = &mut self.role {
-            switch.on_timer(port, node);
+            switch.on_timer(port, view);
         }
     }
 
-    fn on_link_up(&mut self, port: PortIx, node: &mut NodeView<'_>) {
+    fn on_link_up(&mut self, port: PortIx, view: &mut View<'_>) {
         match &mut self.role {
-            Role::Switch(switch) => switch.on_link_up(port, node),
-            Role::Host(host) => host.on_link_up(port, node),
+            Role::Switch(switch) => switch.on_link_up(port, view),
+            Role::Host(host) => host.on_link_up(port, view),
             Role::Bystander => {}
         }
         if let Some(pfc) = self.pfc_at(port) {
-            pfc.on_link_up(port, node);
+            pfc.on_link_up(port, view);
         }
     }
+}
 
+impl FlowControlAccounts for Pyrrha {
     fn stopping(&self) -> Vec<(PortIx, PauseScope)> {
         let pfc = self.foreign.as_ref().map(|foreign| foreign.pfc.stopping()).unwrap_or_default();
         match &self.role {
@@ -379,11 +391,11 @@ impl FlowControl for Pyrrha {
         }
     }
 
-    fn stopped(&self, port: &Port) -> Vec<PauseScope> {
-        let classes = port.closed_classes().iter().map(|class| PauseScope::Queue(class.0.into()));
+    fn stopped(&self, port: PortIx, view: &dyn PortView) -> Vec<PauseScope> {
+        let classes = view.closed_queues().take_while(|queue| usize::from(*queue) < CLASSES).map(PauseScope::Queue);
         match &self.role {
-            Role::Switch(switch) => switch.stopped(port.ix).into_iter().chain(classes).collect(),
-            Role::Host(host) => host.stopped(port.ix).into_iter().chain(classes).collect(),
+            Role::Switch(switch) => switch.stopped(port).into_iter().chain(classes).collect(),
+            Role::Host(host) => host.stopped(port).into_iter().chain(classes).collect(),
             Role::Bystander => classes.collect(),
         }
     }

@@ -6,8 +6,8 @@
 //! that need not wait anyway: a smaller set is closed because of roots that the larger one contains.
 
 use super::queues::Pool;
+use crate::contract::Onward;
 use crate::ids::{CLASSES, PortId, QueueIx};
-use crate::network::fabric::MAX_ONWARD;
 use backwater_engine::memory::HeapBytes;
 use backwater_engine::random::mix;
 use std::collections::VecDeque;
@@ -179,7 +179,7 @@ impl Sets {
     }
 
     /// The most roots that a set can have.
-    pub(super) const LARGEST: usize = MAX_ONWARD as usize;
+    pub(super) const LARGEST: usize = Onward::MOST as usize;
 
     pub(super) fn heap_bytes(&self) -> u64 {
         let roots: u64 = self.known.iter().map(|set| set.roots.heap_bytes()).sum();

@@ -4,14 +4,13 @@
 //! neighbours whose packets make it longer. A root further down is known from the frames of the neighbours there; what passes it is in an
 //! isolation queue of each port that leads to it, and when that grows long, the neighbours whose packets do so are told as well.
 
+use super::super::hops::PerHop;
 use super::frames::PyrrhaFrame;
 use super::queues::{Egress, Isolation, State};
 use super::roots::{Root, Roots};
 use super::{Isolated, MergePolicy, Organisation, Peer, PyrrhaConfig, RelayMetric, SoftMerge};
-use crate::contract::{Candidate, NodeView, Passage, PauseScope, Place, PortFacts, Site};
+use crate::contract::{Candidate, Neighbour, Onward, Passage, PauseScope, Place, PortFacts, Site, View};
 use crate::ids::{PortId, PortIx, QueueIx};
-use crate::mechanisms::flow_control::hops::PerHop;
-use crate::network::fabric::{MAX_ONWARD, Onward};
 use backwater_engine::memory::HeapBytes;
 use backwater_engine::{Duration, Time};
 
@@ -44,7 +43,7 @@ pub(super) struct Switch {
 
 /// The ports that a packet passes behind `here`; in a routing loop its way ends where it begins again.
 fn ahead(here: PortId, onward: Onward<'_>) -> impl Iterator<Item = PortId> {
-    let (mut passed, mut count) = ([here; MAX_ONWARD as usize], 0);
+    let (mut passed, mut count) = ([here; Onward::MOST as usize], 0);
     onward.map_while(move |port| {
         if passed[..count].contains(&port) || (count > 0 && passed[count - 1] == here) {
             return None;
@@ -57,17 +56,18 @@ fn ahead(here: PortId, onward: Onward<'_>) -> impl Iterator<Item = PortId> {
 
 impl Switch {
     pub(super) fn new(config: &PyrrhaConfig, site: &Site<'_>) -> Switch {
-        let role = |port: &PortFacts| {
-            let is_down = site.wiring.layer(site.peer(port)) < site.wiring.layer(site.node);
-            PortRole { id: port.id, peer: Peer::of(port, config, site), is_down }
+        let role = |(port, neighbour): (&PortFacts, &Neighbour)| {
+            let is_down = neighbour.layer < site.layer;
+            PortRole { id: port.id, peer: Peer::of(neighbour, site), is_down }
         };
         let thresholds = |hop_bdp: u64| {
-            let bytes = |hops: f64, frames: u64| ((hop_bdp as f64 * hops) as u64).max(frames * site.largest_frame);
+            let bytes =
+                |hops: f64, frames: u64| ((hop_bdp as f64 * hops) as u64).max(frames * site.sizes.largest_charge());
             Thresholds { pause: bytes(config.pause, 2), resume: bytes(config.resume, 1) }
         };
         Switch {
             config: config.clone(),
-            ports: site.ports.iter().map(role).collect(),
+            ports: site.links().map(role).collect(),
             egress: site.ports.iter().map(|_| Egress::new(config.organisation, config.isolation_queues)).collect(),
             roots: Roots::default(),
             thresholds: PerHop::new(site, thresholds),
@@ -94,26 +94,26 @@ impl Switch {
 
     // ------------------------------------------------------------------------------------------------------- queues grow and shrink
 
-    pub(super) fn joined(&mut self, at: Passage, node: &mut NodeView<'_>) {
+    pub(super) fn joined(&mut self, at: Passage, view: &mut View<'_>) {
         self.add(at);
-        self.look_at_longer(at, node);
-        self.look_at_gates(at, node);
+        self.look_at_longer(at, view);
+        self.look_at_gates(at, view);
     }
 
-    pub(super) fn left(&mut self, at: Passage, node: &mut NodeView<'_>) {
+    pub(super) fn left(&mut self, at: Passage, view: &mut View<'_>) {
         let roots = self.take(at);
-        self.look_at_shorter(at, roots, node);
-        self.look_at_gates(at, node);
+        self.look_at_shorter(at, roots, view);
+        self.look_at_gates(at, view);
     }
 
-    pub(super) fn moved(&mut self, from: Passage, to: Passage, node: &mut NodeView<'_>) {
+    pub(super) fn moved(&mut self, from: Passage, to: Passage, view: &mut View<'_>) {
         if from != to {
             let roots = self.take(from);
             self.add(to);
-            self.look_at_longer(to, node);
-            self.look_at_shorter(from, roots, node);
-            self.look_at_gates(from, node);
-            self.look_at_gates(to, node);
+            self.look_at_longer(to, view);
+            self.look_at_shorter(from, roots, view);
+            self.look_at_gates(from, view);
+            self.look_at_gates(to, view);
         }
     }
 
@@ -137,13 +137,13 @@ impl Switch {
     }
 
     /// A packet has joined a queue: is that too long now?
-    fn look_at_longer(&mut self, at: Passage, node: &mut NodeView<'_>) {
+    fn look_at_longer(&mut self, at: Passage, view: &mut View<'_>) {
         let egress = &self.egress[usize::from(at.egress)];
         let threshold = self.thresholds.get(at.egress, at.ingress).pause;
         if at.note == 0 {
             if egress.ordinary > threshold {
                 let id = self.ports[usize::from(at.egress)].id;
-                self.pause(id, 0, at.ingress, node);
+                self.pause(id, 0, at.ingress, view);
             }
             return;
         }
@@ -156,52 +156,52 @@ impl Switch {
             };
             if load > threshold && isolation.state != State::SoftMerging {
                 let distance = entry.distance;
-                self.pause(root, distance, at.ingress, node);
+                self.pause(root, distance, at.ingress, view);
             }
         }
     }
 
     /// A packet has left a queue, where it was isolated for `roots`: is that short enough now, or empty?
-    fn look_at_shorter(&mut self, at: Passage, roots: impl Iterator<Item = PortId>, node: &mut NodeView<'_>) {
+    fn look_at_shorter(&mut self, at: Passage, roots: impl Iterator<Item = PortId>, view: &mut View<'_>) {
         if at.note == 0 {
             let id = self.ports[usize::from(at.egress)].id;
             if self.roots.get(id).is_some() {
-                self.relieve(id, at.egress, node);
+                self.relieve(id, at.egress, view);
             }
         }
         for root in roots {
             let Some(isolation) = self.egress[usize::from(at.egress)].get(root) else { continue };
             let is_empty = isolation.bytes == 0;
-            self.relieve(root, at.egress, node);
+            self.relieve(root, at.egress, view);
             if is_empty {
-                self.review(root, node);
+                self.review(root, view);
             }
         }
     }
 
     /// In a single tier, the content of a queue changes with every packet, and with it whether it is closed.
-    fn look_at_gates(&mut self, at: Passage, node: &mut NodeView<'_>) {
+    fn look_at_gates(&mut self, at: Passage, view: &mut View<'_>) {
         if self.config.organisation == Organisation::Hierarchical {
             return;
         }
         if at.note != 0 {
-            self.set_gate(at.egress, at.queue, node);
+            self.set_gate(at.egress, at.queue, view);
         }
         if self.egress[usize::from(at.egress)].any_waits() {
-            self.set_gates(at.egress, node);
+            self.set_gates(at.egress, view);
         }
     }
 
     /// Has the neighbour at `ingress` hold back what passes `root`, which is `distance` ports from here.
-    fn pause(&mut self, root: PortId, distance: u8, ingress: PortIx, node: &mut NodeView<'_>) {
+    fn pause(&mut self, root: PortId, distance: u8, ingress: PortIx, view: &mut View<'_>) {
         let understands = matches!(self.ports[usize::from(ingress)].peer, Peer::Switch | Peer::Host);
         if understands && self.roots.learn(root, distance).register(ingress, true) {
-            node.send(ingress, PyrrhaFrame::Pause { root, distance: distance + 1 }.into());
+            view.send(ingress, PyrrhaFrame::Pause { root, distance: distance + 1 }.into());
         }
     }
 
     /// Lets the neighbours go on that `root` has paused and that need not wait any more, now that something has left `egress`.
-    fn relieve(&mut self, root: PortId, egress: PortIx, node: &mut NodeView<'_>) {
+    fn relieve(&mut self, root: PortId, egress: PortIx, view: &mut View<'_>) {
         let Switch { config, ports, egress: queues, roots, thresholds, .. } = self;
         let Some(entry) = roots.get_mut(root) else { return };
         if !entry.children.iter().any(|child| child.paused) {
@@ -221,7 +221,7 @@ impl Switch {
             let goes = child.paused && is_short(child.ingress, entry.load_of(child.ingress));
             if goes {
                 child.paused = false;
-                node.send(child.ingress, PyrrhaFrame::Resume { root }.into());
+                view.send(child.ingress, PyrrhaFrame::Resume { root }.into());
             }
             // Hosts have no isolation queues: they never say that nothing is kept.
             !(goes && ports[usize::from(child.ingress)].peer == Peer::Host)
@@ -229,14 +229,14 @@ impl Switch {
         let is_leaf = children.is_empty();
         entry.children = children;
         if is_leaf {
-            self.review(root, node);
+            self.review(root, view);
         }
     }
 
     // ------------------------------------------------------------------------------------------------- isolation queues come and go
 
     /// The state of the isolation queue of `root` at `port` is `state` now; it is assigned if there was none. Whether there was none.
-    fn set_state(&mut self, port: PortIx, root: PortId, state: State, node: &mut NodeView<'_>) -> bool {
+    fn set_state(&mut self, port: PortIx, root: PortId, state: State, view: &mut View<'_>) -> bool {
         let egress = &mut self.egress[usize::from(port)];
         let is_new = egress.get(root).is_none();
         if is_new {
@@ -247,47 +247,47 @@ impl Switch {
         (isolation.state, isolation.kept_until) = (state, Time::ZERO);
         let heir = isolation.heir.take_if(|_| state != State::SoftMerging);
         match isolation.queue {
-            Some(queue) => self.set_gate(port, queue, node),
-            None => self.set_gates(port, node),
+            Some(queue) => self.set_gate(port, queue, view),
+            None => self.set_gates(port, view),
         }
-        heir.into_iter().for_each(|heir| self.review(heir, node));
+        heir.into_iter().for_each(|heir| self.review(heir, view));
         is_new
     }
 
     /// A queue is closed as long as any root that uses it is paused, or while it must let another one go first.
-    fn set_gate(&mut self, port: PortIx, queue: QueueIx, node: &mut NodeView<'_>) {
+    fn set_gate(&mut self, port: PortIx, queue: QueueIx, view: &mut View<'_>) {
         let egress = &mut self.egress[usize::from(port)];
         let held = egress.is_held(queue).then_some(self.ports[usize::from(port)].id);
         match egress.keeper(queue).or(held) {
             Some(root) => {
                 // A gate that stays closed for another root begins a new closure.
-                if node.ports()[usize::from(port)].gate(queue).closed().is_some_and(|(_, cause)| cause != root) {
-                    node.open(port, queue);
+                if view.port(port).closed(queue).is_some_and(|(_, cause)| cause != root) {
+                    view.open(port, queue);
                 }
-                node.close(port, queue, root);
+                view.close(port, queue, root);
             }
-            None if node.ports()[usize::from(port)].is_closed(queue) => node.open(port, queue),
+            None if view.port(port).is_closed(queue) => view.open(port, queue),
             None => {}
         }
     }
 
-    fn set_gates(&mut self, port: PortIx, node: &mut NodeView<'_>) {
+    fn set_gates(&mut self, port: PortIx, view: &mut View<'_>) {
         for queue in self.egress[usize::from(port)].queues() {
-            self.set_gate(port, queue, node);
+            self.set_gate(port, queue, view);
         }
     }
 
     /// Unassigns the empty queues of `root` that are not needed: those of a leaf, telling the downstream, and those of a root that has given
     /// up. A queue that is paused stays, or what comes next would slip past the pause.
-    fn review(&mut self, root: PortId, node: &mut NodeView<'_>) {
+    fn review(&mut self, root: PortId, view: &mut View<'_>) {
         let mut heir = None;
         let Some(entry) = self.roots.get_mut(root) else { return };
         let is_leaf = entry.children.is_empty();
         for (port, egress) in (0..).zip(&mut self.egress) {
             let Some(isolation) = egress.get(root).filter(|isolation| isolation.bytes == 0) else { continue };
             match isolation.state {
-                State::Resumed if is_leaf && !egress.is_heir(root) && isolation.kept_until <= node.now => {
-                    node.send(port, PyrrhaFrame::Unassigned { root }.into());
+                State::Resumed if is_leaf && !egress.is_heir(root) && isolation.kept_until <= view.now => {
+                    view.send(port, PyrrhaFrame::Unassigned { root }.into());
                 }
                 State::SoftMerging => {}
                 State::Resumed | State::Paused => continue,
@@ -297,89 +297,89 @@ impl Switch {
         }
         self.roots.tidy(root);
         // Hops to the root grow from heir to heir: that comes to an end.
-        heir.into_iter().for_each(|heir| self.review(heir, node));
+        heir.into_iter().for_each(|heir| self.review(heir, view));
     }
 
     /// The queue of `root` at `port`, of which a MERGE has just arrived, is kept for a while though it is empty.
-    fn keep(&mut self, port: PortIx, root: PortId, node: &mut NodeView<'_>) {
+    fn keep(&mut self, port: PortIx, root: PortId, view: &mut View<'_>) {
         let isolation = self.egress[usize::from(port)].get_mut(root).filter(|isolation| isolation.bytes == 0);
-        isolation.into_iter().for_each(|isolation| isolation.kept_until = node.now + self.merge_grace);
-        self.arm(port, node);
+        isolation.into_iter().for_each(|isolation| isolation.kept_until = view.now + self.merge_grace);
+        self.arm(port, view);
     }
 
     /// Sets the timer of `port` to the next end of such a time.
-    fn arm(&self, port: PortIx, node: &mut NodeView<'_>) {
+    fn arm(&self, port: PortIx, view: &mut View<'_>) {
         let ends = self.egress[usize::from(port)].iter().map(|isolation| isolation.kept_until);
-        node.set_timer(port, ends.filter(|end| *end != Time::ZERO).min().unwrap_or(Time::NEVER));
+        view.set_timer(port, ends.filter(|end| *end != Time::ZERO).min().unwrap_or(Time::NEVER));
     }
 
-    pub(super) fn on_timer(&mut self, port: PortIx, node: &mut NodeView<'_>) {
-        while let Some(root) = self.egress[usize::from(port)].end_of_time(node.now) {
-            self.review(root, node);
+    pub(super) fn on_timer(&mut self, port: PortIx, view: &mut View<'_>) {
+        while let Some(root) = self.egress[usize::from(port)].end_of_time(view.now) {
+            self.review(root, view);
         }
-        self.arm(port, node);
+        self.arm(port, view);
     }
 
     /// What is isolated for `roots` at `port` is no longer controlled; what passes `heir` will be by that.
-    fn dissolve(&mut self, port: PortIx, roots: &[PortId], heir: Option<PortId>, node: &mut NodeView<'_>) {
+    fn dissolve(&mut self, port: PortIx, roots: &[PortId], heir: Option<PortId>, view: &mut View<'_>) {
         for root in roots {
             // One that was kept because of a root before it in the list may be gone by now.
             let Some(isolation) = self.egress[usize::from(port)].get_mut(*root) else { continue };
             let before = std::mem::replace(&mut isolation.heir, heir);
-            self.set_state(port, *root, State::SoftMerging, node);
+            self.set_state(port, *root, State::SoftMerging, view);
             // A root can give up again, for another one.
-            before.filter(|_| before != heir).into_iter().for_each(|heir| self.review(heir, node));
+            before.filter(|_| before != heir).into_iter().for_each(|heir| self.review(heir, view));
         }
         if self.config.soft_merge == SoftMerge::Flush {
-            self.egress[usize::from(port)].flush(roots, |queue| node.flush(port, queue));
+            self.egress[usize::from(port)].flush(roots, |queue| view.flush(port, queue));
         }
         for root in roots {
             // Neighbours that were paused because of these queues need not wait any more.
-            self.relieve(*root, port, node);
-            self.review(*root, node);
+            self.relieve(*root, port, view);
+            self.review(*root, view);
         }
     }
 
     // -------------------------------------------------------------------------------------------------------------------- frames
 
-    pub(super) fn on_frame(&mut self, port: PortIx, frame: PyrrhaFrame, node: &mut NodeView<'_>) {
+    pub(super) fn on_frame(&mut self, port: PortIx, frame: PyrrhaFrame, view: &mut View<'_>) {
         match frame {
             PyrrhaFrame::Pause { root, distance } if !self.ignores(root) => {
                 self.roots.learn(root, distance);
-                let is_new = self.set_state(port, root, State::Paused, node);
+                let is_new = self.set_state(port, root, State::Paused, view);
                 if is_new && self.gives_up(port) {
-                    self.abdicate(port, root, node);
+                    self.abdicate(port, root, view);
                 }
             }
             PyrrhaFrame::Resume { root } => match self.egress[usize::from(port)].get(root) {
                 Some(isolation) if isolation.state == State::Paused => {
-                    self.set_state(port, root, State::Resumed, node);
-                    self.review(root, node);
+                    self.set_state(port, root, State::Resumed, view);
+                    self.review(root, view);
                 }
                 Some(_) => {}
                 // The PAUSE was ignored: without this answer the downstream would count on us for ever.
-                None => node.send(port, PyrrhaFrame::Unassigned { root }.into()),
+                None => view.send(port, PyrrhaFrame::Unassigned { root }.into()),
             },
             PyrrhaFrame::Merge { old, new, distance } => {
-                node.note_given_up(port, old);
+                view.note_given_up(port, old);
                 if self.ignores(new) {
-                    node.send(port, PyrrhaFrame::Unassigned { root: new }.into());
+                    view.send(port, PyrrhaFrame::Unassigned { root: new }.into());
                 } else {
                     self.roots.learn(new, distance);
-                    self.set_state(port, new, State::Resumed, node);
-                    self.keep(port, new, node);
+                    self.set_state(port, new, State::Resumed, view);
+                    self.keep(port, new, view);
                 }
                 if self.egress[usize::from(port)].get(old).is_some() {
-                    self.hand_over(old, new, node);
-                    self.dissolve(port, &[old], Some(new), node);
+                    self.hand_over(old, new, view);
+                    self.dissolve(port, &[old], Some(new), view);
                 }
-                self.review(new, node);
+                self.review(new, view);
             }
             PyrrhaFrame::Unassigned { root } => {
                 // One that has crossed a PAUSE on the link is out of date.
                 let child = self.roots.get_mut(root).and_then(|entry| entry.child(port));
                 if child.is_some_and(|child| !child.paused) {
-                    self.forget_child(root, port, node);
+                    self.forget_child(root, port, view);
                 }
             }
             PyrrhaFrame::Pause { .. } => {}
@@ -402,20 +402,20 @@ impl Switch {
     }
 
     /// `port`, if it is a root, leaves those that it controls to `new` (section IV-A).
-    fn abdicate(&mut self, port: PortIx, new: PortId, node: &mut NodeView<'_>) {
+    fn abdicate(&mut self, port: PortIx, new: PortId, view: &mut View<'_>) {
         let old = self.ports[usize::from(port)].id;
-        self.hand_over(old, new, node);
+        self.hand_over(old, new, view);
         self.roots.tidy(old);
     }
 
     /// Tells all whom `old` controls that it has given up for `new`. They start open under the new root.
-    fn hand_over(&mut self, old: PortId, new: PortId, node: &mut NodeView<'_>) {
+    fn hand_over(&mut self, old: PortId, new: PortId, view: &mut View<'_>) {
         let Some(entry) = self.roots.get_mut(old) else { return };
         let mut children = std::mem::take(&mut entry.children);
         let ignored = self.ignores(new);
         for child in &children {
             let distance = self.roots.get(new).map_or(0, |entry| entry.distance);
-            node.send(child.ingress, PyrrhaFrame::Merge { old, new, distance: distance + 1 }.into());
+            view.send(child.ingress, PyrrhaFrame::Merge { old, new, distance: distance + 1 }.into());
             // A switch has an open queue for the new root now, unless it ignores it; a host forgets both roots.
             let entry = self.roots.get_mut(new);
             match self.ports[usize::from(child.ingress)].peer {
@@ -431,17 +431,17 @@ impl Switch {
         self.roots.get_mut(old).into_iter().for_each(|entry| entry.children = std::mem::take(&mut children));
     }
 
-    fn forget_child(&mut self, root: PortId, ingress: PortIx, node: &mut NodeView<'_>) {
+    fn forget_child(&mut self, root: PortId, ingress: PortIx, view: &mut View<'_>) {
         self.roots.get_mut(root).into_iter().for_each(|entry| entry.forget(ingress));
-        self.review(root, node);
+        self.review(root, view);
     }
 
     /// The link of `port` has come back: what was agreed with the neighbour is void.
-    pub(super) fn on_link_up(&mut self, port: PortIx, node: &mut NodeView<'_>) {
+    pub(super) fn on_link_up(&mut self, port: PortIx, view: &mut View<'_>) {
         let isolated: Vec<PortId> = self.egress[usize::from(port)].iter().map(|isolation| isolation.root).collect();
         let known: Vec<PortId> = self.roots.iter().map(|root| root.id).collect();
-        self.dissolve(port, &isolated, None, node);
-        known.into_iter().for_each(|root| self.forget_child(root, port, node));
+        self.dissolve(port, &isolated, None, view);
+        known.into_iter().for_each(|root| self.forget_child(root, port, view));
     }
 
     // ---------------------------------------------------------------------------------------------------------- audits and probes

@@ -8,11 +8,14 @@ mod gradient;
 
 pub use gradient::EstimatorKind;
 
+use super::need::{in_force, offset, per_port, resume_offset};
 use super::pools::{of_all_ports, private_bytes};
 use super::threshold::DynamicThreshold;
-use super::{per_port, resume_offset};
 use crate::contract::note::DropCause;
-use crate::contract::{BufferPolicy, Occupancy, PortFacts, PortPressure, Pressure, Site};
+use crate::contract::{
+    BufferAccounts, BufferPolicy, HeadroomFacts, HeadroomOptions, InForce, Occupancy, PortFacts, PortPressure,
+    Pressure, Site,
+};
 use crate::ids::{CLASSES, Class, ClassMask, PortIx};
 use backwater_engine::memory::HeapBytes;
 use backwater_engine::prefetch::prefetch;
@@ -77,12 +80,32 @@ impl Default for DshConfig {
     }
 }
 
-impl DshConfig {
-    /// Bytes set aside at `site`: private bytes, and the insurance (DSH Equation 9).
-    pub fn reserved(&self, site: &Site<'_>) -> u64 {
+impl HeadroomOptions for DshConfig {
+    type Instance = Dsh;
+
+    fn facts(&self) -> HeadroomFacts {
+        HeadroomFacts { is_lossless: self.insurance, looks_at_ports: true }
+    }
+
+    /// Private bytes, and the insurance (DSH Equation 9).
+    fn reserved(&self, site: &Site<'_>) -> u64 {
         private_bytes(site, self.private.get()) + of_all_ports(site, &self.insurance(site))
     }
 
+    fn build(&self, site: &Site<'_>) -> Dsh {
+        Dsh::new(self, site)
+    }
+
+    fn in_force(&self, site: &Site<'_>) -> Vec<(&'static str, Vec<InForce>)> {
+        vec![
+            in_force("headroom", per_port(self.headroom, site)),
+            offset("queue_resume_offset", self.queue_resume_offset, site),
+            offset("port_resume_offset", self.port_resume_offset, site),
+        ]
+    }
+}
+
+impl DshConfig {
     /// The insurance of every port.
     fn insurance(&self, site: &Site<'_>) -> Vec<u64> {
         if self.insurance { per_port(self.headroom, site) } else { vec![0; site.ports.len()] }
@@ -160,14 +183,14 @@ impl Dsh {
         let queue = IngressQueue { held: 0, seen: 0, at: Time::ZERO, averages: estimator.start(), need: 0 };
         Dsh {
             used: Occupancy::default(),
-            shared_size: site.spec.switch.buffer.get().saturating_sub(config.reserved(site)),
+            shared_size: site.buffer.saturating_sub(config.reserved(site)),
             threshold: DynamicThreshold::new(config.alpha, None, site),
             private: config.private.get(),
-            lossless: site.spec.switch.lossless.iter().copied().collect(),
+            lossless: site.lossless,
             shared_headroom: config.shared_headroom,
             queue_offset: resume_offset(config.queue_resume_offset, site),
             port_offset: resume_offset(config.port_resume_offset, site),
-            queues_per_port: site.spec.switch.lossless.len() as u64,
+            queues_per_port: site.lossless_classes(),
             window: config.window,
             ports: site.ports.iter().zip(&headroom).zip(config.insurance(site)).map(port).collect(),
             queues: vec![[queue; CLASSES]; site.ports.len()],
@@ -304,7 +327,9 @@ impl BufferPolicy for Dsh {
         prefetch(&self.queues[usize::from(ingress)][class.index()]);
         prefetch(&self.ports[usize::from(ingress)]);
     }
+}
 
+impl BufferAccounts for Dsh {
     fn occupancy(&self) -> Occupancy {
         self.used
     }
@@ -344,8 +369,9 @@ impl Dsh {
 mod tests {
     use super::*;
     use crate::ids::NodeId;
+    use crate::mechanisms::headroom::HeadroomConfig;
+    use crate::mechanisms::headroom::need::{equation_1, worst_case};
     use crate::mechanisms::headroom::sih::SihConfig;
-    use crate::mechanisms::headroom::{HeadroomConfig, equation_1, worst_case};
     use crate::network::fabric::Fabric;
     use crate::testing::{fabric, star};
     use backwater_engine::Rate;

@@ -1,0 +1,94 @@
+//! What is only accounting: what the audit, the search for deadlocks and the observers ask of mechanisms. It decides nothing.
+
+use crate::contract::passage::{Passage, PauseScope};
+use crate::contract::view::PortView;
+use crate::frame::Frame;
+use crate::ids::{Class, PortIx, QueueIx};
+use ambassador::delegatable_trait;
+use auto_impl::auto_impl;
+
+/// The books of a flow control.
+#[auto_impl(Box)]
+#[delegatable_trait]
+pub trait FlowControlAccounts {
+    /// Whether a closed gate stays closed until the downstream opens it: then a cycle of waits is a deadlock.
+    fn holds_until_resume(&self) -> bool {
+        true
+    }
+
+    /// What this node keeps stopped upstream, by ingress port: what an audit balances against [`FlowControlAccounts::stopped`] there.
+    fn stopping(&self) -> Vec<(PortIx, PauseScope)> {
+        Vec::new()
+    }
+
+    /// What the downstream of `port` has stopped here. Default: the queues behind closed gates.
+    fn stopped(&self, port: PortIx, view: &dyn PortView) -> Vec<PauseScope> {
+        view.closed_queues().map(|queue| self.scope(port, queue)).collect()
+    }
+
+    /// What a closed gate of `queue` at `port` waits to hear of. Default: the queue itself.
+    fn scope(&self, _port: PortIx, queue: QueueIx) -> PauseScope {
+        PauseScope::Queue(queue)
+    }
+
+    /// Whether a packet queued here is among those that keep `scope` stopped, upstream of `ingress`. Default: whether it came from there
+    /// and from that queue.
+    fn keeps_stopped(&self, ingress: PortIx, scope: PauseScope, frame: &Frame, at: Passage) -> bool {
+        let from = frame.packet().map(|packet| PauseScope::Queue(packet.queue.into()));
+        at.ingress == ingress && from == Some(scope)
+    }
+
+    /// What should have been released by now, in words, when nothing is in flight any more; `None` if all is well.
+    fn leftover(&self) -> Option<String> {
+        None
+    }
+
+    /// The most queues beyond those of the classes that any one port has had in use at once.
+    fn most_queues_used(&self) -> QueueIx {
+        0
+    }
+
+    /// Bytes that it holds on the heap, for estimates of memory.
+    fn heap_bytes(&self) -> u64 {
+        0
+    }
+}
+
+/// The books of a buffer policy.
+#[auto_impl(Box)]
+#[delegatable_trait]
+pub trait BufferAccounts {
+    /// Bytes in use, for probes and audits.
+    fn occupancy(&self) -> Occupancy;
+
+    /// Bytes charged to one ingress queue, all pools together.
+    fn held(&self, ingress: PortIx, class: Class) -> u64;
+
+    /// Bytes of headroom that one ingress queue uses; its port, where queues share it.
+    fn headroom(&self, _ingress: PortIx, _class: Class) -> u64 {
+        0
+    }
+
+    /// The most bytes of headroom that one ingress queue has used so far; its port, where queues share it.
+    fn peak_headroom(&self, _ingress: PortIx, _class: Class) -> u64 {
+        0
+    }
+
+    /// Bytes that it holds on the heap, for estimates of memory.
+    fn heap_bytes(&self) -> u64 {
+        0
+    }
+}
+
+/// Bytes in use in a switch's buffer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Occupancy {
+    /// In all pools.
+    pub used: u64,
+    /// Of these in the shared pool.
+    pub shared: u64,
+    /// Of these in headroom.
+    pub headroom: u64,
+    /// The most that has been in use at once so far.
+    pub peak: u64,
+}

@@ -1,0 +1,174 @@
+//! Slot *congestion control*: congestion point (switch), notification point (receiver), reaction point (sender).
+
+use crate::contract::facts::Site;
+use crate::contract::view::PortView;
+use crate::frame::Frame;
+use crate::frame::record::{Records, Telemetry};
+use crate::ids::PortIx;
+use ambassador::delegatable_trait;
+use auto_impl::auto_impl;
+use backwater_engine::{Duration, Rate, Time};
+use std::fmt::Debug;
+
+/// The options of a congestion control, from which its three parts are built.
+pub trait CongestionOptions: Debug + Send + Sync {
+    /// What runs at a switch.
+    type Point: CongestionPoint + 'static;
+    /// What runs at a flow's receiver.
+    type Notification: NotificationPoint + 'static;
+    /// What runs at a flow's sender.
+    type Reaction: ReactionPoint + 'static;
+
+    /// What the switch at `site` does.
+    fn point(&self, site: &Site<'_>) -> Self::Point;
+
+    /// What a flow's receiver does, whose port has rate `line_rate`.
+    fn notification(&self, line_rate: Rate) -> Self::Notification;
+
+    /// What a flow's sender does.
+    fn reaction(&self, sender: &Sender) -> Self::Reaction;
+
+    /// Bytes of in-band headers on data packets, echoed on their ACKs.
+    fn telemetry_bytes(&self) -> u32 {
+        0
+    }
+}
+
+/// The same for what another crate plugs in, whatever its instances are.
+pub trait CongestionFactory: Debug + Send + Sync {
+    /// See [`CongestionOptions::point`].
+    fn boxed_point(&self, site: &Site<'_>) -> Box<dyn CongestionPoint>;
+
+    /// See [`CongestionOptions::notification`].
+    fn boxed_notification(&self, line_rate: Rate) -> Box<dyn NotificationPoint>;
+
+    /// See [`CongestionOptions::reaction`].
+    fn boxed_reaction(&self, sender: &Sender) -> Box<dyn ReactionPoint>;
+
+    /// See [`CongestionOptions::telemetry_bytes`].
+    fn telemetry_bytes(&self) -> u32;
+}
+
+impl<T: CongestionOptions> CongestionFactory for T {
+    fn boxed_point(&self, site: &Site<'_>) -> Box<dyn CongestionPoint> {
+        Box::new(self.point(site))
+    }
+
+    fn boxed_notification(&self, line_rate: Rate) -> Box<dyn NotificationPoint> {
+        Box::new(self.notification(line_rate))
+    }
+
+    fn boxed_reaction(&self, sender: &Sender) -> Box<dyn ReactionPoint> {
+        Box::new(self.reaction(sender))
+    }
+
+    fn telemetry_bytes(&self) -> u32 {
+        CongestionOptions::telemetry_bytes(self)
+    }
+}
+
+/// What a reaction point may know about its flow.
+#[derive(Clone, Copy, Debug)]
+pub struct Sender {
+    /// Rate of the port that the flow leaves its host through.
+    pub line_rate: Rate,
+    /// Longest base round-trip time of any pair of hosts.
+    pub base_rtt: Duration,
+}
+
+impl Sender {
+    /// Bytes that the sender's line carries in the longest base round-trip time.
+    pub fn bdp(&self) -> u64 {
+        self.line_rate.bytes_in(self.base_rtt)
+    }
+}
+
+/// Congestion point: what a switch does to packets as they leave.
+#[auto_impl(Box)]
+#[delegatable_trait]
+pub trait CongestionPoint: Send {
+    /// A data packet leaves `queue` of `port` (its bytes are already gone from the counters).
+    fn on_departure(&mut self, _departure: Departure<'_>) {}
+
+    /// Bytes that it holds on the heap, for estimates of memory.
+    fn heap_bytes(&self) -> u64 {
+        0
+    }
+}
+
+/// A data packet that starts on the wire of a switch's egress port.
+pub struct Departure<'a> {
+    /// The present.
+    pub now: Time,
+    /// The port that it leaves through.
+    pub egress: PortIx,
+    /// The same.
+    pub port: &'a dyn PortView,
+    /// Charged bytes left in the queue that it stood in.
+    pub queue_bytes: u64,
+    /// The packet.
+    pub frame: &'a mut Frame,
+    /// Where its telemetry is kept.
+    pub records: &'a mut Records,
+}
+
+/// What the receiver reports about a data packet.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Notification {
+    /// Echo congestion in the packet's ACK (which is then sent at once).
+    pub echo: bool,
+    /// Send a CNP frame.
+    pub cnp: bool,
+}
+
+/// Notification point: what a receiver reports about one flow.
+#[auto_impl(Box)]
+#[delegatable_trait]
+pub trait NotificationPoint: Send {
+    /// A data packet of the flow has arrived; `marked` is its ECN mark.
+    fn on_data(&mut self, _now: Time, _marked: bool) -> Notification {
+        Notification::default()
+    }
+}
+
+/// Reaction point: rate and window of one flow at its sender.
+#[auto_impl(Box)]
+#[delegatable_trait]
+pub trait ReactionPoint: Send {
+    /// Rate at which the next packet is paced.
+    fn rate(&mut self, now: Time) -> Rate;
+
+    /// Most payload bytes in flight; a packet may go while fewer are.
+    fn window(&self) -> u64 {
+        u64::MAX
+    }
+
+    /// `wire_bytes` of the flow start on the wire.
+    fn on_sent(&mut self, _now: Time, _wire_bytes: u64) {}
+
+    /// An ACK (or NACK) has arrived.
+    fn on_ack(&mut self, _ack: &AckView<'_>) {}
+
+    /// A CNP has arrived, as a frame or as the echo in an ACK.
+    fn on_cnp(&mut self, _now: Time) {}
+
+    /// Whether a new rate also moves the departure of the packet already being paced.
+    fn repaces(&self) -> bool {
+        false
+    }
+}
+
+/// What an ACK tells the reaction point.
+#[derive(Debug)]
+pub struct AckView<'a> {
+    /// The present.
+    pub now: Time,
+    /// Payload bytes acknowledged so far.
+    pub acked_bytes: u64,
+    /// Payload bytes sent so far.
+    pub sent_bytes: u64,
+    /// Time since the packet answered began its transmission, as its time stamp tells: in whole nanoseconds, below 4.29 s.
+    pub rtt: Duration,
+    /// What the switches stamped into the packet answered.
+    pub telemetry: Option<&'a Telemetry>,
+}

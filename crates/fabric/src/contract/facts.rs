@@ -1,0 +1,157 @@
+//! What a mechanism may know about the place where it is set up.
+
+use crate::frame::control::Protocol;
+use crate::frame::framing::{FrameSize, Framing};
+use crate::ids::{ClassMask, NodeId, PortId, PortIx};
+use backwater_engine::random::Seed;
+use backwater_engine::{Duration, Rate};
+
+/// The place where a mechanism is set up: a node, its links, and what its neighbours do.
+#[derive(Debug)]
+pub struct Site<'a> {
+    /// The node.
+    pub node: NodeId,
+    /// Whether flows start and end there.
+    pub is_host: bool,
+    /// How many links it is away from the nearest host.
+    pub layer: u32,
+    /// Where random streams come from.
+    pub seed: Seed,
+    /// The node's ports in order.
+    pub ports: &'a [PortFacts],
+    /// What is at the other end of each port's link.
+    pub neighbours: Vec<Neighbour>,
+    /// Ports of the chip that have no link.
+    pub unused_ports: usize,
+    /// Classes that are lossless at switches.
+    pub lossless: ClassMask,
+    /// Bytes of the buffer of a switch.
+    pub buffer: u64,
+    /// Sizes and times of frames.
+    pub sizes: Sizes,
+    /// Longest base round-trip time of any pair of hosts.
+    pub base_rtt: Duration,
+    /// The flow control that runs here.
+    pub flow_control: FlowControlFacts,
+    /// The buffer policy that runs here.
+    pub headroom: HeadroomFacts,
+}
+
+impl Site<'_> {
+    /// Number of lossless classes.
+    pub fn lossless_classes(&self) -> u64 {
+        self.lossless.iter().count() as u64
+    }
+
+    /// Ports with what is at the other end of their links.
+    pub fn links(&self) -> impl Iterator<Item = (&PortFacts, &Neighbour)> {
+        self.ports.iter().zip(&self.neighbours)
+    }
+}
+
+/// What is at the other end of a port's link.
+#[derive(Clone, Debug)]
+pub struct Neighbour {
+    /// The node.
+    pub node: NodeId,
+    /// Whether flows start and end there.
+    pub is_host: bool,
+    /// How many links it is away from the nearest host.
+    pub layer: u32,
+    /// Its flow control.
+    pub flow_control: FlowControlFacts,
+}
+
+/// What a flow control is to its neighbours, to the buffer and to the audit. A host runs that of the switch at its first link.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct FlowControlFacts {
+    /// Whose frames it sends and obeys, its own first.
+    pub protocols: Vec<Protocol>,
+    /// How it uses PFC frames, if it does.
+    pub pfc: Option<PfcTerms>,
+    /// Whether packets of a lossless class may never be dropped for lack of buffer.
+    pub is_lossless: bool,
+    /// Whether it bounds egress queues, not what comes in by a port: then the whole buffer is best shared, and headroom is of no use.
+    pub bounds_queues: bool,
+    /// Whether link errors spare its frames.
+    pub is_spared_by_errors: bool,
+}
+
+impl FlowControlFacts {
+    /// Whether two neighbours stop each other: they have a protocol in common.
+    pub fn interoperates_with(&self, other: &FlowControlFacts) -> bool {
+        self.protocols.iter().any(|protocol| other.protocols.contains(protocol))
+    }
+
+    /// Whether frames of `protocol` are sent and obeyed.
+    pub fn speaks(&self, protocol: Protocol) -> bool {
+        self.protocols.contains(&protocol)
+    }
+
+    /// Time from the arrival of a PFC frame to its effect, which headroom must allow for.
+    pub fn response(&self) -> Duration {
+        self.pfc.as_ref().map_or(Duration::ZERO, |terms| terms.response)
+    }
+}
+
+/// How PFC frames are used.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PfcTerms {
+    /// Pause time in quanta of 512 bit times that a PAUSE frame carries.
+    pub quanta: u16,
+    /// Whether a PAUSE holds until a RESUME, however long that takes.
+    pub until_resume: bool,
+    /// Time from a frame's arrival to its effect.
+    pub response: Duration,
+}
+
+/// What a buffer policy is to the mechanisms beside it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct HeadroomFacts {
+    /// Whether it promises to drop no packet of a lossless class.
+    pub is_lossless: bool,
+    /// Whether what it says of one queue of a port also depends on packets of the others.
+    pub looks_at_ports: bool,
+}
+
+/// Sizes of frames.
+#[derive(Clone, Copy, Debug)]
+pub struct Sizes {
+    /// Which headers they carry.
+    pub framing: Framing,
+    /// Payload bytes of a full data packet.
+    pub mtu: u32,
+    /// Bytes of in-band headers on data packets.
+    pub telemetry: u32,
+}
+
+impl Sizes {
+    /// The largest data frame.
+    pub fn largest(&self) -> FrameSize {
+        self.framing.largest(self.mtu, self.telemetry)
+    }
+
+    /// Its charged bytes.
+    pub fn largest_charge(&self) -> u64 {
+        self.largest().charge.into()
+    }
+}
+
+/// What is fixed about a port.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PortFacts {
+    /// Its name in the whole network.
+    pub id: PortId,
+    /// The node that it belongs to.
+    pub node: NodeId,
+    /// Its number within the node.
+    pub ix: PortIx,
+    /// The port at the other end of its link.
+    pub peer: PortId,
+    /// Rate of the link.
+    pub rate: Rate,
+    /// Propagation delay of the link.
+    pub delay: Duration,
+    /// Probability that a frame sent over the link is corrupted.
+    pub error_rate: f64,
+}

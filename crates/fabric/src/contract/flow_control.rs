@@ -1,0 +1,160 @@
+//! Slot *flow control*: which queue a packet joins, and when the upstream is paused and resumed.
+
+use crate::contract::accounts::FlowControlAccounts;
+use crate::contract::facts::{FlowControlFacts, Site};
+use crate::contract::headroom::Gauge;
+use crate::contract::passage::Passage;
+use crate::contract::paths::Onward;
+use crate::contract::view::View;
+use crate::frame::cause::Causes;
+use crate::frame::{Control, Frame};
+use crate::ids::{Class, FlowId, PortIx, QueueIx};
+use ambassador::delegatable_trait;
+use auto_impl::auto_impl;
+use std::fmt::Debug;
+
+/// The options of a flow control, from which it is built at every node.
+pub trait FlowControlOptions: Debug + Send + Sync {
+    /// What runs at a node.
+    type Instance: FlowControl + 'static;
+
+    /// What it is to others, at a host or at a switch.
+    fn facts(&self, is_host: bool) -> FlowControlFacts;
+
+    /// The instance that runs at `site`.
+    fn build(&self, site: &Site<'_>) -> Self::Instance;
+}
+
+/// The same for what another crate plugs in, whatever its instances are.
+pub trait FlowControlFactory: Debug + Send + Sync {
+    /// See [`FlowControlOptions::facts`].
+    fn facts(&self, is_host: bool) -> FlowControlFacts;
+
+    /// See [`FlowControlOptions::build`].
+    fn boxed(&self, site: &Site<'_>) -> Box<dyn FlowControl>;
+}
+
+impl<T: FlowControlOptions> FlowControlFactory for T {
+    fn facts(&self, is_host: bool) -> FlowControlFacts {
+        FlowControlOptions::facts(self, is_host)
+    }
+
+    fn boxed(&self, site: &Site<'_>) -> Box<dyn FlowControl> {
+        Box::new(self.build(site))
+    }
+}
+
+/// A charged packet that is about to join a queue of its egress port.
+#[derive(Clone, Copy)]
+pub struct Candidate<'a> {
+    /// The packet; its route begins behind the egress port.
+    pub frame: &'a Frame,
+    /// The port through which it came in.
+    pub ingress: PortIx,
+    /// The port through which it leaves.
+    pub egress: PortIx,
+    /// The ports that it passes behind that one.
+    pub onward: Onward<'a>,
+}
+
+impl Candidate<'_> {
+    /// The queue of its class, without a note.
+    #[inline]
+    pub fn by_class(&self) -> Place {
+        Place { queue: QueueIx::from(self.frame.class().0), note: 0 }
+    }
+}
+
+/// Where a packet is put.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The queue of its egress port.
+    pub queue: QueueIx,
+    /// What its [`Passage`] tells from now on.
+    pub note: u32,
+}
+
+/// A flow that is about to start at a host.
+#[derive(Clone, Copy)]
+pub struct Departing<'a> {
+    /// Its number.
+    pub flow: FlowId,
+    /// Traffic class of its data.
+    pub class: Class,
+    /// The port through which it leaves the host.
+    pub port: PortIx,
+    /// The ports that its packets pass behind that one.
+    pub onward: Onward<'a>,
+}
+
+/// Queues that a flow control adds to every port of a node; they follow those of the classes in number.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AddedQueues {
+    /// The most at one port.
+    pub most: QueueIx,
+    /// Where their packets go.
+    pub stage: Stage,
+}
+
+/// Where packets go that leave a queue.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Stage {
+    /// Onto the wire, in turn with the queues of the classes.
+    #[default]
+    Wire,
+    /// Into the next queue, which [`FlowControl::next_queue`] names: whenever a packet of a data class goes onto the wire, open queues hand one
+    /// packet each on, in turn, until one has come to a queue that leads to the wire.
+    Queue,
+    /// The same, but every open queue hands one packet on.
+    QueueAll,
+}
+
+/// Flow control between neighbours: which queue a packet joins, and when the upstream is paused and resumed.
+#[auto_impl(Box)]
+#[delegatable_trait]
+pub trait FlowControl: FlowControlAccounts + Send {
+    /// The queues that it needs at every port besides those of the classes. Never changes.
+    fn added_queues(&self) -> AddedQueues {
+        AddedQueues::default()
+    }
+
+    /// The queue of its egress port that a packet joins which has come in. Default: that of its class; so it is for all packets where no queues are
+    /// added, and this is not called.
+    fn queue(&mut self, candidate: Candidate<'_>, _view: &View<'_>) -> Place {
+        candidate.by_class()
+    }
+
+    /// The queue that a packet joins next which leaves the queue of `from`, one that does not lead to the wire ([`Stage::Queue`]).
+    fn next_queue(&mut self, candidate: Candidate<'_>, _from: Passage, _view: &View<'_>) -> Place {
+        candidate.by_class()
+    }
+
+    /// A charged packet has joined its queue.
+    fn on_enqueue(&mut self, _passage: Passage, _gauge: Gauge<'_>, _view: &mut View<'_>) {}
+
+    /// A packet of a lossless class is lost for lack of headroom; its queue is the one it would have joined.
+    fn on_refuse(&mut self, _passage: Passage, _gauge: Gauge<'_>, _view: &mut View<'_>) {}
+
+    /// A charged packet has left one queue for another one.
+    fn on_move(&mut self, _from: Passage, _to: Passage, _view: &mut View<'_>) {}
+
+    /// A charged packet has left its queue for the wire.
+    fn on_dequeue(&mut self, _passage: Passage, _gauge: Gauge<'_>, _view: &mut View<'_>) {}
+
+    /// A flow starts at this host: the queue of its port whose gate holds it back. Default: that of its class.
+    fn on_flow_start(&mut self, flow: Departing<'_>, _view: &mut View<'_>) -> QueueIx {
+        QueueIx::from(flow.class.0)
+    }
+
+    /// A flow of this host, which was held back by the gate of `queue`, is acknowledged in full.
+    fn on_flow_end(&mut self, _flow: FlowId, _port: PortIx, _queue: QueueIx, _view: &mut View<'_>) {}
+
+    /// A control frame has arrived on `port`; the causes that travel with it, if it has any.
+    fn on_control(&mut self, _port: PortIx, _control: &Control, _causes: Option<&Causes>, _view: &mut View<'_>) {}
+
+    /// The timer that was set for `port` is due.
+    fn on_timer(&mut self, _port: PortIx, _view: &mut View<'_>) {}
+
+    /// The link of `port` has come back: both ends discard the state they exchanged.
+    fn on_link_up(&mut self, _port: PortIx, _view: &mut View<'_>) {}
+}

@@ -1,0 +1,146 @@
+//! Slot *headroom* (the buffer policy): which pool pays for a packet, and when an ingress queue is full.
+
+use crate::contract::accounts::BufferAccounts;
+use crate::contract::facts::{HeadroomFacts, Site};
+use crate::contract::note::DropCause;
+use crate::contract::passage::Passage;
+use crate::ids::{Class, ClassMask, PortIx};
+use ambassador::delegatable_trait;
+use auto_impl::auto_impl;
+use backwater_engine::{Bytes, Time};
+use serde::Serialize;
+use std::fmt::Debug;
+
+/// The options of a buffer policy, from which it is built at every switch.
+pub trait HeadroomOptions: Debug + Send + Sync {
+    /// What runs at a switch.
+    type Instance: BufferPolicy + 'static;
+
+    /// What it is to the mechanisms beside it.
+    fn facts(&self) -> HeadroomFacts;
+
+    /// Bytes that it sets aside at `site`: what must fit into the buffer.
+    fn reserved(&self, site: &Site<'_>) -> u64;
+
+    /// The instance that runs at `site`; what it sets aside must fit into the buffer.
+    fn build(&self, site: &Site<'_>) -> Self::Instance;
+
+    /// What the options come to that follow from links and frames: their names, and a value for every port of `site`.
+    fn in_force(&self, _site: &Site<'_>) -> Vec<(&'static str, Vec<InForce>)> {
+        Vec::new()
+    }
+}
+
+/// The same for what another crate plugs in, whatever its instances are.
+pub trait HeadroomFactory: Debug + Send + Sync {
+    /// See [`HeadroomOptions::facts`].
+    fn facts(&self) -> HeadroomFacts;
+
+    /// See [`HeadroomOptions::reserved`].
+    fn reserved(&self, site: &Site<'_>) -> u64;
+
+    /// See [`HeadroomOptions::build`].
+    fn boxed(&self, site: &Site<'_>) -> Box<dyn BufferPolicy>;
+
+    /// See [`HeadroomOptions::in_force`].
+    fn in_force(&self, site: &Site<'_>) -> Vec<(&'static str, Vec<InForce>)>;
+}
+
+impl<T: HeadroomOptions> HeadroomFactory for T {
+    fn facts(&self) -> HeadroomFacts {
+        HeadroomOptions::facts(self)
+    }
+
+    fn reserved(&self, site: &Site<'_>) -> u64 {
+        HeadroomOptions::reserved(self, site)
+    }
+
+    fn boxed(&self, site: &Site<'_>) -> Box<dyn BufferPolicy> {
+        Box::new(self.build(site))
+    }
+
+    fn in_force(&self, site: &Site<'_>) -> Vec<(&'static str, Vec<InForce>)> {
+        HeadroomOptions::in_force(self, site)
+    }
+}
+
+/// What an option of a buffer policy comes to at a port.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(untagged)]
+pub enum InForce {
+    /// A number of bytes.
+    Bytes(Bytes),
+    /// A share of something.
+    Share(f64),
+}
+
+/// The buffer policy of a switch: which pool pays for a packet, and when an ingress queue is full.
+#[auto_impl(Box)]
+#[delegatable_trait]
+pub trait BufferPolicy: BufferAccounts + Send {
+    /// Charges an arriving packet of `bytes` to a pool.
+    ///
+    /// # Errors
+    /// The reason why no pool takes it; it is then dropped.
+    fn admit(&mut self, ingress: PortIx, class: Class, bytes: u64, now: Time) -> Result<(), DropCause>;
+
+    /// A packet of `class` is about to come in on `ingress`: the moment to ask the memory for what [`BufferPolicy::admit`] needs.
+    fn expect(&self, _ingress: PortIx, _class: Class) {}
+
+    /// Frees a departing packet that was admitted.
+    fn release(&mut self, ingress: PortIx, class: Class, bytes: u64, now: Time);
+
+    /// Which classes of `ingress` are full or eased, after a packet of `class` came or went.
+    fn pressure(&self, ingress: PortIx, class: Class) -> Pressure;
+}
+
+/// What the buffer policy finds about an ingress port after an arrival or a departure.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Pressure {
+    /// Classes whose ingress queue is full: their upstream must stop.
+    pub full: ClassMask,
+    /// Classes whose ingress queue has room again: their upstream may go.
+    pub eased: ClassMask,
+    /// The port as a whole.
+    pub port: PortPressure,
+}
+
+impl Pressure {
+    /// What a policy finds that looks at single queues.
+    pub fn of_class(class: Class, is_full: bool, is_eased: bool) -> Pressure {
+        let class = |it_is| if it_is { ClassMask::of(class) } else { ClassMask::NONE };
+        Pressure { full: class(is_full), eased: class(is_eased), port: PortPressure::Between }
+    }
+}
+
+/// What the buffer policy finds about an ingress port as a whole, whatever it finds about its queues.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum PortPressure {
+    /// All classes of the upstream port must stop.
+    Full,
+    /// Neither full nor eased. Policies that look at queues alone say nothing else.
+    #[default]
+    Between,
+    /// It has room again: those classes may go whose own queue is not full.
+    Eased,
+}
+
+/// The ingress queue of a packet that came or went, as the buffer policy sees it; read only when someone wants to know.
+#[derive(Clone, Copy)]
+pub struct Gauge<'a> {
+    pub(crate) policy: &'a dyn BufferPolicy,
+    pub(crate) passage: Passage,
+}
+
+impl Gauge<'_> {
+    /// Bytes that the packet's ingress queue holds.
+    pub fn held(&self) -> u64 {
+        self.policy.held(self.passage.ingress, self.passage.class)
+    }
+
+    /// Which classes of the packet's ingress port are full or eased now.
+    #[inline]
+    pub fn pressure(&self) -> Pressure {
+        self.policy.pressure(self.passage.ingress, self.passage.class)
+    }
+}

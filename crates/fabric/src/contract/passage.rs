@@ -1,0 +1,32 @@
+//! Where packets are on their way, and what a PAUSE stops of them.
+
+use crate::frame::Direction;
+use crate::ids::{Class, FlowId, PortId, PortIx, QueueIx};
+
+/// Where a charged packet is on its way through a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Passage {
+    /// The port through which it came in.
+    pub ingress: PortIx,
+    /// The port through which it leaves.
+    pub egress: PortIx,
+    /// The queue of the egress port in which it is (on enqueue) or was (on dequeue).
+    pub queue: QueueIx,
+    /// Its traffic class.
+    pub class: Class,
+    /// Its charged bytes.
+    pub bytes: u16,
+    /// What the flow control wrote down about it when it chose the queue.
+    pub note: u32,
+}
+
+/// What a PAUSE stops, named so that both ends of the link understand it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum PauseScope {
+    /// A queue of the upstream port.
+    Queue(QueueIx),
+    /// The packets of a flow in one direction.
+    Flow(FlowId, Direction),
+    /// What passes a port further down: a congestion root.
+    Root(PortId),
+}

@@ -1,0 +1,94 @@
+//! Slot *loss recovery*: what sender and receiver do about gaps.
+
+use crate::frame::Psn;
+use ambassador::delegatable_trait;
+use auto_impl::auto_impl;
+use backwater_engine::{Duration, Time};
+use std::fmt::Debug;
+
+/// The options of a loss recovery, from which its two parts are built for every flow.
+pub trait RecoveryOptions: Debug + Send + Sync {
+    /// What runs at a flow's sender.
+    type Sender: RecoverySender + 'static;
+    /// What runs at a flow's receiver.
+    type Receiver: RecoveryReceiver + 'static;
+
+    /// What a flow's sender does.
+    fn sender(&self) -> Self::Sender;
+
+    /// What a flow's receiver does.
+    fn receiver(&self) -> Self::Receiver;
+}
+
+/// The same for what another crate plugs in, whatever its instances are.
+pub trait RecoveryFactory: Debug + Send + Sync {
+    /// See [`RecoveryOptions::sender`].
+    fn boxed_sender(&self) -> Box<dyn RecoverySender>;
+
+    /// See [`RecoveryOptions::receiver`].
+    fn boxed_receiver(&self) -> Box<dyn RecoveryReceiver>;
+}
+
+impl<T: RecoveryOptions> RecoveryFactory for T {
+    fn boxed_sender(&self) -> Box<dyn RecoverySender> {
+        Box::new(self.sender())
+    }
+
+    fn boxed_receiver(&self) -> Box<dyn RecoveryReceiver> {
+        Box::new(self.receiver())
+    }
+}
+
+/// How far a sender is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Progress {
+    /// The next packet to send.
+    pub next: Psn,
+    /// The oldest packet not acknowledged.
+    pub acked: Psn,
+    /// One more than the highest packet ever sent.
+    pub highest: Psn,
+}
+
+/// Loss recovery at the sender of one flow.
+#[auto_impl(Box)]
+#[delegatable_trait]
+pub trait RecoverySender: Send {
+    /// Everything before `expected` has arrived.
+    fn on_ack(&mut self, expected: Psn, progress: &mut Progress);
+
+    /// The receiver misses `expected`.
+    fn on_nack(&mut self, expected: Psn, progress: &mut Progress);
+
+    /// Nothing was acknowledged for [`Self::timeout`].
+    fn on_timeout(&mut self, progress: &mut Progress);
+
+    /// How long a sender with packets in flight waits for progress; `None`: for ever.
+    fn timeout(&self) -> Option<Duration>;
+}
+
+/// What a receiver does with a data packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// The next one in order: deliver it, and those kept that follow it.
+    Deliver {
+        /// How many these are, itself included.
+        packets: u32,
+    },
+    /// Something before it is missing, but may still come: it is kept.
+    Keep,
+    /// Had it already: acknowledge again.
+    Duplicate,
+    /// Something before it is missing: ask for it.
+    Nack,
+    /// Something before it is missing and has been asked for.
+    Ignore,
+}
+
+/// Loss recovery at the receiver of one flow.
+#[auto_impl(Box)]
+#[delegatable_trait]
+pub trait RecoveryReceiver: Send {
+    /// Packet `psn` has arrived while `expected` is the next in order.
+    fn on_data(&mut self, psn: Psn, expected: Psn, now: Time) -> Verdict;
+}

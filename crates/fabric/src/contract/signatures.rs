@@ -1,0 +1,16 @@
+//! The names that the signatures of the slots' methods use.
+
+pub(crate) use crate::contract::accounts::*;
+pub(crate) use crate::contract::congestion::*;
+pub(crate) use crate::contract::facts::*;
+pub(crate) use crate::contract::flow_control::*;
+pub(crate) use crate::contract::headroom::*;
+pub(crate) use crate::contract::load_balance::*;
+pub(crate) use crate::contract::note::*;
+pub(crate) use crate::contract::passage::*;
+pub(crate) use crate::contract::recovery::*;
+pub(crate) use crate::contract::view::*;
+pub(crate) use crate::frame::cause::Causes;
+pub(crate) use crate::frame::{Control, Frame, Psn};
+pub(crate) use crate::ids::{Class, FlowId, PortIx, QueueIx};
+pub(crate) use backwater_engine::{Duration, Rate, Time};

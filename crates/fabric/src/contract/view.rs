@@ -1,0 +1,162 @@
+//! What a mechanism may see of its node and ask of it.
+
+use crate::contract::note::Note;
+use crate::frame::cause::{Cause, Causes};
+use crate::frame::{Control, Pfc};
+use crate::ids::{Class, PortId, PortIx, QueueIx};
+use backwater_engine::{Duration, Rate, Time};
+
+/// What a mechanism sees of its node, and asks of it: what it asks for is done when its hook returns, frames first.
+pub struct View<'a> {
+    /// The present.
+    pub now: Time,
+    node: &'a mut dyn NodeAccess,
+}
+
+/// An egress port as mechanisms see it.
+pub trait PortView {
+    /// Its name in the whole network.
+    fn id(&self) -> PortId;
+
+    /// Rate of its link.
+    fn rate(&self) -> Rate;
+
+    /// Propagation delay of its link.
+    fn delay(&self) -> Duration;
+
+    /// Charged bytes in `queue`.
+    fn queue_bytes(&self, queue: QueueIx) -> u64;
+
+    /// Charged bytes in all queues, control frames left out.
+    fn queued_bytes(&self) -> u64;
+
+    /// Charged bytes in the queues that lead to the wire.
+    fn backlog(&self) -> u64;
+
+    /// Charged bytes sent so far.
+    fn sent_bytes(&self) -> u64;
+
+    /// Whether `queue` holds a frame.
+    fn is_occupied(&self, queue: QueueIx) -> bool;
+
+    /// Number of queues that there have been so far.
+    fn queue_count(&self) -> QueueIx;
+
+    /// Number of open queues that hold packets for the wire, that of the control class left out.
+    fn active_queues(&self) -> usize;
+
+    /// Since when the gate of `queue` has been closed, and because of which port; `None` if it is open.
+    fn closed(&self, queue: QueueIx) -> Option<(Time, PortId)>;
+
+    /// Whether the gate of `queue` is closed.
+    fn is_closed(&self, queue: QueueIx) -> bool;
+
+    /// The first queue from `start` on whose gate is closed.
+    fn next_closed(&self, start: QueueIx) -> Option<QueueIx>;
+}
+
+impl<'a> dyn PortView + 'a {
+    /// Queues whose gate is closed, in ascending order.
+    pub fn closed_queues(&self) -> impl Iterator<Item = QueueIx> {
+        std::iter::successors(self.next_closed(0), |queue| self.next_closed(queue + 1))
+    }
+}
+
+/// What the model lets a [`View`] do with a node.
+pub trait NodeAccess {
+    /// One of its ports.
+    fn port(&self, port: PortIx) -> &dyn PortView;
+
+    /// Sends a link-local frame out of `port`, before everything that waits there; `causes` travel with it in the simulation.
+    fn send(&mut self, port: PortIx, control: Control, causes: Option<&Causes>);
+
+    /// Closes the gate of a queue.
+    fn close(&mut self, port: PortIx, queue: QueueIx, cause: Cause, now: Time);
+
+    /// Opens the gate of a queue.
+    fn open(&mut self, port: PortIx, queue: QueueIx, now: Time);
+
+    /// Moves all packets of a queue on.
+    fn flush(&mut self, port: PortIx, queue: QueueIx);
+
+    /// Sets the timer of `port`.
+    fn set_timer(&mut self, port: PortIx, at: Time);
+
+    /// Tells the observers.
+    fn note(&mut self, note: Note);
+
+    /// Whether anybody wants to know what makes a queue full ([`Note::Full`]).
+    fn watches_full(&self) -> bool;
+}
+
+impl<'a> View<'a> {
+    /// The view of `node` at `now`.
+    pub fn new(now: Time, node: &'a mut dyn NodeAccess) -> View<'a> {
+        View { now, node }
+    }
+
+    /// One of the node's ports.
+    pub fn port(&self, port: PortIx) -> &dyn PortView {
+        self.node.port(port)
+    }
+
+    /// Sends a link-local frame out of `port`, before everything that waits there.
+    pub fn send(&mut self, port: PortIx, control: Control) {
+        self.node.send(port, control, None);
+    }
+
+    /// Sends a PAUSE, with the cause for each class that it names.
+    pub fn send_pause(&mut self, port: PortIx, pause: Pfc, causes: &Causes) {
+        self.node.send(port, Control::Pfc(pause), Some(causes));
+    }
+
+    /// Reports what made a queue full, if this is recorded: for each egress port in turn the bytes queued there of what arrived on
+    /// `ingress` in `class`.
+    pub fn note_full(&mut self, ingress: PortIx, class: Class, held: impl Iterator<Item = u64>) {
+        if !self.node.watches_full() {
+            return;
+        }
+        let port = self.port(ingress).id();
+        for (egress, bytes) in (0..).zip(held).filter(|(_, bytes)| *bytes > 0) {
+            self.node.note(Note::Full { port, class, egress, bytes });
+        }
+    }
+
+    /// Closes the gate of a queue: nothing leaves it from now on. `cause` says why: at least the port whose congestion is the cause.
+    pub fn close(&mut self, port: PortIx, queue: QueueIx, cause: impl Into<Cause>) {
+        self.node.close(port, queue, cause.into(), self.now);
+    }
+
+    /// Opens the gate of a queue.
+    pub fn open(&mut self, port: PortIx, queue: QueueIx) {
+        self.node.open(port, queue, self.now);
+    }
+
+    /// Notes that `root`, for which gates of `port` are closed, had given up already when the frame that reports it was sent.
+    pub fn note_given_up(&mut self, port: PortIx, root: PortId) {
+        let view = self.port(port);
+        let closed = view.closed_queues().filter_map(|queue| view.closed(queue));
+        let since = closed.filter(|(_, cause)| *cause == root).map(|(since, _)| since);
+        let waited: Duration = since.map(|since| self.now.since(since).min(view.delay())).sum();
+        if waited > Duration::ZERO {
+            self.node.note(Note::GivenUp { waited });
+        }
+    }
+
+    /// Moves all packets of a queue that does not lead to the wire into the queues that
+    /// [`next_queue`](crate::contract::FlowControl::next_queue) names, in order, before another packet arrives.
+    pub fn flush(&mut self, port: PortIx, queue: QueueIx) {
+        self.node.flush(port, queue);
+    }
+
+    /// Has the flow control called for `port` at `at`, instead of any earlier request; [`Time::NEVER`] cancels.
+    pub fn set_timer(&mut self, port: PortIx, at: Time) {
+        self.node.set_timer(port, at);
+    }
+
+    /// The port that is the cause when a packet waits in `queue` of `port`: the port itself, or the cause of its closed gate.
+    pub fn culprit(&self, port: PortIx, queue: QueueIx) -> PortId {
+        let port = self.port(port);
+        port.closed(queue).map_or(port.id(), |(_, cause)| cause)
+    }
+}

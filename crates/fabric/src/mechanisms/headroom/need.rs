@@ -1,0 +1,66 @@
+//! How much headroom a lossless ingress queue needs, and other amounts that follow from links and frames.
+
+use crate::contract::{InForce, PortFacts, Site, Sizes};
+use backwater_engine::{Bytes, Duration};
+
+/// How far below its threshold a paused queue resumes: as `set`, or by two full frames.
+pub(super) fn resume_offset(set: Option<Bytes>, site: &Site<'_>) -> u64 {
+    set.map_or(2 * site.sizes.largest_charge(), Bytes::get)
+}
+
+/// Headroom of a lossless queue at every port of `site`: as `set`, or the worst case of each port's link.
+pub(super) fn per_port(set: Option<Bytes>, site: &Site<'_>) -> Vec<u64> {
+    site.ports.iter().map(|port| set.map_or_else(|| worst_case(site, port), Bytes::get)).collect()
+}
+
+/// Headroom of an ingress queue unless the scenario sets it: Equation 1 of DSH, or [`exact_need`] where that is more (frames above some
+/// 3.6 KB, or a long response time).
+pub fn worst_case(site: &Site<'_>, port: &PortFacts) -> u64 {
+    equation_1(port, site.sizes.largest_charge()).max(exact_need(site, port))
+}
+
+/// Equation 1 of DSH: 2 (C D + L) + 3840 B, with L the largest frame.
+///
+/// In order: what is on the wire when the PAUSE is sent and until it arrives (2 C D), a frame that the PAUSE waits behind and one that the
+/// peer finishes (2 L), and 60 quanta for the peer to react (IEEE 802.1Qbb; here the PAUSE itself, the packet that crossed the threshold
+/// and the option `response`).
+pub fn equation_1(port: &PortFacts, largest_frame: u64) -> u64 {
+    2 * (port.rate.bytes_in(port.delay) + largest_frame) + 3840
+}
+
+/// The most that an ingress queue can hold above its threshold in this model; with one lossless class and exact times of frames, exactly. Derived in
+/// `docs/mechanisms/headroom.md`.
+pub fn exact_need(site: &Site<'_>, port: &PortFacts) -> u64 {
+    exact_need_at(site, port, port.delay)
+}
+
+/// The same if the delay of the link were `delay`.
+pub(super) fn exact_need_at(site: &Site<'_>, port: &PortFacts, delay: Duration) -> u64 {
+    let Sizes { framing, telemetry, .. } = site.sizes;
+    let (wire, charge) = (u64::from(site.sizes.largest().wire), site.sizes.largest_charge());
+    let byte_time = framing.byte_time(port.rate);
+    let (frame_time, pause_time) = (byte_time.times(wire as u32), byte_time.times(framing.control().wire.into()));
+    // Every other class may have a PFC frame of its own in front; where ports are paused as well, so may the port, and this class an earlier one.
+    let of_port = if site.headroom.looks_at_ports { 2 } else { 0 };
+    let pauses = pause_time * (site.lossless_classes().max(1) + of_port);
+    // From the arrival of the packet that crosses the threshold until the peer's gate is closed, and as long before as a frame travels.
+    // At a border with another flow control the peer uses our PFC.
+    let response = site.flow_control.response().max(site.neighbours[usize::from(port.ix)].flow_control.response());
+    let window = delay * 2 + frame_time + pauses + response;
+    // Where times are cut down to a clock, frames may pass faster than at the link's rate: full ones a little, short ones a lot.
+    let bytes = (u128::from(window.ps()) * u128::from(wire) / u128::from(frame_time.ps().max(1))) as u64;
+    let [fast, slow] = framing.rate_excess(port.rate, telemetry).unwrap_or([1, 1]);
+    let bytes = bytes.max(port.rate.bytes_in(window) * fast / slow);
+    let charged = bytes - (wire - charge) * bytes.div_ceil(wire);
+    2 * charge + charged.max(bytes / wire * charge)
+}
+
+/// An option that comes to `bytes` at the ports of a switch.
+pub(super) fn in_force(option: &'static str, bytes: Vec<u64>) -> (&'static str, Vec<InForce>) {
+    (option, bytes.into_iter().map(|bytes| InForce::Bytes(Bytes(bytes))).collect())
+}
+
+/// The same for how far below its threshold a paused queue resumes.
+pub(super) fn offset(option: &'static str, set: Option<Bytes>, site: &Site<'_>) -> (&'static str, Vec<InForce>) {
+    in_force(option, vec![resume_offset(set, site); site.ports.len()])
+}

@@ -1,0 +1,135 @@
+//! The interfaces of a node: its ports, and the endpoint behind them; what mechanisms see through a [`View`](crate::contract::View), and
+//! what they ask of it.
+
+use crate::contract::note::Note;
+use crate::contract::{NodeAccess, PortView};
+use crate::frame::Control;
+use crate::frame::cause::{Cause, Causes};
+use crate::ids::{PortIx, QueueIx};
+use crate::model::host::Endpoint;
+use crate::model::port::Port;
+use backwater_engine::Time;
+use backwater_engine::memory::HeapBytes;
+use std::collections::VecDeque;
+
+/// What a node has seen, in charged bytes. `received + created = sent + consumed + lost + held`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Bytes that came over links.
+    pub received: u64,
+    /// Bytes of frames made here.
+    pub created: u64,
+    /// Bytes that went onto links.
+    pub sent: u64,
+    /// Bytes that ended here.
+    pub consumed: u64,
+}
+
+/// The ports of a node and the endpoint behind them.
+#[repr(C)]
+pub(crate) struct Interfaces {
+    pub(crate) ports: Vec<Port>,
+    pub(crate) counters: Counters,
+    pub(crate) effects: Effects,
+    pub(crate) endpoint: Option<Endpoint>,
+}
+
+/// What hooks asked for, carried out by the node when the hook returns. Reused, so that nothing is allocated.
+#[derive(Debug, Default)]
+#[repr(C)]
+pub(crate) struct Effects {
+    /// Whether there may be any.
+    pub(crate) pending: bool,
+    /// Frames to send, and whether causes travel with them: they are queued before anything else is done, so that a resumed port does not send
+    /// waiting packets first.
+    controls: VecDeque<(PortIx, Control, bool)>,
+    /// The causes, in the same order.
+    causes: VecDeque<Causes>,
+    pub(crate) others: VecDeque<Effect>,
+    /// Whether it is to be told what made a queue full ([`Note::Full`]).
+    pub(crate) watches_full: bool,
+}
+
+/// One thing that a hook asked for.
+#[derive(Debug)]
+pub(crate) enum Effect {
+    /// See whether a port has something to send.
+    Kick(PortIx),
+    /// Forward everything in a queue.
+    Flush(PortIx, QueueIx),
+    /// Ask to be woken for a port's timer.
+    Timer(PortIx),
+    /// Notify the observers.
+    Note(Note),
+}
+
+impl Effects {
+    fn add(&mut self, effect: Effect) {
+        self.pending = true;
+        self.others.push_back(effect);
+    }
+
+    /// The next frame to send, with the causes that travel with it.
+    pub(crate) fn next_control(&mut self) -> Option<(PortIx, Control, Option<Causes>)> {
+        let (port, control, has_causes) = self.controls.pop_front()?;
+        Some((port, control, if has_causes { self.causes.pop_front() } else { None }))
+    }
+
+    pub(crate) fn heap_bytes(&self) -> u64 {
+        self.controls.heap_bytes() + self.causes.heap_bytes() + self.others.heap_bytes()
+    }
+}
+
+impl Interfaces {
+    pub(crate) fn new(ports: Vec<Port>, endpoint: Option<Endpoint>) -> Interfaces {
+        Interfaces { ports, counters: Counters::default(), effects: Effects::default(), endpoint }
+    }
+}
+
+impl NodeAccess for Interfaces {
+    fn port(&self, port: PortIx) -> &dyn PortView {
+        &self.ports[usize::from(port)]
+    }
+
+    fn send(&mut self, port: PortIx, control: Control, causes: Option<&Causes>) {
+        self.effects.pending = true;
+        self.effects.controls.push_back((port, control, causes.is_some()));
+        self.effects.causes.extend(causes);
+    }
+
+    fn close(&mut self, port: PortIx, queue: QueueIx, cause: Cause, now: Time) {
+        self.ports[usize::from(port)].close(queue, now, cause);
+        self.endpoint.iter_mut().for_each(|endpoint| endpoint.close(port, queue));
+    }
+
+    fn open(&mut self, port: PortIx, queue: QueueIx, now: Time) {
+        let port = &mut self.ports[usize::from(port)];
+        if let Some(closure) = port.open(queue, now) {
+            let (note, kick) = (Effect::Note(Note::Paused { port: port.id, queue, closure }), Effect::Kick(port.ix));
+            self.endpoint.iter_mut().for_each(|endpoint| endpoint.open(port.ix, queue));
+            self.effects.add(note);
+            self.effects.add(kick);
+        }
+    }
+
+    fn flush(&mut self, port: PortIx, queue: QueueIx) {
+        self.effects.add(Effect::Flush(port, queue));
+        self.effects.add(Effect::Kick(port));
+    }
+
+    fn set_timer(&mut self, port: PortIx, at: Time) {
+        let timer = &mut self.ports[usize::from(port)].timer_at;
+        if *timer != at {
+            *timer = at;
+            self.effects.add(Effect::Timer(port));
+        }
+    }
+
+    fn note(&mut self, note: Note) {
+        self.effects.add(Effect::Note(note));
+    }
+
+    fn watches_full(&self) -> bool {
+        self.effects.watches_full
+    }
+}
