@@ -4,6 +4,7 @@
 //! formula by which SONiC sizes the headroom of NVIDIA Spectrum switches, and the exact need of this model.
 
 use backwater_engine::{Bytes, Duration, Rate};
+use backwater_fabric::contract::need::{equation_1, exact_need};
 use backwater_fabric::frame::framing::Framing;
 use backwater_fabric::ids::{Class, NodeId};
 use backwater_fabric::mechanisms::congestion::CongestionConfig;
@@ -12,7 +13,6 @@ use backwater_fabric::mechanisms::flow_control::pfc::PfcConfig;
 use backwater_fabric::mechanisms::headroom::HeadroomConfig;
 use backwater_fabric::mechanisms::headroom::adaptive::AdaptiveConfig;
 use backwater_fabric::mechanisms::headroom::dsh::DshConfig;
-use backwater_fabric::mechanisms::headroom::need::{equation_1, exact_need};
 use backwater_fabric::mechanisms::headroom::oversubscribed::OversubscribedConfig;
 use backwater_fabric::mechanisms::headroom::sih::SihConfig;
 use backwater_fabric::mechanisms::load_balance::LoadBalanceConfig;

@@ -6,6 +6,7 @@ mod common;
 
 use backwater_engine::random::{Seed, Stream};
 use backwater_engine::{Bytes, Duration, Rate, Time};
+use backwater_fabric::contract::need::{exact_need, worst_case};
 use backwater_fabric::contract::note::DropCause;
 use backwater_fabric::contract::{
     AckView, BufferAccounts, BufferPolicy, CongestionPoint, Departure, FlowControlAccounts, FlowKey, LoadBalance,
@@ -18,7 +19,6 @@ use backwater_fabric::frame::{Body, Frame, Packet, PacketKind, Psn, Route, Times
 use backwater_fabric::ids::{CLASSES, Class, ClassMask, FlowId, NodeId, PortIx};
 use backwater_fabric::mechanisms::congestion::CongestionConfig;
 use backwater_fabric::mechanisms::flow_control::FlowControlConfig;
-use backwater_fabric::mechanisms::headroom::need::{exact_need, worst_case};
 use backwater_fabric::mechanisms::headroom::{AnyBufferPolicy, HeadroomConfig};
 use backwater_fabric::mechanisms::load_balance::LoadBalanceConfig;
 use backwater_fabric::mechanisms::recovery::RecoveryConfig;

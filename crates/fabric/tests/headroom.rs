@@ -5,6 +5,7 @@
 mod common;
 
 use backwater_engine::{Bytes, Duration, Rate, Time};
+use backwater_fabric::contract::need::{equation_1, exact_need, worst_case};
 use backwater_fabric::contract::note::DropCause;
 use backwater_fabric::driver::simulation::Simulation;
 use backwater_fabric::frame::framing::Framing;
@@ -14,7 +15,6 @@ use backwater_fabric::mechanisms::flow_control::pfc::{PauseModel, PfcConfig};
 use backwater_fabric::mechanisms::flow_control::pyrrha::{HostReaction, PyrrhaConfig};
 use backwater_fabric::mechanisms::headroom::HeadroomConfig;
 use backwater_fabric::mechanisms::headroom::dsh::DshConfig;
-use backwater_fabric::mechanisms::headroom::need::{equation_1, exact_need, worst_case};
 use backwater_fabric::mechanisms::headroom::oversubscribed::OversubscribedConfig;
 use backwater_fabric::mechanisms::headroom::sih::SihConfig;
 use backwater_fabric::mechanisms::headroom::static_threshold::StaticConfig;

@@ -4,7 +4,7 @@ mod common;
 
 use backwater_engine::{Bytes, Duration, Time};
 use backwater_fabric::contract::note::DropCause;
-use backwater_fabric::driver::simulation::FlowOutcome;
+use backwater_fabric::driver::outcome::FlowOutcome;
 use backwater_fabric::ids::NodeId;
 use backwater_fabric::mechanisms::flow_control::FlowControlConfig;
 use backwater_fabric::mechanisms::flow_control::bfc::{Acks, BfcConfig};

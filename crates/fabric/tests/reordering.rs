@@ -5,7 +5,8 @@
 mod common;
 
 use backwater_engine::{Bytes, Duration, Time};
-use backwater_fabric::driver::simulation::{FlowOutcome, Simulation};
+use backwater_fabric::driver::outcome::FlowOutcome;
+use backwater_fabric::driver::simulation::Simulation;
 use backwater_fabric::mechanisms::load_balance::LoadBalanceConfig;
 use backwater_fabric::mechanisms::recovery::RecoveryConfig;
 use backwater_fabric::mechanisms::recovery::in_any_order::InAnyOrderConfig;

@@ -14,7 +14,7 @@ use backwater_engine::{Duration, Time};
 use backwater_fabric::contract::FlowControlAccounts as _;
 use backwater_fabric::contract::note::DropCause;
 use backwater_fabric::driver::deadlock::Deadlock;
-use backwater_fabric::driver::simulation::FlowOutcome;
+use backwater_fabric::driver::outcome::FlowOutcome;
 use backwater_fabric::frame::cause::Cause;
 use backwater_fabric::ids::PortId;
 use backwater_fabric::model::node::Node;

@@ -85,7 +85,7 @@ pub trait BufferPolicy: BufferAccounts + Send {
     fn admit(&mut self, ingress: PortIx, class: Class, bytes: u64, now: Time) -> Result<(), DropCause>;
 
     /// A packet of `class` is about to come in on `ingress`: the moment to ask the memory for what [`BufferPolicy::admit`] needs.
-    fn expect(&self, _ingress: PortIx, _class: Class) {}
+    fn prefetch(&self, _ingress: PortIx, _class: Class) {}
 
     /// Frees a departing packet that was admitted.
     fn release(&mut self, ingress: PortIx, class: Class, bytes: u64, now: Time);

@@ -20,6 +20,7 @@ pub mod facts;
 pub mod flow_control;
 pub mod headroom;
 pub mod load_balance;
+pub mod need;
 pub mod note;
 pub mod passage;
 pub mod paths;
@@ -34,7 +35,7 @@ pub use congestion::{
 pub use facts::{FlowControlFacts, HeadroomFacts, Neighbour, PfcTerms, PortFacts, Site, Sizes};
 pub use flow_control::{AddedQueues, Candidate, Departing, FlowControl, FlowControlOptions, Place, Stage};
 pub use headroom::{BufferPolicy, Gauge, HeadroomOptions, InForce, PortPressure, Pressure};
-pub use load_balance::{FlowKey, LoadBalance, LoadBalanceOptions};
+pub use load_balance::{FlowHash, FlowKey, LoadBalance, LoadBalanceOptions};
 pub use passage::{Passage, PauseScope};
 pub use paths::{Onward, Paths};
 pub use recovery::{Progress, RecoveryOptions, RecoveryReceiver, RecoverySender, Verdict};

@@ -1,6 +1,7 @@
 //! The audit: what must balance in every run, whatever the mechanisms do.
 
 use crate::contract::{FlowControlAccounts, PauseScope};
+use crate::driver::shard::Shard;
 use crate::driver::simulation::Simulation;
 use crate::ids::{CLASSES, Class, NodeId};
 use crate::model::fifo::{Frames, Queued};
@@ -33,9 +34,23 @@ impl fmt::Display for Violation {
     }
 }
 
+impl Simulation {
+    /// Checks that bytes, buffers and pauses balance.
+    pub fn audit(&self) -> Vec<Violation> {
+        let mut violations = audit(self);
+        if self.is_quiet() {
+            let records: usize = self.shards.iter().map(Shard::records_in_use).sum();
+            if records > 0 {
+                violations.push(Violation::new(self.now, "network", format!("frame records not freed: {records}")));
+            }
+        }
+        violations
+    }
+}
+
 /// Bytes in = bytes out + bytes held at every node; buffer counters = what is in the queues; and, once nothing is in flight, pauses sent =
 /// gates closed, and flow control keeps nothing back. The last two are not expected of what a broken link may have left behind.
-pub(crate) fn audit(simulation: &Simulation) -> Vec<Violation> {
+fn audit(simulation: &Simulation) -> Vec<Violation> {
     let fabric = simulation.fabric();
     let mut violations = Vec::new();
     let mut report = |node: NodeId, what: String| {

@@ -29,7 +29,7 @@ type Waiting = (PortId, QueueIx);
 
 impl Deadlock {
     /// Whether none of its gates has opened since its onset.
-    pub(crate) fn still_holds(&self, simulation: &Simulation) -> bool {
+    fn still_holds(&self, simulation: &Simulation) -> bool {
         self.cycle.iter().all(|(port, queue)| {
             let facts = &simulation.fabric().wiring.ports[port.0 as usize];
             let gate = simulation.node(facts.node).ports()[usize::from(facts.ix)].gate(*queue);
@@ -38,7 +38,19 @@ impl Deadlock {
     }
 }
 
-pub(crate) fn find_deadlock(simulation: &Simulation) -> Option<Deadlock> {
+impl Simulation {
+    /// A cycle of queues that wait for each other and will do so for ever, if there is one.
+    pub fn find_deadlock(&self) -> Option<Deadlock> {
+        find_deadlock(self)
+    }
+
+    /// Whether none of the gates of `deadlock`, which was found earlier, has opened since.
+    pub fn is_still_dead(&self, deadlock: &Deadlock) -> bool {
+        deadlock.still_holds(self)
+    }
+}
+
+fn find_deadlock(simulation: &Simulation) -> Option<Deadlock> {
     let fabric = simulation.fabric();
     let mut paused: Vec<(Waiting, &PortFacts, &PortFacts)> = Vec::new();
     for node in simulation.nodes().filter(|node| node.flow_control().holds_until_resume()) {

@@ -2,12 +2,18 @@
 
 pub mod audit;
 pub mod deadlock;
+mod keys;
 mod layout;
+mod look_ahead;
 pub mod memory;
+pub mod outcome;
 pub mod partition;
 mod post;
 mod shard;
 pub mod simulation;
+mod watch;
+mod windows;
+mod wire;
 
-pub use shard::{FullQueue, LossyDrop, PauseInterval};
 pub use simulation::Simulation;
+pub use watch::{FullQueue, LossyDrop, PauseInterval};

@@ -1,6 +1,6 @@
 //! Frames between shards: a mailbox for every pair of them.
 
-use crate::driver::shard::Mail;
+use crate::driver::wire::Mail;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Mailboxes, in two sets that alternate.

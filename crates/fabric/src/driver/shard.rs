@@ -5,218 +5,27 @@
 //! same port for ever, and ties are the rule among hosts that PFC has resumed (`docs/decisions/`). A frame for a node of another shard goes
 //! into an outbox and arrives at least one link delay later.
 
-use crate::contract::note::{DropCause, Note};
+use crate::contract::note::Note;
 use crate::contract::{FlowControlAccounts, PortFacts};
+use crate::driver::keys::{AGE_MAX, Kind, arrival, event, id_of, kind_of};
 use crate::driver::layout::Layout;
 use crate::driver::memory::Memory;
-use crate::frame::cause::Closure;
-use crate::frame::record::{Record, Records};
+use crate::driver::watch::Watch;
+use crate::driver::wire::{Arrival, Flying, Mail, Trouble, Wire, wire_index};
+use crate::frame::record::Records;
 use crate::frame::{Body, Frame, Signal};
-use crate::ids::{Class, FlowId, ID_LIMIT, NodeId, PortId, PortIx};
+use crate::ids::{FlowId, NodeId, PortIx};
 use crate::model::fifo::{Fifo, Frames, Pool};
 use crate::model::host::Endpoint;
-use crate::model::node::{Env, Node, Sink, Wakeup};
+use crate::model::node::Node;
+use crate::model::pipeline::Pipeline;
 use crate::model::port::{Port, WireIx};
-use crate::model::switch::Pipeline;
-use crate::network::fabric::{Fabric, Promise};
-use backwater_engine::events::{Event, EventSet, KEY_BITS};
-use backwater_engine::fingerprint::Fingerprint;
+use crate::model::sink::{Env, Sink, Wakeup};
+use crate::network::fabric::Fabric;
+use backwater_engine::Time;
+use backwater_engine::events::{Event, EventSet};
 use backwater_engine::memory::{HeapBytes, Share};
-use backwater_engine::prefetch::prefetch;
-use backwater_engine::random::{Seed, Stream};
-use backwater_engine::{Duration, Time};
-
-/// The receiving end of a link: half a cache line that every event of a port reads.
-#[repr(align(32))]
-struct Wire {
-    /// Frames on their way, first to arrive first.
-    frames: Fifo,
-    /// The number in the shard of the node where it ends.
-    node: u32,
-    /// The port where it ends.
-    port: PortId,
-    /// The number of that port in its node.
-    ix: PortIx,
-    /// What may corrupt or lose frames; `None` for a link without errors that has never failed.
-    trouble: Option<Box<Trouble>>,
-}
-
-const _: () = assert!(size_of::<Wire>() == 32);
-
-/// A frame on a wire, within one cache line.
-#[derive(Clone, Copy)]
-#[repr(align(32))]
-struct Flying(Frame);
-
-/// What corrupts or loses frames on the link.
-struct Trouble {
-    /// When the link last failed.
-    failed_at: Option<Time>,
-    /// Draws of the link's errors.
-    errors: Option<Stream>,
-}
-
-impl Trouble {
-    /// Why `frame`, which arrives on `port` now, is lost, if it is.
-    fn loss_of(&mut self, frame: &Frame, port: PortId, now: Time, fabric: &Fabric) -> Option<DropCause> {
-        let facts = &fabric.wiring.ports[port.0 as usize];
-        if let Some(failed_at) = self.failed_at {
-            let travel = facts.delay + fabric.spec.framing.byte_time(facts.rate).times(u32::from(frame.size.wire));
-            if failed_at + travel >= now {
-                return Some(DropCause::LinkDown);
-            }
-        }
-        let errors = self.errors.as_mut().filter(|_| !frame.is_reliable());
-        errors.is_some_and(|errors| errors.chance(facts.error_rate)).then_some(DropCause::LinkError)
-    }
-}
-
-/// When a frame arrives, and how long its sender will have been sending without a gap then, in whole nanoseconds.
-#[derive(Clone, Copy)]
-struct Arrival {
-    at: Time,
-    burst_age: u32,
-}
-
-/// Frames for another shard.
-#[derive(Default)]
-pub(crate) struct Mail {
-    frames: Vec<(PortId, Arrival, Frame)>,
-    records: Vec<Record>,
-}
-
-impl Mail {
-    /// When the first of its frames arrives; [`Time::NEVER`] if it holds none.
-    pub(crate) fn first_arrival(&self) -> Time {
-        self.frames.iter().map(|(_, arrival, _)| arrival.at).min().unwrap_or(Time::NEVER)
-    }
-}
-
-/// What a shard has counted and noted.
-#[derive(Default)]
-pub(crate) struct Watch {
-    pub(crate) events: u64,
-    pub(crate) packet_hops: u64,
-    pub(crate) pause_frames: u64,
-    pub(crate) port_pause_frames: u64,
-    /// How long gates have been closed that are open again.
-    pub(crate) paused: Duration,
-    pub(crate) resume_frames: u64,
-    pub(crate) merge_frames: u64,
-    pub(crate) merge_wait: Duration,
-    pub(crate) received_flows: u64,
-    /// Flows that their senders have completed since the last look.
-    pub(crate) acknowledged: Vec<Acknowledged>,
-    /// The flow of every data packet lost since the last look.
-    pub(crate) lost: Vec<FlowId>,
-    pub(crate) pauses: Vec<PauseInterval>,
-    pub(crate) full: Vec<FullQueue>,
-    /// Drops for lack of headroom where none is allowed.
-    pub(crate) violations: Vec<LossyDrop>,
-    /// Drops where flow control should prevent them, but nothing is promised.
-    pub(crate) unpromised_drops: u64,
-    pub(crate) fingerprint: Fingerprint,
-}
-
-/// A flow whose sender knows that it is done.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Acknowledged {
-    pub(crate) flow: FlowId,
-    pub(crate) at: Time,
-    /// Packets sent, those sent again included.
-    pub(crate) packets: u64,
-    pub(crate) retransmitted: u64,
-}
-
-/// An interval in which an egress queue was paused.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PauseInterval {
-    /// The paused port.
-    pub port: PortId,
-    /// Its queue; of a class-based flow control, the class.
-    pub queue: u16,
-    /// From when to when, and because of whom.
-    pub closure: Closure,
-}
-
-/// What was at one egress port of an ingress queue that was full, when a PAUSE was generated for it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FullQueue {
-    /// When.
-    pub at: Time,
-    /// The ingress port.
-    pub port: PortId,
-    /// The class.
-    pub class: Class,
-    /// The egress port, at the same node.
-    pub egress: PortIx,
-    /// Charged bytes.
-    pub bytes: u64,
-}
-
-/// A packet of a lossless class that a switch had no headroom for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LossyDrop {
-    /// When.
-    pub at: Time,
-    /// Where.
-    pub node: NodeId,
-    /// The port through which it came.
-    pub ingress: PortId,
-    /// Its class.
-    pub class: Class,
-}
-
-/// Kinds of events, in the order in which those of one instant are handled.
-#[derive(Clone, Copy)]
-enum Kind {
-    LinkDown,
-    LinkUp,
-    Arrive,
-    FlowStart,
-    FlowControl,
-    Retransmission,
-    Port,
-}
-
-const KINDS: [Kind; 7] =
-    [Kind::LinkDown, Kind::LinkUp, Kind::Arrive, Kind::FlowStart, Kind::FlowControl, Kind::Retransmission, Kind::Port];
-/// A key is the kind, the age of the sender's burst if it is an arrival, and the wire that ends at the port, or the name of the node.
-const KIND_SHIFT: u32 = KEY_BITS - 3;
-const AGE_SHIFT: u32 = 27;
-const AGE_MAX: u64 = (1 << (KIND_SHIFT - AGE_SHIFT)) - 1;
-const _: () = assert!(ID_LIMIT == 1 << AGE_SHIFT);
-
-#[inline]
-fn event(kind: Kind, id: u32, time: Time) -> Event {
-    Event { time, key: (kind as u64) << KIND_SHIFT | u64::from(id) }
-}
-
-#[inline]
-fn kind_of(key: u64) -> Kind {
-    KINDS[(key >> KIND_SHIFT) as usize]
-}
-
-#[inline]
-fn id_of(key: u64) -> u32 {
-    key as u32 & (ID_LIMIT - 1)
-}
-
-/// The arrival of a frame from `wire`.
-#[inline]
-fn arrival(wire: WireIx, Arrival { at, burst_age }: Arrival) -> Event {
-    let Event { time, key } = event(Kind::Arrive, wire_index(wire), at);
-    Event { time, key: key | u64::from(burst_age) << AGE_SHIFT }
-}
-
-/// Index of a wire in its shard's list.
-#[inline]
-fn wire_index(wire: WireIx) -> u32 {
-    wire.get() - 1
-}
-
-/// With fewer ports in a shard, asking costs more than it saves: 3 to 30 % at 128 hosts (`benches/`), which have 384 and 768 ports.
-const LOOK_AHEAD_FROM: usize = 2048;
+use backwater_engine::random::Seed;
 
 /// Frames in queues, and as many on wires, that room is set aside for, per port.
 const ROOM: usize = 256;
@@ -230,10 +39,10 @@ pub(crate) struct Scene<'a> {
 
 /// What lies beyond the ports of a shard's nodes: its wires, its pending events, and what is written down.
 pub(crate) struct Outside {
-    wires: Vec<Wire>,
+    pub(super) wires: Vec<Wire>,
     /// The frames on the wires.
-    flying: Pool<Flying>,
-    events: EventSet,
+    pub(super) flying: Pool<Flying>,
+    pub(super) events: EventSet,
     pub(crate) outboxes: Vec<Mail>,
     pub(crate) watch: Watch,
 }
@@ -379,56 +188,6 @@ impl Shard {
         handled
     }
 
-    /// Asks the memory for what the next events will need, step by step: each answer is there before the next question needs it, and near
-    /// enough to its event to stay.
-    #[inline]
-    fn look_ahead(&self, fabric: &Fabric) {
-        let Outside { wires, flying, .. } = &self.outside;
-        if wires.len() < LOOK_AHEAD_FROM {
-            return;
-        }
-        if let Some((_, wire)) = self.upcoming(10) {
-            prefetch(wire);
-        }
-        if let Some((kind, wire)) = self.upcoming(8) {
-            prefetch(&self.nodes[wire.node as usize]);
-            if let Kind::Arrive = kind {
-                wire.frames.expect_front(flying);
-            }
-        }
-        if let Some((kind, wire)) = self.upcoming(6) {
-            let node = &self.nodes[wire.node as usize];
-            match (kind, wire.frames.front(flying)) {
-                (Kind::Arrive, Some(Flying(frame))) => node.expect_arrival(wire.ix, frame, fabric),
-                _ => node.expect_turn(wire.ix),
-            }
-        }
-        if let Some((kind, wire)) = self.upcoming(4) {
-            let node = &self.nodes[wire.node as usize];
-            let port = match (kind, wire.frames.front(flying)) {
-                (Kind::Arrive, Some(Flying(frame))) => node.expect_passage(frame, fabric, &self.frames),
-                _ => Some(node.expect_departure(wire.ix)),
-            };
-            if let Some(onward) = port.and_then(|port| port.place.peer_wire) {
-                prefetch(&wires[wire_index(onward) as usize]);
-            }
-        }
-        if let Some((Kind::Port, wire)) = self.upcoming(2) {
-            let port = self.nodes[wire.node as usize].expect_frame(wire.ix, &self.frames);
-            if let Some(onward) = port.place.peer_wire {
-                wires[wire_index(onward) as usize].frames.expect_push(flying);
-            }
-        }
-    }
-
-    /// The event that comes `steps` after the next, if it is an arrival or a port's turn, and the wire that ends at the port.
-    #[inline]
-    fn upcoming(&self, steps: usize) -> Option<(Kind, &Wire)> {
-        let key = self.outside.events.ahead(steps)?;
-        let kind = kind_of(key);
-        matches!(kind, Kind::Arrive | Kind::Port).then(|| (kind, &self.outside.wires[id_of(key) as usize]))
-    }
-
     #[inline]
     fn handle(&mut self, kind: Kind, id: u32, scene: &Scene<'_>) {
         match kind {
@@ -538,34 +297,7 @@ impl Sink for ShardSink<'_> {
             Wakeup::Port(port) => event(Kind::Port, wire(port), at),
         });
     }
-
     fn note(&mut self, note: Note) {
-        match note {
-            Note::Dropped { node, ingress, class, flow, cause, .. } => {
-                self.outside.watch.lost.extend(flow);
-                match (cause, self.scene.fabric.promise(ingress)) {
-                    (DropCause::Headroom, Promise::Lossless) => {
-                        self.outside.watch.violations.push(LossyDrop { at: self.scene.now, node, ingress, class });
-                    }
-                    (DropCause::Headroom, Promise::Unpromised { .. })
-                    | (DropCause::BufferFull, Promise::Unpromised { any_class: true }) => {
-                        self.outside.watch.unpromised_drops += 1;
-                    }
-                    _ => {}
-                }
-            }
-            Note::Paused { port, queue, closure } => {
-                self.outside.watch.paused += closure.to - closure.from;
-                self.outside.watch.pauses.push(PauseInterval { port, queue, closure });
-            }
-            Note::Full { port, class, egress, bytes } => {
-                self.outside.watch.full.push(FullQueue { at: self.scene.now, port, class, egress, bytes });
-            }
-            Note::GivenUp { waited } => self.outside.watch.merge_wait += waited,
-            Note::Received { .. } => self.outside.watch.received_flows += 1,
-            Note::Acknowledged { flow, packets, retransmitted } => {
-                self.outside.watch.acknowledged.push(Acknowledged { flow, at: self.scene.now, packets, retransmitted });
-            }
-        }
+        self.outside.watch.note(note, self.scene.now, self.scene.fabric);
     }
 }

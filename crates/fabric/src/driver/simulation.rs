@@ -3,30 +3,22 @@
 //! Shards run in windows as long as the shortest link between two of them: whatever one sends to another within a window arrives after it.
 //! The result does not depend on how many shards or threads there are, nor on which nodes share one.
 
-use crate::contract::note::{DropCause, Reception};
-use crate::driver::audit::{Violation, audit};
-use crate::driver::deadlock::{Deadlock, find_deadlock};
 use crate::driver::layout::{Layout, NodePlace};
-use crate::driver::memory::Memory;
+use crate::driver::outcome::FlowOutcome;
 use crate::driver::partition::{SAMPLE, expected_load};
 use crate::driver::post::Post;
-use crate::driver::shard::{Acknowledged, FullQueue, LossyDrop, PauseInterval, Scene, Shard};
+use crate::driver::shard::{Scene, Shard};
+use crate::driver::watch::Acknowledged;
 use crate::ids::{FlowId, NodeId};
 use crate::model::fifo::Frames;
 use crate::model::node::Node;
-use crate::model::port::Port;
-use crate::model::probe::{HeadroomPeak, Stop};
 use crate::network::fabric::Fabric;
 use crate::network::flows::Flow;
 use crate::network::spec::{FlowSpec, NetworkSpec, SpecError};
-use backwater_engine::barrier::Barrier;
-use backwater_engine::fingerprint::Fingerprint;
-use backwater_engine::memory::HeapBytes;
 use backwater_engine::pages::enlarge_heap;
 use backwater_engine::{Duration, Time};
 use std::collections::BTreeMap;
 use std::iter::Peekable;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 pub use crate::driver::partition::Partition;
 
@@ -41,86 +33,28 @@ const ADMITTED_AT_ONCE: usize = 1 << 13;
 /// Flows are taken from their source as simulated time reaches them, and forgotten when nothing of them is left: [`Simulation::take_finished`]
 /// tells how they fared.
 pub struct Simulation {
-    fabric: Fabric,
-    layout: Layout,
-    shards: Vec<Shard>,
-    post: Post,
+    pub(super) fabric: Fabric,
+    pub(super) layout: Layout,
+    pub(super) shards: Vec<Shard>,
+    pub(super) post: Post,
     /// Shortest link between two shards.
-    lookahead: Duration,
-    now: Time,
+    pub(super) lookahead: Duration,
+    pub(super) now: Time,
     /// Every flow that starts before this instant has been admitted, and none that starts after it.
-    horizon: Time,
-    source: Peekable<FlowSource>,
+    pub(super) horizon: Time,
+    pub(super) source: Peekable<FlowSource>,
     /// Flows whose sender is done, while packets of theirs may be on their way.
-    settling: Vec<Acknowledged>,
+    pub(super) settling: Vec<Acknowledged>,
     /// Packets lost, of flows that are not forgotten.
-    lost: BTreeMap<FlowId, u64>,
+    pub(super) lost: BTreeMap<FlowId, u64>,
     /// Flows that are forgotten, until they are collected.
-    finished: Vec<FlowOutcome>,
-    acknowledged_flows: u64,
-    endless_flows: u64,
+    pub(super) finished: Vec<FlowOutcome>,
+    pub(super) acknowledged_flows: u64,
+    pub(super) endless_flows: u64,
 }
 
 /// Ports from which on large pages are worth their price.
 const LARGE_FABRIC: usize = 2048;
-
-/// Counts of the whole run so far.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Totals {
-    /// Events handled.
-    pub events: u64,
-    /// Frames put onto links: data, ACK and control.
-    pub packet_hops: u64,
-    /// PAUSE frames sent.
-    pub pause_frames: u64,
-    /// Of those, PAUSE frames for a whole port.
-    pub port_pause_frames: u64,
-    /// RESUME frames sent.
-    pub resume_frames: u64,
-    /// Frames sent that move a congestion root.
-    pub merge_frames: u64,
-    /// Drops for lack of headroom where none is allowed: [`Simulation::violations`].
-    pub violations: u64,
-    /// Drops that flow control should prevent, but does not promise to ([`Promise::Unpromised`](crate::network::fabric::Promise::Unpromised)).
-    pub unpromised_drops: u64,
-    /// For how long gates were closed for roots that had given up, while the frames that report it were in flight: gates added up, and for
-    /// each frame no longer than the delay of its link.
-    pub merge_wait: Duration,
-    /// Frames lost, by cause ([`DropCause::ALL`]).
-    pub drops: [u64; DropCause::ALL.len()],
-    /// Flows that have started.
-    pub started_flows: u64,
-    /// Of those, flows without an end.
-    pub endless_flows: u64,
-    /// Flows whose bytes have all arrived.
-    pub received_flows: u64,
-    /// Flows whose sender knows it.
-    pub acknowledged_flows: u64,
-    /// Ports with a closed gate.
-    pub paused_ports: u64,
-}
-
-impl Totals {
-    /// Flows that have started and are not acknowledged in full.
-    pub fn live_flows(&self) -> u64 {
-        self.started_flows - self.acknowledged_flows
-    }
-}
-
-/// How one flow fared.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FlowOutcome {
-    /// Its number.
-    pub flow: FlowId,
-    /// What it was.
-    pub spec: FlowSpec,
-    /// At its receiver.
-    pub reception: Reception,
-    /// When its sender knew that it was done.
-    pub acknowledged: Option<Time>,
-    /// Payload bytes sent more than once.
-    pub retransmitted: u64,
-}
 
 impl Simulation {
     /// The network of `spec` with `flows` (sorted by start), in at most `shards` shards.
@@ -272,12 +206,12 @@ impl Simulation {
     }
 
     /// Whether `flow`, which has been admitted, has started: all have, unless the simulation was stopped on its way.
-    fn has_started(&self, id: FlowId, flow: &Flow) -> bool {
+    pub(super) fn has_started(&self, id: FlowId, flow: &Flow) -> bool {
         self.now >= self.horizon || self.node(flow.spec.src).endpoint().is_some_and(|source| !source.expects(id))
     }
 
     /// Flows that have been admitted and not started.
-    fn upcoming(&self) -> impl Iterator<Item = &Flow> {
+    pub(super) fn upcoming(&self) -> impl Iterator<Item = &Flow> {
         let admitted = (self.now < self.horizon).then(|| self.fabric.flows.iter());
         admitted.into_iter().flatten().filter(|(id, flow)| !self.has_started(*id, flow)).map(|(_, flow)| flow)
     }
@@ -321,66 +255,6 @@ impl Simulation {
         });
     }
 
-    /// Runs the shards window by window. Each of `threads` workers owns some of them.
-    ///
-    /// The workers meet once per window, when all have posted their mail and the time of their next event; from that all compute the end of the
-    /// next window. Two sets of mailboxes alternate: one is emptied while the other is filled. The same holds for the next events. After each
-    /// window the first worker asks whether to `stop`; all see its answer when they meet, and stop between the same two windows. A shard with
-    /// more `events` than that in a window handles the rest in the next, which then begins where it is: others may be ahead, but no frame of
-    /// its reaches them before they expect it.
-    fn run_windows(&mut self, limit: Time, threads: usize, events: u64, stop: &mut dyn FnMut() -> bool) {
-        let (fabric, layout, post, lookahead) = (&self.fabric, &self.layout, &self.post, self.lookahead);
-        let count = self.shards.len();
-        // Workers take equal shares, which may leave nothing for the last of them.
-        let share = count.div_ceil(threads);
-        let threads = count.div_ceil(share);
-        let next_events = [0, 1].map(|_| (0..threads).map(|_| AtomicU64::new(0)).collect::<Vec<_>>());
-        let stopped = [0, 1].map(|_| AtomicBool::new(false));
-        let barrier = Barrier::new(threads);
-        let work = |worker: usize, shards: &mut [Shard], mut stop: Option<&mut dyn FnMut() -> bool>| {
-            let numbers = worker * share..;
-            let mut seat = barrier.seat();
-            let mut next = shards.iter().map(Shard::next_event).min().unwrap_or(Time::NEVER);
-            for turn in [0, 1].into_iter().cycle() {
-                next_events[turn][worker].store(next.ps(), Ordering::Relaxed);
-                if seat.wait().is_err() {
-                    return;
-                }
-                for (number, shard) in numbers.clone().zip(&mut *shards) {
-                    (0..count).for_each(|from| shard.accept(&mut post.letter_box(turn, from, number), layout));
-                }
-                let earliest = next_events[turn].iter().map(|next| next.load(Ordering::Relaxed)).min();
-                let earliest = earliest.map_or(Time::NEVER, Time::from_ps);
-                if earliest >= limit || stopped[turn].load(Ordering::Relaxed) {
-                    return;
-                }
-                let end = limit.min(earliest + lookahead);
-                next = Time::NEVER;
-                for (number, shard) in numbers.clone().zip(&mut *shards) {
-                    shard.run(end, events, fabric, layout);
-                    next = next.min(shard.next_event());
-                    for (to, mail) in shard.outside.outboxes.iter_mut().enumerate() {
-                        next = next.min(mail.first_arrival());
-                        std::mem::swap(&mut *post.letter_box(1 - turn, number, to), mail);
-                    }
-                }
-                if let Some(stop) = &mut stop {
-                    stopped[1 - turn].store(stop(), Ordering::Relaxed);
-                }
-            }
-        };
-        std::thread::scope(|scope| {
-            let mut parts = self.shards.chunks_mut(share).enumerate();
-            let mine = parts.next();
-            let work = &work;
-            let others: Vec<_> = parts.map(|(worker, part)| scope.spawn(move || work(worker, part, None))).collect();
-            mine.into_iter().for_each(|(worker, part)| work(worker, part, Some(&mut *stop)));
-            for other in others {
-                other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-            }
-        });
-    }
-
     /// Whether flows are still to come.
     pub fn expects_flows(&mut self) -> bool {
         self.source.peek().is_some()
@@ -402,188 +276,11 @@ impl Simulation {
         self.shards.iter().map(Shard::next_event).min().unwrap_or(Time::NEVER).min(self.next_start())
     }
 
-    /// Counts of the whole run so far.
-    pub fn totals(&self) -> Totals {
-        let endless = self.upcoming().filter(|flow| flow.spec.bytes == FlowSpec::ENDLESS).count();
-        let mut totals = Totals {
-            started_flows: u64::from(self.fabric.flows.admitted()) - self.upcoming().count() as u64,
-            endless_flows: self.endless_flows - endless as u64,
-            acknowledged_flows: self.acknowledged_flows,
-            ..Totals::default()
-        };
-        for shard in &self.shards {
-            let watch = &shard.outside.watch;
-            totals.events += watch.events;
-            totals.packet_hops += watch.packet_hops;
-            totals.pause_frames += watch.pause_frames;
-            totals.port_pause_frames += watch.port_pause_frames;
-            totals.resume_frames += watch.resume_frames;
-            totals.merge_frames += watch.merge_frames;
-            totals.unpromised_drops += watch.unpromised_drops;
-            totals.violations += watch.violations.len() as u64;
-            totals.merge_wait += watch.merge_wait;
-            totals.received_flows += watch.received_flows;
-            for node in &shard.nodes {
-                totals.paused_ports +=
-                    node.interfaces.ports.iter().filter(|port| port.closed_queues().next().is_some()).count() as u64;
-                for (total, drops) in totals.drops.iter_mut().zip(node.losses().frames) {
-                    *total += drops;
-                }
-            }
-        }
-        totals
-    }
-
-    /// What the simulation takes of memory; of flows and frames the most that there have been at once.
-    pub fn memory(&self) -> Memory {
-        let (of_nodes, of_ports) = self.fabric.heap_bytes();
-        let mut memory = Memory::default();
-        memory.nodes.bytes = of_nodes;
-        memory.ports.bytes = of_ports + self.layout.heap_bytes();
-        memory.flows.bytes = self.fabric.flows.heap_bytes() + self.settling.heap_bytes() + self.finished.heap_bytes();
-        self.shards.iter().for_each(|shard| memory += shard.memory());
-        memory
-    }
-
-    /// A hash of every frame's every arrival.
-    pub fn fingerprint(&self) -> Fingerprint {
-        let mut fingerprint = Fingerprint::default();
-        self.shards.iter().for_each(|shard| fingerprint.merge(shard.outside.watch.fingerprint));
-        fingerprint
-    }
-
-    /// Drops that the scheme is not allowed, in order of time and node: packets of a lossless class for which a switch had no headroom.
-    pub fn violations(&self) -> Vec<LossyDrop> {
-        let mut drops: Vec<_> =
-            self.shards.iter().flat_map(|shard| shard.outside.watch.violations.iter().copied()).collect();
-        drops.sort_unstable_by_key(|drop| (drop.at, drop.node, drop.ingress));
-        drops
-    }
-
-    /// Takes the pauses that have ended since the last call, in order of port, queue and time.
-    pub fn take_pauses(&mut self) -> Vec<PauseInterval> {
-        let mut pauses: Vec<_> =
-            self.shards.iter_mut().flat_map(|shard| std::mem::take(&mut shard.outside.watch.pauses)).collect();
-        // Those of one shard mostly are in order, which a merge sort makes use of.
-        pauses.sort_by_key(|pause| (pause.closure.to, pause.port, pause.queue));
-        pauses
-    }
-
-    /// From now on it is written down what makes ingress queues full: see [`Simulation::take_full`].
-    pub fn watch_full(&mut self) {
-        let nodes = self.shards.iter_mut().flat_map(|shard| &mut shard.nodes);
-        nodes.for_each(|node| node.interfaces.effects.watches_full = true);
-    }
-
-    /// Takes what made ingress queues full since the last call, in order of time, queue and egress port.
-    pub fn take_full(&mut self) -> Vec<FullQueue> {
-        let mut full: Vec<_> =
-            self.shards.iter_mut().flat_map(|shard| std::mem::take(&mut shard.outside.watch.full)).collect();
-        full.sort_by_key(|queue| (queue.at, queue.port, queue.class, queue.egress));
-        full
-    }
-
-    /// How long queues have been paused, all added up; those that still are, until now.
-    pub fn paused(&self) -> Duration {
-        let past: Duration = self.shards.iter().map(|shard| shard.outside.watch.paused).sum();
-        let open = |port: &Port| -> Duration {
-            let closed = port.closed_queues().filter_map(|queue| port.gate(queue).closed());
-            closed.map(|(since, _)| self.now.since(since)).sum()
-        };
-        past + self.nodes().flat_map(Node::ports).map(open).sum()
-    }
-
-    /// From now on, what the ingress queues of all switches do is written down: see
-    /// [`Simulation::take_ingress`].
-    pub fn watch_ingress(&mut self) {
-        for node in self.shards.iter_mut().flat_map(|shard| &mut shard.nodes) {
-            let site = self.fabric.site(node.id);
-            node.pipeline.iter_mut().for_each(|pipeline| pipeline.watch(&site));
-        }
-    }
-
-    /// Takes what the probes have seen since the last call: the times in which upstreams were told to stop that are complete, and the local
-    /// maxima of the headroom that switches use, both in order of time.
-    pub fn take_ingress(&mut self) -> (Vec<Stop>, Vec<HeadroomPeak>) {
-        let (mut stops, mut peaks) = (Vec::new(), Vec::new());
-        for pipeline in
-            self.shards.iter_mut().flat_map(|shard| &mut shard.nodes).filter_map(|node| node.pipeline.as_mut())
-        {
-            let mut seen = pipeline.take_seen(self.now);
-            stops.append(&mut seen.stops);
-            peaks.append(&mut seen.peaks);
-        }
-        stops.sort_by_key(|stop| (stop.to, stop.port, stop.class));
-        peaks.sort_by_key(|peak| (peak.at, peak.node));
-        (stops, peaks)
-    }
-
-    /// The times in which upstreams were told to stop that are not complete yet, in order of port and class.
-    pub fn open_stops(&self) -> Vec<Stop> {
-        let probes = self.nodes().filter_map(|node| node.pipeline()?.probe());
-        probes.flat_map(|probe| probe.open_stops(self.now)).collect()
-    }
-
-    /// Takes the flows that have been forgotten since the last call: their senders are done, and no packet of theirs is on its way. In order of
-    /// the senders' knowledge, but for flows of which packets were sent again.
-    pub fn take_finished(&mut self) -> Vec<FlowOutcome> {
-        std::mem::take(&mut self.finished)
-    }
-
-    /// How the flows that have started and not been forgotten fare so far, in order of start.
-    pub fn unfinished(&self) -> Vec<FlowOutcome> {
-        let settling: BTreeMap<FlowId, &Acknowledged> = self.settling.iter().map(|done| (done.flow, done)).collect();
-        let outcome = |(id, flow): (FlowId, &Flow)| {
-            let endpoint = |node: NodeId| self.node(node).endpoint().expect("flows start and end at nodes with one");
-            let done = settling.get(&id);
-            FlowOutcome {
-                flow: id,
-                spec: flow.spec.clone(),
-                reception: endpoint(flow.spec.dst).reception(flow),
-                acknowledged: done.map(|done| done.at),
-                retransmitted: done
-                    .map_or_else(|| endpoint(flow.spec.src).retransmitted(flow), |done| done.retransmitted),
-            }
-        };
-        let started = self.fabric.flows.iter().filter(|(id, flow)| self.has_started(*id, flow));
-        started.map(outcome).collect()
-    }
-
-    /// How every flow that has started fared, in order of start; those that were taken before are left out.
-    pub fn outcomes(&self) -> Vec<FlowOutcome> {
-        let mut outcomes = self.unfinished();
-        outcomes.extend(self.finished.iter().cloned());
-        outcomes.sort_unstable_by_key(|outcome| outcome.flow);
-        outcomes
-    }
-
-    /// A cycle of queues that wait for each other and will do so for ever, if there is one.
-    pub fn find_deadlock(&self) -> Option<Deadlock> {
-        find_deadlock(self)
-    }
-
-    /// Whether none of the gates of `deadlock`, which was found earlier, has opened since.
-    pub fn is_still_dead(&self, deadlock: &Deadlock) -> bool {
-        deadlock.still_holds(self)
-    }
-
     /// Changes the state of a node as the model never does: for tests of the audit.
     #[cfg(test)]
     pub(crate) fn tamper(&mut self, id: NodeId, harm: impl FnOnce(&mut Node, &mut crate::frame::record::Records)) {
         let NodePlace { shard, node } = self.layout.node(id);
         let shard = &mut self.shards[shard as usize];
         harm(&mut shard.nodes[node as usize], &mut shard.records);
-    }
-
-    /// Checks that bytes, buffers and pauses balance.
-    pub fn audit(&self) -> Vec<Violation> {
-        let mut violations = audit(self);
-        if self.is_quiet() {
-            let records: usize = self.shards.iter().map(Shard::records_in_use).sum();
-            if records > 0 {
-                violations.push(Violation::new(self.now, "network", format!("frame records not freed: {records}")));
-            }
-        }
-        violations
     }
 }

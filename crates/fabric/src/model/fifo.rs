@@ -185,13 +185,13 @@ impl Fifo {
 
     /// Asks for the first item.
     #[inline]
-    pub(crate) fn expect_front<T: Copy>(&self, pool: &Pool<T>) {
+    pub(crate) fn prefetch_front<T: Copy>(&self, pool: &Pool<T>) {
         self.front(pool).into_iter().for_each(prefetch);
     }
 
     /// Asks for where the next item will be put.
     #[inline]
-    pub(crate) fn expect_push<T: Copy>(&self, pool: &Pool<T>) {
+    pub(crate) fn prefetch_push<T: Copy>(&self, pool: &Pool<T>) {
         if !self.is_empty() && !(self.last + 1).is_multiple_of(CHUNK) {
             prefetch(pool.at(self.last + 1));
         }

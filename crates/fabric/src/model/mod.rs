@@ -4,8 +4,10 @@ pub mod fifo;
 pub mod host;
 pub(crate) mod interfaces;
 pub mod node;
+pub mod pipeline;
 pub mod port;
 pub mod probe;
+pub mod sink;
 pub mod switch;
 
 pub use interfaces::Counters;

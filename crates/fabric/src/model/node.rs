@@ -5,55 +5,18 @@
 
 use crate::contract::note::{DropCause, Note};
 use crate::contract::{FlowControl, View};
-use crate::frame::record::Records;
 use crate::frame::{Body, Control, Frame, NextHop, PacketKind, RecordRef};
 use crate::ids::{NodeId, PortIx, QueueIx};
 use crate::mechanisms::flow_control::AnyFlowControl;
 use crate::model::fifo::{Frames, Queued};
 use crate::model::host::Endpoint;
 use crate::model::interfaces::{Counters, Effect, Effects, Interfaces};
+use crate::model::pipeline::Pipeline;
 use crate::model::port::Port;
-use crate::model::switch::Pipeline;
+use crate::model::sink::{Env, Sink, Wakeup};
 use crate::network::fabric::Fabric;
 use backwater_engine::Time;
 use std::mem::offset_of;
-
-/// Takes what nodes do.
-pub trait Sink {
-    /// `frame` starts on the wire of `port` now and has left when the port is no longer busy.
-    fn transmit(&mut self, port: &Port, frame: &Frame);
-    /// Wake the node at `at`. Wake-ups cannot be cancelled: a node ignores those that it no longer waits for.
-    fn schedule(&mut self, wakeup: Wakeup<'_>, at: Time);
-    /// Something worth telling has happened.
-    fn note(&mut self, note: Note);
-}
-
-/// What a node is woken for.
-#[derive(Clone, Copy, Debug)]
-pub enum Wakeup<'a> {
-    /// A flow becomes ready to send.
-    FlowStart(NodeId),
-    /// The timer that flow control set for a port.
-    FlowControl(&'a Port),
-    /// The first of a host's retransmission timers.
-    Retransmission(NodeId),
-    /// A port may have something to send.
-    Port(&'a Port),
-}
-
-/// What a node works with while it handles one input.
-pub struct Env<'a, S> {
-    /// The present.
-    pub now: Time,
-    /// What all nodes share.
-    pub fabric: &'a Fabric,
-    /// Side records of frames.
-    pub records: &'a mut Records,
-    /// Where the frames of all queues stand.
-    pub frames: &'a mut Frames,
-    /// Where effects go.
-    pub sink: &'a mut S,
-}
 
 /// What a node has lost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -133,30 +96,30 @@ impl Node {
 
     /// Asks the memory for what `frame`, which is about to arrive on `ingress`, will meet first.
     #[inline]
-    pub(crate) fn expect_arrival(&self, ingress: PortIx, frame: &Frame, fabric: &Fabric) {
+    pub(crate) fn prefetch_arrival(&self, ingress: PortIx, frame: &Frame, fabric: &Fabric) {
         let Body::Packet(packet) = &frame.body else { return };
         match packet.route.next() {
             NextHop::Port(egress) => {
-                self.interfaces.ports[usize::from(egress)].expect_enqueue(QueueIx::from(packet.class.0));
-                self.pipeline.iter().for_each(|pipeline| pipeline.expect(ingress, packet.class));
+                self.interfaces.ports[usize::from(egress)].prefetch_enqueue(QueueIx::from(packet.class.0));
+                self.pipeline.iter().for_each(|pipeline| pipeline.prefetch(ingress, packet.class));
             }
-            NextHop::Arrived => fabric.flows.expect(packet.flow),
+            NextHop::Arrived => fabric.flows.prefetch(packet.flow),
             NextHop::Towards(_) => {}
         }
     }
 
     /// Asks for what `frame` will meet behind that; through which port it will leave, if that is fixed.
     #[inline]
-    pub(crate) fn expect_passage(&self, frame: &Frame, fabric: &Fabric, frames: &Frames) -> Option<&Port> {
+    pub(crate) fn prefetch_passage(&self, frame: &Frame, fabric: &Fabric, frames: &Frames) -> Option<&Port> {
         let Body::Packet(packet) = &frame.body else { return None };
         match packet.route.next() {
             NextHop::Port(egress) => {
                 let port = &self.interfaces.ports[usize::from(egress)];
-                port.expect_push(QueueIx::from(packet.class.0), frames);
+                port.prefetch_push(QueueIx::from(packet.class.0), frames);
                 Some(port)
             }
             NextHop::Arrived => {
-                self.interfaces.endpoint.iter().for_each(|endpoint| endpoint.expect_packet(packet, fabric));
+                self.interfaces.endpoint.iter().for_each(|endpoint| endpoint.prefetch_packet(packet, fabric));
                 None
             }
             NextHop::Towards(_) => None,
@@ -165,26 +128,26 @@ impl Node {
 
     /// Asks for what `port` needs whose turn is about to come.
     #[inline]
-    pub(crate) fn expect_turn(&self, port: PortIx) {
-        self.interfaces.ports[usize::from(port)].expect_use();
-        self.interfaces.endpoint.iter().for_each(|endpoint| endpoint.expect_turn(port));
+    pub(crate) fn prefetch_turn(&self, port: PortIx) {
+        self.interfaces.ports[usize::from(port)].prefetch_use();
+        self.interfaces.endpoint.iter().for_each(|endpoint| endpoint.prefetch_turn(port));
     }
 
     /// Asks for the queue, or the place in the round, that has the next turn at `port`.
     #[inline]
-    pub(crate) fn expect_departure(&self, ix: PortIx) -> &Port {
+    pub(crate) fn prefetch_departure(&self, ix: PortIx) -> &Port {
         let port = &self.interfaces.ports[usize::from(ix)];
-        port.expect_departure();
-        self.interfaces.endpoint.iter().for_each(|endpoint| endpoint.expect_round(ix));
+        port.prefetch_departure();
+        self.interfaces.endpoint.iter().for_each(|endpoint| endpoint.prefetch_round(ix));
         port
     }
 
     /// Asks for the frame, or the queue pair, that has the next turn at `port`.
     #[inline]
-    pub(crate) fn expect_frame(&self, ix: PortIx, frames: &Frames) -> &Port {
+    pub(crate) fn prefetch_frame(&self, ix: PortIx, frames: &Frames) -> &Port {
         let port = &self.interfaces.ports[usize::from(ix)];
-        if !port.expect_frame(frames) {
-            self.interfaces.endpoint.iter().for_each(|endpoint| endpoint.expect_departure(ix));
+        if !port.prefetch_frame(frames) {
+            self.interfaces.endpoint.iter().for_each(|endpoint| endpoint.prefetch_departure(ix));
         }
         port
     }

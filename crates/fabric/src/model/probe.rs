@@ -1,10 +1,10 @@
 //! Watches the ingress queues of a switch: how much headroom is used, and what comes and goes while upstreams are told to stop.
 
+use crate::contract::need::worst_case;
 use crate::contract::{BufferAccounts, PortFacts, Site};
 use crate::frame::Pfc;
 use crate::ids::{CLASSES, Class, ClassMask, NodeId, PortId, PortIx};
 use crate::mechanisms::headroom::AnyBufferPolicy;
-use crate::mechanisms::headroom::need::worst_case;
 use backwater_engine::{Duration, Time};
 
 /// An interval in which the upstream of an ingress queue was told to stop: from PAUSE to RESUME, as they were made.

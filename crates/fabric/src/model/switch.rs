@@ -10,89 +10,16 @@
 
 use crate::contract::note::DropCause;
 use crate::contract::{
-    BufferAccounts, BufferPolicy, Candidate, CongestionPoint, Departure, FlowControl, Gauge, LoadBalance, Occupancy,
-    Passage, Place, Site, Stage, View,
+    BufferPolicy, Candidate, CongestionPoint, Departure, FlowControl, Gauge, LoadBalance, Passage, Place, Stage, View,
 };
-use crate::frame::{Body, Frame, Packet, PacketKind, Pfc};
+use crate::frame::{Body, Frame, Packet, PacketKind};
 use crate::ids::{Class, NodeId, PortIx, QueueIx};
-use crate::mechanisms::congestion::AnyCongestionPoint;
-use crate::mechanisms::headroom::AnyBufferPolicy;
-use crate::mechanisms::load_balance::AnyLoadBalance;
 use crate::model::fifo::Queued;
-use crate::model::node::{Env, Node, Sink};
+use crate::model::node::Node;
 use crate::model::port::Port;
-use crate::model::probe::{IngressProbe, Seen};
+use crate::model::sink::{Env, Sink};
 use crate::network::fabric::Fabric;
-use crate::network::spec::NetworkSpec;
 use backwater_engine::Time;
-
-/// What a switch has besides ports and flow control.
-#[repr(C, align(64))]
-pub struct Pipeline {
-    pub(crate) buffer: AnyBufferPolicy,
-    congestion_point: AnyCongestionPoint,
-    balancer: AnyLoadBalance,
-    probe: Option<Box<IngressProbe>>,
-}
-
-impl Pipeline {
-    pub(crate) fn new(site: &Site<'_>, spec: &NetworkSpec) -> Pipeline {
-        Pipeline {
-            buffer: spec.headroom(site.node).build(site),
-            congestion_point: spec.congestion.point(site),
-            balancer: spec.load_balance.build(site),
-            probe: None,
-        }
-    }
-
-    /// A packet of `class` is about to come in on `ingress`.
-    #[inline]
-    pub(crate) fn expect(&self, ingress: PortIx, class: Class) {
-        self.buffer.expect(ingress, class);
-    }
-
-    /// Bytes that the mechanisms hold on the heap.
-    pub(crate) fn heap_bytes(&self) -> u64 {
-        BufferAccounts::heap_bytes(&self.buffer) + self.congestion_point.heap_bytes()
-    }
-
-    /// Sets up the probe of ingress queues.
-    pub(crate) fn watch(&mut self, site: &Site<'_>) {
-        self.probe = Some(Box::new(IngressProbe::new(site)));
-    }
-
-    /// The probe of ingress queues, if there is one.
-    pub(crate) fn probe(&self) -> Option<&IngressProbe> {
-        self.probe.as_deref()
-    }
-
-    /// Takes what the probe of ingress queues has seen since the last call.
-    pub(crate) fn take_seen(&mut self, now: Time) -> Seen {
-        self.probe.as_mut().map(|probe| probe.take_seen(now)).unwrap_or_default()
-    }
-
-    /// A PFC frame has been made that leaves through `port`.
-    pub(crate) fn on_pfc(&mut self, port: PortIx, frame: &Pfc, now: Time) {
-        if let Some(probe) = &mut self.probe {
-            probe.on_pfc(port, frame, &self.buffer, now);
-        }
-    }
-
-    /// Bytes in use.
-    pub fn occupancy(&self) -> Occupancy {
-        self.buffer.occupancy()
-    }
-
-    /// Bytes charged to one ingress queue.
-    pub fn held(&self, ingress: PortIx, class: Class) -> u64 {
-        self.buffer.held(ingress, class)
-    }
-
-    /// The most bytes of headroom that one ingress queue has used so far.
-    pub fn peak_headroom(&self, ingress: PortIx, class: Class) -> u64 {
-        self.buffer.peak_headroom(ingress, class)
-    }
-}
 
 impl Node {
     /// A packet for another node has arrived on `ingress` and leaves through `egress`.

@@ -1,9 +1,8 @@
 //! What all nodes of a running network share and none changes: wiring, routes, the active flows, sizes.
 
-use crate::contract::{FlowKey, Neighbour, Onward, Paths, PortFacts, Site};
+use crate::contract::{FlowHash, FlowKey, Neighbour, Onward, Paths, PortFacts, Site};
 use crate::frame::{Direction, MAX_HOPS, NextHop, Packet, Route, TIME_TO_LIVE};
 use crate::ids::{Class, FlowId, NodeId, PortId, PortIx};
-use crate::mechanisms::load_balance::ecmp::Ecmp;
 use crate::network::flows::{Flow, Flows};
 use crate::network::routes::{Routes, Wiring};
 use crate::network::spec::{FlowSpec, NetworkSpec, NodeKind, SpecError};
@@ -28,7 +27,7 @@ pub struct Fabric {
     pub telemetry_bytes: u32,
     /// What becomes of a lossless class at every ingress port, by [`PortId`].
     promises: Vec<Promise>,
-    hashes: Vec<Ecmp>,
+    hashes: Vec<FlowHash>,
 }
 
 /// What a switch promises of the packets that come in at a port, if its buffer is full.
@@ -87,7 +86,7 @@ impl Fabric {
             let port = ports.into_iter().find(|port| wiring.neighbour(route.node, *port) == route.next);
             routes.set(route.node, route.to, port.expect("NetworkSpec::check found the link"));
         }
-        let hashes = (0..spec.nodes.len() as u32).map(|node| Ecmp::new(Seed(spec.seed), NodeId(node))).collect();
+        let hashes = (0..spec.nodes.len() as u32).map(|node| FlowHash::new(Seed(spec.seed), NodeId(node))).collect();
         let (flows, promises) = (Flows::default(), Vec::new());
         let mut fabric = Fabric { wiring, routes, flows, base_rtt, telemetry_bytes, promises, hashes, spec };
         fabric.promises =

@@ -76,7 +76,7 @@ impl Flows {
 
     /// Asks for what is known of the flow called `id`.
     #[inline]
-    pub(crate) fn expect(&self, id: FlowId) {
+    pub(crate) fn prefetch(&self, id: FlowId) {
         let index = id.0 as usize;
         let page = (index / PAGE).checked_sub(self.gone).and_then(|page| self.pages.get(page)?.as_ref());
         page.into_iter().for_each(|page| prefetch(&page.flows[index % PAGE]));

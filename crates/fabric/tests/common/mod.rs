@@ -6,7 +6,8 @@ pub mod random;
 pub mod script;
 
 use backwater_engine::{Bytes, Duration, Rate, Time};
-use backwater_fabric::driver::simulation::{FlowOutcome, Simulation};
+use backwater_fabric::driver::outcome::FlowOutcome;
+use backwater_fabric::driver::simulation::Simulation;
 use backwater_fabric::frame::framing::Framing;
 use backwater_fabric::ids::{Class, NodeId};
 use backwater_fabric::mechanisms::congestion::CongestionConfig;

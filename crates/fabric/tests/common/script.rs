@@ -9,8 +9,9 @@ use backwater_fabric::frame::{Body, Control, Frame, Packet, PacketKind, Pfc, Psn
 use backwater_fabric::ids::{CLASSES, Class, ClassMask, FlowId, NodeId, PortId, PortIx};
 use backwater_fabric::mechanisms::flow_control::pyrrha::PyrrhaFrame;
 use backwater_fabric::model::fifo::Frames;
-use backwater_fabric::model::node::{Env, Node, Sink, Wakeup};
+use backwater_fabric::model::node::Node;
 use backwater_fabric::model::port::Port;
+use backwater_fabric::model::sink::{Env, Sink, Wakeup};
 use backwater_fabric::network::fabric::Fabric;
 use backwater_fabric::network::spec::{FlowSpec, NetworkSpec};
 use std::collections::{BTreeSet, VecDeque};

@@ -1,9 +1,10 @@
 //! Adaptive headroom: as SIH, but for the delays that a port and its peer have measured (IEEE P802.1Qdt; DSH section V-B).
 
-use super::need::{exact_need_at, offset};
+use super::options::offset;
 use super::pools::{Pools, reserved};
 use super::sih::Sih;
 use super::threshold::DynamicThreshold;
+use crate::contract::need::exact_need_at;
 use crate::contract::{HeadroomFacts, HeadroomOptions, InForce, Site};
 use backwater_engine::{Bytes, Duration};
 use schemars::JsonSchema;

@@ -2,7 +2,7 @@
 
 pub mod adaptive;
 pub mod dsh;
-pub mod need;
+mod options;
 pub mod oversubscribed;
 mod pools;
 pub mod sih;

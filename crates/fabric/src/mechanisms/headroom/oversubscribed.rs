@@ -1,6 +1,6 @@
 //! Oversubscribed headroom: as SIH, but all queues draw theirs from one pool that is smaller than the sum (DSH section V-B; SONiC).
 
-use super::need::{in_force, offset, per_port};
+use super::options::{in_force, offset, per_port};
 use super::pools::{Pools, headroom_bytes, private_bytes};
 use super::sih::Sih;
 use super::threshold::DynamicThreshold;

@@ -63,7 +63,7 @@ impl Pools {
 
     /// Asks for the counters of one ingress queue.
     #[inline]
-    pub(super) fn expect(&self, ingress: PortIx, class: Class) {
+    pub(super) fn prefetch(&self, ingress: PortIx, class: Class) {
         prefetch(&self.queues[usize::from(ingress)][class.index()]);
     }
 

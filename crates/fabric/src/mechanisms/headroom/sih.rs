@@ -1,6 +1,6 @@
 //! SIH, static and independent headroom: what switch chips do, and the baseline of DSH (DSH section II).
 
-use super::need::{in_force, offset, per_port, resume_offset};
+use super::options::{in_force, offset, per_port, resume_offset};
 use super::pools::{Pools, reserved};
 use super::threshold::{self, DynamicThreshold};
 use crate::contract::note::DropCause;
@@ -107,8 +107,8 @@ impl BufferPolicy for Sih {
         Pressure::of_class(class, is_full, is_eased)
     }
 
-    fn expect(&self, ingress: PortIx, class: Class) {
-        self.pools.expect(ingress, class);
+    fn prefetch(&self, ingress: PortIx, class: Class) {
+        self.pools.prefetch(ingress, class);
     }
 }
 

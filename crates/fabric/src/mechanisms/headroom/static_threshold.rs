@@ -1,6 +1,6 @@
 //! Static threshold: every lossless ingress queue is paused at a fixed length.
 
-use super::need::{in_force, per_port, resume_offset};
+use super::options::{in_force, per_port, resume_offset};
 use super::pools::{Pools, reserved};
 use crate::contract::note::DropCause;
 use crate::contract::{
@@ -96,8 +96,8 @@ impl BufferPolicy for StaticThreshold {
         Pressure::of_class(class, is_full, !is_full && held <= self.xon)
     }
 
-    fn expect(&self, ingress: PortIx, class: Class) {
-        self.pools.expect(ingress, class);
+    fn prefetch(&self, ingress: PortIx, class: Class) {
+        self.pools.prefetch(ingress, class);
     }
 }
 

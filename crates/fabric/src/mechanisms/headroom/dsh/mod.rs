@@ -8,7 +8,7 @@ mod gradient;
 
 pub use gradient::EstimatorKind;
 
-use super::need::{in_force, offset, per_port, resume_offset};
+use super::options::{in_force, offset, per_port, resume_offset};
 use super::pools::{of_all_ports, private_bytes};
 use super::threshold::DynamicThreshold;
 use crate::contract::note::DropCause;
@@ -323,7 +323,7 @@ impl BufferPolicy for Dsh {
         pressure
     }
 
-    fn expect(&self, ingress: PortIx, class: Class) {
+    fn prefetch(&self, ingress: PortIx, class: Class) {
         prefetch(&self.queues[usize::from(ingress)][class.index()]);
         prefetch(&self.ports[usize::from(ingress)]);
     }
@@ -368,9 +368,9 @@ impl Dsh {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::contract::need::{equation_1, worst_case};
     use crate::ids::NodeId;
     use crate::mechanisms::headroom::HeadroomConfig;
-    use crate::mechanisms::headroom::need::{equation_1, worst_case};
     use crate::mechanisms::headroom::sih::SihConfig;
     use crate::network::fabric::Fabric;
     use crate::testing::{fabric, star};

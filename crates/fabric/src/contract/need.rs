@@ -1,17 +1,7 @@
-//! How much headroom a lossless ingress queue needs, and other amounts that follow from links and frames.
+//! How much headroom a lossless ingress queue needs: what may come in after a PAUSE has been made.
 
-use crate::contract::{InForce, PortFacts, Site, Sizes};
-use backwater_engine::{Bytes, Duration};
-
-/// How far below its threshold a paused queue resumes: as `set`, or by two full frames.
-pub(super) fn resume_offset(set: Option<Bytes>, site: &Site<'_>) -> u64 {
-    set.map_or(2 * site.sizes.largest_charge(), Bytes::get)
-}
-
-/// Headroom of a lossless queue at every port of `site`: as `set`, or the worst case of each port's link.
-pub(super) fn per_port(set: Option<Bytes>, site: &Site<'_>) -> Vec<u64> {
-    site.ports.iter().map(|port| set.map_or_else(|| worst_case(site, port), Bytes::get)).collect()
-}
+use crate::contract::facts::{PortFacts, Site, Sizes};
+use backwater_engine::Duration;
 
 /// Headroom of an ingress queue unless the scenario sets it: Equation 1 of DSH, or [`exact_need`] where that is more (frames above some
 /// 3.6 KB, or a long response time).
@@ -35,7 +25,7 @@ pub fn exact_need(site: &Site<'_>, port: &PortFacts) -> u64 {
 }
 
 /// The same if the delay of the link were `delay`.
-pub(super) fn exact_need_at(site: &Site<'_>, port: &PortFacts, delay: Duration) -> u64 {
+pub fn exact_need_at(site: &Site<'_>, port: &PortFacts, delay: Duration) -> u64 {
     let Sizes { framing, telemetry, .. } = site.sizes;
     let (wire, charge) = (u64::from(site.sizes.largest().wire), site.sizes.largest_charge());
     let byte_time = framing.byte_time(port.rate);
@@ -53,14 +43,4 @@ pub(super) fn exact_need_at(site: &Site<'_>, port: &PortFacts, delay: Duration) 
     let bytes = bytes.max(port.rate.bytes_in(window) * fast / slow);
     let charged = bytes - (wire - charge) * bytes.div_ceil(wire);
     2 * charge + charged.max(bytes / wire * charge)
-}
-
-/// An option that comes to `bytes` at the ports of a switch.
-pub(super) fn in_force(option: &'static str, bytes: Vec<u64>) -> (&'static str, Vec<InForce>) {
-    (option, bytes.into_iter().map(|bytes| InForce::Bytes(Bytes(bytes))).collect())
-}
-
-/// The same for how far below its threshold a paused queue resumes.
-pub(super) fn offset(option: &'static str, set: Option<Bytes>, site: &Site<'_>) -> (&'static str, Vec<InForce>) {
-    in_force(option, vec![resume_offset(set, site); site.ports.len()])
 }

@@ -1,6 +1,6 @@
 //! Whose turn it is among the queue pairs of a host's port.
 
-use super::{NO_SLOT, QueuePair, Slot};
+use super::sender::{NO_SLOT, QueuePair, Slot};
 use crate::ids::{CLASSES, Class, ClassMask, QueueIx};
 use backwater_engine::Time;
 use backwater_engine::bits::{BitSet, first_after};
@@ -11,7 +11,7 @@ use std::collections::BinaryHeap;
 ///
 /// Turns go round in the order in which the flows started: a queue pair's place in the round never changes while it lives.
 #[derive(Debug, Default)]
-pub(super) struct Pull {
+pub(super) struct Lanes {
     /// Places whose queue pair is ready.
     pub(super) ready: BitSet,
     /// The queue pair at each place; [`NO_SLOT`] where it is done.
@@ -33,7 +33,7 @@ pub(super) struct Pull {
 /// A place in a port's round.
 pub(super) type Place = u32;
 
-impl Pull {
+impl Lanes {
     /// The first ready place of `open` classes after the one served last, going round.
     #[inline]
     pub(super) fn next(&self, open: ClassMask) -> Option<Place> {

@@ -1,6 +1,19 @@
 //! An egress port: queues, the gates that flow control closes, and the scheduler that chooses among what is left.
 
-use crate::contract::{AddedQueues, PortFacts, PortView, Stage};
+mod gate;
+mod place;
+mod prefetch;
+mod queues;
+mod scheduler;
+mod view;
+
+pub use gate::{Gate, Wait};
+pub(crate) use place::{PortPlace, WireIx};
+
+use self::gate::OPEN_GATE;
+use self::queues::{Queue, Queues};
+use self::scheduler::Scheduler;
+use crate::contract::{AddedQueues, PortFacts, Stage};
 use crate::frame::cause::{Cause, Closure};
 use crate::frame::framing::Framing;
 use crate::frame::{Body, Control, Frame};
@@ -9,165 +22,12 @@ use crate::model::fifo::{Fifo, Frames, Queued};
 use crate::network::spec::SchedulerConfig;
 use backwater_engine::bits::BitSet;
 use backwater_engine::memory::HeapBytes;
-use backwater_engine::prefetch::prefetch;
 use backwater_engine::units::ByteTime;
 use backwater_engine::{Duration, Rate, Time};
-use std::collections::VecDeque;
 use std::mem::offset_of;
-use std::ops::{Index, IndexMut};
 
 /// The queue of the control class, which goes first.
 const CONTROL_QUEUE: QueueIx = Class::CONTROL.0 as QueueIx;
-
-/// One queue of a port: half a cache line.
-#[derive(Debug, Default)]
-#[repr(align(32))]
-struct Queue {
-    frames: Fifo,
-    /// Charged bytes of `frames`.
-    bytes: u64,
-    /// Credit of deficit weighted round robin.
-    deficit: u64,
-}
-
-/// The queues of a port: those of the traffic classes in place, those that a flow control adds behind a pointer, as many as have been used.
-#[derive(Debug, Default)]
-struct Queues {
-    of_classes: [Queue; CLASSES],
-    added: Vec<Queue>,
-}
-
-impl Queues {
-    fn len(&self) -> usize {
-        CLASSES + self.added.len()
-    }
-
-    #[inline]
-    fn get(&self, queue: QueueIx) -> Option<&Queue> {
-        let queue = usize::from(queue);
-        if queue < CLASSES { Some(&self.of_classes[queue]) } else { self.added.get(queue - CLASSES) }
-    }
-
-    /// Makes `queue` and those before it.
-    #[cold]
-    fn grow(&mut self, queue: QueueIx) {
-        self.added.resize_with(usize::from(queue) + 1 - CLASSES, Queue::default);
-    }
-
-    fn iter(&self) -> impl Iterator<Item = &Queue> {
-        self.of_classes.iter().chain(&self.added)
-    }
-}
-
-impl Index<QueueIx> for Queues {
-    type Output = Queue;
-
-    #[inline]
-    fn index(&self, queue: QueueIx) -> &Queue {
-        let queue = usize::from(queue);
-        if queue < CLASSES { &self.of_classes[queue] } else { &self.added[queue - CLASSES] }
-    }
-}
-
-impl IndexMut<QueueIx> for Queues {
-    #[inline]
-    fn index_mut(&mut self, queue: QueueIx) -> &mut Queue {
-        let queue = usize::from(queue);
-        if queue < CLASSES { &mut self.of_classes[queue] } else { &mut self.added[queue - CLASSES] }
-    }
-}
-
-/// A gate that flow control closes and opens: while it is closed, nothing leaves the queue behind it.
-#[derive(Debug, Default)]
-pub struct Gate {
-    closed: Option<(Time, Cause)>,
-    past: VecDeque<Past>,
-}
-
-/// A closure that is over, and sums that make it unnecessary to go through all before it.
-#[derive(Debug)]
-struct Past {
-    from: Time,
-    to: Time,
-    root: PortId,
-    /// How long the gate had been closed in all when it ended.
-    total: Duration,
-    /// How many closures in a row, this one included, had its cause.
-    run: usize,
-}
-
-/// Time behind a closed gate: closures in a row that had the same cause.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Wait {
-    /// The port whose congestion was the cause.
-    pub cause: PortId,
-    /// How long in all.
-    pub length: Duration,
-    /// When the last of it ended.
-    pub end: Time,
-}
-
-/// The gate of a queue that was never closed.
-static OPEN_GATE: Gate = Gate { closed: None, past: VecDeque::new() };
-
-impl Gate {
-    /// Closures kept for packets still waiting; older ones are forgotten.
-    const MEMORY: usize = 64;
-
-    /// Since when it has been closed, and because of which port; `None` if it is open.
-    pub fn closed(&self) -> Option<(Time, PortId)> {
-        self.closed.map(|(since, cause)| (since, cause.root))
-    }
-
-    /// The closure that has not ended, as if it did at `now`.
-    pub fn closure(&self, now: Time) -> Option<Closure> {
-        self.closed.map(|(from, cause)| Closure { from, to: now, cause })
-    }
-
-    /// How long a packet that came at `since` and leaves now has waited behind the gate, the latest cause first.
-    pub fn waits(&self, since: Time) -> impl Iterator<Item = Wait> + '_ {
-        let first = self.first_after(since);
-        let mut end = self.past.len();
-        std::iter::from_fn(move || {
-            let last = self.past.range(first..end).next_back()?;
-            let start = first.max(end.saturating_sub(last.run));
-            let Past { from, to, total, .. } = &self.past[start];
-            let until_then = *total - (*to - (*from).max(since));
-            end = start;
-            Some(Wait { cause: last.root, length: last.total - until_then, end: last.to })
-        })
-    }
-
-    /// The place of the first closure that ended after `since`: mostly one of the last few.
-    fn first_after(&self, since: Time) -> usize {
-        let (mut start, mut end, mut step) = (self.past.len(), self.past.len(), 1);
-        while start > 0 && self.past[start - 1].to > since {
-            (end, start) = (start - 1, start.saturating_sub(step));
-            step *= 2;
-        }
-        while start < end {
-            let middle = start.midpoint(end);
-            if self.past[middle].to > since { end = middle } else { start = middle + 1 }
-        }
-        start
-    }
-
-    fn close(&mut self, now: Time, cause: Cause) {
-        self.closed.get_or_insert((now, cause));
-    }
-
-    fn open(&mut self, now: Time) -> Option<Closure> {
-        let (from, cause) = self.closed.take()?;
-        let last = self.past.back();
-        let total = last.map_or(Duration::ZERO, |last| last.total) + (now - from);
-        let run = last.filter(|last| last.root == cause.root).map_or(0, |last| last.run) + 1;
-        if self.past.len() == Self::MEMORY {
-            self.past.pop_front();
-        }
-        self.past.push_back(Past { from, to: now, root: cause.root, total, run });
-        Some(Closure { from, to: now, cause })
-    }
-}
 
 /// The queues that a flow control adds to those of the classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -188,34 +48,6 @@ struct Inner {
     cursor: QueueIx,
     /// Charged bytes in them.
     bytes: u64,
-}
-
-/// The place of a port and where what it sends goes.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct PortPlace {
-    /// The wire that ends at the port.
-    pub(crate) wire: WireIx,
-    /// The wire that begins there, if it ends in the same shard.
-    pub(crate) peer_wire: Option<WireIx>,
-}
-
-/// A wire of a shard, counted from 1, so that an optional one takes no more room. Wires are numbered in the order of the ports that they end at:
-/// events that name wires are ordered as if they named ports.
-pub(crate) type WireIx = std::num::NonZeroU32;
-
-impl Default for PortPlace {
-    /// The place of a port whose node is driven by hand.
-    fn default() -> PortPlace {
-        PortPlace { wire: WireIx::MIN, peer_wire: None }
-    }
-}
-
-/// How the port chooses among its open, non-empty queues; the control class goes first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Scheduler {
-    RoundRobin,
-    LowestFirst,
-    Dwrr,
 }
 
 /// An egress port and the transmitter behind it.
@@ -274,11 +106,7 @@ const _: () =
 
 impl Port {
     pub(crate) fn new(facts: &PortFacts, framing: Framing, scheduler: SchedulerConfig, added: AddedQueues) -> Port {
-        let (scheduler, quantum) = match scheduler {
-            SchedulerConfig::RoundRobin {} => (Scheduler::RoundRobin, 0),
-            SchedulerConfig::LowestFirst {} => (Scheduler::LowestFirst, 0),
-            SchedulerConfig::Dwrr { quantum } => (Scheduler::Dwrr, quantum.get()),
-        };
+        let (scheduler, quantum) = Scheduler::new(scheduler);
         Port {
             id: facts.id,
             ix: facts.ix,
@@ -317,7 +145,7 @@ impl Port {
 
     /// Bytes that the port holds on the heap.
     pub(crate) fn heap_bytes(&self) -> u64 {
-        let gates: u64 = self.gates.iter().map(|gate| gate.past.heap_bytes()).sum();
+        let gates: u64 = self.gates.iter().map(Gate::heap_bytes).sum();
         gates + self.gates.heap_bytes() + self.queues.added.heap_bytes()
     }
 
@@ -482,56 +310,9 @@ impl Port {
         !self.control.is_empty() || self.is_ready(CONTROL_QUEUE)
     }
 
-    /// How many queues could hand a packet on.
-    pub(crate) fn count_inner(&self) -> usize {
-        self.inner.occupied.count_outside(&self.closed)
-    }
-
-    /// The queue whose turn it is to hand a packet on.
-    pub(crate) fn next_inner(&mut self) -> Option<QueueIx> {
-        self.inner.cursor = self.inner.occupied.next_outside(&self.closed, self.inner.cursor.into())? as QueueIx;
-        Some(self.inner.cursor)
-    }
-
     /// Whether packets of `queue` go onto the wire when they leave it.
     pub fn leads_to_wire(&self, queue: QueueIx) -> bool {
         self.added != Added::BehindClasses || usize::from(queue) < CLASSES
-    }
-
-    /// Asks for the part of the port that every passing packet needs.
-    #[inline]
-    pub(crate) fn expect_use(&self) {
-        prefetch(&self.busy_until);
-        prefetch(&self.queued_bytes);
-    }
-
-    /// Asks for what a packet needs that is about to join a queue.
-    #[inline]
-    pub(crate) fn expect_enqueue(&self, queue: QueueIx) {
-        self.expect_use();
-        prefetch(&self.queues[queue]);
-    }
-
-    /// Asks for the place that a packet will have in its queue.
-    #[inline]
-    pub(crate) fn expect_push(&self, queue: QueueIx, frames: &Frames) {
-        self.queues[queue].frames.expect_push(frames);
-    }
-
-    /// Asks for the queue that is about to send.
-    #[inline]
-    pub(crate) fn expect_departure(&self) {
-        if let Some(queue) = self.next_ready() {
-            prefetch(&self.queues[queue]);
-        }
-    }
-
-    /// Asks for the frame that is about to leave; whether there is one.
-    #[inline]
-    pub(crate) fn expect_frame(&self, frames: &Frames) -> bool {
-        let queue = self.next_ready();
-        queue.into_iter().for_each(|queue| self.queues[queue].frames.expect_front(frames));
-        queue.is_some()
     }
 
     /// Puts a frame into `queue`.
@@ -588,56 +369,6 @@ impl Port {
         (!self.control.is_empty()).then(|| self.control.pop(frames).frame)
     }
 
-    /// The queue whose turn it is; the caller must take its first frame.
-    #[inline]
-    pub(crate) fn next_queue(&mut self, frames: &Frames) -> Option<QueueIx> {
-        if self.is_ready(CONTROL_QUEUE) {
-            return Some(CONTROL_QUEUE);
-        }
-        match self.scheduler {
-            Scheduler::RoundRobin => {
-                self.cursor = self.next_ready()?;
-                Some(self.cursor)
-            }
-            // The search begins behind the cursor, which stays at the control class.
-            Scheduler::LowestFirst => self.next_ready(),
-            Scheduler::Dwrr => self.deficit_round(frames),
-        }
-    }
-
-    /// Whether `queue` holds a frame that may leave.
-    fn is_ready(&self, queue: QueueIx) -> bool {
-        self.occupied.has(queue.into()) && !self.closed.has(queue.into())
-    }
-
-    /// The next queue in turn that holds a frame which may leave.
-    #[inline]
-    fn next_ready(&self) -> Option<QueueIx> {
-        self.occupied.next_outside(&self.closed, self.cursor.into()).map(|queue| queue as QueueIx)
-    }
-
-    /// Deficit weighted round robin: the queue whose turn it is goes on while its deficit lasts; a queue that is passed gains a quantum.
-    fn deficit_round(&mut self, frames: &Frames) -> Option<QueueIx> {
-        let head = |queue: &Queue| queue.frames.front(frames).map_or(0, |queued| u64::from(queued.frame.size.charge));
-        let mut candidate = if self.is_ready(self.cursor) { self.cursor } else { self.advance()? };
-        while self.queues[candidate].deficit < head(&self.queues[candidate]) {
-            candidate = self.advance()?;
-        }
-        let queue = &mut self.queues[candidate];
-        queue.deficit -= head(queue);
-        if queue.frames.is_single() {
-            queue.deficit = 0;
-        }
-        Some(candidate)
-    }
-
-    fn advance(&mut self) -> Option<QueueIx> {
-        let next = self.next_ready()?;
-        self.cursor = next;
-        self.queues[next].deficit += self.quantum;
-        Some(next)
-    }
-
     /// Takes the first frame of a queue that leads to the wire.
     #[inline(always)]
     pub(crate) fn take(&mut self, index: QueueIx, frames: &mut Frames) -> Queued {
@@ -666,7 +397,7 @@ impl Port {
         let queue = &mut self.queues[index];
         let queued = queue.frames.pop(frames);
         // In a long queue, the frame that leaves next came long ago.
-        queue.frames.expect_front(frames);
+        queue.frames.prefetch_front(frames);
         let bytes = u64::from(queued.frame.size.charge);
         queue.bytes -= bytes;
         self.queued_bytes -= bytes;
@@ -699,60 +430,6 @@ impl Port {
         self.closed.remove(queue.into());
         self.last_opened = now;
         self.gates.get_mut(usize::from(queue))?.open(now)
-    }
-}
-
-impl PortView for Port {
-    fn id(&self) -> PortId {
-        self.id
-    }
-
-    fn rate(&self) -> Rate {
-        self.rate
-    }
-
-    fn delay(&self) -> Duration {
-        self.delay
-    }
-
-    fn queue_bytes(&self, queue: QueueIx) -> u64 {
-        Port::queue_bytes(self, queue)
-    }
-
-    fn queued_bytes(&self) -> u64 {
-        self.queued_bytes
-    }
-
-    fn backlog(&self) -> u64 {
-        Port::backlog(self)
-    }
-
-    fn sent_bytes(&self) -> u64 {
-        self.sent_bytes
-    }
-
-    fn is_occupied(&self, queue: QueueIx) -> bool {
-        Port::is_occupied(self, queue)
-    }
-
-    fn queue_count(&self) -> QueueIx {
-        self.queues.len() as QueueIx
-    }
-
-    fn active_queues(&self) -> usize {
-        Port::active_queues(self)
-    }
-
-    fn closed(&self, queue: QueueIx) -> Option<(Time, PortId)> {
-        self.gate(queue).closed()
-    }
-
-    fn is_closed(&self, queue: QueueIx) -> bool {
-        Port::is_closed(self, queue)
-    }
-
-    fn next_closed(&self, start: QueueIx) -> Option<QueueIx> {
-        self.closed.next_from(start.into()).map(|queue| queue as QueueIx)
     }
 }
 

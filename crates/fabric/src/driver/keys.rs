@@ -1,0 +1,49 @@
+//! Events and their order.
+
+use crate::driver::wire::{Arrival, wire_index};
+use crate::ids::ID_LIMIT;
+use crate::model::port::WireIx;
+use backwater_engine::Time;
+use backwater_engine::events::{Event, KEY_BITS};
+
+/// Kinds of events, in the order in which those of one instant are handled.
+#[derive(Clone, Copy)]
+pub(super) enum Kind {
+    LinkDown,
+    LinkUp,
+    Arrive,
+    FlowStart,
+    FlowControl,
+    Retransmission,
+    Port,
+}
+
+pub(super) const KINDS: [Kind; 7] =
+    [Kind::LinkDown, Kind::LinkUp, Kind::Arrive, Kind::FlowStart, Kind::FlowControl, Kind::Retransmission, Kind::Port];
+/// A key is the kind, the age of the sender's burst if it is an arrival, and the wire that ends at the port, or the name of the node.
+pub(super) const KIND_SHIFT: u32 = KEY_BITS - 3;
+pub(super) const AGE_SHIFT: u32 = 27;
+pub(super) const AGE_MAX: u64 = (1 << (KIND_SHIFT - AGE_SHIFT)) - 1;
+const _: () = assert!(ID_LIMIT == 1 << AGE_SHIFT);
+
+#[inline]
+pub(super) fn event(kind: Kind, id: u32, time: Time) -> Event {
+    Event { time, key: (kind as u64) << KIND_SHIFT | u64::from(id) }
+}
+
+#[inline]
+pub(super) fn kind_of(key: u64) -> Kind {
+    KINDS[(key >> KIND_SHIFT) as usize]
+}
+
+#[inline]
+pub(super) fn id_of(key: u64) -> u32 {
+    key as u32 & (ID_LIMIT - 1)
+}
+
+/// The arrival of a frame from `wire`.
+#[inline]
+pub(super) fn arrival(wire: WireIx, Arrival { at, burst_age }: Arrival) -> Event {
+    let Event { time, key } = event(Kind::Arrive, wire_index(wire), at);
+    Event { time, key: key | u64::from(burst_age) << AGE_SHIFT }
+}

@@ -1,0 +1,231 @@
+//! What a simulation tells of itself: counts, flows, pauses, and what its probes have seen.
+
+use crate::contract::note::{DropCause, Reception};
+use crate::driver::memory::Memory;
+use crate::driver::simulation::Simulation;
+use crate::driver::watch::{Acknowledged, FullQueue, LossyDrop, PauseInterval};
+use crate::ids::{FlowId, NodeId};
+use crate::model::node::Node;
+use crate::model::port::Port;
+use crate::model::probe::{HeadroomPeak, Stop};
+use crate::network::flows::Flow;
+use crate::network::spec::FlowSpec;
+use backwater_engine::fingerprint::Fingerprint;
+use backwater_engine::memory::HeapBytes;
+use backwater_engine::{Duration, Time};
+use std::collections::BTreeMap;
+
+/// Counts of the whole run so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Totals {
+    /// Events handled.
+    pub events: u64,
+    /// Frames put onto links: data, ACK and control.
+    pub packet_hops: u64,
+    /// PAUSE frames sent.
+    pub pause_frames: u64,
+    /// Of those, PAUSE frames for a whole port.
+    pub port_pause_frames: u64,
+    /// RESUME frames sent.
+    pub resume_frames: u64,
+    /// Frames sent that move a congestion root.
+    pub merge_frames: u64,
+    /// Drops for lack of headroom where none is allowed: [`Simulation::violations`].
+    pub violations: u64,
+    /// Drops that flow control should prevent, but does not promise to ([`Promise::Unpromised`](crate::network::fabric::Promise::Unpromised)).
+    pub unpromised_drops: u64,
+    /// For how long gates were closed for roots that had given up, while the frames that report it were in flight: gates added up, and for
+    /// each frame no longer than the delay of its link.
+    pub merge_wait: Duration,
+    /// Frames lost, by cause ([`DropCause::ALL`]).
+    pub drops: [u64; DropCause::ALL.len()],
+    /// Flows that have started.
+    pub started_flows: u64,
+    /// Of those, flows without an end.
+    pub endless_flows: u64,
+    /// Flows whose bytes have all arrived.
+    pub received_flows: u64,
+    /// Flows whose sender knows it.
+    pub acknowledged_flows: u64,
+    /// Ports with a closed gate.
+    pub paused_ports: u64,
+}
+
+impl Totals {
+    /// Flows that have started and are not acknowledged in full.
+    pub fn live_flows(&self) -> u64 {
+        self.started_flows - self.acknowledged_flows
+    }
+}
+
+/// How one flow fared.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FlowOutcome {
+    /// Its number.
+    pub flow: FlowId,
+    /// What it was.
+    pub spec: FlowSpec,
+    /// At its receiver.
+    pub reception: Reception,
+    /// When its sender knew that it was done.
+    pub acknowledged: Option<Time>,
+    /// Payload bytes sent more than once.
+    pub retransmitted: u64,
+}
+
+impl Simulation {
+    /// Counts of the whole run so far.
+    pub fn totals(&self) -> Totals {
+        let endless = self.upcoming().filter(|flow| flow.spec.bytes == FlowSpec::ENDLESS).count();
+        let mut totals = Totals {
+            started_flows: u64::from(self.fabric.flows.admitted()) - self.upcoming().count() as u64,
+            endless_flows: self.endless_flows - endless as u64,
+            acknowledged_flows: self.acknowledged_flows,
+            ..Totals::default()
+        };
+        for shard in &self.shards {
+            let watch = &shard.outside.watch;
+            totals.events += watch.events;
+            totals.packet_hops += watch.packet_hops;
+            totals.pause_frames += watch.pause_frames;
+            totals.port_pause_frames += watch.port_pause_frames;
+            totals.resume_frames += watch.resume_frames;
+            totals.merge_frames += watch.merge_frames;
+            totals.unpromised_drops += watch.unpromised_drops;
+            totals.violations += watch.violations.len() as u64;
+            totals.merge_wait += watch.merge_wait;
+            totals.received_flows += watch.received_flows;
+            for node in &shard.nodes {
+                totals.paused_ports +=
+                    node.interfaces.ports.iter().filter(|port| port.closed_queues().next().is_some()).count() as u64;
+                for (total, drops) in totals.drops.iter_mut().zip(node.losses().frames) {
+                    *total += drops;
+                }
+            }
+        }
+        totals
+    }
+
+    /// What the simulation takes of memory; of flows and frames the most that there have been at once.
+    pub fn memory(&self) -> Memory {
+        let (of_nodes, of_ports) = self.fabric.heap_bytes();
+        let mut memory = Memory::default();
+        memory.nodes.bytes = of_nodes;
+        memory.ports.bytes = of_ports + self.layout.heap_bytes();
+        memory.flows.bytes = self.fabric.flows.heap_bytes() + self.settling.heap_bytes() + self.finished.heap_bytes();
+        self.shards.iter().for_each(|shard| memory += shard.memory());
+        memory
+    }
+
+    /// A hash of every frame's every arrival.
+    pub fn fingerprint(&self) -> Fingerprint {
+        let mut fingerprint = Fingerprint::default();
+        self.shards.iter().for_each(|shard| fingerprint.merge(shard.outside.watch.fingerprint));
+        fingerprint
+    }
+
+    /// Drops that the scheme is not allowed, in order of time and node: packets of a lossless class for which a switch had no headroom.
+    pub fn violations(&self) -> Vec<LossyDrop> {
+        let mut drops: Vec<_> =
+            self.shards.iter().flat_map(|shard| shard.outside.watch.violations.iter().copied()).collect();
+        drops.sort_unstable_by_key(|drop| (drop.at, drop.node, drop.ingress));
+        drops
+    }
+
+    /// Takes the pauses that have ended since the last call, in order of port, queue and time.
+    pub fn take_pauses(&mut self) -> Vec<PauseInterval> {
+        let mut pauses: Vec<_> =
+            self.shards.iter_mut().flat_map(|shard| std::mem::take(&mut shard.outside.watch.pauses)).collect();
+        // Those of one shard mostly are in order, which a merge sort makes use of.
+        pauses.sort_by_key(|pause| (pause.closure.to, pause.port, pause.queue));
+        pauses
+    }
+
+    /// From now on it is written down what makes ingress queues full: see [`Simulation::take_full`].
+    pub fn watch_full(&mut self) {
+        let nodes = self.shards.iter_mut().flat_map(|shard| &mut shard.nodes);
+        nodes.for_each(|node| node.interfaces.effects.watches_full = true);
+    }
+
+    /// Takes what made ingress queues full since the last call, in order of time, queue and egress port.
+    pub fn take_full(&mut self) -> Vec<FullQueue> {
+        let mut full: Vec<_> =
+            self.shards.iter_mut().flat_map(|shard| std::mem::take(&mut shard.outside.watch.full)).collect();
+        full.sort_by_key(|queue| (queue.at, queue.port, queue.class, queue.egress));
+        full
+    }
+
+    /// How long queues have been paused, all added up; those that still are, until now.
+    pub fn paused(&self) -> Duration {
+        let past: Duration = self.shards.iter().map(|shard| shard.outside.watch.paused).sum();
+        let open = |port: &Port| -> Duration {
+            let closed = port.closed_queues().filter_map(|queue| port.gate(queue).closed());
+            closed.map(|(since, _)| self.now.since(since)).sum()
+        };
+        past + self.nodes().flat_map(Node::ports).map(open).sum()
+    }
+
+    /// From now on, what the ingress queues of all switches do is written down: see
+    /// [`Simulation::take_ingress`].
+    pub fn watch_ingress(&mut self) {
+        for node in self.shards.iter_mut().flat_map(|shard| &mut shard.nodes) {
+            let site = self.fabric.site(node.id);
+            node.pipeline.iter_mut().for_each(|pipeline| pipeline.watch(&site));
+        }
+    }
+
+    /// Takes what the probes have seen since the last call: the times in which upstreams were told to stop that are complete, and the local
+    /// maxima of the headroom that switches use, both in order of time.
+    pub fn take_ingress(&mut self) -> (Vec<Stop>, Vec<HeadroomPeak>) {
+        let (mut stops, mut peaks) = (Vec::new(), Vec::new());
+        for pipeline in
+            self.shards.iter_mut().flat_map(|shard| &mut shard.nodes).filter_map(|node| node.pipeline.as_mut())
+        {
+            let mut seen = pipeline.take_seen(self.now);
+            stops.append(&mut seen.stops);
+            peaks.append(&mut seen.peaks);
+        }
+        stops.sort_by_key(|stop| (stop.to, stop.port, stop.class));
+        peaks.sort_by_key(|peak| (peak.at, peak.node));
+        (stops, peaks)
+    }
+
+    /// The times in which upstreams were told to stop that are not complete yet, in order of port and class.
+    pub fn open_stops(&self) -> Vec<Stop> {
+        let probes = self.nodes().filter_map(|node| node.pipeline()?.probe());
+        probes.flat_map(|probe| probe.open_stops(self.now)).collect()
+    }
+
+    /// Takes the flows that have been forgotten since the last call: their senders are done, and no packet of theirs is on its way. In order of
+    /// the senders' knowledge, but for flows of which packets were sent again.
+    pub fn take_finished(&mut self) -> Vec<FlowOutcome> {
+        std::mem::take(&mut self.finished)
+    }
+
+    /// How the flows that have started and not been forgotten fare so far, in order of start.
+    pub fn unfinished(&self) -> Vec<FlowOutcome> {
+        let settling: BTreeMap<FlowId, &Acknowledged> = self.settling.iter().map(|done| (done.flow, done)).collect();
+        let outcome = |(id, flow): (FlowId, &Flow)| {
+            let endpoint = |node: NodeId| self.node(node).endpoint().expect("flows start and end at nodes with one");
+            let done = settling.get(&id);
+            FlowOutcome {
+                flow: id,
+                spec: flow.spec.clone(),
+                reception: endpoint(flow.spec.dst).reception(flow),
+                acknowledged: done.map(|done| done.at),
+                retransmitted: done
+                    .map_or_else(|| endpoint(flow.spec.src).retransmitted(flow), |done| done.retransmitted),
+            }
+        };
+        let started = self.fabric.flows.iter().filter(|(id, flow)| self.has_started(*id, flow));
+        started.map(outcome).collect()
+    }
+
+    /// How every flow that has started fared, in order of start; those that were taken before are left out.
+    pub fn outcomes(&self) -> Vec<FlowOutcome> {
+        let mut outcomes = self.unfinished();
+        outcomes.extend(self.finished.iter().cloned());
+        outcomes.sort_unstable_by_key(|outcome| outcome.flow);
+        outcomes
+    }
+}

@@ -1,0 +1,116 @@
+//! What is counted and noted while a network runs.
+
+use crate::contract::note::{DropCause, Note};
+use crate::frame::cause::Closure;
+use crate::ids::{Class, FlowId, NodeId, PortId, PortIx};
+use crate::network::fabric::{Fabric, Promise};
+use backwater_engine::fingerprint::Fingerprint;
+use backwater_engine::{Duration, Time};
+
+/// What a shard has counted and noted.
+#[derive(Default)]
+pub(crate) struct Watch {
+    pub(crate) events: u64,
+    pub(crate) packet_hops: u64,
+    pub(crate) pause_frames: u64,
+    pub(crate) port_pause_frames: u64,
+    /// How long gates have been closed that are open again.
+    pub(crate) paused: Duration,
+    pub(crate) resume_frames: u64,
+    pub(crate) merge_frames: u64,
+    pub(crate) merge_wait: Duration,
+    pub(crate) received_flows: u64,
+    /// Flows that their senders have completed since the last look.
+    pub(crate) acknowledged: Vec<Acknowledged>,
+    /// The flow of every data packet lost since the last look.
+    pub(crate) lost: Vec<FlowId>,
+    pub(crate) pauses: Vec<PauseInterval>,
+    pub(crate) full: Vec<FullQueue>,
+    /// Drops for lack of headroom where none is allowed.
+    pub(crate) violations: Vec<LossyDrop>,
+    /// Drops where flow control should prevent them, but nothing is promised.
+    pub(crate) unpromised_drops: u64,
+    pub(crate) fingerprint: Fingerprint,
+}
+
+/// A flow whose sender knows that it is done.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Acknowledged {
+    pub(crate) flow: FlowId,
+    pub(crate) at: Time,
+    /// Packets sent, those sent again included.
+    pub(crate) packets: u64,
+    pub(crate) retransmitted: u64,
+}
+
+/// An interval in which an egress queue was paused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PauseInterval {
+    /// The paused port.
+    pub port: PortId,
+    /// Its queue; of a class-based flow control, the class.
+    pub queue: u16,
+    /// From when to when, and because of whom.
+    pub closure: Closure,
+}
+
+/// What was at one egress port of an ingress queue that was full, when a PAUSE was generated for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FullQueue {
+    /// When.
+    pub at: Time,
+    /// The ingress port.
+    pub port: PortId,
+    /// The class.
+    pub class: Class,
+    /// The egress port, at the same node.
+    pub egress: PortIx,
+    /// Charged bytes.
+    pub bytes: u64,
+}
+
+/// A packet of a lossless class that a switch had no headroom for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LossyDrop {
+    /// When.
+    pub at: Time,
+    /// Where.
+    pub node: NodeId,
+    /// The port through which it came.
+    pub ingress: PortId,
+    /// Its class.
+    pub class: Class,
+}
+
+impl Watch {
+    /// Takes down what a node reports.
+    pub(super) fn note(&mut self, note: Note, now: Time, fabric: &Fabric) {
+        match note {
+            Note::Dropped { node, ingress, class, flow, cause, .. } => {
+                self.lost.extend(flow);
+                match (cause, fabric.promise(ingress)) {
+                    (DropCause::Headroom, Promise::Lossless) => {
+                        self.violations.push(LossyDrop { at: now, node, ingress, class });
+                    }
+                    (DropCause::Headroom, Promise::Unpromised { .. })
+                    | (DropCause::BufferFull, Promise::Unpromised { any_class: true }) => {
+                        self.unpromised_drops += 1;
+                    }
+                    _ => {}
+                }
+            }
+            Note::Paused { port, queue, closure } => {
+                self.paused += closure.to - closure.from;
+                self.pauses.push(PauseInterval { port, queue, closure });
+            }
+            Note::Full { port, class, egress, bytes } => {
+                self.full.push(FullQueue { at: now, port, class, egress, bytes });
+            }
+            Note::GivenUp { waited } => self.merge_wait += waited,
+            Note::Received { .. } => self.received_flows += 1,
+            Note::Acknowledged { flow, packets, retransmitted } => {
+                self.acknowledged.push(Acknowledged { flow, at: now, packets, retransmitted });
+            }
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! Windows: how shards run side by side.
+
+use crate::driver::shard::Shard;
+use crate::driver::simulation::Simulation;
+use backwater_engine::Time;
+use backwater_engine::barrier::Barrier;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+impl Simulation {
+    /// Runs the shards window by window. Each of `threads` workers owns some of them.
+    ///
+    /// The workers meet once per window, when all have posted their mail and the time of their next event; from that all compute the end of the
+    /// next window. Two sets of mailboxes alternate: one is emptied while the other is filled. The same holds for the next events. After each
+    /// window the first worker asks whether to `stop`; all see its answer when they meet, and stop between the same two windows. A shard with
+    /// more `events` than that in a window handles the rest in the next, which then begins where it is: others may be ahead, but no frame of
+    /// its reaches them before they expect it.
+    pub(super) fn run_windows(&mut self, limit: Time, threads: usize, events: u64, stop: &mut dyn FnMut() -> bool) {
+        let (fabric, layout, post, lookahead) = (&self.fabric, &self.layout, &self.post, self.lookahead);
+        let count = self.shards.len();
+        // Workers take equal shares, which may leave nothing for the last of them.
+        let share = count.div_ceil(threads);
+        let threads = count.div_ceil(share);
+        let next_events = [0, 1].map(|_| (0..threads).map(|_| AtomicU64::new(0)).collect::<Vec<_>>());
+        let stopped = [0, 1].map(|_| AtomicBool::new(false));
+        let barrier = Barrier::new(threads);
+        let work = |worker: usize, shards: &mut [Shard], mut stop: Option<&mut dyn FnMut() -> bool>| {
+            let numbers = worker * share..;
+            let mut seat = barrier.seat();
+            let mut next = shards.iter().map(Shard::next_event).min().unwrap_or(Time::NEVER);
+            for turn in [0, 1].into_iter().cycle() {
+                next_events[turn][worker].store(next.ps(), Ordering::Relaxed);
+                if seat.wait().is_err() {
+                    return;
+                }
+                for (number, shard) in numbers.clone().zip(&mut *shards) {
+                    (0..count).for_each(|from| shard.accept(&mut post.letter_box(turn, from, number), layout));
+                }
+                let earliest = next_events[turn].iter().map(|next| next.load(Ordering::Relaxed)).min();
+                let earliest = earliest.map_or(Time::NEVER, Time::from_ps);
+                if earliest >= limit || stopped[turn].load(Ordering::Relaxed) {
+                    return;
+                }
+                let end = limit.min(earliest + lookahead);
+                next = Time::NEVER;
+                for (number, shard) in numbers.clone().zip(&mut *shards) {
+                    shard.run(end, events, fabric, layout);
+                    next = next.min(shard.next_event());
+                    for (to, mail) in shard.outside.outboxes.iter_mut().enumerate() {
+                        next = next.min(mail.first_arrival());
+                        std::mem::swap(&mut *post.letter_box(1 - turn, number, to), mail);
+                    }
+                }
+                if let Some(stop) = &mut stop {
+                    stopped[1 - turn].store(stop(), Ordering::Relaxed);
+                }
+            }
+        };
+        std::thread::scope(|scope| {
+            let mut parts = self.shards.chunks_mut(share).enumerate();
+            let mine = parts.next();
+            let work = &work;
+            let others: Vec<_> = parts.map(|(worker, part)| scope.spawn(move || work(worker, part, None))).collect();
+            mine.into_iter().for_each(|(worker, part)| work(worker, part, Some(&mut *stop)));
+            for other in others {
+                other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            }
+        });
+    }
+}

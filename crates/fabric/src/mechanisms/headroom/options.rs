@@ -1,0 +1,25 @@
+//! What the options of buffer policies come to.
+
+use crate::contract::need::worst_case;
+use crate::contract::{InForce, Site};
+use backwater_engine::Bytes;
+
+/// How far below its threshold a paused queue resumes: as `set`, or by two full frames.
+pub(super) fn resume_offset(set: Option<Bytes>, site: &Site<'_>) -> u64 {
+    set.map_or(2 * site.sizes.largest_charge(), Bytes::get)
+}
+
+/// Headroom of a lossless queue at every port of `site`: as `set`, or the worst case of each port's link.
+pub(super) fn per_port(set: Option<Bytes>, site: &Site<'_>) -> Vec<u64> {
+    site.ports.iter().map(|port| set.map_or_else(|| worst_case(site, port), Bytes::get)).collect()
+}
+
+/// An option that comes to `bytes` at the ports of a switch.
+pub(super) fn in_force(option: &'static str, bytes: Vec<u64>) -> (&'static str, Vec<InForce>) {
+    (option, bytes.into_iter().map(|bytes| InForce::Bytes(Bytes(bytes))).collect())
+}
+
+/// The same for how far below its threshold a paused queue resumes.
+pub(super) fn offset(option: &'static str, set: Option<Bytes>, site: &Site<'_>) -> (&'static str, Vec<InForce>) {
+    in_force(option, vec![resume_offset(set, site); site.ports.len()])
+}

@@ -1,0 +1,323 @@
+//! The endpoint: the queue pairs and receivers of a host.
+
+use super::lanes::{Lanes, Place};
+use super::receiver::Receiver;
+use super::sender::{NO_SLOT, PairState, QueuePair, Slot};
+use super::timers::Timers;
+use crate::contract::RecoverySender;
+use crate::contract::note::Reception;
+use crate::frame::{Direction, Packet, PacketKind};
+use crate::ids::{CLASSES, ClassMask, FlowId, NodeId, PortIx, QueueIx};
+use crate::model::sink::{Env, Sink};
+use crate::network::fabric::Fabric;
+use crate::network::flows::Flow;
+use backwater_engine::memory::{HeapBytes, Share};
+use backwater_engine::prefetch::prefetch;
+use backwater_engine::{Rate, Time};
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+
+/// The sending and receiving side of a host.
+pub struct Endpoint {
+    /// Flows that are still to start here, the next one first.
+    pub(super) upcoming: VecDeque<FlowId>,
+    pub(super) queue_pairs: Vec<QueuePair>,
+    pub(super) free: Vec<Slot>,
+    /// Per port, the queue pairs that send through it.
+    pub(super) lanes: Vec<Lanes>,
+    /// Of the flows of which a packet has come.
+    pub(super) receivers: Vec<Receiver>,
+    pub(super) free_receivers: Vec<Slot>,
+    pub(super) timers: Timers,
+}
+
+impl Endpoint {
+    pub(crate) fn new(fabric: &Fabric, host: NodeId) -> Endpoint {
+        Endpoint {
+            upcoming: VecDeque::new(),
+            queue_pairs: Vec::new(),
+            free: Vec::new(),
+            lanes: fabric.wiring.of(host).iter().map(|_| Lanes::default()).collect(),
+            receivers: Vec::new(),
+            free_receivers: Vec::new(),
+            timers: Timers { looks: BinaryHeap::new(), wake_at: Time::NEVER },
+        }
+    }
+
+    /// Whether the flow called `id`, which starts here, has yet to start.
+    pub(crate) fn expects(&self, id: FlowId) -> bool {
+        self.upcoming.front().is_some_and(|next| *next <= id)
+    }
+
+    /// Sets the retransmission timer of a queue pair anew, or stops it when nothing is in flight. A deadline that moves on is looked at when
+    /// the one before would have been due.
+    pub(super) fn rearm<S: Sink>(&mut self, slot: Slot, host: NodeId, env: &mut Env<'_, S>) {
+        let pair = &mut self.queue_pairs[slot as usize];
+        let in_flight = pair.progress.next > pair.progress.acked;
+        pair.deadline = match pair.recovery.timeout() {
+            Some(timeout) if in_flight => env.now + timeout,
+            _ => Time::NEVER,
+        };
+        if pair.deadline < pair.look_at {
+            self.timers.look(slot, pair, host, env);
+            self.forget_looks();
+        }
+    }
+
+    /// Whether a look is still to be made.
+    pub(super) fn is_needed(&self, (at, flow, slot): (Time, FlowId, Slot)) -> bool {
+        let pair = &self.queue_pairs[slot as usize];
+        pair.flow == flow && pair.look_at == at
+    }
+
+    /// Sorts out the looks at queue pairs that are done, once they are the greater part: they would pile up until their time comes.
+    pub(super) fn forget_looks(&mut self) {
+        if self.timers.looks.len() > 2 * self.live_flows() + Timers::NEEDLESS {
+            let mut looks = std::mem::take(&mut self.timers.looks);
+            looks.retain(|Reverse(look)| self.is_needed(*look));
+            self.timers.looks = looks;
+        }
+    }
+
+    /// The next look that is to be made.
+    pub(super) fn next_look(&mut self) -> Option<(Time, FlowId, Slot)> {
+        while let Some(Reverse(look)) = self.timers.looks.peek().copied() {
+            if self.is_needed(look) {
+                return Some(look);
+            }
+            self.timers.looks.pop();
+        }
+        None
+    }
+
+    /// Asks for the state of the flow of `packet`, which is about to arrive.
+    #[inline]
+    pub(crate) fn prefetch_packet(&self, packet: &Packet, fabric: &Fabric) {
+        let Some(flow) = fabric.flows.get(packet.flow) else { return };
+        if packet.kind == PacketKind::Data {
+            flow.receiver.get().into_iter().for_each(|slot| prefetch(&self.receivers[slot as usize]));
+        } else {
+            flow.sender.get().into_iter().for_each(|slot| self.queue_pairs[slot as usize].prefetch());
+        }
+    }
+
+    /// Asks for what is known of the queue pairs of `port`.
+    #[inline]
+    pub(crate) fn prefetch_turn(&self, port: PortIx) {
+        prefetch(&self.lanes[usize::from(port)].ready);
+        prefetch(&self.lanes[usize::from(port)].round);
+    }
+
+    /// Asks for the place in the round of the queue pair whose turn at `port` probably comes next.
+    #[inline]
+    pub(crate) fn prefetch_round(&self, port: PortIx) {
+        self.lanes[usize::from(port)].probably_next().into_iter().for_each(prefetch);
+    }
+
+    /// Asks for the queue pair whose turn at `port` probably comes next.
+    #[inline]
+    pub(crate) fn prefetch_departure(&self, port: PortIx) {
+        let slot = self.lanes[usize::from(port)].probably_next();
+        slot.and_then(|slot| self.queue_pairs.get(*slot as usize)).into_iter().for_each(QueuePair::prefetch);
+    }
+
+    /// Number of flows that have started and not been acknowledged in full.
+    pub fn live_flows(&self) -> usize {
+        self.queue_pairs.len() - self.free.len()
+    }
+
+    /// The most flows that have been active at once at either end, and what they take.
+    pub(crate) fn memory(&self) -> Share {
+        let lines =
+            |lanes: &Lanes| lanes.lines.heap_bytes() + lanes.lines.iter().map(HeapBytes::heap_bytes).sum::<u64>();
+        let of_lanes = |lanes: &Lanes| lanes.round.heap_bytes() + lanes.paced.heap_bytes() + lines(lanes);
+        let tables = self.queue_pairs.heap_bytes() + self.receivers.heap_bytes();
+        let lists = self.free.heap_bytes() + self.free_receivers.heap_bytes() + self.upcoming.heap_bytes();
+        let lists = lists + self.timers.looks.heap_bytes();
+        let bytes = tables + lists + self.lanes.iter().map(of_lanes).sum::<u64>();
+        Share { count: self.queue_pairs.len() as u64, bytes }
+    }
+
+    /// Payload bytes that the sender of `flow` has sent more than once so far; 0 if it has not started or has finished.
+    pub fn retransmitted(&self, flow: &Flow) -> u64 {
+        flow.sender.get().map_or(0, |slot| self.queue_pairs[slot as usize].retransmitted)
+    }
+
+    /// How `flow`, which ends here, has fared so far.
+    pub fn reception(&self, flow: &Flow) -> Reception {
+        flow.receiver.get().map_or(Reception::default(), |slot| self.receivers[slot as usize].reception)
+    }
+
+    /// How many packets of `flow` have come.
+    pub(crate) fn arrived(&self, flow: &Flow) -> u64 {
+        flow.receiver.get().map_or(0, |slot| self.receivers[slot as usize].arrived)
+    }
+
+    /// Forgets the receiver of `flow`, of which no packet is on its way any more.
+    pub(crate) fn forget_receiver(&mut self, flow: &Flow) {
+        self.free_receivers.extend(flow.receiver.get());
+        flow.receiver.set(None);
+    }
+
+    /// The receiver of the flow called `id`, made when its first packet comes.
+    #[inline]
+    pub(super) fn receiver(&mut self, id: FlowId, flow: &Flow, line_rate: Rate, fabric: &Fabric) -> &mut Receiver {
+        let slot = flow.receiver.get().unwrap_or_else(|| self.add_receiver(id, flow, line_rate, fabric));
+        &mut self.receivers[slot as usize]
+    }
+
+    #[cold]
+    pub(super) fn add_receiver(&mut self, id: FlowId, flow: &Flow, line_rate: Rate, fabric: &Fabric) -> Slot {
+        let (port, route) = fabric.route(id, &flow.spec, Direction::Ack);
+        let receiver = Receiver {
+            recovery: fabric.spec.recovery.receiver(),
+            notification: fabric.spec.congestion.notification(line_rate),
+            port,
+            route,
+            unacknowledged: 0,
+            expected: 0,
+            arrived: 0,
+            last_delivery: flow.spec.start,
+            reception: Reception::default(),
+        };
+        let slot = put(receiver, &mut self.receivers, &mut self.free_receivers);
+        flow.receiver.set(Some(slot));
+        slot
+    }
+
+    /// When `port` may next send for a queue pair of a class that is not `closed`; a time in the past means at once.
+    #[inline]
+    pub(crate) fn next_departure(&mut self, port: PortIx, closed: ClassMask) -> Option<Time> {
+        let lanes = &mut self.lanes[usize::from(port)];
+        if lanes.next(ClassMask(!closed.0)).is_some() {
+            return Some(Time::ZERO);
+        }
+        while let Some(Reverse((at, slot))) = lanes.paced.peek().copied() {
+            let pair = &self.queue_pairs[slot as usize];
+            if pair.state == PairState::Paced && pair.next_departure == at {
+                return Some(at);
+            }
+            lanes.paced.pop();
+        }
+        None
+    }
+
+    /// Puts a queue pair where it belongs after anything about it has changed.
+    pub(super) fn place(&mut self, slot: Slot, fabric: &Fabric, busy_until: Time, now: Time) {
+        let pair = &mut self.queue_pairs[slot as usize];
+        let lanes = &mut self.lanes[usize::from(pair.port)];
+        let before = pair.state;
+        let state = if !pair.can_send(fabric) {
+            PairState::Idle
+        } else if pair.next_departure <= now.max(busy_until) {
+            PairState::Ready
+        } else {
+            PairState::Paced
+        };
+        if before == PairState::Idle && state != PairState::Idle {
+            pair.ready_since = now.max(pair.next_departure);
+        }
+        pair.state = state;
+        match state {
+            PairState::Ready => lanes.set_ready(pair),
+            PairState::Paced => lanes.paced.push(Reverse((pair.next_departure, slot))),
+            PairState::Idle | PairState::Done => {}
+        }
+        if before == PairState::Ready && state != PairState::Ready {
+            lanes.set_waiting(pair.class, pair.place);
+        }
+    }
+
+    /// Chooses the queue pair that sends next through `port`.
+    pub(super) fn choose(&mut self, port: PortIx, open: ClassMask, now: Time) -> Option<Slot> {
+        let lanes = &mut self.lanes[usize::from(port)];
+        while let Some(Reverse((at, slot))) = lanes.paced.peek().copied() {
+            if at > now {
+                break;
+            }
+            lanes.paced.pop();
+            let pair = &mut self.queue_pairs[slot as usize];
+            if pair.state == PairState::Paced && pair.next_departure == at {
+                pair.state = PairState::Ready;
+                lanes.set_ready(pair);
+            }
+        }
+        let place = lanes.next(open)?;
+        lanes.cursor = place;
+        Some(lanes.round[place as usize])
+    }
+
+    pub(super) fn insert(&mut self, mut pair: QueuePair) -> Slot {
+        let lanes = &mut self.lanes[usize::from(pair.port)];
+        lanes.close_gaps(|slot, place| self.queue_pairs[slot as usize].place = place);
+        pair.place = lanes.round.len() as Place;
+        lanes.live += 1;
+        lanes.classes = lanes.classes.with(pair.class);
+        let queue = pair.queue;
+        let slot = put(pair, &mut self.queue_pairs, &mut self.free);
+        lanes.round.push(slot);
+        if usize::from(queue) >= CLASSES {
+            lanes.line(queue).push(slot);
+        }
+        slot
+    }
+
+    /// The gate of a queue is closed: of those that a flow control has added, none of the queue pairs may send.
+    pub(crate) fn close(&mut self, port: PortIx, queue: QueueIx) {
+        if usize::from(queue) < CLASSES {
+            return;
+        }
+        let lanes = &mut self.lanes[usize::from(port)];
+        lanes.closed.insert(queue.into());
+        let line = std::mem::take(lanes.line(queue));
+        for slot in &line {
+            let pair = &self.queue_pairs[*slot as usize];
+            lanes.set_waiting(pair.class, pair.place);
+        }
+        *lanes.line(queue) = line;
+    }
+
+    /// The gate of a queue is open again.
+    pub(crate) fn open(&mut self, port: PortIx, queue: QueueIx) {
+        if usize::from(queue) < CLASSES {
+            return;
+        }
+        let lanes = &mut self.lanes[usize::from(port)];
+        lanes.closed.remove(queue.into());
+        let line = std::mem::take(lanes.line(queue));
+        for slot in &line {
+            let pair = &self.queue_pairs[*slot as usize];
+            if pair.state == PairState::Ready {
+                lanes.set_ready(pair);
+            }
+        }
+        *lanes.line(queue) = line;
+    }
+}
+
+/// Puts `item` into a free slot of `table`.
+fn put<T>(item: T, table: &mut Vec<T>, free: &mut Vec<Slot>) -> Slot {
+    let slot = free.pop().unwrap_or(table.len() as Slot);
+    match table.get_mut(slot as usize) {
+        Some(place) => *place = item,
+        None => table.push(item),
+    }
+    slot
+}
+
+impl Endpoint {
+    pub(super) fn retire(&mut self, slot: Slot, fabric: &Fabric) {
+        let pair = &mut self.queue_pairs[slot as usize];
+        let lanes = &mut self.lanes[usize::from(pair.port)];
+        lanes.set_waiting(pair.class, pair.place);
+        if usize::from(pair.queue) >= CLASSES {
+            lanes.line(pair.queue).retain(|other| *other != slot);
+        }
+        lanes.round[pair.place as usize] = NO_SLOT;
+        lanes.live -= 1;
+        pair.state = PairState::Done;
+        pair.look_at = Time::NEVER;
+        fabric.live_flow(pair.flow).sender.set(None);
+        self.free.push(slot);
+    }
+}

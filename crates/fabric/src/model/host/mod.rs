@@ -1,0 +1,288 @@
+//! The endpoint: the RDMA NIC of a host.
+//!
+//! ```text
+//!  flows ─► queue pairs: window, pacing (reaction point), what to send next (recovery) ─┐
+//!                                                                                       ├─ round robin over open classes ─► port
+//!  data in ─► recovery ─► ACK / NACK, CNP (notification point) ─► queues of the port ───┘  (queues first)
+//! ```
+
+mod endpoint;
+mod lanes;
+mod receiver;
+mod sender;
+mod timers;
+
+pub use self::endpoint::Endpoint;
+use self::sender::{PairState, QueuePair};
+use crate::contract::note::Note;
+use crate::contract::{
+    AckView, Departing, FlowControl, Notification, NotificationPoint, Progress, ReactionPoint, RecoveryReceiver,
+    RecoverySender, Sender as SenderFacts, Verdict,
+};
+use crate::frame::Direction;
+use crate::frame::framing::Framing;
+use crate::frame::{Body, Frame, Packet, PacketKind, RecordRef, Timestamp};
+use crate::ids::{Class, ClassMask, FlowId, PortIx};
+use crate::model::node::Node;
+use crate::model::port::Port;
+use crate::model::sink::{Env, Sink, Wakeup};
+use backwater_engine::{Duration, Rate, Time};
+
+impl Node {
+    fn endpoint_mut(&mut self) -> &mut Endpoint {
+        self.interfaces.endpoint.as_mut().expect("flows start and end at nodes with an endpoint")
+    }
+
+    /// Takes note of a flow that will start here, after all that it knows of, and asks to be woken for it.
+    pub fn expect_flow<S: Sink>(&mut self, flow: FlowId, env: &mut Env<'_, S>) {
+        let upcoming = &mut self.endpoint_mut().upcoming;
+        upcoming.push_back(flow);
+        if upcoming.len() == 1 {
+            env.sink.schedule(Wakeup::FlowStart(self.id), env.fabric.flow(flow).start);
+        }
+    }
+
+    /// Starts every flow that is due, and asks to be woken for the next.
+    pub fn start_flows<S: Sink>(&mut self, env: &mut Env<'_, S>) {
+        let fabric = env.fabric;
+        while let Some(flow) = self.endpoint_mut().upcoming.front().copied() {
+            let entry = fabric.live_flow(flow);
+            let spec = &entry.spec;
+            if spec.start > env.now {
+                env.sink.schedule(Wakeup::FlowStart(self.id), spec.start);
+                break;
+            }
+            self.endpoint_mut().upcoming.pop_front();
+            let (port, route) = fabric.route(flow, spec, Direction::Data);
+            let line_rate = self.interfaces.ports[usize::from(port)].rate;
+            let busy_until = self.interfaces.ports[usize::from(port)].free_at();
+            let sender = SenderFacts { line_rate, base_rtt: fabric.base_rtt };
+            let onward = fabric.onward(flow, Direction::Data, route, self.interfaces.ports[usize::from(port)].id);
+            let departing = Departing { flow, class: spec.class, port, onward };
+            let mut queue = 0;
+            self.with_flow_control(env, |mechanism, node| queue = mechanism.on_flow_start(departing, node));
+            let endpoint = self.endpoint_mut();
+            let slot = endpoint.insert(QueuePair {
+                flow,
+                class: spec.class,
+                port,
+                queue,
+                place: 0,
+                route,
+                bytes: spec.bytes,
+                packets: fabric.packets(spec),
+                progress: Progress::default(),
+                recovery: fabric.spec.recovery.sender(),
+                reaction: fabric.spec.congestion.reaction(&sender),
+                next_departure: env.now,
+                last_sent: (env.now, 0),
+                ready_since: env.now,
+                state: PairState::Idle,
+                deadline: Time::NEVER,
+                look_at: Time::NEVER,
+                retransmitted: 0,
+                resent: 0,
+            });
+            entry.sender.set(Some(slot));
+            endpoint.place(slot, fabric, busy_until, env.now);
+            self.kick(port, env);
+        }
+        self.settle(env);
+    }
+
+    /// The next data packet for an idle `port`, if any queue pair may send.
+    #[inline]
+    pub(crate) fn pull<S: Sink>(&mut self, ix: PortIx, env: &mut Env<'_, S>) -> Option<Frame> {
+        let port = &self.interfaces.ports[usize::from(ix)];
+        let endpoint = self.interfaces.endpoint.as_mut()?;
+        let slot = endpoint.choose(ix, ClassMask(!port.closed_classes().0), env.now)?;
+        let fabric = env.fabric;
+        let pair = &mut endpoint.queue_pairs[slot as usize];
+        let psn = pair.progress.next;
+        let before = fabric.payload_before(psn, pair.bytes);
+        let payload = fabric.payload_before(psn + 1, pair.bytes) - before;
+        let size = fabric.spec.framing.data(payload as u32, psn == 0, fabric.telemetry_bytes);
+        let packet = Packet {
+            kind: PacketKind::Data,
+            class: pair.class,
+            marked: false,
+            queue: pair.queue.min(u8::MAX.into()) as u8,
+            flow: pair.flow,
+            psn,
+            sent_at: Timestamp::of(env.now),
+            route: pair.route,
+        };
+        let mut frame = Frame::new(Body::Packet(packet), size);
+        let (queue, since) = (pair.queue, pair.ready_since);
+        if psn < pair.progress.highest {
+            pair.retransmitted += payload;
+            pair.resent += 1;
+        }
+        pair.progress.next += 1;
+        pair.progress.highest = pair.progress.highest.max(pair.progress.next);
+        let wire = u64::from(size.wire);
+        let rate = pair.reaction.rate(env.now);
+        pair.reaction.on_sent(env.now, wire);
+        pair.next_departure = env.now + pacing(fabric.spec.framing, rate, wire, port);
+        pair.last_sent = (env.now, wire);
+        pair.ready_since = pair.next_departure;
+        if pair.deadline == Time::NEVER {
+            endpoint.rearm(slot, self.id, env);
+        }
+        endpoint.place(slot, fabric, env.now + port.serialisation(size.wire), env.now);
+        self.interfaces.counters.created += u64::from(size.charge);
+        self.log_pauses(ix, queue, since, &mut frame, env);
+        Some(frame)
+    }
+
+    /// A packet for this node has arrived.
+    pub(crate) fn receive<S: Sink>(&mut self, port: PortIx, frame: &Frame, env: &mut Env<'_, S>) {
+        let Body::Packet(packet) = frame.body else { unreachable!("control frames go to the flow control") };
+        match packet.kind {
+            PacketKind::Data => self.receive_data(port, frame, packet, env),
+            PacketKind::Ack | PacketKind::Nack | PacketKind::Cnp => self.receive_feedback(frame, packet, env),
+        }
+    }
+
+    fn receive_data<S: Sink>(&mut self, port: PortIx, frame: &Frame, packet: Packet, env: &mut Env<'_, S>) {
+        let fabric = env.fabric;
+        let flow = fabric.live_flow(packet.flow);
+        let (bytes, packets) = (flow.spec.bytes, fabric.packets(&flow.spec));
+        let line_rate = self.interfaces.ports[usize::from(port)].rate;
+        let receiver = self.endpoint_mut().receiver(packet.flow, flow, line_rate, fabric);
+        receiver.arrived += 1;
+        let notification = receiver.notification.on_data(env.now, packet.marked);
+        let verdict = receiver.recovery.on_data(packet.psn, receiver.expected, env.now);
+        if let Verdict::Deliver { packets: in_order } = verdict {
+            receiver.expected += in_order;
+            receiver.reception.delivered = fabric.payload_before(receiver.expected, bytes);
+            if let Some(pauses) = env.records.pauses(frame.record) {
+                receiver.reception.paused += pauses.paused.after(receiver.last_delivery);
+                receiver.reception.blocked += pauses.blocked.after(receiver.last_delivery);
+            }
+            receiver.last_delivery = env.now;
+            if receiver.expected == packets {
+                receiver.reception.finish = Some(env.now);
+                env.sink.note(Note::Received { flow: packet.flow });
+            }
+        }
+        let is_last = receiver.expected == packets;
+        receiver.unacknowledged += 1;
+        let due = notification.echo || is_last || receiver.unacknowledged >= fabric.spec.host.ack_every;
+        let answer = match verdict {
+            Verdict::Deliver { .. } | Verdict::Keep if due => Some(PacketKind::Ack),
+            Verdict::Duplicate => Some(PacketKind::Ack),
+            Verdict::Nack => Some(PacketKind::Nack),
+            Verdict::Deliver { .. } | Verdict::Keep | Verdict::Ignore => None,
+        };
+        let (egress, route, expected) = (receiver.port, receiver.route, receiver.expected);
+        if answer.is_some() {
+            receiver.unacknowledged = 0;
+        }
+        self.interfaces.counters.consumed += u64::from(frame.size.charge);
+        let reply = |kind, size, class| {
+            let packet = Packet { kind, class, marked: notification.echo, psn: expected, route, ..packet };
+            Frame::new(Body::Packet(packet), size)
+        };
+        // The answer takes the telemetry along; whatever else the record holds has been read.
+        let echoes = answer.is_some() && fabric.telemetry_bytes > 0;
+        let (echo, done) = if echoes { (frame.record, RecordRef::NONE) } else { (RecordRef::NONE, frame.record) };
+        env.records.free(done);
+        if let Some(kind) = answer {
+            let ack = reply(kind, fabric.spec.framing.ack(fabric.telemetry_bytes), fabric.spec.host.ack_class);
+            self.enqueue_own(egress, Frame { record: echo, ..ack }, env);
+        }
+        if let Notification { cnp: true, .. } = notification {
+            self.enqueue_own(egress, reply(PacketKind::Cnp, fabric.spec.framing.cnp(), Class::CONTROL), env);
+        }
+    }
+
+    fn receive_feedback<S: Sink>(&mut self, frame: &Frame, packet: Packet, env: &mut Env<'_, S>) {
+        let fabric = env.fabric;
+        let endpoint = self.interfaces.endpoint.as_mut().expect("feedback comes to nodes with an endpoint");
+        // Late answers come after the flow is done, or even forgotten.
+        if let Some(slot) = fabric.flows.get(packet.flow).and_then(|flow| flow.sender.get()) {
+            let pair = &mut endpoint.queue_pairs[slot as usize];
+            let port = pair.port;
+            let acked_before = pair.progress.acked;
+            match packet.kind {
+                PacketKind::Ack => pair.recovery.on_ack(packet.psn, &mut pair.progress),
+                PacketKind::Nack => pair.recovery.on_nack(packet.psn, &mut pair.progress),
+                PacketKind::Cnp | PacketKind::Data => {}
+            }
+            if pair.progress.acked == pair.packets {
+                let (packets, retransmitted) = (u64::from(pair.packets) + u64::from(pair.resent), pair.retransmitted);
+                let queue = pair.queue;
+                endpoint.retire(slot, fabric);
+                env.sink.note(Note::Acknowledged { flow: packet.flow, packets, retransmitted });
+                self.with_flow_control(env, |mechanism, node| {
+                    mechanism.on_flow_end(packet.flow, port, queue, node);
+                });
+            } else {
+                if packet.marked || packet.kind == PacketKind::Cnp {
+                    pair.reaction.on_cnp(env.now);
+                }
+                if packet.kind != PacketKind::Cnp {
+                    let telemetry = env.records.telemetry(frame.record);
+                    pair.reaction.on_ack(&AckView {
+                        now: env.now,
+                        acked_bytes: fabric.payload_before(packet.psn, pair.bytes),
+                        sent_bytes: fabric.payload_before(pair.progress.next, pair.bytes),
+                        rtt: packet.sent_at.elapsed(env.now),
+                        telemetry,
+                    });
+                }
+                if pair.reaction.repaces() {
+                    let rate = pair.reaction.rate(env.now);
+                    let line = &self.interfaces.ports[usize::from(port)];
+                    let (sent, wire) = pair.last_sent;
+                    pair.next_departure = sent + pacing(fabric.spec.framing, rate, wire, line);
+                }
+                if pair.progress.acked > acked_before || pair.progress.next == pair.progress.acked {
+                    endpoint.rearm(slot, self.id, env);
+                }
+                let busy_until = self.interfaces.ports[usize::from(port)].free_at();
+                endpoint.place(slot, fabric, busy_until, env.now);
+            }
+            self.consume(frame, env);
+            self.kick(port, env);
+        } else {
+            self.consume(frame, env);
+        }
+    }
+
+    /// The retransmission timer of a queue pair may have run out.
+    pub fn retransmission_timer<S: Sink>(&mut self, env: &mut Env<'_, S>) {
+        let host = self.id;
+        if self.endpoint_mut().timers.wake_at != env.now {
+            return;
+        }
+        self.endpoint_mut().timers.wake_at = Time::NEVER;
+        while let Some((at, _, slot)) = self.endpoint_mut().next_look() {
+            let endpoint = self.endpoint_mut();
+            if at > env.now {
+                endpoint.timers.wake(at, host, env);
+                break;
+            }
+            endpoint.timers.looks.pop();
+            let pair = &mut endpoint.queue_pairs[slot as usize];
+            pair.look_at = Time::NEVER;
+            if pair.deadline <= env.now {
+                pair.recovery.on_timeout(&mut pair.progress);
+                pair.deadline = Time::NEVER;
+                let port = pair.port;
+                let busy_until = self.interfaces.ports[usize::from(port)].free_at();
+                self.endpoint_mut().place(slot, env.fabric, busy_until, env.now);
+                self.kick(port, env);
+                self.settle(env);
+            } else if pair.deadline != Time::NEVER {
+                endpoint.timers.look(slot, pair, host, env);
+            }
+        }
+    }
+}
+
+/// Time between the starts of a packet of `wire` bytes and the next at `rate`; at line rate that is its serialisation time to the picosecond.
+fn pacing(framing: Framing, rate: Rate, wire: u64, port: &Port) -> Duration {
+    if rate >= port.rate { port.serialisation(wire as u16) } else { framing.pace(rate, wire) }
+}

@@ -1,0 +1,22 @@
+//! The receiving side of a flow.
+
+use crate::contract::note::Reception;
+use crate::frame::{Psn, Route};
+use crate::ids::PortIx;
+use crate::mechanisms::congestion::AnyNotificationPoint;
+use crate::mechanisms::recovery::AnyRecoveryReceiver;
+use backwater_engine::Time;
+
+/// The receiving side of one flow.
+pub(super) struct Receiver {
+    pub(super) recovery: AnyRecoveryReceiver,
+    pub(super) notification: AnyNotificationPoint,
+    pub(super) port: PortIx,
+    pub(super) route: Route,
+    pub(super) unacknowledged: u32,
+    pub(super) expected: Psn,
+    /// Packets that have come, wanted or not.
+    pub(super) arrived: u64,
+    pub(super) last_delivery: Time,
+    pub(super) reception: Reception,
+}

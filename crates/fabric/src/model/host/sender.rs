@@ -1,0 +1,84 @@
+//! The sending side of a flow: its queue pair.
+
+use super::lanes::Place;
+use crate::contract::{Progress, ReactionPoint};
+use crate::frame::{Psn, Route};
+use crate::ids::{Class, FlowId, PortIx, QueueIx};
+use crate::mechanisms::congestion::AnyReactionPoint;
+use crate::mechanisms::recovery::AnyRecoverySender;
+use crate::network::fabric::Fabric;
+use backwater_engine::Time;
+use backwater_engine::prefetch::prefetch;
+use std::mem::offset_of;
+
+/// Index of a queue pair or a receiver in its host's table.
+pub(super) type Slot = u32;
+pub(super) const NO_SLOT: Slot = Slot::MAX;
+
+/// The sending side of one flow.
+///
+/// In the order of use: what every packet sent or acknowledged needs comes first, in two cache lines; then recovery and the reaction point.
+#[repr(C, align(64))]
+pub(super) struct QueuePair {
+    pub(super) flow: FlowId,
+    /// Where it stands in its port's round.
+    pub(super) place: Place,
+    pub(super) route: Route,
+    pub(super) bytes: u64,
+    pub(super) packets: Psn,
+    pub(super) progress: Progress,
+    /// When the next packet may leave, as far as pacing goes.
+    pub(super) next_departure: Time,
+    /// Since when a packet could have left, had the port been free and open.
+    pub(super) ready_since: Time,
+    pub(super) class: Class,
+    pub(super) state: PairState,
+    pub(super) port: PortIx,
+    /// The queue of the port whose gate holds it back.
+    pub(super) queue: QueueIx,
+    /// Start and wire size of the last packet sent.
+    pub(super) last_sent: (Time, u64),
+    /// When the retransmission timer runs out; [`Time::NEVER`] while nothing is in flight.
+    pub(super) deadline: Time,
+    /// When the host next looks at `deadline`; [`Time::NEVER`] if it does not.
+    pub(super) look_at: Time,
+    pub(super) recovery: AnyRecoverySender,
+    pub(super) reaction: AnyReactionPoint,
+    pub(super) retransmitted: u64,
+    /// Packets sent more than once, each time counted.
+    pub(super) resent: u32,
+}
+
+const _: () = assert!(offset_of!(QueuePair, last_sent) == 64);
+
+/// What a queue pair waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum PairState {
+    /// Nothing to send, or the window is full.
+    Idle,
+    /// Its departure time.
+    Paced,
+    /// Its turn.
+    Ready,
+    /// Nothing: the slot is free.
+    Done,
+}
+
+impl QueuePair {
+    /// Asks for what a packet sent or acknowledged needs.
+    #[inline]
+    pub(super) fn prefetch(&self) {
+        prefetch(&self.flow);
+        prefetch(&self.last_sent);
+        prefetch(&self.reaction);
+    }
+
+    pub(super) fn payload_in_flight(&self, fabric: &Fabric) -> u64 {
+        let before = |psn| fabric.payload_before(psn, self.bytes);
+        before(self.progress.next) - before(self.progress.acked)
+    }
+
+    pub(super) fn can_send(&self, fabric: &Fabric) -> bool {
+        self.progress.next < self.packets && self.payload_in_flight(fabric) < self.reaction.window()
+    }
+}

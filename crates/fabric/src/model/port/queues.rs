@@ -1,0 +1,63 @@
+//! The queues of a port.
+
+use crate::ids::{CLASSES, QueueIx};
+use crate::model::fifo::Fifo;
+use std::ops::{Index, IndexMut};
+
+/// One queue of a port: half a cache line.
+#[derive(Debug, Default)]
+#[repr(align(32))]
+pub(super) struct Queue {
+    pub(super) frames: Fifo,
+    /// Charged bytes of `frames`.
+    pub(super) bytes: u64,
+    /// Credit of deficit weighted round robin.
+    pub(super) deficit: u64,
+}
+
+/// The queues of a port: those of the traffic classes in place, those that a flow control adds behind a pointer, as many as have been used.
+#[derive(Debug, Default)]
+pub(super) struct Queues {
+    pub(super) of_classes: [Queue; CLASSES],
+    pub(super) added: Vec<Queue>,
+}
+
+impl Queues {
+    pub(super) fn len(&self) -> usize {
+        CLASSES + self.added.len()
+    }
+
+    #[inline]
+    pub(super) fn get(&self, queue: QueueIx) -> Option<&Queue> {
+        let queue = usize::from(queue);
+        if queue < CLASSES { Some(&self.of_classes[queue]) } else { self.added.get(queue - CLASSES) }
+    }
+
+    /// Makes `queue` and those before it.
+    #[cold]
+    pub(super) fn grow(&mut self, queue: QueueIx) {
+        self.added.resize_with(usize::from(queue) + 1 - CLASSES, Queue::default);
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Queue> {
+        self.of_classes.iter().chain(&self.added)
+    }
+}
+
+impl Index<QueueIx> for Queues {
+    type Output = Queue;
+
+    #[inline]
+    fn index(&self, queue: QueueIx) -> &Queue {
+        let queue = usize::from(queue);
+        if queue < CLASSES { &self.of_classes[queue] } else { &self.added[queue - CLASSES] }
+    }
+}
+
+impl IndexMut<QueueIx> for Queues {
+    #[inline]
+    fn index_mut(&mut self, queue: QueueIx) -> &mut Queue {
+        let queue = usize::from(queue);
+        if queue < CLASSES { &mut self.of_classes[queue] } else { &mut self.added[queue - CLASSES] }
+    }
+}

@@ -1,0 +1,60 @@
+//! What mechanisms see of a port.
+
+use super::Port;
+use crate::contract::PortView;
+use crate::ids::{PortId, QueueIx};
+use backwater_engine::{Duration, Rate, Time};
+
+impl PortView for Port {
+    fn id(&self) -> PortId {
+        self.id
+    }
+
+    fn rate(&self) -> Rate {
+        self.rate
+    }
+
+    fn delay(&self) -> Duration {
+        self.delay
+    }
+
+    fn queue_bytes(&self, queue: QueueIx) -> u64 {
+        Port::queue_bytes(self, queue)
+    }
+
+    fn queued_bytes(&self) -> u64 {
+        self.queued_bytes
+    }
+
+    fn backlog(&self) -> u64 {
+        Port::backlog(self)
+    }
+
+    fn sent_bytes(&self) -> u64 {
+        self.sent_bytes
+    }
+
+    fn is_occupied(&self, queue: QueueIx) -> bool {
+        Port::is_occupied(self, queue)
+    }
+
+    fn queue_count(&self) -> QueueIx {
+        self.queues.len() as QueueIx
+    }
+
+    fn active_queues(&self) -> usize {
+        Port::active_queues(self)
+    }
+
+    fn closed(&self, queue: QueueIx) -> Option<(Time, PortId)> {
+        self.gate(queue).closed()
+    }
+
+    fn is_closed(&self, queue: QueueIx) -> bool {
+        Port::is_closed(self, queue)
+    }
+
+    fn next_closed(&self, start: QueueIx) -> Option<QueueIx> {
+        self.closed.next_from(start.into()).map(|queue| queue as QueueIx)
+    }
+}

@@ -1,0 +1,48 @@
+//! Where nodes push what they do: they never see the event set, a clock, a file or a socket, so that whatever drives them can be a simulator or a
+//! wire.
+
+use crate::contract::note::Note;
+use crate::frame::Frame;
+use crate::frame::record::Records;
+use crate::ids::NodeId;
+use crate::model::fifo::Frames;
+use crate::model::port::Port;
+use crate::network::fabric::Fabric;
+use backwater_engine::Time;
+
+/// Takes what nodes do.
+pub trait Sink {
+    /// `frame` starts on the wire of `port` now and has left when the port is no longer busy.
+    fn transmit(&mut self, port: &Port, frame: &Frame);
+    /// Wake the node at `at`. Wake-ups cannot be cancelled: a node ignores those that it no longer waits for.
+    fn schedule(&mut self, wakeup: Wakeup<'_>, at: Time);
+    /// Something worth telling has happened.
+    fn note(&mut self, note: Note);
+}
+
+/// What a node is woken for.
+#[derive(Clone, Copy, Debug)]
+pub enum Wakeup<'a> {
+    /// A flow becomes ready to send.
+    FlowStart(NodeId),
+    /// The timer that flow control set for a port.
+    FlowControl(&'a Port),
+    /// The first of a host's retransmission timers.
+    Retransmission(NodeId),
+    /// A port may have something to send.
+    Port(&'a Port),
+}
+
+/// What a node works with while it handles one input.
+pub struct Env<'a, S> {
+    /// The present.
+    pub now: Time,
+    /// What all nodes share.
+    pub fabric: &'a Fabric,
+    /// Side records of frames.
+    pub records: &'a mut Records,
+    /// Where the frames of all queues stand.
+    pub frames: &'a mut Frames,
+    /// Where effects go.
+    pub sink: &'a mut S,
+}

@@ -1,0 +1,74 @@
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+REPOSITORY = Path(__file__).parents[2]
+CHECK = REPOSITORY / "tests" / "rooms.py"
+
+
+def check(*arguments: Path) -> tuple[int, str, str]:
+    done = subprocess.run([sys.executable, CHECK, *arguments], capture_output=True, text=True, check=False)
+    return done.returncode, done.stdout, done.stderr
+
+
+def test_the_rooms_of_the_fabric_import_only_what_they_may() -> None:
+    assert check() == (0, "", "")
+
+
+@pytest.mark.parametrize(
+    ("file", "line", "complaint"),
+    [
+        ("contract/view.rs", "use crate::model::port::Port;", "contract must not import model::port"),
+        ("contract/facts.rs", "use crate::network::spec::NetworkSpec;", "contract must not import network::spec"),
+        ("frame/mod.rs", "fn f(_: crate::contract::Site) {}", "frame must not import contract"),
+        (
+            "mechanisms/flow_control/pfc.rs",
+            "use crate::{ids::Class, driver::audit};",
+            "mechanisms must not import driver::audit",
+        ),
+        (
+            "mechanisms/flow_control/bfc.rs",
+            "use super::super::super::model::node;",
+            "mechanisms must not import model::node",
+        ),
+        ("network/fabric.rs", "use crate::model::fifo::{self, Fifo};", "network must not import model::fifo"),
+        ("model/node.rs", "use crate::driver::Simulation;", "model must not import driver"),
+        (
+            "model/switch.rs",
+            "use crate::mechanisms::flow_control::pfc::Pfc;",
+            "mechanisms::flow_control::pfc is for its slot alone",
+        ),
+        (
+            "mechanisms/recovery/go_back_n.rs",
+            "use crate::mechanisms::congestion::dcqcn;",
+            "mechanisms::congestion::dcqcn is for its slot alone",
+        ),
+        ("cellar/wine.rs", "", "there is no room cellar; there are ids, frame, "),
+    ],
+)
+def test_an_import_that_breaks_a_rule_is_found(tmp_path: Path, file: str, line: str, complaint: str) -> None:
+    sources = tmp_path / "src"
+    shutil.copytree(REPOSITORY / "crates/fabric/src", sources)
+    target = sources / file
+    target.parent.mkdir(exist_ok=True)
+    target.write_text((target.read_text(encoding="utf-8") if target.exists() else "") + f"\n{line}\n", encoding="utf-8")
+    code, found, errors = check(sources)
+    assert (code, errors) == (1, "")
+    assert f"{file}: {complaint}" in found
+
+
+def test_a_circle_of_more_than_three_files_is_found(tmp_path: Path) -> None:
+    room = tmp_path / "model"
+    room.mkdir()
+    for here, there in zip("abcd", "bcda", strict=True):
+        (room / f"{here}.rs").write_text(f"use crate::model::{there}::X;\n", encoding="utf-8")
+    assert check(tmp_path) == (
+        1,
+        "4 files import each other in a circle: model/a.rs, model/b.rs, model/c.rs, model/d.rs\n",
+        "",
+    )
+    (room / "d.rs").write_text("// use crate::model::a::X;\n", encoding="utf-8")
+    assert check(tmp_path) == (0, "", "")
