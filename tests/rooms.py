@@ -49,6 +49,8 @@ def imports(file: Path, modules: dict[tuple[str, ...], Path]) -> Iterator[tuple[
     here = module_of(file)
     for match in IMPORT.finditer(text):
         root, path, group = match.groups()
+        if not (path or group):
+            continue
         steps = path.split("::")[1:]
         start = {"crate": (), "self": here, "super": here[:-1]}[root]
         while steps and steps[0] == "super":
