@@ -1,9 +1,10 @@
 //! A network for unit tests.
 
-use crate::contract::AddedQueues;
+use crate::contract::note::DropCause;
+use crate::contract::{AddedQueues, Admission, BufferPolicy, Passage};
 use crate::frame::framing::{FrameSize, Framing};
 use crate::frame::{Body, Frame, Packet, PacketKind, Route, Timestamp};
-use crate::ids::{Class, FlowId, NodeId};
+use crate::ids::{Class, FlowId, NodeId, PortIx};
 use crate::model::fifo::Queued;
 use crate::model::interfaces::Interfaces;
 use crate::model::port::Port;
@@ -101,4 +102,27 @@ pub(crate) fn frame(class: u8, bytes: u16) -> Frame {
 /// The same in a queue.
 pub(crate) fn queued(class: u8, bytes: u16) -> Queued {
     Queued { frame: frame(class, bytes), at: Time::ZERO, ingress: 0, note: 0 }
+}
+
+/// The passage of a packet that came in at `ingress`.
+pub(crate) fn passage(ingress: PortIx, class: Class, bytes: u64) -> Passage {
+    let queue = class.0.into();
+    Passage { ingress, egress: 0, queue, came: class, class, bytes: bytes as u16, note: 0 }
+}
+
+/// Whether a pool takes a packet.
+pub(crate) fn admit(
+    policy: &mut impl BufferPolicy,
+    ingress: PortIx,
+    class: Class,
+    bytes: u64,
+    now: Time,
+) -> Result<(), DropCause> {
+    match policy.admit(&passage(ingress, class, bytes), now) {
+        Admission::Charged(pressure) => {
+            assert_eq!(pressure, policy.pressure(ingress, class));
+            Ok(())
+        }
+        Admission::Refused(cause) => Err(cause),
+    }
 }

@@ -9,9 +9,9 @@ use backwater_engine::{Bytes, Duration, Rate, Time};
 use backwater_fabric::contract::need::{exact_need, worst_case};
 use backwater_fabric::contract::note::DropCause;
 use backwater_fabric::contract::{
-    AckView, BufferAccounts, BufferPolicy, CongestionPoint, Departure, FlowControlAccounts, FlowKey, LoadBalance,
-    NotificationPoint, Occupancy, PortPressure, Pressure, Progress, ReactionPoint, RecoveryReceiver, RecoverySender,
-    Sender, Verdict,
+    AckView, Admission, BufferAccounts, BufferPolicy, CongestionPoint, Departure, FlowControlAccounts, FlowKey,
+    LoadBalance, NotificationPoint, Occupancy, Passage, PortPressure, Pressure, Progress, ReactionPoint,
+    RecoveryReceiver, RecoverySender, Sender, Verdict,
 };
 use backwater_fabric::frame::framing::FrameSize;
 use backwater_fabric::frame::record::{Records, Stamp, Telemetry};
@@ -97,6 +97,21 @@ fn check_run(spec: &NetworkSpec, flows: &[backwater_fabric::network::spec::FlowS
 
 const PORTS: u32 = 3;
 
+fn passage(ingress: PortIx, class: Class, bytes: u64) -> Passage {
+    Passage { ingress, egress: 0, queue: class.0.into(), came: class, class, bytes: bytes as u16, note: 0 }
+}
+
+/// Whether a pool takes a packet; what is said of its port then is what is said when asked.
+fn admit(policy: &mut AnyBufferPolicy, ingress: PortIx, class: Class, bytes: u64, now: Time) -> Result<(), DropCause> {
+    match policy.admit(&passage(ingress, class, bytes), now) {
+        Admission::Charged(pressure) => {
+            assert_eq!(pressure, policy.pressure(ingress, class));
+            Ok(())
+        }
+        Admission::Refused(cause) => Err(cause),
+    }
+}
+
 fn switch_spec(headroom: &HeadroomConfig, room: u64) -> NetworkSpec {
     let mut spec = star(PORTS, 100, 1000);
     spec.switch.lossless = vec![Class(2), Class(3)];
@@ -140,7 +155,7 @@ proptest! {
                 let (port, class) = match operation {
                     Operation::Admit(port, class, size) => {
                         let (class, size) = (Class(class), u64::from(size));
-                        match policy.admit(port, class, size, now) {
+                        match admit(&mut policy, port, class, size, now) {
                             Ok(()) => {
                                 held[usize::from(port)][class.index()] += size;
                                 packets.push_back((port, class, size));
@@ -155,7 +170,7 @@ proptest! {
                             continue;
                         }
                         let (port, class, size) = packets.remove(which % packets.len()).unwrap();
-                        policy.release(port, class, size, now);
+                        policy.release(&passage(port, class, size), now);
                         held[usize::from(port)][class.index()] -= size;
                         (port, class)
                     }
@@ -197,16 +212,16 @@ proptest! {
             for operation in operations.iter() {
                 now += Duration::from_ns(100);
                 if let Operation::Admit(port, class, size) = operation && may_go(&policy, *port, Class(*class)) {
-                    let _ = policy.admit(*port, Class(*class), u64::from(*size), now);
+                    let _ = admit(&mut policy, *port, Class(*class), u64::from(*size), now);
                 }
             }
             let class = Class(class);
             while may_go(&policy, ingress, class) {
                 now += Duration::from_ns(100);
-                prop_assert_eq!(policy.admit(ingress, class, site.sizes.largest_charge(), now), Ok(()));
+                prop_assert_eq!(admit(&mut policy, ingress, class, site.sizes.largest_charge(), now), Ok(()));
             }
             let before = policy.held(ingress, class);
-            while policy.admit(ingress, class, 64, now).is_ok() {}
+            while admit(&mut policy, ingress, class, 64, now).is_ok() {}
             let more = policy.held(ingress, class) - before + site.sizes.largest_charge() + 64;
             let port = &site.ports[usize::from(ingress)];
             let is_adaptive = matches!(config, HeadroomConfig::Adaptive(_));

@@ -6,8 +6,8 @@ mod common;
 
 use backwater_engine::Bytes;
 use backwater_fabric::contract::{
-    AddedQueues, Candidate, FlowControl, FlowControlAccounts, FlowControlFacts, FlowControlOptions, Gauge, Passage,
-    Place, Site, Stage, View,
+    AddedQueues, Candidate, FlowControl, FlowControlAccounts, FlowControlFacts, FlowControlOptions, Passage, Place,
+    Pressure, Site, Stage, View,
 };
 use backwater_fabric::frame::cause::Causes;
 use backwater_fabric::frame::framing::Framing;
@@ -35,7 +35,7 @@ impl FlowControl for Turnstile {
         Place { queue: CLASSES as QueueIx + SPARE + flow.0 as QueueIx, note: 0 }
     }
 
-    fn on_enqueue(&mut self, passage: Passage, _gauge: Gauge<'_>, view: &mut View<'_>) {
+    fn on_enqueue(&mut self, passage: Passage, _pressure: Pressure, view: &mut View<'_>) {
         let cause = view.port(passage.egress).id();
         view.close(passage.egress, passage.queue, cause);
     }

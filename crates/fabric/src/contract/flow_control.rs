@@ -2,7 +2,7 @@
 
 use crate::contract::accounts::FlowControlAccounts;
 use crate::contract::facts::{FlowControlFacts, Site};
-use crate::contract::headroom::Gauge;
+use crate::contract::headroom::{Gauge, Pressure};
 use crate::contract::passage::Passage;
 use crate::contract::paths::Onward;
 use crate::contract::view::View;
@@ -129,8 +129,8 @@ pub trait FlowControl: FlowControlAccounts + Send {
         candidate.by_class()
     }
 
-    /// A charged packet has joined its queue.
-    fn on_enqueue(&mut self, _passage: Passage, _gauge: Gauge<'_>, _view: &mut View<'_>) {}
+    /// A charged packet has joined its queue; what the buffer policy has found about its ingress port.
+    fn on_enqueue(&mut self, _passage: Passage, _pressure: Pressure, _view: &mut View<'_>) {}
 
     /// A packet of a lossless class is lost for lack of headroom; its queue is the one it would have joined.
     fn on_refuse(&mut self, _passage: Passage, _gauge: Gauge<'_>, _view: &mut View<'_>) {}

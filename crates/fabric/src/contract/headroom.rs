@@ -78,20 +78,26 @@ pub enum InForce {
 #[auto_impl(Box)]
 #[delegatable_trait]
 pub trait BufferPolicy: BufferAccounts + Send {
-    /// Charges an arriving packet of `bytes` to a pool.
-    ///
-    /// # Errors
-    /// The reason why no pool takes it; it is then dropped.
-    fn admit(&mut self, ingress: PortIx, class: Class, bytes: u64, now: Time) -> Result<(), DropCause>;
+    /// Charges an arriving packet to a pool, if one takes it.
+    fn admit(&mut self, arrival: &Passage, now: Time) -> Admission;
 
     /// A packet of `class` is about to come in on `ingress`: the moment to ask the memory for what [`BufferPolicy::admit`] needs.
     fn prefetch(&self, _ingress: PortIx, _class: Class) {}
 
     /// Frees a departing packet that was admitted.
-    fn release(&mut self, ingress: PortIx, class: Class, bytes: u64, now: Time);
+    fn release(&mut self, departure: &Passage, now: Time);
 
     /// Which classes of `ingress` are full or eased, after a packet of `class` came or went.
     fn pressure(&self, ingress: PortIx, class: Class) -> Pressure;
+}
+
+/// What becomes of an arriving packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Admission {
+    /// A pool pays for it; what [`BufferPolicy::pressure`] says now.
+    Charged(Pressure),
+    /// No pool takes it: it is dropped, for this reason.
+    Refused(DropCause),
 }
 
 /// What the buffer policy finds about an ingress port after an arrival or a departure.
@@ -135,12 +141,12 @@ pub struct Gauge<'a> {
 impl Gauge<'_> {
     /// Bytes that the packet's ingress queue holds.
     pub fn held(&self) -> u64 {
-        self.policy.held(self.passage.ingress, self.passage.class)
+        self.policy.held(self.passage.ingress, self.passage.came)
     }
 
     /// Which classes of the packet's ingress port are full or eased now.
     #[inline]
     pub fn pressure(&self) -> Pressure {
-        self.policy.pressure(self.passage.ingress, self.passage.class)
+        self.policy.pressure(self.passage.ingress, self.passage.came)
     }
 }

@@ -34,7 +34,7 @@ pub use congestion::{
 };
 pub use facts::{FlowControlFacts, HeadroomFacts, Neighbour, PfcTerms, PortFacts, Site, Sizes};
 pub use flow_control::{AddedQueues, Candidate, Departing, FlowControl, FlowControlOptions, Place, Stage};
-pub use headroom::{BufferPolicy, Gauge, HeadroomOptions, InForce, PortPressure, Pressure};
+pub use headroom::{Admission, BufferPolicy, Gauge, HeadroomOptions, InForce, PortPressure, Pressure};
 pub use load_balance::{FlowHash, FlowKey, LoadBalance, LoadBalanceOptions};
 pub use passage::{Passage, PauseScope};
 pub use paths::{Onward, Paths};

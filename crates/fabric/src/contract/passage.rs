@@ -12,7 +12,9 @@ pub struct Passage {
     pub egress: PortIx,
     /// The queue of the egress port in which it is (on enqueue) or was (on dequeue).
     pub queue: QueueIx,
-    /// Its traffic class.
+    /// The traffic class in which it came: what its ingress queue is charged for, and what a PAUSE to the upstream names.
+    pub came: Class,
+    /// The traffic class in which it leaves.
     pub class: Class,
     /// Its charged bytes.
     pub bytes: u16,

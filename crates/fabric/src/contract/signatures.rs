@@ -6,7 +6,6 @@ pub(crate) use crate::contract::facts::*;
 pub(crate) use crate::contract::flow_control::*;
 pub(crate) use crate::contract::headroom::*;
 pub(crate) use crate::contract::load_balance::*;
-pub(crate) use crate::contract::note::*;
 pub(crate) use crate::contract::passage::*;
 pub(crate) use crate::contract::recovery::*;
 pub(crate) use crate::contract::view::*;

@@ -131,7 +131,7 @@ mod tests {
     use crate::ids::{FlowId, PortId, PortIx};
     use crate::mechanisms::flow_control::FlowControlConfig;
     use crate::network::spec::NetworkSpec;
-    use crate::testing::{flow, star};
+    use crate::testing::{admit, flow, passage, star};
     use backwater_engine::Duration;
     use std::sync::Arc;
 
@@ -194,7 +194,7 @@ mod tests {
         for at_us in [AT_REST, UNDER_WAY] {
             let found = complaints(at_us, SWITCH, |node| {
                 let buffer = &mut node.pipeline.as_mut().unwrap().buffer;
-                assert_eq!(buffer.admit(2, CLASS, 1000, Time::ZERO), Ok(()));
+                assert_eq!(admit(buffer, 2, CLASS, 1000, Time::ZERO), Ok(()));
             });
             let standing = if at_us == AT_REST { 0 } else { 21_056 - 12_000 };
             let total = format!("the buffer counts {} B in use, {standing} B are in queues", standing + 1000);
@@ -208,8 +208,8 @@ mod tests {
     fn bytes_that_are_charged_to_the_wrong_queue_are_found() {
         let found = complaints(UNDER_WAY, SWITCH, |node| {
             let buffer = &mut node.pipeline.as_mut().unwrap().buffer;
-            buffer.release(0, CLASS, 1000, Time::ZERO);
-            assert_eq!(buffer.admit(0, Class(4), 1000, Time::ZERO), Ok(()));
+            buffer.release(&passage(0, CLASS, 1000), Time::ZERO);
+            assert_eq!(admit(buffer, 0, Class(4), 1000, Time::ZERO), Ok(()));
         });
         assert_eq!(found.len(), 2, "{found:?}");
     }

@@ -10,7 +10,8 @@
 
 use crate::contract::note::DropCause;
 use crate::contract::{
-    BufferPolicy, Candidate, CongestionPoint, Departure, FlowControl, Gauge, LoadBalance, Passage, Place, Stage, View,
+    Admission, BufferPolicy, Candidate, CongestionPoint, Departure, FlowControl, Gauge, LoadBalance, Passage, Stage,
+    View,
 };
 use crate::frame::{Body, Frame, Packet, PacketKind};
 use crate::ids::{Class, NodeId, PortIx, QueueIx};
@@ -37,30 +38,33 @@ impl Node {
             self.interfaces.ports[usize::from(egress)].enqueue(QueueIx::from(class.0), queued, env.frames);
             return self.kick(egress, env);
         }
-        if let Err(cause) = pipeline.buffer.admit(ingress, class, frame.size.charge.into(), env.now) {
-            if cause == DropCause::Headroom {
-                let passage = passage(egress, QueueIx::from(class.0), &queued);
-                let gauge = Gauge { policy: &pipeline.buffer, passage };
-                let mut view = View::new(env.now, &mut self.interfaces);
-                self.flow_control.on_refuse(passage, gauge, &mut view);
-            }
-            return self.drop(ingress, frame, cause, env);
-        }
+        let mut passage = passage(egress, QueueIx::from(class.0), &queued);
+        let pressure = match pipeline.buffer.admit(&passage, env.now) {
+            Admission::Charged(pressure) => pressure,
+            Admission::Refused(cause) => return self.refuse(passage, frame, cause, env),
+        };
         if let Some(probe) = &mut pipeline.probe {
             probe.on_arrival(ingress, class, frame.size.charge.into(), &pipeline.buffer, env.now);
         }
-        let mut queue = QueueIx::from(class.0);
         if self.interfaces.ports[usize::from(egress)].has_added() {
             let candidate = candidate(&self.interfaces.ports, egress, &queued, env.fabric);
             let view = View::new(env.now, &mut self.interfaces);
-            Place { queue, note: queued.note } = self.flow_control.queue(candidate, &view);
+            let place = self.flow_control.queue(candidate, &view);
+            (passage.queue, passage.note, queued.note) = (place.queue, place.note, place.note);
         }
-        self.interfaces.ports[usize::from(egress)].enqueue(queue, queued, env.frames);
-        let passage = passage(egress, queue, &queued);
-        let gauge = Gauge { policy: &pipeline.buffer, passage };
-        let mut view = View::new(env.now, &mut self.interfaces);
-        self.flow_control.on_enqueue(passage, gauge, &mut view);
+        self.interfaces.ports[usize::from(egress)].enqueue(passage.queue, queued, env.frames);
+        self.flow_control.on_enqueue(passage, pressure, &mut View::new(env.now, &mut self.interfaces));
         self.kick(egress, env);
+    }
+
+    /// No pool takes a packet.
+    #[cold]
+    fn refuse<S: Sink>(&mut self, passage: Passage, frame: &Frame, cause: DropCause, env: &mut Env<'_, S>) {
+        if let Some(pipeline) = self.pipeline.as_ref().filter(|_| cause == DropCause::Headroom) {
+            let gauge = Gauge { policy: &pipeline.buffer, passage };
+            self.flow_control.on_refuse(passage, gauge, &mut View::new(env.now, &mut self.interfaces));
+        }
+        self.drop(passage.ingress, frame, cause, env);
     }
 
     /// A packet leaves `queue` of `egress`: it starts on the wire now.
@@ -82,7 +86,7 @@ impl Node {
         if !is_charged(passage.class) {
             return;
         }
-        pipeline.buffer.release(passage.ingress, passage.class, passage.bytes.into(), env.now);
+        pipeline.buffer.release(&passage, env.now);
         if let Some(probe) = &mut pipeline.probe {
             probe.on_departure(passage.ingress, passage.class, passage.bytes.into(), &pipeline.buffer, env.now);
         }
@@ -170,7 +174,8 @@ fn candidate<'a>(ports: &[Port], egress: PortIx, queued: &'a Queued, fabric: &'a
 #[inline]
 pub(crate) fn passage(egress: PortIx, queue: QueueIx, queued: &Queued) -> Passage {
     let Queued { frame, ingress, note, .. } = queued;
-    Passage { ingress: *ingress, egress, queue, class: frame.class(), bytes: frame.size.charge, note: *note }
+    let class = frame.class();
+    Passage { ingress: *ingress, egress, queue, came: class, class, bytes: frame.size.charge, note: *note }
 }
 
 /// Whether packets of `class` are charged to a pool, and thereby subject to flow control.

@@ -7,7 +7,7 @@
 use super::hops::PerHop;
 use crate::contract::{
     AddedQueues, Candidate, Departing, FlowControl, FlowControlAccounts, FlowControlFacts, FlowControlOptions, Gauge,
-    Passage, PauseScope, Place, PortView, Site, Stage, View,
+    Passage, PauseScope, Place, PortView, Pressure, Site, Stage, View,
 };
 use crate::frame::Direction;
 use crate::frame::cause::Causes;
@@ -204,7 +204,7 @@ impl FlowControl for Bfc {
         Place { queue: entry.queue, note: counted | place }
     }
 
-    fn on_enqueue(&mut self, passage: Passage, _gauge: Gauge<'_>, view: &mut View<'_>) {
+    fn on_enqueue(&mut self, passage: Passage, _pressure: Pressure, view: &mut View<'_>) {
         if let Some(upstream) = counted_against(passage.note) {
             let count = &mut self.counted[usize::from(passage.ingress)][usize::from(upstream)];
             *count += 1;

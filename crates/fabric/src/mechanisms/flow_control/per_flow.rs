@@ -6,7 +6,7 @@
 use super::hops::PerHop;
 use crate::contract::{
     AddedQueues, Candidate, Departing, FlowControl, FlowControlAccounts, FlowControlFacts, FlowControlOptions, Gauge,
-    Passage, PauseScope, Place, Site, Stage, View,
+    Passage, PauseScope, Place, Pressure, Site, Stage, View,
 };
 use crate::frame::Direction;
 use crate::frame::cause::Causes;
@@ -160,7 +160,7 @@ impl FlowControl for PerFlow {
         Place { queue, note: if is_counted { COUNTED } else { 0 } }
     }
 
-    fn on_enqueue(&mut self, passage: Passage, _gauge: Gauge<'_>, view: &mut View<'_>) {
+    fn on_enqueue(&mut self, passage: Passage, _pressure: Pressure, view: &mut View<'_>) {
         let Some(flow) = self.counts(passage) else { return };
         let count = self.counted.entry((passage.ingress, flow)).or_default();
         *count += 1;

@@ -138,11 +138,11 @@ impl Pfc {
         }
     }
 
-    /// Charged bytes of the class of `passage` that came in and leave as it does.
+    /// Charged bytes of the class in which `passage` came that came in and leave through the same ports.
     #[inline(always)]
     fn held_mut(&mut self, passage: Passage) -> &mut u64 {
         let ports = usize::from(passage.ingress) * self.ports.len() + usize::from(passage.egress);
-        &mut self.held[ports * CLASSES + passage.class.index()]
+        &mut self.held[ports * CLASSES + passage.came.index()]
     }
 
     /// What came in on `ingress`, egress port by egress port.
@@ -282,10 +282,10 @@ impl FlowControlOptions for PfcConfig {
 
 impl FlowControl for Pfc {
     #[inline(always)]
-    fn on_enqueue(&mut self, passage: Passage, gauge: Gauge<'_>, view: &mut View<'_>) {
+    fn on_enqueue(&mut self, passage: Passage, pressure: Pressure, view: &mut View<'_>) {
         *self.held_mut(passage) += u64::from(passage.bytes);
         let before = self.stopped[usize::from(passage.ingress)];
-        let stopped = before.after(gauge.pressure());
+        let stopped = before.after(pressure);
         if stopped != before {
             self.tell(passage, stopped, view);
         }
@@ -311,7 +311,7 @@ impl FlowControl for Pfc {
     fn on_refuse(&mut self, passage: Passage, gauge: Gauge<'_>, view: &mut View<'_>) {
         let before = self.stopped[usize::from(passage.ingress)];
         let pressure = gauge.pressure();
-        let full = pressure.full.with(passage.class);
+        let full = pressure.full.with(passage.came);
         let stopped = before.after(Pressure { full, ..pressure });
         if gauge.held() > 0 && stopped != before {
             self.tell(passage, stopped, view);

@@ -1,7 +1,7 @@
 //! Bytes in the private, shared and headroom pools, counted per lossless (ingress port, class).
 
 use crate::contract::note::DropCause;
-use crate::contract::{Occupancy, Site};
+use crate::contract::{Occupancy, Passage, Site};
 use crate::ids::{CLASSES, Class, ClassMask, PortIx};
 use backwater_engine::memory::HeapBytes;
 use backwater_engine::prefetch::prefetch;
@@ -103,7 +103,9 @@ impl Pools {
 
     /// Charges `bytes`: private first, then shared up to `threshold` per queue and what is left of the pool, then headroom. A packet that
     /// would lift its queue's shared bytes above the threshold goes wholly to headroom.
-    pub(super) fn admit(&mut self, ingress: PortIx, class: Class, bytes: u64, threshold: u64) -> Result<(), DropCause> {
+    #[inline]
+    pub(super) fn admit(&mut self, arrival: &Passage, threshold: u64) -> Result<(), DropCause> {
+        let (ingress, class, bytes) = (arrival.ingress, arrival.came, u64::from(arrival.bytes));
         let (private, free, lossless) = (self.private_of(class), self.free_shared(), self.is_lossless(class));
         let queue = &mut self.queues[usize::from(ingress)][class.index()];
         let before = queue.footroom.saturating_sub(private);
@@ -128,7 +130,9 @@ impl Pools {
     }
 
     /// Frees `bytes`: headroom first, then shared, then private.
-    pub(super) fn release(&mut self, ingress: PortIx, class: Class, bytes: u64) {
+    #[inline]
+    pub(super) fn release(&mut self, departure: &Passage) {
+        let (ingress, class, bytes) = (departure.ingress, departure.came, u64::from(departure.bytes));
         let private = self.private_of(class);
         let queue = &mut self.queues[usize::from(ingress)][class.index()];
         let from_headroom = bytes.min(queue.headroom);

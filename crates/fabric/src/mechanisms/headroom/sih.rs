@@ -3,9 +3,9 @@
 use super::options::{in_force, offset, per_port, resume_offset};
 use super::pools::{Pools, reserved};
 use super::threshold::{self, DynamicThreshold};
-use crate::contract::note::DropCause;
 use crate::contract::{
-    BufferAccounts, BufferPolicy, HeadroomFacts, HeadroomOptions, InForce, Occupancy, PortFacts, Pressure, Site,
+    Admission, BufferAccounts, BufferPolicy, HeadroomFacts, HeadroomOptions, InForce, Occupancy, Passage, PortFacts,
+    Pressure, Site,
 };
 use crate::ids::{Class, PortIx};
 use backwater_engine::{Bytes, Rate, Time};
@@ -84,12 +84,15 @@ impl Sih {
 }
 
 impl BufferPolicy for Sih {
-    fn admit(&mut self, ingress: PortIx, class: Class, bytes: u64, _now: Time) -> Result<(), DropCause> {
-        self.pools.admit(ingress, class, bytes, self.threshold(ingress))
+    fn admit(&mut self, arrival: &Passage, _now: Time) -> Admission {
+        match self.pools.admit(arrival, self.threshold(arrival.ingress)) {
+            Ok(()) => Admission::Charged(self.pressure(arrival.ingress, arrival.came)),
+            Err(cause) => Admission::Refused(cause),
+        }
     }
 
-    fn release(&mut self, ingress: PortIx, class: Class, bytes: u64, _now: Time) {
-        self.pools.release(ingress, class, bytes);
+    fn release(&mut self, departure: &Passage, _now: Time) {
+        self.pools.release(departure);
     }
 
     fn pressure(&self, ingress: PortIx, class: Class) -> Pressure {
@@ -137,10 +140,11 @@ impl BufferAccounts for Sih {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::contract::note::DropCause;
     use crate::ids::{ClassMask, NodeId};
     use crate::mechanisms::headroom::HeadroomConfig;
     use crate::network::fabric::Fabric;
-    use crate::testing::{fabric, star};
+    use crate::testing::{admit, fabric, passage, star};
 
     /// The switch of DSH's evaluation: 16 MiB, 32 ports of 100 Gb/s, seven lossless classes, 60,000 B of headroom and 3,000 B private each.
     fn evaluation() -> (Fabric, SihConfig) {
@@ -170,7 +174,7 @@ mod tests {
         let (full, eased) = (ClassMask::of(CLASS), ClassMask::NONE);
         let mut packets = 0;
         while sih.pressure(0, CLASS).full.is_empty() {
-            assert_eq!(sih.admit(0, CLASS, 1000, Time::ZERO), Ok(()));
+            assert_eq!(admit(&mut sih, 0, CLASS, 1000, Time::ZERO), Ok(()));
             packets += 1;
         }
         // 3 private, 156 shared, and the one that crossed the threshold, wholly in headroom.
@@ -180,7 +184,7 @@ mod tests {
         // No other queue's pressure changes.
         assert_eq!(sih.pressure(0, Class(4)), Pressure::of_class(Class(4), false, true));
         assert_eq!(sih.pressure(1, CLASS), Pressure::of_class(CLASS, false, true));
-        sih.release(0, CLASS, 1000, Time::ZERO);
+        sih.release(&passage(0, CLASS, 1000), Time::ZERO);
         assert_eq!(sih.occupancy().headroom, 0);
         assert_eq!(sih.pressure(0, CLASS), Pressure::of_class(CLASS, false, true));
     }
@@ -191,12 +195,12 @@ mod tests {
         let config = SihConfig { resume_offset: Some(Bytes(2000)), ..config };
         let mut sih = config.build(&fabric.site(NodeId(32)));
         while sih.pressure(0, CLASS).full.is_empty() {
-            assert_eq!(sih.admit(0, CLASS, 1000, Time::ZERO), Ok(()));
+            assert_eq!(admit(&mut sih, 0, CLASS, 1000, Time::ZERO), Ok(()));
         }
         // 156,000 against a threshold of 156,826; 155,000 against 156,888; 154,000 against 156,951: only the last is 2,000 below.
         let mut eased = Vec::new();
         for _ in 0..3 {
-            sih.release(0, CLASS, 1000, Time::ZERO);
+            sih.release(&passage(0, CLASS, 1000), Time::ZERO);
             eased.push(!sih.pressure(0, CLASS).eased.is_empty());
         }
         assert_eq!(eased, [false, false, true]);
@@ -216,12 +220,12 @@ mod tests {
         for (bytes, full, eased) in
             [(1000, false, true), (2000, false, true), (3000, false, true), (4000, false, true), (5000, true, false)]
         {
-            assert_eq!(sih.admit(0, CLASS, 1000, Time::ZERO), Ok(()));
+            assert_eq!(admit(&mut sih, 0, CLASS, 1000, Time::ZERO), Ok(()));
             assert_eq!(sih.pressure(0, CLASS), Pressure::of_class(CLASS, full, eased), "{bytes} B");
         }
-        assert_eq!(sih.admit(0, CLASS, 1, Time::ZERO), Ok(()));
+        assert_eq!(admit(&mut sih, 0, CLASS, 1, Time::ZERO), Ok(()));
         assert_eq!(sih.occupancy().headroom, 1, "T has no room for another byte");
-        sih.release(0, CLASS, 1000, Time::ZERO);
+        sih.release(&passage(0, CLASS, 1000), Time::ZERO);
         // 4,001 B, and T is 5,999: not far enough below.
         assert_eq!(sih.pressure(0, CLASS), Pressure::default());
     }
@@ -231,13 +235,13 @@ mod tests {
     fn a_queue_within_its_private_bytes_is_eased_whatever_the_threshold() {
         let (fabric, config) = evaluation();
         let mut sih = SihConfig { alpha: 0.0, ..config }.build(&fabric.site(NodeId(32)));
-        assert_eq!(sih.admit(0, CLASS, 3000, Time::ZERO), Ok(()));
+        assert_eq!(admit(&mut sih, 0, CLASS, 3000, Time::ZERO), Ok(()));
         assert_eq!(sih.pressure(0, CLASS).eased, ClassMask::of(CLASS));
-        assert_eq!(sih.admit(0, CLASS, 64, Time::ZERO), Ok(()));
+        assert_eq!(admit(&mut sih, 0, CLASS, 64, Time::ZERO), Ok(()));
         assert_eq!(sih.pressure(0, CLASS).full, ClassMask::of(CLASS));
         assert_eq!(sih.occupancy(), Occupancy { used: 3064, shared: 0, headroom: 64, peak: 3064 });
         // Headroom is drained first.
-        sih.release(0, CLASS, 1000, Time::ZERO);
+        sih.release(&passage(0, CLASS, 1000), Time::ZERO);
         assert_eq!(sih.occupancy(), Occupancy { used: 2064, shared: 0, headroom: 0, peak: 3064 });
         assert_eq!(sih.pressure(0, CLASS).eased, ClassMask::of(CLASS));
     }
@@ -246,11 +250,11 @@ mod tests {
     fn headroom_ends_at_its_size() {
         let (fabric, config) = evaluation();
         let mut sih = SihConfig { alpha: 0.0, ..config }.build(&fabric.site(NodeId(32)));
-        assert_eq!(sih.admit(0, CLASS, 3000, Time::ZERO), Ok(()));
+        assert_eq!(admit(&mut sih, 0, CLASS, 3000, Time::ZERO), Ok(()));
         for _ in 0..60 {
-            assert_eq!(sih.admit(0, CLASS, 1000, Time::ZERO), Ok(()));
+            assert_eq!(admit(&mut sih, 0, CLASS, 1000, Time::ZERO), Ok(()));
         }
-        assert_eq!(sih.admit(0, CLASS, 1, Time::ZERO), Err(DropCause::Headroom));
+        assert_eq!(admit(&mut sih, 0, CLASS, 1, Time::ZERO), Err(DropCause::Headroom));
         assert_eq!(sih.peak_headroom(0, CLASS), 60_000);
     }
 

@@ -2,9 +2,9 @@
 
 use super::options::{in_force, per_port, resume_offset};
 use super::pools::{Pools, reserved};
-use crate::contract::note::DropCause;
 use crate::contract::{
-    BufferAccounts, BufferPolicy, HeadroomFacts, HeadroomOptions, InForce, Occupancy, Pressure, Site,
+    Admission, BufferAccounts, BufferPolicy, HeadroomFacts, HeadroomOptions, InForce, Occupancy, Passage, Pressure,
+    Site,
 };
 use crate::ids::{Class, PortIx};
 use backwater_engine::{Bytes, Time};
@@ -78,13 +78,16 @@ impl StaticThreshold {
 }
 
 impl BufferPolicy for StaticThreshold {
-    fn admit(&mut self, ingress: PortIx, class: Class, bytes: u64, _now: Time) -> Result<(), DropCause> {
-        let threshold = if self.pools.is_lossless(class) { self.xoff } else { u64::MAX };
-        self.pools.admit(ingress, class, bytes, threshold)
+    fn admit(&mut self, arrival: &Passage, _now: Time) -> Admission {
+        let threshold = if self.pools.is_lossless(arrival.came) { self.xoff } else { u64::MAX };
+        match self.pools.admit(arrival, threshold) {
+            Ok(()) => Admission::Charged(self.pressure(arrival.ingress, arrival.came)),
+            Err(cause) => Admission::Refused(cause),
+        }
     }
 
-    fn release(&mut self, ingress: PortIx, class: Class, bytes: u64, _now: Time) {
-        self.pools.release(ingress, class, bytes);
+    fn release(&mut self, departure: &Passage, _now: Time) {
+        self.pools.release(departure);
     }
 
     fn pressure(&self, ingress: PortIx, class: Class) -> Pressure {
@@ -126,9 +129,10 @@ impl BufferAccounts for StaticThreshold {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::contract::note::DropCause;
     use crate::ids::{ClassMask, NodeId};
     use crate::mechanisms::headroom::HeadroomConfig;
-    use crate::testing::{fabric, star};
+    use crate::testing::{admit, fabric, passage, star};
 
     const CLASS: Class = Class(3);
 
@@ -145,15 +149,15 @@ mod tests {
         assert_eq!(told(&policy), (false, true));
         let mut seen = Vec::new();
         for _ in 0..5 {
-            assert_eq!(policy.admit(0, CLASS, 1000, Time::ZERO), Ok(()));
+            assert_eq!(admit(&mut policy, 0, CLASS, 1000, Time::ZERO), Ok(()));
             seen.push(told(&policy));
         }
         assert_eq!(seen, [(false, true), (false, false), (true, false), (true, false), (true, false)]);
         assert_eq!(policy.occupancy(), Occupancy { used: 5000, shared: 3000, headroom: 2000, peak: 5000 });
-        assert_eq!(policy.admit(0, CLASS, 1, Time::ZERO), Err(DropCause::Headroom));
+        assert_eq!(admit(&mut policy, 0, CLASS, 1, Time::ZERO), Err(DropCause::Headroom));
         seen.clear();
         for _ in 0..5 {
-            policy.release(0, CLASS, 1000, Time::ZERO);
+            policy.release(&passage(0, CLASS, 1000), Time::ZERO);
             seen.push(told(&policy));
         }
         assert_eq!(seen, [(true, false), (true, false), (false, false), (false, true), (false, true)]);
@@ -180,12 +184,12 @@ mod tests {
         let fabric = fabric(spec);
         let mut policy = StaticThreshold::new(&config, &fabric.site(NodeId(2)));
         for _ in 0..5 {
-            assert_eq!(policy.admit(0, Class(1), 1000, Time::ZERO), Ok(()));
+            assert_eq!(admit(&mut policy, 0, Class(1), 1000, Time::ZERO), Ok(()));
             assert_eq!(policy.pressure(0, Class(1)), Pressure::default());
         }
-        assert_eq!(policy.admit(0, Class(1), 1, Time::ZERO), Err(DropCause::BufferFull));
+        assert_eq!(admit(&mut policy, 0, Class(1), 1, Time::ZERO), Err(DropCause::BufferFull));
         // A lossless packet that finds the pool empty goes to headroom, and its upstream is told.
-        assert_eq!(policy.admit(1, CLASS, 1000, Time::ZERO), Ok(()));
+        assert_eq!(admit(&mut policy, 1, CLASS, 1000, Time::ZERO), Ok(()));
         assert_eq!(policy.pressure(1, CLASS).full, ClassMask::of(CLASS));
     }
 }

@@ -21,7 +21,7 @@ use self::frames::PYRRHA;
 use super::pfc::{Pfc, PfcConfig};
 use crate::contract::{
     AddedQueues, Candidate, Departing, FlowControl, FlowControlAccounts, FlowControlFacts, FlowControlOptions, Gauge,
-    Neighbour, Passage, PauseScope, Place, PortView, Site, Stage, View,
+    Neighbour, Passage, PauseScope, Place, PortView, Pressure, Site, Stage, View,
 };
 use crate::frame::cause::Causes;
 use crate::frame::{Control, Frame, Protocol};
@@ -313,12 +313,12 @@ impl FlowControl for Pyrrha {
         }
     }
 
-    fn on_enqueue(&mut self, passage: Passage, gauge: Gauge<'_>, view: &mut View<'_>) {
+    fn on_enqueue(&mut self, passage: Passage, pressure: Pressure, view: &mut View<'_>) {
         if let Role::Switch(switch) = &mut self.role {
             switch.joined(passage, view);
         }
         if let Some(pfc) = self.pfc_at(passage.ingress) {
-            pfc.on_enqueue(passage, gauge, view);
+            pfc.on_enqueue(passage, pressure, view);
         }
     }
 

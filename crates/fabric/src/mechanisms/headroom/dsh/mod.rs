@@ -13,8 +13,8 @@ use super::pools::{of_all_ports, private_bytes};
 use super::threshold::DynamicThreshold;
 use crate::contract::note::DropCause;
 use crate::contract::{
-    BufferAccounts, BufferPolicy, HeadroomFacts, HeadroomOptions, InForce, Occupancy, PortFacts, PortPressure,
-    Pressure, Site,
+    Admission, BufferAccounts, BufferPolicy, HeadroomFacts, HeadroomOptions, InForce, Occupancy, Passage, PortFacts,
+    PortPressure, Pressure, Site,
 };
 use crate::ids::{CLASSES, Class, ClassMask, PortIx};
 use backwater_engine::memory::HeapBytes;
@@ -266,20 +266,27 @@ impl Dsh {
 }
 
 impl BufferPolicy for Dsh {
-    fn admit(&mut self, ingress: PortIx, class: Class, bytes: u64, now: Time) -> Result<(), DropCause> {
-        if self.lossless.has(class) {
-            self.admit_lossless(ingress, class, bytes)?;
-            self.observe(ingress, class, now);
+    fn admit(&mut self, arrival: &Passage, now: Time) -> Admission {
+        let (ingress, class, bytes) = (arrival.ingress, arrival.came, u64::from(arrival.bytes));
+        let admitted = if self.lossless.has(class) {
+            self.admit_lossless(ingress, class, bytes)
         } else {
-            self.admit_lossy(ingress, class, bytes)?;
+            self.admit_lossy(ingress, class, bytes)
+        };
+        if let Err(cause) = admitted {
+            return Admission::Refused(cause);
+        }
+        if self.lossless.has(class) {
+            self.observe(ingress, class, now);
         }
         self.used.used += bytes;
         self.used.peak = self.used.peak.max(self.used.used);
-        Ok(())
+        Admission::Charged(self.pressure(ingress, class))
     }
 
     /// Insurance first, whichever queue of the port it was for; then shared, then private.
-    fn release(&mut self, ingress: PortIx, class: Class, bytes: u64, _now: Time) {
+    fn release(&mut self, departure: &Passage, _now: Time) {
+        let (ingress, class, bytes) = (departure.ingress, departure.came, u64::from(departure.bytes));
         let queue = &mut self.queues[usize::from(ingress)][class.index()];
         let before = queue.held;
         queue.held -= bytes;
@@ -373,7 +380,7 @@ mod tests {
     use crate::mechanisms::headroom::HeadroomConfig;
     use crate::mechanisms::headroom::sih::SihConfig;
     use crate::network::fabric::Fabric;
-    use crate::testing::{fabric, star};
+    use crate::testing::{admit, fabric, passage, star};
     use backwater_engine::Rate;
 
     /// The switch of DSH's evaluation: 16 MiB, 32 ports of 100 Gb/s, seven lossless classes, 60,000 B of headroom, 3,000 B private.
@@ -406,7 +413,7 @@ mod tests {
     /// A packet of 1000 B every 80 ns, which is the rate of the link.
     fn arrive(dsh: &mut Dsh, now: &mut Time, ingress: PortIx, class: Class) -> Result<(), DropCause> {
         *now += Duration::from_ns(80);
-        dsh.admit(ingress, class, 1000, *now)
+        admit(dsh, ingress, class, 1000, *now)
     }
 
     #[test]
@@ -467,7 +474,7 @@ mod tests {
         assert_eq!((dsh.occupancy().headroom, dsh.occupancy().shared), (0, 978_000));
         // It eases as soon as it is below: with no offset, at the very length.
         while dsh.pressure(0, CLASS).eased.minus(ClassMask::of(CLASS)) == dsh.pressure(0, CLASS).eased {
-            dsh.release(0, CLASS, 1000, now);
+            dsh.release(&passage(0, CLASS, 1000), now);
         }
         assert_eq!(dsh.beyond_private(0, CLASS), 777_000);
     }
@@ -480,8 +487,8 @@ mod tests {
         let (mut dsh, mut now) = (Dsh::new(&config, &fabric.site(SWITCH)), Time::ZERO);
         let need = |dsh: &Dsh| dsh.queues[0][CLASS.index()].need;
         assert_eq!((arrive(&mut dsh, &mut now, 0, CLASS), need(&dsh)), (Ok(()), 30_000));
-        assert_eq!((dsh.admit(0, CLASS, 1000, now), need(&dsh)), (Ok(()), 30_000));
-        dsh.release(0, CLASS, 2000, now);
+        assert_eq!((admit(&mut dsh, 0, CLASS, 1000, now), need(&dsh)), (Ok(()), 30_000));
+        dsh.release(&passage(0, CLASS, 2000), now);
         assert_eq!((arrive(&mut dsh, &mut now, 0, CLASS), need(&dsh)), (Ok(()), 26_250));
     }
 
@@ -497,7 +504,7 @@ mod tests {
         }
         let mut steps = Vec::new();
         while !dsh.pressure(0, CLASS).eased.has(CLASS) {
-            dsh.release(0, CLASS, 1000, now);
+            dsh.release(&passage(0, CLASS, 1000), now);
             steps.push(dsh.pressure(0, CLASS).full.has(CLASS));
         }
         // 778,000 is above; 777,000 and 776,000 are not far enough below 778,013 and 778,076, of which T has changed by 63 each.
@@ -530,7 +537,7 @@ mod tests {
         assert_eq!(dsh.occupancy().headroom, 1000);
         assert_eq!(told(&dsh), (class, none, PortPressure::Full));
         let mut after_one_less = || {
-            dsh.release(0, CLASS, 1000, now);
+            dsh.release(&passage(0, CLASS, 1000), now);
             told(&dsh)
         };
         assert_eq!(after_one_less(), (none, none, PortPressure::Between));
@@ -572,9 +579,9 @@ mod tests {
             assert_eq!(arrive(&mut dsh, &mut now, ingress, CLASS), Ok(()));
         }
         assert_eq!((dsh.occupancy().shared, dsh.headroom(1, CLASS)), (10_000, 1000));
-        (0..10).for_each(|_| dsh.release(0, CLASS, 1000, now));
+        (0..10).for_each(|_| dsh.release(&passage(0, CLASS, 1000), now));
         assert_eq!((dsh.occupancy().shared, dsh.pressure(1, CLASS).port), (0, PortPressure::Full));
-        dsh.release(1, CLASS, 1000, now);
+        dsh.release(&passage(1, CLASS, 1000), now);
         assert_eq!(dsh.pressure(1, CLASS).port, PortPressure::Eased);
     }
 
@@ -588,7 +595,7 @@ mod tests {
         }
         let over = Time::ZERO + Duration::from_ns(80) + Duration::from_ms(10);
         for (at, is_full) in [(over, true), (over + Duration::from_ps(1), false)] {
-            assert_eq!(dsh.admit(0, CLASS, 64, at), Ok(()));
+            assert_eq!(admit(&mut dsh, 0, CLASS, 64, at), Ok(()));
             assert_eq!(dsh.pressure(0, CLASS).full.has(CLASS), is_full, "{at}");
         }
     }
@@ -604,7 +611,7 @@ mod tests {
             }
             let length = dsh.beyond_private(0, CLASS);
             while dsh.held(0, CLASS) > 0 {
-                dsh.release(0, CLASS, 1000, *now);
+                dsh.release(&passage(0, CLASS, 1000), *now);
             }
             length
         };
@@ -634,19 +641,19 @@ mod tests {
             taken += 1000;
         }
         assert_eq!((taken, dsh.occupancy().headroom, dsh.peak_headroom(0, CLASS)), (60_000, 60_000, 60_000));
-        assert_eq!(dsh.admit(0, CLASS, 1, now), Err(DropCause::Headroom));
+        assert_eq!(admit(&mut dsh, 0, CLASS, 1, now), Err(DropCause::Headroom));
         // The other ports have theirs, and their share of the pool.
         assert_eq!(arrive(&mut dsh, &mut now, 1, CLASS), Ok(()));
         assert_eq!(dsh.pressure(1, CLASS).port, PortPressure::Eased);
         // Insurance is given back first, whichever queue a packet leaves; until then the port stays full.
         for left in (0..60).rev() {
             assert_eq!(dsh.pressure(0, CLASS).port, PortPressure::Full);
-            dsh.release(0, Class(5), 1000, now);
+            dsh.release(&passage(0, Class(5), 1000), now);
             assert_eq!(dsh.occupancy().headroom, left * 1000);
         }
         // Now the packet that made it full must leave again.
         assert_eq!(dsh.pressure(0, CLASS).port, PortPressure::Full);
-        dsh.release(0, Class(5), 1000, now);
+        dsh.release(&passage(0, Class(5), 1000), now);
         assert_eq!(dsh.pressure(0, CLASS).port, PortPressure::Eased);
     }
 
@@ -663,7 +670,7 @@ mod tests {
         assert_eq!(arrive(&mut dsh, &mut now, 0, CLASS), Ok(()));
         assert_eq!((dsh.occupancy().headroom, dsh.occupancy().shared), (1000, 0));
         assert_eq!(dsh.pressure(0, CLASS).port, PortPressure::Full);
-        dsh.release(0, CLASS, 1000, now);
+        dsh.release(&passage(0, CLASS, 1000), now);
         assert_eq!(dsh.pressure(0, CLASS).port, PortPressure::Eased);
     }
 
@@ -694,12 +701,12 @@ mod tests {
         for (alpha, most) in [(1.0, [4000, 2000]), (64.0, [9500, 500])] {
             let config = DshConfig { alpha, ..Default::default() };
             let (mut dsh, lossy) = (two_ports(config, 10_000), Class(7));
-            assert_eq!(dsh.admit(0, lossy, most[0], Time::ZERO), Ok(()));
-            assert_eq!(dsh.admit(0, lossy, most[1] + 1, Time::ZERO), Err(DropCause::BufferFull));
-            assert_eq!(dsh.admit(0, lossy, most[1], Time::ZERO), Ok(()));
+            assert_eq!(admit(&mut dsh, 0, lossy, most[0], Time::ZERO), Ok(()));
+            assert_eq!(admit(&mut dsh, 0, lossy, most[1] + 1, Time::ZERO), Err(DropCause::BufferFull));
+            assert_eq!(admit(&mut dsh, 0, lossy, most[1], Time::ZERO), Ok(()));
             assert_eq!((dsh.held(0, lossy), dsh.occupancy().shared), (most[0] + most[1], most[0] + most[1]));
-            assert_eq!(dsh.admit(0, lossy, 1, Time::ZERO), Err(DropCause::BufferFull));
-            dsh.release(0, lossy, most[0], Time::ZERO);
+            assert_eq!(admit(&mut dsh, 0, lossy, 1, Time::ZERO), Err(DropCause::BufferFull));
+            dsh.release(&passage(0, lossy, most[0]), Time::ZERO);
             assert_eq!((dsh.held(0, lossy), dsh.occupancy().shared), (most[1], most[1]));
         }
     }
@@ -713,7 +720,7 @@ mod tests {
         let fabric = crate::testing::fabric(spec);
         let (mut dsh, mut now) = (Dsh::new(&config, &fabric.site(SWITCH)), Time::ZERO);
         while arrive(&mut dsh, &mut now, 0, Class(7)).is_ok() {}
-        assert_eq!(dsh.admit(0, Class(7), 1000, now), Err(DropCause::BufferFull));
+        assert_eq!(admit(&mut dsh, 0, Class(7), 1000, now), Err(DropCause::BufferFull));
         assert!(dsh.held(0, Class(7)).abs_diff(dsh.threshold(0)) <= 1000);
         assert_eq!(dsh.occupancy().headroom, 0);
         assert_eq!(dsh.pressure(0, Class(7)).full, ClassMask::NONE);
