@@ -38,8 +38,11 @@ impl Class {
     pub const CONTROL: Class = Class(0);
 
     /// Index into a table of [`CLASSES`] entries.
+    #[inline]
     pub const fn index(self) -> usize {
-        self.0 as usize
+        debug_assert!((self.0 as usize) < CLASSES);
+        // Says to the compiler what every class keeps to.
+        self.0 as usize % CLASSES
     }
 }
 

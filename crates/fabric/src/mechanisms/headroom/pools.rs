@@ -101,17 +101,18 @@ impl Pools {
         self.used
     }
 
-    /// Charges `bytes`: private first, then shared up to `threshold` per queue and what is left of the pool, then headroom. A packet that
-    /// would lift its queue's shared bytes above the threshold goes wholly to headroom.
-    #[inline]
-    pub(super) fn admit(&mut self, arrival: &Passage, threshold: u64) -> Result<(), DropCause> {
+    /// Charges a packet: private first, then shared up to `threshold` of the free bytes per queue and what is left of the pool, then headroom. A
+    /// packet that would lift its queue's shared bytes above the threshold goes wholly to headroom.
+    #[inline(always)]
+    pub(super) fn admit(&mut self, arrival: &Passage, threshold: impl FnOnce(u64) -> u64) -> Result<(), DropCause> {
         let (ingress, class, bytes) = (arrival.ingress, arrival.came, u64::from(arrival.bytes));
         let (private, free, lossless) = (self.private_of(class), self.free_shared(), self.is_lossless(class));
         let queue = &mut self.queues[usize::from(ingress)][class.index()];
+        let footroom = queue.footroom + bytes;
         let before = queue.footroom.saturating_sub(private);
-        let after = (queue.footroom + bytes).saturating_sub(private);
-        if after == 0 || (after <= threshold && after - before <= free) {
-            queue.footroom += bytes;
+        let after = footroom.saturating_sub(private);
+        if after == 0 || (after <= threshold(free) && after - before <= free) {
+            queue.footroom = footroom;
             self.used.shared += after - before;
         } else if lossless
             && queue.headroom + bytes <= self.headroom_size[usize::from(ingress)]
@@ -130,7 +131,7 @@ impl Pools {
     }
 
     /// Frees `bytes`: headroom first, then shared, then private.
-    #[inline]
+    #[inline(always)]
     pub(super) fn release(&mut self, departure: &Passage) {
         let (ingress, class, bytes) = (departure.ingress, departure.came, u64::from(departure.bytes));
         let private = self.private_of(class);

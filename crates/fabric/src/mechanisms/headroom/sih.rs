@@ -84,8 +84,9 @@ impl Sih {
 }
 
 impl BufferPolicy for Sih {
+    #[inline]
     fn admit(&mut self, arrival: &Passage, _now: Time) -> Admission {
-        match self.pools.admit(arrival, self.threshold(arrival.ingress)) {
+        match self.pools.admit(arrival, |free| self.threshold.of(arrival.ingress, free)) {
             Ok(()) => Admission::Charged(self.pressure(arrival.ingress, arrival.came)),
             Err(cause) => Admission::Refused(cause),
         }
@@ -95,6 +96,7 @@ impl BufferPolicy for Sih {
         self.pools.release(departure);
     }
 
+    #[inline]
     fn pressure(&self, ingress: PortIx, class: Class) -> Pressure {
         if !self.pools.is_lossless(class) {
             return Pressure::default();
