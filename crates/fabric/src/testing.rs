@@ -1,8 +1,11 @@
 //! A network for unit tests.
 
 use crate::contract::note::DropCause;
-use crate::contract::{AddedQueues, Admission, BufferPolicy, Passage};
+use crate::contract::{
+    AddedQueues, Admission, Arrival, BufferPolicy, Carried, Choice, FlowKey, LoadBalance, Passage, Station, View,
+};
 use crate::frame::framing::{FrameSize, Framing};
+use crate::frame::record::Records;
 use crate::frame::{Body, Frame, Packet, PacketKind, Route, Timestamp};
 use crate::ids::{Class, FlowId, NodeId, PortIx};
 use crate::model::fifo::Queued;
@@ -79,9 +82,34 @@ pub(crate) fn port(gbps: u64) -> Port {
     )
 }
 
-/// A node with these ports.
+/// A switch with these ports.
 pub(crate) fn interfaces(ports: Vec<Port>) -> Interfaces {
     Interfaces::new(ports, None)
+}
+
+/// What a load balancer chooses among `candidates` for a packet of the flow named by 7, at a switch with `ports`.
+pub(crate) fn choose(balancer: &mut impl LoadBalance, candidates: &[PortIx], ports: &mut Interfaces) -> usize {
+    let (fabric, mut records, mut frame) = (fabric(star(2)), Records::default(), frame(3, 1000));
+    let packet = Carried { frame: &mut frame, records: &mut records };
+    let arrival = &mut Arrival { packet, ingress: 0, destination: NodeId(1), key: FlowKey(7), candidates };
+    match balancer.choose(arrival, &mut View::new(Time::ZERO, &fabric, ports)) {
+        Choice::Candidate(index) => index,
+        Choice::Route(route) => panic!("a whole route: {route:?}"),
+    }
+}
+
+/// What a station makes of a data packet of class 3 that leaves port 1 of a switch with `ports`, where `queue_bytes` are left behind it.
+pub(crate) fn depart(
+    station: &mut impl Station,
+    queue_bytes: u64,
+    now: Time,
+    ports: &mut Interfaces,
+) -> (Frame, Records) {
+    let (fabric, mut records, mut frame) = (fabric(star(2)), Records::default(), frame(3, 1000));
+    let packet = &mut Carried { frame: &mut frame, records: &mut records };
+    let at = Passage { egress: 1, ..passage(0, Class(3), 1000) };
+    station.on_departure(&at, queue_bytes, packet, &mut View::new(now, &fabric, ports));
+    (frame, records)
 }
 
 /// A data packet of `class` with `bytes` on the wire and in buffers.

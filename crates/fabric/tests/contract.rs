@@ -9,9 +9,9 @@ use backwater_engine::{Bytes, Duration, Rate, Time};
 use backwater_fabric::contract::need::{exact_need, worst_case};
 use backwater_fabric::contract::note::DropCause;
 use backwater_fabric::contract::{
-    AckView, Admission, BufferAccounts, BufferPolicy, CongestionPoint, Departure, FlowControlAccounts, FlowKey,
+    AckView, Admission, Arrival, BufferAccounts, BufferPolicy, Carried, Choice, FlowControlAccounts, FlowKey,
     LoadBalance, NotificationPoint, Occupancy, Passage, PortPressure, Pressure, Progress, ReactionPoint,
-    RecoveryReceiver, RecoverySender, Sender, Verdict,
+    RecoveryReceiver, RecoverySender, Sender, Station, Verdict,
 };
 use backwater_fabric::frame::framing::FrameSize;
 use backwater_fabric::frame::record::{Records, Stamp, Telemetry};
@@ -246,15 +246,14 @@ fn a_congestion_point_marks_nothing_at_an_empty_queue_and_wipes_no_mark() {
         let mut spec = star(PORTS, 100, 1000);
         spec.congestion = config;
         let fabric = Fabric::new(spec).unwrap();
-        let site = fabric.site(NodeId(PORTS));
-        let node = Node::new(&fabric, NodeId(PORTS));
-        let mut point = fabric.spec.congestion.point(&site);
+        let mut node = Node::new(&fabric, NodeId(PORTS));
+        let mut point = fabric.spec.congestion.point(&fabric.site(NodeId(PORTS)));
         let mut records = Records::default();
         for marked in [false, true] {
             let mut frame = data_frame(marked);
-            let (now, port) = (Time::from_ps(1_000_000), &node.ports()[1]);
-            let (frame, records) = (&mut frame, &mut records);
-            point.on_departure(Departure { now, egress: 1, port, queue_bytes: 0, frame, records });
+            let packet = &mut Carried { frame: &mut frame, records: &mut records };
+            let at = Passage { egress: 1, ..passage(0, Class(3), 1086) };
+            point.on_departure(&at, 0, packet, &mut node.view(Time::from_ps(1_000_000), &fabric));
             assert_eq!(frame.packet().map(|packet| packet.marked), Some(marked));
             let stamps = records.telemetry(frame.record).map_or(0, |telemetry| telemetry.stamps().len());
             assert_eq!(stamps > 0, fabric.telemetry_bytes > 0);
@@ -330,17 +329,26 @@ proptest! {
 fn a_load_balancer_chooses_among_its_candidates_and_leaves_none_out() {
     let fabric = Fabric::new(star(20, 100, 1000)).unwrap();
     let mut node = Node::new(&fabric, NodeId(20));
-    let view = node.view(Time::ZERO);
     for config in LoadBalanceConfig::all() {
         let mut balancer = config.build(&fabric.site(NodeId(20)));
         for count in 2..=16usize {
             let candidates: Vec<PortIx> = (0..count as PortIx).collect();
             let mut chosen = vec![0; count];
+            let mut choose = |key| {
+                let (mut records, mut frame) = (Records::default(), data_frame(false));
+                let packet = Carried { frame: &mut frame, records: &mut records };
+                let (key, destination) = (FlowKey(key), NodeId(1));
+                let arrival = &mut Arrival { packet, ingress: 0, destination, key, candidates: &candidates };
+                match balancer.choose(arrival, &mut node.view(Time::ZERO, &fabric)) {
+                    Choice::Candidate(index) => index,
+                    Choice::Route(route) => panic!("a whole route: {route:?}"),
+                }
+            };
             for key in 0..2000 {
-                let index = balancer.choose(FlowKey(key), &candidates, &view);
+                let index = choose(key);
                 chosen[index] += 1;
                 if config.is_static() {
-                    assert_eq!(balancer.choose(FlowKey(key), &candidates, &view), index);
+                    assert_eq!(choose(key), index);
                 }
             }
             let fair = 2000 / count;

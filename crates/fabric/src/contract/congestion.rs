@@ -1,10 +1,9 @@
 //! Slot *congestion control*: congestion point (switch), notification point (receiver), reaction point (sender).
 
 use crate::contract::facts::Site;
-use crate::contract::view::PortView;
-use crate::frame::Frame;
-use crate::frame::record::{Records, Telemetry};
-use crate::ids::PortIx;
+use crate::contract::station::Station;
+use crate::frame::Notice;
+use crate::frame::record::Telemetry;
 use ambassador::delegatable_trait;
 use auto_impl::auto_impl;
 use backwater_engine::{Duration, Rate, Time};
@@ -83,34 +82,10 @@ impl Sender {
     }
 }
 
-/// Congestion point: what a switch does to packets as they leave.
+/// Congestion point: what a switch does to packets as they pass.
 #[auto_impl(Box)]
 #[delegatable_trait]
-pub trait CongestionPoint: Send {
-    /// A data packet leaves `queue` of `port` (its bytes are already gone from the counters).
-    fn on_departure(&mut self, _departure: Departure<'_>) {}
-
-    /// Bytes that it holds on the heap, for estimates of memory.
-    fn heap_bytes(&self) -> u64 {
-        0
-    }
-}
-
-/// A data packet that starts on the wire of a switch's egress port.
-pub struct Departure<'a> {
-    /// The present.
-    pub now: Time,
-    /// The port that it leaves through.
-    pub egress: PortIx,
-    /// The same.
-    pub port: &'a dyn PortView,
-    /// Charged bytes left in the queue that it stood in.
-    pub queue_bytes: u64,
-    /// The packet.
-    pub frame: &'a mut Frame,
-    /// Where its telemetry is kept.
-    pub records: &'a mut Records,
-}
+pub trait CongestionPoint: Station {}
 
 /// What the receiver reports about a data packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -151,6 +126,9 @@ pub trait ReactionPoint: Send {
 
     /// A CNP has arrived, as a frame or as the echo in an ACK.
     fn on_cnp(&mut self, _now: Time) {}
+
+    /// A notice of a switch about the flow has arrived.
+    fn on_notice(&mut self, _now: Time, _notice: &Notice) {}
 
     /// Whether a new rate also moves the departure of the packet already being paced.
     fn repaces(&self) -> bool {

@@ -1,7 +1,9 @@
 //! Slot *load balancing*: which of several equal-cost ports a packet takes.
 
 use crate::contract::facts::Site;
+use crate::contract::station::{Carried, Station};
 use crate::contract::view::View;
+use crate::frame::Route;
 use crate::ids::{NodeId, PortIx};
 use ambassador::delegatable_trait;
 use auto_impl::auto_impl;
@@ -41,12 +43,35 @@ impl<T: LoadBalanceOptions> LoadBalanceFactory for T {
     }
 }
 
-/// Load balancing: which of several equal-cost ports a packet takes.
+/// Load balancing: which of several equal-cost ports a packet takes, or which whole route.
 #[auto_impl(Box)]
 #[delegatable_trait]
-pub trait LoadBalance: Send {
-    /// Index into `candidates` (at least two) for a packet of the flow named by `key`.
-    fn choose(&mut self, key: FlowKey, candidates: &[PortIx], view: &View<'_>) -> usize;
+pub trait LoadBalance: Station {
+    /// The way of a packet from here; there are at least two candidates.
+    fn choose(&mut self, arrival: &mut Arrival<'_>, view: &mut View<'_>) -> Choice;
+}
+
+/// A packet for which there are several ways.
+pub struct Arrival<'a> {
+    /// The packet; it may be written on.
+    pub packet: Carried<'a>,
+    /// The port through which it has come.
+    pub ingress: PortIx,
+    /// Where it goes in the end.
+    pub destination: NodeId,
+    /// What a hash over its addresses sees.
+    pub key: FlowKey,
+    /// The equal-cost ports.
+    pub candidates: &'a [PortIx],
+}
+
+/// The way of a packet from a switch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Choice {
+    /// Out of this one of the candidates; the next switch chooses again.
+    Candidate(usize),
+    /// Along a whole route ([`Route::fixed`]), whose first hop is a port of this switch.
+    Route(Route),
 }
 
 /// What a hash over a packet's addresses sees: the same for all packets of a flow in one direction.

@@ -26,17 +26,19 @@ pub mod passage;
 pub mod paths;
 pub mod recovery;
 pub(crate) mod signatures;
+pub mod station;
 pub mod view;
 
 pub use accounts::{BufferAccounts, FlowControlAccounts, Occupancy};
 pub use congestion::{
-    AckView, CongestionOptions, CongestionPoint, Departure, Notification, NotificationPoint, ReactionPoint, Sender,
+    AckView, CongestionOptions, CongestionPoint, Notification, NotificationPoint, ReactionPoint, Sender,
 };
 pub use facts::{FlowControlFacts, HeadroomFacts, Neighbour, PfcTerms, PortFacts, Site, Sizes};
 pub use flow_control::{AddedQueues, Candidate, Departing, FlowControl, FlowControlOptions, Place, Stage};
 pub use headroom::{Admission, BufferPolicy, Gauge, HeadroomOptions, InForce, PortPressure, Pressure};
-pub use load_balance::{FlowHash, FlowKey, LoadBalance, LoadBalanceOptions};
+pub use load_balance::{Arrival, Choice, FlowHash, FlowKey, LoadBalance, LoadBalanceOptions};
 pub use passage::{Passage, PauseScope};
 pub use paths::{Onward, Paths};
 pub use recovery::{Progress, RecoveryOptions, RecoveryReceiver, RecoverySender, Verdict};
-pub use view::{NodeAccess, PortView, View};
+pub use station::{Carried, Heard, Station, Stations};
+pub use view::{Emission, NodeAccess, PortView, View};

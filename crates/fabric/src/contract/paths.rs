@@ -1,10 +1,26 @@
 //! The ports that a packet will pass.
 
-use crate::frame::{Direction, Route};
-use crate::ids::{FlowId, PortId};
+use crate::frame::{Direction, Packet, Route, Trail};
+use crate::ids::{FlowId, NodeId, PortId, PortIx};
 
-/// Knows the way of packets through the network.
+/// Knows the way of packets through the network: topology and routing tables, which are known to all.
 pub trait Paths {
+    /// The ports of `node` on a way to `destination`, in order.
+    fn candidates(&self, node: NodeId, destination: NodeId) -> &[PortIx];
+
+    /// The node at the other end of the link of `port` of `node`.
+    fn neighbour(&self, node: NodeId, port: PortIx) -> NodeId;
+
+    /// The switch at the first link of `host`; a switch is its own.
+    fn edge(&self, host: NodeId) -> NodeId;
+
+    /// Where the packets of `flow` come from that travel in `direction`, and where they go; `None` if nobody waits for them any more.
+    fn ends(&self, flow: FlowId, direction: Direction) -> Option<(NodeId, NodeId)>;
+
+    /// The way back to `source`, from which `packet` has come to a node through its port `ingress`: the way that it has taken, where its route or its
+    /// `trail` tells, else any. The first hop, through `ingress`, is taken.
+    fn back(&self, source: NodeId, packet: &Packet, trail: Option<&Trail>, ingress: PortId) -> Route;
+
     /// The port through which a packet of `flow`, whose route goes on with `route`, leaves the node behind `port`, where that is known beforehand.
     fn behind(&self, port: PortId, flow: FlowId, direction: Direction, route: &Route) -> Option<PortId>;
 }

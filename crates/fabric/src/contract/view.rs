@@ -1,8 +1,9 @@
 //! What a mechanism may see of its node and ask of it.
 
 use crate::contract::note::Note;
+use crate::contract::paths::Paths;
 use crate::frame::cause::{Cause, Causes};
-use crate::frame::{Control, Pfc};
+use crate::frame::{Control, Notice, Packet, Pfc, Protocol, Route, Trail};
 use crate::ids::{Class, PortId, PortIx, QueueIx};
 use backwater_engine::{Duration, Rate, Time};
 
@@ -10,7 +11,22 @@ use backwater_engine::{Duration, Rate, Time};
 pub struct View<'a> {
     /// The present.
     pub now: Time,
+    /// The network around the node.
+    pub paths: &'a dyn Paths,
     node: &'a mut dyn NodeAccess,
+}
+
+/// A frame that a switch makes: a notice under way.
+#[derive(Clone, Copy, Debug)]
+pub struct Emission {
+    /// What it says.
+    pub notice: Notice,
+    /// The port through which it leaves.
+    pub egress: PortIx,
+    /// Its traffic class. What a switch makes itself is charged to no pool.
+    pub class: Class,
+    /// Where it goes from there.
+    pub route: Route,
 }
 
 /// An egress port as mechanisms see it.
@@ -82,6 +98,12 @@ pub trait NodeAccess {
     /// Sets the timer of `port`.
     fn set_timer(&mut self, port: PortIx, at: Time);
 
+    /// Sends a notice.
+    fn emit(&mut self, emission: Emission);
+
+    /// Sets the time at which the mechanism that is called is called again.
+    fn wake_at(&mut self, at: Time);
+
     /// Tells the observers.
     fn note(&mut self, note: Note);
 
@@ -91,8 +113,35 @@ pub trait NodeAccess {
 
 impl<'a> View<'a> {
     /// The view of `node` at `now`.
-    pub fn new(now: Time, node: &'a mut dyn NodeAccess) -> View<'a> {
-        View { now, node }
+    pub fn new(now: Time, paths: &'a dyn Paths, node: &'a mut dyn NodeAccess) -> View<'a> {
+        View { now, paths, node }
+    }
+
+    /// Sends a notice to the source of `packet`, which has come in through port `ingress`, back along the way that it has come (its `trail` tells
+    /// where its route does not), in the control class. Switches on the way may hear it ([`on_notice`](crate::contract::Station::on_notice)).
+    pub fn notify_source(
+        &mut self,
+        packet: &Packet,
+        trail: Option<&Trail>,
+        ingress: PortIx,
+        protocol: Protocol,
+        from: PortId,
+        words: [u32; 4],
+    ) {
+        let Some((to, _)) = self.paths.ends(packet.flow, packet.direction()) else { return };
+        let route = self.paths.back(to, packet, trail, self.port(ingress).id());
+        let notice = Notice { protocol, from, flow: packet.flow, to, words };
+        self.node.emit(Emission { notice, egress: ingress, class: Class::CONTROL, route });
+    }
+
+    /// Sends a notice that need not be about a packet: in any class, along any route.
+    pub fn emit(&mut self, emission: Emission) {
+        self.node.emit(emission);
+    }
+
+    /// Has the mechanism that is called called again at `at`, instead of any earlier request; [`Time::NEVER`] cancels.
+    pub fn wake_at(&mut self, at: Time) {
+        self.node.wake_at(at);
     }
 
     /// One of the node's ports.

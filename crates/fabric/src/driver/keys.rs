@@ -16,10 +16,19 @@ pub(super) enum Kind {
     FlowControl,
     Retransmission,
     Port,
+    Mechanism,
 }
 
-pub(super) const KINDS: [Kind; 7] =
-    [Kind::LinkDown, Kind::LinkUp, Kind::Arrive, Kind::FlowStart, Kind::FlowControl, Kind::Retransmission, Kind::Port];
+pub(super) const KINDS: [Kind; 8] = [
+    Kind::LinkDown,
+    Kind::LinkUp,
+    Kind::Arrive,
+    Kind::FlowStart,
+    Kind::FlowControl,
+    Kind::Retransmission,
+    Kind::Port,
+    Kind::Mechanism,
+];
 /// A key is the kind, the age of the sender's burst if it is an arrival, and the wire that ends at the port, or the name of the node.
 pub(super) const KIND_SHIFT: u32 = KEY_BITS - 3;
 pub(super) const AGE_SHIFT: u32 = 27;

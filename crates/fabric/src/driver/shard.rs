@@ -200,6 +200,9 @@ impl Shard {
             Kind::Retransmission => self.at_node(scene.layout.node(NodeId(id)).node, scene, |node, env| {
                 node.retransmission_timer(env);
             }),
+            Kind::Mechanism => self.at_node(scene.layout.node(NodeId(id)).node, scene, |node, env| {
+                node.mechanism_timer(env);
+            }),
             Kind::LinkDown => {
                 let trouble = &mut self.outside.wires[id as usize].trouble;
                 let trouble = trouble.get_or_insert_with(|| Box::new(Trouble { failed_at: None, errors: None }));
@@ -295,6 +298,7 @@ impl Sink for ShardSink<'_> {
             Wakeup::FlowControl(port) => event(Kind::FlowControl, wire(port), at),
             Wakeup::Retransmission(node) => event(Kind::Retransmission, node.0, at),
             Wakeup::Port(port) => event(Kind::Port, wire(port), at),
+            Wakeup::Mechanism(node) => event(Kind::Mechanism, node.0, at),
         });
     }
     fn note(&mut self, note: Note) {

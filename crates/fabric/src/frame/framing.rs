@@ -66,6 +66,14 @@ impl Framing {
         }
     }
 
+    /// A notice of a switch: the smallest Ethernet frame, as of a congestion notification message (IEEE 802.1Qau).
+    pub fn notice(self) -> FrameSize {
+        match self {
+            Framing::Rocev2 => ethernet(0),
+            Framing::HpccNs3 => bare(60),
+        }
+    }
+
     /// A link-local MAC control frame: PFC and its kin.
     pub fn control(self) -> FrameSize {
         match self {

@@ -3,11 +3,13 @@
 pub mod cause;
 pub mod control;
 pub mod framing;
+pub mod notice;
 pub mod record;
 pub mod route;
 
 pub use control::{Control, Pfc, Protocol, Signal};
-pub use record::RecordRef;
+pub use notice::Notice;
+pub use record::{RecordRef, Trail};
 pub use route::{MAX_HOPS, NextHop, Route, TIME_TO_LIVE};
 
 use crate::frame::framing::FrameSize;
@@ -101,6 +103,8 @@ pub enum PacketKind {
     Nack,
     /// Congestion notification packet.
     Cnp,
+    /// What a switch has to tell: see [`Notice`].
+    Notice,
 }
 
 impl Packet {
@@ -157,6 +161,7 @@ impl Frame {
                     PacketKind::Ack => (1 + marked, 0),
                     PacketKind::Nack => (3 + marked, 0),
                     PacketKind::Cnp => (5, 0),
+                    PacketKind::Notice => (6, 0),
                 };
                 let name = (u64::from(packet.flow.0) << 32 | u64::from(packet.psn)).wrapping_mul(8) + kind;
                 name ^ u64::from(packet.class.0) << 56 ^ mark << 60

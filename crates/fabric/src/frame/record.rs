@@ -3,7 +3,9 @@
 //! Kept apart so that frames stay small and travel by value.
 
 use crate::frame::cause::Causes;
+use crate::frame::notice::Notice;
 use crate::frame::route::MAX_HOPS;
+use crate::ids::PortIx;
 use backwater_engine::memory::HeapBytes;
 use backwater_engine::{Duration, Rate, Time};
 
@@ -30,6 +32,32 @@ pub struct Record {
     pub telemetry: Telemetry,
     /// Of a PFC frame: why each class has to stop.
     pub causes: Option<Causes>,
+    /// Of a notice: what it says.
+    pub notice: Option<Notice>,
+    /// The way that a packet has come whose route does not tell.
+    pub trail: Option<Trail>,
+}
+
+/// The egress ports that a packet has taken so far, from its source host on; [`MAX_HOPS`] at most.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Trail {
+    ports: [PortIx; MAX_HOPS],
+    len: u8,
+}
+
+impl Trail {
+    /// Adds the port that the packet leaves through.
+    pub fn push(&mut self, port: PortIx) {
+        if let Some(slot) = self.ports.get_mut(usize::from(self.len)) {
+            *slot = port;
+            self.len += 1;
+        }
+    }
+
+    /// The ports in order.
+    pub fn ports(&self) -> &[PortIx] {
+        &self.ports[..usize::from(self.len)]
+    }
 }
 
 /// Time that a packet was held by PAUSEs.
@@ -98,49 +126,67 @@ impl Telemetry {
     }
 }
 
-/// Records in use, and room for more. The two parts are kept apart, so that a run without telemetry pays for none.
+/// One part of all records: takes no memory until one has it.
+#[derive(Debug)]
+struct Part<T>(Vec<Option<T>>);
+
+impl<T> Default for Part<T> {
+    fn default() -> Part<T> {
+        Part(Vec::new())
+    }
+}
+
+impl<T: Copy> Part<T> {
+    fn get(&self, RecordRef(slot): RecordRef) -> Option<&T> {
+        self.0.get(slot as usize).and_then(Option::as_ref)
+    }
+
+    /// The part of the record in `slot`, one of `records`.
+    fn at(&mut self, slot: usize, records: usize) -> &mut Option<T> {
+        if self.0.len() <= slot {
+            self.0.resize(records, None);
+        }
+        &mut self.0[slot]
+    }
+
+    fn clear(&mut self, slot: usize) {
+        if let Some(item) = self.0.get_mut(slot) {
+            *item = None;
+        }
+    }
+}
+
+/// Records in use, and room for more. The parts are kept apart, so that a run pays for those that it uses.
 #[derive(Debug, Default)]
 pub struct Records {
     pauses: Vec<PauseLog>,
     /// As long as `pauses` once the first telemetry has been stamped, empty before.
     telemetry: Vec<Telemetry>,
-    /// As `telemetry`, once the first PFC frame has been sent.
-    causes: Vec<Option<Causes>>,
+    causes: Part<Causes>,
+    notices: Part<Notice>,
+    trails: Part<Trail>,
     free: Vec<u32>,
 }
 
 impl Records {
     /// Bytes that the records hold on the heap.
     pub(crate) fn heap_bytes(&self) -> u64 {
-        let parts = self.pauses.heap_bytes() + self.telemetry.heap_bytes() + self.causes.heap_bytes();
-        parts + self.free.heap_bytes()
+        let parts = self.causes.0.heap_bytes() + self.notices.0.heap_bytes() + self.trails.0.heap_bytes();
+        self.pauses.heap_bytes() + self.telemetry.heap_bytes() + parts + self.free.heap_bytes()
     }
 
     /// Stores a record.
     pub fn insert(&mut self, record: Record) -> RecordRef {
         let mut reference = self.insert_empty();
-        *self.pauses_mut(&mut reference) = record.pauses;
+        let (slot, records) = (reference.0 as usize, self.pauses.len());
+        self.pauses[slot] = record.pauses;
         if record.telemetry.len > 0 {
             *self.telemetry_mut(&mut reference) = record.telemetry;
         }
-        if let Some(causes) = record.causes {
-            self.keep_causes(reference, &causes);
-        }
+        record.causes.into_iter().for_each(|causes| *self.causes.at(slot, records) = Some(causes));
+        record.notice.into_iter().for_each(|notice| *self.notices.at(slot, records) = Some(notice));
+        record.trail.into_iter().for_each(|trail| *self.trails.at(slot, records) = Some(trail));
         reference
-    }
-
-    /// Stores why each class has to stop that a PFC frame names.
-    pub fn insert_causes(&mut self, causes: &Causes) -> RecordRef {
-        let reference = self.insert_empty();
-        self.keep_causes(reference, causes);
-        reference
-    }
-
-    fn keep_causes(&mut self, RecordRef(slot): RecordRef, causes: &Causes) {
-        if self.causes.len() <= slot as usize {
-            self.causes.resize(self.pauses.len(), None);
-        }
-        self.causes[slot as usize] = Some(*causes);
     }
 
     fn insert_empty(&mut self) -> RecordRef {
@@ -152,9 +198,9 @@ impl Records {
         if let Some(telemetry) = self.telemetry.get_mut(slot as usize) {
             telemetry.len = 0;
         }
-        if let Some(causes) = self.causes.get_mut(slot as usize) {
-            *causes = None;
-        }
+        self.causes.clear(slot as usize);
+        self.notices.clear(slot as usize);
+        self.trails.clear(slot as usize);
         RecordRef(slot)
     }
 
@@ -180,6 +226,12 @@ impl Records {
         &mut self.telemetry[slot]
     }
 
+    /// The trail of the record that `reference` names, made on the spot if it names none.
+    pub fn trail_mut(&mut self, reference: &mut RecordRef) -> &mut Trail {
+        let slot = self.slot(reference);
+        self.trails.at(slot, self.pauses.len()).get_or_insert_default()
+    }
+
     /// The pauses of the record that `reference` names.
     pub fn pauses(&self, reference: RecordRef) -> Option<&PauseLog> {
         self.pauses.get(reference.0 as usize)
@@ -192,7 +244,17 @@ impl Records {
 
     /// Why each class has to stop, if the record that `reference` names is that of a PFC frame.
     pub fn causes(&self, reference: RecordRef) -> Option<&Causes> {
-        self.causes.get(reference.0 as usize).and_then(Option::as_ref)
+        self.causes.get(reference)
+    }
+
+    /// What a notice says, if the record that `reference` names is that of one.
+    pub fn notice(&self, reference: RecordRef) -> Option<&Notice> {
+        self.notices.get(reference)
+    }
+
+    /// The way that a packet has come, if the record that `reference` names tells.
+    pub fn trail(&self, reference: RecordRef) -> Option<&Trail> {
+        self.trails.get(reference)
     }
 
     /// Frees the record: its frame is consumed or dropped.
@@ -204,11 +266,15 @@ impl Records {
 
     /// Takes the record out: its frame leaves for another shard.
     pub fn take(&mut self, reference: RecordRef) -> Option<Record> {
-        let pauses = *self.pauses(reference)?;
-        let telemetry = self.telemetry(reference).copied().unwrap_or_default();
-        let causes = self.causes(reference).copied();
+        let record = Record {
+            pauses: *self.pauses(reference)?,
+            telemetry: self.telemetry(reference).copied().unwrap_or_default(),
+            causes: self.causes(reference).copied(),
+            notice: self.notice(reference).copied(),
+            trail: self.trail(reference).copied(),
+        };
         self.free(reference);
-        Some(Record { pauses, telemetry, causes })
+        Some(record)
     }
 
     /// Number of records in use.

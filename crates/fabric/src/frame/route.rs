@@ -36,6 +36,12 @@ impl Route {
         Some(route)
     }
 
+    /// This fixed route behind the egress ports `past` that the packet has taken already; itself, if that is more than there is room for.
+    pub fn behind_past(self, past: &[PortIx]) -> Route {
+        let all: Vec<PortIx> = past.iter().copied().chain(self.ahead()).collect();
+        Route::fixed(&all).map_or(self, |route| Route { cursor: route.cursor | past.len() as u8, ..route })
+    }
+
     /// Where the packet goes from the node that it is in.
     #[inline]
     pub fn next(&self) -> NextHop {
@@ -111,6 +117,10 @@ mod tests {
         }
         assert_eq!(route.next(), NextHop::Arrived);
         assert_eq!((route.behind().count(), route.ahead().count()), (7, 0));
+        let onward = Route::fixed(&[4, 5]).expect("two hops fit").behind_past(&[1, 2]);
+        assert_eq!((onward.behind().collect(), onward.next()), (vec![1, 2], NextHop::Port(4)));
+        assert_eq!(onward.ahead().collect::<Vec<_>>(), [4, 5]);
+        assert_eq!(onward.behind_past(&[0; MAX_HOPS]), onward);
         let route = Route::towards(NodeId(0x0102_0304));
         assert_eq!(
             (route.next(), route.destination()),

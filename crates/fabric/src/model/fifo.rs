@@ -26,13 +26,16 @@ pub struct Queued {
     pub frame: Frame,
     /// When it joined the queue.
     pub at: Time,
-    /// Port through which it entered the node; means nothing at its source.
+    /// Port through which it entered the node; [`OWN`] at its source.
     pub ingress: PortIx,
     /// What the flow control has written down about it.
     pub note: u32,
 }
 
 const _: () = assert!(size_of::<Queued>() == 48);
+
+/// Where the frames come in that a node makes itself: they are charged to no pool.
+pub const OWN: PortIx = PortIx::MAX;
 
 /// The frames of many queues.
 pub type Frames = Pool<Queued>;

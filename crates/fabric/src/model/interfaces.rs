@@ -2,7 +2,7 @@
 //! what they ask of it.
 
 use crate::contract::note::Note;
-use crate::contract::{NodeAccess, PortView};
+use crate::contract::{Emission, NodeAccess, PortView, Stations};
 use crate::frame::Control;
 use crate::frame::cause::{Cause, Causes};
 use crate::ids::{PortIx, QueueIx};
@@ -32,6 +32,12 @@ pub(crate) struct Interfaces {
     pub(crate) counters: Counters,
     pub(crate) effects: Effects,
     pub(crate) endpoint: Option<Endpoint>,
+    /// Where mechanisms ask to be called.
+    pub(crate) stations: Stations,
+    /// The one that is called.
+    pub(crate) caller: Caller,
+    /// When each of them is to be called again, by [`Caller`].
+    pub(crate) wakes: [Time; Caller::ALL.len()],
 }
 
 /// What hooks asked for, carried out by the node when the hook returns. Reused, so that nothing is allocated.
@@ -46,6 +52,8 @@ pub(crate) struct Effects {
     /// The causes, in the same order.
     causes: VecDeque<Causes>,
     pub(crate) others: VecDeque<Effect>,
+    /// Notices to send.
+    pub(crate) emissions: VecDeque<Emission>,
     /// Whether it is to be told what made a queue full ([`Note::Full`]).
     pub(crate) watches_full: bool,
 }
@@ -59,8 +67,23 @@ pub(crate) enum Effect {
     Flush(PortIx, QueueIx),
     /// Ask to be woken for a port's timer.
     Timer(PortIx),
+    /// Ask to be woken for a mechanism.
+    Wake,
     /// Notify the observers.
     Note(Note),
+    /// Tell the stations of a gate that has closed or opened.
+    Gate(PortIx, QueueIx, bool),
+}
+
+/// Which mechanism of a switch a [`View`](crate::contract::View) is for: the one that is woken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Caller {
+    CongestionPoint,
+    LoadBalance,
+}
+
+impl Caller {
+    pub(crate) const ALL: [Caller; 2] = [Caller::CongestionPoint, Caller::LoadBalance];
 }
 
 impl Effects {
@@ -76,13 +99,22 @@ impl Effects {
     }
 
     pub(crate) fn heap_bytes(&self) -> u64 {
-        self.controls.heap_bytes() + self.causes.heap_bytes() + self.others.heap_bytes()
+        let frames = self.controls.heap_bytes() + self.causes.heap_bytes() + self.emissions.heap_bytes();
+        frames + self.others.heap_bytes()
     }
 }
 
 impl Interfaces {
     pub(crate) fn new(ports: Vec<Port>, endpoint: Option<Endpoint>) -> Interfaces {
-        Interfaces { ports, counters: Counters::default(), effects: Effects::default(), endpoint }
+        Interfaces {
+            ports,
+            counters: Counters::default(),
+            effects: Effects::default(),
+            endpoint,
+            stations: Stations::NONE,
+            caller: Caller::CongestionPoint,
+            wakes: [Time::NEVER; Caller::ALL.len()],
+        }
     }
 }
 
@@ -98,15 +130,22 @@ impl NodeAccess for Interfaces {
     }
 
     fn close(&mut self, port: PortIx, queue: QueueIx, cause: Cause, now: Time) {
-        self.ports[usize::from(port)].close(queue, now, cause);
+        let was_open = self.ports[usize::from(port)].close(queue, now, cause);
         self.endpoint.iter_mut().for_each(|endpoint| endpoint.close(port, queue));
+        if was_open && self.stations.meets(Stations::GATE) {
+            self.effects.add(Effect::Gate(port, queue, false));
+        }
     }
 
     fn open(&mut self, port: PortIx, queue: QueueIx, now: Time) {
         let port = &mut self.ports[usize::from(port)];
         if let Some(closure) = port.open(queue, now) {
             let (note, kick) = (Effect::Note(Note::Paused { port: port.id, queue, closure }), Effect::Kick(port.ix));
-            self.endpoint.iter_mut().for_each(|endpoint| endpoint.open(port.ix, queue));
+            let ix = port.ix;
+            self.endpoint.iter_mut().for_each(|endpoint| endpoint.open(ix, queue));
+            if self.stations.meets(Stations::GATE) {
+                self.effects.add(Effect::Gate(ix, queue, true));
+            }
             self.effects.add(note);
             self.effects.add(kick);
         }
@@ -123,6 +162,17 @@ impl NodeAccess for Interfaces {
             *timer = at;
             self.effects.add(Effect::Timer(port));
         }
+    }
+
+    fn emit(&mut self, emission: Emission) {
+        self.effects.pending = true;
+        self.effects.emissions.push_back(emission);
+    }
+
+    fn wake_at(&mut self, at: Time) {
+        self.wakes[self.caller as usize] = at;
+        self.effects.pending = true;
+        self.effects.others.push_back(Effect::Wake);
     }
 
     fn note(&mut self, note: Note) {

@@ -4,13 +4,14 @@
 //! set, a clock, a file or a socket, so that whatever drives it can be a simulator or a wire.
 
 use crate::contract::note::{DropCause, Note};
-use crate::contract::{FlowControl, View};
-use crate::frame::{Body, Control, Frame, NextHop, PacketKind, RecordRef};
+use crate::contract::{Emission, FlowControl, Station, Stations, View};
+use crate::frame::record::Record;
+use crate::frame::{Body, Control, Frame, NextHop, Packet, PacketKind, RecordRef, Timestamp};
 use crate::ids::{NodeId, PortIx, QueueIx};
 use crate::mechanisms::flow_control::AnyFlowControl;
-use crate::model::fifo::{Frames, Queued};
+use crate::model::fifo::{Frames, OWN, Queued};
 use crate::model::host::Endpoint;
-use crate::model::interfaces::{Counters, Effect, Effects, Interfaces};
+use crate::model::interfaces::{Caller, Counters, Effect, Effects, Interfaces};
 use crate::model::pipeline::Pipeline;
 use crate::model::port::Port;
 use crate::model::sink::{Env, Sink, Wakeup};
@@ -50,18 +51,16 @@ impl Node {
         let flow_control = fabric.spec.build_flow_control(&site, &fabric.wiring);
         let port = |facts| Port::new(facts, fabric.spec.framing, scheduler, flow_control.added_queues());
         let ports = site.ports.iter().map(port).collect();
-        Node {
-            id,
-            interfaces: Interfaces::new(ports, site.is_host.then(|| Endpoint::new(fabric, id))),
-            flow_control,
-            pipeline: (!site.is_host).then(|| Pipeline::new(&site, &fabric.spec)),
-            losses: Losses::default(),
-        }
+        let mut interfaces = Interfaces::new(ports, site.is_host.then(|| Endpoint::new(fabric, id)));
+        let pipeline = (!site.is_host).then(|| Pipeline::new(&site, &fabric.spec));
+        interfaces.stations =
+            pipeline.as_ref().map_or(Stations::NONE, |pipeline| pipeline.point_at | pipeline.balancer_at);
+        Node { id, interfaces, flow_control, pipeline, losses: Losses::default() }
     }
 
     /// What mechanisms see of the node at `now`.
-    pub fn view(&mut self, now: Time) -> View<'_> {
-        View::new(now, &mut self.interfaces)
+    pub fn view<'a>(&'a mut self, now: Time, fabric: &'a Fabric) -> View<'a> {
+        View::new(now, fabric, &mut self.interfaces)
     }
 
     /// The node's ports.
@@ -161,15 +160,12 @@ impl Node {
                 NextHop::Port(egress) => self.forward(port, egress, frame, env),
                 NextHop::Arrived => self.receive(port, frame, env),
                 NextHop::Towards(destination) if destination == self.id => self.receive(port, frame, env),
-                NextHop::Towards(destination) => {
-                    let egress = self.choose_egress(packet, destination, env.now, env.fabric);
-                    self.forward(port, egress, frame, env);
-                }
+                NextHop::Towards(destination) => self.route(port, destination, *frame, env),
             },
             Body::Control(control) => {
                 self.interfaces.counters.consumed += u64::from(frame.size.charge);
                 let causes = env.records.causes(frame.record);
-                let view = &mut View::new(env.now, &mut self.interfaces);
+                let view = &mut View::new(env.now, env.fabric, &mut self.interfaces);
                 self.flow_control.on_control(port, control, causes, view);
                 env.records.free(frame.record);
             }
@@ -277,9 +273,72 @@ impl Node {
     /// Puts a packet made by this node into a queue of `port`.
     pub(crate) fn enqueue_own<S: Sink>(&mut self, port: PortIx, frame: Frame, env: &mut Env<'_, S>) {
         self.interfaces.counters.created += u64::from(frame.size.charge);
-        let (queue, queued) = (QueueIx::from(frame.class().0), Queued { frame, at: env.now, ingress: port, note: 0 });
+        let (queue, queued) = (QueueIx::from(frame.class().0), Queued { frame, at: env.now, ingress: OWN, note: 0 });
         self.interfaces.ports[usize::from(port)].enqueue(queue, queued, env.frames);
         self.kick(port, env);
+    }
+
+    /// A notice that a mechanism has made.
+    fn emit<S: Sink>(&mut self, Emission { notice, egress, class, route }: Emission, env: &mut Env<'_, S>) {
+        let packet = Packet {
+            kind: PacketKind::Notice,
+            class,
+            marked: false,
+            queue: class.0,
+            flow: notice.flow,
+            psn: 0,
+            sent_at: Timestamp::of(env.now),
+            route,
+        };
+        let record = env.records.insert(Record { notice: Some(notice), ..Record::default() });
+        let frame = Frame { record, ..Frame::new(Body::Packet(packet), env.fabric.spec.framing.notice()) };
+        self.enqueue_own(egress, frame, env);
+    }
+
+    /// Calls `hook` for each mechanism of the switch that has asked to be called at `points`.
+    pub(crate) fn at_stations<S: Sink>(
+        &mut self,
+        points: Stations,
+        env: &mut Env<'_, S>,
+        mut hook: impl FnMut(&mut dyn Station, &mut View<'_>),
+    ) {
+        let Some(pipeline) = &mut self.pipeline else { return };
+        if pipeline.point_at.meets(points) {
+            self.interfaces.caller = Caller::CongestionPoint;
+            hook(&mut pipeline.congestion_point, &mut View::new(env.now, env.fabric, &mut self.interfaces));
+        }
+        if pipeline.balancer_at.meets(points) {
+            self.interfaces.caller = Caller::LoadBalance;
+            hook(&mut pipeline.balancer, &mut View::new(env.now, env.fabric, &mut self.interfaces));
+        }
+    }
+
+    /// Asks for the wake-up of the mechanism that is due first.
+    fn ask_for_wakeup<S: Sink>(&mut self, env: &mut Env<'_, S>) {
+        let next = self.interfaces.wakes.into_iter().min().unwrap_or(Time::NEVER);
+        if next != Time::NEVER {
+            env.sink.schedule(Wakeup::Mechanism(self.id), next.max(env.now));
+        }
+    }
+
+    /// Mechanisms of the switch may have asked to be called by now.
+    pub fn mechanism_timer<S: Sink>(&mut self, env: &mut Env<'_, S>) {
+        for caller in Caller::ALL {
+            let (Some(pipeline), wake) = (&mut self.pipeline, &mut self.interfaces.wakes[caller as usize]) else {
+                return;
+            };
+            if *wake > env.now {
+                continue;
+            }
+            *wake = Time::NEVER;
+            self.interfaces.caller = caller;
+            let view = &mut View::new(env.now, env.fabric, &mut self.interfaces);
+            match caller {
+                Caller::CongestionPoint => pipeline.congestion_point.on_wake(view),
+                Caller::LoadBalance => pipeline.balancer.on_wake(view),
+            }
+        }
+        self.settle(env);
     }
 
     /// A frame ends here: its bytes are accounted for and its record is freed.
@@ -305,7 +364,7 @@ impl Node {
         env: &Env<'_, S>,
         hook: impl FnOnce(&mut AnyFlowControl, &mut View<'_>),
     ) {
-        hook(&mut self.flow_control, &mut View::new(env.now, &mut self.interfaces));
+        hook(&mut self.flow_control, &mut View::new(env.now, env.fabric, &mut self.interfaces));
     }
 
     /// Carries out what hooks asked for, and what that makes them ask for, until nothing is left.
@@ -321,13 +380,15 @@ impl Node {
     fn carry_out<S: Sink>(&mut self, env: &mut Env<'_, S>) {
         let size = env.fabric.spec.framing.control();
         while let Some((port, control, causes)) = self.interfaces.effects.next_control() {
-            let record = causes.map_or(RecordRef::NONE, |causes| env.records.insert_causes(&causes));
+            let record = causes.map_or(RecordRef::NONE, |causes| {
+                env.records.insert(Record { causes: Some(causes), ..Record::default() })
+            });
             self.interfaces.counters.created += u64::from(size.charge);
             if let (Some(pipeline), Control::Pfc(pfc)) = (&mut self.pipeline, &control) {
                 pipeline.on_pfc(port, pfc, env.now);
             }
             let frame = Frame { record, ..Frame::new(Body::Control(control), size) };
-            let queued = Queued { frame, at: env.now, ingress: port, note: 0 };
+            let queued = Queued { frame, at: env.now, ingress: OWN, note: 0 };
             let (Interfaces { ports, counters, .. }, records) = (&mut self.interfaces, &mut *env.records);
             ports[usize::from(port)].enqueue_control(queued, env.frames, |withdrawn| {
                 counters.created -= u64::from(withdrawn.size.charge);
@@ -335,9 +396,16 @@ impl Node {
             });
             self.interfaces.effects.others.push_back(Effect::Kick(port));
         }
+        while let Some(emission) = self.interfaces.effects.emissions.pop_front() {
+            self.emit(emission, env);
+        }
         match self.interfaces.effects.others.pop_front() {
             Some(Effect::Kick(port)) => self.kick(port, env),
             Some(Effect::Flush(port, queue)) => self.flush(port, queue, env),
+            Some(Effect::Gate(port, queue, is_open)) => {
+                self.at_stations(Stations::GATE, env, |station, view| station.on_gate(port, queue, is_open, view));
+            }
+            Some(Effect::Wake) => self.ask_for_wakeup(env),
             Some(Effect::Note(note)) => env.sink.note(note),
             Some(Effect::Timer(port)) => {
                 let port = &self.interfaces.ports[usize::from(port)];

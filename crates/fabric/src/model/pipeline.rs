@@ -1,6 +1,6 @@
 //! What a switch has besides ports and flow control.
 
-use crate::contract::{BufferAccounts, BufferPolicy, CongestionPoint, Occupancy, Site};
+use crate::contract::{BufferAccounts, BufferPolicy, Occupancy, Site, Station, Stations};
 use crate::frame::Pfc;
 use crate::ids::{Class, PortIx};
 use crate::mechanisms::congestion::AnyCongestionPoint;
@@ -15,16 +15,22 @@ use backwater_engine::Time;
 pub struct Pipeline {
     pub(crate) buffer: AnyBufferPolicy,
     pub(super) congestion_point: AnyCongestionPoint,
+    /// Where that asks to be called.
+    pub(super) point_at: Stations,
     pub(super) balancer: AnyLoadBalance,
+    pub(super) balancer_at: Stations,
     pub(super) probe: Option<Box<IngressProbe>>,
 }
 
 impl Pipeline {
     pub(crate) fn new(site: &Site<'_>, spec: &NetworkSpec) -> Pipeline {
+        let (congestion_point, balancer) = (spec.congestion.point(site), spec.load_balance.build(site));
         Pipeline {
             buffer: spec.headroom(site.node).build(site),
-            congestion_point: spec.congestion.point(site),
-            balancer: spec.load_balance.build(site),
+            point_at: congestion_point.stations(),
+            congestion_point,
+            balancer_at: balancer.stations(),
+            balancer,
             probe: None,
         }
     }
@@ -37,7 +43,7 @@ impl Pipeline {
 
     /// Bytes that the mechanisms hold on the heap.
     pub(crate) fn heap_bytes(&self) -> u64 {
-        BufferAccounts::heap_bytes(&self.buffer) + self.congestion_point.heap_bytes()
+        BufferAccounts::heap_bytes(&self.buffer) + self.congestion_point.heap_bytes() + self.balancer.heap_bytes()
     }
 
     /// Sets up the probe of ingress queues.

@@ -31,6 +31,8 @@ pub enum Wakeup<'a> {
     Retransmission(NodeId),
     /// A port may have something to send.
     Port(&'a Port),
+    /// A mechanism of a switch has asked for it.
+    Mechanism(NodeId),
 }
 
 /// What a node works with while it handles one input.

@@ -10,23 +10,22 @@
 
 use crate::contract::note::DropCause;
 use crate::contract::{
-    Admission, BufferPolicy, Candidate, CongestionPoint, Departure, FlowControl, Gauge, LoadBalance, Passage, Stage,
-    View,
+    Admission, Arrival, BufferPolicy, Candidate, Carried, Choice, FlowControl, Gauge, Heard, LoadBalance, Passage,
+    Stage, Station, Stations, View,
 };
-use crate::frame::{Body, Frame, Packet, PacketKind};
+use crate::frame::{Body, Frame, NextHop, PacketKind};
 use crate::ids::{Class, NodeId, PortIx, QueueIx};
-use crate::model::fifo::Queued;
+use crate::model::fifo::{OWN, Queued};
+use crate::model::interfaces::Caller;
 use crate::model::node::Node;
 use crate::model::port::Port;
 use crate::model::sink::{Env, Sink};
 use crate::network::fabric::Fabric;
-use backwater_engine::Time;
 
 impl Node {
     /// A packet for another node has arrived on `ingress` and leaves through `egress`.
     #[inline]
     pub(crate) fn forward<S: Sink>(&mut self, ingress: PortIx, egress: PortIx, frame: &Frame, env: &mut Env<'_, S>) {
-        let pipeline = self.pipeline.as_mut().expect("routes pass through switches only");
         let class = frame.class();
         let mut queued = Queued { frame: *frame, at: env.now, ingress, note: 0 };
         if let Body::Packet(packet) = &mut queued.frame.body
@@ -34,11 +33,17 @@ impl Node {
         {
             return self.drop(ingress, frame, DropCause::TimeToLive, env);
         }
-        if !is_charged(class) {
-            self.interfaces.ports[usize::from(egress)].enqueue(QueueIx::from(class.0), queued, env.frames);
-            return self.kick(egress, env);
+        if self.interfaces.stations.meets(Stations::LAST_HOP | Stations::NOTICE)
+            && self.look_at(egress, &mut queued.frame, env) == Heard::Consume
+        {
+            return self.consume(frame, env);
         }
         let mut passage = passage(egress, QueueIx::from(class.0), &queued);
+        if !is_charged(&passage) {
+            self.join(&passage, &mut queued, env);
+            return self.kick(egress, env);
+        }
+        let pipeline = self.pipeline.as_mut().expect("routes pass through switches only");
         let pressure = match pipeline.buffer.admit(&passage, env.now) {
             Admission::Charged(pressure) => pressure,
             Admission::Refused(cause) => return self.refuse(passage, frame, cause, env),
@@ -48,13 +53,85 @@ impl Node {
         }
         if self.interfaces.ports[usize::from(egress)].has_added() {
             let candidate = candidate(&self.interfaces.ports, egress, &queued, env.fabric);
-            let view = View::new(env.now, &mut self.interfaces);
+            let view = View::new(env.now, env.fabric, &mut self.interfaces);
             let place = self.flow_control.queue(candidate, &view);
             (passage.queue, passage.note, queued.note) = (place.queue, place.note, place.note);
         }
-        self.interfaces.ports[usize::from(egress)].enqueue(passage.queue, queued, env.frames);
-        self.flow_control.on_enqueue(passage, pressure, &mut View::new(env.now, &mut self.interfaces));
+        self.join(&passage, &mut queued, env);
+        self.flow_control.on_enqueue(passage, pressure, &mut View::new(env.now, env.fabric, &mut self.interfaces));
         self.kick(egress, env);
+    }
+
+    /// A packet joins its queue.
+    #[inline(always)]
+    fn join<S: Sink>(&mut self, passage: &Passage, queued: &mut Queued, env: &mut Env<'_, S>) {
+        if self.interfaces.stations.meets(Stations::ENQUEUE) {
+            self.tell_of_enqueue(passage, &mut queued.frame, env);
+        }
+        self.interfaces.ports[usize::from(passage.egress)].enqueue(passage.queue, *queued, env.frames);
+    }
+
+    #[inline(never)]
+    fn tell_of_enqueue<S: Sink>(&mut self, at: &Passage, frame: &mut Frame, env: &mut Env<'_, S>) {
+        let port = &self.interfaces.ports[usize::from(at.egress)];
+        let queue_bytes = port.queue_bytes(at.queue) + u64::from(at.bytes);
+        self.pass(Stations::ENQUEUE, frame, env, |station, packet, view| {
+            station.on_enqueue(at, queue_bytes, packet, view);
+        });
+    }
+
+    /// Shows a packet that leaves through `egress` to those who want to see notices, and what is about to reach its destination.
+    #[inline(never)]
+    fn look_at<S: Sink>(&mut self, egress: PortIx, frame: &mut Frame, env: &mut Env<'_, S>) -> Heard {
+        let Body::Packet(packet) = &frame.body else { return Heard::Pass };
+        if packet.kind == PacketKind::Notice && self.hear(frame, env) == Heard::Consume {
+            return Heard::Consume;
+        }
+        let is_last = match packet.route.next() {
+            NextHop::Port(_) => false,
+            NextHop::Arrived => true,
+            NextHop::Towards(destination) => env.fabric.wiring.neighbour(self.id, egress) == destination,
+        };
+        if is_last {
+            self.pass(Stations::LAST_HOP, frame, env, |station, packet, view| {
+                station.on_last_hop(egress, packet, view)
+            });
+        }
+        Heard::Pass
+    }
+
+    /// Shows a notice to those who want to hear it.
+    pub(crate) fn hear<S: Sink>(&mut self, frame: &Frame, env: &mut Env<'_, S>) -> Heard {
+        let Some(notice) = env.records.notice(frame.record).copied() else { return Heard::Pass };
+        let mut heard = Heard::Pass;
+        self.at_stations(Stations::NOTICE, env, |station, view| {
+            if station.on_notice(&notice, view) == Heard::Consume {
+                heard = Heard::Consume;
+            }
+        });
+        heard
+    }
+
+    /// Shows a packet to each mechanism that has asked to be called at `points`.
+    fn pass<S: Sink>(
+        &mut self,
+        points: Stations,
+        frame: &mut Frame,
+        env: &mut Env<'_, S>,
+        mut hook: impl FnMut(&mut dyn Station, &mut Carried<'_>, &mut View<'_>),
+    ) {
+        let Some(pipeline) = &mut self.pipeline else { return };
+        let Env { now, fabric, records, .. } = env;
+        if pipeline.point_at.meets(points) {
+            self.interfaces.caller = Caller::CongestionPoint;
+            let packet = &mut Carried { frame, records };
+            hook(&mut pipeline.congestion_point, packet, &mut View::new(*now, *fabric, &mut self.interfaces));
+        }
+        if pipeline.balancer_at.meets(points) {
+            self.interfaces.caller = Caller::LoadBalance;
+            let packet = &mut Carried { frame, records };
+            hook(&mut pipeline.balancer, packet, &mut View::new(*now, *fabric, &mut self.interfaces));
+        }
     }
 
     /// No pool takes a packet.
@@ -62,7 +139,7 @@ impl Node {
     fn refuse<S: Sink>(&mut self, passage: Passage, frame: &Frame, cause: DropCause, env: &mut Env<'_, S>) {
         if let Some(pipeline) = self.pipeline.as_ref().filter(|_| cause == DropCause::Headroom) {
             let gauge = Gauge { policy: &pipeline.buffer, passage };
-            self.flow_control.on_refuse(passage, gauge, &mut View::new(env.now, &mut self.interfaces));
+            self.flow_control.on_refuse(passage, gauge, &mut View::new(env.now, env.fabric, &mut self.interfaces));
         }
         self.drop(passage.ingress, frame, cause, env);
     }
@@ -82,22 +159,24 @@ impl Node {
         if let Body::Packet(packet) = &mut frame.body {
             packet.queue = queue.min(u8::MAX.into()) as u8;
         }
-        let Some(pipeline) = &mut self.pipeline else { return };
-        if !is_charged(passage.class) {
+        if let Body::Packet(packet) = &frame.body
+            && self.interfaces.stations.meets(Stations::departure_of(packet.kind))
+        {
+            let queue_bytes = self.interfaces.ports[usize::from(egress)].queue_bytes(queue);
+            self.pass(Stations::departure_of(packet.kind), frame, env, |station, packet, view| {
+                station.on_departure(&passage, queue_bytes, packet, view);
+            });
+        }
+        if !is_charged(&passage) {
             return;
         }
+        let Some(pipeline) = &mut self.pipeline else { return };
         pipeline.buffer.release(&passage, env.now);
         if let Some(probe) = &mut pipeline.probe {
-            probe.on_departure(passage.ingress, passage.class, passage.bytes.into(), &pipeline.buffer, env.now);
-        }
-        if frame.packet().is_some_and(|packet| packet.kind == PacketKind::Data) {
-            let port = &self.interfaces.ports[usize::from(egress)];
-            let queue_bytes = port.queue_bytes(queue);
-            let departure = Departure { now: env.now, egress, port, queue_bytes, frame, records: env.records };
-            pipeline.congestion_point.on_departure(departure);
+            probe.on_departure(passage.ingress, passage.came, passage.bytes.into(), &pipeline.buffer, env.now);
         }
         let gauge = Gauge { policy: &pipeline.buffer, passage };
-        let mut view = View::new(env.now, &mut self.interfaces);
+        let mut view = View::new(env.now, env.fabric, &mut self.interfaces);
         self.flow_control.on_dequeue(passage, gauge, &mut view);
     }
 
@@ -139,7 +218,8 @@ impl Node {
         self.log_pauses(egress, queue, queued.at, &mut queued.frame, env);
         let from = passage(egress, queue, &queued);
         let candidate = candidate(&self.interfaces.ports, egress, &queued, env.fabric);
-        let place = self.flow_control.next_queue(candidate, from, &View::new(env.now, &mut self.interfaces));
+        let place =
+            self.flow_control.next_queue(candidate, from, &View::new(env.now, env.fabric, &mut self.interfaces));
         (queued.at, queued.note) = (env.now, place.note);
         let port = &mut self.interfaces.ports[usize::from(egress)];
         let leads_to_wire = port.leads_to_wire(place.queue);
@@ -149,14 +229,47 @@ impl Node {
         leads_to_wire
     }
 
-    /// The egress port of a packet that carries no route: the load balancer's choice among the equal-cost ports.
-    pub(crate) fn choose_egress(&mut self, packet: &Packet, dst: NodeId, now: Time, fabric: &Fabric) -> PortIx {
-        match fabric.routes.candidates(self.id, dst) {
+    /// A packet that carries no route has arrived on `ingress`: it goes where the load balancer sends it, among the equal-cost ports.
+    pub(crate) fn route<S: Sink>(
+        &mut self,
+        ingress: PortIx,
+        destination: NodeId,
+        mut frame: Frame,
+        env: &mut Env<'_, S>,
+    ) {
+        let egress = match env.fabric.routes.candidates(self.id, destination) {
             [only] => *only,
-            several => {
-                let key = fabric.key(packet.flow, packet.direction());
-                let pipeline = self.pipeline.as_mut().expect("routes pass through switches only");
-                several[pipeline.balancer.choose(key, several, &View::new(now, &mut self.interfaces))]
+            several => self.choose(ingress, destination, several, &mut frame, env),
+        };
+        self.forward(ingress, egress, &frame, env);
+    }
+
+    /// The load balancer's choice.
+    fn choose<S: Sink>(
+        &mut self,
+        ingress: PortIx,
+        destination: NodeId,
+        candidates: &[PortIx],
+        frame: &mut Frame,
+        env: &mut Env<'_, S>,
+    ) -> PortIx {
+        let Body::Packet(packet) = &frame.body else { unreachable!("link-local frames are not routed") };
+        let pipeline = self.pipeline.as_mut().expect("routes pass through switches only");
+        let key = env.fabric.key(packet.flow, packet.direction());
+        let packet = Carried { frame, records: env.records };
+        self.interfaces.caller = Caller::LoadBalance;
+        let arrival = &mut Arrival { packet, ingress, destination, key, candidates };
+        match pipeline.balancer.choose(arrival, &mut View::new(env.now, env.fabric, &mut self.interfaces)) {
+            Choice::Candidate(index) => candidates[index],
+            Choice::Route(route) => {
+                let past = match env.records.trail(frame.record) {
+                    Some(trail) => trail.ports().to_vec(),
+                    None => vec![env.fabric.wiring.across(self.interfaces.ports[usize::from(ingress)].id)],
+                };
+                let Body::Packet(packet) = &mut frame.body else { unreachable!("link-local frames are not routed") };
+                packet.route = route.behind_past(&past);
+                let NextHop::Port(egress) = packet.route.next() else { unreachable!("a whole route begins here") };
+                egress
             }
         }
     }
@@ -178,7 +291,7 @@ pub(crate) fn passage(egress: PortIx, queue: QueueIx, queued: &Queued) -> Passag
     Passage { ingress: *ingress, egress, queue, came: class, class, bytes: frame.size.charge, note: *note }
 }
 
-/// Whether packets of `class` are charged to a pool, and thereby subject to flow control.
-fn is_charged(class: Class) -> bool {
-    class != Class::CONTROL
+/// Whether a packet is charged to a pool, and thereby subject to flow control: not in the control class, and not where it was made.
+fn is_charged(passage: &Passage) -> bool {
+    passage.came != Class::CONTROL && passage.ingress != OWN
 }

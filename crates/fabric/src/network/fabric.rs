@@ -1,7 +1,7 @@
 //! What all nodes of a running network share and none changes: wiring, routes, the active flows, sizes.
 
 use crate::contract::{FlowHash, FlowKey, Neighbour, Onward, Paths, PortFacts, Site};
-use crate::frame::{Direction, MAX_HOPS, NextHop, Packet, Route, TIME_TO_LIVE};
+use crate::frame::{Direction, MAX_HOPS, NextHop, Packet, Route, TIME_TO_LIVE, Trail};
 use crate::ids::{Class, FlowId, NodeId, PortId, PortIx};
 use crate::network::flows::{Flow, Flows};
 use crate::network::routes::{Routes, Wiring};
@@ -59,6 +59,47 @@ impl Promise {
 }
 
 impl Paths for Fabric {
+    fn candidates(&self, node: NodeId, destination: NodeId) -> &[PortIx] {
+        self.routes.candidates(node, destination)
+    }
+
+    fn neighbour(&self, node: NodeId, port: PortIx) -> NodeId {
+        self.wiring.neighbour(node, port)
+    }
+
+    fn edge(&self, host: NodeId) -> NodeId {
+        match self.wiring.of(host) {
+            [first, ..] if self.spec.is_host(host) => self.wiring.peer(first),
+            _ => host,
+        }
+    }
+
+    fn ends(&self, flow: FlowId, direction: Direction) -> Option<(NodeId, NodeId)> {
+        let FlowSpec { src, dst, .. } = &self.flows.get(flow)?.spec;
+        match direction {
+            Direction::Data => Some((*src, *dst)),
+            Direction::Ack => Some((*dst, *src)),
+        }
+    }
+
+    fn back(&self, source: NodeId, packet: &Packet, trail: Option<&Trail>, ingress: PortId) -> Route {
+        let taken: Vec<PortIx> = match packet.route.destination() {
+            None => packet.route.behind().collect(),
+            Some(_) => trail.map_or_else(Vec::new, |trail| trail.ports().to_vec()),
+        };
+        let (mut node, mut back) = (source, Vec::with_capacity(taken.len()));
+        for egress in taken {
+            let port = &self.wiring.ports[self.wiring.of(node)[usize::from(egress)].peer.0 as usize];
+            back.push(port.ix);
+            node = port.node;
+        }
+        back.reverse();
+        // Where a trail is cut off, or there is none, any way will do.
+        let is_whole = node == self.wiring.ports[ingress.0 as usize].node && !back.is_empty();
+        let fixed = if is_whole { Route::fixed(&back) } else { None };
+        fixed.map_or(Route::towards(source), Route::after_first)
+    }
+
     fn behind(&self, port: PortId, flow: FlowId, direction: Direction, route: &Route) -> Option<PortId> {
         match route.next() {
             NextHop::Port(ix) => Some(self.wiring.beyond(port, ix)),

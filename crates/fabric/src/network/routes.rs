@@ -105,6 +105,11 @@ impl Wiring {
         PortId(self.across[port.0 as usize] + u32::from(ix))
     }
 
+    /// The number, in its node, of the port at the other end of the link of `port`.
+    pub(crate) fn across(&self, port: PortId) -> PortIx {
+        self.ports[self.ports[port.0 as usize].peer.0 as usize].ix
+    }
+
     /// The node behind port `ix` of `node`.
     #[inline]
     pub fn neighbour(&self, node: NodeId, ix: PortIx) -> NodeId {

@@ -4,7 +4,7 @@ use backwater_engine::{Duration, Time};
 use backwater_fabric::contract::note::Note;
 use backwater_fabric::frame::cause::Cause;
 use backwater_fabric::frame::framing::FrameSize;
-use backwater_fabric::frame::record::Records;
+use backwater_fabric::frame::record::{Record, Records};
 use backwater_fabric::frame::{Body, Control, Frame, Packet, PacketKind, Pfc, Psn, Route, Signal, Timestamp};
 use backwater_fabric::ids::{CLASSES, Class, ClassMask, FlowId, NodeId, PortId, PortIx};
 use backwater_fabric::mechanisms::flow_control::pyrrha::PyrrhaFrame;
@@ -67,6 +67,7 @@ impl Sink for Recorder {
             Wakeup::FlowControl(port) => (at, 1, port.id.0),
             Wakeup::Retransmission(node) => (at, 2, node.0),
             Wakeup::Port(port) => (at, 3, port.id.0),
+            Wakeup::Mechanism(node) => (at, 4, node.0),
         });
     }
 
@@ -128,10 +129,11 @@ impl Script {
                     self.with(at, |node, env| node.flow_control_timer(ix, env));
                 }
                 2 => self.with(at, |node, env| node.retransmission_timer(env)),
-                _ => {
+                3 => {
                     let ix = ix(self);
                     self.with(at, |node, env| node.port_ready(ix, env));
                 }
+                _ => self.with(at, |node, env| node.mechanism_timer(env)),
             }
         }
     }
@@ -179,7 +181,7 @@ impl Script {
     /// A PAUSE for `class` because of `cause` arrives whole on `port` at `at`.
     pub fn arrive_pause(&mut self, at: u64, port: PortIx, class: u8, cause: Cause) {
         let pfc = Pfc { enabled: ClassMask::of(Class(class)), quanta: u16::MAX, reliable: true };
-        let record = self.records.insert_causes(&[cause; CLASSES]);
+        let record = self.records.insert(Record { causes: Some([cause; CLASSES]), ..Record::default() });
         let frame =
             Frame { record, ..Frame::new(Body::Control(Control::Pfc(pfc)), self.fabric.spec.framing.control()) };
         self.input(at, |node, env| node.arrive(port, &frame, env));
@@ -280,7 +282,7 @@ impl Script {
                 PacketKind::Data => Says::Data(packet.class.0, packet.psn),
                 PacketKind::Ack => Says::Ack(packet.psn),
                 PacketKind::Nack => Says::Nack(packet.psn),
-                PacketKind::Cnp => panic!("no script expects a CNP"),
+                PacketKind::Cnp | PacketKind::Notice => panic!("no script expects a CNP or a notice"),
             },
             Body::Control(Control::Pfc(pfc)) => {
                 let classes = pfc.enabled.iter().map(|class| class.0).collect();

@@ -1,6 +1,6 @@
 //! ECN marking at switch egress queues: RED on the instantaneous length, as a packet leaves.
 
-use crate::contract::{CongestionPoint, Departure, PortFacts, Site};
+use crate::contract::{Carried, CongestionPoint, Passage, PortFacts, Site, Station, Stations, View};
 use backwater_engine::memory::HeapBytes;
 use backwater_engine::random::Stream;
 use backwater_engine::{Bytes, Rate};
@@ -64,16 +64,22 @@ impl EcnMarker {
     }
 }
 
-impl CongestionPoint for EcnMarker {
-    fn on_departure(&mut self, departure: Departure<'_>) {
-        let (kmin, kmax) = self.thresholds[usize::from(departure.egress)];
-        let length = departure.queue_bytes;
+impl CongestionPoint for EcnMarker {}
+
+impl Station for EcnMarker {
+    fn stations(&self) -> Stations {
+        Stations::DATA_DEPARTURE
+    }
+
+    #[inline]
+    fn on_departure(&mut self, at: &Passage, length: u64, packet: &mut Carried<'_>, _view: &mut View<'_>) {
+        let (kmin, kmax) = self.thresholds[usize::from(at.egress)];
         if length > kmax {
-            departure.frame.mark();
+            packet.mark();
         } else if length > kmin {
             let probability = self.pmax * (length - kmin) as f64 / (kmax - kmin) as f64;
             if self.draws.chance(probability) {
-                departure.frame.mark();
+                packet.mark();
             }
         }
     }
@@ -86,37 +92,22 @@ impl CongestionPoint for EcnMarker {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::frame::record::Records;
     use crate::ids::NodeId;
-    use crate::model::fifo::Frames;
-    use crate::testing::{fabric, frame, port, queued, star};
+    use crate::testing::{depart, fabric, interfaces, port, star};
     use backwater_engine::Time;
 
-    /// How many of 20,000 packets are marked as they leave a queue of `bytes` behind them, and another queue with many more.
+    /// How many of 20,000 packets are marked as they leave a queue of `bytes` behind them.
     fn marked(config: &EcnConfig, gbps: u64, bytes: u64) -> u32 {
         let mut spec = star(2);
         spec.links[1].rate = Rate::from_gbps(gbps);
         let fabric = fabric(spec);
         let mut marker = EcnMarker::new(config, &fabric.site(NodeId(2)));
-        let mut port = port(gbps);
-        let mut frames = Frames::default();
-        for _ in 0..bytes / 1000 {
-            port.enqueue(3, queued(3, 1000), &mut frames);
-        }
-        port.enqueue(3, queued(3, (bytes % 1000) as u16), &mut frames);
-        for _ in 0..100 {
-            port.enqueue(4, queued(4, 60_000), &mut frames);
-        }
-        let mut records = Records::default();
-        let mut count = 0;
-        for _ in 0..20_000 {
-            let mut frame = frame(3, 1000);
-            let (now, port, queue_bytes) = (Time::ZERO, &port, port.queue_bytes(3));
-            let (frame, records) = (&mut frame, &mut records);
-            marker.on_departure(Departure { now, egress: 1, port, queue_bytes, frame, records });
-            count += u32::from(frame.packet().is_some_and(|packet| packet.marked));
-        }
-        count
+        let mut node = interfaces(vec![port(gbps), port(gbps)]);
+        let is_marked = |_: &u32| {
+            let (frame, _) = depart(&mut marker, bytes, Time::ZERO, &mut node);
+            frame.packet().is_some_and(|packet| packet.marked)
+        };
+        (0..20_000).filter(is_marked).count() as u32
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! No congestion control: line rate, held back by flow control alone, or by a fixed window.
 
-use crate::contract::{CongestionOptions, CongestionPoint, NotificationPoint, ReactionPoint, Sender, Site};
+use crate::contract::{CongestionOptions, CongestionPoint, NotificationPoint, ReactionPoint, Sender, Site, Station};
 use backwater_engine::{Bytes, Rate, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -46,6 +46,7 @@ impl CongestionOptions for NoneConfig {
 #[derive(Debug)]
 pub struct NoCongestionControl;
 
+impl Station for NoCongestionControl {}
 impl CongestionPoint for NoCongestionControl {}
 impl NotificationPoint for NoCongestionControl {}
 

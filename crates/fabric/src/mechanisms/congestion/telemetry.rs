@@ -1,6 +1,6 @@
 //! In-band telemetry: switches stamp time, bytes sent, queue length and rate of the egress port into every data packet (HPCC section 4.1).
 
-use crate::contract::{CongestionPoint, Departure};
+use crate::contract::{Carried, CongestionPoint, Passage, Station, Stations, View};
 use crate::frame::record::Stamp;
 use backwater_engine::{Rate, Time};
 use schemars::JsonSchema;
@@ -45,34 +45,46 @@ impl RateCode {
 }
 
 /// Where the choice is whether to stamp.
-impl CongestionPoint for Option<TelemetryStamper> {
-    fn on_departure(&mut self, departure: Departure<'_>) {
+impl CongestionPoint for Option<TelemetryStamper> {}
+
+impl Station for Option<TelemetryStamper> {
+    fn stations(&self) -> Stations {
+        self.as_ref().map_or(Stations::NONE, Station::stations)
+    }
+
+    fn on_departure(&mut self, at: &Passage, queue_bytes: u64, packet: &mut Carried<'_>, view: &mut View<'_>) {
         if let Some(stamper) = self {
-            stamper.on_departure(departure);
+            stamper.on_departure(at, queue_bytes, packet, view);
         }
     }
 }
 
-impl CongestionPoint for TelemetryStamper {
-    fn on_departure(&mut self, departure: Departure<'_>) {
-        let port = departure.port;
+impl CongestionPoint for TelemetryStamper {}
+
+impl Station for TelemetryStamper {
+    fn stations(&self) -> Stations {
+        Stations::DATA_DEPARTURE
+    }
+
+    #[inline]
+    fn on_departure(&mut self, at: &Passage, _queue_bytes: u64, packet: &mut Carried<'_>, view: &mut View<'_>) {
+        let port = view.port(at.egress);
         let scale = port.rate().bps().div_ceil(UNIT_RATE);
         let floor = |value: u64, unit: u64| value / (unit * scale) * (unit * scale);
         let stamp = Stamp {
-            time: Time::from_ps(departure.now.ps() / 1000 * 1000),
+            time: Time::from_ps(view.now.ps() / 1000 * 1000),
             tx_bytes: floor(port.sent_bytes(), TX_UNIT),
             queue_bytes: floor(port.backlog(), QUEUE_UNIT),
             rate: self.0.of(port.rate()),
         };
-        departure.records.telemetry_mut(&mut departure.frame.record).push(stamp);
+        packet.telemetry_mut().push(stamp);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::frame::record::Records;
-    use crate::testing::{frame, queued};
+    use crate::testing::{depart, frame, interfaces, queued};
 
     /// Header fields have units: nanoseconds, 128 B and 80 B per 25 Gb/s of the port.
     #[test]
@@ -80,14 +92,11 @@ mod tests {
         let mut port = crate::testing::port(100);
         port.start(&frame(3, 1500), Time::ZERO);
         port.enqueue(3, queued(3, 1000), &mut crate::model::fifo::Frames::default());
-        let (mut packet, mut records) = (frame(3, 1000), Records::default());
-        let now = Time::from_ps(123_456);
-        let (frame, records) = (&mut packet, &mut records);
-        let departure = Departure { now, egress: 1, port: &port, queue_bytes: 1000, frame, records };
-        TelemetryStamper(RateCode::Exact).on_departure(departure);
+        let mut node = interfaces(vec![crate::testing::port(100), port]);
+        let (packet, records) = depart(&mut TelemetryStamper(RateCode::Exact), 1000, Time::from_ps(123_456), &mut node);
         let expected =
             Stamp { time: Time::from_ps(123_000), tx_bytes: 1024, queue_bytes: 960, rate: Rate::from_gbps(100) };
-        assert_eq!(records.telemetry(frame.record).unwrap().stamps(), [expected]);
+        assert_eq!(records.telemetry(packet.record).unwrap().stamps(), [expected]);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! DRILL (Ghorbani et al., SIGCOMM 2017): every packet takes the port of the shortest queue among a few drawn at random and the best that are
 //! remembered. Needs receivers that tolerate reordering.
 
-use crate::contract::{FlowKey, LoadBalance, LoadBalanceOptions, Site, View};
+use crate::contract::{Arrival, Choice, LoadBalance, LoadBalanceOptions, Site, Station, View};
 use crate::ids::{NodeId, PortIx};
 use backwater_engine::random::{Seed, Stream};
 use schemars::JsonSchema;
@@ -59,8 +59,11 @@ impl LoadBalanceOptions for DrillConfig {
     }
 }
 
+impl Station for Drill {}
+
 impl LoadBalance for Drill {
-    fn choose(&mut self, _key: FlowKey, candidates: &[PortIx], view: &View<'_>) -> usize {
+    fn choose(&mut self, arrival: &mut Arrival<'_>, view: &mut View<'_>) -> Choice {
+        let candidates = arrival.candidates;
         let Drill { samples, memory, draws, best, seen } = self;
         let best = match best.get_mut(candidates) {
             Some(best) => best,
@@ -77,7 +80,7 @@ impl LoadBalance for Drill {
                 best.push(*index);
             }
         }
-        seen[0].1
+        Choice::Candidate(seen[0].1)
     }
 }
 
@@ -86,8 +89,7 @@ mod tests {
     use super::*;
     use crate::model::fifo::Frames;
     use crate::model::interfaces::Interfaces;
-    use crate::testing::{interfaces, port, queued};
-    use backwater_engine::Time;
+    use crate::testing::{choose, interfaces, port, queued};
 
     /// Ports with so many packets of 1000 B in their queues.
     fn ports(packets: &[u32]) -> Interfaces {
@@ -105,8 +107,7 @@ mod tests {
 
     fn counts(drill: &mut Drill, candidates: &[PortIx], ports: &mut Interfaces, packets: u32) -> Vec<u32> {
         let mut counts = vec![0; candidates.len()];
-        let view = View::new(Time::ZERO, ports);
-        (0..packets).for_each(|_| counts[drill.choose(FlowKey(7), candidates, &view)] += 1);
+        (0..packets).for_each(|_| counts[choose(drill, candidates, ports)] += 1);
         counts
     }
 

@@ -1,7 +1,6 @@
 //! Equal-cost multi-path: the port is a hash of the flow and of a seed of the switch.
 
-use crate::contract::{FlowHash, FlowKey, LoadBalance, LoadBalanceOptions, Site, View};
-use crate::ids::PortIx;
+use crate::contract::{Arrival, Choice, FlowHash, LoadBalance, LoadBalanceOptions, Site, Station, View};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -26,8 +25,10 @@ impl LoadBalanceOptions for EcmpConfig {
 #[derive(Debug)]
 pub struct Ecmp(FlowHash);
 
+impl Station for Ecmp {}
+
 impl LoadBalance for Ecmp {
-    fn choose(&mut self, key: FlowKey, candidates: &[PortIx], _view: &View<'_>) -> usize {
-        self.0.index(key, candidates.len())
+    fn choose(&mut self, arrival: &mut Arrival<'_>, _view: &mut View<'_>) -> Choice {
+        Choice::Candidate(self.0.index(arrival.key, arrival.candidates.len()))
     }
 }

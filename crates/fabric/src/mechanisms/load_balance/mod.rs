@@ -11,7 +11,7 @@ use crate::mechanisms::registry::registry;
 registry! {
     /// Path choice.
     pub enum LoadBalanceConfig, factory LoadBalanceFactory;
-    instances AnyLoadBalance: LoadBalance, of LoadBalanceOptions::Instance,
+    instances AnyLoadBalance: LoadBalance + Station, of LoadBalanceOptions::Instance,
     by build(site: &Site<'_>) or boxed;
     mechanisms {
         /// Equal-cost multi-path: a hash of the flow, seeded per switch.

@@ -1,7 +1,7 @@
 //! Packet spraying: every packet takes a uniformly random equal-cost port. Needs receivers that tolerate reordering.
 
-use crate::contract::{FlowKey, LoadBalance, LoadBalanceOptions, Site, View};
-use crate::ids::{NodeId, PortIx};
+use crate::contract::{Arrival, Choice, LoadBalance, LoadBalanceOptions, Site, Station, View};
+use crate::ids::NodeId;
 use backwater_engine::random::{Seed, Stream};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -32,26 +32,26 @@ impl LoadBalanceOptions for SprayConfig {
     }
 }
 
+impl Station for Spray {}
+
 impl LoadBalance for Spray {
-    fn choose(&mut self, _key: FlowKey, candidates: &[PortIx], _view: &View<'_>) -> usize {
-        self.draws.below(candidates.len() as u64) as usize
+    fn choose(&mut self, arrival: &mut Arrival<'_>, _view: &mut View<'_>) -> Choice {
+        Choice::Candidate(self.draws.below(arrival.candidates.len() as u64) as usize)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::interfaces;
-    use backwater_engine::Time;
+    use crate::testing::{choose, interfaces};
 
     #[test]
     fn packets_of_one_flow_take_every_port_about_equally() {
         let mut spray = Spray::new(Seed(1), NodeId(3));
         let mut node = interfaces(Vec::new());
-        let view = View::new(Time::ZERO, &mut node);
         let mut counts = [0u32; 4];
         for _ in 0..40_000 {
-            counts[spray.choose(FlowKey(7), &[4, 5, 6, 9], &view)] += 1;
+            counts[choose(&mut spray, &[4, 5, 6, 9], &mut node)] += 1;
         }
         // 10,000 each, within five standard deviations.
         assert!(counts.iter().all(|count| count.abs_diff(10_000) < 433), "{counts:?}");

@@ -13,7 +13,7 @@ mod sender;
 mod timers;
 
 pub use self::endpoint::Endpoint;
-use self::sender::{PairState, QueuePair};
+use self::sender::{PairState, QueuePair, Slot};
 use crate::contract::note::Note;
 use crate::contract::{
     AckView, Departing, FlowControl, Notification, NotificationPoint, Progress, ReactionPoint, RecoveryReceiver,
@@ -23,6 +23,7 @@ use crate::frame::Direction;
 use crate::frame::framing::Framing;
 use crate::frame::{Body, Frame, Packet, PacketKind, RecordRef, Timestamp};
 use crate::ids::{Class, ClassMask, FlowId, PortIx};
+use crate::model::interfaces::Interfaces;
 use crate::model::node::Node;
 use crate::model::port::Port;
 use crate::model::sink::{Env, Sink, Wakeup};
@@ -141,6 +142,7 @@ impl Node {
         match packet.kind {
             PacketKind::Data => self.receive_data(port, frame, packet, env),
             PacketKind::Ack | PacketKind::Nack | PacketKind::Cnp => self.receive_feedback(frame, packet, env),
+            PacketKind::Notice => self.receive_notice(frame, packet, env),
         }
     }
 
@@ -208,7 +210,7 @@ impl Node {
             match packet.kind {
                 PacketKind::Ack => pair.recovery.on_ack(packet.psn, &mut pair.progress),
                 PacketKind::Nack => pair.recovery.on_nack(packet.psn, &mut pair.progress),
-                PacketKind::Cnp | PacketKind::Data => {}
+                PacketKind::Cnp | PacketKind::Data | PacketKind::Notice => {}
             }
             if pair.progress.acked == pair.packets {
                 let (packets, retransmitted) = (u64::from(pair.packets) + u64::from(pair.resent), pair.retransmitted);
@@ -232,23 +234,49 @@ impl Node {
                         telemetry,
                     });
                 }
-                if pair.reaction.repaces() {
-                    let rate = pair.reaction.rate(env.now);
-                    let line = &self.interfaces.ports[usize::from(port)];
-                    let (sent, wire) = pair.last_sent;
-                    pair.next_departure = sent + pacing(fabric.spec.framing, rate, wire, line);
-                }
                 if pair.progress.acked > acked_before || pair.progress.next == pair.progress.acked {
                     endpoint.rearm(slot, self.id, env);
                 }
-                let busy_until = self.interfaces.ports[usize::from(port)].free_at();
-                endpoint.place(slot, fabric, busy_until, env.now);
+                self.review(slot, env);
             }
             self.consume(frame, env);
             self.kick(port, env);
         } else {
             self.consume(frame, env);
         }
+    }
+
+    /// A notice has come to its end: a sender, or a switch.
+    fn receive_notice<S: Sink>(&mut self, frame: &Frame, packet: Packet, env: &mut Env<'_, S>) {
+        let fabric = env.fabric;
+        if self.interfaces.endpoint.is_none() {
+            self.hear(frame, env);
+        } else if let Some(notice) = env.records.notice(frame.record)
+            && let Some(slot) = fabric.flows.get(packet.flow).and_then(|flow| flow.sender.get())
+        {
+            let notice = *notice;
+            let pair = &mut self.endpoint_mut().queue_pairs[slot as usize];
+            pair.reaction.on_notice(env.now, &notice);
+            let port = pair.port;
+            self.review(slot, env);
+            self.consume(frame, env);
+            return self.kick(port, env);
+        }
+        self.consume(frame, env);
+    }
+
+    /// Looks at what a queue pair may do after its reaction point has learned something.
+    fn review<S: Sink>(&mut self, slot: Slot, env: &mut Env<'_, S>) {
+        let Interfaces { ports, endpoint, .. } = &mut self.interfaces;
+        let endpoint = endpoint.as_mut().expect("queue pairs are at nodes with an endpoint");
+        let pair = &mut endpoint.queue_pairs[slot as usize];
+        let port = &ports[usize::from(pair.port)];
+        if pair.reaction.repaces() {
+            let rate = pair.reaction.rate(env.now);
+            let (sent, wire) = pair.last_sent;
+            pair.next_departure = sent + pacing(env.fabric.spec.framing, rate, wire, port);
+        }
+        endpoint.place(slot, env.fabric, port.free_at(), env.now);
     }
 
     /// The retransmission timer of a queue pair may have run out.

@@ -86,8 +86,10 @@ impl Gate {
         start
     }
 
-    pub(super) fn close(&mut self, now: Time, cause: Cause) {
+    pub(super) fn close(&mut self, now: Time, cause: Cause) -> bool {
+        let was_open = self.closed.is_none();
         self.closed.get_or_insert((now, cause));
+        was_open
     }
 
     pub(super) fn open(&mut self, now: Time) -> Option<Closure> {

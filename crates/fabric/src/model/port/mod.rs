@@ -416,14 +416,15 @@ impl Port {
         self.busy_until = now + self.serialisation(frame.size.wire);
     }
 
-    pub(crate) fn close(&mut self, queue: QueueIx, now: Time, cause: Cause) {
+    /// Closes the gate of `queue`; whether it was open.
+    pub(crate) fn close(&mut self, queue: QueueIx, now: Time, cause: Cause) -> bool {
         let index = usize::from(queue);
         assert!(index < self.most_queues, "port {} has no queue {queue}", self.ix);
         self.closed.insert(index);
         if self.gates.len() <= index {
             self.gates.resize_with(index + 1, Gate::default);
         }
-        self.gates[index].close(now, cause);
+        self.gates[index].close(now, cause)
     }
 
     pub(crate) fn open(&mut self, queue: QueueIx, now: Time) -> Option<Closure> {

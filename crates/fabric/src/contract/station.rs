@@ -1,0 +1,131 @@
+//! Stations: the points of a switch's pipeline where mechanisms see packets pass. One is called only where it asked to be.
+
+use crate::contract::passage::Passage;
+use crate::contract::view::View;
+use crate::frame::record::{Records, Telemetry};
+use crate::frame::{Frame, Notice, Packet, PacketKind, Trail};
+use crate::ids::{PortIx, QueueIx};
+use ambassador::delegatable_trait;
+use auto_impl::auto_impl;
+use std::ops::BitOr;
+
+/// A set of points of the pipeline.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stations(u8);
+
+impl Stations {
+    /// No point.
+    pub const NONE: Stations = Stations(0);
+    /// [`Station::on_enqueue`].
+    pub const ENQUEUE: Stations = Stations(1);
+    /// [`Station::on_departure`] of data packets.
+    pub const DATA_DEPARTURE: Stations = Stations(1 << 1);
+    /// [`Station::on_departure`] of all other packets.
+    pub const OTHER_DEPARTURE: Stations = Stations(1 << 2);
+    /// [`Station::on_last_hop`].
+    pub const LAST_HOP: Stations = Stations(1 << 3);
+    /// [`Station::on_notice`].
+    pub const NOTICE: Stations = Stations(1 << 4);
+    /// [`Station::on_gate`].
+    pub const GATE: Stations = Stations(1 << 5);
+
+    /// Whether the two have a point in common.
+    #[inline]
+    pub const fn meets(self, other: Stations) -> bool {
+        self.0 & other.0 != 0
+    }
+
+    /// [`Station::on_departure`] of packets of `kind`.
+    #[inline]
+    pub fn departure_of(kind: PacketKind) -> Stations {
+        if kind == PacketKind::Data { Stations::DATA_DEPARTURE } else { Stations::OTHER_DEPARTURE }
+    }
+}
+
+impl BitOr for Stations {
+    type Output = Stations;
+
+    fn bitor(self, other: Stations) -> Stations {
+        Stations(self.0 | other.0)
+    }
+}
+
+/// A packet, and the side record that travels with it.
+pub struct Carried<'a> {
+    /// The packet.
+    pub frame: &'a mut Frame,
+    /// Where side records are kept.
+    pub records: &'a mut Records,
+}
+
+impl Carried<'_> {
+    /// Its headers.
+    ///
+    /// # Panics
+    /// It is a link-local frame: none passes a station.
+    pub fn packet(&self) -> &Packet {
+        self.frame.packet().expect("link-local frames pass no station")
+    }
+
+    /// Sets its ECN mark.
+    pub fn mark(&mut self) {
+        self.frame.mark();
+    }
+
+    /// The way that it has come, where its route does not tell.
+    pub fn trail(&self) -> Option<&Trail> {
+        self.records.trail(self.frame.record)
+    }
+
+    /// What switches have stamped into it.
+    pub fn telemetry_mut(&mut self) -> &mut Telemetry {
+        self.records.telemetry_mut(&mut self.frame.record)
+    }
+}
+
+/// What becomes of a notice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Heard {
+    /// It goes on.
+    Pass,
+    /// It ends here.
+    Consume,
+}
+
+/// A mechanism that sees packets pass at a switch.
+#[auto_impl(Box)]
+#[delegatable_trait]
+pub trait Station: Send {
+    /// Where it is called. Read once, when it has been built.
+    fn stations(&self) -> Stations {
+        Stations::NONE
+    }
+
+    /// A packet joins its queue, which holds `queue_bytes` with it.
+    fn on_enqueue(&mut self, _at: &Passage, _queue_bytes: u64, _packet: &mut Carried<'_>, _view: &mut View<'_>) {}
+
+    /// A packet leaves its queue for the wire; its bytes are already gone from the counters, and `queue_bytes` are left in the queue.
+    fn on_departure(&mut self, _at: &Passage, _queue_bytes: u64, _packet: &mut Carried<'_>, _view: &mut View<'_>) {}
+
+    /// A packet is about to join a queue of the port through which it leaves for its destination.
+    fn on_last_hop(&mut self, _egress: PortIx, _packet: &mut Carried<'_>, _view: &mut View<'_>) {}
+
+    /// A notice has come to this switch, or passes it on its way to a sender.
+    fn on_notice(&mut self, _notice: &Notice, _view: &mut View<'_>) -> Heard {
+        Heard::Pass
+    }
+
+    /// The gate of a queue has closed or opened.
+    fn on_gate(&mut self, _port: PortIx, _queue: QueueIx, _is_open: bool, _view: &mut View<'_>) {}
+
+    /// The link of a port has gone down or come up.
+    fn on_link(&mut self, _port: PortIx, _is_up: bool, _view: &mut View<'_>) {}
+
+    /// The time has come that it asked for with [`View::wake_at`].
+    fn on_wake(&mut self, _view: &mut View<'_>) {}
+
+    /// Bytes that it holds on the heap, for estimates of memory.
+    fn heap_bytes(&self) -> u64 {
+        0
+    }
+}
