@@ -31,6 +31,11 @@ pub trait CongestionOptions: Debug + Send + Sync {
     fn telemetry_bytes(&self) -> u32 {
         0
     }
+
+    /// Whether switches send notices back along the way that packets have come, which these must then keep.
+    fn needs_trails(&self) -> bool {
+        false
+    }
 }
 
 /// The same for what another crate plugs in, whatever its instances are.
@@ -46,6 +51,9 @@ pub trait CongestionFactory: Debug + Send + Sync {
 
     /// See [`CongestionOptions::telemetry_bytes`].
     fn telemetry_bytes(&self) -> u32;
+
+    /// See [`CongestionOptions::needs_trails`].
+    fn needs_trails(&self) -> bool;
 }
 
 impl<T: CongestionOptions> CongestionFactory for T {
@@ -63,6 +71,10 @@ impl<T: CongestionOptions> CongestionFactory for T {
 
     fn telemetry_bytes(&self) -> u32 {
         CongestionOptions::telemetry_bytes(self)
+    }
+
+    fn needs_trails(&self) -> bool {
+        CongestionOptions::needs_trails(self)
     }
 }
 

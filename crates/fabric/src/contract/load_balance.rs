@@ -22,6 +22,11 @@ pub trait LoadBalanceOptions: Debug + Send + Sync {
 
     /// The instance that runs at `site`.
     fn build(&self, site: &Site<'_>) -> Self::Instance;
+
+    /// Whether switches send notices back along the way that packets have come, which these must then keep.
+    fn needs_trails(&self) -> bool {
+        false
+    }
 }
 
 /// The same for what another crate plugs in, whatever its instances are.
@@ -31,6 +36,9 @@ pub trait LoadBalanceFactory: Debug + Send + Sync {
 
     /// See [`LoadBalanceOptions::build`].
     fn boxed(&self, site: &Site<'_>) -> Box<dyn LoadBalance>;
+
+    /// See [`LoadBalanceOptions::needs_trails`].
+    fn needs_trails(&self) -> bool;
 }
 
 impl<T: LoadBalanceOptions> LoadBalanceFactory for T {
@@ -40,6 +48,10 @@ impl<T: LoadBalanceOptions> LoadBalanceFactory for T {
 
     fn boxed(&self, site: &Site<'_>) -> Box<dyn LoadBalance> {
         Box::new(self.build(site))
+    }
+
+    fn needs_trails(&self) -> bool {
+        LoadBalanceOptions::needs_trails(self)
     }
 }
 

@@ -28,6 +28,8 @@ impl Stations {
     pub const NOTICE: Stations = Stations(1 << 4);
     /// [`Station::on_gate`].
     pub const GATE: Stations = Stations(1 << 5);
+    /// Packets whose routes do not tell the way that they have come keep a [`Trail`]: for whoever sends notices back along it.
+    pub const TRAIL: Stations = Stations(1 << 6);
 
     /// Whether the two have a point in common.
     #[inline]

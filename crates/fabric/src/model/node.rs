@@ -53,8 +53,8 @@ impl Node {
         let ports = site.ports.iter().map(port).collect();
         let mut interfaces = Interfaces::new(ports, site.is_host.then(|| Endpoint::new(fabric, id)));
         let pipeline = (!site.is_host).then(|| Pipeline::new(&site, &fabric.spec));
-        interfaces.stations =
-            pipeline.as_ref().map_or(Stations::NONE, |pipeline| pipeline.point_at | pipeline.balancer_at);
+        let asked = pipeline.as_ref().map_or(Stations::NONE, |pipeline| pipeline.point_at | pipeline.balancer_at);
+        interfaces.stations = if fabric.spec.keeps_trails() { asked | Stations::TRAIL } else { asked };
         Node { id, interfaces, flow_control, pipeline, losses: Losses::default() }
     }
 
@@ -240,7 +240,10 @@ impl Node {
             self.depart(ix, queue, &mut queued, env);
             Some(queued.frame)
         } else {
-            self.pull(ix, env)
+            self.pull(ix, env).map(|mut frame| {
+                self.keep_trail(ix, &mut frame, env);
+                frame
+            })
         };
         let port = &mut self.interfaces.ports[usize::from(ix)];
         if let Some(frame) = &next {
@@ -339,6 +342,16 @@ impl Node {
             }
         }
         self.settle(env);
+    }
+
+    /// Has a packet remember that it has left through `egress`, if it needs to and its route does not tell.
+    #[inline(always)]
+    pub(crate) fn keep_trail<S: Sink>(&self, egress: PortIx, frame: &mut Frame, env: &mut Env<'_, S>) {
+        if self.interfaces.stations.meets(Stations::TRAIL)
+            && frame.packet().is_some_and(|packet| packet.route.destination().is_some())
+        {
+            env.records.trail_mut(&mut frame.record).push(egress);
+        }
     }
 
     /// A frame ends here: its bytes are accounted for and its record is freed.

@@ -159,6 +159,7 @@ impl Node {
         if let Body::Packet(packet) = &mut frame.body {
             packet.queue = queue.min(u8::MAX.into()) as u8;
         }
+        self.keep_trail(egress, frame, env);
         if let Body::Packet(packet) = &frame.body
             && self.interfaces.stations.meets(Stations::departure_of(packet.kind))
         {

@@ -305,6 +305,11 @@ impl NetworkSpec {
         }
     }
 
+    /// Whether packets keep trails: some mechanism of a switch asks for them, and routes are not fixed.
+    pub(crate) fn keeps_trails(&self) -> bool {
+        !self.load_balance.is_static() && (self.congestion.needs_trails() || self.load_balance.needs_trails())
+    }
+
     /// What runs at `site` as flow control.
     pub(crate) fn build_flow_control(&self, site: &Site<'_>, wiring: &Wiring) -> AnyFlowControl {
         self.flow_control_of(site.node, wiring).build(site)
