@@ -240,10 +240,7 @@ impl Node {
             self.depart(ix, queue, &mut queued, env);
             Some(queued.frame)
         } else {
-            self.pull(ix, env).map(|mut frame| {
-                self.keep_trail(ix, &mut frame, env);
-                frame
-            })
+            self.pull(ix, env)
         };
         let port = &mut self.interfaces.ports[usize::from(ix)];
         if let Some(frame) = &next {

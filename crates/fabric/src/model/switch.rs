@@ -33,16 +33,20 @@ impl Node {
         {
             return self.drop(ingress, frame, DropCause::TimeToLive, env);
         }
-        if self.interfaces.stations.meets(Stations::LAST_HOP | Stations::NOTICE)
+        let stations = self.interfaces.stations;
+        if stations.meets(Stations::LAST_HOP | Stations::NOTICE)
             && self.look_at(egress, &mut queued.frame, env) == Heard::Consume
         {
             return self.consume(frame, env);
         }
-        let mut passage = passage(egress, QueueIx::from(class.0), &queued);
-        if !is_charged(&passage) {
-            self.join(&passage, &mut queued, env);
+        if class == Class::CONTROL {
+            if stations.meets(Stations::ENQUEUE) {
+                self.tell_of_enqueue(&passage(egress, class.0.into(), &queued), &mut queued.frame, env);
+            }
+            self.interfaces.ports[usize::from(egress)].enqueue(class.0.into(), queued, env.frames);
             return self.kick(egress, env);
         }
+        let mut passage = passage(egress, class.0.into(), &queued);
         let pipeline = self.pipeline.as_mut().expect("routes pass through switches only");
         let pressure = match pipeline.buffer.admit(&passage, env.now) {
             Admission::Charged(pressure) => pressure,
@@ -57,18 +61,12 @@ impl Node {
             let place = self.flow_control.queue(candidate, &view);
             (passage.queue, passage.note, queued.note) = (place.queue, place.note, place.note);
         }
-        self.join(&passage, &mut queued, env);
+        if stations.meets(Stations::ENQUEUE) {
+            self.tell_of_enqueue(&passage, &mut queued.frame, env);
+        }
+        self.interfaces.ports[usize::from(egress)].enqueue(passage.queue, queued, env.frames);
         self.flow_control.on_enqueue(passage, pressure, &mut View::new(env.now, env.fabric, &mut self.interfaces));
         self.kick(egress, env);
-    }
-
-    /// A packet joins its queue.
-    #[inline(always)]
-    fn join<S: Sink>(&mut self, passage: &Passage, queued: &mut Queued, env: &mut Env<'_, S>) {
-        if self.interfaces.stations.meets(Stations::ENQUEUE) {
-            self.tell_of_enqueue(passage, &mut queued.frame, env);
-        }
-        self.interfaces.ports[usize::from(passage.egress)].enqueue(passage.queue, *queued, env.frames);
     }
 
     #[inline(never)]
@@ -153,23 +151,23 @@ impl Node {
         queued: &mut Queued,
         env: &mut Env<'_, S>,
     ) {
-        let passage = passage(egress, queue, queued);
         let frame = &mut queued.frame;
         self.log_pauses(egress, queue, queued.at, frame, env);
-        if let Body::Packet(packet) = &mut frame.body {
-            packet.queue = queue.min(u8::MAX.into()) as u8;
-        }
         self.keep_trail(egress, frame, env);
-        if let Body::Packet(packet) = &frame.body
-            && self.interfaces.stations.meets(Stations::departure_of(packet.kind))
-        {
-            let queue_bytes = self.interfaces.ports[usize::from(egress)].queue_bytes(queue);
-            self.pass(Stations::departure_of(packet.kind), frame, env, |station, packet, view| {
-                station.on_departure(&passage, queue_bytes, packet, view);
-            });
-        }
-        if !is_charged(&passage) {
+        let Body::Packet(packet) = &mut frame.body else { unreachable!("link-local frames stand in no queue") };
+        packet.queue = queue.min(u8::MAX.into()) as u8;
+        let departure = Stations::departure_of(packet.kind);
+        let is_watched = self.interfaces.stations.meets(departure);
+        if !is_charged(packet.class, queued.ingress) {
+            if is_watched {
+                let passage = passage(egress, queue, queued);
+                self.tell_of_departure(departure, &passage, &mut queued.frame, env);
+            }
             return;
+        }
+        let passage = passage(egress, queue, queued);
+        if is_watched {
+            self.tell_of_departure(departure, &passage, &mut queued.frame, env);
         }
         let Some(pipeline) = &mut self.pipeline else { return };
         pipeline.buffer.release(&passage, env.now);
@@ -179,6 +177,24 @@ impl Node {
         let gauge = Gauge { policy: &pipeline.buffer, passage };
         let mut view = View::new(env.now, env.fabric, &mut self.interfaces);
         self.flow_control.on_dequeue(passage, gauge, &mut view);
+    }
+
+    /// Shows a packet that leaves its queue to those who want to see it.
+    #[inline]
+    fn tell_of_departure<S: Sink>(&mut self, of_kind: Stations, at: &Passage, frame: &mut Frame, env: &mut Env<'_, S>) {
+        let Some(pipeline) = &mut self.pipeline else { return };
+        let queue_bytes = self.interfaces.ports[usize::from(at.egress)].queue_bytes(at.queue);
+        let Env { now, fabric, records, .. } = env;
+        if pipeline.point_at.meets(of_kind) {
+            self.interfaces.caller = Caller::CongestionPoint;
+            let view = &mut View::new(*now, *fabric, &mut self.interfaces);
+            pipeline.congestion_point.on_departure(at, queue_bytes, &mut Carried { frame, records }, view);
+        }
+        if pipeline.balancer_at.meets(of_kind) {
+            self.interfaces.caller = Caller::LoadBalance;
+            let view = &mut View::new(*now, *fabric, &mut self.interfaces);
+            pipeline.balancer.on_departure(at, queue_bytes, &mut Carried { frame, records }, view);
+        }
     }
 
     /// One turn of the schedulers between the queues of `egress`: open queues that lead to others hand one packet each on, until one has come
@@ -293,6 +309,6 @@ pub(crate) fn passage(egress: PortIx, queue: QueueIx, queued: &Queued) -> Passag
 }
 
 /// Whether a packet is charged to a pool, and thereby subject to flow control: not in the control class, and not where it was made.
-fn is_charged(passage: &Passage) -> bool {
-    passage.came != Class::CONTROL && passage.ingress != OWN
+fn is_charged(came: Class, ingress: PortIx) -> bool {
+    came != Class::CONTROL && ingress != OWN
 }

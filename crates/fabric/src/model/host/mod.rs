@@ -133,6 +133,7 @@ impl Node {
         endpoint.place(slot, fabric, env.now + port.serialisation(size.wire), env.now);
         self.interfaces.counters.created += u64::from(size.charge);
         self.log_pauses(ix, queue, since, &mut frame, env);
+        self.keep_trail(ix, &mut frame, env);
         Some(frame)
     }
 
