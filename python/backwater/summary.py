@@ -8,7 +8,7 @@ from typing import Any, Final, Literal, Self, get_args
 from backwater import style, units
 
 Outcome = Literal["completed", "interrupted", "deadlock", "stalled", "violation", "time-limit", "write-error"]
-# Where `run.json` has a number, or what is there or not.
+# Where `run.json` has a number, or what is there or not; what mechanisms count, `counters.NAME`, comes on top.
 RunPath = Literal[
     "cpu_seconds",
     "deadlock",
@@ -24,8 +24,6 @@ RunPath = Literal[
     "flows.total",
     "flows.unfinished",
     "memory_bytes",
-    "merge_frames",
-    "merge_wait_ps",
     "packet_hops",
     "pause_frames",
     "paused_ps",
@@ -54,6 +52,11 @@ EXIT_CODES: Final[dict[Outcome, int]] = {
     "write-error": 6,
     "interrupted": 130,
 }
+
+
+def _counted(name: str, number: int) -> str:
+    """What a mechanism has counted, as text: a time where its name says so."""
+    return style.duration(number) if name.endswith("_ps") else f"{number:,}"
 
 
 @dataclass(frozen=True)
@@ -111,8 +114,8 @@ class Summary:
     port_pause_frames: int
     paused_ps: int
     resume_frames: int
-    merge_frames: int
-    merge_wait_ps: int
+    counters: dict[str, int]
+    """What mechanisms count, by the names that they give it."""
     peak_buffer_bytes: int
     peak_queues: int
     peak_filled_queues: int
@@ -160,8 +163,7 @@ class Summary:
             port_pause_frames=document["port_pause_frames"],
             paused_ps=document["paused_ps"],
             resume_frames=document["resume_frames"],
-            merge_frames=document["merge_frames"],
-            merge_wait_ps=document["merge_wait_ps"],
+            counters=dict(document["counters"]),
             peak_buffer_bytes=document["peak_buffer_bytes"],
             peak_queues=document["peak_queues"],
             peak_filled_queues=document["peak_filled_queues"],
@@ -232,16 +234,16 @@ class Summary:
         """What the run simulated and what that took."""
         each_hop = f" ({self.events / self.packet_hops:.2f} per packet-hop)" if self.packet_hops else ""
         hop_cost = f" ({self.cpu_seconds / self.packet_hops * 1e9:,.0f} ns each)" if self.packet_hops else ""
-        merges = [
-            Fact("MERGE frames", f"{self.merge_frames:,}"),
-            Fact("Gates closed during MERGEs", style.duration(self.merge_wait_ps)),
+        counted = [
+            Fact(name.removesuffix("_ps").replace("_", " ").capitalize(), _counted(name, number))
+            for name, number in self.counters.items()
         ]
         return [
             Fact("Simulated time", style.duration(self.simulated_ps)),
             Fact("Flows", f"{self.flows:,}" + (f" ({self.endless_flows:,} endless)" if self.endless_flows else "")),
             Fact("RESUME frames", f"{self.resume_frames:,}"),
             Fact("Time paused", f"{style.duration(self.paused_ps)}, all queues added up"),
-            *(merges if self.merge_frames else []),
+            *counted,
             Fact("Peak buffer", style.size(self.peak_buffer_bytes)),
             *(
                 [Fact("Peak added queues", f"{self.peak_queues:,} of a port, {self.peak_filled_queues:,} with packets")]

@@ -11,6 +11,7 @@ from typing import get_args
 
 import polars as pl
 import pytest
+from pydantic import ValidationError
 
 import backwater
 from backwater import Result, ResultError, ScenarioError, _core
@@ -534,6 +535,16 @@ def test_measures_of_what_is_not_there(result: Result) -> None:
     measure = RunMeasure(kind="run", path="drops.buffer-full")
     with pytest.raises(ResultError, match=r"run.json holds no drops.buffer-full: there is no buffer-full"):
         measures.value(measure, result)
+
+
+def test_what_nobody_has_counted_is_none(result: Result) -> None:
+    file = result.directory / "run.json"
+    document = json.loads(file.read_text())
+    file.write_text(json.dumps(document | {"counters": {"merge_frames": 12, "merge_wait_ps": 3_000_000}}))
+    paths = ["counters.merge_frames", "counters.merge_wait_ps", "counters.others"]
+    assert [measures.value(RunMeasure(kind="run", path=path), result) for path in paths] == [12.0, 3.0, 0.0]
+    with pytest.raises(ValidationError):
+        RunMeasure(kind="run", path="counters.Merge frames")
 
 
 def test_every_path_leads_to_a_number_of_a_run(tiny: Path, tmp_path: Path) -> None:

@@ -108,7 +108,7 @@ proptest! {
         prop_assert_eq!(simulation.totals().drops, [0; 5]);
         let (sharded, _) = common::run_shards(&spec, outcomes.iter().map(|outcome| outcome.spec.clone()).collect(), 3);
         prop_assert_eq!(sharded.fingerprint(), simulation.fingerprint());
-        prop_assert_eq!(sharded.totals().merge_wait, simulation.totals().merge_wait);
+        prop_assert_eq!(sharded.counters(), simulation.counters());
     }
 
     /// Paths that are chosen packet by packet are known from the last choice on: all flows finish all the same, and nothing is left over.

@@ -539,6 +539,7 @@ fn a_root_gives_up_for_one_further_down_once() {
     for port in 0..3 {
         assert!(told.contains(&(port, merge.clone())), "{told:?}");
     }
+    assert_eq!(s.counted("merge_frames"), 3);
     // Once told, it does not tell again: the root is known.
     s.arrive_pyrrha(2_000_000, 3, resume(p5));
     s.arrive_pyrrha(2_100_000, 3, pause(p5, 1));

@@ -48,10 +48,8 @@ pub struct Summary {
     pub paused_ps: u64,
     /// RESUME frames sent.
     pub resume_frames: u64,
-    /// MERGE frames sent (Pyrrha).
-    pub merge_frames: u64,
-    /// Time for which gates were closed for roots that had given up, while the MERGE was in flight.
-    pub merge_wait_ps: u64,
+    /// What mechanisms count, by the names that they give it.
+    pub counters: BTreeMap<&'static str, u64>,
     /// The most bytes that a switch has held at once.
     pub peak_buffer_bytes: u64,
     /// The most queues beyond those of the classes that a port has used at once: isolation queues, queues of flows.

@@ -13,6 +13,7 @@ from backwater.scenario import Scenario
 from backwater.summary import RunPath
 
 Role = Literal["incast", "vulnerable", "background"]
+Counter = Annotated[str, Field(pattern=r"^counters\.[a-z_]+$")]
 Statistic = Annotated[str, Field(pattern=r"^(mean|min|max|sum|count|p\d{1,2}(\.\d+)?)$")]
 
 
@@ -123,12 +124,13 @@ class RunMeasure(Table):
     """A value of `run.json`: a number, or whether it is there (`deadlock`).
 
     Attributes:
-        path: Its keys, dotted. Times, which `run.json` has in ps, come in µs.
+        path: Its keys, dotted. Times, which `run.json` has in ps, come in µs. What a mechanism counts,
+            `counters.merge_frames`, is 0 where nobody has counted it.
         unit: Its unit, for readers.
     """
 
     kind: Literal["run"]
-    path: RunPath
+    path: RunPath | Counter
     unit: str = ""
 
 

@@ -195,6 +195,9 @@ def value(measure: MeasureOfRun, result: Result) -> float | None:
 
 def _run_value(result: Result, path: str) -> float | None:
     found: Any = json.loads((result.directory / RUN_FILE).read_text(encoding="utf-8"))
+    name = path.removeprefix("counters.")
+    if name != path:
+        found["counters"].setdefault(name, 0)
     for key in path.split("."):
         if found is None:
             return None

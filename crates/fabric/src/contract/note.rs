@@ -74,10 +74,12 @@ pub enum Note {
         /// Charged bytes.
         bytes: u64,
     },
-    /// Gates were closed for a root that had given up, while the frame that reports it was in flight.
-    GivenUp {
-        /// How long, all gates together.
-        waited: Duration,
+    /// Something that a mechanism counts, by the name that it gives it.
+    Count {
+        /// The name: `merge_frames`.
+        what: &'static str,
+        /// How many more.
+        amount: u64,
     },
     /// The receiver has all bytes of a flow.
     Received {

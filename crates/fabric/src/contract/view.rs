@@ -181,15 +181,9 @@ impl<'a> View<'a> {
         self.node.open(port, queue, self.now);
     }
 
-    /// Notes that `root`, for which gates of `port` are closed, had given up already when the frame that reports it was sent.
-    pub fn note_given_up(&mut self, port: PortIx, root: PortId) {
-        let view = self.port(port);
-        let closed = view.closed_queues().filter_map(|queue| view.closed(queue));
-        let since = closed.filter(|(_, cause)| *cause == root).map(|(since, _)| since);
-        let waited: Duration = since.map(|since| self.now.since(since).min(view.delay())).sum();
-        if waited > Duration::ZERO {
-            self.node.note(Note::GivenUp { waited });
-        }
+    /// Adds `amount` to what the mechanism counts as `what`: a run's results have it by that name.
+    pub fn count(&mut self, what: &'static str, amount: u64) {
+        self.node.note(Note::Count { what, amount });
     }
 
     /// Moves all packets of a queue that does not lead to the wire into the queues that

@@ -28,15 +28,10 @@ pub struct Totals {
     pub port_pause_frames: u64,
     /// RESUME frames sent.
     pub resume_frames: u64,
-    /// Frames sent that move a congestion root.
-    pub merge_frames: u64,
     /// Drops for lack of headroom where none is allowed: [`Simulation::violations`].
     pub violations: u64,
     /// Drops that flow control should prevent, but does not promise to ([`Promise::Unpromised`](crate::network::fabric::Promise::Unpromised)).
     pub unpromised_drops: u64,
-    /// For how long gates were closed for roots that had given up, while the frames that report it were in flight: gates added up, and for
-    /// each frame no longer than the delay of its link.
-    pub merge_wait: Duration,
     /// Frames lost, by cause ([`DropCause::ALL`]).
     pub drops: [u64; DropCause::ALL.len()],
     /// Flows that have started.
@@ -90,10 +85,8 @@ impl Simulation {
             totals.pause_frames += watch.pause_frames;
             totals.port_pause_frames += watch.port_pause_frames;
             totals.resume_frames += watch.resume_frames;
-            totals.merge_frames += watch.merge_frames;
             totals.unpromised_drops += watch.unpromised_drops;
             totals.violations += watch.violations.len() as u64;
-            totals.merge_wait += watch.merge_wait;
             totals.received_flows += watch.received_flows;
             for node in &shard.nodes {
                 totals.paused_ports +=
@@ -104,6 +97,15 @@ impl Simulation {
             }
         }
         totals
+    }
+
+    /// What mechanisms have counted, by the names that they give it; what nobody has counted is not there.
+    pub fn counters(&self) -> BTreeMap<&'static str, u64> {
+        let mut counters = BTreeMap::new();
+        for (what, amount) in self.shards.iter().flat_map(|shard| &shard.outside.watch.counters) {
+            *counters.entry(*what).or_default() += amount;
+        }
+        counters
     }
 
     /// What the simulation takes of memory; of flows and frames the most that there have been at once.

@@ -274,7 +274,6 @@ impl Sink for ShardSink<'_> {
             match control.signal() {
                 Signal::Pause => watch.pause_frames += 1,
                 Signal::Resume => watch.resume_frames += 1,
-                Signal::Merge => watch.merge_frames += 1,
                 Signal::Other => {}
             }
         }

@@ -6,6 +6,7 @@ use crate::ids::{Class, FlowId, NodeId, PortId, PortIx};
 use crate::network::fabric::{Fabric, Promise};
 use backwater_engine::fingerprint::Fingerprint;
 use backwater_engine::{Duration, Time};
+use std::collections::BTreeMap;
 
 /// What a shard has counted and noted.
 #[derive(Default)]
@@ -17,8 +18,8 @@ pub(crate) struct Watch {
     /// How long gates have been closed that are open again.
     pub(crate) paused: Duration,
     pub(crate) resume_frames: u64,
-    pub(crate) merge_frames: u64,
-    pub(crate) merge_wait: Duration,
+    /// What mechanisms count, by the names that they give it.
+    pub(crate) counters: BTreeMap<&'static str, u64>,
     pub(crate) received_flows: u64,
     /// Flows that their senders have completed since the last look.
     pub(crate) acknowledged: Vec<Acknowledged>,
@@ -106,7 +107,7 @@ impl Watch {
             Note::Full { port, class, egress, bytes } => {
                 self.full.push(FullQueue { at: now, port, class, egress, bytes });
             }
-            Note::GivenUp { waited } => self.merge_wait += waited,
+            Note::Count { what, amount } => *self.counters.entry(what).or_default() += amount,
             Note::Received { .. } => self.received_flows += 1,
             Note::Acknowledged { flow, packets, retransmitted } => {
                 self.acknowledged.push(Acknowledged { flow, at: now, packets, retransmitted });

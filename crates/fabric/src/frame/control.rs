@@ -48,8 +48,6 @@ pub enum Signal {
     Pause,
     /// Go on.
     Resume,
-    /// What was stopped for one cause goes on, under the control of another.
-    Merge,
     /// Something else between neighbours.
     Other,
 }
@@ -62,6 +60,19 @@ impl Control {
             Control::Pfc(_) => Signal::Pause,
             Control::Custom { signal, .. } => *signal,
         }
+    }
+
+    /// The classes that it tells the neighbour to stop, or to let go, and whether to stop; `None` for a frame that is not about classes.
+    pub fn tells(&self) -> Option<(ClassMask, bool)> {
+        match self {
+            Control::Pfc(pfc) => Some((pfc.enabled, pfc.quanta > 0)),
+            Control::Custom { .. } => None,
+        }
+    }
+
+    /// Whether frames that wait to be sent may yield to it ([`Control::yields_to`]).
+    pub(crate) fn supersedes(&self) -> bool {
+        self.tells().is_some()
     }
 
     /// Takes out of this frame, which waits to be sent, what `newer` says anew; whether anything is left of it. A network card fills in the

@@ -6,7 +6,7 @@
 use crate::contract::note::{DropCause, Note};
 use crate::contract::{Emission, FlowControl, Station, Stations, View};
 use crate::frame::record::Record;
-use crate::frame::{Body, Control, Frame, NextHop, Packet, PacketKind, RecordRef, Timestamp};
+use crate::frame::{Body, Frame, NextHop, Packet, PacketKind, RecordRef, Timestamp};
 use crate::ids::{NodeId, PortIx, QueueIx};
 use crate::mechanisms::flow_control::AnyFlowControl;
 use crate::model::fifo::{Frames, OWN, Queued};
@@ -394,8 +394,8 @@ impl Node {
                 env.records.insert(Record { causes: Some(causes), ..Record::default() })
             });
             self.interfaces.counters.created += u64::from(size.charge);
-            if let (Some(pipeline), Control::Pfc(pfc)) = (&mut self.pipeline, &control) {
-                pipeline.on_pfc(port, pfc, env.now);
+            if let (Some(pipeline), Some((classes, stop))) = (&mut self.pipeline, control.tells()) {
+                pipeline.on_told(port, classes, stop, env.now);
             }
             let frame = Frame { record, ..Frame::new(Body::Control(control), size) };
             let queued = Queued { frame, at: env.now, ingress: OWN, note: 0 };

@@ -1,8 +1,7 @@
 //! What a switch has besides ports and flow control.
 
 use crate::contract::{BufferAccounts, BufferPolicy, Occupancy, Site, Station, Stations};
-use crate::frame::Pfc;
-use crate::ids::{Class, PortIx};
+use crate::ids::{Class, ClassMask, PortIx};
 use crate::mechanisms::congestion::AnyCongestionPoint;
 use crate::mechanisms::headroom::AnyBufferPolicy;
 use crate::mechanisms::load_balance::AnyLoadBalance;
@@ -61,10 +60,10 @@ impl Pipeline {
         self.probe.as_mut().map(|probe| probe.take_seen(now)).unwrap_or_default()
     }
 
-    /// A PFC frame has been made that leaves through `port`.
-    pub(crate) fn on_pfc(&mut self, port: PortIx, frame: &Pfc, now: Time) {
+    /// A frame has been made that leaves through `port` and tells the neighbour to stop `classes`, or to let them go.
+    pub(crate) fn on_told(&mut self, port: PortIx, classes: ClassMask, stop: bool, now: Time) {
         if let Some(probe) = &mut self.probe {
-            probe.on_pfc(port, frame, &self.buffer, now);
+            probe.on_told(port, classes, stop, &self.buffer, now);
         }
     }
 

@@ -2,7 +2,6 @@
 
 use crate::contract::need::worst_case;
 use crate::contract::{BufferAccounts, PortFacts, Site};
-use crate::frame::Pfc;
 use crate::ids::{CLASSES, Class, ClassMask, NodeId, PortId, PortIx};
 use crate::mechanisms::headroom::AnyBufferPolicy;
 use backwater_engine::{Duration, Time};
@@ -154,12 +153,19 @@ impl IngressProbe {
         self.look(ingress, class, buffer, now);
     }
 
-    /// A PFC frame has been made that leaves through `port`.
-    pub(crate) fn on_pfc(&mut self, port: PortIx, frame: &Pfc, buffer: &AnyBufferPolicy, now: Time) {
+    /// A frame has been made that leaves through `port` and tells the neighbour to stop `classes`, or to let them go.
+    pub(crate) fn on_told(
+        &mut self,
+        port: PortIx,
+        classes: ClassMask,
+        stop: bool,
+        buffer: &AnyBufferPolicy,
+        now: Time,
+    ) {
         let ingress = &mut self.ports[usize::from(port)];
-        let classes = frame.enabled.and(self.lossless);
+        let classes = classes.and(self.lossless);
         let before = ingress.stopped;
-        ingress.stopped = if frame.quanta > 0 { before.or(classes) } else { before.minus(classes) };
+        ingress.stopped = if stop { before.or(classes) } else { before.minus(classes) };
         let (begun, ended) = (ingress.stopped.minus(before), before.minus(ingress.stopped));
         for class in ended.iter() {
             let queue = &mut ingress.queues[class.index()];

@@ -296,13 +296,18 @@ impl Script {
         Some(Sent { at: at.ps(), port, says, done: done.ps() })
     }
 
+    /// What a mechanism has counted by this name.
+    pub fn counted(&self, name: &str) -> u64 {
+        let amount = |note: &Note| match note {
+            Note::Count { what, amount } if *what == name => *amount,
+            _ => 0,
+        };
+        self.recorder.notes.iter().map(amount).sum()
+    }
+
     /// For how long gates have stood shut for roots that had given up.
     pub fn given_up(&self) -> Duration {
-        let waited = |note: &Note| match note {
-            Note::GivenUp { waited } => *waited,
-            _ => Duration::ZERO,
-        };
-        self.recorder.notes.iter().map(waited).sum()
+        Duration::from_ps(self.counted("merge_wait_ps"))
     }
 
     /// Since when the gate of `class` at `port` has been closed.

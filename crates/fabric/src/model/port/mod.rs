@@ -16,7 +16,7 @@ use self::scheduler::Scheduler;
 use crate::contract::{AddedQueues, PortFacts, Stage};
 use crate::frame::cause::{Cause, Closure};
 use crate::frame::framing::Framing;
-use crate::frame::{Body, Control, Frame};
+use crate::frame::{Body, Frame};
 use crate::ids::{CLASSES, Class, ClassMask, PortId, PortIx, QueueIx};
 use crate::model::fifo::{Fifo, Frames, Queued};
 use crate::network::spec::SchedulerConfig;
@@ -351,7 +351,9 @@ impl Port {
 
     /// Puts a link-local frame before everything else. Waiting frames of which it leaves nothing are `withdrawn`.
     pub(crate) fn enqueue_control(&mut self, queued: Queued, frames: &mut Frames, mut withdrawn: impl FnMut(Frame)) {
-        if let Body::Control(newer @ Control::Pfc(_)) = &queued.frame.body {
+        if let Body::Control(newer) = &queued.frame.body
+            && newer.supersedes()
+        {
             for _ in 0..self.control.iter(frames).count() {
                 let mut waiting = self.control.pop(frames);
                 let Body::Control(control) = &mut waiting.frame.body else {

@@ -47,7 +47,7 @@ impl From<PyrrhaFrame> for Control {
         let (opcode, signal, words) = match frame {
             PyrrhaFrame::Pause { root, distance } => (PAUSE, Signal::Pause, [root.0, 0, distance.into()]),
             PyrrhaFrame::Resume { root } => (RESUME, Signal::Resume, [root.0, 0, 0]),
-            PyrrhaFrame::Merge { old, new, distance } => (MERGE, Signal::Merge, [new.0, old.0, distance.into()]),
+            PyrrhaFrame::Merge { old, new, distance } => (MERGE, Signal::Other, [new.0, old.0, distance.into()]),
             PyrrhaFrame::Unassigned { root } => (UNASSIGNED, Signal::Other, [root.0, 0, 0]),
         };
         // A PAUSE that holds until RESUME has no remedy against loss.

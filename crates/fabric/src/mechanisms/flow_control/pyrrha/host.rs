@@ -1,6 +1,7 @@
 //! Pyrrha at a host: flows whose path leads through a paused root wait, all others go on (section IV-D, "Cooperation on end-hosts").
 
 use super::frames::PyrrhaFrame;
+use super::given_up;
 use crate::contract::{Departing, PauseScope, Site, View};
 use crate::ids::{CLASSES, FlowId, PortId, PortIx, QueueIx};
 use backwater_engine::memory::HeapBytes;
@@ -83,7 +84,7 @@ impl Host {
         match frame {
             PyrrhaFrame::Resume { root } => release(root, view),
             PyrrhaFrame::Merge { old, new, .. } => {
-                view.note_given_up(port, old);
+                given_up::count(port, old, view);
                 release(old, view);
                 release(new, view);
             }

@@ -8,6 +8,7 @@
 //! their variant in a single tier, `switch.rs` the rules, `host.rs` what hosts do.
 
 mod frames;
+mod given_up;
 mod host;
 mod queues;
 mod roots;

@@ -6,6 +6,7 @@
 
 use super::super::hops::PerHop;
 use super::frames::PyrrhaFrame;
+use super::given_up;
 use super::queues::{Egress, Isolation, State};
 use super::roots::{Root, Roots};
 use super::{Isolated, MergePolicy, Organisation, Peer, PyrrhaConfig, RelayMetric, SoftMerge};
@@ -361,7 +362,7 @@ impl Switch {
                 None => view.send(port, PyrrhaFrame::Unassigned { root }.into()),
             },
             PyrrhaFrame::Merge { old, new, distance } => {
-                view.note_given_up(port, old);
+                given_up::count(port, old, view);
                 if self.ignores(new) {
                     view.send(port, PyrrhaFrame::Unassigned { root: new }.into());
                 } else {
@@ -416,6 +417,7 @@ impl Switch {
         for child in &children {
             let distance = self.roots.get(new).map_or(0, |entry| entry.distance);
             view.send(child.ingress, PyrrhaFrame::Merge { old, new, distance: distance + 1 }.into());
+            view.count("merge_frames", 1);
             // A switch has an open queue for the new root now, unless it ignores it; a host forgets both roots.
             let entry = self.roots.get_mut(new);
             match self.ports[usize::from(child.ingress)].peer {
