@@ -52,7 +52,7 @@ impl FlowConfig {
             part.refuse(&format!("{key}.bytes"), "is 0 B, must be at least 1 B".into());
         }
         let class = self.class.unwrap_or(part.class());
-        if class.index() >= CLASSES {
+        if usize::from(class.0) >= CLASSES {
             part.refuse(&format!("{key}.class"), format!("is {}, must be between 0 and 7", class.0));
         }
         let start = part.window.start + Duration::from_ps(self.start.ps());

@@ -94,7 +94,7 @@ pub fn generate(
         let stop = common.stop.unwrap_or(until).min(until);
         let mut part = Part::new(&scene, i, *namesake, &common, common.start..stop, &mut made);
         *namesake += 1;
-        if let Some(class) = common.classes.iter().find(|class| class.index() >= CLASSES) {
+        if let Some(class) = common.classes.iter().find(|class| usize::from(class.0) >= CLASSES) {
             part.refuse(".class", format!("is {}, must be between 0 and 7", class.0));
         }
         if common.classes.is_empty() {
