@@ -9,7 +9,7 @@ use backwater_engine::{Bytes, Duration, Rate, Time};
 use backwater_fabric::contract::need::{exact_need, worst_case};
 use backwater_fabric::contract::note::DropCause;
 use backwater_fabric::contract::{
-    AckView, Admission, Arrival, BufferAccounts, BufferPolicy, Carried, Choice, FlowControlAccounts, FlowKey,
+    AckView, Admission, Answer, Arrival, BufferAccounts, BufferPolicy, Carried, Choice, FlowControlAccounts, FlowKey,
     LoadBalance, NotificationPoint, Occupancy, Passage, PortPressure, Pressure, Progress, ReactionPoint,
     RecoveryReceiver, RecoverySender, Sender, Station, Verdict,
 };
@@ -268,7 +268,7 @@ fn a_notification_point_reports_marked_packets_only() {
         let mut draws = Seed(1).stream("marks", 0);
         for packet in 0..10_000 {
             let marked = draws.chance(0.3);
-            let notification = point.on_data(Time::from_ps(packet * 80_000), marked);
+            let notification = point.on_data(Time::from_ps(packet * 80_000), marked, 1106);
             assert!(marked || !notification.echo && !notification.cnp);
             assert!(!(notification.echo && notification.cnp), "a mark is reported once");
         }
@@ -302,7 +302,7 @@ proptest! {
                 let mean = if draws.chance(0.02) { 1e9 } else { 2e5 };
                 now += draws.exponential(mean);
                 match draws.below(4) {
-                    0 => point.on_cnp(now),
+                    0 => point.on_cnp(now, Some(line_rate)),
                     1 => {
                         sent += 1024;
                         point.on_sent(now, 1106);
@@ -311,7 +311,7 @@ proptest! {
                         acked += 1024;
                         let telemetry = telemetry(&mut draws, now, &mut tx_bytes, &mut stamped);
                         let rtt = Duration::from_ns(8000 + draws.below(50_000));
-                        point.on_ack(&AckView { now, acked_bytes: acked, sent_bytes: sent, rtt, telemetry: Some(&telemetry) });
+                        point.on_ack(&AckView { now, acked_bytes: acked, sent_bytes: sent, rtt, hops: 4, telemetry: Some(&telemetry) });
                     }
                     _ => {}
                 }
@@ -397,10 +397,9 @@ proptest! {
             let (mut sender, mut receiver) = (config.sender(), config.receiver());
             let delays = delay..delay + spread;
             let mut data: Channel<Psn> = Channel::new(delays.clone(), loss, Seed(seed).stream("data", 0));
-            let mut answers: Channel<(bool, Psn)> = Channel::new(delays, loss, Seed(seed).stream("answers", 0));
+            let mut answers: Channel<(bool, Psn, Psn)> = Channel::new(delays, loss, Seed(seed).stream("answers", 0));
             let mut arrived = BTreeSet::new();
             let (mut progress, mut expected, mut deadline) = (Progress::default(), 0, u64::MAX);
-            let timeout = sender.timeout().map_or(u64::MAX, |timeout| timeout.ps() / 1_000_000);
             let mut now = 0;
             while progress.acked < packets {
                 now += 1;
@@ -412,16 +411,17 @@ proptest! {
                         Verdict::Deliver { packets } => {
                             prop_assert!((expected..expected + packets).all(|psn| arrived.contains(&psn)));
                             expected += packets;
-                            answers.send(now, (true, expected));
+                            answers.send(now, (true, expected, psn));
                         }
-                        Verdict::Keep | Verdict::Duplicate => answers.send(now, (true, expected)),
-                        Verdict::Nack => answers.send(now, (false, expected)),
+                        Verdict::Keep | Verdict::Duplicate => answers.send(now, (true, expected, psn)),
+                        Verdict::Nack => answers.send(now, (false, expected, psn)),
                         Verdict::Ignore => {}
                     }
                 }
-                while let Some((is_ack, psn)) = answers.receive(now) {
-                    let before = progress;
-                    if is_ack { sender.on_ack(psn, &mut progress) } else { sender.on_nack(psn, &mut progress) }
+                let timeout = sender.timeout(&progress).map_or(u64::MAX, |timeout| timeout.ps() / 1_000_000);
+                while let Some((is_ack, expects, came)) = answers.receive(now) {
+                    let (before, arrived) = (progress, Some(came).filter(|_| config.is_selective()));
+                    sender.on_answer(&Answer { asks: !is_ack, expected: expects, arrived }, &mut progress);
                     prop_assert!(progress.acked >= before.acked && progress.acked <= expected);
                     deadline = now + timeout;
                 }
@@ -430,10 +430,10 @@ proptest! {
                     deadline = now + timeout;
                 }
                 prop_assert!(progress.next >= progress.acked && progress.next <= packets);
-                if progress.next < packets && progress.next - progress.acked < in_flight {
-                    data.send(now, progress.next);
-                    progress.next += 1;
-                    progress.highest = progress.highest.max(progress.next);
+                let has_room = progress.next - progress.acked - sender.settled(&progress) < in_flight;
+                if let Some(psn) = sender.next(&progress, packets).filter(|_| has_room) {
+                    data.send(now, psn);
+                    sender.on_sent(psn, &mut progress);
                     deadline = deadline.min(now + timeout);
                 } else if data.on_the_way.is_empty() && answers.on_the_way.is_empty() {
                     // Nothing happens until the timer runs out.

@@ -36,6 +36,11 @@ pub trait CongestionOptions: Debug + Send + Sync {
     fn needs_trails(&self) -> bool {
         false
     }
+
+    /// Whether ACKs tell how many links the packet has passed that they answer.
+    fn needs_hops(&self) -> bool {
+        false
+    }
 }
 
 /// The same for what another crate plugs in, whatever its instances are.
@@ -54,6 +59,9 @@ pub trait CongestionFactory: Debug + Send + Sync {
 
     /// See [`CongestionOptions::needs_trails`].
     fn needs_trails(&self) -> bool;
+
+    /// See [`CongestionOptions::needs_hops`].
+    fn needs_hops(&self) -> bool;
 }
 
 impl<T: CongestionOptions> CongestionFactory for T {
@@ -75,6 +83,10 @@ impl<T: CongestionOptions> CongestionFactory for T {
 
     fn needs_trails(&self) -> bool {
         CongestionOptions::needs_trails(self)
+    }
+
+    fn needs_hops(&self) -> bool {
+        CongestionOptions::needs_hops(self)
     }
 }
 
@@ -106,14 +118,16 @@ pub struct Notification {
     pub echo: bool,
     /// Send a CNP frame.
     pub cnp: bool,
+    /// The rate that the CNP tells the sender, if it tells one.
+    pub rate: Option<Rate>,
 }
 
 /// Notification point: what a receiver reports about one flow.
 #[auto_impl(Box)]
 #[delegatable_trait]
 pub trait NotificationPoint: Send {
-    /// A data packet of the flow has arrived; `marked` is its ECN mark.
-    fn on_data(&mut self, _now: Time, _marked: bool) -> Notification {
+    /// A data packet of the flow has arrived, of `wire_bytes`; `marked` is its ECN mark.
+    fn on_data(&mut self, _now: Time, _marked: bool, _wire_bytes: u64) -> Notification {
         Notification::default()
     }
 }
@@ -136,11 +150,17 @@ pub trait ReactionPoint: Send {
     /// An ACK (or NACK) has arrived.
     fn on_ack(&mut self, _ack: &AckView<'_>) {}
 
-    /// A CNP has arrived, as a frame or as the echo in an ACK.
-    fn on_cnp(&mut self, _now: Time) {}
+    /// A CNP has arrived, as a frame or as the echo in an ACK; the rate that it tells, if it tells one.
+    fn on_cnp(&mut self, _now: Time, _rate: Option<Rate>) {}
 
     /// A notice of a switch about the flow has arrived.
     fn on_notice(&mut self, _now: Time, _notice: &Notice) {}
+
+    /// Loss recovery takes a packet for lost: the receiver has asked for it, or the retransmission timer has run out.
+    fn on_loss(&mut self, _now: Time) {}
+
+    /// Another control, in which this one is, sets the rate: all that this one reckons with follows, so that it goes on from there.
+    fn set_rate(&mut self, _now: Time, _rate: Rate) {}
 
     /// Whether a new rate also moves the departure of the packet already being paced.
     fn repaces(&self) -> bool {
@@ -159,6 +179,8 @@ pub struct AckView<'a> {
     pub sent_bytes: u64,
     /// Time since the packet answered began its transmission, as its time stamp tells: in whole nanoseconds, below 4.29 s.
     pub rtt: Duration,
+    /// Links that the packet answered has passed; 0 if the control has not asked for it ([`CongestionOptions::needs_hops`]).
+    pub hops: u8,
     /// What the switches stamped into the packet answered.
     pub telemetry: Option<&'a Telemetry>,
 }

@@ -39,6 +39,6 @@ pub use headroom::{Admission, BufferPolicy, Gauge, HeadroomOptions, InForce, Por
 pub use load_balance::{Arrival, Choice, FlowHash, FlowKey, LoadBalance, LoadBalanceOptions};
 pub use passage::{Passage, PauseScope};
 pub use paths::{Onward, Paths};
-pub use recovery::{Progress, RecoveryOptions, RecoveryReceiver, RecoverySender, Verdict};
+pub use recovery::{Answer, Progress, RecoveryOptions, RecoveryReceiver, RecoverySender, Verdict};
 pub use station::{Carried, Heard, Station, Stations};
 pub use view::{Emission, NodeAccess, PortView, View};

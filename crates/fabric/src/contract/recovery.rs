@@ -18,6 +18,11 @@ pub trait RecoveryOptions: Debug + Send + Sync {
 
     /// What a flow's receiver does.
     fn receiver(&self) -> Self::Receiver;
+
+    /// Whether answers name the packet that has come.
+    fn is_selective(&self) -> bool {
+        false
+    }
 }
 
 /// The same for what another crate plugs in, whatever its instances are.
@@ -27,6 +32,9 @@ pub trait RecoveryFactory: Debug + Send + Sync {
 
     /// See [`RecoveryOptions::receiver`].
     fn boxed_receiver(&self) -> Box<dyn RecoveryReceiver>;
+
+    /// See [`RecoveryOptions::is_selective`].
+    fn is_selective(&self) -> bool;
 }
 
 impl<T: RecoveryOptions> RecoveryFactory for T {
@@ -36,6 +44,10 @@ impl<T: RecoveryOptions> RecoveryFactory for T {
 
     fn boxed_receiver(&self) -> Box<dyn RecoveryReceiver> {
         Box::new(self.receiver())
+    }
+
+    fn is_selective(&self) -> bool {
+        RecoveryOptions::is_selective(self)
     }
 }
 
@@ -50,21 +62,48 @@ pub struct Progress {
     pub highest: Psn,
 }
 
+/// What a receiver says of a data packet that has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Answer {
+    /// Whether it asks for the packet that it expects: a NACK.
+    pub asks: bool,
+    /// The packet that it expects: everything before has arrived.
+    pub expected: Psn,
+    /// The packet that has come, where the recovery is selective.
+    pub arrived: Option<Psn>,
+}
+
 /// Loss recovery at the sender of one flow.
 #[auto_impl(Box)]
 #[delegatable_trait]
 pub trait RecoverySender: Send {
-    /// Everything before `expected` has arrived.
-    fn on_ack(&mut self, expected: Psn, progress: &mut Progress);
+    /// The packet of the flow's `packets` that is sent next, if one may be.
+    #[inline]
+    fn next(&self, progress: &Progress, packets: Psn) -> Option<Psn> {
+        Some(progress.next).filter(|next| *next < packets)
+    }
 
-    /// The receiver misses `expected`.
-    fn on_nack(&mut self, expected: Psn, progress: &mut Progress);
+    /// Packet `psn`, the one that was [`next`](Self::next), goes onto the wire.
+    #[inline]
+    fn on_sent(&mut self, psn: Psn, progress: &mut Progress) {
+        progress.next = psn + 1;
+        progress.highest = progress.highest.max(progress.next);
+    }
+
+    /// How many packets between `acked` and `next` are not in flight: they have arrived, or are lost.
+    #[inline]
+    fn settled(&self, _progress: &Progress) -> u32 {
+        0
+    }
+
+    /// An answer of the receiver has come; whether it takes a packet for lost that it did not before.
+    fn on_answer(&mut self, answer: &Answer, progress: &mut Progress) -> bool;
 
     /// Nothing was acknowledged for [`Self::timeout`].
     fn on_timeout(&mut self, progress: &mut Progress);
 
     /// How long a sender with packets in flight waits for progress; `None`: for ever.
-    fn timeout(&self) -> Option<Duration>;
+    fn timeout(&self, progress: &Progress) -> Option<Duration>;
 }
 
 /// What a receiver does with a data packet.

@@ -2,6 +2,7 @@
 //!
 //! Kept apart so that frames stay small and travel by value.
 
+use crate::frame::Psn;
 use crate::frame::cause::Causes;
 use crate::frame::notice::Notice;
 use crate::frame::route::MAX_HOPS;
@@ -36,6 +37,19 @@ pub struct Record {
     pub notice: Option<Notice>,
     /// The way that a packet has come whose route does not tell.
     pub trail: Option<Trail>,
+    /// What an answer tells besides its headers.
+    pub echo: Option<Echo>,
+}
+
+/// What an ACK, NACK or CNP tells besides its headers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Echo {
+    /// The packet that has come.
+    pub arrived: Psn,
+    /// Links that it has passed.
+    pub hops: u8,
+    /// The rate that a CNP tells the sender.
+    pub rate: Option<Rate>,
 }
 
 /// The egress ports that a packet has taken so far, from its source host on; [`MAX_HOPS`] at most.
@@ -165,6 +179,7 @@ pub struct Records {
     causes: Part<Causes>,
     notices: Part<Notice>,
     trails: Part<Trail>,
+    echoes: Part<Echo>,
     free: Vec<u32>,
 }
 
@@ -172,6 +187,7 @@ impl Records {
     /// Bytes that the records hold on the heap.
     pub(crate) fn heap_bytes(&self) -> u64 {
         let parts = self.causes.0.heap_bytes() + self.notices.0.heap_bytes() + self.trails.0.heap_bytes();
+        let parts = parts + self.echoes.0.heap_bytes();
         self.pauses.heap_bytes() + self.telemetry.heap_bytes() + parts + self.free.heap_bytes()
     }
 
@@ -186,6 +202,7 @@ impl Records {
         record.causes.into_iter().for_each(|causes| *self.causes.at(slot, records) = Some(causes));
         record.notice.into_iter().for_each(|notice| *self.notices.at(slot, records) = Some(notice));
         record.trail.into_iter().for_each(|trail| *self.trails.at(slot, records) = Some(trail));
+        record.echo.into_iter().for_each(|echo| *self.echoes.at(slot, records) = Some(echo));
         reference
     }
 
@@ -201,6 +218,7 @@ impl Records {
         self.causes.clear(slot as usize);
         self.notices.clear(slot as usize);
         self.trails.clear(slot as usize);
+        self.echoes.clear(slot as usize);
         RecordRef(slot)
     }
 
@@ -232,6 +250,12 @@ impl Records {
         self.trails.at(slot, self.pauses.len()).get_or_insert_default()
     }
 
+    /// What the answer echoes whose record `reference` names, made on the spot if it names none.
+    pub fn echo_mut(&mut self, reference: &mut RecordRef) -> &mut Echo {
+        let slot = self.slot(reference);
+        self.echoes.at(slot, self.pauses.len()).get_or_insert_default()
+    }
+
     /// The pauses of the record that `reference` names.
     pub fn pauses(&self, reference: RecordRef) -> Option<&PauseLog> {
         self.pauses.get(reference.0 as usize)
@@ -257,6 +281,11 @@ impl Records {
         self.trails.get(reference)
     }
 
+    /// What an answer tells besides its headers, if the record that `reference` names tells.
+    pub fn echo(&self, reference: RecordRef) -> Option<&Echo> {
+        self.echoes.get(reference)
+    }
+
     /// Frees the record: its frame is consumed or dropped.
     pub fn free(&mut self, reference: RecordRef) {
         if reference.is_some() {
@@ -272,6 +301,7 @@ impl Records {
             causes: self.causes(reference).copied(),
             notice: self.notice(reference).copied(),
             trail: self.trail(reference).copied(),
+            echo: self.echo(reference).copied(),
         };
         self.free(reference);
         Some(record)

@@ -87,6 +87,11 @@ impl Route {
         self.hops[..usize::from(self.cursor & 0xf)].iter().map(|port| PortIx::from(*port))
     }
 
+    /// Links passed so far, that from the source host included.
+    pub fn links(&self) -> u8 {
+        if self.cursor > 0 { self.cursor & 0xf } else { TIME_TO_LIVE - self.hops[4] + 1 }
+    }
+
     /// The egress ports to come.
     pub fn ahead(&self) -> impl Iterator<Item = PortIx> + '_ {
         self.hops[usize::from(self.cursor & 0xf)..usize::from(self.cursor >> 4)].iter().map(|port| PortIx::from(*port))

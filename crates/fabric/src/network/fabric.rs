@@ -25,6 +25,8 @@ pub struct Fabric {
     pub base_rtt: Duration,
     /// Bytes of in-band headers on data packets.
     pub telemetry_bytes: u32,
+    /// Whether answers tell more than their headers do: which packet has come, and how far.
+    pub echoes: bool,
     /// What becomes of a lossless class at every ingress port, by [`PortId`].
     promises: Vec<Promise>,
     hashes: Vec<FlowHash>,
@@ -129,7 +131,8 @@ impl Fabric {
         }
         let hashes = (0..spec.nodes.len() as u32).map(|node| FlowHash::new(Seed(spec.seed), NodeId(node))).collect();
         let (flows, promises) = (Flows::default(), Vec::new());
-        let mut fabric = Fabric { wiring, routes, flows, base_rtt, telemetry_bytes, promises, hashes, spec };
+        let echoes = spec.recovery.is_selective() || spec.congestion.needs_hops();
+        let mut fabric = Fabric { wiring, routes, flows, base_rtt, telemetry_bytes, echoes, promises, hashes, spec };
         fabric.promises =
             (0..fabric.spec.nodes.len() as u32).flat_map(|node| fabric.promises_of(NodeId(node))).collect();
         fabric.check_buffers()?;

@@ -244,12 +244,12 @@ impl CnpSender {
 }
 
 impl NotificationPoint for CnpSender {
-    fn on_data(&mut self, now: Time, marked: bool) -> Notification {
+    fn on_data(&mut self, now: Time, marked: bool, _wire_bytes: u64) -> Notification {
         match self.mode {
-            CnpMode::AckBit => Notification { echo: marked, cnp: false },
+            CnpMode::AckBit => Notification { echo: marked, ..Default::default() },
             CnpMode::Frame if marked && self.last.is_none_or(|last| now >= last + self.interval) => {
                 self.last = Some(now);
-                Notification { echo: false, cnp: true }
+                Notification { cnp: true, ..Default::default() }
             }
             CnpMode::Frame => Notification::default(),
         }
@@ -419,7 +419,7 @@ impl ReactionPoint for Dcqcn {
         self.catch_up(ack.now);
     }
 
-    fn on_cnp(&mut self, now: Time) {
+    fn on_cnp(&mut self, now: Time, _rate: Option<Rate>) {
         self.catch_up(now);
         let parameters = &self.parameters;
         let is_first = self.limited.is_none();
@@ -460,7 +460,7 @@ mod tests {
     #[test]
     fn the_first_cnp_cuts_after_the_decrease_interval() {
         let mut point = reaction_point(DcqcnProfile::HpccNs3, 100);
-        point.on_cnp(at(10, 0));
+        point.on_cnp(at(10, 0), None);
         assert_eq!(rates(&mut point, at(14, 0)), (100 * GBPS, 100 * GBPS));
         assert_eq!(rates(&mut point, at(14, 1)), (50_776_684_272, 100 * GBPS));
         // No CNP since: no cut at 18.001 us.
@@ -472,10 +472,10 @@ mod tests {
     fn steady_cnps_halve_the_rate_every_decrease_interval() {
         for (profile, lowest) in [(DcqcnProfile::HpccNs3, 1000 * MBPS), (DcqcnProfile::Conweave, 100 * MBPS)] {
             let mut point = reaction_point(profile, 100);
-            point.on_cnp(at(0, 0));
+            point.on_cnp(at(0, 0), None);
             let mut expected = 100 * GBPS;
             for us in 0..44 {
-                point.on_cnp(at(us, 500));
+                point.on_cnp(at(us, 500), None);
                 if us % 4 == 0 && us > 0 {
                     expected = (expected / 2).max(lowest);
                     assert_eq!(rates(&mut point, at(us, 500)), (expected, 100 * GBPS), "{us} us");
@@ -492,7 +492,7 @@ mod tests {
         let sender = Sender { line_rate, base_rtt: Duration::from_us(8) };
         let mut point = Dcqcn::new(&DcqcnConfig { window: true, ..Default::default() }, &sender);
         for us in 0..5 {
-            point.on_cnp(at(us, 0));
+            point.on_cnp(at(us, 0), None);
         }
         assert_eq!((point.rate(at(10, 0)), point.window()), (line_rate, 500));
     }
@@ -500,12 +500,12 @@ mod tests {
     #[test]
     fn alpha_decays_once_per_tick_and_grows_with_a_cnp() {
         let mut point = reaction_point(DcqcnProfile::HpccNs3, 100);
-        point.on_cnp(at(0, 0));
+        point.on_cnp(at(0, 0), None);
         let mut alpha = 1.0;
         for tick in 1..=20u64 {
             // A CNP in the slots of ticks 6 and 7 only.
             if tick == 6 || tick == 7 {
-                point.on_cnp(at(tick - 1, 300));
+                point.on_cnp(at(tick - 1, 300), None);
             }
             // A CNP exactly at the tick would still count for it.
             point.rate(at(tick, 1));
@@ -522,7 +522,7 @@ mod tests {
     fn the_timer_recovers_in_three_stages() {
         let mut point = reaction_point(DcqcnProfile::HpccNs3, 100);
         for ns in [0, 500, 1500, 2500, 3500] {
-            point.on_cnp(at(0, ns));
+            point.on_cnp(at(0, ns), None);
         }
         assert_eq!(rates(&mut point, at(4, 1)), (50 * GBPS, 100 * GBPS));
         // The increase timer starts with the cut at 4.001 us.
@@ -531,7 +531,7 @@ mod tests {
         // A cut after an increase lowers the target too; alpha has all but vanished, so lend it one.
         point.limited.as_mut().unwrap().alpha = 1.0;
         point.limited.as_mut().unwrap().next_alpha = at(1_000_000, 0);
-        point.on_cnp(at(305, 0));
+        point.on_cnp(at(305, 0), None);
         assert_eq!(rates(&mut point, at(308, 1)), (37_500 * MBPS, 75 * GBPS));
         assert_eq!(rates(&mut point, at(608, 1)), (56_250 * MBPS, 75 * GBPS));
         // 20 Mb/s additive, then 200 Mb/s hyper.
@@ -544,9 +544,9 @@ mod tests {
     #[test]
     fn the_papers_timer_and_byte_counter_take_turns() {
         let mut point = reaction_point(DcqcnProfile::Paper, 40);
-        point.on_cnp(at(0, 0));
+        point.on_cnp(at(0, 0), None);
         assert_eq!(rates(&mut point, at(0, 0)), (20 * GBPS, 40 * GBPS));
-        point.on_cnp(at(50, 0));
+        point.on_cnp(at(50, 0), None);
         assert_eq!(rates(&mut point, at(50, 0)), (10 * GBPS, 20 * GBPS));
         // Five steps of fast recovery by bytes, not one byte sooner.
         point.on_sent(at(51, 0), 9_999_999);
@@ -563,7 +563,7 @@ mod tests {
         // Both have passed F: 200 Mb/s.
         assert_eq!(rates(&mut point, at(435, 0)), (20_358_935_546, 20_480 * MBPS));
         // A CNP starts everything anew.
-        point.on_cnp(at(440, 0));
+        point.on_cnp(at(440, 0), None);
         let limited = point.limited.as_ref().unwrap();
         assert_eq!((limited.timer_steps, limited.byte_steps, limited.bytes), (0, 0, 0));
         assert_eq!((limited.next_increase, limited.next_alpha), (at(495, 0), at(495, 0)));
@@ -573,9 +573,9 @@ mod tests {
     #[test]
     fn a_cut_begins_the_timer_and_the_byte_counter_anew() {
         let mut point = reaction_point(DcqcnProfile::Paper, 40);
-        point.on_cnp(at(0, 0));
+        point.on_cnp(at(0, 0), None);
         point.on_sent(at(10, 0), 9_999_999);
-        point.on_cnp(at(50, 0));
+        point.on_cnp(at(50, 0), None);
         assert_eq!(rates(&mut point, at(50, 0)), (10 * GBPS, 20 * GBPS));
         // Neither the byte that would have been the last of ten million, nor the instant 55 us after the first cut.
         point.on_sent(at(51, 0), 1);
@@ -589,8 +589,8 @@ mod tests {
     #[test]
     fn a_cnp_at_the_very_tick_of_alpha_counts_for_what_is_over() {
         let mut point = reaction_point(DcqcnProfile::HpccNs3, 100);
-        point.on_cnp(at(0, 0));
-        point.on_cnp(at(3, 0));
+        point.on_cnp(at(0, 0), None);
+        point.on_cnp(at(3, 0), None);
         assert_eq!(rates(&mut point, at(4, 1)), (50_582_134_712, 100 * GBPS));
     }
 
@@ -600,7 +600,7 @@ mod tests {
         let mut point = Dcqcn::new(&DcqcnConfig { window: true, ..Default::default() }, &sender);
         assert_eq!(point.window(), 100_000);
         for ns in [0, 500, 1500, 2500, 3500] {
-            point.on_cnp(at(0, ns));
+            point.on_cnp(at(0, ns), None);
         }
         point.rate(at(4, 1));
         assert_eq!(point.window(), 50_000);
@@ -611,18 +611,18 @@ mod tests {
     fn a_notification_point_paces_cnp_frames_or_echoes_every_mark() {
         let parameters = DcqcnProfile::Paper.parameters(Rate::from_gbps(40));
         let mut frames = CnpSender::new(&parameters);
-        let cnp = Notification { echo: false, cnp: true };
-        assert_eq!(frames.on_data(at(0, 0), false), Notification::default());
-        assert_eq!(frames.on_data(at(1, 0), true), cnp);
-        assert_eq!(frames.on_data(at(50, 999), true), Notification::default());
-        assert_eq!(frames.on_data(at(51, 0), false), Notification::default());
-        assert_eq!(frames.on_data(at(52, 0), true), cnp);
-        assert_eq!(frames.on_data(at(101, 999), true), Notification::default());
-        assert_eq!(frames.on_data(at(102, 0), true), cnp);
+        let cnp = Notification { cnp: true, ..Default::default() };
+        assert_eq!(frames.on_data(at(0, 0), false, 1000), Notification::default());
+        assert_eq!(frames.on_data(at(1, 0), true, 1000), cnp);
+        assert_eq!(frames.on_data(at(50, 999), true, 1000), Notification::default());
+        assert_eq!(frames.on_data(at(51, 0), false, 1000), Notification::default());
+        assert_eq!(frames.on_data(at(52, 0), true, 1000), cnp);
+        assert_eq!(frames.on_data(at(101, 999), true, 1000), Notification::default());
+        assert_eq!(frames.on_data(at(102, 0), true, 1000), cnp);
         let mut echoes = CnpSender::new(&DcqcnProfile::HpccNs3.parameters(Rate::from_gbps(40)));
-        assert_eq!(echoes.on_data(at(0, 0), true), Notification { echo: true, cnp: false });
-        assert_eq!(echoes.on_data(at(0, 1), true), Notification { echo: true, cnp: false });
-        assert_eq!(echoes.on_data(at(0, 2), false), Notification::default());
+        assert_eq!(echoes.on_data(at(0, 0), true, 1000), Notification { echo: true, ..Default::default() });
+        assert_eq!(echoes.on_data(at(0, 1), true, 1000), Notification { echo: true, ..Default::default() });
+        assert_eq!(echoes.on_data(at(0, 2), false, 1000), Notification::default());
     }
 
     /// Every profile against its source, at 100 Gb/s: microseconds of alpha, decrease and increase; bytes; 1/g; F; Mb/s of additive, hyper and

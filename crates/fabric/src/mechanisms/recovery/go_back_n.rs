@@ -1,6 +1,6 @@
 //! Go-Back-N: RoCE's own loss recovery.
 
-use crate::contract::{Progress, RecoveryOptions, RecoveryReceiver, RecoverySender, Verdict};
+use crate::contract::{Answer, Progress, RecoveryOptions, RecoveryReceiver, RecoverySender, Verdict};
 use crate::frame::Psn;
 use backwater_engine::{Duration, Time};
 use schemars::JsonSchema;
@@ -49,24 +49,28 @@ impl Sender {
 }
 
 impl RecoverySender for Sender {
-    fn on_ack(&mut self, expected: Psn, progress: &mut Progress) {
-        progress.acked = progress.acked.max(expected);
-        progress.next = progress.next.max(expected);
-    }
-
-    fn on_nack(&mut self, expected: Psn, progress: &mut Progress) {
-        // A NACK from before the last acknowledgement is stale.
-        if expected >= progress.acked {
-            progress.acked = expected;
-            progress.next = expected;
+    #[inline]
+    fn on_answer(&mut self, answer: &Answer, progress: &mut Progress) -> bool {
+        if !answer.asks {
+            progress.acked = progress.acked.max(answer.expected);
+            progress.next = progress.next.max(answer.expected);
+            return false;
         }
+        // A NACK from before the last acknowledgement is stale.
+        let is_news = answer.expected >= progress.acked;
+        if is_news {
+            progress.acked = answer.expected;
+            progress.next = answer.expected;
+        }
+        is_news
     }
 
     fn on_timeout(&mut self, progress: &mut Progress) {
         progress.next = progress.acked;
     }
 
-    fn timeout(&self) -> Option<Duration> {
+    #[inline]
+    fn timeout(&self, _progress: &Progress) -> Option<Duration> {
         self.timeout
     }
 }
@@ -130,24 +134,32 @@ mod tests {
         assert_eq!(receiver.on_data(3, 2, at_us(20)), Verdict::Nack);
     }
 
+    fn ack(sender: &mut Sender, expected: Psn, state: &mut Progress) {
+        assert!(!sender.on_answer(&Answer { asks: false, expected, arrived: None }, state));
+    }
+
+    fn nack(sender: &mut Sender, expected: Psn, state: &mut Progress) -> bool {
+        sender.on_answer(&Answer { asks: true, expected, arrived: None }, state)
+    }
+
     #[test]
     fn a_sender_goes_back_on_a_nack_and_never_below_what_is_acknowledged() {
         let mut sender = Sender::new(Duration::from_ms(4));
         let mut state = progress(10, 0, 10);
-        sender.on_ack(4, &mut state);
+        ack(&mut sender, 4, &mut state);
         assert_eq!(state, progress(10, 4, 10));
-        sender.on_nack(6, &mut state);
+        assert!(nack(&mut sender, 6, &mut state));
         assert_eq!(state, progress(6, 6, 10));
         // The oldest packet in flight is lost again.
         state.next = 8;
-        sender.on_nack(6, &mut state);
+        assert!(nack(&mut sender, 6, &mut state));
         assert_eq!(state, progress(6, 6, 10));
         // Older news than what is known already.
-        sender.on_nack(5, &mut state);
-        sender.on_ack(3, &mut state);
+        assert!(!nack(&mut sender, 5, &mut state));
+        ack(&mut sender, 3, &mut state);
         assert_eq!(state, progress(6, 6, 10));
         // What arrived after all need not be sent again.
-        sender.on_ack(9, &mut state);
+        ack(&mut sender, 9, &mut state);
         assert_eq!(state, progress(9, 9, 10));
         state.next = 12;
         sender.on_timeout(&mut state);
@@ -156,7 +168,7 @@ mod tests {
 
     #[test]
     fn a_timeout_of_zero_is_none() {
-        let timeout = |timeout| Sender::new(timeout).timeout();
+        let timeout = |timeout| Sender::new(timeout).timeout(&Progress::default());
         assert_eq!(timeout(Duration::ZERO), None);
         assert_eq!(timeout(Duration::from_ms(4)), Some(Duration::from_ms(4)));
     }

@@ -54,7 +54,7 @@ impl Endpoint {
     pub(super) fn rearm<S: Sink>(&mut self, slot: Slot, host: NodeId, env: &mut Env<'_, S>) {
         let pair = &mut self.queue_pairs[slot as usize];
         let in_flight = pair.progress.next > pair.progress.acked;
-        pair.deadline = match pair.recovery.timeout() {
+        pair.deadline = match pair.recovery.timeout(&pair.progress) {
             Some(timeout) if in_flight => env.now + timeout,
             _ => Time::NEVER,
         };

@@ -16,11 +16,12 @@ pub use self::endpoint::Endpoint;
 use self::sender::{PairState, QueuePair, Slot};
 use crate::contract::note::Note;
 use crate::contract::{
-    AckView, Departing, FlowControl, Notification, NotificationPoint, Progress, ReactionPoint, RecoveryReceiver,
+    AckView, Answer, Departing, FlowControl, NotificationPoint, Progress, ReactionPoint, RecoveryReceiver,
     RecoverySender, Sender as SenderFacts, Verdict,
 };
 use crate::frame::Direction;
 use crate::frame::framing::Framing;
+use crate::frame::record::Echo;
 use crate::frame::{Body, Frame, Packet, PacketKind, RecordRef, Timestamp};
 use crate::ids::{Class, ClassMask, FlowId, PortIx};
 use crate::model::interfaces::Interfaces;
@@ -99,7 +100,7 @@ impl Node {
         let slot = endpoint.choose(ix, ClassMask(!port.closed_classes().0), env.now)?;
         let fabric = env.fabric;
         let pair = &mut endpoint.queue_pairs[slot as usize];
-        let psn = pair.progress.next;
+        let psn = pair.recovery.next(&pair.progress, pair.packets).expect("a queue pair that is ready can send");
         let before = fabric.payload_before(psn, pair.bytes);
         let payload = fabric.payload_before(psn + 1, pair.bytes) - before;
         let size = fabric.spec.framing.data(payload as u32, psn == 0, fabric.telemetry_bytes);
@@ -119,8 +120,7 @@ impl Node {
             pair.retransmitted += payload;
             pair.resent += 1;
         }
-        pair.progress.next += 1;
-        pair.progress.highest = pair.progress.highest.max(pair.progress.next);
+        pair.recovery.on_sent(psn, &mut pair.progress);
         let wire = u64::from(size.wire);
         let rate = pair.reaction.rate(env.now);
         pair.reaction.on_sent(env.now, wire);
@@ -154,7 +154,7 @@ impl Node {
         let line_rate = self.interfaces.ports[usize::from(port)].rate;
         let receiver = self.endpoint_mut().receiver(packet.flow, flow, line_rate, fabric);
         receiver.arrived += 1;
-        let notification = receiver.notification.on_data(env.now, packet.marked);
+        let notification = receiver.notification.on_data(env.now, packet.marked, frame.size.wire.into());
         let verdict = receiver.recovery.on_data(packet.psn, receiver.expected, env.now);
         if let Verdict::Deliver { packets: in_order } = verdict {
             receiver.expected += in_order;
@@ -193,10 +193,20 @@ impl Node {
         env.records.free(done);
         if let Some(kind) = answer {
             let ack = reply(kind, fabric.spec.framing.ack(fabric.telemetry_bytes), fabric.spec.host.ack_class);
-            self.enqueue_own(egress, Frame { record: echo, ..ack }, env);
+            let mut record = echo;
+            if fabric.echoes {
+                *env.records.echo_mut(&mut record) =
+                    Echo { arrived: packet.psn, hops: packet.route.links(), rate: None };
+            }
+            self.enqueue_own(egress, Frame { record, ..ack }, env);
         }
-        if let Notification { cnp: true, .. } = notification {
-            self.enqueue_own(egress, reply(PacketKind::Cnp, fabric.spec.framing.cnp(), Class::CONTROL), env);
+        if notification.cnp {
+            let mut record = RecordRef::NONE;
+            if notification.rate.is_some() {
+                env.records.echo_mut(&mut record).rate = notification.rate;
+            }
+            let cnp = reply(PacketKind::Cnp, fabric.spec.framing.cnp(), Class::CONTROL);
+            self.enqueue_own(egress, Frame { record, ..cnp }, env);
         }
     }
 
@@ -208,11 +218,13 @@ impl Node {
             let pair = &mut endpoint.queue_pairs[slot as usize];
             let port = pair.port;
             let acked_before = pair.progress.acked;
-            match packet.kind {
-                PacketKind::Ack => pair.recovery.on_ack(packet.psn, &mut pair.progress),
-                PacketKind::Nack => pair.recovery.on_nack(packet.psn, &mut pair.progress),
-                PacketKind::Cnp | PacketKind::Data | PacketKind::Notice => {}
-            }
+            let echo = env.records.echo(frame.record).copied();
+            let is_answer = packet.kind != PacketKind::Cnp;
+            let has_lost = is_answer && {
+                let arrived = echo.map(|echo| echo.arrived).filter(|_| fabric.spec.recovery.is_selective());
+                let answer = Answer { asks: packet.kind == PacketKind::Nack, expected: packet.psn, arrived };
+                pair.recovery.on_answer(&answer, &mut pair.progress)
+            };
             if pair.progress.acked == pair.packets {
                 let (packets, retransmitted) = (u64::from(pair.packets) + u64::from(pair.resent), pair.retransmitted);
                 let queue = pair.queue;
@@ -222,16 +234,20 @@ impl Node {
                     mechanism.on_flow_end(packet.flow, port, queue, node);
                 });
             } else {
-                if packet.marked || packet.kind == PacketKind::Cnp {
-                    pair.reaction.on_cnp(env.now);
+                if has_lost {
+                    pair.reaction.on_loss(env.now);
                 }
-                if packet.kind != PacketKind::Cnp {
+                if packet.marked || !is_answer {
+                    pair.reaction.on_cnp(env.now, echo.and_then(|echo| echo.rate));
+                }
+                if is_answer {
                     let telemetry = env.records.telemetry(frame.record);
                     pair.reaction.on_ack(&AckView {
                         now: env.now,
                         acked_bytes: fabric.payload_before(packet.psn, pair.bytes),
                         sent_bytes: fabric.payload_before(pair.progress.next, pair.bytes),
                         rtt: packet.sent_at.elapsed(env.now),
+                        hops: echo.map_or(0, |echo| echo.hops),
                         telemetry,
                     });
                 }
@@ -298,6 +314,7 @@ impl Node {
             pair.look_at = Time::NEVER;
             if pair.deadline <= env.now {
                 pair.recovery.on_timeout(&mut pair.progress);
+                pair.reaction.on_loss(env.now);
                 pair.deadline = Time::NEVER;
                 let port = pair.port;
                 let busy_until = self.interfaces.ports[usize::from(port)].free_at();

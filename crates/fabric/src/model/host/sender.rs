@@ -1,7 +1,7 @@
 //! The sending side of a flow: its queue pair.
 
 use super::lanes::Place;
-use crate::contract::{Progress, ReactionPoint};
+use crate::contract::{Progress, ReactionPoint, RecoverySender};
 use crate::frame::{Psn, Route};
 use crate::ids::{Class, FlowId, PortIx, QueueIx};
 use crate::mechanisms::congestion::AnyReactionPoint;
@@ -73,12 +73,16 @@ impl QueuePair {
         prefetch(&self.reaction);
     }
 
-    pub(super) fn payload_in_flight(&self, fabric: &Fabric) -> u64 {
+    /// Payload bytes in flight; a last packet that has arrived before others counts as a full one.
+    fn payload_in_flight(&self, fabric: &Fabric) -> u64 {
         let before = |psn| fabric.payload_before(psn, self.bytes);
-        before(self.progress.next) - before(self.progress.acked)
+        let settled = u64::from(self.recovery.settled(&self.progress)) * fabric.spec.mtu.get();
+        (before(self.progress.next) - before(self.progress.acked)).saturating_sub(settled)
     }
 
+    /// Whether there is a packet to send, and a window for it.
     pub(super) fn can_send(&self, fabric: &Fabric) -> bool {
-        self.progress.next < self.packets && self.payload_in_flight(fabric) < self.reaction.window()
+        self.recovery.next(&self.progress, self.packets).is_some()
+            && self.payload_in_flight(fabric) < self.reaction.window()
     }
 }
