@@ -11,7 +11,7 @@ use backwater_fabric::contract::note::DropCause;
 use backwater_fabric::contract::{
     AckView, Admission, Answer, Arrival, BufferAccounts, BufferPolicy, Carried, Choice, FlowControlAccounts, FlowKey,
     LoadBalance, NotificationPoint, Occupancy, Passage, PortPressure, Pressure, Progress, ReactionPoint,
-    RecoveryReceiver, RecoverySender, Sender, Station, Verdict,
+    RecoveryReceiver, RecoverySender, SenderFacts, Station, Verdict,
 };
 use backwater_fabric::frame::framing::FrameSize;
 use backwater_fabric::frame::record::{Records, Stamp, Telemetry};
@@ -293,7 +293,7 @@ proptest! {
     fn a_reaction_point_stays_between_its_lowest_rate_and_line_rate(seed in any::<u64>(), gbps in prop::sample::select(vec![1u64, 10, 25, 100, 400])) {
         for config in CongestionConfig::all() {
             let line_rate = Rate::from_gbps(gbps);
-            let mut point = config.reaction(&Sender { line_rate, base_rtt: Duration::from_us(8) });
+            let mut point = config.reaction(&SenderFacts { line_rate, base_rtt: Duration::from_us(8) });
             let mut draws = Seed(seed).stream("sequence", 0);
             let (mut now, mut stamped, mut sent, mut acked, mut tx_bytes) = (Time::ZERO, Time::ZERO, 0, 0, 0);
             prop_assert_eq!(point.rate(now), line_rate, "flows start at line rate");
@@ -393,8 +393,9 @@ proptest! {
     fn a_recovery_delivers_everything_over_a_lossy_channel(
         seed in any::<u64>(), loss in 0.0f64..0.5, delay in 1u64..30, spread in 1u64..20, packets in 1u32..200, in_flight in 1u32..64,
     ) {
+        let facts = SenderFacts { line_rate: Rate::from_gbps(100), base_rtt: Duration::from_us(8) };
         for config in RecoveryConfig::all() {
-            let (mut sender, mut receiver) = (config.sender(), config.receiver());
+            let (mut sender, mut receiver) = (config.sender(&facts), config.receiver());
             let delays = delay..delay + spread;
             let mut data: Channel<Psn> = Channel::new(delays.clone(), loss, Seed(seed).stream("data", 0));
             let mut answers: Channel<(bool, Psn, Psn)> = Channel::new(delays, loss, Seed(seed).stream("answers", 0));

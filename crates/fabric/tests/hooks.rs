@@ -6,8 +6,8 @@ mod common;
 
 use backwater_engine::Bytes;
 use backwater_fabric::contract::{
-    AddedQueues, Candidate, FlowControl, FlowControlAccounts, FlowControlFacts, FlowControlOptions, Passage, Place,
-    Pressure, Site, Stage, View,
+    AddedQueues, Candidate, FlowControl, FlowControlAccounts, FlowControlFacts, FlowControlOptions, Options, Passage,
+    Place, Pressure, Site, Stage, View,
 };
 use backwater_fabric::frame::cause::Causes;
 use backwater_fabric::frame::framing::Framing;
@@ -50,6 +50,8 @@ impl FlowControl for Turnstile {
 }
 
 impl FlowControlAccounts for Turnstile {}
+
+impl Options for Turnstile {}
 
 impl FlowControlOptions for Turnstile {
     type Instance = Turnstile;

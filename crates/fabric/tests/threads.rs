@@ -7,7 +7,7 @@ mod common;
 use backwater_engine::{Duration, Time};
 use backwater_fabric::Simulation;
 use backwater_fabric::contract::{
-    FlowControl, FlowControlAccounts, FlowControlFacts, FlowControlOptions, Passage, Pressure, Site, View,
+    FlowControl, FlowControlAccounts, FlowControlFacts, FlowControlOptions, Options, Passage, Pressure, Site, View,
 };
 use backwater_fabric::driver::partition::Partition;
 use backwater_fabric::ids::NodeId;
@@ -31,6 +31,8 @@ impl FlowControl for Bomb {
 }
 
 impl FlowControlAccounts for Bomb {}
+
+impl Options for Bomb {}
 
 impl FlowControlOptions for Bomb {
     type Instance = Bomb;

@@ -10,7 +10,7 @@ mod common;
 use backwater_engine::{Duration, Rate, Time};
 use backwater_fabric::contract::{
     Arrival, Carried, Choice, CongestionOptions, CongestionPoint, Emission, Heard, LoadBalance, LoadBalanceOptions,
-    NotificationPoint, Passage, Paths, ReactionPoint, Sender, Site, Station, Stations, View,
+    NotificationPoint, Options, Passage, Paths, ReactionPoint, SenderFacts, Site, Station, Stations, View,
 };
 use backwater_fabric::driver::simulation::Simulation;
 use backwater_fabric::frame::{Notice, Protocol, Route};
@@ -52,6 +52,8 @@ struct HalvingSender {
     heard: Log<(Time, Notice)>,
 }
 
+impl Options for Halving {}
+
 impl CongestionOptions for Halving {
     type Point = HalvingPoint;
     type Notification = Silent;
@@ -65,7 +67,7 @@ impl CongestionOptions for Halving {
         Silent
     }
 
-    fn reaction(&self, sender: &Sender) -> HalvingSender {
+    fn reaction(&self, sender: &SenderFacts) -> HalvingSender {
         HalvingSender { line: sender.line_rate, rate: sender.line_rate, heard: self.heard.clone() }
     }
 
@@ -203,6 +205,8 @@ fn ways(node: NodeId, destination: NodeId, paths: &dyn Paths) -> Vec<Vec<PortIx>
     };
     paths.candidates(node, destination).iter().flat_map(through).collect()
 }
+
+impl Options for Touring {}
 
 impl LoadBalanceOptions for Touring {
     type Instance = Tour;

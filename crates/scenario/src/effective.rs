@@ -4,13 +4,13 @@ use crate::document::join;
 use crate::scenario::Scenario;
 use crate::topology::Graph;
 use crate::workload::TrafficConfig;
-use backwater_engine::{Bytes, Duration, Rate};
-use backwater_fabric::contract::Sender;
+use backwater_engine::{Duration, Rate};
+use backwater_fabric::contract::SenderFacts;
 use backwater_fabric::ids::NodeId;
 use backwater_fabric::mechanisms::congestion::CongestionConfig;
-use backwater_fabric::mechanisms::congestion::none::Window;
 use backwater_fabric::mechanisms::flow_control::FlowControlConfig;
 use backwater_fabric::mechanisms::headroom::HeadroomConfig;
+use backwater_fabric::mechanisms::recovery::RecoveryConfig;
 use backwater_fabric::network::fabric::Fabric;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -45,6 +45,7 @@ pub(crate) fn effective(scenario: &Scenario, fields: &Value, graph: &Graph, fabr
     }
     derived.switches(scenario);
     derived.congestion(&scenario.congestion_control);
+    derived.recovery(&scenario.recovery);
     derived.traffic(scenario, graph);
     let schema = Scenario::schema();
     let mut walk = Walk { root: &schema, derived: derived.values, found: Vec::new() };
@@ -108,8 +109,8 @@ impl Derivation<'_> {
     }
 
     fn flow_control(&mut self, path: &str, config: &FlowControlConfig) {
-        if let FlowControlConfig::Pyrrha(config) = config {
-            self.put(format!("{path}.merge_grace"), config.merge_grace(self.fabric.base_rtt), DEFAULT, "");
+        for (key, value) in config.in_force(self.fabric.base_rtt) {
+            self.put(format!("{path}.{key}"), value, DEFAULT, "");
         }
     }
 
@@ -144,43 +145,44 @@ impl Derivation<'_> {
         };
         let mut options: BTreeMap<String, Places<Rate>> = BTreeMap::new();
         for line_rate in rates_at(true) {
-            let sender = Sender { line_rate, base_rtt: fabric.base_rtt };
-            let (parameters, window) = match config {
-                CongestionConfig::Dcqcn(config) => (json!(config.parameters(line_rate)), config.window),
-                CongestionConfig::Timely(config) => (json!(config.parameters(line_rate)), config.window),
-                CongestionConfig::Hpcc(config) => (json!(config.parameters(&sender)), false),
-                CongestionConfig::PowerTcp(config) => (json!(config.parameters(&sender)), false),
-                CongestionConfig::None(config) => (json!({}), config.window == Some(Window::Bdp)),
-                CongestionConfig::Custom(_) => (json!({}), false),
-            };
-            let window = window.then(|| ("window".to_owned(), json!(Bytes(sender.bdp()))));
-            for (key, value) in parameters.as_object().cloned().into_iter().flatten().chain(window) {
+            let sender = SenderFacts { line_rate, base_rtt: fabric.base_rtt };
+            for (key, value) in config.in_force(&sender) {
                 add(options.entry(key).or_default(), line_rate, value);
             }
         }
-        let profile = match config {
-            CongestionConfig::Dcqcn(config) => Some(json!(config.profile)),
-            CongestionConfig::Timely(config) => Some(json!(config.profile)),
-            _ => None,
-        };
+        let profile = config.profile();
         let profile = profile.as_ref().and_then(Value::as_str).map(|name| format!("profile {name}"));
         for (key, places) in options {
             let made = if key == "window" { "rate x longest base RTT" } else { "at most the rate of the link" };
             let value = by_place(places, |rate| rate.to_string());
             self.put(format!("congestion_control.{key}"), value, profile.as_deref().unwrap_or(DEFAULT), made);
         }
-        if let CongestionConfig::Dcqcn(config) = config {
-            let thresholds = rates_at(false).into_iter().map(|rate| (rate, config.ecn.thresholds(rate)));
-            let (mut kmin, mut kmax) = (Places::new(), Places::new());
-            for (rate, (low, high)) in thresholds {
-                add(&mut kmin, rate, json!(low));
-                add(&mut kmax, rate, json!(high));
+        let mut at_switches: BTreeMap<String, Places<Rate>> = BTreeMap::new();
+        for rate in rates_at(false) {
+            for (key, value) in config.in_force_at_switch(rate) {
+                add(at_switches.entry(key).or_default(), rate, value);
             }
-            for (key, places) in [("kmin", kmin), ("kmax", kmax)] {
-                let value = by_place(places, |rate| rate.to_string());
-                let made = "in proportion to the rate of a port";
-                self.put(format!("congestion_control.ecn.{key}"), value, DEFAULT, made);
+        }
+        for (key, places) in at_switches {
+            let value = by_place(places, |rate| rate.to_string());
+            let made = "in proportion to the rate of a port";
+            self.put(format!("congestion_control.{key}"), value, DEFAULT, made);
+        }
+    }
+
+    /// What loss recovery makes of its options at the hosts.
+    fn recovery(&mut self, config: &RecoveryConfig) {
+        let fabric = self.fabric;
+        let mut options: BTreeMap<String, Places<Rate>> = BTreeMap::new();
+        for port in fabric.wiring.ports.iter().filter(|port| !fabric.is_switch(port.node)) {
+            let sender = SenderFacts { line_rate: port.rate, base_rtt: fabric.base_rtt };
+            for (key, value) in config.in_force(&sender) {
+                add(options.entry(key).or_default(), port.rate, value);
             }
+        }
+        for (key, places) in options {
+            let value = by_place(places, |rate| rate.to_string());
+            self.put(format!("recovery.{key}"), value, DEFAULT, "");
         }
     }
 

@@ -5,7 +5,7 @@
 
 pub mod incast;
 
-use backwater_fabric::contract::{
+use backwater_fabric::contract::{Options, 
     FlowControl, FlowControlAccounts, FlowControlFacts, FlowControlOptions, Gauge, Passage, PauseScope, Pressure, Site,
     View,
 };
@@ -25,6 +25,8 @@ const DATA: ClassMask = ClassMask(0xfe);
 /// Its options: it has none.
 #[derive(Debug)]
 pub struct OnOffConfig;
+
+impl Options for OnOffConfig {}
 
 impl FlowControlOptions for OnOffConfig {
     type Instance = OnOff;

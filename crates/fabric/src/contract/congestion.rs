@@ -1,31 +1,43 @@
 //! Slot *congestion control*: congestion point (switch), notification point (receiver), reaction point (sender).
 
-use crate::contract::facts::Site;
+use crate::contract::facts::{SenderFacts, Site};
+use crate::contract::options::{InForce, Options};
 use crate::contract::station::Station;
 use crate::frame::Notice;
 use crate::frame::record::Telemetry;
 use ambassador::delegatable_trait;
 use auto_impl::auto_impl;
 use backwater_engine::{Duration, Rate, Time};
-use std::fmt::Debug;
 
 /// The options of a congestion control, from which its three parts are built.
-pub trait CongestionOptions: Debug + Send + Sync {
+pub trait CongestionOptions: Options {
     /// What runs at a switch.
-    type Point: CongestionPoint + 'static;
+    type Point: CongestionPoint + 'static
+    where
+        Self: Sized;
     /// What runs at a flow's receiver.
-    type Notification: NotificationPoint + 'static;
+    type Notification: NotificationPoint + 'static
+    where
+        Self: Sized;
     /// What runs at a flow's sender.
-    type Reaction: ReactionPoint + 'static;
+    type Reaction: ReactionPoint + 'static
+    where
+        Self: Sized;
 
     /// What the switch at `site` does.
-    fn point(&self, site: &Site<'_>) -> Self::Point;
+    fn point(&self, site: &Site<'_>) -> Self::Point
+    where
+        Self: Sized;
 
     /// What a flow's receiver does, whose port has rate `line_rate`.
-    fn notification(&self, line_rate: Rate) -> Self::Notification;
+    fn notification(&self, line_rate: Rate) -> Self::Notification
+    where
+        Self: Sized;
 
     /// What a flow's sender does.
-    fn reaction(&self, sender: &Sender) -> Self::Reaction;
+    fn reaction(&self, sender: &SenderFacts) -> Self::Reaction
+    where
+        Self: Sized;
 
     /// Bytes of in-band headers on data packets, echoed on their ACKs.
     fn telemetry_bytes(&self) -> u32 {
@@ -41,10 +53,30 @@ pub trait CongestionOptions: Debug + Send + Sync {
     fn needs_hops(&self) -> bool {
         false
     }
+
+    /// Whether receivers at links of `line_rate` send CNPs as frames of their own.
+    fn sends_cnps(&self, _line_rate: Rate) -> bool {
+        false
+    }
+
+    /// The least window of a flow that does not depend on what happens: an ACK must come before it is full.
+    fn window(&self, _sender: &SenderFacts) -> u64 {
+        u64::MAX
+    }
+
+    /// What the options come to at a sender.
+    fn in_force(&self, _sender: &SenderFacts) -> InForce {
+        InForce::new()
+    }
+
+    /// What the options come to at a switch's port of `rate`.
+    fn in_force_at_switch(&self, _rate: Rate) -> InForce {
+        InForce::new()
+    }
 }
 
 /// The same for what another crate plugs in, whatever its instances are.
-pub trait CongestionFactory: Debug + Send + Sync {
+pub trait CongestionFactory: CongestionOptions {
     /// See [`CongestionOptions::point`].
     fn boxed_point(&self, site: &Site<'_>) -> Box<dyn CongestionPoint>;
 
@@ -52,16 +84,7 @@ pub trait CongestionFactory: Debug + Send + Sync {
     fn boxed_notification(&self, line_rate: Rate) -> Box<dyn NotificationPoint>;
 
     /// See [`CongestionOptions::reaction`].
-    fn boxed_reaction(&self, sender: &Sender) -> Box<dyn ReactionPoint>;
-
-    /// See [`CongestionOptions::telemetry_bytes`].
-    fn telemetry_bytes(&self) -> u32;
-
-    /// See [`CongestionOptions::needs_trails`].
-    fn needs_trails(&self) -> bool;
-
-    /// See [`CongestionOptions::needs_hops`].
-    fn needs_hops(&self) -> bool;
+    fn boxed_reaction(&self, sender: &SenderFacts) -> Box<dyn ReactionPoint>;
 }
 
 impl<T: CongestionOptions> CongestionFactory for T {
@@ -73,36 +96,8 @@ impl<T: CongestionOptions> CongestionFactory for T {
         Box::new(self.notification(line_rate))
     }
 
-    fn boxed_reaction(&self, sender: &Sender) -> Box<dyn ReactionPoint> {
+    fn boxed_reaction(&self, sender: &SenderFacts) -> Box<dyn ReactionPoint> {
         Box::new(self.reaction(sender))
-    }
-
-    fn telemetry_bytes(&self) -> u32 {
-        CongestionOptions::telemetry_bytes(self)
-    }
-
-    fn needs_trails(&self) -> bool {
-        CongestionOptions::needs_trails(self)
-    }
-
-    fn needs_hops(&self) -> bool {
-        CongestionOptions::needs_hops(self)
-    }
-}
-
-/// What a reaction point may know about its flow.
-#[derive(Clone, Copy, Debug)]
-pub struct Sender {
-    /// Rate of the port that the flow leaves its host through.
-    pub line_rate: Rate,
-    /// Longest base round-trip time of any pair of hosts.
-    pub base_rtt: Duration,
-}
-
-impl Sender {
-    /// Bytes that the sender's line carries in the longest base round-trip time.
-    pub fn bdp(&self) -> u64 {
-        self.line_rate.bytes_in(self.base_rtt)
     }
 }
 

@@ -88,6 +88,11 @@ impl FlowControlFacts {
         self.protocols.contains(&protocol)
     }
 
+    /// Whether it pauses single queues of the neighbour and its port as a whole, when what comes in by the port takes too much buffer.
+    pub fn pauses_ports(&self) -> bool {
+        self.pfc.is_some() && !self.bounds_queues
+    }
+
     /// Time from the arrival of a PFC frame to its effect, which headroom must allow for.
     pub fn response(&self) -> Duration {
         self.pfc.as_ref().map_or(Duration::ZERO, |terms| terms.response)
@@ -154,4 +159,20 @@ pub struct PortFacts {
     pub delay: Duration,
     /// Probability that a frame sent over the link is corrupted.
     pub error_rate: f64,
+}
+
+/// What a mechanism at a flow's sender may know about it.
+#[derive(Clone, Copy, Debug)]
+pub struct SenderFacts {
+    /// Rate of the port that the flow leaves its host through.
+    pub line_rate: Rate,
+    /// Longest base round-trip time of any pair of hosts.
+    pub base_rtt: Duration,
+}
+
+impl SenderFacts {
+    /// Bytes that the sender's line carries in the longest base round-trip time.
+    pub fn bdp(&self) -> u64 {
+        self.line_rate.bytes_in(self.base_rtt)
+    }
 }

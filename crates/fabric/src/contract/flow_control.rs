@@ -3,6 +3,7 @@
 use crate::contract::accounts::FlowControlAccounts;
 use crate::contract::facts::{FlowControlFacts, Site};
 use crate::contract::headroom::{Gauge, Pressure};
+use crate::contract::options::{InForce, Options};
 use crate::contract::passage::Passage;
 use crate::contract::paths::Onward;
 use crate::contract::view::View;
@@ -11,34 +12,36 @@ use crate::frame::{Control, Frame};
 use crate::ids::{Class, FlowId, PortIx, QueueIx};
 use ambassador::delegatable_trait;
 use auto_impl::auto_impl;
-use std::fmt::Debug;
+use backwater_engine::Duration;
 
 /// The options of a flow control, from which it is built at every node.
-pub trait FlowControlOptions: Debug + Send + Sync {
+pub trait FlowControlOptions: Options {
     /// What runs at a node.
-    type Instance: FlowControl + 'static;
+    type Instance: FlowControl + 'static
+    where
+        Self: Sized;
 
     /// What it is to others, at a host or at a switch.
     fn facts(&self, is_host: bool) -> FlowControlFacts;
 
     /// The instance that runs at `site`.
-    fn build(&self, site: &Site<'_>) -> Self::Instance;
+    fn build(&self, site: &Site<'_>) -> Self::Instance
+    where
+        Self: Sized;
+
+    /// What the options come to in a network with this longest base round-trip time.
+    fn in_force(&self, _base_rtt: Duration) -> InForce {
+        InForce::new()
+    }
 }
 
 /// The same for what another crate plugs in, whatever its instances are.
-pub trait FlowControlFactory: Debug + Send + Sync {
-    /// See [`FlowControlOptions::facts`].
-    fn facts(&self, is_host: bool) -> FlowControlFacts;
-
+pub trait FlowControlFactory: FlowControlOptions {
     /// See [`FlowControlOptions::build`].
     fn boxed(&self, site: &Site<'_>) -> Box<dyn FlowControl>;
 }
 
 impl<T: FlowControlOptions> FlowControlFactory for T {
-    fn facts(&self, is_host: bool) -> FlowControlFacts {
-        FlowControlOptions::facts(self, is_host)
-    }
-
     fn boxed(&self, site: &Site<'_>) -> Box<dyn FlowControl> {
         Box::new(self.build(site))
     }

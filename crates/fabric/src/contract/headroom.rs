@@ -3,18 +3,20 @@
 use crate::contract::accounts::BufferAccounts;
 use crate::contract::facts::{HeadroomFacts, Site};
 use crate::contract::note::DropCause;
+use crate::contract::options::Options;
 use crate::contract::passage::Passage;
 use crate::ids::{Class, ClassMask, PortIx};
 use ambassador::delegatable_trait;
 use auto_impl::auto_impl;
 use backwater_engine::{Bytes, Time};
-use serde::Serialize;
-use std::fmt::Debug;
+use serde_json::Value;
 
 /// The options of a buffer policy, from which it is built at every switch.
-pub trait HeadroomOptions: Debug + Send + Sync {
+pub trait HeadroomOptions: Options {
     /// What runs at a switch.
-    type Instance: BufferPolicy + 'static;
+    type Instance: BufferPolicy + 'static
+    where
+        Self: Sized;
 
     /// What it is to the mechanisms beside it.
     fn facts(&self) -> HeadroomFacts;
@@ -22,56 +24,37 @@ pub trait HeadroomOptions: Debug + Send + Sync {
     /// Bytes that it sets aside at `site`: what must fit into the buffer.
     fn reserved(&self, site: &Site<'_>) -> u64;
 
+    /// Bytes that the ports of `site` may hold besides below thresholds that do not yield, where there are such.
+    fn below_thresholds(&self, _site: &Site<'_>) -> u64 {
+        0
+    }
+
+    /// Whether any port may fill all of `buffer`, where these classes are lossless, as flow controls want it that bound queues.
+    fn shares_all(&self, _buffer: Bytes, _lossless: ClassMask) -> bool {
+        false
+    }
+
     /// The instance that runs at `site`; what it sets aside must fit into the buffer.
-    fn build(&self, site: &Site<'_>) -> Self::Instance;
+    fn build(&self, site: &Site<'_>) -> Self::Instance
+    where
+        Self: Sized;
 
     /// What the options come to that follow from links and frames: their names, and a value for every port of `site`.
-    fn in_force(&self, _site: &Site<'_>) -> Vec<(&'static str, Vec<InForce>)> {
+    fn in_force(&self, _site: &Site<'_>) -> Vec<(&'static str, Vec<Value>)> {
         Vec::new()
     }
 }
 
 /// The same for what another crate plugs in, whatever its instances are.
-pub trait HeadroomFactory: Debug + Send + Sync {
-    /// See [`HeadroomOptions::facts`].
-    fn facts(&self) -> HeadroomFacts;
-
-    /// See [`HeadroomOptions::reserved`].
-    fn reserved(&self, site: &Site<'_>) -> u64;
-
+pub trait HeadroomFactory: HeadroomOptions {
     /// See [`HeadroomOptions::build`].
     fn boxed(&self, site: &Site<'_>) -> Box<dyn BufferPolicy>;
-
-    /// See [`HeadroomOptions::in_force`].
-    fn in_force(&self, site: &Site<'_>) -> Vec<(&'static str, Vec<InForce>)>;
 }
 
 impl<T: HeadroomOptions> HeadroomFactory for T {
-    fn facts(&self) -> HeadroomFacts {
-        HeadroomOptions::facts(self)
-    }
-
-    fn reserved(&self, site: &Site<'_>) -> u64 {
-        HeadroomOptions::reserved(self, site)
-    }
-
     fn boxed(&self, site: &Site<'_>) -> Box<dyn BufferPolicy> {
         Box::new(self.build(site))
     }
-
-    fn in_force(&self, site: &Site<'_>) -> Vec<(&'static str, Vec<InForce>)> {
-        HeadroomOptions::in_force(self, site)
-    }
-}
-
-/// What an option of a buffer policy comes to at a port.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-#[serde(untagged)]
-pub enum InForce {
-    /// A number of bytes.
-    Bytes(Bytes),
-    /// A share of something.
-    Share(f64),
 }
 
 /// The buffer policy of a switch: which pool pays for a packet, and when an ingress queue is full.

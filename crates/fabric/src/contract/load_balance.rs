@@ -1,6 +1,7 @@
 //! Slot *load balancing*: which of several equal-cost ports a packet takes.
 
 use crate::contract::facts::Site;
+use crate::contract::options::Options;
 use crate::contract::station::{Carried, Station};
 use crate::contract::view::View;
 use crate::frame::Route;
@@ -8,20 +9,28 @@ use crate::ids::{NodeId, PortIx};
 use ambassador::delegatable_trait;
 use auto_impl::auto_impl;
 use backwater_engine::random::{Seed, mix};
-use std::fmt::Debug;
 
 /// The options of a load balancer, from which it is built at every switch.
-pub trait LoadBalanceOptions: Debug + Send + Sync {
+pub trait LoadBalanceOptions: Options {
     /// What runs at a switch.
-    type Instance: LoadBalance + 'static;
+    type Instance: LoadBalance + 'static
+    where
+        Self: Sized;
 
     /// Whether a flow's path is a pure function of the flow, so that it can be fixed when the flow starts.
     fn is_static(&self) -> bool {
         false
     }
 
+    /// Whether packets of a flow overtake each other although nothing is lost and no queue is paused.
+    fn reorders(&self) -> bool {
+        false
+    }
+
     /// The instance that runs at `site`.
-    fn build(&self, site: &Site<'_>) -> Self::Instance;
+    fn build(&self, site: &Site<'_>) -> Self::Instance
+    where
+        Self: Sized;
 
     /// Whether switches send notices back along the way that packets have come, which these must then keep.
     fn needs_trails(&self) -> bool {
@@ -30,28 +39,14 @@ pub trait LoadBalanceOptions: Debug + Send + Sync {
 }
 
 /// The same for what another crate plugs in, whatever its instances are.
-pub trait LoadBalanceFactory: Debug + Send + Sync {
-    /// See [`LoadBalanceOptions::is_static`].
-    fn is_static(&self) -> bool;
-
+pub trait LoadBalanceFactory: LoadBalanceOptions {
     /// See [`LoadBalanceOptions::build`].
     fn boxed(&self, site: &Site<'_>) -> Box<dyn LoadBalance>;
-
-    /// See [`LoadBalanceOptions::needs_trails`].
-    fn needs_trails(&self) -> bool;
 }
 
 impl<T: LoadBalanceOptions> LoadBalanceFactory for T {
-    fn is_static(&self) -> bool {
-        LoadBalanceOptions::is_static(self)
-    }
-
     fn boxed(&self, site: &Site<'_>) -> Box<dyn LoadBalance> {
         Box::new(self.build(site))
-    }
-
-    fn needs_trails(&self) -> bool {
-        LoadBalanceOptions::needs_trails(self)
     }
 }
 

@@ -22,6 +22,7 @@ pub mod headroom;
 pub mod load_balance;
 pub mod need;
 pub mod note;
+pub mod options;
 pub mod passage;
 pub mod paths;
 pub mod recovery;
@@ -30,13 +31,12 @@ pub mod station;
 pub mod view;
 
 pub use accounts::{BufferAccounts, FlowControlAccounts, Occupancy};
-pub use congestion::{
-    AckView, CongestionOptions, CongestionPoint, Notification, NotificationPoint, ReactionPoint, Sender,
-};
-pub use facts::{FlowControlFacts, HeadroomFacts, Neighbour, PfcTerms, PortFacts, Site, Sizes};
+pub use congestion::{AckView, CongestionOptions, CongestionPoint, Notification, NotificationPoint, ReactionPoint};
+pub use facts::{FlowControlFacts, HeadroomFacts, Neighbour, PfcTerms, PortFacts, SenderFacts, Site, Sizes};
 pub use flow_control::{AddedQueues, Candidate, Departing, FlowControl, FlowControlOptions, Place, Stage};
-pub use headroom::{Admission, BufferPolicy, Gauge, HeadroomOptions, InForce, PortPressure, Pressure};
+pub use headroom::{Admission, BufferPolicy, Gauge, HeadroomOptions, PortPressure, Pressure};
 pub use load_balance::{Arrival, Choice, FlowHash, FlowKey, LoadBalance, LoadBalanceOptions};
+pub use options::{Beside, Findings, InForce, Key, Options, Shape, in_force};
 pub use passage::{Passage, PauseScope};
 pub use paths::{Onward, Paths};
 pub use recovery::{Answer, Progress, RecoveryOptions, RecoveryReceiver, RecoverySender, Verdict};

@@ -1,53 +1,65 @@
 //! Slot *loss recovery*: what sender and receiver do about gaps.
 
+use crate::contract::facts::SenderFacts;
+use crate::contract::options::{InForce, Options};
 use crate::frame::Psn;
 use ambassador::delegatable_trait;
 use auto_impl::auto_impl;
 use backwater_engine::{Duration, Time};
-use std::fmt::Debug;
 
 /// The options of a loss recovery, from which its two parts are built for every flow.
-pub trait RecoveryOptions: Debug + Send + Sync {
+pub trait RecoveryOptions: Options {
     /// What runs at a flow's sender.
-    type Sender: RecoverySender + 'static;
+    type Sender: RecoverySender + 'static
+    where
+        Self: Sized;
     /// What runs at a flow's receiver.
-    type Receiver: RecoveryReceiver + 'static;
+    type Receiver: RecoveryReceiver + 'static
+    where
+        Self: Sized;
 
     /// What a flow's sender does.
-    fn sender(&self) -> Self::Sender;
+    fn sender(&self, sender: &SenderFacts) -> Self::Sender
+    where
+        Self: Sized;
 
     /// What a flow's receiver does.
-    fn receiver(&self) -> Self::Receiver;
+    fn receiver(&self) -> Self::Receiver
+    where
+        Self: Sized;
 
     /// Whether answers name the packet that has come.
     fn is_selective(&self) -> bool {
         false
     }
+
+    /// Whether the receiver takes packets in any order: what comes early is not taken for a loss of what should have come before.
+    fn tolerates_reordering(&self) -> bool {
+        false
+    }
+
+    /// What the options come to at a sender.
+    fn in_force(&self, _sender: &SenderFacts) -> InForce {
+        InForce::new()
+    }
 }
 
 /// The same for what another crate plugs in, whatever its instances are.
-pub trait RecoveryFactory: Debug + Send + Sync {
+pub trait RecoveryFactory: RecoveryOptions {
     /// See [`RecoveryOptions::sender`].
-    fn boxed_sender(&self) -> Box<dyn RecoverySender>;
+    fn boxed_sender(&self, sender: &SenderFacts) -> Box<dyn RecoverySender>;
 
     /// See [`RecoveryOptions::receiver`].
     fn boxed_receiver(&self) -> Box<dyn RecoveryReceiver>;
-
-    /// See [`RecoveryOptions::is_selective`].
-    fn is_selective(&self) -> bool;
 }
 
 impl<T: RecoveryOptions> RecoveryFactory for T {
-    fn boxed_sender(&self) -> Box<dyn RecoverySender> {
-        Box::new(self.sender())
+    fn boxed_sender(&self, sender: &SenderFacts) -> Box<dyn RecoverySender> {
+        Box::new(self.sender(sender))
     }
 
     fn boxed_receiver(&self) -> Box<dyn RecoveryReceiver> {
         Box::new(self.receiver())
-    }
-
-    fn is_selective(&self) -> bool {
-        RecoveryOptions::is_selective(self)
     }
 }
 

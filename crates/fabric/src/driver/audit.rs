@@ -241,6 +241,8 @@ mod tests {
         }
     }
 
+    impl crate::contract::Options for Believer {}
+
     impl FlowControlOptions for Believer {
         type Instance = Believer;
 

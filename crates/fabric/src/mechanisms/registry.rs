@@ -54,6 +54,11 @@ macro_rules! configuration {
                     $config::Custom(_) => "custom",
                 }
             }
+
+            /// What all mechanisms of all slots are asked alike.
+            pub fn options(&self) -> &dyn $crate::contract::Options {
+                &**self
+            }
         }
 
         /// What all mechanisms of the slot are asked alike.

@@ -119,6 +119,7 @@ impl Fabric {
     pub fn new(spec: NetworkSpec) -> Result<Fabric, Vec<SpecError>> {
         spec.check()?;
         let wiring = Wiring::new(&spec.nodes, &spec.links);
+        spec.check_mechanisms(&wiring)?;
         let mut routes = Routes::new(&spec.nodes, &wiring);
         let telemetry_bytes = spec.congestion.telemetry_bytes();
         let data = spec.framing.data(spec.mtu.get() as u32, false, telemetry_bytes).wire;

@@ -2,7 +2,7 @@
 //!
 //! Nothing here is checked against the outside world; [`crate::network::fabric::Fabric::new`] refuses what the model cannot run.
 
-use crate::contract::{Neighbour, Site, Sizes};
+use crate::contract::{Neighbour, Options, Shape, Site, Sizes};
 use crate::frame::framing::Framing;
 use crate::ids::{Class, ID_LIMIT, NodeId};
 use crate::mechanisms::congestion::CongestionConfig;
@@ -325,6 +325,36 @@ impl NetworkSpec {
         self.check_options(&mut errors);
         self.check_links(&mut errors);
         self.check_routes(&mut errors);
+        if errors.is_empty() { Ok(()) } else { Err(errors) }
+    }
+
+    /// Checks that every mechanism can run in a network with this wiring.
+    ///
+    /// # Errors
+    /// What the mechanisms say that cannot.
+    pub(crate) fn check_mechanisms(&self, wiring: &Wiring) -> Result<(), Vec<SpecError>> {
+        let nodes = || (0..self.nodes.len() as u32).map(NodeId);
+        let shape = Shape {
+            layers: nodes().map(|node| wiring.layer(node)).max().unwrap_or(0),
+            multihomed: nodes().any(|node| self.is_host(node) && wiring.of(node).len() > 1),
+        };
+        let in_groups = |of: fn(&SwitchGroup) -> Option<&dyn Options>| self.groups.iter().filter_map(of);
+        let flow_controls = in_groups(|group| group.flow_control.as_ref().map(FlowControlConfig::options));
+        let policies = in_groups(|group| group.headroom.as_ref().map(HeadroomConfig::options));
+        let all = [
+            ("switch.flow_control", self.switch.flow_control.options()),
+            ("switch.headroom", self.switch.headroom.options()),
+            ("congestion_control", self.congestion.options()),
+            ("load_balance", self.load_balance.options()),
+            ("recovery", self.recovery.options()),
+        ];
+        let in_groups =
+            flow_controls.map(|it| ("groups.flow_control", it)).chain(policies.map(|it| ("groups.headroom", it)));
+        let refused = all.into_iter().chain(in_groups).filter_map(|(option, it)| {
+            let reason = it.applies(&shape).err()?;
+            Some(SpecError::Option { option, reason })
+        });
+        let errors: Vec<_> = refused.collect();
         if errors.is_empty() { Ok(()) } else { Err(errors) }
     }
 

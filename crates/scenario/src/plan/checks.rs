@@ -4,19 +4,11 @@ use super::timing;
 use crate::diagnostic::{Diagnostic, counted};
 use crate::scenario::Scenario;
 use crate::workload::Traffic;
-use backwater_engine::{Bytes, Duration, Rate, Time};
+use backwater_engine::{Bytes, Duration, Time};
+use backwater_fabric::contract::{Beside, FlowControlFacts, Key, Options, PfcTerms, SenderFacts, options};
+use backwater_fabric::frame::Protocol;
 use backwater_fabric::ids::{Class, NodeId};
-use backwater_fabric::mechanisms::congestion::CongestionConfig;
-use backwater_fabric::mechanisms::congestion::hpcc::HpccConfig;
-use backwater_fabric::mechanisms::congestion::none::{NoneConfig, Window};
-use backwater_fabric::mechanisms::congestion::power_tcp::PowerTcpConfig;
 use backwater_fabric::mechanisms::flow_control::FlowControlConfig;
-use backwater_fabric::mechanisms::flow_control::pfc::PfcConfig;
-use backwater_fabric::mechanisms::flow_control::pyrrha::HostReaction;
-use backwater_fabric::mechanisms::headroom::HeadroomConfig;
-use backwater_fabric::mechanisms::headroom::dsh::EstimatorKind;
-use backwater_fabric::mechanisms::load_balance::LoadBalanceConfig;
-use backwater_fabric::mechanisms::recovery::RecoveryConfig;
 use backwater_fabric::network::fabric::Fabric;
 use backwater_fabric::network::routes::Wiring;
 use backwater_fabric::network::spec::{FlowSpec, NetworkSpec, NodeKind, SchedulerConfig, SpecError, SwitchGroup};
@@ -52,8 +44,8 @@ impl Findings {
 /// What can be said without the fabric.
 pub(super) fn options(scenario: &Scenario) -> Vec<Diagnostic> {
     let mut findings = Findings::default();
-    findings.0.extend(timing::clocks(scenario));
     let Scenario { run, network, probes, .. } = scenario;
+    findings.0.extend(timing::clocks(probes));
     findings.positive(run.until, "run.until");
     let warmed_up = Time::ZERO + run.warmup;
     let until = run.until;
@@ -69,15 +61,14 @@ pub(super) fn options(scenario: &Scenario) -> Vec<Diagnostic> {
     );
     findings.positive(probes.vulnerable_share, "probes.vulnerable_share");
     switch(scenario, &mut findings);
-    congestion(scenario, &mut findings);
-    let reorders = matches!(scenario.load_balance, LoadBalanceConfig::Spray(_) | LoadBalanceConfig::Drill(_));
-    let in_order = matches!(scenario.recovery, RecoveryConfig::GoBackN(_));
+    mechanisms(scenario, &mut findings);
     findings.warning(
-        reorders && in_order,
+        scenario.load_balance.reorders() && !scenario.recovery.tolerates_reordering(),
         "load_balance.kind",
         format!(
-            "{} reorders packets, and go-back-n takes each reordering for a loss; in-any-order does not",
-            scenario.load_balance.name()
+            "{} reorders packets, and {} takes each reordering for a loss; in-any-order does not",
+            scenario.load_balance.name(),
+            scenario.recovery.name()
         ),
     );
     findings.0
@@ -107,28 +98,49 @@ fn switch(scenario: &Scenario, findings: &mut Findings) {
             format!("must be at least {SMALLEST_QUANTUM}"),
         );
     }
-    headroom(&switch.headroom, "switch.headroom", &switch.flow_control, scenario, findings);
-    for (i, group) in scenario.groups.iter().enumerate() {
-        let flow_control = group.flow_control.as_ref().unwrap_or(&switch.flow_control);
-        let path = format!("groups[{i}].headroom");
-        group.headroom.iter().for_each(|config| headroom(config, &path, flow_control, scenario, findings));
-    }
-    flow_control(&switch.flow_control, "switch.flow_control", scenario, findings);
-    for (i, group) in scenario.groups.iter().enumerate() {
-        let path = format!("groups[{i}].flow_control");
-        group.flow_control.iter().for_each(|config| flow_control(config, &path, scenario, findings));
-    }
 }
 
-fn flow_control(config: &FlowControlConfig, path: &str, scenario: &Scenario, findings: &mut Findings) {
-    let FlowControlConfig::Pyrrha(pyrrha) = config else { return };
-    let message = format!("must be at most pause, {}", pyrrha.pause);
-    findings.error(pyrrha.resume > pyrrha.pause, &format!("{path}.resume"), message);
-    findings.warning(
-        pyrrha.hosts == HostReaction::Pfc && scenario.switch.lossless.is_empty(),
-        &format!("{path}.hosts"),
-        "PFC stops lossless classes only, and switch.lossless is empty: hosts are never stopped",
-    );
+/// What the mechanisms have against their options.
+fn mechanisms(scenario: &Scenario, findings: &mut Findings) {
+    let Scenario { switch, groups, congestion_control, load_balance, recovery, .. } = scenario;
+    let mut check = |options: &dyn Options, path: &str, flow_control: &FlowControlConfig| {
+        let beside = Beside {
+            mtu: scenario.network.mtu,
+            ack_every: scenario.host.ack_every,
+            lossless: switch.lossless.iter().copied().collect(),
+            flow_control: (flow_control.name(), flow_control.facts(false)),
+            congestion: congestion_control.name(),
+            load_balance: load_balance.name(),
+            recovery: recovery.name(),
+        };
+        let mut own = options::Findings::default();
+        options.check(&beside, &mut own);
+        findings.0.extend(own.into_vec().into_iter().map(|finding| {
+            let path = match finding.option {
+                Key::Own("") => path.to_owned(),
+                Key::Own(option) => format!("{path}.{option}"),
+                Key::Scenario(path) => path.to_owned(),
+            };
+            if finding.is_error {
+                Diagnostic::error(path, finding.message)
+            } else {
+                Diagnostic::warning(path, finding.message)
+            }
+        }));
+    };
+    check(switch.headroom.options(), "switch.headroom", &switch.flow_control);
+    check(switch.flow_control.options(), "switch.flow_control", &switch.flow_control);
+    for (i, group) in groups.iter().enumerate() {
+        let flow_control = group.flow_control.as_ref().unwrap_or(&switch.flow_control);
+        group.headroom.iter().for_each(|it| check(it.options(), &format!("groups[{i}].headroom"), flow_control));
+        group
+            .flow_control
+            .iter()
+            .for_each(|it| check(it.options(), &format!("groups[{i}].flow_control"), flow_control));
+    }
+    check(congestion_control.options(), "congestion_control", &switch.flow_control);
+    check(load_balance.options(), "load_balance", &switch.flow_control);
+    check(recovery.options(), "recovery", &switch.flow_control);
 }
 
 /// The switches of a network.
@@ -146,8 +158,9 @@ fn path_of(spec: &NetworkSpec, switch: NodeId, key: &str) -> String {
     group.map_or(format!("switch.{key}"), |i| format!("groups[{i}].{key}"))
 }
 
+/// Whether PFC is what runs at `switch`, not merely what it uses where others do.
 fn runs_pfc(spec: &NetworkSpec, switch: NodeId) -> bool {
-    matches!(spec.flow_control(switch), FlowControlConfig::Pfc(_))
+    spec.flow_control(switch).facts(false).protocols.first() == Some(&Protocol::PFC)
 }
 
 /// The two switches of each link between switches.
@@ -175,24 +188,28 @@ pub(super) fn borders(spec: &NetworkSpec) -> Vec<Diagnostic> {
 /// PFC with different options at different switches.
 pub(super) fn pfc_options(spec: &NetworkSpec) -> Vec<Diagnostic> {
     let mut findings = Findings::default();
-    let mut all = switches(spec).filter_map(|switch| match spec.flow_control(switch) {
-        FlowControlConfig::Pfc(config) => Some((path_of(spec, switch, "flow_control"), config)),
-        _ => None,
+    let mut all = switches(spec).filter(|switch| runs_pfc(spec, *switch)).filter_map(|switch| {
+        Some((path_of(spec, switch, "flow_control"), spec.flow_control(switch).facts(false).pfc?))
     });
     let Some((first_path, first)) = all.next() else { return findings.0 };
-    let others: BTreeMap<String, &PfcConfig> = all.filter(|(path, _)| *path != first_path).collect();
-    let has_pyrrha = switches(spec).any(|switch| matches!(spec.flow_control(switch), FlowControlConfig::Pyrrha(_)));
-    for (path, config) in others {
+    let others: BTreeMap<String, PfcTerms> = all.filter(|(path, _)| *path != first_path).collect();
+    let uses_it_at_borders = |switch| {
+        let FlowControlFacts { protocols, .. } = spec.flow_control(switch).facts(false);
+        protocols.iter().skip(1).any(|protocol| *protocol == Protocol::PFC)
+    };
+    let at_border = switches(spec).find(|switch| uses_it_at_borders(*switch));
+    for (path, terms) in others {
         findings.error(
-            config.pause != first.pause,
+            terms.until_resume != first.until_resume,
             &format!("{path}.pause"),
             format!("must be that of {first_path}: neighbours must agree on how long a PAUSE lasts"),
         );
-        findings.error(
-            has_pyrrha && config.pause == first.pause && config != first,
-            &path,
-            format!("must have the options of {first_path}: a switch with Pyrrha uses the same at all its borders"),
-        );
+        if let Some(switch) = at_border.filter(|_| terms.until_resume == first.until_resume && terms != first) {
+            let name = spec.flow_control(switch).name();
+            let message =
+                format!("must have the options of {first_path}: a switch with {name} uses the same at all its borders");
+            findings.error(true, &path, message);
+        }
     }
     findings.0
 }
@@ -204,16 +221,12 @@ pub(super) fn shared_buffers(spec: &NetworkSpec) -> Vec<Diagnostic> {
         .flat_map(|[a, b]| [(a, b), (b, a)])
         .filter_map(|(switch, peer)| runs_pfc(spec, peer).then_some(switch))
         .collect();
-    let (lossless, buffer) = (&spec.switch.lossless, spec.switch.buffer);
-    let is_divided = |switch: &NodeId| match spec.headroom(*switch) {
-        HeadroomConfig::Static(thresholds) => {
-            !lossless.is_empty() && (thresholds.xoff < buffer || thresholds.headroom != Some(Bytes(0)))
-        }
-        _ => true,
-    };
-    let uses_ports = |switch: &NodeId| match spec.flow_control(*switch) {
-        FlowControlConfig::Pyrrha(pyrrha) => pyrrha.hosts == HostReaction::Pfc || at_border.contains(switch),
-        config => !config.facts(false).bounds_queues,
+    let (lossless, buffer) = (spec.switch.lossless.iter().copied().collect(), spec.switch.buffer);
+    let is_divided = |switch: &NodeId| !spec.headroom(*switch).shares_all(buffer, lossless);
+    let uses_ports = |switch: &NodeId| {
+        let [here, at_hosts] = [false, true].map(|is_host| spec.flow_control(*switch).facts(is_host));
+        let uses_pfc = here.speaks(Protocol::PFC) && (at_hosts.speaks(Protocol::PFC) || at_border.contains(switch));
+        !here.bounds_queues || uses_pfc
     };
     let Some(switch) = switches(spec).find(|switch| is_divided(switch) && !uses_ports(switch)) else {
         return findings.0;
@@ -230,113 +243,6 @@ pub(super) fn shared_buffers(spec: &NetworkSpec) -> Vec<Diagnostic> {
         format!("{name} bounds queues, not what comes in by a port, where it would drop: {remedy} all of the buffer"),
     );
     findings.0
-}
-
-/// What is wrong with a buffer policy beside which `flow_control` runs.
-fn headroom(
-    config: &HeadroomConfig,
-    path: &str,
-    flow_control: &FlowControlConfig,
-    scenario: &Scenario,
-    findings: &mut Findings,
-) {
-    match config {
-        HeadroomConfig::Dsh(dsh) => {
-            findings.warning(
-                !matches!(flow_control, FlowControlConfig::Pfc(_)) && !scenario.switch.lossless.is_empty(),
-                path,
-                format!("dsh needs a flow control that pauses queues and ports of the neighbour, as PFC does; \"{}\" does not", flow_control.name()),
-            );
-            let is_power = |value: f64| value.log2().fract() == 0.0;
-            let weights = [
-                ("gradient_weight", dsh.gradient_weight, dsh.gradient_weight <= 1.0),
-                ("deviation_weight", dsh.deviation_weight, dsh.deviation_weight <= 1.0),
-                ("deviation_factor", dsh.deviation_factor, dsh.deviation_factor >= 1.0),
-            ];
-            for (key, weight, in_range) in weights {
-                let wrong = dsh.estimator == EstimatorKind::Hardware && !(in_range && is_power(weight));
-                let bound = if key == "deviation_factor" { "1 or more" } else { "1 or less" };
-                let message =
-                    format!("must be a power of two, {bound}: the hardware estimator has shifts, not products");
-                findings.error(wrong, &format!("{path}.{key}"), message);
-            }
-        }
-        HeadroomConfig::Adaptive(adaptive) => {
-            findings.positive(adaptive.resolution, &format!("{path}.resolution"));
-        }
-        HeadroomConfig::Oversubscribed(_) => {}
-        HeadroomConfig::Sih(sih) => {
-            if let Some(rate) = sih.alpha_rate {
-                findings.positive(rate, &format!("{path}.alpha_rate"));
-            }
-        }
-        HeadroomConfig::Static(thresholds) => {
-            let wrong = thresholds.xon.is_some_and(|xon| xon > thresholds.xoff);
-            findings.error(wrong, &format!("{path}.xon"), format!("must be at most xoff, {}", thresholds.xoff));
-        }
-        HeadroomConfig::Custom(_) => {}
-    }
-}
-
-fn congestion(scenario: &Scenario, findings: &mut Findings) {
-    match &scenario.congestion_control {
-        CongestionConfig::Dcqcn(dcqcn) => {
-            let ecn = &dcqcn.ecn;
-            findings.error(
-                ecn.kmin > ecn.kmax,
-                "congestion_control.ecn.kmin",
-                format!("must be at most kmax, {}", ecn.kmax),
-            );
-            if dcqcn.window {
-                one_ack_per_packet(scenario, findings);
-            }
-            for (path, rate) in [("min_rate", dcqcn.min_rate), ("ecn.rate", ecn.rate)] {
-                if let Some(rate) = rate {
-                    findings.positive(rate, &format!("congestion_control.{path}"));
-                }
-            }
-        }
-        CongestionConfig::Hpcc(HpccConfig { min_rate, base_rtt, .. })
-        | CongestionConfig::PowerTcp(PowerTcpConfig { min_rate, base_rtt, .. }) => {
-            findings.positive(*min_rate, "congestion_control.min_rate");
-            if let Some(base_rtt) = base_rtt {
-                findings.positive(*base_rtt, "congestion_control.base_rtt");
-            }
-            one_ack_per_packet(scenario, findings);
-        }
-        CongestionConfig::Timely(timely) => {
-            // Thresholds do not depend on the link.
-            let parameters = timely.parameters(Rate::from_gbps(100));
-            findings.error(
-                parameters.low_rtt > parameters.high_rtt,
-                "congestion_control.low_rtt",
-                format!("must be at most high_rtt, {}", parameters.high_rtt),
-            );
-            if timely.window {
-                one_ack_per_packet(scenario, findings);
-            }
-            if let Some(min_rtt) = timely.min_rtt {
-                findings.positive(min_rtt, "congestion_control.min_rtt");
-            }
-            if let Some(min_rate) = timely.min_rate {
-                findings.positive(min_rate, "congestion_control.min_rate");
-            }
-        }
-        CongestionConfig::None(none) => {
-            let Some(Window::Bytes(window)) = none.window else { return };
-            let needed = u64::from(scenario.host.ack_every - 1) * scenario.network.mtu.get() + 1;
-            let message = format!("must be at least {}: an ACK answers host.ack_every packets", Bytes(needed));
-            findings.error(window.get() < needed, "congestion_control.window", message);
-        }
-        CongestionConfig::Custom(_) => {}
-    }
-}
-
-/// Where a window can shrink to a packet, every packet must be acknowledged.
-fn one_ack_per_packet(scenario: &Scenario, findings: &mut Findings) {
-    let name = scenario.congestion_control.name();
-    let message = format!("must be 1: the window of {name} can shrink to a packet, which would never be answered");
-    findings.error(scenario.host.ack_every > 1, "host.ack_every", message);
 }
 
 /// What a switch needs of its buffer.
@@ -358,12 +264,8 @@ pub(super) fn buffers(spec: &NetworkSpec) -> Vec<Diagnostic> {
     let needs = switches(spec).map(|switch| {
         let site = spec.site(switch, &wiring, Duration::ZERO);
         let (reserved, ports) = (spec.headroom(switch).reserved(&site), site.ports.len() + site.unused_ports);
-        let thresholds = match spec.headroom(switch) {
-            HeadroomConfig::Static(thresholds) if site.flow_control.is_lossless => {
-                thresholds.xoff.get() * (ports * classes) as u64
-            }
-            _ => 0,
-        };
+        let thresholds = spec.headroom(switch).below_thresholds(&site);
+        let thresholds = if site.flow_control.is_lossless { thresholds } else { 0 };
         Need { switch, ports, reserved: Bytes(reserved), with_thresholds: Bytes(reserved + thresholds) }
     });
     let needs: Vec<Need> = needs.collect();
@@ -433,16 +335,13 @@ pub(super) fn network(scenario: &Scenario, spec: &NetworkSpec, traffic: &Traffic
         Ok(fabric) => fabric,
         Err(errors) => return Err(errors.into_iter().map(describe).collect()),
     };
-    if let CongestionConfig::None(NoneConfig { window: Some(Window::Bdp) }) = &scenario.congestion_control {
-        let slowest = spec.links.iter().map(|link| link.rate).min();
-        let window = slowest.map_or(0, |rate| rate.bytes_in(fabric.base_rtt));
-        if window < u64::from(scenario.host.ack_every - 1) * scenario.network.mtu.get() {
-            let message = format!(
-                "so many packets do not fit into a window of one BDP, {}: they would never be answered",
-                Bytes(window)
-            );
-            return Err(vec![Diagnostic::error("host.ack_every", message)]);
-        }
+    let rates = spec.links.iter().map(|link| link.rate);
+    let sender = |line_rate| SenderFacts { line_rate, base_rtt: fabric.base_rtt };
+    let window = rates.map(|rate| scenario.congestion_control.window(&sender(rate))).min().unwrap_or(u64::MAX);
+    if window < u64::from(scenario.host.ack_every - 1) * scenario.network.mtu.get() {
+        let message =
+            format!("so many packets do not fit into a window of {}: they would never be answered", Bytes(window));
+        return Err(vec![Diagnostic::error("host.ack_every", message)]);
     }
     let mut seen = BTreeSet::new();
     let refused = traffic.listed().filter_map(|flow| Some((flow, fabric.check_flow(flow).err()?)));

@@ -1,54 +1,21 @@
 //! What takes so little time that a run would never advance, or be wrong: clocks that tick too often, frames that a coarse clock cuts short.
 
 use crate::diagnostic::Diagnostic;
-use crate::scenario::Scenario;
-use backwater_engine::{Bytes, Duration, Rate};
-use backwater_fabric::mechanisms::congestion::CongestionConfig;
-use backwater_fabric::mechanisms::congestion::dcqcn::CnpMode;
-use backwater_fabric::mechanisms::flow_control::FlowControlConfig;
-use backwater_fabric::mechanisms::flow_control::pfc::PauseModel;
+use crate::scenario::ProbesConfig;
+use backwater_engine::{Duration, Rate};
+use backwater_fabric::contract::Findings;
 use backwater_fabric::network::spec::{LinkSpec, NetworkSpec};
 use std::collections::BTreeMap;
-
-/// Shortest period of a clock. A run pays for every tick: of a probe as for a sample of the network, of congestion control in every flow.
-const FINEST_CLOCK: Duration = Duration::from_ns(100);
-/// Fewest bytes per step of a byte counter, which costs as much as a tick: some steps per packet.
-const SMALLEST_STEP: Bytes = Bytes(100);
 
 /// What a link carries in a quantum of PFC (IEEE 802.1Qbb).
 const QUANTUM_BYTES: u64 = 512 / 8;
 
-/// The clocks of probes and of congestion control.
-pub(super) fn clocks(scenario: &Scenario) -> Vec<Diagnostic> {
-    const OFF: &str = ", or \"0 s\" for off";
-    const EVERY_FLOW: &str = ": every flow pays for every tick";
-    const AT_ONCE: &str = ", or \"0 s\" to act on every CNP at once: every flow pays for every tick";
-    let probes = &scenario.probes;
-    let mut clocks = vec![
-        ("probes.sample_interval", Some(probes.sample_interval), true, OFF),
-        ("probes.deadlock_check", Some(probes.deadlock_check), true, OFF),
-    ];
-    let mut findings = Vec::new();
-    if let CongestionConfig::Dcqcn(dcqcn) = &scenario.congestion_control {
-        clocks.extend([
-            ("congestion_control.alpha_interval", dcqcn.alpha_interval, false, EVERY_FLOW),
-            ("congestion_control.decrease_interval", dcqcn.decrease_interval, true, AT_ONCE),
-            ("congestion_control.increase_interval", dcqcn.increase_interval, false, EVERY_FLOW),
-        ]);
-        if dcqcn.byte_counter.is_some_and(|step| step > Bytes(0) && step < SMALLEST_STEP) {
-            let message =
-                format!("must be at least {SMALLEST_STEP}, or \"0 B\" for off: every flow pays for every step");
-            findings.push(Diagnostic::error("congestion_control.byte_counter", message));
-        }
-    }
-    let is_wrong =
-        |interval: Duration, or_zero: bool| interval < FINEST_CLOCK && !(or_zero && interval == Duration::ZERO);
-    let wrong =
-        clocks.into_iter().filter(|(_, interval, or_zero, _)| interval.is_some_and(|it| is_wrong(it, *or_zero)));
-    findings.extend(
-        wrong.map(|(path, _, _, why)| Diagnostic::error(path, format!("must be at least {FINEST_CLOCK}{why}"))),
-    );
-    findings
+/// The clocks of probes.
+pub(super) fn clocks(probes: &ProbesConfig) -> Vec<Diagnostic> {
+    let least = Findings::FINEST_CLOCK;
+    let clocks = [("probes.sample_interval", probes.sample_interval), ("probes.deadlock_check", probes.deadlock_check)];
+    let wrong = clocks.into_iter().filter(|(_, interval)| *interval > Duration::ZERO && *interval < least);
+    wrong.map(|(path, _)| Diagnostic::error(path, format!("must be at least {least}, or \"0 s\" for off"))).collect()
 }
 
 /// PAUSE frames that run out are repeated after half their time. That is a clock, of which the fastest link's has the shortest period; and the
@@ -59,23 +26,21 @@ pub(super) fn pauses(spec: &NetworkSpec) -> Vec<Diagnostic> {
     let in_groups = spec.groups.iter().enumerate();
     let in_groups = in_groups.filter_map(|(i, group)| Some((format!("groups[{i}]"), group.flow_control.as_ref()?)));
     let all = in_groups.chain([("switch".into(), &spec.switch.flow_control)]);
-    let too_short = all.filter_map(|(path, flow_control)| match flow_control {
-        FlowControlConfig::Pfc(pfc) if pfc.pause == PauseModel::Quanta => {
-            let classes = spec.switch.lossless.len().max(1) as u64;
-            let wait = u64::from(largest.wire) + u64::from(spec.framing.control().wire) * classes;
-            let [of_wait, of_clock] =
-                [2 * wait, 2 * rate.bytes_in(FINEST_CLOCK)].map(|bytes| bytes.div_ceil(QUANTUM_BYTES));
-            let least = of_wait.max(of_clock);
-            let why = if of_wait < of_clock {
-                format!("every {FINEST_CLOCK} at most, and links have {rate}")
-            } else {
-                format!("and may wait for {wait} B, a data frame and a PFC frame of every lossless class")
-            };
-            let message = format!("must be at least {least}: a PAUSE is repeated after half its time, {why}");
-            let is_too_short = u64::from(pfc.quanta) < least;
-            is_too_short.then(|| Diagnostic::error(format!("{path}.flow_control.quanta"), message))
-        }
-        _ => None,
+    let too_short = all.filter_map(|(path, flow_control)| {
+        let pfc = flow_control.facts(false).pfc.filter(|pfc| !pfc.until_resume)?;
+        let classes = spec.switch.lossless.len().max(1) as u64;
+        let wait = u64::from(largest.wire) + u64::from(spec.framing.control().wire) * classes;
+        let finest = Findings::FINEST_CLOCK;
+        let [of_wait, of_clock] = [2 * wait, 2 * rate.bytes_in(finest)].map(|bytes| bytes.div_ceil(QUANTUM_BYTES));
+        let least = of_wait.max(of_clock);
+        let why = if of_wait < of_clock {
+            format!("every {finest} at most, and links have {rate}")
+        } else {
+            format!("and may wait for {wait} B, a data frame and a PFC frame of every lossless class")
+        };
+        let message = format!("must be at least {least}: a PAUSE is repeated after half its time, {why}");
+        let is_too_short = u64::from(pfc.quanta) < least;
+        is_too_short.then(|| Diagnostic::error(format!("{path}.flow_control.quanta"), message))
     });
     too_short.collect()
 }
@@ -108,9 +73,7 @@ pub(super) fn frames(spec: &NetworkSpec) -> Vec<Diagnostic> {
         kind("a PFC frame", framing.control().wire, "network.framing", [NOTHING_LEFT, NEVER]),
     ];
     let rates: BTreeMap<Rate, &LinkSpec> = spec.links.iter().rev().map(|link| (link.rate, link)).collect();
-    if let CongestionConfig::Dcqcn(dcqcn) = &spec.congestion
-        && rates.keys().any(|rate| dcqcn.parameters(*rate).cnp == CnpMode::Frame)
-    {
+    if rates.keys().any(|rate| spec.congestion.sends_cnps(*rate)) {
         kinds.push(kind("a CNP", framing.cnp().wire, "network.framing", [NOTICEABLE, NOTHING_LEFT]));
     }
     let judge = |Kind { name, wire, path, limits: [odd, wrong] }: Kind| {

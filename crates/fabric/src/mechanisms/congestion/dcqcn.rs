@@ -8,10 +8,14 @@
 
 use super::ecn::{EcnConfig, EcnMarker};
 use super::window::window_at;
-use crate::contract::{AckView, CongestionOptions, Notification, NotificationPoint, ReactionPoint, Sender, Site};
+use crate::contract::{
+    AckView, Beside, CongestionOptions, Findings, InForce, Notification, NotificationPoint, Options, ReactionPoint,
+    SenderFacts, Site, in_force,
+};
 use backwater_engine::{Bytes, Duration, Rate, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 
 /// Where a column of parameters comes from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -43,6 +47,9 @@ pub enum CnpMode {
     /// A CNP frame of its own, at most one per flow and `cnp_interval`.
     Frame,
 }
+
+/// Fewest bytes per step of the byte counter, which costs as much as a tick of a clock: some steps per packet.
+const SMALLEST_STEP: Bytes = Bytes(100);
 
 /// Options of DCQCN: a profile, and single parameters that override it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -188,6 +195,28 @@ impl DcqcnProfile {
     }
 }
 
+impl Options for DcqcnConfig {
+    fn check(&self, beside: &Beside<'_>, findings: &mut Findings) {
+        const AT_ONCE: &str = "to act on every CNP at once";
+        findings.clock(self.alpha_interval, "alpha_interval", None);
+        findings.clock(self.decrease_interval, "decrease_interval", Some(AT_ONCE));
+        findings.clock(self.increase_interval, "increase_interval", None);
+        let is_fine = self.byte_counter.is_some_and(|step| step > Bytes(0) && step < SMALLEST_STEP);
+        let message = format!("must be at least {SMALLEST_STEP}, or \"0 B\" for off: every flow pays for every step");
+        findings.error(is_fine, "byte_counter", message);
+        findings.ordered([("ecn.kmin", self.ecn.kmin), ("ecn.kmax", self.ecn.kmax)]);
+        if self.window {
+            findings.one_ack_per_packet(beside);
+        }
+        findings.positive(self.min_rate, "min_rate");
+        findings.positive(self.ecn.rate, "ecn.rate");
+    }
+
+    fn profile(&self) -> Option<Value> {
+        Some(json!(self.profile))
+    }
+}
+
 impl CongestionOptions for DcqcnConfig {
     type Point = EcnMarker;
     type Notification = CnpSender;
@@ -201,8 +230,22 @@ impl CongestionOptions for DcqcnConfig {
         CnpSender::new(&self.parameters(line_rate))
     }
 
-    fn reaction(&self, sender: &Sender) -> Dcqcn {
+    fn reaction(&self, sender: &SenderFacts) -> Dcqcn {
         Dcqcn::new(self, sender)
+    }
+
+    fn sends_cnps(&self, line_rate: Rate) -> bool {
+        self.parameters(line_rate).cnp == CnpMode::Frame
+    }
+
+    fn in_force(&self, sender: &SenderFacts) -> InForce {
+        let window = self.window.then(|| ("window".to_owned(), json!(Bytes(sender.bdp()))));
+        in_force(self.parameters(sender.line_rate)).into_iter().chain(window).collect()
+    }
+
+    fn in_force_at_switch(&self, rate: Rate) -> InForce {
+        let (kmin, kmax) = self.ecn.thresholds(rate);
+        [("ecn.kmin".to_owned(), json!(kmin)), ("ecn.kmax".to_owned(), json!(kmax))].into_iter().collect()
     }
 }
 
@@ -286,7 +329,7 @@ struct Limited {
 }
 
 impl Dcqcn {
-    pub(super) fn new(config: &DcqcnConfig, sender: &Sender) -> Dcqcn {
+    pub(super) fn new(config: &DcqcnConfig, sender: &SenderFacts) -> Dcqcn {
         Dcqcn {
             parameters: config.parameters(sender.line_rate),
             line_rate: sender.line_rate,
@@ -448,7 +491,7 @@ mod tests {
     }
 
     fn reaction_point(profile: DcqcnProfile, gbps: u64) -> Dcqcn {
-        let sender = Sender { line_rate: Rate::from_gbps(gbps), base_rtt: Duration::from_us(8) };
+        let sender = SenderFacts { line_rate: Rate::from_gbps(gbps), base_rtt: Duration::from_us(8) };
         Dcqcn::new(&DcqcnConfig { profile, ..Default::default() }, &sender)
     }
 
@@ -489,7 +532,7 @@ mod tests {
     #[test]
     fn the_lowest_rate_is_no_higher_than_the_links() {
         let line_rate = Rate::from_bps(500 * MBPS);
-        let sender = Sender { line_rate, base_rtt: Duration::from_us(8) };
+        let sender = SenderFacts { line_rate, base_rtt: Duration::from_us(8) };
         let mut point = Dcqcn::new(&DcqcnConfig { window: true, ..Default::default() }, &sender);
         for us in 0..5 {
             point.on_cnp(at(us, 0), None);
@@ -596,7 +639,7 @@ mod tests {
 
     #[test]
     fn a_window_shrinks_with_the_rate() {
-        let sender = Sender { line_rate: Rate::from_gbps(100), base_rtt: Duration::from_us(8) };
+        let sender = SenderFacts { line_rate: Rate::from_gbps(100), base_rtt: Duration::from_us(8) };
         let mut point = Dcqcn::new(&DcqcnConfig { window: true, ..Default::default() }, &sender);
         assert_eq!(point.window(), 100_000);
         for ns in [0, 500, 1500, 2500, 3500] {

@@ -3,7 +3,9 @@
 use super::none::NoCongestionControl;
 use super::telemetry::{RateCode, TELEMETRY_BYTES, TelemetryStamper};
 use super::window::window_at;
-use crate::contract::{AckView, CongestionOptions, ReactionPoint, Sender, Site};
+use crate::contract::{
+    AckView, Beside, CongestionOptions, Findings, InForce, Options, ReactionPoint, SenderFacts, Site, in_force,
+};
 use crate::frame::MAX_HOPS;
 use crate::frame::record::{Stamp, Telemetry};
 use backwater_engine::{Duration, Rate, Time};
@@ -53,6 +55,14 @@ pub struct HpccParameters {
     pub min_rate: Rate,
 }
 
+impl Options for HpccConfig {
+    fn check(&self, beside: &Beside<'_>, findings: &mut Findings) {
+        findings.positive(Some(self.min_rate), "min_rate");
+        findings.positive(self.base_rtt, "base_rtt");
+        findings.one_ack_per_packet(beside);
+    }
+}
+
 impl CongestionOptions for HpccConfig {
     type Point = TelemetryStamper;
     type Notification = NoCongestionControl;
@@ -66,18 +76,22 @@ impl CongestionOptions for HpccConfig {
         NoCongestionControl
     }
 
-    fn reaction(&self, sender: &Sender) -> Hpcc {
+    fn reaction(&self, sender: &SenderFacts) -> Hpcc {
         Hpcc::new(self, sender)
     }
 
     fn telemetry_bytes(&self) -> u32 {
         TELEMETRY_BYTES
     }
+
+    fn in_force(&self, sender: &SenderFacts) -> InForce {
+        in_force(self.parameters(sender))
+    }
 }
 
 impl HpccConfig {
     /// The parameters that hold for `sender`.
-    pub fn parameters(&self, sender: &Sender) -> HpccParameters {
+    pub fn parameters(&self, sender: &SenderFacts) -> HpccParameters {
         let default_increase = Rate::from_bps(sender.line_rate.bps() / 10_000 * 4);
         HpccParameters {
             additive_increase: self.additive_increase.unwrap_or(default_increase),
@@ -113,7 +127,7 @@ pub struct Hpcc {
 }
 
 impl Hpcc {
-    pub(super) fn new(config: &HpccConfig, sender: &Sender) -> Hpcc {
+    pub(super) fn new(config: &HpccConfig, sender: &SenderFacts) -> Hpcc {
         let HpccParameters { additive_increase, base_rtt, min_rate } = config.parameters(sender);
         Hpcc {
             eta: config.eta,
@@ -207,7 +221,7 @@ mod tests {
 
     /// 100 Gb/s and 10 us: a window of 125,000 B; W_ai is 40 Mb/s.
     fn reaction_point(config: HpccConfig) -> Hpcc {
-        Hpcc::new(&config, &Sender { line_rate: Rate::from_gbps(100), base_rtt: Duration::from_us(10) })
+        Hpcc::new(&config, &SenderFacts { line_rate: Rate::from_gbps(100), base_rtt: Duration::from_us(10) })
     }
 
     fn stamp(us: u64, tx_bytes: u64, queue_bytes: u64) -> Stamp {

@@ -21,7 +21,7 @@ registry! {
     instances AnyNotificationPoint: NotificationPoint, of CongestionOptions::Notification,
     by notification(line_rate: Rate) or boxed_notification;
     instances AnyReactionPoint: ReactionPoint, of CongestionOptions::Reaction,
-    by reaction(sender: &Sender) or boxed_reaction;
+    by reaction(sender: &SenderFacts) or boxed_reaction;
     mechanisms {
         /// None: every flow sends at line rate.
         None = "none": none::NoneConfig;

@@ -1,9 +1,13 @@
 //! No congestion control: line rate, held back by flow control alone, or by a fixed window.
 
-use crate::contract::{CongestionOptions, CongestionPoint, NotificationPoint, ReactionPoint, Sender, Site, Station};
+use crate::contract::{
+    Beside, CongestionOptions, CongestionPoint, Findings, InForce, NotificationPoint, Options, ReactionPoint,
+    SenderFacts, Site, Station,
+};
 use backwater_engine::{Bytes, Rate, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 
 /// Options of the absence of congestion control.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -24,6 +28,15 @@ pub enum Window {
     Bytes(Bytes),
 }
 
+impl Options for NoneConfig {
+    fn check(&self, beside: &Beside<'_>, findings: &mut Findings) {
+        let Some(Window::Bytes(window)) = self.window else { return };
+        let needed = u64::from(beside.ack_every.saturating_sub(1)) * beside.mtu.get() + 1;
+        let message = format!("must be at least {}: an ACK answers host.ack_every packets", Bytes(needed));
+        findings.error(window.get() < needed, "window", message);
+    }
+}
+
 impl CongestionOptions for NoneConfig {
     type Point = NoCongestionControl;
     type Notification = NoCongestionControl;
@@ -37,8 +50,21 @@ impl CongestionOptions for NoneConfig {
         NoCongestionControl
     }
 
-    fn reaction(&self, sender: &Sender) -> LineRate {
+    fn reaction(&self, sender: &SenderFacts) -> LineRate {
         LineRate::new(self, sender)
+    }
+
+    fn window(&self, sender: &SenderFacts) -> u64 {
+        match self.window {
+            None => u64::MAX,
+            Some(Window::Bdp) => sender.bdp(),
+            Some(Window::Bytes(bytes)) => bytes.get(),
+        }
+    }
+
+    fn in_force(&self, sender: &SenderFacts) -> InForce {
+        let window = (self.window == Some(Window::Bdp)).then(|| ("window".to_owned(), json!(Bytes(sender.bdp()))));
+        window.into_iter().collect()
     }
 }
 
@@ -58,13 +84,8 @@ pub struct LineRate {
 }
 
 impl LineRate {
-    pub(super) fn new(config: &NoneConfig, sender: &Sender) -> LineRate {
-        let window = match config.window {
-            None => u64::MAX,
-            Some(Window::Bdp) => sender.bdp(),
-            Some(Window::Bytes(bytes)) => bytes.get(),
-        };
-        LineRate { rate: sender.line_rate, window }
+    pub(super) fn new(config: &NoneConfig, sender: &SenderFacts) -> LineRate {
+        LineRate { rate: sender.line_rate, window: config.window(sender) }
     }
 }
 
@@ -85,7 +106,7 @@ mod tests {
 
     #[test]
     fn a_window_is_a_bdp_or_a_number_of_bytes() {
-        let sender = Sender { line_rate: Rate::from_gbps(100), base_rtt: Duration::from_us(8) };
+        let sender = SenderFacts { line_rate: Rate::from_gbps(100), base_rtt: Duration::from_us(8) };
         for (window, bytes) in
             [(None, u64::MAX), (Some(Window::Bdp), 100_000), (Some(Window::Bytes(Bytes(64_000))), 64_000)]
         {

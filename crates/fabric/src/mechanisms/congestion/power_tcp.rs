@@ -7,7 +7,9 @@
 use super::none::NoCongestionControl;
 use super::telemetry::{RateCode, TELEMETRY_BYTES, TelemetryStamper};
 use super::window::window_at;
-use crate::contract::{AckView, CongestionOptions, ReactionPoint, Sender, Site};
+use crate::contract::{
+    AckView, Beside, CongestionOptions, Findings, InForce, Options, ReactionPoint, SenderFacts, Site, in_force,
+};
 use crate::frame::MAX_HOPS;
 use crate::frame::record::{Stamp, Telemetry};
 use backwater_engine::{Duration, Rate, Time};
@@ -78,6 +80,14 @@ pub struct PowerTcpParameters {
     pub min_rate: Rate,
 }
 
+impl Options for PowerTcpConfig {
+    fn check(&self, beside: &Beside<'_>, findings: &mut Findings) {
+        findings.positive(Some(self.min_rate), "min_rate");
+        findings.positive(self.base_rtt, "base_rtt");
+        findings.one_ack_per_packet(beside);
+    }
+}
+
 impl CongestionOptions for PowerTcpConfig {
     type Point = Option<TelemetryStamper>;
     type Notification = NoCongestionControl;
@@ -91,12 +101,16 @@ impl CongestionOptions for PowerTcpConfig {
         NoCongestionControl
     }
 
-    fn reaction(&self, sender: &Sender) -> PowerTcp {
+    fn reaction(&self, sender: &SenderFacts) -> PowerTcp {
         PowerTcp::new(self, sender)
     }
 
     fn telemetry_bytes(&self) -> u32 {
         if self.has_telemetry() { TELEMETRY_BYTES } else { 0 }
+    }
+
+    fn in_force(&self, sender: &SenderFacts) -> InForce {
+        in_force(self.parameters(sender))
     }
 }
 
@@ -106,7 +120,7 @@ impl PowerTcpConfig {
     }
 
     /// The parameters that hold for `sender`.
-    pub fn parameters(&self, sender: &Sender) -> PowerTcpParameters {
+    pub fn parameters(&self, sender: &SenderFacts) -> PowerTcpParameters {
         let gamma = match self.variant {
             Variant::Telemetry => 0.9,
             Variant::Delay => 0.7,
@@ -159,7 +173,7 @@ enum Meter {
 }
 
 impl PowerTcp {
-    pub(super) fn new(config: &PowerTcpConfig, sender: &Sender) -> PowerTcp {
+    pub(super) fn new(config: &PowerTcpConfig, sender: &SenderFacts) -> PowerTcp {
         let PowerTcpParameters { gamma, base_rtt, min_rate } = config.parameters(sender);
         let meter = match config.variant {
             Variant::Telemetry => Meter::Telemetry { eta: config.eta, previous: [Stamp::default(); MAX_HOPS] },
@@ -296,7 +310,7 @@ mod tests {
 
     /// 100 Gb/s and 10 us: a window of 125,000 B.
     fn reaction_point(config: PowerTcpConfig) -> PowerTcp {
-        PowerTcp::new(&config, &Sender { line_rate: Rate::from_gbps(100), base_rtt: Duration::from_us(10) })
+        PowerTcp::new(&config, &SenderFacts { line_rate: Rate::from_gbps(100), base_rtt: Duration::from_us(10) })
     }
 
     fn stamp(us: u64, tx_bytes: u64, queue_bytes: u64) -> Stamp {

@@ -5,10 +5,13 @@
 
 use super::none::NoCongestionControl;
 use super::window::window_at;
-use crate::contract::{AckView, CongestionOptions, ReactionPoint, Sender, Site};
-use backwater_engine::{Duration, Rate, Time};
+use crate::contract::{
+    AckView, Beside, CongestionOptions, Findings, InForce, Options, ReactionPoint, SenderFacts, Site, in_force,
+};
+use backwater_engine::{Bytes, Duration, Rate, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 
 /// Where a column of parameters comes from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -97,6 +100,23 @@ impl TimelyProfile {
     }
 }
 
+impl Options for TimelyConfig {
+    fn check(&self, beside: &Beside<'_>, findings: &mut Findings) {
+        // Thresholds do not depend on the link.
+        let parameters = self.parameters(Rate::from_gbps(100));
+        findings.ordered([("low_rtt", parameters.low_rtt), ("high_rtt", parameters.high_rtt)]);
+        if self.window {
+            findings.one_ack_per_packet(beside);
+        }
+        findings.positive(self.min_rtt, "min_rtt");
+        findings.positive(self.min_rate, "min_rate");
+    }
+
+    fn profile(&self) -> Option<Value> {
+        Some(json!(self.profile))
+    }
+}
+
 impl CongestionOptions for TimelyConfig {
     type Point = NoCongestionControl;
     type Notification = NoCongestionControl;
@@ -110,8 +130,13 @@ impl CongestionOptions for TimelyConfig {
         NoCongestionControl
     }
 
-    fn reaction(&self, sender: &Sender) -> Timely {
+    fn reaction(&self, sender: &SenderFacts) -> Timely {
         Timely::new(self, sender)
+    }
+
+    fn in_force(&self, sender: &SenderFacts) -> InForce {
+        let window = self.window.then(|| ("window".to_owned(), json!(Bytes(sender.bdp()))));
+        in_force(self.parameters(sender.line_rate)).into_iter().chain(window).collect()
     }
 }
 
@@ -152,7 +177,7 @@ pub struct Timely {
 }
 
 impl Timely {
-    pub(super) fn new(config: &TimelyConfig, sender: &Sender) -> Timely {
+    pub(super) fn new(config: &TimelyConfig, sender: &SenderFacts) -> Timely {
         Timely {
             parameters: config.parameters(sender.line_rate),
             line_rate: sender.line_rate,
@@ -223,7 +248,7 @@ mod tests {
     const GBPS: u64 = 1_000 * MBPS;
 
     fn reaction_point(config: &TimelyConfig, gbps: u64) -> Timely {
-        Timely::new(config, &Sender { line_rate: Rate::from_gbps(gbps), base_rtt: Duration::from_us(8) })
+        Timely::new(config, &SenderFacts { line_rate: Rate::from_gbps(gbps), base_rtt: Duration::from_us(8) })
     }
 
     /// The rate after one more round trip that took `us`.

@@ -7,7 +7,7 @@
 use super::hops::PerHop;
 use crate::contract::{
     AddedQueues, Candidate, Departing, FlowControl, FlowControlAccounts, FlowControlFacts, FlowControlOptions, Gauge,
-    Passage, PauseScope, Place, PortView, Pressure, Site, Stage, View,
+    Options, Passage, PauseScope, Place, PortView, Pressure, Site, Stage, View,
 };
 use crate::frame::Direction;
 use crate::frame::cause::Causes;
@@ -156,6 +156,8 @@ fn frame(opcode: u16, queue: QueueIx, cause: PortId) -> Control {
     // A PAUSE that holds until RESUME has no remedy against loss.
     Control::Custom { protocol: BFC, opcode, signal, reliable: true, words: [queue.into(), cause.0, 0] }
 }
+
+impl Options for BfcConfig {}
 
 impl FlowControlOptions for BfcConfig {
     type Instance = Bfc;

@@ -1,6 +1,6 @@
 //! No flow control: no queue is ever paused, a full buffer drops.
 
-use crate::contract::{FlowControl, FlowControlAccounts, FlowControlFacts, FlowControlOptions, Site};
+use crate::contract::{FlowControl, FlowControlAccounts, FlowControlFacts, FlowControlOptions, Options, Site};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -12,6 +12,8 @@ pub struct NoneConfig {}
 /// Nothing to do.
 #[derive(Debug)]
 pub struct NoFlowControl;
+
+impl Options for NoneConfig {}
 
 impl FlowControlOptions for NoneConfig {
     type Instance = NoFlowControl;

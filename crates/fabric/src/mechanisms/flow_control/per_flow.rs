@@ -6,7 +6,7 @@
 use super::hops::PerHop;
 use crate::contract::{
     AddedQueues, Candidate, Departing, FlowControl, FlowControlAccounts, FlowControlFacts, FlowControlOptions, Gauge,
-    Passage, PauseScope, Place, Pressure, Site, Stage, View,
+    Options, Passage, PauseScope, Place, Pressure, Site, Stage, View,
 };
 use crate::frame::Direction;
 use crate::frame::cause::Causes;
@@ -126,6 +126,8 @@ impl PerFlow {
         (at.note == COUNTED).then(|| self.line(at.egress, at.queue).flow).flatten()
     }
 }
+
+impl Options for PerFlowConfig {}
 
 impl FlowControlOptions for PerFlowConfig {
     type Instance = PerFlow;

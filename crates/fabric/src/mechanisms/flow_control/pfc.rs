@@ -5,8 +5,8 @@
 //! eased (DSH section IV-F). Upstream, at an egress port: the frame closes and opens the gate of each class that it names.
 
 use crate::contract::{
-    FlowControl, FlowControlAccounts, FlowControlFacts, FlowControlOptions, Gauge, Neighbour, Passage, PauseScope,
-    PfcTerms, PortFacts, PortPressure, Pressure, Site, View,
+    FlowControl, FlowControlAccounts, FlowControlFacts, FlowControlOptions, Gauge, Neighbour, Options, Passage,
+    PauseScope, PfcTerms, PortFacts, PortPressure, Pressure, Site, View,
 };
 use crate::frame::cause::{Cause, Causes, Parent};
 use crate::frame::{Control, Frame, Pfc as PfcFrame, Protocol};
@@ -257,6 +257,8 @@ impl PfcConfig {
         PfcConfig { pause, quanta: terms.quanta, response: terms.response }
     }
 }
+
+impl Options for PfcConfig {}
 
 impl FlowControlOptions for PfcConfig {
     type Instance = Pfc;

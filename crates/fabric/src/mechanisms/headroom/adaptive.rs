@@ -5,10 +5,11 @@ use super::pools::{Pools, reserved};
 use super::sih::Sih;
 use super::threshold::DynamicThreshold;
 use crate::contract::need::exact_need_at;
-use crate::contract::{HeadroomFacts, HeadroomOptions, InForce, Site};
+use crate::contract::{Beside, Findings, HeadroomFacts, HeadroomOptions, Options, Site};
 use backwater_engine::{Bytes, Duration};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 /// Options of adaptive headroom.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -32,6 +33,12 @@ impl Default for AdaptiveConfig {
     }
 }
 
+impl Options for AdaptiveConfig {
+    fn check(&self, _beside: &Beside<'_>, findings: &mut Findings) {
+        findings.positive(Some(self.resolution), "resolution");
+    }
+}
+
 impl HeadroomOptions for AdaptiveConfig {
     type Instance = Sih;
 
@@ -48,7 +55,7 @@ impl HeadroomOptions for AdaptiveConfig {
         Sih::new(pools, DynamicThreshold::new(self.alpha, None, site), self.resume_offset, site)
     }
 
-    fn in_force(&self, site: &Site<'_>) -> Vec<(&'static str, Vec<InForce>)> {
+    fn in_force(&self, site: &Site<'_>) -> Vec<(&'static str, Vec<Value>)> {
         vec![offset("resume_offset", self.resume_offset, site)]
     }
 }

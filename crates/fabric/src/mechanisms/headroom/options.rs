@@ -1,8 +1,9 @@
 //! What the options of buffer policies come to.
 
+use crate::contract::Site;
 use crate::contract::need::worst_case;
-use crate::contract::{InForce, Site};
 use backwater_engine::Bytes;
+use serde_json::{Value, json};
 
 /// How far below its threshold a paused queue resumes: as `set`, or by two full frames.
 pub(super) fn resume_offset(set: Option<Bytes>, site: &Site<'_>) -> u64 {
@@ -15,11 +16,11 @@ pub(super) fn per_port(set: Option<Bytes>, site: &Site<'_>) -> Vec<u64> {
 }
 
 /// An option that comes to `bytes` at the ports of a switch.
-pub(super) fn in_force(option: &'static str, bytes: Vec<u64>) -> (&'static str, Vec<InForce>) {
-    (option, bytes.into_iter().map(|bytes| InForce::Bytes(Bytes(bytes))).collect())
+pub(super) fn in_force(option: &'static str, bytes: Vec<u64>) -> (&'static str, Vec<Value>) {
+    (option, bytes.into_iter().map(|bytes| json!(Bytes(bytes))).collect())
 }
 
 /// The same for how far below its threshold a paused queue resumes.
-pub(super) fn offset(option: &'static str, set: Option<Bytes>, site: &Site<'_>) -> (&'static str, Vec<InForce>) {
+pub(super) fn offset(option: &'static str, set: Option<Bytes>, site: &Site<'_>) -> (&'static str, Vec<Value>) {
     in_force(option, vec![resume_offset(set, site); site.ports.len()])
 }

@@ -4,10 +4,11 @@ use super::options::{in_force, offset, per_port};
 use super::pools::{Pools, headroom_bytes, private_bytes};
 use super::sih::Sih;
 use super::threshold::DynamicThreshold;
-use crate::contract::{HeadroomFacts, HeadroomOptions, InForce, Site};
+use crate::contract::{HeadroomFacts, HeadroomOptions, Options, Site};
 use backwater_engine::Bytes;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 /// Options of oversubscribed headroom.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -34,6 +35,8 @@ impl Default for OversubscribedConfig {
     }
 }
 
+impl Options for OversubscribedConfig {}
+
 impl HeadroomOptions for OversubscribedConfig {
     type Instance = Sih;
 
@@ -51,7 +54,7 @@ impl HeadroomOptions for OversubscribedConfig {
         Sih::new(pools, DynamicThreshold::new(self.alpha, None, site), self.resume_offset, site)
     }
 
-    fn in_force(&self, site: &Site<'_>) -> Vec<(&'static str, Vec<InForce>)> {
+    fn in_force(&self, site: &Site<'_>) -> Vec<(&'static str, Vec<Value>)> {
         vec![in_force("headroom", per_port(self.headroom, site)), offset("resume_offset", self.resume_offset, site)]
     }
 }

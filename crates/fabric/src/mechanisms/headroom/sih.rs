@@ -4,13 +4,14 @@ use super::options::{in_force, offset, per_port, resume_offset};
 use super::pools::{Pools, reserved};
 use super::threshold::{self, DynamicThreshold};
 use crate::contract::{
-    Admission, BufferAccounts, BufferPolicy, HeadroomFacts, HeadroomOptions, InForce, Occupancy, Passage, PortFacts,
-    Pressure, Site,
+    Admission, Beside, BufferAccounts, BufferPolicy, Findings, HeadroomFacts, HeadroomOptions, Occupancy, Options,
+    Passage, PortFacts, Pressure, Site,
 };
 use crate::ids::{Class, PortIx};
 use backwater_engine::{Bytes, Rate, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 
 /// Options of SIH.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -36,6 +37,12 @@ impl Default for SihConfig {
     }
 }
 
+impl Options for SihConfig {
+    fn check(&self, _beside: &Beside<'_>, findings: &mut Findings) {
+        findings.positive(self.alpha_rate, "alpha_rate");
+    }
+}
+
 impl HeadroomOptions for SihConfig {
     type Instance = Sih;
 
@@ -52,8 +59,8 @@ impl HeadroomOptions for SihConfig {
         Sih::new(pools, DynamicThreshold::new(self.alpha, self.alpha_rate, site), self.resume_offset, site)
     }
 
-    fn in_force(&self, site: &Site<'_>) -> Vec<(&'static str, Vec<InForce>)> {
-        let alpha = |port: &PortFacts| InForce::Share(threshold::alpha(self.alpha, self.alpha_rate, port));
+    fn in_force(&self, site: &Site<'_>) -> Vec<(&'static str, Vec<Value>)> {
+        let alpha = |port: &PortFacts| json!(threshold::alpha(self.alpha, self.alpha_rate, port));
         let alpha = ("alpha", site.ports.iter().map(alpha).collect());
         vec![
             alpha,

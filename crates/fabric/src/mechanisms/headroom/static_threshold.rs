@@ -3,13 +3,14 @@
 use super::options::{in_force, per_port, resume_offset};
 use super::pools::{Pools, reserved};
 use crate::contract::{
-    Admission, BufferAccounts, BufferPolicy, HeadroomFacts, HeadroomOptions, InForce, Occupancy, Passage, Pressure,
-    Site,
+    Admission, Beside, BufferAccounts, BufferPolicy, Findings, HeadroomFacts, HeadroomOptions, Occupancy, Options,
+    Passage, Pressure, Site,
 };
-use crate::ids::{Class, PortIx};
+use crate::ids::{Class, ClassMask, PortIx};
 use backwater_engine::{Bytes, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 /// Options of the static threshold.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -30,6 +31,12 @@ impl Default for StaticConfig {
     }
 }
 
+impl Options for StaticConfig {
+    fn check(&self, _beside: &Beside<'_>, findings: &mut Findings) {
+        self.xon.into_iter().for_each(|xon| findings.ordered([("xon", xon), ("xoff", self.xoff)]));
+    }
+}
+
 impl HeadroomOptions for StaticConfig {
     type Instance = StaticThreshold;
 
@@ -41,11 +48,19 @@ impl HeadroomOptions for StaticConfig {
         reserved(site, 0, &per_port(self.headroom, site))
     }
 
+    fn below_thresholds(&self, site: &Site<'_>) -> u64 {
+        self.xoff.get() * (site.ports.len() + site.unused_ports) as u64 * site.lossless_classes()
+    }
+
+    fn shares_all(&self, buffer: Bytes, lossless: ClassMask) -> bool {
+        lossless.is_empty() || self.xoff >= buffer && self.headroom == Some(Bytes(0))
+    }
+
     fn build(&self, site: &Site<'_>) -> StaticThreshold {
         StaticThreshold::new(self, site)
     }
 
-    fn in_force(&self, site: &Site<'_>) -> Vec<(&'static str, Vec<InForce>)> {
+    fn in_force(&self, site: &Site<'_>) -> Vec<(&'static str, Vec<Value>)> {
         let xon = vec![self.xon(site); site.ports.len()];
         vec![in_force("headroom", per_port(self.headroom, site)), in_force("xon", xon)]
     }

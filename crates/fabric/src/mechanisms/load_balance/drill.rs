@@ -1,7 +1,7 @@
 //! DRILL (Ghorbani et al., SIGCOMM 2017): every packet takes the port of the shortest queue among a few drawn at random and the best that are
 //! remembered. Needs receivers that tolerate reordering.
 
-use crate::contract::{Arrival, Choice, LoadBalance, LoadBalanceOptions, Site, Station, View};
+use crate::contract::{Arrival, Choice, LoadBalance, LoadBalanceOptions, Options, Site, Station, View};
 use crate::ids::{NodeId, PortIx};
 use backwater_engine::random::{Seed, Stream};
 use schemars::JsonSchema;
@@ -51,8 +51,14 @@ impl Drill {
     }
 }
 
+impl Options for DrillConfig {}
+
 impl LoadBalanceOptions for DrillConfig {
     type Instance = Drill;
+
+    fn reorders(&self) -> bool {
+        true
+    }
 
     fn build(&self, site: &Site<'_>) -> Drill {
         Drill::new(self, site.seed, site.node)

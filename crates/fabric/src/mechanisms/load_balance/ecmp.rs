@@ -1,6 +1,6 @@
 //! Equal-cost multi-path: the port is a hash of the flow and of a seed of the switch.
 
-use crate::contract::{Arrival, Choice, FlowHash, LoadBalance, LoadBalanceOptions, Site, Station, View};
+use crate::contract::{Arrival, Choice, FlowHash, LoadBalance, LoadBalanceOptions, Options, Site, Station, View};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -8,6 +8,8 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct EcmpConfig {}
+
+impl Options for EcmpConfig {}
 
 impl LoadBalanceOptions for EcmpConfig {
     type Instance = Ecmp;

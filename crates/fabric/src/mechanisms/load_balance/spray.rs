@@ -1,6 +1,6 @@
 //! Packet spraying: every packet takes a uniformly random equal-cost port. Needs receivers that tolerate reordering.
 
-use crate::contract::{Arrival, Choice, LoadBalance, LoadBalanceOptions, Site, Station, View};
+use crate::contract::{Arrival, Choice, LoadBalance, LoadBalanceOptions, Options, Site, Station, View};
 use crate::ids::NodeId;
 use backwater_engine::random::{Seed, Stream};
 use schemars::JsonSchema;
@@ -24,8 +24,14 @@ impl Spray {
     }
 }
 
+impl Options for SprayConfig {}
+
 impl LoadBalanceOptions for SprayConfig {
     type Instance = Spray;
+
+    fn reorders(&self) -> bool {
+        true
+    }
 
     fn build(&self, site: &Site<'_>) -> Spray {
         Spray::new(site.seed, site.node)

@@ -1,6 +1,8 @@
 //! Go-Back-N: RoCE's own loss recovery.
 
-use crate::contract::{Answer, Progress, RecoveryOptions, RecoveryReceiver, RecoverySender, Verdict};
+use crate::contract::{
+    Answer, Options, Progress, RecoveryOptions, RecoveryReceiver, RecoverySender, SenderFacts, Verdict,
+};
 use crate::frame::Psn;
 use backwater_engine::{Duration, Time};
 use schemars::JsonSchema;
@@ -23,11 +25,13 @@ impl Default for GoBackNConfig {
     }
 }
 
+impl Options for GoBackNConfig {}
+
 impl RecoveryOptions for GoBackNConfig {
     type Sender = Sender;
     type Receiver = Receiver;
 
-    fn sender(&self) -> Sender {
+    fn sender(&self, _facts: &SenderFacts) -> Sender {
         Sender::new(self.timeout)
     }
 

@@ -1,7 +1,7 @@
 //! A receiver that tolerates reordering: for fabrics with almost no loss that send the packets of a flow along several paths.
 
 use super::go_back_n::Sender;
-use crate::contract::{RecoveryOptions, RecoveryReceiver, Verdict};
+use crate::contract::{Options, RecoveryOptions, RecoveryReceiver, SenderFacts, Verdict};
 use crate::frame::Psn;
 use backwater_engine::bits::BitSet;
 use backwater_engine::{Duration, Time};
@@ -30,16 +30,22 @@ impl Default for InAnyOrderConfig {
     }
 }
 
+impl Options for InAnyOrderConfig {}
+
 impl RecoveryOptions for InAnyOrderConfig {
     type Sender = Sender;
     type Receiver = Receiver;
 
-    fn sender(&self) -> Sender {
+    fn sender(&self, _facts: &SenderFacts) -> Sender {
         Sender::new(self.timeout)
     }
 
     fn receiver(&self) -> Receiver {
         Receiver::new(self)
+    }
+
+    fn tolerates_reordering(&self) -> bool {
+        true
     }
 }
 

@@ -11,7 +11,7 @@ registry! {
     /// Loss recovery.
     pub enum RecoveryConfig, factory RecoveryFactory;
     instances AnyRecoverySender: RecoverySender, of RecoveryOptions::Sender,
-    by sender() or boxed_sender;
+    by sender(sender: &SenderFacts) or boxed_sender;
     instances AnyRecoveryReceiver: RecoveryReceiver, of RecoveryOptions::Receiver,
     by receiver() or boxed_receiver;
     mechanisms {

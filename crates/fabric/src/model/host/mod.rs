@@ -17,7 +17,7 @@ use self::sender::{PairState, QueuePair, Slot};
 use crate::contract::note::Note;
 use crate::contract::{
     AckView, Answer, Departing, FlowControl, NotificationPoint, Progress, ReactionPoint, RecoveryReceiver,
-    RecoverySender, Sender as SenderFacts, Verdict,
+    RecoverySender, SenderFacts, Verdict,
 };
 use crate::frame::Direction;
 use crate::frame::framing::Framing;
@@ -74,7 +74,7 @@ impl Node {
                 bytes: spec.bytes,
                 packets: fabric.packets(spec),
                 progress: Progress::default(),
-                recovery: fabric.spec.recovery.sender(),
+                recovery: fabric.spec.recovery.sender(&sender),
                 reaction: fabric.spec.congestion.reaction(&sender),
                 next_departure: env.now,
                 last_sent: (env.now, 0),

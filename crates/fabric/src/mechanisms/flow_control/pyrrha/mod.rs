@@ -21,8 +21,9 @@ pub use queues::State;
 use self::frames::PYRRHA;
 use super::pfc::{Pfc, PfcConfig};
 use crate::contract::{
-    AddedQueues, Candidate, Departing, FlowControl, FlowControlAccounts, FlowControlFacts, FlowControlOptions, Gauge,
-    Neighbour, Passage, PauseScope, Place, PortView, Pressure, Site, Stage, View,
+    AddedQueues, Beside, Candidate, Departing, Findings, FlowControl, FlowControlAccounts, FlowControlFacts,
+    FlowControlOptions, Gauge, InForce, Neighbour, Options, Passage, PauseScope, Place, PortView, Pressure, Site,
+    Stage, View,
 };
 use crate::frame::cause::Causes;
 use crate::frame::{Control, Frame, Protocol};
@@ -31,6 +32,7 @@ use backwater_engine::Duration;
 use backwater_engine::memory::HeapBytes;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 
 /// Options of Pyrrha.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -276,6 +278,17 @@ impl Pyrrha {
     }
 }
 
+impl Options for PyrrhaConfig {
+    fn check(&self, beside: &Beside<'_>, findings: &mut Findings) {
+        findings.ordered([("resume", self.resume), ("pause", self.pause)]);
+        findings.warning(
+            self.hosts == HostReaction::Pfc && beside.lossless.is_empty(),
+            "hosts",
+            "PFC stops lossless classes only, and switch.lossless is empty: hosts are never stopped",
+        );
+    }
+}
+
 impl FlowControlOptions for PyrrhaConfig {
     type Instance = Pyrrha;
 
@@ -286,6 +299,10 @@ impl FlowControlOptions for PyrrhaConfig {
             _ => vec![PYRRHA, Protocol::PFC],
         };
         FlowControlFacts { protocols, bounds_queues: true, ..Default::default() }
+    }
+
+    fn in_force(&self, base_rtt: Duration) -> InForce {
+        InForce::from_iter([("merge_grace".to_owned(), json!(self.merge_grace(base_rtt)))])
     }
 
     fn build(&self, site: &Site<'_>) -> Pyrrha {

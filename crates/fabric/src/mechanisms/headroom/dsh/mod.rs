@@ -13,8 +13,8 @@ use super::pools::{of_all_ports, private_bytes};
 use super::threshold::DynamicThreshold;
 use crate::contract::note::DropCause;
 use crate::contract::{
-    Admission, BufferAccounts, BufferPolicy, HeadroomFacts, HeadroomOptions, InForce, Occupancy, Passage, PortFacts,
-    PortPressure, Pressure, Site,
+    Admission, Beside, BufferAccounts, BufferPolicy, Findings, HeadroomFacts, HeadroomOptions, Occupancy, Options,
+    Passage, PortFacts, PortPressure, Pressure, Site,
 };
 use crate::ids::{CLASSES, Class, ClassMask, PortIx};
 use backwater_engine::memory::HeapBytes;
@@ -23,6 +23,7 @@ use backwater_engine::{Bytes, Duration, Time};
 use gradient::{Averages, Estimator, Reach};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 /// Options of DSH.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -80,6 +81,30 @@ impl Default for DshConfig {
     }
 }
 
+impl Options for DshConfig {
+    fn check(&self, beside: &Beside<'_>, findings: &mut Findings) {
+        let (name, flow_control) = &beside.flow_control;
+        findings.warning(
+            !flow_control.pauses_ports() && !beside.lossless.is_empty(),
+            "",
+            format!("dsh needs a flow control that pauses queues and ports of the neighbour, as PFC does; \"{name}\" does not"),
+        );
+        let weights = [
+            ("gradient_weight", self.gradient_weight, self.gradient_weight <= 1.0, "1 or less"),
+            ("deviation_weight", self.deviation_weight, self.deviation_weight <= 1.0, "1 or less"),
+            ("deviation_factor", self.deviation_factor, self.deviation_factor >= 1.0, "1 or more"),
+        ];
+        for (key, weight, in_range, bound) in weights {
+            let is_power = weight.log2().fract() == 0.0;
+            findings.error(
+                self.estimator == EstimatorKind::Hardware && !(in_range && is_power),
+                key,
+                format!("must be a power of two, {bound}: the hardware estimator has shifts, not products"),
+            );
+        }
+    }
+}
+
 impl HeadroomOptions for DshConfig {
     type Instance = Dsh;
 
@@ -96,7 +121,7 @@ impl HeadroomOptions for DshConfig {
         Dsh::new(self, site)
     }
 
-    fn in_force(&self, site: &Site<'_>) -> Vec<(&'static str, Vec<InForce>)> {
+    fn in_force(&self, site: &Site<'_>) -> Vec<(&'static str, Vec<Value>)> {
         vec![
             in_force("headroom", per_port(self.headroom, site)),
             offset("queue_resume_offset", self.queue_resume_offset, site),

@@ -1,0 +1,151 @@
+//! What a mechanism says of its own options: what a schema cannot say of them, what they come to, and where they cannot run.
+
+use crate::contract::facts::FlowControlFacts;
+use crate::ids::ClassMask;
+use backwater_engine::{Bytes, Duration};
+use serde::Serialize;
+use serde_json::{Map, Value};
+use std::fmt::Debug;
+
+/// The options of a mechanism of any slot.
+pub trait Options: Debug + Send + Sync {
+    /// Checks what a schema cannot say of them: relations between options, and to the mechanisms beside this one.
+    fn check(&self, _beside: &Beside<'_>, _findings: &mut Findings) {}
+
+    /// Whether the mechanism can run in a network of this shape.
+    ///
+    /// # Errors
+    /// Why it cannot.
+    fn applies(&self, _shape: &Shape) -> Result<(), String> {
+        Ok(())
+    }
+
+    /// The profile from which parameters come that are not set one by one, as a scenario names it.
+    fn profile(&self) -> Option<Value> {
+        None
+    }
+}
+
+/// The scheme in which a mechanism runs.
+#[derive(Debug)]
+pub struct Beside<'a> {
+    /// Payload bytes of a full data packet.
+    pub mtu: Bytes,
+    /// Data packets per ACK.
+    pub ack_every: u32,
+    /// Classes that are lossless.
+    pub lossless: ClassMask,
+    /// The flow control of the switches, by name, and what it is.
+    pub flow_control: (&'a str, FlowControlFacts),
+    /// The congestion control.
+    pub congestion: &'a str,
+    /// The load balancer.
+    pub load_balance: &'a str,
+    /// The loss recovery.
+    pub recovery: &'a str,
+}
+
+/// What a network is like.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Shape {
+    /// Layers of switches: 1 for a star, 2 for leaf and spine.
+    pub layers: u32,
+    /// Whether there are hosts with several links.
+    pub multihomed: bool,
+}
+
+/// What has been found about the options of a mechanism.
+#[derive(Debug, Default)]
+pub struct Findings(Vec<Finding>);
+
+/// Something that is wrong or odd.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// Whether it is wrong, not merely odd.
+    pub is_error: bool,
+    /// The option: as a path from the mechanism's own options, or from those of the scenario.
+    pub option: Key,
+    /// What is wrong, and what is allowed.
+    pub message: String,
+}
+
+/// Names an option.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Key {
+    /// Of the mechanism: `ecn.kmin`; empty for all of them.
+    Own(&'static str),
+    /// Of the scenario: `host.ack_every`.
+    Scenario(&'static str),
+}
+
+impl From<&'static str> for Key {
+    fn from(own: &'static str) -> Key {
+        Key::Own(own)
+    }
+}
+
+impl Findings {
+    /// Shortest period of a clock. A run pays for every tick: of a probe as for a sample of the network, of congestion control in every flow.
+    pub const FINEST_CLOCK: Duration = Duration::from_ns(100);
+
+    /// The option is wrong if `wrong`.
+    pub fn error(&mut self, wrong: bool, option: impl Into<Key>, message: impl Into<String>) {
+        self.add(wrong, true, option.into(), message.into());
+    }
+
+    /// The option is odd if `odd`.
+    pub fn warning(&mut self, odd: bool, option: impl Into<Key>, message: impl Into<String>) {
+        self.add(odd, false, option.into(), message.into());
+    }
+
+    fn add(&mut self, is_so: bool, is_error: bool, option: Key, message: String) {
+        if is_so {
+            self.0.push(Finding { is_error, option, message });
+        }
+    }
+
+    /// The option must not be zero, if it is set.
+    pub fn positive<T: Default + PartialEq>(&mut self, value: Option<T>, option: &'static str) {
+        self.error(value == Some(T::default()), option, "must be greater than zero");
+    }
+
+    /// One option must be no more than the other.
+    pub fn ordered<T: PartialOrd + ToString>(&mut self, [low, high]: [(&'static str, T); 2]) {
+        let message = format!("must be at most {}, {}", high.0, high.1.to_string());
+        self.error(low.1 > high.1, low.0, message);
+    }
+
+    /// An interval, if it is set, must not be so short that clocks take all the time of a run; `or_zero` says what 0 means, if it is allowed.
+    pub fn clock(&mut self, interval: Option<Duration>, option: &'static str, or_zero: Option<&str>) {
+        let is_off = or_zero.is_some() && interval == Some(Duration::ZERO);
+        let or_zero = or_zero.map_or(String::new(), |zero| format!(", or \"0 s\" {zero}"));
+        let least = Findings::FINEST_CLOCK;
+        let message = format!("must be at least {least}{or_zero}: every flow pays for every tick");
+        self.error(!is_off && interval.is_some_and(|interval| interval < least), option, message);
+    }
+
+    /// Where a window can shrink to a packet, every packet must be acknowledged.
+    pub fn one_ack_per_packet(&mut self, beside: &Beside<'_>) {
+        let message = format!(
+            "must be 1: the window of {} can shrink to a packet, which would never be answered",
+            beside.congestion
+        );
+        self.error(beside.ack_every > 1, Key::Scenario("host.ack_every"), message);
+    }
+
+    /// What has been found.
+    pub fn into_vec(self) -> Vec<Finding> {
+        self.0
+    }
+}
+
+/// What options come to: their names, and values as a scenario would write them.
+pub type InForce = Map<String, Value>;
+
+/// The fields of `parameters` by name.
+pub fn in_force(parameters: impl Serialize) -> InForce {
+    match serde_json::to_value(parameters) {
+        Ok(Value::Object(fields)) => fields,
+        _ => InForce::new(),
+    }
+}
