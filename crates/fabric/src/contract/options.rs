@@ -109,9 +109,10 @@ impl Findings {
         self.error(value == Some(T::default()), option, "must be greater than zero");
     }
 
-    /// One option must be no more than the other.
+    /// One option must be no more than the other, which stands beside it.
     pub fn ordered<T: PartialOrd + ToString>(&mut self, [low, high]: [(&'static str, T); 2]) {
-        let message = format!("must be at most {}, {}", high.0, high.1.to_string());
+        let name = high.0.rsplit('.').next().unwrap_or(high.0);
+        let message = format!("must be at most {name}, {}", high.1.to_string());
         self.error(low.1 > high.1, low.0, message);
     }
 

@@ -2,7 +2,7 @@
 
 use crate::contract::passage::Passage;
 use crate::contract::view::View;
-use crate::frame::record::{Records, Telemetry};
+use crate::frame::record::{PathHeader, Records, Telemetry};
 use crate::frame::{Frame, Notice, Packet, PacketKind, Trail};
 use crate::ids::{PortIx, QueueIx};
 use ambassador::delegatable_trait;
@@ -28,6 +28,8 @@ impl Stations {
     pub const NOTICE: Stations = Stations(1 << 4);
     /// [`Station::on_gate`].
     pub const GATE: Stations = Stations(1 << 5);
+    /// [`Station::on_link`].
+    pub const LINK: Stations = Stations(1 << 7);
     /// Packets whose routes do not tell the way that they have come keep a [`Trail`]: for whoever sends notices back along it.
     pub const TRAIL: Stations = Stations(1 << 6);
 
@@ -77,6 +79,16 @@ impl Carried<'_> {
     /// The way that it has come, where its route does not tell.
     pub fn trail(&self) -> Option<&Trail> {
         self.records.trail(self.frame.record)
+    }
+
+    /// The header of load balancing, if it has one.
+    pub fn path_header(&self) -> Option<&PathHeader> {
+        self.records.path_header(self.frame.record)
+    }
+
+    /// The header of load balancing, added if it has none.
+    pub fn path_header_mut(&mut self) -> &mut PathHeader {
+        self.records.path_header_mut(&mut self.frame.record)
     }
 
     /// What switches have stamped into it.

@@ -34,6 +34,9 @@ pub trait PortView {
     /// Its name in the whole network.
     fn id(&self) -> PortId;
 
+    /// Whether its link is up.
+    fn is_up(&self) -> bool;
+
     /// Rate of its link.
     fn rate(&self) -> Rate;
 

@@ -39,7 +39,12 @@ pub struct Record {
     pub trail: Option<Trail>,
     /// What an answer tells besides its headers.
     pub echo: Option<Echo>,
+    /// The header that load balancing has added.
+    pub path_header: Option<PathHeader>,
 }
+
+/// A header by which the load balancers of switches tell each other of paths (CONGA's overlay header). What its fields mean is for them to say.
+pub type PathHeader = [u32; 4];
 
 /// What an ACK, NACK or CNP tells besides its headers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -180,6 +185,7 @@ pub struct Records {
     notices: Part<Notice>,
     trails: Part<Trail>,
     echoes: Part<Echo>,
+    path_headers: Part<PathHeader>,
     free: Vec<u32>,
 }
 
@@ -187,7 +193,7 @@ impl Records {
     /// Bytes that the records hold on the heap.
     pub(crate) fn heap_bytes(&self) -> u64 {
         let parts = self.causes.0.heap_bytes() + self.notices.0.heap_bytes() + self.trails.0.heap_bytes();
-        let parts = parts + self.echoes.0.heap_bytes();
+        let parts = parts + self.echoes.0.heap_bytes() + self.path_headers.0.heap_bytes();
         self.pauses.heap_bytes() + self.telemetry.heap_bytes() + parts + self.free.heap_bytes()
     }
 
@@ -203,6 +209,7 @@ impl Records {
         record.notice.into_iter().for_each(|notice| *self.notices.at(slot, records) = Some(notice));
         record.trail.into_iter().for_each(|trail| *self.trails.at(slot, records) = Some(trail));
         record.echo.into_iter().for_each(|echo| *self.echoes.at(slot, records) = Some(echo));
+        record.path_header.into_iter().for_each(|header| *self.path_headers.at(slot, records) = Some(header));
         reference
     }
 
@@ -215,11 +222,25 @@ impl Records {
         if let Some(telemetry) = self.telemetry.get_mut(slot as usize) {
             telemetry.len = 0;
         }
-        self.causes.clear(slot as usize);
-        self.notices.clear(slot as usize);
-        self.trails.clear(slot as usize);
-        self.echoes.clear(slot as usize);
+        self.clear_parts(slot as usize);
         RecordRef(slot)
+    }
+
+    fn clear_parts(&mut self, slot: usize) {
+        self.causes.clear(slot);
+        self.notices.clear(slot);
+        self.trails.clear(slot);
+        self.echoes.clear(slot);
+        self.path_headers.clear(slot);
+    }
+
+    /// The record of a packet goes over to its answer, which echoes the telemetry and nothing else.
+    pub(crate) fn turn_round(&mut self, reference: RecordRef) -> RecordRef {
+        if let Some(pauses) = self.pauses.get_mut(reference.0 as usize) {
+            *pauses = PauseLog::default();
+            self.clear_parts(reference.0 as usize);
+        }
+        reference
     }
 
     fn slot(&mut self, reference: &mut RecordRef) -> usize {
@@ -254,6 +275,17 @@ impl Records {
     pub fn echo_mut(&mut self, reference: &mut RecordRef) -> &mut Echo {
         let slot = self.slot(reference);
         self.echoes.at(slot, self.pauses.len()).get_or_insert_default()
+    }
+
+    /// The header of load balancing in the record that `reference` names, made on the spot if it names none.
+    pub fn path_header_mut(&mut self, reference: &mut RecordRef) -> &mut PathHeader {
+        let slot = self.slot(reference);
+        self.path_headers.at(slot, self.pauses.len()).get_or_insert_default()
+    }
+
+    /// The header of load balancing, if the record that `reference` names has one.
+    pub fn path_header(&self, reference: RecordRef) -> Option<&PathHeader> {
+        self.path_headers.get(reference)
     }
 
     /// The pauses of the record that `reference` names.
@@ -302,6 +334,7 @@ impl Records {
             notice: self.notice(reference).copied(),
             trail: self.trail(reference).copied(),
             echo: self.echo(reference).copied(),
+            path_header: self.path_header(reference).copied(),
         };
         self.free(reference);
         Some(record)

@@ -192,6 +192,7 @@ impl Node {
         } else {
             self.interfaces.ports[usize::from(port)].fail();
         }
+        self.at_stations(Stations::LINK, env, |station, view| station.on_link(port, up, view));
         self.settle(env);
     }
 

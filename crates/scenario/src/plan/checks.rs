@@ -225,8 +225,8 @@ pub(super) fn shared_buffers(spec: &NetworkSpec) -> Vec<Diagnostic> {
     let is_divided = |switch: &NodeId| !spec.headroom(*switch).shares_all(buffer, lossless);
     let uses_ports = |switch: &NodeId| {
         let [here, at_hosts] = [false, true].map(|is_host| spec.flow_control(*switch).facts(is_host));
-        let uses_pfc = here.speaks(Protocol::PFC) && (at_hosts.speaks(Protocol::PFC) || at_border.contains(switch));
-        !here.bounds_queues || uses_pfc
+        let hosts_do = at_hosts.protocols.first() == Some(&Protocol::PFC);
+        !here.bounds_queues || here.speaks(Protocol::PFC) && (hosts_do || at_border.contains(switch))
     };
     let Some(switch) = switches(spec).find(|switch| is_divided(switch) && !uses_ports(switch)) else {
         return findings.0;

@@ -541,14 +541,14 @@ pub(crate) const CASES: &[(&str, &str, &[&str])] = &[
         "[network]",
         "[[groups]]\nswitches = \"leaf1\"\nflow_control = { kind = \"pfc\", response = \"1 us\" }\n[[groups]]\nswitches = \"spine0\"\nflow_control = { kind = \"pyrrha\" }\n[network]",
         &[
-            "s.toml:23:16: error: groups[0].flow_control: must have the options of switch.flow_control: a switch with Pyrrha uses the same at all its borders",
+            "s.toml:23:16: error: groups[0].flow_control: must have the options of switch.flow_control: a switch with pyrrha uses the same at all its borders",
         ],
     ),
     (
         "[congestion_control]\nkind = \"dcqcn\"\nprofile = \"paper\"\ngain = 0.00390625",
         "[host]\nack_every = 200\n[congestion_control]\nkind = \"none\"\nwindow = \"bdp\"",
         &[
-            "s.toml:32:13: error: host.ack_every = 200: so many packets do not fit into a window of one BDP, 104672 B: they would never be answered",
+            "s.toml:32:13: error: host.ack_every = 200: so many packets do not fit into a window of 104672 B: they would never be answered",
         ],
     ),
     (

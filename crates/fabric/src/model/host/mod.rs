@@ -193,7 +193,7 @@ impl Node {
         env.records.free(done);
         if let Some(kind) = answer {
             let ack = reply(kind, fabric.spec.framing.ack(fabric.telemetry_bytes), fabric.spec.host.ack_class);
-            let mut record = echo;
+            let mut record = env.records.turn_round(echo);
             if fabric.echoes {
                 *env.records.echo_mut(&mut record) =
                     Echo { arrived: packet.psn, hops: packet.route.links(), rate: None };

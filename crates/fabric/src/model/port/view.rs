@@ -10,6 +10,10 @@ impl PortView for Port {
         self.id
     }
 
+    fn is_up(&self) -> bool {
+        !self.is_down()
+    }
+
     fn rate(&self) -> Rate {
         self.rate
     }
