@@ -129,7 +129,7 @@ pub(crate) fn frame(class: u8, bytes: u16) -> Frame {
 
 /// The same in a queue.
 pub(crate) fn queued(class: u8, bytes: u16) -> Queued {
-    Queued { frame: frame(class, bytes), at: Time::ZERO, ingress: 0, note: 0 }
+    Queued { frame: frame(class, bytes), at: Time::ZERO, ingress: 0, came: Class(class), note: 0 }
 }
 
 /// The passage of a packet that came in at `ingress`.

@@ -211,8 +211,12 @@ fn dumbbell() -> (NetworkSpec, Vec<FlowSpec>) {
     spec.links.push(link(8, 9, 50, 2000));
     spec.switch.lossless = vec![Class(3), Class(5)];
     spec.switch.buffer = Bytes(600_000);
-    spec.switch.flow_control =
-        FlowControlConfig::Pfc(PfcConfig { pause: PauseModel::Quanta, quanta: 1024, response: Duration::from_ns(100) });
+    spec.switch.flow_control = FlowControlConfig::Pfc(PfcConfig {
+        pause: PauseModel::Quanta,
+        quanta: 1024,
+        response: Duration::from_ns(100),
+        ..Default::default()
+    });
     spec.congestion = CongestionConfig::Hpcc(Default::default());
     let flows = (0..16).map(|i| FlowSpec {
         class: Class(if i % 2 == 0 { 3 } else { 5 }),

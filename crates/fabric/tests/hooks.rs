@@ -27,12 +27,12 @@ const SPARE: QueueIx = 90;
 
 impl FlowControl for Turnstile {
     fn added_queues(&self) -> AddedQueues {
-        AddedQueues { most: SPARE + 2, stage: Stage::Wire }
+        AddedQueues { most: SPARE + 2, stage: Stage::Wire, ..Default::default() }
     }
 
     fn queue(&mut self, candidate: Candidate<'_>, _view: &View<'_>) -> Place {
         let flow = candidate.frame.packet().expect("only packets are queued").flow;
-        Place { queue: CLASSES as QueueIx + SPARE + flow.0 as QueueIx, note: 0 }
+        candidate.at(CLASSES as QueueIx + SPARE + flow.0 as QueueIx, 0)
     }
 
     fn on_enqueue(&mut self, passage: Passage, _pressure: Pressure, view: &mut View<'_>) {

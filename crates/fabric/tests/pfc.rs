@@ -504,7 +504,8 @@ fn a_pause_repeated_after_a_failure_repeats_its_causes() {
 /// With quanta, no longer than the peer's state may take: 1 us on the link, 2 us of response, and 5.12 us of a pause.
 #[test]
 fn a_link_that_comes_back_does_not_wait_for_ever_with_quanta() {
-    let pfc = PfcConfig { pause: PauseModel::Quanta, quanta: 1000, response: Duration::from_us(2) };
+    let pfc =
+        PfcConfig { pause: PauseModel::Quanta, quanta: 1000, response: Duration::from_us(2), ..Default::default() };
     let mut spec = with_pfc(pfc);
     spec.switch.lossless = vec![Class(3)];
     let mut s = Script::new(&spec, vec![in_class(3, 0, 1)], SWITCH);

@@ -38,6 +38,12 @@ pub trait FlowControlAccounts {
         at.ingress == ingress && from == Some(scope)
     }
 
+    /// Queues of this node whose gates, while they are closed, keep `scope` stopped upstream of `ingress`, whether they hold anything or not: where a
+    /// node passes PAUSEs on.
+    fn passed_on(&self, _ingress: PortIx, _scope: PauseScope) -> Vec<(PortIx, QueueIx)> {
+        Vec::new()
+    }
+
     /// What should have been released by now, in words, when nothing is in flight any more; `None` if all is well.
     fn leftover(&self) -> Option<String> {
         None

@@ -13,6 +13,8 @@ pub struct Site<'a> {
     pub node: NodeId,
     /// Whether flows start and end there.
     pub is_host: bool,
+    /// Whether it is a host through which packets of others pass.
+    pub relays: bool,
     /// How many links it is away from the nearest host.
     pub layer: u32,
     /// Where random streams come from.
@@ -25,7 +27,7 @@ pub struct Site<'a> {
     pub unused_ports: usize,
     /// Classes that are lossless at switches.
     pub lossless: ClassMask,
-    /// Bytes of the buffer of a switch.
+    /// Bytes of the buffer.
     pub buffer: u64,
     /// Sizes and times of frames.
     pub sizes: Sizes,
@@ -75,6 +77,8 @@ pub struct FlowControlFacts {
     pub bounds_queues: bool,
     /// Whether link errors spare its frames.
     pub is_spared_by_errors: bool,
+    /// Whether hosts that relay pass PAUSEs on, and count nothing themselves: what is on its way then is for their buffers to hold.
+    pub passes_on: bool,
 }
 
 impl FlowControlFacts {

@@ -64,7 +64,13 @@ impl Candidate<'_> {
     /// The queue of its class, without a note.
     #[inline]
     pub fn by_class(&self) -> Place {
-        Place { queue: QueueIx::from(self.frame.class().0), note: 0 }
+        self.at(QueueIx::from(self.frame.class().0), 0)
+    }
+
+    /// `queue`, with a note, in the class in which it came.
+    #[inline]
+    pub fn at(&self, queue: QueueIx, note: u32) -> Place {
+        Place { queue, class: self.frame.class(), note }
     }
 }
 
@@ -73,6 +79,8 @@ impl Candidate<'_> {
 pub struct Place {
     /// The queue of its egress port.
     pub queue: QueueIx,
+    /// The class in which it leaves, one of data; another one than that in which it came only where [`AddedQueues::changes_class`] says so.
+    pub class: Class,
     /// What its [`Passage`] tells from now on.
     pub note: u32,
 }
@@ -97,6 +105,9 @@ pub struct AddedQueues {
     pub most: QueueIx,
     /// Where their packets go.
     pub stage: Stage,
+    /// Whether packets may leave in another class than that in which they came. What they are charged to, and what a PAUSE to the upstream names, is the
+    /// class in which they came ([`Passage::came`]).
+    pub changes_class: bool,
 }
 
 /// Where packets go that leave a queue.
@@ -122,7 +133,7 @@ pub trait FlowControl: FlowControlAccounts + Send {
     }
 
     /// The queue of its egress port that a packet joins which has come in. Default: that of its class; so it is for all packets where no queues are
-    /// added, and this is not called.
+    /// added and no classes changed, and this is not called.
     fn queue(&mut self, candidate: Candidate<'_>, _view: &View<'_>) -> Place {
         candidate.by_class()
     }

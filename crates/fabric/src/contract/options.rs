@@ -52,6 +52,8 @@ pub struct Shape {
     pub layers: u32,
     /// Whether there are hosts with several links.
     pub multihomed: bool,
+    /// Whether there are hosts through which packets of others pass.
+    pub relays: bool,
 }
 
 /// What has been found about the options of a mechanism.

@@ -11,7 +11,7 @@ use std::ops::BitOr;
 
 /// A set of points of the pipeline.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Stations(u8);
+pub struct Stations(u16);
 
 impl Stations {
     /// No point.
@@ -30,6 +30,10 @@ impl Stations {
     pub const GATE: Stations = Stations(1 << 5);
     /// [`Station::on_link`].
     pub const LINK: Stations = Stations(1 << 7);
+    /// Queues of a host's ports take turns with the data of its own flows.
+    pub(crate) const TURNS: Stations = Stations(1 << 9);
+    /// Packets take some time to be forwarded.
+    pub(crate) const DELAY: Stations = Stations(1 << 8);
     /// Packets whose routes do not tell the way that they have come keep a [`Trail`]: for whoever sends notices back along it.
     pub const TRAIL: Stations = Stations(1 << 6);
 

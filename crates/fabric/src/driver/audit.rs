@@ -62,7 +62,8 @@ fn audit(simulation: &Simulation) -> Vec<Violation> {
     for node in simulation.nodes() {
         let counters = node.counters();
         let frames = simulation.frames(node.id);
-        let held: u64 = node.ports().iter().map(|port| port.held_bytes(frames)).sum();
+        let queued: u64 = node.ports().iter().map(|port| port.held_bytes(frames)).sum();
+        let held = queued + node.pipeline().map_or(0, |pipeline| pipeline.transit.bytes());
         let (came, went) =
             (counters.received + counters.created, counters.sent + counters.consumed + node.losses().bytes);
         if came != went + held {
@@ -100,10 +101,10 @@ fn check_buffer(node: &Node, frames: &Frames, report: &mut impl FnMut(NodeId, St
     let Some(pipeline) = node.pipeline() else { return };
     let mut standing = vec![[0u64; CLASSES]; node.ports().len()];
     for port in node.ports() {
-        for Queued { frame, ingress, .. } in (0..port.queue_count() as u16).flat_map(|queue| port.frames(queue, frames))
-        {
-            if frame.class() != Class::CONTROL && *ingress != OWN {
-                standing[usize::from(*ingress)][frame.class().index()] += u64::from(frame.size.charge);
+        let queued = (0..port.queue_count() as u16).flat_map(|queue| port.frames(queue, frames));
+        for Queued { frame, ingress, came, .. } in queued {
+            if *came != Class::CONTROL && *ingress != OWN {
+                standing[usize::from(*ingress)][came.index()] += u64::from(frame.size.charge);
             }
         }
     }

@@ -3,7 +3,8 @@
 //! A paused queue is resumed when what keeps it paused downstream drains, which it does as long as one of the egress queues that hold it can
 //! send. A paused queue all of whose successors are paused queues of the same kind is dead; the dead queues are what is left when all others
 //! have been removed. Every deadlocked queue waits for another, so there is a cycle among them. Which packets keep a queue paused is for the flow
-//! control to say ([`FlowControlAccounts::keeps_stopped`]).
+//! control to say ([`FlowControlAccounts::keeps_stopped`]). Where a node passes PAUSEs on, a queue waits for the closed ones of that node's other
+//! ports, even if these are empty ([`FlowControlAccounts::passed_on`]).
 //!
 //! A threshold that moves with the whole buffer may release a queue whose packets do not move. To be sure, look again after a while:
 //! [`Simulation::is_still_dead`].
@@ -12,6 +13,8 @@ use crate::contract::{FlowControlAccounts, PauseScope, PortFacts};
 use crate::driver::simulation::Simulation;
 use crate::ids::{Class, NodeId, PortId, PortIx, QueueIx};
 use crate::model::fifo::Queued;
+use crate::model::node::Node;
+use crate::model::port::Port;
 use crate::model::switch::passage;
 use backwater_engine::Time;
 use std::collections::BTreeMap;
@@ -57,7 +60,8 @@ fn find_deadlock(simulation: &Simulation) -> Option<Deadlock> {
         for port in node.ports() {
             let facts = &fabric.wiring.ports[port.id.0 as usize];
             let peer = &fabric.wiring.ports[facts.peer.0 as usize];
-            let held = port.closed_queues().filter(|queue| port.queue_bytes(*queue) > 0);
+            let held =
+                port.closed_queues().filter(|queue| port.queue_bytes(*queue) > 0 || is_passed_on(node, port, *queue));
             paused.extend(held.map(|queue| ((port.id, queue), facts, peer)));
         }
     }
@@ -122,5 +126,16 @@ fn successors(simulation: &Simulation, node: NodeId, ingress: PortIx, scope: Pau
             }
         }
     }
+    let passed_on = node.flow_control().passed_on(ingress, scope).into_iter();
+    let closed = passed_on.filter(|(port, queue)| node.ports()[usize::from(*port)].is_closed(*queue));
+    found.extend(closed.map(|(port, queue)| (node.ports()[usize::from(port)].id, queue)));
     found
+}
+
+/// Whether another port's peer is kept stopped as long as `queue` of `port` is closed.
+fn is_passed_on(node: &Node, port: &Port, queue: QueueIx) -> bool {
+    let stopping = node.flow_control().stopping().into_iter();
+    stopping
+        .into_iter()
+        .any(|(ingress, scope)| node.flow_control().passed_on(ingress, scope).contains(&(port.ix, queue)))
 }

@@ -16,7 +16,7 @@ pub(super) enum Kind {
     FlowControl,
     Retransmission,
     Port,
-    Mechanism,
+    Node,
 }
 
 pub(super) const KINDS: [Kind; 8] = [
@@ -27,7 +27,7 @@ pub(super) const KINDS: [Kind; 8] = [
     Kind::FlowControl,
     Kind::Retransmission,
     Kind::Port,
-    Kind::Mechanism,
+    Kind::Node,
 ];
 /// A key is the kind, the age of the sender's burst if it is an arrival, and the wire that ends at the port, or the name of the node.
 pub(super) const KIND_SHIFT: u32 = KEY_BITS - 3;

@@ -200,8 +200,8 @@ impl Shard {
             Kind::Retransmission => self.at_node(scene.layout.node(NodeId(id)).node, scene, |node, env| {
                 node.retransmission_timer(env);
             }),
-            Kind::Mechanism => self.at_node(scene.layout.node(NodeId(id)).node, scene, |node, env| {
-                node.mechanism_timer(env);
+            Kind::Node => self.at_node(scene.layout.node(NodeId(id)).node, scene, |node, env| {
+                node.wake(env);
             }),
             Kind::LinkDown => {
                 let trouble = &mut self.outside.wires[id as usize].trouble;
@@ -297,7 +297,7 @@ impl Sink for ShardSink<'_> {
             Wakeup::FlowControl(port) => event(Kind::FlowControl, wire(port), at),
             Wakeup::Retransmission(node) => event(Kind::Retransmission, node.0, at),
             Wakeup::Port(port) => event(Kind::Port, wire(port), at),
-            Wakeup::Mechanism(node) => event(Kind::Mechanism, node.0, at),
+            Wakeup::Node(node) => event(Kind::Node, node.0, at),
         });
     }
     fn note(&mut self, note: Note) {

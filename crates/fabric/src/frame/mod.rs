@@ -135,6 +135,13 @@ impl Frame {
         self.packet().map_or(Class::CONTROL, |packet| packet.class)
     }
 
+    /// Puts a packet into another class.
+    pub(crate) fn set_class(&mut self, class: Class) {
+        if let Body::Packet(packet) = &mut self.body {
+            packet.class = class;
+        }
+    }
+
     /// Sets the ECN mark of a packet.
     pub fn mark(&mut self) {
         if let Body::Packet(packet) = &mut self.body {

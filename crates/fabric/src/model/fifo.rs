@@ -4,7 +4,7 @@
 //! left is the one that the next gets: memory follows the number of frames, and what is written next is mostly in a near cache.
 
 use crate::frame::Frame;
-use crate::ids::PortIx;
+use crate::ids::{Class, PortIx};
 use backwater_engine::Time;
 use backwater_engine::memory::{HeapBytes, Share};
 use backwater_engine::pages::prefer_large;
@@ -28,6 +28,8 @@ pub struct Queued {
     pub at: Time,
     /// Port through which it entered the node; [`OWN`] at its source.
     pub ingress: PortIx,
+    /// The class in which it came.
+    pub came: Class,
     /// What the flow control has written down about it.
     pub note: u32,
 }

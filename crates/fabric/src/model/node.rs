@@ -7,7 +7,7 @@ use crate::contract::note::{DropCause, Note};
 use crate::contract::{Emission, FlowControl, Station, Stations, View};
 use crate::frame::record::Record;
 use crate::frame::{Body, Frame, NextHop, Packet, PacketKind, RecordRef, Timestamp};
-use crate::ids::{NodeId, PortIx, QueueIx};
+use crate::ids::{Class, NodeId, PortIx, QueueIx};
 use crate::mechanisms::flow_control::AnyFlowControl;
 use crate::model::fifo::{Frames, OWN, Queued};
 use crate::model::host::Endpoint;
@@ -16,7 +16,8 @@ use crate::model::pipeline::Pipeline;
 use crate::model::port::Port;
 use crate::model::sink::{Env, Sink, Wakeup};
 use crate::network::fabric::Fabric;
-use backwater_engine::Time;
+use crate::network::spec::HostScheduler;
+use backwater_engine::{Duration, Time};
 use std::mem::offset_of;
 
 /// What a node has lost.
@@ -52,9 +53,16 @@ impl Node {
         let port = |facts| Port::new(facts, fabric.spec.framing, scheduler, flow_control.added_queues());
         let ports = site.ports.iter().map(port).collect();
         let mut interfaces = Interfaces::new(ports, site.is_host.then(|| Endpoint::new(fabric, id)));
-        let pipeline = (!site.is_host).then(|| Pipeline::new(&site, &fabric.spec));
+        let forwards = site.relays || !site.is_host;
+        let pipeline = forwards.then(|| Pipeline::new(&site, &fabric.spec));
         let asked = pipeline.as_ref().map_or(Stations::NONE, |pipeline| pipeline.point_at | pipeline.balancer_at);
         interfaces.stations = if fabric.spec.keeps_trails() { asked | Stations::TRAIL } else { asked };
+        if pipeline.as_ref().is_some_and(|pipeline| pipeline.transit.delay > Duration::ZERO) {
+            interfaces.stations = interfaces.stations | Stations::DELAY;
+        }
+        if site.is_host && fabric.spec.host.scheduler != (HostScheduler::QueuesFirst {}) {
+            interfaces.stations = interfaces.stations | Stations::TURNS;
+        }
         Node { id, interfaces, flow_control, pipeline, losses: Losses::default() }
     }
 
@@ -199,7 +207,7 @@ impl Node {
     /// A requested wake-up of `port`.
     pub fn port_ready<S: Sink>(&mut self, port: PortIx, env: &mut Env<'_, S>) {
         let wake_at = &mut self.interfaces.ports[usize::from(port)].wake_at;
-        if *wake_at == env.now {
+        if *wake_at <= env.now {
             *wake_at = Time::NEVER;
             self.kick(port, env);
             self.settle(env);
@@ -209,7 +217,7 @@ impl Node {
     /// The flow control's timer of `port`.
     pub fn flow_control_timer<S: Sink>(&mut self, port: PortIx, env: &mut Env<'_, S>) {
         let timer_at = &mut self.interfaces.ports[usize::from(port)].timer_at;
-        if *timer_at == env.now {
+        if *timer_at <= env.now {
             *timer_at = Time::NEVER;
             self.with_flow_control(env, |mechanism, node| mechanism.on_timer(port, node));
             self.settle(env);
@@ -233,9 +241,12 @@ impl Node {
         if port.can_hand_on() && !port.has_urgent() {
             self.hand_on(ix, env);
         }
+        let is_own_turn = self.interfaces.stations.meets(Stations::TURNS) && self.is_own_turn(ix, env);
         let port = &mut self.interfaces.ports[usize::from(ix)];
         let next = if let Some(frame) = port.next_control(env.frames) {
             Some(frame)
+        } else if is_own_turn {
+            self.pull(ix, env)
         } else if let Some(queue) = port.next_queue(env.frames) {
             let mut queued = port.take(queue, env.frames);
             self.depart(ix, queue, &mut queued, env);
@@ -274,7 +285,8 @@ impl Node {
     /// Puts a packet made by this node into a queue of `port`.
     pub(crate) fn enqueue_own<S: Sink>(&mut self, port: PortIx, frame: Frame, env: &mut Env<'_, S>) {
         self.interfaces.counters.created += u64::from(frame.size.charge);
-        let (queue, queued) = (QueueIx::from(frame.class().0), Queued { frame, at: env.now, ingress: OWN, note: 0 });
+        let (queue, queued) =
+            (QueueIx::from(frame.class().0), Queued { frame, at: env.now, ingress: OWN, came: frame.class(), note: 0 });
         self.interfaces.ports[usize::from(port)].enqueue(queue, queued, env.frames);
         self.kick(port, env);
     }
@@ -318,12 +330,15 @@ impl Node {
     fn ask_for_wakeup<S: Sink>(&mut self, env: &mut Env<'_, S>) {
         let next = self.interfaces.wakes.into_iter().min().unwrap_or(Time::NEVER);
         if next != Time::NEVER {
-            env.sink.schedule(Wakeup::Mechanism(self.id), next.max(env.now));
+            env.sink.schedule(Wakeup::Node(self.id), next.max(env.now));
         }
     }
 
-    /// Mechanisms of the switch may have asked to be called by now.
-    pub fn mechanism_timer<S: Sink>(&mut self, env: &mut Env<'_, S>) {
+    /// Mechanisms of the node may have asked to be called by now, and packets be ready that were delayed.
+    pub fn wake<S: Sink>(&mut self, env: &mut Env<'_, S>) {
+        while let Some((egress, queued)) = self.pipeline.as_mut().and_then(|pipeline| pipeline.transit.due(env.now)) {
+            self.join(egress, queued, env);
+        }
         for caller in Caller::ALL {
             let (Some(pipeline), wake) = (&mut self.pipeline, &mut self.interfaces.wakes[caller as usize]) else {
                 return;
@@ -399,7 +414,7 @@ impl Node {
                 pipeline.on_told(port, classes, stop, env.now);
             }
             let frame = Frame { record, ..Frame::new(Body::Control(control), size) };
-            let queued = Queued { frame, at: env.now, ingress: OWN, note: 0 };
+            let queued = Queued { frame, at: env.now, ingress: OWN, came: Class::CONTROL, note: 0 };
             let (Interfaces { ports, counters, .. }, records) = (&mut self.interfaces, &mut *env.records);
             ports[usize::from(port)].enqueue_control(queued, env.frames, |withdrawn| {
                 counters.created -= u64::from(withdrawn.size.charge);

@@ -5,9 +5,12 @@ use crate::ids::{Class, ClassMask, PortIx};
 use crate::mechanisms::congestion::AnyCongestionPoint;
 use crate::mechanisms::headroom::AnyBufferPolicy;
 use crate::mechanisms::load_balance::AnyLoadBalance;
+use crate::model::fifo::Queued;
 use crate::model::probe::{IngressProbe, Seen};
 use crate::network::spec::NetworkSpec;
-use backwater_engine::Time;
+use backwater_engine::memory::HeapBytes;
+use backwater_engine::{Duration, Time};
+use std::collections::VecDeque;
 
 /// What a switch has besides ports and flow control.
 #[repr(C, align(64))]
@@ -19,11 +22,39 @@ pub struct Pipeline {
     pub(super) balancer: AnyLoadBalance,
     pub(super) balancer_at: Stations,
     pub(super) probe: Option<Box<IngressProbe>>,
+    pub(crate) transit: Transit,
+}
+
+/// Packets on their way from an ingress port to a queue.
+#[derive(Debug)]
+pub(crate) struct Transit {
+    /// How long that takes.
+    pub(crate) delay: Duration,
+    packets: VecDeque<(Time, PortIx, Queued)>,
+}
+
+impl Transit {
+    /// A packet sets out for `egress` at `now`; when it is there.
+    pub(super) fn enter(&mut self, egress: PortIx, queued: Queued, now: Time) -> Time {
+        let due = now + self.delay;
+        self.packets.push_back((due, egress, Queued { at: due, ..queued }));
+        due
+    }
+
+    /// The next packet that is there by `now`, and its egress port.
+    pub(super) fn due(&mut self, now: Time) -> Option<(PortIx, Queued)> {
+        self.packets.pop_front_if(|(due, ..)| *due <= now).map(|(_, egress, queued)| (egress, queued))
+    }
+
+    /// Charged bytes on their way.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.packets.iter().map(|(.., queued)| u64::from(queued.frame.size.charge)).sum()
+    }
 }
 
 impl Pipeline {
     pub(crate) fn new(site: &Site<'_>, spec: &NetworkSpec) -> Pipeline {
-        let (congestion_point, balancer) = (spec.congestion.point(site), spec.load_balance.build(site));
+        let (congestion_point, balancer) = (spec.congestion_point(site), spec.load_balance.build(site));
         Pipeline {
             buffer: spec.headroom(site.node).build(site),
             point_at: congestion_point.stations(),
@@ -31,6 +62,10 @@ impl Pipeline {
             balancer_at: balancer.stations(),
             balancer,
             probe: None,
+            transit: Transit {
+                delay: if site.relays { spec.host.relay.delay } else { Duration::ZERO },
+                packets: VecDeque::new(),
+            },
         }
     }
 
@@ -42,7 +77,9 @@ impl Pipeline {
 
     /// Bytes that the mechanisms hold on the heap.
     pub(crate) fn heap_bytes(&self) -> u64 {
-        BufferAccounts::heap_bytes(&self.buffer) + self.congestion_point.heap_bytes() + self.balancer.heap_bytes()
+        let mechanisms =
+            BufferAccounts::heap_bytes(&self.buffer) + self.congestion_point.heap_bytes() + self.balancer.heap_bytes();
+        mechanisms + self.transit.packets.heap_bytes()
     }
 
     /// Sets up the probe of ingress queues.

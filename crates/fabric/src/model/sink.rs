@@ -31,8 +31,8 @@ pub enum Wakeup<'a> {
     Retransmission(NodeId),
     /// A port may have something to send.
     Port(&'a Port),
-    /// A mechanism of a switch has asked for it.
-    Mechanism(NodeId),
+    /// A mechanism of the node has asked for it, or a packet that it forwards has been delayed until now.
+    Node(NodeId),
 }
 
 /// What a node works with while it handles one input.

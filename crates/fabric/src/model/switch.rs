@@ -19,26 +19,46 @@ use crate::model::fifo::{OWN, Queued};
 use crate::model::interfaces::Caller;
 use crate::model::node::Node;
 use crate::model::port::Port;
-use crate::model::sink::{Env, Sink};
+use crate::model::sink::{Env, Sink, Wakeup};
 use crate::network::fabric::Fabric;
+use backwater_engine::Duration;
 
 impl Node {
     /// A packet for another node has arrived on `ingress` and leaves through `egress`.
     #[inline]
     pub(crate) fn forward<S: Sink>(&mut self, ingress: PortIx, egress: PortIx, frame: &Frame, env: &mut Env<'_, S>) {
-        let class = frame.class();
-        let mut queued = Queued { frame: *frame, at: env.now, ingress, note: 0 };
+        let mut queued = Queued { frame: *frame, at: env.now, ingress, came: frame.class(), note: 0 };
         if let Body::Packet(packet) = &mut queued.frame.body
             && !packet.route.advance()
         {
             return self.drop(ingress, frame, DropCause::TimeToLive, env);
         }
         let stations = self.interfaces.stations;
-        if stations.meets(Stations::LAST_HOP | Stations::NOTICE)
-            && self.look_at(egress, &mut queued.frame, env) == Heard::Consume
-        {
-            return self.consume(frame, env);
+        if stations.meets(Stations::LAST_HOP | Stations::NOTICE | Stations::DELAY) {
+            return self.forward_slowly(egress, queued, env);
         }
+        self.join(egress, queued, env);
+    }
+
+    /// The same where mechanisms look at packets on their way, or these take some time.
+    #[inline(never)]
+    fn forward_slowly<S: Sink>(&mut self, egress: PortIx, mut queued: Queued, env: &mut Env<'_, S>) {
+        if self.look_at(egress, &mut queued.frame, env) == Heard::Consume {
+            return self.consume(&queued.frame, env);
+        }
+        match &mut self.pipeline {
+            Some(pipeline) if pipeline.transit.delay > Duration::ZERO => {
+                let due = pipeline.transit.enter(egress, queued, env.now);
+                env.sink.schedule(Wakeup::Node(self.id), due);
+            }
+            _ => self.join(egress, queued, env),
+        }
+    }
+
+    /// A packet joins a queue of `egress`, if the buffer takes it.
+    #[inline(always)]
+    pub(crate) fn join<S: Sink>(&mut self, egress: PortIx, mut queued: Queued, env: &mut Env<'_, S>) {
+        let (class, ingress, stations) = (queued.came, queued.ingress, self.interfaces.stations);
         if class == Class::CONTROL {
             if stations.meets(Stations::ENQUEUE) {
                 self.tell_of_enqueue(&passage(egress, class.0.into(), &queued), &mut queued.frame, env);
@@ -50,16 +70,18 @@ impl Node {
         let pipeline = self.pipeline.as_mut().expect("routes pass through switches only");
         let pressure = match pipeline.buffer.admit(&passage, env.now) {
             Admission::Charged(pressure) => pressure,
-            Admission::Refused(cause) => return self.refuse(passage, frame, cause, env),
+            Admission::Refused(cause) => return self.refuse(passage, &queued.frame, cause, env),
         };
         if let Some(probe) = &mut pipeline.probe {
-            probe.on_arrival(ingress, class, frame.size.charge.into(), &pipeline.buffer, env.now);
+            probe.on_arrival(ingress, class, queued.frame.size.charge.into(), &pipeline.buffer, env.now);
         }
-        if self.interfaces.ports[usize::from(egress)].has_added() {
+        if self.interfaces.ports[usize::from(egress)].are_queues_named() {
             let candidate = candidate(&self.interfaces.ports, egress, &queued, env.fabric);
             let view = View::new(env.now, env.fabric, &mut self.interfaces);
             let place = self.flow_control.queue(candidate, &view);
-            (passage.queue, passage.note, queued.note) = (place.queue, place.note, place.note);
+            (passage.queue, passage.class, passage.note, queued.note) =
+                (place.queue, place.class, place.note, place.note);
+            queued.frame.set_class(place.class);
         }
         if stations.meets(Stations::ENQUEUE) {
             self.tell_of_enqueue(&passage, &mut queued.frame, env);
@@ -154,11 +176,14 @@ impl Node {
         let frame = &mut queued.frame;
         self.log_pauses(egress, queue, queued.at, frame, env);
         self.keep_trail(egress, frame, env);
+        if self.interfaces.stations.meets(Stations::TURNS) && frame.class() != Class::CONTROL {
+            self.took_queues_turn(egress, frame.size.wire, env);
+        }
         let Body::Packet(packet) = &mut frame.body else { unreachable!("link-local frames stand in no queue") };
         packet.queue = queue.min(u8::MAX.into()) as u8;
         let departure = Stations::departure_of(packet.kind);
         let is_watched = self.interfaces.stations.meets(departure);
-        if !is_charged(packet.class, queued.ingress) {
+        if !is_charged(queued.came, queued.ingress) {
             if is_watched {
                 let passage = passage(egress, queue, queued);
                 self.tell_of_departure(departure, &passage, &mut queued.frame, env);
@@ -238,6 +263,7 @@ impl Node {
         let place =
             self.flow_control.next_queue(candidate, from, &View::new(env.now, env.fabric, &mut self.interfaces));
         (queued.at, queued.note) = (env.now, place.note);
+        queued.frame.set_class(place.class);
         let port = &mut self.interfaces.ports[usize::from(egress)];
         let leads_to_wire = port.leads_to_wire(place.queue);
         port.enqueue(place.queue, queued, env.frames);
@@ -303,9 +329,9 @@ fn candidate<'a>(ports: &[Port], egress: PortIx, queued: &'a Queued, fabric: &'a
 /// The place of a packet that has been put into `queue` of `egress`.
 #[inline]
 pub(crate) fn passage(egress: PortIx, queue: QueueIx, queued: &Queued) -> Passage {
-    let Queued { frame, ingress, note, .. } = queued;
-    let class = frame.class();
-    Passage { ingress: *ingress, egress, queue, came: class, class, bytes: frame.size.charge, note: *note }
+    let Queued { frame, ingress, came, note, .. } = queued;
+    let (class, bytes) = (frame.class(), frame.size.charge);
+    Passage { ingress: *ingress, egress, queue, came: *came, class, bytes, note: *note }
 }
 
 /// Whether a packet is charged to a pool, and thereby subject to flow control: not in the control class, and not where it was made.

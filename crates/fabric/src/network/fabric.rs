@@ -5,7 +5,7 @@ use crate::frame::{Direction, MAX_HOPS, NextHop, Packet, Route, TIME_TO_LIVE, Tr
 use crate::ids::{Class, FlowId, NodeId, PortId, PortIx};
 use crate::network::flows::{Flow, Flows};
 use crate::network::routes::{Routes, Wiring};
-use crate::network::spec::{FlowSpec, NetworkSpec, NodeKind, SpecError};
+use crate::network::spec::{FlowSpec, NetworkSpec, NodeKind, RelayConfig, SpecError};
 use backwater_engine::memory::HeapBytes;
 use backwater_engine::random::{Seed, mix};
 use backwater_engine::{Bytes, Duration};
@@ -49,10 +49,12 @@ impl Promise {
     /// policy that promise it, as long as the neighbour obeys, the link corrupts no frame of flow control, and every frame takes time.
     fn of(port: &PortFacts, neighbour: &Neighbour, site: &Site<'_>) -> Promise {
         let ours = &site.flow_control;
+        // What has been on its way when a PAUSE is passed on has to find room.
+        let holds = !(ours.passes_on && site.relays && site.buffer < RelayConfig::UNLIMITED.get());
         let obeys = ours.interoperates_with(&neighbour.flow_control);
         let takes_time = site.sizes.framing.rate_excess(port.rate, site.sizes.telemetry).is_some();
         let arrives = port.error_rate == 0.0 || ours.is_spared_by_errors;
-        if obeys && arrives && takes_time && ours.is_lossless && site.headroom.is_lossless {
+        if obeys && holds && arrives && takes_time && ours.is_lossless && site.headroom.is_lossless {
             Promise::Lossless
         } else {
             Promise::Unpromised { any_class: ours.bounds_queues }
@@ -174,10 +176,11 @@ impl Fabric {
 
     /// Checks that every switch's buffer holds what its policy sets aside.
     pub(crate) fn check_buffers(&self) -> Result<(), Vec<SpecError>> {
-        let buffer = self.spec.switch.buffer;
-        let switches = (0..).map(NodeId).zip(&self.spec.nodes).filter(|(_, node)| node.kind == NodeKind::Switch);
-        let reserved = switches.map(|(id, node)| (self.spec.headroom(id).reserved(&self.site(id)), node));
-        let refused = reserved.filter(|(reserved, _)| *reserved >= buffer.get()).map(|(reserved, node)| {
+        let switches = (0..).map(NodeId).zip(&self.spec.nodes).filter(|(_, node)| node.kind.forwards());
+        let reserved = switches.map(|(id, node)| (self.spec.headroom(id).reserved(&self.site(id)), id, node));
+        let refused = reserved.filter(|(reserved, id, _)| *reserved >= self.spec.buffer(*id).get());
+        let refused = refused.map(|(reserved, id, node)| {
+            let buffer = self.spec.buffer(id);
             let reserved = Bytes(reserved);
             let short = Bytes(reserved.get() - buffer.get() + 1);
             let reason = format!(
@@ -196,7 +199,7 @@ impl Fabric {
     pub fn check_flow(&mut self, flow: &FlowSpec) -> Result<(), String> {
         let kind = |node: NodeId| self.spec.nodes.get(node.0 as usize).map(|node| node.kind);
         let name = |node: NodeId| self.spec.nodes.get(node.0 as usize).map_or("?", |node| &node.name);
-        let is_host = |node: NodeId| kind(node) == Some(NodeKind::Host);
+        let is_host = |node: NodeId| kind(node).is_some_and(NodeKind::has_endpoint);
         if !is_host(flow.src) || !is_host(flow.dst) || flow.src == flow.dst {
             return Err(format!("{} to {}: flows go from one host to another", name(flow.src), name(flow.dst)));
         }
@@ -209,8 +212,8 @@ impl Fabric {
         if flow.class.0 > 7 || flow.class == Class::CONTROL {
             return Err(format!("class {} is not a data class; those are 1 to 7", flow.class.0));
         }
-        if flow.data_via.iter().chain(&flow.ack_via).any(|node| kind(*node) != Some(NodeKind::Switch)) {
-            return Err("a pinned path passes through something that is not a switch".into());
+        if !flow.data_via.iter().chain(&flow.ack_via).all(|node| kind(*node).is_some_and(NodeKind::forwards)) {
+            return Err("a pinned path passes through something that forwards nothing".into());
         }
         self.learn_waypoints(flow);
         for (source, via, target) in [(flow.src, &flow.data_via, flow.dst), (flow.dst, &flow.ack_via, flow.src)] {

@@ -3,7 +3,7 @@
 use crate::contract::PortFacts;
 use crate::frame::TIME_TO_LIVE;
 use crate::ids::{NodeId, PortId, PortIx};
-use crate::network::spec::{LinkSpec, NodeKind, NodeSpec};
+use crate::network::spec::{LinkSpec, NodeSpec};
 use backwater_engine::Duration;
 use backwater_engine::memory::HeapBytes;
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
@@ -61,7 +61,7 @@ impl Wiring {
         let ports: Vec<PortFacts> = ports.into_iter().flatten().collect();
         let across = ports.iter().map(|port| first[ports[port.peer.0 as usize].node.0 as usize]).collect();
         let mut wiring = Wiring { ports, links: link_ports, first, across, layers: vec![0; nodes.len()] };
-        let is_host = |node: &NodeId| nodes[node.0 as usize].kind == NodeKind::Host;
+        let is_host = |node: &NodeId| nodes[node.0 as usize].kind.has_endpoint();
         let (hosts, mut rest): (BTreeSet<_>, BTreeSet<_>) = (0..nodes.len() as u32).map(NodeId).partition(is_host);
         let mut front = hosts;
         for layer in 1.. {
@@ -132,7 +132,7 @@ impl Wiring {
 /// For every node and every target, the ports that lie on a shortest path.
 ///
 /// Targets are switches with hosts, hosts with several ports, and whatever else is added: a host with one port shares the routes of its
-/// switch. Hosts are never passed through.
+/// switch. Hosts are passed through only if they relay.
 #[derive(Debug)]
 pub struct Routes {
     /// Per node, the target through which it is reached, and the last hop from there.
@@ -168,7 +168,7 @@ impl Routes {
             table: Vec::new(),
             by_hand: BTreeMap::new(),
         };
-        for (host, _) in (0..).map(NodeId).zip(nodes).filter(|(_, spec)| spec.kind == NodeKind::Host) {
+        for (host, _) in (0..).map(NodeId).zip(nodes).filter(|(_, spec)| spec.kind.has_endpoint()) {
             match wiring.of(host) {
                 [port] => {
                     let switch = wiring.ports[port.peer.0 as usize];
@@ -311,7 +311,7 @@ impl Routes {
         let hop = |port: &PortFacts| port.delay * 2 + port.rate.time_for(there) + port.rate.time_for(back);
         // Hosts behind one switch share their routes: the one with the slowest first hop represents all.
         let mut racks: BTreeMap<NodeId, (Duration, NodeId)> = BTreeMap::new();
-        for port in wiring.ports.iter().filter(|port| nodes[port.node.0 as usize].kind == NodeKind::Host) {
+        for port in wiring.ports.iter().filter(|port| nodes[port.node.0 as usize].kind.has_endpoint()) {
             let slowest = racks.entry(wiring.peer(port)).or_default();
             *slowest = (*slowest).max((hop(port), port.node));
         }
@@ -337,7 +337,7 @@ fn distances(nodes: &[NodeSpec], wiring: &Wiring, target: NodeId) -> Vec<u32> {
     distance[target.0 as usize] = 0;
     let mut queue = VecDeque::from([target]);
     while let Some(node) = queue.pop_front() {
-        if node != target && nodes[node.0 as usize].kind == NodeKind::Host {
+        if node != target && !nodes[node.0 as usize].kind.forwards() {
             continue;
         }
         for port in wiring.of(node) {
@@ -358,7 +358,7 @@ fn closer(nodes: &[NodeSpec], wiring: &Wiring, distance: &[u32], node: NodeId) -
     }
     let downhill = |port: &&PortFacts| {
         let next = wiring.peer(port).0 as usize;
-        distance[next] == here - 1 && (here == 1 || nodes[next].kind == NodeKind::Switch)
+        distance[next] == here - 1 && (here == 1 || nodes[next].kind.forwards())
     };
     wiring.of(node).iter().filter(downhill).map(|port| port.ix).collect()
 }
@@ -366,7 +366,7 @@ fn closer(nodes: &[NodeSpec], wiring: &Wiring, distance: &[u32], node: NodeId) -
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::network::spec::NetworkSpec;
+    use crate::network::spec::{NetworkSpec, NodeKind};
     use crate::testing::network;
     use backwater_engine::Rate;
 

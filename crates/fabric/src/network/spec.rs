@@ -5,7 +5,7 @@
 use crate::contract::{Neighbour, Options, Shape, Site, Sizes};
 use crate::frame::framing::Framing;
 use crate::ids::{Class, ID_LIMIT, NodeId};
-use crate::mechanisms::congestion::CongestionConfig;
+use crate::mechanisms::congestion::{AnyCongestionPoint, CongestionConfig};
 use crate::mechanisms::flow_control::{AnyFlowControl, FlowControlConfig};
 use crate::mechanisms::headroom::HeadroomConfig;
 use crate::mechanisms::load_balance::LoadBalanceConfig;
@@ -61,8 +61,22 @@ pub struct NodeSpec {
 pub enum NodeKind {
     /// Sends and receives flows; forwards nothing.
     Host,
+    /// Sends and receives flows, and forwards those of others: a server of BCube, which relays.
+    Relay,
     /// Forwards; no endpoint of its own.
     Switch,
+}
+
+impl NodeKind {
+    /// Whether flows start and end there.
+    pub fn has_endpoint(self) -> bool {
+        self != NodeKind::Switch
+    }
+
+    /// Whether packets pass through.
+    pub fn forwards(self) -> bool {
+        self != NodeKind::Host
+    }
 }
 
 /// One full-duplex link.
@@ -201,12 +215,56 @@ pub struct HostConfig {
     pub ack_every: u32,
     /// Traffic class of ACK and NACK frames. Default 0, the control class: never paused, never charged.
     pub ack_class: Class,
+    /// How a port chooses between what waits in its queues (ACKs, and packets that the host relays) and the data of its own flows.
+    pub scheduler: HostScheduler,
+    /// Hosts that relay, such as the servers of BCube.
+    pub relay: RelayConfig,
 }
 
 impl Default for HostConfig {
     fn default() -> Self {
-        HostConfig { ack_every: 1, ack_class: Class::CONTROL }
+        HostConfig {
+            ack_every: 1,
+            ack_class: Class::CONTROL,
+            scheduler: HostScheduler::QueuesFirst {},
+            relay: RelayConfig::default(),
+        }
     }
+}
+
+/// How a host's port chooses between its queues and the data of its own flows. The control class goes before both.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum HostScheduler {
+    /// What waits in queues goes first: own data fills the gaps.
+    QueuesFirst {},
+    /// Queues and own data take turns, packet by packet.
+    Fair {},
+    /// Queues and own data share the port by bytes, by deficit round robin with equal weights.
+    Dwrr {
+        /// Bytes added to the deficit of either per round. Default 1600 B, as of `switch.scheduler`.
+        #[serde(default = "default_quantum")]
+        quantum: Bytes,
+    },
+}
+
+/// Hosts that relay.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct RelayConfig {
+    /// Buffer for the packets that a host relays. Default: unlimited (main memory; its peak is reported).
+    pub buffer: Option<Bytes>,
+    /// Buffer policy. Default: that of `switch.headroom`.
+    pub headroom: Option<HeadroomConfig>,
+    /// Time that a host takes to forward a packet, from its last bit's arrival to its place in a queue. Default 0 s.
+    pub delay: Duration,
+    /// Whether the congestion control's congestion point is at the relaying hosts' ports as well: ECN marks, telemetry. Default false.
+    pub congestion_point: bool,
+}
+
+impl RelayConfig {
+    /// What stands for an unlimited buffer: 1 TiB.
+    pub const UNLIMITED: Bytes = Bytes(1 << 40);
 }
 
 /// Why a network or a flow is impossible.
@@ -260,9 +318,27 @@ impl NetworkSpec {
         own.unwrap_or(&self.switch.flow_control)
     }
 
-    /// The buffer policy that runs at a switch.
-    pub fn headroom(&self, switch: NodeId) -> &HeadroomConfig {
-        self.group(switch).and_then(|group| group.headroom.as_ref()).unwrap_or(&self.switch.headroom)
+    /// The buffer policy that runs at a switch, or at a host that relays.
+    pub fn headroom(&self, node: NodeId) -> &HeadroomConfig {
+        let own = match self.relays(node) {
+            true => self.host.relay.headroom.as_ref(),
+            false => self.group(node).and_then(|group| group.headroom.as_ref()),
+        };
+        own.unwrap_or(&self.switch.headroom)
+    }
+
+    /// Bytes of the buffer of a switch, or of a host that relays.
+    pub fn buffer(&self, node: NodeId) -> Bytes {
+        if self.relays(node) { self.host.relay.buffer.unwrap_or(RelayConfig::UNLIMITED) } else { self.switch.buffer }
+    }
+
+    /// What happens to packets that leave a switch, or a host that relays.
+    pub(crate) fn congestion_point(&self, site: &Site<'_>) -> AnyCongestionPoint {
+        if site.is_host && !self.host.relay.congestion_point {
+            CongestionConfig::None(Default::default()).point(site)
+        } else {
+            self.congestion.point(site)
+        }
     }
 
     /// The flow control that runs at `node`: a host goes with the switch at the other end of its first link.
@@ -273,7 +349,12 @@ impl NetworkSpec {
 
     /// Whether flows start and end at `node`.
     pub fn is_host(&self, node: NodeId) -> bool {
-        self.nodes[node.0 as usize].kind == NodeKind::Host
+        self.nodes[node.0 as usize].kind.has_endpoint()
+    }
+
+    /// Whether `node` is a host through which packets of others pass.
+    pub fn relays(&self, node: NodeId) -> bool {
+        self.nodes[node.0 as usize].kind == NodeKind::Relay
     }
 
     /// What a mechanism may know about `node`.
@@ -287,13 +368,14 @@ impl NetworkSpec {
         Site {
             node,
             is_host,
+            relays: self.relays(node),
             layer: wiring.layer(node),
             seed: Seed(self.seed),
             ports,
             neighbours: ports.iter().map(neighbour).collect(),
             unused_ports: self.switch.ports.map_or(0, |most| usize::from(most).saturating_sub(ports.len())),
             lossless: self.switch.lossless.iter().copied().collect(),
-            buffer: self.switch.buffer.get(),
+            buffer: self.buffer(node).get(),
             sizes: Sizes {
                 framing: self.framing,
                 mtu: self.mtu.get() as u32,
@@ -337,6 +419,7 @@ impl NetworkSpec {
         let shape = Shape {
             layers: nodes().map(|node| wiring.layer(node)).max().unwrap_or(0),
             multihomed: nodes().any(|node| self.is_host(node) && wiring.of(node).len() > 1),
+            relays: nodes().any(|node| self.relays(node)),
         };
         let in_groups = |of: fn(&SwitchGroup) -> Option<&dyn Options>| self.groups.iter().filter_map(of);
         let flow_controls = in_groups(|group| group.flow_control.as_ref().map(FlowControlConfig::options));
@@ -390,6 +473,9 @@ impl NetworkSpec {
         {
             refuse("switch.scheduler.quantum", "0 B would never let a packet go".into());
         }
+        if self.host.scheduler == (HostScheduler::Dwrr { quantum: Bytes(0) }) {
+            refuse("host.scheduler.quantum", "0 B would never let a packet go".into());
+        }
     }
 
     fn check_routes(&self, errors: &mut Vec<SpecError>) {
@@ -397,8 +483,9 @@ impl NetworkSpec {
         for route in &self.routes {
             let ends = [(route.node, route.next), (route.next, route.node)];
             let is_linked = self.links.iter().any(|link| ends.contains(&(link.a, link.b)));
-            let is_route = kind(route.node) == Some(NodeKind::Switch) && kind(route.to) == Some(NodeKind::Host);
-            let is_way = kind(route.next) == Some(NodeKind::Switch) || route.next == route.to;
+            let is_route =
+                kind(route.node).is_some_and(NodeKind::forwards) && kind(route.to).is_some_and(NodeKind::has_endpoint);
+            let is_way = kind(route.next).is_some_and(NodeKind::forwards) || route.next == route.to;
             if !is_linked || !is_route || !is_way {
                 let reason =
                     "a route is set at a switch, for a host, to a neighbour that is a switch or that host".into();

@@ -55,6 +55,17 @@ pub fn star(hosts: u32, gbps: u64, delay_ns: u64) -> NetworkSpec {
     spec
 }
 
+/// BCube(n, 1): servers h0.. whose port 0 leads to switch h / n, and port 1 to switch n + h % n.
+pub fn bcube(n: u32, gbps: u64, delay_ns: u64) -> NetworkSpec {
+    let mut spec = network(n * n, 2 * n);
+    let (servers, switch) = (0..n * n, |layer: u32, number: u32| n * n + layer * n + number);
+    spec.nodes[..(n * n) as usize].iter_mut().for_each(|server| server.kind = NodeKind::Relay);
+    let lower = servers.clone().map(|server| link(server, switch(0, server / n), gbps, delay_ns));
+    let upper = servers.map(|server| link(server, switch(1, server % n), gbps, delay_ns));
+    spec.links = lower.chain(upper).collect();
+    spec
+}
+
 /// h0 - s0 - s1 - ... - h1 with one rate per link (at least two).
 pub fn chain(gbps: &[u64], delay_ns: u64) -> NetworkSpec {
     let switches = gbps.len() as u32 - 1;

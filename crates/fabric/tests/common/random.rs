@@ -88,7 +88,7 @@ fn flow_control() -> impl Strategy<Value = FlowControlConfig> {
     let pause = prop_oneof![Just(PauseModel::UntilResume), Just(PauseModel::Quanta)];
     let quanta = prop_oneof![1 => Just(SHORTEST), 3 => 512u16..];
     (pause, quanta, response).prop_map(|(pause, quanta, response)| {
-        FlowControlConfig::Pfc(PfcConfig { pause, quanta, response: Duration::from_ns(response) })
+        FlowControlConfig::Pfc(PfcConfig { pause, quanta, response: Duration::from_ns(response), ..Default::default() })
     })
 }
 
@@ -292,6 +292,7 @@ fn cases(
                 spec.host = HostConfig {
                     ack_every: if windowed { 1 } else { acks.0 },
                     ack_class: acks.1.unwrap_or(Class::CONTROL),
+                    ..HostConfig::default()
                 };
                 spec.congestion = congestion;
                 let shortest = shortest_pause(&spec);

@@ -67,7 +67,7 @@ impl Sink for Recorder {
             Wakeup::FlowControl(port) => (at, 1, port.id.0),
             Wakeup::Retransmission(node) => (at, 2, node.0),
             Wakeup::Port(port) => (at, 3, port.id.0),
-            Wakeup::Mechanism(node) => (at, 4, node.0),
+            Wakeup::Node(node) => (at, 4, node.0),
         });
     }
 
@@ -133,7 +133,7 @@ impl Script {
                     let ix = ix(self);
                     self.with(at, |node, env| node.port_ready(ix, env));
                 }
-                _ => self.with(at, |node, env| node.mechanism_timer(env)),
+                _ => self.with(at, |node, env| node.wake(env)),
             }
         }
     }

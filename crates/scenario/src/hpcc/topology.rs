@@ -109,7 +109,7 @@ pub fn read_topology(text: &str, name: &str) -> Result<HpccTopology, Vec<ParseEr
         notes.push(format!("{name}: {modelled}"));
     }
     let name = |(id, &kind): (usize, &NodeKind)| match kind {
-        NodeKind::Host => NodeSpec { name: format!("h{id}"), kind },
+        NodeKind::Host | NodeKind::Relay => NodeSpec { name: format!("h{id}"), kind },
         NodeKind::Switch => NodeSpec { name: format!("s{id}"), kind },
     };
     let nodes = kinds.iter().enumerate().map(name).collect();

@@ -11,7 +11,9 @@ use backwater_fabric::ids::{Class, NodeId};
 use backwater_fabric::mechanisms::flow_control::FlowControlConfig;
 use backwater_fabric::network::fabric::Fabric;
 use backwater_fabric::network::routes::Wiring;
-use backwater_fabric::network::spec::{FlowSpec, NetworkSpec, NodeKind, SchedulerConfig, SpecError, SwitchGroup};
+use backwater_fabric::network::spec::{
+    FlowSpec, HostScheduler, NetworkSpec, NodeKind, SchedulerConfig, SpecError, SwitchGroup,
+};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Largest payload of a packet: jumbo frames.
@@ -91,12 +93,16 @@ fn switch(scenario: &Scenario, findings: &mut Findings) {
         "switch.lossless",
         format!("no class is lossless, so {} has nothing to do", switch.flow_control.name()),
     );
-    if let SchedulerConfig::Dwrr { quantum } = switch.scheduler {
-        findings.error(
-            quantum < SMALLEST_QUANTUM,
-            "switch.scheduler.quantum",
-            format!("must be at least {SMALLEST_QUANTUM}"),
-        );
+    let of_switch = match switch.scheduler {
+        SchedulerConfig::Dwrr { quantum } => Some(("switch.scheduler.quantum", quantum)),
+        _ => None,
+    };
+    let of_host = match scenario.host.scheduler {
+        HostScheduler::Dwrr { quantum } => Some(("host.scheduler.quantum", quantum)),
+        _ => None,
+    };
+    for (path, quantum) in of_switch.into_iter().chain(of_host) {
+        findings.error(quantum < SMALLEST_QUANTUM, path, format!("must be at least {SMALLEST_QUANTUM}"));
     }
 }
 
@@ -129,6 +135,8 @@ fn mechanisms(scenario: &Scenario, findings: &mut Findings) {
         }));
     };
     check(switch.headroom.options(), "switch.headroom", &switch.flow_control);
+    let at_relays = scenario.host.relay.headroom.iter();
+    at_relays.for_each(|it| check(it.options(), "host.relay.headroom", &switch.flow_control));
     check(switch.flow_control.options(), "switch.flow_control", &switch.flow_control);
     for (i, group) in groups.iter().enumerate() {
         let flow_control = group.flow_control.as_ref().unwrap_or(&switch.flow_control);

@@ -14,8 +14,12 @@ use std::collections::BTreeMap;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CustomConfig {
-    /// Names of the hosts.
+    /// Names of the hosts that do not relay.
+    #[serde(default)]
     pub hosts: Vec<String>,
+    /// Names of the hosts that relay: packets of others pass through them.
+    #[serde(default)]
+    pub relays: Vec<String>,
     /// Names of the switches.
     #[serde(default)]
     pub switches: Vec<String>,
@@ -61,7 +65,9 @@ impl CustomConfig {
     pub(super) fn build(&self) -> Result<Graph, Vec<BuildError>> {
         let mut draft = Draft::default();
         let mut ids = BTreeMap::new();
-        for (kind, names) in [(NodeKind::Host, &self.hosts), (NodeKind::Switch, &self.switches)] {
+        let kinds =
+            [(NodeKind::Host, &self.hosts), (NodeKind::Relay, &self.relays), (NodeKind::Switch, &self.switches)];
+        for (kind, names) in kinds {
             for name in names {
                 ids.insert(name.as_str(), draft.node(kind, name));
             }

@@ -48,7 +48,7 @@ impl Graph {
             }
         }
         for (node, ports) in nodes.iter().zip(&ports) {
-            if ports.is_empty() && node.kind == NodeKind::Host {
+            if ports.is_empty() && node.kind.has_endpoint() {
                 errors.push(error(format!("host \"{}\" has no link", node.name)));
             }
             if ports.len() > usize::from(PortIx::MAX) {
@@ -56,7 +56,7 @@ impl Graph {
                 errors.push(error(format!("\"{name}\" has {count} ports, a node has at most {most}")));
             }
         }
-        if !nodes.iter().any(|node| node.kind == NodeKind::Host) {
+        if !nodes.iter().any(|node| node.kind.has_endpoint()) {
             errors.push(error("there is no host"));
         }
         if errors.is_empty() {
@@ -86,9 +86,9 @@ impl Graph {
     /// # Errors
     /// If there is no such node, or it is of the other kind.
     pub fn of_name(&self, path: &str, name: &str, kind: NodeKind) -> Result<NodeId, BuildError> {
-        let (wanted, other) = if kind == NodeKind::Host { ("host", "switch") } else { ("switch", "host") };
+        let (wanted, other) = if kind.has_endpoint() { ("host", "switch") } else { ("switch", "host") };
         match self.node(name) {
-            Some(id) if self.nodes[id.0 as usize].kind == kind => Ok(id),
+            Some(id) if self.nodes[id.0 as usize].kind.has_endpoint() == kind.has_endpoint() => Ok(id),
             Some(_) => Err(BuildError::new(path, format!("\"{name}\" is a {other}, not a {wanted}"))),
             None => {
                 let names = self.of_kind(kind).map(|node| self.name(node));
@@ -108,7 +108,7 @@ impl Graph {
 
     /// Whether `node` is a host.
     pub fn is_host(&self, node: NodeId) -> bool {
-        self.nodes[node.0 as usize].kind == NodeKind::Host
+        self.nodes[node.0 as usize].kind.has_endpoint()
     }
 
     /// The hosts in ascending order of id.
@@ -121,9 +121,10 @@ impl Graph {
         self.of_kind(NodeKind::Switch)
     }
 
-    /// The nodes of a kind in ascending order of id.
+    /// The nodes of a kind, hosts that relay among the hosts, in ascending order of id.
     pub fn of_kind(&self, kind: NodeKind) -> impl Iterator<Item = NodeId> {
-        (0..).map(NodeId).zip(&self.nodes).filter(move |(_, node)| node.kind == kind).map(|(id, _)| id)
+        let is_it = move |node: &NodeSpec| node.kind.has_endpoint() == kind.has_endpoint();
+        (0..).map(NodeId).zip(&self.nodes).filter(move |(_, node)| is_it(node)).map(|(id, _)| id)
     }
 
     /// The other end and the link (an index into [`Graph::links`]) of each port of `node`, in port order.
@@ -167,10 +168,10 @@ fn error(message: impl Into<String>) -> BuildError {
     BuildError::new("topology", message)
 }
 
-/// Pairs of hosts without a path. Hosts do not forward, so two hosts are connected if a link, or one set of switches that are linked to
-/// each other, touches both: call that an island. It is enough to compare hosts that touch different islands.
+/// Pairs of hosts without a path. Hosts do not forward unless they relay, so two hosts are connected if a link, or one set of switches and relays that
+/// are linked to each other, touches both: call that an island. It is enough to compare hosts that touch different islands.
 fn unreachable(nodes: &[NodeSpec], ports: &[Vec<(NodeId, usize)>]) -> Option<BuildError> {
-    let is_host = |node: usize| nodes[node].kind == NodeKind::Host;
+    let is_host = |node: usize| !nodes[node].kind.forwards();
     let mut island_of_switch = vec![usize::MAX; nodes.len()];
     for start in (0..nodes.len()).filter(|&node| !is_host(node)) {
         let mut front = vec![start];
@@ -182,12 +183,13 @@ fn unreachable(nodes: &[NodeSpec], ports: &[Vec<(NodeId, usize)>]) -> Option<Bui
         }
     }
     let mut groups: BTreeMap<Vec<usize>, Vec<usize>> = BTreeMap::new();
-    for host in (0..nodes.len()).filter(|&node| is_host(node)) {
+    for host in (0..nodes.len()).filter(|&node| nodes[node].kind.has_endpoint()) {
         let island = |&(peer, link): &(NodeId, usize)| match peer.0 as usize {
             peer if is_host(peer) => nodes.len() + link,
             switch => island_of_switch[switch],
         };
-        let mut islands: Vec<usize> = ports[host].iter().map(island).collect();
+        let own = Some(island_of_switch[host]).filter(|_| !is_host(host));
+        let mut islands: Vec<usize> = ports[host].iter().map(island).chain(own).collect();
         islands.sort_unstable();
         islands.dedup();
         groups.entry(islands).or_default().push(host);

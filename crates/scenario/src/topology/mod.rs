@@ -3,6 +3,7 @@
 //! Hosts come first in a [`Graph`], then switches, lower tiers first; host links come first in host order, then the links of each switch
 //! to the tier above. A node's ports are numbered in link order.
 
+mod bcube;
 mod custom;
 mod draft;
 mod dumbbell;
@@ -12,6 +13,7 @@ mod graph;
 mod leaf_spine;
 mod star;
 
+pub use bcube::BcubeConfig;
 pub use custom::{CustomConfig, CustomLink};
 pub(crate) use draft::LinkLimits;
 pub use dumbbell::DumbbellConfig;
@@ -41,6 +43,8 @@ pub enum TopologyConfig {
     LeafSpine(LeafSpineConfig),
     /// Three tiers of k-port switches: `edge0`.., `agg0`.., `core0`..
     FatTree(FatTreeConfig),
+    /// Servers that relay: `h0`.., with a port to a switch in each layer (`layer0s0`.., `layer1s0`..).
+    Bcube(BcubeConfig),
     /// Nodes and links by name.
     Custom(CustomConfig),
     /// A topology file of another simulator.
@@ -58,6 +62,7 @@ impl TopologyConfig {
             TopologyConfig::Dumbbell(config) => config.build(),
             TopologyConfig::LeafSpine(config) => config.build(),
             TopologyConfig::FatTree(config) => config.build(),
+            TopologyConfig::Bcube(config) => config.build(),
             TopologyConfig::Custom(config) => config.build(),
             TopologyConfig::File(config) => config.build(base_dir),
         }
@@ -82,6 +87,11 @@ impl TopologyConfig {
                 let edge = ("hosts_per_edge", json!(config.hosts_per_edge()));
                 tiers(config.wires()).into_iter().chain([edge]).collect()
             }
+            TopologyConfig::Bcube(config) if config.k > 0 => {
+                let [_, upper] = config.wires();
+                vec![("upper_delay", json!(upper.delay)), ("upper_rate", json!(upper.rate))]
+            }
+            TopologyConfig::Bcube(_) => Vec::new(),
             TopologyConfig::Star(_) | TopologyConfig::Custom(_) | TopologyConfig::File(_) => Vec::new(),
         }
     }

@@ -36,7 +36,7 @@ pub(crate) const CASES: &[(&str, &str, &[&str])] = &[
         "leaves = 2",
         "leaves = 2\nk = 4",
         &[
-            "s.toml:11:1: error: topology.k: unknown key; it belongs to kind \"fat-tree\" (allowed: kind, leaves, spines, hosts_per_leaf, host_rate, uplink_rate, delay, host_delay, uplink_delay, parallel_links, error_rate, failed_links)",
+            "s.toml:11:1: error: topology.k: unknown key; it belongs to kind \"fat-tree\", \"bcube\" (allowed: kind, leaves, spines, hosts_per_leaf, host_rate, uplink_rate, delay, host_delay, uplink_delay, parallel_links, error_rate, failed_links)",
         ],
     ),
     ("degree = 4", "degree = 0", &["s.toml:46:10: error: traffic[1].degree = 0: must be at least 1"]),
@@ -55,7 +55,27 @@ pub(crate) const CASES: &[(&str, &str, &[&str])] = &[
     (
         "kind = \"leaf-spine\"\n",
         "",
-        &["s.toml:8:1: error: topology.kind: is missing; allowed: star, dumbbell, leaf-spine, fat-tree, custom, file"],
+        &[
+            "s.toml:8:1: error: topology.kind: is missing; allowed: star, dumbbell, leaf-spine, fat-tree, bcube, custom, file",
+        ],
+    ),
+    (
+        "kind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 4\nhost_rate = \"100 Gbps\"",
+        "kind = \"bcube\"\nn = 1\nk = 2",
+        &[
+            "s.toml:10:5: error: topology.n = 1: must be at least 2",
+            "s.toml:11:5: error: topology.k = 2: must be from 0 to 1",
+        ],
+    ),
+    (
+        "[network]",
+        "[host]\nscheduler = { kind = \"dwrr\", quantum = \"1 B\" }\n[network]",
+        &["s.toml:22:40: error: host.scheduler.quantum = \"1 B\": must be at least 64 B"],
+    ),
+    (
+        "[network]",
+        "[host.relay]\nheadroom = { kind = \"static\", xoff = \"10 KB\", xon = \"20 KB\" }\n[network]",
+        &["s.toml:22:53: error: host.relay.headroom.xon = \"20 KB\": must be at most xoff, 10 KB"],
     ),
     // Names.
     (
@@ -90,7 +110,7 @@ pub(crate) const CASES: &[(&str, &str, &[&str])] = &[
         "kind = \"leaf-spine\"",
         "kind = \"Leaf_Spine\"",
         &[
-            "s.toml:9:8: error: topology.kind = \"Leaf_Spine\": unknown name; did you mean \"leaf-spine\"? (allowed: star, dumbbell, leaf-spine, fat-tree, custom, file)",
+            "s.toml:9:8: error: topology.kind = \"Leaf_Spine\": unknown name; did you mean \"leaf-spine\"? (allowed: star, dumbbell, leaf-spine, fat-tree, bcube, custom, file)",
         ],
     ),
     // Quantities.

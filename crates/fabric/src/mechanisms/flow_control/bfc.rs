@@ -173,7 +173,7 @@ impl FlowControlOptions for BfcConfig {
 
 impl FlowControl for Bfc {
     fn added_queues(&self) -> AddedQueues {
-        AddedQueues { most: self.queues, stage: Stage::Wire }
+        AddedQueues { most: self.queues, stage: Stage::Wire, ..Default::default() }
     }
 
     fn queue(&mut self, candidate: Candidate<'_>, view: &View<'_>) -> Place {
@@ -203,7 +203,7 @@ impl FlowControl for Bfc {
         let from_switch = usize::from(packet.queue) >= CLASSES;
         let is_counted = is_long && (is_data || self.acks == Acks::Count && from_switch);
         let counted = if is_counted { COUNTED | u32::from(packet.queue) << UPSTREAM_SHIFT } else { 0 };
-        Place { queue: entry.queue, note: counted | place }
+        candidate.at(entry.queue, counted | place)
     }
 
     fn on_enqueue(&mut self, passage: Passage, _pressure: Pressure, view: &mut View<'_>) {

@@ -143,7 +143,7 @@ impl FlowControlOptions for PerFlowConfig {
 
 impl FlowControl for PerFlow {
     fn added_queues(&self) -> AddedQueues {
-        AddedQueues { most: QueueIx::MAX - CLASSES as QueueIx, stage: Stage::Wire }
+        AddedQueues { most: QueueIx::MAX - CLASSES as QueueIx, stage: Stage::Wire, ..Default::default() }
     }
 
     fn queue(&mut self, candidate: Candidate<'_>, view: &View<'_>) -> Place {
@@ -159,7 +159,7 @@ impl FlowControl for PerFlow {
         let is_long = port.queue_bytes(queue) + u64::from(frame.size.charge) > threshold;
         // ACKs are never paused: hosts have no queues for them.
         let is_counted = is_long && packet.kind == PacketKind::Data;
-        Place { queue, note: if is_counted { COUNTED } else { 0 } }
+        candidate.at(queue, if is_counted { COUNTED } else { 0 })
     }
 
     fn on_enqueue(&mut self, passage: Passage, _pressure: Pressure, view: &mut View<'_>) {

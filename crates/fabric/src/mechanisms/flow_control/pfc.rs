@@ -29,6 +29,17 @@ pub enum PauseModel {
     Quanta,
 }
 
+/// What hosts that relay do about PFC.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Relaying {
+    /// They count what comes in, and send PAUSEs of their own, as switches do.
+    #[default]
+    Ingress,
+    /// They count nothing: a PAUSE that comes in by one port goes out of all others, as the RESUME does (PortFC section 2.2.3).
+    Forward,
+}
+
 /// Options of PFC.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
@@ -40,11 +51,18 @@ pub struct PfcConfig {
     pub quanta: u16,
     /// Time from a PFC frame's arrival to its effect at the receiver. Default 0; IEEE allows up to 3840 B of link time.
     pub response: Duration,
+    /// What hosts that relay do.
+    pub relays: Relaying,
 }
 
 impl Default for PfcConfig {
     fn default() -> Self {
-        PfcConfig { pause: PauseModel::UntilResume, quanta: u16::MAX, response: Duration::ZERO }
+        PfcConfig {
+            pause: PauseModel::UntilResume,
+            quanta: u16::MAX,
+            response: Duration::ZERO,
+            relays: Relaying::Ingress,
+        }
     }
 }
 
@@ -59,6 +77,8 @@ const CONTROL: ClassMask = ClassMask::of(Class::CONTROL);
 pub struct Pfc {
     config: PfcConfig,
     lossless: ClassMask,
+    /// Whether PAUSEs are passed on, and what comes in is not counted.
+    passes_on: bool,
     /// Whether a queue may be resumed by what packets of its port's other queues do.
     looks_at_ports: bool,
     /// Per port, what keeps the peer stopped.
@@ -131,6 +151,7 @@ impl Pfc {
         Pfc {
             config: config.clone(),
             lossless: site.lossless,
+            passes_on: site.relays && config.relays == Relaying::Forward,
             looks_at_ports: site.headroom.looks_at_ports,
             stopped: vec![Stopped::default(); site.ports.len()],
             held: vec![0; site.ports.len() * site.ports.len() * CLASSES],
@@ -188,26 +209,64 @@ impl Pfc {
     /// Tells the peer of the ingress port of `passage` what has changed there: to stop more classes, or to let some go.
     #[inline(never)]
     fn tell(&mut self, passage: Passage, stopped: Stopped, view: &mut View<'_>) {
-        let before = std::mem::replace(&mut self.stopped[usize::from(passage.ingress)], stopped);
+        self.tell_because(passage.ingress, stopped, view, |this, pause, whole_port, view| {
+            this.blame(passage, pause, whole_port, view);
+        });
+    }
+
+    /// Passes on what has changed at the gates: a class that any port must not send is stopped at all others.
+    fn pass_on(&mut self, view: &mut View<'_>) {
+        let ports = 0..self.ports.len() as PortIx;
+        for port in ports.clone() {
+            let others = || ports.clone().filter(|other| *other != port);
+            let closed = |class: &Class| others().any(|other| view.port(other).is_closed(QueueIx::from(class.0)));
+            let queues = ClassMask::ALL.minus(CONTROL).iter().filter(closed).collect();
+            let stopped = Stopped { queues, port: false };
+            if stopped == self.stopped[usize::from(port)] {
+                continue;
+            }
+            self.tell_because(port, stopped, view, |this, pause, _, view| {
+                for class in pause.iter() {
+                    let queue = QueueIx::from(class.0);
+                    let stopped = others().find_map(|other| Some((other, view.port(other).closed(queue)?)));
+                    // A class is stopped here because another port is.
+                    let Some((other, (since, root))) = stopped else { continue };
+                    let via = Some(view.port(other).id());
+                    let cause = Cause { root, via, parent: Some(Parent { queue, since }) };
+                    this.ports[usize::from(port)].causes[class.index()] = cause;
+                }
+            });
+        }
+    }
+
+    /// Tells the peer of `ingress` what has changed there; `blame` finds out why classes have to be stopped.
+    fn tell_because(
+        &mut self,
+        ingress: PortIx,
+        stopped: Stopped,
+        view: &mut View<'_>,
+        blame: impl FnOnce(&mut Pfc, ClassMask, bool, &mut View<'_>),
+    ) {
+        let before = std::mem::replace(&mut self.stopped[usize::from(ingress)], stopped);
         // No receiver obeys a frame that names the control class alone.
         let resume = Some(before.classes().minus(stopped.classes())).filter(|resume| *resume != CONTROL);
         let resume = resume.unwrap_or(ClassMask::NONE);
         let whole_port = stopped.port && !before.port;
         let pause = if whole_port { ClassMask::ALL } else { stopped.classes().minus(before.classes()) };
         if !pause.is_empty() {
-            self.blame(passage, pause, whole_port, view);
+            blame(self, pause, whole_port, view);
             if self.config.pause == PauseModel::Quanta {
                 let frame = PfcFrame { enabled: stopped.classes(), quanta: self.config.quanta, reliable: false };
-                let state = &mut self.ports[usize::from(passage.ingress)];
+                let state = &mut self.ports[usize::from(ingress)];
                 // A class that is paused already keeps its turn: the next refresh covers all.
                 state.refresh.get_or_insert((view.now + Duration::from_ps(state.pause_time.ps() / 2), frame));
             }
-            self.send_pause(passage.ingress, pause, view);
+            self.send_pause(ingress, pause, view);
         }
         if !resume.is_empty() {
-            view.send(passage.ingress, Control::Pfc(self.frame(resume, 0)));
+            view.send(ingress, Control::Pfc(self.frame(resume, 0)));
         }
-        self.arm(passage.ingress, view);
+        self.arm(ingress, view);
     }
 
     fn frame(&self, enabled: ClassMask, quanta: u16) -> PfcFrame {
@@ -234,6 +293,14 @@ impl Pfc {
                 view.close(port, queue, causes[class.index()]);
             }
         }
+        self.settle(port, view);
+    }
+
+    /// The gates of `port` may have changed.
+    fn settle(&mut self, port: PortIx, view: &mut View<'_>) {
+        if self.passes_on {
+            self.pass_on(view);
+        }
         self.arm(port, view);
     }
 
@@ -254,7 +321,7 @@ impl PfcConfig {
     /// PFC as `terms` say.
     pub(super) fn of(terms: PfcTerms) -> PfcConfig {
         let pause = if terms.until_resume { PauseModel::UntilResume } else { PauseModel::Quanta };
-        PfcConfig { pause, quanta: terms.quanta, response: terms.response }
+        PfcConfig { pause, quanta: terms.quanta, response: terms.response, relays: Relaying::Ingress }
     }
 }
 
@@ -274,6 +341,7 @@ impl FlowControlOptions for PfcConfig {
             is_lossless: true,
             bounds_queues: false,
             is_spared_by_errors: self.pause == PauseModel::UntilResume,
+            passes_on: self.relays == Relaying::Forward,
         }
     }
 
@@ -285,6 +353,9 @@ impl FlowControlOptions for PfcConfig {
 impl FlowControl for Pfc {
     #[inline(always)]
     fn on_enqueue(&mut self, passage: Passage, pressure: Pressure, view: &mut View<'_>) {
+        if self.passes_on {
+            return;
+        }
         *self.held_mut(passage) += u64::from(passage.bytes);
         let before = self.stopped[usize::from(passage.ingress)];
         let stopped = before.after(pressure);
@@ -295,6 +366,9 @@ impl FlowControl for Pfc {
 
     #[inline(always)]
     fn on_dequeue(&mut self, passage: Passage, gauge: Gauge<'_>, view: &mut View<'_>) {
+        if self.passes_on {
+            return;
+        }
         *self.held_mut(passage) -= u64::from(passage.bytes);
         let before = self.stopped[usize::from(passage.ingress)];
         if before == Stopped::default() {
@@ -311,6 +385,9 @@ impl FlowControl for Pfc {
 
     /// A packet that is lost for lack of headroom causes a PAUSE as well, if there are others whose departure can resume the class.
     fn on_refuse(&mut self, passage: Passage, gauge: Gauge<'_>, view: &mut View<'_>) {
+        if self.passes_on {
+            return;
+        }
         let before = self.stopped[usize::from(passage.ingress)];
         let pressure = gauge.pressure();
         let full = pressure.full.with(passage.came);
@@ -352,7 +429,7 @@ impl FlowControl for Pfc {
             *at = view.now + Duration::from_ps(state.pause_time.ps() / 2);
             view.send_pause(port, *frame, &state.causes);
         }
-        self.arm(port, view);
+        self.settle(port, view);
     }
 
     /// What was on the wire is lost, so neither end knows the state of the other: stop until the peer has sent its own, and send ours again.
@@ -382,7 +459,7 @@ impl FlowControl for Pfc {
         if !resume.is_empty() {
             view.send(port, Control::Pfc(self.frame(resume, 0)));
         }
-        self.arm(port, view);
+        self.settle(port, view);
     }
 }
 
@@ -403,9 +480,18 @@ impl FlowControlAccounts for Pfc {
         classes.map(|(port, class)| (port, PauseScope::Queue(class.0.into()))).collect()
     }
 
+    fn passed_on(&self, ingress: PortIx, scope: PauseScope) -> Vec<(PortIx, QueueIx)> {
+        match scope {
+            PauseScope::Queue(queue) if self.passes_on => {
+                (0..self.ports.len() as PortIx).filter(|port| *port != ingress).map(|port| (port, queue)).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+
     /// Where the buffer policy looks at whole ports, any packet that came in there.
     fn keeps_stopped(&self, ingress: PortIx, scope: PauseScope, frame: &Frame, at: Passage) -> bool {
         let from = frame.packet().map(|packet| PauseScope::Queue(packet.queue.into()));
-        at.ingress == ingress && (self.looks_at_ports || from == Some(scope))
+        !self.passes_on && at.ingress == ingress && (self.looks_at_ports || from == Some(scope))
     }
 }

@@ -1,6 +1,7 @@
 //! Whose turn it is among the queue pairs of a host's port.
 
 use super::sender::{NO_SLOT, QueuePair, Slot};
+use super::turns::Turns;
 use crate::ids::{CLASSES, Class, ClassMask, QueueIx};
 use backwater_engine::Time;
 use backwater_engine::bits::{BitSet, first_after};
@@ -28,6 +29,8 @@ pub(super) struct Lanes {
     pub(super) lines: Vec<Vec<Slot>>,
     /// Which of those queues are closed: their queue pairs are not among the ready ones.
     pub(super) closed: BitSet,
+    /// Whose turn it is, theirs or that of the port's queues.
+    pub(super) turns: Turns,
 }
 
 /// A place in a port's round.

@@ -11,13 +11,15 @@ mod lanes;
 mod receiver;
 mod sender;
 mod timers;
+mod turns;
 
 pub use self::endpoint::Endpoint;
 use self::sender::{PairState, QueuePair, Slot};
+use self::turns::Side;
 use crate::contract::note::Note;
 use crate::contract::{
     AckView, Answer, Departing, FlowControl, NotificationPoint, Progress, ReactionPoint, RecoveryReceiver,
-    RecoverySender, SenderFacts, Verdict,
+    RecoverySender, SenderFacts, Stations, Verdict,
 };
 use crate::frame::Direction;
 use crate::frame::framing::Framing;
@@ -122,6 +124,9 @@ impl Node {
         }
         pair.recovery.on_sent(psn, &mut pair.progress);
         let wire = u64::from(size.wire);
+        if self.interfaces.stations.meets(Stations::TURNS) {
+            endpoint.lanes[usize::from(ix)].turns.took(Side::Own, wire, fabric.spec.host.scheduler);
+        }
         let rate = pair.reaction.rate(env.now);
         pair.reaction.on_sent(env.now, wire);
         pair.next_departure = env.now + pacing(fabric.spec.framing, rate, wire, port);
@@ -135,6 +140,20 @@ impl Node {
         self.log_pauses(ix, queue, since, &mut frame, env);
         self.keep_trail(ix, &mut frame, env);
         Some(frame)
+    }
+
+    /// Whether an idle `port`, at which queues and own data take turns, sends own data next.
+    pub(crate) fn is_own_turn<S: Sink>(&mut self, ix: PortIx, env: &Env<'_, S>) -> bool {
+        let (port, endpoint) = (&self.interfaces.ports[usize::from(ix)], self.interfaces.endpoint.as_mut());
+        let Some(endpoint) = endpoint.filter(|_| !port.has_urgent()) else { return false };
+        let is_ready = endpoint.next_departure(ix, port.closed_classes()).is_some_and(|at| at <= env.now);
+        is_ready && (!port.can_send() || endpoint.lanes[usize::from(ix)].turns.next() == Side::Own)
+    }
+
+    /// A packet of `wire` bytes leaves a queue of a port at which queues and own data take turns.
+    pub(crate) fn took_queues_turn<S: Sink>(&mut self, port: PortIx, wire: u16, env: &Env<'_, S>) {
+        let scheduler = env.fabric.spec.host.scheduler;
+        self.endpoint_mut().lanes[usize::from(port)].turns.took(Side::Queues, wire.into(), scheduler);
     }
 
     /// A packet for this node has arrived.
@@ -299,7 +318,7 @@ impl Node {
     /// The retransmission timer of a queue pair may have run out.
     pub fn retransmission_timer<S: Sink>(&mut self, env: &mut Env<'_, S>) {
         let host = self.id;
-        if self.endpoint_mut().timers.wake_at != env.now {
+        if self.endpoint_mut().timers.wake_at > env.now {
             return;
         }
         self.endpoint_mut().timers.wake_at = Time::NEVER;

@@ -34,6 +34,8 @@ const CONTROL_QUEUE: QueueIx = Class::CONTROL.0 as QueueIx;
 enum Added {
     /// There are none.
     None,
+    /// There are none, but packets may change to the queue of another class.
+    ChangesClass,
     /// They lead to the wire as those of the classes do.
     BesideClasses,
     /// They lead to other queues, at last to those of the classes.
@@ -121,6 +123,7 @@ impl Port {
             control: Fifo::default(),
             place: PortPlace::default(),
             added: match added.stage {
+                _ if added.most == 0 && added.changes_class => Added::ChangesClass,
                 _ if added.most == 0 => Added::None,
                 Stage::Wire => Added::BesideClasses,
                 Stage::Queue | Stage::QueueAll => Added::BehindClasses,
@@ -293,9 +296,9 @@ impl Port {
         self.occupied.exceeds(&self.closed)
     }
 
-    /// Whether a flow control adds queues to those of the classes.
+    /// Whether a flow control names the queue that a packet joins.
     #[inline]
-    pub(crate) fn has_added(&self) -> bool {
+    pub(crate) fn are_queues_named(&self) -> bool {
         self.added != Added::None
     }
 

@@ -245,14 +245,14 @@ impl Pyrrha {
                 (Organisation::Hierarchical, Feed::LineRate) => Stage::Queue,
                 (Organisation::Hierarchical, Feed::EveryQueue) => Stage::QueueAll,
             };
-            let added = AddedQueues { most: config.isolation_queues, stage };
+            let added = AddedQueues { most: config.isolation_queues, stage, ..Default::default() };
             return Pyrrha { role: Role::Switch(Box::new(switch::Switch::new(config, site))), foreign, added };
         }
         let (role, most) = match config.hosts {
             HostReaction::PerFlow => (Role::Host(host::Host::new(site)), host::Host::MOST_FLOWS),
             HostReaction::None | HostReaction::Pfc => (Role::Bystander, 0),
         };
-        Pyrrha { role, foreign, added: AddedQueues { most, stage: Stage::Wire } }
+        Pyrrha { role, foreign, added: AddedQueues { most, stage: Stage::Wire, ..Default::default() } }
     }
 
     /// What is isolated at the ports of a switch.

@@ -85,7 +85,7 @@ impl Switch {
         }
         let here = self.ports[usize::from(candidate.egress)].id;
         let place = egress.place(ahead(here, candidate.onward), after);
-        place.map_or(candidate.by_class(), |(queue, note)| Place { queue, note })
+        place.map_or(candidate.by_class(), |(queue, note)| candidate.at(queue, note))
     }
 
     pub(super) fn next_place(&mut self, candidate: Candidate<'_>, from: Passage) -> Place {

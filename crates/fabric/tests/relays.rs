@@ -1,0 +1,319 @@
+//! Hosts that relay: servers of BCube, through which packets of others pass.
+
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+mod common;
+
+use backwater_engine::{Bytes, Duration, Time};
+use backwater_fabric::Simulation;
+use backwater_fabric::contract::note::DropCause;
+use backwater_fabric::driver::deadlock::Deadlock;
+use backwater_fabric::ids::{NodeId, PortIx};
+use backwater_fabric::mechanisms::flow_control::FlowControlConfig;
+use backwater_fabric::mechanisms::flow_control::pfc::{PauseModel, PfcConfig, Relaying};
+use backwater_fabric::mechanisms::headroom::HeadroomConfig;
+use backwater_fabric::mechanisms::headroom::static_threshold::StaticConfig;
+use backwater_fabric::network::spec::{FlowSpec, HostScheduler, NetworkSpec};
+use common::script::{Says, Script, Sent};
+use common::{bcube, flow};
+use proptest::prelude::*;
+use proptest::sample::select;
+
+/// Time of a data frame of 1024 B of payload at 100 Gb/s; the first of a flow is 16 B longer.
+const FRAME: u64 = 1106 * 80;
+/// Propagation.
+const LINK: u64 = 1_000_000;
+
+/// What a node has sent by `limit`: when, through which port, what, and when it had left.
+fn sent_by(script: &mut Script, limit: u64) -> Vec<(u64, PortIx, Says, u64)> {
+    let sent = std::iter::from_fn(|| script.next_sent(limit));
+    sent.map(|Sent { at, port, says, done }| (at, port, says, done)).collect()
+}
+
+fn thresholds(xoff: u64) -> HeadroomConfig {
+    HeadroomConfig::Static(StaticConfig { xoff: Bytes(xoff), ..Default::default() })
+}
+
+fn pfc(relays: Relaying) -> FlowControlConfig {
+    FlowControlConfig::Pfc(PfcConfig { relays, ..Default::default() })
+}
+
+/// A flow whose data passes these nodes of BCube(n, 1) in turn, switches and relays.
+fn via(src: u32, through: &[u32], dst: u32, bytes: u64, start_ns: u64) -> FlowSpec {
+    let nodes = |ids: &mut dyn Iterator<Item = &u32>| ids.map(|id| NodeId(*id)).collect();
+    FlowSpec {
+        data_via: nodes(&mut through.iter()),
+        ack_via: nodes(&mut through.iter().rev()),
+        ..flow(src, dst, bytes, start_ns)
+    }
+}
+
+/// Four links, two switches and one server between: each stores and forwards, and the server takes 700 ns of its own.
+#[test]
+fn a_packet_with_two_digits_to_correct_passes_one_server() {
+    for delay in [0, 700_000] {
+        let mut spec = bcube(2, 100, 1000);
+        spec.host.relay.delay = Duration::from_ps(delay);
+        let (simulation, outcomes) = common::run(&spec, vec![flow(0, 3, 1024, 0)]);
+        let finish = outcomes[0].reception.finish.unwrap();
+        assert_eq!(finish.ps(), 4 * (1122 * 80 + LINK) + delay);
+        // The ACK takes as long to come back as 86 B do, and passes a server as well.
+        assert_eq!(outcomes[0].acknowledged.unwrap().ps() - finish.ps(), 4 * (86 * 80 + LINK) + delay);
+        assert_eq!(simulation.audit(), []);
+    }
+}
+
+/// Neighbours in a layer do not need a relay.
+#[test]
+fn a_packet_with_one_digit_to_correct_passes_a_switch_alone() {
+    let (_, outcomes) = common::run(&bcube(3, 100, 1000), vec![flow(0, 2, 1024, 0), flow(3, 6, 1024, 0)]);
+    outcomes.iter().for_each(|it| assert_eq!(it.reception.finish.unwrap().ps(), 2 * (1122 * 80 + LINK)));
+}
+
+/// A server of BCube(2, 1): port 0 is closed and opened; out of port 1 goes the same, and nothing else.
+#[test]
+fn a_pause_is_passed_on_to_the_other_ports() {
+    let mut spec = bcube(2, 100, 1000);
+    spec.switch.flow_control = pfc(Relaying::Forward);
+    let mut s = Script::new(&spec, vec![], 1);
+    s.arrive_pfc(100, 0, &[3], 65_535);
+    let frame = 84 * 80;
+    assert_eq!(sent_by(&mut s, 1_000_000), [(100, 1, Says::Pause(vec![3]), 100 + frame)]);
+    // A PAUSE that comes again says nothing new; one on the other port does.
+    s.arrive_pfc(1_000_000, 0, &[3], 65_535);
+    s.arrive_pfc(2_000_000, 1, &[3], 65_535);
+    assert_eq!(sent_by(&mut s, 3_000_000), [(2_000_000, 0, Says::Pause(vec![3]), 2_000_000 + frame)]);
+    s.arrive_pfc(3_000_000, 0, &[3], 0);
+    assert_eq!(sent_by(&mut s, 4_000_000), [(3_000_000, 1, Says::Resume(vec![3]), 3_000_000 + frame)]);
+    s.arrive_pfc(4_000_000, 1, &[3], 0);
+    assert_eq!(sent_by(&mut s, 5_000_000), [(4_000_000, 0, Says::Resume(vec![3]), 4_000_000 + frame)]);
+}
+
+/// Where servers count what comes in, they send PAUSEs of their own, and pass none on.
+#[test]
+fn a_server_that_counts_sends_its_own_pauses() {
+    let mut spec = bcube(2, 100, 1000);
+    spec.switch.flow_control = pfc(Relaying::Ingress);
+    spec.host.relay.headroom = Some(thresholds(2000));
+    // From h0 by h1 to h3: two packets stand at h1's port 1, which is closed.
+    let mut s = Script::new(&spec, vec![via(0, &[4, 1, 7], 3, 10_000, 0)], 1);
+    s.arrive_pfc(100, 1, &[3], 65_535);
+    s.arrive_data(1_000_000, 0, 0, 0);
+    assert_eq!(sent_by(&mut s, 1_500_000), []);
+    s.arrive_data(2_000_000, 0, 0, 1);
+    let paused = sent_by(&mut s, 3_000_000);
+    assert_eq!(paused, [(2_000_000, 0, Says::Pause(vec![3]), 2_000_000 + 84 * 80)]);
+}
+
+/// Where the cycle was found when looking every microsecond.
+fn search(simulation: &mut Simulation, limit_us: u64) -> Option<Deadlock> {
+    (1..limit_us).find_map(|us| {
+        simulation.run_until(Time::ZERO + Duration::from_us(us), 1);
+        simulation.find_deadlock()
+    })
+}
+
+/// BCube(4, 1), in which h0, h1, h5, h4 and the switches between them make a ring of eight (its girth).
+fn ring_of_eight(relays: Relaying) -> NetworkSpec {
+    let mut spec = bcube(4, 100, 1000);
+    spec.switch.flow_control = pfc(relays);
+    spec.switch.headroom = thresholds(30_000);
+    spec
+}
+
+/// Switches of layer 0 are 16 to 19, those of layer 1 are 20 to 23. Two flows of four hops, one from corner to corner each way round, and a burst of
+/// two neighbours of h5 (PortFC figure 5).
+fn two_flows_and_a_burst() -> Vec<FlowSpec> {
+    let burst = [9, 13].map(|src| via(src, &[21], 5, 400_000, 0));
+    let flows = [via(0, &[16, 1, 21], 5, 4_000_000, 0), via(5, &[17, 4, 20], 0, 4_000_000, 0)];
+    flows.into_iter().chain(burst).collect()
+}
+
+/// Servers that pass PAUSEs on close the ring through both ends of the flows, though nothing is queued there: eight ports wait for each other.
+#[test]
+fn two_flows_and_a_burst_lock_up_where_pauses_are_passed_on() {
+    let mut simulation = Simulation::new(ring_of_eight(Relaying::Forward), two_flows_and_a_burst(), 1).unwrap();
+    search(&mut simulation, 1000).unwrap();
+    // Whatever has been on its way then has arrived.
+    simulation.run_until(simulation.now() + Duration::from_us(100), 1);
+    let deadlock = simulation.find_deadlock().unwrap();
+    let names: Vec<String> = deadlock.cycle.iter().map(|(port, _)| simulation.fabric().port_name(*port)).collect();
+    // Ports of switches are in the order of their servers: s0 is 16. Servers have port 0 to layer 0 and port 1 to layer 1.
+    let ring = ["h0:0", "s0:1", "h1:1", "s5:1", "h5:0", "s1:0", "h4:1", "s4:0"];
+    let start = names.iter().position(|name| name == ring[0]).unwrap();
+    let turned: Vec<&str> = names[start..].iter().chain(&names[..start]).map(String::as_str).collect();
+    assert_eq!(turned, ring);
+    // Nothing moves any more.
+    let at = simulation.now();
+    simulation.run_until(at + Duration::from_ms(1), 1);
+    let frozen = simulation.totals().packet_hops;
+    simulation.run_until(at + Duration::from_ms(2), 1);
+    assert_eq!(simulation.totals().packet_hops, frozen);
+    assert!(simulation.is_still_dead(&deadlock));
+}
+
+/// The same traffic goes through where servers count what they relay: what ends at a server never stops anybody.
+#[test]
+fn two_flows_and_a_burst_go_through_where_servers_count() {
+    let mut simulation = Simulation::new(ring_of_eight(Relaying::Ingress), two_flows_and_a_burst(), 1).unwrap();
+    assert_eq!(search(&mut simulation, 1000), None);
+    common::drain(&mut simulation);
+    assert_eq!((simulation.unfinished().len(), simulation.totals().drops), (0, [0; 5]));
+    assert_eq!(simulation.audit(), []);
+}
+
+/// Four flows round four servers, each of which relays one and sends another through the same port, and bursts into every switch of the ring.
+#[test]
+fn four_flows_round_four_servers_lock_up_where_servers_count() {
+    let mut spec = ring_of_eight(Relaying::Ingress);
+    spec.switch.headroom = thresholds(10_000);
+    let round = [
+        via(0, &[16, 1, 21], 5, 4_000_000, 0),
+        via(1, &[21, 5, 17], 4, 4_000_000, 0),
+        via(5, &[17, 4, 20], 0, 4_000_000, 0),
+        via(4, &[20, 0, 16], 1, 4_000_000, 0),
+    ];
+    let bursts = [(9, 21, 5), (13, 21, 5), (2, 16, 1), (3, 16, 1), (8, 20, 0), (12, 20, 0), (6, 17, 4), (7, 17, 4)];
+    let flows = round.into_iter().chain(bursts.map(|(src, by, dst)| via(src, &[by], dst, 400_000, 0))).collect();
+    let mut simulation = Simulation::new(spec, flows, 1).unwrap();
+    search(&mut simulation, 1000).unwrap();
+    simulation.run_until(simulation.now() + Duration::from_us(100), 1);
+    let deadlock = simulation.find_deadlock().unwrap();
+    assert_eq!(deadlock.cycle.len(), 8);
+    simulation.run_until(simulation.now() + Duration::from_ms(1), 1);
+    assert!(simulation.is_still_dead(&deadlock));
+}
+
+/// h1 relays what h0 sends at line rate, and sends as much through the same port: after `us`, the bytes of each that have left.
+fn shares(scheduler: HostScheduler, us: u64) -> (u64, u64) {
+    let mut spec = bcube(2, 100, 1000);
+    spec.host.scheduler = scheduler;
+    spec.switch.flow_control = common::no_flow_control();
+    spec.switch.buffer = Bytes(1 << 30);
+    let flows = vec![via(0, &[4, 1, 7], 3, 100_000_000, 0), via(1, &[7], 3, 100_000_000, 0)];
+    let mut simulation = Simulation::new(spec, flows, 1).unwrap();
+    simulation.run_until(Time::ZERO + Duration::from_us(us), 1);
+    let delivered = simulation.outcomes().iter().map(|outcome| outcome.reception.delivered).collect::<Vec<_>>();
+    (delivered[0], delivered[1])
+}
+
+#[test]
+fn a_port_is_shared_as_the_host_scheduler_says() {
+    // Relayed traffic first: own data gets through until it comes, for two links, and never again.
+    let (relayed, own) = shares(HostScheduler::QueuesFirst {}, 1000);
+    let start = 2 * LINK + 2 * 1122 * 80;
+    assert!((start / FRAME..=start / FRAME + 2).contains(&(own / 1024)), "{own}");
+    assert!(relayed > 10_000_000);
+    // By packets and by bytes: one half each, of 1 ms less four links for the one that comes later.
+    for scheduler in [HostScheduler::Fair {}, HostScheduler::Dwrr { quantum: Bytes(1600) }] {
+        let (relayed, own) = shares(scheduler, 1000);
+        let ratio = relayed as f64 / own as f64;
+        assert!((0.98..1.0).contains(&ratio), "{ratio}");
+    }
+}
+
+/// At a fair port, what is relayed at line rate comes in twice as fast as it leaves: the queue grows at half the rate of the link.
+#[test]
+fn behind_a_fair_port_the_relay_queue_grows_at_half_the_line_rate() {
+    let mut spec = bcube(2, 100, 1000);
+    spec.host.scheduler = HostScheduler::Fair {};
+    let flows = vec![via(0, &[4, 1, 7], 3, 100_000_000, 0), via(1, &[7], 3, 100_000_000, 0)];
+    let mut simulation = Simulation::new(spec, flows, 1).unwrap();
+    let queued = |simulation: &mut Simulation, us| {
+        simulation.run_until(Time::ZERO + Duration::from_us(us), 1);
+        simulation.node(NodeId(1)).ports()[1].queue_bytes(3)
+    };
+    let (before, after) = (queued(&mut simulation, 100), queued(&mut simulation, 1100));
+    // 1 ms at 50 Gb/s is 6.25 MB on the wire, of which 1086 of 1106 B are charged.
+    let expected = 6_250_000.0 * 1086.0 / 1106.0;
+    assert!(((after - before) as f64 - expected).abs() < 2.0 * 1086.0, "{} of {expected}", after - before);
+    // The buffer of a server is not bounded, and tells its peak.
+    let peak = simulation.node(NodeId(1)).pipeline().unwrap().occupancy().peak;
+    assert!((after..after + 2 * 1086).contains(&peak), "{peak}");
+}
+
+/// A buffer of a server that is too small for what is under way when a PAUSE is passed on loses packets, at the server; no promise is broken.
+#[test]
+fn a_relay_buffer_that_is_too_small_loses_packets_there() {
+    let lost = |buffer: u64| {
+        let mut spec = ring_of_eight(Relaying::Forward);
+        spec.host.relay.buffer = Some(Bytes(buffer));
+        spec.host.relay.headroom = Some(HeadroomConfig::Static(StaticConfig {
+            xoff: Bytes(buffer),
+            headroom: Some(Bytes(0)),
+            ..Default::default()
+        }));
+        let burst = [9, 13].map(|src| via(src, &[21], 5, 400_000, 0));
+        let flows = [via(0, &[16, 1, 21], 5, 400_000, 0)].into_iter().chain(burst).collect();
+        let (simulation, outcomes) = common::run(&spec, flows);
+        assert_eq!((simulation.audit(), simulation.unfinished().len()), (vec![], 0));
+        assert!(outcomes.iter().all(|outcome| outcome.acknowledged.is_some()));
+        let drops = simulation.totals().drops[DropCause::Headroom as usize];
+        let at_relay = simulation.node(NodeId(1)).losses().frames[DropCause::Headroom as usize];
+        assert_eq!((drops, simulation.totals().unpromised_drops), (at_relay, drops));
+        let peak = simulation.node(NodeId(1)).pipeline().unwrap().occupancy().peak;
+        (drops, peak)
+    };
+    let (none, peak) = lost(1 << 20);
+    assert_eq!(none, 0);
+    assert_eq!(lost(peak).0, 0);
+    assert!(lost(peak - 1).0 > 0);
+}
+
+/// A BCube of servers with any kind of PFC, schedulers and thresholds, and its flows.
+fn bcubes() -> impl Strategy<Value = (NetworkSpec, Vec<FlowSpec>)> {
+    let kinds = (select(vec![Relaying::Ingress, Relaying::Forward]), any::<bool>(), 0u64..2000);
+    let scheduler = prop_oneof![
+        Just(HostScheduler::QueuesFirst {}),
+        Just(HostScheduler::Fair {}),
+        (100u64..4000).prop_map(|quantum| HostScheduler::Dwrr { quantum: Bytes(quantum) }),
+    ];
+    let drawn = (2u32..5).prop_flat_map(|n| {
+        let flows = prop::collection::vec((0..n * n, 1..n * n, 1u64..60_000, 0u64..20_000), 1..30);
+        (Just(n), flows)
+    });
+    let options = (2_000u64..60_000, 2_000u64..60_000, 0u64..1_000, any::<u64>());
+    (drawn, kinds, scheduler, options).prop_map(|((n, flows), (relays, expires, response), scheduler, options)| {
+        let (xoff, at_relays, delay, seed) = options;
+        let mut spec = bcube(n, 100, 1000);
+        let pause = if expires { PauseModel::Quanta } else { PauseModel::UntilResume };
+        let response = Duration::from_ns(response);
+        spec.switch.flow_control = FlowControlConfig::Pfc(PfcConfig { pause, relays, response, ..Default::default() });
+        spec.switch.headroom = thresholds(xoff);
+        spec.host.relay.headroom = Some(thresholds(at_relays));
+        spec.host.relay.delay = Duration::from_ns(delay);
+        spec.host.scheduler = scheduler;
+        spec.seed = seed;
+        let mut flows: Vec<FlowSpec> = flows
+            .into_iter()
+            .map(|(src, ahead, bytes, start)| flow(src, (src + ahead) % (n * n), bytes, start))
+            .collect();
+        flows.sort_by_key(|flow| flow.start);
+        (spec, flows)
+    })
+}
+
+proptest! {
+    #![proptest_config(common::cases(200))]
+
+    /// Servers lose nothing; everything arrives once, and nothing is left over. Only a deadlock, which PFC in a BCube may come to, is another end: it is
+    /// found, and the books balance even then.
+    #[test]
+    fn servers_that_relay_lose_nothing((spec, flows) in bcubes(), shards in 1usize..4) {
+        let sizes: Vec<u64> = flows.iter().map(|flow| flow.bytes).collect();
+        let mut simulation = Simulation::new(spec, flows, shards).unwrap();
+        simulation.run_until(Time::ZERO + Duration::from_ms(3), 1);
+        prop_assert_eq!(simulation.audit(), []);
+        if simulation.find_deadlock().is_some() {
+            return Ok(());
+        }
+        common::drain(&mut simulation);
+        prop_assert_eq!(simulation.totals().drops, [0; 5]);
+        prop_assert_eq!(simulation.unfinished(), []);
+        for (outcome, bytes) in simulation.outcomes().iter().zip(sizes) {
+            prop_assert_eq!((outcome.reception.delivered, outcome.retransmitted), (bytes, 0));
+        }
+        prop_assert!(simulation.is_quiet());
+        prop_assert_eq!(simulation.audit(), []);
+    }
+}
