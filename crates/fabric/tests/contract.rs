@@ -233,6 +233,12 @@ proptest! {
 
 // ---------------------------------------------------------------------------------------------------------- congestion control
 
+/// What a sender knows that has a link of `line_rate` to a switch, and a base round-trip time of 8 us.
+fn sender(line_rate: Rate) -> SenderFacts {
+    let fabric = Fabric::new(star(2, 100, 1000)).unwrap();
+    SenderFacts { base_rtt: Duration::from_us(8), ..fabric.sender(line_rate) }
+}
+
 fn data_frame(marked: bool) -> Frame {
     let (kind, class, flow) = (PacketKind::Data, Class(3), FlowId(0));
     let (sent_at, route) = (Timestamp::of(Time::ZERO), Route::towards(NodeId(1)));
@@ -293,7 +299,7 @@ proptest! {
     fn a_reaction_point_stays_between_its_lowest_rate_and_line_rate(seed in any::<u64>(), gbps in prop::sample::select(vec![1u64, 10, 25, 100, 400])) {
         for config in CongestionConfig::all() {
             let line_rate = Rate::from_gbps(gbps);
-            let mut point = config.reaction(&SenderFacts { line_rate, base_rtt: Duration::from_us(8) });
+            let mut point = config.reaction(&sender(line_rate));
             let mut draws = Seed(seed).stream("sequence", 0);
             let (mut now, mut stamped, mut sent, mut acked, mut tx_bytes) = (Time::ZERO, Time::ZERO, 0, 0, 0);
             prop_assert_eq!(point.rate(now), line_rate, "flows start at line rate");
@@ -393,7 +399,7 @@ proptest! {
     fn a_recovery_delivers_everything_over_a_lossy_channel(
         seed in any::<u64>(), loss in 0.0f64..0.5, delay in 1u64..30, spread in 1u64..20, packets in 1u32..200, in_flight in 1u32..64,
     ) {
-        let facts = SenderFacts { line_rate: Rate::from_gbps(100), base_rtt: Duration::from_us(8) };
+        let facts = sender(Rate::from_gbps(100));
         for config in RecoveryConfig::all() {
             let (mut sender, mut receiver) = (config.sender(&facts), config.receiver());
             let delays = delay..delay + spread;

@@ -5,7 +5,7 @@ use crate::diagnostic::{Diagnostic, counted};
 use crate::scenario::Scenario;
 use crate::workload::Traffic;
 use backwater_engine::{Bytes, Duration, Time};
-use backwater_fabric::contract::{Beside, FlowControlFacts, Key, Options, PfcTerms, SenderFacts, options};
+use backwater_fabric::contract::{Beside, FlowControlFacts, Key, Options, PfcTerms, options};
 use backwater_fabric::frame::Protocol;
 use backwater_fabric::ids::{Class, NodeId};
 use backwater_fabric::mechanisms::flow_control::FlowControlConfig;
@@ -336,8 +336,7 @@ pub(super) fn network(scenario: &Scenario, spec: &NetworkSpec, traffic: &Traffic
         Err(errors) => return Err(errors.into_iter().map(describe).collect()),
     };
     let rates = spec.links.iter().map(|link| link.rate);
-    let sender = |line_rate| SenderFacts { line_rate, base_rtt: fabric.base_rtt };
-    let window = rates.map(|rate| scenario.congestion_control.window(&sender(rate))).min().unwrap_or(u64::MAX);
+    let window = rates.map(|rate| scenario.congestion_control.window(&fabric.sender(rate))).min().unwrap_or(u64::MAX);
     if window < u64::from(scenario.host.ack_every - 1) * scenario.network.mtu.get() {
         let message =
             format!("so many packets do not fit into a window of {}: they would never be answered", Bytes(window));

@@ -482,6 +482,7 @@ impl ReactionPoint for Dcqcn {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::sender;
 
     const MBPS: u64 = 1_000_000;
     const GBPS: u64 = 1_000 * MBPS;
@@ -491,7 +492,7 @@ mod tests {
     }
 
     fn reaction_point(profile: DcqcnProfile, gbps: u64) -> Dcqcn {
-        let sender = SenderFacts { line_rate: Rate::from_gbps(gbps), base_rtt: Duration::from_us(8) };
+        let sender = sender(Rate::from_gbps(gbps), Duration::from_us(8));
         Dcqcn::new(&DcqcnConfig { profile, ..Default::default() }, &sender)
     }
 
@@ -532,7 +533,7 @@ mod tests {
     #[test]
     fn the_lowest_rate_is_no_higher_than_the_links() {
         let line_rate = Rate::from_bps(500 * MBPS);
-        let sender = SenderFacts { line_rate, base_rtt: Duration::from_us(8) };
+        let sender = sender(line_rate, Duration::from_us(8));
         let mut point = Dcqcn::new(&DcqcnConfig { window: true, ..Default::default() }, &sender);
         for us in 0..5 {
             point.on_cnp(at(us, 0), None);
@@ -639,7 +640,7 @@ mod tests {
 
     #[test]
     fn a_window_shrinks_with_the_rate() {
-        let sender = SenderFacts { line_rate: Rate::from_gbps(100), base_rtt: Duration::from_us(8) };
+        let sender = sender(Rate::from_gbps(100), Duration::from_us(8));
         let mut point = Dcqcn::new(&DcqcnConfig { window: true, ..Default::default() }, &sender);
         assert_eq!(point.window(), 100_000);
         for ns in [0, 500, 1500, 2500, 3500] {

@@ -216,12 +216,13 @@ impl ReactionPoint for Hpcc {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::sender;
 
     const GBPS: u64 = 1_000_000_000;
 
     /// 100 Gb/s and 10 us: a window of 125,000 B; W_ai is 40 Mb/s.
     fn reaction_point(config: HpccConfig) -> Hpcc {
-        Hpcc::new(&config, &SenderFacts { line_rate: Rate::from_gbps(100), base_rtt: Duration::from_us(10) })
+        Hpcc::new(&config, &sender(Rate::from_gbps(100), Duration::from_us(10)))
     }
 
     fn stamp(us: u64, tx_bytes: u64, queue_bytes: u64) -> Stamp {

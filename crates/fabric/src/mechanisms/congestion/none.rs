@@ -102,11 +102,12 @@ impl ReactionPoint for LineRate {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::sender;
     use backwater_engine::Duration;
 
     #[test]
     fn a_window_is_a_bdp_or_a_number_of_bytes() {
-        let sender = SenderFacts { line_rate: Rate::from_gbps(100), base_rtt: Duration::from_us(8) };
+        let sender = sender(Rate::from_gbps(100), Duration::from_us(8));
         for (window, bytes) in
             [(None, u64::MAX), (Some(Window::Bdp), 100_000), (Some(Window::Bytes(Bytes(64_000))), 64_000)]
         {

@@ -305,12 +305,13 @@ impl ReactionPoint for PowerTcp {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::sender;
 
     const GBPS: f64 = 1e9;
 
     /// 100 Gb/s and 10 us: a window of 125,000 B.
     fn reaction_point(config: PowerTcpConfig) -> PowerTcp {
-        PowerTcp::new(&config, &SenderFacts { line_rate: Rate::from_gbps(100), base_rtt: Duration::from_us(10) })
+        PowerTcp::new(&config, &sender(Rate::from_gbps(100), Duration::from_us(10)))
     }
 
     fn stamp(us: u64, tx_bytes: u64, queue_bytes: u64) -> Stamp {

@@ -243,12 +243,13 @@ impl ReactionPoint for Timely {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::sender;
 
     const MBPS: u64 = 1_000_000;
     const GBPS: u64 = 1_000 * MBPS;
 
     fn reaction_point(config: &TimelyConfig, gbps: u64) -> Timely {
-        Timely::new(config, &SenderFacts { line_rate: Rate::from_gbps(gbps), base_rtt: Duration::from_us(8) })
+        Timely::new(config, &sender(Rate::from_gbps(gbps), Duration::from_us(8)))
     }
 
     /// The rate after one more round trip that took `us`.

@@ -17,7 +17,7 @@ use self::sender::{PairState, QueuePair, Slot};
 use crate::contract::note::Note;
 use crate::contract::{
     AckView, Answer, Departing, FlowControl, NotificationPoint, Progress, ReactionPoint, RecoveryReceiver,
-    RecoverySender, SenderFacts, Verdict,
+    RecoverySender, Verdict,
 };
 use crate::frame::Direction;
 use crate::frame::framing::Framing;
@@ -58,7 +58,7 @@ impl Node {
             let (port, route) = fabric.route(flow, spec, Direction::Data);
             let line_rate = self.interfaces.ports[usize::from(port)].rate;
             let busy_until = self.interfaces.ports[usize::from(port)].free_at();
-            let sender = SenderFacts { line_rate, base_rtt: fabric.base_rtt };
+            let sender = fabric.sender(line_rate);
             let onward = fabric.onward(flow, Direction::Data, route, self.interfaces.ports[usize::from(port)].id);
             let departing = Departing { flow, class: spec.class, port, onward };
             let mut queue = 0;
