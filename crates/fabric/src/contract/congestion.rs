@@ -151,8 +151,8 @@ pub trait ReactionPoint: Send {
     /// A notice of a switch about the flow has arrived.
     fn on_notice(&mut self, _now: Time, _notice: &Notice) {}
 
-    /// Loss recovery takes a packet for lost: the receiver has asked for it, or the retransmission timer has run out.
-    fn on_loss(&mut self, _now: Time) {}
+    /// Loss recovery takes a packet for lost.
+    fn on_loss(&mut self, _now: Time, _loss: Loss) {}
 
     /// Another control, in which this one is, sets the rate: all that this one reckons with follows, so that it goes on from there.
     fn set_rate(&mut self, _now: Time, _rate: Rate) {}
@@ -161,6 +161,15 @@ pub trait ReactionPoint: Send {
     fn repaces(&self) -> bool {
         false
     }
+}
+
+/// How loss recovery has found out that a packet is lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Loss {
+    /// By an answer of the receiver.
+    Answered,
+    /// The retransmission timer has run out.
+    TimedOut,
 }
 
 /// What an ACK tells the reaction point.

@@ -16,7 +16,7 @@ pub use self::endpoint::Endpoint;
 use self::sender::{PairState, QueuePair, Slot};
 use crate::contract::note::Note;
 use crate::contract::{
-    AckView, Answer, Departing, FlowControl, NotificationPoint, Progress, ReactionPoint, RecoveryReceiver,
+    AckView, Answer, Departing, FlowControl, Loss, NotificationPoint, Progress, ReactionPoint, RecoveryReceiver,
     RecoverySender, Verdict,
 };
 use crate::frame::Direction;
@@ -235,7 +235,7 @@ impl Node {
                 });
             } else {
                 if has_lost {
-                    pair.reaction.on_loss(env.now);
+                    pair.reaction.on_loss(env.now, Loss::Answered);
                 }
                 if packet.marked || !is_answer {
                     pair.reaction.on_cnp(env.now, echo.and_then(|echo| echo.rate));
@@ -314,7 +314,7 @@ impl Node {
             pair.look_at = Time::NEVER;
             if pair.deadline <= env.now {
                 pair.recovery.on_timeout(&mut pair.progress);
-                pair.reaction.on_loss(env.now);
+                pair.reaction.on_loss(env.now, Loss::TimedOut);
                 pair.deadline = Time::NEVER;
                 let port = pair.port;
                 let busy_until = self.interfaces.ports[usize::from(port)].free_at();
