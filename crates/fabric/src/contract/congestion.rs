@@ -1,7 +1,7 @@
 //! Slot *congestion control*: congestion point (switch), notification point (receiver), reaction point (sender).
 
 use crate::contract::facts::{SenderFacts, Site};
-use crate::contract::options::{InForce, Options};
+use crate::contract::options::{Findings, InForce, Options};
 use crate::contract::station::Station;
 use crate::frame::Notice;
 use crate::frame::record::Telemetry;
@@ -63,6 +63,9 @@ pub trait CongestionOptions: Options {
     fn window(&self, _sender: &SenderFacts) -> u64 {
         u64::MAX
     }
+
+    /// Checks what only the network can tell: the options against what is known at a sender. What it says of several senders alike is said once.
+    fn check_at(&self, _sender: &SenderFacts, _findings: &mut Findings) {}
 
     /// What the options come to at a sender.
     fn in_force(&self, _sender: &SenderFacts) -> InForce {
