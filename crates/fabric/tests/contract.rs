@@ -329,6 +329,45 @@ proptest! {
     }
 }
 
+proptest! {
+    #![proptest_config(common::cases(60))]
+
+    /// Whatever has happened: what pacing and window let a flow send behind a rate that another control has set is that rate, and at most a packet per
+    /// round trip less, where the window counts in packets.
+    #[test]
+    fn a_reaction_point_follows_a_rate_that_is_set(
+        seed in any::<u64>(), gbps in prop::sample::select(vec![1u64, 10, 25, 100, 400]), share in 0.0f64..=1.0,
+    ) {
+        for config in CongestionConfig::all() {
+            let facts = sender(Rate::from_gbps(gbps));
+            let mut point = config.reaction(&facts);
+            let mut draws = Seed(seed).stream("sequence", 0);
+            let (mut now, mut stamped, mut acked, mut tx_bytes) = (Time::ZERO, Time::ZERO, 0, 0);
+            for _ in 0..draws.below(300) {
+                now += draws.exponential(2e6);
+                if draws.chance(0.2) {
+                    point.on_cnp(now, Some(facts.line_rate));
+                } else {
+                    acked += u64::from(facts.sizes.mtu);
+                    let telemetry = telemetry(&mut draws, now, &mut tx_bytes, &mut stamped);
+                    let rtt = facts.base_rtt;
+                    point.on_ack(&AckView { now, acked_bytes: acked, sent_bytes: acked, rtt, hops: 2, telemetry: Some(&telemetry) });
+                }
+            }
+            // From the highest of all lowest rates on.
+            let (lowest, line) = (1e9, facts.line_rate.bps() as f64);
+            let set = Rate::from_bps((lowest + share * (line - lowest)) as u64);
+            point.set_rate(now, set);
+            let wire = facts.sizes.framing.data(facts.sizes.mtu, false, 0).wire;
+            let round_trip = facts.base_rtt.as_secs_f64() / 8.0;
+            let windowed = point.window() as f64 * f64::from(wire) / f64::from(facts.sizes.mtu) / round_trip;
+            let allowed = windowed.min(point.rate(now).bps() as f64);
+            let less = set.bps() as f64 - allowed;
+            prop_assert!((-1.0..f64::from(wire) / round_trip).contains(&less), "{}: {} of {}", config.name(), allowed, set);
+        }
+    }
+}
+
 // -------------------------------------------------------------------------------------------------------------- load balancing
 
 #[test]

@@ -157,7 +157,8 @@ pub trait ReactionPoint: Send {
     /// Loss recovery takes a packet for lost.
     fn on_loss(&mut self, _now: Time, _loss: Loss) {}
 
-    /// Another control, in which this one is, sets the rate: all that this one reckons with follows, so that it goes on from there.
+    /// Another control, in which this one is, sets the rate: all that this one reckons with follows, so that it goes on from there. The rate is no lower
+    /// than its lowest then, and no higher than line rate.
     fn set_rate(&mut self, _now: Time, _rate: Rate) {}
 
     /// Whether a new rate also moves the departure of the packet already being paced.

@@ -76,16 +76,17 @@ impl Station for NoCongestionControl {}
 impl CongestionPoint for NoCongestionControl {}
 impl NotificationPoint for NoCongestionControl {}
 
-/// Sends at line rate.
+/// Sends at line rate, or below it at the rate that another control has set.
 #[derive(Debug)]
 pub struct LineRate {
+    line_rate: Rate,
     rate: Rate,
     window: u64,
 }
 
 impl LineRate {
     pub(super) fn new(config: &NoneConfig, sender: &SenderFacts) -> LineRate {
-        LineRate { rate: sender.line_rate, window: config.window(sender) }
+        LineRate { line_rate: sender.line_rate, rate: sender.line_rate, window: config.window(sender) }
     }
 }
 
@@ -96,6 +97,10 @@ impl ReactionPoint for LineRate {
 
     fn window(&self) -> u64 {
         self.window
+    }
+
+    fn set_rate(&mut self, _now: Time, rate: Rate) {
+        self.rate = rate.min(self.line_rate);
     }
 }
 
@@ -113,6 +118,11 @@ mod tests {
         {
             let mut point = LineRate::new(&NoneConfig { window }, &sender);
             assert_eq!((point.rate(Time::ZERO), point.window()), (sender.line_rate, bytes));
+            // Nothing but another control changes the rate; the window is what it is.
+            for (set, held) in [(40, 40), (200, 100)] {
+                point.set_rate(Time::ZERO, Rate::from_gbps(set));
+                assert_eq!((point.rate(Time::ZERO), point.window()), (Rate::from_gbps(held), bytes));
+            }
         }
     }
 }
