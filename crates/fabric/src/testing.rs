@@ -2,7 +2,8 @@
 
 use crate::contract::note::DropCause;
 use crate::contract::{
-    AddedQueues, Admission, Arrival, BufferPolicy, Carried, Choice, FlowKey, LoadBalance, Passage, Station, View,
+    AddedQueues, Admission, Arrival, BufferPolicy, Carried, Choice, FlowKey, LoadBalance, Passage, SenderFacts,
+    Station, View,
 };
 use crate::frame::framing::{FrameSize, Framing};
 use crate::frame::record::Records;
@@ -54,6 +55,11 @@ pub(crate) fn star(hosts: u32) -> NetworkSpec {
 /// The fabric of `spec`, without flows.
 pub(crate) fn fabric(spec: NetworkSpec) -> Fabric {
     Fabric::new(spec).unwrap()
+}
+
+/// What a sender at a star's link of 100 Gb/s and 1 us would know, at this rate and with this base round-trip time.
+pub(crate) fn sender(line_rate: Rate, base_rtt: Duration) -> SenderFacts {
+    SenderFacts { base_rtt, ..fabric(star(2)).sender(line_rate) }
 }
 
 /// A flow of class 3.

@@ -233,6 +233,12 @@ proptest! {
 
 // ---------------------------------------------------------------------------------------------------------- congestion control
 
+/// What a sender knows that has a link of `line_rate` to a switch, and a base round-trip time of 8 us.
+fn sender(line_rate: Rate) -> SenderFacts {
+    let fabric = Fabric::new(star(2, 100, 1000)).unwrap();
+    SenderFacts { base_rtt: Duration::from_us(8), ..fabric.sender(line_rate) }
+}
+
 fn data_frame(marked: bool) -> Frame {
     let (kind, class, flow) = (PacketKind::Data, Class(3), FlowId(0));
     let (sent_at, route) = (Timestamp::of(Time::ZERO), Route::towards(NodeId(1)));
@@ -293,7 +299,7 @@ proptest! {
     fn a_reaction_point_stays_between_its_lowest_rate_and_line_rate(seed in any::<u64>(), gbps in prop::sample::select(vec![1u64, 10, 25, 100, 400])) {
         for config in CongestionConfig::all() {
             let line_rate = Rate::from_gbps(gbps);
-            let mut point = config.reaction(&SenderFacts { line_rate, base_rtt: Duration::from_us(8) });
+            let mut point = config.reaction(&sender(line_rate));
             let mut draws = Seed(seed).stream("sequence", 0);
             let (mut now, mut stamped, mut sent, mut acked, mut tx_bytes) = (Time::ZERO, Time::ZERO, 0, 0, 0);
             prop_assert_eq!(point.rate(now), line_rate, "flows start at line rate");
@@ -319,6 +325,45 @@ proptest! {
                 prop_assert!(rate <= line_rate && rate >= Rate::from_bps(1_000_000), "{} at {}", rate, now);
                 prop_assert!(point.window() > 0);
             }
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(common::cases(60))]
+
+    /// Whatever has happened: what pacing and window let a flow send behind a rate that another control has set is that rate, and at most a packet per
+    /// round trip less, where the window counts in packets.
+    #[test]
+    fn a_reaction_point_follows_a_rate_that_is_set(
+        seed in any::<u64>(), gbps in prop::sample::select(vec![1u64, 10, 25, 100, 400]), share in 0.0f64..=1.0,
+    ) {
+        for config in CongestionConfig::all() {
+            let facts = sender(Rate::from_gbps(gbps));
+            let mut point = config.reaction(&facts);
+            let mut draws = Seed(seed).stream("sequence", 0);
+            let (mut now, mut stamped, mut acked, mut tx_bytes) = (Time::ZERO, Time::ZERO, 0, 0);
+            for _ in 0..draws.below(300) {
+                now += draws.exponential(2e6);
+                if draws.chance(0.2) {
+                    point.on_cnp(now, Some(facts.line_rate));
+                } else {
+                    acked += u64::from(facts.sizes.mtu);
+                    let telemetry = telemetry(&mut draws, now, &mut tx_bytes, &mut stamped);
+                    let rtt = facts.base_rtt;
+                    point.on_ack(&AckView { now, acked_bytes: acked, sent_bytes: acked, rtt, hops: 2, telemetry: Some(&telemetry) });
+                }
+            }
+            // From the highest of all lowest rates on.
+            let (lowest, line) = (1e9, facts.line_rate.bps() as f64);
+            let set = Rate::from_bps((lowest + share * (line - lowest)) as u64);
+            point.set_rate(now, set);
+            let wire = facts.sizes.framing.data(facts.sizes.mtu, false, 0).wire;
+            let round_trip = facts.base_rtt.as_secs_f64() / 8.0;
+            let windowed = point.window() as f64 * f64::from(wire) / f64::from(facts.sizes.mtu) / round_trip;
+            let allowed = windowed.min(point.rate(now).bps() as f64);
+            let less = set.bps() as f64 - allowed;
+            prop_assert!((-1.0..f64::from(wire) / round_trip).contains(&less), "{}: {} of {}", config.name(), allowed, set);
         }
     }
 }
@@ -393,7 +438,7 @@ proptest! {
     fn a_recovery_delivers_everything_over_a_lossy_channel(
         seed in any::<u64>(), loss in 0.0f64..0.5, delay in 1u64..30, spread in 1u64..20, packets in 1u32..200, in_flight in 1u32..64,
     ) {
-        let facts = SenderFacts { line_rate: Rate::from_gbps(100), base_rtt: Duration::from_us(8) };
+        let facts = sender(Rate::from_gbps(100));
         for config in RecoveryConfig::all() {
             let (mut sender, mut receiver) = (config.sender(&facts), config.receiver());
             let delays = delay..delay + spread;

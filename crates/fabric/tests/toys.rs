@@ -10,7 +10,7 @@ mod common;
 use backwater_engine::{Duration, Rate, Time};
 use backwater_fabric::contract::{
     Arrival, Carried, Choice, CongestionOptions, CongestionPoint, Emission, Heard, LoadBalance, LoadBalanceOptions,
-    NotificationPoint, Options, Passage, Paths, ReactionPoint, SenderFacts, Site, Station, Stations, View,
+    Loss, NotificationPoint, Options, Passage, Paths, ReactionPoint, SenderFacts, Site, Station, Stations, View,
 };
 use backwater_fabric::driver::simulation::Simulation;
 use backwater_fabric::frame::{Notice, Protocol, Route};
@@ -20,7 +20,8 @@ use backwater_fabric::mechanisms::load_balance::LoadBalanceConfig;
 use backwater_fabric::mechanisms::load_balance::spray::SprayConfig;
 use backwater_fabric::mechanisms::recovery::RecoveryConfig;
 use backwater_fabric::network::spec::NetworkSpec;
-use common::{chain, flow, link, network, run};
+use common::script::Script;
+use common::{chain, flow, link, network, run, star};
 use std::sync::{Arc, Mutex};
 
 /// What toys have seen.
@@ -77,6 +78,8 @@ impl CongestionOptions for Halving {
 }
 
 impl NotificationPoint for Silent {}
+impl Station for Silent {}
+impl CongestionPoint for Silent {}
 impl CongestionPoint for HalvingPoint {}
 
 impl Station for HalvingPoint {
@@ -173,6 +176,57 @@ fn a_notice_takes_the_reverse_of_the_way_that_its_packet_has_come() {
         acks += back - about;
     }
     assert_eq!(acks, 1);
+}
+
+// ------------------------------------------------------------------------------ a congestion control that hears of losses
+
+/// Writes down what is lost.
+#[derive(Clone, Debug, Default)]
+struct Mourning(Log<(u64, Loss)>);
+
+#[derive(Debug)]
+struct Mourner(Rate, Log<(u64, Loss)>);
+
+impl Options for Mourning {}
+
+impl CongestionOptions for Mourning {
+    type Point = Silent;
+    type Notification = Silent;
+    type Reaction = Mourner;
+
+    fn point(&self, _site: &Site<'_>) -> Silent {
+        Silent
+    }
+
+    fn notification(&self, _line_rate: Rate) -> Silent {
+        Silent
+    }
+
+    fn reaction(&self, sender: &SenderFacts) -> Mourner {
+        Mourner(sender.line_rate, self.0.clone())
+    }
+}
+
+impl ReactionPoint for Mourner {
+    fn rate(&mut self, _now: Time) -> Rate {
+        self.0
+    }
+
+    fn on_loss(&mut self, now: Time, loss: Loss) {
+        self.1.lock().unwrap().push((now.ps() / 1000, loss));
+    }
+}
+
+/// Three packets, of which the second is asked for and then never answered: 4 ms later, and again, the retransmission timer runs out.
+#[test]
+fn a_reaction_point_hears_how_a_loss_was_found_out() {
+    let toy = Mourning::default();
+    let mut spec = star(2, 100, 1000);
+    spec.congestion = CongestionConfig::Custom(Arc::new(toy.clone()));
+    let mut s = Script::new(&spec, vec![flow(0, 1, 3000, 0)], 0);
+    arrive!(s, 5_000_000 ps, port 0, nack of flow 0, expected 1);
+    while s.next_sent(9_000_000_000).is_some() {}
+    assert_eq!(take(&toy.0), [(5_000, Loss::Answered), (4_005_000, Loss::TimedOut), (8_005_000, Loss::TimedOut)]);
 }
 
 // ---------------------------------------------------------------------- a load balancer that chooses whole routes and probes them

@@ -5,7 +5,6 @@ use crate::scenario::Scenario;
 use crate::topology::Graph;
 use crate::workload::TrafficConfig;
 use backwater_engine::{Duration, Rate};
-use backwater_fabric::contract::SenderFacts;
 use backwater_fabric::ids::NodeId;
 use backwater_fabric::mechanisms::congestion::CongestionConfig;
 use backwater_fabric::mechanisms::flow_control::FlowControlConfig;
@@ -145,8 +144,7 @@ impl Derivation<'_> {
         };
         let mut options: BTreeMap<String, Places<Rate>> = BTreeMap::new();
         for line_rate in rates_at(true) {
-            let sender = SenderFacts { line_rate, base_rtt: fabric.base_rtt };
-            for (key, value) in config.in_force(&sender) {
+            for (key, value) in config.in_force(&fabric.sender(line_rate)) {
                 add(options.entry(key).or_default(), line_rate, value);
             }
         }
@@ -175,8 +173,7 @@ impl Derivation<'_> {
         let fabric = self.fabric;
         let mut options: BTreeMap<String, Places<Rate>> = BTreeMap::new();
         for port in fabric.wiring.ports.iter().filter(|port| !fabric.is_switch(port.node)) {
-            let sender = SenderFacts { line_rate: port.rate, base_rtt: fabric.base_rtt };
-            for (key, value) in config.in_force(&sender) {
+            for (key, value) in config.in_force(&fabric.sender(port.rate)) {
                 add(options.entry(key).or_default(), port.rate, value);
             }
         }

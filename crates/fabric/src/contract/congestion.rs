@@ -1,7 +1,7 @@
 //! Slot *congestion control*: congestion point (switch), notification point (receiver), reaction point (sender).
 
 use crate::contract::facts::{SenderFacts, Site};
-use crate::contract::options::{InForce, Options};
+use crate::contract::options::{Findings, InForce, Options};
 use crate::contract::station::Station;
 use crate::frame::Notice;
 use crate::frame::record::Telemetry;
@@ -63,6 +63,9 @@ pub trait CongestionOptions: Options {
     fn window(&self, _sender: &SenderFacts) -> u64 {
         u64::MAX
     }
+
+    /// Checks what only the network can tell: the options against what is known at a sender. What it says of several senders alike is said once.
+    fn check_at(&self, _sender: &SenderFacts, _findings: &mut Findings) {}
 
     /// What the options come to at a sender.
     fn in_force(&self, _sender: &SenderFacts) -> InForce {
@@ -151,16 +154,26 @@ pub trait ReactionPoint: Send {
     /// A notice of a switch about the flow has arrived.
     fn on_notice(&mut self, _now: Time, _notice: &Notice) {}
 
-    /// Loss recovery takes a packet for lost: the receiver has asked for it, or the retransmission timer has run out.
-    fn on_loss(&mut self, _now: Time) {}
+    /// Loss recovery takes a packet for lost.
+    fn on_loss(&mut self, _now: Time, _loss: Loss) {}
 
-    /// Another control, in which this one is, sets the rate: all that this one reckons with follows, so that it goes on from there.
+    /// Another control, in which this one is, sets the rate: all that this one reckons with follows, so that it goes on from there. The rate is no lower
+    /// than its lowest then, and no higher than line rate.
     fn set_rate(&mut self, _now: Time, _rate: Rate) {}
 
     /// Whether a new rate also moves the departure of the packet already being paced.
     fn repaces(&self) -> bool {
         false
     }
+}
+
+/// How loss recovery has found out that a packet is lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Loss {
+    /// By an answer of the receiver.
+    Answered,
+    /// The retransmission timer has run out.
+    TimedOut,
 }
 
 /// What an ACK tells the reaction point.

@@ -172,6 +172,12 @@ pub struct SenderFacts {
     pub line_rate: Rate,
     /// Longest base round-trip time of any pair of hosts.
     pub base_rtt: Duration,
+    /// Links between those two, as [`AckView::hops`](crate::contract::AckView::hops) counts them.
+    pub hops: u8,
+    /// What a link adds to a base round-trip time: a pair with fewer links between them has one that is shorter by at least so much for each.
+    pub hop_rtt: Duration,
+    /// Sizes of frames.
+    pub sizes: Sizes,
 }
 
 impl SenderFacts {

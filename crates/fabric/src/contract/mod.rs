@@ -31,7 +31,9 @@ pub mod station;
 pub mod view;
 
 pub use accounts::{BufferAccounts, FlowControlAccounts, Occupancy};
-pub use congestion::{AckView, CongestionOptions, CongestionPoint, Notification, NotificationPoint, ReactionPoint};
+pub use congestion::{
+    AckView, CongestionOptions, CongestionPoint, Loss, Notification, NotificationPoint, ReactionPoint,
+};
 pub use facts::{FlowControlFacts, HeadroomFacts, Neighbour, PfcTerms, PortFacts, SenderFacts, Site, Sizes};
 pub use flow_control::{AddedQueues, Candidate, Departing, FlowControl, FlowControlOptions, Place, Stage};
 pub use headroom::{Admission, BufferPolicy, Gauge, HeadroomOptions, PortPressure, Pressure};

@@ -46,6 +46,9 @@ pub trait PortView {
     /// Charged bytes in `queue`.
     fn queue_bytes(&self, queue: QueueIx) -> u64;
 
+    /// Frames in `queue`.
+    fn queue_frames(&self, queue: QueueIx) -> u32;
+
     /// Charged bytes in all queues, control frames left out.
     fn queued_bytes(&self) -> u64;
 

@@ -1,14 +1,14 @@
 //! What all nodes of a running network share and none changes: wiring, routes, the active flows, sizes.
 
-use crate::contract::{FlowHash, FlowKey, Neighbour, Onward, Paths, PortFacts, Site};
+use crate::contract::{FlowHash, FlowKey, Neighbour, Onward, Paths, PortFacts, SenderFacts, Site};
 use crate::frame::{Direction, MAX_HOPS, NextHop, Packet, Route, TIME_TO_LIVE, Trail};
 use crate::ids::{Class, FlowId, NodeId, PortId, PortIx};
 use crate::network::flows::{Flow, Flows};
-use crate::network::routes::{Routes, Wiring};
+use crate::network::routes::{RoundTrips, Routes, Wiring};
 use crate::network::spec::{FlowSpec, NetworkSpec, NodeKind, RelayConfig, SpecError};
 use backwater_engine::memory::HeapBytes;
 use backwater_engine::random::{Seed, mix};
-use backwater_engine::{Bytes, Duration};
+use backwater_engine::{Bytes, Duration, Rate};
 
 /// The shared part of a network.
 #[derive(Debug)]
@@ -23,6 +23,8 @@ pub struct Fabric {
     pub flows: Flows,
     /// Longest base round-trip time of any pair of hosts.
     pub base_rtt: Duration,
+    /// The links between that pair, and what a link adds.
+    hops: (u8, Duration),
     /// Bytes of in-band headers on data packets.
     pub telemetry_bytes: u32,
     /// Whether answers tell more than their headers do: which packet has come, and how far.
@@ -126,7 +128,7 @@ impl Fabric {
         let telemetry_bytes = spec.congestion.telemetry_bytes();
         let data = spec.framing.data(spec.mtu.get() as u32, false, telemetry_bytes).wire;
         let ack = spec.framing.ack(telemetry_bytes).wire;
-        let base_rtt = routes.longest_rtt(&spec.nodes, &wiring, data.into(), ack.into());
+        let RoundTrips { longest, hops, per_hop } = routes.round_trips(&spec.nodes, &wiring, data.into(), ack.into());
         for route in &spec.routes {
             let ports = wiring.of(route.node).iter().map(|port| port.ix);
             let port = ports.into_iter().find(|port| wiring.neighbour(route.node, *port) == route.next);
@@ -135,7 +137,9 @@ impl Fabric {
         let hashes = (0..spec.nodes.len() as u32).map(|node| FlowHash::new(Seed(spec.seed), NodeId(node))).collect();
         let (flows, promises) = (Flows::default(), Vec::new());
         let echoes = spec.recovery.is_selective() || spec.congestion.needs_hops();
-        let mut fabric = Fabric { wiring, routes, flows, base_rtt, telemetry_bytes, echoes, promises, hashes, spec };
+        let (base_rtt, hops) = (longest, (hops, per_hop));
+        let mut fabric =
+            Fabric { wiring, routes, flows, base_rtt, hops, telemetry_bytes, echoes, promises, hashes, spec };
         fabric.promises =
             (0..fabric.spec.nodes.len() as u32).flat_map(|node| fabric.promises_of(NodeId(node))).collect();
         fabric.check_buffers()?;
@@ -371,6 +375,12 @@ impl Fabric {
     /// What a mechanism may know about `node`.
     pub fn site(&self, node: NodeId) -> Site<'_> {
         self.spec.site(node, &self.wiring, self.base_rtt)
+    }
+
+    /// What a mechanism may know at a sender whose port has rate `line_rate`.
+    pub fn sender(&self, line_rate: Rate) -> SenderFacts {
+        let (hops, hop_rtt) = self.hops;
+        SenderFacts { line_rate, base_rtt: self.base_rtt, hops, hop_rtt, sizes: self.spec.sizes() }
     }
 
     /// Bytes that nodes hold on the heap, with the routes between them, and those that ports do.

@@ -6,6 +6,7 @@ use crate::ids::{NodeId, PortId, PortIx};
 use crate::network::spec::{LinkSpec, NodeSpec};
 use backwater_engine::Duration;
 use backwater_engine::memory::HeapBytes;
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
 /// The ports of a network: who is connected to whom.
@@ -306,8 +307,8 @@ impl Routes {
         order.push(node);
     }
 
-    /// The longest base round-trip time between two hosts: `there` and `back` wire bytes stored and forwarded at every hop.
-    pub fn longest_rtt(&self, nodes: &[NodeSpec], wiring: &Wiring, there: u64, back: u64) -> Duration {
+    /// Base round-trip times between hosts: `there` and `back` wire bytes stored and forwarded at every hop.
+    pub fn round_trips(&self, nodes: &[NodeSpec], wiring: &Wiring, there: u64, back: u64) -> RoundTrips {
         let hop = |port: &PortFacts| port.delay * 2 + port.rate.time_for(there) + port.rate.time_for(back);
         // Hosts behind one switch share their routes: the one with the slowest first hop represents all.
         let mut racks: BTreeMap<NodeId, (Duration, NodeId)> = BTreeMap::new();
@@ -315,7 +316,8 @@ impl Routes {
             let slowest = racks.entry(wiring.peer(port)).or_default();
             *slowest = (*slowest).max((hop(port), port.node));
         }
-        let mut longest = Duration::ZERO;
+        // The longest by the number of links.
+        let mut longest: BTreeMap<u8, Duration> = BTreeMap::new();
         for (switch, (first_hop, _)) in &racks {
             for (_, host) in racks.values() {
                 let path = self.path(wiring, *switch, &[], *host, |_, candidates| candidates[0]);
@@ -324,10 +326,34 @@ impl Routes {
                     sum += hop(&wiring.of(node)[usize::from(*port)]);
                     node = wiring.neighbour(node, *port);
                 }
-                longest = longest.max(sum);
+                let of_as_many =
+                    longest.entry(path.map_or(1, |path| (path.len() + 1).min(u8::MAX.into()) as u8)).or_default();
+                *of_as_many = (*of_as_many).max(sum);
             }
         }
-        longest
+        RoundTrips::of(&longest)
+    }
+}
+
+/// Base round-trip times between hosts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RoundTrips {
+    /// The longest of any pair.
+    pub longest: Duration,
+    /// Links between those two.
+    pub hops: u8,
+    /// What a link adds: the longest of any pair with `n` links fewer is at least `n` times that shorter.
+    pub per_hop: Duration,
+}
+
+impl RoundTrips {
+    /// What the longest by the number of links come to.
+    fn of(longest: &BTreeMap<u8, Duration>) -> RoundTrips {
+        let at_last = |(hops, rtt): (&u8, &Duration)| (*rtt, Reverse(*hops));
+        let Some((rtt, Reverse(hops))) = longest.iter().map(at_last).max() else { return RoundTrips::default() };
+        let shorter = longest.range(..hops).map(|(hops, rtt)| (*hops, *rtt)).chain([(0, Duration::ZERO)]);
+        let per_hop = shorter.map(|(fewer, less)| (rtt - less).ps() / u64::from(hops - fewer)).min().unwrap_or(0);
+        RoundTrips { longest: rtt, hops, per_hop: Duration::from_ps(per_hop) }
     }
 }
 
@@ -481,13 +507,30 @@ mod tests {
         let mut spec = leaf_spine();
         let rtt = |spec: &NetworkSpec| {
             let (wiring, routes) = routes(spec);
-            routes.longest_rtt(&spec.nodes, &wiring, 1000, 60).ps()
+            let RoundTrips { longest, hops, per_hop } = routes.round_trips(&spec.nodes, &wiring, 1000, 60);
+            (longest.ps(), hops, per_hop.ps())
         };
         let hop = 2_000_000 + 80_000 + 4_800;
-        assert_eq!(rtt(&spec), 4 * hop);
+        assert_eq!(rtt(&spec), (4 * hop, 4, hop));
         spec.links[2].rate = Rate::from_gbps(25);
-        assert_eq!(rtt(&spec), 3 * hop + 2_000_000 + 4 * 84_800);
+        // Within the rack of the slow host, two of its links; to the other rack, one and three others: two more hops are two fast ones less a slow.
+        let slow = 2_000_000 + 4 * 84_800;
+        assert_eq!(rtt(&spec), (3 * hop + slow, 4, (3 * hop - slow) / 2));
         // One rack: two hosts on a switch.
-        assert_eq!(rtt(&crate::testing::star(2)), 2 * hop);
+        assert_eq!(rtt(&crate::testing::star(2)), (2 * hop, 2, hop));
+    }
+
+    /// A pair with more links may have the shorter round trip: it says nothing of what a link adds.
+    #[test]
+    fn a_link_adds_what_the_shorter_ways_allow() {
+        let of = |pairs: &[(u8, u64)]| {
+            let trips = RoundTrips::of(&pairs.iter().map(|(hops, ps)| (*hops, Duration::from_ps(*ps))).collect());
+            (trips.longest.ps(), trips.hops, trips.per_hop.ps())
+        };
+        assert_eq!(of(&[(2, 10), (4, 18), (6, 24)]), (24, 6, 3));
+        assert_eq!(of(&[(2, 10), (4, 22), (6, 24)]), (24, 6, 1));
+        assert_eq!(of(&[(2, 40), (4, 30)]), (40, 2, 20));
+        assert_eq!(of(&[(2, 40), (4, 40)]), (40, 2, 20));
+        assert_eq!(of(&[]), (0, 0, 0));
     }
 }

@@ -357,6 +357,12 @@ impl NetworkSpec {
         self.nodes[node.0 as usize].kind == NodeKind::Relay
     }
 
+    /// Sizes of frames.
+    pub fn sizes(&self) -> Sizes {
+        let telemetry = self.congestion.telemetry_bytes();
+        Sizes { framing: self.framing, mtu: self.mtu.get() as u32, telemetry }
+    }
+
     /// What a mechanism may know about `node`.
     pub fn site<'a>(&self, node: NodeId, wiring: &'a Wiring, base_rtt: Duration) -> Site<'a> {
         let (ports, is_host) = (wiring.of(node), self.is_host(node));
@@ -376,11 +382,7 @@ impl NetworkSpec {
             unused_ports: self.switch.ports.map_or(0, |most| usize::from(most).saturating_sub(ports.len())),
             lossless: self.switch.lossless.iter().copied().collect(),
             buffer: self.buffer(node).get(),
-            sizes: Sizes {
-                framing: self.framing,
-                mtu: self.mtu.get() as u32,
-                telemetry: self.congestion.telemetry_bytes(),
-            },
+            sizes: self.sizes(),
             base_rtt,
             flow_control: facts(node),
             headroom: self.headroom(node).facts(),

@@ -4,8 +4,8 @@ use super::timing;
 use crate::diagnostic::{Diagnostic, counted};
 use crate::scenario::Scenario;
 use crate::workload::Traffic;
-use backwater_engine::{Bytes, Duration, Time};
-use backwater_fabric::contract::{Beside, FlowControlFacts, Key, Options, PfcTerms, SenderFacts, options};
+use backwater_engine::{Bytes, Duration, Rate, Time};
+use backwater_fabric::contract::{Beside, FlowControlFacts, Key, Options, PfcTerms, options};
 use backwater_fabric::frame::Protocol;
 use backwater_fabric::ids::{Class, NodeId};
 use backwater_fabric::mechanisms::flow_control::FlowControlConfig;
@@ -121,18 +121,7 @@ fn mechanisms(scenario: &Scenario, findings: &mut Findings) {
         };
         let mut own = options::Findings::default();
         options.check(&beside, &mut own);
-        findings.0.extend(own.into_vec().into_iter().map(|finding| {
-            let path = match finding.option {
-                Key::Own("") => path.to_owned(),
-                Key::Own(option) => format!("{path}.{option}"),
-                Key::Scenario(path) => path.to_owned(),
-            };
-            if finding.is_error {
-                Diagnostic::error(path, finding.message)
-            } else {
-                Diagnostic::warning(path, finding.message)
-            }
-        }));
+        findings.0.extend(said_of(path, own));
     };
     check(switch.headroom.options(), "switch.headroom", &switch.flow_control);
     let at_relays = scenario.host.relay.headroom.iter();
@@ -149,6 +138,39 @@ fn mechanisms(scenario: &Scenario, findings: &mut Findings) {
     check(congestion_control.options(), "congestion_control", &switch.flow_control);
     check(load_balance.options(), "load_balance", &switch.flow_control);
     check(recovery.options(), "recovery", &switch.flow_control);
+}
+
+/// What a mechanism, whose options are at `path`, has found about them.
+fn said_of(path: &str, findings: options::Findings) -> impl Iterator<Item = Diagnostic> {
+    findings.into_vec().into_iter().map(move |finding| {
+        let path = match finding.option {
+            Key::Own("") => path.to_owned(),
+            Key::Own(option) => format!("{path}.{option}"),
+            Key::Scenario(path) => path.to_owned(),
+        };
+        if finding.is_error {
+            Diagnostic::error(path, finding.message)
+        } else {
+            Diagnostic::warning(path, finding.message)
+        }
+    })
+}
+
+/// What the congestion control has against its options at the hosts.
+pub(super) fn senders(scenario: &Scenario, fabric: &Fabric) -> Vec<Diagnostic> {
+    let of_hosts = fabric.wiring.ports.iter().filter(|port| !fabric.is_switch(port.node));
+    let rates: BTreeSet<Rate> = of_hosts.map(|port| port.rate).collect();
+    let mut found: Vec<Diagnostic> = Vec::new();
+    for rate in rates {
+        let mut own = options::Findings::default();
+        scenario.congestion_control.check_at(&fabric.sender(rate), &mut own);
+        for finding in said_of("congestion_control", own) {
+            if !found.contains(&finding) {
+                found.push(finding);
+            }
+        }
+    }
+    found
 }
 
 /// The switches of a network.
@@ -344,8 +366,7 @@ pub(super) fn network(scenario: &Scenario, spec: &NetworkSpec, traffic: &Traffic
         Err(errors) => return Err(errors.into_iter().map(describe).collect()),
     };
     let rates = spec.links.iter().map(|link| link.rate);
-    let sender = |line_rate| SenderFacts { line_rate, base_rtt: fabric.base_rtt };
-    let window = rates.map(|rate| scenario.congestion_control.window(&sender(rate))).min().unwrap_or(u64::MAX);
+    let window = rates.map(|rate| scenario.congestion_control.window(&fabric.sender(rate))).min().unwrap_or(u64::MAX);
     if window < u64::from(scenario.host.ack_every - 1) * scenario.network.mtu.get() {
         let message =
             format!("so many packets do not fit into a window of {}: they would never be answered", Bytes(window));

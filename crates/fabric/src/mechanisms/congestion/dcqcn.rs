@@ -311,7 +311,7 @@ pub struct Dcqcn {
     limited: Option<Limited>,
 }
 
-/// What runs once the first CNP has come.
+/// What runs once the first CNP has come, or another control has set the rate.
 #[derive(Debug)]
 struct Limited {
     alpha: f64,
@@ -319,8 +319,9 @@ struct Limited {
     cnp_for_alpha: bool,
     /// Whether a CNP came since the last look for a decrease.
     cnp_for_decrease: bool,
+    /// Next update of alpha; [`Time::NEVER`] before the first CNP.
     next_alpha: Time,
-    /// Next look for a decrease; [`Time::NEVER`] where CNPs cut at once.
+    /// Next look for a decrease; [`Time::NEVER`] before the first CNP, and where CNPs cut at once.
     next_decrease: Time,
     next_increase: Time,
     timer_steps: u32,
@@ -396,19 +397,26 @@ enum Clock {
 }
 
 impl Limited {
-    fn new(parameters: &DcqcnParameters, now: Time) -> Limited {
-        // The decrease clock runs one nanosecond behind alpha's, so that a cut sees the newer alpha.
-        let first_decrease = now + parameters.decrease_interval + Duration::from_ns(1);
+    fn new(parameters: &DcqcnParameters) -> Limited {
         Limited {
             alpha: parameters.initial_alpha,
             cnp_for_alpha: false,
             cnp_for_decrease: false,
-            next_alpha: now + parameters.alpha_interval,
-            next_decrease: if parameters.decrease_interval == Duration::ZERO { Time::NEVER } else { first_decrease },
+            next_alpha: Time::NEVER,
+            next_decrease: Time::NEVER,
             next_increase: Time::NEVER,
             timer_steps: 0,
             byte_steps: 0,
             bytes: 0,
+        }
+    }
+
+    /// The first CNP comes, at `now`.
+    fn start(&mut self, parameters: &DcqcnParameters, now: Time) {
+        self.next_alpha = now + parameters.alpha_interval;
+        if parameters.decrease_interval > Duration::ZERO {
+            // The decrease clock runs one nanosecond behind alpha's, so that a cut sees the newer alpha.
+            self.next_decrease = now + parameters.decrease_interval + Duration::from_ns(1);
         }
     }
 
@@ -426,6 +434,11 @@ impl Limited {
             *target = *current;
         }
         *current = Rate::from_bps((current.bps() as f64 * (1.0 - self.alpha / 2.0)) as u64).max(parameters.min_rate);
+        self.recover_from(now, parameters);
+    }
+
+    /// Recovery begins anew.
+    fn recover_from(&mut self, now: Time, parameters: &DcqcnParameters) {
         self.timer_steps = 0;
         self.byte_steps = 0;
         self.bytes = 0;
@@ -465,8 +478,11 @@ impl ReactionPoint for Dcqcn {
     fn on_cnp(&mut self, now: Time, _rate: Option<Rate>) {
         self.catch_up(now);
         let parameters = &self.parameters;
-        let is_first = self.limited.is_none();
-        let limited = self.limited.get_or_insert_with(|| Limited::new(parameters, now));
+        let limited = self.limited.get_or_insert_with(|| Limited::new(parameters));
+        let is_first = limited.next_alpha == Time::NEVER;
+        if is_first {
+            limited.start(parameters, now);
+        }
         if parameters.decrease_interval == Duration::ZERO {
             limited.decrease(parameters, &mut self.current, &mut self.target, now);
             limited.cnp_for_alpha = true;
@@ -477,11 +493,21 @@ impl ReactionPoint for Dcqcn {
             limited.cnp_for_decrease = true;
         }
     }
+
+    fn set_rate(&mut self, now: Time, rate: Rate) {
+        self.catch_up(now);
+        let parameters = &self.parameters;
+        self.current = rate.clamp(parameters.min_rate, self.line_rate);
+        self.target = self.current;
+        let limited = self.limited.get_or_insert_with(|| Limited::new(parameters));
+        limited.recover_from(now, parameters);
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::sender;
 
     const MBPS: u64 = 1_000_000;
     const GBPS: u64 = 1_000 * MBPS;
@@ -491,7 +517,7 @@ mod tests {
     }
 
     fn reaction_point(profile: DcqcnProfile, gbps: u64) -> Dcqcn {
-        let sender = SenderFacts { line_rate: Rate::from_gbps(gbps), base_rtt: Duration::from_us(8) };
+        let sender = sender(Rate::from_gbps(gbps), Duration::from_us(8));
         Dcqcn::new(&DcqcnConfig { profile, ..Default::default() }, &sender)
     }
 
@@ -532,7 +558,7 @@ mod tests {
     #[test]
     fn the_lowest_rate_is_no_higher_than_the_links() {
         let line_rate = Rate::from_bps(500 * MBPS);
-        let sender = SenderFacts { line_rate, base_rtt: Duration::from_us(8) };
+        let sender = sender(line_rate, Duration::from_us(8));
         let mut point = Dcqcn::new(&DcqcnConfig { window: true, ..Default::default() }, &sender);
         for us in 0..5 {
             point.on_cnp(at(us, 0), None);
@@ -628,6 +654,46 @@ mod tests {
         assert_eq!(rates(&mut point, at(106, 0)), (17_500 * MBPS, 20 * GBPS));
     }
 
+    /// The paper's machine at 40 Gb/s, before any CNP: from the rate that is set, five steps of fast recovery without a target above it, then 40 Mb/s.
+    /// Alpha waits for the first CNP at 1, which halves.
+    #[test]
+    fn recovery_begins_at_a_rate_that_is_set() {
+        let mut point = reaction_point(DcqcnProfile::Paper, 40);
+        point.set_rate(at(10, 0), Rate::from_gbps(10));
+        assert_eq!(rates(&mut point, at(10, 0)), (10 * GBPS, 10 * GBPS));
+        assert_eq!(rates(&mut point, at(339, 999)), (10 * GBPS, 10 * GBPS));
+        assert_eq!(rates(&mut point, at(340, 0)), (10_020 * MBPS, 10_040 * MBPS));
+        point.on_cnp(at(341, 0), None);
+        assert_eq!(rates(&mut point, at(341, 0)), (5_010 * MBPS, 10_020 * MBPS));
+    }
+
+    /// Neither the target of before nor the steps made towards it count any more; the tick of the timer at 304.001 us is put off to 310.
+    #[test]
+    fn a_rate_that_is_set_is_the_target_too() {
+        let mut point = reaction_point(DcqcnProfile::HpccNs3, 100);
+        for ns in [0, 500, 1500, 2500, 3500] {
+            point.on_cnp(at(0, ns), None);
+        }
+        assert_eq!(rates(&mut point, at(4, 1)), (50 * GBPS, 100 * GBPS));
+        point.set_rate(at(10, 0), Rate::from_gbps(60));
+        assert_eq!(rates(&mut point, at(609, 999)), (60 * GBPS, 60 * GBPS));
+        assert_eq!(rates(&mut point, at(610, 0)), (60_010 * MBPS, 60_020 * MBPS));
+        for (set, held) in [(1, 1000 * MBPS), (200 * GBPS, 100 * GBPS)] {
+            point.set_rate(at(611, 0), Rate::from_bps(set));
+            assert_eq!(rates(&mut point, at(611, 0)), (held, held));
+        }
+    }
+
+    /// The first CNP behind a rate that was set finds an alpha of 1 and starts its clock: (255/256)^4 four microseconds later.
+    #[test]
+    fn a_rate_that_is_set_is_no_cnp() {
+        let mut point = reaction_point(DcqcnProfile::HpccNs3, 100);
+        point.set_rate(at(0, 0), Rate::from_gbps(50));
+        point.on_cnp(at(200, 0), None);
+        assert_eq!(rates(&mut point, at(204, 0)), (50 * GBPS, 50 * GBPS));
+        assert_eq!(rates(&mut point, at(204, 1)), (25_388_342_136, 50 * GBPS));
+    }
+
     /// A CNP at the tick of 3 us counts for the period that ends then: alpha is ((255/256)^3 + 1/256) 255/256 when the rate is cut.
     #[test]
     fn a_cnp_at_the_very_tick_of_alpha_counts_for_what_is_over() {
@@ -639,7 +705,7 @@ mod tests {
 
     #[test]
     fn a_window_shrinks_with_the_rate() {
-        let sender = SenderFacts { line_rate: Rate::from_gbps(100), base_rtt: Duration::from_us(8) };
+        let sender = sender(Rate::from_gbps(100), Duration::from_us(8));
         let mut point = Dcqcn::new(&DcqcnConfig { window: true, ..Default::default() }, &sender);
         assert_eq!(point.window(), 100_000);
         for ns in [0, 500, 1500, 2500, 3500] {

@@ -181,6 +181,12 @@ impl Hpcc {
     }
 }
 
+impl Hpcc {
+    fn use_rate(&mut self, rate: Rate) {
+        (self.current, self.window) = (rate, window_at(rate, self.line_rate, self.initial_window));
+    }
+}
+
 impl ReactionPoint for Hpcc {
     fn rate(&mut self, _now: Time) -> Rate {
         self.current
@@ -200,12 +206,18 @@ impl ReactionPoint for Hpcc {
         }
         self.measure(telemetry);
         let (rate, stage) = self.adjusted();
-        (self.current, self.window) = (rate, window_at(rate, self.line_rate, self.initial_window));
+        self.use_rate(rate);
         if ack.acked_bytes > self.committed_at {
             self.reference = rate;
             self.stage = stage;
             self.committed_at = ack.sent_bytes;
         }
+    }
+
+    fn set_rate(&mut self, _now: Time, rate: Rate) {
+        self.reference = rate.clamp(self.min_rate, self.line_rate);
+        self.stage = 0;
+        self.use_rate(self.reference);
     }
 
     fn repaces(&self) -> bool {
@@ -216,12 +228,13 @@ impl ReactionPoint for Hpcc {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::sender;
 
     const GBPS: u64 = 1_000_000_000;
 
     /// 100 Gb/s and 10 us: a window of 125,000 B; W_ai is 40 Mb/s.
     fn reaction_point(config: HpccConfig) -> Hpcc {
-        Hpcc::new(&config, &SenderFacts { line_rate: Rate::from_gbps(100), base_rtt: Duration::from_us(10) })
+        Hpcc::new(&config, &sender(Rate::from_gbps(100), Duration::from_us(10)))
     }
 
     fn stamp(us: u64, tx_bytes: u64, queue_bytes: u64) -> Stamp {
@@ -284,6 +297,26 @@ mod tests {
             assert_rate(ack(&mut point, sent - 1, sent, &[stamp(us, us * 6250, 0)]), rate);
             assert_rate(point.reference.bps(), rate);
             assert_eq!(point.stage, stage);
+        }
+    }
+
+    /// What a round trip ago was committed does not come back: the next step is from the rate that was set, and is the first of `max_stage`.
+    #[test]
+    fn a_rate_that_is_set_is_the_reference() {
+        let mut point = reaction_point(HpccConfig { max_stage: 1, ..Default::default() });
+        ack(&mut point, 1, 100, &[stamp(0, 0, 0)]);
+        // Half busy: additive, committed.
+        ack(&mut point, 101, 200, &[stamp(10, 62_500, 0)]);
+        assert_eq!(point.stage, 1);
+        point.set_rate(Time::ZERO, Rate::from_gbps(40));
+        assert_eq!((point.rate(Time::ZERO).bps(), point.window()), (40 * GBPS, 50_000));
+        assert_rate(ack(&mut point, 150, 250, &[stamp(20, 125_000, 0)]), 40_040_000_000);
+        // Line rate and half a window queued: U = 1.5, 40 G / (1.5 / 0.95) + 40 M.
+        ack(&mut point, 160, 260, &[stamp(25, 187_500, 62_500)]);
+        assert_rate(ack(&mut point, 170, 270, &[stamp(35, 312_500, 62_500)]), 25_373_333_333);
+        for (set, held) in [(1, 100_000_000), (200 * GBPS, 100 * GBPS)] {
+            point.set_rate(Time::ZERO, Rate::from_bps(set));
+            assert_eq!(point.rate(Time::ZERO).bps(), held);
         }
     }
 

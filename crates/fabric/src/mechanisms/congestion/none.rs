@@ -76,16 +76,17 @@ impl Station for NoCongestionControl {}
 impl CongestionPoint for NoCongestionControl {}
 impl NotificationPoint for NoCongestionControl {}
 
-/// Sends at line rate.
+/// Sends at line rate, or below it at the rate that another control has set.
 #[derive(Debug)]
 pub struct LineRate {
+    line_rate: Rate,
     rate: Rate,
     window: u64,
 }
 
 impl LineRate {
     pub(super) fn new(config: &NoneConfig, sender: &SenderFacts) -> LineRate {
-        LineRate { rate: sender.line_rate, window: config.window(sender) }
+        LineRate { line_rate: sender.line_rate, rate: sender.line_rate, window: config.window(sender) }
     }
 }
 
@@ -97,21 +98,31 @@ impl ReactionPoint for LineRate {
     fn window(&self) -> u64 {
         self.window
     }
+
+    fn set_rate(&mut self, _now: Time, rate: Rate) {
+        self.rate = rate.min(self.line_rate);
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::sender;
     use backwater_engine::Duration;
 
     #[test]
     fn a_window_is_a_bdp_or_a_number_of_bytes() {
-        let sender = SenderFacts { line_rate: Rate::from_gbps(100), base_rtt: Duration::from_us(8) };
+        let sender = sender(Rate::from_gbps(100), Duration::from_us(8));
         for (window, bytes) in
             [(None, u64::MAX), (Some(Window::Bdp), 100_000), (Some(Window::Bytes(Bytes(64_000))), 64_000)]
         {
             let mut point = LineRate::new(&NoneConfig { window }, &sender);
             assert_eq!((point.rate(Time::ZERO), point.window()), (sender.line_rate, bytes));
+            // Nothing but another control changes the rate; the window is what it is.
+            for (set, held) in [(40, 40), (200, 100)] {
+                point.set_rate(Time::ZERO, Rate::from_gbps(set));
+                assert_eq!((point.rate(Time::ZERO), point.window()), (Rate::from_gbps(held), bytes));
+            }
         }
     }
 }

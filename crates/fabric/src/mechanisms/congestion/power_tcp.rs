@@ -207,8 +207,12 @@ impl PowerTcp {
 
     /// W = gamma (W_old / power + beta) + (1 - gamma) W, for a target of `power` that is 1 where it is met.
     fn update(&mut self, power: f64) {
-        let wanted = self.gamma * (self.old / power + self.additive_increase) + (1.0 - self.gamma) * self.current;
-        self.current = wanted.clamp(self.min_rate, self.line_rate.bps() as f64);
+        self.use_rate(self.gamma * (self.old / power + self.additive_increase) + (1.0 - self.gamma) * self.current);
+    }
+
+    /// Has the flow sent at `rate`, or at the lowest or highest that there may be, and the window follow.
+    fn use_rate(&mut self, rate: f64) {
+        self.current = rate.clamp(self.min_rate, self.line_rate.bps() as f64);
         let full = self.line_rate.bytes_in(self.base_rtt);
         self.window = window_at(Rate::from_bps(self.current as u64), self.line_rate, full);
     }
@@ -297,6 +301,11 @@ impl ReactionPoint for PowerTcp {
         }
     }
 
+    fn set_rate(&mut self, _now: Time, rate: Rate) {
+        self.use_rate(rate.bps() as f64);
+        self.old = self.current;
+    }
+
     fn repaces(&self) -> bool {
         true
     }
@@ -305,12 +314,13 @@ impl ReactionPoint for PowerTcp {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::sender;
 
     const GBPS: f64 = 1e9;
 
     /// 100 Gb/s and 10 us: a window of 125,000 B.
     fn reaction_point(config: PowerTcpConfig) -> PowerTcp {
-        PowerTcp::new(&config, &SenderFacts { line_rate: Rate::from_gbps(100), base_rtt: Duration::from_us(10) })
+        PowerTcp::new(&config, &sender(Rate::from_gbps(100), Duration::from_us(10)))
     }
 
     fn stamp(us: u64, tx_bytes: u64, queue_bytes: u64) -> Stamp {
@@ -351,6 +361,23 @@ mod tests {
         // 5 us later: half of line rate. Power 0.5, average 0.8125; more than line rate would be wanted.
         ack(&mut point, 130_000, 260_000, &[stamp(30, 218_750, 0)]);
         assert_eq!((point.current, point.window()), (100.0 * GBPS, 125_000));
+    }
+
+    /// Both windows of the update, that of now and that of a round trip ago, are what another control has set: 0.9 (40 G / 2.25 + 1 G) + 0.1 x 40 G.
+    #[test]
+    fn a_rate_that_is_set_is_the_old_one_too() {
+        let additive_increase = Rate::from_gbps(1);
+        let mut point =
+            reaction_point(PowerTcpConfig { eta: 1.0, lowest_current: 0.0, additive_increase, ..Default::default() });
+        ack(&mut point, 1000, 125_000, &[stamp(10, 0, 0)]);
+        point.set_rate(Time::ZERO, Rate::from_gbps(40));
+        assert_eq!((point.rate(Time::ZERO), point.window()), (Rate::from_gbps(40), 50_000));
+        ack(&mut point, 100_000, 200_000, &[stamp(20, 125_000, 62_500)]);
+        assert_near(point.current, 20.9 * GBPS);
+        for (set, held) in [(1, 100_000_000), (200_000_000_000, 100_000_000_000)] {
+            point.set_rate(Time::ZERO, Rate::from_bps(set));
+            assert_eq!(point.rate(Time::ZERO), Rate::from_bps(held));
+        }
     }
 
     /// The hop with the greatest power counts, with the interval between its own stamps; longer than tau counts as tau.

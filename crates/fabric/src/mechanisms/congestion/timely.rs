@@ -238,17 +238,23 @@ impl ReactionPoint for Timely {
         self.last_rtt = Some(ack.rtt);
         self.updated_at = ack.sent_bytes;
     }
+
+    fn set_rate(&mut self, _now: Time, rate: Rate) {
+        self.current = rate.clamp(self.parameters.min_rate, self.line_rate);
+        self.increases = 0;
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::sender;
 
     const MBPS: u64 = 1_000_000;
     const GBPS: u64 = 1_000 * MBPS;
 
     fn reaction_point(config: &TimelyConfig, gbps: u64) -> Timely {
-        Timely::new(config, &SenderFacts { line_rate: Rate::from_gbps(gbps), base_rtt: Duration::from_us(8) })
+        Timely::new(config, &sender(Rate::from_gbps(gbps), Duration::from_us(8)))
     }
 
     /// The rate after one more round trip that took `us`.
@@ -310,6 +316,22 @@ mod tests {
         assert_rate(round_trip(&mut point, 10), 7_000 * MBPS);
         point.current = Rate::from_gbps(100);
         assert_eq!(round_trip(&mut point, 10), 100 * GBPS, "no more than line rate");
+    }
+
+    /// After six increases the seventh would be hyperactive: not where another control has set the rate. The gradient goes on.
+    #[test]
+    fn a_rate_that_is_set_begins_a_new_row_of_increases() {
+        let mut point = reaction_point(&TimelyConfig::default(), 100);
+        (0..7).for_each(|_| assert_rate(round_trip(&mut point, 10), 100 * GBPS));
+        point.set_rate(Time::ZERO, Rate::from_gbps(20));
+        assert_eq!((point.rate(Time::ZERO).bps(), point.window()), (20 * GBPS, u64::MAX));
+        assert_rate(round_trip(&mut point, 10), 20_100 * MBPS);
+        // 90 us longer: the average is 78.75 us, the factor not below zero.
+        assert_rate(round_trip(&mut point, 100), 100 * MBPS);
+        for (set, held) in [(1, 100 * MBPS), (200 * GBPS, 100 * GBPS)] {
+            point.set_rate(Time::ZERO, Rate::from_bps(set));
+            assert_eq!(point.rate(Time::ZERO).bps(), held);
+        }
     }
 
     /// ACKs for what was sent before the last update say nothing new.

@@ -18,8 +18,8 @@ use self::sender::{PairState, QueuePair, Slot};
 use self::turns::Side;
 use crate::contract::note::Note;
 use crate::contract::{
-    AckView, Answer, Departing, FlowControl, NotificationPoint, Progress, ReactionPoint, RecoveryReceiver,
-    RecoverySender, SenderFacts, Stations, Verdict,
+    AckView, Answer, Departing, FlowControl, Loss, NotificationPoint, Progress, ReactionPoint, RecoveryReceiver,
+    RecoverySender, Stations, Verdict,
 };
 use crate::frame::Direction;
 use crate::frame::framing::Framing;
@@ -60,7 +60,7 @@ impl Node {
             let (port, route) = fabric.route(flow, spec, Direction::Data);
             let line_rate = self.interfaces.ports[usize::from(port)].rate;
             let busy_until = self.interfaces.ports[usize::from(port)].free_at();
-            let sender = SenderFacts { line_rate, base_rtt: fabric.base_rtt };
+            let sender = fabric.sender(line_rate);
             let onward = fabric.onward(flow, Direction::Data, route, self.interfaces.ports[usize::from(port)].id);
             let departing = Departing { flow, class: spec.class, port, onward };
             let mut queue = 0;
@@ -254,7 +254,7 @@ impl Node {
                 });
             } else {
                 if has_lost {
-                    pair.reaction.on_loss(env.now);
+                    pair.reaction.on_loss(env.now, Loss::Answered);
                 }
                 if packet.marked || !is_answer {
                     pair.reaction.on_cnp(env.now, echo.and_then(|echo| echo.rate));
@@ -333,7 +333,7 @@ impl Node {
             pair.look_at = Time::NEVER;
             if pair.deadline <= env.now {
                 pair.recovery.on_timeout(&mut pair.progress);
-                pair.reaction.on_loss(env.now);
+                pair.reaction.on_loss(env.now, Loss::TimedOut);
                 pair.deadline = Time::NEVER;
                 let port = pair.port;
                 let busy_until = self.interfaces.ports[usize::from(port)].free_at();

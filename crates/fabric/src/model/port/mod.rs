@@ -191,6 +191,11 @@ impl Port {
         self.queues.get(queue).map_or(0, |queue| queue.bytes)
     }
 
+    /// Frames in queue `queue`.
+    pub fn queue_frames(&self, queue: QueueIx) -> u32 {
+        self.queues.get(queue).map_or(0, |queue| queue.count)
+    }
+
     /// Whether queue `queue` holds a frame.
     #[inline]
     pub fn is_occupied(&self, queue: QueueIx) -> bool {
@@ -330,6 +335,7 @@ impl Port {
             self.join_added(queue, bytes)
         };
         queue.bytes += bytes;
+        queue.count += 1;
         queue.frames.push(&queued, frames);
     }
 
@@ -405,6 +411,7 @@ impl Port {
         queue.frames.prefetch_front(frames);
         let bytes = u64::from(queued.frame.size.charge);
         queue.bytes -= bytes;
+        queue.count -= 1;
         self.queued_bytes -= bytes;
         (queued, queue.frames.is_empty())
     }

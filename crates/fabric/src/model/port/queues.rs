@@ -9,6 +9,8 @@ use std::ops::{Index, IndexMut};
 #[repr(align(32))]
 pub(super) struct Queue {
     pub(super) frames: Fifo,
+    /// How many these are.
+    pub(super) count: u32,
     /// Charged bytes of `frames`.
     pub(super) bytes: u64,
     /// Credit of deficit weighted round robin.

@@ -32,7 +32,10 @@ fn round_robin_takes_one_packet_of_each_queue_in_turn() {
     for queue in [3, 3, 3, 5, 5, 0] {
         port.enqueue(queue, queued(queue as u8, 1000), &mut frames);
     }
-    assert_eq!(order(&mut port, 9, &mut frames), [0, 3, 5, 3, 5, 3]);
+    assert_eq!([0, 3, 4, 5, 99].map(|queue| port.queue_frames(queue)), [1, 3, 0, 2, 0]);
+    assert_eq!(order(&mut port, 2, &mut frames), [0, 3]);
+    assert_eq!([0, 3, 5].map(|queue| port.queue_frames(queue)), [0, 2, 2]);
+    assert_eq!(order(&mut port, 9, &mut frames), [5, 3, 5, 3]);
     assert_eq!(port.queued_bytes(), 0);
 }
 

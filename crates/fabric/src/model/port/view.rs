@@ -26,6 +26,10 @@ impl PortView for Port {
         Port::queue_bytes(self, queue)
     }
 
+    fn queue_frames(&self, queue: QueueIx) -> u32 {
+        Port::queue_frames(self, queue)
+    }
+
     fn queued_bytes(&self) -> u64 {
         self.queued_bytes
     }
