@@ -14,6 +14,7 @@ use backwater_fabric::mechanisms::flow_control::pyrrha::{
 use backwater_fabric::mechanisms::headroom::HeadroomConfig;
 use backwater_fabric::mechanisms::headroom::adaptive::AdaptiveConfig;
 use backwater_fabric::mechanisms::headroom::dsh::{DshConfig, EstimatorKind};
+use backwater_fabric::mechanisms::headroom::egress::EgressConfig;
 use backwater_fabric::mechanisms::headroom::oversubscribed::OversubscribedConfig;
 use backwater_fabric::mechanisms::headroom::sih::SihConfig;
 use backwater_fabric::mechanisms::headroom::static_threshold::StaticConfig;
@@ -22,6 +23,7 @@ use backwater_fabric::mechanisms::load_balance::spray::SprayConfig;
 use backwater_fabric::mechanisms::recovery::RecoveryConfig;
 use backwater_fabric::mechanisms::recovery::go_back_n::GoBackNConfig;
 use backwater_fabric::mechanisms::recovery::in_any_order::InAnyOrderConfig;
+use backwater_fabric::mechanisms::recovery::irn::IrnConfig;
 use backwater_fabric::network::fabric::Fabric;
 use backwater_fabric::network::spec::{FlowSpec, HostConfig, LinkSpec, NetworkSpec, SchedulerConfig};
 use proptest::prelude::*;
@@ -316,4 +318,27 @@ pub fn reserved(spec: &NetworkSpec) -> u64 {
     let fabric = Fabric::new(roomy).unwrap();
     let switches = (0..spec.nodes.len() as u32).map(NodeId).filter(|node| fabric.is_switch(*node));
     switches.map(|node| spec.switch.headroom.reserved(&fabric.site(node))).max().unwrap()
+}
+
+/// Random fabrics without flow control, whose small buffers lose packets, and a recovery that puts up with that.
+pub fn lossy() -> impl Strategy<Value = Case> {
+    let irn = (prop::option::of(1u64..200_000), 16u32..5000, 0u32..6).prop_map(|(cap, bitmap, few)| {
+        RecoveryConfig::Irn(IrnConfig { bdp_cap: cap.map(Bytes), bitmap, few, ..Default::default() })
+    });
+    let recovery = prop_oneof![2 => irn, 1 => Just(RecoveryConfig::GoBackN(Default::default()))];
+    // Every queue has room for a packet, or it would never get through.
+    let options = (recovery, 0.5f64..4.0, 60_000u64..400_000, any::<bool>());
+    (cases(1..4, 15, headroom().boxed(), &[100_000]), options).prop_map(
+        |(Case { mut spec, flows }, (recovery, alpha, buffer, is_listed))| {
+            spec.switch.flow_control = FlowControlConfig::None(Default::default());
+            spec.switch.headroom = HeadroomConfig::Egress(EgressConfig { alpha });
+            spec.switch.buffer = Bytes(buffer);
+            if !is_listed {
+                spec.switch.lossless.clear();
+            }
+            spec.host.ack_every = 1;
+            (spec.recovery, spec.load_balance) = (recovery, LoadBalanceConfig::Ecmp(Default::default()));
+            Case { spec, flows }
+        },
+    )
 }

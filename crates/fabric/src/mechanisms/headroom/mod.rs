@@ -2,6 +2,7 @@
 
 pub mod adaptive;
 pub mod dsh;
+pub mod egress;
 mod options;
 pub mod oversubscribed;
 mod pools;
@@ -27,6 +28,8 @@ registry! {
         Adaptive = "adaptive": adaptive::AdaptiveConfig;
         /// As `sih`, but all queues draw their headroom from a pool smaller than the sum: may drop.
         Oversubscribed = "oversubscribed": oversubscribed::OversubscribedConfig;
+        /// A dynamic threshold for every egress queue, for traffic that may be lost: no headroom, nothing for flow control to go by.
+        Egress = "egress": egress::EgressConfig;
         /// A fixed threshold for every lossless ingress queue, with worst-case headroom above it.
         Static = "static": static_threshold::StaticConfig;
     }

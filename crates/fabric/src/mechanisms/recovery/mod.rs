@@ -2,6 +2,7 @@
 
 pub mod go_back_n;
 pub mod in_any_order;
+pub mod irn;
 
 #[allow(unused_imports, reason = "for the methods that are generated")]
 use crate::contract::signatures::*;
@@ -19,5 +20,7 @@ registry! {
         GoBackN = "go-back-n": go_back_n::GoBackNConfig;
         /// The receiver accepts packets in any order; the sender goes back only after a timeout.
         InAnyOrder = "in-any-order": in_any_order::InAnyOrderConfig;
+        /// IRN: selective retransmission, with no more packets in flight than fill the path (SIGCOMM 2018).
+        Irn = "irn": irn::IrnConfig;
     }
 }

@@ -4,7 +4,6 @@ use super::lanes::{Lanes, Place};
 use super::receiver::Receiver;
 use super::sender::{NO_SLOT, PairState, QueuePair, Slot};
 use super::timers::Timers;
-use crate::contract::RecoverySender;
 use crate::contract::note::Reception;
 use crate::frame::{Direction, Packet, PacketKind};
 use crate::ids::{CLASSES, ClassMask, FlowId, NodeId, PortIx, QueueIx};
@@ -54,11 +53,8 @@ impl Endpoint {
     pub(super) fn rearm<S: Sink>(&mut self, slot: Slot, host: NodeId, env: &mut Env<'_, S>) {
         let pair = &mut self.queue_pairs[slot as usize];
         let in_flight = pair.progress.next > pair.progress.acked;
-        pair.deadline = match pair.recovery.timeout(&pair.progress) {
-            Some(timeout) if in_flight => env.now + timeout,
-            _ => Time::NEVER,
-        };
-        if pair.deadline < pair.look_at {
+        pair.timed_from = if in_flight { env.now } else { Time::NEVER };
+        if pair.deadline() < pair.look_at {
             self.timers.look(slot, pair, host, env);
             self.forget_looks();
         }

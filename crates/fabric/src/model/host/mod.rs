@@ -82,7 +82,7 @@ impl Node {
                 last_sent: (env.now, 0),
                 ready_since: env.now,
                 state: PairState::Idle,
-                deadline: Time::NEVER,
+                timed_from: Time::NEVER,
                 look_at: Time::NEVER,
                 retransmitted: 0,
                 resent: 0,
@@ -132,7 +132,7 @@ impl Node {
         pair.next_departure = env.now + pacing(fabric.spec.framing, rate, wire, port);
         pair.last_sent = (env.now, wire);
         pair.ready_since = pair.next_departure;
-        if pair.deadline == Time::NEVER {
+        if pair.timed_from == Time::NEVER {
             endpoint.rearm(slot, self.id, env);
         }
         endpoint.place(slot, fabric, env.now + port.serialisation(size.wire), env.now);
@@ -331,16 +331,17 @@ impl Node {
             endpoint.timers.looks.pop();
             let pair = &mut endpoint.queue_pairs[slot as usize];
             pair.look_at = Time::NEVER;
-            if pair.deadline <= env.now {
+            let deadline = pair.deadline();
+            if deadline <= env.now {
                 pair.recovery.on_timeout(&mut pair.progress);
                 pair.reaction.on_loss(env.now, Loss::TimedOut);
-                pair.deadline = Time::NEVER;
+                pair.timed_from = Time::NEVER;
                 let port = pair.port;
                 let busy_until = self.interfaces.ports[usize::from(port)].free_at();
                 self.endpoint_mut().place(slot, env.fabric, busy_until, env.now);
                 self.kick(port, env);
                 self.settle(env);
-            } else if pair.deadline != Time::NEVER {
+            } else if deadline != Time::NEVER {
                 endpoint.timers.look(slot, pair, host, env);
             }
         }

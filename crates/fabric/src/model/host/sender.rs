@@ -38,9 +38,9 @@ pub(super) struct QueuePair {
     pub(super) queue: QueueIx,
     /// Start and wire size of the last packet sent.
     pub(super) last_sent: (Time, u64),
-    /// When the retransmission timer runs out; [`Time::NEVER`] while nothing is in flight.
-    pub(super) deadline: Time,
-    /// When the host next looks at `deadline`; [`Time::NEVER`] if it does not.
+    /// When the retransmission timer was started; [`Time::NEVER`] while nothing is in flight.
+    pub(super) timed_from: Time,
+    /// When the host next looks at the timer; [`Time::NEVER`] if it does not.
     pub(super) look_at: Time,
     pub(super) recovery: AnyRecoverySender,
     pub(super) reaction: AnyReactionPoint,
@@ -78,6 +78,14 @@ impl QueuePair {
         let before = |psn| fabric.payload_before(psn, self.bytes);
         let settled = u64::from(self.recovery.settled(&self.progress)) * fabric.spec.mtu.get();
         (before(self.progress.next) - before(self.progress.acked)).saturating_sub(settled)
+    }
+
+    /// When the retransmission timer runs out, as things are; [`Time::NEVER`] if it does not.
+    pub(super) fn deadline(&self) -> Time {
+        match self.recovery.timeout(&self.progress) {
+            Some(timeout) if self.timed_from != Time::NEVER => self.timed_from + timeout,
+            _ => Time::NEVER,
+        }
     }
 
     /// Whether there is a packet to send, and a window for it.

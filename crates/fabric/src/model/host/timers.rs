@@ -22,7 +22,7 @@ impl Timers {
 
     /// Has the timer of `pair` looked at when it runs out.
     pub(super) fn look<S: Sink>(&mut self, slot: Slot, pair: &mut QueuePair, host: NodeId, env: &mut Env<'_, S>) {
-        pair.look_at = pair.deadline;
+        pair.look_at = pair.deadline();
         self.looks.push(Reverse((pair.look_at, pair.flow, slot)));
         self.wake(pair.look_at, host, env);
     }

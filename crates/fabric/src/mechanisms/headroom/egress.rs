@@ -1,0 +1,162 @@
+//! A dynamic threshold for every egress queue (Choudhury and Hahne 1998): how a switch shares its buffer where packets may be lost.
+
+use super::threshold::DynamicThreshold;
+use crate::contract::note::DropCause;
+use crate::contract::{
+    Admission, BufferAccounts, BufferPolicy, HeadroomFacts, HeadroomOptions, Occupancy, Options, Passage, Pressure,
+    Site,
+};
+use crate::ids::{CLASSES, Class, ClassMask, PortIx};
+use backwater_engine::Time;
+use backwater_engine::memory::HeapBytes;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Options of the threshold for egress queues.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct EgressConfig {
+    /// Share of the free buffer that the packets of one class at one egress port may take. Default 1 (ConWeave's simulator, for lossy classes and IRN).
+    #[schemars(range(min = 0.0))]
+    pub alpha: f64,
+}
+
+impl Default for EgressConfig {
+    fn default() -> Self {
+        EgressConfig { alpha: 1.0 }
+    }
+}
+
+impl Options for EgressConfig {}
+
+impl HeadroomOptions for EgressConfig {
+    type Instance = Egress;
+
+    fn facts(&self) -> HeadroomFacts {
+        HeadroomFacts::default()
+    }
+
+    fn reserved(&self, _site: &Site<'_>) -> u64 {
+        0
+    }
+
+    fn build(&self, site: &Site<'_>) -> Egress {
+        Egress {
+            used: Occupancy::default(),
+            size: site.buffer,
+            lossless: site.lossless,
+            threshold: DynamicThreshold::new(self.alpha, None, site),
+            came: vec![[0; CLASSES]; site.ports.len()],
+            queued: vec![[0; CLASSES]; site.ports.len()],
+        }
+    }
+}
+
+/// The policy at one switch.
+#[derive(Debug)]
+pub struct Egress {
+    used: Occupancy,
+    size: u64,
+    lossless: ClassMask,
+    threshold: DynamicThreshold,
+    /// Bytes by ingress port and class.
+    came: Vec<[u64; CLASSES]>,
+    /// Bytes by egress port and the class in which they came.
+    queued: Vec<[u64; CLASSES]>,
+}
+
+impl BufferPolicy for Egress {
+    fn admit(&mut self, arrival: &Passage, _now: Time) -> Admission {
+        let (bytes, free) = (u64::from(arrival.bytes), self.size - self.used.used);
+        let queued = &mut self.queued[usize::from(arrival.egress)][arrival.came.index()];
+        if *queued + bytes > self.threshold.of(arrival.egress, free).min(*queued + free) {
+            let is_lossless = self.lossless.has(arrival.came);
+            return Admission::Refused(if is_lossless { DropCause::Headroom } else { DropCause::BufferFull });
+        }
+        *queued += bytes;
+        self.came[usize::from(arrival.ingress)][arrival.came.index()] += bytes;
+        self.used.used += bytes;
+        self.used.shared += bytes;
+        self.used.peak = self.used.peak.max(self.used.used);
+        Admission::Charged(Pressure::default())
+    }
+
+    fn release(&mut self, departure: &Passage, _now: Time) {
+        let bytes = u64::from(departure.bytes);
+        self.queued[usize::from(departure.egress)][departure.came.index()] -= bytes;
+        self.came[usize::from(departure.ingress)][departure.came.index()] -= bytes;
+        self.used.used -= bytes;
+        self.used.shared -= bytes;
+    }
+
+    fn pressure(&self, _ingress: PortIx, _class: Class) -> Pressure {
+        Pressure::default()
+    }
+}
+
+impl BufferAccounts for Egress {
+    fn occupancy(&self) -> Occupancy {
+        self.used
+    }
+
+    fn held(&self, ingress: PortIx, class: Class) -> u64 {
+        self.came[usize::from(ingress)][class.index()]
+    }
+
+    fn heap_bytes(&self) -> u64 {
+        self.came.heap_bytes() + self.queued.heap_bytes() + self.threshold.heap_bytes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ids::NodeId;
+    use crate::testing::{fabric, star};
+    use backwater_engine::Bytes;
+
+    /// A packet of 1000 B of class 3 from port `ingress` to port `egress`.
+    fn packet(ingress: PortIx, egress: PortIx) -> Passage {
+        Passage { ingress, egress, ..crate::testing::passage(0, Class(3), 1000) }
+    }
+
+    fn policy(alpha: f64, buffer: u64) -> Egress {
+        let mut spec = star(4);
+        spec.switch.buffer = Bytes(buffer);
+        spec.switch.lossless = vec![];
+        let fabric = fabric(spec);
+        EgressConfig { alpha }.build(&fabric.site(NodeId(4)))
+    }
+
+    /// How many packets go into the queue of port `egress` before one is refused.
+    fn fill(policy: &mut Egress, egress: PortIx) -> usize {
+        (0..)
+            .take_while(|n| {
+                policy.admit(&packet(n % 3, egress), Time::ZERO) != Admission::Refused(DropCause::BufferFull)
+            })
+            .count()
+    }
+
+    /// With alpha 1 a queue takes half of the buffer, the next a half of what is left, and so on; with 1/4 a fifth, and a fifth of the rest.
+    #[test]
+    fn a_queue_takes_its_share_of_what_is_free() {
+        let mut even = policy(1.0, 100_000);
+        assert_eq!((fill(&mut even, 0), fill(&mut even, 1), fill(&mut even, 2)), (50, 25, 13));
+        let mut small = policy(0.25, 100_000);
+        assert_eq!((fill(&mut small, 0), fill(&mut small, 1)), (20, 16));
+        // Packets that leave make room for as many, at any queue.
+        small.release(&packet(0, 0), Time::ZERO);
+        assert_eq!(fill(&mut small, 0), 0, "the other queue has lowered the threshold");
+        assert_eq!(fill(&mut small, 1), 0, "1000 B free more raise it by 250 B");
+    }
+
+    /// However large alpha, the buffer is never overrun.
+    #[test]
+    fn no_more_is_taken_than_there_is() {
+        let mut greedy = policy(1000.0, 100_000);
+        assert_eq!((fill(&mut greedy, 0), fill(&mut greedy, 1)), (100, 0));
+        assert_eq!((greedy.occupancy().used, greedy.occupancy().peak), (100_000, 100_000));
+        let held: u64 = (0..3).map(|ingress| greedy.held(ingress, Class(3))).sum();
+        assert_eq!(held, 100_000);
+    }
+}

@@ -1,0 +1,363 @@
+//! IRN (Mittal et al., SIGCOMM 2018): selective retransmission, and no more packets in flight than fill the path, so that PFC is not needed.
+
+use crate::contract::{
+    Answer, Beside, Findings, InForce, Key, Options, Progress, RecoveryOptions, RecoveryReceiver, RecoverySender,
+    SenderFacts, Verdict,
+};
+use crate::frame::Psn;
+use backwater_engine::bits::BitSet;
+use backwater_engine::{Bytes, Duration, Time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+/// Options of IRN.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct IrnConfig {
+    /// Most payload from the oldest packet that is not acknowledged to the newest sent (BDP-FC). Default: what the sender's line carries in the longest
+    /// base round-trip time (section 3.2: the BDP of the longest path).
+    pub bdp_cap: Option<Bytes>,
+    /// Packets that a receiver's bitmap has room for, which bounds `bdp_cap` as well. Default 4096: 4 MB at the usual MTU.
+    #[schemars(range(min = 2, max = 65_536))]
+    pub bitmap: u32,
+    /// Retransmission timeout while few packets are in flight, RTO_low. Default 100 us (section 4.1).
+    pub rto_low: Duration,
+    /// The same while more are, RTO_high. Default 320 us (section 4.1).
+    pub rto_high: Duration,
+    /// How many packets are few, N. Default 3 (section 4.1).
+    pub few: u32,
+}
+
+impl Default for IrnConfig {
+    fn default() -> Self {
+        let (rto_low, rto_high) = (Duration::from_us(100), Duration::from_us(320));
+        IrnConfig { bdp_cap: None, bitmap: 4096, rto_low, rto_high, few: 3 }
+    }
+}
+
+impl Options for IrnConfig {
+    fn check(&self, beside: &Beside<'_>, findings: &mut Findings) {
+        findings.positive(Some(self.rto_low), "rto_low");
+        findings.ordered([("rto_low", self.rto_low), ("rto_high", self.rto_high)]);
+        findings.positive(self.bdp_cap, "bdp_cap");
+        findings.error(
+            beside.ack_every > 1,
+            Key::Scenario("host.ack_every"),
+            "must be 1: irn answers every packet, and its sender knows by the answers which have come",
+        );
+    }
+}
+
+impl IrnConfig {
+    /// Most packets from the oldest that is not acknowledged to the newest sent, on a line of `facts`.
+    fn cap(&self, facts: &SenderFacts) -> Psn {
+        let mtu = u64::from(facts.sizes.mtu);
+        let packets = self.bdp_cap.map_or(facts.bdp(), Bytes::get).div_ceil(mtu).max(1);
+        packets.min(self.bitmap.into()) as Psn
+    }
+}
+
+impl RecoveryOptions for IrnConfig {
+    type Sender = Sender;
+    type Receiver = Receiver;
+
+    fn sender(&self, facts: &SenderFacts) -> Sender {
+        Sender {
+            cap: self.cap(facts),
+            timeouts: [self.rto_low, self.rto_high],
+            few: self.few,
+            places: self.bitmap,
+            arrived: BitSet::default(),
+            arrivals: 0,
+            recovery: None,
+        }
+    }
+
+    fn receiver(&self) -> Receiver {
+        Receiver { places: self.bitmap, held: BitSet::default() }
+    }
+
+    fn is_selective(&self) -> bool {
+        true
+    }
+
+    fn in_force(&self, sender: &SenderFacts) -> InForce {
+        let cap = Bytes(u64::from(self.cap(sender)) * u64::from(sender.sizes.mtu));
+        InForce::from_iter([("bdp_cap".to_owned(), json!(cap))])
+    }
+}
+
+/// The sender of one flow.
+#[derive(Debug)]
+pub struct Sender {
+    cap: Psn,
+    /// RTO_low and RTO_high.
+    timeouts: [Duration; 2],
+    few: u32,
+    places: u32,
+    /// Packets behind the oldest not acknowledged that have arrived, by number modulo `places`.
+    arrived: BitSet,
+    /// How many these are.
+    arrivals: u32,
+    recovery: Option<Recovery>,
+}
+
+/// Loss recovery of a sender, from the first sign of a loss until all is acknowledged that had been sent by then.
+#[derive(Clone, Copy, Debug)]
+struct Recovery {
+    /// The packet behind the last that had been sent.
+    until: Psn,
+    /// The next packet that may have to be sent again: each is once.
+    next: Psn,
+    /// Packets before this one that have not arrived are lost: a later one has arrived, or the timer has run out.
+    lost_before: Psn,
+    /// The next lost packet, if there is one.
+    lost: Option<Psn>,
+}
+
+impl Sender {
+    fn has_arrived(&self, psn: Psn) -> bool {
+        self.arrived.has((psn % self.places) as usize)
+    }
+
+    /// Looks for the next packet that is lost.
+    fn find_lost(&mut self, progress: &Progress) {
+        let Some(Recovery { next, lost_before, .. }) = self.recovery else { return };
+        let lost = (next.max(progress.acked)..lost_before).find(|psn| !self.has_arrived(*psn));
+        self.recovery.iter_mut().for_each(|recovery| recovery.lost = lost);
+    }
+
+    /// Packets that are lost and have yet to be sent again.
+    fn losses(&self) -> u32 {
+        let Some(Recovery { lost: Some(first), lost_before, .. }) = self.recovery else { return 0 };
+        (first..lost_before).filter(|psn| !self.has_arrived(*psn)).count() as u32
+    }
+}
+
+impl RecoverySender for Sender {
+    fn next(&self, progress: &Progress, packets: Psn) -> Option<Psn> {
+        let lost = self.recovery.and_then(|recovery| recovery.lost);
+        let new = || Some(progress.next).filter(|next| *next < packets && next - progress.acked < self.cap);
+        lost.or_else(new)
+    }
+
+    fn on_sent(&mut self, psn: Psn, progress: &mut Progress) {
+        if psn < progress.next {
+            self.recovery.iter_mut().for_each(|recovery| recovery.next = psn + 1);
+            self.find_lost(progress);
+        } else {
+            progress.next = psn + 1;
+            progress.highest = progress.next;
+        }
+    }
+
+    fn settled(&self, _progress: &Progress) -> u32 {
+        self.arrivals + self.losses()
+    }
+
+    fn on_answer(&mut self, answer: &Answer, progress: &mut Progress) -> bool {
+        for psn in progress.acked..answer.expected {
+            if self.has_arrived(psn) {
+                self.arrived.remove((psn % self.places) as usize);
+                self.arrivals -= 1;
+            }
+        }
+        progress.acked = progress.acked.max(answer.expected);
+        let beyond = answer.arrived.filter(|psn| *psn > progress.acked);
+        if let Some(psn) = beyond.filter(|psn| !self.has_arrived(*psn)) {
+            self.arrived.insert((psn % self.places) as usize);
+            self.arrivals += 1;
+        }
+        if self.recovery.is_some_and(|recovery| progress.acked >= recovery.until) {
+            self.recovery = None;
+        }
+        // A NACK from before the last acknowledgement is stale.
+        let is_news = answer.asks && answer.expected == progress.acked;
+        let begins = is_news && self.recovery.is_none();
+        if begins {
+            let (next, lost_before) = (progress.acked, progress.acked + 1);
+            self.recovery = Some(Recovery { until: progress.next, next, lost_before, lost: None });
+        }
+        if let Some(recovery) = &mut self.recovery {
+            recovery.lost_before = recovery.lost_before.max(beyond.unwrap_or(0));
+            self.find_lost(progress);
+        }
+        begins
+    }
+
+    /// Everything that has not arrived is lost.
+    fn on_timeout(&mut self, progress: &mut Progress) {
+        let until = self.recovery.map_or(progress.next, |recovery| recovery.until);
+        self.recovery = Some(Recovery { until, next: progress.acked, lost_before: progress.next, lost: None });
+        self.find_lost(progress);
+    }
+
+    fn timeout(&self, progress: &Progress) -> Option<Duration> {
+        let [low, high] = self.timeouts;
+        Some(if progress.next - progress.acked <= self.few { low } else { high })
+    }
+}
+
+/// The receiver of one flow: it keeps what comes early, and asks for what is missing by every answer.
+#[derive(Debug)]
+pub struct Receiver {
+    places: u32,
+    /// Packets that came before their turn, by number modulo `places`.
+    held: BitSet,
+}
+
+impl RecoveryReceiver for Receiver {
+    fn on_data(&mut self, psn: Psn, expected: Psn, _now: Time) -> Verdict {
+        let place = |psn: Psn| (psn % self.places) as usize;
+        if psn < expected {
+            return Verdict::Duplicate;
+        }
+        if psn > expected {
+            if psn - expected >= self.places {
+                return Verdict::Ignore;
+            }
+            self.held.insert(place(psn));
+            return Verdict::Nack;
+        }
+        let mut next = psn + 1;
+        while self.held.has(place(next)) {
+            self.held.remove(place(next));
+            next += 1;
+        }
+        Verdict::Deliver { packets: next - psn }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing;
+    use backwater_engine::Rate;
+
+    fn facts() -> SenderFacts {
+        let mut facts = testing::sender(Rate::from_gbps(100), Duration::from_us(8));
+        facts.sizes.mtu = 1024;
+        facts
+    }
+
+    const NONE: [Psn; 0] = [];
+
+    /// A cap of eight packets of 1024 B.
+    fn sender() -> Sender {
+        IrnConfig { bdp_cap: Some(Bytes(8 * 1024)), ..Default::default() }.sender(&facts())
+    }
+
+    /// What is sent next, as far as the sender lets it, of a flow of 100 packets.
+    fn send(sender: &mut Sender, progress: &mut Progress) -> Vec<Psn> {
+        let next = || {
+            let psn = sender.next(progress, 100)?;
+            sender.on_sent(psn, progress);
+            Some(psn)
+        };
+        std::iter::from_fn(next).collect()
+    }
+
+    fn ack(sender: &mut Sender, progress: &mut Progress, expected: Psn) {
+        assert!(!sender.on_answer(&Answer { asks: false, expected, arrived: Some(expected - 1) }, progress));
+    }
+
+    fn nack(sender: &mut Sender, progress: &mut Progress, expected: Psn, arrived: Psn) -> bool {
+        sender.on_answer(&Answer { asks: true, expected, arrived: Some(arrived) }, progress)
+    }
+
+    #[test]
+    fn no_more_is_in_flight_than_the_path_holds() {
+        let (mut sender, mut progress) = (sender(), Progress::default());
+        assert_eq!(send(&mut sender, &mut progress), [0, 1, 2, 3, 4, 5, 6, 7]);
+        ack(&mut sender, &mut progress, 3);
+        assert_eq!(send(&mut sender, &mut progress), [8, 9, 10]);
+        // What has arrived early opens no room: the receiver's bitmap begins at what is missing.
+        assert!(nack(&mut sender, &mut progress, 3, 10));
+        assert_eq!(send(&mut sender, &mut progress), [3, 4, 5, 6, 7, 8, 9]);
+        assert_eq!(send(&mut sender, &mut progress), NONE);
+        assert_eq!(sender.next(&Progress { next: 100, acked: 95, highest: 100 }, 100), None);
+    }
+
+    /// The cap is that of 100 Gb/s and 8 us, 100 kB, in packets of 1024 B, rounded up; and never more than the bitmap.
+    #[test]
+    fn the_cap_is_the_bdp_in_packets() {
+        let facts = facts();
+        assert_eq!(facts.bdp(), 100_000);
+        assert_eq!(IrnConfig::default().cap(&facts), 98);
+        assert_eq!(IrnConfig { bitmap: 64, ..Default::default() }.cap(&facts), 64);
+        assert_eq!(IrnConfig { bdp_cap: Some(Bytes(1)), ..Default::default() }.cap(&facts), 1);
+    }
+
+    /// Of 0 to 7, packets 2, 4 and 7 are lost.
+    #[test]
+    fn what_is_lost_is_sent_again_once_and_nothing_else() {
+        let (mut sender, mut progress) = (sender(), Progress::default());
+        send(&mut sender, &mut progress);
+        ack(&mut sender, &mut progress, 1);
+        ack(&mut sender, &mut progress, 2);
+        assert_eq!(send(&mut sender, &mut progress), [8, 9]);
+        // The first sign: 3 has come. 2 is lost; nothing is known of 4 and what follows.
+        assert!(nack(&mut sender, &mut progress, 2, 3));
+        assert_eq!((send(&mut sender, &mut progress), sender.settled(&progress)), (vec![2], 1));
+        // 5 has come: 4 is lost. 6 has come: nothing new, and 4 is not sent twice.
+        assert!(!nack(&mut sender, &mut progress, 2, 5));
+        assert_eq!(sender.settled(&progress), 3);
+        assert_eq!((send(&mut sender, &mut progress), sender.settled(&progress)), (vec![4], 2));
+        assert!(!nack(&mut sender, &mut progress, 2, 6));
+        assert_eq!(send(&mut sender, &mut progress), NONE);
+        // 8 has come: 7 is lost. The answer to 2 opens the way for what is new.
+        assert!(!nack(&mut sender, &mut progress, 2, 8));
+        assert_eq!(send(&mut sender, &mut progress), [7]);
+        ack(&mut sender, &mut progress, 4);
+        assert_eq!(send(&mut sender, &mut progress), [10, 11]);
+        ack(&mut sender, &mut progress, 7);
+        // Recovery lasts until what had been sent when it began, 0 to 9, is acknowledged: a NACK in between is no new loss.
+        assert!(!nack(&mut sender, &mut progress, 7, 10));
+        ack(&mut sender, &mut progress, 11);
+        assert_eq!((progress.acked, sender.arrivals, sender.recovery.is_some()), (11, 0, false));
+        assert_eq!(send(&mut sender, &mut progress), [12, 13, 14, 15, 16, 17, 18]);
+        assert!(nack(&mut sender, &mut progress, 11, 12));
+    }
+
+    /// All of 0 to 7 are lost but 5, whose answer is lost as well.
+    #[test]
+    fn after_a_timeout_all_is_lost_that_is_not_known_to_have_come() {
+        let (mut sender, mut progress) = (sender(), Progress::default());
+        send(&mut sender, &mut progress);
+        assert_eq!(sender.timeout(&progress), Some(Duration::from_us(320)));
+        sender.on_timeout(&mut progress);
+        assert_eq!(sender.settled(&progress), 8);
+        assert_eq!(send(&mut sender, &mut progress), [0, 1, 2, 3, 4, 5, 6, 7]);
+        // Lost again, but for 2: the timer runs out again.
+        assert!(!nack(&mut sender, &mut progress, 0, 2));
+        assert_eq!(send(&mut sender, &mut progress), NONE);
+        sender.on_timeout(&mut progress);
+        assert_eq!(send(&mut sender, &mut progress), [0, 1, 3, 4, 5, 6, 7]);
+        assert_eq!(sender.timeout(&Progress { next: 8, acked: 5, highest: 8 }), Some(Duration::from_us(100)));
+        assert_eq!(sender.timeout(&Progress { next: 8, acked: 4, highest: 8 }), Some(Duration::from_us(320)));
+    }
+
+    #[test]
+    fn answers_that_are_late_do_no_harm() {
+        let (mut sender, mut progress) = (sender(), Progress::default());
+        send(&mut sender, &mut progress);
+        ack(&mut sender, &mut progress, 6);
+        assert!(!nack(&mut sender, &mut progress, 2, 4));
+        ack(&mut sender, &mut progress, 3);
+        assert_eq!((progress.acked, sender.arrivals, sender.recovery.is_some()), (6, 0, false));
+    }
+
+    #[test]
+    fn a_receiver_keeps_what_comes_early_and_asks_every_time() {
+        let mut receiver = IrnConfig { bitmap: 4, ..Default::default() }.receiver();
+        let mut on_data = |psn, expected| receiver.on_data(psn, expected, Time::ZERO);
+        assert_eq!(on_data(0, 0), Verdict::Deliver { packets: 1 });
+        assert_eq!([on_data(3, 1), on_data(2, 1), on_data(3, 1)], [Verdict::Nack; 3]);
+        // There is no room for 5, whose place is that of 1.
+        assert_eq!(on_data(5, 1), Verdict::Ignore);
+        assert_eq!(on_data(1, 1), Verdict::Deliver { packets: 3 });
+        assert_eq!(on_data(2, 4), Verdict::Duplicate);
+        assert_eq!(on_data(4, 4), Verdict::Deliver { packets: 1 });
+    }
+}
