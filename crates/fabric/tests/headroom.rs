@@ -384,7 +384,7 @@ fn roomy(spec: &NetworkSpec) -> NetworkSpec {
         HeadroomConfig::Static(config) => config.headroom = headroom,
         HeadroomConfig::Dsh(config) => config.headroom = headroom,
         HeadroomConfig::Oversubscribed(config) => config.headroom = headroom,
-        HeadroomConfig::Adaptive(_) => return spec,
+        HeadroomConfig::Adaptive(_) | HeadroomConfig::Egress(_) => return spec,
         HeadroomConfig::Custom(_) => unreachable!("random fabrics are of built-in parts"),
     }
     spec.switch.buffer = Bytes(reserved(&spec) + room);

@@ -94,6 +94,17 @@ fn a_lost_tail_is_sent_again_after_the_low_timeout() {
     assert_eq!(finish(250), Time::ZERO + Duration::from_ns(20) + Duration::from_us(250) + way);
 }
 
+/// More than three packets wait for longer than RTO_low in a long queue, and none is lost: nothing is sent again.
+#[test]
+fn while_many_packets_are_in_flight_the_high_timeout_counts() {
+    let config = IrnConfig { rto_low: Duration::from_us(10), rto_high: Duration::from_ms(10), ..Default::default() };
+    let spec = lossy_star(9, 1 << 20, RecoveryConfig::Irn(config));
+    // A round trip behind 8 x 47 packets takes 33 us; a flow has 30 packets, so that its last three are few soon before its end.
+    let flows = (0..8).map(|host| flow(host, 8, 30 * 1024, 0)).collect();
+    let (simulation, outcomes) = run(&spec, flows);
+    assert_eq!((drops(&simulation), retransmitted(&outcomes)), (0, 0));
+}
+
 /// The sender never has more than the cap beyond what is acknowledged: on an idle path of twice that BDP, it fills half of the line.
 #[test]
 fn the_cap_bounds_what_is_in_flight() {

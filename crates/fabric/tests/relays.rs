@@ -9,6 +9,7 @@ use backwater_fabric::Simulation;
 use backwater_fabric::contract::note::DropCause;
 use backwater_fabric::driver::deadlock::Deadlock;
 use backwater_fabric::ids::{NodeId, PortIx};
+use backwater_fabric::mechanisms::congestion::CongestionConfig;
 use backwater_fabric::mechanisms::flow_control::FlowControlConfig;
 use backwater_fabric::mechanisms::flow_control::pfc::{PauseModel, PfcConfig, Relaying};
 use backwater_fabric::mechanisms::headroom::HeadroomConfig;
@@ -61,6 +62,34 @@ fn a_packet_with_two_digits_to_correct_passes_one_server() {
         assert_eq!(outcomes[0].acknowledged.unwrap().ps() - finish.ps(), 4 * (86 * 80 + LINK) + delay);
         assert_eq!(simulation.audit(), []);
     }
+}
+
+/// At any instant, while packets are on their way from one port of a server to another.
+#[test]
+fn the_books_balance_while_packets_are_being_forwarded() {
+    let mut spec = bcube(2, 100, 1000);
+    spec.host.relay.delay = Duration::from_us(3);
+    let mut simulation = Simulation::new(spec, vec![flow(0, 3, 100_000, 0)], 1).unwrap();
+    for step in 1..200 {
+        simulation.run_until(Time::from_ps(step * 100_000), 1);
+        assert_eq!(simulation.audit(), []);
+    }
+    assert_eq!(simulation.outcomes()[0].reception.delivered, 100_000);
+}
+
+/// h1 relays more than its port carries: with DCQCN's marks at servers, packets are marked there.
+#[test]
+fn marks_are_made_at_servers_only_where_that_is_asked_for() {
+    let is_slowed = |congestion_point| {
+        let mut spec = bcube(2, 100, 1000);
+        spec.congestion = CongestionConfig::Dcqcn(Default::default());
+        spec.host.scheduler = HostScheduler::Fair {};
+        spec.host.relay.congestion_point = congestion_point;
+        let flows = vec![via(0, &[4, 1, 7], 3, 4_000_000, 0), via(1, &[7], 3, 4_000_000, 0)];
+        let (simulation, _) = common::run(&spec, flows);
+        simulation.node(NodeId(1)).pipeline().unwrap().occupancy().peak < 1_500_000
+    };
+    assert_eq!([is_slowed(false), is_slowed(true)], [false, true]);
 }
 
 /// Neighbours in a layer do not need a relay.
