@@ -134,8 +134,6 @@ fn successors(simulation: &Simulation, node: NodeId, ingress: PortIx, scope: Pau
 
 /// Whether another port's peer is kept stopped as long as `queue` of `port` is closed.
 fn is_passed_on(node: &Node, port: &Port, queue: QueueIx) -> bool {
-    let stopping = node.flow_control().stopping().into_iter();
-    stopping
-        .into_iter()
-        .any(|(ingress, scope)| node.flow_control().passed_on(ingress, scope).contains(&(port.ix, queue)))
+    let mut stopping = node.flow_control().stopping().into_iter();
+    stopping.any(|(ingress, scope)| node.flow_control().passed_on(ingress, scope).contains(&(port.ix, queue)))
 }
