@@ -6,6 +6,7 @@ use backwater_fabric::frame::framing::Framing;
 use backwater_fabric::ids::{Class, NodeId};
 use backwater_fabric::mechanisms::congestion::CongestionConfig;
 use backwater_fabric::mechanisms::congestion::power_tcp::{PowerTcpConfig, Variant};
+use backwater_fabric::mechanisms::congestion::swift::{SwiftConfig, SwiftProfile};
 use backwater_fabric::mechanisms::flow_control::FlowControlConfig;
 use backwater_fabric::mechanisms::flow_control::pfc::{PauseModel, PfcConfig};
 use backwater_fabric::mechanisms::flow_control::pyrrha::{
@@ -214,7 +215,17 @@ fn congestion() -> impl Strategy<Value = CongestionConfig> {
         1 => Just(CongestionConfig::Timely(Default::default())),
         1 => select(vec![Variant::Telemetry, Variant::Delay])
             .prop_map(|variant| CongestionConfig::PowerTcp(PowerTcpConfig { variant, ..Default::default() })),
+        1 => swift(),
     ]
+}
+
+/// Swift with any target, so that windows come to be of any size.
+fn swift() -> impl Strategy<Value = CongestionConfig> {
+    let base_target = prop::option::weighted(0.5, (0u64..40).prop_map(Duration::from_us));
+    let profile = select(vec![SwiftProfile::Fabric, SwiftProfile::PyrrhaNs3, SwiftProfile::Htsim]);
+    (profile, base_target).prop_map(|(profile, base_target)| {
+        CongestionConfig::Swift(SwiftConfig { profile, base_target, ..Default::default() })
+    })
 }
 
 fn flows(hosts: u32, classes: Vec<Class>, most: usize) -> impl Strategy<Value = Vec<FlowSpec>> {
@@ -290,7 +301,10 @@ fn cases(
                 spec.switch.headroom = headroom;
                 spec.switch.scheduler = scheduler;
                 // A window of less than that many packets would never be answered.
-                let windowed = matches!(congestion, CongestionConfig::Hpcc(_) | CongestionConfig::PowerTcp(_));
+                let windowed = matches!(
+                    congestion,
+                    CongestionConfig::Hpcc(_) | CongestionConfig::PowerTcp(_) | CongestionConfig::Swift(_)
+                );
                 spec.host = HostConfig {
                     ack_every: if windowed { 1 } else { acks.0 },
                     ack_class: acks.1.unwrap_or(Class::CONTROL),
