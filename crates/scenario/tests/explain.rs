@@ -140,6 +140,13 @@ fn every_congestion_control_and_buffer_policy_says_what_follows_from_the_fabric(
             vec![("congestion_control.window", json!("52336 B"), "--set, rate x longest base RTT")],
         ),
         (&["congestion_control.kind=none"], vec![("congestion_control.window", json!("no limit"), "default")]),
+        (
+            &["congestion_control.kind=pcn", "congestion_control.min_rate=200 Gbps"],
+            vec![
+                ("congestion_control.threshold", json!("100 KB"), "default"),
+                ("congestion_control.min_rate", json!("100 Gbps"), "--set, at most the rate of the link"),
+            ],
+        ),
         // 8 us above that; five times as much for small windows. 49 packets fill the line in a base round-trip time, 141 in the target.
         (
             &["congestion_control.kind=swift"],

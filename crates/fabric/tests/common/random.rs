@@ -5,6 +5,7 @@ use backwater_engine::{Bytes, Duration, Rate, Time};
 use backwater_fabric::frame::framing::Framing;
 use backwater_fabric::ids::{Class, NodeId};
 use backwater_fabric::mechanisms::congestion::CongestionConfig;
+use backwater_fabric::mechanisms::congestion::pcn::PcnConfig;
 use backwater_fabric::mechanisms::congestion::power_tcp::{PowerTcpConfig, Variant};
 use backwater_fabric::mechanisms::congestion::swift::{SwiftConfig, SwiftProfile};
 use backwater_fabric::mechanisms::flow_control::FlowControlConfig;
@@ -216,6 +217,7 @@ fn congestion() -> impl Strategy<Value = CongestionConfig> {
         1 => select(vec![Variant::Telemetry, Variant::Delay])
             .prop_map(|variant| CongestionConfig::PowerTcp(PowerTcpConfig { variant, ..Default::default() })),
         1 => swift(),
+        1 => pcn(),
     ]
 }
 
@@ -225,6 +227,15 @@ fn swift() -> impl Strategy<Value = CongestionConfig> {
     let profile = select(vec![SwiftProfile::Fabric, SwiftProfile::PyrrhaNs3, SwiftProfile::Htsim]);
     (profile, base_target).prop_map(|(profile, base_target)| {
         CongestionConfig::Swift(SwiftConfig { profile, base_target, ..Default::default() })
+    })
+}
+
+/// PCN with any threshold, and periods from that of a packet to that of a flow.
+fn pcn() -> impl Strategy<Value = CongestionConfig> {
+    let threshold = prop::option::weighted(0.7, (0u64..50_000).prop_map(Bytes));
+    (threshold, 100u64..60_000).prop_map(|(threshold, period_ns)| {
+        let period = Duration::from_ns(period_ns);
+        CongestionConfig::Pcn(PcnConfig { threshold, period, ..Default::default() })
     })
 }
 

@@ -82,7 +82,7 @@ pub(crate) const CASES: &[(&str, &str, &[&str])] = &[
         "kind = \"dcqcn\"",
         "kind = \"dcqnc\"",
         &[
-            "s.toml:32:8: error: congestion_control.kind = \"dcqnc\": unknown name; did you mean \"dcqcn\"? (allowed: none, dcqcn, hpcc, timely, power-tcp, swift)",
+            "s.toml:32:8: error: congestion_control.kind = \"dcqnc\": unknown name; did you mean \"dcqcn\"? (allowed: none, dcqcn, hpcc, timely, power-tcp, swift, pcn)",
         ],
     ),
     (
@@ -614,6 +614,29 @@ pub(crate) const CASES: &[(&str, &str, &[&str])] = &[
     (
         "kind = \"dcqcn\"\nprofile = \"paper\"\ngain = 0.00390625",
         "kind = \"swift\"\nbase_target = \"1 us\"\nper_hop = \"2093 ns\"",
+        &[],
+    ),
+    (
+        "kind = \"dcqcn\"\nprofile = \"paper\"\ngain = 0.00390625",
+        "kind = \"pcn\"\nperiod = \"99 ns\"\nw_min = 0.75\nmin_rate = \"0 bps\"\nthreshold_rate = \"40 Gbps\"",
+        &[
+            "s.toml:33:10: error: congestion_control.period = \"99 ns\": must be at least 100 ns: every flow pays for every tick",
+            "s.toml:34:9: error: congestion_control.w_min = 0.75: must be at most w_max, 0.5",
+            "s.toml:35:12: error: congestion_control.min_rate = \"0 bps\": must be greater than zero",
+            "s.toml:36:18: error: congestion_control.threshold_rate = \"40 Gbps\": has no effect without threshold",
+        ],
+    ),
+    (
+        "kind = \"dcqcn\"\nprofile = \"paper\"\ngain = 0.00390625",
+        "kind = \"pcn\"\nw_min = 0.0\nthreshold = \"40 KB\"\nthreshold_rate = \"0 bps\"",
+        &[
+            "s.toml:33:9: error: congestion_control.w_min = 0.0: must be greater than zero",
+            "s.toml:35:18: error: congestion_control.threshold_rate = \"0 bps\": must be greater than zero",
+        ],
+    ),
+    (
+        "kind = \"dcqcn\"\nprofile = \"paper\"\ngain = 0.00390625",
+        "kind = \"pcn\"\nthreshold = \"40 KB\"\nthreshold_rate = \"40 Gbps\"\n[host]\nack_every = 8",
         &[],
     ),
     (

@@ -4,6 +4,7 @@ pub mod dcqcn;
 pub mod ecn;
 pub mod hpcc;
 pub mod none;
+pub mod pcn;
 pub mod power_tcp;
 pub mod swift;
 pub mod telemetry;
@@ -36,5 +37,7 @@ registry! {
         PowerTcp = "power-tcp": power_tcp::PowerTcpConfig;
         /// Swift: window control by the distance of delays from a target (SIGCOMM 2020).
         Swift = "swift": swift::SwiftConfig;
+        /// PCN: marks that leave out victims of PAUSEs, and senders that fall to the rate of arrival (NSDI 2020).
+        Pcn = "pcn": pcn::PcnConfig;
     }
 }
