@@ -141,6 +141,38 @@ fn every_congestion_control_and_buffer_policy_says_what_follows_from_the_fabric(
         ),
         (&["congestion_control.kind=none"], vec![("congestion_control.window", json!("no limit"), "default")]),
         (
+            &["congestion_control.kind=pcn", "congestion_control.min_rate=200 Gbps"],
+            vec![
+                ("congestion_control.threshold", json!("100 KB"), "default"),
+                ("congestion_control.min_rate", json!("100 Gbps"), "--set, at most the rate of the link"),
+            ],
+        ),
+        // 8 us above that; five times as much for small windows. 49 packets fill the line in a base round-trip time, 141 in the target.
+        (
+            &["congestion_control.kind=swift"],
+            vec![
+                ("congestion_control.queueing", json!("8 us"), "profile fabric"),
+                ("congestion_control.base_target", json!("8 us"), "profile fabric"),
+                ("congestion_control.per_hop", json!("2093.44 ns"), "profile fabric"),
+                ("congestion_control.fs_range", json!("60934.4 ns"), "profile fabric"),
+                ("congestion_control.initial_cwnd", json!(49.0), "profile fabric"),
+                ("congestion_control.max_cwnd", json!(282.0), "profile fabric"),
+            ],
+        ),
+        (
+            &[
+                "congestion_control.kind=swift",
+                "congestion_control.base_target=9 us",
+                "congestion_control.initial_cwnd=300",
+            ],
+            vec![
+                ("congestion_control.queueing", json!("none"), "profile fabric"),
+                ("congestion_control.base_target", json!("9 us"), "--set"),
+                ("congestion_control.initial_cwnd", json!(300.0), "--set"),
+                ("congestion_control.max_cwnd", json!(300.0), "profile fabric"),
+            ],
+        ),
+        (
             &["switch.headroom.kind=dsh", "switch.headroom.port_resume_offset=0 B"],
             vec![
                 ("switch.headroom.headroom", json!("30996 B"), "default"),

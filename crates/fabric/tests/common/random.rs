@@ -5,7 +5,9 @@ use backwater_engine::{Bytes, Duration, Rate, Time};
 use backwater_fabric::frame::framing::Framing;
 use backwater_fabric::ids::{Class, NodeId};
 use backwater_fabric::mechanisms::congestion::CongestionConfig;
+use backwater_fabric::mechanisms::congestion::pcn::PcnConfig;
 use backwater_fabric::mechanisms::congestion::power_tcp::{PowerTcpConfig, Variant};
+use backwater_fabric::mechanisms::congestion::swift::{SwiftConfig, SwiftProfile};
 use backwater_fabric::mechanisms::flow_control::FlowControlConfig;
 use backwater_fabric::mechanisms::flow_control::pfc::{PauseModel, PfcConfig};
 use backwater_fabric::mechanisms::flow_control::pyrrha::{
@@ -214,7 +216,27 @@ fn congestion() -> impl Strategy<Value = CongestionConfig> {
         1 => Just(CongestionConfig::Timely(Default::default())),
         1 => select(vec![Variant::Telemetry, Variant::Delay])
             .prop_map(|variant| CongestionConfig::PowerTcp(PowerTcpConfig { variant, ..Default::default() })),
+        1 => swift(),
+        1 => pcn(),
     ]
+}
+
+/// Swift with any target, so that windows come to be of any size.
+fn swift() -> impl Strategy<Value = CongestionConfig> {
+    let base_target = prop::option::weighted(0.5, (0u64..40).prop_map(Duration::from_us));
+    let profile = select(vec![SwiftProfile::Fabric, SwiftProfile::PyrrhaNs3, SwiftProfile::Htsim]);
+    (profile, base_target).prop_map(|(profile, base_target)| {
+        CongestionConfig::Swift(SwiftConfig { profile, base_target, ..Default::default() })
+    })
+}
+
+/// PCN with any threshold, and periods from that of a packet to that of a flow.
+fn pcn() -> impl Strategy<Value = CongestionConfig> {
+    let threshold = prop::option::weighted(0.7, (0u64..50_000).prop_map(Bytes));
+    (threshold, 100u64..60_000).prop_map(|(threshold, period_ns)| {
+        let period = Duration::from_ns(period_ns);
+        CongestionConfig::Pcn(PcnConfig { threshold, period, ..Default::default() })
+    })
 }
 
 fn flows(hosts: u32, classes: Vec<Class>, most: usize) -> impl Strategy<Value = Vec<FlowSpec>> {
@@ -290,7 +312,10 @@ fn cases(
                 spec.switch.headroom = headroom;
                 spec.switch.scheduler = scheduler;
                 // A window of less than that many packets would never be answered.
-                let windowed = matches!(congestion, CongestionConfig::Hpcc(_) | CongestionConfig::PowerTcp(_));
+                let windowed = matches!(
+                    congestion,
+                    CongestionConfig::Hpcc(_) | CongestionConfig::PowerTcp(_) | CongestionConfig::Swift(_)
+                );
                 spec.host = HostConfig {
                     ack_every: if windowed { 1 } else { acks.0 },
                     ack_class: acks.1.unwrap_or(Class::CONTROL),

@@ -233,9 +233,14 @@ impl Script {
 
     /// Whether the next data packet that the node sends before `limit`, if any, is marked. All else is passed over.
     pub fn next_mark(&mut self, limit: u64) -> Option<bool> {
+        self.next_mark_of(PacketKind::Data, limit)
+    }
+
+    /// The same of the next packet of a kind.
+    pub fn next_mark_of(&mut self, kind: PacketKind, limit: u64) -> Option<bool> {
         loop {
             let (_, _, frame, _) = self.next_frame(limit)?;
-            if let Some(packet) = frame.packet().filter(|packet| packet.kind == PacketKind::Data) {
+            if let Some(packet) = frame.packet().filter(|packet| packet.kind == kind) {
                 return Some(packet.marked);
             }
         }

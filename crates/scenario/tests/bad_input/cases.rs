@@ -82,7 +82,7 @@ pub(crate) const CASES: &[(&str, &str, &[&str])] = &[
         "kind = \"dcqcn\"",
         "kind = \"dcqnc\"",
         &[
-            "s.toml:32:8: error: congestion_control.kind = \"dcqnc\": unknown name; did you mean \"dcqcn\"? (allowed: none, dcqcn, hpcc, timely, power-tcp)",
+            "s.toml:32:8: error: congestion_control.kind = \"dcqnc\": unknown name; did you mean \"dcqcn\"? (allowed: none, dcqcn, hpcc, timely, power-tcp, swift, pcn)",
         ],
     ),
     (
@@ -570,6 +570,74 @@ pub(crate) const CASES: &[(&str, &str, &[&str])] = &[
         &[
             "s.toml:32:13: error: host.ack_every = 200: so many packets do not fit into a window of 104672 B: they would never be answered",
         ],
+    ),
+    (
+        "kind = \"dcqcn\"\nprofile = \"paper\"\ngain = 0.00390625",
+        "kind = \"swift\"\nqueueing = \"4 us\"\nbase_target = \"20 us\"\nfs_min_cwnd = 100\nmin_cwnd = 0.0\n[host]\nack_every = 2",
+        &[
+            "s.toml:33:12: error: congestion_control.queueing = \"4 us\": has no effect: base_target is set, by itself or by the profile",
+            "s.toml:35:15: error: congestion_control.fs_min_cwnd = 100: must be less than fs_max_cwnd, 100",
+            "s.toml:36:12: error: congestion_control.min_cwnd = 0.0: must be greater than zero",
+            "s.toml:38:13: error: host.ack_every = 2: must be 1: the window of swift can shrink to a packet, which would never be answered",
+        ],
+    ),
+    (
+        "kind = \"dcqcn\"\nprofile = \"paper\"\ngain = 0.00390625",
+        "kind = \"swift\"\nprofile = \"htsim\"\nqueueing = \"4 us\"",
+        &[
+            "s.toml:34:12: error: congestion_control.queueing = \"4 us\": has no effect: base_target is set, by itself or by the profile",
+        ],
+    ),
+    (
+        "kind = \"dcqcn\"\nprofile = \"paper\"\ngain = 0.00390625",
+        "kind = \"swift\"\nmin_cwnd = 20\nmax_cwnd = 10\ninitial_cwnd = 15",
+        &[
+            "s.toml:33:12: error: congestion_control.min_cwnd = 20: must be at most max_cwnd, 10",
+            "s.toml:35:16: error: congestion_control.initial_cwnd = 15: must be at most max_cwnd, 10",
+            "s.toml:35:16: error: congestion_control.initial_cwnd = 15: must be at least min_cwnd, 20",
+        ],
+    ),
+    (
+        "kind = \"dcqcn\"\nprofile = \"paper\"\ngain = 0.00390625",
+        "kind = \"swift\"\nbase_target = \"3 us\"\nper_hop = \"1 us\"",
+        &[
+            "s.toml:33:15: warning: congestion_control.base_target = \"3 us\": over 4 links the target delay is 7 us, and base round-trip times are up to 8373.76 ns: packets are late without any queue, and rates collapse",
+        ],
+    ),
+    (
+        "kind = \"dcqcn\"\nprofile = \"paper\"\ngain = 0.00390625",
+        "kind = \"swift\"\nbase_target = \"0 s\"\nper_hop = \"2093 ns\"",
+        &[
+            "s.toml:33:15: warning: congestion_control.base_target = \"0 s\": over 4 links the target delay is 8.372 us, and base round-trip times are up to 8373.76 ns: packets are late without any queue, and rates collapse",
+        ],
+    ),
+    (
+        "kind = \"dcqcn\"\nprofile = \"paper\"\ngain = 0.00390625",
+        "kind = \"swift\"\nbase_target = \"1 us\"\nper_hop = \"2093 ns\"",
+        &[],
+    ),
+    (
+        "kind = \"dcqcn\"\nprofile = \"paper\"\ngain = 0.00390625",
+        "kind = \"pcn\"\nperiod = \"99 ns\"\nw_min = 0.75\nmin_rate = \"0 bps\"\nthreshold_rate = \"40 Gbps\"",
+        &[
+            "s.toml:33:10: error: congestion_control.period = \"99 ns\": must be at least 100 ns: every flow pays for every tick",
+            "s.toml:34:9: error: congestion_control.w_min = 0.75: must be at most w_max, 0.5",
+            "s.toml:35:12: error: congestion_control.min_rate = \"0 bps\": must be greater than zero",
+            "s.toml:36:18: error: congestion_control.threshold_rate = \"40 Gbps\": has no effect without threshold",
+        ],
+    ),
+    (
+        "kind = \"dcqcn\"\nprofile = \"paper\"\ngain = 0.00390625",
+        "kind = \"pcn\"\nw_min = 0.0\nthreshold = \"40 KB\"\nthreshold_rate = \"0 bps\"",
+        &[
+            "s.toml:33:9: error: congestion_control.w_min = 0.0: must be greater than zero",
+            "s.toml:35:18: error: congestion_control.threshold_rate = \"0 bps\": must be greater than zero",
+        ],
+    ),
+    (
+        "kind = \"dcqcn\"\nprofile = \"paper\"\ngain = 0.00390625",
+        "kind = \"pcn\"\nthreshold = \"40 KB\"\nthreshold_rate = \"40 Gbps\"\n[host]\nack_every = 8",
+        &[],
     ),
     (
         "[congestion_control]\nkind = \"dcqcn\"\nprofile = \"paper\"\ngain = 0.00390625",

@@ -4,7 +4,9 @@ pub mod dcqcn;
 pub mod ecn;
 pub mod hpcc;
 pub mod none;
+pub mod pcn;
 pub mod power_tcp;
+pub mod swift;
 pub mod telemetry;
 pub mod timely;
 mod window;
@@ -33,5 +35,9 @@ registry! {
         Timely = "timely": timely::TimelyConfig;
         /// PowerTCP: window control by the product of queue length and arrival rate, from telemetry or from delays (NSDI 2022).
         PowerTcp = "power-tcp": power_tcp::PowerTcpConfig;
+        /// Swift: window control by the distance of delays from a target (SIGCOMM 2020).
+        Swift = "swift": swift::SwiftConfig;
+        /// PCN: marks that leave out victims of PAUSEs, and senders that fall to the rate of arrival (NSDI 2020).
+        Pcn = "pcn": pcn::PcnConfig;
     }
 }
