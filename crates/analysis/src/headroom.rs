@@ -130,6 +130,7 @@ impl Switch {
             links: (0..self.ports).map(link).collect(),
             routes: Vec::new(),
             faults: Vec::new(),
+            reconvergence: None,
             switch: SwitchConfig {
                 buffer: self.buffer,
                 lossless: (0..self.classes).map(Class).collect(),

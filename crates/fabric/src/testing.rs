@@ -37,6 +37,7 @@ pub(crate) fn network(hosts: u32, switches: u32, ends: &[(u32, u32)]) -> Network
         links: ends.iter().map(link).collect(),
         routes: Vec::new(),
         faults: Vec::new(),
+        reconvergence: None,
         switch: Default::default(),
         groups: Vec::new(),
         host: Default::default(),

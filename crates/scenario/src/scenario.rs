@@ -142,11 +142,14 @@ pub struct NetworkConfig {
     pub framing: Framing,
     /// Payload bytes of a full data packet, 1 B to 9000 B. Default 1024 B (the RoCE path MTU).
     pub mtu: Bytes,
+    /// Time from the failure or return of a link (`[[faults]]`) until all routes are computed anew. What waits at the ports of failed links is lost then.
+    /// Default: never, routes stay, and packets wait for the link.
+    pub reconvergence: Option<Duration>,
 }
 
 impl Default for NetworkConfig {
     fn default() -> Self {
-        NetworkConfig { framing: Framing::Rocev2, mtu: Bytes(1024) }
+        NetworkConfig { framing: Framing::Rocev2, mtu: Bytes(1024), reconvergence: None }
     }
 }
 

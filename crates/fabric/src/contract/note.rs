@@ -13,7 +13,7 @@ pub enum DropCause {
     BufferFull,
     /// The link corrupted it.
     LinkError,
-    /// The link went down while it was on the wire.
+    /// The link went down while it was on the wire; or it stood at a port whose link is down, or had no way left, when routes were computed anew.
     LinkDown,
     /// It was in a routing loop until its time to live was over.
     TimeToLive,

@@ -30,6 +30,8 @@ impl Stations {
     pub const GATE: Stations = Stations(1 << 5);
     /// [`Station::on_link`].
     pub const LINK: Stations = Stations(1 << 7);
+    /// There are ports whose links are down, and that routes avoid.
+    pub(crate) const DEAD_ENDS: Stations = Stations(1 << 10);
     /// Queues of a host's ports take turns with the data of its own flows.
     pub(crate) const TURNS: Stations = Stations(1 << 9);
     /// Packets take some time to be forwarded.
@@ -41,6 +43,11 @@ impl Stations {
     #[inline]
     pub const fn meets(self, other: Stations) -> bool {
         self.0 & other.0 != 0
+    }
+
+    /// The set without those of `other`.
+    pub(crate) const fn without(self, other: Stations) -> Stations {
+        Stations(self.0 & !other.0)
     }
 
     /// [`Station::on_departure`] of packets of `kind`.

@@ -115,6 +115,13 @@ impl Shard {
         self.at_node(source, scene, |node, env| node.expect_flow(flow, env));
     }
 
+    /// Routes have been computed anew.
+    pub(crate) fn reroute(&mut self, scene: &Scene<'_>) {
+        for node in 0..self.nodes.len() as u32 {
+            self.at_node(node, scene, |node, env| node.reroute(env));
+        }
+    }
+
     /// When the next event happens; [`Time::NEVER`] if none is pending.
     pub(crate) fn next_event(&self) -> Time {
         self.outside.events.next_time()

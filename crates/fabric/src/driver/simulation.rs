@@ -14,10 +14,10 @@ use crate::model::fifo::Frames;
 use crate::model::node::Node;
 use crate::network::fabric::Fabric;
 use crate::network::flows::Flow;
-use crate::network::spec::{FlowSpec, NetworkSpec, SpecError};
+use crate::network::spec::{FlowSpec, LinkFault, NetworkSpec, SpecError};
 use backwater_engine::pages::enlarge_heap;
 use backwater_engine::{Duration, Time};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::iter::Peekable;
 
 pub use crate::driver::partition::Partition;
@@ -43,6 +43,10 @@ pub struct Simulation {
     /// Every flow that starts before this instant has been admitted, and none that starts after it.
     pub(super) horizon: Time,
     pub(super) source: Peekable<FlowSource>,
+    /// When which links fail or come back, as far as routes have yet to be computed anew for it: the last one first.
+    pub(super) changes: Vec<(Time, usize, bool)>,
+    /// Links that are down, as far as the routes know.
+    pub(super) down: BTreeSet<usize>,
     /// Flows whose sender is done, while packets of theirs may be on their way.
     pub(super) settling: Vec<Acknowledged>,
     /// Packets lost, of flows that are not forgotten.
@@ -51,6 +55,16 @@ pub struct Simulation {
     pub(super) finished: Vec<FlowOutcome>,
     pub(super) acknowledged_flows: u64,
     pub(super) endless_flows: u64,
+}
+
+/// When which links fail or come back, by the time at which routes are computed anew for it: the last one first.
+fn changes(spec: &NetworkSpec) -> Vec<(Time, usize, bool)> {
+    let Some(delay) = spec.reconvergence else { return Vec::new() };
+    let both = |fault: &LinkFault| [(fault.down, fault.link, false), (fault.up, fault.link, true)];
+    let known = spec.faults.iter().flat_map(both).filter(|(at, ..)| *at < Time::NEVER);
+    let mut changes: Vec<_> = known.map(|(at, link, is_up)| (at + delay, link, is_up)).collect();
+    changes.sort_unstable_by(|one, other| other.cmp(one));
+    changes
 }
 
 /// Ports from which on large pages are worth their price.
@@ -101,7 +115,10 @@ impl Simulation {
         if fabric.wiring.ports.len() >= LARGE_FABRIC {
             enlarge_heap();
         }
+        let changes = changes(&fabric.spec);
         Simulation {
+            changes,
+            down: BTreeSet::new(),
             fabric,
             layout,
             shards,
@@ -161,10 +178,11 @@ impl Simulation {
     pub fn advance(&mut self, limit: Time, threads: usize, events: u64, stop: &mut dyn FnMut() -> bool) -> bool {
         let threads = threads.clamp(1, self.shards.len());
         loop {
+            self.reroute();
             if self.now >= self.horizon {
                 self.horizon = self.admit_flows(limit);
             }
-            let end = self.horizon.min(limit);
+            let end = self.horizon.min(limit).min(self.next_change());
             let Simulation { fabric, layout, .. } = self;
             if let [shard] = &mut self.shards[..] {
                 while shard.run(end, events, fabric, layout) == events && !stop() {}
@@ -185,6 +203,30 @@ impl Simulation {
                 return false;
             }
         }
+    }
+
+    /// When routes are computed anew; [`Time::NEVER`] if they are not.
+    fn next_change(&self) -> Time {
+        self.changes.last().map_or(Time::NEVER, |(at, ..)| *at)
+    }
+
+    /// Computes the routes anew for the links that have failed or come back, if it is time: flows go the new ways from now on, and what waits at a
+    /// dead port is lost.
+    fn reroute(&mut self) {
+        let before = self.down.clone();
+        while let Some((_, link, is_up)) = self.changes.pop_if(|(at, ..)| *at <= self.now) {
+            if is_up {
+                self.down.remove(&link)
+            } else {
+                self.down.insert(link)
+            };
+        }
+        if self.down == before {
+            return;
+        }
+        self.fabric.reroute(&self.down);
+        let scene = &Scene { now: self.now, fabric: &self.fabric, layout: &self.layout };
+        self.shards.iter_mut().for_each(|shard| shard.reroute(scene));
     }
 
     /// Admits flows that start before `limit`, the next ones; when the first starts that is not admitted, or `limit`.
@@ -273,7 +315,8 @@ impl Simulation {
 
     /// When the next event happens, the start of a flow included; [`Time::NEVER`] if there is none.
     pub fn next_event(&mut self) -> Time {
-        self.shards.iter().map(Shard::next_event).min().unwrap_or(Time::NEVER).min(self.next_start())
+        let next = self.shards.iter().map(Shard::next_event).min().unwrap_or(Time::NEVER);
+        next.min(self.next_start()).min(self.next_change())
     }
 
     /// Changes the state of a node as the model never does: for tests of the audit.

@@ -204,6 +204,24 @@ impl Node {
         self.settle(env);
     }
 
+    /// Routes have been computed anew, as links have failed or come back.
+    pub(crate) fn reroute<S: Sink>(&mut self, env: &mut Env<'_, S>) {
+        let down = |interfaces: &Interfaces| interfaces.ports.iter().find(|port| port.is_down()).map(|port| port.ix);
+        self.interfaces.stations = match down(&self.interfaces) {
+            Some(_) => self.interfaces.stations | Stations::DEAD_ENDS,
+            None => self.interfaces.stations.without(Stations::DEAD_ENDS),
+        };
+        for ix in 0..self.interfaces.ports.len() as PortIx {
+            if self.interfaces.ports[usize::from(ix)].is_down() {
+                self.abandon(ix, env);
+            }
+        }
+        if self.interfaces.endpoint.is_some() {
+            self.reroute_flows(env);
+        }
+        self.settle(env);
+    }
+
     /// A requested wake-up of `port`.
     pub fn port_ready<S: Sink>(&mut self, port: PortIx, env: &mut Env<'_, S>) {
         let wake_at = &mut self.interfaces.ports[usize::from(port)].wake_at;

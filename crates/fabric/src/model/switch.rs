@@ -14,7 +14,7 @@ use crate::contract::{
     Stage, Station, Stations, View,
 };
 use crate::frame::{Body, Frame, NextHop, PacketKind};
-use crate::ids::{Class, NodeId, PortIx, QueueIx};
+use crate::ids::{CLASSES, Class, NodeId, PortIx, QueueIx};
 use crate::model::fifo::{OWN, Queued};
 use crate::model::interfaces::Caller;
 use crate::model::node::Node;
@@ -34,7 +34,7 @@ impl Node {
             return self.drop(ingress, frame, DropCause::TimeToLive, env);
         }
         let stations = self.interfaces.stations;
-        if stations.meets(Stations::LAST_HOP | Stations::NOTICE | Stations::DELAY) {
+        if stations.meets(Stations::LAST_HOP | Stations::NOTICE | Stations::DELAY | Stations::DEAD_ENDS) {
             return self.forward_slowly(egress, queued, env);
         }
         self.join(egress, queued, env);
@@ -43,6 +43,9 @@ impl Node {
     /// The same where mechanisms look at packets on their way, or these take some time.
     #[inline(never)]
     fn forward_slowly<S: Sink>(&mut self, egress: PortIx, mut queued: Queued, env: &mut Env<'_, S>) {
+        if self.interfaces.stations.meets(Stations::DEAD_ENDS) && self.interfaces.ports[usize::from(egress)].is_down() {
+            return self.drop(queued.ingress, &queued.frame, DropCause::LinkDown, env);
+        }
         if self.look_at(egress, &mut queued.frame, env) == Heard::Consume {
             return self.consume(&queued.frame, env);
         }
@@ -251,6 +254,25 @@ impl Node {
         }
     }
 
+    /// Loses all packets that wait at `egress`, whose link is down.
+    pub(crate) fn abandon<S: Sink>(&mut self, egress: PortIx, env: &mut Env<'_, S>) {
+        let queues = self.interfaces.ports[usize::from(egress)].queue_count() as QueueIx;
+        (CLASSES as QueueIx..queues).for_each(|queue| {
+            let leads_to_wire = self.interfaces.ports[usize::from(egress)].leads_to_wire(queue);
+            if !leads_to_wire {
+                self.flush(egress, queue, env);
+            }
+        });
+        for queue in 0..queues {
+            while self.interfaces.ports[usize::from(egress)].is_occupied(queue) {
+                let mut queued = self.interfaces.ports[usize::from(egress)].take(queue, env.frames);
+                self.depart(egress, queue, &mut queued, env);
+                let ingress = if queued.ingress == OWN { egress } else { queued.ingress };
+                self.drop(ingress, &queued.frame, DropCause::LinkDown, env);
+            }
+        }
+    }
+
     /// Moves the first packet of a queue into the next one; whether that leads to the wire.
     #[inline(never)]
     fn move_first<S: Sink>(&mut self, egress: PortIx, queue: QueueIx, env: &mut Env<'_, S>) -> bool {
@@ -282,6 +304,7 @@ impl Node {
     ) {
         let egress = match env.fabric.routes.candidates(self.id, destination) {
             [only] => *only,
+            [] => return self.drop(ingress, &frame, DropCause::LinkDown, env),
             several => self.choose(ingress, destination, several, &mut frame, env),
         };
         self.forward(ingress, egress, &frame, env);

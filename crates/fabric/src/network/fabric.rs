@@ -9,6 +9,7 @@ use crate::network::spec::{FlowSpec, NetworkSpec, NodeKind, RelayConfig, SpecErr
 use backwater_engine::memory::HeapBytes;
 use backwater_engine::random::{Seed, mix};
 use backwater_engine::{Bytes, Duration, Rate};
+use std::collections::BTreeSet;
 
 /// The shared part of a network.
 #[derive(Debug)]
@@ -19,6 +20,8 @@ pub struct Fabric {
     pub wiring: Wiring,
     /// Shortest paths.
     pub routes: Routes,
+    /// What these were at first, once they have been computed anew.
+    first_routes: Option<Box<Routes>>,
     /// The active flows.
     pub flows: Flows,
     /// Longest base round-trip time of any pair of hosts.
@@ -138,8 +141,19 @@ impl Fabric {
         let (flows, promises) = (Flows::default(), Vec::new());
         let echoes = spec.recovery.is_selective() || spec.congestion.needs_hops();
         let (base_rtt, hops) = (longest, (hops, per_hop));
-        let mut fabric =
-            Fabric { wiring, routes, flows, base_rtt, hops, telemetry_bytes, echoes, promises, hashes, spec };
+        let mut fabric = Fabric {
+            wiring,
+            routes,
+            first_routes: None,
+            flows,
+            base_rtt,
+            hops,
+            telemetry_bytes,
+            echoes,
+            promises,
+            hashes,
+            spec,
+        };
         fabric.promises =
             (0..fabric.spec.nodes.len() as u32).flat_map(|node| fabric.promises_of(NodeId(node))).collect();
         fabric.check_buffers()?;
@@ -243,6 +257,14 @@ impl Fabric {
         self.flows.admit(flow)
     }
 
+    /// Computes the routes anew, as `links` are down.
+    pub(crate) fn reroute(&mut self, links: &BTreeSet<usize>) {
+        let down = links.iter().flat_map(|link| self.wiring.links[*link]).collect();
+        let first = self.routes.clone();
+        self.routes.renew(&self.spec.nodes, &self.wiring, down);
+        self.first_routes.get_or_insert_with(|| Box::new(first));
+    }
+
     /// Finds the ways to the switches that pin `flow`.
     pub fn learn_waypoints(&mut self, flow: &FlowSpec) {
         for switch in flow.data_via.iter().chain(&flow.ack_via) {
@@ -298,7 +320,10 @@ impl Fabric {
             Direction::Ack => (flow.dst, &flow.ack_via, flow.src),
         };
         let choose = |node: NodeId, ports: &[PortIx]| ports[self.hashes[node.0 as usize].index(key, ports.len())];
-        self.routes.path(&self.wiring, source, via, target, choose).expect("Fabric::check_flow found every flow a path")
+        let path = |routes: &Routes| routes.path(&self.wiring, source, via, target, choose);
+        // Where links are down there may be no way left: then the old one leads to where the packets are lost.
+        let path = path(&self.routes).or_else(|| path(self.first_routes.as_ref()?));
+        path.expect("Fabric::check_flow found every flow a path")
     }
 
     /// The ports that a packet of `flow` passes behind `egress`, where its route goes on with `route`.

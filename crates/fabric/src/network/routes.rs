@@ -134,7 +134,7 @@ impl Wiring {
 ///
 /// Targets are switches with hosts, hosts with several ports, and whatever else is added: a host with one port shares the routes of its
 /// switch. Hosts are passed through only if they relay.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Routes {
     /// Per node, the target through which it is reached, and the last hop from there.
     reach: Vec<Option<Reach>>,
@@ -148,6 +148,8 @@ pub struct Routes {
     table: Vec<Vec<u32>>,
     /// What an operator has set by hand.
     by_hand: BTreeMap<(NodeId, NodeId), Vec<PortIx>>,
+    /// Ports whose links are down, as far as these routes know.
+    down: BTreeSet<PortId>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -168,19 +170,34 @@ impl Routes {
             known: HashMap::from([(none, 0)]),
             table: Vec::new(),
             by_hand: BTreeMap::new(),
+            down: BTreeSet::new(),
         };
+        routes.find_hosts(nodes, wiring);
+        routes
+    }
+
+    /// Computes all routes anew, for a network in which the links of `down` are down: what has been set by hand stays.
+    pub(crate) fn renew(&mut self, nodes: &[NodeSpec], wiring: &Wiring, down: BTreeSet<PortId>) {
+        let known = (0..nodes.len() as u32).map(NodeId).filter(|node| self.reach[node.0 as usize].is_some());
+        let known: Vec<NodeId> = known.collect();
+        (self.down, self.reach, self.target_of) = (down, vec![None; nodes.len()], vec![None; nodes.len()]);
+        self.table.clear();
+        self.find_hosts(nodes, wiring);
+        known.into_iter().for_each(|node| self.add(nodes, wiring, node));
+    }
+
+    /// Computes the routes to every host.
+    fn find_hosts(&mut self, nodes: &[NodeSpec], wiring: &Wiring) {
         for (host, _) in (0..).map(NodeId).zip(nodes).filter(|(_, spec)| spec.kind.has_endpoint()) {
             match wiring.of(host) {
                 [port] => {
                     let switch = wiring.ports[port.peer.0 as usize];
-                    let target = routes.target(nodes, wiring, switch.node);
-                    routes.reach[host.0 as usize] =
-                        Some(Reach { target, node: switch.node, last_hop: Some(switch.ix) });
+                    let target = self.target(nodes, wiring, switch.node);
+                    self.reach[host.0 as usize] = Some(Reach { target, node: switch.node, last_hop: Some(switch.ix) });
                 }
-                _ => routes.add(nodes, wiring, host),
+                _ => self.add(nodes, wiring, host),
             }
         }
-        routes
     }
 
     /// Has packets for `target` leave `node` through `port`, wherever that leads.
@@ -213,9 +230,10 @@ impl Routes {
         if let Some(target) = self.target_of[node.0 as usize] {
             return target;
         }
-        let distance = distances(nodes, wiring, node);
-        let ways = (0..nodes.len() as u32).map(|from| self.list(closer(nodes, wiring, &distance, NodeId(from))));
-        let ways = ways.collect();
+        let distance = distances(nodes, wiring, &self.down, node);
+        let ways = (0..nodes.len() as u32).map(|from| closer(nodes, wiring, &self.down, &distance, NodeId(from)));
+        let ways: Vec<_> = ways.collect();
+        let ways = ways.into_iter().map(|ways| self.list(ways)).collect();
         self.table.push(ways);
         let target = self.table.len() as u32 - 1;
         self.target_of[node.0 as usize] = Some(target);
@@ -358,7 +376,7 @@ impl RoundTrips {
 }
 
 /// Hops from every node to `target`; `u32::MAX` where there is no way.
-fn distances(nodes: &[NodeSpec], wiring: &Wiring, target: NodeId) -> Vec<u32> {
+fn distances(nodes: &[NodeSpec], wiring: &Wiring, down: &BTreeSet<PortId>, target: NodeId) -> Vec<u32> {
     let mut distance = vec![u32::MAX; nodes.len()];
     distance[target.0 as usize] = 0;
     let mut queue = VecDeque::from([target]);
@@ -366,7 +384,7 @@ fn distances(nodes: &[NodeSpec], wiring: &Wiring, target: NodeId) -> Vec<u32> {
         if node != target && !nodes[node.0 as usize].kind.forwards() {
             continue;
         }
-        for port in wiring.of(node) {
+        for port in wiring.of(node).iter().filter(|port| !down.contains(&port.id)) {
             let next = wiring.peer(port);
             if distance[next.0 as usize] == u32::MAX {
                 distance[next.0 as usize] = distance[node.0 as usize] + 1;
@@ -377,14 +395,14 @@ fn distances(nodes: &[NodeSpec], wiring: &Wiring, target: NodeId) -> Vec<u32> {
     distance
 }
 
-fn closer(nodes: &[NodeSpec], wiring: &Wiring, distance: &[u32], node: NodeId) -> Vec<PortIx> {
+fn closer(nodes: &[NodeSpec], wiring: &Wiring, down: &BTreeSet<PortId>, distance: &[u32], node: NodeId) -> Vec<PortIx> {
     let here = distance[node.0 as usize];
     if here == u32::MAX || here == 0 {
         return Vec::new();
     }
     let downhill = |port: &&PortFacts| {
         let next = wiring.peer(port).0 as usize;
-        distance[next] == here - 1 && (here == 1 || nodes[next].kind.forwards())
+        !down.contains(&port.id) && distance[next] == here - 1 && (here == 1 || nodes[next].kind.forwards())
     };
     wiring.of(node).iter().filter(downhill).map(|port| port.ix).collect()
 }

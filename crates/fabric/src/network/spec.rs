@@ -33,6 +33,8 @@ pub struct NetworkSpec {
     pub routes: Vec<RouteSpec>,
     /// Times at which links fail and come back.
     pub faults: Vec<LinkFault>,
+    /// Time from then until routes are computed anew; `None`: they never are.
+    pub reconvergence: Option<Duration>,
     /// Every switch.
     pub switch: SwitchConfig,
     /// Switches that differ from the others.
@@ -105,7 +107,7 @@ pub struct RouteSpec {
     pub next: NodeId,
 }
 
-/// A link that is down from `down` until `up`: what is on the wire is lost, what is queued waits.
+/// A link that is down from `down` until `up`: what is on the wire is lost; what is queued waits, or is lost when routes are computed anew.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LinkFault {
     /// Index into [`NetworkSpec::links`].

@@ -29,6 +29,7 @@ pub fn network(hosts: u32, switches: u32) -> NetworkSpec {
         links: Vec::new(),
         routes: Vec::new(),
         faults: Vec::new(),
+        reconvergence: None,
         switch: Default::default(),
         groups: Vec::new(),
         host: Default::default(),

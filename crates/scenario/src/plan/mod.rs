@@ -49,7 +49,7 @@ impl Plan {
         let fields = keep(scenario.fields(), &mut findings);
         let (Some(graph), Some(fields)) = (graph, fields) else { return Err(findings) };
         // What is refused already must not overflow on the way.
-        let NetworkConfig { framing, mtu } = scenario.network;
+        let NetworkConfig { framing, mtu, .. } = scenario.network;
         let mtu = mtu.min(checks::LARGEST_MTU);
         let RunConfig { seed, until, .. } = scenario.run;
         let spec = NetworkSpec {
@@ -60,6 +60,7 @@ impl Plan {
             links: graph.links.clone(),
             routes: nodes::routes(&scenario.routes, &graph, &mut findings),
             faults: faults::resolve(&scenario.faults, &graph, &mut findings),
+            reconvergence: scenario.network.reconvergence,
             switch: scenario.switch.clone(),
             groups: nodes::groups(&scenario.groups, &graph, &mut findings),
             host: scenario.host.clone(),

@@ -243,19 +243,36 @@ impl Endpoint {
         Some(lanes.round[place as usize])
     }
 
-    pub(super) fn insert(&mut self, mut pair: QueuePair) -> Slot {
-        let lanes = &mut self.lanes[usize::from(pair.port)];
-        lanes.close_gaps(|slot, place| self.queue_pairs[slot as usize].place = place);
-        pair.place = lanes.round.len() as Place;
-        lanes.live += 1;
-        lanes.classes = lanes.classes.with(pair.class);
-        let queue = pair.queue;
+    pub(super) fn insert(&mut self, pair: QueuePair) -> Slot {
         let slot = put(pair, &mut self.queue_pairs, &mut self.free);
+        self.enter(slot);
+        slot
+    }
+
+    /// Gives a queue pair a place in the round of its port.
+    pub(super) fn enter(&mut self, slot: Slot) {
+        let QueuePair { port, queue, class, .. } = self.queue_pairs[slot as usize];
+        let lanes = &mut self.lanes[usize::from(port)];
+        lanes.close_gaps(|slot, place| self.queue_pairs[slot as usize].place = place);
+        self.queue_pairs[slot as usize].place = lanes.round.len() as Place;
+        lanes.live += 1;
+        lanes.classes = lanes.classes.with(class);
         lanes.round.push(slot);
         if usize::from(queue) >= CLASSES {
             lanes.line(queue).push(slot);
         }
-        slot
+    }
+
+    /// Takes a queue pair out of the round of its port.
+    pub(super) fn leave(&mut self, slot: Slot) {
+        let QueuePair { port, queue, class, place, .. } = self.queue_pairs[slot as usize];
+        let lanes = &mut self.lanes[usize::from(port)];
+        lanes.set_waiting(class, place);
+        if usize::from(queue) >= CLASSES {
+            lanes.line(queue).retain(|other| *other != slot);
+        }
+        lanes.round[place as usize] = NO_SLOT;
+        lanes.live -= 1;
     }
 
     /// The gate of a queue is closed: of those that a flow control has added, none of the queue pairs may send.
@@ -303,14 +320,8 @@ fn put<T>(item: T, table: &mut Vec<T>, free: &mut Vec<Slot>) -> Slot {
 
 impl Endpoint {
     pub(super) fn retire(&mut self, slot: Slot, fabric: &Fabric) {
+        self.leave(slot);
         let pair = &mut self.queue_pairs[slot as usize];
-        let lanes = &mut self.lanes[usize::from(pair.port)];
-        lanes.set_waiting(pair.class, pair.place);
-        if usize::from(pair.queue) >= CLASSES {
-            lanes.line(pair.queue).retain(|other| *other != slot);
-        }
-        lanes.round[pair.place as usize] = NO_SLOT;
-        lanes.live -= 1;
         pair.state = PairState::Done;
         pair.look_at = Time::NEVER;
         fabric.live_flow(pair.flow).sender.set(None);

@@ -24,7 +24,7 @@ use crate::contract::{
 use crate::frame::Direction;
 use crate::frame::framing::Framing;
 use crate::frame::record::Echo;
-use crate::frame::{Body, Frame, Packet, PacketKind, RecordRef, Timestamp};
+use crate::frame::{Body, Frame, Packet, PacketKind, RecordRef, Route, Timestamp};
 use crate::ids::{Class, ClassMask, FlowId, PortIx};
 use crate::model::interfaces::Interfaces;
 use crate::model::node::Node;
@@ -61,8 +61,7 @@ impl Node {
             let line_rate = self.interfaces.ports[usize::from(port)].rate;
             let busy_until = self.interfaces.ports[usize::from(port)].free_at();
             let sender = fabric.sender(line_rate);
-            let onward = fabric.onward(flow, Direction::Data, route, self.interfaces.ports[usize::from(port)].id);
-            let departing = Departing { flow, class: spec.class, port, onward };
+            let departing = self.departing(flow, spec.class, port, route, env);
             let mut queue = 0;
             self.with_flow_control(env, |mechanism, node| queue = mechanism.on_flow_start(departing, node));
             let endpoint = self.endpoint_mut();
@@ -299,6 +298,57 @@ impl Node {
             return self.kick(port, env);
         }
         self.consume(frame, env);
+    }
+
+    /// Sends all flows that start or end here along the routes as they are now.
+    pub(crate) fn reroute_flows<S: Sink>(&mut self, env: &mut Env<'_, S>) {
+        let (fabric, host) = (env.fabric, self.id);
+        let live = fabric.flows.iter().filter(|(_, flow)| flow.spec.src == host || flow.spec.dst == host);
+        for (id, flow) in live {
+            if flow.spec.dst == host {
+                if let Some(slot) = flow.receiver.get() {
+                    let receiver = &mut self.endpoint_mut().receivers[slot as usize];
+                    (receiver.port, receiver.route) = fabric.route(id, &flow.spec, Direction::Ack);
+                }
+            } else if let Some(slot) = flow.sender.get() {
+                self.reroute_flow(id, slot, env);
+            }
+        }
+    }
+
+    fn reroute_flow<S: Sink>(&mut self, flow: FlowId, slot: Slot, env: &mut Env<'_, S>) {
+        let (port, route) = env.fabric.route(flow, env.fabric.flow(flow), Direction::Data);
+        let pair = &mut self.endpoint_mut().queue_pairs[slot as usize];
+        let (before, queue, class) = (pair.port, pair.queue, pair.class);
+        pair.route = route;
+        if before == port {
+            return;
+        }
+        self.with_flow_control(env, |mechanism, node| mechanism.on_flow_end(flow, before, queue, node));
+        let departing = self.departing(flow, class, port, route, env);
+        let mut queue = 0;
+        self.with_flow_control(env, |mechanism, node| queue = mechanism.on_flow_start(departing, node));
+        let busy_until = self.interfaces.ports[usize::from(port)].free_at();
+        let endpoint = self.endpoint_mut();
+        endpoint.leave(slot);
+        let pair = &mut endpoint.queue_pairs[slot as usize];
+        (pair.port, pair.queue, pair.state) = (port, queue, PairState::Idle);
+        endpoint.enter(slot);
+        endpoint.place(slot, env.fabric, busy_until, env.now);
+        self.kick(port, env);
+    }
+
+    /// What flow control learns of a flow that starts here.
+    fn departing<'a, S: Sink>(
+        &self,
+        flow: FlowId,
+        class: Class,
+        port: PortIx,
+        route: Route,
+        env: &Env<'a, S>,
+    ) -> Departing<'a> {
+        let onward = env.fabric.onward(flow, Direction::Data, route, self.interfaces.ports[usize::from(port)].id);
+        Departing { flow, class, port, onward }
     }
 
     /// Looks at what a queue pair may do after its reaction point has learned something.

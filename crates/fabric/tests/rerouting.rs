@@ -1,0 +1,115 @@
+//! Links that fail, and routes that are computed anew some time later.
+
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+mod common;
+
+use backwater_engine::{Duration, Time};
+use backwater_fabric::Simulation;
+use backwater_fabric::contract::note::DropCause;
+use backwater_fabric::frame::Direction;
+use backwater_fabric::ids::{FlowId, NodeId, PortIx};
+use backwater_fabric::mechanisms::load_balance::LoadBalanceConfig;
+use backwater_fabric::network::fabric::Fabric;
+use backwater_fabric::network::spec::{FlowSpec, LinkFault, NetworkSpec};
+
+/// h0 on leaf 2, h1 on leaf 3, spines 4 and 5: a flow by ECMP, and the link between its spine and leaf 3 that fails at 50 us.
+fn two_spines(reconvergence_us: Option<u64>, up_us: Option<u64>) -> (NetworkSpec, FlowSpec, PortIx) {
+    let mut spec = common::network(2, 4);
+    spec.links = [(0, 2), (1, 3), (2, 4), (2, 5), (3, 4), (3, 5)].map(|(a, b)| common::link(a, b, 100, 1000)).into();
+    spec.reconvergence = reconvergence_us.map(Duration::from_us);
+    let flow = common::flow(0, 1, 4_000_000, 0);
+    let fabric = Fabric::new(spec.clone()).unwrap();
+    let uplink = fabric.path(FlowId(0), &flow, Direction::Data)[1];
+    let up = up_us.map_or(Time::NEVER, |us| Time::ZERO + Duration::from_us(us));
+    // Leaf 2 has port 1 to spine 4 and port 2 to spine 5, whose links to leaf 3 are numbers 4 and 5.
+    spec.faults = vec![LinkFault { link: 3 + usize::from(uplink), down: Time::ZERO + Duration::from_us(50), up }];
+    (spec, flow, uplink)
+}
+
+/// Bytes that have left leaf 2 by either uplink.
+fn by_uplink(simulation: &Simulation) -> [u64; 3] {
+    [0, 1, 2].map(|port| simulation.node(NodeId(2)).ports()[port].sent_wire_bytes())
+}
+
+/// Without reconvergence packets wait for the link for ever; with it, they go the other way from that instant on, and what waits at the dead port is lost,
+/// counted, and sent again.
+#[test]
+fn routes_are_computed_anew_after_the_time_that_this_takes() {
+    let (spec, flow, _) = two_spines(None, None);
+    let mut simulation = Simulation::new(spec, vec![flow], 1).unwrap();
+    simulation.run_until(Time::ZERO + Duration::from_ms(3), 1);
+    assert_eq!((simulation.unfinished().len(), simulation.totals().drops[DropCause::LinkDown as usize] > 0), (1, true));
+
+    for shards in [1, 3] {
+        let (spec, flow, uplink) = two_spines(Some(100), None);
+        let other = 3 - uplink;
+        let mut simulation = Simulation::new(spec, vec![flow], shards).unwrap();
+        simulation.run_until(Time::ZERO + Duration::from_us(150), 1);
+        assert_eq!(by_uplink(&simulation)[usize::from(other)], 0);
+        let waiting = simulation.totals();
+        let spine = NodeId(3 + u32::from(uplink));
+        let dead = &simulation.node(spine).ports()[1];
+        let queued = dead.frames(3, simulation.frames(spine)).count() as u64;
+        let leaf = NodeId(2);
+        let uplink = &simulation.node(leaf).ports()[usize::from(uplink)];
+        let behind = uplink.frames(3, simulation.frames(leaf)).count() as u64;
+        assert!(queued > 10, "{queued} packets wait at the dead port");
+        common::drain(&mut simulation);
+        let drops = simulation.totals().drops[DropCause::LinkDown as usize] - waiting.drops[DropCause::LinkDown as usize];
+        // Those that waited, there and at the leaf, and those that were on the wires along the old route.
+        assert!((queued + behind..queued + behind + 40).contains(&drops), "{drops} of {queued} and {behind}");
+        assert!(by_uplink(&simulation)[usize::from(other)] > 2_000_000);
+        let outcome = &simulation.outcomes()[0];
+        assert_eq!((outcome.reception.delivered, simulation.audit()), (4_000_000, vec![]));
+        assert!(simulation.is_quiet());
+    }
+}
+
+/// Once the link is back, and the time over, routes are what they were.
+#[test]
+fn routes_are_what_they_were_once_the_link_is_back() {
+    let (spec, flow, uplink) = two_spines(Some(20), Some(100));
+    let later = FlowSpec { start: Time::ZERO + Duration::from_ms(1), ..flow.clone() };
+    let before = Fabric::new(spec.clone()).unwrap().path(FlowId(1), &later, Direction::Data);
+    let mut simulation = Simulation::new(spec, vec![flow, later.clone()], 1).unwrap();
+    simulation.run_until(Time::ZERO + Duration::from_us(119), 1);
+    assert_eq!(simulation.fabric().path(FlowId(0), &later, Direction::Data)[1], 3 - uplink);
+    simulation.run_until(Time::ZERO + Duration::from_us(121), 1);
+    assert_eq!(simulation.fabric().path(FlowId(0), &later, Direction::Data)[1], uplink);
+    assert_eq!(simulation.fabric().path(FlowId(1), &later, Direction::Data), before);
+    common::drain(&mut simulation);
+    assert!(simulation.outcomes().iter().all(|outcome| outcome.reception.delivered == 4_000_000));
+    assert_eq!(simulation.audit(), []);
+}
+
+/// Where no way is left, packets are lost until the link is back, and nothing fails.
+#[test]
+fn where_no_way_is_left_packets_are_lost_until_the_link_is_back() {
+    for load_balance in LoadBalanceConfig::all() {
+        let mut spec = common::chain(&[100, 100, 100], 1000);
+        spec.load_balance = load_balance;
+        spec.reconvergence = Some(Duration::from_us(10));
+        let at_us = |us| Time::ZERO + Duration::from_us(us);
+        spec.faults = vec![LinkFault { link: 1, down: at_us(20), up: at_us(500) }];
+        let (simulation, outcomes) = common::run(&spec, vec![common::flow(0, 1, 1_000_000, 0)]);
+        assert_eq!((outcomes[0].reception.delivered, simulation.audit()), (1_000_000, vec![]));
+        assert!(simulation.totals().drops[DropCause::LinkDown as usize] > 100);
+    }
+}
+
+/// A server of BCube(2, 1) loses a link: its flows leave by the other port, through another relay.
+#[test]
+fn a_flow_leaves_its_host_by_another_port_when_its_link_has_failed() {
+    let mut spec = common::bcube(2, 100, 1000);
+    let flow = common::flow(0, 3, 4_000_000, 0);
+    let port = Fabric::new(spec.clone()).unwrap().path(FlowId(0), &flow, Direction::Data)[0];
+    spec.reconvergence = Some(Duration::from_us(30));
+    // Links 0 to 3 are those of layer 0, in the order of the servers.
+    let link = usize::from(port) * 4;
+    spec.faults = vec![LinkFault { link, down: Time::ZERO + Duration::from_us(50), up: Time::NEVER }];
+    let (simulation, outcomes) = common::run(&spec, vec![flow]);
+    assert_eq!((outcomes[0].reception.delivered, simulation.audit()), (4_000_000, vec![]));
+    let sent = simulation.node(NodeId(0)).ports()[usize::from(1 - port)].sent_wire_bytes();
+    assert!(sent > 3_000_000, "{sent}");
+}
