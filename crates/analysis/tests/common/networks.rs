@@ -39,6 +39,7 @@ pub(crate) fn network_of(shape: &Shape, seed: u64) -> NetworkSpec {
         links: shape.ends.iter().map(link).collect(),
         routes: Vec::new(),
         faults: Vec::new(),
+        reconvergence: None,
         switch: Default::default(),
         groups: Vec::new(),
         host: Default::default(),
