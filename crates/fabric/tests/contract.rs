@@ -317,7 +317,7 @@ proptest! {
                         acked += 1024;
                         let telemetry = telemetry(&mut draws, now, &mut tx_bytes, &mut stamped);
                         let rtt = Duration::from_ns(8000 + draws.below(50_000));
-                        point.on_ack(&AckView { now, acked_bytes: acked, sent_bytes: sent, rtt, hops: 4, telemetry: Some(&telemetry) });
+                        point.on_ack(&AckView { now, acked_bytes: acked, sent_bytes: sent, rtt, hops: 4, path: None, telemetry: Some(&telemetry) });
                     }
                     _ => {}
                 }
@@ -351,7 +351,7 @@ proptest! {
                     acked += u64::from(facts.sizes.mtu);
                     let telemetry = telemetry(&mut draws, now, &mut tx_bytes, &mut stamped);
                     let rtt = facts.base_rtt;
-                    point.on_ack(&AckView { now, acked_bytes: acked, sent_bytes: acked, rtt, hops: 2, telemetry: Some(&telemetry) });
+                    point.on_ack(&AckView { now, acked_bytes: acked, sent_bytes: acked, rtt, hops: 2, path: None, telemetry: Some(&telemetry) });
                 }
             }
             // From the highest of all lowest rates on.

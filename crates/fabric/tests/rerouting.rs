@@ -56,7 +56,8 @@ fn routes_are_computed_anew_after_the_time_that_this_takes() {
         let behind = uplink.frames(3, simulation.frames(leaf)).count() as u64;
         assert!(queued > 10, "{queued} packets wait at the dead port");
         common::drain(&mut simulation);
-        let drops = simulation.totals().drops[DropCause::LinkDown as usize] - waiting.drops[DropCause::LinkDown as usize];
+        let drops =
+            simulation.totals().drops[DropCause::LinkDown as usize] - waiting.drops[DropCause::LinkDown as usize];
         // Those that waited, there and at the leaf, and those that were on the wires along the old route.
         assert!((queued + behind..queued + behind + 40).contains(&drops), "{drops} of {queued} and {behind}");
         assert!(by_uplink(&simulation)[usize::from(other)] > 2_000_000);

@@ -71,6 +71,7 @@ fn spec(case: &Path, switch: SwitchConfig, seed: u64) -> NetworkSpec {
         links: topology.links,
         routes: Vec::new(),
         faults: Vec::new(),
+        reconvergence: None,
         switch: SwitchConfig { buffer: Bytes(20_000_000), ..switch },
         groups: Vec::new(),
         host: backwater_fabric::network::spec::HostConfig { ack_class: Class(3), ..Default::default() },

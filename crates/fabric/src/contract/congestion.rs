@@ -1,10 +1,11 @@
 //! Slot *congestion control*: congestion point (switch), notification point (receiver), reaction point (sender).
 
 use crate::contract::facts::{SenderFacts, Site};
+use crate::contract::load_balance::Entropy;
 use crate::contract::options::{Findings, InForce, Options};
 use crate::contract::station::Station;
-use crate::frame::Notice;
 use crate::frame::record::Telemetry;
+use crate::frame::{Notice, Psn};
 use ambassador::delegatable_trait;
 use auto_impl::auto_impl;
 use backwater_engine::{Duration, Rate, Time};
@@ -51,6 +52,16 @@ pub trait CongestionOptions: Options {
 
     /// Whether ACKs tell how many links the packet has passed that they answer.
     fn needs_hops(&self) -> bool {
+        false
+    }
+
+    /// Whether senders choose the path of each packet ([`ReactionPoint::path`]).
+    fn chooses_paths(&self) -> bool {
+        false
+    }
+
+    /// Whether reaction points ask to be called by the clock ([`ReactionPoint::wake_at`]).
+    fn needs_wakes(&self) -> bool {
         false
     }
 
@@ -161,6 +172,20 @@ pub trait ReactionPoint: Send {
     /// than its lowest then, and no higher than line rate.
     fn set_rate(&mut self, _now: Time, _rate: Rate) {}
 
+    /// The path of packet `psn`, which is sent now, where this control chooses paths as well ([`CongestionOptions::chooses_paths`]): it goes before what
+    /// load balancing says.
+    fn path(&mut self, _psn: Psn, _now: Time) -> Option<Entropy> {
+        None
+    }
+
+    /// When it is to be called, whatever happens ([`CongestionOptions::needs_wakes`]); [`Time::NEVER`] if it is not.
+    fn wake_at(&self) -> Time {
+        Time::NEVER
+    }
+
+    /// That time has come.
+    fn on_wake(&mut self, _now: Time) {}
+
     /// Whether a new rate also moves the departure of the packet already being paced.
     fn repaces(&self) -> bool {
         false
@@ -189,6 +214,8 @@ pub struct AckView<'a> {
     pub rtt: Duration,
     /// Links that the packet answered has passed; 0 if the control has not asked for it ([`CongestionOptions::needs_hops`]).
     pub hops: u8,
+    /// The path that the packet answered has taken, where hosts choose paths.
+    pub path: Option<Entropy>,
     /// What the switches stamped into the packet answered.
     pub telemetry: Option<&'a Telemetry>,
 }

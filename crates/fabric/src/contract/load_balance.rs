@@ -1,13 +1,14 @@
 //! Slot *load balancing*: which of several equal-cost ports a packet takes.
 
-use crate::contract::facts::Site;
+use crate::contract::facts::{SenderFacts, Site};
 use crate::contract::options::Options;
 use crate::contract::station::{Carried, Station};
 use crate::contract::view::View;
-use crate::frame::Route;
-use crate::ids::{NodeId, PortIx};
+use crate::frame::{Psn, Route};
+use crate::ids::{FlowId, NodeId, PortIx};
 use ambassador::delegatable_trait;
 use auto_impl::auto_impl;
+use backwater_engine::Time;
 use backwater_engine::random::{Seed, mix};
 
 /// The options of a load balancer, from which it is built at every switch.
@@ -36,6 +37,16 @@ pub trait LoadBalanceOptions: Options {
     fn needs_trails(&self) -> bool {
         false
     }
+
+    /// Whether hosts choose paths: [`LoadBalanceOptions::path_choice`] gives one then.
+    fn chooses_paths(&self) -> bool {
+        false
+    }
+
+    /// What runs at the sender of `flow`; random numbers come from streams of `seed`.
+    fn path_choice(&self, _flow: FlowId, _seed: Seed, _sender: &SenderFacts) -> Option<Box<dyn PathChoice>> {
+        None
+    }
 }
 
 /// The same for what another crate plugs in, whatever its instances are.
@@ -56,6 +67,19 @@ impl<T: LoadBalanceOptions> LoadBalanceFactory for T {
 pub trait LoadBalance: Station {
     /// The way of a packet from here; there are at least two candidates.
     fn choose(&mut self, arrival: &mut Arrival<'_>, view: &mut View<'_>) -> Choice;
+}
+
+/// A path, as far as hosts can name one: what a network card writes into the UDP source port, and switches hash.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Entropy(pub u16);
+
+/// The host's half of load balancing: which path each packet of a flow takes.
+pub trait PathChoice: Send {
+    /// The path of packet `psn`, which is sent now.
+    fn next(&mut self, psn: Psn, now: Time) -> Entropy;
+
+    /// An ACK or NACK answers a packet that took `path`; `marked` is its ECN echo.
+    fn on_answer(&mut self, _path: Entropy, _marked: bool, _now: Time) {}
 }
 
 /// A packet for which there are several ways.
@@ -81,9 +105,16 @@ pub enum Choice {
     Route(Route),
 }
 
-/// What a hash over a packet's addresses sees: the same for all packets of a flow in one direction.
+/// What a hash over a packet's addresses sees: the same for all packets of a flow in one direction, unless its host chooses paths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FlowKey(pub u64);
+
+impl FlowKey {
+    /// What it sees of a packet that takes this path, if its host has chosen one.
+    pub fn with(self, path: Option<Entropy>) -> FlowKey {
+        path.map_or(self, |Entropy(path)| FlowKey(mix(self.0 ^ (u64::from(path) + 1) << 40)))
+    }
+}
 
 /// The hash by which a switch spreads flows over equal-cost ports: everybody who knows the seed knows the way of a flow.
 #[derive(Clone, Copy, Debug)]

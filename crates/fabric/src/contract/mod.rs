@@ -8,7 +8,7 @@
 //! | flow control | [`FlowControl`] | one per node |
 //! | headroom | [`BufferPolicy`] | one per switch |
 //! | congestion control | [`CongestionPoint`], [`NotificationPoint`], [`ReactionPoint`] | per switch, per flow at its receiver, per flow at its sender |
-//! | load balancing | [`LoadBalance`] | one per switch |
+//! | load balancing | [`LoadBalance`], [`PathChoice`] | one per switch, per flow at its sender where hosts choose paths |
 //! | loss recovery | [`RecoverySender`], [`RecoveryReceiver`] | per flow |
 //!
 //! The options of a mechanism, which a scenario writes, build its instances: [`FlowControlOptions`] and its kin. What is known where it is
@@ -37,7 +37,7 @@ pub use congestion::{
 pub use facts::{FlowControlFacts, HeadroomFacts, Neighbour, PfcTerms, PortFacts, SenderFacts, Site, Sizes};
 pub use flow_control::{AddedQueues, Candidate, Departing, FlowControl, FlowControlOptions, Place, Stage};
 pub use headroom::{Admission, BufferPolicy, Gauge, HeadroomOptions, PortPressure, Pressure};
-pub use load_balance::{Arrival, Choice, FlowHash, FlowKey, LoadBalance, LoadBalanceOptions};
+pub use load_balance::{Arrival, Choice, Entropy, FlowHash, FlowKey, LoadBalance, LoadBalanceOptions, PathChoice};
 pub use options::{Beside, Findings, InForce, Key, Options, Shape, in_force};
 pub use passage::{Passage, PauseScope};
 pub use paths::{Onward, Paths};

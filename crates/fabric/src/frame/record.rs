@@ -41,6 +41,8 @@ pub struct Record {
     pub echo: Option<Echo>,
     /// The header that load balancing has added.
     pub path_header: Option<PathHeader>,
+    /// The path that its host has chosen.
+    pub path: Option<u16>,
 }
 
 /// A header by which the load balancers of switches tell each other of paths (CONGA's overlay header). What its fields mean is for them to say.
@@ -55,6 +57,8 @@ pub struct Echo {
     pub hops: u8,
     /// The rate that a CNP tells the sender.
     pub rate: Option<Rate>,
+    /// The path that the packet has taken, where its host has chosen one.
+    pub path: Option<u16>,
 }
 
 /// The egress ports that a packet has taken so far, from its source host on; [`MAX_HOPS`] at most.
@@ -186,6 +190,7 @@ pub struct Records {
     trails: Part<Trail>,
     echoes: Part<Echo>,
     path_headers: Part<PathHeader>,
+    paths: Part<u16>,
     free: Vec<u32>,
 }
 
@@ -193,7 +198,7 @@ impl Records {
     /// Bytes that the records hold on the heap.
     pub(crate) fn heap_bytes(&self) -> u64 {
         let parts = self.causes.0.heap_bytes() + self.notices.0.heap_bytes() + self.trails.0.heap_bytes();
-        let parts = parts + self.echoes.0.heap_bytes() + self.path_headers.0.heap_bytes();
+        let parts = parts + self.echoes.0.heap_bytes() + self.path_headers.0.heap_bytes() + self.paths.0.heap_bytes();
         self.pauses.heap_bytes() + self.telemetry.heap_bytes() + parts + self.free.heap_bytes()
     }
 
@@ -210,6 +215,7 @@ impl Records {
         record.trail.into_iter().for_each(|trail| *self.trails.at(slot, records) = Some(trail));
         record.echo.into_iter().for_each(|echo| *self.echoes.at(slot, records) = Some(echo));
         record.path_header.into_iter().for_each(|header| *self.path_headers.at(slot, records) = Some(header));
+        record.path.into_iter().for_each(|path| *self.paths.at(slot, records) = Some(path));
         reference
     }
 
@@ -232,6 +238,7 @@ impl Records {
         self.trails.clear(slot);
         self.echoes.clear(slot);
         self.path_headers.clear(slot);
+        self.paths.clear(slot);
     }
 
     /// The record of a packet goes over to its answer, which echoes the telemetry and nothing else.
@@ -288,6 +295,17 @@ impl Records {
         self.path_headers.get(reference)
     }
 
+    /// Has the packet whose record `reference` names, made on the spot if it names none, take a path.
+    pub fn set_path(&mut self, reference: &mut RecordRef, path: u16) {
+        let slot = self.slot(reference);
+        *self.paths.at(slot, self.pauses.len()) = Some(path);
+    }
+
+    /// The path that a packet takes, if its host has chosen one.
+    pub fn path(&self, reference: RecordRef) -> Option<u16> {
+        self.paths.get(reference).copied()
+    }
+
     /// The pauses of the record that `reference` names.
     pub fn pauses(&self, reference: RecordRef) -> Option<&PauseLog> {
         self.pauses.get(reference.0 as usize)
@@ -335,6 +353,7 @@ impl Records {
             trail: self.trail(reference).copied(),
             echo: self.echo(reference).copied(),
             path_header: self.path_header(reference).copied(),
+            path: self.path(reference),
         };
         self.free(reference);
         Some(record)

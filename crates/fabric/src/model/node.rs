@@ -357,6 +357,7 @@ impl Node {
         while let Some((egress, queued)) = self.pipeline.as_mut().and_then(|pipeline| pipeline.transit.due(env.now)) {
             self.join(egress, queued, env);
         }
+        self.wake_reactions(env);
         for caller in Caller::ALL {
             let (Some(pipeline), wake) = (&mut self.pipeline, &mut self.interfaces.wakes[caller as usize]) else {
                 return;

@@ -10,8 +10,8 @@
 
 use crate::contract::note::DropCause;
 use crate::contract::{
-    Admission, Arrival, BufferPolicy, Candidate, Carried, Choice, FlowControl, Gauge, Heard, LoadBalance, Passage,
-    Stage, Station, Stations, View,
+    Admission, Arrival, BufferPolicy, Candidate, Carried, Choice, Entropy, FlowControl, Gauge, Heard, LoadBalance,
+    Passage, Stage, Station, Stations, View,
 };
 use crate::frame::{Body, Frame, NextHop, PacketKind};
 use crate::ids::{CLASSES, Class, NodeId, PortIx, QueueIx};
@@ -321,7 +321,8 @@ impl Node {
     ) -> PortIx {
         let Body::Packet(packet) = &frame.body else { unreachable!("link-local frames are not routed") };
         let pipeline = self.pipeline.as_mut().expect("routes pass through switches only");
-        let key = env.fabric.key(packet.flow, packet.direction());
+        let path = env.records.path(frame.record).map(Entropy);
+        let key = env.fabric.key(packet.flow, packet.direction()).with(path);
         let packet = Carried { frame, records: env.records };
         self.interfaces.caller = Caller::LoadBalance;
         let arrival = &mut Arrival { packet, ingress, destination, key, candidates };

@@ -1,6 +1,6 @@
 //! What all nodes of a running network share and none changes: wiring, routes, the active flows, sizes.
 
-use crate::contract::{FlowHash, FlowKey, Neighbour, Onward, Paths, PortFacts, SenderFacts, Site};
+use crate::contract::{Entropy, FlowHash, FlowKey, Neighbour, Onward, Paths, PortFacts, SenderFacts, Site};
 use crate::frame::{Direction, MAX_HOPS, NextHop, Packet, Route, TIME_TO_LIVE, Trail};
 use crate::ids::{Class, FlowId, NodeId, PortId, PortIx};
 use crate::network::flows::{Flow, Flows};
@@ -32,6 +32,10 @@ pub struct Fabric {
     pub telemetry_bytes: u32,
     /// Whether answers tell more than their headers do: which packet has come, and how far.
     pub echoes: bool,
+    /// Whether hosts choose the paths of packets.
+    pub(crate) chooses_paths: bool,
+    /// Whether reaction points ask to be called by the clock.
+    pub(crate) reactions_wake: bool,
     /// What becomes of a lossless class at every ingress port, by [`PortId`].
     promises: Vec<Promise>,
     hashes: Vec<FlowHash>,
@@ -139,12 +143,16 @@ impl Fabric {
         }
         let hashes = (0..spec.nodes.len() as u32).map(|node| FlowHash::new(Seed(spec.seed), NodeId(node))).collect();
         let (flows, promises) = (Flows::default(), Vec::new());
-        let echoes = spec.recovery.is_selective() || spec.congestion.needs_hops();
+        let chooses_paths = spec.congestion.chooses_paths() || spec.load_balance.chooses_paths();
+        let reactions_wake = spec.congestion.needs_wakes();
+        let echoes = spec.recovery.is_selective() || spec.congestion.needs_hops() || chooses_paths;
         let (base_rtt, hops) = (longest, (hops, per_hop));
         let mut fabric = Fabric {
             wiring,
             routes,
             first_routes: None,
+            chooses_paths,
+            reactions_wake,
             flows,
             base_rtt,
             hops,
@@ -303,23 +311,43 @@ impl Fabric {
     /// The port that a flow's packets leave their host through, and the route that they carry.
     pub fn route(&self, id: FlowId, flow: &FlowSpec, direction: Direction) -> (PortIx, Route) {
         let path = self.path(id, flow, direction);
+        (path[0], self.route_along(&path, flow, direction))
+    }
+
+    /// The route of a data packet of a flow that leaves its host through `port`, where the host chooses its path.
+    pub(crate) fn route_by(&self, id: FlowId, flow: &FlowSpec, port: PortIx, path: Entropy) -> Route {
+        let path = self.path_by(self.key(id, Direction::Data).with(Some(path)), flow, Direction::Data, Some(port));
+        self.route_along(&path, flow, Direction::Data)
+    }
+
+    /// The route of packets that take `path`, one of the flow's.
+    fn route_along(&self, path: &[PortIx], flow: &FlowSpec, direction: Direction) -> Route {
         let (via, target) = match direction {
             Direction::Data => (&flow.data_via, flow.dst),
             Direction::Ack => (&flow.ack_via, flow.src),
         };
         let carries = !via.is_empty() || self.spec.load_balance.is_static();
-        let fixed = if carries { Route::fixed(&path) } else { None };
-        (path[0], fixed.map_or(Route::towards(target), Route::after_first))
+        let fixed = if carries { Route::fixed(path) } else { None };
+        fixed.map_or(Route::towards(target), Route::after_first)
     }
 
     /// The egress ports of a flow's packets from their host on: pinned, or by ECMP (which stands for every equal-cost path).
     pub fn path(&self, id: FlowId, flow: &FlowSpec, direction: Direction) -> Vec<PortIx> {
-        let key = self.key(id, direction);
+        self.path_by(self.key(id, direction), flow, direction, None)
+    }
+
+    /// The same for a packet of which hashes see `key`, and which leaves its host through port `first`, if that is given.
+    fn path_by(&self, key: FlowKey, flow: &FlowSpec, direction: Direction, first: Option<PortIx>) -> Vec<PortIx> {
         let (source, via, target) = match direction {
             Direction::Data => (flow.src, &flow.data_via, flow.dst),
             Direction::Ack => (flow.dst, &flow.ack_via, flow.src),
         };
-        let choose = |node: NodeId, ports: &[PortIx]| ports[self.hashes[node.0 as usize].index(key, ports.len())];
+        let hashed = |node: NodeId, ports: &[PortIx]| ports[self.hashes[node.0 as usize].index(key, ports.len())];
+        let choose =
+            |node: NodeId, ports: &[PortIx]| match first.filter(|first| node == source && ports.contains(first)) {
+                Some(first) => first,
+                None => hashed(node, ports),
+            };
         let path = |routes: &Routes| routes.path(&self.wiring, source, via, target, choose);
         // Where links are down there may be no way left: then the old one leads to where the packets are lost.
         let path = path(&self.routes).or_else(|| path(self.first_routes.as_ref()?));
@@ -345,11 +373,11 @@ impl Fabric {
     /// Whether `packet`, which is leaving through `egress`, passes `port` on its way from source to destination.
     pub fn passes(&self, packet: &Packet, egress: PortId, port: PortId) -> bool {
         let (egress, port) = (&self.wiring.ports[egress.0 as usize], &self.wiring.ports[port.0 as usize]);
+        let (here, route) = (self.wiring.neighbour(egress.node, egress.ix), &packet.route);
         if let Some(destination) = packet.route.destination() {
-            return self.routes.candidates(port.node, destination).contains(&port.ix);
+            return egress.id == port.id || self.routes.may_meet(&self.wiring, here, destination, port);
         }
         // What is congested mostly lies ahead.
-        let (here, route) = (self.wiring.neighbour(egress.node, egress.ix), &packet.route);
         self.wiring.meets(here, route.ahead(), port)
             || self.wiring.meets(self.flow(packet.flow).src, route.behind(), port)
     }

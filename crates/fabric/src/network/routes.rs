@@ -314,6 +314,18 @@ impl Routes {
         shares
     }
 
+    /// Whether a packet for `target` that is in `node` may come to `port` on its way.
+    pub(crate) fn may_meet(&self, wiring: &Wiring, node: NodeId, target: NodeId, port: &PortFacts) -> bool {
+        let is_on_the_way = self.candidates(port.node, target).contains(&port.ix);
+        is_on_the_way && self.may_reach(wiring, node, target, port.node, TIME_TO_LIVE)
+    }
+
+    /// Whether a packet for `target` that is in `node` may come to `other` on its way, within so many hops.
+    fn may_reach(&self, wiring: &Wiring, node: NodeId, target: NodeId, other: NodeId, hops: u8) -> bool {
+        let further = |port: &PortIx| self.may_reach(wiring, wiring.neighbour(node, *port), target, other, hops - 1);
+        node == other || hops > 0 && node != target && self.candidates(node, target).iter().any(further)
+    }
+
     /// Adds to `order` the nodes on shortest paths from `node` to `target` that have not been `seen`, each behind all that it leads to.
     fn follow(&self, wiring: &Wiring, node: NodeId, target: NodeId, seen: &mut [bool], order: &mut Vec<NodeId>) {
         if std::mem::replace(&mut seen[node.0 as usize], true) {
@@ -456,6 +468,19 @@ mod tests {
         assert_eq!(routes.candidates(NodeId(5), NodeId(3)), [1]);
         // Switches are no targets unless asked for.
         assert_eq!(routes.candidates(NodeId(0), NodeId(6)), [] as [PortIx; 0]);
+    }
+
+    /// From h0 to h3 over spine 6 or 7: at spine 6, the port of spine 7 is no longer on the way, though it is one to h3; nor is what lies behind.
+    #[test]
+    fn a_packet_meets_only_what_lies_ahead_of_it() {
+        let (wiring, routes) = routes(&leaf_spine());
+        let port = |node: u32, ix: usize| &wiring.of(NodeId(node))[ix];
+        let meets = |node: u32, port| routes.may_meet(&wiring, NodeId(node), NodeId(3), port);
+        let (of_spines, last) = ([port(6, 1), port(7, 1)], port(5, 1));
+        assert_eq!(of_spines.map(|port| meets(4, port)), [true, true]);
+        assert_eq!(of_spines.map(|port| meets(6, port)), [true, false]);
+        assert!(meets(6, last) && meets(0, last) && meets(5, last));
+        assert!(meets(0, port(4, 3)) && !meets(6, port(4, 3)) && !meets(0, port(4, 1)));
     }
 
     #[test]

@@ -246,7 +246,7 @@ mod tests {
         stamps.iter().for_each(|stamp| telemetry.push(*stamp));
         let now = stamps.last().unwrap().time;
         let rtt = Duration::from_us(10);
-        point.on_ack(&AckView { now, acked_bytes, sent_bytes, rtt, hops: 0, telemetry: Some(&telemetry) });
+        point.on_ack(&AckView { now, acked_bytes, sent_bytes, rtt, hops: 0, path: None, telemetry: Some(&telemetry) });
         point.rate(now).bps()
     }
 

@@ -332,7 +332,7 @@ mod tests {
         stamps.iter().for_each(|stamp| telemetry.push(*stamp));
         let now = stamps.last().unwrap().time;
         let rtt = Duration::from_us(10);
-        point.on_ack(&AckView { now, acked_bytes, sent_bytes, rtt, hops: 0, telemetry: Some(&telemetry) });
+        point.on_ack(&AckView { now, acked_bytes, sent_bytes, rtt, hops: 0, path: None, telemetry: Some(&telemetry) });
     }
 
     fn assert_near(actual: f64, expected: f64) {
@@ -420,7 +420,7 @@ mod tests {
         let mut point = reaction_point(config);
         let mut answer = |at_us: u64, rtt_us: u64, acked_bytes, sent_bytes| {
             let (now, rtt) = (Time::ZERO + Duration::from_us(at_us), Duration::from_us(rtt_us));
-            point.on_ack(&AckView { now, acked_bytes, sent_bytes, rtt, hops: 0, telemetry: None });
+            point.on_ack(&AckView { now, acked_bytes, sent_bytes, rtt, hops: 0, path: None, telemetry: None });
             (point.power, point.current / GBPS)
         };
         assert_eq!(answer(10, 10, 1000, 100_000), (1.0, 100.0));

@@ -404,7 +404,7 @@ mod tests {
     fn ack(point: &mut Swift, at_us: u64, delay_us: u64, packets: u64) -> f64 {
         let acked_bytes = point.acked_bytes + packets * 952;
         let (now, rtt) = (Time::ZERO + us(at_us), us(delay_us));
-        point.on_ack(&AckView { now, acked_bytes, sent_bytes: acked_bytes, rtt, hops: 4, telemetry: None });
+        point.on_ack(&AckView { now, acked_bytes, sent_bytes: acked_bytes, rtt, hops: 4, path: None, telemetry: None });
         point.cwnd
     }
 

@@ -262,7 +262,7 @@ mod tests {
         let acked_bytes = point.updated_at + 1;
         let sent_bytes = acked_bytes + 100_000;
         let (now, rtt) = (Time::ZERO + Duration::from_us(us), Duration::from_us(us));
-        point.on_ack(&AckView { now, acked_bytes, sent_bytes, rtt, hops: 0, telemetry: None });
+        point.on_ack(&AckView { now, acked_bytes, sent_bytes, rtt, hops: 0, path: None, telemetry: None });
         point.rate(now).bps()
     }
 
@@ -340,7 +340,7 @@ mod tests {
         let mut point = reaction_point(&TimelyConfig::default(), 100);
         let mut ack = |acked_bytes, sent_bytes, us| {
             let (now, rtt) = (Time::ZERO, Duration::from_us(us));
-            point.on_ack(&AckView { now, acked_bytes, sent_bytes, rtt, hops: 0, telemetry: None });
+            point.on_ack(&AckView { now, acked_bytes, sent_bytes, rtt, hops: 0, path: None, telemetry: None });
             point.rate(now).bps()
         };
         assert_eq!(ack(1000, 50_000, 100), 100 * GBPS);

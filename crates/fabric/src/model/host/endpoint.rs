@@ -28,6 +28,8 @@ pub struct Endpoint {
     pub(super) receivers: Vec<Receiver>,
     pub(super) free_receivers: Vec<Slot>,
     pub(super) timers: Timers,
+    /// When reaction points want to be called.
+    pub(super) reminders: BinaryHeap<Reverse<(Time, FlowId, Slot)>>,
 }
 
 impl Endpoint {
@@ -39,6 +41,7 @@ impl Endpoint {
             lanes: fabric.wiring.of(host).iter().map(|_| Lanes::default()).collect(),
             receivers: Vec::new(),
             free_receivers: Vec::new(),
+            reminders: BinaryHeap::new(),
             timers: Timers { looks: BinaryHeap::new(), wake_at: Time::NEVER },
         }
     }
@@ -129,7 +132,7 @@ impl Endpoint {
         let of_lanes = |lanes: &Lanes| lanes.round.heap_bytes() + lanes.paced.heap_bytes() + lines(lanes);
         let tables = self.queue_pairs.heap_bytes() + self.receivers.heap_bytes();
         let lists = self.free.heap_bytes() + self.free_receivers.heap_bytes() + self.upcoming.heap_bytes();
-        let lists = lists + self.timers.looks.heap_bytes();
+        let lists = lists + self.timers.looks.heap_bytes() + self.reminders.heap_bytes();
         let bytes = tables + lists + self.lanes.iter().map(of_lanes).sum::<u64>();
         Share { count: self.queue_pairs.len() as u64, bytes }
     }

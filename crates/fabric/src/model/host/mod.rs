@@ -18,8 +18,8 @@ use self::sender::{PairState, QueuePair, Slot};
 use self::turns::Side;
 use crate::contract::note::Note;
 use crate::contract::{
-    AckView, Answer, Departing, FlowControl, Loss, NotificationPoint, Progress, ReactionPoint, RecoveryReceiver,
-    RecoverySender, Stations, Verdict,
+    AckView, Answer, Departing, Entropy, FlowControl, Loss, NotificationPoint, Progress, ReactionPoint,
+    RecoveryReceiver, RecoverySender, Stations, Verdict,
 };
 use crate::frame::Direction;
 use crate::frame::framing::Framing;
@@ -30,7 +30,9 @@ use crate::model::interfaces::Interfaces;
 use crate::model::node::Node;
 use crate::model::port::Port;
 use crate::model::sink::{Env, Sink, Wakeup};
+use backwater_engine::random::Seed;
 use backwater_engine::{Duration, Rate, Time};
+use std::cmp::Reverse;
 
 impl Node {
     fn endpoint_mut(&mut self) -> &mut Endpoint {
@@ -83,14 +85,56 @@ impl Node {
                 state: PairState::Idle,
                 timed_from: Time::NEVER,
                 look_at: Time::NEVER,
+                paths: fabric.spec.load_balance.path_choice(flow, Seed(fabric.spec.seed), &sender),
                 retransmitted: 0,
                 resent: 0,
             });
             entry.sender.set(Some(slot));
             endpoint.place(slot, fabric, busy_until, env.now);
+            self.remind(slot, env);
             self.kick(port, env);
         }
         self.settle(env);
+    }
+
+    /// Asks to be woken when the reaction point of a queue pair wants to be called by the clock.
+    #[inline]
+    fn remind<S: Sink>(&mut self, slot: Slot, env: &mut Env<'_, S>) {
+        if env.fabric.reactions_wake {
+            let host = self.id;
+            let endpoint = self.endpoint_mut();
+            let pair = &endpoint.queue_pairs[slot as usize];
+            let at = pair.reaction.wake_at();
+            if at != Time::NEVER && endpoint.reminders.peek().is_none_or(|Reverse((first, ..))| at < *first) {
+                env.sink.schedule(Wakeup::Node(host), at.max(env.now));
+            }
+            if at != Time::NEVER {
+                let reminder = Reverse((at, pair.flow, slot));
+                endpoint.reminders.push(reminder);
+            }
+        }
+    }
+
+    /// Calls the reaction points whose time has come.
+    pub(crate) fn wake_reactions<S: Sink>(&mut self, env: &mut Env<'_, S>) {
+        let Some(endpoint) = &mut self.interfaces.endpoint else { return };
+        while let Some(Reverse((at, flow, slot))) = endpoint.reminders.peek().copied() {
+            let pair = &mut endpoint.queue_pairs[slot as usize];
+            let is_known = pair.flow == flow && pair.state != PairState::Done && pair.reaction.wake_at() == at;
+            if is_known && at > env.now {
+                env.sink.schedule(Wakeup::Node(self.id), at);
+                break;
+            }
+            endpoint.reminders.pop();
+            if is_known {
+                pair.reaction.on_wake(env.now);
+                let port = pair.port;
+                self.remind(slot, env);
+                self.review(slot, env);
+                self.kick(port, env);
+                return self.wake_reactions(env);
+            }
+        }
     }
 
     /// The next data packet for an idle `port`, if any queue pair may send.
@@ -105,6 +149,11 @@ impl Node {
         let before = fabric.payload_before(psn, pair.bytes);
         let payload = fabric.payload_before(psn + 1, pair.bytes) - before;
         let size = fabric.spec.framing.data(payload as u32, psn == 0, fabric.telemetry_bytes);
+        let path = if fabric.chooses_paths { pair.path(psn, env.now) } else { None };
+        let route = match path {
+            Some(path) => fabric.route_by(pair.flow, fabric.flow(pair.flow), ix, path),
+            None => pair.route,
+        };
         let packet = Packet {
             kind: PacketKind::Data,
             class: pair.class,
@@ -113,9 +162,10 @@ impl Node {
             flow: pair.flow,
             psn,
             sent_at: Timestamp::of(env.now),
-            route: pair.route,
+            route,
         };
         let mut frame = Frame::new(Body::Packet(packet), size);
+        path.into_iter().for_each(|Entropy(path)| env.records.set_path(&mut frame.record, path));
         let (queue, since) = (pair.queue, pair.ready_since);
         if psn < pair.progress.highest {
             pair.retransmitted += payload;
@@ -135,6 +185,7 @@ impl Node {
             endpoint.rearm(slot, self.id, env);
         }
         endpoint.place(slot, fabric, env.now + port.serialisation(size.wire), env.now);
+        self.remind(slot, env);
         self.interfaces.counters.created += u64::from(size.charge);
         self.log_pauses(ix, queue, since, &mut frame, env);
         self.keep_trail(ix, &mut frame, env);
@@ -205,6 +256,7 @@ impl Node {
             let packet = Packet { kind, class, marked: notification.echo, psn: expected, route, ..packet };
             Frame::new(Body::Packet(packet), size)
         };
+        let path = env.records.path(frame.record);
         // The answer takes the telemetry along; whatever else the record holds has been read.
         let echoes = answer.is_some() && fabric.telemetry_bytes > 0;
         let (echo, done) = if echoes { (frame.record, RecordRef::NONE) } else { (RecordRef::NONE, frame.record) };
@@ -214,7 +266,7 @@ impl Node {
             let mut record = env.records.turn_round(echo);
             if fabric.echoes {
                 *env.records.echo_mut(&mut record) =
-                    Echo { arrived: packet.psn, hops: packet.route.links(), rate: None };
+                    Echo { arrived: packet.psn, hops: packet.route.links(), rate: None, path };
             }
             self.enqueue_own(egress, Frame { record, ..ack }, env);
         }
@@ -259,6 +311,10 @@ impl Node {
                     pair.reaction.on_cnp(env.now, echo.and_then(|echo| echo.rate));
                 }
                 if is_answer {
+                    let path = echo.and_then(|echo| echo.path).map(Entropy);
+                    if let (Some(paths), Some(path)) = (&mut pair.paths, path) {
+                        paths.on_answer(path, packet.marked, env.now);
+                    }
                     let telemetry = env.records.telemetry(frame.record);
                     pair.reaction.on_ack(&AckView {
                         now: env.now,
@@ -266,12 +322,14 @@ impl Node {
                         sent_bytes: fabric.payload_before(pair.progress.next, pair.bytes),
                         rtt: packet.sent_at.elapsed(env.now),
                         hops: echo.map_or(0, |echo| echo.hops),
+                        path,
                         telemetry,
                     });
                 }
                 if pair.progress.acked > acked_before || pair.progress.next == pair.progress.acked {
                     endpoint.rearm(slot, self.id, env);
                 }
+                self.remind(slot, env);
                 self.review(slot, env);
             }
             self.consume(frame, env);
@@ -293,6 +351,7 @@ impl Node {
             let pair = &mut self.endpoint_mut().queue_pairs[slot as usize];
             pair.reaction.on_notice(env.now, &notice);
             let port = pair.port;
+            self.remind(slot, env);
             self.review(slot, env);
             self.consume(frame, env);
             return self.kick(port, env);

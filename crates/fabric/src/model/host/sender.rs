@@ -1,7 +1,7 @@
 //! The sending side of a flow: its queue pair.
 
 use super::lanes::Place;
-use crate::contract::{Progress, ReactionPoint, RecoverySender};
+use crate::contract::{Entropy, PathChoice, Progress, ReactionPoint, RecoverySender};
 use crate::frame::{Psn, Route};
 use crate::ids::{Class, FlowId, PortIx, QueueIx};
 use crate::mechanisms::congestion::AnyReactionPoint;
@@ -44,6 +44,8 @@ pub(super) struct QueuePair {
     pub(super) look_at: Time,
     pub(super) recovery: AnyRecoverySender,
     pub(super) reaction: AnyReactionPoint,
+    /// Which path packets take, where the host's half of load balancing says.
+    pub(super) paths: Option<Box<dyn PathChoice>>,
     pub(super) retransmitted: u64,
     /// Packets sent more than once, each time counted.
     pub(super) resent: u32,
@@ -78,6 +80,12 @@ impl QueuePair {
         let before = |psn| fabric.payload_before(psn, self.bytes);
         let settled = u64::from(self.recovery.settled(&self.progress)) * fabric.spec.mtu.get();
         (before(self.progress.next) - before(self.progress.acked)).saturating_sub(settled)
+    }
+
+    /// The path of packet `psn`, if the host chooses one.
+    pub(super) fn path(&mut self, psn: Psn, now: Time) -> Option<Entropy> {
+        let chosen = self.reaction.path(psn, now);
+        chosen.or_else(|| self.paths.as_mut().map(|paths| paths.next(psn, now)))
     }
 
     /// When the retransmission timer runs out, as things are; [`Time::NEVER`] if it does not.

@@ -1,0 +1,346 @@
+//! What the contract lets mechanisms do at hosts that no built-in one does yet: each power by a toy that needs it.
+
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+mod common;
+
+use backwater_engine::random::Seed;
+use backwater_engine::{Duration, Rate, Time};
+use backwater_fabric::contract::{
+    AckView, Carried, CongestionOptions, CongestionPoint, Entropy, LoadBalanceOptions, NotificationPoint, Options,
+    Passage, PathChoice, ReactionPoint, SenderFacts, Site, Station, Stations, View,
+};
+use backwater_fabric::frame::{Notice, Protocol, Psn};
+use backwater_fabric::ids::{FlowId, NodeId};
+use backwater_fabric::mechanisms::congestion::{
+    AnyCongestionPoint, AnyNotificationPoint, AnyReactionPoint, CongestionConfig,
+};
+use backwater_fabric::mechanisms::load_balance::LoadBalanceConfig;
+use backwater_fabric::mechanisms::load_balance::ecmp::{Ecmp, EcmpConfig};
+use backwater_fabric::mechanisms::recovery::RecoveryConfig;
+use backwater_fabric::network::spec::NetworkSpec;
+use common::{flow, link, network, run, star};
+use std::sync::{Arc, Mutex};
+
+/// What toys have seen.
+type Log<T> = Arc<Mutex<Vec<T>>>;
+
+fn take<T>(log: &Log<T>) -> Vec<T> {
+    std::mem::take(&mut log.lock().unwrap())
+}
+
+/// h0 on leaf 2, h1 on leaf 3, and four spines between: 4 to 7. Packets may come in any order.
+fn four_spines() -> NetworkSpec {
+    let mut spec = network(2, 6);
+    let uplinks = (4..8).flat_map(|spine| [(2, spine), (3, spine)]);
+    spec.links = [(0, 2), (1, 3)].into_iter().chain(uplinks).map(|(a, b)| link(a, b, 100, 1000)).collect();
+    spec.recovery = RecoveryConfig::InAnyOrder(Default::default());
+    spec
+}
+
+// ------------------------------------------------------------------------------------------------- a path choice at the host
+
+/// Sixteen paths in turn; remembers which were answered.
+#[derive(Clone, Debug, Default)]
+struct Turns(Log<(Entropy, bool)>);
+
+struct Turn(Log<(Entropy, bool)>);
+
+impl Options for Turns {}
+
+impl LoadBalanceOptions for Turns {
+    type Instance = Ecmp;
+
+    fn is_static(&self) -> bool {
+        true
+    }
+
+    fn build(&self, site: &Site<'_>) -> Ecmp {
+        EcmpConfig {}.build(site)
+    }
+
+    fn chooses_paths(&self) -> bool {
+        true
+    }
+
+    fn path_choice(&self, _flow: FlowId, _seed: Seed, _sender: &SenderFacts) -> Option<Box<dyn PathChoice>> {
+        Some(Box::new(Turn(self.0.clone())))
+    }
+}
+
+impl PathChoice for Turn {
+    fn next(&mut self, psn: Psn, _now: Time) -> Entropy {
+        Entropy((psn % 16) as u16)
+    }
+
+    fn on_answer(&mut self, path: Entropy, marked: bool, _now: Time) {
+        self.0.lock().unwrap().push((path, marked));
+    }
+}
+
+#[test]
+fn a_host_chooses_the_path_of_every_packet_and_hears_how_it_fared() {
+    let toy = Turns::default();
+    let mut spec = four_spines();
+    spec.load_balance = LoadBalanceConfig::Custom(Arc::new(toy.clone()));
+    let (simulation, outcomes) = run(&spec, vec![flow(0, 1, 160 * 1024, 0)]);
+    assert_eq!((outcomes[0].reception.delivered, outcomes[0].retransmitted), (160 * 1024, 0));
+    assert_eq!(simulation.audit(), []);
+    // Of sixteen paths, some pass each spine; ten packets take each.
+    let sent = |spine: u32| simulation.node(NodeId(spine)).ports()[1].sent_wire_bytes() / 1106;
+    assert!((4..8).all(|spine| sent(spine) > 0 && sent(spine) % 10 == 0), "{:?}", [4, 5, 6, 7].map(sent));
+    let mut heard = take(&toy.0);
+    heard.sort_unstable();
+    let every = (0..16).flat_map(|path| [(Entropy(path), false); 10]).collect::<Vec<_>>();
+    // The last ACK ends the flow.
+    assert_eq!(heard.len(), every.len() - 1);
+    assert!(heard.iter().all(|path| every.contains(path)));
+}
+
+// ------------------------------------------------------------------------- a mechanism that fills two slots: rate and path
+
+/// Every packet takes the path of the answer that came last; before the first one, its own.
+#[derive(Clone, Debug, Default)]
+struct Clocked(Log<(Psn, Entropy)>);
+
+#[derive(Debug)]
+struct Clock {
+    line: Rate,
+    answered: Option<Entropy>,
+    log: Log<(Psn, Entropy)>,
+}
+
+#[derive(Debug)]
+struct Silent;
+
+impl NotificationPoint for Silent {}
+impl Station for Silent {}
+impl CongestionPoint for Silent {}
+impl Options for Clocked {}
+
+impl CongestionOptions for Clocked {
+    type Point = Silent;
+    type Notification = Silent;
+    type Reaction = Clock;
+
+    fn point(&self, _site: &Site<'_>) -> Silent {
+        Silent
+    }
+
+    fn notification(&self, _line_rate: Rate) -> Silent {
+        Silent
+    }
+
+    fn reaction(&self, sender: &SenderFacts) -> Clock {
+        Clock { line: sender.line_rate, answered: None, log: self.0.clone() }
+    }
+
+    fn chooses_paths(&self) -> bool {
+        true
+    }
+}
+
+impl ReactionPoint for Clock {
+    fn rate(&mut self, _now: Time) -> Rate {
+        self.line
+    }
+
+    fn on_ack(&mut self, ack: &AckView<'_>) {
+        self.answered = ack.path;
+    }
+
+    fn path(&mut self, psn: Psn, _now: Time) -> Option<Entropy> {
+        let path = self.answered.unwrap_or(Entropy(psn as u16));
+        self.log.lock().unwrap().push((psn, path));
+        Some(path)
+    }
+}
+
+/// Its word goes before that of load balancing.
+#[test]
+fn a_congestion_control_chooses_paths_by_the_answers_that_come() {
+    let (toy, turns) = (Clocked::default(), Turns::default());
+    let mut spec = four_spines();
+    spec.congestion = CongestionConfig::Custom(Arc::new(toy.clone()));
+    spec.load_balance = LoadBalanceConfig::Custom(Arc::new(turns.clone()));
+    let (simulation, outcomes) = run(&spec, vec![flow(0, 1, 200 * 1024, 0)]);
+    assert_eq!((outcomes[0].reception.delivered, simulation.audit()), (200 * 1024, vec![]));
+    let taken = take(&toy.0);
+    // Eight links of 1 us there and back, four data frames and four ACKs: the first answer comes 8.4 us later, when 95 packets have been sent.
+    let own = taken.iter().take_while(|(psn, path)| u32::from(path.0) == *psn).count();
+    assert!((94..=97).contains(&own), "{own}");
+    assert!(taken[own..].iter().all(|(psn, path)| u32::from(path.0) < *psn));
+    assert_eq!(taken[own].1, Entropy(0));
+    assert!(take(&turns.0).iter().all(|(path, _)| taken.iter().any(|(_, other)| other == path)));
+}
+
+// --------------------------------------------------------------------------------------------- a base control inside another
+
+const TOY: Protocol = Protocol::named("toy-rate");
+
+/// A switch tells the sender of a packet that joins a queue of 50 KB or more to go on at a rate; otherwise the base control governs.
+#[derive(Clone, Debug)]
+struct Tempered {
+    base: CongestionConfig,
+    mbps: u32,
+}
+
+struct TemperedPoint(AnyCongestionPoint, u32);
+struct TemperedSender(AnyReactionPoint);
+
+impl Options for Tempered {}
+
+impl CongestionOptions for Tempered {
+    type Point = TemperedPoint;
+    type Notification = AnyNotificationPoint;
+    type Reaction = TemperedSender;
+
+    fn point(&self, site: &Site<'_>) -> TemperedPoint {
+        TemperedPoint(self.base.point(site), self.mbps)
+    }
+
+    fn notification(&self, line_rate: Rate) -> AnyNotificationPoint {
+        self.base.notification(line_rate)
+    }
+
+    fn reaction(&self, sender: &SenderFacts) -> TemperedSender {
+        TemperedSender(self.base.reaction(sender))
+    }
+
+    fn telemetry_bytes(&self) -> u32 {
+        self.base.telemetry_bytes()
+    }
+}
+
+impl CongestionPoint for TemperedPoint {}
+
+impl Station for TemperedPoint {
+    fn stations(&self) -> Stations {
+        self.0.stations() | Stations::ENQUEUE
+    }
+
+    fn on_enqueue(&mut self, at: &Passage, queue_bytes: u64, packet: &mut Carried<'_>, view: &mut View<'_>) {
+        if queue_bytes >= 50_000 {
+            let (headers, from) = (*packet.packet(), view.port(at.egress).id());
+            view.notify_source(&headers, None, at.ingress, TOY, from, [self.1, 0, 0, 0]);
+        }
+    }
+
+    fn on_departure(&mut self, at: &Passage, queue_bytes: u64, packet: &mut Carried<'_>, view: &mut View<'_>) {
+        self.0.on_departure(at, queue_bytes, packet, view);
+    }
+}
+
+impl ReactionPoint for TemperedSender {
+    fn rate(&mut self, now: Time) -> Rate {
+        self.0.rate(now)
+    }
+
+    fn window(&self) -> u64 {
+        self.0.window()
+    }
+
+    fn on_sent(&mut self, now: Time, wire_bytes: u64) {
+        self.0.on_sent(now, wire_bytes);
+    }
+
+    fn on_ack(&mut self, ack: &AckView<'_>) {
+        self.0.on_ack(ack);
+    }
+
+    fn on_cnp(&mut self, now: Time, rate: Option<Rate>) {
+        self.0.on_cnp(now, rate);
+    }
+
+    fn on_notice(&mut self, now: Time, notice: &Notice) {
+        self.0.set_rate(now, Rate::from_bps(u64::from(notice.words[0]) * 1_000_000));
+    }
+}
+
+/// Eight hosts send to one: told to go at an eighth of the line each, they keep the queue short, which the base control alone does not; and it goes on
+/// from there: it is not back at line rate soon after.
+#[test]
+fn a_control_inside_another_goes_on_from_the_rate_that_it_is_told() {
+    let peak = |congestion| {
+        let mut spec = star(9, 100, 1000);
+        spec.congestion = congestion;
+        let (simulation, outcomes) = run(&spec, (0..8).map(|host| flow(host, 8, 1_000_000, 0)).collect());
+        assert_eq!((simulation.audit(), simulation.totals().drops), (vec![], [0; 5]));
+        let last = outcomes.iter().map(|outcome| outcome.reception.finish.unwrap()).max().unwrap();
+        (simulation.node(NodeId(9)).pipeline().unwrap().occupancy().peak, last)
+    };
+    let base = CongestionConfig::Dcqcn(Default::default());
+    let (alone, _) = peak(base.clone());
+    let (tempered, last) = peak(CongestionConfig::Custom(Arc::new(Tempered { base, mbps: 12_500 })));
+    assert!(tempered * 2 < alone, "{tempered} {alone}");
+    // 8 MB at line rate take 691 us with their headers.
+    assert!(last < Time::ZERO + Duration::from_us(900), "{last}");
+}
+
+// --------------------------------------------------------------------------------- a congestion control that goes by the clock
+
+/// The window is shut for 50 us, and opened by the clock alone.
+#[derive(Clone, Debug)]
+struct Sleeping;
+
+#[derive(Debug)]
+struct Sleeper {
+    line: Rate,
+    is_open: bool,
+}
+
+impl Options for Sleeping {}
+
+impl CongestionOptions for Sleeping {
+    type Point = Silent;
+    type Notification = Silent;
+    type Reaction = Sleeper;
+
+    fn point(&self, _site: &Site<'_>) -> Silent {
+        Silent
+    }
+
+    fn notification(&self, _line_rate: Rate) -> Silent {
+        Silent
+    }
+
+    fn reaction(&self, sender: &SenderFacts) -> Sleeper {
+        Sleeper { line: sender.line_rate, is_open: false }
+    }
+
+    fn needs_wakes(&self) -> bool {
+        true
+    }
+}
+
+impl ReactionPoint for Sleeper {
+    fn rate(&mut self, _now: Time) -> Rate {
+        self.line
+    }
+
+    fn window(&self) -> u64 {
+        if self.is_open { u64::MAX } else { 0 }
+    }
+
+    fn wake_at(&self) -> Time {
+        if self.is_open { Time::NEVER } else { Time::ZERO + Duration::from_us(50) }
+    }
+
+    fn on_wake(&mut self, _now: Time) {
+        self.is_open = true;
+    }
+}
+
+/// Two links of 1 us, and one frame on each.
+#[test]
+fn a_reaction_point_is_called_by_the_clock() {
+    let mut spec = star(3, 100, 1000);
+    spec.congestion = CongestionConfig::Custom(Arc::new(Sleeping));
+    let (simulation, outcomes) =
+        run(&spec, vec![flow(0, 2, 1024, 0), flow(1, 2, 1024, 10_000), flow(1, 2, 1024, 70_000)]);
+    let way = 2 * (1_000_000 + 1122 * 80);
+    let finish: Vec<u64> = outcomes.iter().map(|outcome| outcome.reception.finish.unwrap().ps()).collect();
+    // The second waits for the first at the switch; the third comes when its time is over already.
+    assert_eq!(finish, [50_000_000 + way, 50_000_000 + way + 1122 * 80, 70_000_000 + way]);
+    assert_eq!(simulation.audit(), []);
+}
