@@ -132,6 +132,7 @@ fn spec(case: &Path, seed: u64) -> NetworkSpec {
         links: topology.links,
         routes: Vec::new(),
         faults: Vec::new(),
+        reconvergence: None,
         switch,
         groups: Vec::new(),
         host: Default::default(),

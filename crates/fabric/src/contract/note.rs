@@ -1,8 +1,9 @@
 //! What the model reports to observers: rare facts, pushed into the sink as they happen.
 
-use crate::frame::cause::Closure;
+use crate::frame::Psn;
+use crate::frame::cause::{Cause, Closure};
 use crate::ids::{Class, FlowId, NodeId, PortId, PortIx, QueueIx};
-use backwater_engine::{Duration, Time};
+use backwater_engine::{Duration, Rate, Time};
 
 /// Why a frame was lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -76,10 +77,52 @@ pub enum Note {
     },
     /// Something that a mechanism counts, by the name that it gives it.
     Count {
+        /// Where it runs.
+        node: NodeId,
         /// The name: `merge_frames`.
         what: &'static str,
         /// How many more.
         amount: u64,
+    },
+    /// A gate has closed. Told only for a trace, as the rest of these.
+    Stopped {
+        /// The port that is paused.
+        port: PortId,
+        /// Its queue.
+        queue: QueueIx,
+        /// Because of whom.
+        cause: Cause,
+    },
+    /// A packet has joined a queue.
+    Enqueued {
+        /// The port.
+        port: PortId,
+        /// Its queue.
+        queue: QueueIx,
+        /// Whose packet it is.
+        flow: FlowId,
+        /// Its number.
+        psn: Psn,
+        /// Charged bytes in the queue with it.
+        bytes: u64,
+    },
+    /// A packet has been marked as it left a queue.
+    Marked {
+        /// The port.
+        port: PortId,
+        /// Its queue.
+        queue: QueueIx,
+        /// Whose packet it is.
+        flow: FlowId,
+        /// Its number.
+        psn: Psn,
+    },
+    /// The rate at which a sender goes on after a packet.
+    Rate {
+        /// Of this flow.
+        flow: FlowId,
+        /// The rate.
+        rate: Rate,
     },
     /// The receiver has all bytes of a flow.
     Received {

@@ -30,6 +30,8 @@ impl Stations {
     pub const GATE: Stations = Stations(1 << 5);
     /// [`Station::on_link`].
     pub const LINK: Stations = Stations(1 << 7);
+    /// What happens is traced.
+    pub(crate) const TRACE: Stations = Stations(1 << 11);
     /// There are ports whose links are down, and that routes avoid.
     pub(crate) const DEAD_ENDS: Stations = Stations(1 << 10);
     /// Queues of a host's ports take turns with the data of its own flows.

@@ -4,7 +4,7 @@ use crate::contract::note::Note;
 use crate::contract::paths::Paths;
 use crate::frame::cause::{Cause, Causes};
 use crate::frame::{Control, Notice, Packet, Pfc, Protocol, Route, Trail};
-use crate::ids::{Class, PortId, PortIx, QueueIx};
+use crate::ids::{Class, NodeId, PortId, PortIx, QueueIx};
 use backwater_engine::{Duration, Rate, Time};
 
 /// What a mechanism sees of its node, and asks of it: what it asks for is done when its hook returns, frames first.
@@ -86,6 +86,9 @@ impl<'a> dyn PortView + 'a {
 
 /// What the model lets a [`View`] do with a node.
 pub trait NodeAccess {
+    /// Which node it is.
+    fn id(&self) -> NodeId;
+
     /// One of its ports.
     fn port(&self, port: PortIx) -> &dyn PortView;
 
@@ -189,7 +192,8 @@ impl<'a> View<'a> {
 
     /// Adds `amount` to what the mechanism counts as `what`: a run's results have it by that name.
     pub fn count(&mut self, what: &'static str, amount: u64) {
-        self.node.note(Note::Count { what, amount });
+        let node = self.node.id();
+        self.node.note(Note::Count { node, what, amount });
     }
 
     /// Moves all packets of a queue that does not lead to the wire into the queues that

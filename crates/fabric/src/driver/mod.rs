@@ -11,6 +11,7 @@ pub mod partition;
 mod post;
 mod shard;
 pub mod simulation;
+pub mod trace;
 mod watch;
 mod windows;
 mod wire;

@@ -10,6 +10,7 @@ use crate::contract::{FlowControlAccounts, PortFacts};
 use crate::driver::keys::{AGE_MAX, Kind, arrival, event, id_of, kind_of};
 use crate::driver::layout::Layout;
 use crate::driver::memory::Memory;
+use crate::driver::trace::Action;
 use crate::driver::watch::Watch;
 use crate::driver::wire::{Arrival, Flying, Mail, Trouble, Wire, wire_index};
 use crate::frame::record::Records;
@@ -284,6 +285,8 @@ impl Sink for ShardSink<'_> {
                 Signal::Other => {}
             }
         }
+        let sent = Action::Sent { port: port.id, frame: *frame, until: port.busy_until };
+        watch.trace.add(self.scene.now, sent, self.scene.fabric);
         let at = port.busy_until + port.delay;
         let arrival = Arrival { at, burst_age: ((at - port.burst_start).ps() / 1000).min(AGE_MAX) as u32 };
         match port.place.peer_wire {

@@ -1,6 +1,7 @@
 //! What is counted and noted while a network runs.
 
 use crate::contract::note::{DropCause, Note};
+use crate::driver::trace::{Action, Trace};
 use crate::frame::cause::Closure;
 use crate::ids::{Class, FlowId, NodeId, PortId, PortIx};
 use crate::network::fabric::{Fabric, Promise};
@@ -32,6 +33,7 @@ pub(crate) struct Watch {
     /// Drops where flow control should prevent them, but nothing is promised.
     pub(crate) unpromised_drops: u64,
     pub(crate) fingerprint: Fingerprint,
+    pub(crate) trace: Trace,
 }
 
 /// A flow whose sender knows that it is done.
@@ -86,7 +88,10 @@ pub struct LossyDrop {
 impl Watch {
     /// Takes down what a node reports.
     pub(super) fn note(&mut self, note: Note, now: Time, fabric: &Fabric) {
+        self.trace.add(now, Action::Noted(note), fabric);
         match note {
+            // These are for the trace alone.
+            Note::Enqueued { .. } | Note::Marked { .. } | Note::Stopped { .. } | Note::Rate { .. } => {}
             Note::Dropped { node, ingress, class, flow, cause, .. } => {
                 self.lost.extend(flow);
                 match (cause, fabric.promise(ingress)) {
@@ -107,7 +112,7 @@ impl Watch {
             Note::Full { port, class, egress, bytes } => {
                 self.full.push(FullQueue { at: now, port, class, egress, bytes });
             }
-            Note::Count { what, amount } => *self.counters.entry(what).or_default() += amount,
+            Note::Count { what, amount, .. } => *self.counters.entry(what).or_default() += amount,
             Note::Received { .. } => self.received_flows += 1,
             Note::Acknowledged { flow, packets, retransmitted } => {
                 self.acknowledged.push(Acknowledged { flow, at: now, packets, retransmitted });

@@ -5,7 +5,7 @@ use crate::contract::note::Note;
 use crate::contract::{Emission, NodeAccess, PortView, Stations};
 use crate::frame::Control;
 use crate::frame::cause::{Cause, Causes};
-use crate::ids::{PortIx, QueueIx};
+use crate::ids::{NodeId, PortIx, QueueIx};
 use crate::model::host::Endpoint;
 use crate::model::port::Port;
 use backwater_engine::Time;
@@ -38,6 +38,8 @@ pub(crate) struct Interfaces {
     pub(crate) caller: Caller,
     /// When each of them is to be called again, by [`Caller`].
     pub(crate) wakes: [Time; Caller::ALL.len()],
+    /// Whose interfaces they are.
+    pub(crate) node: NodeId,
 }
 
 /// What hooks asked for, carried out by the node when the hook returns. Reused, so that nothing is allocated.
@@ -105,8 +107,9 @@ impl Effects {
 }
 
 impl Interfaces {
-    pub(crate) fn new(ports: Vec<Port>, endpoint: Option<Endpoint>) -> Interfaces {
+    pub(crate) fn new(node: NodeId, ports: Vec<Port>, endpoint: Option<Endpoint>) -> Interfaces {
         Interfaces {
+            node,
             ports,
             counters: Counters::default(),
             effects: Effects::default(),
@@ -119,6 +122,10 @@ impl Interfaces {
 }
 
 impl NodeAccess for Interfaces {
+    fn id(&self) -> NodeId {
+        self.node
+    }
+
     fn port(&self, port: PortIx) -> &dyn PortView {
         &self.ports[usize::from(port)]
     }
@@ -132,6 +139,10 @@ impl NodeAccess for Interfaces {
     fn close(&mut self, port: PortIx, queue: QueueIx, cause: Cause, now: Time) {
         let was_open = self.ports[usize::from(port)].close(queue, now, cause);
         self.endpoint.iter_mut().for_each(|endpoint| endpoint.close(port, queue));
+        if was_open && self.stations.meets(Stations::TRACE) {
+            let port = self.ports[usize::from(port)].id;
+            self.effects.add(Effect::Note(Note::Stopped { port, queue, cause }));
+        }
         if was_open && self.stations.meets(Stations::GATE) {
             self.effects.add(Effect::Gate(port, queue, false));
         }

@@ -52,7 +52,7 @@ impl Node {
         let flow_control = fabric.spec.build_flow_control(&site, &fabric.wiring);
         let port = |facts| Port::new(facts, fabric.spec.framing, scheduler, flow_control.added_queues());
         let ports = site.ports.iter().map(port).collect();
-        let mut interfaces = Interfaces::new(ports, site.is_host.then(|| Endpoint::new(fabric, id)));
+        let mut interfaces = Interfaces::new(id, ports, site.is_host.then(|| Endpoint::new(fabric, id)));
         let forwards = site.relays || !site.is_host;
         let pipeline = forwards.then(|| Pipeline::new(&site, &fabric.spec));
         let asked = pipeline.as_ref().map_or(Stations::NONE, |pipeline| pipeline.point_at | pipeline.balancer_at);

@@ -8,12 +8,12 @@
 //!
 //! Buffers are freed, and marks and stamps made, when a packet starts on the wire. The control class is never charged.
 
-use crate::contract::note::DropCause;
+use crate::contract::note::{DropCause, Note};
 use crate::contract::{
     Admission, Arrival, BufferPolicy, Candidate, Carried, Choice, Entropy, FlowControl, Gauge, Heard, LoadBalance,
     Passage, Stage, Station, Stations, View,
 };
-use crate::frame::{Body, Frame, NextHop, PacketKind};
+use crate::frame::{Body, Frame, NextHop, Packet, PacketKind};
 use crate::ids::{CLASSES, Class, NodeId, PortIx, QueueIx};
 use crate::model::fifo::{OWN, Queued};
 use crate::model::interfaces::Caller;
@@ -63,7 +63,7 @@ impl Node {
     pub(crate) fn join<S: Sink>(&mut self, egress: PortIx, mut queued: Queued, env: &mut Env<'_, S>) {
         let (class, ingress, stations) = (queued.came, queued.ingress, self.interfaces.stations);
         if class == Class::CONTROL {
-            if stations.meets(Stations::ENQUEUE) {
+            if stations.meets(Stations::ENQUEUE | Stations::TRACE) {
                 self.tell_of_enqueue(&passage(egress, class.0.into(), &queued), &mut queued.frame, env);
             }
             self.interfaces.ports[usize::from(egress)].enqueue(class.0.into(), queued, env.frames);
@@ -86,7 +86,7 @@ impl Node {
                 (place.queue, place.class, place.note, place.note);
             queued.frame.set_class(place.class);
         }
-        if stations.meets(Stations::ENQUEUE) {
+        if stations.meets(Stations::ENQUEUE | Stations::TRACE) {
             self.tell_of_enqueue(&passage, &mut queued.frame, env);
         }
         self.interfaces.ports[usize::from(egress)].enqueue(passage.queue, queued, env.frames);
@@ -98,6 +98,10 @@ impl Node {
     fn tell_of_enqueue<S: Sink>(&mut self, at: &Passage, frame: &mut Frame, env: &mut Env<'_, S>) {
         let port = &self.interfaces.ports[usize::from(at.egress)];
         let queue_bytes = port.queue_bytes(at.queue) + u64::from(at.bytes);
+        if let Some(packet) = frame.packet().filter(|_| self.interfaces.stations.meets(Stations::TRACE)) {
+            let Packet { flow, psn, .. } = *packet;
+            env.sink.note(Note::Enqueued { port: port.id, queue: at.queue, flow, psn, bytes: queue_bytes });
+        }
         self.pass(Stations::ENQUEUE, frame, env, |station, packet, view| {
             station.on_enqueue(at, queue_bytes, packet, view);
         });
@@ -185,7 +189,7 @@ impl Node {
         let Body::Packet(packet) = &mut frame.body else { unreachable!("link-local frames stand in no queue") };
         packet.queue = queue.min(u8::MAX.into()) as u8;
         let departure = Stations::departure_of(packet.kind);
-        let is_watched = self.interfaces.stations.meets(departure);
+        let is_watched = self.interfaces.stations.meets(departure | Stations::TRACE);
         if !is_charged(queued.came, queued.ingress) {
             if is_watched {
                 let passage = passage(egress, queue, queued);
@@ -211,6 +215,7 @@ impl Node {
     #[inline]
     fn tell_of_departure<S: Sink>(&mut self, of_kind: Stations, at: &Passage, frame: &mut Frame, env: &mut Env<'_, S>) {
         let Some(pipeline) = &mut self.pipeline else { return };
+        let was_marked = frame.packet().is_some_and(|packet| packet.marked);
         let queue_bytes = self.interfaces.ports[usize::from(at.egress)].queue_bytes(at.queue);
         let Env { now, fabric, records, .. } = env;
         if pipeline.point_at.meets(of_kind) {
@@ -222,6 +227,11 @@ impl Node {
             self.interfaces.caller = Caller::LoadBalance;
             let view = &mut View::new(*now, *fabric, &mut self.interfaces);
             pipeline.balancer.on_departure(at, queue_bytes, &mut Carried { frame, records }, view);
+        }
+        let is_traced = self.interfaces.stations.meets(Stations::TRACE);
+        if let Some(packet) = frame.packet().filter(|packet| is_traced && packet.marked && !was_marked) {
+            let (port, Packet { flow, psn, .. }) = (self.interfaces.ports[usize::from(at.egress)].id, *packet);
+            env.sink.note(Note::Marked { port, queue: at.queue, flow, psn });
         }
     }
 

@@ -304,7 +304,7 @@ impl Script {
     /// What a mechanism has counted by this name.
     pub fn counted(&self, name: &str) -> u64 {
         let amount = |note: &Note| match note {
-            Note::Count { what, amount } if *what == name => *amount,
+            Note::Count { what, amount, .. } if *what == name => *amount,
             _ => 0,
         };
         self.recorder.notes.iter().map(amount).sum()

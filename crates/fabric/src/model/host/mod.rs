@@ -177,6 +177,9 @@ impl Node {
             endpoint.lanes[usize::from(ix)].turns.took(Side::Own, wire, fabric.spec.host.scheduler);
         }
         let rate = pair.reaction.rate(env.now);
+        if self.interfaces.stations.meets(Stations::TRACE) {
+            env.sink.note(Note::Rate { flow: pair.flow, rate });
+        }
         pair.reaction.on_sent(env.now, wire);
         pair.next_departure = env.now + pacing(fabric.spec.framing, rate, wire, port);
         pair.last_sent = (env.now, wire);

@@ -1,0 +1,116 @@
+//! The trace: everything that nodes do, once and in order, however many shards there are.
+
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+mod common;
+
+use backwater_engine::{Bytes, Duration, Rate, Time};
+use backwater_fabric::Simulation;
+use backwater_fabric::contract::note::{DropCause, Note};
+use backwater_fabric::driver::trace::{Action, Traced};
+use backwater_fabric::frame::{Body, PacketKind};
+use backwater_fabric::ids::NodeId;
+use backwater_fabric::mechanisms::congestion::CongestionConfig;
+use backwater_fabric::mechanisms::congestion::dcqcn::DcqcnConfig;
+use backwater_fabric::mechanisms::congestion::ecn::EcnConfig;
+use backwater_fabric::mechanisms::headroom::HeadroomConfig;
+use backwater_fabric::mechanisms::headroom::static_threshold::StaticConfig;
+use backwater_fabric::network::spec::NetworkSpec;
+use common::{flow, link, network};
+
+/// Two leaves and a spine; three hosts of the first send to the one of the second: queues, marks and pauses.
+fn incast() -> NetworkSpec {
+    let mut spec = network(4, 3);
+    spec.links = [(0, 4), (1, 4), (2, 4), (3, 5), (4, 6), (5, 6)].map(|(a, b)| link(a, b, 100, 1000)).into();
+    spec.switch.headroom = HeadroomConfig::Static(StaticConfig { xoff: Bytes(20_000), ..Default::default() });
+    let ecn = EcnConfig { kmin: Bytes(10_000), kmax: Bytes(40_000), ..Default::default() };
+    spec.congestion = CongestionConfig::Dcqcn(DcqcnConfig { ecn, ..Default::default() });
+    spec
+}
+
+fn traced(spec: &NetworkSpec, shards: usize) -> (Simulation, Vec<Traced>) {
+    let flows = (0..3).map(|host| flow(host, 3, 200_000, 0)).collect();
+    let mut simulation = Simulation::new(spec.clone(), flows, shards).unwrap();
+    simulation.watch_trace();
+    common::drain(&mut simulation);
+    let trace = simulation.take_trace();
+    (simulation, trace)
+}
+
+fn notes(trace: &[Traced]) -> impl Iterator<Item = (Time, NodeId, Note)> {
+    trace.iter().filter_map(|traced| match traced.what {
+        Action::Noted(note) => Some((traced.at, traced.node, note)),
+        Action::Sent { .. } => None,
+    })
+}
+
+#[test]
+fn the_trace_tells_what_the_totals_count() {
+    let (mut simulation, trace) = traced(&incast(), 1);
+    let count = |is_it: fn(&Note) -> bool| notes(&trace).filter(|(.., note)| is_it(note)).count() as u64;
+    let totals = simulation.totals();
+    let sent = trace.iter().filter(|traced| matches!(traced.what, Action::Sent { .. })).count() as u64;
+    assert_eq!(sent, totals.packet_hops);
+    // A packet joins a queue at every switch that it passes: three, each way.
+    let by_hosts = |node: NodeId| node.0 < 4;
+    let made = trace.iter().filter(|traced| match &traced.what {
+        Action::Sent { frame, .. } => by_hosts(traced.node) && matches!(frame.body, Body::Packet(_)),
+        Action::Noted(_) => false,
+    });
+    assert_eq!(count(|note| matches!(note, Note::Enqueued { .. })), 3 * made.count() as u64);
+    let (stopped, resumed) =
+        (count(|note| matches!(note, Note::Stopped { .. })), count(|note| matches!(note, Note::Paused { .. })));
+    assert_eq!((stopped, resumed), (resumed, simulation.take_pauses().len() as u64));
+    assert!(stopped > 0);
+    assert_eq!(count(|note| matches!(note, Note::Received { .. })), 3);
+    assert_eq!(count(|note| matches!(note, Note::Acknowledged { .. })), 3);
+    // Packets that are marked arrive so, at h3.
+    let marks = count(|note| matches!(note, Note::Marked { .. }));
+    let last_hop = trace.iter().filter(|traced| match &traced.what {
+        Action::Sent { frame, .. } if traced.node == NodeId(5) => {
+            frame.packet().is_some_and(|packet| packet.kind == PacketKind::Data && packet.marked)
+        }
+        _ => false,
+    });
+    assert_eq!(marks, last_hop.count() as u64);
+    assert!(marks > 0);
+    // Senders start at line rate, and slow down.
+    let rates: Vec<Rate> = notes(&trace)
+        .filter_map(|(.., note)| match note {
+            Note::Rate { rate, .. } => Some(rate),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(rates[0], Rate::from_gbps(100));
+    assert!(rates.iter().any(|rate| *rate < Rate::from_gbps(60)));
+}
+
+#[test]
+fn the_trace_is_in_order_and_does_not_depend_on_shards() {
+    let words = |trace: Vec<Traced>| trace.iter().map(|traced| format!("{traced:?}")).collect::<Vec<_>>();
+    let without_records = |words: Vec<String>| -> Vec<String> {
+        // Where the side record of a frame stands is for the shard to say.
+        words.into_iter().map(|word| word.split(", record: ").next().unwrap_or_default().to_owned()).collect()
+    };
+    let one = traced(&incast(), 1).1;
+    assert!(one.is_sorted_by_key(|traced| (traced.at, traced.node)));
+    assert_eq!(without_records(words(traced(&incast(), 3).1)), without_records(words(one)));
+}
+
+/// A packet that is lost, and nothing where nobody has asked.
+#[test]
+fn a_loss_is_traced_where_it_happens() {
+    let mut spec = incast();
+    spec.switch.flow_control = common::no_flow_control();
+    spec.switch.buffer = Bytes(64 << 10);
+    spec.switch.lossless = vec![];
+    let (simulation, trace) = traced(&spec, 1);
+    let lost = notes(&trace).filter(
+        |(_, node, note)| matches!(note, Note::Dropped { node: at, cause: DropCause::BufferFull, .. } if at == node),
+    );
+    assert_eq!(lost.count() as u64, simulation.totals().drops[DropCause::BufferFull as usize]);
+    assert!(simulation.totals().drops[DropCause::BufferFull as usize] > 0);
+    let mut silent = Simulation::new(incast(), vec![flow(0, 3, 1000, 0)], 1).unwrap();
+    silent.run_until(Time::ZERO + Duration::from_ms(1), 1);
+    assert!(silent.take_trace().is_empty());
+}
