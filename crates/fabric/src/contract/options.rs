@@ -56,6 +56,19 @@ pub struct Shape {
     pub relays: bool,
 }
 
+impl Shape {
+    /// That there are no hosts that relay, for a mechanism whose paper knows none.
+    ///
+    /// # Errors
+    /// There are.
+    pub fn without_relays(&self, mechanism: &str) -> Result<(), String> {
+        if self.relays {
+            return Err(format!("{mechanism} is for hosts that do not forward, and here are some that relay"));
+        }
+        Ok(())
+    }
+}
+
 /// What has been found about the options of a mechanism.
 #[derive(Debug, Default)]
 pub struct Findings(Vec<Finding>);

@@ -1,8 +1,10 @@
 //! What a simulation tells of itself: counts, flows, pauses, and what its probes have seen.
 
+use crate::contract::Stations;
 use crate::contract::note::{DropCause, Reception};
 use crate::driver::memory::Memory;
 use crate::driver::simulation::Simulation;
+use crate::driver::trace::Traced;
 use crate::driver::watch::{Acknowledged, FullQueue, LossyDrop, PauseInterval};
 use crate::ids::{FlowId, NodeId};
 use crate::model::node::Node;
@@ -141,6 +143,24 @@ impl Simulation {
         // Those of one shard mostly are in order, which a merge sort makes use of.
         pauses.sort_by_key(|pause| (pause.closure.to, pause.port, pause.queue));
         pauses
+    }
+
+    /// From now on everything that nodes do is written down: see [`Simulation::take_trace`].
+    pub fn watch_trace(&mut self) {
+        for shard in &mut self.shards {
+            shard.outside.watch.trace.0.get_or_insert_default();
+            let nodes = shard.nodes.iter_mut();
+            nodes.for_each(|node| node.interfaces.stations = node.interfaces.stations | Stations::TRACE);
+        }
+    }
+
+    /// Takes what has been traced since the last call, in order of time; of one time, node by node.
+    pub fn take_trace(&mut self) -> Vec<Traced> {
+        let traces = self.shards.iter_mut().filter_map(|shard| shard.outside.watch.trace.0.as_mut());
+        let mut all: Vec<Traced> = traces.flat_map(std::mem::take).collect();
+        // What one node does at one time stays in its order.
+        all.sort_by_key(|traced| (traced.at, traced.node));
+        all
     }
 
     /// From now on it is written down what makes ingress queues full: see [`Simulation::take_full`].

@@ -1,8 +1,6 @@
 //! The trace: what nodes do, event by event. It stands behind the sink: whatever shows, exports or tests single events takes them from here.
 
-use crate::contract::Stations;
 use crate::contract::note::Note;
-use crate::driver::simulation::Simulation;
 use crate::frame::Frame;
 use crate::ids::{NodeId, PortId};
 use crate::network::fabric::Fabric;
@@ -37,7 +35,7 @@ pub enum Action {
 
 /// What has been traced of a shard's nodes, in the order in which it happened.
 #[derive(Debug, Default)]
-pub(crate) struct Trace(Option<Vec<Traced>>);
+pub(crate) struct Trace(pub(super) Option<Vec<Traced>>);
 
 impl Trace {
     #[inline]
@@ -63,25 +61,5 @@ fn actor(what: &Action, fabric: &Fabric) -> NodeId {
             Note::Received { flow } => fabric.flow(*flow).dst,
             Note::Acknowledged { flow, .. } | Note::Rate { flow, .. } => fabric.flow(*flow).src,
         },
-    }
-}
-
-impl Simulation {
-    /// From now on everything that nodes do is written down: see [`Simulation::take_trace`].
-    pub fn watch_trace(&mut self) {
-        for shard in &mut self.shards {
-            shard.outside.watch.trace.0.get_or_insert_default();
-            let nodes = shard.nodes.iter_mut();
-            nodes.for_each(|node| node.interfaces.stations = node.interfaces.stations | Stations::TRACE);
-        }
-    }
-
-    /// Takes what has been traced since the last call, in order of time; of one time, node by node.
-    pub fn take_trace(&mut self) -> Vec<Traced> {
-        let traces = self.shards.iter_mut().filter_map(|shard| shard.outside.watch.trace.0.as_mut());
-        let mut all: Vec<Traced> = traces.flat_map(std::mem::take).collect();
-        // What one node does at one time stays in its order.
-        all.sort_by_key(|traced| (traced.at, traced.node));
-        all
     }
 }

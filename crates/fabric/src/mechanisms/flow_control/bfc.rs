@@ -7,7 +7,7 @@
 use super::hops::PerHop;
 use crate::contract::{
     AddedQueues, Candidate, Departing, FlowControl, FlowControlAccounts, FlowControlFacts, FlowControlOptions, Gauge,
-    Options, Passage, PauseScope, Place, PortView, Pressure, Site, Stage, View,
+    Options, Passage, PauseScope, Place, PortView, Pressure, Shape, Site, Stage, View,
 };
 use crate::frame::Direction;
 use crate::frame::cause::Causes;
@@ -157,7 +157,11 @@ fn frame(opcode: u16, queue: QueueIx, cause: PortId) -> Control {
     Control::Custom { protocol: BFC, opcode, signal, reliable: true, words: [queue.into(), cause.0, 0] }
 }
 
-impl Options for BfcConfig {}
+impl Options for BfcConfig {
+    fn applies(&self, shape: &Shape) -> Result<(), String> {
+        shape.without_relays("bfc")
+    }
+}
 
 impl FlowControlOptions for BfcConfig {
     type Instance = Bfc;

@@ -6,7 +6,7 @@
 use super::hops::PerHop;
 use crate::contract::{
     AddedQueues, Candidate, Departing, FlowControl, FlowControlAccounts, FlowControlFacts, FlowControlOptions, Gauge,
-    Options, Passage, PauseScope, Place, Pressure, Site, Stage, View,
+    Options, Passage, PauseScope, Place, Pressure, Shape, Site, Stage, View,
 };
 use crate::frame::Direction;
 use crate::frame::cause::Causes;
@@ -127,7 +127,11 @@ impl PerFlow {
     }
 }
 
-impl Options for PerFlowConfig {}
+impl Options for PerFlowConfig {
+    fn applies(&self, shape: &Shape) -> Result<(), String> {
+        shape.without_relays("per-flow")
+    }
+}
 
 impl FlowControlOptions for PerFlowConfig {
     type Instance = PerFlow;

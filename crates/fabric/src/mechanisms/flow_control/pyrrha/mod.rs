@@ -22,8 +22,8 @@ use self::frames::PYRRHA;
 use super::pfc::{Pfc, PfcConfig};
 use crate::contract::{
     AddedQueues, Beside, Candidate, Departing, Findings, FlowControl, FlowControlAccounts, FlowControlFacts,
-    FlowControlOptions, Gauge, InForce, Neighbour, Options, Passage, PauseScope, Place, PortView, Pressure, Site,
-    Stage, View,
+    FlowControlOptions, Gauge, InForce, Neighbour, Options, Passage, PauseScope, Place, PortView, Pressure, Shape,
+    Site, Stage, View,
 };
 use crate::frame::cause::Causes;
 use crate::frame::{Control, Frame, Protocol};
@@ -279,6 +279,10 @@ impl Pyrrha {
 }
 
 impl Options for PyrrhaConfig {
+    fn applies(&self, shape: &Shape) -> Result<(), String> {
+        shape.without_relays("pyrrha")
+    }
+
     fn check(&self, beside: &Beside<'_>, findings: &mut Findings) {
         findings.ordered([("resume", self.resume), ("pause", self.pause)]);
         findings.warning(
