@@ -91,7 +91,7 @@ pub(crate) fn port(gbps: u64) -> Port {
 
 /// A switch with these ports.
 pub(crate) fn interfaces(ports: Vec<Port>) -> Interfaces {
-    Interfaces::new(ports, None)
+    Interfaces::new(NodeId(0), ports, None)
 }
 
 /// What a load balancer chooses among `candidates` for a packet of the flow named by 7, at a switch with `ports`.

@@ -112,13 +112,16 @@ fn answers_count_but_are_not_marked() {
 
 // -------------------------------------------------------------------------------------------------------- in whole networks
 
+/// When CNPs came, in nanoseconds, and the rate that each told.
+type Cnps = Arc<Mutex<Vec<(u64, Option<Rate>)>>>;
+
 /// What receivers and senders have seen.
 #[derive(Clone, Debug, Default)]
 struct Log {
     /// By the rate of a receiver's link: data packets that have come, and those marked.
     marks: Arc<Mutex<BTreeMap<Rate, (u64, u64)>>>,
     /// CNPs that have come, and the rates that they tell.
-    cnps: Arc<Mutex<Vec<(u64, Option<Rate>)>>>,
+    cnps: Cnps,
 }
 
 /// A congestion control that is watched; its senders react, or send at line rate.

@@ -78,7 +78,7 @@ impl BufferPolicy for Egress {
         self.used.used += bytes;
         self.used.shared += bytes;
         self.used.peak = self.used.peak.max(self.used.used);
-        Admission::Charged(Pressure::default())
+        Admission::Charged(self.pressure(arrival.ingress, arrival.came))
     }
 
     fn release(&mut self, departure: &Passage, _now: Time) {
@@ -89,8 +89,9 @@ impl BufferPolicy for Egress {
         self.used.shared -= bytes;
     }
 
-    fn pressure(&self, _ingress: PortIx, _class: Class) -> Pressure {
-        Pressure::default()
+    /// Never full; a flow control that has stopped a class because a packet was lost may let it go with the next departure.
+    fn pressure(&self, _ingress: PortIx, class: Class) -> Pressure {
+        Pressure::of_class(class, false, self.lossless.has(class))
     }
 }
 
