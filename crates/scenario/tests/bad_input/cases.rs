@@ -96,7 +96,7 @@ pub(crate) const CASES: &[(&str, &str, &[&str])] = &[
         "kind = \"sih\"",
         "kind = \"magic\"",
         &[
-            "s.toml:29:21: error: switch.headroom.kind = \"magic\": unknown name; allowed: sih, dsh, adaptive, oversubscribed, static",
+            "s.toml:29:21: error: switch.headroom.kind = \"magic\": unknown name; allowed: sih, dsh, adaptive, oversubscribed, egress, static",
         ],
     ),
     (
