@@ -44,6 +44,7 @@ fn network(flow_control: FlowControlConfig) -> NetworkSpec {
         links: (0..HOSTS).map(link).collect(),
         routes: Vec::new(),
         faults: Vec::new(),
+        reconvergence: None,
         switch: SwitchConfig {
             buffer: Bytes(1_000_000),
             lossless: vec![Class(3), Class(5)],
