@@ -393,8 +393,10 @@ def comparison(results: Mapping[str, Result]) -> list[View]:
         {fact.label: fact.value for fact in (*result.summary.verdicts(), *result.summary.costs())}
         for result in results.values()
     ]
+    # Mechanisms count different things.
+    labels = dict.fromkeys(label for column in facts for label in column)
     views = [
-        View("Runs", ("", *results), [(label, *(column[label] for column in facts)) for label in facts[0]]),
+        View("Runs", ("", *results), [(label, *(column.get(label, "") for column in facts)) for label in labels]),
     ]
     by_size = {label: tables.fct_by_size(result.flows) for label, result in results.items()}
     by_role = {label: tables.fct_by_role(result.flows) for label, result in results.items()}
