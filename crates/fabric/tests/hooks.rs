@@ -16,7 +16,6 @@ use backwater_fabric::ids::{CLASSES, Class, ClassMask, PortIx, QueueIx};
 use backwater_fabric::mechanisms::flow_control::FlowControlConfig;
 use common::script::Script;
 use common::{flow, star};
-use std::sync::Arc;
 
 /// Keeps every flow in a queue of its own, shut, until a frame comes through the port: then lets all go and answers.
 #[derive(Debug)]
@@ -69,7 +68,7 @@ impl FlowControlOptions for Turnstile {
 fn a_frame_sent_by_a_hook_goes_before_the_packets_that_it_lets_go() {
     let mut spec = star(4, 100, 1000);
     (spec.framing, spec.mtu) = (Framing::HpccNs3, Bytes(952));
-    spec.switch.flow_control = FlowControlConfig::Custom(Arc::new(Turnstile));
+    spec.switch.flow_control = FlowControlConfig::custom(Turnstile);
     let flows = vec![flow(0, 1, 95_200, 0), flow(2, 1, 95_200, 0)];
     let mut s = Script::new(&spec, flows, 4);
     arrive!(s, 100_000 ps, port 0, data of flow 0, psn 0);

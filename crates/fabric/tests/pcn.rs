@@ -189,7 +189,7 @@ fn an_incast_of_two_is_told_its_halves_in_the_second_period() {
     let log = Log::default();
     let mut spec = star(3, 100, 1000);
     let control = CongestionConfig::Pcn(PcnConfig::default());
-    spec.congestion = CongestionConfig::Custom(Arc::new(Watched { control, reacts: true, log: log.clone() }));
+    spec.congestion = CongestionConfig::custom(Watched { control, reacts: true, log: log.clone() });
     let flows = vec![flow(0, 2, FlowSpec::ENDLESS, 0), flow(1, 2, FlowSpec::ENDLESS, 0)];
     let mut simulation = Simulation::new(spec, flows, 1).unwrap();
     simulation.run_until(Time::ZERO + Duration::from_us(140), 1);
@@ -225,7 +225,7 @@ struct Seen {
 fn watch(control: CongestionConfig, reacts: bool, buffer: u64) -> Seen {
     let (log, mut spec) = (Log::default(), victim_network());
     spec.switch.buffer = Bytes(buffer);
-    spec.congestion = CongestionConfig::Custom(Arc::new(Watched { control, reacts, log: log.clone() }));
+    spec.congestion = CongestionConfig::custom(Watched { control, reacts, log: log.clone() });
     let flows = [(0, 2), (4, 2), (5, 2), (1, 3)].map(|(src, dst)| flow(src, dst, FlowSpec::ENDLESS, 0));
     let mut simulation = Simulation::new(spec, flows.to_vec(), 1).unwrap();
     simulation.run_until(Time::ZERO + Duration::from_ms(1), 1);

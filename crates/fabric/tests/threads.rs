@@ -15,7 +15,6 @@ use backwater_fabric::mechanisms::flow_control::FlowControlConfig;
 use backwater_fabric::network::fabric::Fabric;
 use common::{flow, link, network, run, star};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
 
 /// Panics on `fuse` packets at one node; does nothing at others.
 #[derive(Clone, Copy, Debug)]
@@ -52,7 +51,7 @@ fn a_panic_on_any_thread_reaches_the_caller_with_its_message() {
     for (switch, fuse) in [(4, 0), (5, 0), (4, 100), (5, 100)] {
         let mut spec = network(4, 2);
         spec.links = [(0, 4), (1, 4), (2, 5), (3, 5), (4, 5)].map(|(a, b)| link(a, b, 100, 500)).to_vec();
-        spec.switch.flow_control = FlowControlConfig::Custom(Arc::new(Bomb { node: NodeId(switch), fuse: Some(fuse) }));
+        spec.switch.flow_control = FlowControlConfig::custom(Bomb { node: NodeId(switch), fuse: Some(fuse) });
         let flows = vec![flow(0, 2, 1_000_000, 0), flow(3, 1, 1_000_000, 0)];
         let parts = [[0, 1, 4], [2, 3, 5]].map(|part| part.map(NodeId).to_vec()).to_vec();
         let source = Box::new(flows.into_iter());

@@ -120,7 +120,7 @@ fn slow_chain() -> NetworkSpec {
 fn a_notice_travels_back_hop_by_hop_and_sets_the_rate() {
     let toy = Halving::default();
     let mut spec = slow_chain();
-    spec.congestion = CongestionConfig::Custom(Arc::new(toy.clone()));
+    spec.congestion = CongestionConfig::custom(toy.clone());
     let (simulation, outcomes) = run(&spec, vec![flow(0, 1, 200_000, 0)]);
     assert!(outcomes[0].acknowledged.is_some());
     assert_eq!((simulation.audit(), simulation.violations()), (vec![], vec![]));
@@ -144,7 +144,7 @@ fn a_notice_travels_back_hop_by_hop_and_sets_the_rate() {
 fn a_notice_can_be_lost() {
     let toy = Halving::default();
     let mut spec = slow_chain();
-    spec.congestion = CongestionConfig::Custom(Arc::new(toy.clone()));
+    spec.congestion = CongestionConfig::custom(toy.clone());
     spec.links[1].error_rate = 0.3;
     let (simulation, _) = run(&spec, vec![flow(0, 1, 400_000, 0)]);
     assert_eq!(simulation.audit(), []);
@@ -161,7 +161,7 @@ fn a_notice_takes_the_reverse_of_the_way_that_its_packet_has_come() {
     spec.host.ack_every = 1_000_000;
     spec.load_balance = LoadBalanceConfig::Spray(SprayConfig {});
     spec.recovery = RecoveryConfig::InAnyOrder(Default::default());
-    spec.congestion = CongestionConfig::Custom(Arc::new(toy.clone()));
+    spec.congestion = CongestionConfig::custom(toy.clone());
     let (simulation, _) = run(&spec, vec![flow(0, 1, 200_000, 0)]);
     let heard = take(&toy.heard);
     assert!(heard.len() > 40, "{heard:?}");
@@ -222,7 +222,7 @@ impl ReactionPoint for Mourner {
 fn a_reaction_point_hears_how_a_loss_was_found_out() {
     let toy = Mourning::default();
     let mut spec = star(2, 100, 1000);
-    spec.congestion = CongestionConfig::Custom(Arc::new(toy.clone()));
+    spec.congestion = CongestionConfig::custom(toy.clone());
     let mut s = Script::new(&spec, vec![flow(0, 1, 3000, 0)], 0);
     arrive!(s, 5_000_000 ps, port 0, nack of flow 0, expected 1);
     while s.next_sent(9_000_000_000).is_some() {}
@@ -337,7 +337,7 @@ fn three_tiers() -> NetworkSpec {
 fn a_load_balancer_sends_packets_along_whole_routes_of_its_choice() {
     let toy = Touring::default();
     let mut spec = three_tiers();
-    spec.load_balance = LoadBalanceConfig::Custom(Arc::new(toy));
+    spec.load_balance = LoadBalanceConfig::custom(toy);
     let (simulation, outcomes) = run(&spec, vec![flow(0, 1, 64 * 1024, 0)]);
     assert!(outcomes[0].acknowledged.is_some() && outcomes[0].retransmitted == 0);
     assert_eq!(simulation.audit(), []);
@@ -360,7 +360,7 @@ fn a_load_balancer_sends_packets_along_whole_routes_of_its_choice() {
 fn a_switch_originates_packets_in_any_class_along_a_chosen_path() {
     let toy = Touring::default();
     let mut spec = three_tiers();
-    spec.load_balance = LoadBalanceConfig::Custom(Arc::new(toy.clone()));
+    spec.load_balance = LoadBalanceConfig::custom(toy.clone());
     let (simulation, _) = run(&spec, vec![flow(0, 1, 1024, 0)]);
     assert_eq!(simulation.audit(), []);
     let (probed, heard) = (take(&toy.probed), take(&toy.heard));

@@ -82,7 +82,7 @@ impl PathChoice for Turn {
 fn a_host_chooses_the_path_of_every_packet_and_hears_how_it_fared() {
     let toy = Turns::default();
     let mut spec = four_spines();
-    spec.load_balance = LoadBalanceConfig::Custom(Arc::new(toy.clone()));
+    spec.load_balance = LoadBalanceConfig::custom(toy.clone());
     let (simulation, outcomes) = run(&spec, vec![flow(0, 1, 160 * 1024, 0)]);
     assert_eq!((outcomes[0].reception.delivered, outcomes[0].retransmitted), (160 * 1024, 0));
     assert_eq!(simulation.audit(), []);
@@ -161,8 +161,8 @@ impl ReactionPoint for Clock {
 fn a_congestion_control_chooses_paths_by_the_answers_that_come() {
     let (toy, turns) = (Clocked::default(), Turns::default());
     let mut spec = four_spines();
-    spec.congestion = CongestionConfig::Custom(Arc::new(toy.clone()));
-    spec.load_balance = LoadBalanceConfig::Custom(Arc::new(turns.clone()));
+    spec.congestion = CongestionConfig::custom(toy.clone());
+    spec.load_balance = LoadBalanceConfig::custom(turns.clone());
     let (simulation, outcomes) = run(&spec, vec![flow(0, 1, 200 * 1024, 0)]);
     assert_eq!((outcomes[0].reception.delivered, simulation.audit()), (200 * 1024, vec![]));
     let taken = take(&toy.0);
@@ -271,7 +271,7 @@ fn a_control_inside_another_goes_on_from_the_rate_that_it_is_told() {
     };
     let base = CongestionConfig::Dcqcn(Default::default());
     let (alone, _) = peak(base.clone());
-    let (tempered, last) = peak(CongestionConfig::Custom(Arc::new(Tempered { base, mbps: 12_500 })));
+    let (tempered, last) = peak(CongestionConfig::custom(Tempered { base, mbps: 12_500 }));
     assert!(tempered * 2 < alone, "{tempered} {alone}");
     // 8 MB at line rate take 691 us with their headers.
     assert!(last < Time::ZERO + Duration::from_us(900), "{last}");
@@ -335,7 +335,7 @@ impl ReactionPoint for Sleeper {
 #[test]
 fn a_reaction_point_is_called_by_the_clock() {
     let mut spec = star(3, 100, 1000);
-    spec.congestion = CongestionConfig::Custom(Arc::new(Sleeping));
+    spec.congestion = CongestionConfig::custom(Sleeping);
     let (simulation, outcomes) =
         run(&spec, vec![flow(0, 2, 1024, 0), flow(1, 2, 1024, 10_000), flow(1, 2, 1024, 70_000)]);
     let way = 2 * (1_000_000 + 1122 * 80);

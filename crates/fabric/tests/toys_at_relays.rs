@@ -81,7 +81,7 @@ impl FlowControl for Rung {
 
 fn ladder(n: u32) -> (Ladder, NetworkSpec) {
     let (toy, mut spec) = (Ladder::default(), bcube(n, 100, 1000));
-    spec.switch.flow_control = FlowControlConfig::Custom(Arc::new(toy.clone()));
+    spec.switch.flow_control = FlowControlConfig::custom(toy.clone());
     spec.switch.buffer = Bytes(64 << 20);
     (toy, spec)
 }

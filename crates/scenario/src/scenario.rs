@@ -3,8 +3,8 @@
 //! These types are the only description of the file. The JSON Schema, the checks and the option reference are made from them.
 
 use crate::diagnostic::Diagnostic;
-use crate::document::Document;
 use crate::document::check::check;
+use crate::document::{Document, keys};
 use crate::topology::TopologyConfig;
 use crate::workload::{NodeList, TrafficConfig};
 use backwater_engine::{Bytes, Duration, Time};
@@ -251,11 +251,26 @@ pub(crate) fn without_nulls(value: &Value) -> Value {
 
 /// Finds the part of `data` that serde refused: what a schema cannot say, such as a text that stands for one of several things.
 fn blame(data: &Value, error: &serde_json::Error) -> Diagnostic {
-    fn refusal<T: DeserializeOwned>(path: String, part: &Value) -> Option<Diagnostic> {
+    fn refusal<T: DeserializeOwned>(data: &Value, path: &str) -> Option<Diagnostic> {
+        let part = data.pointer(&keys(path).map(|key| format!("/{key}")).collect::<String>())?;
         serde_json::from_value::<T>(part.clone()).err().map(|error| Diagnostic::error(path, error.to_string()))
     }
-    let traffic = data["traffic"].as_array().into_iter().flatten().enumerate();
-    refusal::<TopologyConfig>("topology".into(), &data["topology"])
-        .or_else(|| traffic.into_iter().find_map(|(i, part)| refusal::<TrafficConfig>(format!("traffic[{i}]"), part)))
+    let each = |list: &str| -> Vec<String> {
+        (0..data[list].as_array().map_or(0, Vec::len)).map(|i| format!("{list}[{i}]")).collect()
+    };
+    let of_groups = || {
+        each("groups").into_iter().find_map(|group| {
+            refusal::<Option<FlowControlConfig>>(data, &format!("{group}.flow_control"))
+                .or_else(|| refusal::<Option<HeadroomConfig>>(data, &format!("{group}.headroom")))
+        })
+    };
+    refusal::<TopologyConfig>(data, "topology")
+        .or_else(|| each("traffic").iter().find_map(|part| refusal::<TrafficConfig>(data, part)))
+        .or_else(|| refusal::<FlowControlConfig>(data, "switch.flow_control"))
+        .or_else(|| refusal::<HeadroomConfig>(data, "switch.headroom"))
+        .or_else(of_groups)
+        .or_else(|| refusal::<CongestionConfig>(data, "congestion_control"))
+        .or_else(|| refusal::<LoadBalanceConfig>(data, "load_balance"))
+        .or_else(|| refusal::<RecoveryConfig>(data, "recovery"))
         .unwrap_or_else(|| Diagnostic::error("", error.to_string()))
 }

@@ -134,7 +134,6 @@ mod tests {
     use crate::network::spec::NetworkSpec;
     use crate::testing::{admit, flow, passage, star};
     use backwater_engine::Duration;
-    use std::sync::Arc;
 
     const HOST: NodeId = NodeId(0);
     const SWITCH: NodeId = NodeId(3);
@@ -258,7 +257,7 @@ mod tests {
 
     fn under(belief: Believer, at_us: u64) -> Vec<(String, String)> {
         let mut spec = star(3);
-        spec.switch.flow_control = FlowControlConfig::Custom(Arc::new(belief));
+        spec.switch.flow_control = FlowControlConfig::custom(belief);
         found(&simulation(spec, at_us))
     }
 

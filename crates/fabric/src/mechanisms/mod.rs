@@ -4,5 +4,6 @@ pub mod congestion;
 pub mod flow_control;
 pub mod headroom;
 pub mod load_balance;
+pub mod plug_in;
 pub mod recovery;
 mod registry;

@@ -3,7 +3,8 @@
 /// Declares a slot's mechanisms. For every line `Variant = "name": Config`, a scenario accepts `kind = "name"` with the fields of `Config`, whose
 /// documented defaults are the registry's entry; and every instance enum has a variant with what `Config` builds.
 ///
-/// Built-ins are dispatched to inline, mechanisms of other crates through a box.
+/// Built-ins are dispatched to inline, mechanisms of other crates through a box. A mechanism of another crate that is registered
+/// ([`plug_in`](crate::mechanisms::plug_in)) is read, written and described like a built-in.
 macro_rules! registry {
     (
         $(#[$meta:meta])*
@@ -29,13 +30,38 @@ macro_rules! configuration {
         { $($(#[$variant_meta:meta])* $variant:ident = $name:literal: $options:ty;)+ }
     ) => {
         $(#[$meta])*
+        // `remote` makes functions of what would be implementations: those below turn to them for built-ins.
         #[derive(Clone, Debug, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
-        #[serde(tag = "kind")]
+        #[serde(tag = "kind", remote = "Self")]
+        #[schemars(transform = |schema: &mut schemars::Schema| PLUG_INS.describe(schema))]
         pub enum $config {
             $($(#[$variant_meta])* #[serde(rename = $name)] $variant($options),)+
-            /// A mechanism that another crate plugs in; not reachable from a scenario file.
+            /// A mechanism that another crate plugs in.
             #[serde(skip)]
-            Custom(std::sync::Arc<dyn $factory>),
+            Custom($crate::mechanisms::plug_in::Custom<dyn $factory>),
+        }
+
+        static PLUG_INS: $crate::mechanisms::plug_in::PlugIns<dyn $factory> = $crate::mechanisms::plug_in::PlugIns::none();
+
+        impl<'de> serde::Deserialize<'de> for $config {
+            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<$config, D::Error> {
+                use serde::de::Error as _;
+                let options = serde_json::Map::deserialize(deserializer)?;
+                let read = match PLUG_INS.read(&options) {
+                    Some(plugged_in) => plugged_in.map($config::Custom),
+                    None => $config::deserialize(serde_json::Value::Object(options)),
+                };
+                read.map_err(D::Error::custom)
+            }
+        }
+
+        impl serde::Serialize for $config {
+            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                match self {
+                    $config::Custom(custom) => custom.written().map_err(serde::ser::Error::custom)?.serialize(serializer),
+                    built_in => $config::serialize(built_in, serializer),
+                }
+            }
         }
 
         impl $config {
@@ -47,11 +73,40 @@ macro_rules! configuration {
                 vec![$($config::$variant(<$options>::default())),+]
             }
 
-            /// The name a scenario gives this mechanism; `custom` for one of another crate.
+            /// A mechanism of another crate, for a network that a program makes. No scenario can name it.
+            pub fn custom(options: impl $factory + 'static) -> $config {
+                $config::Custom($crate::mechanisms::plug_in::Custom::unnamed(std::sync::Arc::new(options)))
+            }
+
+            /// Lets scenarios name a mechanism of another crate as they name the built-in ones, for as long as the process lasts.
+            ///
+            /// # Errors
+            /// The name is taken or no name, or the options are none that a scenario can write.
+            pub fn register<T>(name: &'static str, version: &'static str) -> Result<(), $crate::mechanisms::plug_in::Refused>
+            where
+                T: $factory + serde::Serialize + serde::de::DeserializeOwned + schemars::JsonSchema + 'static,
+            {
+                PLUG_INS.add::<T>($config::NAMES, name, version, |options| {
+                    let options: T = serde_json::from_value(options)?;
+                    let written = serde_json::to_value(&options)?;
+                    let factory: std::sync::Arc<dyn $factory> = std::sync::Arc::new(options);
+                    Ok((factory, written))
+                })
+            }
+
+            /// Name and version of the mechanism, if it is of another crate and registered.
+            pub fn plug_in(&self) -> Option<(&'static str, &'static str)> {
+                match self {
+                    $config::Custom(custom) => custom.plug_in(),
+                    _ => None,
+                }
+            }
+
+            /// The name a scenario gives this mechanism; `custom` for one that it cannot name.
             pub fn name(&self) -> &'static str {
                 match self {
                     $($config::$variant(_) => $name,)+
-                    $config::Custom(_) => "custom",
+                    $config::Custom(custom) => custom.plug_in().map_or("custom", |(name, _)| name),
                 }
             }
 
@@ -68,7 +123,7 @@ macro_rules! configuration {
             fn deref(&self) -> &(dyn $factory + 'static) {
                 match self {
                     $($config::$variant(options) => options,)+
-                    $config::Custom(factory) => &**factory,
+                    $config::Custom(custom) => custom.factory(),
                 }
             }
         }
@@ -96,7 +151,7 @@ macro_rules! instances {
             pub fn $build(&self, $($site: $place)?) -> $any {
                 match self {
                     $($config::$variant(options) => $any::$variant(options.$build $arguments),)+
-                    $config::Custom(factory) => $any::Custom(factory.$boxed $arguments),
+                    $config::Custom(custom) => $any::Custom(custom.factory().$boxed $arguments),
                 }
             }
         }

@@ -15,6 +15,7 @@ use backwater_engine::random::Seed;
 use backwater_engine::{Bytes, Duration, Rate, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// A network and the mechanisms that run in it.
 #[derive(Clone, Debug)]
@@ -47,6 +48,23 @@ pub struct NetworkSpec {
     pub load_balance: LoadBalanceConfig,
     /// Loss recovery of every flow.
     pub recovery: RecoveryConfig,
+}
+
+impl NetworkSpec {
+    /// The mechanisms of other crates in the network that scenarios can name, as `slot.name`, with their versions.
+    pub fn plug_ins(&self) -> BTreeMap<String, &'static str> {
+        let groups = || self.groups.iter();
+        let flow_controls = groups().filter_map(|group| group.flow_control.as_ref()).chain([&self.switch.flow_control]);
+        let headrooms = groups().filter_map(|group| group.headroom.as_ref()).chain([&self.switch.headroom]);
+        let flow_controls = flow_controls.map(|config| ("flow_control", config.plug_in()));
+        let of_all = [
+            ("congestion_control", self.congestion.plug_in()),
+            ("load_balance", self.load_balance.plug_in()),
+            ("recovery", self.recovery.plug_in()),
+        ];
+        let slots = flow_controls.chain(headrooms.map(|config| ("headroom", config.plug_in()))).chain(of_all);
+        slots.filter_map(|(slot, plug_in)| plug_in.map(|(name, version)| (format!("{slot}.{name}"), version))).collect()
+    }
 }
 
 /// One node.

@@ -224,7 +224,7 @@ impl Document {
 }
 
 /// The keys and indices of a dotted path: `traffic[0].load`, `traffic.0.load`.
-fn keys(path: &str) -> impl Iterator<Item = &str> {
+pub(crate) fn keys(path: &str) -> impl Iterator<Item = &str> {
     path.split(['.', '[']).map(|key| key.trim_end_matches(']')).filter(|key| !key.is_empty())
 }
 

@@ -1,0 +1,164 @@
+//! Mechanisms of other crates: how a registry knows those that scenarios can name.
+//!
+//! A program registers them before it reads a scenario, slot by slot: `FlowControlConfig::register::<OnOffConfig>("on-off", "1.0.0")`.
+
+use schemars::generate::SchemaSettings;
+use schemars::{JsonSchema, Schema};
+use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Arc, PoisonError, RwLock};
+
+/// A mechanism of another crate, with what builds it.
+pub struct Custom<F: ?Sized> {
+    factory: Arc<F>,
+    named: Option<Named>,
+}
+
+/// What a scenario says of it.
+#[derive(Clone, Debug)]
+struct Named {
+    name: &'static str,
+    version: &'static str,
+    /// With every default filled in.
+    options: Value,
+}
+
+impl<F: ?Sized> Custom<F> {
+    /// One that no scenario can name.
+    pub(crate) fn unnamed(factory: Arc<F>) -> Custom<F> {
+        Custom { factory, named: None }
+    }
+
+    pub(crate) fn factory(&self) -> &F {
+        &self.factory
+    }
+
+    pub(crate) fn plug_in(&self) -> Option<(&'static str, &'static str)> {
+        self.named.as_ref().map(|named| (named.name, named.version))
+    }
+
+    /// Kind and options as a scenario writes them, if it can.
+    pub(crate) fn written(&self) -> Result<Value, &'static str> {
+        let named = self.named.as_ref().ok_or("a mechanism that is not registered has no name to be written")?;
+        let kind = (KIND.to_owned(), named.name.into());
+        let options = named.options.as_object().into_iter().flatten();
+        Ok([kind].into_iter().chain(options.map(|(key, value)| (key.clone(), value.clone()))).collect())
+    }
+}
+
+impl<F: ?Sized> Clone for Custom<F> {
+    fn clone(&self) -> Custom<F> {
+        Custom { factory: self.factory.clone(), named: self.named.clone() }
+    }
+}
+
+impl<F: ?Sized + fmt::Debug> fmt::Debug for Custom<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Custom").field(&self.plug_in()).field(&&*self.factory).finish()
+    }
+}
+
+/// Why a mechanism cannot be registered.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("mechanism \"{name}\": {reason}")]
+pub struct Refused {
+    /// The name that it was to have.
+    pub name: &'static str,
+    /// What is wrong, and what is allowed.
+    pub reason: String,
+}
+
+/// The key of a mechanism's name beside its options.
+const KIND: &str = "kind";
+
+/// The mechanisms of other crates that are registered in a slot, by name.
+pub(crate) struct PlugIns<F: ?Sized + 'static>(RwLock<BTreeMap<&'static str, PlugIn<F>>>);
+
+struct PlugIn<F: ?Sized> {
+    version: &'static str,
+    /// What a scenario may write, the kind included.
+    schema: Map<String, Value>,
+    read: Read<F>,
+}
+
+/// Makes of options what builds the mechanism, and the options with every default filled in.
+type Read<F> = fn(Value) -> Result<(Arc<F>, Value), serde_json::Error>;
+
+impl<F: ?Sized> PlugIns<F> {
+    pub(crate) const fn none() -> PlugIns<F> {
+        PlugIns(RwLock::new(BTreeMap::new()))
+    }
+
+    /// Registers a mechanism with options `T`, beside the `built_in` ones.
+    pub(crate) fn add<T: JsonSchema>(
+        &self,
+        built_in: &[&str],
+        name: &'static str,
+        version: &'static str,
+        read: Read<F>,
+    ) -> Result<(), Refused> {
+        let refused = |reason| Refused { name, reason };
+        if name.is_empty() || !name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-') {
+            return Err(refused("a name is of lower-case letters, digits and hyphens".into()));
+        }
+        let mut known = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let mut taken = built_in.iter().chain(known.keys());
+        if taken.any(|other| *other == name) {
+            let all: Vec<&str> = built_in.iter().chain(known.keys()).copied().collect();
+            return Err(refused(format!("the name is taken (taken: {})", all.join(", "))));
+        }
+        let schema = schema_of::<T>(name).map_err(|reason| refused(reason.into()))?;
+        known.insert(name, PlugIn { version, schema, read });
+        Ok(())
+    }
+
+    /// Reads `options` if their kind is a registered one.
+    pub(crate) fn read(&self, options: &Map<String, Value>) -> Option<Result<Custom<F>, serde_json::Error>> {
+        let known = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        let (name, plug_in) = known.get_key_value(options.get(KIND)?.as_str()?)?;
+        let own = options.iter().filter(|(key, _)| *key != KIND).map(|(key, value)| (key.clone(), value.clone()));
+        let custom =
+            |(factory, options)| Custom { factory, named: Some(Named { name, version: plug_in.version, options }) };
+        Some((plug_in.read)(own.collect()).map(custom))
+    }
+
+    /// Adds what is registered to the `schema` of the slot.
+    pub(crate) fn describe(&self, schema: &mut Schema) {
+        let known = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        if let Some(kinds) = schema.get_mut("oneOf").and_then(Value::as_array_mut) {
+            kinds.extend(known.values().map(|plug_in| Value::Object(plug_in.schema.clone())));
+        }
+    }
+}
+
+/// The schema of a table with the kind `name` and the fields of `T`, complete in itself.
+fn schema_of<T: JsonSchema>(name: &str) -> Result<Map<String, Value>, &'static str> {
+    let generator = SchemaSettings::draft2020_12().with(|settings| settings.inline_subschemas = true).into_generator();
+    let Value::Object(mut schema) = generator.into_root_schema_for::<T>().to_value() else {
+        return Err(NO_TABLE);
+    };
+    if schema.get("type").is_none_or(|kind| kind != "object") || schema.contains_key("oneOf") {
+        return Err(NO_TABLE);
+    }
+    // What is inlined needs no reference, but to what it is in.
+    if json!(schema).to_string().contains("\"$ref\":") {
+        return Err("its options contain themselves");
+    }
+    let fields = schema.remove("properties").unwrap_or_default();
+    if fields.get(KIND).is_some() {
+        return Err("no option can be called kind: that is the name of the mechanism");
+    }
+    let kind = (KIND.to_owned(), json!({ "type": "string", "const": name }));
+    let fields = fields.as_object().cloned().unwrap_or_default();
+    schema.insert("properties".into(), [kind].into_iter().chain(fields).collect());
+    let required = schema.remove("required");
+    let required = required.as_ref().and_then(Value::as_array).into_iter().flatten();
+    schema.insert("required".into(), [&json!(KIND)].into_iter().chain(required).cloned().collect());
+    // Whatever serde makes of them, unknown keys are mistakes.
+    schema.insert("additionalProperties".into(), false.into());
+    schema.retain(|key, _| key != "$schema" && key != "title");
+    Ok(schema)
+}
+
+const NO_TABLE: &str = "its options must be a struct with named fields, or with none: struct Config {}";

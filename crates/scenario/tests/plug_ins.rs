@@ -1,0 +1,132 @@
+//! A mechanism of another crate in a scenario: its mistakes are told as those of a built-in are, and what is resolved can be read again.
+
+use backwater_engine::Duration;
+use backwater_fabric::contract::{Beside, Findings, FlowControlFacts, FlowControlOptions, Options, Shape, Site};
+use backwater_fabric::mechanisms::flow_control::FlowControlConfig;
+use backwater_fabric::mechanisms::flow_control::none::NoneConfig;
+use backwater_scenario::{Diagnostic, Document, Plan, explain};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::path::Path;
+use std::sync::Once;
+
+/// No flow control, with options.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+struct IdleConfig {
+    /// From when. Default 1 us.
+    from: Duration,
+    /// To when. Default 2 us.
+    to: Duration,
+    /// A word that begins with an a. Default `all`.
+    word: Word,
+    /// Links. Default 3.
+    #[schemars(range(min = 1, max = 8))]
+    links: u32,
+}
+
+/// What a schema cannot say.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(try_from = "String")]
+struct Word(String);
+
+impl TryFrom<String> for Word {
+    type Error = String;
+
+    fn try_from(word: String) -> Result<Word, String> {
+        if word.starts_with('a') { Ok(Word(word)) } else { Err(format!("{word} does not begin with an a")) }
+    }
+}
+
+impl Default for IdleConfig {
+    fn default() -> IdleConfig {
+        IdleConfig { from: Duration::from_us(1), to: Duration::from_us(2), word: Word("all".into()), links: 3 }
+    }
+}
+
+impl Options for IdleConfig {
+    fn check(&self, _beside: &Beside<'_>, findings: &mut Findings) {
+        findings.ordered([("from", self.from), ("to", self.to)]);
+    }
+
+    fn applies(&self, shape: &Shape) -> Result<(), String> {
+        if shape.layers > 1 { Err("runs in a star alone".into()) } else { Ok(()) }
+    }
+}
+
+impl FlowControlOptions for IdleConfig {
+    type Instance = <NoneConfig as FlowControlOptions>::Instance;
+
+    fn facts(&self, is_host: bool) -> FlowControlFacts {
+        NoneConfig::default().facts(is_host)
+    }
+
+    fn build(&self, site: &Site<'_>) -> Self::Instance {
+        NoneConfig::default().build(site)
+    }
+}
+
+fn planned(topology: &str, options: &str) -> Result<(Document, Plan), Vec<String>> {
+    static REGISTERED: Once = Once::new();
+    REGISTERED.call_once(|| FlowControlConfig::register::<IdleConfig>("idle", "4.5").expect("the name is free"));
+    let text = format!(
+        "[switch]\nlossless = []\nflow_control = {{ {options} }}\n[topology]\n{topology}\n[[traffic]]\nkind = \"permutation\"\nsizes = \"10 KB\"\n"
+    );
+    let document = Document::from_toml("s.toml", &text).expect("it is TOML");
+    let plan = Plan::from_document(&document, Path::new("."));
+    let told = |findings: Vec<Diagnostic>| findings.iter().map(ToString::to_string).collect();
+    plan.map(|plan| (document, plan)).map_err(told)
+}
+
+const STAR: &str = "kind = \"star\"\nhosts = 4";
+
+#[test]
+fn mistakes_are_told_with_place_and_what_is_allowed() {
+    let names = FlowControlConfig::NAMES.join(", ");
+    for (options, message) in [
+        (
+            r#"kind = "idel""#,
+            format!("3:25: error: switch.flow_control.kind = \"idel\": unknown name; did you mean \"idle\"? (allowed: {names}, idle)"),
+        ),
+        (
+            r#"kind = "idle", form = "1 us""#,
+            "3:33: error: switch.flow_control.form: unknown key; did you mean \"from\"? (allowed: kind, from, to, word, links)".into(),
+        ),
+        (
+            r#"kind = "idle", from = "1""#,
+            "3:40: error: switch.flow_control.from = \"1\": has no unit; write for example \"1 us\" (units: ps, ns, us, ms, s)".into(),
+        ),
+        (
+            r#"kind = "idle", links = 9"#,
+            "3:41: error: switch.flow_control.links = 9: must be from 1 to 8".into(),
+        ),
+        (
+            r#"kind = "idle", from = "3 us""#,
+            "3:40: error: switch.flow_control.from = \"3 us\": must be at most to, 2 us".into(),
+        ),
+        (
+            r#"kind = "idle", word = "none""#,
+            "3:16: error: switch.flow_control: none does not begin with an a".into(),
+        ),
+    ] {
+        assert_eq!(planned(STAR, options).unwrap_err(), [format!("s.toml:{message}")], "{options}");
+    }
+    let refused = planned("kind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 2", r#"kind = "idle""#);
+    let refused = refused.unwrap_err();
+    assert!(refused.len() == 1 && refused[0].ends_with("runs in a star alone"), "{refused:?}");
+}
+
+#[test]
+fn what_is_resolved_is_read_again_and_explained() {
+    let (document, plan) = planned(STAR, r#"kind = "idle", to = "5 us""#).unwrap();
+    let resolved = plan.resolved();
+    let written = serde_json::json!({ "kind": "idle", "from": "1 us", "to": "5 us", "word": "all", "links": 3 });
+    assert_eq!(resolved["switch"]["flow_control"], written);
+    let again = Plan::from_document(&Document::from_json(&resolved), Path::new(".")).unwrap();
+    assert_eq!(again.resolved(), resolved);
+    let settings = explain(&document, &plan);
+    let origin = |path: &str| settings.iter().find(|it| it.path == path).unwrap().origin.clone();
+    assert_eq!(origin("switch.flow_control.to"), "s.toml:3");
+    assert_eq!(origin("switch.flow_control.from"), "default");
+    assert_eq!(Vec::from_iter(plan.spec.plug_ins()), [("flow_control.idle".to_owned(), "4.5")]);
+}
