@@ -41,11 +41,11 @@ demo: setup ## Run the quickstart scenario and say where its report lies
 
 test: setup ## Run all tests, of Rust and of Python
 	cargo test --workspace
-	cargo test --manifest-path examples/custom-flow-control/Cargo.toml --target-dir target/examples
 	$(BIN)/pytest
 
 lint: setup ## Check format, style and types
 	cargo fmt --all --check
+	rustfmt --edition 2024 --check examples/on-off/src/lib.rs
 	cargo clippy --workspace --all-targets -- -D warnings
 	$(BIN)/ruff format --check
 	$(BIN)/ruff check
@@ -56,6 +56,7 @@ lint: setup ## Check format, style and types
 
 format: $(BIN)/maturin ## Format all sources
 	cargo fmt --all
+	rustfmt --edition 2024 examples/on-off/src/lib.rs
 	$(BIN)/ruff format
 
 bench-binaries: setup

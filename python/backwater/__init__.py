@@ -6,6 +6,7 @@
 >>> result.flows["slowdown"].quantile(0.99)  # doctest: +SKIP
 """
 
+from backwater import extension  # noqa: F401 - chooses the core, so it comes before it
 from backwater._core import ScenarioError, version
 from backwater.analysis import Analysis, TofinoMemory, tofino_memory
 from backwater.result import Result, ResultError

@@ -73,6 +73,10 @@ class Plan:
     def resolved(self) -> str:
         """The scenario with every default filled in, as JSON."""
 
+    @property
+    def plug_ins(self) -> dict[str, str]:
+        """Versions of the mechanisms of other crates that run, by slot and name: `flow_control.on-off`."""
+
     def topology(self) -> str:
         """JSON `{nodes: [{name, kind, layer}], links: [{a, b, rate_bps, delay_ps}]}`."""
 

@@ -20,7 +20,7 @@ import typer
 from rich.text import Text
 from typer.core import TyperGroup
 
-from backwater import _core, analysis, console, hpcc, units, views
+from backwater import _core, analysis, console, extension, hpcc, units, views
 from backwater import simulation as simulating
 from backwater.console import UsageError
 from backwater.experiment import commands
@@ -612,6 +612,7 @@ def doctor() -> None:
     rows = [
         ("backwater", _core.version()),
         *sorted(_core.build_info().items()),
+        ("extension", os.environ.get(extension.VARIABLE) or "none"),
         ("python", f"{platform.python_implementation()} {platform.python_version()}"),
         ("platform", platform.platform()),
         ("cpus", str(os.cpu_count())),

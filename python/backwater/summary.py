@@ -131,6 +131,8 @@ class Summary:
     commit: str
     build_profile: str
     fingerprint: str
+    plug_ins: dict[str, str]
+    """Versions of the mechanisms of other crates that ran, by slot and name."""
     scenario: dict[str, Any]
     effective: dict[str, Any]
     files: dict[str, FileSum]
@@ -179,6 +181,7 @@ class Summary:
             commit=document["commit"],
             build_profile=document["build_profile"],
             fingerprint=str(document["fingerprint"]),
+            plug_ins=dict(document.get("plug_ins", {})),
             scenario=document["scenario"],
             effective=document.get("effective", {}),
             files={name: FileSum(written["bytes"], written["crc32"]) for name, written in document["files"].items()},
@@ -257,6 +260,7 @@ class Summary:
             Fact("Memory", f"{style.size(self.memory_bytes)} (process {style.size(self.peak_rss_bytes)})"),
             Fact("Seed", str(self.seed)),
             Fact("Version", f"{self.version} ({self.commit[:10]}, {self.build_profile})"),
+            *[Fact("Plug-in", f"{name} {version}") for name, version in self.plug_ins.items()],
             Fact("Fingerprint", self.fingerprint),
         ]
 

@@ -478,6 +478,7 @@ impl Run {
             version: BUILD.version,
             commit: BUILD.commit,
             build_profile: BUILD.profile,
+            plug_ins: self.plan.spec.plug_ins(),
             scenario: self.plan.resolved(),
             effective: self.effective(),
             files: BTreeMap::new(),

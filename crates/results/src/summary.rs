@@ -82,6 +82,8 @@ pub struct Summary {
     pub commit: &'static str,
     /// Profile that it was built with.
     pub build_profile: &'static str,
+    /// Versions of the mechanisms of other crates that ran, by slot and name: `flow_control.on-off`.
+    pub plug_ins: BTreeMap<String, &'static str>,
     /// The scenario with all defaults filled in.
     pub scenario: Value,
     /// The values in force beside those: what follows from a profile, the links or other values, by path.

@@ -9,14 +9,14 @@ import os
 import re
 import shutil
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import IO, Any, Final
 
-from backwater import _core
+from backwater import _core, extension
 from backwater.result import Result, ResultError
 from backwater.scenario import Scenario
 
@@ -61,20 +61,26 @@ class Job:
         name: For people.
         scenario: With every default filled in.
         base_dir: Where relative paths in it start.
+        plug_ins: Versions of the mechanisms of other crates that run, by slot and name.
     """
 
     name: str
     scenario: dict[str, Any]
     base_dir: Path
+    plug_ins: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def of(cls, name: str, scenario: Scenario, base_dir: Path) -> Job:
         """The job of running a scenario."""
-        return cls(name, scenario.resolved(), base_dir)
+        return cls(name, scenario.resolved(), base_dir, scenario.plan.plug_ins)
 
     @cached_property
     def content(self) -> str:
-        """All that the result follows from: the scenario but for its name, the files it reads, and the core."""
+        """All that the result follows from: the scenario but for its name, the files it reads, and the core.
+
+        Where mechanisms of other crates run, also their versions and the module that they are in, since nobody changes
+        a version with every build. What runs built-in mechanisms alone is the same in every extension.
+        """
         read = [(path, self.base_dir / path) for path in _paths(self.scenario)]
         files = {path: hashlib.sha256(file.read_bytes()).hexdigest() for path, file in read if file.is_file()}
         content = {
@@ -82,6 +88,8 @@ class Job:
             "files": files,
             "core": _core.build_info()["source"],
         }
+        if self.plug_ins:
+            content |= {"plug_ins": {**self.plug_ins}, "extension": extension.checksum()}
         return json.dumps(content, indent=1, sort_keys=True, ensure_ascii=False)
 
     @cached_property

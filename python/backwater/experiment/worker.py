@@ -27,10 +27,11 @@ def main(directory: Path, base_dir: str) -> int:
     """Runs the point; the exit code is that of `backwater run`, and that of an internal error if its inputs change."""
     threading.Thread(target=_end_with_parent, daemon=True).start()
     content = (directory / POINT_FILE).read_text(encoding="utf-8")
-    scenario = json.loads(content)["scenario"]
+    point = json.loads(content)
+    scenario = point["scenario"]
 
     def check() -> None:
-        if Job("", scenario, Path(base_dir)).content != content:
+        if Job("", scenario, Path(base_dir), point.get("plug_ins", {})).content != content:
             sys.exit("its inputs changed since the sweep began")
 
     check()

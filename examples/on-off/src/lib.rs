@@ -1,17 +1,22 @@
 //! On/off flow control of whole ports: the ancestor of PFC (IEEE 802.3x), which knows no classes.
 //!
 //! When the buffer policy finds any class of an ingress port full, a STOP frame goes out of that port, and the neighbour stops *everything* but
-//! the control class; when no class is full any more, a GO frame follows.
+//! the control class; when no class is full any more, and the STOP is old enough, a GO frame follows.
 
-pub mod incast;
+#![forbid(unsafe_code)]
 
-use backwater_fabric::contract::{Options, 
-    FlowControl, FlowControlAccounts, FlowControlFacts, FlowControlOptions, Gauge, Passage, PauseScope, Pressure, Site,
-    View,
+use backwater_engine::{Duration, Time};
+use backwater_fabric::contract::{
+    Beside, Findings, FlowControl, FlowControlAccounts, FlowControlFacts, FlowControlOptions, Gauge, Options, Passage,
+    PauseScope, Pressure, Site, View,
 };
 use backwater_fabric::frame::cause::Causes;
 use backwater_fabric::frame::{Control, Protocol, Signal};
 use backwater_fabric::ids::{Class, ClassMask, PortId, PortIx, QueueIx};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+backwater_extension::extension!(on_off, flow_control "on-off": OnOffConfig);
 
 /// Whose frames these are: others take no notice of them.
 const ON_OFF: Protocol = Protocol::named("on-off");
@@ -22,11 +27,20 @@ const GO: u16 = 2;
 /// Every class but the control class.
 const DATA: ClassMask = ClassMask(0xfe);
 
-/// Its options: it has none.
-#[derive(Debug)]
-pub struct OnOffConfig;
+/// On/off flow control of whole ports (IEEE 802.3x).
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct OnOffConfig {
+    /// Shortest time from a STOP to the GO that follows, at most 1 ms. Default 0 s.
+    pub hold: Duration,
+}
 
-impl Options for OnOffConfig {}
+impl Options for OnOffConfig {
+    fn check(&self, _beside: &Beside<'_>, findings: &mut Findings) {
+        let message = format!("must be at most {}", Duration::from_ms(1));
+        findings.error(self.hold > Duration::from_ms(1), "hold", message);
+    }
+}
 
 impl FlowControlOptions for OnOffConfig {
     type Instance = OnOff;
@@ -37,26 +51,42 @@ impl FlowControlOptions for OnOffConfig {
     }
 
     fn build(&self, site: &Site<'_>) -> OnOff {
-        OnOff { full: vec![ClassMask::NONE; site.ports.len()] }
+        OnOff { hold: self.hold, ports: site.ports.iter().map(|_| Ingress::default()).collect() }
     }
 }
 
 /// On/off flow control at one node.
 #[derive(Debug)]
 pub struct OnOff {
-    /// Per ingress port, the classes that are full: the neighbour is stopped while there are any.
-    full: Vec<ClassMask>,
+    hold: Duration,
+    ports: Vec<Ingress>,
+}
+
+/// What there is to know of an ingress port.
+#[derive(Debug, Default)]
+struct Ingress {
+    /// The classes that are full.
+    full: ClassMask,
+    /// When its neighbour was stopped, if it is.
+    stopped: Option<Time>,
 }
 
 impl OnOff {
     /// Takes note of the pressure at `ingress`, and tells the neighbour what has changed. `cause` is the congested port.
     fn update(&mut self, ingress: PortIx, pressure: Pressure, cause: PortId, view: &mut View<'_>) {
-        let full = &mut self.full[usize::from(ingress)];
-        let before = full.is_empty();
-        *full = full.or(pressure.full).minus(pressure.eased);
-        match (before, full.is_empty()) {
-            (true, false) => view.send(ingress, frame(STOP, cause)),
-            (false, true) => view.send(ingress, frame(GO, cause)),
+        let port = &mut self.ports[usize::from(ingress)];
+        port.full = port.full.or(pressure.full).minus(pressure.eased);
+        match port.stopped {
+            None if !port.full.is_empty() => {
+                port.stopped = Some(view.now);
+                view.count("stops", 1);
+                view.send(ingress, frame(STOP, cause));
+            }
+            Some(since) if port.full.is_empty() && since + self.hold <= view.now => {
+                port.stopped = None;
+                view.send(ingress, frame(GO, cause));
+            }
+            Some(since) if port.full.is_empty() => view.set_timer(ingress, since + self.hold),
             _ => {}
         }
     }
@@ -93,18 +123,23 @@ impl FlowControl for OnOff {
         }
     }
 
+    fn on_timer(&mut self, port: PortIx, view: &mut View<'_>) {
+        let cause = view.port(port).id();
+        self.update(port, Pressure::default(), cause, view);
+    }
+
     /// What was on the wire is lost: stop until the neighbour has told its state, and tell ours.
     fn on_link_up(&mut self, port: PortIx, view: &mut View<'_>) {
         let cause = view.port(port).id();
         queues().for_each(|queue| view.close(port, queue, cause));
-        let opcode = if self.full[usize::from(port)].is_empty() { GO } else { STOP };
+        let opcode = if self.ports[usize::from(port)].stopped.is_none() { GO } else { STOP };
         view.send(port, frame(opcode, cause));
     }
 }
 
 impl FlowControlAccounts for OnOff {
     fn stopping(&self) -> Vec<(PortIx, PauseScope)> {
-        let stopped = (0..).zip(&self.full).filter(|(_, full)| !full.is_empty());
+        let stopped = (0..).zip(&self.ports).filter(|(_, port)| port.stopped.is_some());
         stopped.flat_map(|(port, _)| queues().map(move |queue| (port, PauseScope::Queue(queue)))).collect()
     }
 }

@@ -1,0 +1,469 @@
+//! The extension module that the Python package works with: glue, no logic. Its stub is `python/backwater/_core.pyi`.
+//!
+//! [`extension!`] makes a module of it: Backwater's own in `crates/python`, and in a crate of somebody else one that also knows the mechanisms of
+//! that crate.
+
+#![forbid(unsafe_code)]
+
+use backwater_analysis::{Question, Refusal, headroom, tofino};
+use backwater_engine::memory::Share;
+use backwater_engine::units::Quantity;
+use backwater_fabric::driver::memory::Memory;
+use backwater_fabric::mechanisms::plug_in::Refused;
+use backwater_results::{BUILD, RunError, topology_json};
+use backwater_scenario::diagnostic::closest;
+use backwater_scenario::workload::chosen;
+use backwater_scenario::{
+    Diagnostic, Document as Written, Plan as CheckedPlan, Scenario, Setting, Severity, explain, hpcc, read_quantity,
+};
+pub use pyo3;
+use pyo3::create_exception;
+use pyo3::exceptions::{PyException, PyImportError, PyOSError, PyRuntimeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+create_exception!(_core, ScenarioError, PyException, "A scenario that cannot run; `diagnostics` says why.");
+
+/// The one place where diagnostics become a Python exception.
+fn scenario_error(py: Python<'_>, diagnostics: &[Diagnostic]) -> PyErr {
+    let lines: Vec<String> = diagnostics.iter().map(ToString::to_string).collect();
+    let error = ScenarioError::new_err(lines.join("\n"));
+    match diagnostic_list(py, diagnostics).and_then(|list| error.value(py).setattr("diagnostics", list)) {
+        Ok(()) => error,
+        Err(other) => other,
+    }
+}
+
+/// The one place where a run's errors become Python exceptions.
+fn run_error(error: &RunError) -> PyErr {
+    match error {
+        RunError::Spec(_) => PyValueError::new_err(error.to_string()),
+        RunError::File { .. } | RunError::Table(_) => PyOSError::new_err(error.to_string()),
+    }
+}
+
+fn diagnostic_list<'py>(py: Python<'py>, diagnostics: &[Diagnostic]) -> PyResult<Bound<'py, PyList>> {
+    let list = PyList::empty(py);
+    for diagnostic in diagnostics {
+        let entry = PyDict::new(py);
+        let severity = match diagnostic.severity {
+            Severity::Error => "error",
+            Severity::Warning => "warning",
+        };
+        entry.set_item("severity", severity)?;
+        entry.set_item("file", &diagnostic.file)?;
+        entry.set_item("line", diagnostic.line)?;
+        entry.set_item("column", diagnostic.column)?;
+        entry.set_item("path", &diagnostic.path)?;
+        entry.set_item("value", &diagnostic.value)?;
+        entry.set_item("message", &diagnostic.message)?;
+        entry.set_item("hint", &diagnostic.hint)?;
+        list.append(entry)?;
+    }
+    Ok(list)
+}
+
+/// A question that cannot be answered, as a diagnostic.
+fn refused(refusal: &Refusal) -> Diagnostic {
+    let Refusal { subject, value, message, unknown, known } = refusal;
+    let value = value.as_ref().map(|value| format!("\"{value}\""));
+    let meant = closest(unknown, known.iter().map(String::as_str));
+    let hint = meant.map(|name| format!("did you mean \"{name}\"?"));
+    Diagnostic { value, hint, ..Diagnostic::error(*subject, message) }
+}
+
+/// A TOML text that knows where its values stand.
+#[pyclass(frozen)]
+struct Document(Written);
+
+#[pymethods]
+impl Document {
+    #[new]
+    fn new(py: Python<'_>, text: &str, name: &str) -> PyResult<Document> {
+        Written::from_toml(name, text).map(Document).map_err(|diagnostics| scenario_error(py, &diagnostics))
+    }
+
+    /// Line and column of a value, or of its key; of what should contain it, if there is none.
+    fn position(&self, path: Vec<String>, of_key: bool) -> (u32, u32) {
+        self.0.position(&path, of_key)
+    }
+
+    /// The scenario that tables of the document give when each is written over those before.
+    fn plan(&self, py: Python<'_>, layers: Vec<Vec<String>>, base_dir: &str, overrides: Vec<String>) -> PyResult<Plan> {
+        Plan::check(py, self.0.layered(&layers), &overrides, base_dir)
+    }
+}
+
+/// A checked scenario, the only thing a network can be built from.
+#[pyclass(frozen)]
+struct Plan {
+    plan: CheckedPlan,
+    settings: Vec<Setting>,
+}
+
+impl Plan {
+    /// Applies `overrides` to the document and checks it. Everything that is wrong is reported at once.
+    fn check(
+        py: Python<'_>,
+        document: Result<Written, Vec<Diagnostic>>,
+        overrides: &[String],
+        base_dir: &str,
+    ) -> PyResult<Plan> {
+        py.detach(|| {
+            let mut document = document?;
+            let refused: Vec<Diagnostic> =
+                overrides.iter().filter_map(|assignment| document.set(assignment).err()).flatten().collect();
+            if !refused.is_empty() {
+                return Err(refused);
+            }
+            let plan = CheckedPlan::from_document(&document, Path::new(base_dir))?;
+            let settings = explain(&document, &plan);
+            Ok(Plan { plan, settings })
+        })
+        .map_err(|diagnostics: Vec<Diagnostic>| scenario_error(py, &diagnostics))
+    }
+}
+
+#[pymethods]
+impl Plan {
+    #[staticmethod]
+    fn from_toml(py: Python<'_>, text: &str, name: &str, base_dir: &str, overrides: Vec<String>) -> PyResult<Plan> {
+        Plan::check(py, Written::from_toml(name, text), &overrides, base_dir)
+    }
+
+    #[staticmethod]
+    fn from_json(py: Python<'_>, text: &str, base_dir: &str, overrides: Vec<String>) -> PyResult<Plan> {
+        let value = serde_json::from_str(text).map_err(|error| PyValueError::new_err(error.to_string()))?;
+        Plan::check(py, Ok(Written::from_json(&value)), &overrides, base_dir)
+    }
+
+    #[getter]
+    fn warnings<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        diagnostic_list(py, &self.plan.warnings)
+    }
+
+    #[getter]
+    fn notes(&self) -> Vec<String> {
+        self.plan.notes.clone()
+    }
+
+    fn explain(&self) -> Vec<(String, String, String)> {
+        let row = |setting: &Setting| (setting.path.clone(), setting.value.to_string(), setting.origin.clone());
+        self.settings.iter().map(row).collect()
+    }
+
+    fn resolved(&self) -> String {
+        self.plan.resolved().to_string()
+    }
+
+    /// Versions of the mechanisms of other crates that run, by slot and name.
+    #[getter]
+    fn plug_ins(&self) -> BTreeMap<String, &'static str> {
+        self.plan.spec.plug_ins()
+    }
+
+    fn topology(&self) -> String {
+        topology_json(&self.plan.spec).to_string()
+    }
+
+    /// What a run will take of memory, from as much of its beginning as can be simulated in `seconds`: rows of what, how many, and bytes.
+    fn estimate_memory(&self, py: Python<'_>, seconds: f64, scratch: &str) -> PyResult<Estimate> {
+        let wall = seconds_of(seconds)?;
+        let plan = self.plan.clone();
+        let estimate = py.detach(|| backwater_results::estimate(plan, wall, Path::new(scratch)));
+        estimate.map(Estimate).map_err(|error| run_error(&error))
+    }
+
+    /// Static findings about the network and its flows, as JSON.
+    fn analyze(
+        &self,
+        py: Python<'_>,
+        congested: Vec<String>,
+        protocols: Vec<String>,
+        flows: usize,
+        own_root_rule: bool,
+        names: bool,
+    ) -> PyResult<String> {
+        let question = Question { congested, protocols, flows, own_root_rule, names };
+        let plan = &self.plan;
+        let answer = py.detach(|| backwater_analysis::analyze(plan.spec.clone(), plan.traffic.flows(), &question));
+        let answer = answer.map_err(|refusals| scenario_error(py, &Vec::from_iter(refusals.iter().map(refused))))?;
+        serde_json::to_string(&answer).map_err(|error| PyRuntimeError::new_err(error.to_string()))
+    }
+
+    fn start(&self, py: Python<'_>, output: &str, threads: usize) -> PyResult<Run> {
+        let plan = self.plan.clone();
+        let run = py.detach(|| backwater_results::Run::start(plan, Path::new(output), threads));
+        Ok(Run(Mutex::new(Some(run.map_err(|error| run_error(&error))?))))
+    }
+}
+
+fn seconds_of(seconds: f64) -> PyResult<Duration> {
+    Duration::try_from_secs_f64(seconds).map_err(|error| PyValueError::new_err(error.to_string()))
+}
+
+/// What a run will take of memory.
+#[pyclass(frozen)]
+struct Estimate(backwater_results::Estimate);
+
+#[pymethods]
+impl Estimate {
+    #[getter]
+    fn parts(&self) -> Vec<(&'static str, Option<u64>, u64)> {
+        let Memory { nodes, ports, flows, frames, events, .. } = self.0.simulation;
+        let counted = |name, share: Share| (name, Some(share.count), share.bytes);
+        vec![
+            counted("hosts and switches", nodes),
+            counted("ports", ports),
+            counted("flows at once", flows),
+            counted("frames at once", frames),
+            ("pending events", None, events),
+            ("tables being written, allocator", None, self.0.rest),
+        ]
+    }
+    #[getter]
+    fn total(&self) -> u64 {
+        self.0.total()
+    }
+    #[getter]
+    fn simulated_ps(&self) -> u64 {
+        self.0.simulated_ps
+    }
+}
+
+/// A simulation in progress.
+#[pyclass(frozen)]
+struct Run(Mutex<Option<backwater_results::Run>>);
+
+#[pymethods]
+impl Run {
+    fn advance(&self, py: Python<'_>, milliseconds: f64) -> PyResult<Progress> {
+        let wall = seconds_of(milliseconds / 1000.0)?;
+        py.detach(|| {
+            let mut run = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            run.as_mut().map(|run| Progress(run.advance(wall)))
+        })
+        .ok_or_else(|| PyRuntimeError::new_err("the run has been finished"))
+    }
+
+    /// `interrupted` says that the caller stops a run that is not done; one that is done has an outcome of its own.
+    fn finish(&self, py: Python<'_>, interrupted: bool) -> PyResult<String> {
+        py.detach(|| {
+            let mut slot = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            let done = slot.as_ref().is_some_and(|run| run.progress().done);
+            if !done && !interrupted {
+                return Err(PyRuntimeError::new_err("the run is not done: advance it, or finish(interrupted=True)"));
+            }
+            let run = slot.take().ok_or_else(|| PyRuntimeError::new_err("the run has been finished"))?;
+            let summary = run.finish().map_err(|error| run_error(&error))?;
+            serde_json::to_string(&summary).map_err(|error| PyRuntimeError::new_err(error.to_string()))
+        })
+    }
+}
+
+/// How far a run has come.
+#[pyclass(frozen)]
+struct Progress(backwater_results::Progress);
+
+#[pymethods]
+impl Progress {
+    #[getter]
+    fn time_ps(&self) -> u64 {
+        self.0.time_ps
+    }
+    #[getter]
+    fn end_ps(&self) -> u64 {
+        self.0.end_ps
+    }
+    #[getter]
+    fn events(&self) -> u64 {
+        self.0.events
+    }
+    #[getter]
+    fn packet_hops(&self) -> u64 {
+        self.0.packet_hops
+    }
+    #[getter]
+    fn live_flows(&self) -> u64 {
+        self.0.live_flows
+    }
+    #[getter]
+    fn finished_flows(&self) -> u64 {
+        self.0.finished_flows
+    }
+    #[getter]
+    fn started_flows(&self) -> u64 {
+        self.0.started_flows
+    }
+    #[getter]
+    fn paused_ports(&self) -> u64 {
+        self.0.paused_ports
+    }
+    #[getter]
+    fn done(&self) -> bool {
+        self.0.done
+    }
+}
+
+/// JSON Schema of a scenario file.
+#[pyfunction]
+fn schema() -> String {
+    Scenario::schema().to_string()
+}
+
+/// What the tables of Pyrrha take on Tofino2, as JSON.
+#[pyfunction]
+fn tofino_memory(k: u64) -> PyResult<String> {
+    let memory = tofino::memory(k).map_err(|error| PyValueError::new_err(error.to_string()))?;
+    serde_json::to_string(&memory).map_err(|error| PyRuntimeError::new_err(error.to_string()))
+}
+
+/// What headroom a switch needs and what schemes make of its buffer, as JSON; `switch` is JSON with the fields of [`headroom::Switch`].
+#[pyfunction]
+fn headroom_plan(switch: &str) -> PyResult<String> {
+    answer(switch, headroom::plan)
+}
+
+/// SONiC's headroom for a port of a Spectrum switch, as JSON; `port` is JSON with the fields of [`headroom::SpectrumPort`].
+#[pyfunction]
+fn spectrum_headroom(port: &str) -> PyResult<String> {
+    answer(port, headroom::spectrum)
+}
+
+/// Asks a question that is JSON.
+fn answer<Q: DeserializeOwned, A: Serialize>(
+    question: &str,
+    ask: impl FnOnce(&Q) -> Result<A, headroom::Refused>,
+) -> PyResult<String> {
+    let question = serde_json::from_str(question).map_err(|error| PyValueError::new_err(error.to_string()))?;
+    let answer = ask(&question).map_err(|error| PyValueError::new_err(error.to_string()))?;
+    serde_json::to_string(&answer).map_err(|error| PyRuntimeError::new_err(error.to_string()))
+}
+
+/// The table of switching chips, as TOML.
+#[pyfunction]
+fn chips() -> &'static str {
+    include_str!("../../../data/chips.toml")
+}
+
+/// Translates files of the HPCC family to a scenario.
+#[pyfunction]
+#[pyo3(signature = (topology, flows, config, output))]
+fn convert_hpcc(topology: &str, flows: &str, config: Option<&str>, output: &str) -> PyResult<(String, Vec<String>)> {
+    let directory = Path::new(output).parent().unwrap_or(Path::new("."));
+    let converted = hpcc::convert(Path::new(topology), Path::new(flows), config.map(Path::new), directory);
+    converted.map(|converted| (converted.toml, converted.notes)).map_err(|errors| {
+        let lines: Vec<String> = errors.iter().map(ToString::to_string).collect();
+        PyValueError::new_err(lines.join("\n"))
+    })
+}
+
+/// Those of `names` that a list of names and patterns means, as in scenarios.
+#[pyfunction]
+#[allow(clippy::needless_pass_by_value, reason = "arguments come as owned values")]
+fn chosen_names(texts: Vec<String>, names: Vec<String>) -> PyResult<Vec<String>> {
+    let chosen = chosen(&texts, &names).map_err(PyValueError::new_err)?;
+    Ok(names.into_iter().zip(chosen).filter_map(|(name, chosen)| chosen.then_some(name)).collect())
+}
+
+/// A quantity in ps (`time`), bytes (`size`) or bits per second (`rate`).
+#[pyfunction]
+fn quantity(kind: &str, text: &str) -> PyResult<u64> {
+    let kind = match kind {
+        "time" => Quantity::Time,
+        "size" => Quantity::Size,
+        "rate" => Quantity::Rate,
+        _ => return Err(PyValueError::new_err(format!("{kind} is not a kind of quantity: time, size, rate"))),
+    };
+    read_quantity(kind, text).map_err(|refused| {
+        let Diagnostic { value, message, hint, .. } = *refused;
+        let (value, hint) = (value.unwrap_or_default(), hint.map_or(String::new(), |hint| format!("; {hint}")));
+        PyValueError::new_err(format!("{value} {message}{hint}"))
+    })
+}
+
+/// Version of the package.
+#[pyfunction]
+fn version() -> &'static str {
+    BUILD.version
+}
+
+/// What the core was built from.
+#[pyfunction]
+fn build_info(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
+    let info = PyDict::new(py);
+    info.set_item("version", BUILD.version)?;
+    info.set_item("commit", BUILD.commit)?;
+    info.set_item("profile", BUILD.profile)?;
+    info.set_item("source", BUILD.source)?;
+    info.set_item("target", format!("{}-{}", std::env::consts::ARCH, std::env::consts::OS))?;
+    Ok(info)
+}
+
+/// Makes an extension module for the Python package out of a crate, with mechanisms of its own that scenarios can name.
+///
+/// The first name is that of the module and of the crate's library. Then come, with a comma before each, a slot by its name in scenarios, the name of the
+/// mechanism there, and the type of its options. Their version is that of the crate.
+///
+/// ```ignore
+/// backwater_extension::extension!(on_off, flow_control "on-off": OnOffConfig);
+/// ```
+#[macro_export]
+macro_rules! extension {
+    ($module:ident $(, $slot:ident $name:literal: $options:ty)* $(,)?) => {
+        #[$crate::pyo3::pymodule(crate = "::backwater_extension::pyo3")]
+        fn $module(module: &$crate::pyo3::Bound<'_, $crate::pyo3::types::PyModule>) -> $crate::pyo3::PyResult<()> {
+            $($crate::registered($crate::slots::$slot::register::<$options>($name, env!("CARGO_PKG_VERSION")))?;)*
+            $crate::fill(module)
+        }
+    };
+}
+
+/// The slots as scenarios call them.
+#[doc(hidden)]
+pub mod slots {
+    #![allow(non_camel_case_types, reason = "names of scenarios")]
+    pub use backwater_fabric::mechanisms::congestion::CongestionConfig as congestion_control;
+    pub use backwater_fabric::mechanisms::flow_control::FlowControlConfig as flow_control;
+    pub use backwater_fabric::mechanisms::headroom::HeadroomConfig as headroom;
+    pub use backwater_fabric::mechanisms::load_balance::LoadBalanceConfig as load_balance;
+    pub use backwater_fabric::mechanisms::recovery::RecoveryConfig as recovery;
+}
+
+/// What the import of the module says of a mechanism that cannot be registered.
+#[doc(hidden)]
+pub fn registered(result: Result<(), Refused>) -> PyResult<()> {
+    result.map_err(|refused| PyImportError::new_err(refused.to_string()))
+}
+
+/// Puts everything into the module.
+#[doc(hidden)]
+pub fn fill(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("ScenarioError", module.py().get_type::<ScenarioError>())?;
+    module.add_class::<Document>()?;
+    module.add_class::<Plan>()?;
+    module.add_class::<Run>()?;
+    module.add_class::<Progress>()?;
+    module.add_class::<Estimate>()?;
+    for function in [
+        wrap_pyfunction!(schema, module)?,
+        wrap_pyfunction!(convert_hpcc, module)?,
+        wrap_pyfunction!(tofino_memory, module)?,
+        wrap_pyfunction!(headroom_plan, module)?,
+        wrap_pyfunction!(spectrum_headroom, module)?,
+        wrap_pyfunction!(chips, module)?,
+        wrap_pyfunction!(chosen_names, module)?,
+        wrap_pyfunction!(quantity, module)?,
+        wrap_pyfunction!(version, module)?,
+        wrap_pyfunction!(build_info, module)?,
+    ] {
+        module.add_function(function)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,176 @@
+"""A crate with a mechanism of its own, as somebody else would make it: from an empty folder to runs and sweeps."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from backwater import extension
+from backwater.experiment.store import Job
+from backwater.extension import VARIABLE
+from backwater.result import Result
+from conftest import edited
+
+ROOT = Path(__file__).parents[2]
+EXAMPLE = ROOT / "examples/on-off"
+# Of the example's files, all but the mechanism.
+AROUND_THE_MECHANISM = ("Cargo.toml", "pyproject.toml", "incast.toml", "sweep.toml")
+
+
+def build(folder: Path) -> Path:
+    """Builds the crate in a folder as `pip install` would, and says where its module is."""
+    # Libraries that are built are kept for the next time, the crate itself is not.
+    target = os.environ.get("CARGO_TARGET_DIR", str(ROOT / "target"))
+    env = os.environ | {"CARGO_TARGET_DIR": f"{target}/examples", "CARGO_PROFILE_DEV_DEBUG": "false"}
+    wheels, site = folder / "wheels", folder / "site"
+    python = sys.executable
+    maturin = [str(Path(python).with_name("maturin")), "build", "--profile", "dev", "--interpreter", python]
+    subprocess.run([*maturin, "--out", str(wheels)], cwd=folder, env=env, check=True)
+    subprocess.run(["cargo", "clean", "--quiet", "--package", "on-off"], cwd=folder, env=env, check=True)  # noqa: S607
+    [wheel] = wheels.iterdir()
+    install = [python, "-m", "pip", "install", "--quiet", "--no-index", "--no-deps", "--target", str(site), str(wheel)]
+    subprocess.run(install, check=True)
+    return site
+
+
+class Crate:
+    """A folder with a copy of the example, built."""
+
+    def __init__(self, folder: Path, version: str) -> None:
+        self.folder = folder
+        shutil.copytree(EXAMPLE, folder, ignore=shutil.ignore_patterns("target"))
+        # The versions that Backwater itself was built with, which are there already.
+        shutil.copy(ROOT / "Cargo.lock", folder)
+        edited(
+            folder / "Cargo.toml", ("../../crates", f"{ROOT}/crates"), ('version = "0.1.0"', f'version = "{version}"')
+        )
+        self.site = build(folder)
+
+    def backwater(self, *arguments: str | Path, module: str = "on_off") -> subprocess.CompletedProcess[str]:
+        """The command line with the crate's module."""
+        env = os.environ | {"PYTHONPATH": str(self.site), VARIABLE: module, "COLUMNS": "200"}
+        command = [sys.executable, "-m", "backwater", *map(str, arguments)]
+        return subprocess.run(command, cwd=self.folder, env=env, capture_output=True, text=True, check=False)
+
+    def done(self, *arguments: str | Path) -> str:
+        """The output of a command that must succeed."""
+        process = self.backwater(*arguments)
+        assert process.returncode == 0, process.stdout + process.stderr
+        return process.stdout
+
+
+@pytest.fixture(scope="module")
+def crate(tmp_path_factory: pytest.TempPathFactory) -> Crate:
+    return Crate(tmp_path_factory.mktemp("empty") / "on-off", "0.1.0")
+
+
+def test_the_example_is_short() -> None:
+    around = sum(len((EXAMPLE / name).read_text().splitlines()) for name in AROUND_THE_MECHANISM)
+    used = [line for line in (EXAMPLE / "src/lib.rs").read_text().splitlines() if "backwater_extension::" in line]
+    assert len(used) == 1
+    assert around + len(used) < 60
+
+
+def test_it_runs_is_reported_and_compared(crate: Crate) -> None:
+    crate.done("run", "incast.toml", "-o", "on-off")
+    crate.done("run", "incast.toml", "-o", "pfc", "--set", 'switch.flow_control={kind="pfc"}')
+    ours, pfc = (Result.load(crate.folder / name) for name in ("on-off", "pfc"))
+    assert ours.summary.plug_ins == {"flow_control.on-off": "0.1.0"}
+    assert pfc.summary.plug_ins == {}
+    assert ours.summary.scenario["switch"]["flow_control"] == {"kind": "on-off", "hold": "5 us"}
+    for result in (ours, pfc):
+        assert result.summary.outcome == "completed"
+        assert (result.summary.audit_ok, result.summary.total_drops) == (True, 0)
+    # The mechanism has counted, and has stopped the other class with the one of the incast.
+    assert ours.summary.counters["stops"] > 0
+    assert "stops" not in pfc.summary.counters
+
+    def bystander_us(result: Result) -> float:
+        return float(result.flows.filter(tag="bystander")["fct_ps"].item() / 1e6)
+
+    assert bystander_us(pfc) < 40
+    assert bystander_us(ours) > 80
+    # An option does what it says: with a longer hold, there are fewer stops.
+    crate.done("run", "incast.toml", "-o", "longer", "--set", "switch.flow_control.hold=20 us")
+    assert Result.load(crate.folder / "longer").summary.counters["stops"] < ours.summary.counters["stops"]
+
+    crate.done("report", "on-off", "-o", "report.html")
+    assert "flow_control.on-off 0.1.0" in (crate.folder / "report.html").read_text()
+    for order in (("on-off", "pfc"), ("pfc", "on-off")):
+        [stops] = [line for line in crate.done("compare", *order).splitlines() if line.startswith("Stops")]
+        assert stops.split() == ["Stops", str(ours.summary.counters["stops"])]
+
+
+def points(crate: Crate, store: Path) -> set[str]:
+    """What a store holds after a sweep in which both flow controls have a result."""
+    output = crate.done("sweep", "sweep.toml", "--store", store)
+    assert "2 completed" in output
+    return {point.name for point in (store / "points").iterdir()}
+
+
+def test_the_key_of_a_result_has_the_version_of_what_ran(crate: Crate, tmp_path: Path) -> None:
+    store = tmp_path / "store"
+    first = points(crate, store)
+    assert len(first) == 2
+    assert points(crate, store) == first
+    # Of another version, the mechanism is run again, and PFC is not.
+    newer = Crate(tmp_path / "newer", "0.2.0")
+    second = points(newer, store)
+    assert first < second
+    [added] = second - first
+    summary = Result.load(store / "points" / added).summary
+    assert summary.plug_ins == {"flow_control.on-off": "0.2.0"}
+
+
+def test_mistakes_are_told_as_those_of_built_in_mechanisms_are(crate: Crate) -> None:
+    for old, new, told in (
+        (
+            '"on-off"',
+            '"on-of"',
+            ['switch.flow_control.kind = "on-of": unknown name', 'did you mean "on-off"?', ":11:25"],
+        ),
+        (
+            "hold",
+            "hald",
+            ["switch.flow_control.hald: unknown key", 'did you mean "hold"? (allowed: kind, hold)', ":11:35"],
+        ),
+        ("5 us", "2 ms", ['switch.flow_control.hold = "2 ms": must be at most 1 ms', ":11:42"]),
+        ("5 us", "5", ['switch.flow_control.hold = "5": has no unit', ":11:42"]),
+    ):
+        file = crate.folder / "wrong.toml"
+        file.write_text((crate.folder / "incast.toml").read_text())
+        edited(file, (old, new))
+        process = crate.backwater("run", file.name)
+        assert process.returncode == 2
+        for text in told:
+            assert text in process.stderr, process.stderr
+    # Backwater alone does not know it.
+    process = crate.backwater("explain", "incast.toml", module="")
+    assert process.returncode == 2
+    assert 'switch.flow_control.kind = "on-off": unknown name' in process.stderr
+
+
+def test_a_module_that_is_none_is_refused(crate: Crate) -> None:
+    for module, told in (("on_of", "No module named 'on_of'"), ("json", "is no extension module of Backwater")):
+        process = crate.backwater("doctor", module=module)
+        assert process.returncode != 0
+        last = process.stderr.splitlines()[-1]
+        assert last.startswith(f"ImportError: {VARIABLE}={module}: ")
+        assert last.endswith(told)
+
+
+def test_what_runs_built_in_mechanisms_alone_is_the_same_in_every_build(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def keys(checksum: str) -> list[str]:
+        monkeypatch.setattr(extension, "checksum", lambda: checksum)
+        versions: list[dict[str, str]] = [{}, {"recovery.mine": "1"}, {"recovery.mine": "2"}]
+        return [Job("a", {"name": "a"}, tmp_path, each).key for each in versions]
+
+    before, after = keys("before"), keys("after")
+    assert before[0] == after[0]
+    # Versions are forgotten; a module that was built again is another one.
+    assert len({*before, *after}) == 5
