@@ -5,8 +5,9 @@ mod common;
 
 use backwater_engine::{Duration, Time};
 use backwater_fabric::Simulation;
+use backwater_fabric::mechanisms::load_balance::LoadBalanceConfig;
 use backwater_fabric::network::spec::{FlowSpec, NetworkSpec};
-use common::{flow, star};
+use common::{flow, link, network, star};
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 use std::alloc::System;
 
@@ -41,4 +42,17 @@ fn packets_and_events_do_not_allocate() {
     println!("incast: {allocations} allocations in {hops} packet-hops");
     assert!(hops > 10_000);
     assert!(allocations <= 2, "{allocations}");
+
+    // Tables of flowlets, and of what leaves tell each other.
+    for load_balance in [LoadBalanceConfig::LetFlow(Default::default()), LoadBalanceConfig::Conga(Default::default())] {
+        let mut spec = network(8, 4);
+        spec.links = (0..8).map(|host| link(host, 8 + host / 4, 100, 1000)).collect();
+        spec.links.extend([(8, 10), (8, 11), (9, 10), (9, 11)].map(|(leaf, spine)| link(leaf, spine, 400, 1000)));
+        spec.load_balance = load_balance;
+        let across = (0..8).map(|host| endless(host, (host + 4) % 8)).collect();
+        let (allocations, hops) = steady_state(spec, across);
+        println!("flowlets: {allocations} allocations in {hops} packet-hops");
+        assert!(hops > 100_000);
+        assert_eq!(allocations, 0);
+    }
 }

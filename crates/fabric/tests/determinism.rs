@@ -100,7 +100,11 @@ fn any_case() -> impl Strategy<Value = Case> {
             let link = link.index(case.spec.links.len());
             case.spec.faults.push(LinkFault { link, down, up: down + Duration::from_ns(length) });
         }
-        (case.spec.load_balance, case.spec.recovery) = (load_balance, recovery);
+        case.spec.recovery = recovery;
+        let spec = NetworkSpec { load_balance, ..case.spec.clone() };
+        if common::is_balanced(&spec) {
+            case.spec = spec;
+        }
         case
     })
 }

@@ -13,7 +13,9 @@ use backwater_fabric::mechanisms::flow_control::pyrrha::{HostReaction, Organisat
 use backwater_fabric::mechanisms::headroom::HeadroomConfig;
 use backwater_fabric::mechanisms::headroom::static_threshold::StaticConfig;
 use backwater_fabric::mechanisms::load_balance::LoadBalanceConfig;
+use backwater_fabric::mechanisms::load_balance::conga::CongaConfig;
 use backwater_fabric::mechanisms::load_balance::drill::DrillConfig;
+use backwater_fabric::mechanisms::load_balance::letflow::LetFlowConfig;
 use backwater_fabric::mechanisms::load_balance::spray::SprayConfig;
 use backwater_fabric::mechanisms::recovery::RecoveryConfig;
 use backwater_fabric::mechanisms::recovery::go_back_n::GoBackNConfig;
@@ -120,11 +122,14 @@ proptest! {
         load_balance in select(vec![
             LoadBalanceConfig::Spray(SprayConfig {}),
             LoadBalanceConfig::Drill(DrillConfig::default()),
+            LoadBalanceConfig::LetFlow(LetFlowConfig::default()),
+            LoadBalanceConfig::Conga(CongaConfig::default()),
         ]),
         factor in 1u64..40,
     ) {
         with_room(&mut spec, flow_control);
         spec.load_balance = load_balance;
+        prop_assume!(common::is_balanced(&spec));
         spec.recovery = nothing_in_vain();
         let flows = longer(flows, factor);
         let (simulation, outcomes) = common::run(&spec, flows);

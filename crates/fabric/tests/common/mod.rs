@@ -14,7 +14,8 @@ use backwater_fabric::mechanisms::congestion::CongestionConfig;
 use backwater_fabric::mechanisms::flow_control::FlowControlConfig;
 use backwater_fabric::mechanisms::load_balance::LoadBalanceConfig;
 use backwater_fabric::mechanisms::recovery::RecoveryConfig;
-use backwater_fabric::network::spec::{FlowSpec, LinkSpec, NetworkSpec, NodeKind, NodeSpec};
+use backwater_fabric::network::fabric::Fabric;
+use backwater_fabric::network::spec::{FlowSpec, LinkSpec, NetworkSpec, NodeKind, NodeSpec, SpecError};
 use proptest::prelude::ProptestConfig;
 
 /// A network without links: hosts first, then switches; PFC with SIH, no congestion control, ECMP, Go-Back-N.
@@ -111,6 +112,12 @@ pub fn drain(simulation: &mut Simulation) {
         simulation.run_until(Time::ZERO + limit, 1);
         limit = limit * 2;
     }
+}
+
+/// Whether the load balancer can run in this network.
+pub fn is_balanced(spec: &NetworkSpec) -> bool {
+    let refused = |error: &SpecError| matches!(error, SpecError::Option { option: "load_balance", .. });
+    Fabric::new(spec.clone()).map_or_else(|errors| !errors.iter().any(refused), |_| true)
 }
 
 /// So many random cases of a property, or as many as the variable BACKWATER_CASES says.

@@ -21,6 +21,8 @@ use backwater_fabric::mechanisms::headroom::oversubscribed::OversubscribedConfig
 use backwater_fabric::mechanisms::headroom::sih::SihConfig;
 use backwater_fabric::mechanisms::headroom::static_threshold::StaticConfig;
 use backwater_fabric::mechanisms::load_balance::LoadBalanceConfig;
+use backwater_fabric::mechanisms::load_balance::conga::CongaConfig;
+use backwater_fabric::mechanisms::load_balance::letflow::LetFlowConfig;
 use backwater_fabric::mechanisms::load_balance::spray::SprayConfig;
 use backwater_fabric::mechanisms::recovery::RecoveryConfig;
 use backwater_fabric::mechanisms::recovery::go_back_n::GoBackNConfig;
@@ -45,6 +47,12 @@ struct Shape {
     hosts: u32,
     switches: u32,
     ends: Vec<(u32, u32)>,
+}
+
+impl Shape {
+    fn is_multihomed(&self) -> bool {
+        (0..self.hosts).any(|host| self.ends.iter().filter(|(a, b)| [a, b].contains(&&host)).count() > 1)
+    }
 }
 
 /// Shapes whose shortest paths go up and then down, so that no cycle of buffers can form.
@@ -146,15 +154,59 @@ fn headroom() -> impl Strategy<Value = HeadroomConfig> {
 }
 
 /// How packets find their way, with a receiver that can put up with it; no timer sends anything twice.
-fn paths() -> impl Strategy<Value = (LoadBalanceConfig, RecoveryConfig)> {
-    let timeout = Duration::ZERO;
-    let in_order = RecoveryConfig::GoBackN(GoBackNConfig { timeout, ..Default::default() });
-    let in_any_order = RecoveryConfig::InAnyOrder(InAnyOrderConfig { timeout, ..Default::default() });
-    select(vec![
+fn paths(shape: &Shape) -> impl Strategy<Value = (LoadBalanceConfig, RecoveryConfig)> + use<> {
+    let in_order = RecoveryConfig::GoBackN(GoBackNConfig { timeout: Duration::ZERO, ..Default::default() });
+    let in_any_order = RecoveryConfig::InAnyOrder(InAnyOrderConfig { timeout: Duration::ZERO, ..Default::default() });
+    let others = select(vec![
         (LoadBalanceConfig::Ecmp(Default::default()), in_order),
         (LoadBalanceConfig::Drill(Default::default()), in_any_order.clone()),
         (LoadBalanceConfig::Spray(SprayConfig {}), in_any_order),
-    ])
+    ]);
+    let flowlets = if shape.is_multihomed() { letflow().boxed() } else { prop_oneof![letflow(), conga()].boxed() };
+    prop_oneof![3 => others, 2 => with_recovery(flowlets)]
+}
+
+/// LetFlow and CONGA, with a receiver as above.
+pub fn flowlets() -> impl Strategy<Value = (LoadBalanceConfig, RecoveryConfig)> {
+    with_recovery(prop_oneof![letflow(), conga()].boxed())
+}
+
+/// Where order counts, flowlets are so long that none overtakes another: a pause, at the slowest rates, takes less than ten seconds.
+fn with_recovery(
+    balancers: BoxedStrategy<LoadBalanceConfig>,
+) -> impl Strategy<Value = (LoadBalanceConfig, RecoveryConfig)> {
+    (balancers, any::<bool>()).prop_map(|(mut balancer, in_order)| {
+        let timeout = Duration::ZERO;
+        if !in_order {
+            return (balancer, RecoveryConfig::InAnyOrder(InAnyOrderConfig { timeout, ..Default::default() }));
+        }
+        let long = Duration::from_ms(10_000);
+        match &mut balancer {
+            LoadBalanceConfig::LetFlow(config) => (config.flowlet_timeout, config.aging) = (long, long),
+            LoadBalanceConfig::Conga(config) => (config.flowlet_timeout, config.aging) = (long, long),
+            _ => unreachable!("only these two have flowlets"),
+        }
+        (balancer, RecoveryConfig::GoBackN(GoBackNConfig { timeout, ..Default::default() }))
+    })
+}
+
+/// A timeout of flowlets, and an ageing no shorter.
+fn gaps() -> impl Strategy<Value = (Duration, Duration)> {
+    let timeout = prop_oneof![1u64..2000, 1u64..50_000];
+    (timeout, 0u64..100_000).prop_map(|(timeout, more)| (Duration::from_ns(timeout), Duration::from_ns(timeout + more)))
+}
+
+fn letflow() -> impl Strategy<Value = LoadBalanceConfig> {
+    let config = |(flowlet_timeout, aging)| LoadBalanceConfig::LetFlow(LetFlowConfig { flowlet_timeout, aging });
+    gaps().prop_map(config)
+}
+
+fn conga() -> impl Strategy<Value = LoadBalanceConfig> {
+    let config = |((flowlet_timeout, aging), period, alpha, bits)| {
+        let dre_period = Duration::from_ns(period);
+        LoadBalanceConfig::Conga(CongaConfig { flowlet_timeout, aging, dre_period, alpha, bits })
+    };
+    (gaps(), 1u64..50_000, 0.01f64..1.0, 1u8..=8).prop_map(config)
 }
 
 /// DSH that is lossless, in any form.
@@ -296,7 +348,7 @@ fn cases(
         let framing = select(vec![Framing::Rocev2, Framing::HpccNs3]);
         let mtu = select(vec![256u64, 1000, 1024, 1500, 4096, 8192]);
         let room = prop_oneof![3 => 1u64..400_000, 1 => 1u64..2000];
-        let options = (scheduler, paths(), acks, (framing, mtu), room, any::<u64>());
+        let options = (scheduler, paths(&shape), acks, (framing, mtu), room, any::<u64>());
         (links(&shape, rates), flows(hosts, classes.clone(), most), mechanisms, options).prop_map(
             move |(links, flows, (flow_control, headroom, congestion), options)| {
                 let (scheduler, paths, acks, (framing, mtu), room, seed) = options;

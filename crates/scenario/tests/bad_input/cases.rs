@@ -450,6 +450,53 @@ pub(crate) const CASES: &[(&str, &str, &[&str])] = &[
         &["s.toml:38:11: error: load_balance.samples = 0: must be from 1 to 64"],
     ),
     (
+        "[probes]",
+        "[load_balance]\nkind = \"letflow\"\nflowlet_timeout = \"0 s\"\n[recovery]\nkind = \"in-any-order\"\n[probes]",
+        &["s.toml:38:19: error: load_balance.flowlet_timeout = \"0 s\": must be greater than zero"],
+    ),
+    (
+        "[probes]",
+        "[load_balance]\nkind = \"letflow\"\nflowlet_timeout = \"3 ms\"\n[probes]",
+        &["s.toml:38:19: error: load_balance.flowlet_timeout = \"3 ms\": must be at most aging, 2 ms"],
+    ),
+    (
+        "[probes]",
+        "[load_balance]\nkind = \"letflow\"\nflowlet_timeout = \"49 us\"\n[probes]",
+        &[
+            "s.toml:37:8: warning: load_balance.kind = \"letflow\": letflow reorders packets, and go-back-n takes each reordering for a loss; in-any-order does not",
+        ],
+    ),
+    ("[probes]", "[load_balance]\nkind = \"letflow\"\n[probes]", &[]),
+    ("[probes]", "[load_balance]\nkind = \"conga\"\n[probes]", &[]),
+    (
+        "[probes]",
+        "[load_balance]\nkind = \"conga\"\nbits = 9\n[probes]",
+        &["s.toml:38:8: error: load_balance.bits = 9: must be from 1 to 8"],
+    ),
+    (
+        "[probes]",
+        "[load_balance]\nkind = \"conga\"\naging = \"10 us\"\ndre_period = \"0 s\"\nalpha = 0.0\n[probes]",
+        &[
+            "s.toml:36:1: error: load_balance.flowlet_timeout: must be at most aging, 10 us",
+            "s.toml:39:14: error: load_balance.dre_period = \"0 s\": must be greater than zero",
+            "s.toml:40:9: error: load_balance.alpha = 0.0: must be greater than zero",
+        ],
+    ),
+    (
+        "kind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 4\nhost_rate = \"100 Gbps\"\ndelay = \"1 us\"\n\n[[faults]]\nlink = [\"leaf0\", \"spine1\"]\ndown = \"200 us\"\nup = \"300 us\"",
+        "kind = \"fat-tree\"\nk = 4\n[load_balance]\nkind = \"conga\"",
+        &[
+            "s.toml:11:1: error: load_balance: conga's leaves choose between uplinks, one for each path to another leaf: there can be 2 layers of switches, and there are 3",
+        ],
+    ),
+    (
+        "kind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 4\nhost_rate = \"100 Gbps\"\ndelay = \"1 us\"\n\n[[faults]]\nlink = [\"leaf0\", \"spine1\"]\ndown = \"200 us\"\nup = \"300 us\"",
+        "kind = \"custom\"\nhosts = [\"h0\", \"h1\"]\nswitches = [\"a\", \"b\"]\nlinks = [{ a = \"h0\", b = \"a\" }, { a = \"h0\", b = \"b\" }, { a = \"h1\", b = \"a\" }]\n[load_balance]\nkind = \"conga\"",
+        &[
+            "s.toml:13:1: error: load_balance: conga's tables are from leaf to leaf: a host must have one link, and there are hosts with several",
+        ],
+    ),
+    (
         "degree = 4",
         "degree = 4\nclass = 0",
         &["s.toml:47:9: error: traffic[1].class = 0: class 0 is for control frames alone"],

@@ -1,7 +1,10 @@
 //! Slot *load balancing*: which of several equal-cost ports a packet takes.
 
+pub mod conga;
 pub mod drill;
 pub mod ecmp;
+mod flowlets;
+pub mod letflow;
 pub mod spray;
 
 #[allow(unused_imports, reason = "for the methods that are generated")]
@@ -20,5 +23,9 @@ registry! {
         Spray = "spray": spray::SprayConfig;
         /// DRILL: every packet takes the shortest queue of a few ports (SIGCOMM 2017).
         Drill = "drill": drill::DrillConfig;
+        /// LetFlow: every flowlet takes a random equal-cost port (NSDI 2017).
+        LetFlow = "letflow": letflow::LetFlowConfig;
+        /// CONGA: every flowlet takes the path whose busiest link is the least busy (SIGCOMM 2014).
+        Conga = "conga": conga::CongaConfig;
     }
 }

@@ -1,0 +1,265 @@
+//! Flowlets: packets of a flow in a row, no two of them further apart than a timeout. The next flowlet may take another way than the last: what has been
+//! sent before it has arrived by then, as long as ways differ by less than the timeout.
+
+use crate::contract::{Findings, FlowHash, FlowKey, View};
+use crate::ids::PortIx;
+use backwater_engine::random::Stream;
+use backwater_engine::{Duration, Time};
+use rustc_hash::FxHashMap;
+
+/// The shortest timeout that has been published for a lossless fabric: that of FLB section 2.1.
+pub(super) const SHORTEST_PUBLISHED: Duration = Duration::from_us(50);
+
+/// Checks the options of a table of flowlets.
+pub(super) fn check(timeout: Duration, aging: Duration, findings: &mut Findings) {
+    findings.positive(Some(timeout), "flowlet_timeout");
+    findings.ordered([("flowlet_timeout", timeout), ("aging", aging)]);
+}
+
+/// The last packet of a flow at a switch.
+#[derive(Clone, Copy, Debug)]
+struct Flowlet {
+    /// The port that it has taken.
+    port: PortIx,
+    /// When it came.
+    last: Time,
+}
+
+/// The flows that have passed a switch lately.
+///
+/// Two generations of entries take turns, so that ageing needs neither a timer nor a search: whatever has had no packet for a whole period is in the
+/// older one when that is dropped.
+#[derive(Debug)]
+pub(super) struct Flowlets {
+    timeout: Duration,
+    aging: Duration,
+    /// Flows that have had a packet in this period.
+    recent: FxHashMap<u64, Flowlet>,
+    /// Flows whose last packet came in the one before.
+    older: FxHashMap<u64, Flowlet>,
+    /// Number of the period, each as long as `aging`.
+    period: u64,
+}
+
+impl Flowlets {
+    /// An empty table: gaps longer than `timeout` end a flowlet, and flows without a packet for longer than `aging` are forgotten.
+    pub(super) fn new(timeout: Duration, aging: Duration) -> Flowlets {
+        Flowlets { timeout, aging, recent: FxHashMap::default(), older: FxHashMap::default(), period: 0 }
+    }
+
+    /// Which of `candidates` a packet of `flow` takes: that of the packet before; at the start of a flowlet, and when that link is down or leads there no
+    /// longer, what `choose` makes of the last one, if it is remembered and still a candidate.
+    pub(super) fn way(
+        &mut self,
+        flow: FlowKey,
+        candidates: &[PortIx],
+        view: &View<'_>,
+        choose: impl FnOnce(Option<usize>) -> usize,
+    ) -> usize {
+        self.forget_old(view.now);
+        let gap = |flowlet: &Flowlet| view.now.since(flowlet.last);
+        let found = self.recent.get(&flow.0).copied().or_else(|| self.older.remove(&flow.0));
+        let known = found.filter(|flowlet| gap(flowlet) <= self.aging);
+        // Routes that have changed may lead elsewhere.
+        let before = known.and_then(|flowlet| candidates.iter().position(|port| *port == flowlet.port));
+        let goes_on = known.is_some_and(|flowlet| gap(&flowlet) <= self.timeout);
+        let way = match before {
+            Some(way) if goes_on && is_usable(way, candidates, view) => way,
+            _ => choose(before),
+        };
+        self.recent.insert(flow.0, Flowlet { port: candidates[way], last: view.now });
+        way
+    }
+
+    /// Drops the entries that are too old, and those only.
+    fn forget_old(&mut self, now: Time) {
+        let period = now.ps() / self.aging.ps().max(1);
+        if period == self.period {
+            return;
+        }
+        std::mem::swap(&mut self.recent, &mut self.older);
+        self.recent.clear();
+        if period > self.period + 1 {
+            self.older.clear();
+        }
+        self.period = period;
+    }
+
+    /// Bytes on the heap.
+    pub(super) fn heap_bytes(&self) -> u64 {
+        let places = self.recent.capacity() + self.older.capacity();
+        (places * (size_of::<(u64, Flowlet)>() + 1)) as u64
+    }
+}
+
+/// Whether a packet may take candidate `way`: its link is up, or none is.
+fn is_usable(way: usize, candidates: &[PortIx], view: &View<'_>) -> bool {
+    view.port(candidates[way]).is_up() || !candidates.iter().any(|port| view.port(*port).is_up())
+}
+
+/// The candidates whose links are up; all, if none is.
+pub(super) fn usable<'a>(candidates: &'a [PortIx], view: &'a View<'_>) -> impl Iterator<Item = usize> + Clone + 'a {
+    (0..candidates.len()).filter(move |way| is_usable(*way, candidates, view))
+}
+
+/// One of `ways`, of which there is at least one: each with the same probability.
+pub(super) fn any_of(mut ways: impl Iterator<Item = usize> + Clone, draws: &mut Stream) -> usize {
+    let count = ways.clone().count() as u64;
+    ways.nth(draws.below(count) as usize).expect("there are so many")
+}
+
+/// The way of what does not go by flowlets: ECMP's; where that link is down, a hash over those that are up.
+pub(super) fn by_hash(hash: FlowHash, flow: FlowKey, candidates: &[PortIx], view: &View<'_>) -> usize {
+    let way = hash.index(flow, candidates.len());
+    if is_usable(way, candidates, view) {
+        return way;
+    }
+    let mut others = usable(candidates, view);
+    let count = others.clone().count();
+    others.nth(hash.index(flow, count)).expect("there are so many")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ids::NodeId;
+    use crate::model::interfaces::Interfaces;
+    use crate::testing::{fabric, interfaces, port, star};
+    use backwater_engine::random::Seed;
+
+    const FLOW: FlowKey = FlowKey(7);
+
+    fn at(ns: u64) -> Time {
+        Time::from_ps(ns * 1000)
+    }
+
+    /// Four ports, of which some are down.
+    fn ports(down: &[usize]) -> Interfaces {
+        let mut node = interfaces((0..4).map(|_| port(100)).collect());
+        down.iter().for_each(|port| node.ports[*port].fail());
+        node
+    }
+
+    /// A timeout of 100 ns, and ageing after 1 us.
+    fn flowlets() -> Flowlets {
+        Flowlets::new(Duration::from_ns(100), Duration::from_us(1))
+    }
+
+    /// What a packet finds: whether it starts a flowlet and the last way is remembered, and then takes `new`.
+    fn packet(flowlets: &mut Flowlets, flow: FlowKey, now: Time, node: &mut Interfaces, new: usize) -> (usize, Asked) {
+        let fabric = fabric(star(2));
+        let mut asked = Asked::No;
+        let view = View::new(now, &fabric, node);
+        let way = flowlets.way(flow, &[0, 1, 2, 3], &view, |before| {
+            asked = before.map_or(Asked::Unknown, Asked::After);
+            new
+        });
+        (way, asked)
+    }
+
+    #[derive(Debug, PartialEq)]
+    enum Asked {
+        No,
+        Unknown,
+        After(usize),
+    }
+
+    #[test]
+    fn a_flowlet_ends_with_a_gap_longer_than_the_timeout() {
+        let (mut flowlets, mut node) = (flowlets(), ports(&[]));
+        assert_eq!(packet(&mut flowlets, FLOW, at(0), &mut node, 2), (2, Asked::Unknown));
+        // Every packet counts: the third is 200 ns behind the first, and 100 ns behind the second.
+        assert_eq!(packet(&mut flowlets, FLOW, at(100), &mut node, 3), (2, Asked::No));
+        assert_eq!(packet(&mut flowlets, FLOW, at(200), &mut node, 3), (2, Asked::No));
+        let late = Time::from_ps(300_001);
+        assert_eq!(packet(&mut flowlets, FLOW, late, &mut node, 3), (3, Asked::After(2)));
+        assert_eq!(packet(&mut flowlets, FLOW, at(400), &mut node, 0), (3, Asked::No));
+        // Another flow has a flowlet of its own.
+        assert_eq!(packet(&mut flowlets, FlowKey(8), at(400), &mut node, 0), (0, Asked::Unknown));
+    }
+
+    /// The last way is remembered for 1 us to the picosecond, wherever in the periods of 1 us that begins and ends.
+    #[test]
+    fn a_flow_is_remembered_until_it_is_too_old() {
+        for start in [0, 1, 999_999, 1_500_000] {
+            for (gap, asked) in [(1_000_000, Asked::After(1)), (1_000_001, Asked::Unknown), (5_000_000, Asked::Unknown)]
+            {
+                let (mut flowlets, mut node) = (flowlets(), ports(&[]));
+                packet(&mut flowlets, FLOW, Time::from_ps(start), &mut node, 1);
+                let found = packet(&mut flowlets, FLOW, Time::from_ps(start + gap), &mut node, 3);
+                assert_eq!(found, (3, asked), "{start} {gap}");
+            }
+        }
+    }
+
+    /// 100 flows per us, each of one packet: never more than those of two periods.
+    #[test]
+    fn flows_that_are_gone_leave_nothing_behind() {
+        let (mut flowlets, mut node) = (flowlets(), ports(&[]));
+        for flow in 0..2000 {
+            packet(&mut flowlets, FlowKey(flow), at(flow * 10), &mut node, 0);
+            assert!(flowlets.recent.len() + flowlets.older.len() <= 200);
+        }
+        packet(&mut flowlets, FLOW, at(1_000_000), &mut node, 0);
+        assert_eq!((flowlets.recent.len(), flowlets.older.len()), (1, 0));
+    }
+
+    #[test]
+    fn a_flowlet_whose_link_is_down_chooses_at_once() {
+        let (mut flowlets, mut up) = (flowlets(), ports(&[]));
+        packet(&mut flowlets, FLOW, at(0), &mut up, 1);
+        assert_eq!(packet(&mut flowlets, FLOW, at(10), &mut ports(&[0, 2]), 3), (1, Asked::No));
+        assert_eq!(packet(&mut flowlets, FLOW, at(20), &mut ports(&[1]), 3), (3, Asked::After(1)));
+        // Where no link is up, it stays.
+        assert_eq!(packet(&mut flowlets, FLOW, at(30), &mut ports(&[0, 1, 2, 3]), 0), (3, Asked::No));
+    }
+
+    /// Routes may change: what counts is the port, wherever it stands among the candidates, and if it is none any more, the flow chooses anew.
+    #[test]
+    fn a_flowlet_keeps_to_its_port() {
+        let (mut flowlets, mut node, fabric) = (flowlets(), ports(&[]), fabric(star(2)));
+        let mut way = |ns, candidates: &[PortIx]| {
+            let view = View::new(at(ns), &fabric, &mut node);
+            flowlets.way(FLOW, candidates, &view, |before| before.unwrap_or(0))
+        };
+        assert_eq!(way(0, &[2, 3]), 0);
+        assert_eq!(way(10, &[0, 1, 2, 3]), 2);
+        assert_eq!(way(20, &[1, 3]), 0);
+        assert_eq!(way(30, &[0, 1]), 1);
+        // Also after a gap.
+        assert_eq!(way(500, &[3, 0, 1]), 2);
+    }
+
+    #[test]
+    fn only_links_that_are_up_are_candidates() {
+        let fabric = fabric(star(2));
+        let mut draws = Seed(1).stream("test", 0);
+        for (down, left) in [(vec![], vec![0, 1, 2, 3]), (vec![0, 2], vec![1, 3]), (vec![0, 1, 2, 3], vec![0, 1, 2, 3])]
+        {
+            let mut node = ports(&down);
+            let view = View::new(Time::ZERO, &fabric, &mut node);
+            assert_eq!(usable(&[0, 1, 2, 3], &view).collect::<Vec<_>>(), left);
+            let mut counts = [0u32; 4];
+            (0..4000).for_each(|_| counts[any_of(usable(&[0, 1, 2, 3], &view), &mut draws)] += 1);
+            // Five standard deviations of 4000 draws are at most 158.
+            let fair = 4000 / left.len() as u32;
+            assert!((0..4).all(|way| counts[way].abs_diff(if left.contains(&way) { fair } else { 0 }) < 158));
+        }
+    }
+
+    /// Whatever goes by hash goes as with ECMP, and only what would leave through a link that is down goes elsewhere.
+    #[test]
+    fn a_hash_avoids_links_that_are_down() {
+        let (fabric, hash) = (fabric(star(2)), FlowHash::new(Seed(1), NodeId(5)));
+        let ways = |down: &[usize]| {
+            let mut node = ports(down);
+            let view = View::new(Time::ZERO, &fabric, &mut node);
+            (0..400).map(|flow| by_hash(hash, FlowKey(flow), &[0, 1, 2, 3], &view)).collect::<Vec<_>>()
+        };
+        let all: Vec<_> = (0..400).map(|flow| hash.index(FlowKey(flow), 4)).collect();
+        assert_eq!([ways(&[]), ways(&[0, 1, 2, 3])], [all.clone(), all.clone()]);
+        for (before, now) in all.iter().zip(ways(&[1, 2])) {
+            assert!(if [0, 3].contains(before) { now == *before } else { [0, 3].contains(&now) });
+        }
+    }
+}

@@ -1,0 +1,154 @@
+//! LetFlow (Vanini et al., NSDI 2017): every flowlet takes a random equal-cost port. Flows on slow paths pause more often, and so leave them.
+
+use super::flowlets::{self, Flowlets, any_of, by_hash, usable};
+use crate::contract::{
+    Arrival, Beside, Choice, Findings, FlowHash, LoadBalance, LoadBalanceOptions, Options, Site, Station, View,
+};
+use crate::frame::PacketKind;
+use backwater_engine::Duration;
+use backwater_engine::random::Stream;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Options of LetFlow.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct LetFlowConfig {
+    /// Longest gap between two packets of a flowlet. Default 50 us (FLB section 2.1, in a lossless fabric of 40 Gb/s; the ConWeave simulator has 100 us,
+    /// the paper's testbed 500 us).
+    pub flowlet_timeout: Duration,
+    /// How long a switch remembers a flow without packets, at least `flowlet_timeout`; it takes memory and changes no result. Default 2 ms (the
+    /// ConWeave simulator).
+    pub aging: Duration,
+}
+
+impl Default for LetFlowConfig {
+    fn default() -> Self {
+        LetFlowConfig { flowlet_timeout: flowlets::SHORTEST_PUBLISHED, aging: Duration::from_ms(2) }
+    }
+}
+
+impl Options for LetFlowConfig {
+    fn check(&self, _beside: &Beside<'_>, findings: &mut Findings) {
+        flowlets::check(self.flowlet_timeout, self.aging, findings);
+    }
+}
+
+impl LoadBalanceOptions for LetFlowConfig {
+    type Instance = LetFlow;
+
+    fn reorders(&self) -> bool {
+        self.flowlet_timeout < flowlets::SHORTEST_PUBLISHED
+    }
+
+    fn build(&self, site: &Site<'_>) -> LetFlow {
+        LetFlow {
+            flowlets: Flowlets::new(self.flowlet_timeout, self.aging),
+            hash: FlowHash::new(site.seed, site.node),
+            draws: site.seed.stream("letflow", u64::from(site.node.0)),
+        }
+    }
+}
+
+/// LetFlow at one switch.
+#[derive(Debug)]
+pub struct LetFlow {
+    flowlets: Flowlets,
+    hash: FlowHash,
+    draws: Stream,
+}
+
+impl Station for LetFlow {
+    fn heap_bytes(&self) -> u64 {
+        self.flowlets.heap_bytes()
+    }
+}
+
+impl LoadBalance for LetFlow {
+    fn choose(&mut self, arrival: &mut Arrival<'_>, view: &mut View<'_>) -> Choice {
+        let Arrival { key, candidates, .. } = *arrival;
+        let LetFlow { flowlets, hash, draws } = self;
+        Choice::Candidate(if arrival.packet.packet().kind == PacketKind::Data {
+            flowlets.way(key, candidates, view, |_| any_of(usable(candidates, view), draws))
+        } else {
+            by_hash(*hash, key, candidates, view)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::contract::{Carried, FlowKey};
+    use crate::frame::record::Records;
+    use crate::frame::{Body, Frame};
+    use crate::ids::NodeId;
+    use crate::testing::{fabric, frame, interfaces, port, star};
+    use backwater_engine::Time;
+
+    /// The ways of packets of a flow at these times in nanoseconds, at a switch with four ports.
+    fn ways(balancer: &mut LetFlow, flow: u64, kind: PacketKind, times: impl Iterator<Item = u64>) -> Vec<usize> {
+        let (fabric, mut node) = (fabric(star(5)), interfaces((0..4).map(|_| port(100)).collect()));
+        let mut way = |ns| {
+            let (mut records, mut frame) = (Records::default(), frame(3, 1000));
+            let Frame { body: Body::Packet(packet), .. } = &mut frame else { unreachable!("it is a data packet") };
+            packet.kind = kind;
+            let packet = Carried { frame: &mut frame, records: &mut records };
+            let (key, destination) = (FlowKey(flow), NodeId(1));
+            let arrival = &mut Arrival { packet, ingress: 0, destination, key, candidates: &[0, 1, 2, 3] };
+            match balancer.choose(arrival, &mut View::new(Time::from_ps(ns * 1000), &fabric, &mut node)) {
+                Choice::Candidate(way) => way,
+                Choice::Route(route) => panic!("a whole route: {route:?}"),
+            }
+        };
+        times.map(&mut way).collect()
+    }
+
+    fn letflow(config: &LetFlowConfig) -> LetFlow {
+        config.build(&fabric(star(5)).site(NodeId(5)))
+    }
+
+    /// Gaps of 50 us keep a flow where it is, gaps that are longer send it anywhere.
+    #[test]
+    fn flowlets_take_every_port_about_equally() {
+        let mut balancer = letflow(&LetFlowConfig::default());
+        let steady = ways(&mut balancer, 1, PacketKind::Data, (0..1000).map(|i| i * 50_000));
+        assert_eq!(steady, vec![steady[0]; 1000]);
+        let bursts = ways(&mut balancer, 2, PacketKind::Data, (0..40_000).map(|i| i * 50_001));
+        let counts = [0, 1, 2, 3].map(|way| bursts.iter().filter(|taken| **taken == way).count());
+        // 10,000 each, within five standard deviations.
+        assert!(counts.iter().all(|count| count.abs_diff(10_000) < 433), "{counts:?}");
+    }
+
+    /// How long flows are remembered is a question of memory.
+    #[test]
+    fn ageing_changes_nothing() {
+        let times = || (0..2000).map(|i| i * i * 100 % 7_000_000 + i * 1_000_000);
+        let chosen = |aging| {
+            let config = LetFlowConfig { aging, ..Default::default() };
+            ways(&mut letflow(&config), 1, PacketKind::Data, times())
+        };
+        assert_eq!(chosen(Duration::from_us(50)), chosen(Duration::from_ms(100)));
+    }
+
+    #[test]
+    fn whatever_is_not_data_goes_by_hash() {
+        let mut balancer = letflow(&LetFlowConfig::default());
+        let site = fabric(star(5));
+        let site = site.site(NodeId(5));
+        for (flow, kind) in (0..).zip([PacketKind::Ack, PacketKind::Nack, PacketKind::Cnp, PacketKind::Notice]) {
+            let by_hash = FlowHash::new(site.seed, site.node).index(FlowKey(flow), 4);
+            assert_eq!(ways(&mut balancer, flow, kind, (0..10).map(|i| i * 60_000)), [by_hash; 10]);
+        }
+    }
+
+    /// Below the shortest timeout that anybody has used, receivers should stand reordering.
+    #[test]
+    fn short_timeouts_reorder() {
+        let reorders = |us| {
+            let flowlet_timeout = Duration::from_us(us);
+            LetFlowConfig { flowlet_timeout, ..Default::default() }.reorders()
+        };
+        assert_eq!([reorders(49), reorders(50), reorders(500)], [true, false, false]);
+    }
+}
