@@ -184,7 +184,7 @@ fn slow_on_the_far_side(load_balance: LoadBalanceConfig) -> NetworkSpec {
 fn what_a_packet_has_met_is_known_where_it_came_from_after_one_round_trip() {
     for with_telemetry in [false, true] {
         let toy = Watched { config: sensitive(), ..Default::default() };
-        let mut spec = slow_on_the_far_side(LoadBalanceConfig::Custom(Arc::new(toy.clone())));
+        let mut spec = slow_on_the_far_side(LoadBalanceConfig::custom(toy.clone()));
         if with_telemetry {
             spec.congestion = CongestionConfig::Hpcc(Default::default());
         }
