@@ -34,7 +34,7 @@ impl FlowControl for Turnstile {
         candidate.at(CLASSES as QueueIx + SPARE + flow.0 as QueueIx, 0)
     }
 
-    fn on_enqueue(&mut self, passage: Passage, _pressure: Pressure, view: &mut View<'_>) {
+    fn on_enqueue(&mut self, passage: &Passage, _pressure: Pressure, view: &mut View<'_>) {
         let cause = view.port(passage.egress).id();
         view.close(passage.egress, passage.queue, cause);
     }

@@ -24,7 +24,7 @@ struct Bomb {
 }
 
 impl FlowControl for Bomb {
-    fn on_enqueue(&mut self, _passage: Passage, _pressure: Pressure, _view: &mut View<'_>) {
+    fn on_enqueue(&mut self, _passage: &Passage, _pressure: Pressure, _view: &mut View<'_>) {
         self.fuse = self.fuse.map(|left| left.checked_sub(1).unwrap_or_else(|| panic!("bang at {:?}", self.node)));
     }
 }

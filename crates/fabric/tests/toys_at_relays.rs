@@ -63,7 +63,7 @@ impl FlowControl for Rung {
         Place { queue: QueueIx::from(class.0), class, note: 0 }
     }
 
-    fn on_enqueue(&mut self, passage: Passage, _pressure: Pressure, view: &mut View<'_>) {
+    fn on_enqueue(&mut self, passage: &Passage, _pressure: Pressure, view: &mut View<'_>) {
         assert_eq!(passage.class.0, passage.came.0 + u8::from(self.relays));
         if !self.relays && view.port(passage.egress).queue_bytes(passage.queue) > 3000 {
             view.send(passage.ingress, frame(0));

@@ -103,12 +103,12 @@ fn queues() -> impl Iterator<Item = QueueIx> {
 }
 
 impl FlowControl for OnOff {
-    fn on_enqueue(&mut self, passage: Passage, pressure: Pressure, view: &mut View<'_>) {
+    fn on_enqueue(&mut self, passage: &Passage, pressure: Pressure, view: &mut View<'_>) {
         let cause = view.culprit(passage.egress, passage.queue);
         self.update(passage.ingress, pressure, cause, view);
     }
 
-    fn on_dequeue(&mut self, passage: Passage, gauge: Gauge<'_>, view: &mut View<'_>) {
+    fn on_dequeue(&mut self, passage: &Passage, gauge: Gauge<'_>, view: &mut View<'_>) {
         let cause = view.port(passage.egress).id();
         self.update(passage.ingress, gauge.pressure(), cause, view);
     }

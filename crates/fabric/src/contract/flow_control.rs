@@ -144,16 +144,16 @@ pub trait FlowControl: FlowControlAccounts + Send {
     }
 
     /// A charged packet has joined its queue; what the buffer policy has found about its ingress port.
-    fn on_enqueue(&mut self, _passage: Passage, _pressure: Pressure, _view: &mut View<'_>) {}
+    fn on_enqueue(&mut self, _passage: &Passage, _pressure: Pressure, _view: &mut View<'_>) {}
 
     /// A packet of a lossless class is lost for lack of headroom; its queue is the one it would have joined.
-    fn on_refuse(&mut self, _passage: Passage, _gauge: Gauge<'_>, _view: &mut View<'_>) {}
+    fn on_refuse(&mut self, _passage: &Passage, _gauge: Gauge<'_>, _view: &mut View<'_>) {}
 
     /// A charged packet has left one queue for another one.
-    fn on_move(&mut self, _from: Passage, _to: Passage, _view: &mut View<'_>) {}
+    fn on_move(&mut self, _from: &Passage, _to: &Passage, _view: &mut View<'_>) {}
 
     /// A charged packet has left its queue for the wire.
-    fn on_dequeue(&mut self, _passage: Passage, _gauge: Gauge<'_>, _view: &mut View<'_>) {}
+    fn on_dequeue(&mut self, _passage: &Passage, _gauge: Gauge<'_>, _view: &mut View<'_>) {}
 
     /// A flow starts at this host: the queue of its port whose gate holds it back. Default: that of its class.
     fn on_flow_start(&mut self, flow: Departing<'_>, _view: &mut View<'_>) -> QueueIx {

@@ -118,7 +118,7 @@ pub enum PortPressure {
 #[derive(Clone, Copy)]
 pub struct Gauge<'a> {
     pub(crate) policy: &'a dyn BufferPolicy,
-    pub(crate) passage: Passage,
+    pub(crate) passage: &'a Passage,
 }
 
 impl Gauge<'_> {

@@ -30,6 +30,8 @@ impl Stations {
     pub const GATE: Stations = Stations(1 << 5);
     /// [`Station::on_link`].
     pub const LINK: Stations = Stations(1 << 7);
+    /// Queues of its ports hand packets on to others.
+    pub(crate) const INNER_QUEUES: Stations = Stations(1 << 12);
     /// What happens is traced.
     pub(crate) const TRACE: Stations = Stations(1 << 11);
     /// There are ports whose links are down, and that routes avoid.
@@ -41,10 +43,19 @@ impl Stations {
     /// Packets whose routes do not tell the way that they have come keep a [`Trail`]: for whoever sends notices back along it.
     pub const TRAIL: Stations = Stations(1 << 6);
 
+    /// All for which something is done when a packet leaves a queue.
+    pub(crate) const ANY_DEPARTURE: Stations =
+        Stations(Self::DATA_DEPARTURE.0 | Self::OTHER_DEPARTURE.0 | Self::TRAIL.0 | Self::TURNS.0 | Self::TRACE.0);
+
     /// Whether the two have a point in common.
     #[inline]
     pub const fn meets(self, other: Stations) -> bool {
         self.0 & other.0 != 0
+    }
+
+    /// The set itself, or the empty one.
+    pub(crate) const fn only_if(self, condition: bool) -> Stations {
+        if condition { self } else { Stations::NONE }
     }
 
     /// The set without those of `other`.

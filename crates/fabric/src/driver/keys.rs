@@ -19,16 +19,6 @@ pub(super) enum Kind {
     Node,
 }
 
-pub(super) const KINDS: [Kind; 8] = [
-    Kind::LinkDown,
-    Kind::LinkUp,
-    Kind::Arrive,
-    Kind::FlowStart,
-    Kind::FlowControl,
-    Kind::Retransmission,
-    Kind::Port,
-    Kind::Node,
-];
 /// A key is the kind, the age of the sender's burst if it is an arrival, and the wire that ends at the port, or the name of the node.
 pub(super) const KIND_SHIFT: u32 = KEY_BITS - 3;
 pub(super) const AGE_SHIFT: u32 = 27;
@@ -42,7 +32,16 @@ pub(super) fn event(kind: Kind, id: u32, time: Time) -> Event {
 
 #[inline]
 pub(super) fn kind_of(key: u64) -> Kind {
-    KINDS[(key >> KIND_SHIFT) as usize]
+    match key >> KIND_SHIFT {
+        0 => Kind::LinkDown,
+        1 => Kind::LinkUp,
+        2 => Kind::Arrive,
+        3 => Kind::FlowStart,
+        4 => Kind::FlowControl,
+        5 => Kind::Retransmission,
+        6 => Kind::Port,
+        _ => Kind::Node,
+    }
 }
 
 #[inline]

@@ -1,23 +1,25 @@
 //! Look-ahead: asks the memory for what the next events will need.
 
 use crate::driver::keys::{Kind, id_of, kind_of};
-use crate::driver::shard::{Outside, Shard};
+use crate::driver::shard::{Outside, Work};
 use crate::driver::wire::{Flying, Wire, wire_index};
-use crate::network::fabric::Fabric;
 use backwater_engine::prefetch::prefetch;
 
 /// With fewer ports in a shard, asking costs more than it saves: 3 to 30 % at 128 hosts (`benches/`), which have 384 and 768 ports.
 const LOOK_AHEAD_FROM: usize = 2048;
 
-impl Shard {
+impl Work<'_> {
+    /// Whether it pays to look ahead.
+    pub(super) fn looks_ahead(&self) -> bool {
+        self.env.sink.outside.wires.len() >= LOOK_AHEAD_FROM
+    }
+
     /// Asks the memory for what the next events will need, step by step: each answer is there before the next question needs it, and near
     /// enough to its event to stay.
     #[inline]
-    pub(super) fn look_ahead(&self, fabric: &Fabric) {
-        let Outside { wires, flying, .. } = &self.outside;
-        if wires.len() < LOOK_AHEAD_FROM {
-            return;
-        }
+    pub(super) fn look_ahead(&self) {
+        let (fabric, frames) = (self.env.fabric, &*self.env.frames);
+        let Outside { wires, flying, .. } = &*self.env.sink.outside;
         if let Some((_, wire)) = self.upcoming(10) {
             prefetch(wire);
         }
@@ -37,7 +39,7 @@ impl Shard {
         if let Some((kind, wire)) = self.upcoming(4) {
             let node = &self.nodes[wire.node as usize];
             let port = match (kind, wire.frames.front(flying)) {
-                (Kind::Arrive, Some(Flying(frame))) => node.prefetch_passage(frame, fabric, &self.frames),
+                (Kind::Arrive, Some(Flying(frame))) => node.prefetch_passage(frame, fabric, frames),
                 _ => Some(node.prefetch_departure(wire.ix)),
             };
             if let Some(onward) = port.and_then(|port| port.place.peer_wire) {
@@ -45,7 +47,7 @@ impl Shard {
             }
         }
         if let Some((Kind::Port, wire)) = self.upcoming(2) {
-            let port = self.nodes[wire.node as usize].prefetch_frame(wire.ix, &self.frames);
+            let port = self.nodes[wire.node as usize].prefetch_frame(wire.ix, frames);
             if let Some(onward) = port.place.peer_wire {
                 wires[wire_index(onward) as usize].frames.prefetch_push(flying);
             }
@@ -55,8 +57,9 @@ impl Shard {
     /// The event that comes `steps` after the next, if it is an arrival or a port's turn, and the wire that ends at the port.
     #[inline]
     fn upcoming(&self, steps: usize) -> Option<(Kind, &Wire)> {
-        let key = self.outside.events.ahead(steps)?;
+        let Outside { events, wires, .. } = &*self.env.sink.outside;
+        let key = events.ahead(steps)?;
         let kind = kind_of(key);
-        matches!(kind, Kind::Arrive | Kind::Port).then(|| (kind, &self.outside.wires[id_of(key) as usize]))
+        matches!(kind, Kind::Arrive | Kind::Port).then(|| (kind, &wires[id_of(key) as usize]))
     }
 }

@@ -8,7 +8,7 @@
 use crate::contract::note::Note;
 use crate::contract::{FlowControlAccounts, PortFacts};
 use crate::driver::keys::{AGE_MAX, Kind, arrival, event, id_of, kind_of};
-use crate::driver::layout::Layout;
+use crate::driver::layout::{Layout, NodePlace};
 use crate::driver::memory::Memory;
 use crate::driver::trace::Action;
 use crate::driver::watch::Watch;
@@ -31,13 +31,6 @@ use backwater_engine::random::Seed;
 /// Frames in queues, and as many on wires, that room is set aside for, per port.
 const ROOM: usize = 256;
 
-/// When and where an event happens.
-pub(crate) struct Scene<'a> {
-    pub(crate) now: Time,
-    pub(crate) fabric: &'a Fabric,
-    pub(crate) layout: &'a Layout,
-}
-
 /// What lies beyond the ports of a shard's nodes: its wires, its pending events, and what is written down.
 pub(crate) struct Outside {
     pub(super) wires: Vec<Wire>,
@@ -53,7 +46,7 @@ impl Outside {
     #[inline(always)]
     fn carry(&mut self, wire: WireIx, frame: &Frame, when: Arrival) {
         self.events.push(arrival(wire, when));
-        self.wires[wire_index(wire) as usize].frames.push(&Flying(*frame), &mut self.flying);
+        self.wires[wire_index(wire) as usize].frames.push(Flying(*frame), &mut self.flying);
     }
 }
 
@@ -111,16 +104,14 @@ impl Shard {
     }
 
     /// Tells the source of `flow`, which is a node of this shard, that it will start.
-    pub(crate) fn expect_flow(&mut self, flow: FlowId, scene: &Scene<'_>) {
-        let source = scene.layout.node(scene.fabric.flow(flow).src).node;
-        self.at_node(source, scene, |node, env| node.expect_flow(flow, env));
+    pub(crate) fn expect_flow(&mut self, flow: FlowId, now: Time, fabric: &Fabric, layout: &Layout) {
+        let source = fabric.flow(flow).src;
+        self.work(now, fabric, layout, |work| work.at_node(source, |node, env| node.expect_flow(flow, env)));
     }
 
     /// Routes have been computed anew.
-    pub(crate) fn reroute(&mut self, scene: &Scene<'_>) {
-        for node in 0..self.nodes.len() as u32 {
-            self.at_node(node, scene, |node, env| node.reroute(env));
-        }
+    pub(crate) fn reroute(&mut self, now: Time, fabric: &Fabric, layout: &Layout) {
+        self.work(now, fabric, layout, |Work { nodes, env }| nodes.iter_mut().for_each(|node| node.reroute(env)));
     }
 
     /// When the next event happens; [`Time::NEVER`] if none is pending.
@@ -184,77 +175,28 @@ impl Shard {
     /// Handles the events before `limit`, the first `most` of them; how many it has handled.
     pub(crate) fn run(&mut self, limit: Time, most: u64, fabric: &Fabric, layout: &Layout) -> u64 {
         let mut handled = 0;
-        while handled < most
-            && let Some(Event { time, key }) = self.outside.events.pop_before(limit)
-        {
-            handled += 1;
-            self.look_ahead(fabric);
-            self.handle(kind_of(key), id_of(key), &Scene { now: time, fabric, layout });
-        }
+        self.work(Time::ZERO, fabric, layout, |work| {
+            let looks_ahead = work.looks_ahead();
+            while handled < most
+                && let Some(event) = work.env.sink.outside.events.pop_before(limit)
+            {
+                handled += 1;
+                if looks_ahead {
+                    work.look_ahead();
+                }
+                work.handle(event);
+            }
+        });
         self.pack_records();
         self.outside.watch.events += handled;
         handled
     }
 
-    #[inline]
-    fn handle(&mut self, kind: Kind, id: u32, scene: &Scene<'_>) {
-        match kind {
-            Kind::Arrive => self.arrive(id, scene),
-            Kind::Port => self.at_port(id, scene, |node, ix, env| node.port_ready(ix, env)),
-            Kind::FlowControl => self.at_port(id, scene, |node, ix, env| node.flow_control_timer(ix, env)),
-            Kind::FlowStart => {
-                self.at_node(scene.layout.node(NodeId(id)).node, scene, |node, env| node.start_flows(env))
-            }
-            Kind::Retransmission => self.at_node(scene.layout.node(NodeId(id)).node, scene, |node, env| {
-                node.retransmission_timer(env);
-            }),
-            Kind::Node => self.at_node(scene.layout.node(NodeId(id)).node, scene, |node, env| {
-                node.wake(env);
-            }),
-            Kind::LinkDown => {
-                let trouble = &mut self.outside.wires[id as usize].trouble;
-                let trouble = trouble.get_or_insert_with(|| Box::new(Trouble { failed_at: None, errors: None }));
-                trouble.failed_at = Some(scene.now);
-                self.at_port(id, scene, |node, ix, env| node.link_change(ix, false, env));
-            }
-            Kind::LinkUp => self.at_port(id, scene, |node, ix, env| node.link_change(ix, true, env)),
-        }
-    }
-
-    /// The first frame on a wire arrives.
-    #[inline]
-    fn arrive(&mut self, wire: u32, scene: &Scene<'_>) {
-        let Outside { wires, flying, watch, .. } = &mut self.outside;
-        let wire = &mut wires[wire as usize];
-        let Flying(frame) = wire.frames.pop(flying);
-        watch.fingerprint.add(scene.now.ps(), u64::from(wire.port.0), frame.digest());
-        let trouble = wire.trouble.as_mut();
-        let lost = trouble.and_then(|trouble| trouble.loss_of(&frame, wire.port, scene.now, scene.fabric));
-        let (node, ix) = (wire.node, wire.ix);
-        self.at_node(node, scene, |node, env| match lost {
-            None => node.arrive(ix, &frame, env),
-            Some(cause) => node.arrive_lost(ix, &frame, cause, env),
-        });
-    }
-
-    /// Lets the port where a wire ends act.
-    #[inline]
-    fn at_port(
-        &mut self,
-        wire: u32,
-        scene: &Scene<'_>,
-        act: impl FnOnce(&mut Node, PortIx, &mut Env<'_, ShardSink<'_>>),
-    ) {
-        let Wire { node, ix, .. } = self.outside.wires[wire as usize];
-        self.at_node(node, scene, |node, env| act(node, ix, env));
-    }
-
-    /// Lets the shard's node number `node` act, with all that it works with.
-    #[inline]
-    fn at_node(&mut self, node: u32, scene: &Scene<'_>, act: impl FnOnce(&mut Node, &mut Env<'_, ShardSink<'_>>)) {
+    /// Goes to work at `now`.
+    fn work<R>(&mut self, now: Time, fabric: &Fabric, layout: &Layout, work: impl FnOnce(&mut Work<'_>) -> R) -> R {
         let Shard { nodes, records, frames, outside } = self;
-        let sink = &mut ShardSink { scene, outside };
-        act(&mut nodes[node as usize], &mut Env { now: scene.now, fabric: scene.fabric, records, frames, sink });
+        let sink = &mut ShardSink { now, fabric, layout, outside };
+        work(&mut Work { nodes, env: Env { now, fabric, records, frames, sink } })
     }
 
     /// Packs the records of frames that leave for other shards.
@@ -266,14 +208,84 @@ impl Shard {
     }
 }
 
+/// A shard at work: its nodes, and all that they work with.
+pub(super) struct Work<'a> {
+    pub(super) nodes: &'a mut [Node],
+    pub(super) env: Env<'a, ShardSink<'a>>,
+}
+
+impl Work<'_> {
+    #[inline(always)]
+    fn handle(&mut self, Event { time, key }: Event) {
+        (self.env.now, self.env.sink.now) = (time, time);
+        let id = id_of(key);
+        match kind_of(key) {
+            Kind::Arrive => self.arrive(id),
+            Kind::Port => self.at_port(id, |node, ix, env| node.port_ready(ix, env)),
+            rare => self.handle_rare(rare, id),
+        }
+    }
+
+    /// What does not happen for every packet.
+    #[inline(never)]
+    fn handle_rare(&mut self, kind: Kind, id: u32) {
+        match kind {
+            Kind::Arrive | Kind::Port => unreachable!("these happen for every packet"),
+            Kind::FlowControl => self.at_port(id, |node, ix, env| node.flow_control_timer(ix, env)),
+            Kind::FlowStart => self.at_node(NodeId(id), |node, env| node.start_flows(env)),
+            Kind::Retransmission => self.at_node(NodeId(id), |node, env| node.retransmission_timer(env)),
+            Kind::Node => self.at_node(NodeId(id), |node, env| node.wake(env)),
+            Kind::LinkDown => {
+                let trouble = &mut self.env.sink.outside.wires[id as usize].trouble;
+                let trouble = trouble.get_or_insert_with(|| Box::new(Trouble { failed_at: None, errors: None }));
+                trouble.failed_at = Some(self.env.now);
+                self.at_port(id, |node, ix, env| node.link_change(ix, false, env));
+            }
+            Kind::LinkUp => self.at_port(id, |node, ix, env| node.link_change(ix, true, env)),
+        }
+    }
+
+    /// The first frame on a wire arrives.
+    #[inline(always)]
+    fn arrive(&mut self, wire: u32) {
+        let (now, fabric) = (self.env.now, self.env.fabric);
+        let Outside { wires, flying, watch, .. } = &mut *self.env.sink.outside;
+        let wire = &mut wires[wire as usize];
+        let Flying(frame) = wire.frames.pop(flying);
+        watch.fingerprint.add(now.ps(), u64::from(wire.port.0), frame.digest());
+        let trouble = wire.trouble.as_mut();
+        let lost = trouble.and_then(|trouble| trouble.loss_of(&frame, wire.port, now, fabric));
+        let (node, ix) = (&mut self.nodes[wire.node as usize], wire.ix);
+        match lost {
+            None => node.arrive(ix, &frame, &mut self.env),
+            Some(cause) => node.arrive_lost(ix, &frame, cause, &mut self.env),
+        }
+    }
+
+    /// Lets the port where a wire ends act.
+    #[inline(always)]
+    fn at_port(&mut self, wire: u32, act: impl FnOnce(&mut Node, PortIx, &mut Env<'_, ShardSink<'_>>)) {
+        let Wire { node, ix, .. } = self.env.sink.outside.wires[wire as usize];
+        act(&mut self.nodes[node as usize], ix, &mut self.env);
+    }
+
+    /// Lets a node of the shard act.
+    fn at_node(&mut self, node: NodeId, act: impl FnOnce(&mut Node, &mut Env<'_, ShardSink<'_>>)) {
+        let NodePlace { node, .. } = self.env.sink.layout.node(node);
+        act(&mut self.nodes[node as usize], &mut self.env);
+    }
+}
+
 /// What nodes push their effects into.
-struct ShardSink<'a> {
-    scene: &'a Scene<'a>,
-    outside: &'a mut Outside,
+pub(super) struct ShardSink<'a> {
+    now: Time,
+    fabric: &'a Fabric,
+    layout: &'a Layout,
+    pub(super) outside: &'a mut Outside,
 }
 
 impl Sink for ShardSink<'_> {
-    #[inline(never)]
+    #[inline]
     fn transmit(&mut self, port: &Port, frame: &Frame) {
         let watch = &mut self.outside.watch;
         watch.packet_hops += 1;
@@ -285,16 +297,16 @@ impl Sink for ShardSink<'_> {
                 Signal::Other => {}
             }
         }
-        let sent = Action::Sent { port: port.id, frame: *frame, until: port.busy_until };
-        watch.trace.add(self.scene.now, sent, self.scene.fabric);
+        let sent = || Action::Sent { port: port.id, frame: *frame, until: port.busy_until };
+        watch.trace.add(self.now, sent, self.fabric);
         let at = port.busy_until + port.delay;
         let arrival = Arrival { at, burst_age: ((at - port.burst_start).ps() / 1000).min(AGE_MAX) as u32 };
         match port.place.peer_wire {
             Some(wire) => self.outside.carry(wire, frame, arrival),
             None => {
-                let ports = &self.scene.fabric.wiring.ports;
+                let ports = &self.fabric.wiring.ports;
                 let peer = ports[port.id.0 as usize].peer;
-                let shard = self.scene.layout.node(ports[peer.0 as usize].node).shard;
+                let shard = self.layout.node(ports[peer.0 as usize].node).shard;
                 self.outside.outboxes[shard as usize].frames.push((peer, arrival, *frame));
             }
         }
@@ -311,6 +323,6 @@ impl Sink for ShardSink<'_> {
         });
     }
     fn note(&mut self, note: Note) {
-        self.outside.watch.note(note, self.scene.now, self.scene.fabric);
+        self.outside.watch.note(note, self.now, self.fabric);
     }
 }

@@ -7,7 +7,7 @@ use crate::driver::layout::{Layout, NodePlace};
 use crate::driver::outcome::FlowOutcome;
 use crate::driver::partition::{SAMPLE, expected_load};
 use crate::driver::post::Post;
-use crate::driver::shard::{Scene, Shard};
+use crate::driver::shard::Shard;
 use crate::driver::watch::Acknowledged;
 use crate::ids::{FlowId, NodeId};
 use crate::model::fifo::Frames;
@@ -225,8 +225,7 @@ impl Simulation {
             return;
         }
         self.fabric.reroute(&self.down);
-        let scene = &Scene { now: self.now, fabric: &self.fabric, layout: &self.layout };
-        self.shards.iter_mut().for_each(|shard| shard.reroute(scene));
+        self.shards.iter_mut().for_each(|shard| shard.reroute(self.now, &self.fabric, &self.layout));
     }
 
     /// Admits flows that start before `limit`, the next ones; when the first starts that is not admitted, or `limit`.
@@ -236,8 +235,7 @@ impl Simulation {
             self.endless_flows += u64::from(spec.bytes == FlowSpec::ENDLESS);
             let shard = self.layout.node(spec.src).shard;
             let flow = self.fabric.admit(spec);
-            let scene = &Scene { now: self.now, fabric: &self.fabric, layout: &self.layout };
-            self.shards[shard as usize].expect_flow(flow, scene);
+            self.shards[shard as usize].expect_flow(flow, self.now, &self.fabric, &self.layout);
         }
         self.next_start().min(limit)
     }

@@ -39,8 +39,9 @@ pub(crate) struct Trace(pub(super) Option<Vec<Traced>>);
 
 impl Trace {
     #[inline]
-    pub(crate) fn add(&mut self, at: Time, what: Action, fabric: &Fabric) {
+    pub(crate) fn add(&mut self, at: Time, what: impl FnOnce() -> Action, fabric: &Fabric) {
         if let Some(actions) = &mut self.0 {
+            let what = what();
             actions.push(Traced { at, node: actor(&what, fabric), what });
         }
     }

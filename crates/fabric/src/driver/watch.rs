@@ -88,7 +88,7 @@ pub struct LossyDrop {
 impl Watch {
     /// Takes down what a node reports.
     pub(super) fn note(&mut self, note: Note, now: Time, fabric: &Fabric) {
-        self.trace.add(now, Action::Noted(note), fabric);
+        self.trace.add(now, || Action::Noted(note), fabric);
         match note {
             // These are for the trace alone.
             Note::Enqueued { .. } | Note::Marked { .. } | Note::Stopped { .. } | Note::Rate { .. } => {}

@@ -81,18 +81,18 @@ impl<T: Copy> Pool<T> {
 
     /// Takes a chunk: the position of its first item. One that has just been made is full of `item`.
     #[inline]
-    fn take(&mut self, item: &T) -> Position {
+    fn take(&mut self, item: T) -> Position {
         self.free.pop().unwrap_or_else(|| self.grow(item)) * CHUNK
     }
 
     #[cold]
-    fn grow(&mut self, item: &T) -> u32 {
+    fn grow(&mut self, item: T) -> u32 {
         if self.items.len() == self.items.capacity() {
             // Where the system moves memory by its addresses, nothing is copied.
             self.items.reserve(CHUNK as usize);
             prefer_large(self.items.spare_capacity_mut());
         }
-        self.items.extend([*item; CHUNK as usize]);
+        self.items.extend([item; CHUNK as usize]);
         assert!(self.items.len() < NOWHERE as usize, "fewer than 2^32 frames wait at once");
         self.next.push(0);
         self.next.len() as u32 - 1
@@ -154,9 +154,9 @@ impl Fifo {
         std::iter::successors((!self.is_empty()).then_some(first), behind).map(|position| pool.at(position))
     }
 
-    /// Adds a copy of `item` behind all others.
+    /// Adds `item` behind all others.
     #[inline(always)]
-    pub(crate) fn push<T: Copy>(&mut self, item: &T, pool: &mut Pool<T>) {
+    pub(crate) fn push<T: Copy>(&mut self, item: T, pool: &mut Pool<T>) {
         if self.is_empty() {
             self.last = pool.take(item);
             self.head = self.last;
@@ -167,7 +167,7 @@ impl Fifo {
         } else {
             self.last += 1;
         }
-        pool.items[self.last as usize] = *item;
+        pool.items[self.last as usize] = item;
     }
 
     /// Takes the first item of a queue that is not empty.
@@ -220,7 +220,7 @@ mod tests {
                 let (fifo, expected) = &mut queues[queue];
                 if is_push {
                     size += 1;
-                    fifo.push(&size, &mut frames);
+                    fifo.push(size, &mut frames);
                     expected.push_back(size);
                 } else if let Some(expected) = expected.pop_front() {
                     prop_assert_eq!(fifo.front(&frames).copied(), Some(expected));

@@ -7,7 +7,7 @@ use crate::contract::note::{DropCause, Note};
 use crate::contract::{Emission, FlowControl, Station, Stations, View};
 use crate::frame::record::Record;
 use crate::frame::{Body, Frame, NextHop, Packet, PacketKind, RecordRef, Timestamp};
-use crate::ids::{Class, NodeId, PortIx, QueueIx};
+use crate::ids::{CLASSES, Class, NodeId, PortIx, QueueIx};
 use crate::mechanisms::flow_control::AnyFlowControl;
 use crate::model::fifo::{Frames, OWN, Queued};
 use crate::model::host::Endpoint;
@@ -56,13 +56,14 @@ impl Node {
         let forwards = site.relays || !site.is_host;
         let pipeline = forwards.then(|| Pipeline::new(&site, &fabric.spec));
         let asked = pipeline.as_ref().map_or(Stations::NONE, |pipeline| pipeline.point_at | pipeline.balancer_at);
-        interfaces.stations = if fabric.spec.keeps_trails() { asked | Stations::TRAIL } else { asked };
-        if pipeline.as_ref().is_some_and(|pipeline| pipeline.transit.delay > Duration::ZERO) {
-            interfaces.stations = interfaces.stations | Stations::DELAY;
-        }
-        if site.is_host && fabric.spec.host.scheduler != (HostScheduler::QueuesFirst {}) {
-            interfaces.stations = interfaces.stations | Stations::TURNS;
-        }
+        let delays = pipeline.as_ref().is_some_and(|pipeline| pipeline.transit.delay > Duration::ZERO);
+        let takes_turns = site.is_host && fabric.spec.host.scheduler != (HostScheduler::QueuesFirst {});
+        let hands_on = interfaces.ports.iter().any(|port| !port.leads_to_wire(CLASSES as QueueIx));
+        interfaces.stations = asked
+            | Stations::TRAIL.only_if(fabric.spec.keeps_trails())
+            | Stations::DELAY.only_if(delays)
+            | Stations::TURNS.only_if(takes_turns)
+            | Stations::INNER_QUEUES.only_if(hands_on);
         Node { id, interfaces, flow_control, pipeline, losses: Losses::default() }
     }
 
@@ -165,10 +166,9 @@ impl Node {
         self.interfaces.counters.received += u64::from(frame.size.charge);
         match &frame.body {
             Body::Packet(packet) => match packet.route.next() {
-                NextHop::Port(egress) => self.forward(port, egress, frame, env),
                 NextHop::Arrived => self.receive(port, frame, env),
                 NextHop::Towards(destination) if destination == self.id => self.receive(port, frame, env),
-                NextHop::Towards(destination) => self.route(port, destination, *frame, env),
+                next => self.forward(port, next, frame, env),
             },
             Body::Control(control) => {
                 self.interfaces.counters.consumed += u64::from(frame.size.charge);
@@ -245,32 +245,36 @@ impl Node {
     /// Sees whether `port` has something to send, now or when it is free.
     #[inline(always)]
     pub(crate) fn kick<S: Sink>(&mut self, ix: PortIx, env: &mut Env<'_, S>) {
-        let port = &self.interfaces.ports[usize::from(ix)];
+        let port = &mut self.interfaces.ports[usize::from(ix)];
         if port.is_idle(env.now) {
             self.serve(ix, env);
         } else if port.wake_at > port.busy_until {
-            self.wake_when_ready(ix, env);
+            wake_when_ready(port, &mut self.interfaces.endpoint, env);
         }
     }
 
     /// Sends what there is to send on `port`, which is idle: link-local frames first, then those that wait, then what a queue pair has.
     fn serve<S: Sink>(&mut self, ix: PortIx, env: &mut Env<'_, S>) {
-        let port = &self.interfaces.ports[usize::from(ix)];
-        if port.can_hand_on() && !port.has_urgent() {
+        let stations = self.interfaces.stations;
+        if stations.meets(Stations::INNER_QUEUES) {
             self.hand_on(ix, env);
         }
-        let is_own_turn = self.interfaces.stations.meets(Stations::TURNS) && self.is_own_turn(ix, env);
-        let port = &mut self.interfaces.ports[usize::from(ix)];
-        let next = if let Some(frame) = port.next_control(env.frames) {
-            Some(frame)
-        } else if is_own_turn {
+        let next = if stations.meets(Stations::TURNS) && self.is_own_turn(ix, env) {
             self.pull(ix, env)
-        } else if let Some(queue) = port.next_queue(env.frames) {
-            let mut queued = port.take(queue, env.frames);
-            self.depart(ix, queue, &mut queued, env);
-            Some(queued.frame)
         } else {
-            self.pull(ix, env)
+            let port = &mut self.interfaces.ports[usize::from(ix)];
+            if let Some(frame) = port.next_control(env.frames) {
+                Some(frame)
+            } else if let Some(queue) = port.next_queue(env.frames) {
+                let mut queued = port.take(queue, env.frames);
+                if port.opened_after(queued.at) {
+                    self.log_waits(ix, queue, queued.at, &mut queued.frame, env);
+                }
+                self.depart(ix, queue, &mut queued, env);
+                Some(queued.frame)
+            } else {
+                self.pull(ix, env)
+            }
         };
         let port = &mut self.interfaces.ports[usize::from(ix)];
         if let Some(frame) = &next {
@@ -279,24 +283,7 @@ impl Node {
             env.sink.transmit(port, frame);
         }
         if port.wake_at > port.busy_until {
-            self.wake_when_ready(ix, env);
-        }
-    }
-
-    /// Asks for a wake-up of `port` when it is free, if something will wait for it and none has been asked for.
-    #[inline(always)]
-    fn wake_when_ready<S: Sink>(&mut self, ix: PortIx, env: &mut Env<'_, S>) {
-        let port = &mut self.interfaces.ports[usize::from(ix)];
-        let at = if port.has_work() {
-            port.busy_until
-        } else {
-            let Some(endpoint) = &mut self.interfaces.endpoint else { return };
-            let Some(next) = endpoint.next_departure(ix, port.closed_classes()) else { return };
-            next.max(port.busy_until)
-        };
-        if at < port.wake_at {
-            port.wake_at = at;
-            env.sink.schedule(Wakeup::Port(port), at);
+            wake_when_ready(port, &mut self.interfaces.endpoint, env);
         }
     }
 
@@ -305,7 +292,7 @@ impl Node {
         self.interfaces.counters.created += u64::from(frame.size.charge);
         let (queue, queued) =
             (QueueIx::from(frame.class().0), Queued { frame, at: env.now, ingress: OWN, came: frame.class(), note: 0 });
-        self.interfaces.ports[usize::from(port)].enqueue(queue, queued, env.frames);
+        self.interfaces.ports[usize::from(port)].enqueue(queue, &queued, env.frames);
         self.kick(port, env);
     }
 
@@ -354,8 +341,9 @@ impl Node {
 
     /// Mechanisms of the node may have asked to be called by now, and packets be ready that were delayed.
     pub fn wake<S: Sink>(&mut self, env: &mut Env<'_, S>) {
-        while let Some((egress, queued)) = self.pipeline.as_mut().and_then(|pipeline| pipeline.transit.due(env.now)) {
-            self.join(egress, queued, env);
+        while let Some((egress, mut queued)) = self.pipeline.as_mut().and_then(|pipeline| pipeline.transit.due(env.now))
+        {
+            self.join(egress, &mut queued, env);
         }
         self.wake_reactions(env);
         for caller in Caller::ALL {
@@ -490,5 +478,21 @@ impl Node {
                 log.blocked.add(wait.length, wait.end);
             }
         }
+    }
+}
+
+/// Asks for a wake-up of `port` when it is free, if something will wait for it and none has been asked for.
+#[inline(always)]
+fn wake_when_ready<S: Sink>(port: &mut Port, endpoint: &mut Option<Endpoint>, env: &mut Env<'_, S>) {
+    let at = if port.has_work() {
+        port.busy_until
+    } else {
+        let Some(endpoint) = endpoint else { return };
+        let Some(next) = endpoint.next_departure(port.ix, port.closed_classes()) else { return };
+        next.max(port.busy_until)
+    };
+    if at < port.wake_at {
+        port.wake_at = at;
+        env.sink.schedule(Wakeup::Port(port), at);
     }
 }

@@ -24,20 +24,26 @@ use crate::network::fabric::Fabric;
 use backwater_engine::Duration;
 
 impl Node {
-    /// A packet for another node has arrived on `ingress` and leaves through `egress`.
-    #[inline]
-    pub(crate) fn forward<S: Sink>(&mut self, ingress: PortIx, egress: PortIx, frame: &Frame, env: &mut Env<'_, S>) {
+    /// A packet for another node has arrived on `ingress`, and goes there by `next`.
+    #[inline(always)]
+    pub(crate) fn forward<S: Sink>(&mut self, ingress: PortIx, next: NextHop, frame: &Frame, env: &mut Env<'_, S>) {
         let mut queued = Queued { frame: *frame, at: env.now, ingress, came: frame.class(), note: 0 };
+        let egress = match next {
+            NextHop::Port(egress) => Some(egress),
+            NextHop::Towards(destination) => self.route(ingress, destination, &mut queued.frame, env),
+            NextHop::Arrived => unreachable!("what has arrived is not forwarded"),
+        };
+        let Some(egress) = egress else { return self.drop(ingress, frame, DropCause::LinkDown, env) };
         if let Body::Packet(packet) = &mut queued.frame.body
             && !packet.route.advance()
         {
-            return self.drop(ingress, frame, DropCause::TimeToLive, env);
+            return self.drop(ingress, &queued.frame, DropCause::TimeToLive, env);
         }
         let stations = self.interfaces.stations;
         if stations.meets(Stations::LAST_HOP | Stations::NOTICE | Stations::DELAY | Stations::DEAD_ENDS) {
             return self.forward_slowly(egress, queued, env);
         }
-        self.join(egress, queued, env);
+        self.join(egress, &mut queued, env);
     }
 
     /// The same where mechanisms look at packets on their way, or these take some time.
@@ -54,22 +60,22 @@ impl Node {
                 let due = pipeline.transit.enter(egress, queued, env.now);
                 env.sink.schedule(Wakeup::Node(self.id), due);
             }
-            _ => self.join(egress, queued, env),
+            _ => self.join(egress, &mut queued, env),
         }
     }
 
     /// A packet joins a queue of `egress`, if the buffer takes it.
     #[inline(always)]
-    pub(crate) fn join<S: Sink>(&mut self, egress: PortIx, mut queued: Queued, env: &mut Env<'_, S>) {
+    pub(crate) fn join<S: Sink>(&mut self, egress: PortIx, queued: &mut Queued, env: &mut Env<'_, S>) {
         let (class, ingress, stations) = (queued.came, queued.ingress, self.interfaces.stations);
         if class == Class::CONTROL {
             if stations.meets(Stations::ENQUEUE | Stations::TRACE) {
-                self.tell_of_enqueue(&passage(egress, class.0.into(), &queued), &mut queued.frame, env);
+                self.tell_of_enqueue(&passage(egress, class.0.into(), queued), &mut queued.frame, env);
             }
             self.interfaces.ports[usize::from(egress)].enqueue(class.0.into(), queued, env.frames);
             return self.kick(egress, env);
         }
-        let mut passage = passage(egress, class.0.into(), &queued);
+        let mut passage = passage(egress, class.0.into(), queued);
         let pipeline = self.pipeline.as_mut().expect("routes pass through switches only");
         let pressure = match pipeline.buffer.admit(&passage, env.now) {
             Admission::Charged(pressure) => pressure,
@@ -79,7 +85,7 @@ impl Node {
             probe.on_arrival(ingress, class, queued.frame.size.charge.into(), &pipeline.buffer, env.now);
         }
         if self.interfaces.ports[usize::from(egress)].are_queues_named() {
-            let candidate = candidate(&self.interfaces.ports, egress, &queued, env.fabric);
+            let candidate = candidate(&self.interfaces.ports, egress, queued, env.fabric);
             let view = View::new(env.now, env.fabric, &mut self.interfaces);
             let place = self.flow_control.queue(candidate, &view);
             (passage.queue, passage.class, passage.note, queued.note) =
@@ -90,7 +96,7 @@ impl Node {
             self.tell_of_enqueue(&passage, &mut queued.frame, env);
         }
         self.interfaces.ports[usize::from(egress)].enqueue(passage.queue, queued, env.frames);
-        self.flow_control.on_enqueue(passage, pressure, &mut View::new(env.now, env.fabric, &mut self.interfaces));
+        self.flow_control.on_enqueue(&passage, pressure, &mut View::new(env.now, env.fabric, &mut self.interfaces));
         self.kick(egress, env);
     }
 
@@ -165,14 +171,14 @@ impl Node {
     #[cold]
     fn refuse<S: Sink>(&mut self, passage: Passage, frame: &Frame, cause: DropCause, env: &mut Env<'_, S>) {
         if let Some(pipeline) = self.pipeline.as_ref().filter(|_| cause == DropCause::Headroom) {
-            let gauge = Gauge { policy: &pipeline.buffer, passage };
-            self.flow_control.on_refuse(passage, gauge, &mut View::new(env.now, env.fabric, &mut self.interfaces));
+            let gauge = Gauge { policy: &pipeline.buffer, passage: &passage };
+            self.flow_control.on_refuse(&passage, gauge, &mut View::new(env.now, env.fabric, &mut self.interfaces));
         }
         self.drop(passage.ingress, frame, cause, env);
     }
 
     /// A packet leaves `queue` of `egress`: it starts on the wire now.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn depart<S: Sink>(
         &mut self,
         egress: PortIx,
@@ -181,28 +187,17 @@ impl Node {
         env: &mut Env<'_, S>,
     ) {
         let frame = &mut queued.frame;
-        self.log_pauses(egress, queue, queued.at, frame, env);
-        self.keep_trail(egress, frame, env);
-        if self.interfaces.stations.meets(Stations::TURNS) && frame.class() != Class::CONTROL {
-            self.took_queues_turn(egress, frame.size.wire, env);
-        }
         let Body::Packet(packet) = &mut frame.body else { unreachable!("link-local frames stand in no queue") };
         packet.queue = queue.min(u8::MAX.into()) as u8;
-        let departure = Stations::departure_of(packet.kind);
-        let is_watched = self.interfaces.stations.meets(departure | Stations::TRACE);
+        if self.interfaces.stations.meets(Stations::ANY_DEPARTURE) {
+            self.tell_of_departure(egress, queue, queued, env);
+        }
         if !is_charged(queued.came, queued.ingress) {
-            if is_watched {
-                let passage = passage(egress, queue, queued);
-                self.tell_of_departure(departure, &passage, &mut queued.frame, env);
-            }
             return;
         }
-        let passage = passage(egress, queue, queued);
-        if is_watched {
-            self.tell_of_departure(departure, &passage, &mut queued.frame, env);
-        }
         let Some(pipeline) = &mut self.pipeline else { return };
-        pipeline.buffer.release(&passage, env.now);
+        let passage = &passage(egress, queue, queued);
+        pipeline.buffer.release(passage, env.now);
         if let Some(probe) = &mut pipeline.probe {
             probe.on_departure(passage.ingress, passage.came, passage.bytes.into(), &pipeline.buffer, env.now);
         }
@@ -213,8 +208,20 @@ impl Node {
 
     /// Shows a packet that leaves its queue to those who want to see it.
     #[inline]
-    fn tell_of_departure<S: Sink>(&mut self, of_kind: Stations, at: &Passage, frame: &mut Frame, env: &mut Env<'_, S>) {
+    fn tell_of_departure<S: Sink>(
+        &mut self,
+        egress: PortIx,
+        queue: QueueIx,
+        queued: &mut Queued,
+        env: &mut Env<'_, S>,
+    ) {
+        self.keep_trail(egress, &mut queued.frame, env);
+        if self.interfaces.stations.meets(Stations::TURNS) && queued.frame.class() != Class::CONTROL {
+            self.took_queues_turn(egress, queued.frame.size.wire, env);
+        }
+        let (at, frame) = (&passage(egress, queue, queued), &mut queued.frame);
         let Some(pipeline) = &mut self.pipeline else { return };
+        let Some(of_kind) = frame.packet().map(|packet| Stations::departure_of(packet.kind)) else { return };
         let was_marked = frame.packet().is_some_and(|packet| packet.marked);
         let queue_bytes = self.interfaces.ports[usize::from(at.egress)].queue_bytes(at.queue);
         let Env { now, fabric, records, .. } = env;
@@ -236,9 +243,13 @@ impl Node {
     }
 
     /// One turn of the schedulers between the queues of `egress`: open queues that lead to others hand one packet each on, until one has come
-    /// to a queue that leads to the wire; another turn, if nothing could leave even so.
+    /// to a queue that leads to the wire; another turn, if nothing could leave even so. No turn, if a frame goes before them.
     #[inline(never)]
     pub(crate) fn hand_on<S: Sink>(&mut self, egress: PortIx, env: &mut Env<'_, S>) {
+        let port = &self.interfaces.ports[usize::from(egress)];
+        if !port.can_hand_on() || port.has_urgent() {
+            return;
+        }
         let all = self.flow_control.added_queues().stage == Stage::QueueAll;
         // Every move brings a packet nearer to the wire: this comes to an end.
         loop {
@@ -276,6 +287,7 @@ impl Node {
         for queue in 0..queues {
             while self.interfaces.ports[usize::from(egress)].is_occupied(queue) {
                 let mut queued = self.interfaces.ports[usize::from(egress)].take(queue, env.frames);
+                self.log_pauses(egress, queue, queued.at, &mut queued.frame, env);
                 self.depart(egress, queue, &mut queued, env);
                 let ingress = if queued.ingress == OWN { egress } else { queued.ingress };
                 self.drop(ingress, &queued.frame, DropCause::LinkDown, env);
@@ -298,26 +310,26 @@ impl Node {
         queued.frame.set_class(place.class);
         let port = &mut self.interfaces.ports[usize::from(egress)];
         let leads_to_wire = port.leads_to_wire(place.queue);
-        port.enqueue(place.queue, queued, env.frames);
+        port.enqueue(place.queue, &queued, env.frames);
         let to = passage(egress, place.queue, &queued);
-        self.with_flow_control(env, |mechanism, node| mechanism.on_move(from, to, node));
+        self.with_flow_control(env, |mechanism, node| mechanism.on_move(&from, &to, node));
         leads_to_wire
     }
 
-    /// A packet that carries no route has arrived on `ingress`: it goes where the load balancer sends it, among the equal-cost ports.
-    pub(crate) fn route<S: Sink>(
+    /// Where a packet goes that carries no route: where the load balancer sends it, among the equal-cost ports. Nowhere, if there is none.
+    #[inline(never)]
+    fn route<S: Sink>(
         &mut self,
         ingress: PortIx,
         destination: NodeId,
-        mut frame: Frame,
+        frame: &mut Frame,
         env: &mut Env<'_, S>,
-    ) {
-        let egress = match env.fabric.routes.candidates(self.id, destination) {
-            [only] => *only,
-            [] => return self.drop(ingress, &frame, DropCause::LinkDown, env),
-            several => self.choose(ingress, destination, several, &mut frame, env),
-        };
-        self.forward(ingress, egress, &frame, env);
+    ) -> Option<PortIx> {
+        match env.fabric.routes.candidates(self.id, destination) {
+            [] => None,
+            [only] => Some(*only),
+            several => Some(self.choose(ingress, destination, several, frame, env)),
+        }
     }
 
     /// The load balancer's choice.

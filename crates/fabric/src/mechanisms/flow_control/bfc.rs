@@ -210,7 +210,7 @@ impl FlowControl for Bfc {
         candidate.at(entry.queue, counted | place)
     }
 
-    fn on_enqueue(&mut self, passage: Passage, _pressure: Pressure, view: &mut View<'_>) {
+    fn on_enqueue(&mut self, passage: &Passage, _pressure: Pressure, view: &mut View<'_>) {
         if let Some(upstream) = counted_against(passage.note) {
             let count = &mut self.counted[usize::from(passage.ingress)][usize::from(upstream)];
             *count += 1;
@@ -221,7 +221,7 @@ impl FlowControl for Bfc {
         }
     }
 
-    fn on_dequeue(&mut self, passage: Passage, _gauge: Gauge<'_>, view: &mut View<'_>) {
+    fn on_dequeue(&mut self, passage: &Passage, _gauge: Gauge<'_>, view: &mut View<'_>) {
         if usize::from(passage.queue) < CLASSES {
             return;
         }

@@ -122,7 +122,7 @@ impl PerFlow {
     }
 
     /// The flow of a packet's queue, and whether the packet counts.
-    fn counts(&mut self, at: Passage) -> Option<Key> {
+    fn counts(&mut self, at: &Passage) -> Option<Key> {
         (at.note == COUNTED).then(|| self.line(at.egress, at.queue).flow).flatten()
     }
 }
@@ -166,7 +166,7 @@ impl FlowControl for PerFlow {
         candidate.at(queue, if is_counted { COUNTED } else { 0 })
     }
 
-    fn on_enqueue(&mut self, passage: Passage, _pressure: Pressure, view: &mut View<'_>) {
+    fn on_enqueue(&mut self, passage: &Passage, _pressure: Pressure, view: &mut View<'_>) {
         let Some(flow) = self.counts(passage) else { return };
         let count = self.counted.entry((passage.ingress, flow)).or_default();
         *count += 1;
@@ -176,7 +176,7 @@ impl FlowControl for PerFlow {
         }
     }
 
-    fn on_dequeue(&mut self, passage: Passage, _gauge: Gauge<'_>, view: &mut View<'_>) {
+    fn on_dequeue(&mut self, passage: &Passage, _gauge: Gauge<'_>, view: &mut View<'_>) {
         if let Some(flow) = self.counts(passage) {
             let count = self.counted.entry((passage.ingress, flow)).or_default();
             *count -= 1;

@@ -161,7 +161,7 @@ impl Pfc {
 
     /// Charged bytes of the class in which `passage` came that came in and leave through the same ports.
     #[inline(always)]
-    fn held_mut(&mut self, passage: Passage) -> &mut u64 {
+    fn held_mut(&mut self, passage: &Passage) -> &mut u64 {
         let ports = usize::from(passage.ingress) * self.ports.len() + usize::from(passage.egress);
         &mut self.held[ports * CLASSES + passage.came.index()]
     }
@@ -176,7 +176,7 @@ impl Pfc {
     /// holds most, of equal ones that of the packet, else the first. If its queue of the class is closed, the cause of that closure; where the
     /// whole port is stopped and holds nothing of the class there, the queue of the class of which it holds most (of equal ones the first); where another
     /// flow control has added queues at that port, the queue that holds most of these and that of the class.
-    fn cause(&self, passage: Passage, class: Class, held: impl Iterator<Item = u64>, view: &View<'_>) -> Cause {
+    fn cause(&self, passage: &Passage, class: Class, held: impl Iterator<Item = u64>, view: &View<'_>) -> Cause {
         let rank = |(egress, bytes): &(PortIx, u64)| (*bytes, *egress == passage.egress, Reverse(*egress));
         let egress = (0..).zip(held).max_by_key(rank).map_or(passage.egress, |(egress, _)| egress);
         let port = view.port(egress);
@@ -192,7 +192,7 @@ impl Pfc {
     }
 
     /// Finds out why the classes of `pause` have to be stopped.
-    fn blame(&mut self, passage: Passage, pause: ClassMask, whole_port: bool, view: &mut View<'_>) {
+    fn blame(&mut self, passage: &Passage, pause: ClassMask, whole_port: bool, view: &mut View<'_>) {
         for class in pause.minus(CONTROL).iter() {
             let held = self.held_of(passage.ingress).iter();
             let of_class = held.clone().map(|bytes| bytes[class.index()]);
@@ -208,10 +208,23 @@ impl Pfc {
 
     /// Tells the peer of the ingress port of `passage` what has changed there: to stop more classes, or to let some go.
     #[inline(never)]
-    fn tell(&mut self, passage: Passage, stopped: Stopped, view: &mut View<'_>) {
+    fn tell(&mut self, passage: &Passage, stopped: Stopped, view: &mut View<'_>) {
         self.tell_because(passage.ingress, stopped, view, |this, pause, whole_port, view| {
             this.blame(passage, pause, whole_port, view);
         });
+    }
+
+    /// A packet has left whose peer has been told to stop. That may resume a queue; it pauses none, even if the threshold has fallen since the
+    /// last arrival.
+    #[inline(never)]
+    fn look_whether_eased(&mut self, passage: &Passage, gauge: Gauge<'_>, view: &mut View<'_>) {
+        let before = self.stopped[usize::from(passage.ingress)];
+        let Pressure { eased, port, .. } = gauge.pressure();
+        let port = if port == PortPressure::Full { PortPressure::Between } else { port };
+        let stopped = before.after(Pressure { full: ClassMask::NONE, eased, port });
+        if stopped != before {
+            self.tell(passage, stopped, view);
+        }
     }
 
     /// Passes on what has changed at the gates: a class that any port must not send is stopped at all others.
@@ -352,7 +365,7 @@ impl FlowControlOptions for PfcConfig {
 
 impl FlowControl for Pfc {
     #[inline(always)]
-    fn on_enqueue(&mut self, passage: Passage, pressure: Pressure, view: &mut View<'_>) {
+    fn on_enqueue(&mut self, passage: &Passage, pressure: Pressure, view: &mut View<'_>) {
         if self.passes_on {
             return;
         }
@@ -365,26 +378,18 @@ impl FlowControl for Pfc {
     }
 
     #[inline(always)]
-    fn on_dequeue(&mut self, passage: Passage, gauge: Gauge<'_>, view: &mut View<'_>) {
+    fn on_dequeue(&mut self, passage: &Passage, gauge: Gauge<'_>, view: &mut View<'_>) {
         if self.passes_on {
             return;
         }
         *self.held_mut(passage) -= u64::from(passage.bytes);
-        let before = self.stopped[usize::from(passage.ingress)];
-        if before == Stopped::default() {
-            return;
-        }
-        // A departure may resume a queue; it pauses none, even if the threshold has fallen since the last arrival.
-        let Pressure { eased, port, .. } = gauge.pressure();
-        let port = if port == PortPressure::Full { PortPressure::Between } else { port };
-        let stopped = before.after(Pressure { full: ClassMask::NONE, eased, port });
-        if stopped != before {
-            self.tell(passage, stopped, view);
+        if self.stopped[usize::from(passage.ingress)] != Stopped::default() {
+            self.look_whether_eased(passage, gauge, view);
         }
     }
 
     /// A packet that is lost for lack of headroom causes a PAUSE as well, if there are others whose departure can resume the class.
-    fn on_refuse(&mut self, passage: Passage, gauge: Gauge<'_>, view: &mut View<'_>) {
+    fn on_refuse(&mut self, passage: &Passage, gauge: Gauge<'_>, view: &mut View<'_>) {
         if self.passes_on {
             return;
         }

@@ -16,6 +16,15 @@ struct IngressQueue {
     headroom: u64,
 }
 
+/// What one ingress queue uses besides its private bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Held {
+    /// Bytes of the shared pool.
+    pub(super) shared: u64,
+    /// Bytes of headroom.
+    pub(super) headroom: u64,
+}
+
 /// The three pools of a shared-memory switch. A policy decides by its threshold what goes where.
 #[derive(Debug)]
 #[repr(C)]
@@ -76,9 +85,10 @@ impl Pools {
         self.shared_size - self.used.shared
     }
 
-    /// Bytes of the shared pool that one ingress queue uses.
-    pub(super) fn shared(&self, ingress: PortIx, class: Class) -> u64 {
-        self.queue(ingress, class).footroom.saturating_sub(self.private_of(class))
+    /// What one ingress queue uses besides its private bytes.
+    pub(super) fn beyond_private(&self, ingress: PortIx, class: Class) -> Held {
+        let IngressQueue { footroom, headroom } = *self.queue(ingress, class);
+        Held { shared: footroom.saturating_sub(self.private_of(class)), headroom }
     }
 
     /// Bytes of headroom that one ingress queue uses.
@@ -102,18 +112,19 @@ impl Pools {
     }
 
     /// Charges a packet: private first, then shared up to `threshold` of the free bytes per queue and what is left of the pool, then headroom. A
-    /// packet that would lift its queue's shared bytes above the threshold goes wholly to headroom.
+    /// packet that would lift its queue's shared bytes above the threshold goes wholly to headroom. Returns what its queue uses then.
     #[inline(always)]
-    pub(super) fn admit(&mut self, arrival: &Passage, threshold: impl FnOnce(u64) -> u64) -> Result<(), DropCause> {
+    pub(super) fn admit(&mut self, arrival: &Passage, threshold: impl FnOnce(u64) -> u64) -> Result<Held, DropCause> {
         let (ingress, class, bytes) = (arrival.ingress, arrival.came, u64::from(arrival.bytes));
         let (private, free, lossless) = (self.private_of(class), self.free_shared(), self.is_lossless(class));
         let queue = &mut self.queues[usize::from(ingress)][class.index()];
         let footroom = queue.footroom + bytes;
         let before = queue.footroom.saturating_sub(private);
         let after = footroom.saturating_sub(private);
-        if after == 0 || (after <= threshold(free) && after - before <= free) {
+        let shared = if after == 0 || (after <= threshold(free) && after - before <= free) {
             queue.footroom = footroom;
             self.used.shared += after - before;
+            after
         } else if lossless
             && queue.headroom + bytes <= self.headroom_size[usize::from(ingress)]
             && self.used.headroom + bytes <= self.headroom_pool
@@ -122,12 +133,14 @@ impl Pools {
             let peak = &mut self.peak_headroom[usize::from(ingress)][class.index()];
             *peak = (*peak).max(queue.headroom);
             self.used.headroom += bytes;
+            before
         } else {
             return Err(if lossless { DropCause::Headroom } else { DropCause::BufferFull });
-        }
+        };
+        let headroom = queue.headroom;
         self.used.used += bytes;
         self.used.peak = self.used.peak.max(self.used.used);
-        Ok(())
+        Ok(Held { shared, headroom })
     }
 
     /// Frees `bytes`: headroom first, then shared, then private.

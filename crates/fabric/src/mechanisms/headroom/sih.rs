@@ -1,7 +1,7 @@
 //! SIH, static and independent headroom: what switch chips do, and the baseline of DSH (DSH section II).
 
 use super::options::{in_force, offset, per_port, resume_offset};
-use super::pools::{Pools, reserved};
+use super::pools::{Held, Pools, reserved};
 use super::threshold::{self, DynamicThreshold};
 use crate::contract::{
     Admission, Beside, BufferAccounts, BufferPolicy, Findings, HeadroomFacts, HeadroomOptions, Occupancy, Options,
@@ -88,13 +88,29 @@ impl Sih {
     fn threshold(&self, ingress: PortIx) -> u64 {
         self.threshold.of(ingress, self.pools.free_shared())
     }
+
+    /// Whether the queue of a class is full or eased that has these bytes.
+    #[inline(always)]
+    fn pressure_of(&self, Held { shared, headroom }: Held, ingress: PortIx, class: Class) -> Pressure {
+        if !self.pools.is_lossless(class) {
+            return Pressure::default();
+        }
+        // Spares most packets the threshold; what follows would say the same.
+        if (shared, headroom) == (0, 0) {
+            return Pressure::of_class(class, false, true);
+        }
+        let threshold = self.threshold(ingress);
+        let is_full = headroom > 0 || (shared > 0 && shared >= threshold);
+        let is_eased = !is_full && (shared == 0 || shared + self.resume_offset <= threshold);
+        Pressure::of_class(class, is_full, is_eased)
+    }
 }
 
 impl BufferPolicy for Sih {
     #[inline]
     fn admit(&mut self, arrival: &Passage, _now: Time) -> Admission {
         match self.pools.admit(arrival, |free| self.threshold.of(arrival.ingress, free)) {
-            Ok(()) => Admission::Charged(self.pressure(arrival.ingress, arrival.came)),
+            Ok(held) => Admission::Charged(self.pressure_of(held, arrival.ingress, arrival.came)),
             Err(cause) => Admission::Refused(cause),
         }
     }
@@ -105,18 +121,7 @@ impl BufferPolicy for Sih {
 
     #[inline]
     fn pressure(&self, ingress: PortIx, class: Class) -> Pressure {
-        if !self.pools.is_lossless(class) {
-            return Pressure::default();
-        }
-        let (shared, headroom) = (self.pools.shared(ingress, class), self.pools.headroom(ingress, class));
-        // Spares most packets the threshold; what follows would say the same.
-        if (shared, headroom) == (0, 0) {
-            return Pressure::of_class(class, false, true);
-        }
-        let threshold = self.threshold(ingress);
-        let is_full = headroom > 0 || (shared > 0 && shared >= threshold);
-        let is_eased = !is_full && (shared == 0 || shared + self.resume_offset <= threshold);
-        Pressure::of_class(class, is_full, is_eased)
+        self.pressure_of(self.pools.beyond_private(ingress, class), ingress, class)
     }
 
     fn prefetch(&self, ingress: PortIx, class: Class) {

@@ -97,7 +97,7 @@ impl BufferPolicy for StaticThreshold {
     fn admit(&mut self, arrival: &Passage, _now: Time) -> Admission {
         let threshold = if self.pools.is_lossless(arrival.came) { self.xoff } else { u64::MAX };
         match self.pools.admit(arrival, |_| threshold) {
-            Ok(()) => Admission::Charged(self.pressure(arrival.ingress, arrival.came)),
+            Ok(_) => Admission::Charged(self.pressure(arrival.ingress, arrival.came)),
             Err(cause) => Admission::Refused(cause),
         }
     }

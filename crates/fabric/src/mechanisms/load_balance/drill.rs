@@ -101,7 +101,7 @@ mod tests {
     fn ports(packets: &[u32]) -> Interfaces {
         let with = |count: &u32| {
             let (mut port, mut frames) = (port(100), Frames::default());
-            (0..*count).for_each(|_| port.enqueue(3, queued(3, 1000), &mut frames));
+            (0..*count).for_each(|_| port.enqueue(3, &queued(3, 1000), &mut frames));
             port
         };
         interfaces(packets.iter().map(with).collect())
@@ -157,7 +157,7 @@ mod tests {
         assert!(first.is_some());
         assert_eq!(counts(&mut drill, &candidates, &mut queues, 1000), [0, 0, 1000, 0]);
         let mut frames = Frames::default();
-        (0..9).for_each(|_| queues.ports[2].enqueue(3, queued(3, 1000), &mut frames));
+        (0..9).for_each(|_| queues.ports[2].enqueue(3, &queued(3, 1000), &mut frames));
         // At most until another is drawn.
         assert!(counts(&mut drill, &candidates, &mut queues, 1000)[2] < 10);
     }

@@ -325,7 +325,7 @@ impl Port {
 
     /// Puts a frame into `queue`.
     #[inline(always)]
-    pub(crate) fn enqueue(&mut self, queue: QueueIx, queued: Queued, frames: &mut Frames) {
+    pub(crate) fn enqueue(&mut self, queue: QueueIx, queued: &Queued, frames: &mut Frames) {
         let (index, bytes) = (usize::from(queue), u64::from(queued.frame.size.charge));
         self.queued_bytes += bytes;
         let queue = if index < CLASSES {
@@ -336,7 +336,7 @@ impl Port {
         };
         queue.bytes += bytes;
         queue.count += 1;
-        queue.frames.push(&queued, frames);
+        queue.frames.push(*queued, frames);
     }
 
     /// The queue `queue`, one of those that a flow control has added, which gets a frame of `bytes`.
@@ -368,10 +368,10 @@ impl Port {
                 let Body::Control(control) = &mut waiting.frame.body else {
                     unreachable!("link-local frames alone wait here")
                 };
-                if control.yields_to(newer) { self.control.push(&waiting, frames) } else { withdrawn(waiting.frame) }
+                if control.yields_to(newer) { self.control.push(waiting, frames) } else { withdrawn(waiting.frame) }
             }
         }
-        self.control.push(&queued, frames);
+        self.control.push(queued, frames);
     }
 
     /// Takes a control frame.
@@ -383,8 +383,8 @@ impl Port {
     /// Takes the first frame of a queue that leads to the wire.
     #[inline(always)]
     pub(crate) fn take(&mut self, index: QueueIx, frames: &mut Frames) -> Queued {
-        let (queued, is_last) = self.pop(index, frames);
-        if is_last {
+        let queued = self.pop(index, frames);
+        if self.queues[index].frames.is_empty() {
             self.occupied.remove(index.into());
             self.filled -= QueueIx::from(usize::from(index) >= CLASSES);
         }
@@ -393,18 +393,18 @@ impl Port {
 
     /// Takes the first frame of a queue that leads to another one.
     pub(crate) fn take_inner(&mut self, index: QueueIx, frames: &mut Frames) -> Queued {
-        let (queued, is_last) = self.pop(index, frames);
+        let queued = self.pop(index, frames);
         self.inner.bytes -= u64::from(queued.frame.size.charge);
-        if is_last {
+        if self.queues[index].frames.is_empty() {
             self.inner.occupied.remove(index.into());
             self.filled -= 1;
         }
         queued
     }
 
-    /// The first frame of a queue, and whether it was the last.
+    /// The first frame of a queue.
     #[inline(always)]
-    fn pop(&mut self, index: QueueIx, frames: &mut Frames) -> (Queued, bool) {
+    fn pop(&mut self, index: QueueIx, frames: &mut Frames) -> Queued {
         let queue = &mut self.queues[index];
         let queued = queue.frames.pop(frames);
         // In a long queue, the frame that leaves next came long ago.
@@ -413,7 +413,7 @@ impl Port {
         queue.bytes -= bytes;
         queue.count -= 1;
         self.queued_bytes -= bytes;
-        (queued, queue.frames.is_empty())
+        queued
     }
 
     /// Starts `frame` on the wire.

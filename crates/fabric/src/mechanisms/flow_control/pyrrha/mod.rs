@@ -335,7 +335,7 @@ impl FlowControl for Pyrrha {
         }
     }
 
-    fn on_enqueue(&mut self, passage: Passage, pressure: Pressure, view: &mut View<'_>) {
+    fn on_enqueue(&mut self, passage: &Passage, pressure: Pressure, view: &mut View<'_>) {
         if let Role::Switch(switch) = &mut self.role {
             switch.joined(passage, view);
         }
@@ -344,13 +344,13 @@ impl FlowControl for Pyrrha {
         }
     }
 
-    fn on_move(&mut self, from: Passage, to: Passage, view: &mut View<'_>) {
+    fn on_move(&mut self, from: &Passage, to: &Passage, view: &mut View<'_>) {
         if let Role::Switch(switch) = &mut self.role {
             switch.moved(from, to, view);
         }
     }
 
-    fn on_dequeue(&mut self, passage: Passage, gauge: Gauge<'_>, view: &mut View<'_>) {
+    fn on_dequeue(&mut self, passage: &Passage, gauge: Gauge<'_>, view: &mut View<'_>) {
         if let Role::Switch(switch) = &mut self.role {
             switch.left(passage, view);
         }

@@ -95,19 +95,19 @@ impl Switch {
 
     // ------------------------------------------------------------------------------------------------------- queues grow and shrink
 
-    pub(super) fn joined(&mut self, at: Passage, view: &mut View<'_>) {
+    pub(super) fn joined(&mut self, at: &Passage, view: &mut View<'_>) {
         self.add(at);
         self.look_at_longer(at, view);
         self.look_at_gates(at, view);
     }
 
-    pub(super) fn left(&mut self, at: Passage, view: &mut View<'_>) {
+    pub(super) fn left(&mut self, at: &Passage, view: &mut View<'_>) {
         let roots = self.take(at);
         self.look_at_shorter(at, roots, view);
         self.look_at_gates(at, view);
     }
 
-    pub(super) fn moved(&mut self, from: Passage, to: Passage, view: &mut View<'_>) {
+    pub(super) fn moved(&mut self, from: &Passage, to: &Passage, view: &mut View<'_>) {
         if from != to {
             let roots = self.take(from);
             self.add(to);
@@ -118,7 +118,7 @@ impl Switch {
         }
     }
 
-    fn add(&mut self, at: Passage) {
+    fn add(&mut self, at: &Passage) {
         let egress = &mut self.egress[usize::from(at.egress)];
         egress.add(at.queue, at.note, at.bytes.into());
         for root in egress.roots_of(at.note) {
@@ -127,7 +127,7 @@ impl Switch {
     }
 
     /// The roots for which the packet was isolated.
-    fn take(&mut self, at: Passage) -> impl Iterator<Item = PortId> + Clone + use<> {
+    fn take(&mut self, at: &Passage) -> impl Iterator<Item = PortId> + Clone + use<> {
         let egress = &mut self.egress[usize::from(at.egress)];
         let roots = egress.roots_of(at.note);
         egress.take(at.queue, at.note, at.bytes.into());
@@ -138,7 +138,7 @@ impl Switch {
     }
 
     /// A packet has joined a queue: is that too long now?
-    fn look_at_longer(&mut self, at: Passage, view: &mut View<'_>) {
+    fn look_at_longer(&mut self, at: &Passage, view: &mut View<'_>) {
         let egress = &self.egress[usize::from(at.egress)];
         let threshold = self.thresholds.get(at.egress, at.ingress).pause;
         if at.note == 0 {
@@ -163,7 +163,7 @@ impl Switch {
     }
 
     /// A packet has left a queue, where it was isolated for `roots`: is that short enough now, or empty?
-    fn look_at_shorter(&mut self, at: Passage, roots: impl Iterator<Item = PortId>, view: &mut View<'_>) {
+    fn look_at_shorter(&mut self, at: &Passage, roots: impl Iterator<Item = PortId>, view: &mut View<'_>) {
         if at.note == 0 {
             let id = self.ports[usize::from(at.egress)].id;
             if self.roots.get(id).is_some() {
@@ -181,7 +181,7 @@ impl Switch {
     }
 
     /// In a single tier, the content of a queue changes with every packet, and with it whether it is closed.
-    fn look_at_gates(&mut self, at: Passage, view: &mut View<'_>) {
+    fn look_at_gates(&mut self, at: &Passage, view: &mut View<'_>) {
         if self.config.organisation == Organisation::Hierarchical {
             return;
         }
