@@ -50,8 +50,6 @@ pub struct EventSet {
     far: BinaryHeap<Reverse<Event>>,
     /// The first slot with an event in `coarse` or `far`; [`u64::MAX`] if there is none.
     next_slot: u64,
-    /// Number of events that are not in `current`.
-    waiting: usize,
     sorter: Sorter,
 }
 
@@ -88,30 +86,18 @@ impl Default for EventSet {
             coarse: Wheel::default(),
             far: BinaryHeap::new(),
             next_slot: u64::MAX,
-            waiting: 0,
             sorter: Sorter { unsorted: Vec::new(), bins: Box::new([0; BINS]) },
         }
     }
 }
 
 impl EventSet {
-    /// Number of pending events.
-    #[inline]
-    pub fn len(&self) -> usize {
-        self.current.len() + self.waiting
-    }
-
     /// Bytes that the set holds on the heap.
     pub fn heap_bytes(&self) -> u64 {
         let EventSet { current, near, coarse, far, sorter: Sorter { unsorted, bins }, .. } = self;
         let packed = (current.capacity() + unsorted.capacity()) * size_of::<Packed>();
         let far = far.capacity() * size_of::<Event>();
         (packed + near.heap_bytes() + coarse.heap_bytes() + far + size_of_val(&**bins)) as u64
-    }
-
-    /// Whether nothing is pending.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
     }
 
     /// Adds an event, which must be earlier neither than the last one taken nor than a limit before which there was nothing left to take.
@@ -121,7 +107,6 @@ impl EventSet {
         debug_assert!(bucket >= self.cursor, "events are not pushed into the past");
         if bucket.wrapping_sub(self.cursor + 1) < NEAR as u64 - 1 {
             self.near.push(bucket, pack(event));
-            self.waiting += 1;
         } else {
             self.push_elsewhere(event);
         }
@@ -143,7 +128,6 @@ impl EventSet {
             self.far.push(Reverse(event));
         }
         self.next_slot = self.next_slot.min(slot);
-        self.waiting += 1;
     }
 
     /// Takes the earliest event if it happens before `limit`.
@@ -197,10 +181,8 @@ impl EventSet {
             }
             if let Some(bucket) = bucket {
                 self.cursor = bucket;
-                self.near.chunks(bucket).for_each(|chunk| self.sorter.unsorted.extend_from_slice(chunk));
+                self.sorter.sort(self.near.chunks(bucket), &mut self.current);
                 self.near.clear(bucket);
-                self.sorter.sort(&mut self.current);
-                self.waiting -= self.current.len();
                 return true;
             }
             self.deal();
@@ -232,28 +214,28 @@ const CROWD: u64 = 5;
 
 /// Sorts the events of a bucket: by their time into about as many bins as there are events, which leaves little to compare.
 struct Sorter {
+    /// What is being sorted, as it was.
     unsorted: Vec<Packed>,
     /// All zero in between.
     bins: Box<[u32; BINS]>,
 }
 
 impl Sorter {
-    /// Moves what is unsorted to `sorted`, which is empty: latest first.
-    fn sort(&mut self, sorted: &mut Vec<Packed>) {
-        sorted.extend_from_slice(&self.unsorted);
+    /// Puts the events of all `chunks` into `sorted`, which is empty: latest first.
+    fn sort<'a>(&mut self, chunks: impl Iterator<Item = &'a [Packed]>, sorted: &mut Vec<Packed>) {
+        chunks.for_each(|chunk| sorted.extend_from_slice(chunk));
         if sorted.len() <= FEW || self.spread(sorted) {
             finish(sorted);
         } else {
             sorted.sort_unstable_by_key(|packed| Reverse(*packed));
         }
-        self.unsorted.clear();
     }
 
-    /// Puts what is unsorted into `spread` bin by bin, which is of the same length; false, and nothing is done, if bins are crowded.
-    fn spread(&mut self, spread: &mut [Packed]) -> bool {
-        let bits = (spread.len().ilog2() + 1).min(BUCKET_BITS);
+    /// Puts `events` in order bin by bin; false, and nothing is done, if bins are crowded.
+    fn spread(&mut self, events: &mut [Packed]) -> bool {
+        let bits = (events.len().ilog2() + 1).min(BUCKET_BITS);
         let bin_of = |packed: Packed| (packed >> KEY_BITS >> (BUCKET_BITS - bits)) as usize;
-        for packed in &self.unsorted {
+        for packed in &*events {
             self.bins[bin_of(*packed)] += 1;
         }
         // From how many each bin holds to where it starts.
@@ -262,11 +244,13 @@ impl Sorter {
             squares += u64::from(*bin) * u64::from(*bin);
             start += std::mem::replace(bin, start);
         }
-        let is_crowded = squares >= CROWD * spread.len() as u64;
+        let is_crowded = squares >= CROWD * events.len() as u64;
         if !is_crowded {
+            self.unsorted.clear();
+            self.unsorted.extend_from_slice(events);
             for packed in &self.unsorted {
                 let at = &mut self.bins[bin_of(*packed)];
-                spread[*at as usize] = *packed;
+                events[*at as usize] = *packed;
                 *at += 1;
             }
         }
@@ -489,12 +473,14 @@ mod tests {
                         now = expected.map_or(limit, |event| event.time).ps();
                     }
                 }
-                prop_assert_eq!(set.len(), heap.len());
                 if let Some(key) = set.ahead(0) {
                     prop_assert_eq!(heap.peek().map(|Reverse(event)| event.key), Some(key));
                 }
                 prop_assert_eq!(set.next_time(), heap.peek().map_or(Time::NEVER, |Reverse(event)| event.time));
             }
+            let rest = std::iter::from_fn(|| heap.pop().map(|Reverse(event)| event));
+            rest.for_each(|event| assert_eq!(set.pop_before(Time::NEVER), Some(event)));
+            prop_assert_eq!(set.pop_before(Time::NEVER), None);
         }
     }
 

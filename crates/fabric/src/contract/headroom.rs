@@ -95,6 +95,12 @@ pub struct Pressure {
 }
 
 impl Pressure {
+    /// Whether something is full.
+    #[inline]
+    pub fn is_felt(&self) -> bool {
+        !self.full.is_empty() || self.port == PortPressure::Full
+    }
+
     /// What a policy finds that looks at single queues.
     pub fn of_class(class: Class, is_full: bool, is_eased: bool) -> Pressure {
         let class = |it_is| if it_is { ClassMask::of(class) } else { ClassMask::NONE };

@@ -43,9 +43,8 @@ impl Stations {
     /// Packets whose routes do not tell the way that they have come keep a [`Trail`]: for whoever sends notices back along it.
     pub const TRAIL: Stations = Stations(1 << 6);
 
-    /// All for which something is done when a packet leaves a queue.
-    pub(crate) const ANY_DEPARTURE: Stations =
-        Stations(Self::DATA_DEPARTURE.0 | Self::OTHER_DEPARTURE.0 | Self::TRAIL.0 | Self::TURNS.0 | Self::TRACE.0);
+    /// What else has something done when a packet leaves a queue.
+    pub(crate) const ON_DEPARTURE: Stations = Stations(Self::TRAIL.0 | Self::TURNS.0 | Self::TRACE.0);
 
     /// Whether the two have a point in common.
     #[inline]
@@ -73,6 +72,7 @@ impl Stations {
 impl BitOr for Stations {
     type Output = Stations;
 
+    #[inline]
     fn bitor(self, other: Stations) -> Stations {
         Stations(self.0 | other.0)
     }

@@ -32,7 +32,7 @@ pub(super) fn event(kind: Kind, id: u32, time: Time) -> Event {
 
 #[inline]
 pub(super) fn kind_of(key: u64) -> Kind {
-    match key >> KIND_SHIFT {
+    match key >> KIND_SHIFT & 7 {
         0 => Kind::LinkDown,
         1 => Kind::LinkUp,
         2 => Kind::Arrive,

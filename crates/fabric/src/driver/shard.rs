@@ -46,7 +46,7 @@ impl Outside {
     #[inline(always)]
     fn carry(&mut self, wire: WireIx, frame: &Frame, when: Arrival) {
         self.events.push(arrival(wire, when));
-        self.wires[wire_index(wire) as usize].frames.push(Flying(*frame), &mut self.flying);
+        self.wires[wire_index(wire) as usize].frames.push(|| Flying(*frame), &mut self.flying);
     }
 }
 
@@ -136,7 +136,7 @@ impl Shard {
         let mut memory = Memory { events: self.outside.events.heap_bytes(), ..Memory::default() };
         let Memory { nodes, ports, flows, frames, reserved, .. } = &mut memory;
         for node in &self.nodes {
-            let pipeline = node.pipeline().map_or(0, Pipeline::heap_bytes);
+            let pipeline = node.pipeline().map_or(0, |pipeline| size_of::<Pipeline>() as u64 + pipeline.heap_bytes());
             nodes.count += 1;
             nodes.bytes += size_of::<Node>() as u64 + node.interfaces.effects.heap_bytes();
             ports.bytes += pipeline + node.flow_control.heap_bytes();
@@ -251,14 +251,14 @@ impl Work<'_> {
         let (now, fabric) = (self.env.now, self.env.fabric);
         let Outside { wires, flying, watch, .. } = &mut *self.env.sink.outside;
         let wire = &mut wires[wire as usize];
-        let Flying(frame) = wire.frames.pop(flying);
+        let Flying(frame) = &wire.frames.pop(flying);
         watch.fingerprint.add(now.ps(), u64::from(wire.port.0), frame.digest());
         let trouble = wire.trouble.as_mut();
-        let lost = trouble.and_then(|trouble| trouble.loss_of(&frame, wire.port, now, fabric));
+        let lost = trouble.and_then(|trouble| trouble.loss_of(frame, wire.port, now, fabric));
         let (node, ix) = (&mut self.nodes[wire.node as usize], wire.ix);
         match lost {
-            None => node.arrive(ix, &frame, &mut self.env),
-            Some(cause) => node.arrive_lost(ix, &frame, cause, &mut self.env),
+            None => node.arrive(ix, frame, &mut self.env),
+            Some(cause) => node.arrive_lost(ix, frame, cause, &mut self.env),
         }
     }
 
@@ -312,6 +312,7 @@ impl Sink for ShardSink<'_> {
         }
     }
 
+    #[inline(always)]
     fn schedule(&mut self, wakeup: Wakeup<'_>, at: Time) {
         let wire = |port: &Port| wire_index(port.place.wire);
         self.outside.events.push(match wakeup {

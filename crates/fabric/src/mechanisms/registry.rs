@@ -141,6 +141,8 @@ macro_rules! instances {
         #[delegate($trait)]
         $(#[delegate($accounts)])?
         #[allow(missing_docs, clippy::large_enum_variant, reason = "state is kept inline, not boxed")]
+        // A tag in a place of its own is read with one instruction.
+        #[repr(u8)]
         pub enum $any {
             $($variant(<$mechanism as $options>::$instance),)+
             Custom(Box<dyn $trait>),

@@ -12,15 +12,13 @@ use backwater_engine::Time;
 use backwater_engine::memory::HeapBytes;
 use std::collections::VecDeque;
 
-/// What a node has seen, in charged bytes. `received + created = sent + consumed + lost + held`.
+/// What a node has seen, in charged bytes. `received + created = sent + consumed + lost + held`, where its ports know what they have sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
     /// Bytes that came over links.
     pub received: u64,
     /// Bytes of frames made here.
     pub created: u64,
-    /// Bytes that went onto links.
-    pub sent: u64,
     /// Bytes that ended here.
     pub consumed: u64,
 }

@@ -35,14 +35,15 @@ pub struct Losses {
 #[repr(C, align(64))]
 pub struct Node {
     pub(crate) interfaces: Interfaces,
+    pub(crate) pipeline: Option<Box<Pipeline>>,
     pub(crate) flow_control: AnyFlowControl,
-    pub(crate) pipeline: Option<Pipeline>,
     losses: Losses,
     /// Which one.
     pub id: NodeId,
 }
 
-const _: () = assert!(offset_of!(Interfaces, effects) + offset_of!(Effects, pending) < 64);
+const _: () =
+    assert!(offset_of!(Interfaces, effects) + offset_of!(Effects, pending) < 64 && size_of::<Node>() == 768);
 
 impl Node {
     /// The node called `id` of `fabric`, with its mechanisms set up.
@@ -54,7 +55,7 @@ impl Node {
         let ports = site.ports.iter().map(port).collect();
         let mut interfaces = Interfaces::new(id, ports, site.is_host.then(|| Endpoint::new(fabric, id)));
         let forwards = site.relays || !site.is_host;
-        let pipeline = forwards.then(|| Pipeline::new(&site, &fabric.spec));
+        let pipeline = forwards.then(|| Box::new(Pipeline::new(&site, &fabric.spec)));
         let asked = pipeline.as_ref().map_or(Stations::NONE, |pipeline| pipeline.point_at | pipeline.balancer_at);
         let delays = pipeline.as_ref().is_some_and(|pipeline| pipeline.transit.delay > Duration::ZERO);
         let takes_turns = site.is_host && fabric.spec.host.scheduler != (HostScheduler::QueuesFirst {});
@@ -99,7 +100,7 @@ impl Node {
 
     /// The switching pipeline, if the node has one.
     pub fn pipeline(&self) -> Option<&Pipeline> {
-        self.pipeline.as_ref()
+        self.pipeline.as_deref()
     }
 
     /// Asks the memory for what `frame`, which is about to arrive on `ingress`, will meet first.
@@ -166,9 +167,10 @@ impl Node {
         self.interfaces.counters.received += u64::from(frame.size.charge);
         match &frame.body {
             Body::Packet(packet) => match packet.route.next() {
+                NextHop::Port(egress) => self.forward(port, egress, frame, env),
                 NextHop::Arrived => self.receive(port, frame, env),
                 NextHop::Towards(destination) if destination == self.id => self.receive(port, frame, env),
-                next => self.forward(port, next, frame, env),
+                NextHop::Towards(destination) => self.route(port, destination, *frame, env),
             },
             Body::Control(control) => {
                 self.interfaces.counters.consumed += u64::from(frame.size.charge);
@@ -255,11 +257,7 @@ impl Node {
 
     /// Sends what there is to send on `port`, which is idle: link-local frames first, then those that wait, then what a queue pair has.
     fn serve<S: Sink>(&mut self, ix: PortIx, env: &mut Env<'_, S>) {
-        let stations = self.interfaces.stations;
-        if stations.meets(Stations::INNER_QUEUES) {
-            self.hand_on(ix, env);
-        }
-        let next = if stations.meets(Stations::TURNS) && self.is_own_turn(ix, env) {
+        let next = if self.interfaces.stations.meets(Stations::TURNS | Stations::INNER_QUEUES) && self.prepare(ix, env) {
             self.pull(ix, env)
         } else {
             let port = &mut self.interfaces.ports[usize::from(ix)];
@@ -268,7 +266,7 @@ impl Node {
             } else if let Some(queue) = port.next_queue(env.frames) {
                 let mut queued = port.take(queue, env.frames);
                 if port.opened_after(queued.at) {
-                    self.log_waits(ix, queue, queued.at, &mut queued.frame, env);
+                    self.log_pauses(ix, queue, queued.at, &mut queued.frame, env);
                 }
                 self.depart(ix, queue, &mut queued, env);
                 Some(queued.frame)
@@ -278,13 +276,21 @@ impl Node {
         };
         let port = &mut self.interfaces.ports[usize::from(ix)];
         if let Some(frame) = &next {
-            self.interfaces.counters.sent += u64::from(frame.size.charge);
             port.start(frame, env.now);
             env.sink.transmit(port, frame);
         }
         if port.wake_at > port.busy_until {
             wake_when_ready(port, &mut self.interfaces.endpoint, env);
         }
+    }
+
+    /// Lets queues of `port` hand packets on that lead to others. Returns whether it is the turn of a queue pair, where they take turns with queues.
+    #[inline(never)]
+    fn prepare<S: Sink>(&mut self, ix: PortIx, env: &mut Env<'_, S>) -> bool {
+        if self.interfaces.stations.meets(Stations::INNER_QUEUES) {
+            self.hand_on(ix, env);
+        }
+        self.interfaces.stations.meets(Stations::TURNS) && self.is_own_turn(ix, env)
     }
 
     /// Puts a packet made by this node into a queue of `port`.
@@ -450,8 +456,9 @@ impl Node {
         }
     }
 
-    /// Charges the time that a data packet was held by PAUSEs in `queue` of `port`, where it came at `since`, to its record.
-    #[inline(always)]
+    /// Charges the time that a data packet was held by PAUSEs in `queue` of a port, where it came at `since`, to its record: nothing, unless a gate has
+    /// opened since then ([`Port::opened_after`]).
+    #[inline(never)]
     pub(crate) fn log_pauses<S: Sink>(
         &self,
         ix: PortIx,
@@ -460,13 +467,6 @@ impl Node {
         frame: &mut Frame,
         env: &mut Env<'_, S>,
     ) {
-        if self.interfaces.ports[usize::from(ix)].opened_after(since) {
-            self.log_waits(ix, queue, since, frame, env);
-        }
-    }
-
-    #[inline(never)]
-    fn log_waits<S: Sink>(&self, ix: PortIx, queue: QueueIx, since: Time, frame: &mut Frame, env: &mut Env<'_, S>) {
         let (port, Body::Packet(packet)) = (&self.interfaces.ports[usize::from(ix)], &frame.body) else { return };
         if packet.kind != PacketKind::Data {
             return;

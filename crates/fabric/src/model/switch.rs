@@ -24,20 +24,14 @@ use crate::network::fabric::Fabric;
 use backwater_engine::Duration;
 
 impl Node {
-    /// A packet for another node has arrived on `ingress`, and goes there by `next`.
+    /// A packet for another node has arrived on `ingress` and leaves through `egress`.
     #[inline(always)]
-    pub(crate) fn forward<S: Sink>(&mut self, ingress: PortIx, next: NextHop, frame: &Frame, env: &mut Env<'_, S>) {
+    pub(crate) fn forward<S: Sink>(&mut self, ingress: PortIx, egress: PortIx, frame: &Frame, env: &mut Env<'_, S>) {
         let mut queued = Queued { frame: *frame, at: env.now, ingress, came: frame.class(), note: 0 };
-        let egress = match next {
-            NextHop::Port(egress) => Some(egress),
-            NextHop::Towards(destination) => self.route(ingress, destination, &mut queued.frame, env),
-            NextHop::Arrived => unreachable!("what has arrived is not forwarded"),
-        };
-        let Some(egress) = egress else { return self.drop(ingress, frame, DropCause::LinkDown, env) };
         if let Body::Packet(packet) = &mut queued.frame.body
             && !packet.route.advance()
         {
-            return self.drop(ingress, &queued.frame, DropCause::TimeToLive, env);
+            return self.drop(ingress, frame, DropCause::TimeToLive, env);
         }
         let stations = self.interfaces.stations;
         if stations.meets(Stations::LAST_HOP | Stations::NOTICE | Stations::DELAY | Stations::DEAD_ENDS) {
@@ -146,6 +140,7 @@ impl Node {
     }
 
     /// Shows a packet to each mechanism that has asked to be called at `points`.
+    #[inline(always)]
     fn pass<S: Sink>(
         &mut self,
         points: Stations,
@@ -189,14 +184,15 @@ impl Node {
         let frame = &mut queued.frame;
         let Body::Packet(packet) = &mut frame.body else { unreachable!("link-local frames stand in no queue") };
         packet.queue = queue.min(u8::MAX.into()) as u8;
-        if self.interfaces.stations.meets(Stations::ANY_DEPARTURE) {
-            self.tell_of_departure(egress, queue, queued, env);
+        let departure = Stations::departure_of(packet.kind);
+        let passage = &passage(egress, queue, queued);
+        if self.interfaces.stations.meets(departure | Stations::ON_DEPARTURE) {
+            self.tell_of_departure(departure, passage, &mut queued.frame, env);
         }
-        if !is_charged(queued.came, queued.ingress) {
+        if !is_charged(passage) {
             return;
         }
         let Some(pipeline) = &mut self.pipeline else { return };
-        let passage = &passage(egress, queue, queued);
         pipeline.buffer.release(passage, env.now);
         if let Some(probe) = &mut pipeline.probe {
             probe.on_departure(passage.ingress, passage.came, passage.bytes.into(), &pipeline.buffer, env.now);
@@ -206,38 +202,23 @@ impl Node {
         self.flow_control.on_dequeue(passage, gauge, &mut view);
     }
 
-    /// Shows a packet that leaves its queue to those who want to see it.
-    #[inline]
-    fn tell_of_departure<S: Sink>(
-        &mut self,
-        egress: PortIx,
-        queue: QueueIx,
-        queued: &mut Queued,
-        env: &mut Env<'_, S>,
-    ) {
-        self.keep_trail(egress, &mut queued.frame, env);
-        if self.interfaces.stations.meets(Stations::TURNS) && queued.frame.class() != Class::CONTROL {
-            self.took_queues_turn(egress, queued.frame.size.wire, env);
+    /// Tells of a packet that leaves its queue.
+    #[inline(never)]
+    fn tell_of_departure<S: Sink>(&mut self, of_kind: Stations, at: &Passage, frame: &mut Frame, env: &mut Env<'_, S>) {
+        let stations = self.interfaces.stations;
+        let traced = stations.meets(Stations::TRACE).then(|| frame.packet().copied()).flatten();
+        if stations.meets(Stations::TRAIL | Stations::TURNS) {
+            self.keep_trail(at.egress, frame, env);
+            if stations.meets(Stations::TURNS) && at.class != Class::CONTROL {
+                self.took_queues_turn(at.egress, frame.size.wire, env);
+            }
         }
-        let (at, frame) = (&passage(egress, queue, queued), &mut queued.frame);
-        let Some(pipeline) = &mut self.pipeline else { return };
-        let Some(of_kind) = frame.packet().map(|packet| Stations::departure_of(packet.kind)) else { return };
-        let was_marked = frame.packet().is_some_and(|packet| packet.marked);
-        let queue_bytes = self.interfaces.ports[usize::from(at.egress)].queue_bytes(at.queue);
-        let Env { now, fabric, records, .. } = env;
-        if pipeline.point_at.meets(of_kind) {
-            self.interfaces.caller = Caller::CongestionPoint;
-            let view = &mut View::new(*now, *fabric, &mut self.interfaces);
-            pipeline.congestion_point.on_departure(at, queue_bytes, &mut Carried { frame, records }, view);
-        }
-        if pipeline.balancer_at.meets(of_kind) {
-            self.interfaces.caller = Caller::LoadBalance;
-            let view = &mut View::new(*now, *fabric, &mut self.interfaces);
-            pipeline.balancer.on_departure(at, queue_bytes, &mut Carried { frame, records }, view);
-        }
-        let is_traced = self.interfaces.stations.meets(Stations::TRACE);
-        if let Some(packet) = frame.packet().filter(|packet| is_traced && packet.marked && !was_marked) {
-            let (port, Packet { flow, psn, .. }) = (self.interfaces.ports[usize::from(at.egress)].id, *packet);
+        let port = &self.interfaces.ports[usize::from(at.egress)];
+        let (port, queue_bytes) = (port.id, port.queue_bytes(at.queue));
+        self.pass(of_kind, frame, env, |station, packet, view| station.on_departure(at, queue_bytes, packet, view));
+        if let Some(Packet { flow, psn, marked: false, .. }) = traced
+            && frame.packet().is_some_and(|packet| packet.marked)
+        {
             env.sink.note(Note::Marked { port, queue: at.queue, flow, psn });
         }
     }
@@ -301,7 +282,9 @@ impl Node {
         let port = &mut self.interfaces.ports[usize::from(egress)];
         let leads_to_wire = port.leads_to_wire(queue);
         let mut queued = if leads_to_wire { port.take(queue, env.frames) } else { port.take_inner(queue, env.frames) };
-        self.log_pauses(egress, queue, queued.at, &mut queued.frame, env);
+        if port.opened_after(queued.at) {
+            self.log_pauses(egress, queue, queued.at, &mut queued.frame, env);
+        }
         let from = passage(egress, queue, &queued);
         let candidate = candidate(&self.interfaces.ports, egress, &queued, env.fabric);
         let place =
@@ -316,20 +299,21 @@ impl Node {
         leads_to_wire
     }
 
-    /// Where a packet goes that carries no route: where the load balancer sends it, among the equal-cost ports. Nowhere, if there is none.
+    /// A packet that carries no route has arrived on `ingress`: it goes where the load balancer sends it, among the equal-cost ports.
     #[inline(never)]
-    fn route<S: Sink>(
+    pub(crate) fn route<S: Sink>(
         &mut self,
         ingress: PortIx,
         destination: NodeId,
-        frame: &mut Frame,
+        mut frame: Frame,
         env: &mut Env<'_, S>,
-    ) -> Option<PortIx> {
-        match env.fabric.routes.candidates(self.id, destination) {
-            [] => None,
-            [only] => Some(*only),
-            several => Some(self.choose(ingress, destination, several, frame, env)),
-        }
+    ) {
+        let egress = match env.fabric.routes.candidates(self.id, destination) {
+            [only] => *only,
+            [] => return self.drop(ingress, &frame, DropCause::LinkDown, env),
+            several => self.choose(ingress, destination, several, &mut frame, env),
+        };
+        self.forward(ingress, egress, &frame, env);
     }
 
     /// The load balancer's choice.
@@ -381,6 +365,7 @@ pub(crate) fn passage(egress: PortIx, queue: QueueIx, queued: &Queued) -> Passag
 }
 
 /// Whether a packet is charged to a pool, and thereby subject to flow control: not in the control class, and not where it was made.
-fn is_charged(came: Class, ingress: PortIx) -> bool {
-    came != Class::CONTROL && ingress != OWN
+#[inline]
+fn is_charged(passage: &Passage) -> bool {
+    passage.came != Class::CONTROL && passage.ingress != OWN
 }

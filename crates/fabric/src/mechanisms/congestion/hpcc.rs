@@ -123,7 +123,7 @@ pub struct Hpcc {
     stage: u32,
     /// Payload bytes that had been sent when the reference was committed; 0 before the first ACK.
     committed_at: u64,
-    previous: [Stamp; MAX_HOPS],
+    previous: Box<[Stamp; MAX_HOPS]>,
 }
 
 impl Hpcc {
@@ -143,14 +143,14 @@ impl Hpcc {
             utilisation: 1.0,
             stage: 0,
             committed_at: 0,
-            previous: [Stamp::default(); MAX_HOPS],
+            previous: Box::new([Stamp::default(); MAX_HOPS]),
         }
     }
 
     /// MeasureInflight of Algorithm 1: updates U from the stamps of one ACK.
     fn measure(&mut self, telemetry: &Telemetry) {
         let (mut busiest, mut interval) = (0.0, Duration::ZERO);
-        for (stamp, previous) in telemetry.stamps().iter().zip(&mut self.previous) {
+        for (stamp, previous) in telemetry.stamps().iter().zip(&mut *self.previous) {
             let tau = stamp.time.since(previous.time);
             if tau > Duration::ZERO {
                 let rate = stamp.rate.bps() as f64;

@@ -71,7 +71,7 @@ impl Options for PcnConfig {
 
 impl CongestionOptions for PcnConfig {
     type Point = PcnMarker;
-    type Notification = PcnReceiver;
+    type Notification = Box<PcnReceiver>;
     type Reaction = Pcn;
 
     fn point(&self, site: &Site<'_>) -> PcnMarker {
@@ -79,15 +79,15 @@ impl CongestionOptions for PcnConfig {
         PcnMarker { thresholds: thresholds.collect(), paused: vec![Vec::new(); site.ports.len()] }
     }
 
-    fn notification(&self, _line_rate: Rate) -> PcnReceiver {
-        PcnReceiver {
+    fn notification(&self, _line_rate: Rate) -> Box<PcnReceiver> {
+        Box::new(PcnReceiver {
             period: self.period,
             marked_share: self.marked_share,
             since: None,
             packets: 0,
             marked: 0,
             wire_bytes: 0,
-        }
+        })
     }
 
     fn reaction(&self, sender: &SenderFacts) -> Pcn {

@@ -157,11 +157,10 @@ pub struct PowerTcp {
 
 /// What power is measured with.
 #[derive(Debug)]
-#[allow(clippy::large_enum_variant, reason = "state of a flow is kept inline, not boxed")]
 enum Meter {
     Telemetry {
         eta: f64,
-        previous: [Stamp; MAX_HOPS],
+        previous: Box<[Stamp; MAX_HOPS]>,
     },
     Delay {
         margin: f64,
@@ -176,7 +175,7 @@ impl PowerTcp {
     pub(super) fn new(config: &PowerTcpConfig, sender: &SenderFacts) -> PowerTcp {
         let PowerTcpParameters { gamma, base_rtt, min_rate } = config.parameters(sender);
         let meter = match config.variant {
-            Variant::Telemetry => Meter::Telemetry { eta: config.eta, previous: [Stamp::default(); MAX_HOPS] },
+            Variant::Telemetry => Meter::Telemetry { eta: config.eta, previous: Box::new([Stamp::default(); MAX_HOPS]) },
             Variant::Delay => {
                 let last = (Time::ZERO, Duration::ZERO);
                 Meter::Delay { margin: config.delay_margin, shortest: base_rtt, last }

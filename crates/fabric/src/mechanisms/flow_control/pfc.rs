@@ -371,6 +371,9 @@ impl FlowControl for Pfc {
         }
         *self.held_mut(passage) += u64::from(passage.bytes);
         let before = self.stopped[usize::from(passage.ingress)];
+        if before == Stopped::default() && !pressure.is_felt() {
+            return;
+        }
         let stopped = before.after(pressure);
         if stopped != before {
             self.tell(passage, stopped, view);

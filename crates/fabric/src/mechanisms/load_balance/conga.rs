@@ -79,14 +79,14 @@ impl Options for CongaConfig {
 }
 
 impl LoadBalanceOptions for CongaConfig {
-    type Instance = Conga;
+    type Instance = Box<Conga>;
 
     fn reorders(&self) -> bool {
         self.flowlet_timeout < flowlets::SHORTEST_PUBLISHED
     }
 
-    fn build(&self, site: &Site<'_>) -> Conga {
-        Conga::new(self, site)
+    fn build(&self, site: &Site<'_>) -> Box<Conga> {
+        Box::new(Conga::new(self, site))
     }
 }
 

@@ -35,18 +35,18 @@ impl Options for LetFlowConfig {
 }
 
 impl LoadBalanceOptions for LetFlowConfig {
-    type Instance = LetFlow;
+    type Instance = Box<LetFlow>;
 
     fn reorders(&self) -> bool {
         self.flowlet_timeout < flowlets::SHORTEST_PUBLISHED
     }
 
-    fn build(&self, site: &Site<'_>) -> LetFlow {
-        LetFlow {
+    fn build(&self, site: &Site<'_>) -> Box<LetFlow> {
+        Box::new(LetFlow {
             flowlets: Flowlets::new(self.flowlet_timeout, self.aging),
             hash: FlowHash::new(site.seed, site.node),
             draws: site.seed.stream("letflow", u64::from(site.node.0)),
-        }
+        })
     }
 }
 
@@ -104,7 +104,7 @@ mod tests {
         times.map(&mut way).collect()
     }
 
-    fn letflow(config: &LetFlowConfig) -> LetFlow {
+    fn letflow(config: &LetFlowConfig) -> Box<LetFlow> {
         config.build(&fabric(star(5)).site(NodeId(5)))
     }
 

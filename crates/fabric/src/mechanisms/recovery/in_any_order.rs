@@ -34,14 +34,14 @@ impl Options for InAnyOrderConfig {}
 
 impl RecoveryOptions for InAnyOrderConfig {
     type Sender = Sender;
-    type Receiver = Receiver;
+    type Receiver = Box<Receiver>;
 
     fn sender(&self, _facts: &SenderFacts) -> Sender {
         Sender::new(self.timeout)
     }
 
-    fn receiver(&self) -> Receiver {
-        Receiver::new(self)
+    fn receiver(&self) -> Box<Receiver> {
+        Box::new(Receiver::new(self))
     }
 
     fn tolerates_reordering(&self) -> bool {

@@ -59,11 +59,11 @@ impl IrnConfig {
 }
 
 impl RecoveryOptions for IrnConfig {
-    type Sender = Sender;
+    type Sender = Box<Sender>;
     type Receiver = Receiver;
 
-    fn sender(&self, facts: &SenderFacts) -> Sender {
-        Sender {
+    fn sender(&self, facts: &SenderFacts) -> Box<Sender> {
+        Box::new(Sender {
             cap: self.cap(facts),
             timeouts: [self.rto_low, self.rto_high],
             few: self.few,
@@ -71,7 +71,7 @@ impl RecoveryOptions for IrnConfig {
             arrived: BitSet::default(),
             arrivals: 0,
             recovery: None,
-        }
+        })
     }
 
     fn receiver(&self) -> Receiver {
@@ -244,7 +244,7 @@ mod tests {
     const NONE: [Psn; 0] = [];
 
     /// A cap of eight packets of 1024 B.
-    fn sender() -> Sender {
+    fn sender() -> Box<Sender> {
         IrnConfig { bdp_cap: Some(Bytes(8 * 1024)), ..Default::default() }.sender(&facts())
     }
 

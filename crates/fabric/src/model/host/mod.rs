@@ -98,21 +98,27 @@ impl Node {
     }
 
     /// Asks to be woken when the reaction point of a queue pair wants to be called by the clock.
-    #[inline]
+    #[inline(always)]
     fn remind<S: Sink>(&mut self, slot: Slot, env: &mut Env<'_, S>) {
         if env.fabric.reactions_wake {
-            let host = self.id;
-            let endpoint = self.endpoint_mut();
-            let pair = &endpoint.queue_pairs[slot as usize];
-            let at = pair.reaction.wake_at();
-            if at != Time::NEVER && endpoint.reminders.peek().is_none_or(|Reverse((first, ..))| at < *first) {
-                env.sink.schedule(Wakeup::Node(host), at.max(env.now));
-            }
-            if at != Time::NEVER {
-                let reminder = Reverse((at, pair.flow, slot));
-                endpoint.reminders.push(reminder);
-            }
+            self.ask_for_reminder(slot, env);
         }
+    }
+
+    #[inline(never)]
+    fn ask_for_reminder<S: Sink>(&mut self, slot: Slot, env: &mut Env<'_, S>) {
+        let host = self.id;
+        let endpoint = self.endpoint_mut();
+        let pair = &endpoint.queue_pairs[slot as usize];
+        let at = pair.reaction.wake_at();
+        if at == Time::NEVER {
+            return;
+        }
+        if endpoint.reminders.peek().is_none_or(|Reverse((first, ..))| at < *first) {
+            env.sink.schedule(Wakeup::Node(host), at.max(env.now));
+        }
+        let reminder = Reverse((at, pair.flow, slot));
+        endpoint.reminders.push(reminder);
     }
 
     /// Calls the reaction points whose time has come.
@@ -167,6 +173,7 @@ impl Node {
         let mut frame = Frame::new(Body::Packet(packet), size);
         path.into_iter().for_each(|Entropy(path)| env.records.set_path(&mut frame.record, path));
         let (queue, since) = (pair.queue, pair.ready_since);
+        let may_have_waited = port.opened_after(since);
         if psn < pair.progress.highest {
             pair.retransmitted += payload;
             pair.resent += 1;
@@ -190,7 +197,9 @@ impl Node {
         endpoint.place(slot, fabric, env.now + port.serialisation(size.wire), env.now);
         self.remind(slot, env);
         self.interfaces.counters.created += u64::from(size.charge);
-        self.log_pauses(ix, queue, since, &mut frame, env);
+        if may_have_waited {
+            self.log_pauses(ix, queue, since, &mut frame, env);
+        }
         self.keep_trail(ix, &mut frame, env);
         Some(frame)
     }

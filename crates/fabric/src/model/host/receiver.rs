@@ -20,3 +20,5 @@ pub(super) struct Receiver {
     pub(super) last_delivery: Time,
     pub(super) reception: Reception,
 }
+
+const _: () = assert!(size_of::<Receiver>() == 160);

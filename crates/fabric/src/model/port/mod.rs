@@ -334,9 +334,7 @@ impl Port {
         } else {
             self.join_added(queue, bytes)
         };
-        queue.bytes += bytes;
-        queue.count += 1;
-        queue.frames.push(*queued, frames);
+        queue.push(queued, frames);
     }
 
     /// The queue `queue`, one of those that a flow control has added, which gets a frame of `bytes`.
@@ -368,10 +366,10 @@ impl Port {
                 let Body::Control(control) = &mut waiting.frame.body else {
                     unreachable!("link-local frames alone wait here")
                 };
-                if control.yields_to(newer) { self.control.push(waiting, frames) } else { withdrawn(waiting.frame) }
+                if control.yields_to(newer) { self.control.push(|| waiting, frames) } else { withdrawn(waiting.frame) }
             }
         }
-        self.control.push(queued, frames);
+        self.control.push(|| queued, frames);
     }
 
     /// Takes a control frame.
@@ -383,36 +381,27 @@ impl Port {
     /// Takes the first frame of a queue that leads to the wire.
     #[inline(always)]
     pub(crate) fn take(&mut self, index: QueueIx, frames: &mut Frames) -> Queued {
-        let queued = self.pop(index, frames);
-        if self.queues[index].frames.is_empty() {
+        let queue = &mut self.queues[index];
+        let queued = queue.pop(frames);
+        if queue.frames.is_empty() {
             self.occupied.remove(index.into());
             self.filled -= QueueIx::from(usize::from(index) >= CLASSES);
         }
+        self.queued_bytes -= u64::from(queued.frame.size.charge);
         queued
     }
 
     /// Takes the first frame of a queue that leads to another one.
     pub(crate) fn take_inner(&mut self, index: QueueIx, frames: &mut Frames) -> Queued {
-        let queued = self.pop(index, frames);
-        self.inner.bytes -= u64::from(queued.frame.size.charge);
-        if self.queues[index].frames.is_empty() {
+        let queue = &mut self.queues[index];
+        let queued = queue.pop(frames);
+        if queue.frames.is_empty() {
             self.inner.occupied.remove(index.into());
             self.filled -= 1;
         }
-        queued
-    }
-
-    /// The first frame of a queue.
-    #[inline(always)]
-    fn pop(&mut self, index: QueueIx, frames: &mut Frames) -> Queued {
-        let queue = &mut self.queues[index];
-        let queued = queue.frames.pop(frames);
-        // In a long queue, the frame that leaves next came long ago.
-        queue.frames.prefetch_front(frames);
         let bytes = u64::from(queued.frame.size.charge);
-        queue.bytes -= bytes;
-        queue.count -= 1;
         self.queued_bytes -= bytes;
+        self.inner.bytes -= bytes;
         queued
     }
 

@@ -1,7 +1,7 @@
 //! The queues of a port.
 
 use crate::ids::{CLASSES, QueueIx};
-use crate::model::fifo::Fifo;
+use crate::model::fifo::{Fifo, Frames, Queued};
 use std::ops::{Index, IndexMut};
 
 /// One queue of a port: half a cache line.
@@ -15,6 +15,27 @@ pub(super) struct Queue {
     pub(super) bytes: u64,
     /// Credit of deficit weighted round robin.
     pub(super) deficit: u64,
+}
+
+impl Queue {
+    /// Adds a frame.
+    #[inline(always)]
+    pub(super) fn push(&mut self, queued: &Queued, frames: &mut Frames) {
+        self.bytes += u64::from(queued.frame.size.charge);
+        self.count += 1;
+        self.frames.push(|| *queued, frames);
+    }
+
+    /// Takes the first frame; there is one.
+    #[inline(always)]
+    pub(super) fn pop(&mut self, frames: &mut Frames) -> Queued {
+        let queued = self.frames.pop(frames);
+        // In a long queue, the frame that leaves next came long ago.
+        self.frames.prefetch_front(frames);
+        self.bytes -= u64::from(queued.frame.size.charge);
+        self.count -= 1;
+        queued
+    }
 }
 
 /// The queues of a port: those of the traffic classes in place, those that a flow control adds behind a pointer, as many as have been used.
