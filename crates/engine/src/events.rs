@@ -207,7 +207,7 @@ impl EventSet {
 }
 
 /// So few are sorted without bins.
-const FEW: usize = 8;
+const FEW: usize = 12;
 
 /// If the average event finds this many in its bin, many happen in one instant, and bins are of no use.
 const CROWD: u64 = 5;

@@ -132,7 +132,7 @@ mod tests {
     use crate::ids::{FlowId, PortId, PortIx};
     use crate::mechanisms::flow_control::FlowControlConfig;
     use crate::network::spec::NetworkSpec;
-    use crate::testing::{frame, admit, flow, passage, star};
+    use crate::testing::{admit, flow, frame, passage, star};
     use backwater_engine::Duration;
 
     const HOST: NodeId = NodeId(0);

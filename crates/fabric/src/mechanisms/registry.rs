@@ -1,7 +1,7 @@
 //! The registry of a slot: one list from which the configuration enum, its names, and the instances are made.
 
 /// Declares a slot's mechanisms. For every line `Variant = "name": Config`, a scenario accepts `kind = "name"` with the fields of `Config`, whose
-/// documented defaults are the registry's entry; and every instance enum has a variant with what `Config` builds.
+/// documentation says what the mechanism is; and every instance enum has a variant with what `Config` builds.
 ///
 /// Built-ins are dispatched to inline, mechanisms of other crates through a box. A mechanism of another crate that is registered
 /// ([`plug_in`](crate::mechanisms::plug_in)) is read, written and described like a built-in.
@@ -27,7 +27,7 @@ macro_rules! registry {
 macro_rules! configuration {
     (
         $(#[$meta:meta])* $config:ident, $factory:ident,
-        { $($(#[$variant_meta:meta])* $variant:ident = $name:literal: $options:ty;)+ }
+        { $($variant:ident = $name:literal: $options:ty;)+ }
     ) => {
         $(#[$meta])*
         // `remote` makes functions of what would be implementations: those below turn to them for built-ins.
@@ -35,7 +35,7 @@ macro_rules! configuration {
         #[serde(tag = "kind", remote = "Self")]
         #[schemars(transform = |schema: &mut schemars::Schema| PLUG_INS.describe(schema))]
         pub enum $config {
-            $($(#[$variant_meta])* #[serde(rename = $name)] $variant($options),)+
+            $(#[serde(rename = $name)] #[allow(missing_docs, reason = "its options say what it is")] $variant($options),)+
             /// A mechanism that another crate plugs in.
             #[serde(skip)]
             Custom($crate::mechanisms::plug_in::Custom<dyn $factory>),
@@ -134,7 +134,7 @@ macro_rules! instances {
     (
         $config:ident, $any:ident, $trait:ident $(+ $accounts:ident)?, $options:ident::$instance:ident,
         $build:ident($($site:ident: $place:ty)?), $arguments:tt, $boxed:ident,
-        { $($(#[$variant_meta:meta])* $variant:ident = $name:literal: $mechanism:ty;)+ }
+        { $($variant:ident = $name:literal: $mechanism:ty;)+ }
     ) => {
         #[doc = concat!("Any [`", stringify!($trait), "`]: built-ins inline, others boxed.")]
         #[derive(ambassador::Delegate)]

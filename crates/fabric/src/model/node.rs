@@ -42,8 +42,7 @@ pub struct Node {
     pub id: NodeId,
 }
 
-const _: () =
-    assert!(offset_of!(Interfaces, effects) + offset_of!(Effects, pending) < 64 && size_of::<Node>() == 768);
+const _: () = assert!(offset_of!(Interfaces, effects) + offset_of!(Effects, pending) < 64 && size_of::<Node>() == 768);
 
 impl Node {
     /// The node called `id` of `fabric`, with its mechanisms set up.
@@ -257,7 +256,8 @@ impl Node {
 
     /// Sends what there is to send on `port`, which is idle: link-local frames first, then those that wait, then what a queue pair has.
     fn serve<S: Sink>(&mut self, ix: PortIx, env: &mut Env<'_, S>) {
-        let next = if self.interfaces.stations.meets(Stations::TURNS | Stations::INNER_QUEUES) && self.prepare(ix, env) {
+        let next = if self.interfaces.stations.meets(Stations::TURNS | Stations::INNER_QUEUES) && self.prepare(ix, env)
+        {
             self.pull(ix, env)
         } else {
             let port = &mut self.interfaces.ports[usize::from(ix)];

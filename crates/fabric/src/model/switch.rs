@@ -187,7 +187,11 @@ impl Node {
         let departure = Stations::departure_of(packet.kind);
         let passage = &passage(egress, queue, queued);
         if self.interfaces.stations.meets(departure | Stations::ON_DEPARTURE) {
-            self.tell_of_departure(departure, passage, &mut queued.frame, env);
+            if self.interfaces.stations.meets(Stations::ON_DEPARTURE) {
+                self.log_departure(departure, passage, &mut queued.frame, env);
+            } else {
+                self.show_departure(departure, passage, &mut queued.frame, env);
+            }
         }
         if !is_charged(passage) {
             return;
@@ -202,23 +206,28 @@ impl Node {
         self.flow_control.on_dequeue(passage, gauge, &mut view);
     }
 
-    /// Tells of a packet that leaves its queue.
+    /// Shows a packet that leaves its queue to those who want to see it.
     #[inline(never)]
-    fn tell_of_departure<S: Sink>(&mut self, of_kind: Stations, at: &Passage, frame: &mut Frame, env: &mut Env<'_, S>) {
-        let stations = self.interfaces.stations;
-        let traced = stations.meets(Stations::TRACE).then(|| frame.packet().copied()).flatten();
-        if stations.meets(Stations::TRAIL | Stations::TURNS) {
-            self.keep_trail(at.egress, frame, env);
-            if stations.meets(Stations::TURNS) && at.class != Class::CONTROL {
-                self.took_queues_turn(at.egress, frame.size.wire, env);
-            }
-        }
-        let port = &self.interfaces.ports[usize::from(at.egress)];
-        let (port, queue_bytes) = (port.id, port.queue_bytes(at.queue));
+    fn show_departure<S: Sink>(&mut self, of_kind: Stations, at: &Passage, frame: &mut Frame, env: &mut Env<'_, S>) {
+        let queue_bytes = self.interfaces.ports[usize::from(at.egress)].queue_bytes(at.queue);
         self.pass(of_kind, frame, env, |station, packet, view| station.on_departure(at, queue_bytes, packet, view));
-        if let Some(Packet { flow, psn, marked: false, .. }) = traced
-            && frame.packet().is_some_and(|packet| packet.marked)
+    }
+
+    /// The same where its way is written down, it counts as a turn, or it is traced.
+    #[inline(never)]
+    fn log_departure<S: Sink>(&mut self, of_kind: Stations, at: &Passage, frame: &mut Frame, env: &mut Env<'_, S>) {
+        let stations = self.interfaces.stations;
+        self.keep_trail(at.egress, frame, env);
+        if stations.meets(Stations::TURNS) && at.class != Class::CONTROL {
+            self.took_queues_turn(at.egress, frame.size.wire, env);
+        }
+        let was_marked = frame.packet().is_some_and(|packet| packet.marked);
+        self.show_departure(of_kind, at, frame, env);
+        if let Some(Packet { flow, psn, marked: true, .. }) = frame.packet().copied()
+            && !was_marked
+            && stations.meets(Stations::TRACE)
         {
+            let port = self.interfaces.ports[usize::from(at.egress)].id;
             env.sink.note(Note::Marked { port, queue: at.queue, flow, psn });
         }
     }

@@ -51,7 +51,7 @@ pub enum CnpMode {
 /// Fewest bytes per step of the byte counter, which costs as much as a tick of a clock: some steps per packet.
 const SMALLEST_STEP: Bytes = Bytes(100);
 
-/// Options of DCQCN: a profile, and single parameters that override it.
+/// DCQCN: ECN marks, CNPs, rate control at the sender (SIGCOMM 2015).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct DcqcnConfig {

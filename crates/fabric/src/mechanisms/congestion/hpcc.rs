@@ -12,7 +12,7 @@ use backwater_engine::{Duration, Rate, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Options of HPCC.
+/// HPCC: in-band telemetry and window control (SIGCOMM 2019).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct HpccConfig {

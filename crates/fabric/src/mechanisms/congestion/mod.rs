@@ -25,19 +25,12 @@ registry! {
     instances AnyReactionPoint: ReactionPoint, of CongestionOptions::Reaction,
     by reaction(sender: &SenderFacts) or boxed_reaction;
     mechanisms {
-        /// None: every flow sends at line rate.
         None = "none": none::NoneConfig;
-        /// DCQCN: ECN marks, CNPs, rate control at the sender (SIGCOMM 2015).
         Dcqcn = "dcqcn": dcqcn::DcqcnConfig;
-        /// HPCC: in-band telemetry and window control (SIGCOMM 2019).
         Hpcc = "hpcc": hpcc::HpccConfig;
-        /// TIMELY: rate control by the gradient of round-trip times (SIGCOMM 2015).
         Timely = "timely": timely::TimelyConfig;
-        /// PowerTCP: window control by the product of queue length and arrival rate, from telemetry or from delays (NSDI 2022).
         PowerTcp = "power-tcp": power_tcp::PowerTcpConfig;
-        /// Swift: window control by the distance of delays from a target (SIGCOMM 2020).
         Swift = "swift": swift::SwiftConfig;
-        /// PCN: marks that leave out victims of PAUSEs, and senders that fall to the rate of arrival (NSDI 2020).
         Pcn = "pcn": pcn::PcnConfig;
     }
 }

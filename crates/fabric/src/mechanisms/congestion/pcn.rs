@@ -19,7 +19,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-/// Options of PCN.
+/// PCN: marks that leave out victims of PAUSEs, and senders that fall to the rate of arrival (NSDI 2020).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct PcnConfig {

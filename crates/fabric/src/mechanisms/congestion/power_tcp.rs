@@ -27,7 +27,7 @@ pub enum Variant {
     Delay,
 }
 
-/// Options of PowerTCP. Defaults are those of the authors' simulator, which DSH uses as well.
+/// PowerTCP: window control by the product of queue length and arrival rate, from telemetry or from delays (NSDI 2022).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct PowerTcpConfig {
@@ -175,7 +175,9 @@ impl PowerTcp {
     pub(super) fn new(config: &PowerTcpConfig, sender: &SenderFacts) -> PowerTcp {
         let PowerTcpParameters { gamma, base_rtt, min_rate } = config.parameters(sender);
         let meter = match config.variant {
-            Variant::Telemetry => Meter::Telemetry { eta: config.eta, previous: Box::new([Stamp::default(); MAX_HOPS]) },
+            Variant::Telemetry => {
+                Meter::Telemetry { eta: config.eta, previous: Box::new([Stamp::default(); MAX_HOPS]) }
+            }
             Variant::Delay => {
                 let last = (Time::ZERO, Duration::ZERO);
                 Meter::Delay { margin: config.delay_margin, shortest: base_rtt, last }

@@ -25,7 +25,7 @@ pub enum SwiftProfile {
     Htsim,
 }
 
-/// Options of Swift: a profile, and single parameters that override it. Windows are in packets.
+/// Swift: window control by the distance of delays from a target (SIGCOMM 2020).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct SwiftConfig {

@@ -24,7 +24,7 @@ pub enum TimelyProfile {
     PyrrhaNs3,
 }
 
-/// Options of TIMELY: a profile, and single parameters that override it.
+/// TIMELY: rate control by the gradient of round-trip times (SIGCOMM 2015).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct TimelyConfig {

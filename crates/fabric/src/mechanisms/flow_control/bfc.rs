@@ -20,7 +20,7 @@ use rustc_hash::FxHashMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Options of BFC.
+/// BFC: flows spread over a few queues, which are paused one by one (NSDI 2022).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct BfcConfig {

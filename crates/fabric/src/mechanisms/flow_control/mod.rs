@@ -17,15 +17,10 @@ registry! {
     instances AnyFlowControl: FlowControl + FlowControlAccounts, of FlowControlOptions::Instance,
     by build(site: &Site<'_>) or boxed;
     mechanisms {
-        /// No flow control: a full buffer drops.
         None = "none": none::NoneConfig;
-        /// Priority-based flow control, IEEE 802.1Qbb.
         Pfc = "pfc": pfc::PfcConfig;
-        /// BFC: flows spread over a few queues, which are paused one by one (NSDI 2022).
         Bfc = "bfc": bfc::BfcConfig;
-        /// A queue for every flow: the ideal that no switch can afford.
         PerFlow = "per-flow": per_flow::PerFlowConfig;
-        /// Pyrrha: by congestion root, with isolation queues (NSDI 2025).
         Pyrrha = "pyrrha": pyrrha::PyrrhaConfig;
     }
 }

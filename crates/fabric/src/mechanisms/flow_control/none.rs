@@ -4,7 +4,7 @@ use crate::contract::{FlowControl, FlowControlAccounts, FlowControlFacts, FlowCo
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// No options.
+/// No flow control: a full buffer drops.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NoneConfig {}

@@ -40,7 +40,7 @@ pub enum Relaying {
     Forward,
 }
 
-/// Options of PFC.
+/// Priority-based flow control, IEEE 802.1Qbb.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct PfcConfig {

@@ -12,7 +12,7 @@ use backwater_engine::memory::HeapBytes;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Options of the threshold for egress queues.
+/// A dynamic threshold for every egress queue, for traffic that may be lost: no headroom, nothing for flow control to go by.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct EgressConfig {

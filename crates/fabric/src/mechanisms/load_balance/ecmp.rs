@@ -4,7 +4,7 @@ use crate::contract::{Arrival, Choice, FlowHash, LoadBalance, LoadBalanceOptions
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// No options.
+/// Equal-cost multi-path: a hash of the flow, seeded per switch.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct EcmpConfig {}

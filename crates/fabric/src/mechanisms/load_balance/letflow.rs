@@ -10,7 +10,7 @@ use backwater_engine::random::Stream;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Options of LetFlow.
+/// LetFlow: every flowlet takes a random equal-cost port (NSDI 2017).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct LetFlowConfig {

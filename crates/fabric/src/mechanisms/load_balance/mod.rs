@@ -17,15 +17,10 @@ registry! {
     instances AnyLoadBalance: LoadBalance + Station, of LoadBalanceOptions::Instance,
     by build(site: &Site<'_>) or boxed;
     mechanisms {
-        /// Equal-cost multi-path: a hash of the flow, seeded per switch.
         Ecmp = "ecmp": ecmp::EcmpConfig;
-        /// Packet spraying: every packet takes a random equal-cost port.
         Spray = "spray": spray::SprayConfig;
-        /// DRILL: every packet takes the shortest queue of a few ports (SIGCOMM 2017).
         Drill = "drill": drill::DrillConfig;
-        /// LetFlow: every flowlet takes a random equal-cost port (NSDI 2017).
         LetFlow = "letflow": letflow::LetFlowConfig;
-        /// CONGA: every flowlet takes the path whose busiest link is the least busy (SIGCOMM 2014).
         Conga = "conga": conga::CongaConfig;
     }
 }

@@ -6,7 +6,7 @@ use backwater_engine::random::{Seed, Stream};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// No options.
+/// Packet spraying: every packet takes a random equal-cost port.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SprayConfig {}

@@ -8,7 +8,7 @@ use backwater_engine::{Duration, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Options of Go-Back-N.
+/// The receiver accepts packets in order only; the sender goes back to the first one missing.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct GoBackNConfig {

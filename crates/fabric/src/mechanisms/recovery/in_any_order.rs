@@ -8,7 +8,7 @@ use backwater_engine::{Duration, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Options of the receiver that takes packets in any order.
+/// The receiver accepts packets in any order; the sender goes back only after a timeout.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct InAnyOrderConfig {

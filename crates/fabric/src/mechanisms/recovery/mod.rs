@@ -16,11 +16,8 @@ registry! {
     instances AnyRecoveryReceiver: RecoveryReceiver, of RecoveryOptions::Receiver,
     by receiver() or boxed_receiver;
     mechanisms {
-        /// The receiver accepts packets in order only; the sender goes back to the first one missing.
         GoBackN = "go-back-n": go_back_n::GoBackNConfig;
-        /// The receiver accepts packets in any order; the sender goes back only after a timeout.
         InAnyOrder = "in-any-order": in_any_order::InAnyOrderConfig;
-        /// IRN: selective retransmission, with no more packets in flight than fill the path (SIGCOMM 2018).
         Irn = "irn": irn::IrnConfig;
     }
 }
