@@ -13,41 +13,8 @@ use backwater_fabric::mechanisms::load_balance::LoadBalanceConfig;
 use backwater_fabric::mechanisms::recovery::RecoveryConfig;
 use backwater_fabric::network::fabric::Fabric;
 use backwater_fabric::network::spec::{FlowSpec, HostScheduler, NetworkSpec, SchedulerConfig};
-use common::{bcube, flow, link, network, run_shards};
+use common::{bcube, covering, flow, link, network, run_shards};
 use std::collections::BTreeSet;
-
-/// Choices of one row: the index of an alternative for every slot.
-type Row = Vec<usize>;
-
-/// Rows in which every two alternatives of different slots stand together, greedily: each next row has as many new pairs as one change at a time finds.
-fn covering(sizes: &[usize]) -> Vec<Row> {
-    let slots = || 0..sizes.len();
-    let pairs = |row: &Row| -> BTreeSet<[(usize, usize); 2]> {
-        let of = |a: usize| slots().filter(move |b| *b > a).map(move |b| (a, b));
-        slots().flat_map(of).map(|(a, b)| [(a, row[a]), (b, row[b])]).collect()
-    };
-    let mut missing: BTreeSet<[(usize, usize); 2]> = BTreeSet::new();
-    for (a, b) in slots().flat_map(|a| slots().filter(move |b| *b > a).map(move |b| (a, b))) {
-        missing.extend((0..sizes[a]).flat_map(|x| (0..sizes[b]).map(move |y| [(a, x), (b, y)])));
-    }
-    let mut rows = Vec::new();
-    while let Some([(a, x), (b, y)]) = missing.first().copied() {
-        let mut row: Row = vec![0; sizes.len()];
-        (row[a], row[b]) = (x, y);
-        for slot in slots().filter(|slot| *slot != a && *slot != b) {
-            let gain = |choice: &usize| {
-                let mut tried = row.clone();
-                tried[slot] = *choice;
-                pairs(&tried).intersection(&missing).count()
-            };
-            row[slot] = (0..sizes[slot]).rev().max_by_key(gain).unwrap();
-        }
-        let found = pairs(&row);
-        missing.retain(|pair| !found.contains(pair));
-        rows.push(row);
-    }
-    rows
-}
 
 #[test]
 fn a_covering_holds_every_pair() {

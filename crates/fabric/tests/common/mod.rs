@@ -17,6 +17,7 @@ use backwater_fabric::mechanisms::recovery::RecoveryConfig;
 use backwater_fabric::network::fabric::Fabric;
 use backwater_fabric::network::spec::{FlowSpec, LinkSpec, NetworkSpec, NodeKind, NodeSpec, SpecError};
 use proptest::prelude::ProptestConfig;
+use std::collections::BTreeSet;
 
 /// A network without links: hosts first, then switches; PFC with SIH, no congestion control, ECMP, Go-Back-N.
 pub fn network(hosts: u32, switches: u32) -> NetworkSpec {
@@ -131,4 +132,34 @@ pub fn cases(usual: u32) -> ProptestConfig {
 
 pub fn no_flow_control() -> FlowControlConfig {
     FlowControlConfig::None(Default::default())
+}
+
+/// Rows with the index of an alternative for every slot, in which every two alternatives of different slots stand together, greedily: each next row has as many new pairs as one change at a time finds.
+pub fn covering(sizes: &[usize]) -> Vec<Vec<usize>> {
+    let slots = || 0..sizes.len();
+    let pairs = |row: &Vec<usize>| -> BTreeSet<[(usize, usize); 2]> {
+        let of = |a: usize| slots().filter(move |b| *b > a).map(move |b| (a, b));
+        slots().flat_map(of).map(|(a, b)| [(a, row[a]), (b, row[b])]).collect()
+    };
+    let mut missing: BTreeSet<[(usize, usize); 2]> = BTreeSet::new();
+    for (a, b) in slots().flat_map(|a| slots().filter(move |b| *b > a).map(move |b| (a, b))) {
+        missing.extend((0..sizes[a]).flat_map(|x| (0..sizes[b]).map(move |y| [(a, x), (b, y)])));
+    }
+    let mut rows = Vec::new();
+    while let Some([(a, x), (b, y)]) = missing.first().copied() {
+        let mut row = vec![0; sizes.len()];
+        (row[a], row[b]) = (x, y);
+        for slot in slots().filter(|slot| *slot != a && *slot != b) {
+            let gain = |choice: &usize| {
+                let mut tried = row.clone();
+                tried[slot] = *choice;
+                pairs(&tried).intersection(&missing).count()
+            };
+            row[slot] = (0..sizes[slot]).rev().max_by_key(gain).unwrap();
+        }
+        let found = pairs(&row);
+        missing.retain(|pair| !found.contains(pair));
+        rows.push(row);
+    }
+    rows
 }
