@@ -41,6 +41,9 @@ SHORT = {
     "mix-128": ["run.until=400 us", "run.drain=0 s"],
     "pyrrha-128": ["run.until=400 us", "run.drain=0 s"],
     "dsh-128": ["run.until=400 us", "run.drain=0 s"],
+    "perm-1024": ["run.until=15 us"],
+    "incast-1024": ["run.until=100 us"],
+    "websearch-1024": ["run.until=100 us", "run.drain=0 s"],
 }
 # More instructions per packet-hop than this, relative to those committed, are a regression.
 TOLERANCE = 0.02
