@@ -216,6 +216,16 @@ fn a_packet_waits_for_every_root_that_it_will_pass_and_for_no_other() {
     }
 }
 
+/// A packet that comes to the queue of a closed root at 100 ns has waited for a PAUSE until it opens.
+#[test]
+fn time_in_a_closed_isolation_queue_is_logged() {
+    let mut line = Line::new(PyrrhaConfig::default());
+    line.frame(0, pause(line.p6, 1));
+    line.packet(100_000, Y);
+    line.frame(1_100_000, resume(line.p6));
+    assert_eq!(line.s.next_held_up(2_000_000), Some(Duration::from_ns(1000)));
+}
+
 /// T13: a paused queue that is empty stays, and what comes later waits in it. Once it may be removed, it is with the last packet, and the neighbour is told.
 #[test]
 fn an_empty_queue_stays_while_it_is_paused() {

@@ -139,3 +139,22 @@ impl Gauge<'_> {
         self.policy.pressure(self.passage.ingress, self.passage.came)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pressure_is_felt_where_a_queue_or_the_port_is_full() {
+        let of_port = |port| Pressure { port, ..Default::default() };
+        for (pressure, is_felt) in [
+            (Pressure::of_class(Class(3), true, false), true),
+            (Pressure::of_class(Class(3), false, true), false),
+            (of_port(PortPressure::Full), true),
+            (of_port(PortPressure::Eased), false),
+            (of_port(PortPressure::Between), false),
+        ] {
+            assert_eq!(pressure.is_felt(), is_felt, "{pressure:?}");
+        }
+    }
+}

@@ -358,6 +358,7 @@ mod tests {
         assert_eq!(on_data(5, 1), Verdict::Ignore);
         assert_eq!(on_data(1, 1), Verdict::Deliver { packets: 3 });
         assert_eq!(on_data(2, 4), Verdict::Duplicate);
-        assert_eq!(on_data(4, 4), Verdict::Deliver { packets: 1 });
+        // What has been delivered is forgotten: 6 and 7 have the places of 2 and 3.
+        assert_eq!([on_data(4, 4), on_data(5, 5)], [Verdict::Deliver { packets: 1 }; 2]);
     }
 }

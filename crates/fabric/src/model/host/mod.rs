@@ -209,7 +209,7 @@ impl Node {
         let (port, endpoint) = (&self.interfaces.ports[usize::from(ix)], self.interfaces.endpoint.as_mut());
         let Some(endpoint) = endpoint.filter(|_| !port.has_urgent()) else { return false };
         let is_ready = endpoint.next_departure(ix, port.closed_classes()).is_some_and(|at| at <= env.now);
-        is_ready && (!port.can_send() || endpoint.lanes[usize::from(ix)].turns.next() == Side::Own)
+        is_ready && endpoint.lanes[usize::from(ix)].turns.next() == Side::Own
     }
 
     /// A packet of `wire` bytes leaves a queue of a port at which queues and own data take turns.
