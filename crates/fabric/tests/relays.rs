@@ -4,17 +4,18 @@
 
 mod common;
 
-use backwater_engine::{Bytes, Duration, Time};
+use backwater_engine::{Bytes, Duration, Rate, Time};
 use backwater_fabric::Simulation;
 use backwater_fabric::contract::note::DropCause;
 use backwater_fabric::driver::deadlock::Deadlock;
-use backwater_fabric::ids::{NodeId, PortIx};
+use backwater_fabric::ids::{Class, NodeId, PortIx};
 use backwater_fabric::mechanisms::congestion::CongestionConfig;
 use backwater_fabric::mechanisms::flow_control::FlowControlConfig;
 use backwater_fabric::mechanisms::flow_control::pfc::{PauseModel, PfcConfig, Relaying};
 use backwater_fabric::mechanisms::headroom::HeadroomConfig;
 use backwater_fabric::mechanisms::headroom::static_threshold::StaticConfig;
-use backwater_fabric::network::spec::{FlowSpec, HostScheduler, NetworkSpec};
+use backwater_fabric::mechanisms::recovery::RecoveryConfig;
+use backwater_fabric::network::spec::{FlowSpec, HostScheduler, LinkFault, NetworkSpec};
 use common::script::{Says, Script, Sent};
 use common::{bcube, flow};
 use proptest::prelude::*;
@@ -67,14 +68,54 @@ fn a_packet_with_two_digits_to_correct_passes_one_server() {
 /// At any instant, while packets are on their way from one port of a server to another.
 #[test]
 fn the_books_balance_while_packets_are_being_forwarded() {
-    let mut spec = bcube(2, 100, 1000);
-    spec.host.relay.delay = Duration::from_us(3);
-    let mut simulation = Simulation::new(spec, vec![flow(0, 3, 100_000, 0)], 1).unwrap();
-    for step in 1..200 {
-        simulation.run_until(Time::from_ps(step * 100_000), 1);
-        assert_eq!(simulation.audit(), []);
+    // ACKs of IRN have a record: what is being forwarded keeps it.
+    for recovery in [RecoveryConfig::GoBackN(Default::default()), RecoveryConfig::Irn(Default::default())] {
+        let mut spec = NetworkSpec { recovery, ..bcube(2, 100, 1000) };
+        spec.host.relay.delay = Duration::from_us(3);
+        let mut simulation = Simulation::new(spec, vec![flow(0, 3, 100_000, 0)], 1).unwrap();
+        for step in 1..300 {
+            simulation.run_until(Time::from_ps(step * 100_000), 1);
+            assert_eq!(simulation.audit(), []);
+        }
+        assert_eq!(simulation.outcomes()[0].reception.delivered, 100_000);
     }
-    assert_eq!(simulation.outcomes()[0].reception.delivered, 100_000);
+}
+
+/// The link behind h1, by which it relays, is ten times as slow as the one before: PAUSEs come later by the time of forwarding, and what
+/// comes until then finds room.
+#[test]
+fn headroom_holds_what_comes_while_packets_are_being_forwarded() {
+    for delay_ns in [0, 100, 500, 1000, 5000, 50_000] {
+        let mut spec = bcube(2, 100, 1000);
+        spec.host.relay.delay = Duration::from_ns(delay_ns);
+        spec.host.relay.headroom =
+            Some(HeadroomConfig::Static(StaticConfig { xoff: Bytes(20_000), ..Default::default() }));
+        let behind = spec.links.iter().position(|link| [link.a, link.b].contains(&NodeId(1)) && link.b == NodeId(7));
+        spec.links[behind.unwrap()].rate = Rate::from_gbps(10);
+        let (simulation, outcomes) = common::run(&spec, vec![via(0, &[4, 1, 7], 3, 4_000_000, 0)]);
+        assert_eq!((simulation.totals().drops, simulation.violations()), ([0; 5], vec![]));
+        assert_eq!((outcomes[0].reception.delivered, outcomes[0].retransmitted), (4_000_000, 0));
+        assert!(simulation.totals().pause_frames > 0);
+        // Of the headroom, what comes in 2 us on links, the time of forwarding and a little more is used.
+        let peak = simulation.node(NodeId(1)).pipeline().unwrap().peak_headroom(0, Class(3));
+        let window = (2000 + delay_ns) * 100 / 8;
+        assert!(peak > window * 8 / 10 && peak < window + 5000, "{delay_ns} ns: {peak} B");
+    }
+}
+
+/// Packets that are being forwarded when routes change are lost where they would wait at the dead port.
+#[test]
+fn what_is_being_forwarded_to_a_dead_port_is_lost() {
+    let at_us = |us| Time::ZERO + Duration::from_us(us);
+    let mut spec = bcube(2, 100, 1000);
+    spec.host.relay.delay = Duration::from_us(50);
+    spec.reconvergence = Some(Duration::from_us(30));
+    let behind = spec.links.iter().position(|link| [link.a, link.b] == [NodeId(1), NodeId(7)]).unwrap();
+    spec.faults = vec![LinkFault { link: behind, down: at_us(80), up: Time::NEVER }];
+    let mut simulation = Simulation::new(spec, vec![flow(0, 3, 4_000_000, 0)], 1).unwrap();
+    common::drain(&mut simulation);
+    assert_eq!((simulation.unfinished().len(), simulation.audit()), (0, vec![]));
+    assert!(simulation.is_quiet() && simulation.totals().drops[DropCause::LinkDown as usize] > 0);
 }
 
 /// h1 relays more than its port carries: with DCQCN's marks at servers, packets are marked there.

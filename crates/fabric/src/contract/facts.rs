@@ -29,6 +29,8 @@ pub struct Site<'a> {
     pub lossless: ClassMask,
     /// Bytes of the buffer.
     pub buffer: u64,
+    /// Time that packets take from their ingress port to a queue.
+    pub transit: Duration,
     /// Sizes and times of frames.
     pub sizes: Sizes,
     /// Longest base round-trip time of any pair of hosts.

@@ -41,7 +41,7 @@ impl Stations {
     /// Packets take some time to be forwarded.
     pub(crate) const DELAY: Stations = Stations(1 << 8);
     /// Packets whose routes do not tell the way that they have come keep a [`Trail`]: for whoever sends notices back along it.
-    pub const TRAIL: Stations = Stations(1 << 6);
+    pub(crate) const TRAIL: Stations = Stations(1 << 6);
 
     /// What else has something done when a packet leaves a queue.
     pub(crate) const ON_DEPARTURE: Stations = Stations(Self::TRAIL.0 | Self::TURNS.0 | Self::TRACE.0);

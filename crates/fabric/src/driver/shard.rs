@@ -119,10 +119,13 @@ impl Shard {
         self.outside.events.next_time()
     }
 
-    /// Whether no frame is on a wire or in a queue.
+    /// Whether no frame is on a wire, in a queue or between ports.
     pub(crate) fn is_empty(&self) -> bool {
         self.outside.wires.iter().all(|wire| wire.frames.is_empty())
-            && self.nodes.iter().all(|node| node.interfaces.ports.iter().all(Port::is_empty))
+            && self.nodes.iter().all(|node| {
+                node.interfaces.ports.iter().all(Port::is_empty)
+                    && node.pipeline().is_none_or(|pipeline| pipeline.transit.is_empty())
+            })
     }
 
     /// Whether it is empty, and no flow control waits for a timer.

@@ -36,6 +36,8 @@ pub(crate) struct Interfaces {
     pub(crate) caller: Caller,
     /// When each of them is to be called again, by [`Caller`].
     pub(crate) wakes: [Time; Caller::ALL.len()],
+    /// When the node has asked to be woken for the first of them; [`Time::NEVER`] if it has not.
+    pub(crate) wake_at: Time,
     /// Whose interfaces they are.
     pub(crate) node: NodeId,
 }
@@ -75,15 +77,17 @@ pub(crate) enum Effect {
     Gate(PortIx, QueueIx, bool),
 }
 
-/// Which mechanism of a switch a [`View`](crate::contract::View) is for: the one that is woken.
+/// Which mechanism of a node a [`View`](crate::contract::View) is for: the one that is woken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Caller {
+    /// It is, unless another one is named.
+    FlowControl,
     CongestionPoint,
     LoadBalance,
 }
 
 impl Caller {
-    pub(crate) const ALL: [Caller; 2] = [Caller::CongestionPoint, Caller::LoadBalance];
+    pub(crate) const ALL: [Caller; 3] = [Caller::FlowControl, Caller::CongestionPoint, Caller::LoadBalance];
 }
 
 impl Effects {
@@ -113,8 +117,9 @@ impl Interfaces {
             effects: Effects::default(),
             endpoint,
             stations: Stations::NONE,
-            caller: Caller::CongestionPoint,
+            caller: Caller::FlowControl,
             wakes: [Time::NEVER; Caller::ALL.len()],
+            wake_at: Time::NEVER,
         }
     }
 }

@@ -42,7 +42,7 @@ pub struct Node {
     pub id: NodeId,
 }
 
-const _: () = assert!(offset_of!(Interfaces, effects) + offset_of!(Effects, pending) < 64 && size_of::<Node>() == 768);
+const _: () = assert!(offset_of!(Interfaces, effects) + offset_of!(Effects, pending) < 64 && size_of::<Node>() <= 768);
 
 impl Node {
     /// The node called `id` of `fabric`, with its mechanisms set up.
@@ -296,6 +296,9 @@ impl Node {
     /// Puts a packet made by this node into a queue of `port`.
     pub(crate) fn enqueue_own<S: Sink>(&mut self, port: PortIx, frame: Frame, env: &mut Env<'_, S>) {
         self.interfaces.counters.created += u64::from(frame.size.charge);
+        if self.is_dead_end(port) {
+            return self.drop(port, &frame, DropCause::LinkDown, env);
+        }
         let (queue, queued) =
             (QueueIx::from(frame.class().0), Queued { frame, at: env.now, ingress: OWN, came: frame.class(), note: 0 });
         self.interfaces.ports[usize::from(port)].enqueue(queue, &queued, env.frames);
@@ -335,39 +338,56 @@ impl Node {
             self.interfaces.caller = Caller::LoadBalance;
             hook(&mut pipeline.balancer, &mut View::new(env.now, env.fabric, &mut self.interfaces));
         }
+        self.interfaces.caller = Caller::FlowControl;
     }
 
     /// Asks for the wake-up of the mechanism that is due first.
     fn ask_for_wakeup<S: Sink>(&mut self, env: &mut Env<'_, S>) {
         let next = self.interfaces.wakes.into_iter().min().unwrap_or(Time::NEVER);
-        if next != Time::NEVER {
-            env.sink.schedule(Wakeup::Node(self.id), next.max(env.now));
+        if next < self.interfaces.wake_at {
+            self.interfaces.wake_at = next.max(env.now);
+            env.sink.schedule(Wakeup::Node(self.id), self.interfaces.wake_at);
         }
     }
 
     /// Mechanisms of the node may have asked to be called by now, and packets be ready that were delayed.
     pub fn wake<S: Sink>(&mut self, env: &mut Env<'_, S>) {
+        if self.interfaces.wake_at <= env.now {
+            self.interfaces.wake_at = Time::NEVER;
+        }
         while let Some((egress, mut queued)) = self.pipeline.as_mut().and_then(|pipeline| pipeline.transit.due(env.now))
         {
-            self.join(egress, &mut queued, env);
+            if self.is_dead_end(egress) {
+                self.drop(queued.ingress, &queued.frame, DropCause::LinkDown, env);
+            } else {
+                self.join(egress, &mut queued, env);
+            }
         }
         self.wake_reactions(env);
         for caller in Caller::ALL {
-            let (Some(pipeline), wake) = (&mut self.pipeline, &mut self.interfaces.wakes[caller as usize]) else {
-                return;
-            };
+            let wake = &mut self.interfaces.wakes[caller as usize];
             if *wake > env.now {
                 continue;
             }
             *wake = Time::NEVER;
             self.interfaces.caller = caller;
             let view = &mut View::new(env.now, env.fabric, &mut self.interfaces);
-            match caller {
-                Caller::CongestionPoint => pipeline.congestion_point.on_wake(view),
-                Caller::LoadBalance => pipeline.balancer.on_wake(view),
+            match (caller, &mut self.pipeline) {
+                (Caller::FlowControl, _) => self.flow_control.on_wake(view),
+                (Caller::CongestionPoint, Some(pipeline)) => pipeline.congestion_point.on_wake(view),
+                (Caller::LoadBalance, Some(pipeline)) => pipeline.balancer.on_wake(view),
+                (_, None) => unreachable!("mechanisms that are not there ask for nothing"),
             }
         }
+        self.interfaces.caller = Caller::FlowControl;
+        self.ask_for_wakeup(env);
         self.settle(env);
+    }
+
+    /// Whether what leaves through `egress` would wait for a link that is down, although routes lead elsewhere by now.
+    #[inline]
+    pub(crate) fn is_dead_end(&self, egress: PortIx) -> bool {
+        self.interfaces.stations.meets(Stations::DEAD_ENDS) && self.interfaces.ports[usize::from(egress)].is_down()
     }
 
     /// Has a packet remember that it has left through `egress`, if it needs to and its route does not tell.

@@ -46,6 +46,11 @@ impl Transit {
         self.packets.pop_front_if(|(due, ..)| *due <= now).map(|(_, egress, queued)| (egress, queued))
     }
 
+    /// Whether no packet is on its way.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.packets.is_empty()
+    }
+
     /// Charged bytes on their way.
     pub(crate) fn bytes(&self) -> u64 {
         self.packets.iter().map(|(.., queued)| u64::from(queued.frame.size.charge)).sum()
@@ -62,10 +67,7 @@ impl Pipeline {
             balancer_at: balancer.stations(),
             balancer,
             probe: None,
-            transit: Transit {
-                delay: if site.relays { spec.host.relay.delay } else { Duration::ZERO },
-                packets: VecDeque::new(),
-            },
+            transit: Transit { delay: site.transit, packets: VecDeque::new() },
         }
     }
 

@@ -43,7 +43,7 @@ impl Node {
     /// The same where mechanisms look at packets on their way, or these take some time.
     #[inline(never)]
     fn forward_slowly<S: Sink>(&mut self, egress: PortIx, mut queued: Queued, env: &mut Env<'_, S>) {
-        if self.interfaces.stations.meets(Stations::DEAD_ENDS) && self.interfaces.ports[usize::from(egress)].is_down() {
+        if self.is_dead_end(egress) {
             return self.drop(queued.ingress, &queued.frame, DropCause::LinkDown, env);
         }
         if self.look_at(egress, &mut queued.frame, env) == Heard::Consume {
@@ -160,6 +160,7 @@ impl Node {
             let packet = &mut Carried { frame, records };
             hook(&mut pipeline.balancer, packet, &mut View::new(*now, *fabric, &mut self.interfaces));
         }
+        self.interfaces.caller = Caller::FlowControl;
     }
 
     /// No pool takes a packet.
@@ -193,6 +194,12 @@ impl Node {
                 self.show_departure(departure, passage, &mut queued.frame, env);
             }
         }
+        self.let_go(passage, env);
+    }
+
+    /// A packet is no longer in the buffer.
+    #[inline(always)]
+    fn let_go<S: Sink>(&mut self, passage: &Passage, env: &mut Env<'_, S>) {
         if !is_charged(passage) {
             return;
         }
@@ -276,9 +283,8 @@ impl Node {
         });
         for queue in 0..queues {
             while self.interfaces.ports[usize::from(egress)].is_occupied(queue) {
-                let mut queued = self.interfaces.ports[usize::from(egress)].take(queue, env.frames);
-                self.log_pauses(egress, queue, queued.at, &mut queued.frame, env);
-                self.depart(egress, queue, &mut queued, env);
+                let queued = self.interfaces.ports[usize::from(egress)].take(queue, env.frames);
+                self.let_go(&passage(egress, queue, &queued), env);
                 let ingress = if queued.ingress == OWN { egress } else { queued.ingress };
                 self.drop(ingress, &queued.frame, DropCause::LinkDown, env);
             }
@@ -341,7 +347,9 @@ impl Node {
         let packet = Carried { frame, records: env.records };
         self.interfaces.caller = Caller::LoadBalance;
         let arrival = &mut Arrival { packet, ingress, destination, key, candidates };
-        match pipeline.balancer.choose(arrival, &mut View::new(env.now, env.fabric, &mut self.interfaces)) {
+        let choice = pipeline.balancer.choose(arrival, &mut View::new(env.now, env.fabric, &mut self.interfaces));
+        self.interfaces.caller = Caller::FlowControl;
+        match choice {
             Choice::Candidate(index) => candidates[index],
             Choice::Route(route) => {
                 let past = match env.records.trail(frame.record) {

@@ -51,19 +51,57 @@ pub struct NetworkSpec {
 }
 
 impl NetworkSpec {
+    /// All mechanisms in the network.
+    fn mechanisms(&self) -> Vec<Configured<'_>> {
+        let mut all = vec![
+            Configured::of(
+                "congestion_control",
+                "congestion_control",
+                self.congestion.options(),
+                self.congestion.plug_in(),
+            ),
+            Configured::of("load_balance", "load_balance", self.load_balance.options(), self.load_balance.plug_in()),
+            Configured::of("recovery", "recovery", self.recovery.options(), self.recovery.plug_in()),
+        ];
+        let groups = || self.groups.iter();
+        let flow_controls = groups().filter_map(|group| Some(("groups.flow_control", group.flow_control.as_ref()?)));
+        for (path, config) in flow_controls.chain([("switch.flow_control", &self.switch.flow_control)]) {
+            all.push(Configured::of(path, "flow_control", config.options(), config.plug_in()));
+        }
+        let policies = groups().filter_map(|group| Some(("groups.headroom", group.headroom.as_ref()?)));
+        let of_relays = self.host.relay.headroom.iter().map(|config| ("host.relay.headroom", config));
+        for (path, config) in policies.chain(of_relays).chain([("switch.headroom", &self.switch.headroom)]) {
+            all.push(Configured::of(path, "headroom", config.options(), config.plug_in()));
+        }
+        all
+    }
+
     /// The mechanisms of other crates in the network that scenarios can name, as `slot.name`, with their versions.
     pub fn plug_ins(&self) -> BTreeMap<String, &'static str> {
-        let groups = || self.groups.iter();
-        let flow_controls = groups().filter_map(|group| group.flow_control.as_ref()).chain([&self.switch.flow_control]);
-        let headrooms = groups().filter_map(|group| group.headroom.as_ref()).chain([&self.switch.headroom]);
-        let flow_controls = flow_controls.map(|config| ("flow_control", config.plug_in()));
-        let of_all = [
-            ("congestion_control", self.congestion.plug_in()),
-            ("load_balance", self.load_balance.plug_in()),
-            ("recovery", self.recovery.plug_in()),
-        ];
-        let slots = flow_controls.chain(headrooms.map(|config| ("headroom", config.plug_in()))).chain(of_all);
-        slots.filter_map(|(slot, plug_in)| plug_in.map(|(name, version)| (format!("{slot}.{name}"), version))).collect()
+        let plug_ins =
+            self.mechanisms().into_iter().filter_map(|Configured { slot, plug_in, .. }| Some((slot, plug_in?)));
+        plug_ins.map(|(slot, (name, version))| (format!("{slot}.{name}"), version)).collect()
+    }
+}
+
+/// A mechanism of the network.
+struct Configured<'a> {
+    /// Where a scenario says so.
+    path: &'static str,
+    slot: &'static str,
+    options: &'a dyn Options,
+    /// Name and version, if it is of another crate.
+    plug_in: Option<(&'static str, &'static str)>,
+}
+
+impl<'a> Configured<'a> {
+    fn of(
+        path: &'static str,
+        slot: &'static str,
+        options: &'a dyn Options,
+        plug_in: Option<(&'static str, &'static str)>,
+    ) -> Configured<'a> {
+        Configured { path, slot, options, plug_in }
     }
 }
 
@@ -402,6 +440,7 @@ impl NetworkSpec {
             unused_ports: self.switch.ports.map_or(0, |most| usize::from(most).saturating_sub(ports.len())),
             lossless: self.switch.lossless.iter().copied().collect(),
             buffer: self.buffer(node).get(),
+            transit: if self.relays(node) { self.host.relay.delay } else { Duration::ZERO },
             sizes: self.sizes(),
             base_rtt,
             flow_control: facts(node),
@@ -443,21 +482,9 @@ impl NetworkSpec {
             multihomed: nodes().any(|node| self.is_host(node) && wiring.of(node).len() > 1),
             relays: nodes().any(|node| self.relays(node)),
         };
-        let in_groups = |of: fn(&SwitchGroup) -> Option<&dyn Options>| self.groups.iter().filter_map(of);
-        let flow_controls = in_groups(|group| group.flow_control.as_ref().map(FlowControlConfig::options));
-        let policies = in_groups(|group| group.headroom.as_ref().map(HeadroomConfig::options));
-        let all = [
-            ("switch.flow_control", self.switch.flow_control.options()),
-            ("switch.headroom", self.switch.headroom.options()),
-            ("congestion_control", self.congestion.options()),
-            ("load_balance", self.load_balance.options()),
-            ("recovery", self.recovery.options()),
-        ];
-        let in_groups =
-            flow_controls.map(|it| ("groups.flow_control", it)).chain(policies.map(|it| ("groups.headroom", it)));
-        let refused = all.into_iter().chain(in_groups).filter_map(|(option, it)| {
-            let reason = it.applies(&shape).err()?;
-            Some(SpecError::Option { option, reason })
+        let refused = self.mechanisms().into_iter().filter_map(|Configured { path, options, .. }| {
+            let reason = options.applies(&shape).err()?;
+            Some(SpecError::Option { option: path, reason })
         });
         let errors: Vec<_> = refused.collect();
         if errors.is_empty() { Ok(()) } else { Err(errors) }

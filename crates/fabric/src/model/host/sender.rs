@@ -52,7 +52,7 @@ pub(super) struct QueuePair {
 }
 
 // Whatever mechanism keeps more than that for every flow keeps it in a box.
-const _: () = assert!(offset_of!(QueuePair, last_sent) == 64 && size_of::<QueuePair>() == 384);
+const _: () = assert!(offset_of!(QueuePair, last_sent) == 64 && size_of::<QueuePair>() <= 384);
 
 /// What a queue pair waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
