@@ -14,8 +14,7 @@ use backwater_fabric::mechanisms::flow_control::FlowControlConfig;
 use backwater_fabric::mechanisms::flow_control::pfc::{PauseModel, PfcConfig, Relaying};
 use backwater_fabric::mechanisms::headroom::HeadroomConfig;
 use backwater_fabric::mechanisms::headroom::static_threshold::StaticConfig;
-use backwater_fabric::mechanisms::recovery::RecoveryConfig;
-use backwater_fabric::network::spec::{FlowSpec, HostScheduler, LinkFault, NetworkSpec};
+use backwater_fabric::network::spec::{FlowSpec, HostScheduler, LinkFault, LinkSpec, NetworkSpec};
 use common::script::{Says, Script, Sent};
 use common::{bcube, flow};
 use proptest::prelude::*;
@@ -68,12 +67,12 @@ fn a_packet_with_two_digits_to_correct_passes_one_server() {
 /// At any instant, while packets are on their way from one port of a server to another.
 #[test]
 fn the_books_balance_while_packets_are_being_forwarded() {
-    // ACKs of IRN have a record: what is being forwarded keeps it.
-    for recovery in [RecoveryConfig::GoBackN(Default::default()), RecoveryConfig::Irn(Default::default())] {
-        let mut spec = NetworkSpec { recovery, ..bcube(2, 100, 1000) };
-        spec.host.relay.delay = Duration::from_us(3);
+    // Packets of HPCC have a record: what is being forwarded keeps it.
+    for congestion in [CongestionConfig::None(Default::default()), CongestionConfig::Hpcc(Default::default())] {
+        let mut spec = NetworkSpec { congestion, ..bcube(2, 100, 1000) };
+        spec.host.relay.delay = Duration::from_us(20);
         let mut simulation = Simulation::new(spec, vec![flow(0, 3, 100_000, 0)], 1).unwrap();
-        for step in 1..300 {
+        for step in 1..1000 {
             simulation.run_until(Time::from_ps(step * 100_000), 1);
             assert_eq!(simulation.audit(), []);
         }
@@ -107,15 +106,21 @@ fn headroom_holds_what_comes_while_packets_are_being_forwarded() {
 #[test]
 fn what_is_being_forwarded_to_a_dead_port_is_lost() {
     let at_us = |us| Time::ZERO + Duration::from_us(us);
-    let mut spec = bcube(2, 100, 1000);
-    spec.host.relay.delay = Duration::from_us(50);
-    spec.reconvergence = Some(Duration::from_us(30));
-    let behind = spec.links.iter().position(|link| [link.a, link.b] == [NodeId(1), NodeId(7)]).unwrap();
-    spec.faults = vec![LinkFault { link: behind, down: at_us(80), up: Time::NEVER }];
-    let mut simulation = Simulation::new(spec, vec![flow(0, 3, 4_000_000, 0)], 1).unwrap();
-    common::drain(&mut simulation);
-    assert_eq!((simulation.unfinished().len(), simulation.audit()), (0, vec![]));
-    assert!(simulation.is_quiet() && simulation.totals().drops[DropCause::LinkDown as usize] > 0);
+    // One of the two servers between h0 and h3 forwards, and loses the link behind it.
+    let lost = [1, 2].map(|server| {
+        let mut spec = bcube(2, 100, 1000);
+        spec.host.relay.delay = Duration::from_us(50);
+        spec.reconvergence = Some(Duration::from_us(30));
+        let leads_on = |link: &LinkSpec| link.a == NodeId(server) && link.b.0 == [7, 5][server as usize - 1];
+        let behind = spec.links.iter().position(leads_on).unwrap();
+        spec.faults = vec![LinkFault { link: behind, down: at_us(80), up: Time::NEVER }];
+        let mut simulation = Simulation::new(spec, vec![flow(0, 3, 4_000_000, 0)], 1).unwrap();
+        common::drain(&mut simulation);
+        assert_eq!((simulation.unfinished().len(), simulation.audit()), (0, vec![]));
+        assert!(simulation.is_quiet());
+        simulation.totals().drops[DropCause::LinkDown as usize]
+    });
+    assert!(lost.iter().any(|lost| *lost > 0), "{lost:?}");
 }
 
 /// h1 relays more than its port carries: with DCQCN's marks at servers, packets are marked there.

@@ -9,6 +9,7 @@ use backwater_fabric::Simulation;
 use backwater_fabric::contract::note::DropCause;
 use backwater_fabric::frame::Direction;
 use backwater_fabric::ids::{FlowId, NodeId, PortIx};
+use backwater_fabric::mechanisms::congestion::CongestionConfig;
 use backwater_fabric::mechanisms::load_balance::LoadBalanceConfig;
 use backwater_fabric::network::fabric::Fabric;
 use backwater_fabric::network::spec::{FlowSpec, LinkFault, NetworkSpec};
@@ -113,4 +114,44 @@ fn a_flow_leaves_its_host_by_another_port_when_its_link_has_failed() {
     assert_eq!((outcomes[0].reception.delivered, simulation.audit()), (4_000_000, vec![]));
     let sent = simulation.node(NodeId(0)).ports()[usize::from(1 - port)].sent_wire_bytes();
     assert!(sent > 3_000_000, "{sent}");
+}
+
+/// All servers of BCube(3, 1) send to all others; the link between h1 and a switch of layer 0 fails at 20 us.
+fn all_to_all(bytes: u64, reconvergence: Duration) -> (NetworkSpec, Vec<FlowSpec>) {
+    let mut spec = NetworkSpec { reconvergence: Some(reconvergence), ..common::bcube(3, 100, 1000) };
+    let down = Time::ZERO + Duration::from_us(20);
+    spec.faults = vec![LinkFault { link: 1, down, up: Time::NEVER }];
+    let pairs = (0..9).flat_map(|src| (0..9).filter(move |dst| *dst != src).map(move |dst| (src, dst)));
+    (spec, pairs.map(|(src, dst)| common::flow(src, dst, bytes, 0)).collect())
+}
+
+/// What nodes send when routes change, packets and PAUSEs, arrives when it should, whichever shard the neighbour is in.
+#[test]
+fn new_routes_are_the_same_with_any_number_of_shards() {
+    for reconvergence_ns in [0, 500, 20_000] {
+        let results = [1, 2, 3, 5].map(|shards| {
+            let (spec, flows) = all_to_all(40_000, Duration::from_ns(reconvergence_ns));
+            let (simulation, outcomes) = common::run_shards(&spec, flows, shards);
+            assert_eq!((simulation.unfinished().len(), simulation.audit()), (0, vec![]));
+            assert!(simulation.totals().drops[DropCause::LinkDown as usize] > 0 && simulation.is_quiet());
+            let finished: Vec<_> = outcomes.iter().map(|outcome| outcome.reception.finish).collect();
+            (simulation.fingerprint(), finished)
+        });
+        assert!(results.iter().all(|result| *result == results[0]), "{reconvergence_ns} ns");
+    }
+}
+
+/// A flow that waits for its departure time when it leaves a port is no longer waited for there.
+#[test]
+fn paced_flows_change_their_ports() {
+    for link in [0, 9, 12] {
+        for reconvergence in [1, 100_000, 10_000_000].map(Duration::from_ps) {
+            let (mut spec, flows) = all_to_all(500_000, reconvergence);
+            spec.faults[0] = LinkFault { link, down: Time::ZERO + Duration::from_us(50), up: Time::NEVER };
+            spec.congestion = CongestionConfig::Hpcc(Default::default());
+            let (simulation, outcomes) = common::run(&spec, flows);
+            assert_eq!((simulation.unfinished().len(), simulation.audit()), (0, vec![]));
+            assert!(outcomes.iter().all(|outcome| outcome.reception.delivered == 500_000));
+        }
+    }
 }

@@ -112,6 +112,7 @@ impl Shard {
     /// Routes have been computed anew.
     pub(crate) fn reroute(&mut self, now: Time, fabric: &Fabric, layout: &Layout) {
         self.work(now, fabric, layout, |Work { nodes, env }| nodes.iter_mut().for_each(|node| node.reroute(env)));
+        self.pack_records();
     }
 
     /// When the next event happens; [`Time::NEVER`] if none is pending.

@@ -62,7 +62,8 @@ fn changes(spec: &NetworkSpec) -> Vec<(Time, usize, bool)> {
     let Some(delay) = spec.reconvergence else { return Vec::new() };
     let both = |fault: &LinkFault| [(fault.down, fault.link, false), (fault.up, fault.link, true)];
     let known = spec.faults.iter().flat_map(both).filter(|(at, ..)| *at < Time::NEVER);
-    let mut changes: Vec<_> = known.map(|(at, link, is_up)| (at + delay, link, is_up)).collect();
+    let mut changes: Vec<_> =
+        known.map(|(at, link, is_up)| (at + delay.max(Duration::from_ps(1)), link, is_up)).collect();
     changes.sort_unstable_by(|one, other| other.cmp(one));
     changes
 }
@@ -225,7 +226,15 @@ impl Simulation {
             return;
         }
         self.fabric.reroute(&self.down);
-        self.shards.iter_mut().for_each(|shard| shard.reroute(self.now, &self.fabric, &self.layout));
+        for from in 0..self.shards.len() {
+            self.shards[from].reroute(self.now, &self.fabric, &self.layout);
+            // What nodes have sent is on its way before the next window begins.
+            for to in 0..self.shards.len() {
+                let mut mail = std::mem::take(&mut self.shards[from].outside.outboxes[to]);
+                self.shards[to].accept(&mut mail, &self.layout);
+                self.shards[from].outside.outboxes[to] = mail;
+            }
+        }
     }
 
     /// Admits flows that start before `limit`, the next ones; when the first starts that is not admitted, or `limit`.

@@ -193,7 +193,7 @@ impl Endpoint {
         }
         while let Some(Reverse((at, slot))) = lanes.paced.peek().copied() {
             let pair = &self.queue_pairs[slot as usize];
-            if pair.state == PairState::Paced && pair.next_departure == at {
+            if pair.is_paced_at(port, at) {
                 return Some(at);
             }
             lanes.paced.pop();
@@ -236,7 +236,7 @@ impl Endpoint {
             }
             lanes.paced.pop();
             let pair = &mut self.queue_pairs[slot as usize];
-            if pair.state == PairState::Paced && pair.next_departure == at {
+            if pair.is_paced_at(port, at) {
                 pair.state = PairState::Ready;
                 lanes.set_ready(pair);
             }

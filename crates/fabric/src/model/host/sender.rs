@@ -89,6 +89,12 @@ impl QueuePair {
         chosen.or_else(|| self.paths.as_mut().map(|paths| paths.next(psn, now)))
     }
 
+    /// Whether it waits at `port` for its departure time, which is `at`: it may have another one by now, and be at another port.
+    #[inline]
+    pub(super) fn is_paced_at(&self, port: PortIx, at: Time) -> bool {
+        self.state == PairState::Paced && self.next_departure == at && self.port == port
+    }
+
     /// When the retransmission timer runs out, as things are; [`Time::NEVER`] if it does not.
     pub(super) fn deadline(&self) -> Time {
         match self.recovery.timeout(&self.progress) {
