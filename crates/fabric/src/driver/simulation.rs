@@ -62,8 +62,9 @@ fn changes(spec: &NetworkSpec) -> Vec<(Time, usize, bool)> {
     let Some(delay) = spec.reconvergence else { return Vec::new() };
     let both = |fault: &LinkFault| [(fault.down, fault.link, false), (fault.up, fault.link, true)];
     let known = spec.faults.iter().flat_map(both).filter(|(at, ..)| *at < Time::NEVER);
-    let mut changes: Vec<_> =
-        known.map(|(at, link, is_up)| (at + delay.max(Duration::from_ps(1)), link, is_up)).collect();
+    // At once means after all that happens in the instant in which a link fails.
+    let delay = delay.max(Duration::from_ps(1));
+    let mut changes: Vec<_> = known.map(|(at, link, is_up)| (at + delay, link, is_up)).collect();
     changes.sort_unstable_by(|one, other| other.cmp(one));
     changes
 }
