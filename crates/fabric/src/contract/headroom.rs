@@ -95,9 +95,9 @@ pub struct Pressure {
 }
 
 impl Pressure {
-    /// Whether something is full.
+    /// Whether a queue or the port as a whole is full.
     #[inline]
-    pub fn is_felt(&self) -> bool {
+    pub fn is_full(&self) -> bool {
         !self.full.is_empty() || self.port == PortPressure::Full
     }
 
@@ -145,16 +145,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pressure_is_felt_where_a_queue_or_the_port_is_full() {
+    fn a_queue_or_the_port_may_be_full() {
         let of_port = |port| Pressure { port, ..Default::default() };
-        for (pressure, is_felt) in [
+        for (pressure, is_full) in [
             (Pressure::of_class(Class(3), true, false), true),
             (Pressure::of_class(Class(3), false, true), false),
             (of_port(PortPressure::Full), true),
             (of_port(PortPressure::Eased), false),
             (of_port(PortPressure::Between), false),
         ] {
-            assert_eq!(pressure.is_felt(), is_felt, "{pressure:?}");
+            assert_eq!(pressure.is_full(), is_full, "{pressure:?}");
         }
     }
 }

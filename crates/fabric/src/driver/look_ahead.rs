@@ -1,14 +1,14 @@
 //! Look-ahead: asks the memory for what the next events will need.
 
 use crate::driver::keys::{Kind, id_of, kind_of};
-use crate::driver::shard::{Outside, Work};
+use crate::driver::shard::{Handler, Outside};
 use crate::driver::wire::{Flying, Wire, wire_index};
 use backwater_engine::prefetch::prefetch;
 
 /// With fewer ports in a shard, asking costs more than it saves: 3 to 30 % at 128 hosts (`benches/`), which have 384 and 768 ports.
 const LOOK_AHEAD_FROM: usize = 2048;
 
-impl Work<'_> {
+impl Handler<'_> {
     /// Whether it pays to look ahead.
     pub(super) fn looks_ahead(&self) -> bool {
         self.env.sink.outside.wires.len() >= LOOK_AHEAD_FROM

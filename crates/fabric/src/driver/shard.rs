@@ -46,7 +46,7 @@ impl Outside {
     #[inline(always)]
     fn carry(&mut self, wire: WireIx, frame: &Frame, when: Arrival) {
         self.events.push(arrival(wire, when));
-        self.wires[wire_index(wire) as usize].frames.push(|| Flying(*frame), &mut self.flying);
+        self.wires[wire_index(wire) as usize].frames.push(Flying(*frame), &mut self.flying);
     }
 }
 
@@ -106,12 +106,12 @@ impl Shard {
     /// Tells the source of `flow`, which is a node of this shard, that it will start.
     pub(crate) fn expect_flow(&mut self, flow: FlowId, now: Time, fabric: &Fabric, layout: &Layout) {
         let source = fabric.flow(flow).src;
-        self.work(now, fabric, layout, |work| work.at_node(source, |node, env| node.expect_flow(flow, env)));
+        self.act(now, fabric, layout, |handler| handler.at_node(source, |node, env| node.expect_flow(flow, env)));
     }
 
     /// Routes have been computed anew.
     pub(crate) fn reroute(&mut self, now: Time, fabric: &Fabric, layout: &Layout) {
-        self.work(now, fabric, layout, |Work { nodes, env }| nodes.iter_mut().for_each(|node| node.reroute(env)));
+        self.act(now, fabric, layout, |Handler { nodes, env }| nodes.iter_mut().for_each(|node| node.reroute(env)));
         self.pack_records();
     }
 
@@ -179,16 +179,16 @@ impl Shard {
     /// Handles the events before `limit`, the first `most` of them; how many it has handled.
     pub(crate) fn run(&mut self, limit: Time, most: u64, fabric: &Fabric, layout: &Layout) -> u64 {
         let mut handled = 0;
-        self.work(Time::ZERO, fabric, layout, |work| {
-            let looks_ahead = work.looks_ahead();
+        self.act(Time::ZERO, fabric, layout, |handler| {
+            let looks_ahead = handler.looks_ahead();
             while handled < most
-                && let Some(event) = work.env.sink.outside.events.pop_before(limit)
+                && let Some(event) = handler.env.sink.outside.events.pop_before(limit)
             {
                 handled += 1;
                 if looks_ahead {
-                    work.look_ahead();
+                    handler.look_ahead();
                 }
-                work.handle(event);
+                handler.handle(event);
             }
         });
         self.pack_records();
@@ -196,11 +196,11 @@ impl Shard {
         handled
     }
 
-    /// Goes to work at `now`.
-    fn work<R>(&mut self, now: Time, fabric: &Fabric, layout: &Layout, work: impl FnOnce(&mut Work<'_>) -> R) -> R {
+    /// Lets the nodes act from `now` on.
+    fn act<R>(&mut self, now: Time, fabric: &Fabric, layout: &Layout, act: impl FnOnce(&mut Handler<'_>) -> R) -> R {
         let Shard { nodes, records, frames, outside } = self;
         let sink = &mut ShardSink { now, fabric, layout, outside };
-        work(&mut Work { nodes, env: Env { now, fabric, records, frames, sink } })
+        act(&mut Handler { nodes, env: Env { now, fabric, records, frames, sink } })
     }
 
     /// Packs the records of frames that leave for other shards.
@@ -212,13 +212,13 @@ impl Shard {
     }
 }
 
-/// A shard at work: its nodes, and all that they work with.
-pub(super) struct Work<'a> {
+/// What handles events: the nodes of a shard, and all that they work with.
+pub(super) struct Handler<'a> {
     pub(super) nodes: &'a mut [Node],
     pub(super) env: Env<'a, ShardSink<'a>>,
 }
 
-impl Work<'_> {
+impl Handler<'_> {
     #[inline(always)]
     fn handle(&mut self, Event { time, key }: Event) {
         (self.env.now, self.env.sink.now) = (time, time);

@@ -81,8 +81,8 @@ impl<T: Copy> Pool<T> {
 
     /// Takes a chunk: the position of its first item. One that has just been made is full of `item`.
     #[inline]
-    fn take(&mut self, item: impl Fn() -> T) -> Position {
-        self.free.pop().unwrap_or_else(|| self.grow(item())) * CHUNK
+    fn take(&mut self, item: T) -> Position {
+        self.free.pop().unwrap_or_else(|| self.grow(item)) * CHUNK
     }
 
     #[cold]
@@ -156,18 +156,18 @@ impl Fifo {
 
     /// Adds `item` behind all others.
     #[inline(always)]
-    pub(crate) fn push<T: Copy>(&mut self, item: impl Fn() -> T, pool: &mut Pool<T>) {
+    pub(crate) fn push<T: Copy>(&mut self, item: T, pool: &mut Pool<T>) {
         if self.is_empty() {
-            self.last = pool.take(&item);
+            self.last = pool.take(item);
             self.head = self.last;
         } else if (self.last + 1).is_multiple_of(CHUNK) {
-            let position = pool.take(&item);
+            let position = pool.take(item);
             pool.next[(self.last / CHUNK) as usize] = position / CHUNK;
             self.last = position;
         } else {
             self.last += 1;
         }
-        pool.items[self.last as usize] = item();
+        pool.items[self.last as usize] = item;
     }
 
     /// Takes the first item of a queue that is not empty.
@@ -220,7 +220,7 @@ mod tests {
                 let (fifo, expected) = &mut queues[queue];
                 if is_push {
                     size += 1;
-                    fifo.push(|| size, &mut frames);
+                    fifo.push(size, &mut frames);
                     expected.push_back(size);
                 } else if let Some(expected) = expected.pop_front() {
                     prop_assert_eq!(fifo.front(&frames).copied(), Some(expected));

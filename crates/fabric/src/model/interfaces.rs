@@ -12,7 +12,8 @@ use backwater_engine::Time;
 use backwater_engine::memory::HeapBytes;
 use std::collections::VecDeque;
 
-/// What a node has seen, in charged bytes. `received + created = sent + consumed + lost + held`, where its ports know what they have sent.
+/// What a node has seen, in charged bytes. `received + created = sent + consumed + lost + held`; what was sent is the sum over
+/// its ports.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
     /// Bytes that came over links.

@@ -256,8 +256,11 @@ impl Node {
 
     /// Sends what there is to send on `port`, which is idle: link-local frames first, then those that wait, then what a queue pair has.
     fn serve<S: Sink>(&mut self, ix: PortIx, env: &mut Env<'_, S>) {
-        let next = if self.interfaces.stations.meets(Stations::TURNS | Stations::INNER_QUEUES) && self.prepare(ix, env)
-        {
+        let stations = self.interfaces.stations;
+        if stations.meets(Stations::INNER_QUEUES) {
+            self.hand_on(ix, env);
+        }
+        let next = if stations.meets(Stations::TURNS) && self.is_own_turn(ix, env) {
             self.pull(ix, env)
         } else {
             let port = &mut self.interfaces.ports[usize::from(ix)];
@@ -282,15 +285,6 @@ impl Node {
         if port.wake_at > port.busy_until {
             wake_when_ready(port, &mut self.interfaces.endpoint, env);
         }
-    }
-
-    /// Lets queues of `port` hand packets on that lead to others. Returns whether it is the turn of a queue pair, where they take turns with queues.
-    #[inline(never)]
-    fn prepare<S: Sink>(&mut self, ix: PortIx, env: &mut Env<'_, S>) -> bool {
-        if self.interfaces.stations.meets(Stations::INNER_QUEUES) {
-            self.hand_on(ix, env);
-        }
-        self.interfaces.stations.meets(Stations::TURNS) && self.is_own_turn(ix, env)
     }
 
     /// Puts a packet made by this node into a queue of `port`.

@@ -50,59 +50,13 @@ pub struct NetworkSpec {
     pub recovery: RecoveryConfig,
 }
 
-impl NetworkSpec {
-    /// All mechanisms in the network.
-    fn mechanisms(&self) -> Vec<Configured<'_>> {
-        let mut all = vec![
-            Configured::of(
-                "congestion_control",
-                "congestion_control",
-                self.congestion.options(),
-                self.congestion.plug_in(),
-            ),
-            Configured::of("load_balance", "load_balance", self.load_balance.options(), self.load_balance.plug_in()),
-            Configured::of("recovery", "recovery", self.recovery.options(), self.recovery.plug_in()),
-        ];
-        let groups = || self.groups.iter();
-        let flow_controls = groups().filter_map(|group| Some(("groups.flow_control", group.flow_control.as_ref()?)));
-        for (path, config) in flow_controls.chain([("switch.flow_control", &self.switch.flow_control)]) {
-            all.push(Configured::of(path, "flow_control", config.options(), config.plug_in()));
-        }
-        let policies = groups().filter_map(|group| Some(("groups.headroom", group.headroom.as_ref()?)));
-        let of_relays = self.host.relay.headroom.iter().map(|config| ("host.relay.headroom", config));
-        for (path, config) in policies.chain(of_relays).chain([("switch.headroom", &self.switch.headroom)]) {
-            all.push(Configured::of(path, "headroom", config.options(), config.plug_in()));
-        }
-        all
-    }
-
-    /// The mechanisms of other crates in the network that scenarios can name, as `slot.name`, with their versions.
-    pub fn plug_ins(&self) -> BTreeMap<String, &'static str> {
-        let plug_ins =
-            self.mechanisms().into_iter().filter_map(|Configured { slot, plug_in, .. }| Some((slot, plug_in?)));
-        plug_ins.map(|(slot, (name, version))| (format!("{slot}.{name}"), version)).collect()
-    }
-}
-
 /// A mechanism of the network.
 struct Configured<'a> {
-    /// Where a scenario says so.
+    /// Where a scenario says so; the last part is the slot.
     path: &'static str,
-    slot: &'static str,
     options: &'a dyn Options,
     /// Name and version, if it is of another crate.
     plug_in: Option<(&'static str, &'static str)>,
-}
-
-impl<'a> Configured<'a> {
-    fn of(
-        path: &'static str,
-        slot: &'static str,
-        options: &'a dyn Options,
-        plug_in: Option<(&'static str, &'static str)>,
-    ) -> Configured<'a> {
-        Configured { path, slot, options, plug_in }
-    }
 }
 
 /// One node.
@@ -469,6 +423,33 @@ impl NetworkSpec {
         self.check_links(&mut errors);
         self.check_routes(&mut errors);
         if errors.is_empty() { Ok(()) } else { Err(errors) }
+    }
+
+    /// All mechanisms in the network.
+    fn mechanisms(&self) -> Vec<Configured<'_>> {
+        // The configurations of the slots are types of their own, with methods of the same names.
+        macro_rules! configured {
+            ($path:literal, $configs:expr) => {
+                $configs.map(|it| Configured { path: $path, options: it.options(), plug_in: it.plug_in() })
+            };
+        }
+        let groups = || self.groups.iter();
+        configured!("switch.flow_control", [&self.switch.flow_control].into_iter())
+            .chain(configured!("switch.headroom", [&self.switch.headroom].into_iter()))
+            .chain(configured!("groups.flow_control", groups().filter_map(|group| group.flow_control.as_ref())))
+            .chain(configured!("groups.headroom", groups().filter_map(|group| group.headroom.as_ref())))
+            .chain(configured!("host.relay.headroom", self.host.relay.headroom.iter()))
+            .chain(configured!("congestion_control", [&self.congestion].into_iter()))
+            .chain(configured!("load_balance", [&self.load_balance].into_iter()))
+            .chain(configured!("recovery", [&self.recovery].into_iter()))
+            .collect()
+    }
+
+    /// The mechanisms of other crates in the network that scenarios can name, as `slot.name`, with their versions.
+    pub fn plug_ins(&self) -> BTreeMap<String, &'static str> {
+        let slot = |path: &'static str| path.rsplit('.').next().unwrap_or(path);
+        let plug_ins = self.mechanisms().into_iter().filter_map(|it| Some((slot(it.path), it.plug_in?)));
+        plug_ins.map(|(slot, (name, version))| (format!("{slot}.{name}"), version)).collect()
     }
 
     /// Checks that every mechanism can run in a network with this wiring.

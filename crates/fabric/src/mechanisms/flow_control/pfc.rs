@@ -371,7 +371,7 @@ impl FlowControl for Pfc {
         }
         *self.held_mut(passage) += u64::from(passage.bytes);
         let before = self.stopped[usize::from(passage.ingress)];
-        if before == Stopped::default() && !pressure.is_felt() {
+        if before == Stopped::default() && !pressure.is_full() {
             return;
         }
         let stopped = before.after(pressure);

@@ -366,10 +366,10 @@ impl Port {
                 let Body::Control(control) = &mut waiting.frame.body else {
                     unreachable!("link-local frames alone wait here")
                 };
-                if control.yields_to(newer) { self.control.push(|| waiting, frames) } else { withdrawn(waiting.frame) }
+                if control.yields_to(newer) { self.control.push(waiting, frames) } else { withdrawn(waiting.frame) }
             }
         }
-        self.control.push(|| queued, frames);
+        self.control.push(queued, frames);
     }
 
     /// Takes a control frame.

@@ -23,7 +23,7 @@ impl Queue {
     pub(super) fn push(&mut self, queued: &Queued, frames: &mut Frames) {
         self.bytes += u64::from(queued.frame.size.charge);
         self.count += 1;
-        self.frames.push(|| *queued, frames);
+        self.frames.push(*queued, frames);
     }
 
     /// Takes the first frame; there is one.
