@@ -14,6 +14,7 @@ use backwater_fabric::mechanisms::flow_control::FlowControlConfig;
 use backwater_fabric::mechanisms::flow_control::pfc::{PauseModel, PfcConfig, Relaying};
 use backwater_fabric::mechanisms::headroom::HeadroomConfig;
 use backwater_fabric::mechanisms::headroom::static_threshold::StaticConfig;
+use backwater_fabric::mechanisms::recovery::RecoveryConfig;
 use backwater_fabric::network::spec::{FlowSpec, HostScheduler, LinkFault, LinkSpec, NetworkSpec};
 use common::script::{Says, Script, Sent};
 use common::{bcube, flow};
@@ -337,6 +338,23 @@ fn a_relay_buffer_that_is_too_small_loses_packets_there() {
     assert_eq!(none, 0);
     assert_eq!(lost(peak).0, 0);
     assert!(lost(peak - 1).0 > 0);
+}
+
+/// A server that passes PAUSEs on and stops nobody itself promises nothing where its buffer policy bounds queues, however large the buffer.
+#[test]
+fn where_pauses_are_passed_on_a_bound_of_a_queue_breaks_no_promise() {
+    let mut spec = bcube(2, 100, 1000);
+    spec.switch.flow_control = pfc(Relaying::Forward);
+    spec.host.relay.headroom = Some(thresholds(5_000));
+    // Go-Back-N would send for ever.
+    spec.recovery = RecoveryConfig::Irn(Default::default());
+    let behind = spec.links.iter().position(|link| [link.a, link.b] == [NodeId(1), NodeId(7)]);
+    spec.links[behind.unwrap()].rate = Rate::from_gbps(10);
+    let (simulation, outcomes) = common::run(&spec, vec![via(0, &[4, 1, 7], 3, 400_000, 0)]);
+    let drops = simulation.totals().drops[DropCause::Headroom as usize];
+    assert!(drops > 0);
+    assert_eq!((simulation.violations(), simulation.totals().unpromised_drops), (vec![], drops));
+    assert_eq!((outcomes[0].reception.delivered, simulation.audit()), (400_000, vec![]));
 }
 
 /// A BCube of servers with any kind of PFC, schedulers and thresholds, and its flows.

@@ -123,6 +123,8 @@ pub struct HeadroomFacts {
     pub is_lossless: bool,
     /// Whether what it says of one queue of a port also depends on packets of the others.
     pub looks_at_ports: bool,
+    /// Whether an ingress queue has a bound that does not grow with the buffer.
+    pub bounds_queues: bool,
 }
 
 /// Sizes of frames.

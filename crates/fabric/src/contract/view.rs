@@ -3,7 +3,7 @@
 use crate::contract::note::Note;
 use crate::contract::paths::Paths;
 use crate::frame::cause::{Cause, Causes};
-use crate::frame::{Control, Notice, Packet, Pfc, Protocol, Route, Trail};
+use crate::frame::{Control, Notice, Packet, Protocol, Route, Trail};
 use crate::ids::{Class, NodeId, PortId, PortIx, QueueIx};
 use backwater_engine::{Duration, Rate, Time};
 
@@ -163,9 +163,9 @@ impl<'a> View<'a> {
         self.node.send(port, control, None);
     }
 
-    /// Sends a PAUSE, with the cause for each class that it names.
-    pub fn send_pause(&mut self, port: PortIx, pause: Pfc, causes: &Causes) {
-        self.node.send(port, Control::Pfc(pause), Some(causes));
+    /// The same with the cause for each class that it stops.
+    pub fn send_because(&mut self, port: PortIx, control: Control, causes: &Causes) {
+        self.node.send(port, control, Some(causes));
     }
 
     /// Reports what made a queue full, if this is recorded: for each egress port in turn the bytes queued there of what arrived on

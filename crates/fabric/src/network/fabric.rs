@@ -58,8 +58,9 @@ impl Promise {
     /// policy that promise it, as long as the neighbour obeys, the link corrupts no frame of flow control, and every frame takes time.
     fn of(port: &PortFacts, neighbour: &Neighbour, site: &Site<'_>) -> Promise {
         let ours = &site.flow_control;
-        // What has been on its way when a PAUSE is passed on has to find room.
-        let holds = !(ours.passes_on && site.relays && site.buffer < RelayConfig::UNLIMITED.get());
+        // What has been on its way when a PAUSE is passed on has to find room, whatever else is there: it is not counted.
+        let is_bounded = site.buffer < RelayConfig::UNLIMITED.get() || site.headroom.bounds_queues;
+        let holds = !(ours.passes_on && site.relays && is_bounded);
         let obeys = ours.interoperates_with(&neighbour.flow_control);
         let takes_time = site.sizes.framing.rate_excess(port.rate, site.sizes.telemetry).is_some();
         let arrives = port.error_rate == 0.0 || ours.is_spared_by_errors;

@@ -402,9 +402,9 @@ impl NetworkSpec {
         }
     }
 
-    /// Whether packets keep trails: some mechanism of a switch asks for them, and routes are not fixed.
+    /// Whether packets keep trails where their routes do not tell the way that they have come: some mechanism of a switch asks for them.
     pub(crate) fn keeps_trails(&self) -> bool {
-        !self.load_balance.is_static() && (self.congestion.needs_trails() || self.load_balance.needs_trails())
+        self.congestion.needs_trails() || self.load_balance.needs_trails()
     }
 
     /// What runs at `site` as flow control.

@@ -287,7 +287,8 @@ impl Pfc {
     }
 
     fn send_pause(&self, port: PortIx, classes: ClassMask, view: &mut View<'_>) {
-        view.send_pause(port, self.frame(classes, self.config.quanta), &self.ports[usize::from(port)].causes);
+        let frame = Control::Pfc(self.frame(classes, self.config.quanta));
+        view.send_because(port, frame, &self.ports[usize::from(port)].causes);
     }
 
     /// A received frame takes effect. The control class is never paused.
@@ -435,7 +436,7 @@ impl FlowControl for Pfc {
         {
             frame.enabled = self.stopped[index].classes();
             *at = view.now + Duration::from_ps(state.pause_time.ps() / 2);
-            view.send_pause(port, *frame, &state.causes);
+            view.send_because(port, Control::Pfc(*frame), &state.causes);
         }
         self.settle(port, view);
     }

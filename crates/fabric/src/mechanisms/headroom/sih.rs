@@ -47,7 +47,7 @@ impl HeadroomOptions for SihConfig {
     type Instance = Sih;
 
     fn facts(&self) -> HeadroomFacts {
-        HeadroomFacts { is_lossless: true, looks_at_ports: false }
+        HeadroomFacts { is_lossless: true, looks_at_ports: false, bounds_queues: false }
     }
 
     fn reserved(&self, site: &Site<'_>) -> u64 {

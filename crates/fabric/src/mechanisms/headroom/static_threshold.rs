@@ -41,7 +41,7 @@ impl HeadroomOptions for StaticConfig {
     type Instance = StaticThreshold;
 
     fn facts(&self) -> HeadroomFacts {
-        HeadroomFacts { is_lossless: true, looks_at_ports: false }
+        HeadroomFacts { is_lossless: true, looks_at_ports: false, bounds_queues: true }
     }
 
     fn reserved(&self, site: &Site<'_>) -> u64 {
