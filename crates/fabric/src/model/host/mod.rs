@@ -80,7 +80,9 @@ impl Node {
                 recovery: fabric.spec.recovery.sender(&sender),
                 reaction: fabric.spec.congestion.reaction(&sender),
                 next_departure: env.now,
-                last_sent: (env.now, 0),
+                last_sent: env.now,
+                last_wire: 0,
+                reminded: Time::NEVER,
                 ready_since: env.now,
                 state: PairState::Idle,
                 timed_from: Time::NEVER,
@@ -109,9 +111,9 @@ impl Node {
     fn ask_for_reminder<S: Sink>(&mut self, slot: Slot, env: &mut Env<'_, S>) {
         let host = self.id;
         let endpoint = self.endpoint_mut();
-        let pair = &endpoint.queue_pairs[slot as usize];
+        let pair = &mut endpoint.queue_pairs[slot as usize];
         let at = pair.reaction.wake_at();
-        if at == Time::NEVER {
+        if at == std::mem::replace(&mut pair.reminded, at) || at == Time::NEVER {
             return;
         }
         if endpoint.reminders.peek().is_none_or(|Reverse((first, ..))| at < *first) {
@@ -123,8 +125,9 @@ impl Node {
 
     /// Calls the reaction points whose time has come.
     pub(crate) fn wake_reactions<S: Sink>(&mut self, env: &mut Env<'_, S>) {
-        let Some(endpoint) = &mut self.interfaces.endpoint else { return };
-        while let Some(Reverse((at, flow, slot))) = endpoint.reminders.peek().copied() {
+        while let Some(endpoint) = &mut self.interfaces.endpoint
+            && let Some(Reverse((at, flow, slot))) = endpoint.reminders.peek().copied()
+        {
             let pair = &mut endpoint.queue_pairs[slot as usize];
             let is_known = pair.flow == flow && pair.state != PairState::Done && pair.reaction.wake_at() == at;
             if is_known && at > env.now {
@@ -133,12 +136,13 @@ impl Node {
             }
             endpoint.reminders.pop();
             if is_known {
+                pair.reminded = Time::NEVER;
                 pair.reaction.on_wake(env.now);
+                debug_assert!(pair.reaction.wake_at() > env.now, "the clock goes on");
                 let port = pair.port;
                 self.remind(slot, env);
                 self.review(slot, env);
                 self.kick(port, env);
-                return self.wake_reactions(env);
             }
         }
     }
@@ -189,7 +193,7 @@ impl Node {
         }
         pair.reaction.on_sent(env.now, wire);
         pair.next_departure = env.now + pacing(fabric.spec.framing, rate, wire, port);
-        pair.last_sent = (env.now, wire);
+        (pair.last_sent, pair.last_wire) = (env.now, size.wire);
         pair.ready_since = pair.next_departure;
         if pair.timed_from == Time::NEVER {
             endpoint.rearm(slot, self.id, env);
@@ -430,8 +434,8 @@ impl Node {
         let port = &ports[usize::from(pair.port)];
         if pair.reaction.repaces() {
             let rate = pair.reaction.rate(env.now);
-            let (sent, wire) = pair.last_sent;
-            pair.next_departure = sent + pacing(env.fabric.spec.framing, rate, wire, port);
+            let wire = u64::from(pair.last_wire);
+            pair.next_departure = pair.last_sent + pacing(env.fabric.spec.framing, rate, wire, port);
         }
         endpoint.place(slot, env.fabric, port.free_at(), env.now);
     }

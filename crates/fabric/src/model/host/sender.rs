@@ -36,8 +36,8 @@ pub(super) struct QueuePair {
     pub(super) port: PortIx,
     /// The queue of the port whose gate holds it back.
     pub(super) queue: QueueIx,
-    /// Start and wire size of the last packet sent.
-    pub(super) last_sent: (Time, u64),
+    /// When the last packet started.
+    pub(super) last_sent: Time,
     /// When the retransmission timer was started; [`Time::NEVER`] while nothing is in flight.
     pub(super) timed_from: Time,
     /// When the host next looks at the timer; [`Time::NEVER`] if it does not.
@@ -46,9 +46,13 @@ pub(super) struct QueuePair {
     pub(super) reaction: AnyReactionPoint,
     /// Which path packets take, where the host's half of load balancing says.
     pub(super) paths: Option<Box<dyn PathChoice>>,
+    /// When the reaction point is called by the clock, as far as that has been asked for; [`Time::NEVER`] if it has not.
+    pub(super) reminded: Time,
     pub(super) retransmitted: u64,
     /// Packets sent more than once, each time counted.
     pub(super) resent: u32,
+    /// Wire size of the last packet sent.
+    pub(super) last_wire: u16,
 }
 
 // Whatever mechanism keeps more than that for every flow keeps it in a box.
