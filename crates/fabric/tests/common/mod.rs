@@ -127,7 +127,8 @@ pub fn is_balanced(spec: &NetworkSpec) -> bool {
 /// So many random cases of a property, or as many as the variable BACKWATER_CASES says.
 pub fn cases(usual: u32) -> ProptestConfig {
     let cases = std::env::var("BACKWATER_CASES").ok().map(|cases| cases.parse().expect("BACKWATER_CASES is a number"));
-    ProptestConfig { cases: cases.unwrap_or(usual), ..Default::default() }
+    let cases = cases.unwrap_or(usual);
+    ProptestConfig { cases, max_global_rejects: cases.max(1024), ..Default::default() }
 }
 
 pub fn no_flow_control() -> FlowControlConfig {
