@@ -204,6 +204,15 @@ fn every_congestion_control_and_buffer_policy_says_what_follows_from_the_fabric(
     }
 }
 
+/// Neighbours must agree on how long a PAUSE lasts; what no switch runs is nobody's neighbour.
+#[test]
+fn what_no_switch_runs_is_not_compared() {
+    let only = "topology = { kind = \"star\", hosts = 3 }\n\
+                groups = [{ switches = \"s0\", flow_control = { kind = \"pfc\", pause = \"quanta\" } }]\n\
+                [[traffic]]\nkind = \"incast\"\ndegree = 1\nsize = \"64 KB\"\n";
+    assert_settings(only, &[], &[("groups[0].headroom", json!("as in `switch`"), "default")]);
+}
+
 #[test]
 fn topologies_and_groups_say_what_follows() {
     let leaf_spine = "topology = { kind = \"leaf-spine\", leaves = 2, spines = 1, hosts_per_leaf = 2, host_rate = \"25 Gbps\" }\n\

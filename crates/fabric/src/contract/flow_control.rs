@@ -1,18 +1,18 @@
 //! Slot *flow control*: which queue a packet joins, and when the upstream is paused and resumed.
 
 use crate::contract::accounts::FlowControlAccounts;
-use crate::contract::facts::{FlowControlFacts, Site};
+use crate::contract::facts::{FlowControlFacts, Site, Sizes};
 use crate::contract::headroom::{Gauge, Pressure};
-use crate::contract::options::{InForce, Options};
+use crate::contract::options::{Findings, InForce, Options};
 use crate::contract::passage::Passage;
 use crate::contract::paths::Onward;
 use crate::contract::view::View;
 use crate::frame::cause::Causes;
 use crate::frame::{Control, Frame};
-use crate::ids::{Class, FlowId, PortIx, QueueIx};
+use crate::ids::{Class, ClassMask, FlowId, PortIx, QueueIx};
 use ambassador::delegatable_trait;
 use auto_impl::auto_impl;
-use backwater_engine::Duration;
+use backwater_engine::{Duration, Rate};
 
 /// The options of a flow control, from which it is built at every node.
 pub trait FlowControlOptions: Options {
@@ -29,10 +29,37 @@ pub trait FlowControlOptions: Options {
     where
         Self: Sized;
 
+    /// Checks what a schema cannot say of the options among those of the other switches, and on these links.
+    fn check_among(&self, _network: &Among<'_>, _findings: &mut Findings) {}
+
     /// What the options come to in a network with this longest base round-trip time.
     fn in_force(&self, _base_rtt: Duration) -> InForce {
         InForce::new()
     }
+}
+
+/// The network for which the options of a flow control are checked.
+#[derive(Clone, Copy, Debug)]
+pub struct Among<'a> {
+    /// The flow controls of all switches, in the order of the first switch that runs each.
+    pub running: &'a [Running],
+    /// Rate of the fastest link.
+    pub fastest: Rate,
+    /// Classes that are lossless at switches.
+    pub lossless: ClassMask,
+    /// Sizes of frames.
+    pub sizes: Sizes,
+}
+
+/// A flow control that some of the switches run.
+#[derive(Clone, Debug)]
+pub struct Running {
+    /// Where the scenario has its options.
+    pub path: String,
+    /// Its name.
+    pub name: &'static str,
+    /// What it is to others at a switch.
+    pub facts: FlowControlFacts,
 }
 
 /// The same for what another crate plugs in, whatever its instances are.

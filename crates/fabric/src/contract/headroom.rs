@@ -24,9 +24,9 @@ pub trait HeadroomOptions: Options {
     /// Bytes that it sets aside at `site`: what must fit into the buffer.
     fn reserved(&self, site: &Site<'_>) -> u64;
 
-    /// Bytes that the ports of `site` may hold besides below thresholds that do not yield, where there are such.
-    fn below_thresholds(&self, _site: &Site<'_>) -> u64 {
-        0
+    /// Bytes that the ports of `site` may hold besides below thresholds that do not yield, where there are such, and the option that says so.
+    fn below_thresholds(&self, _site: &Site<'_>) -> Option<(&'static str, u64)> {
+        None
     }
 
     /// Whether any port may fill all of `buffer`, where these classes are lossless, as flow controls want it that bound queues.

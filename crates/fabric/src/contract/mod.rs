@@ -35,7 +35,9 @@ pub use congestion::{
     AckView, CongestionOptions, CongestionPoint, Loss, Notification, NotificationPoint, ReactionPoint,
 };
 pub use facts::{FlowControlFacts, HeadroomFacts, Neighbour, PfcTerms, PortFacts, SenderFacts, Site, Sizes};
-pub use flow_control::{AddedQueues, Candidate, Departing, FlowControl, FlowControlOptions, Place, Stage};
+pub use flow_control::{
+    AddedQueues, Among, Candidate, Departing, FlowControl, FlowControlOptions, Place, Running, Stage,
+};
 pub use headroom::{Admission, BufferPolicy, Gauge, HeadroomOptions, PortPressure, Pressure};
 pub use load_balance::{Arrival, Choice, Entropy, FlowHash, FlowKey, LoadBalance, LoadBalanceOptions, PathChoice};
 pub use options::{Beside, Findings, InForce, Key, Options, Shape, in_force};

@@ -5,7 +5,7 @@ use crate::diagnostic::{Diagnostic, counted};
 use crate::scenario::Scenario;
 use crate::workload::Traffic;
 use backwater_engine::{Bytes, Duration, Rate, Time};
-use backwater_fabric::contract::{Beside, FlowControlFacts, Key, Options, PfcTerms, options};
+use backwater_fabric::contract::{Among, Beside, Key, Options, Running, options};
 use backwater_fabric::frame::Protocol;
 use backwater_fabric::ids::{Class, NodeId};
 use backwater_fabric::mechanisms::flow_control::FlowControlConfig;
@@ -14,7 +14,7 @@ use backwater_fabric::network::routes::Wiring;
 use backwater_fabric::network::spec::{
     FlowSpec, HostScheduler, NetworkSpec, NodeKind, SchedulerConfig, SpecError, SwitchGroup,
 };
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 /// Largest payload of a packet: jumbo frames.
 pub(super) const LARGEST_MTU: Bytes = Bytes(9000);
@@ -215,33 +215,25 @@ pub(super) fn borders(spec: &NetworkSpec) -> Vec<Diagnostic> {
     findings.0
 }
 
-/// PFC with different options at different switches.
-pub(super) fn pfc_options(spec: &NetworkSpec) -> Vec<Diagnostic> {
-    let mut findings = Findings::default();
-    let mut all = switches(spec).filter(|switch| runs_pfc(spec, *switch)).filter_map(|switch| {
-        Some((path_of(spec, switch, "flow_control"), spec.flow_control(switch).facts(false).pfc?))
-    });
-    let Some((first_path, first)) = all.next() else { return findings.0 };
-    let others: BTreeMap<String, PfcTerms> = all.filter(|(path, _)| *path != first_path).collect();
-    let uses_it_at_borders = |switch| {
-        let FlowControlFacts { protocols, .. } = spec.flow_control(switch).facts(false);
-        protocols.iter().skip(1).any(|protocol| *protocol == Protocol::PFC)
-    };
-    let at_border = switches(spec).find(|switch| uses_it_at_borders(*switch));
-    for (path, terms) in others {
-        findings.error(
-            terms.until_resume != first.until_resume,
-            &format!("{path}.pause"),
-            format!("must be that of {first_path}: neighbours must agree on how long a PAUSE lasts"),
-        );
-        if let Some(switch) = at_border.filter(|_| terms.until_resume == first.until_resume && terms != first) {
-            let name = spec.flow_control(switch).name();
-            let message =
-                format!("must have the options of {first_path}: a switch with {name} uses the same at all its borders");
-            findings.error(true, &path, message);
+/// What flow controls have against their options among those of other switches, and on the links of this network.
+pub(super) fn flow_controls(spec: &NetworkSpec) -> Vec<Diagnostic> {
+    let Some(fastest) = spec.links.iter().map(|link| link.rate).max() else { return Vec::new() };
+    let (mut running, mut options): (Vec<Running>, Vec<&FlowControlConfig>) = Default::default();
+    for switch in switches(spec) {
+        let (path, flow_control) = (path_of(spec, switch, "flow_control"), spec.flow_control(switch));
+        if running.iter().all(|other| other.path != path) {
+            running.push(Running { path, name: flow_control.name(), facts: flow_control.facts(false) });
+            options.push(flow_control);
         }
     }
-    findings.0
+    let lossless = spec.switch.lossless.iter().copied().collect();
+    let found = running.iter().zip(options).flat_map(|(here, flow_control)| {
+        let mut own = options::Findings::default();
+        let among = Among { running: &running, fastest, lossless, sizes: spec.sizes() };
+        flow_control.check_among(&among, &mut own);
+        said_of(&here.path, own).collect::<Vec<_>>()
+    });
+    found.collect()
 }
 
 /// Flow control that bounds queues, with a buffer that ends at thresholds of ports: of use at a border with PFC only.
@@ -284,6 +276,8 @@ struct Need {
     reserved: Bytes,
     /// The same, and all that its ports may hold below thresholds that are fixed.
     with_thresholds: Bytes,
+    /// The policy's option that says where these are.
+    option: &'static str,
 }
 
 /// Whether the buffer of every switch holds what its policy sets aside; of those that need too much, the first of those that need most.
@@ -294,9 +288,9 @@ pub(super) fn buffers(spec: &NetworkSpec) -> Vec<Diagnostic> {
     let needs = switches(spec).map(|switch| {
         let site = spec.site(switch, &wiring, Duration::ZERO);
         let (reserved, ports) = (spec.headroom(switch).reserved(&site), site.ports.len() + site.unused_ports);
-        let thresholds = spec.headroom(switch).below_thresholds(&site);
-        let thresholds = if site.flow_control.is_lossless { thresholds } else { 0 };
-        Need { switch, ports, reserved: Bytes(reserved), with_thresholds: Bytes(reserved + thresholds) }
+        let thresholds = spec.headroom(switch).below_thresholds(&site).filter(|_| site.flow_control.is_lossless);
+        let (option, thresholds) = thresholds.unwrap_or_default();
+        Need { switch, ports, reserved: Bytes(reserved), with_thresholds: Bytes(reserved + thresholds), option }
     });
     let needs: Vec<Need> = needs.collect();
     let most = |by: fn(&Need) -> Bytes| needs.iter().rev().max_by_key(|need| by(need));
@@ -317,7 +311,7 @@ pub(super) fn buffers(spec: &NetworkSpec) -> Vec<Diagnostic> {
     );
     findings.warning(
         most_reserved.reserved < buffer && most_held.with_thresholds > buffer,
-        &format!("{}.xoff", path_of(spec, most_held.switch, "headroom")),
+        &format!("{}.{}", path_of(spec, most_held.switch, "headroom"), most_held.option),
         format!(
             "all {} of \"{}\" can reach it only with a buffer of {}; with {buffer} it may drop",
             counted(most_held.ports, "port"),

@@ -69,10 +69,9 @@ impl Plan {
             recovery: scenario.recovery.clone(),
         };
         findings.extend(timing::frames(&spec));
-        findings.extend(timing::pauses(&spec));
         findings.extend(checks::buffers(&spec));
         findings.extend(checks::borders(&spec));
-        findings.extend(checks::pfc_options(&spec));
+        findings.extend(checks::flow_controls(&spec));
         findings.extend(checks::shared_buffers(&spec));
         let traffic = workload::generate(&scenario.traffic, &graph, framing, mtu, seed, until, base_dir);
         let traffic = keep(traffic, &mut findings).unwrap_or_default();

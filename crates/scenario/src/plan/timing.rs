@@ -7,42 +7,12 @@ use backwater_fabric::contract::Findings;
 use backwater_fabric::network::spec::{LinkSpec, NetworkSpec};
 use std::collections::BTreeMap;
 
-/// What a link carries in a quantum of PFC (IEEE 802.1Qbb).
-const QUANTUM_BYTES: u64 = 512 / 8;
-
 /// The clocks of probes.
 pub(super) fn clocks(probes: &ProbesConfig) -> Vec<Diagnostic> {
     let least = Findings::FINEST_CLOCK;
     let clocks = [("probes.sample_interval", probes.sample_interval), ("probes.deadlock_check", probes.deadlock_check)];
     let wrong = clocks.into_iter().filter(|(_, interval)| *interval > Duration::ZERO && *interval < least);
     wrong.map(|(path, _)| Diagnostic::error(path, format!("must be at least {least}, or \"0 s\" for off"))).collect()
-}
-
-/// PAUSE frames that run out are repeated after half their time. That is a clock, of which the fastest link's has the shortest period; and the
-/// repetition must arrive in the other half, though it may have to wait for a data frame and a PFC frame of every class.
-pub(super) fn pauses(spec: &NetworkSpec) -> Vec<Diagnostic> {
-    let Some(rate) = spec.links.iter().map(|link| link.rate).max() else { return Vec::new() };
-    let largest = spec.framing.largest(spec.mtu.get() as u32, spec.congestion.telemetry_bytes());
-    let in_groups = spec.groups.iter().enumerate();
-    let in_groups = in_groups.filter_map(|(i, group)| Some((format!("groups[{i}]"), group.flow_control.as_ref()?)));
-    let all = in_groups.chain([("switch".into(), &spec.switch.flow_control)]);
-    let too_short = all.filter_map(|(path, flow_control)| {
-        let pfc = flow_control.facts(false).pfc.filter(|pfc| !pfc.until_resume)?;
-        let classes = spec.switch.lossless.len().max(1) as u64;
-        let wait = u64::from(largest.wire) + u64::from(spec.framing.control().wire) * classes;
-        let finest = Findings::FINEST_CLOCK;
-        let [of_wait, of_clock] = [2 * wait, 2 * rate.bytes_in(finest)].map(|bytes| bytes.div_ceil(QUANTUM_BYTES));
-        let least = of_wait.max(of_clock);
-        let why = if of_wait < of_clock {
-            format!("every {finest} at most, and links have {rate}")
-        } else {
-            format!("and may wait for {wait} B, a data frame and a PFC frame of every lossless class")
-        };
-        let message = format!("must be at least {least}: a PAUSE is repeated after half its time, {why}");
-        let is_too_short = u64::from(pfc.quanta) < least;
-        is_too_short.then(|| Diagnostic::error(format!("{path}.flow_control.quanta"), message))
-    });
-    too_short.collect()
 }
 
 /// A kind of frame that the network sends.

@@ -5,8 +5,8 @@
 //! eased (DSH section IV-F). Upstream, at an egress port: the frame closes and opens the gate of each class that it names.
 
 use crate::contract::{
-    FlowControl, FlowControlAccounts, FlowControlFacts, FlowControlOptions, Gauge, Neighbour, Options, Passage,
-    PauseScope, PfcTerms, PortFacts, PortPressure, Pressure, Site, View,
+    Among, Findings, FlowControl, FlowControlAccounts, FlowControlFacts, FlowControlOptions, Gauge, Neighbour, Options,
+    Passage, PauseScope, PfcTerms, PortFacts, PortPressure, Pressure, Running, Site, View,
 };
 use crate::frame::cause::{Cause, Causes, Parent};
 use crate::frame::{Control, Frame, Pfc as PfcFrame, Protocol};
@@ -337,9 +337,37 @@ impl PfcConfig {
         let pause = if terms.until_resume { PauseModel::UntilResume } else { PauseModel::Quanta };
         PfcConfig { pause, quanta: terms.quanta, response: terms.response, relays: Relaying::Ingress }
     }
+
+    fn terms(&self) -> PfcTerms {
+        let until_resume = self.pause == PauseModel::UntilResume;
+        PfcTerms { quanta: self.quanta, until_resume, response: self.response }
+    }
 }
 
 impl Options for PfcConfig {}
+
+/// Whether PFC is what runs there, not merely what is used where others do.
+fn is_pfc(other: &Running) -> bool {
+    other.facts.protocols.first() == Some(&Protocol::PFC)
+}
+
+/// PAUSE frames that run out are repeated after half their time. That is a clock, of which the fastest link's has the shortest period; and the
+/// repetition must arrive in the other half, though it may have to wait for a data frame and a PFC frame of every class.
+fn check_quanta(quanta: u16, network: &Among<'_>, findings: &mut Findings) {
+    let Among { fastest, sizes, .. } = network;
+    let classes = network.lossless.iter().count().max(1) as u64;
+    let wait = u64::from(sizes.largest().wire) + u64::from(sizes.framing.control().wire) * classes;
+    let finest = Findings::FINEST_CLOCK;
+    let [of_wait, of_clock] = [2 * wait, 2 * fastest.bytes_in(finest)].map(|bytes| bytes.div_ceil(QUANTUM_BYTES));
+    let least = of_wait.max(of_clock);
+    let why = if of_wait < of_clock {
+        format!("every {finest} at most, and links have {fastest}")
+    } else {
+        format!("and may wait for {wait} B, a data frame and a PFC frame of every lossless class")
+    };
+    let message = format!("must be at least {least}: a PAUSE is repeated after half its time, {why}");
+    findings.error(u64::from(quanta) < least, "quanta", message);
+}
 
 impl FlowControlOptions for PfcConfig {
     type Instance = Pfc;
@@ -347,15 +375,34 @@ impl FlowControlOptions for PfcConfig {
     fn facts(&self, _is_host: bool) -> FlowControlFacts {
         FlowControlFacts {
             protocols: vec![Protocol::PFC],
-            pfc: Some(PfcTerms {
-                quanta: self.quanta,
-                until_resume: self.pause == PauseModel::UntilResume,
-                response: self.response,
-            }),
+            pfc: Some(self.terms()),
             is_lossless: true,
             bounds_queues: false,
             is_spared_by_errors: self.pause == PauseModel::UntilResume,
             passes_on: self.relays == Relaying::Forward,
+        }
+    }
+
+    fn check_among(&self, network: &Among<'_>, findings: &mut Findings) {
+        if self.pause == PauseModel::Quanta {
+            check_quanta(self.quanta, network, findings);
+        }
+        let Some((first, terms)) =
+            network.running.iter().find_map(|other| Some((other, other.facts.pfc.as_ref().filter(|_| is_pfc(other))?)))
+        else {
+            return;
+        };
+        let ours = self.terms();
+        let agrees = ours.until_resume == terms.until_resume;
+        let message = format!("must be that of {}: neighbours must agree on how long a PAUSE lasts", first.path);
+        findings.error(!agrees, "pause", message);
+        let at_border = network.running.iter().find(|other| !is_pfc(other) && other.facts.speaks(Protocol::PFC));
+        if let Some(Running { name, .. }) = at_border.filter(|_| agrees && ours != *terms) {
+            let message = format!(
+                "must have the options of {}: a switch with {name} uses the same at all its borders",
+                first.path
+            );
+            findings.error(true, "", message);
         }
     }
 

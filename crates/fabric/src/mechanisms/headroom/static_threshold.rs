@@ -48,8 +48,8 @@ impl HeadroomOptions for StaticConfig {
         reserved(site, 0, &per_port(self.headroom, site))
     }
 
-    fn below_thresholds(&self, site: &Site<'_>) -> u64 {
-        self.xoff.get() * (site.ports.len() + site.unused_ports) as u64 * site.lossless_classes()
+    fn below_thresholds(&self, site: &Site<'_>) -> Option<(&'static str, u64)> {
+        Some(("xoff", self.xoff.get() * (site.ports.len() + site.unused_ports) as u64 * site.lossless_classes()))
     }
 
     fn shares_all(&self, buffer: Bytes, lossless: ClassMask) -> bool {
