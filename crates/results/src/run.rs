@@ -362,14 +362,16 @@ impl Run {
         // The run does not wait for flows without an end.
         let all_done = !self.simulation.expects_flows() && totals.live_flows() == totals.endless_flows;
         let is_last = now >= self.last();
-        let rests = || self.simulation.is_quiet() || is_last && self.simulation.is_empty();
+        // With no event pending, what is left waits at a link that never comes back.
+        let is_over = self.simulation.next_event() == Time::NEVER;
+        let rests = || is_over || self.simulation.is_quiet() || is_last && self.simulation.is_empty();
         if all_done && if totals.endless_flows == 0 { rests() } else { now >= self.plan.run.until } {
             return Some(Outcome::Completed);
         }
         if is_last {
             return Some(Outcome::TimeLimit);
         }
-        (self.simulation.next_event() == Time::NEVER).then_some(Outcome::Stalled)
+        is_over.then_some(Outcome::Stalled)
     }
 
     /// What is being run.

@@ -174,3 +174,17 @@ fn a_run_whose_flows_have_finished_is_completed_though_a_queue_is_kept() {
     let summary = run.finish().unwrap();
     assert_eq!((summary.outcome, summary.flows.unfinished), (Outcome::Completed, 0));
 }
+
+/// Packets that wait at a link that never comes back are sent again on other ways: nothing is left to do.
+#[test]
+fn a_run_whose_flows_have_finished_is_completed_though_packets_wait_at_a_dead_port() {
+    let text = "load_balance.kind = \"spray\"\nrecovery.kind = \"irn\"\n\
+        topology = { kind = \"leaf-spine\", leaves = 2, spines = 2, hosts_per_leaf = 1 }\n\
+        faults = [{ link = [\"leaf0\", \"spine0\"], down = \"5 us\" }]\n\
+        [[traffic]]\nkind = \"flows\"\nflows = [{ src = \"h0\", dst = \"h1\", bytes = \"200 KB\" }]\n";
+    let directory = tempfile::tempdir().unwrap();
+    let run = run(Run::start(plan_of(text), directory.path(), 1).unwrap());
+    assert!(!run.simulation.is_empty());
+    let summary = run.finish().unwrap();
+    assert_eq!((summary.outcome, summary.flows.unfinished), (Outcome::Completed, 0));
+}
