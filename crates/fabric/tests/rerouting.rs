@@ -10,6 +10,8 @@ use backwater_fabric::contract::note::DropCause;
 use backwater_fabric::frame::Direction;
 use backwater_fabric::ids::{FlowId, NodeId, PortIx};
 use backwater_fabric::mechanisms::congestion::CongestionConfig;
+use backwater_fabric::mechanisms::flow_control::FlowControlConfig;
+use backwater_fabric::mechanisms::headroom::HeadroomConfig;
 use backwater_fabric::mechanisms::load_balance::LoadBalanceConfig;
 use backwater_fabric::network::fabric::Fabric;
 use backwater_fabric::network::spec::{FlowSpec, LinkFault, NetworkSpec};
@@ -114,6 +116,95 @@ fn a_flow_leaves_its_host_by_another_port_when_its_link_has_failed() {
     assert_eq!((outcomes[0].reception.delivered, simulation.audit()), (4_000_000, vec![]));
     let sent = simulation.node(NodeId(0)).ports()[usize::from(1 - port)].sent_wire_bytes();
     assert!(sent > 3_000_000, "{sent}");
+}
+
+/// The sender goes on by its other port as soon as routes are new, not when its timer runs out.
+#[test]
+fn a_flow_goes_on_at_once_when_its_host_has_another_port() {
+    let (mut spec, flow) = (common::bcube(2, 100, 1000), common::flow(0, 3, 4_000_000, 0));
+    let port = Fabric::new(spec.clone()).unwrap().path(FlowId(0), &flow, Direction::Data)[0];
+    spec.reconvergence = Some(Duration::from_us(30));
+    let at_us = |us| Time::ZERO + Duration::from_us(us);
+    spec.faults = vec![LinkFault { link: usize::from(port) * 4, down: at_us(50), up: Time::NEVER }];
+    let mut simulation = Simulation::new(spec, vec![flow], 1).unwrap();
+    let sent = |simulation: &Simulation| simulation.node(NodeId(0)).ports()[usize::from(1 - port)].sent_wire_bytes();
+    simulation.run_until(at_us(80), 1);
+    assert_eq!(sent(&simulation), 0);
+    simulation.run_until(at_us(81), 1);
+    assert!(sent(&simulation) > 10_000, "a microsecond at 100 Gb/s is 12.5 kB");
+}
+
+/// ACKs, too, leave the receiver by another port when the link fails on which they went.
+#[test]
+fn answers_leave_the_receiver_by_another_port_when_their_link_has_failed() {
+    let mut spec = common::bcube(2, 100, 1000);
+    let flows: Vec<_> = (0..16).map(|_| common::flow(0, 3, 1_000_000, 0)).collect();
+    let fabric = Fabric::new(spec.clone()).unwrap();
+    let answers_by = |flow: &u32| fabric.path(FlowId(*flow), &flows[0], Direction::Ack)[0];
+    let data_by = |flow: &u32| fabric.path(FlowId(*flow), &flows[0], Direction::Data)[0];
+    // Data that leaves h0 by a port reaches h3 through the switch of the other layer, so that neither end of these flows' data is at the dead link.
+    let apart = (0..16)
+        .find(|flow| answers_by(flow) == data_by(flow))
+        .expect("some of 16 flows are answered on a way of their own");
+    spec.reconvergence = Some(Duration::from_us(30));
+    let link = usize::from(answers_by(&apart)) * 4 + 3;
+    spec.faults = vec![LinkFault { link, down: Time::ZERO + Duration::from_us(20), up: Time::NEVER }];
+    let (simulation, outcomes) = common::run(&spec, flows.clone());
+    assert!(outcomes.iter().all(|outcome| outcome.acknowledged.is_some()), "{:?}", simulation.totals());
+    assert_eq!((simulation.unfinished().len(), simulation.audit(), simulation.is_quiet()), (0, vec![], true));
+}
+
+/// Hosts h0 to h5 with a link each to switches 8 and 9, which lead to switch 10 and to hosts h6 and h7 there.
+fn two_links_each() -> NetworkSpec {
+    let mut spec = common::network(8, 3);
+    let lower = (0..6).flat_map(|host| [common::link(host, 8, 100, 1000), common::link(host, 9, 100, 1000)]);
+    let upper = [(8, 10), (9, 10), (10, 6), (10, 7)].map(|(a, b)| common::link(a, b, 100, 1000));
+    spec.links = lower.chain(upper).collect();
+    spec
+}
+
+/// Whatever a flow control keeps of flows and queues, at hosts that change their ports and at switches that lose what waits, is given back.
+#[test]
+fn every_flow_control_forgets_what_leaves_a_dead_port() {
+    let at_us = |us| Time::ZERO + Duration::from_us(us);
+    for flow_control in FlowControlConfig::all() {
+        // A link of a host, and one between switches.
+        for link in [0, 12] {
+            let name = flow_control.name();
+            let mut spec = two_links_each();
+            spec.switch.flow_control = flow_control.clone();
+            if spec.switch.flow_control.facts(false).bounds_queues {
+                spec.switch.headroom = HeadroomConfig::Static(Default::default());
+                spec.switch.lossless = Vec::new();
+            }
+            spec.reconvergence = Some(Duration::from_us(40));
+            spec.faults = vec![LinkFault { link, down: at_us(60), up: at_us(20_000) }];
+            let incast = (0..6).flat_map(|src| [6, 7].map(|dst| common::flow(src, dst, 400_000, u64::from(src) * 500)));
+            let (simulation, outcomes) = common::run(&spec, incast.collect());
+            let delivered: Vec<_> = outcomes.iter().map(|outcome| outcome.reception.delivered).collect();
+            assert_eq!(delivered, [400_000; 12], "{name}, link {link}");
+            assert_eq!((simulation.audit(), simulation.is_quiet()), (vec![], true), "{name}, link {link}");
+            assert!(simulation.totals().drops[DropCause::LinkDown as usize] > 0, "{name}, link {link}");
+        }
+    }
+}
+
+/// A frame is lost if its link fails while it is on the wire, the second time as well as the first.
+#[test]
+fn a_link_that_fails_again_loses_what_is_on_the_wire() {
+    let mut spec = common::chain(&[100, 100], 5000);
+    let at_us = |us| Time::ZERO + Duration::from_us(us);
+    spec.faults = [(20, 30), (60, 70)].map(|(down, up)| LinkFault { link: 1, down: at_us(down), up: at_us(up) }).into();
+    let mut simulation = Simulation::new(spec, vec![common::flow(0, 1, 4_000_000, 0)], 1).unwrap();
+    for down in [20, 60] {
+        simulation.run_until(at_us(down) + Duration::from_ps(1), 1);
+        let lost = |simulation: &Simulation| simulation.totals().drops[DropCause::LinkDown as usize];
+        let before = (lost(&simulation), simulation.outcomes()[0].reception.delivered);
+        simulation.run_until(at_us(down + 9), 1);
+        let (now, delivered) = (lost(&simulation), simulation.outcomes()[0].reception.delivered);
+        // 5 us at 100 Gb/s are 62.5 kB, of packets of 1024 B and headers; and as many ACKs, if they come in order.
+        assert!((50..120).contains(&(now - before.0)) && delivered == before.1, "{down} us: {now} {before:?}");
+    }
 }
 
 /// All servers of BCube(3, 1) send to all others; the link between h1 and a switch of layer 0 fails at 20 us.
