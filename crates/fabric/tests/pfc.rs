@@ -492,6 +492,27 @@ fn a_link_that_comes_back_waits_for_its_peer_to_speak() {
     assert_eq!(s.closed(1, 3), None);
 }
 
+/// A RESUME that has waited for the link is not sent once it is back: both ends begin anew.
+#[test]
+fn what_has_waited_at_a_dead_port_is_not_sent_once_it_is_back() {
+    let mut spec = spec();
+    spec.switch.lossless = vec![Class(3)];
+    let mut s = Script::new(&spec, vec![in_class(3, 0, 1)], SWITCH);
+    arrive!(s, 0 ps, port 1, pause [3]);
+    for psn in 0..3 {
+        arrive!(s, 100_000 ps, port 0, data of flow 0, psn psn);
+    }
+    expect!(s, 100_000..103_000 ps, port 0, Pause(vec![3]));
+    s.link_change(500_000, 0, false);
+    arrive!(s, 1_000_000 ps, port 1, resume [3]);
+    expect!(s, 1_000_000..1_080_000 ps, port 1, Data(3, 0));
+    expect!(s, 1_080_000..1_160_000 ps, port 1, Data(3, 1));
+    expect!(s, 1_160_000..1_240_000 ps, port 1, Data(3, 2));
+    s.link_change(2_000_000, 0, true);
+    expect!(s, 2_000_000..2_003_000 ps, port 0, Resume(vec![3]));
+    expect_nothing!(s, before 3_000_000 ps);
+}
+
 #[test]
 fn a_pause_repeated_after_a_failure_repeats_its_causes() {
     let mut s = stopped_port(2);

@@ -7,14 +7,18 @@ mod common;
 use backwater_engine::{Duration, Time};
 use backwater_fabric::Simulation;
 use backwater_fabric::contract::note::DropCause;
+use backwater_fabric::contract::{
+    Departing, FlowControl, FlowControlAccounts, FlowControlFacts, FlowControlOptions, Options, Site, View,
+};
 use backwater_fabric::frame::Direction;
-use backwater_fabric::ids::{FlowId, NodeId, PortIx};
+use backwater_fabric::ids::{FlowId, NodeId, PortIx, QueueIx};
 use backwater_fabric::mechanisms::congestion::CongestionConfig;
 use backwater_fabric::mechanisms::flow_control::FlowControlConfig;
 use backwater_fabric::mechanisms::headroom::HeadroomConfig;
 use backwater_fabric::mechanisms::load_balance::LoadBalanceConfig;
 use backwater_fabric::network::fabric::Fabric;
 use backwater_fabric::network::spec::{FlowSpec, LinkFault, NetworkSpec};
+use std::sync::{Arc, Mutex};
 
 /// h0 on leaf 2, h1 on leaf 3, spines 4 and 5: a flow by ECMP, and the link between its spine and leaf 3 that fails at 50 us.
 fn two_spines(reconvergence_us: Option<u64>, up_us: Option<u64>) -> (NetworkSpec, FlowSpec, PortIx) {
@@ -154,12 +158,59 @@ fn answers_leave_the_receiver_by_another_port_when_their_link_has_failed() {
     assert_eq!((simulation.unfinished().len(), simulation.audit(), simulation.is_quiet()), (0, vec![], true));
 }
 
-/// Hosts h0 to h5 with a link each to switches 8 and 9, which lead to switch 10 and to hosts h6 and h7 there.
+/// Writes down at which ports flows start and end.
+#[derive(Clone, Debug, Default)]
+struct Ledger(Arc<Mutex<Vec<(&'static str, PortIx, QueueIx)>>>);
+
+impl FlowControl for Ledger {
+    fn on_flow_start(&mut self, flow: Departing<'_>, _view: &mut View<'_>) -> QueueIx {
+        let queue = QueueIx::from(flow.class.0);
+        self.0.lock().unwrap().push(("start", flow.port, queue));
+        queue
+    }
+
+    fn on_flow_end(&mut self, _flow: FlowId, port: PortIx, queue: QueueIx, _view: &mut View<'_>) {
+        self.0.lock().unwrap().push(("end", port, queue));
+    }
+}
+
+impl FlowControlAccounts for Ledger {}
+
+impl Options for Ledger {}
+
+impl FlowControlOptions for Ledger {
+    type Instance = Ledger;
+
+    fn facts(&self, _is_host: bool) -> FlowControlFacts {
+        FlowControlFacts::default()
+    }
+
+    fn build(&self, _site: &Site<'_>) -> Ledger {
+        self.clone()
+    }
+}
+
+/// Flow control hears that a flow has left a port before it hears of the other one.
+#[test]
+fn flow_control_is_told_when_a_flow_changes_its_port() {
+    let (mut spec, flow, ledger) = (common::bcube(2, 100, 1000), common::flow(0, 3, 1_000_000, 0), Ledger::default());
+    let port = Fabric::new(spec.clone()).unwrap().path(FlowId(0), &flow, Direction::Data)[0];
+    spec.switch.flow_control = FlowControlConfig::custom(ledger.clone());
+    spec.reconvergence = Some(Duration::from_us(10));
+    let down = Time::ZERO + Duration::from_us(20);
+    spec.faults = vec![LinkFault { link: usize::from(port) * 4, down, up: Time::NEVER }];
+    let (simulation, _) = common::run(&spec, vec![flow]);
+    assert_eq!((simulation.unfinished().len(), simulation.audit()), (0, vec![]));
+    let changes = [("start", port, 3), ("end", port, 3), ("start", 1 - port, 3), ("end", 1 - port, 3)];
+    assert_eq!(*ledger.0.lock().unwrap(), changes);
+}
+
+/// Hosts h0 to h5 with a link each to switches 8 and 9, which lead to switch 10 and, by links that are slower, to hosts h6 and h7 there.
 fn two_links_each() -> NetworkSpec {
     let mut spec = common::network(8, 3);
     let lower = (0..6).flat_map(|host| [common::link(host, 8, 100, 1000), common::link(host, 9, 100, 1000)]);
-    let upper = [(8, 10), (9, 10), (10, 6), (10, 7)].map(|(a, b)| common::link(a, b, 100, 1000));
-    spec.links = lower.chain(upper).collect();
+    let upper = [(8, 10, 100), (9, 10, 100), (10, 6, 40), (10, 7, 40)];
+    spec.links = lower.chain(upper.map(|(a, b, gbps)| common::link(a, b, gbps, 1000))).collect();
     spec
 }
 
