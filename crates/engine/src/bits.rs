@@ -1,5 +1,6 @@
 //! Sets of small numbers, kept as bits in words.
 
+use crate::memory::HeapBytes;
 use std::cmp::Ordering;
 
 /// A set of small numbers that finds its next member quickly. The first 64 are in place, the others behind a pointer.
@@ -8,6 +9,12 @@ pub struct BitSet {
     first: u64,
     #[allow(clippy::box_collection, reason = "two words in a hot cache line instead of four")]
     more: Option<Box<Vec<u64>>>,
+}
+
+impl HeapBytes for BitSet {
+    fn heap_bytes(&self) -> u64 {
+        self.more.heap_bytes()
+    }
 }
 
 impl BitSet {

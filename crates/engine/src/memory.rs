@@ -43,3 +43,9 @@ macro_rules! by_capacity {
 }
 
 by_capacity!(Vec, VecDeque, BinaryHeap);
+
+impl<T: HeapBytes> HeapBytes for Option<Box<T>> {
+    fn heap_bytes(&self) -> u64 {
+        self.as_ref().map_or(0, |item| size_of::<T>() as u64 + item.heap_bytes())
+    }
+}

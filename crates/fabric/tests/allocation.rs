@@ -3,9 +3,15 @@
 
 mod common;
 
+use backwater_engine::random::Seed;
 use backwater_engine::{Duration, Time};
 use backwater_fabric::Simulation;
+use backwater_fabric::contract::{Entropy, Footprint, LoadBalanceOptions, Options, PathChoice, SenderFacts, Site};
+use backwater_fabric::frame::Psn;
+use backwater_fabric::ids::FlowId;
 use backwater_fabric::mechanisms::load_balance::LoadBalanceConfig;
+use backwater_fabric::mechanisms::load_balance::ecmp::{Ecmp, EcmpConfig};
+use backwater_fabric::mechanisms::recovery::RecoveryConfig;
 use backwater_fabric::network::spec::{FlowSpec, NetworkSpec};
 use common::{flow, link, network, star};
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
@@ -26,6 +32,43 @@ fn steady_state(spec: NetworkSpec, flows: Vec<FlowSpec>) -> (usize, u64) {
     (change.allocations + change.reallocations, simulation.totals().packet_hops - before)
 }
 
+/// Hosts choose one of sixteen paths for every packet.
+#[derive(Debug)]
+struct Turns;
+
+struct Turn(u16);
+
+impl Options for Turns {}
+
+impl LoadBalanceOptions for Turns {
+    type Instance = Ecmp;
+
+    fn is_static(&self) -> bool {
+        true
+    }
+
+    fn build(&self, site: &Site<'_>) -> Ecmp {
+        EcmpConfig {}.build(site)
+    }
+
+    fn chooses_paths(&self) -> bool {
+        true
+    }
+
+    fn path_choice(&self, _flow: FlowId, _seed: Seed, _sender: &SenderFacts) -> Option<Box<dyn PathChoice>> {
+        Some(Box::new(Turn(0)))
+    }
+}
+
+impl Footprint for Turn {}
+
+impl PathChoice for Turn {
+    fn next(&mut self, _psn: Psn, _now: Time) -> Entropy {
+        self.0 = (self.0 + 1) % 16;
+        Entropy(self.0)
+    }
+}
+
 /// One test, since the counter is the process's: no other may run beside it.
 #[test]
 fn packets_and_events_do_not_allocate() {
@@ -43,15 +86,21 @@ fn packets_and_events_do_not_allocate() {
     assert!(hops > 10_000);
     assert!(allocations <= 2, "{allocations}");
 
-    // Tables of flowlets, and of what leaves tell each other.
-    for load_balance in [LoadBalanceConfig::LetFlow(Default::default()), LoadBalanceConfig::Conga(Default::default())] {
+    // Tables of flowlets, and of what leaves tell each other; paths that hosts choose.
+    for load_balance in [
+        LoadBalanceConfig::LetFlow(Default::default()),
+        LoadBalanceConfig::Conga(Default::default()),
+        LoadBalanceConfig::custom(Turns),
+    ] {
+        let kind = load_balance.name();
         let mut spec = network(8, 4);
         spec.links = (0..8).map(|host| link(host, 8 + host / 4, 100, 1000)).collect();
         spec.links.extend([(8, 10), (8, 11), (9, 10), (9, 11)].map(|(leaf, spine)| link(leaf, spine, 400, 1000)));
         spec.load_balance = load_balance;
+        spec.recovery = RecoveryConfig::InAnyOrder(Default::default());
         let across = (0..8).map(|host| endless(host, (host + 4) % 8)).collect();
         let (allocations, hops) = steady_state(spec, across);
-        println!("flowlets: {allocations} allocations in {hops} packet-hops");
+        println!("{kind}: {allocations} allocations in {hops} packet-hops");
         assert!(hops > 100_000);
         assert_eq!(allocations, 0);
     }

@@ -319,7 +319,7 @@ proptest! {
                         acked += 1024;
                         let telemetry = telemetry(&mut draws, now, &mut tx_bytes, &mut stamped);
                         let rtt = Duration::from_ns(8000 + draws.below(50_000));
-                        point.on_ack(&AckView { now, acked_bytes: acked, sent_bytes: sent, rtt, hops: 4, path: None, telemetry: Some(&telemetry) });
+                        point.on_ack(&AckView { now, arrived: None, acked_bytes: acked, sent_bytes: sent, rtt, hops: 4, path: None, telemetry: Some(&telemetry) });
                     }
                     _ => {}
                 }
@@ -353,7 +353,7 @@ proptest! {
                     acked += u64::from(facts.sizes.mtu);
                     let telemetry = telemetry(&mut draws, now, &mut tx_bytes, &mut stamped);
                     let rtt = facts.base_rtt;
-                    point.on_ack(&AckView { now, acked_bytes: acked, sent_bytes: acked, rtt, hops: 2, path: None, telemetry: Some(&telemetry) });
+                    point.on_ack(&AckView { now, arrived: None, acked_bytes: acked, sent_bytes: acked, rtt, hops: 2, path: None, telemetry: Some(&telemetry) });
                 }
             }
             // From the highest of all lowest rates on.
@@ -470,7 +470,7 @@ proptest! {
                 let timeout = sender.timeout(&progress).map_or(u64::MAX, |timeout| timeout.ps() / 1_000_000);
                 while let Some((is_ack, expects, came)) = answers.receive(now) {
                     let (before, arrived) = (progress, Some(came).filter(|_| config.is_selective()));
-                    sender.on_answer(&Answer { asks: !is_ack, expected: expects, arrived }, &mut progress);
+                    sender.on_answer(&Answer { asks: !is_ack, expected: expects, arrived, path: None }, &mut progress);
                     prop_assert!(progress.acked >= before.acked && progress.acked <= expected);
                     deadline = now + timeout;
                 }

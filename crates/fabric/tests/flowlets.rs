@@ -9,7 +9,8 @@ mod common;
 
 use backwater_engine::{Bytes, Duration, Time};
 use backwater_fabric::contract::{
-    Arrival, Carried, Choice, LoadBalance, LoadBalanceOptions, Options, Passage, Site, Station, Stations, View,
+    Arrival, Carried, Choice, Footprint, LoadBalance, LoadBalanceOptions, Options, Passage, Site, Station, Stations,
+    View,
 };
 use backwater_fabric::driver::outcome::FlowOutcome;
 use backwater_fabric::driver::simulation::Simulation;
@@ -142,6 +143,8 @@ impl LoadBalanceOptions for Watched {
         WatchedConga(Conga::new(&self.config, site), site.node.0, self.log.clone())
     }
 }
+
+impl Footprint for WatchedConga {}
 
 impl Station for WatchedConga {
     fn stations(&self) -> Stations {

@@ -6,8 +6,8 @@ mod common;
 
 use backwater_engine::Bytes;
 use backwater_fabric::contract::{
-    AddedQueues, Candidate, FlowControl, FlowControlAccounts, FlowControlFacts, FlowControlOptions, Options, Passage,
-    Place, Pressure, Site, Stage, View,
+    AddedQueues, FlowControl, FlowControlAccounts, FlowControlFacts, FlowControlOptions, Footprint, Joining, Options,
+    Passage, Place, Pressure, Site, Stage, View,
 };
 use backwater_fabric::frame::cause::Causes;
 use backwater_fabric::frame::framing::Framing;
@@ -29,9 +29,9 @@ impl FlowControl for Turnstile {
         AddedQueues { most: SPARE + 2, stage: Stage::Wire, ..Default::default() }
     }
 
-    fn queue(&mut self, candidate: Candidate<'_>, _view: &View<'_>) -> Place {
-        let flow = candidate.frame.packet().expect("only packets are queued").flow;
-        candidate.at(CLASSES as QueueIx + SPARE + flow.0 as QueueIx, 0)
+    fn queue(&mut self, joining: Joining<'_>, _view: &View<'_>) -> Place {
+        let flow = joining.frame.packet().expect("only packets are queued").flow;
+        joining.at(CLASSES as QueueIx + SPARE + flow.0 as QueueIx, 0)
     }
 
     fn on_enqueue(&mut self, passage: &Passage, _pressure: Pressure, view: &mut View<'_>) {
@@ -48,6 +48,7 @@ impl FlowControl for Turnstile {
     }
 }
 
+impl Footprint for Turnstile {}
 impl FlowControlAccounts for Turnstile {}
 
 impl Options for Turnstile {}

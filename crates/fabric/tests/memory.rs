@@ -5,6 +5,8 @@ mod common;
 
 use backwater_engine::{Duration, Time};
 use backwater_fabric::Simulation;
+use backwater_fabric::mechanisms::congestion::CongestionConfig;
+use backwater_fabric::mechanisms::recovery::RecoveryConfig;
 use backwater_fabric::network::spec::{FlowSpec, NetworkSpec};
 use common::{flow, link, network};
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
@@ -42,12 +44,18 @@ fn what_is_counted_is_what_is_allocated() {
     let short = (0..50_000)
         .map(|i| flow(i % 128, (i * 7 + 1) % 128, 500, u64::from(i) * 2))
         .filter(|flow| flow.src != flow.dst);
+    let short: Vec<FlowSpec> = short.collect();
+    let with = |congestion, recovery| NetworkSpec { congestion, recovery, ..leaf_spine() };
+    let hpcc = with(CongestionConfig::Hpcc(Default::default()), RecoveryConfig::Irn(Default::default()));
+    let pcn = with(CongestionConfig::Pcn(Default::default()), RecoveryConfig::InAnyOrder(Default::default()));
     let mut unreliable = leaf_spine();
     unreliable.links.iter_mut().for_each(|link| link.error_rate = 1e-4);
     let runs = [
         (leaf_spine(), Vec::new(), 1),
         (leaf_spine(), all_to_one, 200),
-        (leaf_spine(), short.collect(), 50),
+        (leaf_spine(), short.clone(), 50),
+        (hpcc, short.clone(), 50),
+        (pcn, short, 50),
         (unreliable, Vec::new(), 1),
     ];
     for (spec, flows, us) in runs {

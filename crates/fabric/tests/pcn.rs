@@ -9,7 +9,8 @@ mod common;
 
 use backwater_engine::{Bytes, Duration, Rate, Time};
 use backwater_fabric::contract::{
-    CongestionOptions, CongestionPoint, Notification, NotificationPoint, Options, ReactionPoint, SenderFacts, Site,
+    CongestionOptions, CongestionPoint, Footprint, Notification, NotificationPoint, Options, ReactionPoint,
+    SenderFacts, Site,
 };
 use backwater_fabric::driver::simulation::Simulation;
 use backwater_fabric::frame::PacketKind;
@@ -157,6 +158,8 @@ impl CongestionOptions for Watched {
     }
 }
 
+impl Footprint for Receiver {}
+
 impl NotificationPoint for Receiver {
     fn on_data(&mut self, now: Time, marked: bool, wire_bytes: u64) -> Notification {
         let mut marks = self.2.marks.lock().unwrap();
@@ -166,6 +169,8 @@ impl NotificationPoint for Receiver {
         self.0.on_data(now, marked, wire_bytes)
     }
 }
+
+impl Footprint for Sender {}
 
 impl ReactionPoint for Sender {
     fn rate(&mut self, now: Time) -> Rate {

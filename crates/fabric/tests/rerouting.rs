@@ -8,7 +8,7 @@ use backwater_engine::{Duration, Time};
 use backwater_fabric::Simulation;
 use backwater_fabric::contract::note::DropCause;
 use backwater_fabric::contract::{
-    Departing, FlowControl, FlowControlAccounts, FlowControlFacts, FlowControlOptions, Options, Site, View,
+    FlowControl, FlowControlAccounts, FlowControlFacts, FlowControlOptions, Footprint, Options, Site, Starting, View,
 };
 use backwater_fabric::frame::Direction;
 use backwater_fabric::ids::{FlowId, NodeId, PortIx, QueueIx};
@@ -164,7 +164,7 @@ fn answers_leave_the_receiver_by_another_port_when_their_link_has_failed() {
 struct Ledger(Arc<Mutex<Vec<(&'static str, PortIx, QueueIx)>>>);
 
 impl FlowControl for Ledger {
-    fn on_flow_start(&mut self, flow: Departing<'_>, _view: &mut View<'_>) -> QueueIx {
+    fn on_flow_start(&mut self, flow: Starting<'_>, _view: &mut View<'_>) -> QueueIx {
         let queue = QueueIx::from(flow.class.0);
         self.0.lock().unwrap().push(("start", flow.port, queue));
         queue
@@ -175,6 +175,7 @@ impl FlowControl for Ledger {
     }
 }
 
+impl Footprint for Ledger {}
 impl FlowControlAccounts for Ledger {}
 
 impl Options for Ledger {}

@@ -7,7 +7,8 @@ mod common;
 use backwater_engine::{Duration, Time};
 use backwater_fabric::Simulation;
 use backwater_fabric::contract::{
-    FlowControl, FlowControlAccounts, FlowControlFacts, FlowControlOptions, Options, Passage, Pressure, Site, View,
+    FlowControl, FlowControlAccounts, FlowControlFacts, FlowControlOptions, Footprint, Options, Passage, Pressure,
+    Site, View,
 };
 use backwater_fabric::driver::partition::Partition;
 use backwater_fabric::ids::NodeId;
@@ -29,6 +30,7 @@ impl FlowControl for Bomb {
     }
 }
 
+impl Footprint for Bomb {}
 impl FlowControlAccounts for Bomb {}
 
 impl Options for Bomb {}

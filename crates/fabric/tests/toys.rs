@@ -9,8 +9,9 @@ mod common;
 
 use backwater_engine::{Duration, Rate, Time};
 use backwater_fabric::contract::{
-    Arrival, Carried, Choice, CongestionOptions, CongestionPoint, Emission, Heard, LoadBalance, LoadBalanceOptions,
-    Loss, NotificationPoint, Options, Passage, Paths, ReactionPoint, SenderFacts, Site, Station, Stations, View,
+    Arrival, Carried, Choice, CongestionOptions, CongestionPoint, Emission, Footprint, Heard, LoadBalance,
+    LoadBalanceOptions, Loss, NotificationPoint, Options, Passage, Paths, ReactionPoint, SenderFacts, Site, Station,
+    Stations, View,
 };
 use backwater_fabric::driver::simulation::Simulation;
 use backwater_fabric::frame::{Notice, Protocol, Route};
@@ -77,10 +78,13 @@ impl CongestionOptions for Halving {
     }
 }
 
+impl Footprint for Silent {}
 impl NotificationPoint for Silent {}
 impl Station for Silent {}
 impl CongestionPoint for Silent {}
 impl CongestionPoint for HalvingPoint {}
+
+impl Footprint for HalvingPoint {}
 
 impl Station for HalvingPoint {
     fn stations(&self) -> Stations {
@@ -97,6 +101,8 @@ impl Station for HalvingPoint {
         }
     }
 }
+
+impl Footprint for HalvingSender {}
 
 impl ReactionPoint for HalvingSender {
     fn rate(&mut self, _now: Time) -> Rate {
@@ -207,6 +213,8 @@ impl CongestionOptions for Mourning {
     }
 }
 
+impl Footprint for Mourner {}
+
 impl ReactionPoint for Mourner {
     fn rate(&mut self, _now: Time) -> Rate {
         self.0
@@ -270,6 +278,8 @@ impl LoadBalanceOptions for Touring {
         Tour { toy: self.clone(), node: site.node, is_edge, turn: 0, probes: 0 }
     }
 }
+
+impl Footprint for Tour {}
 
 impl Station for Tour {
     fn stations(&self) -> Stations {

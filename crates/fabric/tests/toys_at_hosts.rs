@@ -7,8 +7,9 @@ mod common;
 use backwater_engine::random::Seed;
 use backwater_engine::{Duration, Rate, Time};
 use backwater_fabric::contract::{
-    AckView, Carried, CongestionOptions, CongestionPoint, Entropy, LoadBalanceOptions, NotificationPoint, Options,
-    Passage, PathChoice, ReactionPoint, SenderFacts, Site, Station, Stations, View,
+    AckView, Answer, Carried, CongestionOptions, CongestionPoint, Entropy, Footprint, LoadBalanceOptions,
+    NotificationPoint, Options, Passage, PathChoice, Progress, ReactionPoint, RecoveryOptions, RecoverySender,
+    SenderFacts, Site, Station, Stations, View,
 };
 use backwater_fabric::frame::{Notice, Protocol, Psn};
 use backwater_fabric::ids::{FlowId, NodeId};
@@ -17,7 +18,7 @@ use backwater_fabric::mechanisms::congestion::{
 };
 use backwater_fabric::mechanisms::load_balance::LoadBalanceConfig;
 use backwater_fabric::mechanisms::load_balance::ecmp::{Ecmp, EcmpConfig};
-use backwater_fabric::mechanisms::recovery::RecoveryConfig;
+use backwater_fabric::mechanisms::recovery::{AnyRecoveryReceiver, AnyRecoverySender, RecoveryConfig};
 use backwater_fabric::network::spec::NetworkSpec;
 use common::{flow, link, network, run, star};
 use std::sync::{Arc, Mutex};
@@ -68,6 +69,8 @@ impl LoadBalanceOptions for Turns {
     }
 }
 
+impl Footprint for Turn {}
+
 impl PathChoice for Turn {
     fn next(&mut self, psn: Psn, _now: Time) -> Entropy {
         Entropy((psn % 16) as u16)
@@ -101,18 +104,22 @@ fn a_host_chooses_the_path_of_every_packet_and_hears_how_it_fared() {
 
 /// Every packet takes the path of the answer that came last; before the first one, its own.
 #[derive(Clone, Debug, Default)]
-struct Clocked(Log<(Psn, Entropy)>);
+struct Clocked {
+    taken: Log<(Psn, Entropy)>,
+    answered: Log<(Option<Psn>, Option<Entropy>)>,
+}
 
 #[derive(Debug)]
 struct Clock {
     line: Rate,
     answered: Option<Entropy>,
-    log: Log<(Psn, Entropy)>,
+    toy: Clocked,
 }
 
 #[derive(Debug)]
 struct Silent;
 
+impl Footprint for Silent {}
 impl NotificationPoint for Silent {}
 impl Station for Silent {}
 impl CongestionPoint for Silent {}
@@ -132,13 +139,15 @@ impl CongestionOptions for Clocked {
     }
 
     fn reaction(&self, sender: &SenderFacts) -> Clock {
-        Clock { line: sender.line_rate, answered: None, log: self.0.clone() }
+        Clock { line: sender.line_rate, answered: None, toy: self.clone() }
     }
 
     fn chooses_paths(&self) -> bool {
         true
     }
 }
+
+impl Footprint for Clock {}
 
 impl ReactionPoint for Clock {
     fn rate(&mut self, _now: Time) -> Rate {
@@ -147,11 +156,12 @@ impl ReactionPoint for Clock {
 
     fn on_ack(&mut self, ack: &AckView<'_>) {
         self.answered = ack.path;
+        self.toy.answered.lock().unwrap().push((ack.arrived, ack.path));
     }
 
     fn path(&mut self, psn: Psn, _now: Time) -> Option<Entropy> {
         let path = self.answered.unwrap_or(Entropy(psn as u16));
-        self.log.lock().unwrap().push((psn, path));
+        self.toy.taken.lock().unwrap().push((psn, path));
         Some(path)
     }
 }
@@ -165,7 +175,7 @@ fn a_congestion_control_chooses_paths_by_the_answers_that_come() {
     spec.load_balance = LoadBalanceConfig::custom(turns.clone());
     let (simulation, outcomes) = run(&spec, vec![flow(0, 1, 200 * 1024, 0)]);
     assert_eq!((outcomes[0].reception.delivered, simulation.audit()), (200 * 1024, vec![]));
-    let taken = take(&toy.0);
+    let taken = take(&toy.taken);
     // Eight links of 1 us there and back, four data frames and four ACKs: the first answer comes 8.4 us later, when 95 packets have been sent.
     let own = taken.iter().take_while(|(psn, path)| u32::from(path.0) == *psn).count();
     assert!((94..=97).contains(&own), "{own}");
@@ -175,6 +185,87 @@ fn a_congestion_control_chooses_paths_by_the_answers_that_come() {
     let answered: Vec<Entropy> = take(&turns.0).iter().map(|(path, _)| *path).collect();
     assert_eq!(answered, taken[..answered.len()].iter().map(|(_, path)| *path).collect::<Vec<_>>());
     assert!(answered.len() > 150);
+}
+
+// ------------------------------------------------------------------- a loss recovery that knows the path of what has come
+
+/// Recovery in any order, which remembers what each answer tells.
+#[derive(Clone, Debug, Default)]
+struct Listening(Log<(Option<Psn>, Option<Entropy>)>);
+
+struct Listener(AnyRecoverySender, Log<(Option<Psn>, Option<Entropy>)>);
+
+impl Options for Listening {}
+
+impl RecoveryOptions for Listening {
+    type Sender = Listener;
+    type Receiver = AnyRecoveryReceiver;
+
+    fn sender(&self, sender: &SenderFacts) -> Listener {
+        Listener(RecoveryConfig::InAnyOrder(Default::default()).sender(sender), self.0.clone())
+    }
+
+    fn receiver(&self) -> AnyRecoveryReceiver {
+        RecoveryConfig::InAnyOrder(Default::default()).receiver()
+    }
+
+    fn tolerates_reordering(&self) -> bool {
+        true
+    }
+}
+
+impl Footprint for Listener {}
+
+impl RecoverySender for Listener {
+    fn on_answer(&mut self, answer: &Answer, progress: &mut Progress) -> bool {
+        self.1.lock().unwrap().push((answer.arrived, answer.path));
+        self.0.on_answer(answer, progress)
+    }
+
+    fn on_timeout(&mut self, progress: &mut Progress) {
+        self.0.on_timeout(progress);
+    }
+
+    fn timeout(&self, progress: &Progress) -> Option<Duration> {
+        self.0.timeout(progress)
+    }
+}
+
+/// What MP-RDMA needs: its recovery is told of which packet has come and by which path, and so is its rate control.
+#[test]
+fn recovery_and_rate_control_hear_which_packet_has_come_by_which_path() {
+    let (turns, listening, clocked) = (Turns::default(), Listening::default(), Clocked::default());
+    let mut spec = four_spines();
+    spec.load_balance = LoadBalanceConfig::custom(turns);
+    spec.recovery = RecoveryConfig::custom(listening.clone());
+    run(&spec, vec![flow(0, 1, 60 * 1024, 0)]);
+    let of_turn = |psn: Psn| (Some(psn), Some(Entropy((psn % 16) as u16)));
+    let by_packet = |log: &Log<(Option<Psn>, Option<Entropy>)>| {
+        let mut heard = take(log);
+        heard.sort_unstable();
+        heard
+    };
+    assert_eq!(by_packet(&listening.0), (0..60).map(of_turn).collect::<Vec<_>>());
+    // By itself, the control keeps to the paths of packets' own numbers until the first answer comes: after 60 packets.
+    spec.congestion = CongestionConfig::custom(clocked.clone());
+    run(&spec, vec![flow(0, 1, 60 * 1024, 0)]);
+    let own = |psn: Psn| (psn, Entropy(psn as u16));
+    assert_eq!(
+        by_packet(&listening.0),
+        (0..60).map(own).map(|(psn, path)| (Some(psn), Some(path))).collect::<Vec<_>>()
+    );
+    let mut answered = take(&clocked.answered);
+    answered.sort_unstable();
+    // The last answer ends the flow.
+    assert_eq!(answered.len(), 59);
+    assert!(
+        answered.iter().all(|(psn, path)| path.is_some_and(|path| psn.map(own) == Some((u32::from(path.0), path))))
+    );
+    // Nobody has asked: nothing is told.
+    spec = four_spines();
+    spec.recovery = RecoveryConfig::custom(listening.clone());
+    run(&spec, vec![flow(0, 1, 1024, 0)]);
+    assert_eq!(take(&listening.0), [(None, None)]);
 }
 
 // --------------------------------------------------------------------------------------------- a base control inside another
@@ -217,6 +308,8 @@ impl CongestionOptions for Tempered {
 
 impl CongestionPoint for TemperedPoint {}
 
+impl Footprint for TemperedPoint {}
+
 impl Station for TemperedPoint {
     fn stations(&self) -> Stations {
         self.0.stations() | Stations::ENQUEUE
@@ -233,6 +326,8 @@ impl Station for TemperedPoint {
         self.0.on_departure(at, queue_bytes, packet, view);
     }
 }
+
+impl Footprint for TemperedSender {}
 
 impl ReactionPoint for TemperedSender {
     fn rate(&mut self, now: Time) -> Rate {
@@ -315,6 +410,8 @@ impl CongestionOptions for Sleeping {
         true
     }
 }
+
+impl Footprint for Sleeper {}
 
 impl ReactionPoint for Sleeper {
     fn rate(&mut self, _now: Time) -> Rate {

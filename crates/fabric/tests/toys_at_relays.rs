@@ -7,8 +7,8 @@ mod common;
 use backwater_engine::{Bytes, Duration, Time};
 use backwater_fabric::Simulation;
 use backwater_fabric::contract::{
-    AddedQueues, Candidate, FlowControl, FlowControlAccounts, FlowControlFacts, FlowControlOptions, Options, Passage,
-    Place, Pressure, Site, View,
+    AddedQueues, FlowControl, FlowControlAccounts, FlowControlFacts, FlowControlOptions, Footprint, Joining, Options,
+    Passage, Place, Pressure, Site, View,
 };
 use backwater_fabric::frame::cause::Causes;
 use backwater_fabric::frame::{Control, Protocol, Signal};
@@ -51,6 +51,7 @@ impl FlowControlOptions for Ladder {
     }
 }
 
+impl Footprint for Rung {}
 impl FlowControlAccounts for Rung {}
 
 impl FlowControl for Rung {
@@ -58,8 +59,8 @@ impl FlowControl for Rung {
         AddedQueues { changes_class: self.relays, ..Default::default() }
     }
 
-    fn queue(&mut self, candidate: Candidate<'_>, _view: &View<'_>) -> Place {
-        let class = Class(candidate.frame.class().0 + 1);
+    fn queue(&mut self, joining: Joining<'_>, _view: &View<'_>) -> Place {
+        let class = Class(joining.frame.class().0 + 1);
         Place { queue: QueueIx::from(class.0), class, note: 0 }
     }
 

@@ -9,8 +9,8 @@ mod common;
 use backwater_engine::{Duration, Rate, Time};
 use backwater_fabric::contract::{
     Arrival, Carried, Choice, CongestionOptions, CongestionPoint, FlowControl, FlowControlAccounts, FlowControlFacts,
-    FlowControlOptions, LoadBalance, LoadBalanceOptions, NotificationPoint, Options, Passage, Pressure, ReactionPoint,
-    SenderFacts, Site, Station, Stations, View,
+    FlowControlOptions, Footprint, LoadBalance, LoadBalanceOptions, NotificationPoint, Options, Passage, Pressure,
+    ReactionPoint, SenderFacts, Site, Station, Stations, View,
 };
 use backwater_fabric::ids::{NodeId, PortIx};
 use backwater_fabric::mechanisms::congestion::CongestionConfig;
@@ -72,6 +72,7 @@ impl FlowControlOptions for Bell {
 
 struct OfFlowControl(Bell);
 
+impl Footprint for OfFlowControl {}
 impl FlowControlAccounts for OfFlowControl {}
 
 impl FlowControl for OfFlowControl {
@@ -106,7 +107,10 @@ struct OfCongestion(Bell);
 struct Silent;
 struct LineRate(Rate);
 
+impl Footprint for Silent {}
 impl NotificationPoint for Silent {}
+
+impl Footprint for LineRate {}
 
 impl ReactionPoint for LineRate {
     fn rate(&mut self, _now: Time) -> Rate {
@@ -115,6 +119,8 @@ impl ReactionPoint for LineRate {
 }
 
 impl CongestionPoint for OfCongestion {}
+
+impl Footprint for OfCongestion {}
 
 impl Station for OfCongestion {
     fn stations(&self) -> Stations {
@@ -143,6 +149,8 @@ impl LoadBalanceOptions for Bell {
 }
 
 struct OfLoadBalance(Bell);
+
+impl Footprint for OfLoadBalance {}
 
 impl Station for OfLoadBalance {
     fn on_wake(&mut self, view: &mut View<'_>) {

@@ -6,8 +6,7 @@
 #![forbid(unsafe_code)]
 
 use backwater_engine::{Duration, Time};
-use backwater_fabric::contract::{
-    Beside, Findings, FlowControl, FlowControlAccounts, FlowControlFacts, FlowControlOptions, Gauge, Options, Passage,
+use backwater_fabric::contract::{ Footprint, Beside, Findings, FlowControl, FlowControlAccounts, FlowControlFacts, FlowControlOptions, Gauge, Options, Passage,
     PauseScope, Pressure, Site, View,
 };
 use backwater_fabric::frame::cause::Causes;
@@ -136,6 +135,8 @@ impl FlowControl for OnOff {
         view.send(port, frame(opcode, cause));
     }
 }
+
+impl Footprint for OnOff {}
 
 impl FlowControlAccounts for OnOff {
     fn stopping(&self) -> Vec<(PortIx, PauseScope)> {

@@ -7,10 +7,25 @@ use crate::ids::{Class, PortIx, QueueIx};
 use ambassador::delegatable_trait;
 use auto_impl::auto_impl;
 
+/// What a mechanism takes of memory besides itself, whatever its slot.
+#[delegatable_trait]
+pub trait Footprint {
+    /// Bytes that it holds on the heap.
+    fn heap_bytes(&self) -> u64 {
+        0
+    }
+}
+
+impl<T: Footprint + ?Sized> Footprint for Box<T> {
+    fn heap_bytes(&self) -> u64 {
+        size_of_val(&**self) as u64 + (**self).heap_bytes()
+    }
+}
+
 /// The books of a flow control.
 #[auto_impl(Box)]
 #[delegatable_trait]
-pub trait FlowControlAccounts {
+pub trait FlowControlAccounts: Footprint {
     /// Whether a closed gate stays closed until the downstream opens it: then a cycle of waits is a deadlock.
     fn holds_until_resume(&self) -> bool {
         true
@@ -53,17 +68,12 @@ pub trait FlowControlAccounts {
     fn most_queues_used(&self) -> QueueIx {
         0
     }
-
-    /// Bytes that it holds on the heap, for estimates of memory.
-    fn heap_bytes(&self) -> u64 {
-        0
-    }
 }
 
 /// The books of a buffer policy.
 #[auto_impl(Box)]
 #[delegatable_trait]
-pub trait BufferAccounts {
+pub trait BufferAccounts: Footprint {
     /// Bytes in use, for probes and audits.
     fn occupancy(&self) -> Occupancy;
 
@@ -77,11 +87,6 @@ pub trait BufferAccounts {
 
     /// The most bytes of headroom that one ingress queue has used so far; its port, where queues share it.
     fn peak_headroom(&self, _ingress: PortIx, _class: Class) -> u64 {
-        0
-    }
-
-    /// Bytes that it holds on the heap, for estimates of memory.
-    fn heap_bytes(&self) -> u64 {
         0
     }
 }

@@ -1,5 +1,6 @@
 //! Slot *congestion control*: congestion point (switch), notification point (receiver), reaction point (sender).
 
+use crate::contract::accounts::Footprint;
 use crate::contract::facts::{SenderFacts, Site};
 use crate::contract::load_balance::Entropy;
 use crate::contract::options::{Findings, InForce, Options};
@@ -134,7 +135,7 @@ pub struct Notification {
 /// Notification point: what a receiver reports about one flow.
 #[auto_impl(Box)]
 #[delegatable_trait]
-pub trait NotificationPoint: Send {
+pub trait NotificationPoint: Footprint + Send {
     /// A data packet of the flow has arrived, of `wire_bytes`; `marked` is its ECN mark.
     fn on_data(&mut self, _now: Time, _marked: bool, _wire_bytes: u64) -> Notification {
         Notification::default()
@@ -144,7 +145,7 @@ pub trait NotificationPoint: Send {
 /// Reaction point: rate and window of one flow at its sender.
 #[auto_impl(Box)]
 #[delegatable_trait]
-pub trait ReactionPoint: Send {
+pub trait ReactionPoint: Footprint + Send {
     /// Rate at which the next packet is paced.
     fn rate(&mut self, now: Time) -> Rate;
 
@@ -206,6 +207,8 @@ pub enum Loss {
 pub struct AckView<'a> {
     /// The present.
     pub now: Time,
+    /// The packet answered; `None` if nobody has asked for it ([`CongestionOptions::chooses_paths`], selective recovery).
+    pub arrived: Option<Psn>,
     /// Payload bytes acknowledged so far.
     pub acked_bytes: u64,
     /// Payload bytes sent so far.

@@ -76,7 +76,7 @@ impl<T: FlowControlOptions> FlowControlFactory for T {
 
 /// A charged packet that is about to join a queue of its egress port.
 #[derive(Clone, Copy)]
-pub struct Candidate<'a> {
+pub struct Joining<'a> {
     /// The packet; its route begins behind the egress port.
     pub frame: &'a Frame,
     /// The port through which it came in.
@@ -87,7 +87,7 @@ pub struct Candidate<'a> {
     pub onward: Onward<'a>,
 }
 
-impl Candidate<'_> {
+impl Joining<'_> {
     /// The queue of its class, without a note.
     #[inline]
     pub fn by_class(&self) -> Place {
@@ -114,7 +114,7 @@ pub struct Place {
 
 /// A flow that is about to start at a host.
 #[derive(Clone, Copy)]
-pub struct Departing<'a> {
+pub struct Starting<'a> {
     /// Its number.
     pub flow: FlowId,
     /// Traffic class of its data.
@@ -161,13 +161,13 @@ pub trait FlowControl: FlowControlAccounts + Send {
 
     /// The queue of its egress port that a packet joins which has come in. Default: that of its class; so it is for all packets where no queues are
     /// added and no classes changed, and this is not called.
-    fn queue(&mut self, candidate: Candidate<'_>, _view: &View<'_>) -> Place {
-        candidate.by_class()
+    fn queue(&mut self, joining: Joining<'_>, _view: &View<'_>) -> Place {
+        joining.by_class()
     }
 
     /// The queue that a packet joins next which leaves the queue of `from`, one that does not lead to the wire ([`Stage::Queue`]).
-    fn next_queue(&mut self, candidate: Candidate<'_>, _from: Passage, _view: &View<'_>) -> Place {
-        candidate.by_class()
+    fn next_queue(&mut self, joining: Joining<'_>, _from: Passage, _view: &View<'_>) -> Place {
+        joining.by_class()
     }
 
     /// A charged packet has joined its queue; what the buffer policy has found about its ingress port.
@@ -183,7 +183,7 @@ pub trait FlowControl: FlowControlAccounts + Send {
     fn on_dequeue(&mut self, _passage: &Passage, _gauge: Gauge<'_>, _view: &mut View<'_>) {}
 
     /// A flow starts at this host: the queue of its port whose gate holds it back. Default: that of its class.
-    fn on_flow_start(&mut self, flow: Departing<'_>, _view: &mut View<'_>) -> QueueIx {
+    fn on_flow_start(&mut self, flow: Starting<'_>, _view: &mut View<'_>) -> QueueIx {
         QueueIx::from(flow.class.0)
     }
 

@@ -1,5 +1,6 @@
 //! Slot *load balancing*: which of several equal-cost ports a packet takes.
 
+use crate::contract::accounts::Footprint;
 use crate::contract::facts::{SenderFacts, Site};
 use crate::contract::options::Options;
 use crate::contract::station::{Carried, Station};
@@ -74,7 +75,7 @@ pub trait LoadBalance: Station {
 pub struct Entropy(pub u16);
 
 /// The host's half of load balancing: which path each packet of a flow takes.
-pub trait PathChoice: Send {
+pub trait PathChoice: Footprint + Send {
     /// The path of packet `psn`, which is sent now.
     fn next(&mut self, psn: Psn, now: Time) -> Entropy;
 

@@ -30,14 +30,12 @@ pub(crate) mod signatures;
 pub mod station;
 pub mod view;
 
-pub use accounts::{BufferAccounts, FlowControlAccounts, Occupancy};
+pub use accounts::{BufferAccounts, FlowControlAccounts, Footprint, Occupancy};
 pub use congestion::{
     AckView, CongestionOptions, CongestionPoint, Loss, Notification, NotificationPoint, ReactionPoint,
 };
 pub use facts::{FlowControlFacts, HeadroomFacts, Neighbour, PfcTerms, PortFacts, SenderFacts, Site, Sizes};
-pub use flow_control::{
-    AddedQueues, Among, Candidate, Departing, FlowControl, FlowControlOptions, Place, Running, Stage,
-};
+pub use flow_control::{AddedQueues, Among, FlowControl, FlowControlOptions, Joining, Place, Running, Stage, Starting};
 pub use headroom::{Admission, BufferPolicy, Gauge, HeadroomOptions, PortPressure, Pressure};
 pub use load_balance::{Arrival, Choice, Entropy, FlowHash, FlowKey, LoadBalance, LoadBalanceOptions, PathChoice};
 pub use options::{Beside, Findings, InForce, Key, Options, Shape, in_force};

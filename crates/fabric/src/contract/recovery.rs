@@ -1,6 +1,8 @@
 //! Slot *loss recovery*: what sender and receiver do about gaps.
 
+use crate::contract::accounts::Footprint;
 use crate::contract::facts::SenderFacts;
+use crate::contract::load_balance::Entropy;
 use crate::contract::options::{InForce, Options};
 use crate::frame::Psn;
 use ambassador::delegatable_trait;
@@ -81,14 +83,16 @@ pub struct Answer {
     pub asks: bool,
     /// The packet that it expects: everything before has arrived.
     pub expected: Psn,
-    /// The packet that has come, where the recovery is selective.
+    /// The packet that has come; `None` if nobody has asked for it ([`RecoveryOptions::is_selective`], a choice of paths).
     pub arrived: Option<Psn>,
+    /// The path that it has taken, where hosts choose paths.
+    pub path: Option<Entropy>,
 }
 
 /// Loss recovery at the sender of one flow.
 #[auto_impl(Box)]
 #[delegatable_trait]
-pub trait RecoverySender: Send {
+pub trait RecoverySender: Footprint + Send {
     /// The packet of the flow's `packets` that is sent next, if one may be.
     #[inline]
     fn next(&self, progress: &Progress, packets: Psn) -> Option<Psn> {
@@ -139,7 +143,7 @@ pub enum Verdict {
 /// Loss recovery at the receiver of one flow.
 #[auto_impl(Box)]
 #[delegatable_trait]
-pub trait RecoveryReceiver: Send {
+pub trait RecoveryReceiver: Footprint + Send {
     /// Packet `psn` has arrived while `expected` is the next in order.
     fn on_data(&mut self, psn: Psn, expected: Psn, now: Time) -> Verdict;
 }

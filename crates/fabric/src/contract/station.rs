@@ -1,5 +1,6 @@
 //! Stations: the points of a switch's pipeline where mechanisms see packets pass. One is called only where it asked to be.
 
+use crate::contract::accounts::Footprint;
 use crate::contract::passage::Passage;
 use crate::contract::view::View;
 use crate::frame::record::{PathHeader, Records, Telemetry};
@@ -133,7 +134,7 @@ pub enum Heard {
 /// A mechanism that sees packets pass at a switch.
 #[auto_impl(Box)]
 #[delegatable_trait]
-pub trait Station: Send {
+pub trait Station: Footprint + Send {
     /// Where it is called. Read once, when it has been built.
     fn stations(&self) -> Stations {
         Stations::NONE
@@ -161,9 +162,4 @@ pub trait Station: Send {
 
     /// The time has come that it asked for with [`View::wake_at`].
     fn on_wake(&mut self, _view: &mut View<'_>) {}
-
-    /// Bytes that it holds on the heap, for estimates of memory.
-    fn heap_bytes(&self) -> u64 {
-        0
-    }
 }

@@ -127,7 +127,7 @@ fn check_buffer(node: &Node, frames: &Frames, report: &mut impl FnMut(NodeId, St
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::contract::{BufferPolicy, FlowControl, FlowControlFacts, FlowControlOptions, Site};
+    use crate::contract::{BufferPolicy, FlowControl, FlowControlFacts, FlowControlOptions, Footprint, Site};
     use crate::frame::record::Record;
     use crate::ids::{FlowId, PortId, PortIx};
     use crate::mechanisms::flow_control::FlowControlConfig;
@@ -230,6 +230,8 @@ mod tests {
     }
 
     impl FlowControl for Believer {}
+
+    impl Footprint for Believer {}
 
     impl FlowControlAccounts for Believer {
         fn stopping(&self) -> Vec<(PortIx, PauseScope)> {

@@ -6,7 +6,7 @@
 //! into an outbox and arrives at least one link delay later.
 
 use crate::contract::note::Note;
-use crate::contract::{FlowControlAccounts, PortFacts};
+use crate::contract::{Footprint, PortFacts};
 use crate::driver::keys::{AGE_MAX, Kind, arrival, event, id_of, kind_of};
 use crate::driver::layout::{Layout, NodePlace};
 use crate::driver::memory::Memory;

@@ -10,7 +10,7 @@ macro_rules! registry {
         $(#[$meta:meta])*
         pub enum $config:ident, factory $factory:ident;
         $(
-            instances $any:ident: $trait:ident $(+ $accounts:ident)?, of $options:ident::$instance:ident,
+            instances $any:ident: $trait:ident $(+ $accounts:ident)*, of $options:ident::$instance:ident,
             by $build:ident($($site:ident: $place:ty)?) or $boxed:ident;
         )+
         mechanisms $mechanisms:tt
@@ -18,7 +18,7 @@ macro_rules! registry {
         $crate::mechanisms::registry::configuration! { $(#[$meta])* $config, $factory, $mechanisms }
         $(
             $crate::mechanisms::registry::instances! {
-                $config, $any, $trait $(+ $accounts)?, $options::$instance, $build($($site: $place)?), ($($site)?), $boxed, $mechanisms
+                $config, $any, $trait $(+ $accounts)*, $options::$instance, $build($($site: $place)?), ($($site)?), $boxed, $mechanisms
             }
         )+
     };
@@ -132,14 +132,15 @@ macro_rules! configuration {
 
 macro_rules! instances {
     (
-        $config:ident, $any:ident, $trait:ident $(+ $accounts:ident)?, $options:ident::$instance:ident,
+        $config:ident, $any:ident, $trait:ident $(+ $accounts:ident)*, $options:ident::$instance:ident,
         $build:ident($($site:ident: $place:ty)?), $arguments:tt, $boxed:ident,
         { $($variant:ident = $name:literal: $mechanism:ty;)+ }
     ) => {
         #[doc = concat!("Any [`", stringify!($trait), "`]: built-ins inline, others boxed.")]
         #[derive(ambassador::Delegate)]
         #[delegate($trait)]
-        $(#[delegate($accounts)])?
+        $(#[delegate($accounts)])*
+        #[delegate(Footprint)]
         #[allow(missing_docs, clippy::large_enum_variant, reason = "state is kept inline, not boxed")]
         // A tag in a place of its own is read with one instruction.
         #[repr(u8)]

@@ -1,6 +1,6 @@
 //! What a switch has besides ports and flow control.
 
-use crate::contract::{BufferAccounts, BufferPolicy, Occupancy, Site, Station, Stations};
+use crate::contract::{BufferAccounts, BufferPolicy, Footprint, Occupancy, Site, Station, Stations};
 use crate::ids::{Class, ClassMask, PortIx};
 use crate::mechanisms::congestion::AnyCongestionPoint;
 use crate::mechanisms::headroom::AnyBufferPolicy;
@@ -79,8 +79,7 @@ impl Pipeline {
 
     /// Bytes that the mechanisms hold on the heap.
     pub(crate) fn heap_bytes(&self) -> u64 {
-        let mechanisms =
-            BufferAccounts::heap_bytes(&self.buffer) + self.congestion_point.heap_bytes() + self.balancer.heap_bytes();
+        let mechanisms = self.buffer.heap_bytes() + self.congestion_point.heap_bytes() + self.balancer.heap_bytes();
         mechanisms + self.transit.packets.heap_bytes()
     }
 

@@ -10,10 +10,10 @@
 
 use crate::contract::note::{DropCause, Note};
 use crate::contract::{
-    Admission, Arrival, BufferPolicy, Candidate, Carried, Choice, Entropy, FlowControl, Gauge, Heard, LoadBalance,
+    Admission, Arrival, BufferPolicy, Carried, Choice, Entropy, FlowControl, Gauge, Heard, Joining, LoadBalance,
     Passage, Stage, Station, Stations, View,
 };
-use crate::frame::{Body, Frame, NextHop, Packet, PacketKind};
+use crate::frame::{Body, Frame, NextHop, Packet, PacketKind, Trail};
 use crate::ids::{CLASSES, Class, NodeId, PortIx, QueueIx};
 use crate::model::fifo::{OWN, Queued};
 use crate::model::interfaces::Caller;
@@ -79,9 +79,9 @@ impl Node {
             probe.on_arrival(ingress, class, queued.frame.size.charge.into(), &pipeline.buffer, env.now);
         }
         if self.interfaces.ports[usize::from(egress)].are_queues_named() {
-            let candidate = candidate(&self.interfaces.ports, egress, queued, env.fabric);
+            let joining = joining(&self.interfaces.ports, egress, queued, env.fabric);
             let view = View::new(env.now, env.fabric, &mut self.interfaces);
-            let place = self.flow_control.queue(candidate, &view);
+            let place = self.flow_control.queue(joining, &view);
             (passage.queue, passage.class, passage.note, queued.note) =
                 (place.queue, place.class, place.note, place.note);
             queued.frame.set_class(place.class);
@@ -301,9 +301,8 @@ impl Node {
             self.log_pauses(egress, queue, queued.at, &mut queued.frame, env);
         }
         let from = passage(egress, queue, &queued);
-        let candidate = candidate(&self.interfaces.ports, egress, &queued, env.fabric);
-        let place =
-            self.flow_control.next_queue(candidate, from, &View::new(env.now, env.fabric, &mut self.interfaces));
+        let joining = joining(&self.interfaces.ports, egress, &queued, env.fabric);
+        let place = self.flow_control.next_queue(joining, from, &View::new(env.now, env.fabric, &mut self.interfaces));
         (queued.at, queued.note) = (env.now, place.note);
         queued.frame.set_class(place.class);
         let port = &mut self.interfaces.ports[usize::from(egress)];
@@ -352,12 +351,10 @@ impl Node {
         match choice {
             Choice::Candidate(index) => candidates[index],
             Choice::Route(route) => {
-                let past = match env.records.trail(frame.record) {
-                    Some(trail) => trail.ports().to_vec(),
-                    None => vec![env.fabric.wiring.across(self.interfaces.ports[usize::from(ingress)].id)],
-                };
+                let first = [env.fabric.wiring.across(self.interfaces.ports[usize::from(ingress)].id)];
+                let past = env.records.trail(frame.record).map_or(&first[..], Trail::ports);
                 let Body::Packet(packet) = &mut frame.body else { unreachable!("link-local frames are not routed") };
-                packet.route = route.behind_past(&past);
+                packet.route = route.behind_past(past);
                 let NextHop::Port(egress) = packet.route.next() else { unreachable!("a whole route begins here") };
                 egress
             }
@@ -367,10 +364,10 @@ impl Node {
 
 /// A packet that is about to join a queue of `egress`, as flow control sees it.
 #[inline]
-fn candidate<'a>(ports: &[Port], egress: PortIx, queued: &'a Queued, fabric: &'a Fabric) -> Candidate<'a> {
+fn joining<'a>(ports: &[Port], egress: PortIx, queued: &'a Queued, fabric: &'a Fabric) -> Joining<'a> {
     let Body::Packet(packet) = &queued.frame.body else { unreachable!("only packets of flows are charged") };
     let onward = fabric.onward(packet.flow, packet.direction(), packet.route, ports[usize::from(egress)].id);
-    Candidate { frame: &queued.frame, ingress: queued.ingress, egress, onward }
+    Joining { frame: &queued.frame, ingress: queued.ingress, egress, onward }
 }
 
 /// The place of a packet that has been put into `queue` of `egress`.

@@ -4,7 +4,7 @@ use crate::contract::{Entropy, FlowHash, FlowKey, Neighbour, Onward, Paths, Port
 use crate::frame::{Direction, MAX_HOPS, NextHop, Packet, Route, TIME_TO_LIVE, Trail};
 use crate::ids::{Class, FlowId, NodeId, PortId, PortIx};
 use crate::network::flows::{Flow, Flows};
-use crate::network::routes::{RoundTrips, Routes, Wiring};
+use crate::network::routes::{RoundTrips, Routes, Way, Wiring};
 use crate::network::spec::{FlowSpec, NetworkSpec, NodeKind, RelayConfig, SpecError};
 use backwater_engine::memory::HeapBytes;
 use backwater_engine::random::{Seed, mix};
@@ -333,12 +333,12 @@ impl Fabric {
     }
 
     /// The egress ports of a flow's packets from their host on: pinned, or by ECMP (which stands for every equal-cost path).
-    pub fn path(&self, id: FlowId, flow: &FlowSpec, direction: Direction) -> Vec<PortIx> {
+    pub fn path(&self, id: FlowId, flow: &FlowSpec, direction: Direction) -> Way {
         self.path_by(self.key(id, direction), flow, direction, None)
     }
 
     /// The same for a packet of which hashes see `key`, and which leaves its host through port `first`, if that is given.
-    fn path_by(&self, key: FlowKey, flow: &FlowSpec, direction: Direction, first: Option<PortIx>) -> Vec<PortIx> {
+    fn path_by(&self, key: FlowKey, flow: &FlowSpec, direction: Direction, first: Option<PortIx>) -> Way {
         let (source, via, target) = match direction {
             Direction::Data => (flow.src, &flow.data_via, flow.dst),
             Direction::Ack => (flow.dst, &flow.ack_via, flow.src),

@@ -18,34 +18,34 @@ const PAGE: usize = 64;
 #[repr(C)]
 pub struct Flow {
     /// Where its source keeps its queue pair.
-    pub(crate) sender: Place,
+    pub(crate) sender: TableIx,
     /// Where its destination keeps its receiver.
-    pub(crate) receiver: Place,
+    pub(crate) receiver: TableIx,
     /// What it is.
     pub spec: FlowSpec,
 }
 
 /// An index into a host's table, or none. Written by the host that owns the table alone, while others look at the flow.
 #[derive(Debug)]
-pub(crate) struct Place(AtomicU32);
+pub(crate) struct TableIx(AtomicU32);
 
-impl Place {
+impl TableIx {
     const NONE: u32 = u32::MAX;
 
     #[inline]
     pub(crate) fn get(&self) -> Option<u32> {
-        Some(self.0.load(Ordering::Relaxed)).filter(|index| *index != Place::NONE)
+        Some(self.0.load(Ordering::Relaxed)).filter(|index| *index != TableIx::NONE)
     }
 
     #[inline]
     pub(crate) fn set(&self, index: Option<u32>) {
-        self.0.store(index.unwrap_or(Place::NONE), Ordering::Relaxed);
+        self.0.store(index.unwrap_or(TableIx::NONE), Ordering::Relaxed);
     }
 }
 
-impl Default for Place {
-    fn default() -> Place {
-        Place(AtomicU32::new(Place::NONE))
+impl Default for TableIx {
+    fn default() -> TableIx {
+        TableIx(AtomicU32::new(TableIx::NONE))
     }
 }
 
@@ -118,7 +118,7 @@ impl Flows {
             self.pages.push_back(Some(Box::new(Page { flows: [const { None }; PAGE], live: 0 })));
         }
         let page = self.pages[page].as_mut().expect("the newest page stays while there is room in it");
-        page.flows[index % PAGE] = Some(Flow { spec, sender: Place::default(), receiver: Place::default() });
+        page.flows[index % PAGE] = Some(Flow { spec, sender: TableIx::default(), receiver: TableIx::default() });
         page.live += 1;
         self.live += 1;
         self.admitted = self.admitted.checked_add(1).expect("a run has fewer than 2^32 flows");

@@ -4,6 +4,7 @@ use crate::contract::PortFacts;
 use crate::frame::TIME_TO_LIVE;
 use crate::ids::{NodeId, PortId, PortIx};
 use crate::network::spec::{LinkSpec, NodeSpec};
+use arrayvec::ArrayVec;
 use backwater_engine::Duration;
 use backwater_engine::memory::HeapBytes;
 use std::cmp::Reverse;
@@ -129,6 +130,9 @@ impl Wiring {
         false
     }
 }
+
+/// The egress ports of a packet from its source on; no more than it may pass.
+pub type Way = ArrayVec<PortIx, { TIME_TO_LIVE as usize }>;
 
 /// For every node and every target, the ports that lie on a shortest path.
 ///
@@ -273,8 +277,8 @@ impl Routes {
         via: &[NodeId],
         target: NodeId,
         mut choose: impl FnMut(NodeId, &[PortIx]) -> PortIx,
-    ) -> Option<Vec<PortIx>> {
-        let (mut node, mut ports) = (source, Vec::new());
+    ) -> Option<Way> {
+        let (mut node, mut ports) = (source, Way::new());
         for waypoint in via.iter().chain([&target]) {
             while node != *waypoint {
                 let port = match self.candidates(node, *waypoint) {
@@ -284,7 +288,7 @@ impl Routes {
                 };
                 ports.push(port);
                 node = wiring.neighbour(node, port);
-                if ports.len() == usize::from(TIME_TO_LIVE) {
+                if ports.is_full() {
                     return Some(ports);
                 }
             }
@@ -491,7 +495,7 @@ mod tests {
         [6, 7].into_iter().for_each(|spine| routes.add(&spec.nodes, &wiring, NodeId(spine)));
         let path = |via: &[u32], choice: usize| {
             let via: Vec<NodeId> = via.iter().copied().map(NodeId).collect();
-            routes.path(&wiring, NodeId(0), &via, NodeId(3), |_, ports| ports[choice])
+            routes.path(&wiring, NodeId(0), &via, NodeId(3), |_, ports| ports[choice]).map(|way| way.to_vec())
         };
         assert_eq!(path(&[], 1), Some(vec![0, 3, 1, 1]));
         assert_eq!(path(&[7], 0), Some(vec![0, 3, 1, 1]));
@@ -530,7 +534,7 @@ mod tests {
         let spec = network(3, 3, &[(0, 3), (1, 3), (1, 4), (2, 4), (3, 5), (5, 4)]);
         let (wiring, routes) = routes(&spec);
         let path = routes.path(&wiring, NodeId(0), &[], NodeId(2), |_, ports| ports[0]);
-        assert_eq!(path, Some(vec![0, 2, 1, 1]));
+        assert_eq!(path.as_deref(), Some([0, 2, 1, 1].as_slice()));
         assert_eq!(routes.candidates(NodeId(1), NodeId(0)), [0]);
         assert_eq!(routes.candidates(NodeId(1), NodeId(2)), [1]);
         assert_eq!(routes.candidates(NodeId(3), NodeId(1)), [1]);

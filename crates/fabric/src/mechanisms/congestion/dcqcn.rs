@@ -9,8 +9,8 @@
 use super::ecn::{EcnConfig, EcnMarker};
 use super::window::window_at;
 use crate::contract::{
-    AckView, Beside, CongestionOptions, Findings, InForce, Notification, NotificationPoint, Options, ReactionPoint,
-    SenderFacts, Site, in_force,
+    AckView, Beside, CongestionOptions, Findings, Footprint, InForce, Notification, NotificationPoint, Options,
+    ReactionPoint, SenderFacts, Site, in_force,
 };
 use backwater_engine::{Bytes, Duration, Rate, Time};
 use schemars::JsonSchema;
@@ -286,6 +286,8 @@ impl CnpSender {
     }
 }
 
+impl Footprint for CnpSender {}
+
 impl NotificationPoint for CnpSender {
     fn on_data(&mut self, now: Time, marked: bool, _wire_bytes: u64) -> Notification {
         match self.mode {
@@ -445,6 +447,8 @@ impl Limited {
         self.next_increase = now + parameters.increase_interval;
     }
 }
+
+impl Footprint for Dcqcn {}
 
 impl ReactionPoint for Dcqcn {
     fn rate(&mut self, now: Time) -> Rate {

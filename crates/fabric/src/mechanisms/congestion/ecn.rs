@@ -1,6 +1,6 @@
 //! ECN marking at switch egress queues: RED on the instantaneous length, as a packet leaves.
 
-use crate::contract::{Carried, CongestionPoint, Passage, PortFacts, Site, Station, Stations, View};
+use crate::contract::{Carried, CongestionPoint, Footprint, Passage, PortFacts, Site, Station, Stations, View};
 use backwater_engine::memory::HeapBytes;
 use backwater_engine::random::Stream;
 use backwater_engine::{Bytes, Rate};
@@ -66,6 +66,12 @@ impl EcnMarker {
 
 impl CongestionPoint for EcnMarker {}
 
+impl Footprint for EcnMarker {
+    fn heap_bytes(&self) -> u64 {
+        self.thresholds.heap_bytes()
+    }
+}
+
 impl Station for EcnMarker {
     fn stations(&self) -> Stations {
         Stations::DATA_DEPARTURE
@@ -82,10 +88,6 @@ impl Station for EcnMarker {
                 packet.mark();
             }
         }
-    }
-
-    fn heap_bytes(&self) -> u64 {
-        self.thresholds.heap_bytes()
     }
 }
 

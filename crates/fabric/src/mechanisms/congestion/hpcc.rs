@@ -4,7 +4,8 @@ use super::none::NoCongestionControl;
 use super::telemetry::{RateCode, TELEMETRY_BYTES, TelemetryStamper};
 use super::window::window_at;
 use crate::contract::{
-    AckView, Beside, CongestionOptions, Findings, InForce, Options, ReactionPoint, SenderFacts, Site, in_force,
+    AckView, Beside, CongestionOptions, Findings, Footprint, InForce, Options, ReactionPoint, SenderFacts, Site,
+    in_force,
 };
 use crate::frame::MAX_HOPS;
 use crate::frame::record::{Stamp, Telemetry};
@@ -187,6 +188,12 @@ impl Hpcc {
     }
 }
 
+impl Footprint for Hpcc {
+    fn heap_bytes(&self) -> u64 {
+        size_of_val(&*self.previous) as u64
+    }
+}
+
 impl ReactionPoint for Hpcc {
     fn rate(&mut self, _now: Time) -> Rate {
         self.current
@@ -246,7 +253,16 @@ mod tests {
         stamps.iter().for_each(|stamp| telemetry.push(*stamp));
         let now = stamps.last().unwrap().time;
         let rtt = Duration::from_us(10);
-        point.on_ack(&AckView { now, acked_bytes, sent_bytes, rtt, hops: 0, path: None, telemetry: Some(&telemetry) });
+        point.on_ack(&AckView {
+            now,
+            arrived: None,
+            acked_bytes,
+            sent_bytes,
+            rtt,
+            hops: 0,
+            path: None,
+            telemetry: Some(&telemetry),
+        });
         point.rate(now).bps()
     }
 

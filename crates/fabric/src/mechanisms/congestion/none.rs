@@ -1,8 +1,8 @@
 //! No congestion control: line rate, held back by flow control alone, or by a fixed window.
 
 use crate::contract::{
-    Beside, CongestionOptions, CongestionPoint, Findings, InForce, NotificationPoint, Options, ReactionPoint,
-    SenderFacts, Site, Station,
+    Beside, CongestionOptions, CongestionPoint, Findings, Footprint, InForce, NotificationPoint, Options,
+    ReactionPoint, SenderFacts, Site, Station,
 };
 use backwater_engine::{Bytes, Rate, Time};
 use schemars::JsonSchema;
@@ -72,6 +72,7 @@ impl CongestionOptions for NoneConfig {
 #[derive(Debug)]
 pub struct NoCongestionControl;
 
+impl Footprint for NoCongestionControl {}
 impl Station for NoCongestionControl {}
 impl CongestionPoint for NoCongestionControl {}
 impl NotificationPoint for NoCongestionControl {}
@@ -89,6 +90,8 @@ impl LineRate {
         LineRate { line_rate: sender.line_rate, rate: sender.line_rate, window: config.window(sender) }
     }
 }
+
+impl Footprint for LineRate {}
 
 impl ReactionPoint for LineRate {
     fn rate(&mut self, _now: Time) -> Rate {

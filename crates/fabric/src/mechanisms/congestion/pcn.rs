@@ -8,8 +8,8 @@
 
 use super::ecn::EcnConfig;
 use crate::contract::{
-    Beside, Carried, CongestionOptions, CongestionPoint, Findings, InForce, Notification, NotificationPoint, Options,
-    Passage, ReactionPoint, SenderFacts, Site, Station, Stations, View,
+    Beside, Carried, CongestionOptions, CongestionPoint, Findings, Footprint, InForce, Notification, NotificationPoint,
+    Options, Passage, ReactionPoint, SenderFacts, Site, Station, Stations, View,
 };
 use crate::frame::PacketKind;
 use crate::ids::{PortIx, QueueIx};
@@ -129,6 +129,13 @@ pub struct PcnMarker {
 
 impl CongestionPoint for PcnMarker {}
 
+impl Footprint for PcnMarker {
+    fn heap_bytes(&self) -> u64 {
+        let of_ports: u64 = self.paused.iter().map(HeapBytes::heap_bytes).sum();
+        self.thresholds.heap_bytes() + self.paused.heap_bytes() + of_ports
+    }
+}
+
 impl Station for PcnMarker {
     fn stations(&self) -> Stations {
         Stations::GATE | Stations::DATA_DEPARTURE | Stations::OTHER_DEPARTURE
@@ -152,11 +159,6 @@ impl Station for PcnMarker {
         // Of several gates that one frame opens, a queue may send before this is told of its own: nothing that leaves until then is marked.
         paused[index] = if is_open { view.port(port).queue_frames(queue) } else { u32::MAX };
     }
-
-    fn heap_bytes(&self) -> u64 {
-        let of_ports: u64 = self.paused.iter().map(HeapBytes::heap_bytes).sum();
-        self.thresholds.heap_bytes() + self.paused.heap_bytes() + of_ports
-    }
 }
 
 /// The notification point of one flow.
@@ -174,6 +176,8 @@ pub struct PcnReceiver {
     marked: u32,
     wire_bytes: u64,
 }
+
+impl Footprint for PcnReceiver {}
 
 impl NotificationPoint for PcnReceiver {
     fn on_data(&mut self, now: Time, marked: bool, wire_bytes: u64) -> Notification {
@@ -247,6 +251,8 @@ impl Pcn {
         self.next_increase = now + self.period;
     }
 }
+
+impl Footprint for Pcn {}
 
 impl ReactionPoint for Pcn {
     fn rate(&mut self, now: Time) -> Rate {

@@ -8,7 +8,8 @@ use super::none::NoCongestionControl;
 use super::telemetry::{RateCode, TELEMETRY_BYTES, TelemetryStamper};
 use super::window::window_at;
 use crate::contract::{
-    AckView, Beside, CongestionOptions, Findings, InForce, Options, ReactionPoint, SenderFacts, Site, in_force,
+    AckView, Beside, CongestionOptions, Findings, Footprint, InForce, Options, ReactionPoint, SenderFacts, Site,
+    in_force,
 };
 use crate::frame::MAX_HOPS;
 use crate::frame::record::{Stamp, Telemetry};
@@ -247,6 +248,15 @@ fn greatest(
     greatest
 }
 
+impl Footprint for PowerTcp {
+    fn heap_bytes(&self) -> u64 {
+        match &self.meter {
+            Meter::Telemetry { previous, .. } => size_of_val(&**previous) as u64,
+            Meter::Delay { .. } => 0,
+        }
+    }
+}
+
 impl ReactionPoint for PowerTcp {
     fn rate(&mut self, _now: Time) -> Rate {
         Rate::from_bps(self.current as u64)
@@ -333,7 +343,16 @@ mod tests {
         stamps.iter().for_each(|stamp| telemetry.push(*stamp));
         let now = stamps.last().unwrap().time;
         let rtt = Duration::from_us(10);
-        point.on_ack(&AckView { now, acked_bytes, sent_bytes, rtt, hops: 0, path: None, telemetry: Some(&telemetry) });
+        point.on_ack(&AckView {
+            now,
+            arrived: None,
+            acked_bytes,
+            sent_bytes,
+            rtt,
+            hops: 0,
+            path: None,
+            telemetry: Some(&telemetry),
+        });
     }
 
     fn assert_near(actual: f64, expected: f64) {
@@ -421,7 +440,16 @@ mod tests {
         let mut point = reaction_point(config);
         let mut answer = |at_us: u64, rtt_us: u64, acked_bytes, sent_bytes| {
             let (now, rtt) = (Time::ZERO + Duration::from_us(at_us), Duration::from_us(rtt_us));
-            point.on_ack(&AckView { now, acked_bytes, sent_bytes, rtt, hops: 0, path: None, telemetry: None });
+            point.on_ack(&AckView {
+                now,
+                arrived: None,
+                acked_bytes,
+                sent_bytes,
+                rtt,
+                hops: 0,
+                path: None,
+                telemetry: None,
+            });
             (point.power, point.current / GBPS)
         };
         assert_eq!(answer(10, 10, 1000, 100_000), (1.0, 100.0));

@@ -5,7 +5,8 @@
 
 use super::none::NoCongestionControl;
 use crate::contract::{
-    AckView, Beside, CongestionOptions, Findings, InForce, Loss, Options, ReactionPoint, SenderFacts, Site, in_force,
+    AckView, Beside, CongestionOptions, Findings, Footprint, InForce, Loss, Options, ReactionPoint, SenderFacts, Site,
+    in_force,
 };
 use backwater_engine::{Duration, Rate, Time};
 use schemars::JsonSchema;
@@ -322,6 +323,8 @@ impl Swift {
     }
 }
 
+impl Footprint for Swift {}
+
 impl ReactionPoint for Swift {
     /// A window of at least a packet is clocked by ACKs. A smaller one is paced: a packet in `rtt / cwnd`.
     fn rate(&mut self, _now: Time) -> Rate {
@@ -404,7 +407,16 @@ mod tests {
     fn ack(point: &mut Swift, at_us: u64, delay_us: u64, packets: u64) -> f64 {
         let acked_bytes = point.acked_bytes + packets * 952;
         let (now, rtt) = (Time::ZERO + us(at_us), us(delay_us));
-        point.on_ack(&AckView { now, acked_bytes, sent_bytes: acked_bytes, rtt, hops: 4, path: None, telemetry: None });
+        point.on_ack(&AckView {
+            now,
+            arrived: None,
+            acked_bytes,
+            sent_bytes: acked_bytes,
+            rtt,
+            hops: 4,
+            path: None,
+            telemetry: None,
+        });
         point.cwnd
     }
 

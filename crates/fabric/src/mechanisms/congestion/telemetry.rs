@@ -1,6 +1,6 @@
 //! In-band telemetry: switches stamp time, bytes sent, queue length and rate of the egress port into every data packet (HPCC section 4.1).
 
-use crate::contract::{Carried, CongestionPoint, Passage, Station, Stations, View};
+use crate::contract::{Carried, CongestionPoint, Footprint, Passage, Station, Stations, View};
 use crate::frame::record::Stamp;
 use backwater_engine::{Rate, Time};
 use schemars::JsonSchema;
@@ -47,6 +47,8 @@ impl RateCode {
 /// Where the choice is whether to stamp.
 impl CongestionPoint for Option<TelemetryStamper> {}
 
+impl Footprint for Option<TelemetryStamper> {}
+
 impl Station for Option<TelemetryStamper> {
     fn stations(&self) -> Stations {
         self.as_ref().map_or(Stations::NONE, Station::stations)
@@ -60,6 +62,8 @@ impl Station for Option<TelemetryStamper> {
 }
 
 impl CongestionPoint for TelemetryStamper {}
+
+impl Footprint for TelemetryStamper {}
 
 impl Station for TelemetryStamper {
     fn stations(&self) -> Stations {

@@ -6,7 +6,8 @@
 use super::none::NoCongestionControl;
 use super::window::window_at;
 use crate::contract::{
-    AckView, Beside, CongestionOptions, Findings, InForce, Options, ReactionPoint, SenderFacts, Site, in_force,
+    AckView, Beside, CongestionOptions, Findings, Footprint, InForce, Options, ReactionPoint, SenderFacts, Site,
+    in_force,
 };
 use backwater_engine::{Bytes, Duration, Rate, Time};
 use schemars::JsonSchema;
@@ -219,6 +220,8 @@ impl Timely {
     }
 }
 
+impl Footprint for Timely {}
+
 impl ReactionPoint for Timely {
     fn rate(&mut self, _now: Time) -> Rate {
         self.current
@@ -262,7 +265,16 @@ mod tests {
         let acked_bytes = point.updated_at + 1;
         let sent_bytes = acked_bytes + 100_000;
         let (now, rtt) = (Time::ZERO + Duration::from_us(us), Duration::from_us(us));
-        point.on_ack(&AckView { now, acked_bytes, sent_bytes, rtt, hops: 0, path: None, telemetry: None });
+        point.on_ack(&AckView {
+            now,
+            arrived: None,
+            acked_bytes,
+            sent_bytes,
+            rtt,
+            hops: 0,
+            path: None,
+            telemetry: None,
+        });
         point.rate(now).bps()
     }
 
@@ -340,7 +352,16 @@ mod tests {
         let mut point = reaction_point(&TimelyConfig::default(), 100);
         let mut ack = |acked_bytes, sent_bytes, us| {
             let (now, rtt) = (Time::ZERO, Duration::from_us(us));
-            point.on_ack(&AckView { now, acked_bytes, sent_bytes, rtt, hops: 0, path: None, telemetry: None });
+            point.on_ack(&AckView {
+                now,
+                arrived: None,
+                acked_bytes,
+                sent_bytes,
+                rtt,
+                hops: 0,
+                path: None,
+                telemetry: None,
+            });
             point.rate(now).bps()
         };
         assert_eq!(ack(1000, 50_000, 100), 100 * GBPS);

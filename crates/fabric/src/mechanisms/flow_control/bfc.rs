@@ -6,8 +6,8 @@
 
 use super::hops::PerHop;
 use crate::contract::{
-    AddedQueues, Candidate, Departing, FlowControl, FlowControlAccounts, FlowControlFacts, FlowControlOptions, Gauge,
-    Options, Passage, PauseScope, Place, PortView, Pressure, Shape, Site, Stage, View,
+    AddedQueues, FlowControl, FlowControlAccounts, FlowControlFacts, FlowControlOptions, Footprint, Gauge, Joining,
+    Options, Passage, PauseScope, Place, PortView, Pressure, Shape, Site, Stage, Starting, View,
 };
 use crate::frame::Direction;
 use crate::frame::cause::Causes;
@@ -180,13 +180,13 @@ impl FlowControl for Bfc {
         AddedQueues { most: self.queues, stage: Stage::Wire, ..Default::default() }
     }
 
-    fn queue(&mut self, candidate: Candidate<'_>, view: &View<'_>) -> Place {
-        let Candidate { frame, ingress, egress, .. } = candidate;
+    fn queue(&mut self, joining: Joining<'_>, view: &View<'_>) -> Place {
+        let Joining { frame, ingress, egress, .. } = joining;
         let now = view.now;
-        let Some(packet) = frame.packet() else { return candidate.by_class() };
+        let Some(packet) = frame.packet() else { return joining.by_class() };
         let is_data = packet.kind == PacketKind::Data;
         if !is_data && self.acks == Acks::Apart {
-            return candidate.by_class();
+            return joining.by_class();
         }
         let flow = u64::from(packet.flow.0) << 1 | u64::from(packet.direction() == Direction::Ack);
         let place = (mix(mix(flow)) % self.table_size) as u32;
@@ -207,7 +207,7 @@ impl FlowControl for Bfc {
         let from_switch = usize::from(packet.queue) >= CLASSES;
         let is_counted = is_long && (is_data || self.acks == Acks::Count && from_switch);
         let counted = if is_counted { COUNTED | u32::from(packet.queue) << UPSTREAM_SHIFT } else { 0 };
-        candidate.at(entry.queue, counted | place)
+        joining.at(entry.queue, counted | place)
     }
 
     fn on_enqueue(&mut self, passage: &Passage, _pressure: Pressure, view: &mut View<'_>) {
@@ -239,7 +239,7 @@ impl FlowControl for Bfc {
         }
     }
 
-    fn on_flow_start(&mut self, flow: Departing<'_>, _view: &mut View<'_>) -> QueueIx {
+    fn on_flow_start(&mut self, flow: Starting<'_>, _view: &mut View<'_>) -> QueueIx {
         let free = self.users[usize::from(flow.port)].iter().position(|users| *users == 0);
         let queue = free.map_or_else(|| self.random_queue(), |index| (CLASSES + index) as QueueIx);
         self.users[usize::from(flow.port)][usize::from(queue) - CLASSES] += 1;
@@ -274,6 +274,15 @@ impl FlowControl for Bfc {
     }
 }
 
+impl Footprint for Bfc {
+    fn heap_bytes(&self) -> u64 {
+        let table = self.flows.capacity() * (size_of::<((PortIx, u32), Entry)>() + 1);
+        let users: u64 = self.users.iter().map(HeapBytes::heap_bytes).sum();
+        let hops = self.thresholds.heap_bytes() + self.sticky.heap_bytes();
+        table as u64 + users + self.users.heap_bytes() + self.counted.heap_bytes() + hops
+    }
+}
+
 impl FlowControlAccounts for Bfc {
     fn stopping(&self) -> Vec<(PortIx, PauseScope)> {
         let of_port = |(port, counts): (PortIx, &[u32; UPSTREAM_QUEUES])| {
@@ -294,12 +303,5 @@ impl FlowControlAccounts for Bfc {
 
     fn most_queues_used(&self) -> QueueIx {
         self.most_used
-    }
-
-    fn heap_bytes(&self) -> u64 {
-        let table = self.flows.capacity() * (size_of::<((PortIx, u32), Entry)>() + 1);
-        let users: u64 = self.users.iter().map(HeapBytes::heap_bytes).sum();
-        let hops = self.thresholds.heap_bytes() + self.sticky.heap_bytes();
-        table as u64 + users + self.users.heap_bytes() + self.counted.heap_bytes() + hops
     }
 }

@@ -1,6 +1,8 @@
 //! No flow control: no queue is ever paused, a full buffer drops.
 
-use crate::contract::{FlowControl, FlowControlAccounts, FlowControlFacts, FlowControlOptions, Options, Site};
+use crate::contract::{
+    FlowControl, FlowControlAccounts, FlowControlFacts, FlowControlOptions, Footprint, Options, Site,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -29,4 +31,5 @@ impl FlowControlOptions for NoneConfig {
 
 impl FlowControl for NoFlowControl {}
 
+impl Footprint for NoFlowControl {}
 impl FlowControlAccounts for NoFlowControl {}

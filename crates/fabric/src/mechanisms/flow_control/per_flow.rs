@@ -5,8 +5,8 @@
 
 use super::hops::PerHop;
 use crate::contract::{
-    AddedQueues, Candidate, Departing, FlowControl, FlowControlAccounts, FlowControlFacts, FlowControlOptions, Gauge,
-    Options, Passage, PauseScope, Place, Pressure, Shape, Site, Stage, View,
+    AddedQueues, FlowControl, FlowControlAccounts, FlowControlFacts, FlowControlOptions, Footprint, Gauge, Joining,
+    Options, Passage, PauseScope, Place, Pressure, Shape, Site, Stage, Starting, View,
 };
 use crate::frame::Direction;
 use crate::frame::cause::Causes;
@@ -150,11 +150,11 @@ impl FlowControl for PerFlow {
         AddedQueues { most: QueueIx::MAX - CLASSES as QueueIx, stage: Stage::Wire, ..Default::default() }
     }
 
-    fn queue(&mut self, candidate: Candidate<'_>, view: &View<'_>) -> Place {
-        let Candidate { frame, ingress, egress, .. } = candidate;
-        let Some(packet) = frame.packet() else { return candidate.by_class() };
+    fn queue(&mut self, joining: Joining<'_>, view: &View<'_>) -> Place {
+        let Joining { frame, ingress, egress, .. } = joining;
+        let Some(packet) = frame.packet() else { return joining.by_class() };
         let lines = &mut self.ports[usize::from(egress)];
-        let Some(queue) = lines.of((packet.flow, packet.direction())) else { return candidate.by_class() };
+        let Some(queue) = lines.of((packet.flow, packet.direction())) else { return joining.by_class() };
         lines.get(queue).packets += 1;
         self.most_used = self.most_used.max(lines.in_use() as QueueIx);
         let port = view.port(egress);
@@ -163,7 +163,7 @@ impl FlowControl for PerFlow {
         let is_long = port.queue_bytes(queue) + u64::from(frame.size.charge) > threshold;
         // ACKs are never paused: hosts have no queues for them.
         let is_counted = is_long && packet.kind == PacketKind::Data;
-        candidate.at(queue, if is_counted { COUNTED } else { 0 })
+        joining.at(queue, if is_counted { COUNTED } else { 0 })
     }
 
     fn on_enqueue(&mut self, passage: &Passage, _pressure: Pressure, view: &mut View<'_>) {
@@ -191,7 +191,7 @@ impl FlowControl for PerFlow {
         }
     }
 
-    fn on_flow_start(&mut self, flow: Departing<'_>, _view: &mut View<'_>) -> QueueIx {
+    fn on_flow_start(&mut self, flow: Starting<'_>, _view: &mut View<'_>) -> QueueIx {
         let lines = &mut self.ports[usize::from(flow.port)];
         let Some(queue) = lines.of((flow.flow, Direction::Data)) else { return QueueIx::from(flow.class.0) };
         lines.get(queue).lives_here = true;
@@ -238,6 +238,18 @@ impl FlowControl for PerFlow {
     }
 }
 
+impl Footprint for PerFlow {
+    fn heap_bytes(&self) -> u64 {
+        let of_port = |port: &Lines| {
+            let map = port.of_flow.capacity() * (size_of::<(Key, QueueIx)>() + 1);
+            port.lines.heap_bytes() + port.free.heap_bytes() + map as u64
+        };
+        let counted = self.counted.capacity() * (size_of::<((PortIx, Key), u32)>() + 1);
+        let ports: u64 = self.ports.iter().map(of_port).sum();
+        self.ports.heap_bytes() + ports + self.thresholds.heap_bytes() + counted as u64
+    }
+}
+
 impl FlowControlAccounts for PerFlow {
     fn stopping(&self) -> Vec<(PortIx, PauseScope)> {
         let mut stopping: Vec<_> =
@@ -267,16 +279,6 @@ impl FlowControlAccounts for PerFlow {
 
     fn most_queues_used(&self) -> QueueIx {
         self.most_used
-    }
-
-    fn heap_bytes(&self) -> u64 {
-        let of_port = |port: &Lines| {
-            let map = port.of_flow.capacity() * (size_of::<(Key, QueueIx)>() + 1);
-            port.lines.heap_bytes() + port.free.heap_bytes() + map as u64
-        };
-        let counted = self.counted.capacity() * (size_of::<((PortIx, Key), u32)>() + 1);
-        let ports: u64 = self.ports.iter().map(of_port).sum();
-        self.ports.heap_bytes() + ports + self.thresholds.heap_bytes() + counted as u64
     }
 }
 

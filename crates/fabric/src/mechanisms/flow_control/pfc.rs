@@ -5,8 +5,8 @@
 //! eased (DSH section IV-F). Upstream, at an egress port: the frame closes and opens the gate of each class that it names.
 
 use crate::contract::{
-    Among, Findings, FlowControl, FlowControlAccounts, FlowControlFacts, FlowControlOptions, Gauge, Neighbour, Options,
-    Passage, PauseScope, PfcTerms, PortFacts, PortPressure, Pressure, Running, Site, View,
+    Among, Findings, FlowControl, FlowControlAccounts, FlowControlFacts, FlowControlOptions, Footprint, Gauge,
+    Neighbour, Options, Passage, PauseScope, PfcTerms, PortFacts, PortPressure, Pressure, Running, Site, View,
 };
 use crate::frame::cause::{Cause, Causes, Parent};
 use crate::frame::{Control, Frame, Pfc as PfcFrame, Protocol};
@@ -519,14 +519,16 @@ impl FlowControl for Pfc {
     }
 }
 
-impl FlowControlAccounts for Pfc {
-    fn holds_until_resume(&self) -> bool {
-        self.config.pause == PauseModel::UntilResume
-    }
-
+impl Footprint for Pfc {
     fn heap_bytes(&self) -> u64 {
         let received: u64 = self.ports.iter().map(|port| port.received.heap_bytes()).sum();
         received + self.ports.heap_bytes() + self.stopped.heap_bytes() + self.held.heap_bytes()
+    }
+}
+
+impl FlowControlAccounts for Pfc {
+    fn holds_until_resume(&self) -> bool {
+        self.config.pause == PauseModel::UntilResume
     }
 
     fn stopping(&self) -> Vec<(PortIx, PauseScope)> {

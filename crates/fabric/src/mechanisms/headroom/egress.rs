@@ -3,8 +3,8 @@
 use super::threshold::DynamicThreshold;
 use crate::contract::note::DropCause;
 use crate::contract::{
-    Admission, BufferAccounts, BufferPolicy, HeadroomFacts, HeadroomOptions, Occupancy, Options, Passage, Pressure,
-    Site,
+    Admission, BufferAccounts, BufferPolicy, Footprint, HeadroomFacts, HeadroomOptions, Occupancy, Options, Passage,
+    Pressure, Site,
 };
 use crate::ids::{CLASSES, Class, ClassMask, PortIx};
 use backwater_engine::Time;
@@ -95,6 +95,12 @@ impl BufferPolicy for Egress {
     }
 }
 
+impl Footprint for Egress {
+    fn heap_bytes(&self) -> u64 {
+        self.came.heap_bytes() + self.queued.heap_bytes() + self.threshold.heap_bytes()
+    }
+}
+
 impl BufferAccounts for Egress {
     fn occupancy(&self) -> Occupancy {
         self.used
@@ -102,10 +108,6 @@ impl BufferAccounts for Egress {
 
     fn held(&self, ingress: PortIx, class: Class) -> u64 {
         self.came[usize::from(ingress)][class.index()]
-    }
-
-    fn heap_bytes(&self) -> u64 {
-        self.came.heap_bytes() + self.queued.heap_bytes() + self.threshold.heap_bytes()
     }
 }
 

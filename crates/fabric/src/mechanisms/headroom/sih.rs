@@ -4,8 +4,8 @@ use super::options::{in_force, offset, per_port, resume_offset};
 use super::pools::{Held, Pools, reserved};
 use super::threshold::{self, DynamicThreshold};
 use crate::contract::{
-    Admission, Beside, BufferAccounts, BufferPolicy, Findings, HeadroomFacts, HeadroomOptions, Occupancy, Options,
-    Passage, PortFacts, Pressure, Site,
+    Admission, Beside, BufferAccounts, BufferPolicy, Findings, Footprint, HeadroomFacts, HeadroomOptions, Occupancy,
+    Options, Passage, PortFacts, Pressure, Site,
 };
 use crate::ids::{Class, PortIx};
 use backwater_engine::{Bytes, Rate, Time};
@@ -129,13 +129,15 @@ impl BufferPolicy for Sih {
     }
 }
 
+impl Footprint for Sih {
+    fn heap_bytes(&self) -> u64 {
+        self.pools.heap_bytes() + self.threshold.heap_bytes()
+    }
+}
+
 impl BufferAccounts for Sih {
     fn occupancy(&self) -> Occupancy {
         self.pools.occupancy()
-    }
-
-    fn heap_bytes(&self) -> u64 {
-        self.pools.heap_bytes() + self.threshold.heap_bytes()
     }
 
     fn held(&self, ingress: PortIx, class: Class) -> u64 {

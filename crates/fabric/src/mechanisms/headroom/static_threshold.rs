@@ -3,8 +3,8 @@
 use super::options::{in_force, per_port, resume_offset};
 use super::pools::{Pools, reserved};
 use crate::contract::{
-    Admission, Beside, BufferAccounts, BufferPolicy, Findings, HeadroomFacts, HeadroomOptions, Occupancy, Options,
-    Passage, Pressure, Site,
+    Admission, Beside, BufferAccounts, BufferPolicy, Findings, Footprint, HeadroomFacts, HeadroomOptions, Occupancy,
+    Options, Passage, Pressure, Site,
 };
 use crate::ids::{Class, ClassMask, PortIx};
 use backwater_engine::{Bytes, Time};
@@ -120,13 +120,15 @@ impl BufferPolicy for StaticThreshold {
     }
 }
 
+impl Footprint for StaticThreshold {
+    fn heap_bytes(&self) -> u64 {
+        self.pools.heap_bytes()
+    }
+}
+
 impl BufferAccounts for StaticThreshold {
     fn occupancy(&self) -> Occupancy {
         self.pools.occupancy()
-    }
-
-    fn heap_bytes(&self) -> u64 {
-        self.pools.heap_bytes()
     }
 
     fn held(&self, ingress: PortIx, class: Class) -> u64 {

@@ -6,8 +6,8 @@
 
 use super::flowlets::{self, Flowlets, any_of, by_hash, usable};
 use crate::contract::{
-    Arrival, Beside, Carried, Choice, Findings, FlowHash, LoadBalance, LoadBalanceOptions, Neighbour, Options, Passage,
-    PortFacts, Shape, Site, Station, Stations, View,
+    Arrival, Beside, Carried, Choice, Findings, FlowHash, Footprint, LoadBalance, LoadBalanceOptions, Neighbour,
+    Options, Passage, PortFacts, Shape, Site, Station, Stations, View,
 };
 use crate::frame::record::PathHeader;
 use crate::frame::{Packet, PacketKind};
@@ -292,6 +292,14 @@ fn leaf_of(packet: &Packet, node: NodeId, egress: PortIx, view: &View<'_>) -> No
     view.paths.edge(packet.route.destination().unwrap_or_else(pinned))
 }
 
+impl Footprint for Conga {
+    fn heap_bytes(&self) -> u64 {
+        let leaves: u64 = self.leaves.values().map(|leaf| leaf.to.heap_bytes() + leaf.from.heap_bytes()).sum();
+        let entries = self.leaves.len() * size_of::<(NodeId, Leaf)>();
+        self.links.heap_bytes() + leaves + entries as u64 + self.flowlets.heap_bytes()
+    }
+}
+
 impl Station for Conga {
     fn stations(&self) -> Stations {
         Stations::DATA_DEPARTURE | Stations::OTHER_DEPARTURE | Stations::LAST_HOP
@@ -318,12 +326,6 @@ impl Station for Conga {
         let Some(header) = packet.path_header().copied().map(Header::from) else { return };
         let ports = self.links.len();
         self.leaves.entry(header.leaf).or_insert_with(|| Leaf::new(ports)).hear(&header, view.now);
-    }
-
-    fn heap_bytes(&self) -> u64 {
-        let leaves: u64 = self.leaves.values().map(|leaf| leaf.to.heap_bytes() + leaf.from.heap_bytes()).sum();
-        let entries = self.leaves.len() * size_of::<(NodeId, Leaf)>();
-        self.links.heap_bytes() + leaves + entries as u64 + self.flowlets.heap_bytes()
     }
 }
 

@@ -1,7 +1,7 @@
 //! DRILL (Ghorbani et al., SIGCOMM 2017): every packet takes the port of the shortest queue among a few drawn at random and the best that are
 //! remembered. Needs receivers that tolerate reordering.
 
-use crate::contract::{Arrival, Choice, LoadBalance, LoadBalanceOptions, Options, Site, Station, View};
+use crate::contract::{Arrival, Choice, Footprint, LoadBalance, LoadBalanceOptions, Options, Site, Station, View};
 use crate::ids::{NodeId, PortIx};
 use backwater_engine::random::{Seed, Stream};
 use schemars::JsonSchema;
@@ -65,6 +65,7 @@ impl LoadBalanceOptions for DrillConfig {
     }
 }
 
+impl Footprint for Drill {}
 impl Station for Drill {}
 
 impl LoadBalance for Drill {

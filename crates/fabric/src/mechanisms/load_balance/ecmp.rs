@@ -1,6 +1,8 @@
 //! Equal-cost multi-path: the port is a hash of the flow and of a seed of the switch.
 
-use crate::contract::{Arrival, Choice, FlowHash, LoadBalance, LoadBalanceOptions, Options, Site, Station, View};
+use crate::contract::{
+    Arrival, Choice, FlowHash, Footprint, LoadBalance, LoadBalanceOptions, Options, Site, Station, View,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -27,6 +29,7 @@ impl LoadBalanceOptions for EcmpConfig {
 #[derive(Debug)]
 pub struct Ecmp(FlowHash);
 
+impl Footprint for Ecmp {}
 impl Station for Ecmp {}
 
 impl LoadBalance for Ecmp {

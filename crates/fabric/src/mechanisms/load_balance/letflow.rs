@@ -2,7 +2,8 @@
 
 use super::flowlets::{self, Flowlets, any_of, by_hash, usable};
 use crate::contract::{
-    Arrival, Beside, Choice, Findings, FlowHash, LoadBalance, LoadBalanceOptions, Options, Site, Station, View,
+    Arrival, Beside, Choice, Findings, FlowHash, Footprint, LoadBalance, LoadBalanceOptions, Options, Site, Station,
+    View,
 };
 use crate::frame::PacketKind;
 use backwater_engine::Duration;
@@ -58,11 +59,13 @@ pub struct LetFlow {
     draws: Stream,
 }
 
-impl Station for LetFlow {
+impl Footprint for LetFlow {
     fn heap_bytes(&self) -> u64 {
         self.flowlets.heap_bytes()
     }
 }
+
+impl Station for LetFlow {}
 
 impl LoadBalance for LetFlow {
     fn choose(&mut self, arrival: &mut Arrival<'_>, view: &mut View<'_>) -> Choice {

@@ -1,6 +1,6 @@
 //! Packet spraying: every packet takes a uniformly random equal-cost port. Needs receivers that tolerate reordering.
 
-use crate::contract::{Arrival, Choice, LoadBalance, LoadBalanceOptions, Options, Site, Station, View};
+use crate::contract::{Arrival, Choice, Footprint, LoadBalance, LoadBalanceOptions, Options, Site, Station, View};
 use crate::ids::NodeId;
 use backwater_engine::random::{Seed, Stream};
 use schemars::JsonSchema;
@@ -38,6 +38,7 @@ impl LoadBalanceOptions for SprayConfig {
     }
 }
 
+impl Footprint for Spray {}
 impl Station for Spray {}
 
 impl LoadBalance for Spray {

@@ -1,7 +1,7 @@
 //! Go-Back-N: RoCE's own loss recovery.
 
 use crate::contract::{
-    Answer, Options, Progress, RecoveryOptions, RecoveryReceiver, RecoverySender, SenderFacts, Verdict,
+    Answer, Footprint, Options, Progress, RecoveryOptions, RecoveryReceiver, RecoverySender, SenderFacts, Verdict,
 };
 use crate::frame::Psn;
 use backwater_engine::{Duration, Time};
@@ -52,6 +52,8 @@ impl Sender {
     }
 }
 
+impl Footprint for Sender {}
+
 impl RecoverySender for Sender {
     #[inline]
     fn on_answer(&mut self, answer: &Answer, progress: &mut Progress) -> bool {
@@ -92,6 +94,8 @@ impl Receiver {
         Receiver { nack_interval: config.nack_interval, asked: None }
     }
 }
+
+impl Footprint for Receiver {}
 
 impl RecoveryReceiver for Receiver {
     fn on_data(&mut self, psn: Psn, expected: Psn, now: Time) -> Verdict {
@@ -139,11 +143,11 @@ mod tests {
     }
 
     fn ack(sender: &mut Sender, expected: Psn, state: &mut Progress) {
-        assert!(!sender.on_answer(&Answer { asks: false, expected, arrived: None }, state));
+        assert!(!sender.on_answer(&Answer { asks: false, expected, arrived: None, path: None }, state));
     }
 
     fn nack(sender: &mut Sender, expected: Psn, state: &mut Progress) -> bool {
-        sender.on_answer(&Answer { asks: true, expected, arrived: None }, state)
+        sender.on_answer(&Answer { asks: true, expected, arrived: None, path: None }, state)
     }
 
     #[test]

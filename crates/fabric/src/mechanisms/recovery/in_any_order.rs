@@ -1,9 +1,10 @@
 //! A receiver that tolerates reordering: for fabrics with almost no loss that send the packets of a flow along several paths.
 
 use super::go_back_n::Sender;
-use crate::contract::{Options, RecoveryOptions, RecoveryReceiver, SenderFacts, Verdict};
+use crate::contract::{Footprint, Options, RecoveryOptions, RecoveryReceiver, SenderFacts, Verdict};
 use crate::frame::Psn;
 use backwater_engine::bits::BitSet;
+use backwater_engine::memory::HeapBytes;
 use backwater_engine::{Duration, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -80,6 +81,12 @@ impl Receiver {
             (self.missing, self.ask_at) = (expected, now + allowance);
         }
         is_due
+    }
+}
+
+impl Footprint for Receiver {
+    fn heap_bytes(&self) -> u64 {
+        self.held.heap_bytes()
     }
 }
 

@@ -1,11 +1,12 @@
 //! IRN (Mittal et al., SIGCOMM 2018): selective retransmission, and no more packets in flight than fill the path, so that PFC is not needed.
 
 use crate::contract::{
-    Answer, Beside, Findings, InForce, Key, Options, Progress, RecoveryOptions, RecoveryReceiver, RecoverySender,
-    SenderFacts, Verdict,
+    Answer, Beside, Findings, Footprint, InForce, Key, Options, Progress, RecoveryOptions, RecoveryReceiver,
+    RecoverySender, SenderFacts, Verdict,
 };
 use crate::frame::Psn;
 use backwater_engine::bits::BitSet;
+use backwater_engine::memory::HeapBytes;
 use backwater_engine::{Bytes, Duration, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -135,6 +136,12 @@ impl Sender {
     }
 }
 
+impl Footprint for Sender {
+    fn heap_bytes(&self) -> u64 {
+        self.arrived.heap_bytes()
+    }
+}
+
 impl RecoverySender for Sender {
     fn next(&self, progress: &Progress, packets: Psn) -> Option<Psn> {
         let lost = self.recovery.and_then(|recovery| recovery.lost);
@@ -207,6 +214,12 @@ pub struct Receiver {
     held: BitSet,
 }
 
+impl Footprint for Receiver {
+    fn heap_bytes(&self) -> u64 {
+        self.held.heap_bytes()
+    }
+}
+
 impl RecoveryReceiver for Receiver {
     fn on_data(&mut self, psn: Psn, expected: Psn, _now: Time) -> Verdict {
         let place = |psn: Psn| (psn % self.places) as usize;
@@ -259,11 +272,13 @@ mod tests {
     }
 
     fn ack(sender: &mut Sender, progress: &mut Progress, expected: Psn) {
-        assert!(!sender.on_answer(&Answer { asks: false, expected, arrived: Some(expected - 1) }, progress));
+        assert!(
+            !sender.on_answer(&Answer { asks: false, expected, arrived: Some(expected - 1), path: None }, progress)
+        );
     }
 
     fn nack(sender: &mut Sender, progress: &mut Progress, expected: Psn, arrived: Psn) -> bool {
-        sender.on_answer(&Answer { asks: true, expected, arrived: Some(arrived) }, progress)
+        sender.on_answer(&Answer { asks: true, expected, arrived: Some(arrived), path: None }, progress)
     }
 
     #[test]

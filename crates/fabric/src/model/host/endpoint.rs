@@ -1,6 +1,6 @@
 //! The endpoint: the queue pairs and receivers of a host.
 
-use super::lanes::{Lanes, Place};
+use super::lanes::{Lanes, RoundIx};
 use super::receiver::Receiver;
 use super::sender::{NO_SLOT, PairState, QueuePair, Slot};
 use super::timers::Timers;
@@ -127,13 +127,12 @@ impl Endpoint {
 
     /// The most flows that have been active at once at either end, and what they take.
     pub(crate) fn memory(&self) -> Share {
-        let lines =
-            |lanes: &Lanes| lanes.lines.heap_bytes() + lanes.lines.iter().map(HeapBytes::heap_bytes).sum::<u64>();
-        let of_lanes = |lanes: &Lanes| lanes.round.heap_bytes() + lanes.paced.heap_bytes() + lines(lanes);
-        let tables = self.queue_pairs.heap_bytes() + self.receivers.heap_bytes();
+        let mechanisms = self.queue_pairs.iter().map(QueuePair::heap_bytes).sum::<u64>()
+            + self.receivers.iter().map(Receiver::heap_bytes).sum::<u64>();
+        let tables = self.queue_pairs.heap_bytes() + self.receivers.heap_bytes() + mechanisms;
         let lists = self.free.heap_bytes() + self.free_receivers.heap_bytes() + self.upcoming.heap_bytes();
         let lists = lists + self.timers.looks.heap_bytes() + self.reminders.heap_bytes();
-        let bytes = tables + lists + self.lanes.iter().map(of_lanes).sum::<u64>();
+        let bytes = tables + lists + self.lanes.heap_bytes() + self.lanes.iter().map(Lanes::heap_bytes).sum::<u64>();
         Share { count: self.queue_pairs.len() as u64, bytes }
     }
 
@@ -257,7 +256,7 @@ impl Endpoint {
         let QueuePair { port, queue, class, .. } = self.queue_pairs[slot as usize];
         let lanes = &mut self.lanes[usize::from(port)];
         lanes.close_gaps(|slot, place| self.queue_pairs[slot as usize].place = place);
-        self.queue_pairs[slot as usize].place = lanes.round.len() as Place;
+        self.queue_pairs[slot as usize].place = lanes.round.len() as RoundIx;
         lanes.live += 1;
         lanes.classes = lanes.classes.with(class);
         lanes.round.push(slot);

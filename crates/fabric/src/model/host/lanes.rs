@@ -5,6 +5,7 @@ use super::turns::Turns;
 use crate::ids::{CLASSES, Class, ClassMask, QueueIx};
 use backwater_engine::Time;
 use backwater_engine::bits::{BitSet, first_after};
+use backwater_engine::memory::HeapBytes;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -18,7 +19,7 @@ pub(super) struct Lanes {
     /// The queue pair at each place; [`NO_SLOT`] where it is done.
     pub(super) round: Vec<Slot>,
     /// The place served last.
-    pub(super) cursor: Place,
+    pub(super) cursor: RoundIx,
     /// Classes of which there has been a queue pair.
     pub(super) classes: ClassMask,
     pub(super) paced: BinaryHeap<Reverse<(Time, Slot)>>,
@@ -34,12 +35,19 @@ pub(super) struct Lanes {
 }
 
 /// A place in a port's round.
-pub(super) type Place = u32;
+pub(super) type RoundIx = u32;
 
 impl Lanes {
+    /// Bytes that they hold on the heap.
+    pub(super) fn heap_bytes(&self) -> u64 {
+        let sets: u64 = self.ready_of.iter().chain([&self.ready, &self.closed]).map(HeapBytes::heap_bytes).sum();
+        let lines = self.lines.heap_bytes() + self.lines.iter().map(HeapBytes::heap_bytes).sum::<u64>();
+        self.round.heap_bytes() + self.paced.heap_bytes() + lines + sets
+    }
+
     /// The first ready place of `open` classes after the one served last, going round.
     #[inline]
-    pub(super) fn next(&self, open: ClassMask) -> Option<Place> {
+    pub(super) fn next(&self, open: ClassMask) -> Option<RoundIx> {
         let (cursor, words) = (self.cursor as usize, self.ready.words());
         let place = if self.classes.minus(open).is_empty() {
             first_after(cursor, words, |index| self.ready.word(index))
@@ -48,7 +56,7 @@ impl Lanes {
             let word = |index| open.iter().fold(0, |bits, class| bits | self.ready_of[class.index()].word(index));
             first_after(cursor, words, word)
         };
-        place.map(|place| place as Place)
+        place.map(|place| place as RoundIx)
     }
 
     /// The place behind the one served last.
@@ -76,13 +84,13 @@ impl Lanes {
     }
 
     #[inline]
-    pub(super) fn set_waiting(&mut self, class: Class, place: Place) {
+    pub(super) fn set_waiting(&mut self, class: Class, place: RoundIx) {
         self.ready.remove(place as usize);
         self.ready_of[class.index()].remove(place as usize);
     }
 
     /// Closes the gaps that finished queue pairs have left, once they are the greater part. Calls `moved` with every slot and its new place.
-    pub(super) fn close_gaps(&mut self, mut moved: impl FnMut(Slot, Place)) {
+    pub(super) fn close_gaps(&mut self, mut moved: impl FnMut(Slot, RoundIx)) {
         if self.round.len() < 64 || self.round.len() < 2 * self.live {
             return;
         }

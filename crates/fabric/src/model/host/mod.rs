@@ -18,8 +18,8 @@ use self::sender::{PairState, QueuePair, Slot};
 use self::turns::Side;
 use crate::contract::note::Note;
 use crate::contract::{
-    AckView, Answer, Departing, Entropy, FlowControl, Loss, NotificationPoint, Progress, ReactionPoint,
-    RecoveryReceiver, RecoverySender, Stations, Verdict,
+    AckView, Answer, Entropy, FlowControl, Loss, NotificationPoint, Progress, ReactionPoint, RecoveryReceiver,
+    RecoverySender, Starting, Stations, Verdict,
 };
 use crate::frame::Direction;
 use crate::frame::framing::Framing;
@@ -306,9 +306,9 @@ impl Node {
             let acked_before = pair.progress.acked;
             let echo = env.records.echo(frame.record).copied();
             let is_answer = packet.kind != PacketKind::Cnp;
+            let (arrived, path) = (echo.map(|echo| echo.arrived), echo.and_then(|echo| echo.path).map(Entropy));
             let has_lost = is_answer && {
-                let arrived = echo.map(|echo| echo.arrived).filter(|_| fabric.spec.recovery.is_selective());
-                let answer = Answer { asks: packet.kind == PacketKind::Nack, expected: packet.psn, arrived };
+                let answer = Answer { asks: packet.kind == PacketKind::Nack, expected: packet.psn, arrived, path };
                 pair.recovery.on_answer(&answer, &mut pair.progress)
             };
             if pair.progress.acked == pair.packets {
@@ -327,13 +327,13 @@ impl Node {
                     pair.reaction.on_cnp(env.now, echo.and_then(|echo| echo.rate));
                 }
                 if is_answer {
-                    let path = echo.and_then(|echo| echo.path).map(Entropy);
                     if let (Some(paths), Some(path)) = (&mut pair.paths, path) {
                         paths.on_answer(path, packet.marked, env.now);
                     }
                     let telemetry = env.records.telemetry(frame.record);
                     pair.reaction.on_ack(&AckView {
                         now: env.now,
+                        arrived,
                         acked_bytes: fabric.payload_before(packet.psn, pair.bytes),
                         sent_bytes: fabric.payload_before(pair.progress.next, pair.bytes),
                         rtt: packet.sent_at.elapsed(env.now),
@@ -421,9 +421,9 @@ impl Node {
         port: PortIx,
         route: Route,
         env: &Env<'a, S>,
-    ) -> Departing<'a> {
+    ) -> Starting<'a> {
         let onward = env.fabric.onward(flow, Direction::Data, route, self.interfaces.ports[usize::from(port)].id);
-        Departing { flow, class, port, onward }
+        Starting { flow, class, port, onward }
     }
 
     /// Looks at what a queue pair may do after its reaction point has learned something.

@@ -1,5 +1,6 @@
 //! The receiving side of a flow.
 
+use crate::contract::Footprint;
 use crate::contract::note::Reception;
 use crate::frame::{Psn, Route};
 use crate::ids::PortIx;
@@ -22,3 +23,10 @@ pub(super) struct Receiver {
 }
 
 const _: () = assert!(size_of::<Receiver>() <= 160);
+
+impl Receiver {
+    /// Bytes that its mechanisms hold on the heap.
+    pub(super) fn heap_bytes(&self) -> u64 {
+        self.recovery.heap_bytes() + self.notification.heap_bytes()
+    }
+}

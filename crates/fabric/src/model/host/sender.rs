@@ -1,7 +1,7 @@
 //! The sending side of a flow: its queue pair.
 
-use super::lanes::Place;
-use crate::contract::{Entropy, PathChoice, Progress, ReactionPoint, RecoverySender};
+use super::lanes::RoundIx;
+use crate::contract::{Entropy, Footprint, PathChoice, Progress, ReactionPoint, RecoverySender};
 use crate::frame::{Psn, Route};
 use crate::ids::{Class, FlowId, PortIx, QueueIx};
 use crate::mechanisms::congestion::AnyReactionPoint;
@@ -22,7 +22,7 @@ pub(super) const NO_SLOT: Slot = Slot::MAX;
 pub(super) struct QueuePair {
     pub(super) flow: FlowId,
     /// Where it stands in its port's round.
-    pub(super) place: Place,
+    pub(super) place: RoundIx,
     pub(super) route: Route,
     pub(super) bytes: u64,
     pub(super) packets: Psn,
@@ -72,6 +72,11 @@ pub(super) enum PairState {
 }
 
 impl QueuePair {
+    /// Bytes that its mechanisms hold on the heap.
+    pub(super) fn heap_bytes(&self) -> u64 {
+        self.recovery.heap_bytes() + self.reaction.heap_bytes() + self.paths.as_ref().map_or(0, Footprint::heap_bytes)
+    }
+
     /// Asks for what a packet sent or acknowledged needs.
     #[inline]
     pub(super) fn prefetch(&self) {

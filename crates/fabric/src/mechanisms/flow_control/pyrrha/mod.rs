@@ -21,9 +21,9 @@ pub use queues::State;
 use self::frames::PYRRHA;
 use super::pfc::{Pfc, PfcConfig};
 use crate::contract::{
-    AddedQueues, Beside, Candidate, Departing, Findings, FlowControl, FlowControlAccounts, FlowControlFacts,
-    FlowControlOptions, Gauge, InForce, Neighbour, Options, Passage, PauseScope, Place, PortView, Pressure, Shape,
-    Site, Stage, View,
+    AddedQueues, Beside, Findings, FlowControl, FlowControlAccounts, FlowControlFacts, FlowControlOptions, Footprint,
+    Gauge, InForce, Joining, Neighbour, Options, Passage, PauseScope, Place, PortView, Pressure, Shape, Site, Stage,
+    Starting, View,
 };
 use crate::frame::cause::Causes;
 use crate::frame::{Control, Frame, Protocol};
@@ -321,17 +321,17 @@ impl FlowControl for Pyrrha {
     }
 
     #[inline]
-    fn queue(&mut self, candidate: Candidate<'_>, _view: &View<'_>) -> Place {
+    fn queue(&mut self, joining: Joining<'_>, _view: &View<'_>) -> Place {
         match &mut self.role {
-            Role::Switch(switch) => switch.place(candidate, None),
-            Role::Host(_) | Role::Bystander => candidate.by_class(),
+            Role::Switch(switch) => switch.place(joining, None),
+            Role::Host(_) | Role::Bystander => joining.by_class(),
         }
     }
 
-    fn next_queue(&mut self, candidate: Candidate<'_>, from: Passage, _view: &View<'_>) -> Place {
+    fn next_queue(&mut self, joining: Joining<'_>, from: Passage, _view: &View<'_>) -> Place {
         match &mut self.role {
-            Role::Switch(switch) => switch.next_place(candidate, from),
-            Role::Host(_) | Role::Bystander => candidate.by_class(),
+            Role::Switch(switch) => switch.next_place(joining, from),
+            Role::Host(_) | Role::Bystander => joining.by_class(),
         }
     }
 
@@ -359,7 +359,7 @@ impl FlowControl for Pyrrha {
         }
     }
 
-    fn on_flow_start(&mut self, flow: Departing<'_>, view: &mut View<'_>) -> QueueIx {
+    fn on_flow_start(&mut self, flow: Starting<'_>, view: &mut View<'_>) -> QueueIx {
         match &mut self.role {
             Role::Host(host) => host.on_flow_start(flow, view),
             Role::Switch(_) | Role::Bystander => QueueIx::from(flow.class.0),
@@ -400,6 +400,18 @@ impl FlowControl for Pyrrha {
         }
         if let Some(pfc) = self.pfc_at(port) {
             pfc.on_link_up(port, view);
+        }
+    }
+}
+
+impl Footprint for Pyrrha {
+    fn heap_bytes(&self) -> u64 {
+        let heap_bytes = |foreign: &Foreign| foreign.pfc.heap_bytes() + foreign.at.heap_bytes();
+        let foreign = self.foreign.as_deref().map_or(0, |foreign| size_of::<Foreign>() as u64 + heap_bytes(foreign));
+        match &self.role {
+            Role::Switch(switch) => foreign + size_of::<switch::Switch>() as u64 + switch.heap_bytes(),
+            Role::Host(host) => foreign + host.heap_bytes(),
+            Role::Bystander => foreign,
         }
     }
 }
@@ -454,16 +466,6 @@ impl FlowControlAccounts for Pyrrha {
         match &self.role {
             Role::Switch(switch) => switch.most_queues_used(),
             Role::Host(_) | Role::Bystander => 0,
-        }
-    }
-
-    fn heap_bytes(&self) -> u64 {
-        let heap_bytes = |foreign: &Foreign| foreign.pfc.heap_bytes() + foreign.at.heap_bytes();
-        let foreign = self.foreign.as_deref().map_or(0, |foreign| size_of::<Foreign>() as u64 + heap_bytes(foreign));
-        match &self.role {
-            Role::Switch(switch) => foreign + size_of::<switch::Switch>() as u64 + switch.heap_bytes(),
-            Role::Host(host) => foreign + host.heap_bytes(),
-            Role::Bystander => foreign,
         }
     }
 }

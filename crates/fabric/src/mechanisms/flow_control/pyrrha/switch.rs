@@ -10,7 +10,7 @@ use super::given_up;
 use super::queues::{Egress, Isolation, State};
 use super::roots::{Root, Roots};
 use super::{Isolated, MergePolicy, Organisation, Peer, PyrrhaConfig, RelayMetric, SoftMerge};
-use crate::contract::{Candidate, Neighbour, Onward, Passage, PauseScope, Place, PortFacts, Site, View};
+use crate::contract::{Joining, Neighbour, Onward, Passage, PauseScope, Place, PortFacts, Site, View};
 use crate::ids::{PortId, PortIx, QueueIx};
 use backwater_engine::memory::HeapBytes;
 use backwater_engine::{Duration, Time};
@@ -78,19 +78,19 @@ impl Switch {
 
     // ---------------------------------------------------------------------------------------------------------- where packets go
 
-    pub(super) fn place(&mut self, candidate: Candidate<'_>, after: Option<PortId>) -> Place {
-        let egress = &mut self.egress[usize::from(candidate.egress)];
+    pub(super) fn place(&mut self, joining: Joining<'_>, after: Option<PortId>) -> Place {
+        let egress = &mut self.egress[usize::from(joining.egress)];
         if egress.is_plain() {
-            return candidate.by_class();
+            return joining.by_class();
         }
-        let here = self.ports[usize::from(candidate.egress)].id;
-        let place = egress.place(ahead(here, candidate.onward), after);
-        place.map_or(candidate.by_class(), |(queue, note)| candidate.at(queue, note))
+        let here = self.ports[usize::from(joining.egress)].id;
+        let place = egress.place(ahead(here, joining.onward), after);
+        place.map_or(joining.by_class(), |(queue, note)| joining.at(queue, note))
     }
 
-    pub(super) fn next_place(&mut self, candidate: Candidate<'_>, from: Passage) -> Place {
+    pub(super) fn next_place(&mut self, joining: Joining<'_>, from: Passage) -> Place {
         let root = self.egress[usize::from(from.egress)].roots_of(from.note).next();
-        self.place(candidate, root)
+        self.place(joining, root)
     }
 
     // ------------------------------------------------------------------------------------------------------- queues grow and shrink

@@ -13,8 +13,8 @@ use super::pools::{of_all_ports, private_bytes};
 use super::threshold::DynamicThreshold;
 use crate::contract::note::DropCause;
 use crate::contract::{
-    Admission, Beside, BufferAccounts, BufferPolicy, Findings, HeadroomFacts, HeadroomOptions, Occupancy, Options,
-    Passage, PortFacts, PortPressure, Pressure, Site,
+    Admission, Beside, BufferAccounts, BufferPolicy, Findings, Footprint, HeadroomFacts, HeadroomOptions, Occupancy,
+    Options, Passage, PortFacts, PortPressure, Pressure, Site,
 };
 use crate::ids::{CLASSES, Class, ClassMask, PortIx};
 use backwater_engine::memory::HeapBytes;
@@ -361,6 +361,12 @@ impl BufferPolicy for Dsh {
     }
 }
 
+impl Footprint for Dsh {
+    fn heap_bytes(&self) -> u64 {
+        self.ports.heap_bytes() + self.queues.heap_bytes() + self.threshold.heap_bytes()
+    }
+}
+
 impl BufferAccounts for Dsh {
     fn occupancy(&self) -> Occupancy {
         self.used
@@ -376,10 +382,6 @@ impl BufferAccounts for Dsh {
 
     fn peak_headroom(&self, ingress: PortIx, _class: Class) -> u64 {
         self.ports[usize::from(ingress)].peak_insurance
-    }
-
-    fn heap_bytes(&self) -> u64 {
-        self.ports.heap_bytes() + self.queues.heap_bytes() + self.threshold.heap_bytes()
     }
 }
 
