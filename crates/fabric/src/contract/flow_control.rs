@@ -47,6 +47,8 @@ pub struct Among<'a> {
     pub fastest: Rate,
     /// Classes that are lossless at switches.
     pub lossless: ClassMask,
+    /// Whether there are hosts through which packets of others pass.
+    pub relays: bool,
     /// Sizes of frames.
     pub sizes: Sizes,
 }

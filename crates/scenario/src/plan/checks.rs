@@ -12,7 +12,7 @@ use backwater_fabric::mechanisms::flow_control::FlowControlConfig;
 use backwater_fabric::network::fabric::Fabric;
 use backwater_fabric::network::routes::Wiring;
 use backwater_fabric::network::spec::{
-    FlowSpec, HostScheduler, NetworkSpec, NodeKind, SchedulerConfig, SpecError, SwitchGroup,
+    FlowSpec, HostScheduler, NetworkSpec, NodeKind, RelayConfig, SchedulerConfig, SpecError, SwitchGroup,
 };
 use std::collections::BTreeSet;
 
@@ -175,16 +175,24 @@ pub(super) fn senders(scenario: &Scenario, fabric: &Fabric) -> Vec<Diagnostic> {
 
 /// The switches of a network.
 fn switches(spec: &NetworkSpec) -> impl Iterator<Item = NodeId> {
-    (0..).map(NodeId).zip(&spec.nodes).filter(|(_, node)| node.kind == NodeKind::Switch).map(|(id, _)| id)
+    nodes(NodeKind::Switch, spec)
 }
 
-/// Where the scenario says what runs at `switch`: in its group, if that has such a thing, or for all switches.
-fn path_of(spec: &NetworkSpec, switch: NodeId, key: &str) -> String {
+/// All nodes of one kind.
+fn nodes(kind: NodeKind, spec: &NetworkSpec) -> impl Iterator<Item = NodeId> {
+    (0..).map(NodeId).zip(&spec.nodes).filter(move |(_, node)| node.kind == kind).map(|(id, _)| id)
+}
+
+/// Where the scenario says what runs at `node`: for hosts that relay, or in its group, if these have such a thing; else for all switches.
+fn path_of(spec: &NetworkSpec, node: NodeId, key: &str) -> String {
+    if spec.nodes[node.0 as usize].kind == NodeKind::Relay && key == "headroom" && spec.host.relay.headroom.is_some() {
+        return "host.relay.headroom".into();
+    }
     let says = |group: &SwitchGroup| match key {
         "headroom" => group.headroom.is_some(),
         _ => group.flow_control.is_some(),
     };
-    let group = spec.groups.iter().position(|group| says(group) && group.switches.contains(&switch));
+    let group = spec.groups.iter().position(|group| says(group) && group.switches.contains(&node));
     group.map_or(format!("switch.{key}"), |i| format!("groups[{i}].{key}"))
 }
 
@@ -229,7 +237,7 @@ pub(super) fn flow_controls(spec: &NetworkSpec) -> Vec<Diagnostic> {
     let lossless = spec.switch.lossless.iter().copied().collect();
     let found = running.iter().zip(options).flat_map(|(here, flow_control)| {
         let mut own = options::Findings::default();
-        let among = Among { running: &running, fastest, lossless, sizes: spec.sizes() };
+        let among = Among { running: &running, fastest, lossless, relays: relays(spec), sizes: spec.sizes() };
         flow_control.check_among(&among, &mut own);
         said_of(&here.path, own).collect::<Vec<_>>()
     });
@@ -267,9 +275,25 @@ pub(super) fn shared_buffers(spec: &NetworkSpec) -> Vec<Diagnostic> {
     findings.0
 }
 
-/// What a switch needs of its buffer.
+/// Whether there are hosts through which packets of others pass.
+fn relays(spec: &NetworkSpec) -> bool {
+    spec.nodes.iter().any(|node| node.kind == NodeKind::Relay)
+}
+
+/// Options of what this network does not have.
+pub(super) fn idle(spec: &NetworkSpec) -> Vec<Diagnostic> {
+    let mut findings = Findings::default();
+    let RelayConfig { buffer, headroom, delay, congestion_point } = &spec.host.relay;
+    let is_set = buffer.is_some() || headroom.is_some() || *delay > Duration::ZERO || *congestion_point;
+    findings.warning(is_set && !relays(spec), "host.relay", "has no effect: no host of this topology relays");
+    let is_idle = spec.reconvergence.is_some() && spec.faults.is_empty();
+    findings.warning(is_idle, "network.reconvergence", "has no effect: no link fails during the run");
+    findings.0
+}
+
+/// What a node needs of its buffer.
 struct Need {
-    switch: NodeId,
+    node: NodeId,
     /// Ports of the chip.
     ports: usize,
     /// What its policy sets aside.
@@ -280,27 +304,34 @@ struct Need {
     option: &'static str,
 }
 
-/// Whether the buffer of every switch holds what its policy sets aside; of those that need too much, the first of those that need most.
+/// Whether the buffers of switches, and of hosts that relay, hold what their policies set aside; of those that need too much, the first of those
+/// that need most.
 pub(super) fn buffers(spec: &NetworkSpec) -> Vec<Diagnostic> {
+    let of_switches = buffers_of(NodeKind::Switch, spec, "switch.buffer");
+    of_switches.into_iter().chain(buffers_of(NodeKind::Relay, spec, "host.relay.buffer")).collect()
+}
+
+/// The same for nodes of one kind, whose buffer is this `option`.
+fn buffers_of(kind: NodeKind, spec: &NetworkSpec, option: &str) -> Vec<Diagnostic> {
     let mut findings = Findings::default();
     let wiring = Wiring::new(&spec.nodes, &spec.links);
     let classes = spec.switch.lossless.len();
-    let needs = switches(spec).map(|switch| {
-        let site = spec.site(switch, &wiring, Duration::ZERO);
-        let (reserved, ports) = (spec.headroom(switch).reserved(&site), site.ports.len() + site.unused_ports);
-        let thresholds = spec.headroom(switch).below_thresholds(&site).filter(|_| site.flow_control.is_lossless);
+    let needs = nodes(kind, spec).map(|node| {
+        let site = spec.site(node, &wiring, Duration::ZERO);
+        let (reserved, ports) = (spec.headroom(node).reserved(&site), site.ports.len() + site.unused_ports);
+        let thresholds = spec.headroom(node).below_thresholds(&site).filter(|_| site.flow_control.is_lossless);
         let (option, thresholds) = thresholds.unwrap_or_default();
-        Need { switch, ports, reserved: Bytes(reserved), with_thresholds: Bytes(reserved + thresholds), option }
+        Need { node, ports, reserved: Bytes(reserved), with_thresholds: Bytes(reserved + thresholds), option }
     });
     let needs: Vec<Need> = needs.collect();
     let most = |by: fn(&Need) -> Bytes| needs.iter().rev().max_by_key(|need| by(need));
     let (Some(most_reserved), Some(most_held)) = (most(|need| need.reserved), most(|need| need.with_thresholds)) else {
         return findings.0;
     };
-    let (buffer, name) = (spec.switch.buffer, |need: &Need| &spec.nodes[need.switch.0 as usize].name);
+    let (buffer, name) = (spec.buffer(most_held.node), |need: &Need| &spec.nodes[need.node.0 as usize].name);
     findings.error(
         most_reserved.reserved >= buffer,
-        "switch.buffer",
+        option,
         format!(
             "must be more than the {} that \"{}\" sets aside as headroom and private buffer ({}, {})",
             most_reserved.reserved,
@@ -311,7 +342,7 @@ pub(super) fn buffers(spec: &NetworkSpec) -> Vec<Diagnostic> {
     );
     findings.warning(
         most_reserved.reserved < buffer && most_held.with_thresholds > buffer,
-        &format!("{}.{}", path_of(spec, most_held.switch, "headroom"), most_held.option),
+        &format!("{}.{}", path_of(spec, most_held.node, "headroom"), most_held.option),
         format!(
             "all {} of \"{}\" can reach it only with a buffer of {}; with {buffer} it may drop",
             counted(most_held.ports, "port"),

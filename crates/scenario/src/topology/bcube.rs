@@ -59,6 +59,12 @@ impl BcubeConfig {
                 format!("is {}, must be 0 or 1: no more is known of flow control that is free of deadlock", self.k),
             );
         }
+        for (option, is_set) in [("upper_rate", self.upper_rate.is_some()), ("upper_delay", self.upper_delay.is_some())]
+        {
+            if self.k == 0 && is_set {
+                checks.error(option, "has no effect with k = 0: there is one layer".into());
+            }
+        }
         let layers = self.k.min(1) + 1;
         checks.size("n", u128::from(self.n).pow(layers) * u128::from(layers));
         checks.wire("rate", "delay", wires[0]);

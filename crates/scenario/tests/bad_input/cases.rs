@@ -75,7 +75,10 @@ pub(crate) const CASES: &[(&str, &str, &[&str])] = &[
     (
         "[network]",
         "[host.relay]\nheadroom = { kind = \"static\", xoff = \"10 KB\", xon = \"20 KB\" }\n[network]",
-        &["s.toml:22:53: error: host.relay.headroom.xon = \"20 KB\": must be at most xoff, 10 KB"],
+        &[
+            "s.toml:21:1: warning: host.relay: has no effect: no host of this topology relays",
+            "s.toml:22:53: error: host.relay.headroom.xon = \"20 KB\": must be at most xoff, 10 KB",
+        ],
     ),
     // Names.
     (
@@ -616,6 +619,45 @@ pub(crate) const CASES: &[(&str, &str, &[&str])] = &[
         "[host]\nack_every = 200\n[congestion_control]\nkind = \"none\"\nwindow = \"bdp\"",
         &[
             "s.toml:32:13: error: host.ack_every = 200: so many packets do not fit into a window of 104672 B: they would never be answered",
+        ],
+    ),
+    // What relaying hosts' buffers hold.
+    (
+        "kind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 4\nhost_rate = \"100 Gbps\"\ndelay = \"1 us\"\n\n[[faults]]\nlink = [\"leaf0\", \"spine1\"]\ndown = \"200 us\"\nup = \"300 us\"\n",
+        "kind = \"bcube\"\nn = 4\n[host.relay]\nbuffer = \"10 KB\"\n",
+        &[
+            "s.toml:12:10: error: host.relay.buffer = \"10 KB\": must be more than the 67992 B that \"h0\" sets aside as headroom and private buffer (2 ports, 1 lossless class)",
+        ],
+    ),
+    (
+        "kind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 4\nhost_rate = \"100 Gbps\"\ndelay = \"1 us\"\n\n[[faults]]\nlink = [\"leaf0\", \"spine1\"]\ndown = \"200 us\"\nup = \"300 us\"\n",
+        "kind = \"bcube\"\nn = 4\n[host.relay]\nbuffer = \"1 MB\"\nheadroom = { kind = \"static\", xoff = \"1 MB\" }\n",
+        &[
+            "s.toml:13:38: warning: host.relay.headroom.xoff = \"1 MB\": all 2 ports of \"h0\" can reach it only with a buffer of 2061992 B; with 1 MB it may drop",
+        ],
+    ),
+    // What has no effect.
+    (
+        "[[faults]]\nlink = [\"leaf0\", \"spine1\"]\ndown = \"200 us\"\nup = \"300 us\"\n\n[network]",
+        "[host.relay]\ndelay = \"1 us\"\n[network]\nreconvergence = \"1 ms\"",
+        &[
+            "s.toml:16:1: warning: host.relay: has no effect: no host of this topology relays",
+            "s.toml:19:17: warning: network.reconvergence = \"1 ms\": has no effect: no link fails during the run",
+        ],
+    ),
+    (
+        "kind = \"pfc\", quanta",
+        "kind = \"pfc\", relays = \"forward\", quanta",
+        &[
+            "s.toml:28:41: warning: switch.flow_control.relays = \"forward\": has no effect: no host of this topology relays",
+        ],
+    ),
+    (
+        "kind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 4\nhost_rate = \"100 Gbps\"",
+        "kind = \"bcube\"\nn = 2\nk = 0\nupper_rate = \"25 Gbps\"\nupper_delay = \"2 us\"",
+        &[
+            "s.toml:12:14: error: topology.upper_rate = \"25 Gbps\": has no effect with k = 0: there is one layer",
+            "s.toml:13:15: error: topology.upper_delay = \"2 us\": has no effect with k = 0: there is one layer",
         ],
     ),
     (

@@ -384,6 +384,8 @@ impl FlowControlOptions for PfcConfig {
     }
 
     fn check_among(&self, network: &Among<'_>, findings: &mut Findings) {
+        let is_idle = self.relays == Relaying::Forward && !network.relays;
+        findings.warning(is_idle, "relays", "has no effect: no host of this topology relays");
         if self.pause == PauseModel::Quanta {
             check_quanta(self.quanta, network, findings);
         }
