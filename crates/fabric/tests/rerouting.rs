@@ -161,7 +161,9 @@ fn answers_leave_the_receiver_by_another_port_when_their_link_has_failed() {
 
 /// Writes down at which ports flows start and end.
 #[derive(Clone, Debug, Default)]
-struct Ledger(Arc<Mutex<Vec<(&'static str, PortIx, QueueIx)>>>);
+struct Ledger(Arc<Mutex<Vec<Entry>>>);
+
+type Entry = (&'static str, PortIx, QueueIx);
 
 impl FlowControl for Ledger {
     fn on_flow_start(&mut self, flow: Starting<'_>, _view: &mut View<'_>) -> QueueIx {

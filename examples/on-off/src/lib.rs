@@ -5,9 +5,11 @@
 
 #![forbid(unsafe_code)]
 
+use backwater_engine::memory::HeapBytes;
 use backwater_engine::{Duration, Time};
-use backwater_fabric::contract::{ Footprint, Beside, Findings, FlowControl, FlowControlAccounts, FlowControlFacts, FlowControlOptions, Gauge, Options, Passage,
-    PauseScope, Pressure, Site, View,
+use backwater_fabric::contract::{
+    Beside, Findings, FlowControl, FlowControlAccounts, FlowControlFacts, FlowControlOptions, Footprint, Gauge,
+    Options, Passage, PauseScope, Pressure, Site, View,
 };
 use backwater_fabric::frame::cause::Causes;
 use backwater_fabric::frame::{Control, Protocol, Signal};
@@ -136,7 +138,11 @@ impl FlowControl for OnOff {
     }
 }
 
-impl Footprint for OnOff {}
+impl Footprint for OnOff {
+    fn heap_bytes(&self) -> u64 {
+        self.ports.heap_bytes()
+    }
+}
 
 impl FlowControlAccounts for OnOff {
     fn stopping(&self) -> Vec<(PortIx, PauseScope)> {
