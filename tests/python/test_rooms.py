@@ -46,6 +46,19 @@ def test_the_rooms_of_the_fabric_import_only_what_they_may() -> None:
             "use crate::mechanisms::congestion::dcqcn;",
             "mechanisms::congestion::dcqcn is for its slot alone",
         ),
+        (
+            "mechanisms/flow_control/none.rs",
+            "use crate::mechanisms::headroom::HeadroomConfig;",
+            "a slot must not import mechanisms::headroom, only itself and registry.rs and plug_in.rs",
+        ),
+        (
+            "mechanisms/flow_control/none.rs",
+            "use crate::mechanisms;",
+            "a slot must not import mechanisms, only itself and registry.rs and plug_in.rs",
+        ),
+        ("contract/need.rs", "use crate::testing::star;", "testing is for tests alone"),
+        ("mechanisms/registry.rs", "use crate::testing;", "testing is for tests alone"),
+        ("model/port/mod.rs", "use self::tests::port;", "model::port::tests is for tests alone"),
         ("cellar/wine.rs", "", "there is no room cellar; there are ids, frame, "),
     ],
 )
