@@ -22,6 +22,11 @@ pub type QueueIx = u16;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct FlowId(pub u32);
 
+impl FlowId {
+    /// Stands for no flow: whose packets those are that switches make for themselves.
+    pub const NONE: FlowId = FlowId(u32::MAX);
+}
+
 /// Most ports and nodes of a network: events name them in 27 bits.
 pub const ID_LIMIT: u32 = 1 << 27;
 

@@ -3,12 +3,10 @@
 
 mod common;
 
-use backwater_engine::random::Seed;
 use backwater_engine::{Duration, Time};
 use backwater_fabric::Simulation;
 use backwater_fabric::contract::{Entropy, Footprint, LoadBalanceOptions, Options, PathChoice, SenderFacts, Site};
 use backwater_fabric::frame::Psn;
-use backwater_fabric::ids::FlowId;
 use backwater_fabric::mechanisms::load_balance::LoadBalanceConfig;
 use backwater_fabric::mechanisms::load_balance::ecmp::{Ecmp, EcmpConfig};
 use backwater_fabric::mechanisms::recovery::RecoveryConfig;
@@ -55,7 +53,7 @@ impl LoadBalanceOptions for Turns {
         true
     }
 
-    fn path_choice(&self, _flow: FlowId, _seed: Seed, _sender: &SenderFacts) -> Option<Box<dyn PathChoice>> {
+    fn path_choice(&self, _sender: &SenderFacts) -> Option<Box<dyn PathChoice>> {
         Some(Box::new(Turn(0)))
     }
 }

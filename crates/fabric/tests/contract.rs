@@ -108,6 +108,11 @@ fn admit(policy: &mut AnyBufferPolicy, ingress: PortIx, class: Class, bytes: u64
     match policy.admit(&passage(ingress, class, bytes), now) {
         Admission::Charged(pressure) => {
             assert_eq!(pressure, policy.pressure(ingress, class));
+            // A queue is full from its threshold on, or because it uses headroom.
+            let (held, is_full) = (policy.held(ingress, class), pressure.full.has(class));
+            let is_beyond = policy.threshold(ingress, class).is_some_and(|threshold| held >= threshold);
+            assert!(!is_beyond || is_full, "{pressure:?} with {held} B");
+            assert!(!is_full || is_beyond || policy.headroom(ingress, class) > 0, "{pressure:?} with {held} B");
             Ok(())
         }
         Admission::Refused(cause) => Err(cause),

@@ -301,3 +301,44 @@ fn paced_flows_change_their_ports() {
         }
     }
 }
+
+/// h0 on leaf 2, h1 on leaf 3, spines 4, 5 and 6: of a flow pinned to spine 5, whose link to leaf 2 is down from 100 to 120 us, packets wait for the link,
+/// whatever becomes of another link: new routes come 50 us after each failure, and this one is over by then.
+#[test]
+fn what_waits_for_a_link_is_lost_when_routes_know_of_its_failure_and_not_of_another_one() {
+    let lost = |other: Option<u64>| {
+        let mut spec = common::network(2, 5);
+        let ends = [(0, 2), (1, 3), (2, 4), (2, 5), (2, 6), (3, 4), (3, 5), (3, 6)];
+        spec.links = ends.map(|(a, b)| common::link(a, b, 100, 1000)).into();
+        spec.reconvergence = Some(Duration::from_us(50));
+        let at_us = |us| Time::ZERO + Duration::from_us(us);
+        spec.faults = vec![LinkFault { link: 3, down: at_us(100), up: at_us(120) }];
+        spec.faults.extend(other.map(|us| LinkFault { link: 2, down: at_us(us), up: Time::NEVER }));
+        let pinned =
+            FlowSpec { data_via: vec![NodeId(5)], ack_via: vec![NodeId(6)], ..common::flow(0, 1, 4_000_000, 0) };
+        let mut simulation = Simulation::new(spec, vec![pinned], 1).unwrap();
+        simulation.run_until(at_us(119), 1);
+        let waiting = &simulation.node(NodeId(2)).ports()[2];
+        assert!(waiting.frames(3, simulation.frames(NodeId(2))).count() > 100);
+        let drops = simulation.totals().drops[DropCause::LinkDown as usize];
+        common::drain(&mut simulation);
+        assert_eq!((simulation.outcomes()[0].reception.delivered, simulation.audit()), (4_000_000, vec![]));
+        drops
+    };
+    // What was on the wire is lost.
+    let alone = lost(None);
+    assert!((1..20).contains(&alone), "{alone}");
+    assert_eq!([lost(Some(20)), lost(Some(60))], [alone; 2]);
+}
+
+/// Flow control hears of a flow that goes another way behind the same port: what it knows of the ports ahead is of the old way.
+#[test]
+fn flow_control_is_told_when_a_flow_goes_another_way_behind_the_same_port() {
+    let ledger = Ledger::default();
+    let (mut spec, flow, _) = two_spines(Some(20), None);
+    spec.switch.flow_control = FlowControlConfig::custom(ledger.clone());
+    let (simulation, outcomes) = common::run(&spec, vec![flow]);
+    assert_eq!((outcomes[0].reception.delivered, simulation.audit()), (4_000_000, vec![]));
+    let told = ledger.0.lock().unwrap().clone();
+    assert_eq!(told, [("start", 0, 3), ("end", 0, 3), ("start", 0, 3), ("end", 0, 3)]);
+}

@@ -7,22 +7,24 @@
 
 mod common;
 
-use backwater_engine::{Duration, Rate, Time};
+use backwater_engine::{Bytes, Duration, Rate, Time};
 use backwater_fabric::contract::{
     Arrival, Carried, Choice, CongestionOptions, CongestionPoint, Emission, Footprint, Heard, LoadBalance,
     LoadBalanceOptions, Loss, NotificationPoint, Options, Passage, Paths, ReactionPoint, SenderFacts, Site, Station,
     Stations, View,
 };
 use backwater_fabric::driver::simulation::Simulation;
-use backwater_fabric::frame::{Notice, Protocol, Route};
+use backwater_fabric::frame::{Notice, Packet, PacketKind, Protocol, Route};
 use backwater_fabric::ids::{Class, FlowId, NodeId, PortId, PortIx};
 use backwater_fabric::mechanisms::congestion::CongestionConfig;
+use backwater_fabric::mechanisms::headroom::HeadroomConfig;
+use backwater_fabric::mechanisms::headroom::static_threshold::StaticConfig;
 use backwater_fabric::mechanisms::load_balance::LoadBalanceConfig;
 use backwater_fabric::mechanisms::load_balance::spray::SprayConfig;
 use backwater_fabric::mechanisms::recovery::RecoveryConfig;
 use backwater_fabric::network::spec::NetworkSpec;
 use common::script::Script;
-use common::{chain, flow, link, network, run, star};
+use common::{bcube, chain, flow, link, network, run, star};
 use std::sync::{Arc, Mutex};
 
 /// What toys have seen.
@@ -298,7 +300,7 @@ impl Station for Tour {
         let way = &all[all.len() - 1][..all[0].len() - 1];
         let route = Route::fixed(way).unwrap().after_first();
         let notice =
-            Notice { protocol: TOY, from: PortId(0), flow: FlowId(u32::MAX), to: other, words: [self.probes, 0, 0, 0] };
+            Notice { protocol: TOY, from: PortId(0), flow: FlowId::NONE, to: other, words: [self.probes, 0, 0, 0] };
         view.emit(Emission { notice, egress: way[0], class: Class(3), route });
         self.toy.probed.lock().unwrap().push(view.now);
         self.probes += 1;
@@ -383,4 +385,112 @@ fn a_switch_originates_packets_in_any_class_along_a_chosen_path() {
         // The last of the ways: aggregation 4, core 6, aggregation 8, and the other edge.
         assert_eq!(seen, [(hop, 4), (2 * hop, 6), (3 * hop, 8), (4 * hop, 9)]);
     }
+}
+
+// ---------------------------------------------------------------------------------- notices to others than the sender of a flow
+
+/// A switch tells host 2 of every data packet of flow 1, and what it finds of the packet's ingress queue.
+#[derive(Clone, Debug, Default)]
+struct Telling {
+    heard: Log<FlowId>,
+    found: Log<(u64, Option<u64>)>,
+    passed: Log<NodeId>,
+}
+
+struct Teller(Telling, NodeId);
+struct Told(Telling, Rate);
+
+impl Options for Telling {}
+
+impl CongestionOptions for Telling {
+    type Point = Teller;
+    type Notification = Silent;
+    type Reaction = Told;
+
+    fn point(&self, site: &Site<'_>) -> Teller {
+        Teller(self.clone(), site.node)
+    }
+
+    fn notification(&self, _line_rate: Rate) -> Silent {
+        Silent
+    }
+
+    fn reaction(&self, sender: &SenderFacts) -> Told {
+        Told(self.clone(), sender.line_rate)
+    }
+}
+
+impl Footprint for Teller {}
+
+impl Station for Teller {
+    fn stations(&self) -> Stations {
+        Stations::ENQUEUE | Stations::NOTICE
+    }
+
+    fn on_notice(&mut self, _notice: &Notice, _view: &mut View<'_>) -> Heard {
+        self.0.passed.lock().unwrap().push(self.1);
+        Heard::Pass
+    }
+
+    fn on_enqueue(&mut self, at: &Passage, _queue_bytes: u64, packet: &mut Carried<'_>, view: &mut View<'_>) {
+        let Packet { flow, kind, .. } = *packet.packet();
+        if (flow, kind) == (FlowId(1), PacketKind::Data) {
+            self.0.found.lock().unwrap().push((view.held(at.ingress, at.came), view.threshold(at.ingress, at.came)));
+            let notice = Notice { protocol: TOY, from: view.port(at.egress).id(), flow, to: NodeId(2), words: [0; 4] };
+            let route = Route::towards(NodeId(2));
+            view.emit(Emission { notice, egress: at.egress, class: Class::CONTROL, route });
+        }
+    }
+}
+
+impl CongestionPoint for Teller {}
+impl Footprint for Told {}
+
+impl ReactionPoint for Told {
+    fn rate(&mut self, _now: Time) -> Rate {
+        self.1
+    }
+
+    fn on_notice(&mut self, _now: Time, notice: &Notice) {
+        self.0.heard.lock().unwrap().push(notice.flow);
+    }
+}
+
+/// Flow 1 goes from h0 to h2: its queue pair is in no table of h2, whether another flow is, was or never has been.
+#[test]
+fn a_notice_of_a_flow_is_no_news_of_another_one_at_the_host_where_it_ends() {
+    for (src, bytes) in [(2, 400_000), (2, 1), (1, 1)] {
+        let toy = Telling::default();
+        let mut spec = star(3, 100, 1000);
+        spec.congestion = CongestionConfig::custom(toy.clone());
+        let flows = vec![flow(src, if src == 1 { 0 } else { 1 }, bytes, 0), flow(0, 2, 100_000, 0)];
+        let (simulation, outcomes) = run(&spec, flows);
+        assert!(outcomes.iter().all(|outcome| outcome.acknowledged.is_some()));
+        assert_eq!((simulation.audit(), take(&toy.heard).len()), (vec![], 0));
+    }
+}
+
+/// A static threshold of 30 KB: the queue holds the packet that has just come, one that is on the wire is no longer charged.
+#[test]
+fn a_station_sees_how_full_an_ingress_queue_is_and_where_it_is_full() {
+    let toy = Telling::default();
+    let mut spec = star(3, 100, 1000);
+    let xoff = Bytes(30_000);
+    spec.switch.headroom = HeadroomConfig::Static(StaticConfig { xoff, ..Default::default() });
+    spec.congestion = CongestionConfig::custom(toy.clone());
+    run(&spec, vec![flow(1, 0, 1, 0), flow(0, 2, 3 * 1024, 0)]);
+    let charge = spec.framing.data(1024, false, 0).charge;
+    let first = spec.framing.data(1024, true, 0).charge;
+    assert_eq!(take(&toy.found), [first, charge, charge].map(|held| (u64::from(held), Some(30_000))));
+}
+
+/// What a notice that ends at a server says is heard there by what runs at its relay: h0 and h2 of BCube(2, 1) have a switch in common.
+#[test]
+fn a_notice_that_ends_at_a_relay_is_heard_there() {
+    let toy = Telling::default();
+    let mut spec = bcube(2, 100, 1000);
+    spec.host.relay.congestion_point = true;
+    spec.congestion = CongestionConfig::custom(toy.clone());
+    run(&spec, vec![flow(1, 0, 1, 0), flow(0, 2, 3 * 1024, 0)]);
+    assert_eq!(take(&toy.passed), [NodeId(2); 3]);
 }

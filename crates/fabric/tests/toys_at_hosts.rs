@@ -4,7 +4,6 @@
 
 mod common;
 
-use backwater_engine::random::Seed;
 use backwater_engine::{Duration, Rate, Time};
 use backwater_fabric::contract::{
     AckView, Answer, Carried, CongestionOptions, CongestionPoint, Entropy, Footprint, LoadBalanceOptions,
@@ -12,7 +11,7 @@ use backwater_fabric::contract::{
     SenderFacts, Site, Station, Stations, View,
 };
 use backwater_fabric::frame::{Notice, Protocol, Psn};
-use backwater_fabric::ids::{FlowId, NodeId};
+use backwater_fabric::ids::NodeId;
 use backwater_fabric::mechanisms::congestion::{
     AnyCongestionPoint, AnyNotificationPoint, AnyReactionPoint, CongestionConfig,
 };
@@ -64,7 +63,7 @@ impl LoadBalanceOptions for Turns {
         true
     }
 
-    fn path_choice(&self, _flow: FlowId, _seed: Seed, _sender: &SenderFacts) -> Option<Box<dyn PathChoice>> {
+    fn path_choice(&self, _sender: &SenderFacts) -> Option<Box<dyn PathChoice>> {
         Some(Box::new(Turn(self.0.clone())))
     }
 }

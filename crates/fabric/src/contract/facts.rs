@@ -2,7 +2,7 @@
 
 use crate::frame::control::Protocol;
 use crate::frame::framing::{FrameSize, Framing};
-use crate::ids::{ClassMask, NodeId, PortId, PortIx};
+use crate::ids::{ClassMask, FlowId, NodeId, PortId, PortIx};
 use backwater_engine::random::Seed;
 use backwater_engine::{Duration, Rate};
 
@@ -124,7 +124,7 @@ pub struct HeadroomFacts {
     /// Whether what it says of one queue of a port also depends on packets of the others.
     pub looks_at_ports: bool,
     /// Whether an ingress queue has a bound that does not grow with the buffer.
-    pub bounds_queues: bool,
+    pub bounds_ingress: bool,
 }
 
 /// Sizes of frames.
@@ -172,6 +172,10 @@ pub struct PortFacts {
 /// What a mechanism at a flow's sender may know about it.
 #[derive(Clone, Copy, Debug)]
 pub struct SenderFacts {
+    /// The flow.
+    pub flow: FlowId,
+    /// Where random streams come from: `seed.stream("my-mechanism", flow)`.
+    pub seed: Seed,
     /// Rate of the port that the flow leaves its host through.
     pub line_rate: Rate,
     /// Longest base round-trip time of any pair of hosts.

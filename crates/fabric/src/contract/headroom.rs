@@ -70,6 +70,12 @@ pub trait BufferPolicy: BufferAccounts + Send {
     /// Frees a departing packet that was admitted.
     fn release(&mut self, departure: &Passage, now: Time);
 
+    /// Bytes at which an ingress queue is full, as things are (X_off); `None` if it has no such bound: its class is not lossless, or other queues are
+    /// bounded.
+    fn threshold(&self, _ingress: PortIx, _class: Class) -> Option<u64> {
+        None
+    }
+
     /// Which classes of `ingress` are full or eased, after a packet of `class` came or went.
     fn pressure(&self, ingress: PortIx, class: Class) -> Pressure;
 }

@@ -6,7 +6,7 @@ use crate::contract::options::Options;
 use crate::contract::station::{Carried, Station};
 use crate::contract::view::View;
 use crate::frame::{Psn, Route};
-use crate::ids::{FlowId, NodeId, PortIx};
+use crate::ids::{NodeId, PortIx};
 use ambassador::delegatable_trait;
 use auto_impl::auto_impl;
 use backwater_engine::Time;
@@ -44,8 +44,8 @@ pub trait LoadBalanceOptions: Options {
         false
     }
 
-    /// What runs at the sender of `flow`; random numbers come from streams of `seed`.
-    fn path_choice(&self, _flow: FlowId, _seed: Seed, _sender: &SenderFacts) -> Option<Box<dyn PathChoice>> {
+    /// What runs at a flow's sender.
+    fn path_choice(&self, _sender: &SenderFacts) -> Option<Box<dyn PathChoice>> {
         None
     }
 }

@@ -3,10 +3,13 @@
 use crate::frame::Direction;
 use crate::ids::{Class, FlowId, PortId, PortIx, QueueIx};
 
+/// Stands for the ingress port of what a node has made itself: notices, the answers of a host.
+pub const OWN: PortIx = PortIx::MAX;
+
 /// Where a charged packet is on its way through a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Passage {
-    /// The port through which it came in.
+    /// The port through which it came in; [`OWN`] of what the node has made itself.
     pub ingress: PortIx,
     /// The port through which it leaves.
     pub egress: PortIx,

@@ -112,7 +112,7 @@ pub trait RecoverySender: Footprint + Send {
         0
     }
 
-    /// An answer of the receiver has come; whether it takes a packet for lost that it did not before.
+    /// An answer of the receiver has come; whether it begins to repair a loss by that. Losses found while it repairs others are no news.
     fn on_answer(&mut self, answer: &Answer, progress: &mut Progress) -> bool;
 
     /// Nothing was acknowledged for [`Self::timeout`].

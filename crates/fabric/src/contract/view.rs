@@ -1,5 +1,6 @@
 //! What a mechanism may see of its node and ask of it.
 
+use crate::contract::headroom::BufferPolicy;
 use crate::contract::note::Note;
 use crate::contract::paths::Paths;
 use crate::frame::cause::{Cause, Causes};
@@ -13,6 +14,8 @@ pub struct View<'a> {
     pub now: Time,
     /// The network around the node.
     pub paths: &'a dyn Paths,
+    /// Where packets are charged, at a node that forwards.
+    buffer: Option<&'a dyn BufferPolicy>,
     node: &'a mut dyn NodeAccess,
 }
 
@@ -123,7 +126,23 @@ pub trait NodeAccess {
 impl<'a> View<'a> {
     /// The view of `node` at `now`.
     pub fn new(now: Time, paths: &'a dyn Paths, node: &'a mut dyn NodeAccess) -> View<'a> {
-        View { now, paths, node }
+        View { now, paths, buffer: None, node }
+    }
+
+    /// The same at a node with a buffer.
+    #[inline(always)]
+    pub fn with_buffer(self, buffer: Option<&'a dyn BufferPolicy>) -> View<'a> {
+        View { buffer, ..self }
+    }
+
+    /// Bytes charged to an ingress queue.
+    pub fn held(&self, ingress: PortIx, class: Class) -> u64 {
+        self.buffer.map_or(0, |buffer| buffer.held(ingress, class))
+    }
+
+    /// Bytes at which an ingress queue is full, as things are ([`BufferPolicy::threshold`]).
+    pub fn threshold(&self, ingress: PortIx, class: Class) -> Option<u64> {
+        self.buffer?.threshold(ingress, class)
     }
 
     /// Sends a notice to the source of `packet`, which has come in through port `ingress`, back along the way that it has come (its `trail` tells

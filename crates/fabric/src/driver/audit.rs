@@ -1,10 +1,11 @@
 //! The audit: what must balance in every run, whatever the mechanisms do.
 
+use crate::contract::passage::OWN;
 use crate::contract::{FlowControlAccounts, PauseScope};
 use crate::driver::shard::Shard;
 use crate::driver::simulation::Simulation;
 use crate::ids::{CLASSES, Class, NodeId};
-use crate::model::fifo::{Frames, OWN, Queued};
+use crate::model::fifo::{Frames, Queued};
 use crate::model::node::Node;
 use crate::model::port::Port;
 use backwater_engine::Time;

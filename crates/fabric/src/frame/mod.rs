@@ -49,7 +49,7 @@ pub enum Body {
 pub enum Direction {
     /// Data, from source to destination.
     Data,
-    /// ACK, NACK and CNP, from destination to source.
+    /// ACK, NACK and CNP, from destination to source; notices, wherever they go.
     Ack,
 }
 

@@ -10,7 +10,7 @@ pub struct Notice {
     pub protocol: Protocol,
     /// The port of whose queue it tells.
     pub from: PortId,
-    /// The flow that it is about.
+    /// The flow that it is about; [`FlowId::NONE`] if it is about none.
     pub flow: FlowId,
     /// Whom it is for in the end.
     pub to: NodeId,

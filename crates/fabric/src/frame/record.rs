@@ -1,4 +1,4 @@
-//! Side records of the few frames that carry more than their headers: pauses met on the way, in-band telemetry, causes of a PAUSE.
+//! Side records of frames that carry more than their headers: pauses met on the way, in-band telemetry, causes of a PAUSE, what an answer echoes.
 //!
 //! Kept apart so that frames stay small and travel by value.
 

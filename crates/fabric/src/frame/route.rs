@@ -1,6 +1,7 @@
 //! The way that a packet takes: egress ports fixed at its source, or its destination alone.
 
 use crate::ids::{NodeId, PortIx};
+use arrayvec::ArrayVec;
 
 /// Longest route that a packet carries, in egress ports. Longer ones are looked up hop by hop.
 pub const MAX_HOPS: usize = 7;
@@ -38,7 +39,10 @@ impl Route {
 
     /// This fixed route behind the egress ports `past` that the packet has taken already; itself, if that is more than there is room for.
     pub fn behind_past(self, past: &[PortIx]) -> Route {
-        let all: Vec<PortIx> = past.iter().copied().chain(self.ahead()).collect();
+        let mut all = ArrayVec::<PortIx, MAX_HOPS>::new();
+        if past.iter().copied().chain(self.ahead()).any(|port| all.try_push(port).is_err()) {
+            return self;
+        }
         Route::fixed(&all).map_or(self, |route| Route { cursor: route.cursor | past.len() as u8, ..route })
     }
 

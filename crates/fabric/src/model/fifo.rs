@@ -36,9 +36,6 @@ pub struct Queued {
 
 const _: () = assert!(size_of::<Queued>() == 48);
 
-/// Where the frames come in that a node makes itself: they are charged to no pool.
-pub const OWN: PortIx = PortIx::MAX;
-
 /// The frames of many queues.
 pub type Frames = Pool<Queued>;
 

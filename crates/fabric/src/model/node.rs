@@ -1,15 +1,16 @@
-//! A node: ports, and behind them a switching pipeline (`switch.rs`), an endpoint (`host.rs`), or both.
+//! A node: ports, and behind them a switching pipeline (`switch.rs`), an endpoint (`host/`), or both.
 //!
 //! Sans-IO: a node is handed frames and wake-ups together with the present, and pushes what it does into a [`Sink`]. It never sees the event
 //! set, a clock, a file or a socket, so that whatever drives it can be a simulator or a wire.
 
 use crate::contract::note::{DropCause, Note};
+use crate::contract::passage::OWN;
 use crate::contract::{Emission, FlowControl, Station, Stations, View};
 use crate::frame::record::Record;
 use crate::frame::{Body, Frame, NextHop, Packet, PacketKind, RecordRef, Timestamp};
 use crate::ids::{CLASSES, Class, NodeId, PortIx, QueueIx};
 use crate::mechanisms::flow_control::AnyFlowControl;
-use crate::model::fifo::{Frames, OWN, Queued};
+use crate::model::fifo::{Frames, Queued};
 use crate::model::host::Endpoint;
 use crate::model::interfaces::{Caller, Counters, Effect, Effects, Interfaces};
 use crate::model::pipeline::Pipeline;
@@ -69,7 +70,7 @@ impl Node {
 
     /// What mechanisms see of the node at `now`.
     pub fn view<'a>(&'a mut self, now: Time, fabric: &'a Fabric) -> View<'a> {
-        View::new(now, fabric, &mut self.interfaces)
+        View::new(now, fabric, &mut self.interfaces).with_buffer(self.pipeline.as_deref().map(Pipeline::buffer))
     }
 
     /// The node's ports.
@@ -174,7 +175,8 @@ impl Node {
             Body::Control(control) => {
                 self.interfaces.counters.consumed += u64::from(frame.size.charge);
                 let causes = env.records.causes(frame.record);
-                let view = &mut View::new(env.now, env.fabric, &mut self.interfaces);
+                let buffer = self.pipeline.as_deref().map(Pipeline::buffer);
+                let view = &mut View::new(env.now, env.fabric, &mut self.interfaces).with_buffer(buffer);
                 self.flow_control.on_control(port, control, causes, view);
                 env.records.free(frame.record);
             }
@@ -207,13 +209,11 @@ impl Node {
 
     /// Routes have been computed anew, as links have failed or come back.
     pub(crate) fn reroute<S: Sink>(&mut self, env: &mut Env<'_, S>) {
-        let down = |interfaces: &Interfaces| interfaces.ports.iter().find(|port| port.is_down()).map(|port| port.ix);
-        self.interfaces.stations = match down(&self.interfaces) {
-            Some(_) => self.interfaces.stations | Stations::DEAD_ENDS,
-            None => self.interfaces.stations.without(Stations::DEAD_ENDS),
-        };
+        let avoids = self.interfaces.ports.iter().any(|port| env.fabric.routes.avoid(port.id));
+        let others = self.interfaces.stations.without(Stations::DEAD_ENDS);
+        self.interfaces.stations = others | Stations::DEAD_ENDS.only_if(avoids);
         for ix in 0..self.interfaces.ports.len() as PortIx {
-            if self.interfaces.ports[usize::from(ix)].is_down() {
+            if self.is_dead_end(ix, env) {
                 self.abandon(ix, env);
             }
         }
@@ -290,7 +290,7 @@ impl Node {
     /// Puts a packet made by this node into a queue of `port`.
     pub(crate) fn enqueue_own<S: Sink>(&mut self, port: PortIx, frame: Frame, env: &mut Env<'_, S>) {
         self.interfaces.counters.created += u64::from(frame.size.charge);
-        if self.is_dead_end(port) {
+        if self.is_dead_end(port, env) {
             return self.drop(port, &frame, DropCause::LinkDown, env);
         }
         let (queue, queued) =
@@ -326,11 +326,13 @@ impl Node {
         let Some(pipeline) = &mut self.pipeline else { return };
         if pipeline.point_at.meets(points) {
             self.interfaces.caller = Caller::CongestionPoint;
-            hook(&mut pipeline.congestion_point, &mut View::new(env.now, env.fabric, &mut self.interfaces));
+            let view = &mut View::new(env.now, env.fabric, &mut self.interfaces).with_buffer(Some(&pipeline.buffer));
+            hook(&mut pipeline.congestion_point, view);
         }
         if pipeline.balancer_at.meets(points) {
             self.interfaces.caller = Caller::LoadBalance;
-            hook(&mut pipeline.balancer, &mut View::new(env.now, env.fabric, &mut self.interfaces));
+            let view = &mut View::new(env.now, env.fabric, &mut self.interfaces).with_buffer(Some(&pipeline.buffer));
+            hook(&mut pipeline.balancer, view);
         }
         self.interfaces.caller = Caller::FlowControl;
     }
@@ -351,7 +353,7 @@ impl Node {
         }
         while let Some((egress, mut queued)) = self.pipeline.as_mut().and_then(|pipeline| pipeline.transit.due(env.now))
         {
-            if self.is_dead_end(egress) {
+            if self.is_dead_end(egress, env) {
                 self.drop(queued.ingress, &queued.frame, DropCause::LinkDown, env);
             } else {
                 self.join(egress, &mut queued, env);
@@ -365,11 +367,17 @@ impl Node {
             }
             *wake = Time::NEVER;
             self.interfaces.caller = caller;
-            let view = &mut View::new(env.now, env.fabric, &mut self.interfaces);
-            match (caller, &mut self.pipeline) {
-                (Caller::FlowControl, _) => self.flow_control.on_wake(view),
-                (Caller::CongestionPoint, Some(pipeline)) => pipeline.congestion_point.on_wake(view),
-                (Caller::LoadBalance, Some(pipeline)) => pipeline.balancer.on_wake(view),
+            let view = View::new(env.now, env.fabric, &mut self.interfaces);
+            match (caller, self.pipeline.as_deref_mut()) {
+                (Caller::FlowControl, pipeline) => {
+                    self.flow_control.on_wake(&mut view.with_buffer(pipeline.map(|pipeline| pipeline.buffer())));
+                }
+                (Caller::CongestionPoint, Some(pipeline)) => {
+                    pipeline.congestion_point.on_wake(&mut view.with_buffer(Some(&pipeline.buffer)));
+                }
+                (Caller::LoadBalance, Some(pipeline)) => {
+                    pipeline.balancer.on_wake(&mut view.with_buffer(Some(&pipeline.buffer)));
+                }
                 (_, None) => unreachable!("mechanisms that are not there ask for nothing"),
             }
         }
@@ -380,8 +388,12 @@ impl Node {
 
     /// Whether what leaves through `egress` would wait for a link that is down, although routes lead elsewhere by now.
     #[inline]
-    pub(crate) fn is_dead_end(&self, egress: PortIx) -> bool {
-        self.interfaces.stations.meets(Stations::DEAD_ENDS) && self.interfaces.ports[usize::from(egress)].is_down()
+    pub(crate) fn is_dead_end<S>(&self, egress: PortIx, env: &Env<'_, S>) -> bool {
+        if !self.interfaces.stations.meets(Stations::DEAD_ENDS) {
+            return false;
+        }
+        let port = &self.interfaces.ports[usize::from(egress)];
+        port.is_down() && env.fabric.routes.avoid(port.id)
     }
 
     /// Has a packet remember that it has left through `egress`, if it needs to and its route does not tell.
@@ -417,7 +429,8 @@ impl Node {
         env: &Env<'_, S>,
         hook: impl FnOnce(&mut AnyFlowControl, &mut View<'_>),
     ) {
-        hook(&mut self.flow_control, &mut View::new(env.now, env.fabric, &mut self.interfaces));
+        let buffer = self.pipeline.as_deref().map(Pipeline::buffer);
+        hook(&mut self.flow_control, &mut View::new(env.now, env.fabric, &mut self.interfaces).with_buffer(buffer));
     }
 
     /// Carries out what hooks asked for, and what that makes them ask for, until nothing is left.

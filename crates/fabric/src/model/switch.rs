@@ -9,15 +9,17 @@
 //! Buffers are freed, and marks and stamps made, when a packet starts on the wire. The control class is never charged.
 
 use crate::contract::note::{DropCause, Note};
+use crate::contract::passage::OWN;
 use crate::contract::{
     Admission, Arrival, BufferPolicy, Carried, Choice, Entropy, FlowControl, Gauge, Heard, Joining, LoadBalance,
     Passage, Stage, Station, Stations, View,
 };
 use crate::frame::{Body, Frame, NextHop, Packet, PacketKind, Trail};
 use crate::ids::{CLASSES, Class, NodeId, PortIx, QueueIx};
-use crate::model::fifo::{OWN, Queued};
+use crate::model::fifo::Queued;
 use crate::model::interfaces::Caller;
 use crate::model::node::Node;
+use crate::model::pipeline::Pipeline;
 use crate::model::port::Port;
 use crate::model::sink::{Env, Sink, Wakeup};
 use crate::network::fabric::Fabric;
@@ -43,7 +45,7 @@ impl Node {
     /// The same where mechanisms look at packets on their way, or these take some time.
     #[inline(never)]
     fn forward_slowly<S: Sink>(&mut self, egress: PortIx, mut queued: Queued, env: &mut Env<'_, S>) {
-        if self.is_dead_end(egress) {
+        if self.is_dead_end(egress, env) {
             return self.drop(queued.ingress, &queued.frame, DropCause::LinkDown, env);
         }
         if self.look_at(egress, &mut queued.frame, env) == Heard::Consume {
@@ -80,7 +82,8 @@ impl Node {
         }
         if self.interfaces.ports[usize::from(egress)].are_queues_named() {
             let joining = joining(&self.interfaces.ports, egress, queued, env.fabric);
-            let view = View::new(env.now, env.fabric, &mut self.interfaces);
+            let view = View::new(env.now, env.fabric, &mut self.interfaces)
+                .with_buffer(self.pipeline.as_deref().map(Pipeline::buffer));
             let place = self.flow_control.queue(joining, &view);
             (passage.queue, passage.class, passage.note, queued.note) =
                 (place.queue, place.class, place.note, place.note);
@@ -90,7 +93,9 @@ impl Node {
             self.tell_of_enqueue(&passage, &mut queued.frame, env);
         }
         self.interfaces.ports[usize::from(egress)].enqueue(passage.queue, queued, env.frames);
-        self.flow_control.on_enqueue(&passage, pressure, &mut View::new(env.now, env.fabric, &mut self.interfaces));
+        let buffer = self.pipeline.as_deref().map(Pipeline::buffer);
+        let mut view = View::new(env.now, env.fabric, &mut self.interfaces).with_buffer(buffer);
+        self.flow_control.on_enqueue(&passage, pressure, &mut view);
         self.kick(egress, env);
     }
 
@@ -153,12 +158,14 @@ impl Node {
         if pipeline.point_at.meets(points) {
             self.interfaces.caller = Caller::CongestionPoint;
             let packet = &mut Carried { frame, records };
-            hook(&mut pipeline.congestion_point, packet, &mut View::new(*now, *fabric, &mut self.interfaces));
+            let mut view = View::new(*now, *fabric, &mut self.interfaces).with_buffer(Some(&pipeline.buffer));
+            hook(&mut pipeline.congestion_point, packet, &mut view);
         }
         if pipeline.balancer_at.meets(points) {
             self.interfaces.caller = Caller::LoadBalance;
             let packet = &mut Carried { frame, records };
-            hook(&mut pipeline.balancer, packet, &mut View::new(*now, *fabric, &mut self.interfaces));
+            let mut view = View::new(*now, *fabric, &mut self.interfaces).with_buffer(Some(&pipeline.buffer));
+            hook(&mut pipeline.balancer, packet, &mut view);
         }
         self.interfaces.caller = Caller::FlowControl;
     }
@@ -168,7 +175,8 @@ impl Node {
     fn refuse<S: Sink>(&mut self, passage: Passage, frame: &Frame, cause: DropCause, env: &mut Env<'_, S>) {
         if let Some(pipeline) = self.pipeline.as_ref().filter(|_| cause == DropCause::Headroom) {
             let gauge = Gauge { policy: &pipeline.buffer, passage: &passage };
-            self.flow_control.on_refuse(&passage, gauge, &mut View::new(env.now, env.fabric, &mut self.interfaces));
+            let mut view = View::new(env.now, env.fabric, &mut self.interfaces).with_buffer(Some(&pipeline.buffer));
+            self.flow_control.on_refuse(&passage, gauge, &mut view);
         }
         self.drop(passage.ingress, frame, cause, env);
     }
@@ -209,7 +217,7 @@ impl Node {
             probe.on_departure(passage.ingress, passage.came, passage.bytes.into(), &pipeline.buffer, env.now);
         }
         let gauge = Gauge { policy: &pipeline.buffer, passage };
-        let mut view = View::new(env.now, env.fabric, &mut self.interfaces);
+        let mut view = View::new(env.now, env.fabric, &mut self.interfaces).with_buffer(Some(&pipeline.buffer));
         self.flow_control.on_dequeue(passage, gauge, &mut view);
     }
 
@@ -346,7 +354,8 @@ impl Node {
         let packet = Carried { frame, records: env.records };
         self.interfaces.caller = Caller::LoadBalance;
         let arrival = &mut Arrival { packet, ingress, destination, key, candidates };
-        let choice = pipeline.balancer.choose(arrival, &mut View::new(env.now, env.fabric, &mut self.interfaces));
+        let mut view = View::new(env.now, env.fabric, &mut self.interfaces).with_buffer(Some(&pipeline.buffer));
+        let choice = pipeline.balancer.choose(arrival, &mut view);
         self.interfaces.caller = Caller::FlowControl;
         match choice {
             Choice::Candidate(index) => candidates[index],

@@ -6,6 +6,7 @@ use crate::ids::{Class, FlowId, NodeId, PortId, PortIx};
 use crate::network::flows::{Flow, Flows};
 use crate::network::routes::{RoundTrips, Routes, Way, Wiring};
 use crate::network::spec::{FlowSpec, NetworkSpec, NodeKind, RelayConfig, SpecError};
+use arrayvec::ArrayVec;
 use backwater_engine::memory::HeapBytes;
 use backwater_engine::random::{Seed, mix};
 use backwater_engine::{Bytes, Duration, Rate};
@@ -59,7 +60,7 @@ impl Promise {
     fn of(port: &PortFacts, neighbour: &Neighbour, site: &Site<'_>) -> Promise {
         let ours = &site.flow_control;
         // What has been on its way when a PAUSE is passed on has to find room, whatever else is there: it is not counted.
-        let is_bounded = site.buffer < RelayConfig::UNLIMITED.get() || site.headroom.bounds_queues;
+        let is_bounded = site.buffer < RelayConfig::UNLIMITED.get() || site.headroom.bounds_ingress;
         let holds = !(ours.passes_on && site.relays && is_bounded);
         let obeys = ours.interoperates_with(&neighbour.flow_control);
         let takes_time = site.sizes.framing.rate_excess(port.rate, site.sizes.telemetry).is_some();
@@ -97,11 +98,11 @@ impl Paths for Fabric {
     }
 
     fn back(&self, source: NodeId, packet: &Packet, trail: Option<&Trail>, ingress: PortId) -> Route {
-        let taken: Vec<PortIx> = match packet.route.destination() {
+        let taken: ArrayVec<PortIx, MAX_HOPS> = match packet.route.destination() {
             None => packet.route.behind().collect(),
-            Some(_) => trail.map_or_else(Vec::new, |trail| trail.ports().to_vec()),
+            Some(_) => trail.into_iter().flat_map(Trail::ports).copied().collect(),
         };
-        let (mut node, mut back) = (source, Vec::with_capacity(taken.len()));
+        let (mut node, mut back) = (source, ArrayVec::<PortIx, MAX_HOPS>::new());
         for egress in taken {
             let port = &self.wiring.ports[self.wiring.of(node)[usize::from(egress)].peer.0 as usize];
             back.push(port.ix);
@@ -317,19 +318,24 @@ impl Fabric {
 
     /// The route of a data packet of a flow that leaves its host through `port`, where the host chooses its path.
     pub(crate) fn route_by(&self, id: FlowId, flow: &FlowSpec, port: PortIx, path: Entropy) -> Route {
+        if !self.carries_route(flow, Direction::Data) {
+            return Route::towards(flow.dst);
+        }
         let path = self.path_by(self.key(id, Direction::Data).with(Some(path)), flow, Direction::Data, Some(port));
         self.route_along(&path, flow, Direction::Data)
     }
 
     /// The route of packets that take `path`, one of the flow's.
     fn route_along(&self, path: &[PortIx], flow: &FlowSpec, direction: Direction) -> Route {
-        let (via, target) = match direction {
-            Direction::Data => (&flow.data_via, flow.dst),
-            Direction::Ack => (&flow.ack_via, flow.src),
-        };
-        let carries = !via.is_empty() || self.spec.load_balance.is_static();
-        let fixed = if carries { Route::fixed(path) } else { None };
+        let target = if direction == Direction::Data { flow.dst } else { flow.src };
+        let fixed = if self.carries_route(flow, direction) { Route::fixed(path) } else { None };
         fixed.map_or(Route::towards(target), Route::after_first)
+    }
+
+    /// Whether packets of a flow carry their route: it is pinned, or a pure function of the flow.
+    fn carries_route(&self, flow: &FlowSpec, direction: Direction) -> bool {
+        let via = if direction == Direction::Data { &flow.data_via } else { &flow.ack_via };
+        !via.is_empty() || self.spec.load_balance.is_static()
     }
 
     /// The egress ports of a flow's packets from their host on: pinned, or by ECMP (which stands for every equal-cost path).
@@ -431,10 +437,18 @@ impl Fabric {
         self.spec.site(node, &self.wiring, self.base_rtt)
     }
 
-    /// What a mechanism may know at a sender whose port has rate `line_rate`.
+    /// What a mechanism may know at a sender whose port has rate `line_rate`, of the first flow or whichever the caller fills in.
     pub fn sender(&self, line_rate: Rate) -> SenderFacts {
         let (hops, hop_rtt) = self.hops;
-        SenderFacts { line_rate, base_rtt: self.base_rtt, hops, hop_rtt, sizes: self.spec.sizes() }
+        SenderFacts {
+            flow: FlowId(0),
+            seed: Seed(self.spec.seed),
+            line_rate,
+            base_rtt: self.base_rtt,
+            hops,
+            hop_rtt,
+            sizes: self.spec.sizes(),
+        }
     }
 
     /// Bytes that nodes hold on the heap, with the routes between them, and those that ports do.
@@ -444,7 +458,7 @@ impl Fabric {
         (nodes, self.spec.links.heap_bytes() + self.wiring.heap_bytes())
     }
 
-    /// Whether `node` forwards.
+    /// Whether `node` is a switch.
     pub fn is_switch(&self, node: NodeId) -> bool {
         self.spec.nodes[node.0 as usize].kind == NodeKind::Switch
     }

@@ -190,6 +190,12 @@ impl Routes {
         known.into_iter().for_each(|node| self.add(nodes, wiring, node));
     }
 
+    /// Whether these routes know that the link of `port` is down.
+    #[inline]
+    pub(crate) fn avoid(&self, port: PortId) -> bool {
+        self.down.contains(&port)
+    }
+
     /// Computes the routes to every host.
     fn find_hosts(&mut self, nodes: &[NodeSpec], wiring: &Wiring) {
         for (host, _) in (0..).map(NodeId).zip(nodes).filter(|(_, spec)| spec.kind.has_endpoint()) {

@@ -85,7 +85,7 @@ struct Entry {
     last: Time,
 }
 
-/// BFC at one view.
+/// BFC at one node.
 #[derive(Debug)]
 pub struct Bfc {
     queues: QueueIx,

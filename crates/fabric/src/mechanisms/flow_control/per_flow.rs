@@ -96,7 +96,7 @@ fn frame(opcode: u16, (flow, direction): Key, cause: PortId) -> Control {
     Control::Custom { protocol: PER_FLOW, opcode, signal, reliable: true, words }
 }
 
-/// Flow control of single flows at one view.
+/// Flow control of single flows at one node.
 #[derive(Debug)]
 pub struct PerFlow {
     ports: Vec<Lines>,

@@ -72,7 +72,7 @@ const QUANTUM_BYTES: u64 = 512 / 8;
 /// What is never stopped.
 const CONTROL: ClassMask = ClassMask::of(Class::CONTROL);
 
-/// PFC at one view.
+/// PFC at one node.
 #[derive(Debug)]
 pub struct Pfc {
     config: PfcConfig,

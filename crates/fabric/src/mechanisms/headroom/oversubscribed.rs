@@ -41,7 +41,7 @@ impl HeadroomOptions for OversubscribedConfig {
     type Instance = Sih;
 
     fn facts(&self) -> HeadroomFacts {
-        HeadroomFacts { is_lossless: self.ratio >= 1.0, looks_at_ports: false, bounds_queues: false }
+        HeadroomFacts { is_lossless: self.ratio >= 1.0, looks_at_ports: false, bounds_ingress: false }
     }
 
     fn reserved(&self, site: &Site<'_>) -> u64 {

@@ -85,6 +85,11 @@ impl Pools {
         self.shared_size - self.used.shared
     }
 
+    /// Private bytes of every ingress queue of a lossless class.
+    pub(super) fn private(&self) -> u64 {
+        self.private
+    }
+
     /// What one ingress queue uses besides its private bytes.
     pub(super) fn beyond_private(&self, ingress: PortIx, class: Class) -> Held {
         let IngressQueue { footroom, headroom } = *self.queue(ingress, class);

@@ -47,7 +47,7 @@ impl HeadroomOptions for SihConfig {
     type Instance = Sih;
 
     fn facts(&self) -> HeadroomFacts {
-        HeadroomFacts { is_lossless: true, looks_at_ports: false, bounds_queues: false }
+        HeadroomFacts { is_lossless: true, looks_at_ports: false, bounds_ingress: false }
     }
 
     fn reserved(&self, site: &Site<'_>) -> u64 {
@@ -85,7 +85,7 @@ impl Sih {
     }
 
     /// T(t) of the queues of `ingress`.
-    fn threshold(&self, ingress: PortIx) -> u64 {
+    fn shared_threshold(&self, ingress: PortIx) -> u64 {
         self.threshold.of(ingress, self.pools.free_shared())
     }
 
@@ -99,7 +99,7 @@ impl Sih {
         if (shared, headroom) == (0, 0) {
             return Pressure::of_class(class, false, true);
         }
-        let threshold = self.threshold(ingress);
+        let threshold = self.shared_threshold(ingress);
         let is_full = headroom > 0 || (shared > 0 && shared >= threshold);
         let is_eased = !is_full && (shared == 0 || shared + self.resume_offset <= threshold);
         Pressure::of_class(class, is_full, is_eased)
@@ -122,6 +122,10 @@ impl BufferPolicy for Sih {
     #[inline]
     fn pressure(&self, ingress: PortIx, class: Class) -> Pressure {
         self.pressure_of(self.pools.beyond_private(ingress, class), ingress, class)
+    }
+
+    fn threshold(&self, ingress: PortIx, class: Class) -> Option<u64> {
+        self.pools.is_lossless(class).then(|| self.pools.private() + self.shared_threshold(ingress).max(1))
     }
 
     fn prefetch(&self, ingress: PortIx, class: Class) {
@@ -179,7 +183,7 @@ mod tests {
         assert_eq!(config.reserved(&site), 13_440_000 + 672_000);
         let sih = config.build(&site);
         assert_eq!(sih.pools.free_shared(), 2_665_216);
-        assert_eq!(sih.threshold(0), 166_576);
+        assert_eq!(sih.shared_threshold(0), 166_576);
     }
 
     /// A single queue ends at alpha B_s / (1 + alpha) = 156,777 B, and eases as soon as it is below that.
@@ -283,6 +287,6 @@ mod tests {
         let config = SihConfig { alpha: 0.125, alpha_rate: Some(Rate::from_gbps(100)), ..Default::default() };
         let sih = config.build(&fabric.site(NodeId(2)));
         let shared = sih.pools.free_shared();
-        assert_eq!((sih.threshold(0), sih.threshold(1)), (shared / 8, shared / 2));
+        assert_eq!((sih.shared_threshold(0), sih.shared_threshold(1)), (shared / 8, shared / 2));
     }
 }

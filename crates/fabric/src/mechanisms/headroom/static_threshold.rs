@@ -41,7 +41,7 @@ impl HeadroomOptions for StaticConfig {
     type Instance = StaticThreshold;
 
     fn facts(&self) -> HeadroomFacts {
-        HeadroomFacts { is_lossless: true, looks_at_ports: false, bounds_queues: true }
+        HeadroomFacts { is_lossless: true, looks_at_ports: false, bounds_ingress: true }
     }
 
     fn reserved(&self, site: &Site<'_>) -> u64 {
@@ -113,6 +113,10 @@ impl BufferPolicy for StaticThreshold {
         let held = self.pools.held(ingress, class);
         let is_full = held >= self.xoff.max(1) || self.pools.headroom(ingress, class) > 0;
         Pressure::of_class(class, is_full, !is_full && held <= self.xon)
+    }
+
+    fn threshold(&self, _ingress: PortIx, class: Class) -> Option<u64> {
+        self.pools.is_lossless(class).then_some(self.xoff.max(1))
     }
 
     fn prefetch(&self, ingress: PortIx, class: Class) {

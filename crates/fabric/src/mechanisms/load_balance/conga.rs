@@ -359,11 +359,11 @@ impl LoadBalance for Conga {
 mod tests {
     use super::*;
     use crate::contract::FlowKey;
+    use crate::contract::passage::OWN;
     use crate::frame::framing::FrameSize;
     use crate::frame::record::Records;
     use crate::frame::{Body, Frame, Route};
     use crate::ids::Class;
-    use crate::model::fifo::OWN;
     use crate::model::node::Node;
     use crate::network::fabric::Fabric;
     use crate::testing::{fabric, frame, network, passage};

@@ -195,8 +195,8 @@ impl RecoverySender for Sender {
 
     /// Everything that has not arrived is lost.
     fn on_timeout(&mut self, progress: &mut Progress) {
-        let until = self.recovery.map_or(progress.next, |recovery| recovery.until);
-        self.recovery = Some(Recovery { until, next: progress.acked, lost_before: progress.next, lost: None });
+        let (next, until) = (progress.acked, progress.next);
+        self.recovery = Some(Recovery { until, next, lost_before: until, lost: None });
         self.find_lost(progress);
     }
 
@@ -351,6 +351,26 @@ mod tests {
         assert_eq!(send(&mut sender, &mut progress), [0, 1, 3, 4, 5, 6, 7]);
         assert_eq!(sender.timeout(&Progress { next: 8, acked: 5, highest: 8 }), Some(Duration::from_us(100)));
         assert_eq!(sender.timeout(&Progress { next: 8, acked: 4, highest: 8 }), Some(Duration::from_us(320)));
+    }
+
+    /// Of 0 to 7, packets 0 and 4 are lost; both are sent again, then 8 to 11. These are lost, and 4 once more: the timer runs out in recovery.
+    #[test]
+    fn a_timeout_in_recovery_is_about_all_that_has_been_sent() {
+        let (mut sender, mut progress) = (sender(), Progress::default());
+        send(&mut sender, &mut progress);
+        for arrived in [1, 2, 3, 5, 6, 7] {
+            nack(&mut sender, &mut progress, 0, arrived);
+        }
+        assert_eq!(send(&mut sender, &mut progress), [0, 4]);
+        sender.on_answer(&Answer { asks: false, expected: 4, arrived: Some(0), path: None }, &mut progress);
+        assert_eq!(send(&mut sender, &mut progress), [8, 9, 10, 11]);
+        sender.on_timeout(&mut progress);
+        // One at a time, as a small window has it.
+        assert_eq!(sender.next(&progress, 100), Some(4));
+        sender.on_sent(4, &mut progress);
+        sender.on_answer(&Answer { asks: false, expected: 8, arrived: Some(4), path: None }, &mut progress);
+        assert_eq!((sender.next(&progress, 100), sender.settled(&progress)), (Some(8), 4));
+        assert_eq!(send(&mut sender, &mut progress), [8, 9, 10, 11, 12, 13, 14, 15]);
     }
 
     #[test]

@@ -96,7 +96,8 @@ impl Endpoint {
         if packet.kind == PacketKind::Data {
             flow.receiver.get().into_iter().for_each(|slot| prefetch(&self.receivers[slot as usize]));
         } else {
-            flow.sender.get().into_iter().for_each(|slot| self.queue_pairs[slot as usize].prefetch());
+            let pair = flow.sender.get().and_then(|slot| self.queue_pairs.get(slot as usize));
+            pair.into_iter().for_each(QueuePair::prefetch);
         }
     }
 

@@ -3,7 +3,7 @@
 //! ```text
 //!  flows ─► queue pairs: window, pacing (reaction point), what to send next (recovery) ─┐
 //!                                                                                       ├─ round robin over open classes ─► port
-//!  data in ─► recovery ─► ACK / NACK, CNP (notification point) ─► queues of the port ───┘  (queues first)
+//!  data in ─► recovery ─► ACK / NACK, CNP (notification point) ─► queues of the port ───┘  (`host.scheduler`)
 //! ```
 
 mod endpoint;
@@ -18,8 +18,8 @@ use self::sender::{PairState, QueuePair, Slot};
 use self::turns::Side;
 use crate::contract::note::Note;
 use crate::contract::{
-    AckView, Answer, Entropy, FlowControl, Loss, NotificationPoint, Progress, ReactionPoint, RecoveryReceiver,
-    RecoverySender, Starting, Stations, Verdict,
+    AckView, Answer, Entropy, FlowControl, Heard, Loss, NotificationPoint, Progress, ReactionPoint, RecoveryReceiver,
+    RecoverySender, SenderFacts, Starting, Stations, Verdict,
 };
 use crate::frame::Direction;
 use crate::frame::framing::Framing;
@@ -30,7 +30,6 @@ use crate::model::interfaces::Interfaces;
 use crate::model::node::Node;
 use crate::model::port::Port;
 use crate::model::sink::{Env, Sink, Wakeup};
-use backwater_engine::random::Seed;
 use backwater_engine::{Duration, Rate, Time};
 use std::cmp::Reverse;
 
@@ -62,10 +61,10 @@ impl Node {
             let (port, route) = fabric.route(flow, spec, Direction::Data);
             let line_rate = self.interfaces.ports[usize::from(port)].rate;
             let busy_until = self.interfaces.ports[usize::from(port)].free_at();
-            let sender = fabric.sender(line_rate);
-            let departing = self.departing(flow, spec.class, port, route, env);
+            let sender = SenderFacts { flow, ..fabric.sender(line_rate) };
+            let starting = self.starting(flow, spec.class, port, route, env);
             let mut queue = 0;
-            self.with_flow_control(env, |mechanism, node| queue = mechanism.on_flow_start(departing, node));
+            self.with_flow_control(env, |mechanism, node| queue = mechanism.on_flow_start(starting, node));
             let endpoint = self.endpoint_mut();
             let slot = endpoint.insert(QueuePair {
                 flow,
@@ -87,7 +86,7 @@ impl Node {
                 state: PairState::Idle,
                 timed_from: Time::NEVER,
                 look_at: Time::NEVER,
-                paths: fabric.spec.load_balance.path_choice(flow, Seed(fabric.spec.seed), &sender),
+                paths: fabric.spec.load_balance.path_choice(&sender),
                 retransmitted: 0,
                 resent: 0,
             });
@@ -138,7 +137,7 @@ impl Node {
             if is_known {
                 pair.reminded = Time::NEVER;
                 pair.reaction.on_wake(env.now);
-                debug_assert!(pair.reaction.wake_at() > env.now, "the clock goes on");
+                debug_assert!(pair.reaction.wake_at() > at, "the clock goes on");
                 let port = pair.port;
                 self.remind(slot, env);
                 self.review(slot, env);
@@ -355,16 +354,17 @@ impl Node {
         }
     }
 
-    /// A notice has come to its end: a sender, or a switch.
+    /// A notice has come to its end: mechanisms of a switch or relay hear it, and the sender of its flow.
     fn receive_notice<S: Sink>(&mut self, frame: &Frame, packet: Packet, env: &mut Env<'_, S>) {
-        let fabric = env.fabric;
-        if self.interfaces.endpoint.is_none() {
-            self.hear(frame, env);
-        } else if let Some(notice) = env.records.notice(frame.record)
-            && let Some(slot) = fabric.flows.get(packet.flow).and_then(|flow| flow.sender.get())
+        let heard = self.hear(frame, env);
+        let slot = env.fabric.flows.get(packet.flow).and_then(|flow| flow.sender.get());
+        let endpoint = self.interfaces.endpoint.as_mut().filter(|_| heard == Heard::Pass);
+        // The slot is one of the flow's source, and the notice may have been sent to anybody.
+        if let Some(notice) = env.records.notice(frame.record).copied()
+            && let (Some(slot), Some(endpoint)) = (slot, endpoint)
+            && let Some(pair) = endpoint.queue_pairs.get_mut(slot as usize)
+            && (pair.flow, pair.state != PairState::Done) == (packet.flow, true)
         {
-            let notice = *notice;
-            let pair = &mut self.endpoint_mut().queue_pairs[slot as usize];
             pair.reaction.on_notice(env.now, &notice);
             let port = pair.port;
             self.remind(slot, env);
@@ -395,14 +395,15 @@ impl Node {
         let (port, route) = env.fabric.route(flow, env.fabric.flow(flow), Direction::Data);
         let pair = &mut self.endpoint_mut().queue_pairs[slot as usize];
         let (before, queue, class) = (pair.port, pair.queue, pair.class);
+        let is_same = before == port && pair.route == route && route.destination().is_none();
         pair.route = route;
-        if before == port {
+        if is_same {
             return;
         }
         self.with_flow_control(env, |mechanism, node| mechanism.on_flow_end(flow, before, queue, node));
-        let departing = self.departing(flow, class, port, route, env);
+        let starting = self.starting(flow, class, port, route, env);
         let mut queue = 0;
-        self.with_flow_control(env, |mechanism, node| queue = mechanism.on_flow_start(departing, node));
+        self.with_flow_control(env, |mechanism, node| queue = mechanism.on_flow_start(starting, node));
         let busy_until = self.interfaces.ports[usize::from(port)].free_at();
         let endpoint = self.endpoint_mut();
         endpoint.leave(slot);
@@ -414,7 +415,7 @@ impl Node {
     }
 
     /// What flow control learns of a flow that starts here.
-    fn departing<'a, S: Sink>(
+    fn starting<'a, S: Sink>(
         &self,
         flow: FlowId,
         class: Class,

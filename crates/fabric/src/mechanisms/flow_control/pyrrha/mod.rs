@@ -175,7 +175,7 @@ pub struct Isolated {
     pub bytes: u64,
 }
 
-/// Pyrrha at one view.
+/// Pyrrha at one node.
 #[derive(Debug)]
 pub struct Pyrrha {
     role: Role,

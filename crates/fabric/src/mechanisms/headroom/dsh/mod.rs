@@ -109,7 +109,7 @@ impl HeadroomOptions for DshConfig {
     type Instance = Dsh;
 
     fn facts(&self) -> HeadroomFacts {
-        HeadroomFacts { is_lossless: self.insurance, looks_at_ports: true, bounds_queues: false }
+        HeadroomFacts { is_lossless: self.insurance, looks_at_ports: true, bounds_ingress: false }
     }
 
     /// Private bytes, and the insurance (DSH Equation 9).
@@ -224,7 +224,7 @@ impl Dsh {
     }
 
     /// T(t) (DSH Equation 2), where what is used counts footroom and headroom alike.
-    fn threshold(&self, ingress: PortIx) -> u64 {
+    fn shared_threshold(&self, ingress: PortIx) -> u64 {
         self.threshold.of(ingress, self.shared_size - self.used.shared)
     }
 
@@ -252,7 +252,7 @@ impl Dsh {
 
     /// Charges a packet of a class that has neither private bytes nor insurance.
     fn admit_lossy(&mut self, ingress: PortIx, class: Class, bytes: u64) -> Result<(), DropCause> {
-        let (free, threshold) = (self.shared_size - self.used.shared, self.threshold(ingress));
+        let (free, threshold) = (self.shared_size - self.used.shared, self.shared_threshold(ingress));
         let queue = &mut self.queues[usize::from(ingress)][class.index()];
         if queue.held + bytes > threshold || bytes > free {
             return Err(DropCause::BufferFull);
@@ -265,7 +265,7 @@ impl Dsh {
     /// Charges a packet of a lossless class: private bytes while there are any, then the shared pool as long as the port is below its
     /// threshold, then the insurance.
     fn admit_lossless(&mut self, ingress: PortIx, class: Class, bytes: u64) -> Result<(), DropCause> {
-        let (free, threshold) = (self.shared_size - self.used.shared, self.threshold(ingress));
+        let (free, threshold) = (self.shared_size - self.used.shared, self.shared_threshold(ingress));
         let port = &mut self.ports[usize::from(ingress)];
         let queue = &mut self.queues[usize::from(ingress)][class.index()];
         let beyond = |held: u64| held.saturating_sub(self.private);
@@ -333,7 +333,7 @@ impl BufferPolicy for Dsh {
     #[inline(never)]
     fn pressure(&self, ingress: PortIx, _class: Class) -> Pressure {
         let port = &self.ports[usize::from(ingress)];
-        let threshold = self.threshold(ingress);
+        let threshold = self.shared_threshold(ingress);
         // Spares most packets the rest, which would say the same.
         let margin = port.reach.most + self.queue_offset.max(self.port_offset);
         if port.insurance == 0 && port.shared + margin < threshold {
@@ -342,10 +342,7 @@ impl BufferPolicy for Dsh {
         let mut pressure = Pressure { port: self.port_pressure(port, threshold), ..Default::default() };
         for class in self.lossless.iter() {
             let shared = self.beyond_private(ingress, class);
-            let need = self.queues[usize::from(ingress)][class.index()].need;
-            let shared_headroom = if port.is_single || !self.shared_headroom { 0 } else { need };
-            // X_qoff (Equation 10).
-            let limit = threshold.saturating_sub(shared_headroom);
+            let limit = self.limit(ingress, class, threshold);
             if shared > limit {
                 pressure.full = pressure.full.with(class);
             } else if shared == 0 || shared + self.queue_offset < limit {
@@ -353,6 +350,11 @@ impl BufferPolicy for Dsh {
             }
         }
         pressure
+    }
+
+    fn threshold(&self, ingress: PortIx, class: Class) -> Option<u64> {
+        let limit = || self.limit(ingress, class, self.shared_threshold(ingress));
+        self.lossless.has(class).then(|| self.private + limit() + 1)
     }
 
     fn prefetch(&self, ingress: PortIx, class: Class) {
@@ -386,6 +388,14 @@ impl BufferAccounts for Dsh {
 }
 
 impl Dsh {
+    /// X_qoff (Equation 10), where the port's threshold is T(t).
+    #[inline(always)]
+    fn limit(&self, ingress: PortIx, class: Class, threshold: u64) -> u64 {
+        let need = self.queues[usize::from(ingress)][class.index()].need;
+        let is_single = self.ports[usize::from(ingress)].is_single;
+        threshold.saturating_sub(if is_single || !self.shared_headroom { 0 } else { need })
+    }
+
     /// X_poff (Equation 11): the port's queues together have used up what they may, or the insurance is in use.
     fn port_pressure(&self, port: &IngressPort, threshold: u64) -> PortPressure {
         let limit = self.queues_per_port * threshold;
@@ -451,7 +461,7 @@ mod tests {
         assert_eq!(config.reserved(&site), 1_920_000 + 672_000);
         let dsh = Dsh::new(&config, &site);
         assert_eq!(dsh.shared_size, 14_185_216);
-        assert_eq!(dsh.threshold(0), 886_576);
+        assert_eq!(dsh.shared_threshold(0), 886_576);
     }
 
     /// DSH section III-A: a Trident2 with 12 MiB and 32 ports of 40 Gb/s, 1.5 us and eight classes needs 5.33 MiB, 44.4 %, for SIH's headroom. And
@@ -581,7 +591,7 @@ mod tests {
             DshConfig { alpha: 1.0, queue_resume_offset: none, port_resume_offset: none, ..Default::default() };
         let (mut dsh, mut now) = (two_ports(config, 7000), Time::ZERO);
         assert_eq!(arrive(&mut dsh, &mut now, 0, CLASS), Ok(()));
-        assert_eq!((dsh.queues[0][CLASS.index()].need, dsh.threshold(0)), (5000, 6000));
+        assert_eq!((dsh.queues[0][CLASS.index()].need, dsh.shared_threshold(0)), (5000, 6000));
         assert_eq!(dsh.pressure(0, CLASS), Pressure { port: PortPressure::Eased, ..Default::default() });
     }
 
@@ -748,7 +758,7 @@ mod tests {
         let (mut dsh, mut now) = (Dsh::new(&config, &fabric.site(SWITCH)), Time::ZERO);
         while arrive(&mut dsh, &mut now, 0, Class(7)).is_ok() {}
         assert_eq!(admit(&mut dsh, 0, Class(7), 1000, now), Err(DropCause::BufferFull));
-        assert!(dsh.held(0, Class(7)).abs_diff(dsh.threshold(0)) <= 1000);
+        assert!(dsh.held(0, Class(7)).abs_diff(dsh.shared_threshold(0)) <= 1000);
         assert_eq!(dsh.occupancy().headroom, 0);
         assert_eq!(dsh.pressure(0, Class(7)).full, ClassMask::NONE);
     }
