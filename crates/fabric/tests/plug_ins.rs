@@ -2,8 +2,11 @@
 
 mod common;
 
-use backwater_engine::Duration;
-use backwater_fabric::contract::{LoadBalanceOptions, Options, Site};
+use backwater_engine::{Duration, Rate};
+use backwater_fabric::contract::{CongestionOptions, LoadBalanceOptions, Options, SenderFacts, Site};
+use backwater_fabric::mechanisms::congestion::{
+    AnyCongestionPoint, AnyNotificationPoint, AnyReactionPoint, CongestionConfig,
+};
 use backwater_fabric::mechanisms::load_balance::LoadBalanceConfig;
 use backwater_fabric::mechanisms::load_balance::spray::SprayConfig;
 use backwater_fabric::mechanisms::plug_in::Refused;
@@ -12,6 +15,9 @@ use common::{link, network, run};
 use schemars::{JsonSchema, schema_for};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use std::sync::mpsc;
+use std::thread;
+use std::time;
 
 /// Sprays.
 #[derive(Debug, Default, Serialize, Deserialize, JsonSchema)]
@@ -51,6 +57,77 @@ struct Required {
     least: u32,
 }
 
+/// A congestion control that does what another does.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+struct Around {
+    base: CongestionConfig,
+}
+
+impl Options for Around {}
+
+impl CongestionOptions for Around {
+    type Point = AnyCongestionPoint;
+    type Notification = AnyNotificationPoint;
+    type Reaction = AnyReactionPoint;
+
+    fn point(&self, site: &Site<'_>) -> AnyCongestionPoint {
+        self.base.point(site)
+    }
+
+    fn notification(&self, line_rate: Rate) -> AnyNotificationPoint {
+        self.base.notification(line_rate)
+    }
+
+    fn reaction(&self, sender: &SenderFacts) -> AnyReactionPoint {
+        self.base.reaction(sender)
+    }
+}
+
+/// One of the same slot whose options contain the slot twice over, the second time only perhaps.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+struct Chain {
+    links: Vec<CongestionConfig>,
+    spare: Option<Box<Chain>>,
+}
+
+impl Options for Chain {}
+
+impl CongestionOptions for Chain {
+    type Point = AnyCongestionPoint;
+    type Notification = AnyNotificationPoint;
+    type Reaction = AnyReactionPoint;
+
+    fn point(&self, site: &Site<'_>) -> AnyCongestionPoint {
+        self.links[0].point(site)
+    }
+
+    fn notification(&self, line_rate: Rate) -> AnyNotificationPoint {
+        self.links[0].notification(line_rate)
+    }
+
+    fn reaction(&self, sender: &SenderFacts) -> AnyReactionPoint {
+        self.links[0].reaction(sender)
+    }
+}
+
+/// Options that register a mechanism when they are read.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Registers {}
+
+impl<'de> Deserialize<'de> for Registers {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Registers, D::Error> {
+        LoadBalanceConfig::register::<Toy>("toy-within", "1").map_err(serde::de::Error::custom)?;
+        serde::de::IgnoredAny::deserialize(deserializer).map(|_| Registers {})
+    }
+}
+
+/// What `ask` answers; it must not wait for ever.
+fn soon<T: Send + 'static>(ask: impl FnOnce() -> T + Send + 'static) -> T {
+    let (answer, answers) = mpsc::channel();
+    thread::spawn(move || answer.send(ask()));
+    answers.recv_timeout(time::Duration::from_secs(20)).expect("it hangs, or it panicked")
+}
+
 macro_rules! sprays {
     ($($name:ident)+) => {
         $(impl Options for $name {}
@@ -69,7 +146,7 @@ macro_rules! sprays {
     };
 }
 
-sprays!(Toy Choice HasKind HasItself Required);
+sprays!(Toy Choice HasKind HasItself Required Registers);
 
 fn read(value: Value) -> Result<LoadBalanceConfig, String> {
     serde_json::from_value(value).map_err(|error| error.to_string())
@@ -167,4 +244,58 @@ fn it_runs_as_the_same_mechanism_does_inline_and_the_network_tells_its_version()
     assert_eq!(inline, boxed);
     spec.groups = vec![SwitchGroup { switches: Vec::new(), flow_control: None, headroom: None }];
     assert_eq!(Vec::from_iter(spec.plug_ins()), [("load_balance.toy-spray".to_owned(), "0.9")]);
+}
+
+#[test]
+fn options_may_contain_a_mechanism_of_their_own_slot() {
+    soon(|| CongestionConfig::register::<Around>("around", "1")).unwrap();
+    let written = json!({ "kind": "around", "base": { "kind": "dcqcn" } });
+    let config: CongestionConfig = serde_json::from_value(written).unwrap();
+    let resolved = serde_json::to_value(&config).unwrap();
+    let base = serde_json::to_value(CongestionConfig::Dcqcn(Default::default())).unwrap();
+    assert_eq!(resolved, json!({ "kind": "around", "base": base }));
+    assert_eq!(
+        serde_json::to_value(serde_json::from_value::<CongestionConfig>(resolved.clone()).unwrap()).unwrap(),
+        resolved
+    );
+    let unknown = json!({ "kind": "around", "base": { "kind": "dcqnc" } });
+    let error = serde_json::from_value::<CongestionConfig>(unknown).unwrap_err().to_string();
+    assert!(error.starts_with("unknown variant `dcqnc`, expected one of `none`, "), "{error}");
+}
+
+/// What is in its options may be any built-in mechanism of the slot, and any that was registered before it.
+#[test]
+fn the_schema_says_which_mechanisms_of_the_slot_options_may_contain() {
+    soon(|| CongestionConfig::register::<Around>("around-first", "1")).unwrap();
+    soon(|| CongestionConfig::register::<Around>("around-second", "1")).unwrap();
+    let schema = schema_for!(CongestionConfig).to_value();
+    let kinds = |schema: &Value| -> Vec<String> {
+        let kinds = schema["oneOf"].as_array().unwrap().iter();
+        kinds.map(|kind| kind["properties"]["kind"]["const"].as_str().unwrap().to_owned()).collect()
+    };
+    let base_of = |name: &str| {
+        let all = schema["oneOf"].as_array().unwrap();
+        let it = all.iter().find(|kind| kind["properties"]["kind"]["const"] == name).unwrap();
+        kinds(&it["properties"]["base"])
+    };
+    let (first, second) = (base_of("around-first"), base_of("around-second"));
+    let number = CongestionConfig::NAMES.len();
+    assert!(first[..number] == *CongestionConfig::NAMES && second[..number] == *CongestionConfig::NAMES, "{first:?}");
+    let has = |kinds: &[String], name: &str| kinds.iter().any(|kind| kind == name);
+    assert!(!has(&first, "around-first") && !has(&first, "around-second"), "{first:?}");
+    assert!(has(&second, "around-first") && !has(&second, "around-second"), "{second:?}");
+}
+
+#[test]
+fn options_that_contain_themselves_beside_their_slot_are_refused() {
+    let refused = soon(|| CongestionConfig::register::<Chain>("chain", "1")).unwrap_err();
+    assert_eq!(refused.to_string(), "mechanism \"chain\": its options contain themselves");
+}
+
+#[test]
+fn what_reads_options_may_register_others() {
+    LoadBalanceConfig::register::<Registers>("toy-registers", "1").unwrap();
+    let config = soon(|| read(json!({ "kind": "toy-registers" }))).unwrap();
+    assert_eq!(config.name(), "toy-registers");
+    assert_eq!(read(json!({ "kind": "toy-within" })).unwrap().name(), "toy-within");
 }

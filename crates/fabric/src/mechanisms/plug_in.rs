@@ -102,25 +102,31 @@ impl<F: ?Sized> PlugIns<F> {
         if name.is_empty() || !name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-') {
             return Err(refused("a name is of lower-case letters, digits and hyphens".into()));
         }
+        // Before the lock is taken: options that contain a mechanism of this slot ask what is registered in it.
+        let schema = schema_of::<T>(name).map_err(|reason| refused(reason.into()))?;
         let mut known = self.0.write().unwrap_or_else(PoisonError::into_inner);
         let mut taken = built_in.iter().chain(known.keys());
         if taken.any(|other| *other == name) {
             let all: Vec<&str> = built_in.iter().chain(known.keys()).copied().collect();
             return Err(refused(format!("the name is taken (taken: {})", all.join(", "))));
         }
-        let schema = schema_of::<T>(name).map_err(|reason| refused(reason.into()))?;
         known.insert(name, PlugIn { version, schema, read });
         Ok(())
     }
 
     /// Reads `options` if their kind is a registered one.
     pub(crate) fn read(&self, options: &Map<String, Value>) -> Option<Result<Custom<F>, serde_json::Error>> {
-        let known = self.0.read().unwrap_or_else(PoisonError::into_inner);
-        let (name, plug_in) = known.get_key_value(options.get(KIND)?.as_str()?)?;
+        let (name, version, read) = self.find(options.get(KIND)?.as_str()?)?;
         let own = options.iter().filter(|(key, _)| *key != KIND).map(|(key, value)| (key.clone(), value.clone()));
-        let custom =
-            |(factory, options)| Custom { factory, named: Some(Named { name, version: plug_in.version, options }) };
-        Some((plug_in.read)(own.collect()).map(custom))
+        let custom = |(factory, options)| Custom { factory, named: Some(Named { name, version, options }) };
+        Some(read(own.collect()).map(custom))
+    }
+
+    /// Name, version and reader of a mechanism. The reader is called when the lock is free again: options may contain a mechanism of this slot.
+    fn find(&self, name: &str) -> Option<(&'static str, &'static str, Read<F>)> {
+        let known = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        let (name, plug_in) = known.get_key_value(name)?;
+        Some((name, plug_in.version, plug_in.read))
     }
 
     /// Adds what is registered to the `schema` of the slot.

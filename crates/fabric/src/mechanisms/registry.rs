@@ -79,6 +79,7 @@ macro_rules! configuration {
             }
 
             /// Lets scenarios name a mechanism of another crate as they name the built-in ones, for as long as the process lasts.
+            /// Its options may contain a mechanism of the same slot: a built-in one, or one that is registered already.
             ///
             /// # Errors
             /// The name is taken or no name, or the options are none that a scenario can write.
