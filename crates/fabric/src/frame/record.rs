@@ -364,3 +364,76 @@ impl Records {
         self.pauses.len() - self.free.len()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::frame::Protocol;
+    use crate::ids::{FlowId, NodeId, PortId};
+
+    /// A record with every part.
+    fn whole() -> Record {
+        let spell = Spell { length: Duration::from_ns(7), end: Time::from_ps(9) };
+        let mut telemetry = Telemetry::default();
+        telemetry.push(Stamp { time: Time::from_ps(1), tx_bytes: 2, queue_bytes: 3, rate: Rate::from_gbps(100) });
+        let mut trail = Trail::default();
+        trail.push(4);
+        let words = [1, 2, 3, 4];
+        let notice =
+            Notice { protocol: Protocol::named("test"), from: PortId(5), flow: FlowId(6), to: NodeId(7), words };
+        Record {
+            pauses: PauseLog { paused: spell, blocked: spell },
+            telemetry,
+            causes: Some(Causes::default()),
+            notice: Some(notice),
+            trail: Some(trail),
+            echo: Some(Echo { arrived: 8, hops: 3, rate: Some(Rate::from_gbps(1)), path: Some(9) }),
+            path_header: Some(words),
+            path: Some(10),
+        }
+    }
+
+    /// What a frame carries is the same in another shard, and nothing of it stays behind.
+    #[test]
+    fn a_record_that_is_taken_out_has_every_part() {
+        let (mut here, mut there) = (Records::default(), Records::default());
+        let record = here.insert(whole());
+        let taken = here.take(record).expect("it has just been put in");
+        assert_eq!(here.in_use(), 0);
+        assert_eq!(format!("{taken:?}"), format!("{:?}", whole()));
+        let record = there.insert(taken);
+        assert_eq!(format!("{:?}", there.take(record)), format!("{:?}", Some(whole())));
+        let empty = here.insert(Record::default());
+        assert_eq!(format!("{:?}", here.take(empty)), format!("{:?}", Some(Record::default())));
+    }
+
+    #[test]
+    fn an_answer_echoes_the_telemetry_and_nothing_else() {
+        let mut records = Records::default();
+        let record = records.insert(whole());
+        let record = records.turn_round(record);
+        let left = Record { telemetry: whole().telemetry, ..Record::default() };
+        assert_eq!(format!("{:?}", records.take(record)), format!("{:?}", Some(left)));
+    }
+
+    /// Each part takes memory once a record has it.
+    #[test]
+    fn every_part_of_the_records_is_counted() {
+        let only: [fn(Record) -> Record; 8] = [
+            |_| Record::default(),
+            |record| Record { telemetry: record.telemetry, ..Record::default() },
+            |record| Record { causes: record.causes, ..Record::default() },
+            |record| Record { notice: record.notice, ..Record::default() },
+            |record| Record { trail: record.trail, ..Record::default() },
+            |record| Record { echo: record.echo, ..Record::default() },
+            |record| Record { path_header: record.path_header, ..Record::default() },
+            |record| Record { path: record.path, ..Record::default() },
+        ];
+        let bytes = only.map(|part| {
+            let mut records = Records::default();
+            records.insert(part(whole()));
+            records.heap_bytes()
+        });
+        assert!(bytes[1..].iter().all(|with_part| *with_part > bytes[0]), "{bytes:?}");
+    }
+}
