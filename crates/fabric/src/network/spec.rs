@@ -53,7 +53,7 @@ pub struct NetworkSpec {
 /// A mechanism of the network.
 struct Configured<'a> {
     /// Where a scenario says so; the last part is the slot.
-    path: &'static str,
+    path: String,
     options: &'a dyn Options,
     /// Name and version, if it is of another crate.
     plug_in: Option<(&'static str, &'static str)>,
@@ -312,7 +312,7 @@ pub enum SpecError {
     #[error("{option}: {reason}")]
     Option {
         /// Its name.
-        option: &'static str,
+        option: String,
         /// What is wrong.
         reason: String,
     },
@@ -430,14 +430,21 @@ impl NetworkSpec {
         // The configurations of the slots are types of their own, with methods of the same names.
         macro_rules! configured {
             ($path:literal, $configs:expr) => {
-                $configs.map(|it| Configured { path: $path, options: it.options(), plug_in: it.plug_in() })
+                $configs.map(|it| Configured { path: $path.into(), options: it.options(), plug_in: it.plug_in() })
+            };
+            (of groups, $key:literal, $configs:expr) => {
+                $configs.map(|(i, it)| Configured {
+                    path: format!(concat!("groups[{}].", $key), i),
+                    options: it.options(),
+                    plug_in: it.plug_in(),
+                })
             };
         }
-        let groups = || self.groups.iter();
+        let groups = || self.groups.iter().enumerate();
         configured!("switch.flow_control", [&self.switch.flow_control].into_iter())
             .chain(configured!("switch.headroom", [&self.switch.headroom].into_iter()))
-            .chain(configured!("groups.flow_control", groups().filter_map(|group| group.flow_control.as_ref())))
-            .chain(configured!("groups.headroom", groups().filter_map(|group| group.headroom.as_ref())))
+            .chain(configured!(of groups, "flow_control", groups().filter_map(|(i, group)| Some((i, group.flow_control.as_ref()?)))))
+            .chain(configured!(of groups, "headroom", groups().filter_map(|(i, group)| Some((i, group.headroom.as_ref()?)))))
             .chain(configured!("host.relay.headroom", self.host.relay.headroom.iter()))
             .chain(configured!("congestion_control", [&self.congestion].into_iter()))
             .chain(configured!("load_balance", [&self.load_balance].into_iter()))
@@ -447,8 +454,8 @@ impl NetworkSpec {
 
     /// The mechanisms of other crates in the network that scenarios can name, as `slot.name`, with their versions.
     pub fn plug_ins(&self) -> BTreeMap<String, &'static str> {
-        let slot = |path: &'static str| path.rsplit('.').next().unwrap_or(path);
-        let plug_ins = self.mechanisms().into_iter().filter_map(|it| Some((slot(it.path), it.plug_in?)));
+        let slot = |path: &str| path.rsplit('.').next().unwrap_or(path).to_owned();
+        let plug_ins = self.mechanisms().into_iter().filter_map(|it| Some((slot(&it.path), it.plug_in?)));
         plug_ins.map(|(slot, (name, version))| (format!("{slot}.{name}"), version)).collect()
     }
 
@@ -476,14 +483,15 @@ impl NetworkSpec {
         let counts = [(self.nodes.len(), "nodes"), (2 * self.links.len(), "ports")];
         for (count, of_what) in counts.into_iter().filter(|(count, _)| *count > ID_LIMIT as usize) {
             errors.push(SpecError::Option {
-                option: "topology",
+                option: "topology".into(),
                 reason: format!("{count} {of_what}; there can be {ID_LIMIT}"),
             });
         }
     }
 
     fn check_options(&self, errors: &mut Vec<SpecError>) {
-        let mut refuse = |option, reason: String| errors.push(SpecError::Option { option, reason });
+        let mut refuse =
+            |option: &str, reason: String| errors.push(SpecError::Option { option: option.into(), reason });
         let mtu = self.mtu.get();
         if !(1..=9000).contains(&mtu) {
             refuse("network.mtu", format!("{} is not within 1 B and 9000 B", self.mtu));
@@ -519,7 +527,7 @@ impl NetworkSpec {
             if !is_linked || !is_route || !is_way {
                 let reason =
                     "a route is set at a switch, for a host, to a neighbour that is a switch or that host".into();
-                errors.push(SpecError::Option { option: "routes", reason });
+                errors.push(SpecError::Option { option: "routes".into(), reason });
             }
         }
     }

@@ -120,7 +120,7 @@ pub fn drain(simulation: &mut Simulation) {
 
 /// Whether the load balancer can run in this network.
 pub fn is_balanced(spec: &NetworkSpec) -> bool {
-    let refused = |error: &SpecError| matches!(error, SpecError::Option { option: "load_balance", .. });
+    let refused = |error: &SpecError| matches!(error, SpecError::Option { option, .. } if option == "load_balance");
     Fabric::new(spec.clone()).map_or_else(|errors| !errors.iter().any(refused), |_| true)
 }
 
