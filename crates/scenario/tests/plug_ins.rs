@@ -1,7 +1,12 @@
 //! A mechanism of another crate in a scenario: its mistakes are told as those of a built-in are, and what is resolved can be read again.
 
-use backwater_engine::Duration;
-use backwater_fabric::contract::{Beside, Findings, FlowControlFacts, FlowControlOptions, Options, Shape, Site};
+use backwater_engine::{Duration, Rate};
+use backwater_fabric::contract::{
+    Beside, CongestionOptions, Findings, FlowControlFacts, FlowControlOptions, Options, SenderFacts, Shape, Site,
+};
+use backwater_fabric::mechanisms::congestion::{
+    AnyCongestionPoint, AnyNotificationPoint, AnyReactionPoint, CongestionConfig,
+};
 use backwater_fabric::mechanisms::flow_control::FlowControlConfig;
 use backwater_fabric::mechanisms::flow_control::none::NoneConfig;
 use backwater_scenario::{Diagnostic, Document, Plan, explain};
@@ -63,6 +68,37 @@ impl FlowControlOptions for IdleConfig {
 
     fn build(&self, site: &Site<'_>) -> Self::Instance {
         NoneConfig::default().build(site)
+    }
+}
+
+/// A congestion control that does what another does.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+struct AroundConfig {
+    /// The other.
+    base: CongestionConfig,
+}
+
+impl Options for AroundConfig {
+    fn check(&self, beside: &Beside<'_>, findings: &mut Findings) {
+        self.base.options().check(beside, findings);
+    }
+}
+
+impl CongestionOptions for AroundConfig {
+    type Point = AnyCongestionPoint;
+    type Notification = AnyNotificationPoint;
+    type Reaction = AnyReactionPoint;
+
+    fn point(&self, site: &Site<'_>) -> AnyCongestionPoint {
+        self.base.point(site)
+    }
+
+    fn notification(&self, line_rate: Rate) -> AnyNotificationPoint {
+        self.base.notification(line_rate)
+    }
+
+    fn reaction(&self, sender: &SenderFacts) -> AnyReactionPoint {
+        self.base.reaction(sender)
     }
 }
 
@@ -129,4 +165,47 @@ fn what_is_resolved_is_read_again_and_explained() {
     assert_eq!(origin("switch.flow_control.to"), "s.toml:3");
     assert_eq!(origin("switch.flow_control.from"), "default");
     assert_eq!(Vec::from_iter(plan.spec.plug_ins()), [("flow_control.idle".to_owned(), "4.5")]);
+}
+
+/// Its options contain those of another mechanism of its slot, which are read and checked like any.
+#[test]
+fn options_that_contain_a_mechanism_of_their_own_slot_are_read_and_explained() {
+    CongestionConfig::register::<AroundConfig>("around", "1").unwrap();
+    let planned = |base: &str| {
+        let text = format!(
+            "[congestion_control]\nkind = \"around\"\nbase = {{ {base} }}\n[topology]\nkind = \"star\"\nhosts = 4\n[[traffic]]\nkind = \"permutation\"\nsizes = \"10 KB\"\n"
+        );
+        let document = Document::from_toml("s.toml", &text).expect("it is TOML");
+        let plan = Plan::from_document(&document, Path::new("."));
+        plan.map(|plan| (document, plan))
+            .map_err(|findings| findings.iter().map(ToString::to_string).collect::<Vec<_>>())
+    };
+    let (document, plan) = planned(r#"kind = "dcqcn", gain = 0.125"#).unwrap();
+    let resolved = plan.resolved();
+    assert_eq!(resolved["congestion_control"]["base"]["gain"], 0.125);
+    let again = Plan::from_document(&Document::from_json(&resolved), Path::new(".")).unwrap();
+    assert_eq!(again.resolved(), resolved);
+    let settings = explain(&document, &plan);
+    let origin = |path: &str| settings.iter().find(|it| it.path == path).unwrap().origin.clone();
+    assert_eq!(origin("congestion_control.base.gain"), "s.toml:3");
+    let allowed = CongestionConfig::NAMES.join(", ");
+    assert_eq!(
+        planned(r#"kind = "dcqnc""#).unwrap_err(),
+        [format!(
+            "s.toml:3:17: error: congestion_control.base.kind = \"dcqnc\": unknown name; did you mean \"dcqcn\"? (allowed: {allowed})"
+        )]
+    );
+    let found = planned(r#"kind = "dcqcn", gain = 2"#).unwrap_err();
+    assert!(found.len() == 1 && found[0].contains("congestion_control.base.gain = 2: must be "), "{found:?}");
+}
+
+/// Turns have no effect where all that waits in a host's queues is of the control class: certain with built-in flow controls, not with this one.
+#[test]
+fn turns_at_hosts_are_idle_only_where_it_is_known_what_hosts_send() {
+    let topology = format!("{STAR}\n[host]\nscheduler = {{ kind = \"fair\" }}");
+    let said = |options: &str| -> bool {
+        let (_, plan) = planned(&topology, options).unwrap();
+        plan.warnings.iter().any(|warning| warning.to_string().contains("host.scheduler: has no effect"))
+    };
+    assert_eq!([r#"kind = "none""#, r#"kind = "idle""#].map(said), [true, false]);
 }

@@ -5,7 +5,7 @@ use crate::diagnostic::{Diagnostic, counted};
 use crate::scenario::Scenario;
 use crate::workload::Traffic;
 use backwater_engine::{Bytes, Duration, Rate, Time};
-use backwater_fabric::contract::{Among, Beside, Key, Options, Running, options};
+use backwater_fabric::contract::{Among, Beside, Key, Options, Running, Station, Stations, options};
 use backwater_fabric::frame::Protocol;
 use backwater_fabric::ids::{Class, NodeId};
 use backwater_fabric::mechanisms::flow_control::FlowControlConfig;
@@ -288,6 +288,27 @@ pub(super) fn idle(spec: &NetworkSpec) -> Vec<Diagnostic> {
     findings.warning(is_set && !relays(spec), "host.relay", "has no effect: no host of this topology relays");
     let is_idle = spec.reconvergence.is_some() && spec.faults.is_empty();
     findings.warning(is_idle, "network.reconvergence", "has no effect: no link fails during the run");
+    // A flow control of another crate may send frames of its own from a host, in any class.
+    let is_known = spec.plug_ins().keys().all(|name| !name.starts_with("flow_control."));
+    let takes_turns = spec.host.scheduler != (HostScheduler::QueuesFirst {});
+    findings.warning(
+        takes_turns && is_known && !relays(spec) && spec.host.ack_class == Class::CONTROL,
+        "host.scheduler",
+        "has no effect: no host of this topology relays, and ACKs are in the control class, which always goes first",
+    );
+    findings.0
+}
+
+/// A congestion point at hosts that relay that sees no packet.
+pub(super) fn congestion_points(fabric: &Fabric) -> Vec<Diagnostic> {
+    let mut findings = Findings::default();
+    let Fabric { spec, .. } = fabric;
+    let is_idle = |relay| spec.congestion.point(&fabric.site(relay)).stations() == Stations::NONE;
+    findings.warning(
+        spec.host.relay.congestion_point && relays(spec) && nodes(NodeKind::Relay, spec).all(is_idle),
+        "host.relay.congestion_point",
+        format!("has no effect: {} does nothing to packets that pass a switch", spec.congestion.name()),
+    );
     findings.0
 }
 

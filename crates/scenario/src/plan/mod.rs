@@ -84,6 +84,7 @@ impl Plan {
         if has_errors(&findings) {
             return Err(findings);
         }
+        findings.extend(checks::congestion_points(&fabric));
         Ok(Plan {
             spec,
             run: scenario.run.clone(),

@@ -70,7 +70,10 @@ pub(crate) const CASES: &[(&str, &str, &[&str])] = &[
     (
         "[network]",
         "[host]\nscheduler = { kind = \"dwrr\", quantum = \"1 B\" }\n[network]",
-        &["s.toml:22:40: error: host.scheduler.quantum = \"1 B\": must be at least 64 B"],
+        &[
+            "s.toml:22:13: warning: host.scheduler: has no effect: no host of this topology relays, and ACKs are in the control class, which always goes first",
+            "s.toml:22:40: error: host.scheduler.quantum = \"1 B\": must be at least 64 B",
+        ],
     ),
     (
         "[network]",
@@ -644,6 +647,20 @@ pub(crate) const CASES: &[(&str, &str, &[&str])] = &[
             "s.toml:16:1: warning: host.relay: has no effect: no host of this topology relays",
             "s.toml:19:17: warning: network.reconvergence = \"1 ms\": has no effect: no link fails during the run",
         ],
+    ),
+    (
+        "[network]",
+        "[host]\nscheduler = { kind = \"fair\" }\n[network]",
+        &[
+            "s.toml:22:13: warning: host.scheduler: has no effect: no host of this topology relays, and ACKs are in the control class, which always goes first",
+        ],
+    ),
+    ("[network]", "[host]\nscheduler = { kind = \"queues-first\" }\n[network]", &[]),
+    ("[network]", "[host]\nscheduler = { kind = \"fair\" }\nack_class = 3\n[network]", &[]),
+    (
+        "kind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 4\nhost_rate = \"100 Gbps\"\ndelay = \"1 us\"\n\n[[faults]]\nlink = [\"leaf0\", \"spine1\"]\ndown = \"200 us\"\nup = \"300 us\"\n",
+        "kind = \"bcube\"\nn = 4\n[host]\nscheduler = { kind = \"fair\" }\nrelay = { congestion_point = true }\n",
+        &[],
     ),
     (
         "kind = \"pfc\", quanta",

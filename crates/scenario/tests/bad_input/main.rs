@@ -171,6 +171,39 @@ fn frames_that_the_clock_of_the_framing_cuts_short() {
     );
 }
 
+/// Whether a congestion control does something at switches, and so at hosts that relay, is for its congestion point to say.
+#[test]
+fn a_congestion_point_at_relays_that_does_nothing_is_told() {
+    let said = |topology: &str, congestion_control: &str| {
+        let text = broken(
+            "kind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 4\nhost_rate = \"100 Gbps\"",
+            topology,
+        )
+        .replace(
+            "[[faults]]\nlink = [\"leaf0\", \"spine1\"]\ndown = \"200 us\"\nup = \"300 us\"",
+            "[host.relay]\ncongestion_point = true",
+        )
+        .replace("kind = \"dcqcn\"\nprofile = \"paper\"\ngain = 0.00390625", congestion_control);
+        messages(&text)
+    };
+    let bcube = "kind = \"bcube\"\nn = 4";
+    for name in ["none", "timely", "swift"] {
+        let expected = format!(
+            "s.toml:14:20: warning: host.relay.congestion_point = true: has no effect: {name} does nothing to packets that pass a switch"
+        );
+        let said = said(bcube, &format!("kind = \"{name}\""));
+        assert!(said.contains(&expected), "{said:?}");
+    }
+    for name in ["dcqcn", "hpcc", "power-tcp"] {
+        assert_eq!(said(bcube, &format!("kind = \"{name}\"")), [""; 0], "{name}");
+    }
+    // Where no host relays, that is what is said.
+    assert_eq!(
+        said("kind = \"bcube\"\nn = 4\nk = 0", "kind = \"none\""),
+        ["s.toml:14:1: warning: host.relay: has no effect: no host of this topology relays"]
+    );
+}
+
 #[test]
 fn an_empty_file_lacks_what_it_needs() {
     assert_eq!(
