@@ -367,6 +367,17 @@ mod tests {
         assert_eq!(point.rate(at(162, 0)).bps(), 100_000_000);
     }
 
+    /// What was due 50 and 100 us behind the first CNP comes before the second, though nothing has been sent since: from 49.6 to 50.6 Gb/s.
+    #[test]
+    fn a_cnp_finds_the_rate_that_has_grown_by_then() {
+        let mut point = reaction_point(&PcnConfig::default());
+        point.on_cnp(at(0, 0), Some(Rate::from_gbps(50)));
+        point.on_cnp(at(110, 0), Some(Rate::from_gbps(80)));
+        assert_eq!(point.rate(at(110, 0)).bps(), 50_585_901_924);
+        // The next is due 50 us behind the second.
+        assert_eq!((point.rate(at(159, 999)).bps(), point.rate(at(160, 0)).bps()), (50_585_901_924, 50_971_949_566));
+    }
+
     #[test]
     fn the_lowest_rate_is_no_higher_than_the_links() {
         let line_rate = Rate::from_bps(50_000_000);

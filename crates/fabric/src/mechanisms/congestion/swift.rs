@@ -499,6 +499,38 @@ mod tests {
         assert_eq!(point.window(), 2 * 952);
     }
 
+    /// Half a packet in 20 ns would be 200 Gb/s, and half a packet in 100 ns is 40 Gb/s.
+    #[test]
+    fn a_small_window_is_paced_no_faster_than_the_line() {
+        for (rtt_ns, gbps) in [(20, 100), (100, 40)] {
+            let mut point = reaction_point(fixed(), 0.5);
+            point.rtt = rtt_ns as f64 * 1000.0;
+            assert_eq!(point.rate(Time::ZERO), Rate::from_gbps(gbps));
+        }
+    }
+
+    /// ACKs of 10, 5 and 12 packets in all, the second of which is late: 10 packets, none and 2.
+    #[test]
+    fn an_ack_that_is_late_acknowledges_nothing_and_takes_nothing_back() {
+        let mut point = reaction_point(fixed(), 100.0);
+        let mut ack = |at_us, packets: u64| {
+            point.on_ack(&AckView {
+                now: Time::ZERO + us(at_us),
+                arrived: None,
+                acked_bytes: packets * 952,
+                sent_bytes: 100 * 952,
+                rtt: us(9),
+                hops: 4,
+                path: None,
+                telemetry: None,
+            });
+            point.cwnd
+        };
+        assert_near(ack(10, 10), 100.1);
+        assert_near(ack(11, 5), 100.1);
+        assert_near(ack(12, 12), 100.1 + 2.0 / 100.1);
+    }
+
     /// The first round-trip time, 2 us, and then three quarters of the past: 2 and 10 us give 4, 4 and 10 us 5.5, and those and 10 us 6.625.
     #[test]
     fn pacing_goes_by_the_smoothed_round_trip_time() {

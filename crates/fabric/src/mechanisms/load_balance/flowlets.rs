@@ -262,4 +262,15 @@ mod tests {
             assert!(if [0, 3].contains(before) { now == *before } else { [0, 3].contains(&now) });
         }
     }
+
+    /// What leaves a link that is down is spread: of some 200 flows each of the two that are up gets a half, but for chance: 5 standard deviations are 35.
+    #[test]
+    fn a_hash_spreads_the_flows_of_dead_links_over_those_that_are_up() {
+        let (fabric, hash, mut node) = (fabric(star(2)), FlowHash::new(Seed(1), NodeId(5)), ports(&[1, 2]));
+        let view = View::new(Time::ZERO, &fabric, &mut node);
+        let of_dead = (0..400).map(FlowKey).filter(|flow| [1, 2].contains(&hash.index(*flow, 4)));
+        let mut counts = [0u32; 4];
+        of_dead.for_each(|flow| counts[by_hash(hash, flow, &[0, 1, 2, 3], &view)] += 1);
+        assert!(counts[0].abs_diff(counts[3]) < 2 * 35 && counts[0] + counts[3] > 150, "{counts:?}");
+    }
 }

@@ -396,4 +396,20 @@ mod tests {
         // What has been delivered is forgotten: 6 and 7 have the places of 2 and 3.
         assert_eq!([on_data(4, 4), on_data(5, 5)], [Verdict::Deliver { packets: 1 }; 2]);
     }
+
+    /// Of 0 to 7, packet 0 is lost: recovery is over once 7 is acknowledged, and 8, sent behind it, is a loss of its own.
+    #[test]
+    fn recovery_ends_when_all_is_acknowledged_that_had_been_sent_when_it_began() {
+        let (mut sender, mut progress) = (sender(), Progress::default());
+        send(&mut sender, &mut progress);
+        assert!(nack(&mut sender, &mut progress, 0, 1));
+        assert_eq!(send(&mut sender, &mut progress), [0]);
+        ack(&mut sender, &mut progress, 7);
+        assert!(sender.recovery.is_some());
+        assert_eq!(send(&mut sender, &mut progress), [8, 9, 10, 11, 12, 13, 14]);
+        ack(&mut sender, &mut progress, 8);
+        assert!(sender.recovery.is_none());
+        assert!(nack(&mut sender, &mut progress, 8, 9));
+        assert_eq!(send(&mut sender, &mut progress), [8, 15]);
+    }
 }

@@ -93,4 +93,16 @@ mod tests {
         };
         assert_eq!([next(), next(), next(), next()], [Side::Queues, Side::Own, Side::Queues, Side::Own]);
     }
+
+    /// Own data that leaves while nothing waits in the queues has had its turn by that.
+    #[test]
+    fn who_sends_out_of_turn_has_had_its_turn() {
+        for scheduler in [HostScheduler::Fair {}, HostScheduler::Dwrr { quantum: Bytes(1000) }] {
+            let mut turns = Turns::default();
+            turns.took(Side::Own, 1000, scheduler);
+            assert_eq!(turns.next(), Side::Queues, "{scheduler:?}");
+            turns.took(Side::Queues, 1000, scheduler);
+            assert_eq!(turns.next(), Side::Own, "{scheduler:?}");
+        }
+    }
 }
