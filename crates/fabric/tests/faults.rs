@@ -347,6 +347,37 @@ fn the_timer_counts_from_the_last_progress() {
     expect!(s, 11_000_000..11_080_000 ps, port 0, Data(3, 2));
 }
 
+/// A NACK of the oldest packet, which brings nothing new, takes the sender back to where nothing is in flight: the timer counts from the packet that is
+/// sent next, at 240,000 ps, and not from the first one.
+#[test]
+fn a_nack_of_all_that_is_in_flight_stops_the_timer() {
+    let mut spec = pair();
+    spec.recovery = go_back_n(Duration::from_us(1), Duration::from_us(10));
+    let mut s = Script::new(&spec, vec![flow(0, 1, 3 * 952, 0)], 0);
+    expect!(s, 0..80_000 ps, port 0, Data(3, 0));
+    expect!(s, 80_000..160_000 ps, port 0, Data(3, 1));
+    expect!(s, 160_000..240_000 ps, port 0, Data(3, 2));
+    arrive!(s, 200_000 ps, port 0, nack of flow 0, expected 0);
+    expect!(s, 240_000..320_000 ps, port 0, Data(3, 0));
+    expect!(s, 320_000..400_000 ps, port 0, Data(3, 1));
+    expect!(s, 400_000..480_000 ps, port 0, Data(3, 2));
+    expect_nothing!(s, before 10_240_000 ps);
+    expect!(s, 10_240_000..10_320_000 ps, port 0, Data(3, 0));
+}
+
+/// A flow starts while the link is down. Nothing tells the sender that it is back but the link itself.
+#[test]
+fn what_waits_for_a_link_leaves_at_the_instant_at_which_it_comes_back() {
+    let mut spec = pair();
+    spec.switch.flow_control = no_flow_control();
+    let mut s = Script::new(&spec, vec![flow(0, 1, 100 * 952, 1000)], 0);
+    s.link_change(500_000, 0, false);
+    expect_nothing!(s, before 3_000_000 ps);
+    s.link_change(3_000_000, 0, true);
+    expect!(s, 3_000_000..3_080_000 ps, port 0, Data(3, 0));
+    expect!(s, 3_080_000..3_160_000 ps, port 0, Data(3, 1));
+}
+
 /// A mark is echoed at once, however few packets are answered otherwise; the count begins anew with it.
 #[test]
 fn a_mark_is_answered_at_once() {

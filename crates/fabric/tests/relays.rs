@@ -7,9 +7,11 @@ mod common;
 use backwater_engine::{Bytes, Duration, Rate, Time};
 use backwater_fabric::Simulation;
 use backwater_fabric::contract::note::DropCause;
+use backwater_fabric::contract::{CongestionOptions, Footprint, Options, ReactionPoint, SenderFacts, Site};
 use backwater_fabric::driver::deadlock::Deadlock;
 use backwater_fabric::ids::{Class, NodeId, PortIx};
 use backwater_fabric::mechanisms::congestion::CongestionConfig;
+use backwater_fabric::mechanisms::congestion::none::NoCongestionControl;
 use backwater_fabric::mechanisms::flow_control::FlowControlConfig;
 use backwater_fabric::mechanisms::flow_control::pfc::{PauseModel, PfcConfig, Relaying};
 use backwater_fabric::mechanisms::headroom::HeadroomConfig;
@@ -290,6 +292,103 @@ fn a_port_is_shared_as_the_host_scheduler_says() {
         let ratio = relayed as f64 / own as f64;
         assert!((0.98..1.0).contains(&ratio), "{ratio}");
     }
+}
+
+/// Every flow is paced at half of line rate.
+#[derive(Clone, Debug)]
+struct HalfRate;
+
+struct Half(Rate);
+
+impl Options for HalfRate {}
+impl Footprint for Half {}
+
+impl CongestionOptions for HalfRate {
+    type Point = NoCongestionControl;
+    type Notification = NoCongestionControl;
+    type Reaction = Half;
+
+    fn point(&self, _site: &Site<'_>) -> NoCongestionControl {
+        NoCongestionControl
+    }
+
+    fn notification(&self, _line_rate: Rate) -> NoCongestionControl {
+        NoCongestionControl
+    }
+
+    fn reaction(&self, sender: &SenderFacts) -> Half {
+        Half(Rate::from_bps(sender.line_rate.bps() / 2))
+    }
+}
+
+impl ReactionPoint for Half {
+    fn rate(&mut self, _now: Time) -> Rate {
+        self.0
+    }
+}
+
+/// h1 in BCube(2, 1), whose port is fair: flow 0 passes it, flow 1 starts there, and answers to flow 2 leave it, all by port 1.
+fn fair_port(congestion: CongestionConfig) -> Script {
+    let mut spec = NetworkSpec { congestion, ..bcube(2, 100, 1000) };
+    spec.host.scheduler = HostScheduler::Fair {};
+    spec.switch.flow_control = pfc(Relaying::Forward);
+    let flows = vec![via(0, &[4, 1, 7], 3, 100_000, 0), via(1, &[7], 3, 100_000, 0), via(3, &[7], 1, 100_000, 0)];
+    Script::new(&spec, flows, 1)
+}
+
+/// Time of the first data frame of a flow, and of an ACK.
+const FIRST: u64 = 1122 * 80;
+const ACK: u64 = 86 * 80;
+
+/// Own data goes at 0, and next at twice its time: then the relayed packet has just left that came meanwhile, and another one waits.
+#[test]
+fn own_data_takes_its_turn_at_the_very_instant_at_which_it_may_leave() {
+    let mut s = fair_port(CongestionConfig::custom(HalfRate));
+    s.arrive_data(FIRST / 2, 0, 0, 0);
+    s.arrive_data(FIRST + FIRST / 2, 0, 0, 7);
+    let own = 2 * FIRST + FRAME;
+    let expected = [
+        (0, 1, Says::Data(3, 0), FIRST),
+        (FIRST, 1, Says::Data(3, 0), 2 * FIRST),
+        (2 * FIRST, 1, Says::Data(3, 1), own),
+        (own, 1, Says::Data(3, 7), own + FRAME),
+    ];
+    assert_eq!(sent_by(&mut s, own + FRAME), expected);
+}
+
+/// It is the turn of own data, and even so a PAUSE that is passed on and an ACK go before it.
+#[test]
+fn own_data_whose_turn_it_is_lets_control_frames_go_first() {
+    let mut s = fair_port(CongestionConfig::None(Default::default()));
+    s.arrive_data(FIRST / 2, 0, 0, 0);
+    // The relayed packet leaves from FIRST to 2 FIRST.
+    s.arrive_data(FIRST + 1, 1, 2, 0);
+    s.arrive_pfc(FIRST + 2, 0, &[3], 65_535);
+    let (pause, ack) = (2 * FIRST + 84 * 80, 2 * FIRST + 84 * 80 + ACK);
+    let expected = [
+        (0, 1, Says::Data(3, 0), FIRST),
+        (FIRST, 1, Says::Data(3, 0), 2 * FIRST),
+        (2 * FIRST, 1, Says::Pause(vec![3]), pause),
+        (pause, 1, Says::Ack(1), ack),
+        (ack, 1, Says::Data(3, 1), ack + FRAME),
+    ];
+    assert_eq!(sent_by(&mut s, ack + FRAME), expected);
+}
+
+/// Own data has gone: an ACK goes before all others, and the turn behind it is still that of the relayed packet.
+#[test]
+fn an_ack_of_the_control_class_takes_nobodys_turn() {
+    let mut s = fair_port(CongestionConfig::None(Default::default()));
+    s.arrive_data(FIRST / 2, 0, 0, 7);
+    s.arrive_data(FIRST / 2, 1, 2, 0);
+    let ack = FIRST + ACK;
+    let expected = [
+        (0, 1, Says::Data(3, 0), FIRST),
+        (FIRST, 1, Says::Ack(1), ack),
+        (ack, 1, Says::Data(3, 7), ack + FRAME),
+        (ack + FRAME, 1, Says::Data(3, 1), ack + 2 * FRAME),
+    ];
+    assert_eq!(sent_by(&mut s, ack + 2 * FRAME), expected);
 }
 
 /// At a fair port, what is relayed at line rate comes in twice as fast as it leaves: the queue grows at half the rate of the link.

@@ -6,10 +6,11 @@ mod common;
 
 use backwater_engine::{Duration, Time};
 use backwater_fabric::Simulation;
-use backwater_fabric::contract::note::DropCause;
+use backwater_fabric::contract::note::{DropCause, Note};
 use backwater_fabric::contract::{
     FlowControl, FlowControlAccounts, FlowControlFacts, FlowControlOptions, Footprint, Options, Site, Starting, View,
 };
+use backwater_fabric::driver::trace::{Action, Traced};
 use backwater_fabric::frame::Direction;
 use backwater_fabric::ids::{FlowId, NodeId, PortIx, QueueIx};
 use backwater_fabric::mechanisms::congestion::CongestionConfig;
@@ -341,4 +342,111 @@ fn flow_control_is_told_when_a_flow_goes_another_way_behind_the_same_port() {
     assert_eq!((outcomes[0].reception.delivered, simulation.audit()), (4_000_000, vec![]));
     let told = ledger.0.lock().unwrap().clone();
     assert_eq!(told, [("start", 0, 3), ("end", 0, 3), ("start", 0, 3), ("end", 0, 3)]);
+}
+
+/// What waits at a dead port is told lost at the port by which it has come, as what is refused there is: at the spine that is the one to leaf 2, port 0.
+#[test]
+fn what_waits_at_a_dead_port_is_lost_where_it_has_come_in() {
+    let (spec, flow, uplink) = two_spines(Some(100), None);
+    let spine = NodeId(3 + u32::from(uplink));
+    let mut simulation = Simulation::new(spec, vec![flow], 1).unwrap();
+    simulation.watch_trace();
+    let at_us = |us| Time::ZERO + Duration::from_us(us);
+    simulation.run_until(at_us(150), 1);
+    let waiting = simulation.node(spine).ports()[1].frames(3, simulation.frames(spine)).count();
+    let came = simulation.node(spine).ports()[0].id;
+    simulation.run_until(at_us(151), 1);
+    let ingress_of = |traced: Traced| match traced.what {
+        Action::Noted(Note::Dropped { node, ingress, cause: DropCause::LinkDown, .. })
+            if node == spine && traced.at == at_us(150) =>
+        {
+            Some(ingress)
+        }
+        _ => None,
+    };
+    let lost: Vec<_> = simulation.take_trace().into_iter().filter_map(ingress_of).collect();
+    assert!(waiting > 10);
+    assert_eq!(lost, vec![came; waiting]);
+}
+
+/// h0 and h1 with a link each to switches 2 and 3: data goes by switch 2 and ACKs are pinned to switch 3, to which h1 has had no link since 10 us. Routes
+/// know of that since 20 us: what h1 makes for that port is lost there, and does not wait until 300 us.
+#[test]
+fn an_answer_that_would_wait_at_a_dead_port_is_lost() {
+    let mut spec = common::network(2, 2);
+    spec.links = [(0, 2), (0, 3), (1, 2), (1, 3)].map(|(a, b)| common::link(a, b, 100, 1000)).into();
+    spec.reconvergence = Some(Duration::from_us(10));
+    let at_us = |us| Time::ZERO + Duration::from_us(us);
+    spec.faults = vec![LinkFault { link: 3, down: at_us(10), up: at_us(300) }];
+    let pinned = FlowSpec { data_via: vec![NodeId(2)], ack_via: vec![NodeId(3)], ..common::flow(0, 1, 1024, 100_000) };
+    let mut simulation = Simulation::new(spec, vec![pinned], 1).unwrap();
+    // Two links of 1 us, with frames of 1122 B there and 86 B back.
+    let (there, back) = (2 * (1_000_000 + 1122 * 80), 2 * (1_000_000 + 86 * 80));
+    simulation.run_until(at_us(200), 1);
+    assert_eq!(simulation.outcomes()[0].reception.finish, Some(at_us(100) + Duration::from_ps(there)));
+    let lost = |simulation: &Simulation| simulation.node(NodeId(1)).losses().frames[DropCause::LinkDown as usize];
+    assert_eq!((lost(&simulation), simulation.node(NodeId(1)).ports()[1].is_empty()), (1, true));
+    common::drain(&mut simulation);
+    // The sender's timer, 4 ms, has the packet sent again, and the second answer finds the link.
+    assert_eq!(simulation.outcomes()[0].acknowledged, Some(at_us(4100) + Duration::from_ps(there + back)));
+    assert_eq!((lost(&simulation), simulation.audit()), (1, vec![]));
+}
+
+/// Shuts class 3 at one port of h0 from 60 to 70 us.
+#[derive(Clone, Debug)]
+struct Curtain(PortIx);
+
+struct Curtains(Curtain, NodeId);
+
+impl FlowControl for Curtains {
+    fn on_flow_start(&mut self, flow: Starting<'_>, view: &mut View<'_>) -> QueueIx {
+        if view.now < Time::ZERO + Duration::from_us(60) {
+            view.wake_at(Time::ZERO + Duration::from_us(60));
+        }
+        QueueIx::from(flow.class.0)
+    }
+
+    fn on_wake(&mut self, view: &mut View<'_>) {
+        let Curtains(Curtain(port), node) = *self;
+        if node == NodeId(0) && view.now < Time::ZERO + Duration::from_us(70) {
+            view.close(port, 3, view.port(port).id());
+            view.wake_at(Time::ZERO + Duration::from_us(70));
+        } else {
+            view.open(port, 3);
+        }
+    }
+}
+
+impl Footprint for Curtains {}
+impl FlowControlAccounts for Curtains {}
+impl Options for Curtain {}
+
+impl FlowControlOptions for Curtain {
+    type Instance = Curtains;
+
+    fn facts(&self, _is_host: bool) -> FlowControlFacts {
+        FlowControlFacts::default()
+    }
+
+    fn build(&self, site: &Site<'_>) -> Curtains {
+        Curtains(self.clone(), site.node)
+    }
+}
+
+/// A flow that starts at 55 us at a port whose link is down comes to the other port at 80 us: that this was shut until 70 us has held nothing up.
+#[test]
+fn what_has_been_shut_before_a_flow_came_has_not_held_it_up() {
+    let at_us = |us| Time::ZERO + Duration::from_us(us);
+    let (mut spec, flow) = (common::bcube(2, 100, 1000), common::flow(0, 3, 100_000, 55_000));
+    let port = Fabric::new(spec.clone()).unwrap().path(FlowId(0), &flow, Direction::Data)[0];
+    spec.switch.flow_control = FlowControlConfig::custom(Curtain(1 - port));
+    spec.reconvergence = Some(Duration::from_us(30));
+    spec.faults = vec![LinkFault { link: usize::from(port) * 4, down: at_us(50), up: Time::NEVER }];
+    let (mut simulation, outcomes) = common::run(&spec, vec![flow]);
+    let reception = &outcomes[0].reception;
+    assert_eq!((reception.delivered, reception.paused, simulation.audit()), (100_000, Duration::ZERO, vec![]));
+    // It had been shut, and all has left by it.
+    let closures: Vec<_> = simulation.take_pauses().into_iter().map(|pause| pause.closure).collect();
+    assert_eq!(closures.iter().map(|it| (it.from, it.to)).collect::<Vec<_>>(), [(at_us(60), at_us(70))]);
+    assert!(simulation.node(NodeId(0)).ports()[usize::from(1 - port)].sent_wire_bytes() > 100_000);
 }

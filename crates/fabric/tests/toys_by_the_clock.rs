@@ -1,4 +1,4 @@
-//! What mechanisms of one switch ask for at a time of their own, and hear of its links.
+//! What mechanisms ask for at a time of their own: those of one switch, which hear of its links as well, and reaction points of one host.
 //!
 //! Links are of 100 Gb/s and 1 us: the first data frame of a flow takes 1,122 B or 89.76 ns.
 
@@ -8,16 +8,17 @@ mod common;
 
 use backwater_engine::{Duration, Rate, Time};
 use backwater_fabric::contract::{
-    Arrival, Carried, Choice, CongestionOptions, CongestionPoint, FlowControl, FlowControlAccounts, FlowControlFacts,
-    FlowControlOptions, Footprint, LoadBalance, LoadBalanceOptions, NotificationPoint, Options, Passage, Pressure,
-    ReactionPoint, SenderFacts, Site, Station, Stations, View,
+    AckView, Arrival, Carried, Choice, CongestionOptions, CongestionPoint, FlowControl, FlowControlAccounts,
+    FlowControlFacts, FlowControlOptions, Footprint, LoadBalance, LoadBalanceOptions, NotificationPoint, Options,
+    Passage, Pressure, ReactionPoint, SenderFacts, Site, Station, Stations, View,
 };
-use backwater_fabric::ids::{NodeId, PortIx};
+use backwater_fabric::ids::{FlowId, NodeId, PortIx};
 use backwater_fabric::mechanisms::congestion::CongestionConfig;
+use backwater_fabric::mechanisms::congestion::none::NoCongestionControl;
 use backwater_fabric::mechanisms::flow_control::FlowControlConfig;
 use backwater_fabric::mechanisms::load_balance::LoadBalanceConfig;
-use backwater_fabric::network::spec::LinkFault;
-use common::{flow, link, network, run};
+use backwater_fabric::network::spec::{FlowSpec, LinkFault};
+use common::{flow, link, network, run, star};
 use std::sync::{Arc, Mutex};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -196,4 +197,93 @@ fn every_mechanism_of_a_switch_is_called_when_it_asked_to_be() {
         expected.extend([(ns(40_000), Heard::Link(2, false)), (ns(50_000), Heard::Link(2, true))]);
         assert_eq!(*log.lock().unwrap(), expected);
     }
+}
+
+/// Reaction points that ask to be called once: at 50 us; or, once an ACK has come, at another time.
+#[derive(Clone, Debug, Default)]
+struct Alarm {
+    log: Arc<Mutex<Vec<(Time, FlowId)>>>,
+    later_us: Option<u64>,
+}
+
+struct Clock {
+    alarm: Alarm,
+    flow: FlowId,
+    line_rate: Rate,
+    at: Time,
+}
+
+impl Options for Alarm {}
+
+impl CongestionOptions for Alarm {
+    type Point = NoCongestionControl;
+    type Notification = Silent;
+    type Reaction = Clock;
+
+    fn point(&self, _site: &Site<'_>) -> NoCongestionControl {
+        NoCongestionControl
+    }
+
+    fn notification(&self, _line_rate: Rate) -> Silent {
+        Silent
+    }
+
+    fn reaction(&self, sender: &SenderFacts) -> Clock {
+        let at = Time::ZERO + Duration::from_us(50);
+        Clock { alarm: self.clone(), flow: sender.flow, line_rate: sender.line_rate, at }
+    }
+
+    fn needs_wakes(&self) -> bool {
+        true
+    }
+}
+
+impl Footprint for Clock {}
+
+impl ReactionPoint for Clock {
+    fn rate(&mut self, _now: Time) -> Rate {
+        self.line_rate
+    }
+
+    fn on_ack(&mut self, _ack: &AckView<'_>) {
+        if let Some(us) = self.alarm.later_us.take() {
+            self.at = Time::ZERO + Duration::from_us(us);
+        }
+    }
+
+    fn wake_at(&self) -> Time {
+        self.at
+    }
+
+    fn on_wake(&mut self, now: Time) {
+        self.alarm.log.lock().unwrap().push((now, self.flow));
+        self.at = Time::NEVER;
+    }
+}
+
+/// When the reaction points of these flows of one host are called.
+fn called(later_us: Option<u64>, flows: Vec<FlowSpec>) -> Vec<(u64, u32)> {
+    let alarm = Alarm { later_us, ..Default::default() };
+    let mut spec = star(2, 100, 1000);
+    spec.congestion = CongestionConfig::custom(alarm.clone());
+    let (simulation, outcomes) = run(&spec, flows);
+    assert!(outcomes.iter().all(|outcome| outcome.acknowledged.is_some()));
+    assert_eq!(simulation.audit(), []);
+    let log = alarm.log.lock().unwrap();
+    log.iter().map(|(at, flow)| (at.ps(), flow.0)).collect()
+}
+
+/// A flow of 160 us, whose first ACK comes after less than 5.
+#[test]
+fn a_reaction_point_that_has_asked_for_another_time_is_not_called_at_the_old_one() {
+    for (later_us, at) in [(None, 50_000_000), (Some(20), 20_000_000), (Some(80), 80_000_000)] {
+        assert_eq!(called(later_us, vec![flow(0, 1, 2_000_000, 0)]), [(at, 0)]);
+    }
+}
+
+/// The first flow is done long before its time; the third has its place among the queue pairs, and is not called for it: the second comes first.
+#[test]
+fn reaction_points_are_called_in_the_order_of_their_flows() {
+    let flows = vec![flow(0, 1, 1024, 0), flow(0, 1, 2_000_000, 1000), flow(0, 1, 2_000_000, 20_000)];
+    assert_eq!(called(None, flows), [(50_000_000, 1), (50_000_000, 2)]);
 }
