@@ -393,7 +393,7 @@ fn a_switch_originates_packets_in_any_class_along_a_chosen_path() {
 #[derive(Clone, Debug, Default)]
 struct Telling {
     heard: Log<FlowId>,
-    found: Log<(u64, Option<u64>)>,
+    found: Log<[Option<u64>; 2]>,
     passed: Log<NodeId>,
 }
 
@@ -435,7 +435,7 @@ impl Station for Teller {
     fn on_enqueue(&mut self, at: &Passage, _queue_bytes: u64, packet: &mut Carried<'_>, view: &mut View<'_>) {
         let Packet { flow, kind, .. } = *packet.packet();
         if (flow, kind) == (FlowId(1), PacketKind::Data) {
-            self.0.found.lock().unwrap().push((view.held(at.ingress, at.came), view.threshold(at.ingress, at.came)));
+            self.0.found.lock().unwrap().push([view.held(at.ingress, at.came), view.threshold(at.ingress, at.came)]);
             let notice = Notice { protocol: TOY, from: view.port(at.egress).id(), flow, to: NodeId(2), words: [0; 4] };
             let route = Route::towards(NodeId(2));
             view.emit(Emission { notice, egress: at.egress, class: Class::CONTROL, route });
@@ -481,7 +481,7 @@ fn a_station_sees_how_full_an_ingress_queue_is_and_where_it_is_full() {
     run(&spec, vec![flow(1, 0, 1, 0), flow(0, 2, 3 * 1024, 0)]);
     let charge = spec.framing.data(1024, false, 0).charge;
     let first = spec.framing.data(1024, true, 0).charge;
-    assert_eq!(take(&toy.found), [first, charge, charge].map(|held| (u64::from(held), Some(30_000))));
+    assert_eq!(take(&toy.found), [first, charge, charge].map(|held| [Some(u64::from(held)), Some(30_000)]));
 }
 
 /// What a notice that ends at a server says is heard there by what runs at its relay: h0 and h2 of BCube(2, 1) have a switch in common.

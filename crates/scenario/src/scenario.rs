@@ -114,7 +114,7 @@ pub struct RouteConfig {
 pub struct GroupConfig {
     /// Switches by name or pattern.
     pub switches: NodeList,
-    /// Their flow control, and that of hosts behind them. Default: as in `switch`.
+    /// Their flow control, and that of hosts whose first link leads to them: in a BCube, those of layer 0. Default: as in `switch`.
     pub flow_control: Option<FlowControlConfig>,
     /// Their buffer policy. Default: as in `switch`.
     pub headroom: Option<HeadroomConfig>,

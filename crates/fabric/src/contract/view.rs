@@ -14,7 +14,7 @@ pub struct View<'a> {
     pub now: Time,
     /// The network around the node.
     pub paths: &'a dyn Paths,
-    /// Where packets are charged, at a node that forwards.
+    /// Where packets are charged.
     buffer: Option<&'a dyn BufferPolicy>,
     node: &'a mut dyn NodeAccess,
 }
@@ -135,12 +135,13 @@ impl<'a> View<'a> {
         View { buffer, ..self }
     }
 
-    /// Bytes charged to an ingress queue.
-    pub fn held(&self, ingress: PortIx, class: Class) -> u64 {
-        self.buffer.map_or(0, |buffer| buffer.held(ingress, class))
+    /// Bytes charged to an ingress queue; `None` where there is no buffer to see: at hosts that do not relay, and in those hooks of flow control that are
+    /// called for every packet, which are told of its queue by a [`Pressure`](crate::contract::Pressure) or a [`Gauge`](crate::contract::Gauge).
+    pub fn held(&self, ingress: PortIx, class: Class) -> Option<u64> {
+        Some(self.buffer?.held(ingress, class))
     }
 
-    /// Bytes at which an ingress queue is full, as things are ([`BufferPolicy::threshold`]).
+    /// Bytes at which an ingress queue is full, as things are ([`BufferPolicy::threshold`]), if it has such a bound and there is a buffer to see.
     pub fn threshold(&self, ingress: PortIx, class: Class) -> Option<u64> {
         self.buffer?.threshold(ingress, class)
     }

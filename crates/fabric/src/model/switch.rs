@@ -93,9 +93,7 @@ impl Node {
             self.tell_of_enqueue(&passage, &mut queued.frame, env);
         }
         self.interfaces.ports[usize::from(egress)].enqueue(passage.queue, queued, env.frames);
-        let buffer = self.pipeline.as_deref().map(Pipeline::buffer);
-        let mut view = View::new(env.now, env.fabric, &mut self.interfaces).with_buffer(buffer);
-        self.flow_control.on_enqueue(&passage, pressure, &mut view);
+        self.flow_control.on_enqueue(&passage, pressure, &mut View::new(env.now, env.fabric, &mut self.interfaces));
         self.kick(egress, env);
     }
 
@@ -217,7 +215,7 @@ impl Node {
             probe.on_departure(passage.ingress, passage.came, passage.bytes.into(), &pipeline.buffer, env.now);
         }
         let gauge = Gauge { policy: &pipeline.buffer, passage };
-        let mut view = View::new(env.now, env.fabric, &mut self.interfaces).with_buffer(Some(&pipeline.buffer));
+        let mut view = View::new(env.now, env.fabric, &mut self.interfaces);
         self.flow_control.on_dequeue(passage, gauge, &mut view);
     }
 

@@ -207,10 +207,24 @@ fn neighbours(spec: &NetworkSpec) -> impl Iterator<Item = [NodeId; 2]> {
     spec.links.iter().map(|link| [link.a, link.b]).filter(move |ends| ends.iter().all(is_switch))
 }
 
+/// Two switches at a time that a host which relays stands between: it goes with the one at its first link.
+fn relayed(spec: &NetworkSpec) -> impl Iterator<Item = [NodeId; 2]> {
+    let beyond = |relay: NodeId| {
+        let others = spec.links.iter().filter_map(move |link| match relay {
+            relay if relay == link.a => Some(link.b),
+            relay if relay == link.b => Some(link.a),
+            _ => None,
+        });
+        others.filter(|node| spec.nodes[node.0 as usize].kind == NodeKind::Switch).collect::<Vec<_>>()
+    };
+    let switches = nodes(NodeKind::Relay, spec).map(beyond);
+    switches.flat_map(|switches| switches.windows(2).map(|pair| [switches[0], pair[1]]).collect::<Vec<_>>())
+}
+
 /// Neighbours whose flow controls do not interoperate.
 pub(super) fn borders(spec: &NetworkSpec) -> Vec<Diagnostic> {
     let mut findings = Findings::default();
-    let foreign = neighbours(spec).find_map(|ends| {
+    let foreign = neighbours(spec).chain(relayed(spec)).find_map(|ends| {
         let [one, other] = ends.map(|node| spec.flow_control(node));
         let is_foreign = one.name() != other.name() && !one.facts(false).interoperates_with(&other.facts(false));
         is_foreign.then(|| (ends, [one.name(), other.name()]))
@@ -280,13 +294,13 @@ fn relays(spec: &NetworkSpec) -> bool {
     spec.nodes.iter().any(|node| node.kind == NodeKind::Relay)
 }
 
-/// Options of what this network does not have.
-pub(super) fn idle(spec: &NetworkSpec) -> Vec<Diagnostic> {
+/// Options of what this network does not have, in a run that is over at `end`.
+pub(super) fn idle(spec: &NetworkSpec, end: Time) -> Vec<Diagnostic> {
     let mut findings = Findings::default();
     let RelayConfig { buffer, headroom, delay, congestion_point } = &spec.host.relay;
     let is_set = buffer.is_some() || headroom.is_some() || *delay > Duration::ZERO || *congestion_point;
     findings.warning(is_set && !relays(spec), "host.relay", "has no effect: no host of this topology relays");
-    let is_idle = spec.reconvergence.is_some() && spec.faults.is_empty();
+    let is_idle = spec.reconvergence.is_some() && spec.faults.iter().all(|fault| fault.down >= end);
     findings.warning(is_idle, "network.reconvergence", "has no effect: no link fails during the run");
     // A flow control of another crate may send frames of its own from a host, in any class.
     let is_known = spec.plug_ins().keys().all(|name| !name.starts_with("flow_control."));

@@ -27,9 +27,9 @@ pub(super) fn resolve(faults: &[FaultConfig], graph: &Graph, findings: &mut Vec<
         };
         let (Some(a), Some(b)) = (end(0), end(1)) else { continue };
         for link in links(i, fault, (a, b), graph, findings) {
-            if resolved.iter().any(|other| other.link == link && down < other.up && other.down < up) {
+            if resolved.iter().any(|other| other.link == link && down <= other.up && other.down <= up) {
                 let message = format!(
-                    "the link between \"{}\" and \"{}\" is down already at that time",
+                    "the link between \"{}\" and \"{}\" is down already at that time, or comes back just then",
                     fault.link[0], fault.link[1]
                 );
                 findings.push(Diagnostic::error(format!("faults[{i}].down"), message));

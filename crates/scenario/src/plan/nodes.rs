@@ -19,7 +19,7 @@ pub(super) fn routes(routes: &[RouteConfig], graph: &Graph, findings: &mut Vec<D
             let neighbour =
                 graph.ports(node).iter().map(|(peer, _)| *peer).find(|peer| graph.name(*peer) == route.next);
             match neighbour {
-                Some(next) if graph.is_host(next) && hosts.iter().any(|to| *to != next) => {
+                Some(next) if !graph.nodes[next.0 as usize].kind.forwards() && hosts.iter().any(|to| *to != next) => {
                     let message = format!("host \"{}\" does not forward packets of others", route.next);
                     findings.push(Diagnostic::error(format!("routes[{i}].next"), message));
                 }

@@ -68,7 +68,9 @@ impl BcubeConfig {
         let layers = self.k.min(1) + 1;
         checks.size("n", u128::from(self.n).pow(layers) * u128::from(layers));
         checks.wire("rate", "delay", wires[0]);
-        checks.wire("upper_rate", "upper_delay", wires[1]);
+        if self.k > 0 {
+            checks.wire("upper_rate", "upper_delay", wires[1]);
+        }
         checks.error_rate("error_rate", self.error_rate);
         checks.done()?;
 

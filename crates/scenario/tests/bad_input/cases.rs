@@ -534,7 +534,7 @@ pub(crate) const CASES: &[(&str, &str, &[&str])] = &[
         "[network]",
         "[[faults]]\nlink = [\"spine1\", \"leaf0\"]\ndown = \"250 us\"\n[network]",
         &[
-            "s.toml:23:8: error: faults[1].down = \"250 us\": the link between \"spine1\" and \"leaf0\" is down already at that time",
+            "s.toml:23:8: error: faults[1].down = \"250 us\": the link between \"spine1\" and \"leaf0\" is down already at that time, or comes back just then",
         ],
     ),
     (
@@ -639,7 +639,33 @@ pub(crate) const CASES: &[(&str, &str, &[&str])] = &[
             "s.toml:13:38: warning: host.relay.headroom.xoff = \"1 MB\": all 2 ports of \"h0\" can reach it only with a buffer of 2061992 B; with 1 MB it may drop",
         ],
     ),
+    // One failure must be over before the next begins.
+    (
+        "[network]",
+        "[[faults]]\nlink = [\"leaf0\", \"spine1\"]\ndown = \"300 us\"\nup = \"400 us\"\n[network]",
+        &[
+            "s.toml:23:8: error: faults[1].down = \"300 us\": the link between \"leaf0\" and \"spine1\" is down already at that time, or comes back just then",
+        ],
+    ),
+    // BCube: one layer has one delay; a server forwards what comes by a route set by hand; and groups of one layer border on the other's.
+    (
+        "kind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 4\nhost_rate = \"100 Gbps\"\ndelay = \"1 us\"",
+        "kind = \"bcube\"\nn = 2\nk = 0\ndelay = \"0 s\"",
+        &["s.toml:12:9: error: topology.delay = \"0 s\": is 0 ps, must be between 1 ps and 10 s"],
+    ),
+    (
+        "kind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 4\nhost_rate = \"100 Gbps\"\ndelay = \"1 us\"\n\n[[faults]]\nlink = [\"leaf0\", \"spine1\"]\ndown = \"200 us\"\nup = \"300 us\"\n",
+        "kind = \"bcube\"\nn = 4\n[[routes]]\nat = \"layer0s0\"\nto = \"h5\"\nnext = \"h1\"\n[[groups]]\nswitches = \"layer1s*\"\nflow_control = { kind = \"none\" }\n",
+        &[
+            "s.toml:15:1: warning: groups: \"layer0s0\" runs pfc and \"layer1s0\" none: neither stops the other, and full buffers drop",
+        ],
+    ),
     // What has no effect.
+    (
+        "down = \"200 us\"\nup = \"300 us\"\n\n[network]",
+        "down = \"20 s\"\n[network]\nreconvergence = \"1 us\"",
+        &["s.toml:20:17: warning: network.reconvergence = \"1 us\": has no effect: no link fails during the run"],
+    ),
     (
         "[[faults]]\nlink = [\"leaf0\", \"spine1\"]\ndown = \"200 us\"\nup = \"300 us\"\n\n[network]",
         "[host.relay]\ndelay = \"1 us\"\n[network]\nreconvergence = \"1 ms\"",
