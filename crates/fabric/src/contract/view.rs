@@ -6,6 +6,8 @@ use crate::contract::paths::Paths;
 use crate::frame::cause::{Cause, Causes};
 use crate::frame::{Control, Notice, Packet, Protocol, Route, Trail};
 use crate::ids::{Class, NodeId, PortId, PortIx, QueueIx};
+use ambassador::delegatable_trait;
+use auto_impl::auto_impl;
 use backwater_engine::{Duration, Rate, Time};
 
 /// What a mechanism sees of its node, and asks of it: what it asks for is done when its hook returns, frames first.
@@ -14,8 +16,6 @@ pub struct View<'a> {
     pub now: Time,
     /// The network around the node.
     pub paths: &'a dyn Paths,
-    /// Where packets are charged.
-    buffer: Option<&'a dyn BufferPolicy>,
     node: &'a mut dyn NodeAccess,
 }
 
@@ -87,8 +87,19 @@ impl<'a> dyn PortView + 'a {
     }
 }
 
+/// What the model lets a [`View`] see of a node's buffer.
+#[auto_impl(&mut)]
+pub trait BufferAccess {
+    /// The buffer policy, for those who may see it.
+    fn buffer(&self) -> Option<&dyn BufferPolicy> {
+        None
+    }
+}
+
 /// What the model lets a [`View`] do with a node.
-pub trait NodeAccess {
+#[auto_impl(&mut)]
+#[delegatable_trait]
+pub trait NodeAccess: BufferAccess {
     /// Which node it is.
     fn id(&self) -> NodeId;
 
@@ -126,24 +137,18 @@ pub trait NodeAccess {
 impl<'a> View<'a> {
     /// The view of `node` at `now`.
     pub fn new(now: Time, paths: &'a dyn Paths, node: &'a mut dyn NodeAccess) -> View<'a> {
-        View { now, paths, buffer: None, node }
+        View { now, paths, node }
     }
 
-    /// The same at a node with a buffer.
-    #[inline(always)]
-    pub fn with_buffer(self, buffer: Option<&'a dyn BufferPolicy>) -> View<'a> {
-        View { buffer, ..self }
-    }
-
-    /// Bytes charged to an ingress queue; `None` where there is no buffer to see: at hosts that do not relay, and in those hooks of flow control that are
-    /// called for every packet, which are told of its queue by a [`Pressure`](crate::contract::Pressure) or a [`Gauge`](crate::contract::Gauge).
+    /// Bytes charged to an ingress queue, as stations and load balancers see it; `None` for a flow control, which hears of queues by a
+    /// [`Pressure`](crate::contract::Pressure) or a [`Gauge`](crate::contract::Gauge).
     pub fn held(&self, ingress: PortIx, class: Class) -> Option<u64> {
-        Some(self.buffer?.held(ingress, class))
+        Some(self.node.buffer()?.held(ingress, class))
     }
 
-    /// Bytes at which an ingress queue is full, as things are ([`BufferPolicy::threshold`]), if it has such a bound and there is a buffer to see.
+    /// Bytes at which an ingress queue is full, as things are ([`BufferPolicy::threshold`]); `None` if it has no such bound, and for a flow control.
     pub fn threshold(&self, ingress: PortIx, class: Class) -> Option<u64> {
-        self.buffer?.threshold(ingress, class)
+        self.node.buffer()?.threshold(ingress, class)
     }
 
     /// Sends a notice to the source of `packet`, which has come in through port `ingress`, back along the way that it has come (its `trail` tells

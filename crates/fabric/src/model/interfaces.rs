@@ -2,12 +2,15 @@
 //! what they ask of it.
 
 use crate::contract::note::Note;
-use crate::contract::{Emission, NodeAccess, PortView, Stations};
+use crate::contract::view::{BufferAccess, ambassador_impl_NodeAccess};
+use crate::contract::{BufferPolicy, Emission, NodeAccess, PortView, Stations};
 use crate::frame::Control;
 use crate::frame::cause::{Cause, Causes};
 use crate::ids::{NodeId, PortIx, QueueIx};
+use crate::mechanisms::headroom::AnyBufferPolicy;
 use crate::model::host::Endpoint;
 use crate::model::port::Port;
+use ambassador::Delegate;
 use backwater_engine::Time;
 use backwater_engine::memory::HeapBytes;
 use std::collections::VecDeque;
@@ -125,6 +128,8 @@ impl Interfaces {
     }
 }
 
+impl BufferAccess for Interfaces {}
+
 impl NodeAccess for Interfaces {
     fn id(&self) -> NodeId {
         self.node
@@ -196,5 +201,19 @@ impl NodeAccess for Interfaces {
 
     fn watches_full(&self) -> bool {
         self.effects.watches_full
+    }
+}
+
+/// The same for mechanisms that see the node's buffer.
+#[derive(Delegate)]
+#[delegate(NodeAccess, target = "interfaces")]
+pub(crate) struct WithBuffer<'a> {
+    pub(crate) interfaces: &'a mut Interfaces,
+    pub(crate) buffer: &'a AnyBufferPolicy,
+}
+
+impl BufferAccess for WithBuffer<'_> {
+    fn buffer(&self) -> Option<&dyn BufferPolicy> {
+        Some(self.buffer)
     }
 }

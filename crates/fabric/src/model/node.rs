@@ -12,7 +12,7 @@ use crate::ids::{CLASSES, Class, NodeId, PortIx, QueueIx};
 use crate::mechanisms::flow_control::AnyFlowControl;
 use crate::model::fifo::{Frames, Queued};
 use crate::model::host::Endpoint;
-use crate::model::interfaces::{Caller, Counters, Effect, Effects, Interfaces};
+use crate::model::interfaces::{Caller, Counters, Effect, Effects, Interfaces, WithBuffer};
 use crate::model::pipeline::Pipeline;
 use crate::model::port::Port;
 use crate::model::sink::{Env, Sink, Wakeup};
@@ -70,7 +70,7 @@ impl Node {
 
     /// What mechanisms see of the node at `now`.
     pub fn view<'a>(&'a mut self, now: Time, fabric: &'a Fabric) -> View<'a> {
-        View::new(now, fabric, &mut self.interfaces).with_buffer(self.pipeline.as_deref().map(Pipeline::buffer))
+        View::new(now, fabric, &mut self.interfaces)
     }
 
     /// The node's ports.
@@ -175,8 +175,7 @@ impl Node {
             Body::Control(control) => {
                 self.interfaces.counters.consumed += u64::from(frame.size.charge);
                 let causes = env.records.causes(frame.record);
-                let buffer = self.pipeline.as_deref().map(Pipeline::buffer);
-                let view = &mut View::new(env.now, env.fabric, &mut self.interfaces).with_buffer(buffer);
+                let view = &mut View::new(env.now, env.fabric, &mut self.interfaces);
                 self.flow_control.on_control(port, control, causes, view);
                 env.records.free(frame.record);
             }
@@ -326,13 +325,13 @@ impl Node {
         let Some(pipeline) = &mut self.pipeline else { return };
         if pipeline.point_at.meets(points) {
             self.interfaces.caller = Caller::CongestionPoint;
-            let view = &mut View::new(env.now, env.fabric, &mut self.interfaces).with_buffer(Some(&pipeline.buffer));
-            hook(&mut pipeline.congestion_point, view);
+            let node = &mut WithBuffer { interfaces: &mut self.interfaces, buffer: &pipeline.buffer };
+            hook(&mut pipeline.congestion_point, &mut View::new(env.now, env.fabric, node));
         }
         if pipeline.balancer_at.meets(points) {
             self.interfaces.caller = Caller::LoadBalance;
-            let view = &mut View::new(env.now, env.fabric, &mut self.interfaces).with_buffer(Some(&pipeline.buffer));
-            hook(&mut pipeline.balancer, view);
+            let node = &mut WithBuffer { interfaces: &mut self.interfaces, buffer: &pipeline.buffer };
+            hook(&mut pipeline.balancer, &mut View::new(env.now, env.fabric, node));
         }
         self.interfaces.caller = Caller::FlowControl;
     }
@@ -367,16 +366,19 @@ impl Node {
             }
             *wake = Time::NEVER;
             self.interfaces.caller = caller;
-            let view = View::new(env.now, env.fabric, &mut self.interfaces);
             match (caller, self.pipeline.as_deref_mut()) {
-                (Caller::FlowControl, pipeline) => {
-                    self.flow_control.on_wake(&mut view.with_buffer(pipeline.map(|pipeline| pipeline.buffer())));
+                (Caller::FlowControl, _) => {
+                    self.flow_control.on_wake(&mut View::new(env.now, env.fabric, &mut self.interfaces));
                 }
-                (Caller::CongestionPoint, Some(pipeline)) => {
-                    pipeline.congestion_point.on_wake(&mut view.with_buffer(Some(&pipeline.buffer)));
-                }
-                (Caller::LoadBalance, Some(pipeline)) => {
-                    pipeline.balancer.on_wake(&mut view.with_buffer(Some(&pipeline.buffer)));
+                (
+                    Caller::CongestionPoint | Caller::LoadBalance,
+                    Some(Pipeline { congestion_point, balancer, buffer, .. }),
+                ) => {
+                    let node = &mut WithBuffer { interfaces: &mut self.interfaces, buffer };
+                    let view = &mut View::new(env.now, env.fabric, node);
+                    let station: &mut dyn Station =
+                        if caller == Caller::LoadBalance { balancer } else { congestion_point };
+                    station.on_wake(view);
                 }
                 (_, None) => unreachable!("mechanisms that are not there ask for nothing"),
             }
@@ -389,11 +391,14 @@ impl Node {
     /// Whether what leaves through `egress` would wait for a link that is down, although routes lead elsewhere by now.
     #[inline]
     pub(crate) fn is_dead_end<S>(&self, egress: PortIx, env: &Env<'_, S>) -> bool {
-        if !self.interfaces.stations.meets(Stations::DEAD_ENDS) {
-            return false;
-        }
+        self.interfaces.stations.meets(Stations::DEAD_ENDS) && self.is_avoided(egress, env.fabric)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn is_avoided(&self, egress: PortIx, fabric: &Fabric) -> bool {
         let port = &self.interfaces.ports[usize::from(egress)];
-        port.is_down() && env.fabric.routes.avoid(port.id)
+        port.is_down() && fabric.routes.avoid(port.id)
     }
 
     /// Has a packet remember that it has left through `egress`, if it needs to and its route does not tell.
@@ -429,8 +434,7 @@ impl Node {
         env: &Env<'_, S>,
         hook: impl FnOnce(&mut AnyFlowControl, &mut View<'_>),
     ) {
-        let buffer = self.pipeline.as_deref().map(Pipeline::buffer);
-        hook(&mut self.flow_control, &mut View::new(env.now, env.fabric, &mut self.interfaces).with_buffer(buffer));
+        hook(&mut self.flow_control, &mut View::new(env.now, env.fabric, &mut self.interfaces));
     }
 
     /// Carries out what hooks asked for, and what that makes them ask for, until nothing is left.

@@ -77,12 +77,6 @@ impl Pipeline {
         self.buffer.prefetch(ingress, class);
     }
 
-    /// The buffer policy, as mechanisms see it.
-    #[inline(always)]
-    pub(crate) fn buffer(&self) -> &dyn BufferPolicy {
-        &self.buffer
-    }
-
     /// Bytes that the mechanisms hold on the heap.
     pub(crate) fn heap_bytes(&self) -> u64 {
         let mechanisms = self.buffer.heap_bytes() + self.congestion_point.heap_bytes() + self.balancer.heap_bytes();

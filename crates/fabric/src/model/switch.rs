@@ -17,9 +17,8 @@ use crate::contract::{
 use crate::frame::{Body, Frame, NextHop, Packet, PacketKind, Trail};
 use crate::ids::{CLASSES, Class, NodeId, PortIx, QueueIx};
 use crate::model::fifo::Queued;
-use crate::model::interfaces::Caller;
+use crate::model::interfaces::{Caller, WithBuffer};
 use crate::model::node::Node;
-use crate::model::pipeline::Pipeline;
 use crate::model::port::Port;
 use crate::model::sink::{Env, Sink, Wakeup};
 use crate::network::fabric::Fabric;
@@ -82,8 +81,7 @@ impl Node {
         }
         if self.interfaces.ports[usize::from(egress)].are_queues_named() {
             let joining = joining(&self.interfaces.ports, egress, queued, env.fabric);
-            let view = View::new(env.now, env.fabric, &mut self.interfaces)
-                .with_buffer(self.pipeline.as_deref().map(Pipeline::buffer));
+            let view = View::new(env.now, env.fabric, &mut self.interfaces);
             let place = self.flow_control.queue(joining, &view);
             (passage.queue, passage.class, passage.note, queued.note) =
                 (place.queue, place.class, place.note, place.note);
@@ -156,14 +154,14 @@ impl Node {
         if pipeline.point_at.meets(points) {
             self.interfaces.caller = Caller::CongestionPoint;
             let packet = &mut Carried { frame, records };
-            let mut view = View::new(*now, *fabric, &mut self.interfaces).with_buffer(Some(&pipeline.buffer));
-            hook(&mut pipeline.congestion_point, packet, &mut view);
+            let node = &mut WithBuffer { interfaces: &mut self.interfaces, buffer: &pipeline.buffer };
+            hook(&mut pipeline.congestion_point, packet, &mut View::new(*now, *fabric, node));
         }
         if pipeline.balancer_at.meets(points) {
             self.interfaces.caller = Caller::LoadBalance;
             let packet = &mut Carried { frame, records };
-            let mut view = View::new(*now, *fabric, &mut self.interfaces).with_buffer(Some(&pipeline.buffer));
-            hook(&mut pipeline.balancer, packet, &mut view);
+            let node = &mut WithBuffer { interfaces: &mut self.interfaces, buffer: &pipeline.buffer };
+            hook(&mut pipeline.balancer, packet, &mut View::new(*now, *fabric, node));
         }
         self.interfaces.caller = Caller::FlowControl;
     }
@@ -173,7 +171,7 @@ impl Node {
     fn refuse<S: Sink>(&mut self, passage: Passage, frame: &Frame, cause: DropCause, env: &mut Env<'_, S>) {
         if let Some(pipeline) = self.pipeline.as_ref().filter(|_| cause == DropCause::Headroom) {
             let gauge = Gauge { policy: &pipeline.buffer, passage: &passage };
-            let mut view = View::new(env.now, env.fabric, &mut self.interfaces).with_buffer(Some(&pipeline.buffer));
+            let mut view = View::new(env.now, env.fabric, &mut self.interfaces);
             self.flow_control.on_refuse(&passage, gauge, &mut view);
         }
         self.drop(passage.ingress, frame, cause, env);
@@ -352,8 +350,8 @@ impl Node {
         let packet = Carried { frame, records: env.records };
         self.interfaces.caller = Caller::LoadBalance;
         let arrival = &mut Arrival { packet, ingress, destination, key, candidates };
-        let mut view = View::new(env.now, env.fabric, &mut self.interfaces).with_buffer(Some(&pipeline.buffer));
-        let choice = pipeline.balancer.choose(arrival, &mut view);
+        let node = &mut WithBuffer { interfaces: &mut self.interfaces, buffer: &pipeline.buffer };
+        let choice = pipeline.balancer.choose(arrival, &mut View::new(env.now, env.fabric, node));
         self.interfaces.caller = Caller::FlowControl;
         match choice {
             Choice::Candidate(index) => candidates[index],

@@ -294,6 +294,19 @@ fn relays(spec: &NetworkSpec) -> bool {
     spec.nodes.iter().any(|node| node.kind == NodeKind::Relay)
 }
 
+/// Hosts that relay and pass PAUSEs on count nothing themselves: what is on its way must find room.
+pub(super) fn relays_that_drop(spec: &NetworkSpec) -> Vec<Diagnostic> {
+    let mut findings = Findings::default();
+    let wiring = Wiring::new(&spec.nodes, &spec.links);
+    let passes_on = |relay: &NodeId| spec.site(*relay, &wiring, Duration::ZERO).flow_control.passes_on;
+    if let Some(relay) = nodes(NodeKind::Relay, spec).find(passes_on) {
+        let message = "bounds what hosts hold that relay and pass PAUSEs on: they may drop lossless packets";
+        findings.warning(spec.host.relay.buffer.is_some(), "host.relay.buffer", message);
+        findings.warning(spec.headroom(relay).facts().bounds_ingress, &path_of(spec, relay, "headroom"), message);
+    }
+    findings.0
+}
+
 /// Options of what this network does not have, in a run that is over at `end`.
 pub(super) fn idle(spec: &NetworkSpec, end: Time) -> Vec<Diagnostic> {
     let mut findings = Findings::default();

@@ -73,6 +73,7 @@ impl Plan {
         findings.extend(checks::borders(&spec));
         findings.extend(checks::flow_controls(&spec));
         findings.extend(checks::shared_buffers(&spec));
+        findings.extend(checks::relays_that_drop(&spec));
         findings.extend(checks::idle(&spec, until + scenario.run.drain));
         let traffic = workload::generate(&scenario.traffic, &graph, framing, mtu, seed, until, base_dir);
         let traffic = keep(traffic, &mut findings).unwrap_or_default();

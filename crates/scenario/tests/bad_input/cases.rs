@@ -660,6 +660,15 @@ pub(crate) const CASES: &[(&str, &str, &[&str])] = &[
             "s.toml:15:1: warning: groups: \"layer0s0\" runs pfc and \"layer1s0\" none: neither stops the other, and full buffers drop",
         ],
     ),
+    // Servers that pass PAUSEs on and cannot hold what is on its way.
+    (
+        "kind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 4\nhost_rate = \"100 Gbps\"\ndelay = \"1 us\"\n\n[[faults]]\nlink = [\"leaf0\", \"spine1\"]\ndown = \"200 us\"\nup = \"300 us\"\n\n[network]\nmtu = \"1000 B\"\n\n[switch]\nbuffer = \"16 MiB\"\nlossless = [3]\nscheduler = { kind = \"dwrr\", quantum = \"1600 B\" }\nflow_control = { kind = \"pfc\", quanta = 65535 }\nheadroom = { kind = \"sih\", alpha = 0.0625, private = \"3 KB\" }",
+        "kind = \"bcube\"\nn = 4\n[switch]\nflow_control = { kind = \"pfc\", relays = \"forward\" }\nheadroom = { kind = \"static\" }\n[host.relay]\nbuffer = \"9 MB\"",
+        &[
+            "s.toml:15:10: warning: host.relay.buffer = \"9 MB\": bounds what hosts hold that relay and pass PAUSEs on: they may drop lossless packets",
+            "s.toml:13:12: warning: switch.headroom: bounds what hosts hold that relay and pass PAUSEs on: they may drop lossless packets",
+        ],
+    ),
     // What has no effect.
     (
         "down = \"200 us\"\nup = \"300 us\"\n\n[network]",
