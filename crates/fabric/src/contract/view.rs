@@ -87,19 +87,20 @@ impl<'a> dyn PortView + 'a {
     }
 }
 
-/// What the model lets a [`View`] see of a node's buffer.
+/// What the model lets a [`View`] do that depends on whose view it is.
 #[auto_impl(&mut)]
-pub trait BufferAccess {
-    /// The buffer policy, for those who may see it.
-    fn buffer(&self) -> Option<&dyn BufferPolicy> {
-        None
-    }
+pub trait MechanismAccess {
+    /// The node's buffer policy, for those who may see it.
+    fn buffer(&self) -> Option<&dyn BufferPolicy>;
+
+    /// Sets the time at which the mechanism that is called is called again.
+    fn wake_at(&mut self, at: Time);
 }
 
 /// What the model lets a [`View`] do with a node.
 #[auto_impl(&mut)]
 #[delegatable_trait]
-pub trait NodeAccess: BufferAccess {
+pub trait NodeAccess: MechanismAccess {
     /// Which node it is.
     fn id(&self) -> NodeId;
 
@@ -123,9 +124,6 @@ pub trait NodeAccess: BufferAccess {
 
     /// Sends a notice.
     fn emit(&mut self, emission: Emission);
-
-    /// Sets the time at which the mechanism that is called is called again.
-    fn wake_at(&mut self, at: Time);
 
     /// Tells the observers.
     fn note(&mut self, note: Note);

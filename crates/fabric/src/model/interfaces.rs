@@ -2,7 +2,7 @@
 //! what they ask of it.
 
 use crate::contract::note::Note;
-use crate::contract::view::{BufferAccess, ambassador_impl_NodeAccess};
+use crate::contract::view::{MechanismAccess, ambassador_impl_NodeAccess};
 use crate::contract::{BufferPolicy, Emission, NodeAccess, PortView, Stations};
 use crate::frame::Control;
 use crate::frame::cause::{Cause, Causes};
@@ -36,8 +36,6 @@ pub(crate) struct Interfaces {
     pub(crate) endpoint: Option<Endpoint>,
     /// Where mechanisms ask to be called.
     pub(crate) stations: Stations,
-    /// The one that is called.
-    pub(crate) caller: Caller,
     /// When each of them is to be called again, by [`Caller`].
     pub(crate) wakes: [Time; Caller::ALL.len()],
     /// When the node has asked to be woken for the first of them; [`Time::NEVER`] if it has not.
@@ -113,6 +111,19 @@ impl Effects {
 }
 
 impl Interfaces {
+    /// The node as a station or a load balancer sees it.
+    #[inline(always)]
+    pub(crate) fn seen_by<'a>(&'a mut self, caller: Caller, buffer: &'a AnyBufferPolicy) -> AtStation<'a> {
+        AtStation { interfaces: self, buffer, caller }
+    }
+
+    /// A mechanism wants to be called at `at`.
+    fn ask_to_wake(&mut self, caller: Caller, at: Time) {
+        self.wakes[caller as usize] = at;
+        self.effects.pending = true;
+        self.effects.others.push_back(Effect::Wake);
+    }
+
     pub(crate) fn new(node: NodeId, ports: Vec<Port>, endpoint: Option<Endpoint>) -> Interfaces {
         Interfaces {
             node,
@@ -121,14 +132,22 @@ impl Interfaces {
             effects: Effects::default(),
             endpoint,
             stations: Stations::NONE,
-            caller: Caller::FlowControl,
             wakes: [Time::NEVER; Caller::ALL.len()],
             wake_at: Time::NEVER,
         }
     }
 }
 
-impl BufferAccess for Interfaces {}
+/// That of the flow control.
+impl MechanismAccess for Interfaces {
+    fn buffer(&self) -> Option<&dyn BufferPolicy> {
+        None
+    }
+
+    fn wake_at(&mut self, at: Time) {
+        self.ask_to_wake(Caller::FlowControl, at);
+    }
+}
 
 impl NodeAccess for Interfaces {
     fn id(&self) -> NodeId {
@@ -189,12 +208,6 @@ impl NodeAccess for Interfaces {
         self.effects.emissions.push_back(emission);
     }
 
-    fn wake_at(&mut self, at: Time) {
-        self.wakes[self.caller as usize] = at;
-        self.effects.pending = true;
-        self.effects.others.push_back(Effect::Wake);
-    }
-
     fn note(&mut self, note: Note) {
         self.effects.add(Effect::Note(note));
     }
@@ -204,16 +217,21 @@ impl NodeAccess for Interfaces {
     }
 }
 
-/// The same for mechanisms that see the node's buffer.
+/// The node as a station or a load balancer sees it.
 #[derive(Delegate)]
 #[delegate(NodeAccess, target = "interfaces")]
-pub(crate) struct WithBuffer<'a> {
-    pub(crate) interfaces: &'a mut Interfaces,
-    pub(crate) buffer: &'a AnyBufferPolicy,
+pub(crate) struct AtStation<'a> {
+    interfaces: &'a mut Interfaces,
+    buffer: &'a AnyBufferPolicy,
+    caller: Caller,
 }
 
-impl BufferAccess for WithBuffer<'_> {
+impl MechanismAccess for AtStation<'_> {
     fn buffer(&self) -> Option<&dyn BufferPolicy> {
         Some(self.buffer)
+    }
+
+    fn wake_at(&mut self, at: Time) {
+        self.interfaces.ask_to_wake(self.caller, at);
     }
 }

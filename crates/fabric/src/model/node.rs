@@ -12,7 +12,7 @@ use crate::ids::{CLASSES, Class, NodeId, PortIx, QueueIx};
 use crate::mechanisms::flow_control::AnyFlowControl;
 use crate::model::fifo::{Frames, Queued};
 use crate::model::host::Endpoint;
-use crate::model::interfaces::{Caller, Counters, Effect, Effects, Interfaces, WithBuffer};
+use crate::model::interfaces::{Caller, Counters, Effect, Effects, Interfaces};
 use crate::model::pipeline::Pipeline;
 use crate::model::port::Port;
 use crate::model::sink::{Env, Sink, Wakeup};
@@ -324,16 +324,13 @@ impl Node {
     ) {
         let Some(pipeline) = &mut self.pipeline else { return };
         if pipeline.point_at.meets(points) {
-            self.interfaces.caller = Caller::CongestionPoint;
-            let node = &mut WithBuffer { interfaces: &mut self.interfaces, buffer: &pipeline.buffer };
+            let node = &mut self.interfaces.seen_by(Caller::CongestionPoint, &pipeline.buffer);
             hook(&mut pipeline.congestion_point, &mut View::new(env.now, env.fabric, node));
         }
         if pipeline.balancer_at.meets(points) {
-            self.interfaces.caller = Caller::LoadBalance;
-            let node = &mut WithBuffer { interfaces: &mut self.interfaces, buffer: &pipeline.buffer };
+            let node = &mut self.interfaces.seen_by(Caller::LoadBalance, &pipeline.buffer);
             hook(&mut pipeline.balancer, &mut View::new(env.now, env.fabric, node));
         }
-        self.interfaces.caller = Caller::FlowControl;
     }
 
     /// Asks for the wake-up of the mechanism that is due first.
@@ -365,7 +362,6 @@ impl Node {
                 continue;
             }
             *wake = Time::NEVER;
-            self.interfaces.caller = caller;
             match (caller, self.pipeline.as_deref_mut()) {
                 (Caller::FlowControl, _) => {
                     self.flow_control.on_wake(&mut View::new(env.now, env.fabric, &mut self.interfaces));
@@ -374,7 +370,7 @@ impl Node {
                     Caller::CongestionPoint | Caller::LoadBalance,
                     Some(Pipeline { congestion_point, balancer, buffer, .. }),
                 ) => {
-                    let node = &mut WithBuffer { interfaces: &mut self.interfaces, buffer };
+                    let node = &mut self.interfaces.seen_by(caller, buffer);
                     let view = &mut View::new(env.now, env.fabric, node);
                     let station: &mut dyn Station =
                         if caller == Caller::LoadBalance { balancer } else { congestion_point };
@@ -383,7 +379,6 @@ impl Node {
                 (_, None) => unreachable!("mechanisms that are not there ask for nothing"),
             }
         }
-        self.interfaces.caller = Caller::FlowControl;
         self.ask_for_wakeup(env);
         self.settle(env);
     }

@@ -17,7 +17,7 @@ use crate::contract::{
 use crate::frame::{Body, Frame, NextHop, Packet, PacketKind, Trail};
 use crate::ids::{CLASSES, Class, NodeId, PortIx, QueueIx};
 use crate::model::fifo::Queued;
-use crate::model::interfaces::{Caller, WithBuffer};
+use crate::model::interfaces::Caller;
 use crate::model::node::Node;
 use crate::model::port::Port;
 use crate::model::sink::{Env, Sink, Wakeup};
@@ -152,18 +152,15 @@ impl Node {
         let Some(pipeline) = &mut self.pipeline else { return };
         let Env { now, fabric, records, .. } = env;
         if pipeline.point_at.meets(points) {
-            self.interfaces.caller = Caller::CongestionPoint;
             let packet = &mut Carried { frame, records };
-            let node = &mut WithBuffer { interfaces: &mut self.interfaces, buffer: &pipeline.buffer };
+            let node = &mut self.interfaces.seen_by(Caller::CongestionPoint, &pipeline.buffer);
             hook(&mut pipeline.congestion_point, packet, &mut View::new(*now, *fabric, node));
         }
         if pipeline.balancer_at.meets(points) {
-            self.interfaces.caller = Caller::LoadBalance;
             let packet = &mut Carried { frame, records };
-            let node = &mut WithBuffer { interfaces: &mut self.interfaces, buffer: &pipeline.buffer };
+            let node = &mut self.interfaces.seen_by(Caller::LoadBalance, &pipeline.buffer);
             hook(&mut pipeline.balancer, packet, &mut View::new(*now, *fabric, node));
         }
-        self.interfaces.caller = Caller::FlowControl;
     }
 
     /// No pool takes a packet.
@@ -348,11 +345,9 @@ impl Node {
         let path = env.records.path(frame.record).map(Entropy);
         let key = env.fabric.key(packet.flow, packet.direction()).with(path);
         let packet = Carried { frame, records: env.records };
-        self.interfaces.caller = Caller::LoadBalance;
         let arrival = &mut Arrival { packet, ingress, destination, key, candidates };
-        let node = &mut WithBuffer { interfaces: &mut self.interfaces, buffer: &pipeline.buffer };
+        let node = &mut self.interfaces.seen_by(Caller::LoadBalance, &pipeline.buffer);
         let choice = pipeline.balancer.choose(arrival, &mut View::new(env.now, env.fabric, node));
-        self.interfaces.caller = Caller::FlowControl;
         match choice {
             Choice::Candidate(index) => candidates[index],
             Choice::Route(route) => {

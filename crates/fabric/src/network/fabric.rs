@@ -317,6 +317,7 @@ impl Fabric {
     }
 
     /// The route of a data packet of a flow that leaves its host through `port`, where the host chooses its path.
+    #[inline(never)]
     pub(crate) fn route_by(&self, id: FlowId, flow: &FlowSpec, port: PortIx, path: Entropy) -> Route {
         if !self.carries_route(flow, Direction::Data) {
             return Route::towards(flow.dst);

@@ -183,13 +183,7 @@ impl Node {
         }
         pair.recovery.on_sent(psn, &mut pair.progress);
         let wire = u64::from(size.wire);
-        if self.interfaces.stations.meets(Stations::TURNS) {
-            endpoint.lanes[usize::from(ix)].turns.took(Side::Own, wire, fabric.spec.host.scheduler);
-        }
         let rate = pair.reaction.rate(env.now);
-        if self.interfaces.stations.meets(Stations::TRACE) {
-            env.sink.note(Note::Rate { flow: pair.flow, rate });
-        }
         pair.reaction.on_sent(env.now, wire);
         pair.next_departure = env.now + pacing(fabric.spec.framing, rate, wire, port);
         (pair.last_sent, pair.last_wire) = (env.now, size.wire);
@@ -203,8 +197,23 @@ impl Node {
         if may_have_waited {
             self.log_pauses(ix, queue, since, &mut frame, env);
         }
-        self.keep_trail(ix, &mut frame, env);
+        if self.interfaces.stations.meets(Stations::ON_DEPARTURE) {
+            self.log_own_departure(ix, rate, &mut frame, env);
+        }
         Some(frame)
+    }
+
+    /// Own data leaves through `port`, where its way is written down, it counts as a turn, or it is traced.
+    #[inline(never)]
+    fn log_own_departure<S: Sink>(&mut self, port: PortIx, rate: Rate, frame: &mut Frame, env: &mut Env<'_, S>) {
+        if self.interfaces.stations.meets(Stations::TURNS) {
+            let scheduler = env.fabric.spec.host.scheduler;
+            self.endpoint_mut().lanes[usize::from(port)].turns.took(Side::Own, frame.size.wire.into(), scheduler);
+        }
+        if let Some(packet) = frame.packet().filter(|_| self.interfaces.stations.meets(Stations::TRACE)) {
+            env.sink.note(Note::Rate { flow: packet.flow, rate });
+        }
+        self.keep_trail(port, frame, env);
     }
 
     /// Whether an idle `port`, at which queues and own data take turns, sends own data next.
