@@ -46,6 +46,10 @@ pub(super) fn groups(groups: &[GroupConfig], graph: &Graph, findings: &mut Vec<D
             findings.push(Diagnostic::error(path, format!("\"{}\" is in another group already", graph.name(*node))));
         }
         let (flow_control, headroom) = (group.flow_control.clone(), group.headroom.clone());
+        if flow_control.is_none() && headroom.is_none() {
+            let message = "has no effect: it sets neither flow_control nor headroom";
+            findings.push(Diagnostic::warning(format!("groups[{i}]"), message));
+        }
         resolved.push(SwitchGroup { switches, flow_control, headroom });
     }
     resolved

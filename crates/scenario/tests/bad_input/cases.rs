@@ -566,6 +566,7 @@ pub(crate) const CASES: &[(&str, &str, &[&str])] = &[
         "[[groups]]\nswitches = \"spine0\"\nheadroom = { kind = \"static\", xoff = \"10 KB\", xon = \"20 KB\" }\n[[groups]]\nswitches = \"spine*\"\n[congestion_control]",
         &[
             "s.toml:33:53: error: groups[0].headroom.xon = \"20 KB\": must be at most xoff, 10 KB",
+            "s.toml:34:1: warning: groups[1]: has no effect: it sets neither flow_control nor headroom",
             "s.toml:35:12: error: groups[1].switches = \"spine*\": \"spine0\" is in another group already",
         ],
     ),
@@ -670,6 +671,22 @@ pub(crate) const CASES: &[(&str, &str, &[&str])] = &[
         ],
     ),
     // What has no effect.
+    (
+        "kind = \"dcqcn\"\nprofile = \"paper\"\ngain = 0.00390625",
+        "kind = \"swift\"\nfs_range = \"0 s\"\nfs_max_cwnd = 9.0\n[recovery]\nkind = \"irn\"\nbitmap = 20\nbdp_cap = \"1 MB\"",
+        &[
+            "s.toml:34:15: error: congestion_control.fs_max_cwnd = 9.0: has no effect: fs_range is 0 s",
+            "s.toml:38:11: warning: recovery.bdp_cap = \"1 MB\": comes to what the bitmap holds, 20 packets or 20 KB",
+        ],
+    ),
+    (
+        "kind = \"dcqcn\"\nprofile = \"paper\"\ngain = 0.00390625",
+        "kind = \"none\"\n[recovery]\nkind = \"irn\"\nbitmap = 20\nbdp_cap = \"1 MB\"\n[[groups]]\nswitches = \"leaf0\"",
+        &[
+            "s.toml:36:11: warning: recovery.bdp_cap = \"1 MB\": comes to what the bitmap holds, 20 packets or 20 KB",
+            "s.toml:37:1: warning: groups[0]: has no effect: it sets neither flow_control nor headroom",
+        ],
+    ),
     (
         "down = \"200 us\"\nup = \"300 us\"\n\n[network]",
         "down = \"20 s\"\n[network]\nreconvergence = \"1 us\"",

@@ -124,6 +124,10 @@ impl Options for SwiftConfig {
         findings.positive(self.min_cwnd, "min_cwnd");
         let (low, high) = self.fs_windows();
         findings.error(low >= high, "fs_min_cwnd", format!("must be less than fs_max_cwnd, {high}"));
+        let is_off = self.fs_range == Some(Duration::ZERO);
+        for (option, window) in [("fs_min_cwnd", self.fs_min_cwnd), ("fs_max_cwnd", self.fs_max_cwnd)] {
+            findings.error(is_off && window.is_some(), option, "has no effect: fs_range is 0 s");
+        }
         let is_set = self.base_target.is_some() || self.profile != SwiftProfile::Fabric;
         let message = "has no effect: base_target is set, by itself or by the profile";
         findings.error(self.queueing.is_some() && is_set, "queueing", message);

@@ -42,6 +42,9 @@ impl Options for IrnConfig {
         findings.positive(Some(self.rto_low), "rto_low");
         findings.ordered([("rto_low", self.rto_low), ("rto_high", self.rto_high)]);
         findings.positive(self.bdp_cap, "bdp_cap");
+        let most = Bytes(u64::from(self.bitmap) * beside.mtu.get());
+        let message = format!("comes to what the bitmap holds, {} packets or {most}", self.bitmap);
+        findings.warning(self.bdp_cap.is_some_and(|cap| cap > most), "bdp_cap", message);
         findings.error(
             beside.ack_every > 1,
             Key::Scenario("host.ack_every"),
