@@ -4,6 +4,7 @@
 //! formula by which SONiC sizes the headroom of NVIDIA Spectrum switches, and the exact need of this model.
 
 use backwater_engine::{Bytes, Duration, Rate};
+use backwater_fabric::contract::Shape;
 use backwater_fabric::contract::need::{equation_1, exact_need};
 use backwater_fabric::frame::framing::Framing;
 use backwater_fabric::ids::{Class, NodeId};
@@ -154,7 +155,7 @@ pub fn plan(switch: &Switch) -> Result<Plan, Refused> {
     switch.check()?;
     let spec = switch.network();
     let wiring = Wiring::new(&spec.nodes, &spec.links);
-    let site = spec.site(NodeId(switch.ports), &wiring, Duration::ZERO);
+    let site = spec.site(NodeId(switch.ports), &wiring, Shape::default(), Duration::ZERO);
     let port = &site.ports[0];
     let allowed_for = switch.rate.bytes_in(switch.response).saturating_sub(RESPONSE_BYTES);
     let need = Need { equation_1: equation_1(port, switch.mtu.into()) + allowed_for, exact: exact_need(&site, port) };

@@ -1,10 +1,12 @@
 //! What a mechanism may know about the place where it is set up.
 
+use crate::contract::options::Shape;
 use crate::frame::control::Protocol;
 use crate::frame::framing::{FrameSize, Framing};
 use crate::ids::{ClassMask, FlowId, NodeId, PortId, PortIx};
 use backwater_engine::random::Seed;
 use backwater_engine::{Duration, Rate};
+use std::fmt::Debug;
 
 /// The place where a mechanism is set up: a node, its links, and what its neighbours do.
 #[derive(Debug)]
@@ -19,6 +21,10 @@ pub struct Site<'a> {
     pub layer: u32,
     /// Where random streams come from.
     pub seed: Seed,
+    /// What the network is like.
+    pub shape: Shape,
+    /// Who is linked to whom in it.
+    pub around: &'a dyn Links,
     /// The node's ports in order.
     pub ports: &'a [PortFacts],
     /// What is at the other end of each port's link.
@@ -31,6 +37,8 @@ pub struct Site<'a> {
     pub buffer: u64,
     /// Time that packets take from their ingress port to a queue.
     pub transit: Duration,
+    /// Whether packets that hosts relay go before the data of their own flows.
+    pub relays_first: bool,
     /// Sizes and times of frames.
     pub sizes: Sizes,
     /// Longest base round-trip time of any pair of hosts.
@@ -53,6 +61,15 @@ impl Site<'_> {
     }
 }
 
+/// Knows who is linked to whom.
+pub trait Links: Debug {
+    /// The ports of a node, in order.
+    fn ports(&self, node: NodeId) -> &[PortFacts];
+
+    /// A port by its name.
+    fn port(&self, port: PortId) -> &PortFacts;
+}
+
 /// What is at the other end of a port's link.
 #[derive(Clone, Debug)]
 pub struct Neighbour {
@@ -60,6 +77,8 @@ pub struct Neighbour {
     pub node: NodeId,
     /// Whether flows start and end there.
     pub is_host: bool,
+    /// Whether it is a host through which packets of others pass.
+    pub relays: bool,
     /// How many links it is away from the nearest host.
     pub layer: u32,
     /// Its flow control.

@@ -29,6 +29,14 @@ pub trait FlowControlOptions: Options {
     where
         Self: Sized;
 
+    /// Whether it loses no packet of a lossless class at `site`, as [`FlowControlFacts::is_lossless`] has it, with a buffer policy that does not either.
+    ///
+    /// # Errors
+    /// What stands against it.
+    fn promises(&self, _site: &Site<'_>) -> Result<(), String> {
+        Ok(())
+    }
+
     /// Checks what a schema cannot say of the options among those of the other switches, and on these links.
     fn check_among(&self, _network: &Among<'_>, _findings: &mut Findings) {}
 

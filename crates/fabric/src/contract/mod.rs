@@ -34,7 +34,7 @@ pub use accounts::{BufferAccounts, FlowControlAccounts, Footprint, Occupancy};
 pub use congestion::{
     AckView, CongestionOptions, CongestionPoint, Loss, Notification, NotificationPoint, ReactionPoint,
 };
-pub use facts::{FlowControlFacts, HeadroomFacts, Neighbour, PfcTerms, PortFacts, SenderFacts, Site, Sizes};
+pub use facts::{FlowControlFacts, HeadroomFacts, Links, Neighbour, PfcTerms, PortFacts, SenderFacts, Site, Sizes};
 pub use flow_control::{AddedQueues, Among, FlowControl, FlowControlOptions, Joining, Place, Running, Stage, Starting};
 pub use headroom::{Admission, BufferPolicy, Gauge, HeadroomOptions, PortPressure, Pressure};
 pub use load_balance::{Arrival, Choice, Entropy, FlowHash, FlowKey, LoadBalance, LoadBalanceOptions, PathChoice};

@@ -54,6 +54,20 @@ pub struct Shape {
     pub multihomed: bool,
     /// Whether there are hosts through which packets of others pass.
     pub relays: bool,
+    /// The most links of such a host.
+    pub relay_ports: usize,
+    /// Time that such a host takes to forward a packet.
+    pub relay_delay: Duration,
+    /// Number of switches.
+    pub switches: usize,
+    /// Whether there are links between switches.
+    pub trunks: bool,
+    /// The most switches that a packet passes: on a shortest path, or on that of a flow that is pinned to a longer one.
+    pub passed: usize,
+    /// Whether the way of every packet is a function of its flow.
+    pub fixed_paths: bool,
+    /// Whether routes are computed anew during the run.
+    pub reroutes: bool,
 }
 
 impl Shape {

@@ -34,4 +34,6 @@ pub enum PauseScope {
     Flow(FlowId, Direction),
     /// What passes a port further down: a congestion root.
     Root(PortId),
+    /// The same, of one of several types that the flow control numbers.
+    Port(PortId, u8),
 }

@@ -3,7 +3,7 @@
 use crate::contract::headroom::BufferPolicy;
 use crate::contract::note::Note;
 use crate::contract::paths::Paths;
-use crate::frame::cause::{Cause, Causes};
+use crate::frame::cause::{Cause, Causes, Parent};
 use crate::frame::{Control, Notice, Packet, Protocol, Route, Trail};
 use crate::ids::{Class, NodeId, PortId, PortIx, QueueIx};
 use ambassador::delegatable_trait;
@@ -70,8 +70,8 @@ pub trait PortView {
     /// Number of open queues that hold packets for the wire, that of the control class left out.
     fn active_queues(&self) -> usize;
 
-    /// Since when the gate of `queue` has been closed, and because of which port; `None` if it is open.
-    fn closed(&self, queue: QueueIx) -> Option<(Time, PortId)>;
+    /// Since when the gate of `queue` has been closed, and why; `None` if it is open.
+    fn closed(&self, queue: QueueIx) -> Option<(Time, Cause)>;
 
     /// Whether the gate of `queue` is closed.
     fn is_closed(&self, queue: QueueIx) -> bool;
@@ -232,7 +232,16 @@ impl<'a> View<'a> {
 
     /// The port that is the cause when a packet waits in `queue` of `port`: the port itself, or the cause of its closed gate.
     pub fn culprit(&self, port: PortIx, queue: QueueIx) -> PortId {
+        self.because(port, queue).root
+    }
+
+    /// Why a neighbour has to stop because of what waits in `queue` of `port`: the port itself, or what its closed gate waits for.
+    pub fn because(&self, port: PortIx, queue: QueueIx) -> Cause {
         let port = self.port(port);
-        port.closed(queue).map_or(port.id(), |(_, cause)| cause)
+        let here = Cause { root: port.id(), via: Some(port.id()), parent: None, hops: 1 };
+        port.closed(queue).map_or(here, |(since, Cause { root, hops, .. })| {
+            let hops = if hops == 0 { 0 } else { hops.saturating_add(1) };
+            Cause { root, parent: Some(Parent { queue, since }), hops, ..here }
+        })
     }
 }

@@ -13,6 +13,8 @@ pub struct Cause {
     pub via: Option<PortId>,
     /// The closure of a queue of `via` at that time; `None` if that port was open, and so is the root itself.
     pub parent: Option<Parent>,
+    /// Links that PAUSEs have crossed from the root to the queue that stops, one because of the other; 0 where the flow control names the root alone.
+    pub hops: u8,
 }
 
 /// A closure that had not ended, of a queue of a port that is known.
@@ -24,12 +26,12 @@ pub struct Parent {
     pub since: Time,
 }
 
-/// The cause for every class that a PFC frame names.
+/// The cause for every class that a PFC frame names; the frames of other mechanisms have one, the first.
 pub type Causes = [Cause; CLASSES];
 
 impl From<PortId> for Cause {
     fn from(root: PortId) -> Cause {
-        Cause { root, via: None, parent: None }
+        Cause { root, via: None, parent: None, hops: 0 }
     }
 }
 

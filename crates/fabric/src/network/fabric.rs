@@ -1,6 +1,6 @@
 //! What all nodes of a running network share and none changes: wiring, routes, the active flows, sizes.
 
-use crate::contract::{Entropy, FlowHash, FlowKey, Neighbour, Onward, Paths, PortFacts, SenderFacts, Site};
+use crate::contract::{Entropy, FlowHash, FlowKey, Neighbour, Onward, Paths, PortFacts, SenderFacts, Shape, Site};
 use crate::frame::{Direction, MAX_HOPS, NextHop, Packet, Route, TIME_TO_LIVE, Trail};
 use crate::ids::{Class, FlowId, NodeId, PortId, PortIx};
 use crate::network::flows::{Flow, Flows};
@@ -29,6 +29,8 @@ pub struct Fabric {
     pub base_rtt: Duration,
     /// The links between that pair, and what a link adds.
     hops: (u8, Duration),
+    /// What the network is like.
+    shape: Shape,
     /// Bytes of in-band headers on data packets.
     pub telemetry_bytes: u32,
     /// Whether answers tell more than their headers do: which packet has come, and how far.
@@ -57,7 +59,7 @@ pub enum Promise {
 impl Promise {
     /// What is promised of the packets that come in at `port`, one of those of `site`, from `neighbour`: no drops under a flow control and a buffer
     /// policy that promise it, as long as the neighbour obeys, the link corrupts no frame of flow control, and every frame takes time.
-    fn of(port: &PortFacts, neighbour: &Neighbour, site: &Site<'_>) -> Promise {
+    fn of(port: &PortFacts, neighbour: &Neighbour, site: &Site<'_>, is_kept: bool) -> Promise {
         let ours = &site.flow_control;
         // What has been on its way when a PAUSE is passed on has to find room, whatever else is there: it is not counted.
         let is_bounded = site.buffer < RelayConfig::UNLIMITED.get() || site.headroom.bounds_ingress;
@@ -65,7 +67,7 @@ impl Promise {
         let obeys = ours.interoperates_with(&neighbour.flow_control);
         let takes_time = site.sizes.framing.rate_excess(port.rate, site.sizes.telemetry).is_some();
         let arrives = port.error_rate == 0.0 || ours.is_spared_by_errors;
-        if obeys && holds && arrives && takes_time && ours.is_lossless && site.headroom.is_lossless {
+        if obeys && holds && arrives && takes_time && is_kept && ours.is_lossless && site.headroom.is_lossless {
             Promise::Lossless
         } else {
             Promise::Unpromised { any_class: ours.bounds_queues }
@@ -132,12 +134,13 @@ impl Fabric {
     pub fn new(spec: NetworkSpec) -> Result<Fabric, Vec<SpecError>> {
         spec.check()?;
         let wiring = Wiring::new(&spec.nodes, &spec.links);
-        spec.check_mechanisms(&wiring)?;
         let mut routes = Routes::new(&spec.nodes, &wiring);
         let telemetry_bytes = spec.congestion.telemetry_bytes();
         let data = spec.framing.data(spec.mtu.get() as u32, false, telemetry_bytes).wire;
         let ack = spec.framing.ack(telemetry_bytes).wire;
-        let RoundTrips { longest, hops, per_hop } = routes.round_trips(&spec.nodes, &wiring, data.into(), ack.into());
+        let RoundTrips { longest, hops, switches, per_hop } = routes.round_trips(&spec.nodes, &wiring, data.into(), ack.into());
+        let shape = spec.shape(&wiring, switches);
+        spec.check_mechanisms(&shape)?;
         for route in &spec.routes {
             let ports = wiring.of(route.node).iter().map(|port| port.ix);
             let port = ports.into_iter().find(|port| wiring.neighbour(route.node, *port) == route.next);
@@ -158,22 +161,33 @@ impl Fabric {
             flows,
             base_rtt,
             hops,
+            shape,
             telemetry_bytes,
             echoes,
             promises,
             hashes,
             spec,
         };
-        fabric.promises =
-            (0..fabric.spec.nodes.len() as u32).flat_map(|node| fabric.promises_of(NodeId(node))).collect();
+        fabric.promises = fabric.all_promises();
         fabric.check_buffers()?;
         Ok(fabric)
     }
 
-    /// What is promised of the packets that come in at each port of `node`.
-    fn promises_of(&self, node: NodeId) -> Vec<Promise> {
-        let site = self.site(node);
-        site.links().map(|(port, neighbour)| Promise::of(port, neighbour, &site)).collect()
+    /// What is promised of the packets that come in at each port.
+    fn all_promises(&self) -> Vec<Promise> {
+        let of_node = |node| {
+            let (site, is_kept) = (self.site(node), self.keeps_promises(node).is_ok());
+            site.links().map(|(port, neighbour)| Promise::of(port, neighbour, &site, is_kept)).collect::<Vec<_>>()
+        };
+        (0..self.spec.nodes.len() as u32).map(NodeId).flat_map(of_node).collect()
+    }
+
+    /// Whether the flow control of `node` keeps what it promises.
+    ///
+    /// # Errors
+    /// What stands against it.
+    pub fn keeps_promises(&self, node: NodeId) -> Result<(), String> {
+        self.spec.flow_control_of(node, &self.wiring).promises(&self.site(node))
     }
 
     /// The port through which a packet that is routed hop by hop leaves the node behind `port`, where that is known beforehand; otherwise the next
@@ -220,7 +234,7 @@ impl Fabric {
         if errors.is_empty() { Ok(()) } else { Err(errors) }
     }
 
-    /// Checks that `flow` can run. Learns the ways to the switches that pin it.
+    /// Checks that `flow` can run. Learns the ways to the switches that pin it, and what becomes of promises if they are long.
     ///
     /// # Errors
     /// What is wrong with it.
@@ -255,8 +269,26 @@ impl Fabric {
                 Some(path) if !via.is_empty() && Route::fixed(&path).is_none() => {
                     return Err(format!("its pinned path has more than {MAX_HOPS} hops, or a port beyond 255"));
                 }
+                Some(path) if !via.is_empty() => self.allow_for(source, &path)?,
                 Some(_) => {}
             }
+        }
+        Ok(())
+    }
+
+    /// A flow is pinned to this path from `source` on, which may pass more switches than any other.
+    fn allow_for(&mut self, source: NodeId, path: &[PortIx]) -> Result<(), String> {
+        let mut node = source;
+        let passed = path.iter().filter(|ix| {
+            node = self.wiring.neighbour(node, **ix);
+            self.is_switch(node)
+        });
+        let shape = Shape { passed: passed.count(), ..self.shape };
+        if shape.passed > self.shape.passed {
+            let mut errors = self.spec.check_mechanisms(&shape).err().into_iter().flatten();
+            errors.next().map_or(Ok(()), |error| Err(error.to_string()))?;
+            self.shape = shape;
+            self.promises = self.all_promises();
         }
         Ok(())
     }
@@ -435,7 +467,7 @@ impl Fabric {
 
     /// What a mechanism may know about `node`.
     pub fn site(&self, node: NodeId) -> Site<'_> {
-        self.spec.site(node, &self.wiring, self.base_rtt)
+        self.spec.site(node, &self.wiring, self.shape, self.base_rtt)
     }
 
     /// What a mechanism may know at a sender whose port has rate `line_rate`, of the first flow or whichever the caller fills in.

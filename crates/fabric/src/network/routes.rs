@@ -1,9 +1,9 @@
 //! Shortest-path routes over the links of a network, equal-cost ports in port order.
 
-use crate::contract::PortFacts;
+use crate::contract::{Links, PortFacts};
 use crate::frame::TIME_TO_LIVE;
 use crate::ids::{NodeId, PortId, PortIx};
-use crate::network::spec::{LinkSpec, NodeSpec};
+use crate::network::spec::{LinkSpec, NodeKind, NodeSpec};
 use arrayvec::ArrayVec;
 use backwater_engine::Duration;
 use backwater_engine::memory::HeapBytes;
@@ -128,6 +128,16 @@ impl Wiring {
             node = self.neighbour(node, ix);
         }
         false
+    }
+}
+
+impl Links for Wiring {
+    fn ports(&self, node: NodeId) -> &[PortFacts] {
+        self.of(node)
+    }
+
+    fn port(&self, port: PortId) -> &PortFacts {
+        &self.ports[port.0 as usize]
     }
 }
 
@@ -357,21 +367,23 @@ impl Routes {
             *slowest = (*slowest).max((hop(port), port.node));
         }
         // The longest by the number of links.
-        let mut longest: BTreeMap<u8, Duration> = BTreeMap::new();
+        let (mut longest, mut most_switches): (BTreeMap<u8, Duration>, _) = (BTreeMap::new(), 0);
         for (switch, (first_hop, _)) in &racks {
             for (_, host) in racks.values() {
                 let path = self.path(wiring, *switch, &[], *host, |_, candidates| candidates[0]);
-                let (mut node, mut sum) = (*switch, *first_hop);
+                let (mut node, mut sum, mut switches) = (*switch, *first_hop, 0);
                 for port in path.iter().flatten() {
+                    switches += usize::from(nodes[node.0 as usize].kind == NodeKind::Switch);
                     sum += hop(&wiring.of(node)[usize::from(*port)]);
                     node = wiring.neighbour(node, *port);
                 }
+                most_switches = most_switches.max(switches);
                 let of_as_many =
                     longest.entry(path.map_or(1, |path| (path.len() + 1).min(u8::MAX.into()) as u8)).or_default();
                 *of_as_many = (*of_as_many).max(sum);
             }
         }
-        RoundTrips::of(&longest)
+        RoundTrips { switches: most_switches, ..RoundTrips::of(&longest) }
     }
 }
 
@@ -382,6 +394,8 @@ pub struct RoundTrips {
     pub longest: Duration,
     /// Links between those two.
     pub hops: u8,
+    /// The most switches between any two.
+    pub switches: usize,
     /// What a link adds: the longest of any pair with `n` links fewer is at least `n` times that shorter.
     pub per_hop: Duration,
 }
@@ -393,7 +407,7 @@ impl RoundTrips {
         let Some((rtt, Reverse(hops))) = longest.iter().map(at_last).max() else { return RoundTrips::default() };
         let shorter = longest.range(..hops).map(|(hops, rtt)| (*hops, *rtt)).chain([(0, Duration::ZERO)]);
         let per_hop = shorter.map(|(fewer, less)| (rtt - less).ps() / u64::from(hops - fewer)).min().unwrap_or(0);
-        RoundTrips { longest: rtt, hops, per_hop: Duration::from_ps(per_hop) }
+        RoundTrips { longest: rtt, hops, switches: 0, per_hop: Duration::from_ps(per_hop) }
     }
 }
 
@@ -432,7 +446,7 @@ fn closer(nodes: &[NodeSpec], wiring: &Wiring, down: &BTreeSet<PortId>, distance
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::network::spec::{NetworkSpec, NodeKind};
+    use crate::network::spec::NetworkSpec;
     use crate::testing::network;
     use backwater_engine::Rate;
 
@@ -560,7 +574,7 @@ mod tests {
         let mut spec = leaf_spine();
         let rtt = |spec: &NetworkSpec| {
             let (wiring, routes) = routes(spec);
-            let RoundTrips { longest, hops, per_hop } = routes.round_trips(&spec.nodes, &wiring, 1000, 60);
+            let RoundTrips { longest, hops, per_hop, .. } = routes.round_trips(&spec.nodes, &wiring, 1000, 60);
             (longest.ps(), hops, per_hop.ps())
         };
         let hop = 2_000_000 + 80_000 + 4_800;

@@ -2,12 +2,13 @@
 //!
 //! Nothing here is checked against the outside world; [`crate::network::fabric::Fabric::new`] refuses what the model cannot run.
 
-use crate::contract::{Neighbour, Options, Shape, Site, Sizes};
+use crate::contract::{HeadroomFacts, Neighbour, Options, Shape, Site, Sizes};
 use crate::frame::framing::Framing;
 use crate::ids::{Class, ID_LIMIT, NodeId};
 use crate::mechanisms::congestion::{AnyCongestionPoint, CongestionConfig};
 use crate::mechanisms::flow_control::{AnyFlowControl, FlowControlConfig};
 use crate::mechanisms::headroom::HeadroomConfig;
+use crate::mechanisms::headroom::static_threshold::StaticConfig;
 use crate::mechanisms::load_balance::LoadBalanceConfig;
 use crate::mechanisms::recovery::RecoveryConfig;
 use crate::network::routes::Wiring;
@@ -266,7 +267,8 @@ pub enum HostScheduler {
 pub struct RelayConfig {
     /// Buffer for the packets that a host relays. Default: unlimited (main memory; its peak is reported).
     pub buffer: Option<Bytes>,
-    /// Buffer policy. Default: that of `switch.headroom`.
+    /// Buffer policy. Default: that of `switch.headroom`; under a flow control that counts nothing at hosts that relay (`port-fc`, and `pfc` with
+    /// `relays = "forward"`), all of the buffer is for whatever comes.
     pub headroom: Option<HeadroomConfig>,
     /// Time that a host takes to forward a packet, from its last bit's arrival to its place in a queue. Default 0 s.
     pub delay: Duration,
@@ -277,6 +279,13 @@ pub struct RelayConfig {
 impl RelayConfig {
     /// What stands for an unlimited buffer: 1 TiB.
     pub const UNLIMITED: Bytes = Bytes(1 << 40);
+
+    /// The policy of hosts that count nothing: all of the buffer is for whatever comes.
+    const SHARED: HeadroomConfig = HeadroomConfig::Static(StaticConfig {
+        xoff: RelayConfig::UNLIMITED,
+        xon: None,
+        headroom: Some(Bytes(0)),
+    });
 }
 
 /// Why a network or a flow is impossible.
@@ -333,7 +342,10 @@ impl NetworkSpec {
     /// The buffer policy that runs at a switch, or at a host that relays.
     pub fn headroom(&self, node: NodeId) -> &HeadroomConfig {
         let own = match self.relays(node) {
-            true => self.host.relay.headroom.as_ref(),
+            true => {
+                let counts = !self.switch.flow_control.facts(true).passes_on;
+                self.host.relay.headroom.as_ref().or((!counts).then_some(&RelayConfig::SHARED))
+            }
             false => self.group(node).and_then(|group| group.headroom.as_ref()),
         };
         own.unwrap_or(&self.switch.headroom)
@@ -354,7 +366,7 @@ impl NetworkSpec {
     }
 
     /// The flow control that runs at `node`: a host goes with the switch at the other end of its first link.
-    fn flow_control_of(&self, node: NodeId, wiring: &Wiring) -> &FlowControlConfig {
+    pub fn flow_control_of(&self, node: NodeId, wiring: &Wiring) -> &FlowControlConfig {
         let first = wiring.of(node).first().filter(|_| self.is_host(node));
         self.flow_control(first.map_or(node, |port| wiring.peer(port)))
     }
@@ -376,12 +388,15 @@ impl NetworkSpec {
     }
 
     /// What a mechanism may know about `node`.
-    pub fn site<'a>(&self, node: NodeId, wiring: &'a Wiring, base_rtt: Duration) -> Site<'a> {
-        let (ports, is_host) = (wiring.of(node), self.is_host(node));
+    pub fn site<'a>(&self, node: NodeId, wiring: &'a Wiring, shape: Shape, base_rtt: Duration) -> Site<'a> {
+        let (ports, is_host, policy) = (wiring.of(node), self.is_host(node), self.headroom(node));
+        let lossless = self.switch.lossless.iter().copied().collect();
+        let is_bounded = policy.facts().bounds_ingress && !policy.shares_all(self.buffer(node), lossless);
         let facts = |node| self.flow_control_of(node, wiring).facts(self.is_host(node));
         let neighbour = |port| {
             let node = wiring.peer(port);
-            Neighbour { node, is_host: self.is_host(node), layer: wiring.layer(node), flow_control: facts(node) }
+            let (is_host, relays, layer) = (self.is_host(node), self.relays(node), wiring.layer(node));
+            Neighbour { node, is_host, relays, layer, flow_control: facts(node) }
         };
         Site {
             node,
@@ -389,16 +404,19 @@ impl NetworkSpec {
             relays: self.relays(node),
             layer: wiring.layer(node),
             seed: Seed(self.seed),
+            shape,
+            around: wiring,
             ports,
             neighbours: ports.iter().map(neighbour).collect(),
             unused_ports: self.switch.ports.map_or(0, |most| usize::from(most).saturating_sub(ports.len())),
-            lossless: self.switch.lossless.iter().copied().collect(),
+            lossless,
             buffer: self.buffer(node).get(),
             transit: if self.relays(node) { self.host.relay.delay } else { Duration::ZERO },
+            relays_first: self.host.scheduler == (HostScheduler::QueuesFirst {}),
             sizes: self.sizes(),
             base_rtt,
             flow_control: facts(node),
-            headroom: self.headroom(node).facts(),
+            headroom: HeadroomFacts { bounds_ingress: is_bounded, ..policy.facts() },
         }
     }
 
@@ -459,19 +477,31 @@ impl NetworkSpec {
         plug_ins.map(|(slot, (name, version))| (format!("{slot}.{name}"), version)).collect()
     }
 
-    /// Checks that every mechanism can run in a network with this wiring.
-    ///
-    /// # Errors
-    /// What the mechanisms say that cannot.
-    pub(crate) fn check_mechanisms(&self, wiring: &Wiring) -> Result<(), Vec<SpecError>> {
+    /// What the network is like, in which packets pass so many switches at most.
+    pub fn shape(&self, wiring: &Wiring, passed: usize) -> Shape {
         let nodes = || (0..self.nodes.len() as u32).map(NodeId);
-        let shape = Shape {
+        let is_switch = |node: &NodeId| self.nodes[node.0 as usize].kind == NodeKind::Switch;
+        Shape {
             layers: nodes().map(|node| wiring.layer(node)).max().unwrap_or(0),
             multihomed: nodes().any(|node| self.is_host(node) && wiring.of(node).len() > 1),
             relays: nodes().any(|node| self.relays(node)),
-        };
+            relay_delay: self.host.relay.delay,
+            relay_ports: nodes().filter(|node| self.relays(*node)).map(|node| wiring.of(node).len()).max().unwrap_or(0),
+            switches: nodes().filter(is_switch).count(),
+            trunks: self.links.iter().any(|link| is_switch(&link.a) && is_switch(&link.b)),
+            passed,
+            fixed_paths: self.load_balance.is_static(),
+            reroutes: self.reconvergence.is_some() && !self.faults.is_empty(),
+        }
+    }
+
+    /// Checks that every mechanism can run in a network of this shape.
+    ///
+    /// # Errors
+    /// What the mechanisms say that cannot.
+    pub(crate) fn check_mechanisms(&self, shape: &Shape) -> Result<(), Vec<SpecError>> {
         let refused = self.mechanisms().into_iter().filter_map(|Configured { path, options, .. }| {
-            let reason = options.applies(&shape).err()?;
+            let reason = options.applies(shape).err()?;
             Some(SpecError::Option { option: path, reason })
         });
         let errors: Vec<_> = refused.collect();

@@ -5,7 +5,7 @@ use crate::diagnostic::{Diagnostic, counted};
 use crate::scenario::Scenario;
 use crate::workload::Traffic;
 use backwater_engine::{Bytes, Duration, Rate, Time};
-use backwater_fabric::contract::{Among, Beside, Key, Options, Running, Station, Stations, options};
+use backwater_fabric::contract::{Among, Beside, Key, Options, Running, Shape, Station, Stations, options};
 use backwater_fabric::frame::Protocol;
 use backwater_fabric::ids::{Class, NodeId};
 use backwater_fabric::mechanisms::flow_control::FlowControlConfig;
@@ -298,7 +298,7 @@ fn relays(spec: &NetworkSpec) -> bool {
 pub(super) fn relays_that_drop(spec: &NetworkSpec) -> Vec<Diagnostic> {
     let mut findings = Findings::default();
     let wiring = Wiring::new(&spec.nodes, &spec.links);
-    let passes_on = |relay: &NodeId| spec.site(*relay, &wiring, Duration::ZERO).flow_control.passes_on;
+    let passes_on = |relay: &NodeId| spec.flow_control_of(*relay, &wiring).facts(true).passes_on;
     if let Some(relay) = nodes(NodeKind::Relay, spec).find(passes_on) {
         let message = "bounds what hosts hold that relay and pass PAUSEs on: they may drop lossless packets";
         findings.warning(spec.host.relay.buffer.is_some(), "host.relay.buffer", message);
@@ -365,7 +365,7 @@ fn buffers_of(kind: NodeKind, spec: &NetworkSpec, option: &str) -> Vec<Diagnosti
     let wiring = Wiring::new(&spec.nodes, &spec.links);
     let classes = spec.switch.lossless.len();
     let needs = nodes(kind, spec).map(|node| {
-        let site = spec.site(node, &wiring, Duration::ZERO);
+        let site = spec.site(node, &wiring, Shape::default(), Duration::ZERO);
         let (reserved, ports) = (spec.headroom(node).reserved(&site), site.ports.len() + site.unused_ports);
         let thresholds = spec.headroom(node).below_thresholds(&site).filter(|_| site.flow_control.is_lossless);
         let (option, thresholds) = thresholds.unwrap_or_default();

@@ -5,6 +5,7 @@ mod hops;
 pub mod none;
 pub mod per_flow;
 pub mod pfc;
+pub mod port_fc;
 pub mod pyrrha;
 
 #[allow(unused_imports, reason = "for the methods that are generated")]
@@ -22,5 +23,6 @@ registry! {
         Bfc = "bfc": bfc::BfcConfig;
         PerFlow = "per-flow": per_flow::PerFlowConfig;
         Pyrrha = "pyrrha": pyrrha::PyrrhaConfig;
+        PortFc = "port-fc": port_fc::PortFcConfig;
     }
 }

@@ -8,7 +8,7 @@ use crate::contract::{
     Among, Findings, FlowControl, FlowControlAccounts, FlowControlFacts, FlowControlOptions, Footprint, Gauge,
     Neighbour, Options, Passage, PauseScope, PfcTerms, PortFacts, PortPressure, Pressure, Running, Site, View,
 };
-use crate::frame::cause::{Cause, Causes, Parent};
+use crate::frame::cause::{Cause, Causes};
 use crate::frame::{Control, Frame, Pfc as PfcFrame, Protocol};
 use crate::ids::{CLASSES, Class, ClassMask, PortIx, QueueIx};
 use backwater_engine::memory::HeapBytes;
@@ -185,10 +185,7 @@ impl Pfc {
         let class = if there[class.index()] > 0 { class } else { (0..CLASSES as u8).map(Class).fold(class, fuller) };
         let added = CLASSES as QueueIx..port.queue_count();
         let fullest = |of: QueueIx, other| if port.queue_bytes(other) > port.queue_bytes(of) { other } else { of };
-        let queue = added.fold(QueueIx::from(class.0), fullest);
-        let closed = port.closed(queue);
-        let parent = closed.map(|(since, _)| Parent { queue, since });
-        Cause { root: closed.map_or(port.id(), |(_, root)| root), via: Some(port.id()), parent }
+        view.because(egress, added.fold(QueueIx::from(class.0), fullest))
     }
 
     /// Finds out why the classes of `pause` have to be stopped.
@@ -241,12 +238,9 @@ impl Pfc {
             self.tell_because(port, stopped, view, |this, pause, _, view| {
                 for class in pause.iter() {
                     let queue = QueueIx::from(class.0);
-                    let stopped = others().find_map(|other| Some((other, view.port(other).closed(queue)?)));
                     // A class is stopped here because another port is.
-                    let Some((other, (since, root))) = stopped else { continue };
-                    let via = Some(view.port(other).id());
-                    let cause = Cause { root, via, parent: Some(Parent { queue, since }) };
-                    this.ports[usize::from(port)].causes[class.index()] = cause;
+                    let Some(other) = others().find(|other| view.port(*other).is_closed(queue)) else { continue };
+                    this.ports[usize::from(port)].causes[class.index()] = view.because(other, queue);
                 }
             });
         }

@@ -48,9 +48,9 @@ impl Gate {
         self.past.heap_bytes()
     }
 
-    /// Since when it has been closed, and because of which port; `None` if it is open.
-    pub fn closed(&self) -> Option<(Time, PortId)> {
-        self.closed.map(|(since, cause)| (since, cause.root))
+    /// Since when it has been closed, and why; `None` if it is open.
+    pub fn closed(&self) -> Option<(Time, Cause)> {
+        self.closed
     }
 
     /// The closure that has not ended, as if it did at `now`.

@@ -2,6 +2,7 @@
 
 use super::Port;
 use crate::contract::PortView;
+use crate::frame::cause::Cause;
 use crate::ids::{PortId, QueueIx};
 use backwater_engine::{Duration, Rate, Time};
 
@@ -54,7 +55,7 @@ impl PortView for Port {
         Port::active_queues(self)
     }
 
-    fn closed(&self, queue: QueueIx) -> Option<(Time, PortId)> {
+    fn closed(&self, queue: QueueIx) -> Option<(Time, Cause)> {
         self.gate(queue).closed()
     }
 

@@ -9,7 +9,7 @@ use backwater_engine::Duration;
 pub(super) fn count(port: PortIx, root: PortId, view: &mut View<'_>) {
     let there = view.port(port);
     let closed = there.closed_queues().filter_map(|queue| there.closed(queue));
-    let since = closed.filter(|(_, cause)| *cause == root).map(|(since, _)| since);
+    let since = closed.filter(|(_, cause)| cause.root == root).map(|(since, _)| since);
     let waited: Duration = since.map(|since| view.now.since(since).min(there.delay())).sum();
     if waited > Duration::ZERO {
         view.count("merge_wait_ps", waited.ps());

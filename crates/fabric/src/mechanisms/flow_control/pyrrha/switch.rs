@@ -262,7 +262,7 @@ impl Switch {
         match egress.keeper(queue).or(held) {
             Some(root) => {
                 // A gate that stays closed for another root begins a new closure.
-                if view.port(port).closed(queue).is_some_and(|(_, cause)| cause != root) {
+                if view.port(port).closed(queue).is_some_and(|(_, cause)| cause.root != root) {
                     view.open(port, queue);
                 }
                 view.close(port, queue, root);

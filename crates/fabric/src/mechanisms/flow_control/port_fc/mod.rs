@@ -1,0 +1,327 @@
+//! PortFC, per-port flow control for BCube (Cao et al., ICS 2025): congestion is detected at the egress ports of switches, and what is paused are
+//! the queues of the congested port at its servers and, through these, at the switches before.
+//!
+//! ```text
+//!  switch i-2: A queue of port p ◄─ PAUSE(B, p) ─ server i-1: b queue of p ◄─ PAUSE(B, p) ─ switch i: B queue of port p is full
+//!  server i-3: a queue of that port ◄─ PAUSE(A) ─ switch i-2: A queues of a port are full, because of that or for themselves
+//! ```
+
+mod queues;
+mod server;
+mod switch;
+
+use self::server::Server;
+use self::switch::Switch;
+use crate::contract::{
+    AddedQueues, Beside, Findings, FlowControl, FlowControlAccounts, FlowControlFacts, FlowControlOptions, Footprint,
+    Gauge, Joining, Options, Passage, PauseScope, Place, PortView, Pressure, Shape, Site, Starting, View,
+};
+use crate::frame::cause::{Cause, Causes};
+use crate::frame::{Control, Frame, Protocol, Signal};
+use crate::ids::{CLASSES, PortId, PortIx, QueueIx};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// PortFC: queues by the port after next, paused because of that port, in BCube (ICS 2025).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct PortFcConfig {
+    /// Bytes in the A queues of a switch port, together, from which on its servers are paused: X_off, in BDPs. Default 6 (section 5.1).
+    pub xoff: f64,
+    /// Bytes at which they are resumed: X_on, in BDPs. Default 4 (section 5.1).
+    pub xon: f64,
+    /// The same as `xoff` for the B queue of a port, whose packets are at their destination next. Default: `xoff` (the paper gives none).
+    pub last_xoff: Option<f64>,
+    /// The same as `xon` for the B queue. Default: `xon`.
+    pub last_xon: Option<f64>,
+    /// What a BDP is. Default `hop`.
+    pub bdp: Bdp,
+}
+
+/// The round trip of a bandwidth-delay product, which the paper leaves open.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Bdp {
+    /// Over one link: what the port sends while a PAUSE travels and what was on its way arrives, 25 KB at 100 Gb/s and 1 us.
+    #[default]
+    Hop,
+    /// The longest base round-trip time of any pair of hosts.
+    Path,
+}
+
+impl Default for PortFcConfig {
+    fn default() -> Self {
+        PortFcConfig { xoff: 6.0, xon: 4.0, last_xoff: None, last_xon: None, bdp: Bdp::Hop }
+    }
+}
+
+impl PortFcConfig {
+    /// The thresholds of both types in BDPs: where a PAUSE is made, and a RESUME.
+    fn thresholds(&self) -> [(f64, f64); 2] {
+        [(self.xoff, self.xon), (self.last_xoff.unwrap_or(self.xoff), self.last_xon.unwrap_or(self.xon))]
+    }
+}
+
+impl Options for PortFcConfig {
+    fn check(&self, _beside: &Beside<'_>, findings: &mut Findings) {
+        let [(xoff, xon), (last_xoff, last_xon)] = self.thresholds();
+        for (value, option) in [(xoff, "xoff"), (last_xoff, "last_xoff")] {
+            findings.error(!(value > 0.0 && value.is_finite()), option, "must be greater than zero");
+        }
+        for (low, high, [option, limit]) in
+            [(xon, xoff, ["xon", "xoff"]), (last_xon, last_xoff, ["last_xon", "last_xoff"])]
+        {
+            findings.error(!(0.0..=high).contains(&low), option, format!("must be from 0 to {limit}, {high}"));
+        }
+    }
+
+    fn applies(&self, shape: &Shape) -> Result<(), String> {
+        if shape.trunks {
+            return Err(
+                "port-fc is for switches that have servers only: its queues name a port of the switch after next, behind a server that relays, and here switches are linked to switches"
+                    .into(),
+            );
+        }
+        if shape.switches > 1 && !shape.relays {
+            return Err(
+                "port-fc is for servers that relay, and here none does: a PAUSE would end at the first server, and no packet come from another switch"
+                    .into(),
+            );
+        }
+        if !shape.fixed_paths {
+            return Err("port-fc has to know the way of every packet; load_balance must be ecmp".into());
+        }
+        Ok(())
+    }
+}
+
+impl FlowControlOptions for PortFcConfig {
+    type Instance = PortFc;
+
+    fn facts(&self, _is_host: bool) -> FlowControlFacts {
+        FlowControlFacts {
+            protocols: vec![PORT_FC],
+            is_lossless: true,
+            bounds_queues: true,
+            is_spared_by_errors: true,
+            passes_on: true,
+            ..Default::default()
+        }
+    }
+
+    fn build(&self, site: &Site<'_>) -> PortFc {
+        if site.is_host { PortFc::Server(Server::new(site)) } else { PortFc::Switch(Switch::new(self, site)) }
+    }
+
+    fn promises(&self, site: &Site<'_>) -> Result<(), String> {
+        let Shape { passed, reroutes, relays, .. } = site.shape;
+        if passed > 2 {
+            return Err(format!(
+                "packets pass up to {passed} switches; a PAUSE because of type A ends at the server before, so that those from two switches before are not stopped"
+            ));
+        }
+        if reroutes && relays {
+            return Err("routes are computed anew, and detours may pass more than two switches".into());
+        }
+        if relays && !site.relays_first {
+            return Err(
+                "servers do not send what they relay first: it piles up there, and comes when nobody stops it".into()
+            );
+        }
+        if site.is_host {
+            return Ok(());
+        }
+        if switch::is_fed_faster(site) {
+            return Err("a server has a faster link than this one: what it relays piles up there".into());
+        }
+        let need = switch::need(self, site);
+        if need > site.buffer {
+            return Err(format!("the ports of a switch may come to hold {need} B in all, and its buffer has {} B", site.buffer));
+        }
+        Ok(())
+    }
+}
+
+/// The two types of queues at a switch port.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Type {
+    /// Of packets that the next server relays.
+    A,
+    /// Of those that are at their destination next.
+    B,
+}
+
+const PORT_FC: Protocol = Protocol::named("port-fc");
+const PAUSE: u16 = 0x40;
+const RESUME: u16 = 0x41;
+
+/// What a frame says: the queues of a type at a port are congested, or no longer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Message {
+    pauses: bool,
+    of: Type,
+    /// The congested port.
+    port: PortId,
+}
+
+impl Message {
+    fn read(control: &Control) -> Option<Message> {
+        let Control::Custom { protocol: PORT_FC, opcode, words: [port, of, _], .. } = *control else { return None };
+        let of = if of == Type::A as u32 { Type::A } else { Type::B };
+        Some(Message { pauses: opcode == PAUSE, of, port: PortId(port) })
+    }
+
+    /// The frame. A PAUSE that holds until RESUME has no remedy against loss.
+    fn frame(self) -> Control {
+        let (opcode, signal) = if self.pauses { (PAUSE, Signal::Pause) } else { (RESUME, Signal::Resume) };
+        let words = [self.port.0, self.of as u32, 0];
+        Control::Custom { protocol: PORT_FC, opcode, signal, reliable: true, words }
+    }
+
+    fn send(self, out_of: PortIx, cause: Cause, view: &mut View<'_>) {
+        if self.pauses {
+            let mut causes = Causes::default();
+            causes[0] = cause;
+            view.send_because(out_of, self.frame(), &causes);
+        } else {
+            view.send(out_of, self.frame());
+        }
+    }
+
+    /// Closes the gate of `queue`, or opens it, at the port that the frame has come to.
+    fn obey(self, port: PortIx, queue: QueueIx, causes: Option<&Causes>, view: &mut View<'_>) {
+        if self.pauses {
+            view.close(port, queue, causes.map_or(self.port.into(), |causes| causes[0]));
+        } else {
+            view.open(port, queue);
+        }
+    }
+
+    /// What it stops.
+    fn scope(self) -> PauseScope {
+        PauseScope::Port(self.port, self.of as u8)
+    }
+}
+
+/// PortFC at one node.
+#[derive(Debug)]
+pub enum PortFc {
+    /// At a switch.
+    Switch(Switch),
+    /// At a server.
+    Server(Server),
+}
+
+impl FlowControl for PortFc {
+    fn added_queues(&self) -> AddedQueues {
+        let most = match self {
+            PortFc::Switch(switch) => switch.most_queues(),
+            PortFc::Server(server) => server.most_queues(),
+        };
+        AddedQueues { most, ..Default::default() }
+    }
+
+    fn queue(&mut self, joining: Joining<'_>, _view: &View<'_>) -> Place {
+        let queue = match self {
+            PortFc::Switch(switch) => switch.queue(joining.egress, joining.onward),
+            PortFc::Server(server) => server.relay_queue(joining.egress),
+        };
+        joining.at(queue, 0)
+    }
+
+    fn on_enqueue(&mut self, passage: &Passage, _pressure: Pressure, view: &mut View<'_>) {
+        if let PortFc::Switch(switch) = self {
+            switch.on_enqueue(passage, view);
+        }
+    }
+
+    fn on_dequeue(&mut self, passage: &Passage, _gauge: Gauge<'_>, view: &mut View<'_>) {
+        if let PortFc::Switch(switch) = self {
+            switch.on_dequeue(passage, view);
+        }
+    }
+
+    fn on_flow_start(&mut self, flow: Starting<'_>, _view: &mut View<'_>) -> QueueIx {
+        let own = match self {
+            PortFc::Server(server) => server.own_queue(flow.port, flow.onward),
+            PortFc::Switch(_) => None,
+        };
+        own.unwrap_or(flow.class.0.into())
+    }
+
+    fn on_control(&mut self, port: PortIx, control: &Control, causes: Option<&Causes>, view: &mut View<'_>) {
+        let Some(message) = Message::read(control) else { return };
+        match self {
+            PortFc::Switch(switch) => switch.on_message(port, message, causes, view),
+            PortFc::Server(server) => server.on_message(port, message, causes, view),
+        }
+    }
+
+    /// Both ends say again what must stop, and forget what they have heard.
+    fn on_link_up(&mut self, port: PortIx, view: &mut View<'_>) {
+        match self {
+            PortFc::Switch(switch) => switch.on_link_up(port, view),
+            PortFc::Server(server) => server.on_link_up(port, view),
+        }
+    }
+}
+
+/// Opens all gates of a port.
+fn open_all(port: PortIx, view: &mut View<'_>) {
+    let closed: Vec<QueueIx> = view.port(port).closed_queues().collect();
+    closed.into_iter().for_each(|queue| view.open(port, queue));
+}
+
+impl Footprint for PortFc {
+    fn heap_bytes(&self) -> u64 {
+        match self {
+            PortFc::Switch(switch) => switch.heap_bytes(),
+            PortFc::Server(server) => server.heap_bytes(),
+        }
+    }
+}
+
+impl FlowControlAccounts for PortFc {
+    fn stopping(&self) -> Vec<(PortIx, PauseScope)> {
+        match self {
+            PortFc::Switch(switch) => switch.stopping(),
+            PortFc::Server(server) => server.stopping(),
+        }
+    }
+
+    fn stopped(&self, port: PortIx, view: &dyn PortView) -> Vec<PauseScope> {
+        let added = view.closed_queues().filter(|queue| usize::from(*queue) >= CLASSES);
+        added.map(|queue| self.scope(port, queue)).collect()
+    }
+
+    fn scope(&self, port: PortIx, queue: QueueIx) -> PauseScope {
+        let scope = match self {
+            PortFc::Switch(switch) => switch.scope(port, queue),
+            PortFc::Server(server) => server.scope(port, queue),
+        };
+        scope.unwrap_or(PauseScope::Queue(queue))
+    }
+
+    fn keeps_stopped(&self, ingress: PortIx, scope: PauseScope, _frame: &Frame, at: Passage) -> bool {
+        match self {
+            PortFc::Switch(switch) => at.egress != ingress && switch.message_of(&at).scope() == scope,
+            PortFc::Server(_) => false,
+        }
+    }
+
+    fn passed_on(&self, ingress: PortIx, scope: PauseScope) -> Vec<(PortIx, QueueIx)> {
+        match self {
+            PortFc::Switch(_) => Vec::new(),
+            PortFc::Server(server) => server.passed_on(ingress, scope),
+        }
+    }
+
+    fn leftover(&self) -> Option<String> {
+        let (port, scope) = self.stopping().into_iter().next()?;
+        Some(format!("port {port} keeps its peer stopped: {scope:?}"))
+    }
+
+    fn most_queues_used(&self) -> QueueIx {
+        self.added_queues().most
+    }
+}

@@ -1,0 +1,133 @@
+//! PortFC at a server: it detects nothing; it stops its own data for a congested port, and passes on what is about type B.
+
+use super::queues::Exits;
+use super::{Message, Type, open_all};
+use crate::contract::{Onward, PauseScope, Site, View};
+use crate::frame::cause::Causes;
+use crate::ids::{CLASSES, PortId, PortIx, QueueIx};
+use backwater_engine::memory::HeapBytes;
+use std::collections::BTreeSet;
+
+/// PortFC at a server.
+#[derive(Debug)]
+pub struct Server {
+    relays: bool,
+    /// For how many numbers of switches to pass own data has queues: as many as servers have ports.
+    kinds: QueueIx,
+    ports: Vec<Port>,
+}
+
+/// A port, which leads to a switch.
+#[derive(Debug)]
+struct Port {
+    /// The ports of the switch, with the first of the queues of own data for each: that for the longest paths.
+    exits: Exits,
+    /// Those of them whose B queue is full.
+    full: BTreeSet<PortId>,
+}
+
+impl Server {
+    pub(super) fn new(site: &Site<'_>) -> Server {
+        let exits = |port| Exits::new(site.around, port, CLASSES as QueueIx);
+        let ports = site.ports.iter().map(|port| Port { exits: exits(port.peer), full: BTreeSet::new() });
+        Server { relays: site.relays, kinds: site.shape.relay_ports.max(1) as QueueIx, ports: ports.collect() }
+    }
+
+    pub(super) fn most_queues(&self) -> QueueIx {
+        let most = |port| self.relay_queue(port) + 1 - CLASSES as QueueIx;
+        (0..self.ports.len() as PortIx).map(most).max().unwrap_or(0)
+    }
+
+    /// The queue of what is relayed.
+    pub(super) fn relay_queue(&self, port: PortIx) -> QueueIx {
+        CLASSES as QueueIx + self.kinds * self.ports[usize::from(port)].exits.len()
+    }
+
+    /// The queue of own data by the ports that it passes behind `port`: those of switches and servers in turn.
+    pub(super) fn own_queue(&self, port: PortIx, onward: Onward<'_>) -> Option<QueueIx> {
+        let (mut onward, exits) = (onward, &self.ports[usize::from(port)].exits);
+        let exit = onward.next()?;
+        let further = (onward.count() / 2) as QueueIx;
+        let longest = self.kinds - 1;
+        Some(exits.queue(exit)? + (longest - further.min(longest)) * exits.len())
+    }
+
+    /// The queues of own data for `exit` of the switch at `port`: those of data that is at its destination next, or those of all other.
+    fn own_queues(&self, port: PortIx, of: Type, exit: PortId) -> impl Iterator<Item = QueueIx> {
+        let exits = self.ports[usize::from(port)].exits;
+        let kinds = if of == Type::B { self.kinds - 1..self.kinds } else { 0..self.kinds - 1 };
+        exits.queue(exit).into_iter().flat_map(move |first| kinds.clone().map(move |kind| first + kind * exits.len()))
+    }
+
+    pub(super) fn on_message(&mut self, port: PortIx, message: Message, causes: Option<&Causes>, view: &mut View<'_>) {
+        for queue in self.own_queues(port, message.of, message.port) {
+            message.obey(port, queue, causes, view);
+        }
+        if message.of == Type::A {
+            return;
+        }
+        let full = &mut self.ports[usize::from(port)].full;
+        let is_news = if message.pauses { full.insert(message.port) } else { full.remove(&message.port) };
+        if is_news {
+            self.pass_on(port, message, view);
+        }
+    }
+
+    /// Passes on, out of all other ports, what has come to `port`.
+    fn pass_on(&self, port: PortIx, message: Message, view: &mut View<'_>) {
+        for other in (0..self.ports.len() as PortIx).filter(|other| self.relays && *other != port) {
+            self.repeat(other, port, message, view);
+        }
+    }
+
+    /// Sends out of one port what has come to another.
+    fn repeat(&self, out_of: PortIx, port: PortIx, message: Message, view: &mut View<'_>) {
+        let own = self.own_queues(port, Type::B, message.port).next();
+        let cause = own.map_or(message.port.into(), |queue| view.because(port, queue));
+        message.send(out_of, cause, view);
+        view.count("relayed_frames", 1);
+    }
+
+    pub(super) fn on_link_up(&mut self, port: PortIx, view: &mut View<'_>) {
+        open_all(port, view);
+        for exit in std::mem::take(&mut self.ports[usize::from(port)].full) {
+            self.pass_on(port, Message { pauses: false, of: Type::B, port: exit }, view);
+        }
+        for (heard_at, exit) in self.full().filter(|(heard_at, _)| self.relays && *heard_at != port) {
+            self.repeat(port, heard_at, Message { pauses: true, of: Type::B, port: exit }, view);
+        }
+    }
+
+    /// The ports of switches whose B queues are full, each with the port that leads to it.
+    fn full(&self) -> impl Iterator<Item = (PortIx, PortId)> {
+        (0..).zip(&self.ports).flat_map(|(port, Port { full, .. })| full.iter().map(move |exit| (port, *exit)))
+    }
+
+    pub(super) fn stopping(&self) -> Vec<(PortIx, PauseScope)> {
+        let scope = |exit| Message { pauses: true, of: Type::B, port: exit }.scope();
+        let others = |port| (0..self.ports.len() as PortIx).filter(move |other| self.relays && *other != port);
+        self.full().flat_map(|(port, exit)| others(port).map(move |other| (other, scope(exit)))).collect()
+    }
+
+    pub(super) fn scope(&self, port: PortIx, queue: QueueIx) -> Option<PauseScope> {
+        let exits = &self.ports[usize::from(port)].exits;
+        let number = queue.checked_sub(CLASSES as QueueIx).filter(|_| exits.len() > 0)?;
+        let (kind, number) = (number / exits.len(), number % exits.len());
+        let of = if kind + 1 == self.kinds { Type::B } else { Type::A };
+        let port = exits.exit(CLASSES as QueueIx + number).filter(|_| kind < self.kinds)?;
+        Some(Message { pauses: true, of, port }.scope())
+    }
+
+    /// The closed queues of other ports that have what `scope` stops kept stopped behind `ingress`.
+    pub(super) fn passed_on(&self, ingress: PortIx, scope: PauseScope) -> Vec<(PortIx, QueueIx)> {
+        let PauseScope::Port(exit, _) = scope else { return Vec::new() };
+        let others = (0..self.ports.len() as PortIx).filter(|other| self.relays && *other != ingress);
+        let queues = others.flat_map(|port| self.own_queues(port, Type::B, exit).map(move |queue| (port, queue)));
+        queues.filter(|(port, queue)| self.scope(*port, *queue) == Some(scope)).collect()
+    }
+
+    pub(super) fn heap_bytes(&self) -> u64 {
+        let full: usize = self.ports.iter().map(|port| port.full.len()).sum();
+        self.ports.heap_bytes() + (full * size_of::<PortId>()) as u64
+    }
+}

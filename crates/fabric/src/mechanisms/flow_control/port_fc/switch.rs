@@ -1,0 +1,193 @@
+//! PortFC at a switch: it detects congestion at its egress ports, and pauses its servers.
+
+use super::queues::Exits;
+use super::{Bdp, Message, PortFcConfig, Type, open_all};
+use crate::contract::{Onward, Passage, PauseScope, PortFacts, Site, View};
+use crate::frame::cause::Causes;
+use crate::ids::{CLASSES, PortId, PortIx, QueueIx};
+use backwater_engine::memory::HeapBytes;
+use backwater_engine::{Duration, Rate};
+
+/// PortFC at a switch.
+#[derive(Debug)]
+pub struct Switch {
+    ports: Vec<Port>,
+}
+
+/// An egress port, which leads to a server.
+#[derive(Debug)]
+struct Port {
+    id: PortId,
+    /// The ports of the switches behind the server, with the A queue of each.
+    exits: Vec<Exits>,
+    /// The B queue.
+    last: QueueIx,
+    /// Bytes in the queues of either type.
+    held: [u64; 2],
+    /// Where a PAUSE and a RESUME are made.
+    thresholds: [(u64, u64); 2],
+    /// Whether the other servers are told to stop.
+    stops: [bool; 2],
+}
+
+impl Port {
+    fn type_of(&self, queue: QueueIx) -> Type {
+        if queue == self.last { Type::B } else { Type::A }
+    }
+
+    fn exit_queue(&self, exit: PortId) -> Option<QueueIx> {
+        self.exits.iter().find_map(|exits| exits.queue(exit))
+    }
+}
+
+impl Switch {
+    pub(super) fn new(config: &PortFcConfig, site: &Site<'_>) -> Switch {
+        let ports = site.links().map(|(facts, neighbour)| {
+            let (mut exits, mut last) = (Vec::new(), CLASSES as QueueIx);
+            if neighbour.relays {
+                for beyond in site.around.ports(neighbour.node).iter().filter(|port| port.id != facts.peer) {
+                    exits.push(Exits::new(site.around, beyond.peer, last));
+                    last += exits.last().map_or(0, Exits::len);
+                }
+            }
+            let thresholds = thresholds(config, facts, site);
+            Port { id: facts.id, exits, last, held: [0; 2], thresholds, stops: [false; 2] }
+        });
+        Switch { ports: ports.collect() }
+    }
+
+    pub(super) fn most_queues(&self) -> QueueIx {
+        self.ports.iter().map(|port| port.last + 1 - CLASSES as QueueIx).max().unwrap_or(0)
+    }
+
+    /// The queue of a packet by the ports that it passes behind `egress`: that of the server, and that of the switch after next.
+    pub(super) fn queue(&self, egress: PortIx, mut onward: Onward<'_>) -> QueueIx {
+        let port = &self.ports[usize::from(egress)];
+        match onward.nth(1) {
+            None => port.last,
+            // A packet that is pinned to go back where it came from has no queue of its own.
+            Some(exit) => port.exit_queue(exit).unwrap_or(CLASSES as QueueIx),
+        }
+    }
+
+    pub(super) fn on_enqueue(&mut self, passage: &Passage, view: &mut View<'_>) {
+        let port = &mut self.ports[usize::from(passage.egress)];
+        let of = port.type_of(passage.queue) as usize;
+        port.held[of] += u64::from(passage.bytes);
+        if !port.stops[of] && port.held[of] >= port.thresholds[of].0 {
+            port.stops[of] = true;
+            self.tell(passage, true, view);
+        }
+    }
+
+    pub(super) fn on_dequeue(&mut self, passage: &Passage, view: &mut View<'_>) {
+        let port = &mut self.ports[usize::from(passage.egress)];
+        let of = port.type_of(passage.queue) as usize;
+        port.held[of] -= u64::from(passage.bytes);
+        if port.stops[of] && port.held[of] <= port.thresholds[of].1 {
+            port.stops[of] = false;
+            self.tell(passage, false, view);
+        }
+    }
+
+    /// Tells the servers at all other ports what has changed in the queues of a packet's type.
+    fn tell(&self, passage: &Passage, pauses: bool, view: &mut View<'_>) {
+        let message = Message { pauses, ..self.message_of(passage) };
+        for other in (0..self.ports.len() as PortIx).filter(|other| *other != passage.egress) {
+            self.send(other, message, passage.egress, view);
+        }
+    }
+
+    /// Sends a message about `egress` out of another port.
+    fn send(&self, out_of: PortIx, message: Message, egress: PortIx, view: &mut View<'_>) {
+        let Port { last, .. } = self.ports[usize::from(egress)];
+        let there = view.port(egress);
+        let fuller = |of, other| if there.queue_bytes(other) > there.queue_bytes(of) { other } else { of };
+        let fullest = if message.of == Type::B { last } else { (CLASSES as QueueIx..last).fold(CLASSES as QueueIx, fuller) };
+        message.send(out_of, view.because(egress, fullest), view);
+    }
+
+    /// A server has passed on that the B queue of a port behind it is full, or no longer.
+    pub(super) fn on_message(&self, port: PortIx, message: Message, causes: Option<&Causes>, view: &mut View<'_>) {
+        if let Some(queue) = self.ports[usize::from(port)].exit_queue(message.port) {
+            message.obey(port, queue, causes, view);
+        }
+    }
+
+    pub(super) fn on_link_up(&self, port: PortIx, view: &mut View<'_>) {
+        open_all(port, view);
+        for (egress, message) in self.messages().filter(|(egress, _)| *egress != port) {
+            self.send(port, message, egress, view);
+        }
+    }
+
+    /// What has been told of which egress port.
+    fn messages(&self) -> impl Iterator<Item = (PortIx, Message)> {
+        let of_port = |(egress, port): (PortIx, &Port)| {
+            let types = [Type::A, Type::B].into_iter().filter(|of| port.stops[*of as usize]);
+            let port = port.id;
+            types.map(move |of| (egress, Message { pauses: true, of, port })).collect::<Vec<_>>()
+        };
+        (0..).zip(&self.ports).flat_map(of_port)
+    }
+
+    /// What is told when the queue is full in which a packet is.
+    pub(super) fn message_of(&self, at: &Passage) -> Message {
+        let port = &self.ports[usize::from(at.egress)];
+        Message { pauses: true, of: port.type_of(at.queue), port: port.id }
+    }
+
+    pub(super) fn stopping(&self) -> Vec<(PortIx, PauseScope)> {
+        let others = |egress| (0..self.ports.len() as PortIx).filter(move |other| *other != egress);
+        self.messages().flat_map(|(egress, message)| others(egress).map(move |other| (other, message.scope()))).collect()
+    }
+
+    pub(super) fn scope(&self, port: PortIx, queue: QueueIx) -> Option<PauseScope> {
+        let port = self.ports[usize::from(port)].exits.iter().find_map(|exits| exits.exit(queue))?;
+        Some(Message { pauses: true, of: Type::B, port }.scope())
+    }
+
+    pub(super) fn heap_bytes(&self) -> u64 {
+        self.ports.heap_bytes() + self.ports.iter().map(|port| port.exits.heap_bytes()).sum::<u64>()
+    }
+}
+
+/// The longest of `ports`' delays.
+fn longest<'a>(ports: impl IntoIterator<Item = &'a PortFacts>) -> Duration {
+    ports.into_iter().map(|port| port.delay).max().unwrap_or_default()
+}
+
+/// Bytes at which PAUSE and RESUME are made for the types at `port`.
+fn thresholds(config: &PortFcConfig, port: &PortFacts, site: &Site<'_>) -> [(u64, u64); 2] {
+    let round_trip = match config.bdp {
+        Bdp::Hop => longest(site.ports.iter().filter(|other| other.ix != port.ix)) * 2,
+        Bdp::Path => site.base_rtt,
+    };
+    let bdp = port.rate.bytes_in(round_trip) as f64;
+    config.thresholds().map(|(xoff, xon)| ((bdp * xoff) as u64, (bdp * xon) as u64))
+}
+
+/// Whether a server that relays to this switch has a faster link than that to it.
+pub(super) fn is_fed_faster(site: &Site<'_>) -> bool {
+    let feeds = |(port, neighbour): (&PortFacts, &crate::contract::Neighbour)| {
+        neighbour.relays && site.around.ports(neighbour.node).iter().any(|other| other.rate > port.rate)
+    };
+    site.links().any(feeds)
+}
+
+/// The most that the ports of a switch may come to hold in all, where packets pass two switches at most, and servers send first what they relay. Derived
+/// in `docs/mechanisms/port-fc.md`.
+pub(super) fn need(config: &PortFcConfig, site: &Site<'_>) -> u64 {
+    let ports = site.ports.len() as u64;
+    let below: u64 =
+        site.ports.iter().flat_map(|port| thresholds(config, port, site)).map(|(xoff, _)| xoff).sum();
+    let rate = site.ports.iter().map(|port| port.rate).max().unwrap_or(Rate::from_bps(0));
+    let beyond = site.links().filter(|(_, neighbour)| neighbour.relays);
+    let beyond = longest(beyond.flat_map(|(_, neighbour)| site.around.ports(neighbour.node)));
+    // A frame that the PAUSE waits for, and one that its receiver finishes; before the PAUSE may be others for every port and type.
+    let largest = u64::from(site.sizes.largest().wire);
+    let pauses = 2 * ports * u64::from(site.sizes.framing.control().wire);
+    let hop = longest(site.ports) * 2 + rate.time_for(2 * largest + pauses);
+    let two_hops = hop + beyond * 2 + site.shape.relay_delay + rate.time_for(3 * largest + pauses);
+    below + ports * (ports - 1) * rate.bytes_in(hop) + ports * (ports - 1) / 2 * rate.bytes_in(two_hops)
+}
