@@ -379,7 +379,7 @@ fn most_of_a_full_queue_says_what_the_cause_is() {
         let (port, causes, ids) = blamed(&flows);
         let since = Time::from_ps(most as u64);
         let cause =
-            Cause { root: PortId(76 + most as u32), via: Some(ids[most]), parent: Some(Parent { queue: 3, since }) };
+            Cause { via: Some(ids[most]), parent: Some(Parent { queue: 3, since }), ..PortId(76 + most as u32).into() };
         assert_eq!((port, causes), (0, vec![(3, cause)]), "{flows:?}");
     }
 }
@@ -396,7 +396,7 @@ fn what_has_left_is_no_part_of_the_cause() {
     let last = [(0, 5), (0, 6), (1, 0), (1, 1)];
     (0..).zip(last).for_each(|(packet, (flow, psn))| s.arrive_data(600_000 + 80_000 * packet, 0, flow, psn));
     let parent = Some(Parent { queue: 3, since: Time::from_ps(500_000) });
-    let cause = Cause { root: PortId(78), via: Some(s.node.ports()[2].id), parent };
+    let cause = Cause { via: Some(s.node.ports()[2].id), parent, ..PortId(78).into() };
     assert_eq!(s.next_pause(), (0, vec![(3, cause)]));
 }
 
@@ -408,7 +408,7 @@ fn a_port_that_is_open_is_the_root() {
     let mut s = Script::new(&spec, vec![in_class(3, 0, 1), in_class(3, 0, 2)], SWITCH);
     (0..4).for_each(|psn| s.arrive_data(100_000 + 80_000 * u64::from(psn), 0, 0, psn));
     let id = s.node.ports()[1].id;
-    assert_eq!(s.next_pause(), (0, vec![(3, Cause { root: id, via: Some(id), parent: None })]));
+    assert_eq!(s.next_pause(), (0, vec![(3, Cause { root: id, via: Some(id), parent: None, hops: 1 })]));
 }
 
 /// A refresh repeats the cause of every class, as it was when the class was told to stop.
@@ -454,8 +454,8 @@ fn a_whole_port_has_one_cause_and_each_class_its_own_root() {
     let (id, of) = (s.node.ports()[2].id, |class| causes.iter().find(|(named, _)| *named == class).unwrap().1);
     let parent = |queue, at| Some(Parent { queue, since: Time::from_ps(at) });
     assert_eq!((port, causes.len()), (0, 8));
-    assert_eq!(of(5), Cause { root: PortId(72), via: Some(id), parent: parent(5, 2) });
-    assert_eq!(of(6), Cause { root: PortId(73), via: Some(id), parent: parent(6, 3) });
+    assert_eq!(of(5), Cause { via: Some(id), parent: parent(5, 2), ..PortId(72).into() });
+    assert_eq!(of(6), Cause { via: Some(id), parent: parent(6, 3), ..PortId(73).into() });
     // Class 3 stands at port 1, but it is port 2 that fills the port, with class 5 most of all.
     assert_eq!((of(3), of(7)), (of(5), of(5)));
 }

@@ -406,7 +406,7 @@ fn a_shared_queue_is_shut_for_one_root_after_the_other() {
     line.frame(2_000_000, resume(p6));
     let queue = isolated(&line.s.node)[0].queue.expect("it is hierarchical");
     let gate = line.s.node.ports()[usize::from(P7)].gate(queue);
-    assert_eq!(gate.closed(), Some((at_us(2), p5)));
+    assert_eq!(gate.closed(), Some((at_us(2), p5.into())));
     let waits: Vec<_> = gate.waits(Time::from_ps(100_000)).map(|wait| (wait.cause, wait.length)).collect();
     assert_eq!(waits, [(p6, Duration::from_ns(1_900))]);
     line.frame(3_000_000, resume(p5));

@@ -381,7 +381,7 @@ fn a_pause_at_the_border_has_the_cause_of_the_isolation_queue_behind_it() {
     let at_border: Vec<_> = pauses.iter().filter(|pause| pause.port == uplink).collect();
     assert!(!at_border.is_empty());
     for pause in at_border {
-        let Cause { root, via, parent } = pause.closure.cause;
+        let Cause { root, via, parent, .. } = pause.closure.cause;
         assert_eq!((root, via), (busy, Some(spine)));
         let parent = parent.expect("an isolation queue was closed");
         let is_parent = |other: &&PauseInterval| {

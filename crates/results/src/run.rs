@@ -586,13 +586,17 @@ impl Run {
     fn write_pause(&mut self, pause: &PauseInterval, end: Option<Time>) {
         let wiring = &self.simulation.fabric().wiring;
         let PauseInterval { port, queue, closure } = pause;
-        let Cause { root, via, parent } = closure.cause;
+        let Cause { root, via, parent, hops } = closure.cause;
         let facts = |port: PortId| &wiring.ports[port.0 as usize];
         let (facts, cause, via) = (facts(*port), facts(root), via.map(facts));
+        // Hosts that pass PAUSEs on make none of their own.
+        let peer = wiring.neighbour(facts.node, facts.ix);
+        let fabric = self.simulation.fabric();
+        let relayed = fabric.spec.relays(peer) && fabric.spec.flow_control_of(peer, wiring).facts(true).passes_on;
         self.tables.pauses.push(PauseRow {
             node: facts.node.into(),
             port: facts.ix,
-            peer: wiring.neighbour(facts.node, facts.ix).into(),
+            peer: peer.into(),
             queue: *queue,
             start_ps: closure.from,
             end_ps: end,
@@ -601,6 +605,8 @@ impl Run {
             via_port: via.map(|via| via.ix),
             parent_queue: parent.map(|parent| parent.queue),
             parent_start_ps: parent.map(|parent| parent.since),
+            hops: (hops > 0).then_some(hops),
+            relayed,
         });
     }
 

@@ -238,6 +238,10 @@ row! {
         pub parent_queue: Option<u16>,
         /// when that pause took effect, ps
         pub parent_start_ps: Option<Time>,
+        /// links that PAUSEs have crossed from the cause to here, one because of the other; empty where only the root is known
+        pub hops: Option<u8>,
+        /// whether the PAUSE was passed on by the peer, a server that makes none of its own
+        pub relayed: bool,
     }
 }
 

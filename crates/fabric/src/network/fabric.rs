@@ -138,7 +138,8 @@ impl Fabric {
         let telemetry_bytes = spec.congestion.telemetry_bytes();
         let data = spec.framing.data(spec.mtu.get() as u32, false, telemetry_bytes).wire;
         let ack = spec.framing.ack(telemetry_bytes).wire;
-        let RoundTrips { longest, hops, switches, per_hop } = routes.round_trips(&spec.nodes, &wiring, data.into(), ack.into());
+        let RoundTrips { longest, hops, switches, per_hop } =
+            routes.round_trips(&spec.nodes, &wiring, data.into(), ack.into());
         let shape = spec.shape(&wiring, switches);
         spec.check_mechanisms(&shape)?;
         for route in &spec.routes {

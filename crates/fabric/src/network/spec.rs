@@ -281,11 +281,8 @@ impl RelayConfig {
     pub const UNLIMITED: Bytes = Bytes(1 << 40);
 
     /// The policy of hosts that count nothing: all of the buffer is for whatever comes.
-    const SHARED: HeadroomConfig = HeadroomConfig::Static(StaticConfig {
-        xoff: RelayConfig::UNLIMITED,
-        xon: None,
-        headroom: Some(Bytes(0)),
-    });
+    const SHARED: HeadroomConfig =
+        HeadroomConfig::Static(StaticConfig { xoff: RelayConfig::UNLIMITED, xon: None, headroom: Some(Bytes(0)) });
 }
 
 /// Why a network or a flow is impossible.

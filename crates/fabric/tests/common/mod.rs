@@ -60,12 +60,22 @@ pub fn star(hosts: u32, gbps: u64, delay_ns: u64) -> NetworkSpec {
 
 /// BCube(n, 1): servers h0.. whose port 0 leads to switch h / n, and port 1 to switch n + h % n.
 pub fn bcube(n: u32, gbps: u64, delay_ns: u64) -> NetworkSpec {
-    let mut spec = network(n * n, 2 * n);
-    let (servers, switch) = (0..n * n, |layer: u32, number: u32| n * n + layer * n + number);
-    spec.nodes[..(n * n) as usize].iter_mut().for_each(|server| server.kind = NodeKind::Relay);
-    let lower = servers.clone().map(|server| link(server, switch(0, server / n), gbps, delay_ns));
-    let upper = servers.map(|server| link(server, switch(1, server % n), gbps, delay_ns));
-    spec.links = lower.chain(upper).collect();
+    bcube_of(n, 1, gbps, delay_ns)
+}
+
+/// BCube(n, k): behind the servers come the switches, layer by layer; those of a layer in the order of the digits that their servers share.
+pub fn bcube_of(n: u32, k: u32, gbps: u64, delay_ns: u64) -> NetworkSpec {
+    let (servers, of_layer) = (n.pow(k + 1), n.pow(k));
+    let mut spec = network(servers, (k + 1) * of_layer);
+    if k > 0 {
+        spec.nodes[..servers as usize].iter_mut().for_each(|server| server.kind = NodeKind::Relay);
+    }
+    let switch = |layer: u32, server: u32| {
+        let below = n.pow(layer);
+        servers + layer * of_layer + server / (below * n) * below + server % below
+    };
+    let of_layer = |layer| (0..servers).map(move |server| link(server, switch(layer, server), gbps, delay_ns));
+    spec.links = (0..=k).flat_map(of_layer).collect();
     spec
 }
 

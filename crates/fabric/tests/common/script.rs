@@ -255,6 +255,17 @@ impl Script {
         }
     }
 
+    /// The next link-local frame other than PFC's that the node sends before `limit`, if any: when it starts, and through which port. All else is passed
+    /// over.
+    pub fn next_custom(&mut self, limit: u64) -> Option<(u64, PortIx, Control)> {
+        loop {
+            let (at, port, frame, _) = self.next_frame(limit)?;
+            if let Body::Control(control @ Control::Custom { .. }) = frame.body {
+                return Some((at.ps(), self.fabric.wiring.ports[port.0 as usize].ix, control));
+            }
+        }
+    }
+
     /// All that the node sends from now on until `limit`, on `port`: when it starts, and what it says.
     pub fn sent_until(&mut self, limit: u64, port: PortIx) -> Vec<(u64, Says)> {
         let sent = std::iter::from_fn(|| self.next_sent(limit));

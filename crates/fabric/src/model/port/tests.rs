@@ -109,7 +109,7 @@ fn a_closed_queue_keeps_its_frames_and_the_gate_remembers() {
     port.close(3, Time::from_ps(10), PortId(9).into());
     port.close(3, Time::from_ps(20), PortId(8).into());
     assert!(!port.has_work());
-    assert_eq!(port.gate(3).closed(), Some((Time::from_ps(10), PortId(9))));
+    assert_eq!(port.gate(3).closed(), Some((Time::from_ps(10), PortId(9).into())));
     port.open(3, Time::from_ps(50));
     assert_eq!(order(&mut port, 1, &mut frames), [3]);
     let wait =

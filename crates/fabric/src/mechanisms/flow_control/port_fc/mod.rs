@@ -136,7 +136,10 @@ impl FlowControlOptions for PortFcConfig {
         }
         let need = switch::need(self, site);
         if need > site.buffer {
-            return Err(format!("the ports of a switch may come to hold {need} B in all, and its buffer has {} B", site.buffer));
+            return Err(format!(
+                "the ports of a switch may come to hold {need} B in all, and its buffer has {} B",
+                site.buffer
+            ));
         }
         Ok(())
     }

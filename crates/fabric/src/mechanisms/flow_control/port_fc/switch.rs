@@ -103,7 +103,8 @@ impl Switch {
         let Port { last, .. } = self.ports[usize::from(egress)];
         let there = view.port(egress);
         let fuller = |of, other| if there.queue_bytes(other) > there.queue_bytes(of) { other } else { of };
-        let fullest = if message.of == Type::B { last } else { (CLASSES as QueueIx..last).fold(CLASSES as QueueIx, fuller) };
+        let fullest =
+            if message.of == Type::B { last } else { (CLASSES as QueueIx..last).fold(CLASSES as QueueIx, fuller) };
         message.send(out_of, view.because(egress, fullest), view);
     }
 
@@ -139,7 +140,9 @@ impl Switch {
 
     pub(super) fn stopping(&self) -> Vec<(PortIx, PauseScope)> {
         let others = |egress| (0..self.ports.len() as PortIx).filter(move |other| *other != egress);
-        self.messages().flat_map(|(egress, message)| others(egress).map(move |other| (other, message.scope()))).collect()
+        self.messages()
+            .flat_map(|(egress, message)| others(egress).map(move |other| (other, message.scope())))
+            .collect()
     }
 
     pub(super) fn scope(&self, port: PortIx, queue: QueueIx) -> Option<PauseScope> {
@@ -179,8 +182,7 @@ pub(super) fn is_fed_faster(site: &Site<'_>) -> bool {
 /// in `docs/mechanisms/port-fc.md`.
 pub(super) fn need(config: &PortFcConfig, site: &Site<'_>) -> u64 {
     let ports = site.ports.len() as u64;
-    let below: u64 =
-        site.ports.iter().flat_map(|port| thresholds(config, port, site)).map(|(xoff, _)| xoff).sum();
+    let below: u64 = site.ports.iter().flat_map(|port| thresholds(config, port, site)).map(|(xoff, _)| xoff).sum();
     let rate = site.ports.iter().map(|port| port.rate).max().unwrap_or(Rate::from_bps(0));
     let beyond = site.links().filter(|(_, neighbour)| neighbour.relays);
     let beyond = longest(beyond.flat_map(|(_, neighbour)| site.around.ports(neighbour.node)));

@@ -1,0 +1,492 @@
+//! PortFC: queues, frames, thresholds, and what holds in BCube networks.
+
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+mod common;
+
+use backwater_engine::{Bytes, Duration, Rate, Time};
+use backwater_fabric::Simulation;
+use backwater_fabric::contract::note::DropCause;
+use backwater_fabric::driver::trace::Action;
+use backwater_fabric::frame::cause::Cause;
+use backwater_fabric::frame::{Control, PacketKind, Protocol, Signal};
+use backwater_fabric::ids::{CLASSES, NodeId, PortId, PortIx, QueueIx};
+use backwater_fabric::mechanisms::congestion::CongestionConfig;
+use backwater_fabric::mechanisms::congestion::none::{NoneConfig, Window};
+use backwater_fabric::mechanisms::flow_control::FlowControlConfig;
+use backwater_fabric::mechanisms::flow_control::port_fc::PortFcConfig;
+use backwater_fabric::mechanisms::headroom::HeadroomConfig;
+use backwater_fabric::mechanisms::headroom::static_threshold::StaticConfig;
+use backwater_fabric::mechanisms::recovery::RecoveryConfig;
+use backwater_fabric::network::fabric::{Fabric, Promise};
+use backwater_fabric::network::spec::{FlowSpec, HostScheduler, LinkFault, NetworkSpec};
+use common::script::Script;
+use common::{bcube_of, flow};
+use proptest::prelude::*;
+
+/// BCube(n, k) under PortFC; switches share all of their buffer, whatever it is.
+fn network(n: u32, k: u32, config: PortFcConfig) -> NetworkSpec {
+    let mut spec = bcube_of(n, k, 100, 1000);
+    spec.switch.buffer = Bytes(5_000_000);
+    spec.switch.flow_control = FlowControlConfig::PortFc(config);
+    spec.switch.headroom =
+        HeadroomConfig::Static(StaticConfig { xoff: Bytes(1 << 40), xon: None, headroom: Some(Bytes(0)) });
+    spec
+}
+
+/// Thresholds in bytes for both types: one-hop BDPs are 25 KB.
+fn thresholds(xoff: u32, xon: u32) -> PortFcConfig {
+    PortFcConfig { xoff: f64::from(xoff) / 25e3, xon: f64::from(xon) / 25e3, ..Default::default() }
+}
+
+/// A flow whose data passes these nodes in turn.
+fn via(src: u32, through: &[u32], dst: u32, bytes: u64) -> FlowSpec {
+    FlowSpec { data_via: through.iter().map(|id| NodeId(*id)).collect(), ..flow(src, dst, bytes, 0) }
+}
+
+/// The queues, by the paper's numbers, that a packet of `flow` leaves on its way through BCube(4, 1), the first at its own server.
+fn queues(flow: FlowSpec) -> Vec<QueueIx> {
+    let mut simulation = Simulation::new(network(4, 1, Default::default()), vec![flow], 1).unwrap();
+    simulation.watch_trace();
+    common::drain(&mut simulation);
+    let queue = |action| match action {
+        Action::Sent { frame, .. } => {
+            frame.packet().filter(|packet| packet.kind == PacketKind::Data).map(|packet| packet.queue)
+        }
+        Action::Noted(_) => None,
+    };
+    let sent = simulation.take_trace().into_iter().filter_map(|traced| queue(traced.what));
+    sent.map(|queue| QueueIx::from(queue) - CLASSES as QueueIx).collect()
+}
+
+/// Figure 6 of the paper: servers are 0 to 15, switches 16 to 19 in layer 0 and 20 to 23 in layer 1; switch 19 has servers 12 to 15, switch 23 has
+/// 3, 7, 11 and 15.
+#[test]
+fn packets_are_in_the_queues_of_the_papers_examples() {
+    // At the port of switch 23 to server 15: Q0 to Q2 by the port of switch 19, Q3 for server 15 itself.
+    let at_switch = |src, dst| match dst {
+        15 => queues(via(src, &[23], 15, 1000))[1],
+        _ => queues(via(src, &[23, 15, 19], dst, 1000))[1],
+    };
+    let of_11 = [15, 12, 13, 14].map(|dst| at_switch(11, dst));
+    assert_eq!((of_11, at_switch(3, 14), at_switch(7, 15)), ([3, 0, 1, 2], 2, 3));
+    // At the port of server 15 to switch 19: F1 to F4 go on behind servers 12, 13, 14 and 12; F6 to F8 end there; F9 and F10 only pass.
+    let own = |through: u32, dst| queues(via(15, &[19, through, 8 + through], dst, 1000))[0];
+    assert_eq!([own(12, 0), own(13, 1), own(14, 2), own(12, 4)], [0, 1, 2, 0]);
+    assert_eq!([12, 13, 14].map(|dst| queues(via(15, &[19], dst, 1000))[0]), [3, 4, 5]);
+    assert_eq!([(11, 12), (3, 14)].map(|(src, dst)| queues(via(src, &[23, 15, 19], dst, 1000))[2]), [6, 6]);
+}
+
+/// Server 5 is at port 1 of switch 17 and of switch 21: the ports behind these move up by one.
+#[test]
+fn the_port_by_which_packets_come_has_no_queue() {
+    let own = [4, 6, 7].map(|dst| queues(via(5, &[17], dst, 1000))[0]);
+    let own_on =
+        [(4, 20, 8), (6, 22, 10), (7, 23, 11)].map(|(next, by, dst)| queues(via(5, &[17, next, by], dst, 1000))[0]);
+    assert_eq!((own, own_on), ([3, 4, 5], [0, 1, 2]));
+    assert_eq!([4, 6, 7].map(|dst| queues(via(1, &[21, 5, 17], dst, 1000))[1]), [0, 1, 2]);
+    // By the other port, of layer 1.
+    assert_eq!([1, 9, 13].map(|dst| queues(via(5, &[21], dst, 1000))[0]), [3, 4, 5]);
+}
+
+/// A packet of six links: 6-hop queues come before those of four, then those of two, then the relay queue; at switches the ports of the lower layer
+/// behind the server come first (BCube(2, 2): one port each).
+#[test]
+fn with_three_layers_there_are_queues_for_each_length_and_layer() {
+    let mut simulation = Simulation::new(network(2, 2, Default::default()), vec![flow(0, 7, 1000, 0)], 1).unwrap();
+    simulation.watch_trace();
+    common::drain(&mut simulation);
+    let layer = |node: NodeId| (node.0 - 8) / 4;
+    let mut seen = Vec::new();
+    for traced in simulation.take_trace() {
+        let Action::Sent { frame, port, .. } = traced.what else { continue };
+        let Some(packet) = frame.packet().filter(|packet| packet.kind == PacketKind::Data) else { continue };
+        let (wiring, queue) = (&simulation.fabric().wiring, QueueIx::from(packet.queue) - CLASSES as QueueIx);
+        let facts = &wiring.ports[port.0 as usize];
+        // Of a server the layer that it sends to, of a switch its own.
+        let is_switch = simulation.fabric().is_switch(traced.node);
+        seen.push((is_switch, layer(if is_switch { traced.node } else { wiring.peer(facts) }), queue));
+    }
+    let layers: Vec<u32> = seen.iter().map(|(_, layer, _)| *layer).collect();
+    let second = |own: u32, next: u32| {
+        QueueIx::from((0..3).filter(|layer| *layer != own).position(|layer| layer == next) == Some(1))
+    };
+    assert_eq!(
+        seen,
+        [
+            (false, layers[0], 0),
+            (true, layers[0], second(layers[0], layers[2])),
+            (false, layers[2], 3),
+            (true, layers[2], second(layers[2], layers[4])),
+            (false, layers[4], 3),
+            (true, layers[4], 2),
+        ]
+    );
+}
+
+/// Queue counts of section 3.2, the high-priority queue included, which is that of the control class.
+#[test]
+fn ports_have_as_many_queues_as_the_paper_counts() {
+    use backwater_fabric::contract::FlowControl;
+    for (n, k) in (2..=8).map(|n| (n, 1)).chain([(2, 0), (8, 0), (2, 2), (3, 2)]) {
+        let fabric = Fabric::new(network(n, k, Default::default())).unwrap();
+        let count = |node| {
+            let node = backwater_fabric::model::node::Node::new(&fabric, NodeId(node));
+            u32::from(node.flow_control().added_queues().most) + 1
+        };
+        assert_eq!((count(n.pow(k + 1)), count(0)), (k * (n - 1) + 2, (k + 1) * (n - 1) + 2), "BCube({n}, {k})");
+    }
+}
+
+const PAUSE: u16 = 0x40;
+const RESUME: u16 = 0x41;
+const A: u32 = 0;
+const B: u32 = 1;
+
+/// A frame about the queues of a type at a port.
+fn frame(opcode: u16, of: u32, port: PortId) -> Control {
+    let signal = if opcode == PAUSE { Signal::Pause } else { Signal::Resume };
+    Control::Custom { protocol: Protocol::named("port-fc"), opcode, signal, reliable: true, words: [port.0, of, 0] }
+}
+
+/// What a node sends before `limit`, as opcode, type and congested port, with the port through which it leaves; data is left out.
+fn told(s: &mut Script, limit: u64) -> Vec<(u64, PortIx, u16, u32, u32)> {
+    let mut told = Vec::new();
+    while let Some((at, port, control)) = s.next_custom(limit) {
+        let Control::Custom { opcode, words: [congested, of, _], .. } = control else { unreachable!() };
+        told.push((at, port, opcode, of, congested));
+    }
+    told
+}
+
+/// Of a full packet, and of the first of a flow.
+const CHARGE: u32 = 1086;
+/// Time of a frame with 1024 B of payload at 100 Gb/s.
+const FRAME: u64 = 1106 * 80;
+/// Time of a frame of flow control.
+const CONTROL: u64 = 84 * 80;
+
+/// Switch 23 of BCube(4, 1): of five packets for server 15 the first leaves at once; with four in the queue all other servers are told, and again
+/// when two are left.
+#[test]
+fn a_full_queue_of_type_b_pauses_all_other_servers() {
+    let spec = network(4, 1, thresholds(4 * CHARGE, 2 * CHARGE));
+    let mut s = Script::new(&spec, vec![flow(11, 15, 100_000, 0)], 23);
+    let id = s.node.ports()[3].id.0;
+    (1..=4).for_each(|psn| s.arrive_data(0, 2, 0, psn));
+    assert_eq!(told(&mut s, 1), []);
+    s.arrive_data(1, 2, 0, 5);
+    assert_eq!(told(&mut s, 2), [0, 1, 2].map(|port| (1, port, PAUSE, B, id)));
+    // Four left: one leaves at FRAME, the next at twice that.
+    s.arrive_data(2, 2, 0, 6);
+    assert_eq!(told(&mut s, 3 * FRAME), []);
+    assert_eq!(told(&mut s, 3 * FRAME + 1), [0, 1, 2].map(|port| (3 * FRAME, port, RESUME, B, id)));
+}
+
+/// The A queues of a port count together, and apart from its B queue: two for server 12 and two for 13 pause, though a B queue of three does not.
+#[test]
+fn the_queues_of_type_a_count_together_and_apart_from_type_b() {
+    let spec = network(4, 1, thresholds(4 * CHARGE, 2 * CHARGE));
+    let flows = vec![flow(11, 15, 100_000, 0), flow(11, 12, 100_000, 0), flow(11, 13, 100_000, 0)];
+    let mut s = Script::new(&spec, flows, 23);
+    let id = s.node.ports()[3].id.0;
+    (1..=4).for_each(|psn| s.arrive_data(0, 2, 0, psn));
+    [1, 2, 1].into_iter().zip(1..).for_each(|(flow, psn)| s.arrive_data(0, 2, flow, psn));
+    assert_eq!(told(&mut s, 1), []);
+    s.arrive_data(1, 2, 2, 9);
+    assert_eq!(told(&mut s, 2), [0, 1, 2].map(|port| (1, port, PAUSE, A, id)));
+    // Type B is told of on its own, as soon as the frames about type A have left: two flags per port.
+    s.arrive_data(2, 2, 0, 9);
+    assert_eq!(told(&mut s, 10_000), [0, 1, 2].map(|port| (1 + CONTROL, port, PAUSE, B, id)));
+}
+
+/// Thresholds of type B may be set apart; and a BDP may be that of the longest path, of some 8.7 us with 1106 B and ACKs of 86 B.
+#[test]
+fn thresholds_are_bdps_as_configured() {
+    use backwater_fabric::mechanisms::flow_control::port_fc::Bdp;
+    let first_pause = |config: PortFcConfig| {
+        let mut s = Script::new(&network(4, 1, config), vec![flow(11, 15, 10_000_000, 0)], 23);
+        (0..2000).find(|psn| {
+            s.arrive_data(0, 2, 0, psn + 1);
+            !told(&mut s, 1).is_empty()
+        })
+    };
+    // The first packet leaves at once; the queue is counted with the packet that joins it.
+    let packets = |bytes: u64| Some(bytes.div_ceil(u64::from(CHARGE)) as u32);
+    assert_eq!(first_pause(PortFcConfig::default()), packets(150_000));
+    assert_eq!(
+        first_pause(PortFcConfig { last_xoff: Some(3.0), last_xon: Some(2.0), ..Default::default() }),
+        packets(75_000)
+    );
+    let path = first_pause(PortFcConfig { bdp: Bdp::Path, ..Default::default() });
+    let rtt_bytes = 8 * 12_500 + 4 * (1106 + 86);
+    assert_eq!(path, packets(6 * rtt_bytes));
+}
+
+/// Server 15 of BCube(4, 1) sends to server 12, past 12 to server 0, and to server 13.
+fn server_15() -> (Script, [PortId; 2]) {
+    let flows = vec![via(15, &[19], 12, 1 << 30), via(15, &[19, 12, 20], 0, 1 << 30), via(15, &[19], 13, 1 << 30)];
+    let s = Script::new(&network(4, 1, Default::default()), flows, 15);
+    let exit = |ix: usize| s.fabric.wiring.of(NodeId(19))[ix].id;
+    let exits = [exit(0), exit(1)];
+    (s, exits)
+}
+
+/// Which flows a server sends data of from now until `limit`.
+fn flows_sent(s: &mut Script, limit: u64) -> Vec<u32> {
+    let mut sent: Vec<u32> = std::iter::from_fn(|| s.next_data(limit)).map(|(_, flow, _)| flow).collect();
+    sent.sort_unstable();
+    sent.dedup();
+    sent
+}
+
+#[test]
+fn a_server_stops_its_own_data_for_the_congested_port_alone() {
+    let us = 1_000_000;
+    let (mut s, [to_12, _]) = server_15();
+    assert_eq!(flows_sent(&mut s, us), [0, 1, 2]);
+    // Type A: what passes the next server. Type B: what ends there.
+    s.arrive_control(us, 0, frame(PAUSE, A, to_12));
+    assert_eq!((flows_sent(&mut s, us + 1).len(), flows_sent(&mut s, 2 * us)), (0, vec![0, 2]));
+    s.arrive_control(2 * us, 0, frame(PAUSE, B, to_12));
+    assert_eq!(flows_sent(&mut s, 3 * us), [2]);
+    s.arrive_control(3 * us, 0, frame(RESUME, A, to_12));
+    assert_eq!(flows_sent(&mut s, 4 * us), [1, 2]);
+    s.arrive_control(4 * us, 0, frame(RESUME, B, to_12));
+    assert_eq!(flows_sent(&mut s, 5 * us), [0, 1, 2]);
+}
+
+/// Type B goes out of the other port, as it came; type A ends here. What says nothing new is not repeated.
+#[test]
+fn a_server_passes_on_what_is_about_type_b() {
+    let us = 1_000_000;
+    let (mut s, [to_12, to_13]) = server_15();
+    s.arrive_control(us, 0, frame(PAUSE, A, to_12));
+    s.arrive_control(us, 0, frame(PAUSE, B, to_13));
+    s.arrive_control(us, 0, frame(PAUSE, B, to_13));
+    assert_eq!(told(&mut s, 2 * us), [(us, 1, PAUSE, B, to_13.0)]);
+    s.arrive_control(2 * us, 0, frame(RESUME, A, to_12));
+    s.arrive_control(2 * us, 0, frame(RESUME, B, to_13));
+    assert_eq!(told(&mut s, 3 * us), [(2 * us, 1, RESUME, B, to_13.0)]);
+    assert_eq!(s.counted("relayed_frames"), 2);
+}
+
+/// Switch 23 hears from server 15 that the B queue of the port of switch 19 to server 12 is full: the A queue for that port stops, and no other.
+#[test]
+fn a_switch_stops_the_queue_of_the_congested_port() {
+    let us = 1_000_000;
+    let flows = vec![flow(11, 15, 100_000, 0), flow(11, 12, 100_000, 0), flow(11, 13, 100_000, 0)];
+    let mut s = Script::new(&network(4, 1, Default::default()), flows, 23);
+    let to_12 = s.fabric.wiring.of(NodeId(19))[0].id;
+    s.arrive_control(0, 3, frame(PAUSE, B, to_12));
+    (0..3).for_each(|flow| s.arrive_data(1, 2, flow, 1));
+    assert_eq!(flows_sent(&mut s, us), [0, 2]);
+    s.arrive_control(us, 3, frame(RESUME, B, to_12));
+    assert_eq!(flows_sent(&mut s, 2 * us), [1]);
+}
+
+/// A link that comes back: the switch opens what it had been told by the server, and tells it again what is full; the server does the same, also for the
+/// port behind it.
+#[test]
+fn both_ends_begin_anew_when_a_link_comes_back() {
+    let us = 1_000_000;
+    let spec = network(4, 1, thresholds(2 * CHARGE, CHARGE));
+    let flows = vec![flow(11, 15, 100_000, 0), flow(3, 12, 100_000, 0)];
+    let mut s = Script::new(&spec, flows, 23);
+    let (to_12, to_15) = (s.fabric.wiring.of(NodeId(19))[0].id, s.node.ports()[3].id);
+    s.arrive_control(0, 3, frame(PAUSE, B, to_12));
+    (1..=3).for_each(|psn| s.arrive_data(1, 0, 1, psn));
+    (1..=3).for_each(|psn| s.arrive_data(1, 2, 0, psn));
+    let both = |at, port| [(at, port, PAUSE, A, to_15.0), (at + CONTROL, port, PAUSE, B, to_15.0)];
+    let mut first = told(&mut s, 10_000);
+    first.sort_by_key(|(at, port, ..)| (*port, *at));
+    assert_eq!(first, [0, 1, 2].map(|port| both(1, port)).concat());
+    // Nothing is told to server 15 of the port that leads to it; it goes on with the packets for server 12.
+    s.link_change(20_000, 3, false);
+    s.link_change(20_001, 3, true);
+    assert_eq!(told(&mut s, 20_002), []);
+    s.link_change(20_002, 0, false);
+    s.link_change(20_003, 0, true);
+    assert_eq!(told(&mut s, 30_000), both(20_003, 0));
+    assert_eq!(flows_sent(&mut s, us), [0, 1]);
+
+    let (mut s, [to_12, _]) = server_15();
+    let to_11 = s.fabric.wiring.of(NodeId(23))[2].id;
+    s.arrive_control(0, 0, frame(PAUSE, B, to_12));
+    s.arrive_control(0, 0, frame(PAUSE, A, to_12));
+    s.arrive_control(0, 1, frame(PAUSE, B, to_11));
+    assert_eq!(told(&mut s, us).len(), 2);
+    s.link_change(us, 0, false);
+    s.link_change(2 * us, 0, true);
+    // A packet of its own, the first of its flow, leaves before the frame.
+    let expected = [(2 * us, 1, RESUME, B, to_12.0), (2 * us + FRAME + 16 * 80, 0, PAUSE, B, to_11.0)];
+    assert_eq!(told(&mut s, 2 * us + 2 * FRAME), expected);
+    assert_eq!(flows_sent(&mut s, 3 * us), [0, 1, 2]);
+}
+
+/// The case of figure 5, with one more server in the burst: PortFC does not lock up where PFC does.
+#[test]
+fn two_flows_and_a_burst_go_through() {
+    let mut spec = network(4, 1, thresholds(30_000, 20_000));
+    spec.seed = 3;
+    let burst = [9, 13, 1].map(|src| via(src, &[21], 5, 400_000));
+    let flows = [via(0, &[16, 1, 21], 5, 4_000_000), via(5, &[17, 4, 20], 0, 4_000_000)];
+    let mut simulation = Simulation::new(spec, flows.into_iter().chain(burst).collect(), 1).unwrap();
+    for us in 1..1000 {
+        simulation.run_until(Time::ZERO + Duration::from_us(us), 1);
+        assert_eq!(simulation.find_deadlock(), None);
+    }
+    common::drain(&mut simulation);
+    assert_eq!((simulation.unfinished().len(), simulation.totals().drops, simulation.audit()), (0, [0; 5], vec![]));
+    assert!(simulation.totals().pause_frames > 0);
+}
+
+/// What the audit says of a promise at the first switch of BCube(n, k).
+fn promise(spec: &NetworkSpec, flows: &[FlowSpec]) -> (bool, String) {
+    let mut fabric = Fabric::new(spec.clone()).unwrap();
+    flows.iter().for_each(|flow| fabric.check_flow(flow).unwrap());
+    let switch = (0..).map(NodeId).find(|node| fabric.is_switch(*node)).unwrap();
+    let kept = fabric.promise(fabric.wiring.of(switch)[0].id) == Promise::Lossless;
+    let reason = fabric.keeps_promises(switch).err().unwrap_or_default();
+    assert_eq!(kept, reason.is_empty());
+    (kept, reason)
+}
+
+#[test]
+fn nothing_is_promised_where_the_papers_argument_does_not_hold() {
+    let spec = network(4, 1, Default::default());
+    assert_eq!(promise(&spec, &[]), (true, String::new()));
+    assert!(promise(&network(8, 0, Default::default()), &[]).0);
+    // Three layers; a detour by way of three switches.
+    assert!(promise(&network(2, 2, Default::default()), &[]).1.contains("up to 3 switches"));
+    let detour = via(0, &[16, 1, 21, 5, 17], 4, 1000);
+    assert!(promise(&spec, &[detour]).1.contains("up to 3 switches"));
+    // Servers that let relayed packets wait.
+    let mut fair = spec.clone();
+    fair.host.scheduler = HostScheduler::Fair {};
+    assert!(promise(&fair, &[]).1.contains("relay first"));
+    // Layer 1 is faster than layer 0: what it brings piles up at the servers.
+    let mut uneven = spec.clone();
+    uneven.links[16..].iter_mut().for_each(|link| link.rate = Rate::from_gbps(400));
+    assert!(promise(&uneven, &[]).1.contains("faster link"));
+    // A buffer that thresholds and what is on its way do not fit into.
+    let mut small = spec.clone();
+    let need = 2 * 4 * 150_000;
+    small.switch.buffer = Bytes(need);
+    assert!(promise(&small, &[]).1.contains("1200000 B"));
+    // Routes that change.
+    let mut reroutes = spec.clone();
+    reroutes.reconvergence = Some(Duration::from_us(10));
+    reroutes.faults = vec![LinkFault { link: 0, down: Time::from_ps(1), up: Time::NEVER }];
+    assert!(promise(&reroutes, &[]).1.contains("computed anew"));
+}
+
+/// A network, its flows, and for how long to run it at least.
+fn cases() -> impl Strategy<Value = (NetworkSpec, Vec<FlowSpec>)> {
+    let shape = (2u32..=8, 0u32..=1);
+    let config = (1.0f64..8.0, 0.0f64..1.0, prop::option::of((1.0f64..8.0, 0.0f64..1.0)));
+    let spec = (shape, config, 0u64..2000, any::<u64>(), 0usize..3);
+    let spec = spec.prop_map(|((n, k), (xoff, xon, last), relay_ns, seed, congestion)| {
+        let (last_xoff, last_xon) = last.map(|(off, on)| (off, off * on)).unzip();
+        let config = PortFcConfig { xoff, xon: xoff * xon, last_xoff, last_xon, ..Default::default() };
+        let mut spec = network(n, k, config);
+        spec.switch.buffer = Bytes(1 << 30);
+        spec.host.relay.delay = Duration::from_ns(relay_ns);
+        spec.congestion = [
+            CongestionConfig::None(Default::default()),
+            CongestionConfig::Dcqcn(Default::default()),
+            CongestionConfig::None(NoneConfig { window: Some(Window::Bdp) }),
+        ][congestion]
+            .clone();
+        NetworkSpec { seed, ..spec }
+    });
+    spec.prop_flat_map(|spec| {
+        let hosts = spec.nodes.iter().filter(|node| node.kind.has_endpoint()).count() as u32;
+        let incast = (0..hosts, 1..hosts, 10_000u64..300_000, 0u64..50_000);
+        let other = (0..hosts, 1..hosts, 1u64..200_000, 0u64..100_000);
+        let flows = (prop::collection::vec(incast, 0..4), prop::collection::vec(other, 1..60));
+        (Just(spec), flows).prop_map(move |(spec, (incasts, others))| {
+            let of_incast = |(dst, degree, bytes, start): (u32, u32, u64, u64)| {
+                (1..=degree).map(move |ahead| flow((dst + ahead) % hosts, dst, bytes, start))
+            };
+            let others =
+                others.into_iter().map(|(src, ahead, bytes, start)| flow(src, (src + ahead) % hosts, bytes, start));
+            let mut flows: Vec<FlowSpec> = incasts.into_iter().flat_map(of_incast).chain(others).collect();
+            flows.sort_by_key(|flow| flow.start);
+            (spec, flows)
+        })
+    })
+}
+
+proptest! {
+    #![proptest_config(common::cases(100))]
+
+    /// On shortest paths in BCubes of up to two layers nothing is lost, nothing waits for itself, no PAUSE has crossed more than three links, everything
+    /// arrives in order, once, and all gates are open in the end.
+    #[test]
+    fn bcubes_lose_nothing_and_never_lock_up((spec, flows) in cases(), shards in 1usize..4) {
+        let sizes: Vec<u64> = flows.iter().map(|flow| flow.bytes).collect();
+        let mut simulation = Simulation::new(spec, flows, shards).unwrap();
+        let switch = simulation.fabric().wiring.ports.iter().find(|port| simulation.fabric().is_switch(port.node));
+        prop_assert_eq!(simulation.fabric().promise(switch.unwrap().id), Promise::Lossless);
+        for step in 1..20 {
+            simulation.run_until(Time::ZERO + Duration::from_us(10 * step), 1);
+            prop_assert_eq!(simulation.find_deadlock(), None);
+        }
+        common::drain(&mut simulation);
+        prop_assert_eq!((simulation.totals().drops, simulation.violations()), ([0; 5], vec![]));
+        prop_assert_eq!((simulation.unfinished(), simulation.find_deadlock()), (vec![], None));
+        for (outcome, bytes) in simulation.outcomes().iter().zip(sizes) {
+            prop_assert_eq!((outcome.reception.delivered, outcome.retransmitted), (bytes, 0));
+        }
+        prop_assert!(simulation.is_quiet());
+        prop_assert_eq!(simulation.audit(), []);
+        for pause in simulation.take_pauses() {
+            prop_assert!((1..=3).contains(&pause.closure.cause.hops), "{pause:?}");
+        }
+    }
+}
+
+/// An incast into server 5 of BCube(4, 1) fills its B queues; packets that pass servers to it wait in A queues of switches until these are full, and
+/// then at their own servers: pauses have crossed one, two and three links. Those of two have been passed on by servers.
+#[test]
+fn a_pause_crosses_three_links_at_most() {
+    let spec = network(4, 1, thresholds(30_000, 20_000));
+    let incast = (0..16).filter(|src| *src != 5).map(|src| flow(src, 5, 1_000_000, 0)).collect();
+    let mut simulation = Simulation::new(spec, incast, 1).unwrap();
+    common::drain(&mut simulation);
+    let pauses = simulation.take_pauses();
+    let fabric = simulation.fabric();
+    let mut seen = std::collections::BTreeSet::new();
+    for pause in &pauses {
+        let (facts, Cause { root, via, parent, hops }) =
+            (&fabric.wiring.ports[pause.port.0 as usize], pause.closure.cause);
+        seen.insert((hops, fabric.is_switch(facts.node)));
+        // Port 1 of switch 17 and of switch 21 lead to server 5; ports to other servers are full for themselves, and no PAUSE goes far because of them.
+        let is_last = |switch: u32| fabric.wiring.of(NodeId(switch))[1].id == root;
+        assert!(hops == 1 || is_last(17) || is_last(21));
+        let parent = parent.map(|parent| (via.unwrap(), parent.queue, parent.since));
+        let found = |key| pauses.iter().find(|other| (other.port, other.queue, other.closure.from) == key);
+        // The parent has crossed one link less; one that is empty is the first.
+        assert_eq!(parent.map_or(0, |key| found(key).unwrap().closure.cause.hops) + 1, hops);
+    }
+    assert_eq!(Vec::from_iter(seen), [(1, false), (2, true), (3, false)]);
+}
+
+/// BCube(2, 2), where packets pass three switches: an A queue at the second switch is fed by one at the first, which nobody stops. In an incast of all
+/// others, switches lose packets, and have promised nothing.
+#[test]
+fn with_three_layers_packets_are_lost() {
+    let mut spec = network(3, 2, thresholds(30_000, 20_000));
+    spec.switch.buffer = Bytes(400_000);
+    spec.recovery = RecoveryConfig::Irn(Default::default());
+    let flows = (0..26).map(|src| flow(src, 26, 4_000_000, 0)).collect();
+    let (simulation, outcomes) = common::run(&spec, flows);
+    let totals = simulation.totals();
+    assert!(totals.drops[DropCause::Headroom as usize] > 0);
+    assert_eq!(
+        (simulation.violations(), totals.unpromised_drops),
+        (vec![], totals.drops[DropCause::Headroom as usize])
+    );
+    assert!(outcomes.iter().all(|outcome| outcome.reception.delivered == 4_000_000));
+}
