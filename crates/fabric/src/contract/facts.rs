@@ -100,6 +100,8 @@ pub struct FlowControlFacts {
     pub is_spared_by_errors: bool,
     /// Whether hosts that relay pass PAUSEs on, and count nothing themselves: what is on its way then is for their buffers to hold.
     pub passes_on: bool,
+    /// Whether packets go up a lossless class on their way: then they begin in the lowest.
+    pub raises_classes: bool,
 }
 
 impl FlowControlFacts {

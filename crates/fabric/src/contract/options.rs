@@ -64,6 +64,8 @@ pub struct Shape {
     pub trunks: bool,
     /// The most switches that a packet passes: on a shortest path, or on that of a flow that is pinned to a longer one.
     pub passed: usize,
+    /// Classes that are lossless.
+    pub lossless: ClassMask,
     /// Whether the way of every packet is a function of its flow.
     pub fixed_paths: bool,
     /// Whether routes are computed anew during the run.

@@ -487,6 +487,7 @@ impl NetworkSpec {
             switches: nodes().filter(is_switch).count(),
             trunks: self.links.iter().any(|link| is_switch(&link.a) && is_switch(&link.b)),
             passed,
+            lossless: self.switch.lossless.iter().copied().collect(),
             fixed_paths: self.load_balance.is_static(),
             reroutes: self.reconvergence.is_some() && !self.faults.is_empty(),
         }

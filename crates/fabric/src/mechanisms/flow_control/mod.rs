@@ -5,6 +5,7 @@ mod hops;
 pub mod none;
 pub mod per_flow;
 pub mod pfc;
+pub mod pfc_star;
 pub mod port_fc;
 pub mod pyrrha;
 
@@ -23,6 +24,7 @@ registry! {
         Bfc = "bfc": bfc::BfcConfig;
         PerFlow = "per-flow": per_flow::PerFlowConfig;
         Pyrrha = "pyrrha": pyrrha::PyrrhaConfig;
+        PfcStar = "pfc-star": pfc_star::PfcStarConfig;
         PortFc = "port-fc": port_fc::PortFcConfig;
     }
 }

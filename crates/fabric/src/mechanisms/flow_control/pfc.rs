@@ -4,9 +4,10 @@
 //! finds it eased, a RESUME. Where it finds the port full as a whole, the PAUSE is for all classes, and none is resumed until the port has
 //! eased (DSH section IV-F). Upstream, at an egress port: the frame closes and opens the gate of each class that it names.
 
+use super::pfc_star::Raises;
 use crate::contract::{
-    Among, Findings, FlowControl, FlowControlAccounts, FlowControlFacts, FlowControlOptions, Footprint, Gauge,
-    Neighbour, Options, Passage, PauseScope, PfcTerms, PortFacts, PortPressure, Pressure, Running, Site, View,
+    AddedQueues, Among, Findings, FlowControl, FlowControlAccounts, FlowControlFacts, FlowControlOptions, Footprint,
+    Gauge, Joining, Neighbour, Options, Passage, PauseScope, PfcTerms, Place, PortFacts, PortPressure, Pressure, Running, Site, View,
 };
 use crate::frame::cause::{Cause, Causes};
 use crate::frame::{Control, Frame, Pfc as PfcFrame, Protocol};
@@ -81,6 +82,8 @@ pub struct Pfc {
     passes_on: bool,
     /// Whether a queue may be resumed by what packets of its port's other queues do.
     looks_at_ports: bool,
+    /// Which packets leave in another class than that in which they came.
+    raises: Option<Box<Raises>>,
     /// Per port, what keeps the peer stopped.
     stopped: Vec<Stopped>,
     /// Charged bytes by ingress port, egress port and class.
@@ -153,10 +156,21 @@ impl Pfc {
             lossless: site.lossless,
             passes_on: site.relays && config.relays == Relaying::Forward,
             looks_at_ports: site.headroom.looks_at_ports,
+            raises: None,
             stopped: vec![Stopped::default(); site.ports.len()],
             held: vec![0; site.ports.len() * site.ports.len() * CLASSES],
             ports: site.links().map(port).collect(),
         }
+    }
+
+    /// The same where packets leave in other classes.
+    pub(super) fn raising(self, raises: Raises) -> Pfc {
+        Pfc { raises: Some(Box::new(raises)), ..self }
+    }
+
+    /// The class in which a packet leaves that has come in by `ingress` in `came`.
+    fn leaves(&self, ingress: PortIx, came: Class) -> Class {
+        self.raises.as_ref().map_or(came, |raises| raises.class(ingress, came))
     }
 
     /// Charged bytes of the class in which `passage` came that came in and leave through the same ports.
@@ -185,7 +199,8 @@ impl Pfc {
         let class = if there[class.index()] > 0 { class } else { (0..CLASSES as u8).map(Class).fold(class, fuller) };
         let added = CLASSES as QueueIx..port.queue_count();
         let fullest = |of: QueueIx, other| if port.queue_bytes(other) > port.queue_bytes(of) { other } else { of };
-        view.because(egress, added.fold(QueueIx::from(class.0), fullest))
+        let of_class = self.leaves(passage.ingress, class);
+        view.because(egress, added.fold(QueueIx::from(of_class.0), fullest))
     }
 
     /// Finds out why the classes of `pause` have to be stopped.
@@ -374,6 +389,7 @@ impl FlowControlOptions for PfcConfig {
             bounds_queues: false,
             is_spared_by_errors: self.pause == PauseModel::UntilResume,
             passes_on: self.relays == Relaying::Forward,
+            ..Default::default()
         }
     }
 
@@ -408,6 +424,15 @@ impl FlowControlOptions for PfcConfig {
 }
 
 impl FlowControl for Pfc {
+    fn added_queues(&self) -> AddedQueues {
+        AddedQueues { changes_class: self.raises.is_some(), ..Default::default() }
+    }
+
+    fn queue(&mut self, joining: Joining<'_>, _view: &View<'_>) -> Place {
+        let class = self.leaves(joining.ingress, joining.frame.class());
+        Place { queue: class.0.into(), class, note: 0 }
+    }
+
     #[inline(always)]
     fn on_enqueue(&mut self, passage: &Passage, pressure: Pressure, view: &mut View<'_>) {
         if self.passes_on {
@@ -518,7 +543,8 @@ impl FlowControl for Pfc {
 impl Footprint for Pfc {
     fn heap_bytes(&self) -> u64 {
         let received: u64 = self.ports.iter().map(|port| port.received.heap_bytes()).sum();
-        received + self.ports.heap_bytes() + self.stopped.heap_bytes() + self.held.heap_bytes()
+        let raises = self.raises.as_ref().map_or(0, |raises| raises.heap_bytes());
+        received + raises + self.ports.heap_bytes() + self.stopped.heap_bytes() + self.held.heap_bytes()
     }
 }
 

@@ -1,0 +1,107 @@
+//! PFC*: PFC with a lossless class for every switch that a packet passes, so that no cycle of waits can close (PortFC section 5.1, after Tagger).
+//!
+//! A packet goes up a class where it comes from another switch, and where a server relays it. What a full ingress queue pauses is the class in which
+//! its packets came: Tagger's cut-over between queues.
+
+use super::pfc::{PauseModel, Pfc, PfcConfig};
+use crate::contract::{
+    Among, Beside, Findings, FlowControlFacts, FlowControlOptions, Key, Neighbour, Options, Shape, Site,
+};
+use crate::ids::{CLASSES, Class, ClassMask, PortIx};
+use backwater_engine::Duration;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// PFC with a lossless class for every switch on the way, which keeps it free of deadlock (PortFC's PFC*, after Tagger, CoNEXT 2017). The classes are those of
+/// `switch.lossless` in ascending order.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct PfcStarConfig {
+    /// How long a PAUSE lasts, as of `pfc`.
+    pub pause: PauseModel,
+    /// Pause time in quanta of 512 bit times that a PAUSE frame carries. Default 65535, the longest.
+    #[schemars(range(min = 1))]
+    pub quanta: u16,
+    /// Time from a PFC frame's arrival to its effect at the receiver. Default 0.
+    pub response: Duration,
+}
+
+impl Default for PfcStarConfig {
+    fn default() -> Self {
+        let PfcConfig { pause, quanta, response, .. } = PfcConfig::default();
+        PfcStarConfig { pause, quanta, response }
+    }
+}
+
+impl PfcStarConfig {
+    fn pfc(&self) -> PfcConfig {
+        let PfcStarConfig { pause, quanta, response } = *self;
+        PfcConfig { pause, quanta, response, ..Default::default() }
+    }
+}
+
+impl Options for PfcStarConfig {
+    fn check(&self, beside: &Beside<'_>, findings: &mut Findings) {
+        let message = "must name a class for every switch on a way: pfc-star has nothing to do without";
+        findings.error(beside.lossless.is_empty(), Key::Scenario("switch.lossless"), message);
+    }
+
+    fn applies(&self, shape: &Shape) -> Result<(), String> {
+        let classes = shape.lossless.iter().count();
+        if shape.passed > classes {
+            return Err(format!(
+                "pfc-star needs a lossless class for every switch that a packet passes, {} in all, and switch.lossless has {classes}",
+                shape.passed
+            ));
+        }
+        Ok(())
+    }
+}
+
+impl FlowControlOptions for PfcStarConfig {
+    type Instance = Pfc;
+
+    fn facts(&self, is_host: bool) -> FlowControlFacts {
+        FlowControlFacts { raises_classes: true, ..self.pfc().facts(is_host) }
+    }
+
+    fn check_among(&self, network: &Among<'_>, findings: &mut Findings) {
+        self.pfc().check_among(network, findings);
+    }
+
+    fn build(&self, site: &Site<'_>) -> Pfc {
+        let raises = |neighbour: &Neighbour| site.relays || !site.is_host && !neighbour.is_host;
+        let raises: Vec<bool> = site.neighbours.iter().map(raises).collect();
+        let pfc = Pfc::new(&self.pfc(), site);
+        if raises.contains(&true) { pfc.raising(Raises { next: ladder(site.lossless), raises }) } else { pfc }
+    }
+}
+
+/// Which packets go up a class.
+#[derive(Debug)]
+pub(super) struct Raises {
+    /// The class above each.
+    next: [Class; CLASSES],
+    /// Of each ingress port, whether those that come in by it do.
+    raises: Vec<bool>,
+}
+
+impl Raises {
+    /// The class in which a packet leaves that has come in by `ingress` in `came`.
+    pub(super) fn class(&self, ingress: PortIx, came: Class) -> Class {
+        if self.raises[usize::from(ingress)] { self.next[came.index()] } else { came }
+    }
+
+    pub(super) fn heap_bytes(&self) -> u64 {
+        size_of::<Raises>() as u64 + self.raises.capacity() as u64
+    }
+}
+
+/// From each lossless class to the next; the last one, and all that are not lossless, stay what they are.
+fn ladder(lossless: ClassMask) -> [Class; CLASSES] {
+    let mut next = [0, 1, 2, 3, 4, 5, 6, 7].map(Class);
+    for (class, above) in lossless.iter().zip(lossless.iter().skip(1)) {
+        next[class.index()] = above;
+    }
+    next
+}
