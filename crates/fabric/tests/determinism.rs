@@ -93,7 +93,11 @@ fn any_case() -> impl Strategy<Value = Case> {
     (lossless(), error_rate, fault, mechanisms).prop_map(|(mut case, error_rate, fault, mechanisms)| {
         let (load_balance, recovery, flow_control) = mechanisms;
         if let Some(flow_control) = flow_control.filter(|config| config.facts(false).bounds_queues) {
-            with(&mut case.spec, flow_control);
+            let mut spec = case.spec.clone();
+            with(&mut spec, flow_control);
+            if common::applies(&spec) {
+                case.spec = spec;
+            }
         }
         case.spec.links.iter_mut().for_each(|link| link.error_rate = error_rate);
         if let Some((link, down, length)) = fault {
@@ -103,7 +107,7 @@ fn any_case() -> impl Strategy<Value = Case> {
         }
         case.spec.recovery = recovery;
         let spec = NetworkSpec { load_balance, ..case.spec.clone() };
-        if common::is_balanced(&spec) {
+        if common::applies(&spec) {
             case.spec = spec;
         }
         case

@@ -377,7 +377,7 @@ proptest! {
         (load_balance, recovery) in flowlets(),
     ) {
         (spec.load_balance, spec.recovery) = (load_balance, recovery);
-        prop_assume!(common::is_balanced(&spec));
+        prop_assume!(common::applies(&spec));
         let (simulation, outcomes) = run(&spec, flows.clone());
         for outcome in &outcomes {
             prop_assert_eq!(outcome.reception.delivered, outcome.spec.bytes);
@@ -398,7 +398,7 @@ proptest! {
         fault in prop::option::of((any::<prop::sample::Index>(), 0u64..60_000, 1u64..40_000)),
     ) {
         (spec.load_balance, spec.recovery) = (load_balance, network(1, 1).recovery);
-        prop_assume!(common::is_balanced(&spec));
+        prop_assume!(common::applies(&spec));
         spec.faults.extend(fault.map(|(link, down, length)| {
             let down = Time::ZERO + Duration::from_ns(down);
             LinkFault { link: link.index(spec.links.len()), down, up: down + Duration::from_ns(length) }

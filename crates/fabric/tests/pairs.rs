@@ -46,7 +46,7 @@ fn flows(hosts: u32) -> Vec<FlowSpec> {
 fn schedulers() -> Vec<(SchedulerConfig, HostScheduler)> {
     let quantum = Bytes(1600);
     vec![
-        (SchedulerConfig::RoundRobin {}, HostScheduler::QueuesFirst {}),
+        (SchedulerConfig::RoundRobin {}, HostScheduler::RelayFirst {}),
         (SchedulerConfig::LowestFirst {}, HostScheduler::Fair {}),
         (SchedulerConfig::Dwrr { quantum }, HostScheduler::Dwrr { quantum }),
     ]
@@ -73,6 +73,9 @@ fn every_two_mechanisms_run_together() {
             let mut spec = network;
             spec.switch.flow_control = flow_controls[row[0]].clone();
             spec.switch.headroom = policies[row[1]].clone();
+            if spec.switch.flow_control.facts(false).raises_classes {
+                spec.switch.lossless = [3, 4, 5].map(Class).to_vec();
+            }
             spec.congestion = congestions[row[2]].clone();
             spec.load_balance = balancers[row[3]].clone();
             spec.recovery = recoveries[row[4]].clone();

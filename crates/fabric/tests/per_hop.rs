@@ -129,7 +129,7 @@ proptest! {
     ) {
         with_room(&mut spec, flow_control);
         spec.load_balance = load_balance;
-        prop_assume!(common::is_balanced(&spec));
+        prop_assume!(common::applies(&spec));
         spec.recovery = nothing_in_vain();
         let flows = longer(flows, factor);
         let (simulation, outcomes) = common::run(&spec, flows);

@@ -65,8 +65,11 @@ fn a_switch_raises_what_comes_from_another_switch() {
     assert_eq!(classes(2, 0), [(1, Says::Data(3, 0))]);
     assert_eq!(classes(3, 0), [(1, Says::Data(4, 0))]);
     let refused = Fabric::new(pfc_star(chain(), 2, 100_000)).unwrap_err();
-    assert!(matches!(&refused[..], [SpecError::Option { option, reason }]
-        if option == "switch.flow_control" && reason.contains("3 in all, and switch.lossless has 2")), "{refused:?}");
+    assert!(
+        matches!(&refused[..], [SpecError::Option { option, reason }]
+        if option == "switch.flow_control" && reason.contains("3 in all, and switch.lossless has 2")),
+        "{refused:?}"
+    );
 }
 
 #[test]

@@ -426,6 +426,7 @@ proptest! {
     #[test]
     fn bcubes_lose_nothing_and_never_lock_up((spec, flows) in cases(), shards in 1usize..4) {
         let sizes: Vec<u64> = flows.iter().map(|flow| flow.bytes).collect();
+        let (alone, _) = common::run(&spec, flows.clone());
         let mut simulation = Simulation::new(spec, flows, shards).unwrap();
         let switch = simulation.fabric().wiring.ports.iter().find(|port| simulation.fabric().is_switch(port.node));
         prop_assert_eq!(simulation.fabric().promise(switch.unwrap().id), Promise::Lossless);
@@ -440,7 +441,7 @@ proptest! {
             prop_assert_eq!((outcome.reception.delivered, outcome.retransmitted), (bytes, 0));
         }
         prop_assert!(simulation.is_quiet());
-        prop_assert_eq!(simulation.audit(), []);
+        prop_assert_eq!((simulation.audit(), simulation.fingerprint()), (vec![], alone.fingerprint()));
         for pause in simulation.take_pauses() {
             prop_assert!((1..=3).contains(&pause.closure.cause.hops), "{pause:?}");
         }
@@ -489,4 +490,25 @@ fn with_three_layers_packets_are_lost() {
         (vec![], totals.drops[DropCause::Headroom as usize])
     );
     assert!(outcomes.iter().all(|outcome| outcome.reception.delivered == 4_000_000));
+}
+
+/// Links of a server fail, one after the other, and come back while an incast goes on; with routes computed anew, and without.
+#[test]
+fn nothing_is_left_over_where_links_fail() {
+    let at_us = |us| Time::ZERO + Duration::from_us(us);
+    for reconvergence in [None, Some(Duration::from_us(40))] {
+        // Server 1's link to switch 16, and to switch 21; the first of switch 22.
+        for link in [1, 17, 18] {
+            let mut spec = network(4, 1, thresholds(30_000, 20_000));
+            spec.faults = vec![LinkFault { link, down: at_us(60), up: at_us(2_000) }];
+            spec.reconvergence = reconvergence;
+            spec.recovery = RecoveryConfig::Irn(Default::default());
+            let incast = (0..16).filter(|src| *src != 5).map(|src| flow(src, 5, 400_000, 0));
+            let back = (0..16).filter(|dst| *dst != 1).map(|dst| flow(1, dst, 100_000, 50_000));
+            let (simulation, outcomes) = common::run(&spec, incast.chain(back).collect());
+            let delivered = outcomes.iter().all(|outcome| outcome.reception.delivered == outcome.spec.bytes);
+            assert_eq!((delivered, simulation.audit(), simulation.is_quiet()), (true, vec![], true), "link {link}");
+            assert!(simulation.totals().drops[DropCause::LinkDown as usize] > 0, "link {link}");
+        }
+    }
 }

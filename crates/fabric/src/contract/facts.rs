@@ -35,8 +35,6 @@ pub struct Site<'a> {
     pub lossless: ClassMask,
     /// Bytes of the buffer.
     pub buffer: u64,
-    /// Time that packets take from their ingress port to a queue.
-    pub transit: Duration,
     /// Whether packets that hosts relay go before the data of their own flows.
     pub relays_first: bool,
     /// Sizes and times of frames.

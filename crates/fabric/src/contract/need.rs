@@ -36,7 +36,7 @@ pub fn exact_need_at(site: &Site<'_>, port: &PortFacts, delay: Duration) -> u64 
     // From the arrival of the packet that crosses the threshold until the peer's gate is closed, and as long before as a frame travels: what has arrived
     // by the time that it is charged comes behind it. At a border with another flow control the peer uses our PFC.
     let response = site.flow_control.response().max(site.neighbours[usize::from(port.ix)].flow_control.response());
-    let window = delay * 2 + site.transit + frame_time + pauses + response;
+    let window = delay * 2 + frame_time + pauses + response;
     // Where times are cut down to a clock, frames may pass faster than at the link's rate: full ones a little, short ones a lot.
     let bytes = (u128::from(window.ps()) * u128::from(wire) / u128::from(frame_time.ps().max(1))) as u64;
     let [fast, slow] = framing.rate_excess(port.rate, telemetry).unwrap_or([1, 1]);

@@ -109,6 +109,10 @@ fn check_buffer(node: &Node, frames: &Frames, report: &mut impl FnMut(NodeId, St
             }
         }
     }
+    for Queued { frame, ingress, came, .. } in pipeline.transit.packets().filter(|queued| queued.came != Class::CONTROL)
+    {
+        standing[usize::from(*ingress)][came.index()] += u64::from(frame.size.charge);
+    }
     for (ingress, classes) in (0u16..).zip(&standing) {
         for (class, bytes) in (0u8..).map(Class).zip(classes) {
             let charged = pipeline.held(ingress, class);

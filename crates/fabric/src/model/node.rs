@@ -18,7 +18,7 @@ use crate::model::port::Port;
 use crate::model::sink::{Env, Sink, Wakeup};
 use crate::network::fabric::Fabric;
 use crate::network::spec::HostScheduler;
-use backwater_engine::{Duration, Time};
+use backwater_engine::Time;
 use std::mem::offset_of;
 
 /// What a node has lost.
@@ -57,8 +57,8 @@ impl Node {
         let forwards = site.relays || !site.is_host;
         let pipeline = forwards.then(|| Box::new(Pipeline::new(&site, &fabric.spec)));
         let asked = pipeline.as_ref().map_or(Stations::NONE, |pipeline| pipeline.point_at | pipeline.balancer_at);
-        let delays = pipeline.as_ref().is_some_and(|pipeline| pipeline.transit.delay > Duration::ZERO);
-        let takes_turns = site.is_host && fabric.spec.host.scheduler != (HostScheduler::QueuesFirst {});
+        let delays = pipeline.as_ref().is_some_and(|pipeline| pipeline.transit.takes_time());
+        let takes_turns = site.is_host && fabric.spec.host.scheduler != (HostScheduler::RelayFirst {});
         let hands_on = interfaces.ports.iter().any(|port| !port.leads_to_wire(CLASSES as QueueIx));
         interfaces.stations = asked
             | Stations::TRAIL.only_if(fabric.spec.keeps_trails())
@@ -347,13 +347,10 @@ impl Node {
         if self.interfaces.wake_at <= env.now {
             self.interfaces.wake_at = Time::NEVER;
         }
-        while let Some((egress, mut queued)) = self.pipeline.as_mut().and_then(|pipeline| pipeline.transit.due(env.now))
+        while let Some((egress, queue, mut queued)) =
+            self.pipeline.as_mut().and_then(|pipeline| pipeline.transit.due(env.now))
         {
-            if self.is_dead_end(egress, env) {
-                self.drop(queued.ingress, &queued.frame, DropCause::LinkDown, env);
-            } else {
-                self.join(egress, &mut queued, env);
-            }
+            self.end_transit(egress, queue, &mut queued, env);
         }
         self.wake_reactions(env);
         for caller in Caller::ALL {

@@ -1,15 +1,15 @@
 //! What a switch has besides ports and flow control.
 
 use crate::contract::{BufferAccounts, BufferPolicy, Footprint, Occupancy, Site, Station, Stations};
-use crate::ids::{Class, ClassMask, PortIx};
+use crate::ids::{Class, ClassMask, PortIx, QueueIx};
 use crate::mechanisms::congestion::AnyCongestionPoint;
 use crate::mechanisms::headroom::AnyBufferPolicy;
 use crate::mechanisms::load_balance::AnyLoadBalance;
 use crate::model::fifo::Queued;
 use crate::model::probe::{IngressProbe, Seen};
-use crate::network::spec::NetworkSpec;
+use crate::network::spec::{NetworkSpec, RelayConfig};
 use backwater_engine::memory::HeapBytes;
-use backwater_engine::{Duration, Time};
+use backwater_engine::{Duration, Rate, Time};
 use std::collections::VecDeque;
 
 /// What a switch has besides ports and flow control.
@@ -25,25 +25,41 @@ pub struct Pipeline {
     pub(crate) transit: Transit,
 }
 
-/// Packets on their way from an ingress port to a queue.
+/// Packets on their way from an ingress port to a queue, one behind the other. They are charged and have their queues already.
 #[derive(Debug)]
 pub(crate) struct Transit {
-    /// How long that takes.
-    pub(crate) delay: Duration,
-    packets: VecDeque<(Time, PortIx, Queued)>,
+    /// How long the way takes.
+    delay: Duration,
+    /// How fast packets set out.
+    rate: Option<Rate>,
+    /// When the next one can.
+    free_at: Time,
+    packets: VecDeque<(Time, PortIx, QueueIx, Queued)>,
 }
 
 impl Transit {
-    /// A packet sets out for `egress` at `now`; when it is there.
-    pub(super) fn enter(&mut self, egress: PortIx, queued: Queued, now: Time) -> Time {
-        let due = now + self.delay;
-        self.packets.push_back((due, egress, Queued { at: due, ..queued }));
+    /// Whether the way takes any time.
+    pub(super) fn takes_time(&self) -> bool {
+        self.delay > Duration::ZERO || self.rate.is_some()
+    }
+
+    /// A packet that comes at `now` sets out for a queue of `egress` in its turn; when it is there.
+    pub(super) fn enter(&mut self, egress: PortIx, queue: QueueIx, queued: Queued, now: Time) -> Time {
+        let turn = self.rate.map_or(Duration::ZERO, |rate| rate.time_for(queued.frame.size.charge.into()));
+        self.free_at = self.free_at.max(now) + turn;
+        let due = self.free_at + self.delay;
+        self.packets.push_back((due, egress, queue, Queued { at: due, ..queued }));
         due
     }
 
-    /// The next packet that is there by `now`, and its egress port.
-    pub(super) fn due(&mut self, now: Time) -> Option<(PortIx, Queued)> {
-        self.packets.pop_front_if(|(due, ..)| *due <= now).map(|(_, egress, queued)| (egress, queued))
+    /// The next packet that is there by `now`, with its egress port and its queue.
+    pub(super) fn due(&mut self, now: Time) -> Option<(PortIx, QueueIx, Queued)> {
+        self.packets.pop_front_if(|(due, ..)| *due <= now).map(|(_, egress, queue, queued)| (egress, queue, queued))
+    }
+
+    /// The packets on their way.
+    pub(crate) fn packets(&self) -> impl Iterator<Item = &Queued> {
+        self.packets.iter().map(|(.., queued)| queued)
     }
 
     /// Whether no packet is on its way.
@@ -53,12 +69,15 @@ impl Transit {
 
     /// Charged bytes on their way.
     pub(crate) fn bytes(&self) -> u64 {
-        self.packets.iter().map(|(.., queued)| u64::from(queued.frame.size.charge)).sum()
+        self.packets().map(|queued| u64::from(queued.frame.size.charge)).sum()
     }
 }
 
 impl Pipeline {
     pub(crate) fn new(site: &Site<'_>, spec: &NetworkSpec) -> Pipeline {
+        let RelayConfig { delay, rate, .. } = spec.host.relay;
+        let (delay, rate) = if site.relays { (delay, rate) } else { (Duration::ZERO, None) };
+        let transit = Transit { delay, rate, free_at: Time::ZERO, packets: VecDeque::new() };
         let (congestion_point, balancer) = (spec.congestion_point(site), spec.load_balance.build(site));
         Pipeline {
             buffer: spec.headroom(site.node).build(site),
@@ -67,7 +86,7 @@ impl Pipeline {
             balancer_at: balancer.stations(),
             balancer,
             probe: None,
-            transit: Transit { delay: site.transit, packets: VecDeque::new() },
+            transit,
         }
     }
 

@@ -12,7 +12,7 @@ use crate::contract::note::{DropCause, Note};
 use crate::contract::passage::OWN;
 use crate::contract::{
     Admission, Arrival, BufferPolicy, Carried, Choice, Entropy, FlowControl, Gauge, Heard, Joining, LoadBalance,
-    Passage, Stage, Station, Stations, View,
+    Passage, Pressure, Stage, Station, Stations, View,
 };
 use crate::frame::{Body, Frame, NextHop, Packet, PacketKind, Trail};
 use crate::ids::{CLASSES, Class, NodeId, PortIx, QueueIx};
@@ -22,7 +22,6 @@ use crate::model::node::Node;
 use crate::model::port::Port;
 use crate::model::sink::{Env, Sink, Wakeup};
 use crate::network::fabric::Fabric;
-use backwater_engine::Duration;
 
 impl Node {
     /// A packet for another node has arrived on `ingress` and leaves through `egress`.
@@ -50,19 +49,50 @@ impl Node {
         if self.look_at(egress, &mut queued.frame, env) == Heard::Consume {
             return self.consume(&queued.frame, env);
         }
-        match &mut self.pipeline {
-            Some(pipeline) if pipeline.transit.delay > Duration::ZERO => {
-                let due = pipeline.transit.enter(egress, queued, env.now);
-                env.sink.schedule(Wakeup::Node(self.id), due);
-            }
-            _ => self.join(egress, &mut queued, env),
+        if self.interfaces.stations.meets(Stations::DELAY) {
+            self.begin_transit(egress, queued, env);
+        } else {
+            self.join(egress, &mut queued, env);
         }
+    }
+
+    /// A packet sets out for its queue, where that takes some time: it is charged here, and its upstream told if that was too much.
+    fn begin_transit<S: Sink>(&mut self, egress: PortIx, mut queued: Queued, env: &mut Env<'_, S>) {
+        let mut queue = QueueIx::from(queued.came.0);
+        if queued.came != Class::CONTROL {
+            let Some((passage, pressure)) = self.admit(egress, &mut queued, env) else { return };
+            queue = passage.queue;
+            self.with_flow_control(env, |mechanism, node| mechanism.on_enqueue(&passage, pressure, node));
+        }
+        let pipeline = self.pipeline.as_mut().expect("routes pass through switches only");
+        let due = pipeline.transit.enter(egress, queue, queued, env.now);
+        env.sink.schedule(Wakeup::Node(self.id), due);
+    }
+
+    /// A packet is at its queue.
+    pub(crate) fn end_transit<S: Sink>(
+        &mut self,
+        egress: PortIx,
+        queue: QueueIx,
+        queued: &mut Queued,
+        env: &mut Env<'_, S>,
+    ) {
+        let passage = passage(egress, queue, queued);
+        if self.is_dead_end(egress, env) {
+            self.let_go(&passage, env);
+            return self.drop(queued.ingress, &queued.frame, DropCause::LinkDown, env);
+        }
+        if self.interfaces.stations.meets(Stations::ENQUEUE | Stations::TRACE) {
+            self.tell_of_enqueue(&passage, &mut queued.frame, env);
+        }
+        self.interfaces.ports[usize::from(egress)].enqueue(queue, queued, env.frames);
+        self.kick(egress, env);
     }
 
     /// A packet joins a queue of `egress`, if the buffer takes it.
     #[inline(always)]
     pub(crate) fn join<S: Sink>(&mut self, egress: PortIx, queued: &mut Queued, env: &mut Env<'_, S>) {
-        let (class, ingress, stations) = (queued.came, queued.ingress, self.interfaces.stations);
+        let (class, stations) = (queued.came, self.interfaces.stations);
         if class == Class::CONTROL {
             if stations.meets(Stations::ENQUEUE | Stations::TRACE) {
                 self.tell_of_enqueue(&passage(egress, class.0.into(), queued), &mut queued.frame, env);
@@ -70,14 +100,35 @@ impl Node {
             self.interfaces.ports[usize::from(egress)].enqueue(class.0.into(), queued, env.frames);
             return self.kick(egress, env);
         }
-        let mut passage = passage(egress, class.0.into(), queued);
+        let Some((passage, pressure)) = self.admit(egress, queued, env) else { return };
+        if stations.meets(Stations::ENQUEUE | Stations::TRACE) {
+            self.tell_of_enqueue(&passage, &mut queued.frame, env);
+        }
+        self.interfaces.ports[usize::from(egress)].enqueue(passage.queue, queued, env.frames);
+        self.flow_control.on_enqueue(&passage, pressure, &mut View::new(env.now, env.fabric, &mut self.interfaces));
+        self.kick(egress, env);
+    }
+
+    /// The buffer takes a packet, or refuses it, and flow control names its queue; what has been found about its ingress port.
+    #[inline(always)]
+    fn admit<S: Sink>(
+        &mut self,
+        egress: PortIx,
+        queued: &mut Queued,
+        env: &mut Env<'_, S>,
+    ) -> Option<(Passage, Pressure)> {
+        let mut passage = passage(egress, queued.came.0.into(), queued);
         let pipeline = self.pipeline.as_mut().expect("routes pass through switches only");
         let pressure = match pipeline.buffer.admit(&passage, env.now) {
             Admission::Charged(pressure) => pressure,
-            Admission::Refused(cause) => return self.refuse(passage, &queued.frame, cause, env),
+            Admission::Refused(cause) => {
+                self.refuse(passage, &queued.frame, cause, env);
+                return None;
+            }
         };
         if let Some(probe) = &mut pipeline.probe {
-            probe.on_arrival(ingress, class, queued.frame.size.charge.into(), &pipeline.buffer, env.now);
+            let (came, bytes) = (passage.came, passage.bytes.into());
+            probe.on_arrival(passage.ingress, came, bytes, &pipeline.buffer, env.now);
         }
         if self.interfaces.ports[usize::from(egress)].are_queues_named() {
             let joining = joining(&self.interfaces.ports, egress, queued, env.fabric);
@@ -87,12 +138,7 @@ impl Node {
                 (place.queue, place.class, place.note, place.note);
             queued.frame.set_class(place.class);
         }
-        if stations.meets(Stations::ENQUEUE | Stations::TRACE) {
-            self.tell_of_enqueue(&passage, &mut queued.frame, env);
-        }
-        self.interfaces.ports[usize::from(egress)].enqueue(passage.queue, queued, env.frames);
-        self.flow_control.on_enqueue(&passage, pressure, &mut View::new(env.now, env.fabric, &mut self.interfaces));
-        self.kick(egress, env);
+        Some((passage, pressure))
     }
 
     #[inline(never)]

@@ -239,7 +239,7 @@ impl Default for HostConfig {
         HostConfig {
             ack_every: 1,
             ack_class: Class::CONTROL,
-            scheduler: HostScheduler::QueuesFirst {},
+            scheduler: HostScheduler::RelayFirst {},
             relay: RelayConfig::default(),
         }
     }
@@ -249,8 +249,8 @@ impl Default for HostConfig {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum HostScheduler {
-    /// What waits in queues goes first: own data fills the gaps.
-    QueuesFirst {},
+    /// What waits in queues goes first, packets that the host relays and ACKs of a data class: own data fills the gaps.
+    RelayFirst {},
     /// Queues and own data take turns, packet by packet.
     Fair {},
     /// Queues and own data share the port by bytes, by deficit round robin with equal weights.
@@ -270,8 +270,11 @@ pub struct RelayConfig {
     /// Buffer policy. Default: that of `switch.headroom`; under a flow control that counts nothing at hosts that relay (`port-fc`, and `pfc` with
     /// `relays = "forward"`), all of the buffer is for whatever comes.
     pub headroom: Option<HeadroomConfig>,
-    /// Time that a host takes to forward a packet, from its last bit's arrival to its place in a queue. Default 0 s.
+    /// Time that a host takes to forward a packet, from its last bit's arrival to its place in a queue, besides its turn (`rate`). Default 0 s.
     pub delay: Duration,
+    /// How fast a host forwards, all ports together: a packet takes the time of its charged bytes, and those that come meanwhile wait for their turn, in
+    /// the host's buffer. Default: as fast as they come.
+    pub rate: Option<Rate>,
     /// Whether the congestion control's congestion point is at the relaying hosts' ports as well: ECN marks, telemetry. Default false.
     pub congestion_point: bool,
 }
@@ -408,8 +411,7 @@ impl NetworkSpec {
             unused_ports: self.switch.ports.map_or(0, |most| usize::from(most).saturating_sub(ports.len())),
             lossless,
             buffer: self.buffer(node).get(),
-            transit: if self.relays(node) { self.host.relay.delay } else { Duration::ZERO },
-            relays_first: self.host.scheduler == (HostScheduler::QueuesFirst {}),
+            relays_first: self.host.scheduler == (HostScheduler::RelayFirst {}),
             sizes: self.sizes(),
             base_rtt,
             flow_control: facts(node),

@@ -128,9 +128,11 @@ pub fn drain(simulation: &mut Simulation) {
     }
 }
 
-/// Whether the load balancer can run in this network.
-pub fn is_balanced(spec: &NetworkSpec) -> bool {
-    let refused = |error: &SpecError| matches!(error, SpecError::Option { option, .. } if option == "load_balance");
+/// Whether flow control and load balancer can run in this network.
+pub fn applies(spec: &NetworkSpec) -> bool {
+    let slots = ["switch.flow_control", "load_balance"];
+    let refused =
+        |error: &SpecError| matches!(error, SpecError::Option { option, .. } if slots.contains(&option.as_str()));
     Fabric::new(spec.clone()).map_or_else(|errors| !errors.iter().any(refused), |_| true)
 }
 

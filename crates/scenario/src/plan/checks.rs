@@ -3,9 +3,12 @@
 use super::timing;
 use crate::diagnostic::{Diagnostic, counted};
 use crate::scenario::Scenario;
+use crate::topology::LinkLimits;
 use crate::workload::Traffic;
 use backwater_engine::{Bytes, Duration, Rate, Time};
-use backwater_fabric::contract::{Among, Beside, Key, Options, Running, Shape, Station, Stations, options};
+use backwater_fabric::contract::{
+    Among, Beside, FlowControlFacts, Key, Options, Running, Shape, Station, Stations, options,
+};
 use backwater_fabric::frame::Protocol;
 use backwater_fabric::ids::{Class, NodeId};
 use backwater_fabric::mechanisms::flow_control::FlowControlConfig;
@@ -93,6 +96,8 @@ fn switch(scenario: &Scenario, findings: &mut Findings) {
         "switch.lossless",
         format!("no class is lossless, so {} has nothing to do", switch.flow_control.name()),
     );
+    let rate = scenario.host.relay.rate.and_then(LinkLimits::rate);
+    rate.into_iter().for_each(|why| findings.error(true, "host.relay.rate", why));
     let of_switch = match switch.scheduler {
         SchedulerConfig::Dwrr { quantum } => Some(("switch.scheduler.quantum", quantum)),
         _ => None,
@@ -275,11 +280,13 @@ pub(super) fn shared_buffers(spec: &NetworkSpec) -> Vec<Diagnostic> {
     let Some(switch) = switches(spec).find(|switch| is_divided(switch) && !uses_ports(switch)) else {
         return findings.0;
     };
-    let remedy = if switches(spec).any(|switch| runs_pfc(spec, switch)) {
-        format!("headroom = {{ kind = \"static\", xoff = \"{buffer}\", headroom = \"0 B\" }} shares")
-    } else {
-        "lossless = [] and headroom = { kind = \"static\" } share".into()
-    };
+    let shares = format!("headroom = {{ kind = \"static\", xoff = \"{buffer}\", headroom = \"0 B\" }} shares");
+    let remedy =
+        if spec.flow_control(switch).facts(false).is_lossless || switches(spec).any(|switch| runs_pfc(spec, switch)) {
+            shares
+        } else {
+            "lossless = [] and headroom = { kind = \"static\" } share".into()
+        };
     let name = spec.flow_control(switch).name();
     findings.warning(
         true,
@@ -302,7 +309,8 @@ pub(super) fn relays_that_drop(spec: &NetworkSpec) -> Vec<Diagnostic> {
     if let Some(relay) = nodes(NodeKind::Relay, spec).find(passes_on) {
         let message = "bounds what hosts hold that relay and pass PAUSEs on: they may drop lossless packets";
         findings.warning(spec.host.relay.buffer.is_some(), "host.relay.buffer", message);
-        findings.warning(spec.headroom(relay).facts().bounds_ingress, &path_of(spec, relay, "headroom"), message);
+        let is_bounded = spec.site(relay, &wiring, Shape::default(), Duration::ZERO).headroom.bounds_ingress;
+        findings.warning(is_bounded, &path_of(spec, relay, "headroom"), message);
     }
     findings.0
 }
@@ -310,20 +318,35 @@ pub(super) fn relays_that_drop(spec: &NetworkSpec) -> Vec<Diagnostic> {
 /// Options of what this network does not have, in a run that is over at `end`.
 pub(super) fn idle(spec: &NetworkSpec, end: Time) -> Vec<Diagnostic> {
     let mut findings = Findings::default();
-    let RelayConfig { buffer, headroom, delay, congestion_point } = &spec.host.relay;
-    let is_set = buffer.is_some() || headroom.is_some() || *delay > Duration::ZERO || *congestion_point;
+    let RelayConfig { buffer, headroom, delay, rate, congestion_point } = &spec.host.relay;
+    let is_slow = *delay > Duration::ZERO || rate.is_some();
+    let is_set = buffer.is_some() || headroom.is_some() || is_slow || *congestion_point;
     findings.warning(is_set && !relays(spec), "host.relay", "has no effect: no host of this topology relays");
     let is_idle = spec.reconvergence.is_some() && spec.faults.iter().all(|fault| fault.down >= end);
     findings.warning(is_idle, "network.reconvergence", "has no effect: no link fails during the run");
     // A flow control of another crate may send frames of its own from a host, in any class.
     let is_known = spec.plug_ins().keys().all(|name| !name.starts_with("flow_control."));
-    let takes_turns = spec.host.scheduler != (HostScheduler::QueuesFirst {});
+    let takes_turns = spec.host.scheduler != (HostScheduler::RelayFirst {});
     findings.warning(
         takes_turns && is_known && !relays(spec) && spec.host.ack_class == Class::CONTROL,
         "host.scheduler",
         "has no effect: no host of this topology relays, and ACKs are in the control class, which always goes first",
     );
     findings.0
+}
+
+/// Nodes at which the flow control does not keep what it promises, the first of them for each reason.
+pub(super) fn promises(fabric: &Fabric) -> Vec<Diagnostic> {
+    let mut found: Vec<Diagnostic> = Vec::new();
+    for node in (0..fabric.spec.nodes.len() as u32).map(NodeId) {
+        let Err(reason) = fabric.keeps_promises(node) else { continue };
+        let path = format!("{}.kind", path_of(&fabric.spec, node, "flow_control"));
+        let warning = Diagnostic::warning(path, format!("may lose packets: {reason}"));
+        if !found.contains(&warning) {
+            found.push(warning);
+        }
+    }
+    found
 }
 
 /// A congestion point at hosts that relay that sees no packet.
@@ -359,6 +382,11 @@ pub(super) fn buffers(spec: &NetworkSpec) -> Vec<Diagnostic> {
     of_switches.into_iter().chain(buffers_of(NodeKind::Relay, spec, "host.relay.buffer")).collect()
 }
 
+/// Whether PAUSEs depend on what comes in by each port.
+fn counts(flow_control: &FlowControlFacts) -> bool {
+    flow_control.is_lossless && !flow_control.bounds_queues && !flow_control.passes_on
+}
+
 /// The same for nodes of one kind, whose buffer is this `option`.
 fn buffers_of(kind: NodeKind, spec: &NetworkSpec, option: &str) -> Vec<Diagnostic> {
     let mut findings = Findings::default();
@@ -367,7 +395,7 @@ fn buffers_of(kind: NodeKind, spec: &NetworkSpec, option: &str) -> Vec<Diagnosti
     let needs = nodes(kind, spec).map(|node| {
         let site = spec.site(node, &wiring, Shape::default(), Duration::ZERO);
         let (reserved, ports) = (spec.headroom(node).reserved(&site), site.ports.len() + site.unused_ports);
-        let thresholds = spec.headroom(node).below_thresholds(&site).filter(|_| site.flow_control.is_lossless);
+        let thresholds = spec.headroom(node).below_thresholds(&site).filter(|_| counts(&site.flow_control));
         let (option, thresholds) = thresholds.unwrap_or_default();
         Need { node, ports, reserved: Bytes(reserved), with_thresholds: Bytes(reserved + thresholds), option }
     });
@@ -404,16 +432,25 @@ fn buffers_of(kind: NodeKind, spec: &NetworkSpec, option: &str) -> Vec<Diagnosti
 /// Whether the switches do with every class of the traffic what its author may expect.
 pub(super) fn classes(scenario: &Scenario, traffic: &Traffic) -> Vec<Diagnostic> {
     let mut findings = Findings::default();
+    let (flow_control, lossless) = (scenario.switch.flow_control.facts(false), &scenario.switch.lossless);
     for &(tag, class) in &traffic.classes {
         let tag = &traffic.tags[usize::from(tag)];
         let path = format!("{}.class", part_called(tag, scenario));
         findings.error(class == Class::CONTROL, &path, "class 0 is for control frames alone");
         findings.warning(
-            class != Class::CONTROL
-                && scenario.switch.flow_control.facts(false).is_lossless
-                && !scenario.switch.lossless.contains(&class),
+            class != Class::CONTROL && flow_control.is_lossless && !lossless.contains(&class),
             &path,
             format!("\"{tag}\" is of class {}, which is not among switch.lossless: full buffers drop it", class.0),
+        );
+        let lowest = lossless.iter().min().filter(|lowest| flow_control.raises_classes && **lowest != class);
+        findings.error(
+            lowest.is_some() && lossless.contains(&class),
+            &path,
+            format!(
+                "must be {}, the lowest of switch.lossless: {} puts packets into the next class at every switch",
+                lowest.map_or(0, |class| class.0),
+                scenario.switch.flow_control.name()
+            ),
         );
     }
     findings.0

@@ -85,6 +85,7 @@ impl Plan {
         if has_errors(&findings) {
             return Err(findings);
         }
+        findings.extend(checks::promises(&fabric));
         findings.extend(checks::congestion_points(&fabric));
         Ok(Plan {
             spec,

@@ -707,7 +707,7 @@ pub(crate) const CASES: &[(&str, &str, &[&str])] = &[
             "s.toml:22:13: warning: host.scheduler: has no effect: no host of this topology relays, and ACKs are in the control class, which always goes first",
         ],
     ),
-    ("[network]", "[host]\nscheduler = { kind = \"queues-first\" }\n[network]", &[]),
+    ("[network]", "[host]\nscheduler = { kind = \"relay-first\" }\n[network]", &[]),
     ("[network]", "[host]\nscheduler = { kind = \"fair\" }\nack_class = 3\n[network]", &[]),
     (
         "kind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 4\nhost_rate = \"100 Gbps\"\ndelay = \"1 us\"\n\n[[faults]]\nlink = [\"leaf0\", \"spine1\"]\ndown = \"200 us\"\nup = \"300 us\"\n",

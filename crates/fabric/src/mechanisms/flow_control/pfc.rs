@@ -7,7 +7,8 @@
 use super::pfc_star::Raises;
 use crate::contract::{
     AddedQueues, Among, Findings, FlowControl, FlowControlAccounts, FlowControlFacts, FlowControlOptions, Footprint,
-    Gauge, Joining, Neighbour, Options, Passage, PauseScope, PfcTerms, Place, PortFacts, PortPressure, Pressure, Running, Site, View,
+    Gauge, Joining, Neighbour, Options, Passage, PauseScope, PfcTerms, Place, PortFacts, PortPressure, Pressure,
+    Running, Site, View,
 };
 use crate::frame::cause::{Cause, Causes};
 use crate::frame::{Control, Frame, Pfc as PfcFrame, Protocol};

@@ -29,7 +29,7 @@ impl Turns {
     /// A packet of `wire` bytes of `side` leaves.
     pub(super) fn took(&mut self, side: Side, wire: u64, scheduler: HostScheduler) {
         let (cost, quantum) = match scheduler {
-            HostScheduler::QueuesFirst {} | HostScheduler::Fair {} => (1, 1),
+            HostScheduler::RelayFirst {} | HostScheduler::Fair {} => (1, 1),
             HostScheduler::Dwrr { quantum } => (wire as i64, quantum.get() as i64),
         };
         if side != self.next {
