@@ -12,11 +12,11 @@ use backwater_analysis::protocol::port_fc::{self, PortFc};
 use backwater_analysis::protocol::{Pfc, PfcForward, PfcStar, Protocol, QueueId};
 use backwater_analysis::{Case, Dependencies, Graph, Question, analyze, network};
 use backwater_engine::Rate;
-use backwater_fabric::ids::PortId;
+use backwater_fabric::ids::{Class, PortId};
 use backwater_fabric::network::fabric::Fabric;
-use backwater_fabric::network::spec::{FlowSpec, NetworkSpec};
+use backwater_fabric::network::spec::{FlowSpec, NetworkSpec, NodeKind};
 use common::{blocking, cycle};
-use networks::{all_to_all, along, bcube, flow, leaf_spine, network_of};
+use networks::{Shape, all_to_all, along, bcube, flow, leaf_spine, network_of};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The case of `flows`, all of whose ports are congested.
@@ -126,6 +126,9 @@ fn what_holds_in_bcube_n_1() {
         assert_eq!((Graph::new(&case, &PfcStar).classes(), Graph::new(&case, &Pfc).classes()), (Some(2), Some(1)));
         // In BCube(2, 1), all that a server sends by way of another goes to one port.
         assert_eq!(blocking(&case, &PortFc).is_free(), n == 2);
+        assert!(
+            [&Pfc as &dyn Protocol, &PfcForward, &PfcStar].iter().all(|blocks| !blocking(&case, *blocks).is_free())
+        );
     }
 }
 
@@ -142,6 +145,7 @@ fn what_holds_in_bcube_n_2() {
             assert_eq!(cycle(&case, free), None, "{}, n = {n}", free.name());
         }
         assert_eq!(Graph::new(&case, &PfcStar).classes(), Some(3));
+        assert!(!blocking(&case, &PortFc).is_free());
         let found = overflowing(&case, &PortFc);
         let (relay, class_a): (Vec<_>, Vec<_>) =
             found.iter().partition(|[queue, _]| queue.ends_with("the relay queue"));
@@ -222,10 +226,21 @@ fn servers_that_pass_pauses_on_stop_their_own_arrivals() {
     assert!(ask(bcube(2, 1), flows(), "pfc", &["s0->h1"]).hol_free);
     let example = ask(bcube(2, 1), flows(), "pfc-forward", &["s0->h1"]).counterexample.unwrap();
     assert_eq!((example.innocent.as_str(), example.queue.port.as_str()), ("flow 2 (h2 -> h0)", "s2:0"));
+    // Another class goes on.
+    let mut classes = flows();
+    classes[2].class = Class(4);
+    assert!(ask(bcube(2, 1), classes, "pfc-forward", &["s0->h1"]).hol_free);
     // Congestion at the port of a server is told to nobody.
     let relayed = || vec![along(2, 1, &[0, 1, 3]), along(2, 1, &[0, 1])];
     assert!(!ask(bcube(2, 1), relayed(), "pfc", &["h1:1"]).hol_free);
     assert!(ask(bcube(2, 1), relayed(), "pfc-forward", &["h1:1"]).hol_free);
+}
+
+/// A PAUSE is not passed back over the link that it came by: two neighbours can send to each other.
+#[test]
+fn pauses_are_passed_on_to_other_ports_only() {
+    let (_, case) = case(bcube(2, 1), vec![along(2, 1, &[0, 1]), along(2, 1, &[1, 0])]);
+    assert_eq!(cycle(&case, &PfcForward), None);
 }
 
 /// Round a failed link: class A of one switch feeds class A of another through a relay.
@@ -235,6 +250,18 @@ fn a_detour_overflows_under_port_fc() {
     let expected = ["s1:1: the queue of relays to s3:0", "h2:0: the relay queue"].map(String::from);
     assert_eq!(overflowing(&case, &PortFc), [expected]);
     assert!(overflowing(&case, &PfcStar).is_empty());
+}
+
+/// Past four switches, class A of the second fills only if its port is congested: class A of the third stops it not, and that is held back by class B.
+#[test]
+fn class_a_fills_if_its_port_is_congested() {
+    let row = Shape { hosts: 5, switches: 4, ends: (0..4).flat_map(|i| [(i, 5 + i), (i + 1, 5 + i)]).collect() };
+    for (congested, expected) in [("s3:1", &["s2:1"][..]), ("s1:1", &["s1:1", "s2:1"])] {
+        let mut spec = network_of(&row, 1);
+        spec.nodes[..5].iter_mut().for_each(|server| server.kind = NodeKind::Relay);
+        let found = ask(spec, vec![flow(0, 4)], "port-fc", &[congested]).overflows;
+        assert_eq!(found.iter().map(|found| found.queue.port.as_str()).collect::<Vec<_>>(), expected);
+    }
 }
 
 /// A server that relays from a fast layer to a slow one.

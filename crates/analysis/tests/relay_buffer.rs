@@ -24,7 +24,7 @@ const CHARGE: u64 = 1086;
 
 /// What `relayed` full frames at line rate need, if full frames come in through the other port as well.
 fn bound(relayed: u64, ack_every: u64) -> u64 {
-    let acks = 1 + (relayed - 1) * FRAME / (ack_every * FRAME);
+    let acks = 1 + (relayed - 1) / ack_every;
     CHARGE * (FIRST + ACK * acks).div_ceil(FRAME)
 }
 
