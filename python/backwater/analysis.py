@@ -36,7 +36,8 @@ class Counterexample:
         innocent: The flow.
         queue: Where it is paused.
         cause: The congested port.
-        culprit: A flow in the same queue that passes the congested port.
+        culprit: A flow that passes the congested port, because of which the queue is paused; in the same queue, if
+            any such flow is.
     """
 
     innocent: str
@@ -114,6 +115,28 @@ class QueueCounts:
 
 
 @dataclass(frozen=True)
+class Overflow:
+    """A queue that can overflow, because what comes to it is not stopped.
+
+    Attributes:
+        queue: The queue.
+        feeder: The queue that feeds it.
+        flow: A flow that comes from there.
+    """
+
+    queue: Queue
+    feeder: Queue
+    flow: str
+
+    @classmethod
+    def _from(cls, document: Mapping[str, Any]) -> Self:
+        return cls(Queue(**document["queue"]), Queue(**document["feeder"]), document["flow"])
+
+    def __str__(self) -> str:
+        return f"{self.queue}, which {self.feeder} feeds ({self.flow})"
+
+
+@dataclass(frozen=True)
 class Findings:
     """What holds under one protocol.
 
@@ -126,6 +149,8 @@ class Findings:
         queues: Queues that are congested or can be paused.
         deadlock_free: Whether no queues can wait for each other in a circle.
         cycle: Queues that can: each waits for the next, the last one for the first.
+        overflows: Queues that can overflow.
+        classes: Number of traffic classes that the flows need; None if classes do not tell queues apart.
     """
 
     protocol: str
@@ -136,6 +161,8 @@ class Findings:
     queues: QueueCounts
     deadlock_free: bool
     cycle: tuple[Queue, ...]
+    overflows: tuple[Overflow, ...]
+    classes: int | None
 
     @classmethod
     def _from(cls, document: Mapping[str, Any]) -> Self:
@@ -147,6 +174,7 @@ class Findings:
             "causes": tuple(Cause._from(cause) for cause in document["causes"]),
             "queues": QueueCounts(**document["queues"]),
             "cycle": tuple(Queue(**queue) for queue in document["cycle"]),
+            "overflows": tuple(Overflow._from(overflow) for overflow in document["overflows"]),
         }
         return cls(**{**document, **parts})
 

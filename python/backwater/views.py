@@ -104,7 +104,7 @@ def memory(name: str, estimate: Estimate) -> View:
 
 
 def analysis(name: str, found: Analysis) -> View:
-    """Who can be blocked under which flow control, with how many queues, and whether queues can wait in a circle."""
+    """Who can be blocked under which flow control, with how many queues; which can overflow or wait in a circle."""
     rows = [
         (
             findings.protocol,
@@ -112,18 +112,21 @@ def analysis(name: str, found: Analysis) -> View:
             f"{findings.queues.most:,}",
             f"{findings.queues.total:,}",
             f"{findings.queues.paused:,}",
+            f"no: {findings.overflows[0]}" if findings.overflows else "yes",
             "yes" if findings.deadlock_free else f"no: {_circle([queue.port for queue in findings.cycle])}",
         )
         for findings in found.protocols
     ]
     more = f" and {len(found.congested) - WORST:,} more" if len(found.congested) > WORST else ""
     ports = ", ".join(found.congested[:WORST]) or "none"
+    classes = [f" {each.protocol} needs {each.classes} classes." for each in found.protocols if (each.classes or 0) > 1]
     return View(
         f"{name}: {style.counted(found.flows, 'flow')}",
-        ("protocol", "HoL-free", "queues per port", "in all", "pausable", "deadlock-free"),
+        ("protocol", "HoL-free", "queues per port", "in all", "pausable", "overflow-free", "deadlock-free"),
         rows,
-        text_columns=6,
-        note=f"congested ports: {ports}{more}. Queues that are neither congested nor pausable are not counted.",
+        text_columns=7,
+        note=f"congested ports: {ports}{more}. Queues that are neither congested nor pausable are not counted."
+        + "".join(classes),
     )
 
 

@@ -6,7 +6,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 import backwater
-from backwater.analysis import Analysis, Counterexample, Findings, Queue
+from backwater.analysis import Analysis, Counterexample, Findings, Overflow, Queue
 from backwater.cli import app
 
 # An incast to h4 from both leaves, and a flow from h2 to h5, the neighbour of h4.
@@ -129,6 +129,42 @@ def test_a_loop_needs_the_own_root_rule(tmp_path: Path) -> None:
         assert "1 flow returns to a port" in outcome.stderr
 
 
+# Four servers that relay, in a row with three switches between them: class A of the second can overflow under PortFC.
+ROW = """\
+[topology]
+kind = "custom"
+relays = ["a", "b", "c", "d"]
+switches = ["S", "T", "U"]
+links = [
+    { a = "a", b = "S" }, { a = "b", b = "S" },
+    { a = "b", b = "T" }, { a = "c", b = "T" },
+    { a = "c", b = "U" }, { a = "d", b = "U" },
+]
+
+[[traffic]]
+kind = "flows"
+flows = [{ src = "a", dst = "d", bytes = "1 MB" }]
+"""
+
+
+def test_queues_that_overflow_are_named(tmp_path: Path) -> None:
+    file = tmp_path / "row.toml"
+    file.write_text(ROW)
+    analysis = backwater.Scenario.load(file).analyze()
+    found = by_protocol(analysis)
+    assert {"pfc-forward", "pfc-star", "port-fc"} <= found.keys()
+    [overflow] = found["port-fc"].overflows
+    assert isinstance(overflow, Overflow)
+    assert overflow == Overflow(
+        Queue("T:1", "the queue of relays to U:1"), Queue("b:1", "the relay queue"), "flow 0 (a -> d)"
+    )
+    assert (found["pfc-star"].overflows, found["pfc-star"].classes, found["port-fc"].classes) == ((), 3, None)
+    assert Analysis.from_json(analysis.to_json()) == analysis
+    printed = command_line("analyze", file).stdout
+    assert printed.rstrip().endswith("are not counted. pfc-star needs 3 classes.")
+    assert "no: the queue of relays to U:1 of T:1, which the relay queue of b:1 feeds (flow 0 (a -> d))" in printed
+
+
 def test_mistakes_are_told_at_once() -> None:
     with pytest.raises(backwater.ScenarioError) as caught:
         backwater.Scenario.from_dict(CONTENT).analyze(["laef1:0"], ["pyhrra"], flows=0)
@@ -145,7 +181,7 @@ def test_analyze_prints_a_table(file: Path) -> None:
     assert outcome.exit_code == 0, outcome.output
     table = {line.split()[0]: line for line in outcome.stdout.splitlines() if line.strip()}
     assert "no: flow 2 (h2 -> h5) in the queue of class 3 of leaf0:4" in table["pfc"]
-    assert table["pyrrha"].split() == ["pyrrha", "yes", "1", "5", "4", "yes"]
+    assert table["pyrrha"].split() == ["pyrrha", "yes", "1", "5", "4", "yes", "yes"]
     assert "congested ports: leaf1:0." in outcome.stdout
 
 

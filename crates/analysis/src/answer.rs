@@ -5,6 +5,7 @@ use crate::case::Case;
 use crate::dependency::Dependencies;
 use crate::graph::{Graph, QueueNumber};
 use crate::network::{self, NoSuchPort};
+use crate::overflow::{self, overflows};
 use crate::protocol::{self, Protocol};
 use backwater_fabric::ids::PortId;
 use backwater_fabric::network::fabric::Fabric;
@@ -20,7 +21,7 @@ pub const AUTO: &str = "auto";
 pub struct Question {
     /// The congested ports, as [`network::ports_called`] reads them; [`AUTO`], which an empty list means as well, stands for those found.
     pub congested: Vec<String>,
-    /// Protocols by name; an empty list stands for [`protocol::NAMES`].
+    /// Protocols by name; an empty list stands for those of [`protocol::NAMES`] that make sense in the network.
     pub protocols: Vec<String>,
     /// The most flows looked at, those that start first.
     pub flows: usize,
@@ -79,6 +80,21 @@ pub struct Findings {
     pub deadlock_free: bool,
     /// Queues that can: each waits for the next, the last one for the first. Empty if there are none.
     pub cycle: Vec<QueueName>,
+    /// Queues that can overflow.
+    pub overflows: Vec<Overflow>,
+    /// Number of traffic classes that the flows need, if classes tell queues apart.
+    pub classes: Option<usize>,
+}
+
+/// A queue that can overflow, because what comes to it is not stopped.
+#[derive(Clone, Debug, Serialize)]
+pub struct Overflow {
+    /// The queue.
+    pub queue: QueueName,
+    /// The queue that feeds it.
+    pub feeder: QueueName,
+    /// A flow that comes from there.
+    pub flow: String,
 }
 
 /// A flow that does not pass a congested port, and is paused because of it.
@@ -156,7 +172,7 @@ pub fn analyze(
     question: &Question,
 ) -> Result<Answer, Vec<Refusal>> {
     let mut refused = Vec::new();
-    let protocols = protocols(question, &mut refused);
+    let mut protocols = protocols(question, &mut refused);
     if question.flows == 0 {
         refused.push(refusal("flows", "there must be at least one flow to look at".into()).value("0"));
     }
@@ -168,6 +184,13 @@ pub fn analyze(
         }
     };
     let mut congested = named_ports(&fabric, question, &mut refused);
+    if question.protocols.is_empty() {
+        protocols.retain(|protocol| protocol.unfit(&fabric).is_none());
+    }
+    for protocol in &protocols {
+        let unfit = protocol.unfit(&fabric);
+        refused.extend(unfit.map(|why| refusal("protocol", why.into()).value(protocol.name())));
+    }
     if !refused.is_empty() {
         return Err(refused);
     }
@@ -259,7 +282,8 @@ fn notes(fabric: &Fabric, case: &Case, are_all: bool) -> Vec<String> {
 fn findings(case: &Case, protocol: &dyn Protocol, names: bool) -> Findings {
     let graph = Graph::new(case, protocol);
     let blocking = Blocking::new(case, protocol, &graph);
-    let cycle = Dependencies::new(case, protocol, &graph).cycle();
+    let dependencies = Dependencies::new(case, protocol, &graph);
+    let cycle = dependencies.cycle();
     let port = |port: PortId| case.port(port).name.clone();
     let queue = |number: QueueNumber| {
         let queue = &graph.queues[number];
@@ -288,6 +312,11 @@ fn findings(case: &Case, protocol: &dyn Protocol, names: bool) -> Findings {
         innocent_flows: cause.innocent_flows,
         paused: names.then(|| paused(cause)),
     };
+    let overflow = |found: &overflow::Overflow| Overflow {
+        queue: queue(found.queue),
+        feeder: queue(found.feeder),
+        flow: case.flow(found.flow).name.clone(),
+    };
     let most = blocking.most_queues();
     Findings {
         protocol: protocol.name(),
@@ -303,5 +332,7 @@ fn findings(case: &Case, protocol: &dyn Protocol, names: bool) -> Findings {
         },
         deadlock_free: cycle.is_none(),
         cycle: cycle.into_iter().flatten().map(queue).collect(),
+        overflows: overflows(case, protocol, &graph, &dependencies).iter().map(overflow).collect(),
+        classes: graph.classes(),
     }
 }

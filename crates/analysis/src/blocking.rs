@@ -47,7 +47,8 @@ pub struct Counterexample {
     pub innocent: FlowId,
     /// The queue where it can be paused.
     pub queue: QueueNumber,
-    /// A flow in the same queue that passes `cause` later.
+    /// A flow that passes `cause`, because of which the queue is paused. It is in the same queue if any such flow is; if not, the queue obeys the
+    /// signals of another where it is.
     pub culprit: FlowId,
 }
 
@@ -111,14 +112,30 @@ impl Search<'_> {
         congested_flows.iter().for_each(|flow| {
             self.through.set(flow.0 as usize);
         });
-        // The queues that the port can pause, each with the first flow that leads from there to the port.
+        // The queues that the port can pause, each with a flow because of which it does: the first that leads from there to the port.
         let mut paused: Vec<(QueueNumber, FlowId)> = Vec::new();
-        for flow in congested_flows {
+        let stopped = if protocol.detects(case, port) { congested_flows } else { &[] };
+        for flow in stopped {
             for hop in case.flow(*flow).path.hops_before(port) {
                 let queue = graph.of_flow[flow.0 as usize][hop];
                 if protocol.pauses(&graph.queues[queue], port) && self.paused_queues.set(queue) {
                     self.is_paused[queue] = true;
                     paused.push((queue, *flow));
+                }
+            }
+        }
+        // Those that are told by name as well. What a queue is told because of the port, it passes on.
+        let own = graph.of_port.get(&port).filter(|_| protocol.detects(case, port)).into_iter().flatten();
+        let mut telling: Vec<(QueueNumber, FlowId)> = own.map(|queue| (*queue, graph.flows[*queue][0])).collect();
+        telling.extend(&paused);
+        while let Some((holder, culprit)) = telling.pop() {
+            for queue in &graph.signalled[holder] {
+                if self.paused_queues.set(*queue) {
+                    self.is_paused[*queue] = true;
+                    let passes = |flow: &&FlowId| self.through.has(flow.0 as usize);
+                    let found = (*queue, graph.flows[*queue].iter().find(passes).copied().unwrap_or(culprit));
+                    paused.push(found);
+                    telling.push(found);
                 }
             }
         }

@@ -1,6 +1,8 @@
 //! What is analysed, as plain data: flows with their paths, and the ports that are congested.
 
+use backwater_engine::Rate;
 use backwater_fabric::ids::{Class, FlowId, NodeId, PortId};
+use backwater_fabric::network::spec::NodeKind;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A scenario in the sense of the Pyrrha paper, section VI-A: flows, their routes, and the congested ports at one instant.
@@ -11,6 +13,8 @@ pub struct Case {
     congested: BTreeSet<PortId>,
     /// Per port, the flows that pass it.
     through: BTreeMap<PortId, Vec<FlowId>>,
+    /// Per node, its ports.
+    of_node: BTreeMap<NodeId, Vec<PortId>>,
 }
 
 /// An egress port.
@@ -20,6 +24,12 @@ pub struct Port {
     pub name: String,
     /// The node that it belongs to.
     pub node: NodeId,
+    /// What that node does.
+    pub kind: NodeKind,
+    /// How fast it sends.
+    pub rate: Rate,
+    /// The port at the other end of its link.
+    pub peer: PortId,
 }
 
 /// A flow.
@@ -117,9 +127,13 @@ impl Case {
             }
         }
         let congested = BTreeSet::from_iter(congested);
+        let mut of_node: BTreeMap<NodeId, Vec<PortId>> = BTreeMap::new();
+        for (id, port) in &ports {
+            of_node.entry(port.node).or_default().push(*id);
+        }
         match through.keys().chain(&congested).find(|port| !ports.contains_key(port)) {
             Some(unknown) => Err(UnknownPort(*unknown)),
-            None => Ok(Case { ports, flows, congested, through }),
+            None => Ok(Case { ports, flows, congested, through, of_node }),
         }
     }
 
@@ -146,6 +160,18 @@ impl Case {
     /// What `port` is.
     pub fn port(&self, port: PortId) -> &Port {
         &self.ports[&port]
+    }
+
+    /// The ports of `node` that the case has.
+    pub fn of_node(&self, node: NodeId) -> &[PortId] {
+        self.of_node.get(&node).map_or(&[], Vec::as_slice)
+    }
+
+    /// The ports of the node at the other end of the link of `port`, except the one of that link.
+    pub fn beyond(&self, port: PortId) -> impl Iterator<Item = PortId> {
+        let peer = self.port(port).peer;
+        let node = self.ports.get(&peer).map_or(&[][..], |peer| self.of_node(peer.node));
+        node.iter().copied().filter(move |other| *other != peer)
     }
 }
 
@@ -178,7 +204,8 @@ mod tests {
 
     #[test]
     fn ports_must_be_known() {
-        let port = Port { name: "s0:0".into(), node: NodeId(0) };
+        let (kind, rate) = (NodeKind::Switch, Rate::from_gbps(100));
+        let port = Port { name: "s0:0".into(), node: NodeId(0), kind, rate, peer: PortId(0) };
         let unknown = Case::new(BTreeMap::from([(PortId(0), port)]), Vec::new(), [PortId(1)]).unwrap_err();
         assert_eq!(unknown.to_string(), "port 1 is not among the ports of the case");
     }

@@ -20,10 +20,13 @@ impl Dependencies {
                 holders[*queue].extend(flow.path.next(hop).map(|next| queues[next]));
             }
         }
+        for (holder, signalled) in graph.signalled.iter().enumerate() {
+            signalled.iter().for_each(|queue| holders[*queue].push(holder));
+        }
         for (queue, holders) in holders.iter_mut().enumerate() {
             holders.sort_unstable();
             holders.dedup();
-            holders.retain(|next| protocol.holds_back(&graph.queues[queue], &graph.queues[*next]));
+            holders.retain(|holder| protocol.holds_back(&graph.queues[queue], &graph.queues[*holder]));
         }
         Dependencies { holders }
     }

@@ -1,9 +1,9 @@
 //! The bipartite graph of flows and queues (definition 1 of the Pyrrha paper).
 
 use crate::case::Case;
-use crate::protocol::{Protocol, Queue};
-use backwater_fabric::ids::FlowId;
-use std::collections::BTreeMap;
+use crate::protocol::{Protocol, Queue, QueueId};
+use backwater_fabric::ids::{FlowId, PortId};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A queue: index into [`Graph::queues`].
 pub type QueueNumber = usize;
@@ -17,13 +17,22 @@ pub struct Graph {
     pub of_flow: Vec<Vec<QueueNumber>>,
     /// Per queue, the flows that pass it, in the order of their ids.
     pub flows: Vec<Vec<FlowId>>,
+    /// Per port, its queues in ascending order.
+    pub of_port: BTreeMap<PortId, Vec<QueueNumber>>,
+    /// Per queue, those that it can hold back because they obey the signals of its port, whether or not a flow comes from there directly.
+    pub signalled: Vec<Vec<QueueNumber>>,
 }
 
 impl Graph {
     /// The graph of `case` under `protocol`.
     pub fn new(case: &Case, protocol: &dyn Protocol) -> Graph {
-        let mut graph =
-            Graph { queues: Vec::new(), of_flow: Vec::with_capacity(case.flows().len()), flows: Vec::new() };
+        let mut graph = Graph {
+            queues: Vec::new(),
+            of_flow: Vec::with_capacity(case.flows().len()),
+            flows: Vec::new(),
+            of_port: BTreeMap::new(),
+            signalled: Vec::new(),
+        };
         let mut numbers: BTreeMap<Queue, QueueNumber> = BTreeMap::new();
         for (id, flow) in (0..).map(FlowId).zip(case.flows()) {
             let queues = flow.path.ports().iter().enumerate().map(|(hop, port)| {
@@ -39,6 +48,25 @@ impl Graph {
             let queues = queues.collect();
             graph.of_flow.push(queues);
         }
+        for (number, queue) in graph.queues.iter().enumerate() {
+            graph.of_port.entry(queue.port).or_default().push(number);
+        }
+        graph.signalled = vec![Vec::new(); graph.queues.len()];
+        for (number, queue) in graph.queues.iter().enumerate() {
+            let ports = protocol.signalled_by(case, queue).into_iter();
+            for holder in ports.filter_map(|port| graph.of_port.get(&port)).flatten() {
+                if protocol.holds_back(queue, &graph.queues[*holder]) {
+                    graph.signalled[*holder].push(number);
+                }
+            }
+        }
         graph
+    }
+
+    /// How many traffic classes the flows need; `None` if queues are not told apart by class.
+    pub fn classes(&self) -> Option<usize> {
+        let is_class = |queue: &&Queue| matches!(queue.id, QueueId::Class(_) | QueueId::Relayed { .. });
+        let classes: BTreeSet<&QueueId> = self.queues.iter().filter(is_class).map(|queue| &queue.id).collect();
+        (!classes.is_empty()).then_some(classes.len())
     }
 }

@@ -32,9 +32,15 @@ pub fn flows(fabric: &mut Fabric, flows: impl IntoIterator<Item = FlowSpec>) -> 
 
 /// The case of `flows`, which belong to `fabric`, with `congested` ports of it.
 pub fn case(fabric: &Fabric, flows: Vec<Flow>, congested: BTreeSet<PortId>) -> Case {
-    let passed = flows.iter().flat_map(|flow| flow.path.ports());
-    let port = |id: &PortId| Port { name: fabric.port_name(*id), node: fabric.wiring.ports[id.0 as usize].node };
-    let ports = BTreeSet::from_iter(passed.chain(&congested)).into_iter().map(|id| (*id, port(id))).collect();
+    let passed =
+        flows.iter().flat_map(|flow| flow.path.ports()).chain(&congested).map(|id| &fabric.wiring.ports[id.0 as usize]);
+    let both_ends = passed.flat_map(|port| [port.id, port.peer]);
+    let port = |id: PortId| {
+        let facts = &fabric.wiring.ports[id.0 as usize];
+        let kind = fabric.spec.nodes[facts.node.0 as usize].kind;
+        (id, Port { name: fabric.port_name(id), node: facts.node, kind, rate: facts.rate, peer: facts.peer })
+    };
+    let ports = both_ends.map(port).collect();
     Case::new(ports, flows, congested).expect("the ports of all paths have just been collected")
 }
 

@@ -4,6 +4,7 @@
 
 mod common;
 
+use backwater_analysis::overflow::overflows;
 use backwater_analysis::protocol::{Bfc, PerDestination, PerFlow, Pfc, Protocol, Pyrrha, QueueId};
 use backwater_analysis::{Case, Dependencies, Graph};
 use common::{blocking, case, cycle, protocol};
@@ -44,6 +45,20 @@ fn figure_12_the_output_queue_of_the_root_waits_for_nobody() {
     assert_eq!(names, ["the IQ of C1", "the IQ of C1", "the OQ"]);
     let dependencies = Dependencies::new(&case, &protocol, &graph);
     assert_eq!([0, 1, 2].map(|queue| dependencies.holders(queue)), [&[1][..], &[2], &[]]);
+}
+
+/// What breaks the loop is that C1 goes on sending when A1 is full.
+#[test]
+fn figure_12_the_root_overruns_the_queue_behind_it() {
+    let case = one_flow_in_a_loop();
+    for (own_root_rule, expected) in [(true, vec![("A1", "C1")]), (false, vec![])] {
+        let protocol = Pyrrha { own_root_rule };
+        let graph = Graph::new(&case, &protocol);
+        let found = overflows(&case, &protocol, &graph, &Dependencies::new(&case, &protocol, &graph));
+        let port = |queue: usize| case.port(graph.queues[queue].port).name.as_str();
+        let found: Vec<_> = found.iter().map(|found| (port(found.queue), port(found.feeder))).collect();
+        assert_eq!(found, expected);
+    }
 }
 
 #[test]

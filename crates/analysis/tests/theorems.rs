@@ -8,7 +8,8 @@ mod networks;
 #[path = "common/random.rs"]
 mod random;
 
-use backwater_analysis::protocol::{Bfc, PerFlow, Pfc, Protocol, Pyrrha, Queue, QueueId};
+use backwater_analysis::overflow::overflows;
+use backwater_analysis::protocol::{Bfc, NAMES, PerFlow, Pfc, Protocol, Pyrrha, Queue, QueueId, parse};
 use backwater_analysis::{Blocking, Case, Dependencies, Graph};
 use backwater_fabric::ids::{FlowId, PortId};
 use common::blocking;
@@ -182,6 +183,17 @@ proptest! {
         prop_assume!(is_deadlock_free(&case, &Bfc::WorstCase));
         for protocol in [&Pfc as &dyn Protocol, &Bfc::Queues(queues.try_into().unwrap()), &PerFlow, &PYRRHA] {
             prop_assert!(is_deadlock_free(&case, protocol), "{}", protocol.name());
+        }
+    }
+
+    /// Flow controls that go from hop to hop stop whatever comes to a full queue.
+    #[test]
+    fn no_queue_overflows_on_shortest_paths(case in shortest_paths()) {
+        for name in &NAMES[..6] {
+            let protocol = parse(name, true).unwrap();
+            let graph = Graph::new(&case, &*protocol);
+            let dependencies = Dependencies::new(&case, &*protocol, &graph);
+            prop_assert_eq!(overflows(&case, &*protocol, &graph, &dependencies), vec![], "{}", name);
         }
     }
 

@@ -229,13 +229,16 @@ class AnalysisMeasure(Table):
 
     Attributes:
         protocol: The flow control asked about, as `backwater analyze` names it.
-        value: `hol-free` and `deadlock-free` are 1 or 0; the others are numbers of queues, ports or flows.
+        value: `hol-free`, `overflow-free` and `deadlock-free` are 1 or 0; the others are numbers of queues, ports or
+            flows.
         congested: Congested ports, as `leaf3:5` or `leaf3->h7`; by default those that limit flows.
     """
 
     kind: Literal["analysis"]
     protocol: str
-    value: Literal["hol-free", "deadlock-free", "queues-most", "queues-total", "queues-paused", "blocked-at"]
+    value: Literal[
+        "hol-free", "overflow-free", "deadlock-free", "queues-most", "queues-total", "queues-paused", "blocked-at"
+    ]
     congested: list[str] = []
 
     def of(self, scenario: Scenario) -> float:
@@ -243,6 +246,7 @@ class AnalysisMeasure(Table):
         (found,) = scenario.analyze(self.congested, [self.protocol]).protocols
         values: dict[str, float] = {
             "hol-free": found.hol_free,
+            "overflow-free": not found.overflows,
             "deadlock-free": found.deadlock_free,
             "queues-most": found.queues.most,
             "queues-total": found.queues.total,

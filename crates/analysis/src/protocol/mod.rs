@@ -4,16 +4,19 @@ mod bfc;
 mod per_destination;
 mod per_flow;
 mod pfc;
+pub mod port_fc;
 mod pyrrha;
 
 pub use bfc::Bfc;
 pub use per_destination::PerDestination;
 pub use per_flow::PerFlow;
-pub use pfc::Pfc;
+pub use pfc::{Pfc, PfcForward, PfcStar};
+pub use port_fc::PortFc;
 pub use pyrrha::Pyrrha;
 
 use crate::case::{Case, Path};
 use backwater_fabric::ids::{Class, FlowId, NodeId, PortId};
+use backwater_fabric::network::fabric::Fabric;
 use std::num::NonZeroU32;
 
 /// A queue of an egress port.
@@ -38,6 +41,26 @@ pub enum QueueId {
     Flow(FlowId),
     /// By the congested ports ahead, in ascending order. The empty set is the output queue (OQ), all others are isolation queues (IQ).
     Roots(Vec<PortId>),
+    /// By traffic class and how many servers have relayed the packet.
+    Relayed {
+        /// The class.
+        class: Class,
+        /// How many have.
+        times: usize,
+    },
+    /// At a switch, packets that the server behind its port relays to this port of another switch (class A of PortFC).
+    RelayedTo(PortId),
+    /// At a switch, packets for the server behind its port (class B of PortFC).
+    Arriving,
+    /// At a server, its own packets.
+    Own {
+        /// How many switches they pass.
+        switches: usize,
+        /// The port through which they leave the next one.
+        port: PortId,
+    },
+    /// At a server, packets that it relays.
+    Relay,
 }
 
 impl QueueId {
@@ -63,6 +86,14 @@ impl Queue {
                 let names: Vec<&str> = roots.iter().map(|root| case.port(*root).name.as_str()).collect();
                 format!("the IQ of {}", names.join(" and "))
             }
+            QueueId::Relayed { class, times } => format!("the queue of class {} for switch hop {times}", class.0),
+            QueueId::RelayedTo(port) => format!("the queue of relays to {}", case.port(*port).name),
+            QueueId::Arriving => "the queue of arrivals".into(),
+            QueueId::Own { switches, port } => {
+                let plural = if *switches == 1 { "" } else { "es" };
+                format!("the own queue to {}, {switches} switch{plural} to go", case.port(*port).name)
+            }
+            QueueId::Relay => "the relay queue".into(),
         }
     }
 }
@@ -71,6 +102,12 @@ impl Queue {
 pub trait Protocol {
     /// Its name, which [`parse`] understands.
     fn name(&self) -> String;
+
+    /// Why it makes no sense in `fabric`; `None` if it does.
+    fn unfit(&self, fabric: &Fabric) -> Option<&'static str> {
+        let _ = fabric;
+        None
+    }
 
     /// Which queue `flow` joins at `hop` of its path.
     fn queue(&self, case: &Case, flow: FlowId, hop: usize) -> QueueId;
@@ -81,20 +118,37 @@ pub trait Protocol {
         true
     }
 
-    /// Whether `next`, when full, can hold back `queue`, from which some flow comes to it directly (section VII).
-    fn holds_back(&self, queue: &Queue, next: &Queue) -> bool {
-        let _ = (queue, next);
+    /// The ports whose signals `queue` obeys although no flow need go from it to them directly.
+    fn signalled_by(&self, case: &Case, queue: &Queue) -> Vec<PortId> {
+        let _ = (case, queue);
+        Vec::new()
+    }
+
+    /// Whether `holder`, when full, can hold back `queue`, from which some flow comes to it directly (section VII), or which obeys the
+    /// signals of its port.
+    fn holds_back(&self, queue: &Queue, holder: &Queue) -> bool {
+        let _ = (queue, holder);
+        true
+    }
+
+    /// Whether the node of `port` notices when a queue of the port gets full; if not, it stops nobody on its own account.
+    fn detects(&self, case: &Case, port: PortId) -> bool {
+        let _ = (case, port);
         true
     }
 }
 
 /// Names of protocols; a number of queues may replace the 32.
-pub const NAMES: [&str; 6] = ["pfc", "bfc-32", "bfc-worst-case", "per-destination", "per-flow", "pyrrha"];
+pub const NAMES: [&str; 9] =
+    ["pfc", "bfc-32", "bfc-worst-case", "per-destination", "per-flow", "pyrrha", "pfc-forward", "pfc-star", "port-fc"];
 
 /// The protocol called `name`; `own_root_rule` is for [`Pyrrha`]. `None` if there is none of that name.
 pub fn parse(name: &str, own_root_rule: bool) -> Option<Box<dyn Protocol>> {
     Some(match name {
         "pfc" => Box::new(Pfc),
+        "pfc-forward" => Box::new(PfcForward),
+        "pfc-star" => Box::new(PfcStar),
+        "port-fc" => Box::new(PortFc),
         "bfc-worst-case" => Box::new(Bfc::WorstCase),
         "per-destination" => Box::new(PerDestination),
         "per-flow" => Box::new(PerFlow),

@@ -1,12 +1,24 @@
 //! Priority-based flow control: a queue per traffic class.
 
-use super::{Protocol, QueueId};
+use super::{Protocol, Queue, QueueId};
 use crate::case::Case;
-use backwater_fabric::ids::FlowId;
+use backwater_fabric::ids::{FlowId, PortId};
+use backwater_fabric::network::fabric::Fabric;
+use backwater_fabric::network::spec::NodeKind;
 
 /// A queue per port and traffic class. A full one pauses the class on every link that feeds it.
 #[derive(Clone, Copy, Debug)]
 pub struct Pfc;
+
+/// PFC with servers that relay and only pass on what they are told: a class that is paused at one of their ports is stopped on the links
+/// to all others, whether its packets would go on by the paused port or end at the server.
+#[derive(Clone, Copy, Debug)]
+pub struct PfcForward;
+
+/// PFC with a class per switch hop, in the manner of Tagger: the class of a packet goes up at each server that relays it, and a full queue
+/// pauses the class in which its packets came.
+#[derive(Clone, Copy, Debug)]
+pub struct PfcStar;
 
 impl Protocol for Pfc {
     fn name(&self) -> String {
@@ -16,4 +28,51 @@ impl Protocol for Pfc {
     fn queue(&self, case: &Case, flow: FlowId, _hop: usize) -> QueueId {
         QueueId::Class(case.flow(flow).class)
     }
+}
+
+impl Protocol for PfcForward {
+    fn name(&self) -> String {
+        "pfc-forward".into()
+    }
+
+    fn unfit(&self, fabric: &Fabric) -> Option<&'static str> {
+        without_relays(fabric)
+    }
+
+    fn queue(&self, case: &Case, flow: FlowId, hop: usize) -> QueueId {
+        Pfc.queue(case, flow, hop)
+    }
+
+    fn signalled_by(&self, case: &Case, queue: &Queue) -> Vec<PortId> {
+        case.beyond(queue.port).filter(|port| !self.detects(case, *port)).collect()
+    }
+
+    fn holds_back(&self, queue: &Queue, holder: &Queue) -> bool {
+        queue.id == holder.id
+    }
+
+    fn detects(&self, case: &Case, port: PortId) -> bool {
+        case.port(port).kind != NodeKind::Relay
+    }
+}
+
+impl Protocol for PfcStar {
+    fn name(&self) -> String {
+        "pfc-star".into()
+    }
+
+    fn unfit(&self, fabric: &Fabric) -> Option<&'static str> {
+        without_relays(fabric)
+    }
+
+    fn queue(&self, case: &Case, flow: FlowId, hop: usize) -> QueueId {
+        let flow = case.flow(flow);
+        let relays = flow.path.ports()[1..=hop].iter().filter(|port| case.port(**port).kind == NodeKind::Relay);
+        QueueId::Relayed { class: flow.class, times: relays.count() }
+    }
+}
+
+fn without_relays(fabric: &Fabric) -> Option<&'static str> {
+    let any = fabric.spec.nodes.iter().any(|node| node.kind == NodeKind::Relay);
+    (!any).then_some("differs from pfc only where servers relay, as in BCube, and none does here")
 }

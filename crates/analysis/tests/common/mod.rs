@@ -4,7 +4,9 @@
 
 use backwater_analysis::protocol::{Protocol, parse};
 use backwater_analysis::{Blocking, Case, Dependencies, Flow, Graph, Path, Port};
+use backwater_engine::Rate;
 use backwater_fabric::ids::{Class, NodeId, PortId};
+use backwater_fabric::network::spec::NodeKind;
 use std::collections::BTreeMap;
 
 /// `flows` by the names of their ports, in which the first letter is the node: `A1` is a port of node `A`. Each has a destination of its own.
@@ -13,7 +15,11 @@ pub(crate) fn case(flows: &[&[&str]], congested: &[&str]) -> Case {
     let mut ids: BTreeMap<&str, PortId> = names.map(|name| (*name, PortId(0))).collect();
     ids.values_mut().zip(0..).for_each(|(id, number)| *id = PortId(number));
     let node = |name: &str| NodeId(name.bytes().next().unwrap().into());
-    let ports = ids.iter().map(|(name, id)| (*id, Port { name: (*name).into(), node: node(name) }));
+    let port = |name: &str, id| {
+        let (kind, rate) = (NodeKind::Switch, Rate::from_gbps(100));
+        Port { name: name.into(), node: node(name), kind, rate, peer: id }
+    };
+    let ports = ids.iter().map(|(name, id)| (*id, port(name, *id)));
     let flow = |(number, path): (u32, &&[&str])| Flow {
         name: format!("F{number}"),
         class: Class(3),

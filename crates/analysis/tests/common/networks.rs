@@ -85,3 +85,55 @@ pub(crate) fn fat_tree(k: u32) -> Shape {
         .flat_map(|(pod, i, j)| [(edge(pod, i), aggregation(pod, j)), (aggregation(pod, i), core(i, j))]);
     Shape { hosts, switches: k * k + half * half, ends: access.chain(links).collect() }
 }
+
+/// BCube(n, k), all links at 100 Gb/s: servers `h0` and on, whose port `l` leads to layer `l`; the switches `s0` and on come layer by layer. Port `i` of a
+/// switch leads to the server with digit `i` in its layer.
+pub(crate) fn bcube(n: u32, k: u32) -> NetworkSpec {
+    let hosts = n.pow(k + 1);
+    let layer = |layer| (0..hosts).map(move |server| (server, switch_of(n, k, server, layer)));
+    let shape = Shape { hosts, switches: (k + 1) * n.pow(k), ends: (0..=k).flat_map(layer).collect() };
+    let mut spec = network_of(&shape, 1);
+    spec.nodes[..hosts as usize].iter_mut().for_each(|server| server.kind = NodeKind::Relay);
+    spec
+}
+
+/// The switch of BCube(n, k) in `layer` that `server` is linked to.
+fn switch_of(n: u32, k: u32, server: u32, layer: u32) -> u32 {
+    let place = n.pow(layer);
+    n.pow(k + 1) + layer * n.pow(k) + server / (place * n) * place + server % place
+}
+
+/// A flow through BCube(n, k) along `servers`: its source, those that relay it, its destination. Each differs from the next in one digit.
+pub(crate) fn along(n: u32, k: u32, servers: &[u32]) -> FlowSpec {
+    let differs = |a: u32, b: u32, layer: u32| a / n.pow(layer) % n != b / n.pow(layer) % n;
+    let mut data_via = Vec::new();
+    for hop in servers.windows(2) {
+        let layer = (0..=k).find(|layer| differs(hop[0], hop[1], *layer)).unwrap();
+        data_via.extend([switch_of(n, k, hop[0], layer), hop[1]].map(NodeId));
+    }
+    data_via.pop();
+    FlowSpec { data_via, ..flow(servers[0], servers[servers.len() - 1]) }
+}
+
+/// A flow between every two servers of BCube(n, k) for every order in which the digits that differ can be corrected.
+pub(crate) fn all_to_all(n: u32, k: u32) -> Vec<FlowSpec> {
+    /// Every way from the last of `servers` to `target`.
+    fn extend(n: u32, k: u32, servers: &[u32], target: u32, found: &mut Vec<FlowSpec>) {
+        let last = servers[servers.len() - 1];
+        for layer in 0..=k {
+            let (is, shall) = (last / n.pow(layer) % n, target / n.pow(layer) % n);
+            if is != shall {
+                let next = last + shall * n.pow(layer) - is * n.pow(layer);
+                extend(n, k, &[servers, &[next]].concat(), target, found);
+            }
+        }
+        if last == target {
+            found.push(along(n, k, servers));
+        }
+    }
+    let (hosts, mut found) = (n.pow(k + 1), Vec::new());
+    for (src, dst) in (0..hosts).flat_map(|src| (0..hosts).map(move |dst| (src, dst))).filter(|(src, dst)| src != dst) {
+        extend(n, k, &[src], dst, &mut found);
+    }
+    found
+}

@@ -2,8 +2,10 @@
 
 use crate::networks::{Shape, fat_tree, flow, leaf_spine, network_of};
 use backwater_analysis::{Case, Flow, Path, Port, network};
+use backwater_engine::Rate;
 use backwater_fabric::ids::{Class, NodeId, PortId};
 use backwater_fabric::network::fabric::Fabric;
+use backwater_fabric::network::spec::NodeKind;
 use proptest::prelude::*;
 use proptest::sample::{Index, subsequence};
 use std::collections::BTreeSet;
@@ -60,7 +62,10 @@ pub(crate) fn any_paths() -> impl Strategy<Value = Case> {
     let path = prop::collection::vec((0..PORTS).prop_map(PortId), 1..8).prop_map(Path::new);
     let paths = prop::collection::vec((path, 1u8..4), 1..12);
     let case = paths.prop_map(|paths| {
-        let port = |port: u32| (PortId(port), Port { name: format!("s{}:{port}", port / 3), node: NodeId(port / 3) });
+        let port = |port: u32| {
+            let (node, kind, rate) = (NodeId(port / 3), NodeKind::Switch, Rate::from_gbps(100));
+            (PortId(port), Port { name: format!("s{}:{port}", node.0), node, kind, rate, peer: PortId(port) })
+        };
         let flow = |(number, (path, class)): (u32, (Path, u8))| Flow {
             name: format!("F{number}"),
             class: Class(class),

@@ -1,0 +1,89 @@
+//! PortFC: queues by the egress port of the next switch, and PAUSE frames that name it ("PortFC", sections 3.2 and 3.3).
+
+use super::{Protocol, Queue, QueueId};
+use crate::case::Case;
+use backwater_fabric::ids::{FlowId, NodeId, PortId};
+use backwater_fabric::network::fabric::Fabric;
+use backwater_fabric::network::routes::Wiring;
+use backwater_fabric::network::spec::{LinkSpec, NodeKind};
+
+/// For networks in which every link joins a switch and a server that relays, as in BCube. Switches detect congestion at their egress ports,
+/// servers nowhere; what a server relays is never paused there, and goes before what the server sends itself.
+#[derive(Clone, Copy, Debug)]
+pub struct PortFc;
+
+impl Protocol for PortFc {
+    fn name(&self) -> String {
+        "port-fc".into()
+    }
+
+    fn unfit(&self, fabric: &Fabric) -> Option<&'static str> {
+        let kind = |node: NodeId| fabric.spec.nodes[node.0 as usize].kind;
+        let is_fit = |link: &LinkSpec| {
+            let ends = [kind(link.a), kind(link.b)];
+            ends.contains(&NodeKind::Switch) && ends.contains(&NodeKind::Relay)
+        };
+        let all = fabric.spec.links.iter().all(is_fit);
+        (!all).then_some("needs a switch and a server that relays at the ends of every link, as in BCube")
+    }
+
+    fn queue(&self, case: &Case, flow: FlowId, hop: usize) -> QueueId {
+        let path = &case.flow(flow).path;
+        let is_switch = |port: &PortId| case.port(*port).kind == NodeKind::Switch;
+        let mut switches = path.ahead(hop).filter(is_switch);
+        match (is_switch(&path.ports()[hop]), switches.next()) {
+            (true, Some(port)) => QueueId::RelayedTo(port),
+            (true, None) => QueueId::Arriving,
+            (false, Some(port)) if hop == 0 => QueueId::Own { switches: 1 + switches.count(), port },
+            (false, _) => QueueId::Relay,
+        }
+    }
+
+    fn pauses(&self, _queue: &Queue, _cause: PortId) -> bool {
+        false
+    }
+
+    fn signalled_by(&self, _case: &Case, queue: &Queue) -> Vec<PortId> {
+        match queue.id {
+            QueueId::Own { port, .. } | QueueId::RelayedTo(port) => vec![port],
+            _ => Vec::new(),
+        }
+    }
+
+    /// Class B stops own traffic for that port that ends behind it, and class A of it one switch before; class A stops own traffic
+    /// that goes on. All queues of class A of a port are one to those that they stop: what counts is their sum.
+    fn holds_back(&self, queue: &Queue, holder: &Queue) -> bool {
+        match (&queue.id, &holder.id) {
+            (QueueId::Own { switches: 1, port } | QueueId::RelayedTo(port), QueueId::Arriving) => *port == holder.port,
+            (QueueId::Own { switches: 2.., port }, QueueId::RelayedTo(_)) => *port == holder.port,
+            _ => false,
+        }
+    }
+
+    fn detects(&self, case: &Case, port: PortId) -> bool {
+        case.port(port).kind == NodeKind::Switch
+    }
+}
+
+/// The queues that `port` of a network that PortFC is for needs for any flows, in the order in which the paper numbers them; the
+/// one for ACKs and other control frames comes on top. In BCube(n, k) that makes k(n-1)+2 at a port of a switch, and (k+1)(n-1)+2 at a
+/// port of a server.
+pub fn queues(fabric: &Fabric, port: PortId) -> Vec<QueueId> {
+    let Fabric { wiring, spec, .. } = fabric;
+    let facts = &wiring.ports[port.0 as usize];
+    if spec.nodes[facts.node.0 as usize].kind == NodeKind::Switch {
+        let onward = others(wiring, port).flat_map(|relay| others(wiring, relay));
+        onward.map(QueueId::RelayedTo).chain([QueueId::Arriving]).collect()
+    } else {
+        let hops = (1..=wiring.of(facts.node).len()).rev();
+        let own = hops.flat_map(|switches| others(wiring, port).map(move |port| QueueId::Own { switches, port }));
+        own.chain([QueueId::Relay]).collect()
+    }
+}
+
+/// The ports of the node behind `port`, except the one at the other end of its link.
+fn others(wiring: &Wiring, port: PortId) -> impl Iterator<Item = PortId> {
+    let peer = wiring.ports[port.0 as usize].peer;
+    let node = wiring.ports[peer.0 as usize].node;
+    wiring.of(node).iter().map(|port| port.id).filter(move |other| *other != peer)
+}
