@@ -65,7 +65,7 @@ impl Graph {
 
     /// How many traffic classes the flows need; `None` if queues are not told apart by class.
     pub fn classes(&self) -> Option<usize> {
-        let is_class = |queue: &&Queue| matches!(queue.id, QueueId::Class(_) | QueueId::Relayed { .. });
+        let is_class = |queue: &&Queue| matches!(queue.id, QueueId::Class(_) | QueueId::Raised { .. });
         let classes: BTreeSet<&QueueId> = self.queues.iter().filter(is_class).map(|queue| &queue.id).collect();
         (!classes.is_empty()).then_some(classes.len())
     }

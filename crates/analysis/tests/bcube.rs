@@ -12,7 +12,7 @@ use backwater_analysis::protocol::port_fc::{self, PortFc};
 use backwater_analysis::protocol::{Pfc, PfcForward, PfcStar, Protocol, QueueId};
 use backwater_analysis::{Case, Dependencies, Graph, Question, analyze, network};
 use backwater_engine::Rate;
-use backwater_fabric::ids::{Class, PortId};
+use backwater_fabric::ids::{Class, NodeId, PortId};
 use backwater_fabric::network::fabric::Fabric;
 use backwater_fabric::network::spec::{FlowSpec, NetworkSpec, NodeKind};
 use common::{blocking, cycle};
@@ -289,16 +289,31 @@ fn protocols_for_relays_need_relays() {
         own_root_rule: true,
         names: false,
     };
-    let names = ["pfc-forward", "pfc-star", "port-fc"];
+    let names = ["pfc-forward", "port-fc"];
     let asked = |spec, flow, protocols| {
         let answer = analyze(spec, vec![flow], &question(protocols))?;
         Ok(answer.protocols.into_iter().map(|found| found.protocol).collect::<Vec<_>>())
     };
     let by_default = asked(bcube(2, 1), along(2, 1, &[0, 1, 3]), &[]).unwrap();
-    assert_eq!(by_default[6..], names);
+    assert_eq!(by_default[6..], ["pfc-star", "pfc-forward", "port-fc"]);
     let tree = || network_of(&leaf_spine(2, 1, 2), 1);
-    assert_eq!(asked(tree(), flow(0, 3), &[]).unwrap(), by_default[..6]);
+    assert_eq!(asked(tree(), flow(0, 3), &[]).unwrap(), by_default[..7]);
     let refused: Vec<backwater_analysis::Refusal> = asked(tree(), flow(0, 3), &names).unwrap_err();
     assert_eq!(refused.iter().filter_map(|refused| refused.value.as_deref()).collect::<Vec<_>>(), names);
-    assert!(refused[2].message.contains("at the ends of every link"), "{}", refused[2].message);
+    assert!(refused[1].message.contains("at the ends of every link"), "{}", refused[1].message);
+}
+
+/// A ring of four switches with a host each, and flows to the host two switches on: PFC has a cycle, PFC* none, with a class for each of three switches.
+#[test]
+fn a_ring_of_switches_needs_a_class_for_each_switch_on_a_way() {
+    let ends = (0..4).map(|host| (host, 4 + host)).chain((0..4).map(|switch| (4 + switch, 4 + (switch + 1) % 4)));
+    let spec = network_of(&Shape { hosts: 4, switches: 4, ends: ends.collect() }, 1);
+    let flows = (0..4).map(|src| {
+        let via = [0, 1, 2].map(|step| NodeId(4 + (src + step) % 4));
+        FlowSpec { data_via: via.to_vec(), ..flow(src, (src + 2) % 4) }
+    });
+    let flows: Vec<FlowSpec> = flows.collect();
+    assert_eq!(ask(spec.clone(), flows.clone(), "pfc", &[]).cycle.len(), 4);
+    let raised = ask(spec, flows, "pfc-star", &[]);
+    assert_eq!((raised.cycle.len(), raised.classes), (0, Some(3)));
 }

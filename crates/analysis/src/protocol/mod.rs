@@ -41,8 +41,8 @@ pub enum QueueId {
     Flow(FlowId),
     /// By the congested ports ahead, in ascending order. The empty set is the output queue (OQ), all others are isolation queues (IQ).
     Roots(Vec<PortId>),
-    /// By traffic class and how many servers have relayed the packet.
-    Relayed {
+    /// By traffic class and how many switches the packet has passed.
+    Raised {
         /// The class.
         class: Class,
         /// How many have.
@@ -86,7 +86,7 @@ impl Queue {
                 let names: Vec<&str> = roots.iter().map(|root| case.port(*root).name.as_str()).collect();
                 format!("the IQ of {}", names.join(" and "))
             }
-            QueueId::Relayed { class, times } => format!("the queue of class {} for switch hop {times}", class.0),
+            QueueId::Raised { class, times } => format!("the queue of class {} behind {times} switches", class.0),
             QueueId::RelayedTo(port) => format!("the queue of relays to {}", case.port(*port).name),
             QueueId::Arriving => "the queue of arrivals".into(),
             QueueId::Own { switches, port } => {
@@ -140,7 +140,7 @@ pub trait Protocol {
 
 /// Names of protocols; a number of queues may replace the 32.
 pub const NAMES: [&str; 9] =
-    ["pfc", "bfc-32", "bfc-worst-case", "per-destination", "per-flow", "pyrrha", "pfc-forward", "pfc-star", "port-fc"];
+    ["pfc", "bfc-32", "bfc-worst-case", "per-destination", "per-flow", "pyrrha", "pfc-star", "pfc-forward", "port-fc"];
 
 /// The protocol called `name`; `own_root_rule` is for [`Pyrrha`]. `None` if there is none of that name.
 pub fn parse(name: &str, own_root_rule: bool) -> Option<Box<dyn Protocol>> {

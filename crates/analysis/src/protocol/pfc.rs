@@ -15,8 +15,8 @@ pub struct Pfc;
 #[derive(Clone, Copy, Debug)]
 pub struct PfcForward;
 
-/// PFC with a class per switch hop, in the manner of Tagger: the class of a packet goes up at each server that relays it, and a full queue
-/// pauses the class in which its packets came.
+/// PFC with a class per switch on the way, in the manner of Tagger: a packet goes up a class behind each, and a full queue pauses the class in which its
+/// packets came.
 #[derive(Clone, Copy, Debug)]
 pub struct PfcStar;
 
@@ -61,14 +61,10 @@ impl Protocol for PfcStar {
         "pfc-star".into()
     }
 
-    fn unfit(&self, fabric: &Fabric) -> Option<&'static str> {
-        without_relays(fabric)
-    }
-
     fn queue(&self, case: &Case, flow: FlowId, hop: usize) -> QueueId {
         let flow = case.flow(flow);
-        let relays = flow.path.ports()[1..=hop].iter().filter(|port| case.port(**port).kind == NodeKind::Relay);
-        QueueId::Relayed { class: flow.class, times: relays.count() }
+        let switches = flow.path.ports()[..hop].iter().filter(|port| case.port(**port).kind == NodeKind::Switch);
+        QueueId::Raised { class: flow.class, times: switches.count() }
     }
 }
 
