@@ -84,8 +84,8 @@ pub struct Run {
     topology: FileSum,
     /// What flows are to the incasts of the scenario, if there are any.
     roles: Option<Roles>,
-    /// Wire bytes that every port had sent at the last sample.
-    sent: Vec<u64>,
+    /// Wire bytes that every port had sent at the last sample, and those of relayed packets.
+    sent: Vec<[u64; 2]>,
     /// What flows of every kind have received.
     received: BTreeMap<FlowKind, Received>,
     next_sample: Time,
@@ -227,7 +227,7 @@ impl Run {
             if interval == Duration::ZERO { Time::NEVER } else { Time::ZERO + interval }
         };
         let mut run = Run {
-            sent: vec![0; simulation.fabric().wiring.ports.len()],
+            sent: vec![[0; 2]; simulation.fabric().wiring.ports.len()],
             received: BTreeMap::new(),
             next_sample: first(plan.probes.sample_interval),
             next_check: first(plan.probes.deadlock_check),
@@ -506,6 +506,7 @@ impl Run {
                 peak_buffer_bytes: node.pipeline()?.occupancy().peak,
                 peak_queues: node.flow_control().most_queues_used(),
                 peak_filled_queues: node.ports().iter().map(Port::most_filled_queues).max().unwrap_or(0),
+                dropped_frames: node.losses().frames.iter().sum(),
             })
         };
         self.simulation.nodes().filter_map(row).collect()
@@ -529,7 +530,9 @@ impl Run {
                         paused_queues,
                     });
                 }
-                let sent = port.sent_wire_bytes() - std::mem::replace(before, port.sent_wire_bytes());
+                let now_sent = [port.sent_wire_bytes(), port.relayed_wire_bytes()];
+                let [sent, relayed] = std::array::from_fn(|i| now_sent[i] - before[i]);
+                *before = now_sent;
                 if sent > 0 {
                     self.tables.ports.push(PortRow {
                         time_ps: now,
@@ -537,6 +540,7 @@ impl Run {
                         port: port.ix,
                         peer: fabric.wiring.neighbour(node.id, port.ix).into(),
                         tx_bytes: sent,
+                        relayed_bytes: relayed,
                     });
                 }
             }

@@ -297,6 +297,8 @@ row! {
         pub peer: Name,
         /// bytes put onto the wire since the sample before, preamble and gap included
         pub tx_bytes: u64,
+        /// of these, bytes of packets that a server relays
+        pub relayed_bytes: u64,
     }
 }
 
@@ -317,9 +319,9 @@ row! {
 }
 
 row! {
-    /// `switches.parquet`: a row per switch, written at the end.
+    /// `switches.parquet`: a row per switch, and per server that relays, written at the end.
     pub struct SwitchRow {
-        /// switch
+        /// switch or server
         pub node: Name,
         /// how many links it is away from the nearest host
         pub layer: u8,
@@ -329,6 +331,8 @@ row! {
         pub peak_queues: u16,
         /// the most of those queues of any of its ports that held a packet at once
         pub peak_filled_queues: u16,
+        /// frames that it has lost, for whatever reason
+        pub dropped_frames: u64,
     }
 }
 

@@ -37,6 +37,8 @@ impl Stations {
     pub(crate) const TRACE: Stations = Stations(1 << 11);
     /// There are ports whose links are down, and that routes avoid.
     pub(crate) const DEAD_ENDS: Stations = Stations(1 << 10);
+    /// Packets of others leave a host.
+    pub(crate) const RELAYS: Stations = Stations(1 << 13);
     /// Queues of a host's ports take turns with the data of its own flows.
     pub(crate) const TURNS: Stations = Stations(1 << 9);
     /// Packets take some time to be forwarded.
@@ -45,7 +47,7 @@ impl Stations {
     pub(crate) const TRAIL: Stations = Stations(1 << 6);
 
     /// What else has something done when a packet leaves a queue.
-    pub(crate) const ON_DEPARTURE: Stations = Stations(Self::TRAIL.0 | Self::TURNS.0 | Self::TRACE.0);
+    pub(crate) const ON_DEPARTURE: Stations = Stations(Self::TRAIL.0 | Self::TURNS.0 | Self::TRACE.0 | Self::RELAYS.0);
 
     /// Whether the two have a point in common.
     #[inline]

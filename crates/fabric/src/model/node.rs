@@ -64,6 +64,7 @@ impl Node {
             | Stations::TRAIL.only_if(fabric.spec.keeps_trails())
             | Stations::DELAY.only_if(delays)
             | Stations::TURNS.only_if(takes_turns)
+            | Stations::RELAYS.only_if(site.relays)
             | Stations::INNER_QUEUES.only_if(hands_on);
         Node { id, interfaces, flow_control, pipeline, losses: Losses::default() }
     }

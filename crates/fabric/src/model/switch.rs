@@ -272,6 +272,9 @@ impl Node {
     fn log_departure<S: Sink>(&mut self, of_kind: Stations, at: &Passage, frame: &mut Frame, env: &mut Env<'_, S>) {
         let stations = self.interfaces.stations;
         self.keep_trail(at.egress, frame, env);
+        if stations.meets(Stations::RELAYS) && at.ingress != OWN {
+            self.interfaces.ports[usize::from(at.egress)].relays(frame);
+        }
         if stations.meets(Stations::TURNS) && at.class != Class::CONTROL {
             self.took_queues_turn(at.egress, frame.size.wire, env);
         }

@@ -93,6 +93,8 @@ pub struct Port {
     quantum: u64,
     /// When the flow control's timer of this port is due.
     pub(crate) timer_at: Time,
+    /// Wire bytes of packets that a host relays sent so far.
+    relayed_wire_bytes: u64,
     /// While the link is down: what `busy_until` was when it failed.
     failed: Option<Time>,
     /// As many as have been needed so far; all others are open and always were.
@@ -143,6 +145,7 @@ impl Port {
             queued_bytes: 0,
             sent_bytes: 0,
             sent_wire_bytes: 0,
+            relayed_wire_bytes: 0,
         }
     }
 
@@ -223,6 +226,16 @@ impl Port {
     /// Wire bytes sent so far.
     pub fn sent_wire_bytes(&self) -> u64 {
         self.sent_wire_bytes
+    }
+
+    /// Wire bytes sent so far of packets that a host relays.
+    pub fn relayed_wire_bytes(&self) -> u64 {
+        self.relayed_wire_bytes
+    }
+
+    /// A packet of others leaves a host.
+    pub(crate) fn relays(&mut self, frame: &Frame) {
+        self.relayed_wire_bytes += u64::from(frame.size.wire);
     }
 
     /// Number of queues that there have been so far.
