@@ -25,6 +25,9 @@ pub struct FileConfig {
     /// Links that are absent from the start, each as the names of its two ends; a pair counts for one of its parallel links.
     #[serde(default)]
     pub failed_links: Vec<[String; 2]>,
+    /// Nodes that take no part from the start: they have no links, and hosts among them no traffic.
+    #[serde(default)]
+    pub failed_nodes: Vec<String>,
 }
 
 /// Formats of topology files.
@@ -56,6 +59,6 @@ impl FileConfig {
         let (switches, links) = (draft.nodes.len() - hosts, draft.links.len());
         let (hosts, switches, links) = (counted(hosts, "host"), counted(switches, "switch"), counted(links, "link"));
         draft.notes.insert(0, format!("{}: {hosts}, {switches}, {links}", self.path.display()));
-        draft.finish(&self.failed_links)
+        draft.finish(&self.failed_links, &self.failed_nodes)
     }
 }
