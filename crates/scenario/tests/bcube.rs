@@ -234,3 +234,35 @@ fn servers_that_nothing_leads_to_are_told() {
     let corners = try_build(&bcube(2, 1, "failed_nodes = [\"h0.1\", \"h1.0\"]")).unwrap_err();
     assert_eq!(corners, "topology: no path leads from host \"h0.0\" to \"h1.1\"\n");
 }
+
+/// The nodes that a listed flow must pass choose the order of digits.
+#[test]
+fn flows_are_pinned_to_servers() {
+    let listed = |via: &str| {
+        format!("{{ kind = \"flows\", flows = [{{ src = \"h0.0\", dst = \"h3.3\", bytes = \"1 KB\", {via} }}] }}")
+    };
+    for (there, back) in [("h0.3", "h3.0"), ("h3.0", "h3.0"), ("h0.3", "h0.3")] {
+        let traffic = listed(&format!("data_via = [\"{there}\"], ack_via = [\"{back}\"]"));
+        let plan = try_plan(&bcube(4, 1, ""), &traffic).unwrap();
+        let flow = plan.traffic.flows().next().unwrap();
+        let mut fabric = Fabric::new(plan.spec).unwrap();
+        fabric.learn_waypoints(&flow);
+        let graph = build(4, 1, "");
+        for id in (0..50).map(FlowId) {
+            let paths = DIRECTIONS.map(|direction| names(&graph, path(&fabric, id, &flow, direction)));
+            assert_eq!((&*paths[0][2], &*paths[1][2], paths[0].len(), paths[1].len()), (there, back, 5, 5));
+        }
+    }
+    for (via, expected) in [
+        (
+            "data_via = [\"h0.4\"]",
+            "data_via[0] = \"h0.4\": there is no switch or relay \"h0.4\"; did you mean \"h0.0\"?",
+        ),
+        ("data_via = [\"h0.3\", \"h0.3\", \"h1.2\"]", "its pinned path has more than 7 hops"),
+    ] {
+        let said = try_plan(&bcube(4, 1, ""), &listed(via)).unwrap_err();
+        assert!(said.contains(expected), "{said}");
+    }
+    let said = try_plan(&bcube(4, 1, "failed_nodes = [\"h0.3\"]"), &listed("ack_via = [\"h0.3\"]")).unwrap_err();
+    assert!(said.contains("flows[0].ack_via[0] = \"h0.3\": \"h0.3\" is one of topology.failed_nodes"), "{said}");
+}

@@ -106,6 +106,14 @@ impl Graph {
         self.find(path, name, word(kind), |other| other.has_endpoint() == kind.has_endpoint())
     }
 
+    /// The same for a node that packets pass through.
+    ///
+    /// # Errors
+    /// If there is no such node, or it is a host that does not relay, or has failed.
+    pub fn waypoint(&self, path: &str, name: &str) -> Result<NodeId, BuildError> {
+        self.find(path, name, "switch or relay", NodeKind::forwards)
+    }
+
     fn find(
         &self,
         path: &str,

@@ -929,7 +929,7 @@ pub(crate) const CASES: &[(&str, &str, &[&str])] = &[
         "kind = \"poisson\"\nsizes = \"websearch-dctcp\"\nload = 0.5",
         "kind = \"flows\"\nflows = [{ src = \"h0\", dst = \"h7\", bytes = \"1 KB\", data_via = [\"leaf1\", \"leaf0\", \"spine7\"] }]",
         &[
-            "s.toml:41:82: error: traffic[0].flows[0].data_via[2] = \"spine7\": there is no switch \"spine7\"; did you mean \"spine0\"?",
+            "s.toml:41:82: error: traffic[0].flows[0].data_via[2] = \"spine7\": there is no switch or relay \"spine7\"; did you mean \"spine0\"?",
         ],
     ),
     (
