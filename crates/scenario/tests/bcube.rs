@@ -266,3 +266,28 @@ fn flows_are_pinned_to_servers() {
     let said = try_plan(&bcube(4, 1, "failed_nodes = [\"h0.3\"]"), &listed("ack_via = [\"h0.3\"]")).unwrap_err();
     assert!(said.contains("flows[0].ack_via[0] = \"h0.3\": \"h0.3\" is one of topology.failed_nodes"), "{said}");
 }
+
+/// BCube(2, 1) as a topology file: the same nodes and links, and so the same paths, once its hosts relay.
+#[test]
+fn a_topology_file_describes_servers_that_relay() {
+    let file = |relays: &str| format!("kind = \"file\"\npath = \"bcube.txt\"\n{relays}");
+    let (written, made) = (fabric(&file("relays = \"h*\"")), fabric(&bcube(2, 1, "")));
+    for (id, flow) in all_pairs(&build(2, 1, ""), 50) {
+        for direction in DIRECTIONS {
+            assert_eq!(path(&written, id, &flow, direction), path(&made, id, &flow, direction));
+        }
+    }
+    let relays = try_build(&file("relays = [\"h1\", \"h[2-3]\"]")).unwrap().nodes.into_iter();
+    assert_eq!(relays.filter(|node| node.kind == NodeKind::Relay).count(), 3);
+    for (relays, expected) in [
+        ("", "topology: no path leads from host \"h0\" to \"h3\"\n"),
+        ("relays = \"h1\"", "topology: no path leads from host \"h1\" to \"h2\"\n"),
+        (
+            "relays = [\"s4\", \"h4\"]",
+            "topology.relays[0]: \"s4\" is a switch, not a host\ntopology.relays[1]: there is no host \"h4\"\n",
+        ),
+        ("relays = \"g*\"", "topology.relays: no host has a name like \"g*\"\n"),
+    ] {
+        assert_eq!(try_build(&file(relays)).unwrap_err(), expected);
+    }
+}
