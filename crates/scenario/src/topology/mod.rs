@@ -43,7 +43,8 @@ pub enum TopologyConfig {
     LeafSpine(LeafSpineConfig),
     /// Three tiers of k-port switches: `edge0`.., `agg0`.., `core0`..
     FatTree(FatTreeConfig),
-    /// Servers that relay, with a port to a switch in each layer: named by their addresses, `h0.0`.. and `s0.0`.., `s1.0`..
+    /// Servers that relay, with a port to a switch in each layer. Names are addresses: server `h1.2` has the digits 1 and 2; `s0.1` joins it to those that
+    /// differ in the last digit, layer 0, and `s1.2` to those that differ in the first.
     Bcube(BcubeConfig),
     /// Nodes and links by name.
     Custom(CustomConfig),
