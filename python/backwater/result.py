@@ -89,7 +89,8 @@ class Topology:
     """The network that was simulated.
 
     Attributes:
-        nodes: One row per node: `name`, `kind` (`host` or `switch`), `layer` (0 for hosts, growing towards the core).
+        nodes: One row per node: `name`, `kind` (`host`, `relay` for a host that relays, or `switch`), `layer` (0 for
+            hosts, growing towards the core).
         links: One row per full-duplex link: `a`, `b` (node names), `a_port`, `b_port` (numbers of the ports at these
             nodes, from 0), `rate_bps`, `delay_ps`.
     """

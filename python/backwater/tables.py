@@ -125,14 +125,14 @@ def _merged_width(times: pl.Series, interval_ps: int, points: int) -> int:
 
 
 def throughput(ports: pl.DataFrame, nodes: pl.DataFrame, interval_ps: int, points: int = 600) -> pl.DataFrame:
-    """Bits per second that hosts send and receive, over time.
+    """Bits per second that hosts send and receive, over time; what they relay counts both ways.
 
     Intervals in which nothing was sent are zero; neighbouring intervals are averaged until at most `points` remain.
 
     Returns:
         Columns `time_ps` (end of the interval), `direction` (`sent by hosts`, `received by hosts`), `bps`.
     """
-    hosts = nodes.filter(pl.col("kind") == "host")["name"].implode()
+    hosts = nodes.filter(pl.col("kind") != "switch")["name"].implode()
     last = largest(ports["time_ps"])
     width = _merged_width(ports["time_ps"], interval_ps, points)
     grid = pl.DataFrame({"time_ps": range(width, last + width, width)}, schema={"time_ps": pl.Int64})

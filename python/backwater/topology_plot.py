@@ -1,4 +1,7 @@
-"""The picture of a fabric: hosts below, one row per layer of switches above them."""
+"""The picture of a fabric: hosts below, one row per layer of switches above them.
+
+Where hosts relay between switches, as in BCube, they stand between their layers of switches.
+"""
 
 from __future__ import annotations
 
@@ -8,28 +11,38 @@ import altair as alt
 import polars as pl
 
 from backwater import style
+from backwater.tables import largest
 
 if TYPE_CHECKING:
     from backwater.result import Topology
+
+IS_HOST = pl.col("kind") != "switch"
 
 # More hosts than this are drawn as one box per attachment switch.
 HOSTS_DRAWN = 256
 # More links than this are too many to see: the least loaded are left out.
 LINKS_DRAWN = 4000
+# Width of a letter of a name, in pixels: hosts have their names where those fit side by side.
+LETTER = 6
 
 
 def collapse_hosts(nodes: pl.DataFrame, links: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Replaces the hosts of each switch by one node, and their links by one that carries the worst load.
 
+    In a fabric such as BCube those of each switch of layer 0.
+
     Args:
         nodes: Columns `name`, `kind`, `layer`.
-        links: Columns `a`, `b`, and any number of figures of which the maximum is kept.
+        links: Columns `a`, `b`, `a_port`, `b_port`, and any number of figures of which the maximum is kept.
 
     Returns:
         Nodes and links in the same shape.
     """
-    hosts = nodes.filter(kind="host").select("name")
+    hosts = nodes.filter(IS_HOST).select("name")
     ends = pl.concat([links.select(host="a", switch="b"), links.select(host="b", switch="a")])
+    lowest = ports_of_hosts(nodes, links).filter(port=0)
+    if not lowest.is_empty():
+        ends = ends.join(lowest, left_on="switch", right_on="name", how="semi")
     groups = (
         ends.join(hosts, left_on="host", right_on="name", how="semi")
         .group_by("host")
@@ -48,28 +61,55 @@ def collapse_hosts(nodes: pl.DataFrame, links: pl.DataFrame) -> tuple[pl.DataFra
     return grouped, merged
 
 
-def place(nodes: pl.DataFrame, links: pl.DataFrame) -> pl.DataFrame:
-    """Gives every node a position.
+def ports_of_hosts(nodes: pl.DataFrame, links: pl.DataFrame) -> pl.DataFrame:
+    """Finds the layers of a server-centric fabric, in which hosts relay and switches have links to hosts alone.
 
-    Switches of a layer are spread evenly in their order; hosts are in the order of the switches they are attached to.
+    As in BCube, port l of a host leads to layer l. Where a link has failed, the ports above it have moved down by one.
 
     Returns:
-        The nodes with `x` in 0 to 1 and `y`, the layer.
+        Columns `name` of a switch and `port`: the greatest number of a host's port to it. Empty for other fabrics.
+    """
+    switches = nodes.filter(~IS_HOST).select("name")
+    ends = pl.concat([links.select("b", name="a", port="b_port"), links.select(b="a", name="b", port="a_port")])
+    of_switches = ends.join(switches, on="name", how="semi")
+    if not nodes["kind"].eq("relay").any() or of_switches.join(switches, left_on="b", right_on="name").height:
+        return of_switches.select("name", "port").clear()
+    return of_switches.group_by("name").agg(pl.col("port").max())
+
+
+def place(nodes: pl.DataFrame, links: pl.DataFrame) -> pl.DataFrame:
+    """Gives every node a position. Switches without links are left out.
+
+    Switches of a layer are spread evenly in their order; hosts are in the order of the switches they are attached to,
+    or in their own where they have a port in each of several layers. There, layer 0 is below the hosts.
+
+    Returns:
+        The nodes with `x` in 0 to 1, `y`, and their `role`: `host`, or the layer of a switch.
     """
     spread = (pl.int_range(pl.len()) + 0.5) / pl.len()
-    switches = nodes.filter(pl.col("kind") != "host").with_columns(x=spread.over("layer"))
     ends = pl.concat([links.select(host="a", switch="b"), links.select(host="b", switch="a")])
-    parents = (
-        ends.join(switches.select(switch="name", parent="x"), on="switch").group_by("host").agg(pl.col("parent").mean())
+    ports = ports_of_hosts(nodes, links)
+    layer = pl.coalesce("port", "layer")
+    rows = (
+        nodes.filter(IS_HOST | pl.col("name").is_in(ends["host"].implode()))
+        .join(ports, on="name", how="left", maintain_order="left")
+        .with_columns(
+            y=pl.when(pl.col("port") == 0).then(-1).otherwise(layer),
+            role=pl.when(IS_HOST).then(pl.lit("host")).otherwise(pl.format("switch, layer {}", layer)),
+        )
+        .drop("port")
     )
-    hosts = (
-        nodes.filter(kind="host")
-        .join(parents, left_on="name", right_on="host", how="left", maintain_order="left")
-        .sort("parent", maintain_order=True, nulls_last=True)
-        .with_columns(x=spread)
-        .drop("parent")
-    )
-    return pl.concat([hosts, switches]).with_columns(y="layer")
+    switches = rows.filter(~IS_HOST).with_columns(x=spread.over("y"))
+    hosts = rows.filter(IS_HOST)
+    if ports.is_empty():
+        parents = ends.join(switches.select(switch="name", parent="x"), on="switch")
+        parents = parents.group_by("host").agg(pl.col("parent").mean())
+        hosts = (
+            hosts.join(parents, left_on="name", right_on="host", how="left", maintain_order="left")
+            .sort("parent", maintain_order=True, nulls_last=True)
+            .drop("parent")
+        )
+    return pl.concat([hosts.with_columns(x=spread), switches])
 
 
 def topology_chart(topology: Topology, load: pl.DataFrame) -> alt.LayerChart | alt.FacetChart:
@@ -80,7 +120,7 @@ def topology_chart(topology: Topology, load: pl.DataFrame) -> alt.LayerChart | a
         load: One row per link, in order: `peak_utilisation`, `mean_utilisation`, `paused_share`.
     """
     nodes, links = topology.nodes, pl.concat([topology.links, load.drop("link")], how="horizontal")
-    if nodes.filter(kind="host").height > HOSTS_DRAWN:
+    if nodes.filter(IS_HOST).height > HOSTS_DRAWN:
         nodes, links = collapse_hosts(nodes, links)
     placed = place(nodes, links)
     ends = placed.select("name", "x", "y")
@@ -128,11 +168,8 @@ def topology_chart(topology: Topology, load: pl.DataFrame) -> alt.LayerChart | a
             ],
         )
     )
-    kinds = placed.with_columns(
-        role=pl.when(pl.col("kind") == "host").then(pl.lit("host")).otherwise(pl.format("switch, layer {}", "layer")),
-        dot=pl.when(pl.col("kind") == "host").then(24).otherwise(170),
-    )
-    roles = kinds.sort("layer").select("role", "layer").unique(maintain_order=True)
+    kinds = placed.with_columns(dot=pl.when(IS_HOST).then(24).otherwise(170))
+    roles = kinds["role"].unique(maintain_order=True).sort()
     ramp = style.LAYER_COLOURS
     points = (
         alt.Chart(alt.InlineData(values=kinds.to_dicts()))
@@ -145,16 +182,18 @@ def topology_chart(topology: Topology, load: pl.DataFrame) -> alt.LayerChart | a
                 "role:N",
                 title="node",
                 scale=alt.Scale(
-                    domain=roles["role"].to_list(), range=[ramp[min(layer, len(ramp) - 1)] for layer in roles["layer"]]
+                    domain=roles.to_list(), range=[ramp[min(row, len(ramp) - 1)] for row in range(len(roles))]
                 ),
                 legend=alt.Legend(titleOrient="left", symbolStrokeWidth=0),
             ),
             tooltip=[alt.Tooltip("name:N", title="node"), alt.Tooltip("role:N", title="kind")],
         )
     )
-    names = alt.Chart(alt.InlineData(values=kinds.filter(pl.col("kind") != "host").to_dicts())).encode(
-        x=x, y="y:Q", text="name:N"
-    )
-    halo = names.mark_text(dy=-15, fontSize=10, stroke="white", strokeWidth=4)
-    labels = names.mark_text(dy=-15, fontSize=10, color=style.INK)
+    hosts = kinds.filter(IS_HOST)["name"]
+    fits = len(hosts) * (largest(hosts.str.len_chars()) + 1) * LETTER <= style.WIDE
+    named = kinds.filter(~IS_HOST | pl.lit(fits)).with_columns(dy=pl.when(pl.col("y") > 0).then(-15).otherwise(15))
+    names = alt.Chart(alt.InlineData(values=named.to_dicts())).encode(x=x, y="y:Q", text="name:N")
+    dy = alt.expr("datum.dy")
+    halo = names.mark_text(dy=dy, fontSize=10, stroke="white", strokeWidth=4)
+    labels = names.mark_text(dy=dy, fontSize=10, color=style.INK)
     return alt.layer(lines, points, halo, labels).properties(width=style.WIDE, height=380)

@@ -7,19 +7,20 @@ import time
 import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import get_args
+from types import SimpleNamespace
+from typing import cast, get_args
 
 import polars as pl
 import pytest
 from pydantic import ValidationError
 
 import backwater
-from backwater import Result, ResultError, ScenarioError, _core
+from backwater import Result, ResultError, Scenario, ScenarioError, _core
 from backwater.experiment import charts, measures, record, sweep
 from backwater.experiment.claims import Values
 from backwater.experiment.format import AnalysisMeasure, Content, RunMeasure
 from backwater.experiment.grid import Experiment, Point
-from backwater.experiment.mistakes import meant
+from backwater.experiment.mistakes import meant, unanswerable
 from backwater.experiment.store import Job, Store
 from backwater.experiment.study import Study
 from backwater.summary import RunPath
@@ -524,6 +525,26 @@ def test_measures(result: Result, text: str, expected: float | None) -> None:
     measure = _content(f"measures.m = {{ {text} }}").measures["m"]
     assert not isinstance(measure, AnalysisMeasure)
     assert measures.value(measure, result) == pytest.approx(expected)
+
+
+def test_hosts_that_relay_are_measured_as_hosts_and_have_a_buffer_as_switches_do(result: Result) -> None:
+    nodes = result.topology.nodes
+    result.topology.nodes = nodes.with_columns(pl.col("kind").replace("host", "relay"))
+    frames = _content('measures.m = { kind = "throughput", hosts = ["h2"] }').measures["m"]
+    assert not isinstance(frames, AnalysisMeasure)
+    assert measures.value(frames, result) == pytest.approx(5.0)
+
+    topology = json.dumps({"nodes": result.topology.nodes.to_dicts()})
+    scenario = cast(Scenario, SimpleNamespace(plan=SimpleNamespace(topology=lambda: topology)))
+    asked = _content(
+        'measures.frames = { kind = "throughput", hosts = ["h1", "s0"] }\n'
+        'measures.buffer = { kind = "samples", nodes = ["h1", "s0", "h9"] }'
+    )
+    found = unanswerable(asked, scenario, {"probes": {"sample_interval": "10 us"}, "traffic": []})
+    assert [mistake.path for mistake in found] == [
+        ("measures", "frames", "hosts", "1"),
+        ("measures", "buffer", "nodes", "2"),
+    ]
 
 
 def _content(text: str) -> Content:

@@ -1,11 +1,13 @@
+import itertools
 import re
+from collections import Counter
 
 import polars as pl
 import pytest
 import vl_convert
 
 from backwater import Result, plots, report
-from backwater.topology_plot import collapse_hosts, place
+from backwater.topology_plot import collapse_hosts, place, topology_chart
 
 CHARTS = (
     "fct",
@@ -63,19 +65,98 @@ def test_a_comparison_shows_change_against_the_first_run(result: Result) -> None
     assert "The scenarios are the same." in html
 
 
+def fabric(kinds: dict[str, tuple[str, int]], *ends: tuple[str, str]) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Nodes with kind and layer, and links between them; ports are numbered in the order of the links."""
+    nodes = pl.DataFrame([(name, *of) for name, of in kinds.items()], schema=["name", "kind", "layer"], orient="row")
+    ports = Counter[str]()
+    links = []
+    for a, b in ends:
+        links.append((a, ports[a], b, ports[b]))
+        ports.update((a, b))
+    return nodes, pl.DataFrame(links, schema=["a", "a_port", "b", "b_port"], orient="row")
+
+
+def bcube(n: int, k: int, *without: str) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """BCube(n, k) without some links, `h0.0-s0.0`, or all those of a node."""
+    servers = list(itertools.product(range(n), repeat=k + 1))
+    called = ["h" + ".".join(map(str, server)) for server in servers]
+    links = []
+    for layer in range(k + 1):
+        for name, digits in zip(called, servers, strict=True):
+            switch = ".".join(map(str, (layer, *digits[: k - layer], *digits[k - layer + 1 :])))
+            links.append((name, f"s{switch}"))
+    switches = sorted({switch for _, switch in links})
+    kinds = dict.fromkeys(called, ("relay", 0)) | dict.fromkeys(switches, ("switch", 1))
+    return fabric(kinds, *(link for link in links if not {*link, "-".join(link)} & {*without}))
+
+
 def test_hosts_stand_under_their_switches() -> None:
-    nodes = pl.DataFrame(
-        {"name": ["h0", "h1", "h2", "l0", "l1"], "kind": ["host"] * 3 + ["switch"] * 2, "layer": [0, 0, 0, 1, 1]}
-    )
-    links = pl.DataFrame({"a": ["h0", "h1", "h2", "l0"], "b": ["l1", "l0", "l1", "l1"]})
-    placed = place(nodes, links)
+    kinds = {"h0": ("host", 0), "h1": ("host", 0), "h2": ("host", 0), "l0": ("switch", 1), "l1": ("switch", 1)}
+    placed = place(*fabric(kinds, ("h0", "l1"), ("h1", "l0"), ("h2", "l1"), ("l0", "l1")))
     assert placed["name"].to_list() == ["h1", "h0", "h2", "l0", "l1"]
     assert placed["x"].to_list() == pytest.approx([1 / 6, 3 / 6, 5 / 6, 1 / 4, 3 / 4])
+    assert placed["y"].to_list() == [0, 0, 0, 1, 1]
+    assert placed["role"].unique(maintain_order=True).to_list() == ["host", "switch, layer 1"]
+
+
+def test_servers_stand_between_the_layers_of_a_bcube() -> None:
+    placed = place(*bcube(4, 1))
+    where = {name: (x * 16, y) for name, x, y in placed.select("name", "x", "y").iter_rows()}
+    # Each switch of layer 0 is below the middle of its four servers; those of layer 1 are as far apart, above.
+    assert [where[f"h{a}.{b}"] for a in range(4) for b in range(4)] == [(i + 0.5, 0) for i in range(16)]
+    assert [where[f"s0.{i}"] for i in range(4)] == [(2, -1), (6, -1), (10, -1), (14, -1)]
+    assert [where[f"s1.{i}"] for i in range(4)] == [(2, 1), (6, 1), (10, 1), (14, 1)]
+    roles = dict(placed.select("name", "role").iter_rows())
+    assert (roles["h3.3"], roles["s0.3"], roles["s1.2"]) == ("host", "switch, layer 0", "switch, layer 1")
+    rows = place(*bcube(2, 2)).filter(kind="switch").select("y", "role").unique().sort("y").rows()
+    assert rows == [(-1, "switch, layer 0"), (1, "switch, layer 1"), (2, "switch, layer 2")]
+
+
+def test_what_has_failed_leaves_the_others_of_a_bcube_in_their_rows() -> None:
+    intact = dict(place(*bcube(4, 1)).select("name", "y").iter_rows())
+    nodes, links = bcube(4, 1, "h1.2", "s0.3", "h0.0-s0.0")
+    placed = place(nodes, links)
+    assert dict(placed.select("name", "y").iter_rows()) == {name: y for name, y in intact.items() if name != "s0.3"}
+    assert placed.filter(name="h1.2")["x"].to_list() == pytest.approx([6.5 / 16])
+
+
+def test_layers_are_not_those_of_ports_where_switches_have_links_or_no_host_relays() -> None:
+    switches = {"l0": ("switch", 1), "l1": ("switch", 1)}
+    ends = [("h0", "l0"), ("h0", "l1"), ("h1", "l0"), ("h1", "l1")]
+    kinds = {"h0": ("relay", 0), "h1": ("relay", 0), **switches, "top": ("switch", 2)}
+    placed = place(*fabric(kinds, *ends, ("l0", "top"), ("l1", "top")))
+    assert placed["y"].to_list() == [0, 0, 1, 1, 2]
+    placed = place(*fabric({"h0": ("host", 0), "h1": ("host", 0), **switches}, *ends))
+    assert placed["y"].to_list() == [0, 0, 1, 1]
+
+
+def test_hosts_have_their_names_where_they_fit(result: Result) -> None:
+    load = {"peak_utilisation": 0.5, "mean_utilisation": 0.5, "paused_share": 0.0}
+    for n, names in ((4, 16 + 8), (8, 16)):
+        nodes, links = bcube(n, 1)
+        topology = result.topology
+        topology.nodes = nodes
+        topology.links = links.with_columns(rate_bps=100, delay_ps=1000)
+        samples = pl.DataFrame([{"link": link} | load for link in range(links.height)])
+        chart = topology_chart(topology, samples).to_dict()
+        assert len(chart["datasets"][chart["layer"][-1]["data"]["name"]]) == names
 
 
 def test_too_many_hosts_become_one_box_per_switch() -> None:
-    nodes = pl.DataFrame({"name": ["h0", "h1", "s0"], "kind": ["host", "host", "switch"], "layer": [0, 0, 1]})
-    links = pl.DataFrame({"a": ["h0", "s0"], "b": ["s0", "h1"], "load": [0.25, 0.75]})
-    grouped, merged = collapse_hosts(nodes, links)
+    kinds = {"h0": ("host", 0), "h1": ("host", 0), "s0": ("switch", 1)}
+    nodes, links = fabric(kinds, ("h0", "s0"), ("s0", "h1"))
+    grouped, merged = collapse_hosts(nodes, links.with_columns(load=pl.Series([0.25, 0.75])))
     assert grouped["name"].to_list() == ["2 hosts of s0", "s0"]
-    assert sorted(merged.rows()) == [("2 hosts of s0", "s0", 0.25), ("s0", "2 hosts of s0", 0.75)]
+    assert sorted(merged.select("a", "b", "load").rows()) == [
+        ("2 hosts of s0", "s0", 0.25),
+        ("s0", "2 hosts of s0", 0.75),
+    ]
+
+
+def test_too_many_servers_become_one_box_per_switch_of_layer_0() -> None:
+    grouped, merged = collapse_hosts(*bcube(4, 1))
+    boxes = [f"4 hosts of s0.{i}" for i in range(4)]
+    assert grouped["name"].to_list()[:4] == boxes
+    assert merged.height == 4 + 4 * 4
+    where = {name: (x, y) for name, x, y in place(grouped, merged).select("name", "x", "y").iter_rows()}
+    assert (where[boxes[2]], where["s0.2"], where["s1.2"]) == ((0.625, 0), (0.625, -1), (0.625, 1))

@@ -1,5 +1,6 @@
 import polars as pl
 import pytest
+from polars.testing import assert_frame_equal
 
 from backwater import Result, tables, views
 from conftest import END, INTERVAL, US
@@ -75,6 +76,13 @@ def test_throughput_counts_both_directions_and_idle_intervals(result: Result) ->
         (20 * US, tables.RECEIVED, 0.0),
         (30 * US, tables.RECEIVED, 0.0),
     ]
+
+
+def test_throughput_counts_hosts_that_relay(result: Result) -> None:
+    nodes = result.topology.nodes
+    relays = nodes.with_columns(pl.col("kind").replace("host", "relay"))
+    hosts, of_relays = (tables.throughput(result.ports, each, INTERVAL) for each in (nodes, relays))
+    assert_frame_equal(of_relays, hosts)
 
 
 def test_throughput_averages_when_there_are_too_many_samples(result: Result) -> None:

@@ -5,10 +5,14 @@ use backwater_fabric::network::routes::Wiring;
 use backwater_fabric::network::spec::{NetworkSpec, NodeKind};
 use serde_json::{Value, json};
 
-/// Nodes (`name`, `kind`, `layer`: hops from the nearest host) and links (`a`, `b`, `rate_bps`, `delay_ps`, and the ports at both ends).
+/// Nodes (`name`; `kind`: `host`, `relay` for a host that relays, or `switch`; `layer`: hops from the nearest host) and links (`a`, `b`, `rate_bps`, `delay_ps`, and the ports at both ends).
 pub fn topology_json(spec: &NetworkSpec) -> Value {
     let wiring = Wiring::new(&spec.nodes, &spec.links);
-    let kind = |kind| if kind == NodeKind::Host { "host" } else { "switch" };
+    let kind = |kind| match kind {
+        NodeKind::Host => "host",
+        NodeKind::Relay => "relay",
+        NodeKind::Switch => "switch",
+    };
     let nodes: Vec<Value> = (0..)
         .map(NodeId)
         .zip(&spec.nodes)

@@ -154,9 +154,9 @@ def throughput(result: Result, which: Throughput, window: Window) -> pl.DataFram
 
 
 def _frames(result: Result, which: Throughput) -> pl.DataFrame:
-    """Frames on the links of hosts: `time_ps`, `bytes`."""
+    """Frames on the links of hosts, relayed ones included: `time_ps`, `bytes`."""
     side = "node" if which.direction == "sent" else "peer"
-    hosts = result.topology.nodes.filter(pl.col("kind") == "host")["name"]
+    hosts = result.topology.nodes.filter(pl.col("kind") != "switch")["name"]
     of_hosts = pl.col(side).cast(pl.String).is_in(hosts.to_list())
     frames = _named(result.ports.filter(of_hosts), side, which.hosts or ["*"])
     return frames.select("time_ps", bytes="tx_bytes")

@@ -73,7 +73,8 @@ def unanswerable(content: Content, scenario: Scenario, resolved: Mapping[str, An
     probes, traffic = resolved["probes"], resolved["traffic"]
     tags = {tag for part in traffic for tag in (part["tag"] or part["kind"], *part.get("port_tags", {}).values())}
     graph = json.loads(scenario.plan.topology())["nodes"]
-    hosts, switches = ([node["name"] for node in graph if node["kind"] == kind] for kind in ("host", "switch"))
+    # Hosts that relay have a buffer, as switches do.
+    hosts, switches = ([node["name"] for node in graph if node["kind"] != other] for other in ("switch", "host"))
     for path, asked in _asked(content):
         if isinstance(asked, SampleMeasure | Throughput):
             message = "there are no samples to take it from"

@@ -29,6 +29,20 @@ fn run(mut run: Run) -> Run {
 }
 
 #[test]
+fn servers_are_told_from_other_hosts_and_one_that_failed_is_idle() {
+    let plan = plan_of(
+        "run.until = \"50 us\"\ntopology = { kind = \"bcube\", n = 2, failed_nodes = [\"h0.1\"] }\n\
+         traffic = [{ kind = \"all-to-all\", bytes = \"10 KB\" }]\n",
+    );
+    let topology = topology_json(&plan.spec);
+    let kinds = topology["nodes"].as_array().unwrap().iter().map(|node| node["kind"].as_str().unwrap());
+    assert_eq!(kinds.collect::<Vec<_>>(), [["relay"; 4], ["switch"; 4]].concat());
+    let directory = tempfile::tempdir().unwrap();
+    let summary = run(Run::start(plan, directory.path(), 2).unwrap()).finish().unwrap();
+    assert_eq!((summary.outcome, summary.flows.finished), (Outcome::Completed, 6));
+}
+
+#[test]
 fn a_run_leaves_complete_files_and_nothing_else() {
     let directory = tempfile::tempdir().unwrap();
     let summary = run(Run::start(plan(50), directory.path(), 1).unwrap()).finish().unwrap();

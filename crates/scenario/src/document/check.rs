@@ -220,7 +220,7 @@ impl<'s> Checker<'s> {
                 return;
             }
             // An alternative of the right type reports what is wrong inside; prefer it.
-            let type_fits = findings.iter().all(|finding| !finding.message.starts_with("must be a"));
+            let type_fits = findings.iter().all(|it| it.path != path || !it.message.starts_with("must be a"));
             if fewest.is_none() || type_fits {
                 fewest = Some(findings);
             }
@@ -512,6 +512,10 @@ mod tests {
             (
                 "size = \"3 bits\"",
                 "a:3:8: error: size = \"3 bits\": \"bits\" is not a unit; allowed: B, KB, KiB, MB, MiB, GB, GiB",
+            ),
+            (
+                "size = [\"1 B\", 2]",
+                "a:3:16: error: size[1] = 2: must be a number with a unit, in quotes; write \"2 B\"",
             ),
             ("loud = 1", "a:3:8: error: loud = 1: must be true or false"),
         ] {

@@ -117,6 +117,8 @@ impl HpccFlows {
                     );
                 } else if !graph.is_host(end) {
                     errors.push(flow.line, 1, format!("the {column} {} is a switch, not a host", end.0));
+                } else if graph.has_failed(end) {
+                    errors.push(flow.line, 1, format!("the {column} {} is one of topology.failed_nodes", end.0));
                 }
             }
         }

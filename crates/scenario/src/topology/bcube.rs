@@ -4,32 +4,29 @@ use super::draft::{Checks, Draft, Wire};
 use super::{BuildError, Graph};
 use crate::diagnostic::counted;
 use backwater_engine::{Duration, Rate};
+use backwater_fabric::frame::MAX_HOPS;
 use backwater_fabric::network::spec::NodeKind;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Options of a BCube(n, k). The address of server `h<i>` is i in base n, of k + 1 digits; its port l leads to the switch of layer l that joins the n
-/// servers which differ in digit l alone.
+/// Options of a BCube(n, k). The address of a server has k + 1 digits in base n, and its name has them with dots between, the last one being that of
+/// layer 0: server 15 of BCube(4, 1) is `h3.3`. Its port l leads to the switch of layer l that joins the n servers which differ in that digit alone. The
+/// name of the switch has the layer and the digits that they share: `s0.3` joins `h3.0` to `h3.3`, and `s1.2` joins `h0.2`, `h1.2`, `h2.2` and `h3.2`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BcubeConfig {
     /// Ports of a switch.
     #[schemars(range(min = 2))]
     pub n: u32,
-    /// Level, 0 or 1: servers have k + 1 ports. Default 1.
+    /// Level, 0 to 2: servers have k + 1 ports. Default 1.
     #[serde(default = "super::default_one")]
-    #[schemars(range(max = 1))]
     pub k: u32,
-    /// Rate of the links of layer 0. Default 100 Gbps.
-    #[serde(default = "super::default_rate")]
-    pub rate: Rate,
-    /// Propagation delay of the links of layer 0. Default 1 us.
-    #[serde(default = "super::default_delay")]
-    pub delay: Duration,
-    /// Rate of the links of layer 1. Default: that of layer 0.
-    pub upper_rate: Option<Rate>,
-    /// Propagation delay of the links of layer 1. Default: that of layer 0.
-    pub upper_delay: Option<Duration>,
+    /// Rate of every link, or a list with that of each layer, from layer 0 on. Default 100 Gbps.
+    #[serde(default = "default_rate")]
+    pub rate: PerLayer<Rate>,
+    /// Propagation delay of every link, or a list with that of each layer, from layer 0 on. Default 1 us.
+    #[serde(default = "default_delay")]
+    pub delay: PerLayer<Duration>,
     /// Probability that a frame is corrupted on a link. Default 0.
     #[serde(default)]
     #[schemars(range(min = 0.0, max = 1.0))]
@@ -37,50 +34,88 @@ pub struct BcubeConfig {
     /// Links that are absent from the start, each as the names of its two ends.
     #[serde(default)]
     pub failed_links: Vec<[String; 2]>,
+    /// Nodes that take no part from the start: they have no links, and hosts among them no traffic.
+    #[serde(default)]
+    pub failed_nodes: Vec<String>,
 }
 
-impl BcubeConfig {
-    /// The links of layers 0 and 1.
-    pub(super) fn wires(&self) -> [Wire; 2] {
-        let lower = Wire { rate: self.rate, delay: self.delay, error_rate: self.error_rate };
-        let (rate, delay) = (self.upper_rate.unwrap_or(self.rate), self.upper_delay.unwrap_or(self.delay));
-        [lower, Wire { rate, delay, ..lower }]
+/// A property of links.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged, expecting = "must be one value for all layers, or a list with one for each")]
+#[schemars(inline)]
+pub enum PerLayer<T> {
+    /// That of every link.
+    All(T),
+    /// That of the links of each layer, from layer 0 on.
+    Each(Vec<T>),
+}
+
+impl<T: Copy> PerLayer<T> {
+    /// Checks every value, and that a list has one for each layer.
+    fn check(&self, checks: &mut Checks, field: &str, k: u32, check: fn(&mut Checks, &str, T)) {
+        match self {
+            PerLayer::All(value) => check(checks, field, *value),
+            PerLayer::Each(values) => {
+                if values.len() as u64 != u64::from(k) + 1 {
+                    let (found, layers) = (counted(values.len(), "value"), u64::from(k) + 1);
+                    checks.error(field, format!("has {found}, must have {layers}, one for each layer"));
+                }
+                (0..)
+                    .zip(values)
+                    .for_each(|(layer, value): (u32, _)| check(checks, &format!("{field}[{layer}]"), *value));
+            }
+        }
     }
 
+    /// The value of a layer; [`PerLayer::check`] found one.
+    fn of(&self, layer: u32) -> T {
+        match self {
+            PerLayer::All(value) => *value,
+            PerLayer::Each(values) => values[layer as usize],
+        }
+    }
+}
+
+fn default_rate() -> PerLayer<Rate> {
+    PerLayer::All(super::default_rate())
+}
+
+fn default_delay() -> PerLayer<Duration> {
+    PerLayer::All(super::default_delay())
+}
+
+/// As far as flow control for BCube has been worked out.
+const MAX_K: u32 = 2;
+
+impl BcubeConfig {
     pub(super) fn build(&self) -> Result<Graph, Vec<BuildError>> {
-        let wires = self.wires();
         let mut checks = Checks::default();
         if self.n < 2 {
             checks.error("n", format!("is {}, must be at least 2", self.n));
         }
-        if self.k > 1 {
-            checks.error(
-                "k",
-                format!("is {}, must be 0 or 1: no more is known of flow control that is free of deadlock", self.k),
-            );
+        if self.k > MAX_K {
+            let (k, path) = (self.k, 2 * (u64::from(self.k) + 1));
+            let reason = format!("a path would have up to {path} links, and a route holds {MAX_HOPS}");
+            checks.error("k", format!("is {k}, must be 0, 1 or 2: {reason}; flow control is worked out up to k = 2"));
         }
-        for (option, is_set) in [("upper_rate", self.upper_rate.is_some()), ("upper_delay", self.upper_delay.is_some())]
-        {
-            if self.k == 0 && is_set {
-                checks.error(option, "has no effect with k = 0: there is one layer".into());
-            }
-        }
-        let layers = self.k.min(1) + 1;
+        let layers = self.k.min(MAX_K) + 1;
         checks.size("n", u128::from(self.n).pow(layers) * u128::from(layers));
-        checks.wire("rate", "delay", wires[0]);
-        if self.k > 0 {
-            checks.wire("upper_rate", "upper_delay", wires[1]);
-        }
+        self.rate.check(&mut checks, "rate", self.k, Checks::rate);
+        self.delay.check(&mut checks, "delay", self.k, Checks::delay);
         checks.error_rate("error_rate", self.error_rate);
         checks.done()?;
 
         let mut draft = Draft::default();
         let kind = if layers > 1 { NodeKind::Relay } else { NodeKind::Host };
-        let servers = draft.nodes(kind, "h", self.n.pow(layers));
-        for (layer, wire) in (0..layers).zip(wires) {
-            let switches = draft.nodes(NodeKind::Switch, &format!("layer{layer}s"), self.n.pow(self.k));
+        let servers: Vec<_> =
+            (0..self.n.pow(layers)).map(|address| draft.node(kind, name("h", self.digits(address, layers)))).collect();
+        for layer in 0..layers {
+            let wire = Wire { rate: self.rate.of(layer), delay: self.delay.of(layer), error_rate: self.error_rate };
+            let switch_name = |shared| name("s", std::iter::once(layer).chain(self.digits(shared, self.k)));
+            let switches: Vec<_> =
+                (0..self.n.pow(self.k)).map(|shared| draft.node(NodeKind::Switch, switch_name(shared))).collect();
             for (address, server) in (0..).zip(&servers) {
-                // The switch is named by the address without the digit of its layer.
+                // What the servers of a switch share is their address without the digit of its layer.
                 let (above, below) = (address / self.n.pow(layer + 1), address % self.n.pow(layer));
                 draft.link(*server, switches[(above * self.n.pow(layer) + below) as usize], wire, 1);
             }
@@ -92,6 +127,16 @@ impl BcubeConfig {
             counted(draft.nodes.len() - servers.len(), "switch"),
             counted(self.n, "port")
         ));
-        draft.finish(&self.failed_links)
+        draft.finish(&self.failed_links, &self.failed_nodes)
     }
+
+    /// The last `count` digits of `number` in base n, the most significant one first.
+    fn digits(&self, number: u32, count: u32) -> impl Iterator<Item = u32> {
+        let n = self.n;
+        (0..count).rev().map(move |place| number / n.pow(place) % n)
+    }
+}
+
+fn name(letter: &str, digits: impl Iterator<Item = u32>) -> String {
+    letter.to_owned() + &digits.map(|digit| digit.to_string()).collect::<Vec<_>>().join(".")
 }

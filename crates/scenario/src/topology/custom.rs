@@ -38,6 +38,9 @@ pub struct CustomConfig {
     /// Links that are absent from the start, each as the names of its two ends; a pair counts for one of its parallel links.
     #[serde(default)]
     pub failed_links: Vec<[String; 2]>,
+    /// Nodes that take no part from the start: they have no links, and hosts among them no traffic.
+    #[serde(default)]
+    pub failed_nodes: Vec<String>,
 }
 
 /// One link, or several in parallel.
@@ -116,11 +119,11 @@ impl CustomConfig {
         }
         draft.notes.push(format!(
             "custom: {}, {}, {}",
-            counted(self.hosts.len(), "host"),
+            counted(self.hosts.len() + self.relays.len(), "host"),
             counted(self.switches.len(), "switch"),
             counted(draft.links.len(), "link")
         ));
-        draft.finish(&self.failed_links)
+        draft.finish(&self.failed_links, &self.failed_nodes)
     }
 
     fn wire(&self) -> Wire {

@@ -1,9 +1,11 @@
 //! A fabric being put together, and the range checks that all kinds share.
 
 use super::{BuildError, Graph, did_you_mean};
+use crate::diagnostic::counted;
 use backwater_engine::{Duration, Rate};
 use backwater_fabric::ids::NodeId;
 use backwater_fabric::network::spec::{LinkSpec, NodeKind, NodeSpec};
+use std::collections::BTreeSet;
 
 /// Largest fabric that a few counts may ask for; guards the memory against a misplaced digit.
 const MAX_LINKS: u64 = 1 << 22;
@@ -63,17 +65,18 @@ impl Draft {
         self.links.extend((0..count).map(|_| LinkSpec { a, b, rate, delay, error_rate }));
     }
 
-    /// Takes the failed links out and checks the whole.
-    pub(super) fn finish(self, failed_links: &[[String; 2]]) -> Result<Graph, Vec<BuildError>> {
+    /// Takes the failed links out, and those of failed nodes, and checks the whole.
+    pub(super) fn finish(
+        self,
+        failed_links: &[[String; 2]],
+        failed_nodes: &[String],
+    ) -> Result<Graph, Vec<BuildError>> {
         let Draft { nodes, mut links, mut notes } = self;
         let mut errors = Vec::new();
         for (i, [a, b]) in failed_links.iter().enumerate() {
             let mut end = |name: &String| {
-                let found = nodes.iter().position(|node| node.name == *name);
-                if found.is_none() {
-                    errors.push(unknown_node(format!("topology.failed_links[{i}]"), name, &nodes));
-                }
-                found.map(|node| NodeId(node as u32))
+                let found = find(&nodes, &format!("topology.failed_links[{i}]"), name);
+                found.map_err(|error| errors.push(error)).ok()
             };
             let (Some(from), Some(to)) = (end(a), end(b)) else { continue };
             match links.iter().rposition(|link| (link.a, link.b) == (from, to) || (link.a, link.b) == (to, from)) {
@@ -87,11 +90,27 @@ impl Draft {
                 ),
             }
         }
-        if !failed_links.is_empty() {
-            notes.push(format!("{} failed links taken out", failed_links.len()));
+        let mut failed = BTreeSet::new();
+        for (i, name) in failed_nodes.iter().enumerate() {
+            let path = format!("topology.failed_nodes[{i}]");
+            match find(&nodes, &path, name) {
+                Ok(node) if failed.insert(node) => {}
+                Ok(_) => errors.push(BuildError::new(path, format!("\"{name}\" is listed twice"))),
+                Err(error) => errors.push(error),
+            }
         }
-        if errors.is_empty() { Graph::new(nodes, links, notes) } else { Err(errors) }
+        links.retain(|link| !failed.contains(&link.a) && !failed.contains(&link.b));
+        for (count, what) in [(failed_links.len(), "failed link"), (failed.len(), "failed node")] {
+            notes.extend((count > 0).then(|| format!("{} taken out", counted(count, what))));
+        }
+        if errors.is_empty() { Graph::with_failed(nodes, links, notes, failed) } else { Err(errors) }
     }
+}
+
+/// The node called `name`, asked for at `path`.
+fn find(nodes: &[NodeSpec], path: &str, name: &str) -> Result<NodeId, BuildError> {
+    let found = (0..).map(NodeId).zip(nodes).find(|(_, node)| node.name == name);
+    found.map(|(id, _)| id).ok_or_else(|| unknown_node(path.into(), name, nodes))
 }
 
 pub(super) fn unknown_node(path: String, name: &str, nodes: &[NodeSpec]) -> BuildError {

@@ -38,6 +38,9 @@ pub struct DumbbellConfig {
     /// Links that are absent from the start, each as the names of its two ends; a pair counts for one of its parallel links.
     #[serde(default)]
     pub failed_links: Vec<[String; 2]>,
+    /// Nodes that take no part from the start: they have no links, and hosts among them no traffic.
+    #[serde(default)]
+    pub failed_nodes: Vec<String>,
 }
 
 impl DumbbellConfig {
@@ -73,6 +76,6 @@ impl DumbbellConfig {
             "dumbbell: {} + {} hosts at {}, {} x {} between them, oversubscription {ratio} from the left",
             self.left, self.right, wire.rate, self.trunks, bottleneck.rate
         ));
-        draft.finish(&self.failed_links)
+        draft.finish(&self.failed_links, &self.failed_nodes)
     }
 }

@@ -37,6 +37,9 @@ pub struct FatTreeConfig {
     /// Links that are absent from the start, each as the names of its two ends.
     #[serde(default)]
     pub failed_links: Vec<[String; 2]>,
+    /// Nodes that take no part from the start: they have no links, and hosts among them no traffic.
+    #[serde(default)]
+    pub failed_nodes: Vec<String>,
 }
 
 impl FatTreeConfig {
@@ -104,6 +107,6 @@ impl FatTreeConfig {
             aggregations.len(),
             cores.len()
         ));
-        draft.finish(&self.failed_links)
+        draft.finish(&self.failed_links, &self.failed_nodes)
     }
 }

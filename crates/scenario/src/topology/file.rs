@@ -4,6 +4,7 @@ use super::draft::{Checks, Draft};
 use super::{BuildError, Graph};
 use crate::diagnostic::counted;
 use crate::hpcc;
+use crate::workload::NodeList;
 use backwater_fabric::network::spec::NodeKind;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -22,9 +23,15 @@ pub struct FileConfig {
     #[serde(default)]
     #[schemars(range(min = 0.0, max = 1.0))]
     pub error_rate: f64,
+    /// Hosts that relay, so that packets of others pass through them. Default: none.
+    #[serde(default)]
+    pub relays: NodeList,
     /// Links that are absent from the start, each as the names of its two ends; a pair counts for one of its parallel links.
     #[serde(default)]
     pub failed_links: Vec<[String; 2]>,
+    /// Nodes that take no part from the start: they have no links, and hosts among them no traffic.
+    #[serde(default)]
+    pub failed_nodes: Vec<String>,
 }
 
 /// Formats of topology files.
@@ -52,10 +59,19 @@ impl FileConfig {
         for link in draft.links.iter_mut().filter(|link| link.error_rate == 0.0) {
             link.error_rate = self.error_rate;
         }
-        let hosts = draft.nodes.iter().filter(|node| node.kind == NodeKind::Host).count();
+        if !self.relays.0.is_empty() {
+            // Names are looked up in a graph. If there is one with some of the hosts as relays, there is one with all.
+            let mut nodes = draft.nodes.clone();
+            nodes.iter_mut().filter(|node| node.kind == NodeKind::Host).for_each(|host| host.kind = NodeKind::Relay);
+            let graph = Graph::new(nodes, draft.links.clone(), Vec::new())?;
+            for relay in self.relays.hosts("topology.relays", &graph)? {
+                draft.nodes[relay.0 as usize].kind = NodeKind::Relay;
+            }
+        }
+        let hosts = draft.nodes.iter().filter(|node| node.kind.has_endpoint()).count();
         let (switches, links) = (draft.nodes.len() - hosts, draft.links.len());
         let (hosts, switches, links) = (counted(hosts, "host"), counted(switches, "switch"), counted(links, "link"));
         draft.notes.insert(0, format!("{}: {hosts}, {switches}, {links}", self.path.display()));
-        draft.finish(&self.failed_links)
+        draft.finish(&self.failed_links, &self.failed_nodes)
     }
 }

@@ -4,9 +4,9 @@ use super::{BuildError, did_you_mean};
 use backwater_engine::Rate;
 use backwater_fabric::ids::{NodeId, PortIx};
 use backwater_fabric::network::spec::{LinkSpec, NodeKind, NodeSpec};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-/// A fabric in which every name is unique and every host reaches every other.
+/// A fabric in which every name is unique and every host that has not failed reaches every other.
 #[derive(Clone, Debug)]
 pub struct Graph {
     /// Hosts and switches; a [`NodeId`] is an index into this list.
@@ -18,14 +18,26 @@ pub struct Graph {
     ids: BTreeMap<String, NodeId>,
     /// Per node the other end and the link of each port.
     ports: Vec<Vec<(NodeId, usize)>>,
+    /// Nodes that take no part: they keep their ids, and have no links.
+    failed: BTreeSet<NodeId>,
 }
 
 impl Graph {
-    /// Checks `nodes` and `links`: unique names, ends that exist and differ, a link for every host, a path between any two hosts.
+    /// Checks `nodes` and `links`: unique names, ends that exist and differ, a link for every node, a path between any two hosts.
     ///
     /// # Errors
     /// Everything that is wrong, under the path `topology`.
     pub fn new(nodes: Vec<NodeSpec>, links: Vec<LinkSpec>, notes: Vec<String>) -> Result<Graph, Vec<BuildError>> {
+        Graph::with_failed(nodes, links, notes, BTreeSet::new())
+    }
+
+    /// The same, with nodes that have failed and need no link.
+    pub(super) fn with_failed(
+        nodes: Vec<NodeSpec>,
+        links: Vec<LinkSpec>,
+        notes: Vec<String>,
+        failed: BTreeSet<NodeId>,
+    ) -> Result<Graph, Vec<BuildError>> {
         let mut errors = Vec::new();
         let mut ids = BTreeMap::new();
         for (i, node) in nodes.iter().enumerate() {
@@ -47,17 +59,22 @@ impl Graph {
                 ports[b].push((link.a, i));
             }
         }
-        for (node, ports) in nodes.iter().zip(&ports) {
-            if ports.is_empty() && node.kind.has_endpoint() {
-                errors.push(error(format!("host \"{}\" has no link", node.name)));
+        for ((id, node), ports) in (0..).map(NodeId).zip(&nodes).zip(&ports) {
+            // A switch may have lost all its neighbours.
+            let needs_link = if node.kind.has_endpoint() { !failed.contains(&id) } else { failed.is_empty() };
+            if ports.is_empty() && needs_link {
+                errors.push(error(format!("{} \"{}\" has no link", word(node.kind), node.name)));
             }
             if ports.len() > usize::from(PortIx::MAX) {
                 let (name, count, most) = (&node.name, ports.len(), PortIx::MAX);
                 errors.push(error(format!("\"{name}\" has {count} ports, a node has at most {most}")));
             }
         }
-        if !nodes.iter().any(|node| node.kind.has_endpoint()) {
+        let hosts = (0..).map(NodeId).zip(&nodes).filter(|(_, node)| node.kind.has_endpoint());
+        if hosts.clone().count() == 0 {
             errors.push(error("there is no host"));
+        } else if hosts.clone().all(|(id, _)| failed.contains(&id)) {
+            errors.push(error("all hosts have failed"));
         }
         if errors.is_empty() {
             errors.extend(unreachable(&nodes, &ports));
@@ -65,7 +82,7 @@ impl Graph {
         if !errors.is_empty() {
             return Err(errors);
         }
-        Ok(Graph { nodes, links, notes, ids, ports })
+        Ok(Graph { nodes, links, notes, ids, ports, failed })
     }
 
     /// The node called `name`.
@@ -76,7 +93,7 @@ impl Graph {
     /// The host called `name`; the error, to be raised at the field `path`, says what else there is.
     ///
     /// # Errors
-    /// If there is no such node, or it is a switch.
+    /// If there is no such node, or it is a switch, or has failed.
     pub fn host(&self, path: &str, name: &str) -> Result<NodeId, BuildError> {
         self.of_name(path, name, NodeKind::Host)
     }
@@ -84,19 +101,37 @@ impl Graph {
     /// The same for a node of either kind.
     ///
     /// # Errors
-    /// If there is no such node, or it is of the other kind.
+    /// If there is no such node, or it is of the other kind, or has failed.
     pub fn of_name(&self, path: &str, name: &str, kind: NodeKind) -> Result<NodeId, BuildError> {
-        let (wanted, other) = if kind.has_endpoint() { ("host", "switch") } else { ("switch", "host") };
+        self.find(path, name, word(kind), |other| other.has_endpoint() == kind.has_endpoint())
+    }
+
+    /// The same for a node that packets pass through.
+    ///
+    /// # Errors
+    /// If there is no such node, or it is a host that does not relay, or has failed.
+    pub fn waypoint(&self, path: &str, name: &str) -> Result<NodeId, BuildError> {
+        self.find(path, name, "switch or relay", NodeKind::forwards)
+    }
+
+    fn find(
+        &self,
+        path: &str,
+        name: &str,
+        wanted: &str,
+        fits: impl Fn(NodeKind) -> bool,
+    ) -> Result<NodeId, BuildError> {
+        let kind = |node: NodeId| self.nodes[node.0 as usize].kind;
         match self.node(name) {
-            Some(id) if self.nodes[id.0 as usize].kind.has_endpoint() == kind.has_endpoint() => Ok(id),
-            Some(_) => Err(BuildError::new(path, format!("\"{name}\" is a {other}, not a {wanted}"))),
+            Some(id) if self.failed.contains(&id) => {
+                Err(BuildError::new(path, format!("\"{name}\" is one of topology.failed_nodes")))
+            }
+            Some(id) if fits(kind(id)) => Ok(id),
+            Some(id) => Err(BuildError::new(path, format!("\"{name}\" is a {}, not a {wanted}", word(kind(id))))),
             None => {
-                let names = self.of_kind(kind).map(|node| self.name(node));
-                Err(BuildError {
-                    path: path.into(),
-                    message: format!("there is no {wanted} \"{name}\""),
-                    hint: did_you_mean(name, names),
-                })
+                let names = self.alive().filter(|node| fits(kind(*node))).map(|node| self.name(node));
+                let message = format!("there is no {wanted} \"{name}\"");
+                Err(BuildError { path: path.into(), message, hint: did_you_mean(name, names) })
             }
         }
     }
@@ -111,20 +146,29 @@ impl Graph {
         self.nodes[node.0 as usize].kind.has_endpoint()
     }
 
-    /// The hosts in ascending order of id.
+    /// Whether `node` takes no part.
+    pub fn has_failed(&self, node: NodeId) -> bool {
+        self.failed.contains(&node)
+    }
+
+    /// The nodes that take part, in ascending order of id.
+    fn alive(&self) -> impl Iterator<Item = NodeId> {
+        (0..self.nodes.len() as u32).map(NodeId).filter(|node| !self.failed.contains(node))
+    }
+
+    /// The hosts in ascending order of id, without those that have failed.
     pub fn hosts(&self) -> impl Iterator<Item = NodeId> {
         self.of_kind(NodeKind::Host)
     }
 
-    /// The switches in ascending order of id.
+    /// The switches in ascending order of id, without those that have failed.
     pub fn switches(&self) -> impl Iterator<Item = NodeId> {
         self.of_kind(NodeKind::Switch)
     }
 
-    /// The nodes of a kind, hosts that relay among the hosts, in ascending order of id.
+    /// The nodes of a kind, hosts that relay among the hosts, in ascending order of id, without those that have failed.
     pub fn of_kind(&self, kind: NodeKind) -> impl Iterator<Item = NodeId> {
-        let is_it = move |node: &NodeSpec| node.kind.has_endpoint() == kind.has_endpoint();
-        (0..).map(NodeId).zip(&self.nodes).filter(move |(_, node)| is_it(node)).map(|(id, _)| id)
+        self.alive().filter(move |node| self.is_host(*node) == kind.has_endpoint())
     }
 
     /// The other end and the link (an index into [`Graph::links`]) of each port of `node`, in port order.
@@ -164,12 +208,16 @@ impl Graph {
     }
 }
 
+fn word(kind: NodeKind) -> &'static str {
+    if kind.has_endpoint() { "host" } else { "switch" }
+}
+
 fn error(message: impl Into<String>) -> BuildError {
     BuildError::new("topology", message)
 }
 
 /// Pairs of hosts without a path. Hosts do not forward unless they relay, so two hosts are connected if a link, or one set of switches and relays that
-/// are linked to each other, touches both: call that an island. It is enough to compare hosts that touch different islands.
+/// are linked to each other, touches both: call that an island. It is enough to compare hosts that touch different islands. Hosts without a link have failed.
 fn unreachable(nodes: &[NodeSpec], ports: &[Vec<(NodeId, usize)>]) -> Option<BuildError> {
     let is_host = |node: usize| !nodes[node].kind.forwards();
     let mut island_of_switch = vec![usize::MAX; nodes.len()];
@@ -183,7 +231,7 @@ fn unreachable(nodes: &[NodeSpec], ports: &[Vec<(NodeId, usize)>]) -> Option<Bui
         }
     }
     let mut groups: BTreeMap<Vec<usize>, Vec<usize>> = BTreeMap::new();
-    for host in (0..nodes.len()).filter(|&node| nodes[node].kind.has_endpoint()) {
+    for host in (0..nodes.len()).filter(|&node| nodes[node].kind.has_endpoint() && !ports[node].is_empty()) {
         let island = |&(peer, link): &(NodeId, usize)| match peer.0 as usize {
             peer if is_host(peer) => nodes.len() + link,
             switch => island_of_switch[switch],
@@ -207,5 +255,5 @@ fn unreachable(nodes: &[NodeSpec], ports: &[Vec<(NodeId, usize)>]) -> Option<Bui
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     let from = &nodes[hosts[0]].name;
     let message = format!("no path leads from host \"{from}\" to {}{more}", named.join(", "));
-    Some(error(message).hint("hosts do not forward: link the switches"))
+    Some(error(message).hint("hosts that do not relay forward nothing: link the switches"))
 }

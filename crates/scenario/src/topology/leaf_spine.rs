@@ -44,6 +44,9 @@ pub struct LeafSpineConfig {
     /// Links that are absent from the start, each as the names of its two ends; a pair counts for one of its parallel links.
     #[serde(default)]
     pub failed_links: Vec<[String; 2]>,
+    /// Nodes that take no part from the start: they have no links, and hosts among them no traffic.
+    #[serde(default)]
+    pub failed_nodes: Vec<String>,
 }
 
 impl LeafSpineConfig {
@@ -93,6 +96,6 @@ impl LeafSpineConfig {
             host_wire.rate,
             uplink.rate
         ));
-        draft.finish(&self.failed_links)
+        draft.finish(&self.failed_links, &self.failed_nodes)
     }
 }

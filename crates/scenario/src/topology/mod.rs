@@ -13,7 +13,7 @@ mod graph;
 mod leaf_spine;
 mod star;
 
-pub use bcube::BcubeConfig;
+pub use bcube::{BcubeConfig, PerLayer};
 pub use custom::{CustomConfig, CustomLink};
 pub(crate) use draft::LinkLimits;
 pub use dumbbell::DumbbellConfig;
@@ -43,7 +43,8 @@ pub enum TopologyConfig {
     LeafSpine(LeafSpineConfig),
     /// Three tiers of k-port switches: `edge0`.., `agg0`.., `core0`..
     FatTree(FatTreeConfig),
-    /// Servers that relay: `h0`.., with a port to a switch in each layer (`layer0s0`.., `layer1s0`..).
+    /// Servers that relay, with a port to a switch in each layer. Names are addresses: server `h1.2` has the digits 1 and 2; `s0.1` joins it to those that
+    /// differ in the last digit, layer 0, and `s1.2` to those that differ in the first.
     Bcube(BcubeConfig),
     /// Nodes and links by name.
     Custom(CustomConfig),
@@ -87,12 +88,10 @@ impl TopologyConfig {
                 let edge = ("hosts_per_edge", json!(config.hosts_per_edge()));
                 tiers(config.wires()).into_iter().chain([edge]).collect()
             }
-            TopologyConfig::Bcube(config) if config.k > 0 => {
-                let [_, upper] = config.wires();
-                vec![("upper_delay", json!(upper.delay)), ("upper_rate", json!(upper.rate))]
-            }
-            TopologyConfig::Bcube(_) => Vec::new(),
-            TopologyConfig::Star(_) | TopologyConfig::Custom(_) | TopologyConfig::File(_) => Vec::new(),
+            TopologyConfig::Star(_)
+            | TopologyConfig::Bcube(_)
+            | TopologyConfig::Custom(_)
+            | TopologyConfig::File(_) => Vec::new(),
         }
     }
 }

@@ -28,6 +28,9 @@ pub struct StarConfig {
     /// Links that are absent from the start, each as the names of its two ends; a pair counts for one of its parallel links.
     #[serde(default)]
     pub failed_links: Vec<[String; 2]>,
+    /// Nodes that take no part from the start: they have no links, and hosts among them no traffic.
+    #[serde(default)]
+    pub failed_nodes: Vec<String>,
 }
 
 impl StarConfig {
@@ -47,6 +50,6 @@ impl StarConfig {
             draft.link(host, switch, wire, 1);
         }
         draft.notes.push(format!("star: {} at {}", counted(self.hosts, "host"), self.rate));
-        draft.finish(&self.failed_links)
+        draft.finish(&self.failed_links, &self.failed_nodes)
     }
 }

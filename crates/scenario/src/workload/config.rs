@@ -414,10 +414,10 @@ pub struct FlowConfig {
     pub start: Time,
     /// Traffic class of its data. Default: that of the list.
     pub class: Option<Class>,
-    /// Switches that its data must pass, in order. Default: the load balancer decides.
+    /// Switches, and hosts that relay, that its data must pass, in order. Default: the load balancer decides.
     #[serde(default)]
     pub data_via: Vec<String>,
-    /// Switches that its ACKs must pass, in order. Default: the load balancer decides.
+    /// Switches, and hosts that relay, that its ACKs must pass, in order. Default: the load balancer decides.
     #[serde(default)]
     pub ack_via: Vec<String>,
 }

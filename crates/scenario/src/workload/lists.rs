@@ -4,7 +4,7 @@ use super::part::Part;
 use super::{FlowConfig, FlowsConfig, HpccFlowsConfig, LongLivedConfig};
 use crate::diagnostic::counted;
 use crate::hpcc::{read_flows, read_text};
-use crate::topology::{BuildError, did_you_mean};
+use crate::topology::BuildError;
 use backwater_engine::Duration;
 use backwater_fabric::ids::{CLASSES, NodeId};
 use backwater_fabric::network::spec::FlowSpec;
@@ -122,22 +122,13 @@ fn ends(part: &mut Part, src: (&str, &str), dst: (&str, &str)) -> Option<(NodeId
     Some((from, to))
 }
 
-/// Switches by name.
+/// Nodes by name that a flow passes.
 fn via(part: &mut Part, key: &str, names: &[String]) -> Option<Vec<NodeId>> {
     let graph = part.scene.graph;
-    let mut switches = Vec::new();
-    for (i, name) in names.iter().enumerate() {
-        let path = part.field(&format!("{key}[{i}]"));
-        match graph.node(name) {
-            Some(node) if graph.is_host(node) => {
-                part.error(BuildError::new(path, format!("\"{name}\" is a host, flows pass switches")));
-            }
-            Some(node) => switches.push(node),
-            None => {
-                let hint = did_you_mean(name, graph.switches().map(|node| graph.name(node)));
-                part.error(BuildError { path, message: format!("there is no switch \"{name}\""), hint });
-            }
-        }
-    }
-    (switches.len() == names.len()).then_some(switches)
+    let waypoint = |(i, name): (usize, &String)| {
+        let found = graph.waypoint(&part.field(&format!("{key}[{i}]")), name);
+        found.map_err(|error| part.error(error)).ok()
+    };
+    let found: Vec<_> = names.iter().enumerate().map(waypoint).collect();
+    found.into_iter().collect()
 }

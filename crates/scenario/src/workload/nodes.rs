@@ -12,7 +12,7 @@ use std::fmt;
 /// Hosts, or switches, by name: one text or a list of texts, each a name or a pattern (`"h3"`, `"h[0-15]"`, `"h*"`).
 ///
 /// In a pattern `[0-15]` stands for every whole number of the range and `*` for any text.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(transparent)]
 pub struct NodeList(pub Vec<String>);
 

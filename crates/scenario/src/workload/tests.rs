@@ -728,8 +728,8 @@ const BROKEN: &[(&str, &str)] = &[
     (
         "{ kind = \"flows\", flows = [{ src = \"h0\", dst = \"h1\", bytes = \"0 B\", class = 9, data_via = [\"lef0\"], ack_via = \
          [\"h3\"] }] }",
-        "traffic[0].flows[0].data_via[0]: there is no switch \"lef0\"; did you mean \"leaf0\"?\ntraffic[0].flows[0].ack_via[0]: \
-         \"h3\" is a host, flows pass switches\ntraffic[0].flows[0].bytes: is 0 B, must be at least 1 \
+        "traffic[0].flows[0].data_via[0]: there is no switch or relay \"lef0\"; did you mean \"leaf0\"?\ntraffic[0].flows[0].ack_via[0]: \
+         \"h3\" is a host, not a switch or relay\ntraffic[0].flows[0].bytes: is 0 B, must be at least 1 \
          B\ntraffic[0].flows[0].class: is 9, must be between 0 and 7",
     ),
 ];

@@ -36,7 +36,7 @@ pub(crate) const CASES: &[(&str, &str, &[&str])] = &[
         "leaves = 2",
         "leaves = 2\nk = 4",
         &[
-            "s.toml:11:1: error: topology.k: unknown key; it belongs to kind \"fat-tree\", \"bcube\" (allowed: kind, leaves, spines, hosts_per_leaf, host_rate, uplink_rate, delay, host_delay, uplink_delay, parallel_links, error_rate, failed_links)",
+            "s.toml:11:1: error: topology.k: unknown key; it belongs to kind \"fat-tree\", \"bcube\" (allowed: kind, leaves, spines, hosts_per_leaf, host_rate, uplink_rate, delay, host_delay, uplink_delay, parallel_links, error_rate, failed_links, failed_nodes)",
         ],
     ),
     ("degree = 4", "degree = 0", &["s.toml:46:10: error: traffic[1].degree = 0: must be at least 1"]),
@@ -61,10 +61,10 @@ pub(crate) const CASES: &[(&str, &str, &[&str])] = &[
     ),
     (
         "kind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 4\nhost_rate = \"100 Gbps\"",
-        "kind = \"bcube\"\nn = 1\nk = 2",
+        "kind = \"bcube\"\nn = 1\nk = -1",
         &[
             "s.toml:10:5: error: topology.n = 1: must be at least 2",
-            "s.toml:11:5: error: topology.k = 2: must be from 0 to 1",
+            "s.toml:11:5: error: topology.k = -1: must be at least 0",
         ],
     ),
     (
@@ -630,14 +630,14 @@ pub(crate) const CASES: &[(&str, &str, &[&str])] = &[
         "kind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 4\nhost_rate = \"100 Gbps\"\ndelay = \"1 us\"\n\n[[faults]]\nlink = [\"leaf0\", \"spine1\"]\ndown = \"200 us\"\nup = \"300 us\"\n",
         "kind = \"bcube\"\nn = 4\n[host.relay]\nbuffer = \"10 KB\"\n",
         &[
-            "s.toml:12:10: error: host.relay.buffer = \"10 KB\": must be more than the 67992 B that \"h0\" sets aside as headroom and private buffer (2 ports, 1 lossless class)",
+            "s.toml:12:10: error: host.relay.buffer = \"10 KB\": must be more than the 67992 B that \"h0.0\" sets aside as headroom and private buffer (2 ports, 1 lossless class)",
         ],
     ),
     (
         "kind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 4\nhost_rate = \"100 Gbps\"\ndelay = \"1 us\"\n\n[[faults]]\nlink = [\"leaf0\", \"spine1\"]\ndown = \"200 us\"\nup = \"300 us\"\n",
         "kind = \"bcube\"\nn = 4\n[host.relay]\nbuffer = \"1 MB\"\nheadroom = { kind = \"static\", xoff = \"1 MB\" }\n",
         &[
-            "s.toml:13:38: warning: host.relay.headroom.xoff = \"1 MB\": all 2 ports of \"h0\" can reach it only with a buffer of 2061992 B; with 1 MB it may drop",
+            "s.toml:13:38: warning: host.relay.headroom.xoff = \"1 MB\": all 2 ports of \"h0.0\" can reach it only with a buffer of 2061992 B; with 1 MB it may drop",
         ],
     ),
     // One failure must be over before the next begins.
@@ -648,6 +648,53 @@ pub(crate) const CASES: &[(&str, &str, &[&str])] = &[
             "s.toml:23:8: error: faults[1].down = \"300 us\": the link between \"leaf0\" and \"spine1\" is down already at that time, or comes back just then",
         ],
     ),
+    // BCube: how large it may be, what its layers have, and what has failed.
+    (
+        "kind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 4\nhost_rate = \"100 Gbps\"\ndelay = \"1 us\"\n\n[[faults]]\nlink = [\"leaf0\", \"spine1\"]\ndown = \"200 us\"\nup = \"300 us\"\n",
+        "kind = \"bcube\"\nn = 2\nk = 3\nrate = [\"1 Gbps\", \"1 Gbps\", \"1 Gbps\", \"1 Gbps\"]",
+        &[
+            "s.toml:11:5: error: topology.k = 3: is 3, must be 0, 1 or 2: a path would have up to 8 links, and a route holds 7; flow control is worked out up to k = 2",
+        ],
+    ),
+    (
+        "kind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 4\nhost_rate = \"100 Gbps\"\ndelay = \"1 us\"\n\n[[faults]]\nlink = [\"leaf0\", \"spine1\"]\ndown = \"200 us\"\nup = \"300 us\"\n",
+        "kind = \"bcube\"\nn = 4294967295\nk = 4294967295",
+        &[
+            "s.toml:10:5: error: topology.n = 4294967295: asks for 237684487376772316155900592125 links in all, must be at most 4194304",
+            "s.toml:11:5: error: topology.k = 4294967295: is 4294967295, must be 0, 1 or 2: a path would have up to 8589934592 links, and a route holds 7; flow control is worked out up to k = 2",
+        ],
+    ),
+    (
+        "kind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 4\nhost_rate = \"100 Gbps\"\ndelay = \"1 us\"\n\n[[faults]]\nlink = [\"leaf0\", \"spine1\"]\ndown = \"200 us\"\nup = \"300 us\"\n",
+        "kind = \"bcube\"\nn = 100000\nk = 2\nrate = [\"1 Gbps\", \"0 bps\"]\ndelay = []",
+        &[
+            "s.toml:10:5: error: topology.n = 100000: asks for 3000000000000000 links in all, must be at most 4194304",
+            "s.toml:12:8: error: topology.rate: has 2 values, must have 3, one for each layer",
+            "s.toml:12:19: error: topology.rate[1] = \"0 bps\": is 0 bps, must be between 1 Mbps and 100 Tbps",
+            "s.toml:13:9: error: topology.delay: has 0 values, must have 3, one for each layer",
+        ],
+    ),
+    (
+        "kind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 4\nhost_rate = \"100 Gbps\"\ndelay = \"1 us\"\n\n[[faults]]\nlink = [\"leaf0\", \"spine1\"]\ndown = \"200 us\"\nup = \"300 us\"\n",
+        "kind = \"bcube\"\nn = 4\nrate = [\"1 Gbps\", 2]\ndelay = true",
+        &[
+            "s.toml:11:19: error: topology.rate[1] = 2: must be a number with a unit, in quotes; write \"2 Gbps\"",
+            "s.toml:12:9: error: topology.delay = true: must be a number with a unit, in quotes",
+        ],
+    ),
+    (
+        "kind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 4\nhost_rate = \"100 Gbps\"\ndelay = \"1 us\"\n\n[[faults]]\nlink = [\"leaf0\", \"spine1\"]\ndown = \"200 us\"\nup = \"300 us\"\n",
+        "kind = \"bcube\"\nn = 4\nfailed_nodes = [\"h1.2\", \"h4.0\", \"h1.2\"]",
+        &[
+            "s.toml:11:25: error: topology.failed_nodes[1] = \"h4.0\": there is no node \"h4.0\"; did you mean \"h0.0\"?",
+            "s.toml:11:33: error: topology.failed_nodes[2] = \"h1.2\": \"h1.2\" is listed twice",
+        ],
+    ),
+    (
+        "kind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 4\nhost_rate = \"100 Gbps\"\ndelay = \"1 us\"\n\n[[faults]]\nlink = [\"leaf0\", \"spine1\"]\ndown = \"200 us\"\nup = \"300 us\"\n",
+        "kind = \"bcube\"\nn = 4\nfailed_nodes = [\"h0.0\"]\n[[faults]]\nlink = [\"h0.0\", \"s0.0\"]\ndown = \"1 us\"",
+        &["s.toml:13:8: error: faults[0].link: there is no link between \"h0.0\" and \"s0.0\""],
+    ),
     // BCube: one layer has one delay; a server forwards what comes by a route set by hand; and groups of one layer border on the other's.
     (
         "kind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 4\nhost_rate = \"100 Gbps\"\ndelay = \"1 us\"",
@@ -656,9 +703,9 @@ pub(crate) const CASES: &[(&str, &str, &[&str])] = &[
     ),
     (
         "kind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 4\nhost_rate = \"100 Gbps\"\ndelay = \"1 us\"\n\n[[faults]]\nlink = [\"leaf0\", \"spine1\"]\ndown = \"200 us\"\nup = \"300 us\"\n",
-        "kind = \"bcube\"\nn = 4\n[[routes]]\nat = \"layer0s0\"\nto = \"h5\"\nnext = \"h1\"\n[[groups]]\nswitches = \"layer1s*\"\nflow_control = { kind = \"none\" }\n",
+        "kind = \"bcube\"\nn = 4\n[[routes]]\nat = \"s0.0\"\nto = \"h1.1\"\nnext = \"h0.1\"\n[[groups]]\nswitches = \"s1.*\"\nflow_control = { kind = \"none\" }\n",
         &[
-            "s.toml:15:1: warning: groups: \"layer0s0\" runs pfc and \"layer1s0\" none: neither stops the other, and full buffers drop",
+            "s.toml:15:1: warning: groups: \"s0.0\" runs pfc and \"s1.0\" none: neither stops the other, and full buffers drop",
         ],
     ),
     // Servers that pass PAUSEs on and cannot hold what is on its way.
@@ -719,14 +766,6 @@ pub(crate) const CASES: &[(&str, &str, &[&str])] = &[
         "kind = \"pfc\", relays = \"forward\", quanta",
         &[
             "s.toml:28:41: warning: switch.flow_control.relays = \"forward\": has no effect: no host of this topology relays",
-        ],
-    ),
-    (
-        "kind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 4\nhost_rate = \"100 Gbps\"",
-        "kind = \"bcube\"\nn = 2\nk = 0\nupper_rate = \"25 Gbps\"\nupper_delay = \"2 us\"",
-        &[
-            "s.toml:12:14: error: topology.upper_rate = \"25 Gbps\": has no effect with k = 0: there is one layer",
-            "s.toml:13:15: error: topology.upper_delay = \"2 us\": has no effect with k = 0: there is one layer",
         ],
     ),
     (
@@ -852,7 +891,7 @@ pub(crate) const CASES: &[(&str, &str, &[&str])] = &[
         "leaves = 2\nspines = 2\nhosts_per_leaf = 4\nhost_rate = \"100 Gbps\"\ndelay = \"1 us\"",
         "leaves = 2\nspines = 2\nhosts_per_leaf = 4\nfailed_links = [[\"leaf0\", \"spine0\"], [\"leaf0\", \"spine1\"]]",
         &[
-            "s.toml:8:1: error: topology: no path leads from host \"h0\" to \"h4\", \"h5\", \"h6\", \"h7\"; hosts do not forward: link the switches",
+            "s.toml:8:1: error: topology: no path leads from host \"h0\" to \"h4\", \"h5\", \"h6\", \"h7\"; hosts that do not relay forward nothing: link the switches",
         ],
     ),
     (
@@ -890,7 +929,7 @@ pub(crate) const CASES: &[(&str, &str, &[&str])] = &[
         "kind = \"poisson\"\nsizes = \"websearch-dctcp\"\nload = 0.5",
         "kind = \"flows\"\nflows = [{ src = \"h0\", dst = \"h7\", bytes = \"1 KB\", data_via = [\"leaf1\", \"leaf0\", \"spine7\"] }]",
         &[
-            "s.toml:41:82: error: traffic[0].flows[0].data_via[2] = \"spine7\": there is no switch \"spine7\"; did you mean \"spine0\"?",
+            "s.toml:41:82: error: traffic[0].flows[0].data_via[2] = \"spine7\": there is no switch or relay \"spine7\"; did you mean \"spine0\"?",
         ],
     ),
     (
