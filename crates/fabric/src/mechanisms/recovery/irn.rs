@@ -28,12 +28,25 @@ pub struct IrnConfig {
     pub rto_high: Duration,
     /// How many packets are few, N. Default 3 (section 4.1).
     pub few: u32,
+    /// What is lost when the timeout runs out. Default `oldest`.
+    pub timeout_loses: TimeoutLoses,
+}
+
+/// What a sender takes for lost when the timeout runs out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum TimeoutLoses {
+    /// The oldest packet that is not acknowledged; of all others, as ever, those behind which one has arrived (section 3.1).
+    #[default]
+    Oldest,
+    /// Every packet that has not arrived.
+    All,
 }
 
 impl Default for IrnConfig {
     fn default() -> Self {
         let (rto_low, rto_high) = (Duration::from_us(100), Duration::from_us(320));
-        IrnConfig { bdp_cap: None, bitmap: 4096, rto_low, rto_high, few: 3 }
+        IrnConfig { bdp_cap: None, bitmap: 4096, rto_low, rto_high, few: 3, timeout_loses: TimeoutLoses::Oldest }
     }
 }
 
@@ -71,9 +84,11 @@ impl RecoveryOptions for IrnConfig {
             cap: self.cap(facts),
             timeouts: [self.rto_low, self.rto_high],
             few: self.few,
+            timeout_loses: self.timeout_loses,
             places: self.bitmap,
             arrived: BitSet::default(),
             arrivals: 0,
+            arrived_before: 0,
             recovery: None,
         })
     }
@@ -99,11 +114,14 @@ pub struct Sender {
     /// RTO_low and RTO_high.
     timeouts: [Duration; 2],
     few: u32,
+    timeout_loses: TimeoutLoses,
     places: u32,
     /// Packets behind the oldest not acknowledged that have arrived, by number modulo `places`.
     arrived: BitSet,
     /// How many these are.
     arrivals: u32,
+    /// No packet has arrived behind the one before this.
+    arrived_before: Psn,
     recovery: Option<Recovery>,
 }
 
@@ -114,7 +132,7 @@ struct Recovery {
     until: Psn,
     /// The next packet that may have to be sent again: each is once.
     next: Psn,
-    /// Packets before this one that have not arrived are lost: a later one has arrived, or the timer has run out.
+    /// Packets before this one that have not arrived are lost: a later one has arrived, or the timeout has run out.
     lost_before: Psn,
     /// The next lost packet, if there is one.
     lost: Option<Psn>,
@@ -174,6 +192,7 @@ impl RecoverySender for Sender {
             }
         }
         progress.acked = progress.acked.max(answer.expected);
+        self.arrived_before = self.arrived_before.max(answer.arrived.map_or(0, |psn| psn + 1));
         let beyond = answer.arrived.filter(|psn| *psn > progress.acked);
         if let Some(psn) = beyond.filter(|psn| !self.has_arrived(*psn)) {
             self.arrived.insert((psn % self.places) as usize);
@@ -196,10 +215,13 @@ impl RecoverySender for Sender {
         begins
     }
 
-    /// Everything that has not arrived is lost.
     fn on_timeout(&mut self, progress: &mut Progress) {
         let (next, until) = (progress.acked, progress.next);
-        self.recovery = Some(Recovery { until, next, lost_before: until, lost: None });
+        let lost_before = match self.timeout_loses {
+            TimeoutLoses::Oldest => self.arrived_before.max(next + 1),
+            TimeoutLoses::All => until,
+        };
+        self.recovery = Some(Recovery { until, next, lost_before, lost: None });
         self.find_lost(progress);
     }
 
@@ -338,10 +360,37 @@ mod tests {
         assert!(nack(&mut sender, &mut progress, 11, 12));
     }
 
+    /// All of 0 to 7 are lost. The oldest is sent again when the timeout runs out; its answer lets a new one go, whose answer shows that all others are
+    /// lost, but for those that get there.
+    #[test]
+    fn after_a_timeout_the_oldest_is_lost_and_of_the_others_what_answers_show() {
+        let (mut sender, mut progress) = (sender(), Progress::default());
+        send(&mut sender, &mut progress);
+        sender.on_timeout(&mut progress);
+        assert_eq!(sender.settled(&progress), 1);
+        assert_eq!(send(&mut sender, &mut progress), [0]);
+        ack(&mut sender, &mut progress, 1);
+        assert_eq!(send(&mut sender, &mut progress), [8]);
+        assert!(!nack(&mut sender, &mut progress, 1, 8));
+        assert_eq!(send(&mut sender, &mut progress), [1, 2, 3, 4, 5, 6, 7]);
+        // Lost again, but for 3: the next timeout is about all before 8.
+        assert!(!nack(&mut sender, &mut progress, 1, 3));
+        assert_eq!(send(&mut sender, &mut progress), NONE);
+        sender.on_timeout(&mut progress);
+        assert_eq!(send(&mut sender, &mut progress), [1, 2, 4, 5, 6, 7]);
+    }
+
+    /// A sender for which everything is lost when the timeout runs out.
+    fn eager() -> Box<Sender> {
+        let config =
+            IrnConfig { timeout_loses: TimeoutLoses::All, bdp_cap: Some(Bytes(8 * 1024)), ..Default::default() };
+        config.sender(&facts())
+    }
+
     /// All of 0 to 7 are lost but 5, whose answer is lost as well.
     #[test]
-    fn after_a_timeout_all_is_lost_that_is_not_known_to_have_come() {
-        let (mut sender, mut progress) = (sender(), Progress::default());
+    fn after_a_timeout_all_may_be_lost_that_is_not_known_to_have_come() {
+        let (mut sender, mut progress) = (eager(), Progress::default());
         send(&mut sender, &mut progress);
         assert_eq!(sender.timeout(&progress), Some(Duration::from_us(320)));
         sender.on_timeout(&mut progress);
@@ -359,7 +408,7 @@ mod tests {
     /// Of 0 to 7, packets 0 and 4 are lost; both are sent again, then 8 to 11. These are lost, and 4 once more: the timer runs out in recovery.
     #[test]
     fn a_timeout_in_recovery_is_about_all_that_has_been_sent() {
-        let (mut sender, mut progress) = (sender(), Progress::default());
+        let (mut sender, mut progress) = (eager(), Progress::default());
         send(&mut sender, &mut progress);
         for arrived in [1, 2, 3, 5, 6, 7] {
             nack(&mut sender, &mut progress, 0, arrived);
