@@ -74,8 +74,11 @@ fn messages(text: &str) -> Vec<String> {
 /// [`SOUND`] with the first `from` replaced by `to`. In a BCube, whose servers are called by address, its traffic names another host.
 fn broken(from: &str, to: &str) -> String {
     assert!(SOUND.contains(from), "{from}");
-    let receiver =
-        if to.contains("bcube") && !to.contains("k = 0") { "receivers = \"h1.1\"" } else { "receivers = \"h0\"" };
+    let receiver = match to {
+        _ if !to.contains("bcube") || to.contains("k = 0") => "receivers = \"h0\"",
+        _ if to.contains("k = 2") => "receivers = \"h0.1.1\"",
+        _ => "receivers = \"h1.1\"",
+    };
     SOUND.replacen(from, to, 1).replace("receivers = \"h0\"", receiver)
 }
 
@@ -230,7 +233,7 @@ fn all_errors_of_a_file_come_at_once() {
         messages(&text),
         [
             "s.toml:17:18: error: faults[0].link[1] = \"spine9\": there is no such node; did you mean \"spine0\"?",
-            "s.toml:28:25: error: switch.flow_control.kind = \"pfcc\": unknown name; did you mean \"pfc\"? (allowed: none, pfc, bfc, per-flow, pyrrha)",
+            "s.toml:28:25: error: switch.flow_control.kind = \"pfcc\": unknown name; did you mean \"pfc\"? (allowed: none, pfc, bfc, per-flow, pyrrha, pfc-star, port-fc)",
             "s.toml:29:36: error: switch.headroom.alpha = true: must be a number from 0 to 64",
             "s.toml:37:1: error: probes.pausses: unknown key; did you mean \"pauses\"? (allowed: sample_interval, pauses, ingress, goodput, deadlock_check, vulnerable_share)",
             "s.toml:42:8: error: traffic[0].load = 5: must be from 0 to 1",

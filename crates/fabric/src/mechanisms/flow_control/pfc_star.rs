@@ -4,9 +4,7 @@
 //! its packets came: Tagger's cut-over between queues.
 
 use super::pfc::{PauseModel, Pfc, PfcConfig};
-use crate::contract::{
-    Among, Beside, Findings, FlowControlFacts, FlowControlOptions, Key, Neighbour, Options, Shape, Site,
-};
+use crate::contract::{Among, Findings, FlowControlFacts, FlowControlOptions, Neighbour, Options, Shape, Site};
 use crate::ids::{CLASSES, Class, ClassMask, PortIx};
 use backwater_engine::Duration;
 use schemars::JsonSchema;
@@ -41,11 +39,6 @@ impl PfcStarConfig {
 }
 
 impl Options for PfcStarConfig {
-    fn check(&self, beside: &Beside<'_>, findings: &mut Findings) {
-        let message = "must name a class for every switch on a way: pfc-star has nothing to do without";
-        findings.error(beside.lossless.is_empty(), Key::Scenario("switch.lossless"), message);
-    }
-
     fn applies(&self, shape: &Shape) -> Result<(), String> {
         let classes = shape.lossless.iter().count();
         if shape.passed > classes {

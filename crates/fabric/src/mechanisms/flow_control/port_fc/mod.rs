@@ -64,14 +64,17 @@ impl PortFcConfig {
 
 impl Options for PortFcConfig {
     fn check(&self, _beside: &Beside<'_>, findings: &mut Findings) {
-        let [(xoff, xon), (last_xoff, last_xon)] = self.thresholds();
-        for (value, option) in [(xoff, "xoff"), (last_xoff, "last_xoff")] {
-            findings.error(!(value > 0.0 && value.is_finite()), option, "must be greater than zero");
+        for (value, option) in [(Some(self.xoff), "xoff"), (self.last_xoff, "last_xoff")] {
+            let is_sound = value.is_none_or(|value| value > 0.0 && value.is_finite());
+            findings.error(!is_sound, option, "must be greater than zero");
         }
-        for (low, high, [option, limit]) in
-            [(xon, xoff, ["xon", "xoff"]), (last_xon, last_xoff, ["last_xon", "last_xoff"])]
-        {
-            findings.error(!(0.0..=high).contains(&low), option, format!("must be from 0 to {limit}, {high}"));
+        let [of_a, of_b] = self.thresholds();
+        let option_of_b = if self.last_xon.is_some() { "last_xon" } else { "last_xoff" };
+        let are_of_b = self.last_xon.is_some() || self.last_xoff.is_some();
+        for ((xoff, xon), option) in [(of_a, "xon")].into_iter().chain(are_of_b.then_some((of_b, option_of_b))) {
+            let message =
+                format!("a port must be resumed at {xon} BDPs, which must be from 0 to {xoff}, where it is paused");
+            findings.error(!(0.0..=xoff).contains(&xon), option, message);
         }
     }
 
