@@ -41,6 +41,8 @@ SHORT = {
     "mix-128": ["run.until=400 us", "run.drain=0 s"],
     "pyrrha-128": ["run.until=400 us", "run.drain=0 s"],
     "dsh-128": ["run.until=400 us", "run.drain=0 s"],
+    "pfc-64": ["run.until=400 us", "run.drain=0 s"],
+    "portfc-64": ["run.until=400 us", "run.drain=0 s"],
     "perm-1024": ["run.until=15 us"],
     "incast-1024": ["run.until=100 us"],
     "websearch-1024": ["run.until=100 us", "run.drain=0 s"],

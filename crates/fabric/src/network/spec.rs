@@ -8,7 +8,6 @@ use crate::ids::{Class, ID_LIMIT, NodeId};
 use crate::mechanisms::congestion::{AnyCongestionPoint, CongestionConfig};
 use crate::mechanisms::flow_control::{AnyFlowControl, FlowControlConfig};
 use crate::mechanisms::headroom::HeadroomConfig;
-use crate::mechanisms::headroom::static_threshold::StaticConfig;
 use crate::mechanisms::load_balance::LoadBalanceConfig;
 use crate::mechanisms::recovery::RecoveryConfig;
 use crate::network::routes::Wiring;
@@ -282,10 +281,6 @@ pub struct RelayConfig {
 impl RelayConfig {
     /// What stands for an unlimited buffer: 1 TiB.
     pub const UNLIMITED: Bytes = Bytes(1 << 40);
-
-    /// The policy of hosts that count nothing: all of the buffer is for whatever comes.
-    const SHARED: HeadroomConfig =
-        HeadroomConfig::Static(StaticConfig { xoff: RelayConfig::UNLIMITED, xon: None, headroom: Some(Bytes(0)) });
 }
 
 /// Why a network or a flow is impossible.
@@ -343,8 +338,8 @@ impl NetworkSpec {
     pub fn headroom(&self, node: NodeId) -> &HeadroomConfig {
         let own = match self.relays(node) {
             true => {
-                let counts = !self.switch.flow_control.facts(true).passes_on;
-                self.host.relay.headroom.as_ref().or((!counts).then_some(&RelayConfig::SHARED))
+                let counts_nothing = self.switch.flow_control.facts(true).passes_on;
+                self.host.relay.headroom.as_ref().or(counts_nothing.then_some(&HeadroomConfig::SHARED))
             }
             false => self.group(node).and_then(|group| group.headroom.as_ref()),
         };

@@ -1,5 +1,6 @@
 //! Static threshold: every lossless ingress queue is paused at a fixed length.
 
+use super::HeadroomConfig;
 use super::options::{in_force, per_port, resume_offset};
 use super::pools::{Pools, reserved};
 use crate::contract::{
@@ -29,6 +30,12 @@ impl Default for StaticConfig {
     fn default() -> Self {
         StaticConfig { xoff: Bytes(256_000), xon: None, headroom: None }
     }
+}
+
+impl HeadroomConfig {
+    /// All of a buffer is for whatever comes, up to 1 TiB by one port.
+    pub(crate) const SHARED: HeadroomConfig =
+        HeadroomConfig::Static(StaticConfig { xoff: Bytes(1 << 40), xon: None, headroom: Some(Bytes(0)) });
 }
 
 impl Options for StaticConfig {
