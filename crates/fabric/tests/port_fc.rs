@@ -512,3 +512,16 @@ fn nothing_is_left_over_where_links_fail() {
         }
     }
 }
+
+/// A server's own data takes half of its port, and what it relays piles up: with thresholds of the switches far below, all of it finds room.
+#[test]
+fn a_server_without_thresholds_of_its_own_holds_whatever_comes() {
+    let mut spec = network(4, 1, Default::default());
+    spec.host.scheduler = HostScheduler::Fair {};
+    spec.switch.buffer = Bytes(1 << 30);
+    spec.switch.headroom = HeadroomConfig::Static(StaticConfig { xoff: Bytes(1 << 20), ..Default::default() });
+    let flows = vec![via(0, &[16, 1, 21], 5, 8_000_000), via(1, &[21], 9, 8_000_000)];
+    let (simulation, _) = common::run(&spec, flows);
+    assert!(simulation.node(NodeId(1)).pipeline().unwrap().occupancy().peak > 3_000_000);
+    assert_eq!((simulation.totals().drops, simulation.audit()), ([0; 5], vec![]));
+}

@@ -97,21 +97,16 @@ fn audit(simulation: &Simulation) -> Vec<Violation> {
     violations
 }
 
-/// What the buffer policy has charged to every ingress queue must be in the egress queues.
-fn check_buffer(node: &Node, frames: &Frames, report: &mut impl FnMut(NodeId, String)) {
+/// What the buffer policy has charged to every ingress queue must be in the egress queues, or on its way there.
+fn check_buffer<'a>(node: &'a Node, frames: &'a Frames, report: &mut impl FnMut(NodeId, String)) {
     let Some(pipeline) = node.pipeline() else { return };
     let mut standing = vec![[0u64; CLASSES]; node.ports().len()];
-    for port in node.ports() {
-        let queued = (0..port.queue_count() as u16).flat_map(|queue| port.frames(queue, frames));
-        for Queued { frame, ingress, came, .. } in queued {
-            if *came != Class::CONTROL && *ingress != OWN {
-                standing[usize::from(*ingress)][came.index()] += u64::from(frame.size.charge);
-            }
+    let in_queues = |port: &'a Port| (0..port.queue_count() as u16).flat_map(move |queue| port.frames(queue, frames));
+    let queued = node.ports().iter().flat_map(in_queues).chain(pipeline.transit.packets());
+    for Queued { frame, ingress, came, .. } in queued {
+        if *came != Class::CONTROL && *ingress != OWN {
+            standing[usize::from(*ingress)][came.index()] += u64::from(frame.size.charge);
         }
-    }
-    for Queued { frame, ingress, came, .. } in pipeline.transit.packets().filter(|queued| queued.came != Class::CONTROL)
-    {
-        standing[usize::from(*ingress)][came.index()] += u64::from(frame.size.charge);
     }
     for (ingress, classes) in (0u16..).zip(&standing) {
         for (class, bytes) in (0u8..).map(Class).zip(classes) {
