@@ -81,16 +81,10 @@ fn a_flow_that_is_pinned_to_more_switches_than_there_are_classes_is_refused() {
     assert!(Fabric::new(pfc_star(bcube_of(2, 2, 100, 1000), 2, 100_000)).is_err());
 }
 
-/// Four flows round four servers, each of which relays one and sends another through the same port, and bursts into every switch of the ring: PFC locks
-/// up there (`relays.rs`).
-#[test]
-fn four_flows_round_four_servers_go_through() {
+/// Whether `flows` come to an end in BCube(4, 1) without any deadlock on the way.
+fn goes_through(flows: Vec<FlowSpec>) {
     let mut spec = pfc_star(bcube(4, 100, 1000), 2, 10_000);
     spec.switch.buffer = Bytes(5_000_000);
-    let round = [(0, [16, 1, 21], 5), (1, [21, 5, 17], 4), (5, [17, 4, 20], 0), (4, [20, 0, 16], 1)];
-    let bursts = [(9, 21, 5), (13, 21, 5), (2, 16, 1), (3, 16, 1), (8, 20, 0), (12, 20, 0), (6, 17, 4), (7, 17, 4)];
-    let round = round.map(|(src, by, dst)| via(src, &by, dst, 4_000_000));
-    let flows = round.into_iter().chain(bursts.map(|(src, by, dst)| via(src, &[by], dst, 400_000))).collect();
     let mut simulation = Simulation::new(spec, flows, 1).unwrap();
     for us in 1..1000 {
         simulation.run_until(Time::ZERO + Duration::from_us(us), 1);
@@ -99,6 +93,24 @@ fn four_flows_round_four_servers_go_through() {
     common::drain(&mut simulation);
     assert_eq!((simulation.unfinished().len(), simulation.totals().drops, simulation.audit()), (0, [0; 5], vec![]));
     assert!(simulation.totals().pause_frames > 0);
+}
+
+/// The case of PortFC's figure 5, in which PFC locks up if servers pass PAUSEs on.
+#[test]
+fn two_flows_and_a_burst_go_through() {
+    let burst = [9, 13].map(|src| via(src, &[21], 5, 400_000));
+    let flows = [via(0, &[16, 1, 21], 5, 4_000_000), via(5, &[17, 4, 20], 0, 4_000_000)];
+    goes_through(flows.into_iter().chain(burst).collect());
+}
+
+/// Four flows round four servers, each of which relays one and sends another through the same port, and bursts into every switch of the ring: PFC locks
+/// up there (`relays.rs`).
+#[test]
+fn four_flows_round_four_servers_go_through() {
+    let round = [(0, [16, 1, 21], 5), (1, [21, 5, 17], 4), (5, [17, 4, 20], 0), (4, [20, 0, 16], 1)];
+    let bursts = [(9, 21, 5), (13, 21, 5), (2, 16, 1), (3, 16, 1), (8, 20, 0), (12, 20, 0), (6, 17, 4), (7, 17, 4)];
+    let round = round.map(|(src, by, dst)| via(src, &by, dst, 4_000_000));
+    goes_through(round.into_iter().chain(bursts.map(|(src, by, dst)| via(src, &[by], dst, 400_000))).collect());
 }
 
 /// A ring of switches with hosts, whose shortest paths close a cycle; or a BCube.

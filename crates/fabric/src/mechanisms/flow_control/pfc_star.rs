@@ -52,7 +52,8 @@ impl Options for PfcStarConfig {
 }
 
 impl FlowControlOptions for PfcStarConfig {
-    type Instance = Pfc;
+    /// Boxed, so that what switches without it do for every packet is compiled once.
+    type Instance = Box<Pfc>;
 
     fn facts(&self, is_host: bool) -> FlowControlFacts {
         FlowControlFacts { raises_classes: true, ..self.pfc().facts(is_host) }
@@ -62,11 +63,12 @@ impl FlowControlOptions for PfcStarConfig {
         self.pfc().check_among(network, findings);
     }
 
-    fn build(&self, site: &Site<'_>) -> Pfc {
+    fn build(&self, site: &Site<'_>) -> Box<Pfc> {
         let raises = |neighbour: &Neighbour| site.relays || !site.is_host && !neighbour.is_host;
         let raises: Vec<bool> = site.neighbours.iter().map(raises).collect();
         let pfc = Pfc::new(&self.pfc(), site);
-        if raises.contains(&true) { pfc.raising(Raises { next: ladder(site.lossless), raises }) } else { pfc }
+        let has_any = raises.contains(&true);
+        Box::new(if has_any { pfc.raising(Raises { next: ladder(site.lossless), raises }) } else { pfc })
     }
 }
 

@@ -235,12 +235,14 @@ impl FlowControl for PortFc {
         joining.at(queue, 0)
     }
 
+    #[inline(never)]
     fn on_enqueue(&mut self, passage: &Passage, _pressure: Pressure, view: &mut View<'_>) {
         if let PortFc::Switch(switch) = self {
             switch.on_enqueue(passage, view);
         }
     }
 
+    #[inline(never)]
     fn on_dequeue(&mut self, passage: &Passage, _gauge: Gauge<'_>, view: &mut View<'_>) {
         if let PortFc::Switch(switch) = self {
             switch.on_dequeue(passage, view);
