@@ -60,7 +60,8 @@ impl Node {
     fn begin_transit<S: Sink>(&mut self, egress: PortIx, mut queued: Queued, env: &mut Env<'_, S>) {
         let mut queue = QueueIx::from(queued.came.0);
         if queued.came != Class::CONTROL {
-            let Some((passage, pressure)) = self.admit(egress, &mut queued, env) else { return };
+            let mut passage = passage(egress, queue, &queued);
+            let Some(pressure) = self.admit(&mut passage, &mut queued, env) else { return };
             queue = passage.queue;
             self.with_flow_control(env, |mechanism, node| mechanism.on_enqueue(&passage, pressure, node));
         }
@@ -100,7 +101,8 @@ impl Node {
             self.interfaces.ports[usize::from(egress)].enqueue(class.0.into(), queued, env.frames);
             return self.kick(egress, env);
         }
-        let Some((passage, pressure)) = self.admit(egress, queued, env) else { return };
+        let mut passage = passage(egress, class.0.into(), queued);
+        let Some(pressure) = self.admit(&mut passage, queued, env) else { return };
         if stations.meets(Stations::ENQUEUE | Stations::TRACE) {
             self.tell_of_enqueue(&passage, &mut queued.frame, env);
         }
@@ -111,18 +113,12 @@ impl Node {
 
     /// The buffer takes a packet, or refuses it, and flow control names its queue; what has been found about its ingress port.
     #[inline(always)]
-    fn admit<S: Sink>(
-        &mut self,
-        egress: PortIx,
-        queued: &mut Queued,
-        env: &mut Env<'_, S>,
-    ) -> Option<(Passage, Pressure)> {
-        let mut passage = passage(egress, queued.came.0.into(), queued);
+    fn admit<S: Sink>(&mut self, passage: &mut Passage, queued: &mut Queued, env: &mut Env<'_, S>) -> Option<Pressure> {
         let pipeline = self.pipeline.as_mut().expect("routes pass through switches only");
-        let pressure = match pipeline.buffer.admit(&passage, env.now) {
+        let pressure = match pipeline.buffer.admit(passage, env.now) {
             Admission::Charged(pressure) => pressure,
             Admission::Refused(cause) => {
-                self.refuse(passage, &queued.frame, cause, env);
+                self.refuse(*passage, &queued.frame, cause, env);
                 return None;
             }
         };
@@ -130,15 +126,15 @@ impl Node {
             let (came, bytes) = (passage.came, passage.bytes.into());
             probe.on_arrival(passage.ingress, came, bytes, &pipeline.buffer, env.now);
         }
-        if self.interfaces.ports[usize::from(egress)].are_queues_named() {
-            let joining = joining(&self.interfaces.ports, egress, queued, env.fabric);
+        if self.interfaces.ports[usize::from(passage.egress)].are_queues_named() {
+            let joining = joining(&self.interfaces.ports, passage.egress, queued, env.fabric);
             let view = View::new(env.now, env.fabric, &mut self.interfaces);
             let place = self.flow_control.queue(joining, &view);
             (passage.queue, passage.class, passage.note, queued.note) =
                 (place.queue, place.class, place.note, place.note);
             queued.frame.set_class(place.class);
         }
-        Some((passage, pressure))
+        Some(pressure)
     }
 
     #[inline(never)]
