@@ -224,7 +224,7 @@ def test_what_is_not_sampled_cannot_be_measured(tiny: Path) -> None:
     edited(
         tiny,
         ('p99 = { kind = "flows", stat = "p99" }', asked),
-        ("[[scenario.traffic]]", '[scenario.probes]\npauses = false\nsample_interval = "0 s"\n[[scenario.traffic]]'),
+        ("[scenario]", '[scenario]\nprobes = { pauses = false, sample_interval = "0 s" }'),
     )
     with pytest.raises(ScenarioError) as caught:
         Study.plan(Experiment.load(tiny), "small")
