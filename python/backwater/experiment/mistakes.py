@@ -100,7 +100,8 @@ def unanswerable(content: Content, scenario: Scenario, resolved: Mapping[str, An
 
 def _unknown_nodes(path: tuple[str, ...], asked: Table, topology: Topology) -> Iterator[Mistake]:
     """Nodes and ports of which there are none."""
-    hosts, switches = (topology.nodes.filter(pl.col("kind") == kind)["name"].to_list() for kind in ("host", "switch"))
+    of_hosts, of_switches = pl.col("layer") == 0, pl.col("kind") != "host"
+    hosts, switches = (topology.nodes.filter(those)["name"].to_list() for those in (of_hosts, of_switches))
     for key in ("src", "dst", "hosts", "nodes"):
         kind, known = ("host", hosts) if key != "nodes" else ("switch", switches)
         if isinstance(asked, SampleMeasure) and asked.table == "queues":
