@@ -54,6 +54,8 @@ PAUSES = {
     "end_ps": pl.Int64,
     "cause_node": pl.Categorical,
     "cause_port": pl.UInt16,
+    "hops": pl.UInt8,
+    "relayed": pl.Boolean,
 }
 QUEUES = {
     "time_ps": pl.Int64,
@@ -70,6 +72,7 @@ PORTS = {
     "port": pl.UInt16,
     "peer": pl.Categorical,
     "tx_bytes": pl.UInt64,
+    "relayed_bytes": pl.UInt64,
 }
 BUFFERS = {
     "time_ps": pl.Int64,
@@ -153,15 +156,15 @@ FLOW_ROWS = [
     flow(5, "background", ("h2", "h0"), None, None),
 ]
 PAUSE_ROWS = [
-    ("h0", 0, "s0", 3, 10 * US, 20 * US, "s0", 2),
-    ("h1", 0, "s0", 3, 15 * US, 25 * US, "s0", 2),
-    ("h1", 0, "s0", 3, 30 * US, None, "s0", 0),
+    ("h0", 0, "s0", 3, 10 * US, 20 * US, "s0", 2, 1, False),
+    ("h1", 0, "s0", 3, 15 * US, 25 * US, "s0", 2, 2, True),
+    ("h1", 0, "s0", 3, 30 * US, None, "s0", 0, None, False),
 ]
 # A full link sends 125,000 B in a sample interval.
 PORT_ROWS = [
-    (10 * US, "h0", 0, "s0", 125_000),
-    (10 * US, "s0", 2, "h2", 62_500),
-    (30 * US, "h0", 0, "s0", 62_500),
+    (10 * US, "h0", 0, "s0", 125_000, 0),
+    (10 * US, "s0", 2, "h2", 62_500, 0),
+    (30 * US, "h0", 0, "s0", 62_500, 37_500),
 ]
 BUFFER_ROWS = [(10 * US, "s0", 1000, 1000, 0), (20 * US, "s0", 3000, 2500, 500), (30 * US, "s0", 0, 0, 0)]
 GOODPUT_ROWS = [

@@ -158,6 +158,16 @@ MISTAKES = [
         '["s0->h9"]',
         'there is no node "h9"',
     ),
+    (
+        'kind = "flows", stat = "p99"',
+        'kind = "queue", ports = "s0"',
+        '"s0"',
+        'must be a port by node and number, as "s0:3"',
+    ),
+    ('kind = "flows", stat = "p99"', 'kind = "queue", ports = "h[0->s0"', '"h[0->s0"', "is not a pattern of names"),
+    ('kind = "flows", stat = "p99"', 'kind = "queue", ports = "s0->h11"', '"s0->h11"', 'did you mean "s0->h1"?'),
+    ('kind = "flows", stat = "p99"', 'kind = "queue", ports = ["s0:1", "s0:4"]', '"s0:4"', "there is no port of this"),
+    ('kind = "flows", stat = "p99"', 'kind = "relayed", hosts = "s0"', '"s0"', "there is no host of this name"),
     ('x = "bytes"', 'x = "byte"', '"byte"', 'did you mean "bytes"?'),
     ('series = "scheme"', "log = true", "[[charts]]", "does not use the axis scheme"),
     (
@@ -208,6 +218,23 @@ def test_all_mistakes_come_at_once_and_each_scenario_mistake_once(tiny: Path) ->
     with pytest.raises(ScenarioError) as refused:
         Study.plan(experiment, "small")
     assert [entry["line"] for entry in refused.value.diagnostics] == [5, 11]
+
+
+def test_what_is_not_sampled_cannot_be_measured(tiny: Path) -> None:
+    asked = 'p99 = { kind = "pauses" }\nqueue = { kind = "queue", ports = "s0:0" }\nshare = { kind = "relayed" }'
+    edited(
+        tiny,
+        ('p99 = { kind = "flows", stat = "p99" }', asked),
+        ("[scenario]", '[scenario]\nprobes = { pauses = false, sample_interval = "0 s" }'),
+    )
+    with pytest.raises(ScenarioError) as caught:
+        Study.plan(Experiment.load(tiny), "small")
+    found = {entry["path"]: entry["message"] for entry in caught.value.diagnostics}
+    assert found == {
+        "measures.p99": "pauses are not recorded: probes.pauses is false",
+        "measures.queue": 'there are no samples to take it from: probes.sample_interval is "0 s"',
+        "measures.share": 'there are no samples to take it from: probes.sample_interval is "0 s"',
+    }
 
 
 def test_a_file_of_something_else_is_refused_at_less_than_its_length(tmp_path: Path) -> None:
@@ -509,6 +536,22 @@ def test_a_run_that_dies_is_a_failure_of_its_own(tiny: Path, monkeypatch: pytest
         ('kind = "samples", from = "30 us"', 0.0),
         ('kind = "samples", nodes = "s[1-3]"', 0.0),
         ('kind = "samples", table = "queues", column = "bytes"', 1000.0),
+        ('kind = "pauses"', 2.0),
+        ('kind = "pauses", stat = "mean"', 1.5),
+        ('kind = "pauses", stat = "count"', 3.0),
+        ('kind = "pauses", relayed = true, stat = "count"', 1.0),
+        ('kind = "pauses", relayed = false', 1.0),
+        ('kind = "pauses", value = "duration", stat = "sum"', 20.0),
+        # In one of the ten samples 1000 B wait at s0:2.
+        ('kind = "queue", ports = "s0->h2"', 100.0),
+        ('kind = "queue", ports = ["h0:0", "s0:2"], stat = "max"', 1000.0),
+        ('kind = "queue", ports = "s*->h[1-2]", to = "20 us"', 500.0),
+        ('kind = "queue", ports = "s*->h[0-1]", stat = "max"', 0.0),
+        ('kind = "queue", ports = "h*->s0", stat = "count"', 10.0),
+        # 37.5 of the 187.5 KB that h0 has sent
+        ('kind = "relayed"', 0.2),
+        ('kind = "relayed", from = "20 us"', 0.6),
+        ('kind = "relayed", hosts = "h[1-2]"', None),
         # 62.5 KB in the first of ten intervals of 10 µs is 50 Gb/s there
         ('kind = "throughput", hosts = ["h2"]', 5.0),
         ('kind = "throughput", hosts = ["h2"], to = "20 us"', 25.0),
@@ -620,6 +663,8 @@ charts = [
   { kind = "throughput", title = "t", series = "scheme", facet = "load", groups.all = {} },
   { kind = "ingress", title = "t", value = "arrival-rate", series = "scheme", where = { load = "2" } },
   { kind = "ingress", title = "t", value = "switch-headroom", facet = "scheme", where = { load = "2" }, log = true },
+  { kind = "queue", title = "t", ports = "s0->h2", series = "scheme", where = { load = "2" } },
+  { kind = "queue", title = "t", ports = ["s0:1", "s0:2"], facet = "scheme", where = { load = "2" } },
   { kind = "seeds", title = "t", measure = "m", series = "scheme", facet = "load" },
 ]
 """

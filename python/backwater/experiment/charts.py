@@ -22,6 +22,7 @@ from backwater.experiment.format import (
     Lines,
     OverSeeds,
     OverTime,
+    QueueOverTime,
     matches,
 )
 from backwater.experiment.grid import Point
@@ -59,7 +60,7 @@ def draw(chart: Chart, content: Content, values: Values, curves: Curves) -> plot
             return _cdf(chart, content, [*wanted], curves)
         case OverSeeds():
             return _over_seeds(chart, content, wanted)
-        case OverTime():
+        case OverTime() | QueueOverTime():
             return _over_time(chart, content, [*wanted], curves)
     assert_never(chart)
 
@@ -189,19 +190,26 @@ def _steps(
     return _panels(chart, [line.encode(x=x, y=y, color=colour)], frame, content, note)
 
 
-def _over_time(chart: OverTime, content: Content, wanted: Sequence[Point], curves: Curves) -> plots.Chart:
+def _over_time(
+    chart: OverTime | QueueOverTime, content: Content, wanted: Sequence[Point], curves: Curves
+) -> plots.Chart:
     parts = []
     names: dict[str, None] = {}
     for points in by_place(wanted):
         place = _coordinates(chart, points[0].place)
-        for group, which in chart.groups.items():
-            curve = curves(asked(chart, which), points[0].place)
+        lines = (
+            {name: asked(chart, group) for name, group in chart.groups.items()}
+            if isinstance(chart, OverTime)
+            else {", ".join(chart.ports): asked(chart)}
+        )
+        for group, of in lines.items():
+            curve = curves(of, points[0].place)
             if not curve.x:
                 continue
             of_series = [place["series"]] if chart.series else []
-            name = " ".join([*of_series, *([group] if len(chart.groups) > 1 or not of_series else [])])
+            name = " ".join([*of_series, *([group] if len(lines) > 1 or not of_series else [])])
             names[name] = None
-            line = pl.DataFrame({"time": curve.x, "gbps": curve.y})
+            line = pl.DataFrame({"time": curve.x, "y": curve.y})
             parts.append(line.with_columns(series=pl.lit(name), facet=pl.lit(place["facet"])))
     if not parts:
         return plots.placeholder(chart.title, "There is no result.")
@@ -210,6 +218,8 @@ def _over_time(chart: OverTime, content: Content, wanted: Sequence[Point], curve
     frame = frame.with_columns(pl.col("time") * (tables.PS_PER_US / scale))
     x = alt.X("time:Q", title=f"simulated time ({unit})", scale=alt.Scale(zero=False, nice=False))
     line_mark = alt.Chart().mark_line(strokeWidth=1.6)
-    y = alt.Y("gbps:Q", title="throughput (Gb/s)")
+    y = alt.Y(
+        "y:Q", title="throughput (Gb/s)" if isinstance(chart, OverTime) else "queue (B)", axis=alt.Axis(format="~s")
+    )
     layers = [line_mark.encode(x=x, y=y, color=_colour([*names], chart.series))]
     return _panels(chart, layers, frame, content, "in the run with the first seed")

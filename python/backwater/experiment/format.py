@@ -32,10 +32,28 @@ def _name(text: str) -> str:
     return text
 
 
+def _port(text: str) -> str:
+    node, peer, number = port_parts(text)
+    _core.chosen_names([node] if peer is None else [node, peer], [])
+    if not node or not (peer or number.isdecimal()):
+        raise ValueError('must be a port by node and number, as "s0:3", or by node and peer, as "s0->h3"')
+    return text
+
+
+def port_parts(text: str) -> tuple[str, str | None, str]:
+    """The node of a port, and its peer or else its number."""
+    node, arrow, peer = text.partition("->")
+    if arrow:
+        return node, peer, ""
+    node, _, number = text.rpartition(":")
+    return node, None, number
+
+
 # A single text stands for a list of it.
 _Listed: Final = pydantic.BeforeValidator(lambda names: [names] if isinstance(names, str) else names)
 _Some: Final = Field(min_length=1)
 Names = Annotated[list[Annotated[str, pydantic.AfterValidator(_name)]], _Listed, _Some]
+Ports = Annotated[list[Annotated[str, pydantic.AfterValidator(_port)]], _Listed, _Some]
 Where = dict[str, Annotated[list[str], _Listed, _Some]]
 Skip = list[Annotated[Where, _Some]]
 TimeText = Annotated[str, pydantic.AfterValidator(_time)]
@@ -224,6 +242,52 @@ class ThroughputMeasure(Window, Throughput):
     kind: Literal["throughput"]
 
 
+class PausesMeasure(Table):
+    """A statistic of the pauses of egress queues, or their number.
+
+    Attributes:
+        value: `hops`, how many links PAUSEs had crossed from the congested port, of those where it is known; `duration`
+            of those that have ended, in µs.
+        relayed: Only those that a server has passed on (true), or that none has (false).
+        stat: As of flows; `count` counts all of them, whatever is known of them.
+    """
+
+    kind: Literal["pauses"]
+    value: Literal["hops", "duration"] = "hops"
+    relayed: bool | None = None
+    stat: Statistic = "max"
+
+
+class Queue(Table):
+    """The bytes that wait at an egress port; at every sample, that of the chosen ports which holds most.
+
+    Attributes:
+        ports: Ports by node and number, `s0:3`, or by node and peer, `s0->h3`; nodes by name or pattern.
+    """
+
+    ports: Ports
+
+
+class QueueMeasure(Window, Queue):
+    """A statistic of the length of a queue over the samples of a window, those at which it was empty included."""
+
+    kind: Literal["queue"]
+    stat: Statistic = "mean"
+
+
+class RelayedMeasure(Window):
+    """A statistic of the share of what ports of hosts have sent that these relayed, over ports that have sent.
+
+    Attributes:
+        hosts: Only these hosts, by name or pattern.
+        stat: As of flows.
+    """
+
+    kind: Literal["relayed"]
+    hosts: Names | None = None
+    stat: Statistic = "mean"
+
+
 class AnalysisMeasure(Table):
     """What is known without a simulation; it makes none necessary.
 
@@ -257,7 +321,16 @@ class AnalysisMeasure(Table):
 
 
 Measure = Annotated[
-    FlowMeasure | UnfinishedMeasure | RunMeasure | SampleMeasure | IngressMeasure | ThroughputMeasure | AnalysisMeasure,
+    FlowMeasure
+    | UnfinishedMeasure
+    | RunMeasure
+    | SampleMeasure
+    | IngressMeasure
+    | ThroughputMeasure
+    | PausesMeasure
+    | QueueMeasure
+    | RelayedMeasure
+    | AnalysisMeasure,
     Field(discriminator="kind"),
 ]
 
@@ -359,7 +432,20 @@ class OverTime(_Chart, Window):
     facet: str | None = None
 
 
-Chart = Annotated[Bars | Lines | Cdf | IngressCdf | OverSeeds | OverTime, Field(discriminator="kind")]
+class QueueOverTime(_Chart, Window, Queue):
+    """The length of a queue over time, in the run with the first seed.
+
+    Attributes:
+        series: The axis with a line for each of its points.
+        facet: The axis with a panel for each of its points.
+    """
+
+    kind: Literal["queue"]
+    series: str | None = None
+    facet: str | None = None
+
+
+Chart = Annotated[Bars | Lines | Cdf | IngressCdf | OverSeeds | OverTime | QueueOverTime, Field(discriminator="kind")]
 
 
 class Range(Table):
@@ -429,7 +515,7 @@ class Content(Table):
     def needs_runs(self) -> bool:
         """Whether anything has to be simulated; analyses alone need no run."""
         is_static = all(isinstance(measure, AnalysisMeasure) for measure in self.measures.values())
-        draws_runs = any(isinstance(chart, Cdf | IngressCdf | OverTime) for chart in self.charts)
+        draws_runs = any(isinstance(chart, Cdf | IngressCdf | OverTime | QueueOverTime) for chart in self.charts)
         return not self.measures or not is_static or draws_runs
 
 

@@ -18,16 +18,31 @@ from backwater.experiment.format import (
     IngressMeasure,
     IngressValue,
     Measure,
+    PausesMeasure,
+    Queue,
+    QueueMeasure,
+    RelayedMeasure,
     RunMeasure,
     SampleMeasure,
     Throughput,
     ThroughputMeasure,
     UnfinishedMeasure,
     Window,
+    port_parts,
 )
-from backwater.result import RUN_FILE, Result, ResultError
+from backwater.result import RUN_FILE, Result, ResultError, Topology
 
-MeasureOfRun = FlowMeasure | UnfinishedMeasure | RunMeasure | SampleMeasure | IngressMeasure | ThroughputMeasure
+MeasureOfRun = (
+    FlowMeasure
+    | UnfinishedMeasure
+    | RunMeasure
+    | SampleMeasure
+    | IngressMeasure
+    | ThroughputMeasure
+    | PausesMeasure
+    | QueueMeasure
+    | RelayedMeasure
+)
 # How a value of flows follows from flows.parquet, and its unit.
 _FLOW_VALUES: Final[Mapping[FlowValue, tuple[pl.Expr, str]]] = {
     "fct": (pl.col("fct_ps") / tables.PS_PER_US, "µs"),
@@ -53,20 +68,26 @@ _INGRESS_VALUES: Final[Mapping[IngressValue, tuple[pl.Expr, str]]] = {
 
 def unit(measure: Measure) -> str:
     """The unit of a measure; empty for a plain number."""
+    if getattr(measure, "stat", "") == "count":
+        return ""
     match measure:
-        case FlowMeasure(stat="count") | IngressMeasure(stat="count") | UnfinishedMeasure() | AnalysisMeasure():
-            return ""
+        case UnfinishedMeasure() | AnalysisMeasure() | RelayedMeasure():
+            found = ""
+        case PausesMeasure(value=value):
+            found = "µs" if value == "duration" else ""
         case IngressMeasure(value=value):
-            return _INGRESS_VALUES[value][1]
+            found = _INGRESS_VALUES[value][1]
         case FlowMeasure(value=value):
-            return _FLOW_VALUES[value][1]
+            found = _FLOW_VALUES[value][1]
         case RunMeasure(path=path, unit=given):
-            return given or ("µs" if path.endswith("_ps") else "")
-        case SampleMeasure(stat=stat):
-            return "" if stat == "count" else "B"
+            found = given or ("µs" if path.endswith("_ps") else "")
+        case SampleMeasure() | QueueMeasure():
+            found = "B"
         case ThroughputMeasure():
-            return "Gb/s"
-    assert_never(measure)
+            found = "Gb/s"
+        case _:
+            assert_never(measure)
+    return found
 
 
 def flow_axis(value: FlowValue) -> str:
@@ -143,14 +164,37 @@ def ends(window: Window, simulated_ps: int) -> tuple[int, int]:
 
 def throughput(result: Result, which: Throughput, window: Window) -> pl.DataFrame:
     """Rates over time: `time_ps` (end of the sample interval), `gbps`, for every interval of the window."""
+    sampled = _payload(result, which) if which.of_flows else _frames(result, which)
+    sums = sampled.group_by("time_ps").agg(pl.col("bytes").sum())
+    rate = pl.col("bytes") * (tables.BITS_PER_BYTE * 1000 / result.summary.sample_interval_ps)
+    return _at_every_sample(result, sums, window).select("time_ps", gbps=rate)
+
+
+def queue(result: Result, which: Queue, window: Window) -> pl.DataFrame:
+    """The length of a queue over time: `time_ps`, `bytes`, for every sample of the window."""
+    chosen = chosen_ports(result.topology, which.ports).select("node", pl.col("port").cast(pl.UInt16))
+    sampled = result.queues.select("time_ps", pl.col("node").cast(pl.String), "port", "bytes")
+    longest = sampled.join(chosen, on=["node", "port"], how="semi").group_by("time_ps").agg(pl.col("bytes").max())
+    return _at_every_sample(result, longest, window)
+
+
+def _at_every_sample(result: Result, sampled: pl.DataFrame, window: Window) -> pl.DataFrame:
+    """The samples of a window, with 0 where nothing was recorded."""
     interval = result.summary.sample_interval_ps
     begin, end = ends(window, result.summary.simulated_ps)
     grid = pl.DataFrame({"time_ps": range(interval, end + 1, interval)}, schema={"time_ps": pl.Int64})
-    sampled = _payload(result, which) if which.of_flows else _frames(result, which)
-    sums = sampled.group_by("time_ps").agg(pl.col("bytes").sum())
-    line = grid.join(sums, on="time_ps", how="left", maintain_order="left").fill_null(0)
-    rate = pl.col("bytes") * (tables.BITS_PER_BYTE * 1000 / interval)
-    return line.filter(pl.col("time_ps") > begin).select("time_ps", gbps=rate)
+    line = grid.join(sampled, on="time_ps", how="left", maintain_order="left").fill_null(0)
+    return line.filter(pl.col("time_ps") > begin)
+
+
+def chosen_ports(topology: Topology, texts: Sequence[str]) -> pl.DataFrame:
+    """The egress ports with one of the names, as rows of `egress_ports`."""
+    known = topology.egress_ports
+    parts = []
+    for node, peer, number in map(port_parts, texts):
+        of_node = _named(known, "node", [node])
+        parts.append(of_node.filter(pl.col("port") == int(number)) if peer is None else _named(of_node, "peer", [peer]))
+    return pl.concat(parts).unique(["node", "port"], maintain_order=True)
 
 
 def _frames(result: Result, which: Throughput) -> pl.DataFrame:
@@ -178,18 +222,33 @@ def value(measure: MeasureOfRun, result: Result) -> float | None:
         ResultError: If the result does not hold what the measure is about.
     """
     match measure:
-        case FlowMeasure():
-            return _statistic(flow_values(result.flows, measure, measure.value), measure.stat)
         case UnfinishedMeasure():
             return float(select(result.flows, measure)["fct_ps"].null_count())
         case RunMeasure():
             return _run_value(result, measure.path)
         case SampleMeasure():
             return _samples(result, measure)
-        case IngressMeasure():
-            return _statistic(ingress_values(result, measure), measure.stat)
         case ThroughputMeasure():
             return _statistic(throughput(result, measure, measure)["gbps"], "mean")
+        case _:
+            return _statistic(_values(measure, result), measure.stat)
+
+
+def _values(
+    measure: FlowMeasure | IngressMeasure | PausesMeasure | QueueMeasure | RelayedMeasure, result: Result
+) -> pl.Series:
+    """What a measure is a statistic of."""
+    match measure:
+        case FlowMeasure():
+            return flow_values(result.flows, measure, measure.value)
+        case IngressMeasure():
+            return ingress_values(result, measure)
+        case PausesMeasure():
+            return _pauses(result, measure)
+        case QueueMeasure():
+            return queue(result, measure, measure)["bytes"]
+        case RelayedMeasure():
+            return _relayed(result, measure)
     assert_never(measure)
 
 
@@ -207,6 +266,28 @@ def _run_value(result: Result, path: str) -> float | None:
     if not isinstance(found, int | float):
         return float(found is not None)
     return found / tables.PS_PER_US if path.endswith("_ps") else float(found)
+
+
+def _pauses(result: Result, measure: PausesMeasure) -> pl.Series:
+    """A value of each pause, null where it is not known."""
+    pauses = result.pauses
+    if measure.relayed is not None:
+        pauses = pauses.filter(pl.col("relayed") == measure.relayed)
+    duration = (pl.col("end_ps") - pl.col("start_ps")) / tables.PS_PER_US
+    value = duration if measure.value == "duration" else pl.col("hops")
+    return pauses.select(value.cast(pl.Float64).alias(measure.value)).to_series()
+
+
+def _relayed(result: Result, measure: RelayedMeasure) -> pl.Series:
+    """The share that is relayed of what each port of a host has sent."""
+    begin, end = ends(measure, result.summary.simulated_ps)
+    hosts = result.topology.nodes.filter(pl.col("layer") == 0)["name"].to_list()
+    sent = result.ports.filter(pl.col("node").cast(pl.String).is_in(hosts))
+    sent = sent.filter(pl.col("time_ps") > begin, pl.col("time_ps") <= end)
+    sums = (
+        _named(sent, "node", measure.hosts or ["*"]).group_by("node", "port").agg(pl.sum("relayed_bytes", "tx_bytes"))
+    )
+    return sums["relayed_bytes"] / sums["tx_bytes"]
 
 
 def _samples(result: Result, measure: SampleMeasure) -> float | None:

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
+import polars as pl
+
 from backwater import _core, units
 from backwater.experiment.format import (
     About,
@@ -25,7 +27,12 @@ from backwater.experiment.format import (
     Lines,
     OverSeeds,
     OverTime,
+    PausesMeasure,
+    Queue,
+    QueueMeasure,
+    QueueOverTime,
     Range,
+    RelayedMeasure,
     RunMeasure,
     SampleMeasure,
     Scale,
@@ -35,6 +42,8 @@ from backwater.experiment.format import (
     UnfinishedMeasure,
     Window,
 )
+from backwater.experiment.measures import chosen_ports
+from backwater.result import Topology
 from backwater.scenario import Scenario
 
 
@@ -72,11 +81,9 @@ def unanswerable(content: Content, scenario: Scenario, resolved: Mapping[str, An
     """What a file asks of a run that samples no such thing, or has no such node or traffic."""
     probes, traffic = resolved["probes"], resolved["traffic"]
     tags = {tag for part in traffic for tag in (part["tag"] or part["kind"], *part.get("port_tags", {}).values())}
-    graph = json.loads(scenario.plan.topology())["nodes"]
-    # Hosts that relay have a buffer, as switches do.
-    hosts, switches = ([node["name"] for node in graph if node["kind"] != other] for other in ("switch", "host"))
+    topology = Topology(json.loads(scenario.plan.topology()))
     for path, asked in _asked(content):
-        if isinstance(asked, SampleMeasure | Throughput):
+        if isinstance(asked, SampleMeasure | Throughput | Queue | RelayedMeasure):
             message = "there are no samples to take it from"
             if not units.picoseconds(probes["sample_interval"]):
                 yield Mistake(path, f'{message}: probes.sample_interval is "0 s"')
@@ -84,15 +91,30 @@ def unanswerable(content: Content, scenario: Scenario, resolved: Mapping[str, An
                 yield Mistake(path, f"{message}: probes.goodput is not true")
         if isinstance(asked, Ingress) and not probes["ingress"]:
             yield Mistake(path, "ingress queues are not recorded: probes.ingress is not true")
+        if isinstance(asked, PausesMeasure) and not probes["pauses"]:
+            yield Mistake(path, "pauses are not recorded: probes.pauses is false")
         if (tag := getattr(asked, "tag", None)) is not None:
             yield from _unknown((*path, "tag"), "traffic", tag, sorted(tags))
-        for key in ("src", "dst", "hosts", "nodes"):
-            kind, known = ("host", hosts) if key != "nodes" else ("switch", switches)
-            if isinstance(asked, SampleMeasure) and asked.table == "queues":
-                kind, known = "node", [*hosts, *switches]
-            for index, name in enumerate(getattr(asked, key, None) or []):
-                if not _core.chosen_names([name], known):
-                    yield from _unknown((*path, key, str(index)), kind, name, known)
+        yield from _unknown_nodes(path, asked, topology)
+
+
+def _unknown_nodes(path: tuple[str, ...], asked: Table, topology: Topology) -> Iterator[Mistake]:
+    """Nodes and ports of which there are none."""
+    # Hosts that relay have a buffer, as switches do.
+    of_hosts, of_switches = pl.col("kind") != "switch", pl.col("kind") != "host"
+    hosts, switches = (topology.nodes.filter(those)["name"].to_list() for those in (of_hosts, of_switches))
+    for key in ("src", "dst", "hosts", "nodes"):
+        kind, known = ("host", hosts) if key != "nodes" else ("switch", switches)
+        if isinstance(asked, SampleMeasure) and asked.table == "queues":
+            kind, known = "node", [*hosts, *switches]
+        for index, name in enumerate(getattr(asked, key, None) or []):
+            if not _core.chosen_names([name], known):
+                yield from _unknown((*path, key, str(index)), kind, name, known)
+    if isinstance(asked, Queue):
+        ports = topology.egress_ports.select(pl.format("{}->{}", "node", "peer")).to_series().to_list()
+        for index, name in enumerate(asked.ports):
+            if chosen_ports(topology, [name]).is_empty():
+                yield from _unknown((*path, "ports", str(index)), "port", name, ports)
 
 
 def as_error(entries: list[dict[str, Any]]) -> _core.ScenarioError:
@@ -143,6 +165,9 @@ _MODELS: Final[Mapping[str, Mapping[str, type[Table]]]] = {
         "samples": SampleMeasure,
         "ingress": IngressMeasure,
         "throughput": ThroughputMeasure,
+        "pauses": PausesMeasure,
+        "queue": QueueMeasure,
+        "relayed": RelayedMeasure,
         "analysis": AnalysisMeasure,
     },
     "charts": {
@@ -152,6 +177,7 @@ _MODELS: Final[Mapping[str, Mapping[str, type[Table]]]] = {
         "ingress": IngressCdf,
         "seeds": OverSeeds,
         "throughput": OverTime,
+        "queue": QueueOverTime,
     },
 }
 

@@ -24,6 +24,7 @@ from backwater.experiment.format import (
     Content,
     IngressCdf,
     OverTime,
+    QueueOverTime,
     Table,
     Throughput,
     matches,
@@ -100,7 +101,7 @@ class Curve(Table):
         of: What is drawn, as the chart says it.
         place: The point of each axis.
         x: Values, or times in µs.
-        y: The share of values that are not above it, or the rate in Gb/s of the interval that ends there.
+        y: The share of values that are not above it, the rate in Gb/s of the interval that ends there, or bytes then.
     """
 
     of: dict[str, Any]
@@ -311,6 +312,9 @@ def _of_chart(chart: Chart, seeds: list[Point], result_of: Callable[[Point], Res
             for group in chart.groups.values():
                 line = None if first is None else measures.throughput(first, group, chart)
                 yield _over_time(asked(chart, group), place, line)
+        case QueueOverTime():
+            first = result_of(seeds[0])
+            yield _over_time(asked(chart), place, None if first is None else measures.queue(first, chart, chart))
 
 
 def _drawn(chart: Cdf | IngressCdf, result: Result) -> pl.Series:
@@ -328,12 +332,13 @@ def _distribution(of: dict[str, Any], place: dict[str, str], pooled: list[pl.Ser
 
 
 def _over_time(of: dict[str, Any], place: dict[str, str], line: pl.DataFrame | None) -> Curve:
+    """A line with columns for time and value, with neighbouring samples averaged where there are many."""
     if line is None:
         return Curve(of=of, place=place, x=[], y=[])
     merged = -(-line.height // _INTERVALS) or 1
     thin = (
         line.group_by(pl.int_range(pl.len()) // merged, maintain_order=True)
-        .agg(x=pl.col("time_ps").last() / tables.PS_PER_US, y=pl.col("gbps").mean())
+        .agg(x=pl.col("time_ps").last() / tables.PS_PER_US, y=pl.col(line.columns[1]).mean())
         .select(pl.col("x", "y").round_sig_figs(_DIGITS))
     )
     return Curve(of=of, place=place, x=thin["x"].to_list(), y=thin["y"].to_list())
