@@ -41,7 +41,7 @@ pub enum QueueId {
     Flow(FlowId),
     /// By the congested ports ahead, in ascending order. The empty set is the output queue (OQ), all others are isolation queues (IQ).
     Roots(Vec<PortId>),
-    /// By traffic class and how many switches the packet has passed.
+    /// By traffic class and how many classes the packet has gone up.
     Raised {
         /// The class.
         class: Class,
@@ -86,7 +86,7 @@ impl Queue {
                 let names: Vec<&str> = roots.iter().map(|root| case.port(*root).name.as_str()).collect();
                 format!("the IQ of {}", names.join(" and "))
             }
-            QueueId::Raised { class, times } => format!("the queue of class {} behind {times} switches", class.0),
+            QueueId::Raised { class, times } => format!("the queue of class {}, raised {times} times", class.0),
             QueueId::RelayedTo(port) => format!("the queue of relays to {}", case.port(*port).name),
             QueueId::Arriving => "the queue of arrivals".into(),
             QueueId::Own { switches, port } => {

@@ -15,8 +15,8 @@ pub struct Pfc;
 #[derive(Clone, Copy, Debug)]
 pub struct PfcForward;
 
-/// PFC with a class per switch on the way, in the manner of Tagger: a packet goes up a class behind each, and a full queue pauses the class in which its
-/// packets came.
+/// PFC with a class per switch on the way, in the manner of Tagger: a packet goes up a class at each server that relays it, and at each switch to which it
+/// comes from another switch. A full queue pauses the class in which its packets came.
 #[derive(Clone, Copy, Debug)]
 pub struct PfcStar;
 
@@ -63,8 +63,9 @@ impl Protocol for PfcStar {
 
     fn queue(&self, case: &Case, flow: FlowId, hop: usize) -> QueueId {
         let flow = case.flow(flow);
-        let switches = flow.path.ports()[..hop].iter().filter(|port| case.port(**port).kind == NodeKind::Switch);
-        QueueId::Raised { class: flow.class, times: switches.count() }
+        let is_switch = |port: &PortId| case.port(*port).kind == NodeKind::Switch;
+        let raises = |pair: &&[PortId]| !is_switch(&pair[1]) || is_switch(&pair[0]);
+        QueueId::Raised { class: flow.class, times: flow.path.ports()[..=hop].windows(2).filter(raises).count() }
     }
 }
 

@@ -35,8 +35,10 @@ pub struct Site<'a> {
     pub lossless: ClassMask,
     /// Bytes of the buffer.
     pub buffer: u64,
-    /// Whether packets that hosts relay go before the data of their own flows.
+    /// Whether hosts forward packets as fast as they come, before the data of their own flows.
     pub relays_first: bool,
+    /// Whether the buffer policy has all of the buffer shared: no thresholds, and nothing set aside.
+    pub shares_buffer: bool,
     /// Sizes and times of frames.
     pub sizes: Sizes,
     /// Longest base round-trip time of any pair of hosts.

@@ -209,6 +209,9 @@ pub trait FlowControl: FlowControlAccounts + Send {
     /// The time has come that it asked for with [`View::wake_at`].
     fn on_wake(&mut self, _view: &mut View<'_>) {}
 
+    /// Routes avoid `port`, whose link is down: what waited there is lost.
+    fn on_dead_end(&mut self, _port: PortIx, _view: &mut View<'_>) {}
+
     /// The link of `port` has come back: both ends discard the state they exchanged.
     fn on_link_up(&mut self, _port: PortIx, _view: &mut View<'_>) {}
 }

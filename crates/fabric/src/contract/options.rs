@@ -62,14 +62,19 @@ pub struct Shape {
     pub switches: usize,
     /// Whether there are links between switches.
     pub trunks: bool,
-    /// The most switches that a packet passes: on a shortest path, or on that of a flow that is pinned to a longer one.
-    pub passed: usize,
+    /// Whether there are links between hosts.
+    pub direct: bool,
+    /// Whether all switches run the same flow control.
+    pub uniform: bool,
+    /// The most stages of a packet's way, on a shortest path or on that of a flow that is pinned: one begins with its flow, and one at each server that
+    /// relays it and at each switch to which it comes from another switch. Where switches are linked to servers alone, these are the switches on its way.
+    pub stages: usize,
     /// Classes that are lossless.
     pub lossless: ClassMask,
     /// Whether the way of every packet is a function of its flow.
     pub fixed_paths: bool,
-    /// Whether routes are computed anew during the run.
-    pub reroutes: bool,
+    /// Whether links fail during the run.
+    pub faults: bool,
 }
 
 impl Shape {

@@ -215,6 +215,7 @@ impl Node {
         for ix in 0..self.interfaces.ports.len() as PortIx {
             if self.is_dead_end(ix, env) {
                 self.abandon(ix, env);
+                self.with_flow_control(env, |mechanism, node| mechanism.on_dead_end(ix, node));
             }
         }
         if self.interfaces.endpoint.is_some() {

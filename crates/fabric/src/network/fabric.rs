@@ -4,7 +4,7 @@ use crate::contract::{Entropy, FlowHash, FlowKey, Neighbour, Onward, Paths, Port
 use crate::frame::{Direction, MAX_HOPS, NextHop, Packet, Route, TIME_TO_LIVE, Trail};
 use crate::ids::{Class, FlowId, NodeId, PortId, PortIx};
 use crate::network::flows::{Flow, Flows};
-use crate::network::routes::{RoundTrips, Routes, Way, Wiring};
+use crate::network::routes::{RoundTrips, Routes, Way, Wiring, begins_stage};
 use crate::network::spec::{FlowSpec, NetworkSpec, NodeKind, RelayConfig, SpecError};
 use arrayvec::ArrayVec;
 use backwater_engine::memory::HeapBytes;
@@ -138,15 +138,14 @@ impl Fabric {
         let telemetry_bytes = spec.congestion.telemetry_bytes();
         let data = spec.framing.data(spec.mtu.get() as u32, false, telemetry_bytes).wire;
         let ack = spec.framing.ack(telemetry_bytes).wire;
-        let RoundTrips { longest, hops, switches, per_hop } =
-            routes.round_trips(&spec.nodes, &wiring, data.into(), ack.into());
-        let shape = spec.shape(&wiring, switches);
-        spec.check_mechanisms(&shape)?;
+        let RoundTrips { longest, hops, per_hop } = routes.round_trips(&spec.nodes, &wiring, data.into(), ack.into());
         for route in &spec.routes {
             let ports = wiring.of(route.node).iter().map(|port| port.ix);
             let port = ports.into_iter().find(|port| wiring.neighbour(route.node, *port) == route.next);
             routes.set(route.node, route.to, port.expect("NetworkSpec::check found the link"));
         }
+        let shape = spec.shape(&wiring, routes.most_stages(&spec.nodes, &wiring));
+        spec.check_mechanisms(&shape)?;
         let hashes = (0..spec.nodes.len() as u32).map(|node| FlowHash::new(Seed(spec.seed), NodeId(node))).collect();
         let (flows, promises) = (Flows::default(), Vec::new());
         let chooses_paths = spec.congestion.chooses_paths() || spec.load_balance.chooses_paths();
@@ -277,15 +276,16 @@ impl Fabric {
         Ok(())
     }
 
-    /// A flow is pinned to this path from `source` on, which may pass more switches than any other.
+    /// A flow is pinned to this path from `source` on, which may have more stages than any other.
     fn allow_for(&mut self, source: NodeId, path: &[PortIx]) -> Result<(), String> {
-        let mut node = source;
-        let passed = path.iter().filter(|ix| {
-            node = self.wiring.neighbour(node, **ix);
-            self.is_switch(node)
-        });
-        let shape = Shape { passed: passed.count(), ..self.shape };
-        if shape.passed > self.shape.passed {
+        let (mut node, mut stages) = (source, 1);
+        for ix in &path[..path.len() - 1] {
+            let next = self.wiring.neighbour(node, *ix);
+            stages += usize::from(begins_stage(&self.spec.nodes, node, next));
+            node = next;
+        }
+        if stages > self.shape.stages {
+            let shape = Shape { stages, ..self.shape };
             let mut errors = self.spec.check_mechanisms(&shape).err().into_iter().flatten();
             errors.next().map_or(Ok(()), |error| Err(error.to_string()))?;
             self.shape = shape;

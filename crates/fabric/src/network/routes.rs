@@ -357,6 +357,48 @@ impl Routes {
         order.push(node);
     }
 
+    /// The most stages of a way between two hosts ([`Shape::stages`](crate::contract::Shape::stages)), whichever of several equal ones packets take.
+    pub fn most_stages(&self, nodes: &[NodeSpec], wiring: &Wiring) -> usize {
+        let hosts = || (0..).map(NodeId).zip(nodes).filter(|(_, spec)| spec.kind.has_endpoint()).map(|(id, _)| id);
+        // Hosts with one link share the routes of their switch.
+        let target = |host| match wiring.of(host) {
+            [] => None,
+            [link] => Some(((wiring.peer(link), true), host)),
+            _ => Some(((host, false), host)),
+        };
+        let targets: BTreeMap<(NodeId, bool), NodeId> = hosts().filter_map(target).collect();
+        let farthest = |target: &NodeId| {
+            let mut known = vec![None; nodes.len()];
+            hosts().map(|host| self.stages_behind(nodes, wiring, host, *target, &mut known)).max().unwrap_or(0)
+        };
+        1 + targets.values().map(farthest).max().unwrap_or(0)
+    }
+
+    /// The most stages that begin behind `node` on a way to `target`. What comes back to where it has been adds nothing.
+    fn stages_behind(
+        &self,
+        nodes: &[NodeSpec],
+        wiring: &Wiring,
+        node: NodeId,
+        target: NodeId,
+        known: &mut [Option<usize>],
+    ) -> usize {
+        if let Some(stages) = known[node.0 as usize] {
+            return stages;
+        }
+        known[node.0 as usize] = Some(0);
+        let mut most = 0;
+        for port in self.candidates(node, target) {
+            let next = wiring.neighbour(node, *port);
+            if next != target {
+                let begins = usize::from(begins_stage(nodes, node, next));
+                most = most.max(begins + self.stages_behind(nodes, wiring, next, target, known));
+            }
+        }
+        known[node.0 as usize] = Some(most);
+        most
+    }
+
     /// Base round-trip times between hosts: `there` and `back` wire bytes stored and forwarded at every hop.
     pub fn round_trips(&self, nodes: &[NodeSpec], wiring: &Wiring, there: u64, back: u64) -> RoundTrips {
         let hop = |port: &PortFacts| port.delay * 2 + port.rate.time_for(there) + port.rate.time_for(back);
@@ -367,23 +409,21 @@ impl Routes {
             *slowest = (*slowest).max((hop(port), port.node));
         }
         // The longest by the number of links.
-        let (mut longest, mut most_switches): (BTreeMap<u8, Duration>, _) = (BTreeMap::new(), 0);
+        let mut longest: BTreeMap<u8, Duration> = BTreeMap::new();
         for (switch, (first_hop, _)) in &racks {
             for (_, host) in racks.values() {
                 let path = self.path(wiring, *switch, &[], *host, |_, candidates| candidates[0]);
-                let (mut node, mut sum, mut switches) = (*switch, *first_hop, 0);
+                let (mut node, mut sum) = (*switch, *first_hop);
                 for port in path.iter().flatten() {
-                    switches += usize::from(nodes[node.0 as usize].kind == NodeKind::Switch);
                     sum += hop(&wiring.of(node)[usize::from(*port)]);
                     node = wiring.neighbour(node, *port);
                 }
-                most_switches = most_switches.max(switches);
                 let of_as_many =
                     longest.entry(path.map_or(1, |path| (path.len() + 1).min(u8::MAX.into()) as u8)).or_default();
                 *of_as_many = (*of_as_many).max(sum);
             }
         }
-        RoundTrips { switches: most_switches, ..RoundTrips::of(&longest) }
+        RoundTrips::of(&longest)
     }
 }
 
@@ -394,8 +434,6 @@ pub struct RoundTrips {
     pub longest: Duration,
     /// Links between those two.
     pub hops: u8,
-    /// The most switches between any two.
-    pub switches: usize,
     /// What a link adds: the longest of any pair with `n` links fewer is at least `n` times that shorter.
     pub per_hop: Duration,
 }
@@ -407,8 +445,14 @@ impl RoundTrips {
         let Some((rtt, Reverse(hops))) = longest.iter().map(at_last).max() else { return RoundTrips::default() };
         let shorter = longest.range(..hops).map(|(hops, rtt)| (*hops, *rtt)).chain([(0, Duration::ZERO)]);
         let per_hop = shorter.map(|(fewer, less)| (rtt - less).ps() / u64::from(hops - fewer)).min().unwrap_or(0);
-        RoundTrips { longest: rtt, hops, switches: 0, per_hop: Duration::from_ps(per_hop) }
+        RoundTrips { longest: rtt, hops, per_hop: Duration::from_ps(per_hop) }
     }
+}
+
+/// Whether a packet that comes from `node` to `next`, where it does not end, begins a stage there.
+pub(crate) fn begins_stage(nodes: &[NodeSpec], node: NodeId, next: NodeId) -> bool {
+    let is_switch = |node: NodeId| nodes[node.0 as usize].kind == NodeKind::Switch;
+    !is_switch(next) || is_switch(node)
 }
 
 /// Hops from every node to `target`; `u32::MAX` where there is no way.
@@ -574,7 +618,7 @@ mod tests {
         let mut spec = leaf_spine();
         let rtt = |spec: &NetworkSpec| {
             let (wiring, routes) = routes(spec);
-            let RoundTrips { longest, hops, per_hop, .. } = routes.round_trips(&spec.nodes, &wiring, 1000, 60);
+            let RoundTrips { longest, hops, per_hop } = routes.round_trips(&spec.nodes, &wiring, 1000, 60);
             (longest.ps(), hops, per_hop.ps())
         };
         let hop = 2_000_000 + 80_000 + 4_800;

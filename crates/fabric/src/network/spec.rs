@@ -338,7 +338,9 @@ impl NetworkSpec {
     pub fn headroom(&self, node: NodeId) -> &HeadroomConfig {
         let own = match self.relays(node) {
             true => {
-                let counts_nothing = self.switch.flow_control.facts(true).passes_on;
+                let ends = |link: &LinkSpec| [(link.a, link.b), (link.b, link.a)];
+                let first = self.links.iter().flat_map(ends).find(|(end, _)| *end == node);
+                let counts_nothing = self.flow_control(first.map_or(node, |(_, peer)| peer)).facts(true).passes_on;
                 self.host.relay.headroom.as_ref().or(counts_nothing.then_some(&HeadroomConfig::SHARED))
             }
             false => self.group(node).and_then(|group| group.headroom.as_ref()),
@@ -406,7 +408,8 @@ impl NetworkSpec {
             unused_ports: self.switch.ports.map_or(0, |most| usize::from(most).saturating_sub(ports.len())),
             lossless,
             buffer: self.buffer(node).get(),
-            relays_first: self.host.scheduler == (HostScheduler::RelayFirst {}),
+            relays_first: self.host.scheduler == (HostScheduler::RelayFirst {}) && self.host.relay.rate.is_none(),
+            shares_buffer: policy.shares_all(self.buffer(node), lossless),
             sizes: self.sizes(),
             base_rtt,
             flow_control: facts(node),
@@ -471,8 +474,8 @@ impl NetworkSpec {
         plug_ins.map(|(slot, (name, version))| (format!("{slot}.{name}"), version)).collect()
     }
 
-    /// What the network is like, in which packets pass so many switches at most.
-    pub fn shape(&self, wiring: &Wiring, passed: usize) -> Shape {
+    /// What the network is like, in which the ways of packets have so many stages at most.
+    pub fn shape(&self, wiring: &Wiring, stages: usize) -> Shape {
         let nodes = || (0..self.nodes.len() as u32).map(NodeId);
         let is_switch = |node: &NodeId| self.nodes[node.0 as usize].kind == NodeKind::Switch;
         Shape {
@@ -483,10 +486,12 @@ impl NetworkSpec {
             relay_ports: nodes().filter(|node| self.relays(*node)).map(|node| wiring.of(node).len()).max().unwrap_or(0),
             switches: nodes().filter(is_switch).count(),
             trunks: self.links.iter().any(|link| is_switch(&link.a) && is_switch(&link.b)),
-            passed,
+            direct: self.links.iter().any(|link| !is_switch(&link.a) && !is_switch(&link.b)),
+            uniform: self.groups.iter().all(|group| group.flow_control.is_none()),
+            stages,
             lossless: self.switch.lossless.iter().copied().collect(),
             fixed_paths: self.load_balance.is_static(),
-            reroutes: self.reconvergence.is_some() && !self.faults.is_empty(),
+            faults: !self.faults.is_empty(),
         }
     }
 

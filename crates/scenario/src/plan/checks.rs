@@ -433,6 +433,10 @@ fn buffers_of(kind: NodeKind, spec: &NetworkSpec, option: &str) -> Vec<Diagnosti
 pub(super) fn classes(scenario: &Scenario, traffic: &Traffic) -> Vec<Diagnostic> {
     let mut findings = Findings::default();
     let (flow_control, lossless) = (scenario.switch.flow_control.facts(false), &scenario.switch.lossless);
+    let of_groups = scenario.groups.iter().filter_map(|group| group.flow_control.as_ref());
+    let raising =
+        [&scenario.switch.flow_control].into_iter().chain(of_groups).find(|it| it.facts(false).raises_classes);
+    let raised = raising.and_then(|it| Some((it.name(), *lossless.iter().min()?)));
     for &(tag, class) in &traffic.classes {
         let tag = &traffic.tags[usize::from(tag)];
         let path = format!("{}.class", part_called(tag, scenario));
@@ -442,16 +446,19 @@ pub(super) fn classes(scenario: &Scenario, traffic: &Traffic) -> Vec<Diagnostic>
             &path,
             format!("\"{tag}\" is of class {}, which is not among switch.lossless: full buffers drop it", class.0),
         );
-        let lowest = lossless.iter().min().filter(|lowest| flow_control.raises_classes && **lowest != class);
-        findings.error(
-            lowest.is_some() && lossless.contains(&class),
-            &path,
-            format!(
-                "must be {}, the lowest of switch.lossless: {} puts packets into the next class at every switch",
-                lowest.map_or(0, |class| class.0),
-                scenario.switch.flow_control.name()
-            ),
+        if let Some((name, lowest)) = raised {
+            let message =
+                format!("must be {}, the lowest of switch.lossless: {name} puts packets into the next class", lowest.0);
+            findings.error(class != lowest && lossless.contains(&class), &path, message);
+        }
+    }
+    if let Some((name, lowest)) = raised {
+        let class = scenario.host.ack_class;
+        let message = format!(
+            "must be 0 or {}, the lowest of switch.lossless: {name} puts packets into the next class",
+            lowest.0
         );
+        findings.error(class != lowest && lossless.contains(&class), "host.ack_class", message);
     }
     findings.0
 }

@@ -41,10 +41,10 @@ impl PfcStarConfig {
 impl Options for PfcStarConfig {
     fn applies(&self, shape: &Shape) -> Result<(), String> {
         let classes = shape.lossless.iter().count();
-        if shape.passed > classes {
+        if shape.stages > classes {
             return Err(format!(
                 "pfc-star needs a lossless class for every switch that a packet passes, {} in all, and switch.lossless has {classes}",
-                shape.passed
+                shape.stages
             ));
         }
         Ok(())

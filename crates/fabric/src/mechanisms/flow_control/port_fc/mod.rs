@@ -49,6 +49,9 @@ pub enum Bdp {
     Path,
 }
 
+/// Longer queues fit into no buffer.
+const MOST_BDPS: f64 = 1e6;
+
 impl Default for PortFcConfig {
     fn default() -> Self {
         PortFcConfig { xoff: 6.0, xon: 4.0, last_xoff: None, last_xon: None, bdp: Bdp::Hop }
@@ -65,8 +68,8 @@ impl PortFcConfig {
 impl Options for PortFcConfig {
     fn check(&self, _beside: &Beside<'_>, findings: &mut Findings) {
         for (value, option) in [(Some(self.xoff), "xoff"), (self.last_xoff, "last_xoff")] {
-            let is_sound = value.is_none_or(|value| value > 0.0 && value.is_finite());
-            findings.error(!is_sound, option, "must be greater than zero");
+            let is_sound = value.is_none_or(|value| value > 0.0 && value <= MOST_BDPS);
+            findings.error(!is_sound, option, format!("must be greater than zero and at most {MOST_BDPS}"));
         }
         let [of_a, of_b] = self.thresholds();
         let option_of_b = if self.last_xon.is_some() { "last_xon" } else { "last_xoff" };
@@ -82,6 +85,12 @@ impl Options for PortFcConfig {
         if shape.trunks {
             return Err(
                 "port-fc is for switches that have servers only: its queues name a port of the switch after next, behind a server that relays, and here switches are linked to switches"
+                    .into(),
+            );
+        }
+        if shape.direct {
+            return Err(
+                "port-fc is for servers that are linked to switches only, and here some are linked to each other"
                     .into(),
             );
         }
@@ -117,22 +126,30 @@ impl FlowControlOptions for PortFcConfig {
     }
 
     fn promises(&self, site: &Site<'_>) -> Result<(), String> {
-        let Shape { passed, reroutes, relays, .. } = site.shape;
-        if passed > 2 {
+        let Shape { stages, faults, relays, uniform, .. } = site.shape;
+        if stages > 2 {
             return Err(format!(
-                "packets pass up to {passed} switches; a PAUSE because of type A ends at the server before, so that those from two switches before are not stopped"
+                "packets pass up to {stages} switches; a PAUSE because of type A ends at the server before, so that those from two switches before are not stopped"
             ));
         }
-        if reroutes && relays {
-            return Err("routes are computed anew, and detours may pass more than two switches".into());
+        if faults && relays {
+            return Err(
+                "links fail, and what waits meanwhile at servers comes when nobody stops it, or by a detour".into()
+            );
+        }
+        if !uniform {
+            return Err("other switches run another flow control".into());
         }
         if relays && !site.relays_first {
             return Err(
-                "servers do not send what they relay first: it piles up there, and comes when nobody stops it".into()
+                "servers do not send first, as fast as it comes, what they relay: it piles up there, and comes when nobody stops it".into()
             );
         }
         if site.is_host {
             return Ok(());
+        }
+        if !site.shares_buffer {
+            return Err("the buffer policy does not share all of the buffer".into());
         }
         if switch::is_fed_faster(site) {
             return Err("a server has a faster link than this one: what it relays piles up there".into());
@@ -262,6 +279,14 @@ impl FlowControl for PortFc {
         match self {
             PortFc::Switch(switch) => switch.on_message(port, message, causes, view),
             PortFc::Server(server) => server.on_message(port, message, causes, view),
+        }
+    }
+
+    /// What has been heard there is void: it will not be withdrawn.
+    fn on_dead_end(&mut self, port: PortIx, view: &mut View<'_>) {
+        open_all(port, view);
+        if let PortFc::Server(server) = self {
+            server.withdraw(port, view);
         }
     }
 

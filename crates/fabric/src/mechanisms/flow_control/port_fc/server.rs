@@ -88,11 +88,16 @@ impl Server {
         view.count("relayed_frames", 1);
     }
 
-    pub(super) fn on_link_up(&mut self, port: PortIx, view: &mut View<'_>) {
-        open_all(port, view);
+    /// What has come to `port` is void: passes on that it is.
+    pub(super) fn withdraw(&mut self, port: PortIx, view: &mut View<'_>) {
         for exit in std::mem::take(&mut self.ports[usize::from(port)].full) {
             self.pass_on(port, Message { pauses: false, of: Type::B, port: exit }, view);
         }
+    }
+
+    pub(super) fn on_link_up(&mut self, port: PortIx, view: &mut View<'_>) {
+        open_all(port, view);
+        self.withdraw(port, view);
         for (heard_at, exit) in self.full().filter(|(heard_at, _)| self.relays && *heard_at != port) {
             self.repeat(port, heard_at, Message { pauses: true, of: Type::B, port: exit }, view);
         }

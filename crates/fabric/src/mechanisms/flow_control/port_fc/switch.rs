@@ -5,8 +5,8 @@ use super::{Bdp, Message, PortFcConfig, Type, open_all};
 use crate::contract::{Onward, Passage, PauseScope, PortFacts, Site, View};
 use crate::frame::cause::Causes;
 use crate::ids::{CLASSES, PortId, PortIx, QueueIx};
+use backwater_engine::Duration;
 use backwater_engine::memory::HeapBytes;
-use backwater_engine::{Duration, Rate};
 
 /// PortFC at a switch.
 #[derive(Debug)]
@@ -182,8 +182,9 @@ pub(super) fn is_fed_faster(site: &Site<'_>) -> bool {
 /// in `docs/mechanisms/port-fc.md`.
 pub(super) fn need(config: &PortFcConfig, site: &Site<'_>) -> u64 {
     let ports = site.ports.len() as u64;
-    let below: u64 = site.ports.iter().flat_map(|port| thresholds(config, port, site)).map(|(xoff, _)| xoff).sum();
-    let rate = site.ports.iter().map(|port| port.rate).max().unwrap_or(Rate::from_bps(0));
+    let Some(rate) = site.ports.iter().map(|port| port.rate).max() else { return 0 };
+    let thresholds = site.ports.iter().flat_map(|port| thresholds(config, port, site));
+    let below: u128 = thresholds.map(|(xoff, _)| u128::from(xoff)).sum();
     let beyond = site.links().filter(|(_, neighbour)| neighbour.relays);
     let beyond = longest(beyond.flat_map(|(_, neighbour)| site.around.ports(neighbour.node)));
     // A frame that the PAUSE waits for, and one that its receiver finishes; before the PAUSE may be others for every port and type.
@@ -191,5 +192,7 @@ pub(super) fn need(config: &PortFcConfig, site: &Site<'_>) -> u64 {
     let pauses = 2 * ports * u64::from(site.sizes.framing.control().wire);
     let hop = longest(site.ports) * 2 + rate.time_for(2 * largest + pauses);
     let two_hops = hop + beyond * 2 + site.shape.relay_delay + rate.time_for(3 * largest + pauses);
-    below + ports * (ports - 1) * rate.bytes_in(hop) + ports * (ports - 1) / 2 * rate.bytes_in(two_hops)
+    let (pairs, bytes) = (ports * (ports - 1), |time| u128::from(rate.bytes_in(time)));
+    let above = u128::from(pairs) * bytes(hop) + u128::from(pairs / 2) * bytes(two_hops);
+    u64::try_from(below + above).unwrap_or(u64::MAX)
 }
