@@ -300,7 +300,7 @@ fn protocols_for_relays_need_relays() {
     assert_eq!(asked(tree(), flow(0, 3), &[]).unwrap(), by_default[..7]);
     let refused: Vec<backwater_analysis::Refusal> = asked(tree(), flow(0, 3), &names).unwrap_err();
     assert_eq!(refused.iter().filter_map(|refused| refused.value.as_deref()).collect::<Vec<_>>(), names);
-    assert!(refused[1].message.contains("at the ends of every link"), "{}", refused[1].message);
+    assert!(refused[1].message.contains("between switches and servers alone"), "{}", refused[1].message);
 }
 
 /// A ring of four switches with a host each, and flows to the host two switches on: PFC has a cycle, PFC* none, with a class for each of three switches.

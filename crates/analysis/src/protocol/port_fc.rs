@@ -7,7 +7,7 @@ use backwater_fabric::network::fabric::Fabric;
 use backwater_fabric::network::routes::Wiring;
 use backwater_fabric::network::spec::{LinkSpec, NodeKind};
 
-/// For networks in which every link joins a switch and a server that relays, as in BCube. Switches detect congestion at their egress ports,
+/// For networks in which every link joins a switch and a server, and servers relay, as in BCube. Switches detect congestion at their egress ports,
 /// servers nowhere; what a server relays is never paused there, and goes before what the server sends itself.
 #[derive(Clone, Copy, Debug)]
 pub struct PortFc;
@@ -18,13 +18,13 @@ impl Protocol for PortFc {
     }
 
     fn unfit(&self, fabric: &Fabric) -> Option<&'static str> {
-        let kind = |node: NodeId| fabric.spec.nodes[node.0 as usize].kind;
-        let is_fit = |link: &LinkSpec| {
-            let ends = [kind(link.a), kind(link.b)];
-            ends.contains(&NodeKind::Switch) && ends.contains(&NodeKind::Relay)
-        };
-        let all = fabric.spec.links.iter().all(is_fit);
-        (!all).then_some("needs a switch and a server that relays at the ends of every link, as in BCube")
+        let is_switch = |node: NodeId| fabric.spec.nodes[node.0 as usize].kind == NodeKind::Switch;
+        let joins = |link: &LinkSpec| is_switch(link.a) != is_switch(link.b);
+        let nodes = || fabric.spec.nodes.iter();
+        let relays = nodes().any(|node| node.kind == NodeKind::Relay);
+        let is_fit = fabric.spec.links.iter().all(joins)
+            && (relays || nodes().filter(|node| node.kind == NodeKind::Switch).count() == 1);
+        (!is_fit).then_some("needs links between switches and servers alone, and servers that relay, as in BCube")
     }
 
     fn queue(&self, case: &Case, flow: FlowId, hop: usize) -> QueueId {

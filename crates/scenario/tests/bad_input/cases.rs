@@ -732,7 +732,7 @@ pub(crate) const CASES: &[(&str, &str, &[&str])] = &[
         &[
             "s.toml:28:16: error: switch.flow_control.xon: a port must be resumed at 4 BDPs, which must be from 0 to 0, where it is paused",
             "s.toml:28:25: warning: switch.flow_control.kind = \"port-fc\": port-fc bounds queues, not what comes in by a port, where it would drop: headroom = { kind = \"static\", xoff = \"16 MiB\", headroom = \"0 B\" } shares all of the buffer",
-            "s.toml:28:43: error: switch.flow_control.xoff = 0.0: must be greater than zero",
+            "s.toml:28:43: error: switch.flow_control.xoff = 0.0: must be greater than zero and at most 1000000",
             "s.toml:28:60: error: switch.flow_control.last_xoff = 2.0: a port must be resumed at 4 BDPs, which must be from 0 to 2, where it is paused",
         ],
     ),
@@ -766,8 +766,15 @@ pub(crate) const CASES: &[(&str, &str, &[&str])] = &[
         "kind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 4\nhost_rate = \"100 Gbps\"\ndelay = \"1 us\"\n\n[[faults]]\nlink = [\"leaf0\", \"spine1\"]\ndown = \"200 us\"\nup = \"300 us\"\n\n[network]\nmtu = \"1000 B\"\n\n[switch]\nbuffer = \"16 MiB\"\nlossless = [3]\nscheduler = { kind = \"dwrr\", quantum = \"1600 B\" }\nflow_control = { kind = \"pfc\", quanta = 65535 }\nheadroom = { kind = \"sih\", alpha = 0.0625, private = \"3 KB\" }",
         "kind = \"bcube\"\nn = 4\n[switch]\nlossless = [2, 3]\nflow_control = { kind = \"pfc-star\" }\nheadroom = { kind = \"static\" }",
         &[
-            "s.toml:24:1: error: traffic[0].class: must be 2, the lowest of switch.lossless: pfc-star puts packets into the next class at every switch",
-            "s.toml:29:1: error: traffic[1].class: must be 2, the lowest of switch.lossless: pfc-star puts packets into the next class at every switch",
+            "s.toml:24:1: error: traffic[0].class: must be 2, the lowest of switch.lossless: pfc-star puts packets into the next class",
+            "s.toml:29:1: error: traffic[1].class: must be 2, the lowest of switch.lossless: pfc-star puts packets into the next class",
+        ],
+    ),
+    (
+        "kind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 4\nhost_rate = \"100 Gbps\"\ndelay = \"1 us\"\n\n[[faults]]\nlink = [\"leaf0\", \"spine1\"]\ndown = \"200 us\"\nup = \"300 us\"\n\n[network]\nmtu = \"1000 B\"\n\n[switch]\nbuffer = \"16 MiB\"\nlossless = [3]\nscheduler = { kind = \"dwrr\", quantum = \"1600 B\" }\nflow_control = { kind = \"pfc\", quanta = 65535 }\nheadroom = { kind = \"sih\", alpha = 0.0625, private = \"3 KB\" }",
+        "kind = \"bcube\"\nn = 4\n[switch]\nlossless = [3, 4]\nflow_control = { kind = \"pfc-star\" }\nheadroom = { kind = \"static\" }\n[host]\nack_class = 4",
+        &[
+            "s.toml:16:13: error: host.ack_class = 4: must be 0 or 3, the lowest of switch.lossless: pfc-star puts packets into the next class",
         ],
     ),
     // PortFC where it promises nothing; what a server cannot forward.
