@@ -576,8 +576,13 @@ def test_hosts_that_relay_are_measured_as_hosts_and_have_a_buffer_as_switches_do
     frames = _content('measures.m = { kind = "throughput", hosts = ["h2"] }').measures["m"]
     assert not isinstance(frames, AnalysisMeasure)
     assert measures.value(frames, result) == pytest.approx(5.0)
+    # A switch without a way to any host is in layer 0, too.
+    result.topology.nodes = result.topology.nodes.with_columns(layer=0)
+    relayed = _content('measures.m = { kind = "relayed" }').measures["m"]
+    assert not isinstance(relayed, AnalysisMeasure)
+    assert measures.value(relayed, result) == pytest.approx(0.2)
 
-    topology = json.dumps({"nodes": result.topology.nodes.to_dicts()})
+    topology = json.dumps({"nodes": result.topology.nodes.to_dicts(), "links": []})
     scenario = cast(Scenario, SimpleNamespace(plan=SimpleNamespace(topology=lambda: topology)))
     asked = _content(
         'measures.frames = { kind = "throughput", hosts = ["h1", "s0"] }\n'

@@ -12,7 +12,7 @@ import pytest
 
 import backwater
 from backwater.experiment import charts, claims, measures, witnesses
-from backwater.experiment.format import ThroughputMeasure
+from backwater.experiment.format import QueueMeasure, ThroughputMeasure
 from backwater.experiment.grid import Experiment
 from backwater.experiment.record import Record
 from backwater.result import Result
@@ -121,6 +121,48 @@ def test_dsh_isolates_classes_as_sih_does_by_its_shared_headroom(tmp_path: Path)
     assert mean(dsh) < 1.05 * mean(sih)
     assert mean(without) > 2 * mean(sih)
     assert without.summary.port_pause_frames > 0
+
+
+def test_two_flows_of_a_bcube_stop_each_other_under_pfc_and_not_under_port_fc(tmp_path: Path) -> None:
+    """PortFC figure 5: servers that pass PAUSEs on close the ring; a PAUSE of PortFC crosses three links at most."""
+    pfc, port_fc = (
+        run("portfc/fig05", {"scheme": scheme}, tmp_path / scheme) for scheme in ("PFC (forward)", "PortFC")
+    )
+    assert pfc.summary.outcome == "deadlock"
+    assert pfc.summary.deadlock is not None
+    # Eight ports, among them those of the two servers at the ends, where nothing is relayed.
+    ring = ("h0.0", "s0.0", "h0.1", "s1.1", "h1.1", "s0.1", "h1.0", "s1.0")
+    assert sorted(port.split(":")[0] for port in pfc.summary.deadlock.cycle) == sorted(ring)
+    assert pfc.flows.filter(tag="ring")["fct_ps"].null_count() == 2
+    assert port_fc.summary.outcome == "completed"
+    assert completion(port_fc, tag="ring").len() == completion(port_fc, tag="burst").len() == 2
+    assert port_fc.summary.total_drops == 0
+    assert port_fc.flows["retransmitted_bytes"].sum() == 0
+    # The burst stops the last switch's relay, by it the first switch, and by that the flow's source.
+    assert port_fc.pauses["relayed"].any()
+    assert port_fc.pauses["hops"].max() == 3
+
+
+@pytest.mark.parametrize("workload", ["Hadoop", "WebSearch"])
+def test_port_fc_keeps_the_queue_of_an_incast_short_and_its_flows_are_done_sooner(
+    workload: str, tmp_path: Path
+) -> None:
+    """PortFC figures 9 and 10: no loss, and shorter in the mean than PFC*, IRN and Go-Back-N, with shorter queues."""
+    shorter = {'until = "10 ms"': 'until = "3 ms"'}
+    results = {
+        scheme: run("portfc/fig09-12", {"workload": workload, "scheme": scheme}, tmp_path / scheme, shorter)
+        for scheme in ("PortFC", "PFC*", "IRN", "GBN")
+    }
+    port_fc = results.pop("PortFC")
+    assert port_fc.summary.total_drops == 0
+    assert port_fc.flows["retransmitted_bytes"].sum() == 0
+    assert port_fc.pauses["relayed"].any()
+    assert port_fc.pauses["hops"].max() == 3
+    longest = Experiment.load(PAPERS / "portfc/fig09-12.toml").content.measures["queue_max"]
+    assert isinstance(longest, QueueMeasure)
+    for other in results.values():
+        assert completion(port_fc).sum() < completion(other).sum()
+        assert (measures.value(longest, port_fc) or 0.0) < (measures.value(longest, other) or 0.0)
 
 
 @pytest.mark.parametrize("path", sorted(PAPERS.glob("*/*.toml")), ids=lambda path: path.stem)

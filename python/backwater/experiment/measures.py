@@ -281,7 +281,7 @@ def _pauses(result: Result, measure: PausesMeasure) -> pl.Series:
 def _relayed(result: Result, measure: RelayedMeasure) -> pl.Series:
     """The share that is relayed of what each port of a host has sent."""
     begin, end = ends(measure, result.summary.simulated_ps)
-    hosts = result.topology.nodes.filter(pl.col("layer") == 0)["name"].to_list()
+    hosts = result.topology.nodes.filter(pl.col("kind") != "switch")["name"].to_list()
     sent = result.ports.filter(pl.col("node").cast(pl.String).is_in(hosts))
     sent = sent.filter(pl.col("time_ps") > begin, pl.col("time_ps") <= end)
     sums = (
