@@ -419,6 +419,10 @@ fn nothing_is_promised_where_the_papers_argument_does_not_hold() {
     assert!(promise(&mixed, &[]).1.contains("another flow control"));
     // A switch that has failed at planning: what goes to its servers passes three switches.
     assert!(promise(&without_switch_16(), &[]).1.contains("up to 3 switches"));
+    // Two links that have failed in BCube(3, 1), those of server 0 to switch 9 and of server 1 to switch 13: the longest ways are between single servers.
+    let mut two_links = network(3, 1, Default::default());
+    two_links.links.retain(|link| ![(0, 9), (1, 13)].contains(&(link.a.0, link.b.0)));
+    assert!(promise(&two_links, &[]).1.contains("up to 4 switches"));
 }
 
 /// A network, its flows, and for how long to run it at least.
