@@ -213,6 +213,12 @@ impl<'a> View<'a> {
         self.node.open(port, queue, self.now);
     }
 
+    /// Opens all gates of a port.
+    pub fn open_all(&mut self, port: PortIx) {
+        let closed: Vec<QueueIx> = self.port(port).closed_queues().collect();
+        closed.into_iter().for_each(|queue| self.open(port, queue));
+    }
+
     /// Adds `amount` to what the mechanism counts as `what`: a run's results have it by that name.
     pub fn count(&mut self, what: &'static str, amount: u64) {
         let node = self.node.id();

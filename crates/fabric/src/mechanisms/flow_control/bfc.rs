@@ -264,8 +264,7 @@ impl FlowControl for Bfc {
 
     /// The upstream opens everything, the downstream says again what must stop.
     fn on_link_up(&mut self, port: PortIx, view: &mut View<'_>) {
-        let closed: Vec<QueueIx> = view.port(port).closed_queues().collect();
-        closed.into_iter().for_each(|queue| view.open(port, queue));
+        view.open_all(port);
         let cause = view.port(port).id();
         let counted = self.counted.get(usize::from(port));
         for (queue, _) in (0..).zip(counted.into_iter().flatten()).filter(|(_, count)| **count > 0) {

@@ -284,7 +284,7 @@ impl FlowControl for PortFc {
 
     /// What has been heard there is void: it will not be withdrawn.
     fn on_dead_end(&mut self, port: PortIx, view: &mut View<'_>) {
-        open_all(port, view);
+        view.open_all(port);
         if let PortFc::Server(server) = self {
             server.withdraw(port, view);
         }
@@ -297,12 +297,6 @@ impl FlowControl for PortFc {
             PortFc::Server(server) => server.on_link_up(port, view),
         }
     }
-}
-
-/// Opens all gates of a port.
-fn open_all(port: PortIx, view: &mut View<'_>) {
-    let closed: Vec<QueueIx> = view.port(port).closed_queues().collect();
-    closed.into_iter().for_each(|queue| view.open(port, queue));
 }
 
 impl Footprint for PortFc {

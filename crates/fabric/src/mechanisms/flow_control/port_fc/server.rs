@@ -1,7 +1,7 @@
 //! PortFC at a server: it detects nothing; it stops its own data for a congested port, and passes on what is about type B.
 
 use super::queues::Exits;
-use super::{Message, Type, open_all};
+use super::{Message, Type};
 use crate::contract::{Onward, PauseScope, Site, View};
 use crate::frame::cause::Causes;
 use crate::ids::{CLASSES, PortId, PortIx, QueueIx};
@@ -96,7 +96,7 @@ impl Server {
     }
 
     pub(super) fn on_link_up(&mut self, port: PortIx, view: &mut View<'_>) {
-        open_all(port, view);
+        view.open_all(port);
         self.withdraw(port, view);
         for (heard_at, exit) in self.full().filter(|(heard_at, _)| self.relays && *heard_at != port) {
             self.repeat(port, heard_at, Message { pauses: true, of: Type::B, port: exit }, view);

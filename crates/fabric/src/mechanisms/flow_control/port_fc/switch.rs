@@ -1,7 +1,7 @@
 //! PortFC at a switch: it detects congestion at its egress ports, and pauses its servers.
 
 use super::queues::Exits;
-use super::{Bdp, Message, PortFcConfig, Type, open_all};
+use super::{Bdp, Message, PortFcConfig, Type};
 use crate::contract::{Onward, Passage, PauseScope, PortFacts, Site, View};
 use crate::frame::cause::Causes;
 use crate::ids::{CLASSES, PortId, PortIx, QueueIx};
@@ -116,7 +116,7 @@ impl Switch {
     }
 
     pub(super) fn on_link_up(&self, port: PortIx, view: &mut View<'_>) {
-        open_all(port, view);
+        view.open_all(port);
         for (egress, message) in self.messages().filter(|(egress, _)| *egress != port) {
             self.send(port, message, egress, view);
         }
