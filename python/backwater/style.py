@@ -50,6 +50,14 @@ def size(count: float | None) -> str:
     return "–" if count is None else _scaled(count, _BYTE_UNITS)
 
 
+def figure(number: float, unit: str) -> str:
+    """A number with three digits at least, and its unit if it has one; bytes in decimal units."""
+    if unit == "B":
+        return size(number)
+    text = f"{number:,.0f}" if abs(number) >= 1000 else f"{number:.3g}"  # noqa: PLR2004 - three digits at least
+    return f"{text} {unit}".strip()
+
+
 def rate(bits_per_second: float) -> str:
     """A bit rate in decimal units."""
     return _scaled(bits_per_second, _RATE_UNITS)

@@ -342,6 +342,14 @@ compare = "ratio"
 at = { scheme = "Pyrrha" }
 to = { scheme = "PFC" }
 at_most = 1.5
+
+[[tables]]
+title = "Incasts"
+measures = "mean"
+rows = "bytes"
+at.scheme = "PFC"
+to.scheme = ["Pyrrha"]
+compare = "reduction"
 """
 
 

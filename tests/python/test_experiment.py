@@ -185,6 +185,16 @@ MISTAKES = [
     ('compare = "ratio"', 'compare = "rato"', '"rato"', 'did you mean "ratio"?'),
     ("at_most = 1.5", 'at_most = 1.5\nscales = ["smal"]', '"smal"', 'did you mean "small"?'),
     ("at_most = 1.5", 'at_most = 1.5\nreason = { smal = "x" }', "smal =", 'did you mean "small"?'),
+    ('measures = "mean"', 'measures = ["mean", "maen"]', '"maen"', 'did you mean "mean"?'),
+    ('measures = "mean"', "measures = []", "[]", "must not be empty"),
+    ('rows = "bytes"', 'rows = "byte"', '"byte"', 'did you mean "bytes"?'),
+    ('rows = "bytes"', 'row = "bytes"', "row =", 'did you mean "rows"?'),
+    ('at.scheme = "PFC"', 'at.sceme = "PFC"', "sceme", 'did you mean "scheme"?'),
+    ('to.scheme = ["Pyrrha"]', 'to.scheme = ["PCF"]', '["PCF"]', 'did you mean "PFC"?'),
+    ('to.scheme = ["Pyrrha"]', "", '"reduction"', "does not go with what is compared (to)"),
+    ('compare = "reduction"', "", "[[tables]]", "does not go with what is compared (to)"),
+    ('compare = "reduction"', 'compare = "reducton"', '"reducton"', 'did you mean "reduction"?'),
+    ("at.scheme", 'left_out = { bytes = "30" }\nat.scheme', '"30"', "there is no point of axis bytes of this name"),
 ]
 
 
@@ -708,6 +718,8 @@ def test_reproduce_runs_draws_checks_and_writes_a_page(tiny: Path) -> None:
     page = Path("papers/someone/RESULTS.md").read_text()
     assert "| Incasts finish as soon | not later |" in page
     assert "![fig1-1](../../results/someone-paper/fig1-1.svg)" in page
+    assert "Incasts (in %):\n\n| bytes | mean |\n| --- | --- |\n| 10 | " in page
+    assert "Incasts" in outcome.stdout
     assert "Scale paper; seeds 1; 4 runs" in page
     assert "of CPU time: 4 completed; 0 packets dropped, 0 flows unfinished." in page
     assert "4 completed" in outcome.stdout

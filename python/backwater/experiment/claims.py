@@ -28,7 +28,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, get_args
 
-from backwater.experiment.format import Claim, matches
+from backwater.experiment.format import Claim, Compare, matches
 from backwater.experiment.grid import Point
 
 # From best to worst.
@@ -316,12 +316,18 @@ def _finite(values: Values, point: Point, measure: str, what: str) -> float:
 
 def _compared(claim: Claim, here: float, there: float) -> tuple[float, float]:
     """A comparison, and what an effect is held against."""
-    match claim.compare:
+    against = {"value": abs(claim.neutral or 0.0), "difference": abs(there), "ratio": 1.0, "reduction": 1.0}
+    return compared(claim.compare, here, there), against[claim.compare]
+
+
+def compared(compare: Compare, here: float, there: float) -> float:
+    """A value compared with another one, which is not 0 for a ratio or a reduction and of no account for a value."""
+    match compare:
         case "value":
-            return here, abs(claim.neutral or 0.0)
+            return here
         case "difference":
-            return here - there, abs(there)
+            return here - there
         case "ratio":
-            return here / there, 1.0
+            return here / there
         case "reduction":
-            return 1 - here / there, 1.0
+            return 1 - here / there

@@ -201,6 +201,8 @@ def reproduce(
     console.out.print(console.table(reproduction.claims_table(figures)))
     for claim, reason in reproduction.reasons(figures):
         console.out.print(Text.assemble((claim, "bold"), f": {reason}"), soft_wrap=True)
+    for table in (table for figure in figures for table in figure.tables):
+        console.out.print(console.table(table))
     wall = time.monotonic() - begin
     console.out.print(Text(f"Charts: {directory}; {wall:.0f} s, with results that were there already"), soft_wrap=True)
     if markdown is not None:

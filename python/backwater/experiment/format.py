@@ -56,6 +56,7 @@ Names = Annotated[list[Annotated[str, pydantic.AfterValidator(_name)]], _Listed,
 Ports = Annotated[list[Annotated[str, pydantic.AfterValidator(_port)]], _Listed, _Some]
 Where = dict[str, Annotated[list[str], _Listed, _Some]]
 Skip = list[Annotated[Where, _Some]]
+Compare = Literal["value", "ratio", "difference", "reduction"]
 TimeText = Annotated[str, pydantic.AfterValidator(_time)]
 SizeText = Annotated[str, pydantic.AfterValidator(_size)]
 
@@ -448,6 +449,28 @@ class QueueOverTime(_Chart, Window, Queue):
 Chart = Annotated[Bars | Lines | Cdf | IngressCdf | OverSeeds | OverTime | QueueOverTime, Field(discriminator="kind")]
 
 
+class Comparison(Table):
+    """A table of measures, or of what they are compared with others.
+
+    Attributes:
+        title: Its heading.
+        measures: What it is about; a column for each.
+        rows: The axis with a row for each of its points. Of the others, every combination is listed in a cell.
+        at: Where: axis and point, or axis and points. Axes that are not named take all their points.
+        to: What it is compared with: the same place, but for these axes; a column for each of them, if several.
+        compare: As of claims.
+        left_out: Where one side of a comparison is left out of the grid: the point of an axis that is taken instead.
+    """
+
+    title: str
+    measures: Annotated[list[str], _Listed, _Some]
+    rows: str
+    at: Where = {}
+    to: Where = {}
+    compare: Compare = "value"
+    left_out: dict[str, str] = {}
+
+
 class Range(Table):
     """The smallest and the largest effect that a paper gives.
 
@@ -489,7 +512,7 @@ class Claim(Table):
     at: Where = {}
     to: Where = {}
     to_measure: str | None = None
-    compare: Literal["value", "ratio", "difference", "reduction"] = "value"
+    compare: Compare = "value"
     take: Literal["every", "least", "greatest", "mean"] = "every"
     at_least: float | None = None
     at_most: float | None = None
@@ -510,6 +533,7 @@ class Content(Table):
     measures: dict[str, Measure] = {}
     charts: list[Chart] = []
     claims: list[Claim] = []
+    tables: list[Comparison] = []
 
     @property
     def needs_runs(self) -> bool:

@@ -19,6 +19,7 @@ from backwater.experiment.format import (
     Cdf,
     Chart,
     Claim,
+    Comparison,
     Content,
     FlowMeasure,
     Ingress,
@@ -208,6 +209,8 @@ def _keys_beside(location: tuple[int | str, ...]) -> list[str]:
             model = Range
         case ("claims", _, _):
             model = Claim
+        case ("tables", _, _):
+            model = Comparison
         case ("charts", _, _, "groups", _, _):
             model = Throughput
         case ("measures" | "charts" as section, _, str(kind), _):
@@ -284,6 +287,8 @@ def inconsistent(content: Content) -> Iterator[Mistake]:
         yield from _chart_mistakes(("charts", str(index)), chart, content)
     for index, claim in enumerate(content.claims):
         yield from _claim_mistakes(("claims", str(index)), claim, content)
+    for index, comparison in enumerate(content.tables):
+        yield from _comparison_mistakes(("tables", str(index)), comparison, content)
 
 
 def _scale_mistakes(path: tuple[str, ...], scale: Scale, content: Content) -> Iterator[Mistake]:
@@ -361,6 +366,10 @@ def _is_number(text: str) -> bool:
     return True
 
 
+# Which comparisons have something to compare with.
+_NEEDS_TO: Final = "ratio, difference and reduction need it, a value has none"
+
+
 def _claim_mistakes(path: tuple[str, ...], claim: Claim, content: Content) -> Iterator[Mistake]:
     for key in ("measure", "to_measure"):
         if (name := getattr(claim, key)) is not None:
@@ -379,8 +388,21 @@ def _claim_mistakes(path: tuple[str, ...], claim: Claim, content: Content) -> It
         hint = "to or to_measure must name something else"
         yield Mistake((*path, "to"), "is where it is taken: it would be compared with itself", hint=hint)
     if (claim.compare == "value") == bool(claim.to or claim.to_measure):
-        hint = "ratio, difference and reduction need it, a value has none"
-        yield Mistake((*path, "compare"), "does not go with what is compared (to, to_measure)", claim.compare, hint)
+        yield Mistake(
+            (*path, "compare"), "does not go with what is compared (to, to_measure)", claim.compare, _NEEDS_TO
+        )
+
+
+def _comparison_mistakes(path: tuple[str, ...], comparison: Comparison, content: Content) -> Iterator[Mistake]:
+    for index, name in enumerate(comparison.measures):
+        yield from _unknown((*path, "measures", str(index)), "measure", name, content.measures)
+    yield from _unknown((*path, "rows"), "axis", comparison.rows, content.axes)
+    yield from _misplaced((*path, "at"), comparison.at, content)
+    yield from _misplaced((*path, "to"), comparison.to, content)
+    instead = {axis: [name] for axis, name in comparison.left_out.items()}
+    yield from _misplaced((*path, "left_out"), instead, content)
+    if (comparison.compare == "value") == bool(comparison.to):
+        yield Mistake((*path, "compare"), "does not go with what is compared (to)", comparison.compare, _NEEDS_TO)
 
 
 def _expectation_mistakes(path: tuple[str, ...], claim: Claim) -> Iterator[Mistake]:

@@ -12,7 +12,7 @@ from pathlib import Path
 import polars as pl
 
 from backwater import style
-from backwater.experiment import claims, measures, record
+from backwater.experiment import claims, comparisons, measures, record
 from backwater.experiment.claims import YES_OR_NO, Estimate, Finding
 from backwater.experiment.format import Claim
 from backwater.experiment.grid import Experiment, Point
@@ -44,22 +44,15 @@ def covers(stem: str, figure: str) -> bool:
     return several[1] == one[1] and int(several[2]) <= int(one[2]) <= int(several[3])
 
 
-def _figure(number: float, unit: str) -> str:
-    if unit == "B":
-        return style.size(number)
-    text = f"{number:,.0f}" if abs(number) >= 1000 else f"{number:.3g}"  # noqa: PLR2004 - three digits at least
-    return f"{text} {unit}".strip()
-
-
 def _show(claim: Claim, number: float) -> str:
     match claim.compare:
         case "ratio":
-            return f"{_figure(number, '')}×"
+            return f"{style.figure(number, '')}×"
         case "reduction":
             return f"{100 * number:.1f} %"
     if claim.unit == YES_OR_NO:
         return {0.0: "no", 1.0: "yes"}.get(number, f"in {100 * number:.0f} % of the runs")
-    return _figure(number, claim.unit)
+    return style.figure(number, claim.unit)
 
 
 def ours(finding: Finding) -> str:
@@ -103,8 +96,8 @@ def _with_confidence(over_seeds: Sequence[float], unit: str) -> str:
         return "–"
     estimate = Estimate.of(over_seeds)
     if not estimate.half_width:
-        return _figure(estimate.mean, unit)
-    return f"{_figure(estimate.mean, unit)} ± {_figure(estimate.half_width, unit)}"
+        return style.figure(estimate.mean, unit)
+    return f"{style.figure(estimate.mean, unit)} ± {style.figure(estimate.half_width, unit)}"
 
 
 def frame(study: Study, store: Store) -> pl.DataFrame:
@@ -169,6 +162,7 @@ class Figure:
         endings: How they ended.
         findings: Its claims.
         charts: Its charts' files.
+        tables: Its tables.
     """
 
     experiment: Experiment
@@ -177,6 +171,7 @@ class Figure:
     endings: Endings = Endings({}, 0, 0, 0.0)
     findings: Sequence[Finding] = ()
     charts: Sequence[Path] = ()
+    tables: Sequence[View] = ()
 
     @classmethod
     def of(cls, experiment: Experiment, kept: Record, directory: Path) -> Figure:
@@ -189,7 +184,8 @@ class Figure:
             if claim.scales is None or kept.scale in claim.scales
         ]
         charts = _draw(experiment, kept, values, directory)
-        return cls(experiment, kept.scale, kept, Endings.of(experiment, runs), findings, charts)
+        tables = [comparisons.view(each, experiment.content, values) for each in experiment.content.tables]
+        return cls(experiment, kept.scale, kept, Endings.of(experiment, runs), findings, charts, tables)
 
 
 def _draw(experiment: Experiment, kept: Record, values: claims.Values, directory: Path) -> list[Path]:
@@ -303,10 +299,17 @@ def _body(figure: Figure, beside: Path) -> Iterator[str]:
     )
     yield from (f"![{chart.stem}]({_link(chart, beside)})" for chart in figure.charts)
     if figure.findings:
-        yield from ("", "| claim | paper | ours | verdict |", "|---|---|---|---|")
-    for finding in figure.findings:
-        yield f"| {finding.claim.text} | {finding.claim.paper} | {ours(finding)} | {finding} |"
+        rows = [(each.claim.text, each.claim.paper, ours(each), str(each)) for each in figure.findings]
+        yield from ("", *_table(("claim", "paper", "ours", "verdict"), rows))
     yield from (f"\n*{claim}* {reason}" for claim, reason in reasons([figure]))
+    for table in figure.tables:
+        note = f" ({table.note})" if table.note else ""
+        yield from ("", f"{table.title}{note}:", "", *_table(table.headers, table.rows))
+
+
+def _table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    for cells in (headers, ["---"] * len(headers), *rows):
+        yield f"| {' | '.join(cells)} |"
 
 
 def _seeds(seeds: Sequence[int]) -> str:
