@@ -10,7 +10,7 @@ from backwater.experiment.format import Content
 from backwater.experiment.grid import Point
 from backwater.views import View
 
-AXES = {
+AXES: dict[str, dict[str, dict[str, object]]] = {
     "load": {"1": {}, "2": {}},
     "scheme": {"old": {}, "older": {}, "new": {}},
     "variant": {"base": {}, "old anew": {}, "never run": {}},
