@@ -8,7 +8,6 @@ mod networks;
 
 use backwater_engine::{Bytes, Duration, Time};
 use backwater_fabric::Simulation;
-use backwater_fabric::contract::note::DropCause;
 use backwater_fabric::ids::NodeId;
 use backwater_fabric::mechanisms::flow_control::FlowControlConfig;
 use backwater_fabric::mechanisms::headroom::HeadroomConfig;
@@ -52,38 +51,49 @@ fn run(spec: NetworkSpec, flows: Vec<FlowSpec>) -> Simulation {
     simulation
 }
 
-fn spec(ack_every: u32) -> NetworkSpec {
+/// BCube(4, 1) with an ACK for so many packets, under PortFC or without flow control.
+fn spec(flow_control: FlowControlConfig, ack_every: u32) -> NetworkSpec {
     let mut spec = bcube(4, 1);
     spec.host.ack_every = ack_every;
-    spec.switch.flow_control = FlowControlConfig::None(Default::default());
-    spec.switch.lossless = Vec::new();
+    if matches!(flow_control, FlowControlConfig::None(_)) {
+        spec.switch.lossless = Vec::new();
+    }
+    spec.switch.flow_control = flow_control;
     spec
 }
 
+fn flow_controls() -> [FlowControlConfig; 2] {
+    [FlowControlConfig::PortFc(Default::default()), FlowControlConfig::None(Default::default())]
+}
+
 /// Packets that h1 drops if its buffer for relayed packets is of this size.
-fn dropped(buffer: u64, ack_every: u32, relayed: u64) -> u64 {
-    let mut spec = spec(ack_every);
+fn dropped(flow_control: FlowControlConfig, buffer: u64, ack_every: u32, relayed: u64) -> u64 {
+    let mut spec = spec(flow_control, ack_every);
     spec.host.relay.buffer = Some(Bytes(buffer));
-    // No threshold below the size of the buffer.
-    spec.host.relay.headroom =
-        Some(HeadroomConfig::Static(StaticConfig { xoff: Bytes(1 << 40), xon: None, headroom: None }));
-    run(spec, worst_case(relayed)).totals().drops[DropCause::BufferFull as usize]
+    // All of it is shared.
+    let (xoff, headroom) = (Bytes(1 << 40), Some(Bytes(0)));
+    spec.host.relay.headroom = Some(HeadroomConfig::Static(StaticConfig { xoff, xon: None, headroom }));
+    run(spec, worst_case(relayed)).totals().drops.iter().sum()
 }
 
 #[test]
 fn the_peak_of_a_relay_queue_is_the_bound() {
-    for (ack_every, relayed) in [(1, 100), (1, 1000), (1, 10_000), (4, 1000), (4, 10_000)] {
-        let simulation = run(spec(ack_every), worst_case(relayed));
-        let peak = simulation.node(NodeId(1)).pipeline().unwrap().occupancy().peak;
-        assert_eq!(peak, bound(relayed, ack_every.into()), "an ACK for {ack_every}, {relayed} packets");
+    for flow_control in flow_controls() {
+        for (ack_every, relayed) in [(1, 100), (1, 1000), (1, 10_000), (4, 1000), (4, 10_000)] {
+            let simulation = run(spec(flow_control.clone(), ack_every), worst_case(relayed));
+            let peak = simulation.node(NodeId(1)).pipeline().unwrap().occupancy().peak;
+            assert_eq!(peak, bound(relayed, ack_every.into()), "an ACK for {ack_every}, {relayed} packets");
+        }
     }
 }
 
 #[test]
 fn a_packet_is_lost_below_the_bound_and_none_at_it() {
-    for (ack_every, relayed) in [(1, 1000), (4, 10_000)] {
-        let bound = bound(relayed, ack_every.into());
-        assert_eq!(dropped(bound, ack_every, relayed), 0);
-        assert!(dropped(bound - 1, ack_every, relayed) > 0);
+    for flow_control in flow_controls() {
+        for (ack_every, relayed) in [(1, 1000), (4, 10_000)] {
+            let bound = bound(relayed, ack_every.into());
+            assert_eq!(dropped(flow_control.clone(), bound, ack_every, relayed), 0);
+            assert!(dropped(flow_control.clone(), bound - 1, ack_every, relayed) > 0);
+        }
     }
 }
