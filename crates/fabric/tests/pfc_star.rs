@@ -7,7 +7,7 @@ mod common;
 use backwater_engine::{Bytes, Duration, Time};
 use backwater_fabric::Simulation;
 use backwater_fabric::frame::cause::{Cause, Parent};
-use backwater_fabric::ids::{Class, NodeId, PortId};
+use backwater_fabric::ids::{Class, PortId};
 use backwater_fabric::mechanisms::flow_control::FlowControlConfig;
 use backwater_fabric::mechanisms::flow_control::pfc::PauseModel;
 use backwater_fabric::mechanisms::flow_control::pfc_star::PfcStarConfig;
@@ -16,7 +16,7 @@ use backwater_fabric::mechanisms::headroom::static_threshold::StaticConfig;
 use backwater_fabric::network::fabric::Fabric;
 use backwater_fabric::network::spec::{FlowSpec, NetworkSpec, SpecError};
 use common::script::{Says, Script, Sent};
-use common::{bcube, bcube_of, flow, link};
+use common::{bcube, bcube_of, flow, link, via};
 use proptest::prelude::*;
 use proptest::sample::select;
 
@@ -26,10 +26,6 @@ fn pfc_star(spec: NetworkSpec, classes: u8, xoff: u64) -> NetworkSpec {
     spec.switch.lossless = (3..3 + classes).map(Class).collect();
     spec.switch.headroom = HeadroomConfig::Static(StaticConfig { xoff: Bytes(xoff), ..Default::default() });
     spec
-}
-
-fn via(src: u32, through: &[u32], dst: u32, bytes: u64) -> FlowSpec {
-    FlowSpec { data_via: through.iter().map(|id| NodeId(*id)).collect(), ..flow(src, dst, bytes, 0) }
 }
 
 fn sent(s: &mut Script, limit: u64) -> Vec<(u16, Says)> {
@@ -98,19 +94,13 @@ fn goes_through(flows: Vec<FlowSpec>) {
 /// The case of PortFC's figure 5, in which PFC locks up if servers pass PAUSEs on.
 #[test]
 fn two_flows_and_a_burst_go_through() {
-    let burst = [9, 13].map(|src| via(src, &[21], 5, 400_000));
-    let flows = [via(0, &[16, 1, 21], 5, 4_000_000), via(5, &[17, 4, 20], 0, 4_000_000)];
-    goes_through(flows.into_iter().chain(burst).collect());
+    goes_through(common::two_flows_and_a_burst());
 }
 
-/// Four flows round four servers, each of which relays one and sends another through the same port, and bursts into every switch of the ring: PFC locks
-/// up there (`relays.rs`).
+/// PFC locks up there (`relays.rs`).
 #[test]
 fn four_flows_round_four_servers_go_through() {
-    let round = [(0, [16, 1, 21], 5), (1, [21, 5, 17], 4), (5, [17, 4, 20], 0), (4, [20, 0, 16], 1)];
-    let bursts = [(9, 21, 5), (13, 21, 5), (2, 16, 1), (3, 16, 1), (8, 20, 0), (12, 20, 0), (6, 17, 4), (7, 17, 4)];
-    let round = round.map(|(src, by, dst)| via(src, &by, dst, 4_000_000));
-    goes_through(round.into_iter().chain(bursts.map(|(src, by, dst)| via(src, &[by], dst, 400_000))).collect());
+    goes_through(common::four_flows_and_bursts());
 }
 
 /// A ring of switches with hosts, whose shortest paths close a cycle; or a BCube.

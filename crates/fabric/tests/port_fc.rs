@@ -21,7 +21,7 @@ use backwater_fabric::mechanisms::recovery::RecoveryConfig;
 use backwater_fabric::network::fabric::{Fabric, Promise};
 use backwater_fabric::network::spec::{FlowSpec, HostScheduler, LinkFault, NetworkSpec, SwitchGroup};
 use common::script::Script;
-use common::{bcube_of, flow};
+use common::{bcube_of, flow, via};
 use proptest::prelude::*;
 
 /// BCube(n, k) under PortFC; switches share all of their buffer, whatever it is.
@@ -37,11 +37,6 @@ fn network(n: u32, k: u32, config: PortFcConfig) -> NetworkSpec {
 /// Thresholds in bytes for both types: one-hop BDPs are 25 KB.
 fn thresholds(xoff: u32, xon: u32) -> PortFcConfig {
     PortFcConfig { xoff: f64::from(xoff) / 25e3, xon: f64::from(xon) / 25e3, ..Default::default() }
-}
-
-/// A flow whose data passes these nodes in turn.
-fn via(src: u32, through: &[u32], dst: u32, bytes: u64) -> FlowSpec {
-    FlowSpec { data_via: through.iter().map(|id| NodeId(*id)).collect(), ..flow(src, dst, bytes, 0) }
 }
 
 /// The queues, by the paper's numbers, that a packet of `flow` leaves on its way through BCube(4, 1), the first at its own server.
@@ -328,9 +323,7 @@ fn both_ends_begin_anew_when_a_link_comes_back() {
 #[test]
 fn two_flows_and_a_burst_go_through() {
     let spec = network(4, 1, thresholds(30_000, 20_000));
-    let burst = [9, 13].map(|src| via(src, &[21], 5, 400_000));
-    let flows = [via(0, &[16, 1, 21], 5, 4_000_000), via(5, &[17, 4, 20], 0, 4_000_000)];
-    let mut simulation = Simulation::new(spec, flows.into_iter().chain(burst).collect(), 1).unwrap();
+    let mut simulation = Simulation::new(spec, common::two_flows_and_a_burst(), 1).unwrap();
     for us in 1..1000 {
         simulation.run_until(Time::ZERO + Duration::from_us(us), 1);
         assert_eq!(simulation.find_deadlock(), None);

@@ -19,7 +19,7 @@ use backwater_fabric::mechanisms::headroom::static_threshold::StaticConfig;
 use backwater_fabric::mechanisms::recovery::RecoveryConfig;
 use backwater_fabric::network::spec::{FlowSpec, HostScheduler, LinkFault, LinkSpec, NetworkSpec};
 use common::script::{Says, Script, Sent};
-use common::{bcube, flow};
+use common::{bcube, flow, via};
 use proptest::prelude::*;
 use proptest::sample::select;
 
@@ -40,16 +40,6 @@ fn thresholds(xoff: u64) -> HeadroomConfig {
 
 fn pfc(relays: Relaying) -> FlowControlConfig {
     FlowControlConfig::Pfc(PfcConfig { relays, ..Default::default() })
-}
-
-/// A flow whose data passes these nodes of BCube(n, 1) in turn, switches and relays.
-fn via(src: u32, through: &[u32], dst: u32, bytes: u64, start_ns: u64) -> FlowSpec {
-    let nodes = |ids: &mut dyn Iterator<Item = &u32>| ids.map(|id| NodeId(*id)).collect();
-    FlowSpec {
-        data_via: nodes(&mut through.iter()),
-        ack_via: nodes(&mut through.iter().rev()),
-        ..flow(src, dst, bytes, start_ns)
-    }
 }
 
 /// Four links, two switches and one server between: each stores and forwards, and the server takes 700 ns of its own.
@@ -94,7 +84,7 @@ fn headroom_holds_what_comes_while_packets_are_being_forwarded() {
             Some(HeadroomConfig::Static(StaticConfig { xoff: Bytes(20_000), ..Default::default() }));
         let behind = spec.links.iter().position(|link| [link.a, link.b].contains(&NodeId(1)) && link.b == NodeId(7));
         spec.links[behind.unwrap()].rate = Rate::from_gbps(10);
-        let (simulation, outcomes) = common::run(&spec, vec![via(0, &[4, 1, 7], 3, 4_000_000, 0)]);
+        let (simulation, outcomes) = common::run(&spec, vec![via(0, &[4, 1, 7], 3, 4_000_000)]);
         assert_eq!((simulation.totals().drops, simulation.violations()), ([0; 5], vec![]));
         assert_eq!((outcomes[0].reception.delivered, outcomes[0].retransmitted), (4_000_000, 0));
         assert!(simulation.totals().pause_frames > 0);
@@ -116,7 +106,7 @@ fn a_server_forwards_as_fast_as_it_is_told_to() {
             Some(thresholds(if spec.switch.flow_control.name() == "none" { 1 << 30 } else { 20_000 }));
         spec.host.relay.rate = Some(Rate::from_gbps(40));
         // ACKs, which would take their turns, go back another way.
-        let flow = FlowSpec { ack_via: [5, 2, 6].map(NodeId).to_vec(), ..via(0, &[4, 1, 7], 3, 100_000_000, 0) };
+        let flow = FlowSpec { ack_via: [5, 2, 6].map(NodeId).to_vec(), ..via(0, &[4, 1, 7], 3, 100_000_000) };
         let mut simulation = Simulation::new(spec, vec![flow], 1).unwrap();
         let mut at = |us| {
             simulation.run_until(Time::ZERO + Duration::from_us(us), 1);
@@ -166,7 +156,7 @@ fn marks_are_made_at_servers_only_where_that_is_asked_for() {
         spec.congestion = CongestionConfig::Dcqcn(Default::default());
         spec.host.scheduler = HostScheduler::Fair {};
         spec.host.relay.congestion_point = congestion_point;
-        let flows = vec![via(0, &[4, 1, 7], 3, 4_000_000, 0), via(1, &[7], 3, 4_000_000, 0)];
+        let flows = vec![via(0, &[4, 1, 7], 3, 4_000_000), via(1, &[7], 3, 4_000_000)];
         let (simulation, _) = common::run(&spec, flows);
         simulation.node(NodeId(1)).pipeline().unwrap().occupancy().peak < 1_500_000
     };
@@ -206,7 +196,7 @@ fn a_server_that_counts_sends_its_own_pauses() {
     spec.switch.flow_control = pfc(Relaying::Ingress);
     spec.host.relay.headroom = Some(thresholds(2000));
     // From h0 by h1 to h3: two packets stand at h1's port 1, which is closed.
-    let mut s = Script::new(&spec, vec![via(0, &[4, 1, 7], 3, 10_000, 0)], 1);
+    let mut s = Script::new(&spec, vec![via(0, &[4, 1, 7], 3, 10_000)], 1);
     s.arrive_pfc(100, 1, &[3], 65_535);
     s.arrive_data(1_000_000, 0, 0, 0);
     assert_eq!(sent_by(&mut s, 1_500_000), []);
@@ -231,14 +221,6 @@ fn ring_of_eight(relays: Relaying) -> NetworkSpec {
     spec
 }
 
-/// Switches of layer 0 are 16 to 19, those of layer 1 are 20 to 23. Two flows of four hops, one from corner to corner each way round, and a burst of
-/// two neighbours of h5 (PortFC figure 5).
-fn two_flows_and_a_burst() -> Vec<FlowSpec> {
-    let burst = [9, 13].map(|src| via(src, &[21], 5, 400_000, 0));
-    let flows = [via(0, &[16, 1, 21], 5, 4_000_000, 0), via(5, &[17, 4, 20], 0, 4_000_000, 0)];
-    flows.into_iter().chain(burst).collect()
-}
-
 /// Servers that pass PAUSEs on close the ring through both ends of the flows, though nothing is queued there: eight ports wait for each other. What
 /// could leave through a third port of a server helps nobody.
 #[test]
@@ -246,7 +228,7 @@ fn two_flows_and_a_burst_lock_up_where_pauses_are_passed_on() {
     let mut spec = ring_of_eight(Relaying::Forward);
     spec.nodes.push(common::network(0, 1).nodes.remove(0));
     spec.links.extend([1, 5].map(|server| common::link(server, 24, 100, 1000)));
-    let mut simulation = Simulation::new(spec, two_flows_and_a_burst(), 1).unwrap();
+    let mut simulation = Simulation::new(spec, common::two_flows_and_a_burst(), 1).unwrap();
     search(&mut simulation, 1000).unwrap();
     // Whatever has been on its way then has arrived.
     simulation.run_until(simulation.now() + Duration::from_us(100), 1);
@@ -269,27 +251,19 @@ fn two_flows_and_a_burst_lock_up_where_pauses_are_passed_on() {
 /// The same traffic goes through where servers count what they relay: what ends at a server never stops anybody.
 #[test]
 fn two_flows_and_a_burst_go_through_where_servers_count() {
-    let mut simulation = Simulation::new(ring_of_eight(Relaying::Ingress), two_flows_and_a_burst(), 1).unwrap();
+    let mut simulation = Simulation::new(ring_of_eight(Relaying::Ingress), common::two_flows_and_a_burst(), 1).unwrap();
     assert_eq!(search(&mut simulation, 1000), None);
     common::drain(&mut simulation);
     assert_eq!((simulation.unfinished().len(), simulation.totals().drops), (0, [0; 5]));
     assert_eq!(simulation.audit(), []);
 }
 
-/// Four flows round four servers, each of which relays one and sends another through the same port, and bursts into every switch of the ring.
+/// Each of four servers relays a flow and sends another through the same port.
 #[test]
 fn four_flows_round_four_servers_lock_up_where_servers_count() {
     let mut spec = ring_of_eight(Relaying::Ingress);
     spec.switch.headroom = thresholds(10_000);
-    let round = [
-        via(0, &[16, 1, 21], 5, 4_000_000, 0),
-        via(1, &[21, 5, 17], 4, 4_000_000, 0),
-        via(5, &[17, 4, 20], 0, 4_000_000, 0),
-        via(4, &[20, 0, 16], 1, 4_000_000, 0),
-    ];
-    let bursts = [(9, 21, 5), (13, 21, 5), (2, 16, 1), (3, 16, 1), (8, 20, 0), (12, 20, 0), (6, 17, 4), (7, 17, 4)];
-    let flows = round.into_iter().chain(bursts.map(|(src, by, dst)| via(src, &[by], dst, 400_000, 0))).collect();
-    let mut simulation = Simulation::new(spec, flows, 1).unwrap();
+    let mut simulation = Simulation::new(spec, common::four_flows_and_bursts(), 1).unwrap();
     search(&mut simulation, 1000).unwrap();
     simulation.run_until(simulation.now() + Duration::from_us(100), 1);
     let deadlock = simulation.find_deadlock().unwrap();
@@ -304,7 +278,7 @@ fn shares(scheduler: HostScheduler, us: u64) -> (u64, u64) {
     spec.host.scheduler = scheduler;
     spec.switch.flow_control = common::no_flow_control();
     spec.switch.buffer = Bytes(1 << 30);
-    let flows = vec![via(0, &[4, 1, 7], 3, 100_000_000, 0), via(1, &[7], 3, 100_000_000, 0)];
+    let flows = vec![via(0, &[4, 1, 7], 3, 100_000_000), via(1, &[7], 3, 100_000_000)];
     let mut simulation = Simulation::new(spec, flows, 1).unwrap();
     simulation.run_until(Time::ZERO + Duration::from_us(us), 1);
     let delivered = simulation.outcomes().iter().map(|outcome| outcome.reception.delivered).collect::<Vec<_>>();
@@ -364,7 +338,7 @@ fn fair_port(congestion: CongestionConfig) -> Script {
     let mut spec = NetworkSpec { congestion, ..bcube(2, 100, 1000) };
     spec.host.scheduler = HostScheduler::Fair {};
     spec.switch.flow_control = pfc(Relaying::Forward);
-    let flows = vec![via(0, &[4, 1, 7], 3, 100_000, 0), via(1, &[7], 3, 100_000, 0), via(3, &[7], 1, 100_000, 0)];
+    let flows = vec![via(0, &[4, 1, 7], 3, 100_000), via(1, &[7], 3, 100_000), via(3, &[7], 1, 100_000)];
     Script::new(&spec, flows, 1)
 }
 
@@ -428,7 +402,7 @@ fn an_ack_of_the_control_class_takes_nobodys_turn() {
 fn behind_a_fair_port_the_relay_queue_grows_at_half_the_line_rate() {
     let mut spec = bcube(2, 100, 1000);
     spec.host.scheduler = HostScheduler::Fair {};
-    let flows = vec![via(0, &[4, 1, 7], 3, 100_000_000, 0), via(1, &[7], 3, 100_000_000, 0)];
+    let flows = vec![via(0, &[4, 1, 7], 3, 100_000_000), via(1, &[7], 3, 100_000_000)];
     let mut simulation = Simulation::new(spec, flows, 1).unwrap();
     let queued = |simulation: &mut Simulation, us| {
         simulation.run_until(Time::ZERO + Duration::from_us(us), 1);
@@ -454,8 +428,8 @@ fn a_relay_buffer_that_is_too_small_loses_packets_there() {
             headroom: Some(Bytes(0)),
             ..Default::default()
         }));
-        let burst = [9, 13].map(|src| via(src, &[21], 5, 400_000, 0));
-        let flows = [via(0, &[16, 1, 21], 5, 400_000, 0)].into_iter().chain(burst).collect();
+        let burst = [9, 13].map(|src| via(src, &[21], 5, 400_000));
+        let flows = [via(0, &[16, 1, 21], 5, 400_000)].into_iter().chain(burst).collect();
         let (simulation, outcomes) = common::run(&spec, flows);
         assert_eq!((simulation.audit(), simulation.unfinished().len()), (vec![], 0));
         assert!(outcomes.iter().all(|outcome| outcome.acknowledged.is_some()));
@@ -481,7 +455,7 @@ fn where_pauses_are_passed_on_a_bound_of_a_queue_breaks_no_promise() {
     spec.recovery = RecoveryConfig::Irn(Default::default());
     let behind = spec.links.iter().position(|link| [link.a, link.b] == [NodeId(1), NodeId(7)]);
     spec.links[behind.unwrap()].rate = Rate::from_gbps(10);
-    let (simulation, outcomes) = common::run(&spec, vec![via(0, &[4, 1, 7], 3, 400_000, 0)]);
+    let (simulation, outcomes) = common::run(&spec, vec![via(0, &[4, 1, 7], 3, 400_000)]);
     let drops = simulation.totals().drops[DropCause::Headroom as usize];
     assert!(drops > 0);
     assert_eq!((simulation.violations(), simulation.totals().unpromised_drops), (vec![], drops));

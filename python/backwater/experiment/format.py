@@ -243,6 +243,9 @@ class ThroughputMeasure(Window, Throughput):
     kind: Literal["throughput"]
 
 
+PauseValue = Literal["hops", "duration"]
+
+
 class PausesMeasure(Table):
     """A statistic of the pauses of egress queues, or their number.
 
@@ -254,7 +257,7 @@ class PausesMeasure(Table):
     """
 
     kind: Literal["pauses"]
-    value: Literal["hops", "duration"] = "hops"
+    value: PauseValue = "hops"
     relayed: bool | None = None
     stat: Statistic = "max"
 

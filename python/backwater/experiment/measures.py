@@ -19,6 +19,7 @@ from backwater.experiment.format import (
     IngressValue,
     Measure,
     PausesMeasure,
+    PauseValue,
     Queue,
     QueueMeasure,
     RelayedMeasure,
@@ -64,6 +65,11 @@ _INGRESS_VALUES: Final[Mapping[IngressValue, tuple[pl.Expr, str]]] = {
     "switch-headroom": (pl.col("headroom_bytes"), "B"),
     "switch-stopped": (pl.col("stopped"), ""),
 }
+# The same for a value of pauses.parquet, null where it is not known.
+_PAUSE_VALUES: Final[Mapping[PauseValue, tuple[pl.Expr, str]]] = {
+    "hops": (pl.col("hops"), ""),
+    "duration": ((pl.col("end_ps") - pl.col("start_ps")) / tables.PS_PER_US, "µs"),
+}
 
 
 def unit(measure: Measure) -> str:
@@ -74,7 +80,7 @@ def unit(measure: Measure) -> str:
         case UnfinishedMeasure() | AnalysisMeasure() | RelayedMeasure():
             found = ""
         case PausesMeasure(value=value):
-            found = "µs" if value == "duration" else ""
+            found = _PAUSE_VALUES[value][1]
         case IngressMeasure(value=value):
             found = _INGRESS_VALUES[value][1]
         case FlowMeasure(value=value):
@@ -269,13 +275,11 @@ def _run_value(result: Result, path: str) -> float | None:
 
 
 def _pauses(result: Result, measure: PausesMeasure) -> pl.Series:
-    """A value of each pause, null where it is not known."""
+    """A value of each pause that is chosen."""
     pauses = result.pauses
     if measure.relayed is not None:
         pauses = pauses.filter(pl.col("relayed") == measure.relayed)
-    duration = (pl.col("end_ps") - pl.col("start_ps")) / tables.PS_PER_US
-    value = duration if measure.value == "duration" else pl.col("hops")
-    return pauses.select(value.cast(pl.Float64).alias(measure.value)).to_series()
+    return pauses.select(_PAUSE_VALUES[measure.value][0].cast(pl.Float64).alias(measure.value)).to_series()
 
 
 def _relayed(result: Result, measure: RelayedMeasure) -> pl.Series:

@@ -105,6 +105,33 @@ pub fn flow(src: u32, dst: u32, bytes: u64, start_ns: u64) -> FlowSpec {
     }
 }
 
+/// A flow whose data passes these nodes in turn, switches and servers that relay, and whose ACKs come back the same way.
+pub fn via(src: u32, through: &[u32], dst: u32, bytes: u64) -> FlowSpec {
+    let nodes = |ids: &mut dyn Iterator<Item = &u32>| ids.map(|id| NodeId(*id)).collect();
+    FlowSpec {
+        data_via: nodes(&mut through.iter()),
+        ack_via: nodes(&mut through.iter().rev()),
+        ..flow(src, dst, bytes, 0)
+    }
+}
+
+/// In BCube(4, 1), whose switches are 16 to 19 in layer 0 and 20 to 23 in layer 1: two flows of four hops, one from corner to corner each way round, and
+/// a burst of two neighbours of h5 (PortFC figure 5).
+pub fn two_flows_and_a_burst() -> Vec<FlowSpec> {
+    let burst = [9, 13].map(|src| via(src, &[21], 5, 400_000));
+    let flows = [via(0, &[16, 1, 21], 5, 4_000_000), via(5, &[17, 4, 20], 0, 4_000_000)];
+    flows.into_iter().chain(burst).collect()
+}
+
+/// In the same network, four flows round four servers, each of which relays one and sends another through the same port, and bursts into every switch of
+/// the ring.
+pub fn four_flows_and_bursts() -> Vec<FlowSpec> {
+    let round = [(0, [16, 1, 21], 5), (1, [21, 5, 17], 4), (5, [17, 4, 20], 0), (4, [20, 0, 16], 1)];
+    let bursts = [(9, 21, 5), (13, 21, 5), (2, 16, 1), (3, 16, 1), (8, 20, 0), (12, 20, 0), (6, 17, 4), (7, 17, 4)];
+    let round = round.map(|(src, by, dst)| via(src, &by, dst, 4_000_000));
+    round.into_iter().chain(bursts.map(|(src, by, dst)| via(src, &[by], dst, 400_000))).collect()
+}
+
 /// Runs until nothing is left to do, at most a simulated minute.
 pub fn run(spec: &NetworkSpec, flows: Vec<FlowSpec>) -> (Simulation, Vec<FlowOutcome>) {
     run_shards(spec, flows, 1)
