@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Options of a BCube(n, k). The address of a server has k + 1 digits in base n, and its name has them with dots between, the last one being that of
-/// layer 0: server 15 of BCube(4, 1) is `h3.3`. Its port l leads to the switch of layer l that joins the n servers which differ in that digit alone. The
+/// layer 0: server 15 of BCube(4, 1) is `h3.3`. In every layer it has a link to the switch that joins the n servers which differ in that digit alone. The
 /// name of the switch has the layer and the digits that they share: `s0.3` joins `h3.0` to `h3.3`, and `s1.2` joins `h0.2`, `h1.2`, `h2.2` and `h3.2`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

@@ -3,7 +3,7 @@
 mod cases;
 
 use backwater_scenario::{Document, Plan, Severity, explain};
-use cases::CASES;
+use cases::cases;
 use proptest::prelude::*;
 use std::path::Path;
 
@@ -90,7 +90,7 @@ fn the_sound_scenario_is_sound() {
 #[test]
 fn every_broken_scenario_is_told_what_is_wrong() {
     let mut failures = Vec::new();
-    for (from, to, expected) in CASES {
+    for (from, to, expected) in cases() {
         let found = messages(&broken(from, to));
         if found != *expected {
             failures.push(format!("{from:?} -> {to:?}\n  expected {expected:#?}\n  found {found:#?}"));

@@ -1,0 +1,216 @@
+//! Nodes, links, routes and faults; BCube, and servers that relay.
+
+use super::Case;
+
+pub(super) const CASES: &[Case] = &[
+    // The fabric.
+    (
+        "[\"leaf0\", \"spine1\"]",
+        "[\"leaf0\", \"spin1\"]",
+        &["s.toml:17:18: error: faults[0].link[1] = \"spin1\": there is no such node; did you mean \"spine1\"?"],
+    ),
+    (
+        "[\"leaf0\", \"spine1\"]",
+        "[\"leaf0\", \"leaf1\"]",
+        &["s.toml:17:8: error: faults[0].link: there is no link between \"leaf0\" and \"leaf1\""],
+    ),
+    (
+        "[\"leaf0\", \"spine1\"]",
+        "[\"leaf0\"]",
+        &["s.toml:17:8: error: faults[0].link: must have exactly 2 entries, has 1"],
+    ),
+    (
+        "down = \"200 us\"",
+        "down = \"200 us\"\nparallel = 1",
+        &[
+            "s.toml:19:12: error: faults[0].parallel = 1: must be less than 1, the number of links between \"leaf0\" and \"spine1\"",
+        ],
+    ),
+    (
+        "[network]",
+        "[[faults]]\nlink = [\"spine1\", \"leaf0\"]\ndown = \"250 us\"\n[network]",
+        &[
+            "s.toml:23:8: error: faults[1].down = \"250 us\": the link between \"spine1\" and \"leaf0\" is down already at that time, or comes back just then",
+        ],
+    ),
+    (
+        "[network]",
+        "[[routes]]\nat = \"leaf0\"\nto = \"h9\"\nnext = \"leaf1\"\n[[routes]]\nat = \"leef*\"\nto = \"h1\"\nnext = \"spine0\"\n[network]",
+        &[
+            "s.toml:23:6: error: routes[0].to = \"h9\": there is no host \"h9\"",
+            "s.toml:26:6: error: routes[1].at = \"leef*\": no switch has a name like \"leef*\"; the first switch is called \"leaf0\"",
+        ],
+    ),
+    (
+        "[network]",
+        "[[routes]]\nat = \"leaf*\"\nto = \"h7\"\nnext = \"leaf1\"\n[network]",
+        &[
+            "s.toml:24:8: error: routes[0].next = \"leaf1\": there is no link from \"leaf0\" to \"leaf1\"",
+            "s.toml:24:8: error: routes[0].next = \"leaf1\": there is no link from \"leaf1\" to \"leaf1\"",
+        ],
+    ),
+    (
+        "[congestion_control]",
+        "[[groups]]\nswitches = [\"spine0\", \"h0\"]\n[[groups]]\nswitches = \"spine*\"\nflow_control = { kind = \"pyrhra\" }\n[congestion_control]",
+        &[
+            "s.toml:32:23: error: groups[0].switches[1] = \"h0\": \"h0\" is a host, not a switch",
+            "s.toml:35:25: error: groups[1].flow_control.kind = \"pyrhra\": unknown name; did you mean \"pyrrha\"? (allowed: none, pfc, bfc, per-flow, pyrrha, pfc-star, port-fc)",
+        ],
+    ),
+    (
+        "[congestion_control]",
+        "[[groups]]\nswitches = \"spine0\"\nheadroom = { kind = \"static\", xoff = \"10 KB\", xon = \"20 KB\" }\n[[groups]]\nswitches = \"spine*\"\n[congestion_control]",
+        &[
+            "s.toml:33:53: error: groups[0].headroom.xon = \"20 KB\": must be at most xoff, 10 KB",
+            "s.toml:34:1: warning: groups[1]: has no effect: it sets neither flow_control nor headroom",
+            "s.toml:35:12: error: groups[1].switches = \"spine*\": \"spine0\" is in another group already",
+        ],
+    ),
+    (
+        "[network]",
+        "[[routes]]\nat = \"leaf0\"\nto = \"h7\"\nnext = \"h2\"\n[network]",
+        &["s.toml:24:8: error: routes[0].next = \"h2\": host \"h2\" does not forward packets of others"],
+    ),
+    (
+        "flow_control = { kind = \"pfc\", quanta = 65535 }",
+        "flow_control = { kind = \"pyrrha\", pause = 1.0, resume = 2.0 }",
+        &[
+            "s.toml:28:25: warning: switch.flow_control.kind = \"pyrrha\": pyrrha bounds queues, not what comes in by a port, where it would drop: lossless = [] and headroom = { kind = \"static\" } share all of the buffer",
+            "s.toml:28:57: error: switch.flow_control.resume = 2.0: must be at most pause, 1",
+        ],
+    ),
+    (
+        "[network]",
+        "[[groups]]\nswitches = \"*\"\nflow_control = { kind = \"pyrrha\" }\n[network]",
+        &[
+            "s.toml:23:25: warning: groups[0].flow_control.kind = \"pyrrha\": pyrrha bounds queues, not what comes in by a port, where it would drop: lossless = [] and headroom = { kind = \"static\" } share all of the buffer",
+        ],
+    ),
+    (
+        "[network]",
+        "[[groups]]\nswitches = [\"leaf1\", \"spine*\"]\nflow_control = { kind = \"pyrrha\" }\n[network]",
+        &[
+            "s.toml:23:25: warning: groups[0].flow_control.kind = \"pyrrha\": pyrrha bounds queues, not what comes in by a port, where it would drop: headroom = { kind = \"static\", xoff = \"16 MiB\", headroom = \"0 B\" } shares all of the buffer",
+        ],
+    ),
+    (
+        "[network]",
+        "[[groups]]\nswitches = \"spine0\"\nflow_control = { kind = \"pyrrha\" }\n[[groups]]\nswitches = \"leaf0\"\nheadroom = { kind = \"static\", xoff = \"4 MB\" }\n[network]",
+        &[
+            "s.toml:26:38: warning: groups[1].headroom.xoff = \"4 MB\": all 6 ports of \"leaf0\" can reach it only with a buffer of 24185976 B; with 16 MiB it may drop",
+        ],
+    ),
+    (
+        "[network]",
+        "[[groups]]\nswitches = \"spine0\"\nflow_control = { kind = \"pfc\", pause = \"quanta\" }\n[network]",
+        &[
+            "s.toml:23:40: error: groups[0].flow_control.pause = \"quanta\": must be that of switch.flow_control: neighbours must agree on how long a PAUSE lasts",
+        ],
+    ),
+    (
+        "[network]",
+        "[[groups]]\nswitches = \"leaf1\"\nflow_control = { kind = \"pfc\", response = \"1 us\" }\n[[groups]]\nswitches = \"spine0\"\nflow_control = { kind = \"pyrrha\" }\n[network]",
+        &[
+            "s.toml:23:16: error: groups[0].flow_control: must have the options of switch.flow_control: a switch with pyrrha uses the same at all its borders",
+        ],
+    ),
+    (
+        "[congestion_control]\nkind = \"dcqcn\"\nprofile = \"paper\"\ngain = 0.00390625",
+        "[host]\nack_every = 200\n[congestion_control]\nkind = \"none\"\nwindow = \"bdp\"",
+        &[
+            "s.toml:32:13: error: host.ack_every = 200: so many packets do not fit into a window of 104672 B: they would never be answered",
+        ],
+    ),
+    // What relaying hosts' buffers hold.
+    (
+        "kind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 4\nhost_rate = \"100 Gbps\"\ndelay = \"1 us\"\n\n[[faults]]\nlink = [\"leaf0\", \"spine1\"]\ndown = \"200 us\"\nup = \"300 us\"\n",
+        "kind = \"bcube\"\nn = 4\n[host.relay]\nbuffer = \"10 KB\"\n",
+        &[
+            "s.toml:12:10: error: host.relay.buffer = \"10 KB\": must be more than the 67992 B that \"h0.0\" sets aside as headroom and private buffer (2 ports, 1 lossless class)",
+        ],
+    ),
+    (
+        "kind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 4\nhost_rate = \"100 Gbps\"\ndelay = \"1 us\"\n\n[[faults]]\nlink = [\"leaf0\", \"spine1\"]\ndown = \"200 us\"\nup = \"300 us\"\n",
+        "kind = \"bcube\"\nn = 4\n[host.relay]\nbuffer = \"1 MB\"\nheadroom = { kind = \"static\", xoff = \"1 MB\" }\n",
+        &[
+            "s.toml:13:38: warning: host.relay.headroom.xoff = \"1 MB\": all 2 ports of \"h0.0\" can reach it only with a buffer of 2061992 B; with 1 MB it may drop",
+        ],
+    ),
+    // One failure must be over before the next begins.
+    (
+        "[network]",
+        "[[faults]]\nlink = [\"leaf0\", \"spine1\"]\ndown = \"300 us\"\nup = \"400 us\"\n[network]",
+        &[
+            "s.toml:23:8: error: faults[1].down = \"300 us\": the link between \"leaf0\" and \"spine1\" is down already at that time, or comes back just then",
+        ],
+    ),
+    // BCube: how large it may be, what its layers have, and what has failed.
+    (
+        "kind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 4\nhost_rate = \"100 Gbps\"\ndelay = \"1 us\"\n\n[[faults]]\nlink = [\"leaf0\", \"spine1\"]\ndown = \"200 us\"\nup = \"300 us\"\n",
+        "kind = \"bcube\"\nn = 2\nk = 3\nrate = [\"1 Gbps\", \"1 Gbps\", \"1 Gbps\", \"1 Gbps\"]",
+        &[
+            "s.toml:11:5: error: topology.k = 3: is 3, must be 0, 1 or 2: a path would have up to 8 links, and a route holds 7; flow control is worked out up to k = 2",
+        ],
+    ),
+    (
+        "kind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 4\nhost_rate = \"100 Gbps\"\ndelay = \"1 us\"\n\n[[faults]]\nlink = [\"leaf0\", \"spine1\"]\ndown = \"200 us\"\nup = \"300 us\"\n",
+        "kind = \"bcube\"\nn = 4294967295\nk = 4294967295",
+        &[
+            "s.toml:10:5: error: topology.n = 4294967295: asks for 237684487376772316155900592125 links in all, must be at most 4194304",
+            "s.toml:11:5: error: topology.k = 4294967295: is 4294967295, must be 0, 1 or 2: a path would have up to 8589934592 links, and a route holds 7; flow control is worked out up to k = 2",
+        ],
+    ),
+    (
+        "kind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 4\nhost_rate = \"100 Gbps\"\ndelay = \"1 us\"\n\n[[faults]]\nlink = [\"leaf0\", \"spine1\"]\ndown = \"200 us\"\nup = \"300 us\"\n",
+        "kind = \"bcube\"\nn = 100000\nk = 2\nrate = [\"1 Gbps\", \"0 bps\"]\ndelay = []",
+        &[
+            "s.toml:10:5: error: topology.n = 100000: asks for 3000000000000000 links in all, must be at most 4194304",
+            "s.toml:12:8: error: topology.rate: has 2 values, must have 3, one for each layer",
+            "s.toml:12:19: error: topology.rate[1] = \"0 bps\": is 0 bps, must be between 1 Mbps and 100 Tbps",
+            "s.toml:13:9: error: topology.delay: has 0 values, must have 3, one for each layer",
+        ],
+    ),
+    (
+        "kind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 4\nhost_rate = \"100 Gbps\"\ndelay = \"1 us\"\n\n[[faults]]\nlink = [\"leaf0\", \"spine1\"]\ndown = \"200 us\"\nup = \"300 us\"\n",
+        "kind = \"bcube\"\nn = 4\nrate = [\"1 Gbps\", 2]\ndelay = true",
+        &[
+            "s.toml:11:19: error: topology.rate[1] = 2: must be a number with a unit, in quotes; write \"2 Gbps\"",
+            "s.toml:12:9: error: topology.delay = true: must be a number with a unit, in quotes",
+        ],
+    ),
+    (
+        "kind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 4\nhost_rate = \"100 Gbps\"\ndelay = \"1 us\"\n\n[[faults]]\nlink = [\"leaf0\", \"spine1\"]\ndown = \"200 us\"\nup = \"300 us\"\n",
+        "kind = \"bcube\"\nn = 4\nfailed_nodes = [\"h1.2\", \"h4.0\", \"h1.2\"]",
+        &[
+            "s.toml:11:25: error: topology.failed_nodes[1] = \"h4.0\": there is no node \"h4.0\"; did you mean \"h0.0\"?",
+            "s.toml:11:33: error: topology.failed_nodes[2] = \"h1.2\": \"h1.2\" is listed twice",
+        ],
+    ),
+    (
+        "kind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 4\nhost_rate = \"100 Gbps\"\ndelay = \"1 us\"\n\n[[faults]]\nlink = [\"leaf0\", \"spine1\"]\ndown = \"200 us\"\nup = \"300 us\"\n",
+        "kind = \"bcube\"\nn = 4\nfailed_nodes = [\"h0.0\"]\n[[faults]]\nlink = [\"h0.0\", \"s0.0\"]\ndown = \"1 us\"",
+        &["s.toml:13:8: error: faults[0].link: there is no link between \"h0.0\" and \"s0.0\""],
+    ),
+    // BCube: one layer has one delay; a server forwards what comes by a route set by hand; and groups of one layer border on the other's.
+    (
+        "kind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 4\nhost_rate = \"100 Gbps\"\ndelay = \"1 us\"",
+        "kind = \"bcube\"\nn = 2\nk = 0\ndelay = \"0 s\"",
+        &["s.toml:12:9: error: topology.delay = \"0 s\": is 0 ps, must be between 1 ps and 10 s"],
+    ),
+    (
+        "kind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 4\nhost_rate = \"100 Gbps\"\ndelay = \"1 us\"\n\n[[faults]]\nlink = [\"leaf0\", \"spine1\"]\ndown = \"200 us\"\nup = \"300 us\"\n",
+        "kind = \"bcube\"\nn = 4\n[[routes]]\nat = \"s0.0\"\nto = \"h1.1\"\nnext = \"h0.1\"\n[[groups]]\nswitches = \"s1.*\"\nflow_control = { kind = \"none\" }\n",
+        &[
+            "s.toml:15:1: warning: groups: \"s0.0\" runs pfc and \"s1.0\" none: neither stops the other, and full buffers drop",
+        ],
+    ),
+    // Servers that pass PAUSEs on and cannot hold what is on its way.
+    (
+        "kind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 4\nhost_rate = \"100 Gbps\"\ndelay = \"1 us\"\n\n[[faults]]\nlink = [\"leaf0\", \"spine1\"]\ndown = \"200 us\"\nup = \"300 us\"\n\n[network]\nmtu = \"1000 B\"\n\n[switch]\nbuffer = \"16 MiB\"\nlossless = [3]\nscheduler = { kind = \"dwrr\", quantum = \"1600 B\" }\nflow_control = { kind = \"pfc\", quanta = 65535 }\nheadroom = { kind = \"sih\", alpha = 0.0625, private = \"3 KB\" }",
+        "kind = \"bcube\"\nn = 4\n[switch]\nflow_control = { kind = \"pfc\", relays = \"forward\" }\nheadroom = { kind = \"static\" }\n[host.relay]\nbuffer = \"9 MB\"\nheadroom = { kind = \"static\" }",
+        &[
+            "s.toml:15:10: warning: host.relay.buffer = \"9 MB\": bounds what hosts hold that relay and pass PAUSEs on: they may drop lossless packets",
+            "s.toml:16:12: warning: host.relay.headroom: bounds what hosts hold that relay and pass PAUSEs on: they may drop lossless packets",
+        ],
+    ),
+];

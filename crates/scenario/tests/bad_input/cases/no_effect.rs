@@ -1,0 +1,226 @@
+//! What has no effect.
+
+use super::Case;
+
+pub(super) const CASES: &[Case] = &[
+    // What has no effect.
+    (
+        "kind = \"dcqcn\"\nprofile = \"paper\"\ngain = 0.00390625",
+        "kind = \"swift\"\nfs_range = \"0 s\"\nfs_max_cwnd = 9.0\n[recovery]\nkind = \"irn\"\nbitmap = 20\nbdp_cap = \"1 MB\"",
+        &[
+            "s.toml:34:15: error: congestion_control.fs_max_cwnd = 9.0: has no effect: fs_range is 0 s",
+            "s.toml:38:11: warning: recovery.bdp_cap = \"1 MB\": comes to what the bitmap holds, 20 packets or 20 KB",
+        ],
+    ),
+    (
+        "kind = \"dcqcn\"\nprofile = \"paper\"\ngain = 0.00390625",
+        "kind = \"none\"\n[recovery]\nkind = \"irn\"\nbitmap = 20\nbdp_cap = \"1 MB\"\n[[groups]]\nswitches = \"leaf0\"",
+        &[
+            "s.toml:36:11: warning: recovery.bdp_cap = \"1 MB\": comes to what the bitmap holds, 20 packets or 20 KB",
+            "s.toml:37:1: warning: groups[0]: has no effect: it sets neither flow_control nor headroom",
+        ],
+    ),
+    (
+        "down = \"200 us\"\nup = \"300 us\"\n\n[network]",
+        "down = \"20 s\"\n[network]\nreconvergence = \"1 us\"",
+        &["s.toml:20:17: warning: network.reconvergence = \"1 us\": has no effect: no link fails during the run"],
+    ),
+    (
+        "[[faults]]\nlink = [\"leaf0\", \"spine1\"]\ndown = \"200 us\"\nup = \"300 us\"\n\n[network]",
+        "[host.relay]\ndelay = \"1 us\"\n[network]\nreconvergence = \"1 ms\"",
+        &[
+            "s.toml:16:1: warning: host.relay: has no effect: no host of this topology relays",
+            "s.toml:19:17: warning: network.reconvergence = \"1 ms\": has no effect: no link fails during the run",
+        ],
+    ),
+    (
+        "[network]",
+        "[host]\nscheduler = { kind = \"fair\" }\n[network]",
+        &[
+            "s.toml:22:13: warning: host.scheduler: has no effect: no host of this topology relays, and ACKs are in the control class, which always goes first",
+        ],
+    ),
+    ("[network]", "[host]\nscheduler = { kind = \"relay-first\" }\n[network]", &[]),
+    ("[network]", "[host]\nscheduler = { kind = \"fair\" }\nack_class = 3\n[network]", &[]),
+    (
+        "kind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 4\nhost_rate = \"100 Gbps\"\ndelay = \"1 us\"\n\n[[faults]]\nlink = [\"leaf0\", \"spine1\"]\ndown = \"200 us\"\nup = \"300 us\"\n",
+        "kind = \"bcube\"\nn = 4\n[host]\nscheduler = { kind = \"fair\" }\nrelay = { congestion_point = true }\n",
+        &[],
+    ),
+    (
+        "kind = \"pfc\", quanta",
+        "kind = \"pfc\", relays = \"forward\", quanta",
+        &[
+            "s.toml:28:41: warning: switch.flow_control.relays = \"forward\": has no effect: no host of this topology relays",
+        ],
+    ),
+    (
+        "kind = \"dcqcn\"\nprofile = \"paper\"\ngain = 0.00390625",
+        "kind = \"swift\"\nqueueing = \"4 us\"\nbase_target = \"20 us\"\nfs_min_cwnd = 100\nmin_cwnd = 0.0\n[host]\nack_every = 2",
+        &[
+            "s.toml:33:12: error: congestion_control.queueing = \"4 us\": has no effect: base_target is set, by itself or by the profile",
+            "s.toml:35:15: error: congestion_control.fs_min_cwnd = 100: must be less than fs_max_cwnd, 100",
+            "s.toml:36:12: error: congestion_control.min_cwnd = 0.0: must be greater than zero",
+            "s.toml:38:13: error: host.ack_every = 2: must be 1: the window of swift can shrink to a packet, which would never be answered",
+        ],
+    ),
+    (
+        "kind = \"dcqcn\"\nprofile = \"paper\"\ngain = 0.00390625",
+        "kind = \"swift\"\nprofile = \"htsim\"\nqueueing = \"4 us\"",
+        &[
+            "s.toml:34:12: error: congestion_control.queueing = \"4 us\": has no effect: base_target is set, by itself or by the profile",
+        ],
+    ),
+    (
+        "kind = \"dcqcn\"\nprofile = \"paper\"\ngain = 0.00390625",
+        "kind = \"swift\"\nmin_cwnd = 20\nmax_cwnd = 10\ninitial_cwnd = 15",
+        &[
+            "s.toml:33:12: error: congestion_control.min_cwnd = 20: must be at most max_cwnd, 10",
+            "s.toml:35:16: error: congestion_control.initial_cwnd = 15: must be at most max_cwnd, 10",
+            "s.toml:35:16: error: congestion_control.initial_cwnd = 15: must be at least min_cwnd, 20",
+        ],
+    ),
+    (
+        "kind = \"dcqcn\"\nprofile = \"paper\"\ngain = 0.00390625",
+        "kind = \"swift\"\nbase_target = \"3 us\"\nper_hop = \"1 us\"",
+        &[
+            "s.toml:33:15: warning: congestion_control.base_target = \"3 us\": over 4 links the target delay is 7 us, and base round-trip times are up to 8373.76 ns: packets are late without any queue, and rates collapse",
+        ],
+    ),
+    (
+        "kind = \"dcqcn\"\nprofile = \"paper\"\ngain = 0.00390625",
+        "kind = \"swift\"\nbase_target = \"0 s\"\nper_hop = \"2093 ns\"",
+        &[
+            "s.toml:33:15: warning: congestion_control.base_target = \"0 s\": over 4 links the target delay is 8.372 us, and base round-trip times are up to 8373.76 ns: packets are late without any queue, and rates collapse",
+        ],
+    ),
+    (
+        "kind = \"dcqcn\"\nprofile = \"paper\"\ngain = 0.00390625",
+        "kind = \"swift\"\nbase_target = \"1 us\"\nper_hop = \"2093 ns\"",
+        &[],
+    ),
+    (
+        "kind = \"dcqcn\"\nprofile = \"paper\"\ngain = 0.00390625",
+        "kind = \"pcn\"\nperiod = \"99 ns\"\nw_min = 0.75\nmin_rate = \"0 bps\"\nthreshold_rate = \"40 Gbps\"",
+        &[
+            "s.toml:33:10: error: congestion_control.period = \"99 ns\": must be at least 100 ns: every flow pays for every tick",
+            "s.toml:34:9: error: congestion_control.w_min = 0.75: must be at most w_max, 0.5",
+            "s.toml:35:12: error: congestion_control.min_rate = \"0 bps\": must be greater than zero",
+            "s.toml:36:18: error: congestion_control.threshold_rate = \"40 Gbps\": has no effect without threshold",
+        ],
+    ),
+    (
+        "kind = \"dcqcn\"\nprofile = \"paper\"\ngain = 0.00390625",
+        "kind = \"pcn\"\nw_min = 0.0\nthreshold = \"40 KB\"\nthreshold_rate = \"0 bps\"",
+        &[
+            "s.toml:33:9: error: congestion_control.w_min = 0.0: must be greater than zero",
+            "s.toml:35:18: error: congestion_control.threshold_rate = \"0 bps\": must be greater than zero",
+        ],
+    ),
+    (
+        "kind = \"dcqcn\"\nprofile = \"paper\"\ngain = 0.00390625",
+        "kind = \"pcn\"\nthreshold = \"40 KB\"\nthreshold_rate = \"40 Gbps\"\n[host]\nack_every = 8",
+        &[],
+    ),
+    (
+        "[congestion_control]\nkind = \"dcqcn\"\nprofile = \"paper\"\ngain = 0.00390625",
+        "[host]\nack_every = 4\n[congestion_control]\nkind = \"timely\"\nwindow = true",
+        &[
+            "s.toml:32:13: error: host.ack_every = 4: must be 1: the window of timely can shrink to a packet, which would never be answered",
+        ],
+    ),
+    (
+        "receivers = \"h0\"",
+        "receivers = \"host0\"",
+        &["s.toml:48:13: error: traffic[1].receivers = \"host0\": there is no host \"host0\""],
+    ),
+    (
+        "leaves = 2",
+        "leaves = 2\nfailed_links = [[\"h0\", \"leaf0\"]]",
+        &["s.toml:8:1: error: topology: host \"h0\" has no link"],
+    ),
+    (
+        "host_rate = \"100 Gbps\"",
+        "error_rate = 1.0",
+        &["s.toml:13:14: error: topology.error_rate = 1.0: is 1, must be at least 0 and less than 1"],
+    ),
+    (
+        "degree = 4\nsize = \"64 KB\"\nreceivers = \"h0\"",
+        "tag = \"ring\"\ndegree = 4",
+        &["s.toml:44:1: error: traffic[1].size: give either `size` or `total`"],
+    ),
+    (
+        "sizes = \"websearch-dctcp\"",
+        "sizes = \"websarch-dctcp\"",
+        &[
+            "s.toml:41:9: error: traffic[0].sizes = \"websarch-dctcp\": there is no size distribution \"websarch-dctcp\"; did you mean \"websearch-dctcp\"?",
+        ],
+    ),
+    (
+        "sizes = \"websearch-dctcp\"",
+        "sizes = { path = \"nowhere.txt\" }",
+        &[
+            "s.toml:41:18: error: traffic[0].sizes.path = \"nowhere.txt\": nowhere.txt: No such file or directory (os error 2)",
+        ],
+    ),
+    (
+        "sizes = \"websearch-dctcp\"",
+        "sizes = { fixed = \"1 KB\", name = \"x\" }",
+        &["s.toml:41:9: error: traffic[0].sizes: give exactly one of `name`, `path`, `fixed` and `uniform`"],
+    ),
+    (
+        "sizes = \"websearch-dctcp\"",
+        "sizes = 1000",
+        &["s.toml:41:9: error: traffic[0].sizes = 1000: must be a number with a unit, in quotes; write \"1000 B\""],
+    ),
+    (
+        "leaves = 2\nspines = 2\nhosts_per_leaf = 4\nhost_rate = \"100 Gbps\"\ndelay = \"1 us\"",
+        "leaves = 2\nspines = 2\nhosts_per_leaf = 4\nfailed_links = [[\"leaf0\", \"spine0\"], [\"leaf0\", \"spine1\"]]",
+        &[
+            "s.toml:8:1: error: topology: no path leads from host \"h0\" to \"h4\", \"h5\", \"h6\", \"h7\"; hosts that do not relay forward nothing: link the switches",
+        ],
+    ),
+    (
+        "kind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 4\nhost_rate = \"100 Gbps\"\ndelay = \"1 us\"",
+        "kind = \"custom\"\nhosts = [\"a\", \"a\"]\nswitches = [\"s\"]\nlinks = [{ a = \"a\", b = \"s\" }]",
+        &[
+            "s.toml:8:1: error: topology: the name \"a\" is given to two nodes",
+            "s.toml:8:1: error: topology: host \"a\" has no link",
+        ],
+    ),
+    (
+        "kind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 4\nhost_rate = \"100 Gbps\"\ndelay = \"1 us\"",
+        "kind = \"file\"\npath = \"nowhere.txt\"",
+        &[
+            "s.toml:10:8: error: topology.path = \"nowhere.txt\": ./nowhere.txt:1:1: cannot be read: No such file or directory (os error 2)",
+        ],
+    ),
+    (
+        "kind = \"poisson\"\nsizes = \"websearch-dctcp\"\nload = 0.5",
+        "kind = \"flows\"\nflows = [{ src = \"h0\", dst = \"h7\", bytes = \"0 B\" }, { src = \"h1\", dst = \"h1\" }, { src = \"leaf0\", dst = \"h1\" }]",
+        &[
+            "s.toml:41:44: error: traffic[0].flows[0].bytes = \"0 B\": is 0 B, must be at least 1 B",
+            "s.toml:41:73: error: traffic[0].flows[1].dst = \"h1\": \"h1\" would send to itself",
+            "s.toml:41:89: error: traffic[0].flows[2].src = \"leaf0\": \"leaf0\" is a switch, not a host",
+        ],
+    ),
+    (
+        "kind = \"poisson\"\nsizes = \"websearch-dctcp\"\nload = 0.5",
+        "kind = \"flows\"\nflows = [{ src = \"h0\", dst = \"h7\", bytes = \"1 KB\", data_via = [\"leaf0\", \"leaf1\", \"leaf0\", \"leaf1\", \"leaf0\", \"leaf1\", \"leaf0\", \"leaf1\"] }]",
+        &[
+            "s.toml:39:1: error: traffic[0]: the flow from \"h0\" to \"h7\": its pinned path has more than 7 hops, or a port beyond 255",
+        ],
+    ),
+    (
+        "kind = \"poisson\"\nsizes = \"websearch-dctcp\"\nload = 0.5",
+        "kind = \"flows\"\nflows = [{ src = \"h0\", dst = \"h7\", bytes = \"1 KB\", data_via = [\"leaf1\", \"leaf0\", \"spine7\"] }]",
+        &[
+            "s.toml:41:82: error: traffic[0].flows[0].data_via[2] = \"spine7\": there is no switch or relay \"spine7\"; did you mean \"spine0\"?",
+        ],
+    ),
+    (
+        "kind = \"poisson\"\nsizes = \"websearch-dctcp\"\nload = 0.5",
+        "kind = \"long-lived\"\npairs = [[\"h0\", \"h9\"], [\"h1\"]]",
+        &["s.toml:41:24: error: traffic[0].pairs[1]: must have exactly 2 entries, has 1"],
+    ),
+];
