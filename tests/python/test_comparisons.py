@@ -78,6 +78,8 @@ def test_a_column_for_every_measure_and_every_baseline() -> None:
     assert found.note == "in %; in the order 1, 2"
     both = table(values, measures=["m", "lost"], **against)
     assert both.headers == ("variant", "m, old", "m, older", "lost, old", "lost, older")
+    one = table(values, measures=["m", "lost"], compare="ratio", **AGAINST_OLD)
+    assert one.headers == ("variant", "m", "lost")
     assert cells(values, measures=["m", "lost"], at={"scheme": "new"}) == ["10 µs, 20 µs", "10 MB, 20 MB"]
 
 
