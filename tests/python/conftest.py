@@ -172,7 +172,11 @@ GOODPUT_ROWS = [
     (10 * US, "background", "background", 10_001),
     (20 * US, "incast", "incast", 5_000),
 ]
-QUEUE_ROWS = [(10 * US, "s0", 2, 1000, 1, 0, 0), (20 * US, "h0", 0, 0, 0, 8, 1)]
+QUEUE_ROWS = [
+    (10 * US, "s0", 1, 400, 1, 0, 0),
+    (10 * US, "s0", 2, 1000, 1, 0, 0),
+    (20 * US, "h0", 0, 0, 0, 8, 1),
+]
 # In 1 µs a link carries 12,500 B.
 STOP_ROWS = [
     ("s0", 0, "h0", 3, 1 * US, 2 * US, US, 12_500, 12_500, 1000, 1, 1),

@@ -552,15 +552,17 @@ def test_a_run_that_dies_is_a_failure_of_its_own(tiny: Path, monkeypatch: pytest
         ('kind = "pauses", relayed = true, stat = "count"', 1.0),
         ('kind = "pauses", relayed = false', 1.0),
         ('kind = "pauses", value = "duration", stat = "sum"', 20.0),
-        # In one of the ten samples 1000 B wait at s0:2.
+        # In one of the ten samples 400 B wait at s0:1 and 1000 B at s0:2.
         ('kind = "queue", ports = "s0->h2"', 100.0),
         ('kind = "queue", ports = ["h0:0", "s0:2"], stat = "max"', 1000.0),
         ('kind = "queue", ports = "s*->h[1-2]", to = "20 us"', 500.0),
-        ('kind = "queue", ports = "s*->h[0-1]", stat = "max"', 0.0),
+        ('kind = "queue", ports = "s0:1", stat = "max"', 400.0),
+        ('kind = "queue", ports = "s*->h0", stat = "max"', 0.0),
         ('kind = "queue", ports = "h*->s0", stat = "count"', 10.0),
         # 37.5 of the 187.5 KB that h0 has sent
         ('kind = "relayed"', 0.2),
         ('kind = "relayed", from = "20 us"', 0.6),
+        ('kind = "relayed", to = "20 us"', 0.0),
         ('kind = "relayed", hosts = "h[1-2]"', None),
         # 62.5 KB in the first of ten intervals of 10 µs is 50 Gb/s there
         ('kind = "throughput", hosts = ["h2"]', 5.0),
@@ -591,6 +593,10 @@ def test_hosts_that_relay_are_measured_as_hosts_and_have_a_buffer_as_switches_do
     relayed = _content('measures.m = { kind = "relayed" }').measures["m"]
     assert not isinstance(relayed, AnalysisMeasure)
     assert measures.value(relayed, result) == pytest.approx(0.2)
+    # Another port of h0, of whose 62.5 KB 37.5 are relayed.
+    other = result.ports.tail(1).with_columns(pl.lit(1, pl.UInt16).alias("port"))
+    result.ports = pl.concat([result.ports, other])
+    assert measures.value(relayed, result) == pytest.approx(0.4)
 
     topology = json.dumps({"nodes": result.topology.nodes.to_dicts(), "links": []})
     scenario = cast(Scenario, SimpleNamespace(plan=SimpleNamespace(topology=lambda: topology)))

@@ -110,6 +110,8 @@ def test_a_queue_without_a_sample_is_empty(result: Result) -> None:
     assert tables.highest(samples, INTERVAL).rows() == [
         (10 * US, "s0:2", 1000),
         (20 * US, "s0:2", 0),
+        (10 * US, "s0:1", 400),
+        (20 * US, "s0:1", 0),
         (10 * US, "h0:0", 0),
         (20 * US, "h0:0", 0),
     ]

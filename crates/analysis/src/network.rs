@@ -16,7 +16,7 @@ use std::collections::BTreeSet;
 pub fn flows(fabric: &mut Fabric, flows: impl IntoIterator<Item = FlowSpec>) -> Result<Vec<Flow>, String> {
     let mut made = Vec::new();
     for (id, spec) in (0..).map(FlowId).zip(flows) {
-        fabric.check_flow(&spec)?;
+        fabric.check_flow(&spec).map_err(|error| error.reason)?;
         let mut node = spec.src;
         let ports = fabric.path(id, &spec, Direction::Data).into_iter().map(|ix| {
             let port = fabric.wiring.of(node)[usize::from(ix)].id;

@@ -230,6 +230,9 @@ fn servers_that_pass_pauses_on_stop_their_own_arrivals() {
     let mut classes = flows();
     classes[2].class = Class(4);
     assert!(ask(bcube(2, 1), classes, "pfc-forward", &["s0->h1"]).hol_free);
+    // What does not go by the congested port of a switch goes on.
+    let apart = vec![along(3, 1, &[0, 1]), along(3, 1, &[1, 2])];
+    assert!(ask(bcube(3, 1), apart, "pfc-forward", &["s0->h2"]).hol_free);
     // Congestion at the port of a server is told to nobody.
     let relayed = || vec![along(2, 1, &[0, 1, 3]), along(2, 1, &[0, 1])];
     assert!(!ask(bcube(2, 1), relayed(), "pfc", &["h1:1"]).hol_free);
@@ -298,6 +301,9 @@ fn protocols_for_relays_need_relays() {
     assert_eq!(by_default[6..], ["pfc-star", "pfc-forward", "port-fc"]);
     let tree = || network_of(&leaf_spine(2, 1, 2), 1);
     assert_eq!(asked(tree(), flow(0, 3), &[]).unwrap(), by_default[..7]);
+    // To a single switch, all that a server sends ends behind it.
+    let star = network_of(&Shape { hosts: 2, switches: 1, ends: vec![(0, 2), (1, 2)] }, 1);
+    assert_eq!(asked(star, flow(0, 1), &["port-fc"]).unwrap(), ["port-fc"]);
     let refused: Vec<backwater_analysis::Refusal> = asked(tree(), flow(0, 3), &names).unwrap_err();
     assert_eq!(refused.iter().filter_map(|refused| refused.value.as_deref()).collect::<Vec<_>>(), names);
     assert!(refused[1].message.contains("between switches and servers alone"), "{}", refused[1].message);

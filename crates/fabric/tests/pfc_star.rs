@@ -72,7 +72,7 @@ fn a_switch_raises_what_comes_from_another_switch() {
 fn a_flow_that_is_pinned_to_more_switches_than_there_are_classes_is_refused() {
     let mut fabric = Fabric::new(pfc_star(bcube(4, 100, 1000), 2, 100_000)).unwrap();
     let detour = via(0, &[16, 1, 21, 5, 17], 4, 1000);
-    assert!(fabric.check_flow(&detour).unwrap_err().contains("3 in all"));
+    assert!(fabric.check_flow(&detour).unwrap_err().reason.contains("3 in all"));
     assert_eq!(Fabric::new(pfc_star(bcube(4, 100, 1000), 3, 100_000)).unwrap().check_flow(&detour), Ok(()));
     assert!(Fabric::new(pfc_star(bcube_of(2, 2, 100, 1000), 2, 100_000)).is_err());
 }

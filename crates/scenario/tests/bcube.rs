@@ -128,6 +128,7 @@ fn layers_have_rates_and_delays() {
     let graph = build(2, 1, "rate = \"10 Gbps\"\ndelay = [\"1 us\", \"3 us\"]");
     assert_eq!(gbps(&graph, "h1.0"), [(10, 1), (10, 3)]);
     assert_eq!(gbps(&build(2, 1, ""), "h1.0"), [(100, 1); 2]);
+    assert!(build(2, 1, "error_rate = 0.25").links.iter().all(|link| link.error_rate == 0.25));
 }
 
 /// Every path corrects one digit with two links, and ACKs go back in the same way. Over many flows, all orders of digits are about as frequent.

@@ -211,7 +211,15 @@ fn broken_topologies_say_what_is_wrong() {
         ),
         (
             custom("\"a\", \"a\"", "{ a = \"a\", b = \"s\" }"),
-            "topology: the name \"a\" is given to two nodes\ntopology: host \"a\" has no link",
+            "topology.hosts[1]: \"a\" is the name of another node",
+        ),
+        (
+            "kind = \"custom\"\nhosts = [\"a\"]\nrelays = [\"b\", \"a\", \"b\"]\nlinks = [{ a = \"a\", b = \"b\" }]".into(),
+            "topology.relays[1]: \"a\" is the name of another node\ntopology.relays[2]: \"b\" is the name of another node",
+        ),
+        (
+            "kind = \"custom\"\nhosts = [\"a\"]\nrelays = [\"b\", \"c\", \"d\"]\nlinks = [{ a = \"a\", b = \"b\" }]\nfailed_nodes = [\"d\"]".into(),
+            "topology.relays[1]: host \"c\" has no link",
         ),
         (custom("\"a\"", "{ a = \"a\", b = \"s\" }, { a = \"s\", b = \"s\" }"), "topology: link 1 links \"s\" to itself"),
         (
@@ -225,7 +233,7 @@ fn broken_topologies_say_what_is_wrong() {
              topology.links[0].error_rate: is -0.5, must be at least 0 and less than 1",
         ),
         (custom("", "{ a = \"s\", b = \"t\" }"), "topology: there is no host"),
-        (custom("\"\"", "{ a = \"s\", b = \"t\" }"), "topology: node 0 has an empty name\ntopology: host \"\" has no link"),
+        (custom("\"\"", "{ a = \"s\", b = \"t\" }"), "topology.hosts[0]: is empty"),
         (
             // b and c both see a; they do not see each other, since a does not forward.
             custom("\"a\", \"b\", \"c\"", "{ a = \"a\", b = \"s\" }, { a = \"a\", b = \"t\" }, { a = \"b\", b = \"s\" }, { a = \"c\", b = \"t\" }"),

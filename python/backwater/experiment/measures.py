@@ -194,13 +194,13 @@ def _at_every_sample(result: Result, sampled: pl.DataFrame, window: Window) -> p
 
 
 def chosen_ports(topology: Topology, texts: Sequence[str]) -> pl.DataFrame:
-    """The egress ports with one of the names, as rows of `egress_ports`."""
+    """The egress ports with one of the names, as rows of `egress_ports`; again for each name that a port has."""
     known = topology.egress_ports
     parts = []
     for node, peer, number in map(port_parts, texts):
         of_node = _named(known, "node", [node])
         parts.append(of_node.filter(pl.col("port") == int(number)) if peer is None else _named(of_node, "peer", [peer]))
-    return pl.concat(parts).unique(["node", "port"], maintain_order=True)
+    return pl.concat(parts)
 
 
 def _frames(result: Result, which: Throughput) -> pl.DataFrame:

@@ -82,7 +82,7 @@ impl Simulation {
         let mut refused: Vec<_> = flows
             .iter()
             .enumerate()
-            .filter_map(|(flow, spec)| Some(SpecError::Flow { flow, reason: fabric.check_flow(spec).err()? }))
+            .filter_map(|(flow, spec)| Some(SpecError::Flow { flow, reason: fabric.check_flow(spec).err()?.reason }))
             .collect();
         let unsorted = flows.windows(2).position(|pair| pair[1].start < pair[0].start);
         refused.extend(

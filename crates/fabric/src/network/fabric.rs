@@ -44,6 +44,16 @@ pub struct Fabric {
     hashes: Vec<FlowHash>,
 }
 
+/// Why a flow cannot run.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{reason}")]
+pub struct FlowError {
+    /// The field of [`FlowSpec`] that pins the path in question, if one does.
+    pub key: Option<&'static str>,
+    /// What is wrong.
+    pub reason: String,
+}
+
 /// What a switch promises of the packets that come in at a port, if its buffer is full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Promise {
@@ -238,7 +248,19 @@ impl Fabric {
     ///
     /// # Errors
     /// What is wrong with it.
-    pub fn check_flow(&mut self, flow: &FlowSpec) -> Result<(), String> {
+    pub fn check_flow(&mut self, flow: &FlowSpec) -> Result<(), FlowError> {
+        self.check_ends(flow).map_err(|reason| FlowError { key: None, reason })?;
+        self.learn_waypoints(flow);
+        let ways = [(flow.src, "data_via", &flow.data_via, flow.dst), (flow.dst, "ack_via", &flow.ack_via, flow.src)];
+        for (source, key, via, target) in ways {
+            let key = Some(key).filter(|_| !via.is_empty());
+            self.check_way(source, via, target).map_err(|reason| FlowError { key, reason })?;
+        }
+        Ok(())
+    }
+
+    /// The same, without its ways.
+    fn check_ends(&self, flow: &FlowSpec) -> Result<(), String> {
         let kind = |node: NodeId| self.spec.nodes.get(node.0 as usize).map(|node| node.kind);
         let name = |node: NodeId| self.spec.nodes.get(node.0 as usize).map_or("?", |node| &node.name);
         let is_host = |node: NodeId| kind(node).is_some_and(NodeKind::has_endpoint);
@@ -257,23 +279,23 @@ impl Fabric {
         if !flow.data_via.iter().chain(&flow.ack_via).all(|node| kind(*node).is_some_and(NodeKind::forwards)) {
             return Err("a pinned path passes through something that forwards nothing".into());
         }
-        self.learn_waypoints(flow);
-        for (source, via, target) in [(flow.src, &flow.data_via, flow.dst), (flow.dst, &flow.ack_via, flow.src)] {
-            let path = self.routes.path(&self.wiring, source, via, target, |_, ports| ports[0]);
-            let name = |node: NodeId| &self.spec.nodes[node.0 as usize].name;
-            match path {
-                None if via.is_empty() => {
-                    return Err(format!("there is no way from {} to {}", name(source), name(target)));
-                }
-                None => return Err("there is no way along its pinned path".into()),
-                Some(path) if !via.is_empty() && Route::fixed(&path).is_none() => {
-                    return Err(format!("its pinned path has more than {MAX_HOPS} hops, or a port beyond 255"));
-                }
-                Some(path) if !via.is_empty() => self.allow_for(source, &path)?,
-                Some(_) => {}
-            }
-        }
         Ok(())
+    }
+
+    /// Checks the way from `source` to `target` past the nodes `via`, to which the ways are known.
+    fn check_way(&mut self, source: NodeId, via: &[NodeId], target: NodeId) -> Result<(), String> {
+        match self.routes.path(&self.wiring, source, via, target, |_, ports| ports[0]) {
+            None if via.is_empty() => {
+                Err(format!("there is no way from {} to {}", self.name(source), self.name(target)))
+            }
+            None => Err("there is no way along its pinned path".into()),
+            Some(_) if via.is_empty() => Ok(()),
+            Some(path) if path.len() > MAX_HOPS => Err(format!("its pinned path has more than {MAX_HOPS} hops")),
+            Some(path) if Route::fixed(&path).is_none() => {
+                Err(format!("its pinned path has a port beyond {}", u8::MAX))
+            }
+            Some(path) => self.allow_for(source, &path),
+        }
     }
 
     /// A flow is pinned to this path from `source` on, which may have more stages than any other.

@@ -4,7 +4,7 @@ use super::timing;
 use crate::diagnostic::{Diagnostic, counted};
 use crate::scenario::Scenario;
 use crate::topology::LinkLimits;
-use crate::workload::Traffic;
+use crate::workload::{FlowConfig, Traffic, TrafficConfig};
 use backwater_engine::{Bytes, Duration, Rate, Time};
 use backwater_fabric::contract::{
     Among, Beside, FlowControlFacts, Key, Options, Running, Shape, Station, Stations, options,
@@ -12,7 +12,7 @@ use backwater_fabric::contract::{
 use backwater_fabric::frame::Protocol;
 use backwater_fabric::ids::{Class, NodeId};
 use backwater_fabric::mechanisms::flow_control::FlowControlConfig;
-use backwater_fabric::network::fabric::Fabric;
+use backwater_fabric::network::fabric::{Fabric, FlowError};
 use backwater_fabric::network::routes::Wiring;
 use backwater_fabric::network::spec::{
     FlowSpec, HostScheduler, NetworkSpec, NodeKind, RelayConfig, SchedulerConfig, SpecError, SwitchGroup,
@@ -405,6 +405,11 @@ fn buffers_of(kind: NodeKind, spec: &NetworkSpec, option: &str) -> Vec<Diagnosti
         return findings.0;
     };
     let (buffer, name) = (spec.buffer(most_held.node), |need: &Need| &spec.nodes[need.node.0 as usize].name);
+    let frame = Bytes(spec.sizes().largest_charge());
+    if most_reserved.reserved < frame && buffer < frame {
+        findings.error(true, option, format!("must be at least {frame}, one full data frame"));
+        return findings.0;
+    }
     findings.error(
         most_reserved.reserved >= buffer,
         option,
@@ -469,6 +474,22 @@ fn part_called(tag: &str, scenario: &Scenario) -> String {
     part.map_or("traffic".into(), |part| format!("traffic[{part}]"))
 }
 
+/// The path of the first entry of the traffic that is a flow like `flow`.
+fn entry_of(flow: &FlowSpec, spec: &NetworkSpec, scenario: &Scenario) -> Option<String> {
+    let name = |node: &NodeId| &spec.nodes[node.0 as usize].name;
+    let is_it = |it: &FlowConfig| {
+        [&it.src, &it.dst] == [name(&flow.src), name(&flow.dst)]
+            && it.data_via.iter().eq(flow.data_via.iter().map(name))
+            && it.ack_via.iter().eq(flow.ack_via.iter().map(name))
+    };
+    scenario.traffic.iter().enumerate().find_map(|(part, config)| match config {
+        TrafficConfig::Flows(config) => {
+            config.flows.iter().position(is_it).map(|i| format!("traffic[{part}].flows[{i}]"))
+        }
+        _ => None,
+    })
+}
+
 /// What the model itself has against the network and the flows that are listed; of the flows of one part, only the first. Flows that are made
 /// on the way run between hosts that the graph connects, with sizes and classes that were checked. If it has nothing against them, the fabric.
 pub(super) fn network(scenario: &Scenario, spec: &NetworkSpec, traffic: &Traffic) -> Result<Fabric, Vec<Diagnostic>> {
@@ -493,9 +514,11 @@ pub(super) fn network(scenario: &Scenario, spec: &NetworkSpec, traffic: &Traffic
     let refused = traffic.listed().filter_map(|flow| Some((flow, fabric.check_flow(flow).err()?)));
     let first = refused.filter(|(flow, _)| seen.insert(flow.tag));
     let name = |node: NodeId| &spec.nodes[node.0 as usize].name;
-    let findings = first.map(|(FlowSpec { src, dst, tag, .. }, reason)| {
-        let message = format!("the flow from \"{}\" to \"{}\": {reason}", name(*src), name(*dst));
-        Diagnostic::error(part_called(&traffic.tags[usize::from(*tag)], scenario), message)
+    let findings = first.map(|(flow, FlowError { key, reason })| {
+        let message = format!("the flow from \"{}\" to \"{}\": {reason}", name(flow.src), name(flow.dst));
+        let path = key.and_then(|key| Some(format!("{}.{key}", entry_of(flow, spec, scenario)?)));
+        let part = || part_called(&traffic.tags[usize::from(flow.tag)], scenario);
+        Diagnostic::error(path.unwrap_or_else(part), message)
     });
     let findings: Vec<_> = findings.collect();
     if findings.is_empty() { Ok(fabric) } else { Err(findings) }

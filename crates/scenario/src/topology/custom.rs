@@ -8,7 +8,7 @@ use backwater_fabric::ids::NodeId;
 use backwater_fabric::network::spec::NodeKind;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Options of a fabric that is written out.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -67,15 +67,26 @@ pub struct CustomLink {
 impl CustomConfig {
     pub(super) fn build(&self) -> Result<Graph, Vec<BuildError>> {
         let mut draft = Draft::default();
+        let (mut checks, mut idle) = (Checks::default(), Checks::default());
         let mut ids = BTreeMap::new();
-        let kinds =
-            [(NodeKind::Host, &self.hosts), (NodeKind::Relay, &self.relays), (NodeKind::Switch, &self.switches)];
-        for (kind, names) in kinds {
-            for name in names {
-                ids.insert(name.as_str(), draft.node(kind, name));
+        let linked: BTreeSet<&String> = self.links.iter().flat_map(|link| [&link.a, &link.b]).collect();
+        let kinds = [
+            (NodeKind::Host, "hosts", &self.hosts),
+            (NodeKind::Relay, "relays", &self.relays),
+            (NodeKind::Switch, "switches", &self.switches),
+        ];
+        for (kind, key, names) in kinds {
+            for (i, name) in names.iter().enumerate() {
+                let is_idle = kind.has_endpoint() && !linked.contains(name) && !self.failed_nodes.contains(name);
+                if name.is_empty() {
+                    checks.error(&format!("{key}[{i}]"), "is empty".into());
+                } else if ids.insert(name.as_str(), draft.node(kind, name)).is_some() {
+                    checks.error(&format!("{key}[{i}]"), format!("\"{name}\" is the name of another node"));
+                } else if is_idle {
+                    idle.error(&format!("{key}[{i}]"), format!("host \"{name}\" has no link"));
+                }
             }
         }
-        let mut checks = Checks::default();
         let mut unknown = Vec::new();
         checks.size("links", self.links.iter().map(|link| u128::from(link.count)).sum());
         checks.error_rate("error_rate", self.error_rate);
@@ -108,6 +119,7 @@ impl CustomConfig {
         if !errors.is_empty() {
             return Err(errors);
         }
+        idle.done()?;
         for (link, (a, b)) in self.links.iter().zip(ends.into_iter().flatten()) {
             let default = self.wire();
             let wire = Wire {

@@ -162,12 +162,12 @@ pub(super) const CASES: &[Case] = &[
     ),
     (
         "kind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 4\nhost_rate = \"100 Gbps\"\ndelay = \"1 us\"\n\n[[faults]]\nlink = [\"leaf0\", \"spine1\"]\ndown = \"200 us\"\nup = \"300 us\"\n",
-        "kind = \"bcube\"\nn = 100000\nk = 2\nrate = [\"1 Gbps\", \"0 bps\"]\ndelay = []",
+        "kind = \"bcube\"\nn = 100000\nk = 2\nrate = [\"1 Gbps\", \"0 bps\"]\ndelay = [\"1 us\", \"1 us\", \"1 us\", \"1 us\"]",
         &[
             "s.toml:10:5: error: topology.n = 100000: asks for 3000000000000000 links in all, must be at most 4194304",
             "s.toml:12:8: error: topology.rate: has 2 values, must have 3, one for each layer",
             "s.toml:12:19: error: topology.rate[1] = \"0 bps\": is 0 bps, must be between 1 Mbps and 100 Tbps",
-            "s.toml:13:9: error: topology.delay: has 0 values, must have 3, one for each layer",
+            "s.toml:13:9: error: topology.delay: has 4 values, must have 3, one for each layer",
         ],
     ),
     (
@@ -194,8 +194,11 @@ pub(super) const CASES: &[Case] = &[
     // BCube: one layer has one delay; a server forwards what comes by a route set by hand; and groups of one layer border on the other's.
     (
         "kind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 4\nhost_rate = \"100 Gbps\"\ndelay = \"1 us\"",
-        "kind = \"bcube\"\nn = 2\nk = 0\ndelay = \"0 s\"",
-        &["s.toml:12:9: error: topology.delay = \"0 s\": is 0 ps, must be between 1 ps and 10 s"],
+        "kind = \"bcube\"\nn = 2\nk = 0\ndelay = \"0 s\"\nerror_rate = 1.0",
+        &[
+            "s.toml:12:9: error: topology.delay = \"0 s\": is 0 ps, must be between 1 ps and 10 s",
+            "s.toml:13:14: error: topology.error_rate = 1.0: is 1, must be at least 0 and less than 1",
+        ],
     ),
     (
         "kind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 4\nhost_rate = \"100 Gbps\"\ndelay = \"1 us\"\n\n[[faults]]\nlink = [\"leaf0\", \"spine1\"]\ndown = \"200 us\"\nup = \"300 us\"\n",

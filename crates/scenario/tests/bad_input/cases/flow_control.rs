@@ -24,11 +24,19 @@ pub(super) const CASES: &[Case] = &[
     ),
     (
         "kind = \"pfc\", quanta = 65535",
-        "kind = \"port-fc\", xon = 7.0, last_xon = -1.0",
+        "kind = \"port-fc\", xon = 7.0, last_xon = -1.0, last_xoff = 1000001.0",
         &[
             "s.toml:28:25: warning: switch.flow_control.kind = \"port-fc\": port-fc bounds queues, not what comes in by a port, where it would drop: headroom = { kind = \"static\", xoff = \"16 MiB\", headroom = \"0 B\" } shares all of the buffer",
             "s.toml:28:42: error: switch.flow_control.xon = 7.0: a port must be resumed at 7 BDPs, which must be from 0 to 6, where it is paused",
-            "s.toml:28:58: error: switch.flow_control.last_xon = -1.0: a port must be resumed at -1 BDPs, which must be from 0 to 6, where it is paused",
+            "s.toml:28:58: error: switch.flow_control.last_xon = -1.0: a port must be resumed at -1 BDPs, which must be from 0 to 1000001, where it is paused",
+            "s.toml:28:76: error: switch.flow_control.last_xoff = 1000001.0: must be greater than zero and at most 1000000",
+        ],
+    ),
+    (
+        "kind = \"pfc\", quanta = 65535",
+        "kind = \"pfc-star\", pause = \"quanta\", quanta = 39",
+        &[
+            "s.toml:28:64: error: switch.flow_control.quanta = 39: must be at least 40: a PAUSE is repeated after half its time, every 100 ns at most, and links have 100 Gbps",
         ],
     ),
     (
@@ -63,6 +71,13 @@ pub(super) const CASES: &[Case] = &[
             "s.toml:16:13: error: host.ack_class = 4: must be 0 or 3, the lowest of switch.lossless: pfc-star puts packets into the next class",
         ],
     ),
+    (
+        "kind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 4\nhost_rate = \"100 Gbps\"\ndelay = \"1 us\"\n\n[[faults]]\nlink = [\"leaf0\", \"spine1\"]\ndown = \"200 us\"\nup = \"300 us\"\n\n[network]\nmtu = \"1000 B\"\n\n[switch]\nbuffer = \"16 MiB\"\nlossless = [3]\nscheduler = { kind = \"dwrr\", quantum = \"1600 B\" }\nflow_control = { kind = \"pfc\", quanta = 65535 }\nheadroom = { kind = \"sih\", alpha = 0.0625, private = \"3 KB\" }",
+        "kind = \"custom\"\nhosts = [\"h0\", \"h1\"]\nswitches = [\"s\"]\nlinks = [{ a = \"h0\", b = \"s\" }, { a = \"h1\", b = \"s\" }, { a = \"h0\", b = \"h1\" }]\n[switch]\nflow_control = { kind = \"port-fc\" }\nheadroom = { kind = \"static\", xoff = \"16 MiB\", headroom = \"0 B\" }",
+        &[
+            "s.toml:14:16: error: switch.flow_control: port-fc is for servers that are linked to switches only, and here some are linked to each other",
+        ],
+    ),
     // PortFC where it promises nothing; what a server cannot forward.
     (
         "kind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 4\nhost_rate = \"100 Gbps\"\ndelay = \"1 us\"\n\n[[faults]]\nlink = [\"leaf0\", \"spine1\"]\ndown = \"200 us\"\nup = \"300 us\"\n\n[network]\nmtu = \"1000 B\"\n\n[switch]\nbuffer = \"16 MiB\"\nlossless = [3]\nscheduler = { kind = \"dwrr\", quantum = \"1600 B\" }\nflow_control = { kind = \"pfc\", quanta = 65535 }\nheadroom = { kind = \"sih\", alpha = 0.0625, private = \"3 KB\" }",
@@ -78,10 +93,10 @@ pub(super) const CASES: &[Case] = &[
     ),
     (
         "kind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 4\nhost_rate = \"100 Gbps\"\ndelay = \"1 us\"\n\n[[faults]]\nlink = [\"leaf0\", \"spine1\"]\ndown = \"200 us\"\nup = \"300 us\"\n\n[network]\nmtu = \"1000 B\"\n\n[switch]\nbuffer = \"16 MiB\"\nlossless = [3]\nscheduler = { kind = \"dwrr\", quantum = \"1600 B\" }\nflow_control = { kind = \"pfc\", quanta = 65535 }\nheadroom = { kind = \"sih\", alpha = 0.0625, private = \"3 KB\" }",
-        "kind = \"bcube\"\nn = 8\n[switch]\nbuffer = \"5 MB\"\nflow_control = { kind = \"port-fc\" }\nheadroom = { kind = \"static\", xoff = \"5 MB\", headroom = \"0 B\" }\n[host]\nrelay = { buffer = \"0 B\" }",
+        "kind = \"bcube\"\nn = 8\n[switch]\nbuffer = \"5 MB\"\nflow_control = { kind = \"port-fc\" }\nheadroom = { kind = \"static\", xoff = \"5 MB\", headroom = \"0 B\" }\n[host]\nrelay = { buffer = \"1101 B\" }",
         &[
-            "s.toml:16:20: error: host.relay.buffer = \"0 B\": must be more than the 0 B that \"h0.0\" sets aside as headroom and private buffer (2 ports, 1 lossless class)",
-            "s.toml:16:20: warning: host.relay.buffer = \"0 B\": bounds what hosts hold that relay and pass PAUSEs on: they may drop lossless packets",
+            "s.toml:16:20: error: host.relay.buffer = \"1101 B\": must be at least 1102 B, one full data frame",
+            "s.toml:16:20: warning: host.relay.buffer = \"1101 B\": bounds what hosts hold that relay and pass PAUSEs on: they may drop lossless packets",
         ],
     ),
     (

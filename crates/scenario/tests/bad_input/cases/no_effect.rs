@@ -183,10 +183,7 @@ pub(super) const CASES: &[Case] = &[
     (
         "kind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 4\nhost_rate = \"100 Gbps\"\ndelay = \"1 us\"",
         "kind = \"custom\"\nhosts = [\"a\", \"a\"]\nswitches = [\"s\"]\nlinks = [{ a = \"a\", b = \"s\" }]",
-        &[
-            "s.toml:8:1: error: topology: the name \"a\" is given to two nodes",
-            "s.toml:8:1: error: topology: host \"a\" has no link",
-        ],
+        &["s.toml:10:15: error: topology.hosts[1] = \"a\": \"a\" is the name of another node"],
     ),
     (
         "kind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 4\nhost_rate = \"100 Gbps\"\ndelay = \"1 us\"",
@@ -206,9 +203,9 @@ pub(super) const CASES: &[Case] = &[
     ),
     (
         "kind = \"poisson\"\nsizes = \"websearch-dctcp\"\nload = 0.5",
-        "kind = \"flows\"\nflows = [{ src = \"h0\", dst = \"h7\", bytes = \"1 KB\", data_via = [\"leaf0\", \"leaf1\", \"leaf0\", \"leaf1\", \"leaf0\", \"leaf1\", \"leaf0\", \"leaf1\"] }]",
+        "kind = \"flows\"\nflows = [{ src = \"h0\", dst = \"h7\", bytes = \"1 KB\", ack_via = [\"leaf0\", \"leaf1\", \"leaf0\", \"leaf1\", \"leaf0\", \"leaf1\", \"leaf0\", \"leaf1\"] }]",
         &[
-            "s.toml:39:1: error: traffic[0]: the flow from \"h0\" to \"h7\": its pinned path has more than 7 hops, or a port beyond 255",
+            "s.toml:41:62: error: traffic[0].flows[0].ack_via: the flow from \"h0\" to \"h7\": its pinned path has more than 7 hops",
         ],
     ),
     (
@@ -216,6 +213,13 @@ pub(super) const CASES: &[Case] = &[
         "kind = \"flows\"\nflows = [{ src = \"h0\", dst = \"h7\", bytes = \"1 KB\", data_via = [\"leaf1\", \"leaf0\", \"spine7\"] }]",
         &[
             "s.toml:41:82: error: traffic[0].flows[0].data_via[2] = \"spine7\": there is no switch or relay \"spine7\"; did you mean \"spine0\"?",
+        ],
+    ),
+    (
+        "kind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 4\nhost_rate = \"100 Gbps\"\ndelay = \"1 us\"\n\n[[faults]]\nlink = [\"leaf0\", \"spine1\"]\ndown = \"200 us\"\nup = \"300 us\"\n",
+        "kind = \"star\"\nhosts = 257\n[[traffic]]\nkind = \"flows\"\nflows = [{ src = \"h256\", dst = \"h0\", data_via = [\"s0\"] }, { src = \"h1\", dst = \"h256\", data_via = [\"s0\"] }]",
+        &[
+            "s.toml:13:98: error: traffic[0].flows[1].data_via: the flow from \"h1\" to \"h256\": its pinned path has a port beyond 255",
         ],
     ),
     (
