@@ -724,7 +724,7 @@ def test_reproduce_runs_draws_checks_and_writes_a_page(tiny: Path) -> None:
     page = Path("papers/someone/RESULTS.md").read_text()
     assert "| Incasts finish as soon | not later |" in page
     assert "![fig1-1](../../results/someone-paper/fig1-1.svg)" in page
-    assert "Incasts (in %):\n\n| bytes | mean |\n| --- | --- |\n| 10 | " in page
+    assert "Incasts (in %):\n\n| bytes | mean |\n|---|---|\n| 10 | " in page
     assert "Incasts" in outcome.stdout
     assert "Scale paper; seeds 1; 4 runs" in page
     assert "of CPU time: 4 completed; 0 packets dropped, 0 flows unfinished." in page

@@ -308,8 +308,9 @@ def _body(figure: Figure, beside: Path) -> Iterator[str]:
 
 
 def _table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    for cells in (headers, ["---"] * len(headers), *rows):
-        yield f"| {' | '.join(cells)} |"
+    yield f"| {' | '.join(headers)} |"
+    yield "|" + "---|" * len(headers)
+    yield from (f"| {' | '.join(cells)} |" for cells in rows)
 
 
 def _seeds(seeds: Sequence[int]) -> str:
