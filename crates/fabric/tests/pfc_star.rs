@@ -49,23 +49,38 @@ fn a_server_relays_in_the_next_class_and_pauses_that_in_which_packets_came() {
     assert_eq!(s.next_pause(), (0, vec![(3, cause)]));
 }
 
-/// A chain h0 - s0 - s1 - s2 - h1: class 3 at the first switch, 4 at the second, 5 at the third; with a class less the network is refused.
+/// A chain h0 - s0 - s1 - s2 - h1: class 3 at the first switch, 4 at the second, 5 at the third; with a class less the network is refused. What
+/// is in the last class already, on a detour, stays there.
 #[test]
 fn a_switch_raises_what_comes_from_another_switch() {
     let chain = || common::chain(&[100; 4], 1000);
-    let classes = |switch: u32, ingress| {
-        let mut s = Script::new(&pfc_star(chain(), 3, 100_000), vec![flow(0, 1, 1 << 20, 0)], switch);
-        s.arrive_data(0, ingress, 0, 0);
+    let leaves = |switch: u32, class| {
+        let flow = FlowSpec { class: Class(class), ..flow(0, 1, 1 << 20, 0) };
+        let mut s = Script::new(&pfc_star(chain(), 3, 100_000), vec![flow], switch);
+        s.arrive_data(0, 0, 0, 0);
         sent(&mut s, 500_000)
     };
-    assert_eq!(classes(2, 0), [(1, Says::Data(3, 0))]);
-    assert_eq!(classes(3, 0), [(1, Says::Data(4, 0))]);
+    assert_eq!(leaves(2, 3), [(1, Says::Data(3, 0))]);
+    assert_eq!([3, 5].map(|class| leaves(3, class)), [4, 5].map(|class| vec![(1, Says::Data(class, 0))]));
     let refused = Fabric::new(pfc_star(chain(), 2, 100_000)).unwrap_err();
     assert!(
         matches!(&refused[..], [SpecError::Option { option, reason }]
         if option == "switch.flow_control" && reason.contains("3 in all, and switch.lossless has 2")),
         "{refused:?}"
     );
+}
+
+/// A PAUSE takes effect when the response time is over, as of PFC.
+#[test]
+fn a_pause_takes_effect_after_the_response_time() {
+    let mut spec = pfc_star(bcube(2, 100, 1000), 2, 100_000);
+    let response = Duration::from_us(1);
+    spec.switch.flow_control = FlowControlConfig::PfcStar(PfcStarConfig { response, ..Default::default() });
+    let mut s = Script::new(&spec, vec![flow(0, 3, 1 << 20, 0)], 1);
+    s.arrive_pfc(0, 1, &[4], 65_535);
+    s.arrive_data(500_000, 0, 0, 0);
+    s.arrive_data(1_000_001, 0, 0, 1);
+    assert_eq!(sent(&mut s, 2_000_000), [(1, Says::Data(4, 0))]);
 }
 
 #[test]

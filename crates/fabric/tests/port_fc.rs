@@ -7,10 +7,11 @@ mod common;
 use backwater_engine::{Bytes, Duration, Rate, Time};
 use backwater_fabric::Simulation;
 use backwater_fabric::contract::note::DropCause;
+use backwater_fabric::contract::{Beside, Findings, FlowControlAccounts, FlowControlFacts, Options, PauseScope};
 use backwater_fabric::driver::trace::Action;
 use backwater_fabric::frame::cause::Cause;
 use backwater_fabric::frame::{Control, PacketKind, Protocol, Signal};
-use backwater_fabric::ids::{CLASSES, NodeId, PortId, PortIx, QueueIx};
+use backwater_fabric::ids::{CLASSES, ClassMask, NodeId, PortId, PortIx, QueueIx};
 use backwater_fabric::mechanisms::congestion::CongestionConfig;
 use backwater_fabric::mechanisms::congestion::none::{NoneConfig, Window};
 use backwater_fabric::mechanisms::flow_control::FlowControlConfig;
@@ -19,9 +20,11 @@ use backwater_fabric::mechanisms::headroom::HeadroomConfig;
 use backwater_fabric::mechanisms::headroom::static_threshold::StaticConfig;
 use backwater_fabric::mechanisms::recovery::RecoveryConfig;
 use backwater_fabric::network::fabric::{Fabric, Promise};
-use backwater_fabric::network::spec::{FlowSpec, HostScheduler, LinkFault, NetworkSpec, SwitchGroup};
+use backwater_fabric::network::spec::{
+    FlowSpec, HostScheduler, LinkFault, NetworkSpec, NodeKind, NodeSpec, SwitchGroup,
+};
 use common::script::Script;
-use common::{bcube_of, flow, via};
+use common::{bcube_of, flow, link, via};
 use proptest::prelude::*;
 
 /// BCube(n, k) under PortFC; switches share all of their buffer, whatever it is.
@@ -41,7 +44,12 @@ fn thresholds(xoff: u32, xon: u32) -> PortFcConfig {
 
 /// The queues, by the paper's numbers, that a packet of `flow` leaves on its way through BCube(4, 1), the first at its own server.
 fn queues(flow: FlowSpec) -> Vec<QueueIx> {
-    let mut simulation = Simulation::new(network(4, 1, Default::default()), vec![flow], 1).unwrap();
+    queues_in(network(4, 1, Default::default()), flow)
+}
+
+/// The same in another network.
+fn queues_in(spec: NetworkSpec, flow: FlowSpec) -> Vec<QueueIx> {
+    let mut simulation = Simulation::new(spec, vec![flow], 1).unwrap();
     simulation.watch_trace();
     common::drain(&mut simulation);
     let queue = |action| match action {
@@ -82,6 +90,25 @@ fn the_port_by_which_packets_come_has_no_queue() {
     assert_eq!([4, 6, 7].map(|dst| queues(via(1, &[21, 5, 17], dst, 1000))[1]), [0, 1, 2]);
     // By the other port, of layer 1.
     assert_eq!([1, 9, 13].map(|dst| queues(via(5, &[21], dst, 1000))[0]), [3, 4, 5]);
+    // Who is pinned to go back by that port waits in the first A queue.
+    assert_eq!(queues(via(0, &[16, 1, 16], 2, 1000))[1], 0);
+}
+
+/// BCube(4, 1) with two more hosts: 24 does not relay, and has a link to switch 20 and a faster one to switch 21; 25 relays, and has one to switch 20
+/// alone. There is one queue for all that goes to host 24, which passes nothing on and slows nobody down.
+#[test]
+fn hosts_that_do_not_relay_are_destinations_alone() {
+    let mut spec = network(4, 1, Default::default());
+    spec.switch.buffer = Bytes(1 << 30);
+    spec.nodes.extend([NodeKind::Host, NodeKind::Relay].map(|kind| NodeSpec { name: format!("{kind:?}"), kind }));
+    spec.links.extend([link(24, 20, 100, 1000), link(24, 21, 400, 1000), link(25, 20, 100, 1000)]);
+    assert_eq!(promise(&spec, &[]), (true, String::new()));
+    // At server 0: five queues of the other ports of switch 20 for longer paths, however few links host 25 has, and the fourth for packets that end there.
+    assert_eq!(queues_in(spec.clone(), via(0, &[20], 24, 1000)), [8, 0]);
+    let mut s = Script::new(&spec, vec![], 24);
+    let to_0 = s.fabric.wiring.of(NodeId(20))[0].id;
+    s.arrive_control(0, 0, frame(PAUSE, B, to_0));
+    assert_eq!((told(&mut s, 1_000_000), s.node.flow_control().stopping()), (vec![], vec![]));
 }
 
 /// A packet of six links: 6-hop queues come before those of four, then those of two, then the relay queue; at switches the ports of the lower layer
@@ -199,13 +226,14 @@ fn the_queues_of_type_a_count_together_and_apart_from_type_b() {
 #[test]
 fn thresholds_are_bdps_as_configured() {
     use backwater_fabric::mechanisms::flow_control::port_fc::Bdp;
-    let first_pause = |config: PortFcConfig| {
-        let mut s = Script::new(&network(4, 1, config), vec![flow(11, 15, 10_000_000, 0)], 23);
+    let first_pause_in = |spec: NetworkSpec| {
+        let mut s = Script::new(&spec, vec![flow(11, 15, 10_000_000, 0)], 23);
         (0..2000).find(|psn| {
             s.arrive_data(0, 2, 0, psn + 1);
             !told(&mut s, 1).is_empty()
         })
     };
+    let first_pause = |config| first_pause_in(network(4, 1, config));
     // The first packet leaves at once; the queue is counted with the packet that joins it.
     let packets = |bytes: u64| Some(bytes.div_ceil(u64::from(CHARGE)) as u32);
     assert_eq!(first_pause(PortFcConfig::default()), packets(150_000));
@@ -213,6 +241,10 @@ fn thresholds_are_bdps_as_configured() {
         first_pause(PortFcConfig { last_xoff: Some(3.0), last_xon: Some(2.0), ..Default::default() }),
         packets(75_000)
     );
+    // PAUSEs go over the other links: how long that to server 15 is does not matter.
+    let mut uneven = network(4, 1, Default::default());
+    uneven.links[16 + 15].delay = Duration::from_us(4);
+    assert_eq!(first_pause_in(uneven), packets(150_000));
     let path = first_pause(PortFcConfig { bdp: Bdp::Path, ..Default::default() });
     let rtt_bytes = 8 * 12_500 + 4 * (1106 + 86);
     assert_eq!(path, packets(6 * rtt_bytes));
@@ -278,6 +310,32 @@ fn a_switch_stops_the_queue_of_the_congested_port() {
     assert_eq!(flows_sent(&mut s, us), [0, 2]);
     s.arrive_control(us, 3, frame(RESUME, B, to_12));
     assert_eq!(flows_sent(&mut s, 2 * us), [1]);
+}
+
+/// Both ends name alike what is stopped, which audits compare and the search for deadlocks follows: a server by the queue of its own data that it has
+/// closed, and for whom it has passed that on; a switch by the port that is full, and of which the server there is not told.
+#[test]
+fn both_ends_name_alike_what_is_stopped() {
+    let stopped = |s: &Script| -> Vec<_> {
+        s.node.ports().iter().map(|port| s.node.flow_control().stopped(port.ix, port)).collect()
+    };
+    let scope = |of: u32, port| PauseScope::Port(port, of as u8);
+    let (mut s, [to_12, _]) = server_15();
+    s.arrive_control(0, 0, frame(PAUSE, A, to_12));
+    assert_eq!((stopped(&s), s.node.flow_control().leftover()), (vec![vec![scope(A, to_12)], vec![]], None));
+    s.arrive_control(0, 0, frame(PAUSE, B, to_12));
+    let (books, because) = (s.node.flow_control(), scope(B, to_12));
+    assert_eq!(stopped(&s), [vec![scope(A, to_12), because], vec![]]);
+    assert_eq!((books.stopping(), books.leftover().is_some()), (vec![(1, because)], true));
+    assert_eq!([0, 1].map(|port| books.passed_on(port, because)), [vec![], vec![(0, CLASSES as QueueIx + 3)]]);
+
+    let spec = network(4, 1, thresholds(CHARGE, 0));
+    let mut s = Script::new(&spec, vec![flow(11, 15, 100_000, 0)], 23);
+    let to_15 = s.node.ports()[3].id;
+    s.arrive_control(0, 3, frame(PAUSE, B, to_12));
+    (1..=2).for_each(|psn| s.arrive_data(0, 2, 0, psn));
+    assert_eq!(stopped(&s), [vec![], vec![], vec![], vec![because]]);
+    assert_eq!(s.node.flow_control().stopping(), [0, 1, 2].map(|port| (port, scope(B, to_15))));
 }
 
 /// A link that comes back: the switch opens what it had been told by the server, and tells it again what is full; the server does the same, also for the
@@ -368,7 +426,12 @@ fn promise(spec: &NetworkSpec, flows: &[FlowSpec]) -> (bool, String) {
 fn nothing_is_promised_where_the_papers_argument_does_not_hold() {
     let spec = network(4, 1, Default::default());
     assert_eq!(promise(&spec, &[]), (true, String::new()));
-    assert!(promise(&network(8, 0, Default::default()), &[]).0);
+    let mut star = network(8, 0, Default::default());
+    assert!(promise(&star, &[]).0);
+    // Links that fail, and that corrupt frames, where no server relays: PAUSEs are spared, and nothing comes by a detour.
+    star.faults = vec![LinkFault { link: 0, down: Time::from_ps(1), up: Time::from_ps(2) }];
+    star.links.iter_mut().for_each(|link| link.error_rate = 1e-3);
+    assert!(promise(&star, &[]).0);
     // Three layers; a detour by way of three switches.
     assert!(promise(&network(2, 2, Default::default()), &[]).1.contains("up to 3 switches"));
     let detour = via(0, &[16, 1, 21, 5, 17], 4, 1000);
@@ -385,13 +448,17 @@ fn nothing_is_promised_where_the_papers_argument_does_not_hold() {
     // others, a frame goes before it, and its receiver finishes one, and three more by way of a server.
     let mut small = spec.clone();
     let (hop, way) = (25_000 + 8 * 84 + 2 * 1122, 25_000 + 8 * 84 + 3 * 1122);
-    let need = 8 * 150_000 + 12 * hop + 6 * (hop + way);
-    small.switch.buffer = Bytes(need);
+    let bound = 8 * 150_000 + 12 * hop + 6 * (hop + way);
+    small.switch.buffer = Bytes(bound);
     assert_eq!(promise(&small, &[]), (true, String::new()));
-    small.switch.buffer = Bytes(need - 1);
+    // What comes while servers forward needs room as well.
+    let mut later = small.clone();
+    later.host.relay.delay = Duration::from_us(1);
+    assert_eq!((promise(&later, &[]).0, need(&later)), (false, bound + 6 * 12_500));
+    small.switch.buffer = Bytes(bound - 1);
     assert_eq!(
         promise(&small, &[]).1,
-        format!("the ports of a switch may come to hold {need} B in all, and its buffer has {} B", need - 1)
+        format!("the ports of a switch may come to hold {bound} B in all, and its buffer has {} B", bound - 1)
     );
     let endless = PortFcConfig { xoff: 1e6, xon: 0.0, ..Default::default() };
     assert!(!promise(&network(8, 1, endless), &[]).0);
@@ -416,6 +483,30 @@ fn nothing_is_promised_where_the_papers_argument_does_not_hold() {
     let mut two_links = network(3, 1, Default::default());
     two_links.links.retain(|link| ![(0, 9), (1, 13)].contains(&(link.a.0, link.b.0)));
     assert!(promise(&two_links, &[]).1.contains("up to 4 switches"));
+}
+
+/// A port may be resumed where it is paused, and no later; servers may not be linked to each other.
+#[test]
+fn thresholds_may_be_equal_and_servers_have_links_to_switches_only() {
+    let is_sound = |xon| {
+        let beside = Beside {
+            mtu: Bytes(1024),
+            ack_every: 1,
+            lossless: ClassMask::default(),
+            flow_control: ("port-fc", FlowControlFacts::default()),
+            congestion: "none",
+            load_balance: "ecmp",
+            recovery: "irn",
+        };
+        let mut findings = Findings::default();
+        PortFcConfig { xoff: 6.0, xon, ..Default::default() }.check(&beside, &mut findings);
+        findings.into_vec().is_empty()
+    };
+    assert_eq!([4.0, 6.0, 6.1, -1.0].map(is_sound), [true, true, false, false]);
+    let mut direct = network(4, 1, Default::default());
+    direct.links.push(link(0, 5, 100, 1000));
+    let refused = Fabric::new(direct).unwrap_err();
+    assert!(refused.iter().any(|error| error.to_string().contains("some are linked to each other")), "{refused:?}");
 }
 
 /// A network, its flows, and for how long to run it at least.

@@ -57,6 +57,18 @@ fn a_packet_with_two_digits_to_correct_passes_one_server() {
     }
 }
 
+/// h1 passes a packet of h0 on, and the ACK back. Its own ACKs, of a packet from each side, are not among what it relays.
+#[test]
+fn what_a_host_sends_itself_is_not_relayed() {
+    let flows = vec![via(0, &[4, 1, 7], 3, 1024), flow(0, 1, 1024, 0), flow(3, 1, 1024, 0)];
+    let (simulation, _) = common::run(&bcube(2, 100, 1000), flows);
+    let ports = simulation.node(NodeId(1)).ports();
+    assert_eq!(
+        [0, 1].map(|ix| (ports[ix].relayed_wire_bytes(), ports[ix].sent_wire_bytes())),
+        [(86, 172), (1122, 1208)]
+    );
+}
+
 /// At any instant, while packets are on their way from one port of a server to another.
 #[test]
 fn the_books_balance_while_packets_are_being_forwarded() {

@@ -14,11 +14,11 @@ use self::server::Server;
 use self::switch::Switch;
 use crate::contract::{
     AddedQueues, Beside, Findings, FlowControl, FlowControlAccounts, FlowControlFacts, FlowControlOptions, Footprint,
-    Gauge, Joining, Options, Passage, PauseScope, Place, PortView, Pressure, Shape, Site, Starting, View,
+    Gauge, Joining, Options, Passage, PauseScope, Place, Pressure, Shape, Site, Starting, View,
 };
 use crate::frame::cause::{Cause, Causes};
 use crate::frame::{Control, Frame, Protocol, Signal};
-use crate::ids::{CLASSES, PortId, PortIx, QueueIx};
+use crate::ids::{PortId, PortIx, QueueIx};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -316,11 +316,6 @@ impl FlowControlAccounts for PortFc {
         }
     }
 
-    fn stopped(&self, port: PortIx, view: &dyn PortView) -> Vec<PauseScope> {
-        let added = view.closed_queues().filter(|queue| usize::from(*queue) >= CLASSES);
-        added.map(|queue| self.scope(port, queue)).collect()
-    }
-
     fn scope(&self, port: PortIx, queue: QueueIx) -> PauseScope {
         let scope = match self {
             PortFc::Switch(switch) => switch.scope(port, queue),
@@ -329,9 +324,9 @@ impl FlowControlAccounts for PortFc {
         scope.unwrap_or(PauseScope::Queue(queue))
     }
 
-    fn keeps_stopped(&self, ingress: PortIx, scope: PauseScope, _frame: &Frame, at: Passage) -> bool {
+    fn keeps_stopped(&self, _ingress: PortIx, scope: PauseScope, _frame: &Frame, at: Passage) -> bool {
         match self {
-            PortFc::Switch(switch) => at.egress != ingress && switch.message_of(&at).scope() == scope,
+            PortFc::Switch(switch) => switch.message_of(&at).scope() == scope,
             PortFc::Server(_) => false,
         }
     }
