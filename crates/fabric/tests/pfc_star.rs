@@ -7,14 +7,14 @@ mod common;
 use backwater_engine::{Bytes, Duration, Time};
 use backwater_fabric::Simulation;
 use backwater_fabric::frame::cause::{Cause, Parent};
-use backwater_fabric::ids::{Class, PortId};
+use backwater_fabric::ids::{Class, NodeId, PortId};
 use backwater_fabric::mechanisms::flow_control::FlowControlConfig;
 use backwater_fabric::mechanisms::flow_control::pfc::PauseModel;
 use backwater_fabric::mechanisms::flow_control::pfc_star::PfcStarConfig;
 use backwater_fabric::mechanisms::headroom::HeadroomConfig;
 use backwater_fabric::mechanisms::headroom::static_threshold::StaticConfig;
 use backwater_fabric::network::fabric::Fabric;
-use backwater_fabric::network::spec::{FlowSpec, NetworkSpec, SpecError};
+use backwater_fabric::network::spec::{FlowSpec, NetworkSpec, RouteSpec, SpecError};
 use common::script::{Says, Script, Sent};
 use common::{bcube, bcube_of, flow, link, via};
 use proptest::prelude::*;
@@ -81,6 +81,28 @@ fn a_pause_takes_effect_after_the_response_time() {
     s.arrive_data(500_000, 0, 0, 0);
     s.arrive_data(1_000_001, 0, 0, 1);
     assert_eq!(sent(&mut s, 2_000_000), [(1, Says::Data(4, 0))]);
+}
+
+/// Three switches in a ring, with a host each. Routes set by hand send packets for one host to and fro between the other two switches.
+#[test]
+fn routes_that_go_round_are_refused() {
+    let mut spec = common::network(3, 3);
+    let access = (0..3).map(|host| link(host, 3 + host, 100, 1000));
+    spec.links = access.chain((0..3).map(|switch| link(3 + switch, 3 + (switch + 1) % 3, 100, 1000))).collect();
+    let spec = pfc_star(spec, 3, 100_000);
+    assert!(Fabric::new(spec.clone()).is_ok());
+    let route = |node, next| RouteSpec { node: NodeId(node), to: NodeId(1), next: NodeId(next) };
+    let looped = NetworkSpec { routes: vec![route(3, 5), route(5, 3)], ..spec };
+    assert!(Fabric::new(looped).unwrap_err().iter().any(|error| error.to_string().contains("in all")));
+}
+
+/// Many more switches in a row than packets can pass.
+#[test]
+fn the_longest_chain_of_switches_is_refused_like_any_other() {
+    let mut spec = common::network(2, 60_000);
+    let switches = (2..60_001).map(|switch| link(switch, switch + 1, 100, 1000));
+    spec.links = [link(0, 2, 100, 1000), link(1, 60_001, 100, 1000)].into_iter().chain(switches).collect();
+    assert!(Fabric::new(pfc_star(spec, 3, 100_000)).is_err());
 }
 
 #[test]

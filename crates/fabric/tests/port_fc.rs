@@ -11,7 +11,7 @@ use backwater_fabric::contract::{Beside, Findings, FlowControlAccounts, FlowCont
 use backwater_fabric::driver::trace::Action;
 use backwater_fabric::frame::cause::Cause;
 use backwater_fabric::frame::{Control, PacketKind, Protocol, Signal};
-use backwater_fabric::ids::{CLASSES, ClassMask, NodeId, PortId, PortIx, QueueIx};
+use backwater_fabric::ids::{CLASSES, Class, ClassMask, NodeId, PortId, PortIx, QueueIx};
 use backwater_fabric::mechanisms::congestion::CongestionConfig;
 use backwater_fabric::mechanisms::congestion::none::{NoneConfig, Window};
 use backwater_fabric::mechanisms::flow_control::FlowControlConfig;
@@ -436,6 +436,10 @@ fn nothing_is_promised_where_the_papers_argument_does_not_hold() {
     assert!(promise(&network(2, 2, Default::default()), &[]).1.contains("up to 3 switches"));
     let detour = via(0, &[16, 1, 21, 5, 17], 4, 1000);
     assert!(promise(&spec, &[detour]).1.contains("up to 3 switches"));
+    // ACKs in a lossless class, which no PAUSE stops.
+    let mut acks = spec.clone();
+    acks.host.ack_class = Class(3);
+    assert!(promise(&acks, &[]).1.contains("stops no ACKs"));
     // Servers that let relayed packets wait.
     let mut fair = spec.clone();
     fair.host.scheduler = HostScheduler::Fair {};

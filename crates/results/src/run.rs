@@ -430,7 +430,13 @@ impl Run {
         self.violations.extend(self.simulation.violations().iter().map(|drop| {
             let (node, class) = (fabric.name(drop.node), drop.class.0);
             let ingress = fabric.port_name(drop.ingress);
-            format!("{} at {node}: no headroom for a packet of lossless class {class} from port {ingress}", drop.at)
+            let site = fabric.site(drop.node);
+            let presumed = site.flow_control.presumes.filter(|_| site.shape.relays);
+            let presumed = presumed.map(|what| format!("; it is promised as long as {what}")).unwrap_or_default();
+            format!(
+                "{} at {node}: no headroom for a packet of lossless class {class} from port {ingress}{presumed}",
+                drop.at
+            )
         }));
         self.violations.extend(self.simulation.audit().iter().map(ToString::to_string));
         let deadlock = self.deadlock.as_ref().map(|deadlock| DeadlockReport {

@@ -102,6 +102,8 @@ pub struct FlowControlFacts {
     pub passes_on: bool,
     /// Whether packets go up a lossless class on their way: then they begin in the lowest.
     pub raises_classes: bool,
+    /// What its promise rests on where hosts relay, and planning cannot know.
+    pub presumes: Option<&'static str>,
 }
 
 impl FlowControlFacts {

@@ -71,6 +71,8 @@ pub struct Shape {
     pub stages: usize,
     /// Classes that are lossless.
     pub lossless: ClassMask,
+    /// Whether ACKs are in one of them.
+    pub lossless_acks: bool,
     /// Whether the way of every packet is a function of its flow.
     pub fixed_paths: bool,
     /// Whether links fail during the run.

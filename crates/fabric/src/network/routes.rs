@@ -368,35 +368,45 @@ impl Routes {
         };
         let targets: BTreeMap<(NodeId, bool), NodeId> = hosts().filter_map(target).collect();
         let farthest = |target: &NodeId| {
-            let mut known = vec![None; nodes.len()];
-            hosts().map(|host| self.stages_behind(nodes, wiring, host, *target, &mut known)).max().unwrap_or(0)
+            let mut behind = vec![Behind::Unknown; nodes.len()];
+            hosts().map(|host| self.stages_behind(nodes, wiring, host, *target, &mut behind)).max().unwrap_or(0)
         };
         1 + targets.values().map(farthest).max().unwrap_or(0)
     }
 
-    /// The most stages that begin behind `node` on a way to `target`. What comes back to where it has been adds nothing.
+    /// The most stages that begin behind `node` on a way to `target`. Where packets may go round, it is as many as their time to live allows.
     fn stages_behind(
         &self,
         nodes: &[NodeSpec],
         wiring: &Wiring,
         node: NodeId,
         target: NodeId,
-        known: &mut [Option<usize>],
+        behind: &mut [Behind],
     ) -> usize {
-        if let Some(stages) = known[node.0 as usize] {
-            return stages;
+        let next = |node: NodeId| self.candidates(node, target).iter().map(move |port| wiring.neighbour(node, *port));
+        let mut way = vec![node];
+        while let Some(node) = way.last().copied() {
+            let most = match behind[node.0 as usize] {
+                Behind::Stages(_) => {
+                    way.pop();
+                    continue;
+                }
+                Behind::Unknown => {
+                    behind[node.0 as usize] = Behind::Open;
+                    way.extend(next(node).filter(|next| *next != target));
+                    continue;
+                }
+                Behind::Open => next(node).filter(|next| *next != target).map(|next| match behind[next.0 as usize] {
+                    Behind::Stages(further) => further + usize::from(begins_stage(nodes, node, next)),
+                    _ => TIME_TO_LIVE.into(),
+                }),
+            };
+            behind[node.0 as usize] = Behind::Stages(most.max().unwrap_or(0));
         }
-        known[node.0 as usize] = Some(0);
-        let mut most = 0;
-        for port in self.candidates(node, target) {
-            let next = wiring.neighbour(node, *port);
-            if next != target {
-                let begins = usize::from(begins_stage(nodes, node, next));
-                most = most.max(begins + self.stages_behind(nodes, wiring, next, target, known));
-            }
+        match behind[node.0 as usize] {
+            Behind::Stages(stages) => stages,
+            _ => 0,
         }
-        known[node.0 as usize] = Some(most);
-        most
     }
 
     /// Base round-trip times between hosts: `there` and `back` wire bytes stored and forwarded at every hop.
@@ -425,6 +435,16 @@ impl Routes {
         }
         RoundTrips::of(&longest)
     }
+}
+
+/// What is known of the ways from a node to a target.
+#[derive(Clone, Copy, Debug)]
+enum Behind {
+    Unknown,
+    /// The way that is being followed passes the node.
+    Open,
+    /// The most stages that begin behind it.
+    Stages(usize),
 }
 
 /// Base round-trip times between hosts.

@@ -490,6 +490,7 @@ impl NetworkSpec {
             uniform: self.groups.iter().all(|group| group.flow_control.is_none()),
             stages,
             lossless: self.switch.lossless.iter().copied().collect(),
+            lossless_acks: self.switch.lossless.contains(&self.host.ack_class),
             fixed_paths: self.load_balance.is_static(),
             faults: !self.faults.is_empty(),
         }

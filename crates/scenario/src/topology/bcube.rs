@@ -84,6 +84,9 @@ fn default_delay() -> PerLayer<Duration> {
     PerLayer::All(super::default_delay())
 }
 
+/// Routes to all of them from everywhere take a gigabyte.
+const MAX_SERVERS: u128 = 1 << 14;
+
 /// As far as flow control for BCube has been worked out.
 const MAX_K: u32 = 2;
 
@@ -99,7 +102,14 @@ impl BcubeConfig {
             checks.error("k", format!("is {k}, must be 0, 1 or 2: {reason}; flow control is worked out up to k = 2"));
         }
         let layers = self.k.min(MAX_K) + 1;
-        checks.size("n", u128::from(self.n).pow(layers) * u128::from(layers));
+        let servers = u128::from(self.n).pow(layers);
+        if layers > 1 && servers > MAX_SERVERS {
+            let reason = "each of them has routes of its own";
+            checks.error("n", format!("makes {servers} servers that relay, must be at most {MAX_SERVERS}: {reason}"));
+        }
+        if layers == 1 {
+            checks.size("n", servers);
+        }
         self.rate.check(&mut checks, "rate", self.k, Checks::rate);
         self.delay.check(&mut checks, "delay", self.k, Checks::delay);
         checks.error_rate("error_rate", self.error_rate);

@@ -117,6 +117,7 @@ impl FlowControlOptions for PortFcConfig {
             bounds_queues: true,
             is_spared_by_errors: true,
             passes_on: true,
+            presumes: Some("servers' own ACKs, which go first, make no long queue of what they relay"),
             ..Default::default()
         }
     }
@@ -126,7 +127,7 @@ impl FlowControlOptions for PortFcConfig {
     }
 
     fn promises(&self, site: &Site<'_>) -> Result<(), String> {
-        let Shape { stages, faults, relays, uniform, .. } = site.shape;
+        let Shape { stages, faults, relays, uniform, lossless_acks, .. } = site.shape;
         if stages > 2 {
             return Err(format!(
                 "packets pass up to {stages} switches; a PAUSE because of type A ends at the server before, so that those from two switches before are not stopped"
@@ -136,6 +137,9 @@ impl FlowControlOptions for PortFcConfig {
             return Err(
                 "links fail, and what waits meanwhile at servers comes when nobody stops it, or by a detour".into()
             );
+        }
+        if lossless_acks {
+            return Err("host.ack_class is a lossless class, and a PAUSE stops no ACKs".into());
         }
         if !uniform {
             return Err("other switches run another flow control".into());
