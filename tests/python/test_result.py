@@ -1,8 +1,10 @@
+import json
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+import backwater
 from backwater import Result, ResultError
 from backwater.summary import Outcome
 from conftest import END, RUN, write_result
@@ -142,3 +144,40 @@ def test_a_notebook_shows_verdicts_and_completion_times(result: Result) -> None:
     assert "Unfinished flows" in html
     assert "10–100 KB" in html
     assert "<script" not in html
+
+
+# Two servers receive and relay at line rate through the same port. Their ACKs go first, and what they relay piles up;
+# later it comes to one port in spite of PAUSEs, and the buffer is just what planning asks for.
+BACKLOG = """
+topology = { kind = "bcube", n = 6, delay = "100 ns" }
+run = { until = "2 ms", drain = "20 ms" }
+network = { mtu = "1 KiB" }
+congestion_control = { kind = "none" }
+
+[switch]
+buffer = "376950 B"
+flow_control = { kind = "port-fc", xoff = 0.5, xon = 0.25 }
+headroom = { kind = "static", xoff = "376950 B", headroom = "0 B" }
+
+[[traffic]]
+kind = "flows"
+flows = [
+  { src = "h4.0", dst = "h1.0", bytes = "6 MB" },
+  { src = "h1.1", dst = "h3.0", bytes = "11 MB", data_via = ["h1.0"], ack_via = ["h3.1"] },
+  { src = "h1.2", dst = "h0.0", bytes = "1500 KB", start = "950 us", data_via = ["h1.0"], ack_via = ["h0.2"] },
+  { src = "h5.0", dst = "h2.0", bytes = "6 MB" },
+  { src = "h2.1", dst = "h0.0", bytes = "11 MB", data_via = ["h2.0"], ack_via = ["h0.1"] },
+  { src = "h2.2", dst = "h0.0", bytes = "1500 KB", start = "950 us", data_via = ["h2.0"], ack_via = ["h0.2"] },
+]
+"""
+
+
+def test_a_violation_says_what_the_promise_rests_on(tmp_path: Path) -> None:
+    (tmp_path / "backlog.toml").write_text(BACKLOG)
+    scenario = backwater.Scenario.load(tmp_path / "backlog.toml")
+    assert scenario.warnings == []
+    result = backwater.run(scenario, tmp_path / "result")
+    assert result.summary.outcome == "violation"
+    (first, *_) = json.loads((tmp_path / "result/run.json").read_text())["audit"]["violations"]
+    assert "no headroom for a packet of lossless class 3" in first
+    assert "it is promised as long as servers' own ACKs" in first
