@@ -75,9 +75,14 @@ impl Server {
 
     /// Passes on, out of all other ports, what has come to `port`.
     fn pass_on(&self, port: PortIx, message: Message, view: &mut View<'_>) {
-        for other in (0..self.ports.len() as PortIx).filter(|other| self.relays && *other != port) {
+        for other in self.others(port) {
             self.repeat(other, port, message, view);
         }
+    }
+
+    /// The ports out of which goes what has come to `port` and is passed on: none, if the host does not relay.
+    fn others(&self, port: PortIx) -> impl Iterator<Item = PortIx> {
+        (0..self.ports.len() as PortIx).filter(move |other| self.relays && *other != port)
     }
 
     /// Sends out of one port what has come to another.
@@ -110,8 +115,7 @@ impl Server {
 
     pub(super) fn stopping(&self) -> Vec<(PortIx, PauseScope)> {
         let scope = |exit| Message { pauses: true, of: Type::B, port: exit }.scope();
-        let others = |port| (0..self.ports.len() as PortIx).filter(move |other| self.relays && *other != port);
-        self.full().flat_map(|(port, exit)| others(port).map(move |other| (other, scope(exit)))).collect()
+        self.full().flat_map(|(port, exit)| self.others(port).map(move |other| (other, scope(exit)))).collect()
     }
 
     pub(super) fn scope(&self, port: PortIx, queue: QueueIx) -> Option<PauseScope> {
@@ -126,8 +130,8 @@ impl Server {
     /// The closed queues of other ports that have what `scope` stops kept stopped behind `ingress`.
     pub(super) fn passed_on(&self, ingress: PortIx, scope: PauseScope) -> Vec<(PortIx, QueueIx)> {
         let PauseScope::Port(exit, _) = scope else { return Vec::new() };
-        let others = (0..self.ports.len() as PortIx).filter(|other| self.relays && *other != ingress);
-        let queues = others.flat_map(|port| self.own_queues(port, Type::B, exit).map(move |queue| (port, queue)));
+        let queues =
+            self.others(ingress).flat_map(|port| self.own_queues(port, Type::B, exit).map(move |queue| (port, queue)));
         queues.filter(|(port, queue)| self.scope(*port, *queue) == Some(scope)).collect()
     }
 
