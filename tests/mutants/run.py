@@ -14,7 +14,7 @@ import subprocess
 import sys
 import tomllib
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -102,18 +102,25 @@ def read() -> list[Mutant]:
     ]
 
 
-def copy(mutants: Iterable[Mutant]) -> None:
-    """Copies the workspace and puts the mutants in. What is as before keeps its time: cargo does not build it again."""
+def changed(mutants: Iterable[Mutant]) -> dict[Path, bytes]:
+    """The files of the model that have mutants, with these in them. Exits if two overlap."""
+    files: dict[Path, bytes] = {}
+    for mutant in mutants:
+        path, switch = SOURCES / mutant.file, f"crate::mutant({mutant.number})"
+        content = files[path] if path in files else (ROOT / path).read_bytes()
+        if content.count(mutant.text.encode()) != 1:
+            sys.exit(f"{mutant}: its text overlaps that of another")
+        files[path] = content.replace(mutant.text.encode(), re.sub(r"\bMUT\b", switch, mutant.becomes).encode())
+    return files
+
+
+def copy(model: Mapping[Path, bytes]) -> None:
+    """Copies the workspace with other files of the model. What is as before keeps its time: cargo does not build it again."""
     kept = ["Cargo.toml", "Cargo.lock"]
     folders = ["crates", "benches/limit", "benches/run"]
     paths = [path for folder in folders for path in (ROOT / folder).rglob("*") if path.is_file()]
     files = {path.relative_to(ROOT): path.read_bytes() for path in [*paths, *(ROOT / name for name in kept)]}
-    for mutant in mutants:
-        path, switch = SOURCES / mutant.file, f"crate::mutant({mutant.number})"
-        becomes = re.sub(r"\bMUT\b", switch, mutant.becomes)
-        if files[path].count(mutant.text.encode()) != 1:
-            sys.exit(f"{mutant}: its text overlaps that of another")
-        files[path] = files[path].replace(mutant.text.encode(), becomes.encode())
+    files |= model
     files[SOURCES / "lib.rs"] += SWITCH.encode()
     for folder in folders:
         for path in (COPY / folder).rglob("*"):
@@ -183,10 +190,11 @@ def main() -> int:
     mutants = read()
     complaints = [complaint for mutant in mutants for complaint in mutant.complaints()]
     print(*complaints, sep="\n", end="\n" if complaints else "")
+    applied = [mutant for mutant in mutants if mutant.is_found()]
+    model = changed(applied)
     if options.check:
         return 1 if complaints else 0
-    applied = [mutant for mutant in mutants if mutant.is_found()]
-    copy(applied)
+    copy(model)
     programs = build()
     chosen = [mutant for mutant in applied if options.only in str(mutant)]
     tests = {test for mutant in chosen for test in mutant.killed_by}
