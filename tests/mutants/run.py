@@ -115,7 +115,7 @@ def changed(mutants: Iterable[Mutant]) -> dict[Path, bytes]:
 
 
 def copy(model: Mapping[Path, bytes]) -> None:
-    """Copies the workspace with other files of the model. What is as before keeps its time: cargo does not build it again."""
+    """Copies the workspace with other files of the model. What is as before keeps its time, and is not built again."""
     kept = ["Cargo.toml", "Cargo.lock"]
     folders = ["crates", "benches/limit", "benches/run"]
     paths = [path for folder in folders for path in (ROOT / folder).rglob("*") if path.is_file()]
