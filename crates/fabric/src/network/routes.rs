@@ -396,17 +396,13 @@ impl Routes {
                     way.extend(next(node).filter(|next| *next != target));
                     continue;
                 }
-                Behind::Open => next(node).filter(|next| *next != target).map(|next| match behind[next.0 as usize] {
-                    Behind::Stages(further) => further + usize::from(begins_stage(nodes, node, next)),
-                    _ => TIME_TO_LIVE.into(),
-                }),
+                Behind::Open => next(node)
+                    .filter(|next| *next != target)
+                    .map(|next| behind[next.0 as usize].stages() + usize::from(begins_stage(nodes, node, next))),
             };
             behind[node.0 as usize] = Behind::Stages(most.max().unwrap_or(0));
         }
-        match behind[node.0 as usize] {
-            Behind::Stages(stages) => stages,
-            _ => 0,
-        }
+        behind[node.0 as usize].stages()
     }
 
     /// Base round-trip times between hosts: `there` and `back` wire bytes stored and forwarded at every hop.
@@ -445,6 +441,16 @@ enum Behind {
     Open,
     /// The most stages that begin behind it.
     Stages(usize),
+}
+
+impl Behind {
+    /// A way that comes back to where it has been may go on for as long as a packet lives.
+    fn stages(self) -> usize {
+        match self {
+            Behind::Stages(stages) => stages,
+            Behind::Unknown | Behind::Open => TIME_TO_LIVE.into(),
+        }
+    }
 }
 
 /// Base round-trip times between hosts.

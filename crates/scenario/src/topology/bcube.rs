@@ -103,12 +103,11 @@ impl BcubeConfig {
         }
         let layers = self.k.min(MAX_K) + 1;
         let servers = u128::from(self.n).pow(layers);
-        if layers > 1 && servers > MAX_SERVERS {
-            let reason = "each of them has routes of its own";
-            checks.error("n", format!("makes {servers} servers that relay, must be at most {MAX_SERVERS}: {reason}"));
-        }
         if layers == 1 {
             checks.size("n", servers);
+        } else if servers > MAX_SERVERS {
+            let reason = "each of them has routes of its own";
+            checks.error("n", format!("makes {servers} servers that relay, must be at most {MAX_SERVERS}: {reason}"));
         }
         self.rate.check(&mut checks, "rate", self.k, Checks::rate);
         self.delay.check(&mut checks, "delay", self.k, Checks::delay);

@@ -121,7 +121,7 @@ pub(super) const CASES: &[Case] = &[
             "s.toml:32:13: error: host.ack_every = 200: so many packets do not fit into a window of 104672 B: they would never be answered",
         ],
     ),
-    // What relaying hosts' buffers hold.
+    // Servers that relay have routes of their own.
     (
         "kind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 4\nhost_rate = \"100 Gbps\"\ndelay = \"1 us\"\n\n[[faults]]\nlink = [\"leaf0\", \"spine1\"]\ndown = \"200 us\"\nup = \"300 us\"\n",
         "kind = \"bcube\"\nn = 1000",
@@ -129,6 +129,7 @@ pub(super) const CASES: &[Case] = &[
             "s.toml:10:5: error: topology.n = 1000: makes 1000000 servers that relay, must be at most 16384: each of them has routes of its own",
         ],
     ),
+    // What relaying hosts' buffers hold.
     (
         "kind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 4\nhost_rate = \"100 Gbps\"\ndelay = \"1 us\"\n\n[[faults]]\nlink = [\"leaf0\", \"spine1\"]\ndown = \"200 us\"\nup = \"300 us\"\n",
         "kind = \"bcube\"\nn = 4\n[host.relay]\nbuffer = \"10 KB\"\n",
