@@ -148,6 +148,8 @@ pub struct HeadroomFacts {
     pub looks_at_ports: bool,
     /// Whether an ingress queue has a bound that does not grow with the buffer.
     pub bounds_ingress: bool,
+    /// Whether ingress queues of lossless classes have thresholds ([`BufferPolicy::threshold`](crate::contract::BufferPolicy::threshold)).
+    pub has_thresholds: bool,
 }
 
 /// Sizes of frames.

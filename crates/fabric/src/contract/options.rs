@@ -1,10 +1,11 @@
 //! What a mechanism says of its own options: what a schema cannot say of them, what they come to, and where they cannot run.
 
-use crate::contract::facts::FlowControlFacts;
+use crate::contract::facts::{FlowControlFacts, HeadroomFacts};
 use crate::ids::ClassMask;
 use backwater_engine::{Bytes, Duration};
 use serde::Serialize;
 use serde_json::{Map, Value};
+use std::borrow::Cow;
 use std::fmt::Debug;
 
 /// The options of a mechanism of any slot.
@@ -37,6 +38,10 @@ pub struct Beside<'a> {
     pub lossless: ClassMask,
     /// The flow control of the switches, by name, and what it is.
     pub flow_control: (&'a str, FlowControlFacts),
+    /// What the buffer policy of the switches is.
+    pub headroom: HeadroomFacts,
+    /// Bytes of a switch's buffer.
+    pub buffer: Bytes,
     /// The congestion control.
     pub congestion: &'a str,
     /// The load balancer.
@@ -111,14 +116,14 @@ pub struct Finding {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Key {
     /// Of the mechanism: `ecn.kmin`; empty for all of them.
-    Own(&'static str),
+    Own(Cow<'static, str>),
     /// Of the scenario: `host.ack_every`.
     Scenario(&'static str),
 }
 
 impl From<&'static str> for Key {
     fn from(own: &'static str) -> Key {
-        Key::Own(own)
+        Key::Own(own.into())
     }
 }
 
@@ -140,6 +145,15 @@ impl Findings {
         if is_so {
             self.0.push(Finding { is_error, option, message });
         }
+    }
+
+    /// Takes over what another mechanism has found about its options, which stand in `option` of this one.
+    pub fn within(&mut self, option: &'static str, of_other: Findings) {
+        self.0.extend(of_other.0.into_iter().map(|finding| match finding.option {
+            Key::Own(own) if own.is_empty() => Finding { option: option.into(), ..finding },
+            Key::Own(own) => Finding { option: Key::Own(format!("{option}.{own}").into()), ..finding },
+            Key::Scenario(_) => finding,
+        }));
     }
 
     /// The option must not be zero, if it is set.

@@ -120,6 +120,8 @@ fn mechanisms(scenario: &Scenario, findings: &mut Findings) {
             ack_every: scenario.host.ack_every,
             lossless: switch.lossless.iter().copied().collect(),
             flow_control: (flow_control.name(), flow_control.facts(false)),
+            headroom: switch.headroom.facts(),
+            buffer: switch.buffer,
             congestion: congestion_control.name(),
             load_balance: load_balance.name(),
             recovery: recovery.name(),
@@ -149,7 +151,7 @@ fn mechanisms(scenario: &Scenario, findings: &mut Findings) {
 fn said_of(path: &str, findings: options::Findings) -> impl Iterator<Item = Diagnostic> {
     findings.into_vec().into_iter().map(move |finding| {
         let path = match finding.option {
-            Key::Own("") => path.to_owned(),
+            Key::Own(option) if option.is_empty() => path.to_owned(),
             Key::Own(option) => format!("{path}.{option}"),
             Key::Scenario(path) => path.to_owned(),
         };

@@ -6,6 +6,7 @@ pub mod hpcc;
 pub mod none;
 pub mod pcn;
 pub mod power_tcp;
+pub mod srcc;
 pub mod swift;
 pub mod telemetry;
 pub mod timely;
@@ -32,5 +33,6 @@ registry! {
         PowerTcp = "power-tcp": power_tcp::PowerTcpConfig;
         Swift = "swift": swift::SwiftConfig;
         Pcn = "pcn": pcn::PcnConfig;
+        Srcc = "srcc": srcc::SrccConfig;
     }
 }

@@ -41,7 +41,12 @@ impl HeadroomOptions for OversubscribedConfig {
     type Instance = Sih;
 
     fn facts(&self) -> HeadroomFacts {
-        HeadroomFacts { is_lossless: self.ratio >= 1.0, looks_at_ports: false, bounds_ingress: false }
+        HeadroomFacts {
+            is_lossless: self.ratio >= 1.0,
+            looks_at_ports: false,
+            bounds_ingress: false,
+            has_thresholds: true,
+        }
     }
 
     fn reserved(&self, site: &Site<'_>) -> u64 {

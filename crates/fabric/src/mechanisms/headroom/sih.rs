@@ -47,7 +47,7 @@ impl HeadroomOptions for SihConfig {
     type Instance = Sih;
 
     fn facts(&self) -> HeadroomFacts {
-        HeadroomFacts { is_lossless: true, looks_at_ports: false, bounds_ingress: false }
+        HeadroomFacts { is_lossless: true, looks_at_ports: false, bounds_ingress: false, has_thresholds: true }
     }
 
     fn reserved(&self, site: &Site<'_>) -> u64 {

@@ -48,7 +48,7 @@ impl HeadroomOptions for StaticConfig {
     type Instance = StaticThreshold;
 
     fn facts(&self) -> HeadroomFacts {
-        HeadroomFacts { is_lossless: true, looks_at_ports: false, bounds_ingress: true }
+        HeadroomFacts { is_lossless: true, looks_at_ports: false, bounds_ingress: true, has_thresholds: true }
     }
 
     fn reserved(&self, site: &Site<'_>) -> u64 {

@@ -365,6 +365,11 @@ impl Node {
 
     /// A notice has come to its end: mechanisms of a switch or relay hear it, and the sender of its flow.
     fn receive_notice<S: Sink>(&mut self, frame: &Frame, packet: Packet, env: &mut Env<'_, S>) {
+        let delay = packet.sent_at.elapsed(env.now).ps() / 1000;
+        let links = u64::from(packet.route.links());
+        for (what, amount) in [("notices_received", 1), ("notice_delay_ns", delay), ("notice_links", links)] {
+            env.sink.note(Note::Count { node: self.id, what, amount });
+        }
         let heard = self.hear(frame, env);
         let slot = env.fabric.flows.get(packet.flow).and_then(|flow| flow.sender.get());
         let endpoint = self.interfaces.endpoint.as_mut().filter(|_| heard == Heard::Pass);

@@ -1,0 +1,102 @@
+//! The congestion controls that can govern between notices.
+
+#[allow(unused_imports, reason = "for the methods that are generated")]
+use crate::contract::signatures::*;
+use crate::mechanisms::congestion::dcqcn::{CnpSender, Dcqcn, DcqcnConfig};
+use crate::mechanisms::congestion::ecn::EcnMarker;
+use crate::mechanisms::congestion::hpcc::{Hpcc, HpccConfig};
+use crate::mechanisms::congestion::none::{LineRate, NoCongestionControl, NoneConfig};
+use crate::mechanisms::congestion::swift::{Swift, SwiftConfig};
+use crate::mechanisms::congestion::telemetry::TelemetryStamper;
+use ambassador::Delegate;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The congestion control that governs between notices.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+#[allow(missing_docs, reason = "their options say what they are")]
+pub enum Base {
+    Dcqcn(DcqcnConfig),
+    Hpcc(HpccConfig),
+    Swift(SwiftConfig),
+    None(NoneConfig),
+}
+
+impl Default for Base {
+    fn default() -> Self {
+        Base::Dcqcn(DcqcnConfig::default())
+    }
+}
+
+impl Base {
+    /// What all of them are asked alike.
+    pub(super) fn options(&self) -> &dyn CongestionFactory {
+        match self {
+            Base::Dcqcn(options) => options,
+            Base::Hpcc(options) => options,
+            Base::Swift(options) => options,
+            Base::None(options) => options,
+        }
+    }
+
+    pub(super) fn point(&self, site: &Site<'_>) -> BasePoint {
+        match self {
+            Base::Dcqcn(options) => BasePoint::Ecn(options.point(site)),
+            Base::Hpcc(options) => BasePoint::Telemetry(options.point(site)),
+            Base::Swift(_) | Base::None(_) => BasePoint::None(NoCongestionControl),
+        }
+    }
+
+    pub(super) fn notification(&self, line_rate: Rate) -> BaseNotification {
+        match self {
+            Base::Dcqcn(options) => BaseNotification::Cnp(options.notification(line_rate)),
+            Base::Hpcc(_) | Base::Swift(_) | Base::None(_) => BaseNotification::None(NoCongestionControl),
+        }
+    }
+
+    pub(super) fn reaction(&self, sender: &SenderFacts) -> BaseReaction {
+        match self {
+            Base::Dcqcn(options) => BaseReaction::Dcqcn(options.reaction(sender)),
+            Base::Hpcc(options) => BaseReaction::Hpcc(options.reaction(sender)),
+            Base::Swift(options) => BaseReaction::Swift(options.reaction(sender)),
+            Base::None(options) => BaseReaction::None(options.reaction(sender)),
+        }
+    }
+}
+
+/// What a base does at a switch.
+#[derive(Debug, Delegate)]
+#[delegate(Station)]
+#[delegate(Footprint)]
+pub enum BasePoint {
+    /// DCQCN marks.
+    Ecn(EcnMarker),
+    /// HPCC stamps.
+    Telemetry(TelemetryStamper),
+    /// Others do nothing.
+    None(NoCongestionControl),
+}
+
+/// What a base does at a receiver.
+#[derive(Debug, Delegate)]
+#[delegate(NotificationPoint)]
+#[delegate(Footprint)]
+pub enum BaseNotification {
+    /// DCQCN sends CNPs.
+    Cnp(CnpSender),
+    /// Others do nothing.
+    None(NoCongestionControl),
+}
+
+/// What a base does at a sender.
+#[derive(Debug, Delegate)]
+#[delegate(ReactionPoint)]
+#[delegate(Footprint)]
+#[allow(missing_docs, clippy::large_enum_variant, reason = "each is what its name says, and all of them are in a box")]
+pub enum BaseReaction {
+    Dcqcn(Dcqcn),
+    Hpcc(Hpcc),
+    Swift(Swift),
+    None(LineRate),
+}

@@ -1,0 +1,240 @@
+//! The congestion point: which flows are congested, and which of them share an ingress port with others (section III-B to III-D).
+
+use super::flows::{Place, RecentFlows};
+use super::notice::words_of;
+use super::{Arrivals, EgressPorts, SRCC, SrccConfig, Target, Threshold, Uncongested, WindowTest};
+use crate::contract::passage::OWN;
+use crate::contract::{Carried, Passage, Site, View};
+use crate::frame::PacketKind;
+use crate::ids::{CLASSES, PortIx};
+use backwater_engine::memory::HeapBytes;
+use backwater_engine::{Bytes, Duration, Rate, Time};
+
+/// The detector of one switch.
+#[derive(Debug)]
+pub(super) struct Detector {
+    config: SrccConfig,
+    /// T.
+    window: Duration,
+    count_window: Duration,
+    rate_interval: Duration,
+    /// The least threshold.
+    floor: u64,
+    ports: usize,
+    /// Of classes that can be paused, which of them it is: packets of others neither harm nor are harmed.
+    lanes: [Option<u8>; CLASSES],
+    /// By lane and ingress port.
+    ingress: Vec<Ingress>,
+    /// By lane and egress port.
+    egress: Vec<Egress>,
+    /// When the last packet came, by lane, ingress and egress port; [`Time::NEVER`] if none has.
+    last: Vec<Time>,
+    /// Flows in all tables, and the most that there have been.
+    flows: usize,
+    most_flows: usize,
+}
+
+/// What is known of a class at an ingress port: the last packet of an uncongested flow, and the last that went to another egress port than that.
+#[derive(Clone, Copy, Debug, Default)]
+struct Ingress([Option<(PortIx, Time)>; 2]);
+
+impl Ingress {
+    /// A packet of an uncongested flow has come that goes to `egress`.
+    fn saw(&mut self, egress: PortIx, now: Time) {
+        if self.0[0].is_some_and(|(last, _)| last != egress) {
+            self.0[1] = self.0[0];
+        }
+        self.0[0] = Some((egress, now));
+    }
+
+    /// t_uf, for a congested flow that goes to `egress`.
+    fn last_uncongested(&self, egress: PortIx, which: Uncongested) -> Option<Time> {
+        let counts = |port: PortIx| which == Uncongested::AnyPort || port != egress;
+        self.0.into_iter().flatten().find(|(port, _)| counts(*port)).map(|(_, time)| time)
+    }
+}
+
+/// What is known of a class at an egress port.
+#[derive(Debug)]
+struct Egress {
+    flows: RecentFlows,
+    /// Two lengths of the queue, the older one first, and when it had them: one and up to two rate intervals ago, and less than one.
+    lengths: [(Time, u64); 2],
+}
+
+impl Egress {
+    /// Where the growth of the queue is measured from, before a packet is added to `length` bytes.
+    fn measure(&mut self, length: u64, now: Time, interval: Duration) {
+        let age = now.since(self.lengths[1].0);
+        if age >= interval {
+            // What was before a break says nothing.
+            let is_recent = age.ps() / 2 < interval.ps();
+            self.lengths = [if is_recent { self.lengths[1] } else { (now, length) }, (now, length)];
+        }
+    }
+
+    /// By how much the queue, which holds `length` bytes, grows in `span`, if it goes on as lately.
+    fn growth(&self, length: u64, now: Time, interval: Duration, span: Duration) -> i128 {
+        let (since, from) = self.lengths[0];
+        let time = now.since(since).max(interval);
+        (i128::from(length) - i128::from(from)) * i128::from(span.ps()) / i128::from(time.ps())
+    }
+}
+
+/// Bytes at `rate` in `span`.
+fn bytes_in(rate: Rate, span: Duration) -> i128 {
+    i128::from(rate.bps()) * i128::from(span.ps()) / 8_000_000_000_000
+}
+
+impl Detector {
+    pub(super) fn new(config: &SrccConfig, site: &Site<'_>) -> Detector {
+        let ports = site.ports.len();
+        let longest = site.ports.iter().map(|port| port.delay).max().unwrap_or(Duration::ZERO);
+        let mut lanes = [None; CLASSES];
+        site.lossless.iter().zip(0..).for_each(|(class, lane)| lanes[class.index()] = Some(lane));
+        let count = site.lossless.iter().count() * ports;
+        let window = config.window(site.base_rtt);
+        let egress = |_| Egress { flows: RecentFlows::new(), lengths: [(Time::ZERO, 0); 2] };
+        Detector {
+            window,
+            count_window: config.count_window(window),
+            rate_interval: config.rate_interval.unwrap_or(longest),
+            floor: config.floor.map_or(2 * site.sizes.largest_charge(), Bytes::get),
+            ports,
+            lanes,
+            ingress: vec![Ingress::default(); count],
+            egress: (0..count).map(egress).collect(),
+            last: vec![Time::NEVER; count * ports],
+            flows: 0,
+            most_flows: 0,
+            config: config.clone(),
+        }
+    }
+
+    /// A packet has come to its egress queue, which holds `length` bytes with it.
+    pub(super) fn on_enqueue(&mut self, at: &Passage, length: u64, packet: &Carried<'_>, view: &mut View<'_>) {
+        let headers = *packet.packet();
+        let Some(lane) = self.lanes[at.came.index()] else { return };
+        if headers.kind != PacketKind::Data || at.ingress == OWN {
+            return;
+        }
+        let (now, lane) = (view.now, usize::from(lane) * self.ports);
+        let (ingress, egress) = (lane + usize::from(at.ingress), lane + usize::from(at.egress));
+        self.last[ingress * self.ports + usize::from(at.egress)] = now;
+        let queue = &mut self.egress[egress];
+        queue.measure(length - u64::from(at.bytes), now, self.rate_interval);
+        let before = queue.flows.count();
+        let flow = queue.flows.saw(headers.flow, at.bytes.into(), now, self.count_window);
+        let after = queue.flows.count();
+        self.flows = self.flows + after - before;
+        if self.flows > self.most_flows {
+            self.most_flows = self.flows;
+            view.count("flow_entries", 1);
+        }
+
+        // What a notice takes to the sender: N d. Its route counts the link that the packet is about to take already.
+        let delay = self.config.link_delay.unwrap_or_else(|| view.port(at.ingress).delay());
+        let links = u64::from(headers.route.links()).saturating_sub(1);
+        let way = Duration::from_ps(delay.ps().saturating_mul(links));
+        let counts = self.config.notify_while_paused || !view.port(at.egress).is_closed(at.queue);
+        if !counts || length <= self.threshold(at, lane, length, way, view) {
+            return self.ingress[ingress].saw(at.egress, now);
+        }
+        if !self.is_shared(ingress, at.egress, now) {
+            return;
+        }
+        let target = self.target(egress, flow, view.port(at.egress).rate());
+        if self.egress[egress].flows.is_due(flow, now, self.config.notice_interval.unwrap_or(way)) {
+            let from = view.port(at.egress).id();
+            let trail = packet.trail().copied();
+            view.notify_source(&headers, trail.as_ref(), at.ingress, SRCC, from, words_of(target));
+            view.count("notices", 1);
+        }
+    }
+
+    /// Q_cth for a packet whose sender is `way` off: the queue length up to which its flow is not congested.
+    fn threshold(&self, at: &Passage, lane: usize, length: u64, way: Duration, view: &mut View<'_>) -> u64 {
+        let bytes = |option: Option<Bytes>| option.map(Bytes::get);
+        if self.config.threshold == Threshold::Static {
+            return bytes(self.config.static_threshold).unwrap_or(u64::MAX);
+        }
+        // Whatever the equation gives.
+        if length <= self.floor {
+            return self.floor;
+        }
+        // Without a bound PFC does not act.
+        let bound = bytes(self.config.q_pfc).or_else(|| view.threshold(at.ingress, at.came));
+        let Some(bound) = bound else { return u64::MAX };
+        let span = if self.config.two_way { Duration::from_ps(way.ps().saturating_mul(2)) } else { way };
+        let queue = &self.egress[lane + usize::from(at.egress)];
+        let growth = match self.config.threshold {
+            Threshold::Eq6 => {
+                let others = self.arrivals(at, lane, view.now).saturating_sub(1);
+                bytes_in(view.port(at.egress).rate(), span) * i128::from(others)
+            }
+            _ => queue.growth(length, view.now, self.rate_interval, span),
+        };
+        let share = bound / self.egress_ports(at, lane, view.now).max(1);
+        let threshold = i128::from(share) - growth;
+        let is_floored = threshold < i128::from(self.floor);
+        view.count("thresholds", 1);
+        if is_floored {
+            view.count("floored_thresholds", 1);
+            return self.floor;
+        }
+        u64::try_from(threshold).unwrap_or(u64::MAX)
+    }
+
+    /// M.
+    fn egress_ports(&self, at: &Passage, lane: usize, now: Time) -> u64 {
+        match self.config.egress_ports {
+            EgressPorts::All => self.ports as u64 - 1,
+            EgressPorts::Active => {
+                let of_ingress = (lane + usize::from(at.ingress)) * self.ports;
+                let last = &self.last[of_ingress..of_ingress + self.ports];
+                last.iter().filter(|last| is_within(**last, self.window, now)).count() as u64
+            }
+        }
+    }
+
+    /// m.
+    fn arrivals(&self, at: &Passage, lane: usize, now: Time) -> u64 {
+        match self.config.arrivals {
+            Arrivals::Flows => self.egress[lane + usize::from(at.egress)].flows.count() as u64,
+            Arrivals::IngressPorts => {
+                let to_egress = (lane..lane + self.ports).map(|ingress| ingress * self.ports + usize::from(at.egress));
+                to_egress.filter(|place| is_within(self.last[*place], self.window, now)).count() as u64
+            }
+        }
+    }
+
+    /// Whether a congested flow to `egress` shares its ingress port with uncongested traffic.
+    fn is_shared(&self, ingress: usize, egress: PortIx, now: Time) -> bool {
+        let last = self.ingress[ingress].last_uncongested(egress, self.config.uncongested);
+        let is_within = last.is_some_and(|last| is_within(last, self.window, now));
+        is_within == (self.config.window_test == WindowTest::Within)
+    }
+
+    /// The rate at which `flow` should go on, so that all that come to the queue have the `rate` of its port together.
+    fn target(&self, egress: usize, flow: Place, rate: Rate) -> Rate {
+        let flows = &self.egress[egress].flows;
+        let average = Rate::from_bps(rate.bps() / flows.count() as u64);
+        match self.config.target {
+            Target::Average => average,
+            Target::Share => {
+                let (own, all) = flows.share(flow);
+                average.min(Rate::from_bps((u128::from(rate.bps()) * u128::from(own) / u128::from(all)) as u64))
+            }
+        }
+    }
+
+    pub(super) fn heap_bytes(&self) -> u64 {
+        let flows: u64 = self.egress.iter().map(|queue| queue.flows.heap_bytes()).sum();
+        flows + self.ingress.heap_bytes() + self.egress.heap_bytes() + self.last.heap_bytes()
+    }
+}
+
+/// Whether what was last seen at `last` was seen less than `window` ago.
+fn is_within(last: Time, window: Duration, now: Time) -> bool {
+    last != Time::NEVER && now.since(last) < window
+}

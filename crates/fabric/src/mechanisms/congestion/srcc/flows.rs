@@ -1,0 +1,164 @@
+//! The flows that have come to an egress queue lately: how many, and when each was last notified of.
+
+use crate::ids::FlowId;
+use backwater_engine::memory::HeapBytes;
+use backwater_engine::{Duration, Time};
+use rustc_hash::FxHashMap;
+
+/// Place of a flow in the list.
+pub(super) type Place = u32;
+const NONE: Place = Place::MAX;
+
+/// The flows that have had a packet within a window, in the order of their last ones.
+#[derive(Debug)]
+pub(super) struct RecentFlows {
+    places: FxHashMap<FlowId, Place>,
+    flows: Vec<RecentFlow>,
+    free: Vec<Place>,
+    /// The flow that has had none for longest, and the one that has had the last.
+    oldest: Place,
+    newest: Place,
+    /// What all of them have brought.
+    brought: Brought,
+}
+
+#[derive(Debug)]
+struct RecentFlow {
+    flow: FlowId,
+    last: Time,
+    notified: Option<Time>,
+    brought: Brought,
+    /// Its neighbours in the list.
+    older: Place,
+    newer: Place,
+}
+
+/// Bytes that have come in this window and in the one before, where windows follow each other.
+#[derive(Clone, Copy, Debug, Default)]
+struct Brought {
+    window: u64,
+    bytes: u64,
+    before: u64,
+}
+
+impl Brought {
+    fn go_on(&mut self, window: u64) {
+        if window != self.window {
+            self.before = if window == self.window + 1 { self.bytes } else { 0 };
+            (self.window, self.bytes) = (window, 0);
+        }
+    }
+
+    fn add(&mut self, window: u64, bytes: u64) {
+        self.go_on(window);
+        self.bytes += bytes;
+    }
+
+    fn total(&self) -> u64 {
+        self.bytes + self.before
+    }
+}
+
+impl RecentFlows {
+    pub(super) fn new() -> RecentFlows {
+        RecentFlows {
+            places: FxHashMap::default(),
+            flows: Vec::new(),
+            free: Vec::new(),
+            oldest: NONE,
+            newest: NONE,
+            brought: Brought::default(),
+        }
+    }
+
+    /// A packet of `flow` with `bytes` has come; those whose last one is `window` old are forgotten. Where it is.
+    pub(super) fn saw(&mut self, flow: FlowId, bytes: u64, now: Time, window: Duration) -> Place {
+        let place = match self.places.get(&flow) {
+            Some(place) => {
+                let place = *place;
+                self.unlink(place);
+                place
+            }
+            None => self.add(flow),
+        };
+        self.flows[place as usize].last = now;
+        self.append(place);
+        while let Some(oldest) = self.flows.get(self.oldest as usize)
+            && now.since(oldest.last) >= window
+        {
+            self.places.remove(&oldest.flow);
+            let place = self.oldest;
+            self.unlink(place);
+            self.free.push(place);
+        }
+        let number = now.ps() / window.ps();
+        self.brought.add(number, bytes);
+        self.flows[place as usize].brought.add(number, bytes);
+        place
+    }
+
+    /// How many there are.
+    pub(super) fn count(&self) -> usize {
+        self.places.len()
+    }
+
+    /// The bytes that the flow at `place` has brought in this window and the one before, and those that all have.
+    pub(super) fn share(&self, place: Place) -> (u64, u64) {
+        (self.flows[place as usize].brought.total(), self.brought.total())
+    }
+
+    /// Whether a notice about the flow at `place` is due, the last one at least `interval` old; if so, it counts as sent.
+    pub(super) fn is_due(&mut self, place: Place, now: Time, interval: Duration) -> bool {
+        let notified = &mut self.flows[place as usize].notified;
+        let is_due = notified.is_none_or(|last| now.since(last) >= interval);
+        if is_due {
+            *notified = Some(now);
+        }
+        is_due
+    }
+
+    fn add(&mut self, flow: FlowId) -> Place {
+        let entry = RecentFlow {
+            flow,
+            last: Time::ZERO,
+            notified: None,
+            brought: Brought::default(),
+            older: NONE,
+            newer: NONE,
+        };
+        let place = self.free.pop().unwrap_or(self.flows.len() as Place);
+        match self.flows.get_mut(place as usize) {
+            Some(free) => *free = entry,
+            None => self.flows.push(entry),
+        }
+        self.places.insert(flow, place);
+        place
+    }
+
+    fn unlink(&mut self, place: Place) {
+        let RecentFlow { older, newer, .. } = self.flows[place as usize];
+        match self.flows.get_mut(older as usize) {
+            Some(neighbour) => neighbour.newer = newer,
+            None => self.oldest = newer,
+        }
+        match self.flows.get_mut(newer as usize) {
+            Some(neighbour) => neighbour.older = older,
+            None => self.newest = older,
+        }
+    }
+
+    fn append(&mut self, place: Place) {
+        let newest = std::mem::replace(&mut self.newest, place);
+        match self.flows.get_mut(newest as usize) {
+            Some(neighbour) => neighbour.newer = place,
+            None => self.oldest = place,
+        }
+        let entry = &mut self.flows[place as usize];
+        (entry.older, entry.newer) = (newest, NONE);
+    }
+
+    pub(super) fn heap_bytes(&self) -> u64 {
+        let places = (self.places.capacity() * (size_of::<(FlowId, Place)>() + 1)) as u64;
+        places + self.flows.heap_bytes() + self.free.heap_bytes()
+    }
+}

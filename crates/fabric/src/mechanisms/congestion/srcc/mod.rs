@@ -1,0 +1,337 @@
+//! SRCC, sub-RTT congestion control (Hu et al., IEEE Transactions on Industrial Informatics 2024): a switch tells the sender of a congested flow itself, and
+//! only if its packets share an ingress port with packets that a PAUSE would stop for nothing.
+//!
+//! A queue is long for a flow when it is longer than a threshold that follows from when PFC would act and from how long the notice takes. The notice (CNM)
+//! names a rate, at which the sender goes on at once. Between notices an end-to-end congestion control governs, whose own state follows them.
+
+pub mod base;
+mod detector;
+mod flows;
+mod notice;
+pub mod reaction;
+
+use self::base::{Base, BaseNotification, BasePoint};
+use self::detector::Detector;
+use self::reaction::Srcc;
+use crate::contract::{
+    Beside, Carried, CongestionOptions, CongestionPoint, Findings, Footprint, InForce, Options, Passage, SenderFacts,
+    Shape, Site, Station, Stations, View,
+};
+use crate::frame::Protocol;
+use backwater_engine::{Bytes, Duration, Rate};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+/// Whose notices these are.
+const SRCC: Protocol = Protocol::named("srcc");
+
+/// Windows of the paper: T is three base round-trip times (Figure 8(b)).
+const WINDOW_RTTS: u64 = 3;
+
+/// How the queue length above which a flow is congested follows from what is known (section III-C).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Threshold {
+    /// Equation 5 with measured rates: Q_PFC / M - T_c dQ/dt.
+    #[default]
+    Eq5,
+    /// Equation 6, the worst case: Q_PFC / M - T_c C (m - 1).
+    Eq6,
+    /// A number of bytes: `static_threshold`.
+    Static,
+}
+
+/// Which gap since the last packet of an uncongested flow means that a congested one shares its ingress port (section III-B).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum WindowTest {
+    /// One shorter than T: uncongested traffic is still there. What the discussion of Figure 8(b) presumes.
+    #[default]
+    Within,
+    /// One of T or more, as the text prints it.
+    Beyond,
+}
+
+/// Which packets count as those of an uncongested flow that a PAUSE of their ingress port would stop for nothing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Uncongested {
+    /// Those that went to another egress port than the congested flow. What went to the same one before its queue grew is no victim.
+    #[default]
+    OtherPorts,
+    /// Those to any port: then a flow alone counts as sharing for T after its own queue has become long.
+    AnyPort,
+}
+
+/// Which M divides Q_PFC (section III-C).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum EgressPorts {
+    /// Egress ports to which packets have gone from the ingress port within T.
+    #[default]
+    Active,
+    /// All ports of the switch but the ingress port.
+    All,
+}
+
+/// Which m counts in Equation 6.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Arrivals {
+    /// Flows of which a packet has come to the egress queue within `count_window`.
+    #[default]
+    Flows,
+    /// Ingress ports from which one has come within T: each may bring what a link carries, and no more.
+    IngressPorts,
+}
+
+/// Which rate a notice names (section III-D).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Target {
+    /// The average of the flows at the egress queue, normalised to its rate: C / n, the same for all.
+    #[default]
+    Average,
+    /// That, or the flow's own share of what has come to the queue within `count_window`, if it is less.
+    Share,
+}
+
+/// SRCC: switches tell the senders of congested flows that share an ingress port with others (IEEE TII 2024).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct SrccConfig {
+    /// The congestion control between notices, whose own state follows them. Default `dcqcn`: hosts of the paper react to "CNM or CNP" (section IV). With
+    /// `none`, rates grow by `additive_increase`.
+    pub base: Base,
+    /// How the queue length above which a flow is congested is found. Default `eq5`, which adapts: Equation 6 is below the floor for nearly any m.
+    pub threshold: Threshold,
+    /// The threshold with `threshold = "static"`; the paper compares 40 % and 60 % of the buffer (Figure 8(a)).
+    pub static_threshold: Option<Bytes>,
+    /// The least threshold (q_min): equations can come below zero. Default: two full frames.
+    pub floor: Option<Bytes>,
+    /// Q_PFC, the bytes at which PFC stops what comes in by a port. Default: what the buffer policy says at that moment.
+    pub q_pfc: Option<Bytes>,
+    /// Which egress ports M counts.
+    pub egress_ports: EgressPorts,
+    /// What m of Equation 6 counts.
+    pub arrivals: Arrivals,
+    /// d, the delay of a link: a notice takes T_c = N d over N of them. Default: that of the link by which the packet came.
+    pub link_delay: Option<Duration>,
+    /// Whether T_c is 2 N d: as much as the notice takes comes in behind it that has been sent before. Default false (Equation 6).
+    pub two_way: bool,
+    /// Time over which dQ/dt is measured. Default: the longest delay of a link of the switch.
+    pub rate_interval: Option<Duration>,
+    /// T: how long ago the last packet of an uncongested flow may have come. Default: three base round-trip times of the network (Figure 8(b)).
+    pub window: Option<Duration>,
+    /// Which gap means that an ingress port is shared.
+    pub window_test: WindowTest,
+    /// Which packets are those of uncongested flows.
+    pub uncongested: Uncongested,
+    /// Flows count as those of an egress queue for so long after a packet. Default: `window`.
+    pub count_window: Option<Duration>,
+    /// Which rate a notice names.
+    pub target: Target,
+    /// Shortest time between two notices about a flow at an egress port. Default: N d.
+    pub notice_interval: Option<Duration>,
+    /// Whether a queue whose own port is stopped by a PAUSE counts as well, though it may be long for that alone. Default true: the paper makes no difference.
+    pub notify_while_paused: bool,
+    /// With the base `none`: by how much a rate grows for every T in which no notice came. Default: an eighth of the rate that the last one named.
+    pub additive_increase: Option<Rate>,
+}
+
+impl Default for SrccConfig {
+    fn default() -> Self {
+        SrccConfig {
+            base: Base::default(),
+            threshold: Threshold::default(),
+            static_threshold: None,
+            floor: None,
+            q_pfc: None,
+            egress_ports: EgressPorts::default(),
+            arrivals: Arrivals::default(),
+            link_delay: None,
+            two_way: false,
+            rate_interval: None,
+            window: None,
+            window_test: WindowTest::default(),
+            uncongested: Uncongested::default(),
+            count_window: None,
+            target: Target::default(),
+            notice_interval: None,
+            notify_while_paused: true,
+            additive_increase: None,
+        }
+    }
+}
+
+impl Options for SrccConfig {
+    fn check(&self, beside: &Beside<'_>, findings: &mut Findings) {
+        let mut of_base = Findings::default();
+        self.base.options().check(beside, &mut of_base);
+        findings.within("base", of_base);
+
+        findings.error(beside.lossless.is_empty(), "", "no class is lossless: there is nothing for SRCC to protect");
+        let is_static = self.threshold == Threshold::Static;
+        findings.error(
+            is_static && self.static_threshold.is_none(),
+            "static_threshold",
+            "must be set: threshold is static",
+        );
+        let unused = |threshold| format!("has no effect: threshold is not {threshold}");
+        findings.error(!is_static && self.static_threshold.is_some(), "static_threshold", unused("static"));
+        let without_equation = [
+            ("floor", self.floor.is_some()),
+            ("q_pfc", self.q_pfc.is_some()),
+            ("egress_ports", self.egress_ports != EgressPorts::default()),
+            ("two_way", self.two_way),
+        ];
+        for (option, is_set) in without_equation {
+            findings.error(is_static && is_set, option, "has no effect: threshold is static");
+        }
+        let is_idle = self.threshold != Threshold::Eq5 && self.rate_interval.is_some();
+        findings.error(is_idle, "rate_interval", unused("eq5"));
+        let is_idle = self.threshold != Threshold::Eq6 && self.arrivals != Arrivals::default();
+        findings.error(is_idle, "arrivals", unused("eq6"));
+        let is_idle = is_static && self.notice_interval.is_some() && self.link_delay.is_some();
+        findings.error(is_idle, "link_delay", "has no effect: threshold is static, and notice_interval is set");
+        let is_idle = !matches!(self.base, Base::None(_)) && self.additive_increase.is_some();
+        findings.error(is_idle, "additive_increase", "has no effect: the base is not none");
+        let lacks_bound = !is_static && self.q_pfc.is_none() && !beside.headroom.has_thresholds;
+        let message = "must be set: the buffer policy has no threshold of its own for ingress queues";
+        findings.error(lacks_bound, "q_pfc", message);
+
+        for (option, bytes) in
+            [("static_threshold", self.static_threshold), ("floor", self.floor), ("q_pfc", self.q_pfc)]
+        {
+            findings.positive(bytes, option);
+            let message = format!("must be at most switch.buffer, {}", beside.buffer);
+            findings.error(bytes.is_some_and(|bytes| bytes > beside.buffer), option, message);
+        }
+        for (option, time) in [
+            ("window", self.window),
+            ("count_window", self.count_window),
+            ("rate_interval", self.rate_interval),
+            ("link_delay", self.link_delay),
+        ] {
+            findings.positive(time, option);
+        }
+        findings.positive(self.additive_increase, "additive_increase");
+    }
+
+    fn applies(&self, shape: &Shape) -> Result<(), String> {
+        self.base.options().applies(shape)
+    }
+
+    fn profile(&self) -> Option<Value> {
+        self.base.options().profile()
+    }
+}
+
+impl CongestionOptions for SrccConfig {
+    type Point = Box<SrccPoint>;
+    type Notification = BaseNotification;
+    type Reaction = Box<Srcc>;
+
+    fn point(&self, site: &Site<'_>) -> Box<SrccPoint> {
+        Box::new(SrccPoint { base: self.base.point(site), detector: Detector::new(self, site) })
+    }
+
+    fn notification(&self, line_rate: Rate) -> BaseNotification {
+        self.base.notification(line_rate)
+    }
+
+    fn reaction(&self, sender: &SenderFacts) -> Box<Srcc> {
+        Box::new(Srcc::new(self, sender))
+    }
+
+    fn telemetry_bytes(&self) -> u32 {
+        self.base.options().telemetry_bytes()
+    }
+
+    fn needs_trails(&self) -> bool {
+        true
+    }
+
+    fn needs_hops(&self) -> bool {
+        self.base.options().needs_hops()
+    }
+
+    fn sends_cnps(&self, line_rate: Rate) -> bool {
+        self.base.options().sends_cnps(line_rate)
+    }
+
+    fn window(&self, sender: &SenderFacts) -> u64 {
+        self.base.options().window(sender)
+    }
+
+    fn check_at(&self, sender: &SenderFacts, findings: &mut Findings) {
+        let mut of_base = Findings::default();
+        self.base.options().check_at(sender, &mut of_base);
+        findings.within("base", of_base);
+        let window = self.window(sender.base_rtt);
+        let message = format!(
+            "is shorter than the longest base round-trip time, {}: flows that wait for an answer count as gone",
+            sender.base_rtt
+        );
+        findings.warning(window < sender.base_rtt, "window", message);
+    }
+
+    fn in_force(&self, sender: &SenderFacts) -> InForce {
+        let window = self.window(sender.base_rtt);
+        let own = [("window".to_owned(), json!(window)), ("count_window".to_owned(), json!(self.count_window(window)))];
+        of_base(self.base.options().in_force(sender)).chain(own).collect()
+    }
+
+    fn in_force_at_switch(&self, rate: Rate) -> InForce {
+        of_base(self.base.options().in_force_at_switch(rate)).collect()
+    }
+}
+
+/// What the options of the base come to, under their names among those of SRCC.
+fn of_base(in_force: InForce) -> impl Iterator<Item = (String, Value)> {
+    in_force.into_iter().map(|(key, value)| (format!("base.{key}"), value))
+}
+
+impl SrccConfig {
+    /// T in a network of this base round-trip time.
+    fn window(&self, base_rtt: Duration) -> Duration {
+        self.window.unwrap_or(base_rtt * WINDOW_RTTS)
+    }
+
+    /// How long a flow counts after a packet.
+    fn count_window(&self, window: Duration) -> Duration {
+        self.count_window.unwrap_or(window)
+    }
+}
+
+/// The congestion point of one switch: that of the base, and the detector.
+#[derive(Debug)]
+pub struct SrccPoint {
+    /// Its part is done as packets leave.
+    base: BasePoint,
+    /// Its part is done as they come.
+    detector: Detector,
+}
+
+impl CongestionPoint for SrccPoint {}
+
+impl Footprint for SrccPoint {
+    fn heap_bytes(&self) -> u64 {
+        size_of::<SrccPoint>() as u64 + self.base.heap_bytes() + self.detector.heap_bytes()
+    }
+}
+
+impl Station for SrccPoint {
+    fn stations(&self) -> Stations {
+        self.base.stations() | Stations::ENQUEUE
+    }
+
+    fn on_enqueue(&mut self, at: &Passage, queue_bytes: u64, packet: &mut Carried<'_>, view: &mut View<'_>) {
+        self.detector.on_enqueue(at, queue_bytes, packet, view);
+    }
+
+    fn on_departure(&mut self, at: &Passage, queue_bytes: u64, packet: &mut Carried<'_>, view: &mut View<'_>) {
+        self.base.on_departure(at, queue_bytes, packet, view);
+    }
+}

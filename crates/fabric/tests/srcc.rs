@@ -1,0 +1,145 @@
+//! SRCC in whole networks: who is notified, when the notice arrives, and how rates settle.
+//!
+//! Links are of 100 Gb/s and 1 us unless said otherwise: a data frame of 1024 B of payload takes 1,106 B or 88.48 ns (the first of a flow 1,122 B or
+//! 89.76 ns), a notice 84 B or 6.72 ns.
+
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+mod common;
+
+use backwater_engine::{Bytes, Duration, Rate, Time};
+use backwater_fabric::Simulation;
+use backwater_fabric::contract::note::Note;
+use backwater_fabric::driver::trace::{Action, Traced};
+use backwater_fabric::frame::{Packet, PacketKind};
+use backwater_fabric::ids::{FlowId, NodeId};
+use backwater_fabric::mechanisms::congestion::CongestionConfig;
+use backwater_fabric::mechanisms::congestion::none::NoneConfig;
+use backwater_fabric::mechanisms::congestion::srcc::base::Base;
+use backwater_fabric::mechanisms::congestion::srcc::{SrccConfig, Threshold, Uncongested, WindowTest};
+use backwater_fabric::mechanisms::headroom::HeadroomConfig;
+use backwater_fabric::mechanisms::headroom::static_threshold::StaticConfig;
+use backwater_fabric::network::spec::{FlowSpec, NetworkSpec};
+use common::{flow, link, network, star};
+
+/// The base control `none`.
+fn alone() -> Base {
+    Base::None(NoneConfig::default())
+}
+
+/// This network under SRCC with the base `none` and a threshold of 50 KB; PFC acts at 500 KB.
+fn under(config: SrccConfig, mut spec: NetworkSpec) -> NetworkSpec {
+    spec.congestion = CongestionConfig::Srcc(config);
+    spec.switch.headroom = HeadroomConfig::Static(StaticConfig { xoff: Bytes(500_000), ..Default::default() });
+    spec.switch.buffer = Bytes(100_000_000);
+    spec.host.ack_every = 1;
+    spec
+}
+
+fn fixed(threshold: u64) -> SrccConfig {
+    let static_threshold = Some(Bytes(threshold));
+    SrccConfig { base: alone(), threshold: Threshold::Static, static_threshold, ..Default::default() }
+}
+
+/// Runs to the end with all that happens traced.
+fn traced(spec: &NetworkSpec, flows: Vec<FlowSpec>) -> (Simulation, Vec<Traced>) {
+    let mut simulation = Simulation::new(spec.clone(), flows, 1).unwrap();
+    simulation.watch_trace();
+    common::drain(&mut simulation);
+    let trace = simulation.take_trace();
+    assert_eq!((simulation.audit(), simulation.violations()), (vec![], vec![]));
+    (simulation, trace)
+}
+
+/// When notices about a flow have started on wires, and of which node.
+fn notices(trace: &[Traced], flow: u32) -> Vec<(Time, NodeId)> {
+    let is_notice = |packet: &&Packet| packet.kind == PacketKind::Notice && packet.flow == FlowId(flow);
+    let sent = trace.iter().filter(|traced| match &traced.what {
+        Action::Sent { frame, .. } => frame.packet().filter(is_notice).is_some(),
+        Action::Noted(_) => false,
+    });
+    sent.map(|traced| (traced.at, traced.node)).collect()
+}
+
+/// The flows that have been notified of.
+fn notified(trace: &[Traced], flows: u32) -> Vec<u32> {
+    (0..flows).filter(|flow| !notices(trace, *flow).is_empty()).collect()
+}
+
+// ------------------------------------------------------------------------------------------------ figure 4: who is notified
+
+/// Two congested flows, h0 and h1 to h4, and an uncongested one to h5: from h2, or from h0, which has then two flows at half of its rate.
+fn figure_4(config: SrccConfig, uncongested_from: u32) -> Vec<u32> {
+    let flows = vec![flow(0, 4, 1_000_000, 0), flow(1, 4, 1_000_000, 0), flow(uncongested_from, 5, 1_000_000, 0)];
+    notified(&traced(&under(config, star(6, 100, 1000)), flows).1, 3)
+}
+
+#[test]
+fn nobody_is_notified_who_shares_an_ingress_port_with_nobody() {
+    assert!(figure_4(fixed(50_000), 2).is_empty());
+}
+
+#[test]
+fn the_congested_flow_is_notified_that_shares_its_ingress_port() {
+    assert_eq!(figure_4(fixed(50_000), 0), [0]);
+    assert_eq!(figure_4(fixed(50_000), 1), [1]);
+}
+
+/// As the text prints it, sharing is when nothing uncongested has come for long.
+#[test]
+fn the_printed_test_notifies_the_others() {
+    let printed = SrccConfig { window_test: WindowTest::Beyond, ..fixed(50_000) };
+    assert_eq!(figure_4(printed.clone(), 2), [0, 1]);
+    assert_eq!(figure_4(printed, 0), [1]);
+}
+
+/// What a flow has sent before its queue was long counts, if what goes to the same port does.
+#[test]
+fn flows_to_the_same_port_can_count_as_uncongested() {
+    let any = SrccConfig { uncongested: Uncongested::AnyPort, ..fixed(50_000) };
+    assert_eq!(figure_4(any, 2), [0, 1]);
+}
+
+// ------------------------------------------------------------------------------------------------------ the notice on its way
+
+/// h0, h1 - s0 - s1 - s2 - h2; h0 - h3 at s2 as well. The bottleneck is s2's port to h2.
+fn three_hops() -> NetworkSpec {
+    let mut spec = network(4, 3);
+    spec.links = vec![
+        link(0, 4, 100, 1000),
+        link(1, 4, 100, 1000),
+        link(4, 5, 200, 2000),
+        link(5, 6, 200, 3000),
+        link(2, 6, 100, 1000),
+        link(3, 6, 100, 1000),
+    ];
+    spec
+}
+
+/// Over three links of 1, 2 and 3 us, 84 B at 200, 200 and 100 Gb/s. The packet that is told of has come at that instant, and the sender goes on at half of its
+/// rate from the packet behind the one on its wire.
+#[test]
+fn a_notice_takes_exactly_the_time_of_its_hops() {
+    let flows = vec![flow(0, 2, 2_000_000, 0), flow(1, 2, 2_000_000, 0), flow(0, 3, 20_000, 0), flow(1, 3, 20_000, 0)];
+    let (simulation, trace) = traced(&under(fixed(20_000), three_hops()), flows);
+    let of_flow = notices(&trace, 0);
+    assert_eq!(of_flow.iter().map(|(_, node)| node.0).take(3).collect::<Vec<_>>(), [6, 5, 4]);
+    let first = of_flow[0].0;
+    let arrival = first + Duration::from_ps(3360 + 3_000_000 + 3360 + 2_000_000 + 6720 + 1_000_000);
+    let rates = |from: Time| -> Vec<(Time, Rate)> {
+        let of_flow = trace.iter().filter_map(|traced| match traced.what {
+            Action::Noted(Note::Rate { flow: FlowId(0), rate }) if traced.at >= from => Some((traced.at, rate)),
+            _ => None,
+        });
+        of_flow.collect()
+    };
+    let line = Rate::from_gbps(100);
+    let before = rates(Time::ZERO).into_iter().filter(|(at, _)| *at < arrival);
+    assert!(before.map(|(_, rate)| rate).all(|rate| rate == line));
+    assert_eq!(rates(arrival)[0].1, Rate::from_gbps(50));
+    // Links, and what all notices have taken: each as long, for none waits.
+    let counters = simulation.counters();
+    assert_eq!(counters["notices"], counters["notices_received"]);
+    assert_eq!(counters["notice_links"], 3 * counters["notices"]);
+    assert!(counters["notice_delay_ns"].abs_diff(6013 * counters["notices"]) <= counters["notices"]);
+}
