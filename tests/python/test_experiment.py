@@ -120,6 +120,8 @@ MISTAKES = [
     ('kind = "flows", role', 'kind = "flow", role', '"flow"', 'did you mean "flows"?'),
     ('role = "incast"', 'role = "incats"', '"incats"', 'did you mean "incast"?'),
     ('stat = "p99"', 'stat = "p999x"', '"p999x"', "a percentile such as p99"),
+    ('stat = "p99"', 'stat = "rate"', '"rate"', "must be mean, min, max, sum, count, share or a percentile"),
+    ('kind = "flows", stat = "p99"', 'kind = "relayed", stat = "share"', '"share"', "sum, count or a percentile"),
     ('stat = "p99"', 'up_to = "9 XB"', '"9 XB"', '"XB" is not a unit; did you mean "KB"?'),
     ('stat = "p99"', 'up_to = "many B"', '"many B"', "does not start with a number"),
     ("seeds = [1, 2]", "seeds = [true]", "true", "= true: must be a whole number"),
@@ -522,6 +524,11 @@ def test_a_run_that_dies_is_a_failure_of_its_own(tiny: Path, monkeypatch: pytest
         ('kind = "flows", stat = "p50"', 3.0),
         ('kind = "flows", value = "blocked", stat = "sum"', 6.0),
         ('kind = "flows", value = "goodput", stat = "max"', 40.0),
+        # One of the four flows was blocked, one of them is not finished.
+        ('kind = "flows", value = "blocked", stat = "share"', 0.25),
+        ('kind = "flows", value = "blocked", role = "vulnerable", stat = "share"', 0.5),
+        ('kind = "flows", stat = "share"', 0.75),
+        ('kind = "flows", tag = "nobody", stat = "share"', None),
         ('kind = "flows", tag = "nobody"', None),
         ('kind = "flows", tag = "nobody", stat = "count"', 0.0),
         ('kind = "unfinished"', 1.0),
@@ -580,6 +587,18 @@ def test_measures(result: Result, text: str, expected: float | None) -> None:
     measure = _content(f"measures.m = {{ {text} }}").measures["m"]
     assert not isinstance(measure, AnalysisMeasure)
     assert measures.value(measure, result) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ('kind = "flows", value = "blocked"', "µs"),
+        ('kind = "flows", value = "blocked", stat = "count"', ""),
+        ('kind = "flows", value = "blocked", stat = "share"', ""),
+    ],
+)
+def test_units(text: str, expected: str) -> None:
+    assert measures.unit(_content(f"measures.m = {{ {text} }}").measures["m"]) == expected
 
 
 def test_hosts_that_relay_are_measured_as_hosts_and_have_a_buffer_as_switches_do(result: Result) -> None:

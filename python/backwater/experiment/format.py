@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Annotated, Any, Final, Literal, Self
 
@@ -14,7 +15,6 @@ from backwater.summary import RunPath
 
 Role = Literal["incast", "vulnerable", "background"]
 Counter = Annotated[str, Field(pattern=r"^counters\.[a-z_]+$")]
-Statistic = Annotated[str, Field(pattern=r"^(mean|min|max|sum|count|p\d{1,2}(\.\d+)?)$")]
 
 
 def _time(text: str) -> str:
@@ -40,6 +40,18 @@ def _port(text: str) -> str:
     return text
 
 
+def _statistic(*more: str) -> pydantic.AfterValidator:
+    """That a text is a percentile, or one of the statistics with a name; `more` are those of one measure alone."""
+    names = ("mean", "min", "max", "sum", "count", *more)
+
+    def checked(text: str) -> str:
+        if text not in names and not re.fullmatch(r"p\d{1,2}(\.\d+)?", text):
+            raise ValueError(f"must be {', '.join(names)} or a percentile such as p99")
+        return text
+
+    return pydantic.AfterValidator(checked)
+
+
 def port_parts(text: str) -> tuple[str, str | None, str]:
     """The node of a port, and its peer or else its number."""
     node, arrow, peer = text.partition("->")
@@ -57,6 +69,7 @@ Ports = Annotated[list[Annotated[str, pydantic.AfterValidator(_port)]], _Listed,
 Where = dict[str, Annotated[list[str], _Listed, _Some]]
 Skip = list[Annotated[Where, _Some]]
 Compare = Literal["value", "ratio", "difference", "reduction"]
+Statistic = Annotated[str, _statistic()]
 TimeText = Annotated[str, pydantic.AfterValidator(_time)]
 SizeText = Annotated[str, pydantic.AfterValidator(_size)]
 
@@ -125,12 +138,13 @@ class FlowMeasure(FlowFilter):
 
     Attributes:
         value: `fct`, `paused`, `blocked` in µs; `slowdown`; `bytes`, `retransmitted` in B; `goodput` in Gb/s.
-        stat: `mean`, `min`, `max`, `sum`, `count`, or a percentile such as `p50`, `p99`, `p99.9`.
+        stat: `mean`, `min`, `max`, `sum`, `count`, or a percentile such as `p50`, `p99`, `p99.9`. Or `share`: of all
+            flows chosen, finished or not, the part whose value is above 0.
     """
 
     kind: Literal["flows"]
     value: FlowValue = "fct"
-    stat: Statistic = "mean"
+    stat: Annotated[str, _statistic("share")] = "mean"
 
 
 class UnfinishedMeasure(FlowFilter):

@@ -72,10 +72,14 @@ _PAUSE_VALUES: Final[Mapping[PauseValue, tuple[pl.Expr, str]]] = {
 }
 
 
+# Statistics whose unit is not that of the value.
+_STATISTIC_UNITS: Final = {"count": "", "share": ""}
+
+
 def unit(measure: Measure) -> str:
     """The unit of a measure; empty for a plain number."""
-    if getattr(measure, "stat", "") == "count":
-        return ""
+    if (stat := getattr(measure, "stat", "")) in _STATISTIC_UNITS:
+        return _STATISTIC_UNITS[stat]
     match measure:
         case UnfinishedMeasure() | AnalysisMeasure() | RelayedMeasure():
             found = ""
@@ -133,8 +137,11 @@ def _named(frame: pl.DataFrame, column: str, names: Sequence[str]) -> pl.DataFra
 
 def flow_values(flows: pl.DataFrame, which: FlowFilter, value: FlowValue) -> pl.Series:
     """A value of the finished flows that a filter lets through."""
-    done = select(flows, which).filter(pl.col("fct_ps").is_not_null())
-    return done.select(_FLOW_VALUES[value][0].cast(pl.Float64).alias(value)).to_series()
+    return _of_flows(select(flows, which).filter(pl.col("fct_ps").is_not_null()), value)
+
+
+def _of_flows(flows: pl.DataFrame, value: FlowValue) -> pl.Series:
+    return flows.select(_FLOW_VALUES[value][0].cast(pl.Float64).alias(value)).to_series()
 
 
 def ingress_values(result: Result, which: Ingress) -> pl.Series:
@@ -158,6 +165,8 @@ def _statistic(values: pl.Series, stat: str) -> float | None:
             found = getattr(values, stat)()
         case "sum":
             found = values.sum() if len(values) else 0.0
+        case "share":
+            found = (values > 0).sum() / len(values) if len(values) else None
         case _:
             found = values.quantile(float(stat.removeprefix("p")) / 100, "linear")
     return None if found is None else float(found)
@@ -245,6 +254,8 @@ def _values(
 ) -> pl.Series:
     """What a measure is a statistic of."""
     match measure:
+        case FlowMeasure(stat="share"):
+            return _of_flows(select(result.flows, measure), measure.value)
         case FlowMeasure():
             return flow_values(result.flows, measure, measure.value)
         case IngressMeasure():

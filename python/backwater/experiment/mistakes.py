@@ -246,8 +246,6 @@ def of_entry(entry: Mapping[str, Any], data: Any) -> Mistake:  # noqa: ANN401 - 
             if entry["type"] == "union_tag_invalid":
                 path, value = [*path, "kind"], data["kind"]
             return Mistake(tuple(path), "unknown name", value, meant(str(value), known))
-        case "string_pattern_mismatch":
-            message = "must be mean, min, max, sum, count or a percentile such as p99"
     return Mistake(tuple(path), message, value)
 
 
