@@ -24,7 +24,7 @@ from backwater.experiment.mistakes import meant, unanswerable
 from backwater.experiment.store import Job, Store
 from backwater.experiment.study import Study
 from backwater.summary import RunPath
-from conftest import LOSING, TINY, command_line, edited
+from conftest import LOSING, PAUSES, TINY, US, command_line, edited
 
 REPOSITORY = Path(__file__).parents[2]
 
@@ -122,6 +122,12 @@ MISTAKES = [
     ('stat = "p99"', 'stat = "p999x"', '"p999x"', "a percentile such as p99"),
     ('stat = "p99"', 'stat = "rate"', '"rate"', "must be mean, min, max, sum, count, share or a percentile"),
     ('kind = "flows", stat = "p99"', 'kind = "relayed", stat = "share"', '"share"', "sum, count or a percentile"),
+    ('kind = "flows", stat = "p99"', 'kind = "pauses", stat = "share"', '"share"', "sum, count, rate or a percentile"),
+    ('kind = "flows", stat = "p99"', 'kind = "pauses", layer = "1"', '"1" }', "must be a whole number"),
+    ('kind = "flows", stat = "p99"', 'kind = "pauses", layer = 2', "2 }", "there is no switch in this layer"),
+    ('kind = "flows", stat = "p99"', 'kind = "pauses", by = "h0"', '"h0"', "there is no switch of this name"),
+    ('kind = "flows", stat = "p99"', 'kind = "pauses", nodes = "s0"', "nodes", "unknown key"),
+    ('kind = "flows", stat = "p99"', 'kind = "pauses", from = "2 us", to = "1 us"', '"1 us"', "later than from, 2 us"),
     ('stat = "p99"', 'up_to = "9 XB"', '"9 XB"', '"XB" is not a unit; did you mean "KB"?'),
     ('stat = "p99"', 'up_to = "many B"', '"many B"', "does not start with a number"),
     ("seeds = [1, 2]", "seeds = [true]", "true", "= true: must be a whole number"),
@@ -559,6 +565,16 @@ def test_a_run_that_dies_is_a_failure_of_its_own(tiny: Path, monkeypatch: pytest
         ('kind = "pauses", relayed = true, stat = "count"', 1.0),
         ('kind = "pauses", relayed = false', 1.0),
         ('kind = "pauses", value = "duration", stat = "sum"', 20.0),
+        # They begin after 10, 15 and 30 of the 100 µs.
+        ('kind = "pauses", stat = "rate"', 30_000.0),
+        ('kind = "pauses", relayed = true, stat = "rate"', 10_000.0),
+        ('kind = "pauses", from = "15 us", to = "65 us", stat = "rate"', 40_000.0),
+        ('kind = "pauses", from = "10 us", to = "30 us", stat = "rate"', 100_000.0),
+        ('kind = "pauses", from = "50 us", stat = "rate"', 0.0),
+        ('kind = "pauses", to = "1 ms", stat = "rate"', 30_000.0),
+        ('kind = "pauses", from = "100 us", stat = "rate"', None),
+        ('kind = "pauses", from = "15 us", value = "duration", stat = "sum"', 10.0),
+        ('kind = "pauses", to = "15 us"', 1.0),
         # In one of the ten samples 400 B wait at s0:1 and 1000 B at s0:2.
         ('kind = "queue", ports = "s0->h2"', 100.0),
         ('kind = "queue", ports = ["h0:0", "s0:2"], stat = "max"', 1000.0),
@@ -595,10 +611,39 @@ def test_measures(result: Result, text: str, expected: float | None) -> None:
         ('kind = "flows", value = "blocked"', "µs"),
         ('kind = "flows", value = "blocked", stat = "count"', ""),
         ('kind = "flows", value = "blocked", stat = "share"', ""),
+        ('kind = "pauses", value = "duration", stat = "sum"', "µs"),
+        ('kind = "pauses", value = "duration", stat = "rate"', "1/s"),
     ],
 )
 def test_units(text: str, expected: str) -> None:
     assert measures.unit(_content(f"measures.m = {{ {text} }}").measures["m"]) == expected
+
+
+@pytest.mark.parametrize(
+    ("which", "durations", "rate"),
+    [
+        ("layer = 1", 10.0, 20_000.0),
+        ("layer = 2", 20.0, 10_000.0),
+        ('by = "s0"', 10.0, 20_000.0),
+        ('by = ["s[1-3]", "s7"]', 20.0, 10_000.0),
+        ('by = "s*"', 30.0, 30_000.0),
+        ('layer = 1, by = "s1"', 0.0, 0.0),
+        ('layer = 2, from = "40 us"', 0.0, 0.0),
+    ],
+)
+def test_pauses_are_those_of_the_switch_that_sent_the_pause(
+    result: Result, which: str, durations: float, rate: float
+) -> None:
+    spine = pl.DataFrame({"name": "s1", "kind": "switch", "layer": 2})
+    result.topology.nodes = pl.concat([result.topology.nodes, spine])
+    rows = [("s0", 10 * US, 20 * US), ("s0", 10 * US, None), ("s1", 20 * US, 40 * US)]
+    schema = {key: PAUSES[key] for key in ("peer", "start_ps", "end_ps")}
+    result.pauses = pl.DataFrame(rows, schema=schema, orient="row")
+    for stat, expected in (("sum", durations), ("rate", rate)):
+        text = f'measures.m = {{ kind = "pauses", value = "duration", {which}, stat = "{stat}" }}'
+        measure = _content(text).measures["m"]
+        assert not isinstance(measure, AnalysisMeasure)
+        assert measures.value(measure, result) == pytest.approx(expected)
 
 
 def test_hosts_that_relay_are_measured_as_hosts_and_have_a_buffer_as_switches_do(result: Result) -> None:

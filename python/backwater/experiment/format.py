@@ -260,20 +260,25 @@ class ThroughputMeasure(Window, Throughput):
 PauseValue = Literal["hops", "duration"]
 
 
-class PausesMeasure(Table):
-    """A statistic of the pauses of egress queues, or their number.
+class PausesMeasure(Window):
+    """A statistic of the pauses of egress queues that began in a window, or their number.
 
     Attributes:
         value: `hops`, how many links PAUSEs had crossed from the congested port, of those where it is known; `duration`
             of those that have ended, in µs.
         relayed: Only those that a server has passed on (true), or that none has (false).
-        stat: As of flows; `count` counts all of them, whatever is known of them.
+        layer: Only those whose PAUSE was sent by a switch of this layer, 1 being next to the hosts.
+        by: Only those whose PAUSE was sent by one of these switches, by name or pattern.
+        stat: As of flows; `count` counts all of them, whatever is known of them. Or `rate`: how many of them per second
+            of the window, as far as it was simulated.
     """
 
     kind: Literal["pauses"]
     value: PauseValue = "hops"
     relayed: bool | None = None
-    stat: Statistic = "max"
+    layer: int | None = None
+    by: Names | None = None
+    stat: Annotated[str, _statistic("rate")] = "max"
 
 
 class Queue(Table):

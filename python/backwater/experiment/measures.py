@@ -73,7 +73,7 @@ _PAUSE_VALUES: Final[Mapping[PauseValue, tuple[pl.Expr, str]]] = {
 
 
 # Statistics whose unit is not that of the value.
-_STATISTIC_UNITS: Final = {"count": "", "share": ""}
+_STATISTIC_UNITS: Final = {"count": "", "share": "", "rate": "1/s"}
 
 
 def unit(measure: Measure) -> str:
@@ -238,15 +238,18 @@ def value(measure: MeasureOfRun, result: Result) -> float | None:
     """
     match measure:
         case UnfinishedMeasure():
-            return float(select(result.flows, measure)["fct_ps"].null_count())
+            found: float | None = float(select(result.flows, measure)["fct_ps"].null_count())
         case RunMeasure():
-            return _run_value(result, measure.path)
+            found = _run_value(result, measure.path)
         case SampleMeasure():
-            return _samples(result, measure)
+            found = _samples(result, measure)
         case ThroughputMeasure():
-            return _statistic(throughput(result, measure, measure)["gbps"], "mean")
+            found = _statistic(throughput(result, measure, measure)["gbps"], "mean")
+        case PausesMeasure(stat="rate"):
+            found = _pause_rate(result, measure)
         case _:
-            return _statistic(_values(measure, result), measure.stat)
+            found = _statistic(_values(measure, result), measure.stat)
+    return found
 
 
 def _values(
@@ -287,10 +290,25 @@ def _run_value(result: Result, path: str) -> float | None:
 
 def _pauses(result: Result, measure: PausesMeasure) -> pl.Series:
     """A value of each pause that is chosen."""
-    pauses = result.pauses
+    begin, end = ends(measure, result.summary.simulated_ps)
+    pauses = result.pauses.filter(pl.col("start_ps") >= begin)
+    if measure.to is not None:
+        pauses = pauses.filter(pl.col("start_ps") < end)
     if measure.relayed is not None:
         pauses = pauses.filter(pl.col("relayed") == measure.relayed)
+    if measure.layer is not None:
+        nodes = result.topology.nodes.filter(pl.col("layer") == measure.layer)["name"]
+        pauses = pauses.filter(pl.col("peer").cast(pl.String).is_in(nodes.to_list()))
+    if measure.by is not None:
+        pauses = _named(pauses, "peer", measure.by)
     return pauses.select(_PAUSE_VALUES[measure.value][0].cast(pl.Float64).alias(measure.value)).to_series()
+
+
+def _pause_rate(result: Result, measure: PausesMeasure) -> float | None:
+    """How many pauses that are chosen began per second; None if nothing of the window was simulated."""
+    begin, end = ends(measure, result.summary.simulated_ps)
+    simulated = min(end, result.summary.simulated_ps) - begin
+    return len(_pauses(result, measure)) * tables.PS_PER_SECOND / simulated if simulated > 0 else None
 
 
 def _relayed(result: Result, measure: RelayedMeasure) -> pl.Series:

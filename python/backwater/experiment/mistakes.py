@@ -104,13 +104,18 @@ def _unknown_nodes(path: tuple[str, ...], asked: Table, topology: Topology) -> I
     # Hosts that relay have a buffer, as switches do.
     of_hosts, of_switches = pl.col("kind") != "switch", pl.col("kind") != "host"
     hosts, switches = (topology.nodes.filter(those)["name"].to_list() for those in (of_hosts, of_switches))
-    for key in ("src", "dst", "hosts", "nodes"):
-        kind, known = ("host", hosts) if key != "nodes" else ("switch", switches)
+    for key in ("src", "dst", "hosts", "nodes", "by"):
+        kind, known = ("switch", switches) if key in {"nodes", "by"} else ("host", hosts)
         if isinstance(asked, SampleMeasure) and asked.table == "queues":
             kind, known = "node", [*hosts, *switches]
         for index, name in enumerate(getattr(asked, key, None) or []):
             if not _core.chosen_names([name], known):
                 yield from _unknown((*path, key, str(index)), kind, name, known)
+    if isinstance(asked, PausesMeasure) and asked.layer is not None:
+        layers = topology.nodes.filter(of_switches)["layer"].unique().sort().to_list()
+        if asked.layer not in layers:
+            hint = f"allowed: {', '.join(map(str, layers))}"
+            yield Mistake((*path, "layer"), "there is no switch in this layer", asked.layer, hint)
     if isinstance(asked, Queue):
         ports = topology.egress_ports.select(pl.format("{}->{}", "node", "peer")).to_series().to_list()
         for index, name in enumerate(asked.ports):
