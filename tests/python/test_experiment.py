@@ -24,7 +24,7 @@ from backwater.experiment.mistakes import meant, unanswerable
 from backwater.experiment.store import Job, Store
 from backwater.experiment.study import Study
 from backwater.summary import RunPath
-from conftest import LOSING, PAUSES, TINY, US, command_line, edited
+from conftest import LOSING, PAUSES, QUEUES, TINY, US, command_line, edited
 
 REPOSITORY = Path(__file__).parents[2]
 
@@ -175,6 +175,15 @@ MISTAKES = [
     ('kind = "flows", stat = "p99"', 'kind = "queue", ports = "h[0->s0"', '"h[0->s0"', "is not a pattern of names"),
     ('kind = "flows", stat = "p99"', 'kind = "queue", ports = "s0->h11"', '"s0->h11"', 'did you mean "s0->h1"?'),
     ('kind = "flows", stat = "p99"', 'kind = "queue", ports = ["s0:1", "s0:4"]', '"s0:4"', "there is no port of this"),
+    (
+        'p99 = { kind = "flows", stat = "p99" }',
+        'p99 = { kind = "settling", ports = "s0:1" }',
+        '{ kind = "set',
+        "is missing",
+    ),
+    ('kind = "flows"', 'kind = "settling", ports = "s0:1", below = "9 XB"', '"9 XB"', '"XB" is not a unit'),
+    ('kind = "flows", stat = "p99"', 'kind = "settling", below = "9 KB", ports = "s0:4"', '"s0:4"', "no port of this"),
+    ('kind = "flows", stat', 'kind = "settling", below = "9 KB", ports = "s0:1", stat', "stat =", "unknown key"),
     ('kind = "flows", stat = "p99"', 'kind = "relayed", hosts = "s0"', '"s0"', "there is no host of this name"),
     ('x = "bytes"', 'x = "byte"', '"byte"', 'did you mean "bytes"?'),
     ('series = "scheme"', "log = true", "[[charts]]", "does not use the axis scheme"),
@@ -611,6 +620,7 @@ def test_measures(result: Result, text: str, expected: float | None) -> None:
         ('kind = "flows", value = "blocked"', "µs"),
         ('kind = "flows", value = "blocked", stat = "count"', ""),
         ('kind = "flows", value = "blocked", stat = "share"', ""),
+        ('kind = "settling", ports = "s0:1", below = "1 KB"', "µs"),
         ('kind = "pauses", value = "duration", stat = "sum"', "µs"),
         ('kind = "pauses", value = "duration", stat = "rate"', "1/s"),
     ],
@@ -644,6 +654,36 @@ def test_pauses_are_those_of_the_switch_that_sent_the_pause(
         measure = _content(text).measures["m"]
         assert not isinstance(measure, AnalysisMeasure)
         assert measures.value(measure, result) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        # s0:1 holds 400 B after 10 µs, 600 B after 30 and 40 µs; s0:2 holds 1000 B after 10 and 100 µs, at the end
+        ('ports = "s0:1", below = "500 B"', 50.0),
+        ('ports = "s0:1", below = "599 B"', 50.0),
+        ('ports = "s0:1", below = "600 B"', 0.0),
+        ('ports = "s0:1", below = "300 B", to = "20 us"', 20.0),
+        ('ports = "s0:1", below = "500 B", from = "25 us"', 25.0),
+        ('ports = "s0:1", below = "500 B", from = "30 us"', 20.0),
+        ('ports = "s0:1", below = "500 B", from = "40 us"', 0.0),
+        ('ports = "s0:1", below = "500 B", to = "40 us"', None),
+        ('ports = "s0:1", below = "500 B", from = "41 us", to = "49 us"', None),
+        ('ports = "s0->h0", below = "0 B"', 0.0),
+        ('ports = "s0->h[1-2]", below = "500 B", to = "90 us"', 50.0),
+        ('ports = "s0:2", below = "500 B", to = "90 us"', 20.0),
+        ('ports = "s0:2", below = "500 B"', None),
+        ('ports = "s0:2", below = "500 B", to = "1 ms"', None),
+        ('ports = "s0:1", below = "500 B", from = "100 us", to = "1 ms"', None),
+    ],
+)
+def test_a_queue_has_settled_when_it_stays_short(result: Result, text: str, expected: float | None) -> None:
+    held = [(10, 1, 400), (30, 1, 600), (40, 1, 600), (10, 2, 1000), (100, 2, 1000)]
+    rows = [(time_us * US, "s0", port, length, 1, 0, 0) for time_us, port, length in held]
+    result.queues = pl.DataFrame(rows, schema=QUEUES, orient="row")
+    measure = _content(f'measures.m = {{ kind = "settling", {text} }}').measures["m"]
+    assert not isinstance(measure, AnalysisMeasure)
+    assert measures.value(measure, result) == pytest.approx(expected)
 
 
 def test_hosts_that_relay_are_measured_as_hosts_and_have_a_buffer_as_switches_do(result: Result) -> None:

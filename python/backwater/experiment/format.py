@@ -298,6 +298,20 @@ class QueueMeasure(Window, Queue):
     stat: Statistic = "mean"
 
 
+class SettlingMeasure(Window, Queue):
+    """How long after the beginning of a window it takes until a queue stays short, in µs.
+
+    It is the time until the first sample from which on the queue holds at most `below` at every sample of the window:
+    0 if it never holds more, nothing if it does so at the last sample. What was not simulated has no samples.
+
+    Attributes:
+        below: The most that it then holds.
+    """
+
+    kind: Literal["settling"]
+    below: SizeText
+
+
 class RelayedMeasure(Window):
     """A statistic of the share of what ports of hosts have sent that these relayed, over ports that have sent.
 
@@ -352,6 +366,7 @@ Measure = Annotated[
     | ThroughputMeasure
     | PausesMeasure
     | QueueMeasure
+    | SettlingMeasure
     | RelayedMeasure
     | AnalysisMeasure,
     Field(discriminator="kind"),

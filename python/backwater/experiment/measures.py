@@ -25,6 +25,7 @@ from backwater.experiment.format import (
     RelayedMeasure,
     RunMeasure,
     SampleMeasure,
+    SettlingMeasure,
     Throughput,
     ThroughputMeasure,
     UnfinishedMeasure,
@@ -42,6 +43,7 @@ MeasureOfRun = (
     | ThroughputMeasure
     | PausesMeasure
     | QueueMeasure
+    | SettlingMeasure
     | RelayedMeasure
 )
 # How a value of flows follows from flows.parquet, and its unit.
@@ -95,6 +97,8 @@ def unit(measure: Measure) -> str:
             found = "B"
         case ThroughputMeasure():
             found = "Gb/s"
+        case SettlingMeasure():
+            found = "µs"
         case _:
             assert_never(measure)
     return found
@@ -247,6 +251,8 @@ def value(measure: MeasureOfRun, result: Result) -> float | None:
             found = _statistic(throughput(result, measure, measure)["gbps"], "mean")
         case PausesMeasure(stat="rate"):
             found = _pause_rate(result, measure)
+        case SettlingMeasure():
+            found = _settling(result, measure)
         case _:
             found = _statistic(_values(measure, result), measure.stat)
     return found
@@ -309,6 +315,18 @@ def _pause_rate(result: Result, measure: PausesMeasure) -> float | None:
     begin, end = ends(measure, result.summary.simulated_ps)
     simulated = min(end, result.summary.simulated_ps) - begin
     return len(_pauses(result, measure)) * tables.PS_PER_SECOND / simulated if simulated > 0 else None
+
+
+def _settling(result: Result, measure: SettlingMeasure) -> float | None:
+    """How long it takes until a queue stays short, in µs; None if it does not."""
+    simulated_ps = result.summary.simulated_ps
+    samples = queue(result, measure, measure).filter(pl.col("time_ps") <= simulated_ps)
+    longer = samples.filter(pl.col("bytes") > units.size(measure.below))["time_ps"]
+    if longer.is_empty() and not samples.is_empty():
+        return 0.0
+    settled = samples.filter(pl.col("time_ps") > tables.largest(longer))["time_ps"]
+    begin, _ = ends(measure, simulated_ps)
+    return None if settled.is_empty() else (settled[0] - begin) / tables.PS_PER_US
 
 
 def _relayed(result: Result, measure: RelayedMeasure) -> pl.Series:
