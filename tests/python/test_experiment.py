@@ -24,7 +24,7 @@ from backwater.experiment.mistakes import meant, unanswerable
 from backwater.experiment.store import Job, Store
 from backwater.experiment.study import Study
 from backwater.summary import RunPath
-from conftest import LOSING, PAUSES, QUEUES, TINY, US, command_line, edited
+from conftest import FLOWS, LOSING, PAUSES, QUEUES, TINY, US, command_line, edited, flow
 
 REPOSITORY = Path(__file__).parents[2]
 
@@ -97,7 +97,7 @@ MISTAKES = [
     ('"10" = {}', '"1,0" = {}', '"1,0"', "must have no comma"),
     ("[axes.bytes]", "[axes.seed]\nx = {}\n[axes.bytes]", "seed]", "another column seed"),
     ("mean = {", "bytes = {", "bytes]", "a measure has the same name"),
-    ('kind = "flows", stat = "p99"', "stat = 3", "{ stat", "allowed: flows, unfinished, run"),
+    ('kind = "flows", stat = "p99"', "stat = 3", "{ stat", "allowed: flows, unfinished, requests, run"),
     ('p99 = { kind = "flows", stat = "p99" }', "p99 = 3", "3", "must be a table"),
     (
         'kind = "flows", stat = "p99"',
@@ -128,6 +128,11 @@ MISTAKES = [
     ('kind = "flows", stat = "p99"', 'kind = "pauses", by = "h0"', '"h0"', "there is no switch of this name"),
     ('kind = "flows", stat = "p99"', 'kind = "pauses", nodes = "s0"', "nodes", "unknown key"),
     ('kind = "flows", stat = "p99"', 'kind = "pauses", from = "2 us", to = "1 us"', '"1 us"', "later than from, 2 us"),
+    ('kind = "flows", stat = "p99"', 'kind = "requests", stat = "share"', '"share"', "sum, count or a percentile"),
+    ('kind = "flows", stat = "p99"', 'kind = "requests", value = "fct"', '"fct"', "allowed: goodput, time"),
+    ('kind = "flows", stat = "p99"', 'kind = "requests", tag = "incats"', '"incats"', 'did you mean "incast"?'),
+    ('kind = "flows", stat = "p99"', 'kind = "requests", dst = "h11"', '"h11"', 'did you mean "h1"?'),
+    ('kind = "flows", stat', 'kind = "requests", from = "1 us", stat', "from =", "unknown key"),
     ('stat = "p99"', 'up_to = "9 XB"', '"9 XB"', '"XB" is not a unit; did you mean "KB"?'),
     ('stat = "p99"', 'up_to = "many B"', '"many B"', "does not start with a number"),
     ("seeds = [1, 2]", "seeds = [true]", "true", "= true: must be a whole number"),
@@ -548,6 +553,12 @@ def test_a_run_that_dies_is_a_failure_of_its_own(tiny: Path, monkeypatch: pytest
         ('kind = "flows", tag = "nobody", stat = "count"', 0.0),
         ('kind = "unfinished"', 1.0),
         ('kind = "unfinished", role = "vulnerable"', 0.0),
+        # 20 KB to h2 within 4 µs, and 10,001 B to h1 within 3; the incast to h2 has not finished
+        ('kind = "requests", stat = "max"', 40.0),
+        ('kind = "requests", stat = "count"', 2.0),
+        ('kind = "requests", value = "time"', 3.5),
+        ('kind = "requests", tag = "incast"', None),
+        ('kind = "requests", tag = "incast", stat = "count"', 0.0),
         ('kind = "run", path = "pause_frames"', 3.0),
         ('kind = "run", path = "drops.headroom"', 0.0),
         ('kind = "run", path = "deadlock"', 0.0),
@@ -620,6 +631,9 @@ def test_measures(result: Result, text: str, expected: float | None) -> None:
         ('kind = "flows", value = "blocked"', "µs"),
         ('kind = "flows", value = "blocked", stat = "count"', ""),
         ('kind = "flows", value = "blocked", stat = "share"', ""),
+        ('kind = "requests"', "Gb/s"),
+        ('kind = "requests", value = "time"', "µs"),
+        ('kind = "requests", value = "time", stat = "count"', ""),
         ('kind = "settling", ports = "s0:1", below = "1 KB"', "µs"),
         ('kind = "pauses", value = "duration", stat = "sum"', "µs"),
         ('kind = "pauses", value = "duration", stat = "rate"', "1/s"),
@@ -684,6 +698,38 @@ def test_a_queue_has_settled_when_it_stays_short(result: Result, text: str, expe
     measure = _content(f'measures.m = {{ kind = "settling", {text} }}').measures["m"]
     assert not isinstance(measure, AnalysisMeasure)
     assert measures.value(measure, result) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ('value = "goodput"', [50.0, 80.0, 40.0, 20.0]),
+        ('value = "time"', [4.0, 10.0, 2.0, 2.0]),
+        ('dst = "h1"', [50.0, 80.0, 20.0]),
+        ('tag = "incast"', [50.0, 80.0, 40.0]),
+        # What is left out is no part of a request, neither what it adds nor that it has not finished.
+        ('src = "h0"', [40.0, 20.0]),
+        ('src = "h2"', [30.0, 80.0, 40.0, 40.0]),
+    ],
+)
+def test_flows_of_a_tag_to_a_receiver_that_start_together_are_a_request(
+    result: Result, text: str, expected: Sequence[float]
+) -> None:
+    rows = [
+        flow(0, "incast", ("h0", "h1"), 10_000, 2),
+        flow(1, "incast", ("h2", "h1"), 15_000, 4),
+        flow(2, "incast", ("h2", "h1"), 100_000, 10, start_us=7),
+        flow(3, "incast", ("h2", "h0"), 10_000, 2),
+        flow(4, "incast", ("h2", "h1"), 10_000, 2, start_us=9),
+        flow(5, "incast", ("h0", "h1"), 10_000, None, start_us=9),
+        flow(6, "other", ("h0", "h1"), 5_000, 2),
+        flow(7, "other", ("h0", "h1"), 5_000, 2, measured=False),
+    ]
+    result.flows = pl.DataFrame(rows, schema=FLOWS)
+    for stat, of in (("sum", sum), ("min", min), ("max", max), ("count", len)):
+        measure = _content(f'measures.m = {{ kind = "requests", {text}, stat = "{stat}" }}').measures["m"]
+        assert not isinstance(measure, AnalysisMeasure)
+        assert measures.value(measure, result) == pytest.approx(of(expected))
 
 
 def test_hosts_that_relay_are_measured_as_hosts_and_have_a_buffer_as_switches_do(result: Result) -> None:

@@ -153,6 +153,25 @@ class UnfinishedMeasure(FlowFilter):
     kind: Literal["unfinished"]
 
 
+RequestValue = Literal["goodput", "time"]
+
+
+class RequestsMeasure(FlowFilter):
+    """A statistic of requests of the measurement window, or their number.
+
+    A request is what several senders answer at once: flows of one tag to one receiver that start at the same instant.
+    One with a flow that has not finished is left out.
+
+    Attributes:
+        value: `goodput`, all bytes by the time from start to last finish, in Gb/s; `time`, that time in µs.
+        stat: As of flows.
+    """
+
+    kind: Literal["requests"]
+    value: RequestValue = "goodput"
+    stat: Statistic = "mean"
+
+
 class RunMeasure(Table):
     """A value of `run.json`: a number, or whether it is there (`deadlock`).
 
@@ -360,6 +379,7 @@ class AnalysisMeasure(Table):
 Measure = Annotated[
     FlowMeasure
     | UnfinishedMeasure
+    | RequestsMeasure
     | RunMeasure
     | SampleMeasure
     | IngressMeasure

@@ -23,6 +23,8 @@ from backwater.experiment.format import (
     Queue,
     QueueMeasure,
     RelayedMeasure,
+    RequestsMeasure,
+    RequestValue,
     RunMeasure,
     SampleMeasure,
     SettlingMeasure,
@@ -37,6 +39,7 @@ from backwater.result import RUN_FILE, Result, ResultError, Topology
 MeasureOfRun = (
     FlowMeasure
     | UnfinishedMeasure
+    | RequestsMeasure
     | RunMeasure
     | SampleMeasure
     | IngressMeasure
@@ -55,6 +58,11 @@ _FLOW_VALUES: Final[Mapping[FlowValue, tuple[pl.Expr, str]]] = {
     "blocked": (pl.col("blocked_ps") / tables.PS_PER_US, "µs"),
     "retransmitted": (pl.col("retransmitted_bytes"), "B"),
     "goodput": (pl.col("bytes") * (tables.BITS_PER_BYTE * 1000) / pl.col("fct_ps"), "Gb/s"),
+}
+# A request finishes with the last of its flows, and has the bytes of all.
+_REQUEST_VALUES: Final[Mapping[RequestValue, tuple[pl.Expr, str]]] = {
+    "goodput": _FLOW_VALUES["goodput"],
+    "time": _FLOW_VALUES["fct"],
 }
 # The same for a value of stops.parquet or headroom.parquet.
 _PER_WINDOW: Final = tables.BITS_PER_BYTE * 1000 / pl.col("window_ps")
@@ -91,6 +99,8 @@ def unit(measure: Measure) -> str:
             found = _INGRESS_VALUES[value][1]
         case FlowMeasure(value=value):
             found = _FLOW_VALUES[value][1]
+        case RequestsMeasure(value=value):
+            found = _REQUEST_VALUES[value][1]
         case RunMeasure(path=path, unit=given):
             found = given or ("µs" if path.endswith("_ps") else "")
         case SampleMeasure() | QueueMeasure():
@@ -141,7 +151,7 @@ def _named(frame: pl.DataFrame, column: str, names: Sequence[str]) -> pl.DataFra
 
 def flow_values(flows: pl.DataFrame, which: FlowFilter, value: FlowValue) -> pl.Series:
     """A value of the finished flows that a filter lets through."""
-    return _of_flows(select(flows, which).filter(pl.col("fct_ps").is_not_null()), value)
+    return _of_flows(tables.finished(select(flows, which)), value)
 
 
 def _of_flows(flows: pl.DataFrame, value: FlowValue) -> pl.Series:
@@ -259,14 +269,16 @@ def value(measure: MeasureOfRun, result: Result) -> float | None:
 
 
 def _values(
-    measure: FlowMeasure | IngressMeasure | PausesMeasure | QueueMeasure | RelayedMeasure, result: Result
+    measure: FlowMeasure | RequestsMeasure | IngressMeasure | PausesMeasure | QueueMeasure | RelayedMeasure,
+    result: Result,
 ) -> pl.Series:
     """What a measure is a statistic of."""
     match measure:
-        case FlowMeasure(stat="share"):
-            return _of_flows(select(result.flows, measure), measure.value)
         case FlowMeasure():
-            return flow_values(result.flows, measure, measure.value)
+            chosen = select(result.flows, measure)
+            return _of_flows(chosen if measure.stat == "share" else tables.finished(chosen), measure.value)
+        case RequestsMeasure():
+            return _requests(result, measure)
         case IngressMeasure():
             return ingress_values(result, measure)
         case PausesMeasure():
@@ -276,6 +288,18 @@ def _values(
         case RelayedMeasure():
             return _relayed(result, measure)
     assert_never(measure)
+
+
+def _requests(result: Result, measure: RequestsMeasure) -> pl.Series:
+    """A value of each request that has finished."""
+    finish = pl.col("fct_ps")
+    requests = (
+        select(result.flows, measure)
+        .group_by("tag", "dst", "start_ps", maintain_order=True)
+        .agg(pl.col("bytes").sum(), finish.max(), finish.null_count().alias("unfinished"))
+    )
+    done = requests.filter(pl.col("unfinished") == 0)
+    return done.select(_REQUEST_VALUES[measure.value][0].cast(pl.Float64).alias(measure.value)).to_series()
 
 
 def _run_value(result: Result, path: str) -> float | None:

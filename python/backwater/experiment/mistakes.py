@@ -34,6 +34,7 @@ from backwater.experiment.format import (
     QueueOverTime,
     Range,
     RelayedMeasure,
+    RequestsMeasure,
     RunMeasure,
     SampleMeasure,
     Scale,
@@ -168,6 +169,7 @@ _MODELS: Final[Mapping[str, Mapping[str, type[Table]]]] = {
     "measures": {
         "flows": FlowMeasure,
         "unfinished": UnfinishedMeasure,
+        "requests": RequestsMeasure,
         "run": RunMeasure,
         "samples": SampleMeasure,
         "ingress": IngressMeasure,
