@@ -158,6 +158,8 @@ MISTAKES = [
     ('kind = "flows", stat = "p99"', 'kind = "throughput", hosts = "h8"', '"h8"', "allowed: h0, h1, h2, h3"),
     ('kind = "flows", stat = "p99"', 'kind = "samples", nodes = "h0"', '"h0"', "there is no switch of this name"),
     ('kind = "flows", stat = "p99"', 'kind = "run", path = "drops"', '"drops"', "drops.headroom"),
+    ('kind = "flows", stat = "p99"', 'kind = "run", path = "events", per = "drops"', '"drops"', "drops.headroom"),
+    ('kind = "flows", stat = "p99"', 'kind = "run", path = "events", pr = "drops"', "pr =", 'did you mean "per"?'),
     ('kind = "flows", stat = "p99"', 'kind = "run", path = "seeds.x"', '"seeds.x"', "allowed: cpu_seconds"),
     (
         'kind = "flows", stat = "p99"',
@@ -564,6 +566,14 @@ def test_a_run_that_dies_is_a_failure_of_its_own(tiny: Path, monkeypatch: pytest
         ('kind = "run", path = "deadlock"', 0.0),
         ('kind = "run", path = "deadlock.onset_ps"', None),
         ('kind = "run", path = "paused_ps"', 90.0),
+        ('kind = "run", path = "paused_ps", per = "pause_frames"', 30.0),
+        ('kind = "run", path = "resume_frames", per = "pause_frames"', 2 / 3),
+        ('kind = "run", path = "paused_ps", per = "simulated_ps"', 0.9),
+        ('kind = "run", path = "drops.headroom", per = "pause_frames"', 0.0),
+        ('kind = "run", path = "pause_frames", per = "drops.headroom"', None),
+        ('kind = "run", path = "deadlock.onset_ps", per = "pause_frames"', None),
+        ('kind = "run", path = "pause_frames", per = "deadlock.onset_ps"', None),
+        ('kind = "run", path = "counters.notice_delay_ps", per = "counters.notices"', None),
         # After the warm-up of 5 µs two stops used headroom, and three had a window.
         ('kind = "ingress", value = "headroom"', 1750.0),
         ('kind = "ingress", value = "headroom", stat = "count"', 2.0),
@@ -631,6 +641,12 @@ def test_measures(result: Result, text: str, expected: float | None) -> None:
         ('kind = "flows", value = "blocked"', "µs"),
         ('kind = "flows", value = "blocked", stat = "count"', ""),
         ('kind = "flows", value = "blocked", stat = "share"', ""),
+        ('kind = "run", path = "paused_ps"', "µs"),
+        ('kind = "run", path = "paused_ps", per = "pause_frames"', "µs"),
+        ('kind = "run", path = "paused_ps", per = "simulated_ps"', ""),
+        ('kind = "run", path = "pause_frames", per = "simulated_ps"', "1/µs"),
+        ('kind = "run", path = "events", per = "packet_hops"', ""),
+        ('kind = "run", path = "paused_ps", per = "simulated_ps", unit = "queues"', "queues"),
         ('kind = "requests"', "Gb/s"),
         ('kind = "requests", value = "time"', "µs"),
         ('kind = "requests", value = "time", stat = "count"', ""),
@@ -778,6 +794,8 @@ def test_what_nobody_has_counted_is_none(result: Result) -> None:
     file.write_text(json.dumps(document | {"counters": {"merge_frames": 12, "merge_wait_ps": 3_000_000}}))
     paths = ["counters.merge_frames", "counters.merge_wait_ps", "counters.others"]
     assert [measures.value(RunMeasure(kind="run", path=path), result) for path in paths] == [12.0, 3.0, 0.0]
+    wait = RunMeasure(kind="run", path="counters.merge_wait_ps", per="counters.merge_frames")
+    assert measures.value(wait, result) == 0.25
     with pytest.raises(ValidationError):
         RunMeasure(kind="run", path="counters.Merge frames")
 

@@ -178,11 +178,13 @@ class RunMeasure(Table):
     Attributes:
         path: Its keys, dotted. Times, which `run.json` has in ps, come in µs. What a mechanism counts,
             `counters.merge_frames`, is 0 where nobody has counted it.
+        per: The path of what it is divided by. By 0 there is no result.
         unit: Its unit, for readers.
     """
 
     kind: Literal["run"]
     path: RunPath | Counter
+    per: RunPath | Counter | None = None
     unit: str = ""
 
 

@@ -101,8 +101,8 @@ def unit(measure: Measure) -> str:
             found = _FLOW_VALUES[value][1]
         case RequestsMeasure(value=value):
             found = _REQUEST_VALUES[value][1]
-        case RunMeasure(path=path, unit=given):
-            found = given or ("µs" if path.endswith("_ps") else "")
+        case RunMeasure():
+            found = measure.unit or _run_unit(measure)
         case SampleMeasure() | QueueMeasure():
             found = "B"
         case ThroughputMeasure():
@@ -112,6 +112,15 @@ def unit(measure: Measure) -> str:
         case _:
             assert_never(measure)
     return found
+
+
+def _run_unit(measure: RunMeasure) -> str:
+    match measure.path.endswith("_ps"), (measure.per or "").endswith("_ps"):
+        case True, False:
+            return "µs"
+        case False, True:
+            return "1/µs"
+    return ""
 
 
 def flow_axis(value: FlowValue) -> str:
@@ -254,7 +263,7 @@ def value(measure: MeasureOfRun, result: Result) -> float | None:
         case UnfinishedMeasure():
             found: float | None = float(select(result.flows, measure)["fct_ps"].null_count())
         case RunMeasure():
-            found = _run_value(result, measure.path)
+            found = _run_ratio(result, measure)
         case SampleMeasure():
             found = _samples(result, measure)
         case ThroughputMeasure():
@@ -300,6 +309,15 @@ def _requests(result: Result, measure: RequestsMeasure) -> pl.Series:
     )
     done = requests.filter(pl.col("unfinished") == 0)
     return done.select(_REQUEST_VALUES[measure.value][0].cast(pl.Float64).alias(measure.value)).to_series()
+
+
+def _run_ratio(result: Result, measure: RunMeasure) -> float | None:
+    """A value of `run.json`, or of two of them the ratio; None if it is one to 0."""
+    found = _run_value(result, measure.path)
+    if measure.per is None:
+        return found
+    per = _run_value(result, measure.per)
+    return found / per if found is not None and per else None
 
 
 def _run_value(result: Result, path: str) -> float | None:
