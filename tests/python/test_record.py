@@ -377,6 +377,34 @@ def test_a_measure_that_is_no_finite_number_is_none(tiny: Path, monkeypatch: pyt
     assert second.measures == {"mean": None, "p99": None}
 
 
+def test_measures_of_requests_queues_and_pauses_go_into_charts_claims_tables_and_records(tiny: Path) -> None:
+    edited(
+        tiny,
+        ('size = "20 KB"', 'size = "200 KB"'),
+        ("[scenario]", '[scenario]\nprobes.sample_interval = "500 ns"\nswitch.buffer = "1 MB"'),
+        ('mean = { kind = "flows", role = "incast" }', 'mean = { kind = "requests", tag = "incast", value = "time" }'),
+        (
+            'p99 = { kind = "flows", stat = "p99" }',
+            'requests = { kind = "requests", role = "incast", stat = "count" }\n'
+            'settled = { kind = "settling", ports = "s0->h0", below = "20 KB", from = "1 us" }\n'
+            'rate = { kind = "pauses", layer = 1, by = "s*", to = "20 us", stat = "rate" }\n'
+            'innocent = { kind = "flows", value = "blocked", stat = "share" }\n'
+            'each = { kind = "run", path = "paused_ps", per = "pause_frames" }',
+        ),
+        ('kind = "bars"', 'kind = "lines"'),
+        ('measure = "mean"\nx', 'measure = "settled"\nx'),
+        ('measures = "mean"', 'measures = ["mean", "settled"]'),
+    )
+    ran = reproduced("--record")
+    assert reproduced("--recorded") == ran
+    assert "| reached |" in ran["page.md"]
+    for run in recorded(tiny).points:
+        assert [*run.measures] == ["mean", "requests", "settled", "rate", "innocent", "each"]
+        assert None not in run.measures.values()
+        assert run.measures["requests"] == 1
+        assert 0 < (run.measures["settled"] or 0) + 1 < (run.measures["mean"] or 0)
+
+
 def curve(chart: str, result: Result) -> record.Curve:
     content = Content.model_validate(
         {
