@@ -143,3 +143,75 @@ fn a_notice_takes_exactly_the_time_of_its_hops() {
     assert_eq!(counters["notice_links"], 3 * counters["notices"]);
     assert!(counters["notice_delay_ns"].abs_diff(6013 * counters["notices"]) <= counters["notices"]);
 }
+
+// ------------------------------------------------------------------------------------------------------------- fair shares
+
+/// n flows into h`n` through one port; every host sends a packet to one of four others every 8 us besides, so that its ingress port is shared.
+fn through_one_port(n: u32, sizes: impl Fn(u32) -> u64, until_us: u64) -> Vec<FlowSpec> {
+    let long = (0..n).map(|host| flow(host, n, sizes(host), 0));
+    let thin = (0..until_us / 8).flat_map(|at| (0..n).map(move |host| flow(host, n + 1 + host % 4, 1000, at * 8000 + u64::from(host) * 100)));
+    long.chain(thin).collect()
+}
+
+/// The flows of a network, and what has been delivered of the long ones.
+struct Watched {
+    simulation: Simulation,
+    delivered: Vec<u64>,
+}
+
+impl Watched {
+    fn run_until(&mut self, us: u64) -> Vec<u64> {
+        let Watched { simulation, delivered } = self;
+        simulation.run_until(Time::ZERO + Duration::from_us(us), 1);
+        for outcome in simulation.take_finished().into_iter().chain(simulation.unfinished()) {
+            if let Some(of_flow) = delivered.get_mut(outcome.flow.0 as usize) {
+                *of_flow = outcome.reception.delivered;
+            }
+        }
+        delivered.clone()
+    }
+
+    /// Payload rates of the long flows in a window, as shares of what the line carries.
+    fn rates(&mut self, from_us: u64, to_us: u64) -> Vec<f64> {
+        let line = 12_500.0 * 1024.0 / 1106.0 * (to_us - from_us) as f64;
+        let (before, after) = (self.run_until(from_us), self.run_until(to_us));
+        before.iter().zip(&after).map(|(before, after)| (after - before) as f64 / line).collect()
+    }
+}
+
+/// n flows are under way in 2 ms; half of them end about 4 ms.
+fn half_leave(base: Base, n: u32, until_us: u64) -> Watched {
+    let spec = under(SrccConfig { base, ..Default::default() }, star(n + 5, 100, 1000));
+    let of_4_ms = 4000 * 12_500 / u64::from(n) * 1024 / 1106;
+    let flows = through_one_port(n, |host| if host < n / 2 { of_4_ms } else { FlowSpec::ENDLESS }, until_us);
+    Watched { simulation: Simulation::new(spec, flows, 1).unwrap(), delivered: vec![0; n as usize] }
+}
+
+/// All flows have C / n within 10 %, and the link is busy to more than 95 %, between 2 and 3.5 ms. Those that are left have it from `busy_again` on.
+fn settles(base: &Base, n: u32, busy_again: u64) {
+    let mut watched = half_leave(base.clone(), n, busy_again + 1000);
+    let shares = watched.rates(2000, 3500);
+    let busy: f64 = shares.iter().sum();
+    assert!(busy > 0.95, "{n} flows: {busy}");
+    assert!(shares.iter().all(|share| (share * f64::from(n) - 1.0).abs() < 0.1), "{n} flows: {shares:?}");
+    let shares = watched.rates(busy_again, busy_again + 1000);
+    let busy: f64 = shares.iter().sum();
+    assert!(busy > 0.95 && shares[..n as usize / 2].iter().all(|share| *share == 0.0), "{n} flows: {busy} {shares:?}");
+    assert_eq!((watched.simulation.audit(), watched.simulation.violations()), (vec![], vec![]));
+}
+
+/// Without a base: in less than a millisecond.
+#[test]
+fn flows_have_equal_shares_and_take_the_room_of_others() {
+    for n in [2, 3, 8, 16, 33, 64] {
+        settles(&alone(), n, 5500);
+    }
+}
+
+/// DCQCN grows by 200 Mb/s in 300 us at most: n / 2 flows take 150 ms / n for the half of 100 Gb/s, after the first steps.
+#[test]
+fn over_dcqcn_flows_grow_as_slowly_as_it_does() {
+    for n in [2, 3, 8, 16, 33, 64] {
+        settles(&Base::default(), n, 6000 + 150_000 / u64::from(n / 2 * 2));
+    }
+}

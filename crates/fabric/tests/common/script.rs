@@ -231,6 +231,16 @@ impl Script {
         }
     }
 
+    /// The next notice that the node sends before `limit`, if any: when it starts, through which port, its flow and its first field. All else is passed over.
+    pub fn next_notice(&mut self, limit: u64) -> Option<(u64, PortIx, u32, u32)> {
+        loop {
+            let (at, port, frame, _) = self.next_frame(limit)?;
+            if let Some(notice) = self.records.notice(frame.record) {
+                return Some((at.ps(), self.fabric.wiring.ports[port.0 as usize].ix, notice.flow.0, notice.words[0]));
+            }
+        }
+    }
+
     /// Whether the next data packet that the node sends before `limit`, if any, is marked. All else is passed over.
     pub fn next_mark(&mut self, limit: u64) -> Option<bool> {
         self.next_mark_of(PacketKind::Data, limit)

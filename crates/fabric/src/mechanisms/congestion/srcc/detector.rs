@@ -99,7 +99,7 @@ impl Detector {
             window,
             count_window: config.count_window(window),
             rate_interval: config.rate_interval.unwrap_or(longest),
-            floor: config.floor.map_or(2 * site.sizes.largest_charge(), Bytes::get),
+            floor: config.floor(&site.sizes),
             ports,
             lanes,
             ingress: vec![Ingress::default(); count],

@@ -15,7 +15,7 @@ use self::detector::Detector;
 use self::reaction::Srcc;
 use crate::contract::{
     Beside, Carried, CongestionOptions, CongestionPoint, Findings, Footprint, InForce, Options, Passage, SenderFacts,
-    Shape, Site, Station, Stations, View,
+    Shape, Site, Sizes, Station, Stations, View,
 };
 use crate::frame::Protocol;
 use backwater_engine::{Bytes, Duration, Rate};
@@ -279,7 +279,18 @@ impl CongestionOptions for SrccConfig {
 
     fn in_force(&self, sender: &SenderFacts) -> InForce {
         let window = self.window(sender.base_rtt);
-        let own = [("window".to_owned(), json!(window)), ("count_window".to_owned(), json!(self.count_window(window)))];
+        let is_static = self.threshold == Threshold::Static;
+        let own = [
+            ("window", true, json!(window)),
+            ("count_window", true, json!(self.count_window(window))),
+            ("floor", !is_static, json!(Bytes(self.floor(&sender.sizes)))),
+            ("q_pfc", !is_static, json!("what the buffer policy says")),
+            ("link_delay", true, json!("that of the link by which the packet came")),
+            ("notice_interval", true, json!("link_delay for each link to the sender")),
+            ("rate_interval", self.threshold == Threshold::Eq5, json!("the longest delay of a link of the switch")),
+            ("additive_increase", matches!(self.base, Base::None(_)), json!("an eighth of the rate that a notice names")),
+        ];
+        let own = own.into_iter().filter(|(_, applies, _)| *applies).map(|(key, _, value)| (key.to_owned(), value));
         of_base(self.base.options().in_force(sender)).chain(own).collect()
     }
 
@@ -297,6 +308,11 @@ impl SrccConfig {
     /// T in a network of this base round-trip time.
     fn window(&self, base_rtt: Duration) -> Duration {
         self.window.unwrap_or(base_rtt * WINDOW_RTTS)
+    }
+
+    /// The least threshold.
+    fn floor(&self, sizes: &Sizes) -> u64 {
+        self.floor.map_or(2 * sizes.largest_charge(), Bytes::get)
     }
 
     /// How long a flow counts after a packet.
