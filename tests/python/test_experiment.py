@@ -603,6 +603,7 @@ def test_a_run_that_dies_is_a_failure_of_its_own(tiny: Path, monkeypatch: pytest
         ('kind = "pauses", from = "50 us", stat = "rate"', 0.0),
         ('kind = "pauses", to = "1 ms", stat = "rate"', 30_000.0),
         ('kind = "pauses", from = "100 us", stat = "rate"', None),
+        ('kind = "pauses", from = "200 us", to = "300 us", stat = "rate"', None),
         ('kind = "pauses", from = "15 us", value = "duration", stat = "sum"', 10.0),
         ('kind = "pauses", to = "15 us"', 1.0),
         # In one of the ten samples 400 B wait at s0:1 and 1000 B at s0:2.
