@@ -17,12 +17,35 @@ use backwater_engine::memory::HeapBytes;
 use backwater_engine::{Bytes, Duration, Rate, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::json;
+use serde_json::{Value, json};
+
+/// Where a column of parameters comes from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum PcnProfile {
+    /// The NSDI 2020 paper.
+    #[default]
+    Paper,
+    /// A public re-implementation in ns-3.
+    PublicNs3,
+}
+
+impl PcnProfile {
+    /// The smallest weight of an increase, the one parameter in which they differ.
+    fn w_min(self) -> f64 {
+        match self {
+            PcnProfile::Paper => 1.0 / 128.0,
+            PcnProfile::PublicNs3 => 1.0 / 64.0,
+        }
+    }
+}
 
 /// PCN: marks that leave out victims of PAUSEs, and senders that fall to the rate of arrival (NSDI 2020).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct PcnConfig {
+    /// The column of parameters to start from.
+    pub profile: PcnProfile,
     /// K: queue length above which packets are marked that have not waited behind a PAUSE. Default: 1 KB per Gb/s of the port (40 KB at the 40 Gb/s of the
     /// paper's simulations, where it has tens of KB).
     pub threshold: Option<Bytes>,
@@ -33,9 +56,9 @@ pub struct PcnConfig {
     /// Share of a flow's packets that must be marked for a CNP. Default 0.95 (paper).
     #[schemars(range(min = 0.0, max = 1.0))]
     pub marked_share: f64,
-    /// Smallest weight of an increase: that behind a CNP, and how much less than the rate of arrival a CNP leaves. Default 1/128 (paper; one public code has 1/64).
+    /// Smallest weight of an increase: that behind a CNP, and how much less than the rate of arrival a CNP leaves.
     #[schemars(range(min = 0.0, max = 1.0))]
-    pub w_min: f64,
+    pub w_min: Option<f64>,
     /// Largest weight of an increase. Default 0.5 (paper).
     #[schemars(range(min = 0.0, max = 1.0))]
     pub w_max: f64,
@@ -46,11 +69,12 @@ pub struct PcnConfig {
 impl Default for PcnConfig {
     fn default() -> Self {
         PcnConfig {
+            profile: PcnProfile::Paper,
             threshold: None,
             threshold_rate: None,
             period: Duration::from_us(50),
             marked_share: 0.95,
-            w_min: 1.0 / 128.0,
+            w_min: None,
             w_max: 0.5,
             min_rate: Rate::from_bps(100_000_000),
         }
@@ -60,12 +84,16 @@ impl Default for PcnConfig {
 impl Options for PcnConfig {
     fn check(&self, _beside: &Beside<'_>, findings: &mut Findings) {
         findings.clock(Some(self.period), "period", None);
-        findings.positive(Some(self.w_min), "w_min");
-        findings.ordered([("w_min", self.w_min), ("w_max", self.w_max)]);
+        findings.positive(self.w_min, "w_min");
+        findings.ordered([("w_min", self.w_min()), ("w_max", self.w_max)]);
         findings.positive(Some(self.min_rate), "min_rate");
         findings.positive(self.threshold_rate, "threshold_rate");
         let is_idle = self.threshold_rate.is_some() && self.threshold.is_none();
         findings.error(is_idle, "threshold_rate", "has no effect without threshold");
+    }
+
+    fn profile(&self) -> Option<Value> {
+        Some(json!(self.profile))
     }
 }
 
@@ -99,7 +127,8 @@ impl CongestionOptions for PcnConfig {
     }
 
     fn in_force(&self, sender: &SenderFacts) -> InForce {
-        [("min_rate".to_owned(), json!(self.min_rate.min(sender.line_rate)))].into_iter().collect()
+        let min_rate = json!(self.min_rate.min(sender.line_rate));
+        [("min_rate".to_owned(), min_rate), ("w_min".to_owned(), json!(self.w_min()))].into_iter().collect()
     }
 
     fn in_force_at_switch(&self, rate: Rate) -> InForce {
@@ -108,6 +137,10 @@ impl CongestionOptions for PcnConfig {
 }
 
 impl PcnConfig {
+    fn w_min(&self) -> f64 {
+        self.w_min.unwrap_or(self.profile.w_min())
+    }
+
     /// K of a port of rate `port`.
     fn threshold(&self, port: Rate) -> Bytes {
         let (kmin, rate) = match self.threshold {
@@ -225,10 +258,10 @@ impl Pcn {
             line_rate: sender.line_rate,
             min_rate: config.min_rate.min(sender.line_rate),
             period: config.period,
-            w_min: config.w_min,
+            w_min: config.w_min(),
             w_max: config.w_max,
             current: sender.line_rate,
-            weight: config.w_min,
+            weight: config.w_min(),
             next_increase: Time::NEVER,
         }
     }
@@ -348,6 +381,19 @@ mod tests {
         assert_eq!(rate(10 + 20 * 50, 0), 99_929_007_412);
         assert_eq!((rate(10 + 46 * 50, 0), rate(10 + 47 * 50, 0)), (100 * GBPS - 1, 100 * GBPS));
         assert_eq!(point.next_increase, Time::NEVER);
+    }
+
+    /// 63/64 of 50 Gb/s, and 1/64 of what is missing; a weight that is written goes before that of the profile.
+    #[test]
+    fn a_profile_says_how_carefully_rates_grow() {
+        let of = |config: &PcnConfig| {
+            let mut point = reaction_point(config);
+            point.on_cnp(at(0, 0), Some(Rate::from_gbps(50)));
+            [0, 50].map(|us| point.rate(at(us, 0)).bps())
+        };
+        let public = PcnConfig { profile: PcnProfile::PublicNs3, ..Default::default() };
+        assert_eq!(of(&public), [49_218_750_000, 50_012_207_032]);
+        assert_eq!(of(&PcnConfig { w_min: Some(1.0 / 128.0), ..public }), of(&PcnConfig::default()));
     }
 
     /// A rate that is below that of arrival stays, and its growth begins anew.

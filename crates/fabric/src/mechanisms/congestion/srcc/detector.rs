@@ -238,3 +238,45 @@ impl Detector {
 fn is_within(last: Time, window: Duration, now: Time) -> bool {
     last != Time::NEVER && now.since(last) < window
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(us: u64) -> Time {
+        Time::ZERO + Duration::from_us(us)
+    }
+
+    #[test]
+    fn the_last_packets_to_two_ports_are_remembered() {
+        let mut ingress = Ingress::default();
+        assert_eq!(ingress.last_uncongested(0, Uncongested::AnyPort), None);
+        for (us, egress) in [(1, 7), (2, 8), (3, 8), (4, 9), (5, 9)] {
+            ingress.saw(egress, at(us));
+        }
+        let last = |egress| ingress.last_uncongested(egress, Uncongested::OtherPorts);
+        assert_eq!([7, 8, 9].map(last), [Some(at(5)), Some(at(5)), Some(at(3))]);
+        assert_eq!(ingress.last_uncongested(9, Uncongested::AnyPort), Some(at(5)));
+    }
+
+    /// Over 10 to 20 us; a queue that shrinks grows by less than nothing, and what was before a break does not count.
+    #[test]
+    fn growth_is_that_of_one_to_two_intervals() {
+        let mut egress = Egress { flows: RecentFlows::new(), lengths: [(Time::ZERO, 0); 2] };
+        let mut growth = |us, before: u64, length: u64| {
+            let (interval, span) = (Duration::from_us(10), Duration::from_us(5));
+            egress.measure(before, at(us), interval);
+            egress.growth(length, at(us), interval, span)
+        };
+        // 1000 B at once, after a break: over 10 us at least.
+        assert_eq!(growth(100, 0, 1000), 500);
+        assert_eq!(growth(105, 1000, 2000), 1000);
+        assert_eq!(growth(110, 2000, 3000), 1500);
+        // From 100 us until here; then from 110 us, when there were 2000 B.
+        assert_eq!(growth(119, 6000, 7600), 2000);
+        assert_eq!(growth(120, 7600, 8000), 3000);
+        assert_eq!(growth(130, 5000, 5600), -1000);
+        // 20 us later.
+        assert_eq!(growth(150, 100_000, 100_200), 100);
+    }
+}

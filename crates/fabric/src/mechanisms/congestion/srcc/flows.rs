@@ -71,8 +71,16 @@ impl RecentFlows {
         }
     }
 
-    /// A packet of `flow` with `bytes` has come; those whose last one is `window` old are forgotten. Where it is.
+    /// A packet of `flow` with `bytes` has come, and flows whose last one is `window` old are forgotten, it included. Where it is.
     pub(super) fn saw(&mut self, flow: FlowId, bytes: u64, now: Time, window: Duration) -> Place {
+        while let Some(oldest) = self.flows.get(self.oldest as usize)
+            && now.since(oldest.last) >= window
+        {
+            self.places.remove(&oldest.flow);
+            let place = self.oldest;
+            self.unlink(place);
+            self.free.push(place);
+        }
         let place = match self.places.get(&flow) {
             Some(place) => {
                 let place = *place;
@@ -83,14 +91,6 @@ impl RecentFlows {
         };
         self.flows[place as usize].last = now;
         self.append(place);
-        while let Some(oldest) = self.flows.get(self.oldest as usize)
-            && now.since(oldest.last) >= window
-        {
-            self.places.remove(&oldest.flow);
-            let place = self.oldest;
-            self.unlink(place);
-            self.free.push(place);
-        }
         let number = now.ps() / window.ps();
         self.brought.add(number, bytes);
         self.flows[place as usize].brought.add(number, bytes);
@@ -160,5 +160,48 @@ impl RecentFlows {
     pub(super) fn heap_bytes(&self) -> u64 {
         let places = (self.places.capacity() * (size_of::<(FlowId, Place)>() + 1)) as u64;
         places + self.flows.heap_bytes() + self.free.heap_bytes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const WINDOW: Duration = Duration::from_us(10);
+
+    fn at(us: u64) -> Time {
+        Time::ZERO + Duration::from_us(us)
+    }
+
+    /// The flows that have had a packet less than 10 us ago, whatever happens to the places of others.
+    #[test]
+    fn flows_are_forgotten_in_the_order_of_their_last_packets() {
+        let mut flows = RecentFlows::new();
+        let mut model: Vec<(u32, u64)> = Vec::new();
+        let mut draws = backwater_engine::random::Seed(1).stream("flows", 0);
+        let mut now = 0;
+        for _ in 0..10_000 {
+            now += draws.below(3);
+            let flow = draws.below(12) as u32;
+            flows.saw(FlowId(flow), 100, at(now), WINDOW);
+            model.retain(|(other, last)| *other != flow && now - last < 10);
+            model.push((flow, now));
+            assert_eq!(flows.count(), model.len());
+        }
+        assert!(flows.flows.len() <= 12);
+        // All at once, after a break.
+        flows.saw(FlowId(3), 100, at(now + 100), WINDOW);
+        assert_eq!(flows.count(), 1);
+    }
+
+    #[test]
+    fn a_flow_that_comes_back_has_not_been_notified_of() {
+        let mut flows = RecentFlows::new();
+        let mut is_due = |us, interval| {
+            let place = flows.saw(FlowId(1), 100, at(us), WINDOW);
+            flows.is_due(place, at(us), Duration::from_us(interval))
+        };
+        assert_eq!([is_due(0, 4), is_due(3, 4), is_due(4, 4), is_due(13, 20)], [true, false, true, false]);
+        assert!(is_due(23, 100));
     }
 }

@@ -164,3 +164,115 @@ impl ReactionPoint for Srcc {
         self.base.repaces()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::frame::Protocol;
+    use crate::ids::{FlowId, NodeId};
+    use crate::mechanisms::congestion::none::NoneConfig;
+    use crate::mechanisms::congestion::srcc::notice::words_of;
+    use crate::testing::sender;
+
+    const GBPS: u64 = 1_000_000_000;
+
+    fn at(us: u64) -> Time {
+        Time::ZERO + Duration::from_us(us)
+    }
+
+    /// A base round-trip time of 8 us, so that T is 24 us.
+    fn reaction_point(config: &SrccConfig) -> Srcc {
+        Srcc::new(config, &sender(Rate::from_gbps(100), Duration::from_us(8)))
+    }
+
+    fn alone() -> SrccConfig {
+        SrccConfig { base: Base::None(NoneConfig::default()), ..Default::default() }
+    }
+
+    fn hear(point: &mut Srcc, us: u64, from: u32, gbps: u64) -> u64 {
+        let words = words_of(Rate::from_gbps(gbps));
+        let notice = Notice { protocol: SRCC, from: PortId(from), flow: FlowId(0), to: NodeId(0), words };
+        point.on_notice(at(us), &notice);
+        point.rate(at(us)).bps()
+    }
+
+    /// Whatever governs between notices goes on from the rate that one names: also with the first ACK after it.
+    #[test]
+    fn a_notice_sets_the_rate_whatever_the_base() {
+        for base in [
+            Base::None(NoneConfig::default()),
+            Base::Dcqcn(Default::default()),
+            Base::Hpcc(Default::default()),
+            Base::Swift(Default::default()),
+        ] {
+            let is_windowed = matches!(base, Base::Swift(_));
+            let mut point = reaction_point(&SrccConfig { base, ..Default::default() });
+            assert_eq!(point.rate(at(0)).bps(), 100 * GBPS);
+            hear(&mut point, 1, 0, 25);
+            // Swift's window: 25 Gb/s in 8 us are 25 packets of 1000 B on the wire.
+            let rate = if is_windowed { point.window() / 952 * GBPS } else { point.rate(at(1)).bps() };
+            assert_eq!(rate, 25 * GBPS);
+        }
+    }
+
+    #[test]
+    fn of_several_switches_the_lowest_rate_holds_for_a_round_trip() {
+        let mut point = reaction_point(&alone());
+        assert_eq!(hear(&mut point, 0, 1, 40), 40 * GBPS);
+        // Another switch has more room, then less, then as much.
+        assert_eq!(hear(&mut point, 1, 2, 60), 40 * GBPS);
+        assert_eq!(hear(&mut point, 2, 3, 20), 20 * GBPS);
+        assert_eq!(hear(&mut point, 9, 2, 60), 20 * GBPS);
+        // 8 us after the last that held.
+        assert_eq!(hear(&mut point, 10, 2, 60), 60 * GBPS);
+        // The same switch has changed its mind.
+        assert_eq!(hear(&mut point, 11, 2, 80), 80 * GBPS);
+        // Not beyond the line.
+        assert_eq!(hear(&mut point, 12, 2, 400), 100 * GBPS);
+    }
+
+    #[test]
+    fn notices_of_others_are_none_of_ours() {
+        let mut point = reaction_point(&alone());
+        let notice = Notice {
+            protocol: Protocol::named("another"),
+            from: PortId(0),
+            flow: FlowId(0),
+            to: NodeId(0),
+            words: words_of(Rate::from_gbps(1)),
+        };
+        point.on_notice(at(0), &notice);
+        assert_eq!(point.rate(at(1)).bps(), 100 * GBPS);
+    }
+
+    /// By an eighth of what was named for every 24 us without a notice, or by what is set, up to line rate.
+    #[test]
+    fn without_a_base_the_rate_grows_where_no_notice_comes() {
+        let mut point = reaction_point(&alone());
+        hear(&mut point, 100, 0, 40);
+        let mut rate = |us| point.rate(at(us)).bps() / GBPS;
+        assert_eq!([rate(123), rate(124), rate(147), rate(148), rate(220)], [40, 45, 45, 50, 65]);
+        assert_eq!([rate(100 + 11 * 24), rate(100 + 12 * 24), rate(10_000)], [95, 100, 100]);
+        // A notice begins anew.
+        hear(&mut point, 20_000, 0, 8);
+        assert_eq!([20_023, 20_024].map(|us| point.rate(at(us)).bps() / GBPS), [8, 9]);
+        hear(&mut point, 20_030, 0, 8);
+        assert_eq!([20_053, 20_054].map(|us| point.rate(at(us)).bps() / GBPS), [8, 9]);
+        let steps = SrccConfig {
+            additive_increase: Some(Rate::from_gbps(30)),
+            window: Some(Duration::from_us(10)),
+            ..alone()
+        };
+        let mut point = reaction_point(&steps);
+        hear(&mut point, 0, 0, 40);
+        assert_eq!([9, 10, 20].map(|us| point.rate(at(us)).bps() / GBPS), [40, 70, 100]);
+    }
+
+    /// The rate that another control sets is one to go on from as well.
+    #[test]
+    fn a_rate_that_is_set_grows_like_one_that_is_named() {
+        let mut point = reaction_point(&alone());
+        point.set_rate(at(0), Rate::from_gbps(16));
+        assert_eq!([23, 24].map(|us| point.rate(at(us)).bps() / GBPS), [16, 18]);
+    }
+}
