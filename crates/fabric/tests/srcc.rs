@@ -149,7 +149,8 @@ fn a_notice_takes_exactly_the_time_of_its_hops() {
 /// n flows into h`n` through one port; every host sends a packet to one of four others every 8 us besides, so that its ingress port is shared.
 fn through_one_port(n: u32, sizes: impl Fn(u32) -> u64, until_us: u64) -> Vec<FlowSpec> {
     let long = (0..n).map(|host| flow(host, n, sizes(host), 0));
-    let thin = (0..until_us / 8).flat_map(|at| (0..n).map(move |host| flow(host, n + 1 + host % 4, 1000, at * 8000 + u64::from(host) * 100)));
+    let thin = (0..until_us / 8)
+        .flat_map(|at| (0..n).map(move |host| flow(host, n + 1 + host % 4, 1000, at * 8000 + u64::from(host) * 100)));
     long.chain(thin).collect()
 }
 

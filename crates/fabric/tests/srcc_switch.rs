@@ -28,9 +28,8 @@ fn script(config: SrccConfig) -> Script {
     spec.congestion = CongestionConfig::Srcc(config);
     spec.switch.headroom = HeadroomConfig::Static(StaticConfig { xoff: Bytes(20 * PACKET), ..Default::default() });
     spec.switch.buffer = Bytes(100_000_000);
-    let mut flows: Vec<_> = [(0, 4), (1, 4), (2, 4), (0, 5), (1, 4), (0, 5), (5, 0)]
-        .map(|(src, dst)| flow(src, dst, 1_000_000, 0))
-        .into();
+    let mut flows: Vec<_> =
+        [(0, 4), (1, 4), (2, 4), (0, 5), (1, 4), (0, 5), (5, 0)].map(|(src, dst)| flow(src, dst, 1_000_000, 0)).into();
     flows[5].class = Class(4);
     let mut s = Script::new(&spec, flows, 6);
     arrive!(s, 0 ps, port 4, pause [3]);
@@ -224,10 +223,7 @@ fn equation_5_sees_how_fast_the_queue_grows() {
     assert_eq!(packets_until_notice(SrccConfig { two_way: true, ..eq5.clone() }, &[], 100_000), 6);
     // By default over the delay of the switch's links, which is 1 us.
     assert_eq!(packets_until_notice(SrccConfig { rate_interval: None, ..eq5.clone() }, &[], 100_000), 8);
-    assert_eq!(
-        packets_until_notice(SrccConfig { rate_interval: Some(Duration::from_us(4)), ..eq5 }, &[], 100_000),
-        10
-    );
+    assert_eq!(packets_until_notice(SrccConfig { rate_interval: Some(Duration::from_us(4)), ..eq5 }, &[], 100_000), 10);
 }
 
 // ---------------------------------------------------------------------------------------------------------------- the target

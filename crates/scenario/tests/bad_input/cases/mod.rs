@@ -4,11 +4,14 @@ mod fabric;
 mod flow_control;
 mod no_effect;
 mod relations;
+mod srcc;
 mod values;
 
 /// A line of a sound scenario, what it becomes, and all that is said about it.
 pub(crate) type Case = (&'static str, &'static str, &'static [&'static str]);
 
 pub(crate) fn cases() -> impl Iterator<Item = &'static Case> {
-    [values::CASES, relations::CASES, fabric::CASES, flow_control::CASES, no_effect::CASES].into_iter().flatten()
+    [values::CASES, relations::CASES, fabric::CASES, flow_control::CASES, no_effect::CASES, srcc::CASES]
+        .into_iter()
+        .flatten()
 }

@@ -288,7 +288,11 @@ impl CongestionOptions for SrccConfig {
             ("link_delay", true, json!("that of the link by which the packet came")),
             ("notice_interval", true, json!("link_delay for each link to the sender")),
             ("rate_interval", self.threshold == Threshold::Eq5, json!("the longest delay of a link of the switch")),
-            ("additive_increase", matches!(self.base, Base::None(_)), json!("an eighth of the rate that a notice names")),
+            (
+                "additive_increase",
+                matches!(self.base, Base::None(_)),
+                json!("an eighth of the rate that a notice names"),
+            ),
         ];
         let own = own.into_iter().filter(|(_, applies, _)| *applies).map(|(key, _, value)| (key.to_owned(), value));
         of_base(self.base.options().in_force(sender)).chain(own).collect()

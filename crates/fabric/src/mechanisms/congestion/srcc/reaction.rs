@@ -258,11 +258,8 @@ mod tests {
         assert_eq!([20_023, 20_024].map(|us| point.rate(at(us)).bps() / GBPS), [8, 9]);
         hear(&mut point, 20_030, 0, 8);
         assert_eq!([20_053, 20_054].map(|us| point.rate(at(us)).bps() / GBPS), [8, 9]);
-        let steps = SrccConfig {
-            additive_increase: Some(Rate::from_gbps(30)),
-            window: Some(Duration::from_us(10)),
-            ..alone()
-        };
+        let steps =
+            SrccConfig { additive_increase: Some(Rate::from_gbps(30)), window: Some(Duration::from_us(10)), ..alone() };
         let mut point = reaction_point(&steps);
         hear(&mut point, 0, 0, 40);
         assert_eq!([9, 10, 20].map(|us| point.rate(at(us)).bps() / GBPS), [40, 70, 100]);
