@@ -20,7 +20,9 @@ use backwater_fabric::mechanisms::congestion::srcc::{SrccConfig, Threshold, Unco
 use backwater_fabric::mechanisms::headroom::HeadroomConfig;
 use backwater_fabric::mechanisms::headroom::static_threshold::StaticConfig;
 use backwater_fabric::network::spec::{FlowSpec, NetworkSpec};
+use common::random::{Case, lossless_at_common_rates, reserved, srcc};
 use common::{flow, link, network, star};
+use proptest::prelude::*;
 
 /// The base control `none`.
 fn alone() -> Base {
@@ -214,5 +216,56 @@ fn flows_have_equal_shares_and_take_the_room_of_others() {
 fn over_dcqcn_flows_grow_as_slowly_as_it_does() {
     for n in [2, 3, 8, 16, 33, 64] {
         settles(&Base::default(), n, 6000 + 150_000 / u64::from(n / 2 * 2));
+    }
+}
+
+// --------------------------------------------------------------------------------------------------------- random networks
+
+proptest! {
+    #![proptest_config(common::cases(150))]
+
+    /// PFC and SRCC over each base: nothing is lost and nothing comes out of order, every flow finishes, no notice is left over, no sender is faster than its
+    /// line, and shards make no difference.
+    #[test]
+    fn random_fabrics_lose_nothing_and_starve_nobody(
+        Case { spec, flows } in lossless_at_common_rates(),
+        configs in [alone(), Base::Dcqcn(Default::default()), Base::Hpcc(Default::default()), Base::Swift(Default::default())]
+            .map(|base| srcc(Just(base))),
+        room in 1u64..400_000,
+    ) {
+        for config in configs {
+            let mut spec = spec.clone();
+            spec.congestion = CongestionConfig::Srcc(config);
+            spec.host.ack_every = 1;
+            // Headers for telemetry need more headroom.
+            spec.switch.buffer = Bytes(reserved(&spec) + room);
+            let mut simulation = Simulation::new(spec.clone(), flows.clone(), 1).unwrap();
+            simulation.watch_trace();
+            common::drain(&mut simulation);
+            let trace = simulation.take_trace();
+            let outcomes = simulation.outcomes();
+            prop_assert_eq!(outcomes.len(), flows.len());
+            for outcome in &outcomes {
+                prop_assert_eq!((outcome.retransmitted, outcome.reception.delivered), (0, outcome.spec.bytes));
+            }
+            let totals = simulation.totals();
+            prop_assert_eq!((totals.drops, totals.live_flows(), totals.paused_ports), ([0; 5], 0, 0));
+            prop_assert_eq!((simulation.audit(), simulation.violations()), (vec![], vec![]));
+            prop_assert!(simulation.is_quiet());
+            let counters = simulation.counters();
+            prop_assert_eq!(counters.get("notices"), counters.get("notices_received"));
+            for traced in &trace {
+                if let Action::Noted(Note::Rate { flow, rate }) = traced.what {
+                    let host = flows[flow.0 as usize].src;
+                    let fastest = simulation.fabric().wiring.of(host).iter().map(|port| port.rate).max();
+                    prop_assert!(rate > Rate::from_bps(0) && Some(rate) <= fastest, "{rate} of {fastest:?}");
+                }
+            }
+            for shards in [2, 3] {
+                let (other, _) = common::run_shards(&spec, flows.clone(), shards);
+                prop_assert_eq!(other.fingerprint(), simulation.fingerprint());
+                prop_assert_eq!(other.counters(), counters.clone());
+            }
+        }
     }
 }

@@ -7,6 +7,10 @@ use backwater_fabric::ids::{Class, NodeId};
 use backwater_fabric::mechanisms::congestion::CongestionConfig;
 use backwater_fabric::mechanisms::congestion::pcn::PcnConfig;
 use backwater_fabric::mechanisms::congestion::power_tcp::{PowerTcpConfig, Variant};
+use backwater_fabric::mechanisms::congestion::srcc::base::Base;
+use backwater_fabric::mechanisms::congestion::srcc::{
+    Arrivals, EgressPorts, SrccConfig, Target, Threshold, Uncongested, WindowTest,
+};
 use backwater_fabric::mechanisms::congestion::swift::{SwiftConfig, SwiftProfile};
 use backwater_fabric::mechanisms::flow_control::FlowControlConfig;
 use backwater_fabric::mechanisms::flow_control::pfc::{PauseModel, PfcConfig};
@@ -270,7 +274,59 @@ fn congestion() -> impl Strategy<Value = CongestionConfig> {
             .prop_map(|variant| CongestionConfig::PowerTcp(PowerTcpConfig { variant, ..Default::default() })),
         1 => swift(),
         1 => pcn(),
+        1 => srcc(base()).prop_map(CongestionConfig::Srcc),
     ]
+}
+
+/// What governs between notices of SRCC.
+fn base() -> impl Strategy<Value = Base> {
+    select(vec![
+        Base::Dcqcn(Default::default()),
+        Base::Hpcc(Default::default()),
+        Base::Swift(Default::default()),
+        Base::None(Default::default()),
+    ])
+}
+
+/// SRCC with any of its rules, and thresholds that traffic of some packets crosses.
+pub fn srcc(base: impl Strategy<Value = Base>) -> impl Strategy<Value = SrccConfig> {
+    let bytes = || prop::option::weighted(0.7, (1u64..50_000).prop_map(Bytes));
+    let time = || prop::option::weighted(0.3, (1u64..100_000).prop_map(Duration::from_ns));
+    let rules = (
+        select(vec![Threshold::Eq5, Threshold::Eq6, Threshold::Static]),
+        select(vec![EgressPorts::Active, EgressPorts::All]),
+        select(vec![Arrivals::Flows, Arrivals::IngressPorts]),
+        select(vec![WindowTest::Within, WindowTest::Beyond]),
+        select(vec![Uncongested::OtherPorts, Uncongested::AnyPort]),
+        select(vec![Target::Average, Target::Share]),
+        (any::<bool>(), any::<bool>()),
+    );
+    let amounts = (1u64..30_000, bytes(), bytes(), (time(), time(), time(), time(), time()));
+    (base, rules, amounts).prop_map(|(base, rules, (fixed, floor, q_pfc, times))| {
+        let (threshold, egress_ports, arrivals, window_test, uncongested, target, (two_way, notify_while_paused)) =
+            rules;
+        let (link_delay, rate_interval, window, count_window, notice_interval) = times;
+        SrccConfig {
+            base,
+            threshold,
+            static_threshold: (threshold == Threshold::Static).then_some(Bytes(fixed)),
+            floor,
+            q_pfc,
+            egress_ports,
+            arrivals,
+            link_delay,
+            two_way,
+            rate_interval,
+            window,
+            window_test,
+            uncongested,
+            count_window,
+            target,
+            notice_interval,
+            notify_while_paused,
+            additive_increase: None,
+        }
+    })
 }
 
 /// Swift with any target, so that windows come to be of any size.
@@ -364,10 +420,13 @@ fn cases(
                 spec.switch.headroom = headroom;
                 spec.switch.scheduler = scheduler;
                 // A window of less than that many packets would never be answered.
-                let windowed = matches!(
-                    congestion,
-                    CongestionConfig::Hpcc(_) | CongestionConfig::PowerTcp(_) | CongestionConfig::Swift(_)
-                );
+                let windowed = match &congestion {
+                    CongestionConfig::Srcc(srcc) => matches!(srcc.base, Base::Hpcc(_) | Base::Swift(_)),
+                    other => matches!(
+                        other,
+                        CongestionConfig::Hpcc(_) | CongestionConfig::PowerTcp(_) | CongestionConfig::Swift(_)
+                    ),
+                };
                 spec.host = HostConfig {
                     ack_every: if windowed { 1 } else { acks.0 },
                     ack_class: acks.1.unwrap_or(Class::CONTROL),
