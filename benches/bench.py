@@ -43,6 +43,7 @@ SHORT = {
     "dsh-128": ["run.until=400 us", "run.drain=0 s"],
     "pfc-64": ["run.until=400 us", "run.drain=0 s"],
     "portfc-64": ["run.until=400 us", "run.drain=0 s"],
+    "srcc-128": ["run.until=400 us", "run.drain=0 s"],
     "perm-1024": ["run.until=15 us"],
     "incast-1024": ["run.until=100 us"],
     "websearch-1024": ["run.until=100 us", "run.drain=0 s"],

@@ -14,15 +14,20 @@ use backwater_fabric::driver::trace::{Action, Traced};
 use backwater_fabric::frame::{Packet, PacketKind};
 use backwater_fabric::ids::{FlowId, NodeId};
 use backwater_fabric::mechanisms::congestion::CongestionConfig;
-use backwater_fabric::mechanisms::congestion::none::NoneConfig;
+use backwater_fabric::mechanisms::congestion::dcqcn::{DcqcnConfig, DcqcnProfile};
+use backwater_fabric::mechanisms::congestion::none::{NoneConfig, Window};
 use backwater_fabric::mechanisms::congestion::srcc::base::Base;
 use backwater_fabric::mechanisms::congestion::srcc::{SrccConfig, Threshold, Uncongested, WindowTest};
 use backwater_fabric::mechanisms::headroom::HeadroomConfig;
 use backwater_fabric::mechanisms::headroom::static_threshold::StaticConfig;
+use backwater_fabric::mechanisms::load_balance::LoadBalanceConfig;
+use backwater_fabric::mechanisms::load_balance::spray::SprayConfig;
+use backwater_fabric::mechanisms::recovery::RecoveryConfig;
 use backwater_fabric::network::spec::{FlowSpec, NetworkSpec};
 use common::random::{Case, lossless_at_common_rates, reserved, srcc};
 use common::{flow, link, network, star};
 use proptest::prelude::*;
+use std::collections::BTreeSet;
 
 /// The base control `none`.
 fn alone() -> Base {
@@ -217,6 +222,113 @@ fn over_dcqcn_flows_grow_as_slowly_as_it_does() {
     for n in [2, 3, 8, 16, 33, 64] {
         settles(&Base::default(), n, 6000 + 150_000 / u64::from(n / 2 * 2));
     }
+}
+
+// ------------------------------------------------------------------------------------------------------------ notices on the way
+
+/// h0, h1 - s4 = (s5, s6) = (s7, s8) = s9 - h2, h3: packets are sprayed, so that a notice may go back through either of two switches behind the first.
+#[test]
+fn notices_go_back_the_way_of_the_packet() {
+    let mut spec = network(4, 6);
+    let ends = [(0, 4), (1, 4), (4, 5), (4, 6), (5, 7), (5, 8), (6, 7), (6, 8), (7, 9), (8, 9), (9, 2), (9, 3)];
+    spec.links = ends.map(|(a, b)| link(a, b, 100, 1000)).into();
+    let mut spec = under(fixed(30_000), spec);
+    spec.load_balance = LoadBalanceConfig::Spray(SprayConfig {});
+    spec.recovery = RecoveryConfig::InAnyOrder(Default::default());
+    let flows = vec![flow(0, 2, 400_000, 0), flow(1, 2, 400_000, 0), flow(0, 3, 400_000, 0)];
+    let (simulation, trace) = traced(&spec, flows);
+    let wiring = &simulation.fabric().wiring;
+    // What has been sent, by whom to whom, and when it has arrived.
+    let sent: Vec<_> = trace
+        .iter()
+        .filter_map(|traced| match &traced.what {
+            Action::Sent { port, frame, until } => {
+                let port = &wiring.ports[port.0 as usize];
+                let peer = wiring.ports[port.peer.0 as usize].node;
+                Some((traced.at, traced.node.0, peer.0, *until + port.delay, *frame.packet()?))
+            }
+            Action::Noted(_) => None,
+        })
+        .collect();
+    let mut seen = BTreeSet::new();
+    for (at, _, back, arrival, notice) in
+        sent.iter().filter(|(_, node, .., packet)| *node == 9 && packet.kind == PacketKind::Notice)
+    {
+        // The packet that has come at that instant, and where it has been before.
+        let is_it = |packet: &Packet| packet.kind == PacketKind::Data && packet.flow == notice.flow;
+        let (.., packet) =
+            sent.iter().find(|(_, by, to, when, packet)| (by, *to, when) == (back, 9, at) && is_it(packet)).unwrap();
+        let (_, before, ..) =
+            sent.iter().find(|(_, _, to, _, other)| (to, other.psn) == (back, packet.psn) && is_it(other)).unwrap();
+        let (_, _, next, ..) = sent
+            .iter()
+            .find(|(when, by, .., other)| {
+                (by, other.kind, other.flow) == (back, PacketKind::Notice, notice.flow) && when >= arrival
+            })
+            .unwrap();
+        assert_eq!(next, before);
+        seen.insert((*back, *next));
+    }
+    assert_eq!(seen.len(), 4, "{seen:?}");
+}
+
+// ------------------------------------------------------------------------------------------------------------- under the base
+
+/// An incast and flows beside it, in a leaf-spine.
+fn busy() -> (NetworkSpec, Vec<FlowSpec>) {
+    let mut spec = network(8, 4);
+    spec.links = (0..8).map(|host| link(host, 8 + host / 4, 100, 1000)).collect();
+    spec.links.extend([(8, 10), (8, 11), (9, 10), (9, 11)].map(|(a, b)| link(a, b, 100, 1000)));
+    let flows = (0..24).map(|i| {
+        flow(i % 7, if i % 3 == 0 { 7 } else { (i + 3) % 7 }, 100_000 * u64::from(1 + i % 5), u64::from(i) * 3000)
+    });
+    (spec, flows.filter(|flow| flow.src != flow.dst).collect())
+}
+
+/// Every control, by itself and as the base of SRCC.
+fn bases() -> Vec<(CongestionConfig, Base)> {
+    let profiles = [DcqcnProfile::HpccNs3, DcqcnProfile::Paper, DcqcnProfile::Firmware];
+    let dcqcn = profiles.map(|profile| DcqcnConfig { profile, ..Default::default() });
+    let dcqcn = dcqcn.map(|dcqcn| (CongestionConfig::Dcqcn(dcqcn.clone()), Base::Dcqcn(dcqcn)));
+    let others = [
+        (CongestionConfig::Hpcc(Default::default()), Base::Hpcc(Default::default())),
+        (CongestionConfig::Swift(Default::default()), Base::Swift(Default::default())),
+        (CongestionConfig::None(Default::default()), alone()),
+        (
+            CongestionConfig::None(NoneConfig { window: Some(Window::Bdp) }),
+            Base::None(NoneConfig { window: Some(Window::Bdp) }),
+        ),
+    ];
+    dcqcn.into_iter().chain(others).collect()
+}
+
+/// Where no queue is too long, the trajectory is that of the base by itself, frame by frame; with notices it is another one.
+fn assert_governed(spec: &NetworkSpec, flows: &[FlowSpec]) {
+    for (control, base) in bases() {
+        let run = |congestion| {
+            let spec = NetworkSpec { congestion, ..under(fixed(1), spec.clone()) };
+            let (simulation, outcomes) = common::run(&spec, flows.to_vec());
+            (simulation.fingerprint(), outcomes.iter().map(|outcome| outcome.acknowledged).collect::<Vec<_>>())
+        };
+        let with = |threshold| run(CongestionConfig::Srcc(SrccConfig { base: base.clone(), ..fixed(threshold) }));
+        let by_itself = run(control);
+        assert_eq!(with(100_000_000), by_itself, "{base:?}");
+        assert_ne!(with(20_000), by_itself, "{base:?}");
+    }
+}
+
+#[test]
+fn the_base_governs_where_nobody_is_notified() {
+    let (spec, flows) = busy();
+    assert_governed(&spec, &flows);
+}
+
+#[test]
+fn the_base_governs_where_packets_are_lost() {
+    let (mut spec, flows) = busy();
+    spec.links.iter_mut().for_each(|link| link.error_rate = 0.001);
+    spec.recovery = RecoveryConfig::Irn(Default::default());
+    assert_governed(&spec, &flows);
 }
 
 // --------------------------------------------------------------------------------------------------------- random networks

@@ -139,6 +139,19 @@ fn packets_to_the_same_port_count_if_asked_to() {
     }
 }
 
+/// Packets of flow 3 that find more than one in their queue are congested themselves, and no reason to tell of flow 0.
+#[test]
+fn only_uncongested_packets_make_a_port_shared() {
+    let mut s = script(fixed(1));
+    comes(&mut s, US, 1);
+    // The first leaves, the second waits, and the others find it, after the first two have been forgotten.
+    arrive!(s, 1_000_000 ps, port 5, pause [3]);
+    comes(&mut s, US, 3);
+    (11..15).for_each(|at| comes(&mut s, at * US, 3));
+    comes(&mut s, 15 * US, 0);
+    assert_eq!(notices(&mut s), []);
+}
+
 /// A queue that is stopped is no congestion then: what goes to it is a victim, for whose sake others are told.
 #[test]
 fn stopped_queues_count_if_asked_to() {
@@ -264,4 +277,37 @@ fn the_target_can_be_a_flows_own_share() {
     comes(&mut s, 34 * US, 0);
     let told: Vec<u32> = notices(&mut s).into_iter().map(|(_, _, _, gbps)| gbps).collect();
     assert_eq!(told, [25, 40, 100]);
+}
+
+// ------------------------------------------------------------------------------------------------------- windows that count
+
+/// How many of 40 packets of flow 0, which come a picosecond apart, are at the port to h4 when the first notice is sent.
+fn burst(s: &mut Script, from: u64) -> u64 {
+    (0..40).for_each(|packet| comes(s, from + packet, 0));
+    notices(s)[0].0 - from + 1
+}
+
+/// A packet has gone to h5 as well: M is 2 for T, which is 10 us here, then 1. (By the printed test the port is shared only then.)
+#[test]
+fn egress_ports_count_within_the_window() {
+    let after = |gap, window_test| {
+        let q_pfc = Some(Bytes(10 * PACKET));
+        let mut s = script(SrccConfig { static_threshold: None, q_pfc, window_test, ..eq6() });
+        comes(&mut s, US, 3);
+        burst(&mut s, US + gap)
+    };
+    assert_eq!(after(5 * US, WindowTest::Within), 6);
+    assert_eq!(after(10 * US, WindowTest::Beyond), 11);
+}
+
+/// A packet has come from h1 as well: m is 2 for T, then 1.
+#[test]
+fn ingress_ports_count_within_the_window() {
+    let after = |gap| {
+        let mut s = script(SrccConfig { static_threshold: None, arrivals: Arrivals::IngressPorts, ..eq6() });
+        comes(&mut s, US, 1);
+        comes(&mut s, US + gap, 3);
+        burst(&mut s, US + gap) + 1
+    };
+    assert_eq!((after(9 * US), after(10 * US)), (9, 11));
 }
