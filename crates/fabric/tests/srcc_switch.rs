@@ -201,23 +201,17 @@ fn equation_6_counts_egress_ports_flows_and_links() {
     assert_eq!(packets_until_notice(SrccConfig { q_pfc: Some(Bytes(30 * PACKET)), ..eq6() }, &[1], 1), 14);
 }
 
-/// How often an equation was reckoned, and how often it gave less than the floor. Below the floor it need not be.
+/// Of the notices, those whose threshold was the floor. 20 / 2 - 2 (m - 1) is 10 and 8 with one and two flows, and 6 with three.
 #[test]
-fn thresholds_below_the_floor_are_counted() {
-    let mut s = script(SrccConfig { floor: Some(Bytes(8 * PACKET)), static_threshold: None, ..eq6() });
-    (0..8).for_each(|_| comes(&mut s, US, 0));
-    assert_eq!((s.counted("thresholds"), s.counted("floored_thresholds")), (0, 0));
-    comes(&mut s, US, 0);
-    assert_eq!((s.counted("thresholds"), s.counted("floored_thresholds")), (1, 0));
-    // 20 - 2 x 6.
-    for (flow, floored) in [(1, 0), (2, 0), (4, 0)] {
-        comes(&mut s, US, flow);
-        assert_eq!(s.counted("floored_thresholds"), floored, "{flow}");
+fn notices_at_the_floor_are_counted() {
+    for (before, floored) in [(&[][..], 0), (&[1], 0), (&[1, 2], 1)] {
+        let mut s = script(SrccConfig { floor: Some(Bytes(8 * PACKET)), static_threshold: None, ..eq6() });
+        comes(&mut s, US, 3);
+        before.iter().for_each(|flow| comes(&mut s, US, *flow));
+        (0..12).for_each(|packet| comes(&mut s, 2 * US + packet, 0));
+        assert_eq!(notices(&mut s).len(), 1);
+        assert_eq!((s.counted("notices"), s.counted("floored_notices")), (1, floored), "{before:?}");
     }
-    let mut s = script(SrccConfig { floor: Some(Bytes(19 * PACKET)), static_threshold: None, ..eq6() });
-    (0..20).for_each(|_| comes(&mut s, US, 0));
-    comes(&mut s, US, 1);
-    assert_eq!((s.counted("thresholds"), s.counted("floored_thresholds")), (2, 1));
 }
 
 /// T_c is 400 ns, and dQ/dt is measured over 1 us at least. Packets in 100 ns make the queue longer by 0.4 k packets in T_c when it holds k: 10 - 0.4 k. One in 1 us

@@ -46,8 +46,11 @@ impl Stations {
     /// Packets whose routes do not tell the way that they have come keep a [`Trail`]: for whoever sends notices back along it.
     pub(crate) const TRAIL: Stations = Stations(1 << 6);
 
+    /// What else counts or traces a packet that leaves a queue.
+    pub(crate) const LOGGED_DEPARTURE: Stations = Stations(Self::TURNS.0 | Self::TRACE.0 | Self::RELAYS.0);
+
     /// What else has something done when a packet leaves a queue.
-    pub(crate) const ON_DEPARTURE: Stations = Stations(Self::TRAIL.0 | Self::TURNS.0 | Self::TRACE.0 | Self::RELAYS.0);
+    pub(crate) const ON_DEPARTURE: Stations = Stations(Self::LOGGED_DEPARTURE.0 | Self::TRAIL.0);
 
     /// Whether the two have a point in common.
     #[inline]

@@ -231,9 +231,10 @@ impl Node {
         let departure = Stations::departure_of(packet.kind);
         let passage = &passage(egress, queue, queued);
         if self.interfaces.stations.meets(departure | Stations::ON_DEPARTURE) {
-            if self.interfaces.stations.meets(Stations::ON_DEPARTURE) {
+            self.keep_trail(egress, &mut queued.frame, env);
+            if self.interfaces.stations.meets(Stations::LOGGED_DEPARTURE) {
                 self.log_departure(departure, passage, &mut queued.frame, env);
-            } else {
+            } else if self.interfaces.stations.meets(departure) {
                 self.show_departure(departure, passage, &mut queued.frame, env);
             }
         }
@@ -263,11 +264,10 @@ impl Node {
         self.pass(of_kind, frame, env, |station, packet, view| station.on_departure(at, queue_bytes, packet, view));
     }
 
-    /// The same where its way is written down, it counts as a turn, or it is traced.
+    /// The same where it counts as a turn or as relayed, or is traced.
     #[inline(never)]
     fn log_departure<S: Sink>(&mut self, of_kind: Stations, at: &Passage, frame: &mut Frame, env: &mut Env<'_, S>) {
         let stations = self.interfaces.stations;
-        self.keep_trail(at.egress, frame, env);
         if stations.meets(Stations::RELAYS) && at.ingress != OWN {
             self.interfaces.ports[usize::from(at.egress)].relays(frame);
         }

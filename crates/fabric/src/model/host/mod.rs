@@ -198,14 +198,17 @@ impl Node {
             self.log_pauses(ix, queue, since, &mut frame, env);
         }
         if self.interfaces.stations.meets(Stations::ON_DEPARTURE) {
-            self.log_own_departure(ix, rate, &mut frame, env);
+            self.keep_trail(ix, &mut frame, env);
+            if self.interfaces.stations.meets(Stations::LOGGED_DEPARTURE) {
+                self.log_own_departure(ix, rate, &frame, env);
+            }
         }
         Some(frame)
     }
 
-    /// Own data leaves through `port`, where its way is written down, it counts as a turn, or it is traced.
+    /// Own data leaves through `port`, where it counts as a turn, or is traced.
     #[inline(never)]
-    fn log_own_departure<S: Sink>(&mut self, port: PortIx, rate: Rate, frame: &mut Frame, env: &mut Env<'_, S>) {
+    fn log_own_departure<S: Sink>(&mut self, port: PortIx, rate: Rate, frame: &Frame, env: &mut Env<'_, S>) {
         if self.interfaces.stations.meets(Stations::TURNS) {
             let scheduler = env.fabric.spec.host.scheduler;
             self.endpoint_mut().lanes[usize::from(port)].turns.took(Side::Own, frame.size.wire.into(), scheduler);
@@ -213,7 +216,6 @@ impl Node {
         if let Some(packet) = frame.packet().filter(|_| self.interfaces.stations.meets(Stations::TRACE)) {
             env.sink.note(Note::Rate { flow: packet.flow, rate });
         }
-        self.keep_trail(port, frame, env);
     }
 
     /// Whether an idle `port`, at which queues and own data take turns, sends own data next.

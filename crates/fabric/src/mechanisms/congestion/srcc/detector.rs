@@ -5,7 +5,7 @@ use super::notice::words_of;
 use super::{Arrivals, EgressPorts, SRCC, SrccConfig, Target, Threshold, Uncongested, WindowTest};
 use crate::contract::passage::OWN;
 use crate::contract::{Carried, Passage, Site, View};
-use crate::frame::PacketKind;
+use crate::frame::{Packet, PacketKind};
 use crate::ids::{CLASSES, PortIx};
 use backwater_engine::memory::HeapBytes;
 use backwater_engine::{Bytes, Duration, Rate, Time};
@@ -18,8 +18,8 @@ pub(super) struct Detector {
     window: Duration,
     count_window: Duration,
     rate_interval: Duration,
-    /// The least threshold.
-    floor: u64,
+    /// The least threshold: the floor, or the static one.
+    least: u64,
     ports: usize,
     /// Of classes that can be paused, which of them it is: packets of others neither harm nor are harmed.
     lanes: [Option<u8>; CLASSES],
@@ -94,12 +94,17 @@ impl Detector {
         site.lossless.iter().zip(0..).for_each(|(class, lane)| lanes[class.index()] = Some(lane));
         let count = site.lossless.iter().count() * ports;
         let window = config.window(site.base_rtt);
+        let is_static = config.threshold == Threshold::Static;
         let egress = |_| Egress { flows: RecentFlows::new(), lengths: [(Time::ZERO, 0); 2] };
         Detector {
             window,
             count_window: config.count_window(window),
             rate_interval: config.rate_interval.unwrap_or(longest),
-            floor: config.floor(&site.sizes),
+            least: if is_static {
+                config.static_threshold.map_or(u64::MAX, Bytes::get)
+            } else {
+                config.floor(&site.sizes)
+            },
             ports,
             lanes,
             ingress: vec![Ingress::default(); count],
@@ -122,9 +127,14 @@ impl Detector {
         let (ingress, egress) = (lane + usize::from(at.ingress), lane + usize::from(at.egress));
         self.last[ingress * self.ports + usize::from(at.egress)] = now;
         let queue = &mut self.egress[egress];
-        queue.measure(length - u64::from(at.bytes), now, self.rate_interval);
+        if self.config.threshold == Threshold::Eq5 {
+            queue.measure(length - u64::from(at.bytes), now, self.rate_interval);
+        }
         let before = queue.flows.count();
-        let flow = queue.flows.saw(headers.flow, at.bytes.into(), now, self.count_window);
+        let flow = queue.flows.saw(headers.flow, now, self.count_window);
+        if self.config.target == Target::Share {
+            queue.flows.brings(flow, at.bytes.into(), now, self.count_window);
+        }
         let after = queue.flows.count();
         self.flows = self.flows + after - before;
         if self.flows > self.most_flows {
@@ -132,57 +142,57 @@ impl Detector {
             view.count("flow_entries", 1);
         }
 
-        // What a notice takes to the sender: N d. Its route counts the link that the packet is about to take already.
-        let delay = self.config.link_delay.unwrap_or_else(|| view.port(at.ingress).delay());
-        let links = u64::from(headers.route.links()).saturating_sub(1);
-        let way = Duration::from_ps(delay.ps().saturating_mul(links));
-        let counts = self.config.notify_while_paused || !view.port(at.egress).is_closed(at.queue);
-        if !counts || length <= self.threshold(at, lane, length, way, view) {
+        // Most queues are short: then nothing else needs to be known.
+        let (is_congested, is_floored) =
+            if length > self.least { self.judge(at, lane, length, &headers, view) } else { (false, false) };
+        if !is_congested {
             return self.ingress[ingress].saw(at.egress, now);
         }
         if !self.is_shared(ingress, at.egress, now) {
             return;
         }
-        let target = self.target(egress, flow, view.port(at.egress).rate());
-        if self.egress[egress].flows.is_due(flow, now, self.config.notice_interval.unwrap_or(way)) {
-            let from = view.port(at.egress).id();
+        let interval = self.config.notice_interval.unwrap_or_else(|| self.way(at, &headers, view));
+        if self.egress[egress].flows.is_due(flow, now, interval) {
+            let port = view.port(at.egress);
+            let (from, target) = (port.id(), self.target(egress, flow, port.rate()));
             let trail = packet.trail().copied();
             view.notify_source(&headers, trail.as_ref(), at.ingress, SRCC, from, words_of(target));
             view.count("notices", 1);
+            if is_floored {
+                view.count("floored_notices", 1);
+            }
         }
     }
 
-    /// Q_cth for a packet whose sender is `way` off: the queue length up to which its flow is not congested.
-    fn threshold(&self, at: &Passage, lane: usize, length: u64, way: Duration, view: &mut View<'_>) -> u64 {
-        let bytes = |option: Option<Bytes>| option.map(Bytes::get);
-        if self.config.threshold == Threshold::Static {
-            return bytes(self.config.static_threshold).unwrap_or(u64::MAX);
+    /// What a notice takes to the sender of a packet: N d.
+    fn way(&self, at: &Passage, packet: &Packet, view: &View<'_>) -> Duration {
+        let delay = self.config.link_delay.unwrap_or_else(|| view.port(at.ingress).delay());
+        // Its route counts the link that it is about to take already.
+        let links = u64::from(packet.route.links()).saturating_sub(1);
+        Duration::from_ps(delay.ps().saturating_mul(links))
+    }
+
+    /// Whether a packet is congested that finds its queue longer than the least threshold, with `length` bytes in it; and whether the floor decides.
+    fn judge(&self, at: &Passage, lane: usize, length: u64, packet: &Packet, view: &View<'_>) -> (bool, bool) {
+        if !self.config.notify_while_paused && view.port(at.egress).is_closed(at.queue) {
+            return (false, false);
         }
-        // Whatever the equation gives.
-        if length <= self.floor {
-            return self.floor;
+        if self.config.threshold == Threshold::Static {
+            return (true, false);
         }
         // Without a bound PFC does not act.
-        let bound = bytes(self.config.q_pfc).or_else(|| view.threshold(at.ingress, at.came));
-        let Some(bound) = bound else { return u64::MAX };
+        let bound = self.config.q_pfc.map(Bytes::get).or_else(|| view.threshold(at.ingress, at.came));
+        let Some(bound) = bound else { return (false, false) };
+        let way = self.way(at, packet, view);
         let span = if self.config.two_way { Duration::from_ps(way.ps().saturating_mul(2)) } else { way };
-        let queue = &self.egress[lane + usize::from(at.egress)];
-        let growth = match self.config.threshold {
-            Threshold::Eq6 => {
-                let others = self.arrivals(at, lane, view.now).saturating_sub(1);
-                bytes_in(view.port(at.egress).rate(), span) * i128::from(others)
-            }
-            _ => queue.growth(length, view.now, self.rate_interval, span),
+        let growth = if self.config.threshold == Threshold::Eq6 {
+            let others = self.arrivals(at, lane, view.now).saturating_sub(1);
+            bytes_in(view.port(at.egress).rate(), span) * i128::from(others)
+        } else {
+            self.egress[lane + usize::from(at.egress)].growth(length, view.now, self.rate_interval, span)
         };
-        let share = bound / self.egress_ports(at, lane, view.now).max(1);
-        let threshold = i128::from(share) - growth;
-        let is_floored = threshold < i128::from(self.floor);
-        view.count("thresholds", 1);
-        if is_floored {
-            view.count("floored_thresholds", 1);
-            return self.floor;
-        }
-        u64::try_from(threshold).unwrap_or(u64::MAX)
+        let threshold = i128::from(bound / self.egress_ports(at, lane, view.now).max(1)) - growth;
+        (i128::from(length) > threshold, threshold < i128::from(self.least))
     }
 
     /// M.

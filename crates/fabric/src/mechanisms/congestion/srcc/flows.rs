@@ -71,8 +71,8 @@ impl RecentFlows {
         }
     }
 
-    /// A packet of `flow` with `bytes` has come, and flows whose last one is `window` old are forgotten, it included. Where it is.
-    pub(super) fn saw(&mut self, flow: FlowId, bytes: u64, now: Time, window: Duration) -> Place {
+    /// A packet of `flow` has come, and flows whose last one is `window` old are forgotten, it included. Where it is.
+    pub(super) fn saw(&mut self, flow: FlowId, now: Time, window: Duration) -> Place {
         while let Some(oldest) = self.flows.get(self.oldest as usize)
             && now.since(oldest.last) >= window
         {
@@ -81,20 +81,25 @@ impl RecentFlows {
             self.unlink(place);
             self.free.push(place);
         }
-        let place = match self.places.get(&flow) {
+        let place = match self.places.get(&flow).copied() {
             Some(place) => {
-                let place = *place;
-                self.unlink(place);
+                if place != self.newest {
+                    self.unlink(place);
+                    self.append(place);
+                }
                 place
             }
             None => self.add(flow),
         };
         self.flows[place as usize].last = now;
-        self.append(place);
+        place
+    }
+
+    /// The flow at `place` has brought `bytes`.
+    pub(super) fn brings(&mut self, place: Place, bytes: u64, now: Time, window: Duration) {
         let number = now.ps() / window.ps();
         self.brought.add(number, bytes);
         self.flows[place as usize].brought.add(number, bytes);
-        place
     }
 
     /// How many there are.
@@ -132,6 +137,7 @@ impl RecentFlows {
             None => self.flows.push(entry),
         }
         self.places.insert(flow, place);
+        self.append(place);
         place
     }
 
@@ -183,14 +189,14 @@ mod tests {
         for _ in 0..10_000 {
             now += draws.below(3);
             let flow = draws.below(12) as u32;
-            flows.saw(FlowId(flow), 100, at(now), WINDOW);
+            flows.saw(FlowId(flow), at(now), WINDOW);
             model.retain(|(other, last)| *other != flow && now - last < 10);
             model.push((flow, now));
             assert_eq!(flows.count(), model.len());
         }
         assert!(flows.flows.len() <= 12);
         // All at once, after a break.
-        flows.saw(FlowId(3), 100, at(now + 100), WINDOW);
+        flows.saw(FlowId(3), at(now + 100), WINDOW);
         assert_eq!(flows.count(), 1);
     }
 
@@ -198,7 +204,7 @@ mod tests {
     fn a_flow_that_comes_back_has_not_been_notified_of() {
         let mut flows = RecentFlows::new();
         let mut is_due = |us, interval| {
-            let place = flows.saw(FlowId(1), 100, at(us), WINDOW);
+            let place = flows.saw(FlowId(1), at(us), WINDOW);
             flows.is_due(place, at(us), Duration::from_us(interval))
         };
         assert_eq!([is_due(0, 4), is_due(3, 4), is_due(4, 4), is_due(13, 20)], [true, false, true, false]);
