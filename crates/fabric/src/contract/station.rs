@@ -17,8 +17,10 @@ pub struct Stations(u16);
 impl Stations {
     /// No point.
     pub const NONE: Stations = Stations(0);
-    /// [`Station::on_enqueue`].
-    pub const ENQUEUE: Stations = Stations(1);
+    /// [`Station::on_enqueue`] of data packets.
+    pub const DATA_ENQUEUE: Stations = Stations(1);
+    /// [`Station::on_enqueue`] of all packets.
+    pub const ENQUEUE: Stations = Stations(1 | 1 << 14);
     /// [`Station::on_departure`] of data packets.
     pub const DATA_DEPARTURE: Stations = Stations(1 << 1);
     /// [`Station::on_departure`] of all other packets.
@@ -66,6 +68,16 @@ impl Stations {
     /// The set without those of `other`.
     pub(crate) const fn without(self, other: Stations) -> Stations {
         Stations(self.0 & !other.0)
+    }
+
+    /// [`Station::on_enqueue`] of packets of `kind`.
+    #[inline]
+    pub fn enqueue_of(kind: PacketKind) -> Stations {
+        if kind == PacketKind::Data {
+            Stations::DATA_ENQUEUE
+        } else {
+            Stations::ENQUEUE.without(Stations::DATA_ENQUEUE)
+        }
     }
 
     /// [`Station::on_departure`] of packets of `kind`.

@@ -83,7 +83,7 @@ impl Node {
             self.let_go(&passage, env);
             return self.drop(queued.ingress, &queued.frame, DropCause::LinkDown, env);
         }
-        if self.interfaces.stations.meets(Stations::ENQUEUE | Stations::TRACE) {
+        if sees_enqueue(self.interfaces.stations, &queued.frame) {
             self.tell_of_enqueue(&passage, &mut queued.frame, env);
         }
         self.interfaces.ports[usize::from(egress)].enqueue(queue, queued, env.frames);
@@ -95,7 +95,7 @@ impl Node {
     pub(crate) fn join<S: Sink>(&mut self, egress: PortIx, queued: &mut Queued, env: &mut Env<'_, S>) {
         let (class, stations) = (queued.came, self.interfaces.stations);
         if class == Class::CONTROL {
-            if stations.meets(Stations::ENQUEUE | Stations::TRACE) {
+            if sees_enqueue(stations, &queued.frame) {
                 self.tell_of_enqueue(&passage(egress, class.0.into(), queued), &mut queued.frame, env);
             }
             self.interfaces.ports[usize::from(egress)].enqueue(class.0.into(), queued, env.frames);
@@ -103,7 +103,7 @@ impl Node {
         }
         let mut passage = passage(egress, class.0.into(), queued);
         let Some(pressure) = self.admit(&mut passage, queued, env) else { return };
-        if stations.meets(Stations::ENQUEUE | Stations::TRACE) {
+        if sees_enqueue(stations, &queued.frame) {
             self.tell_of_enqueue(&passage, &mut queued.frame, env);
         }
         self.interfaces.ports[usize::from(egress)].enqueue(passage.queue, queued, env.frames);
@@ -145,7 +145,8 @@ impl Node {
             let Packet { flow, psn, .. } = *packet;
             env.sink.note(Note::Enqueued { port: port.id, queue: at.queue, flow, psn, bytes: queue_bytes });
         }
-        self.pass(Stations::ENQUEUE, frame, env, |station, packet, view| {
+        let Some(points) = frame.packet().map(|packet| Stations::enqueue_of(packet.kind)) else { return };
+        self.pass(points, frame, env, |station, packet, view| {
             station.on_enqueue(at, queue_bytes, packet, view);
         });
     }
@@ -405,6 +406,13 @@ impl Node {
             }
         }
     }
+}
+
+/// Whether anybody wants to see a packet join its queue.
+#[inline(always)]
+fn sees_enqueue(stations: Stations, frame: &Frame) -> bool {
+    let is_asked = |packet: &Packet| stations.meets(Stations::enqueue_of(packet.kind) | Stations::TRACE);
+    stations.meets(Stations::ENQUEUE | Stations::TRACE) && frame.packet().is_some_and(is_asked)
 }
 
 /// A packet that is about to join a queue of `egress`, as flow control sees it.

@@ -5,7 +5,7 @@ use super::notice::words_of;
 use super::{Arrivals, EgressPorts, SRCC, SrccConfig, Target, Threshold, Uncongested, WindowTest};
 use crate::contract::passage::OWN;
 use crate::contract::{Carried, Passage, Site, View};
-use crate::frame::{Packet, PacketKind};
+use crate::frame::Packet;
 use crate::ids::{CLASSES, PortIx};
 use backwater_engine::memory::HeapBytes;
 use backwater_engine::{Bytes, Duration, Rate, Time};
@@ -119,10 +119,7 @@ impl Detector {
     /// A packet has come to its egress queue, which holds `length` bytes with it.
     pub(super) fn on_enqueue(&mut self, at: &Passage, length: u64, packet: &Carried<'_>, view: &mut View<'_>) {
         let headers = *packet.packet();
-        let Some(lane) = self.lanes[at.came.index()] else { return };
-        if headers.kind != PacketKind::Data || at.ingress == OWN {
-            return;
-        }
+        let Some(lane) = self.lanes[at.came.index()].filter(|_| at.ingress != OWN) else { return };
         let (now, lane) = (view.now, usize::from(lane) * self.ports);
         let (ingress, egress) = (lane + usize::from(at.ingress), lane + usize::from(at.egress));
         self.last[ingress * self.ports + usize::from(at.egress)] = now;

@@ -81,15 +81,15 @@ impl RecentFlows {
             self.unlink(place);
             self.free.push(place);
         }
-        let place = match self.places.get(&flow).copied() {
-            Some(place) => {
-                if place != self.newest {
-                    self.unlink(place);
-                    self.append(place);
-                }
-                place
-            }
-            None => self.add(flow),
+        let newest = self.flows.get(self.newest as usize);
+        let place = if newest.is_some_and(|newest| newest.flow == flow) {
+            self.newest
+        } else if let Some(place) = self.places.get(&flow).copied() {
+            self.unlink(place);
+            self.append(place);
+            place
+        } else {
+            self.add(flow)
         };
         self.flows[place as usize].last = now;
         place

@@ -344,7 +344,7 @@ impl Footprint for SrccPoint {
 
 impl Station for SrccPoint {
     fn stations(&self) -> Stations {
-        self.base.stations() | Stations::ENQUEUE
+        self.base.stations() | Stations::DATA_ENQUEUE
     }
 
     fn on_enqueue(&mut self, at: &Passage, queue_bytes: u64, packet: &mut Carried<'_>, view: &mut View<'_>) {
