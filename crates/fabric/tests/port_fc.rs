@@ -7,9 +7,7 @@ mod common;
 use backwater_engine::{Bytes, Duration, Rate, Time};
 use backwater_fabric::Simulation;
 use backwater_fabric::contract::note::DropCause;
-use backwater_fabric::contract::{
-    Beside, Findings, FlowControlAccounts, FlowControlFacts, HeadroomFacts, Options, PauseScope,
-};
+use backwater_fabric::contract::{Beside, Findings, FlowControlAccounts, FlowControlFacts, Options, PauseScope};
 use backwater_fabric::driver::trace::Action;
 use backwater_fabric::frame::cause::Cause;
 use backwater_fabric::frame::{Control, PacketKind, Protocol, Signal};
@@ -500,8 +498,6 @@ fn thresholds_may_be_equal_and_servers_have_links_to_switches_only() {
             ack_every: 1,
             lossless: ClassMask::default(),
             flow_control: ("port-fc", FlowControlFacts::default()),
-            headroom: HeadroomFacts::default(),
-            buffer: Bytes(5_000_000),
             congestion: "none",
             load_balance: "ecmp",
             recovery: "irn",

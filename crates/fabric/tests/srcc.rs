@@ -23,9 +23,9 @@ use backwater_fabric::mechanisms::headroom::static_threshold::StaticConfig;
 use backwater_fabric::mechanisms::load_balance::LoadBalanceConfig;
 use backwater_fabric::mechanisms::load_balance::spray::SprayConfig;
 use backwater_fabric::mechanisms::recovery::RecoveryConfig;
-use backwater_fabric::network::spec::{FlowSpec, NetworkSpec};
+use backwater_fabric::network::spec::{FlowSpec, HostScheduler, NetworkSpec};
 use common::random::{Case, lossless_at_common_rates, reserved, srcc};
-use common::{flow, link, network, star};
+use common::{bcube, flow, link, network, star, via};
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 
@@ -144,6 +144,11 @@ fn a_notice_takes_exactly_the_time_of_its_hops() {
     let before = rates(Time::ZERO).into_iter().filter(|(at, _)| *at < arrival);
     assert!(before.map(|(_, rate)| rate).all(|rate| rate == line));
     assert_eq!(rates(arrival)[0].1, Rate::from_gbps(50));
+    // Another one about the same flow after 3 x 3 us at least: the delay of the link by which it comes, for three of them.
+    let made: Vec<Time> = of_flow.iter().filter(|(_, node)| node.0 == 6).map(|(at, _)| *at).collect();
+    let gaps = made.windows(2).map(|pair| pair[1].since(pair[0]));
+    let shortest = gaps.min().unwrap();
+    assert!((Duration::from_us(9)..Duration::from_ns(9200)).contains(&shortest), "{shortest}");
     // Links, and what all notices have taken: each as long, for none waits.
     let counters = simulation.counters();
     assert_eq!(counters["notices"], counters["notices_received"]);
@@ -195,24 +200,24 @@ fn half_leave(base: Base, n: u32, until_us: u64) -> Watched {
     Watched { simulation: Simulation::new(spec, flows, 1).unwrap(), delivered: vec![0; n as usize] }
 }
 
-/// All flows have C / n within 10 %, and the link is busy to more than 95 %, between 2 and 3.5 ms. Those that are left have it from `busy_again` on.
-fn settles(base: &Base, n: u32, busy_again: u64) {
+/// All flows have C / n up to `tolerance`, and the link is busy to more than 95 %, from `settled` until 3.5 ms. Those that are left have it from `busy_again` on.
+fn settles(base: &Base, n: u32, settled: u64, tolerance: f64, busy_again: u64) {
     let mut watched = half_leave(base.clone(), n, busy_again + 1000);
-    let shares = watched.rates(2000, 3500);
+    let shares = watched.rates(settled, 3500);
     let busy: f64 = shares.iter().sum();
     assert!(busy > 0.95, "{n} flows: {busy}");
-    assert!(shares.iter().all(|share| (share * f64::from(n) - 1.0).abs() < 0.1), "{n} flows: {shares:?}");
+    assert!(shares.iter().all(|share| (share * f64::from(n) - 1.0).abs() < tolerance), "{n} flows: {shares:?}");
     let shares = watched.rates(busy_again, busy_again + 1000);
     let busy: f64 = shares.iter().sum();
     assert!(busy > 0.95 && shares[..n as usize / 2].iter().all(|share| *share == 0.0), "{n} flows: {busy} {shares:?}");
     assert_eq!((watched.simulation.audit(), watched.simulation.violations()), (vec![], vec![]));
 }
 
-/// Without a base: in less than a millisecond.
+/// Without a base: in a millisecond, and within 1 %.
 #[test]
 fn flows_have_equal_shares_and_take_the_room_of_others() {
     for n in [2, 3, 8, 16, 33, 64] {
-        settles(&alone(), n, 5500);
+        settles(&alone(), n, 1000, 0.01, 5000);
     }
 }
 
@@ -220,7 +225,7 @@ fn flows_have_equal_shares_and_take_the_room_of_others() {
 #[test]
 fn over_dcqcn_flows_grow_as_slowly_as_it_does() {
     for n in [2, 3, 8, 16, 33, 64] {
-        settles(&Base::default(), n, 6000 + 150_000 / u64::from(n / 2 * 2));
+        settles(&Base::default(), n, 2000, 0.1, 6000 + 150_000 / u64::from(n / 2 * 2));
     }
 }
 
@@ -270,6 +275,23 @@ fn notices_go_back_the_way_of_the_packet() {
         seen.insert((*back, *next));
     }
     assert_eq!(seen.len(), 4, "{seen:?}");
+}
+
+/// Servers that relay are congestion points if they are asked to be: h1 of BCube(2, 1) sends more through its port to s3 than that carries, and tells h0, whose
+/// packets it relays. What it sends itself is no congestion there.
+#[test]
+fn servers_that_relay_notify_if_they_are_asked_to() {
+    let told = |congestion_point| {
+        let config = SrccConfig { uncongested: Uncongested::AnyPort, ..fixed(20_000) };
+        let mut spec = under(config, bcube(2, 100, 1000));
+        spec.host.scheduler = HostScheduler::Fair {};
+        spec.host.relay.congestion_point = congestion_point;
+        let flows = vec![via(0, &[4, 1, 7], 3, 4_000_000), via(1, &[7], 3, 4_000_000)];
+        let (_, trace) = traced(&spec, flows);
+        let by_h1 = |flow| notices(&trace, flow).iter().any(|(_, node)| node.0 == 1);
+        [by_h1(0), by_h1(1)]
+    };
+    assert_eq!([told(false), told(true)], [[false, false], [true, false]]);
 }
 
 // ------------------------------------------------------------------------------------------------------------- under the base

@@ -1,7 +1,7 @@
 //! SRCC at a switch, by packet scripts.
 //!
 //! Six hosts at links of 100 Gb/s and 1 us. The port to h4 is stopped, so that its queue grows by every packet, which is charged 1,086 B. Flows by number:
-//! 0, 1 and 2 from h0, h1 and h2 to h4; 3 from h0 to h5; 4 from h1 to h4; 5 from h0 to h5 in class 4, which is not lossless; 6 from h5 to h0.
+//! 0, 1 and 2 from h0, h1 and h2 to h4; 3 from h0 to h5; 4 from h1 to h4; 5 from h0 to h5 in class 4, which is not lossless; 6 from h5 to h0; 7 as 0.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -16,6 +16,7 @@ use backwater_fabric::mechanisms::congestion::srcc::{
 };
 use backwater_fabric::mechanisms::headroom::HeadroomConfig;
 use backwater_fabric::mechanisms::headroom::static_threshold::StaticConfig;
+use backwater_fabric::network::spec::NetworkSpec;
 use common::script::Script;
 use common::{flow, star};
 
@@ -24,13 +25,20 @@ const US: u64 = 1_000_000;
 const END: u64 = 1_000 * US;
 
 fn script(config: SrccConfig) -> Script {
-    let mut spec = star(6, 100, 1000);
+    script_of(config, star(6, 100, 1000), &[Class(3)], &[])
+}
+
+/// The same in another network, where other classes are lossless and some flows are of class 5.
+fn script_of(config: SrccConfig, mut spec: NetworkSpec, lossless: &[Class], of_class_5: &[usize]) -> Script {
+    spec.switch.lossless = lossless.to_vec();
     spec.congestion = CongestionConfig::Srcc(config);
     spec.switch.headroom = HeadroomConfig::Static(StaticConfig { xoff: Bytes(20 * PACKET), ..Default::default() });
     spec.switch.buffer = Bytes(100_000_000);
-    let mut flows: Vec<_> =
-        [(0, 4), (1, 4), (2, 4), (0, 5), (1, 4), (0, 5), (5, 0)].map(|(src, dst)| flow(src, dst, 1_000_000, 0)).into();
+    let mut flows: Vec<_> = [(0, 4), (1, 4), (2, 4), (0, 5), (1, 4), (0, 5), (5, 0), (0, 4)]
+        .map(|(src, dst)| flow(src, dst, 1_000_000, 0))
+        .into();
     flows[5].class = Class(4);
+    of_class_5.iter().for_each(|flow| flows[*flow].class = Class(5));
     let mut s = Script::new(&spec, flows, 6);
     arrive!(s, 0 ps, port 4, pause [3]);
     s
@@ -228,12 +236,34 @@ fn equation_5_sees_how_fast_the_queue_grows() {
     assert_eq!(packets_until_notice(eq5.clone(), &[], 100_000), 8);
     assert_eq!(packets_until_notice(eq5.clone(), &[], US), 10);
     assert_eq!(packets_until_notice(SrccConfig { two_way: true, ..eq5.clone() }, &[], 100_000), 6);
-    // By default over the delay of the switch's links, which is 1 us.
+    // By default over the longest delay of the switch's links.
     assert_eq!(packets_until_notice(SrccConfig { rate_interval: None, ..eq5.clone() }, &[], 100_000), 8);
+    let mut longer = star(6, 100, 1000);
+    longer.links[5].delay = Duration::from_us(4);
+    let mut s = script_of(SrccConfig { rate_interval: None, ..eq5.clone() }, longer, &[Class(3)], &[]);
+    comes(&mut s, US, 3);
+    assert_eq!(burst(&mut s, 2 * US, 100_000), 10);
     assert_eq!(packets_until_notice(SrccConfig { rate_interval: Some(Duration::from_us(4)), ..eq5 }, &[], 100_000), 10);
 }
 
 // ---------------------------------------------------------------------------------------------------------------- the target
+
+/// Flows of two classes through one port: each class has its own queue and its own victims, and all of them share the rate. Flow 1 is of class 5, which is lossless
+/// as well.
+#[test]
+fn classes_have_victims_of_their_own_and_share_the_rate() {
+    let mut s = script_of(fixed(2), star(6, 100, 1000), &[Class(3), Class(5)], &[1, 7]);
+    arrive!(s, 0 ps, port 4, pause [3, 5]);
+    // Packets of class 3 that went elsewhere are no victims of class 5.
+    comes(&mut s, US, 3);
+    (0..3).for_each(|_| comes(&mut s, 2 * US, 0));
+    s.arrive_data(US * 2, 0, 7, 1);
+    s.arrive_data(US * 2, 0, 7, 2);
+    s.arrive_data(US * 2, 0, 7, 3);
+    assert_eq!(notices(&mut s), [(2 * US, 0, 0, 100)]);
+    comes(&mut s, 4 * US, 0);
+    assert_eq!(notices(&mut s), [(4 * US, 0, 0, 50)]);
+}
 
 /// C / n, where n flows have had a packet within the window that counts them.
 #[test]
@@ -275,10 +305,10 @@ fn the_target_can_be_a_flows_own_share() {
 
 // ------------------------------------------------------------------------------------------------------- windows that count
 
-/// How many of 40 packets of flow 0, which come a picosecond apart, are at the port to h4 when the first notice is sent.
-fn burst(s: &mut Script, from: u64) -> u64 {
-    (0..40).for_each(|packet| comes(s, from + packet, 0));
-    notices(s)[0].0 - from + 1
+/// How many of 40 packets of flow 0, which come `gap` ps apart, are at the port to h4 when the first notice is sent.
+fn burst(s: &mut Script, from: u64, gap: u64) -> u64 {
+    (0..40).for_each(|packet| comes(s, from + packet * gap, 0));
+    (notices(s)[0].0 - from) / gap + 1
 }
 
 /// A packet has gone to h5 as well: M is 2 for T, which is 10 us here, then 1. (By the printed test the port is shared only then.)
@@ -288,7 +318,7 @@ fn egress_ports_count_within_the_window() {
         let q_pfc = Some(Bytes(10 * PACKET));
         let mut s = script(SrccConfig { static_threshold: None, q_pfc, window_test, ..eq6() });
         comes(&mut s, US, 3);
-        burst(&mut s, US + gap)
+        burst(&mut s, US + gap, 1)
     };
     assert_eq!(after(5 * US, WindowTest::Within), 6);
     assert_eq!(after(10 * US, WindowTest::Beyond), 11);
@@ -301,7 +331,7 @@ fn ingress_ports_count_within_the_window() {
         let mut s = script(SrccConfig { static_threshold: None, arrivals: Arrivals::IngressPorts, ..eq6() });
         comes(&mut s, US, 1);
         comes(&mut s, US + gap, 3);
-        burst(&mut s, US + gap) + 1
+        burst(&mut s, US + gap, 1) + 1
     };
     assert_eq!((after(9 * US), after(10 * US)), (9, 11));
 }

@@ -148,9 +148,9 @@ impl Derivation<'_> {
                 add(options.entry(key).or_default(), line_rate, value);
             }
         }
-        let profile = config.profile();
-        let profile = profile.as_ref().and_then(Value::as_str).map(|name| format!("profile {name}"));
         for (key, places) in options {
+            let profile = config.profile(&key);
+            let profile = profile.as_ref().and_then(Value::as_str).map(|name| format!("profile {name}"));
             let made = if key == "window" { "rate x longest base RTT" } else { "at most the rate of the link" };
             let value = by_place(places, |rate| rate.to_string());
             self.put(format!("congestion_control.{key}"), value, profile.as_deref().unwrap_or(DEFAULT), made);

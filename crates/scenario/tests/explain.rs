@@ -173,6 +173,34 @@ fn every_congestion_control_and_buffer_policy_says_what_follows_from_the_fabric(
             ],
         ),
         (
+            &[
+                "congestion_control={ kind = \"srcc\", base = { kind = \"dcqcn\", profile = \"paper\" }, q_pfc = \"100 KB\" }",
+            ],
+            vec![
+                ("congestion_control.base.cnp_interval", json!("50 us"), "profile paper"),
+                ("congestion_control.base.ecn.kmin", json!("100 KB"), "default"),
+                ("congestion_control.window", json!("12560.64 ns"), "default"),
+                ("congestion_control.count_window", json!("12560.64 ns"), "default"),
+                ("congestion_control.floor", json!("2156 B"), "default"),
+                ("congestion_control.q_pfc", json!("100 KB"), "--set"),
+                ("congestion_control.link_delay", json!("that of the link by which a packet came"), "default"),
+                ("congestion_control.rate_interval", json!("the longest delay of a link of the switch"), "default"),
+            ],
+        ),
+        (
+            &[
+                "congestion_control={ kind = \"srcc\", base = { kind = \"none\" }, window = \"20 us\", rate_interval = \"1 us\", link_delay = \"2 us\" }",
+            ],
+            vec![
+                ("congestion_control.window", json!("20 us"), "--set"),
+                ("congestion_control.count_window", json!("20 us"), "default"),
+                ("congestion_control.q_pfc", json!("what the buffer policy says"), "default"),
+                ("congestion_control.link_delay", json!("2 us"), "--set"),
+                ("congestion_control.rate_interval", json!("1 us"), "--set"),
+                ("congestion_control.additive_increase", json!("an eighth of the rate that a notice names"), "default"),
+            ],
+        ),
+        (
             &["switch.headroom.kind=dsh", "switch.headroom.port_resume_offset=0 B"],
             vec![
                 ("switch.headroom.headroom", json!("30996 B"), "default"),

@@ -79,6 +79,9 @@ pub trait CongestionOptions: Options {
     /// Checks what only the network can tell: the options against what is known at a sender. What it says of several senders alike is said once.
     fn check_at(&self, _sender: &SenderFacts, _findings: &mut Findings) {}
 
+    /// The same against what is known at a switch, or at a host that relays and has a congestion point.
+    fn check_at_switch(&self, _site: &Site<'_>, _findings: &mut Findings) {}
+
     /// What the options come to at a sender.
     fn in_force(&self, _sender: &SenderFacts) -> InForce {
         InForce::new()

@@ -1,6 +1,6 @@
 //! What a mechanism says of its own options: what a schema cannot say of them, what they come to, and where they cannot run.
 
-use crate::contract::facts::{FlowControlFacts, HeadroomFacts};
+use crate::contract::facts::FlowControlFacts;
 use crate::ids::ClassMask;
 use backwater_engine::{Bytes, Duration};
 use serde::Serialize;
@@ -21,8 +21,8 @@ pub trait Options: Debug + Send + Sync {
         Ok(())
     }
 
-    /// The profile from which parameters come that are not set one by one, as a scenario names it.
-    fn profile(&self) -> Option<Value> {
+    /// The profile from which the parameter `_option` comes if it is not set, as a scenario names it.
+    fn profile(&self, _option: &str) -> Option<Value> {
         None
     }
 }
@@ -38,10 +38,6 @@ pub struct Beside<'a> {
     pub lossless: ClassMask,
     /// The flow control of the switches, by name, and what it is.
     pub flow_control: (&'a str, FlowControlFacts),
-    /// What the buffer policy of the switches is.
-    pub headroom: HeadroomFacts,
-    /// Bytes of a switch's buffer.
-    pub buffer: Bytes,
     /// The congestion control.
     pub congestion: &'a str,
     /// The load balancer.

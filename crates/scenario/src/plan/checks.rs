@@ -120,8 +120,6 @@ fn mechanisms(scenario: &Scenario, findings: &mut Findings) {
             ack_every: scenario.host.ack_every,
             lossless: switch.lossless.iter().copied().collect(),
             flow_control: (flow_control.name(), flow_control.facts(false)),
-            headroom: switch.headroom.facts(),
-            buffer: switch.buffer,
             congestion: congestion_control.name(),
             load_balance: load_balance.name(),
             recovery: recovery.name(),
@@ -171,6 +169,23 @@ pub(super) fn senders(scenario: &Scenario, fabric: &Fabric) -> Vec<Diagnostic> {
     for rate in rates {
         let mut own = options::Findings::default();
         scenario.congestion_control.check_at(&fabric.sender(rate), &mut own);
+        for finding in said_of("congestion_control", own) {
+            if !found.contains(&finding) {
+                found.push(finding);
+            }
+        }
+    }
+    found
+}
+
+/// What the congestion control has against its options at switches, and at hosts that relay and have a congestion point.
+pub(super) fn at_switches(fabric: &Fabric) -> Vec<Diagnostic> {
+    let spec = &fabric.spec;
+    let relays = nodes(NodeKind::Relay, spec).filter(|_| spec.host.relay.congestion_point);
+    let mut found: Vec<Diagnostic> = Vec::new();
+    for node in switches(spec).chain(relays) {
+        let mut own = options::Findings::default();
+        spec.congestion.check_at_switch(&fabric.site(node), &mut own);
         for finding in said_of("congestion_control", own) {
             if !found.contains(&finding) {
                 found.push(finding);

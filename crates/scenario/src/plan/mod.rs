@@ -82,6 +82,7 @@ impl Plan {
         let fabric = is_sound.then(|| keep(checks::network(scenario, &spec, &traffic), &mut findings)).flatten();
         let Some(fabric) = fabric else { return Err(partial::without_consequences(findings)) };
         findings.extend(checks::senders(scenario, &fabric));
+        findings.extend(checks::at_switches(&fabric));
         if has_errors(&findings) {
             return Err(findings);
         }

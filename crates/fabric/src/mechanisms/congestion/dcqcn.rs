@@ -212,7 +212,7 @@ impl Options for DcqcnConfig {
         findings.positive(self.ecn.rate, "ecn.rate");
     }
 
-    fn profile(&self) -> Option<Value> {
+    fn profile(&self, _option: &str) -> Option<Value> {
         Some(json!(self.profile))
     }
 }
@@ -504,6 +504,8 @@ impl ReactionPoint for Dcqcn {
         self.current = rate.clamp(parameters.min_rate, self.line_rate);
         self.target = self.current;
         let limited = self.limited.get_or_insert_with(|| Limited::new(parameters));
+        // What has been reported before has been answered by that.
+        limited.cnp_for_decrease = false;
         limited.recover_from(now, parameters);
     }
 }
@@ -679,6 +681,8 @@ mod tests {
             point.on_cnp(at(0, ns), None);
         }
         assert_eq!(rates(&mut point, at(4, 1)), (50 * GBPS, 100 * GBPS));
+        // Nor does a CNP that has not been acted upon.
+        point.on_cnp(at(9, 0), None);
         point.set_rate(at(10, 0), Rate::from_gbps(60));
         assert_eq!(rates(&mut point, at(609, 999)), (60 * GBPS, 60 * GBPS));
         assert_eq!(rates(&mut point, at(610, 0)), (60_010 * MBPS, 60_020 * MBPS));

@@ -122,8 +122,10 @@ pub struct Hpcc {
     /// The moving average of the utilisation of the busiest hop, U.
     utilisation: f64,
     stage: u32,
-    /// Payload bytes that had been sent when the reference was committed; 0 before the first ACK.
+    /// Payload bytes that had been sent when the reference was committed; 0 before the first ACK, and before the next one after the rate has been set.
     committed_at: u64,
+    /// Whether the rate has been set and no packet sent since has been answered: what ACKs tell until then has been answered by that.
+    is_set: bool,
     previous: Box<[Stamp; MAX_HOPS]>,
 }
 
@@ -144,6 +146,7 @@ impl Hpcc {
             utilisation: 1.0,
             stage: 0,
             committed_at: 0,
+            is_set: false,
             previous: Box::new([Stamp::default(); MAX_HOPS]),
         }
     }
@@ -212,6 +215,10 @@ impl ReactionPoint for Hpcc {
             return;
         }
         self.measure(telemetry);
+        if self.is_set && ack.acked_bytes <= self.committed_at {
+            return;
+        }
+        self.is_set = false;
         let (rate, stage) = self.adjusted();
         self.use_rate(rate);
         if ack.acked_bytes > self.committed_at {
@@ -224,6 +231,7 @@ impl ReactionPoint for Hpcc {
     fn set_rate(&mut self, _now: Time, rate: Rate) {
         self.reference = rate.clamp(self.min_rate, self.line_rate);
         self.stage = 0;
+        (self.committed_at, self.is_set) = (0, true);
         self.use_rate(self.reference);
     }
 
@@ -316,7 +324,8 @@ mod tests {
         }
     }
 
-    /// What a round trip ago was committed does not come back: the next step is from the rate that was set, and is the first of `max_stage`.
+    /// What a round trip ago was committed does not come back, nor does what ACKs tell of packets sent before: the next step is from the rate that was set, and is
+    /// the first of `max_stage`.
     #[test]
     fn a_rate_that_is_set_is_the_reference() {
         let mut point = reaction_point(HpccConfig { max_stage: 1, ..Default::default() });
@@ -326,10 +335,15 @@ mod tests {
         assert_eq!(point.stage, 1);
         point.set_rate(Time::ZERO, Rate::from_gbps(40));
         assert_eq!((point.rate(Time::ZERO).bps(), point.window()), (40 * GBPS, 50_000));
-        assert_rate(ack(&mut point, 150, 250, &[stamp(20, 125_000, 0)]), 40_040_000_000);
-        // Line rate and half a window queued: U = 1.5, 40 G / (1.5 / 0.95) + 40 M.
-        ack(&mut point, 160, 260, &[stamp(25, 187_500, 62_500)]);
-        assert_rate(ack(&mut point, 170, 270, &[stamp(35, 312_500, 62_500)]), 25_373_333_333);
+        // Three windows queued, for packets sent before 250 B had been.
+        assert_rate(ack(&mut point, 150, 250, &[stamp(20, 125_000, 375_000)]), 40 * GBPS);
+        assert_rate(ack(&mut point, 250, 300, &[stamp(30, 250_000, 375_000)]), 40 * GBPS);
+        // Half busy, and none queued: U = 0.5, additive.
+        assert_rate(ack(&mut point, 251, 310, &[stamp(40, 312_500, 0)]), 40_040_000_000);
+        assert_eq!((point.stage, point.committed_at), (1, 310));
+        // Line rate and half a window queued: U = 1.5, 40.04 G / (1.5 / 0.95) + 40 M.
+        ack(&mut point, 300, 320, &[stamp(45, 375_000, 62_500)]);
+        assert_rate(ack(&mut point, 311, 330, &[stamp(55, 500_000, 62_500)]), 25_398_666_666);
         for (set, held) in [(1, 100_000_000), (200 * GBPS, 100 * GBPS)] {
             point.set_rate(Time::ZERO, Rate::from_bps(set));
             assert_eq!(point.rate(Time::ZERO).bps(), held);

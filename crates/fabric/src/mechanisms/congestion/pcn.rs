@@ -92,7 +92,7 @@ impl Options for PcnConfig {
         findings.error(is_idle, "threshold_rate", "has no effect without threshold");
     }
 
-    fn profile(&self) -> Option<Value> {
+    fn profile(&self, _option: &str) -> Option<Value> {
         Some(json!(self.profile))
     }
 }

@@ -133,7 +133,7 @@ impl Options for SwiftConfig {
         findings.error(self.queueing.is_some() && is_set, "queueing", message);
     }
 
-    fn profile(&self) -> Option<Value> {
+    fn profile(&self, _option: &str) -> Option<Value> {
         Some(json!(self.profile))
     }
 }

@@ -113,7 +113,7 @@ impl Options for TimelyConfig {
         findings.positive(self.min_rate, "min_rate");
     }
 
-    fn profile(&self) -> Option<Value> {
+    fn profile(&self, _option: &str) -> Option<Value> {
         Some(json!(self.profile))
     }
 }

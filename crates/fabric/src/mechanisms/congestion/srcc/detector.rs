@@ -25,9 +25,9 @@ pub(super) struct Detector {
     lanes: [Option<u8>; CLASSES],
     /// By lane and ingress port.
     ingress: Vec<Ingress>,
-    /// By lane and egress port.
+    /// By egress port.
     egress: Vec<Egress>,
-    /// When the last packet came, by lane, ingress and egress port; [`Time::NEVER`] if none has.
+    /// When the last packet came, by lane, ingress and egress port; [`Time::NEVER`] if none has. Empty where nobody asks.
     last: Vec<Time>,
     /// Flows in all tables, and the most that there have been.
     flows: usize,
@@ -54,28 +54,33 @@ impl Ingress {
     }
 }
 
-/// What is known of a class at an egress port.
-#[derive(Debug)]
+/// What is known of an egress port.
+#[derive(Debug, Default)]
 struct Egress {
     flows: RecentFlows,
-    /// Two lengths of the queue, the older one first, and when it had them: one and up to two rate intervals ago, and less than one.
-    lengths: [(Time, u64); 2],
+    /// By queue.
+    lengths: Vec<Lengths>,
 }
 
-impl Egress {
+/// Two lengths of a queue, the older one first, and when it had them: the later one less than a rate interval before the last packet came, the other at least as
+/// long before that one, but not twice as long.
+#[derive(Clone, Copy, Debug, Default)]
+struct Lengths([(Time, u64); 2]);
+
+impl Lengths {
     /// Where the growth of the queue is measured from, before a packet is added to `length` bytes.
     fn measure(&mut self, length: u64, now: Time, interval: Duration) {
-        let age = now.since(self.lengths[1].0);
+        let age = now.since(self.0[1].0);
         if age >= interval {
             // What was before a break says nothing.
             let is_recent = age.ps() / 2 < interval.ps();
-            self.lengths = [if is_recent { self.lengths[1] } else { (now, length) }, (now, length)];
+            self.0 = [if is_recent { self.0[1] } else { (now, length) }, (now, length)];
         }
     }
 
     /// By how much the queue, which holds `length` bytes, grows in `span`, if it goes on as lately.
     fn growth(&self, length: u64, now: Time, interval: Duration, span: Duration) -> i128 {
-        let (since, from) = self.lengths[0];
+        let (since, from) = self.0[0];
         let time = now.since(since).max(interval);
         (i128::from(length) - i128::from(from)) * i128::from(span.ps()) / i128::from(time.ps())
     }
@@ -95,7 +100,8 @@ impl Detector {
         let count = site.lossless.iter().count() * ports;
         let window = config.window(site.base_rtt);
         let is_static = config.threshold == Threshold::Static;
-        let egress = |_| Egress { flows: RecentFlows::new(), lengths: [(Time::ZERO, 0); 2] };
+        let needs_last =
+            !is_static && (config.egress_ports == EgressPorts::Active || config.arrivals == Arrivals::IngressPorts);
         Detector {
             window,
             count_window: config.count_window(window),
@@ -108,8 +114,8 @@ impl Detector {
             ports,
             lanes,
             ingress: vec![Ingress::default(); count],
-            egress: (0..count).map(egress).collect(),
-            last: vec![Time::NEVER; count * ports],
+            egress: (0..ports).map(|_| Egress::default()).collect(),
+            last: vec![Time::NEVER; if needs_last { count * ports } else { 0 }],
             flows: 0,
             most_flows: 0,
             config: config.clone(),
@@ -121,18 +127,24 @@ impl Detector {
         let headers = *packet.packet();
         let Some(lane) = self.lanes[at.came.index()].filter(|_| at.ingress != OWN) else { return };
         let (now, lane) = (view.now, usize::from(lane) * self.ports);
-        let (ingress, egress) = (lane + usize::from(at.ingress), lane + usize::from(at.egress));
-        self.last[ingress * self.ports + usize::from(at.egress)] = now;
-        let queue = &mut self.egress[egress];
+        let (ingress, egress) = (lane + usize::from(at.ingress), usize::from(at.egress));
+        if let Some(last) = self.last.get_mut(ingress * self.ports + egress) {
+            *last = now;
+        }
+        let port = &mut self.egress[egress];
         if self.config.threshold == Threshold::Eq5 {
-            queue.measure(length - u64::from(at.bytes), now, self.rate_interval);
+            let queue = usize::from(at.queue);
+            if queue >= port.lengths.len() {
+                port.lengths.resize(queue + 1, Lengths::default());
+            }
+            port.lengths[queue].measure(length - u64::from(at.bytes), now, self.rate_interval);
         }
-        let before = queue.flows.count();
-        let flow = queue.flows.saw(headers.flow, now, self.count_window);
+        let before = port.flows.count();
+        let flow = port.flows.saw(headers.flow, now, self.count_window);
         if self.config.target == Target::Share {
-            queue.flows.brings(flow, at.bytes.into(), now, self.count_window);
+            port.flows.brings(flow, at.bytes.into(), now, self.count_window);
         }
-        let after = queue.flows.count();
+        let after = port.flows.count();
         self.flows = self.flows + after - before;
         if self.flows > self.most_flows {
             self.most_flows = self.flows;
@@ -186,7 +198,8 @@ impl Detector {
             let others = self.arrivals(at, lane, view.now).saturating_sub(1);
             bytes_in(view.port(at.egress).rate(), span) * i128::from(others)
         } else {
-            self.egress[lane + usize::from(at.egress)].growth(length, view.now, self.rate_interval, span)
+            let lengths = self.egress[usize::from(at.egress)].lengths[usize::from(at.queue)];
+            lengths.growth(length, view.now, self.rate_interval, span)
         };
         let threshold = i128::from(bound / self.egress_ports(at, lane, view.now).max(1)) - growth;
         (i128::from(length) > threshold, threshold < i128::from(self.least))
@@ -207,7 +220,7 @@ impl Detector {
     /// m.
     fn arrivals(&self, at: &Passage, lane: usize, now: Time) -> u64 {
         match self.config.arrivals {
-            Arrivals::Flows => self.egress[lane + usize::from(at.egress)].flows.count() as u64,
+            Arrivals::Flows => self.egress[usize::from(at.egress)].flows.count() as u64,
             Arrivals::IngressPorts => {
                 let to_egress = (lane..lane + self.ports).map(|ingress| ingress * self.ports + usize::from(at.egress));
                 to_egress.filter(|place| is_within(self.last[*place], self.window, now)).count() as u64
@@ -236,7 +249,7 @@ impl Detector {
     }
 
     pub(super) fn heap_bytes(&self) -> u64 {
-        let flows: u64 = self.egress.iter().map(|queue| queue.flows.heap_bytes()).sum();
+        let flows: u64 = self.egress.iter().map(|port| port.flows.heap_bytes() + port.lengths.heap_bytes()).sum();
         flows + self.ingress.heap_bytes() + self.egress.heap_bytes() + self.last.heap_bytes()
     }
 }
@@ -266,14 +279,14 @@ mod tests {
         assert_eq!(ingress.last_uncongested(9, Uncongested::AnyPort), Some(at(5)));
     }
 
-    /// Over 10 to 20 us; a queue that shrinks grows by less than nothing, and what was before a break does not count.
+    /// Over 10 us at least, and less than 30; a queue that shrinks grows by less than nothing, and what was before a break does not count.
     #[test]
-    fn growth_is_that_of_one_to_two_intervals() {
-        let mut egress = Egress { flows: RecentFlows::new(), lengths: [(Time::ZERO, 0); 2] };
+    fn growth_is_that_of_late() {
+        let mut lengths = Lengths::default();
         let mut growth = |us, before: u64, length: u64| {
             let (interval, span) = (Duration::from_us(10), Duration::from_us(5));
-            egress.measure(before, at(us), interval);
-            egress.growth(length, at(us), interval, span)
+            lengths.measure(before, at(us), interval);
+            lengths.growth(length, at(us), interval, span)
         };
         // 1000 B at once, after a break: over 10 us at least.
         assert_eq!(growth(100, 0, 1000), 500);

@@ -1,4 +1,4 @@
-//! The flows that have come to an egress queue lately: how many, and when each was last notified of.
+//! The flows that have come to an egress port lately: how many, and when each was last notified of.
 
 use crate::ids::FlowId;
 use backwater_engine::memory::HeapBytes;
@@ -59,8 +59,8 @@ impl Brought {
     }
 }
 
-impl RecentFlows {
-    pub(super) fn new() -> RecentFlows {
+impl Default for RecentFlows {
+    fn default() -> Self {
         RecentFlows {
             places: FxHashMap::default(),
             flows: Vec::new(),
@@ -70,7 +70,9 @@ impl RecentFlows {
             brought: Brought::default(),
         }
     }
+}
 
+impl RecentFlows {
     /// A packet of `flow` has come, and flows whose last one is `window` old are forgotten, it included. Where it is.
     pub(super) fn saw(&mut self, flow: FlowId, now: Time, window: Duration) -> Place {
         while let Some(oldest) = self.flows.get(self.oldest as usize)
@@ -182,7 +184,7 @@ mod tests {
     /// The flows that have had a packet less than 10 us ago, whatever happens to the places of others.
     #[test]
     fn flows_are_forgotten_in_the_order_of_their_last_packets() {
-        let mut flows = RecentFlows::new();
+        let mut flows = RecentFlows::default();
         let mut model: Vec<(u32, u64)> = Vec::new();
         let mut draws = backwater_engine::random::Seed(1).stream("flows", 0);
         let mut now = 0;
@@ -202,7 +204,7 @@ mod tests {
 
     #[test]
     fn a_flow_that_comes_back_has_not_been_notified_of() {
-        let mut flows = RecentFlows::new();
+        let mut flows = RecentFlows::default();
         let mut is_due = |us, interval| {
             let place = flows.saw(FlowId(1), at(us), WINDOW);
             flows.is_due(place, at(us), Duration::from_us(interval))

@@ -197,16 +197,10 @@ impl Options for SrccConfig {
         findings.error(is_idle, "link_delay", "has no effect: threshold is static, and notice_interval is set");
         let is_idle = !matches!(self.base, Base::None(_)) && self.additive_increase.is_some();
         findings.error(is_idle, "additive_increase", "has no effect: the base is not none");
-        let lacks_bound = !is_static && self.q_pfc.is_none() && !beside.headroom.has_thresholds;
-        let message = "must be set: the buffer policy has no threshold of its own for ingress queues";
-        findings.error(lacks_bound, "q_pfc", message);
-
         for (option, bytes) in
             [("static_threshold", self.static_threshold), ("floor", self.floor), ("q_pfc", self.q_pfc)]
         {
             findings.positive(bytes, option);
-            let message = format!("must be at most switch.buffer, {}", beside.buffer);
-            findings.error(bytes.is_some_and(|bytes| bytes > beside.buffer), option, message);
         }
         for (option, time) in [
             ("window", self.window),
@@ -223,8 +217,8 @@ impl Options for SrccConfig {
         self.base.options().applies(shape)
     }
 
-    fn profile(&self) -> Option<Value> {
-        self.base.options().profile()
+    fn profile(&self, option: &str) -> Option<Value> {
+        self.base.options().profile(option.strip_prefix("base.")?)
     }
 }
 
@@ -253,6 +247,14 @@ impl CongestionOptions for SrccConfig {
         true
     }
 
+    fn chooses_paths(&self) -> bool {
+        self.base.options().chooses_paths()
+    }
+
+    fn needs_wakes(&self) -> bool {
+        self.base.options().needs_wakes()
+    }
+
     fn needs_hops(&self) -> bool {
         self.base.options().needs_hops()
     }
@@ -269,28 +271,46 @@ impl CongestionOptions for SrccConfig {
         let mut of_base = Findings::default();
         self.base.options().check_at(sender, &mut of_base);
         findings.within("base", of_base);
-        let window = self.window(sender.base_rtt);
+        let option = if self.count_window.is_some() { "count_window" } else { "window" };
         let message = format!(
             "is shorter than the longest base round-trip time, {}: flows that wait for an answer count as gone",
             sender.base_rtt
         );
-        findings.warning(window < sender.base_rtt, "window", message);
+        findings.warning(self.count_window(self.window(sender.base_rtt)) < sender.base_rtt, option, message);
+    }
+
+    fn check_at_switch(&self, site: &Site<'_>, findings: &mut Findings) {
+        for (option, bytes) in
+            [("static_threshold", self.static_threshold), ("floor", self.floor), ("q_pfc", self.q_pfc)]
+        {
+            let message = format!("must be at most the buffer, {}", Bytes(site.buffer));
+            findings.error(bytes.is_some_and(|bytes| bytes.get() > site.buffer), option, message);
+        }
+        let lacks_bound = self.threshold != Threshold::Static && self.q_pfc.is_none() && !site.headroom.has_thresholds;
+        let message = "must be set: there is a buffer policy without thresholds of its own for ingress queues";
+        findings.error(lacks_bound, "q_pfc", message);
     }
 
     fn in_force(&self, sender: &SenderFacts) -> InForce {
         let window = self.window(sender.base_rtt);
         let is_static = self.threshold == Threshold::Static;
+        let is_eq5 = self.threshold == Threshold::Eq5;
+        let is_alone = matches!(self.base, Base::None(_));
         let own = [
-            ("window", true, json!(window)),
-            ("count_window", true, json!(self.count_window(window))),
-            ("floor", !is_static, json!(Bytes(self.floor(&sender.sizes)))),
-            ("q_pfc", !is_static, json!("what the buffer policy says")),
-            ("link_delay", true, json!("that of the link by which the packet came")),
-            ("notice_interval", true, json!("link_delay for each link to the sender")),
-            ("rate_interval", self.threshold == Threshold::Eq5, json!("the longest delay of a link of the switch")),
+            ("window", self.window.is_none(), json!(window)),
+            ("count_window", self.count_window.is_none(), json!(self.count_window(window))),
+            ("floor", self.floor.is_none() && !is_static, json!(Bytes(self.floor(&sender.sizes)))),
+            ("q_pfc", self.q_pfc.is_none() && !is_static, json!("what the buffer policy says")),
+            ("link_delay", self.link_delay.is_none(), json!("that of the link by which a packet came")),
+            ("notice_interval", self.notice_interval.is_none(), json!("link_delay for each link to the sender")),
+            (
+                "rate_interval",
+                self.rate_interval.is_none() && is_eq5,
+                json!("the longest delay of a link of the switch"),
+            ),
             (
                 "additive_increase",
-                matches!(self.base, Base::None(_)),
+                self.additive_increase.is_none() && is_alone,
                 json!("an eighth of the rate that a notice names"),
             ),
         ];
@@ -311,7 +331,7 @@ fn of_base(in_force: InForce) -> impl Iterator<Item = (String, Value)> {
 impl SrccConfig {
     /// T in a network of this base round-trip time.
     fn window(&self, base_rtt: Duration) -> Duration {
-        self.window.unwrap_or(base_rtt * WINDOW_RTTS)
+        self.window.unwrap_or(Duration::from_ps(base_rtt.ps().saturating_mul(WINDOW_RTTS)))
     }
 
     /// The least threshold.

@@ -6,10 +6,14 @@ use super::{SRCC, SrccConfig};
 use crate::contract::{AckView, Entropy, Footprint, Loss, ReactionPoint, SenderFacts};
 use crate::frame::{Notice, Psn};
 use crate::ids::PortId;
+use arrayvec::ArrayVec;
 use backwater_engine::{Duration, Rate, Time};
 
 /// The part of [`SrccConfig::additive_increase`] that follows from a notice: an eighth of the rate that it names.
 const STEPS: u64 = 8;
+
+/// Ports on a path that can notify of a flow at a time.
+const MOST_PORTS: usize = 8;
 
 /// The reaction point of one flow.
 #[derive(Debug)]
@@ -17,14 +21,15 @@ pub struct Srcc {
     base: BaseReaction,
     /// Of notices from several switches that come within this time, the one with the lowest rate holds.
     base_rtt: Duration,
-    held: Option<Held>,
+    /// The last notice of each egress port, as far as it came within that time: of the last ones, if there are more.
+    heard: ArrayVec<Heard, MOST_PORTS>,
     /// Where the base has no recovery of its own.
     probing: Option<Probing>,
 }
 
-/// The notice that holds.
+/// A notice that still counts.
 #[derive(Clone, Copy, Debug)]
-struct Held {
+struct Heard {
     from: PortId,
     target: Rate,
     at: Time,
@@ -82,7 +87,7 @@ impl Srcc {
         Srcc {
             base: config.base.reaction(sender),
             base_rtt: sender.base_rtt,
-            held: None,
+            heard: ArrayVec::new(),
             probing: matches!(config.base, Base::None(_)).then(|| Probing::new(config, sender)),
         }
     }
@@ -131,12 +136,14 @@ impl ReactionPoint for Srcc {
         if notice.protocol != SRCC {
             return;
         }
-        let (from, target) = (notice.from, target_of(notice.words));
-        // The same switch may have changed its mind.
-        let yields = |held: &Held| held.from == from || target <= held.target || now.since(held.at) >= self.base_rtt;
-        if self.held.as_ref().is_none_or(yields) {
-            self.held = Some(Held { from, target, at: now });
-            self.go_on_at(now, target);
+        let from = notice.from;
+        self.heard.retain(|heard| heard.from != from && now.since(heard.at) < self.base_rtt);
+        if self.heard.is_full() {
+            self.heard.remove(0);
+        }
+        self.heard.push(Heard { from, target: target_of(notice.words), at: now });
+        if let Some(lowest) = self.heard.iter().map(|heard| heard.target).min() {
+            self.go_on_at(now, lowest);
         }
     }
 
@@ -169,6 +176,7 @@ impl ReactionPoint for Srcc {
 mod tests {
     use super::*;
     use crate::frame::Protocol;
+    use crate::frame::record::{Stamp, Telemetry};
     use crate::ids::{FlowId, NodeId};
     use crate::mechanisms::congestion::none::NoneConfig;
     use crate::mechanisms::congestion::srcc::notice::words_of;
@@ -210,8 +218,24 @@ mod tests {
             assert_eq!(point.rate(at(0)).bps(), 100 * GBPS);
             hear(&mut point, 1, 0, 25);
             // Swift's window: 25 Gb/s in 8 us are 25 packets of 1000 B on the wire.
-            let rate = if is_windowed { point.window() / 952 * GBPS } else { point.rate(at(1)).bps() };
-            assert_eq!(rate, 25 * GBPS);
+            let rate =
+                |point: &mut Srcc, us| if is_windowed { point.window() / 952 * GBPS } else { point.rate(at(us)).bps() };
+            assert_eq!(rate(&mut point, 1), 25 * GBPS);
+            for queue_bytes in [0, 1_000_000] {
+                let mut telemetry = Telemetry::default();
+                telemetry.push(Stamp { time: at(2), tx_bytes: 100_000, queue_bytes, rate: Rate::from_gbps(100) });
+                point.on_ack(&AckView {
+                    now: at(2),
+                    arrived: None,
+                    acked_bytes: 1000,
+                    sent_bytes: 2000,
+                    rtt: Duration::from_us(8),
+                    hops: 4,
+                    path: None,
+                    telemetry: Some(&telemetry),
+                });
+                assert_eq!(rate(&mut point, 2), 25 * GBPS);
+            }
         }
     }
 
@@ -227,6 +251,14 @@ mod tests {
         assert_eq!(hear(&mut point, 10, 2, 60), 60 * GBPS);
         // The same switch has changed its mind.
         assert_eq!(hear(&mut point, 11, 2, 80), 80 * GBPS);
+        // So has one that held, and then what another has said meanwhile holds.
+        let told = [(100, 1, 20), (101, 2, 40), (102, 1, 80), (109, 1, 90)]
+            .map(|(us, from, gbps)| hear(&mut point, us, from, gbps) / GBPS);
+        assert_eq!(told, [20, 20, 40, 90]);
+        // Of many, the last.
+        let told: Vec<u64> = (0..12).map(|port| hear(&mut point, 200, port, 10 + u64::from(port)) / GBPS).collect();
+        assert_eq!(told, [10, 10, 10, 10, 10, 10, 10, 10, 11, 12, 13, 14]);
+        point.heard.clear();
         // Not beyond the line.
         assert_eq!(hear(&mut point, 12, 2, 400), 100 * GBPS);
     }
