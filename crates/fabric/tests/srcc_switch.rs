@@ -118,7 +118,9 @@ fn sharing_ends_with_the_window() {
 /// Neither answers nor packets of a class that cannot be paused are victims; and nobody is told of these.
 #[test]
 fn only_data_that_can_be_paused_counts() {
-    let mut s = script(fixed(1));
+    let mut spec = star(6, 100, 1000);
+    spec.host.ack_class = Class(3);
+    let mut s = script_of(fixed(1), spec, &[Class(3)], &[]);
     s.arrive_answer(US, 0, 6, PacketKind::Ack, 1);
     comes(&mut s, US, 5);
     comes(&mut s, 2 * US, 0);
@@ -301,6 +303,10 @@ fn the_target_can_be_a_flows_own_share() {
     comes(&mut s, 34 * US, 0);
     let told: Vec<u32> = notices(&mut s).into_iter().map(|(_, _, _, gbps)| gbps).collect();
     assert_eq!(told, [25, 40, 100]);
+    // Three of four are more than the average.
+    let mut s = script(SrccConfig { target: Target::Share, ..fixed(3) });
+    [3, 1, 0, 0, 0].iter().for_each(|flow| comes(&mut s, US, *flow));
+    assert_eq!(notices(&mut s)[0].3, 50);
 }
 
 // ------------------------------------------------------------------------------------------------------- windows that count
