@@ -176,6 +176,13 @@ pub trait ReactionPoint: Footprint + Send {
     /// than its lowest then, and no higher than line rate.
     fn set_rate(&mut self, _now: Time, _rate: Rate) {}
 
+    /// The same, unless the flow is no faster already.
+    fn lower_rate(&mut self, now: Time, rate: Rate) {
+        if rate < self.rate(now) {
+            self.set_rate(now, rate);
+        }
+    }
+
     /// The path of packet `psn`, which is sent now, where this control chooses paths as well ([`CongestionOptions::chooses_paths`]): it goes before what
     /// load balancing says.
     fn path(&mut self, _psn: Psn, _now: Time) -> Option<Entropy> {

@@ -9,7 +9,7 @@ use backwater_fabric::mechanisms::congestion::pcn::PcnConfig;
 use backwater_fabric::mechanisms::congestion::power_tcp::{PowerTcpConfig, Variant};
 use backwater_fabric::mechanisms::congestion::srcc::base::Base;
 use backwater_fabric::mechanisms::congestion::srcc::{
-    Arrivals, EgressPorts, SrccConfig, Target, Threshold, Uncongested, WindowTest,
+    Adjustment, Arrivals, EgressPorts, SrccConfig, Target, Threshold, Uncongested, WindowTest,
 };
 use backwater_fabric::mechanisms::congestion::swift::{SwiftConfig, SwiftProfile};
 use backwater_fabric::mechanisms::flow_control::FlowControlConfig;
@@ -299,24 +299,33 @@ pub fn srcc(base: impl Strategy<Value = Base>) -> impl Strategy<Value = SrccConf
         select(vec![WindowTest::Within, WindowTest::Beyond]),
         select(vec![Uncongested::OtherPorts, Uncongested::AnyPort]),
         select(vec![Target::Average, Target::Share]),
-        (any::<bool>(), any::<bool>()),
+        (any::<bool>(), any::<bool>(), select(vec![Adjustment::Lower, Adjustment::Set])),
     );
     let amounts = (1u64..30_000, bytes(), bytes(), (time(), time(), time(), time(), time()));
     (base, rules, amounts).prop_map(|(base, rules, (fixed, floor, q_pfc, times))| {
-        let (threshold, egress_ports, arrivals, window_test, uncongested, target, (two_way, notify_while_paused)) =
-            rules;
+        let (
+            threshold,
+            egress_ports,
+            arrivals,
+            window_test,
+            uncongested,
+            target,
+            (two_way, notify_while_paused, adjustment),
+        ) = rules;
         let (link_delay, rate_interval, window, count_window, notice_interval) = times;
+        let (is_static, default) = (threshold == Threshold::Static, SrccConfig::default());
+        // What has no effect is refused.
         SrccConfig {
             base,
             threshold,
-            static_threshold: (threshold == Threshold::Static).then_some(Bytes(fixed)),
-            floor,
-            q_pfc,
-            egress_ports,
-            arrivals,
-            link_delay,
-            two_way,
-            rate_interval,
+            static_threshold: is_static.then_some(Bytes(fixed)),
+            floor: floor.filter(|_| !is_static),
+            q_pfc: q_pfc.filter(|_| !is_static),
+            egress_ports: if is_static { default.egress_ports } else { egress_ports },
+            arrivals: if threshold == Threshold::Eq6 { arrivals } else { default.arrivals },
+            link_delay: link_delay.filter(|_| !is_static || notice_interval.is_none()),
+            two_way: two_way && !is_static,
+            rate_interval: rate_interval.filter(|_| threshold == Threshold::Eq5),
             window,
             window_test,
             uncongested,
@@ -324,6 +333,7 @@ pub fn srcc(base: impl Strategy<Value = Base>) -> impl Strategy<Value = SrccConf
             target,
             notice_interval,
             notify_while_paused,
+            adjustment,
             additive_increase: None,
         }
     })

@@ -314,6 +314,11 @@ impl Swift {
         base_target.ps() as f64 + f64::from(hops) * per_hop.ps() as f64 + scaling
     }
 
+    /// The window that comes to `rate`.
+    fn window_at(&self, rate: Rate) -> f64 {
+        rate.min(self.line_rate).bps() as f64 * self.rtt / self.packet
+    }
+
     fn set_window(&mut self, cwnd: f64) {
         self.cwnd = cwnd.clamp(self.parameters.min_cwnd, self.parameters.max_cwnd);
     }
@@ -368,9 +373,15 @@ impl ReactionPoint for Swift {
         }
     }
 
+    fn lower_rate(&mut self, now: Time, rate: Rate) {
+        if self.window_at(rate) < self.cwnd {
+            self.set_rate(now, rate);
+        }
+    }
+
     fn set_rate(&mut self, now: Time, rate: Rate) {
         let before = self.cwnd;
-        self.set_window(rate.min(self.line_rate).bps() as f64 * self.rtt / self.packet);
+        self.set_window(self.window_at(rate));
         if self.cwnd < before {
             // ACKs of packets sent before tell of delays that this has answered.
             self.last_decrease = Some(now);

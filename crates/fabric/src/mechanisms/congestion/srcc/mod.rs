@@ -97,6 +97,17 @@ pub enum Target {
     Share,
 }
 
+/// What a sender makes of the rate that a notice names (section III-E).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Adjustment {
+    /// It goes on at that rate if it is faster.
+    #[default]
+    Lower,
+    /// It goes on at that rate, though it may be slower.
+    Set,
+}
+
 /// SRCC: switches tell the senders of congested flows that share an ingress port with others (IEEE TII 2024).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
@@ -136,6 +147,8 @@ pub struct SrccConfig {
     pub notice_interval: Option<Duration>,
     /// Whether a queue whose own port is stopped by a PAUSE counts as well, though it may be long for that alone. Default true: the paper makes no difference.
     pub notify_while_paused: bool,
+    /// Whether a notice may also raise the rate of a sender. Default `lower`: while a queue is too long, notices would undo what the base does to drain it.
+    pub adjustment: Adjustment,
     /// With the base `none`: by how much a rate grows for every T in which no notice came. Default: an eighth of the rate that the last one named.
     pub additive_increase: Option<Rate>,
 }
@@ -160,6 +173,7 @@ impl Default for SrccConfig {
             target: Target::default(),
             notice_interval: None,
             notify_while_paused: true,
+            adjustment: Adjustment::default(),
             additive_increase: None,
         }
     }

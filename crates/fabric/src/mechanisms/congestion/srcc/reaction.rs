@@ -2,7 +2,7 @@
 
 use super::base::{Base, BaseReaction};
 use super::notice::target_of;
-use super::{SRCC, SrccConfig};
+use super::{Adjustment, SRCC, SrccConfig};
 use crate::contract::{AckView, Entropy, Footprint, Loss, ReactionPoint, SenderFacts};
 use crate::frame::{Notice, Psn};
 use crate::ids::PortId;
@@ -19,6 +19,7 @@ const MOST_PORTS: usize = 8;
 #[derive(Debug)]
 pub struct Srcc {
     base: BaseReaction,
+    adjustment: Adjustment,
     /// Of notices from several switches that come within this time, the one with the lowest rate holds.
     base_rtt: Duration,
     /// The last notice of each egress port, as far as it came within that time: of the last ones, if there are more.
@@ -60,9 +61,9 @@ impl Probing {
         }
     }
 
-    /// A notice has named `target`.
-    fn restart(&mut self, now: Time, target: Rate) {
-        self.rate = target.min(self.line_rate);
+    /// A notice has named `target`, and the flow goes on at `rate`.
+    fn restart(&mut self, now: Time, target: Rate, rate: Rate) {
+        self.rate = rate;
         self.step = self.additive_increase.unwrap_or(Rate::from_bps((target.bps() / STEPS).max(1)));
         self.next = now + self.interval;
     }
@@ -86,16 +87,29 @@ impl Srcc {
     pub(super) fn new(config: &SrccConfig, sender: &SenderFacts) -> Srcc {
         Srcc {
             base: config.base.reaction(sender),
+            adjustment: config.adjustment,
             base_rtt: sender.base_rtt,
             heard: ArrayVec::new(),
             probing: matches!(config.base, Base::None(_)).then(|| Probing::new(config, sender)),
         }
     }
 
-    fn go_on_at(&mut self, now: Time, rate: Rate) {
-        self.base.set_rate(now, rate);
+    fn go_on_at(&mut self, now: Time, target: Rate, adjustment: Adjustment) {
+        self.catch_up(now);
+        match adjustment {
+            Adjustment::Lower => self.base.lower_rate(now, target),
+            Adjustment::Set => self.base.set_rate(now, target),
+        }
         if let Some(probing) = &mut self.probing {
-            probing.restart(now, rate);
+            probing.restart(now, target, self.base.rate(now));
+        }
+    }
+
+    fn catch_up(&mut self, now: Time) {
+        if let Some(probing) = &mut self.probing
+            && probing.catch_up(now)
+        {
+            self.base.set_rate(now, probing.rate);
         }
     }
 }
@@ -108,11 +122,7 @@ impl Footprint for Srcc {
 
 impl ReactionPoint for Srcc {
     fn rate(&mut self, now: Time) -> Rate {
-        if let Some(probing) = &mut self.probing
-            && probing.catch_up(now)
-        {
-            self.base.set_rate(now, probing.rate);
-        }
+        self.catch_up(now);
         self.base.rate(now)
     }
 
@@ -143,7 +153,7 @@ impl ReactionPoint for Srcc {
         }
         self.heard.push(Heard { from, target: target_of(notice.words), at: now });
         if let Some(lowest) = self.heard.iter().map(|heard| heard.target).min() {
-            self.go_on_at(now, lowest);
+            self.go_on_at(now, lowest, self.adjustment);
         }
     }
 
@@ -152,7 +162,7 @@ impl ReactionPoint for Srcc {
     }
 
     fn set_rate(&mut self, now: Time, rate: Rate) {
-        self.go_on_at(now, rate);
+        self.go_on_at(now, rate, Adjustment::Set);
     }
 
     fn path(&mut self, psn: Psn, now: Time) -> Option<Entropy> {
@@ -241,7 +251,7 @@ mod tests {
 
     #[test]
     fn of_several_switches_the_lowest_rate_holds_for_a_round_trip() {
-        let mut point = reaction_point(&alone());
+        let mut point = reaction_point(&SrccConfig { adjustment: Adjustment::Set, ..alone() });
         assert_eq!(hear(&mut point, 0, 1, 40), 40 * GBPS);
         // Another switch has more room, then less, then as much.
         assert_eq!(hear(&mut point, 1, 2, 60), 40 * GBPS);
@@ -261,6 +271,29 @@ mod tests {
         point.heard.clear();
         // Not beyond the line.
         assert_eq!(hear(&mut point, 12, 2, 400), 100 * GBPS);
+    }
+
+    /// Unless that is asked for. Where nothing else makes a rate grow, it grows later, by an eighth of what was named last.
+    #[test]
+    fn a_notice_raises_no_rate() {
+        for base in [Base::None(NoneConfig::default()), Base::Dcqcn(Default::default()), Base::Hpcc(Default::default())]
+        {
+            let mut point = reaction_point(&SrccConfig { base, ..Default::default() });
+            assert_eq!(
+                [(0, 25), (10, 50), (20, 20)].map(|(us, gbps)| hear(&mut point, us, 0, gbps) / GBPS),
+                [25, 25, 20]
+            );
+        }
+        let mut point = reaction_point(&SrccConfig { base: Base::Swift(Default::default()), ..Default::default() });
+        let windows = [(0, 25), (10, 50), (20, 20)].map(|(us, gbps)| {
+            hear(&mut point, us, 0, gbps);
+            point.window() / 952
+        });
+        assert_eq!(windows, [25, 25, 20]);
+        let mut point = reaction_point(&alone());
+        hear(&mut point, 0, 0, 24);
+        hear(&mut point, 10, 0, 80);
+        assert_eq!([33, 34].map(|us| point.rate(at(us)).bps() / GBPS), [24, 34]);
     }
 
     #[test]
