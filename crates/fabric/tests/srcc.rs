@@ -156,6 +156,38 @@ fn a_notice_takes_exactly_the_time_of_its_hops() {
     assert!(counters["notice_delay_ns"].abs_diff(6013 * counters["notices"]) <= counters["notices"]);
 }
 
+// ------------------------------------------------------------------------------------------------------- how far queues grow
+
+/// The longest queue at the port to h4, as two flows at line rate join there by Equation 6 with Q_PFC / M = 50 KB, where both of their ingress ports are shared.
+fn longest_queue(two_way: bool) -> u64 {
+    let config = SrccConfig {
+        base: alone(),
+        threshold: Threshold::Eq6,
+        q_pfc: Some(Bytes(100_000)),
+        two_way,
+        // No rate grows again.
+        additive_increase: Some(Rate::from_bps(1)),
+        ..Default::default()
+    };
+    let flows = vec![flow(0, 5, 8000, 0), flow(1, 5, 8000, 0), flow(0, 4, 400_000, 1000), flow(1, 4, 400_000, 1000)];
+    let (simulation, trace) = traced(&under(config, star(6, 100, 1000)), flows);
+    let port = simulation.fabric().wiring.of(NodeId(6))[4].id;
+    let lengths = trace.iter().filter_map(|traced| match traced.what {
+        Action::Noted(Note::Enqueued { port: at, bytes, .. }) if at == port => Some(bytes),
+        _ => None,
+    });
+    lengths.max().unwrap()
+}
+
+/// With m = 2 a queue grows by what one link carries. In N d, 1 us, that is 12.5 KB: as much while the notice is under way, and again by what has been sent before it
+/// arrives; Equation 6 allows for the first. Frames make it a little more: the notice and what is before it, and one that is being sent at each host.
+#[test]
+fn equation_6_is_too_late_by_one_way_unless_both_are_reckoned_with() {
+    let (one, both) = (longest_queue(false), longest_queue(true));
+    assert!((50_000 + 12_000..50_000 + 12_500 + 4 * 1106).contains(&one), "{one}");
+    assert!((50_000 - 1106..50_000 + 4 * 1106).contains(&both), "{both}");
+}
+
 // ------------------------------------------------------------------------------------------------------------- fair shares
 
 /// n flows into h`n` through one port; every host sends a packet to one of four others every 8 us besides, so that its ingress port is shared.
