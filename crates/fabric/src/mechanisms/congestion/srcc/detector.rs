@@ -3,7 +3,6 @@
 use super::flows::{Place, RecentFlows};
 use super::notice::words_of;
 use super::{Arrivals, EgressPorts, SRCC, SrccConfig, Target, Threshold, Uncongested, WindowTest};
-use crate::contract::passage::OWN;
 use crate::contract::{Carried, Passage, Site, View};
 use crate::frame::Packet;
 use crate::ids::{CLASSES, PortIx};
@@ -125,7 +124,7 @@ impl Detector {
     /// A packet has come to its egress queue, which holds `length` bytes with it.
     pub(super) fn on_enqueue(&mut self, at: &Passage, length: u64, packet: &Carried<'_>, view: &mut View<'_>) {
         let headers = *packet.packet();
-        let Some(lane) = self.lanes[at.came.index()].filter(|_| at.ingress != OWN) else { return };
+        let Some(lane) = self.lanes[at.came.index()] else { return };
         let (now, lane) = (view.now, usize::from(lane) * self.ports);
         let (ingress, egress) = (lane + usize::from(at.ingress), usize::from(at.egress));
         if let Some(last) = self.last.get_mut(ingress * self.ports + egress) {
