@@ -323,14 +323,16 @@ class SettlingMeasure(Window, Queue):
     """How long after the beginning of a window it takes until a queue stays short, in µs.
 
     It is the time until the first sample from which on the queue holds at most `below` at every sample of the window:
-    0 if it never holds more, nothing if it does so at the last sample. What was not simulated has no samples.
+    0 if it never holds more. What was not simulated has no samples.
 
     Attributes:
         below: The most that it then holds.
+        unsettled: What it is if the queue holds more at the last sample: nothing, or the length of the window.
     """
 
     kind: Literal["settling"]
     below: SizeText
+    unsettled: Literal["none", "window"] = "none"
 
 
 class RelayedMeasure(Window):

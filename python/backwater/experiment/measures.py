@@ -360,15 +360,19 @@ def _pause_rate(result: Result, measure: PausesMeasure) -> float | None:
 
 
 def _settling(result: Result, measure: SettlingMeasure) -> float | None:
-    """How long it takes until a queue stays short, in µs; None if it does not."""
+    """How long it takes until a queue stays short, in µs; None or the length of the window if it does not."""
     simulated_ps = result.summary.simulated_ps
     samples = queue(result, measure, measure).filter(pl.col("time_ps") <= simulated_ps)
     longer = samples.filter(pl.col("bytes") > units.size(measure.below))["time_ps"]
     if longer.is_empty() and not samples.is_empty():
         return 0.0
     settled = samples.filter(pl.col("time_ps") > tables.largest(longer))["time_ps"]
-    begin, _ = ends(measure, simulated_ps)
-    return None if settled.is_empty() else (settled[0] - begin) / tables.PS_PER_US
+    begin, end = ends(measure, simulated_ps)
+    if not settled.is_empty():
+        end = settled[0]
+    elif measure.unsettled == "none" or samples.is_empty():
+        return None
+    return (end - begin) / tables.PS_PER_US
 
 
 def _relayed(result: Result, measure: RelayedMeasure) -> pl.Series:
