@@ -12,7 +12,7 @@ import pytest
 
 import backwater
 from backwater.experiment import charts, claims, measures, witnesses
-from backwater.experiment.format import QueueMeasure, ThroughputMeasure
+from backwater.experiment.format import PausesMeasure, QueueMeasure, SettlingMeasure, ThroughputMeasure
 from backwater.experiment.grid import Experiment
 from backwater.experiment.record import Record
 from backwater.result import Result
@@ -93,6 +93,22 @@ def test_a_burst_costs_an_innocent_flow_its_rate_under_sih_and_not_under_dsh(cc:
 
     assert kept("DSH") > 0.95
     assert kept("SIH") < 0.8
+
+
+def test_srcc_hardly_needs_pauses_and_a_queue_is_short_again_soon(tmp_path: Path) -> None:
+    """SRCC figure 9: fewer PAUSEs than DCQCN by 91 %, and convergence sooner; here after a burst at load 0.8."""
+    asked = Experiment.load(PAPERS / "srcc/convergence.toml").content.measures
+
+    def taken(scheme: str) -> tuple[float, float]:
+        result = run("srcc/convergence", {"workload": "web search", "scheme": scheme}, tmp_path / scheme)
+        pauses, settled = asked["pauses"], asked["settled"]
+        assert isinstance(pauses, PausesMeasure)
+        assert isinstance(settled, SettlingMeasure)
+        return measures.value(pauses, result) or 0.0, measures.value(settled, result) or 0.0
+
+    (dcqcn_pauses, dcqcn_settled), (pauses, settled) = taken("DCQCN"), taken("SRCC")
+    assert pauses < (1 - 0.91) * dcqcn_pauses
+    assert 0 < settled < 0.5 * dcqcn_settled
 
 
 def test_dsh_pauses_less_than_sih_and_its_flows_are_done_sooner(tmp_path: Path) -> None:
