@@ -85,6 +85,13 @@ impl Lengths {
     }
 }
 
+/// A queue that is too long for a packet.
+#[derive(Clone, Copy, Debug)]
+struct Congestion {
+    /// Whether the equation gives less than the floor.
+    is_floored: bool,
+}
+
 /// Bytes at `rate` in `span`.
 fn bytes_in(rate: Rate, span: Duration) -> i128 {
     i128::from(rate.bps()) * i128::from(span.ps()) / 8_000_000_000_000
@@ -151,11 +158,10 @@ impl Detector {
         }
 
         // Most queues are short: then nothing else needs to be known.
-        let (is_congested, is_floored) =
-            if length > self.least { self.judge(at, lane, length, &headers, view) } else { (false, false) };
-        if !is_congested {
+        let congestion = if length > self.least { self.congestion(at, lane, length, &headers, view) } else { None };
+        let Some(Congestion { is_floored }) = congestion else {
             return self.ingress[ingress].saw(at.egress, now);
-        }
+        };
         if !self.is_shared(ingress, at.egress, now) {
             return;
         }
@@ -180,17 +186,23 @@ impl Detector {
         Duration::from_ps(delay.ps().saturating_mul(links))
     }
 
-    /// Whether a packet is congested that finds its queue longer than the least threshold, with `length` bytes in it; and whether the floor decides.
-    fn judge(&self, at: &Passage, lane: usize, length: u64, packet: &Packet, view: &View<'_>) -> (bool, bool) {
+    /// What a packet meets that finds its queue longer than the least threshold, with `length` bytes in it; `None` if it is not congested.
+    fn congestion(
+        &self,
+        at: &Passage,
+        lane: usize,
+        length: u64,
+        packet: &Packet,
+        view: &View<'_>,
+    ) -> Option<Congestion> {
         if !self.config.notify_while_paused && view.port(at.egress).is_closed(at.queue) {
-            return (false, false);
+            return None;
         }
         if self.config.threshold == Threshold::Static {
-            return (true, false);
+            return Some(Congestion { is_floored: false });
         }
         // Without a bound PFC does not act.
-        let bound = self.config.q_pfc.map(Bytes::get).or_else(|| view.threshold(at.ingress, at.came));
-        let Some(bound) = bound else { return (false, false) };
+        let bound = self.config.q_pfc.map(Bytes::get).or_else(|| view.threshold(at.ingress, at.came))?;
         let way = self.way(at, packet, view);
         let span = if self.config.two_way { Duration::from_ps(way.ps().saturating_mul(2)) } else { way };
         let growth = if self.config.threshold == Threshold::Eq6 {
@@ -201,7 +213,7 @@ impl Detector {
             lengths.growth(length, view.now, self.rate_interval, span)
         };
         let threshold = i128::from(bound / self.egress_ports(at, lane, view.now).max(1)) - growth;
-        (i128::from(length) > threshold, threshold < i128::from(self.least))
+        (i128::from(length) > threshold).then(|| Congestion { is_floored: threshold < i128::from(self.least) })
     }
 
     /// M.
