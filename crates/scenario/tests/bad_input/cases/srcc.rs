@@ -19,6 +19,8 @@ pub(super) const CASES: &[Case] = &[
         ],
     ),
     (DCQCN, "kind = \"srcc\"\nwindow = \"2 us\"\ncount_window = \"20 us\"", &[]),
+    (DCQCN, "kind = \"srcc\"\nbase = { kind = \"dcqcn\", min_rate = \"2 Gbps\" }", &["x"]),
+    (DCQCN, "kind = \"srcc\"\nbase = { kind = \"hpcc\", min_rate = \"1 Gbps\" }", &[]),
     (
         DCQCN,
         "kind = \"srcc\"\ncount_window = \"2 us\"",

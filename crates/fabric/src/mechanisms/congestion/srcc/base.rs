@@ -40,6 +40,15 @@ impl Base {
         }
     }
 
+    /// The lowest rate of a flow, if there is one that is set.
+    pub(super) fn lowest_rate(&self, sender: &SenderFacts) -> Option<Rate> {
+        match self {
+            Base::Dcqcn(options) => Some(options.parameters(sender.line_rate).min_rate),
+            Base::Hpcc(options) => Some(options.parameters(sender).min_rate),
+            Base::Swift(_) | Base::None(_) => None,
+        }
+    }
+
     pub(super) fn point(&self, site: &Site<'_>) -> BasePoint {
         match self {
             Base::Dcqcn(options) => BasePoint::Ecn(options.point(site)),

@@ -29,6 +29,9 @@ const SRCC: Protocol = Protocol::named("srcc");
 /// Windows of the paper: T is three base round-trip times (Figure 8(b)).
 const WINDOW_RTTS: u64 = 3;
 
+/// As many flows through a port should be able to have the rates that notices name.
+const FLOWS_TO_REACH: u64 = 100;
+
 /// How the queue length above which a flow is congested follows from what is known (section III-C).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -285,6 +288,14 @@ impl CongestionOptions for SrccConfig {
         let mut of_base = Findings::default();
         self.base.options().check_at(sender, &mut of_base);
         findings.within("base", of_base);
+        if let Some(lowest) = self.base.lowest_rate(sender) {
+            let flows = sender.line_rate.bps() / lowest.bps().max(1);
+            let message = format!(
+                "goes no lower than {lowest}: more than {flows} flows through a port of {} are faster than notices say; lower base.min_rate",
+                sender.line_rate
+            );
+            findings.warning(flows < FLOWS_TO_REACH, "base", message);
+        }
         let option = if self.count_window.is_some() { "count_window" } else { "window" };
         let message = format!(
             "is shorter than the longest base round-trip time, {}: flows that wait for an answer count as gone",
