@@ -19,7 +19,13 @@ pub(super) const CASES: &[Case] = &[
         ],
     ),
     (DCQCN, "kind = \"srcc\"\nwindow = \"2 us\"\ncount_window = \"20 us\"", &[]),
-    (DCQCN, "kind = \"srcc\"\nbase = { kind = \"dcqcn\", min_rate = \"2 Gbps\" }", &["x"]),
+    (
+        DCQCN,
+        "kind = \"srcc\"\nbase = { kind = \"dcqcn\", min_rate = \"2 Gbps\" }",
+        &[
+            "s.toml:33:8: warning: congestion_control.base: goes no lower than 2 Gbps: more than 50 flows through a port of 100 Gbps are faster than notices say; lower base.min_rate",
+        ],
+    ),
     (DCQCN, "kind = \"srcc\"\nbase = { kind = \"hpcc\", min_rate = \"1 Gbps\" }", &[]),
     (
         DCQCN,
