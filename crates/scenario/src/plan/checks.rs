@@ -161,35 +161,21 @@ fn said_of(path: &str, findings: options::Findings) -> impl Iterator<Item = Diag
     })
 }
 
-/// What the congestion control has against its options at the hosts.
-pub(super) fn senders(scenario: &Scenario, fabric: &Fabric) -> Vec<Diagnostic> {
+/// What the congestion control has against its options at the hosts, at switches, and at hosts that relay and have a congestion point: each once.
+pub(super) fn places(fabric: &Fabric) -> Vec<Diagnostic> {
+    let spec = &fabric.spec;
+    let mut own = options::Findings::default();
     let of_hosts = fabric.wiring.ports.iter().filter(|port| !fabric.is_switch(port.node));
     let rates: BTreeSet<Rate> = of_hosts.map(|port| port.rate).collect();
-    let mut found: Vec<Diagnostic> = Vec::new();
-    for rate in rates {
-        let mut own = options::Findings::default();
-        scenario.congestion_control.check_at(&fabric.sender(rate), &mut own);
-        for finding in said_of("congestion_control", own) {
-            if !found.contains(&finding) {
-                found.push(finding);
-            }
-        }
-    }
-    found
-}
-
-/// What the congestion control has against its options at switches, and at hosts that relay and have a congestion point.
-pub(super) fn at_switches(fabric: &Fabric) -> Vec<Diagnostic> {
-    let spec = &fabric.spec;
+    rates.into_iter().for_each(|rate| spec.congestion.check_at(&fabric.sender(rate), &mut own));
     let relays = nodes(NodeKind::Relay, spec).filter(|_| spec.host.relay.congestion_point);
-    let mut found: Vec<Diagnostic> = Vec::new();
     for node in switches(spec).chain(relays) {
-        let mut own = options::Findings::default();
         spec.congestion.check_at_switch(&fabric.site(node), &mut own);
-        for finding in said_of("congestion_control", own) {
-            if !found.contains(&finding) {
-                found.push(finding);
-            }
+    }
+    let mut found: Vec<Diagnostic> = Vec::new();
+    for finding in said_of("congestion_control", own) {
+        if !found.contains(&finding) {
+            found.push(finding);
         }
     }
     found

@@ -81,8 +81,7 @@ impl Plan {
         let is_sound = !has_errors(&findings);
         let fabric = is_sound.then(|| keep(checks::network(scenario, &spec, &traffic), &mut findings)).flatten();
         let Some(fabric) = fabric else { return Err(partial::without_consequences(findings)) };
-        findings.extend(checks::senders(scenario, &fabric));
-        findings.extend(checks::at_switches(&fabric));
+        findings.extend(checks::places(&fabric));
         if has_errors(&findings) {
             return Err(findings);
         }
