@@ -61,8 +61,8 @@ struct Egress {
     lengths: Vec<Lengths>,
 }
 
-/// Two lengths of a queue, the older one first, and when it had them: the later one less than a rate interval before the last packet came, the other at least as
-/// long before that one, but not twice as long.
+/// Two lengths of a queue, the older one first, and when it had them: the newer one less than a rate interval before the last packet came, the older one one to two
+/// intervals before that, or, where no packet came for so long, at the same time.
 #[derive(Clone, Copy, Debug, Default)]
 struct Lengths([(Time, u64); 2]);
 
@@ -90,11 +90,6 @@ impl Lengths {
 struct Congestion {
     /// Whether the equation gives less than the floor.
     is_floored: bool,
-}
-
-/// Bytes at `rate` in `span`.
-fn bytes_in(rate: Rate, span: Duration) -> i128 {
-    i128::from(rate.bps()) * i128::from(span.ps()) / 8_000_000_000_000
 }
 
 impl Detector {
@@ -207,7 +202,7 @@ impl Detector {
         let span = if self.config.two_way { Duration::from_ps(way.ps().saturating_mul(2)) } else { way };
         let growth = if self.config.threshold == Threshold::Eq6 {
             let others = self.arrivals(at, lane, view.now).saturating_sub(1);
-            bytes_in(view.port(at.egress).rate(), span) * i128::from(others)
+            i128::from(view.port(at.egress).rate().bytes_in(span)) * i128::from(others)
         } else {
             let lengths = self.egress[usize::from(at.egress)].lengths[usize::from(at.queue)];
             lengths.growth(length, view.now, self.rate_interval, span)

@@ -82,7 +82,7 @@ pub enum EgressPorts {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Arrivals {
-    /// Flows of which a packet has come to the egress queue within `count_window`.
+    /// Flows of which a packet has come to the egress port within `count_window`.
     #[default]
     Flows,
     /// Ingress ports from which one has come within T: each may bring what a link carries, and no more.
@@ -93,10 +93,10 @@ pub enum Arrivals {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Target {
-    /// The average of the flows at the egress queue, normalised to its rate: C / n, the same for all.
+    /// The average of the flows at the egress port, normalised to its rate: C / n, the same for all.
     #[default]
     Average,
-    /// That, or the flow's own share of what has come to the queue within `count_window`, if it is less.
+    /// That, or the flow's own share of what has come to the port in this `count_window` and the one before, if it is less.
     Share,
 }
 
@@ -142,7 +142,7 @@ pub struct SrccConfig {
     pub window_test: WindowTest,
     /// Which packets are those of uncongested flows.
     pub uncongested: Uncongested,
-    /// Flows count as those of an egress queue for so long after a packet. Default: `window`.
+    /// Flows count as those of an egress port for so long after a packet. Default: `window`.
     pub count_window: Option<Duration>,
     /// Which rate a notice names.
     pub target: Target,
@@ -152,7 +152,7 @@ pub struct SrccConfig {
     pub notify_while_paused: bool,
     /// Whether a notice may also raise the rate of a sender. Default `lower`: while a queue is too long, notices would undo what the base does to drain it.
     pub adjustment: Adjustment,
-    /// With the base `none`: by how much a rate grows for every T in which no notice came. Default: an eighth of the rate that the last one named.
+    /// With the base `none`: by how much a rate grows for every T in which no notice came. Default: an eighth of the rate that the last notice named.
     pub additive_increase: Option<Rate>,
 }
 

@@ -43,7 +43,6 @@ struct Probing {
     /// T.
     interval: Duration,
     additive_increase: Option<Rate>,
-    rate: Rate,
     step: Rate,
     /// When the next step is due; [`Time::NEVER`] at line rate.
     next: Time,
@@ -55,31 +54,29 @@ impl Probing {
             line_rate: sender.line_rate,
             interval: config.window(sender.base_rtt),
             additive_increase: config.additive_increase,
-            rate: sender.line_rate,
             step: Rate::from_bps(0),
             next: Time::NEVER,
         }
     }
 
-    /// A notice has named `target`, and the flow goes on at `rate`.
-    fn restart(&mut self, now: Time, target: Rate, rate: Rate) {
-        self.rate = rate;
+    /// A notice has named `target`.
+    fn restart(&mut self, now: Time, target: Rate) {
         self.step = self.additive_increase.unwrap_or(Rate::from_bps((target.bps() / STEPS).max(1)));
         self.next = now + self.interval;
     }
 
-    /// Takes the steps that are due by `now`; whether there were any.
-    fn catch_up(&mut self, now: Time) -> bool {
+    /// What `rate` has become by the steps that are due by `now`, if there are any.
+    fn catch_up(&mut self, now: Time, rate: Rate) -> Option<Rate> {
         if self.next > now {
-            return false;
+            return None;
         }
         let due = now.since(self.next).ps() / self.interval.ps() + 1;
         let gained = u128::from(self.step.bps()) * u128::from(due);
-        let rate = (u128::from(self.rate.bps()) + gained).min(self.line_rate.bps().into());
-        self.rate = Rate::from_bps(rate as u64);
+        let rate = (u128::from(rate.bps()) + gained).min(self.line_rate.bps().into());
+        let rate = Rate::from_bps(rate as u64);
         let next = self.next + Duration::from_ps(self.interval.ps().saturating_mul(due));
-        self.next = if self.rate < self.line_rate { next } else { Time::NEVER };
-        true
+        self.next = if rate < self.line_rate { next } else { Time::NEVER };
+        Some(rate)
     }
 }
 
@@ -101,15 +98,15 @@ impl Srcc {
             Adjustment::Set => self.base.set_rate(now, target),
         }
         if let Some(probing) = &mut self.probing {
-            probing.restart(now, target, self.base.rate(now));
+            probing.restart(now, target);
         }
     }
 
     fn catch_up(&mut self, now: Time) {
         if let Some(probing) = &mut self.probing
-            && probing.catch_up(now)
+            && let Some(rate) = probing.catch_up(now, self.base.rate(now))
         {
-            self.base.set_rate(now, probing.rate);
+            self.base.set_rate(now, rate);
         }
     }
 }
