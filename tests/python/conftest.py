@@ -4,6 +4,7 @@ Three hosts on one switch with 100 Gb/s links of 1 µs; 100 µs simulated, sampl
 """
 
 import json
+import tomllib
 import zlib
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from typer.testing import Result as CommandResult
 
 from backwater import Result
 from backwater.cli import app
+from backwater.experiment.format import Content
 
 # The same cases every time, and as long as it takes: machines that run tests may be busy.
 settings.register_profile("backwater", deadline=None, derandomize=True)
@@ -378,3 +380,9 @@ def edited(path: Path, *changes: tuple[str, str]) -> Path:
         text = text.replace(old, new)
     path.write_text(text)
     return path
+
+
+def content_of(text: str) -> Content:
+    """An experiment without a scenario and with `text`."""
+    head = 'experiment.title = "x"\nscenario = {}\nscales.small = { seeds = [1] }\n'
+    return Content.model_validate(tomllib.loads(head + text))

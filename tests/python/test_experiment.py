@@ -4,27 +4,21 @@ import signal
 import subprocess
 import sys
 import time
-import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from types import SimpleNamespace
-from typing import cast, get_args
 
 import polars as pl
 import pytest
-from pydantic import ValidationError
 
-import backwater
-from backwater import Result, ResultError, Scenario, ScenarioError, _core
-from backwater.experiment import charts, measures, record, sweep
+from backwater import Result, ScenarioError
+from backwater.experiment import charts, record, sweep
 from backwater.experiment.claims import Values
-from backwater.experiment.format import AnalysisMeasure, Content, RunMeasure
+from backwater.experiment.format import Content
 from backwater.experiment.grid import Experiment, Point
-from backwater.experiment.mistakes import meant, unanswerable
+from backwater.experiment.mistakes import meant
 from backwater.experiment.store import Job, Store
 from backwater.experiment.study import Study
-from backwater.summary import RunPath
-from conftest import FLOWS, LOSING, PAUSES, QUEUES, TINY, US, command_line, edited, flow
+from conftest import LOSING, TINY, command_line, content_of, edited
 
 REPOSITORY = Path(__file__).parents[2]
 
@@ -530,305 +524,6 @@ def test_a_run_that_dies_is_a_failure_of_its_own(tiny: Path, monkeypatch: pytest
     assert store.result(jobs[0]) is None
 
 
-# --- measures
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        # the flows of conftest: three finished ones in the window, of 2, 4 and 3 µs
-        ('kind = "flows"', 3.0),
-        ('kind = "flows", role = "vulnerable"', 3.0),
-        ('kind = "flows", src = ["h0"], stat = "max"', 3.0),
-        ('kind = "flows", src = "h[0-1]", dst = "*1", stat = "count"', 1.0),
-        ('kind = "flows", up_to = "10 KB", stat = "count"', 2.0),
-        ('kind = "flows", above = "10 KB", stat = "count"', 1.0),
-        ('kind = "flows", stat = "p50"', 3.0),
-        ('kind = "flows", value = "blocked", stat = "sum"', 6.0),
-        ('kind = "flows", value = "goodput", stat = "max"', 40.0),
-        # One of the four flows was blocked, one of them is not finished.
-        ('kind = "flows", value = "blocked", stat = "share"', 0.25),
-        ('kind = "flows", value = "blocked", role = "vulnerable", stat = "share"', 0.5),
-        ('kind = "flows", stat = "share"', 0.75),
-        ('kind = "flows", tag = "nobody", stat = "share"', None),
-        ('kind = "flows", tag = "nobody"', None),
-        ('kind = "flows", tag = "nobody", stat = "count"', 0.0),
-        ('kind = "unfinished"', 1.0),
-        ('kind = "unfinished", role = "vulnerable"', 0.0),
-        # 20 KB to h2 within 4 µs, and 10,001 B to h1 within 3; the incast to h2 has not finished
-        ('kind = "requests", stat = "max"', 40.0),
-        ('kind = "requests", stat = "count"', 2.0),
-        ('kind = "requests", value = "time"', 3.5),
-        ('kind = "requests", tag = "incast"', None),
-        ('kind = "requests", tag = "incast", stat = "count"', 0.0),
-        ('kind = "run", path = "pause_frames"', 3.0),
-        ('kind = "run", path = "drops.headroom"', 0.0),
-        ('kind = "run", path = "deadlock"', 0.0),
-        ('kind = "run", path = "deadlock.onset_ps"', None),
-        ('kind = "run", path = "paused_ps"', 90.0),
-        ('kind = "run", path = "paused_ps", per = "pause_frames"', 30.0),
-        ('kind = "run", path = "resume_frames", per = "pause_frames"', 2 / 3),
-        ('kind = "run", path = "paused_ps", per = "simulated_ps"', 0.9),
-        ('kind = "run", path = "drops.headroom", per = "pause_frames"', 0.0),
-        ('kind = "run", path = "pause_frames", per = "drops.headroom"', None),
-        ('kind = "run", path = "deadlock.onset_ps", per = "pause_frames"', None),
-        ('kind = "run", path = "pause_frames", per = "deadlock.onset_ps"', None),
-        ('kind = "run", path = "counters.notice_delay_ps", per = "counters.notices"', None),
-        # After the warm-up of 5 µs two stops used headroom, and three had a window.
-        ('kind = "ingress", value = "headroom"', 1750.0),
-        ('kind = "ingress", value = "headroom", stat = "count"', 2.0),
-        ('kind = "ingress", value = "stopped-at-switch", stat = "max"', 2.0),
-        ('kind = "ingress", value = "stopped-at-port", nodes = "s1"', None),
-        ('kind = "ingress", value = "arrival-rate", stat = "p50"', 50.0),
-        ('kind = "ingress", value = "arrival-rate", stat = "count"', 3.0),
-        ('kind = "ingress", value = "departure-rate", stat = "max"', 20.0),
-        ('kind = "ingress", value = "switch-headroom"', 3500.0),
-        ('kind = "ingress", value = "switch-stopped"', 2.0),
-        ('kind = "samples"', 3000.0),
-        ('kind = "samples", to = "10 us"', 1000.0),
-        ('kind = "samples", from = "30 us"', 0.0),
-        ('kind = "samples", nodes = "s[1-3]"', 0.0),
-        ('kind = "samples", table = "queues", column = "bytes"', 1000.0),
-        ('kind = "pauses"', 2.0),
-        ('kind = "pauses", stat = "mean"', 1.5),
-        ('kind = "pauses", stat = "count"', 3.0),
-        ('kind = "pauses", relayed = true, stat = "count"', 1.0),
-        ('kind = "pauses", relayed = false', 1.0),
-        ('kind = "pauses", value = "duration", stat = "sum"', 20.0),
-        # They begin after 10, 15 and 30 of the 100 µs.
-        ('kind = "pauses", stat = "rate"', 30_000.0),
-        ('kind = "pauses", relayed = true, stat = "rate"', 10_000.0),
-        ('kind = "pauses", from = "15 us", to = "65 us", stat = "rate"', 40_000.0),
-        ('kind = "pauses", from = "10 us", to = "30 us", stat = "rate"', 100_000.0),
-        ('kind = "pauses", from = "50 us", stat = "rate"', 0.0),
-        ('kind = "pauses", to = "1 ms", stat = "rate"', 30_000.0),
-        ('kind = "pauses", from = "100 us", stat = "rate"', None),
-        ('kind = "pauses", from = "200 us", to = "300 us", stat = "rate"', None),
-        ('kind = "pauses", from = "15 us", value = "duration", stat = "sum"', 10.0),
-        ('kind = "pauses", to = "15 us"', 1.0),
-        # In one of the ten samples 400 B wait at s0:1 and 1000 B at s0:2.
-        ('kind = "queue", ports = "s0->h2"', 100.0),
-        ('kind = "queue", ports = ["h0:0", "s0:2"], stat = "max"', 1000.0),
-        ('kind = "queue", ports = "s*->h[1-2]", to = "20 us"', 500.0),
-        ('kind = "queue", ports = "s0:1", stat = "max"', 400.0),
-        ('kind = "queue", ports = "s*->h0", stat = "max"', 0.0),
-        ('kind = "queue", ports = "h*->s0", stat = "count"', 10.0),
-        # 37.5 of the 187.5 KB that h0 has sent
-        ('kind = "relayed"', 0.2),
-        ('kind = "relayed", from = "20 us"', 0.6),
-        ('kind = "relayed", to = "20 us"', 0.0),
-        ('kind = "relayed", hosts = "h[1-2]"', None),
-        # 62.5 KB in the first of ten intervals of 10 µs is 50 Gb/s there
-        ('kind = "throughput", hosts = ["h2"]', 5.0),
-        ('kind = "throughput", hosts = ["h2"], to = "20 us"', 25.0),
-        ('kind = "throughput", hosts = "h[1-2]"', 5.0),
-        ('kind = "throughput", hosts = ["h0"], direction = "sent"', 15.0),
-        ('kind = "throughput", from = "10 us"', 0.0),
-        # 20 KB in the first 10 µs is 16 Gb/s there
-        ('kind = "throughput", role = "vulnerable", to = "10 us"', 16.0),
-        ('kind = "throughput", role = "vulnerable", tag = "incast"', 0.0),
-        ('kind = "throughput", tag = "incast", to = "20 us"', 2.0),
-    ],
-)
-def test_measures(result: Result, text: str, expected: float | None) -> None:
-    measure = _content(f"measures.m = {{ {text} }}").measures["m"]
-    assert not isinstance(measure, AnalysisMeasure)
-    assert measures.value(measure, result) == pytest.approx(expected)
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ('kind = "flows", value = "blocked"', "µs"),
-        ('kind = "flows", value = "blocked", stat = "count"', ""),
-        ('kind = "flows", value = "blocked", stat = "share"', ""),
-        ('kind = "run", path = "paused_ps"', "µs"),
-        ('kind = "run", path = "paused_ps", per = "pause_frames"', "µs"),
-        ('kind = "run", path = "paused_ps", per = "simulated_ps"', ""),
-        ('kind = "run", path = "pause_frames", per = "simulated_ps"', "1/µs"),
-        ('kind = "run", path = "events", per = "packet_hops"', ""),
-        ('kind = "run", path = "paused_ps", per = "simulated_ps", unit = "queues"', "queues"),
-        ('kind = "requests"', "Gb/s"),
-        ('kind = "requests", value = "time"', "µs"),
-        ('kind = "requests", value = "time", stat = "count"', ""),
-        ('kind = "settling", ports = "s0:1", below = "1 KB"', "µs"),
-        ('kind = "pauses", value = "duration", stat = "sum"', "µs"),
-        ('kind = "pauses", value = "duration", stat = "rate"', "1/s"),
-    ],
-)
-def test_units(text: str, expected: str) -> None:
-    assert measures.unit(_content(f"measures.m = {{ {text} }}").measures["m"]) == expected
-
-
-@pytest.mark.parametrize(
-    ("which", "durations", "rate"),
-    [
-        ("layer = 1", 10.0, 20_000.0),
-        ("layer = 2", 20.0, 10_000.0),
-        ('by = "s0"', 10.0, 20_000.0),
-        ('by = ["s[1-3]", "s7"]', 20.0, 10_000.0),
-        ('by = "s*"', 30.0, 30_000.0),
-        ('layer = 1, by = "s1"', 0.0, 0.0),
-        ('layer = 2, from = "40 us"', 0.0, 0.0),
-    ],
-)
-def test_pauses_are_those_of_the_switch_that_sent_the_pause(
-    result: Result, which: str, durations: float, rate: float
-) -> None:
-    spine = pl.DataFrame({"name": "s1", "kind": "switch", "layer": 2})
-    result.topology.nodes = pl.concat([result.topology.nodes, spine])
-    rows = [("s0", 10 * US, 20 * US), ("s0", 10 * US, None), ("s1", 20 * US, 40 * US)]
-    schema = {key: PAUSES[key] for key in ("peer", "start_ps", "end_ps")}
-    result.pauses = pl.DataFrame(rows, schema=schema, orient="row")
-    for stat, expected in (("sum", durations), ("rate", rate)):
-        text = f'measures.m = {{ kind = "pauses", value = "duration", {which}, stat = "{stat}" }}'
-        measure = _content(text).measures["m"]
-        assert not isinstance(measure, AnalysisMeasure)
-        assert measures.value(measure, result) == pytest.approx(expected)
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        # s0:1 holds 400 B after 10 µs, 600 B after 30 and 40 µs; s0:2 holds 1000 B after 10 and 100 µs, at the end
-        ('ports = "s0:1", below = "500 B"', 50.0),
-        ('ports = "s0:1", below = "599 B"', 50.0),
-        ('ports = "s0:1", below = "600 B"', 0.0),
-        ('ports = "s0:1", below = "300 B", to = "20 us"', 20.0),
-        ('ports = "s0:1", below = "500 B", from = "25 us"', 25.0),
-        ('ports = "s0:1", below = "500 B", from = "30 us"', 20.0),
-        ('ports = "s0:1", below = "500 B", from = "40 us"', 0.0),
-        ('ports = "s0:1", below = "500 B", to = "40 us"', None),
-        ('ports = "s0:1", below = "500 B", to = "40 us", unsettled = "window"', 40.0),
-        ('ports = "s0:1", below = "500 B", from = "20 us", to = "40 us", unsettled = "window"', 20.0),
-        ('ports = "s0:1", below = "500 B", from = "30 us", unsettled = "window"', 20.0),
-        ('ports = "s0:1", below = "500 B", from = "41 us", to = "49 us"', None),
-        ('ports = "s0:1", below = "500 B", from = "41 us", to = "49 us", unsettled = "window"', None),
-        ('ports = "s0->h0", below = "0 B"', 0.0),
-        ('ports = "s0->h[1-2]", below = "500 B", to = "90 us"', 50.0),
-        ('ports = "s0:2", below = "500 B", to = "90 us"', 20.0),
-        ('ports = "s0:2", below = "500 B"', None),
-        ('ports = "s0:2", below = "500 B", to = "1 ms"', None),
-        ('ports = "s0:1", below = "500 B", from = "100 us", to = "1 ms"', None),
-    ],
-)
-def test_a_queue_has_settled_when_it_stays_short(result: Result, text: str, expected: float | None) -> None:
-    held = [(10, 1, 400), (30, 1, 600), (40, 1, 600), (10, 2, 1000), (100, 2, 1000)]
-    rows = [(time_us * US, "s0", port, length, 1, 0, 0) for time_us, port, length in held]
-    result.queues = pl.DataFrame(rows, schema=QUEUES, orient="row")
-    measure = _content(f'measures.m = {{ kind = "settling", {text} }}').measures["m"]
-    assert not isinstance(measure, AnalysisMeasure)
-    assert measures.value(measure, result) == pytest.approx(expected)
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ('value = "goodput"', [50.0, 80.0, 40.0, 20.0]),
-        ('value = "time"', [4.0, 10.0, 2.0, 2.0]),
-        ('dst = "h1"', [50.0, 80.0, 20.0]),
-        ('tag = "incast"', [50.0, 80.0, 40.0]),
-        # What is left out is no part of a request, neither what it adds nor that it has not finished.
-        ('src = "h0"', [40.0, 20.0]),
-        ('src = "h2"', [30.0, 80.0, 40.0, 40.0]),
-    ],
-)
-def test_flows_of_a_tag_to_a_receiver_that_start_together_are_a_request(
-    result: Result, text: str, expected: Sequence[float]
-) -> None:
-    rows = [
-        flow(0, "incast", ("h0", "h1"), 10_000, 2),
-        flow(1, "incast", ("h2", "h1"), 15_000, 4),
-        flow(2, "incast", ("h2", "h1"), 100_000, 10, start_us=7),
-        flow(3, "incast", ("h2", "h0"), 10_000, 2),
-        flow(4, "incast", ("h2", "h1"), 10_000, 2, start_us=9),
-        flow(5, "incast", ("h0", "h1"), 10_000, None, start_us=9),
-        flow(6, "other", ("h0", "h1"), 5_000, 2),
-        flow(7, "other", ("h0", "h1"), 5_000, 2, measured=False),
-    ]
-    result.flows = pl.DataFrame(rows, schema=FLOWS)
-    for stat, of in (("sum", sum), ("min", min), ("max", max), ("count", len)):
-        measure = _content(f'measures.m = {{ kind = "requests", {text}, stat = "{stat}" }}').measures["m"]
-        assert not isinstance(measure, AnalysisMeasure)
-        assert measures.value(measure, result) == pytest.approx(of(expected))
-
-
-def test_hosts_that_relay_are_measured_as_hosts_and_have_a_buffer_as_switches_do(result: Result) -> None:
-    nodes = result.topology.nodes
-    result.topology.nodes = nodes.with_columns(pl.col("kind").replace("host", "relay"))
-    frames = _content('measures.m = { kind = "throughput", hosts = ["h2"] }').measures["m"]
-    assert not isinstance(frames, AnalysisMeasure)
-    assert measures.value(frames, result) == pytest.approx(5.0)
-    # A switch without a way to any host is in layer 0, too.
-    result.topology.nodes = result.topology.nodes.with_columns(layer=0)
-    relayed = _content('measures.m = { kind = "relayed" }').measures["m"]
-    assert not isinstance(relayed, AnalysisMeasure)
-    assert measures.value(relayed, result) == pytest.approx(0.2)
-    # Another port of h0, of whose 62.5 KB 37.5 are relayed.
-    other = result.ports.tail(1).with_columns(pl.lit(1, pl.UInt16).alias("port"))
-    result.ports = pl.concat([result.ports, other])
-    assert measures.value(relayed, result) == pytest.approx(0.4)
-
-    topology = json.dumps({"nodes": result.topology.nodes.to_dicts(), "links": []})
-    scenario = cast(Scenario, SimpleNamespace(plan=SimpleNamespace(topology=lambda: topology)))
-    asked = _content(
-        'measures.frames = { kind = "throughput", hosts = ["h1", "s0"] }\n'
-        'measures.buffer = { kind = "samples", nodes = ["h1", "s0", "h9"] }'
-    )
-    found = unanswerable(asked, scenario, {"probes": {"sample_interval": "10 us"}, "traffic": []})
-    assert [mistake.path for mistake in found] == [
-        ("measures", "frames", "hosts", "1"),
-        ("measures", "buffer", "nodes", "2"),
-    ]
-
-
-def _content(text: str) -> Content:
-    head = 'experiment.title = "x"\nscenario = {}\nscales.small = { seeds = [1] }\n'
-    return Content.model_validate(tomllib.loads(head + text))
-
-
-def test_measures_of_what_is_not_there(result: Result) -> None:
-    measure = RunMeasure(kind="run", path="drops.buffer-full")
-    with pytest.raises(ResultError, match=r"run.json holds no drops.buffer-full: there is no buffer-full"):
-        measures.value(measure, result)
-
-
-def test_what_nobody_has_counted_is_none(result: Result) -> None:
-    file = result.directory / "run.json"
-    document = json.loads(file.read_text())
-    file.write_text(json.dumps(document | {"counters": {"merge_frames": 12, "merge_wait_ps": 3_000_000}}))
-    paths = ["counters.merge_frames", "counters.merge_wait_ps", "counters.others"]
-    assert [measures.value(RunMeasure(kind="run", path=path), result) for path in paths] == [12.0, 3.0, 0.0]
-    wait = RunMeasure(kind="run", path="counters.merge_wait_ps", per="counters.merge_frames")
-    assert measures.value(wait, result) == 0.25
-    with pytest.raises(ValidationError):
-        RunMeasure(kind="run", path="counters.Merge frames")
-
-
-def test_every_path_leads_to_a_number_of_a_run(tiny: Path, tmp_path: Path) -> None:
-    experiment = Experiment.load(tiny)
-    result = backwater.run(experiment.scenario("paper", experiment.points("paper")[0]), tmp_path / "result")
-    for path in get_args(RunPath):
-        is_there = measures.value(RunMeasure(kind="run", path=path), result) is not None
-        assert is_there == (path != "deadlock.onset_ps")
-
-
-def test_patterns_name_nodes_as_scenarios_do() -> None:
-    known = ["h0", "h1", "h14", "h15", "h1x", "spine0", "a.b", "odd[0"]
-
-    def named(*patterns: str) -> list[str]:
-        return _core.chosen_names([*patterns], known)
-
-    assert named("h[0-14]") == ["h0", "h1", "h14"]
-    assert named("h*") == ["h0", "h1", "h14", "h15", "h1x"]
-    assert named("*[15-15]", "spine0") == ["h15", "spine0"]
-    assert named("a.b", "odd[0") == ["a.b", "odd[0"]
-    assert named("h", "a*c") == []
-    for wrong in ("h[3", "h[5-3]", "h[a-b]"):
-        with pytest.raises(ValueError, match="is not a pattern of names"):
-            named(wrong)
-
-
 def test_experiments_of_analysis_alone_run_nothing(tiny: Path) -> None:
     analysis = 'mean = { kind = "analysis", protocol = "pfc", value = "deadlock-free" }'
     edited(
@@ -870,7 +565,7 @@ def picture(content: Content, number: int, values: Values, curves: list[record.C
 
 
 def test_every_kind_of_chart_is_drawn(result: Result) -> None:
-    content = _content(CHARTS)
+    content = content_of(CHARTS)
     points = [Point({"scheme": scheme, "load": load}, seed) for scheme in "ab" for load in "12" for seed in (1, 2)]
     values = {point: {"m": float(point.seed)} for point in points}
     curves = record.curves(content, points, lambda _: result)
@@ -923,7 +618,7 @@ def no_curve(of: Mapping[str, object], place: Mapping[str, str]) -> record.Curve
 
 
 def test_distributions_over_seeds_count_the_runs_without_a_value() -> None:
-    content = _content(CHARTS)
+    content = content_of(CHARTS)
     points = {Point({"scheme": "a", "load": "1"}, seed): {"m": float(seed) if seed < 3 else None} for seed in range(4)}
     drawn = charts.draw(content.charts[-1], content, points, no_curve)
     (rows,) = drawn.to_dict(validate=False)["datasets"].values()
