@@ -283,18 +283,13 @@ pub(super) fn shared_buffers(spec: &NetworkSpec) -> Vec<Diagnostic> {
     let Some(switch) = switches(spec).find(|switch| is_divided(switch) && !uses_ports(switch)) else {
         return findings.0;
     };
-    let shares = format!("headroom = {{ kind = \"static\", xoff = \"{buffer}\", headroom = \"0 B\" }} shares");
-    let remedy =
-        if spec.flow_control(switch).facts(false).is_lossless || switches(spec).any(|switch| runs_pfc(spec, switch)) {
-            shares
-        } else {
-            "lossless = [] and headroom = { kind = \"static\" } share".into()
-        };
     let name = spec.flow_control(switch).name();
     findings.warning(
         true,
         &format!("{}.kind", path_of(spec, switch, "flow_control")),
-        format!("{name} bounds queues, not what comes in by a port, where it would drop: {remedy} all of the buffer"),
+        format!(
+            "{name} bounds queues, not what comes in by a port, where it would drop: headroom = {{ kind = \"static\", xoff = \"{buffer}\", headroom = \"0 B\" }} shares all of the buffer"
+        ),
     );
     findings.0
 }

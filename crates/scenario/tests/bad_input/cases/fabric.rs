@@ -75,7 +75,7 @@ pub(super) const CASES: &[Case] = &[
         "flow_control = { kind = \"pfc\", quanta = 65535 }",
         "flow_control = { kind = \"pyrrha\", pause = 1.0, resume = 2.0 }",
         &[
-            "s.toml:28:25: warning: switch.flow_control.kind = \"pyrrha\": pyrrha bounds queues, not what comes in by a port, where it would drop: lossless = [] and headroom = { kind = \"static\" } share all of the buffer",
+            "s.toml:28:25: warning: switch.flow_control.kind = \"pyrrha\": pyrrha bounds queues, not what comes in by a port, where it would drop: headroom = { kind = \"static\", xoff = \"16 MiB\", headroom = \"0 B\" } shares all of the buffer",
             "s.toml:28:57: error: switch.flow_control.resume = 2.0: must be at most pause, 1",
         ],
     ),
@@ -83,7 +83,7 @@ pub(super) const CASES: &[Case] = &[
         "[network]",
         "[[groups]]\nswitches = \"*\"\nflow_control = { kind = \"pyrrha\" }\n[network]",
         &[
-            "s.toml:23:25: warning: groups[0].flow_control.kind = \"pyrrha\": pyrrha bounds queues, not what comes in by a port, where it would drop: lossless = [] and headroom = { kind = \"static\" } share all of the buffer",
+            "s.toml:23:25: warning: groups[0].flow_control.kind = \"pyrrha\": pyrrha bounds queues, not what comes in by a port, where it would drop: headroom = { kind = \"static\", xoff = \"16 MiB\", headroom = \"0 B\" } shares all of the buffer",
         ],
     ),
     (

@@ -144,6 +144,13 @@ pub(super) const CASES: &[Case] = &[
         &["s.toml:31:1: error: congestion_control: no class is lossless: there is nothing for SRCC to protect"],
     ),
     (
+        "flow_control = { kind = \"pfc\", quanta = 65535 }\nheadroom = { kind = \"sih\", alpha = 0.0625, private = \"3 KB\" }\n\n[congestion_control]\nkind = \"dcqcn\"\nprofile = \"paper\"\ngain = 0.00390625",
+        "flow_control = { kind = \"none\" }\nheadroom = { kind = \"sih\", alpha = 0.0625, private = \"3 KB\" }\n\n[congestion_control]\nkind = \"srcc\"\nnotify_while_paused = false",
+        &[
+            "s.toml:33:23: warning: congestion_control.notify_while_paused = false: has no effect under flow control none: no PAUSE stops a queue",
+        ],
+    ),
+    (
         "headroom = { kind = \"sih\", alpha = 0.0625, private = \"3 KB\" }\n\n[congestion_control]\nkind = \"dcqcn\"\nprofile = \"paper\"\ngain = 0.00390625",
         "headroom = { kind = \"egress\" }\n\n[congestion_control]\nkind = \"srcc\"",
         &[

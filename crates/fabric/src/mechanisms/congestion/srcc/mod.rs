@@ -212,6 +212,9 @@ impl Options for SrccConfig {
         findings.error(is_idle, "arrivals", unused("eq6"));
         let is_idle = is_static && self.notice_interval.is_some() && self.link_delay.is_some();
         findings.error(is_idle, "link_delay", "has no effect: threshold is static, and notice_interval is set");
+        let (flow_control, facts) = &beside.flow_control;
+        let message = format!("has no effect under flow control {flow_control}: no PAUSE stops a queue");
+        findings.warning(!self.notify_while_paused && facts.protocols.is_empty(), "notify_while_paused", message);
         let is_idle = !matches!(self.base, Base::None(_)) && self.additive_increase.is_some();
         findings.error(is_idle, "additive_increase", "has no effect: the base is not none");
         for (option, bytes) in
