@@ -7,6 +7,10 @@ mod common;
 use backwater_engine::{Bytes, Duration, Time};
 use backwater_fabric::Simulation;
 use backwater_fabric::driver::outcome::FlowOutcome;
+use backwater_fabric::mechanisms::congestion::CongestionConfig;
+use backwater_fabric::mechanisms::congestion::hpcc::HpccConfig;
+use backwater_fabric::mechanisms::congestion::power_tcp::PowerTcpConfig;
+use backwater_fabric::mechanisms::congestion::swift::SwiftConfig;
 use backwater_fabric::mechanisms::headroom::HeadroomConfig;
 use backwater_fabric::mechanisms::headroom::egress::EgressConfig;
 use backwater_fabric::mechanisms::recovery::RecoveryConfig;
@@ -121,6 +125,24 @@ fn the_cap_bounds_what_is_in_flight() {
         assert!((found / expected - 1.0).abs() < 0.01, "{packets}: {found} of {expected}");
     }
     assert!(rate(60 * 1024) > 92.0);
+}
+
+/// Windows shrink to a packet while more than that is lost and counts as in flight: the oldest packet is sent again all the same.
+#[test]
+fn a_full_window_does_not_keep_the_oldest_packet_back() {
+    for congestion in [
+        CongestionConfig::Swift(SwiftConfig::default()),
+        CongestionConfig::PowerTcp(PowerTcpConfig::default()),
+        CongestionConfig::Hpcc(HpccConfig::default()),
+    ] {
+        let mut spec = lossy_star(9, 20 * 1102, irn(64 * 1024));
+        spec.congestion = congestion;
+        let flows = (0..8).map(|host| flow(host, 8, 300 * 1024, 0)).collect();
+        let (simulation, outcomes) = run(&spec, flows);
+        assert!(drops(&simulation) > 8);
+        let delivered: Vec<u64> = outcomes.iter().map(|outcome| outcome.reception.delivered).collect();
+        assert_eq!(delivered, [300 * 1024; 8], "{}", spec.congestion.name());
+    }
 }
 
 /// A flow of 10 MB over two links, each of which corrupts frames at this rate, ACKs and NACKs among them.
