@@ -138,6 +138,12 @@ MISTAKES = [
         "queues have no column used_bytes",
     ),
     ('kind = "flows", role', 'kind = "throughput", hosts = ["h0"], role', '{ kind = "thr', "not both"),
+    (
+        'kind = "flows", stat = "p99"',
+        'kind = "pauses", value = "hops", stat = "rate"',
+        '{ kind = "pauses"',
+        "value has no effect with stat rate",
+    ),
     ('kind = "flows", role', 'kind = "throughput", role', '{ kind = "thr', "probes.goodput is not true"),
     (
         'kind = "flows", stat = "p99"',

@@ -140,7 +140,7 @@ def test_measures(result: Result, text: str, expected: float | None) -> None:
         ('kind = "requests", value = "time", stat = "count"', ""),
         ('kind = "settling", ports = "s0:1", below = "1 KB"', "µs"),
         ('kind = "pauses", value = "duration", stat = "sum"', "µs"),
-        ('kind = "pauses", value = "duration", stat = "rate"', "1/s"),
+        ('kind = "pauses", stat = "rate"', "1/s"),
     ],
 )
 def test_units(text: str, expected: str) -> None:
@@ -167,8 +167,8 @@ def test_pauses_are_those_of_the_switch_that_sent_the_pause(
     rows = [("s0", 10 * US, 20 * US), ("s0", 10 * US, None), ("s1", 20 * US, 40 * US)]
     schema = {key: PAUSES[key] for key in ("peer", "start_ps", "end_ps")}
     result.pauses = pl.DataFrame(rows, schema=schema, orient="row")
-    for stat, expected in (("sum", durations), ("rate", rate)):
-        text = f'measures.m = {{ kind = "pauses", value = "duration", {which}, stat = "{stat}" }}'
+    for stat, expected in (('value = "duration", stat = "sum"', durations), ('stat = "rate"', rate)):
+        text = f'measures.m = {{ kind = "pauses", {which}, {stat} }}'
         measure = content_of(text).measures["m"]
         assert not isinstance(measure, AnalysisMeasure)
         assert measures.value(measure, result) == pytest.approx(expected)

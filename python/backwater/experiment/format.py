@@ -301,6 +301,12 @@ class PausesMeasure(Window):
     by: Names | None = None
     stat: Annotated[str, _statistic("rate")] = "max"
 
+    @pydantic.model_validator(mode="after")
+    def _value_or_number(self) -> Self:
+        if "value" in self.model_fields_set and self.stat in ("count", "rate"):
+            raise ValueError(f"value has no effect with stat {self.stat}, which counts pauses whatever is known of them")
+        return self
+
 
 class Queue(Table):
     """The bytes that wait at an egress port; at every sample, that of the chosen ports which holds most.
