@@ -164,8 +164,8 @@ def test_pauses_are_those_of_the_switch_that_sent_the_pause(
 ) -> None:
     spine = pl.DataFrame({"name": "s1", "kind": "switch", "layer": 2})
     result.topology.nodes = pl.concat([result.topology.nodes, spine])
-    rows = [("s0", 10 * US, 20 * US), ("s0", 10 * US, None), ("s1", 20 * US, 40 * US)]
-    schema = {key: PAUSES[key] for key in ("peer", "start_ps", "end_ps")}
+    rows = [("s0", 10 * US, 20 * US, 1), ("s0", 10 * US, None, None), ("s1", 20 * US, 40 * US, None)]
+    schema = {key: PAUSES[key] for key in ("peer", "start_ps", "end_ps", "hops")}
     result.pauses = pl.DataFrame(rows, schema=schema, orient="row")
     for stat, expected in (('value = "duration", stat = "sum"', durations), ('stat = "rate"', rate)):
         text = f'measures.m = {{ kind = "pauses", {which}, {stat} }}'

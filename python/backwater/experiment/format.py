@@ -304,7 +304,7 @@ class PausesMeasure(Window):
     @pydantic.model_validator(mode="after")
     def _value_or_number(self) -> Self:
         if "value" in self.model_fields_set and self.stat in ("count", "rate"):
-            raise ValueError(f"value has no effect with stat {self.stat}, which counts pauses whatever is known of them")
+            raise ValueError(f"value has no effect with stat {self.stat}, which counts whatever is known")
         return self
 
 
