@@ -183,6 +183,11 @@ pub trait ReactionPoint: Footprint + Send {
         }
     }
 
+    /// The same, but this control recovers from it as from what it finds itself.
+    fn cut_rate(&mut self, now: Time, rate: Rate) {
+        self.lower_rate(now, rate);
+    }
+
     /// The path of packet `psn`, which is sent now, where this control chooses paths as well ([`CongestionOptions::chooses_paths`]): it goes before what
     /// load balancing says.
     fn path(&mut self, _psn: Psn, _now: Time) -> Option<Entropy> {

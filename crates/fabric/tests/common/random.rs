@@ -299,7 +299,7 @@ pub fn srcc(base: impl Strategy<Value = Base>) -> impl Strategy<Value = SrccConf
         select(vec![WindowTest::Within, WindowTest::Beyond]),
         select(vec![Uncongested::OtherPorts, Uncongested::AnyPort]),
         select(vec![Target::Average, Target::Share]),
-        (any::<bool>(), any::<bool>(), select(vec![Adjustment::Lower, Adjustment::Set])),
+        (any::<bool>(), any::<bool>(), select(vec![Adjustment::Lower, Adjustment::Cut, Adjustment::Set])),
     );
     let amounts = (1u64..30_000, bytes(), bytes(), (time(), time(), time(), time(), time()));
     (base, rules, amounts).prop_map(|(base, rules, (fixed, floor, q_pfc, times))| {
@@ -314,6 +314,7 @@ pub fn srcc(base: impl Strategy<Value = Base>) -> impl Strategy<Value = SrccConf
         ) = rules;
         let (link_delay, rate_interval, window, count_window, notice_interval) = times;
         let (is_static, default) = (threshold == Threshold::Static, SrccConfig::default());
+        let is_cut_alike = adjustment == Adjustment::Cut && !matches!(base, Base::Dcqcn(_));
         // What has no effect is refused.
         SrccConfig {
             base,
@@ -333,7 +334,7 @@ pub fn srcc(base: impl Strategy<Value = Base>) -> impl Strategy<Value = SrccConf
             target,
             notice_interval,
             notify_while_paused,
-            adjustment,
+            adjustment: if is_cut_alike { default.adjustment } else { adjustment },
             additive_increase: None,
         }
     })

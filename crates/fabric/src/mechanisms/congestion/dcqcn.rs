@@ -432,11 +432,16 @@ impl Limited {
     }
 
     fn decrease(&mut self, parameters: &DcqcnParameters, current: &mut Rate, target: &mut Rate, now: Time) {
-        if parameters.clamp_target || self.timer_steps + self.byte_steps > 0 {
-            *target = *current;
-        }
+        self.remember(parameters, *current, target);
         *current = Rate::from_bps((current.bps() as f64 * (1.0 - self.alpha / 2.0)) as u64).max(parameters.min_rate);
         self.recover_from(now, parameters);
+    }
+
+    /// The rate to which a flow recovers that is cut now.
+    fn remember(&self, parameters: &DcqcnParameters, current: Rate, target: &mut Rate) {
+        if parameters.clamp_target || self.timer_steps + self.byte_steps > 0 {
+            *target = current;
+        }
     }
 
     /// Recovery begins anew.
@@ -507,6 +512,16 @@ impl ReactionPoint for Dcqcn {
         // What has been reported before has been answered by that.
         limited.cnp_for_decrease = false;
         limited.recover_from(now, parameters);
+    }
+
+    fn cut_rate(&mut self, now: Time, rate: Rate) {
+        let current = self.rate(now);
+        if rate < current {
+            let mut target = self.target;
+            self.limited.iter().for_each(|limited| limited.remember(&self.parameters, current, &mut target));
+            self.set_rate(now, rate);
+            self.target = target;
+        }
     }
 }
 
@@ -689,6 +704,26 @@ mod tests {
         for (set, held) in [(1, 1000 * MBPS), (200 * GBPS, 100 * GBPS)] {
             point.set_rate(at(611, 0), Rate::from_bps(set));
             assert_eq!(rates(&mut point, at(611, 0)), (held, held));
+        }
+    }
+
+    /// The paper's machine at 40 Gb/s, whose timer ticks every 55 us: recovery leads back to the rate before, that of the last step if there was one.
+    #[test]
+    fn a_rate_that_is_cut_recovers_as_after_a_cnp() {
+        for (clamp_target, after_a_second_cut) in [(false, 25 * GBPS), (true, 20 * GBPS)] {
+            let config =
+                DcqcnConfig { profile: DcqcnProfile::Paper, clamp_target: Some(clamp_target), ..Default::default() };
+            let mut point = Dcqcn::new(&config, &sender(Rate::from_gbps(40), Duration::from_us(8)));
+            point.cut_rate(at(10, 0), Rate::from_gbps(10));
+            assert_eq!(rates(&mut point, at(64, 999)), (10 * GBPS, 40 * GBPS));
+            assert_eq!(rates(&mut point, at(65, 0)), (25 * GBPS, 40 * GBPS));
+            point.cut_rate(at(70, 0), Rate::from_gbps(20));
+            assert_eq!(rates(&mut point, at(70, 0)), (20 * GBPS, 25 * GBPS));
+            // It is no faster already.
+            point.cut_rate(at(71, 0), Rate::from_gbps(20));
+            assert_eq!(rates(&mut point, at(71, 0)), (20 * GBPS, 25 * GBPS));
+            point.cut_rate(at(72, 0), Rate::from_gbps(15));
+            assert_eq!(rates(&mut point, at(72, 0)), (15 * GBPS, after_a_second_cut));
         }
     }
 

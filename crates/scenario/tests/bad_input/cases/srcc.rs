@@ -110,6 +110,11 @@ pub(super) const CASES: &[Case] = &[
     ),
     (
         DCQCN,
+        "kind = \"srcc\"\nadjustment = \"cut\"\nbase = { kind = \"swift\", base_target = \"9 us\" }",
+        &["s.toml:33:14: error: congestion_control.adjustment = \"cut\": has no effect: the base is not dcqcn"],
+    ),
+    (
+        DCQCN,
         "kind = \"srcc\"\nstatic_threshold = \"1 KB\"\narrivals = \"ingress-ports\"",
         &[
             "s.toml:33:20: error: congestion_control.static_threshold = \"1 KB\": has no effect: threshold is not static",

@@ -104,9 +104,11 @@ pub enum Target {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Adjustment {
-    /// It goes on at that rate if it is faster.
+    /// It goes on at that rate if it is faster, and its base goes on from there.
     #[default]
     Lower,
+    /// The same, but DCQCN as base recovers to the rate before, as after a CNP.
+    Cut,
     /// It goes on at that rate, though it may be slower.
     Set,
 }
@@ -150,7 +152,7 @@ pub struct SrccConfig {
     pub notice_interval: Option<Duration>,
     /// Whether a queue whose own port is stopped by a PAUSE counts as well, though it may be long for that alone. Default true: the paper makes no difference.
     pub notify_while_paused: bool,
-    /// Whether a notice may also raise the rate of a sender. Default `lower`: while a queue is too long, notices would undo what the base does to drain it.
+    /// What a sender makes of the rate that a notice names. Default `lower`: notices that raise rates would undo what the base does to drain a long queue.
     pub adjustment: Adjustment,
     /// With the base `none`: by how much a rate grows for every T in which no notice came. Default: an eighth of the rate that the last notice named.
     pub additive_increase: Option<Rate>,
@@ -217,6 +219,8 @@ impl Options for SrccConfig {
         findings.warning(!self.notify_while_paused && facts.protocols.is_empty(), "notify_while_paused", message);
         let is_idle = !matches!(self.base, Base::None(_)) && self.additive_increase.is_some();
         findings.error(is_idle, "additive_increase", "has no effect: the base is not none");
+        let is_idle = !matches!(self.base, Base::Dcqcn(_)) && self.adjustment == Adjustment::Cut;
+        findings.error(is_idle, "adjustment", "has no effect: the base is not dcqcn");
         for (option, bytes) in
             [("static_threshold", self.static_threshold), ("floor", self.floor), ("q_pfc", self.q_pfc)]
         {

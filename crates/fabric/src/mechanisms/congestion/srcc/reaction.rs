@@ -95,6 +95,7 @@ impl Srcc {
         self.catch_up(now);
         match adjustment {
             Adjustment::Lower => self.base.lower_rate(now, target),
+            Adjustment::Cut => self.base.cut_rate(now, target),
             Adjustment::Set => self.base.set_rate(now, target),
         }
         if let Some(probing) = &mut self.probing {
@@ -244,6 +245,21 @@ mod tests {
                 assert_eq!(rate(&mut point, 2), 25 * GBPS);
             }
         }
+    }
+
+    /// DCQCN's timer ticks 300 us later: half of the way to where it came from, or nowhere.
+    #[test]
+    fn what_a_notice_has_cut_recovers_as_after_a_cnp() {
+        let after = |adjustment| {
+            let mut point = reaction_point(&SrccConfig { adjustment, ..Default::default() });
+            assert_eq!(hear(&mut point, 1, 0, 20), 20 * GBPS);
+            assert_eq!(hear(&mut point, 2, 0, 50), if adjustment == Adjustment::Set { 50 } else { 20 } * GBPS);
+            point.rate(at(305)).bps()
+        };
+        assert_eq!(
+            [Adjustment::Cut, Adjustment::Lower, Adjustment::Set].map(after),
+            [60, 20, 50].map(|gbps| gbps * GBPS)
+        );
     }
 
     #[test]
