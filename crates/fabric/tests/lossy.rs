@@ -139,7 +139,8 @@ fn a_full_window_does_not_keep_the_oldest_packet_back() {
         spec.congestion = congestion;
         let flows = (0..8).map(|host| flow(host, 8, 300 * 1024, 0)).collect();
         let (simulation, outcomes) = run(&spec, flows);
-        assert!(drops(&simulation) > 8);
+        // Of what is sent again all but the oldest needs a window: without, Swift would lose 1199 packets, and here 563.
+        assert!(drops(&simulation) > 8 && (drops(&simulation) < 800 || spec.congestion.name() != "swift"));
         let delivered: Vec<u64> = outcomes.iter().map(|outcome| outcome.reception.delivered).collect();
         assert_eq!(delivered, [300 * 1024; 8], "{}", spec.congestion.name());
     }
