@@ -60,7 +60,7 @@ from conftest import FLOWS, PAUSES, QUEUES, US, content_of, flow
         ('kind = "run", path = "pause_frames", per = "drops.headroom"', None),
         ('kind = "run", path = "deadlock.onset_ps", per = "pause_frames"', None),
         ('kind = "run", path = "pause_frames", per = "deadlock.onset_ps"', None),
-        ('kind = "run", path = "counters.notice_delay_ps", per = "counters.notices"', None),
+        ('kind = "run", path = "counters.notice_delay_ns", per = "counters.notices_received"', None),
         # After the warm-up of 5 µs two stops used headroom, and three had a window.
         ('kind = "ingress", value = "headroom"', 1750.0),
         ('kind = "ingress", value = "headroom", stat = "count"', 2.0),

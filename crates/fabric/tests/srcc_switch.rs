@@ -184,13 +184,13 @@ fn eq6() -> SrccConfig {
         q_pfc: Some(Bytes(20 * PACKET)),
         link_delay: Some(Duration::from_ps(173_760)),
         floor: Some(Bytes(1)),
+        static_threshold: None,
         ..fixed(0)
     }
 }
 
 #[test]
 fn equation_6_counts_egress_ports_flows_and_links() {
-    let eq6 = || SrccConfig { static_threshold: None, ..eq6() };
     // M = 2, and m = 1, 2, 3; four flows from three ports.
     assert_eq!(packets_until_notice(eq6(), &[], 1), 11);
     assert_eq!(packets_until_notice(eq6(), &[1], 1), 9);
@@ -215,7 +215,7 @@ fn equation_6_counts_egress_ports_flows_and_links() {
 #[test]
 fn notices_at_the_floor_are_counted() {
     for (before, floored) in [(&[][..], 0), (&[1], 0), (&[1, 2], 1)] {
-        let mut s = script(SrccConfig { floor: Some(Bytes(8 * PACKET)), static_threshold: None, ..eq6() });
+        let mut s = script(SrccConfig { floor: Some(Bytes(8 * PACKET)), ..eq6() });
         comes(&mut s, US, 3);
         before.iter().for_each(|flow| comes(&mut s, US, *flow));
         (0..12).for_each(|packet| comes(&mut s, 2 * US + packet, 0));
@@ -232,7 +232,6 @@ fn equation_5_sees_how_fast_the_queue_grows() {
         threshold: Threshold::Eq5,
         link_delay: Some(Duration::from_ns(400)),
         rate_interval: Some(Duration::from_us(1)),
-        static_threshold: None,
         ..eq6()
     };
     assert_eq!(packets_until_notice(eq5.clone(), &[], 100_000), 8);
@@ -322,7 +321,7 @@ fn burst(s: &mut Script, from: u64, gap: u64) -> u64 {
 fn egress_ports_count_within_the_window() {
     let after = |gap, window_test| {
         let q_pfc = Some(Bytes(10 * PACKET));
-        let mut s = script(SrccConfig { static_threshold: None, q_pfc, window_test, ..eq6() });
+        let mut s = script(SrccConfig { q_pfc, window_test, ..eq6() });
         comes(&mut s, US, 3);
         burst(&mut s, US + gap, 1)
     };
@@ -330,11 +329,22 @@ fn egress_ports_count_within_the_window() {
     assert_eq!(after(10 * US, WindowTest::Beyond), 11);
 }
 
+/// m counts ingress ports of whatever lossless class: two, though one has sent packets of both.
+#[test]
+fn ingress_ports_count_once_for_all_classes() {
+    let config = SrccConfig { arrivals: Arrivals::IngressPorts, ..eq6() };
+    let mut s = script_of(config, star(6, 100, 1000), &[Class(3), Class(5)], &[1, 7]);
+    comes(&mut s, US, 3);
+    comes(&mut s, US, 1);
+    s.arrive_data(US, 0, 7, 1);
+    assert_eq!(burst(&mut s, 2 * US, 1), 9);
+}
+
 /// A packet has come from h1 as well: m is 2 for T, then 1.
 #[test]
 fn ingress_ports_count_within_the_window() {
     let after = |gap| {
-        let mut s = script(SrccConfig { static_threshold: None, arrivals: Arrivals::IngressPorts, ..eq6() });
+        let mut s = script(SrccConfig { arrivals: Arrivals::IngressPorts, ..eq6() });
         comes(&mut s, US, 1);
         comes(&mut s, US + gap, 3);
         burst(&mut s, US + gap, 1) + 1

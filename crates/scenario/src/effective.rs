@@ -151,7 +151,11 @@ impl Derivation<'_> {
         for (key, places) in options {
             let profile = config.profile(&key);
             let profile = profile.as_ref().and_then(Value::as_str).map(|name| format!("profile {name}"));
-            let made = if key == "window" { "rate x longest base RTT" } else { "at most the rate of the link" };
+            let made = if matches!(key.as_str(), "window" | "base.window") {
+                "rate x longest base RTT"
+            } else {
+                "at most the rate of the link"
+            };
             let value = by_place(places, |rate| rate.to_string());
             self.put(format!("congestion_control.{key}"), value, profile.as_deref().unwrap_or(DEFAULT), made);
         }

@@ -189,9 +189,10 @@ fn every_congestion_control_and_buffer_policy_says_what_follows_from_the_fabric(
         ),
         (
             &[
-                "congestion_control={ kind = \"srcc\", base = { kind = \"none\" }, window = \"20 us\", rate_interval = \"1 us\", link_delay = \"2 us\" }",
+                "congestion_control={ kind = \"srcc\", base = { kind = \"none\", window = \"bdp\" }, window = \"20 us\", rate_interval = \"1 us\", link_delay = \"2 us\" }",
             ],
             vec![
+                ("congestion_control.base.window", json!("52336 B"), "--set, rate x longest base RTT"),
                 ("congestion_control.window", json!("20 us"), "--set"),
                 ("congestion_control.count_window", json!("20 us"), "default"),
                 ("congestion_control.q_pfc", json!("what the buffer policy says"), "default"),

@@ -176,14 +176,14 @@ pub trait ReactionPoint: Footprint + Send {
     /// than its lowest then, and no higher than line rate.
     fn set_rate(&mut self, _now: Time, _rate: Rate) {}
 
-    /// The same, unless the flow is no faster already.
+    /// As `set_rate`, if the flow is faster than that.
     fn lower_rate(&mut self, now: Time, rate: Rate) {
         if rate < self.rate(now) {
             self.set_rate(now, rate);
         }
     }
 
-    /// The same, but this control recovers from it as from what it finds itself.
+    /// As `lower_rate`, but this control recovers from it as from congestion that it finds itself.
     fn cut_rate(&mut self, now: Time, rate: Rate) {
         self.lower_rate(now, rate);
     }

@@ -314,7 +314,7 @@ pub fn srcc(base: impl Strategy<Value = Base>) -> impl Strategy<Value = SrccConf
         ) = rules;
         let (link_delay, rate_interval, window, count_window, notice_interval) = times;
         let (is_static, default) = (threshold == Threshold::Static, SrccConfig::default());
-        let is_cut_alike = adjustment == Adjustment::Cut && !matches!(base, Base::Dcqcn(_));
+        let cut_has_no_effect = adjustment == Adjustment::Cut && !matches!(base, Base::Dcqcn(_));
         // What has no effect is refused.
         SrccConfig {
             base,
@@ -334,7 +334,7 @@ pub fn srcc(base: impl Strategy<Value = Base>) -> impl Strategy<Value = SrccConf
             target,
             notice_interval,
             notify_while_paused,
-            adjustment: if is_cut_alike { default.adjustment } else { adjustment },
+            adjustment: if cut_has_no_effect { default.adjustment } else { adjustment },
             additive_increase: None,
         }
     })

@@ -140,7 +140,10 @@ fn mechanisms(scenario: &Scenario, findings: &mut Findings) {
             .iter()
             .for_each(|it| check(it.options(), &format!("groups[{i}].flow_control"), flow_control));
     }
-    check(congestion_control.options(), "congestion_control", &switch.flow_control);
+    // Whatever pauses anywhere concerns congestion control.
+    let mut running = groups.iter().filter_map(|group| group.flow_control.as_ref()).chain([&switch.flow_control]);
+    let pausing = running.find(|it| !it.facts(false).protocols.is_empty()).unwrap_or(&switch.flow_control);
+    check(congestion_control.options(), "congestion_control", pausing);
     check(load_balance.options(), "load_balance", &switch.flow_control);
     check(recovery.options(), "recovery", &switch.flow_control);
 }

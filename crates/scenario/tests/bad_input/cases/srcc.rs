@@ -156,6 +156,11 @@ pub(super) const CASES: &[Case] = &[
         ],
     ),
     (
+        "flow_control = { kind = \"pfc\", quanta = 65535 }\nheadroom = { kind = \"sih\", alpha = 0.0625, private = \"3 KB\" }\n\n[congestion_control]\nkind = \"dcqcn\"\nprofile = \"paper\"\ngain = 0.00390625",
+        "flow_control = { kind = \"none\" }\nheadroom = { kind = \"sih\", alpha = 0.0625, private = \"3 KB\" }\n\n[congestion_control]\nkind = \"srcc\"\nnotify_while_paused = false\n[[groups]]\nswitches = \"*\"\nflow_control = { kind = \"pfc\" }",
+        &[],
+    ),
+    (
         "headroom = { kind = \"sih\", alpha = 0.0625, private = \"3 KB\" }\n\n[congestion_control]\nkind = \"dcqcn\"\nprofile = \"paper\"\ngain = 0.00390625",
         "headroom = { kind = \"egress\" }\n\n[congestion_control]\nkind = \"srcc\"",
         &[

@@ -127,8 +127,8 @@ impl Detector {
     pub(super) fn on_enqueue(&mut self, at: &Passage, length: u64, packet: &Carried<'_>, view: &mut View<'_>) {
         let headers = *packet.packet();
         let Some(lane) = self.lanes[at.came.index()] else { return };
-        let (now, lane) = (view.now, usize::from(lane) * self.ports);
-        let (ingress, egress) = (lane + usize::from(at.ingress), usize::from(at.egress));
+        let (now, first_ingress) = (view.now, usize::from(lane) * self.ports);
+        let (ingress, egress) = (first_ingress + usize::from(at.ingress), usize::from(at.egress));
         if let Some(last) = self.last.get_mut(ingress * self.ports + egress) {
             *last = now;
         }
@@ -153,14 +153,15 @@ impl Detector {
         }
 
         // Most queues are short: then nothing else needs to be known.
-        let congestion = if length > self.least { self.congestion(at, lane, length, &headers, view) } else { None };
+        let congestion =
+            if length > self.least { self.congestion(at, first_ingress, length, &headers, view) } else { None };
         let Some(Congestion { is_floored }) = congestion else {
             return self.ingress[ingress].saw(at.egress, now);
         };
         if !self.is_shared(ingress, at.egress, now) {
             return;
         }
-        let interval = self.config.notice_interval.unwrap_or_else(|| self.way(at, &headers, view));
+        let interval = self.config.notice_interval.unwrap_or_else(|| self.feedback_delay(at, &headers, view));
         if self.egress[egress].flows.is_due(flow, now, interval) {
             let port = view.port(at.egress);
             let (from, target) = (port.id(), self.target(egress, flow, port.rate()));
@@ -174,7 +175,7 @@ impl Detector {
     }
 
     /// What a notice takes to the sender of a packet: N d.
-    fn way(&self, at: &Passage, packet: &Packet, view: &View<'_>) -> Duration {
+    fn feedback_delay(&self, at: &Passage, packet: &Packet, view: &View<'_>) -> Duration {
         let delay = self.config.link_delay.unwrap_or_else(|| view.port(at.ingress).delay());
         // Its route counts the link that it is about to take already.
         let links = u64::from(packet.route.links()).saturating_sub(1);
@@ -185,7 +186,7 @@ impl Detector {
     fn congestion(
         &self,
         at: &Passage,
-        lane: usize,
+        first_ingress: usize,
         length: u64,
         packet: &Packet,
         view: &View<'_>,
@@ -198,25 +199,25 @@ impl Detector {
         }
         // Without a bound PFC does not act.
         let bound = self.config.q_pfc.map(Bytes::get).or_else(|| view.threshold(at.ingress, at.came))?;
-        let way = self.way(at, packet, view);
-        let span = if self.config.two_way { Duration::from_ps(way.ps().saturating_mul(2)) } else { way };
+        let delay = self.feedback_delay(at, packet, view);
+        let span = if self.config.two_way { Duration::from_ps(delay.ps().saturating_mul(2)) } else { delay };
         let growth = if self.config.threshold == Threshold::Eq6 {
-            let others = self.arrivals(at, lane, view.now).saturating_sub(1);
+            let others = self.arrivals(at, view.now).saturating_sub(1);
             i128::from(view.port(at.egress).rate().bytes_in(span)) * i128::from(others)
         } else {
             let lengths = self.egress[usize::from(at.egress)].lengths[usize::from(at.queue)];
             lengths.growth(length, view.now, self.rate_interval, span)
         };
-        let threshold = i128::from(bound / self.egress_ports(at, lane, view.now).max(1)) - growth;
+        let threshold = i128::from(bound / self.egress_ports(at, first_ingress, view.now).max(1)) - growth;
         (i128::from(length) > threshold).then(|| Congestion { is_floored: threshold < i128::from(self.least) })
     }
 
     /// M.
-    fn egress_ports(&self, at: &Passage, lane: usize, now: Time) -> u64 {
+    fn egress_ports(&self, at: &Passage, first_ingress: usize, now: Time) -> u64 {
         match self.config.egress_ports {
             EgressPorts::All => self.ports as u64 - 1,
             EgressPorts::Active => {
-                let of_ingress = (lane + usize::from(at.ingress)) * self.ports;
+                let of_ingress = (first_ingress + usize::from(at.ingress)) * self.ports;
                 let last = &self.last[of_ingress..of_ingress + self.ports];
                 last.iter().filter(|last| is_within(**last, self.window, now)).count() as u64
             }
@@ -224,12 +225,15 @@ impl Detector {
     }
 
     /// m.
-    fn arrivals(&self, at: &Passage, lane: usize, now: Time) -> u64 {
+    fn arrivals(&self, at: &Passage, now: Time) -> u64 {
         match self.config.arrivals {
             Arrivals::Flows => self.egress[usize::from(at.egress)].flows.count() as u64,
             Arrivals::IngressPorts => {
-                let to_egress = (lane..lane + self.ports).map(|ingress| ingress * self.ports + usize::from(at.egress));
-                to_egress.filter(|place| is_within(self.last[*place], self.window, now)).count() as u64
+                let sends = |lane: &[Time], ingress: usize| {
+                    is_within(lane[ingress * self.ports + usize::from(at.egress)], self.window, now)
+                };
+                let lanes = || self.last.chunks(self.ports * self.ports);
+                (0..self.ports).filter(|ingress| lanes().any(|lane| sends(lane, *ingress))).count() as u64
             }
         }
     }

@@ -212,7 +212,7 @@ impl Options for SrccConfig {
         findings.error(is_idle, "rate_interval", unused("eq5"));
         let is_idle = self.threshold != Threshold::Eq6 && self.arrivals != Arrivals::default();
         findings.error(is_idle, "arrivals", unused("eq6"));
-        let is_idle = is_static && self.notice_interval.is_some() && self.link_delay.is_some();
+        let is_idle = !self.uses_delay() && self.link_delay.is_some();
         findings.error(is_idle, "link_delay", "has no effect: threshold is static, and notice_interval is set");
         let (flow_control, facts) = &beside.flow_control;
         let message = format!("has no effect under flow control {flow_control}: no PAUSE stops a queue");
@@ -333,7 +333,11 @@ impl CongestionOptions for SrccConfig {
             ("count_window", self.count_window.is_none(), json!(self.count_window(window))),
             ("floor", self.floor.is_none() && !is_static, json!(Bytes(self.floor(&sender.sizes)))),
             ("q_pfc", self.q_pfc.is_none() && !is_static, json!("what the buffer policy says")),
-            ("link_delay", self.link_delay.is_none(), json!("that of the link by which a packet came")),
+            (
+                "link_delay",
+                self.link_delay.is_none() && self.uses_delay(),
+                json!("that of the link by which a packet came"),
+            ),
             ("notice_interval", self.notice_interval.is_none(), json!("link_delay for each link to the sender")),
             (
                 "rate_interval",
@@ -369,6 +373,11 @@ impl SrccConfig {
     /// The least threshold.
     fn floor(&self, sizes: &Sizes) -> u64 {
         self.floor.map_or(2 * sizes.largest_charge(), Bytes::get)
+    }
+
+    /// Whether it matters how long a notice takes to the sender.
+    fn uses_delay(&self) -> bool {
+        self.threshold != Threshold::Static || self.notice_interval.is_none()
     }
 
     /// How long a flow counts after a packet.

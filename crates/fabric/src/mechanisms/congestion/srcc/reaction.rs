@@ -163,6 +163,14 @@ impl ReactionPoint for Srcc {
         self.go_on_at(now, rate, Adjustment::Set);
     }
 
+    fn lower_rate(&mut self, now: Time, rate: Rate) {
+        self.go_on_at(now, rate, Adjustment::Lower);
+    }
+
+    fn cut_rate(&mut self, now: Time, rate: Rate) {
+        self.go_on_at(now, rate, Adjustment::Cut);
+    }
+
     fn path(&mut self, psn: Psn, now: Time) -> Option<Entropy> {
         self.base.path(psn, now)
     }
