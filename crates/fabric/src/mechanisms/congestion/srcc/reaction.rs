@@ -270,6 +270,19 @@ mod tests {
         );
     }
 
+    /// With either another control raises no rate; DCQCN's timer ticks 300 us later.
+    #[test]
+    fn another_control_lowers_or_cuts_the_rate() {
+        let mut lowered = reaction_point(&SrccConfig::default());
+        lowered.lower_rate(at(1), Rate::from_gbps(20));
+        lowered.lower_rate(at(2), Rate::from_gbps(50));
+        let mut cut = reaction_point(&SrccConfig::default());
+        cut.cut_rate(at(1), Rate::from_gbps(20));
+        cut.cut_rate(at(2), Rate::from_gbps(50));
+        let rates = [&mut lowered, &mut cut].map(|point| [2, 305].map(|us| point.rate(at(us)).bps() / GBPS));
+        assert_eq!(rates, [[20, 20], [20, 60]]);
+    }
+
     #[test]
     fn of_several_switches_the_lowest_rate_holds_for_a_round_trip() {
         let mut point = reaction_point(&SrccConfig { adjustment: Adjustment::Set, ..alone() });
