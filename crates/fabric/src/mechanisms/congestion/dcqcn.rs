@@ -727,6 +727,39 @@ mod tests {
         }
     }
 
+    /// Steps of either clock count, whether or not the rate has been asked for since; what is cut below the lowest rate is at that, and the timer begins anew.
+    #[test]
+    fn a_cut_reckons_with_all_that_was_before() {
+        let config = DcqcnConfig { profile: DcqcnProfile::Paper, clamp_target: Some(false), ..Default::default() };
+        let point = || Dcqcn::new(&config, &sender(Rate::from_gbps(40), Duration::from_us(8)));
+        let mut by_bytes = point();
+        by_bytes.cut_rate(at(10, 0), Rate::from_gbps(10));
+        by_bytes.on_sent(at(20, 0), by_bytes.parameters.byte_counter.get());
+        by_bytes.cut_rate(at(21, 0), Rate::from_gbps(20));
+        assert_eq!(rates(&mut by_bytes, at(21, 0)), (20 * GBPS, 25 * GBPS));
+        let mut unasked = point();
+        unasked.cut_rate(at(10, 0), Rate::from_gbps(10));
+        unasked.cut_rate(at(66, 0), Rate::from_gbps(20));
+        assert_eq!(rates(&mut unasked, at(66, 0)), (20 * GBPS, 25 * GBPS));
+        assert_eq!(rates(&mut unasked, at(120, 999)), (20 * GBPS, 25 * GBPS));
+        assert_eq!(rates(&mut unasked, at(121, 0)), (22_500 * MBPS, 25 * GBPS));
+        let mut lowest = point();
+        lowest.cut_rate(at(10, 0), Rate::from_bps(1000));
+        let min_rate = lowest.parameters.min_rate.bps();
+        lowest.cut_rate(at(60, 0), Rate::from_bps(1000));
+        assert_eq!(rates(&mut lowest, at(65, 0)), (min_rate, 40 * GBPS));
+    }
+
+    /// A rate that is lowered to what it is stays, and so does the timer.
+    #[test]
+    fn a_rate_that_is_low_enough_is_left_alone() {
+        let mut point = reaction_point(DcqcnProfile::HpccNs3, 100);
+        point.lower_rate(at(10, 0), Rate::from_gbps(60));
+        point.lower_rate(at(200, 0), Rate::from_gbps(60));
+        assert_eq!(rates(&mut point, at(309, 999)), (60 * GBPS, 60 * GBPS));
+        assert_ne!(rates(&mut point, at(610, 0)).0, 60 * GBPS);
+    }
+
     /// The first CNP behind a rate that was set finds an alpha of 1 and starts its clock: (255/256)^4 four microseconds later.
     #[test]
     fn a_rate_that_is_set_is_no_cnp() {

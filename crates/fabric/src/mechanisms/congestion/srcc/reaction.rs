@@ -281,6 +281,11 @@ mod tests {
         cut.cut_rate(at(2), Rate::from_gbps(50));
         let rates = [&mut lowered, &mut cut].map(|point| [2, 305].map(|us| point.rate(at(us)).bps() / GBPS));
         assert_eq!(rates, [[20, 20], [20, 60]]);
+        // Whatever has no recovery of that kind is lowered.
+        let mut alone = reaction_point(&alone());
+        alone.cut_rate(at(1), Rate::from_gbps(20));
+        alone.cut_rate(at(2), Rate::from_gbps(50));
+        assert_eq!(alone.rate(at(2)).bps(), 20 * GBPS);
     }
 
     #[test]
