@@ -106,7 +106,7 @@ pub trait RecoverySender: Footprint + Send {
         progress.highest = progress.highest.max(progress.next);
     }
 
-    /// How many packets between `acked` and `next` are not in flight: they have arrived, or are lost.
+    /// How many packets between `acked` and `next` do not count against a window: they have arrived, or are lost.
     #[inline]
     fn settled(&self, _progress: &Progress) -> u32 {
         0

@@ -112,12 +112,9 @@ impl QueuePair {
         }
     }
 
-    /// Whether there is a packet to send, and a window for it. The oldest one is sent again without (RFC 5681, section 3.2): what fills the window may be
-    /// lost as well, and nothing would tell.
+    /// Whether there is a packet to send, and a window for it.
     pub(super) fn can_send(&self, fabric: &Fabric) -> bool {
-        self.recovery.next(&self.progress, self.packets).is_some_and(|psn| {
-            let is_oldest_again = || psn == self.progress.acked && psn < self.progress.next;
-            self.payload_in_flight(fabric) < self.reaction.window() || is_oldest_again()
-        })
+        self.recovery.next(&self.progress, self.packets).is_some()
+            && self.payload_in_flight(fabric) < self.reaction.window()
     }
 }
