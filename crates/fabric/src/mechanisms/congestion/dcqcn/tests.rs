@@ -1,0 +1,335 @@
+use super::*;
+use crate::testing::sender;
+
+const MBPS: u64 = 1_000_000;
+const GBPS: u64 = 1_000 * MBPS;
+
+fn at(us: u64, ns: u64) -> Time {
+    Time::ZERO + Duration::from_us(us) + Duration::from_ns(ns)
+}
+
+fn reaction_point(profile: DcqcnProfile, gbps: u64) -> Dcqcn {
+    let sender = sender(Rate::from_gbps(gbps), Duration::from_us(8));
+    Dcqcn::new(&DcqcnConfig { profile, ..Default::default() }, &sender)
+}
+
+fn rates(point: &mut Dcqcn, now: Time) -> (u64, u64) {
+    (point.rate(now).bps(), point.target.bps())
+}
+
+/// One CNP: alpha is 1 and decays in four ticks to (255/256)^4, then the cut comes, a nanosecond behind the fourth tick.
+#[test]
+fn the_first_cnp_cuts_after_the_decrease_interval() {
+    let mut point = reaction_point(DcqcnProfile::HpccNs3, 100);
+    point.on_cnp(at(10, 0), None);
+    assert_eq!(rates(&mut point, at(14, 0)), (100 * GBPS, 100 * GBPS));
+    assert_eq!(rates(&mut point, at(14, 1)), (50_776_684_272, 100 * GBPS));
+    // No CNP since: no cut at 18.001 us.
+    assert_eq!(rates(&mut point, at(309, 0)), (50_776_684_272, 100 * GBPS));
+}
+
+/// A CNP in every slot keeps alpha at 1: every cut halves, every four microseconds, down to the lowest rate.
+#[test]
+fn steady_cnps_halve_the_rate_every_decrease_interval() {
+    for (profile, lowest) in [(DcqcnProfile::HpccNs3, 1000 * MBPS), (DcqcnProfile::Conweave, 100 * MBPS)] {
+        let mut point = reaction_point(profile, 100);
+        point.on_cnp(at(0, 0), None);
+        let mut expected = 100 * GBPS;
+        for us in 0..44 {
+            point.on_cnp(at(us, 500), None);
+            if us % 4 == 0 && us > 0 {
+                expected = (expected / 2).max(lowest);
+                assert_eq!(rates(&mut point, at(us, 500)), (expected, 100 * GBPS), "{us} us");
+            }
+        }
+        assert_eq!(expected, lowest);
+    }
+}
+
+/// A link slower than the lowest rate of the profile: a cut must not make a flow faster than its link.
+#[test]
+fn the_lowest_rate_is_no_higher_than_the_links() {
+    let line_rate = Rate::from_bps(500 * MBPS);
+    let sender = sender(line_rate, Duration::from_us(8));
+    let mut point = Dcqcn::new(&DcqcnConfig { window: true, ..Default::default() }, &sender);
+    for us in 0..5 {
+        point.on_cnp(at(us, 0), None);
+    }
+    assert_eq!((point.rate(at(10, 0)), point.window()), (line_rate, 500));
+}
+
+#[test]
+fn alpha_decays_once_per_tick_and_grows_with_a_cnp() {
+    let mut point = reaction_point(DcqcnProfile::HpccNs3, 100);
+    point.on_cnp(at(0, 0), None);
+    let mut alpha = 1.0;
+    for tick in 1..=20u64 {
+        // A CNP in the slots of ticks 6 and 7 only.
+        if tick == 6 || tick == 7 {
+            point.on_cnp(at(tick - 1, 300), None);
+        }
+        // A CNP exactly at the tick would still count for it.
+        point.rate(at(tick, 1));
+        alpha *= 255.0 / 256.0;
+        if tick == 6 || tick == 7 {
+            alpha += 1.0 / 256.0;
+        }
+        assert_eq!(point.limited.as_ref().map(|limited| limited.alpha), Some(alpha), "tick {tick}");
+    }
+}
+
+/// F = 1: one step of fast recovery, one of additive increase, then hyper increase; each halves the distance to the target.
+#[test]
+fn the_timer_recovers_in_three_stages() {
+    let mut point = reaction_point(DcqcnProfile::HpccNs3, 100);
+    for ns in [0, 500, 1500, 2500, 3500] {
+        point.on_cnp(at(0, ns), None);
+    }
+    assert_eq!(rates(&mut point, at(4, 1)), (50 * GBPS, 100 * GBPS));
+    // The increase timer starts with the cut at 4.001 us.
+    assert_eq!(rates(&mut point, at(304, 0)), (50 * GBPS, 100 * GBPS));
+    assert_eq!(rates(&mut point, at(304, 1)), (75 * GBPS, 100 * GBPS));
+    // A cut after an increase lowers the target too; alpha has all but vanished, so lend it one.
+    point.limited.as_mut().unwrap().alpha = 1.0;
+    point.limited.as_mut().unwrap().next_alpha = at(1_000_000, 0);
+    point.on_cnp(at(305, 0), None);
+    assert_eq!(rates(&mut point, at(308, 1)), (37_500 * MBPS, 75 * GBPS));
+    assert_eq!(rates(&mut point, at(608, 1)), (56_250 * MBPS, 75 * GBPS));
+    // 20 Mb/s additive, then 200 Mb/s hyper.
+    assert_eq!(rates(&mut point, at(908, 1)), (65_635 * MBPS, 75_020 * MBPS));
+    assert_eq!(rates(&mut point, at(1208, 1)), (70_427_500_000, 75_220 * MBPS));
+    assert_eq!(rates(&mut point, at(1508, 1)), (72_923_750_000, 75_420 * MBPS));
+}
+
+/// The paper's machine at 40 Gb/s: every CNP cuts at once, and a timer of 55 us and a counter of 10 MB recover, F = 5.
+#[test]
+fn the_papers_timer_and_byte_counter_take_turns() {
+    let mut point = reaction_point(DcqcnProfile::Paper, 40);
+    point.on_cnp(at(0, 0), None);
+    assert_eq!(rates(&mut point, at(0, 0)), (20 * GBPS, 40 * GBPS));
+    point.on_cnp(at(50, 0), None);
+    assert_eq!(rates(&mut point, at(50, 0)), (10 * GBPS, 20 * GBPS));
+    // Five steps of fast recovery by bytes, not one byte sooner.
+    point.on_sent(at(51, 0), 9_999_999);
+    assert_eq!(rates(&mut point, at(51, 0)), (10 * GBPS, 20 * GBPS));
+    point.on_sent(at(51, 0), 1);
+    assert_eq!(rates(&mut point, at(51, 0)), (15 * GBPS, 20 * GBPS));
+    point.on_sent(at(51, 0), 40_000_000);
+    assert_eq!(rates(&mut point, at(51, 0)), (19_687_500_000, 20 * GBPS));
+    // The sixth is additive: 40 Mb/s. So are six ticks of the timer, from 50 + 55 us on.
+    point.on_sent(at(51, 0), 10_000_000);
+    assert_eq!(rates(&mut point, at(51, 0)), (19_863_750_000, 20_040 * MBPS));
+    assert_eq!(rates(&mut point, at(105, 0)), (19_971_875_000, 20_080 * MBPS));
+    assert_eq!(rates(&mut point, at(380, 0)), (20_237_871_093, 20_280 * MBPS));
+    // Both have passed F: 200 Mb/s.
+    assert_eq!(rates(&mut point, at(435, 0)), (20_358_935_546, 20_480 * MBPS));
+    // A CNP starts everything anew.
+    point.on_cnp(at(440, 0), None);
+    let limited = point.limited.as_ref().unwrap();
+    assert_eq!((limited.timer_steps, limited.byte_steps, limited.bytes), (0, 0, 0));
+    assert_eq!((limited.next_increase, limited.next_alpha), (at(495, 0), at(495, 0)));
+}
+
+/// The paper's machine at 40 Gb/s: 55 us and 10 MB count from the last cut.
+#[test]
+fn a_cut_begins_the_timer_and_the_byte_counter_anew() {
+    let mut point = reaction_point(DcqcnProfile::Paper, 40);
+    point.on_cnp(at(0, 0), None);
+    point.on_sent(at(10, 0), 9_999_999);
+    point.on_cnp(at(50, 0), None);
+    assert_eq!(rates(&mut point, at(50, 0)), (10 * GBPS, 20 * GBPS));
+    // Neither the byte that would have been the last of ten million, nor the instant 55 us after the first cut.
+    point.on_sent(at(51, 0), 1);
+    assert_eq!(rates(&mut point, at(104, 999)), (10 * GBPS, 20 * GBPS));
+    assert_eq!(rates(&mut point, at(105, 0)), (15 * GBPS, 20 * GBPS));
+    point.on_sent(at(106, 0), 9_999_999);
+    assert_eq!(rates(&mut point, at(106, 0)), (17_500 * MBPS, 20 * GBPS));
+}
+
+/// The paper's machine at 40 Gb/s, before any CNP: from the rate that is set, five steps of fast recovery without a target above it, then 40 Mb/s.
+/// Alpha waits for the first CNP at 1, which halves.
+#[test]
+fn recovery_begins_at_a_rate_that_is_set() {
+    let mut point = reaction_point(DcqcnProfile::Paper, 40);
+    point.set_rate(at(10, 0), Rate::from_gbps(10));
+    assert_eq!(rates(&mut point, at(10, 0)), (10 * GBPS, 10 * GBPS));
+    assert_eq!(rates(&mut point, at(339, 999)), (10 * GBPS, 10 * GBPS));
+    assert_eq!(rates(&mut point, at(340, 0)), (10_020 * MBPS, 10_040 * MBPS));
+    point.on_cnp(at(341, 0), None);
+    assert_eq!(rates(&mut point, at(341, 0)), (5_010 * MBPS, 10_020 * MBPS));
+}
+
+/// Neither the target of before nor the steps made towards it count any more; the tick of the timer at 304.001 us is put off to 310.
+#[test]
+fn a_rate_that_is_set_is_the_target_too() {
+    let mut point = reaction_point(DcqcnProfile::HpccNs3, 100);
+    for ns in [0, 500, 1500, 2500, 3500] {
+        point.on_cnp(at(0, ns), None);
+    }
+    assert_eq!(rates(&mut point, at(4, 1)), (50 * GBPS, 100 * GBPS));
+    // Nor does a CNP that has not been acted upon.
+    point.on_cnp(at(9, 0), None);
+    point.set_rate(at(10, 0), Rate::from_gbps(60));
+    assert_eq!(rates(&mut point, at(609, 999)), (60 * GBPS, 60 * GBPS));
+    assert_eq!(rates(&mut point, at(610, 0)), (60_010 * MBPS, 60_020 * MBPS));
+    for (set, held) in [(1, 1000 * MBPS), (200 * GBPS, 100 * GBPS)] {
+        point.set_rate(at(611, 0), Rate::from_bps(set));
+        assert_eq!(rates(&mut point, at(611, 0)), (held, held));
+    }
+}
+
+/// The paper's machine at 40 Gb/s, whose timer ticks every 55 us: recovery leads back to the rate before, that of the last step if there was one.
+#[test]
+fn a_rate_that_is_cut_recovers_as_after_a_cnp() {
+    for (clamp_target, after_a_second_cut) in [(false, 25 * GBPS), (true, 20 * GBPS)] {
+        let config =
+            DcqcnConfig { profile: DcqcnProfile::Paper, clamp_target: Some(clamp_target), ..Default::default() };
+        let mut point = Dcqcn::new(&config, &sender(Rate::from_gbps(40), Duration::from_us(8)));
+        point.cut_rate(at(10, 0), Rate::from_gbps(10));
+        assert_eq!(rates(&mut point, at(64, 999)), (10 * GBPS, 40 * GBPS));
+        assert_eq!(rates(&mut point, at(65, 0)), (25 * GBPS, 40 * GBPS));
+        point.cut_rate(at(70, 0), Rate::from_gbps(20));
+        assert_eq!(rates(&mut point, at(70, 0)), (20 * GBPS, 25 * GBPS));
+        // It is no faster already.
+        point.cut_rate(at(71, 0), Rate::from_gbps(20));
+        assert_eq!(rates(&mut point, at(71, 0)), (20 * GBPS, 25 * GBPS));
+        point.cut_rate(at(72, 0), Rate::from_gbps(15));
+        assert_eq!(rates(&mut point, at(72, 0)), (15 * GBPS, after_a_second_cut));
+    }
+}
+
+/// Steps of either clock count, whether or not the rate has been asked for since; what is cut below the lowest rate is at that, and the timer begins anew.
+#[test]
+fn a_cut_reckons_with_all_that_was_before() {
+    let config = DcqcnConfig { profile: DcqcnProfile::Paper, clamp_target: Some(false), ..Default::default() };
+    let point = || Dcqcn::new(&config, &sender(Rate::from_gbps(40), Duration::from_us(8)));
+    let mut by_bytes = point();
+    by_bytes.cut_rate(at(10, 0), Rate::from_gbps(10));
+    by_bytes.on_sent(at(20, 0), by_bytes.parameters.byte_counter.get());
+    by_bytes.cut_rate(at(21, 0), Rate::from_gbps(20));
+    assert_eq!(rates(&mut by_bytes, at(21, 0)), (20 * GBPS, 25 * GBPS));
+    let mut unasked = point();
+    unasked.cut_rate(at(10, 0), Rate::from_gbps(10));
+    unasked.cut_rate(at(66, 0), Rate::from_gbps(20));
+    assert_eq!(rates(&mut unasked, at(66, 0)), (20 * GBPS, 25 * GBPS));
+    assert_eq!(rates(&mut unasked, at(120, 999)), (20 * GBPS, 25 * GBPS));
+    assert_eq!(rates(&mut unasked, at(121, 0)), (22_500 * MBPS, 25 * GBPS));
+    let mut lowest = point();
+    lowest.cut_rate(at(10, 0), Rate::from_bps(1000));
+    let min_rate = lowest.parameters.min_rate.bps();
+    lowest.cut_rate(at(60, 0), Rate::from_bps(1000));
+    assert_eq!(rates(&mut lowest, at(65, 0)), (min_rate, 40 * GBPS));
+}
+
+/// A rate that is lowered to what it is stays, and so does the timer.
+#[test]
+fn a_rate_that_is_low_enough_is_left_alone() {
+    let mut point = reaction_point(DcqcnProfile::HpccNs3, 100);
+    point.lower_rate(at(10, 0), Rate::from_gbps(60));
+    point.lower_rate(at(200, 0), Rate::from_gbps(60));
+    assert_eq!(rates(&mut point, at(309, 999)), (60 * GBPS, 60 * GBPS));
+    assert_ne!(rates(&mut point, at(610, 0)).0, 60 * GBPS);
+}
+
+/// The first CNP behind a rate that was set finds an alpha of 1 and starts its clock: (255/256)^4 four microseconds later.
+#[test]
+fn a_rate_that_is_set_is_no_cnp() {
+    let mut point = reaction_point(DcqcnProfile::HpccNs3, 100);
+    point.set_rate(at(0, 0), Rate::from_gbps(50));
+    point.on_cnp(at(200, 0), None);
+    assert_eq!(rates(&mut point, at(204, 0)), (50 * GBPS, 50 * GBPS));
+    assert_eq!(rates(&mut point, at(204, 1)), (25_388_342_136, 50 * GBPS));
+}
+
+/// A CNP at the tick of 3 us counts for the period that ends then: alpha is ((255/256)^3 + 1/256) 255/256 when the rate is cut.
+#[test]
+fn a_cnp_at_the_very_tick_of_alpha_counts_for_what_is_over() {
+    let mut point = reaction_point(DcqcnProfile::HpccNs3, 100);
+    point.on_cnp(at(0, 0), None);
+    point.on_cnp(at(3, 0), None);
+    assert_eq!(rates(&mut point, at(4, 1)), (50_582_134_712, 100 * GBPS));
+}
+
+#[test]
+fn a_window_shrinks_with_the_rate() {
+    let sender = sender(Rate::from_gbps(100), Duration::from_us(8));
+    let mut point = Dcqcn::new(&DcqcnConfig { window: true, ..Default::default() }, &sender);
+    assert_eq!(point.window(), 100_000);
+    for ns in [0, 500, 1500, 2500, 3500] {
+        point.on_cnp(at(0, ns), None);
+    }
+    point.rate(at(4, 1));
+    assert_eq!(point.window(), 50_000);
+    assert_eq!(reaction_point(DcqcnProfile::HpccNs3, 100).window(), u64::MAX);
+}
+
+#[test]
+fn a_notification_point_paces_cnp_frames_or_echoes_every_mark() {
+    let parameters = DcqcnProfile::Paper.parameters(Rate::from_gbps(40));
+    let mut frames = CnpSender::new(&parameters);
+    let cnp = Notification { cnp: true, ..Default::default() };
+    assert_eq!(frames.on_data(at(0, 0), false, 1000), Notification::default());
+    assert_eq!(frames.on_data(at(1, 0), true, 1000), cnp);
+    assert_eq!(frames.on_data(at(50, 999), true, 1000), Notification::default());
+    assert_eq!(frames.on_data(at(51, 0), false, 1000), Notification::default());
+    assert_eq!(frames.on_data(at(52, 0), true, 1000), cnp);
+    assert_eq!(frames.on_data(at(101, 999), true, 1000), Notification::default());
+    assert_eq!(frames.on_data(at(102, 0), true, 1000), cnp);
+    let mut echoes = CnpSender::new(&DcqcnProfile::HpccNs3.parameters(Rate::from_gbps(40)));
+    assert_eq!(echoes.on_data(at(0, 0), true, 1000), Notification { echo: true, ..Default::default() });
+    assert_eq!(echoes.on_data(at(0, 1), true, 1000), Notification { echo: true, ..Default::default() });
+    assert_eq!(echoes.on_data(at(0, 2), false, 1000), Notification::default());
+}
+
+/// Every profile against its source, at 100 Gb/s: microseconds of alpha, decrease and increase; bytes; 1/g; F; Mb/s of additive, hyper and
+/// lowest rate; clamp.
+#[test]
+fn profiles_have_the_parameters_of_their_sources() {
+    type Row = (u64, u64, u64, u64, f64, u32, u64, u64, u64, bool);
+    let table: [(DcqcnProfile, Row); 7] = [
+        (DcqcnProfile::Paper, (55, 0, 55, 10_000_000, 256.0, 5, 40, 200, 10, true)),
+        (DcqcnProfile::AuthorsNs3, (55, 0, 60, 300_000, 256.0, 5, 40, 200, 100, true)),
+        (DcqcnProfile::HpccNs3, (1, 4, 300, 0, 256.0, 1, 20, 200, 1000, false)),
+        (DcqcnProfile::HpccNs3Paper, (50, 50, 55, 0, 256.0, 1, 20, 200, 1000, false)),
+        (DcqcnProfile::ConfigTxt, (1, 4, 900, 0, 256.0, 1, 50, 100, 100, false)),
+        (DcqcnProfile::Conweave, (1, 4, 300, 0, 256.0, 1, 40, 100, 100, false)),
+        (DcqcnProfile::Firmware, (1, 4, 300, 32_767, 204.8, 1, 5, 50, 1, false)),
+    ];
+    for (profile, row) in table {
+        let p = profile.parameters(Rate::from_gbps(100));
+        let us = |span: Duration| span.ps() / 1_000_000;
+        let mbps = |rate: Rate| rate.bps() / MBPS;
+        let actual: Row = (
+            us(p.alpha_interval),
+            us(p.decrease_interval),
+            us(p.increase_interval),
+            p.byte_counter.get(),
+            1.0 / p.gain,
+            p.fast_recovery_steps,
+            mbps(p.additive_increase),
+            mbps(p.hyper_increase),
+            mbps(p.min_rate),
+            p.clamp_target,
+        );
+        assert_eq!(actual, row, "{profile:?}");
+    }
+    // Scaled with the link: 5 and 50 Mb/s at 25 Gb/s, 80 and 800 at 400; the lowest rate is not (HPCC's run script).
+    for (gbps, additive, hyper) in [(25, 5, 50), (40, 8, 80), (400, 80, 800)] {
+        let p = DcqcnProfile::HpccNs3.parameters(Rate::from_gbps(gbps));
+        let rates = [p.additive_increase, p.hyper_increase, p.min_rate].map(|rate| rate.bps() / MBPS);
+        assert_eq!(rates, [additive, hyper, 1000]);
+    }
+}
+
+#[test]
+fn single_parameters_override_the_profile() {
+    let config = DcqcnConfig {
+        profile: DcqcnProfile::Conweave,
+        increase_interval: Some(Duration::from_us(7)),
+        cnp: Some(CnpMode::Frame),
+        ..Default::default()
+    };
+    let (line, profile) = (Rate::from_gbps(100), DcqcnProfile::Conweave.parameters(Rate::from_gbps(100)));
+    let expected = DcqcnParameters { increase_interval: Duration::from_us(7), cnp: CnpMode::Frame, ..profile };
+    assert_eq!(config.parameters(line), expected);
+}
