@@ -64,6 +64,12 @@ impl Duration {
         self.0
     }
 
+    /// The span without `other`; nothing if that is longer.
+    #[inline]
+    pub const fn saturating_sub(self, other: Duration) -> Duration {
+        Duration(self.0.saturating_sub(other.0))
+    }
+
     /// The span in seconds, for display and for formulas of real-valued time.
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 * 1e-12

@@ -6,7 +6,7 @@ use crate::contract::load_balance::Entropy;
 use crate::contract::options::{Findings, InForce, Options};
 use crate::contract::station::Station;
 use crate::frame::record::Telemetry;
-use crate::frame::{Notice, Psn};
+use crate::frame::{Notice, Protocol, Psn};
 use ambassador::delegatable_trait;
 use auto_impl::auto_impl;
 use backwater_engine::{Duration, Rate, Time};
@@ -49,6 +49,11 @@ pub trait CongestionOptions: Options {
     /// Whether switches send notices back along the way that packets have come, which these must then keep.
     fn needs_trails(&self) -> bool {
         false
+    }
+
+    /// Whose notices senders hear, if any: a switch that could keep one from them passes it on.
+    fn hears(&self) -> Option<Protocol> {
+        None
     }
 
     /// Whether ACKs tell how many links the packet has passed that they answer.

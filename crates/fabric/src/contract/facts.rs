@@ -43,6 +43,8 @@ pub struct Site<'a> {
     pub sizes: Sizes,
     /// Longest base round-trip time of any pair of hosts.
     pub base_rtt: Duration,
+    /// Whose notices senders hear, if any.
+    pub senders_hear: Option<Protocol>,
     /// The flow control that runs here.
     pub flow_control: FlowControlFacts,
     /// The buffer policy that runs here.

@@ -74,6 +74,8 @@ pub struct Shape {
     pub lossless: ClassMask,
     /// Whether ACKs are in one of them.
     pub lossless_acks: bool,
+    /// Whether there are routes that an operator has set by hand.
+    pub routes_by_hand: bool,
     /// Whether the way of every packet is a function of its flow.
     pub fixed_paths: bool,
     /// Whether links fail during the run.

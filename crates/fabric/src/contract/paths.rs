@@ -2,6 +2,7 @@
 
 use crate::frame::{Direction, Packet, Route, Trail};
 use crate::ids::{FlowId, NodeId, PortId, PortIx};
+use backwater_engine::Duration;
 
 /// Knows the way of packets through the network: topology and routing tables, which are known to all.
 pub trait Paths {
@@ -10,6 +11,12 @@ pub trait Paths {
 
     /// The node at the other end of the link of `port` of `node`.
     fn neighbour(&self, node: NodeId, port: PortIx) -> NodeId;
+
+    /// How often routes have been computed anew: what was learned of them under another number may be out of date.
+    fn epoch(&self) -> u32;
+
+    /// What a frame of `wire` bytes takes to be put onto the links of these ports, one behind the other, from `node` on.
+    fn serialisation(&self, node: NodeId, ports: &[PortIx], wire: u16) -> Duration;
 
     /// The switch at the first link of `host`; a switch is its own.
     fn edge(&self, host: NodeId) -> NodeId;

@@ -160,10 +160,15 @@ impl<'a> View<'a> {
         from: PortId,
         words: [u32; 4],
     ) {
-        let Some((to, _)) = self.paths.ends(packet.flow, packet.direction()) else { return };
-        let route = self.paths.back(to, packet, trail, self.port(ingress).id());
+        let Some((to, route)) = self.way_back(packet, trail, ingress) else { return };
         let notice = Notice { protocol, from, flow: packet.flow, to, words };
         self.node.emit(Emission { notice, egress: ingress, class: Class::CONTROL, route });
+    }
+
+    /// The source of `packet`, which has come in through port `ingress`, and the way back to it from there; `None` if nobody waits there any more.
+    pub fn way_back(&self, packet: &Packet, trail: Option<&Trail>, ingress: PortIx) -> Option<(NodeId, Route)> {
+        let (to, _) = self.paths.ends(packet.flow, packet.direction())?;
+        Some((to, self.paths.back(to, packet, trail, self.port(ingress).id())))
     }
 
     /// Sends a notice that need not be about a packet: in any class, along any route.

@@ -46,7 +46,7 @@ pub struct Record {
 }
 
 /// A header by which the load balancers of switches tell each other of paths (CONGA's overlay header). What its fields mean is for them to say.
-pub type PathHeader = [u32; 4];
+pub type PathHeader = [u32; 6];
 
 /// What an ACK, NACK or CNP tells besides its headers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -388,7 +388,7 @@ mod tests {
             notice: Some(notice),
             trail: Some(trail),
             echo: Some(Echo { arrived: 8, hops: 3, rate: Some(Rate::from_gbps(1)), path: Some(9) }),
-            path_header: Some(words),
+            path_header: Some([1, 2, 3, 4, 5, 6]),
             path: Some(10),
         }
     }

@@ -37,6 +37,14 @@ impl Route {
         Some(route)
     }
 
+    /// This fixed route and `port` behind it; `None` if there is no room for that.
+    pub fn then(mut self, port: PortIx) -> Option<Route> {
+        let hops = self.cursor >> 4;
+        *self.hops.get_mut(usize::from(hops))? = u8::try_from(port).ok()?;
+        self.cursor += 1 << 4;
+        Some(self)
+    }
+
     /// This fixed route behind the egress ports `past` that the packet has taken already; itself, if that is more than there is room for.
     pub fn behind_past(self, past: &[PortIx]) -> Route {
         let mut all = ArrayVec::<PortIx, MAX_HOPS>::new();
@@ -130,6 +138,8 @@ mod tests {
         assert_eq!((onward.behind().collect(), onward.next()), (vec![1, 2], NextHop::Port(4)));
         assert_eq!(onward.ahead().collect::<Vec<_>>(), [4, 5]);
         assert_eq!(onward.behind_past(&[0; MAX_HOPS]), onward);
+        assert_eq!(Route::fixed(&[4]).and_then(|route| route.then(5)), Some(Route::fixed(&[4, 5]).expect("it fits")));
+        assert_eq!([onward.then(256), route.then(1)], [None, None]);
         let route = Route::towards(NodeId(0x0102_0304));
         assert_eq!(
             (route.next(), route.destination()),

@@ -23,6 +23,8 @@ pub struct Fabric {
     pub routes: Routes,
     /// What these were at first, once they have been computed anew.
     first_routes: Option<Box<Routes>>,
+    /// How often they have been computed anew.
+    epoch: u32,
     /// The active flows.
     pub flows: Flows,
     /// Longest base round-trip time of any pair of hosts.
@@ -92,6 +94,20 @@ impl Paths for Fabric {
 
     fn neighbour(&self, node: NodeId, port: PortIx) -> NodeId {
         self.wiring.neighbour(node, port)
+    }
+
+    fn epoch(&self) -> u32 {
+        self.epoch
+    }
+
+    fn serialisation(&self, node: NodeId, ports: &[PortIx], wire: u16) -> Duration {
+        let (mut node, mut time) = (node, Duration::ZERO);
+        for ix in ports {
+            let port = &self.wiring.of(node)[usize::from(*ix)];
+            time += self.spec.framing.byte_time(port.rate).times(wire.into());
+            node = self.wiring.peer(port);
+        }
+        time
     }
 
     fn edge(&self, host: NodeId) -> NodeId {
@@ -166,6 +182,7 @@ impl Fabric {
             wiring,
             routes,
             first_routes: None,
+            epoch: 0,
             chooses_paths,
             reactions_wake,
             flows,
@@ -327,6 +344,7 @@ impl Fabric {
         let down = links.iter().flat_map(|link| self.wiring.links[*link]).collect();
         let first = self.routes.clone();
         self.routes.renew(&self.spec.nodes, &self.wiring, down);
+        self.epoch += 1;
         self.first_routes.get_or_insert_with(|| Box::new(first));
     }
 

@@ -412,6 +412,7 @@ impl NetworkSpec {
             shares_buffer: policy.shares_all(self.buffer(node), lossless),
             sizes: self.sizes(),
             base_rtt,
+            senders_hear: self.congestion.hears(),
             flow_control: facts(node),
             headroom: HeadroomFacts { bounds_ingress: is_bounded, ..policy.facts() },
         }
@@ -491,6 +492,7 @@ impl NetworkSpec {
             stages,
             lossless: self.switch.lossless.iter().copied().collect(),
             lossless_acks: self.switch.lossless.contains(&self.host.ack_class),
+            routes_by_hand: !self.routes.is_empty(),
             fixed_paths: self.load_balance.is_static(),
             faults: !self.faults.is_empty(),
         }

@@ -2,6 +2,7 @@
 
 pub mod dcqcn;
 pub mod ecn;
+pub mod flb_rc;
 pub mod hpcc;
 pub mod none;
 pub mod pcn;
@@ -34,5 +35,6 @@ registry! {
         Swift = "swift": swift::SwiftConfig;
         Pcn = "pcn": pcn::PcnConfig;
         Srcc = "srcc": srcc::SrccConfig;
+        FlbRc = "flb-rc": flb_rc::FlbRcConfig;
     }
 }

@@ -106,12 +106,12 @@ pub struct Header {
 impl From<Header> for PathHeader {
     fn from(Header { leaf, tag, metric, feedback }: Header) -> PathHeader {
         let feedback = feedback.map_or(0, |(tag, metric)| 1 << 31 | u32::from(tag) << 8 | u32::from(metric));
-        [leaf.0, tag.into(), metric.into(), feedback]
+        [leaf.0, tag.into(), metric.into(), feedback, 0, 0]
     }
 }
 
 impl From<PathHeader> for Header {
-    fn from([leaf, tag, metric, feedback]: PathHeader) -> Header {
+    fn from([leaf, tag, metric, feedback, ..]: PathHeader) -> Header {
         let feedback = (feedback >> 31 == 1).then_some(((feedback >> 8) as PortIx, feedback as u8));
         Header { leaf: NodeId(leaf), tag: tag as PortIx, metric: metric as u8, feedback }
     }

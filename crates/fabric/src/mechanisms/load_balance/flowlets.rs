@@ -1,11 +1,11 @@
 //! Flowlets: packets of a flow in a row, no two of them further apart than a timeout. The next flowlet may take another way than the last: what has been
 //! sent before it has arrived by then, as long as ways differ by less than the timeout.
 
+use super::recent::Recent;
 use crate::contract::{Findings, FlowHash, FlowKey, View};
 use crate::ids::PortIx;
 use backwater_engine::random::Stream;
 use backwater_engine::{Duration, Time};
-use rustc_hash::FxHashMap;
 
 /// The shortest timeout that has been published for a lossless fabric: that of FLB section 2.1.
 pub(super) const SHORTEST_PUBLISHED: Duration = Duration::from_us(50);
@@ -26,25 +26,17 @@ struct Flowlet {
 }
 
 /// The flows that have passed a switch lately.
-///
-/// Two generations of entries take turns, so that ageing needs neither a timer nor a search: whatever has had no packet for a whole period is in the
-/// older one when that is dropped.
 #[derive(Debug)]
 pub(super) struct Flowlets {
     timeout: Duration,
     aging: Duration,
-    /// Flows that have had a packet in this period.
-    recent: FxHashMap<u64, Flowlet>,
-    /// Flows whose last packet came in the one before.
-    older: FxHashMap<u64, Flowlet>,
-    /// Number of the period, each as long as `aging`.
-    period: u64,
+    flows: Recent<Flowlet>,
 }
 
 impl Flowlets {
     /// An empty table: gaps longer than `timeout` end a flowlet, and flows without a packet for longer than `aging` are forgotten.
     pub(super) fn new(timeout: Duration, aging: Duration) -> Flowlets {
-        Flowlets { timeout, aging, recent: FxHashMap::default(), older: FxHashMap::default(), period: 0 }
+        Flowlets { timeout, aging, flows: Recent::new(aging) }
     }
 
     /// Which of `candidates` a packet of `flow` takes: that of the packet before; at the start of a flowlet, and when that link is down or leads there no
@@ -56,10 +48,8 @@ impl Flowlets {
         view: &View<'_>,
         choose: impl FnOnce(Option<usize>) -> usize,
     ) -> usize {
-        self.forget_old(view.now);
         let gap = |flowlet: &Flowlet| view.now.since(flowlet.last);
-        let found = self.recent.get(&flow.0).copied().or_else(|| self.older.remove(&flow.0));
-        let known = found.filter(|flowlet| gap(flowlet) <= self.aging);
+        let known = self.flows.take(flow.0, view.now).filter(|flowlet| gap(flowlet) <= self.aging);
         // Routes that have changed may lead elsewhere.
         let before = known.and_then(|flowlet| candidates.iter().position(|port| *port == flowlet.port));
         let goes_on = known.is_some_and(|flowlet| gap(&flowlet) <= self.timeout);
@@ -67,28 +57,13 @@ impl Flowlets {
             Some(way) if goes_on && is_usable(way, candidates, view) => way,
             _ => choose(before),
         };
-        self.recent.insert(flow.0, Flowlet { port: candidates[way], last: view.now });
+        self.flows.put(flow.0, Flowlet { port: candidates[way], last: view.now });
         way
-    }
-
-    /// Drops the entries that are too old, and those only.
-    fn forget_old(&mut self, now: Time) {
-        let period = now.ps() / self.aging.ps().max(1);
-        if period == self.period {
-            return;
-        }
-        std::mem::swap(&mut self.recent, &mut self.older);
-        self.recent.clear();
-        if period > self.period + 1 {
-            self.older.clear();
-        }
-        self.period = period;
     }
 
     /// Bytes on the heap.
     pub(super) fn heap_bytes(&self) -> u64 {
-        let places = self.recent.capacity() + self.older.capacity();
-        (places * (size_of::<(u64, Flowlet)>() + 1)) as u64
+        self.flows.heap_bytes()
     }
 }
 
@@ -198,10 +173,10 @@ mod tests {
         let (mut flowlets, mut node) = (flowlets(), ports(&[]));
         for flow in 0..2000 {
             packet(&mut flowlets, FlowKey(flow), at(flow * 10), &mut node, 0);
-            assert!(flowlets.recent.len() + flowlets.older.len() <= 200);
+            assert!(flowlets.flows.len() <= 200);
         }
         packet(&mut flowlets, FLOW, at(1_000_000), &mut node, 0);
-        assert_eq!((flowlets.recent.len(), flowlets.older.len()), (1, 0));
+        assert_eq!(flowlets.flows.len(), 1);
     }
 
     #[test]

@@ -3,8 +3,11 @@
 pub mod conga;
 pub mod drill;
 pub mod ecmp;
+pub mod flb;
 mod flowlets;
 pub mod letflow;
+mod paths;
+mod recent;
 pub mod spray;
 
 #[allow(unused_imports, reason = "for the methods that are generated")]
@@ -22,5 +25,6 @@ registry! {
         Drill = "drill": drill::DrillConfig;
         LetFlow = "letflow": letflow::LetFlowConfig;
         Conga = "conga": conga::CongaConfig;
+        Flb = "flb": flb::FlbConfig;
     }
 }

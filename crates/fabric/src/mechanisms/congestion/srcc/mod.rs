@@ -267,6 +267,10 @@ impl CongestionOptions for SrccConfig {
         self.base.options().telemetry_bytes()
     }
 
+    fn hears(&self) -> Option<Protocol> {
+        Some(SRCC)
+    }
+
     fn needs_trails(&self) -> bool {
         true
     }

@@ -1,0 +1,36 @@
+//! The congestion notification message (CNM) of FLB: what a switch tells the source edge of a flow, and that the sender.
+
+use crate::frame::Protocol;
+
+/// Whose notices these are.
+pub(super) const FLB: Protocol = Protocol::named("flb");
+
+/// What a CNM says of a flow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Cnm {
+    /// It is one of so many that are congested at the port from which this comes.
+    Congested {
+        /// n, at least 1.
+        flows: u32,
+    },
+    /// It is not any more.
+    Clear,
+}
+
+impl Cnm {
+    /// Its fields: the flag, and n.
+    pub(super) fn words(self) -> [u32; 4] {
+        match self {
+            Cnm::Congested { flows } => [1, flows, 0, 0],
+            Cnm::Clear => [0; 4],
+        }
+    }
+
+    /// What fields say.
+    pub(super) fn of(words: [u32; 4]) -> Cnm {
+        match words {
+            [0, ..] => Cnm::Clear,
+            [_, flows, ..] => Cnm::Congested { flows: flows.max(1) },
+        }
+    }
+}

@@ -1,0 +1,314 @@
+//! FLB's minimal rate control (Hu et al., USENIX ATC 2025, section 3.3): a sender stops a flow that a switch says is congested, and goes on at its share of the
+//! line rate when it is not any more.
+
+use crate::contract::{
+    AckView, Beside, CongestionOptions, Findings, Footprint, InForce, Options, ReactionPoint, SenderFacts, Site,
+};
+use crate::frame::{Notice, Protocol};
+use crate::ids::PortId;
+use crate::mechanisms::cnm::{Cnm, FLB};
+use crate::mechanisms::congestion::none::NoCongestionControl;
+use arrayvec::ArrayVec;
+use backwater_engine::{Bytes, Duration, Rate, Time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+/// The most ports at which a flow is known to be congested at once: no more are on its path.
+const MOST_ROOTS: usize = 7;
+
+/// FLB's minimal rate control: stop while a switch says so, then a share of the line rate (ATC 2025).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct FlbRcConfig {
+    /// Most payload bytes in flight until the first ACK. Default: what the sender's line carries in the longest base round-trip time of any pair of hosts
+    /// (section 3.3).
+    pub initial_window: Option<Bytes>,
+    /// For how long a flow that goes on must hear of no congestion until it has line rate again. Default: a base round-trip time of the network (the paper does
+    /// not say when).
+    pub line_rate_after: Option<Duration>,
+    /// How long a flow stops at most without news: then the notice that it may go on is taken for lost. Default 1 ms (as entries of the isolation table, section
+    /// 3.2).
+    pub timeout: Duration,
+}
+
+impl Default for FlbRcConfig {
+    fn default() -> Self {
+        FlbRcConfig { initial_window: None, line_rate_after: None, timeout: Duration::from_ms(1) }
+    }
+}
+
+impl Options for FlbRcConfig {
+    fn check(&self, beside: &Beside<'_>, findings: &mut Findings) {
+        let message = format!("follows the notices of load_balance = \"flb\", which is {}", beside.load_balance);
+        findings.error(beside.load_balance != "flb", "", message);
+        findings.positive(Some(self.timeout), "timeout");
+        let needed = u64::from(beside.ack_every.saturating_sub(1)) * beside.mtu.get() + 1;
+        let message = format!("must be at least {}: an ACK answers host.ack_every packets", Bytes(needed));
+        findings.error(self.initial_window.is_some_and(|window| window.get() < needed), "initial_window", message);
+    }
+}
+
+impl FlbRcConfig {
+    fn first_window(&self, sender: &SenderFacts) -> u64 {
+        self.initial_window.map_or_else(|| sender.bdp(), Bytes::get)
+    }
+}
+
+impl CongestionOptions for FlbRcConfig {
+    type Point = NoCongestionControl;
+    type Notification = NoCongestionControl;
+    type Reaction = FlbRc;
+
+    fn point(&self, _site: &Site<'_>) -> NoCongestionControl {
+        NoCongestionControl
+    }
+
+    fn notification(&self, _line_rate: Rate) -> NoCongestionControl {
+        NoCongestionControl
+    }
+
+    fn reaction(&self, sender: &SenderFacts) -> FlbRc {
+        FlbRc::new(self, sender)
+    }
+
+    fn hears(&self) -> Option<Protocol> {
+        Some(FLB)
+    }
+
+    fn needs_wakes(&self) -> bool {
+        true
+    }
+
+    fn window(&self, sender: &SenderFacts) -> u64 {
+        self.first_window(sender)
+    }
+
+    fn in_force(&self, sender: &SenderFacts) -> InForce {
+        let initial_window = ("initial_window".to_owned(), json!(Bytes(self.first_window(sender))));
+        let after = self.line_rate_after.unwrap_or(sender.base_rtt);
+        [initial_window, ("line_rate_after".to_owned(), json!(after))].into_iter().collect()
+    }
+}
+
+/// The reaction point of a flow.
+#[derive(Debug)]
+pub struct FlbRc {
+    line_rate: Rate,
+    /// Most payload bytes in flight as long as nothing has been acknowledged.
+    first_window: Option<u64>,
+    line_rate_after: Duration,
+    timeout: Duration,
+    /// The largest n heard since the flow had line rate.
+    most_flows: u32,
+    state: State,
+}
+
+/// How a flow goes on.
+#[derive(Debug)]
+enum State {
+    /// At line rate.
+    Free,
+    /// Not at all, as long as it is congested at these ports.
+    Stopped { at: ArrayVec<PortId, MOST_ROOTS>, until: Time },
+    /// At its share of the line rate.
+    Held { until: Time },
+}
+
+impl FlbRc {
+    fn new(config: &FlbRcConfig, sender: &SenderFacts) -> FlbRc {
+        FlbRc {
+            line_rate: sender.line_rate,
+            first_window: Some(config.first_window(sender)),
+            line_rate_after: config.line_rate_after.unwrap_or(sender.base_rtt),
+            timeout: config.timeout,
+            most_flows: 1,
+            state: State::Free,
+        }
+    }
+
+    fn go_on(&mut self, now: Time) {
+        self.state = State::Held { until: now + self.line_rate_after };
+    }
+}
+
+impl Footprint for FlbRc {}
+
+impl ReactionPoint for FlbRc {
+    fn rate(&mut self, _now: Time) -> Rate {
+        match self.state {
+            State::Free => self.line_rate,
+            State::Stopped { .. } | State::Held { .. } => {
+                Rate::from_bps((self.line_rate.bps() / u64::from(self.most_flows)).max(1))
+            }
+        }
+    }
+
+    fn window(&self) -> u64 {
+        match self.state {
+            State::Stopped { .. } => 0,
+            State::Free | State::Held { .. } => self.first_window.unwrap_or(u64::MAX),
+        }
+    }
+
+    fn on_ack(&mut self, _ack: &AckView<'_>) {
+        self.first_window = None;
+    }
+
+    fn on_notice(&mut self, now: Time, notice: &Notice) {
+        if notice.protocol != FLB {
+            return;
+        }
+        match (Cnm::of(notice.words), &mut self.state) {
+            (Cnm::Congested { flows }, state) => {
+                self.most_flows = self.most_flows.max(flows);
+                let latest = now + self.timeout;
+                if let State::Stopped { at, until } = state {
+                    *until = latest;
+                    if !at.contains(&notice.from) && at.is_full() {
+                        at.remove(0);
+                    }
+                } else {
+                    *state = State::Stopped { at: ArrayVec::new(), until: latest };
+                }
+                if let State::Stopped { at, .. } = state
+                    && !at.contains(&notice.from)
+                {
+                    at.push(notice.from);
+                }
+            }
+            (Cnm::Clear, State::Stopped { at, .. }) => {
+                at.retain(|root| *root != notice.from);
+                if at.is_empty() {
+                    self.go_on(now);
+                }
+            }
+            (Cnm::Clear, State::Free | State::Held { .. }) => {}
+        }
+    }
+
+    fn wake_at(&self) -> Time {
+        match self.state {
+            State::Free => Time::NEVER,
+            State::Stopped { until, .. } | State::Held { until } => until,
+        }
+    }
+
+    fn on_wake(&mut self, now: Time) {
+        match self.state {
+            State::Stopped { .. } => self.go_on(now),
+            State::Free | State::Held { .. } => (self.state, self.most_flows) = (State::Free, 1),
+        }
+    }
+
+    fn repaces(&self) -> bool {
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ids::{FlowId, NodeId};
+    use crate::testing::sender;
+
+    fn at(us: u64) -> Time {
+        Time::ZERO + Duration::from_us(us)
+    }
+
+    /// A base round-trip time of 8 us, so that the BDP is 100 KB.
+    fn reaction_point() -> FlbRc {
+        FlbRc::new(&FlbRcConfig::default(), &sender(Rate::from_gbps(100), Duration::from_us(8)))
+    }
+
+    fn hear(point: &mut FlbRc, us: u64, from: u32, cnm: Cnm) {
+        let notice = Notice { protocol: FLB, from: PortId(from), flow: FlowId(0), to: NodeId(0), words: cnm.words() };
+        point.on_notice(at(us), &notice);
+    }
+
+    /// Rate in Mb/s, and window.
+    fn state(point: &mut FlbRc, us: u64) -> (u64, u64) {
+        (point.rate(at(us)).bps() / 1_000_000, point.window())
+    }
+
+    const FREE: (u64, u64) = (100_000, u64::MAX);
+
+    fn ack(point: &mut FlbRc) {
+        point.on_ack(&AckView {
+            now: at(1),
+            arrived: None,
+            acked_bytes: 1,
+            sent_bytes: 1,
+            rtt: Duration::ZERO,
+            hops: 0,
+            path: None,
+            telemetry: None,
+        });
+    }
+
+    #[test]
+    fn a_bdp_may_be_in_flight_until_the_first_ack() {
+        let mut point = reaction_point();
+        assert_eq!(state(&mut point, 0), (100_000, 100_000));
+        ack(&mut point);
+        assert_eq!(state(&mut point, 1), FREE);
+    }
+
+    /// Stopped by a notice; on at C / n with the next; at line rate when nothing was heard for a round trip.
+    #[test]
+    fn a_flow_stops_and_goes_on_at_its_share() {
+        let mut point = reaction_point();
+        ack(&mut point);
+        hear(&mut point, 1, 7, Cnm::Congested { flows: 4 });
+        assert_eq!((state(&mut point, 1).1, point.wake_at()), (0, at(1001)));
+        hear(&mut point, 5, 7, Cnm::Congested { flows: 10 });
+        hear(&mut point, 6, 7, Cnm::Congested { flows: 5 });
+        assert_eq!((state(&mut point, 6).1, point.wake_at()), (0, at(1006)));
+        hear(&mut point, 20, 7, Cnm::Clear);
+        assert_eq!((state(&mut point, 20), point.wake_at()), ((10_000, u64::MAX), at(28)));
+        // Congested again: the rate follows the largest n.
+        hear(&mut point, 22, 7, Cnm::Congested { flows: 20 });
+        hear(&mut point, 30, 7, Cnm::Clear);
+        assert_eq!(state(&mut point, 30), (5_000, u64::MAX));
+        point.on_wake(at(38));
+        assert_eq!((state(&mut point, 38), point.wake_at()), (FREE, Time::NEVER));
+        // What was before is forgotten.
+        hear(&mut point, 40, 7, Cnm::Congested { flows: 2 });
+        hear(&mut point, 41, 7, Cnm::Clear);
+        assert_eq!(state(&mut point, 41), (50_000, u64::MAX));
+    }
+
+    #[test]
+    fn all_ports_must_be_clear() {
+        let mut point = reaction_point();
+        ack(&mut point);
+        hear(&mut point, 1, 7, Cnm::Congested { flows: 4 });
+        hear(&mut point, 1, 8, Cnm::Congested { flows: 2 });
+        hear(&mut point, 2, 7, Cnm::Clear);
+        hear(&mut point, 2, 9, Cnm::Clear);
+        assert_eq!(state(&mut point, 2).1, 0);
+        hear(&mut point, 3, 8, Cnm::Clear);
+        assert_eq!(state(&mut point, 3), (25_000, u64::MAX));
+    }
+
+    /// The notice that it may go on can be lost.
+    #[test]
+    fn a_flow_without_news_goes_on() {
+        let mut point = reaction_point();
+        ack(&mut point);
+        hear(&mut point, 1, 7, Cnm::Congested { flows: 4 });
+        point.on_wake(at(1001));
+        assert_eq!((state(&mut point, 1001), point.wake_at()), ((25_000, u64::MAX), at(1009)));
+        hear(&mut point, 1002, 7, Cnm::Clear);
+        assert_eq!(point.wake_at(), at(1009));
+    }
+
+    #[test]
+    fn notices_of_others_say_nothing() {
+        let mut point = reaction_point();
+        let words = Cnm::Congested { flows: 4 }.words();
+        let protocol = Protocol::named("another");
+        point.on_notice(at(1), &Notice { protocol, from: PortId(1), flow: FlowId(0), to: NodeId(0), words });
+        assert_eq!(state(&mut point, 1), (100_000, 100_000));
+    }
+}

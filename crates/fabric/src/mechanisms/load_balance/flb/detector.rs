@@ -1,0 +1,208 @@
+//! Congestion at any switch: a queue above the isolation threshold K has the flows notified whose packets come to it, and clears them when it is below (section 3.2,
+//! Appendix A).
+
+use super::{FlbConfig, Threshold};
+use crate::contract::{Carried, Emission, Passage, PortFacts, Site, View};
+use crate::frame::{Notice, Packet, Route};
+use crate::ids::{Class, ClassMask, FlowId, NodeId, PortId, PortIx, QueueIx};
+use crate::mechanisms::cnm::{Cnm, FLB};
+use crate::mechanisms::growth::Lengths;
+use backwater_engine::{Bytes, Duration, Time};
+use std::collections::BTreeMap;
+
+/// The detector of one switch.
+#[derive(Debug)]
+pub(super) struct Detector {
+    threshold: Threshold,
+    /// By egress port: the least queue that can be congested.
+    least: Vec<u64>,
+    /// By egress port: twice the delay of a link.
+    round: Vec<Duration>,
+    lossless: ClassMask,
+    notify_while_paused: bool,
+    interval: Duration,
+    timeout: Duration,
+    /// With the adaptive threshold: by egress port and queue, how it grows.
+    lengths: BTreeMap<(PortIx, QueueIx), Lengths>,
+    congested: BTreeMap<(PortIx, QueueIx), Root>,
+}
+
+/// A queue above its threshold.
+#[derive(Debug, Default)]
+struct Root {
+    flows: BTreeMap<FlowId, Told>,
+    /// When flows without packets were last looked for.
+    swept: Time,
+}
+
+/// A flow that has been notified of.
+#[derive(Debug)]
+struct Told {
+    /// When it was.
+    at: Time,
+    /// When a packet of it came last that found the queue above the threshold.
+    last: Time,
+    back: Back,
+}
+
+/// The way back to the source of a flow.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Back {
+    to: NodeId,
+    /// The port through which it begins: the one through which its packets have come.
+    pub(super) port: PortIx,
+    route: Route,
+}
+
+/// What a flow's source edge is to know.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct News {
+    pub(super) flow: FlowId,
+    /// The port of which it tells.
+    pub(super) root: PortId,
+    pub(super) cnm: Cnm,
+    pub(super) back: Back,
+}
+
+impl News {
+    /// Sends it.
+    pub(super) fn send(&self, view: &mut View<'_>) {
+        let Back { to, port, route } = self.back;
+        let notice = Notice { protocol: FLB, from: self.root, flow: self.flow, to, words: self.cnm.words() };
+        view.emit(Emission { notice, egress: port, class: Class::CONTROL, route });
+    }
+}
+
+impl Detector {
+    pub(super) fn new(config: &FlbConfig, site: &Site<'_>) -> Detector {
+        let floor = 2 * site.sizes.largest_charge();
+        let round = |port: &PortFacts| config.link_delay.unwrap_or(port.delay) * 2;
+        let least = |port: &PortFacts| match config.threshold {
+            Threshold::Delay => port.rate.bytes_in(round(port)).max(floor),
+            Threshold::Static => config.static_threshold.map_or(u64::MAX, Bytes::get),
+            Threshold::Adaptive => floor,
+        };
+        Detector {
+            threshold: config.threshold,
+            least: site.ports.iter().map(least).collect(),
+            round: site.ports.iter().map(round).collect(),
+            lossless: site.lossless,
+            notify_while_paused: config.notify_while_paused,
+            interval: config.notice_interval.unwrap_or(site.base_rtt),
+            timeout: config.flow_timeout,
+            lengths: BTreeMap::new(),
+            congested: BTreeMap::new(),
+        }
+    }
+
+    /// A data packet has come to its queue, which holds `length` bytes with it; what is to be said about its flow.
+    pub(super) fn on_enqueue(
+        &mut self,
+        at: &Passage,
+        length: u64,
+        packet: &Carried<'_>,
+        view: &View<'_>,
+    ) -> Option<News> {
+        if !self.lossless.has(at.came) {
+            return None;
+        }
+        if self.threshold == Threshold::Adaptive {
+            let lengths = self.lengths.entry((at.egress, at.queue)).or_default();
+            lengths.measure(length - u64::from(at.bytes), view.now, self.round[usize::from(at.egress)]);
+        }
+        if !self.is_above(at, length, packet.packet(), view) {
+            return None;
+        }
+        let (now, root) = (view.now, view.port(at.egress).id());
+        let congested = self.congested.entry((at.egress, at.queue)).or_default();
+        let flow = packet.packet().flow;
+        if let Some(told) = congested.flows.get_mut(&flow) {
+            told.last = now;
+            if now.since(told.at) < self.interval {
+                return None;
+            }
+        }
+        let (to, route) = view.way_back(packet.packet(), packet.trail(), at.ingress)?;
+        let back = Back { to, port: at.ingress, route };
+        congested.flows.insert(flow, Told { at: now, last: now, back });
+        let cnm = Cnm::Congested { flows: congested.flows.len() as u32 };
+        Some(News { flow, root, cnm, back })
+    }
+
+    /// A data packet has left its queue, which holds `length` bytes without it; what is to be said about the flows that were congested there.
+    pub(super) fn on_departure(&mut self, at: &Passage, length: u64, packet: &Packet, view: &View<'_>) -> Vec<News> {
+        if !self.congested.contains_key(&(at.egress, at.queue)) {
+            return Vec::new();
+        }
+        let root = view.port(at.egress).id();
+        let news = |(flow, told): (FlowId, Told)| News { flow, root, cnm: Cnm::Clear, back: told.back };
+        if self.is_below(at, length, packet, view) {
+            let cleared = self.congested.remove(&(at.egress, at.queue)).unwrap_or_default();
+            return cleared.flows.into_iter().map(news).collect();
+        }
+        // Flows that have ended count no more, nor those that go elsewhere now.
+        let congested = self.congested.entry((at.egress, at.queue)).or_default();
+        if view.now.since(congested.swept) < self.timeout {
+            return Vec::new();
+        }
+        congested.swept = view.now;
+        congested.flows.extract_if(.., |_, told| view.now.since(told.last) > self.timeout).map(news).collect()
+    }
+
+    /// Whether a queue of `length` bytes is longer than K.
+    fn is_above(&self, at: &Passage, length: u64, packet: &Packet, view: &View<'_>) -> bool {
+        let egress = usize::from(at.egress);
+        let is_long = match self.threshold {
+            Threshold::Delay => length > self.least[egress] || length > self.half_bound(at, view),
+            Threshold::Static => length > self.least[egress],
+            Threshold::Adaptive => length > self.least[egress] && self.upper(at, length, packet, view) < length.into(),
+        };
+        is_long && (self.notify_while_paused || !view.port(at.egress).is_closed(at.queue))
+    }
+
+    /// Whether one of `length` bytes, which was, is no longer.
+    fn is_below(&self, at: &Passage, length: u64, packet: &Packet, view: &View<'_>) -> bool {
+        let least = self.least[usize::from(at.egress)];
+        match self.threshold {
+            Threshold::Delay => length < least.min(self.half_bound(at, view)),
+            Threshold::Static => length < least,
+            Threshold::Adaptive => {
+                let lower = -self.growth(at, length, packet, view);
+                i128::from(length) < lower.clamp(i128::from(least), self.upper(at, length, packet, view).max(i128::from(least)))
+            }
+        }
+    }
+
+    /// Half of what PFC lets the ingress queue of a packet hold: no K is more.
+    fn half_bound(&self, at: &Passage, view: &View<'_>) -> u64 {
+        view.threshold(at.ingress, at.came).map_or(u64::MAX, |bound| bound / 2)
+    }
+
+    /// By how much the queue of a packet grows while a notice reaches its source and what has been sent until then arrives: the integrals of Equation 4 less 2 d C.
+    fn growth(&self, at: &Passage, length: u64, packet: &Packet, view: &View<'_>) -> i128 {
+        let round = self.round[usize::from(at.egress)];
+        // Its route counts the link that it is about to take already.
+        let links = u64::from(packet.route.links()).saturating_sub(1);
+        let lengths = self.lengths.get(&(at.egress, at.queue)).copied().unwrap_or_default();
+        lengths.growth(length, view.now, round, round * links)
+    }
+
+    /// The upper end of Equation 4: Q_PFC / n less the growth, with n the egress queues of the switch that are congested, that of the packet included.
+    fn upper(&self, at: &Passage, length: u64, packet: &Packet, view: &View<'_>) -> i128 {
+        let Some(bound) = view.threshold(at.ingress, at.came) else { return i128::MAX };
+        let others = self.congested.keys().filter(|key| **key != (at.egress, at.queue)).count() as u64;
+        i128::from(bound / (others + 1)) - self.growth(at, length, packet, view)
+    }
+
+    /// How many flows of how many queues are congested.
+    pub(super) fn counts(&self) -> (usize, usize) {
+        (self.congested.values().map(|root| root.flows.len()).sum(), self.congested.len())
+    }
+
+    pub(super) fn heap_bytes(&self) -> u64 {
+        let (flows, roots) = self.counts();
+        let entries = flows * size_of::<(FlowId, Told)>() + roots * size_of::<((PortIx, QueueIx), Root)>();
+        let tables = (self.least.capacity() + self.round.capacity()) * 8;
+        (entries + tables + self.lengths.len() * size_of::<((PortIx, QueueIx), Lengths)>()) as u64
+    }
+}

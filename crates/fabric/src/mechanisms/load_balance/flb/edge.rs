@@ -1,0 +1,314 @@
+//! What an edge switch does: it measures the paths to the others, and chooses one for every packet of its hosts (sections 3.1 and 3.2).
+
+use super::isolation::Isolation;
+use super::{DelayOf, FlbConfig, Moves, Spread, StampPoint};
+use crate::contract::{Arrival, Carried, Choice, Passage, Site, View};
+use crate::frame::MAX_HOPS;
+use crate::ids::{FlowId, NodeId, PortId, PortIx};
+use crate::mechanisms::cnm::{Cnm, FLB};
+use crate::mechanisms::load_balance::paths::{Echoes, Header, Measuring, Path, PathIx, PathSet, Paths, Stamp};
+use crate::mechanisms::load_balance::recent::Recent;
+use arrayvec::ArrayVec;
+use backwater_engine::random::Stream;
+use backwater_engine::{Duration, Time};
+
+/// Most units that the ageing counter of a flow holds: 8 bits (section 3.4).
+const MOST_UNITS: u64 = 255;
+
+/// An edge switch.
+#[derive(Debug)]
+pub(super) struct Edge {
+    /// Which ports lead to hosts.
+    to_host: Vec<bool>,
+    paths: Paths,
+    measuring: Measuring,
+    echoes: Echoes,
+    flows: Recent<FlowEntry>,
+    most_flows: usize,
+    pub(super) isolation: Isolation,
+    most_isolated: usize,
+    /// Wire bytes of a full data packet, for which delays are given.
+    full: u16,
+    config: FlbConfig,
+    check_period: Duration,
+    /// Whether senders hear CNMs.
+    pub(super) informs_senders: bool,
+    draws: Stream,
+}
+
+/// A flow that has passed lately.
+#[derive(Clone, Copy, Debug)]
+struct FlowEntry {
+    path: PathIx,
+    /// The edge to which that leads.
+    edge: NodeId,
+    /// When its last packet came.
+    last: Time,
+}
+
+/// The path with the least delay below `present`, by less than `gap`: a packet that comes `gap` behind the one before does not overtake it there (Algorithm 1, lines 10
+/// to 12). Of several one at random; `None` if there is none.
+pub fn reroute<T: Copy>(
+    paths: impl Iterator<Item = (T, Duration)> + Clone,
+    present: Duration,
+    gap: Duration,
+    draws: &mut Stream,
+) -> Option<T> {
+    least(paths.filter(|(_, delay)| *delay < present && present.saturating_sub(*delay) < gap), draws)
+}
+
+/// The path with the least delay; of several one at random.
+fn least<T: Copy>(paths: impl Iterator<Item = (T, Duration)> + Clone, draws: &mut Stream) -> Option<T> {
+    let least = paths.clone().map(|(_, delay)| delay).min()?;
+    any_of(paths.filter(|(_, delay)| *delay == least).map(|(path, _)| path), draws)
+}
+
+fn any_of<T>(mut items: impl Iterator<Item = T> + Clone, draws: &mut Stream) -> Option<T> {
+    match items.clone().count() {
+        0 => None,
+        1 => items.next(),
+        count => items.nth(draws.below(count as u64) as usize),
+    }
+}
+
+impl Edge {
+    pub(super) fn new(config: &FlbConfig, site: &Site<'_>) -> Edge {
+        let period = config.sample_period.unwrap_or(site.base_rtt * 2);
+        Edge {
+            to_host: site.neighbours.iter().map(|neighbour| neighbour.is_host).collect(),
+            paths: Paths::new(site.node),
+            measuring: Measuring {
+                period,
+                fresh: config.delay_aging.unwrap_or(period * 2),
+                patience: config.flow_timeout,
+            },
+            echoes: Echoes::default(),
+            flows: Recent::new(config.flow_timeout),
+            most_flows: 0,
+            isolation: Isolation::default(),
+            most_isolated: 0,
+            full: site.sizes.largest().wire,
+            config: config.clone(),
+            check_period: config.check_period.unwrap_or(site.base_rtt),
+            informs_senders: site.senders_hear == Some(FLB),
+            draws: site.seed.stream("flb", u64::from(site.node.0)),
+        }
+    }
+
+    /// Whether what comes in at `port` comes from a host. What the switch itself makes comes in at none.
+    pub(super) fn is_to_host(&self, port: PortIx) -> bool {
+        self.to_host.get(usize::from(port)).copied().unwrap_or(false)
+    }
+
+    /// The way of a data packet of a host; `None` if no path is known.
+    pub(super) fn choose(&mut self, arrival: &mut Arrival<'_>, view: &mut View<'_>) -> Option<Choice> {
+        let (now, flow) = (view.now, arrival.packet.packet().flow);
+        let found = self.flows.take(flow.0.into(), now);
+        let known = found.filter(|entry| now.since(entry.last) <= self.config.flow_timeout);
+        let is_congested = !self.isolation.is_empty() && self.isolation.saw(flow, now);
+        let set = self.paths.to(arrival.destination, view);
+        let present = known.filter(|entry| entry.edge == set.edge && set.is_usable(entry.path, view));
+        let gap = present.map_or(Duration::ZERO, |entry| gap(entry.last, now, self.config.gap_unit));
+        let present = present.map(|entry| entry.path);
+        let mut choosing = Choosing {
+            set,
+            view,
+            isolation: &mut self.isolation,
+            measuring: &self.measuring,
+            config: &self.config,
+            gap,
+            draws: &mut self.draws,
+        };
+        let path = if is_congested {
+            choosing.for_congested(flow, present)
+        } else {
+            choosing.for_uncongested(present)
+        }?;
+        self.flows.put(flow.0.into(), FlowEntry { path, edge: set.edge, last: now });
+        let choice = set.choice(path, arrival.destination, arrival.candidates, view);
+        if set.paths[path as usize].delay.is_due(now, &self.measuring) {
+            let stamp = Some(Stamp { path, at: now, busy: 0 });
+            *arrival.packet.path_header_mut() = Header { stamp, report: None }.into();
+        }
+        if present.is_some_and(|present| present != path) {
+            view.count("reroutes", 1);
+        }
+        if found.is_none() {
+            self.count_flows(view);
+        }
+        choice
+    }
+
+    /// Counts the most entries of the flow table that there have been.
+    fn count_flows(&mut self, view: &mut View<'_>) {
+        let flows = self.flows.len();
+        if flows > self.most_flows {
+            view.count("flow_entries", (flows - self.most_flows) as u64);
+            self.most_flows = flows;
+        }
+    }
+
+    /// A packet is about to join its queue: one that leaves for another edge takes a report along, and what has come from there is read.
+    pub(super) fn on_enqueue(&mut self, at: &Passage, packet: &mut Carried<'_>, view: &View<'_>) {
+        if self.is_to_host(at.egress) {
+            if let Some(header) = packet.path_header().copied() {
+                self.read(at, &header.into(), packet, view);
+            }
+        } else if self.echoes.is_waiting() && self.is_to_host(at.ingress) {
+            let headers = packet.packet();
+            let Some((_, to)) = view.paths.ends(headers.flow, headers.direction()) else { return };
+            if let Some(report) = self.echoes.tell(view.paths.edge(to)) {
+                let stamp = packet.path_header().and_then(|header| Header::from(*header).stamp);
+                *packet.path_header_mut() = Header { stamp, report: Some(report) }.into();
+            }
+        }
+    }
+
+    /// A packet with a header has come from another edge.
+    fn read(&mut self, at: &Passage, header: &Header, packet: &Carried<'_>, view: &View<'_>) {
+        let headers = packet.packet();
+        let Some((from, _)) = view.paths.ends(headers.flow, headers.direction()) else { return };
+        let edge = view.paths.edge(from);
+        if let Some(report) = header.report
+            && let Some(set) = self.paths.known_to(edge)
+            && let Some(path) = set.paths.get_mut(report.path as usize)
+        {
+            path.delay.hear(report.delay, view.now);
+        }
+        if let Some(stamp) = header.stamp {
+            let delay = view.now.since(stamp.at) + self.missing(at, edge, packet, view);
+            self.echoes.hear(edge, stamp, delay, self.config.delay_of == DelayOf::OneWay);
+        }
+    }
+
+    /// What a packet would have taken longer from `edge` to here, were it a full one.
+    fn missing(&self, at: &Passage, edge: NodeId, packet: &Carried<'_>, view: &View<'_>) -> Duration {
+        let wire = packet.frame.size.wire;
+        // Behind the source host, and before the port through which it leaves.
+        let taken: ArrayVec<PortIx, MAX_HOPS> = match packet.trail() {
+            Some(trail) => trail.ports().iter().copied().collect(),
+            None => packet.packet().route.behind().collect(),
+        };
+        let between = taken.get(1..).unwrap_or(&[]);
+        let between = between.strip_suffix(&[at.egress]).unwrap_or(between);
+        let time = |wire| view.paths.serialisation(edge, between, wire);
+        time(self.full.max(wire)).saturating_sub(time(wire))
+    }
+
+    /// A packet of a host starts on the wire: where stamps are made there, this is the time.
+    pub(super) fn on_departure(&self, at: &Passage, packet: &mut Carried<'_>, view: &View<'_>) {
+        if self.config.stamp == StampPoint::Departure
+            && self.is_to_host(at.ingress)
+            && let Some(header) = packet.path_header().copied().map(Header::from)
+            && let Some(stamp) = header.stamp
+        {
+            *packet.path_header_mut() = Header { stamp: Some(Stamp { at: view.now, ..stamp }), ..header }.into();
+        }
+    }
+
+    /// A notice about a flow of one of its hosts.
+    pub(super) fn hear(&mut self, flow: FlowId, root: PortId, cnm: Cnm, view: &mut View<'_>) {
+        let was_empty = self.isolation.is_empty();
+        if self.isolation.hear(flow, root, cnm, view.now) {
+            view.count("isolated_flows", 1);
+            let isolated = self.isolation.counts().0;
+            if isolated > self.most_isolated {
+                view.count("isolation_entries", 1);
+                self.most_isolated = isolated;
+            }
+        }
+        if was_empty && !self.isolation.is_empty() {
+            view.wake_at(view.now + self.check_period);
+        }
+    }
+
+    /// Looks through the isolation table.
+    pub(super) fn on_wake(&mut self, view: &mut View<'_>) {
+        self.isolation.check(view.now, self.config.flow_timeout);
+        if !self.isolation.is_empty() {
+            view.wake_at(view.now + self.check_period);
+        }
+    }
+
+    pub(super) fn heap_bytes(&self) -> u64 {
+        let tables = self.flows.heap_bytes() + self.isolation.heap_bytes() + self.to_host.capacity() as u64;
+        self.paths.heap_bytes() + self.echoes.heap_bytes() + tables
+    }
+}
+
+/// The gap to a packet that came at `last`: exact, or by a counter that has gone up at every multiple of `unit` since then, of which the first time may have been at once.
+fn gap(last: Time, now: Time, unit: Option<Duration>) -> Duration {
+    match unit {
+        None => now.since(last),
+        Some(unit) => unit * (now.ps() / unit.ps() - last.ps() / unit.ps()).min(MOST_UNITS).saturating_sub(1),
+    }
+}
+
+/// What a path is chosen from.
+struct Choosing<'a, 'v> {
+    set: &'a PathSet,
+    view: &'a View<'v>,
+    isolation: &'a mut Isolation,
+    measuring: &'a Measuring,
+    config: &'a FlbConfig,
+    /// The gap to the last packet of the flow.
+    gap: Duration,
+    draws: &'a mut Stream,
+}
+
+impl Choosing<'_, '_> {
+    /// The path of a flow that is not congested: not an isolation path, as long as there are others.
+    fn for_uncongested(&mut self, present: Option<PathIx>) -> Option<PathIx> {
+        let Choosing { set, view, isolation, measuring, config, gap, draws } = self;
+        let delay = |path: &Path| path.delay.at(view.now, measuring);
+        let is_open = |path: &Path| !isolation.is_isolated(path.ascent);
+        let open = set.usable(view).filter(|(_, path)| is_open(path)).map(|(ix, path)| (ix, delay(path)));
+        let Some(before) = present else {
+            return least(open, draws).or_else(|| least(set.usable(view).map(|(ix, path)| (ix, delay(path))), draws));
+        };
+        let delay_before = delay(set.path(before));
+        let other = match config.moves {
+            // Nothing is faster than a path without delay.
+            _ if is_open(set.path(before)) && delay_before == Duration::ZERO => None,
+            _ if is_open(set.path(before)) => reroute(open, delay_before, *gap, draws),
+            Moves::AtOnce => least(open, draws),
+            Moves::InOrder => least(open.filter(|(_, delay)| delay_before.saturating_sub(*delay) < *gap), draws),
+        };
+        other.or(present)
+    }
+
+    /// The path of a congested flow: an isolation path, if there can be one.
+    fn for_congested(&mut self, flow: FlowId, present: Option<PathIx>) -> Option<PathIx> {
+        let Some(isolated) = self.isolated(flow, present) else {
+            return present.or_else(|| self.for_uncongested(None));
+        };
+        let delay = |ix: PathIx| self.set.path(ix).delay.at(self.view.now, self.measuring);
+        let overtakes = |before| isolated != before && delay(before).saturating_sub(delay(isolated)) >= self.gap;
+        if self.config.moves == Moves::InOrder && present.is_some_and(overtakes) {
+            return present;
+        }
+        self.isolation.assign(flow, self.set.path(isolated).ascent);
+        Some(isolated)
+    }
+
+    /// The isolation path of a congested flow: the one that it has, or on which its last packet is; a new one there, if more are wanted and another path is
+    /// left to all others; else any.
+    fn isolated(&mut self, flow: FlowId, present: Option<PathIx>) -> Option<PathIx> {
+        let here = present.or_else(|| self.for_uncongested(None))?;
+        let Choosing { set, view, isolation, config, draws, .. } = self;
+        let is_isolated = |path: &Path| isolation.is_isolated(path.ascent);
+        let mut of_flow = set.usable(view).filter(|(_, path)| {
+            isolation.path_of(flow) == Some(path.ascent) && isolation.is_isolated(path.ascent)
+        });
+        let kept = of_flow.next().map(|(ix, _)| ix).or_else(|| Some(here).filter(|ix| is_isolated(set.path(*ix))));
+        if let Some(kept) = kept.filter(|_| config.spread == Spread::PerFlow) {
+            return Some(kept);
+        }
+        let ascent = set.path(here).ascent;
+        let is_left = || set.usable(view).any(|(_, path)| path.ascent != ascent && !is_isolated(path));
+        if kept.is_none() && isolation.wants_more() && is_left() {
+            return Some(here);
+        }
+        any_of(set.usable(view).filter(|(_, path)| is_isolated(path)).map(|(ix, _)| ix), draws)
+    }
+}

@@ -1,0 +1,291 @@
+//! Isolation at the source edge: which flows are congested, and which paths are left to them (section 3.2).
+
+use crate::ids::{FlowId, PortId};
+use crate::mechanisms::cnm::Cnm;
+use crate::mechanisms::load_balance::paths::Ascent;
+use arrayvec::ArrayVec;
+use backwater_engine::memory::HeapBytes;
+use backwater_engine::{Duration, Time};
+use std::collections::BTreeMap;
+
+/// The most ports at which a flow is known to be congested at once: no more are on its path.
+const MOST_ROOTS: usize = 7;
+
+/// The isolation table of an edge, and its isolation paths.
+#[derive(Debug, Default)]
+pub(super) struct Isolation {
+    flows: BTreeMap<FlowId, Isolated>,
+    /// The ports at which these are congested.
+    roots: BTreeMap<PortId, Root>,
+    /// The isolation paths, in the order in which they were made.
+    paths: Vec<Ascent>,
+    /// How many there may be.
+    wanted: usize,
+}
+
+/// A congested flow.
+#[derive(Debug)]
+struct Isolated {
+    roots: ArrayVec<PortId, MOST_ROOTS>,
+    /// The isolation path that it has.
+    path: Option<Ascent>,
+    /// When a packet of it came last, or a notice about it.
+    last: Time,
+}
+
+/// A port at which flows of this edge are congested.
+#[derive(Debug)]
+struct Root {
+    /// How many of this edge are.
+    here: u32,
+    /// How many are in all (n), as was heard last.
+    in_all: u32,
+}
+
+impl Isolation {
+    /// What a notice from `root` says of `flow`; whether it is a new entry.
+    pub(super) fn hear(&mut self, flow: FlowId, root: PortId, cnm: Cnm, now: Time) -> bool {
+        match cnm {
+            Cnm::Congested { flows } => self.add(flow, root, flows, now),
+            Cnm::Clear => {
+                if let Some(entry) = self.flows.get_mut(&flow)
+                    && let Some(place) = entry.roots.iter().position(|known| *known == root)
+                {
+                    entry.roots.remove(place);
+                    if entry.roots.is_empty() {
+                        self.flows.remove(&flow);
+                    }
+                    self.leave(root);
+                    self.release_all_if_empty();
+                }
+                false
+            }
+        }
+    }
+
+    fn add(&mut self, flow: FlowId, root: PortId, in_all: u32, now: Time) -> bool {
+        let before = self.flows.len();
+        let new = || Isolated { roots: ArrayVec::new(), path: None, last: now };
+        let entry = self.flows.entry(flow).or_insert_with(new);
+        entry.last = now;
+        let is_root_new = !entry.roots.contains(&root);
+        if is_root_new && entry.roots.try_push(root).is_err() {
+            return self.flows.len() > before;
+        }
+        let of_root = self.roots.entry(root).or_insert(Root { here: 0, in_all });
+        of_root.in_all = in_all;
+        if is_root_new {
+            of_root.here += 1;
+            self.wanted = self.wanted.max(self.paths_needed());
+        }
+        self.flows.len() > before
+    }
+
+    /// A flow of this edge is no longer congested at `root`.
+    fn leave(&mut self, root: PortId) {
+        if let Some(of_root) = self.roots.get_mut(&root) {
+            of_root.here -= 1;
+            if of_root.here == 0 {
+                self.roots.remove(&root);
+            }
+        }
+    }
+
+    fn release_all_if_empty(&mut self) {
+        if self.flows.is_empty() {
+            self.paths.clear();
+            self.wanted = 0;
+        }
+    }
+
+    /// How many isolation paths the congested flows need: ceil(sum of C / n over C), where n is the largest of a flow's ports. Each term is cut down to
+    /// 64 bits behind the point, so that n times 1 / n is no more than 1.
+    fn paths_needed(&self) -> usize {
+        let in_all = |root: &PortId| self.roots.get(root).map_or(1, |root| root.in_all);
+        let share = |entry: &Isolated| (1u128 << 64) / u128::from(entry.roots.iter().map(in_all).max().unwrap_or(1));
+        self.flows.values().map(share).sum::<u128>().div_ceil(1 << 64) as usize
+    }
+
+    /// Forgets flows of which nothing has come for `timeout`, and releases the paths that the others do not need.
+    pub(super) fn check(&mut self, now: Time, timeout: Duration) {
+        let idle: Vec<FlowId> =
+            self.flows.iter().filter(|(_, entry)| now.since(entry.last) > timeout).map(|(flow, _)| *flow).collect();
+        for flow in idle {
+            let entry = self.flows.remove(&flow).expect("it has just been found");
+            entry.roots.into_iter().for_each(|root| self.leave(root));
+        }
+        self.wanted = self.paths_needed();
+        self.release_all_if_empty();
+        while self.paths.len() > self.wanted {
+            self.release_one();
+        }
+    }
+
+    /// Releases the isolation path with the fewest flows, of several the last one made: they get another.
+    fn release_one(&mut self) {
+        let flows_of = |path: Ascent| self.flows.values().filter(|entry| entry.path == Some(path)).count();
+        let places = (0..self.paths.len()).rev();
+        let Some(place) = places.min_by_key(|place| flows_of(self.paths[*place])) else { return };
+        let released = self.paths.remove(place);
+        for entry in self.flows.values_mut().filter(|entry| entry.path == Some(released)) {
+            entry.path = None;
+        }
+    }
+
+    /// Whether no flow is congested.
+    pub(super) fn is_empty(&self) -> bool {
+        self.flows.is_empty()
+    }
+
+    /// A packet of `flow` has come; whether that is congested.
+    pub(super) fn saw(&mut self, flow: FlowId, now: Time) -> bool {
+        let entry = self.flows.get_mut(&flow);
+        entry.map(|entry| entry.last = now).is_some()
+    }
+
+    /// The isolation path that a congested flow has, if it has one.
+    pub(super) fn path_of(&self, flow: FlowId) -> Option<Ascent> {
+        self.flows.get(&flow)?.path
+    }
+
+    /// Gives a congested flow an isolation path: one of those that there are, or a new one.
+    pub(super) fn assign(&mut self, flow: FlowId, path: Ascent) {
+        if !self.is_isolated(path) {
+            self.paths.push(path);
+        }
+        self.flows.entry(flow).and_modify(|entry| entry.path = Some(path));
+    }
+
+    /// Whether there may be one more isolation path.
+    pub(super) fn wants_more(&self) -> bool {
+        self.paths.len() < self.wanted
+    }
+
+    /// Whether a path is an isolation path.
+    pub(super) fn is_isolated(&self, path: Ascent) -> bool {
+        self.paths.contains(&path)
+    }
+
+    /// How many flows are congested, and how many paths isolated.
+    pub(super) fn counts(&self) -> (usize, usize) {
+        (self.flows.len(), self.paths.len())
+    }
+
+    pub(super) fn heap_bytes(&self) -> u64 {
+        let entries = self.flows.len() * size_of::<(FlowId, Isolated)>() + self.roots.len() * size_of::<(PortId, Root)>();
+        entries as u64 + self.paths.heap_bytes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(us: u64) -> Time {
+        Time::ZERO + Duration::from_us(us)
+    }
+
+    fn congest(isolation: &mut Isolation, flow: u32, root: u32, flows: u32) {
+        isolation.hear(FlowId(flow), PortId(root), Cnm::Congested { flows }, at(0));
+    }
+
+    fn clear(isolation: &mut Isolation, flow: u32, root: u32) {
+        isolation.hear(FlowId(flow), PortId(root), Cnm::Clear, at(0));
+    }
+
+    /// A root of any number of flows needs one path, though some of 1 / n do not add up to 1 in floating point.
+    #[test]
+    fn one_root_needs_one_path() {
+        for n in 1..=200 {
+            let mut isolation = Isolation::default();
+            for flow in 0..n {
+                congest(&mut isolation, flow, 7, flow + 1);
+                assert_eq!(isolation.paths_needed(), 1, "{flow} of {n}");
+            }
+        }
+    }
+
+    #[test]
+    fn roots_add_up_by_the_flows_that_enter_here() {
+        let mut isolation = Isolation::default();
+        congest(&mut isolation, 1, 7, 3);
+        congest(&mut isolation, 2, 7, 3);
+        congest(&mut isolation, 3, 8, 4);
+        // 2/3 + 1/4.
+        assert_eq!(isolation.paths_needed(), 1);
+        // 2/3 + 2/4.
+        congest(&mut isolation, 4, 8, 4);
+        assert_eq!(isolation.paths_needed(), 2);
+        // Two roots, all of whose flows enter here.
+        let mut isolation = Isolation::default();
+        (0..6).for_each(|flow| congest(&mut isolation, flow, flow % 2, 3));
+        assert_eq!(isolation.paths_needed(), 2);
+    }
+
+    /// Of two ports at which a flow is congested, the one with more flows says how fast it can be.
+    #[test]
+    fn the_larger_n_counts() {
+        let mut isolation = Isolation::default();
+        congest(&mut isolation, 1, 7, 1);
+        congest(&mut isolation, 2, 8, 1);
+        assert_eq!(isolation.paths_needed(), 2);
+        congest(&mut isolation, 1, 9, 10);
+        congest(&mut isolation, 2, 8, 2);
+        // 1/10 + 1/2.
+        assert_eq!(isolation.paths_needed(), 1);
+    }
+
+    /// A flow is released when it is clear at all ports at which it was congested, and then the paths with the last.
+    #[test]
+    fn clear_notices_release() {
+        let mut isolation = Isolation::default();
+        congest(&mut isolation, 1, 7, 2);
+        congest(&mut isolation, 1, 8, 2);
+        congest(&mut isolation, 2, 7, 2);
+        isolation.assign(FlowId(1), 5);
+        clear(&mut isolation, 1, 7);
+        assert_eq!(isolation.counts(), (2, 1));
+        clear(&mut isolation, 1, 9);
+        clear(&mut isolation, 2, 7);
+        assert_eq!((isolation.counts(), isolation.roots.len()), ((1, 1), 1));
+        assert!(isolation.is_isolated(5));
+        clear(&mut isolation, 1, 8);
+        assert_eq!((isolation.counts(), isolation.roots.len()), ((0, 0), 0));
+        assert!(!isolation.is_isolated(5) && !isolation.wants_more());
+    }
+
+    /// Of three paths two are needed once flows are gone: the one with the fewest flows goes, of equal ones the last.
+    #[test]
+    fn a_check_releases_what_is_not_needed() {
+        let mut isolation = Isolation::default();
+        for (flow, path) in [(1, 10), (2, 11), (3, 12)] {
+            congest(&mut isolation, flow, flow, 1);
+            assert!(isolation.wants_more());
+            isolation.assign(FlowId(flow), path);
+        }
+        assert!(!isolation.wants_more());
+        clear(&mut isolation, 2, 2);
+        // Not before the check.
+        assert_eq!(isolation.paths, [10, 11, 12]);
+        isolation.check(at(0), Duration::from_us(10));
+        assert_eq!((&isolation.paths[..], isolation.path_of(FlowId(1))), (&[10, 12][..], Some(10)));
+        // Both are now congested at one port.
+        congest(&mut isolation, 1, 9, 2);
+        congest(&mut isolation, 3, 9, 2);
+        isolation.check(at(0), Duration::from_us(10));
+        assert_eq!((&isolation.paths[..], isolation.path_of(FlowId(3))), (&[10][..], None));
+    }
+
+    /// Where a clear notice was lost, the entry goes when nothing has come for longer than the timeout.
+    #[test]
+    fn idle_flows_are_forgotten() {
+        let (mut isolation, timeout) = (Isolation::default(), Duration::from_us(10));
+        congest(&mut isolation, 1, 7, 1);
+        isolation.assign(FlowId(1), 5);
+        assert!(isolation.saw(FlowId(1), at(5)) && !isolation.saw(FlowId(2), at(5)));
+        isolation.check(at(15), timeout);
+        assert_eq!(isolation.counts(), (1, 1));
+        isolation.check(at(16), timeout);
+        assert_eq!((isolation.counts(), isolation.roots.len()), ((0, 0), 0));
+    }
+}

@@ -1,0 +1,308 @@
+//! FLB (Hu et al., USENIX ATC 2025): edge switches send every packet along the path with the least delay on which it overtakes none of its flow, and keep the flows
+//! that are congested on as few paths as they need, so that a PAUSE stops nobody else.
+//!
+//! Edges measure the paths to each other with stamps on some packets. Any switch whose egress queue is longer than a threshold tells the edges of the flows whose
+//! packets come to it (CNM), and tells them again when it is shorter.
+
+mod detector;
+mod edge;
+mod isolation;
+
+pub use self::edge::reroute;
+
+use self::detector::{Detector, News};
+use self::edge::Edge;
+use super::flowlets::by_hash;
+use crate::contract::{
+    Arrival, Beside, Carried, Choice, Findings, FlowHash, Footprint, Heard, LoadBalance, LoadBalanceOptions, Options,
+    Passage, Shape, Site, Station, Stations, View,
+};
+use crate::frame::{Notice, PacketKind};
+use crate::ids::NodeId;
+use crate::mechanisms::cnm::{Cnm, FLB};
+use backwater_engine::{Bytes, Duration};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Where a packet is stamped whose delay is measured (section 3.1: "departure timestamps").
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum StampPoint {
+    /// When it comes to its edge: the queue of the uplink there counts, which a PAUSE may stop.
+    #[default]
+    Arrival,
+    /// When it starts on the wire of the uplink.
+    Departure,
+}
+
+/// Which delay of a path counts (section 3.1).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum DelayOf {
+    /// What is over the shortest one ever measured on the path: the time in queues.
+    #[default]
+    Queueing,
+    /// What is over the shortest one ever measured on any path to the same edge: slower links count as well.
+    OneWay,
+}
+
+/// How the isolation threshold K is found (Appendix A).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Threshold {
+    /// 2 d C, with the delay and the rate of the egress port's link, at most half of what PFC lets the ingress queue of the packet hold.
+    #[default]
+    Delay,
+    /// Equation 4 with measured rates: a queue is congested from the upper end on, with n the congested egress queues of the switch, and no longer below the lower end.
+    Adaptive,
+    /// A number of bytes: `static_threshold`.
+    Static,
+}
+
+/// How congested flows are spread over isolation paths, if there are several.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Spread {
+    /// Every flow has one (section 3.2).
+    #[default]
+    PerFlow,
+    /// Every packet takes one at random (section 3.4).
+    PerPacket,
+}
+
+/// When a flow leaves a path that it may no longer take: an uncongested one an isolation path, a congested one any other.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Moves {
+    /// With its next packet (section 3.2).
+    #[default]
+    AtOnce,
+    /// With the first packet that overtakes none of its flow (Algorithm 1).
+    InOrder,
+}
+
+/// FLB: the path with the least delay on which a packet overtakes none of its flow; congested flows keep to few paths (ATC 2025).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct FlbConfig {
+    /// How long an edge, or a congested queue, remembers a flow without packets. Default 1 ms (section 3.1).
+    pub flow_timeout: Duration,
+    /// Time between two samples of a path. Default: two base round-trip times of the network (section 3.1).
+    pub sample_period: Option<Duration>,
+    /// How long a measured delay stays what it is, if no sample is under way; then it falls by as much as time goes on. Default: two sample periods.
+    pub delay_aging: Option<Duration>,
+    /// Where samples are stamped.
+    pub stamp: StampPoint,
+    /// Which delay of a path counts.
+    pub delay_of: DelayOf,
+    /// Unit of the ageing counter by which the gap between two packets of a flow is told, rounded down (section 3.4; the paper names none). Default: gaps are exact.
+    pub gap_unit: Option<Duration>,
+    /// Whether congested flows are isolated. Default true; false leaves rerouting alone.
+    pub isolation: bool,
+    /// How the isolation threshold K is found.
+    pub threshold: Threshold,
+    /// K with `threshold = "static"`; the paper compares 20 % and 30 % of the buffer (Figure 12).
+    pub static_threshold: Option<Bytes>,
+    /// d, the delay of a link, for the thresholds `delay` and `adaptive`. Default: that of the egress port's link.
+    pub link_delay: Option<Duration>,
+    /// Shortest time between two notices about a flow at an egress queue. Default: a base round-trip time of the network.
+    pub notice_interval: Option<Duration>,
+    /// Whether a queue whose own port is stopped by a PAUSE counts as well, though it may be long for that alone. Default true: the paper makes no difference.
+    pub notify_while_paused: bool,
+    /// Time between two looks at the isolation table, for flows that are gone and paths that are not needed. Default: a base round-trip time of the network.
+    pub check_period: Option<Duration>,
+    /// How congested flows are spread over isolation paths.
+    pub spread: Spread,
+    /// When a flow leaves a path that it may no longer take.
+    pub moves: Moves,
+}
+
+impl Default for FlbConfig {
+    fn default() -> Self {
+        FlbConfig {
+            flow_timeout: Duration::from_ms(1),
+            sample_period: None,
+            delay_aging: None,
+            stamp: StampPoint::default(),
+            delay_of: DelayOf::default(),
+            gap_unit: None,
+            isolation: true,
+            threshold: Threshold::default(),
+            static_threshold: None,
+            link_delay: None,
+            notice_interval: None,
+            notify_while_paused: true,
+            check_period: None,
+            spread: Spread::default(),
+            moves: Moves::default(),
+        }
+    }
+}
+
+impl Options for FlbConfig {
+    fn check(&self, beside: &Beside<'_>, findings: &mut Findings) {
+        findings.positive(Some(self.flow_timeout), "flow_timeout");
+        findings.clock(self.sample_period, "sample_period", None);
+        findings.clock(self.check_period, "check_period", None);
+        findings.positive(self.gap_unit, "gap_unit");
+        findings.positive(self.link_delay, "link_delay");
+        let is_static = self.threshold == Threshold::Static;
+        findings.error(
+            is_static && self.static_threshold.is_none(),
+            "static_threshold",
+            "must be set: threshold is static",
+        );
+        let message = "has no effect: threshold is not static";
+        findings.error(!is_static && self.static_threshold.is_some(), "static_threshold", message);
+        findings.error(
+            is_static && self.link_delay.is_some(),
+            "link_delay",
+            "has no effect: threshold is static",
+        );
+        let default = FlbConfig::default();
+        let of_isolation = [
+            ("threshold", self.threshold != default.threshold),
+            ("link_delay", self.link_delay.is_some()),
+            ("notice_interval", self.notice_interval.is_some()),
+            ("notify_while_paused", self.notify_while_paused != default.notify_while_paused),
+            ("check_period", self.check_period.is_some()),
+            ("spread", self.spread != default.spread),
+            ("moves", self.moves != default.moves),
+        ];
+        for (option, is_set) in of_isolation {
+            findings.error(!self.isolation && is_set, option, "has no effect: isolation is off");
+        }
+        let message = "must be true: flb-rc follows the notices";
+        findings.error(!self.isolation && beside.congestion == "flb-rc", "isolation", message);
+        let (flow_control, facts) = &beside.flow_control;
+        let message = format!("has no effect under flow control {flow_control}: no PAUSE stops a queue");
+        findings.warning(!self.notify_while_paused && facts.protocols.is_empty(), "notify_while_paused", message);
+        let message = "isolates no flow: no class is lossless";
+        findings.warning(self.isolation && beside.lossless.is_empty(), "isolation", message);
+    }
+
+    fn applies(&self, shape: &Shape) -> Result<(), String> {
+        shape.without_relays("flb")?;
+        if shape.multihomed {
+            return Err("flb's paths are from edge to edge: a host must have one link, and there are hosts with several".into());
+        }
+        if shape.layers > 3 {
+            return Err(format!("flb's packets carry their route, which has room for 3 layers of switches, and there are {}", shape.layers));
+        }
+        if shape.routes_by_hand {
+            return Err("flb's edges choose whole paths: no route can be set by hand".into());
+        }
+        Ok(())
+    }
+}
+
+impl LoadBalanceOptions for FlbConfig {
+    type Instance = Box<Flb>;
+
+    fn reorders(&self) -> bool {
+        true
+    }
+
+    fn build(&self, site: &Site<'_>) -> Box<Flb> {
+        let is_edge = site.neighbours.iter().any(|neighbour| neighbour.is_host);
+        Box::new(Flb {
+            node: site.node,
+            edge: is_edge.then(|| Edge::new(self, site)),
+            detector: self.isolation.then(|| Detector::new(self, site)),
+            stamps_departures: self.stamp == StampPoint::Departure,
+            hash: FlowHash::new(site.seed, site.node),
+        })
+    }
+}
+
+/// FLB at one switch.
+#[derive(Debug)]
+pub struct Flb {
+    node: NodeId,
+    /// That of an edge switch: one with hosts.
+    edge: Option<Edge>,
+    /// `None` without isolation.
+    detector: Option<Detector>,
+    stamps_departures: bool,
+    hash: FlowHash,
+}
+
+impl Flb {
+    /// What a queue here has to say about a flow: the switch itself is to know if it is the flow's edge, and else the one that is.
+    fn announce(&mut self, news: &News, view: &mut View<'_>) {
+        match &mut self.edge {
+            Some(edge) if edge.is_to_host(news.back.port) => {
+                edge.hear(news.flow, news.root, news.cnm, view);
+                if edge.informs_senders {
+                    news.send(view);
+                }
+            }
+            _ => news.send(view),
+        }
+        view.count(if news.cnm == Cnm::Clear { "clear_cnms" } else { "cnms" }, 1);
+    }
+}
+
+impl Footprint for Flb {
+    fn heap_bytes(&self) -> u64 {
+        let edge = self.edge.as_ref().map_or(0, Edge::heap_bytes);
+        edge + self.detector.as_ref().map_or(0, Detector::heap_bytes)
+    }
+}
+
+impl Station for Flb {
+    fn stations(&self) -> Stations {
+        let at_edge = if self.edge.is_some() { Stations::ENQUEUE | Stations::NOTICE } else { Stations::NONE };
+        let departs = self.detector.is_some() || self.edge.is_some() && self.stamps_departures;
+        let departure = if departs { Stations::DATA_DEPARTURE } else { Stations::NONE };
+        let enqueue = if self.detector.is_some() { Stations::DATA_ENQUEUE } else { Stations::NONE };
+        at_edge | departure | enqueue
+    }
+
+    fn on_enqueue(&mut self, at: &Passage, queue_bytes: u64, packet: &mut Carried<'_>, view: &mut View<'_>) {
+        if let Some(edge) = &mut self.edge {
+            edge.on_enqueue(at, packet, view);
+        }
+        if packet.packet().kind == PacketKind::Data
+            && let Some(detector) = &mut self.detector
+            && let Some(news) = detector.on_enqueue(at, queue_bytes, packet, view)
+        {
+            self.announce(&news, view);
+        }
+    }
+
+    fn on_departure(&mut self, at: &Passage, queue_bytes: u64, packet: &mut Carried<'_>, view: &mut View<'_>) {
+        if let Some(edge) = &mut self.edge {
+            edge.on_departure(at, packet, view);
+        }
+        if let Some(detector) = &mut self.detector {
+            let news = detector.on_departure(at, queue_bytes, packet.packet(), view);
+            news.iter().for_each(|news| self.announce(news, view));
+        }
+    }
+
+    fn on_notice(&mut self, notice: &Notice, view: &mut View<'_>) -> Heard {
+        match &mut self.edge {
+            Some(edge) if notice.protocol == FLB && view.paths.edge(notice.to) == self.node => {
+                edge.hear(notice.flow, notice.from, Cnm::of(notice.words), view);
+                if edge.informs_senders { Heard::Pass } else { Heard::Consume }
+            }
+            _ => Heard::Pass,
+        }
+    }
+
+    fn on_wake(&mut self, view: &mut View<'_>) {
+        if let Some(edge) = &mut self.edge {
+            edge.on_wake(view);
+        }
+    }
+}
+
+impl LoadBalance for Flb {
+    fn choose(&mut self, arrival: &mut Arrival<'_>, view: &mut View<'_>) -> Choice {
+        let is_data = arrival.packet.packet().kind == PacketKind::Data;
+        let edge = self.edge.as_mut().filter(|edge| is_data && edge.is_to_host(arrival.ingress));
+        let chosen = edge.and_then(|edge| edge.choose(arrival, view));
+        chosen.unwrap_or_else(|| Choice::Candidate(by_hash(self.hash, arrival.key, arrival.candidates, view)))
+    }
+}

@@ -1,0 +1,98 @@
+//! What an edge knows of the delay of a path: how long a sampled packet has waited on it, as the edge at its other end has reported.
+
+use backwater_engine::{Duration, Time};
+
+/// How paths are measured.
+#[derive(Clone, Copy, Debug)]
+pub(in super::super) struct Measuring {
+    /// Time between two samples of a path.
+    pub(in super::super) period: Duration,
+    /// How long what has been heard of a path stays what it is. From then on it falls by as much as time goes on: a queue to which nothing comes drains so.
+    pub(in super::super) fresh: Duration,
+    /// How long a sample is waited for. As long as it is under way, what was heard last stays.
+    pub(in super::super) patience: Duration,
+}
+
+/// The delay of a path: one-way, over that of the idle path.
+#[derive(Clone, Copy, Debug, Default)]
+pub(in super::super) struct Delay {
+    value: Duration,
+    /// When that was heard.
+    heard: Time,
+    /// When a packet was sampled last.
+    sampled: Option<Time>,
+}
+
+impl Delay {
+    /// What is known of it now.
+    pub(in super::super) fn at(&self, now: Time, how: &Measuring) -> Duration {
+        if self.value == Duration::ZERO || self.is_awaited(now, how) {
+            return self.value;
+        }
+        self.value.saturating_sub(now.since(self.heard).saturating_sub(how.fresh))
+    }
+
+    /// Whether a sample is under way.
+    fn is_awaited(&self, now: Time, how: &Measuring) -> bool {
+        self.sampled.is_some_and(|sampled| sampled > self.heard && now.since(sampled) <= how.patience)
+    }
+
+    /// Whether the next packet is to be sampled; if so, it counts as sampled.
+    pub(in super::super) fn is_due(&mut self, now: Time, how: &Measuring) -> bool {
+        let is_due = self.sampled.is_none_or(|sampled| now.since(sampled) >= how.period);
+        if is_due {
+            self.sampled = Some(now);
+        }
+        is_due
+    }
+
+    /// A report has come.
+    pub(in super::super) fn hear(&mut self, value: Duration, now: Time) {
+        (self.value, self.heard) = (value, now);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HOW: Measuring = Measuring {
+        period: Duration::from_us(10),
+        fresh: Duration::from_us(20),
+        patience: Duration::from_us(100),
+    };
+
+    fn at(us: u64) -> Time {
+        Time::ZERO + Duration::from_us(us)
+    }
+
+    #[test]
+    fn paths_are_sampled_once_in_a_period() {
+        let mut delay = Delay::default();
+        let due: Vec<u64> = (0..35).filter(|us| delay.is_due(at(*us), &HOW)).collect();
+        assert_eq!(due, [0, 10, 20, 30]);
+    }
+
+    /// 5 us, heard at 40 us: fresh until 60, and gone at 65.
+    #[test]
+    fn what_was_heard_falls_once_it_is_old() {
+        let mut delay = Delay::default();
+        delay.hear(Duration::from_us(5), at(40));
+        for (us, left) in [(40, 5), (60, 5), (61, 4), (64, 1), (65, 0), (1000, 0)] {
+            assert_eq!(delay.at(at(us), &HOW), Duration::from_us(left), "{us} us");
+        }
+    }
+
+    /// A sample that is under way says that the path is in use: nothing better is known than what was heard last, until it counts as lost.
+    #[test]
+    fn what_was_heard_stays_while_a_sample_is_under_way() {
+        let mut delay = Delay::default();
+        delay.hear(Duration::from_us(5), at(40));
+        assert!(delay.is_due(at(50), &HOW));
+        for (us, left) in [(61, 5), (150, 5), (151, 0)] {
+            assert_eq!(delay.at(at(us), &HOW), Duration::from_us(left), "{us} us");
+        }
+        delay.hear(Duration::from_us(7), at(151));
+        assert_eq!(delay.at(at(151), &HOW), Duration::from_us(7));
+    }
+}

@@ -1,0 +1,172 @@
+//! The whole paths from an edge switch to the others, and what it knows of their delays: what FLB and Proteus choose among.
+//!
+//! Packets carry the path that is chosen for them (source routing), as far as a route has room for it.
+
+mod delay;
+mod echo;
+
+pub(super) use self::delay::{Delay, Measuring};
+pub(super) use self::echo::{Echoes, Header, Stamp};
+
+use crate::contract::{Choice, View};
+use crate::frame::{MAX_HOPS, Route};
+use crate::ids::{NodeId, PortIx};
+use arrayvec::ArrayVec;
+use backwater_engine::memory::HeapBytes;
+
+/// The most paths to an edge that are looked at.
+const MOST_PATHS: usize = 1024;
+
+/// Index of a path among those to the same edge. It stays what it is when routes change.
+pub(super) type PathIx = u32;
+
+/// Index of the way up of a path: its links from the edge on as far as the highest layer. Paths with the same one differ on their way down at most.
+pub(super) type Ascent = u16;
+
+/// The egress ports of a path, from one edge to the other: behind them is the link to a host, and before them that from one.
+type Ports = ArrayVec<PortIx, { MAX_HOPS - 2 }>;
+
+/// The paths from an edge to the others.
+#[derive(Debug)]
+pub(super) struct Paths {
+    node: NodeId,
+    /// By the edge to which they lead.
+    sets: Vec<Option<Box<PathSet>>>,
+    ascents: Vec<Ports>,
+}
+
+/// The paths to another edge.
+#[derive(Debug, Default)]
+pub(super) struct PathSet {
+    pub(super) edge: NodeId,
+    pub(super) paths: Vec<Path>,
+    /// Those that routes know.
+    known: Vec<PathIx>,
+    /// The state of the routes that they are from; `None` at first.
+    epoch: Option<u32>,
+}
+
+/// A path to another edge.
+#[derive(Debug)]
+pub(super) struct Path {
+    ports: Ports,
+    /// These as the route of a packet.
+    route: Route,
+    pub(super) ascent: Ascent,
+    /// Whether routes know it.
+    is_known: bool,
+    pub(super) delay: Delay,
+}
+
+impl Path {
+    /// The port through which it leaves this edge.
+    pub(super) fn first(&self) -> PortIx {
+        self.ports[0]
+    }
+}
+
+impl Paths {
+    pub(super) fn new(node: NodeId) -> Paths {
+        Paths { node, sets: Vec::new(), ascents: Vec::new() }
+    }
+
+    /// The paths to the edge of `host`, as routes know them now.
+    pub(super) fn to(&mut self, host: NodeId, view: &View<'_>) -> &mut PathSet {
+        let edge = view.paths.edge(host);
+        let slot = edge.0 as usize;
+        if slot >= self.sets.len() {
+            self.sets.resize_with(slot + 1, || None);
+        }
+        let set = self.sets[slot].get_or_insert_with(|| Box::new(PathSet { edge, ..PathSet::default() }));
+        let epoch = Some(view.paths.epoch());
+        if set.epoch != epoch {
+            set.epoch = epoch;
+            set.renew(self.node, host, &mut self.ascents, view);
+        }
+        set
+    }
+
+    /// The paths to `edge`, if any has been looked for.
+    pub(super) fn known_to(&mut self, edge: NodeId) -> Option<&mut PathSet> {
+        self.sets.get_mut(edge.0 as usize)?.as_deref_mut()
+    }
+
+    /// The paths to every edge that has been looked for, in order of edges.
+    pub(super) fn sets(&self) -> impl Iterator<Item = &PathSet> {
+        self.sets.iter().flatten().map(|set| &**set)
+    }
+
+    pub(super) fn heap_bytes(&self) -> u64 {
+        let of_set = |set: &PathSet| size_of::<PathSet>() as u64 + set.paths.heap_bytes() + set.known.heap_bytes();
+        self.sets.heap_bytes() + self.ascents.heap_bytes() + self.sets().map(of_set).sum::<u64>()
+    }
+}
+
+impl PathSet {
+    /// Looks for the paths from `node` anew. Those that are no longer known keep their places.
+    fn renew(&mut self, node: NodeId, host: NodeId, ascents: &mut Vec<Ports>, view: &View<'_>) {
+        let mut found = Vec::new();
+        find(node, self.edge, host, view, &mut Ports::new(), &mut found);
+        self.paths.iter_mut().for_each(|path| path.is_known = false);
+        self.known = found.into_iter().filter_map(|ports| self.index_of(ports, ascents)).collect();
+        self.known.iter().for_each(|ix| self.paths[*ix as usize].is_known = true);
+    }
+
+    /// The place of the path of these ports, made if there is none; `None` if no packet can carry it.
+    fn index_of(&mut self, ports: Ports, ascents: &mut Vec<Ports>) -> Option<PathIx> {
+        let place = self.paths.iter().position(|path| path.ports == ports).or_else(|| {
+            let route = Route::fixed(&ports)?;
+            let up: Ports = ports[..ports.len().div_ceil(2)].iter().copied().collect();
+            let ascent = ascents.iter().position(|known| *known == up).unwrap_or_else(|| {
+                ascents.push(up);
+                ascents.len() - 1
+            });
+            self.paths.push(Path { ports, route, ascent: ascent as Ascent, is_known: true, delay: Delay::default() });
+            Some(self.paths.len() - 1)
+        })?;
+        Some(place as PathIx)
+    }
+
+    /// The path called `ix`.
+    pub(super) fn path(&self, ix: PathIx) -> &Path {
+        &self.paths[ix as usize]
+    }
+
+    /// Those that routes know, whatever their first links.
+    pub(super) fn known(&self) -> impl Iterator<Item = (PathIx, &Path)> + Clone {
+        self.known.iter().map(|ix| (*ix, self.path(*ix)))
+    }
+
+    /// Those whose first links are up.
+    pub(super) fn usable<'a>(&'a self, view: &'a View<'_>) -> impl Iterator<Item = (PathIx, &'a Path)> + Clone + 'a {
+        self.known().filter(|(_, path)| view.port(path.first()).is_up())
+    }
+
+    /// Whether `ix` is one of those.
+    pub(super) fn is_usable(&self, ix: PathIx, view: &View<'_>) -> bool {
+        self.path(ix).is_known && view.port(self.path(ix).first()).is_up()
+    }
+
+    /// Has a packet for `host` take a path, if it can carry it: through its first port else, and whichever way from there.
+    pub(super) fn choice(&self, ix: PathIx, host: NodeId, candidates: &[PortIx], view: &View<'_>) -> Option<Choice> {
+        let path = self.path(ix);
+        let last = view.paths.candidates(self.edge, host).first()?;
+        let whole = path.route.then(*last).map(Choice::Route);
+        whole.or_else(|| candidates.iter().position(|port| *port == path.first()).map(Choice::Candidate))
+    }
+}
+
+/// Adds to `found` all ways from `node` to `edge` on which packets for `host` may go behind `way`, in the order of their ports.
+fn find(node: NodeId, edge: NodeId, host: NodeId, view: &View<'_>, way: &mut Ports, found: &mut Vec<Ports>) {
+    if node == edge {
+        found.push(way.clone());
+        return;
+    }
+    for port in view.paths.candidates(node, host) {
+        if found.len() == MOST_PATHS || way.try_push(*port).is_err() {
+            return;
+        }
+        find(view.paths.neighbour(node, *port), edge, host, view, way, found);
+        way.pop();
+    }
+}
