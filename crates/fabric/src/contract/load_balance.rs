@@ -9,8 +9,8 @@ use crate::frame::{Psn, Route};
 use crate::ids::{NodeId, PortIx};
 use ambassador::delegatable_trait;
 use auto_impl::auto_impl;
-use backwater_engine::Time;
 use backwater_engine::random::{Seed, mix};
+use backwater_engine::{Duration, Time};
 
 /// The options of a load balancer, from which it is built at every switch.
 pub trait LoadBalanceOptions: Options {
@@ -68,6 +68,33 @@ impl<T: LoadBalanceOptions> LoadBalanceFactory for T {
 pub trait LoadBalance: Station {
     /// The way of a packet from here; there are at least two candidates.
     fn choose(&mut self, arrival: &mut Arrival<'_>, view: &mut View<'_>) -> Choice;
+
+    /// Tells `observer` what it holds at `now`; nothing of it changes a result.
+    fn observe(&self, _now: Time, _observer: &mut dyn FnMut(Held)) {}
+}
+
+/// Something that a load balancer holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Held {
+    /// So many of something: `flow_entries`.
+    Count(&'static str, u64),
+    /// What it knows of a path.
+    Path(PathState),
+}
+
+/// What an edge switch knows of a path to another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PathState {
+    /// The edge to which it leads.
+    pub to: NodeId,
+    /// Its number among those that lead there.
+    pub path: u32,
+    /// The port through which it begins.
+    pub egress: PortIx,
+    /// Its delay over that of the idle path, as far as is known.
+    pub delay: Duration,
+    /// Whether it is left to congested flows.
+    pub is_isolated: bool,
 }
 
 /// A path, as far as hosts can name one: what a network card writes into the UDP source port, and switches hash.

@@ -37,7 +37,9 @@ pub use congestion::{
 pub use facts::{FlowControlFacts, HeadroomFacts, Links, Neighbour, PfcTerms, PortFacts, SenderFacts, Site, Sizes};
 pub use flow_control::{AddedQueues, Among, FlowControl, FlowControlOptions, Joining, Place, Running, Stage, Starting};
 pub use headroom::{Admission, BufferPolicy, Gauge, HeadroomOptions, PortPressure, Pressure};
-pub use load_balance::{Arrival, Choice, Entropy, FlowHash, FlowKey, LoadBalance, LoadBalanceOptions, PathChoice};
+pub use load_balance::{
+    Arrival, Choice, Entropy, FlowHash, FlowKey, Held, LoadBalance, LoadBalanceOptions, PathChoice, PathState,
+};
 pub use options::{Beside, Findings, InForce, Key, Options, Shape, in_force};
 pub use passage::{Passage, PauseScope};
 pub use paths::{Onward, Paths};

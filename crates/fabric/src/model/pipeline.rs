@@ -1,6 +1,6 @@
 //! What a switch has besides ports and flow control.
 
-use crate::contract::{BufferAccounts, BufferPolicy, Footprint, Occupancy, Site, Station, Stations};
+use crate::contract::{BufferAccounts, BufferPolicy, Footprint, Held, LoadBalance, Occupancy, Site, Station, Stations};
 use crate::ids::{Class, ClassMask, PortIx, QueueIx};
 use crate::mechanisms::congestion::AnyCongestionPoint;
 use crate::mechanisms::headroom::AnyBufferPolicy;
@@ -127,6 +127,11 @@ impl Pipeline {
     /// Bytes in use.
     pub fn occupancy(&self) -> Occupancy {
         self.buffer.occupancy()
+    }
+
+    /// Tells `observer` what the load balancer holds.
+    pub fn observe_paths(&self, now: Time, observer: &mut dyn FnMut(Held)) {
+        self.balancer.observe(now, observer);
     }
 
     /// Bytes charged to one ingress queue.

@@ -95,6 +95,8 @@ impl CongestionOptions for FlbRcConfig {
 #[derive(Debug)]
 pub struct FlbRc {
     line_rate: Rate,
+    /// Its rate as long as nothing is congested: line rate, or what another control has set.
+    free_rate: Rate,
     /// Most payload bytes in flight as long as nothing has been acknowledged.
     first_window: Option<u64>,
     line_rate_after: Duration,
@@ -119,6 +121,7 @@ impl FlbRc {
     fn new(config: &FlbRcConfig, sender: &SenderFacts) -> FlbRc {
         FlbRc {
             line_rate: sender.line_rate,
+            free_rate: sender.line_rate,
             first_window: Some(config.first_window(sender)),
             line_rate_after: config.line_rate_after.unwrap_or(sender.base_rtt),
             timeout: config.timeout,
@@ -137,9 +140,10 @@ impl Footprint for FlbRc {}
 impl ReactionPoint for FlbRc {
     fn rate(&mut self, _now: Time) -> Rate {
         match self.state {
-            State::Free => self.line_rate,
+            State::Free => self.free_rate,
             State::Stopped { .. } | State::Held { .. } => {
-                Rate::from_bps((self.line_rate.bps() / u64::from(self.most_flows)).max(1))
+                let share = Rate::from_bps((self.line_rate.bps() / u64::from(self.most_flows)).max(1));
+                share.min(self.free_rate)
             }
         }
     }
@@ -185,6 +189,10 @@ impl ReactionPoint for FlbRc {
             }
             (Cnm::Clear, State::Free | State::Held { .. }) => {}
         }
+    }
+
+    fn set_rate(&mut self, _now: Time, rate: Rate) {
+        self.free_rate = rate.min(self.line_rate);
     }
 
     fn wake_at(&self) -> Time {

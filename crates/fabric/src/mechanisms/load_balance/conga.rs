@@ -6,7 +6,7 @@
 
 use super::flowlets::{self, Flowlets, any_of, by_hash, usable};
 use crate::contract::{
-    Arrival, Beside, Carried, Choice, Findings, FlowHash, Footprint, LoadBalance, LoadBalanceOptions, Neighbour,
+    Arrival, Beside, Carried, Choice, Findings, FlowHash, Footprint, Held, LoadBalance, LoadBalanceOptions, Neighbour,
     Options, Passage, PortFacts, Shape, Site, Station, Stations, View,
 };
 use crate::frame::record::PathHeader;
@@ -352,6 +352,10 @@ impl LoadBalance for Conga {
                 _ => any_of(best, draws),
             }
         }))
+    }
+
+    fn observe(&self, now: Time, observer: &mut dyn FnMut(Held)) {
+        self.flowlets.observe(now, observer);
     }
 }
 

@@ -1,8 +1,8 @@
 //! Flowlets: packets of a flow in a row, no two of them further apart than a timeout. The next flowlet may take another way than the last: what has been
 //! sent before it has arrived by then, as long as ways differ by less than the timeout.
 
-use super::recent::Recent;
-use crate::contract::{Findings, FlowHash, FlowKey, View};
+use super::recent::{Recent, Used};
+use crate::contract::{Findings, FlowHash, FlowKey, Held, View};
 use crate::ids::PortIx;
 use backwater_engine::random::Stream;
 use backwater_engine::{Duration, Time};
@@ -25,18 +25,23 @@ struct Flowlet {
     last: Time,
 }
 
+impl Used for Flowlet {
+    fn last(&self) -> Time {
+        self.last
+    }
+}
+
 /// The flows that have passed a switch lately.
 #[derive(Debug)]
 pub(super) struct Flowlets {
     timeout: Duration,
-    aging: Duration,
     flows: Recent<Flowlet>,
 }
 
 impl Flowlets {
     /// An empty table: gaps longer than `timeout` end a flowlet, and flows without a packet for longer than `aging` are forgotten.
     pub(super) fn new(timeout: Duration, aging: Duration) -> Flowlets {
-        Flowlets { timeout, aging, flows: Recent::new(aging) }
+        Flowlets { timeout, flows: Recent::new(aging) }
     }
 
     /// Which of `candidates` a packet of `flow` takes: that of the packet before; at the start of a flowlet, and when that link is down or leads there no
@@ -49,7 +54,7 @@ impl Flowlets {
         choose: impl FnOnce(Option<usize>) -> usize,
     ) -> usize {
         let gap = |flowlet: &Flowlet| view.now.since(flowlet.last);
-        let known = self.flows.take(flow.0, view.now).filter(|flowlet| gap(flowlet) <= self.aging);
+        let known = self.flows.take(flow.0, view.now);
         // Routes that have changed may lead elsewhere.
         let before = known.and_then(|flowlet| candidates.iter().position(|port| *port == flowlet.port));
         let goes_on = known.is_some_and(|flowlet| gap(&flowlet) <= self.timeout);
@@ -59,6 +64,11 @@ impl Flowlets {
         };
         self.flows.put(flow.0, Flowlet { port: candidates[way], last: view.now });
         way
+    }
+
+    /// Tells `observer` how many flows are remembered.
+    pub(super) fn observe(&self, now: Time, observer: &mut dyn FnMut(Held)) {
+        observer(Held::Count("flow_entries", self.flows.count(now)));
     }
 
     /// Bytes on the heap.

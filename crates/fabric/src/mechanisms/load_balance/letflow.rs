@@ -2,12 +2,12 @@
 
 use super::flowlets::{self, Flowlets, any_of, by_hash, usable};
 use crate::contract::{
-    Arrival, Beside, Choice, Findings, FlowHash, Footprint, LoadBalance, LoadBalanceOptions, Options, Site, Station,
-    View,
+    Arrival, Beside, Choice, Findings, FlowHash, Footprint, Held, LoadBalance, LoadBalanceOptions, Options, Site,
+    Station, View,
 };
 use crate::frame::PacketKind;
-use backwater_engine::Duration;
 use backwater_engine::random::Stream;
+use backwater_engine::{Duration, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -76,6 +76,10 @@ impl LoadBalance for LetFlow {
         } else {
             by_hash(*hash, key, candidates, view)
         })
+    }
+
+    fn observe(&self, now: Time, observer: &mut dyn FnMut(Held)) {
+        self.flowlets.observe(now, observer);
     }
 }
 

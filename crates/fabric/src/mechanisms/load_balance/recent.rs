@@ -6,6 +6,12 @@
 use backwater_engine::{Duration, Time};
 use rustc_hash::FxHashMap;
 
+/// An entry of a table of what has been used lately.
+pub(super) trait Used {
+    /// When it was used last.
+    fn last(&self) -> Time;
+}
+
 /// Entries that have been used within the last period; some that have not may be there as well.
 #[derive(Debug)]
 pub(super) struct Recent<V> {
@@ -18,16 +24,21 @@ pub(super) struct Recent<V> {
     period: u64,
 }
 
-impl<V: Copy> Recent<V> {
+impl<V: Copy + Used> Recent<V> {
     /// An empty table, whose entries may be forgotten when they have not been used for `aging`.
     pub(super) fn new(aging: Duration) -> Recent<V> {
         Recent { aging, recent: FxHashMap::default(), older: FxHashMap::default(), period: 0 }
     }
 
-    /// The entry of `key`, which is to be put in again.
+    /// The entry of `key`, if it has been used within the last `aging`. It is to be put in again.
     pub(super) fn take(&mut self, key: u64, now: Time) -> Option<V> {
         self.forget_old(now);
-        self.recent.get(&key).copied().or_else(|| self.older.remove(&key))
+        let found = self.recent.get(&key).copied().or_else(|| self.older.remove(&key));
+        found.filter(|entry| self.is_recent(entry, now))
+    }
+
+    fn is_recent(&self, entry: &V, now: Time) -> bool {
+        now.since(entry.last()) <= self.aging
     }
 
     /// `key` has been used, with this for an entry.
@@ -49,14 +60,14 @@ impl<V: Copy> Recent<V> {
         self.period = period;
     }
 
-    /// How many entries there are, those that have not been used lately included.
-    pub(super) fn len(&self) -> usize {
-        self.recent.len() + self.older.len()
+    /// How many have been used within the last `aging`.
+    pub(super) fn count(&self, now: Time) -> u64 {
+        self.recent.values().chain(self.older.values()).filter(|entry| self.is_recent(entry, now)).count() as u64
     }
 
-    /// The entries, those that have not been used lately included; in no order.
-    pub(super) fn entries(&self) -> impl Iterator<Item = &V> {
-        self.recent.values().chain(self.older.values())
+    /// How many entries are kept.
+    pub(super) fn len(&self) -> usize {
+        self.recent.len() + self.older.len()
     }
 
     /// Bytes on the heap.

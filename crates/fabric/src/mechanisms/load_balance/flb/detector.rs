@@ -168,7 +168,8 @@ impl Detector {
             Threshold::Static => length < least,
             Threshold::Adaptive => {
                 let lower = -self.growth(at, length, packet, view);
-                i128::from(length) < lower.clamp(i128::from(least), self.upper(at, length, packet, view).max(i128::from(least)))
+                i128::from(length)
+                    < lower.clamp(i128::from(least), self.upper(at, length, packet, view).max(i128::from(least)))
             }
         }
     }

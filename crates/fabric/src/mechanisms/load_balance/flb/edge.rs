@@ -1,13 +1,13 @@
 //! What an edge switch does: it measures the paths to the others, and chooses one for every packet of its hosts (sections 3.1 and 3.2).
 
 use super::isolation::Isolation;
-use super::{DelayOf, FlbConfig, Moves, Spread, StampPoint};
-use crate::contract::{Arrival, Carried, Choice, Passage, Site, View};
+use super::{DelayOf, FlbConfig, Moves, Spread, StampPoint, Ties};
+use crate::contract::{Arrival, Carried, Choice, Held, Passage, PathState, Site, View};
 use crate::frame::MAX_HOPS;
 use crate::ids::{FlowId, NodeId, PortId, PortIx};
 use crate::mechanisms::cnm::{Cnm, FLB};
 use crate::mechanisms::load_balance::paths::{Echoes, Header, Measuring, Path, PathIx, PathSet, Paths, Stamp};
-use crate::mechanisms::load_balance::recent::Recent;
+use crate::mechanisms::load_balance::recent::{Recent, Used};
 use arrayvec::ArrayVec;
 use backwater_engine::random::Stream;
 use backwater_engine::{Duration, Time};
@@ -46,6 +46,12 @@ struct FlowEntry {
     last: Time,
 }
 
+impl Used for FlowEntry {
+    fn last(&self) -> Time {
+        self.last
+    }
+}
+
 /// The path with the least delay below `present`, by less than `gap`: a packet that comes `gap` behind the one before does not overtake it there (Algorithm 1, lines 10
 /// to 12). Of several one at random; `None` if there is none.
 pub fn reroute<T: Copy>(
@@ -61,6 +67,19 @@ pub fn reroute<T: Copy>(
 fn least<T: Copy>(paths: impl Iterator<Item = (T, Duration)> + Clone, draws: &mut Stream) -> Option<T> {
     let least = paths.clone().map(|(_, delay)| delay).min()?;
     any_of(paths.filter(|(_, delay)| *delay == least).map(|(path, _)| path), draws)
+}
+
+/// The same for a flow that needs a path.
+fn best(
+    paths: impl Iterator<Item = (PathIx, Duration)> + Clone,
+    set: &PathSet,
+    ties: Ties,
+    draws: &mut Stream,
+) -> Option<PathIx> {
+    match ties {
+        Ties::Random => least(paths, draws),
+        Ties::InTurn => paths.min_by_key(|(ix, delay)| (*delay, set.path(*ix).turn)).map(|(ix, _)| ix),
+    }
 }
 
 fn any_of<T>(mut items: impl Iterator<Item = T> + Clone, draws: &mut Stream) -> Option<T> {
@@ -103,8 +122,7 @@ impl Edge {
     /// The way of a data packet of a host; `None` if no path is known.
     pub(super) fn choose(&mut self, arrival: &mut Arrival<'_>, view: &mut View<'_>) -> Option<Choice> {
         let (now, flow) = (view.now, arrival.packet.packet().flow);
-        let found = self.flows.take(flow.0.into(), now);
-        let known = found.filter(|entry| now.since(entry.last) <= self.config.flow_timeout);
+        let known = self.flows.take(flow.0.into(), now);
         let is_congested = !self.isolation.is_empty() && self.isolation.saw(flow, now);
         let set = self.paths.to(arrival.destination, view);
         let present = known.filter(|entry| entry.edge == set.edge && set.is_usable(entry.path, view));
@@ -119,11 +137,11 @@ impl Edge {
             gap,
             draws: &mut self.draws,
         };
-        let path = if is_congested {
-            choosing.for_congested(flow, present)
-        } else {
-            choosing.for_uncongested(present)
-        }?;
+        let path =
+            if is_congested { choosing.for_congested(flow, present) } else { choosing.for_uncongested(present) }?;
+        if present != Some(path) {
+            set.takes_turn(path);
+        }
         self.flows.put(flow.0.into(), FlowEntry { path, edge: set.edge, last: now });
         let choice = set.choice(path, arrival.destination, arrival.candidates, view);
         if set.paths[path as usize].delay.is_due(now, &self.measuring) {
@@ -133,7 +151,7 @@ impl Edge {
         if present.is_some_and(|present| present != path) {
             view.count("reroutes", 1);
         }
-        if found.is_none() {
+        if known.is_none() {
             self.count_flows(view);
         }
         choice
@@ -230,6 +248,25 @@ impl Edge {
         }
     }
 
+    /// Tells `observer` of its tables, and of the paths.
+    pub(super) fn observe(&self, now: Time, observer: &mut dyn FnMut(Held)) {
+        let (flows, paths) = self.isolation.counts();
+        observer(Held::Count("flow_entries", self.flows.count(now)));
+        observer(Held::Count("isolated_flows", flows as u64));
+        observer(Held::Count("isolation_paths", paths as u64));
+        for set in self.paths.sets() {
+            for (ix, path) in set.known() {
+                observer(Held::Path(PathState {
+                    to: set.edge,
+                    path: ix,
+                    egress: path.first(),
+                    delay: path.delay.at(now, &self.measuring),
+                    is_isolated: self.isolation.is_isolated(path.ascent),
+                }));
+            }
+        }
+    }
+
     pub(super) fn heap_bytes(&self) -> u64 {
         let tables = self.flows.heap_bytes() + self.isolation.heap_bytes() + self.to_host.capacity() as u64;
         self.paths.heap_bytes() + self.echoes.heap_bytes() + tables
@@ -264,15 +301,19 @@ impl Choosing<'_, '_> {
         let is_open = |path: &Path| !isolation.is_isolated(path.ascent);
         let open = set.usable(view).filter(|(_, path)| is_open(path)).map(|(ix, path)| (ix, delay(path)));
         let Some(before) = present else {
-            return least(open, draws).or_else(|| least(set.usable(view).map(|(ix, path)| (ix, delay(path))), draws));
+            let any = set.usable(view).map(|(ix, path)| (ix, delay(path)));
+            return best(open, set, config.ties, draws).or_else(|| best(any, set, config.ties, draws));
         };
         let delay_before = delay(set.path(before));
         let other = match config.moves {
             // Nothing is faster than a path without delay.
             _ if is_open(set.path(before)) && delay_before == Duration::ZERO => None,
             _ if is_open(set.path(before)) => reroute(open, delay_before, *gap, draws),
-            Moves::AtOnce => least(open, draws),
-            Moves::InOrder => least(open.filter(|(_, delay)| delay_before.saturating_sub(*delay) < *gap), draws),
+            Moves::AtOnce => best(open, set, config.ties, draws),
+            Moves::InOrder => {
+                let in_order = open.filter(|(_, delay)| delay_before.saturating_sub(*delay) < *gap);
+                best(in_order, set, config.ties, draws)
+            }
         };
         other.or(present)
     }
@@ -297,9 +338,9 @@ impl Choosing<'_, '_> {
         let here = present.or_else(|| self.for_uncongested(None))?;
         let Choosing { set, view, isolation, config, draws, .. } = self;
         let is_isolated = |path: &Path| isolation.is_isolated(path.ascent);
-        let mut of_flow = set.usable(view).filter(|(_, path)| {
-            isolation.path_of(flow) == Some(path.ascent) && isolation.is_isolated(path.ascent)
-        });
+        let mut of_flow = set
+            .usable(view)
+            .filter(|(_, path)| isolation.path_of(flow) == Some(path.ascent) && isolation.is_isolated(path.ascent));
         let kept = of_flow.next().map(|(ix, _)| ix).or_else(|| Some(here).filter(|ix| is_isolated(set.path(*ix))));
         if let Some(kept) = kept.filter(|_| config.spread == Spread::PerFlow) {
             return Some(kept);

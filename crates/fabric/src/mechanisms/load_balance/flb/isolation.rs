@@ -172,7 +172,8 @@ impl Isolation {
     }
 
     pub(super) fn heap_bytes(&self) -> u64 {
-        let entries = self.flows.len() * size_of::<(FlowId, Isolated)>() + self.roots.len() * size_of::<(PortId, Root)>();
+        let entries =
+            self.flows.len() * size_of::<(FlowId, Isolated)>() + self.roots.len() * size_of::<(PortId, Root)>();
         entries as u64 + self.paths.heap_bytes()
     }
 }

@@ -14,13 +14,13 @@ use self::detector::{Detector, News};
 use self::edge::Edge;
 use super::flowlets::by_hash;
 use crate::contract::{
-    Arrival, Beside, Carried, Choice, Findings, FlowHash, Footprint, Heard, LoadBalance, LoadBalanceOptions, Options,
-    Passage, Shape, Site, Station, Stations, View,
+    Arrival, Beside, Carried, Choice, Findings, FlowHash, Footprint, Heard, Held, LoadBalance, LoadBalanceOptions,
+    Options, Passage, Shape, Site, Station, Stations, View,
 };
 use crate::frame::{Notice, PacketKind};
-use crate::ids::NodeId;
+use crate::ids::{NodeId, PortIx};
 use crate::mechanisms::cnm::{Cnm, FLB};
-use backwater_engine::{Bytes, Duration};
+use backwater_engine::{Bytes, Duration, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -59,6 +59,17 @@ pub enum Threshold {
     Static,
 }
 
+/// Which of several paths with the same delay a flow takes that needs one: at first none is known, and then what is known is two round trips old.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Ties {
+    /// Any.
+    #[default]
+    Random,
+    /// The one that was longest ago taken by a flow that needed one.
+    InTurn,
+}
+
 /// How congested flows are spread over isolation paths, if there are several.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -81,6 +92,19 @@ pub enum Moves {
     InOrder,
 }
 
+/// What becomes of flows at an edge whose own uplink is congested.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum OwnUplinks {
+    /// They are isolated, and their senders notified, as for any other switch.
+    #[default]
+    Isolate,
+    /// Their senders are notified, if these listen: isolated, the flows would be bound to the path that has too many.
+    Notify,
+    /// Nothing.
+    Ignore,
+}
+
 /// FLB: the path with the least delay on which a packet overtakes none of its flow; congested flows keep to few paths (ATC 2025).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
@@ -97,6 +121,8 @@ pub struct FlbConfig {
     pub delay_of: DelayOf,
     /// Unit of the ageing counter by which the gap between two packets of a flow is told, rounded down (section 3.4; the paper names none). Default: gaps are exact.
     pub gap_unit: Option<Duration>,
+    /// Which of several paths with the same delay a flow takes that needs one.
+    pub ties: Ties,
     /// Whether congested flows are isolated. Default true; false leaves rerouting alone.
     pub isolation: bool,
     /// How the isolation threshold K is found.
@@ -109,6 +135,8 @@ pub struct FlbConfig {
     pub notice_interval: Option<Duration>,
     /// Whether a queue whose own port is stopped by a PAUSE counts as well, though it may be long for that alone. Default true: the paper makes no difference.
     pub notify_while_paused: bool,
+    /// What becomes of flows at an edge whose own uplink is congested.
+    pub own_uplinks: OwnUplinks,
     /// Time between two looks at the isolation table, for flows that are gone and paths that are not needed. Default: a base round-trip time of the network.
     pub check_period: Option<Duration>,
     /// How congested flows are spread over isolation paths.
@@ -126,12 +154,14 @@ impl Default for FlbConfig {
             stamp: StampPoint::default(),
             delay_of: DelayOf::default(),
             gap_unit: None,
+            ties: Ties::default(),
             isolation: true,
             threshold: Threshold::default(),
             static_threshold: None,
             link_delay: None,
             notice_interval: None,
             notify_while_paused: true,
+            own_uplinks: OwnUplinks::default(),
             check_period: None,
             spread: Spread::default(),
             moves: Moves::default(),
@@ -154,17 +184,14 @@ impl Options for FlbConfig {
         );
         let message = "has no effect: threshold is not static";
         findings.error(!is_static && self.static_threshold.is_some(), "static_threshold", message);
-        findings.error(
-            is_static && self.link_delay.is_some(),
-            "link_delay",
-            "has no effect: threshold is static",
-        );
+        findings.error(is_static && self.link_delay.is_some(), "link_delay", "has no effect: threshold is static");
         let default = FlbConfig::default();
         let of_isolation = [
             ("threshold", self.threshold != default.threshold),
             ("link_delay", self.link_delay.is_some()),
             ("notice_interval", self.notice_interval.is_some()),
             ("notify_while_paused", self.notify_while_paused != default.notify_while_paused),
+            ("own_uplinks", self.own_uplinks != default.own_uplinks),
             ("check_period", self.check_period.is_some()),
             ("spread", self.spread != default.spread),
             ("moves", self.moves != default.moves),
@@ -184,10 +211,15 @@ impl Options for FlbConfig {
     fn applies(&self, shape: &Shape) -> Result<(), String> {
         shape.without_relays("flb")?;
         if shape.multihomed {
-            return Err("flb's paths are from edge to edge: a host must have one link, and there are hosts with several".into());
+            return Err(
+                "flb's paths are from edge to edge: a host must have one link, and there are hosts with several".into(),
+            );
         }
         if shape.layers > 3 {
-            return Err(format!("flb's packets carry their route, which has room for 3 layers of switches, and there are {}", shape.layers));
+            return Err(format!(
+                "flb's packets carry their route, which has room for 3 layers of switches, and there are {}",
+                shape.layers
+            ));
         }
         if shape.routes_by_hand {
             return Err("flb's edges choose whole paths: no route can be set by hand".into());
@@ -209,6 +241,7 @@ impl LoadBalanceOptions for FlbConfig {
             node: site.node,
             edge: is_edge.then(|| Edge::new(self, site)),
             detector: self.isolation.then(|| Detector::new(self, site)),
+            own_uplinks: self.own_uplinks,
             stamps_departures: self.stamp == StampPoint::Departure,
             hash: FlowHash::new(site.seed, site.node),
         })
@@ -223,22 +256,27 @@ pub struct Flb {
     edge: Option<Edge>,
     /// `None` without isolation.
     detector: Option<Detector>,
+    own_uplinks: OwnUplinks,
     stamps_departures: bool,
     hash: FlowHash,
 }
 
 impl Flb {
-    /// What a queue here has to say about a flow: the switch itself is to know if it is the flow's edge, and else the one that is.
-    fn announce(&mut self, news: &News, view: &mut View<'_>) {
+    /// What the queue of `egress` has to say about a flow: the switch itself is to know if it is the flow's edge, and else the one that is.
+    fn announce(&mut self, news: &News, egress: PortIx, view: &mut View<'_>) {
         match &mut self.edge {
             Some(edge) if edge.is_to_host(news.back.port) => {
-                edge.hear(news.flow, news.root, news.cnm, view);
-                if edge.informs_senders {
-                    news.send(view);
+                let is_uplink = !edge.is_to_host(egress);
+                if is_uplink && self.own_uplinks == OwnUplinks::Isolate {
+                    edge.hear(news.flow, news.root, news.cnm, view);
+                }
+                if !edge.informs_senders || is_uplink && self.own_uplinks == OwnUplinks::Ignore {
+                    return;
                 }
             }
-            _ => news.send(view),
+            _ => {}
         }
+        news.send(view);
         view.count(if news.cnm == Cnm::Clear { "clear_cnms" } else { "cnms" }, 1);
     }
 }
@@ -267,7 +305,7 @@ impl Station for Flb {
             && let Some(detector) = &mut self.detector
             && let Some(news) = detector.on_enqueue(at, queue_bytes, packet, view)
         {
-            self.announce(&news, view);
+            self.announce(&news, at.egress, view);
         }
     }
 
@@ -277,7 +315,7 @@ impl Station for Flb {
         }
         if let Some(detector) = &mut self.detector {
             let news = detector.on_departure(at, queue_bytes, packet.packet(), view);
-            news.iter().for_each(|news| self.announce(news, view));
+            news.iter().for_each(|news| self.announce(news, at.egress, view));
         }
     }
 
@@ -304,5 +342,14 @@ impl LoadBalance for Flb {
         let edge = self.edge.as_mut().filter(|edge| is_data && edge.is_to_host(arrival.ingress));
         let chosen = edge.and_then(|edge| edge.choose(arrival, view));
         chosen.unwrap_or_else(|| Choice::Candidate(by_hash(self.hash, arrival.key, arrival.candidates, view)))
+    }
+
+    fn observe(&self, now: Time, observer: &mut dyn FnMut(Held)) {
+        self.edge.iter().for_each(|edge| edge.observe(now, observer));
+        if let Some(detector) = &self.detector {
+            let (flows, queues) = detector.counts();
+            observer(Held::Count("congested_flows", flows as u64));
+            observer(Held::Count("congested_queues", queues as u64));
+        }
     }
 }

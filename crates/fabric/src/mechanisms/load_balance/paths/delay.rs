@@ -56,11 +56,8 @@ impl Delay {
 mod tests {
     use super::*;
 
-    const HOW: Measuring = Measuring {
-        period: Duration::from_us(10),
-        fresh: Duration::from_us(20),
-        patience: Duration::from_us(100),
-    };
+    const HOW: Measuring =
+        Measuring { period: Duration::from_us(10), fresh: Duration::from_us(20), patience: Duration::from_us(100) };
 
     fn at(us: u64) -> Time {
         Time::ZERO + Duration::from_us(us)

@@ -133,9 +133,8 @@ impl Echoes {
     }
 
     pub(in super::super) fn heap_bytes(&self) -> u64 {
-        let of_edge = |from: &FromEdge| {
-            size_of::<FromEdge>() as u64 + from.paths.heap_bytes() + from.waiting.heap_bytes()
-        };
+        let of_edge =
+            |from: &FromEdge| size_of::<FromEdge>() as u64 + from.paths.heap_bytes() + from.waiting.heap_bytes();
         self.edges.heap_bytes() + self.edges.iter().flatten().map(|from| of_edge(from)).sum::<u64>()
     }
 }
@@ -172,7 +171,10 @@ mod tests {
                 echoes.hear(edge, stamp(path), us(delay), over_all);
                 echoes.tell(edge).map(|report| (report.path, report.delay))
             });
-            assert_eq!(told, [0, 1, 1].into_iter().zip(reported).map(|(path, delay)| Some((path, us(delay)))).collect::<Vec<_>>()[..]);
+            assert_eq!(
+                told,
+                [0, 1, 1].into_iter().zip(reported).map(|(path, delay)| Some((path, us(delay)))).collect::<Vec<_>>()[..]
+            );
         }
     }
 

@@ -42,6 +42,8 @@ pub(super) struct PathSet {
     pub(super) paths: Vec<Path>,
     /// Those that routes know.
     known: Vec<PathIx>,
+    /// How many flows have taken one because they needed one.
+    turns: u64,
     /// The state of the routes that they are from; `None` at first.
     epoch: Option<u32>,
 }
@@ -56,6 +58,8 @@ pub(super) struct Path {
     /// Whether routes know it.
     is_known: bool,
     pub(super) delay: Delay,
+    /// When a flow took it last that needed one: the number of that flow, from 1.
+    pub(super) turn: u64,
 }
 
 impl Path {
@@ -115,13 +119,21 @@ impl PathSet {
     /// The place of the path of these ports, made if there is none; `None` if no packet can carry it.
     fn index_of(&mut self, ports: Ports, ascents: &mut Vec<Ports>) -> Option<PathIx> {
         let place = self.paths.iter().position(|path| path.ports == ports).or_else(|| {
-            let route = Route::fixed(&ports)?;
+            // From an edge to itself there is none to choose.
+            let route = Route::fixed(&ports).filter(|_| !ports.is_empty())?;
             let up: Ports = ports[..ports.len().div_ceil(2)].iter().copied().collect();
             let ascent = ascents.iter().position(|known| *known == up).unwrap_or_else(|| {
                 ascents.push(up);
                 ascents.len() - 1
             });
-            self.paths.push(Path { ports, route, ascent: ascent as Ascent, is_known: true, delay: Delay::default() });
+            self.paths.push(Path {
+                ports,
+                route,
+                ascent: ascent as Ascent,
+                is_known: true,
+                delay: Delay::default(),
+                turn: 0,
+            });
             Some(self.paths.len() - 1)
         })?;
         Some(place as PathIx)
@@ -130,6 +142,12 @@ impl PathSet {
     /// The path called `ix`.
     pub(super) fn path(&self, ix: PathIx) -> &Path {
         &self.paths[ix as usize]
+    }
+
+    /// A flow takes a path because it needs one.
+    pub(super) fn takes_turn(&mut self, ix: PathIx) {
+        self.turns += 1;
+        self.paths[ix as usize].turn = self.turns;
     }
 
     /// Those that routes know, whatever their first links.
