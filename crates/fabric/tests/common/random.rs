@@ -26,6 +26,9 @@ use backwater_fabric::mechanisms::headroom::sih::SihConfig;
 use backwater_fabric::mechanisms::headroom::static_threshold::StaticConfig;
 use backwater_fabric::mechanisms::load_balance::LoadBalanceConfig;
 use backwater_fabric::mechanisms::load_balance::conga::CongaConfig;
+use backwater_fabric::mechanisms::load_balance::flb::{
+    DelayOf, FlbConfig, Moves, OwnUplinks, Spread, StampPoint, Threshold as KOfFlb, Ties,
+};
 use backwater_fabric::mechanisms::load_balance::letflow::LetFlowConfig;
 use backwater_fabric::mechanisms::load_balance::spray::SprayConfig;
 use backwater_fabric::mechanisms::recovery::RecoveryConfig;
@@ -167,7 +170,55 @@ fn paths(shape: &Shape) -> impl Strategy<Value = (LoadBalanceConfig, RecoveryCon
         (LoadBalanceConfig::Spray(SprayConfig {}), in_any_order),
     ]);
     let flowlets = if shape.is_multihomed() { letflow().boxed() } else { prop_oneof![letflow(), conga()].boxed() };
-    prop_oneof![3 => others, 2 => with_recovery(flowlets)]
+    let tolerant = RecoveryConfig::InAnyOrder(InAnyOrderConfig { timeout: Duration::ZERO, ..Default::default() });
+    let from_edges =
+        if shape.is_multihomed() { letflow().boxed() } else { flb().prop_map(LoadBalanceConfig::Flb).boxed() };
+    prop_oneof![3 => others, 2 => with_recovery(flowlets), 2 => (from_edges, Just(tolerant))]
+}
+
+/// FLB with any of its rules, and thresholds that traffic of some packets crosses.
+pub fn flb() -> impl Strategy<Value = FlbConfig> {
+    let time = || prop::option::weighted(0.5, (100u64..100_000).prop_map(Duration::from_ns));
+    let rules = (
+        select(vec![StampPoint::Arrival, StampPoint::Departure]),
+        select(vec![DelayOf::Queueing, DelayOf::OneWay]),
+        select(vec![Ties::Random, Ties::InTurn]),
+        select(vec![KOfFlb::Delay, KOfFlb::Adaptive, KOfFlb::Static]),
+        select(vec![Spread::PerFlow, Spread::PerPacket]),
+        select(vec![Moves::AtOnce, Moves::InOrder]),
+        select(vec![OwnUplinks::Isolate, OwnUplinks::Notify, OwnUplinks::Ignore]),
+    );
+    let amounts = (1u64..30_000, 1u64..200_000, (time(), time(), time(), time(), time()));
+    let switches = (prop::bool::weighted(0.8), any::<bool>());
+    (rules, amounts, switches).prop_map(|(rules, (fixed, timeout, times), (isolation, notify_while_paused))| {
+        let (stamp, delay_of, ties, threshold, spread, moves, own_uplinks) = rules;
+        let (sample_period, delay_aging, gap_unit, notice_interval, check_period) = times;
+        let flow_timeout = Duration::from_ns(timeout);
+        let plain = FlbConfig {
+            flow_timeout,
+            sample_period,
+            delay_aging,
+            stamp,
+            delay_of,
+            gap_unit,
+            ties,
+            ..Default::default()
+        };
+        if !isolation {
+            return FlbConfig { isolation, ..plain };
+        }
+        FlbConfig {
+            threshold,
+            static_threshold: (threshold == KOfFlb::Static).then_some(Bytes(fixed)),
+            notice_interval,
+            check_period,
+            notify_while_paused,
+            own_uplinks,
+            spread,
+            moves,
+            ..plain
+        }
+    })
 }
 
 /// LetFlow and CONGA, with a receiver as above.
@@ -451,6 +502,12 @@ fn cases(
                     pfc.quanta = shortest;
                 }
                 (spec.load_balance, spec.recovery) = paths;
+                // A third of FLB's networks have its rate control.
+                if let LoadBalanceConfig::Flb(FlbConfig { isolation: true, .. }) = spec.load_balance
+                    && seed % 3 == 0
+                {
+                    spec.congestion = CongestionConfig::FlbRc(Default::default());
+                }
                 spec.switch.buffer = Bytes(reserved(&spec) + room);
                 Case { spec, flows }
             },
