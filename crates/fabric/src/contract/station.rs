@@ -123,6 +123,11 @@ impl Carried<'_> {
         self.records.trail(self.frame.record)
     }
 
+    /// What it says, if it is a notice; a switch on its way may write on it.
+    pub fn notice_mut(&mut self) -> Option<&mut Notice> {
+        self.records.notice_mut(self.frame.record)
+    }
+
     /// The header of load balancing, if it has one.
     pub fn path_header(&self) -> Option<&PathHeader> {
         self.records.path_header(self.frame.record)

@@ -326,6 +326,11 @@ impl Records {
         self.notices.get(reference)
     }
 
+    /// The same, to write on it.
+    pub fn notice_mut(&mut self, RecordRef(slot): RecordRef) -> Option<&mut Notice> {
+        self.notices.0.get_mut(slot as usize)?.as_mut()
+    }
+
     /// The way that a packet has come, if the record that `reference` names tells.
     pub fn trail(&self, reference: RecordRef) -> Option<&Trail> {
         self.trails.get(reference)

@@ -4,6 +4,7 @@
 //! Every link between switches has a rate estimator. A packet carries the most that those on its way have shown, by the uplink through which it has left
 //! its leaf; the leaf at its end keeps that in a table, and sends it back with the packets that go the other way.
 
+use super::dre::Dre;
 use super::flowlets::{self, Flowlets, any_of, by_hash, usable};
 use crate::contract::{
     Arrival, Beside, Carried, Choice, Findings, FlowHash, Footprint, Held, LoadBalance, LoadBalanceOptions, Neighbour,
@@ -137,64 +138,6 @@ struct Link {
     dre: Dre,
 }
 
-/// The discounting rate estimator of a link.
-#[derive(Debug)]
-struct Dre {
-    period: Duration,
-    /// What is left of the count after a period: 1 - alpha.
-    keep: f64,
-    /// The count for which the metric is 1: rate T_dre / (8 alpha 2^Q).
-    unit: f64,
-    /// Largest metric.
-    most: u8,
-    /// The count of bytes X, at the beginning of period number `at`.
-    bytes: f64,
-    at: u64,
-}
-
-impl Dre {
-    fn new(config: &CongaConfig, port: &PortFacts) -> Dre {
-        let levels = f64::from(1u16 << config.bits);
-        let bytes_per_period = port.rate.bps() as f64 * config.dre_period.ps() as f64 / 8e12;
-        Dre {
-            period: config.dre_period,
-            keep: 1.0 - config.alpha,
-            unit: bytes_per_period / (config.alpha * levels),
-            most: (levels - 1.0) as u8,
-            bytes: 0.0,
-            at: 0,
-        }
-    }
-
-    /// Number of the period of `now`, and the count there.
-    fn count(&self, now: Time) -> (u64, f64) {
-        let at = now.ps() / self.period.ps().max(1);
-        (at, self.bytes * power(self.keep, at - self.at))
-    }
-
-    fn add(&mut self, bytes: u16, now: Time) {
-        (self.at, self.bytes) = self.count(now);
-        self.bytes += f64::from(bytes);
-    }
-
-    fn metric(&self, now: Time) -> u8 {
-        (self.count(now).1 / self.unit).min(self.most.into()) as u8
-    }
-}
-
-/// `base` to the power of `exponent`: by multiplications only, which are the same on every machine.
-fn power(mut base: f64, mut exponent: u64) -> f64 {
-    let mut power = 1.0;
-    while exponent > 0 {
-        if exponent & 1 == 1 {
-            power *= base;
-        }
-        base *= base;
-        exponent >>= 1;
-    }
-    power
-}
-
 /// How busy a path was, and when that was heard.
 #[derive(Clone, Copy, Debug, Default)]
 struct Metric {
@@ -266,7 +209,7 @@ impl Conga {
     pub fn new(config: &CongaConfig, site: &Site<'_>) -> Conga {
         let link = |(port, neighbour): (&PortFacts, &Neighbour)| Link {
             to_host: neighbour.is_host,
-            dre: Dre::new(config, port),
+            dre: Dre::new(config.dre_period, config.alpha, 1 << config.bits, port),
         };
         Conga {
             node: site.node,
@@ -495,54 +438,6 @@ mod tests {
             let is_fair = (count as f64 - fair).abs() <= 5.0 * deviation;
             assert!(if takes { is_fair } else { count == 0 }, "{counts:?}");
         }
-    }
-
-    fn dre(config: &CongaConfig) -> Dre {
-        Dre::new(config, &Switch::new(4).fabric.site(NodeId(4)).ports[2])
-    }
-
-    #[test]
-    fn an_estimator_counts_bytes_and_drops_a_part_of_them_every_period() {
-        let mut dre = dre(&config());
-        let ps = |ps| Time::from_ps(ps);
-        dre.add(3124, ps(0));
-        assert_eq!(dre.metric(ps(0)), 0);
-        dre.add(1, ps(10));
-        assert_eq!(dre.metric(ps(999_999)), 1);
-        dre.add(9375, ps(999_999));
-        // 12,500 B, of which half is left at 1 us, a quarter at 2 us and an eighth at 3 us.
-        assert_eq!([999_999, 1_000_000, 2_000_000, 3_000_000].map(|at| dre.metric(ps(at))), [4, 2, 1, 0]);
-        dre.add(10_938, ps(3_000_000));
-        // 1,562.5 B + 10,938 B.
-        assert_eq!([dre.metric(ps(3_000_000)), dre.metric(ps(4_000_000))], [4, 2]);
-    }
-
-    /// At a rate R the count comes to between R T / alpha and (1 - alpha) times that: at half the line rate between 12,500 B and 6,250 B.
-    #[test]
-    fn a_steady_rate_gives_its_utilisation() {
-        for (bytes, before, after) in [(3125, 1, 2), (6250, 2, 4), (9375, 3, 6), (12_500, 4, 7)] {
-            let mut dre = dre(&config());
-            (0..60).for_each(|period| dre.add(bytes, at(period)));
-            assert_eq!([dre.metric(at(59)), dre.metric(at(60))], [after, before], "{bytes}");
-        }
-        // Four bits: twice as fine, and no more than 15.
-        let mut dre = dre(&CongaConfig { bits: 4, ..config() });
-        dre.add(1563, at(0));
-        assert_eq!(dre.metric(at(0)), 1);
-        dre.add(60_000, at(0));
-        assert_eq!(dre.metric(at(0)), 15);
-    }
-
-    /// 0.8^10 = 0.1073741824: of 1 MB 107,374 B are left, however often one has looked.
-    #[test]
-    fn many_periods_at_once_are_as_many_single_ones() {
-        let config = CongaConfig { alpha: 0.2, ..config() };
-        let (mut rare, mut often) = (dre(&config), dre(&config));
-        (0..20).for_each(|_| [&mut rare, &mut often].into_iter().for_each(|dre| dre.add(50_000, at(0))));
-        (1..=10).for_each(|period| often.add(0, at(period)));
-        assert!((rare.count(at(10)).1 - 107_374.182_4).abs() < 1e-6);
-        assert!((often.bytes - rare.count(at(10)).1).abs() < 1e-6);
-        assert_eq!(rare.metric(Time::from_ps(u64::MAX)), 0);
     }
 
     #[test]

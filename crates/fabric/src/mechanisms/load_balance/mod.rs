@@ -1,12 +1,14 @@
 //! Slot *load balancing*: which of several equal-cost ports a packet takes.
 
 pub mod conga;
+mod dre;
 pub mod drill;
 pub mod ecmp;
 pub mod flb;
 mod flowlets;
 pub mod letflow;
 mod paths;
+pub mod proteus;
 mod recent;
 pub mod spray;
 
@@ -26,5 +28,6 @@ registry! {
         LetFlow = "letflow": letflow::LetFlowConfig;
         Conga = "conga": conga::CongaConfig;
         Flb = "flb": flb::FlbConfig;
+        Proteus = "proteus": proteus::ProteusConfig;
     }
 }

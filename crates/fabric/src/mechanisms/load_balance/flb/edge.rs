@@ -1,14 +1,12 @@
 //! What an edge switch does: it measures the paths to the others, and chooses one for every packet of its hosts (sections 3.1 and 3.2).
 
 use super::isolation::Isolation;
-use super::{DelayOf, FlbConfig, Moves, Spread, StampPoint, Ties};
-use crate::contract::{Arrival, Carried, Choice, Held, Passage, PathState, Site, View};
-use crate::frame::MAX_HOPS;
-use crate::ids::{FlowId, NodeId, PortId, PortIx};
+use super::{DelayOf, FlbConfig, Moves, Spread, Ties};
+use crate::contract::{Arrival, Choice, Held, Site, View};
+use crate::ids::{FlowId, NodeId, PortId};
 use crate::mechanisms::cnm::{Cnm, FLB};
-use crate::mechanisms::load_balance::paths::{Echoes, Header, Measuring, Path, PathIx, PathSet, Paths, Stamp};
+use crate::mechanisms::load_balance::paths::{Header, Measuring, MeasuringEdge, Path, PathIx, PathSet, Stamp};
 use crate::mechanisms::load_balance::recent::{Recent, Used};
-use arrayvec::ArrayVec;
 use backwater_engine::random::Stream;
 use backwater_engine::{Duration, Time};
 
@@ -18,17 +16,11 @@ const MOST_UNITS: u64 = 255;
 /// An edge switch.
 #[derive(Debug)]
 pub(super) struct Edge {
-    /// Which ports lead to hosts.
-    to_host: Vec<bool>,
-    paths: Paths,
-    measuring: Measuring,
-    echoes: Echoes,
+    pub(super) measuring: MeasuringEdge,
     flows: Recent<FlowEntry>,
     most_flows: usize,
     pub(super) isolation: Isolation,
     most_isolated: usize,
-    /// Wire bytes of a full data packet, for which delays are given.
-    full: u16,
     config: FlbConfig,
     check_period: Duration,
     /// Whether senders hear CNMs.
@@ -93,20 +85,14 @@ fn any_of<T>(mut items: impl Iterator<Item = T> + Clone, draws: &mut Stream) -> 
 impl Edge {
     pub(super) fn new(config: &FlbConfig, site: &Site<'_>) -> Edge {
         let period = config.sample_period.unwrap_or(site.base_rtt * 2);
+        let fresh = config.delay_aging.unwrap_or(period * 2);
+        let how = Measuring { period, fresh, patience: config.flow_timeout };
         Edge {
-            to_host: site.neighbours.iter().map(|neighbour| neighbour.is_host).collect(),
-            paths: Paths::new(site.node),
-            measuring: Measuring {
-                period,
-                fresh: config.delay_aging.unwrap_or(period * 2),
-                patience: config.flow_timeout,
-            },
-            echoes: Echoes::default(),
+            measuring: MeasuringEdge::new(how, config.delay_of == DelayOf::OneWay, site),
             flows: Recent::new(config.flow_timeout),
             most_flows: 0,
             isolation: Isolation::default(),
             most_isolated: 0,
-            full: site.sizes.largest().wire,
             config: config.clone(),
             check_period: config.check_period.unwrap_or(site.base_rtt),
             informs_senders: site.senders_hear == Some(FLB),
@@ -114,17 +100,12 @@ impl Edge {
         }
     }
 
-    /// Whether what comes in at `port` comes from a host. What the switch itself makes comes in at none.
-    pub(super) fn is_to_host(&self, port: PortIx) -> bool {
-        self.to_host.get(usize::from(port)).copied().unwrap_or(false)
-    }
-
     /// The way of a data packet of a host; `None` if no path is known.
     pub(super) fn choose(&mut self, arrival: &mut Arrival<'_>, view: &mut View<'_>) -> Option<Choice> {
         let (now, flow) = (view.now, arrival.packet.packet().flow);
         let known = self.flows.take(flow.0.into(), now);
         let is_congested = !self.isolation.is_empty() && self.isolation.saw(flow, now);
-        let set = self.paths.to(arrival.destination, view);
+        let set = self.measuring.paths.to(arrival.destination, view);
         let present = known.filter(|entry| entry.edge == set.edge && set.is_usable(entry.path, view));
         let gap = present.map_or(Duration::ZERO, |entry| gap(entry.last, now, self.config.gap_unit));
         let present = present.map(|entry| entry.path);
@@ -132,7 +113,7 @@ impl Edge {
             set,
             view,
             isolation: &mut self.isolation,
-            measuring: &self.measuring,
+            measuring: &self.measuring.how,
             config: &self.config,
             gap,
             draws: &mut self.draws,
@@ -144,7 +125,7 @@ impl Edge {
         }
         self.flows.put(flow.0.into(), FlowEntry { path, edge: set.edge, last: now });
         let choice = set.choice(path, arrival.destination, arrival.candidates, view);
-        if set.paths[path as usize].delay.is_due(now, &self.measuring) {
+        if set.paths[path as usize].delay.is_due(now, &self.measuring.how) {
             let stamp = Some(Stamp { path, at: now, busy: 0 });
             *arrival.packet.path_header_mut() = Header { stamp, report: None }.into();
         }
@@ -163,64 +144,6 @@ impl Edge {
         if flows > self.most_flows {
             view.count("flow_entries", (flows - self.most_flows) as u64);
             self.most_flows = flows;
-        }
-    }
-
-    /// A packet is about to join its queue: one that leaves for another edge takes a report along, and what has come from there is read.
-    pub(super) fn on_enqueue(&mut self, at: &Passage, packet: &mut Carried<'_>, view: &View<'_>) {
-        if self.is_to_host(at.egress) {
-            if let Some(header) = packet.path_header().copied() {
-                self.read(at, &header.into(), packet, view);
-            }
-        } else if self.echoes.is_waiting() && self.is_to_host(at.ingress) {
-            let headers = packet.packet();
-            let Some((_, to)) = view.paths.ends(headers.flow, headers.direction()) else { return };
-            if let Some(report) = self.echoes.tell(view.paths.edge(to)) {
-                let stamp = packet.path_header().and_then(|header| Header::from(*header).stamp);
-                *packet.path_header_mut() = Header { stamp, report: Some(report) }.into();
-            }
-        }
-    }
-
-    /// A packet with a header has come from another edge.
-    fn read(&mut self, at: &Passage, header: &Header, packet: &Carried<'_>, view: &View<'_>) {
-        let headers = packet.packet();
-        let Some((from, _)) = view.paths.ends(headers.flow, headers.direction()) else { return };
-        let edge = view.paths.edge(from);
-        if let Some(report) = header.report
-            && let Some(set) = self.paths.known_to(edge)
-            && let Some(path) = set.paths.get_mut(report.path as usize)
-        {
-            path.delay.hear(report.delay, view.now);
-        }
-        if let Some(stamp) = header.stamp {
-            let delay = view.now.since(stamp.at) + self.missing(at, edge, packet, view);
-            self.echoes.hear(edge, stamp, delay, self.config.delay_of == DelayOf::OneWay);
-        }
-    }
-
-    /// What a packet would have taken longer from `edge` to here, were it a full one.
-    fn missing(&self, at: &Passage, edge: NodeId, packet: &Carried<'_>, view: &View<'_>) -> Duration {
-        let wire = packet.frame.size.wire;
-        // Behind the source host, and before the port through which it leaves.
-        let taken: ArrayVec<PortIx, MAX_HOPS> = match packet.trail() {
-            Some(trail) => trail.ports().iter().copied().collect(),
-            None => packet.packet().route.behind().collect(),
-        };
-        let between = taken.get(1..).unwrap_or(&[]);
-        let between = between.strip_suffix(&[at.egress]).unwrap_or(between);
-        let time = |wire| view.paths.serialisation(edge, between, wire);
-        time(self.full.max(wire)).saturating_sub(time(wire))
-    }
-
-    /// A packet of a host starts on the wire: where stamps are made there, this is the time.
-    pub(super) fn on_departure(&self, at: &Passage, packet: &mut Carried<'_>, view: &View<'_>) {
-        if self.config.stamp == StampPoint::Departure
-            && self.is_to_host(at.ingress)
-            && let Some(header) = packet.path_header().copied().map(Header::from)
-            && let Some(stamp) = header.stamp
-        {
-            *packet.path_header_mut() = Header { stamp: Some(Stamp { at: view.now, ..stamp }), ..header }.into();
         }
     }
 
@@ -254,22 +177,11 @@ impl Edge {
         observer(Held::Count("flow_entries", self.flows.count(now)));
         observer(Held::Count("isolated_flows", flows as u64));
         observer(Held::Count("isolation_paths", paths as u64));
-        for set in self.paths.sets() {
-            for (ix, path) in set.known() {
-                observer(Held::Path(PathState {
-                    to: set.edge,
-                    path: ix,
-                    egress: path.first(),
-                    delay: path.delay.at(now, &self.measuring),
-                    is_isolated: self.isolation.is_isolated(path.ascent),
-                }));
-            }
-        }
+        self.measuring.observe(now, |ascent| self.isolation.is_isolated(ascent), observer);
     }
 
     pub(super) fn heap_bytes(&self) -> u64 {
-        let tables = self.flows.heap_bytes() + self.isolation.heap_bytes() + self.to_host.capacity() as u64;
-        self.paths.heap_bytes() + self.echoes.heap_bytes() + tables
+        self.measuring.heap_bytes() + self.flows.heap_bytes() + self.isolation.heap_bytes()
     }
 }
 

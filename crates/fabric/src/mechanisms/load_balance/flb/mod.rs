@@ -13,6 +13,7 @@ pub use self::edge::reroute;
 use self::detector::{Detector, News};
 use self::edge::Edge;
 use super::flowlets::by_hash;
+use super::paths::{is_edge, stamp_departure};
 use crate::contract::{
     Arrival, Beside, Carried, Choice, Findings, FlowHash, Footprint, Heard, Held, LoadBalance, LoadBalanceOptions,
     Options, Passage, Shape, Site, Station, Stations, View,
@@ -209,22 +210,7 @@ impl Options for FlbConfig {
     }
 
     fn applies(&self, shape: &Shape) -> Result<(), String> {
-        shape.without_relays("flb")?;
-        if shape.multihomed {
-            return Err(
-                "flb's paths are from edge to edge: a host must have one link, and there are hosts with several".into(),
-            );
-        }
-        if shape.layers > 3 {
-            return Err(format!(
-                "flb's packets carry their route, which has room for 3 layers of switches, and there are {}",
-                shape.layers
-            ));
-        }
-        if shape.routes_by_hand {
-            return Err("flb's edges choose whole paths: no route can be set by hand".into());
-        }
-        Ok(())
+        super::paths::applies("flb", shape)
     }
 }
 
@@ -236,10 +222,9 @@ impl LoadBalanceOptions for FlbConfig {
     }
 
     fn build(&self, site: &Site<'_>) -> Box<Flb> {
-        let is_edge = site.neighbours.iter().any(|neighbour| neighbour.is_host);
         Box::new(Flb {
             node: site.node,
-            edge: is_edge.then(|| Edge::new(self, site)),
+            edge: is_edge(site).then(|| Edge::new(self, site)),
             detector: self.isolation.then(|| Detector::new(self, site)),
             own_uplinks: self.own_uplinks,
             stamps_departures: self.stamp == StampPoint::Departure,
@@ -265,8 +250,8 @@ impl Flb {
     /// What the queue of `egress` has to say about a flow: the switch itself is to know if it is the flow's edge, and else the one that is.
     fn announce(&mut self, news: &News, egress: PortIx, view: &mut View<'_>) {
         match &mut self.edge {
-            Some(edge) if edge.is_to_host(news.back.port) => {
-                let is_uplink = !edge.is_to_host(egress);
+            Some(edge) if edge.measuring.is_to_host(news.back.port) => {
+                let is_uplink = !edge.measuring.is_to_host(egress);
                 if is_uplink && self.own_uplinks == OwnUplinks::Isolate {
                     edge.hear(news.flow, news.root, news.cnm, view);
                 }
@@ -299,7 +284,7 @@ impl Station for Flb {
 
     fn on_enqueue(&mut self, at: &Passage, queue_bytes: u64, packet: &mut Carried<'_>, view: &mut View<'_>) {
         if let Some(edge) = &mut self.edge {
-            edge.on_enqueue(at, packet, view);
+            edge.measuring.on_enqueue(at, packet, view);
         }
         if packet.packet().kind == PacketKind::Data
             && let Some(detector) = &mut self.detector
@@ -310,8 +295,8 @@ impl Station for Flb {
     }
 
     fn on_departure(&mut self, at: &Passage, queue_bytes: u64, packet: &mut Carried<'_>, view: &mut View<'_>) {
-        if let Some(edge) = &mut self.edge {
-            edge.on_departure(at, packet, view);
+        if self.stamps_departures && self.edge.as_ref().is_some_and(|edge| edge.measuring.is_to_host(at.ingress)) {
+            stamp_departure(packet, view.now);
         }
         if let Some(detector) = &mut self.detector {
             let news = detector.on_departure(at, queue_bytes, packet.packet(), view);
@@ -339,7 +324,7 @@ impl Station for Flb {
 impl LoadBalance for Flb {
     fn choose(&mut self, arrival: &mut Arrival<'_>, view: &mut View<'_>) -> Choice {
         let is_data = arrival.packet.packet().kind == PacketKind::Data;
-        let edge = self.edge.as_mut().filter(|edge| is_data && edge.is_to_host(arrival.ingress));
+        let edge = self.edge.as_mut().filter(|edge| is_data && edge.measuring.is_to_host(arrival.ingress));
         let chosen = edge.and_then(|edge| edge.choose(arrival, view));
         chosen.unwrap_or_else(|| Choice::Candidate(by_hash(self.hash, arrival.key, arrival.candidates, view)))
     }

@@ -1,5 +1,6 @@
 //! What an edge knows of the delay of a path: how long a sampled packet has waited on it, as the edge at its other end has reported.
 
+use super::Report;
 use backwater_engine::{Duration, Time};
 
 /// How paths are measured.
@@ -17,6 +18,8 @@ pub(in super::super) struct Measuring {
 #[derive(Clone, Copy, Debug, Default)]
 pub(in super::super) struct Delay {
     value: Duration,
+    /// How busy its links were.
+    busy: u8,
     /// When that was heard.
     heard: Time,
     /// When a packet was sampled last.
@@ -46,9 +49,24 @@ impl Delay {
         is_due
     }
 
+    /// A packet of the switch's own is sampled.
+    pub(in super::super) fn probed(&mut self, now: Time) {
+        self.sampled = Some(now);
+    }
+
     /// A report has come.
-    pub(in super::super) fn hear(&mut self, value: Duration, now: Time) {
-        (self.value, self.heard) = (value, now);
+    pub(in super::super) fn hear(&mut self, report: &Report, now: Time) {
+        (self.value, self.busy, self.heard) = (report.delay, report.busy, now);
+    }
+
+    /// How busy the busiest of its links was.
+    pub(in super::super) fn busy(&self) -> u8 {
+        self.busy
+    }
+
+    /// Takes it for longer until the next report: something has been sent that way which that will not have met.
+    pub(in super::super) fn burden(&mut self, more: Duration, now: Time, how: &Measuring) {
+        (self.value, self.heard) = (self.at(now, how) + more, now);
     }
 }
 
@@ -63,6 +81,10 @@ mod tests {
         Time::ZERO + Duration::from_us(us)
     }
 
+    fn hear(delay: &mut Delay, us: u64, now: Time) {
+        delay.hear(&Report { path: 0, delay: Duration::from_us(us), busy: 0 }, now);
+    }
+
     #[test]
     fn paths_are_sampled_once_in_a_period() {
         let mut delay = Delay::default();
@@ -74,7 +96,7 @@ mod tests {
     #[test]
     fn what_was_heard_falls_once_it_is_old() {
         let mut delay = Delay::default();
-        delay.hear(Duration::from_us(5), at(40));
+        hear(&mut delay, 5, at(40));
         for (us, left) in [(40, 5), (60, 5), (61, 4), (64, 1), (65, 0), (1000, 0)] {
             assert_eq!(delay.at(at(us), &HOW), Duration::from_us(left), "{us} us");
         }
@@ -84,12 +106,12 @@ mod tests {
     #[test]
     fn what_was_heard_stays_while_a_sample_is_under_way() {
         let mut delay = Delay::default();
-        delay.hear(Duration::from_us(5), at(40));
+        hear(&mut delay, 5, at(40));
         assert!(delay.is_due(at(50), &HOW));
         for (us, left) in [(61, 5), (150, 5), (151, 0)] {
             assert_eq!(delay.at(at(us), &HOW), Duration::from_us(left), "{us} us");
         }
-        delay.hear(Duration::from_us(7), at(151));
+        hear(&mut delay, 7, at(151));
         assert_eq!(delay.at(at(151), &HOW), Duration::from_us(7));
     }
 }

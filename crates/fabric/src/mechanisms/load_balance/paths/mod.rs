@@ -4,11 +4,15 @@
 
 mod delay;
 mod echo;
+mod edge;
 
 pub(super) use self::delay::{Delay, Measuring};
-pub(super) use self::echo::{Echoes, Header, Stamp};
+pub(super) use self::echo::{Header, Stamp};
+pub(super) use self::edge::{MeasuringEdge, is_edge, stamp_busy, stamp_departure};
 
-use crate::contract::{Choice, View};
+use self::echo::{Echoes, Report};
+
+use crate::contract::{Choice, Shape, View};
 use crate::frame::{MAX_HOPS, Route};
 use crate::ids::{NodeId, PortIx};
 use arrayvec::ArrayVec;
@@ -25,6 +29,26 @@ pub(super) type Ascent = u16;
 
 /// The egress ports of a path, from one edge to the other: behind them is the link to a host, and before them that from one.
 type Ports = ArrayVec<PortIx, { MAX_HOPS - 2 }>;
+
+/// Whether a mechanism that chooses whole paths can run in a network of this shape.
+pub(super) fn applies(mechanism: &str, shape: &Shape) -> Result<(), String> {
+    shape.without_relays(mechanism)?;
+    if shape.multihomed {
+        return Err(format!(
+            "{mechanism}'s paths are from edge to edge: a host must have one link, and there are hosts with several"
+        ));
+    }
+    if shape.layers > 3 {
+        return Err(format!(
+            "{mechanism}'s packets carry their route, which has room for 3 layers of switches, and there are {}",
+            shape.layers
+        ));
+    }
+    if shape.routes_by_hand {
+        return Err(format!("{mechanism}'s edges choose whole paths: no route can be set by hand"));
+    }
+    Ok(())
+}
 
 /// The paths from an edge to the others.
 #[derive(Debug)]
@@ -91,6 +115,11 @@ impl Paths {
     }
 
     /// The paths to `edge`, if any has been looked for.
+    pub(super) fn known(&self, edge: NodeId) -> Option<&PathSet> {
+        self.sets.get(edge.0 as usize)?.as_deref()
+    }
+
+    /// The same, to write on them.
     pub(super) fn known_to(&mut self, edge: NodeId) -> Option<&mut PathSet> {
         self.sets.get_mut(edge.0 as usize)?.as_deref_mut()
     }
@@ -163,6 +192,11 @@ impl PathSet {
     /// Whether `ix` is one of those.
     pub(super) fn is_usable(&self, ix: PathIx, view: &View<'_>) -> bool {
         self.path(ix).is_known && view.port(self.path(ix).first()).is_up()
+    }
+
+    /// The route to the other edge itself.
+    pub(super) fn route(&self, ix: PathIx) -> Route {
+        self.path(ix).route
     }
 
     /// Has a packet for `host` take a path, if it can carry it: through its first port else, and whichever way from there.

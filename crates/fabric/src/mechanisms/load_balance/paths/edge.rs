@@ -1,0 +1,140 @@
+//! The measuring end of an edge switch: it stamps packets of its hosts, reads the stamps of others, and reports what it has read.
+
+use super::{Ascent, Echoes, Header, Measuring, Paths, Stamp};
+use crate::contract::{Carried, Held, Passage, PathState, Site, View};
+use crate::frame::MAX_HOPS;
+use crate::ids::{NodeId, PortIx};
+use arrayvec::ArrayVec;
+use backwater_engine::memory::HeapBytes;
+use backwater_engine::{Duration, Time};
+
+/// An edge switch, as far as it measures.
+#[derive(Debug)]
+pub(in super::super) struct MeasuringEdge {
+    /// Which ports lead to hosts.
+    to_host: Vec<bool>,
+    pub(in super::super) paths: Paths,
+    pub(in super::super) how: Measuring,
+    echoes: Echoes,
+    /// Whether delays count over that of the fastest path.
+    over_all: bool,
+    /// Wire bytes of a full data packet, for which delays are given.
+    full: u16,
+}
+
+/// Whether there are hosts at a switch.
+pub(in super::super) fn is_edge(site: &Site<'_>) -> bool {
+    site.neighbours.iter().any(|neighbour| neighbour.is_host)
+}
+
+impl MeasuringEdge {
+    pub(in super::super) fn new(how: Measuring, over_all: bool, site: &Site<'_>) -> MeasuringEdge {
+        MeasuringEdge {
+            to_host: site.neighbours.iter().map(|neighbour| neighbour.is_host).collect(),
+            paths: Paths::new(site.node),
+            how,
+            echoes: Echoes::default(),
+            over_all,
+            full: site.sizes.largest().wire,
+        }
+    }
+
+    /// Whether what comes in at `port` comes from a host. What the switch itself makes comes in at none.
+    pub(in super::super) fn is_to_host(&self, port: PortIx) -> bool {
+        self.to_host.get(usize::from(port)).copied().unwrap_or(false)
+    }
+
+    /// A packet is about to join its queue: one that leaves for another edge takes a report along, and what has come from there is read.
+    pub(in super::super) fn on_enqueue(&mut self, at: &Passage, packet: &mut Carried<'_>, view: &View<'_>) {
+        if self.is_to_host(at.egress) {
+            if let Some(header) = packet.path_header().copied() {
+                self.read(at, &header.into(), packet, view);
+            }
+        } else if self.echoes.is_waiting() && self.is_to_host(at.ingress) {
+            let headers = packet.packet();
+            let Some((_, to)) = view.paths.ends(headers.flow, headers.direction()) else { return };
+            if let Some(report) = self.echoes.tell(view.paths.edge(to)) {
+                let stamp = packet.path_header().and_then(|header| Header::from(*header).stamp);
+                *packet.path_header_mut() = Header { stamp, report: Some(report) }.into();
+            }
+        }
+    }
+
+    /// A packet with a header has come from another edge.
+    fn read(&mut self, at: &Passage, header: &Header, packet: &Carried<'_>, view: &View<'_>) {
+        let headers = packet.packet();
+        let Some((from, _)) = view.paths.ends(headers.flow, headers.direction()) else { return };
+        let edge = view.paths.edge(from);
+        if let Some(report) = header.report
+            && let Some(set) = self.paths.known_to(edge)
+            && let Some(path) = set.paths.get_mut(report.path as usize)
+        {
+            path.delay.hear(&report, view.now);
+        }
+        if let Some(stamp) = header.stamp {
+            let delay = view.now.since(stamp.at) + self.missing(at, edge, packet, view);
+            self.echoes.hear(edge, stamp, delay, self.over_all);
+        }
+    }
+
+    /// A stamp has come from another edge that was in no data packet.
+    pub(in super::super) fn hear(&mut self, edge: NodeId, stamp: Stamp, now: Time) {
+        self.echoes.hear(edge, stamp, now.since(stamp.at), self.over_all);
+    }
+
+    /// What a packet would have taken longer from `edge` to here, were it a full one.
+    fn missing(&self, at: &Passage, edge: NodeId, packet: &Carried<'_>, view: &View<'_>) -> Duration {
+        let wire = packet.frame.size.wire;
+        // Behind the source host, and before the port through which it leaves.
+        let taken: ArrayVec<PortIx, MAX_HOPS> = match packet.trail() {
+            Some(trail) => trail.ports().iter().copied().collect(),
+            None => packet.packet().route.behind().collect(),
+        };
+        let between = taken.get(1..).unwrap_or(&[]);
+        let between = between.strip_suffix(&[at.egress]).unwrap_or(between);
+        let time = |wire| view.paths.serialisation(edge, between, wire);
+        time(self.full.max(wire)).saturating_sub(time(wire))
+    }
+
+    /// Tells `observer` what is known of all paths at `now`, of which some are isolated.
+    pub(in super::super) fn observe(
+        &self,
+        now: Time,
+        is_isolated: impl Fn(Ascent) -> bool,
+        observer: &mut dyn FnMut(Held),
+    ) {
+        for set in self.paths.sets() {
+            for (ix, path) in set.known() {
+                observer(Held::Path(PathState {
+                    to: set.edge,
+                    path: ix,
+                    egress: path.first(),
+                    delay: path.delay.at(now, &self.how),
+                    is_isolated: is_isolated(path.ascent),
+                }));
+            }
+        }
+    }
+
+    pub(in super::super) fn heap_bytes(&self) -> u64 {
+        self.paths.heap_bytes() + self.echoes.heap_bytes() + self.to_host.heap_bytes()
+    }
+}
+
+/// Marks the stamp of a packet that starts on the wire now, where it is the departure that counts.
+pub(in super::super) fn stamp_departure(packet: &mut Carried<'_>, now: Time) {
+    rewrite_stamp(packet, |stamp| Stamp { at: now, ..stamp });
+}
+
+/// Has the stamp of a packet say that a link is so busy, if none before it was busier.
+pub(in super::super) fn stamp_busy(packet: &mut Carried<'_>, busy: u8) {
+    rewrite_stamp(packet, |stamp| Stamp { busy: stamp.busy.max(busy), ..stamp });
+}
+
+fn rewrite_stamp(packet: &mut Carried<'_>, change: impl FnOnce(Stamp) -> Stamp) {
+    if let Some(header) = packet.path_header().copied().map(Header::from)
+        && let Some(stamp) = header.stamp
+    {
+        *packet.path_header_mut() = Header { stamp: Some(change(stamp)), ..header }.into();
+    }
+}

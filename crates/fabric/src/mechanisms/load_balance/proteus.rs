@@ -1,0 +1,490 @@
+//! Proteus (Hu et al., ICNP 2023; IEEE/ACM ToN 2024): an edge tells paths that are congested from paths that are paused by their delay and their utilisation, and
+//! has a flow leave a path that is stopped in front of it at once.
+//!
+//! The paper's text was not at hand: this follows its abstract, and a public re-implementation by others in the ConWeave simulator.
+
+use super::dre::Dre;
+use super::flowlets::by_hash;
+use super::paths::{Header, Measuring, MeasuringEdge, Path, PathIx, PathSet, Stamp, is_edge, stamp_busy};
+use super::recent::{Recent, Used};
+use crate::contract::{
+    Arrival, Beside, Carried, Choice, Emission, Findings, FlowHash, Footprint, Heard, Held, LoadBalance,
+    LoadBalanceOptions, Options, Passage, Shape, Site, Station, Stations, View,
+};
+use crate::frame::{Notice, PacketKind, Protocol};
+use crate::ids::{Class, FlowId, NodeId, PortIx, QueueIx};
+use arrayvec::ArrayVec;
+use backwater_engine::memory::HeapBytes;
+use backwater_engine::random::Stream;
+use backwater_engine::{Duration, Time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::cmp::Reverse;
+
+/// Whose probes these are.
+const PROTEUS: Protocol = Protocol::named("proteus");
+
+/// The most paths that are drawn for a choice.
+const MOST_CANDIDATES: usize = 64;
+
+/// Into which classes paths fall, in the order of preference.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Classes {
+    /// Non-congested: a low delay, the least first. Undetermined: a high delay, and links that are not busy, the busiest first. Congested: a high delay and busy
+    /// links, the least delay first. (The re-implementation.)
+    #[default]
+    Three,
+    /// Idle: a low delay and links that are not busy. Busy: a low delay and busy links. Congested: a high delay and busy links. Paused: a high delay, though links are
+    /// not busy. Of each the least delay first. (What the abstract says of the signals.)
+    Four,
+}
+
+/// Proteus: paths by delay and utilisation; flows leave a path that is stopped in front of them (ICNP 2023).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct ProteusConfig {
+    /// Into which classes paths fall, in the order of preference.
+    pub classes: Classes,
+    /// The delay of a path is low below so many times half the longest base round-trip time, the time without queues included. Default 1.4 (the
+    /// re-implementation).
+    pub low_delay: f64,
+    /// Links are busy from this utilisation on, 0 to 1. Default 0.6 (the re-implementation).
+    #[schemars(range(min = 0.0, max = 1.0))]
+    pub busy: f64,
+    /// Paths that are drawn for a choice; 0 for all. Default 4 (the re-implementation).
+    #[schemars(range(max = 64))]
+    pub candidates: u32,
+    /// Time between two probes of each path to an edge that flows go to, in their class. Default: none; packets of flows are stamped (the re-implementation probes every
+    /// 4.5 us).
+    pub probe_period: Option<Duration>,
+    /// Time between two packets that are stamped on a path. Default: half a base round-trip time of the network.
+    pub sample_period: Option<Duration>,
+    /// How long a measured delay stays what it is, if no sample is under way; then it falls by as much as time goes on. Default: two base round-trip times of the network.
+    pub delay_aging: Option<Duration>,
+    /// What a path that a flow has chosen is taken for longer until the next report, so that not all flows choose it. Default 1 us (the re-implementation).
+    pub burden: Duration,
+    /// Shortest time between two moves of a flow off a path that is stopped: its packets may come out of order. Default: a base round-trip time of the network.
+    pub move_interval: Option<Duration>,
+    /// A flow also moves to a path whose delay is less by more than this, if the gap to its last packet is longer than the difference. Default: it does not (6 us in an option
+    /// of the re-implementation).
+    pub gain: Option<Duration>,
+    /// A path on which a packet has waited for longer than this counts as stopped, wherever that was: the cumulative sojourn time. Default: only what is stopped at the
+    /// edge itself counts (the re-implementation).
+    pub sojourn: Option<Duration>,
+    /// How long an edge remembers a flow without packets. Default 1 ms (as FLB's).
+    pub flow_timeout: Duration,
+    /// Period of the rate estimators of links. Default 50 us (the re-implementation).
+    pub dre_period: Duration,
+    /// What part of its count of bytes a rate estimator drops in every period: more than 0, at most 1. Default 0.2 (the re-implementation).
+    #[schemars(range(min = 0.0, max = 1.0))]
+    pub alpha: f64,
+}
+
+impl Default for ProteusConfig {
+    fn default() -> Self {
+        ProteusConfig {
+            classes: Classes::default(),
+            low_delay: 1.4,
+            busy: 0.6,
+            candidates: 4,
+            probe_period: None,
+            sample_period: None,
+            delay_aging: None,
+            burden: Duration::from_us(1),
+            move_interval: None,
+            gain: None,
+            sojourn: None,
+            flow_timeout: Duration::from_ms(1),
+            dre_period: Duration::from_us(50),
+            alpha: 0.2,
+        }
+    }
+}
+
+impl Options for ProteusConfig {
+    fn check(&self, _beside: &Beside<'_>, findings: &mut Findings) {
+        findings.positive(Some(self.flow_timeout), "flow_timeout");
+        findings.positive(Some(self.dre_period), "dre_period");
+        findings.positive(Some(self.alpha), "alpha");
+        findings.clock(self.sample_period, "sample_period", None);
+        findings.clock(self.probe_period, "probe_period", None);
+        let both = self.probe_period.is_some() && self.sample_period.is_some();
+        findings.error(both, "sample_period", "has no effect: probe_period is set, and no packet of a flow is stamped");
+        findings.error(!(self.low_delay >= 1.0), "low_delay", "must be at least 1: an idle path has a delay of 1");
+    }
+
+    fn applies(&self, shape: &Shape) -> Result<(), String> {
+        super::paths::applies("proteus", shape)
+    }
+}
+
+impl LoadBalanceOptions for ProteusConfig {
+    type Instance = Box<Proteus>;
+
+    fn reorders(&self) -> bool {
+        true
+    }
+
+    fn build(&self, site: &Site<'_>) -> Box<Proteus> {
+        let to_host = site.neighbours.iter().map(|neighbour| neighbour.is_host);
+        let links = site.ports.iter().zip(to_host);
+        let dre = |port| Dre::new(self.dre_period, self.alpha, LEVELS, port);
+        Box::new(Proteus {
+            node: site.node,
+            links: links.map(|(port, to_host)| (!to_host).then(|| dre(port))).collect(),
+            edge: is_edge(site).then(|| Edge::new(self, site)),
+            hash: FlowHash::new(site.seed, site.node),
+        })
+    }
+}
+
+/// A utilisation of 1, as it is carried.
+const LEVELS: u16 = 256;
+
+/// Proteus at one switch.
+#[derive(Debug)]
+pub struct Proteus {
+    node: NodeId,
+    /// By port, how busy its link is; `None` of one to a host.
+    links: Vec<Option<Dre>>,
+    /// That of an edge switch.
+    edge: Option<Edge>,
+    hash: FlowHash,
+}
+
+/// An edge switch.
+#[derive(Debug)]
+struct Edge {
+    measuring: MeasuringEdge,
+    flows: Recent<FlowEntry>,
+    /// By port: whether flows have left it because it was stopped, and it still is.
+    out: Vec<bool>,
+    /// Which kind of path has a low delay: the most time in queues.
+    low: Duration,
+    /// From which metric on links are busy.
+    busy: u8,
+    move_interval: Duration,
+    config: ProteusConfig,
+    /// Edges that are probed: when a packet went there last, to which host and in which class.
+    probed: Vec<Probed>,
+    draws: Stream,
+}
+
+#[derive(Debug)]
+struct Probed {
+    edge: NodeId,
+    host: NodeId,
+    class: Class,
+    last: Time,
+}
+
+/// A flow that has passed lately.
+#[derive(Clone, Copy, Debug)]
+struct FlowEntry {
+    path: PathIx,
+    edge: NodeId,
+    /// When its last packet came.
+    last: Time,
+    /// When it has left a path that was stopped.
+    moved: Option<Time>,
+}
+
+impl Used for FlowEntry {
+    fn last(&self) -> Time {
+        self.last
+    }
+}
+
+/// What is known of a path that is to be ranked.
+#[derive(Clone, Copy, Debug)]
+struct Known {
+    delay: Duration,
+    busy: u8,
+}
+
+/// What paths are sorted by: the least is taken.
+fn rank(classes: Classes, known: Known, low: Duration, busy: u8) -> (u8, Reverse<u8>, Duration) {
+    let (is_low, is_busy) = (known.delay < low, known.busy >= busy);
+    let by_delay = |class| (class, Reverse(0), known.delay);
+    match (classes, is_low, is_busy) {
+        (Classes::Three, true, _) => by_delay(0),
+        (Classes::Three, false, false) => (1, Reverse(known.busy), known.delay),
+        (Classes::Three, false, true) => by_delay(2),
+        (Classes::Four, true, false) => by_delay(0),
+        (Classes::Four, true, true) => by_delay(1),
+        (Classes::Four, false, true) => by_delay(2),
+        (Classes::Four, false, false) => by_delay(3),
+    }
+}
+
+impl Edge {
+    fn new(config: &ProteusConfig, site: &Site<'_>) -> Edge {
+        let period = config.sample_period.unwrap_or(Duration::from_ps(site.base_rtt.ps() / 2));
+        let fresh = config.delay_aging.unwrap_or(site.base_rtt * 2);
+        let how = Measuring { period, fresh, patience: config.flow_timeout };
+        // Half a base round-trip time is what a path takes without queues.
+        let low = (site.base_rtt.ps() / 2) as f64 * (config.low_delay - 1.0);
+        Edge {
+            measuring: MeasuringEdge::new(how, false, site),
+            flows: Recent::new(config.flow_timeout),
+            out: vec![false; site.ports.len()],
+            low: Duration::from_ps(low as u64),
+            busy: (config.busy * f64::from(LEVELS)).min(255.0) as u8,
+            move_interval: config.move_interval.unwrap_or(site.base_rtt),
+            config: config.clone(),
+            probed: Vec::new(),
+            draws: site.seed.stream("proteus", u64::from(site.node.0)),
+        }
+    }
+
+    /// The way of a data packet of a host; `None` if no path is known.
+    fn choose(&mut self, arrival: &mut Arrival<'_>, view: &mut View<'_>) -> Option<Choice> {
+        let (now, headers) = (view.now, *arrival.packet.packet());
+        let known = self.flows.take(headers.flow.0.into(), now);
+        self.measuring.paths.to(arrival.destination, view);
+        let edge = view.paths.edge(arrival.destination);
+        let present = known.filter(|entry| entry.edge == edge && self.set(edge).is_usable(entry.path, view));
+        let mut moved = present.and_then(|entry| entry.moved);
+        let path = match present {
+            None => self.best(edge, None, view)?,
+            Some(entry) => match self.better(&entry, edge, headers.class, view) {
+                Some((path, is_stopped)) => {
+                    if is_stopped {
+                        let first = self.set(edge).path(entry.path).first();
+                        self.out[usize::from(first)] = view.port(first).is_closed(headers.class.0.into());
+                        moved = Some(now);
+                    }
+                    view.count("reroutes", 1);
+                    path
+                }
+                None => entry.path,
+            },
+        };
+        self.flows.put(headers.flow.0.into(), FlowEntry { path, edge, last: now, moved });
+        let how = self.measuring.how;
+        let burden = Some(self.config.burden).filter(|_| present.is_none_or(|entry| entry.path != path));
+        let set = self.measuring.paths.to(arrival.destination, view);
+        let delay = &mut set.paths[path as usize].delay;
+        burden.into_iter().for_each(|burden| delay.burden(burden, now, &how));
+        if self.config.probe_period.is_none() && delay.is_due(now, &how) {
+            let stamp = Some(Stamp { path, at: now, busy: 0 });
+            *arrival.packet.path_header_mut() = Header { stamp, report: None }.into();
+        }
+        let choice = set.choice(path, arrival.destination, arrival.candidates, view);
+        self.note_destination(edge, arrival.destination, headers.class, view);
+        choice
+    }
+
+    fn set(&self, edge: NodeId) -> &PathSet {
+        self.measuring.paths.known(edge).expect("it has just been looked for")
+    }
+
+    fn known(&self, path: &Path, now: Time) -> Known {
+        Known { delay: path.delay.at(now, &self.measuring.how), busy: path.delay.busy() }
+    }
+
+    /// The best of some paths to `edge`, drawn among those that are not stopped, or if all are, among all; `but` is left out, if there is another.
+    fn best(&mut self, edge: NodeId, but: Option<PathIx>, view: &View<'_>) -> Option<PathIx> {
+        let Edge { measuring, out, low, busy, config, draws, .. } = self;
+        let set = measuring.paths.known(edge)?;
+        let known = |path: &Path| Known { delay: path.delay.at(view.now, &measuring.how), busy: path.delay.busy() };
+        let is_late = |path: &Path| config.sojourn.is_some_and(|sojourn| known(path).delay > sojourn);
+        let is_out = |path: &Path| out[usize::from(path.first())] || is_late(path);
+        let others = || set.usable(view).filter(move |(ix, _)| Some(*ix) != but);
+        let left = others().filter(|(_, path)| !is_out(path)).count();
+        let pool = others().filter(|(_, path)| left == 0 || !is_out(path)).map(|(ix, _)| ix);
+        let most = match config.candidates {
+            0 => MOST_CANDIDATES,
+            some => some as usize,
+        };
+        let mut drawn = ArrayVec::<PathIx, MOST_CANDIDATES>::new();
+        // Each of them with the same probability, in one pass.
+        for (seen, ix) in pool.enumerate() {
+            if drawn.len() < most {
+                drawn.push(ix);
+            } else if let Some(place) = drawn.get_mut(draws.below(seen as u64 + 1) as usize) {
+                *place = ix;
+            }
+        }
+        let rank = |ix: &PathIx| rank(config.classes, known(set.path(*ix)), *low, *busy);
+        let best = drawn.iter().map(rank).min()?;
+        let mut equal = drawn.iter().filter(|ix| rank(ix) == best);
+        let count = equal.clone().count() as u64;
+        equal.nth(draws.below(count) as usize).copied()
+    }
+
+    /// A path to which a flow moves, and whether it does because its own is stopped.
+    fn better(&mut self, entry: &FlowEntry, edge: NodeId, class: Class, view: &View<'_>) -> Option<(PathIx, bool)> {
+        let present = self.set(edge).path(entry.path);
+        let (first, delay) = (present.first(), self.known(present, view.now).delay);
+        let (port, queue) = (view.port(first), QueueIx::from(class.0));
+        let is_late = self.config.sojourn.is_some_and(|sojourn| delay > sojourn);
+        let may_move = entry.moved.is_none_or(|moved| view.now.since(moved) >= self.move_interval);
+        if (port.is_closed(queue) || is_late) && may_move {
+            // What stands in the queue would leave no sooner than it drains, could it.
+            let drain = port.rate().time_for(port.queue_bytes(queue));
+            let other = self.best(edge, Some(entry.path), view)?;
+            let longer = self.known(self.set(edge).path(other), view.now).delay.saturating_sub(delay);
+            return (longer < drain || is_late && longer == Duration::ZERO).then_some((other, true));
+        }
+        let gain = self.config.gain?;
+        let other = self.best(edge, Some(entry.path), view)?;
+        let less = delay.saturating_sub(self.known(self.set(edge).path(other), view.now).delay);
+        (less > gain && view.now.since(entry.last) > less).then_some((other, false))
+    }
+
+    /// Flows go to `edge`: it is to be probed.
+    fn note_destination(&mut self, edge: NodeId, host: NodeId, class: Class, view: &mut View<'_>) {
+        let Some(period) = self.config.probe_period else { return };
+        let last = view.now;
+        match self.probed.iter_mut().find(|probed| probed.edge == edge) {
+            Some(probed) => (probed.host, probed.class, probed.last) = (host, class, last),
+            None => {
+                if self.probed.is_empty() {
+                    view.wake_at(view.now + period);
+                }
+                self.probed.push(Probed { edge, host, class, last });
+            }
+        }
+    }
+
+    /// Probes all paths to the edges that flows go to.
+    fn probe(&mut self, node: NodeId, view: &mut View<'_>) {
+        let Some(period) = self.config.probe_period else { return };
+        let (timeout, now) = (self.config.flow_timeout, view.now);
+        self.probed.retain(|probed| now.since(probed.last) <= timeout);
+        for Probed { edge, host, class, .. } in &self.probed {
+            let set = self.measuring.paths.to(*host, view);
+            let probes: Vec<(PathIx, PortIx)> = set.usable(view).map(|(ix, path)| (ix, path.first())).collect();
+            for (path, egress) in probes {
+                set.paths[path as usize].delay.probed(now);
+                let words = [path, node.0, now.ps() as u32, (now.ps() >> 32) as u32];
+                let from = view.port(egress).id();
+                let notice = Notice { protocol: PROTEUS, from, flow: FlowId::NONE, to: *edge, words };
+                let route = set.route(path).after_first();
+                view.emit(Emission { notice, egress, class: *class, route });
+                view.count("probes", 1);
+            }
+        }
+        if !self.probed.is_empty() {
+            view.wake_at(now + period);
+        }
+    }
+}
+
+impl Footprint for Proteus {
+    fn heap_bytes(&self) -> u64 {
+        let edge = self.edge.as_ref().map_or(0, |edge| {
+            let tables = edge.flows.heap_bytes() + edge.out.heap_bytes() + edge.probed.heap_bytes();
+            edge.measuring.heap_bytes() + tables
+        });
+        self.links.heap_bytes() + edge
+    }
+}
+
+/// Which part of the first field of a probe is the path; the rest is how busy links are.
+const PATH_BITS: u32 = 24;
+
+impl Station for Proteus {
+    fn stations(&self) -> Stations {
+        let departures = Stations::DATA_DEPARTURE | Stations::OTHER_DEPARTURE;
+        let at_edge = Stations::ENQUEUE | Stations::NOTICE | Stations::GATE;
+        if self.edge.is_some() { departures | at_edge } else { departures }
+    }
+
+    fn on_enqueue(&mut self, at: &Passage, _queue_bytes: u64, packet: &mut Carried<'_>, view: &mut View<'_>) {
+        if let Some(edge) = &mut self.edge {
+            edge.measuring.on_enqueue(at, packet, view);
+        }
+    }
+
+    fn on_departure(&mut self, at: &Passage, _queue_bytes: u64, packet: &mut Carried<'_>, view: &mut View<'_>) {
+        let Some(dre) = &mut self.links[usize::from(at.egress)] else { return };
+        dre.add(packet.frame.size.wire, view.now);
+        let metric = dre.metric(view.now);
+        match packet.packet().kind {
+            PacketKind::Data => stamp_busy(packet, metric),
+            PacketKind::Notice => {
+                if let Some(notice) = packet.notice_mut().filter(|notice| notice.protocol == PROTEUS) {
+                    let busy = (notice.words[0] >> PATH_BITS).max(metric.into());
+                    notice.words[0] = notice.words[0] & ((1 << PATH_BITS) - 1) | busy << PATH_BITS;
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn on_notice(&mut self, notice: &Notice, view: &mut View<'_>) -> Heard {
+        match &mut self.edge {
+            Some(edge) if notice.protocol == PROTEUS && notice.to == self.node => {
+                let [first, from, low, high] = notice.words;
+                let at = Time::from_ps(u64::from(high) << 32 | u64::from(low));
+                let stamp = Stamp { path: first & ((1 << PATH_BITS) - 1), at, busy: (first >> PATH_BITS) as u8 };
+                edge.measuring.hear(NodeId(from), stamp, view.now);
+                Heard::Consume
+            }
+            _ => Heard::Pass,
+        }
+    }
+
+    fn on_gate(&mut self, port: PortIx, _queue: QueueIx, is_open: bool, _view: &mut View<'_>) {
+        if let Some(edge) = self.edge.as_mut().filter(|_| is_open) {
+            edge.out[usize::from(port)] = false;
+        }
+    }
+
+    fn on_wake(&mut self, view: &mut View<'_>) {
+        if let Some(edge) = &mut self.edge {
+            edge.probe(self.node, view);
+        }
+    }
+}
+
+impl LoadBalance for Proteus {
+    fn choose(&mut self, arrival: &mut Arrival<'_>, view: &mut View<'_>) -> Choice {
+        let is_data = arrival.packet.packet().kind == PacketKind::Data;
+        let edge = self.edge.as_mut().filter(|edge| is_data && edge.measuring.is_to_host(arrival.ingress));
+        let chosen = edge.and_then(|edge| edge.choose(arrival, view));
+        chosen.unwrap_or_else(|| Choice::Candidate(by_hash(self.hash, arrival.key, arrival.candidates, view)))
+    }
+
+    fn observe(&self, now: Time, observer: &mut dyn FnMut(Held)) {
+        if let Some(edge) = &self.edge {
+            observer(Held::Count("flow_entries", edge.flows.count(now)));
+            observer(Held::Count("stopped_uplinks", edge.out.iter().filter(|is_out| **is_out).count() as u64));
+            edge.measuring.observe(now, |_| false, observer);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Paths in the order in which they are taken, by delay in us and metric: low is below 10 us, busy from 150 on.
+    fn order(classes: Classes, paths: &[(u64, u8)]) -> Vec<usize> {
+        let rank_of = |ix: &usize| {
+            let (us, busy) = paths[*ix];
+            rank(classes, Known { delay: Duration::from_us(us), busy }, Duration::from_us(10), 150)
+        };
+        let mut order: Vec<usize> = (0..paths.len()).collect();
+        order.sort_by_key(rank_of);
+        order
+    }
+
+    #[test]
+    fn paths_are_taken_in_the_order_of_their_classes() {
+        let paths = [(30, 200), (12, 20), (25, 140), (9, 250), (3, 0), (15, 200)];
+        // Low delays first, the least of all first; then what is not busy, the busiest first; then the congested ones.
+        assert_eq!(order(Classes::Three, &paths), [4, 3, 2, 1, 5, 0]);
+        // Idle, busy, congested by delay, and at last what has a high delay though it is idle: paused.
+        assert_eq!(order(Classes::Four, &paths), [4, 3, 5, 0, 1, 2]);
+    }
+
+    #[test]
+    fn limits_belong_to_the_upper_class() {
+        assert_eq!(order(Classes::Three, &[(10, 150), (10, 149), (9, 150)]), [2, 1, 0]);
+        assert_eq!(order(Classes::Four, &[(10, 149), (10, 150), (9, 150), (9, 149)]), [3, 2, 1, 0]);
+    }
+}
