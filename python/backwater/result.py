@@ -30,6 +30,7 @@ TABLES: Final = (
     "headroom",
     "goodput",
     "switches",
+    "reordering",
 )
 # Everything that a run leaves in its directory.
 FILES: Final = (RUN_FILE, TOPOLOGY_FILE, REPORT_FILE, *(f"{table}.parquet" for table in TABLES))
@@ -207,6 +208,11 @@ class Result:
     def goodput(self) -> pl.DataFrame:
         """Payload delivered since the sample before, by tag and role."""
         return self._table("goodput")
+
+    @cached_property
+    def reordering(self) -> pl.DataFrame:
+        """How many packets arrived how far before an earlier one, by tag and role."""
+        return self._table("reordering")
 
     @cached_property
     def topology(self) -> Topology:

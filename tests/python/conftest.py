@@ -45,6 +45,9 @@ FLOWS = {
     "paused_ps": pl.Int64,
     "blocked_ps": pl.Int64,
     "delivered_bytes": pl.UInt64,
+    "arrived_packets": pl.UInt64,
+    "disordered_packets": pl.UInt64,
+    "largest_degree": pl.UInt32,
     "measured": pl.Boolean,
 }
 PAUSES = {
@@ -99,6 +102,13 @@ STOPS = {
 }
 HEADROOM = {"time_ps": pl.Int64, "node": pl.Categorical, "headroom_bytes": pl.UInt64, "stopped": pl.UInt16}
 SWITCHES = {"node": pl.Categorical, "layer": pl.UInt8, "peak_buffer_bytes": pl.UInt64, "peak_queues": pl.UInt16}
+REORDERING = {
+    "tag": pl.Categorical,
+    "role": pl.Categorical,
+    "measured": pl.Boolean,
+    "degree": pl.UInt32,
+    "packets": pl.UInt64,
+}
 GOODPUT = {"time_ps": pl.Int64, "tag": pl.Categorical, "role": pl.Categorical, "delivered_bytes": pl.UInt64}
 
 TOPOLOGY = {
@@ -125,6 +135,7 @@ def flow(
     start_us: int = 0,
     measured: bool = True,
     blocked_us: int = 0,
+    disordered: tuple[int, int] = (0, 0),
 ) -> dict[str, Any]:
     finish = None if fct_us is None else (start_us + fct_us) * US
     return {
@@ -145,13 +156,16 @@ def flow(
         "paused_ps": 2 * blocked_us * US,
         "blocked_ps": blocked_us * US,
         "delivered_bytes": 0 if fct_us is None else size,
+        "arrived_packets": 0 if fct_us is None else -(-(size or 0) // 1000),
+        "disordered_packets": disordered[0],
+        "largest_degree": disordered[1],
         "measured": measured,
     }
 
 
 FLOW_ROWS = [
     flow(0, "background", ("h0", "h2"), 10_000, 2),
-    flow(1, "background", ("h1", "h2"), 10_000, 4, blocked_us=6),
+    flow(1, "background", ("h1", "h2"), 10_000, 4, blocked_us=6, disordered=(3, 2)),
     flow(2, "background", ("h0", "h1"), 10_001, 3, ideal_us=1.5, start_us=5),
     flow(3, "incast", ("h0", "h2"), 2_000_000, None),
     flow(4, "background", ("h1", "h0"), 500, 70, start_us=1, measured=False),
@@ -173,6 +187,13 @@ GOODPUT_ROWS = [
     (10 * US, "background", "vulnerable", 20_000),
     (10 * US, "background", "background", 10_001),
     (20 * US, "incast", "incast", 5_000),
+]
+REORDERING_ROWS = [
+    ("background", "vulnerable", True, 0, 17),
+    ("background", "vulnerable", True, 1, 1),
+    ("background", "vulnerable", True, 2, 2),
+    ("background", "background", True, 0, 11),
+    ("background", "background", False, 7, 1),
 ]
 QUEUE_ROWS = [
     (10 * US, "s0", 1, 400, 1, 0, 0),
@@ -242,6 +263,7 @@ def write_result(directory: Path, **changes: Any) -> Path:  # noqa: ANN401 - any
         ("headroom", HEADROOM_ROWS, HEADROOM),
         ("switches", SWITCH_ROWS, SWITCHES),
         ("goodput", GOODPUT_ROWS, GOODPUT),
+        ("reordering", REORDERING_ROWS, REORDERING),
     ):
         pl.DataFrame(rows, schema=schema, orient="row").write_parquet(directory / f"{name}.parquet")
     return seal(directory, **changes)
@@ -280,6 +302,7 @@ def quiet_result(tmp_path: Path) -> Result:
         ("headroom", HEADROOM),
         ("switches", SWITCHES),
         ("goodput", GOODPUT),
+        ("reordering", REORDERING),
     ):
         pl.DataFrame(schema=schema).write_parquet(directory / f"{name}.parquet")
     return Result.load(seal(directory, flows={"total": 0, "finished": 0, "unfinished": 0, "endless": 0}))

@@ -8,6 +8,8 @@ from typing import cast, get_args
 
 import polars as pl
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from pydantic import ValidationError
 
 import backwater
@@ -33,6 +35,31 @@ from conftest import FLOWS, PAUSES, QUEUES, US, content_of, flow
         ('kind = "flows", stat = "p50"', 3.0),
         ('kind = "flows", value = "blocked", stat = "sum"', 6.0),
         ('kind = "flows", value = "goodput", stat = "max"', 40.0),
+        # 10, 10 and 11 packets; of those of one flow 3 came early, by up to 2
+        ('kind = "flows", value = "arrived", stat = "sum"', 31.0),
+        ('kind = "flows", value = "disordered", stat = "max"', 3.0),
+        ('kind = "flows", value = "disordered", stat = "share"', 0.25),
+        ('kind = "flows", value = "degree", role = "vulnerable"', 1.0),
+        # After the warm-up, of 31 packets one came early by 1 and two by 2.
+        ('kind = "reordering"', 5 / 3),
+        ('kind = "reordering", stat = "count"', 3.0),
+        ('kind = "reordering", stat = "max"', 2.0),
+        ('kind = "reordering", stat = "p50"', 2.0),
+        ('kind = "reordering", stat = "p25"', 1.5),
+        ('kind = "reordering", of = "all"', 5 / 31),
+        ('kind = "reordering", of = "all", stat = "count"', 31.0),
+        ('kind = "reordering", of = "all", stat = "sum"', 5.0),
+        ('kind = "reordering", of = "all", stat = "p90"', 0.0),
+        ('kind = "reordering", of = "all", stat = "p91"', 0.3),
+        ('kind = "reordering", of = "all", stat = "p99"', 2.0),
+        ('kind = "reordering", of = "all", stat = "min"', 0.0),
+        ('kind = "reordering", stat = "share"', 3 / 31),
+        ('kind = "reordering", role = "vulnerable", stat = "share"', 0.15),
+        ('kind = "reordering", role = "background", stat = "share"', 0.0),
+        ('kind = "reordering", role = "background", stat = "p99"', 0.0),
+        ('kind = "reordering", role = "background", stat = "max"', 0.0),
+        ('kind = "reordering", tag = "incast", stat = "p99"', None),
+        ('kind = "reordering", tag = "incast", stat = "share"', None),
         # One of the four flows was blocked, one of them is not finished.
         ('kind = "flows", value = "blocked", stat = "share"', 0.25),
         ('kind = "flows", value = "blocked", role = "vulnerable", stat = "share"', 0.5),
@@ -141,6 +168,9 @@ def test_measures(result: Result, text: str, expected: float | None) -> None:
         ('kind = "settling", ports = "s0:1", below = "1 KB"', "µs"),
         ('kind = "pauses", value = "duration", stat = "sum"', "µs"),
         ('kind = "pauses", stat = "rate"', "1/s"),
+        ('kind = "flows", value = "degree"', "packets"),
+        ('kind = "reordering"', "packets"),
+        ('kind = "reordering", stat = "share"', ""),
     ],
 )
 def test_units(text: str, expected: str) -> None:
@@ -285,6 +315,13 @@ def test_what_nobody_has_counted_is_none(result: Result) -> None:
     assert measures.value(wait, result) == 0.25
     with pytest.raises(ValidationError):
         RunMeasure(kind="run", path="counters.Merge frames")
+
+
+@given(st.lists(st.integers(0, 20), min_size=1, max_size=60), st.sampled_from(["p1", "p50", "p99", "p99.9", "p33.3"]))
+def test_a_percentile_of_counts_is_that_of_as_many_values(degrees: list[int], stat: str) -> None:
+    counts = pl.Series("v", degrees, dtype=pl.Float64).value_counts().sort("v")
+    found = measures._of_counts(counts["v"], counts["count"].cast(pl.UInt64), stat)
+    assert found == pytest.approx(measures._statistic(pl.Series(degrees), stat))
 
 
 def test_every_path_leads_to_a_number_of_a_run(tiny: Path, tmp_path: Path) -> None:

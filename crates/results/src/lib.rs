@@ -8,6 +8,7 @@
 //! | `pauses.parquet` | a row per interval in which an egress queue was paused |
 //! | `queues.parquet`, `ports.parquet`, `buffers.parquet`, `goodput.parquet` | samples |
 //! | `switches.parquet` | a row per switch |
+//! | `reordering.parquet` | how many packets came how far before an earlier one |
 //!
 //! Every column's meaning and unit is in the schema of its table ([`tables`]).
 

@@ -5,14 +5,14 @@ use crate::disk::{FileSum, Reserve};
 use crate::roles::{FlowRole, Roles};
 use crate::summary::{Audit, DeadlockReport, FlowCounts, Outcome, QueueName, Summary};
 use crate::tables::{
-    BufferRow, FlowRow, FullQueueRow, GoodputRow, HeadroomRow, Name, PauseRow, PortRow, QueueRow, StopRow, SwitchRow,
-    TableError, TableWriter,
+    BufferRow, FlowRow, FullQueueRow, GoodputRow, HeadroomRow, Name, PauseRow, PortRow, QueueRow, ReorderingRow, Row,
+    StopRow, SwitchRow, TableError, TableWriter,
 };
 use crate::topology::topology_json;
 use crate::usage::{Footprint, cpu_seconds, peak_rss_bytes};
 use backwater_engine::{Duration, Time};
 use backwater_fabric::contract::FlowControlAccounts as _;
-use backwater_fabric::contract::note::DropCause;
+use backwater_fabric::contract::note::{Disorder, DropCause};
 use backwater_fabric::driver::deadlock::Deadlock;
 use backwater_fabric::driver::outcome::FlowOutcome;
 use backwater_fabric::frame::cause::Cause;
@@ -88,6 +88,8 @@ pub struct Run {
     sent: Vec<[u64; 2]>,
     /// What flows of every kind have received.
     received: BTreeMap<FlowKind, Received>,
+    /// How many packets came how far before an earlier one; whether their flows started after the warm-up.
+    reordering: BTreeMap<(FlowKind, bool), Reordering>,
     next_sample: Time,
     next_check: Time,
     next_look: Time,
@@ -114,6 +116,13 @@ struct Received {
     by_finished: u64,
     /// All of them at the last sample.
     at_sample: u64,
+}
+
+/// Packets of flows of one kind.
+#[derive(Default)]
+struct Reordering {
+    arrived: u64,
+    disorder: Disorder,
 }
 
 struct Tables {
@@ -219,16 +228,16 @@ impl Run {
         let reserve = Reserve::take(directory).map_err(in_directory)?;
         let topology = to_text(&topology_json(&plan.spec)) + "\n";
         write(directory, TOPOLOGY_PARTIAL, &topology)?;
-        let names: Vec<String> = plan.spec.nodes.iter().map(|node| node.name.clone()).collect();
-        let of_roles = FlowRole::NAMES.map(String::from);
-        let every_name: Vec<String> = names.iter().chain(&plan.traffic.tags).chain(&of_roles).cloned().collect();
+        let names = every_name(&plan);
         let metadata = metadata(&plan);
+        let nodes = plan.spec.nodes.len();
         let first = |interval: Duration| {
             if interval == Duration::ZERO { Time::NEVER } else { Time::ZERO + interval }
         };
         let mut run = Run {
             sent: vec![[0; 2]; simulation.fabric().wiring.ports.len()],
             received: BTreeMap::new(),
+            reordering: BTreeMap::new(),
             next_sample: first(plan.probes.sample_interval),
             next_check: first(plan.probes.deadlock_check),
             next_look: Time::ZERO,
@@ -237,7 +246,7 @@ impl Run {
             threads,
             events_between_looks: events_between_looks(shards, threads),
             directory: directory.into(),
-            tables: Tables::create(directory, &names, &every_name, &metadata)?,
+            tables: Tables::create(directory, &names[..nodes], &names, &metadata)?,
             topology: FileSum::of(topology.as_bytes()),
             roles,
             reserve,
@@ -409,14 +418,17 @@ impl Run {
         for outcome in self.simulation.unfinished() {
             self.write_flow(&outcome);
         }
-        let switches = self.switches();
+        let (switches, reordering) = (self.switches(), self.reordering());
         let mut summary = self.summarise(outcome, &switches);
         drop(self.reserve);
         let mut files = self.tables.finish()?;
-        let names: Vec<String> = self.plan.spec.nodes.iter().map(|node| node.name.clone()).collect();
-        let mut table = TableWriter::create(&self.directory, "switches", &names, &metadata(&self.plan))?;
-        switches.into_iter().for_each(|row| table.push(row));
-        files.extend([table.finish()?, (TOPOLOGY.to_owned(), self.topology)]);
+        let (names, metadata) = (every_name(&self.plan), metadata(&self.plan));
+        let of_nodes = &names[..self.plan.spec.nodes.len()];
+        files.extend([
+            write_table(&self.directory, "switches", of_nodes, &metadata, switches)?,
+            write_table(&self.directory, "reordering", &names, &metadata, reordering)?,
+            (TOPOLOGY.to_owned(), self.topology),
+        ]);
         rename(&self.directory, TOPOLOGY_PARTIAL, TOPOLOGY)?;
         summary.files = files;
         write(&self.directory, SUMMARY_PARTIAL, &sealed(&to_text(&summary)))?;
@@ -518,6 +530,22 @@ impl Run {
         self.simulation.nodes().filter_map(row).collect()
     }
 
+    /// How many packets came how far before an earlier one; those that did not have a degree of 0.
+    fn reordering(&self) -> Vec<ReorderingRow> {
+        let rows = self.reordering.iter().flat_map(|(&((tag, role), measured), Reordering { arrived, disorder })| {
+            let (tag, role) = (self.name_of_tag(tag), role.map(|role| self.name_of_role(role)));
+            let others = [(0, arrived - disorder.packets())].into_iter().filter(|(_, packets)| *packets > 0);
+            others.chain(disorder.degrees()).map(move |(degree, packets)| ReorderingRow {
+                tag,
+                role,
+                measured,
+                degree,
+                packets,
+            })
+        });
+        rows.collect()
+    }
+
     fn sample(&mut self, now: Time) {
         let fabric = self.simulation.fabric();
         // Ports are numbered node by node. They come first in `zip`, so that no counter is taken unused.
@@ -584,7 +612,7 @@ impl Run {
         (outcome.spec.tag, role)
     }
 
-    /// Names are those of the nodes, then those of the tags, then those of the roles.
+    /// Of [`every_name`].
     fn name_of_tag(&self, tag: u16) -> Name {
         Name(self.plan.spec.nodes.len() as u32 + u32::from(tag))
     }
@@ -668,9 +696,13 @@ impl Run {
     }
 
     fn write_flow(&mut self, outcome: &FlowOutcome) {
-        let (fabric, flow) = (self.simulation.fabric(), &outcome.spec);
-        let (tag, role) = self.kind_of(outcome);
-        let warmup = Time::ZERO + self.plan.run.warmup;
+        let flow = &outcome.spec;
+        let kind @ (tag, role) = self.kind_of(outcome);
+        let measured = flow.start >= Time::ZERO + self.plan.run.warmup;
+        let reordering = self.reordering.entry((kind, measured)).or_default();
+        reordering.arrived += outcome.arrived;
+        outcome.disorder.degrees().for_each(|(degree, packets)| reordering.disorder.add_many(degree, packets));
+        let fabric = self.simulation.fabric();
         let ideal = fabric.ideal_fct(outcome.flow, flow);
         let finish = outcome.reception.finish;
         let fct = finish.map(|finish| finish - flow.start);
@@ -693,9 +725,31 @@ impl Run {
             paused_ps: outcome.reception.paused,
             blocked_ps: outcome.reception.blocked,
             delivered_bytes: outcome.reception.delivered,
-            measured: flow.start >= warmup,
+            arrived_packets: outcome.arrived,
+            disordered_packets: outcome.disorder.packets(),
+            largest_degree: outcome.disorder.largest(),
+            measured,
         });
     }
+}
+
+/// The names of the nodes, then those of the tags, then those of the roles.
+fn every_name(plan: &Plan) -> Vec<String> {
+    let nodes = plan.spec.nodes.iter().map(|node| &node.name).cloned();
+    nodes.chain(plan.traffic.tags.iter().cloned()).chain(FlowRole::NAMES.map(String::from)).collect()
+}
+
+/// A table of what is known at the end.
+fn write_table<R: Row>(
+    directory: &Path,
+    name: &str,
+    names: &[String],
+    metadata: &[(String, String)],
+    rows: Vec<R>,
+) -> Result<(String, FileSum), TableError> {
+    let mut table = TableWriter::create(directory, name, names, metadata)?;
+    rows.into_iter().for_each(|row| table.push(row));
+    table.finish()
 }
 
 /// What every table tells about where it comes from.

@@ -208,6 +208,12 @@ row! {
         pub blocked_ps: Duration,
         /// payload bytes delivered in order
         pub delivered_bytes: u64,
+        /// data packets that arrived, those sent again included
+        pub arrived_packets: u64,
+        /// of these, packets that came before an earlier one
+        pub disordered_packets: u64,
+        /// the largest degree of disorder of a packet: its number less the one that the receiver expected; 0 if all came in order
+        pub largest_degree: u32,
         /// whether it started after the warm-up
         pub measured: bool,
     }
@@ -391,6 +397,22 @@ row! {
         pub role: Option<Name>,
         /// payload bytes delivered in order since the sample before
         pub delivered_bytes: u64,
+    }
+}
+
+row! {
+    /// `reordering.parquet`: how far packets came before earlier ones: how many packets of one tag and role had each degree, over the whole run; written at the end.
+    pub struct ReorderingRow {
+        /// part of the traffic
+        pub tag: Name,
+        /// incast, vulnerable or background; empty where the scenario has no incast
+        pub role: Option<Name>,
+        /// whether the flows started after the warm-up
+        pub measured: bool,
+        /// number of a packet less the one that the receiver expected when it arrived; 0 for packets that came before no earlier one
+        pub degree: u32,
+        /// data packets that arrived so, those sent again included
+        pub packets: u64,
     }
 }
 

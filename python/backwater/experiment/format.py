@@ -130,14 +130,26 @@ class FlowFilter(Table):
     up_to: SizeText | None = None
 
 
-FlowValue = Literal["fct", "slowdown", "bytes", "paused", "blocked", "retransmitted", "goodput"]
+FlowValue = Literal[
+    "fct",
+    "slowdown",
+    "bytes",
+    "paused",
+    "blocked",
+    "retransmitted",
+    "goodput",
+    "arrived",
+    "disordered",
+    "degree",
+]
 
 
 class FlowMeasure(FlowFilter):
     """A statistic of the finished flows of the measurement window, or their number.
 
     Attributes:
-        value: `fct`, `paused`, `blocked` in µs; `slowdown`; `bytes`, `retransmitted` in B; `goodput` in Gb/s.
+        value: `fct`, `paused`, `blocked` in µs; `slowdown`; `bytes`, `retransmitted` in B; `goodput` in Gb/s;
+            `arrived` data packets, those of them that were `disordered`, and their largest `degree`.
         stat: `mean`, `min`, `max`, `sum`, `count`, or a percentile such as `p50`, `p99`, `p99.9`. Or `share`: of all
             flows chosen, finished or not, the part whose value is above 0.
     """
@@ -341,6 +353,32 @@ class SettlingMeasure(Window, Queue):
     unsettled: Literal["none", "window"] = "none"
 
 
+class ReorderingMeasure(Table):
+    """A statistic of the degree of disorder of data packets, of flows that started after the warm-up.
+
+    A packet that arrives before an earlier one of its flow is disordered. Its degree is its number less the one that
+    its receiver expects. All packets count that arrive, those sent again included.
+
+    Attributes:
+        role: Packets of flows of this role.
+        tag: Packets of flows of this part of the traffic.
+        of: Over the `disordered` packets, 0 if there are none; or over `all`, of which the others have a degree of 0.
+        stat: As of flows. Or `share`: the part of all packets that was disordered.
+    """
+
+    kind: Literal["reordering"]
+    role: Role | None = None
+    tag: str | None = None
+    of: Literal["disordered", "all"] = "disordered"
+    stat: Annotated[str, _statistic("share")] = "mean"
+
+    @pydantic.model_validator(mode="after")
+    def _degrees_or_share(self) -> Self:
+        if "of" in self.model_fields_set and self.stat == "share":
+            raise ValueError("of has no effect with stat share, which is the disordered ones of all packets")
+        return self
+
+
 class RelayedMeasure(Window):
     """A statistic of the share of what ports of hosts have sent that these relayed, over ports that have sent.
 
@@ -397,6 +435,7 @@ Measure = Annotated[
     | PausesMeasure
     | QueueMeasure
     | SettlingMeasure
+    | ReorderingMeasure
     | RelayedMeasure
     | AnalysisMeasure,
     Field(discriminator="kind"),

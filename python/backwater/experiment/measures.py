@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import math
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, assert_never
 
@@ -23,6 +25,7 @@ from backwater.experiment.format import (
     Queue,
     QueueMeasure,
     RelayedMeasure,
+    ReorderingMeasure,
     RequestsMeasure,
     RequestValue,
     RunMeasure,
@@ -47,6 +50,7 @@ MeasureOfRun = (
     | PausesMeasure
     | QueueMeasure
     | SettlingMeasure
+    | ReorderingMeasure
     | RelayedMeasure
 )
 # How a value of flows follows from flows.parquet, and its unit.
@@ -58,6 +62,9 @@ _FLOW_VALUES: Final[Mapping[FlowValue, tuple[pl.Expr, str]]] = {
     "blocked": (pl.col("blocked_ps") / tables.PS_PER_US, "µs"),
     "retransmitted": (pl.col("retransmitted_bytes"), "B"),
     "goodput": (pl.col("bytes") * (tables.BITS_PER_BYTE * 1000) / pl.col("fct_ps"), "Gb/s"),
+    "arrived": (pl.col("arrived_packets"), "packets"),
+    "disordered": (pl.col("disordered_packets"), "packets"),
+    "degree": (pl.col("largest_degree"), "packets"),
 }
 # A request finishes with the last of its flows, and has the bytes of all.
 _REQUEST_VALUES: Final[Mapping[RequestValue, tuple[pl.Expr, str]]] = {
@@ -109,6 +116,8 @@ def unit(measure: Measure) -> str:
             found = "Gb/s"
         case SettlingMeasure():
             found = "µs"
+        case ReorderingMeasure():
+            found = "packets"
         case _:
             assert_never(measure)
     return found
@@ -195,6 +204,26 @@ def _statistic(values: pl.Series, stat: str) -> float | None:
     return None if found is None else float(found)
 
 
+def _of_counts(values: pl.Series, counts: pl.Series, stat: str) -> float | None:
+    """A statistic of values that are in ascending order, each so many times."""
+    number = int(counts.sum())
+    if stat in ("mean", "sum"):
+        total = float((values * counts).sum())
+        return total if stat == "sum" else total / number if number else None
+    if not re.fullmatch(r"p[\d.]+", stat):
+        return float(number) if stat == "count" else _statistic(values, stat)
+    if not number:
+        return None
+    up_to = counts.cum_sum()
+
+    def value_at(place: int) -> float:
+        return float(values[int(up_to.search_sorted(place, side="right"))])
+
+    place = float(stat.removeprefix("p")) / 100 * (number - 1)
+    below = value_at(math.floor(place))
+    return below + (value_at(math.ceil(place)) - below) * (place % 1)
+
+
 def ends(window: Window, simulated_ps: int) -> tuple[int, int]:
     """Beginning and end of a window in ps."""
     return units.picoseconds(window.from_), simulated_ps if window.to is None else units.picoseconds(window.to)
@@ -246,11 +275,16 @@ def _frames(result: Result, which: Throughput) -> pl.DataFrame:
 
 def _payload(result: Result, which: Throughput) -> pl.DataFrame:
     """What flows of a tag and role were delivered: `time_ps`, `bytes`."""
+    return _of_kind(result.goodput, which).select("time_ps", bytes="delivered_bytes")
+
+
+def _of_kind(frame: pl.DataFrame, which: Throughput | ReorderingMeasure) -> pl.DataFrame:
+    """The rows of flows of a tag and role."""
     wanted = pl.lit(value=True)
     for column, name in (("role", which.role), ("tag", which.tag)):
         if name is not None:
             wanted &= pl.col(column).cast(pl.String) == name
-    return result.goodput.filter(wanted).select("time_ps", bytes="delivered_bytes")
+    return frame.filter(wanted)
 
 
 def value(measure: MeasureOfRun, result: Result) -> float | None:
@@ -272,6 +306,8 @@ def value(measure: MeasureOfRun, result: Result) -> float | None:
             found = _pause_rate(result, measure)
         case SettlingMeasure():
             found = _settling(result, measure)
+        case ReorderingMeasure():
+            found = _reordering(result, measure)
         case _:
             found = _statistic(_values(measure, result), measure.stat)
     return found
@@ -373,6 +409,19 @@ def _settling(result: Result, measure: SettlingMeasure) -> float | None:
     elif measure.unsettled == "none" or samples.is_empty():
         return None
     return (end - begin) / tables.PS_PER_US
+
+
+def _reordering(result: Result, measure: ReorderingMeasure) -> float | None:
+    """A statistic of the degree of disorder of packets; None if none has arrived."""
+    packets = _of_kind(result.reordering.filter(pl.col("measured")), measure).group_by("degree").agg(pl.sum("packets"))
+    if packets.is_empty():
+        return None
+    disordered = packets.filter(pl.col("degree") > 0)
+    if measure.stat == "share":
+        return int(disordered["packets"].sum()) / int(packets["packets"].sum())
+    chosen = (packets if measure.of == "all" else disordered).sort("degree")
+    found = _of_counts(chosen["degree"].cast(pl.Float64), chosen["packets"], measure.stat)
+    return 0.0 if found is None else found
 
 
 def _relayed(result: Result, measure: RelayedMeasure) -> pl.Series:

@@ -3,6 +3,7 @@
 use crate::frame::Psn;
 use crate::frame::cause::{Cause, Closure};
 use crate::ids::{Class, FlowId, NodeId, PortId, PortIx, QueueIx};
+use backwater_engine::memory::HeapBytes;
 use backwater_engine::{Duration, Rate, Time};
 
 /// Why a frame was lost.
@@ -151,4 +152,59 @@ pub struct Reception {
     pub paused: Duration,
     /// Of that, behind a PAUSE caused by a port that is not on its path.
     pub blocked: Duration,
+}
+
+/// Data packets of a flow that have come before an earlier one: how many of each degree. The degree of a packet is its number less the one that the
+/// receiver expects when it comes; what comes before an earlier packet once more counts once more.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Disorder(Vec<(Psn, u64)>);
+
+impl Disorder {
+    /// A packet of this degree, which is not 0, has come.
+    pub fn add(&mut self, degree: Psn) {
+        self.add_many(degree, 1);
+    }
+
+    /// So many packets of this degree have come.
+    pub fn add_many(&mut self, degree: Psn, packets: u64) {
+        match self.0.binary_search_by_key(&degree, |(known, _)| *known) {
+            Ok(place) => self.0[place].1 += packets,
+            Err(place) => self.0.insert(place, (degree, packets)),
+        }
+    }
+
+    /// Degrees in ascending order, and how many packets had each.
+    pub fn degrees(&self) -> impl Iterator<Item = (Psn, u64)> + '_ {
+        self.0.iter().copied()
+    }
+
+    /// How many packets there were.
+    pub fn packets(&self) -> u64 {
+        self.0.iter().map(|(_, packets)| packets).sum()
+    }
+
+    /// The largest degree; 0 if there was no such packet.
+    pub fn largest(&self) -> Psn {
+        self.0.last().map_or(0, |(degree, _)| *degree)
+    }
+
+    /// Bytes on the heap.
+    pub fn heap_bytes(&self) -> u64 {
+        self.0.heap_bytes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn disorder_counts_packets_by_degree() {
+        let mut disorder = Disorder::default();
+        assert_eq!((disorder.packets(), disorder.largest()), (0, 0));
+        [3, 1, 3, 7, 1, 3].into_iter().for_each(|degree| disorder.add(degree));
+        disorder.add_many(2, 10);
+        assert_eq!(disorder.degrees().collect::<Vec<_>>(), [(1, 2), (2, 10), (3, 3), (7, 1)]);
+        assert_eq!((disorder.packets(), disorder.largest()), (16, 7));
+    }
 }

@@ -1,7 +1,7 @@
 //! What a simulation tells of itself: counts, flows, pauses, and what its probes have seen.
 
 use crate::contract::Stations;
-use crate::contract::note::{DropCause, Reception};
+use crate::contract::note::{Disorder, DropCause, Reception};
 use crate::driver::memory::Memory;
 use crate::driver::simulation::Simulation;
 use crate::driver::trace::Traced;
@@ -64,6 +64,10 @@ pub struct FlowOutcome {
     pub spec: FlowSpec,
     /// At its receiver.
     pub reception: Reception,
+    /// Data packets that have come, those sent again included.
+    pub arrived: u64,
+    /// Those of them that came before an earlier one.
+    pub disorder: Disorder,
     /// When its sender knew that it was done.
     pub acknowledged: Option<Time>,
     /// Payload bytes sent more than once.
@@ -229,11 +233,13 @@ impl Simulation {
         let settling: BTreeMap<FlowId, &Acknowledged> = self.settling.iter().map(|done| (done.flow, done)).collect();
         let outcome = |(id, flow): (FlowId, &Flow)| {
             let endpoint = |node: NodeId| self.node(node).endpoint().expect("flows start and end at nodes with one");
-            let done = settling.get(&id);
+            let (done, receiver) = (settling.get(&id), endpoint(flow.spec.dst));
             FlowOutcome {
                 flow: id,
                 spec: flow.spec.clone(),
-                reception: endpoint(flow.spec.dst).reception(flow),
+                reception: receiver.reception(flow),
+                arrived: receiver.arrived(flow),
+                disorder: receiver.disorder(flow),
                 acknowledged: done.map(|done| done.at),
                 retransmitted: done
                     .map_or_else(|| endpoint(flow.spec.src).retransmitted(flow), |done| done.retransmitted),

@@ -290,14 +290,16 @@ impl Simulation {
             if endpoint.arrived(flow) + lost_packets < done.packets {
                 return true;
             }
-            let reception = endpoint.reception(flow);
-            endpoint.forget_receiver(flow);
+            let (reception, arrived) = (endpoint.reception(flow), endpoint.arrived(flow));
+            let disorder = endpoint.forget_receiver(flow);
             lost.remove(&done.flow);
             let flow = fabric.flows.forget(done.flow).expect("it was live a moment ago");
             finished.push(FlowOutcome {
                 flow: done.flow,
                 spec: flow.spec,
                 reception,
+                arrived,
+                disorder,
                 acknowledged: Some(done.at),
                 retransmitted: done.retransmitted,
             });

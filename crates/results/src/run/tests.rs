@@ -51,8 +51,19 @@ fn a_run_leaves_complete_files_and_nothing_else() {
     let mut files: Vec<_> =
         fs::read_dir(directory.path()).unwrap().map(|file| file.unwrap().file_name().into_string().unwrap()).collect();
     files.sort_unstable();
-    let tables =
-        ["buffers", "flows", "full_queues", "goodput", "headroom", "pauses", "ports", "queues", "stops", "switches"];
+    let tables = [
+        "buffers",
+        "flows",
+        "full_queues",
+        "goodput",
+        "headroom",
+        "pauses",
+        "ports",
+        "queues",
+        "reordering",
+        "stops",
+        "switches",
+    ];
     let others = ["run.json", "topology.json"].map(String::from);
     let mut expected: Vec<_> = tables.map(|table| format!("{table}.parquet")).into_iter().chain(others).collect();
     expected.sort_unstable();
@@ -201,4 +212,43 @@ fn a_run_whose_flows_have_finished_is_completed_though_packets_wait_at_a_dead_po
     assert!(!run.simulation.is_empty());
     let summary = run.finish().unwrap();
     assert_eq!((summary.outcome, summary.flows.unfinished), (Outcome::Completed, 0));
+}
+
+/// Flows that have ended and flows without an end, before and after the warm-up, in one shard and in several: each packet that has arrived is in one row.
+#[test]
+fn every_packet_is_in_the_table_of_degrees_once() {
+    let text = "run = { until = \"300 us\", warmup = \"100 us\" }\nload_balance.kind = \"spray\"\nrecovery.kind = \"in-any-order\"\n\
+        topology = { kind = \"leaf-spine\", leaves = 2, spines = 4, hosts_per_leaf = 4 }\n\
+        [[traffic]]\nkind = \"incast\"\nreceivers = \"h0\"\nsenders = \"h[4-7]\"\ndegree = 3\nsize = \"20 KB\"\nperiod = \"50 us\"\n\
+        [[traffic]]\nkind = \"long-lived\"\npairs = [[\"h1\", \"h5\"], [\"h2\", \"h6\"]]\n\
+        [[traffic]]\nkind = \"flows\"\ntag = \"inside\"\nflows = [{ src = \"h2\", dst = \"h3\", bytes = \"50 KB\", start = \"200 us\" }]\n";
+    let rows = |threads| {
+        let directory = tempfile::tempdir().unwrap();
+        let mut run = run(Run::start(plan_of(text), directory.path(), threads).unwrap());
+        for outcome in run.simulation.unfinished() {
+            run.write_flow(&outcome);
+        }
+        let (tags, nodes) = (run.plan.traffic.tags.clone(), run.plan.spec.nodes.len());
+        let row = |row: ReorderingRow| {
+            (tags[row.tag.0 as usize - nodes].clone(), row.role.is_some(), row.measured, row.degree, row.packets)
+        };
+        run.reordering().into_iter().map(row).collect::<Vec<_>>()
+    };
+    let all = rows(1);
+    assert_eq!(all, rows(3));
+    let packets = |tag: &str, measured, early| {
+        let of = all.iter().filter(|row| (row.0.as_str(), row.2) == (tag, measured) && (row.3 > 0) == early);
+        of.map(|row| row.4).sum::<u64>()
+    };
+    // 20 KB are 20 packets of 1024 B; the bursts at 0 and 50 us are before the warm-up, and those from 100 to 250 us are not.
+    assert_eq!(packets("incast", false, false) + packets("incast", false, true), 2 * 3 * 20);
+    assert_eq!(packets("incast", true, false) + packets("incast", true, true), 4 * 3 * 20);
+    assert_eq!((packets("inside", true, false), packets("inside", true, true)), (49, 0));
+    assert!(packets("long-lived", false, true) > 0 && packets("long-lived", false, false) > 1000);
+    assert_eq!(packets("long-lived", true, false), 0);
+    let keys: Vec<_> = all.iter().map(|row| (&row.0, row.1, row.2, row.3)).collect();
+    assert!(
+        all.iter().all(|row| row.1 && row.4 > 0)
+            && keys.iter().collect::<std::collections::BTreeSet<_>>().len() == keys.len()
+    );
 }

@@ -4,8 +4,8 @@ use super::lanes::{Lanes, RoundIx};
 use super::receiver::Receiver;
 use super::sender::{NO_SLOT, PairState, QueuePair, Slot};
 use super::timers::Timers;
-use crate::contract::note::Reception;
-use crate::frame::{Direction, Packet, PacketKind};
+use crate::contract::note::{Disorder, Reception};
+use crate::frame::{Direction, Packet, PacketKind, Psn};
 use crate::ids::{CLASSES, ClassMask, FlowId, NodeId, PortIx, QueueIx};
 use crate::model::sink::{Env, Sink};
 use crate::network::fabric::Fabric;
@@ -27,6 +27,8 @@ pub struct Endpoint {
     /// Of the flows of which a packet has come.
     pub(super) receivers: Vec<Receiver>,
     pub(super) free_receivers: Vec<Slot>,
+    /// What has come to them before earlier packets: as far as to the last receiver with such a packet.
+    pub(super) disorder: Vec<Disorder>,
     pub(super) timers: Timers,
     /// When reaction points want to be called.
     pub(super) reminders: BinaryHeap<Reverse<(Time, FlowId, Slot)>>,
@@ -41,6 +43,7 @@ impl Endpoint {
             lanes: fabric.wiring.of(host).iter().map(|_| Lanes::default()).collect(),
             receivers: Vec::new(),
             free_receivers: Vec::new(),
+            disorder: Vec::new(),
             reminders: BinaryHeap::new(),
             timers: Timers { looks: BinaryHeap::new(), wake_at: Time::NEVER },
         }
@@ -130,7 +133,8 @@ impl Endpoint {
     pub(crate) fn memory(&self) -> Share {
         let mechanisms = self.queue_pairs.iter().map(QueuePair::heap_bytes).sum::<u64>()
             + self.receivers.iter().map(Receiver::heap_bytes).sum::<u64>();
-        let tables = self.queue_pairs.heap_bytes() + self.receivers.heap_bytes() + mechanisms;
+        let disorder = self.disorder.heap_bytes() + self.disorder.iter().map(Disorder::heap_bytes).sum::<u64>();
+        let tables = self.queue_pairs.heap_bytes() + self.receivers.heap_bytes() + disorder + mechanisms;
         let lists = self.free.heap_bytes() + self.free_receivers.heap_bytes() + self.upcoming.heap_bytes();
         let lists = lists + self.timers.looks.heap_bytes() + self.reminders.heap_bytes();
         let bytes = tables + lists + self.lanes.heap_bytes() + self.lanes.iter().map(Lanes::heap_bytes).sum::<u64>();
@@ -148,14 +152,31 @@ impl Endpoint {
     }
 
     /// How many packets of `flow` have come.
-    pub(crate) fn arrived(&self, flow: &Flow) -> u64 {
+    pub fn arrived(&self, flow: &Flow) -> u64 {
         flow.receiver.get().map_or(0, |slot| self.receivers[slot as usize].arrived)
     }
 
-    /// Forgets the receiver of `flow`, of which no packet is on its way any more.
-    pub(crate) fn forget_receiver(&mut self, flow: &Flow) {
-        self.free_receivers.extend(flow.receiver.get());
+    /// The packets of `flow` that have come before an earlier one.
+    pub fn disorder(&self, flow: &Flow) -> Disorder {
+        flow.receiver.get().and_then(|slot| self.disorder.get(slot as usize)).cloned().unwrap_or_default()
+    }
+
+    /// A packet of `flow` has come before an earlier one.
+    #[cold]
+    pub(super) fn came_early(&mut self, flow: &Flow, degree: Psn) {
+        let slot = flow.receiver.get().expect("a packet of it has come") as usize;
+        if slot >= self.disorder.len() {
+            self.disorder.resize_with(slot + 1, Disorder::default);
+        }
+        self.disorder[slot].add(degree);
+    }
+
+    /// Forgets the receiver of `flow`, of which no packet is on its way any more; the packets that came to it before an earlier one.
+    pub(crate) fn forget_receiver(&mut self, flow: &Flow) -> Disorder {
+        let Some(slot) = flow.receiver.get() else { return Disorder::default() };
         flow.receiver.set(None);
+        self.free_receivers.push(slot);
+        self.disorder.get_mut(slot as usize).map(std::mem::take).unwrap_or_default()
     }
 
     /// The receiver of the flow called `id`, made when its first packet comes.

@@ -249,6 +249,7 @@ impl Node {
         let line_rate = self.interfaces.ports[usize::from(port)].rate;
         let receiver = self.endpoint_mut().receiver(packet.flow, flow, line_rate, fabric);
         receiver.arrived += 1;
+        let degree = packet.psn.saturating_sub(receiver.expected);
         let notification = receiver.notification.on_data(env.now, packet.marked, frame.size.wire.into());
         let verdict = receiver.recovery.on_data(packet.psn, receiver.expected, env.now);
         if let Verdict::Deliver { packets: in_order } = verdict {
@@ -276,6 +277,9 @@ impl Node {
         let (egress, route, expected) = (receiver.port, receiver.route, receiver.expected);
         if answer.is_some() {
             receiver.unacknowledged = 0;
+        }
+        if degree > 0 {
+            self.endpoint_mut().came_early(flow, degree);
         }
         self.interfaces.counters.consumed += u64::from(frame.size.charge);
         let reply = |kind, size, class| {
