@@ -9,8 +9,9 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from pydantic import ValidationError
 
-from backwater import Result, ScenarioError
+from backwater import Result, ScenarioError, plots
 from backwater.experiment import charts, record, sweep
 from backwater.experiment.claims import Values
 from backwater.experiment.format import Content
@@ -155,6 +156,34 @@ MISTAKES = [
     ('stat = "p99"', 'src = ["h0", "h11"]', '"h11"', 'did you mean "h1"?'),
     ('stat = "p99"', 'dst = "h[4-9]"', '"h[4-9]"', "there is no host of this name"),
     ('stat = "p99"', 'dst = "h[4-"', '"h[4-"', "is not a pattern of names"),
+    ('kind = "flows", role', 'kind = "throughput", ports = "s0:1", role', '{ kind = "thr', "without hosts, direction"),
+    ('kind = "flows", role', 'kind = "throughput", as = "share", role', '{ kind = "thr', "no share of a link"),
+    ('kind = "flows", role', 'kind = "throughput", stat = "max", role', '{ kind = "thr', "stat is over ports"),
+    (
+        'kind = "flows", stat = "p99"',
+        'kind = "throughput", ports = "s0->h8"',
+        '"s0->h8"',
+        'did you mean "s0->h3"? (allowed: h0->s0, ',
+    ),
+    ('kind = "flows", stat = "p99"', 'kind = "throughput", ports = "s0"', '"s0"', "must be a port by node and number"),
+    ('kind = "flows", stat = "p99"', 'kind = "throughput", as = "part"', '"part"', "allowed: rate, share"),
+    ('kind = "flows", stat = "p99"', 'kind = "throughput", stat = "sd"', '"sd"', "count, std or a percentile"),
+    (
+        'kind = "flows", stat = "p99"',
+        'kind = "flows", stat = "std"',
+        '"std"',
+        "must be mean, min, max, sum, count, share",
+    ),
+    ('kind = "flows", stat = "p99"', 'kind = "throughput", asa = "rate"', "asa =", 'did you mean "as"?'),
+    (
+        'kind = "flows", stat = "p99"',
+        'kind = "reordering", of = "all", stat = "share"',
+        '{ kind = "reordering"',
+        "of has no effect with stat share",
+    ),
+    ('kind = "flows", stat = "p99"', 'kind = "reordering", of = "late"', '"late"', "allowed: disordered, all"),
+    ('kind = "flows", stat = "p99"', 'kind = "reordering", tag = "incats"', '"incats"', 'did you mean "incast"?'),
+    ('kind = "flows", stat = "p99"', 'kind = "reordering", from = "1 us"', "from =", "unknown key"),
     ('kind = "flows", stat = "p99"', 'kind = "throughput", hosts = "h8"', '"h8"', "allowed: h0, h1, h2, h3"),
     ('kind = "flows", stat = "p99"', 'kind = "samples", nodes = "h0"', '"h0"', "there is no switch of this name"),
     ('kind = "flows", stat = "p99"', 'kind = "run", path = "drops"', '"drops"', "drops.headroom"),
@@ -560,6 +589,8 @@ charts = [
   { kind = "ingress", title = "t", value = "switch-headroom", facet = "scheme", where = { load = "2" }, log = true },
   { kind = "queue", title = "t", ports = "s0->h2", series = "scheme", where = { load = "2" } },
   { kind = "queue", title = "t", ports = ["s0:1", "s0:2"], facet = "scheme", where = { load = "2" } },
+  { kind = "throughput", title = "t", series = "scheme", where.load = "2", groups.x.ports = "h0->s0" },
+  { kind = "throughput", title = "t", facet = "scheme", where.load = "2", groups.x = { as = "share", ports = "h*:0" } },
   { kind = "seeds", title = "t", measure = "m", series = "scheme", facet = "load" },
 ]
 """
@@ -582,6 +613,23 @@ def test_every_kind_of_chart_is_drawn(result: Result) -> None:
     assert len(failed) == len(curves)
     assert "No such flow has finished." in picture(content, 2, values, failed)
     assert "There is no result." in picture(content, 3, values, failed)
+
+
+def test_a_chart_of_throughput_draws_rates_or_shares_of_ports(result: Result) -> None:
+    content = content_of(CHARTS)
+    points = [Point({"scheme": scheme, "load": "2"}, 1) for scheme in "ab"]
+    kept = {json.dumps(curve.of, sort_keys=True): curve for curve in record.curves(content, points, lambda _: result)}
+    rates = kept['{"from": "0 s", "kind": "throughput", "ports": ["h0->s0"]}']
+    assert rates.y[:4] == [100, 0, 50, 0]
+    shares = kept['{"as": "share", "from": "0 s", "kind": "throughput", "ports": ["h*:0"]}']
+    assert shares.y[:4] == pytest.approx([1 / 3, 0, 1 / 6, 0], abs=1e-5)
+    drawn = json.dumps(
+        plots.json_spec(charts.draw(content.charts[-2], content, {p: {} for p in points}, lambda *_: shares))
+    )
+    assert "share of the links' rates" in drawn
+    mixed = 'charts = [{ kind = "throughput", title = "t", groups = { a = {}, b.as = "share" } }]'
+    with pytest.raises(ValidationError, match="all be rates or all be shares"):
+        content_of(mixed)
 
 
 # --- commands

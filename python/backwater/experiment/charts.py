@@ -218,8 +218,9 @@ def _over_time(
     frame = frame.with_columns(pl.col("time") * (tables.PS_PER_US / scale))
     x = alt.X("time:Q", title=f"simulated time ({unit})", scale=alt.Scale(zero=False, nice=False))
     line_mark = alt.Chart().mark_line(strokeWidth=1.6)
-    y = alt.Y(
-        "y:Q", title="throughput (Gb/s)" if isinstance(chart, OverTime) else "queue (B)", axis=alt.Axis(format="~s")
-    )
+    title, number = "queue (B)", "~s"
+    if isinstance(chart, OverTime):
+        title, number = ("share of the links' rates", "%") if chart.of_shares else ("throughput (Gb/s)", "~s")
+    y = alt.Y("y:Q", title=title, axis=alt.Axis(format=number))
     layers = [line_mark.encode(x=x, y=y, color=_colour([*names], chart.series))]
     return _panels(chart, layers, frame, content, "in the run with the first seed")

@@ -258,17 +258,21 @@ class IngressMeasure(Ingress):
 
 
 class Throughput(Table):
-    """Frames on the links of hosts, or, if `role` or `tag` is given, payload delivered to such flows.
+    """Frames on links: on those of hosts, or sent by `ports`. Or, if `role` or `tag` is given, payload of such flows.
 
     Attributes:
         hosts: Names or patterns; all hosts by default.
         direction: `sent` or `received`, by default the latter.
-        role: Flows of this role.
-        tag: Flows of this part of the traffic.
+        ports: Ports by node and number, `s0:3`, or by node and peer, `leaf0->spine1`; nodes by name or pattern.
+        as_: `rate` of all together in Gb/s, the default; or `share` of the rates of the links, the mean of them.
+        role: Payload delivered to flows of this role.
+        tag: Payload delivered to flows of this part of the traffic.
     """
 
     hosts: Names | None = None
     direction: Literal["sent", "received"] | None = None
+    ports: Ports | None = None
+    as_: Annotated[Literal["rate", "share"] | None, Field(alias="as")] = None
     role: Role | None = None
     tag: str | None = None
 
@@ -276,6 +280,10 @@ class Throughput(Table):
     def _frames_or_payload(self) -> Self:
         if self.of_flows and (self.hosts or self.direction):
             raise ValueError("hosts and direction choose frames, role and tag payload of flows: not both")
+        if self.ports and (self.of_flows or self.hosts or self.direction):
+            raise ValueError("ports choose frames by the port that sends them: without hosts, direction, role and tag")
+        if self.of_flows and self.as_ == "share":
+            raise ValueError("payload of flows is no share of a link: as goes with ports or hosts")
         return self
 
     @property
@@ -285,9 +293,21 @@ class Throughput(Table):
 
 
 class ThroughputMeasure(Window, Throughput):
-    """The mean rate in Gb/s during a window."""
+    """The mean rate in Gb/s during a window, or utilisation as a share of the links' rates.
+
+    Attributes:
+        stat: Over the ports: of the mean of each during the window. As of flows, or `std`, the standard deviation. By
+            default the `sum` of rates and the `mean` of shares.
+    """
 
     kind: Literal["throughput"]
+    stat: Annotated[str, _statistic("std")] | None = None
+
+    @pydantic.model_validator(mode="after")
+    def _over_ports(self) -> Self:
+        if self.of_flows and self.stat is not None:
+            raise ValueError("stat is over ports: it does not go with role and tag")
+        return self
 
 
 PauseValue = Literal["hops", "duration"]
@@ -528,7 +548,8 @@ class OverTime(_Chart, Window):
     """Throughput over time, in the run with the first seed.
 
     Attributes:
-        groups: What is drawn, by name: lines of their own, or one for each point of `series`.
+        groups: What is drawn, by name: lines of their own, or one for each point of `series`. All are rates, or all
+            shares.
         series: The axis with a line for each of its points.
         facet: The axis with a panel for each of its points.
     """
@@ -537,6 +558,17 @@ class OverTime(_Chart, Window):
     groups: Annotated[dict[str, Throughput], _Some]
     series: str | None = None
     facet: str | None = None
+
+    @pydantic.model_validator(mode="after")
+    def _one_axis(self) -> Self:
+        if len({group.as_ or "rate" for group in self.groups.values()}) > 1:
+            raise ValueError("groups must all be rates or all be shares: they have one scale")
+        return self
+
+    @property
+    def of_shares(self) -> bool:
+        """Whether it draws shares of links' rates."""
+        return all(group.as_ == "share" for group in self.groups.values())
 
 
 class QueueOverTime(_Chart, Window, Queue):

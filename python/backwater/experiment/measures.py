@@ -53,6 +53,7 @@ MeasureOfRun = (
     | ReorderingMeasure
     | RelayedMeasure
 )
+_NO_SAMPLES: Final = pl.DataFrame(schema={"time_ps": pl.Int64})
 # How a value of flows follows from flows.parquet, and its unit.
 _FLOW_VALUES: Final[Mapping[FlowValue, tuple[pl.Expr, str]]] = {
     "fct": (pl.col("fct_ps") / tables.PS_PER_US, "µs"),
@@ -113,7 +114,7 @@ def unit(measure: Measure) -> str:
         case SampleMeasure() | QueueMeasure():
             found = "B"
         case ThroughputMeasure():
-            found = "Gb/s"
+            found = "" if measure.as_ == "share" else "Gb/s"
         case SettlingMeasure():
             found = "µs"
         case ReorderingMeasure():
@@ -195,6 +196,8 @@ def _statistic(values: pl.Series, stat: str) -> float | None:
             return float(len(values))
         case "mean" | "min" | "max":
             found = getattr(values, stat)()
+        case "std":
+            found = values.std(ddof=0)
         case "sum":
             found = values.sum() if len(values) else 0.0
         case "share":
@@ -230,11 +233,35 @@ def ends(window: Window, simulated_ps: int) -> tuple[int, int]:
 
 
 def throughput(result: Result, which: Throughput, window: Window) -> pl.DataFrame:
-    """Rates over time: `time_ps` (end of the sample interval), `gbps`, for every interval of the window."""
+    """Rates over time, or shares of links' rates: `time_ps` (end of the sample interval) and `gbps` or `share`.
+
+    There is a row for every interval of the window.
+    """
     sampled = _payload(result, which) if which.of_flows else _frames(result, which)
+    if which.as_ == "share":
+        shares = sampled.group_by("time_ps").agg(share=_share(result).sum() / _senders(result.topology, which).height)
+        return _at_every_sample(result, shares, window).select("time_ps", "share")
     sums = sampled.group_by("time_ps").agg(pl.col("bytes").sum())
     rate = pl.col("bytes") * (tables.BITS_PER_BYTE * 1000 / result.summary.sample_interval_ps)
     return _at_every_sample(result, sums, window).select("time_ps", gbps=rate)
+
+
+def _share(result: Result) -> pl.Expr:
+    """What the bytes of a sample interval are of what the link can carry in it."""
+    interval = result.summary.sample_interval_ps / tables.PS_PER_SECOND
+    return pl.col("bytes") * tables.BITS_PER_BYTE / (pl.col("rate_bps") * interval)
+
+
+def _of_ports(result: Result, measure: ThroughputMeasure) -> pl.Series:
+    """The mean during the window of the rate of each port, or of its share of that of its link."""
+    ports, samples = _senders(result.topology, measure), _at_every_sample(result, _NO_SAMPLES, measure)
+    frames = _frames(result, measure).join(samples, on="time_ps", how="semi")
+    rate = pl.col("bytes") * (tables.BITS_PER_BYTE * 1000 / result.summary.sample_interval_ps)
+    value = _share(result) if measure.as_ == "share" else rate
+    sums = frames.group_by("node", "port").agg(value=value.sum())
+    # Without a sample there is no mean.
+    mean = pl.col("value").fill_null(0.0) / (samples.height or None)
+    return ports.join(sums, on=["node", "port"], how="left").select(mean).to_series().drop_nulls()
 
 
 def queue(result: Result, which: Queue, window: Window) -> pl.DataFrame:
@@ -264,13 +291,22 @@ def chosen_ports(topology: Topology, texts: Sequence[str]) -> pl.DataFrame:
     return pl.concat(parts)
 
 
-def _frames(result: Result, which: Throughput) -> pl.DataFrame:
-    """Frames on the links of hosts, relayed ones included: `time_ps`, `bytes`."""
+def _senders(topology: Topology, which: Throughput) -> pl.DataFrame:
+    """The ports whose frames are meant, by default those at the other ends of the links of hosts."""
+    if which.ports is not None:
+        return chosen_ports(topology, which.ports).unique()
     side = "node" if which.direction == "sent" else "peer"
-    hosts = result.topology.nodes.filter(pl.col("kind") != "switch")["name"]
-    of_hosts = pl.col(side).cast(pl.String).is_in(hosts.to_list())
-    frames = _named(result.ports.filter(of_hosts), side, which.hosts or ["*"])
-    return frames.select("time_ps", bytes="tx_bytes")
+    hosts = topology.nodes.filter(pl.col("kind") != "switch")["name"]
+    of_hosts = topology.egress_ports.filter(pl.col(side).is_in(hosts.to_list()))
+    return _named(of_hosts, side, which.hosts or ["*"])
+
+
+def _frames(result: Result, which: Throughput) -> pl.DataFrame:
+    """Frames that the ports send, relayed ones included: `time_ps`, `node`, `port`, `rate_bps`, `bytes`."""
+    sent = result.ports.select("time_ps", pl.col("node").cast(pl.String), pl.col("port").cast(pl.Int64), "tx_bytes")
+    ports = _senders(result.topology, which).select("node", pl.col("port").cast(pl.Int64), "rate_bps")
+    frames = sent.join(ports, on=["node", "port"])
+    return frames.select("time_ps", "node", "port", "rate_bps", bytes="tx_bytes")
 
 
 def _payload(result: Result, which: Throughput) -> pl.DataFrame:
@@ -300,8 +336,8 @@ def value(measure: MeasureOfRun, result: Result) -> float | None:
             found = _run_ratio(result, measure)
         case SampleMeasure():
             found = _samples(result, measure)
-        case ThroughputMeasure():
-            found = _statistic(throughput(result, measure, measure)["gbps"], "mean")
+        case ThroughputMeasure(stat=None):
+            found = _statistic(throughput(result, measure, measure).to_series(1), "mean")
         case PausesMeasure(stat="rate"):
             found = _pause_rate(result, measure)
         case SettlingMeasure():
@@ -309,30 +345,40 @@ def value(measure: MeasureOfRun, result: Result) -> float | None:
         case ReorderingMeasure():
             found = _reordering(result, measure)
         case _:
-            found = _statistic(_values(measure, result), measure.stat)
+            found = _statistic(_values(measure, result), measure.stat or "mean")
     return found
 
 
 def _values(
-    measure: FlowMeasure | RequestsMeasure | IngressMeasure | PausesMeasure | QueueMeasure | RelayedMeasure,
+    measure: FlowMeasure
+    | RequestsMeasure
+    | IngressMeasure
+    | ThroughputMeasure
+    | PausesMeasure
+    | QueueMeasure
+    | RelayedMeasure,
     result: Result,
 ) -> pl.Series:
     """What a measure is a statistic of."""
     match measure:
         case FlowMeasure():
             chosen = select(result.flows, measure)
-            return _of_flows(chosen if measure.stat == "share" else tables.finished(chosen), measure.value)
+            found = _of_flows(chosen if measure.stat == "share" else tables.finished(chosen), measure.value)
         case RequestsMeasure():
-            return _requests(result, measure)
+            found = _requests(result, measure)
         case IngressMeasure():
-            return ingress_values(result, measure)
+            found = ingress_values(result, measure)
+        case ThroughputMeasure():
+            found = _of_ports(result, measure)
         case PausesMeasure():
-            return _pauses(result, measure)
+            found = _pauses(result, measure)
         case QueueMeasure():
-            return queue(result, measure, measure)["bytes"]
+            found = queue(result, measure, measure)["bytes"]
         case RelayedMeasure():
-            return _relayed(result, measure)
-    assert_never(measure)
+            found = _relayed(result, measure)
+        case _:
+            assert_never(measure)
+    return found
 
 
 def _requests(result: Result, measure: RequestsMeasure) -> pl.Series:

@@ -119,7 +119,7 @@ def _unknown_nodes(path: tuple[str, ...], asked: Table, topology: Topology) -> I
         if asked.layer not in layers:
             hint = f"allowed: {', '.join(map(str, layers))}"
             yield Mistake((*path, "layer"), "there is no switch in this layer", asked.layer, hint)
-    if isinstance(asked, Queue):
+    if isinstance(asked, Queue | Throughput) and asked.ports:
         ports = topology.egress_ports.select(pl.format("{}->{}", "node", "peer")).to_series().to_list()
         for index, name in enumerate(asked.ports):
             if chosen_ports(topology, [name]).is_empty():

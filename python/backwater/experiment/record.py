@@ -278,7 +278,7 @@ _LOOKS: Final = {"title", "where", "series", "facet", "log", "groups"}
 def asked(chart: Chart, group: Throughput | None = None) -> dict[str, Any]:
     """What a chart draws, or a group of one over time, wherever and however it does."""
     of = chart.model_dump(mode="json", by_alias=True, exclude_none=True, exclude=_LOOKS)
-    return of if group is None else {**of, **group.model_dump(mode="json", exclude_none=True)}
+    return of if group is None else {**of, **group.model_dump(mode="json", by_alias=True, exclude_none=True)}
 
 
 def by_place(points: Sequence[Point]) -> list[list[Point]]:
