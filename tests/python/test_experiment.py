@@ -181,6 +181,9 @@ MISTAKES = [
         '{ kind = "reordering"',
         "of has no effect with stat share",
     ),
+    ('kind = "flows", stat = "p99"', 'kind = "paused-links", interval = "0 s"', '"0 s"', "must be more than 0 s"),
+    ('kind = "flows", stat = "p99"', 'kind = "paused-links", of = "hosts"', '"hosts"', "allowed: all, switches"),
+    ('kind = "flows", stat = "p99"', 'kind = "paused-links", layer = 1', "layer =", "unknown key"),
     ('kind = "flows", stat = "p99"', 'kind = "reordering", of = "late"', '"late"', "allowed: disordered, all"),
     ('kind = "flows", stat = "p99"', 'kind = "reordering", tag = "incats"', '"incats"', 'did you mean "incast"?'),
     ('kind = "flows", stat = "p99"', 'kind = "reordering", from = "1 us"', "from =", "unknown key"),
@@ -285,6 +288,7 @@ def test_all_mistakes_come_at_once_and_each_scenario_mistake_once(tiny: Path) ->
 
 def test_what_is_not_sampled_cannot_be_measured(tiny: Path) -> None:
     asked = 'p99 = { kind = "pauses" }\nqueue = { kind = "queue", ports = "s0:0" }\nshare = { kind = "relayed" }'
+    asked += '\nlinks = { kind = "paused-links" }\nms = { kind = "paused-links", interval = "1 ms" }'
     edited(
         tiny,
         ('p99 = { kind = "flows", stat = "p99" }', asked),
@@ -292,10 +296,15 @@ def test_what_is_not_sampled_cannot_be_measured(tiny: Path) -> None:
     )
     with pytest.raises(ScenarioError) as caught:
         Study.plan(Experiment.load(tiny), "small")
-    found = {entry["path"]: entry["message"] for entry in caught.value.diagnostics}
+    told = [(entry["path"], entry["message"]) for entry in caught.value.diagnostics]
+    lacks_interval = ("measures.links", 'needs an interval: probes.sample_interval is "0 s"')
+    assert lacks_interval in told
+    found = {path: message for path, message in told if (path, message) != lacks_interval}
     assert found == {
         "measures.p99": "pauses are not recorded: probes.pauses is false",
         "measures.queue": 'there are no samples to take it from: probes.sample_interval is "0 s"',
+        "measures.links": "pauses are not recorded: probes.pauses is false",
+        "measures.ms": "pauses are not recorded: probes.pauses is false",
         "measures.share": 'there are no samples to take it from: probes.sample_interval is "0 s"',
     }
 
@@ -591,6 +600,8 @@ charts = [
   { kind = "queue", title = "t", ports = ["s0:1", "s0:2"], facet = "scheme", where = { load = "2" } },
   { kind = "throughput", title = "t", series = "scheme", where.load = "2", groups.x.ports = "h0->s0" },
   { kind = "throughput", title = "t", facet = "scheme", where.load = "2", groups.x = { as = "share", ports = "h*:0" } },
+  { kind = "paused-links", title = "t", series = "scheme", facet = "load", interval = "20 us", of = "switches" },
+  { kind = "paused-links", title = "t", facet = "scheme", where.load = "2" },
   { kind = "seeds", title = "t", measure = "m", series = "scheme", facet = "load" },
 ]
 """
@@ -624,7 +635,7 @@ def test_a_chart_of_throughput_draws_rates_or_shares_of_ports(result: Result) ->
     shares = kept['{"as": "share", "from": "0 s", "kind": "throughput", "ports": ["h*:0"]}']
     assert shares.y[:4] == pytest.approx([1 / 3, 0, 1 / 6, 0], abs=1e-5)
     drawn = json.dumps(
-        plots.json_spec(charts.draw(content.charts[-2], content, {p: {} for p in points}, lambda *_: shares))
+        plots.json_spec(charts.draw(content.charts[-4], content, {p: {} for p in points}, lambda *_: shares))
     )
     assert "share of the links' rates" in drawn
     mixed = 'charts = [{ kind = "throughput", title = "t", groups = { a = {}, b.as = "share" } }]'

@@ -15,7 +15,7 @@ from pydantic import ValidationError
 import backwater
 from backwater import Result, ResultError, Scenario, _core
 from backwater.experiment import measures
-from backwater.experiment.format import AnalysisMeasure, RunMeasure
+from backwater.experiment.format import AnalysisMeasure, PausedLinksMeasure, RunMeasure
 from backwater.experiment.grid import Experiment
 from backwater.experiment.mistakes import unanswerable
 from backwater.summary import RunPath
@@ -127,6 +127,19 @@ from conftest import FLOWS, PAUSES, QUEUES, US, content_of, flow
         ('kind = "queue", ports = "s0:1", stat = "max"', 400.0),
         ('kind = "queue", ports = "s*->h0", stat = "max"', 0.0),
         ('kind = "queue", ports = "h*->s0", stat = "count"', 10.0),
+        # h0 is paused from 10 to 20 µs, h1 from 15 to 25 µs and from 30 µs to the end.
+        ('kind = "paused-links"', (2 + 1 + 7) / 10),
+        ('kind = "paused-links", stat = "max"', 2.0),
+        ('kind = "paused-links", stat = "min"', 0.0),
+        ('kind = "paused-links", stat = "count"', 10.0),
+        ('kind = "paused-links", from = "10 us", to = "20 us"', 2.0),
+        ('kind = "paused-links", from = "20 us", to = "40 us", stat = "sum"', 2.0),
+        ('kind = "paused-links", interval = "5 us", from = "5 us", to = "30 us", stat = "sum"', 4.0),
+        ('kind = "paused-links", interval = "5 us", from = "5 us", to = "30 us", stat = "count"', 5.0),
+        ('kind = "paused-links", interval = "50 us", stat = "sum"', 3.0),
+        ('kind = "paused-links", interval = "40 us", from = "40 us"', 1.0),
+        ('kind = "paused-links", of = "switches", stat = "max"', 0.0),
+        ('kind = "paused-links", from = "100 us", to = "200 us"', 0.0),
         # 37.5 of the 187.5 KB that h0 has sent
         ('kind = "relayed"', 0.2),
         ('kind = "relayed", from = "20 us"', 0.6),
@@ -185,6 +198,7 @@ def test_measures(result: Result, text: str, expected: float | None) -> None:
         ('kind = "pauses", value = "duration", stat = "sum"', "µs"),
         ('kind = "pauses", stat = "rate"', "1/s"),
         ('kind = "flows", value = "degree"', "packets"),
+        ('kind = "paused-links"', "links"),
         ('kind = "throughput"', "Gb/s"),
         ('kind = "throughput", as = "share", stat = "std"', ""),
         ('kind = "reordering"', "packets"),
@@ -220,6 +234,26 @@ def test_pauses_are_those_of_the_switch_that_sent_the_pause(
         measure = content_of(text).measures["m"]
         assert not isinstance(measure, AnalysisMeasure)
         assert measures.value(measure, result) == pytest.approx(expected)
+
+
+def test_a_link_is_paused_in_each_interval_in_which_a_queue_of_its_port_is(result: Result) -> None:
+    rows = [
+        # Two queues of a port, then one pause up to the end of an interval and one that has no length, at a beginning.
+        ("s0", 1, 12 * US, 31 * US),
+        ("s0", 1, 15 * US, 16 * US),
+        ("s0", 2, 30 * US, 40 * US),
+        ("h0", 0, 50 * US, 50 * US),
+        ("h1", 0, 95 * US, None),
+    ]
+    schema = {key: PAUSES[key] for key in ("node", "port", "start_ps", "end_ps")}
+    result.pauses = pl.DataFrame(rows, schema=schema, orient="row")
+    for which, expected in (
+        (PausedLinksMeasure(kind="paused-links"), [0, 1, 1, 2, 0, 1, 0, 0, 0, 1]),
+        (PausedLinksMeasure(kind="paused-links", of="switches"), [0, 1, 1, 2, 0, 0, 0, 0, 0, 0]),
+    ):
+        line = measures.paused_links(result, which, which)
+        assert line["links"].to_list() == expected
+        assert line["time_ps"].to_list() == [10 * US * number for number in range(1, 11)]
 
 
 @pytest.mark.parametrize(

@@ -22,6 +22,7 @@ from backwater.experiment.format import (
     Lines,
     OverSeeds,
     OverTime,
+    PausedLinksOverTime,
     QueueOverTime,
     matches,
 )
@@ -60,7 +61,7 @@ def draw(chart: Chart, content: Content, values: Values, curves: Curves) -> plot
             return _cdf(chart, content, [*wanted], curves)
         case OverSeeds():
             return _over_seeds(chart, content, wanted)
-        case OverTime() | QueueOverTime():
+        case OverTime() | QueueOverTime() | PausedLinksOverTime():
             return _over_time(chart, content, [*wanted], curves)
     assert_never(chart)
 
@@ -190,18 +191,38 @@ def _steps(
     return _panels(chart, [line.encode(x=x, y=y, color=colour)], frame, content, note)
 
 
+def _lines(chart: OverTime | QueueOverTime | PausedLinksOverTime) -> dict[str, dict[str, Any]]:
+    """What a chart over time draws at a place, by name."""
+    match chart:
+        case OverTime():
+            return {name: asked(chart, group) for name, group in chart.groups.items()}
+        case QueueOverTime():
+            return {", ".join(chart.ports): asked(chart)}
+        case PausedLinksOverTime():
+            return {"paused links": asked(chart)}
+    assert_never(chart)
+
+
+def _measured_over_time(chart: OverTime | QueueOverTime | PausedLinksOverTime) -> str:
+    """Title of its axis of values."""
+    match chart:
+        case OverTime():
+            return "share of the links' rates" if chart.of_shares else "throughput (Gb/s)"
+        case QueueOverTime():
+            return "queue (B)"
+        case PausedLinksOverTime():
+            return "paused links" if chart.of == "all" else "paused links of switches"
+    assert_never(chart)
+
+
 def _over_time(
-    chart: OverTime | QueueOverTime, content: Content, wanted: Sequence[Point], curves: Curves
+    chart: OverTime | QueueOverTime | PausedLinksOverTime, content: Content, wanted: Sequence[Point], curves: Curves
 ) -> plots.Chart:
     parts = []
     names: dict[str, None] = {}
     for points in by_place(wanted):
         place = _coordinates(chart, points[0].place)
-        lines = (
-            {name: asked(chart, group) for name, group in chart.groups.items()}
-            if isinstance(chart, OverTime)
-            else {", ".join(chart.ports): asked(chart)}
-        )
+        lines = _lines(chart)
         for group, of in lines.items():
             curve = curves(of, points[0].place)
             if not curve.x:
@@ -218,9 +239,7 @@ def _over_time(
     frame = frame.with_columns(pl.col("time") * (tables.PS_PER_US / scale))
     x = alt.X("time:Q", title=f"simulated time ({unit})", scale=alt.Scale(zero=False, nice=False))
     line_mark = alt.Chart().mark_line(strokeWidth=1.6)
-    title, number = "queue (B)", "~s"
-    if isinstance(chart, OverTime):
-        title, number = ("share of the links' rates", "%") if chart.of_shares else ("throughput (Gb/s)", "~s")
-    y = alt.Y("y:Q", title=title, axis=alt.Axis(format=number))
+    shares = isinstance(chart, OverTime) and chart.of_shares
+    y = alt.Y("y:Q", title=_measured_over_time(chart), axis=alt.Axis(format="%" if shares else "~s"))
     layers = [line_mark.encode(x=x, y=y, color=_colour([*names], chart.series))]
     return _panels(chart, layers, frame, content, "in the run with the first seed")

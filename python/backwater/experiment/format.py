@@ -22,6 +22,12 @@ def _time(text: str) -> str:
     return text
 
 
+def _positive(text: str) -> str:
+    if not units.picoseconds(text):
+        raise ValueError("must be more than 0 s")
+    return text
+
+
 def _size(text: str) -> str:
     units.size(text)
     return text
@@ -340,6 +346,25 @@ class PausesMeasure(Window):
         return self
 
 
+class PausedLinks(Table):
+    """How many links were paused at any time during an interval, in one direction: egress ports with a paused queue.
+
+    Attributes:
+        of: `all` egress ports, those of hosts included; or those of `switches`.
+        interval: Length of the intervals, which are counted from the beginning of the run. By default that of samples.
+    """
+
+    of: Literal["all", "switches"] = "all"
+    interval: Annotated[TimeText, pydantic.AfterValidator(_positive)] | None = None
+
+
+class PausedLinksMeasure(Window, PausedLinks):
+    """A statistic of the number of paused links over the intervals that end in a window."""
+
+    kind: Literal["paused-links"]
+    stat: Statistic = "mean"
+
+
 class Queue(Table):
     """The bytes that wait at an egress port; at every sample, that of the chosen ports which holds most.
 
@@ -453,6 +478,7 @@ Measure = Annotated[
     | IngressMeasure
     | ThroughputMeasure
     | PausesMeasure
+    | PausedLinksMeasure
     | QueueMeasure
     | SettlingMeasure
     | ReorderingMeasure
@@ -584,7 +610,23 @@ class QueueOverTime(_Chart, Window, Queue):
     facet: str | None = None
 
 
-Chart = Annotated[Bars | Lines | Cdf | IngressCdf | OverSeeds | OverTime | QueueOverTime, Field(discriminator="kind")]
+class PausedLinksOverTime(_Chart, Window, PausedLinks):
+    """The number of paused links over time, in the run with the first seed.
+
+    Attributes:
+        series: The axis with a line for each of its points.
+        facet: The axis with a panel for each of its points.
+    """
+
+    kind: Literal["paused-links"]
+    series: str | None = None
+    facet: str | None = None
+
+
+Chart = Annotated[
+    Bars | Lines | Cdf | IngressCdf | OverSeeds | OverTime | QueueOverTime | PausedLinksOverTime,
+    Field(discriminator="kind"),
+]
 
 
 class Comparison(Table):
@@ -677,7 +719,8 @@ class Content(Table):
     def needs_runs(self) -> bool:
         """Whether anything has to be simulated; analyses alone need no run."""
         is_static = all(isinstance(measure, AnalysisMeasure) for measure in self.measures.values())
-        draws_runs = any(isinstance(chart, Cdf | IngressCdf | OverTime | QueueOverTime) for chart in self.charts)
+        drawn = Cdf | IngressCdf | OverTime | QueueOverTime | PausedLinksOverTime
+        draws_runs = any(isinstance(chart, drawn) for chart in self.charts)
         return not self.measures or not is_static or draws_runs
 
 

@@ -20,6 +20,8 @@ from backwater.experiment.format import (
     IngressMeasure,
     IngressValue,
     Measure,
+    PausedLinks,
+    PausedLinksMeasure,
     PausesMeasure,
     PauseValue,
     Queue,
@@ -48,6 +50,7 @@ MeasureOfRun = (
     | IngressMeasure
     | ThroughputMeasure
     | PausesMeasure
+    | PausedLinksMeasure
     | QueueMeasure
     | SettlingMeasure
     | ReorderingMeasure
@@ -90,6 +93,8 @@ _PAUSE_VALUES: Final[Mapping[PauseValue, tuple[pl.Expr, str]]] = {
 }
 
 
+# Units of kinds of measures that are of one thing.
+_UNITS: Final = {"settling": "µs", "reordering": "packets", "paused-links": "links"}
 # Statistics whose unit is not that of the value.
 _STATISTIC_UNITS: Final = {"count": "", "share": "", "rate": "1/s"}
 
@@ -115,10 +120,8 @@ def unit(measure: Measure) -> str:
             found = "B"
         case ThroughputMeasure():
             found = "" if measure.as_ == "share" else "Gb/s"
-        case SettlingMeasure():
-            found = "µs"
-        case ReorderingMeasure():
-            found = "packets"
+        case SettlingMeasure() | ReorderingMeasure() | PausedLinksMeasure():
+            found = _UNITS[measure.kind]
         case _:
             assert_never(measure)
     return found
@@ -272,9 +275,29 @@ def queue(result: Result, which: Queue, window: Window) -> pl.DataFrame:
     return _at_every_sample(result, longest, window)
 
 
+def paused_links(result: Result, which: PausedLinks, window: Window) -> pl.DataFrame:
+    """Paused egress ports over time: `time_ps` (end of the interval), `links`, for every interval of the window."""
+    interval = result.summary.sample_interval_ps if which.interval is None else units.picoseconds(which.interval)
+    end = pl.col("end_ps").fill_null(result.summary.simulated_ps)
+    pauses = result.pauses.with_columns(pl.col("node").cast(pl.String), end=end)
+    if which.of == "switches":
+        switches = result.topology.nodes.filter(pl.col("kind") == "switch")["name"]
+        pauses = pauses.filter(pl.col("node").is_in(switches.to_list()))
+    # An interval has its beginning and not its end, as a pause has.
+    first, behind = pl.col("start_ps") // interval, -(-pl.col("end") // interval)
+    numbers = pl.int_ranges(first, pl.max_horizontal(behind, first + 1))
+    ports = pauses.select("node", "port", number=numbers).explode("number").unique()
+    counts = ports.group_by(time_ps=(pl.col("number") + 1) * interval).agg(links=pl.len())
+    return _at_every(interval, result, counts, window)
+
+
 def _at_every_sample(result: Result, sampled: pl.DataFrame, window: Window) -> pl.DataFrame:
     """The samples of a window, with 0 where nothing was recorded."""
-    interval = result.summary.sample_interval_ps
+    return _at_every(result.summary.sample_interval_ps, result, sampled, window)
+
+
+def _at_every(interval: int, result: Result, sampled: pl.DataFrame, window: Window) -> pl.DataFrame:
+    """The multiples of an interval in a window, with 0 where nothing was recorded."""
     begin, end = ends(window, result.summary.simulated_ps)
     grid = pl.DataFrame({"time_ps": range(interval, end + 1, interval)}, schema={"time_ps": pl.Int64})
     line = grid.join(sampled, on="time_ps", how="left", maintain_order="left").fill_null(0)
@@ -355,6 +378,7 @@ def _values(
     | IngressMeasure
     | ThroughputMeasure
     | PausesMeasure
+    | PausedLinksMeasure
     | QueueMeasure
     | RelayedMeasure,
     result: Result,
@@ -372,6 +396,8 @@ def _values(
             found = _of_ports(result, measure)
         case PausesMeasure():
             found = _pauses(result, measure)
+        case PausedLinksMeasure():
+            found = paused_links(result, measure, measure)["links"]
         case QueueMeasure():
             found = queue(result, measure, measure)["bytes"]
         case RelayedMeasure():

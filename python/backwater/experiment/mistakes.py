@@ -28,6 +28,9 @@ from backwater.experiment.format import (
     Lines,
     OverSeeds,
     OverTime,
+    PausedLinks,
+    PausedLinksMeasure,
+    PausedLinksOverTime,
     PausesMeasure,
     Queue,
     QueueMeasure,
@@ -95,7 +98,13 @@ def unanswerable(content: Content, scenario: Scenario, resolved: Mapping[str, An
                 yield Mistake(path, f"{message}: probes.goodput is not true")
         if isinstance(asked, Ingress) and not probes["ingress"]:
             yield Mistake(path, "ingress queues are not recorded: probes.ingress is not true")
-        if isinstance(asked, PausesMeasure) and not probes["pauses"]:
+        if (
+            isinstance(asked, PausedLinks)
+            and asked.interval is None
+            and not units.picoseconds(probes["sample_interval"])
+        ):
+            yield Mistake(path, 'needs an interval: probes.sample_interval is "0 s"')
+        if isinstance(asked, PausesMeasure | PausedLinks) and not probes["pauses"]:
             yield Mistake(path, "pauses are not recorded: probes.pauses is false")
         if (tag := getattr(asked, "tag", None)) is not None:
             yield from _unknown((*path, "tag"), "traffic", tag, sorted(tags))
@@ -176,6 +185,7 @@ _MODELS: Final[Mapping[str, Mapping[str, type[Table]]]] = {
         "ingress": IngressMeasure,
         "throughput": ThroughputMeasure,
         "pauses": PausesMeasure,
+        "paused-links": PausedLinksMeasure,
         "queue": QueueMeasure,
         "settling": SettlingMeasure,
         "reordering": ReorderingMeasure,
@@ -190,6 +200,7 @@ _MODELS: Final[Mapping[str, Mapping[str, type[Table]]]] = {
         "seeds": OverSeeds,
         "throughput": OverTime,
         "queue": QueueOverTime,
+        "paused-links": PausedLinksOverTime,
     },
 }
 

@@ -24,6 +24,7 @@ from backwater.experiment.format import (
     Content,
     IngressCdf,
     OverTime,
+    PausedLinksOverTime,
     QueueOverTime,
     Table,
     Throughput,
@@ -315,6 +316,9 @@ def _of_chart(chart: Chart, seeds: list[Point], result_of: Callable[[Point], Res
         case QueueOverTime():
             first = result_of(seeds[0])
             yield _over_time(asked(chart), place, None if first is None else measures.queue(first, chart, chart))
+        case PausedLinksOverTime():
+            first = result_of(seeds[0])
+            yield _over_time(asked(chart), place, None if first is None else measures.paused_links(first, chart, chart))
 
 
 def _drawn(chart: Cdf | IngressCdf, result: Result) -> pl.Series:
