@@ -130,6 +130,54 @@ fn failed_links_are_taken_out_one_by_one() {
     assert_eq!(peers(&graph, "leaf0"), ["h0", "spine0", "spine0"]);
 }
 
+/// The rate and delay of every link of a pair, in order.
+fn wires(graph: &Graph, a: &str, b: &str) -> Vec<(u64, u64)> {
+    let [a, b] = [a, b].map(|name| graph.node(name).unwrap());
+    let between = graph.links.iter().filter(|link| [(a, b), (b, a)].contains(&(link.a, link.b)));
+    between.map(|link| (link.rate.bps() / 1_000_000_000, link.delay.ps() / 1000)).collect()
+}
+
+#[test]
+fn links_may_differ_from_the_others() {
+    let fabric = "kind = \"leaf-spine\"\nleaves = 3\nspines = 4\nhosts_per_leaf = 4\nhost_rate = \"40 Gbps\"\n";
+    let graph = build(&format!(
+        "{fabric}changed_links = [{{ link = [\"spine3\", \"leaf0\"], rate = \"25 Gbps\" }},\n\
+         {{ link = [\"leaf[1-2]\", \"spine0\"], delay = \"5 us\" }}, {{ link = [\"h0\", \"leaf0\"], rate = \"10 Gbps\" }}]"
+    ));
+    let uplinks = |leaf: &str| ["spine0", "spine1", "spine2", "spine3"].map(|spine| wires(&graph, leaf, spine)[0]);
+    assert_eq!(uplinks("leaf0"), [(40, 1000), (40, 1000), (40, 1000), (25, 1000)]);
+    for leaf in ["leaf1", "leaf2"] {
+        assert_eq!(uplinks(leaf), [(40, 5000), (40, 1000), (40, 1000), (40, 1000)]);
+    }
+    assert_eq!([wires(&graph, "h0", "leaf0"), wires(&graph, "h1", "leaf0")], [[(10, 1000)], [(40, 1000)]]);
+    // 130 Gb/s from hosts to 145 Gb/s upwards at leaf0, 160 to 160 at the others.
+    assert!(graph.notes[0].ends_with("oversubscription 0.9:1 to 1:1"), "{:?}", graph.notes);
+    assert_eq!(graph.notes[1..], ["4 links changed"]);
+}
+
+#[test]
+fn of_parallel_links_some_may_differ() {
+    let fabric = "kind = \"dumbbell\"\nleft = 2\nright = 1\ntrunks = 4\nbottleneck_rate = \"40 Gbps\"\n";
+    let changed = |more: &str| {
+        let change = "changed_links = [{ link = [\"right\", \"left\"], rate = \"20 Gbps\"";
+        build(&format!("{fabric}{change}{more} }}]\nfailed_links = [[\"left\", \"right\"]]"))
+    };
+    let rates = |graph: &Graph| wires(graph, "left", "right").into_iter().map(|wire| wire.0).collect::<Vec<_>>();
+    // The last of them fails.
+    assert_eq!(rates(&changed(", count = 3")), [20, 20, 20]);
+    assert_eq!(rates(&changed(", count = 1")), [20, 40, 40]);
+    let all = changed("");
+    assert_eq!(
+        (rates(&all), &all.notes[1..]),
+        (vec![20; 3], &["4 links changed".into(), "1 failed link taken out".into()][..])
+    );
+    assert!(all.notes[0].ends_with("oversubscription 2.5:1 from the left"), "{:?}", all.notes);
+    let graph =
+        build("kind = \"fat-tree\"\nk = 4\nchanged_links = [{ link = [\"agg*\", \"core0\"], rate = \"25 Gbps\" }]");
+    assert_eq!((wires(&graph, "agg2", "core0"), wires(&graph, "agg2", "core1")), (vec![(25, 1000)], vec![(100, 1000)]));
+    assert_eq!((graph.notes.len(), &*graph.notes[1]), (2, "4 links changed"));
+}
+
 #[test]
 fn hosts_without_switches_are_a_fabric_too() {
     let graph = build("kind = \"custom\"\nhosts = [\"a\", \"b\"]\nlinks = [{ a = \"a\", b = \"b\" }]");
@@ -193,6 +241,27 @@ fn broken_topologies_say_what_is_wrong() {
         (
             "kind = \"leaf-spine\"\nleaves = 2\nspines = 1\nhosts_per_leaf = 1\nfailed_links = [[\"leaf0\", \"spine0\"]]".into(),
             "topology: no path leads from host \"h0\" to \"h1\" (hosts that do not relay forward nothing: link the switches)",
+        ),
+        (
+            format!(
+                "{}changed_links = [\n{}\n]",
+                "kind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 1\n",
+                "{ link = [\"laef0\", \"spine7\"], rate = \"1 Gbps\" }, { link = [\"leaf0\", \"leaf*\"], rate = \"1 Gbps\" },\n\
+                 { link = [\"leaf0\", \"spine0\"] }, { link = [\"leaf*\", \"spine0\"], rate = \"1 bps\", delay = \"0 s\" },\n\
+                 { link = [\"leaf[0-\", \"spine1\"], rate = \"1 Gbps\" }, { link = [\"core*\", \"spine1\"], rate = \"1 Gbps\" },\n\
+                 { link = [\"leaf1\", \"spine1\"], rate = \"1 Gbps\", count = 2 }, { link = [\"leaf0\", \"spine1\"], rate = \"1 Gbps\", count = 0 }"
+            ),
+            "topology.changed_links[0].link: there is no node \"laef0\" (did you mean \"leaf0\"?)\n\
+             topology.changed_links[0].link: there is no node \"spine7\" (did you mean \"spine0\"?)\n\
+             topology.changed_links[1].link: there is no link between \"leaf0\" and \"leaf*\" that could change\n\
+             topology.changed_links[2]: changes nothing (give rate, delay or both)\n\
+             topology.changed_links[3].rate: is 1 bps, must be between 1 Mbps and 100 Tbps\n\
+             topology.changed_links[3].delay: is 0 ps, must be between 1 ps and 10 s\n\
+             topology.changed_links[3].link: the link between \"leaf0\" and \"spine0\" is changed by changed_links[2] already\n\
+             topology.changed_links[4].link: \"leaf[0-\" is not a pattern of names: a `[` begins a range of whole numbers such as `h[0-15]`; `*` stands for any text\n\
+             topology.changed_links[5].link: there is no node \"core*\"\n\
+             topology.changed_links[6].link: asks for 2 parallel links between \"leaf1\" and \"spine1\", and there are 1\n\
+             topology.changed_links[7].count: is 0, must be at least 1",
         ),
         (
             "kind = \"star\"\nhosts = 2\nfailed_links = [[\"h1\", \"s0\"]]".into(),

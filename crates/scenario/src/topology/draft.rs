@@ -46,6 +46,10 @@ pub(super) struct Draft {
     pub(super) nodes: Vec<NodeSpec>,
     pub(super) links: Vec<LinkSpec>,
     pub(super) notes: Vec<String>,
+    /// Links that differ from the others.
+    pub(super) changed: usize,
+    /// What has been found to be wrong.
+    pub(super) errors: Vec<BuildError>,
 }
 
 impl Draft {
@@ -65,14 +69,31 @@ impl Draft {
         self.links.extend((0..count).map(|_| LinkSpec { a, b, rate, delay, error_rate }));
     }
 
+    /// How many bits may come in from hosts at one of `switches` for each bit that may leave to other switches: `"2:1"`, or `"1:1 to 2:1"` where these differ.
+    pub(super) fn oversubscription(&self, switches: &[NodeId]) -> String {
+        let is_host = |node: NodeId| self.nodes[node.0 as usize].kind.has_endpoint();
+        let mut rates = vec![[0u64; 2]; self.nodes.len()];
+        for link in &self.links {
+            for (node, peer) in [(link.a, link.b), (link.b, link.a)] {
+                rates[node.0 as usize][usize::from(!is_host(peer))] += link.rate.bps();
+            }
+        }
+        let ratio = |node: &NodeId| {
+            let [down, up] = rates[node.0 as usize].map(|rate| rate as f64);
+            (down / up * 100.0).round() / 100.0
+        };
+        let ratios = || switches.iter().map(ratio);
+        let (least, most) = (ratios().fold(f64::INFINITY, f64::min), ratios().fold(0.0, f64::max));
+        if least < most { format!("{least}:1 to {most}:1") } else { format!("{least}:1") }
+    }
+
     /// Takes the failed links out, and those of failed nodes, and checks the whole.
     pub(super) fn finish(
         self,
         failed_links: &[[String; 2]],
         failed_nodes: &[String],
     ) -> Result<Graph, Vec<BuildError>> {
-        let Draft { nodes, mut links, mut notes } = self;
-        let mut errors = Vec::new();
+        let Draft { nodes, mut links, mut notes, changed, mut errors } = self;
         for (i, [a, b]) in failed_links.iter().enumerate() {
             let mut end = |name: &String| {
                 let found = find(&nodes, &format!("topology.failed_links[{i}]"), name);
@@ -100,6 +121,7 @@ impl Draft {
             }
         }
         links.retain(|link| !failed.contains(&link.a) && !failed.contains(&link.b));
+        notes.extend((changed > 0).then(|| format!("{} changed", counted(changed, "link"))));
         for (count, what) in [(failed_links.len(), "failed link"), (failed.len(), "failed node")] {
             notes.extend((count > 0).then(|| format!("{} taken out", counted(count, what))));
         }
@@ -116,12 +138,6 @@ fn find(nodes: &[NodeSpec], path: &str, name: &str) -> Result<NodeId, BuildError
 pub(super) fn unknown_node(path: String, name: &str, nodes: &[NodeSpec]) -> BuildError {
     let hint = did_you_mean(name, nodes.iter().map(|node| node.name.as_str()));
     BuildError { path, message: format!("there is no node \"{name}\""), hint }
-}
-
-/// How many bits may come in from below for each bit that may leave upwards: `"2:1"`.
-pub(super) fn oversubscription(down: u64, down_rate: Rate, up: u64, up_rate: Rate) -> String {
-    let ratio = (down as f64 * down_rate.bps() as f64) / (up as f64 * up_rate.bps() as f64);
-    format!("{}:1", (ratio * 100.0).round() / 100.0)
 }
 
 /// Range checks that collect what they find.

@@ -1,7 +1,7 @@
 //! Dumbbell: two switches with a bottleneck between them.
 
-use super::draft::{Checks, Draft, Wire, oversubscription};
-use super::{BuildError, Graph};
+use super::draft::{Checks, Draft, Wire};
+use super::{BuildError, ChangedLink, Graph};
 use backwater_engine::{Duration, Rate};
 use backwater_fabric::network::spec::NodeKind;
 use schemars::JsonSchema;
@@ -35,6 +35,9 @@ pub struct DumbbellConfig {
     #[serde(default)]
     #[schemars(range(min = 0.0, max = 1.0))]
     pub error_rate: f64,
+    /// Links that have a rate or delay of their own.
+    #[serde(default)]
+    pub changed_links: Vec<ChangedLink>,
     /// Links that are absent from the start, each as the names of its two ends; a pair counts for one of its parallel links.
     #[serde(default)]
     pub failed_links: Vec<[String; 2]>,
@@ -71,7 +74,8 @@ impl DumbbellConfig {
             draft.link(host, if i < self.left { left } else { right }, wire, 1);
         }
         draft.link(left, right, bottleneck, self.trunks);
-        let ratio = oversubscription(self.left.into(), wire.rate, self.trunks.into(), bottleneck.rate);
+        draft.change_links(&self.changed_links);
+        let ratio = draft.oversubscription(&[left]);
         draft.notes.push(format!(
             "dumbbell: {} + {} hosts at {}, {} x {} between them, oversubscription {ratio} from the left",
             self.left, self.right, wire.rate, self.trunks, bottleneck.rate

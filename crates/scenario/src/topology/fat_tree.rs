@@ -1,7 +1,7 @@
 //! Fat-tree: three tiers of k-port switches in k pods (Al-Fares et al., SIGCOMM 2008).
 
-use super::draft::{Checks, Draft, Wire, oversubscription};
-use super::{BuildError, Graph};
+use super::draft::{Checks, Draft, Wire};
+use super::{BuildError, ChangedLink, Graph};
 use backwater_engine::{Duration, Rate};
 use backwater_fabric::network::spec::NodeKind;
 use schemars::JsonSchema;
@@ -34,6 +34,9 @@ pub struct FatTreeConfig {
     #[serde(default)]
     #[schemars(range(min = 0.0, max = 1.0))]
     pub error_rate: f64,
+    /// Links that have a rate or delay of their own.
+    #[serde(default)]
+    pub changed_links: Vec<ChangedLink>,
     /// Links that are absent from the start, each as the names of its two ends.
     #[serde(default)]
     pub failed_links: Vec<[String; 2]>,
@@ -98,7 +101,8 @@ impl FatTreeConfig {
                 }
             }
         }
-        let ratio = oversubscription(hosts_per_edge.into(), host_wire.rate, half.into(), uplink.rate);
+        draft.change_links(&self.changed_links);
+        let ratio = draft.oversubscription(&edges);
         draft.notes.push(format!(
             "fat-tree: k = {}, {} hosts, {} edge, {} aggregation and {} core switches, oversubscription {ratio} at the edge",
             self.k,

@@ -55,7 +55,7 @@ impl FileConfig {
         let text = hpcc::read_text(&path).map_err(|error| vec![at_path(error)])?;
         let file = hpcc::read_topology(&text, &self.path.display().to_string())
             .map_err(|errors| errors.into_iter().map(at_path).collect::<Vec<_>>())?;
-        let mut draft = Draft { nodes: file.nodes, links: file.links, notes: file.notes };
+        let mut draft = Draft { nodes: file.nodes, links: file.links, notes: file.notes, ..Draft::default() };
         for link in draft.links.iter_mut().filter(|link| link.error_rate == 0.0) {
             link.error_rate = self.error_rate;
         }

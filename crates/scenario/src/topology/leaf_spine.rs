@@ -1,7 +1,7 @@
 //! Leaf-spine: two tiers of switches, every leaf linked to every spine.
 
-use super::draft::{Checks, Draft, Wire, oversubscription};
-use super::{BuildError, Graph};
+use super::draft::{Checks, Draft, Wire};
+use super::{BuildError, ChangedLink, Graph};
 use crate::diagnostic::counted;
 use backwater_engine::{Duration, Rate};
 use backwater_fabric::network::spec::NodeKind;
@@ -41,6 +41,9 @@ pub struct LeafSpineConfig {
     #[serde(default)]
     #[schemars(range(min = 0.0, max = 1.0))]
     pub error_rate: f64,
+    /// Links that have a rate or delay of their own.
+    #[serde(default)]
+    pub changed_links: Vec<ChangedLink>,
     /// Links that are absent from the start, each as the names of its two ends; a pair counts for one of its parallel links.
     #[serde(default)]
     pub failed_links: Vec<[String; 2]>,
@@ -86,7 +89,8 @@ impl LeafSpineConfig {
                 draft.link(leaf, spine, uplink, self.parallel_links);
             }
         }
-        let ratio = oversubscription(self.hosts_per_leaf.into(), host_wire.rate, uplinks, uplink.rate);
+        draft.change_links(&self.changed_links);
+        let ratio = draft.oversubscription(&leaves);
         draft.notes.push(format!(
             "leaf-spine: {}, {}, {}; per leaf {} x {} down, {uplinks} x {} up, oversubscription {ratio}",
             counted(hosts.len(), "host"),

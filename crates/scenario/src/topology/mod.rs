@@ -4,6 +4,7 @@
 //! to the tier above. A node's ports are numbered in link order.
 
 mod bcube;
+mod changes;
 mod custom;
 mod draft;
 mod dumbbell;
@@ -14,6 +15,7 @@ mod leaf_spine;
 mod star;
 
 pub use bcube::{BcubeConfig, PerLayer};
+pub use changes::ChangedLink;
 pub use custom::{CustomConfig, CustomLink};
 pub(crate) use draft::LinkLimits;
 pub use dumbbell::DumbbellConfig;

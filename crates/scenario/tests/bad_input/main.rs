@@ -258,7 +258,7 @@ fn sound_sections_are_checked_beside_broken_ones() {
         messages(&text),
         [
             "s.toml:8:1: error: topology.leaves: is missing",
-            "s.toml:10:1: error: topology.leafs: unknown key; did you mean \"leaves\"? (allowed: kind, leaves, spines, hosts_per_leaf, host_rate, uplink_rate, delay, host_delay, uplink_delay, parallel_links, error_rate, failed_links, failed_nodes)"
+            "s.toml:10:1: error: topology.leafs: unknown key; did you mean \"leaves\"? (allowed: kind, leaves, spines, hosts_per_leaf, host_rate, uplink_rate, delay, host_delay, uplink_delay, parallel_links, error_rate, changed_links, failed_links, failed_nodes)"
         ]
     );
 }

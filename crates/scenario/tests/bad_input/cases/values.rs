@@ -37,7 +37,7 @@ pub(super) const CASES: &[Case] = &[
         "leaves = 2",
         "leaves = 2\nk = 4",
         &[
-            "s.toml:11:1: error: topology.k: unknown key; it belongs to kind \"fat-tree\", \"bcube\" (allowed: kind, leaves, spines, hosts_per_leaf, host_rate, uplink_rate, delay, host_delay, uplink_delay, parallel_links, error_rate, failed_links, failed_nodes)",
+            "s.toml:11:1: error: topology.k: unknown key; it belongs to kind \"fat-tree\", \"bcube\" (allowed: kind, leaves, spines, hosts_per_leaf, host_rate, uplink_rate, delay, host_delay, uplink_delay, parallel_links, error_rate, changed_links, failed_links, failed_nodes)",
         ],
     ),
     ("degree = 4", "degree = 0", &["s.toml:46:10: error: traffic[1].degree = 0: must be at least 1"]),
