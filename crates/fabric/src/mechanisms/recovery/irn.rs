@@ -1,5 +1,6 @@
 //! IRN (Mittal et al., SIGCOMM 2018): selective retransmission, and no more packets in flight than fill the path, so that PFC is not needed.
 
+use super::scoreboard::Scoreboard;
 use crate::contract::{
     Answer, Beside, Findings, Footprint, InForce, Key, Options, Progress, RecoveryOptions, RecoveryReceiver,
     RecoverySender, SenderFacts, Verdict,
@@ -85,11 +86,8 @@ impl RecoveryOptions for IrnConfig {
             timeouts: [self.rto_low, self.rto_high],
             few: self.few,
             timeout_loses: self.timeout_loses,
-            places: self.bitmap,
-            arrived: BitSet::default(),
-            arrivals: 0,
+            board: Scoreboard::new(self.bitmap),
             arrived_before: 0,
-            recovery: None,
         })
     }
 
@@ -115,116 +113,51 @@ pub struct Sender {
     timeouts: [Duration; 2],
     few: u32,
     timeout_loses: TimeoutLoses,
-    places: u32,
-    /// Packets behind the oldest not acknowledged that have arrived, by number modulo `places`.
-    arrived: BitSet,
-    /// How many these are.
-    arrivals: u32,
+    board: Scoreboard,
     /// No packet has arrived behind the one before this.
     arrived_before: Psn,
-    recovery: Option<Recovery>,
-}
-
-/// Loss recovery of a sender, from the first sign of a loss until all is acknowledged that had been sent by then.
-#[derive(Clone, Copy, Debug)]
-struct Recovery {
-    /// The packet behind the last that had been sent.
-    until: Psn,
-    /// The next packet that may have to be sent again: each is once.
-    next: Psn,
-    /// Packets before this one that have not arrived are lost: a later one has arrived, or the timeout has run out.
-    lost_before: Psn,
-    /// The next lost packet, if there is one.
-    lost: Option<Psn>,
-}
-
-impl Sender {
-    fn has_arrived(&self, psn: Psn) -> bool {
-        self.arrived.has((psn % self.places) as usize)
-    }
-
-    /// Looks for the next packet that is lost.
-    fn find_lost(&mut self, progress: &Progress) {
-        let Some(Recovery { next, lost_before, .. }) = self.recovery else { return };
-        let lost = (next.max(progress.acked)..lost_before).find(|psn| !self.has_arrived(*psn));
-        self.recovery.iter_mut().for_each(|recovery| recovery.lost = lost);
-    }
-
-    /// Packets that are lost and have yet to be sent again.
-    fn losses(&self) -> u32 {
-        let Some(Recovery { lost: Some(first), lost_before, .. }) = self.recovery else { return 0 };
-        (first..lost_before).filter(|psn| !self.has_arrived(*psn)).count() as u32
-    }
 }
 
 impl Footprint for Sender {
     fn heap_bytes(&self) -> u64 {
-        self.arrived.heap_bytes()
+        self.board.heap_bytes()
     }
 }
 
 impl RecoverySender for Sender {
     fn next(&self, progress: &Progress, packets: Psn) -> Option<Psn> {
-        let lost = self.recovery.and_then(|recovery| recovery.lost);
         let new = || Some(progress.next).filter(|next| *next < packets && next - progress.acked < self.cap);
-        lost.or_else(new)
+        self.board.lost().or_else(new)
     }
 
     fn on_sent(&mut self, psn: Psn, progress: &mut Progress) {
-        if psn < progress.next {
-            self.recovery.iter_mut().for_each(|recovery| recovery.next = psn + 1);
-            self.find_lost(progress);
-        } else {
-            progress.next = psn + 1;
-            progress.highest = progress.next;
-        }
+        self.board.on_sent(psn, progress);
     }
 
     fn settled(&self, progress: &Progress) -> u32 {
-        // The oldest packet is sent again whatever the window (RFC 5681, section 3.2): what fills it may be lost as well, and nothing would tell.
-        let is_oldest_lost = self.recovery.is_some_and(|recovery| recovery.lost == Some(progress.acked));
-        if is_oldest_lost { progress.next - progress.acked } else { self.arrivals + self.losses() }
+        self.board.settled(progress)
     }
 
     fn on_answer(&mut self, answer: &Answer, progress: &mut Progress) -> bool {
-        for psn in progress.acked..answer.expected {
-            if self.has_arrived(psn) {
-                self.arrived.remove((psn % self.places) as usize);
-                self.arrivals -= 1;
-            }
-        }
-        progress.acked = progress.acked.max(answer.expected);
+        self.board.on_answer(answer.expected, answer.arrived, progress);
         self.arrived_before = self.arrived_before.max(answer.arrived.map_or(0, |psn| psn + 1));
-        let beyond = answer.arrived.filter(|psn| *psn > progress.acked);
-        if let Some(psn) = beyond.filter(|psn| !self.has_arrived(*psn)) {
-            self.arrived.insert((psn % self.places) as usize);
-            self.arrivals += 1;
-        }
-        if self.recovery.is_some_and(|recovery| progress.acked >= recovery.until) {
-            self.recovery = None;
-        }
         // A NACK from before the last acknowledgement is stale.
         let is_news = answer.asks && answer.expected == progress.acked;
-        let begins = is_news && self.recovery.is_none();
+        let begins = is_news && !self.board.recovers();
         if begins {
-            let (next, lost_before) = (progress.acked, progress.acked + 1);
-            self.recovery = Some(Recovery { until: progress.next, next, lost_before, lost: None });
+            self.board.recover(progress.acked + 1, progress.next, progress);
         }
-        if let Some(recovery) = &mut self.recovery {
-            recovery.lost_before = recovery.lost_before.max(beyond.unwrap_or(0));
-            self.find_lost(progress);
-        }
+        let beyond = answer.arrived.filter(|psn| *psn > progress.acked);
+        self.board.lose_before(beyond.unwrap_or(0), progress);
         begins
     }
 
     fn on_timeout(&mut self, progress: &mut Progress) {
-        let (next, until) = (progress.acked, progress.next);
         let lost_before = match self.timeout_loses {
-            TimeoutLoses::Oldest => self.arrived_before.max(next + 1),
-            TimeoutLoses::All => until,
+            TimeoutLoses::Oldest => self.arrived_before.max(progress.acked + 1),
+            TimeoutLoses::All => progress.next,
         };
-        self.recovery = Some(Recovery { until, next, lost_before, lost: None });
-        self.find_lost(progress);
+        self.board.recover(lost_before, progress.next, progress);
     }
 
     fn timeout(&self, progress: &Progress) -> Option<Duration> {
@@ -357,7 +290,7 @@ mod tests {
         // Recovery lasts until what had been sent when it began, 0 to 9, is acknowledged: a NACK in between is no new loss.
         assert!(!nack(&mut sender, &mut progress, 7, 10));
         ack(&mut sender, &mut progress, 11);
-        assert_eq!((progress.acked, sender.arrivals, sender.recovery.is_some()), (11, 0, false));
+        assert_eq!((progress.acked, sender.board.arrivals(), sender.board.recovers()), (11, 0, false));
         assert_eq!(send(&mut sender, &mut progress), [12, 13, 14, 15, 16, 17, 18]);
         assert!(nack(&mut sender, &mut progress, 11, 12));
     }
@@ -435,7 +368,7 @@ mod tests {
         ack(&mut sender, &mut progress, 6);
         assert!(!nack(&mut sender, &mut progress, 2, 4));
         ack(&mut sender, &mut progress, 3);
-        assert_eq!((progress.acked, sender.arrivals, sender.recovery.is_some()), (6, 0, false));
+        assert_eq!((progress.acked, sender.board.arrivals(), sender.board.recovers()), (6, 0, false));
     }
 
     #[test]
@@ -460,10 +393,10 @@ mod tests {
         assert!(nack(&mut sender, &mut progress, 0, 1));
         assert_eq!(send(&mut sender, &mut progress), [0]);
         ack(&mut sender, &mut progress, 7);
-        assert!(sender.recovery.is_some());
+        assert!(sender.board.recovers());
         assert_eq!(send(&mut sender, &mut progress), [8, 9, 10, 11, 12, 13, 14]);
         ack(&mut sender, &mut progress, 8);
-        assert!(sender.recovery.is_none());
+        assert!(!sender.board.recovers());
         assert!(nack(&mut sender, &mut progress, 8, 9));
         assert_eq!(send(&mut sender, &mut progress), [8, 15]);
     }

@@ -3,6 +3,8 @@
 pub mod go_back_n;
 pub mod in_any_order;
 pub mod irn;
+pub mod mp_rdma;
+mod scoreboard;
 
 #[allow(unused_imports, reason = "for the methods that are generated")]
 use crate::contract::signatures::*;
@@ -19,5 +21,6 @@ registry! {
         GoBackN = "go-back-n": go_back_n::GoBackNConfig;
         InAnyOrder = "in-any-order": in_any_order::InAnyOrderConfig;
         Irn = "irn": irn::IrnConfig;
+        MpRdma = "mp-rdma": mp_rdma::MpRdmaRecoveryConfig;
     }
 }
