@@ -273,8 +273,8 @@ fn notes(fabric: &Fabric, case: &Case, are_all: bool) -> Vec<String> {
         1 => notes.push("1 flow returns to a port; the rest of its path is left out".into()),
         _ => notes.push(format!("{loops} flows return to a port; the rest of their paths is left out")),
     }
-    if !fabric.spec.load_balance.is_static() {
-        notes.push("load balancing takes several paths; each flow was given the one of ECMP".into());
+    if !fabric.spec.load_balance.is_static() || fabric.spec.congestion.chooses_paths() {
+        notes.push("packets of a flow take several paths; each flow was given the one of ECMP".into());
     }
     notes
 }

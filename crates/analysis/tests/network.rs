@@ -9,6 +9,7 @@ use backwater_analysis::network::ports_called;
 use backwater_analysis::{Question, Refusal, analyze, network};
 use backwater_engine::Rate;
 use backwater_fabric::ids::NodeId;
+use backwater_fabric::mechanisms::congestion::CongestionConfig;
 use backwater_fabric::mechanisms::load_balance::LoadBalanceConfig;
 use backwater_fabric::network::fabric::Fabric;
 use backwater_fabric::network::spec::{FlowSpec, LinkSpec, NetworkSpec};
@@ -145,8 +146,11 @@ fn what_a_reader_should_know_is_noted() {
     sprayed.load_balance = LoadBalanceConfig::Spray(Default::default());
     assert_eq!(
         notes(sprayed, &["s1:0"], 4),
-        ["load balancing takes several paths; each flow was given the one of ECMP"]
+        ["packets of a flow take several paths; each flow was given the one of ECMP"]
     );
+    let mut chosen = spec();
+    chosen.congestion = CongestionConfig::MpRdma(Default::default());
+    assert_eq!(notes(chosen, &["s1:0"], 4).len(), 1);
 }
 
 /// A pinned path may pass a switch, and with it a port, more than once.

@@ -174,7 +174,7 @@ impl Fabric {
         spec.check_mechanisms(&shape)?;
         let hashes = (0..spec.nodes.len() as u32).map(|node| FlowHash::new(Seed(spec.seed), NodeId(node))).collect();
         let (flows, promises) = (Flows::default(), Vec::new());
-        let chooses_paths = spec.congestion.chooses_paths() || spec.load_balance.chooses_paths();
+        let chooses_paths = spec.senders_choose_paths();
         let reactions_wake = spec.congestion.needs_wakes();
         let echoes = spec.recovery.is_selective() || spec.congestion.needs_hops() || chooses_paths;
         let (base_rtt, hops) = (longest, (hops, per_hop));
@@ -227,7 +227,7 @@ impl Fabric {
         match self.routes.candidates(node, destination) {
             [] => None,
             [only] => Some(self.wiring.beyond(port, *only)),
-            several if self.spec.load_balance.is_static() => {
+            several if self.spec.load_balance.is_static() && !self.chooses_paths => {
                 let choice = several[self.hashes[node.0 as usize].index(key, several.len())];
                 Some(self.wiring.beyond(port, choice))
             }
@@ -406,6 +406,12 @@ impl Fabric {
         fixed.map_or(Route::towards(target), Route::after_first)
     }
 
+    /// What can be said of the ways of all data packets of a flow when it starts, whose own route from its host on is `route`.
+    pub(crate) fn common_route(&self, flow: &FlowSpec, route: Route) -> Route {
+        let is_chosen = self.chooses_paths && flow.data_via.is_empty();
+        if is_chosen { Route::towards(flow.dst) } else { route }
+    }
+
     /// Whether packets of a flow carry their route: it is pinned, or a pure function of the flow.
     fn carries_route(&self, flow: &FlowSpec, direction: Direction) -> bool {
         let via = if direction == Direction::Data { &flow.data_via } else { &flow.ack_via };
@@ -552,9 +558,10 @@ impl Fabric {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::mechanisms::congestion::CongestionConfig;
     use crate::mechanisms::load_balance::LoadBalanceConfig;
     use crate::mechanisms::load_balance::spray::SprayConfig;
-    use crate::testing::{fabric, network};
+    use crate::testing::{fabric, flow, network};
 
     /// Hosts 0 and 1 on leaf 4, 2 and 3 on leaf 5, spines 6 and 7: which spine is chosen packet by packet.
     #[test]
@@ -573,6 +580,23 @@ mod tests {
         assert_eq!(onward(port(0, 4)), [port(5, 3)]);
         assert_eq!(onward(port(4, 6)), [port(6, 5), port(5, 3)]);
         assert_eq!(onward(port(5, 3)), []);
+    }
+
+    /// The same network, where the sender chooses the spine, unless its flow is pinned.
+    #[test]
+    fn where_senders_choose_paths_only_the_last_port_is_known_beforehand() {
+        let mut spec = network(4, 4, &[(0, 4), (1, 4), (2, 5), (3, 5), (4, 6), (4, 7), (5, 6), (5, 7)]);
+        let known = |spec: &NetworkSpec, via: &[u32]| {
+            let fabric = fabric(spec.clone());
+            let mut flow = flow(0, 3, 1000, 0);
+            let (port, route) = fabric.route(FlowId(0), &flow, Direction::Data);
+            let first = fabric.wiring.of(NodeId(0))[usize::from(port)].id;
+            flow.data_via = via.iter().copied().map(NodeId).collect();
+            fabric.onward(FlowId(0), Direction::Data, fabric.common_route(&flow, route), first).count()
+        };
+        assert_eq!([known(&spec, &[]), known(&spec, &[4, 6, 5])], [3, 3]);
+        spec.congestion = CongestionConfig::MpRdma(Default::default());
+        assert_eq!([known(&spec, &[]), known(&spec, &[4, 6, 5])], [1, 3]);
     }
 
     /// Host 0 on leaf 2, host 1 on leaves 3 and 4, spine 5 between them.

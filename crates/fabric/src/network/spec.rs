@@ -423,6 +423,11 @@ impl NetworkSpec {
         self.congestion.needs_trails() || self.load_balance.needs_trails()
     }
 
+    /// Whether the path of a packet is its sender's choice.
+    pub(crate) fn senders_choose_paths(&self) -> bool {
+        self.congestion.chooses_paths() || self.load_balance.chooses_paths()
+    }
+
     /// What runs at `site` as flow control.
     pub(crate) fn build_flow_control(&self, site: &Site<'_>, wiring: &Wiring) -> AnyFlowControl {
         self.flow_control_of(site.node, wiring).build(site)
@@ -493,7 +498,7 @@ impl NetworkSpec {
             lossless: self.switch.lossless.iter().copied().collect(),
             lossless_acks: self.switch.lossless.contains(&self.host.ack_class),
             routes_by_hand: !self.routes.is_empty(),
-            fixed_paths: self.load_balance.is_static(),
+            fixed_paths: self.load_balance.is_static() && !self.senders_choose_paths(),
             faults: !self.faults.is_empty(),
         }
     }

@@ -4,6 +4,7 @@ pub mod dcqcn;
 pub mod ecn;
 pub mod flb_rc;
 pub mod hpcc;
+pub mod mp_rdma;
 pub mod none;
 pub mod pcn;
 pub mod power_tcp;
@@ -36,5 +37,6 @@ registry! {
         Pcn = "pcn": pcn::PcnConfig;
         Srcc = "srcc": srcc::SrccConfig;
         FlbRc = "flb-rc": flb_rc::FlbRcConfig;
+        MpRdma = "mp-rdma": mp_rdma::MpRdmaConfig;
     }
 }

@@ -36,6 +36,7 @@ impl Scoreboard {
     }
 
     /// Packets behind the oldest not acknowledged that have arrived.
+    #[cfg(test)]
     pub(super) fn arrivals(&self) -> u32 {
         self.arrivals
     }

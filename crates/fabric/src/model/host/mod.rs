@@ -443,6 +443,7 @@ impl Node {
         route: Route,
         env: &Env<'a, S>,
     ) -> Starting<'a> {
+        let route = env.fabric.common_route(env.fabric.flow(flow), route);
         let onward = env.fabric.onward(flow, Direction::Data, route, self.interfaces.ports[usize::from(port)].id);
         Starting { flow, class, port, onward }
     }

@@ -110,7 +110,7 @@ pub(super) const CASES: &[Case] = &[
         "kind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 4\nhost_rate = \"100 Gbps\"\ndelay = \"1 us\"\n\n[[faults]]\nlink = [\"leaf0\", \"spine1\"]\ndown = \"200 us\"\nup = \"300 us\"\n\n[network]\nmtu = \"1000 B\"\n\n[switch]\nbuffer = \"16 MiB\"\nlossless = [3]\nscheduler = { kind = \"dwrr\", quantum = \"1600 B\" }\nflow_control = { kind = \"pfc\", quanta = 65535 }\nheadroom = { kind = \"sih\", alpha = 0.0625, private = \"3 KB\" }",
         "kind = \"bcube\"\nn = 4\n[switch]\nflow_control = { kind = \"port-fc\" }\n[load_balance]\nkind = \"spray\"\n[recovery]\nkind = \"in-any-order\"",
         &[
-            "s.toml:12:16: error: switch.flow_control: port-fc has to know the way of every packet; load_balance must be ecmp",
+            "s.toml:12:16: error: switch.flow_control: port-fc has to know the way of every packet; load_balance must be ecmp, and no sender may choose paths as mp-rdma does",
             "s.toml:12:25: warning: switch.flow_control.kind = \"port-fc\": port-fc bounds queues, not what comes in by a port, where it would drop: headroom = { kind = \"static\", xoff = \"16 MiB\", headroom = \"0 B\" } shares all of the buffer",
         ],
     ),

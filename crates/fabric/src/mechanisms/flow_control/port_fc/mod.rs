@@ -101,7 +101,10 @@ impl Options for PortFcConfig {
             );
         }
         if !shape.fixed_paths {
-            return Err("port-fc has to know the way of every packet; load_balance must be ecmp".into());
+            return Err(
+                "port-fc has to know the way of every packet; load_balance must be ecmp, and no sender may choose paths as mp-rdma does"
+                    .into(),
+            );
         }
         Ok(())
     }
