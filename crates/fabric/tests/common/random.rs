@@ -5,6 +5,7 @@ use backwater_engine::{Bytes, Duration, Rate, Time};
 use backwater_fabric::frame::framing::Framing;
 use backwater_fabric::ids::{Class, NodeId};
 use backwater_fabric::mechanisms::congestion::CongestionConfig;
+use backwater_fabric::mechanisms::congestion::mp_rdma::{MarkConfig, MpRdmaConfig};
 use backwater_fabric::mechanisms::congestion::pcn::PcnConfig;
 use backwater_fabric::mechanisms::congestion::power_tcp::{PowerTcpConfig, Variant};
 use backwater_fabric::mechanisms::congestion::srcc::base::Base;
@@ -35,6 +36,7 @@ use backwater_fabric::mechanisms::recovery::RecoveryConfig;
 use backwater_fabric::mechanisms::recovery::go_back_n::GoBackNConfig;
 use backwater_fabric::mechanisms::recovery::in_any_order::InAnyOrderConfig;
 use backwater_fabric::mechanisms::recovery::irn::IrnConfig;
+use backwater_fabric::mechanisms::recovery::mp_rdma::MpRdmaRecoveryConfig;
 use backwater_fabric::network::fabric::Fabric;
 use backwater_fabric::network::spec::{FlowSpec, HostConfig, LinkSpec, NetworkSpec, SchedulerConfig};
 use proptest::prelude::*;
@@ -163,12 +165,9 @@ fn headroom() -> impl Strategy<Value = HeadroomConfig> {
 /// How packets find their way, with a receiver that can put up with it; no timer sends anything twice.
 fn paths(shape: &Shape) -> impl Strategy<Value = (LoadBalanceConfig, RecoveryConfig)> + use<> {
     let in_order = RecoveryConfig::GoBackN(GoBackNConfig { timeout: Duration::ZERO, ..Default::default() });
-    let in_any_order = RecoveryConfig::InAnyOrder(InAnyOrderConfig { timeout: Duration::ZERO, ..Default::default() });
-    let others = select(vec![
-        (LoadBalanceConfig::Ecmp(Default::default()), in_order),
-        (LoadBalanceConfig::Drill(Default::default()), in_any_order.clone()),
-        (LoadBalanceConfig::Spray(SprayConfig {}), in_any_order),
-    ]);
+    let ecmp = Just((LoadBalanceConfig::Ecmp(Default::default()), in_order));
+    let sprayed = [LoadBalanceConfig::Drill(Default::default()), LoadBalanceConfig::Spray(SprayConfig {})];
+    let others = prop_oneof![1 => ecmp, 2 => (select(sprayed.to_vec()), in_any_order())];
     let flowlets = if shape.is_multihomed() { letflow().boxed() } else { prop_oneof![letflow(), conga()].boxed() };
     let tolerant = RecoveryConfig::InAnyOrder(InAnyOrderConfig { timeout: Duration::ZERO, ..Default::default() });
     let from_edges =
@@ -219,6 +218,16 @@ pub fn flb() -> impl Strategy<Value = FlbConfig> {
             ..plain
         }
     })
+}
+
+/// Recoveries that take packets in any order; no flow has so many that one is beyond a receiver's bitmap.
+fn in_any_order() -> impl Strategy<Value = RecoveryConfig> {
+    let (timeout, rto) = (Duration::ZERO, Duration::ZERO);
+    let mp_rdma = (160u32..5000).prop_map(move |bitmap| RecoveryConfig::MpRdma(MpRdmaRecoveryConfig { bitmap, rto }));
+    prop_oneof![
+        2 => Just(RecoveryConfig::InAnyOrder(InAnyOrderConfig { timeout, ..Default::default() })),
+        1 => mp_rdma,
+    ]
 }
 
 /// LetFlow and CONGA, with a receiver as above.
@@ -326,7 +335,19 @@ fn congestion() -> impl Strategy<Value = CongestionConfig> {
         1 => swift(),
         1 => pcn(),
         1 => srcc(base()).prop_map(CongestionConfig::Srcc),
+        1 => mp_rdma(),
     ]
+}
+
+/// MP-RDMA with windows from a packet on, and thresholds and orders that traffic of some packets crosses.
+fn mp_rdma() -> impl Strategy<Value = CongestionConfig> {
+    let kmin = prop_oneof![1 => Just(60_000u64), 2 => 0u64..50_000].prop_map(Bytes);
+    let initial_cwnd = prop::option::weighted(0.5, 1.0f64..200.0);
+    let amounts = (prop_oneof![Just(32u32), 0u32..10], 0.0f64..3.0, prop_oneof![Just(0.01f64), 0.0f64..=1.0]);
+    (kmin, initial_cwnd, amounts).prop_map(|(kmin, initial_cwnd, (reordering, slow_path_cut, probing))| {
+        let ecn = MarkConfig { kmin, ..Default::default() };
+        CongestionConfig::MpRdma(MpRdmaConfig { ecn, initial_cwnd, reordering, slow_path_cut, probing })
+    })
 }
 
 /// What governs between notices of SRCC.
@@ -466,10 +487,15 @@ fn cases(
         let framing = select(vec![Framing::Rocev2, Framing::HpccNs3]);
         let mtu = select(vec![256u64, 1000, 1024, 1500, 4096, 8192]);
         let room = prop_oneof![3 => 1u64..400_000, 1 => 1u64..2000];
-        let options = (scheduler, paths(&shape), acks, (framing, mtu), room, any::<u64>());
+        let paths = (paths(&shape), in_any_order());
+        let options = (scheduler, paths, acks, (framing, mtu), room, any::<u64>());
         (links(&shape, rates), flows(hosts, classes.clone(), most), mechanisms, options).prop_map(
             move |(links, flows, (flow_control, headroom, congestion), options)| {
-                let (scheduler, paths, acks, (framing, mtu), room, seed) = options;
+                let (scheduler, (mut paths, in_any_order), acks, (framing, mtu), room, seed) = options;
+                // It chooses paths itself.
+                if matches!(congestion, CongestionConfig::MpRdma(_)) {
+                    paths = (LoadBalanceConfig::Ecmp(Default::default()), in_any_order);
+                }
                 let mut spec = network(hosts, shape.switches);
                 spec.links = links;
                 spec.seed = seed;
@@ -486,11 +512,15 @@ fn cases(
                     CongestionConfig::Srcc(srcc) => matches!(srcc.base, Base::Hpcc(_) | Base::Swift(_)),
                     other => matches!(
                         other,
-                        CongestionConfig::Hpcc(_) | CongestionConfig::PowerTcp(_) | CongestionConfig::Swift(_)
+                        CongestionConfig::Hpcc(_)
+                            | CongestionConfig::PowerTcp(_)
+                            | CongestionConfig::Swift(_)
+                            | CongestionConfig::MpRdma(_)
                     ),
                 };
+                let answers_all = windowed || matches!(paths.1, RecoveryConfig::MpRdma(_));
                 spec.host = HostConfig {
-                    ack_every: if windowed { 1 } else { acks.0 },
+                    ack_every: if answers_all { 1 } else { acks.0 },
                     ack_class: acks.1.unwrap_or(Class::CONTROL),
                     ..HostConfig::default()
                 };
@@ -529,11 +559,16 @@ pub fn lossy() -> impl Strategy<Value = Case> {
     let irn = (prop::option::of(1u64..200_000), 16u32..5000, 0u32..6).prop_map(|(cap, bitmap, few)| {
         RecoveryConfig::Irn(IrnConfig { bdp_cap: cap.map(Bytes), bitmap, few, ..Default::default() })
     });
-    let recovery = prop_oneof![2 => irn, 1 => Just(RecoveryConfig::GoBackN(Default::default()))];
+    let mp_rdma =
+        (2u32..200).prop_map(|bitmap| RecoveryConfig::MpRdma(MpRdmaRecoveryConfig { bitmap, ..Default::default() }));
+    let recovery = prop_oneof![2 => irn, 1 => mp_rdma, 1 => Just(RecoveryConfig::GoBackN(Default::default()))];
     // Every queue has room for a packet, or it would never get through.
     let options = (recovery, 0.5f64..4.0, 60_000u64..400_000, any::<bool>());
     (cases(1..4, 15, headroom().boxed(), &[100_000]), options).prop_map(
-        |(Case { mut spec, flows }, (recovery, alpha, buffer, is_listed))| {
+        |(Case { mut spec, flows }, (mut recovery, alpha, buffer, is_listed))| {
+            if let (CongestionConfig::MpRdma(_), RecoveryConfig::GoBackN(_)) = (&spec.congestion, &recovery) {
+                recovery = RecoveryConfig::InAnyOrder(Default::default());
+            }
             spec.switch.flow_control = FlowControlConfig::None(Default::default());
             spec.switch.headroom = HeadroomConfig::Egress(EgressConfig { alpha });
             spec.switch.buffer = Bytes(buffer);

@@ -55,31 +55,29 @@ impl Default for MpRdmaConfig {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct MarkConfig {
-    /// Queue length up to which nothing is marked. Default 60 KB at 40 Gb/s, and in proportion at other rates (the paper's testbed, if we remember right); the
-    /// re-implementation has 400 KB at 100 Gb/s.
-    pub kmin: Option<Bytes>,
+    /// Queue length up to which nothing is marked. Default 60 KB (the paper's testbed at 40 Gb/s, if we remember right: 54 packets, which a flow at line rate
+    /// reorders by when some of its packets wait in such a queue, and others do not; the receiver's bitmap holds 64). The re-implementation has 400 KB.
+    pub kmin: Bytes,
     /// Queue length above which everything is marked. Default: `kmin`, one threshold for both; the re-implementation has 1600 KB.
     pub kmax: Option<Bytes>,
     /// Marking probability at `kmax`, where that is above `kmin`. Default 1; the re-implementation has 0.2.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub pmax: f64,
-    /// If set, `kmin` and `kmax` hold for ports of this rate and grow in proportion to a port's rate. Default: none, and they hold for every port; without a
-    /// `kmin`, 40 Gbps.
+    /// If set, `kmin` and `kmax` hold for ports of this rate and grow in proportion to a port's rate. Default: none; they hold for every port.
     pub rate: Option<Rate>,
 }
 
 impl Default for MarkConfig {
     fn default() -> Self {
-        MarkConfig { kmin: None, kmax: None, pmax: 1.0, rate: None }
+        MarkConfig { kmin: Bytes(60_000), kmax: None, pmax: 1.0, rate: None }
     }
 }
 
 impl MarkConfig {
     /// What is in force.
     fn ecn(&self) -> EcnConfig {
-        let kmin = self.kmin.unwrap_or(Bytes(60_000));
-        let default_rate = if self.kmin.is_none() { Some(Rate::from_gbps(40)) } else { None };
-        EcnConfig { kmin, kmax: self.kmax.unwrap_or(kmin), pmax: self.pmax, rate: self.rate.or(default_rate) }
+        let MarkConfig { kmin, kmax, pmax, rate } = *self;
+        EcnConfig { kmin, kmax: kmax.unwrap_or(kmin), pmax, rate }
     }
 }
 
@@ -136,11 +134,8 @@ impl CongestionOptions for MpRdmaConfig {
     }
 
     fn in_force_at_switch(&self, rate: Rate) -> InForce {
-        let ecn = self.ecn.ecn();
-        let (kmin, kmax) = ecn.thresholds(rate);
-        let thresholds = [("ecn.kmin".to_owned(), json!(kmin)), ("ecn.kmax".to_owned(), json!(kmax))];
-        let rate = ecn.rate.map(|rate| ("ecn.rate".to_owned(), json!(rate)));
-        thresholds.into_iter().chain(rate).collect()
+        let (kmin, kmax) = self.ecn.ecn().thresholds(rate);
+        [("ecn.kmin".to_owned(), json!(kmin)), ("ecn.kmax".to_owned(), json!(kmax))].into_iter().collect()
     }
 }
 
@@ -503,18 +498,16 @@ mod tests {
     }
 
     #[test]
-    fn one_threshold_grows_with_the_rate_of_the_port_and_two_are_as_written() {
+    fn one_threshold_marks_unless_two_are_written() {
         let kb = |kb: u64| Bytes(kb * 1000);
         let thresholds = |config: &MarkConfig| [40, 100].map(|gbps| config.ecn().thresholds(Rate::from_gbps(gbps)));
         let default = MarkConfig::default();
-        assert_eq!(thresholds(&default), [(kb(60), kb(60)), (kb(150), kb(150))]);
-        assert_eq!(default.ecn().pmax, 1.0);
-        let other = MarkConfig { kmin: Some(kb(400)), kmax: Some(kb(1600)), pmax: 0.2, ..default.clone() };
+        assert_eq!((thresholds(&default), default.ecn().pmax), ([(kb(60), kb(60)); 2], 1.0));
+        let scaled = MarkConfig { rate: Some(Rate::from_gbps(40)), ..default.clone() };
+        assert_eq!(thresholds(&scaled), [(kb(60), kb(60)), (kb(150), kb(150))]);
+        let other = MarkConfig { kmin: kb(400), kmax: Some(kb(1600)), pmax: 0.2, ..default.clone() };
         assert_eq!((thresholds(&other), other.ecn().pmax), ([(kb(400), kb(1600)); 2], 0.2));
-        let scaled = MarkConfig { rate: Some(Rate::from_gbps(100)), ..other };
-        assert_eq!(thresholds(&scaled), [(kb(160), kb(640)), (kb(400), kb(1600))]);
-        let wide = MarkConfig { kmax: Some(kb(120)), ..default };
-        assert_eq!(thresholds(&wide), [(kb(60), kb(120)), (kb(150), kb(300))]);
+        assert_eq!(thresholds(&MarkConfig { kmax: Some(kb(120)), ..default }), [(kb(60), kb(120)); 2]);
     }
 
     #[test]

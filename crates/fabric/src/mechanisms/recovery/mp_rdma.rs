@@ -79,11 +79,7 @@ impl Footprint for Sender {
 
 impl RecoverySender for Sender {
     fn next(&self, progress: &Progress, packets: Psn) -> Option<Psn> {
-        match self.board.lost() {
-            // One beyond the bitmap would be thrown away again.
-            Some(lost) => Some(lost).filter(|lost| self.board.has_place(*lost, progress)),
-            None => Some(progress.next).filter(|next| *next < packets),
-        }
+        self.board.lost().or_else(|| Some(progress.next).filter(|next| *next < packets))
     }
 
     fn on_sent(&mut self, psn: Psn, progress: &mut Progress) {
@@ -96,18 +92,16 @@ impl RecoverySender for Sender {
 
     fn on_answer(&mut self, answer: &Answer, progress: &mut Progress) -> bool {
         self.board.on_answer(answer.expected, answer.arrived.filter(|_| !answer.asks), progress);
-        // It has come, and has been thrown away; if that is not known to be repaired, it is lost, and so is what has not been answered before it.
+        // It has come, and has been thrown away; if it has not been repaired since, it is lost, and so is what has not been answered before it.
         let is_missing = |psn: &Psn| *psn >= progress.acked && !self.board.has_arrived(*psn, progress);
         let thrown_away = answer.arrived.filter(|psn| answer.asks && is_missing(psn));
-        let begins = thrown_away.is_some() && !self.board.recovers();
-        let lost_before = thrown_away.map_or(0, |psn| psn + 1);
-        if begins {
-            self.board.recover(lost_before, lost_before, progress);
-        } else {
-            self.board.recover_until(lost_before);
-            self.board.lose_before(lost_before, progress);
+        // Sent behind what has been sent again: that has been lost once more.
+        let begins = thrown_away.filter(|psn| !self.board.repairs(*psn));
+        match begins {
+            Some(psn) => self.board.recover(psn + 1, progress.next, progress),
+            None => self.board.lose_before(thrown_away.map_or(0, |psn| psn + 1), progress),
         }
-        begins
+        begins.is_some()
     }
 
     fn on_timeout(&mut self, progress: &mut Progress) {
@@ -143,8 +137,6 @@ mod tests {
     use super::*;
     use crate::testing;
     use backwater_engine::Rate;
-
-    const NONE: [Psn; 0] = [];
 
     /// A bitmap of eight packets.
     fn config() -> MpRdmaRecoveryConfig {
@@ -206,31 +198,44 @@ mod tests {
     fn a_nack_has_what_was_not_answered_before_it_sent_again_once() {
         let (mut sender, mut progress) = (sender(), Progress::default());
         assert_eq!(send(&mut sender, &mut progress, 12).len(), 12);
-        for arrived in [1, 2, 4, 5, 7] {
-            ack(&mut sender, &mut progress, 0, arrived);
-        }
+        [1, 2, 4, 5, 7].iter().for_each(|arrived| ack(&mut sender, &mut progress, 0, *arrived));
         assert!(nack(&mut sender, &mut progress, 0, 8));
-        // The oldest whatever the window; 3 and 6 where 0, 9, 10 and 11 are in flight; not 8: it would be beyond the bitmap, which begins at 0. Nor what is new.
+        // The oldest whatever the window; 3, 6 and 8 beside 0, 9, 10 and 11, which are in flight.
         assert_eq!(send(&mut sender, &mut progress, 1), [0]);
-        assert_eq!(sender.settled(&progress), 5 + 3);
-        assert_eq!(send(&mut sender, &mut progress, 4), NONE);
-        assert_eq!(send(&mut sender, &mut progress, 12), [3, 6]);
-        assert_eq!(sender.settled(&progress), 5 + 1);
+        assert_eq!((sender.settled(&progress), send(&mut sender, &mut progress, 4)), (5 + 3, vec![]));
+        assert_eq!((send(&mut sender, &mut progress, 7), sender.settled(&progress)), (vec![3, 6, 8], 5));
         // Another NACK is no news; 9 is lost as well.
         assert!(!nack(&mut sender, &mut progress, 0, 9));
-        assert_eq!(sender.settled(&progress), 5 + 2);
-        assert_eq!(send(&mut sender, &mut progress, 12), NONE);
-        // 0 comes: there is room for 8, 9 and 10, and what is new may go when 8 and 9 have.
+        assert_eq!((send(&mut sender, &mut progress, 7), sender.settled(&progress)), (vec![9], 5));
         ack(&mut sender, &mut progress, 3, 0);
-        assert_eq!(send(&mut sender, &mut progress, 9), [8, 9, 12, 13, 14]);
-        ack(&mut sender, &mut progress, 6, 3);
-        ack(&mut sender, &mut progress, 8, 6);
-        ack(&mut sender, &mut progress, 9, 8);
+        assert_eq!(send(&mut sender, &mut progress, 7), [12]);
+        for (expected, arrived) in [(6, 3), (8, 6), (9, 8), (10, 9), (11, 10)] {
+            ack(&mut sender, &mut progress, expected, arrived);
+        }
+        // Until 11, sent before the first NACK, is acknowledged as well.
         assert!(sender.board.recovers());
-        ack(&mut sender, &mut progress, 10, 9);
+        ack(&mut sender, &mut progress, 12, 11);
         assert_eq!((sender.board.recovers(), sender.board.arrivals()), (false, 0));
-        // The next to be thrown away begins another recovery.
-        assert!(nack(&mut sender, &mut progress, 10, 18));
+    }
+
+    /// Of 0 to 9, packet 0 is lost, and sent again because of 8 and 9, and these behind it. If they are thrown away once more, 0 has been lost once more: it is
+    /// sent a third time, once for both.
+    #[test]
+    fn what_is_thrown_away_again_begins_another_repair() {
+        let (mut sender, mut progress) = (sender(), Progress::default());
+        send(&mut sender, &mut progress, 10);
+        (1..8).for_each(|arrived| ack(&mut sender, &mut progress, 0, arrived));
+        assert!(nack(&mut sender, &mut progress, 0, 8));
+        assert!(!nack(&mut sender, &mut progress, 0, 9));
+        assert_eq!(send(&mut sender, &mut progress, 3), [0, 8, 9]);
+        assert!(nack(&mut sender, &mut progress, 0, 8));
+        assert_eq!(send(&mut sender, &mut progress, 1), [0]);
+        assert!(!nack(&mut sender, &mut progress, 0, 9));
+        assert_eq!(send(&mut sender, &mut progress, 3), [8, 9]);
+        // So does what is new: it goes behind all that is sent again.
+        assert_eq!(send(&mut sender, &mut progress, 4), [10]);
+        assert!(nack(&mut sender, &mut progress, 0, 10));
+        assert_eq!(send(&mut sender, &mut progress, 4), [0, 8, 9, 10]);
     }
 
     /// Packets 0 to 3 are sent, 2 has come, and the timer runs out.
@@ -291,6 +296,6 @@ mod tests {
         for psn in [0, 2, 3, 4, 5, 6, 7, 8] {
             ack(&mut sender, &mut progress, if psn == 0 { 2 } else { psn + 1 }, psn);
         }
-        assert_eq!((progress.acked, sender.board.lost()), (9, Some(9)));
+        assert_eq!((progress.acked, sender.board.arrivals()), (9, 0));
     }
 }

@@ -46,13 +46,18 @@ impl Scoreboard {
         self.recovery.is_some()
     }
 
+    /// Whether `psn` had been sent when the losses were found that are being repaired, and has not been sent again since.
+    pub(super) fn repairs(&self, psn: Psn) -> bool {
+        self.recovery.is_some_and(|recovery| (recovery.next..recovery.until).contains(&psn))
+    }
+
     /// The next lost packet, if there is one.
     pub(super) fn lost(&self) -> Option<Psn> {
         self.recovery.and_then(|recovery| recovery.lost)
     }
 
     /// Whether a receiver would keep `psn`, as far as is known.
-    pub(super) fn has_place(&self, psn: Psn, progress: &Progress) -> bool {
+    fn has_place(&self, psn: Psn, progress: &Progress) -> bool {
         psn - progress.acked < self.places
     }
 
@@ -92,11 +97,6 @@ impl Scoreboard {
             recovery.lost_before = recovery.lost_before.max(lost_before);
             self.find_lost(progress);
         }
-    }
-
-    /// If losses are being repaired, they are until all is acknowledged before `until`.
-    pub(super) fn recover_until(&mut self, until: Psn) {
-        self.recovery.iter_mut().for_each(|recovery| recovery.until = recovery.until.max(until));
     }
 
     /// Packet `psn`, a lost one or a new one, is sent.
