@@ -29,6 +29,8 @@ TABLES: Final = (
     "stops",
     "headroom",
     "goodput",
+    "paths",
+    "balancing",
     "switches",
     "reordering",
 )
@@ -208,6 +210,16 @@ class Result:
     def goodput(self) -> pl.DataFrame:
         """Payload delivered since the sample before, by tag and role."""
         return self._table("goodput")
+
+    @cached_property
+    def paths(self) -> pl.DataFrame:
+        """What edge switches know of their paths, at every sample; needs `probes.paths`."""
+        return self._table("paths")
+
+    @cached_property
+    def balancing(self) -> pl.DataFrame:
+        """How much load balancers hold, at every sample; needs `probes.paths`."""
+        return self._table("balancing")
 
     @cached_property
     def reordering(self) -> pl.DataFrame:

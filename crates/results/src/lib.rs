@@ -6,7 +6,7 @@
 //! | `topology.json` | nodes and links by name |
 //! | `flows.parquet` | a row per flow |
 //! | `pauses.parquet` | a row per interval in which an egress queue was paused |
-//! | `queues.parquet`, `ports.parquet`, `buffers.parquet`, `goodput.parquet` | samples |
+//! | `queues.parquet`, `ports.parquet`, `buffers.parquet`, `goodput.parquet`, `paths.parquet`, `balancing.parquet` | samples |
 //! | `switches.parquet` | a row per switch |
 //! | `reordering.parquet` | how many packets came how far before an earlier one |
 //!

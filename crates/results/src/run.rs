@@ -5,14 +5,14 @@ use crate::disk::{FileSum, Reserve};
 use crate::roles::{FlowRole, Roles};
 use crate::summary::{Audit, DeadlockReport, FlowCounts, Outcome, QueueName, Summary};
 use crate::tables::{
-    BufferRow, FlowRow, FullQueueRow, GoodputRow, HeadroomRow, Name, PauseRow, PortRow, QueueRow, ReorderingRow, Row,
-    StopRow, SwitchRow, TableError, TableWriter,
+    BalancingRow, BufferRow, FlowRow, FullQueueRow, GoodputRow, HeadroomRow, Name, PathRow, PauseRow, PortRow,
+    QueueRow, ReorderingRow, Row, StopRow, SwitchRow, TableError, TableWriter,
 };
 use crate::topology::topology_json;
 use crate::usage::{Footprint, cpu_seconds, peak_rss_bytes};
 use backwater_engine::{Duration, Time};
-use backwater_fabric::contract::FlowControlAccounts as _;
 use backwater_fabric::contract::note::{Disorder, DropCause};
+use backwater_fabric::contract::{FlowControlAccounts as _, Held, PathState};
 use backwater_fabric::driver::deadlock::Deadlock;
 use backwater_fabric::driver::outcome::FlowOutcome;
 use backwater_fabric::frame::cause::Cause;
@@ -25,7 +25,7 @@ use backwater_fabric::network::spec::{FlowSpec, SpecError};
 use backwater_fabric::{FullQueue, PauseInterval, Simulation};
 use backwater_scenario::Plan;
 use serde::Serialize;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -90,6 +90,8 @@ pub struct Run {
     received: BTreeMap<FlowKind, Received>,
     /// How many packets came how far before an earlier one; whether their flows started after the warm-up.
     reordering: BTreeMap<(FlowKind, bool), Reordering>,
+    /// The names of what load balancers hold.
+    held: BTreeMap<&'static str, Name>,
     next_sample: Time,
     next_check: Time,
     next_look: Time,
@@ -135,6 +137,8 @@ struct Tables {
     stops: TableWriter<StopRow>,
     headroom: TableWriter<HeadroomRow>,
     goodput: TableWriter<GoodputRow>,
+    paths: TableWriter<PathRow>,
+    balancing: TableWriter<BalancingRow>,
 }
 
 impl Tables {
@@ -155,21 +159,26 @@ impl Tables {
             stops: TableWriter::create(directory, "stops", nodes, metadata)?,
             headroom: TableWriter::create(directory, "headroom", nodes, metadata)?,
             goodput: TableWriter::create(directory, "goodput", names, metadata)?,
+            paths: TableWriter::create(directory, "paths", nodes, metadata)?,
+            balancing: TableWriter::create(directory, "balancing", names, metadata)?,
         })
     }
 
     /// Why one of them cannot be written, if so.
     fn failure(&self) -> Option<String> {
-        let Tables { flows, pauses, full_queues, queues, ports, buffers, stops, headroom, goodput } = self;
+        let Tables { flows, pauses, full_queues, queues, ports, buffers, stops, headroom, goodput, paths, balancing } =
+            self;
         let first = flows.failure().or_else(|| pauses.failure()).or_else(|| full_queues.failure());
         let first = first.or_else(|| queues.failure());
         let second = first.or_else(|| ports.failure()).or_else(|| buffers.failure()).or_else(|| stops.failure());
-        second.or_else(|| headroom.failure()).or_else(|| goodput.failure())
+        let third = second.or_else(|| headroom.failure()).or_else(|| goodput.failure());
+        third.or_else(|| paths.failure()).or_else(|| balancing.failure())
     }
 
     /// Completes them; their files.
     fn finish(self) -> Result<BTreeMap<String, FileSum>, TableError> {
-        let Tables { flows, pauses, full_queues, queues, ports, buffers, stops, headroom, goodput } = self;
+        let Tables { flows, pauses, full_queues, queues, ports, buffers, stops, headroom, goodput, paths, balancing } =
+            self;
         Ok(BTreeMap::from([
             flows.finish()?,
             pauses.finish()?,
@@ -180,8 +189,23 @@ impl Tables {
             stops.finish()?,
             headroom.finish()?,
             goodput.finish()?,
+            paths.finish()?,
+            balancing.finish()?,
         ]))
     }
+}
+
+/// What load balancers count of what they hold, by name.
+fn things_held(simulation: &Simulation) -> BTreeSet<&'static str> {
+    let mut names = BTreeSet::new();
+    for pipeline in simulation.nodes().filter_map(Node::pipeline) {
+        pipeline.observe_paths(Time::ZERO, &mut |held| {
+            if let Held::Count(what, _) = held {
+                names.insert(what);
+            }
+        });
+    }
+    names
 }
 
 const TOPOLOGY: &str = "topology.json";
@@ -228,7 +252,9 @@ impl Run {
         let reserve = Reserve::take(directory).map_err(in_directory)?;
         let topology = to_text(&topology_json(&plan.spec)) + "\n";
         write(directory, TOPOLOGY_PARTIAL, &topology)?;
-        let names = every_name(&plan);
+        let mut names = every_name(&plan);
+        let held: BTreeMap<_, _> = things_held(&simulation).into_iter().zip((names.len() as u32..).map(Name)).collect();
+        names.extend(held.keys().map(|what| (*what).to_owned()));
         let metadata = metadata(&plan);
         let nodes = plan.spec.nodes.len();
         let first = |interval: Duration| {
@@ -238,6 +264,7 @@ impl Run {
             sent: vec![[0; 2]; simulation.fabric().wiring.ports.len()],
             received: BTreeMap::new(),
             reordering: BTreeMap::new(),
+            held,
             next_sample: first(plan.probes.sample_interval),
             next_check: first(plan.probes.deadlock_check),
             next_look: Time::ZERO,
@@ -303,6 +330,9 @@ impl Run {
             self.sample(now);
             if self.plan.probes.goodput {
                 self.sample_goodput(now);
+            }
+            if self.plan.probes.paths {
+                self.sample_paths(now);
             }
             self.next_sample += self.plan.probes.sample_interval;
         }
@@ -588,6 +618,33 @@ impl Run {
                     headroom_bytes: occupancy.headroom,
                 });
             }
+        }
+    }
+
+    fn sample_paths(&mut self, now: Time) {
+        let Run { simulation, tables, held, .. } = self;
+        for node in simulation.nodes() {
+            let Some(pipeline) = node.pipeline() else { continue };
+            pipeline.observe_paths(now, &mut |what| match what {
+                Held::Path(PathState { to, path, egress, delay, is_isolated }) => {
+                    if delay > Duration::ZERO || is_isolated {
+                        tables.paths.push(PathRow {
+                            time_ps: now,
+                            node: node.id.into(),
+                            to: to.into(),
+                            path,
+                            port: egress,
+                            delay_ps: delay,
+                            isolated: is_isolated,
+                        });
+                    }
+                }
+                Held::Count(what, count) => {
+                    if let Some(what) = held.get(what).copied().filter(|_| count > 0) {
+                        tables.balancing.push(BalancingRow { time_ps: now, node: node.id.into(), what, count });
+                    }
+                }
+            });
         }
     }
 

@@ -401,6 +401,40 @@ row! {
 }
 
 row! {
+    /// `paths.parquet`: what an edge switch knows of its paths to another, at every sample: those that have a delay or are isolated.
+    pub struct PathRow {
+        /// time of the sample, ps
+        pub time_ps: Time,
+        /// edge switch
+        pub node: Name,
+        /// edge switch to which the path leads
+        pub to: Name,
+        /// number of the path among those that lead there
+        pub path: u32,
+        /// number of the port through which it begins
+        pub port: u16,
+        /// one-way delay over that of the idle path, as far as the switch knows, ps
+        pub delay_ps: Duration,
+        /// whether the path is left to congested flows
+        pub isolated: bool,
+    }
+}
+
+row! {
+    /// `balancing.parquet`: how much of something a load balancer holds, at every sample, if any.
+    pub struct BalancingRow {
+        /// time of the sample, ps
+        pub time_ps: Time,
+        /// switch
+        pub node: Name,
+        /// what: flow_entries, isolated_flows, isolation_paths, congested_flows, congested_queues, stopped_uplinks
+        pub what: Name,
+        /// how much of it
+        pub count: u64,
+    }
+}
+
+row! {
     /// `reordering.parquet`: how far packets came before earlier ones: how many packets of one tag and role had each degree, over the whole run; written at the end.
     pub struct ReorderingRow {
         /// part of the traffic

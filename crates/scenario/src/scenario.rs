@@ -166,6 +166,9 @@ pub struct ProbesConfig {
     pub ingress: bool,
     /// Whether the payload delivered to flows is sampled, by tag and role. Default false: every sample then looks at every flow that has begun and not ended.
     pub goodput: bool,
+    /// Whether what load balancers know of paths, and how much they hold, is sampled. Default false: every sample then looks at every path that edge switches have
+    /// chosen among.
+    pub paths: bool,
     /// Time between two searches for cyclic waits; "0 s" switches them off. Default 100 us.
     pub deadlock_check: Duration,
     /// Smallest share of an incast's traffic, 0 to 1, that a port carries for the flows of others through it to count as vulnerable. Default
@@ -181,6 +184,7 @@ impl Default for ProbesConfig {
             pauses: true,
             ingress: false,
             goodput: false,
+            paths: false,
             deadlock_check: Duration::from_us(100),
             vulnerable_share: 0.1,
         }

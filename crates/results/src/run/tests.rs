@@ -52,11 +52,13 @@ fn a_run_leaves_complete_files_and_nothing_else() {
         fs::read_dir(directory.path()).unwrap().map(|file| file.unwrap().file_name().into_string().unwrap()).collect();
     files.sort_unstable();
     let tables = [
+        "balancing",
         "buffers",
         "flows",
         "full_queues",
         "goodput",
         "headroom",
+        "paths",
         "pauses",
         "ports",
         "queues",
