@@ -179,7 +179,7 @@ fn paths(shape: &Shape) -> impl Strategy<Value = (LoadBalanceConfig, RecoveryCon
 pub fn flb() -> impl Strategy<Value = FlbConfig> {
     let time = || prop::option::weighted(0.5, (100u64..100_000).prop_map(Duration::from_ns));
     let rules = (
-        select(vec![StampPoint::Arrival, StampPoint::Departure]),
+        select(vec![StampPoint::Arrival, StampPoint::Departure, StampPoint::DepartureAndQueue]),
         select(vec![DelayOf::Queueing, DelayOf::OneWay]),
         select(vec![Ties::Random, Ties::InTurn]),
         select(vec![KOfFlb::Delay, KOfFlb::Adaptive, KOfFlb::Static]),

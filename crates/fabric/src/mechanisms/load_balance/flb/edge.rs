@@ -1,9 +1,9 @@
 //! What an edge switch does: it measures the paths to the others, and chooses one for every packet of its hosts (sections 3.1 and 3.2).
 
 use super::isolation::Isolation;
-use super::{DelayOf, FlbConfig, Moves, Spread, Ties};
+use super::{DelayOf, FlbConfig, Moves, Spread, StampPoint, Ties};
 use crate::contract::{Arrival, Choice, Held, Site, View};
-use crate::ids::{FlowId, NodeId, PortId};
+use crate::ids::{FlowId, NodeId, PortId, QueueIx};
 use crate::mechanisms::cnm::{Cnm, FLB};
 use crate::mechanisms::load_balance::paths::{Header, Measuring, MeasuringEdge, Path, PathIx, PathSet, Stamp};
 use crate::mechanisms::load_balance::recent::{Recent, Used};
@@ -116,6 +116,7 @@ impl Edge {
             measuring: &self.measuring.how,
             config: &self.config,
             gap,
+            queue: arrival.packet.packet().class.0.into(),
             draws: &mut self.draws,
         };
         let path =
@@ -202,14 +203,21 @@ struct Choosing<'a, 'v> {
     config: &'a FlbConfig,
     /// The gap to the last packet of the flow.
     gap: Duration,
+    /// The queue that its packets join at an uplink.
+    queue: QueueIx,
     draws: &'a mut Stream,
 }
 
 impl Choosing<'_, '_> {
     /// The path of a flow that is not congested: not an isolation path, as long as there are others.
     fn for_uncongested(&mut self, present: Option<PathIx>) -> Option<PathIx> {
-        let Choosing { set, view, isolation, measuring, config, gap, draws } = self;
-        let delay = |path: &Path| path.delay.at(view.now, measuring);
+        let Choosing { set, view, isolation, measuring, config, gap, queue, draws } = self;
+        let delay = |path: &Path| {
+            let port = view.port(path.first());
+            let waits = config.stamp == StampPoint::DepartureAndQueue;
+            let here = if waits { port.rate().time_for(port.queue_bytes(*queue)) } else { Duration::ZERO };
+            path.delay.at(view.now, measuring) + here
+        };
         let is_open = |path: &Path| !isolation.is_isolated(path.ascent);
         let open = set.usable(view).filter(|(_, path)| is_open(path)).map(|(ix, path)| (ix, delay(path)));
         let Some(before) = present else {

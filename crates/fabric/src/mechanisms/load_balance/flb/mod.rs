@@ -34,6 +34,8 @@ pub enum StampPoint {
     Arrival,
     /// When it starts on the wire of the uplink.
     Departure,
+    /// The same, and what stands in the queue of the uplink is added as it is when a path is chosen.
+    DepartureAndQueue,
 }
 
 /// Which delay of a path counts (section 3.1).
@@ -227,7 +229,7 @@ impl LoadBalanceOptions for FlbConfig {
             edge: is_edge(site).then(|| Edge::new(self, site)),
             detector: self.isolation.then(|| Detector::new(self, site)),
             own_uplinks: self.own_uplinks,
-            stamps_departures: self.stamp == StampPoint::Departure,
+            stamps_departures: self.stamp != StampPoint::Arrival,
             hash: FlowHash::new(site.seed, site.node),
         })
     }
