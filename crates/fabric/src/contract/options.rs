@@ -70,6 +70,8 @@ pub struct Shape {
     /// The most stages of a packet's way, on a shortest path or on that of a flow that is pinned: one begins with its flow, and one at each server that
     /// relays it and at each switch to which it comes from another switch. Where switches are linked to servers alone, these are the switches on its way.
     pub stages: usize,
+    /// The most equal-cost ports between which a switch, or a host that relays, chooses on shortest paths from host to host: 1 where it has no choice.
+    pub choices: usize,
     /// Classes that are lossless.
     pub lossless: ClassMask,
     /// Whether ACKs are in one of them.

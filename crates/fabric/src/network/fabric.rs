@@ -170,7 +170,7 @@ impl Fabric {
             let port = ports.into_iter().find(|port| wiring.neighbour(route.node, *port) == route.next);
             routes.set(route.node, route.to, port.expect("NetworkSpec::check found the link"));
         }
-        let shape = spec.shape(&wiring, routes.most_stages(&spec.nodes, &wiring));
+        let shape = spec.shape(&wiring, &routes);
         spec.check_mechanisms(&shape)?;
         let hashes = (0..spec.nodes.len() as u32).map(|node| FlowHash::new(Seed(spec.seed), NodeId(node))).collect();
         let (flows, promises) = (Flows::default(), Vec::new());
@@ -331,6 +331,11 @@ impl Fabric {
             self.promises = self.all_promises();
         }
         Ok(())
+    }
+
+    /// What the network is like.
+    pub fn shape(&self) -> &Shape {
+        &self.shape
     }
 
     /// Adds a flow, which gets the next number. It must pass [`Fabric::check_flow`] and start no earlier than those before it.

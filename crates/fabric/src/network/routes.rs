@@ -357,6 +357,28 @@ impl Routes {
         order.push(node);
     }
 
+    /// The most equal-cost ports of a node on a way between two hosts, the host that the way begins at left out ([`Shape::choices`](crate::contract::Shape::choices)).
+    pub(crate) fn most_choices(&self, nodes: &[NodeSpec], wiring: &Wiring) -> usize {
+        let hosts = || (0..).map(NodeId).zip(nodes).filter(|(_, spec)| spec.kind.has_endpoint()).map(|(id, _)| id);
+        // Hosts with one link share the routes of their switch, but for those that are set by hand.
+        let (mut switches, by_hand) = (BTreeSet::new(), !self.by_hand.is_empty());
+        let is_new = |host: &NodeId| match wiring.of(*host) {
+            [link] => switches.insert(wiring.peer(link)) || by_hand,
+            _ => true,
+        };
+        let most = |target: NodeId| {
+            let (mut seen, mut on_the_way) = (vec![false; nodes.len()], Vec::new());
+            seen[target.0 as usize] = true;
+            for host in hosts() {
+                for port in self.candidates(host, target) {
+                    self.follow(wiring, wiring.neighbour(host, *port), target, &mut seen, &mut on_the_way);
+                }
+            }
+            on_the_way.into_iter().map(|node| self.candidates(node, target).len()).max().unwrap_or(0)
+        };
+        hosts().filter(is_new).map(most).max().unwrap_or(0)
+    }
+
     /// The most stages of a way between two hosts ([`Shape::stages`](crate::contract::Shape::stages)), whichever of several equal ones packets take.
     pub fn most_stages(&self, nodes: &[NodeSpec], wiring: &Wiring) -> usize {
         let hosts = || (0..).map(NodeId).zip(nodes).filter(|(_, spec)| spec.kind.has_endpoint()).map(|(id, _)| id);
@@ -550,6 +572,28 @@ mod tests {
             assert_eq!((peer.peer, wiring.neighbour(port.node, port.ix)), (port.id, peer.node));
         }
         assert_eq!(wiring.links[8].map(|port| wiring.ports[port.0 as usize].node), [NodeId(4), NodeId(6)]);
+    }
+
+    /// Leaf 4 has three ways to leaf 5, two of them by spine 6, which has two to leaf 4.
+    #[test]
+    fn choices_are_those_of_switches_between_hosts() {
+        let choices = |spec: &NetworkSpec, by_hand: &[(u32, u32, PortIx)]| {
+            let (wiring, mut routes) = routes(spec);
+            by_hand.iter().for_each(|(node, target, port)| routes.set(NodeId(*node), NodeId(*target), *port));
+            routes.most_choices(&spec.nodes, &wiring)
+        };
+        let mut spec = leaf_spine();
+        assert_eq!(choices(&spec, &[]), 3);
+        // What is set by hand is no choice. Leaf 4 still has one to h3, leaf 5 to both, and spine 6 to leaf 4.
+        assert_eq!(choices(&spec, &[(4, 2, 2)]), 3);
+        assert_eq!(choices(&spec, &[(4, 2, 2), (4, 3, 2)]), 2);
+        assert_eq!(choices(&spec, &[(4, 2, 2), (4, 3, 2), (5, 0, 3), (5, 1, 3)]), 1);
+        // With no host behind leaf 5 there is nobody to choose for; of hosts, those with several links choose for themselves.
+        spec.links.retain(|link| link.a.0 < 2 || link.a.0 > 3);
+        assert_eq!(choices(&spec, &[]), 1);
+        assert_eq!(choices(&network(2, 2, &[(0, 2), (0, 3), (1, 2), (1, 3)]), &[]), 1);
+        assert_eq!(choices(&network(2, 2, &[(0, 2), (1, 3), (2, 3), (3, 2)]), &[]), 2);
+        assert_eq!(choices(&network(2, 0, &[(0, 1), (1, 0)]), &[]), 0);
     }
 
     #[test]

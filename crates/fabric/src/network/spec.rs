@@ -10,7 +10,7 @@ use crate::mechanisms::flow_control::{AnyFlowControl, FlowControlConfig};
 use crate::mechanisms::headroom::HeadroomConfig;
 use crate::mechanisms::load_balance::LoadBalanceConfig;
 use crate::mechanisms::recovery::RecoveryConfig;
-use crate::network::routes::Wiring;
+use crate::network::routes::{Routes, Wiring};
 use backwater_engine::random::Seed;
 use backwater_engine::{Bytes, Duration, Rate, Time};
 use schemars::JsonSchema;
@@ -480,8 +480,8 @@ impl NetworkSpec {
         plug_ins.map(|(slot, (name, version))| (format!("{slot}.{name}"), version)).collect()
     }
 
-    /// What the network is like, in which the ways of packets have so many stages at most.
-    pub fn shape(&self, wiring: &Wiring, stages: usize) -> Shape {
+    /// What the network is like, in which packets take these routes.
+    pub fn shape(&self, wiring: &Wiring, routes: &Routes) -> Shape {
         let nodes = || (0..self.nodes.len() as u32).map(NodeId);
         let is_switch = |node: &NodeId| self.nodes[node.0 as usize].kind == NodeKind::Switch;
         Shape {
@@ -494,7 +494,8 @@ impl NetworkSpec {
             trunks: self.links.iter().any(|link| is_switch(&link.a) && is_switch(&link.b)),
             direct: self.links.iter().any(|link| !is_switch(&link.a) && !is_switch(&link.b)),
             uniform: self.groups.iter().all(|group| group.flow_control.is_none()),
-            stages,
+            stages: routes.most_stages(&self.nodes, wiring),
+            choices: routes.most_choices(&self.nodes, wiring),
             lossless: self.switch.lossless.iter().copied().collect(),
             lossless_acks: self.switch.lossless.contains(&self.host.ack_class),
             routes_by_hand: !self.routes.is_empty(),

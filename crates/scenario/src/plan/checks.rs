@@ -363,6 +363,20 @@ pub(super) fn congestion_points(fabric: &Fabric) -> Vec<Diagnostic> {
     findings.0
 }
 
+/// A load balancer that has nothing to choose from.
+pub(super) fn choices(fabric: &Fabric) -> Vec<Diagnostic> {
+    let mut findings = Findings::default();
+    let Fabric { spec, .. } = fabric;
+    // Routes that are computed anew may have choices where the first had none.
+    let may_change = spec.reconvergence.is_some() && !spec.faults.is_empty();
+    findings.warning(
+        spec.load_balance.name() != "ecmp" && fabric.shape().choices <= 1 && !may_change,
+        "load_balance.kind",
+        "has no effect: no switch has a choice of ports on the shortest paths between hosts",
+    );
+    findings.0
+}
+
 /// What a node needs of its buffer.
 struct Need {
     node: NodeId,

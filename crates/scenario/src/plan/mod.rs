@@ -87,6 +87,7 @@ impl Plan {
         }
         findings.extend(checks::promises(&fabric));
         findings.extend(checks::congestion_points(&fabric));
+        findings.extend(checks::choices(&fabric));
         Ok(Plan {
             spec,
             run: scenario.run.clone(),

@@ -209,6 +209,43 @@ fn a_congestion_point_at_relays_that_does_nothing_is_told() {
     );
 }
 
+/// Whether a load balancer other than ECMP has anything to choose from.
+#[test]
+fn a_load_balancer_without_a_choice_is_told() {
+    let is_told = |topology: &str, more: &str| {
+        let text = format!(
+            "recovery.kind = \"in-any-order\"\n{more}\ntopology = {{ {topology} }}\n\
+             traffic = [{{ kind = \"permutation\", sizes = \"10 KB\" }}]"
+        );
+        let found = messages(&text);
+        let told = "has no effect: no switch has a choice of ports on the shortest paths between hosts";
+        assert!(found.iter().all(|message| message.contains(told)), "{topology}: {found:?}");
+        !found.is_empty()
+    };
+    let [ecmp, spray] = ["ecmp", "spray"].map(|kind| format!("load_balance.kind = \"{kind}\""));
+    for (topology, expected) in [
+        ("kind = \"star\", hosts = 4", true),
+        ("kind = \"dumbbell\", left = 2, right = 2", true),
+        ("kind = \"dumbbell\", left = 2, right = 2, trunks = 2", false),
+        ("kind = \"dumbbell\", left = 2, right = 2, trunks = 2, failed_links = [[\"left\", \"right\"]]", true),
+        ("kind = \"leaf-spine\", leaves = 1, spines = 4, hosts_per_leaf = 4", true),
+        ("kind = \"leaf-spine\", leaves = 2, spines = 1, hosts_per_leaf = 4", true),
+        ("kind = \"leaf-spine\", leaves = 2, spines = 2, hosts_per_leaf = 4", false),
+        ("kind = \"fat-tree\", k = 2", true),
+        ("kind = \"fat-tree\", k = 4", false),
+        // Of two hops, the first is the host's own; of three, the relay behind it has two.
+        ("kind = \"bcube\", n = 2, k = 1", true),
+        ("kind = \"bcube\", n = 2, k = 2", false),
+    ] {
+        assert_eq!((is_told(topology, &ecmp), is_told(topology, &spray)), (false, expected), "{topology}");
+    }
+    // Routes that are computed anew may have choices.
+    let dumbbell = "kind = \"dumbbell\", left = 1, right = 1";
+    let fault =
+        "network.reconvergence = \"1 us\"\nfaults = [{ link = [\"left\", \"right\"], down = \"1 us\", up = \"9 us\" }]";
+    assert!(!is_told(dumbbell, &format!("{spray}\n{fault}")));
+}
+
 #[test]
 fn an_empty_file_lacks_what_it_needs() {
     assert_eq!(

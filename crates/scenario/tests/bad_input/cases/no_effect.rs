@@ -21,6 +21,13 @@ pub(super) const CASES: &[Case] = &[
         ],
     ),
     (
+        "spines = 2\nhosts_per_leaf = 4\nhost_rate = \"100 Gbps\"\ndelay = \"1 us\"\n\n[[faults]]\nlink = [\"leaf0\", \"spine1\"]",
+        "spines = 1\nhosts_per_leaf = 4\n[load_balance]\nkind = \"letflow\"\n[[faults]]\nlink = [\"leaf0\", \"spine0\"]",
+        &[
+            "s.toml:14:8: warning: load_balance.kind = \"letflow\": has no effect: no switch has a choice of ports on the shortest paths between hosts",
+        ],
+    ),
+    (
         "down = \"200 us\"\nup = \"300 us\"\n\n[network]",
         "down = \"20 s\"\n[network]\nreconvergence = \"1 us\"",
         &["s.toml:20:17: warning: network.reconvergence = \"1 us\": has no effect: no link fails during the run"],
