@@ -17,8 +17,10 @@ use backwater_fabric::mechanisms::congestion::CongestionConfig;
 use backwater_fabric::mechanisms::flow_control::FlowControlConfig;
 use backwater_fabric::mechanisms::headroom::HeadroomConfig;
 use backwater_fabric::mechanisms::load_balance::LoadBalanceConfig;
+use backwater_fabric::mechanisms::recovery::RecoveryConfig;
 use backwater_fabric::network::fabric::Fabric;
 use backwater_fabric::network::spec::{FlowSpec, LinkFault, NetworkSpec};
+use proptest::prelude::*;
 use std::sync::{Arc, Mutex};
 
 /// h0 on leaf 2, h1 on leaf 3, spines 4 and 5: a flow by ECMP, and the link between its spine and leaf 3 that fails at 50 us.
@@ -452,4 +454,71 @@ fn what_has_been_shut_before_a_flow_came_has_not_held_it_up() {
     let closures: Vec<_> = simulation.take_pauses().into_iter().map(|pause| pause.closure).collect();
     assert_eq!(closures.iter().map(|it| (it.from, it.to)).collect::<Vec<_>>(), [(at_us(60), at_us(70))]);
     assert!(simulation.node(NodeId(0)).ports()[usize::from(1 - port)].sent_wire_bytes() > 100_000);
+}
+
+/// h0 to h3 on leaf 8, h4 to h7 on leaf 9; spines 10 to 13.
+fn four_spines() -> NetworkSpec {
+    let mut spec = common::network(8, 6);
+    spec.links = (0..8).map(|host| common::link(host, 8 + host / 4, 100, 1000)).collect();
+    spec.links.extend((0..8).map(|ix| common::link(8 + ix / 4, 10 + ix % 4, 100, 1000)));
+    spec.recovery = RecoveryConfig::InAnyOrder(Default::default());
+    spec
+}
+
+/// The uplinks of leaves, as leaf, port and link, at which a packet has joined a queue while the link was down and that of another uplink was not.
+fn put_behind_dead_links(spec: &NetworkSpec, flows: Vec<FlowSpec>) -> Vec<(NodeId, PortIx, Time)> {
+    let mut simulation = Simulation::new(spec.clone(), flows, 1).unwrap();
+    simulation.watch_trace();
+    common::drain(&mut simulation);
+    assert_eq!((simulation.unfinished().len(), simulation.audit()), (0, vec![]));
+    let trace = simulation.take_trace();
+    let is_down = |link: usize, at: Time| {
+        let mut faults = spec.faults.iter().filter(|fault| fault.link == link);
+        faults.any(|fault| fault.down <= at && at < fault.up)
+    };
+    let misplaced = |traced: Traced| {
+        let Action::Noted(Note::Enqueued { port, .. }) = traced.what else { return None };
+        let facts = &simulation.fabric().wiring.ports[port.0 as usize];
+        let leaf = facts.node.0.checked_sub(8).filter(|leaf| *leaf < 2)? as usize;
+        let uplink = usize::from(facts.ix).checked_sub(4)?;
+        let uplinks = 8 + 4 * leaf..12 + 4 * leaf;
+        let is_wrong =
+            is_down(uplinks.start + uplink, traced.at) && !uplinks.into_iter().all(|it| is_down(it, traced.at));
+        is_wrong.then_some((facts.node, facts.ix, traced.at))
+    };
+    trace.into_iter().filter_map(misplaced).collect()
+}
+
+/// Those of ECMP's flows whose path has the link wait for it; all other load balancers take another port.
+#[test]
+fn ecmp_alone_puts_packets_behind_a_link_that_its_switch_knows_to_be_down() {
+    let at_us = |us| Time::ZERO + Duration::from_us(us);
+    for load_balance in LoadBalanceConfig::all() {
+        let is_ecmp = load_balance.name() == "ecmp";
+        let mut spec = NetworkSpec { load_balance, ..four_spines() };
+        spec.faults = (8..11).map(|link| LinkFault { link, down: at_us(20), up: at_us(60) }).collect();
+        let flows = (0..8).map(|host| common::flow(host, (host + 4) % 8, 500_000, 0)).collect();
+        let misplaced = put_behind_dead_links(&spec, flows);
+        assert_eq!(misplaced.is_empty(), !is_ecmp, "{}: {misplaced:?}", spec.load_balance.name());
+    }
+}
+
+proptest! {
+    #![proptest_config(common::cases(60))]
+
+    /// Whatever fails and comes back, and whenever.
+    #[test]
+    fn no_packet_is_put_behind_a_link_that_its_switch_knows_to_be_down_while_there_is_another_way(
+        load_balance in prop::sample::select(LoadBalanceConfig::all()),
+        faults in prop::collection::btree_map(8usize..16, (0u64..60_000, 1u64..60_000), 1..8),
+        ends in prop::collection::vec((0u32..8, 1u32..8, 1u64..200_000, 0u64..60_000), 1..20),
+    ) {
+        prop_assume!(load_balance.name() != "ecmp");
+        let mut spec = NetworkSpec { load_balance, ..four_spines() };
+        let at_ns = |ns| Time::ZERO + Duration::from_ns(ns);
+        spec.faults = faults.into_iter().map(|(link, (down, length))| LinkFault { link, down: at_ns(down), up: at_ns(down + length) }).collect();
+        let mut flows: Vec<_> = ends.into_iter().map(|(src, by, bytes, start)| common::flow(src, (src + by) % 8, bytes, start)).collect();
+        flows.sort_by_key(|flow| flow.start);
+        prop_assert_eq!(put_behind_dead_links(&spec, flows), []);
+    }
 }

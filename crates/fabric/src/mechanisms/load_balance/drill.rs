@@ -1,6 +1,7 @@
 //! DRILL (Ghorbani et al., SIGCOMM 2017): every packet takes the port of the shortest queue among a few drawn at random and the best that are
 //! remembered. Needs receivers that tolerate reordering.
 
+use super::flowlets::{any_usable, is_usable};
 use crate::contract::{Arrival, Choice, Footprint, LoadBalance, LoadBalanceOptions, Options, Site, Station, View};
 use crate::ids::{NodeId, PortIx};
 use backwater_engine::random::{Seed, Stream};
@@ -78,8 +79,9 @@ impl LoadBalance for Drill {
         };
         let load = |index: usize| (view.port(candidates[index]).queued_bytes(), index);
         seen.clear();
-        seen.extend((0..*samples).map(|_| load(draws.below(candidates.len() as u64) as usize)));
-        seen.extend(best.drain(..).map(load));
+        seen.extend((0..*samples).map(|_| load(any_usable(candidates, view, draws))));
+        let remembered = best.drain(..).filter(|way| is_usable(*way, candidates, view));
+        seen.extend(remembered.map(load));
         // Stable: of equal queues the one drawn first comes first, and what is remembered last.
         seen.sort_by_key(|(bytes, _)| *bytes);
         for (_, index) in seen.iter() {
@@ -161,6 +163,25 @@ mod tests {
         (0..9).for_each(|_| queues.ports[2].enqueue(3, &queued(3, 1000), &mut frames));
         // At most until another is drawn.
         assert!(counts(&mut drill, &candidates, &mut queues, 1000)[2] < 10);
+    }
+
+    #[test]
+    fn a_port_whose_link_is_down_is_not_taken_and_forgotten() {
+        let mut drill = drill(1, 1);
+        let mut queues = ports(&[5, 0, 5, 5]);
+        // The empty queue is remembered.
+        counts(&mut drill, &[0, 1, 2, 3], &mut queues, 100);
+        assert_eq!(counts(&mut drill, &[0, 1, 2, 3], &mut queues, 100), [0, 100, 0, 0]);
+        queues.ports[1].fail();
+        let chosen = counts(&mut drill, &[0, 1, 2, 3], &mut queues, 30_000);
+        assert!(chosen[1] == 0 && [0, 2, 3].iter().all(|way| chosen[*way].abs_diff(10_000) < 433), "{chosen:?}");
+        queues.ports[0].fail();
+        queues.ports[3].fail();
+        assert_eq!(counts(&mut drill, &[0, 1, 2, 3], &mut queues, 100), [0, 0, 100, 0]);
+        // Where none is up, all are as good, and the empty queue is the best again.
+        queues.ports[2].fail();
+        counts(&mut drill, &[0, 1, 2, 3], &mut queues, 100);
+        assert_eq!(counts(&mut drill, &[0, 1, 2, 3], &mut queues, 100), [0, 100, 0, 0]);
     }
 
     /// What is best among some ports does not carry over to others.

@@ -78,7 +78,7 @@ impl Flowlets {
 }
 
 /// Whether a packet may take candidate `way`: its link is up, or none is.
-fn is_usable(way: usize, candidates: &[PortIx], view: &View<'_>) -> bool {
+pub(super) fn is_usable(way: usize, candidates: &[PortIx], view: &View<'_>) -> bool {
     view.port(candidates[way]).is_up() || !candidates.iter().any(|port| view.port(*port).is_up())
 }
 
@@ -91,6 +91,13 @@ pub(super) fn usable<'a>(candidates: &'a [PortIx], view: &'a View<'_>) -> impl I
 pub(super) fn any_of(mut ways: impl Iterator<Item = usize> + Clone, draws: &mut Stream) -> usize {
     let count = ways.clone().count() as u64;
     ways.nth(draws.below(count) as usize).expect("there are so many")
+}
+
+/// One of `candidates` whose links are up, or of all, if none is: each with the same probability.
+pub(super) fn any_usable(candidates: &[PortIx], view: &View<'_>, draws: &mut Stream) -> usize {
+    let way = draws.below(candidates.len() as u64) as usize;
+    // One that is down stands for all that are up.
+    if view.port(candidates[way]).is_up() { way } else { any_of(usable(candidates, view), draws) }
 }
 
 /// The way of what does not go by flowlets: ECMP's; where that link is down, a hash over those that are up.

@@ -1,5 +1,6 @@
-//! Packet spraying: every packet takes a uniformly random equal-cost port. Needs receivers that tolerate reordering.
+//! Packet spraying: every packet takes a uniformly random equal-cost port whose link is up. Needs receivers that tolerate reordering.
 
+use super::flowlets::any_usable;
 use crate::contract::{Arrival, Choice, Footprint, LoadBalance, LoadBalanceOptions, Options, Site, Station, View};
 use crate::ids::NodeId;
 use backwater_engine::random::{Seed, Stream};
@@ -42,25 +43,41 @@ impl Footprint for Spray {}
 impl Station for Spray {}
 
 impl LoadBalance for Spray {
-    fn choose(&mut self, arrival: &mut Arrival<'_>, _view: &mut View<'_>) -> Choice {
-        Choice::Candidate(self.draws.below(arrival.candidates.len() as u64) as usize)
+    fn choose(&mut self, arrival: &mut Arrival<'_>, view: &mut View<'_>) -> Choice {
+        Choice::Candidate(any_usable(arrival.candidates, view, &mut self.draws))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{choose, interfaces};
+    use crate::testing::{choose, interfaces, port};
+
+    /// Of 40,000 packets of a flow, how many take ports 4, 5, 6 and 9, of which some are `down`.
+    fn counts(down: &[usize]) -> [u32; 4] {
+        let mut spray = Spray::new(Seed(1), NodeId(3));
+        let mut node = interfaces((0..10).map(|_| port(100)).collect());
+        down.iter().for_each(|port| node.ports[*port].fail());
+        let mut counts = [0; 4];
+        (0..40_000).for_each(|_| counts[choose(&mut spray, &[4, 5, 6, 9], &mut node)] += 1);
+        counts
+    }
 
     #[test]
     fn packets_of_one_flow_take_every_port_about_equally() {
-        let mut spray = Spray::new(Seed(1), NodeId(3));
-        let mut node = interfaces(Vec::new());
-        let mut counts = [0u32; 4];
-        for _ in 0..40_000 {
-            counts[choose(&mut spray, &[4, 5, 6, 9], &mut node)] += 1;
-        }
         // 10,000 each, within five standard deviations.
+        let counts = counts(&[]);
+        assert!(counts.iter().all(|count| count.abs_diff(10_000) < 433), "{counts:?}");
+    }
+
+    #[test]
+    fn ports_whose_links_are_down_leave_their_share_to_the_others_equally() {
+        // 20,000 each of two, within five standard deviations.
+        let [four, five, six, nine] = counts(&[5, 9]);
+        assert!((five, nine) == (0, 0) && four.abs_diff(20_000) < 500, "{four} {six}");
+        assert_eq!(counts(&[4, 5, 9]), [0, 0, 40_000, 0]);
+        // Where none is up, all are as good.
+        let counts = counts(&[4, 5, 6, 9]);
         assert!(counts.iter().all(|count| count.abs_diff(10_000) < 433), "{counts:?}");
     }
 }
