@@ -7,6 +7,7 @@ use backwater_engine::{Duration, Time};
 use backwater_fabric::Simulation;
 use backwater_fabric::contract::{Entropy, Footprint, LoadBalanceOptions, Options, PathChoice, SenderFacts, Site};
 use backwater_fabric::frame::Psn;
+use backwater_fabric::mechanisms::congestion::CongestionConfig;
 use backwater_fabric::mechanisms::load_balance::LoadBalanceConfig;
 use backwater_fabric::mechanisms::load_balance::ecmp::{Ecmp, EcmpConfig};
 use backwater_fabric::mechanisms::recovery::RecoveryConfig;
@@ -84,17 +85,19 @@ fn packets_and_events_do_not_allocate() {
     assert!(hops > 10_000);
     assert!(allocations <= 2, "{allocations}");
 
-    // Tables of flowlets, and of what leaves tell each other; paths that hosts choose.
-    for load_balance in [
-        LoadBalanceConfig::LetFlow(Default::default()),
-        LoadBalanceConfig::Conga(Default::default()),
-        LoadBalanceConfig::custom(Turns),
+    // Tables of flowlets, and of what leaves tell each other; paths that hosts choose, and that ACKs have released.
+    let none = CongestionConfig::None(Default::default());
+    for (load_balance, congestion) in [
+        (LoadBalanceConfig::LetFlow(Default::default()), none.clone()),
+        (LoadBalanceConfig::Conga(Default::default()), none.clone()),
+        (LoadBalanceConfig::custom(Turns), none),
+        (LoadBalanceConfig::Ecmp(Default::default()), CongestionConfig::MpRdma(Default::default())),
     ] {
-        let kind = load_balance.name();
+        let kind = format!("{} {}", load_balance.name(), congestion.name());
         let mut spec = network(8, 4);
         spec.links = (0..8).map(|host| link(host, 8 + host / 4, 100, 1000)).collect();
         spec.links.extend([(8, 10), (8, 11), (9, 10), (9, 11)].map(|(leaf, spine)| link(leaf, spine, 400, 1000)));
-        spec.load_balance = load_balance;
+        (spec.load_balance, spec.congestion) = (load_balance, congestion);
         spec.recovery = RecoveryConfig::InAnyOrder(Default::default());
         let across = (0..8).map(|host| endless(host, (host + 4) % 8)).collect();
         let (allocations, hops) = steady_state(spec, across);

@@ -44,7 +44,7 @@ const OUTSIDE: f64 = 11_974.0;
 /// One test, since the counter is the process's: no other may run beside it.
 #[test]
 fn what_is_counted_is_what_is_allocated() {
-    let all_to_one = (1..128).map(|host| flow(host, 0, FlowSpec::ENDLESS, 0)).collect();
+    let all_to_one: Vec<FlowSpec> = (1..128).map(|host| flow(host, 0, FlowSpec::ENDLESS, 0)).collect();
     let short = (0..50_000)
         .map(|i| flow(i % 128, (i * 7 + 1) % 128, 500, u64::from(i) * 2))
         .filter(|flow| flow.src != flow.dst);
@@ -53,15 +53,18 @@ fn what_is_counted_is_what_is_allocated() {
     let balanced = |load_balance| NetworkSpec { load_balance, ..leaf_spine() };
     let hpcc = with(CongestionConfig::Hpcc(Default::default()), RecoveryConfig::Irn(Default::default()));
     let pcn = with(CongestionConfig::Pcn(Default::default()), RecoveryConfig::InAnyOrder(Default::default()));
+    let mp_rdma = || with(CongestionConfig::MpRdma(Default::default()), RecoveryConfig::MpRdma(Default::default()));
     let mut unreliable = leaf_spine();
     unreliable.links.iter_mut().for_each(|link| link.error_rate = 1e-4);
     let (exact, of_maps) = (1000.0, 120_000.0);
     let runs = [
         (leaf_spine(), Vec::new(), 1, exact),
-        (leaf_spine(), all_to_one, 200, exact),
+        (leaf_spine(), all_to_one.clone(), 200, exact),
         (leaf_spine(), short.clone(), 50, exact),
         (hpcc, short.clone(), 50, exact),
         (pcn, short.clone(), 50, exact),
+        (mp_rdma(), short.clone(), 50, exact),
+        (mp_rdma(), all_to_one.clone(), 200, exact),
         // Of maps of flowlets, the entries are counted and not the room between them.
         (balanced(LoadBalanceConfig::LetFlow(Default::default())), short.clone(), 50, of_maps),
         (balanced(LoadBalanceConfig::Conga(Default::default())), short, 50, of_maps),

@@ -201,6 +201,32 @@ fn every_congestion_control_and_buffer_policy_says_what_follows_from_the_fabric(
                 ("congestion_control.additive_increase", json!("an eighth of the rate that a notice names"), "default"),
             ],
         ),
+        // 49 packets fill the line in a base round-trip time.
+        (
+            &["congestion_control.kind=mp-rdma", "recovery.kind=mp-rdma"],
+            vec![
+                ("congestion_control.initial_cwnd", json!(49.0), "default"),
+                ("congestion_control.ecn.kmin", json!("60 KB"), "default"),
+                ("congestion_control.ecn.kmax", json!("60 KB"), "default"),
+                ("congestion_control.ecn.pmax", json!(1.0), "default"),
+                ("congestion_control.reordering", json!(32), "default"),
+                ("congestion_control.slow_path_cut", json!(1.0), "default"),
+                ("congestion_control.probing", json!(0.01), "default"),
+                ("recovery.bitmap", json!(64), "default"),
+                ("recovery.rto", json!("8 ms"), "default"),
+            ],
+        ),
+        (
+            &[
+                "congestion_control={ kind = \"mp-rdma\", initial_cwnd = 12, ecn = { kmin = \"24 KB\", rate = \"40 Gbps\" } }",
+                "recovery.kind=in-any-order",
+            ],
+            vec![
+                ("congestion_control.initial_cwnd", json!(12.0), "--set"),
+                ("congestion_control.ecn.kmin", json!("60 KB"), "--set, in proportion to the rate of a port"),
+                ("congestion_control.ecn.kmax", json!("60 KB"), "default"),
+            ],
+        ),
         (
             &["switch.headroom.kind=dsh", "switch.headroom.port_resume_offset=0 B"],
             vec![

@@ -95,7 +95,7 @@ impl Options for MpRdmaConfig {
         findings.error(
             !RECOVERIES.contains(&beside.recovery),
             Key::Scenario("recovery.kind"),
-            "must take packets that overtake each other on their paths: mp-rdma, in-any-order or irn; write recovery = { kind = \"mp-rdma\" }",
+            "must be mp-rdma, in-any-order or irn: mp-rdma sends packets along paths on which they overtake each other; write recovery = { kind = \"mp-rdma\" }",
         );
         findings.warning(
             beside.recovery == "irn",

@@ -2,6 +2,7 @@
 
 mod fabric;
 mod flow_control;
+mod mp_rdma;
 mod no_effect;
 mod relations;
 mod srcc;
@@ -11,7 +12,7 @@ mod values;
 pub(crate) type Case = (&'static str, &'static str, &'static [&'static str]);
 
 pub(crate) fn cases() -> impl Iterator<Item = &'static Case> {
-    [values::CASES, relations::CASES, fabric::CASES, flow_control::CASES, no_effect::CASES, srcc::CASES]
+    [values::CASES, relations::CASES, fabric::CASES, flow_control::CASES, mp_rdma::CASES, no_effect::CASES, srcc::CASES]
         .into_iter()
         .flatten()
 }
