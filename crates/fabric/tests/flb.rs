@@ -19,11 +19,11 @@ use backwater_fabric::mechanisms::congestion::CongestionConfig;
 use backwater_fabric::mechanisms::headroom::HeadroomConfig;
 use backwater_fabric::mechanisms::headroom::sih::SihConfig;
 use backwater_fabric::mechanisms::load_balance::LoadBalanceConfig;
-use backwater_fabric::mechanisms::load_balance::flb::{DelayOf, FlbConfig, StampPoint, Ties, reroute};
+use backwater_fabric::mechanisms::load_balance::flb::{DelayOf, FlbConfig, OwnUplinks, StampPoint, Ties, reroute};
 use backwater_fabric::mechanisms::load_balance::letflow::LetFlowConfig;
 use backwater_fabric::mechanisms::recovery::RecoveryConfig;
 use backwater_fabric::mechanisms::recovery::go_back_n::GoBackNConfig;
-use backwater_fabric::network::spec::{FlowSpec, NetworkSpec};
+use backwater_fabric::network::spec::{FlowSpec, LinkFault, NetworkSpec};
 use common::{flow, link, network};
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -441,4 +441,85 @@ fn without_the_condition_packets_are_overtaken() {
         overtaken += repeated(&spec, flows, &no_rule);
     }
     assert!(overtaken > 0 && rule.moves.load(Ordering::Relaxed) > 100, "{overtaken} {:?}", rule.moves);
+}
+
+// ------------------------------------------------------------------------------------------------------- what else edges do
+
+/// Flow 0 shares its path with the flows of hosts 1 to 3, which are congested at host 4's port. It leaves that as soon as there is another, to which none of them may go.
+#[test]
+fn an_uncongested_flow_leaves_an_isolation_path() {
+    let config = FlbConfig { ties: Ties::InTurn, own_uplinks: OwnUplinks::Ignore, ..Default::default() };
+    let mut spec = leaf_spine(config, 100);
+    // Host 4 is slow, so that its port is congested. All begin on one path.
+    spec.links[4].rate = Rate::from_gbps(25);
+    let spine = NodeId(11);
+    let link_to = spec.links.iter().position(|link| link.a == NodeId(8) && link.b == spine).unwrap();
+    let up = at_us(30);
+    spec.faults = vec![LinkFault { link: link_to, down: Time::from_ps(1), up }];
+    let mut flows = vec![flow(0, 5, 8_000_000, 10_000)];
+    flows.extend((1..4).map(|host| flow(host, 4, 1_000_000, 10_000)));
+    let mut simulation = Simulation::new(spec, flows, 1).unwrap();
+    // What it had in the queue before has left by then.
+    simulation.run_until(at_us(300), 1);
+    let before = simulation.node(NodeId(8)).ports()[5].sent_wire_bytes();
+    simulation.run_until(at_us(440), 1);
+    let isolated: Vec<PortIx> =
+        paths(&simulation, 8).iter().filter(|path| path.is_isolated).map(|path| path.egress).collect();
+    assert_eq!(isolated, [4]);
+    // At least 90 % of the line rate of the one flow that may go there.
+    let sent = simulation.node(NodeId(8)).ports()[5].sent_wire_bytes() - before;
+    assert!(sent > 140 * 12_500 * 9 / 10, "{sent}");
+}
+
+/// With the rate control the edges pass notices on to hosts; without, they end there.
+#[test]
+fn hosts_hear_of_congestion_if_they_listen() {
+    for (congestion, hear) in
+        [(CongestionConfig::None(Default::default()), false), (CongestionConfig::FlbRc(Default::default()), true)]
+    {
+        let mut spec = leaf_spine(FlbConfig::default(), 100);
+        spec.congestion = congestion;
+        let (simulation, _) = common::run(&spec, (0..4).map(|src| flow(src, 4, 300_000, 0)).collect());
+        assert_eq!(simulation.counters().contains_key("notices_received"), hear);
+        assert!(simulation.counters()["cnms"] > 0 && simulation.counters()["clear_cnms"] > 0);
+    }
+}
+
+/// The first packet that is sampled on a path waits behind another one, the second finds it idle, the third waits again: what it has waited for counts.
+#[test]
+fn the_shortest_delay_is_that_of_the_idle_path() {
+    let (sample_period, delay_aging) = (Some(Duration::from_ns(100)), Some(Duration::from_ms(1)));
+    let config = FlbConfig { sample_period, delay_aging, isolation: false, ties: Ties::InTurn, ..Default::default() };
+    let mut flows = Vec::new();
+    for (start, are_first) in [(0, true), (50_000, false), (100_000, true)] {
+        // Pinned to either path, and no sample.
+        let via = |src, spine| FlowSpec { data_via: [8, spine, 9].map(NodeId).to_vec(), ..flow(src, 4, 1024, start) };
+        flows.extend([via(0, 10), via(1, 11)].into_iter().filter(|_| are_first));
+        flows.extend([flow(2, 6, 1024, start), flow(3, 7, 1024, start)]);
+    }
+    let mut simulation = Simulation::new(leaf_spine(config, 100), flows, 1).unwrap();
+    let expected = [(45, 0), (95, 0), (145, 89_760)];
+    for (us, delay) in expected {
+        simulation.run_until(at_us(us), 1);
+        assert_eq!(delays(&simulation), [delay, delay], "{us} us");
+    }
+}
+
+/// A link between a spine and leaf 9 fails: once routes know, no packet of a host of leaf 8 goes by that spine.
+#[test]
+fn a_path_that_routes_have_given_up_is_left() {
+    let mut spec = four_spines();
+    let link = spec.links.iter().position(|link| link.a == NodeId(9) && link.b == NodeId(11)).unwrap();
+    spec.faults = vec![LinkFault { link, down: at_us(50), up: Time::NEVER }];
+    spec.reconvergence = Some(Duration::from_us(20));
+    let flows = (0..4).map(|host| flow(host, 4 + host, 2_000_000, 0)).collect();
+    let mut simulation = Simulation::new(spec, flows, 1).unwrap();
+    let sent = |simulation: &Simulation| simulation.node(NodeId(8)).ports()[5].sent_wire_bytes();
+    simulation.run_until(at_us(50), 1);
+    assert!(sent(&simulation) > 0);
+    // By then what stood at the uplink has left as well.
+    let known = sent(&simulation);
+    common::drain(&mut simulation);
+    assert_eq!((sent(&simulation), paths(&simulation, 8).len()), (known, 3));
+    assert!(simulation.outcomes().iter().all(|outcome| outcome.acknowledged.is_some()));
 }

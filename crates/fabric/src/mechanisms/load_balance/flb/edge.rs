@@ -273,3 +273,48 @@ impl Choosing<'_, '_> {
         any_of(set.usable(view).filter(|(_, path)| is_isolated(path)).map(|(ix, _)| ix), draws)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use backwater_engine::random::Seed;
+
+    fn us(us: u64) -> Duration {
+        Duration::from_us(us)
+    }
+
+    /// Faster than the present one by less than the gap: of these the fastest, and of equal ones each about as often.
+    #[test]
+    fn the_fastest_path_in_order_is_taken() {
+        let mut draws = Seed(1).stream("test", 0);
+        let mut taken = |delays: &[u64], present, gap| {
+            let paths = delays.iter().map(|delay| us(*delay)).enumerate();
+            reroute(paths, us(present), us(gap), &mut draws)
+        };
+        assert_eq!(taken(&[1, 5, 6, 9], 8, 4), Some(1));
+        assert_eq!(taken(&[1, 5, 6, 9], 8, 3), Some(2));
+        assert_eq!(taken(&[1, 5, 6, 9], 8, 2), None);
+        assert_eq!(taken(&[8, 9], 8, 100), None);
+        let counts = (0..3000).fold([0u32; 3], |mut counts, _| {
+            counts[taken(&[4, 7, 4], 8, 10).unwrap()] += 1;
+            counts
+        });
+        // 1,500 each, within five standard deviations.
+        assert!(counts[1] == 0 && counts[0].abs_diff(1500) < 137, "{counts:?}");
+    }
+
+    /// Of a gap from 0.9 to 3.1 units the counter has seen three times go up; the first may have been at once, and so it is at least two.
+    #[test]
+    fn a_coarse_gap_is_never_too_long() {
+        let at = |tenths: u64| Time::from_ps(tenths * 1_000_000);
+        for (last, now, exact, coarse) in [(9, 31, 22, 20), (10, 19, 9, 0), (19, 20, 1, 0), (10, 30, 20, 10)] {
+            let ps = Duration::from_ps(exact * 1_000_000);
+            assert_eq!(gap(at(last), at(now), None), ps);
+            let counted = gap(at(last), at(now), Some(us(10)));
+            assert_eq!(counted, us(coarse), "{last} {now}");
+            assert!(counted <= ps);
+        }
+        // 8 bits.
+        assert_eq!(gap(at(0), at(100_000), Some(us(10))), us(2540));
+    }
+}

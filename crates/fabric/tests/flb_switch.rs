@@ -1,0 +1,214 @@
+//! FLB at one switch, fed by hand: when it has flows notified of, and what an edge makes of its own queues.
+//!
+//! Hosts 0 to 2 on switch 6, hosts 3 to 5 on switch 7, spines 8 and 9, links of 100 Gb/s and 1 us. At 6 ports 0 to 2 lead to hosts, 3 and 4 to the spines. A data packet of 1,024 B is charged
+//! 1,086 B, the first of a flow 1,102 B, and takes 88.48 or 89.76 ns.
+
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+mod common;
+
+use backwater_engine::{Bytes, Duration};
+use backwater_fabric::contract::Held;
+use backwater_fabric::ids::{Class, PortIx};
+use backwater_fabric::mechanisms::congestion::CongestionConfig;
+use backwater_fabric::mechanisms::headroom::HeadroomConfig;
+use backwater_fabric::mechanisms::headroom::static_threshold::StaticConfig;
+use backwater_fabric::mechanisms::load_balance::LoadBalanceConfig;
+use backwater_fabric::mechanisms::load_balance::flb::{FlbConfig, OwnUplinks, Threshold, Ties};
+use backwater_fabric::mechanisms::recovery::RecoveryConfig;
+use backwater_fabric::network::spec::{FlowSpec, NetworkSpec};
+use common::script::Script;
+use common::{flow, link, network};
+
+fn leaf_spine(config: FlbConfig) -> NetworkSpec {
+    let mut spec = network(6, 4);
+    spec.links = (0..6).map(|host| link(host, 6 + host / 3, 100, 1000)).collect();
+    spec.links.extend([(6, 8), (6, 9), (7, 8), (7, 9)].map(|(leaf, spine)| link(leaf, spine, 100, 1000)));
+    spec.load_balance = LoadBalanceConfig::Flb(FlbConfig { ties: Ties::InTurn, ..config });
+    spec.congestion = CongestionConfig::FlbRc(Default::default());
+    spec.recovery = RecoveryConfig::InAnyOrder(Default::default());
+    spec
+}
+
+/// K is three packets of 1,086 B.
+fn fixed() -> FlbConfig {
+    let static_threshold = Some(Bytes(3 * 1086));
+    FlbConfig { threshold: Threshold::Static, static_threshold, ..Default::default() }
+}
+
+/// Flows 0 and 1 from hosts 3 and 4 over the spines to host 0, flow 2 from host 5 to host 1, in any class.
+fn inward() -> Vec<FlowSpec> {
+    vec![flow(3, 0, 1 << 20, 0), flow(4, 0, 1 << 20, 0), flow(5, 1, 1 << 20, 0)]
+}
+
+const NS: u64 = 1000;
+
+/// The notices that the switch sends before `until`, in ns: when, through which port, of which flow, with the flag or without.
+fn notices(switch: &mut Script, until: u64) -> Vec<(u64, PortIx, u32, bool)> {
+    let next = || switch.next_notice(until * NS).map(|(at, port, flow, flag)| (at / NS, port, flow, flag == 1));
+    std::iter::from_fn(next).collect()
+}
+
+/// Packets of these flows come at once, at `at` in ns, alternating between the links to the spines; none is the first of its flow.
+fn arrive(switch: &mut Script, at: u64, flows: &[u32]) {
+    for (nth, flow) in (0..).zip(flows) {
+        switch.arrive_data(at * NS, 3 + nth % 2, *flow, 1 + u32::from(nth));
+    }
+}
+
+/// One packet is on the wire and three wait: that is K. The next one is above it. Its flow is told, and told again when a round trip has passed (8.5 us with ACKs); the other flow with its own next packet.
+/// Both are cleared when less than K is left, and again be told when there is more.
+#[test]
+fn a_queue_above_k_has_its_flows_notified_of_and_cleared() {
+    let spec = leaf_spine(FlbConfig { notice_interval: Some(Duration::from_ns(300)), ..fixed() });
+    let mut switch = Script::new(&spec, inward(), 6);
+    arrive(&mut switch, 1000, &[0, 0, 0, 0]);
+    assert_eq!(notices(&mut switch, 1001), []);
+    arrive(&mut switch, 1001, &[0]);
+    // It goes back through the port by which the packet has come, behind nothing.
+    assert_eq!(notices(&mut switch, 1002), [(1001, 3, 0, true)]);
+    arrive(&mut switch, 1002, &[0, 1]);
+    assert_eq!(notices(&mut switch, 1010), [(1002, 4, 1, true)]);
+    // At 1,353.92 ns the fifth of seven packets begins, and leaves two; the fourth has left three, which is K.
+    let cleared = notices(&mut switch, 2000);
+    assert_eq!(
+        cleared.iter().map(|(_, port, flow, flag)| (*port, *flow, *flag)).collect::<Vec<_>>(),
+        [(3, 0, false), (4, 1, false)]
+    );
+    assert!(cleared.iter().all(|(at, ..)| *at == 1353), "{cleared:?}");
+    assert_eq!(switch.counted("cnms"), 2);
+    assert_eq!(switch.counted("clear_cnms"), 2);
+    // Again, and again when 300 ns have passed.
+    arrive(&mut switch, 3000, &[0, 0, 0, 0, 0, 0]);
+    arrive(&mut switch, 3250, &[0, 0, 0, 0]);
+    arrive(&mut switch, 3301, &[0]);
+    let told: Vec<_> = notices(&mut switch, 3400).into_iter().map(|(at, _, _, flag)| (at, flag)).collect();
+    assert_eq!(told, [(3000, true), (3301, true)]);
+}
+
+/// 2 d C is 2 us x 100 Gb/s = 25 KB, so that the 24th packet behind the one on the wire is above; with a bound of 20 KB it is half of that, and the 10th is.
+#[test]
+fn k_is_two_delays_of_the_link_and_half_the_bound_at_most() {
+    for (bound, above) in [(1_000_000, 24), (20_000, 10)] {
+        let mut spec = leaf_spine(FlbConfig::default());
+        spec.switch.headroom = HeadroomConfig::Static(StaticConfig { xoff: Bytes(bound), xon: None, headroom: None });
+        spec.switch.buffer = Bytes(50_000_000);
+        let mut switch = Script::new(&spec, inward(), 6);
+        arrive(&mut switch, 1000, &vec![0; above]);
+        assert_eq!(notices(&mut switch, 1001), [], "{bound}");
+        arrive(&mut switch, 1001, &[0]);
+        assert_eq!(notices(&mut switch, 1002).len(), 1, "{bound}");
+    }
+}
+
+/// The link to host 0 is stopped: what waits there counts only if asked to.
+#[test]
+fn stopped_queues_count_if_asked_to() {
+    for notify_while_paused in [true, false] {
+        let mut switch = Script::new(&leaf_spine(FlbConfig { notify_while_paused, ..fixed() }), inward(), 6);
+        switch.arrive_pfc(500 * NS, 0, &[3], u16::MAX);
+        arrive(&mut switch, 1000, &[0, 0, 0, 0, 0, 0]);
+        assert_eq!(notices(&mut switch, 1100).len(), usize::from(notify_while_paused));
+    }
+}
+
+#[test]
+fn only_what_can_be_paused_counts() {
+    let mut flows = inward();
+    flows[0].class = Class(5);
+    let mut switch = Script::new(&leaf_spine(fixed()), flows, 6);
+    arrive(&mut switch, 1000, &[0, 0, 0, 0, 0, 0]);
+    assert_eq!(notices(&mut switch, 5000), []);
+}
+
+/// Flow 0 comes no more while flow 1 keeps the queue above K: after the timeout, 2 us here, it is cleared.
+#[test]
+fn flows_without_packets_are_cleared() {
+    let config =
+        FlbConfig { flow_timeout: Duration::from_us(2), notice_interval: Some(Duration::from_us(50)), ..fixed() };
+    let mut switch = Script::new(&leaf_spine(config), inward(), 6);
+    arrive(&mut switch, 1000, &[0, 0, 0, 0, 0, 0, 0, 0]);
+    // A packet every 80 ns, faster than they leave.
+    (0..60).for_each(|nth| arrive(&mut switch, 1080 + 80 * nth, &[1]));
+    let all = notices(&mut switch, 5800);
+    let of = |flow: u32| {
+        all.iter().filter(|(_, _, told, _)| *told == flow).map(|(at, .., flag)| (*at, *flag)).collect::<Vec<_>>()
+    };
+    assert_eq!(of(1).len(), 1);
+    let of_first = of(0);
+    assert!(matches!(of_first[..], [(1000, true), (3000..5200, false)]), "{of_first:?}");
+}
+
+/// With Equation 4, of the same queue: when it grows fast it is congested sooner than when it grows slowly. A bound of 100 KB less the growth in 2 N d, that is 2 x 3 x 1 us.
+#[test]
+fn equation_4_sees_how_fast_the_queue_grows() {
+    let congested = |per_step: u32| {
+        let mut spec = leaf_spine(FlbConfig { threshold: Threshold::Adaptive, ..Default::default() });
+        spec.switch.headroom = HeadroomConfig::Static(StaticConfig { xoff: Bytes(100_000), xon: None, headroom: None });
+        spec.switch.buffer = Bytes(50_000_000);
+        let mut switch = Script::new(&spec, inward(), 6);
+        // Every 177 ns two packets leave.
+        for step in 0..200u64 {
+            arrive(&mut switch, 1000 + 177 * step, &vec![0; per_step as usize]);
+            let queued = switch.node.ports()[0].queued_bytes();
+            if !notices(&mut switch, 1000 + 177 * step + 1).is_empty() {
+                return queued;
+            }
+        }
+        u64::MAX
+    };
+    let (slow, fast) = (congested(3), congested(5));
+    assert!(fast < slow && slow < 100_000, "{fast} {slow}");
+}
+
+/// With Equation 4 the bound is divided by the congested queues: with one more, half of it is left.
+#[test]
+fn equation_4_divides_by_the_congested_queues() {
+    let congested = |beside: bool| {
+        let mut spec = leaf_spine(FlbConfig { threshold: Threshold::Adaptive, ..Default::default() });
+        spec.switch.headroom = HeadroomConfig::Static(StaticConfig { xoff: Bytes(40_000), xon: None, headroom: None });
+        spec.switch.buffer = Bytes(50_000_000);
+        let mut switch = Script::new(&spec, inward(), 6);
+        // Both queues are held up, so that they do not shrink; they do not grow either for a while before.
+        switch.arrive_pfc(100 * NS, 0, &[3], u16::MAX);
+        switch.arrive_pfc(100 * NS, 1, &[3], u16::MAX);
+        if beside {
+            (0..45).for_each(|nth| switch.arrive_data((1000 + 2000 * nth) * NS, 4, 2, 1));
+        }
+        for nth in 0..60 {
+            arrive(&mut switch, 200_000 + 8000 * nth, &[0]);
+            if notices(&mut switch, 200_001 + 8000 * nth).iter().any(|(.., flow, _)| *flow == 0) {
+                return nth;
+            }
+        }
+        u64::MAX
+    };
+    let (alone, beside) = (congested(false), congested(true));
+    assert!(beside < alone && alone < 60, "{beside} {alone}");
+}
+
+/// Three flows of hosts 0 to 2 go by one uplink, the other one being down: its queue is above K. They are isolated here, or only told, or neither; the host is told through its own port.
+#[test]
+fn an_edge_isolates_for_its_own_uplinks_if_asked_to() {
+    for (own_uplinks, isolated, told) in
+        [(OwnUplinks::Isolate, 1, 1), (OwnUplinks::Notify, 0, 1), (OwnUplinks::Ignore, 0, 0)]
+    {
+        let spec = leaf_spine(FlbConfig { own_uplinks, ..fixed() });
+        let flows = vec![flow(0, 3, 1 << 20, 0), flow(1, 4, 1 << 20, 0), flow(2, 5, 1 << 20, 0)];
+        let mut edge = Script::new(&spec, flows, 6);
+        edge.link_change(500 * NS, 4, false);
+        for nth in 0..5 {
+            edge.arrive_data(1000 * NS, nth % 3, u32::from(nth % 3), 1 + u32::from(nth / 3));
+        }
+        let sent = notices(&mut edge, 1001);
+        assert_eq!(sent, [(1000, 1, 1, true)].repeat(told).as_slice(), "{own_uplinks:?}");
+        let mut flows = 0;
+        let now = backwater_engine::Time::from_ps(1001 * NS);
+        edge.node.pipeline().unwrap().observe_paths(now, &mut |held| {
+            if let Held::Count("isolated_flows", count) = held {
+                flows = count;
+            }
+        });
+        assert_eq!(flows, isolated, "{own_uplinks:?}");
+    }
+}
