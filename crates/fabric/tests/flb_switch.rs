@@ -9,6 +9,7 @@ mod common;
 
 use backwater_engine::{Bytes, Duration};
 use backwater_fabric::contract::Held;
+use backwater_fabric::frame::Protocol;
 use backwater_fabric::ids::{Class, PortIx};
 use backwater_fabric::mechanisms::congestion::CongestionConfig;
 use backwater_fabric::mechanisms::headroom::HeadroomConfig;
@@ -211,4 +212,29 @@ fn an_edge_isolates_for_its_own_uplinks_if_asked_to() {
         });
         assert_eq!(flows, isolated, "{own_uplinks:?}");
     }
+}
+
+/// Flows 0 and 2 share an uplink, flow 1 has the other one. Flow 0 is said to be congested: with its next packet its path is left to it, and flow 2 goes to the other one with its own. When flow 0 is
+/// clear, others may take its path again: a new flow does.
+#[test]
+fn an_uncongested_flow_leaves_an_isolation_path() {
+    let mut spec = leaf_spine(FlbConfig::default());
+    spec.congestion = CongestionConfig::None(Default::default());
+    let flows = (0..6).map(|nth| flow(nth % 3, 3 + nth % 3, 1 << 20, 0)).collect();
+    let mut edge = Script::new(&spec, flows, 6);
+    let mut at = 1000;
+    let mut uplink = |edge: &mut Script, flow: u32, psn: u32| {
+        at += 1000;
+        edge.arrive_data(at * NS, (flow % 3) as PortIx, flow, psn);
+        edge.next_data((at + 500) * NS).map(|(port, ..)| port).unwrap()
+    };
+    let [mine, other, shared] = [0, 1, 2].map(|flow| uplink(&mut edge, flow, 0));
+    assert!(mine == shared && mine != other);
+    edge.arrive_notice(4500 * NS, other, 0, Protocol::named("flb"), [1, 4, 0, 0]);
+    // It is on its way to nobody: the host does not listen.
+    assert_eq!(uplink(&mut edge, 2, 1), mine);
+    assert_eq!(uplink(&mut edge, 0, 1), mine);
+    assert_eq!([2, 1, 3].map(|flow| uplink(&mut edge, flow, 2)), [other; 3]);
+    edge.arrive_notice(9500 * NS, other, 0, Protocol::named("flb"), [0; 4]);
+    assert_eq!([4, 5].map(|flow| uplink(&mut edge, flow, 0)), [mine, other]);
 }

@@ -5,7 +5,9 @@ use backwater_fabric::contract::note::Note;
 use backwater_fabric::frame::cause::Cause;
 use backwater_fabric::frame::framing::FrameSize;
 use backwater_fabric::frame::record::{Record, Records};
-use backwater_fabric::frame::{Body, Control, Frame, Packet, PacketKind, Pfc, Psn, Route, Signal, Timestamp};
+use backwater_fabric::frame::{
+    Body, Control, Frame, Notice, Packet, PacketKind, Pfc, Protocol, Psn, Route, Signal, Timestamp,
+};
 use backwater_fabric::ids::{CLASSES, Class, ClassMask, FlowId, NodeId, PortId, PortIx};
 use backwater_fabric::mechanisms::flow_control::pyrrha::PyrrhaFrame;
 use backwater_fabric::model::fifo::Frames;
@@ -169,6 +171,16 @@ impl Script {
         let (class, destination) = (self.fabric.spec.host.ack_class, self.fabric.flow(FlowId(flow)).src);
         let Body::Packet(packet) = packet(PacketKind::Ack, flow, 1, class, destination) else { unreachable!() };
         self.arrive(at, port, Body::Packet(Packet { queue, ..packet }), size);
+    }
+
+    /// A notice of `protocol` about a flow, for its source, arrives whole on `port` at `at`.
+    pub fn arrive_notice(&mut self, at: u64, port: PortIx, flow: u32, protocol: Protocol, words: [u32; 4]) {
+        let to = self.fabric.flow(FlowId(flow)).src;
+        let notice = Notice { protocol, from: PortId(0), flow: FlowId(flow), to, words };
+        let record = self.records.insert(Record { notice: Some(notice), ..Record::default() });
+        let body = packet(PacketKind::Notice, flow, 0, Class::CONTROL, to);
+        let frame = Frame { record, ..Frame::new(body, self.fabric.spec.framing.notice()) };
+        self.input(at, |node, env| node.arrive(port, &frame, env));
     }
 
     /// A PFC frame with `quanta` for `classes` arrives whole on `port` at `at`.
