@@ -367,14 +367,18 @@ impl Routes {
             _ => true,
         };
         let most = |target: NodeId| {
-            let (mut seen, mut on_the_way) = (vec![false; nodes.len()], Vec::new());
+            let ways = |node: NodeId| self.candidates(node, target);
+            let next = |node: NodeId| ways(node).iter().map(move |port| wiring.neighbour(node, *port));
+            let (mut seen, mut most) = (vec![false; nodes.len()], 0);
             seen[target.0 as usize] = true;
-            for host in hosts() {
-                for port in self.candidates(host, target) {
-                    self.follow(wiring, wiring.neighbour(host, *port), target, &mut seen, &mut on_the_way);
+            let mut front: Vec<NodeId> = hosts().flat_map(next).collect();
+            while let Some(node) = front.pop() {
+                if !std::mem::replace(&mut seen[node.0 as usize], true) {
+                    most = most.max(ways(node).len());
+                    front.extend(next(node));
                 }
             }
-            on_the_way.into_iter().map(|node| self.candidates(node, target).len()).max().unwrap_or(0)
+            most
         };
         hosts().filter(is_new).map(most).max().unwrap_or(0)
     }
