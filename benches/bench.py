@@ -44,6 +44,8 @@ SHORT = {
     "pfc-64": ["run.until=400 us", "run.drain=0 s"],
     "portfc-64": ["run.until=400 us", "run.drain=0 s"],
     "srcc-128": ["run.until=400 us", "run.drain=0 s"],
+    "letflow-128": ["run.until=400 us", "run.drain=0 s"],
+    "flb-128": ["run.until=400 us", "run.drain=0 s"],
     "perm-1024": ["run.until=15 us"],
     "incast-1024": ["run.until=100 us"],
     "websearch-1024": ["run.until=100 us", "run.drain=0 s"],

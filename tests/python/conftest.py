@@ -183,6 +183,28 @@ PORT_ROWS = [
     (30 * US, "h0", 0, "s0", 62_500, 37_500),
 ]
 BUFFER_ROWS = [(10 * US, "s0", 1000, 1000, 0), (20 * US, "s0", 3000, 2500, 500), (30 * US, "s0", 0, 0, 0)]
+PATHS = {
+    "time_ps": pl.Int64,
+    "node": pl.Categorical,
+    "to": pl.Categorical,
+    "path": pl.UInt32,
+    "port": pl.UInt16,
+    "delay_ps": pl.Int64,
+    "isolated": pl.Boolean,
+}
+PATH_ROWS = [
+    (10 * US, "s0", "s1", 0, 2, 4 * US, False),
+    (10 * US, "s0", "s1", 1, 3, 0, True),
+    (20 * US, "s0", "s1", 0, 2, 2 * US, False),
+    (20 * US, "s1", "s0", 0, 2, 6 * US, False),
+]
+BALANCING = {"time_ps": pl.Int64, "node": pl.Categorical, "what": pl.Categorical, "count": pl.UInt64}
+BALANCING_ROWS = [
+    (10 * US, "s0", "isolation_paths", 1),
+    (10 * US, "s0", "isolated_flows", 5),
+    (20 * US, "s0", "isolation_paths", 2),
+    (20 * US, "s1", "isolation_paths", 4),
+]
 GOODPUT_ROWS = [
     (10 * US, "background", "vulnerable", 20_000),
     (10 * US, "background", "background", 10_001),
@@ -263,6 +285,8 @@ def write_result(directory: Path, **changes: Any) -> Path:  # noqa: ANN401 - any
         ("headroom", HEADROOM_ROWS, HEADROOM),
         ("switches", SWITCH_ROWS, SWITCHES),
         ("goodput", GOODPUT_ROWS, GOODPUT),
+        ("paths", PATH_ROWS, PATHS),
+        ("balancing", BALANCING_ROWS, BALANCING),
         ("reordering", REORDERING_ROWS, REORDERING),
     ):
         pl.DataFrame(rows, schema=schema, orient="row").write_parquet(directory / f"{name}.parquet")
@@ -302,6 +326,8 @@ def quiet_result(tmp_path: Path) -> Result:
         ("headroom", HEADROOM),
         ("switches", SWITCHES),
         ("goodput", GOODPUT),
+        ("paths", PATHS),
+        ("balancing", BALANCING),
         ("reordering", REORDERING),
     ):
         pl.DataFrame(schema=schema).write_parquet(directory / f"{name}.parquet")

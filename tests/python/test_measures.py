@@ -128,6 +128,18 @@ from conftest import FLOWS, PAUSES, QUEUES, US, content_of, flow
         ('kind = "queue", ports = "s*->h0", stat = "max"', 0.0),
         ('kind = "queue", ports = "h*->s0", stat = "count"', 10.0),
         # h0 is paused from 10 to 20 µs, h1 from 15 to 25 µs and from 30 µs to the end.
+        # Of ten samples two have any: 1, and 2 + 4.
+        ('kind = "balancing", what = "isolation_paths", stat = "sum"', 7.0),
+        ('kind = "balancing", what = "isolation_paths"', 0.7),
+        ('kind = "balancing", what = "isolation_paths", stat = "max", nodes = ["s0"]', 2.0),
+        ('kind = "balancing", what = "isolation_paths", from = "10 us", to = "20 us"', 6.0),
+        ('kind = "balancing", what = "isolated_flows", stat = "max"', 5.0),
+        ('kind = "balancing", what = "stopped_uplinks", stat = "max"', 0.0),
+        # 4, 2 and 6 us; what is isolated and idle has no delay.
+        ('kind = "path-delays"', 4.0),
+        ('kind = "path-delays", stat = "count"', 3.0),
+        ('kind = "path-delays", nodes = ["s0"]', 3.0),
+        ('kind = "path-delays", from = "10 us", stat = "max"', 6.0),
         ('kind = "paused-links"', (2 + 1 + 7) / 10),
         ('kind = "paused-links", stat = "max"', 2.0),
         ('kind = "paused-links", stat = "min"', 0.0),
@@ -199,6 +211,8 @@ def test_measures(result: Result, text: str, expected: float | None) -> None:
         ('kind = "pauses", stat = "rate"', "1/s"),
         ('kind = "flows", value = "degree"', "packets"),
         ('kind = "paused-links"', "links"),
+        ('kind = "balancing", what = "flow_entries"', ""),
+        ('kind = "path-delays"', "µs"),
         ('kind = "throughput"', "Gb/s"),
         ('kind = "throughput", as = "share", stat = "std"', ""),
         ('kind = "reordering"', "packets"),

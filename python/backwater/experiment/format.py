@@ -365,6 +365,34 @@ class PausedLinksMeasure(Window, PausedLinks):
     stat: Statistic = "mean"
 
 
+class BalancingMeasure(Window):
+    """A statistic of how much load balancers hold, over the samples of a window; at some it may be nothing.
+
+    Attributes:
+        what: What they hold.
+        nodes: Only these switches, by name or pattern; of several the sum counts.
+    """
+
+    kind: Literal["balancing"]
+    what: Literal[
+        "flow_entries", "isolated_flows", "isolation_paths", "congested_flows", "congested_queues", "stopped_uplinks"
+    ]
+    nodes: Names | None = None
+    stat: Statistic = "mean"
+
+
+class PathDelaysMeasure(Window):
+    """A statistic of the delays, in µs, that edge switches know of paths, over paths that have one and samples.
+
+    Attributes:
+        nodes: Only what these switches know, by name or pattern.
+    """
+
+    kind: Literal["path-delays"]
+    nodes: Names | None = None
+    stat: Statistic = "mean"
+
+
 class Queue(Table):
     """The bytes that wait at an egress port; at every sample, that of the chosen ports which holds most.
 
@@ -479,6 +507,8 @@ Measure = Annotated[
     | ThroughputMeasure
     | PausesMeasure
     | PausedLinksMeasure
+    | BalancingMeasure
+    | PathDelaysMeasure
     | QueueMeasure
     | SettlingMeasure
     | ReorderingMeasure

@@ -13,6 +13,7 @@ import polars as pl
 from backwater import _core, tables, units
 from backwater.experiment.format import (
     AnalysisMeasure,
+    BalancingMeasure,
     FlowFilter,
     FlowMeasure,
     FlowValue,
@@ -20,6 +21,7 @@ from backwater.experiment.format import (
     IngressMeasure,
     IngressValue,
     Measure,
+    PathDelaysMeasure,
     PausedLinks,
     PausedLinksMeasure,
     PausesMeasure,
@@ -51,6 +53,8 @@ MeasureOfRun = (
     | ThroughputMeasure
     | PausesMeasure
     | PausedLinksMeasure
+    | BalancingMeasure
+    | PathDelaysMeasure
     | QueueMeasure
     | SettlingMeasure
     | ReorderingMeasure
@@ -94,7 +98,13 @@ _PAUSE_VALUES: Final[Mapping[PauseValue, tuple[pl.Expr, str]]] = {
 
 
 # Units of kinds of measures that are of one thing.
-_UNITS: Final = {"settling": "µs", "reordering": "packets", "paused-links": "links"}
+_UNITS: Final = {
+    "settling": "µs",
+    "reordering": "packets",
+    "paused-links": "links",
+    "balancing": "",
+    "path-delays": "µs",
+}
 # Statistics whose unit is not that of the value.
 _STATISTIC_UNITS: Final = {"count": "", "share": "", "rate": "1/s"}
 
@@ -120,7 +130,7 @@ def unit(measure: Measure) -> str:
             found = "B"
         case ThroughputMeasure():
             found = "" if measure.as_ == "share" else "Gb/s"
-        case SettlingMeasure() | ReorderingMeasure() | PausedLinksMeasure():
+        case SettlingMeasure() | ReorderingMeasure() | PausedLinksMeasure() | BalancingMeasure() | PathDelaysMeasure():
             found = _UNITS[measure.kind]
         case _:
             assert_never(measure)
@@ -275,6 +285,21 @@ def queue(result: Result, which: Queue, window: Window) -> pl.DataFrame:
     return _at_every_sample(result, longest, window)
 
 
+def balancing(result: Result, which: BalancingMeasure) -> pl.Series:
+    """How much of something the load balancers of some switches hold together, at every sample of a window."""
+    held = result.balancing.filter(pl.col("what").cast(pl.String) == which.what)
+    chosen = held if which.nodes is None else _named(held, "node", which.nodes)
+    return _at_every_sample(result, chosen.group_by("time_ps").agg(pl.col("count").sum()), which)["count"]
+
+
+def _path_delays(result: Result, which: PathDelaysMeasure) -> pl.Series:
+    """Delays of paths at the samples of a window, in µs."""
+    begin, end = ends(which, result.summary.simulated_ps)
+    known = result.paths.filter(pl.col("delay_ps") > 0, pl.col("time_ps") > begin, pl.col("time_ps") <= end)
+    chosen = known if which.nodes is None else _named(known, "node", which.nodes)
+    return chosen["delay_ps"] / tables.PS_PER_US
+
+
 def paused_links(result: Result, which: PausedLinks, window: Window) -> pl.DataFrame:
     """Paused egress ports over time: `time_ps` (end of the interval), `links`, for every interval of the window."""
     interval = result.summary.sample_interval_ps if which.interval is None else units.picoseconds(which.interval)
@@ -379,6 +404,8 @@ def _values(
     | ThroughputMeasure
     | PausesMeasure
     | PausedLinksMeasure
+    | BalancingMeasure
+    | PathDelaysMeasure
     | QueueMeasure
     | RelayedMeasure,
     result: Result,
@@ -396,6 +423,10 @@ def _values(
             found = _of_ports(result, measure)
         case PausesMeasure():
             found = _pauses(result, measure)
+        case BalancingMeasure():
+            found = balancing(result, measure)
+        case PathDelaysMeasure():
+            found = _path_delays(result, measure)
         case PausedLinksMeasure():
             found = paused_links(result, measure, measure)["links"]
         case QueueMeasure():

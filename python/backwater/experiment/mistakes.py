@@ -15,6 +15,7 @@ from backwater import _core, units
 from backwater.experiment.format import (
     About,
     AnalysisMeasure,
+    BalancingMeasure,
     Bars,
     Cdf,
     Chart,
@@ -28,6 +29,7 @@ from backwater.experiment.format import (
     Lines,
     OverSeeds,
     OverTime,
+    PathDelaysMeasure,
     PausedLinks,
     PausedLinksMeasure,
     PausedLinksOverTime,
@@ -96,6 +98,10 @@ def unanswerable(content: Content, scenario: Scenario, resolved: Mapping[str, An
                 yield Mistake(path, f'{message}: probes.sample_interval is "0 s"')
             elif isinstance(asked, Throughput) and asked.of_flows and not probes["goodput"]:
                 yield Mistake(path, f"{message}: probes.goodput is not true")
+        if isinstance(asked, BalancingMeasure | PathDelaysMeasure) and not (
+            probes["paths"] and units.picoseconds(probes["sample_interval"])
+        ):
+            yield Mistake(path, "load balancers are not sampled: probes.paths is not true, or there are no samples")
         if isinstance(asked, Ingress) and not probes["ingress"]:
             yield Mistake(path, "ingress queues are not recorded: probes.ingress is not true")
         if (
@@ -186,6 +192,8 @@ _MODELS: Final[Mapping[str, Mapping[str, type[Table]]]] = {
         "throughput": ThroughputMeasure,
         "pauses": PausesMeasure,
         "paused-links": PausedLinksMeasure,
+        "balancing": BalancingMeasure,
+        "path-delays": PathDelaysMeasure,
         "queue": QueueMeasure,
         "settling": SettlingMeasure,
         "reordering": ReorderingMeasure,
