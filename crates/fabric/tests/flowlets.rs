@@ -377,6 +377,8 @@ proptest! {
         (load_balance, recovery) in flowlets(),
     ) {
         (spec.load_balance, spec.recovery) = (load_balance, recovery);
+        // Some controls are for other load balancers.
+        prop_assume!(!matches!(spec.congestion, CongestionConfig::MpRdma(_) | CongestionConfig::FlbRc(_)));
         prop_assume!(common::applies(&spec));
         let (simulation, outcomes) = run(&spec, flows.clone());
         for outcome in &outcomes {
