@@ -223,7 +223,8 @@ pub fn flb() -> impl Strategy<Value = FlbConfig> {
 /// Recoveries that take packets in any order; no flow has so many that one is beyond a receiver's bitmap.
 fn in_any_order() -> impl Strategy<Value = RecoveryConfig> {
     let (timeout, rto) = (Duration::ZERO, Duration::ZERO);
-    let mp_rdma = (160u32..5000).prop_map(move |bitmap| RecoveryConfig::MpRdma(MpRdmaRecoveryConfig { bitmap, rto }));
+    let mp_rdma =
+        (8000u32..65_536).prop_map(move |bitmap| RecoveryConfig::MpRdma(MpRdmaRecoveryConfig { bitmap, rto }));
     prop_oneof![
         2 => Just(RecoveryConfig::InAnyOrder(InAnyOrderConfig { timeout, ..Default::default() })),
         1 => mp_rdma,
