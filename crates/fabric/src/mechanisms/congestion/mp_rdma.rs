@@ -467,6 +467,8 @@ mod tests {
         point.cwnd = 4.0;
         (100..106).for_each(|psn| _ = ack(&mut point, psn, psn as u16, false));
         assert_eq!((point.packets(), released(&point)), (5, vec![105, 104, 104, 103, 102]));
+        let sent = [110, 111, 112].map(|psn| point.path(psn, Time::ZERO));
+        assert_eq!(sent, [105, 104, 104].map(|path| Some(Entropy(path))));
     }
 
     #[test]
