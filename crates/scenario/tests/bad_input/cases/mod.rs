@@ -1,6 +1,7 @@
 //! Mistakes, each with the messages that it must bring.
 
 mod fabric;
+mod flb;
 mod flow_control;
 mod mp_rdma;
 mod no_effect;
@@ -12,7 +13,16 @@ mod values;
 pub(crate) type Case = (&'static str, &'static str, &'static [&'static str]);
 
 pub(crate) fn cases() -> impl Iterator<Item = &'static Case> {
-    [values::CASES, relations::CASES, fabric::CASES, flow_control::CASES, mp_rdma::CASES, no_effect::CASES, srcc::CASES]
-        .into_iter()
-        .flatten()
+    [
+        values::CASES,
+        relations::CASES,
+        fabric::CASES,
+        flb::CASES,
+        flow_control::CASES,
+        mp_rdma::CASES,
+        no_effect::CASES,
+        srcc::CASES,
+    ]
+    .into_iter()
+    .flatten()
 }

@@ -89,7 +89,7 @@ pub(super) const CASES: &[Case] = &[
         "kind = \"dcqcn\"",
         "kind = \"dcqnc\"",
         &[
-            "s.toml:32:8: error: congestion_control.kind = \"dcqnc\": unknown name; did you mean \"dcqcn\"? (allowed: none, dcqcn, hpcc, timely, power-tcp, swift, pcn, srcc, mp-rdma)",
+            "s.toml:32:8: error: congestion_control.kind = \"dcqnc\": unknown name; did you mean \"dcqcn\"? (allowed: none, dcqcn, hpcc, timely, power-tcp, swift, pcn, srcc, flb-rc, mp-rdma)",
         ],
     ),
     (

@@ -1,0 +1,113 @@
+//! FLB, its rate control and Proteus: thresholds, options that have no effect, and fabrics that they are not for.
+
+use super::Case;
+
+pub(super) const CASES: &[Case] = &[
+    (
+        "kind = \"dcqcn\"\nprofile = \"paper\"\ngain = 0.00390625",
+        "kind = \"none\"\n[load_balance]\nkind = \"flb\"\n[recovery]\nkind = \"in-any-order\"",
+        &[],
+    ),
+    (
+        "kind = \"dcqcn\"\nprofile = \"paper\"\ngain = 0.00390625",
+        "kind = \"none\"\n[load_balance]\nkind = \"flb\"",
+        &[
+            "s.toml:34:8: warning: load_balance.kind = \"flb\": flb reorders packets, and go-back-n takes each reordering for a loss; in-any-order does not",
+        ],
+    ),
+    (
+        "kind = \"dcqcn\"\nprofile = \"paper\"\ngain = 0.00390625",
+        "kind = \"none\"\n[load_balance]\nkind = \"flb\"\nthreshold = \"static\"\n[recovery]\nkind = \"in-any-order\"",
+        &["s.toml:33:1: error: load_balance.static_threshold: must be set: threshold is static"],
+    ),
+    (
+        "kind = \"dcqcn\"\nprofile = \"paper\"\ngain = 0.00390625",
+        "kind = \"none\"\n[load_balance]\nkind = \"flb\"\nstatic_threshold = \"50 KB\"\nlink_delay = \"0 s\"\n[recovery]\nkind = \"in-any-order\"",
+        &[
+            "s.toml:35:20: error: load_balance.static_threshold = \"50 KB\": has no effect: threshold is not static",
+            "s.toml:36:14: error: load_balance.link_delay = \"0 s\": must be greater than zero",
+        ],
+    ),
+    (
+        "kind = \"dcqcn\"\nprofile = \"paper\"\ngain = 0.00390625",
+        "kind = \"none\"\n[load_balance]\nkind = \"flb\"\nthreshold = \"static\"\nstatic_threshold = \"50 KB\"\nlink_delay = \"1 us\"\n[recovery]\nkind = \"in-any-order\"",
+        &["s.toml:37:14: error: load_balance.link_delay = \"1 us\": has no effect: threshold is static"],
+    ),
+    (
+        "kind = \"dcqcn\"\nprofile = \"paper\"\ngain = 0.00390625",
+        "kind = \"none\"\n[load_balance]\nkind = \"flb\"\nflow_timeout = \"0 s\"\nsample_period = \"1 ns\"\ncheck_period = \"0 s\"\ngap_unit = \"0 s\"\n[recovery]\nkind = \"in-any-order\"",
+        &[
+            "s.toml:35:16: error: load_balance.flow_timeout = \"0 s\": must be greater than zero",
+            "s.toml:36:17: error: load_balance.sample_period = \"1 ns\": must be at least 100 ns: every flow pays for every tick",
+            "s.toml:37:16: error: load_balance.check_period = \"0 s\": must be at least 100 ns: every flow pays for every tick",
+            "s.toml:38:12: error: load_balance.gap_unit = \"0 s\": must be greater than zero",
+        ],
+    ),
+    (
+        "kind = \"dcqcn\"\nprofile = \"paper\"\ngain = 0.00390625",
+        "kind = \"none\"\n[load_balance]\nkind = \"flb\"\nisolation = false\nthreshold = \"adaptive\"\nspread = \"per-packet\"\nmoves = \"in-order\"\nown_uplinks = \"notify\"\nnotify_while_paused = false\nnotice_interval = \"1 us\"\ncheck_period = \"1 us\"\nlink_delay = \"1 us\"\n[recovery]\nkind = \"in-any-order\"",
+        &[
+            "s.toml:36:13: error: load_balance.threshold = \"adaptive\": has no effect: isolation is off",
+            "s.toml:37:10: error: load_balance.spread = \"per-packet\": has no effect: isolation is off",
+            "s.toml:38:9: error: load_balance.moves = \"in-order\": has no effect: isolation is off",
+            "s.toml:39:15: error: load_balance.own_uplinks = \"notify\": has no effect: isolation is off",
+            "s.toml:40:23: error: load_balance.notify_while_paused = false: has no effect: isolation is off",
+            "s.toml:41:19: error: load_balance.notice_interval = \"1 us\": has no effect: isolation is off",
+            "s.toml:42:16: error: load_balance.check_period = \"1 us\": has no effect: isolation is off",
+            "s.toml:43:14: error: load_balance.link_delay = \"1 us\": has no effect: isolation is off",
+        ],
+    ),
+    (
+        "kind = \"dcqcn\"\nprofile = \"paper\"\ngain = 0.00390625",
+        "kind = \"none\"\n[load_balance]\nkind = \"flb\"\nties = \"first\"\n[recovery]\nkind = \"in-any-order\"",
+        &["s.toml:35:8: error: load_balance.ties = \"first\": unknown name; allowed: random, in-turn"],
+    ),
+    (
+        "kind = \"dcqcn\"\nprofile = \"paper\"\ngain = 0.00390625",
+        "kind = \"flb-rc\"",
+        &["s.toml:31:1: error: congestion_control: follows the notices of load_balance = \"flb\", which is ecmp"],
+    ),
+    (
+        "kind = \"dcqcn\"\nprofile = \"paper\"\ngain = 0.00390625",
+        "kind = \"flb-rc\"\ntimeout = \"0 s\"\ninitial_window = \"0 B\"\n[load_balance]\nkind = \"flb\"\nisolation = false\n[recovery]\nkind = \"in-any-order\"",
+        &[
+            "s.toml:33:11: error: congestion_control.timeout = \"0 s\": must be greater than zero",
+            "s.toml:34:18: error: congestion_control.initial_window = \"0 B\": must be at least 1 B: an ACK answers host.ack_every packets",
+            "s.toml:37:13: error: load_balance.isolation = false: must be true: flb-rc follows the notices",
+        ],
+    ),
+    (
+        "kind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 4\nhost_rate = \"100 Gbps\"\ndelay = \"1 us\"\n\n[[faults]]\nlink = [\"leaf0\", \"spine1\"]\ndown = \"200 us\"\nup = \"300 us\"",
+        "kind = \"bcube\"\nn = 4\n[load_balance]\nkind = \"flb\"\n[recovery]\nkind = \"in-any-order\"",
+        &["s.toml:11:1: error: load_balance: flb is for hosts that do not forward, and here are some that relay"],
+    ),
+    (
+        "kind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 4\nhost_rate = \"100 Gbps\"\ndelay = \"1 us\"\n\n[[faults]]\nlink = [\"leaf0\", \"spine1\"]\ndown = \"200 us\"\nup = \"300 us\"",
+        "kind = \"dumbbell\"\nleft = 4\nright = 4\n[load_balance]\nkind = \"flb\"\n[recovery]\nkind = \"in-any-order\"",
+        &[
+            "s.toml:13:8: warning: load_balance.kind = \"flb\": has no effect: no switch has a choice of ports on the shortest paths between hosts",
+        ],
+    ),
+    (
+        "kind = \"dcqcn\"\nprofile = \"paper\"\ngain = 0.00390625",
+        "kind = \"none\"\n[load_balance]\nkind = \"flb\"\n[recovery]\nkind = \"in-any-order\"\n[[routes]]\nat = \"leaf0\"\nto = \"h5\"\nnext = \"spine0\"",
+        &["s.toml:33:1: error: load_balance: flb's edges choose whole paths: no route can be set by hand"],
+    ),
+    (
+        "kind = \"dcqcn\"\nprofile = \"paper\"\ngain = 0.00390625",
+        "kind = \"none\"\n[load_balance]\nkind = \"proteus\"\nlow_delay = 0.5\nprobe_period = \"5 us\"\nsample_period = \"5 us\"\nalpha = 0.0\n[recovery]\nkind = \"in-any-order\"",
+        &[
+            "s.toml:35:13: error: load_balance.low_delay = 0.5: must be at least 1: an idle path has a delay of 1",
+            "s.toml:37:17: error: load_balance.sample_period = \"5 us\": has no effect: probe_period is set, and no packet of a flow is stamped",
+            "s.toml:38:9: error: load_balance.alpha = 0.0: must be greater than zero",
+        ],
+    ),
+    (
+        "kind = \"dcqcn\"\nprofile = \"paper\"\ngain = 0.00390625",
+        "kind = \"none\"\n[load_balance]\nkind = \"proteus\"\ncandidates = 65\nbusy = 1.5\n[recovery]\nkind = \"in-any-order\"",
+        &[
+            "s.toml:35:14: error: load_balance.candidates = 65: must be from 0 to 64",
+            "s.toml:36:8: error: load_balance.busy = 1.5: must be from 0 to 1",
+        ],
+    ),
+];
