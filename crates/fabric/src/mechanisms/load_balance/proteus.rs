@@ -111,7 +111,11 @@ impl Options for ProteusConfig {
         findings.clock(self.probe_period, "probe_period", None);
         let both = self.probe_period.is_some() && self.sample_period.is_some();
         findings.error(both, "sample_period", "has no effect: probe_period is set, and no packet of a flow is stamped");
-        findings.error(!(self.low_delay >= 1.0), "low_delay", "must be at least 1: an idle path has a delay of 1");
+        findings.error(
+            self.low_delay < 1.0 || self.low_delay.is_nan(),
+            "low_delay",
+            "must be at least 1: an idle path has a delay of 1",
+        );
     }
 
     fn applies(&self, shape: &Shape) -> Result<(), String> {

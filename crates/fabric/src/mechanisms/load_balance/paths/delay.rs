@@ -1,6 +1,6 @@
 //! What an edge knows of the delay of a path: how long a sampled packet has waited on it, as the edge at its other end has reported.
 
-use super::Report;
+use super::echo::Report;
 use backwater_engine::{Duration, Time};
 
 /// How paths are measured.

@@ -1,11 +1,13 @@
 //! The other end of a measurement: an edge finds out how long a stamped packet has been under way, and reports it with whatever goes back.
 
-use super::PathIx;
 use crate::frame::record::PathHeader;
 use crate::ids::NodeId;
 use backwater_engine::memory::HeapBytes;
 use backwater_engine::{Duration, Time};
 use std::collections::VecDeque;
+
+/// Index of a path among those to the same edge. It stays what it is when routes change.
+pub(in super::super) type PathIx = u32;
 
 /// What a packet carries between edges: the stamp of the one that it comes from, and what that reports.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -1,6 +1,8 @@
 //! The measuring end of an edge switch: it stamps packets of its hosts, reads the stamps of others, and reports what it has read.
 
-use super::{Ascent, Echoes, Header, Measuring, Paths, Stamp};
+use super::delay::Measuring;
+use super::echo::{Echoes, Header, Stamp};
+use super::set::{Ascent, Paths};
 use crate::contract::{Carried, Held, Passage, PathState, Site, View};
 use crate::frame::MAX_HOPS;
 use crate::ids::{NodeId, PortIx};

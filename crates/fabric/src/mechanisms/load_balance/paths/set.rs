@@ -1,0 +1,220 @@
+//! The paths of an edge, and how they are found.
+
+use super::delay::Delay;
+use super::echo::PathIx;
+use crate::contract::{Choice, Shape, View};
+use crate::frame::{MAX_HOPS, Route};
+use crate::ids::{NodeId, PortIx};
+use arrayvec::ArrayVec;
+use backwater_engine::memory::HeapBytes;
+
+/// The most paths to an edge that are looked at.
+const MOST_PATHS: usize = 1024;
+
+/// Index of the way up of a path: its links from the edge on as far as the highest layer. Paths with the same one differ on their way down at most.
+pub(in super::super) type Ascent = u16;
+
+/// The egress ports of a path, from one edge to the other: behind them is the link to a host, and before them that from one.
+type Ports = ArrayVec<PortIx, { MAX_HOPS - 2 }>;
+
+/// Whether a mechanism that chooses whole paths can run in a network of this shape.
+pub(in super::super) fn applies(mechanism: &str, shape: &Shape) -> Result<(), String> {
+    shape.without_relays(mechanism)?;
+    if shape.multihomed {
+        return Err(format!(
+            "{mechanism}'s paths are from edge to edge: a host must have one link, and there are hosts with several"
+        ));
+    }
+    if shape.layers > 3 {
+        return Err(format!(
+            "{mechanism}'s packets carry their route, which has room for 3 layers of switches, and there are {}",
+            shape.layers
+        ));
+    }
+    if shape.routes_by_hand {
+        return Err(format!("{mechanism}'s edges choose whole paths: no route can be set by hand"));
+    }
+    Ok(())
+}
+
+/// The paths from an edge to the others.
+#[derive(Debug)]
+pub(in super::super) struct Paths {
+    node: NodeId,
+    /// By the edge to which they lead.
+    sets: Vec<Option<Box<PathSet>>>,
+    ascents: Vec<Ports>,
+}
+
+/// The paths to another edge.
+#[derive(Debug, Default)]
+pub(in super::super) struct PathSet {
+    pub(in super::super) edge: NodeId,
+    pub(in super::super) paths: Vec<Path>,
+    /// Those that routes know.
+    known: Vec<PathIx>,
+    /// How many flows have taken one because they needed one.
+    turns: u64,
+    /// The state of the routes that they are from; `None` at first.
+    epoch: Option<u32>,
+}
+
+/// A path to another edge.
+#[derive(Debug)]
+pub(in super::super) struct Path {
+    ports: Ports,
+    /// These as the route of a packet.
+    route: Route,
+    pub(in super::super) ascent: Ascent,
+    /// Whether routes know it.
+    is_known: bool,
+    pub(in super::super) delay: Delay,
+    /// When a flow took it last that needed one: the number of that flow, from 1.
+    pub(in super::super) turn: u64,
+}
+
+impl Path {
+    /// The port through which it leaves this edge.
+    pub(in super::super) fn first(&self) -> PortIx {
+        self.ports[0]
+    }
+}
+
+impl Paths {
+    pub(in super::super) fn new(node: NodeId) -> Paths {
+        Paths { node, sets: Vec::new(), ascents: Vec::new() }
+    }
+
+    /// The paths to the edge of `host`, as routes know them now.
+    pub(in super::super) fn to(&mut self, host: NodeId, view: &View<'_>) -> &mut PathSet {
+        let edge = view.paths.edge(host);
+        let slot = edge.0 as usize;
+        if slot >= self.sets.len() {
+            self.sets.resize_with(slot + 1, || None);
+        }
+        let set = self.sets[slot].get_or_insert_with(|| Box::new(PathSet { edge, ..PathSet::default() }));
+        let epoch = Some(view.paths.epoch());
+        if set.epoch != epoch {
+            set.epoch = epoch;
+            set.renew(self.node, host, &mut self.ascents, view);
+        }
+        set
+    }
+
+    /// The paths to `edge`, if any has been looked for.
+    pub(in super::super) fn known(&self, edge: NodeId) -> Option<&PathSet> {
+        self.sets.get(edge.0 as usize)?.as_deref()
+    }
+
+    /// The same, to write on them.
+    pub(in super::super) fn known_to(&mut self, edge: NodeId) -> Option<&mut PathSet> {
+        self.sets.get_mut(edge.0 as usize)?.as_deref_mut()
+    }
+
+    /// The paths to every edge that has been looked for, in order of edges.
+    pub(in super::super) fn sets(&self) -> impl Iterator<Item = &PathSet> {
+        self.sets.iter().flatten().map(|set| &**set)
+    }
+
+    pub(in super::super) fn heap_bytes(&self) -> u64 {
+        let of_set = |set: &PathSet| size_of::<PathSet>() as u64 + set.paths.heap_bytes() + set.known.heap_bytes();
+        self.sets.heap_bytes() + self.ascents.heap_bytes() + self.sets().map(of_set).sum::<u64>()
+    }
+}
+
+impl PathSet {
+    /// Looks for the paths from `node` anew. Those that are no longer known keep their places.
+    fn renew(&mut self, node: NodeId, host: NodeId, ascents: &mut Vec<Ports>, view: &View<'_>) {
+        let mut found = Vec::new();
+        find(node, self.edge, host, view, &mut Ports::new(), &mut found);
+        self.paths.iter_mut().for_each(|path| path.is_known = false);
+        self.known = found.into_iter().filter_map(|ports| self.index_of(ports, ascents)).collect();
+        self.known.iter().for_each(|ix| self.paths[*ix as usize].is_known = true);
+    }
+
+    /// The place of the path of these ports, made if there is none; `None` if no packet can carry it.
+    fn index_of(&mut self, ports: Ports, ascents: &mut Vec<Ports>) -> Option<PathIx> {
+        let place = self.paths.iter().position(|path| path.ports == ports).or_else(|| {
+            // From an edge to itself there is none to choose.
+            let route = Route::fixed(&ports).filter(|_| !ports.is_empty())?;
+            let up: Ports = ports[..ports.len().div_ceil(2)].iter().copied().collect();
+            let ascent = ascents.iter().position(|known| *known == up).unwrap_or_else(|| {
+                ascents.push(up);
+                ascents.len() - 1
+            });
+            self.paths.push(Path {
+                ports,
+                route,
+                ascent: ascent as Ascent,
+                is_known: true,
+                delay: Delay::default(),
+                turn: 0,
+            });
+            Some(self.paths.len() - 1)
+        })?;
+        Some(place as PathIx)
+    }
+
+    /// The path called `ix`.
+    pub(in super::super) fn path(&self, ix: PathIx) -> &Path {
+        &self.paths[ix as usize]
+    }
+
+    /// A flow takes a path because it needs one.
+    pub(in super::super) fn takes_turn(&mut self, ix: PathIx) {
+        self.turns += 1;
+        self.paths[ix as usize].turn = self.turns;
+    }
+
+    /// Those that routes know, whatever their first links.
+    pub(in super::super) fn known(&self) -> impl Iterator<Item = (PathIx, &Path)> + Clone {
+        self.known.iter().map(|ix| (*ix, self.path(*ix)))
+    }
+
+    /// Those whose first links are up.
+    pub(in super::super) fn usable<'a>(
+        &'a self,
+        view: &'a View<'_>,
+    ) -> impl Iterator<Item = (PathIx, &'a Path)> + Clone + 'a {
+        self.known().filter(|(_, path)| view.port(path.first()).is_up())
+    }
+
+    /// Whether `ix` is one of those.
+    pub(in super::super) fn is_usable(&self, ix: PathIx, view: &View<'_>) -> bool {
+        self.path(ix).is_known && view.port(self.path(ix).first()).is_up()
+    }
+
+    /// The route to the other edge itself.
+    pub(in super::super) fn route(&self, ix: PathIx) -> Route {
+        self.path(ix).route
+    }
+
+    /// Has a packet for `host` take a path, if it can carry it: through its first port else, and whichever way from there.
+    pub(in super::super) fn choice(
+        &self,
+        ix: PathIx,
+        host: NodeId,
+        candidates: &[PortIx],
+        view: &View<'_>,
+    ) -> Option<Choice> {
+        let path = self.path(ix);
+        let last = view.paths.candidates(self.edge, host).first()?;
+        let whole = path.route.then(*last).map(Choice::Route);
+        whole.or_else(|| candidates.iter().position(|port| *port == path.first()).map(Choice::Candidate))
+    }
+}
+
+/// Adds to `found` all ways from `node` to `edge` on which packets for `host` may go behind `way`, in the order of their ports.
+fn find(node: NodeId, edge: NodeId, host: NodeId, view: &View<'_>, way: &mut Ports, found: &mut Vec<Ports>) {
+    if node == edge {
+        found.push(way.clone());
+        return;
+    }
+    for port in view.paths.candidates(node, host) {
+        if found.len() == MOST_PATHS || way.try_push(*port).is_err() {
+            return;
+        }
+        find(view.paths.neighbour(node, *port), edge, host, view, way, found);
+        way.pop();
+    }
+}
