@@ -1,5 +1,8 @@
 //! One run: lets the simulation go on from one look at it to the next, and writes what it sees.
 
+mod open_tables;
+
+use self::open_tables::Tables;
 use crate::BUILD;
 use crate::disk::{FileSum, Reserve};
 use crate::roles::{FlowRole, Roles};
@@ -125,74 +128,6 @@ struct Received {
 struct Reordering {
     arrived: u64,
     disorder: Disorder,
-}
-
-struct Tables {
-    flows: TableWriter<FlowRow>,
-    pauses: TableWriter<PauseRow>,
-    full_queues: TableWriter<FullQueueRow>,
-    queues: TableWriter<QueueRow>,
-    ports: TableWriter<PortRow>,
-    buffers: TableWriter<BufferRow>,
-    stops: TableWriter<StopRow>,
-    headroom: TableWriter<HeadroomRow>,
-    goodput: TableWriter<GoodputRow>,
-    paths: TableWriter<PathRow>,
-    balancing: TableWriter<BalancingRow>,
-}
-
-impl Tables {
-    /// Tables in `directory`, with the names of the nodes and of everything.
-    fn create(
-        directory: &Path,
-        nodes: &[String],
-        names: &[String],
-        metadata: &[(String, String)],
-    ) -> Result<Tables, TableError> {
-        Ok(Tables {
-            flows: TableWriter::create(directory, "flows", names, metadata)?,
-            pauses: TableWriter::create(directory, "pauses", nodes, metadata)?,
-            full_queues: TableWriter::create(directory, "full_queues", nodes, metadata)?,
-            queues: TableWriter::create(directory, "queues", nodes, metadata)?,
-            ports: TableWriter::create(directory, "ports", nodes, metadata)?,
-            buffers: TableWriter::create(directory, "buffers", nodes, metadata)?,
-            stops: TableWriter::create(directory, "stops", nodes, metadata)?,
-            headroom: TableWriter::create(directory, "headroom", nodes, metadata)?,
-            goodput: TableWriter::create(directory, "goodput", names, metadata)?,
-            paths: TableWriter::create(directory, "paths", nodes, metadata)?,
-            balancing: TableWriter::create(directory, "balancing", names, metadata)?,
-        })
-    }
-
-    /// Why one of them cannot be written, if so.
-    fn failure(&self) -> Option<String> {
-        let Tables { flows, pauses, full_queues, queues, ports, buffers, stops, headroom, goodput, paths, balancing } =
-            self;
-        let first = flows.failure().or_else(|| pauses.failure()).or_else(|| full_queues.failure());
-        let first = first.or_else(|| queues.failure());
-        let second = first.or_else(|| ports.failure()).or_else(|| buffers.failure()).or_else(|| stops.failure());
-        let third = second.or_else(|| headroom.failure()).or_else(|| goodput.failure());
-        third.or_else(|| paths.failure()).or_else(|| balancing.failure())
-    }
-
-    /// Completes them; their files.
-    fn finish(self) -> Result<BTreeMap<String, FileSum>, TableError> {
-        let Tables { flows, pauses, full_queues, queues, ports, buffers, stops, headroom, goodput, paths, balancing } =
-            self;
-        Ok(BTreeMap::from([
-            flows.finish()?,
-            pauses.finish()?,
-            full_queues.finish()?,
-            queues.finish()?,
-            ports.finish()?,
-            buffers.finish()?,
-            stops.finish()?,
-            headroom.finish()?,
-            goodput.finish()?,
-            paths.finish()?,
-            balancing.finish()?,
-        ]))
-    }
 }
 
 /// What load balancers count of what they hold, by name.

@@ -1,0 +1,78 @@
+//! The tables that are open while a run goes on.
+
+use crate::disk::FileSum;
+use crate::tables::{
+    BalancingRow, BufferRow, FlowRow, FullQueueRow, GoodputRow, HeadroomRow, PathRow, PauseRow, PortRow, QueueRow,
+    StopRow, TableError, TableWriter,
+};
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// The tables that are written while a run goes on.
+pub(super) struct Tables {
+    pub(super) flows: TableWriter<FlowRow>,
+    pub(super) pauses: TableWriter<PauseRow>,
+    pub(super) full_queues: TableWriter<FullQueueRow>,
+    pub(super) queues: TableWriter<QueueRow>,
+    pub(super) ports: TableWriter<PortRow>,
+    pub(super) buffers: TableWriter<BufferRow>,
+    pub(super) stops: TableWriter<StopRow>,
+    pub(super) headroom: TableWriter<HeadroomRow>,
+    pub(super) goodput: TableWriter<GoodputRow>,
+    pub(super) paths: TableWriter<PathRow>,
+    pub(super) balancing: TableWriter<BalancingRow>,
+}
+
+impl Tables {
+    /// Tables in `directory`, with the names of the nodes and of everything.
+    pub(super) fn create(
+        directory: &Path,
+        nodes: &[String],
+        names: &[String],
+        metadata: &[(String, String)],
+    ) -> Result<Tables, TableError> {
+        Ok(Tables {
+            flows: TableWriter::create(directory, "flows", names, metadata)?,
+            pauses: TableWriter::create(directory, "pauses", nodes, metadata)?,
+            full_queues: TableWriter::create(directory, "full_queues", nodes, metadata)?,
+            queues: TableWriter::create(directory, "queues", nodes, metadata)?,
+            ports: TableWriter::create(directory, "ports", nodes, metadata)?,
+            buffers: TableWriter::create(directory, "buffers", nodes, metadata)?,
+            stops: TableWriter::create(directory, "stops", nodes, metadata)?,
+            headroom: TableWriter::create(directory, "headroom", nodes, metadata)?,
+            goodput: TableWriter::create(directory, "goodput", names, metadata)?,
+            paths: TableWriter::create(directory, "paths", nodes, metadata)?,
+            balancing: TableWriter::create(directory, "balancing", names, metadata)?,
+        })
+    }
+
+    /// Why one of them cannot be written, if so.
+    pub(super) fn failure(&self) -> Option<String> {
+        let Tables { flows, pauses, full_queues, queues, ports, buffers, stops, headroom, goodput, paths, balancing } =
+            self;
+        let first = flows.failure().or_else(|| pauses.failure()).or_else(|| full_queues.failure());
+        let first = first.or_else(|| queues.failure());
+        let second = first.or_else(|| ports.failure()).or_else(|| buffers.failure()).or_else(|| stops.failure());
+        let third = second.or_else(|| headroom.failure()).or_else(|| goodput.failure());
+        third.or_else(|| paths.failure()).or_else(|| balancing.failure())
+    }
+
+    /// Completes them; their files.
+    pub(super) fn finish(self) -> Result<BTreeMap<String, FileSum>, TableError> {
+        let Tables { flows, pauses, full_queues, queues, ports, buffers, stops, headroom, goodput, paths, balancing } =
+            self;
+        Ok(BTreeMap::from([
+            flows.finish()?,
+            pauses.finish()?,
+            full_queues.finish()?,
+            queues.finish()?,
+            ports.finish()?,
+            buffers.finish()?,
+            stops.finish()?,
+            headroom.finish()?,
+            goodput.finish()?,
+            paths.finish()?,
+            balancing.finish()?,
+        ]))
+    }
+}
