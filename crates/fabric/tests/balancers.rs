@@ -110,7 +110,7 @@ fn networks() -> impl Strategy<Value = Case> {
 fn entries(simulation: &Simulation, now: Time) -> u64 {
     let mut entries = 0;
     for pipeline in simulation.nodes().filter_map(|node| node.pipeline()) {
-        pipeline.observe_paths(now, &mut |held| match held {
+        pipeline.observe_balancing(now, &mut |held| match held {
             Held::Count(_, count) => entries += count,
             Held::Path(path) => entries += u64::from(path.is_isolated) + path.delay.ps(),
         });

@@ -41,7 +41,7 @@ fn at_us(us: u64) -> Time {
 fn held(simulation: &Simulation, node: u32) -> Vec<Held> {
     let mut held = Vec::new();
     let node = simulation.node(NodeId(node));
-    node.pipeline().unwrap().observe_paths(simulation.now(), &mut |what| held.push(what));
+    node.pipeline().unwrap().observe_balancing(simulation.now(), &mut |what| held.push(what));
     held
 }
 

@@ -205,7 +205,7 @@ fn an_edge_isolates_for_its_own_uplinks_if_asked_to() {
         assert_eq!(sent, [(1000, 1, 1, true)].repeat(told).as_slice(), "{own_uplinks:?}");
         let mut flows = 0;
         let now = backwater_engine::Time::from_ps(1001 * NS);
-        edge.node.pipeline().unwrap().observe_paths(now, &mut |held| {
+        edge.node.pipeline().unwrap().observe_balancing(now, &mut |held| {
             if let Held::Count("isolated_flows", count) = held {
                 flows = count;
             }

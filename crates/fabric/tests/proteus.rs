@@ -115,7 +115,7 @@ fn paths_are_probed_as_long_as_flows_take_them() {
 fn delays(simulation: &Simulation) -> Vec<Duration> {
     let mut delays = Vec::new();
     let pipeline = simulation.node(NodeId(8)).pipeline().unwrap();
-    pipeline.observe_paths(simulation.now(), &mut |held| {
+    pipeline.observe_balancing(simulation.now(), &mut |held| {
         if let Held::Path(PathState { delay, .. }) = held {
             delays.push(delay);
         }

@@ -134,7 +134,7 @@ struct Reordering {
 fn things_held(simulation: &Simulation) -> BTreeSet<&'static str> {
     let mut names = BTreeSet::new();
     for pipeline in simulation.nodes().filter_map(Node::pipeline) {
-        pipeline.observe_paths(Time::ZERO, &mut |held| {
+        pipeline.observe_balancing(Time::ZERO, &mut |held| {
             if let Held::Count(what, _) = held {
                 names.insert(what);
             }
@@ -560,7 +560,7 @@ impl Run {
         let Run { simulation, tables, held, .. } = self;
         for node in simulation.nodes() {
             let Some(pipeline) = node.pipeline() else { continue };
-            pipeline.observe_paths(now, &mut |what| match what {
+            pipeline.observe_balancing(now, &mut |what| match what {
                 Held::Path(PathState { to, path, egress, delay, is_isolated }) => {
                     if delay > Duration::ZERO || is_isolated {
                         tables.paths.push(PathRow {

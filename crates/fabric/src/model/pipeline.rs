@@ -130,7 +130,7 @@ impl Pipeline {
     }
 
     /// Tells `observer` what the load balancer holds.
-    pub fn observe_paths(&self, now: Time, observer: &mut dyn FnMut(Held)) {
+    pub fn observe_balancing(&self, now: Time, observer: &mut dyn FnMut(Held)) {
         self.balancer.observe(now, observer);
     }
 

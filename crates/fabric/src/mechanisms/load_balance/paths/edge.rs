@@ -68,7 +68,7 @@ impl MeasuringEdge {
         let Some((from, _)) = view.paths.ends(headers.flow, headers.direction()) else { return };
         let edge = view.paths.edge(from);
         if let Some(report) = header.report
-            && let Some(set) = self.paths.known_to(edge)
+            && let Some(set) = self.paths.known_mut(edge)
             && let Some(path) = set.paths.get_mut(report.path as usize)
         {
             path.delay.hear(&report, view.now);

@@ -107,7 +107,7 @@ impl Paths {
     }
 
     /// The same, to write on them.
-    pub(in super::super) fn known_to(&mut self, edge: NodeId) -> Option<&mut PathSet> {
+    pub(in super::super) fn known_mut(&mut self, edge: NodeId) -> Option<&mut PathSet> {
         self.sets.get_mut(edge.0 as usize)?.as_deref_mut()
     }
 
