@@ -1,7 +1,6 @@
 //! The way that a packet takes: egress ports fixed at its source, or its destination alone.
 
 use crate::ids::{NodeId, PortIx};
-use arrayvec::ArrayVec;
 
 /// Longest route that a packet carries, in egress ports. Longer ones are looked up hop by hop.
 pub const MAX_HOPS: usize = 7;
@@ -47,11 +46,11 @@ impl Route {
 
     /// This fixed route behind the egress ports `past` that the packet has taken already; itself, if that is more than there is room for.
     pub fn behind_past(self, past: &[PortIx]) -> Route {
-        let mut all = ArrayVec::<PortIx, MAX_HOPS>::new();
-        if past.iter().copied().chain(self.ahead()).any(|port| all.try_push(port).is_err()) {
-            return self;
-        }
-        Route::fixed(&all).map_or(self, |route| Route { cursor: route.cursor | past.len() as u8, ..route })
+        let ahead = &self.hops[usize::from(self.cursor & 0xf)..usize::from(self.cursor >> 4)];
+        let Some(mut whole) = Route::fixed(past) else { return self };
+        let Some(hops) = whole.hops.get_mut(past.len()..past.len() + ahead.len()) else { return self };
+        hops.copy_from_slice(ahead);
+        Route { cursor: ((past.len() + ahead.len()) as u8) << 4 | past.len() as u8, ..whole }
     }
 
     /// Where the packet goes from the node that it is in.

@@ -171,7 +171,7 @@ impl Node {
                 NextHop::Port(egress) => self.forward(port, egress, frame, env),
                 NextHop::Arrived => self.receive(port, frame, env),
                 NextHop::Towards(destination) if destination == self.id => self.receive(port, frame, env),
-                NextHop::Towards(destination) => self.route(port, destination, *frame, env),
+                NextHop::Towards(destination) => self.route(port, destination, frame, env),
             },
             Body::Control(control) => {
                 self.interfaces.counters.consumed += u64::from(frame.size.charge);

@@ -28,13 +28,16 @@ impl Node {
     #[inline(always)]
     pub(crate) fn forward<S: Sink>(&mut self, ingress: PortIx, egress: PortIx, frame: &Frame, env: &mut Env<'_, S>) {
         let mut queued = Queued { frame: *frame, at: env.now, ingress, came: frame.class(), note: 0 };
-        if let Body::Packet(packet) = &mut queued.frame.body
-            && !packet.route.advance()
-        {
-            return self.drop(ingress, frame, DropCause::TimeToLive, env);
+        let mut slow = Stations::LAST_HOP | Stations::DELAY | Stations::DEAD_ENDS;
+        if let Body::Packet(packet) = &mut queued.frame.body {
+            if !packet.route.advance() {
+                return self.drop(ingress, frame, DropCause::TimeToLive, env);
+            }
+            if packet.kind == PacketKind::Notice {
+                slow = slow | Stations::NOTICE;
+            }
         }
-        let stations = self.interfaces.stations;
-        if stations.meets(Stations::LAST_HOP | Stations::NOTICE | Stations::DELAY | Stations::DEAD_ENDS) {
+        if self.interfaces.stations.meets(slow) {
             return self.forward_slowly(egress, queued, env);
         }
         self.join(egress, &mut queued, env);
@@ -141,11 +144,11 @@ impl Node {
     fn tell_of_enqueue<S: Sink>(&mut self, at: &Passage, frame: &mut Frame, env: &mut Env<'_, S>) {
         let port = &self.interfaces.ports[usize::from(at.egress)];
         let queue_bytes = port.queue_bytes(at.queue) + u64::from(at.bytes);
-        if let Some(packet) = frame.packet().filter(|_| self.interfaces.stations.meets(Stations::TRACE)) {
-            let Packet { flow, psn, .. } = *packet;
+        let Some(Packet { flow, psn, kind, .. }) = frame.packet().copied() else { return };
+        if self.interfaces.stations.meets(Stations::TRACE) {
             env.sink.note(Note::Enqueued { port: port.id, queue: at.queue, flow, psn, bytes: queue_bytes });
         }
-        let Some(points) = frame.packet().map(|packet| Stations::enqueue_of(packet.kind)) else { return };
+        let points = Stations::enqueue_of(kind);
         self.pass(points, frame, env, |station, packet, view| {
             station.on_enqueue(at, queue_bytes, packet, view);
         });
@@ -362,19 +365,17 @@ impl Node {
 
     /// A packet that carries no route has arrived on `ingress`: it goes where the load balancer sends it, among the equal-cost ports.
     #[inline(never)]
-    pub(crate) fn route<S: Sink>(
-        &mut self,
-        ingress: PortIx,
-        destination: NodeId,
-        mut frame: Frame,
-        env: &mut Env<'_, S>,
-    ) {
-        let egress = match env.fabric.routes.candidates(self.id, destination) {
-            [only] => *only,
-            [] => return self.drop(ingress, &frame, DropCause::LinkDown, env),
-            several => self.choose(ingress, destination, several, &mut frame, env),
+    pub(crate) fn route<S: Sink>(&mut self, ingress: PortIx, destination: NodeId, frame: &Frame, env: &mut Env<'_, S>) {
+        let mut with_route;
+        let (egress, frame) = match env.fabric.routes.candidates(self.id, destination) {
+            [only] => (*only, frame),
+            [] => return self.drop(ingress, frame, DropCause::LinkDown, env),
+            several => {
+                with_route = *frame;
+                (self.choose(ingress, destination, several, &mut with_route, env), &with_route)
+            }
         };
-        self.forward(ingress, egress, &frame, env);
+        self.forward(ingress, egress, frame, env);
     }
 
     /// The load balancer's choice.

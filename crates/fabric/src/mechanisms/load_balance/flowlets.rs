@@ -54,15 +54,15 @@ impl Flowlets {
         choose: impl FnOnce(Option<usize>) -> usize,
     ) -> usize {
         let gap = |flowlet: &Flowlet| view.now.since(flowlet.last);
-        let known = self.flows.take(flow.0, view.now);
+        let place = self.flows.place(flow.0, view.now);
         // Routes that have changed may lead elsewhere.
-        let before = known.and_then(|flowlet| candidates.iter().position(|port| *port == flowlet.port));
-        let goes_on = known.is_some_and(|flowlet| gap(&flowlet) <= self.timeout);
+        let before = place.known.and_then(|flowlet| candidates.iter().position(|port| *port == flowlet.port));
+        let goes_on = place.known.is_some_and(|flowlet| gap(&flowlet) <= self.timeout);
         let way = match before {
             Some(way) if goes_on && is_usable(way, candidates, view) => way,
             _ => choose(before),
         };
-        self.flows.put(flow.0, Flowlet { port: candidates[way], last: view.now });
+        place.put(Flowlet { port: candidates[way], last: view.now });
         way
     }
 

@@ -245,7 +245,7 @@ impl Edge {
     /// The way of a data packet of a host; `None` if no path is known.
     fn choose(&mut self, arrival: &mut Arrival<'_>, view: &mut View<'_>) -> Option<Choice> {
         let (now, headers) = (view.now, *arrival.packet.packet());
-        let known = self.flows.take(headers.flow.0.into(), now);
+        let known = self.flows.place(headers.flow.0.into(), now).known;
         self.measuring.paths.to(arrival.destination, view);
         let edge = view.paths.edge(arrival.destination);
         let present = known.filter(|entry| entry.edge == edge && self.set(edge).is_usable(entry.path, view));
@@ -265,7 +265,7 @@ impl Edge {
                 None => entry.path,
             },
         };
-        self.flows.put(headers.flow.0.into(), FlowEntry { path, edge, last: now, moved });
+        self.flows.place(headers.flow.0.into(), now).put(FlowEntry { path, edge, last: now, moved });
         let how = self.measuring.how;
         let burden = Some(self.config.burden).filter(|_| present.is_none_or(|entry| entry.path != path));
         let set = self.measuring.paths.to(arrival.destination, view);
@@ -275,7 +275,8 @@ impl Edge {
             let stamp = Some(Stamp { path, at: now, busy: 0 });
             *arrival.packet.path_header_mut() = Header { stamp, report: None }.into();
         }
-        let choice = set.choice(path, arrival.destination, arrival.candidates, view);
+        let route = set.route(path, arrival.destination, view).map(Choice::Route);
+        let choice = route.or_else(|| set.candidate(path, arrival.candidates));
         self.note_destination(edge, arrival.destination, headers.class, view);
         choice
     }
@@ -366,7 +367,7 @@ impl Edge {
                 let words = [path, node.0, now.ps() as u32, (now.ps() >> 32) as u32];
                 let from = view.port(egress).id();
                 let notice = Notice { protocol: PROTEUS, from, flow: FlowId::NONE, to: *edge, words };
-                let route = set.route(path).after_first();
+                let route = set.route_to_edge(path).after_first();
                 view.emit(Emission { notice, egress, class: *class, route });
                 view.count("probes", 1);
             }

@@ -5,6 +5,25 @@
 
 use backwater_engine::{Duration, Time};
 use rustc_hash::FxHashMap;
+use std::collections::hash_map::Entry;
+
+/// The place of a key in such a table.
+pub(super) struct Place<'a, V> {
+    /// The entry there, if it has been used within the last period.
+    pub(super) known: Option<V>,
+    entry: Entry<'a, u64, V>,
+}
+
+impl<V> Place<'_, V> {
+    /// Puts the entry there.
+    pub(super) fn put(self, entry: V) {
+        self.entry.insert_entry(entry);
+    }
+}
+
+fn is_recent<V: Used>(entry: &V, now: Time, aging: Duration) -> bool {
+    now.since(entry.last()) <= aging
+}
 
 /// An entry of a table of what has been used lately.
 pub(super) trait Used {
@@ -30,20 +49,16 @@ impl<V: Copy + Used> Recent<V> {
         Recent { aging, recent: FxHashMap::default(), older: FxHashMap::default(), period: 0 }
     }
 
-    /// The entry of `key`, if it has been used within the last `aging`. It is to be put in again.
-    pub(super) fn take(&mut self, key: u64, now: Time) -> Option<V> {
+    /// The place of `key`, which is used now: an entry is to be put there.
+    pub(super) fn place(&mut self, key: u64, now: Time) -> Place<'_, V> {
         self.forget_old(now);
-        let found = self.recent.get(&key).copied().or_else(|| self.older.remove(&key));
-        found.filter(|entry| self.is_recent(entry, now))
-    }
-
-    fn is_recent(&self, entry: &V, now: Time) -> bool {
-        now.since(entry.last()) <= self.aging
-    }
-
-    /// `key` has been used, with this for an entry.
-    pub(super) fn put(&mut self, key: u64, entry: V) {
-        self.recent.insert(key, entry);
+        let entry = self.recent.entry(key);
+        let found = match &entry {
+            Entry::Occupied(entry) => Some(*entry.get()),
+            Entry::Vacant(_) => self.older.remove(&key),
+        };
+        let known = found.filter(|entry| is_recent(entry, now, self.aging));
+        Place { known, entry }
     }
 
     /// Drops the entries that are too old, and those only.
@@ -62,7 +77,8 @@ impl<V: Copy + Used> Recent<V> {
 
     /// How many have been used within the last `aging`.
     pub(super) fn count(&self, now: Time) -> u64 {
-        self.recent.values().chain(self.older.values()).filter(|entry| self.is_recent(entry, now)).count() as u64
+        self.recent.values().chain(self.older.values()).filter(|entry| is_recent(*entry, now, self.aging)).count()
+            as u64
     }
 
     /// How many entries are kept.

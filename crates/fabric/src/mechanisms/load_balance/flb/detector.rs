@@ -14,6 +14,8 @@ use std::collections::BTreeMap;
 #[derive(Debug)]
 pub(super) struct Detector {
     threshold: Threshold,
+    /// A queue of no more is never congested: two packets, or none with a static threshold.
+    floor: u64,
     /// By egress port: the least queue that can be congested.
     least: Vec<u64>,
     /// By egress port: twice the delay of a link.
@@ -24,7 +26,8 @@ pub(super) struct Detector {
     timeout: Duration,
     /// With the adaptive threshold: by egress port and queue, how it grows.
     lengths: BTreeMap<(PortIx, QueueIx), Lengths>,
-    congested: BTreeMap<(PortIx, QueueIx), Root>,
+    /// By egress port: its queues that are congested.
+    congested: Vec<BTreeMap<QueueIx, Root>>,
 }
 
 /// A queue above its threshold.
@@ -84,6 +87,7 @@ impl Detector {
         };
         Detector {
             threshold: config.threshold,
+            floor: if config.threshold == Threshold::Static { 0 } else { floor },
             least: site.ports.iter().map(least).collect(),
             round: site.ports.iter().map(round).collect(),
             lossless: site.lossless,
@@ -91,30 +95,23 @@ impl Detector {
             interval: config.notice_interval.unwrap_or(site.base_rtt),
             timeout: config.flow_timeout,
             lengths: BTreeMap::new(),
-            congested: BTreeMap::new(),
+            congested: site.ports.iter().map(|_| BTreeMap::new()).collect(),
         }
     }
 
-    /// A data packet has come to its queue, which holds `length` bytes with it; what is to be said about its flow.
-    pub(super) fn on_enqueue(
-        &mut self,
-        at: &Passage,
-        length: u64,
-        packet: &Carried<'_>,
-        view: &View<'_>,
-    ) -> Option<News> {
-        if !self.lossless.has(at.came) {
-            return None;
-        }
-        if self.threshold == Threshold::Adaptive {
+    /// A data packet has come to its queue, which holds `length` bytes with it; whether it is congested there.
+    pub(super) fn finds_congested(&mut self, at: &Passage, length: u64, packet: &Packet, view: &View<'_>) -> bool {
+        if self.threshold == Threshold::Adaptive && self.lossless.has(at.came) {
             let lengths = self.lengths.entry((at.egress, at.queue)).or_default();
             lengths.measure(length - u64::from(at.bytes), view.now, self.round[usize::from(at.egress)]);
         }
-        if !self.is_above(at, length, packet.packet(), view) {
-            return None;
-        }
+        length > self.floor && self.lossless.has(at.came) && self.is_above(at, length, packet, view)
+    }
+
+    /// A data packet has come to its queue and is congested there; what is to be said about its flow.
+    pub(super) fn add(&mut self, at: &Passage, packet: &Carried<'_>, view: &View<'_>) -> Option<News> {
         let (now, root) = (view.now, view.port(at.egress).id());
-        let congested = self.congested.entry((at.egress, at.queue)).or_default();
+        let congested = self.congested[usize::from(at.egress)].entry(at.queue).or_default();
         let flow = packet.packet().flow;
         if let Some(told) = congested.flows.get_mut(&flow) {
             told.last = now;
@@ -129,19 +126,21 @@ impl Detector {
         Some(News { flow, root, cnm, back })
     }
 
-    /// A data packet has left its queue, which holds `length` bytes without it; what is to be said about the flows that were congested there.
-    pub(super) fn on_departure(&mut self, at: &Passage, length: u64, packet: &Packet, view: &View<'_>) -> Vec<News> {
-        if !self.congested.contains_key(&(at.egress, at.queue)) {
-            return Vec::new();
-        }
+    /// Whether flows are congested at a queue.
+    pub(super) fn is_congested(&self, at: &Passage) -> bool {
+        self.congested[usize::from(at.egress)].contains_key(&at.queue)
+    }
+
+    /// A data packet has left such a queue, which holds `length` bytes without it; what is to be said about the flows that were congested there.
+    pub(super) fn release(&mut self, at: &Passage, length: u64, packet: &Packet, view: &View<'_>) -> Vec<News> {
         let root = view.port(at.egress).id();
         let news = |(flow, told): (FlowId, Told)| News { flow, root, cnm: Cnm::Clear, back: told.back };
         if self.is_below(at, length, packet, view) {
-            let cleared = self.congested.remove(&(at.egress, at.queue)).unwrap_or_default();
+            let cleared = self.congested[usize::from(at.egress)].remove(&at.queue).unwrap_or_default();
             return cleared.flows.into_iter().map(news).collect();
         }
         // Flows that have ended count no more, nor those that go elsewhere now.
-        let congested = self.congested.entry((at.egress, at.queue)).or_default();
+        let congested = self.congested[usize::from(at.egress)].entry(at.queue).or_default();
         if view.now.since(congested.swept) < self.timeout {
             return Vec::new();
         }
@@ -164,7 +163,7 @@ impl Detector {
     fn is_below(&self, at: &Passage, length: u64, packet: &Packet, view: &View<'_>) -> bool {
         let least = self.least[usize::from(at.egress)];
         match self.threshold {
-            Threshold::Delay => length < least.min(self.half_bound(at, view)),
+            Threshold::Delay => length < least && length < self.half_bound(at, view).max(self.floor),
             Threshold::Static => length < least,
             Threshold::Adaptive => {
                 let lower = -self.growth(at, length, packet, view);
@@ -191,19 +190,21 @@ impl Detector {
     /// The upper end of Equation 4: Q_PFC / n less the growth, with n the egress queues of the switch that are congested, that of the packet included.
     fn upper(&self, at: &Passage, length: u64, packet: &Packet, view: &View<'_>) -> i128 {
         let Some(bound) = view.threshold(at.ingress, at.came) else { return i128::MAX };
-        let others = self.congested.keys().filter(|key| **key != (at.egress, at.queue)).count() as u64;
+        let others = (self.counts().1 - usize::from(self.is_congested(at))) as u64;
         i128::from(bound / (others + 1)) - self.growth(at, length, packet, view)
     }
 
     /// How many flows of how many queues are congested.
     pub(super) fn counts(&self) -> (usize, usize) {
-        (self.congested.values().map(|root| root.flows.len()).sum(), self.congested.len())
+        let roots = || self.congested.iter().flat_map(BTreeMap::values);
+        (roots().map(|root| root.flows.len()).sum(), roots().count())
     }
 
     pub(super) fn heap_bytes(&self) -> u64 {
         let (flows, roots) = self.counts();
-        let entries = flows * size_of::<(FlowId, Told)>() + roots * size_of::<((PortIx, QueueIx), Root)>();
-        let tables = (self.least.capacity() + self.round.capacity()) * 8;
+        let entries = flows * size_of::<(FlowId, Told)>() + roots * size_of::<(QueueIx, Root)>();
+        let by_port = size_of::<u64>() + size_of::<Duration>() + size_of::<BTreeMap<QueueIx, Root>>();
+        let tables = self.least.len() * by_port;
         (entries + tables + self.lengths.len() * size_of::<((PortIx, QueueIx), Lengths)>()) as u64
     }
 }

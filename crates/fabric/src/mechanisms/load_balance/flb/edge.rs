@@ -1,9 +1,10 @@
 //! What an edge switch does: it measures the paths to the others, and chooses one for every packet of its hosts (sections 3.1 and 3.2).
 
-use super::isolation::Isolation;
+use super::isolation::{Congested, Isolation};
 use super::{DelayOf, FlbConfig, Moves, Spread, StampPoint, Ties};
 use crate::contract::{Arrival, Choice, Held, Site, View};
-use crate::ids::{FlowId, NodeId, PortId, QueueIx};
+use crate::frame::Route;
+use crate::ids::{FlowId, PortId, QueueIx};
 use crate::mechanisms::cnm::{Cnm, FLB};
 use crate::mechanisms::load_balance::paths::{Header, Measuring, MeasuringEdge, Path, PathIx, PathSet, Stamp};
 use crate::mechanisms::load_balance::recent::{Recent, Used};
@@ -32,8 +33,8 @@ pub(super) struct Edge {
 #[derive(Clone, Copy, Debug)]
 struct FlowEntry {
     path: PathIx,
-    /// The edge to which that leads.
-    edge: NodeId,
+    /// That as a whole route to the flow's destination, if packets can carry it.
+    route: Option<Route>,
     /// When its last packet came.
     last: Time,
 }
@@ -103,10 +104,11 @@ impl Edge {
     /// The way of a data packet of a host; `None` if no path is known.
     pub(super) fn choose(&mut self, arrival: &mut Arrival<'_>, view: &mut View<'_>) -> Option<Choice> {
         let (now, flow) = (view.now, arrival.packet.packet().flow);
-        let known = self.flows.take(flow.0.into(), now);
-        let is_congested = !self.isolation.is_empty() && self.isolation.saw(flow, now);
+        let place = self.flows.place(flow.0.into(), now);
+        let known = place.known;
+        let congested = self.isolation.saw(flow, now);
         let set = self.measuring.paths.to(arrival.destination, view);
-        let present = known.filter(|entry| entry.edge == set.edge && set.is_usable(entry.path, view));
+        let present = known.filter(|entry| set.is_usable(entry.path, view));
         let gap = present.map_or(Duration::ZERO, |entry| gap(entry.last, now, self.config.gap_unit));
         let present = present.map(|entry| entry.path);
         let mut choosing = Choosing {
@@ -119,13 +121,17 @@ impl Edge {
             queue: arrival.packet.packet().class.0.into(),
             draws: &mut self.draws,
         };
-        let path =
-            if is_congested { choosing.for_congested(flow, present) } else { choosing.for_uncongested(present) }?;
+        let path = match congested {
+            Some(flow) => choosing.for_congested(flow, present),
+            None => choosing.for_uncongested(present),
+        }?;
         if present != Some(path) {
             set.takes_turn(path);
         }
-        self.flows.put(flow.0.into(), FlowEntry { path, edge: set.edge, last: now });
-        let choice = set.choice(path, arrival.destination, arrival.candidates, view);
+        let kept = known.filter(|entry| entry.path == path).and_then(|entry| entry.route);
+        let route = kept.or_else(|| set.route(path, arrival.destination, view));
+        place.put(FlowEntry { path, route, last: now });
+        let choice = route.map(Choice::Route).or_else(|| set.candidate(path, arrival.candidates));
         if set.paths[path as usize].delay.is_due(now, &self.measuring.how) {
             let stamp = Some(Stamp { path, at: now, busy: 0 });
             *arrival.packet.path_header_mut() = Header { stamp, report: None }.into();
@@ -194,6 +200,17 @@ fn gap(last: Time, now: Time, unit: Option<Duration>) -> Duration {
     }
 }
 
+/// The delay of a path for a packet that joins `queue` at an uplink.
+#[inline]
+fn delay(path: &Path, view: &View<'_>, how: &Measuring, stamp: StampPoint, queue: QueueIx) -> Duration {
+    let known = path.delay.at(view.now, how);
+    if stamp != StampPoint::DepartureAndQueue {
+        return known;
+    }
+    let port = view.port(path.first());
+    known + port.rate().time_for(port.queue_bytes(queue))
+}
+
 /// What a path is chosen from.
 struct Choosing<'a, 'v> {
     set: &'a PathSet,
@@ -210,14 +227,25 @@ struct Choosing<'a, 'v> {
 
 impl Choosing<'_, '_> {
     /// The path of a flow that is not congested: not an isolation path, as long as there are others.
+    #[inline]
     fn for_uncongested(&mut self, present: Option<PathIx>) -> Option<PathIx> {
+        let path = present.map(|present| self.set.path(present));
+        // Nothing is faster than a path without delay.
+        let is_best = |path: &Path| !self.isolation.is_isolated(path.ascent) && self.delay(path) == Duration::ZERO;
+        if path.is_some_and(is_best) { present } else { self.another(present) }
+    }
+
+    /// The delay of a path.
+    #[inline]
+    fn delay(&self, path: &Path) -> Duration {
+        delay(path, self.view, self.measuring, self.config.stamp, self.queue)
+    }
+
+    /// The path of such a flow where there may be a better one than that of its last packet.
+    #[inline(never)]
+    fn another(&mut self, present: Option<PathIx>) -> Option<PathIx> {
         let Choosing { set, view, isolation, measuring, config, gap, queue, draws } = self;
-        let delay = |path: &Path| {
-            let port = view.port(path.first());
-            let waits = config.stamp == StampPoint::DepartureAndQueue;
-            let here = if waits { port.rate().time_for(port.queue_bytes(*queue)) } else { Duration::ZERO };
-            path.delay.at(view.now, measuring) + here
-        };
+        let delay = |path: &Path| delay(path, view, measuring, config.stamp, *queue);
         let is_open = |path: &Path| !isolation.is_isolated(path.ascent);
         let open = set.usable(view).filter(|(_, path)| is_open(path)).map(|(ix, path)| (ix, delay(path)));
         let Some(before) = present else {
@@ -226,8 +254,6 @@ impl Choosing<'_, '_> {
         };
         let delay_before = delay(set.path(before));
         let other = match config.moves {
-            // Nothing is faster than a path without delay.
-            _ if is_open(set.path(before)) && delay_before == Duration::ZERO => None,
             _ if is_open(set.path(before)) => reroute(open, delay_before, *gap, draws),
             Moves::AtOnce => best(open, set, config.ties, draws),
             Moves::InOrder => {
@@ -239,11 +265,11 @@ impl Choosing<'_, '_> {
     }
 
     /// The path of a congested flow: an isolation path, if there can be one.
-    fn for_congested(&mut self, flow: FlowId, present: Option<PathIx>) -> Option<PathIx> {
+    fn for_congested(&mut self, flow: Congested, present: Option<PathIx>) -> Option<PathIx> {
         let Some(isolated) = self.isolated(flow, present) else {
             return present.or_else(|| self.for_uncongested(None));
         };
-        let delay = |ix: PathIx| self.set.path(ix).delay.at(self.view.now, self.measuring);
+        let delay = |ix: PathIx| self.delay(self.set.path(ix));
         let overtakes = |before| isolated != before && delay(before).saturating_sub(delay(isolated)) >= self.gap;
         if self.config.moves == Moves::InOrder && present.is_some_and(overtakes) {
             return present;
@@ -254,18 +280,17 @@ impl Choosing<'_, '_> {
 
     /// The isolation path of a congested flow: the one that it has, or on which its last packet is; a new one there, if more are wanted and another path is
     /// left to all others; else any.
-    fn isolated(&mut self, flow: FlowId, present: Option<PathIx>) -> Option<PathIx> {
+    fn isolated(&mut self, flow: Congested, present: Option<PathIx>) -> Option<PathIx> {
         let here = present.or_else(|| self.for_uncongested(None))?;
         let Choosing { set, view, isolation, config, draws, .. } = self;
         let is_isolated = |path: &Path| isolation.is_isolated(path.ascent);
-        let mut of_flow = set
-            .usable(view)
-            .filter(|(_, path)| isolation.path_of(flow) == Some(path.ascent) && isolation.is_isolated(path.ascent));
-        let kept = of_flow.next().map(|(ix, _)| ix).or_else(|| Some(here).filter(|ix| is_isolated(set.path(*ix))));
+        let ascent = set.path(here).ascent;
+        let elsewhere = flow.path.filter(|path| *path != ascent);
+        let assigned = elsewhere.and_then(|ascent| set.usable(view).find(|(_, path)| path.ascent == ascent));
+        let kept = Some(assigned.map_or(here, |(ix, _)| ix)).filter(|ix| is_isolated(set.path(*ix)));
         if let Some(kept) = kept.filter(|_| config.spread == Spread::PerFlow) {
             return Some(kept);
         }
-        let ascent = set.path(here).ascent;
         let is_left = || set.usable(view).any(|(_, path)| path.ascent != ascent && !is_isolated(path));
         if kept.is_none() && isolation.wants_more() && is_left() {
             return Some(here);

@@ -33,6 +33,13 @@ struct Isolated {
     last: Time,
 }
 
+/// What a congested flow is, and which isolation path it has.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Congested {
+    flow: FlowId,
+    pub(super) path: Option<Ascent>,
+}
+
 /// A port at which flows of this edge are congested.
 #[derive(Debug)]
 struct Root {
@@ -137,19 +144,18 @@ impl Isolation {
         self.flows.is_empty()
     }
 
-    /// A packet of `flow` has come; whether that is congested.
-    pub(super) fn saw(&mut self, flow: FlowId, now: Time) -> bool {
-        let entry = self.flows.get_mut(&flow);
-        entry.map(|entry| entry.last = now).is_some()
-    }
-
-    /// The isolation path that a congested flow has, if it has one.
-    pub(super) fn path_of(&self, flow: FlowId) -> Option<Ascent> {
-        self.flows.get(&flow)?.path
+    /// A packet of `flow` has come; what is known of it, if it is congested.
+    pub(super) fn saw(&mut self, flow: FlowId, now: Time) -> Option<Congested> {
+        let entry = self.flows.get_mut(&flow)?;
+        entry.last = now;
+        Some(Congested { flow, path: entry.path })
     }
 
     /// Gives a congested flow an isolation path: one of those that there are, or a new one.
-    pub(super) fn assign(&mut self, flow: FlowId, path: Ascent) {
+    pub(super) fn assign(&mut self, Congested { flow, path: before }: Congested, path: Ascent) {
+        if before == Some(path) {
+            return;
+        }
         if !self.is_isolated(path) {
             self.paths.push(path);
         }
@@ -162,8 +168,9 @@ impl Isolation {
     }
 
     /// Whether a path is an isolation path.
+    #[allow(clippy::manual_contains, reason = "`contains` is a call, and this is asked of every path of every packet")]
     pub(super) fn is_isolated(&self, path: Ascent) -> bool {
-        self.paths.contains(&path)
+        self.paths.iter().any(|isolated| *isolated == path)
     }
 
     /// How many flows are congested, and how many paths isolated.
@@ -188,6 +195,14 @@ mod tests {
 
     fn congest(isolation: &mut Isolation, flow: u32, root: u32, flows: u32) {
         isolation.hear(FlowId(flow), PortId(root), Cnm::Congested { flows }, at(0));
+    }
+
+    fn assign(isolation: &mut Isolation, flow: u32, path: Ascent) {
+        isolation.assign(Congested { flow: FlowId(flow), path: path_of(isolation, flow) }, path);
+    }
+
+    fn path_of(isolation: &Isolation, flow: u32) -> Option<Ascent> {
+        isolation.flows[&FlowId(flow)].path
     }
 
     fn clear(isolation: &mut Isolation, flow: u32, root: u32) {
@@ -243,7 +258,7 @@ mod tests {
         congest(&mut isolation, 1, 7, 2);
         congest(&mut isolation, 1, 8, 2);
         congest(&mut isolation, 2, 7, 2);
-        isolation.assign(FlowId(1), 5);
+        assign(&mut isolation, 1, 5);
         clear(&mut isolation, 1, 7);
         assert_eq!(isolation.counts(), (2, 1));
         clear(&mut isolation, 1, 9);
@@ -262,19 +277,19 @@ mod tests {
         for (flow, path) in [(1, 10), (2, 11), (3, 12)] {
             congest(&mut isolation, flow, flow, 1);
             assert!(isolation.wants_more());
-            isolation.assign(FlowId(flow), path);
+            assign(&mut isolation, flow, path);
         }
         assert!(!isolation.wants_more());
         clear(&mut isolation, 2, 2);
         // Not before the check.
         assert_eq!(isolation.paths, [10, 11, 12]);
         isolation.check(at(0), Duration::from_us(10));
-        assert_eq!((&isolation.paths[..], isolation.path_of(FlowId(1))), (&[10, 12][..], Some(10)));
+        assert_eq!((&isolation.paths[..], path_of(&isolation, 1)), (&[10, 12][..], Some(10)));
         // Both are now congested at one port.
         congest(&mut isolation, 1, 9, 2);
         congest(&mut isolation, 3, 9, 2);
         isolation.check(at(0), Duration::from_us(10));
-        assert_eq!((&isolation.paths[..], isolation.path_of(FlowId(3))), (&[10][..], None));
+        assert_eq!((&isolation.paths[..], path_of(&isolation, 3)), (&[10][..], None));
     }
 
     /// Where a clear notice was lost, the entry goes when nothing has come for longer than the timeout.
@@ -282,8 +297,8 @@ mod tests {
     fn idle_flows_are_forgotten() {
         let (mut isolation, timeout) = (Isolation::default(), Duration::from_us(10));
         congest(&mut isolation, 1, 7, 1);
-        isolation.assign(FlowId(1), 5);
-        assert!(isolation.saw(FlowId(1), at(5)) && !isolation.saw(FlowId(2), at(5)));
+        assign(&mut isolation, 1, 5);
+        assert!(isolation.saw(FlowId(1), at(5)).is_some() && isolation.saw(FlowId(2), at(5)).is_none());
         isolation.check(at(15), timeout);
         assert_eq!(isolation.counts(), (1, 1));
         isolation.check(at(16), timeout);

@@ -18,7 +18,7 @@ use crate::contract::{
     Arrival, Beside, Carried, Choice, Findings, FlowHash, Footprint, Heard, Held, LoadBalance, LoadBalanceOptions,
     Options, Passage, Shape, Site, Station, Stations, View,
 };
-use crate::frame::{Notice, PacketKind};
+use crate::frame::{Notice, Packet, PacketKind};
 use crate::ids::{NodeId, PortIx};
 use crate::mechanisms::cnm::{Cnm, FLB};
 use backwater_engine::{Bytes, Duration, Time};
@@ -53,7 +53,7 @@ pub enum DelayOf {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Threshold {
-    /// 2 d C, with the delay and the rate of the egress port's link, at most half of what PFC lets the ingress queue of the packet hold.
+    /// 2 d C, with the delay and the rate of the egress port's link, at most half of what PFC lets the ingress queue of the packet hold, and at least two packets.
     #[default]
     Delay,
     /// Equation 4 with measured rates: a queue is congested from the upper end on, with n the congested egress queues of the switch, and no longer below the lower end.
@@ -249,6 +249,20 @@ pub struct Flb {
 }
 
 impl Flb {
+    /// A data packet has come to a queue that is congested.
+    #[inline(never)]
+    fn on_congested(&mut self, at: &Passage, packet: &Carried<'_>, view: &mut View<'_>) {
+        let news = self.detector.as_mut().and_then(|detector| detector.add(at, packet, view));
+        news.iter().for_each(|news| self.announce(news, at.egress, view));
+    }
+
+    /// One has left a queue that was, and now holds `length` bytes.
+    #[inline(never)]
+    fn on_drained(&mut self, at: &Passage, length: u64, packet: &Packet, view: &mut View<'_>) {
+        let news = self.detector.as_mut().map_or_else(Vec::new, |detector| detector.release(at, length, packet, view));
+        news.iter().for_each(|news| self.announce(news, at.egress, view));
+    }
+
     /// What the queue of `egress` has to say about a flow: the switch itself is to know if it is the flow's edge, and else the one that is.
     fn announce(&mut self, news: &News, egress: PortIx, view: &mut View<'_>) {
         match &mut self.edge {
@@ -290,9 +304,9 @@ impl Station for Flb {
         }
         if packet.packet().kind == PacketKind::Data
             && let Some(detector) = &mut self.detector
-            && let Some(news) = detector.on_enqueue(at, queue_bytes, packet, view)
+            && detector.finds_congested(at, queue_bytes, packet.packet(), view)
         {
-            self.announce(&news, at.egress, view);
+            self.on_congested(at, packet, view);
         }
     }
 
@@ -300,9 +314,8 @@ impl Station for Flb {
         if self.stamps_departures && self.edge.as_ref().is_some_and(|edge| edge.measuring.is_to_host(at.ingress)) {
             stamp_departure(packet, view.now);
         }
-        if let Some(detector) = &mut self.detector {
-            let news = detector.on_departure(at, queue_bytes, packet.packet(), view);
-            news.iter().for_each(|news| self.announce(news, at.egress, view));
+        if self.detector.as_ref().is_some_and(|detector| detector.is_congested(at)) {
+            self.on_drained(at, queue_bytes, packet.packet(), view);
         }
     }
 

@@ -47,22 +47,30 @@ impl MeasuringEdge {
     }
 
     /// A packet is about to join its queue: one that leaves for another edge takes a report along, and what has come from there is read.
+    #[inline]
     pub(in super::super) fn on_enqueue(&mut self, at: &Passage, packet: &mut Carried<'_>, view: &View<'_>) {
         if self.is_to_host(at.egress) {
             if let Some(header) = packet.path_header().copied() {
                 self.read(at, &header.into(), packet, view);
             }
         } else if self.echoes.is_waiting() && self.is_to_host(at.ingress) {
-            let headers = packet.packet();
-            let Some((_, to)) = view.paths.ends(headers.flow, headers.direction()) else { return };
-            if let Some(report) = self.echoes.tell(view.paths.edge(to)) {
-                let stamp = packet.path_header().and_then(|header| Header::from(*header).stamp);
-                *packet.path_header_mut() = Header { stamp, report: Some(report) }.into();
-            }
+            self.report(packet, view);
+        }
+    }
+
+    /// A packet leaves for another edge: what waits to be reported there goes with it.
+    #[inline(never)]
+    fn report(&mut self, packet: &mut Carried<'_>, view: &View<'_>) {
+        let headers = packet.packet();
+        let Some((_, to)) = view.paths.ends(headers.flow, headers.direction()) else { return };
+        if let Some(report) = self.echoes.tell(view.paths.edge(to)) {
+            let stamp = packet.path_header().and_then(|header| Header::from(*header).stamp);
+            *packet.path_header_mut() = Header { stamp, report: Some(report) }.into();
         }
     }
 
     /// A packet with a header has come from another edge.
+    #[inline(never)]
     fn read(&mut self, at: &Passage, header: &Header, packet: &Carried<'_>, view: &View<'_>) {
         let headers = packet.packet();
         let Some((from, _)) = view.paths.ends(headers.flow, headers.direction()) else { return };

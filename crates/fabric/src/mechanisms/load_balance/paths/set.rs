@@ -185,22 +185,19 @@ impl PathSet {
     }
 
     /// The route to the other edge itself.
-    pub(in super::super) fn route(&self, ix: PathIx) -> Route {
+    pub(in super::super) fn route_to_edge(&self, ix: PathIx) -> Route {
         self.path(ix).route
     }
 
-    /// Has a packet for `host` take a path, if it can carry it: through its first port else, and whichever way from there.
-    pub(in super::super) fn choice(
-        &self,
-        ix: PathIx,
-        host: NodeId,
-        candidates: &[PortIx],
-        view: &View<'_>,
-    ) -> Option<Choice> {
-        let path = self.path(ix);
+    /// The route to `host` along a path, if a packet can carry it.
+    pub(in super::super) fn route(&self, ix: PathIx, host: NodeId, view: &View<'_>) -> Option<Route> {
         let last = view.paths.candidates(self.edge, host).first()?;
-        let whole = path.route.then(*last).map(Choice::Route);
-        whole.or_else(|| candidates.iter().position(|port| *port == path.first()).map(Choice::Candidate))
+        self.path(ix).route.then(*last)
+    }
+
+    /// For a packet that cannot: which of `candidates` is the first port of a path. From there any way will do.
+    pub(in super::super) fn candidate(&self, ix: PathIx, candidates: &[PortIx]) -> Option<Choice> {
+        candidates.iter().position(|port| *port == self.path(ix).first()).map(Choice::Candidate)
     }
 }
 
