@@ -87,10 +87,11 @@ fn a_queue_above_k_has_its_flows_notified_of_and_cleared() {
     assert_eq!(told, [(3000, true), (3301, true)]);
 }
 
-/// 2 d C is 2 us x 100 Gb/s = 25 KB, so that the 24th packet behind the one on the wire is above; with a bound of 20 KB it is half of that, and the 10th is.
+/// 2 d C is 2 us x 100 Gb/s = 25 KB, so that the 24th packet behind the one on the wire is above; with a bound of 20 KB it is half of that, and the 10th is; never
+/// is it less than two packets.
 #[test]
-fn k_is_two_delays_of_the_link_and_half_the_bound_at_most() {
-    for (bound, above) in [(1_000_000, 24), (20_000, 10)] {
+fn k_is_two_delays_of_the_link_half_the_bound_at_most_and_two_packets_at_least() {
+    for (bound, above) in [(1_000_000, 24), (20_000, 10), (3_000, 3)] {
         let mut spec = leaf_spine(FlbConfig::default());
         spec.switch.headroom = HeadroomConfig::Static(StaticConfig { xoff: Bytes(bound), xon: None, headroom: None });
         spec.switch.buffer = Bytes(50_000_000);
