@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from backwater import Result, ScenarioError, plots
 from backwater.experiment import charts, record, sweep
 from backwater.experiment.claims import Values
-from backwater.experiment.format import Content
+from backwater.experiment.format import BalancingOverTime, Content
 from backwater.experiment.grid import Experiment, Point
 from backwater.experiment.mistakes import meant
 from backwater.experiment.store import Job, Store
@@ -598,6 +598,7 @@ charts = [
   { kind = "ingress", title = "t", value = "switch-headroom", facet = "scheme", where = { load = "2" }, log = true },
   { kind = "queue", title = "t", ports = "s0->h2", series = "scheme", where = { load = "2" } },
   { kind = "queue", title = "t", ports = ["s0:1", "s0:2"], facet = "scheme", where = { load = "2" } },
+  { kind = "balancing", title = "t", what = "isolation_paths", series = "scheme", where = { load = "2" } },
   { kind = "throughput", title = "t", series = "scheme", where.load = "2", groups.x.ports = "h0->s0" },
   { kind = "throughput", title = "t", facet = "scheme", where.load = "2", groups.x = { as = "share", ports = "h*:0" } },
   { kind = "paused-links", title = "t", series = "scheme", facet = "load", interval = "20 us", of = "switches" },
@@ -641,6 +642,17 @@ def test_a_chart_of_throughput_draws_rates_or_shares_of_ports(result: Result) ->
     mixed = 'charts = [{ kind = "throughput", title = "t", groups = { a = {}, b.as = "share" } }]'
     with pytest.raises(ValidationError, match="all be rates or all be shares"):
         content_of(mixed)
+
+
+def test_a_chart_of_balancing_draws_what_switches_hold_together(result: Result) -> None:
+    content = content_of(CHARTS)
+    points = [Point({"scheme": scheme, "load": "2"}, 1) for scheme in "ab"]
+    curves = record.curves(content, points, lambda _: result)
+    held = next(curve for curve in curves if curve.of["kind"] == "balancing")
+    assert held.y == [1, 6, 0, 0, 0, 0, 0, 0, 0, 0]
+    chart = next(chart for chart in content.charts if isinstance(chart, BalancingOverTime))
+    drawn = json.dumps(plots.json_spec(charts.draw(chart, content, {p: {} for p in points}, lambda *_: held)))
+    assert '"title": "isolation paths"' in drawn
 
 
 # --- commands

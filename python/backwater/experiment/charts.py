@@ -14,9 +14,11 @@ from backwater import plots, style, tables
 from backwater.experiment import measures
 from backwater.experiment.claims import Estimate, Values
 from backwater.experiment.format import (
+    BalancingOverTime,
     Bars,
     Cdf,
     Chart,
+    ChartOverTime,
     Content,
     IngressCdf,
     Lines,
@@ -61,7 +63,7 @@ def draw(chart: Chart, content: Content, values: Values, curves: Curves) -> plot
             return _cdf(chart, content, [*wanted], curves)
         case OverSeeds():
             return _over_seeds(chart, content, wanted)
-        case OverTime() | QueueOverTime() | PausedLinksOverTime():
+        case OverTime() | QueueOverTime() | PausedLinksOverTime() | BalancingOverTime():
             return _over_time(chart, content, [*wanted], curves)
     assert_never(chart)
 
@@ -191,7 +193,7 @@ def _steps(
     return _panels(chart, [line.encode(x=x, y=y, color=colour)], frame, content, note)
 
 
-def _lines(chart: OverTime | QueueOverTime | PausedLinksOverTime) -> dict[str, dict[str, Any]]:
+def _lines(chart: ChartOverTime) -> dict[str, dict[str, Any]]:
     """What a chart over time draws at a place, by name."""
     match chart:
         case OverTime():
@@ -200,10 +202,12 @@ def _lines(chart: OverTime | QueueOverTime | PausedLinksOverTime) -> dict[str, d
             return {", ".join(chart.ports): asked(chart)}
         case PausedLinksOverTime():
             return {"paused links": asked(chart)}
+        case BalancingOverTime():
+            return {chart.what.replace("_", " "): asked(chart)}
     assert_never(chart)
 
 
-def _measured_over_time(chart: OverTime | QueueOverTime | PausedLinksOverTime) -> str:
+def _measured_over_time(chart: ChartOverTime) -> str:
     """Title of its axis of values."""
     match chart:
         case OverTime():
@@ -212,12 +216,12 @@ def _measured_over_time(chart: OverTime | QueueOverTime | PausedLinksOverTime) -
             return "queue (B)"
         case PausedLinksOverTime():
             return "paused links" if chart.of == "all" else "paused links of switches"
+        case BalancingOverTime():
+            return chart.what.replace("_", " ")
     assert_never(chart)
 
 
-def _over_time(
-    chart: OverTime | QueueOverTime | PausedLinksOverTime, content: Content, wanted: Sequence[Point], curves: Curves
-) -> plots.Chart:
+def _over_time(chart: ChartOverTime, content: Content, wanted: Sequence[Point], curves: Curves) -> plots.Chart:
     parts = []
     names: dict[str, None] = {}
     for points in by_place(wanted):

@@ -365,19 +365,24 @@ class PausedLinksMeasure(Window, PausedLinks):
     stat: Statistic = "mean"
 
 
-class BalancingMeasure(Window):
-    """A statistic of how much load balancers hold, over the samples of a window; at some it may be nothing.
+class Balancing(Table):
+    """How much load balancers hold.
 
     Attributes:
         what: What they hold.
         nodes: Only these switches, by name or pattern; of several the sum counts.
     """
 
-    kind: Literal["balancing"]
     what: Literal[
         "flow_entries", "isolated_flows", "isolation_paths", "congested_flows", "congested_queues", "stopped_uplinks"
     ]
     nodes: Names | None = None
+
+
+class BalancingMeasure(Window, Balancing):
+    """A statistic of how much load balancers hold, over the samples of a window; at some it may be nothing."""
+
+    kind: Literal["balancing"]
     stat: Statistic = "mean"
 
 
@@ -653,10 +658,22 @@ class PausedLinksOverTime(_Chart, Window, PausedLinks):
     facet: str | None = None
 
 
-Chart = Annotated[
-    Bars | Lines | Cdf | IngressCdf | OverSeeds | OverTime | QueueOverTime | PausedLinksOverTime,
-    Field(discriminator="kind"),
-]
+class BalancingOverTime(_Chart, Window, Balancing):
+    """How much load balancers hold over time, in the run with the first seed.
+
+    Attributes:
+        series: The axis with a line for each of its points.
+        facet: The axis with a panel for each of its points.
+    """
+
+    kind: Literal["balancing"]
+    series: str | None = None
+    facet: str | None = None
+
+
+# The charts whose horizontal axis is time.
+ChartOverTime = OverTime | QueueOverTime | PausedLinksOverTime | BalancingOverTime
+Chart = Annotated[Bars | Lines | Cdf | IngressCdf | OverSeeds | ChartOverTime, Field(discriminator="kind")]
 
 
 class Comparison(Table):
@@ -749,7 +766,7 @@ class Content(Table):
     def needs_runs(self) -> bool:
         """Whether anything has to be simulated; analyses alone need no run."""
         is_static = all(isinstance(measure, AnalysisMeasure) for measure in self.measures.values())
-        drawn = Cdf | IngressCdf | OverTime | QueueOverTime | PausedLinksOverTime
+        drawn = Cdf | IngressCdf | ChartOverTime
         draws_runs = any(isinstance(chart, drawn) for chart in self.charts)
         return not self.measures or not is_static or draws_runs
 

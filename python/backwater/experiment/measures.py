@@ -13,6 +13,7 @@ import polars as pl
 from backwater import _core, tables, units
 from backwater.experiment.format import (
     AnalysisMeasure,
+    Balancing,
     BalancingMeasure,
     FlowFilter,
     FlowMeasure,
@@ -285,11 +286,11 @@ def queue(result: Result, which: Queue, window: Window) -> pl.DataFrame:
     return _at_every_sample(result, longest, window)
 
 
-def balancing(result: Result, which: BalancingMeasure) -> pl.Series:
-    """How much of something the load balancers of some switches hold together, at every sample of a window."""
+def balancing(result: Result, which: Balancing, window: Window) -> pl.DataFrame:
+    """How much the load balancers of some switches hold together: `time_ps`, `count`, at every sample of a window."""
     held = result.balancing.filter(pl.col("what").cast(pl.String) == which.what)
     chosen = held if which.nodes is None else _named(held, "node", which.nodes)
-    return _at_every_sample(result, chosen.group_by("time_ps").agg(pl.col("count").sum()), which)["count"]
+    return _at_every_sample(result, chosen.group_by("time_ps").agg(pl.col("count").sum()), window)
 
 
 def _path_delays(result: Result, which: PathDelaysMeasure) -> pl.Series:
@@ -424,7 +425,7 @@ def _values(
         case PausesMeasure():
             found = _pauses(result, measure)
         case BalancingMeasure():
-            found = balancing(result, measure)
+            found = balancing(result, measure, measure)["count"]
         case PathDelaysMeasure():
             found = _path_delays(result, measure)
         case PausedLinksMeasure():

@@ -15,7 +15,9 @@ from backwater import _core, units
 from backwater.experiment.format import (
     About,
     AnalysisMeasure,
+    Balancing,
     BalancingMeasure,
+    BalancingOverTime,
     Bars,
     Cdf,
     Chart,
@@ -98,7 +100,7 @@ def unanswerable(content: Content, scenario: Scenario, resolved: Mapping[str, An
                 yield Mistake(path, f'{message}: probes.sample_interval is "0 s"')
             elif isinstance(asked, Throughput) and asked.of_flows and not probes["goodput"]:
                 yield Mistake(path, f"{message}: probes.goodput is not true")
-        if isinstance(asked, BalancingMeasure | PathDelaysMeasure) and not (
+        if isinstance(asked, Balancing | PathDelaysMeasure) and not (
             probes["paths"] and units.picoseconds(probes["sample_interval"])
         ):
             yield Mistake(path, "load balancers are not sampled: probes.paths is not true, or there are no samples")
@@ -209,6 +211,7 @@ _MODELS: Final[Mapping[str, Mapping[str, type[Table]]]] = {
         "throughput": OverTime,
         "queue": QueueOverTime,
         "paused-links": PausedLinksOverTime,
+        "balancing": BalancingOverTime,
     },
 }
 

@@ -19,6 +19,7 @@ from backwater import _core, tables
 from backwater.experiment import measures
 from backwater.experiment.format import (
     AnalysisMeasure,
+    BalancingOverTime,
     Cdf,
     Chart,
     Content,
@@ -319,6 +320,9 @@ def _of_chart(chart: Chart, seeds: list[Point], result_of: Callable[[Point], Res
         case PausedLinksOverTime():
             first = result_of(seeds[0])
             yield _over_time(asked(chart), place, None if first is None else measures.paused_links(first, chart, chart))
+        case BalancingOverTime():
+            first = result_of(seeds[0])
+            yield _over_time(asked(chart), place, None if first is None else measures.balancing(first, chart, chart))
 
 
 def _drawn(chart: Cdf | IngressCdf, result: Result) -> pl.Series:
