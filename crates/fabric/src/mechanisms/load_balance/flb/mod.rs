@@ -95,17 +95,17 @@ pub enum Moves {
     InOrder,
 }
 
-/// What becomes of flows at an edge whose own uplink is congested.
+/// What becomes of flows at an edge whose own uplink is congested (section 3.2 has notices go to the source edge from other switches).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum OwnUplinks {
-    /// They are isolated, and their senders notified, as for any other switch.
+    /// Nothing: their path is slower for that, and they leave it by rerouting.
     #[default]
-    Isolate,
-    /// Their senders are notified, if these listen: isolated, the flows would be bound to the path that has too many.
-    Notify,
-    /// Nothing.
     Ignore,
+    /// Their senders are notified, if these listen.
+    Notify,
+    /// They are isolated as well, as for any other switch: that binds them to the path that has too many.
+    Isolate,
 }
 
 /// FLB: the path with the least delay on which a packet overtakes none of its flow; congested flows keep to few paths (ATC 2025).
