@@ -50,6 +50,17 @@ fn notices(switch: &mut Script, until: u64) -> Vec<(u64, PortIx, u32, bool)> {
     std::iter::from_fn(next).collect()
 }
 
+/// How much of something the switch holds at `at`, in ns.
+fn held(switch: &mut Script, at: u64, what: &str) -> u64 {
+    let mut found = 0;
+    let now = backwater_engine::Time::from_ps(at * NS);
+    switch.node.pipeline().unwrap().observe_balancing(now, &mut |held| match held {
+        Held::Count(name, count) if name == what => found = count,
+        _ => {}
+    });
+    found
+}
+
 /// Packets of these flows come at once, at `at` in ns, alternating between the links to the spines; none is the first of its flow.
 fn arrive(switch: &mut Script, at: u64, flows: &[u32]) {
     for (nth, flow) in (0..).zip(flows) {
@@ -204,14 +215,26 @@ fn an_edge_isolates_for_its_own_uplinks_if_asked_to() {
         }
         let sent = notices(&mut edge, 1001);
         assert_eq!(sent, [(1000, 1, 1, true)].repeat(told).as_slice(), "{own_uplinks:?}");
-        let mut flows = 0;
-        let now = backwater_engine::Time::from_ps(1001 * NS);
-        edge.node.pipeline().unwrap().observe_balancing(now, &mut |held| {
-            if let Held::Count("isolated_flows", count) = held {
-                flows = count;
-            }
-        });
-        assert_eq!(flows, isolated, "{own_uplinks:?}");
+        assert_eq!(held(&mut edge, 1001, "isolated_flows"), isolated, "{own_uplinks:?}");
+    }
+}
+
+/// Flow 0 is said to be congested, and never to be clear. Its last packet comes at 2 us: the first look at the table more than 10 us later drops it, and its path. Looks are 4 us apart, from the notice at 1 us on.
+#[test]
+fn a_flow_whose_clear_notice_is_lost_is_forgotten() {
+    let (flow_timeout, check_period) = (Duration::from_us(10), Some(Duration::from_us(4)));
+    let mut spec = leaf_spine(FlbConfig { flow_timeout, check_period, ..FlbConfig::default() });
+    spec.congestion = CongestionConfig::None(Default::default());
+    let mut edge = Script::new(&spec, vec![flow(0, 3, 1 << 20, 0)], 6);
+    edge.arrive_notice(1000 * NS, 3, 0, Protocol::named("flb"), [1, 1, 0, 0]);
+    edge.arrive_data(2000 * NS, 0, 0, 0);
+    for (until, left) in [(12_999, 1), (13_001, 0)] {
+        assert_eq!(notices(&mut edge, until), []);
+        assert_eq!(
+            ["isolated_flows", "isolation_paths"].map(|what| held(&mut edge, until, what)),
+            [left; 2],
+            "{until}"
+        );
     }
 }
 

@@ -30,7 +30,7 @@ use backwater_fabric::mechanisms::load_balance::conga::CongaConfig;
 use backwater_fabric::mechanisms::load_balance::flb::{
     DelayOf, FlbConfig, Moves, OwnUplinks, Spread, StampPoint, Threshold as KOfFlb, Ties,
 };
-use backwater_fabric::mechanisms::load_balance::letflow::LetFlowConfig;
+use backwater_fabric::mechanisms::load_balance::letflow::{Answers, Gaps, LetFlowConfig};
 use backwater_fabric::mechanisms::load_balance::spray::SprayConfig;
 use backwater_fabric::mechanisms::recovery::RecoveryConfig;
 use backwater_fabric::mechanisms::recovery::go_back_n::GoBackNConfig;
@@ -255,23 +255,29 @@ fn with_recovery(
     })
 }
 
-/// A timeout of flowlets, and an ageing no shorter.
-fn gaps() -> impl Strategy<Value = (Duration, Duration)> {
+/// A timeout of flowlets, an ageing no shorter than flowlets' gaps, and the rules.
+fn flowlet_rules() -> impl Strategy<Value = (Duration, Duration, Gaps, Answers)> {
     let timeout = prop_oneof![1u64..2000, 1u64..50_000];
-    (timeout, 0u64..100_000).prop_map(|(timeout, more)| (Duration::from_ns(timeout), Duration::from_ns(timeout + more)))
+    let rules = (select(vec![Gaps::Exact, Gaps::AgeBit]), select(vec![Answers::ByHash, Answers::ByFlowlets]));
+    (timeout, 0u64..100_000, rules).prop_map(|(timeout, more, (gaps, answers))| {
+        let longest = if gaps == Gaps::AgeBit { 2 * timeout } else { timeout };
+        (Duration::from_ns(timeout), Duration::from_ns(longest + more), gaps, answers)
+    })
 }
 
 fn letflow() -> impl Strategy<Value = LoadBalanceConfig> {
-    let config = |(flowlet_timeout, aging)| LoadBalanceConfig::LetFlow(LetFlowConfig { flowlet_timeout, aging });
-    gaps().prop_map(config)
+    let config = |(flowlet_timeout, aging, gaps, answers)| {
+        LoadBalanceConfig::LetFlow(LetFlowConfig { flowlet_timeout, aging, gaps, answers })
+    };
+    flowlet_rules().prop_map(config)
 }
 
 fn conga() -> impl Strategy<Value = LoadBalanceConfig> {
-    let config = |((flowlet_timeout, aging), period, alpha, bits)| {
-        let dre_period = Duration::from_ns(period);
-        LoadBalanceConfig::Conga(CongaConfig { flowlet_timeout, aging, dre_period, alpha, bits })
+    let config = |((flowlet_timeout, aging, gaps, answers), (period, fade), alpha, bits)| {
+        let [dre_period, fade] = [period, fade].map(Duration::from_ns);
+        LoadBalanceConfig::Conga(CongaConfig { flowlet_timeout, aging, bits, dre_period, alpha, fade, gaps, answers })
     };
-    (gaps(), 1u64..50_000, 0.01f64..1.0, 1u8..=8).prop_map(config)
+    (flowlet_rules(), (1u64..50_000, 0u64..100_000), 0.01f64..1.0, 1u8..=8).prop_map(config)
 }
 
 /// DSH that is lossless, in any form.

@@ -5,13 +5,13 @@
 //! its leaf; the leaf at its end keeps that in a table, and sends it back with the packets that go the other way.
 
 use super::dre::Dre;
-use super::flowlets::{self, Flowlets, any_of, by_hash, usable};
+use super::flowlets::{self, Answers, Flowlets, Gaps, any_of, by_hash, usable};
 use crate::contract::{
     Arrival, Beside, Carried, Choice, Findings, FlowHash, Footprint, Held, LoadBalance, LoadBalanceOptions, Neighbour,
     Options, Passage, PortFacts, Shape, Site, Station, Stations, View,
 };
+use crate::frame::Packet;
 use crate::frame::record::PathHeader;
-use crate::frame::{Packet, PacketKind};
 use crate::ids::{NodeId, PortIx};
 use backwater_engine::memory::HeapBytes;
 use backwater_engine::random::Stream;
@@ -41,6 +41,13 @@ pub struct CongaConfig {
     /// paper tells only the time constant).
     #[schemars(range(min = 0.0, max = 1.0))]
     pub alpha: f64,
+    /// How long a metric that has aged takes to fall to 0, evenly and rounded down. Default 0: it counts as 0 at once (the paper has it decay gradually, and
+    /// does not tell how; the ConWeave simulator has it count as 0).
+    pub fade: Duration,
+    /// How a switch tells that a flowlet has ended.
+    pub gaps: Gaps,
+    /// How packets that are no data find their way.
+    pub answers: Answers,
 }
 
 impl Default for CongaConfig {
@@ -51,13 +58,16 @@ impl Default for CongaConfig {
             bits: 3,
             dre_period: Duration::from_us(32),
             alpha: 0.2,
+            fade: Duration::ZERO,
+            gaps: Gaps::default(),
+            answers: Answers::default(),
         }
     }
 }
 
 impl Options for CongaConfig {
     fn check(&self, _beside: &Beside<'_>, findings: &mut Findings) {
-        flowlets::check(self.flowlet_timeout, self.aging, findings);
+        flowlets::check(self.flowlet_timeout, self.gaps, self.aging, findings);
         findings.positive(Some(self.dre_period), "dre_period");
         findings.positive(Some(self.alpha), "alpha");
     }
@@ -125,8 +135,9 @@ pub struct Conga {
     links: Vec<Link>,
     /// The other leaves that packets have come from.
     leaves: BTreeMap<NodeId, Leaf>,
-    aging: Duration,
+    ageing: Ageing,
     flowlets: Flowlets,
+    answers: Answers,
     hash: FlowHash,
     draws: Stream,
 }
@@ -138,6 +149,15 @@ struct Link {
     dre: Dre,
 }
 
+/// How metrics age.
+#[derive(Clone, Copy, Debug)]
+struct Ageing {
+    /// How long one stays what it is.
+    after: Duration,
+    /// How long it then takes to fall to 0.
+    fade: Duration,
+}
+
 /// How busy a path was, and when that was heard.
 #[derive(Clone, Copy, Debug, Default)]
 struct Metric {
@@ -147,8 +167,14 @@ struct Metric {
 
 impl Metric {
     /// What it is worth now.
-    fn at(&self, now: Time, aging: Duration) -> u8 {
-        if now.since(self.heard) > aging { 0 } else { self.value }
+    fn at(&self, now: Time, ageing: Ageing) -> u8 {
+        let over = now.since(self.heard).saturating_sub(ageing.after);
+        if over == Duration::ZERO {
+            return self.value;
+        }
+        let left = ageing.fade.saturating_sub(over);
+        // No more than the value; a `fade` of 0 leaves nothing.
+        (u128::from(self.value) * u128::from(left.ps()) / u128::from(ageing.fade.ps().max(1))) as u8
     }
 }
 
@@ -192,14 +218,14 @@ impl Leaf {
     }
 
     /// What to send back: the next path in turn whose metric is not what was last sent of it, or else the next path.
-    fn feedback(&mut self, now: Time, aging: Duration) -> Option<(PortIx, u8)> {
+    fn feedback(&mut self, now: Time, ageing: Ageing) -> Option<(PortIx, u8)> {
         let (count, turn) = (self.from.len(), self.turn);
-        let is_new = |ix: &usize| self.from[*ix].metric.at(now, aging) != self.from[*ix].told;
+        let is_new = |ix: &usize| self.from[*ix].metric.at(now, ageing) != self.from[*ix].told;
         let mut in_turn = (0..count).map(|step| (turn + step) % count);
         let chosen = in_turn.clone().find(is_new).or_else(|| in_turn.next())?;
         self.turn = chosen + 1;
         let from = &mut self.from[chosen];
-        from.told = from.metric.at(now, aging);
+        from.told = from.metric.at(now, ageing);
         Some((from.tag, from.told))
     }
 }
@@ -215,8 +241,9 @@ impl Conga {
             node: site.node,
             links: site.links().map(link).collect(),
             leaves: BTreeMap::new(),
-            aging: config.aging,
-            flowlets: Flowlets::new(config.flowlet_timeout, config.aging),
+            ageing: Ageing { after: config.aging, fade: config.fade },
+            flowlets: Flowlets::new(config.flowlet_timeout, config.gaps, config.aging),
+            answers: config.answers,
             hash: FlowHash::new(site.seed, site.node),
             draws: site.seed.stream("conga", u64::from(site.node.0)),
         }
@@ -257,7 +284,7 @@ impl Station for Conga {
         let metric = link.dre.metric(view.now);
         if self.is_from_host(at.ingress) {
             let leaf = leaf_of(packet.packet(), self.node, at.egress, view);
-            let feedback = self.leaves.get_mut(&leaf).and_then(|leaf| leaf.feedback(view.now, self.aging));
+            let feedback = self.leaves.get_mut(&leaf).and_then(|leaf| leaf.feedback(view.now, self.ageing));
             *packet.path_header_mut() = Header { leaf: self.node, tag: at.egress, metric, feedback }.into();
         } else if let Some(header) = packet.path_header().copied() {
             let header = Header::from(header);
@@ -275,15 +302,14 @@ impl Station for Conga {
 impl LoadBalance for Conga {
     fn choose(&mut self, arrival: &mut Arrival<'_>, view: &mut View<'_>) -> Choice {
         let Arrival { key, candidates, ingress, destination, .. } = *arrival;
-        let is_data = arrival.packet.packet().kind == PacketKind::Data;
-        if !is_data || !self.is_from_host(ingress) {
+        if !self.answers.by_flowlets(arrival.packet.packet().kind) || !self.is_from_host(ingress) {
             return Choice::Candidate(by_hash(self.hash, key, candidates, view));
         }
-        let Conga { links, leaves, aging, flowlets, draws, .. } = self;
+        let Conga { links, leaves, ageing, flowlets, draws, .. } = self;
         let leaf = leaves.get(&view.paths.edge(destination));
         let metric = |way: usize| {
             let port = usize::from(candidates[way]);
-            let remote = leaf.map_or(0, |leaf| leaf.to[port].at(view.now, *aging));
+            let remote = leaf.map_or(0, |leaf| leaf.to[port].at(view.now, *ageing));
             links[port].dre.metric(view.now).max(remote)
         };
         Choice::Candidate(flowlets.way(key, candidates, view, |before| {
@@ -309,7 +335,7 @@ mod tests {
     use crate::contract::passage::OWN;
     use crate::frame::framing::FrameSize;
     use crate::frame::record::Records;
-    use crate::frame::{Body, Frame, Route};
+    use crate::frame::{Body, Frame, PacketKind, Route};
     use crate::ids::Class;
     use crate::model::node::Node;
     use crate::network::fabric::Fabric;
@@ -323,6 +349,7 @@ mod tests {
             bits: 3,
             dre_period: Duration::from_us(1),
             alpha: 0.5,
+            ..CongaConfig::default()
         }
     }
 
@@ -576,6 +603,28 @@ mod tests {
         assert_eq!(leaf.spread(at(105)), [3000, 0, 0]);
         leaf.feed_back(3, 1, at(60));
         assert_shared(leaf.spread(Time::from_ps(105_000_001)), [true, false, true]);
+    }
+
+    /// A 7 stays for 100 us, and then falls to 0 within 70 us: by one in 10 us, and rounded down.
+    #[test]
+    fn a_metric_fades_if_asked_to() {
+        let ageing = Ageing { after: Duration::from_us(100), fade: Duration::from_us(70) };
+        let metric = Metric { value: 7, heard: at(5) };
+        for (us, left) in [(105, 7), (106, 6), (115, 6), (116, 5), (165, 1), (166, 0), (175, 0), (1000, 0)] {
+            assert_eq!(metric.at(at(us), ageing), left, "{us} us");
+        }
+    }
+
+    /// Answers take the best path as well, and stay on it without a gap.
+    #[test]
+    fn answers_choose_by_metrics_if_asked_to() {
+        let mut leaf = Switch::with(4, &CongaConfig { answers: Answers::ByFlowlets, ..config() });
+        [3, 4].into_iter().for_each(|port| leaf.feed_back(port, 7, at(0)));
+        assert!((0..50).all(|flow| leaf.choose_for(PacketKind::Ack, flow, 0, at(0)) == 2));
+        leaf.feed_back(2, 7, at(1));
+        leaf.feed_back(3, 0, at(1));
+        assert_eq!(leaf.choose_for(PacketKind::Ack, 0, 0, at(1)), 2);
+        assert_eq!(leaf.choose_for(PacketKind::Ack, 99, 0, at(1)), 3);
     }
 
     #[test]

@@ -3,17 +3,63 @@
 
 use super::recent::{Recent, Used};
 use crate::contract::{Findings, FlowHash, FlowKey, Held, View};
+use crate::frame::PacketKind;
 use crate::ids::PortIx;
 use backwater_engine::random::Stream;
 use backwater_engine::{Duration, Time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// How a switch tells that a flowlet has ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Gaps {
+    /// By a gap longer than the timeout.
+    #[default]
+    Exact,
+    /// By a bit that is set at every multiple of the timeout, and cleared by every packet: if it is set already there, the flowlet has ended. That is after a gap
+    /// of one to two timeouts (CONGA section 3.4).
+    AgeBit,
+}
+
+impl Gaps {
+    /// Whether the flowlet of a packet that came at `last` goes on with one that comes now.
+    fn is_short(self, last: Time, now: Time, timeout: Duration) -> bool {
+        match self {
+            Gaps::Exact => now.since(last) <= timeout,
+            Gaps::AgeBit => now.ps() / timeout.ps() - last.ps() / timeout.ps() < 2,
+        }
+    }
+}
+
+/// How packets that are no data find their way.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Answers {
+    /// By a hash, as with ECMP (public simulators of lossless fabrics).
+    #[default]
+    ByHash,
+    /// By flowlets, as data do (the papers, for TCP).
+    ByFlowlets,
+}
+
+impl Answers {
+    /// Whether packets of this kind go by flowlets.
+    pub(super) fn by_flowlets(self, kind: PacketKind) -> bool {
+        kind == PacketKind::Data || self == Answers::ByFlowlets
+    }
+}
 
 /// The shortest timeout that has been published for a lossless fabric: that of FLB section 2.1.
 pub(super) const SHORTEST_PUBLISHED: Duration = Duration::from_us(50);
 
 /// Checks the options of a table of flowlets.
-pub(super) fn check(timeout: Duration, aging: Duration, findings: &mut Findings) {
+pub(super) fn check(timeout: Duration, gaps: Gaps, aging: Duration, findings: &mut Findings) {
     findings.positive(Some(timeout), "flowlet_timeout");
     findings.ordered([("flowlet_timeout", timeout), ("aging", aging)]);
+    let is_forgotten = gaps == Gaps::AgeBit && timeout <= aging && aging < timeout * 2;
+    let message = "must be two flowlet_timeout at least: with gaps = \"age-bit\" flowlets have gaps of up to that";
+    findings.error(is_forgotten, "aging", message);
 }
 
 /// The last packet of a flow at a switch.
@@ -35,13 +81,14 @@ impl Used for Flowlet {
 #[derive(Debug)]
 pub(super) struct Flowlets {
     timeout: Duration,
+    gaps: Gaps,
     flows: Recent<Flowlet>,
 }
 
 impl Flowlets {
     /// An empty table: gaps longer than `timeout` end a flowlet, and flows without a packet for longer than `aging` are forgotten.
-    pub(super) fn new(timeout: Duration, aging: Duration) -> Flowlets {
-        Flowlets { timeout, flows: Recent::new(aging) }
+    pub(super) fn new(timeout: Duration, gaps: Gaps, aging: Duration) -> Flowlets {
+        Flowlets { timeout, gaps, flows: Recent::new(aging) }
     }
 
     /// Which of `candidates` a packet of `flow` takes: that of the packet before; at the start of a flowlet, and when that link is down or leads there no
@@ -53,11 +100,10 @@ impl Flowlets {
         view: &View<'_>,
         choose: impl FnOnce(Option<usize>) -> usize,
     ) -> usize {
-        let gap = |flowlet: &Flowlet| view.now.since(flowlet.last);
         let place = self.flows.place(flow.0, view.now);
         // Routes that have changed may lead elsewhere.
         let before = place.known.and_then(|flowlet| candidates.iter().position(|port| *port == flowlet.port));
-        let goes_on = place.known.is_some_and(|flowlet| gap(&flowlet) <= self.timeout);
+        let goes_on = place.known.is_some_and(|flowlet| self.gaps.is_short(flowlet.last, view.now, self.timeout));
         let way = match before {
             Some(way) if goes_on && is_usable(way, candidates, view) => way,
             _ => choose(before),
@@ -134,7 +180,11 @@ mod tests {
 
     /// A timeout of 100 ns, and ageing after 1 us.
     fn flowlets() -> Flowlets {
-        Flowlets::new(Duration::from_ns(100), Duration::from_us(1))
+        with_gaps(Gaps::Exact)
+    }
+
+    fn with_gaps(gaps: Gaps) -> Flowlets {
+        Flowlets::new(Duration::from_ns(100), gaps, Duration::from_us(1))
     }
 
     /// What a packet finds: whether it starts a flowlet and the last way is remembered, and then takes `new`.
@@ -168,6 +218,19 @@ mod tests {
         assert_eq!(packet(&mut flowlets, FLOW, at(400), &mut node, 0), (3, Asked::No));
         // Another flow has a flowlet of its own.
         assert_eq!(packet(&mut flowlets, FlowKey(8), at(400), &mut node, 0), (0, Asked::Unknown));
+    }
+
+    /// The bit is set at 100, 200, ... ns. A packet at 110 ns clears it; it is set at 200, and at 300 ns the flowlet has ended. One at 199 ns has that from 300 ns on as well.
+    #[test]
+    fn an_age_bit_ends_a_flowlet_after_one_to_two_timeouts() {
+        for (last, next, ends) in
+            [(110, 299, false), (110, 300, true), (199, 299, false), (199, 300, true), (200, 399, false)]
+        {
+            let (mut flowlets, mut node) = (with_gaps(Gaps::AgeBit), ports(&[]));
+            packet(&mut flowlets, FLOW, at(last), &mut node, 1);
+            let (way, _) = packet(&mut flowlets, FLOW, at(next), &mut node, 2);
+            assert_eq!(way, if ends { 2 } else { 1 }, "{last} {next}");
+        }
     }
 
     /// The last way is remembered for 1 us to the picosecond, wherever in the periods of 1 us that begins and ends.

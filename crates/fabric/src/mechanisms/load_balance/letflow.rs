@@ -1,11 +1,12 @@
 //! LetFlow (Vanini et al., NSDI 2017): every flowlet takes a random equal-cost port. Flows on slow paths pause more often, and so leave them.
 
+pub use super::flowlets::{Answers, Gaps};
+
 use super::flowlets::{self, Flowlets, any_of, by_hash, usable};
 use crate::contract::{
     Arrival, Beside, Choice, Findings, FlowHash, Footprint, Held, LoadBalance, LoadBalanceOptions, Options, Site,
     Station, View,
 };
-use crate::frame::PacketKind;
 use backwater_engine::random::Stream;
 use backwater_engine::{Duration, Time};
 use schemars::JsonSchema;
@@ -21,17 +22,26 @@ pub struct LetFlowConfig {
     /// How long a switch remembers a flow without packets, at least `flowlet_timeout`; it takes memory and changes no result. Default 2 ms (the
     /// ConWeave simulator).
     pub aging: Duration,
+    /// How a switch tells that a flowlet has ended.
+    pub gaps: Gaps,
+    /// How packets that are no data find their way.
+    pub answers: Answers,
 }
 
 impl Default for LetFlowConfig {
     fn default() -> Self {
-        LetFlowConfig { flowlet_timeout: flowlets::SHORTEST_PUBLISHED, aging: Duration::from_ms(2) }
+        LetFlowConfig {
+            flowlet_timeout: flowlets::SHORTEST_PUBLISHED,
+            aging: Duration::from_ms(2),
+            gaps: Gaps::default(),
+            answers: Answers::default(),
+        }
     }
 }
 
 impl Options for LetFlowConfig {
     fn check(&self, _beside: &Beside<'_>, findings: &mut Findings) {
-        flowlets::check(self.flowlet_timeout, self.aging, findings);
+        flowlets::check(self.flowlet_timeout, self.gaps, self.aging, findings);
     }
 }
 
@@ -44,7 +54,8 @@ impl LoadBalanceOptions for LetFlowConfig {
 
     fn build(&self, site: &Site<'_>) -> Box<LetFlow> {
         Box::new(LetFlow {
-            flowlets: Flowlets::new(self.flowlet_timeout, self.aging),
+            flowlets: Flowlets::new(self.flowlet_timeout, self.gaps, self.aging),
+            answers: self.answers,
             hash: FlowHash::new(site.seed, site.node),
             draws: site.seed.stream("letflow", u64::from(site.node.0)),
         })
@@ -55,6 +66,7 @@ impl LoadBalanceOptions for LetFlowConfig {
 #[derive(Debug)]
 pub struct LetFlow {
     flowlets: Flowlets,
+    answers: Answers,
     hash: FlowHash,
     draws: Stream,
 }
@@ -70,8 +82,8 @@ impl Station for LetFlow {}
 impl LoadBalance for LetFlow {
     fn choose(&mut self, arrival: &mut Arrival<'_>, view: &mut View<'_>) -> Choice {
         let Arrival { key, candidates, .. } = *arrival;
-        let LetFlow { flowlets, hash, draws } = self;
-        Choice::Candidate(if arrival.packet.packet().kind == PacketKind::Data {
+        let LetFlow { flowlets, answers, hash, draws } = self;
+        Choice::Candidate(if answers.by_flowlets(arrival.packet.packet().kind) {
             flowlets.way(key, candidates, view, |_| any_of(usable(candidates, view), draws))
         } else {
             by_hash(*hash, key, candidates, view)
@@ -88,7 +100,7 @@ mod tests {
     use super::*;
     use crate::contract::{Carried, FlowKey};
     use crate::frame::record::Records;
-    use crate::frame::{Body, Frame};
+    use crate::frame::{Body, Frame, PacketKind};
     use crate::ids::NodeId;
     use crate::testing::{fabric, frame, interfaces, port, star};
     use backwater_engine::Time;
@@ -147,6 +159,14 @@ mod tests {
             let by_hash = FlowHash::new(site.seed, site.node).index(FlowKey(flow), 4);
             assert_eq!(ways(&mut balancer, flow, kind, (0..10).map(|i| i * 60_000)), [by_hash; 10]);
         }
+        // Unless it goes by flowlets: with a gap it takes any port, and without one it stays.
+        let mut balancer = letflow(&LetFlowConfig { answers: Answers::ByFlowlets, ..Default::default() });
+        let mut taken = ways(&mut balancer, 1, PacketKind::Ack, (0..100).map(|i| i * 60_000));
+        taken.sort_unstable();
+        taken.dedup();
+        assert_eq!(taken, [0, 1, 2, 3]);
+        let steady = ways(&mut balancer, 2, PacketKind::Ack, (0..100).map(|i| i * 40_000));
+        assert_eq!(steady, vec![steady[0]; 100]);
     }
 
     /// Below the shortest timeout that anybody has used, receivers should stand reordering.

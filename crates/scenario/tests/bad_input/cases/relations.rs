@@ -216,6 +216,13 @@ pub(super) const CASES: &[Case] = &[
     ),
     (
         "[probes]",
+        "[load_balance]\nkind = \"letflow\"\ngaps = \"age-bit\"\naging = \"99 us\"\n[probes]",
+        &[
+            "s.toml:39:9: error: load_balance.aging = \"99 us\": must be two flowlet_timeout at least: with gaps = \"age-bit\" flowlets have gaps of up to that",
+        ],
+    ),
+    (
+        "[probes]",
         "[load_balance]\nkind = \"letflow\"\nflowlet_timeout = \"49 us\"\n[probes]",
         &[
             "s.toml:37:8: warning: load_balance.kind = \"letflow\": letflow reorders packets, and go-back-n takes each reordering for a loss; in-any-order does not",
