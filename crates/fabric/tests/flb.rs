@@ -19,7 +19,7 @@ use backwater_fabric::mechanisms::congestion::CongestionConfig;
 use backwater_fabric::mechanisms::headroom::HeadroomConfig;
 use backwater_fabric::mechanisms::headroom::sih::SihConfig;
 use backwater_fabric::mechanisms::load_balance::LoadBalanceConfig;
-use backwater_fabric::mechanisms::load_balance::flb::{DelayOf, FlbConfig, StampPoint, Ties, reroute};
+use backwater_fabric::mechanisms::load_balance::flb::{DelayOf, FlbConfig, OwnUplinks, StampPoint, Ties, reroute};
 use backwater_fabric::mechanisms::load_balance::letflow::LetFlowConfig;
 use backwater_fabric::mechanisms::recovery::RecoveryConfig;
 use backwater_fabric::mechanisms::recovery::go_back_n::GoBackNConfig;
@@ -73,7 +73,7 @@ fn paths(simulation: &Simulation, node: u32) -> Vec<PathState> {
 const S0: u32 = 20;
 const S4: u32 = 24;
 
-/// 40 Gb/s and 22 MB everywhere, PFC with a dynamic threshold.
+/// 40 Gb/s and 22 MB everywhere, PFC with the dynamic threshold of `papers/flb/fig02-03.toml`.
 fn testbed(load_balance: LoadBalanceConfig) -> NetworkSpec {
     let mut spec = network(20, 5);
     spec.links = (0..3).map(|host| link(host, S0, 40, 1000)).collect();
@@ -81,7 +81,7 @@ fn testbed(load_balance: LoadBalanceConfig) -> NetworkSpec {
     spec.links.extend((1..=3).map(|core| link(S0 + core, S4, 40, 1000)));
     spec.links.extend((3..20).map(|host| link(host, S4, 40, 1000)));
     spec.switch.buffer = Bytes(22_000_000);
-    spec.switch.headroom = HeadroomConfig::Sih(SihConfig { alpha: 0.0625, ..Default::default() });
+    spec.switch.headroom = HeadroomConfig::Sih(SihConfig { alpha: 1.0 / 128.0, ..Default::default() });
     spec.recovery = RecoveryConfig::InAnyOrder(Default::default());
     spec.load_balance = load_balance;
     spec
@@ -150,14 +150,16 @@ fn under_ecmp_the_flow_on_the_same_path_is_blocked() {
 fn under_letflow_the_congested_flow_blocks_both() {
     let letflow = LoadBalanceConfig::LetFlow(LetFlowConfig::default());
     let (before, during, _) = rates(&seed_of_the_paper(&letflow), None);
-    assert!(during[0] < 0.75 * before[0] && during[1] < 0.5 * before[1], "{before:?} {during:?}");
+    assert!(during[0] < 0.75 * before[0] && during[1] < 0.9 * before[1], "{before:?} {during:?}");
 }
 
 /// With FLB f2 is isolated, and f0 and f1 go on, with or without the minimal rate control.
 #[test]
 fn under_flb_only_the_congested_flow_is_held_up() {
     for (seed, congestion) in [(1, "none"), (2, "none"), (3, "flb-rc"), (4, "flb-rc")] {
-        let mut spec = testbed(LoadBalanceConfig::Flb(FlbConfig { ties: Ties::InTurn, ..Default::default() }));
+        let gap_unit = Some(Duration::from_us(4));
+        let mut spec =
+            testbed(LoadBalanceConfig::Flb(FlbConfig { ties: Ties::InTurn, gap_unit, ..Default::default() }));
         spec.seed = seed;
         if congestion == "flb-rc" {
             spec.congestion = CongestionConfig::FlbRc(Default::default());
@@ -283,7 +285,8 @@ fn every_congested_port_needs_a_path() {
 /// One path is left to all others, whatever is congested.
 #[test]
 fn not_all_paths_are_isolated() {
-    let spec = leaf_spine(FlbConfig { ties: Ties::InTurn, ..Default::default() }, 100);
+    let own_uplinks = OwnUplinks::Isolate;
+    let spec = leaf_spine(FlbConfig { ties: Ties::InTurn, own_uplinks, ..Default::default() }, 100);
     let two = [flow(0, 4, 600_000, 0), flow(1, 4, 600_000, 0), flow(2, 5, 600_000, 0), flow(3, 5, 600_000, 0)];
     let ((flows, paths), left) = isolation(spec, two.to_vec());
     assert_eq!((flows, paths, left), (4, 1, (0, 0)));

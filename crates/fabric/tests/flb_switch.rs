@@ -219,6 +219,44 @@ fn an_edge_isolates_for_its_own_uplinks_if_asked_to() {
     }
 }
 
+/// A link goes down before a queue that is congested: what waited there is gone, and its flows are clear. When they come again by the other one, nothing is said until that is congested.
+#[test]
+fn flows_are_clear_where_the_link_goes_down() {
+    let flows = vec![flow(3, 0, 1 << 20, 0)];
+    let mut spine = Script::new(&leaf_spine(fixed()), flows, 8);
+    (0..6).for_each(|psn| spine.arrive_data(1000 * NS, 1, 0, 1 + psn));
+    assert_eq!(notices(&mut spine, 1001), [(1000, 1, 0, true)]);
+    spine.link_change(1100 * NS, 0, false);
+    assert_eq!(notices(&mut spine, 1200), [(1100, 1, 0, false)]);
+    assert_eq!(["congested_flows", "congested_queues"].map(|what| held(&mut spine, 1200, what)), [0, 0]);
+}
+
+/// Six flows have three uplinks in turn. Flows 0 and 3, which share one, are said to be the only congested ones of their ports: two paths are needed, and flow 3 opens another. The third one is left to all others.
+#[test]
+fn a_second_root_opens_a_second_path() {
+    let mut spec = leaf_spine(FlbConfig::default());
+    spec.nodes = network(6, 5).nodes;
+    spec.links.extend([(6, 10), (7, 10)].map(|(leaf, spine)| link(leaf, spine, 100, 1000)));
+    spec.congestion = CongestionConfig::None(Default::default());
+    let flows = (0..6).map(|nth| flow(nth % 3, 3 + nth % 3, 1 << 20, 0)).collect();
+    let mut edge = Script::new(&spec, flows, 6);
+    let mut at = 1000;
+    let mut uplink = |edge: &mut Script, flow: u32, psn: u32| {
+        at += 1000;
+        edge.arrive_data(at * NS, (flow % 3) as PortIx, flow, psn);
+        edge.next_data((at + 500) * NS).map(|(port, ..)| port).unwrap()
+    };
+    let first = [0, 1, 2, 3, 4, 5].map(|flow| uplink(&mut edge, flow, 0));
+    assert!(first[0] == first[3] && first[0] != first[1]);
+    for flow in [0, 3] {
+        edge.arrive_notice(7600 * NS, first[0], flow, Protocol::named("flb"), [1, 1, 0, 0]);
+    }
+    let [mine, other] = [0, 3].map(|flow| uplink(&mut edge, flow, 1));
+    assert!(mine == first[0] && other != mine, "{mine} {other}");
+    assert_eq!([0, 3].map(|flow| uplink(&mut edge, flow, 2)), [mine, other]);
+    assert_eq!([1, 2, 4, 5].map(|flow| uplink(&mut edge, flow, 1)), [12 - mine - other; 4]);
+}
+
 /// Flow 0 is said to be congested, and never to be clear. Its last packet comes at 2 us: the first look at the table more than 10 us later drops it, and its path. Looks are 4 us apart, from the notice at 1 us on.
 #[test]
 fn a_flow_whose_clear_notice_is_lost_is_forgotten() {

@@ -1,9 +1,12 @@
 //! The congestion notification message (CNM) of FLB: what a switch tells the source edge of a flow, and that the sender.
 
-use crate::frame::Protocol;
+use crate::frame::{MAX_HOPS, Protocol};
 
 /// Whose notices these are.
 pub(super) const FLB: Protocol = Protocol::named("flb");
+
+/// The most ports at which a flow is known to be congested at once: as many as it passes, at most. Of more, which only one that changes its path can have, the first count.
+pub(super) const MOST_ROOTS: usize = MAX_HOPS;
 
 /// What a CNM says of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

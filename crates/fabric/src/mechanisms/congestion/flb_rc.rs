@@ -6,16 +6,13 @@ use crate::contract::{
 };
 use crate::frame::{Notice, Protocol};
 use crate::ids::PortId;
-use crate::mechanisms::cnm::{Cnm, FLB};
+use crate::mechanisms::cnm::{Cnm, FLB, MOST_ROOTS};
 use crate::mechanisms::congestion::none::NoCongestionControl;
 use arrayvec::ArrayVec;
 use backwater_engine::{Bytes, Duration, Rate, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
-
-/// The most ports at which a flow is known to be congested at once: no more are on its path.
-const MOST_ROOTS: usize = 7;
 
 /// FLB's minimal rate control: stop while a switch says so, then a share of the line rate (ATC 2025).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -12,7 +12,7 @@ use crate::contract::{
     LoadBalanceOptions, Options, Passage, Shape, Site, Station, Stations, View,
 };
 use crate::frame::{Notice, PacketKind, Protocol};
-use crate::ids::{Class, FlowId, NodeId, PortIx, QueueIx};
+use crate::ids::{CLASSES, Class, ClassMask, FlowId, NodeId, PortIx, QueueIx};
 use arrayvec::ArrayVec;
 use backwater_engine::memory::HeapBytes;
 use backwater_engine::random::Stream;
@@ -162,9 +162,9 @@ pub struct Proteus {
 struct Edge {
     measuring: MeasuringEdge,
     flows: Recent<FlowEntry>,
-    /// By port: whether flows have left it because it was stopped, and it still is.
-    out: Vec<bool>,
-    /// Which kind of path has a low delay: the most time in queues.
+    /// By port: the classes whose flows have left it because they were stopped there, and still are.
+    out: Vec<ClassMask>,
+    /// A path with less time in queues has a low delay.
     low: Duration,
     /// From which metric on links are busy.
     busy: u8,
@@ -187,7 +187,6 @@ struct Probed {
 #[derive(Clone, Copy, Debug)]
 struct FlowEntry {
     path: PathIx,
-    edge: NodeId,
     /// When its last packet came.
     last: Time,
     /// When it has left a path that was stopped.
@@ -232,7 +231,7 @@ impl Edge {
         Edge {
             measuring: MeasuringEdge::new(how, false, site),
             flows: Recent::new(config.flow_timeout),
-            out: vec![false; site.ports.len()],
+            out: vec![ClassMask::NONE; site.ports.len()],
             low: Duration::from_ps(low as u64),
             busy: (config.busy * f64::from(LEVELS)).min(255.0) as u8,
             move_interval: config.move_interval.unwrap_or(site.base_rtt),
@@ -248,15 +247,18 @@ impl Edge {
         let known = self.flows.place(headers.flow.0.into(), now).known;
         self.measuring.paths.to(arrival.destination, view);
         let edge = view.paths.edge(arrival.destination);
-        let present = known.filter(|entry| entry.edge == edge && self.set(edge).is_usable(entry.path, view));
+        let present = known.filter(|entry| self.set(edge).is_usable(entry.path, view));
         let mut moved = present.and_then(|entry| entry.moved);
         let path = match present {
-            None => self.best(edge, None, view)?,
+            None => self.best(edge, None, headers.class, view)?,
             Some(entry) => match self.better(&entry, edge, headers.class, view) {
                 Some((path, is_stopped)) => {
                     if is_stopped {
                         let first = self.set(edge).path(entry.path).first();
-                        self.out[usize::from(first)] = view.port(first).is_closed(headers.class.0.into());
+                        if view.port(first).is_closed(headers.class.0.into()) {
+                            let out = &mut self.out[usize::from(first)];
+                            *out = out.with(headers.class);
+                        }
                         moved = Some(now);
                     }
                     view.count("reroutes", 1);
@@ -265,12 +267,12 @@ impl Edge {
                 None => entry.path,
             },
         };
-        self.flows.place(headers.flow.0.into(), now).put(FlowEntry { path, edge, last: now, moved });
+        self.flows.place(headers.flow.0.into(), now).put(FlowEntry { path, last: now, moved });
         let how = self.measuring.how;
         let burden = Some(self.config.burden).filter(|_| present.is_none_or(|entry| entry.path != path));
         let set = self.measuring.paths.to(arrival.destination, view);
         let delay = &mut set.paths[path as usize].delay;
-        burden.into_iter().for_each(|burden| delay.burden(burden, now, &how));
+        burden.into_iter().for_each(|burden| delay.burden(burden, now));
         if self.config.probe_period.is_none() && delay.is_due(now, &how) {
             let stamp = Some(Stamp { path, at: now, busy: 0 });
             *arrival.packet.path_header_mut() = Header { stamp, report: None }.into();
@@ -290,12 +292,12 @@ impl Edge {
     }
 
     /// The best of some paths to `edge`, drawn among those that are not stopped, or if all are, among all; `but` is left out, if there is another.
-    fn best(&mut self, edge: NodeId, but: Option<PathIx>, view: &View<'_>) -> Option<PathIx> {
+    fn best(&mut self, edge: NodeId, but: Option<PathIx>, class: Class, view: &View<'_>) -> Option<PathIx> {
         let Edge { measuring, out, low, busy, config, draws, .. } = self;
         let set = measuring.paths.known(edge)?;
         let known = |path: &Path| Known { delay: path.delay.at(view.now, &measuring.how), busy: path.delay.busy() };
         let is_late = |path: &Path| config.sojourn.is_some_and(|sojourn| known(path).delay > sojourn);
-        let is_out = |path: &Path| out[usize::from(path.first())] || is_late(path);
+        let is_out = |path: &Path| out[usize::from(path.first())].has(class) || is_late(path);
         let others = || set.usable(view).filter(move |(ix, _)| Some(*ix) != but);
         let left = others().filter(|(_, path)| !is_out(path)).count();
         let pool = others().filter(|(_, path)| left == 0 || !is_out(path)).map(|(ix, _)| ix);
@@ -329,12 +331,12 @@ impl Edge {
         if (port.is_closed(queue) || is_late) && may_move {
             // What stands in the queue would leave no sooner than it drains, could it.
             let drain = port.rate().time_for(port.queue_bytes(queue));
-            let other = self.best(edge, Some(entry.path), view)?;
+            let other = self.best(edge, Some(entry.path), class, view)?;
             let longer = self.known(self.set(edge).path(other), view.now).delay.saturating_sub(delay);
             return (longer < drain || is_late && longer == Duration::ZERO).then_some((other, true));
         }
         let gain = self.config.gain?;
-        let other = self.best(edge, Some(entry.path), view)?;
+        let other = self.best(edge, Some(entry.path), class, view)?;
         let less = delay.saturating_sub(self.known(self.set(edge).path(other), view.now).delay);
         (less > gain && view.now.since(entry.last) > less).then_some((other, false))
     }
@@ -367,8 +369,8 @@ impl Edge {
                 let words = [path, node.0, now.ps() as u32, (now.ps() >> 32) as u32];
                 let from = view.port(egress).id();
                 let notice = Notice { protocol: PROTEUS, from, flow: FlowId::NONE, to: *edge, words };
-                let route = set.route_to_edge(path).after_first();
-                view.emit(Emission { notice, egress, class: *class, route });
+                let Some(route) = set.route_to_edge(path) else { continue };
+                view.emit(Emission { notice, egress, class: *class, route: route.after_first() });
                 view.count("probes", 1);
             }
         }
@@ -433,9 +435,10 @@ impl Station for Proteus {
         }
     }
 
-    fn on_gate(&mut self, port: PortIx, _queue: QueueIx, is_open: bool, _view: &mut View<'_>) {
-        if let Some(edge) = self.edge.as_mut().filter(|_| is_open) {
-            edge.out[usize::from(port)] = false;
+    fn on_gate(&mut self, port: PortIx, queue: QueueIx, is_open: bool, _view: &mut View<'_>) {
+        if let Some(edge) = self.edge.as_mut().filter(|_| is_open && usize::from(queue) < CLASSES) {
+            let out = &mut edge.out[usize::from(port)];
+            *out = out.minus(ClassMask::of(Class(queue as u8)));
         }
     }
 
@@ -457,7 +460,7 @@ impl LoadBalance for Proteus {
     fn observe(&self, now: Time, observer: &mut dyn FnMut(Held)) {
         if let Some(edge) = &self.edge {
             observer(Held::Count("flow_entries", edge.flows.count(now)));
-            observer(Held::Count("stopped_uplinks", edge.out.iter().filter(|is_out| **is_out).count() as u64));
+            observer(Held::Count("stopped_uplinks", edge.out.iter().filter(|out| !out.is_empty()).count() as u64));
             edge.measuring.observe(now, |_| false, observer);
         }
     }

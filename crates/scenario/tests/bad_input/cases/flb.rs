@@ -59,6 +59,14 @@ pub(super) const CASES: &[Case] = &[
     ),
     (
         "kind = \"dcqcn\"\nprofile = \"paper\"\ngain = 0.00390625",
+        "kind = \"none\"\n[load_balance]\nkind = \"flb\"\nthreshold = \"static\"\nstatic_threshold = \"0 B\"\nown_uplinks = \"notify\"\n[recovery]\nkind = \"in-any-order\"",
+        &[
+            "s.toml:36:20: error: load_balance.static_threshold = \"0 B\": must be greater than zero",
+            "s.toml:37:15: warning: load_balance.own_uplinks = \"notify\": has no effect: senders do not listen; those of flb-rc do",
+        ],
+    ),
+    (
+        "kind = \"dcqcn\"\nprofile = \"paper\"\ngain = 0.00390625",
         "kind = \"none\"\n[load_balance]\nkind = \"flb\"\nties = \"first\"\n[recovery]\nkind = \"in-any-order\"",
         &["s.toml:35:8: error: load_balance.ties = \"first\": unknown name; allowed: random, in-turn"],
     ),

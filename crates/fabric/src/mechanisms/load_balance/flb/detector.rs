@@ -122,7 +122,8 @@ impl Detector {
         let (to, route) = view.way_back(packet.packet(), packet.trail(), at.ingress)?;
         let back = Back { to, port: at.ingress, route };
         congested.flows.insert(flow, Told { at: now, last: now, back });
-        let cnm = Cnm::Congested { flows: congested.flows.len() as u32 };
+        let recent = congested.flows.values().filter(|told| now.since(told.last) <= self.timeout);
+        let cnm = Cnm::Congested { flows: recent.count() as u32 };
         Some(News { flow, root, cnm, back })
     }
 
@@ -146,6 +147,14 @@ impl Detector {
         }
         congested.swept = view.now;
         congested.flows.extract_if(.., |_, told| view.now.since(told.last) > self.timeout).map(news).collect()
+    }
+
+    /// The link of `egress` is down, and what waited there is gone: nothing is congested there any more.
+    pub(super) fn forget(&mut self, egress: PortIx, view: &View<'_>) -> Vec<News> {
+        let root = view.port(egress).id();
+        let queues = std::mem::take(&mut self.congested[usize::from(egress)]);
+        let flows = queues.into_values().flat_map(|queue| queue.flows);
+        flows.map(|(flow, told)| News { flow, root, cnm: Cnm::Clear, back: told.back }).collect()
     }
 
     /// Whether a queue of `length` bytes is longer than K.

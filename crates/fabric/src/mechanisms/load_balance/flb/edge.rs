@@ -147,7 +147,11 @@ impl Edge {
 
     /// Counts the most entries of the flow table that there have been.
     fn count_flows(&mut self, view: &mut View<'_>) {
-        let flows = self.flows.len();
+        // Some that are kept are too old to count.
+        if self.flows.len() <= self.most_flows {
+            return;
+        }
+        let flows = self.flows.count(view.now) as usize;
         if flows > self.most_flows {
             view.count("flow_entries", (flows - self.most_flows) as u64);
             self.most_flows = flows;
@@ -278,24 +282,30 @@ impl Choosing<'_, '_> {
         Some(isolated)
     }
 
-    /// The isolation path of a congested flow: the one that it has, or on which its last packet is; a new one there, if more are wanted and another path is
-    /// left to all others; else any.
+    /// The isolation path of a congested flow: the one that it has; for a flow that has none a new one, if more are wanted and another path is left to all others;
+    /// else the one on which its last packet is, or any.
     fn isolated(&mut self, flow: Congested, present: Option<PathIx>) -> Option<PathIx> {
         let here = present.or_else(|| self.for_uncongested(None))?;
-        let Choosing { set, view, isolation, config, draws, .. } = self;
-        let is_isolated = |path: &Path| isolation.is_isolated(path.ascent);
-        let ascent = set.path(here).ascent;
-        let elsewhere = flow.path.filter(|path| *path != ascent);
-        let assigned = elsewhere.and_then(|ascent| set.usable(view).find(|(_, path)| path.ascent == ascent));
-        let kept = Some(assigned.map_or(here, |(ix, _)| ix)).filter(|ix| is_isolated(set.path(*ix)));
-        if let Some(kept) = kept.filter(|_| config.spread == Spread::PerFlow) {
-            return Some(kept);
-        }
-        let is_left = || set.usable(view).any(|(_, path)| path.ascent != ascent && !is_isolated(path));
-        if kept.is_none() && isolation.wants_more() && is_left() {
-            return Some(here);
-        }
-        any_of(set.usable(view).filter(|(_, path)| is_isolated(path)).map(|(ix, _)| ix), draws)
+        let Choosing { set, view, isolation, measuring, config, queue, draws, .. } = self;
+        let ascent = |ix: PathIx| set.path(ix).ascent;
+        let is_isolated = |ix: PathIx| isolation.is_isolated(ascent(ix));
+        let own = match flow.path {
+            Some(path) if path == ascent(here) => Some(here),
+            Some(path) => set.usable(view).map(|(ix, _)| ix).find(|ix| ascent(*ix) == path),
+            None if isolation.wants_more() => {
+                let open = || set.usable(view).filter(|(ix, _)| !is_isolated(*ix));
+                let is_left = |new: &PathIx| open().any(|(ix, _)| ascent(ix) != ascent(*new));
+                let delays = open().map(|(ix, path)| (ix, delay(path, view, measuring, config.stamp, *queue)));
+                let new = if is_isolated(here) { best(delays, set, config.ties, draws) } else { Some(here) };
+                if let Some(new) = new.filter(is_left) {
+                    return Some(new);
+                }
+                None
+            }
+            None => None,
+        };
+        let kept = own.or(Some(here)).filter(|ix| is_isolated(*ix) && config.spread == Spread::PerFlow);
+        kept.or_else(|| any_of(set.usable(view).map(|(ix, _)| ix).filter(|ix| is_isolated(*ix)), draws))
     }
 }
 

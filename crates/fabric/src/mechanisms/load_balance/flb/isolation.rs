@@ -1,15 +1,12 @@
 //! Isolation at the source edge: which flows are congested, and which paths are left to them (section 3.2).
 
 use crate::ids::{FlowId, PortId};
-use crate::mechanisms::cnm::Cnm;
+use crate::mechanisms::cnm::{Cnm, MOST_ROOTS};
 use crate::mechanisms::load_balance::paths::Ascent;
 use arrayvec::ArrayVec;
 use backwater_engine::memory::HeapBytes;
 use backwater_engine::{Duration, Time};
 use std::collections::BTreeMap;
-
-/// The most ports at which a flow is known to be congested at once: no more are on its path.
-const MOST_ROOTS: usize = 7;
 
 /// The isolation table of an edge, and its isolation paths.
 #[derive(Debug, Default)]

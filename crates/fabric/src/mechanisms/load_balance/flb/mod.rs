@@ -69,7 +69,7 @@ pub enum Ties {
     /// Any.
     #[default]
     Random,
-    /// The one that was longest ago taken by a flow that needed one.
+    /// The one to which a flow has changed longest ago.
     InTurn,
 }
 
@@ -187,6 +187,9 @@ impl Options for FlbConfig {
         );
         let message = "has no effect: threshold is not static";
         findings.error(!is_static && self.static_threshold.is_some(), "static_threshold", message);
+        findings.positive(self.static_threshold, "static_threshold");
+        let is_heard = beside.congestion == "flb-rc" || self.own_uplinks != OwnUplinks::Notify || !self.isolation;
+        findings.warning(!is_heard, "own_uplinks", "has no effect: senders do not listen; those of flb-rc do");
         findings.error(is_static && self.link_delay.is_some(), "link_delay", "has no effect: threshold is static");
         let default = FlbConfig::default();
         let of_isolation = [
@@ -295,7 +298,8 @@ impl Station for Flb {
         let departs = self.detector.is_some() || self.edge.is_some() && self.stamps_departures;
         let departure = if departs { Stations::DATA_DEPARTURE } else { Stations::NONE };
         let enqueue = if self.detector.is_some() { Stations::DATA_ENQUEUE } else { Stations::NONE };
-        at_edge | departure | enqueue
+        let link = if self.detector.is_some() { Stations::LINK } else { Stations::NONE };
+        at_edge | departure | enqueue | link
     }
 
     fn on_enqueue(&mut self, at: &Passage, queue_bytes: u64, packet: &mut Carried<'_>, view: &mut View<'_>) {
@@ -326,6 +330,13 @@ impl Station for Flb {
                 if edge.informs_senders { Heard::Pass } else { Heard::Consume }
             }
             _ => Heard::Pass,
+        }
+    }
+
+    fn on_link(&mut self, port: PortIx, is_up: bool, view: &mut View<'_>) {
+        if let Some(detector) = self.detector.as_mut().filter(|_| !is_up) {
+            let news = detector.forget(port, view);
+            news.iter().for_each(|news| self.announce(news, port, view));
         }
     }
 

@@ -22,17 +22,29 @@ pub(in super::super) struct Delay {
     busy: u8,
     /// When that was heard.
     heard: Time,
+    /// What has been sent that way since and the next report may not have met.
+    burden: Duration,
+    /// When that was as much.
+    burdened: Time,
     /// When a packet was sampled last.
     sampled: Option<Time>,
 }
 
 impl Delay {
     /// What is known of it now.
+    #[inline]
     pub(in super::super) fn at(&self, now: Time, how: &Measuring) -> Duration {
-        if self.value == Duration::ZERO || self.is_awaited(now, how) {
-            return self.value;
+        if self.value == Duration::ZERO && self.burden == Duration::ZERO {
+            return Duration::ZERO;
         }
-        self.value.saturating_sub(now.since(self.heard).saturating_sub(how.fresh))
+        let aged = now.since(self.heard).saturating_sub(how.fresh);
+        let measured = if self.is_awaited(now, how) { self.value } else { self.value.saturating_sub(aged) };
+        measured + self.burden_at(now)
+    }
+
+    /// What is left of the burden: it drains as time goes on.
+    fn burden_at(&self, now: Time) -> Duration {
+        self.burden.saturating_sub(now.since(self.burdened))
     }
 
     /// Whether a sample is under way.
@@ -57,6 +69,7 @@ impl Delay {
     /// A report has come.
     pub(in super::super) fn hear(&mut self, report: &Report, now: Time) {
         (self.value, self.busy, self.heard) = (report.delay, report.busy, now);
+        self.burden = Duration::ZERO;
     }
 
     /// How busy the busiest of its links was.
@@ -64,9 +77,9 @@ impl Delay {
         self.busy
     }
 
-    /// Takes it for longer until the next report: something has been sent that way which that will not have met.
-    pub(in super::super) fn burden(&mut self, more: Duration, now: Time, how: &Measuring) {
-        (self.value, self.heard) = (self.at(now, how) + more, now);
+    /// Takes it for longer until that has drained, or to the next report: something has been sent that way which that may not have met.
+    pub(in super::super) fn burden(&mut self, more: Duration, now: Time) {
+        (self.burden, self.burdened) = (self.burden_at(now) + more, now);
     }
 }
 
@@ -100,6 +113,23 @@ mod tests {
         for (us, left) in [(40, 5), (60, 5), (61, 4), (64, 1), (65, 0), (1000, 0)] {
             assert_eq!(delay.at(at(us), &HOW), Duration::from_us(left), "{us} us");
         }
+    }
+
+    /// 5 us are fresh until 60 us. 3 us are added at 40, of which 1 us is left at 42, where 2 us more are added, and the next report ends it.
+    #[test]
+    fn a_burden_drains_and_ends_with_the_next_report() {
+        let mut delay = Delay::default();
+        hear(&mut delay, 5, at(40));
+        delay.burden(Duration::from_us(3), at(40));
+        assert_eq!([40, 42, 43, 50].map(|us| delay.at(at(us), &HOW)), [8, 6, 5, 5].map(Duration::from_us));
+        delay.burden(Duration::from_us(2), at(42));
+        assert_eq!([42, 44, 50].map(|us| delay.at(at(us), &HOW)), [8, 6, 5].map(Duration::from_us));
+        // It makes nothing fresh.
+        delay.burden(Duration::from_us(1), at(61));
+        assert_eq!([61, 63, 65].map(|us| delay.at(at(us), &HOW)), [5, 2, 0].map(Duration::from_us));
+        delay.burden(Duration::from_us(9), at(70));
+        hear(&mut delay, 2, at(71));
+        assert_eq!(delay.at(at(71), &HOW), Duration::from_us(2));
     }
 
     /// A sample that is under way says that the path is in use: nothing better is known than what was heard last, until it counts as lost.

@@ -53,7 +53,7 @@ pub(in super::super) struct PathSet {
     pub(in super::super) paths: Vec<Path>,
     /// Those that routes know.
     known: Vec<PathIx>,
-    /// How many flows have taken one because they needed one.
+    /// How many times flows have changed to one of them.
     turns: u64,
     /// The state of the routes that they are from; `None` at first.
     epoch: Option<u32>,
@@ -63,13 +63,13 @@ pub(in super::super) struct PathSet {
 #[derive(Debug)]
 pub(in super::super) struct Path {
     ports: Ports,
-    /// These as the route of a packet.
-    route: Route,
+    /// These as the route of a packet, if it can carry them.
+    route: Option<Route>,
     pub(in super::super) ascent: Ascent,
     /// Whether routes know it.
     is_known: bool,
     pub(in super::super) delay: Delay,
-    /// When a flow took it last that needed one: the number of that flow, from 1.
+    /// When a flow changed to it last: how many had changed to any until then.
     pub(in super::super) turn: u64,
 }
 
@@ -132,19 +132,20 @@ impl PathSet {
         self.known.iter().for_each(|ix| self.paths[*ix as usize].is_known = true);
     }
 
-    /// The place of the path of these ports, made if there is none; `None` if no packet can carry it.
+    /// The place of the path of these ports, made if there is none; `None` from an edge to itself, where there is nothing to choose.
     fn index_of(&mut self, ports: Ports, ascents: &mut Vec<Ports>) -> Option<PathIx> {
         let place = self.paths.iter().position(|path| path.ports == ports).or_else(|| {
-            // From an edge to itself there is none to choose.
-            let route = Route::fixed(&ports).filter(|_| !ports.is_empty())?;
+            if ports.is_empty() {
+                return None;
+            }
             let up: Ports = ports[..ports.len().div_ceil(2)].iter().copied().collect();
             let ascent = ascents.iter().position(|known| *known == up).unwrap_or_else(|| {
                 ascents.push(up);
                 ascents.len() - 1
             });
             self.paths.push(Path {
+                route: Route::fixed(&ports),
                 ports,
-                route,
                 ascent: ascent as Ascent,
                 is_known: true,
                 delay: Delay::default(),
@@ -160,7 +161,7 @@ impl PathSet {
         &self.paths[ix as usize]
     }
 
-    /// A flow takes a path because it needs one.
+    /// A flow changes to a path.
     pub(in super::super) fn takes_turn(&mut self, ix: PathIx) {
         self.turns += 1;
         self.paths[ix as usize].turn = self.turns;
@@ -184,15 +185,15 @@ impl PathSet {
         self.path(ix).is_known && view.port(self.path(ix).first()).is_up()
     }
 
-    /// The route to the other edge itself.
-    pub(in super::super) fn route_to_edge(&self, ix: PathIx) -> Route {
+    /// The route to the other edge itself, if a packet can carry it.
+    pub(in super::super) fn route_to_edge(&self, ix: PathIx) -> Option<Route> {
         self.path(ix).route
     }
 
     /// The route to `host` along a path, if a packet can carry it.
     pub(in super::super) fn route(&self, ix: PathIx, host: NodeId, view: &View<'_>) -> Option<Route> {
         let last = view.paths.candidates(self.edge, host).first()?;
-        self.path(ix).route.then(*last)
+        self.path(ix).route?.then(*last)
     }
 
     /// For a packet that cannot: which of `candidates` is the first port of a path. From there any way will do.
