@@ -69,7 +69,7 @@ fn arrive(switch: &mut Script, at: u64, flows: &[u32]) {
 }
 
 /// One packet is on the wire and three wait: that is K. The next one is above it. Its flow is told, and told again when a round trip has passed (8.5 us with ACKs); the other flow with its own next packet.
-/// Both are cleared when less than K is left, and again be told when there is more.
+/// Both are cleared when less than K is left, and told again when there is more.
 #[test]
 fn a_queue_above_k_has_its_flows_notified_of_and_cleared() {
     let spec = leaf_spine(FlbConfig { notice_interval: Some(Duration::from_ns(300)), ..fixed() });

@@ -268,17 +268,14 @@ impl Flb {
 
     /// What the queue of `egress` has to say about a flow: the switch itself is to know if it is the flow's edge, and else the one that is.
     fn announce(&mut self, news: &News, egress: PortIx, view: &mut View<'_>) {
-        match &mut self.edge {
-            Some(edge) if edge.measuring.is_to_host(news.back.port) => {
-                let is_uplink = !edge.measuring.is_to_host(egress);
-                if is_uplink && self.own_uplinks == OwnUplinks::Isolate {
-                    edge.hear(news.flow, news.root, news.cnm, view);
-                }
-                if !edge.informs_senders || is_uplink && self.own_uplinks == OwnUplinks::Ignore {
-                    return;
-                }
+        if let Some(edge) = self.edge.as_mut().filter(|edge| edge.measuring.is_to_host(news.back.port)) {
+            let is_uplink = !edge.measuring.is_to_host(egress);
+            if is_uplink && self.own_uplinks == OwnUplinks::Isolate {
+                edge.hear(news.flow, news.root, news.cnm, view);
             }
-            _ => {}
+            if !edge.informs_senders || is_uplink && self.own_uplinks == OwnUplinks::Ignore {
+                return;
+            }
         }
         news.send(view);
         view.count(if news.cnm == Cnm::Clear { "clear_cnms" } else { "cnms" }, 1);

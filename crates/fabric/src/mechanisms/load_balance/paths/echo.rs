@@ -23,7 +23,7 @@ pub(in super::super) struct Stamp {
     pub(in super::super) path: PathIx,
     /// When it was there.
     pub(in super::super) at: Time,
-    /// How busy the links are that it has passed, in what unit ever.
+    /// How busy the links are that it has passed, in a unit of the load balancer's.
     pub(in super::super) busy: u8,
 }
 
