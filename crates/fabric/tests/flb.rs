@@ -195,6 +195,28 @@ fn leaf_spine(config: FlbConfig, down: u64) -> NetworkSpec {
     spec
 }
 
+/// Edges 8 and 9 of two pods, whose aggregation switches are 10 and 11, and 12 and 13; cores 14 and 15 lead from 10 to 12, 16 and 17 from 11 to 13. Of four flows from one edge to the other each takes a core of its own, with all its
+/// packets: with two uplinks at the edge in turn, the choice behind them is the edge's as well.
+#[test]
+fn in_three_tiers_the_edge_chooses_whole_paths() {
+    let mut spec = network(8, 10);
+    spec.links = (0..8).map(|host| link(host, 8 + host / 4, 100, 1000)).collect();
+    let pods = [(8, 10), (8, 11), (9, 12), (9, 13)];
+    let cores = [(10, 14), (10, 15), (11, 16), (11, 17), (12, 14), (12, 15), (13, 16), (13, 17)];
+    spec.links.extend(pods.into_iter().chain(cores).map(|(low, high)| link(low, high, 100, 1000)));
+    spec.load_balance = LoadBalanceConfig::Flb(FlbConfig { ties: Ties::InTurn, ..Default::default() });
+    spec.recovery = RecoveryConfig::InAnyOrder(Default::default());
+    let flows: Vec<_> = (0..4).map(|host| flow(host, 4 + host, 100_000, 0)).collect();
+    let mut simulation = Simulation::new(spec, flows, 1).unwrap();
+    simulation.run_until(at_us(60), 1);
+    assert!(simulation.unfinished().is_empty());
+    // 100,000 B in packets of 1,000 B; port 1 of a core leads to the pod of edge 9.
+    let to_other_pod = |core| simulation.node(NodeId(core)).ports()[1].sent_wire_bytes();
+    let full = to_other_pod(14);
+    assert!(full > 100_000 && [15, 16, 17].into_iter().all(|core| to_other_pod(core) == full), "{full}");
+    assert_eq!(paths(&simulation, 8).len(), 4);
+}
+
 /// What leaf 8 knows of its paths to leaf 9, in order, in picoseconds.
 fn delays(simulation: &Simulation) -> Vec<u64> {
     paths(simulation, 8).iter().map(|path| path.delay.ps()).collect()
@@ -232,7 +254,7 @@ fn the_measured_delay_is_that_of_the_sampled_packet() {
     }
 }
 
-/// What no queue has been seen empty for counts as idle; measured over all paths, a slower one has more.
+/// The shortest delay seen on a path counts as that of the idle path; with the shortest of all paths, a slower one has more.
 #[test]
 fn a_slower_path_has_more_delay_if_links_count() {
     for (delay_of, slower) in [(DelayOf::Queueing, 0), (DelayOf::OneWay, 359_040 - 89_760)] {

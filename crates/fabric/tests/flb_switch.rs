@@ -15,7 +15,7 @@ use backwater_fabric::mechanisms::congestion::CongestionConfig;
 use backwater_fabric::mechanisms::headroom::HeadroomConfig;
 use backwater_fabric::mechanisms::headroom::static_threshold::StaticConfig;
 use backwater_fabric::mechanisms::load_balance::LoadBalanceConfig;
-use backwater_fabric::mechanisms::load_balance::flb::{FlbConfig, OwnUplinks, Threshold, Ties};
+use backwater_fabric::mechanisms::load_balance::flb::{FlbConfig, OwnUplinks, Spread, Threshold, Ties};
 use backwater_fabric::mechanisms::recovery::RecoveryConfig;
 use backwater_fabric::network::spec::{FlowSpec, NetworkSpec};
 use common::script::Script;
@@ -99,11 +99,14 @@ fn a_queue_above_k_has_its_flows_notified_of_and_cleared() {
 }
 
 /// 2 d C is 2 us x 100 Gb/s = 25 KB, so that the 24th packet behind the one on the wire is above; with a bound of 20 KB it is half of that, and the 10th is; never
-/// is it less than two packets.
+/// is it less than two packets. If d is said to be 2 us, 50 KB are 46 packets.
 #[test]
 fn k_is_two_delays_of_the_link_half_the_bound_at_most_and_two_packets_at_least() {
-    for (bound, above) in [(1_000_000, 24), (20_000, 10), (3_000, 3)] {
-        let mut spec = leaf_spine(FlbConfig::default());
+    let longer = Some(Duration::from_us(2));
+    for (bound, link_delay, above) in
+        [(1_000_000, None, 24), (20_000, None, 10), (3_000, None, 3), (1_000_000, longer, 47)]
+    {
+        let mut spec = leaf_spine(FlbConfig { link_delay, ..FlbConfig::default() });
         spec.switch.headroom = HeadroomConfig::Static(StaticConfig { xoff: Bytes(bound), xon: None, headroom: None });
         spec.switch.buffer = Bytes(50_000_000);
         let mut switch = Script::new(&spec, inward(), 6);
@@ -231,15 +234,20 @@ fn flows_are_clear_where_the_link_goes_down() {
     assert_eq!(["congested_flows", "congested_queues"].map(|what| held(&mut spine, 1200, what)), [0, 0]);
 }
 
-/// Six flows have three uplinks in turn. Flows 0 and 3, which share one, are said to be the only congested ones of their ports: two paths are needed, and flow 3 opens another. The third one is left to all others.
-#[test]
-fn a_second_root_opens_a_second_path() {
-    let mut spec = leaf_spine(FlbConfig::default());
+/// A leaf with three uplinks. Of six flows those of hosts 0 to 2 go to hosts 3 to 5, again and again.
+fn three_uplinks(config: FlbConfig) -> Script {
+    let mut spec = leaf_spine(config);
     spec.nodes = network(6, 5).nodes;
     spec.links.extend([(6, 10), (7, 10)].map(|(leaf, spine)| link(leaf, spine, 100, 1000)));
     spec.congestion = CongestionConfig::None(Default::default());
     let flows = (0..6).map(|nth| flow(nth % 3, 3 + nth % 3, 1 << 20, 0)).collect();
-    let mut edge = Script::new(&spec, flows, 6);
+    Script::new(&spec, flows, 6)
+}
+
+/// Six flows have three uplinks in turn. Flows 0 and 3, which share one, are said to be the only congested ones of their ports: two paths are needed, and flow 3 opens another. The third one is left to all others.
+#[test]
+fn a_second_root_opens_a_second_path() {
+    let mut edge = three_uplinks(FlbConfig::default());
     let mut at = 1000;
     let mut uplink = |edge: &mut Script, flow: u32, psn: u32| {
         at += 1000;
@@ -255,6 +263,28 @@ fn a_second_root_opens_a_second_path() {
     assert!(mine == first[0] && other != mine, "{mine} {other}");
     assert_eq!([0, 3].map(|flow| uplink(&mut edge, flow, 2)), [mine, other]);
     assert_eq!([1, 2, 4, 5].map(|flow| uplink(&mut edge, flow, 1)), [12 - mine - other; 4]);
+}
+
+/// The same with `spread = "per-packet"`: what is congested takes any of the two isolation paths, each about as often, and never the third.
+#[test]
+fn packets_take_any_isolation_path_if_asked_to() {
+    let mut edge = three_uplinks(FlbConfig { spread: Spread::PerPacket, ..FlbConfig::default() });
+    let mut at = 1000;
+    let mut uplink = |edge: &mut Script, flow: u32, psn: u32| {
+        at += 1000;
+        edge.arrive_data(at * NS, (flow % 3) as PortIx, flow, psn);
+        edge.next_data((at + 500) * NS).map(|(port, ..)| port).unwrap()
+    };
+    let first = [0, 1, 2, 3].map(|flow| uplink(&mut edge, flow, 0));
+    for flow in [0, 3] {
+        edge.arrive_notice(5600 * NS, first[0], flow, Protocol::named("flb"), [1, 1, 0, 0]);
+    }
+    let [mine, other] = [0, 3].map(|flow| uplink(&mut edge, flow, 1));
+    assert_ne!(mine, other);
+    let taken: Vec<PortIx> = (2..402).map(|psn| uplink(&mut edge, 0, psn)).collect();
+    let counts = [mine, other].map(|port| taken.iter().filter(|taken| **taken == port).count());
+    // 200 each, within five standard deviations.
+    assert!(counts[0] + counts[1] == 400 && counts[0].abs_diff(200) < 50, "{counts:?}");
 }
 
 /// Flow 0 is said to be congested, and never to be clear. Its last packet comes at 2 us: the first look at the table more than 10 us later drops it, and its path. Looks are 4 us apart, from the notice at 1 us on.
