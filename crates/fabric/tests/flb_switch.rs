@@ -222,18 +222,6 @@ fn an_edge_isolates_for_its_own_uplinks_if_asked_to() {
     }
 }
 
-/// A link goes down before a queue that is congested: what waited there is gone, and its flows are clear. When they come again by the other one, nothing is said until that is congested.
-#[test]
-fn flows_are_clear_where_the_link_goes_down() {
-    let flows = vec![flow(3, 0, 1 << 20, 0)];
-    let mut spine = Script::new(&leaf_spine(fixed()), flows, 8);
-    (0..6).for_each(|psn| spine.arrive_data(1000 * NS, 1, 0, 1 + psn));
-    assert_eq!(notices(&mut spine, 1001), [(1000, 1, 0, true)]);
-    spine.link_change(1100 * NS, 0, false);
-    assert_eq!(notices(&mut spine, 1200), [(1100, 1, 0, false)]);
-    assert_eq!(["congested_flows", "congested_queues"].map(|what| held(&mut spine, 1200, what)), [0, 0]);
-}
-
 /// A leaf with three uplinks. Of six flows those of hosts 0 to 2 go to hosts 3 to 5, again and again.
 fn three_uplinks(config: FlbConfig) -> Script {
     let mut spec = leaf_spine(config);

@@ -31,7 +31,7 @@ impl Stations {
     pub const NOTICE: Stations = Stations(1 << 4);
     /// [`Station::on_gate`].
     pub const GATE: Stations = Stations(1 << 5);
-    /// [`Station::on_link`].
+    /// [`Station::on_link`] and [`Station::on_dead_end`].
     pub const LINK: Stations = Stations(1 << 7);
     /// Queues of its ports hand packets on to others.
     pub(crate) const INNER_QUEUES: Stations = Stations(1 << 12);
@@ -181,6 +181,9 @@ pub trait Station: Footprint + Send {
 
     /// The link of a port has gone down or come up.
     fn on_link(&mut self, _port: PortIx, _is_up: bool, _view: &mut View<'_>) {}
+
+    /// Routes have been computed anew, and avoid a port whose link is down: what waited there has been lost.
+    fn on_dead_end(&mut self, _port: PortIx, _view: &mut View<'_>) {}
 
     /// The time has come that it asked for with [`View::wake_at`].
     fn on_wake(&mut self, _view: &mut View<'_>) {}

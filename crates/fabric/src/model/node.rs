@@ -216,6 +216,7 @@ impl Node {
             if self.is_dead_end(ix, env) {
                 self.abandon(ix, env);
                 self.with_flow_control(env, |mechanism, node| mechanism.on_dead_end(ix, node));
+                self.at_stations(Stations::LINK, env, |station, view| station.on_dead_end(ix, view));
             }
         }
         if self.interfaces.endpoint.is_some() {

@@ -149,7 +149,7 @@ impl Detector {
         congested.flows.extract_if(.., |_, told| view.now.since(told.last) > self.timeout).map(news).collect()
     }
 
-    /// The link of `egress` is down, and what waited there is gone: nothing is congested there any more.
+    /// What waited at `egress` is lost: nothing is congested there any more.
     pub(super) fn forget(&mut self, egress: PortIx, view: &View<'_>) -> Vec<News> {
         let root = view.port(egress).id();
         let queues = std::mem::take(&mut self.congested[usize::from(egress)]);

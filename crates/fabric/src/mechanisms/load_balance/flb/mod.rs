@@ -330,11 +330,9 @@ impl Station for Flb {
         }
     }
 
-    fn on_link(&mut self, port: PortIx, is_up: bool, view: &mut View<'_>) {
-        if let Some(detector) = self.detector.as_mut().filter(|_| !is_up) {
-            let news = detector.forget(port, view);
-            news.iter().for_each(|news| self.announce(news, port, view));
-        }
+    fn on_dead_end(&mut self, port: PortIx, view: &mut View<'_>) {
+        let news = self.detector.as_mut().map_or_else(Vec::new, |detector| detector.forget(port, view));
+        news.iter().for_each(|news| self.announce(news, port, view));
     }
 
     fn on_wake(&mut self, view: &mut View<'_>) {
