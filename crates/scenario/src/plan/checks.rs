@@ -372,7 +372,7 @@ pub(super) fn choices(fabric: &Fabric) -> Vec<Diagnostic> {
     findings.warning(
         spec.load_balance.name() != "ecmp" && fabric.shape().choices <= 1 && !may_change,
         "load_balance.kind",
-        "has no effect: no switch has a choice of ports on the shortest paths between hosts",
+        "has no path to choose: no switch has a choice of ports on the shortest paths between hosts",
     );
     findings.0
 }

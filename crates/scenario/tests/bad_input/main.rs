@@ -209,6 +209,23 @@ fn a_congestion_point_at_relays_that_does_nothing_is_told() {
     );
 }
 
+/// Under Pyrrha congested flows are released by time-out alone.
+#[test]
+fn flb_under_pyrrha_is_told() {
+    let said = |flow_control: &str| {
+        let text = format!(
+            "recovery.kind = \"in-any-order\"\nload_balance.kind = \"flb\"\ncongestion_control.kind = \"none\"\n\
+             switch = {{ flow_control.kind = \"{flow_control}\", headroom = {{ kind = \"static\", xoff = \"16 MiB\", headroom = \"0 B\" }} }}\n\
+             topology = {{ kind = \"leaf-spine\", leaves = 2, spines = 2, hosts_per_leaf = 2 }}\n\
+             traffic = [{{ kind = \"permutation\", sizes = \"10 KB\" }}]"
+        );
+        messages(&text)
+    };
+    let told = "releases flows by time-out alone that are congested in queues of pyrrha's own";
+    assert!(said("pyrrha").iter().any(|message| message.contains(told)), "{:?}", said("pyrrha"));
+    assert!(!said("pfc").iter().any(|message| message.contains(told)));
+}
+
 /// Whether a load balancer other than ECMP has anything to choose from.
 #[test]
 fn a_load_balancer_without_a_choice_is_told() {
@@ -218,7 +235,7 @@ fn a_load_balancer_without_a_choice_is_told() {
              traffic = [{{ kind = \"permutation\", sizes = \"10 KB\" }}]"
         );
         let found = messages(&text);
-        let told = "has no effect: no switch has a choice of ports on the shortest paths between hosts";
+        let told = "has no path to choose: no switch has a choice of ports on the shortest paths between hosts";
         assert!(found.iter().all(|message| message.contains(told)), "{topology}: {found:?}");
         !found.is_empty()
     };

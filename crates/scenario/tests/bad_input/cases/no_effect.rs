@@ -24,7 +24,7 @@ pub(super) const CASES: &[Case] = &[
         "spines = 2\nhosts_per_leaf = 4\nhost_rate = \"100 Gbps\"\ndelay = \"1 us\"\n\n[[faults]]\nlink = [\"leaf0\", \"spine1\"]",
         "spines = 1\nhosts_per_leaf = 4\n[load_balance]\nkind = \"letflow\"\n[[faults]]\nlink = [\"leaf0\", \"spine0\"]",
         &[
-            "s.toml:14:8: warning: load_balance.kind = \"letflow\": has no effect: no switch has a choice of ports on the shortest paths between hosts",
+            "s.toml:14:8: warning: load_balance.kind = \"letflow\": has no path to choose: no switch has a choice of ports on the shortest paths between hosts",
         ],
     ),
     (

@@ -210,6 +210,8 @@ impl Options for FlbConfig {
         let (flow_control, facts) = &beside.flow_control;
         let message = format!("has no effect under flow control {flow_control}: no PAUSE stops a queue");
         findings.warning(!self.notify_while_paused && facts.protocols.is_empty(), "notify_while_paused", message);
+        let message = "releases flows by time-out alone that are congested in queues of pyrrha's own";
+        findings.warning(self.isolation && *flow_control == "pyrrha", "isolation", message);
         let message = "isolates no flow: no class is lossless";
         findings.warning(self.isolation && beside.lossless.is_empty(), "isolation", message);
     }
