@@ -247,8 +247,8 @@ fn with_recovery(
         }
         let long = Duration::from_ms(10_000);
         match &mut balancer {
-            LoadBalanceConfig::LetFlow(config) => (config.flowlet_timeout, config.aging) = (long, long),
-            LoadBalanceConfig::Conga(config) => (config.flowlet_timeout, config.aging) = (long, long),
+            LoadBalanceConfig::LetFlow(config) => (config.flowlet_timeout, config.aging) = (long, long * 2),
+            LoadBalanceConfig::Conga(config) => (config.flowlet_timeout, config.aging) = (long, long * 2),
             _ => unreachable!("only these two have flowlets"),
         }
         (balancer, RecoveryConfig::GoBackN(GoBackNConfig { timeout, ..Default::default() }))
