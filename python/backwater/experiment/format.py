@@ -605,20 +605,28 @@ class OverSeeds(_Chart):
     log: bool = False
 
 
-class OverTime(_Chart, Window):
-    """Throughput over time, in the run with the first seed.
+class _OverTime(_Chart, Window):
+    """What all charts over time have: they draw the run with the first seed.
 
     Attributes:
-        groups: What is drawn, by name: lines of their own, or one for each point of `series`. All are rates, or all
-            shares.
         series: The axis with a line for each of its points.
         facet: The axis with a panel for each of its points.
     """
 
-    kind: Literal["throughput"]
-    groups: Annotated[dict[str, Throughput], _Some]
     series: str | None = None
     facet: str | None = None
+
+
+class OverTime(_OverTime):
+    """Throughput over time.
+
+    Attributes:
+        groups: What is drawn, by name: lines of their own, or one for each point of `series`. All are rates, or all
+            shares.
+    """
+
+    kind: Literal["throughput"]
+    groups: Annotated[dict[str, Throughput], _Some]
 
     @pydantic.model_validator(mode="after")
     def _one_axis(self) -> Self:
@@ -632,43 +640,22 @@ class OverTime(_Chart, Window):
         return all(group.as_ == "share" for group in self.groups.values())
 
 
-class QueueOverTime(_Chart, Window, Queue):
-    """The length of a queue over time, in the run with the first seed.
-
-    Attributes:
-        series: The axis with a line for each of its points.
-        facet: The axis with a panel for each of its points.
-    """
+class QueueOverTime(_OverTime, Queue):
+    """The length of a queue over time."""
 
     kind: Literal["queue"]
-    series: str | None = None
-    facet: str | None = None
 
 
-class PausedLinksOverTime(_Chart, Window, PausedLinks):
-    """The number of paused links over time, in the run with the first seed.
-
-    Attributes:
-        series: The axis with a line for each of its points.
-        facet: The axis with a panel for each of its points.
-    """
+class PausedLinksOverTime(_OverTime, PausedLinks):
+    """The number of paused links over time."""
 
     kind: Literal["paused-links"]
-    series: str | None = None
-    facet: str | None = None
 
 
-class BalancingOverTime(_Chart, Window, Balancing):
-    """How much load balancers hold over time, in the run with the first seed.
-
-    Attributes:
-        series: The axis with a line for each of its points.
-        facet: The axis with a panel for each of its points.
-    """
+class BalancingOverTime(_OverTime, Balancing):
+    """How much load balancers hold over time."""
 
     kind: Literal["balancing"]
-    series: str | None = None
-    facet: str | None = None
 
 
 # The charts whose horizontal axis is time.

@@ -314,15 +314,19 @@ def _of_chart(chart: Chart, seeds: list[Point], result_of: Callable[[Point], Res
             for group in chart.groups.values():
                 line = None if first is None else measures.throughput(first, group, chart)
                 yield _over_time(asked(chart, group), place, line)
+        case QueueOverTime() | PausedLinksOverTime() | BalancingOverTime():
+            first = result_of(seeds[0])
+            yield _over_time(asked(chart), place, None if first is None else _samples(chart, first))
+
+
+def _samples(chart: QueueOverTime | PausedLinksOverTime | BalancingOverTime, result: Result) -> pl.DataFrame:
+    match chart:
         case QueueOverTime():
-            first = result_of(seeds[0])
-            yield _over_time(asked(chart), place, None if first is None else measures.queue(first, chart, chart))
+            return measures.queue(result, chart, chart)
         case PausedLinksOverTime():
-            first = result_of(seeds[0])
-            yield _over_time(asked(chart), place, None if first is None else measures.paused_links(first, chart, chart))
+            return measures.paused_links(result, chart, chart)
         case BalancingOverTime():
-            first = result_of(seeds[0])
-            yield _over_time(asked(chart), place, None if first is None else measures.balancing(first, chart, chart))
+            return measures.balancing(result, chart, chart)
 
 
 def _drawn(chart: Cdf | IngressCdf, result: Result) -> pl.Series:

@@ -33,9 +33,7 @@ impl Node {
             if !packet.route.advance() {
                 return self.drop(ingress, frame, DropCause::TimeToLive, env);
             }
-            if packet.kind == PacketKind::Notice {
-                slow = slow | Stations::NOTICE;
-            }
+            slow = slow | Stations::NOTICE.only_if(packet.kind == PacketKind::Notice);
         }
         if self.interfaces.stations.meets(slow) {
             return self.forward_slowly(egress, queued, env);

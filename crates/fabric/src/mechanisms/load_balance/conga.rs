@@ -318,7 +318,7 @@ impl LoadBalance for Conga {
             let best = ways.filter(|way| Some(metric(*way)) == least);
             match before {
                 Some(way) if best.clone().any(|best| best == way) => way,
-                _ => any_of(best, draws),
+                _ => any_of(best, draws).expect("packets have candidates"),
             }
         }))
     }

@@ -133,17 +133,19 @@ pub(super) fn usable<'a>(candidates: &'a [PortIx], view: &'a View<'_>) -> impl I
     (0..candidates.len()).filter(move |way| is_usable(*way, candidates, view))
 }
 
-/// One of `ways`, of which there is at least one: each with the same probability.
-pub(super) fn any_of(mut ways: impl Iterator<Item = usize> + Clone, draws: &mut Stream) -> usize {
-    let count = ways.clone().count() as u64;
-    ways.nth(draws.below(count) as usize).expect("there are so many")
+/// One of `items`, each with the same probability; `None` of none.
+pub(super) fn any_of<T>(mut items: impl Iterator<Item = T> + Clone, draws: &mut Stream) -> Option<T> {
+    match items.clone().count() as u64 {
+        0 => None,
+        count => items.nth(draws.below(count) as usize),
+    }
 }
 
 /// One of `candidates` whose links are up, or of all, if none is: each with the same probability.
 pub(super) fn any_usable(candidates: &[PortIx], view: &View<'_>, draws: &mut Stream) -> usize {
     let way = draws.below(candidates.len() as u64) as usize;
     // One that is down stands for all that are up.
-    if view.port(candidates[way]).is_up() { way } else { any_of(usable(candidates, view), draws) }
+    if view.port(candidates[way]).is_up() { way } else { any_of(usable(candidates, view), draws).unwrap_or(way) }
 }
 
 /// The way of what does not go by flowlets: ECMP's; where that link is down, a hash over those that are up.
@@ -295,7 +297,7 @@ mod tests {
             let view = View::new(Time::ZERO, &fabric, &mut node);
             assert_eq!(usable(&[0, 1, 2, 3], &view).collect::<Vec<_>>(), left);
             let mut counts = [0u32; 4];
-            (0..4000).for_each(|_| counts[any_of(usable(&[0, 1, 2, 3], &view), &mut draws)] += 1);
+            (0..4000).for_each(|_| counts[any_of(usable(&[0, 1, 2, 3], &view), &mut draws).unwrap()] += 1);
             // Five standard deviations of 4000 draws are at most 158.
             let fair = 4000 / left.len() as u32;
             assert!((0..4).all(|way| counts[way].abs_diff(if left.contains(&way) { fair } else { 0 }) < 158));

@@ -84,7 +84,9 @@ impl LoadBalance for LetFlow {
         let Arrival { key, candidates, .. } = *arrival;
         let LetFlow { flowlets, answers, hash, draws } = self;
         Choice::Candidate(if answers.by_flowlets(arrival.packet.packet().kind) {
-            flowlets.way(key, candidates, view, |_| any_of(usable(candidates, view), draws))
+            flowlets.way(key, candidates, view, |_| {
+                any_of(usable(candidates, view), draws).expect("packets have candidates")
+            })
         } else {
             by_hash(*hash, key, candidates, view)
         })

@@ -4,7 +4,7 @@
 //! The paper's text was not at hand: this follows its abstract, and a public re-implementation by others in the ConWeave simulator.
 
 use super::dre::Dre;
-use super::flowlets::by_hash;
+use super::flowlets::{any_of, by_hash};
 use super::paths::{Header, Measuring, MeasuringEdge, Path, PathIx, PathSet, Stamp, is_edge, stamp_busy};
 use super::recent::{Recent, Used};
 use crate::contract::{
@@ -316,9 +316,7 @@ impl Edge {
         }
         let rank = |ix: &PathIx| rank(config.classes, known(set.path(*ix)), *low, *busy);
         let best = drawn.iter().map(rank).min()?;
-        let mut equal = drawn.iter().filter(|ix| rank(ix) == best);
-        let count = equal.clone().count() as u64;
-        equal.nth(draws.below(count) as usize).copied()
+        any_of(drawn.iter().copied().filter(|ix| rank(ix) == best), draws)
     }
 
     /// A path to which a flow moves, and whether it does because its own is stopped.

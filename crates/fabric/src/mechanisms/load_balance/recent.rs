@@ -82,6 +82,7 @@ impl<V: Copy + Used> Recent<V> {
     }
 
     /// How many entries are kept.
+    #[cfg(test)]
     pub(super) fn len(&self) -> usize {
         self.recent.len() + self.older.len()
     }

@@ -76,6 +76,11 @@ impl News {
     }
 }
 
+/// What is said of flows that are congested at `root` no more.
+fn clears(root: PortId) -> impl Fn((FlowId, Told)) -> News {
+    move |(flow, told)| News { flow, root, cnm: Cnm::Clear, back: told.back }
+}
+
 impl Detector {
     pub(super) fn new(config: &FlbConfig, site: &Site<'_>) -> Detector {
         let floor = 2 * site.sizes.largest_charge();
@@ -134,8 +139,7 @@ impl Detector {
 
     /// A data packet has left such a queue, which holds `length` bytes without it; what is to be said about the flows that were congested there.
     pub(super) fn release(&mut self, at: &Passage, length: u64, packet: &Packet, view: &View<'_>) -> Vec<News> {
-        let root = view.port(at.egress).id();
-        let news = |(flow, told): (FlowId, Told)| News { flow, root, cnm: Cnm::Clear, back: told.back };
+        let news = clears(view.port(at.egress).id());
         if self.is_below(at, length, packet, view) {
             let cleared = self.congested[usize::from(at.egress)].remove(&at.queue).unwrap_or_default();
             return cleared.flows.into_iter().map(news).collect();
@@ -151,10 +155,8 @@ impl Detector {
 
     /// What waited at `egress` is lost: nothing is congested there any more.
     pub(super) fn forget(&mut self, egress: PortIx, view: &View<'_>) -> Vec<News> {
-        let root = view.port(egress).id();
         let queues = std::mem::take(&mut self.congested[usize::from(egress)]);
-        let flows = queues.into_values().flat_map(|queue| queue.flows);
-        flows.map(|(flow, told)| News { flow, root, cnm: Cnm::Clear, back: told.back }).collect()
+        queues.into_values().flat_map(|queue| queue.flows).map(clears(view.port(egress).id())).collect()
     }
 
     /// Whether a queue of `length` bytes is longer than K.

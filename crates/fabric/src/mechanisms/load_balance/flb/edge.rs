@@ -6,6 +6,7 @@ use crate::contract::{Arrival, Choice, Held, Site, View};
 use crate::frame::Route;
 use crate::ids::{FlowId, PortId, QueueIx};
 use crate::mechanisms::cnm::{Cnm, FLB};
+use crate::mechanisms::load_balance::flowlets::any_of;
 use crate::mechanisms::load_balance::paths::{Header, Measuring, MeasuringEdge, Path, PathIx, PathSet, Stamp};
 use crate::mechanisms::load_balance::recent::{Recent, Used};
 use backwater_engine::random::Stream;
@@ -19,7 +20,10 @@ const MOST_UNITS: u64 = 255;
 pub(super) struct Edge {
     pub(super) measuring: MeasuringEdge,
     flows: Recent<FlowEntry>,
-    most_flows: usize,
+    /// The most entries that there have been at once.
+    most_flows: u64,
+    /// How many flows may come before there can be more: each is one more at most.
+    flows_left: u64,
     pub(super) isolation: Isolation,
     most_isolated: usize,
     config: FlbConfig,
@@ -75,14 +79,6 @@ fn best(
     }
 }
 
-fn any_of<T>(mut items: impl Iterator<Item = T> + Clone, draws: &mut Stream) -> Option<T> {
-    match items.clone().count() {
-        0 => None,
-        1 => items.next(),
-        count => items.nth(draws.below(count as u64) as usize),
-    }
-}
-
 impl Edge {
     pub(super) fn new(config: &FlbConfig, site: &Site<'_>) -> Edge {
         let period = config.sample_period.unwrap_or(site.base_rtt * 2);
@@ -92,6 +88,7 @@ impl Edge {
             measuring: MeasuringEdge::new(how, config.delay_of == DelayOf::OneWay, site),
             flows: Recent::new(config.flow_timeout),
             most_flows: 0,
+            flows_left: 0,
             isolation: Isolation::default(),
             most_isolated: 0,
             config: config.clone(),
@@ -147,15 +144,16 @@ impl Edge {
 
     /// Counts the most entries of the flow table that there have been.
     fn count_flows(&mut self, view: &mut View<'_>) {
-        // Some that are kept are too old to count.
-        if self.flows.len() <= self.most_flows {
+        if self.flows_left > 0 {
+            self.flows_left -= 1;
             return;
         }
-        let flows = self.flows.count(view.now) as usize;
+        let flows = self.flows.count(view.now);
         if flows > self.most_flows {
-            view.count("flow_entries", (flows - self.most_flows) as u64);
+            view.count("flow_entries", flows - self.most_flows);
             self.most_flows = flows;
         }
+        self.flows_left = self.most_flows - flows;
     }
 
     /// A notice about a flow of one of its hosts.
@@ -297,8 +295,8 @@ impl Choosing<'_, '_> {
                 let is_left = |new: &PathIx| open().any(|(ix, _)| ascent(ix) != ascent(*new));
                 let delays = open().map(|(ix, path)| (ix, delay(path, view, measuring, config.stamp, *queue)));
                 let new = if is_isolated(here) { best(delays, set, config.ties, draws) } else { Some(here) };
-                if let Some(new) = new.filter(is_left) {
-                    return Some(new);
+                if new.as_ref().is_some_and(is_left) {
+                    return new;
                 }
                 None
             }
