@@ -15,7 +15,7 @@ use backwater_fabric::mechanisms::congestion::CongestionConfig;
 use backwater_fabric::mechanisms::headroom::HeadroomConfig;
 use backwater_fabric::mechanisms::headroom::static_threshold::StaticConfig;
 use backwater_fabric::mechanisms::load_balance::LoadBalanceConfig;
-use backwater_fabric::mechanisms::load_balance::flb::{FlbConfig, OwnUplinks, Spread, Threshold, Ties};
+use backwater_fabric::mechanisms::load_balance::flb::{FlbConfig, Moves, OwnUplinks, Spread, StampPoint, Threshold, Ties};
 use backwater_fabric::mechanisms::recovery::RecoveryConfig;
 use backwater_fabric::network::spec::{FlowSpec, NetworkSpec};
 use common::script::Script;
@@ -205,6 +205,23 @@ fn equation_4_divides_by_the_congested_queues() {
     assert_eq!([congested(false), congested(true)], [35, 17]);
 }
 
+/// One packet came in the last 2 us before 36 were too many for a bound of 40 KB, as above. From 4 us after that on one leaves every 86.88 ns, and 2 N d is 2 us: when packet n leaves, n - 1 of 1,086 B have left in 4 us and
+/// n - 1 times 86.88 ns, and in 2 us 8.43 more would leave with n = 28, behind which 8 wait. With n = 27 it is 8.22, and 9 wait.
+#[test]
+fn equation_4_clears_a_queue_that_is_about_to_be_empty() {
+    let mut spec = leaf_spine(FlbConfig { threshold: Threshold::Adaptive, ..Default::default() });
+    spec.switch.headroom = HeadroomConfig::Static(StaticConfig { xoff: Bytes(40_000), xon: None, headroom: None });
+    spec.switch.buffer = Bytes(50_000_000);
+    let mut switch = Script::new(&spec, inward(), 6);
+    switch.arrive_pfc(100 * NS, 0, &[3], u16::MAX);
+    (0..36).for_each(|nth| arrive(&mut switch, 200_000 + 8000 * nth, &[0]));
+    assert_eq!(notices(&mut switch, 480_001), [(480_000, 3, 0, true)]);
+    switch.arrive_pfc(484_000 * NS, 0, &[3], 0);
+    let cleared = switch.next_notice(500_000 * NS).unwrap();
+    assert_eq!((cleared.1, cleared.2, cleared.3), (3, 0, 0));
+    assert_eq!(switch.node.ports()[0].queued_bytes(), 8 * 1086);
+}
+
 /// Three flows of hosts 0 to 2 go by one uplink, the other one being down: its queue is above K. They are isolated here, or only told, or neither; the host is told through its own port.
 #[test]
 fn an_edge_isolates_for_its_own_uplinks_if_asked_to() {
@@ -232,6 +249,67 @@ fn three_uplinks(config: FlbConfig) -> Script {
     spec.congestion = CongestionConfig::None(Default::default());
     let flows = (0..6).map(|nth| flow(nth % 3, 3 + nth % 3, 1 << 20, 0)).collect();
     Script::new(&spec, flows, 6)
+}
+
+/// Bytes that wait at each uplink of that leaf.
+fn waiting(edge: &Script) -> [u64; 3] {
+    [3, 4, 5].map(|uplink| edge.node.ports()[uplink].queued_bytes())
+}
+
+/// The uplink of flow 0 is stopped while four packets of it come, which wait there for 347.52 ns. Its next one, that much later, does not overtake them elsewhere, nor does one that comes a nanosecond behind that: there are more
+/// by then. One that comes so much later that it could not is sent another way, if the queue at the uplink counts.
+#[test]
+fn the_queue_at_the_uplink_counts_if_asked_to() {
+    for (stamp, elsewhere) in [(StampPoint::DepartureAndQueue, 1), (StampPoint::Departure, 0)] {
+        let mut edge = three_uplinks(FlbConfig { stamp, ..FlbConfig::default() });
+        edge.arrive_data(1000 * NS, 0, 0, 0);
+        let (uplink, ..) = edge.next_data(1500 * NS).unwrap();
+        edge.arrive_pfc(1500 * NS, uplink, &[3], u16::MAX);
+        (1..5).for_each(|psn| edge.arrive_data(2000 * NS, 0, 0, psn));
+        for (at, psn) in [(2347, 5), (2781, 6)] {
+            edge.arrive_data(at * NS, 0, 0, psn);
+            assert_eq!(waiting(&edge)[usize::from(uplink) - 3], u64::from(psn) * 1086, "{stamp:?}");
+        }
+        edge.arrive_data((2781 + 522) * NS, 0, 0, 7);
+        assert_eq!(waiting(&edge)[usize::from(uplink) - 3], (7 - elsewhere) * 1086, "{stamp:?}");
+    }
+}
+
+/// Flows 0 and 3 share a stopped uplink, at which four packets of flow 3 wait. Flow 0 is said to be congested, so that with its next packet the path is its own. Flow 3 leaves it at once, or, behind 434.4 ns of packets, when as much
+/// time has passed since its last one. Flow 1 is congested as well: it goes to that path from behind 260.64 ns of its own packets.
+#[test]
+fn flows_move_in_order_if_asked_to() {
+    for (moves, stays) in [(Moves::AtOnce, 0), (Moves::InOrder, 1)] {
+        let stamp = StampPoint::DepartureAndQueue;
+        let mut edge = three_uplinks(FlbConfig { moves, stamp, ..FlbConfig::default() });
+        let uplinks = [0, 1, 2, 3].map(|flow| {
+            let at = 1000 + 500 * u64::from(flow);
+            edge.arrive_data(at * NS, (flow % 3) as PortIx, flow, 0);
+            edge.next_data((at + 100) * NS).unwrap().0
+        });
+        assert_eq!(uplinks[0], uplinks[3]);
+        let waits = |edge: &mut Script, uplink: PortIx, at: u64, flow: u32, psn: u32| {
+            edge.arrive_data(at * NS, (flow % 3) as PortIx, flow, psn);
+            waiting(edge)[usize::from(uplink) - 3] / 1086
+        };
+        let [isolated, other, ..] = uplinks;
+        edge.arrive_pfc(2700 * NS, isolated, &[3], u16::MAX);
+        assert_eq!([1, 2, 3, 4].map(|psn| waits(&mut edge, isolated, 3000, 3, psn)), [1, 2, 3, 4]);
+        let congested = |edge: &mut Script, at: u64, flow| {
+            edge.arrive_notice(at * NS, uplinks[2], flow, Protocol::named("flb"), [1, 2, 0, 0]);
+        };
+        congested(&mut edge, 3100, 0);
+        assert_eq!(waits(&mut edge, isolated, 3100, 0, 1), 5);
+        assert_eq!(waits(&mut edge, isolated, 3434, 3, 5), 5 + stays, "{moves:?}");
+        assert_eq!(waits(&mut edge, isolated, 3434 + 522, 3, 6), 5 + stays, "{moves:?}");
+        edge.arrive_pfc(4000 * NS, isolated, &[3], 0);
+        edge.arrive_pfc(5000 * NS, other, &[3], u16::MAX);
+        let before = waits(&mut edge, other, 5100, 1, 1) - 1;
+        assert_eq!([2, 3].map(|psn| waits(&mut edge, other, 5100, 1, psn)), [before + 2, before + 3]);
+        congested(&mut edge, 5200, 1);
+        assert_eq!(waits(&mut edge, other, 5360, 1, 4), before + 3 + stays, "{moves:?}");
+        assert_eq!(waits(&mut edge, other, 5360 + 348, 1, 5), before + 3 + stays, "{moves:?}");
+    }
 }
 
 /// Six flows have three uplinks in turn. Flows 0 and 3, which share one, are said to be the only congested ones of their ports: two paths are needed, and flow 3 opens another. The third one is left to all others.
