@@ -63,6 +63,15 @@ fn congestion() -> impl Strategy<Value = CongestionConfig> {
     ])
 }
 
+/// Those by which packets that come early are told of, and sent again, or not.
+fn recoveries() -> impl Strategy<Value = RecoveryConfig> {
+    select(vec![
+        RecoveryConfig::Irn(Default::default()),
+        RecoveryConfig::GoBackN(Default::default()),
+        RecoveryConfig::InAnyOrder(Default::default()),
+    ])
+}
+
 fn is_mp_rdma(spec: &NetworkSpec) -> bool {
     matches!(spec.congestion, CongestionConfig::MpRdma(_))
 }
@@ -150,6 +159,21 @@ proptest! {
         let (alone, _) = common::run_shards(&spec, flows, 1);
         prop_assert_eq!(alone.fingerprint(), simulation.fingerprint());
         prop_assert_eq!(entries(&simulation, simulation.now() + Duration::from_ms(20)), 0);
+    }
+
+    /// Flows are forgotten whenever a run pauses, every microsecond or hardly ever. Answers that come later find their way all the same, with the reports that they carry.
+    #[test]
+    fn nothing_depends_on_when_flows_are_forgotten(Case { mut spec, flows, .. } in networks(), recovery in recoveries()) {
+        if !is_mp_rdma(&spec) {
+            spec.recovery = recovery;
+        }
+        let (rarely, _) = common::run_shards(&spec, flows.clone(), 1);
+        let mut often = Simulation::new(spec, flows, 1).unwrap();
+        while often.next_event() < Time::NEVER {
+            let next = often.next_event();
+            often.run_until(next + Duration::from_us(1), 1);
+        }
+        prop_assert_eq!(often.fingerprint(), rarely.fingerprint());
     }
 
     /// Where a link fails and comes back everything is delivered all the same. A switch puts no packet of a host into the queue of an uplink of its own that it has

@@ -304,6 +304,29 @@ fn every_congested_port_needs_a_path() {
     assert_eq!((flows, paths, left), (4, 2, (0, 0)));
 }
 
+/// The link behind the isolation path, from its spine to leaf 9, fails, and routes avoid it 10 us later: another path is isolated for the congested flows, and stays so.
+#[test]
+fn another_path_is_isolated_when_the_first_one_fails_further_on() {
+    let isolated = |spec: &NetworkSpec, us: u64| {
+        let flows = (0..4).map(|src| flow(src, 4, 3_000_000, 0)).collect();
+        let mut simulation = Simulation::new(spec.clone(), flows, 1).unwrap();
+        simulation.run_until(at_us(us), 1);
+        let isolated = paths(&simulation, 8).into_iter().filter(|path| path.is_isolated);
+        isolated.map(|path| path.egress).collect::<Vec<_>>()
+    };
+    let mut spec = four_spines();
+    let before = isolated(&spec, 100);
+    assert_eq!(before.len(), 1);
+    let spine = NodeId([10, 11, 12, 13][usize::from(before[0]) - 4]);
+    let link = spec.links.iter().position(|link| link.a == NodeId(9) && link.b == spine).unwrap();
+    spec.faults = vec![LinkFault { link, down: at_us(100), up: Time::NEVER }];
+    spec.reconvergence = Some(Duration::from_us(10));
+    for us in (120..=600).step_by(10) {
+        let now = isolated(&spec, us);
+        assert!(now.len() == 1 && now != before, "{us}: {now:?}");
+    }
+}
+
 /// One path is left to all others, whatever is congested.
 #[test]
 fn not_all_paths_are_isolated() {
@@ -392,7 +415,7 @@ impl LoadBalance for OracleAt {
             None => least,
             Some((before, last, had)) => {
                 let gap = if self.any_gap { Duration::from_ms(1000) } else { now.since(*last) };
-                reroute(delays.iter().copied(), *had, gap, &mut self.draws).unwrap_or(*before)
+                reroute(delays.iter().copied(), |_| true, *had, gap, &mut self.draws).unwrap_or(*before)
             }
         };
         if self.flows.insert(flow, (way, now, delays[way].1)).is_some_and(|(before, ..)| before != way) {

@@ -251,6 +251,31 @@ fn three_uplinks(config: FlbConfig) -> Script {
     Script::new(&spec, flows, 6)
 }
 
+/// The link of the isolation path fails: the congested flow has another one to itself at once, and the only one that is left to all others is the third. When that fails as well, nothing is isolated: flow 0 stays where
+/// the others are.
+#[test]
+fn another_path_is_isolated_when_the_first_one_fails() {
+    let mut edge = three_uplinks(FlbConfig::default());
+    let mut at = 1000;
+    let mut uplink = |edge: &mut Script, flow: u32, psn: u32| {
+        at += 1000;
+        edge.arrive_data(at * NS, (flow % 3) as PortIx, flow, psn);
+        edge.next_data((at + 500) * NS).map(|(port, ..)| port).unwrap()
+    };
+    let first = [0, 1, 2].map(|flow| uplink(&mut edge, flow, 0));
+    edge.arrive_notice(4600 * NS, first[0], 0, Protocol::named("flb"), [1, 1, 0, 0]);
+    assert_eq!(uplink(&mut edge, 0, 1), first[0]);
+    edge.link_change(5600 * NS, first[0], false);
+    assert_eq!(held(&mut edge, 5600, "isolation_paths"), 0);
+    let second = uplink(&mut edge, 0, 2);
+    assert_ne!(second, first[0]);
+    let third = 12 - first[0] - second;
+    assert_eq!(held(&mut edge, 6600, "isolation_paths"), 1);
+    assert_eq!([1, 2, 4].map(|flow| uplink(&mut edge, flow, 1)), [third; 3]);
+    edge.link_change(9600 * NS, third, false);
+    assert_eq!([0, 1].map(|flow| uplink(&mut edge, flow, 3)), [second; 2]);
+}
+
 /// Bytes that wait at each uplink of that leaf.
 fn waiting(edge: &Script) -> [u64; 3] {
     [3, 4, 5].map(|uplink| edge.node.ports()[uplink].queued_bytes())

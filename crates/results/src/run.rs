@@ -338,7 +338,7 @@ impl Run {
         let is_last = now >= self.last();
         // With no event pending, what is left waits at a link that never comes back.
         let is_over = self.simulation.next_event() == Time::NEVER;
-        let rests = || is_over || self.simulation.is_quiet() || is_last && self.simulation.is_empty();
+        let rests = || is_over || is_last || self.simulation.is_quiet();
         if all_done && if totals.endless_flows == 0 { rests() } else { now >= self.plan.run.until } {
             return Some(Outcome::Completed);
         }

@@ -2,7 +2,7 @@
 
 use crate::contract::accounts::Footprint;
 use crate::contract::facts::{SenderFacts, Site};
-use crate::contract::options::Options;
+use crate::contract::options::{Findings, Options};
 use crate::contract::station::{Carried, Station};
 use crate::contract::view::View;
 use crate::frame::{Psn, Route};
@@ -33,6 +33,9 @@ pub trait LoadBalanceOptions: Options {
     fn build(&self, site: &Site<'_>) -> Self::Instance
     where
         Self: Sized;
+
+    /// Checks what only the network can tell: the options against what is known at a switch. What it says of several switches alike is said once.
+    fn check_at_switch(&self, _site: &Site<'_>, _findings: &mut Findings) {}
 
     /// Whether switches send notices back along the way that packets have come, which these must then keep.
     fn needs_trails(&self) -> bool {

@@ -46,7 +46,7 @@ pub struct Record {
 }
 
 /// A header by which the load balancers of switches tell each other of paths (CONGA's overlay header). What its fields mean is for them to say.
-pub type PathHeader = [u32; 6];
+pub type PathHeader = [u32; 7];
 
 /// What an ACK, NACK or CNP tells besides its headers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

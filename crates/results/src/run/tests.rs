@@ -202,6 +202,20 @@ fn a_run_whose_flows_have_finished_is_completed_though_a_queue_is_kept() {
     assert_eq!((summary.outcome, summary.flows.unfinished), (Outcome::Completed, 0));
 }
 
+/// Probes of paths go on for as long as flows are remembered, here 1 ms, and take longer than their period: some are under way at the end of the run. No flow is.
+#[test]
+fn a_run_whose_flows_have_finished_is_completed_though_probes_are_under_way() {
+    let text = "run = { until = \"50 us\", drain = \"500 us\" }\nrecovery.kind = \"in-any-order\"\n\
+        load_balance = { kind = \"proteus\", probe_period = \"5 us\" }\n\
+        topology = { kind = \"leaf-spine\", leaves = 2, spines = 2, hosts_per_leaf = 2, delay = \"5 us\" }\n\
+        [[traffic]]\nkind = \"permutation\"\nsizes = \"20 KB\"\nshift = 2\n";
+    let directory = tempfile::tempdir().unwrap();
+    let run = run(Run::start(plan_of(text), directory.path(), 1).unwrap());
+    assert!(!run.simulation.is_empty());
+    let summary = run.finish().unwrap();
+    assert_eq!((summary.outcome, summary.flows.unfinished), (Outcome::Completed, 0));
+}
+
 /// Packets that wait at a link that never comes back are sent again on other ways: nothing is left to do.
 #[test]
 fn a_run_whose_flows_have_finished_is_completed_though_packets_wait_at_a_dead_port() {

@@ -164,7 +164,7 @@ fn said_of(path: &str, findings: options::Findings) -> impl Iterator<Item = Diag
     })
 }
 
-/// What the congestion control has against its options at the hosts, at switches, and at hosts that relay and have a congestion point: each once.
+/// What the congestion control has against its options at the hosts, at switches, and at hosts that relay and have a congestion point, and the load balancer against its own at switches: each once.
 pub(super) fn places(fabric: &Fabric) -> Vec<Diagnostic> {
     let spec = &fabric.spec;
     let mut own = options::Findings::default();
@@ -175,8 +175,12 @@ pub(super) fn places(fabric: &Fabric) -> Vec<Diagnostic> {
     for node in switches(spec).chain(relays) {
         spec.congestion.check_at_switch(&fabric.site(node), &mut own);
     }
+    let mut of_paths = options::Findings::default();
+    for node in switches(spec) {
+        spec.load_balance.check_at_switch(&fabric.site(node), &mut of_paths);
+    }
     let mut found: Vec<Diagnostic> = Vec::new();
-    for finding in said_of("congestion_control", own) {
+    for finding in said_of("congestion_control", own).into_iter().chain(said_of("load_balance", of_paths)) {
         if !found.contains(&finding) {
             found.push(finding);
         }

@@ -117,7 +117,7 @@ pub struct Header {
 impl From<Header> for PathHeader {
     fn from(Header { leaf, tag, metric, feedback }: Header) -> PathHeader {
         let feedback = feedback.map_or(0, |(tag, metric)| 1 << 31 | u32::from(tag) << 8 | u32::from(metric));
-        [leaf.0, tag.into(), metric.into(), feedback, 0, 0]
+        [leaf.0, tag.into(), metric.into(), feedback, 0, 0, 0]
     }
 }
 

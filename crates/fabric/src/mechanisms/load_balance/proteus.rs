@@ -112,9 +112,9 @@ impl Options for ProteusConfig {
         let both = self.probe_period.is_some() && self.sample_period.is_some();
         findings.error(both, "sample_period", "has no effect: probe_period is set, and no packet of a flow is stamped");
         findings.error(
-            self.low_delay < 1.0 || self.low_delay.is_nan(),
+            self.low_delay <= 1.0 || self.low_delay.is_nan(),
             "low_delay",
-            "must be at least 1: an idle path has a delay of 1",
+            "must be more than 1: an idle path has a delay of 1",
         );
     }
 
@@ -270,12 +270,13 @@ impl Edge {
         self.flows.place(headers.flow.0.into(), now).put(FlowEntry { path, last: now, moved });
         let how = self.measuring.how;
         let burden = Some(self.config.burden).filter(|_| present.is_none_or(|entry| entry.path != path));
+        let from = self.measuring.node();
         let set = self.measuring.paths.to(arrival.destination, view);
         let delay = &mut set.paths[path as usize].delay;
         burden.into_iter().for_each(|burden| delay.burden(burden, now));
         if self.config.probe_period.is_none() && delay.is_due(now, &how) {
             let stamp = Some(Stamp { path, at: now, busy: 0 });
-            *arrival.packet.path_header_mut() = Header { stamp, report: None }.into();
+            *arrival.packet.path_header_mut() = Header { from, stamp, report: None }.into();
         }
         let route = set.route(path, arrival.destination, view).map(Choice::Route);
         let choice = route.or_else(|| set.candidate(path, arrival.candidates));

@@ -41,6 +41,7 @@ pub(super) const CASES: &[Case] = &[
             "s.toml:36:17: error: load_balance.sample_period = \"1 ns\": must be at least 100 ns: every flow pays for every tick",
             "s.toml:37:16: error: load_balance.check_period = \"0 s\": must be at least 100 ns: every flow pays for every tick",
             "s.toml:38:12: error: load_balance.gap_unit = \"0 s\": must be greater than zero",
+            "s.toml:38:12: warning: load_balance.gap_unit = \"0 s\": is no shorter than flow_timeout: a flow is forgotten before its gap counts, and never rerouted for a shorter delay",
         ],
     ),
     (
@@ -63,6 +64,21 @@ pub(super) const CASES: &[Case] = &[
         &[
             "s.toml:36:20: error: load_balance.static_threshold = \"0 B\": must be greater than zero",
             "s.toml:37:15: warning: load_balance.own_uplinks = \"notify\": has no effect: senders do not listen; those of flb-rc do",
+        ],
+    ),
+    (
+        "kind = \"dcqcn\"\nprofile = \"paper\"\ngain = 0.00390625",
+        "kind = \"none\"\n[load_balance]\nkind = \"flb\"\nthreshold = \"static\"\nstatic_threshold = \"1 GB\"\ngap_unit = \"1 ms\"\n[recovery]\nkind = \"in-any-order\"",
+        &[
+            "s.toml:37:12: warning: load_balance.gap_unit = \"1 ms\": is no shorter than flow_timeout: a flow is forgotten before its gap counts, and never rerouted for a shorter delay",
+            "s.toml:36:20: warning: load_balance.static_threshold = \"1 GB\": isolates no flow: no queue is longer than the buffer, 16 MiB",
+        ],
+    ),
+    (
+        "headroom = { kind = \"sih\", alpha = 0.0625, private = \"3 KB\" }\n\n[congestion_control]\nkind = \"dcqcn\"\nprofile = \"paper\"\ngain = 0.00390625",
+        "headroom = { kind = \"egress\" }\n[load_balance]\nkind = \"flb\"\nthreshold = \"adaptive\"\n[recovery]\nkind = \"in-any-order\"",
+        &[
+            "s.toml:32:13: warning: load_balance.threshold = \"adaptive\": isolates no flow where a buffer policy has no thresholds for ingress queues: Equation 4 counts from them",
         ],
     ),
     (
@@ -103,9 +119,9 @@ pub(super) const CASES: &[Case] = &[
     ),
     (
         "kind = \"dcqcn\"\nprofile = \"paper\"\ngain = 0.00390625",
-        "kind = \"none\"\n[load_balance]\nkind = \"proteus\"\nlow_delay = 0.5\nprobe_period = \"5 us\"\nsample_period = \"5 us\"\nalpha = 0.0\n[recovery]\nkind = \"in-any-order\"",
+        "kind = \"none\"\n[load_balance]\nkind = \"proteus\"\nlow_delay = 1.0\nprobe_period = \"5 us\"\nsample_period = \"5 us\"\nalpha = 0.0\n[recovery]\nkind = \"in-any-order\"",
         &[
-            "s.toml:35:13: error: load_balance.low_delay = 0.5: must be at least 1: an idle path has a delay of 1",
+            "s.toml:35:13: error: load_balance.low_delay = 1.0: must be more than 1: an idle path has a delay of 1",
             "s.toml:37:17: error: load_balance.sample_period = \"5 us\": has no effect: probe_period is set, and no packet of a flow is stamped",
             "s.toml:38:9: error: load_balance.alpha = 0.0: must be greater than zero",
         ],

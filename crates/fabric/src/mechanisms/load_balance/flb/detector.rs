@@ -104,6 +104,12 @@ impl Detector {
         }
     }
 
+    /// Whether [`finds_congested`](Self::finds_congested) is to know of a queue of `length` bytes.
+    #[inline]
+    pub(super) fn matters(&self, length: u64) -> bool {
+        length > self.floor || self.threshold == Threshold::Adaptive
+    }
+
     /// A data packet has come to its queue, which holds `length` bytes with it; whether it is congested there.
     pub(super) fn finds_congested(&mut self, at: &Passage, length: u64, packet: &Packet, view: &View<'_>) -> bool {
         if self.threshold == Threshold::Adaptive && self.lossless.has(at.came) {

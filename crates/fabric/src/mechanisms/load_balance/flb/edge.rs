@@ -4,7 +4,7 @@ use super::isolation::{Congested, Isolation};
 use super::{DelayOf, FlbConfig, Moves, Spread, StampPoint, Ties};
 use crate::contract::{Arrival, Choice, Held, Site, View};
 use crate::frame::Route;
-use crate::ids::{FlowId, PortId, QueueIx};
+use crate::ids::{FlowId, PortId, PortIx, QueueIx};
 use crate::mechanisms::cnm::{Cnm, FLB};
 use crate::mechanisms::load_balance::flowlets::any_of;
 use crate::mechanisms::load_balance::paths::{Header, Measuring, MeasuringEdge, Path, PathIx, PathSet, Stamp};
@@ -49,15 +49,17 @@ impl Used for FlowEntry {
     }
 }
 
-/// The path with the least delay below `present`, by less than `gap`: a packet that comes `gap` behind the one before does not overtake it there (Algorithm 1, lines 10
-/// to 12). Of several one at random; `None` if there is none.
+/// Of the paths that are `open` the one with the least delay below `present`, by less than `gap`: a packet that comes `gap` behind the one before does not overtake it
+/// there (Algorithm 1, lines 10 to 12). Of several one at random; `None` if there is none.
 pub fn reroute<T: Copy>(
     paths: impl Iterator<Item = (T, Duration)> + Clone,
+    open: impl Fn(T) -> bool + Clone,
     present: Duration,
     gap: Duration,
     draws: &mut Stream,
 ) -> Option<T> {
-    least(paths.filter(|(_, delay)| *delay < present && present.saturating_sub(*delay) < gap), draws)
+    let faster = paths.filter(|(_, delay)| *delay < present && present.saturating_sub(*delay) < gap);
+    least(faster.filter(|(path, _)| open(*path)), draws)
 }
 
 /// The path with the least delay; of several one at random.
@@ -104,6 +106,7 @@ impl Edge {
         let place = self.flows.place(flow.0.into(), now);
         let known = place.known;
         let congested = self.isolation.saw(flow, now);
+        let from = self.measuring.node();
         let set = self.measuring.paths.to(arrival.destination, view);
         let present = known.filter(|entry| set.is_usable(entry.path, view));
         let gap = present.map_or(Duration::ZERO, |entry| gap(entry.last, now, self.config.gap_unit));
@@ -131,7 +134,7 @@ impl Edge {
         let choice = route.map(Choice::Route).or_else(|| set.candidate(path, arrival.candidates));
         if set.paths[path as usize].delay.is_due(now, &self.measuring.how) {
             let stamp = Some(Stamp { path, at: now, busy: 0 });
-            *arrival.packet.path_header_mut() = Header { stamp, report: None }.into();
+            *arrival.packet.path_header_mut() = Header { from, stamp, report: None }.into();
         }
         if present.is_some_and(|present| present != path) {
             view.count("reroutes", 1);
@@ -170,6 +173,12 @@ impl Edge {
         if was_empty && !self.isolation.is_empty() {
             view.wake_at(view.now + self.check_period);
         }
+    }
+
+    /// The link of a port has failed: no path is isolated that begins there.
+    pub(super) fn lose(&mut self, port: PortIx) {
+        let Edge { isolation, measuring, .. } = self;
+        isolation.release(|ascent| measuring.paths.first_of(ascent) == port);
     }
 
     /// Looks through the isolation table.
@@ -256,7 +265,11 @@ impl Choosing<'_, '_> {
         };
         let delay_before = delay(set.path(before));
         let other = match config.moves {
-            _ if is_open(set.path(before)) => reroute(open, delay_before, *gap, draws),
+            _ if is_open(set.path(before)) => {
+                let paths = set.known().map(|(ix, path)| (ix, delay(path)));
+                let open = |ix: PathIx| is_open(set.path(ix)) && set.is_usable(ix, view);
+                reroute(paths, open, delay_before, *gap, draws)
+            }
             Moves::AtOnce => best(open, set, config.ties, draws),
             Moves::InOrder => {
                 let in_order = open.filter(|(_, delay)| delay_before.saturating_sub(*delay) < *gap);
@@ -280,30 +293,30 @@ impl Choosing<'_, '_> {
         Some(isolated)
     }
 
-    /// The isolation path of a congested flow: the one that it has; for a flow that has none a new one, if more are wanted and another path is left to all others;
-    /// else the one on which its last packet is, or any.
+    /// The isolation path of a congested flow: the one that it has; for a flow that has none a new one, if more are wanted or none leads to where it goes, and another path is
+    /// left to all others; else the one on which its last packet is, or any.
     fn isolated(&mut self, flow: Congested, present: Option<PathIx>) -> Option<PathIx> {
         let here = present.or_else(|| self.for_uncongested(None))?;
         let Choosing { set, view, isolation, measuring, config, queue, draws, .. } = self;
         let ascent = |ix: PathIx| set.path(ix).ascent;
         let is_isolated = |ix: PathIx| isolation.is_isolated(ascent(ix));
+        let isolated = || set.usable(view).map(|(ix, _)| ix).filter(|ix| is_isolated(*ix));
         let own = match flow.path {
             Some(path) if path == ascent(here) => Some(here),
-            Some(path) => set.usable(view).map(|(ix, _)| ix).find(|ix| ascent(*ix) == path),
-            None if isolation.wants_more() => {
-                let open = || set.usable(view).filter(|(ix, _)| !is_isolated(*ix));
-                let is_left = |new: &PathIx| open().any(|(ix, _)| ascent(ix) != ascent(*new));
-                let delays = open().map(|(ix, path)| (ix, delay(path, view, measuring, config.stamp, *queue)));
-                let new = if is_isolated(here) { best(delays, set, config.ties, draws) } else { Some(here) };
-                if new.as_ref().is_some_and(is_left) {
-                    return new;
-                }
-                None
-            }
+            Some(path) => isolated().find(|ix| ascent(*ix) == path),
             None => None,
         };
+        if flow.path.is_none() && isolation.wants_more() || isolated().next().is_none() {
+            let open = || set.usable(view).filter(|(ix, _)| !is_isolated(*ix));
+            let is_left = |new: &PathIx| open().any(|(ix, _)| ascent(ix) != ascent(*new));
+            let delays = open().map(|(ix, path)| (ix, delay(path, view, measuring, config.stamp, *queue)));
+            let new = if is_isolated(here) { best(delays, set, config.ties, draws) } else { Some(here) };
+            if new.as_ref().is_some_and(is_left) {
+                return new;
+            }
+        }
         let kept = own.or(Some(here)).filter(|ix| is_isolated(*ix) && config.spread == Spread::PerFlow);
-        kept.or_else(|| any_of(set.usable(view).map(|(ix, _)| ix).filter(|ix| is_isolated(*ix)), draws))
+        kept.or_else(|| any_of(isolated(), draws))
     }
 }
 
@@ -322,12 +335,13 @@ mod tests {
         let mut draws = Seed(1).stream("test", 0);
         let mut taken = |delays: &[u64], present, gap| {
             let paths = delays.iter().map(|delay| us(*delay)).enumerate();
-            reroute(paths, us(present), us(gap), &mut draws)
+            reroute(paths, |path| path != 4, us(present), us(gap), &mut draws)
         };
         assert_eq!(taken(&[1, 5, 6, 9], 8, 4), Some(1));
         assert_eq!(taken(&[1, 5, 6, 9], 8, 3), Some(2));
         assert_eq!(taken(&[1, 5, 6, 9], 8, 2), None);
         assert_eq!(taken(&[8, 9], 8, 100), None);
+        assert_eq!(taken(&[9, 9, 9, 7, 6], 8, 4), Some(3));
         let counts = (0..3000).fold([0u32; 3], |mut counts, _| {
             counts[taken(&[4, 7, 4], 8, 10).unwrap()] += 1;
             counts

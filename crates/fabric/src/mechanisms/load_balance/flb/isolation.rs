@@ -129,9 +129,16 @@ impl Isolation {
     fn release_one(&mut self) {
         let flows_of = |path: Ascent| self.flows.values().filter(|entry| entry.path == Some(path)).count();
         let places = (0..self.paths.len()).rev();
-        let Some(place) = places.min_by_key(|place| flows_of(self.paths[*place])) else { return };
-        let released = self.paths.remove(place);
-        for entry in self.flows.values_mut().filter(|entry| entry.path == Some(released)) {
+        if let Some(place) = places.min_by_key(|place| flows_of(self.paths[*place])) {
+            let released = self.paths[place];
+            self.release(|path| path == released);
+        }
+    }
+
+    /// Releases these isolation paths: their flows get another.
+    pub(super) fn release(&mut self, which: impl Fn(Ascent) -> bool) {
+        self.paths.retain(|path| !which(*path));
+        for entry in self.flows.values_mut().filter(|entry| entry.path.is_some_and(&which)) {
             entry.path = None;
         }
     }

@@ -188,6 +188,8 @@ impl Options for FlbConfig {
         let message = "has no effect: threshold is not static";
         findings.error(!is_static && self.static_threshold.is_some(), "static_threshold", message);
         findings.positive(self.static_threshold, "static_threshold");
+        let message = "is no shorter than flow_timeout: a flow is forgotten before its gap counts, and never rerouted for a shorter delay";
+        findings.warning(self.gap_unit.is_some_and(|unit| unit >= self.flow_timeout), "gap_unit", message);
         let is_heard = beside.congestion == "flb-rc" || self.own_uplinks != OwnUplinks::Notify || !self.isolation;
         findings.warning(!is_heard, "own_uplinks", "has no effect: senders do not listen; those of flb-rc do");
         findings.error(is_static && self.link_delay.is_some(), "link_delay", "has no effect: threshold is static");
@@ -228,6 +230,15 @@ impl LoadBalanceOptions for FlbConfig {
         true
     }
 
+    fn check_at_switch(&self, site: &Site<'_>, findings: &mut Findings) {
+        let is_never = self.static_threshold.is_some_and(|bytes| bytes.get() >= site.buffer);
+        let message = format!("isolates no flow: no queue is longer than the buffer, {}", Bytes(site.buffer));
+        findings.warning(is_never, "static_threshold", message);
+        let lacks_bound = self.isolation && self.threshold == Threshold::Adaptive && !site.headroom.has_thresholds;
+        let message = "isolates no flow where a buffer policy has no thresholds for ingress queues: Equation 4 counts from them";
+        findings.warning(lacks_bound, "threshold", message);
+    }
+
     fn build(&self, site: &Site<'_>) -> Box<Flb> {
         Box::new(Flb {
             node: site.node,
@@ -254,11 +265,18 @@ pub struct Flb {
 }
 
 impl Flb {
-    /// A data packet has come to a queue that is congested.
+    /// A packet has come to its queue that this edge may measure with, or that may find `length` bytes there and be congested.
     #[inline(never)]
-    fn on_congested(&mut self, at: &Passage, packet: &Carried<'_>, view: &mut View<'_>) {
-        let news = self.detector.as_mut().and_then(|detector| detector.add(at, packet, view));
-        news.iter().for_each(|news| self.announce(news, at.egress, view));
+    fn look_at(&mut self, at: &Passage, length: Option<u64>, packet: &mut Carried<'_>, view: &mut View<'_>) {
+        if let Some(edge) = &mut self.edge {
+            edge.measuring.on_enqueue(at, packet, view);
+        }
+        if let (Some(detector), Some(length)) = (&mut self.detector, length)
+            && detector.finds_congested(at, length, packet.packet(), view)
+        {
+            let news = detector.add(at, packet, view);
+            news.iter().for_each(|news| self.announce(news, at.egress, view));
+        }
     }
 
     /// One has left a queue that was, and now holds `length` bytes.
@@ -302,14 +320,10 @@ impl Station for Flb {
     }
 
     fn on_enqueue(&mut self, at: &Passage, queue_bytes: u64, packet: &mut Carried<'_>, view: &mut View<'_>) {
-        if let Some(edge) = &mut self.edge {
-            edge.measuring.on_enqueue(at, packet, view);
-        }
-        if packet.packet().kind == PacketKind::Data
-            && let Some(detector) = &mut self.detector
-            && detector.finds_congested(at, queue_bytes, packet.packet(), view)
-        {
-            self.on_congested(at, packet, view);
+        let is_data = packet.packet().kind == PacketKind::Data;
+        let matters = is_data && self.detector.as_ref().is_some_and(|detector| detector.matters(queue_bytes));
+        if matters || self.edge.as_ref().is_some_and(|edge| edge.measuring.matters(at, packet)) {
+            self.look_at(at, matters.then_some(queue_bytes), packet, view);
         }
     }
 
@@ -329,6 +343,12 @@ impl Station for Flb {
                 if edge.informs_senders { Heard::Pass } else { Heard::Consume }
             }
             _ => Heard::Pass,
+        }
+    }
+
+    fn on_link(&mut self, port: PortIx, is_up: bool, _view: &mut View<'_>) {
+        if let Some(edge) = self.edge.as_mut().filter(|_| !is_up) {
+            edge.lose(port);
         }
     }
 

@@ -9,9 +9,10 @@ use std::collections::VecDeque;
 /// Index of a path among those to the same edge. It stays what it is when routes change.
 pub(in super::super) type PathIx = u32;
 
-/// What a packet carries between edges: the stamp of the one that it comes from, and what that reports.
+/// What a packet carries between edges: which one it comes from, that one's stamp, and what it reports.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(in super::super) struct Header {
+    pub(in super::super) from: NodeId,
     pub(in super::super) stamp: Option<Stamp>,
     pub(in super::super) report: Option<Report>,
 }
@@ -51,16 +52,17 @@ fn unpack([path, low, high]: [u32; 3]) -> Option<(PathIx, u64, u8)> {
 }
 
 impl From<Header> for PathHeader {
-    fn from(Header { stamp, report }: Header) -> PathHeader {
+    fn from(Header { from, stamp, report }: Header) -> PathHeader {
         let [a, b, c] = stamp.map_or([0; 3], |stamp| pack(stamp.path, stamp.at.ps(), stamp.busy));
         let [d, e, f] = report.map_or([0; 3], |report| pack(report.path, report.delay.ps(), report.busy));
-        [a, b, c, d, e, f]
+        [from.0, a, b, c, d, e, f]
     }
 }
 
 impl From<PathHeader> for Header {
-    fn from([a, b, c, d, e, f]: PathHeader) -> Header {
+    fn from([from, a, b, c, d, e, f]: PathHeader) -> Header {
         Header {
+            from: NodeId(from),
             stamp: unpack([a, b, c]).map(|(path, ps, busy)| Stamp { path, at: Time::from_ps(ps), busy }),
             report: unpack([d, e, f]).map(|(path, ps, busy)| Report { path, delay: Duration::from_ps(ps), busy }),
         }
@@ -151,9 +153,9 @@ mod tests {
         let report = Report { path: 0, delay: Duration::from_ps(1 << 40), busy: 1 };
         for header in [
             Header::default(),
-            Header { stamp: Some(stamp), report: None },
-            Header { stamp: None, report: Some(report) },
-            Header { stamp: Some(stamp), report: Some(report) },
+            Header { from: NodeId(u32::MAX), stamp: Some(stamp), report: None },
+            Header { from: NodeId(3), stamp: None, report: Some(report) },
+            Header { from: NodeId(3), stamp: Some(stamp), report: Some(report) },
         ] {
             assert_eq!(Header::from(PathHeader::from(header)), header);
         }

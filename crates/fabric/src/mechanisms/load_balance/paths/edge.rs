@@ -46,6 +46,12 @@ impl MeasuringEdge {
         self.to_host.get(usize::from(port)).copied().unwrap_or(false)
     }
 
+    /// Whether [`on_enqueue`](Self::on_enqueue) has anything to do.
+    #[inline]
+    pub(in super::super) fn matters(&self, at: &Passage, packet: &Carried<'_>) -> bool {
+        if self.is_to_host(at.egress) { packet.path_header().is_some() } else { self.echoes.is_waiting() }
+    }
+
     /// A packet is about to join its queue: one that leaves for another edge takes a report along, and what has come from there is read.
     #[inline]
     pub(in super::super) fn on_enqueue(&mut self, at: &Passage, packet: &mut Carried<'_>, view: &View<'_>) {
@@ -54,27 +60,34 @@ impl MeasuringEdge {
                 self.read(at, &header.into(), packet, view);
             }
         } else if self.echoes.is_waiting() && self.is_to_host(at.ingress) {
-            self.report(packet, view);
+            self.report(at, packet, view);
         }
     }
 
     /// A packet leaves for another edge: what waits to be reported there goes with it.
     #[inline(never)]
-    fn report(&mut self, packet: &mut Carried<'_>, view: &View<'_>) {
-        let headers = packet.packet();
-        let Some((_, to)) = view.paths.ends(headers.flow, headers.direction()) else { return };
+    fn report(&mut self, at: &Passage, packet: &mut Carried<'_>, view: &View<'_>) {
+        // Not where its flow ends: nothing may be left of that.
+        let route = packet.packet().route;
+        let to = route.destination().unwrap_or_else(|| {
+            let next = view.paths.neighbour(self.node(), at.egress);
+            route.ahead().fold(next, |node, port| view.paths.neighbour(node, port))
+        });
         if let Some(report) = self.echoes.tell(view.paths.edge(to)) {
             let stamp = packet.path_header().and_then(|header| Header::from(*header).stamp);
-            *packet.path_header_mut() = Header { stamp, report: Some(report) }.into();
+            *packet.path_header_mut() = Header { from: self.node(), stamp, report: Some(report) }.into();
         }
+    }
+
+    /// The switch itself.
+    pub(in super::super) fn node(&self) -> NodeId {
+        self.paths.node
     }
 
     /// A packet with a header has come from another edge.
     #[inline(never)]
     fn read(&mut self, at: &Passage, header: &Header, packet: &Carried<'_>, view: &View<'_>) {
-        let headers = packet.packet();
-        let Some((from, _)) = view.paths.ends(headers.flow, headers.direction()) else { return };
-        let edge = view.paths.edge(from);
+        let edge = header.from;
         if let Some(report) = header.report
             && let Some(set) = self.paths.known_mut(edge)
             && let Some(path) = set.paths.get_mut(report.path as usize)

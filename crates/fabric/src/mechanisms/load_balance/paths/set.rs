@@ -40,7 +40,7 @@ pub(in super::super) fn applies(mechanism: &str, shape: &Shape) -> Result<(), St
 /// The paths from an edge to the others.
 #[derive(Debug)]
 pub(in super::super) struct Paths {
-    node: NodeId,
+    pub(super) node: NodeId,
     /// By the edge to which they lead.
     sets: Vec<Option<Box<PathSet>>>,
     ascents: Vec<Ports>,
@@ -99,6 +99,11 @@ impl Paths {
             set.renew(self.node, host, &mut self.ascents, view);
         }
         set
+    }
+
+    /// The port with which a way up begins.
+    pub(in super::super) fn first_of(&self, ascent: Ascent) -> PortIx {
+        self.ascents[usize::from(ascent)][0]
     }
 
     /// The paths to `edge`, if any has been looked for.
