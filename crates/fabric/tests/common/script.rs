@@ -4,7 +4,7 @@ use backwater_engine::{Duration, Time};
 use backwater_fabric::contract::note::Note;
 use backwater_fabric::frame::cause::Cause;
 use backwater_fabric::frame::framing::FrameSize;
-use backwater_fabric::frame::record::{Record, Records};
+use backwater_fabric::frame::record::{PathHeader, Record, Records};
 use backwater_fabric::frame::{
     Body, Control, Frame, Notice, Packet, PacketKind, Pfc, Protocol, Psn, Route, Signal, Timestamp,
 };
@@ -147,6 +147,17 @@ impl Script {
 
     /// The same; it may have been marked on its way.
     pub fn arrive_data_marked(&mut self, at: u64, port: PortIx, flow: u32, psn: u32, marked: bool) {
+        let (body, size) = self.data(flow, psn, marked);
+        self.arrive(at, port, body, size);
+    }
+
+    /// A data packet of `flow` on which a load balancer has written arrives whole on `port` at `at`.
+    pub fn arrive_data_with(&mut self, at: u64, port: PortIx, flow: u32, psn: u32, header: PathHeader) {
+        let (body, size) = self.data(flow, psn, false);
+        self.arrive_with(at, port, body, size, header);
+    }
+
+    fn data(&self, flow: u32, psn: u32, marked: bool) -> (Body, FrameSize) {
         let spec = self.fabric.flow(FlowId(flow)).clone();
         let before = |psn| self.fabric.payload_before(psn, spec.bytes);
         let payload = before(psn + 1) - before(psn);
@@ -155,7 +166,7 @@ impl Script {
         if let Body::Packet(packet) = &mut body {
             packet.marked = marked;
         }
-        self.arrive(at, port, body, size);
+        (body, size)
     }
 
     /// An ACK or NACK of `flow` arrives whole on `port` at `at`.
@@ -163,6 +174,13 @@ impl Script {
         let size = self.fabric.spec.framing.ack(self.fabric.telemetry_bytes);
         let (class, destination) = (self.fabric.spec.host.ack_class, self.fabric.flow(FlowId(flow)).src);
         self.arrive(at, port, packet(kind, flow, expected, class, destination), size);
+    }
+
+    /// An ACK of `flow` on which a load balancer has written arrives whole on `port` at `at`.
+    pub fn arrive_ack_with(&mut self, at: u64, port: PortIx, flow: u32, header: PathHeader) {
+        let size = self.fabric.spec.framing.ack(self.fabric.telemetry_bytes);
+        let (class, destination) = (self.fabric.spec.host.ack_class, self.fabric.flow(FlowId(flow)).src);
+        self.arrive_with(at, port, packet(PacketKind::Ack, flow, 1, class, destination), size, header);
     }
 
     /// An ACK of `flow`, which stood in `queue` of the port that sent it, arrives whole on `port` at `at`.
@@ -253,6 +271,27 @@ impl Script {
         }
     }
 
+    /// The next notice that the node sends before `limit`, if any: when it starts, through which port, and its class. All else is passed over.
+    pub fn next_notice_class(&mut self, limit: u64) -> Option<(u64, PortIx, u8)> {
+        loop {
+            let (at, port, frame, _) = self.next_frame(limit)?;
+            if let Some(packet) = frame.packet().filter(|packet| packet.kind == PacketKind::Notice) {
+                return Some((at.ps(), self.fabric.wiring.ports[port.0 as usize].ix, packet.class.0));
+            }
+        }
+    }
+
+    /// The next data packet that the node sends before `limit`, if any: its port, and what load balancers have written on it. All else is passed over.
+    pub fn next_path_header(&mut self, limit: u64) -> Option<(PortIx, Option<PathHeader>)> {
+        loop {
+            let (_, port, frame, _) = self.next_frame(limit)?;
+            if frame.packet().is_some_and(|packet| packet.kind == PacketKind::Data) {
+                let header = self.records.path_header(frame.record).copied();
+                return Some((self.fabric.wiring.ports[port.0 as usize].ix, header));
+            }
+        }
+    }
+
     /// Whether the next data packet that the node sends before `limit`, if any, is marked. All else is passed over.
     pub fn next_mark(&mut self, limit: u64) -> Option<bool> {
         self.next_mark_of(PacketKind::Data, limit)
@@ -296,6 +335,12 @@ impl Script {
 
     fn arrive(&mut self, at: u64, port: PortIx, body: Body, size: FrameSize) {
         let frame = Frame::new(body, size);
+        self.input(at, |node, env| node.arrive(port, &frame, env));
+    }
+
+    fn arrive_with(&mut self, at: u64, port: PortIx, body: Body, size: FrameSize, header: PathHeader) {
+        let record = self.records.insert(Record { path_header: Some(header), ..Record::default() });
+        let frame = Frame { record, ..Frame::new(body, size) };
         self.input(at, |node, env| node.arrive(port, &frame, env));
     }
 

@@ -308,6 +308,24 @@ mod tests {
         assert_eq!(point.wake_at(), at(1009));
     }
 
+    /// Another control sets 40 of 100 Gb/s. A flow that goes on gets the less of that and C / n: with n = 2, 50 Gb/s, it is 40, and with n = 10 it is 10. Line rate is the most.
+    #[test]
+    fn the_rate_that_another_control_has_set_is_the_most() {
+        let mut point = reaction_point();
+        ack(&mut point);
+        point.set_rate(at(1), Rate::from_gbps(40));
+        assert_eq!(state(&mut point, 1), (40_000, u64::MAX));
+        for (flows, rate) in [(2, 40_000), (10, 10_000)] {
+            hear(&mut point, 2, 7, Cnm::Congested { flows });
+            hear(&mut point, 3, 7, Cnm::Clear);
+            assert_eq!(state(&mut point, 3), (rate, u64::MAX));
+        }
+        point.on_wake(at(11));
+        assert_eq!(state(&mut point, 11), (40_000, u64::MAX));
+        point.set_rate(at(12), Rate::from_gbps(400));
+        assert_eq!(state(&mut point, 12), FREE);
+    }
+
     #[test]
     fn notices_of_others_say_nothing() {
         let mut point = reaction_point();
