@@ -393,7 +393,7 @@ mod tests {
             notice: Some(notice),
             trail: Some(trail),
             echo: Some(Echo { arrived: 8, hops: 3, rate: Some(Rate::from_gbps(1)), path: Some(9) }),
-            path_header: Some([1, 2, 3, 4, 5, 6]),
+            path_header: Some([1, 2, 3, 4, 5, 6, 7]),
             path: Some(10),
         }
     }
