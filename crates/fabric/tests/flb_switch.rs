@@ -15,7 +15,9 @@ use backwater_fabric::mechanisms::congestion::CongestionConfig;
 use backwater_fabric::mechanisms::headroom::HeadroomConfig;
 use backwater_fabric::mechanisms::headroom::static_threshold::StaticConfig;
 use backwater_fabric::mechanisms::load_balance::LoadBalanceConfig;
-use backwater_fabric::mechanisms::load_balance::flb::{FlbConfig, Moves, OwnUplinks, Spread, StampPoint, Threshold, Ties};
+use backwater_fabric::mechanisms::load_balance::flb::{
+    FlbConfig, Moves, OwnUplinks, Spread, StampPoint, Threshold, Ties,
+};
 use backwater_fabric::mechanisms::recovery::RecoveryConfig;
 use backwater_fabric::network::spec::{FlowSpec, NetworkSpec};
 use common::script::Script;

@@ -245,8 +245,8 @@ impl Edge {
     fn choose(&mut self, arrival: &mut Arrival<'_>, view: &mut View<'_>) -> Option<Choice> {
         let (now, headers) = (view.now, *arrival.packet.packet());
         let known = self.flows.place(headers.flow.0.into(), now).known;
-        self.measuring.paths.to(arrival.destination, view);
         let edge = view.paths.edge(arrival.destination);
+        self.measuring.paths.to(edge, arrival.destination, view);
         let present = known.filter(|entry| self.set(edge).is_usable(entry.path, view));
         let mut moved = present.and_then(|entry| entry.moved);
         let path = match present {
@@ -271,7 +271,7 @@ impl Edge {
         let how = self.measuring.how;
         let burden = Some(self.config.burden).filter(|_| present.is_none_or(|entry| entry.path != path));
         let from = self.measuring.node();
-        let set = self.measuring.paths.to(arrival.destination, view);
+        let set = self.measuring.paths.to(edge, arrival.destination, view);
         let delay = &mut set.paths[path as usize].delay;
         burden.into_iter().for_each(|burden| delay.burden(burden, now));
         if self.config.probe_period.is_none() && delay.is_due(now, &how) {
@@ -361,7 +361,7 @@ impl Edge {
         let (timeout, now) = (self.config.flow_timeout, view.now);
         self.probed.retain(|probed| now.since(probed.last) <= timeout);
         for Probed { edge, host, class, .. } in &self.probed {
-            let set = self.measuring.paths.to(*host, view);
+            let set = self.measuring.paths.to(*edge, *host, view);
             let probes: Vec<(PathIx, PortIx)> = set.usable(view).map(|(ix, path)| (ix, path.first())).collect();
             for (path, egress) in probes {
                 set.paths[path as usize].delay.probed(now);

@@ -151,7 +151,7 @@ impl Detector {
             return cleared.flows.into_iter().map(news).collect();
         }
         // Flows that have ended count no more, nor those that go elsewhere now.
-        let congested = self.congested[usize::from(at.egress)].entry(at.queue).or_default();
+        let Some(congested) = self.congested[usize::from(at.egress)].get_mut(&at.queue) else { return Vec::new() };
         if view.now.since(congested.swept) < self.timeout {
             return Vec::new();
         }

@@ -4,7 +4,7 @@ use super::isolation::{Congested, Isolation};
 use super::{DelayOf, FlbConfig, Moves, Spread, StampPoint, Ties};
 use crate::contract::{Arrival, Choice, Held, Site, View};
 use crate::frame::Route;
-use crate::ids::{FlowId, PortId, PortIx, QueueIx};
+use crate::ids::{FlowId, NodeId, PortId, PortIx, QueueIx};
 use crate::mechanisms::cnm::{Cnm, FLB};
 use crate::mechanisms::load_balance::flowlets::any_of;
 use crate::mechanisms::load_balance::paths::{Header, Measuring, MeasuringEdge, Path, PathIx, PathSet, Stamp};
@@ -36,6 +36,8 @@ pub(super) struct Edge {
 /// A flow that has passed lately.
 #[derive(Clone, Copy, Debug)]
 struct FlowEntry {
+    /// The edge to which it goes.
+    edge: NodeId,
     path: PathIx,
     /// That as a whole route to the flow's destination, if packets can carry it.
     route: Option<Route>,
@@ -51,6 +53,7 @@ impl Used for FlowEntry {
 
 /// Of the paths that are `open` the one with the least delay below `present`, by less than `gap`: a packet that comes `gap` behind the one before does not overtake it
 /// there (Algorithm 1, lines 10 to 12). Of several one at random; `None` if there is none.
+#[inline]
 pub fn reroute<T: Copy>(
     paths: impl Iterator<Item = (T, Duration)> + Clone,
     open: impl Fn(T) -> bool + Clone,
@@ -63,6 +66,7 @@ pub fn reroute<T: Copy>(
 }
 
 /// The path with the least delay; of several one at random.
+#[inline]
 fn least<T: Copy>(paths: impl Iterator<Item = (T, Duration)> + Clone, draws: &mut Stream) -> Option<T> {
     let least = paths.clone().map(|(_, delay)| delay).min()?;
     any_of(paths.filter(|(_, delay)| *delay == least).map(|(path, _)| path), draws)
@@ -101,13 +105,15 @@ impl Edge {
     }
 
     /// The way of a data packet of a host; `None` if no path is known.
+    #[inline(never)]
     pub(super) fn choose(&mut self, arrival: &mut Arrival<'_>, view: &mut View<'_>) -> Option<Choice> {
         let (now, flow) = (view.now, arrival.packet.packet().flow);
         let place = self.flows.place(flow.0.into(), now);
         let known = place.known;
         let congested = self.isolation.saw(flow, now);
         let from = self.measuring.node();
-        let set = self.measuring.paths.to(arrival.destination, view);
+        let edge = known.map_or_else(|| view.paths.edge(arrival.destination), |entry| entry.edge);
+        let set = self.measuring.paths.to(edge, arrival.destination, view);
         let present = known.filter(|entry| set.is_usable(entry.path, view));
         let gap = present.map_or(Duration::ZERO, |entry| gap(entry.last, now, self.config.gap_unit));
         let present = present.map(|entry| entry.path);
@@ -130,7 +136,7 @@ impl Edge {
         }
         let kept = known.filter(|entry| entry.path == path).and_then(|entry| entry.route);
         let route = kept.or_else(|| set.route(path, arrival.destination, view));
-        place.put(FlowEntry { path, route, last: now });
+        place.put(FlowEntry { edge, path, route, last: now });
         let choice = route.map(Choice::Route).or_else(|| set.candidate(path, arrival.candidates));
         if set.paths[path as usize].delay.is_due(now, &self.measuring.how) {
             let stamp = Some(Stamp { path, at: now, busy: 0 });

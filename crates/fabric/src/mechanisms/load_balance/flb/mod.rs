@@ -235,7 +235,8 @@ impl LoadBalanceOptions for FlbConfig {
         let message = format!("isolates no flow: no queue is longer than the buffer, {}", Bytes(site.buffer));
         findings.warning(is_never, "static_threshold", message);
         let lacks_bound = self.isolation && self.threshold == Threshold::Adaptive && !site.headroom.has_thresholds;
-        let message = "isolates no flow where a buffer policy has no thresholds for ingress queues: Equation 4 counts from them";
+        let message =
+            "isolates no flow where a buffer policy has no thresholds for ingress queues: Equation 4 counts from them";
         findings.warning(lacks_bound, "threshold", message);
     }
 
@@ -279,10 +280,11 @@ impl Flb {
         }
     }
 
-    /// One has left a queue that was, and now holds `length` bytes.
+    /// A packet has left a queue that was congested, and now holds `length` bytes.
     #[inline(never)]
     fn on_drained(&mut self, at: &Passage, length: u64, packet: &Packet, view: &mut View<'_>) {
-        let news = self.detector.as_mut().map_or_else(Vec::new, |detector| detector.release(at, length, packet, view));
+        let Some(detector) = &mut self.detector else { return };
+        let news = detector.release(at, length, packet, view);
         news.iter().for_each(|news| self.announce(news, at.egress, view));
     }
 

@@ -85,20 +85,26 @@ impl Paths {
         Paths { node, sets: Vec::new(), ascents: Vec::new() }
     }
 
-    /// The paths to the edge of `host`, as routes know them now.
-    pub(in super::super) fn to(&mut self, host: NodeId, view: &View<'_>) -> &mut PathSet {
-        let edge = view.paths.edge(host);
+    /// The paths to `edge`, that of `host`, as routes know them now.
+    #[inline]
+    pub(in super::super) fn to(&mut self, edge: NodeId, host: NodeId, view: &View<'_>) -> &mut PathSet {
+        let epoch = Some(view.paths.epoch());
+        if self.known(edge).is_none_or(|set| set.epoch != epoch) {
+            self.renew(edge, host, view);
+        }
+        self.known_mut(edge).expect("they have just been looked for")
+    }
+
+    /// Looks for the paths to an edge.
+    #[inline(never)]
+    fn renew(&mut self, edge: NodeId, host: NodeId, view: &View<'_>) {
         let slot = edge.0 as usize;
         if slot >= self.sets.len() {
             self.sets.resize_with(slot + 1, || None);
         }
         let set = self.sets[slot].get_or_insert_with(|| Box::new(PathSet { edge, ..PathSet::default() }));
-        let epoch = Some(view.paths.epoch());
-        if set.epoch != epoch {
-            set.epoch = epoch;
-            set.renew(self.node, host, &mut self.ascents, view);
-        }
-        set
+        set.epoch = Some(view.paths.epoch());
+        set.renew(self.node, host, &mut self.ascents, view);
     }
 
     /// The port with which a way up begins.
