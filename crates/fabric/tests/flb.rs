@@ -195,10 +195,8 @@ fn leaf_spine(config: FlbConfig, down: u64) -> NetworkSpec {
     spec
 }
 
-/// Edges 8 and 9 of two pods, whose aggregation switches are 10 and 11, and 12 and 13; cores 14 and 15 lead from 10 to 12, 16 and 17 from 11 to 13. Of four flows from one edge to the other each takes a core of its own, with all its
-/// packets: with two uplinks at the edge in turn, the choice behind them is the edge's as well.
-#[test]
-fn in_three_tiers_the_edge_chooses_whole_paths() {
+/// Edges 8 and 9 of two pods, whose aggregation switches are 10 and 11, and 12 and 13; cores 14 and 15 lead from 10 to 12, 16 and 17 from 11 to 13.
+fn two_pods() -> NetworkSpec {
     let mut spec = network(8, 10);
     spec.links = (0..8).map(|host| link(host, 8 + host / 4, 100, 1000)).collect();
     let pods = [(8, 10), (8, 11), (9, 12), (9, 13)];
@@ -206,8 +204,14 @@ fn in_three_tiers_the_edge_chooses_whole_paths() {
     spec.links.extend(pods.into_iter().chain(cores).map(|(low, high)| link(low, high, 100, 1000)));
     spec.load_balance = LoadBalanceConfig::Flb(FlbConfig { ties: Ties::InTurn, ..Default::default() });
     spec.recovery = RecoveryConfig::InAnyOrder(Default::default());
+    spec
+}
+
+/// Of four flows from one edge to the other each takes a core of its own, with all its packets: with two uplinks at the edge in turn, the choice behind them is the edge's as well.
+#[test]
+fn in_three_tiers_the_edge_chooses_whole_paths() {
     let flows: Vec<_> = (0..4).map(|host| flow(host, 4 + host, 100_000, 0)).collect();
-    let mut simulation = Simulation::new(spec, flows, 1).unwrap();
+    let mut simulation = Simulation::new(two_pods(), flows, 1).unwrap();
     simulation.run_until(at_us(60), 1);
     assert!(simulation.unfinished().is_empty());
     // 100,000 B in packets of 1,000 B; port 1 of a core leads to the pod of edge 9.
@@ -215,6 +219,17 @@ fn in_three_tiers_the_edge_chooses_whole_paths() {
     let full = to_other_pod(14);
     assert!(full > 100_000 && [15, 16, 17].into_iter().all(|core| to_other_pod(core) == full), "{full}");
     assert_eq!(paths(&simulation, 8).len(), 4);
+}
+
+/// In such a network four flows come together at one host. One of the four paths is theirs: the other core behind the same uplink is left to others, as are those behind the other uplink.
+#[test]
+fn in_three_tiers_one_core_is_isolated() {
+    let spec = two_pods();
+    let flows: Vec<_> = (0..4).map(|host| flow(host, 4, 300_000, 0)).collect();
+    let mut simulation = Simulation::new(spec, flows, 1).unwrap();
+    simulation.run_until(at_us(60), 1);
+    let isolated = |simulation: &Simulation| paths(simulation, 8).iter().filter(|path| path.is_isolated).count();
+    assert_eq!((paths(&simulation, 8).len(), isolated(&simulation)), (4, 1));
 }
 
 /// What leaf 8 knows of its paths to leaf 9, in order, in picoseconds.

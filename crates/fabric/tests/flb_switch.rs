@@ -157,6 +157,23 @@ fn flows_without_packets_are_cleared() {
     assert!(matches!(of_first[..], [(1000, true), (3000..5200, false)]), "{of_first:?}");
 }
 
+/// Flow 0 sends nothing after 1,000 ns. With a timeout of 2 us it counts until 3,000 ns: flow 1, told of again every 300 ns, is one of two before, and alone after, though nothing leaves the queue, with which flows are looked for
+/// that have gone.
+#[test]
+fn flows_without_packets_are_not_counted() {
+    let (flow_timeout, interval) = (Duration::from_us(2), Some(Duration::from_ns(300)));
+    let mut switch =
+        Script::new(&leaf_spine(FlbConfig { flow_timeout, notice_interval: interval, ..fixed() }), inward(), 6);
+    // The link is stopped, so that nothing leaves.
+    switch.arrive_pfc(100 * NS, 0, &[3], u16::MAX);
+    arrive(&mut switch, 1000, &[0, 0, 0, 0]);
+    assert_eq!(switch.next_notice_words(1001 * NS).map(|words| words[1]), Some(1));
+    for (at, flows) in [(1500, 2), (3000, 2), (3400, 1)] {
+        arrive(&mut switch, at, &[1]);
+        assert_eq!(switch.next_notice_words((at + 1) * NS).map(|words| words[1]), Some(flows), "{at}");
+    }
+}
+
 /// With Equation 4 the bound of 100 KB counts less the growth in 2 N d: 2 us, as the packets of the script have passed a link. Of three or five packets in 177 ns two leave, so that it is congested within a packet or two of that.
 #[test]
 fn equation_4_sees_how_fast_the_queue_grows() {
@@ -251,6 +268,54 @@ fn three_uplinks(config: FlbConfig) -> Script {
     spec.congestion = CongestionConfig::None(Default::default());
     let flows = (0..6).map(|nth| flow(nth % 3, 3 + nth % 3, 1 << 20, 0)).collect();
     Script::new(&spec, flows, 6)
+}
+
+/// Flow 0 has the first uplink at the beginning, and stays there. A new flow takes that one: it has been taken longest ago, however many packets have used it since.
+#[test]
+fn flows_take_turns_and_not_packets() {
+    let mut edge = three_uplinks(FlbConfig::default());
+    let mut uplink = |at: u64, flow: u32, psn: u32| {
+        edge.arrive_data(at * NS, (flow % 3) as PortIx, flow, psn);
+        edge.next_data((at + 500) * NS).map(|(port, ..)| port).unwrap()
+    };
+    let first = uplink(1000, 0, 0);
+    assert!(uplink(2000, 1, 0) != first && uplink(3000, 2, 0) != first);
+    assert_eq!([1, 2].map(|psn| uplink(3000 + 1000 * u64::from(psn), 0, psn)), [first; 2]);
+    assert_eq!(uplink(6000, 3, 0), first);
+}
+
+/// The largest tables are counted: of three flows, and later, when these have been forgotten, of four; and of congested ones one, though there were two, one after the other.
+#[test]
+fn the_largest_tables_are_counted() {
+    let mut edge = three_uplinks(FlbConfig { flow_timeout: Duration::from_us(10), ..FlbConfig::default() });
+    for (at, flows, most) in [(1000, &[0, 1, 2][..], 3), (100_000, &[3, 4], 3), (102_000, &[5, 0], 4)] {
+        flows.iter().for_each(|flow| edge.arrive_data(at * NS, (flow % 3) as PortIx, *flow, 0));
+        assert_eq!(edge.counted("flow_entries"), most, "{at}");
+    }
+    for (flow, is_congested) in [(0, 1), (0, 0), (5, 1)] {
+        edge.arrive_notice(103_000 * NS, 3, flow, Protocol::named("flb"), [is_congested, 1, 0, 0]);
+    }
+    assert_eq!(["isolated_flows", "isolation_entries"].map(|what| edge.counted(what)), [2, 1]);
+}
+
+/// Flows 0 and 3 have an isolation path each. The flow table forgets them after 10 us of silence, the isolation table, which is looked at every millisecond, does not: each comes back to its own path.
+#[test]
+fn a_congested_flow_comes_back_to_its_own_path() {
+    let (flow_timeout, check_period) = (Duration::from_us(10), Some(Duration::from_ms(1)));
+    let mut edge = three_uplinks(FlbConfig { flow_timeout, check_period, ..FlbConfig::default() });
+    let mut uplink = |edge: &mut Script, at: u64, flow: u32, psn: u32| {
+        edge.arrive_data(at * NS, (flow % 3) as PortIx, flow, psn);
+        edge.next_data((at + 500) * NS).map(|(port, ..)| port).unwrap()
+    };
+    for flow in [0, 3] {
+        edge.arrive_notice(1000 * NS, 3, flow, Protocol::named("flb"), [1, 1, 0, 0]);
+    }
+    let own = [0, 3].map(|flow| uplink(&mut edge, 2000 + 1000 * u64::from(flow), flow, 0));
+    assert_ne!(own[0], own[1]);
+    for psn in 1..20 {
+        let at = 40_000 * u64::from(psn);
+        assert_eq!([0, 3].map(|flow| uplink(&mut edge, at + 1000 * u64::from(flow), flow, psn)), own);
+    }
 }
 
 /// The link of the isolation path fails: the congested flow has another one to itself at once, and the only one that is left to all others is the third. When that fails as well, nothing is isolated: flow 0 stays where

@@ -271,6 +271,16 @@ impl Script {
         }
     }
 
+    /// The fields of the next notice that the node sends before `limit`, if any. All else is passed over.
+    pub fn next_notice_words(&mut self, limit: u64) -> Option<[u32; 4]> {
+        loop {
+            let (.., frame, _) = self.next_frame(limit)?;
+            if let Some(notice) = self.records.notice(frame.record) {
+                return Some(notice.words);
+            }
+        }
+    }
+
     /// The next notice that the node sends before `limit`, if any: when it starts, through which port, and its class. All else is passed over.
     pub fn next_notice_class(&mut self, limit: u64) -> Option<(u64, PortIx, u8)> {
         loop {

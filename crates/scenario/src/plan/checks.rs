@@ -180,7 +180,7 @@ pub(super) fn places(fabric: &Fabric) -> Vec<Diagnostic> {
         spec.load_balance.check_at_switch(&fabric.site(node), &mut of_paths);
     }
     let mut found: Vec<Diagnostic> = Vec::new();
-    for finding in said_of("congestion_control", own).into_iter().chain(said_of("load_balance", of_paths)) {
+    for finding in said_of("congestion_control", own).chain(said_of("load_balance", of_paths)) {
         if !found.contains(&finding) {
             found.push(finding);
         }

@@ -255,6 +255,31 @@ mod tests {
         assert_eq!(isolation.paths_needed(), 1);
     }
 
+    /// Fewer paths are needed as soon as flows share a port, but not released, nor less of them wanted, before the next check.
+    #[test]
+    fn as_many_paths_are_wanted_until_the_check() {
+        let mut isolation = Isolation::default();
+        congest(&mut isolation, 1, 7, 1);
+        congest(&mut isolation, 2, 8, 1);
+        assign(&mut isolation, 1, 5);
+        congest(&mut isolation, 1, 9, 10);
+        congest(&mut isolation, 2, 9, 10);
+        assert!(isolation.wants_more());
+        isolation.check(at(0), Duration::from_us(10));
+        assert!(!isolation.wants_more());
+    }
+
+    /// A flow is congested at as many ports as it has hops, at most; others do not count.
+    #[test]
+    fn no_more_ports_count_than_there_can_be() {
+        let mut isolation = Isolation::default();
+        let ports = 0..MOST_ROOTS as u32 + 1;
+        ports.clone().for_each(|port| congest(&mut isolation, 1, port, 1));
+        assert_eq!(isolation.roots.len(), MOST_ROOTS);
+        ports.for_each(|port| clear(&mut isolation, 1, port));
+        assert_eq!((isolation.counts(), isolation.roots.len()), ((0, 0), 0));
+    }
+
     /// A flow is released when it is clear at all ports at which it was congested, and then the paths with the last.
     #[test]
     fn clear_notices_release() {
