@@ -303,7 +303,7 @@ fn the_largest_tables_are_counted() {
 fn a_congested_flow_comes_back_to_its_own_path() {
     let (flow_timeout, check_period) = (Duration::from_us(10), Some(Duration::from_ms(1)));
     let mut edge = three_uplinks(FlbConfig { flow_timeout, check_period, ..FlbConfig::default() });
-    let mut uplink = |edge: &mut Script, at: u64, flow: u32, psn: u32| {
+    let uplink = |edge: &mut Script, at: u64, flow: u32, psn: u32| {
         edge.arrive_data(at * NS, (flow % 3) as PortIx, flow, psn);
         edge.next_data((at + 500) * NS).map(|(port, ..)| port).unwrap()
     };
