@@ -269,6 +269,26 @@ fn the_measured_delay_is_that_of_the_sampled_packet() {
     }
 }
 
+/// Four leaves of two hosts, two spines. Some answers of IRN come when their flow is over. They carry reports, whether it has been forgotten by then, as it is every microsecond here, or not, as hardly ever.
+#[test]
+fn late_answers_carry_reports() {
+    let mut spec = network(8, 6);
+    spec.links = (0..8).map(|host| link(host, 8 + host / 2, 100, 1000)).collect();
+    spec.links.extend((8..12).flat_map(|leaf| [12, 13].map(|spine| link(leaf, spine, 100, 1000))));
+    spec.load_balance =
+        LoadBalanceConfig::Flb(FlbConfig { sample_period: Some(Duration::from_us(1)), ..Default::default() });
+    spec.recovery = RecoveryConfig::Irn(Default::default());
+    let short = (0..600).map(|i| flow(i % 8, (i + 1 + i / 8 % 7) % 8, 20_000, u64::from(i) * 250));
+    let flows: Vec<_> = (0..8).map(|src| flow(src, (src + 3) % 8, 500_000, 0)).chain(short).collect();
+    let (rarely, _) = common::run(&spec, flows.clone());
+    let mut often = Simulation::new(spec, flows, 1).unwrap();
+    while often.next_event() < Time::NEVER {
+        let next = often.next_event();
+        often.run_until(next + Duration::from_us(1), 1);
+    }
+    assert_eq!(often.fingerprint(), rarely.fingerprint());
+}
+
 /// The shortest delay seen on a path counts as that of the idle path; with the shortest of all paths, a slower one has more.
 #[test]
 fn a_slower_path_has_more_delay_if_links_count() {
@@ -549,7 +569,7 @@ fn a_path_that_routes_have_given_up_is_left() {
     let link = spec.links.iter().position(|link| link.a == NodeId(9) && link.b == NodeId(11)).unwrap();
     spec.faults = vec![LinkFault { link, down: at_us(50), up: Time::NEVER }];
     spec.reconvergence = Some(Duration::from_us(20));
-    let flows = (0..4).map(|host| flow(host, 4 + host, 2_000_000, 0)).collect();
+    let flows = (0..4).map(|host| flow(host, 4 + host, 8_000_000, 0)).collect();
     let mut simulation = Simulation::new(spec, flows, 1).unwrap();
     let sent = |simulation: &Simulation| simulation.node(NodeId(8)).ports()[5].sent_wire_bytes();
     simulation.run_until(at_us(50), 1);
