@@ -142,25 +142,11 @@ impl Node {
     fn tell_of_enqueue<S: Sink>(&mut self, at: &Passage, frame: &mut Frame, env: &mut Env<'_, S>) {
         let port = &self.interfaces.ports[usize::from(at.egress)];
         let queue_bytes = port.queue_bytes(at.queue) + u64::from(at.bytes);
+        let Some(Packet { flow, psn, kind, .. }) = frame.packet().copied() else { return };
         if self.interfaces.stations.meets(Stations::TRACE) {
-            return self.log_enqueue(at, queue_bytes, frame, env);
+            env.sink.note(Note::Enqueued { port: port.id, queue: at.queue, flow, psn, bytes: queue_bytes });
         }
-        self.show_enqueue(at, queue_bytes, frame, env);
-    }
-
-    #[cold]
-    fn log_enqueue<S: Sink>(&mut self, at: &Passage, queue_bytes: u64, frame: &mut Frame, env: &mut Env<'_, S>) {
-        let port = self.interfaces.ports[usize::from(at.egress)].id;
-        if let Some(Packet { flow, psn, .. }) = frame.packet().copied() {
-            env.sink.note(Note::Enqueued { port, queue: at.queue, flow, psn, bytes: queue_bytes });
-        }
-        self.show_enqueue(at, queue_bytes, frame, env);
-    }
-
-    #[inline(always)]
-    fn show_enqueue<S: Sink>(&mut self, at: &Passage, queue_bytes: u64, frame: &mut Frame, env: &mut Env<'_, S>) {
-        let Some(points) = frame.packet().map(|packet| Stations::enqueue_of(packet.kind)) else { return };
-        self.pass(points, frame, env, |station, packet, view| {
+        self.pass(Stations::enqueue_of(kind), frame, env, |station, packet, view| {
             station.on_enqueue(at, queue_bytes, packet, view);
         });
     }

@@ -360,7 +360,8 @@ impl Edge {
         let Some(period) = self.config.probe_period else { return };
         let (timeout, now) = (self.config.flow_timeout, view.now);
         self.probed.retain(|probed| now.since(probed.last) <= timeout);
-        for Probed { edge, host, class, .. } in &self.probed {
+        let is_reached = |probed: &&Probed| !view.paths.candidates(node, probed.host).is_empty();
+        for Probed { edge, host, class, .. } in self.probed.iter().filter(is_reached) {
             let set = self.measuring.paths.to(*edge, *host, view);
             let probes: Vec<(PathIx, PortIx)> = set.usable(view).map(|(ix, path)| (ix, path.first())).collect();
             for (path, egress) in probes {

@@ -104,9 +104,9 @@ impl Detector {
         }
     }
 
-    /// Whether [`finds_congested`](Self::finds_congested) is to know of a queue of `length` bytes.
+    /// Whether a queue of `length` bytes can be congested, or must be measured.
     #[inline]
-    pub(super) fn matters(&self, length: u64) -> bool {
+    pub(super) fn may_be_congested(&self, length: u64) -> bool {
         length > self.floor || self.threshold == Threshold::Adaptive
     }
 

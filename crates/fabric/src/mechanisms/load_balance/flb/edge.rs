@@ -273,8 +273,8 @@ impl Choosing<'_, '_> {
         let other = match config.moves {
             _ if is_open(set.path(before)) => {
                 let paths = set.known().map(|(ix, path)| (ix, delay(path)));
-                let open = |ix: PathIx| is_open(set.path(ix)) && set.is_usable(ix, view);
-                reroute(paths, open, delay_before, *gap, draws)
+                let may_take = |ix: PathIx| is_open(set.path(ix)) && set.is_usable(ix, view);
+                reroute(paths, may_take, delay_before, *gap, draws)
             }
             Moves::AtOnce => best(open, set, config.ties, draws),
             Moves::InOrder => {
@@ -299,8 +299,8 @@ impl Choosing<'_, '_> {
         Some(isolated)
     }
 
-    /// The isolation path of a congested flow: the one that it has; for a flow that has none a new one, if more are wanted or none leads to where it goes, and another path is
-    /// left to all others; else the one on which its last packet is, or any.
+    /// The isolation path of a congested flow: the one that it has; a new one, if it has none and more are wanted, or if none leads to where it goes, in either case only if another path there is left
+    /// to all others; else the one on which its last packet is, or any.
     fn isolated(&mut self, flow: Congested, present: Option<PathIx>) -> Option<PathIx> {
         let here = present.or_else(|| self.for_uncongested(None))?;
         let Choosing { set, view, isolation, measuring, config, queue, draws, .. } = self;

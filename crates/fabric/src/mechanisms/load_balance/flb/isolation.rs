@@ -15,9 +15,17 @@ pub(super) struct Isolation {
     /// The ports at which these are congested.
     roots: BTreeMap<PortId, Root>,
     /// The isolation paths, in the order in which they were made.
-    paths: Vec<Ascent>,
-    /// How many there may be.
+    paths: Vec<IsolationPath>,
+    /// How many there may be, those left out that are extra.
     wanted: usize,
+}
+
+/// A path that is left to congested flows.
+#[derive(Clone, Copy, Debug)]
+struct IsolationPath {
+    ascent: Ascent,
+    /// Whether it was made though no more were needed: none led to where a flow goes.
+    is_extra: bool,
 }
 
 /// A congested flow.
@@ -120,24 +128,29 @@ impl Isolation {
         }
         self.wanted = self.paths_needed();
         self.release_all_if_empty();
-        while self.paths.len() > self.wanted {
+        while self.needed_ones().count() > self.wanted {
             self.release_one();
         }
+        let Isolation { flows, paths, .. } = self;
+        paths.retain(|path| !path.is_extra || flows.values().any(|entry| entry.path == Some(path.ascent)));
     }
 
-    /// Releases the isolation path with the fewest flows, of several the last one made: they get another.
+    /// The isolation paths that are not extra.
+    fn needed_ones(&self) -> impl DoubleEndedIterator<Item = Ascent> {
+        self.paths.iter().filter(|path| !path.is_extra).map(|path| path.ascent)
+    }
+
+    /// Of those releases the one with the fewest flows, of several the last one made: they get another.
     fn release_one(&mut self) {
-        let flows_of = |path: Ascent| self.flows.values().filter(|entry| entry.path == Some(path)).count();
-        let places = (0..self.paths.len()).rev();
-        if let Some(place) = places.min_by_key(|place| flows_of(self.paths[*place])) {
-            let released = self.paths[place];
+        let flows_of = |path: &Ascent| self.flows.values().filter(|entry| entry.path == Some(*path)).count();
+        if let Some(released) = self.needed_ones().rev().min_by_key(flows_of) {
             self.release(|path| path == released);
         }
     }
 
     /// Releases these isolation paths: their flows get another.
     pub(super) fn release(&mut self, which: impl Fn(Ascent) -> bool) {
-        self.paths.retain(|path| !which(*path));
+        self.paths.retain(|path| !which(path.ascent));
         for entry in self.flows.values_mut().filter(|entry| entry.path.is_some_and(&which)) {
             entry.path = None;
         }
@@ -161,20 +174,19 @@ impl Isolation {
             return;
         }
         if !self.is_isolated(path) {
-            self.paths.push(path);
+            self.paths.push(IsolationPath { ascent: path, is_extra: !self.wants_more() });
         }
         self.flows.entry(flow).and_modify(|entry| entry.path = Some(path));
     }
 
     /// Whether there may be one more isolation path.
     pub(super) fn wants_more(&self) -> bool {
-        self.paths.len() < self.wanted
+        self.needed_ones().count() < self.wanted
     }
 
     /// Whether a path is an isolation path.
-    #[allow(clippy::manual_contains, reason = "`contains` is a call, and this is asked of every path of every packet")]
     pub(super) fn is_isolated(&self, path: Ascent) -> bool {
-        self.paths.iter().any(|isolated| *isolated == path)
+        self.paths.iter().any(|isolated| isolated.ascent == path)
     }
 
     /// How many flows are congested, and how many paths isolated.
@@ -207,6 +219,10 @@ mod tests {
 
     fn path_of(isolation: &Isolation, flow: u32) -> Option<Ascent> {
         isolation.flows[&FlowId(flow)].path
+    }
+
+    fn paths(isolation: &Isolation) -> Vec<Ascent> {
+        isolation.paths.iter().map(|path| path.ascent).collect()
     }
 
     fn clear(isolation: &mut Isolation, flow: u32, root: u32) {
@@ -311,14 +327,30 @@ mod tests {
         assert!(!isolation.wants_more());
         clear(&mut isolation, 2, 2);
         // Not before the check.
-        assert_eq!(isolation.paths, [10, 11, 12]);
+        assert_eq!(paths(&isolation), [10, 11, 12]);
         isolation.check(at(0), Duration::from_us(10));
-        assert_eq!((&isolation.paths[..], path_of(&isolation, 1)), (&[10, 12][..], Some(10)));
+        assert_eq!((&paths(&isolation)[..], path_of(&isolation, 1)), (&[10, 12][..], Some(10)));
         // Both are now congested at one port.
         congest(&mut isolation, 1, 9, 2);
         congest(&mut isolation, 3, 9, 2);
         isolation.check(at(0), Duration::from_us(10));
-        assert_eq!((&isolation.paths[..], path_of(&isolation, 3)), (&[10][..], None));
+        assert_eq!((&paths(&isolation)[..], path_of(&isolation, 3)), (&[10][..], None));
+    }
+
+    /// Flows 1 and 2 are congested at one port, and need one path, which does not lead where flow 2 goes. That one has another, for as long as it is congested, and though it has more flows than the first.
+    #[test]
+    fn a_path_that_leads_elsewhere_is_extra() {
+        let (mut isolation, timeout) = (Isolation::default(), Duration::from_us(10));
+        for (flow, path) in [(1, 10), (2, 11), (3, 11)] {
+            congest(&mut isolation, flow, 7, 3);
+            assign(&mut isolation, flow, path);
+        }
+        assert!(!isolation.wants_more());
+        isolation.check(at(0), timeout);
+        assert_eq!((&paths(&isolation)[..], path_of(&isolation, 2)), (&[10, 11][..], Some(11)));
+        [2, 3].into_iter().for_each(|flow| clear(&mut isolation, flow, 7));
+        isolation.check(at(0), timeout);
+        assert_eq!(paths(&isolation), [10]);
     }
 
     /// Where a clear notice was lost, the entry goes when nothing has come for longer than the timeout.

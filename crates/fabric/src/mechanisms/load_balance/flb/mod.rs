@@ -323,9 +323,9 @@ impl Station for Flb {
 
     fn on_enqueue(&mut self, at: &Passage, queue_bytes: u64, packet: &mut Carried<'_>, view: &mut View<'_>) {
         let is_data = packet.packet().kind == PacketKind::Data;
-        let matters = is_data && self.detector.as_ref().is_some_and(|detector| detector.matters(queue_bytes));
-        if matters || self.edge.as_ref().is_some_and(|edge| edge.measuring.matters(at, packet)) {
-            self.look_at(at, matters.then_some(queue_bytes), packet, view);
+        let may_be = is_data && self.detector.as_ref().is_some_and(|detector| detector.may_be_congested(queue_bytes));
+        if may_be || self.edge.as_ref().is_some_and(|edge| edge.measuring.may_use(at, packet)) {
+            self.look_at(at, may_be.then_some(queue_bytes), packet, view);
         }
     }
 

@@ -46,9 +46,9 @@ impl MeasuringEdge {
         self.to_host.get(usize::from(port)).copied().unwrap_or(false)
     }
 
-    /// Whether [`on_enqueue`](Self::on_enqueue) has anything to do.
+    /// Whether [`on_enqueue`](Self::on_enqueue) may have anything to do.
     #[inline]
-    pub(in super::super) fn matters(&self, at: &Passage, packet: &Carried<'_>) -> bool {
+    pub(in super::super) fn may_use(&self, at: &Passage, packet: &Carried<'_>) -> bool {
         if self.is_to_host(at.egress) { packet.path_header().is_some() } else { self.echoes.is_waiting() }
     }
 
@@ -67,7 +67,7 @@ impl MeasuringEdge {
     /// A packet leaves for another edge: what waits to be reported there goes with it.
     #[inline(never)]
     fn report(&mut self, at: &Passage, packet: &mut Carried<'_>, view: &View<'_>) {
-        // Not where its flow ends: nothing may be left of that.
+        // The destination is read from the route: its flow may have been forgotten.
         let route = packet.packet().route;
         let to = route.destination().unwrap_or_else(|| {
             let next = view.paths.neighbour(self.node(), at.egress);
