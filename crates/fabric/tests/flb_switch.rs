@@ -274,10 +274,7 @@ fn three_uplinks(config: FlbConfig) -> Script {
 #[test]
 fn flows_take_turns_and_not_packets() {
     let mut edge = three_uplinks(FlbConfig::default());
-    let mut uplink = |at: u64, flow: u32, psn: u32| {
-        edge.arrive_data(at * NS, (flow % 3) as PortIx, flow, psn);
-        edge.next_data((at + 500) * NS).map(|(port, ..)| port).unwrap()
-    };
+    let mut uplink = |at, flow, psn| uplink_at(&mut edge, at, flow, psn);
     let first = uplink(1000, 0, 0);
     assert!(uplink(2000, 1, 0) != first && uplink(3000, 2, 0) != first);
     assert_eq!([1, 2].map(|psn| uplink(3000 + 1000 * u64::from(psn), 0, psn)), [first; 2]);
@@ -304,18 +301,14 @@ fn the_largest_tables_are_counted() {
 fn a_congested_flow_comes_back_to_its_own_path() {
     let (flow_timeout, check_period) = (Duration::from_us(10), Some(Duration::from_ms(1)));
     let mut edge = three_uplinks(FlbConfig { flow_timeout, check_period, ..FlbConfig::default() });
-    let uplink = |edge: &mut Script, at: u64, flow: u32, psn: u32| {
-        edge.arrive_data(at * NS, (flow % 3) as PortIx, flow, psn);
-        edge.next_data((at + 500) * NS).map(|(port, ..)| port).unwrap()
-    };
     for flow in [0, 3] {
         edge.arrive_notice(1000 * NS, 3, flow, Protocol::named("flb"), [1, 1, 0, 0]);
     }
-    let own = [0, 3].map(|flow| uplink(&mut edge, 2000 + 1000 * u64::from(flow), flow, 0));
+    let own = [0, 3].map(|flow| uplink_at(&mut edge, 2000 + 1000 * u64::from(flow), flow, 0));
     assert_ne!(own[0], own[1]);
     for psn in 1..20 {
         let at = 40_000 * u64::from(psn);
-        assert_eq!([0, 3].map(|flow| uplink(&mut edge, at + 1000 * u64::from(flow), flow, psn)), own);
+        assert_eq!([0, 3].map(|flow| uplink_at(&mut edge, at + 1000 * u64::from(flow), flow, psn)), own);
     }
 }
 
@@ -324,12 +317,7 @@ fn a_congested_flow_comes_back_to_its_own_path() {
 #[test]
 fn another_path_is_isolated_when_the_first_one_fails() {
     let mut edge = three_uplinks(FlbConfig::default());
-    let mut at = 1000;
-    let mut uplink = |edge: &mut Script, flow: u32, psn: u32| {
-        at += 1000;
-        edge.arrive_data(at * NS, (flow % 3) as PortIx, flow, psn);
-        edge.next_data((at + 500) * NS).map(|(port, ..)| port).unwrap()
-    };
+    let mut uplink = one_by_one();
     let first = [0, 1, 2].map(|flow| uplink(&mut edge, flow, 0));
     edge.arrive_notice(4600 * NS, first[0], 0, Protocol::named("flb"), [1, 1, 0, 0]);
     assert_eq!(uplink(&mut edge, 0, 1), first[0]);
@@ -342,6 +330,21 @@ fn another_path_is_isolated_when_the_first_one_fails() {
     assert_eq!([1, 2, 4].map(|flow| uplink(&mut edge, flow, 1)), [third; 3]);
     edge.link_change(9600 * NS, third, false);
     assert_eq!([0, 1].map(|flow| uplink(&mut edge, flow, 3)), [second; 2]);
+}
+
+/// The uplink of a packet that comes at `at`, in ns.
+fn uplink_at(edge: &mut Script, at: u64, flow: u32, psn: u32) -> PortIx {
+    edge.arrive_data(at * NS, (flow % 3) as PortIx, flow, psn);
+    edge.next_data((at + 500) * NS).map(|(port, ..)| port).unwrap()
+}
+
+/// The uplinks of packets that come one by one, 1 us apart, from 2 us on.
+fn one_by_one() -> impl FnMut(&mut Script, u32, u32) -> PortIx {
+    let mut at = 1000;
+    move |edge, flow, psn| {
+        at += 1000;
+        uplink_at(edge, at, flow, psn)
+    }
 }
 
 /// Bytes that wait at each uplink of that leaf.
@@ -409,12 +412,7 @@ fn flows_move_in_order_if_asked_to() {
 #[test]
 fn a_second_root_opens_a_second_path() {
     let mut edge = three_uplinks(FlbConfig::default());
-    let mut at = 1000;
-    let mut uplink = |edge: &mut Script, flow: u32, psn: u32| {
-        at += 1000;
-        edge.arrive_data(at * NS, (flow % 3) as PortIx, flow, psn);
-        edge.next_data((at + 500) * NS).map(|(port, ..)| port).unwrap()
-    };
+    let mut uplink = one_by_one();
     let first = [0, 1, 2, 3, 4, 5].map(|flow| uplink(&mut edge, flow, 0));
     assert!(first[0] == first[3] && first[0] != first[1]);
     for flow in [0, 3] {
@@ -430,12 +428,7 @@ fn a_second_root_opens_a_second_path() {
 #[test]
 fn packets_take_any_isolation_path_if_asked_to() {
     let mut edge = three_uplinks(FlbConfig { spread: Spread::PerPacket, ..FlbConfig::default() });
-    let mut at = 1000;
-    let mut uplink = |edge: &mut Script, flow: u32, psn: u32| {
-        at += 1000;
-        edge.arrive_data(at * NS, (flow % 3) as PortIx, flow, psn);
-        edge.next_data((at + 500) * NS).map(|(port, ..)| port).unwrap()
-    };
+    let mut uplink = one_by_one();
     let first = [0, 1, 2, 3].map(|flow| uplink(&mut edge, flow, 0));
     for flow in [0, 3] {
         edge.arrive_notice(5600 * NS, first[0], flow, Protocol::named("flb"), [1, 1, 0, 0]);
@@ -475,12 +468,7 @@ fn an_uncongested_flow_leaves_an_isolation_path() {
     spec.congestion = CongestionConfig::None(Default::default());
     let flows = (0..6).map(|nth| flow(nth % 3, 3 + nth % 3, 1 << 20, 0)).collect();
     let mut edge = Script::new(&spec, flows, 6);
-    let mut at = 1000;
-    let mut uplink = |edge: &mut Script, flow: u32, psn: u32| {
-        at += 1000;
-        edge.arrive_data(at * NS, (flow % 3) as PortIx, flow, psn);
-        edge.next_data((at + 500) * NS).map(|(port, ..)| port).unwrap()
-    };
+    let mut uplink = one_by_one();
     let [mine, other, shared] = [0, 1, 2].map(|flow| uplink(&mut edge, flow, 0));
     assert!(mine == shared && mine != other);
     edge.arrive_notice(4500 * NS, other, 0, Protocol::named("flb"), [1, 4, 0, 0]);
