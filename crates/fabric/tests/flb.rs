@@ -19,7 +19,7 @@ use backwater_fabric::mechanisms::congestion::CongestionConfig;
 use backwater_fabric::mechanisms::headroom::HeadroomConfig;
 use backwater_fabric::mechanisms::headroom::sih::SihConfig;
 use backwater_fabric::mechanisms::load_balance::LoadBalanceConfig;
-use backwater_fabric::mechanisms::load_balance::flb::{DelayOf, FlbConfig, OwnUplinks, StampPoint, Ties, reroute};
+use backwater_fabric::mechanisms::load_balance::flb::{DelayOf, FlbConfig, StampPoint, Ties, reroute};
 use backwater_fabric::mechanisms::load_balance::letflow::LetFlowConfig;
 use backwater_fabric::mechanisms::recovery::RecoveryConfig;
 use backwater_fabric::mechanisms::recovery::go_back_n::GoBackNConfig;
@@ -211,7 +211,11 @@ fn two_pods() -> NetworkSpec {
 #[test]
 fn in_three_tiers_the_edge_chooses_whole_paths() {
     let flows: Vec<_> = (0..4).map(|host| flow(host, 4 + host, 100_000, 0)).collect();
-    let mut simulation = Simulation::new(two_pods(), flows, 1).unwrap();
+    // They stay where they begin, though two of them are too many for an uplink.
+    let (stamp, ties) = (StampPoint::Arrival, Ties::InTurn);
+    let config = FlbConfig { stamp, ties, isolation: false, ..Default::default() };
+    let spec = NetworkSpec { load_balance: LoadBalanceConfig::Flb(config), ..two_pods() };
+    let mut simulation = Simulation::new(spec, flows, 1).unwrap();
     simulation.run_until(at_us(60), 1);
     assert!(simulation.unfinished().is_empty());
     // 100,000 B in packets of 1,000 B; port 1 of a core leads to the pod of edge 9.
@@ -365,8 +369,7 @@ fn another_path_is_isolated_when_the_first_one_fails_further_on() {
 /// One path is left to all others, whatever is congested.
 #[test]
 fn not_all_paths_are_isolated() {
-    let own_uplinks = OwnUplinks::Isolate;
-    let spec = leaf_spine(FlbConfig { ties: Ties::InTurn, own_uplinks, ..Default::default() }, 100);
+    let spec = leaf_spine(FlbConfig { ties: Ties::InTurn, ..Default::default() }, 100);
     let two = [flow(0, 4, 600_000, 0), flow(1, 4, 600_000, 0), flow(2, 5, 600_000, 0), flow(3, 5, 600_000, 0)];
     let ((flows, paths), left) = isolation(spec, two.to_vec());
     assert_eq!((flows, paths, left), (4, 1, (0, 0)));
@@ -546,7 +549,8 @@ fn hosts_hear_of_congestion_if_they_listen() {
 #[test]
 fn the_shortest_delay_is_that_of_the_idle_path() {
     let (sample_period, delay_aging) = (Some(Duration::from_ns(100)), Some(Duration::from_ms(1)));
-    let config = FlbConfig { sample_period, delay_aging, isolation: false, ties: Ties::InTurn, ..Default::default() };
+    let (stamp, ties) = (StampPoint::Arrival, Ties::InTurn);
+    let config = FlbConfig { sample_period, delay_aging, stamp, isolation: false, ties, ..Default::default() };
     let mut flows = Vec::new();
     for (start, are_first) in [(0, true), (50_000, false), (100_000, true)] {
         // Pinned to either path, and no sample.

@@ -30,11 +30,11 @@ use serde::{Deserialize, Serialize};
 #[serde(rename_all = "kebab-case")]
 pub enum StampPoint {
     /// When it comes to its edge: the queue of the uplink there counts, which a PAUSE may stop.
-    #[default]
     Arrival,
     /// When it starts on the wire of the uplink.
     Departure,
     /// The same, and what stands in the queue of the uplink is added as it is when a path is chosen.
+    #[default]
     DepartureAndQueue,
 }
 
@@ -100,11 +100,11 @@ pub enum Moves {
 #[serde(rename_all = "kebab-case")]
 pub enum OwnUplinks {
     /// Nothing: their path is slower for that, and they leave it by rerouting.
-    #[default]
     Ignore,
     /// Their senders are notified, if these listen.
     Notify,
-    /// They are isolated as well, as for any other switch: that binds them to the path that has too many.
+    /// They are isolated, and their senders notified, as for the queues of any other switch.
+    #[default]
     Isolate,
 }
 
