@@ -497,12 +497,17 @@ fn pairs_of_leaves() -> impl Strategy<Value = (NetworkSpec, Vec<FlowSpec>)> {
     })
 }
 
-/// Packets that were asked for again because others had come before them.
-fn repeated(spec: &NetworkSpec, flows: Vec<FlowSpec>, oracle: &Oracle) -> u64 {
-    let spec = NetworkSpec { load_balance: LoadBalanceConfig::custom(oracle.clone()), ..spec.clone() };
-    let (simulation, outcomes) = common::run(&spec, flows);
+/// Packets that were asked for again because others had come before them, and how often flows have been rerouted by FLB itself.
+fn repeated(spec: &NetworkSpec, flows: Vec<FlowSpec>, load_balance: LoadBalanceConfig) -> (u64, u64) {
+    let (simulation, outcomes) = common::run(&NetworkSpec { load_balance, ..spec.clone() }, flows);
     assert_eq!(simulation.totals().drops, [0; DropCause::ALL.len()]);
-    outcomes.iter().map(|outcome| outcome.retransmitted).sum()
+    let reroutes = simulation.counters().get("reroutes").copied().unwrap_or_default();
+    (outcomes.iter().map(|outcome| outcome.retransmitted).sum(), reroutes)
+}
+
+/// FLB without isolation, for which flows leave their paths at once.
+fn rerouting() -> LoadBalanceConfig {
+    LoadBalanceConfig::Flb(FlbConfig { isolation: false, ..FlbConfig::default() })
 }
 
 proptest! {
@@ -511,22 +516,32 @@ proptest! {
     /// Go-Back-N asks again for what has been overtaken: nothing is, if the gap is longer than the difference of delays.
     #[test]
     fn with_exact_delays_nothing_is_overtaken((spec, flows) in pairs_of_leaves()) {
-        prop_assert_eq!(repeated(&spec, flows, &Oracle::default()), 0);
+        prop_assert_eq!(repeated(&spec, flows, LoadBalanceConfig::custom(Oracle::default())).0, 0);
+    }
+
+    /// What FLB knows of its uplinks is exact, and there is no other queue.
+    #[test]
+    fn where_uplinks_are_the_only_queues_nothing_is_overtaken((spec, flows) in pairs_of_leaves()) {
+        prop_assert_eq!(repeated(&spec, flows, rerouting()).0, 0);
     }
 }
 
-/// The property above is about something: in such networks flows do change their paths, and without the condition they are reordered.
+/// The properties above are about something: in such networks flows do change their paths, and without the condition they are reordered.
 #[test]
 fn without_the_condition_packets_are_overtaken() {
     let mut runner = TestRunner::deterministic();
     let (rule, no_rule) = (Oracle::default(), Oracle { any_gap: true, ..Default::default() });
-    let mut overtaken = 0;
+    let (mut overtaken, mut reroutes) = (0, 0);
     for _ in 0..20 {
         let (spec, flows) = pairs_of_leaves().new_tree(&mut runner).unwrap().current();
-        assert_eq!(repeated(&spec, flows.clone(), &rule), 0);
-        overtaken += repeated(&spec, flows, &no_rule);
+        assert_eq!(repeated(&spec, flows.clone(), LoadBalanceConfig::custom(rule.clone())).0, 0);
+        reroutes += repeated(&spec, flows.clone(), rerouting()).1;
+        overtaken += repeated(&spec, flows, LoadBalanceConfig::custom(no_rule.clone())).0;
     }
-    assert!(overtaken > 0 && rule.moves.load(Ordering::Relaxed) > 100, "{overtaken} {:?}", rule.moves);
+    assert!(
+        overtaken > 0 && reroutes > 100 && rule.moves.load(Ordering::Relaxed) > 100,
+        "{overtaken} {reroutes} {rule:?}"
+    );
 }
 
 // ------------------------------------------------------------------------------------------------------- what else edges do

@@ -46,6 +46,9 @@ pub trait PortView {
     /// Propagation delay of its link.
     fn delay(&self) -> Duration;
 
+    /// When the frame on its wire, if any, has left.
+    fn free_at(&self) -> Time;
+
     /// Charged bytes in `queue`.
     fn queue_bytes(&self, queue: QueueIx) -> u64;
 

@@ -16,8 +16,11 @@ pub(super) enum Cnm {
         /// n, at least 1.
         flows: u32,
     },
-    /// It is not any more.
-    Clear,
+    /// It is not any more, nor are the others of so many.
+    Clear {
+        /// n, at least 1: those that have been told of first have heard of few others.
+        flows: u32,
+    },
 }
 
 impl Cnm {
@@ -25,14 +28,14 @@ impl Cnm {
     pub(super) fn words(self) -> [u32; 4] {
         match self {
             Cnm::Congested { flows } => [1, flows, 0, 0],
-            Cnm::Clear => [0; 4],
+            Cnm::Clear { flows } => [0, flows, 0, 0],
         }
     }
 
     /// What fields say.
     pub(super) fn of(words: [u32; 4]) -> Cnm {
         match words {
-            [0, ..] => Cnm::Clear,
+            [0, flows, ..] => Cnm::Clear { flows: flows.max(1) },
             [_, flows, ..] => Cnm::Congested { flows: flows.max(1) },
         }
     }

@@ -178,13 +178,14 @@ impl ReactionPoint for FlbRc {
                     at.push(notice.from);
                 }
             }
-            (Cnm::Clear, State::Stopped { at, .. }) => {
+            (Cnm::Clear { flows }, State::Stopped { at, .. }) => {
+                self.most_flows = self.most_flows.max(flows);
                 at.retain(|root| *root != notice.from);
                 if at.is_empty() {
                     self.go_on(now);
                 }
             }
-            (Cnm::Clear, State::Free | State::Held { .. }) => {}
+            (Cnm::Clear { .. }, State::Free | State::Held { .. }) => {}
         }
     }
 
@@ -269,18 +270,22 @@ mod tests {
         hear(&mut point, 5, 7, Cnm::Congested { flows: 10 });
         hear(&mut point, 6, 7, Cnm::Congested { flows: 5 });
         assert_eq!((state(&mut point, 6).1, point.wake_at()), (0, at(1006)));
-        hear(&mut point, 20, 7, Cnm::Clear);
+        hear(&mut point, 20, 7, Cnm::Clear { flows: 1 });
         assert_eq!((state(&mut point, 20), point.wake_at()), ((10_000, u64::MAX), at(28)));
         // Congested again: the rate follows the largest n.
         hear(&mut point, 22, 7, Cnm::Congested { flows: 20 });
-        hear(&mut point, 30, 7, Cnm::Clear);
+        hear(&mut point, 30, 7, Cnm::Clear { flows: 1 });
         assert_eq!(state(&mut point, 30), (5_000, u64::MAX));
         point.on_wake(at(38));
         assert_eq!((state(&mut point, 38), point.wake_at()), (FREE, Time::NEVER));
         // What was before is forgotten.
         hear(&mut point, 40, 7, Cnm::Congested { flows: 2 });
-        hear(&mut point, 41, 7, Cnm::Clear);
+        hear(&mut point, 41, 7, Cnm::Clear { flows: 1 });
         assert_eq!(state(&mut point, 41), (50_000, u64::MAX));
+        // The first of a burst hears of few others at first.
+        hear(&mut point, 42, 7, Cnm::Congested { flows: 1 });
+        hear(&mut point, 43, 7, Cnm::Clear { flows: 25 });
+        assert_eq!(state(&mut point, 43), (4_000, u64::MAX));
     }
 
     #[test]
@@ -289,10 +294,10 @@ mod tests {
         ack(&mut point);
         hear(&mut point, 1, 7, Cnm::Congested { flows: 4 });
         hear(&mut point, 1, 8, Cnm::Congested { flows: 2 });
-        hear(&mut point, 2, 7, Cnm::Clear);
-        hear(&mut point, 2, 9, Cnm::Clear);
+        hear(&mut point, 2, 7, Cnm::Clear { flows: 1 });
+        hear(&mut point, 2, 9, Cnm::Clear { flows: 1 });
         assert_eq!(state(&mut point, 2).1, 0);
-        hear(&mut point, 3, 8, Cnm::Clear);
+        hear(&mut point, 3, 8, Cnm::Clear { flows: 1 });
         assert_eq!(state(&mut point, 3), (25_000, u64::MAX));
     }
 
@@ -304,7 +309,7 @@ mod tests {
         hear(&mut point, 1, 7, Cnm::Congested { flows: 4 });
         point.on_wake(at(1001));
         assert_eq!((state(&mut point, 1001), point.wake_at()), ((25_000, u64::MAX), at(1009)));
-        hear(&mut point, 1002, 7, Cnm::Clear);
+        hear(&mut point, 1002, 7, Cnm::Clear { flows: 1 });
         assert_eq!(point.wake_at(), at(1009));
     }
 
@@ -317,7 +322,7 @@ mod tests {
         assert_eq!(state(&mut point, 1), (40_000, u64::MAX));
         for (flows, rate) in [(2, 40_000), (10, 10_000)] {
             hear(&mut point, 2, 7, Cnm::Congested { flows });
-            hear(&mut point, 3, 7, Cnm::Clear);
+            hear(&mut point, 3, 7, Cnm::Clear { flows: 1 });
             assert_eq!(state(&mut point, 3), (rate, u64::MAX));
         }
         point.on_wake(at(11));

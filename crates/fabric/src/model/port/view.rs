@@ -23,6 +23,10 @@ impl PortView for Port {
         self.delay
     }
 
+    fn free_at(&self) -> Time {
+        Port::free_at(self)
+    }
+
     fn queue_bytes(&self, queue: QueueIx) -> u64 {
         Port::queue_bytes(self, queue)
     }

@@ -76,9 +76,15 @@ impl News {
     }
 }
 
-/// What is said of flows that are congested at `root` no more.
-fn clears(root: PortId) -> impl Fn((FlowId, Told)) -> News {
-    move |(flow, told)| News { flow, root, cnm: Cnm::Clear, back: told.back }
+/// What is said of flows that are congested at `root` no more, of which there were so many.
+fn clears(root: PortId, flows: u32) -> impl Fn((FlowId, Told)) -> News {
+    let cnm = Cnm::Clear { flows };
+    move |(flow, told)| News { flow, root, cnm, back: told.back }
+}
+
+/// n: the flows of a congested queue of which a packet has found it above the threshold within `timeout`.
+fn recent(root: &Root, now: Time, timeout: Duration) -> u32 {
+    root.flows.values().filter(|told| now.since(told.last) <= timeout).count() as u32
 }
 
 impl Detector {
@@ -133,8 +139,7 @@ impl Detector {
         let (to, route) = view.way_back(packet.packet(), packet.trail(), at.ingress)?;
         let back = Back { to, port: at.ingress, route };
         congested.flows.insert(flow, Told { at: now, last: now, back });
-        let recent = congested.flows.values().filter(|told| now.since(told.last) <= self.timeout);
-        let cnm = Cnm::Congested { flows: recent.count() as u32 };
+        let cnm = Cnm::Congested { flows: recent(congested, now, self.timeout) };
         Some(News { flow, root, cnm, back })
     }
 
@@ -145,10 +150,11 @@ impl Detector {
 
     /// A data packet has left such a queue, which holds `length` bytes without it; what is to be said about the flows that were congested there.
     pub(super) fn release(&mut self, at: &Passage, length: u64, packet: &Packet, view: &View<'_>) -> Vec<News> {
-        let news = clears(view.port(at.egress).id());
+        let root = view.port(at.egress).id();
         if self.is_below(at, length, packet, view) {
             let cleared = self.congested[usize::from(at.egress)].remove(&at.queue).unwrap_or_default();
-            return cleared.flows.into_iter().map(news).collect();
+            let all = clears(root, recent(&cleared, view.now, self.timeout));
+            return cleared.flows.into_iter().map(all).collect();
         }
         // Flows that have ended count no more, nor those that go elsewhere now.
         let Some(congested) = self.congested[usize::from(at.egress)].get_mut(&at.queue) else { return Vec::new() };
@@ -156,13 +162,17 @@ impl Detector {
             return Vec::new();
         }
         congested.swept = view.now;
-        congested.flows.extract_if(.., |_, told| view.now.since(told.last) > self.timeout).map(news).collect()
+        congested
+            .flows
+            .extract_if(.., |_, told| view.now.since(told.last) > self.timeout)
+            .map(clears(root, 1))
+            .collect()
     }
 
     /// What waited at `egress` is lost: nothing is congested there any more.
     pub(super) fn forget(&mut self, egress: PortIx, view: &View<'_>) -> Vec<News> {
         let queues = std::mem::take(&mut self.congested[usize::from(egress)]);
-        queues.into_values().flat_map(|queue| queue.flows).map(clears(view.port(egress).id())).collect()
+        queues.into_values().flat_map(|queue| queue.flows).map(clears(view.port(egress).id(), 1)).collect()
     }
 
     /// Whether a queue of `length` bytes is longer than K.

@@ -43,6 +43,8 @@ struct FlowEntry {
     route: Option<Route>,
     /// When its last packet came.
     last: Time,
+    /// How long that was to wait at the uplink.
+    waited: Duration,
 }
 
 impl Used for FlowEntry {
@@ -116,15 +118,23 @@ impl Edge {
         let set = self.measuring.paths.to(edge, arrival.destination, view);
         let present = known.filter(|entry| set.is_usable(entry.path, view));
         let gap = present.map_or(Duration::ZERO, |entry| gap(entry.last, now, self.config.gap_unit));
+        let waited = present.map_or(Duration::ZERO, |entry| entry.waited);
         let present = present.map(|entry| entry.path);
+        let size = arrival.packet.frame.size;
+        let delays = Delays {
+            view,
+            how: &self.measuring.how,
+            counts_queues: self.config.stamp == StampPoint::DepartureAndQueue,
+            queue: arrival.packet.packet().class.0.into(),
+            framing: u64::from(size.wire - size.charge),
+        };
         let mut choosing = Choosing {
             set,
-            view,
+            delays,
             isolation: &mut self.isolation,
-            measuring: &self.measuring.how,
             config: &self.config,
             gap,
-            queue: arrival.packet.packet().class.0.into(),
+            waited,
             draws: &mut self.draws,
         };
         let path = match congested {
@@ -136,7 +146,7 @@ impl Edge {
         }
         let kept = known.filter(|entry| entry.path == path).and_then(|entry| entry.route);
         let route = kept.or_else(|| set.route(path, arrival.destination, view));
-        place.put(FlowEntry { edge, path, route, last: now });
+        place.put(FlowEntry { edge, path, route, last: now, waited: delays.at_uplink(set.path(path)) });
         let choice = route.map(Choice::Route).or_else(|| set.candidate(path, arrival.candidates));
         if set.paths[path as usize].delay.is_due(now, &self.measuring.how) {
             let stamp = Some(Stamp { path, at: now, busy: 0 });
@@ -217,28 +227,59 @@ fn gap(last: Time, now: Time, unit: Option<Duration>) -> Duration {
     }
 }
 
-/// The delay of a path for a packet that joins `queue` at an uplink.
-#[inline]
-fn delay(path: &Path, view: &View<'_>, how: &Measuring, stamp: StampPoint, queue: QueueIx) -> Duration {
-    let known = path.delay.at(view.now, how);
-    if stamp != StampPoint::DepartureAndQueue {
-        return known;
+/// The delays of paths for a packet that comes now.
+#[derive(Clone, Copy)]
+struct Delays<'a, 'v> {
+    view: &'a View<'v>,
+    how: &'a Measuring,
+    /// Whether what stands at an uplink counts.
+    counts_queues: bool,
+    /// The queue that the packet joins there.
+    queue: QueueIx,
+    /// Bytes that a frame takes on the wire and not in the buffer.
+    framing: u64,
+}
+
+impl Delays<'_, '_> {
+    /// How long the packet would be behind others at the uplink of a path: what is on the wire and in its queue takes as long; a PAUSE will, for all that is known, last as long again as it has lasted.
+    #[inline]
+    fn at_uplink(&self, path: &Path) -> Duration {
+        if !self.counts_queues {
+            return Duration::ZERO;
+        }
+        let port = self.view.port(path.first());
+        let on_wire = port.free_at().since(self.view.now);
+        let frames = u64::from(port.queue_frames(self.queue));
+        if frames == 0 && !port.is_closed(self.queue) {
+            return on_wire;
+        }
+        let stopped = port.closed(self.queue).map_or(Duration::ZERO, |(since, _)| self.view.now.since(since));
+        on_wire + port.rate().time_for(port.queue_bytes(self.queue) + frames * self.framing) + stopped
     }
-    let port = view.port(path.first());
-    known + port.rate().time_for(port.queue_bytes(queue))
+
+    /// What has been measured of a path.
+    #[inline]
+    fn measured(&self, path: &Path) -> Duration {
+        path.delay.at(self.view.now, self.how)
+    }
+
+    /// The delay of a path.
+    #[inline]
+    fn of(&self, path: &Path) -> Duration {
+        self.measured(path) + self.at_uplink(path)
+    }
 }
 
 /// What a path is chosen from.
 struct Choosing<'a, 'v> {
     set: &'a PathSet,
-    view: &'a View<'v>,
+    delays: Delays<'a, 'v>,
     isolation: &'a mut Isolation,
-    measuring: &'a Measuring,
     config: &'a FlbConfig,
     /// The gap to the last packet of the flow.
     gap: Duration,
-    /// The queue that its packets join at an uplink.
-    queue: QueueIx,
+    /// How long that was to wait at the uplink.
+    waited: Duration,
     draws: &'a mut Stream,
 }
 
@@ -248,37 +289,38 @@ impl Choosing<'_, '_> {
     fn for_uncongested(&mut self, present: Option<PathIx>) -> Option<PathIx> {
         let path = present.map(|present| self.set.path(present));
         // Nothing is faster than a path without delay.
-        let is_best = |path: &Path| !self.isolation.is_isolated(path.ascent) && self.delay(path) == Duration::ZERO;
+        let is_best = |path: &Path| !self.isolation.is_isolated(path.ascent) && self.delays.of(path) == Duration::ZERO;
         if path.is_some_and(is_best) { present } else { self.another(present) }
     }
 
-    /// The delay of a path.
+    /// The delay that the last packet of the flow has had on its path, as far as is known.
     #[inline]
-    fn delay(&self, path: &Path) -> Duration {
-        delay(path, self.view, self.measuring, self.config.stamp, self.queue)
+    fn had(&self, path: &Path) -> Duration {
+        self.delays.measured(path) + self.waited
     }
 
     /// The path of such a flow where there may be a better one than that of its last packet.
     #[inline(never)]
     fn another(&mut self, present: Option<PathIx>) -> Option<PathIx> {
-        let Choosing { set, view, isolation, measuring, config, gap, queue, draws } = self;
-        let delay = |path: &Path| delay(path, view, measuring, config.stamp, *queue);
+        let had = present.map(|before| self.had(self.set.path(before)));
+        let Choosing { set, delays, isolation, config, gap, draws, .. } = self;
+        let view = delays.view;
         let is_open = |path: &Path| !isolation.is_isolated(path.ascent);
-        let open = set.usable(view).filter(|(_, path)| is_open(path)).map(|(ix, path)| (ix, delay(path)));
-        let Some(before) = present else {
-            let any = set.usable(view).map(|(ix, path)| (ix, delay(path)));
+        let open = set.usable(view).filter(|(_, path)| is_open(path)).map(|(ix, path)| (ix, delays.of(path)));
+        let Some((before, had)) = present.zip(had) else {
+            let any = set.usable(view).map(|(ix, path)| (ix, delays.of(path)));
             return best(open, set, config.ties, draws).or_else(|| best(any, set, config.ties, draws));
         };
-        let delay_before = delay(set.path(before));
         let other = match config.moves {
             _ if is_open(set.path(before)) => {
-                let paths = set.known().map(|(ix, path)| (ix, delay(path)));
+                let now = delays.of(set.path(before));
+                let paths = set.known().map(|(ix, path)| (ix, delays.of(path))).filter(|(_, delay)| *delay < now);
                 let may_take = |ix: PathIx| is_open(set.path(ix)) && set.is_usable(ix, view);
-                reroute(paths, may_take, delay_before, *gap, draws)
+                reroute(paths, may_take, had, *gap, draws)
             }
             Moves::AtOnce => best(open, set, config.ties, draws),
             Moves::InOrder => {
-                let in_order = open.filter(|(_, delay)| delay_before.saturating_sub(*delay) < *gap);
+                let in_order = open.filter(|(_, delay)| had.saturating_sub(*delay) < *gap);
                 best(in_order, set, config.ties, draws)
             }
         };
@@ -290,8 +332,9 @@ impl Choosing<'_, '_> {
         let Some(isolated) = self.isolated(flow, present) else {
             return present.or_else(|| self.for_uncongested(None));
         };
-        let delay = |ix: PathIx| self.delay(self.set.path(ix));
-        let overtakes = |before| isolated != before && delay(before).saturating_sub(delay(isolated)) >= self.gap;
+        let delay = self.delays.of(self.set.path(isolated));
+        let overtakes =
+            |before| isolated != before && self.had(self.set.path(before)).saturating_sub(delay) >= self.gap;
         if self.config.moves == Moves::InOrder && present.is_some_and(overtakes) {
             return present;
         }
@@ -303,7 +346,8 @@ impl Choosing<'_, '_> {
     /// to all others; else the one on which its last packet is, or any.
     fn isolated(&mut self, flow: Congested, present: Option<PathIx>) -> Option<PathIx> {
         let here = present.or_else(|| self.for_uncongested(None))?;
-        let Choosing { set, view, isolation, measuring, config, queue, draws, .. } = self;
+        let Choosing { set, delays, isolation, config, draws, .. } = self;
+        let view = delays.view;
         let ascent = |ix: PathIx| set.path(ix).ascent;
         let is_isolated = |ix: PathIx| isolation.is_isolated(ascent(ix));
         let isolated = || set.usable(view).map(|(ix, _)| ix).filter(|ix| is_isolated(*ix));
@@ -315,8 +359,8 @@ impl Choosing<'_, '_> {
         if flow.path.is_none() && isolation.wants_more() || isolated().next().is_none() {
             let open = || set.usable(view).filter(|(ix, _)| !is_isolated(*ix));
             let is_left = |new: &PathIx| open().any(|(ix, _)| ascent(ix) != ascent(*new));
-            let delays = open().map(|(ix, path)| (ix, delay(path, view, measuring, config.stamp, *queue)));
-            let new = if is_isolated(here) { best(delays, set, config.ties, draws) } else { Some(here) };
+            let open_ones = open().map(|(ix, path)| (ix, delays.of(path)));
+            let new = if is_isolated(here) { best(open_ones, set, config.ties, draws) } else { Some(here) };
             if new.as_ref().is_some_and(is_left) {
                 return new;
             }

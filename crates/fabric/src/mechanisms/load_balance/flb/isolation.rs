@@ -59,7 +59,7 @@ impl Isolation {
     pub(super) fn hear(&mut self, flow: FlowId, root: PortId, cnm: Cnm, now: Time) -> bool {
         match cnm {
             Cnm::Congested { flows } => self.add(flow, root, flows, now),
-            Cnm::Clear => {
+            Cnm::Clear { .. } => {
                 if let Some(entry) = self.flows.get_mut(&flow)
                     && let Some(place) = entry.roots.iter().position(|known| *known == root)
                 {
@@ -226,7 +226,7 @@ mod tests {
     }
 
     fn clear(isolation: &mut Isolation, flow: u32, root: u32) {
-        isolation.hear(FlowId(flow), PortId(root), Cnm::Clear, at(0));
+        isolation.hear(FlowId(flow), PortId(root), Cnm::Clear { flows: 1 }, at(0));
     }
 
     /// A root of any number of flows needs one path, though some of 1 / n do not add up to 1 in floating point.

@@ -33,7 +33,7 @@ pub enum StampPoint {
     Arrival,
     /// When it starts on the wire of the uplink.
     Departure,
-    /// The same, and what stands in the queue of the uplink is added as it is when a path is chosen.
+    /// The same; of the uplink counts what is on its wire and in its queue when a path is chosen, and how long a PAUSE has stopped it.
     #[default]
     DepartureAndQueue,
 }
@@ -95,7 +95,7 @@ pub enum Moves {
     InOrder,
 }
 
-/// What becomes of flows at an edge whose own uplink is congested (section 3.2 has notices go to the source edge from other switches).
+/// What becomes of flows at an edge whose own uplink is congested: section 3.2 has switches notify source edges, and does not say what these do about queues of their own.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum OwnUplinks {
@@ -118,7 +118,7 @@ pub struct FlbConfig {
     pub sample_period: Option<Duration>,
     /// How long a measured delay stays what it is, if no sample is under way; then it falls by as much as time goes on. Default: two sample periods.
     pub delay_aging: Option<Duration>,
-    /// Where samples are stamped.
+    /// Where samples are stamped, and whether what stands in the queue of an uplink counts.
     pub stamp: StampPoint,
     /// Which delay of a path counts.
     pub delay_of: DelayOf,
@@ -300,7 +300,8 @@ impl Flb {
             }
         }
         news.send(view);
-        view.count(if news.cnm == Cnm::Clear { "clear_cnms" } else { "cnms" }, 1);
+        let is_clear = matches!(news.cnm, Cnm::Clear { .. });
+        view.count(if is_clear { "clear_cnms" } else { "cnms" }, 1);
     }
 }
 
@@ -348,9 +349,13 @@ impl Station for Flb {
         }
     }
 
-    fn on_link(&mut self, port: PortIx, is_up: bool, _view: &mut View<'_>) {
+    fn on_link(&mut self, port: PortIx, is_up: bool, view: &mut View<'_>) {
         if let Some(edge) = self.edge.as_mut().filter(|_| !is_up) {
             edge.lose(port);
+            // What waits there goes on waiting; flows take other uplinks at once.
+            if !edge.measuring.is_to_host(port) {
+                self.on_dead_end(port, view);
+            }
         }
     }
 
