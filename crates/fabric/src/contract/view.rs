@@ -46,8 +46,8 @@ pub trait PortView {
     /// Propagation delay of its link.
     fn delay(&self) -> Duration;
 
-    /// When the frame on its wire, if any, has left.
-    fn free_at(&self) -> Time;
+    /// How long the wire takes from `now` on for what is on it and the frames in `queue`, each of which has `framing` bytes there that are not charged.
+    fn ahead(&self, queue: QueueIx, framing: u64, now: Time) -> Duration;
 
     /// Charged bytes in `queue`.
     fn queue_bytes(&self, queue: QueueIx) -> u64;

@@ -23,8 +23,12 @@ impl PortView for Port {
         self.delay
     }
 
-    fn free_at(&self) -> Time {
-        Port::free_at(self)
+    fn ahead(&self, queue: QueueIx, framing: u64, now: Time) -> Duration {
+        let on_wire = Port::free_at(self).since(now);
+        match u64::from(Port::queue_frames(self, queue)) {
+            0 => on_wire,
+            frames => on_wire + self.rate.time_for(Port::queue_bytes(self, queue) + frames * framing),
+        }
     }
 
     fn queue_bytes(&self, queue: QueueIx) -> u64 {

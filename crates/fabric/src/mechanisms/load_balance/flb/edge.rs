@@ -128,9 +128,11 @@ impl Edge {
             queue: arrival.packet.packet().class.0.into(),
             framing: u64::from(size.wire - size.charge),
         };
+        let here = present.map(|present| delays.at_uplink(set.path(present)));
         let mut choosing = Choosing {
             set,
             delays,
+            here: here.unwrap_or_default(),
             isolation: &mut self.isolation,
             config: &self.config,
             gap,
@@ -146,7 +148,8 @@ impl Edge {
         }
         let kept = known.filter(|entry| entry.path == path).and_then(|entry| entry.route);
         let route = kept.or_else(|| set.route(path, arrival.destination, view));
-        place.put(FlowEntry { edge, path, route, last: now, waited: delays.at_uplink(set.path(path)) });
+        let waited = here.filter(|_| present == Some(path)).unwrap_or_else(|| delays.at_uplink(set.path(path)));
+        place.put(FlowEntry { edge, path, route, last: now, waited });
         let choice = route.map(Choice::Route).or_else(|| set.candidate(path, arrival.candidates));
         if set.paths[path as usize].delay.is_due(now, &self.measuring.how) {
             let stamp = Some(Stamp { path, at: now, busy: 0 });
@@ -248,13 +251,11 @@ impl Delays<'_, '_> {
             return Duration::ZERO;
         }
         let port = self.view.port(path.first());
-        let on_wire = port.free_at().since(self.view.now);
-        let frames = u64::from(port.queue_frames(self.queue));
-        if frames == 0 && !port.is_closed(self.queue) {
-            return on_wire;
+        let ahead = port.ahead(self.queue, self.framing, self.view.now);
+        if !port.is_closed(self.queue) {
+            return ahead;
         }
-        let stopped = port.closed(self.queue).map_or(Duration::ZERO, |(since, _)| self.view.now.since(since));
-        on_wire + port.rate().time_for(port.queue_bytes(self.queue) + frames * self.framing) + stopped
+        ahead + port.closed(self.queue).map_or(Duration::ZERO, |(since, _)| self.view.now.since(since))
     }
 
     /// What has been measured of a path.
@@ -274,6 +275,8 @@ impl Delays<'_, '_> {
 struct Choosing<'a, 'v> {
     set: &'a PathSet,
     delays: Delays<'a, 'v>,
+    /// How long the packet would wait at the uplink of the flow's path.
+    here: Duration,
     isolation: &'a mut Isolation,
     config: &'a FlbConfig,
     /// The gap to the last packet of the flow.
@@ -289,7 +292,11 @@ impl Choosing<'_, '_> {
     fn for_uncongested(&mut self, present: Option<PathIx>) -> Option<PathIx> {
         let path = present.map(|present| self.set.path(present));
         // Nothing is faster than a path without delay.
-        let is_best = |path: &Path| !self.isolation.is_isolated(path.ascent) && self.delays.of(path) == Duration::ZERO;
+        let is_best = |path: &Path| {
+            self.here == Duration::ZERO
+                && self.delays.measured(path) == Duration::ZERO
+                && !self.isolation.is_isolated(path.ascent)
+        };
         if path.is_some_and(is_best) { present } else { self.another(present) }
     }
 
@@ -303,7 +310,7 @@ impl Choosing<'_, '_> {
     #[inline(never)]
     fn another(&mut self, present: Option<PathIx>) -> Option<PathIx> {
         let had = present.map(|before| self.had(self.set.path(before)));
-        let Choosing { set, delays, isolation, config, gap, draws, .. } = self;
+        let Choosing { set, delays, here, isolation, config, gap, draws, .. } = self;
         let view = delays.view;
         let is_open = |path: &Path| !isolation.is_isolated(path.ascent);
         let open = set.usable(view).filter(|(_, path)| is_open(path)).map(|(ix, path)| (ix, delays.of(path)));
@@ -313,7 +320,7 @@ impl Choosing<'_, '_> {
         };
         let other = match config.moves {
             _ if is_open(set.path(before)) => {
-                let now = delays.of(set.path(before));
+                let now = delays.measured(set.path(before)) + *here;
                 let paths = set.known().map(|(ix, path)| (ix, delays.of(path))).filter(|(_, delay)| *delay < now);
                 let may_take = |ix: PathIx| is_open(set.path(ix)) && set.is_usable(ix, view);
                 reroute(paths, may_take, had, *gap, draws)
