@@ -339,9 +339,9 @@ impl Choosing<'_, '_> {
         let Some(isolated) = self.isolated(flow, present) else {
             return present.or_else(|| self.for_uncongested(None));
         };
-        let delay = self.delays.of(self.set.path(isolated));
-        let overtakes =
-            |before| isolated != before && self.had(self.set.path(before)).saturating_sub(delay) >= self.gap;
+        let delay = |ix: PathIx| self.delays.of(self.set.path(ix));
+        let had = |before: PathIx| self.had(self.set.path(before));
+        let overtakes = |before| isolated != before && had(before).saturating_sub(delay(isolated)) >= self.gap;
         if self.config.moves == Moves::InOrder && present.is_some_and(overtakes) {
             return present;
         }
@@ -363,6 +363,9 @@ impl Choosing<'_, '_> {
             Some(path) => isolated().find(|ix| ascent(*ix) == path),
             None => None,
         };
+        if own.is_some() && config.spread == Spread::PerFlow {
+            return own;
+        }
         if flow.path.is_none() && isolation.wants_more() || isolated().next().is_none() {
             let open = || set.usable(view).filter(|(ix, _)| !is_isolated(*ix));
             let is_left = |new: &PathIx| open().any(|(ix, _)| ascent(ix) != ascent(*new));
@@ -372,7 +375,7 @@ impl Choosing<'_, '_> {
                 return new;
             }
         }
-        let kept = own.or(Some(here)).filter(|ix| is_isolated(*ix) && config.spread == Spread::PerFlow);
+        let kept = Some(here).filter(|ix| is_isolated(*ix) && config.spread == Spread::PerFlow);
         kept.or_else(|| any_of(isolated(), draws))
     }
 }
