@@ -9,7 +9,7 @@ mod common;
 
 use backwater_engine::{Bytes, Duration};
 use backwater_fabric::contract::Held;
-use backwater_fabric::frame::Protocol;
+use backwater_fabric::frame::{PacketKind, Protocol};
 use backwater_fabric::ids::{Class, PortIx};
 use backwater_fabric::mechanisms::congestion::CongestionConfig;
 use backwater_fabric::mechanisms::headroom::HeadroomConfig;
@@ -182,6 +182,19 @@ fn clear_notices_say_how_many_there_were() {
     let words: Vec<_> =
         std::iter::from_fn(|| switch.next_notice_words(5000 * NS)).map(|[flag, n, ..]| (flag, n)).collect();
     assert_eq!(words, [(1, 1), (1, 2), (0, 2), (0, 2)]);
+}
+
+/// ACKs in the class of the data: when the last data packet leaves, two of them are more than K, 100 B. With the first of them the flow is cleared.
+#[test]
+fn acks_leave_congested_queues_as_well() {
+    let mut spec = leaf_spine(FlbConfig { static_threshold: Some(Bytes(100)), ..fixed() });
+    spec.host.ack_class = Class(3);
+    let mut switch = Script::new(&spec, [inward(), vec![flow(0, 3, 1 << 20, 0)]].concat(), 6);
+    arrive(&mut switch, 1000, &[0, 0]);
+    (0..2).for_each(|_| switch.arrive_answer(1001 * NS, 3, 3, PacketKind::Ack, 1));
+    let told: Vec<_> = notices(&mut switch, 5000).into_iter().map(|(at, .., flag)| (at, flag)).collect();
+    // The second packet begins at 1,088.48 ns, the ACKs behind it at 1,176.96 ns.
+    assert_eq!(told.last(), Some(&(1176, false)));
 }
 
 /// With Equation 4 the bound of 100 KB counts less the growth in 2 N d: 2 us, as the packets of the script have passed a link. Of three or five packets in 177 ns two leave, so that it is congested within a packet or two of that.

@@ -148,7 +148,7 @@ impl Detector {
         self.congested[usize::from(at.egress)].contains_key(&at.queue)
     }
 
-    /// A data packet has left such a queue, which holds `length` bytes without it; what is to be said about the flows that were congested there.
+    /// A packet has left such a queue, which holds `length` bytes without it; what is to be said about the flows that were congested there.
     pub(super) fn release(&mut self, at: &Passage, length: u64, packet: &Packet, view: &View<'_>) -> Vec<News> {
         let root = view.port(at.egress).id();
         if self.is_below(at, length, packet, view) {

@@ -247,6 +247,7 @@ impl LoadBalanceOptions for FlbConfig {
             detector: self.isolation.then(|| Detector::new(self, site)),
             own_uplinks: self.own_uplinks,
             stamps_departures: self.stamp != StampPoint::Arrival,
+            acks_join: site.shape.lossless_acks,
             hash: FlowHash::new(site.seed, site.node),
         })
     }
@@ -262,6 +263,8 @@ pub struct Flb {
     detector: Option<Detector>,
     own_uplinks: OwnUplinks,
     stamps_departures: bool,
+    /// Whether ACKs wait in queues that can be congested.
+    acks_join: bool,
     hash: FlowHash,
 }
 
@@ -280,7 +283,7 @@ impl Flb {
         }
     }
 
-    /// A packet has left a queue that was congested, and now holds `length` bytes.
+    /// A packet has left a queue that was congested, and that now holds `length` bytes.
     #[inline(never)]
     fn on_drained(&mut self, at: &Passage, length: u64, packet: &Packet, view: &mut View<'_>) {
         let Some(detector) = &mut self.detector else { return };
@@ -317,9 +320,10 @@ impl Station for Flb {
         let at_edge = if self.edge.is_some() { Stations::ENQUEUE | Stations::NOTICE } else { Stations::NONE };
         let departs = self.detector.is_some() || self.edge.is_some() && self.stamps_departures;
         let departure = if departs { Stations::DATA_DEPARTURE } else { Stations::NONE };
+        let others = if self.detector.is_some() && self.acks_join { Stations::OTHER_DEPARTURE } else { Stations::NONE };
         let enqueue = if self.detector.is_some() { Stations::DATA_ENQUEUE } else { Stations::NONE };
         let link = if self.detector.is_some() { Stations::LINK } else { Stations::NONE };
-        at_edge | departure | enqueue | link
+        at_edge | departure | others | enqueue | link
     }
 
     fn on_enqueue(&mut self, at: &Passage, queue_bytes: u64, packet: &mut Carried<'_>, view: &mut View<'_>) {
