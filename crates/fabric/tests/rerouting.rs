@@ -21,6 +21,8 @@ use backwater_fabric::mechanisms::recovery::RecoveryConfig;
 use backwater_fabric::network::fabric::Fabric;
 use backwater_fabric::network::spec::{FlowSpec, LinkFault, NetworkSpec};
 use proptest::prelude::*;
+use proptest::strategy::ValueTree;
+use proptest::test_runner::TestRunner;
 use std::sync::{Arc, Mutex};
 
 /// h0 on leaf 2, h1 on leaf 3, spines 4 and 5: a flow by ECMP, and the link between its spine and leaf 3 that fails at 50 us.
@@ -247,6 +249,32 @@ fn every_flow_control_forgets_what_leaves_a_dead_port() {
             assert_eq!((simulation.audit(), simulation.is_quiet()), (vec![], true), "{name}, link {link}");
             assert!(simulation.totals().drops[DropCause::LinkDown as usize] > 0, "{name}, link {link}");
         }
+    }
+}
+
+/// Three leaves of three hosts and two spines under Pyrrha, with the link between the third leaf and the second spine down from 100 us on: the queues of roots are full of packets of many roots then, some of which wait to move
+/// to others. Whatever has to move moves, and is lost like the rest.
+#[test]
+fn pyrrha_loses_what_waits_for_a_dead_port_in_all_its_queues() {
+    let at_us = |us| Time::ZERO + Duration::from_us(us);
+    let strategy = prop::collection::vec((0u32..9, 0u32..9, 10_000u64..400_000, 0u64..100_000), 40);
+    let mut runner = TestRunner::deterministic();
+    for case in 0..60 {
+        let mut spec = common::network(9, 5);
+        spec.links = (0..9).map(|host| common::link(host, 9 + host / 3, 100, 1000)).collect();
+        spec.links.extend((9..12).flat_map(|leaf| [12, 13].map(|spine| common::link(leaf, spine, 100, 1000))));
+        spec.switch.flow_control = FlowControlConfig::all().into_iter().find(|kind| kind.name() == "pyrrha").unwrap();
+        spec.reconvergence = Some(Duration::from_us(20));
+        spec.faults = vec![LinkFault { link: 14, down: at_us(100), up: at_us(300) }];
+        let drawn = strategy.new_tree(&mut runner).unwrap().current();
+        let mut flows: Vec<_> = drawn
+            .into_iter()
+            .map(|(src, dst, bytes, at)| common::flow(src, if src == dst { (dst + 3) % 9 } else { dst }, bytes, at))
+            .collect();
+        flows.sort_by_key(|flow| flow.start);
+        let (simulation, outcomes) = common::run(&spec, flows);
+        assert!(outcomes.iter().all(|outcome| outcome.reception.delivered == outcome.spec.bytes), "{case}");
+        assert_eq!((simulation.audit(), simulation.is_quiet()), (vec![], true), "{case}");
     }
 }
 

@@ -15,7 +15,7 @@ use crate::contract::{
     Passage, Pressure, Stage, Station, Stations, View,
 };
 use crate::frame::{Body, Frame, NextHop, Packet, PacketKind, Trail};
-use crate::ids::{CLASSES, Class, NodeId, PortIx, QueueIx};
+use crate::ids::{Class, NodeId, PortIx, QueueIx};
 use crate::model::fifo::Queued;
 use crate::model::interfaces::Caller;
 use crate::model::node::Node;
@@ -321,13 +321,11 @@ impl Node {
 
     /// Loses all packets that wait at `egress`, whose link is down.
     pub(crate) fn abandon<S: Sink>(&mut self, egress: PortIx, env: &mut Env<'_, S>) {
+        // What is in a queue that leads to others moves on first, be it into another such queue: every move brings it nearer to the wire.
+        while let Some(queue) = self.interfaces.ports[usize::from(egress)].first_inner() {
+            self.move_first(egress, queue, env);
+        }
         let queues = self.interfaces.ports[usize::from(egress)].queue_count() as QueueIx;
-        (CLASSES as QueueIx..queues).for_each(|queue| {
-            let leads_to_wire = self.interfaces.ports[usize::from(egress)].leads_to_wire(queue);
-            if !leads_to_wire {
-                self.flush(egress, queue, env);
-            }
-        });
         for queue in 0..queues {
             while self.interfaces.ports[usize::from(egress)].is_occupied(queue) {
                 let queued = self.interfaces.ports[usize::from(egress)].take(queue, env.frames);

@@ -81,6 +81,11 @@ impl Port {
         self.inner.occupied.count_outside(&self.closed)
     }
 
+    /// The first queue that holds packets for others.
+    pub(crate) fn first_inner(&self) -> Option<QueueIx> {
+        self.inner.occupied.next_from(0).map(|queue| queue as QueueIx)
+    }
+
     /// The queue whose turn it is to hand a packet on.
     pub(crate) fn next_inner(&mut self) -> Option<QueueIx> {
         self.inner.cursor = self.inner.occupied.next_outside(&self.closed, self.inner.cursor.into())? as QueueIx;
