@@ -38,7 +38,7 @@ struct Root {
     swept: Time,
 }
 
-/// A flow that has been notified of.
+/// A flow about which a notice has been sent.
 #[derive(Debug)]
 struct Told {
     /// When it was.
