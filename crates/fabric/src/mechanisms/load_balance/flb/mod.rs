@@ -132,7 +132,7 @@ pub struct FlbConfig {
     pub threshold: Threshold,
     /// K with `threshold = "static"`; the paper compares 20 % and 30 % of the buffer (Figure 12).
     pub static_threshold: Option<Bytes>,
-    /// d, the delay of a link, for the thresholds `delay` and `adaptive`. Default: that of the egress port's link.
+    /// d, for the thresholds `delay` and `adaptive`. Default: the delay of the egress port's link. In Appendix A it is that from a sender to the edge of a receiver.
     pub link_delay: Option<Duration>,
     /// Shortest time between two notices about a flow at an egress queue. Default: a base round-trip time of the network.
     pub notice_interval: Option<Duration>,
