@@ -252,8 +252,8 @@ fn every_flow_control_forgets_what_leaves_a_dead_port() {
     }
 }
 
-/// Three leaves of three hosts and two spines under Pyrrha, with the link between the third leaf and the second spine down from 100 us on: the queues of roots are full of packets of many roots then, some of which wait to move
-/// to others. Whatever has to move moves, and is lost like the rest.
+/// Three leaves of three hosts and two spines under Pyrrha; the link between the third leaf and the second spine is down from 100 us to 300 us. Its isolation queues hold packets by then, some of which have to pass others
+/// on the way to the wire: all are lost, and nothing is left in a table.
 #[test]
 fn pyrrha_loses_what_waits_for_a_dead_port_in_all_its_queues() {
     let at_us = |us| Time::ZERO + Duration::from_us(us);

@@ -128,11 +128,11 @@ impl Edge {
             queue: arrival.packet.packet().class.0.into(),
             framing: u64::from(size.wire - size.charge),
         };
-        let here = present.map(|present| delays.at_uplink(set.path(present)));
+        let wait = present.map(|present| delays.at_uplink(set.path(present)));
         let mut choosing = Choosing {
             set,
             delays,
-            here: here.unwrap_or_default(),
+            wait: wait.unwrap_or_default(),
             isolation: &mut self.isolation,
             config: &self.config,
             gap,
@@ -148,7 +148,7 @@ impl Edge {
         }
         let kept = known.filter(|entry| entry.path == path).and_then(|entry| entry.route);
         let route = kept.or_else(|| set.route(path, arrival.destination, view));
-        let waited = here.filter(|_| present == Some(path)).unwrap_or_else(|| delays.at_uplink(set.path(path)));
+        let waited = wait.filter(|_| present == Some(path)).unwrap_or_else(|| delays.at_uplink(set.path(path)));
         place.put(FlowEntry { edge, path, route, last: now, waited });
         let choice = route.map(Choice::Route).or_else(|| set.candidate(path, arrival.candidates));
         if set.paths[path as usize].delay.is_due(now, &self.measuring.how) {
@@ -251,11 +251,8 @@ impl Delays<'_, '_> {
             return Duration::ZERO;
         }
         let port = self.view.port(path.first());
-        let ahead = port.ahead(self.queue, self.framing, self.view.now);
-        if !port.is_closed(self.queue) {
-            return ahead;
-        }
-        ahead + port.closed(self.queue).map_or(Duration::ZERO, |(since, _)| self.view.now.since(since))
+        let stopped = port.closed(self.queue).map_or(Duration::ZERO, |(since, _)| self.view.now.since(since));
+        port.ahead(self.queue, self.framing, self.view.now) + stopped
     }
 
     /// What has been measured of a path.
@@ -276,7 +273,7 @@ struct Choosing<'a, 'v> {
     set: &'a PathSet,
     delays: Delays<'a, 'v>,
     /// How long the packet would wait at the uplink of the flow's path.
-    here: Duration,
+    wait: Duration,
     isolation: &'a mut Isolation,
     config: &'a FlbConfig,
     /// The gap to the last packet of the flow.
@@ -293,7 +290,7 @@ impl Choosing<'_, '_> {
         let path = present.map(|present| self.set.path(present));
         // Nothing is faster than a path without delay.
         let is_best = |path: &Path| {
-            self.here == Duration::ZERO
+            self.wait == Duration::ZERO
                 && self.delays.measured(path) == Duration::ZERO
                 && !self.isolation.is_isolated(path.ascent)
         };
@@ -309,18 +306,18 @@ impl Choosing<'_, '_> {
     /// The path of such a flow where there may be a better one than that of its last packet.
     #[inline(never)]
     fn another(&mut self, present: Option<PathIx>) -> Option<PathIx> {
-        let had = present.map(|before| self.had(self.set.path(before)));
-        let Choosing { set, delays, here, isolation, config, gap, draws, .. } = self;
+        let had = present.map_or(Duration::ZERO, |before| self.had(self.set.path(before)));
+        let Choosing { set, delays, wait, isolation, config, gap, draws, .. } = self;
         let view = delays.view;
         let is_open = |path: &Path| !isolation.is_isolated(path.ascent);
         let open = set.usable(view).filter(|(_, path)| is_open(path)).map(|(ix, path)| (ix, delays.of(path)));
-        let Some((before, had)) = present.zip(had) else {
+        let Some(before) = present else {
             let any = set.usable(view).map(|(ix, path)| (ix, delays.of(path)));
             return best(open, set, config.ties, draws).or_else(|| best(any, set, config.ties, draws));
         };
         let other = match config.moves {
             _ if is_open(set.path(before)) => {
-                let now = delays.measured(set.path(before)) + *here;
+                let now = delays.measured(set.path(before)) + *wait;
                 let paths = set.known().map(|(ix, path)| (ix, delays.of(path))).filter(|(_, delay)| *delay < now);
                 let may_take = |ix: PathIx| is_open(set.path(ix)) && set.is_usable(ix, view);
                 reroute(paths, may_take, had, *gap, draws)

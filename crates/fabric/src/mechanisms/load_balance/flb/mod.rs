@@ -317,13 +317,11 @@ impl Footprint for Flb {
 
 impl Station for Flb {
     fn stations(&self) -> Stations {
-        let at_edge = if self.edge.is_some() { Stations::ENQUEUE | Stations::NOTICE } else { Stations::NONE };
-        let departs = self.detector.is_some() || self.edge.is_some() && self.stamps_departures;
-        let departure = if departs { Stations::DATA_DEPARTURE } else { Stations::NONE };
-        let others = if self.detector.is_some() && self.acks_join { Stations::OTHER_DEPARTURE } else { Stations::NONE };
-        let enqueue = if self.detector.is_some() { Stations::DATA_ENQUEUE } else { Stations::NONE };
-        let link = if self.detector.is_some() { Stations::LINK } else { Stations::NONE };
-        at_edge | departure | others | enqueue | link
+        let (is_edge, detects) = (self.edge.is_some(), self.detector.is_some());
+        (Stations::ENQUEUE | Stations::NOTICE).only_if(is_edge)
+            | (Stations::DATA_ENQUEUE | Stations::LINK).only_if(detects)
+            | Stations::DATA_DEPARTURE.only_if(detects || is_edge && self.stamps_departures)
+            | Stations::OTHER_DEPARTURE.only_if(detects && self.acks_join)
     }
 
     fn on_enqueue(&mut self, at: &Passage, queue_bytes: u64, packet: &mut Carried<'_>, view: &mut View<'_>) {
