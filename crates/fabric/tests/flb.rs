@@ -282,8 +282,7 @@ fn late_answers_carry_reports() {
     spec.load_balance =
         LoadBalanceConfig::Flb(FlbConfig { sample_period: Some(Duration::from_us(1)), ..Default::default() });
     spec.recovery = RecoveryConfig::Irn(Default::default());
-    let short = (0..1000).map(|i| flow(i % 8, (i + 1 + i / 8 % 7) % 8, 20_000, u64::from(i) * 200));
-    let flows: Vec<_> = (0..8).map(|src| flow(src, (src + 3) % 8, 1_000_000, 0)).chain(short).collect();
+    let flows: Vec<_> = (0..2000).map(|i| flow(i % 8, (i + 1 + i / 8 % 7) % 8, 5000, u64::from(i) * 100)).collect();
     let (rarely, _) = common::run(&spec, flows.clone());
     let mut often = Simulation::new(spec, flows, 1).unwrap();
     while often.next_event() < Time::NEVER {
