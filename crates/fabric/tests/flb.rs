@@ -225,6 +225,41 @@ fn in_three_tiers_the_edge_chooses_whole_paths() {
     assert_eq!(paths(&simulation, 8).len(), 4);
 }
 
+/// A ring of so many switches with a host each, the first ones, and three more at switch 0 of the ring and four at the opposite one. A route has room for five links between switches.
+/// Where paths are longer, flows take the first link of each in turn all the same, and delays are measured.
+#[test]
+fn paths_that_are_longer_than_a_route_are_chosen_by_their_first_link() {
+    for n in [10, 12, 14, 16] {
+        let (switch, opposite) = (n + 7, n + 7 + n / 2);
+        let mut spec = network(n + 7, n);
+        spec.links = (0..n).map(|i| link(i, switch + i, 100, 1000)).collect();
+        spec.links.extend((0..7).map(|i| link(n + i, if i < 3 { switch } else { opposite }, 100, 1000)));
+        spec.links.extend((0..n).map(|i| link(switch + i, switch + (i + 1) % n, 100, 1000)));
+        // They stay where they begin.
+        let config = FlbConfig {
+            stamp: StampPoint::Arrival,
+            ties: Ties::InTurn,
+            isolation: false,
+            sample_period: Some(Duration::from_us(1)),
+            ..Default::default()
+        };
+        spec.load_balance = LoadBalanceConfig::Flb(config);
+        let flows =
+            [0, n, n + 1, n + 2].into_iter().zip(n + 3..).map(|(src, dst)| flow(src, dst, 100_000, 0)).collect();
+        let mut simulation = Simulation::new(spec, flows, 1).unwrap();
+        let mut most = [Duration::ZERO; 2];
+        for us in 1..100 {
+            simulation.run_until(at_us(us), 1);
+            paths(&simulation, switch).iter().zip(&mut most).for_each(|(path, most)| *most = path.delay.max(*most));
+        }
+        assert!(most.iter().all(|most| *most > Duration::from_us(5)), "{n}: {most:?}");
+        assert!(simulation.unfinished().is_empty());
+        let ports = simulation.node(NodeId(switch)).ports();
+        let [left, right] = [4, 5].map(|port| ports[port].sent_wire_bytes());
+        assert!(left == right && left > 200_000, "{n}: {left} {right}");
+    }
+}
+
 /// In such a network four flows come together at one host. One of the four paths is theirs: the other core behind the same uplink is left to others, as are those behind the other uplink.
 #[test]
 fn in_three_tiers_one_core_is_isolated() {

@@ -160,6 +160,23 @@ fn a_packet_carries_a_stamp_and_a_report() {
     }
 }
 
+/// A probe cannot carry a route with a port above 255: packets are stamped there. Hosts 0 to 255 on leaf 260, 256 to 259 on leaf 261.
+#[test]
+fn paths_that_cannot_be_probed_are_measured_with_packets() {
+    let config = ProteusConfig { probe_period: Some(Duration::from_us(10)), ..Default::default() };
+    let mut spec = NetworkSpec { links: Vec::new(), ..leaf_spine(config) };
+    spec.nodes = network(260, 4).nodes;
+    spec.links = (0..260).map(|host| link(host, 260 + host / 256, 100, 1000)).collect();
+    spec.links
+        .extend([(260, 262), (260, 263), (261, 262), (261, 263)].map(|(leaf, spine)| link(leaf, spine, 100, 1000)));
+    let mut leaf = Script::new(&spec, vec![flow(0, 256, 1 << 20, 0)], 260);
+    leaf.arrive_data(US, 0, 0, 0);
+    let (port, written) = leaf.next_path_header(2 * US).unwrap();
+    assert_eq!(written, Some(header(260, half(u32::from(port) - 256, US, 0), NOTHING)));
+    assert!(leaf.next_notice(100 * US).is_none());
+    assert_eq!(leaf.counted("probes"), 0);
+}
+
 /// A metric of 256 is 12,500 B within 1 us, so that a packet of 1,106 B at a spine whose link was idle counts as 22, and a notice of 84 B behind it, 1,190 B in all, as 24. A stamp and a probe that have
 /// met a busier link keep what they say.
 #[test]

@@ -226,6 +226,24 @@ fn flb_under_pyrrha_is_told() {
     assert!(!said("pfc").iter().any(|message| message.contains(told)));
 }
 
+/// Edges look at the queues of classes.
+#[test]
+fn edges_that_do_not_see_queues_are_told_of() {
+    let is_told = |flow_control: &str, load_balance: &str| {
+        let text = format!(
+            "recovery.kind = \"in-any-order\"\nload_balance = {{ {load_balance} }}\ncongestion_control.kind = \"none\"\n\
+             switch = {{ flow_control.kind = \"{flow_control}\", headroom = {{ kind = \"static\", xoff = \"16 MiB\", headroom = \"0 B\" }} }}\n\
+             topology = {{ kind = \"leaf-spine\", leaves = 2, spines = 2, hosts_per_leaf = 2 }}\n\
+             traffic = [{{ kind = \"permutation\", sizes = \"10 KB\" }}]"
+        );
+        messages(&text).iter().any(|message| message.contains("sees neither what waits at an edge's own uplinks"))
+    };
+    for load_balance in ["kind = \"flb\"", "kind = \"proteus\""] {
+        assert!(is_told("bfc", load_balance) && is_told("per-flow", load_balance) && !is_told("pfc", load_balance));
+    }
+    assert!(!is_told("bfc", "kind = \"flb\", stamp = \"arrival\""));
+}
+
 /// Whether a load balancer other than ECMP has anything to choose from.
 #[test]
 fn a_load_balancer_without_a_choice_is_told() {

@@ -103,10 +103,13 @@ impl Default for ProteusConfig {
 }
 
 impl Options for ProteusConfig {
-    fn check(&self, _beside: &Beside<'_>, findings: &mut Findings) {
+    fn check(&self, beside: &Beside<'_>, findings: &mut Findings) {
+        super::paths::check_queues(beside.flow_control.0, findings);
         findings.positive(Some(self.flow_timeout), "flow_timeout");
         findings.positive(Some(self.dre_period), "dre_period");
         findings.positive(Some(self.alpha), "alpha");
+        // Each flow that chooses a path adds to what is known of it, which must not overflow.
+        findings.error(self.burden > Duration::from_ms(1000), "burden", "must be at most 1 s");
         findings.clock(self.sample_period, "sample_period", None);
         findings.clock(self.probe_period, "probe_period", None);
         let both = self.probe_period.is_some() && self.sample_period.is_some();
@@ -272,9 +275,11 @@ impl Edge {
         let burden = Some(self.config.burden).filter(|_| present.is_none_or(|entry| entry.path != path));
         let from = self.measuring.node();
         let set = self.measuring.paths.to(edge, arrival.destination, view);
+        let has_route = set.route_to_edge(path).is_some();
         let delay = &mut set.paths[path as usize].delay;
         burden.into_iter().for_each(|burden| delay.burden(burden, now));
-        if self.config.probe_period.is_none() && delay.is_due(now, &how) {
+        let is_probed = self.config.probe_period.is_some() && has_route;
+        if !is_probed && delay.is_due(now, &how) {
             let stamp = Some(Stamp { path, at: now, busy: 0 });
             *arrival.packet.path_header_mut() = Header { from, stamp, report: None }.into();
         }
@@ -365,11 +370,11 @@ impl Edge {
             let set = self.measuring.paths.to(*edge, *host, view);
             let probes: Vec<(PathIx, PortIx)> = set.usable(view).map(|(ix, path)| (ix, path.first())).collect();
             for (path, egress) in probes {
-                set.paths[path as usize].delay.probed(now);
                 let words = [path, node.0, now.ps() as u32, (now.ps() >> 32) as u32];
                 let from = view.port(egress).id();
                 let notice = Notice { protocol: PROTEUS, from, flow: FlowId::NONE, to: *edge, words };
                 let Some(route) = set.route_to_edge(path) else { continue };
+                set.paths[path as usize].delay.probed(now);
                 view.emit(Emission { notice, egress, class: *class, route: route.after_first() });
                 view.count("probes", 1);
             }

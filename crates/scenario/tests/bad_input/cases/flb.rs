@@ -119,11 +119,12 @@ pub(super) const CASES: &[Case] = &[
     ),
     (
         "kind = \"dcqcn\"\nprofile = \"paper\"\ngain = 0.00390625",
-        "kind = \"none\"\n[load_balance]\nkind = \"proteus\"\nlow_delay = 1.0\nprobe_period = \"5 us\"\nsample_period = \"5 us\"\nalpha = 0.0\n[recovery]\nkind = \"in-any-order\"",
+        "kind = \"none\"\n[load_balance]\nkind = \"proteus\"\nlow_delay = 1.0\nprobe_period = \"5 us\"\nsample_period = \"5 us\"\nalpha = 0.0\nburden = \"2 s\"\n[recovery]\nkind = \"in-any-order\"",
         &[
             "s.toml:35:13: error: load_balance.low_delay = 1.0: must be more than 1: an idle path has a delay of 1",
             "s.toml:37:17: error: load_balance.sample_period = \"5 us\": has no effect: probe_period is set, and no packet of a flow is stamped",
             "s.toml:38:9: error: load_balance.alpha = 0.0: must be greater than zero",
+            "s.toml:39:10: error: load_balance.burden = \"2 s\": must be at most 1 s",
         ],
     ),
     (

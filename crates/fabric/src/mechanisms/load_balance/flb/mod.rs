@@ -214,6 +214,9 @@ impl Options for FlbConfig {
         findings.warning(!self.notify_while_paused && facts.protocols.is_empty(), "notify_while_paused", message);
         let message = "releases flows by time-out alone that are congested in queues of pyrrha's own";
         findings.warning(self.isolation && *flow_control == "pyrrha", "isolation", message);
+        if self.stamp == StampPoint::DepartureAndQueue {
+            super::paths::check_queues(flow_control, findings);
+        }
         let message = "isolates no flow: no class is lossless";
         findings.warning(self.isolation && beside.lossless.is_empty(), "isolation", message);
     }

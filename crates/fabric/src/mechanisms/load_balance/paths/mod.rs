@@ -10,4 +10,4 @@ mod set;
 pub(super) use self::delay::Measuring;
 pub(super) use self::echo::{Header, PathIx, Stamp};
 pub(super) use self::edge::{MeasuringEdge, is_edge, stamp_busy, stamp_departure};
-pub(super) use self::set::{Ascent, Path, PathSet, applies};
+pub(super) use self::set::{Ascent, Path, PathSet, applies, check_queues};

@@ -2,7 +2,7 @@
 
 use super::delay::Delay;
 use super::echo::PathIx;
-use crate::contract::{Choice, Shape, View};
+use crate::contract::{Choice, Findings, Shape, View};
 use crate::frame::{MAX_HOPS, Route};
 use crate::ids::{NodeId, PortIx};
 use arrayvec::ArrayVec;
@@ -14,8 +14,9 @@ const MOST_PATHS: usize = 1024;
 /// Index of the way up of a path: its links from the edge on as far as the highest layer. Paths with the same one differ on their way down at most.
 pub(in super::super) type Ascent = u16;
 
-/// The egress ports of a path, from one edge to the other: behind them is the link to a host, and before them that from one.
-type Ports = ArrayVec<PortIx, { MAX_HOPS - 2 }>;
+/// The egress ports of a path, from one edge to the other: behind them is the link to a host, and before them that from one. Of a path that is longer than a route has room
+/// for, the first ones, one more than that.
+type Ports = ArrayVec<PortIx, { MAX_HOPS - 1 }>;
 
 /// Whether a mechanism that chooses whole paths can run in a network of this shape.
 pub(in super::super) fn applies(mechanism: &str, shape: &Shape) -> Result<(), String> {
@@ -35,6 +36,15 @@ pub(in super::super) fn applies(mechanism: &str, shape: &Shape) -> Result<(), St
         return Err(format!("{mechanism}'s edges choose whole paths: no route can be set by hand"));
     }
     Ok(())
+}
+
+/// Flow controls that have packets wait in queues of their own, where an edge looks at those of classes, are warned of.
+pub(in super::super) fn check_queues(flow_control: &str, findings: &mut Findings) {
+    let message = format!(
+        "sees neither what waits at an edge's own uplinks nor what is stopped there: under {flow_control} packets are in \
+         queues of its own"
+    );
+    findings.warning(matches!(flow_control, "bfc" | "per-flow"), "", message);
 }
 
 /// The paths from an edge to the others.
@@ -155,7 +165,7 @@ impl PathSet {
                 ascents.len() - 1
             });
             self.paths.push(Path {
-                route: Route::fixed(&ports),
+                route: Route::fixed(&ports).filter(|_| !ports.is_full()),
                 ports,
                 ascent: ascent as Ascent,
                 is_known: true,
@@ -215,14 +225,15 @@ impl PathSet {
 
 /// Adds to `found` all ways from `node` to `edge` on which packets for `host` may go behind `way`, in the order of their ports.
 fn find(node: NodeId, edge: NodeId, host: NodeId, view: &View<'_>, way: &mut Ports, found: &mut Vec<Ports>) {
-    if node == edge {
+    if node == edge || way.is_full() {
         found.push(way.clone());
         return;
     }
     for port in view.paths.candidates(node, host) {
-        if found.len() == MOST_PATHS || way.try_push(*port).is_err() {
+        if found.len() == MOST_PATHS {
             return;
         }
+        way.push(*port);
         find(view.paths.neighbour(node, *port), edge, host, view, way, found);
         way.pop();
     }
