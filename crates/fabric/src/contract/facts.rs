@@ -98,6 +98,8 @@ pub struct FlowControlFacts {
     pub is_lossless: bool,
     /// Whether it bounds egress queues, not what comes in by a port: then the whole buffer is best shared, and headroom is of no use.
     pub bounds_queues: bool,
+    /// Whether data packets wait in queues that it adds, and none in that of its class.
+    pub leaves_class_queues: bool,
     /// Whether link errors spare its frames.
     pub is_spared_by_errors: bool,
     /// Whether hosts that relay pass PAUSEs on, and count nothing themselves: what is on its way then is for their buffers to hold.

@@ -209,18 +209,20 @@ fn a_congestion_point_at_relays_that_does_nothing_is_told() {
     );
 }
 
+/// What is said of a load balancer with edges beside a flow control.
+fn edges_under(flow_control: &str, load_balance: &str) -> Vec<String> {
+    messages(&format!(
+        "recovery.kind = \"in-any-order\"\nload_balance = {{ {load_balance} }}\ncongestion_control.kind = \"none\"\n\
+         switch = {{ flow_control.kind = \"{flow_control}\", headroom = {{ kind = \"static\", xoff = \"16 MiB\", headroom = \"0 B\" }} }}\n\
+         topology = {{ kind = \"leaf-spine\", leaves = 2, spines = 2, hosts_per_leaf = 2 }}\n\
+         traffic = [{{ kind = \"permutation\", sizes = \"10 KB\" }}]"
+    ))
+}
+
 /// Under Pyrrha congested flows are released by time-out alone.
 #[test]
 fn flb_under_pyrrha_is_told() {
-    let said = |flow_control: &str| {
-        let text = format!(
-            "recovery.kind = \"in-any-order\"\nload_balance.kind = \"flb\"\ncongestion_control.kind = \"none\"\n\
-             switch = {{ flow_control.kind = \"{flow_control}\", headroom = {{ kind = \"static\", xoff = \"16 MiB\", headroom = \"0 B\" }} }}\n\
-             topology = {{ kind = \"leaf-spine\", leaves = 2, spines = 2, hosts_per_leaf = 2 }}\n\
-             traffic = [{{ kind = \"permutation\", sizes = \"10 KB\" }}]"
-        );
-        messages(&text)
-    };
+    let said = |flow_control| edges_under(flow_control, "kind = \"flb\"");
     let told = "releases flows by time-out alone that are congested in queues of pyrrha's own";
     assert!(said("pyrrha").iter().any(|message| message.contains(told)), "{:?}", said("pyrrha"));
     assert!(!said("pfc").iter().any(|message| message.contains(told)));
@@ -229,14 +231,9 @@ fn flb_under_pyrrha_is_told() {
 /// Edges look at the queues of classes.
 #[test]
 fn edges_that_do_not_see_queues_are_told_of() {
-    let is_told = |flow_control: &str, load_balance: &str| {
-        let text = format!(
-            "recovery.kind = \"in-any-order\"\nload_balance = {{ {load_balance} }}\ncongestion_control.kind = \"none\"\n\
-             switch = {{ flow_control.kind = \"{flow_control}\", headroom = {{ kind = \"static\", xoff = \"16 MiB\", headroom = \"0 B\" }} }}\n\
-             topology = {{ kind = \"leaf-spine\", leaves = 2, spines = 2, hosts_per_leaf = 2 }}\n\
-             traffic = [{{ kind = \"permutation\", sizes = \"10 KB\" }}]"
-        );
-        messages(&text).iter().any(|message| message.contains("sees neither what waits at an edge's own uplinks"))
+    let is_told = |flow_control, load_balance| {
+        let found = edges_under(flow_control, load_balance);
+        found.iter().any(|message| message.contains("sees neither what waits at an edge's own uplinks"))
     };
     for load_balance in ["kind = \"flb\"", "kind = \"proteus\""] {
         assert!(is_told("bfc", load_balance) && is_told("per-flow", load_balance) && !is_told("pfc", load_balance));

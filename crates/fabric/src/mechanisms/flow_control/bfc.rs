@@ -167,7 +167,7 @@ impl FlowControlOptions for BfcConfig {
     type Instance = Bfc;
 
     fn facts(&self, _is_host: bool) -> FlowControlFacts {
-        FlowControlFacts { protocols: vec![BFC], bounds_queues: true, ..Default::default() }
+        FlowControlFacts { protocols: vec![BFC], bounds_queues: true, leaves_class_queues: true, ..Default::default() }
     }
 
     fn build(&self, site: &Site<'_>) -> Bfc {

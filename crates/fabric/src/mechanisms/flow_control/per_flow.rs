@@ -137,7 +137,12 @@ impl FlowControlOptions for PerFlowConfig {
     type Instance = PerFlow;
 
     fn facts(&self, _is_host: bool) -> FlowControlFacts {
-        FlowControlFacts { protocols: vec![PER_FLOW], bounds_queues: true, ..Default::default() }
+        FlowControlFacts {
+            protocols: vec![PER_FLOW],
+            bounds_queues: true,
+            leaves_class_queues: true,
+            ..Default::default()
+        }
     }
 
     fn build(&self, site: &Site<'_>) -> PerFlow {

@@ -104,7 +104,7 @@ impl Default for ProteusConfig {
 
 impl Options for ProteusConfig {
     fn check(&self, beside: &Beside<'_>, findings: &mut Findings) {
-        super::paths::check_queues(beside.flow_control.0, findings);
+        super::paths::check_queues(beside, findings);
         findings.positive(Some(self.flow_timeout), "flow_timeout");
         findings.positive(Some(self.dre_period), "dre_period");
         findings.positive(Some(self.alpha), "alpha");
@@ -368,13 +368,13 @@ impl Edge {
         let is_reached = |probed: &&Probed| !view.paths.candidates(node, probed.host).is_empty();
         for Probed { edge, host, class, .. } in self.probed.iter().filter(is_reached) {
             let set = self.measuring.paths.to(*edge, *host, view);
-            let probes: Vec<(PathIx, PortIx)> = set.usable(view).map(|(ix, path)| (ix, path.first())).collect();
-            for (path, egress) in probes {
+            let routed = set.usable(view).filter_map(|(ix, path)| Some((ix, path.first(), set.route_to_edge(ix)?)));
+            let probes: Vec<_> = routed.collect();
+            for (path, egress, route) in probes {
+                set.paths[path as usize].delay.probed(now);
                 let words = [path, node.0, now.ps() as u32, (now.ps() >> 32) as u32];
                 let from = view.port(egress).id();
                 let notice = Notice { protocol: PROTEUS, from, flow: FlowId::NONE, to: *edge, words };
-                let Some(route) = set.route_to_edge(path) else { continue };
-                set.paths[path as usize].delay.probed(now);
                 view.emit(Emission { notice, egress, class: *class, route: route.after_first() });
                 view.count("probes", 1);
             }

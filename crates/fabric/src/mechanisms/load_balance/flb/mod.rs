@@ -215,7 +215,7 @@ impl Options for FlbConfig {
         let message = "releases flows by time-out alone that are congested in queues of pyrrha's own";
         findings.warning(self.isolation && *flow_control == "pyrrha", "isolation", message);
         if self.stamp == StampPoint::DepartureAndQueue {
-            super::paths::check_queues(flow_control, findings);
+            super::paths::check_queues(beside, findings);
         }
         let message = "isolates no flow: no class is lossless";
         findings.warning(self.isolation && beside.lossless.is_empty(), "isolation", message);

@@ -2,7 +2,7 @@
 
 use super::delay::Delay;
 use super::echo::PathIx;
-use crate::contract::{Choice, Findings, Shape, View};
+use crate::contract::{Beside, Choice, Findings, Shape, View};
 use crate::frame::{MAX_HOPS, Route};
 use crate::ids::{NodeId, PortIx};
 use arrayvec::ArrayVec;
@@ -38,13 +38,14 @@ pub(in super::super) fn applies(mechanism: &str, shape: &Shape) -> Result<(), St
     Ok(())
 }
 
-/// Flow controls that have packets wait in queues of their own, where an edge looks at those of classes, are warned of.
-pub(in super::super) fn check_queues(flow_control: &str, findings: &mut Findings) {
+/// Warns of a flow control under which packets wait elsewhere than in the queues of classes, at which edges look.
+pub(in super::super) fn check_queues(beside: &Beside<'_>, findings: &mut Findings) {
+    let (flow_control, facts) = &beside.flow_control;
     let message = format!(
         "sees neither what waits at an edge's own uplinks nor what is stopped there: under {flow_control} packets are in \
          queues of its own"
     );
-    findings.warning(matches!(flow_control, "bfc" | "per-flow"), "", message);
+    findings.warning(facts.leaves_class_queues, "", message);
 }
 
 /// The paths from an edge to the others.
