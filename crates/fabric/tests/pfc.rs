@@ -408,7 +408,7 @@ fn a_port_that_is_open_is_the_root() {
     let mut s = Script::new(&spec, vec![in_class(3, 0, 1), in_class(3, 0, 2)], SWITCH);
     (0..4).for_each(|psn| s.arrive_data(100_000 + 80_000 * u64::from(psn), 0, 0, psn));
     let id = s.node.ports()[1].id;
-    assert_eq!(s.next_pause(), (0, vec![(3, Cause { root: id, via: Some(id), parent: None, hops: 1 })]));
+    assert_eq!(s.next_pause(), (0, vec![(3, Cause { via: Some(id), hops: 1, ..id.into() })]));
 }
 
 /// A refresh repeats the cause of every class, as it was when the class was told to stop.

@@ -592,7 +592,7 @@ fn a_pause_crosses_three_links_at_most() {
     let fabric = simulation.fabric();
     let mut seen = std::collections::BTreeSet::new();
     for pause in &pauses {
-        let (facts, Cause { root, via, parent, hops }) =
+        let (facts, Cause { root, via, parent, hops, .. }) =
             (&fabric.wiring.ports[pause.port.0 as usize], pause.closure.cause);
         seen.insert((hops, fabric.is_switch(facts.node)));
         // Port 1 of switch 17 and of switch 21 lead to server 5; ports to other servers are full for themselves, and no PAUSE goes far because of them.

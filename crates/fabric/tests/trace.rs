@@ -8,7 +8,7 @@ use backwater_engine::{Bytes, Duration, Rate, Time};
 use backwater_fabric::Simulation;
 use backwater_fabric::contract::note::{DropCause, Note};
 use backwater_fabric::driver::trace::{Action, Traced};
-use backwater_fabric::frame::{Body, PacketKind};
+use backwater_fabric::frame::PacketKind;
 use backwater_fabric::ids::NodeId;
 use backwater_fabric::mechanisms::congestion::CongestionConfig;
 use backwater_fabric::mechanisms::congestion::dcqcn::DcqcnConfig;
@@ -51,13 +51,17 @@ fn the_trace_tells_what_the_totals_count() {
     let totals = simulation.totals();
     let sent = trace.iter().filter(|traced| matches!(traced.what, Action::Sent { .. })).count() as u64;
     assert_eq!(sent, totals.packet_hops);
-    // A packet joins a queue at every switch that it passes: three, each way.
-    let by_hosts = |node: NodeId| node.0 < 4;
-    let made = trace.iter().filter(|traced| match &traced.what {
-        Action::Sent { frame, .. } => by_hosts(traced.node) && matches!(frame.body, Body::Packet(_)),
-        Action::Noted(_) => false,
-    });
-    assert_eq!(count(|note| matches!(note, Note::Enqueued { .. })), 3 * made.count() as u64);
+    // A packet joins a queue, and leaves it, at every switch that it passes: three, each way; an answer at its host as well.
+    let made = |is_it: fn(PacketKind) -> bool| {
+        let by_hosts = trace.iter().filter(|traced| match &traced.what {
+            Action::Sent { frame, .. } => traced.node.0 < 4 && frame.packet().is_some_and(|packet| is_it(packet.kind)),
+            Action::Noted(_) => false,
+        });
+        by_hosts.count() as u64
+    };
+    let joined = 3 * made(|_| true) + made(|kind| kind != PacketKind::Data);
+    assert_eq!(count(|note| matches!(note, Note::Enqueued { .. })), joined);
+    assert_eq!(count(|note| matches!(note, Note::Dequeued { .. })), joined);
     let (stopped, resumed) =
         (count(|note| matches!(note, Note::Stopped { .. })), count(|note| matches!(note, Note::Paused { .. })));
     assert_eq!((stopped, resumed), (resumed, simulation.take_pauses().len() as u64));

@@ -616,7 +616,7 @@ impl Run {
     fn write_pause(&mut self, pause: &PauseInterval, end: Option<Time>) {
         let wiring = &self.simulation.fabric().wiring;
         let PauseInterval { port, queue, closure } = pause;
-        let Cause { root, via, parent, hops } = closure.cause;
+        let Cause { root, via, parent, hops, .. } = closure.cause;
         let facts = |port: PortId| &wiring.ports[port.0 as usize];
         let (facts, cause, via) = (facts(*port), facts(root), via.map(facts));
         // Hosts that pass PAUSEs on make none of their own.

@@ -1,7 +1,7 @@
 //! What the model reports to observers: rare facts, pushed into the sink as they happen.
 
-use crate::frame::Psn;
 use crate::frame::cause::{Cause, Closure};
+use crate::frame::{PacketKind, Psn};
 use crate::ids::{Class, FlowId, NodeId, PortId, PortIx, QueueIx};
 use backwater_engine::memory::HeapBytes;
 use backwater_engine::{Duration, Rate, Time};
@@ -100,12 +100,74 @@ pub enum Note {
         port: PortId,
         /// Its queue.
         queue: QueueIx,
+        /// What the packet carries.
+        kind: PacketKind,
+        /// The class in which it leaves.
+        class: Class,
         /// Whose packet it is.
         flow: FlowId,
         /// Its number.
         psn: Psn,
         /// Charged bytes in the queue with it.
         bytes: u64,
+    },
+    /// A packet has left a queue for another one of the same port.
+    Moved {
+        /// The port.
+        port: PortId,
+        /// The queue that it has left.
+        queue: QueueIx,
+        /// The queue that it has joined.
+        to: QueueIx,
+        /// What the packet carries.
+        kind: PacketKind,
+        /// Its class.
+        class: Class,
+        /// Whose packet it is.
+        flow: FlowId,
+        /// Its number.
+        psn: Psn,
+    },
+    /// A packet has left a queue for the wire.
+    Dequeued {
+        /// The port.
+        port: PortId,
+        /// Its queue.
+        queue: QueueIx,
+        /// What the packet carries.
+        kind: PacketKind,
+        /// Its class.
+        class: Class,
+        /// Whose packet it is.
+        flow: FlowId,
+        /// Its number.
+        psn: Psn,
+        /// Charged bytes left in the queue.
+        bytes: u64,
+    },
+    /// The link of a port has gone down or come up.
+    Link {
+        /// The port, at either end.
+        port: PortId,
+        /// Whether it is up.
+        up: bool,
+    },
+    /// What the sender of a flow may do next has changed.
+    Sender {
+        /// Which flow.
+        flow: FlowId,
+        /// The port through which it sends.
+        port: PortId,
+        /// The queue of that port whose gate holds it back.
+        queue: QueueIx,
+        /// The packet that it sends next; `None` if all has been sent.
+        next: Option<Psn>,
+        /// Payload bytes in flight.
+        in_flight: u64,
+        /// How many there may be before it stops.
+        window: u64,
+        /// When its rate allows for the next packet.
+        departure: Time,
     },
     /// A packet has been marked as it left a queue.
     Marked {

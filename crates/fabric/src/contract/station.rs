@@ -35,7 +35,7 @@ impl Stations {
     pub const LINK: Stations = Stations(1 << 7);
     /// Queues of its ports hand packets on to others.
     pub(crate) const INNER_QUEUES: Stations = Stations(1 << 12);
-    /// What happens is traced.
+    /// What happens is traced, or written into the ledger.
     pub(crate) const TRACE: Stations = Stations(1 << 11);
     /// There are ports whose links are down, and that routes avoid.
     pub(crate) const DEAD_ENDS: Stations = Stations(1 << 10);

@@ -252,7 +252,7 @@ impl<'a> View<'a> {
     /// Why a neighbour has to stop because of what waits in `queue` of `port`: the port itself, or what its closed gate waits for.
     pub fn because(&self, port: PortIx, queue: QueueIx) -> Cause {
         let port = self.port(port);
-        let here = Cause { root: port.id(), via: Some(port.id()), parent: None, hops: 1 };
+        let here = Cause { via: Some(port.id()), hops: 1, ..Cause::from(port.id()) };
         port.closed(queue).map_or(here, |(since, Cause { root, hops, .. })| {
             let hops = if hops == 0 { 0 } else { hops.saturating_add(1) };
             Cause { root, parent: Some(Parent { queue, since }), hops, ..here }

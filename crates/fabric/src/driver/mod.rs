@@ -1,5 +1,6 @@
 //! What drives nodes: a simulator, sharded over threads, and what watches over it.
 
+mod accounts;
 pub mod audit;
 pub mod deadlock;
 mod keys;

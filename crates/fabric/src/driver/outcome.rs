@@ -7,6 +7,7 @@ use crate::driver::simulation::Simulation;
 use crate::driver::trace::Traced;
 use crate::driver::watch::{Acknowledged, FullQueue, LossyDrop, PauseInterval};
 use crate::ids::{FlowId, NodeId};
+use crate::model::ledger::FlowAccount;
 use crate::model::node::Node;
 use crate::model::port::Port;
 use crate::model::probe::{HeadroomPeak, Stop};
@@ -72,6 +73,8 @@ pub struct FlowOutcome {
     pub acknowledged: Option<Time>,
     /// Payload bytes sent more than once.
     pub retransmitted: u64,
+    /// Where its time has gone, if that is written down ([`Simulation::watch_flows`]).
+    pub account: Option<Box<FlowAccount>>,
 }
 
 impl Simulation {
@@ -231,6 +234,7 @@ impl Simulation {
     /// How the flows that have started and not been forgotten fare so far, in order of start.
     pub fn unfinished(&self) -> Vec<FlowOutcome> {
         let settling: BTreeMap<FlowId, &Acknowledged> = self.settling.iter().map(|done| (done.flow, done)).collect();
+        let stuck = self.stuck();
         let outcome = |(id, flow): (FlowId, &Flow)| {
             let endpoint = |node: NodeId| self.node(node).endpoint().expect("flows start and end at nodes with one");
             let (done, receiver) = (settling.get(&id), endpoint(flow.spec.dst));
@@ -243,6 +247,7 @@ impl Simulation {
                 acknowledged: done.map(|done| done.at),
                 retransmitted: done
                     .map_or_else(|| endpoint(flow.spec.src).retransmitted(flow), |done| done.retransmitted),
+                account: self.account(id, flow, &stuck),
             }
         };
         let started = self.fabric.flows.iter().filter(|(id, flow)| self.has_started(*id, flow));

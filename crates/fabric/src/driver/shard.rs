@@ -135,6 +135,11 @@ impl Shard {
             && self.nodes.iter().all(|node| node.interfaces.ports.iter().all(|port| port.timer_at == Time::NEVER))
     }
 
+    /// The frames on its wires.
+    pub(crate) fn frames_on_wires(&self) -> impl Iterator<Item = &Frame> {
+        self.outside.wires.iter().flat_map(|wire| wire.frames.iter(&self.outside.flying)).map(|Flying(frame)| frame)
+    }
+
     /// What the shard takes of memory.
     pub(crate) fn memory(&self) -> Memory {
         let mut memory = Memory { events: self.outside.events.heap_bytes(), ..Memory::default() };

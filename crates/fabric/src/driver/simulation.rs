@@ -280,21 +280,22 @@ impl Simulation {
     /// Forgets flows whose sender is done and whose packets have all come or been lost.
     fn forget_flows(&mut self) {
         self.settling.sort_unstable_by_key(|done| (done.at, done.flow));
-        let Simulation { fabric, layout, shards, settling, lost, finished, .. } = self;
+        let mut settling = std::mem::take(&mut self.settling);
         settling.retain(|done| {
-            let flow = fabric.live_flow(done.flow);
-            let NodePlace { shard, node } = layout.node(flow.spec.dst);
-            let endpoint = shards[shard as usize].nodes[node as usize].interfaces.endpoint.as_mut();
+            let flow = self.fabric.live_flow(done.flow);
+            let NodePlace { shard, node } = self.layout.node(flow.spec.dst);
+            let endpoint = self.shards[shard as usize].nodes[node as usize].interfaces.endpoint.as_mut();
             let endpoint = endpoint.expect("flows end at nodes with an endpoint");
-            let lost_packets = lost.get(&done.flow).copied().unwrap_or(0);
+            let lost_packets = self.lost.get(&done.flow).copied().unwrap_or(0);
             if endpoint.arrived(flow) + lost_packets < done.packets {
                 return true;
             }
             let (reception, arrived) = (endpoint.reception(flow), endpoint.arrived(flow));
             let disorder = endpoint.forget_receiver(flow);
-            lost.remove(&done.flow);
-            let flow = fabric.flows.forget(done.flow).expect("it was live a moment ago");
-            finished.push(FlowOutcome {
+            self.lost.remove(&done.flow);
+            let flow = self.fabric.flows.forget(done.flow).expect("it was live a moment ago");
+            let account = self.take_account(done.flow, &flow);
+            self.finished.push(FlowOutcome {
                 flow: done.flow,
                 spec: flow.spec,
                 reception,
@@ -302,9 +303,11 @@ impl Simulation {
                 disorder,
                 acknowledged: Some(done.at),
                 retransmitted: done.retransmitted,
+                account,
             });
             false
         });
+        self.settling = settling;
     }
 
     /// Whether flows are still to come.

@@ -58,6 +58,10 @@ fn actor(what: &Action, fabric: &Fabric) -> NodeId {
             | Note::Stopped { port, .. }
             | Note::Full { port, .. }
             | Note::Enqueued { port, .. }
+            | Note::Moved { port, .. }
+            | Note::Dequeued { port, .. }
+            | Note::Link { port, .. }
+            | Note::Sender { port, .. }
             | Note::Marked { port, .. } => of_port(*port),
             Note::Received { flow } => fabric.flow(*flow).dst,
             Note::Acknowledged { flow, .. } | Note::Rate { flow, .. } => fabric.flow(*flow).src,

@@ -91,7 +91,14 @@ impl Watch {
         self.trace.add(now, || Action::Noted(note), fabric);
         match note {
             // These are for the trace alone.
-            Note::Enqueued { .. } | Note::Marked { .. } | Note::Stopped { .. } | Note::Rate { .. } => {}
+            Note::Enqueued { .. }
+            | Note::Moved { .. }
+            | Note::Dequeued { .. }
+            | Note::Marked { .. }
+            | Note::Stopped { .. }
+            | Note::Link { .. }
+            | Note::Sender { .. }
+            | Note::Rate { .. } => {}
             Note::Dropped { node, ingress, class, flow, cause, .. } => {
                 self.lost.extend(flow);
                 match (cause, fabric.promise(ingress)) {

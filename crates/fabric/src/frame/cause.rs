@@ -15,6 +15,8 @@ pub struct Cause {
     pub parent: Option<Parent>,
     /// Links that PAUSEs have crossed from the root to the queue that stops, one because of the other; 0 where the flow control names the root alone.
     pub hops: u8,
+    /// Whether the gate is closed for another queue of its own port to get further, so that order is kept: the root is that port then.
+    pub for_order: bool,
 }
 
 /// A closure that had not ended, of a queue of a port that is known.
@@ -31,7 +33,14 @@ pub type Causes = [Cause; CLASSES];
 
 impl From<PortId> for Cause {
     fn from(root: PortId) -> Cause {
-        Cause { root, via: None, parent: None, hops: 0 }
+        Cause { root, via: None, parent: None, hops: 0, for_order: false }
+    }
+}
+
+impl Cause {
+    /// A gate of `port` is closed so that order is kept.
+    pub fn order(port: PortId) -> Cause {
+        Cause { for_order: true, ..Cause::from(port) }
     }
 }
 

@@ -3,6 +3,7 @@
 pub mod cause;
 pub mod control;
 pub mod framing;
+pub mod journey;
 pub mod notice;
 pub mod record;
 pub mod route;

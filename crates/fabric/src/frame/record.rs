@@ -4,6 +4,7 @@
 
 use crate::frame::Psn;
 use crate::frame::cause::Causes;
+use crate::frame::journey::Journey;
 use crate::frame::notice::Notice;
 use crate::frame::route::MAX_HOPS;
 use crate::ids::PortIx;
@@ -25,7 +26,7 @@ impl RecordRef {
 }
 
 /// What a frame met on its way.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Record {
     /// Time spent behind a PAUSE.
     pub pauses: PauseLog,
@@ -43,6 +44,8 @@ pub struct Record {
     pub path_header: Option<PathHeader>,
     /// The path that its host has chosen.
     pub path: Option<u16>,
+    /// Where the packet has spent its time, if somebody wants to know.
+    pub journey: Option<Box<Journey>>,
 }
 
 /// A header by which the load balancers of switches tell each other of paths (CONGA's overlay header). What its fields mean is for them to say.
@@ -159,7 +162,7 @@ impl<T> Default for Part<T> {
     }
 }
 
-impl<T: Copy> Part<T> {
+impl<T: Clone> Part<T> {
     fn get(&self, RecordRef(slot): RecordRef) -> Option<&T> {
         self.0.get(slot as usize).and_then(Option::as_ref)
     }
@@ -191,6 +194,7 @@ pub struct Records {
     echoes: Part<Echo>,
     path_headers: Part<PathHeader>,
     paths: Part<u16>,
+    journeys: Part<Box<Journey>>,
     free: Vec<u32>,
 }
 
@@ -199,6 +203,8 @@ impl Records {
     pub(crate) fn heap_bytes(&self) -> u64 {
         let parts = self.causes.0.heap_bytes() + self.notices.0.heap_bytes() + self.trails.0.heap_bytes();
         let parts = parts + self.echoes.0.heap_bytes() + self.path_headers.0.heap_bytes() + self.paths.0.heap_bytes();
+        let journeys = self.journeys.0.iter().map(HeapBytes::heap_bytes).sum::<u64>();
+        let parts = parts + self.journeys.0.heap_bytes() + journeys;
         self.pauses.heap_bytes() + self.telemetry.heap_bytes() + parts + self.free.heap_bytes()
     }
 
@@ -216,6 +222,7 @@ impl Records {
         record.echo.into_iter().for_each(|echo| *self.echoes.at(slot, records) = Some(echo));
         record.path_header.into_iter().for_each(|header| *self.path_headers.at(slot, records) = Some(header));
         record.path.into_iter().for_each(|path| *self.paths.at(slot, records) = Some(path));
+        record.journey.into_iter().for_each(|journey| *self.journeys.at(slot, records) = Some(journey));
         reference
     }
 
@@ -239,6 +246,7 @@ impl Records {
         self.echoes.clear(slot);
         self.path_headers.clear(slot);
         self.paths.clear(slot);
+        self.journeys.clear(slot);
     }
 
     /// The record of a packet goes over to its answer, which echoes the telemetry and nothing else.
@@ -301,6 +309,27 @@ impl Records {
         *self.paths.at(slot, self.pauses.len()) = Some(path);
     }
 
+    /// Where the packet has spent its time whose record `reference` names, if it tells.
+    pub fn journey(&self, reference: RecordRef) -> Option<&Journey> {
+        self.journeys.get(reference).map(|journey| &**journey)
+    }
+
+    /// The same, to go on with it.
+    pub(crate) fn journey_mut(&mut self, RecordRef(slot): RecordRef) -> Option<&mut Journey> {
+        self.journeys.0.get_mut(slot as usize)?.as_deref_mut()
+    }
+
+    /// Takes it out.
+    pub(crate) fn take_journey(&mut self, RecordRef(slot): RecordRef) -> Option<Box<Journey>> {
+        self.journeys.0.get_mut(slot as usize)?.take()
+    }
+
+    /// Puts it into the record that `reference` names, made on the spot if it names none.
+    pub(crate) fn set_journey(&mut self, reference: &mut RecordRef, journey: Box<Journey>) {
+        let slot = self.slot(reference);
+        *self.journeys.at(slot, self.pauses.len()) = Some(journey);
+    }
+
     /// The path that a packet takes, if its host has chosen one.
     pub fn path(&self, reference: RecordRef) -> Option<u16> {
         self.paths.get(reference).copied()
@@ -359,6 +388,7 @@ impl Records {
             echo: self.echo(reference).copied(),
             path_header: self.path_header(reference).copied(),
             path: self.path(reference),
+            journey: self.take_journey(reference),
         };
         self.free(reference);
         Some(record)
@@ -395,6 +425,7 @@ mod tests {
             echo: Some(Echo { arrived: 8, hops: 3, rate: Some(Rate::from_gbps(1)), path: Some(9) }),
             path_header: Some([1, 2, 3, 4, 5, 6, 7]),
             path: Some(10),
+            journey: Some(Box::new(Journey::new(Time::from_ps(11)))),
         }
     }
 
@@ -424,7 +455,7 @@ mod tests {
     /// Each part takes memory once a record has it.
     #[test]
     fn every_part_of_the_records_is_counted() {
-        let only: [fn(Record) -> Record; 8] = [
+        let only: [fn(Record) -> Record; 9] = [
             |_| Record::default(),
             |record| Record { telemetry: record.telemetry, ..Record::default() },
             |record| Record { causes: record.causes, ..Record::default() },
@@ -433,6 +464,7 @@ mod tests {
             |record| Record { echo: record.echo, ..Record::default() },
             |record| Record { path_header: record.path_header, ..Record::default() },
             |record| Record { path: record.path, ..Record::default() },
+            |record| Record { journey: record.journey, ..Record::default() },
         ];
         let bytes = only.map(|part| {
             let mut records = Records::default();

@@ -9,6 +9,7 @@ use crate::frame::cause::{Cause, Causes};
 use crate::ids::{NodeId, PortIx, QueueIx};
 use crate::mechanisms::headroom::AnyBufferPolicy;
 use crate::model::host::Endpoint;
+use crate::model::ledger::Ledger;
 use crate::model::port::Port;
 use ambassador::Delegate;
 use backwater_engine::Time;
@@ -34,6 +35,8 @@ pub(crate) struct Interfaces {
     pub(crate) counters: Counters,
     pub(crate) effects: Effects,
     pub(crate) endpoint: Option<Endpoint>,
+    /// Where packets spend their time here, if somebody wants to know.
+    pub(crate) ledger: Option<Box<Ledger>>,
     /// Where mechanisms ask to be called.
     pub(crate) stations: Stations,
     /// When each of them is to be called again, by [`Caller`].
@@ -131,6 +134,7 @@ impl Interfaces {
             counters: Counters::default(),
             effects: Effects::default(),
             endpoint,
+            ledger: None,
             stations: Stations::NONE,
             wakes: [Time::NEVER; Caller::ALL.len()],
             wake_at: Time::NEVER,
@@ -168,6 +172,7 @@ impl NodeAccess for Interfaces {
         let was_open = self.ports[usize::from(port)].close(queue, now, cause);
         self.endpoint.iter_mut().for_each(|endpoint| endpoint.close(port, queue));
         if was_open && self.stations.meets(Stations::TRACE) {
+            self.ledger.iter_mut().for_each(|ledger| ledger.gate(port, queue, Some(cause), now));
             let port = self.ports[usize::from(port)].id;
             self.effects.add(Effect::Note(Note::Stopped { port, queue, cause }));
         }
@@ -182,6 +187,7 @@ impl NodeAccess for Interfaces {
             let (note, kick) = (Effect::Note(Note::Paused { port: port.id, queue, closure }), Effect::Kick(port.ix));
             let ix = port.ix;
             self.endpoint.iter_mut().for_each(|endpoint| endpoint.open(ix, queue));
+            self.ledger.iter_mut().for_each(|ledger| ledger.gate(ix, queue, None, now));
             if self.stations.meets(Stations::GATE) {
                 self.effects.add(Effect::Gate(ix, queue, true));
             }

@@ -3,6 +3,7 @@
 pub mod fifo;
 pub mod host;
 pub(crate) mod interfaces;
+pub mod ledger;
 pub mod node;
 pub mod pipeline;
 pub mod port;

@@ -16,6 +16,7 @@ use crate::model::interfaces::{Caller, Counters, Effect, Effects, Interfaces};
 use crate::model::pipeline::Pipeline;
 use crate::model::port::Port;
 use crate::model::sink::{Env, Sink, Wakeup};
+use crate::model::switch::passage;
 use crate::network::fabric::Fabric;
 use crate::network::spec::HostScheduler;
 use backwater_engine::Time;
@@ -198,10 +199,12 @@ impl Node {
                 self.drop(port, &frame, DropCause::LinkDown, env);
             }
             self.interfaces.ports[usize::from(port)].recover();
+            self.log_link(port, true, env);
             self.with_flow_control(env, |mechanism, node| mechanism.on_link_up(port, node));
             self.kick(port, env);
         } else {
             self.interfaces.ports[usize::from(port)].fail();
+            self.log_link(port, false, env);
         }
         self.at_stations(Stations::LINK, env, |station, view| station.on_link(port, up, view));
         self.settle(env);
@@ -267,6 +270,9 @@ impl Node {
         } else {
             let port = &mut self.interfaces.ports[usize::from(ix)];
             if let Some(frame) = port.next_control(env.frames) {
+                if stations.meets(Stations::TRACE) {
+                    self.log_link_local(ix, &frame, env.now);
+                }
                 Some(frame)
             } else if let Some(queue) = port.next_queue(env.frames) {
                 let mut queued = port.take(queue, env.frames);
@@ -297,6 +303,10 @@ impl Node {
         }
         let (queue, queued) =
             (QueueIx::from(frame.class().0), Queued { frame, at: env.now, ingress: OWN, came: frame.class(), note: 0 });
+        if self.is_watched() {
+            let bytes = self.interfaces.ports[usize::from(port)].queue_bytes(queue) + u64::from(frame.size.charge);
+            self.log_join(&passage(port, queue, &queued), bytes, &frame, env);
+        }
         self.interfaces.ports[usize::from(port)].enqueue(queue, &queued, env.frames);
         self.kick(port, env);
     }

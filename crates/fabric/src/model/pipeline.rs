@@ -1,6 +1,7 @@
 //! What a switch has besides ports and flow control.
 
 use crate::contract::{BufferAccounts, BufferPolicy, Footprint, Held, LoadBalance, Occupancy, Site, Station, Stations};
+use crate::frame::Frame;
 use crate::ids::{Class, ClassMask, PortIx, QueueIx};
 use crate::mechanisms::congestion::AnyCongestionPoint;
 use crate::mechanisms::headroom::AnyBufferPolicy;
@@ -60,6 +61,11 @@ impl Transit {
     /// The packets on their way.
     pub(crate) fn packets(&self) -> impl Iterator<Item = &Queued> {
         self.packets.iter().map(|(.., queued)| queued)
+    }
+
+    /// The same, with the egress ports that they leave through.
+    pub(crate) fn frames(&self) -> impl Iterator<Item = (PortIx, &Frame)> {
+        self.packets.iter().map(|(_, egress, _, queued)| (*egress, &queued.frame))
     }
 
     /// Whether no packet is on its way.

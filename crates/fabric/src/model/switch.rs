@@ -140,11 +140,10 @@ impl Node {
 
     #[inline(never)]
     fn tell_of_enqueue<S: Sink>(&mut self, at: &Passage, frame: &mut Frame, env: &mut Env<'_, S>) {
-        let port = &self.interfaces.ports[usize::from(at.egress)];
-        let queue_bytes = port.queue_bytes(at.queue) + u64::from(at.bytes);
-        let Some(Packet { flow, psn, kind, .. }) = frame.packet().copied() else { return };
-        if self.interfaces.stations.meets(Stations::TRACE) {
-            env.sink.note(Note::Enqueued { port: port.id, queue: at.queue, flow, psn, bytes: queue_bytes });
+        let queue_bytes = self.interfaces.ports[usize::from(at.egress)].queue_bytes(at.queue) + u64::from(at.bytes);
+        let Some(Packet { kind, .. }) = frame.packet().copied() else { return };
+        if self.is_watched() {
+            self.log_join(at, queue_bytes, frame, env);
         }
         self.pass(Stations::enqueue_of(kind), frame, env, |station, packet, view| {
             station.on_enqueue(at, queue_bytes, packet, view);
@@ -277,13 +276,16 @@ impl Node {
         }
         let was_marked = frame.packet().is_some_and(|packet| packet.marked);
         self.show_departure(of_kind, at, frame, env);
+        if !stations.meets(Stations::TRACE) {
+            return;
+        }
         if let Some(Packet { flow, psn, marked: true, .. }) = frame.packet().copied()
             && !was_marked
-            && stations.meets(Stations::TRACE)
         {
             let port = self.interfaces.ports[usize::from(at.egress)].id;
             env.sink.note(Note::Marked { port, queue: at.queue, flow, psn });
         }
+        self.log_start(at, self.interfaces.ports[usize::from(at.egress)].queue_bytes(at.queue), frame, env);
     }
 
     /// One turn of the schedulers between the queues of `egress`: open queues that lead to others hand one packet each on, until one has come
@@ -329,7 +331,9 @@ impl Node {
         for queue in 0..queues {
             while self.interfaces.ports[usize::from(egress)].is_occupied(queue) {
                 let queued = self.interfaces.ports[usize::from(egress)].take(queue, env.frames);
-                self.let_go(&passage(egress, queue, &queued), env);
+                let at = passage(egress, queue, &queued);
+                self.log_abandoned(&at, &queued.frame, env);
+                self.let_go(&at, env);
                 let ingress = if queued.ingress == OWN { egress } else { queued.ingress };
                 self.drop(ingress, &queued.frame, DropCause::LinkDown, env);
             }
@@ -354,6 +358,9 @@ impl Node {
         let leads_to_wire = port.leads_to_wire(place.queue);
         port.enqueue(place.queue, &queued, env.frames);
         let to = passage(egress, place.queue, &queued);
+        if self.is_watched() {
+            self.log_move(&from, &to, &queued.frame, env);
+        }
         self.with_flow_control(env, |mechanism, node| mechanism.on_move(&from, &to, node));
         leads_to_wire
     }

@@ -2,7 +2,7 @@
 
 use super::lanes::{Lanes, RoundIx};
 use super::receiver::Receiver;
-use super::sender::{NO_SLOT, PairState, QueuePair, Slot};
+use super::sender::{NO_SLOT, PairFacts, PairState, QueuePair, Slot};
 use super::timers::Timers;
 use crate::contract::note::{Disorder, Reception};
 use crate::frame::{Direction, Packet, PacketKind, Psn};
@@ -146,9 +146,19 @@ impl Endpoint {
         flow.sender.get().map_or(0, |slot| self.queue_pairs[slot as usize].retransmitted)
     }
 
+    /// What the queue pair in `slot` does next, and may do.
+    pub(crate) fn pair_facts(&self, slot: Slot, fabric: &Fabric) -> PairFacts {
+        self.queue_pairs[slot as usize].facts(fabric)
+    }
+
     /// How `flow`, which ends here, has fared so far.
     pub fn reception(&self, flow: &Flow) -> Reception {
         flow.receiver.get().map_or(Reception::default(), |slot| self.receivers[slot as usize].reception)
+    }
+
+    /// The packet of `flow` that its receiver waits for.
+    pub(crate) fn expected(&self, flow: &Flow) -> Psn {
+        flow.receiver.get().map_or(0, |slot| self.receivers[slot as usize].expected)
     }
 
     /// How many packets of `flow` have come.

@@ -14,6 +14,7 @@ mod timers;
 mod turns;
 
 pub use self::endpoint::Endpoint;
+pub(crate) use self::sender::PairFacts;
 use self::sender::{PairState, QueuePair, Slot};
 use self::turns::Side;
 use crate::contract::note::Note;
@@ -92,6 +93,9 @@ impl Node {
             });
             entry.sender.set(Some(slot));
             endpoint.place(slot, fabric, busy_until, env.now);
+            if self.is_watched() {
+                self.log_pair(slot, env);
+            }
             self.remind(slot, env);
             self.kick(port, env);
         }
@@ -177,7 +181,8 @@ impl Node {
         path.into_iter().for_each(|Entropy(path)| env.records.set_path(&mut frame.record, path));
         let (queue, since) = (pair.queue, pair.ready_since);
         let may_have_waited = port.opened_after(since);
-        if psn < pair.progress.highest {
+        let is_again = psn < pair.progress.highest;
+        if is_again {
             pair.retransmitted += payload;
             pair.resent += 1;
         }
@@ -200,7 +205,7 @@ impl Node {
         if self.interfaces.stations.meets(Stations::ON_DEPARTURE) {
             self.keep_trail(ix, &mut frame, env);
             if self.interfaces.stations.meets(Stations::LOGGED_DEPARTURE) {
-                self.log_own_departure(ix, rate, &frame, env);
+                self.log_own_departure(slot, ix, (rate, is_again), &mut frame, env);
             }
         }
         Some(frame)
@@ -208,13 +213,20 @@ impl Node {
 
     /// Own data leaves through `port`, where it counts as a turn, or is traced.
     #[inline(never)]
-    fn log_own_departure<S: Sink>(&mut self, port: PortIx, rate: Rate, frame: &Frame, env: &mut Env<'_, S>) {
+    fn log_own_departure<S: Sink>(
+        &mut self,
+        slot: Slot,
+        port: PortIx,
+        how: (Rate, bool),
+        frame: &mut Frame,
+        env: &mut Env<'_, S>,
+    ) {
         if self.interfaces.stations.meets(Stations::TURNS) {
             let scheduler = env.fabric.spec.host.scheduler;
             self.endpoint_mut().lanes[usize::from(port)].turns.took(Side::Own, frame.size.wire.into(), scheduler);
         }
-        if let Some(packet) = frame.packet().filter(|_| self.interfaces.stations.meets(Stations::TRACE)) {
-            env.sink.note(Note::Rate { flow: packet.flow, rate });
+        if self.is_watched() {
+            self.log_sent(slot, port, how, frame, env);
         }
     }
 
@@ -266,6 +278,7 @@ impl Node {
             }
         }
         let is_last = receiver.expected == packets;
+        let is_delivered = matches!(verdict, Verdict::Deliver { .. } | Verdict::Keep);
         receiver.unacknowledged += 1;
         let due = notification.echo || is_last || receiver.unacknowledged >= fabric.spec.host.ack_every;
         let answer = match verdict {
@@ -287,6 +300,11 @@ impl Node {
             Frame::new(Body::Packet(packet), size)
         };
         let path = env.records.path(frame.record);
+        let mut journey = None;
+        if self.is_watched() {
+            self.log_delivery(packet.flow, frame, (is_delivered, is_delivered && is_last), env);
+            journey = env.records.take_journey(frame.record);
+        }
         // The answer takes the telemetry along; whatever else the record holds has been read.
         let echoes = answer.is_some() && fabric.telemetry_bytes > 0;
         let (echo, done) = if echoes { (frame.record, RecordRef::NONE) } else { (RecordRef::NONE, frame.record) };
@@ -298,6 +316,8 @@ impl Node {
                 *env.records.echo_mut(&mut record) =
                     Echo { arrived: packet.psn, hops: packet.route.links(), rate: None, path };
             }
+            // The answer goes on with the journey of its packet.
+            journey.into_iter().for_each(|journey| env.records.set_journey(&mut record, journey));
             self.enqueue_own(egress, Frame { record, ..ack }, env);
         }
         if notification.cnp {
@@ -329,6 +349,7 @@ impl Node {
                 let (packets, retransmitted) = (u64::from(pair.packets) + u64::from(pair.resent), pair.retransmitted);
                 let queue = pair.queue;
                 endpoint.retire(slot, fabric);
+                self.log_end(slot);
                 env.sink.note(Note::Acknowledged { flow: packet.flow, packets, retransmitted });
                 self.with_flow_control(env, |mechanism, node| {
                     mechanism.on_flow_end(packet.flow, port, queue, node);
@@ -361,6 +382,9 @@ impl Node {
                 }
                 self.remind(slot, env);
                 self.review(slot, env);
+                if self.is_watched() {
+                    self.log_answer(slot, frame, env);
+                }
             }
             self.consume(frame, env);
             self.kick(port, env);
@@ -431,6 +455,9 @@ impl Node {
         (pair.port, pair.queue, pair.state) = (port, queue, PairState::Idle);
         endpoint.enter(slot);
         endpoint.place(slot, env.fabric, busy_until, env.now);
+        if self.is_watched() {
+            self.log_pair(slot, env);
+        }
         self.kick(port, env);
     }
 
@@ -460,6 +487,9 @@ impl Node {
             pair.next_departure = pair.last_sent + pacing(env.fabric.spec.framing, rate, wire, port);
         }
         endpoint.place(slot, env.fabric, port.free_at(), env.now);
+        if self.is_watched() {
+            self.log_pair(slot, env);
+        }
     }
 
     /// The retransmission timer of a queue pair may have run out.
@@ -486,6 +516,9 @@ impl Node {
                 let port = pair.port;
                 let busy_until = self.interfaces.ports[usize::from(port)].free_at();
                 self.endpoint_mut().place(slot, env.fabric, busy_until, env.now);
+                if self.is_watched() {
+                    self.log_pair(slot, env);
+                }
                 self.kick(port, env);
                 self.settle(env);
             } else if deadline != Time::NEVER {

@@ -11,6 +11,7 @@ use super::queues::{Egress, Isolation, State};
 use super::roots::{Root, Roots};
 use super::{Isolated, MergePolicy, Organisation, Peer, PyrrhaConfig, RelayMetric, SoftMerge};
 use crate::contract::{Joining, Neighbour, Onward, Passage, PauseScope, Place, PortFacts, Site, View};
+use crate::frame::cause::Cause;
 use crate::ids::{PortId, PortIx, QueueIx};
 use backwater_engine::memory::HeapBytes;
 use backwater_engine::{Duration, Time};
@@ -258,14 +259,14 @@ impl Switch {
     /// A queue is closed as long as any root that uses it is paused, or while it must let another one go first.
     fn set_gate(&mut self, port: PortIx, queue: QueueIx, view: &mut View<'_>) {
         let egress = &mut self.egress[usize::from(port)];
-        let held = egress.is_held(queue).then_some(self.ports[usize::from(port)].id);
-        match egress.keeper(queue).or(held) {
-            Some(root) => {
+        let held = egress.is_held(queue).then(|| Cause::order(self.ports[usize::from(port)].id));
+        match egress.keeper(queue).map(Cause::from).or(held) {
+            Some(cause) => {
                 // A gate that stays closed for another root begins a new closure.
-                if view.port(port).closed(queue).is_some_and(|(_, cause)| cause.root != root) {
+                if view.port(port).closed(queue).is_some_and(|(_, before)| before.root != cause.root) {
                     view.open(port, queue);
                 }
-                view.close(port, queue, root);
+                view.close(port, queue, cause);
             }
             None if view.port(port).is_closed(queue) => view.open(port, queue),
             None => {}

@@ -1,0 +1,104 @@
+//! Where the time of flows has gone: what the ledgers of their two ends know, and where the packets stand that unfinished ones wait for.
+
+use crate::contract::Stations;
+use crate::driver::layout::NodePlace;
+use crate::driver::simulation::Simulation;
+use crate::frame::journey::Journey;
+use crate::frame::{Frame, PacketKind, Psn};
+use crate::ids::{FlowId, NodeId, PortIx, QueueIx};
+use crate::model::ledger::{FlowAccount, Ledger};
+use crate::model::node::Node;
+use crate::network::flows::Flow;
+use std::collections::BTreeMap;
+
+impl Simulation {
+    /// From now on it is written down where packets spend their time: to be called before anything happens. Outcomes have an account then.
+    pub fn watch_flows(&mut self) {
+        for node in self.shards.iter_mut().flat_map(|shard| &mut shard.nodes) {
+            node.interfaces.ledger = Some(Box::new(Ledger::new(self.fabric.wiring.of(node.id))));
+            node.interfaces.stations = node.interfaces.stations | Stations::TRACE;
+        }
+    }
+
+    /// Where the time of a flow has gone that is over: what both ends know, taken.
+    pub(super) fn take_account(&mut self, id: FlowId, flow: &Flow) -> Option<Box<FlowAccount>> {
+        let [sender, receiver] = [flow.spec.src, flow.spec.dst].map(|node| {
+            let NodePlace { shard, node } = self.layout.node(node);
+            let node = &mut self.shards[shard as usize].nodes[node as usize];
+            node.interfaces.ledger.as_mut().map(|ledger| ledger.take(id))
+        });
+        Some(Box::new(receiver?.with_sender(sender?)))
+    }
+
+    /// The same of a flow that is not over, so far. `stuck` has the packets that unfinished flows wait for.
+    pub(super) fn account(
+        &self,
+        id: FlowId,
+        flow: &Flow,
+        stuck: &BTreeMap<FlowId, Journey>,
+    ) -> Option<Box<FlowAccount>> {
+        let ledger = |node: NodeId| self.node(node).interfaces.ledger.as_deref();
+        let (sender, receiver) = (ledger(flow.spec.src)?, ledger(flow.spec.dst)?);
+        let mut account = receiver.account(id).with_sender(sender.account(id));
+        if account.completion.is_empty() {
+            let at_sender = || sender.sending(flow.sender.get()? as usize, flow.spec.start, self.now);
+            let mut journey = stuck.get(&id).cloned().or_else(at_sender)?;
+            journey.cut(self.now);
+            account.completion = journey.spans;
+        }
+        Some(Box::new(account))
+    }
+
+    /// Of every flow that is not complete, the packet that its receiver waits for, if it is on its way: what its time has gone to until now. Of several
+    /// copies, the one that was sent first.
+    pub(super) fn stuck(&self) -> BTreeMap<FlowId, Journey> {
+        let mut stuck = BTreeMap::new();
+        if self.shards.iter().flat_map(|shard| &shard.nodes).all(|node| node.interfaces.ledger.is_none()) {
+            return stuck;
+        }
+        let wanted: BTreeMap<FlowId, Psn> =
+            self.fabric.flows.iter().map(|(id, flow)| (id, self.expected(flow))).collect();
+        for shard in &self.shards {
+            let mut found = |frame: &Frame, journey: &dyn Fn(&Journey) -> Journey| {
+                let Some(packet) = frame.packet().filter(|packet| packet.kind == PacketKind::Data) else { return };
+                let Some(so_far) = shard.records.journey(frame.record) else { return };
+                if wanted.get(&packet.flow) != Some(&packet.psn) {
+                    return;
+                }
+                let is_later = |other: &Journey| other.sent_after() <= so_far.sent_after();
+                if !stuck.get(&packet.flow).is_some_and(is_later) {
+                    stuck.insert(packet.flow, journey(so_far));
+                }
+            };
+            for frame in shard.frames_on_wires() {
+                found(frame, &Journey::clone);
+            }
+            for node in &shard.nodes {
+                let Some(ledger) = &node.interfaces.ledger else { continue };
+                for (port, queue, frame) in queued(node, &shard.frames) {
+                    found(frame, &|journey| ledger.waiting(port, queue, frame.class(), journey, self.now));
+                }
+                for (port, frame) in node.pipeline().into_iter().flat_map(|pipeline| pipeline.transit.frames()) {
+                    found(frame, &|journey| ledger.forwarding(port, journey, self.now));
+                }
+            }
+        }
+        stuck
+    }
+
+    /// The packet that the receiver of a flow waits for.
+    fn expected(&self, flow: &Flow) -> Psn {
+        self.node(flow.spec.dst).endpoint().map_or(0, |endpoint| endpoint.expected(flow))
+    }
+}
+
+/// The packets in the queues of a node.
+fn queued<'a>(
+    node: &'a Node,
+    frames: &'a crate::model::fifo::Frames,
+) -> impl Iterator<Item = (PortIx, QueueIx, &'a Frame)> {
+    node.ports().iter().flat_map(move |port| {
+        let queues = 0..port.queue_count() as QueueIx;
+        queues.flat_map(move |queue| port.frames(queue, frames).map(move |queued| (port.ix, queue, &queued.frame)))
+    })
+}

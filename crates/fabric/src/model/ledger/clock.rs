@@ -1,0 +1,192 @@
+//! Clocks that tell apart what one who waits waits for.
+
+use crate::frame::cause::Cause;
+use crate::frame::journey::{Journey, Term, Totals, Waiting};
+use crate::ids::{Class, PortId};
+use backwater_engine::{Duration, Time};
+use std::collections::VecDeque;
+
+/// What somebody waits for.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Reason {
+    pub(super) waiting: Waiting,
+    /// Of [`Term::Paused`]: the port whose congestion closed the gate.
+    pub(super) root: Option<PortId>,
+    /// Until when that is so if nothing happens; [`Time::NEVER`] if it has no end by itself.
+    pub(super) until: Time,
+}
+
+impl Reason {
+    /// Until `until`.
+    pub(super) fn until(until: Time, waiting: Waiting) -> Reason {
+        Reason { waiting, root: None, until }
+    }
+
+    /// Until something happens.
+    pub(super) fn lasting(term: Term) -> Reason {
+        Reason::until(Time::NEVER, Waiting::For(term))
+    }
+
+    /// A closed gate.
+    pub(super) fn closed(cause: Cause) -> Reason {
+        if cause.for_order {
+            Reason::lasting(Term::Order)
+        } else {
+            Reason { root: Some(cause.root), ..Reason::lasting(Term::Paused) }
+        }
+    }
+}
+
+/// Adds up what somebody waits for, reason by reason.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Clock {
+    /// Everything before has been added up.
+    since: Time,
+    totals: Totals,
+    /// The roots of closed gates, as far as they are remembered: the latest last.
+    roots: VecDeque<Root>,
+    /// How long the gate had been closed when the first of `roots` began to count.
+    forgotten: Duration,
+}
+
+/// Closures in a row that had the same root.
+#[derive(Clone, Copy, Debug)]
+struct Root {
+    port: PortId,
+    /// What [`Term::Paused`] had come to when the last of them ended.
+    total: Duration,
+}
+
+impl Clock {
+    /// Roots that are remembered one by one.
+    pub(super) const MEMORY: usize = 64;
+
+    /// A clock that has nothing to add up before `now`.
+    pub(super) fn new(now: Time) -> Clock {
+        Clock { since: now, ..Clock::default() }
+    }
+
+    pub(super) fn totals(&self) -> Totals {
+        self.totals
+    }
+
+    /// Goes on at `now`: nobody has waited since it stopped.
+    pub(super) fn restart(&mut self, now: Time) {
+        self.since = now;
+    }
+
+    /// Goes on to `now`, while `reason` says what is waited for at a time.
+    pub(super) fn advance(&mut self, now: Time, reason: impl Fn(Time) -> Reason) {
+        while self.since < now {
+            let Reason { waiting, root, until } = reason(self.since);
+            let end = until.min(now);
+            self.totals.add(waiting, end - self.since);
+            if let Some(port) = root {
+                let total = self.totals.paused();
+                match self.roots.back_mut() {
+                    Some(last) if last.port == port => last.total = total,
+                    _ => self.roots.push_back(Root { port, total }),
+                }
+                if self.roots.len() > Self::MEMORY {
+                    self.forgotten = self.roots.pop_front().map_or(Duration::ZERO, |root| root.total);
+                }
+            }
+            self.since = end;
+        }
+    }
+
+    /// Adds to `journey` what a packet of `class` has waited for at `port` since the clock showed `mark`.
+    pub(super) fn tell(&self, mark: &Totals, class: Class, port: PortId, journey: &mut Journey) {
+        let (before, now) = (mark.of(class), self.totals.of(class));
+        for (term, (before, now)) in Term::ALL.into_iter().zip(before.into_iter().zip(now)) {
+            if term == Term::Paused {
+                self.tell_roots(before, port, journey);
+            } else {
+                journey.add(port, term, None, now - before);
+            }
+        }
+    }
+
+    /// The closures since [`Term::Paused`] stood at `mark`, root by root; those that are not remembered come first.
+    fn tell_roots(&self, mark: Duration, port: PortId, journey: &mut Journey) {
+        let mut from = mark;
+        if self.forgotten > from {
+            journey.add(port, Term::Paused, None, self.forgotten - from);
+            from = self.forgotten;
+        }
+        for root in &self.roots {
+            if root.total > from {
+                journey.add(port, Term::Paused, Some(root.port), root.total - from);
+                from = root.total;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(clock: &Clock, mark: Totals) -> Vec<(Term, Option<u32>, u64)> {
+        let mut journey = Journey::new(Time::ZERO);
+        clock.tell(&mark, Class(3), PortId(0), &mut journey);
+        journey.spans.iter().map(|span| (span.term, span.root.map(|root| root.0), span.length.ps())).collect()
+    }
+
+    fn paused(root: u32) -> impl Fn(Time) -> Reason {
+        move |_| Reason::closed(PortId(root).into())
+    }
+
+    #[test]
+    fn a_clock_asks_again_whenever_a_reason_ends() {
+        let mut clock = Clock::new(Time::from_ps(10));
+        clock.advance(Time::from_ps(100), |at| match at.ps() {
+            ..30 => Reason::until(Time::from_ps(30), Waiting::For(Term::OwnQueue)),
+            30..75 => Reason::until(Time::from_ps(75), Waiting::Others(Class(3))),
+            75..80 => Reason::until(Time::from_ps(80), Waiting::Others(Class(4))),
+            80..82 => Reason::until(Time::from_ps(82), Waiting::Others(Class::CONTROL)),
+            _ => Reason::lasting(Term::LinkDown),
+        });
+        let expected = [
+            (Term::LinkDown, None, 18),
+            (Term::OwnQueue, None, 20),
+            (Term::OtherQueue, None, 45),
+            (Term::OtherClass, None, 5),
+            (Term::ControlClass, None, 2),
+        ];
+        assert_eq!(told(&clock, Totals::default()), expected);
+        clock.restart(Time::from_ps(200));
+        clock.advance(Time::from_ps(201), paused(7));
+        assert_eq!(told(&clock, Totals::default())[2], (Term::Paused, Some(7), 1));
+    }
+
+    /// What is told of the roots is what has been added since the mark, however the mark falls between them.
+    #[test]
+    fn roots_are_told_apart_from_the_mark_on() {
+        let mut clock = Clock::new(Time::ZERO);
+        let mut marks = vec![clock.totals()];
+        for (end, root) in [(10, 1), (30, 2), (35, 2), (75, 1)] {
+            clock.advance(Time::from_ps(end), paused(root));
+            marks.push(clock.totals());
+        }
+        let roots =
+            |mark: usize| told(&clock, marks[mark]).into_iter().map(|(_, root, length)| (root.unwrap(), length));
+        assert_eq!(roots(0).collect::<Vec<_>>(), [(1, 10), (2, 25), (1, 40)]);
+        assert_eq!(roots(2).collect::<Vec<_>>(), [(2, 5), (1, 40)]);
+        assert_eq!(roots(4).count(), 0);
+    }
+
+    /// 3 x MEMORY closures of 2 ps, each because of another port: the total stays right when the first are forgotten.
+    #[test]
+    fn forgotten_roots_keep_their_total() {
+        let mut clock = Clock::new(Time::ZERO);
+        let (count, memory) = (3 * Clock::MEMORY as u64, Clock::MEMORY as u64);
+        for root in 0..count {
+            clock.advance(Time::from_ps(2 * root + 2), paused(root as u32));
+        }
+        let told = told(&clock, Totals::default());
+        assert_eq!(told.len(), Clock::MEMORY + 1);
+        assert_eq!(told[0], (Term::Paused, None, 2 * (count - memory)));
+        assert_eq!(told[1], (Term::Paused, Some((count - memory) as u32), 2));
+    }
+}

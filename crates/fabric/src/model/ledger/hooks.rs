@@ -1,0 +1,144 @@
+//! Where the model tells the ledger, and the trace, what packets and senders do. All of it is called only where [`Stations::TRACE`] is set.
+
+use super::OnWire;
+use crate::contract::note::Note;
+use crate::contract::{Passage, Stations};
+use crate::frame::journey::Term;
+use crate::frame::{Body, Frame, Packet};
+use crate::ids::{FlowId, PortIx};
+use crate::model::host::PairFacts;
+use crate::model::node::Node;
+use crate::model::sink::{Env, Sink};
+use backwater_engine::{Rate, Time};
+
+impl Node {
+    /// Whether what happens here is traced, or written into the ledger.
+    #[inline(always)]
+    pub(crate) fn is_watched(&self) -> bool {
+        self.interfaces.stations.meets(Stations::TRACE)
+    }
+
+    /// A packet joins the queue of `at`, which holds `queue_bytes` with it.
+    pub(crate) fn log_join<S: Sink>(&mut self, at: &Passage, queue_bytes: u64, frame: &Frame, env: &mut Env<'_, S>) {
+        let Some(Packet { flow, psn, kind, .. }) = frame.packet().copied() else { return };
+        let port = self.interfaces.ports[usize::from(at.egress)].id;
+        env.sink.note(Note::Enqueued { port, queue: at.queue, kind, class: at.class, flow, psn, bytes: queue_bytes });
+        if let (Some(ledger), Some(journey)) = (&mut self.interfaces.ledger, env.records.journey_mut(frame.record)) {
+            ledger.join(at.egress, at.queue, journey, env.now);
+        }
+    }
+
+    /// A packet has left the queue of `from` for that of `to`.
+    pub(crate) fn log_move<S: Sink>(&mut self, from: &Passage, to: &Passage, frame: &Frame, env: &mut Env<'_, S>) {
+        let Some(Packet { flow, psn, kind, .. }) = frame.packet().copied() else { return };
+        let port = self.interfaces.ports[usize::from(from.egress)].id;
+        let (queue, to_queue, class) = (from.queue, to.queue, from.class);
+        env.sink.note(Note::Moved { port, queue, to: to_queue, kind, class, flow, psn });
+        if let (Some(ledger), Some(journey)) = (&mut self.interfaces.ledger, env.records.journey_mut(frame.record)) {
+            ledger.leave(from.egress, from.queue, class, journey, env.now);
+            journey.passed.push(from.queue);
+            ledger.join(to.egress, to.queue, journey, env.now);
+        }
+    }
+
+    /// A packet leaves the queue of `at`, in which `queue_bytes` are left, and starts on the wire.
+    pub(crate) fn log_start<S: Sink>(&mut self, at: &Passage, queue_bytes: u64, frame: &Frame, env: &mut Env<'_, S>) {
+        let Some(Packet { flow, psn, kind, class, .. }) = frame.packet().copied() else { return };
+        let port = &self.interfaces.ports[usize::from(at.egress)];
+        env.sink.note(Note::Dequeued { port: port.id, queue: at.queue, kind, class, flow, psn, bytes: queue_bytes });
+        let Some(ledger) = &mut self.interfaces.ledger else { return };
+        let mut journey = env.records.journey_mut(frame.record);
+        journey.iter_mut().for_each(|journey| ledger.leave(at.egress, at.queue, class, journey, env.now));
+        let passed = journey.as_ref().map_or(&[][..], |journey| &journey.passed);
+        let until = env.now + port.serialisation(frame.size.wire);
+        ledger.start(at.egress, OnWire::Packet(kind, class), Some(at.queue), passed, until, env.now);
+        if let Some(journey) = journey {
+            journey.passed.clear();
+            journey.add(port.id, Term::Serialisation, None, until - env.now);
+            journey.add(port.id, Term::Propagation, None, port.delay);
+        }
+    }
+
+    /// A packet in the queue of `at` is lost.
+    pub(crate) fn log_abandoned<S: Sink>(&mut self, at: &Passage, frame: &Frame, env: &mut Env<'_, S>) {
+        if let (Some(ledger), Some(journey)) = (&mut self.interfaces.ledger, env.records.journey_mut(frame.record)) {
+            ledger.leave(at.egress, at.queue, at.class, journey, env.now);
+        }
+    }
+
+    /// A link-local frame starts on the wire.
+    pub(crate) fn log_link_local(&mut self, ix: PortIx, frame: &Frame, now: Time) {
+        let until = now + self.interfaces.ports[usize::from(ix)].serialisation(frame.size.wire);
+        if let Some(ledger) = &mut self.interfaces.ledger {
+            ledger.start(ix, OnWire::LinkLocal, None, &[], until, now);
+        }
+    }
+
+    /// The link of a port has gone down or come up.
+    pub(crate) fn log_link<S: Sink>(&mut self, ix: PortIx, up: bool, env: &mut Env<'_, S>) {
+        self.interfaces.ledger.iter_mut().for_each(|ledger| ledger.link(ix, up, env.now));
+        env.sink.note(Note::Link { port: self.interfaces.ports[usize::from(ix)].id, up });
+    }
+
+    /// A queue pair starts to send a packet at `rate`, for another time if it `is_again`.
+    pub(crate) fn log_sent<S: Sink>(
+        &mut self,
+        slot: u32,
+        ix: PortIx,
+        (rate, is_again): (Rate, bool),
+        frame: &mut Frame,
+        env: &mut Env<'_, S>,
+    ) {
+        let Body::Packet(Packet { flow, kind, class, .. }) = frame.body else { return };
+        env.sink.note(Note::Rate { flow, rate });
+        let port = &self.interfaces.ports[usize::from(ix)];
+        let until = env.now + port.serialisation(frame.size.wire);
+        if let Some(ledger) = &mut self.interfaces.ledger {
+            let journey = ledger.send(slot as usize, is_again, until, env.fabric.flow(flow).start, env.now);
+            ledger.start(ix, OnWire::Packet(kind, class), None, &[], until, env.now);
+            if let Some(mut journey) = journey {
+                journey.add(port.id, Term::Serialisation, None, until - env.now);
+                journey.add(port.id, Term::Propagation, None, port.delay);
+                env.records.set_journey(&mut frame.record, Box::new(journey));
+            }
+        }
+        self.log_pair(slot, env);
+    }
+
+    /// What a queue pair does next may have changed.
+    pub(crate) fn log_pair<S: Sink>(&mut self, slot: u32, env: &mut Env<'_, S>) {
+        let Some(endpoint) = &self.interfaces.endpoint else { return };
+        let facts = endpoint.pair_facts(slot, env.fabric);
+        let PairFacts { flow, queue, next, in_flight, window, departure, .. } = facts;
+        let port = self.interfaces.ports[usize::from(facts.port)].id;
+        env.sink.note(Note::Sender { flow, port, queue, next, in_flight, window, departure });
+        self.interfaces.ledger.iter_mut().for_each(|ledger| ledger.pair(slot as usize, facts, env.now));
+    }
+
+    /// An ACK has come to the sender in `slot`, which has taken note of it.
+    pub(crate) fn log_answer<S: Sink>(&mut self, slot: u32, frame: &Frame, env: &mut Env<'_, S>) {
+        if let (Some(ledger), Some(journey)) = (&mut self.interfaces.ledger, env.records.journey(frame.record)) {
+            ledger.answered(slot as usize, journey);
+        }
+    }
+
+    /// A queue pair is done.
+    pub(crate) fn log_end(&mut self, slot: u32) {
+        self.interfaces.ledger.iter_mut().for_each(|ledger| ledger.end(slot as usize));
+    }
+
+    /// A data packet has come; it `is_delivered` unless it was not wanted, and its flow may be complete by that.
+    pub(crate) fn log_delivery<S: Sink>(
+        &mut self,
+        flow: FlowId,
+        frame: &Frame,
+        (is_delivered, is_last): (bool, bool),
+        env: &mut Env<'_, S>,
+    ) {
+        if let (Some(ledger), Some(journey)) = (&mut self.interfaces.ledger, env.records.journey(frame.record))
+            && is_delivered
+        {
+            ledger.deliver(flow, journey, is_last);
+        }
+    }
+}

@@ -1,0 +1,363 @@
+//! The ledger of a node: where packets spend their time here, to the picosecond (`probes.flows`).
+//!
+//! A [`Clock`] per queue and per queue pair adds up what is waited for, reason by reason. Whenever something changes at a port, a link that fails, a gate
+//! that closes, a frame that starts, the clocks of all who wait there go on to the present first. A packet that joins a queue remembers what the
+//! clock showed ([`Journey`]); when it leaves, the difference is what it has waited for. So nothing is kept per packet but in its side record, and what a
+//! packet costs does not grow with the length of its queue.
+
+mod clock;
+mod hooks;
+
+use self::clock::{Clock, Reason};
+use crate::contract::PortFacts;
+use crate::frame::PacketKind;
+use crate::frame::cause::Cause;
+use crate::frame::journey::{Journey, Span, Term, Waiting};
+use crate::ids::{Class, FlowId, PortId, PortIx, QueueIx};
+use crate::model::host::PairFacts;
+use backwater_engine::{Duration, Time};
+use std::collections::BTreeMap;
+
+/// Time by port, reason and root.
+pub type Sums = BTreeMap<(PortId, Term, Option<PortId>), Duration>;
+
+/// Where the packets of one flow have spent their time.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FlowAccount {
+    /// The packet with whose arrival the flow was complete, from the flow's start on. Of one that is not: the packet that its receiver waits for, or its
+    /// sender while that has not left, until now.
+    pub completion: Vec<Span>,
+    /// The data packets that have been delivered: their time from the first wire on, added up.
+    pub packets: Sums,
+    /// How many these are.
+    pub delivered: u64,
+    /// The packets, and the ACKs that answer them, whose arrival opened a window that was full: their time from the first wire on, added up.
+    pub window: Sums,
+    /// How many ACKs these are.
+    pub openings: u64,
+}
+
+impl FlowAccount {
+    /// What its receiver knows, and its sender.
+    pub(crate) fn with_sender(self, FlowAccount { window, openings, .. }: FlowAccount) -> FlowAccount {
+        FlowAccount { window, openings, ..self }
+    }
+}
+
+/// The ledger of a node.
+#[derive(Debug)]
+pub(crate) struct Ledger {
+    ports: Vec<PortLedger>,
+    /// By slot.
+    pairs: Vec<Option<PairLedger>>,
+    /// Of the flows that start or end here: what is known of them at this end.
+    flows: BTreeMap<FlowId, FlowAccount>,
+}
+
+#[derive(Debug)]
+struct PortLedger {
+    id: PortId,
+    is_down: bool,
+    wire: Wire,
+    /// As many as have been needed so far.
+    queues: Vec<QueueLedger>,
+}
+
+/// The frame that is, or was last, on the wire.
+#[derive(Debug)]
+struct Wire {
+    until: Time,
+    frame: OnWire,
+    /// The queue that it came from; `None` of a link-local frame, and of data that a host sends itself.
+    queue: Option<QueueIx>,
+    /// Queues of the port that it had been in before.
+    passed: Vec<QueueIx>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum OnWire {
+    LinkLocal,
+    Packet(PacketKind, Class),
+}
+
+#[derive(Debug, Default)]
+struct QueueLedger {
+    clock: Clock,
+    /// Why its gate is closed.
+    closed: Option<Cause>,
+    /// Packets in it that remember when they came.
+    packets: u32,
+}
+
+#[derive(Clone, Debug)]
+struct PairLedger {
+    facts: PairFacts,
+    clock: Clock,
+    /// Until when data of its own is on the wire, and whether that has been sent before.
+    own: (Time, bool),
+    /// Whether the window was full until what has just come opened it.
+    has_opened: bool,
+}
+
+impl PortLedger {
+    fn gate(&self, queue: QueueIx) -> Option<Cause> {
+        self.queues.get(usize::from(queue)).and_then(|queue| queue.closed)
+    }
+
+    fn queue(&mut self, queue: QueueIx) -> &mut QueueLedger {
+        let index = usize::from(queue);
+        if self.queues.len() <= index {
+            self.queues.resize_with(index + 1, QueueLedger::default);
+        }
+        &mut self.queues[index]
+    }
+
+    /// All who wait in its queues do so until `now`.
+    fn advance(&mut self, now: Time) {
+        for queue in 0..self.queues.len() {
+            self.advance_queue(queue as QueueIx, now);
+        }
+    }
+
+    fn advance_queue(&mut self, queue: QueueIx, now: Time) {
+        if self.queues[usize::from(queue)].packets > 0 {
+            let mut clock = std::mem::take(&mut self.queues[usize::from(queue)].clock);
+            clock.advance(now, |at| self.reason_in(queue, at));
+            self.queues[usize::from(queue)].clock = clock;
+        }
+    }
+
+    /// What the packets in `queue` wait for at `at`.
+    fn reason_in(&self, queue: QueueIx, at: Time) -> Reason {
+        let (wire, is_busy) = (&self.wire, at < self.wire.until);
+        let is_own = wire.queue == Some(queue) || wire.passed.contains(&queue);
+        match self.gate(queue) {
+            _ if self.is_down => Reason::lasting(Term::LinkDown),
+            _ if is_busy && is_own => Reason::until(wire.until, Waiting::For(Term::OwnQueue)),
+            Some(cause) => Reason::closed(cause),
+            None if is_busy => Reason::until(wire.until, wire.seen_by_queues()),
+            None => Reason::lasting(Term::Unexplained),
+        }
+    }
+
+    /// What the queue pair of `facts`, whose own data is on the wire until `own.0`, does or waits for at `at`.
+    fn reason_of(&self, facts: &PairFacts, own: (Time, bool), at: Time) -> Reason {
+        let (wire, class) = (&self.wire, facts.class);
+        match self.gate(facts.queue).or_else(|| self.gate(class.0.into())) {
+            _ if at < own.0 => Reason::until(own.0, Waiting::For(if own.1 { Term::Resending } else { Term::Sending })),
+            _ if facts.next.is_none() => Reason::lasting(Term::Unanswered),
+            _ if facts.is_window_full() => Reason::lasting(Term::Window),
+            _ if at < facts.departure => Reason::until(facts.departure, Waiting::For(Term::Pacing)),
+            _ if self.is_down => Reason::lasting(Term::LinkDown),
+            Some(cause) => Reason::closed(cause),
+            None if at < wire.until => Reason::until(wire.until, wire.seen_by_pairs(class)),
+            None => Reason::lasting(Term::Unexplained),
+        }
+    }
+}
+
+impl Wire {
+    /// What packets in queues wait for that are not those of the frame's own queue.
+    fn seen_by_queues(&self) -> Waiting {
+        match self.frame {
+            OnWire::LinkLocal => Waiting::For(Term::LinkLocal),
+            OnWire::Packet(_, class) => Waiting::Others(class),
+        }
+    }
+
+    /// What the data of a host's own flow waits for that is of `class`.
+    fn seen_by_pairs(&self, class: Class) -> Waiting {
+        Waiting::For(match self.frame {
+            OnWire::LinkLocal => Term::LinkLocal,
+            OnWire::Packet(PacketKind::Ack | PacketKind::Nack, _) => Term::Ack,
+            OnWire::Packet(PacketKind::Cnp | PacketKind::Notice, _) => Term::Cnp,
+            OnWire::Packet(PacketKind::Data, other) if other != class => Term::OtherClass,
+            OnWire::Packet(PacketKind::Data, _) => Term::OtherFlow,
+        })
+    }
+}
+
+impl Ledger {
+    pub(crate) fn new(ports: &[PortFacts]) -> Ledger {
+        let port = |facts: &PortFacts| PortLedger {
+            id: facts.id,
+            is_down: false,
+            wire: Wire { until: Time::ZERO, frame: OnWire::LinkLocal, queue: None, passed: Vec::new() },
+            queues: Vec::new(),
+        };
+        Ledger { ports: ports.iter().map(port).collect(), pairs: Vec::new(), flows: BTreeMap::new() }
+    }
+
+    /// All who wait at `port` do so until `now`.
+    fn advance(&mut self, port: PortIx, now: Time) {
+        self.ports[usize::from(port)].advance(now);
+        for pair in self.pairs.iter_mut().flatten().filter(|pair| pair.facts.port == port) {
+            pair.advance(&self.ports[usize::from(port)], now);
+        }
+    }
+
+    /// The link of a port goes down or comes up.
+    pub(crate) fn link(&mut self, port: PortIx, up: bool, now: Time) {
+        self.advance(port, now);
+        self.ports[usize::from(port)].is_down = !up;
+    }
+
+    /// The gate of a queue closes, or opens.
+    pub(crate) fn gate(&mut self, port: PortIx, queue: QueueIx, closed: Option<Cause>, now: Time) {
+        self.advance(port, now);
+        self.ports[usize::from(port)].queue(queue).closed = closed;
+    }
+
+    /// A packet joins a queue, `forwarded` after it has come.
+    fn join(&mut self, port: PortIx, queue: QueueIx, journey: &mut Journey, now: Time) {
+        let port = &mut self.ports[usize::from(port)];
+        if port.queue(queue).packets == 0 {
+            port.queue(queue).clock.restart(now);
+        }
+        port.advance_queue(queue, now);
+        journey.add(port.id, Term::Forwarding, None, now.since(journey.until));
+        let queue = port.queue(queue);
+        queue.packets += 1;
+        journey.mark = Some(queue.clock.totals());
+    }
+
+    /// A packet of `class` leaves a queue.
+    fn leave(&mut self, port: PortIx, queue: QueueIx, class: Class, journey: &mut Journey, now: Time) {
+        let port = &mut self.ports[usize::from(port)];
+        port.advance_queue(queue, now);
+        let id = port.id;
+        let queue = port.queue(queue);
+        if let Some(mark) = journey.mark.take() {
+            queue.packets -= 1;
+            queue.clock.tell(&mark, class, id, journey);
+        }
+    }
+
+    /// A frame starts on the wire, and has left at `until`.
+    fn start(
+        &mut self,
+        port: PortIx,
+        frame: OnWire,
+        queue: Option<QueueIx>,
+        passed: &[QueueIx],
+        until: Time,
+        now: Time,
+    ) {
+        self.advance(port, now);
+        let wire = &mut self.ports[usize::from(port)].wire;
+        (wire.until, wire.frame, wire.queue) = (until, frame, queue);
+        wire.passed.clear();
+        wire.passed.extend_from_slice(passed);
+    }
+
+    /// What is known of a queue pair has changed.
+    fn pair(&mut self, slot: usize, facts: PairFacts, now: Time) {
+        if self.pairs.len() <= slot {
+            self.pairs.resize(slot + 1, None);
+        }
+        match &mut self.pairs[slot] {
+            Some(pair) if pair.facts.flow == facts.flow => {
+                pair.advance(&self.ports[usize::from(pair.facts.port)], now);
+                pair.has_opened = pair.facts.is_window_full() && !facts.is_window_full();
+                pair.facts = facts;
+            }
+            place => {
+                *place =
+                    Some(PairLedger { facts, clock: Clock::new(now), own: (Time::ZERO, false), has_opened: false });
+            }
+        }
+    }
+
+    /// A queue pair begins to send a packet that has left at `until`: the journey of that packet, which began with the flow at `start`.
+    fn send(&mut self, slot: usize, is_again: bool, until: Time, start: Time, now: Time) -> Option<Journey> {
+        let pair = self.pairs.get_mut(slot)?.as_mut()?;
+        let port = &self.ports[usize::from(pair.facts.port)];
+        pair.advance(port, now);
+        pair.own = (until, is_again);
+        let mut journey = Journey::new(start);
+        pair.tell(port.id, &mut journey);
+        Some(journey)
+    }
+
+    /// A queue pair is done.
+    fn end(&mut self, slot: usize) {
+        self.pairs.get_mut(slot).into_iter().for_each(|pair| *pair = None);
+    }
+
+    /// A data packet has been delivered; with the last one, its flow is complete.
+    fn deliver(&mut self, flow: FlowId, journey: &Journey, is_last: bool) {
+        let account = self.flows.entry(flow).or_default();
+        account.delivered += 1;
+        sum(&journey.spans, &mut account.packets);
+        if is_last {
+            account.completion.clone_from(&journey.spans);
+        }
+    }
+
+    /// An ACK has come whose packet, and itself, have spent their time as `journey` says: if it has opened a full window, that counts.
+    fn answered(&mut self, slot: usize, journey: &Journey) {
+        let Some(Some(pair)) = self.pairs.get(slot) else { return };
+        if pair.has_opened {
+            let account = self.flows.entry(pair.facts.flow).or_default();
+            account.openings += 1;
+            sum(&journey.spans, &mut account.window);
+        }
+    }
+
+    /// What is known of a flow at this end; it is over.
+    pub(crate) fn take(&mut self, flow: FlowId) -> FlowAccount {
+        self.flows.remove(&flow).unwrap_or_default()
+    }
+
+    /// What is known of a flow at this end so far.
+    pub(crate) fn account(&self, flow: FlowId) -> FlowAccount {
+        self.flows.get(&flow).cloned().unwrap_or_default()
+    }
+
+    /// What the journey of a packet in `queue` has come to by `now`, as if it left.
+    pub(crate) fn waiting(&self, port: PortIx, queue: QueueIx, class: Class, journey: &Journey, now: Time) -> Journey {
+        let port = &self.ports[usize::from(port)];
+        let (mut journey, mut clock) = (journey.clone(), port.queues[usize::from(queue)].clock.clone());
+        clock.advance(now, |at| port.reason_in(queue, at));
+        let mark = journey.mark.take().unwrap_or_default();
+        clock.tell(&mark, class, port.id, &mut journey);
+        journey
+    }
+
+    /// What the journey of a packet that a server has yet to bring to its queue has come to by `now`.
+    pub(crate) fn forwarding(&self, port: PortIx, journey: &Journey, now: Time) -> Journey {
+        let mut journey = journey.clone();
+        journey.add(self.ports[usize::from(port)].id, Term::Forwarding, None, now.since(journey.until));
+        journey
+    }
+
+    /// What the sender in `slot` has done and waited for by `now`, since its flow began at `start`.
+    pub(crate) fn sending(&self, slot: usize, start: Time, now: Time) -> Option<Journey> {
+        let mut pair = self.pairs.get(slot)?.clone()?;
+        let port = &self.ports[usize::from(pair.facts.port)];
+        pair.advance(port, now);
+        let mut journey = Journey::new(start);
+        pair.tell(port.id, &mut journey);
+        Some(journey)
+    }
+}
+
+impl PairLedger {
+    fn advance(&mut self, port: &PortLedger, now: Time) {
+        let PairLedger { facts, clock, own, .. } = self;
+        clock.advance(now, |at| port.reason_of(facts, *own, at));
+    }
+
+    /// Adds what it has done and waited for.
+    fn tell(&self, port: PortId, journey: &mut Journey) {
+        self.clock.tell(&Default::default(), self.facts.class, port, journey);
+    }
+}
+
+/// Adds spans from the first wire on to sums.
+fn sum(spans: &[Span], sums: &mut Sums) {
+    let on_wire = spans.iter().position(|span| span.term == Term::Serialisation).unwrap_or(spans.len());
+    for span in &spans[on_wire..] {
+        *sums.entry((span.port, span.term, span.root)).or_default() += span.length;
+    }
+}

@@ -1,0 +1,133 @@
+//! The ledger: where the time of flows goes, to the picosecond, whatever the network and the mechanisms.
+
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+mod common;
+
+use backwater_engine::{Bytes, Duration, Rate, Time};
+use backwater_fabric::Simulation;
+use backwater_fabric::driver::outcome::FlowOutcome;
+use backwater_fabric::frame::journey::Term;
+use backwater_fabric::mechanisms::congestion::CongestionConfig;
+use backwater_fabric::mechanisms::flow_control::FlowControlConfig;
+use backwater_fabric::mechanisms::headroom::HeadroomConfig;
+use backwater_fabric::mechanisms::headroom::static_threshold::StaticConfig;
+use backwater_fabric::mechanisms::load_balance::LoadBalanceConfig;
+use backwater_fabric::mechanisms::recovery::RecoveryConfig;
+use backwater_fabric::network::fabric::Fabric;
+use backwater_fabric::network::spec::{FlowSpec, HostScheduler, LinkFault, NetworkSpec, SchedulerConfig};
+use common::random::{Case, lossless, lossy};
+use proptest::prelude::*;
+use proptest::sample::select;
+
+/// Runs a case for 50 ms with the ledger.
+fn watched(spec: &NetworkSpec, flows: Vec<FlowSpec>, shards: usize) -> (Simulation, Vec<FlowOutcome>) {
+    let mut simulation = Simulation::new(spec.clone(), flows, shards).unwrap();
+    simulation.watch_flows();
+    simulation.run_until(Time::ZERO + Duration::from_ms(50), shards);
+    let outcomes = simulation.outcomes();
+    (simulation, outcomes)
+}
+
+/// What does not add up of a flow's account; nothing if all is well.
+fn complaint(outcome: &FlowOutcome, now: Time) -> Option<String> {
+    let account = outcome.account.as_ref()?;
+    let end = outcome.reception.finish.unwrap_or(now);
+    let told: Duration = account.completion.iter().map(|span| span.length).sum();
+    let unexplained = |term: Term| term == Term::Unexplained;
+    let is_whole = told == end - outcome.spec.start
+        && !account.completion.iter().any(|span| unexplained(span.term))
+        && !account.packets.keys().chain(account.window.keys()).any(|(_, term, _)| unexplained(*term));
+    (!is_whole).then(|| format!("{told} of {}: {outcome:#?}", end - outcome.spec.start))
+}
+
+/// BCubes whose servers take some time to relay, or none.
+fn relayed() -> impl Strategy<Value = Case> {
+    let flows = prop::collection::vec((0u32..9, 1u32..9, 1u64..60_000, 0u64..20_000), 1..20);
+    let relay = (0u64..1000, prop::option::of(50u64..400), 5_000u64..60_000, any::<u64>());
+    (flows, relay).prop_map(|(flows, (delay, gbps, xoff, seed))| {
+        let mut spec = common::bcube(3, 100, 1000);
+        spec.host.relay.delay = Duration::from_ns(delay);
+        spec.host.relay.rate = gbps.map(Rate::from_gbps);
+        spec.switch.headroom = HeadroomConfig::Static(StaticConfig { xoff: Bytes(xoff), ..Default::default() });
+        spec.seed = seed;
+        let mut flows: Vec<FlowSpec> = flows
+            .into_iter()
+            .map(|(src, ahead, bytes, start)| common::flow(src, (src + ahead) % 9, bytes, start))
+            .collect();
+        flows.sort_by_key(|flow| flow.start);
+        Case { spec, flows }
+    })
+}
+
+/// Any mechanism in any slot, and links that fail or corrupt.
+fn schemes() -> impl Strategy<Value = Case> {
+    let quantum = Bytes(1600);
+    let slots = (
+        prop::option::weighted(0.8, select(FlowControlConfig::all())),
+        prop::option::weighted(0.3, select(HeadroomConfig::all())),
+        prop::option::weighted(0.3, select(CongestionConfig::all())),
+        prop::option::weighted(0.3, select(LoadBalanceConfig::all())),
+        prop::option::weighted(0.5, select(RecoveryConfig::all())),
+    );
+    let schedulers = (
+        prop::option::weighted(
+            0.7,
+            select(vec![
+                SchedulerConfig::RoundRobin {},
+                SchedulerConfig::LowestFirst {},
+                SchedulerConfig::Dwrr { quantum },
+            ]),
+        ),
+        select(vec![HostScheduler::RelayFirst {}, HostScheduler::Fair {}, HostScheduler::Dwrr { quantum }]),
+    );
+    let troubles = (
+        prop::option::weighted(0.3, (0u64..60, prop::option::of(1u64..100), any::<prop::sample::Index>())),
+        prop::option::weighted(0.5, 0u64..50),
+        prop::option::weighted(0.2, 0.0f64..0.05),
+    );
+    let bases = prop_oneof![3 => lossless(), 1 => lossy(), 1 => relayed()];
+    (bases, slots, schedulers, troubles).prop_map(|(mut case, slots, schedulers, (fault, reconvergence, errors))| {
+        let spec = &mut case.spec;
+        let (flow_control, headroom, congestion, balancer, recovery) = slots;
+        flow_control.into_iter().for_each(|one| spec.switch.flow_control = one);
+        headroom.into_iter().for_each(|one| spec.switch.headroom = one);
+        congestion.into_iter().for_each(|one| spec.congestion = one);
+        balancer.into_iter().for_each(|one| spec.load_balance = one);
+        recovery.into_iter().for_each(|one| spec.recovery = one);
+        schedulers.0.into_iter().for_each(|one| spec.switch.scheduler = one);
+        spec.host.scheduler = schedulers.1;
+        let at_us = |us| Time::ZERO + Duration::from_us(us);
+        if let Some((down, up, link)) = fault {
+            let up = up.map_or(Time::NEVER, |up| at_us(down + up));
+            spec.faults = vec![LinkFault { link: link.index(spec.links.len()), down: at_us(down), up }];
+            spec.reconvergence = reconvergence.map(Duration::from_us);
+        }
+        errors.into_iter().for_each(|rate| spec.links[0].error_rate = rate);
+        case
+    })
+}
+
+proptest! {
+    #![proptest_config(common::cases(600))]
+
+    /// The time of every flow is explained in full, whatever becomes of it, and nobody does anything else because it is written down.
+    #[test]
+    fn every_picosecond_is_explained(Case { spec, flows } in schemes(), shards in 1usize..4) {
+        prop_assume!(Fabric::new(spec.clone()).is_ok());
+        let (simulation, outcomes) = watched(&spec, flows.clone(), shards);
+        for outcome in &outcomes {
+            prop_assert!(outcome.account.is_some());
+            prop_assert_eq!(complaint(outcome, simulation.now()), None);
+        }
+        let mut unwatched = Simulation::new(spec, flows, 1).unwrap();
+        unwatched.run_until(simulation.now(), 1);
+        prop_assert_eq!(unwatched.fingerprint(), simulation.fingerprint());
+        let strip = |outcome: FlowOutcome| FlowOutcome { account: None, ..outcome };
+        prop_assert_eq!(unwatched.outcomes(), outcomes.into_iter().map(strip).collect::<Vec<_>>());
+        if simulation.is_quiet() {
+            let audits = [&simulation, &unwatched].map(Simulation::audit);
+            prop_assert_eq!(&audits[0], &audits[1]);
+        }
+    }
+}
