@@ -19,8 +19,12 @@ if TYPE_CHECKING:
 RUN_FILE: Final = "run.json"
 TOPOLOGY_FILE: Final = "topology.json"
 REPORT_FILE: Final = "report.html"
+# Of the tables: changes whenever a column changes.
+SCHEMA_VERSION: Final = 2
 TABLES: Final = (
     "flows",
+    "waits",
+    "events",
     "pauses",
     "full_queues",
     "queues",
@@ -135,6 +139,12 @@ class Result:
         """Opens a result directory. Raises ResultError if it is none, or its `run.json` is damaged."""
         directory = Path(directory)
         document = read_summary(directory)
+        written = document.get("schema_version", 1)
+        if written != SCHEMA_VERSION:
+            raise ResultError(
+                f"{directory} was written by Backwater {document.get('version', 'of unknown version')}, whose tables are of "
+                f"form {written}; this version reads form {SCHEMA_VERSION}: run the scenario again"
+            )
         try:
             name = document["scenario"].get("name") or directory.resolve().name
             return cls(directory, Summary.from_json(document, name))
@@ -165,6 +175,16 @@ class Result:
     def flows(self) -> pl.DataFrame:
         """One row per flow."""
         return self._table("flows")
+
+    @cached_property
+    def waits(self) -> pl.DataFrame:
+        """Where the time of flows has gone, to the picosecond; needs `probes.flows`."""
+        return self._table("waits")
+
+    @cached_property
+    def events(self) -> pl.DataFrame:
+        """What nodes did, event by event; needs `probes.trace`."""
+        return self._table("events")
 
     @cached_property
     def pauses(self) -> pl.DataFrame:

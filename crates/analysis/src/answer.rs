@@ -4,11 +4,12 @@ use crate::blocking::{Blocking, Cause, Counterexample};
 use crate::case::Case;
 use crate::dependency::Dependencies;
 use crate::graph::{Graph, QueueNumber};
-use crate::network::{self, NoSuchPort};
+use crate::network;
 use crate::overflow::{self, overflows};
 use crate::protocol::{self, Protocol};
 use backwater_fabric::ids::PortId;
 use backwater_fabric::network::fabric::Fabric;
+use backwater_fabric::network::names::{NoSuchPort, ports_called};
 use backwater_fabric::network::spec::{FlowSpec, NetworkSpec};
 use serde::Serialize;
 use std::collections::BTreeSet;
@@ -19,7 +20,7 @@ pub const AUTO: &str = "auto";
 /// What is asked.
 #[derive(Clone, Debug)]
 pub struct Question {
-    /// The congested ports, as [`network::ports_called`] reads them; [`AUTO`], which an empty list means as well, stands for those found.
+    /// The congested ports, as [`ports_called`] reads them; [`AUTO`], which an empty list means as well, stands for those found.
     pub congested: Vec<String>,
     /// Protocols by name; an empty list stands for those of [`protocol::NAMES`] that make sense in the network.
     pub protocols: Vec<String>,
@@ -244,7 +245,7 @@ fn protocols(question: &Question, refused: &mut Vec<Refusal>) -> Vec<Box<dyn Pro
 fn named_ports(fabric: &Fabric, question: &Question, refused: &mut Vec<Refusal>) -> BTreeSet<PortId> {
     let mut ports = BTreeSet::new();
     for name in question.congested.iter().filter(|name| *name != AUTO) {
-        match network::ports_called(fabric, name) {
+        match ports_called(fabric, name) {
             Ok(found) => ports.extend(found),
             Err(NoSuchPort { message, unknown, known }) => {
                 refused.push(Refusal { unknown, known, ..refusal("congested", message).value(name) });

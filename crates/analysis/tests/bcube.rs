@@ -14,6 +14,7 @@ use backwater_analysis::{Case, Dependencies, Graph, Question, analyze, network};
 use backwater_engine::Rate;
 use backwater_fabric::ids::{Class, NodeId, PortId};
 use backwater_fabric::network::fabric::Fabric;
+use backwater_fabric::network::names::ports_called;
 use backwater_fabric::network::spec::{FlowSpec, NetworkSpec, NodeKind};
 use common::{blocking, cycle};
 use networks::{Shape, all_to_all, along, bcube, flow, leaf_spine, network_of};
@@ -59,7 +60,7 @@ fn figure_5() -> Vec<FlowSpec> {
 /// The queues that `flows` join at port `port` of server or switch `node`, by their numbers in the paper.
 fn numbers(flows: &[&[u32]], node: &str, port: usize) -> Vec<usize> {
     let (fabric, case) = case(bcube(4, 1), flows.iter().map(|servers| along(4, 1, servers)).collect());
-    let [port] = network::ports_called(&fabric, &format!("{node}:{port}")).unwrap()[..] else { panic!("one port") };
+    let [port] = ports_called(&fabric, &format!("{node}:{port}")).unwrap()[..] else { panic!("one port") };
     let (graph, order) = (Graph::new(&case, &PortFc), port_fc::queues(&fabric, port));
     let number = |queue: &usize| order.iter().position(|id| *id == graph.queues[*queue].id).unwrap();
     let at = |queue: &&usize| graph.queues[**queue].port == port;

@@ -5,13 +5,13 @@
 #[path = "common/networks.rs"]
 mod networks;
 
-use backwater_analysis::network::ports_called;
 use backwater_analysis::{Question, Refusal, analyze, network};
 use backwater_engine::Rate;
 use backwater_fabric::ids::NodeId;
 use backwater_fabric::mechanisms::congestion::CongestionConfig;
 use backwater_fabric::mechanisms::load_balance::LoadBalanceConfig;
 use backwater_fabric::network::fabric::Fabric;
+use backwater_fabric::network::names::ports_called;
 use backwater_fabric::network::spec::{FlowSpec, LinkSpec, NetworkSpec};
 use networks::{fat_tree, flow, leaf_spine, network_of};
 use proptest::prelude::*;

@@ -8,7 +8,7 @@ use backwater_engine::{Duration, Time};
 use backwater_fabric::contract::Held;
 use backwater_fabric::contract::note::{DropCause, Note};
 use backwater_fabric::driver::simulation::Simulation;
-use backwater_fabric::driver::trace::{Action, Traced};
+use backwater_fabric::driver::trace::{Action, TraceSpec, Traced};
 use backwater_fabric::ids::{NodeId, PortId};
 use backwater_fabric::mechanisms::congestion::CongestionConfig;
 use backwater_fabric::mechanisms::load_balance::LoadBalanceConfig;
@@ -191,7 +191,7 @@ proptest! {
         spec.faults = vec![LinkFault { link, down, up }];
         spec.reconvergence = delay.map(Duration::from_us);
         let mut simulation = Simulation::new(spec.clone(), flows.clone(), 1).unwrap();
-        simulation.watch_trace();
+        simulation.watch_trace(&TraceSpec::ALL);
         let ends = simulation.fabric().wiring.links[link];
         common::drain(&mut simulation);
         let outcomes = simulation.outcomes();

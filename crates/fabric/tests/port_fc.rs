@@ -8,7 +8,7 @@ use backwater_engine::{Bytes, Duration, Rate, Time};
 use backwater_fabric::Simulation;
 use backwater_fabric::contract::note::DropCause;
 use backwater_fabric::contract::{Beside, Findings, FlowControlAccounts, FlowControlFacts, Options, PauseScope};
-use backwater_fabric::driver::trace::Action;
+use backwater_fabric::driver::trace::{Action, TraceSpec};
 use backwater_fabric::frame::cause::Cause;
 use backwater_fabric::frame::{Control, PacketKind, Protocol, Signal};
 use backwater_fabric::ids::{CLASSES, Class, ClassMask, NodeId, PortId, PortIx, QueueIx};
@@ -50,7 +50,7 @@ fn queues(flow: FlowSpec) -> Vec<QueueIx> {
 /// The same in another network.
 fn queues_in(spec: NetworkSpec, flow: FlowSpec) -> Vec<QueueIx> {
     let mut simulation = Simulation::new(spec, vec![flow], 1).unwrap();
-    simulation.watch_trace();
+    simulation.watch_trace(&TraceSpec::ALL);
     common::drain(&mut simulation);
     let queue = |action| match action {
         Action::Sent { frame, .. } => {
@@ -116,12 +116,12 @@ fn hosts_that_do_not_relay_are_destinations_alone() {
 #[test]
 fn with_three_layers_there_are_queues_for_each_length_and_layer() {
     let mut simulation = Simulation::new(network(2, 2, Default::default()), vec![flow(0, 7, 1000, 0)], 1).unwrap();
-    simulation.watch_trace();
+    simulation.watch_trace(&TraceSpec::ALL);
     common::drain(&mut simulation);
     let layer = |node: NodeId| (node.0 - 8) / 4;
     let mut seen = Vec::new();
     for traced in simulation.take_trace() {
-        let Action::Sent { frame, port, .. } = traced.what else { continue };
+        let (Action::Sent { frame, .. }, Some(port)) = (traced.what, traced.port) else { continue };
         let Some(packet) = frame.packet().filter(|packet| packet.kind == PacketKind::Data) else { continue };
         let (wiring, queue) = (&simulation.fabric().wiring, QueueIx::from(packet.queue) - CLASSES as QueueIx);
         let facts = &wiring.ports[port.0 as usize];

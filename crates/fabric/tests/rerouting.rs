@@ -10,7 +10,7 @@ use backwater_fabric::contract::note::{DropCause, Note};
 use backwater_fabric::contract::{
     FlowControl, FlowControlAccounts, FlowControlFacts, FlowControlOptions, Footprint, Options, Site, Starting, View,
 };
-use backwater_fabric::driver::trace::{Action, Traced};
+use backwater_fabric::driver::trace::{Action, TraceSpec, Traced};
 use backwater_fabric::frame::Direction;
 use backwater_fabric::ids::{FlowId, NodeId, PortIx, QueueIx};
 use backwater_fabric::mechanisms::congestion::CongestionConfig;
@@ -383,7 +383,7 @@ fn what_waits_at_a_dead_port_is_lost_where_it_has_come_in() {
     let (spec, flow, uplink) = two_spines(Some(100), None);
     let spine = NodeId(3 + u32::from(uplink));
     let mut simulation = Simulation::new(spec, vec![flow], 1).unwrap();
-    simulation.watch_trace();
+    simulation.watch_trace(&TraceSpec::ALL);
     let at_us = |us| Time::ZERO + Duration::from_us(us);
     simulation.run_until(at_us(150), 1);
     let waiting = simulation.node(spine).ports()[1].frames(3, simulation.frames(spine)).count();
@@ -496,7 +496,7 @@ fn four_spines() -> NetworkSpec {
 /// The uplinks of leaves, as leaf, port and link, at which a packet has joined a queue while the link was down and that of another uplink was not.
 fn put_behind_dead_links(spec: &NetworkSpec, flows: Vec<FlowSpec>) -> Vec<(NodeId, PortIx, Time)> {
     let mut simulation = Simulation::new(spec.clone(), flows, 1).unwrap();
-    simulation.watch_trace();
+    simulation.watch_trace(&TraceSpec::ALL);
     common::drain(&mut simulation);
     assert_eq!((simulation.unfinished().len(), simulation.audit()), (0, vec![]));
     let trace = simulation.take_trace();

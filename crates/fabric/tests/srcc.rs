@@ -10,7 +10,7 @@ mod common;
 use backwater_engine::{Bytes, Duration, Rate, Time};
 use backwater_fabric::Simulation;
 use backwater_fabric::contract::note::Note;
-use backwater_fabric::driver::trace::{Action, Traced};
+use backwater_fabric::driver::trace::{Action, TraceSpec, Traced};
 use backwater_fabric::frame::{Packet, PacketKind};
 use backwater_fabric::ids::{FlowId, NodeId};
 use backwater_fabric::mechanisms::congestion::CongestionConfig;
@@ -51,7 +51,7 @@ fn fixed(threshold: u64) -> SrccConfig {
 /// Runs to the end with all that happens traced.
 fn traced(spec: &NetworkSpec, flows: Vec<FlowSpec>) -> (Simulation, Vec<Traced>) {
     let mut simulation = Simulation::new(spec.clone(), flows, 1).unwrap();
-    simulation.watch_trace();
+    simulation.watch_trace(&TraceSpec::ALL);
     common::drain(&mut simulation);
     let trace = simulation.take_trace();
     assert_eq!((simulation.audit(), simulation.violations()), (vec![], vec![]));
@@ -135,7 +135,7 @@ fn a_notice_takes_exactly_the_time_of_its_hops() {
     let arrival = first + Duration::from_ps(3360 + 3_000_000 + 3360 + 2_000_000 + 6720 + 1_000_000);
     let rates = |from: Time| -> Vec<(Time, Rate)> {
         let of_flow = trace.iter().filter_map(|traced| match traced.what {
-            Action::Noted(Note::Rate { flow: FlowId(0), rate }) if traced.at >= from => Some((traced.at, rate)),
+            Action::Noted(Note::Rate { flow: FlowId(0), rate, .. }) if traced.at >= from => Some((traced.at, rate)),
             _ => None,
         });
         of_flow.collect()
@@ -279,8 +279,8 @@ fn notices_go_back_the_way_of_the_packet() {
     let sent: Vec<_> = trace
         .iter()
         .filter_map(|traced| match &traced.what {
-            Action::Sent { port, frame, until } => {
-                let port = &wiring.ports[port.0 as usize];
+            Action::Sent { frame, until, .. } => {
+                let port = &wiring.ports[traced.port?.0 as usize];
                 let peer = wiring.ports[port.peer.0 as usize].node;
                 Some((traced.at, traced.node.0, peer.0, *until + port.delay, *frame.packet()?))
             }
@@ -406,7 +406,7 @@ proptest! {
             // Headers for telemetry need more headroom.
             spec.switch.buffer = Bytes(reserved(&spec) + room);
             let mut simulation = Simulation::new(spec.clone(), flows.clone(), 1).unwrap();
-            simulation.watch_trace();
+            simulation.watch_trace(&TraceSpec::ALL);
             common::drain(&mut simulation);
             let trace = simulation.take_trace();
             let outcomes = simulation.outcomes();
@@ -421,7 +421,7 @@ proptest! {
             let counters = simulation.counters();
             prop_assert_eq!(counters.get("notices"), counters.get("notices_received"));
             for traced in &trace {
-                if let Action::Noted(Note::Rate { flow, rate }) = traced.what {
+                if let Action::Noted(Note::Rate { flow, rate, .. }) = traced.what {
                     let host = flows[flow.0 as usize].src;
                     let fastest = simulation.fabric().wiring.of(host).iter().map(|port| port.rate).max();
                     prop_assert!(rate > Rate::from_bps(0) && Some(rate) <= fastest, "{rate} of {fastest:?}");

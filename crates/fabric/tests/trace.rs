@@ -7,7 +7,7 @@ mod common;
 use backwater_engine::{Bytes, Duration, Rate, Time};
 use backwater_fabric::Simulation;
 use backwater_fabric::contract::note::{DropCause, Note};
-use backwater_fabric::driver::trace::{Action, Traced};
+use backwater_fabric::driver::trace::{Action, TraceSpec, Traced};
 use backwater_fabric::frame::PacketKind;
 use backwater_fabric::ids::NodeId;
 use backwater_fabric::mechanisms::congestion::CongestionConfig;
@@ -31,7 +31,7 @@ fn incast() -> NetworkSpec {
 fn traced(spec: &NetworkSpec, shards: usize) -> (Simulation, Vec<Traced>) {
     let flows = (0..3).map(|host| flow(host, 3, 200_000, 0)).collect();
     let mut simulation = Simulation::new(spec.clone(), flows, shards).unwrap();
-    simulation.watch_trace();
+    simulation.watch_trace(&TraceSpec::ALL);
     common::drain(&mut simulation);
     let trace = simulation.take_trace();
     (simulation, trace)

@@ -5,6 +5,8 @@
 //! | `run.json` | scenario as resolved, seed, version, counts, verdicts, checksums of the other files ([`Summary`]) |
 //! | `topology.json` | nodes and links by name |
 //! | `flows.parquet` | a row per flow |
+//! | `waits.parquet` | where the time of flows has gone |
+//! | `events.parquet` | what nodes did, event by event |
 //! | `pauses.parquet` | a row per interval in which an egress queue was paused |
 //! | `queues.parquet`, `ports.parquet`, `buffers.parquet`, `goodput.parquet`, `paths.parquet`, `balancing.parquet` | samples |
 //! | `switches.parquet` | a row per switch |
@@ -16,6 +18,8 @@
 
 mod disk;
 mod estimate;
+mod events;
+mod header;
 mod roles;
 mod run;
 mod summary;

@@ -5,11 +5,12 @@ mod open_tables;
 use self::open_tables::Tables;
 use crate::BUILD;
 use crate::disk::{FileSum, Reserve};
+use crate::events::EventLog;
 use crate::roles::{FlowRole, Roles};
 use crate::summary::{Audit, DeadlockReport, FlowCounts, Outcome, QueueName, Summary};
 use crate::tables::{
     BalancingRow, BufferRow, FlowRow, FullQueueRow, GoodputRow, HeadroomRow, Name, PathRow, PauseRow, PortRow,
-    QueueRow, ReorderingRow, Row, StopRow, SwitchRow, TableError, TableWriter,
+    QueueRow, ReorderingRow, Row, SCHEMA_VERSION, StopRow, SwitchRow, TableError, TableWriter, WaitRow,
 };
 use crate::topology::topology_json;
 use crate::usage::{Footprint, cpu_seconds, peak_rss_bytes};
@@ -18,8 +19,11 @@ use backwater_fabric::contract::note::{Disorder, DropCause};
 use backwater_fabric::contract::{FlowControlAccounts as _, Held, PathState};
 use backwater_fabric::driver::deadlock::Deadlock;
 use backwater_fabric::driver::outcome::FlowOutcome;
+use backwater_fabric::frame::Direction;
 use backwater_fabric::frame::cause::Cause;
-use backwater_fabric::ids::PortId;
+use backwater_fabric::frame::journey::{Span, Term};
+use backwater_fabric::ids::{PortId, PortIx};
+use backwater_fabric::model::ledger::{FlowAccount, Sums};
 use backwater_fabric::model::node::Node;
 use backwater_fabric::model::port::Port;
 use backwater_fabric::model::probe::{HeadroomPeak, Stop};
@@ -95,6 +99,9 @@ pub struct Run {
     reordering: BTreeMap<(FlowKind, bool), Reordering>,
     /// The names of what load balancers hold.
     held: BTreeMap<&'static str, Name>,
+    /// The names of what [`WaitRow`] tells apart.
+    terms: BTreeMap<&'static str, Name>,
+    event_log: EventLog,
     next_sample: Time,
     next_check: Time,
     next_look: Time,
@@ -182,6 +189,10 @@ impl Run {
         if plan.probes.pauses {
             simulation.watch_full();
         }
+        if plan.probes.flows {
+            simulation.watch_flows();
+        }
+        plan.trace.iter().for_each(|trace| simulation.watch_trace(trace));
         let in_directory = |cause| RunError::File { path: directory.into(), cause };
         fs::create_dir_all(directory).map_err(in_directory)?;
         let reserve = Reserve::take(directory).map_err(in_directory)?;
@@ -190,6 +201,10 @@ impl Run {
         let mut names = every_name(&plan);
         let held: BTreeMap<_, _> = things_held(&simulation).into_iter().zip((names.len() as u32..).map(Name)).collect();
         names.extend(held.keys().map(|what| (*what).to_owned()));
+        let terms = Term::ALL.map(Term::name).into_iter().chain(PARTS);
+        let terms: BTreeMap<_, _> = terms.zip((names.len() as u32..).map(Name)).collect();
+        names.extend(Term::ALL.map(Term::name).into_iter().chain(PARTS).map(ToOwned::to_owned));
+        let event_log = EventLog::new(&mut names);
         let metadata = metadata(&plan);
         let nodes = plan.spec.nodes.len();
         let first = |interval: Duration| {
@@ -200,6 +215,8 @@ impl Run {
             received: BTreeMap::new(),
             reordering: BTreeMap::new(),
             held,
+            terms,
+            event_log,
             next_sample: first(plan.probes.sample_interval),
             next_check: first(plan.probes.deadlock_check),
             next_look: Time::ZERO,
@@ -288,6 +305,14 @@ impl Run {
             }
             self.write_flow(&outcome);
         }
+        self.write_events();
+    }
+
+    /// Writes what has been traced since the last time.
+    fn write_events(&mut self) {
+        let trace = self.simulation.take_trace();
+        let rows = self.event_log.rows(trace, self.simulation.fabric());
+        rows.into_iter().for_each(|row| self.tables.events.push(row));
     }
 
     /// Writes what pauses and ingress queues have come to since the last time.
@@ -376,6 +401,7 @@ impl Run {
     pub fn finish(mut self) -> Result<Summary, RunError> {
         let outcome = self.outcome.unwrap_or(Outcome::Interrupted);
         self.write_probes();
+        self.write_events();
         self.write_open_pauses();
         for stop in self.simulation.open_stops() {
             self.write_stop(&stop, Some(stop.to).filter(|end| *end != Time::NEVER));
@@ -428,6 +454,7 @@ impl Run {
                 .collect(),
         });
         Summary {
+            schema_version: SCHEMA_VERSION,
             outcome,
             write_error: self.write_error.take(),
             simulated_ps: self.simulation.now().ps(),
@@ -721,9 +748,56 @@ impl Run {
             disordered_packets: outcome.disorder.packets(),
             largest_degree: outcome.disorder.largest(),
             measured,
+            path: self.path_of(outcome),
         });
+        outcome.account.iter().for_each(|account| self.write_waits(outcome.flow.0, account));
+    }
+
+    /// The egress ports that the packets of a flow take, or the one with which it was complete.
+    fn path_of(&self, outcome: &FlowOutcome) -> Option<Vec<PortIx>> {
+        let (fabric, flow) = (self.simulation.fabric(), &outcome.spec);
+        let ix = |port: PortId| fabric.wiring.ports[port.0 as usize].ix;
+        let taken = outcome.route.map(|route| route.behind().collect());
+        let fixed = || fabric.carries_route(flow).then(|| fabric.path(outcome.flow, flow, Direction::Data).to_vec());
+        let told = || {
+            let completion = &outcome.account.as_ref()?.completion;
+            let sent = completion.iter().filter(|span| span.term == Term::Serialisation);
+            outcome.reception.finish.map(|_| sent.map(|span| ix(span.port)).collect())
+        };
+        taken.or_else(fixed).or_else(told)
+    }
+
+    /// Writes where the time of a flow has gone.
+    fn write_waits(&mut self, flow: u32, account: &FlowAccount) {
+        let wiring = &self.simulation.fabric().wiring;
+        let facts = |port: PortId| &wiring.ports[port.0 as usize];
+        let row = |of: &str, packets, step, Span { port, term, root, length }: Span| WaitRow {
+            flow,
+            of: self.terms[of],
+            packets,
+            step,
+            node: facts(port).node.into(),
+            port: facts(port).ix,
+            term: self.terms[term.name()],
+            cause_node: root.map(|root| facts(root).node.into()),
+            cause_port: root.map(|root| facts(root).ix),
+            length_ps: length,
+        };
+        let [completion, packets, window] = PARTS;
+        let steps = (0..).zip(&account.completion).map(|(step, span)| row(completion, 1, Some(step), *span));
+        let of_sums = |of: &'static str, count: u64, sums: &Sums| -> Vec<WaitRow> {
+            let spans = sums.iter().map(|(&(port, term, root), &length)| Span { port, term, root, length });
+            spans.map(|span| row(of, count, None, span)).collect()
+        };
+        let mut rows: Vec<WaitRow> = steps.collect();
+        rows.extend(of_sums(packets, account.delivered, &account.packets));
+        rows.extend(of_sums(window, account.openings, &account.window));
+        rows.into_iter().for_each(|row| self.tables.waits.push(row));
     }
 }
+
+/// Of what packets of a flow [`WaitRow`] tells.
+const PARTS: [&str; 3] = ["completion", "packets", "window"];
 
 /// The names of the nodes, then those of the tags, then those of the roles.
 fn every_name(plan: &Plan) -> Vec<String> {
@@ -745,8 +819,9 @@ fn write_table<R: Row>(
 }
 
 /// What every table tells about where it comes from.
-fn metadata(plan: &Plan) -> [(String, String); 3] {
+fn metadata(plan: &Plan) -> [(String, String); 4] {
     [
+        ("backwater.schema_version".to_owned(), SCHEMA_VERSION.to_string()),
         ("backwater.version".to_owned(), BUILD.version.to_owned()),
         ("backwater.commit".to_owned(), BUILD.commit.to_owned()),
         ("backwater.seed".to_owned(), plan.run.seed.to_string()),

@@ -28,6 +28,8 @@ pub enum Outcome {
 /// The contents of `run.json`. Times in ps, sizes in bytes.
 #[derive(Clone, Debug, Serialize)]
 pub struct Summary {
+    /// Of the tables beside it: changes whenever a column changes.
+    pub schema_version: u32,
     /// How it ended.
     pub outcome: Outcome,
     /// Why results could not be written, if they could not.

@@ -5,7 +5,10 @@
 
 use crate::disk::{FileSum, Keeper};
 use arrow_array::types::{ArrowPrimitiveType, Float64Type, Int64Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type};
-use arrow_array::{ArrayRef, BooleanArray, DictionaryArray, Int32Array, PrimitiveArray, RecordBatch, StringArray};
+use arrow_array::{
+    ArrayRef, BinaryArray, BooleanArray, DictionaryArray, Int32Array, ListArray, PrimitiveArray, RecordBatch,
+    StringArray,
+};
 use arrow_schema::{ArrowError, DataType, Field, Schema};
 use backwater_engine::{Duration, Time};
 use backwater_fabric::ids::NodeId;
@@ -21,7 +24,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// A name out of the few that a table has: index into their list.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Name(pub u32);
 
 impl From<NodeId> for Name {
@@ -31,7 +34,7 @@ impl From<NodeId> for Name {
 }
 
 /// What a column can hold.
-pub trait Cell: Copy {
+pub trait Cell: Clone {
     /// Whether a row may have no value.
     const IS_OPTIONAL: bool = false;
 
@@ -133,8 +136,47 @@ impl Cell for bool {
     }
 }
 
+impl Cell for Option<bool> {
+    const IS_OPTIONAL: bool = true;
+
+    fn data_type() -> DataType {
+        DataType::Boolean
+    }
+
+    fn array(cells: impl Iterator<Item = Option<bool>>, _: &ArrayRef) -> Result<ArrayRef, ArrowError> {
+        Ok(Arc::new(cells.collect::<BooleanArray>()))
+    }
+}
+
+/// Bytes.
+impl Cell for Option<Vec<u8>> {
+    const IS_OPTIONAL: bool = true;
+
+    fn data_type() -> DataType {
+        DataType::Binary
+    }
+
+    fn array(cells: impl Iterator<Item = Option<Vec<u8>>>, _: &ArrayRef) -> Result<ArrayRef, ArrowError> {
+        Ok(Arc::new(BinaryArray::from_iter(cells)))
+    }
+}
+
+/// Numbers of ports.
+impl Cell for Option<Vec<u16>> {
+    const IS_OPTIONAL: bool = true;
+
+    fn data_type() -> DataType {
+        DataType::List(Arc::new(Field::new_list_field(DataType::UInt16, true)))
+    }
+
+    fn array(cells: impl Iterator<Item = Option<Vec<u16>>>, _: &ArrayRef) -> Result<ArrayRef, ArrowError> {
+        let lists = cells.map(|ports| ports.map(|ports| ports.into_iter().map(Some)));
+        Ok(Arc::new(ListArray::from_iter_primitive::<UInt16Type, _, _>(lists)))
+    }
+}
+
 /// A row of a table.
-pub trait Row: Copy {
+pub trait Row: Clone {
     /// The columns: name, type, whether a row may have no value, meaning.
     fn fields() -> Vec<Field>;
 
@@ -152,20 +194,20 @@ fn field<T: Cell>(name: &str, meaning: &str) -> Field {
 
 /// A row whose fields are the columns of its table: what is said of them here is in the file as well.
 macro_rules! row {
-    ($(#[$about:meta])+ pub struct $row:ident { $(#[doc = $meaning:literal] pub $column:ident: $cell:ty,)+ }) => {
+    ($(#[$about:meta])+ pub struct $row:ident { $($(#[doc = $meaning:literal])+ pub $column:ident: $cell:ty,)+ }) => {
         $(#[$about])+
-        #[derive(Clone, Copy, Debug)]
+        #[derive(Clone, Debug, Default)]
         pub struct $row {
-            $(#[doc = $meaning] pub $column: $cell,)+
+            $($(#[doc = $meaning])+ pub $column: $cell,)+
         }
 
         impl Row for $row {
             fn fields() -> Vec<Field> {
-                vec![$(field::<$cell>(stringify!($column), $meaning)),+]
+                vec![$(field::<$cell>(stringify!($column), concat!($($meaning),+))),+]
             }
 
             fn columns(rows: &[$row], names: &ArrayRef) -> Result<Vec<ArrayRef>, ArrowError> {
-                Ok(vec![$(Cell::array(rows.iter().map(|row| row.$column), names)?),+])
+                Ok(vec![$(Cell::array(rows.iter().map(|row| row.$column.clone()), names)?),+])
             }
         }
     };
@@ -216,6 +258,103 @@ row! {
         pub largest_degree: u32,
         /// whether it started after the warm-up
         pub measured: bool,
+        /// egress port at each node on the way of the packet that completed it, its source first; of a flow that is not complete, that of its
+        /// packets; empty where switches choose it packet by packet and nobody has written it down (`probes.flows`)
+        pub path: Option<Vec<u16>>,
+    }
+}
+
+row! {
+    /// `waits.parquet`: where the time of flows has gone, to the picosecond; needs `probes.flows`.
+    pub struct WaitRow {
+        /// number of the flow
+        pub flow: u32,
+        /// of what: completion (the packet that completed the flow, from the flow's start on: these add up to fct_ps; of a flow that is not complete, the
+        /// packet that its receiver waits for, or its sender, until the end of the run), packets (all that were delivered, from the first wire on, added up),
+        /// window (packets and the ACKs that answer them, whose arrival opened a full window, from the first wire on, added up)
+        pub of: Name,
+        /// how many packets are added up
+        pub packets: u64,
+        /// of completion: which row of the flow it is, from 0, in the order of the packet's way
+        pub step: Option<u32>,
+        /// node
+        pub node: Name,
+        /// number of the egress port at its node, from 0
+        pub port: u16,
+        /// what it did or waited for there: see the guide
+        pub term: Name,
+        /// of paused: node of the port whose congestion closed the gate; empty for closures that ended too long ago to be told apart
+        pub cause_node: Option<Name>,
+        /// number of that port at its node
+        pub cause_port: Option<u16>,
+        /// how long, in all, ps
+        pub length_ps: Duration,
+    }
+}
+
+row! {
+    /// `events.parquet`: what nodes did, event by event, in order of time, node, port and sequence; needs `probes.trace`.
+    pub struct EventRow {
+        /// when, ps
+        pub time_ps: Time,
+        /// which node
+        pub node: Name,
+        /// number of the port at its node, from 0; empty for what happens to a flow as a whole
+        pub port: Option<u16>,
+        /// place among all that the node did at that time
+        pub sequence: u32,
+        /// sent, enqueue, dequeue, move, pause, resume, link-down, link-up, mark, drop, rate, sender, received, acknowledged
+        pub event: Name,
+        /// what kind of frame: data, ack, nack, cnp, notice; of link-local frames the protocol: pfc, pyrrha, bfc, per-flow, port-fc, or custom
+        pub frame: Option<Name>,
+        /// its traffic class
+        pub class: Option<u8>,
+        /// flow
+        pub flow: Option<u32>,
+        /// data: number of the packet; ack, nack: of the next one expected; sender: of the next one that it sends, empty if all has been sent; received: of the packet that completed the flow
+        pub psn: Option<u32>,
+        /// queue of the port
+        pub queue: Option<u16>,
+        /// of a move: the queue that the packet has joined
+        pub to_queue: Option<u16>,
+        /// frame from Ethernet header to FCS, bytes
+        pub frame_bytes: Option<u32>,
+        /// the same with preamble and gap, bytes
+        pub wire_bytes: Option<u16>,
+        /// of sent: when the last bit leaves, ps
+        pub until_ps: Option<Time>,
+        /// whether the packet carries the ECN mark, or its echo
+        pub marked: Option<bool>,
+        /// bytes in the queue with the packet that has joined it, or without the one that has left
+        pub queue_bytes: Option<u64>,
+        /// port through which the packet came in
+        pub ingress_port: Option<u16>,
+        /// class in which it came in
+        pub ingress_class: Option<u8>,
+        /// bytes charged to that ingress queue, with the packet that has come, or without the one that leaves
+        pub ingress_bytes: Option<u64>,
+        /// bytes at which that ingress queue is full, as things are
+        pub threshold_bytes: Option<u64>,
+        /// of pause and resume: node of the port whose congestion is the cause
+        pub cause_node: Option<Name>,
+        /// number of that port at its node
+        pub cause_port: Option<u16>,
+        /// of drop: why; of pause and resume: congestion, or order where a queue waits for another one of its port
+        pub reason: Option<Name>,
+        /// of rate: at what rate the sender goes on, bit/s
+        pub rate_bps: Option<u64>,
+        /// of sender: payload bytes in flight
+        pub in_flight_bytes: Option<u64>,
+        /// of sender: how many there may be before it stops; empty without a window
+        pub window_bytes: Option<u64>,
+        /// of sender: when its rate allows for the next packet, ps
+        pub departure_ps: Option<Time>,
+        /// of a PFC frame: mask of the classes that it names, bit i stands for class i
+        pub pfc_classes: Option<u8>,
+        /// of a PFC frame: for how long, in quanta of 512 bit times; 0 to resume
+        pub pfc_quanta: Option<u16>,
+        /// header of EtherType 0x88B5, where the frame has one
+        pub header: Option<Vec<u8>>,
     }
 }
 
@@ -457,6 +596,9 @@ pub struct TableError {
     path: PathBuf,
     cause: Box<dyn std::error::Error + Send + Sync>,
 }
+
+/// Changes whenever a column changes its name, type or meaning.
+pub const SCHEMA_VERSION: u32 = 2;
 
 /// Rows held in memory before they are encoded.
 const BATCH: usize = 1 << 12;

@@ -169,12 +169,32 @@ pub struct ProbesConfig {
     /// Whether what load balancers know of paths, and how much they hold, is sampled. Default false: every sample then looks at every path that edge switches have
     /// chosen among.
     pub paths: bool,
+    /// Whether it is written down where the time of every flow goes, to the picosecond. Default false.
+    pub flows: bool,
+    /// Which events are written down one by one: what is on wires and in queues, pauses, marks, drops, what senders do. Default: none.
+    pub trace: Option<TraceConfig>,
     /// Time between two searches for cyclic waits; "0 s" switches them off. Default 100 us.
     pub deadlock_check: Duration,
     /// Smallest share of an incast's traffic, 0 to 1, that a port carries for the flows of others through it to count as vulnerable. Default
     /// 0.1.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub vulnerable_share: f64,
+}
+
+/// Which events are written down one by one.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct TraceConfig {
+    /// From when on. Default 0 s.
+    pub from: Time,
+    /// Until when. Default: the end of the run.
+    pub until: Option<Time>,
+    /// Hosts and switches by name or pattern: what they do. Default: all of them.
+    pub nodes: Option<NodeList>,
+    /// Ports, as "leaf3:5" or "leaf3->h7", instead of nodes: what happens there.
+    pub ports: Option<Vec<String>>,
+    /// Flows by their numbers in order of start, from 0, instead of nodes: what happens to their packets, and what their senders do.
+    pub flows: Option<Vec<u32>>,
 }
 
 impl Default for ProbesConfig {
@@ -185,6 +205,8 @@ impl Default for ProbesConfig {
             ingress: false,
             goodput: false,
             paths: false,
+            flows: false,
+            trace: None,
             deadlock_check: Duration::from_us(100),
             vulnerable_share: 0.1,
         }

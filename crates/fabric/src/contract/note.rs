@@ -1,7 +1,7 @@
 //! What the model reports to observers: rare facts, pushed into the sink as they happen.
 
 use crate::frame::cause::{Cause, Closure};
-use crate::frame::{PacketKind, Psn};
+use crate::frame::{PacketKind, Psn, Route};
 use crate::ids::{Class, FlowId, NodeId, PortId, PortIx, QueueIx};
 use backwater_engine::memory::HeapBytes;
 use backwater_engine::{Duration, Rate, Time};
@@ -38,6 +38,19 @@ impl DropCause {
     }
 }
 
+/// What an ingress queue holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct IngressHeld {
+    /// The port.
+    pub port: PortIx,
+    /// The class.
+    pub class: Class,
+    /// Charged bytes.
+    pub bytes: u64,
+    /// Bytes at which it is full, as things are; `None` if it has no such bound.
+    pub threshold: Option<u64>,
+}
+
 /// Something worth telling.
 #[derive(Clone, Copy, Debug)]
 pub enum Note {
@@ -53,6 +66,8 @@ pub enum Note {
         bytes: u32,
         /// Whose data it was, if it was data.
         flow: Option<FlowId>,
+        /// The number of that packet.
+        psn: Psn,
         /// Why.
         cause: DropCause,
     },
@@ -110,6 +125,8 @@ pub enum Note {
         psn: Psn,
         /// Charged bytes in the queue with it.
         bytes: u64,
+        /// What its ingress queue holds with it, if that is charged.
+        ingress: Option<IngressHeld>,
     },
     /// A packet has left a queue for another one of the same port.
     Moved {
@@ -144,6 +161,8 @@ pub enum Note {
         psn: Psn,
         /// Charged bytes left in the queue.
         bytes: u64,
+        /// What its ingress queue holds without it, if that is charged.
+        ingress: Option<IngressHeld>,
     },
     /// The link of a port has gone down or come up.
     Link {
@@ -184,6 +203,8 @@ pub enum Note {
     Rate {
         /// Of this flow.
         flow: FlowId,
+        /// The port through which it sends.
+        port: PortId,
         /// The rate.
         rate: Rate,
     },
@@ -191,6 +212,10 @@ pub enum Note {
     Received {
         /// Which flow.
         flow: FlowId,
+        /// The packet that completed it.
+        psn: Psn,
+        /// The way of that packet, if it carried one.
+        route: Option<Route>,
     },
     /// The sender knows that the receiver has all bytes of a flow.
     Acknowledged {

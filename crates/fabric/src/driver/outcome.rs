@@ -1,11 +1,10 @@
 //! What a simulation tells of itself: counts, flows, pauses, and what its probes have seen.
 
-use crate::contract::Stations;
 use crate::contract::note::{Disorder, DropCause, Reception};
 use crate::driver::memory::Memory;
 use crate::driver::simulation::Simulation;
-use crate::driver::trace::Traced;
 use crate::driver::watch::{Acknowledged, FullQueue, LossyDrop, PauseInterval};
+use crate::frame::Route;
 use crate::ids::{FlowId, NodeId};
 use crate::model::ledger::FlowAccount;
 use crate::model::node::Node;
@@ -73,6 +72,8 @@ pub struct FlowOutcome {
     pub acknowledged: Option<Time>,
     /// Payload bytes sent more than once.
     pub retransmitted: u64,
+    /// The way of the packet that completed it, if that carried one, and others may have gone another way.
+    pub route: Option<Route>,
     /// Where its time has gone, if that is written down ([`Simulation::watch_flows`]).
     pub account: Option<Box<FlowAccount>>,
 }
@@ -152,24 +153,6 @@ impl Simulation {
         pauses
     }
 
-    /// From now on everything that nodes do is written down: see [`Simulation::take_trace`].
-    pub fn watch_trace(&mut self) {
-        for shard in &mut self.shards {
-            shard.outside.watch.trace.0.get_or_insert_default();
-            let nodes = shard.nodes.iter_mut();
-            nodes.for_each(|node| node.interfaces.stations = node.interfaces.stations | Stations::TRACE);
-        }
-    }
-
-    /// Takes what has been traced since the last call, in order of time; of one time, node by node.
-    pub fn take_trace(&mut self) -> Vec<Traced> {
-        let traces = self.shards.iter_mut().filter_map(|shard| shard.outside.watch.trace.0.as_mut());
-        let mut all: Vec<Traced> = traces.flat_map(std::mem::take).collect();
-        // What one node does at one time stays in its order.
-        all.sort_by_key(|traced| (traced.at, traced.node));
-        all
-    }
-
     /// From now on it is written down what makes ingress queues full: see [`Simulation::take_full`].
     pub fn watch_full(&mut self) {
         let nodes = self.shards.iter_mut().flat_map(|shard| &mut shard.nodes);
@@ -247,6 +230,7 @@ impl Simulation {
                 acknowledged: done.map(|done| done.at),
                 retransmitted: done
                     .map_or_else(|| endpoint(flow.spec.src).retransmitted(flow), |done| done.retransmitted),
+                route: self.ways.get(&id).copied(),
                 account: self.account(id, flow, &stuck),
             }
         };

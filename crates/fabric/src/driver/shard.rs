@@ -10,7 +10,6 @@ use crate::contract::{Footprint, PortFacts};
 use crate::driver::keys::{AGE_MAX, Kind, arrival, event, id_of, kind_of};
 use crate::driver::layout::{Layout, NodePlace};
 use crate::driver::memory::Memory;
-use crate::driver::trace::Action;
 use crate::driver::watch::Watch;
 use crate::driver::wire::{Arrival, Flying, Mail, Trouble, Wire, wire_index};
 use crate::frame::record::Records;
@@ -295,7 +294,7 @@ pub(super) struct ShardSink<'a> {
 
 impl Sink for ShardSink<'_> {
     #[inline]
-    fn transmit(&mut self, port: &Port, frame: &Frame) {
+    fn transmit(&mut self, port: &Port, frame: &Frame, records: &Records) {
         let watch = &mut self.outside.watch;
         watch.packet_hops += 1;
         if let Body::Control(control) = &frame.body {
@@ -306,8 +305,10 @@ impl Sink for ShardSink<'_> {
                 Signal::Other => {}
             }
         }
-        let sent = || Action::Sent { port: port.id, frame: *frame, until: port.busy_until };
-        watch.trace.add(self.now, sent, self.fabric);
+        if watch.trace.is_on(self.now) {
+            let record = || records.copy(frame.record).map(Box::new);
+            watch.trace.add_sent(self.now, port.id, frame, port.busy_until, record, self.fabric);
+        }
         let at = port.busy_until + port.delay;
         let arrival = Arrival { at, burst_age: ((at - port.burst_start).ps() / 1000).min(AGE_MAX) as u32 };
         match port.place.peer_wire {

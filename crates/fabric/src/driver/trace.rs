@@ -1,31 +1,61 @@
 //! The trace: what nodes do, event by event. It stands behind the sink: whatever shows, exports or tests single events takes them from here.
 
+use crate::contract::Stations;
 use crate::contract::note::Note;
+use crate::driver::simulation::Simulation;
 use crate::frame::Frame;
-use crate::ids::{NodeId, PortId};
+use crate::frame::record::Record;
+use crate::ids::{FlowId, NodeId, PortId};
 use crate::network::fabric::Fabric;
 use backwater_engine::Time;
+use std::collections::BTreeSet;
+
+/// What is traced.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TraceSpec {
+    /// From when on.
+    pub from: Time,
+    /// Until when; what happens at this instant is not traced any more.
+    pub until: Time,
+    /// What of all that happens meanwhile.
+    pub scope: TraceScope,
+}
+
+/// What of all that happens is traced.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TraceScope {
+    /// All.
+    All,
+    /// What these nodes do.
+    Nodes(BTreeSet<NodeId>),
+    /// What happens at these ports.
+    Ports(BTreeSet<PortId>),
+    /// What concerns these flows: their packets, and their senders.
+    Flows(BTreeSet<FlowId>),
+}
 
 /// Something that a node has done.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Traced {
     /// When.
     pub at: Time,
     /// Which node.
     pub node: NodeId,
+    /// At which of its ports, if at one.
+    pub port: Option<PortId>,
     /// What.
     pub what: Action,
 }
 
 /// What a node has done.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub enum Action {
     /// A frame has started on the wire.
     Sent {
-        /// Of this port.
-        port: PortId,
         /// The frame.
         frame: Frame,
+        /// What its side record holds.
+        record: Option<Box<Record>>,
         /// When its last bit leaves.
         until: Time,
     },
@@ -33,38 +63,128 @@ pub enum Action {
     Noted(Note),
 }
 
-/// What has been traced of a shard's nodes, in the order in which it happened.
+/// What has been traced of a shard's nodes, in the order in which it happened; `None` if nobody wants to know.
 #[derive(Debug, Default)]
-pub(crate) struct Trace(pub(super) Option<Vec<Traced>>);
+pub(crate) struct Trace(Option<Box<Tracer>>);
+
+#[derive(Debug)]
+struct Tracer {
+    spec: TraceSpec,
+    actions: Vec<Traced>,
+}
 
 impl Trace {
+    /// Whether anything that happens at `now` is traced.
     #[inline]
-    pub(crate) fn add(&mut self, at: Time, what: impl FnOnce() -> Action, fabric: &Fabric) {
-        if let Some(actions) = &mut self.0 {
-            let what = what();
-            actions.push(Traced { at, node: actor(&what, fabric), what });
+    pub(crate) fn is_on(&self, now: Time) -> bool {
+        self.0.as_ref().is_some_and(|tracer| (tracer.spec.from..tracer.spec.until).contains(&now))
+    }
+
+    /// A frame has started on the wire of `port`.
+    pub(crate) fn add_sent(
+        &mut self,
+        at: Time,
+        port: PortId,
+        frame: &Frame,
+        until: Time,
+        record: impl FnOnce() -> Option<Box<Record>>,
+        fabric: &Fabric,
+    ) {
+        let node = fabric.wiring.ports[port.0 as usize].node;
+        let flow = frame.packet().map(|packet| packet.flow);
+        let Some(tracer) = self.0.as_mut().filter(|tracer| tracer.wants(node, Some(port), flow)) else { return };
+        let what = Action::Sent { frame: *frame, record: record(), until };
+        tracer.actions.push(Traced { at, node, port: Some(port), what });
+    }
+
+    /// A node has told a note.
+    pub(crate) fn add_note(&mut self, at: Time, note: &Note, fabric: &Fabric) {
+        let Some((node, port)) = place(note, fabric) else { return };
+        let Some(tracer) = self.0.as_mut().filter(|tracer| tracer.wants(node, port, flow_of(note))) else { return };
+        tracer.actions.push(Traced { at, node, port, what: Action::Noted(*note) });
+    }
+}
+
+impl Tracer {
+    fn wants(&self, node: NodeId, port: Option<PortId>, flow: Option<FlowId>) -> bool {
+        match &self.spec.scope {
+            TraceScope::All => true,
+            TraceScope::Nodes(nodes) => nodes.contains(&node),
+            TraceScope::Ports(ports) => port.is_some_and(|port| ports.contains(&port)),
+            TraceScope::Flows(flows) => flow.is_some_and(|flow| flows.contains(&flow)),
         }
     }
 }
 
-/// Which node has done something.
-fn actor(what: &Action, fabric: &Fabric) -> NodeId {
-    let of_port = |port: PortId| fabric.wiring.ports[port.0 as usize].node;
-    match what {
-        Action::Sent { port, .. } => of_port(*port),
-        Action::Noted(note) => match note {
-            Note::Dropped { node, .. } | Note::Count { node, .. } => *node,
-            Note::Paused { port, .. }
-            | Note::Stopped { port, .. }
-            | Note::Full { port, .. }
-            | Note::Enqueued { port, .. }
-            | Note::Moved { port, .. }
-            | Note::Dequeued { port, .. }
-            | Note::Link { port, .. }
-            | Note::Sender { port, .. }
-            | Note::Marked { port, .. } => of_port(*port),
-            Note::Received { flow } => fabric.flow(*flow).dst,
-            Note::Acknowledged { flow, .. } | Note::Rate { flow, .. } => fabric.flow(*flow).src,
-        },
+impl TraceSpec {
+    /// Everything, from beginning to end.
+    pub const ALL: TraceSpec = TraceSpec { from: Time::ZERO, until: Time::NEVER, scope: TraceScope::All };
+
+    /// Whether anything that `node` does may be traced.
+    fn looks_at(&self, node: NodeId, fabric: &Fabric) -> bool {
+        match &self.scope {
+            TraceScope::All | TraceScope::Flows(_) => true,
+            TraceScope::Nodes(nodes) => nodes.contains(&node),
+            TraceScope::Ports(ports) => fabric.wiring.of(node).iter().any(|port| ports.contains(&port.id)),
+        }
+    }
+}
+
+impl Simulation {
+    /// From now on, what `spec` says is written down: see [`Simulation::take_trace`].
+    pub fn watch_trace(&mut self, spec: &TraceSpec) {
+        for shard in &mut self.shards {
+            shard.outside.watch.trace.0 = Some(Box::new(Tracer { spec: spec.clone(), actions: Vec::new() }));
+            for node in shard.nodes.iter_mut().filter(|node| spec.looks_at(node.id, &self.fabric)) {
+                node.interfaces.stations = node.interfaces.stations | Stations::TRACE;
+            }
+        }
+    }
+
+    /// Takes what has been traced since the last call, in order of time; of one time, node by node, and of one node in the order in which it was done.
+    /// What lies in the future of any node is kept.
+    pub fn take_trace(&mut self) -> Vec<Traced> {
+        let mut all = Vec::new();
+        for tracer in self.shards.iter_mut().filter_map(|shard| shard.outside.watch.trace.0.as_mut()) {
+            let past = tracer.actions.partition_point(|traced| traced.at < self.now);
+            all.extend(tracer.actions.drain(..past));
+        }
+        all.sort_by_key(|traced| (traced.at, traced.node));
+        all
+    }
+}
+
+/// Which node has done something, and at which port; `None` for what is not traced.
+fn place(note: &Note, fabric: &Fabric) -> Option<(NodeId, Option<PortId>)> {
+    match note {
+        Note::Paused { port, .. }
+        | Note::Stopped { port, .. }
+        | Note::Enqueued { port, .. }
+        | Note::Moved { port, .. }
+        | Note::Dequeued { port, .. }
+        | Note::Link { port, .. }
+        | Note::Sender { port, .. }
+        | Note::Rate { port, .. }
+        | Note::Marked { port, .. }
+        | Note::Dropped { ingress: port, .. } => Some((fabric.wiring.ports[port.0 as usize].node, Some(*port))),
+        Note::Received { flow, .. } => Some((fabric.flow(*flow).dst, None)),
+        Note::Acknowledged { flow, .. } => Some((fabric.flow(*flow).src, None)),
+        Note::Full { .. } | Note::Count { .. } => None,
+    }
+}
+
+/// Which flow it concerns.
+fn flow_of(note: &Note) -> Option<FlowId> {
+    match note {
+        Note::Enqueued { flow, .. }
+        | Note::Moved { flow, .. }
+        | Note::Dequeued { flow, .. }
+        | Note::Sender { flow, .. }
+        | Note::Rate { flow, .. }
+        | Note::Marked { flow, .. }
+        | Note::Received { flow, .. }
+        | Note::Acknowledged { flow, .. } => Some(*flow),
+        Note::Dropped { flow, .. } => *flow,
+        Note::Paused { .. } | Note::Stopped { .. } | Note::Link { .. } | Note::Full { .. } | Note::Count { .. } => None,
     }
 }

@@ -19,6 +19,11 @@ impl Protocol {
         }
         Protocol((hash >> 16) as u16 ^ hash as u16)
     }
+
+    /// What stands for it in frames.
+    pub const fn number(self) -> u16 {
+        self.0
+    }
 }
 
 /// A link-local MAC control frame.

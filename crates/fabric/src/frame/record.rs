@@ -379,7 +379,14 @@ impl Records {
 
     /// Takes the record out: its frame leaves for another shard.
     pub fn take(&mut self, reference: RecordRef) -> Option<Record> {
-        let record = Record {
+        let record = Record { journey: self.take_journey(reference), ..self.copy(reference)? };
+        self.free(reference);
+        Some(record)
+    }
+
+    /// A copy of the record, without the journey.
+    pub fn copy(&self, reference: RecordRef) -> Option<Record> {
+        Some(Record {
             pauses: *self.pauses(reference)?,
             telemetry: self.telemetry(reference).copied().unwrap_or_default(),
             causes: self.causes(reference).copied(),
@@ -388,10 +395,8 @@ impl Records {
             echo: self.echo(reference).copied(),
             path_header: self.path_header(reference).copied(),
             path: self.path(reference),
-            journey: self.take_journey(reference),
-        };
-        self.free(reference);
-        Some(record)
+            journey: None,
+        })
     }
 
     /// Number of records in use.

@@ -36,6 +36,12 @@ impl Route {
         Some(route)
     }
 
+    /// A fixed route whose hops have all been taken.
+    pub fn taken(ports: &[PortIx]) -> Option<Route> {
+        let route = Route::fixed(ports)?;
+        Some(Route { cursor: route.cursor | route.cursor >> 4, ..route })
+    }
+
     /// This fixed route and `port` behind it; `None` if there is no room for that.
     pub fn then(mut self, port: PortIx) -> Option<Route> {
         let hops = self.cursor >> 4;

@@ -288,7 +288,7 @@ impl Node {
         let port = &mut self.interfaces.ports[usize::from(ix)];
         if let Some(frame) = &next {
             port.start(frame, env.now);
-            env.sink.transmit(port, frame);
+            env.sink.transmit(port, frame, env.records);
         }
         if port.wake_at > port.busy_until {
             wake_when_ready(port, &mut self.interfaces.endpoint, env);
@@ -429,8 +429,9 @@ impl Node {
         self.losses.frames[cause as usize] += 1;
         env.records.free(frame.record);
         let (ingress, bytes) = (self.interfaces.ports[usize::from(port)].id, u32::from(frame.size.charge));
-        let flow = frame.packet().filter(|packet| packet.kind == PacketKind::Data).map(|packet| packet.flow);
-        env.sink.note(Note::Dropped { node: self.id, ingress, class: frame.class(), bytes, flow, cause });
+        let data = frame.packet().filter(|packet| packet.kind == PacketKind::Data);
+        let (flow, psn) = (data.map(|packet| packet.flow), data.map_or(0, |packet| packet.psn));
+        env.sink.note(Note::Dropped { node: self.id, ingress, class: frame.class(), bytes, flow, psn, cause });
     }
 
     /// Calls the flow control; [`Node::settle`] carries out what it asks for.

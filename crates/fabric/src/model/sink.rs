@@ -12,8 +12,8 @@ use backwater_engine::Time;
 
 /// Takes what nodes do.
 pub trait Sink {
-    /// `frame` starts on the wire of `port` now and has left when the port is no longer busy.
-    fn transmit(&mut self, port: &Port, frame: &Frame);
+    /// `frame`, whose side record is among `records`, starts on the wire of `port` now and has left when the port is no longer busy.
+    fn transmit(&mut self, port: &Port, frame: &Frame, records: &Records);
     /// Wake the node at `at`. Wake-ups cannot be cancelled: a node ignores those that it no longer waits for.
     fn schedule(&mut self, wakeup: Wakeup<'_>, at: Time);
     /// Something worth telling has happened.

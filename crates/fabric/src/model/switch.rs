@@ -285,7 +285,7 @@ impl Node {
             let port = self.interfaces.ports[usize::from(at.egress)].id;
             env.sink.note(Note::Marked { port, queue: at.queue, flow, psn });
         }
-        self.log_start(at, self.interfaces.ports[usize::from(at.egress)].queue_bytes(at.queue), frame, env);
+        self.log_start(at, frame, env);
     }
 
     /// One turn of the schedulers between the queues of `egress`: open queues that lead to others hand one packet each on, until one has come
@@ -436,6 +436,6 @@ pub(crate) fn passage(egress: PortIx, queue: QueueIx, queued: &Queued) -> Passag
 
 /// Whether a packet is charged to a pool, and thereby subject to flow control: not in the control class, and not where it was made.
 #[inline]
-fn is_charged(passage: &Passage) -> bool {
+pub(crate) fn is_charged(passage: &Passage) -> bool {
     passage.came != Class::CONTROL && passage.ingress != OWN
 }

@@ -397,7 +397,7 @@ impl Fabric {
     /// The route of a data packet of a flow that leaves its host through `port`, where the host chooses its path.
     #[inline(never)]
     pub(crate) fn route_by(&self, id: FlowId, flow: &FlowSpec, port: PortIx, path: Entropy) -> Route {
-        if !self.carries_route(flow, Direction::Data) {
+        if !self.carries_its_route(flow, Direction::Data) {
             return Route::towards(flow.dst);
         }
         let path = self.path_by(self.key(id, Direction::Data).with(Some(path)), flow, Direction::Data, Some(port));
@@ -407,7 +407,7 @@ impl Fabric {
     /// The route of packets that take `path`, one of the flow's.
     fn route_along(&self, path: &[PortIx], flow: &FlowSpec, direction: Direction) -> Route {
         let target = if direction == Direction::Data { flow.dst } else { flow.src };
-        let fixed = if self.carries_route(flow, direction) { Route::fixed(path) } else { None };
+        let fixed = if self.carries_its_route(flow, direction) { Route::fixed(path) } else { None };
         fixed.map_or(Route::towards(target), Route::after_first)
     }
 
@@ -417,8 +417,13 @@ impl Fabric {
         if is_chosen { Route::towards(flow.dst) } else { route }
     }
 
+    /// Whether all data packets of a flow go the same way, and it is known from the start.
+    pub fn carries_route(&self, flow: &FlowSpec) -> bool {
+        self.carries_its_route(flow, Direction::Data) && !self.chooses_paths
+    }
+
     /// Whether packets of a flow carry their route: it is pinned, or a pure function of the flow.
-    fn carries_route(&self, flow: &FlowSpec, direction: Direction) -> bool {
+    fn carries_its_route(&self, flow: &FlowSpec, direction: Direction) -> bool {
         let via = if direction == Direction::Data { &flow.data_via } else { &flow.ack_via };
         !via.is_empty() || self.spec.load_balance.is_static()
     }

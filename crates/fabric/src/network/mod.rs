@@ -2,5 +2,6 @@
 
 pub mod fabric;
 pub mod flows;
+pub mod names;
 pub mod routes;
 pub mod spec;

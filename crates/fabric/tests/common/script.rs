@@ -58,7 +58,7 @@ struct Recorder {
 }
 
 impl Sink for Recorder {
-    fn transmit(&mut self, port: &Port, frame: &Frame) {
+    fn transmit(&mut self, port: &Port, frame: &Frame, _: &Records) {
         self.sent.push_back((self.now, port.id, *frame, port.busy_until));
     }
 

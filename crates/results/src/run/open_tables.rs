@@ -2,8 +2,8 @@
 
 use crate::disk::FileSum;
 use crate::tables::{
-    BalancingRow, BufferRow, FlowRow, FullQueueRow, GoodputRow, HeadroomRow, PathRow, PauseRow, PortRow, QueueRow,
-    StopRow, TableError, TableWriter,
+    BalancingRow, BufferRow, EventRow, FlowRow, FullQueueRow, GoodputRow, HeadroomRow, PathRow, PauseRow, PortRow,
+    QueueRow, StopRow, TableError, TableWriter, WaitRow,
 };
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -11,6 +11,8 @@ use std::path::Path;
 /// The tables that are written while a run goes on.
 pub(super) struct Tables {
     pub(super) flows: TableWriter<FlowRow>,
+    pub(super) waits: TableWriter<WaitRow>,
+    pub(super) events: TableWriter<EventRow>,
     pub(super) pauses: TableWriter<PauseRow>,
     pub(super) full_queues: TableWriter<FullQueueRow>,
     pub(super) queues: TableWriter<QueueRow>,
@@ -33,6 +35,8 @@ impl Tables {
     ) -> Result<Tables, TableError> {
         Ok(Tables {
             flows: TableWriter::create(directory, "flows", names, metadata)?,
+            waits: TableWriter::create(directory, "waits", names, metadata)?,
+            events: TableWriter::create(directory, "events", names, metadata)?,
             pauses: TableWriter::create(directory, "pauses", nodes, metadata)?,
             full_queues: TableWriter::create(directory, "full_queues", nodes, metadata)?,
             queues: TableWriter::create(directory, "queues", nodes, metadata)?,
@@ -48,31 +52,31 @@ impl Tables {
 
     /// Why one of them cannot be written, if so.
     pub(super) fn failure(&self) -> Option<String> {
-        let Tables { flows, pauses, full_queues, queues, ports, buffers, stops, headroom, goodput, paths, balancing } =
-            self;
-        let first = flows.failure().or_else(|| pauses.failure()).or_else(|| full_queues.failure());
-        let first = first.or_else(|| queues.failure());
-        let second = first.or_else(|| ports.failure()).or_else(|| buffers.failure()).or_else(|| stops.failure());
-        let third = second.or_else(|| headroom.failure()).or_else(|| goodput.failure());
-        third.or_else(|| paths.failure()).or_else(|| balancing.failure())
+        let Tables { flows, waits, events, pauses, full_queues, queues, ports, buffers, .. } = self;
+        let Tables { stops, headroom, goodput, paths, balancing, .. } = self;
+        let first = flows.failure().or_else(|| waits.failure()).or_else(|| events.failure());
+        let second = first.or_else(|| pauses.failure()).or_else(|| full_queues.failure()).or_else(|| queues.failure());
+        let third = second.or_else(|| ports.failure()).or_else(|| buffers.failure()).or_else(|| stops.failure());
+        let fourth = third.or_else(|| headroom.failure()).or_else(|| goodput.failure());
+        fourth.or_else(|| paths.failure()).or_else(|| balancing.failure())
     }
 
     /// Completes them; their files.
     pub(super) fn finish(self) -> Result<BTreeMap<String, FileSum>, TableError> {
-        let Tables { flows, pauses, full_queues, queues, ports, buffers, stops, headroom, goodput, paths, balancing } =
-            self;
         Ok(BTreeMap::from([
-            flows.finish()?,
-            pauses.finish()?,
-            full_queues.finish()?,
-            queues.finish()?,
-            ports.finish()?,
-            buffers.finish()?,
-            stops.finish()?,
-            headroom.finish()?,
-            goodput.finish()?,
-            paths.finish()?,
-            balancing.finish()?,
+            self.flows.finish()?,
+            self.waits.finish()?,
+            self.events.finish()?,
+            self.pauses.finish()?,
+            self.full_queues.finish()?,
+            self.queues.finish()?,
+            self.ports.finish()?,
+            self.buffers.finish()?,
+            self.stops.finish()?,
+            self.headroom.finish()?,
+            self.goodput.finish()?,
+            self.paths.finish()?,
+            self.balancing.finish()?,
         ]))
     }
 }

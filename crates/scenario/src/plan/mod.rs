@@ -5,6 +5,7 @@ mod faults;
 mod nodes;
 mod partial;
 mod timing;
+mod trace;
 
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::document::Document;
@@ -12,6 +13,7 @@ use crate::effective::{Effective, effective};
 use crate::scenario::{NetworkConfig, ProbesConfig, RunConfig, Scenario, without_nulls};
 use crate::topology::BuildError;
 use crate::workload::{self, Traffic};
+use backwater_fabric::driver::trace::TraceSpec;
 use backwater_fabric::network::spec::NetworkSpec;
 use serde_json::{Map, Value};
 use std::path::Path;
@@ -28,6 +30,8 @@ pub struct Plan {
     pub run: RunConfig,
     /// What is measured in addition to flow completion times.
     pub probes: ProbesConfig,
+    /// Which events are written down one by one.
+    pub trace: Option<TraceSpec>,
     /// Every field of the scenario, null where nothing is written and no default stands in.
     pub(crate) fields: Value,
     /// What is in force where nothing is written, or another value.
@@ -82,6 +86,8 @@ impl Plan {
         let fabric = is_sound.then(|| keep(checks::network(scenario, &spec, &traffic), &mut findings)).flatten();
         let Some(fabric) = fabric else { return Err(partial::without_consequences(findings)) };
         findings.extend(checks::places(&fabric));
+        let trace =
+            scenario.probes.trace.as_ref().map(|trace| trace::resolve(trace, &fabric, &scenario.run, &mut findings));
         if has_errors(&findings) {
             return Err(findings);
         }
@@ -92,6 +98,7 @@ impl Plan {
             spec,
             run: scenario.run.clone(),
             probes: scenario.probes.clone(),
+            trace,
             effective: effective(scenario, &fields, &graph, &fabric),
             fields,
             notes: graph.notes.iter().chain(&traffic.notes).cloned().collect(),

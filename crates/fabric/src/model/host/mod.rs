@@ -25,7 +25,7 @@ use crate::contract::{
 use crate::frame::Direction;
 use crate::frame::framing::Framing;
 use crate::frame::record::Echo;
-use crate::frame::{Body, Frame, Packet, PacketKind, RecordRef, Route, Timestamp};
+use crate::frame::{Body, Frame, NextHop, Packet, PacketKind, RecordRef, Route, Timestamp};
 use crate::ids::{Class, ClassMask, FlowId, PortIx};
 use crate::model::interfaces::Interfaces;
 use crate::model::node::Node;
@@ -274,7 +274,9 @@ impl Node {
             receiver.last_delivery = env.now;
             if receiver.expected == packets {
                 receiver.reception.finish = Some(env.now);
-                env.sink.note(Note::Received { flow: packet.flow });
+                let trail = env.records.trail(frame.record).and_then(|trail| Route::taken(trail.ports()));
+                let route = trail.or((packet.route.next() == NextHop::Arrived).then_some(packet.route));
+                env.sink.note(Note::Received { flow: packet.flow, psn: packet.psn, route });
             }
         }
         let is_last = receiver.expected == packets;

@@ -1,14 +1,15 @@
 //! Where the model tells the ledger, and the trace, what packets and senders do. All of it is called only where [`Stations::TRACE`] is set.
 
 use super::OnWire;
-use crate::contract::note::Note;
-use crate::contract::{Passage, Stations};
+use crate::contract::note::{IngressHeld, Note};
+use crate::contract::{BufferAccounts, BufferPolicy, Passage, Stations};
 use crate::frame::journey::Term;
 use crate::frame::{Body, Frame, Packet};
 use crate::ids::{FlowId, PortIx};
 use crate::model::host::PairFacts;
 use crate::model::node::Node;
 use crate::model::sink::{Env, Sink};
+use crate::model::switch::is_charged;
 use backwater_engine::{Rate, Time};
 
 impl Node {
@@ -22,10 +23,19 @@ impl Node {
     pub(crate) fn log_join<S: Sink>(&mut self, at: &Passage, queue_bytes: u64, frame: &Frame, env: &mut Env<'_, S>) {
         let Some(Packet { flow, psn, kind, .. }) = frame.packet().copied() else { return };
         let port = self.interfaces.ports[usize::from(at.egress)].id;
-        env.sink.note(Note::Enqueued { port, queue: at.queue, kind, class: at.class, flow, psn, bytes: queue_bytes });
+        let (queue, class, ingress) = (at.queue, at.class, self.ingress_held(at, 0));
+        env.sink.note(Note::Enqueued { port, queue, kind, class, flow, psn, bytes: queue_bytes, ingress });
         if let (Some(ledger), Some(journey)) = (&mut self.interfaces.ledger, env.records.journey_mut(frame.record)) {
             ledger.join(at.egress, at.queue, journey, env.now);
         }
+    }
+
+    /// What the ingress queue holds of the packet of `at`, but for `less` bytes.
+    fn ingress_held(&self, at: &Passage, less: u64) -> Option<IngressHeld> {
+        let buffer = &self.pipeline.as_ref().filter(|_| is_charged(at))?.buffer;
+        let (port, class) = (at.ingress, at.came);
+        let (bytes, threshold) = (buffer.held(port, class).saturating_sub(less), buffer.threshold(port, class));
+        Some(IngressHeld { port, class, bytes, threshold })
     }
 
     /// A packet has left the queue of `from` for that of `to`.
@@ -41,11 +51,19 @@ impl Node {
         }
     }
 
-    /// A packet leaves the queue of `at`, in which `queue_bytes` are left, and starts on the wire.
-    pub(crate) fn log_start<S: Sink>(&mut self, at: &Passage, queue_bytes: u64, frame: &Frame, env: &mut Env<'_, S>) {
+    fn tell_of_dequeue<S: Sink>(&self, at: &Passage, frame: &Frame, env: &mut Env<'_, S>) {
         let Some(Packet { flow, psn, kind, class, .. }) = frame.packet().copied() else { return };
+        let (ingress, queue) = (self.ingress_held(at, at.bytes.into()), at.queue);
         let port = &self.interfaces.ports[usize::from(at.egress)];
-        env.sink.note(Note::Dequeued { port: port.id, queue: at.queue, kind, class, flow, psn, bytes: queue_bytes });
+        let bytes = port.queue_bytes(queue);
+        env.sink.note(Note::Dequeued { port: port.id, queue, kind, class, flow, psn, bytes, ingress });
+    }
+
+    /// A packet has left the queue of `at`, and starts on the wire.
+    pub(crate) fn log_start<S: Sink>(&mut self, at: &Passage, frame: &Frame, env: &mut Env<'_, S>) {
+        let Some(Packet { kind, class, .. }) = frame.packet().copied() else { return };
+        self.tell_of_dequeue(at, frame, env);
+        let port = &self.interfaces.ports[usize::from(at.egress)];
         let Some(ledger) = &mut self.interfaces.ledger else { return };
         let mut journey = env.records.journey_mut(frame.record);
         journey.iter_mut().for_each(|journey| ledger.leave(at.egress, at.queue, class, journey, env.now));
@@ -61,6 +79,7 @@ impl Node {
 
     /// A packet in the queue of `at` is lost.
     pub(crate) fn log_abandoned<S: Sink>(&mut self, at: &Passage, frame: &Frame, env: &mut Env<'_, S>) {
+        self.tell_of_dequeue(at, frame, env);
         if let (Some(ledger), Some(journey)) = (&mut self.interfaces.ledger, env.records.journey_mut(frame.record)) {
             ledger.leave(at.egress, at.queue, at.class, journey, env.now);
         }
@@ -90,8 +109,8 @@ impl Node {
         env: &mut Env<'_, S>,
     ) {
         let Body::Packet(Packet { flow, kind, class, .. }) = frame.body else { return };
-        env.sink.note(Note::Rate { flow, rate });
         let port = &self.interfaces.ports[usize::from(ix)];
+        env.sink.note(Note::Rate { flow, port: port.id, rate });
         let until = env.now + port.serialisation(frame.size.wire);
         if let Some(ledger) = &mut self.interfaces.ledger {
             let journey = ledger.send(slot as usize, is_again, until, env.fabric.flow(flow).start, env.now);

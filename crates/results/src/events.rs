@@ -1,0 +1,263 @@
+//! From what nodes have done to the rows of `events.parquet`.
+
+use crate::header::{is_of, of_control, of_notice, of_telemetry};
+use crate::tables::{EventRow, Name};
+use backwater_engine::{Rate, Time};
+use backwater_fabric::contract::note::{DropCause, IngressHeld, Note};
+use backwater_fabric::driver::trace::{Action, Traced};
+use backwater_fabric::frame::cause::{Cause, Closure};
+use backwater_fabric::frame::record::{Record, Telemetry};
+use backwater_fabric::frame::{Body, Control, Frame, PacketKind, Pfc};
+use backwater_fabric::ids::{FlowId, NodeId, PortId};
+use backwater_fabric::mechanisms::congestion::CongestionConfig;
+use backwater_fabric::mechanisms::flow_control::FlowControlConfig;
+use backwater_fabric::mechanisms::load_balance::LoadBalanceConfig;
+use backwater_fabric::network::fabric::Fabric;
+use std::collections::BTreeMap;
+
+/// Kinds of events, and of frames.
+const WORDS: [&str; 21] = [
+    "sent",
+    "enqueue",
+    "dequeue",
+    "move",
+    "pause",
+    "resume",
+    "link-down",
+    "link-up",
+    "mark",
+    "drop",
+    "rate",
+    "sender",
+    "received",
+    "acknowledged",
+    "data",
+    "ack",
+    "nack",
+    "cnp",
+    "notice",
+    "custom",
+    "order",
+];
+
+/// Why a gate closes that does not for order.
+const CONGESTION: &str = "congestion";
+
+/// Makes rows of what nodes have done.
+pub(crate) struct EventLog {
+    /// The words of rows, among the names of the table.
+    words: BTreeMap<&'static str, Name>,
+    /// Node and time of the last row, and its sequence.
+    last: (Time, NodeId, u32),
+    /// At what rates senders go on, as far as rows tell.
+    rates: BTreeMap<FlowId, Rate>,
+}
+
+/// Every word that a row may have.
+fn every_word() -> impl Iterator<Item = &'static str> {
+    let drops = DropCause::ALL.map(DropCause::name);
+    let flow_controls = FlowControlConfig::all().into_iter().map(|one| one.name());
+    let congestions = CongestionConfig::all().into_iter().map(|one| one.name());
+    let balancers = LoadBalanceConfig::all().into_iter().map(|one| one.name());
+    let fixed = WORDS.into_iter().chain([CONGESTION]).chain(drops);
+    fixed.chain(flow_controls).chain(congestions).chain(balancers)
+}
+
+impl EventLog {
+    /// Adds the words to `names`, and remembers where they are.
+    pub(crate) fn new(names: &mut Vec<String>) -> EventLog {
+        let mut words = BTreeMap::new();
+        for word in every_word() {
+            words.entry(word).or_insert_with(|| {
+                names.push(word.to_owned());
+                Name(names.len() as u32 - 1)
+            });
+        }
+        EventLog { words, last: (Time::ZERO, NodeId(u32::MAX), 0), rates: BTreeMap::new() }
+    }
+
+    fn word(&self, word: &str) -> Name {
+        self.words[word]
+    }
+
+    /// The rows of `trace`, which goes on where the one before has ended: what has happened at one time comes as a whole.
+    pub(crate) fn rows(&mut self, trace: Vec<Traced>, fabric: &Fabric) -> Vec<EventRow> {
+        let mut rows = Vec::with_capacity(trace.len());
+        for traced in trace {
+            if !self.is_news(&traced) {
+                continue;
+            }
+            let (time, node, sequence) = self.last;
+            let is_next = (traced.at, traced.node) == (time, node);
+            let sequence = if is_next { sequence + 1 } else { 0 };
+            self.last = (traced.at, traced.node, sequence);
+            rows.push(self.row(&traced, sequence, fabric));
+        }
+        rows.sort_by_key(|row| (row.time_ps, row.node.0, row.port, row.sequence));
+        rows
+    }
+
+    /// Whether it is something new: a sender tells its rate with every packet.
+    fn is_news(&mut self, traced: &Traced) -> bool {
+        match traced.what {
+            Action::Noted(Note::Rate { flow, rate, .. }) => self.rates.insert(flow, rate) != Some(rate),
+            Action::Noted(Note::Acknowledged { flow, .. }) => {
+                self.rates.remove(&flow);
+                true
+            }
+            _ => true,
+        }
+    }
+
+    fn row(&self, traced: &Traced, sequence: u32, fabric: &Fabric) -> EventRow {
+        let ix = |port: PortId| fabric.wiring.ports[port.0 as usize].ix;
+        let blank = EventRow {
+            time_ps: traced.at,
+            node: traced.node.into(),
+            port: traced.port.map(ix),
+            sequence,
+            event: self.word("sent"),
+            ..EventRow::default()
+        };
+        match &traced.what {
+            Action::Sent { frame, record, until } => {
+                let record = record.as_deref();
+                EventRow { until_ps: Some(*until), ..self.with_frame(blank, frame, record, fabric) }
+            }
+            Action::Noted(note) => self.of_note(blank, note, fabric),
+        }
+    }
+
+    /// What a frame on a wire is.
+    fn with_frame(&self, row: EventRow, frame: &Frame, record: Option<&Record>, fabric: &Fabric) -> EventRow {
+        let (frame_bytes, wire_bytes) = (Some(frame.size.charge.into()), Some(frame.size.wire));
+        let row = EventRow { frame_bytes, wire_bytes, class: Some(frame.class().0), ..row };
+        match &frame.body {
+            Body::Packet(packet) => {
+                let telemetry = fabric.telemetry_bytes as usize;
+                let header = match packet.kind {
+                    PacketKind::Notice => record.and_then(|record| record.notice.as_ref()).map(of_notice),
+                    PacketKind::Cnp => None,
+                    PacketKind::Data | PacketKind::Ack | PacketKind::Nack => {
+                        let stamped = record.map_or(Telemetry::default(), |record| record.telemetry);
+                        (telemetry > 0).then(|| of_telemetry(&stamped, telemetry))
+                    }
+                };
+                EventRow {
+                    frame: Some(self.kind(packet.kind)),
+                    flow: Some(packet.flow.0),
+                    psn: Some(packet.psn),
+                    marked: Some(packet.marked),
+                    header,
+                    ..row
+                }
+            }
+            Body::Control(Control::Pfc(Pfc { enabled, quanta, .. })) => EventRow {
+                frame: Some(self.word("pfc")),
+                pfc_classes: Some(enabled.0),
+                pfc_quanta: Some(*quanta),
+                ..row
+            },
+            Body::Control(control @ Control::Custom { protocol, .. }) => {
+                let name = self.words.keys().find(|word| is_of(*protocol, word)).copied().unwrap_or("custom");
+                EventRow { frame: Some(self.word(name)), header: of_control(control), ..row }
+            }
+        }
+    }
+
+    fn kind(&self, kind: PacketKind) -> Name {
+        self.word(match kind {
+            PacketKind::Data => "data",
+            PacketKind::Ack => "ack",
+            PacketKind::Nack => "nack",
+            PacketKind::Cnp => "cnp",
+            PacketKind::Notice => "notice",
+        })
+    }
+
+    fn of_note(&self, row: EventRow, note: &Note, fabric: &Fabric) -> EventRow {
+        match *note {
+            Note::Enqueued { queue, kind, class, flow, psn, bytes, ingress, .. } => EventRow {
+                event: self.word("enqueue"),
+                queue_bytes: Some(bytes),
+                ..self.in_queue(row, queue, kind, class.0, (flow.0, psn), ingress)
+            },
+            Note::Dequeued { queue, kind, class, flow, psn, bytes, ingress, .. } => EventRow {
+                event: self.word("dequeue"),
+                queue_bytes: Some(bytes),
+                ..self.in_queue(row, queue, kind, class.0, (flow.0, psn), ingress)
+            },
+            Note::Moved { queue, to, kind, class, flow, psn, .. } => EventRow {
+                event: self.word("move"),
+                to_queue: Some(to),
+                ..self.in_queue(row, queue, kind, class.0, (flow.0, psn), None)
+            },
+            Note::Stopped { queue, cause, .. } => {
+                EventRow { event: self.word("pause"), queue: Some(queue), ..self.because(row, cause, fabric) }
+            }
+            Note::Paused { queue, closure: Closure { cause, .. }, .. } => {
+                EventRow { event: self.word("resume"), queue: Some(queue), ..self.because(row, cause, fabric) }
+            }
+            Note::Link { up, .. } => EventRow { event: self.word(if up { "link-up" } else { "link-down" }), ..row },
+            Note::Marked { queue, flow, psn, .. } => {
+                EventRow { event: self.word("mark"), queue: Some(queue), flow: Some(flow.0), psn: Some(psn), ..row }
+            }
+            Note::Dropped { class, bytes, flow, psn, cause, .. } => EventRow {
+                event: self.word("drop"),
+                class: Some(class.0),
+                frame_bytes: Some(bytes),
+                flow: flow.map(|flow| flow.0),
+                psn: flow.map(|_| psn),
+                reason: Some(self.word(cause.name())),
+                ..row
+            },
+            Note::Rate { flow, rate, .. } => {
+                EventRow { event: self.word("rate"), flow: Some(flow.0), rate_bps: Some(rate.bps()), ..row }
+            }
+            Note::Sender { flow, queue, next, in_flight, window, departure, .. } => EventRow {
+                event: self.word("sender"),
+                flow: Some(flow.0),
+                queue: Some(queue),
+                psn: next,
+                in_flight_bytes: Some(in_flight),
+                window_bytes: Some(window).filter(|window| *window < u64::MAX),
+                departure_ps: Some(departure),
+                ..row
+            },
+            Note::Received { flow, psn, .. } => {
+                EventRow { event: self.word("received"), flow: Some(flow.0), psn: Some(psn), ..row }
+            }
+            Note::Acknowledged { flow, .. } => EventRow { event: self.word("acknowledged"), flow: Some(flow.0), ..row },
+            Note::Full { .. } | Note::Count { .. } => unreachable!("these are not traced"),
+        }
+    }
+
+    fn in_queue(
+        &self,
+        row: EventRow,
+        queue: u16,
+        kind: PacketKind,
+        class: u8,
+        (flow, psn): (u32, u32),
+        ingress: Option<IngressHeld>,
+    ) -> EventRow {
+        EventRow {
+            frame: Some(self.kind(kind)),
+            class: Some(class),
+            flow: Some(flow),
+            psn: Some(psn),
+            queue: Some(queue),
+            ingress_port: ingress.map(|held| held.port),
+            ingress_class: ingress.map(|held| held.class.0),
+            ingress_bytes: ingress.map(|held| held.bytes),
+            threshold_bytes: ingress.and_then(|held| held.threshold),
+            ..row
+        }
+    }
+
+    fn because(&self, row: EventRow, cause: Cause, fabric: &Fabric) -> EventRow {
+        let root = &fabric.wiring.ports[cause.root.0 as usize];
+        let reason = self.word(if cause.for_order { "order" } else { CONGESTION });
+        EventRow { cause_node: Some(root.node.into()), cause_port: Some(root.ix), reason: Some(reason), ..row }
+    }
+}

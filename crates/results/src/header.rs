@@ -1,0 +1,105 @@
+//! Headers of EtherType 0x88B5 (IEEE 802, local experimental 1): what frames carry that no standard has a format for. Big-endian, as on a wire.
+//!
+//! | bytes | link-local frame | notice | telemetry |
+//! |---|---|---|---|
+//! | 0 | 0x11: version 1, kind 1 | 0x12 | 0x13 |
+//! | 1 | 0 | 0 | stamps that follow |
+//! | 2-3 | protocol | protocol | |
+//! | then | opcode (2), three fields (4 each) | port (4), flow (4), to whom (4), four fields (4 each) | 8 per stamp, then zeros |
+//!
+//! A protocol is named by the hash of its name, ports, flows and nodes by their numbers in the run. A stamp is that of HPCC's header: 4 bits of rate
+//! ([`RATES`]), 24 bits of time in ns, 20 bits of bytes sent in units of 128 B, 16 bits of queue in units of 80 B; each begins anew when it is full, but for
+//! the queue. IPv4 follows behind telemetry.
+
+use backwater_engine::Rate;
+use backwater_fabric::frame::control::Control;
+use backwater_fabric::frame::record::{Stamp, Telemetry};
+use backwater_fabric::frame::{Notice, Protocol};
+
+/// Rates in Gb/s that a stamp can name, by their code; 0 stands for any other.
+const RATES: [u64; 10] = [0, 10, 25, 40, 50, 100, 200, 400, 800, 1600];
+
+/// The header of a link-local frame; PFC has none of that type.
+pub(crate) fn of_control(control: &Control) -> Option<Vec<u8>> {
+    let Control::Custom { protocol, opcode, words, .. } = control else { return None };
+    let mut header = vec![0x11, 0];
+    header.extend(protocol.number().to_be_bytes());
+    header.extend(opcode.to_be_bytes());
+    header.extend(words.iter().flat_map(|word| word.to_be_bytes()));
+    Some(header)
+}
+
+/// The header of a notice.
+pub(crate) fn of_notice(notice: &Notice) -> Vec<u8> {
+    let Notice { protocol, from, flow, to, words } = notice;
+    let mut header = vec![0x12, 0];
+    header.extend(protocol.number().to_be_bytes());
+    header.extend([from.0, flow.0, to.0].iter().chain(words).flat_map(|word| word.to_be_bytes()));
+    header
+}
+
+/// The header of a packet with telemetry, `room` bytes long.
+pub(crate) fn of_telemetry(telemetry: &Telemetry, room: usize) -> Vec<u8> {
+    let stamps = &telemetry.stamps()[..telemetry.stamps().len().min(room.saturating_sub(2) / 8)];
+    let mut header = vec![0x13, stamps.len() as u8];
+    header.extend(stamps.iter().flat_map(|stamp| stamp_bits(stamp).to_be_bytes()));
+    header.resize(room, 0);
+    header
+}
+
+fn stamp_bits(stamp: &Stamp) -> u64 {
+    let known = |gbps: &u64| stamp.rate == Rate::from_gbps(*gbps);
+    let rate = RATES.iter().skip(1).position(known).map_or(0, |code| code as u64 + 1);
+    let (time, sent) = (stamp.time.ps() / 1000, stamp.tx_bytes / 128);
+    rate << 60 | (time & 0xff_ffff) << 36 | (sent & 0xf_ffff) << 16 | (stamp.queue_bytes / 80).min(0xffff)
+}
+
+/// Whether `protocol` is that of the mechanism called `name`.
+pub(crate) fn is_of(protocol: Protocol, name: &str) -> bool {
+    protocol == Protocol::named(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use backwater_engine::Time;
+    use backwater_fabric::frame::Signal;
+    use backwater_fabric::ids::{FlowId, NodeId, PortId};
+
+    #[test]
+    fn a_link_local_frame_says_whose_it_is_and_what_it_says() {
+        let protocol = Protocol::named("pyrrha");
+        let frame = |words| Control::Custom { protocol, opcode: 0x0203, signal: Signal::Other, reliable: false, words };
+        let [a, b] = protocol.number().to_be_bytes();
+        let expected = [0x11, 0, a, b, 2, 3, 0, 0, 0, 4, 0, 0, 0, 5, 1, 0, 0, 6];
+        assert_eq!(of_control(&frame([4, 5, 0x0100_0006])).unwrap(), expected);
+    }
+
+    #[test]
+    fn a_notice_names_its_port_its_flow_and_its_node() {
+        let protocol = Protocol::named("srcc");
+        let words = [10, 11, 12, 13];
+        let header = of_notice(&Notice { protocol, from: PortId(7), flow: FlowId(8), to: NodeId(9), words });
+        let numbers: Vec<u32> =
+            header[4..].chunks(4).map(|word| u32::from_be_bytes(word.try_into().unwrap())).collect();
+        assert_eq!((header[0], numbers), (0x12, vec![7, 8, 9, 10, 11, 12, 13]));
+    }
+
+    /// Of the stamps as many as the header has room for.
+    #[test]
+    fn telemetry_is_as_long_as_its_room() {
+        let mut telemetry = Telemetry::default();
+        for hop in 1..=6 {
+            let (time, rate) = (Time::from_ps(hop * 1_000_000), Rate::from_gbps(if hop == 2 { 3 } else { 400 }));
+            telemetry.push(Stamp { time, tx_bytes: hop << 27, queue_bytes: hop * 80 * 0x4000, rate });
+        }
+        let header = of_telemetry(&telemetry, 42);
+        let stamps: Vec<u64> =
+            header[2..].chunks(8).map(|stamp| u64::from_be_bytes(stamp.try_into().unwrap())).collect();
+        assert_eq!((header.len(), header[0], header[1], stamps.len()), (42, 0x13, 5, 5));
+        assert_eq!(stamps[0], 7 << 60 | 1000 << 36 | 0 << 16 | 0x4000);
+        assert_eq!(stamps[1] >> 60, 0);
+        assert_eq!(stamps[4] & 0xffff, 0xffff);
+        assert_eq!(of_telemetry(&Telemetry::default(), 20), [&[0x13, 0][..], &[0; 18]].concat());
+    }
+}

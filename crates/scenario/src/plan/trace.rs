@@ -1,0 +1,115 @@
+//! Which events are traced, and how many these may be.
+
+use crate::diagnostic::{Diagnostic, closest};
+use crate::scenario::{RunConfig, TraceConfig};
+use crate::workload::chosen;
+use backwater_engine::{Duration, Time};
+use backwater_fabric::driver::trace::{TraceScope, TraceSpec};
+use backwater_fabric::ids::{FlowId, NodeId, PortId};
+use backwater_fabric::network::fabric::Fabric;
+use backwater_fabric::network::names::ports_called;
+use std::collections::BTreeSet;
+
+/// Bytes of an event in its file, about.
+const EVENT_BYTES: f64 = 12.0;
+/// Events of a frame at a port: it joins a queue, leaves it, and goes onto the wire.
+const EVENTS_PER_FRAME: f64 = 3.0;
+/// What is worth a warning.
+const LARGE: f64 = 1e9;
+
+/// What `config` says of the network of `fabric`.
+pub(super) fn resolve(
+    config: &TraceConfig,
+    fabric: &Fabric,
+    run: &RunConfig,
+    findings: &mut Vec<Diagnostic>,
+) -> TraceSpec {
+    let end = run.until + run.drain;
+    let until = config.until.unwrap_or(Time::NEVER);
+    if until <= config.from {
+        let message = format!("must be after probes.trace.from, {}", config.from);
+        findings.push(Diagnostic::error("probes.trace.until", message));
+    } else if config.from >= end {
+        let message = format!("the run ends at {end} at the latest: nothing is traced");
+        findings.push(Diagnostic::error("probes.trace.from", message));
+    }
+    let given =
+        [("nodes", config.nodes.is_some()), ("ports", config.ports.is_some()), ("flows", config.flows.is_some())];
+    let given: Vec<&str> = given.into_iter().filter_map(|(name, is_given)| is_given.then_some(name)).collect();
+    if let [first, second, ..] = given[..] {
+        let message = format!("probes.trace.{first} is given as well: choose one of them");
+        findings.push(Diagnostic::error(format!("probes.trace.{second}"), message));
+    }
+    let scope = scope(config, fabric, findings);
+    let spec = TraceSpec { from: config.from, until, scope };
+    // A run mostly ends with its traffic.
+    let span = until.min(run.until.max(config.from)).since(config.from);
+    let bytes = most_bytes(&spec, fabric, span);
+    if bytes > LARGE && !matches!(spec.scope, TraceScope::Flows(_)) {
+        let message = format!(
+            "up to {:.0} million events, some {:.1} GB, if all links that are traced are busy until {}",
+            bytes / EVENT_BYTES / 1e6,
+            bytes / 1e9,
+            config.from + span
+        );
+        let hint = "from, until, nodes, ports or flows make it less";
+        findings.push(Diagnostic::warning("probes.trace", message).hint(hint));
+    }
+    spec
+}
+
+fn scope(config: &TraceConfig, fabric: &Fabric, findings: &mut Vec<Diagnostic>) -> TraceScope {
+    let is_empty = |what: &str| Diagnostic::error(format!("probes.trace.{what}"), "is empty: nothing is traced");
+    if let Some(flows) = &config.flows {
+        findings.extend(flows.is_empty().then(|| is_empty("flows")));
+        return TraceScope::Flows(flows.iter().copied().map(FlowId).collect());
+    }
+    if let Some(names) = &config.ports {
+        findings.extend(names.is_empty().then(|| is_empty("ports")));
+        let mut ports: BTreeSet<PortId> = BTreeSet::new();
+        for (i, name) in names.iter().enumerate() {
+            match ports_called(fabric, name) {
+                Ok(found) => ports.extend(found),
+                Err(refusal) => {
+                    let meant = closest(&refusal.unknown, refusal.known.iter().map(String::as_str));
+                    let hint = meant.map(|name| format!("did you mean \"{name}\"?"));
+                    let error = Diagnostic::error(format!("probes.trace.ports[{i}]"), refusal.message);
+                    findings.push(Diagnostic { hint, ..error });
+                }
+            }
+        }
+        return TraceScope::Ports(ports);
+    }
+    let Some(nodes) = &config.nodes else { return TraceScope::All };
+    findings.extend(nodes.0.is_empty().then(|| is_empty("nodes")));
+    let names: Vec<&str> = fabric.spec.nodes.iter().map(|node| node.name.as_str()).collect();
+    let mut found = BTreeSet::new();
+    for (i, text) in nodes.0.iter().enumerate() {
+        let path = if nodes.0.len() == 1 { "probes.trace.nodes".into() } else { format!("probes.trace.nodes[{i}]") };
+        match chosen(std::slice::from_ref(text), &names) {
+            Ok(chosen) => {
+                let before = found.len();
+                let picked = (0..).map(NodeId).zip(chosen).filter_map(|(node, chosen)| chosen.then_some(node));
+                found.extend(picked);
+                if found.len() == before && !names.contains(&text.as_str()) {
+                    let hint = closest(text, names.iter().copied()).map(|name| format!("did you mean \"{name}\"?"));
+                    findings.push(Diagnostic { hint, ..Diagnostic::error(path, "there is no such node") });
+                }
+            }
+            Err(message) => findings.push(Diagnostic::error(path, message)),
+        }
+    }
+    TraceScope::Nodes(found)
+}
+
+/// Bytes that the trace takes if every link that it looks at carries full frames for `span`.
+fn most_bytes(spec: &TraceSpec, fabric: &Fabric, span: Duration) -> f64 {
+    let frame = fabric.spec.framing.largest(fabric.spec.mtu.get() as u32, fabric.telemetry_bytes).wire;
+    let ports = fabric.wiring.ports.iter().filter(|port| match &spec.scope {
+        TraceScope::All | TraceScope::Flows(_) => true,
+        TraceScope::Nodes(nodes) => nodes.contains(&port.node),
+        TraceScope::Ports(ports) => ports.contains(&port.id),
+    });
+    let frames: f64 = ports.map(|port| span.ps() as f64 / port.rate.time_for(frame.into()).ps().max(1) as f64).sum();
+    frames * EVENTS_PER_FRAME * EVENT_BYTES
+}

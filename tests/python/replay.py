@@ -1,0 +1,321 @@
+"""Where the time of flows has gone, worked out again from `events.parquet` alone.
+
+Nothing here is shared with the core: it keeps clocks per queue while it runs, and this reads a complete history backwards.
+Each wait is cut where anything changes at its port, and each piece gets the first reason that holds.
+"""
+
+from __future__ import annotations
+
+import bisect
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from backwater import Result, units
+
+Port = tuple[str, int]
+# Node, port, reason, node and port of the cause.
+Term = tuple[str, int, str, str | None, int | None]
+FOREVER = 1 << 62
+
+
+class Frame(NamedTuple):
+    """A frame on the wire of a port."""
+
+    start: int
+    until: int
+    kind: str
+    cls: int
+    flow: int | None
+    psn: int | None
+    # Queues of the port that it has been in, the last one last; none if it has been in none.
+    queues: tuple[int, ...]
+
+
+@dataclass
+class Visit:
+    """A packet in the queues of a port: from when to when in which."""
+
+    flow: int
+    psn: int
+    kind: str
+    cls: int
+    port: Port
+    came: int
+    # Queues, and from when to when.
+    stays: list[tuple[int, int, int]]
+    # The frame in which it left.
+    frame: Frame | None = None
+
+
+@dataclass
+class History:
+    """What has happened at a port. States hold from their time on."""
+
+    frames: list[Frame] = field(default_factory=list)
+    down: list[tuple[int, bool]] = field(default_factory=list)
+    gates: dict[int, list[tuple[int, tuple[str, int, bool] | None]]] = field(default_factory=lambda: defaultdict(list))
+
+
+class Sender(NamedTuple):
+    """What a sender may do from a time on."""
+
+    time: int
+    port: Port
+    queue: int
+    psn: int | None
+    in_flight: int
+    window: int
+    departure: int
+
+
+def _at(states: list[Any], time: int) -> Any:  # noqa: ANN401 - of any kind
+    """The last of `states`, which begin with their time, that has begun by `time`."""
+    index = bisect.bisect_right(states, time, key=lambda state: state[0])
+    return states[index - 1] if index else None
+
+
+class Replay:
+    """The history of a run that was traced from beginning to end."""
+
+    def __init__(self, result: Result) -> None:
+        self.end = result.summary.simulated_ps
+        self.mtu = units.size(result.summary.scenario["network"]["mtu"])
+        self.flows = {flow["id"]: flow for flow in result.flows.iter_rows(named=True)}
+        links = result.topology.egress_ports.iter_rows(named=True)
+        self.links = {(link["node"], link["port"]): (link["peer"], link["delay_ps"]) for link in links}
+        self.ports: dict[Port, History] = defaultdict(History)
+        self.senders: dict[int, list[Sender]] = defaultdict(list)
+        # Of each node, and packet, in order of time.
+        self.visits: dict[tuple[str, int, int, str], list[Visit]] = defaultdict(list)
+        # Those that have left, by the port and the start of their frames.
+        self.left: dict[tuple[Port, int], Visit] = {}
+        # Own data of a host, by flow: frames and the ports that they left through.
+        self.own: dict[int, list[tuple[Frame, Port]]] = defaultdict(list)
+        self.received: dict[int, tuple[int, int]] = {}
+        self.lost: set[tuple[str, int, int, int]] = set()
+        self._read(result)
+        # Of each node, flow, and packet: when copies came, and the frames that they came in, in order.
+        self.arrivals: dict[tuple[str, int, int], list[tuple[int, Frame, Port]]] = defaultdict(list)
+        for port, history in self.ports.items():
+            peer, delay = self.links[port]
+            for frame in history.frames:
+                if frame.kind == "data" and frame.flow is not None and frame.psn is not None:
+                    arrival = frame.until + delay
+                    if (peer, frame.flow, frame.psn, arrival) not in self.lost:
+                        self.arrivals[peer, frame.flow, frame.psn].append((arrival, frame, port))
+        for arrivals in self.arrivals.values():
+            arrivals.sort(key=lambda arrival: arrival[0])
+
+    def _read(self, result: Result) -> None:
+        columns = (
+            "time_ps node port event frame class flow psn queue to_queue until_ps cause_node cause_port reason "
+            "in_flight_bytes window_bytes departure_ps"
+        )
+        queues: dict[tuple[Port, int], list[Visit]] = defaultdict(list)
+        leaving: dict[Port, Visit] = {}
+        for row in result.events.select(columns.split()).iter_rows():
+            time, node, ix, event, kind, cls, flow, psn, queue, to, until, cause_node, cause_port, reason, *sender = row
+            port = (node, ix)
+            history = self.ports[port] if ix is not None else History()
+            if event == "enqueue":
+                visit = Visit(flow, psn, kind, cls, port, time, [(queue, time, FOREVER)])
+                queues[port, queue].append(visit)
+                self.visits[node, flow, psn, kind].append(visit)
+            elif event in ("move", "dequeue"):
+                visit = queues[port, queue].pop(0)
+                assert (visit.flow, visit.psn, visit.kind) == (flow, psn, kind), "queues are first in, first out"
+                visit.stays[-1] = (queue, visit.stays[-1][1], time)
+                if event == "move":
+                    visit.stays.append((to, time, FOREVER))
+                    queues[port, to].append(visit)
+                else:
+                    leaving[port] = visit
+            elif event == "sent":
+                from_queue = leaving.pop(port, None)
+                is_from_queue = from_queue is not None and (from_queue.flow, from_queue.psn) == (flow, psn)
+                passed = tuple(stay[0] for stay in from_queue.stays) if from_queue and is_from_queue else ()
+                frame = Frame(time, until, kind, cls, flow, psn, passed)
+                history.frames.append(frame)
+                if from_queue is not None and is_from_queue:
+                    from_queue.frame = frame
+                    self.left[port, time] = from_queue
+                elif kind == "data":
+                    self.own[flow].append((frame, port))
+            elif event in ("pause", "resume"):
+                why = (cause_node, cause_port, reason == "order") if event == "pause" else None
+                history.gates[queue].append((time, why))
+            elif event in ("link-down", "link-up"):
+                history.down.append((time, event == "link-down"))
+            elif event == "sender":
+                in_flight, window, departure = sender
+                state = Sender(time, port, queue, psn, in_flight, FOREVER if window is None else window, departure)
+                self.senders[flow].append(state)
+            elif event == "received":
+                self.received[flow] = (time, psn)
+            elif event == "drop" and flow is not None:
+                self.lost.add((node, flow, psn, time))
+
+    # ------------------------------------------------------------------------------------------------------- single waits
+
+    def _pieces(self, port: Port, queues: Iterable[int], start: int, end: int, more: Iterable[int] = ()) -> Iterator[tuple[int, int]]:
+        """The time from `start` to `end`, cut wherever anything changes at a port, or at `more`."""
+        history = self.ports[port]
+        first = bisect.bisect_right(history.frames, start, key=lambda frame: frame.until)
+        last = bisect.bisect_left(history.frames, end, key=lambda frame: frame.start)
+        cuts = {time for frame in history.frames[first:last] for time in (frame.start, frame.until)}
+        cuts.update(time for time, _ in history.down)
+        cuts.update(time for queue in queues for time, _ in history.gates.get(queue, ()))
+        cuts.update(more)
+        times = [start, *sorted(time for time in cuts if start < time < end), end]
+        return zip(times, times[1:], strict=False)
+
+    def _on_wire(self, port: Port, time: int) -> Frame | None:
+        frame = _at(self.ports[port].frames, time)
+        return frame if frame is not None and time < frame.until else None
+
+    def _gate(self, port: Port, queue: int, time: int) -> tuple[str, int, bool] | None:
+        state = _at(self.ports[port].gates.get(queue, []), time)
+        return state[1] if state else None
+
+    def _is_down(self, port: Port, time: int) -> bool:
+        state = _at(self.ports[port].down, time)
+        return bool(state and state[1])
+
+    def in_queue(self, port: Port, queue: int, cls: int, start: int, end: int) -> Counter[Term]:
+        """What a packet of a class waits for in a queue."""
+        waits: Counter[Term] = Counter()
+        for begin, until in self._pieces(port, [queue], start, end):
+            frame, gate = self._on_wire(port, begin), self._gate(port, queue, begin)
+            if self._is_down(port, begin):
+                reason, cause = "link-down", None
+            elif frame is not None and queue in frame.queues:
+                reason, cause = "own-queue", None
+            elif gate is not None:
+                reason, cause = ("order", None) if gate[2] else ("paused", gate[:2])
+            elif frame is None:
+                reason, cause = "unexplained", None
+            elif frame.flow is None:
+                reason, cause = "link-local", None
+            elif frame.cls == cls:
+                reason, cause = "other-queue", None
+            else:
+                reason, cause = "control-class" if frame.cls == 0 else "other-class", None
+            waits[(*port, reason, *(cause or (None, None)))] += until - begin
+        return waits
+
+    def at_source(self, flow: int, end: int) -> Counter[Term]:
+        """What the sender of a flow does and waits for from the start of its flow on; all of it counts for the port that it is at in the end."""
+        start, cls = self.flows[flow]["start_ps"], self.flows[flow]["class"]
+        states = self.senders[flow]
+        here = _at(states, end).port
+        own = sorted((frame.start, frame.until, frame.psn or 0) for frame, _ in self.own[flow])
+        highest, again = -1, []
+        for begin, until, psn in own:
+            again.append((begin, until, psn <= highest))
+            highest = max(highest, psn)
+        cuts = {time for begin, until, _ in own for time in (begin, until)}
+        cuts.update(time for state in states for time in (state.time, state.departure))
+        waits: Counter[Term] = Counter()
+        times = [start, *sorted(time for time in cuts if start < time < end), end]
+        for first, last in zip(times, times[1:], strict=False):
+            state = _at(states, first)
+            for begin, until in self._pieces(state.port, [state.queue, cls], first, last):
+                sending = _at(again, begin)
+                frame = self._on_wire(state.port, begin)
+                gate = self._gate(state.port, state.queue, begin) or self._gate(state.port, cls, begin)
+                cause: tuple[str, int] | None = None
+                if sending is not None and begin < sending[1]:
+                    reason = "resending" if sending[2] else "sending"
+                elif state.psn is None:
+                    reason = "unanswered"
+                elif state.in_flight >= state.window:
+                    reason = "window"
+                elif begin < state.departure:
+                    reason = "pacing"
+                elif self._is_down(state.port, begin):
+                    reason = "link-down"
+                elif gate is not None:
+                    reason, cause = ("order", None) if gate[2] else ("paused", gate[:2])
+                elif frame is None:
+                    reason = "unexplained"
+                elif frame.flow is None:
+                    reason = "link-local"
+                elif frame.kind in ("ack", "nack"):
+                    reason = "ack"
+                elif frame.kind in ("cnp", "notice"):
+                    reason = "cnp"
+                else:
+                    reason = "other-flow" if frame.cls == cls else "other-class"
+                waits[(*here, reason, *(cause or (None, None)))] += until - begin
+        return waits
+
+    # ------------------------------------------------------------------------------------------------------- whole journeys
+
+    def _before(self, visit: Visit) -> tuple[int, Frame, Port]:
+        """The frame in which a packet came that is in the queues of a port: copies come and join queues in the same order."""
+        node = visit.port[0]
+        same = self.visits[node, visit.flow, visit.psn, visit.kind]
+        return self.arrivals[node, visit.flow, visit.psn][next(i for i, other in enumerate(same) if other is visit)]
+
+    def journey(self, frame: Frame, port: Port, arrived: int) -> tuple[Counter[Term], int, Port]:
+        """What a packet has done and waited for from its first wire until it arrived in `frame`, and when it left its source through which port."""
+        waits: Counter[Term] = Counter()
+        while True:
+            waits[(*port, "serialisation", None, None)] += min(frame.until, arrived) - frame.start
+            waits[(*port, "propagation", None, None)] += max(0, arrived - frame.until)
+            visit = self.left.get((port, frame.start))
+            if visit is None:
+                return waits, frame.start, port
+            waits += self._stays(visit, frame.start)
+            arrived, frame, port = self._before(visit)
+            waits += self._forwarding(visit, arrived)
+
+    def _stays(self, visit: Visit, end: int) -> Counter[Term]:
+        waits: Counter[Term] = Counter()
+        for queue, start, until in visit.stays:
+            waits += self.in_queue(visit.port, queue, visit.cls, start, min(until, end))
+        return waits
+
+    def _forwarding(self, visit: Visit, arrived: int) -> Counter[Term]:
+        return Counter({(*visit.port, "forwarding", None, None): visit.came - arrived})
+
+    def packets(self, flow: int) -> tuple[int, dict[Term, int]]:
+        """How many data packets of a flow came to its destination, and what they did and waited for from their first wires on, added up."""
+        destination, count, waits = self.flows[flow]["dst"], 0, Counter[Term]()
+        for (node, of, _), arrivals in self.arrivals.items():
+            for arrived, frame, port in arrivals if (node, of) == (destination, flow) else ():
+                if arrived < self.end:
+                    count += 1
+                    waits += self.journey(frame, port, arrived)[0]
+        return count, {term: length for term, length in waits.items() if length}
+
+    def completion(self, flow: int) -> dict[Term, int]:
+        """The terms of the packet that completed a flow, or of the one that it waits for at the end of the run, or of its sender."""
+        if flow in self.received:
+            time, psn = self.received[flow]
+            arrived, frame, port = next(
+                arrival for arrival in self.arrivals[self.flows[flow]["dst"], flow, psn] if arrival[0] == time
+            )
+            waits, left, _ = self.journey(frame, port, arrived)
+        else:
+            waits, left = self._stuck(flow)
+        return {term: length for term, length in (waits + self.at_source(flow, left)).items() if length}
+
+    def _stuck(self, flow: int) -> tuple[Counter[Term], int]:
+        psn = self.flows[flow]["delivered_bytes"] // self.mtu
+        copies: list[tuple[int, Counter[Term]]] = []
+        for port, history in self.ports.items():
+            peer, delay = self.links[port]
+            for frame in history.frames:
+                if (frame.kind, frame.flow, frame.psn) == ("data", flow, psn) and frame.until + delay >= self.end:
+                    waits, left, _ = self.journey(frame, port, self.end)
+                    copies.append((left, waits))
+        waiting = [visits for (_, *packet), visits in self.visits.items() if packet == [flow, psn, "data"]]
+        for visit in (visit for visits in waiting for visit in visits if visit.stays[-1][2] == FOREVER):
+            arrived, frame, before = self._before(visit)
+            waits, left, _ = self.journey(frame, before, arrived)
+            copies.append((left, waits + self._stays(visit, self.end) + self._forwarding(visit, arrived)))
+        left, waits = min(copies, key=lambda copy: copy[0], default=(self.end, Counter()))
+        return waits, left
