@@ -313,6 +313,43 @@ def tofino(
     console.out.print(console.table(views.tofino(memory)))
 
 
+@app.command()
+def why(
+    directory: Annotated[Path, typer.Argument(metavar="RESULT", help="Result directory.", show_default=False)],
+    flow: Annotated[
+        str | None,
+        typer.Argument(metavar="[FLOW]", help="Its number, or the slowest of two hosts as h2->h5.", show_default=False),
+    ] = None,
+    base: Annotated[
+        Path, typer.Option("--base", metavar="DIR", help="Where relative paths in the scenario start.")
+    ] = Path(),
+    threads: Annotated[int, typer.Option("--threads", min=1, max=MOST_THREADS, help="Threads to run again on.")] = 1,
+    as_json: Annotated[bool, typer.Option("--json", help="Everything as JSON on standard output.")] = False,
+) -> None:
+    """Explain where the time of a flow went, to the picosecond; without FLOW, list the slowest and who is to blame.
+
+    What the result does not hold is found by running its scenario again, as far as the flow went.
+    """
+    from backwater import victims  # noqa: PLC0415 - only here
+    from backwater import why as explaining  # noqa: PLC0415
+
+    result = Result.load(directory)
+    if flow is None:
+        if as_json:
+            raise UsageError("--json needs a flow")
+        console.out.print(console.table(victims.table(result, victims.slowest(result))))
+        return
+    with console.progress(as_json) as progress:
+        found = explaining.explain(result, explaining.flow_called(result, flow), threads, base, progress)
+    if as_json:
+        print(found.to_json())  # noqa: T201 - for machines: no wrapping, no colour
+        return
+    for sentence in found.sentences():
+        console.out.print(Text(sentence))
+    for view in found.tables():
+        console.out.print(console.table(view))
+
+
 def _labelled(directories: list[Path]) -> dict[str, Result]:
     """The results by the shortest ends of their paths that tell them apart; a single one by its name."""
     if len(directories) == 1:

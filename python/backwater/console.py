@@ -25,7 +25,7 @@ from rich.progress import (
 from rich.table import Table
 from rich.text import Text
 
-from backwater import style, views
+from backwater import style, victims, views
 from backwater.result import read_summary
 
 if TYPE_CHECKING:
@@ -165,7 +165,7 @@ def summary(result: Result) -> RenderableType:
     alarms = [Text(alarm, "red") for alarm in result.summary.alarms()]
     fct = [views.fct(result.flows), *views.fct_by_role(result.flows)]
     cause = views.main_cause(result.pauses, result.summary.simulated_ps)
-    causes = [Text(cause)] if cause else []
+    causes = [Text(text) for text in (cause, victims.sentence(result)) if text]
     return Group(Text(result.summary.name, "bold"), sides, *alarms, *map(table, fct), *causes)
 
 

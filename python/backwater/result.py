@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import weakref
 import zlib
+from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self
@@ -14,7 +16,10 @@ from backwater.style import counted
 from backwater.summary import Summary
 
 if TYPE_CHECKING:
+    import tempfile
+
     from backwater.plots import Plots
+    from backwater.why import Explanation
 
 RUN_FILE: Final = "run.json"
 TOPOLOGY_FILE: Final = "topology.json"
@@ -61,6 +66,10 @@ _LINKS: Final = {
 }
 
 
+# A node, and the number of a port there.
+Port = tuple[str, int]
+
+
 class ResultError(Exception):
     """A directory that does not hold the result of a run, or not what is asked of it."""
 
@@ -105,6 +114,27 @@ class Topology:
     def __init__(self, document: dict[str, Any]) -> None:
         self.nodes = pl.DataFrame(document["nodes"], schema=_NODES)
         self.links = pl.DataFrame(document["links"], schema=_LINKS)
+
+    @cached_property
+    def ports(self) -> dict[Port, str]:
+        """Egress ports, and the nodes that they lead to."""
+        return {(node, port): peer for node, port, peer in self.egress_ports.select("node", "port", "peer").iter_rows()}
+
+    def port_name(self, port: Port) -> str:
+        """A port as people name it: `leaf1:0`."""
+        return f"{port[0]}:{port[1]}"
+
+    def leads_to(self, port: Port) -> str:
+        """Where a port leads: `to h4`."""
+        return f"to {self.ports[port]}"
+
+    def ports_of(self, flow: Mapping[str, Any]) -> list[Port]:
+        """The egress ports that the packets of a flow pass, by its row of `flows.parquet`; none if it does not tell."""
+        node, ports = flow["src"], []
+        for port in flow["path"] or ():
+            ports.append((node, port))
+            node = self.ports[node, port]
+        return ports
 
     @cached_property
     def egress_ports(self) -> pl.DataFrame:
@@ -155,6 +185,16 @@ class Result:
         """Reads every file of the result. Raises ResultError if one is not what the run wrote."""
         for name in self.summary.files:
             self._content(name)
+
+    def why(self, flow: int, threads: int = 1, base_dir: str | Path = ".") -> Explanation:
+        """Explains where the time of a flow went, to the picosecond: see `backwater.why.explain`."""
+        from backwater import why  # noqa: PLC0415 - it runs scenarios, whose results are these
+
+        return why.explain(self, flow, threads, base_dir)
+
+    def keep(self, directory: tempfile.TemporaryDirectory[str]) -> None:
+        """Removes a temporary directory when this object is gone."""
+        weakref.finalize(self, directory.cleanup)
 
     def _content(self, name: str) -> bytes:
         """A file, as the run wrote it."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import fcntl
 import os
 import tempfile
-import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -94,25 +93,34 @@ def run(
             raise FileExistsError(f"{directory} holds the result of another run")
         result, interrupted = simulate(scenario, directory, threads, progress)
     if temporary is not None:
-        weakref.finalize(result, temporary.cleanup)
+        result.keep(temporary)
     if interrupted:
         raise RunInterrupted(result)
     return result
 
 
 def simulate(
-    scenario: Scenario, directory: Path, threads: int, progress: Callable[[Progress], None] | None
+    scenario: Scenario,
+    directory: Path,
+    threads: int,
+    progress: Callable[[Progress], None] | None,
+    stop_ps: int | None = None,
 ) -> tuple[Result, bool]:
-    """Simulates a scenario into a directory that the caller owns; the result, and whether ^C ended it early."""
+    """Simulates a scenario into a directory that the caller owns; the result, and whether ^C ended it early.
+
+    A run that has come beyond `stop_ps` is ended; what it has written until then is valid.
+    """
     simulation = scenario.plan.start(str(directory), threads)
     interrupted = False
     try:
         while not (state := simulation.advance(REPORT_INTERVAL_MS)).done:
             if progress is not None:
                 progress(state)
+            if stop_ps is not None and state.time_ps > stop_ps:
+                break
     except KeyboardInterrupt:
         interrupted = True
-    simulation.finish(interrupted)
+    simulation.finish(interrupted or not state.done)
     return Result.load(directory), interrupted
 
 

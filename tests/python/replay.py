@@ -317,5 +317,15 @@ class Replay:
             arrived, frame, before = self._before(visit)
             waits, left, _ = self.journey(frame, before, arrived)
             copies.append((left, waits + self._stays(visit, self.end) + self._forwarding(visit, arrived)))
+        for (node, *packet), arrivals in list(self.arrivals.items()):
+            joined = len(self.visits.get((node, flow, psn, "data"), ()))
+            for arrived, frame, before in arrivals[joined:] if packet == [flow, psn] else ():
+                if node != self.flows[flow]["dst"] and arrived < self.end:
+                    # A server has yet to bring it to the queue that the other packets of the flow join there.
+                    others = (visits for (at, of, *_), visits in self.visits.items() if (at, of) == (node, flow))
+                    port = next(visit.port for visits in others for visit in visits if visit.kind == "data")
+                    waits, left, _ = self.journey(frame, before, arrived)
+                    waits[(*port, "forwarding", None, None)] += self.end - arrived
+                    copies.append((left, waits))
         left, waits = min(copies, key=lambda copy: copy[0], default=(self.end, Counter()))
         return waits, left

@@ -1,0 +1,274 @@
+//! Frames as bytes: what would have been on the wires, from the Ethernet header to the byte before the FCS.
+//!
+//! RoCEv2 (InfiniBand architecture specification, annex A17) over IPv4 and Ethernet; PFC (IEEE 802.1Qbb); what has no standard format behind EtherType
+//! 0x88B5, whose header the run has written down. Payload is all zeros.
+
+use crate::run::{Flow, Port, Run};
+
+const ROCE: u16 = 4791;
+const IPV4: u16 = 0x0800;
+const MAC_CONTROL: u16 = 0x8808;
+const EXPERIMENTAL: u16 = 0x88b5;
+/// To whom link-local frames go: nobody forwards them (IEEE 802.1Q table 8-1).
+const LINK_LOCAL: [u8; 6] = [0x01, 0x80, 0xc2, 0x00, 0x00, 0x01];
+/// The smallest frame without its FCS.
+const SMALLEST: usize = 60;
+/// Differentiated services code point of CNPs: network control, as is the custom.
+const CNP_DSCP: u8 = 48;
+
+/// A frame that has started on the wire of a port, as the table of events has it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sent<'a> {
+    pub(crate) port: Port,
+    pub(crate) kind: &'a str,
+    pub(crate) class: u8,
+    pub(crate) flow: u32,
+    pub(crate) psn: u32,
+    pub(crate) is_marked: bool,
+    pub(crate) pfc_classes: u8,
+    pub(crate) pfc_quanta: u16,
+    pub(crate) header: Option<&'a [u8]>,
+}
+
+/// What is in a packet of a flow, from its BTH on.
+struct Content {
+    /// From the host to the one.
+    from: u32,
+    to: u32,
+    opcode: u8,
+    psn: u32,
+    is_last: bool,
+    dscp: u8,
+    ecn: u8,
+    /// Behind the BTH.
+    rest: Vec<u8>,
+}
+
+/// The bytes of a frame.
+pub(crate) fn bytes(sent: &Sent<'_>, run: &Run) -> Vec<u8> {
+    let peer = run.links.get(&sent.port).map_or(sent.port, |link| link.to);
+    match sent.kind {
+        "pfc" => pfc(sent),
+        "notice" => padded(ethernet(mac(peer), mac(sent.port), EXPERIMENTAL, sent.header.unwrap_or_default())),
+        "data" | "ack" | "nack" | "cnp" => {
+            let flow = run.flows.get(&sent.flow).copied();
+            let packet = packet(&content(sent, flow, run.mtu), sent.flow, &mac(peer), &mac(sent.port));
+            match sent.header {
+                // In front of the IPv4 header.
+                Some(header) => {
+                    let (ethernet, ip) = packet.split_at(14);
+                    let mut frame = [&ethernet[..12], &EXPERIMENTAL.to_be_bytes(), header].concat();
+                    frame.extend(ip);
+                    padded(frame)
+                }
+                None => padded(packet),
+            }
+        }
+        _ => padded(ethernet(LINK_LOCAL, mac(sent.port), EXPERIMENTAL, sent.header.unwrap_or_default())),
+    }
+}
+
+/// The address of a port: locally administered, its node and its number.
+fn mac((node, port): Port) -> [u8; 6] {
+    let ([_, a, b, c], [d, e]) = (node.to_be_bytes(), port.to_be_bytes());
+    [0x02, a, b, c, d, e]
+}
+
+/// The address of a host: 10.0.0.1 and so on.
+fn address(host: u32) -> [u8; 4] {
+    (0x0a00_0001 + (host & 0x00ff_ffff)).to_be_bytes()
+}
+
+fn ethernet(to: [u8; 6], from: [u8; 6], kind: u16, rest: &[u8]) -> Vec<u8> {
+    [&to[..], &from, &kind.to_be_bytes(), rest].concat()
+}
+
+fn padded(mut frame: Vec<u8>) -> Vec<u8> {
+    frame.resize(frame.len().max(SMALLEST), 0);
+    frame
+}
+
+/// A PFC frame: opcode 0x0101, the class-enable vector, and eight times.
+fn pfc(sent: &Sent<'_>) -> Vec<u8> {
+    let mut rest = vec![0x01, 0x01, 0, sent.pfc_classes];
+    for class in 0..8 {
+        let quanta = if sent.pfc_classes & 1 << class == 0 { 0 } else { sent.pfc_quanta };
+        rest.extend(quanta.to_be_bytes());
+    }
+    padded(ethernet(LINK_LOCAL, mac(sent.port), MAC_CONTROL, &rest))
+}
+
+fn content(sent: &Sent<'_>, flow: Option<Flow>, mtu: u64) -> Content {
+    let (src, dst) = flow.map_or((0, 0), |flow| (flow.src, flow.dst));
+    // A class has the code point of its class selector (RFC 2474).
+    let dscp = sent.class << 3;
+    let answer = |opcode, psn, rest| Content { from: dst, to: src, opcode, psn, is_last: false, dscp, ecn: 0, rest };
+    // Acknowledge: a syndrome, and a message number that nobody needs.
+    let aeth = |syndrome: u8| vec![syndrome, 0, 0, 0];
+    match sent.kind {
+        // It names the last packet that has come in order, not the next.
+        "ack" => answer(0x11, sent.psn.wrapping_sub(1), aeth(0x1f)),
+        "nack" => answer(0x11, sent.psn, aeth(0x60)),
+        "cnp" => Content { dscp: CNP_DSCP, ..answer(0x81, 0, vec![0; 16]) },
+        _ => {
+            let bytes = flow.and_then(|flow| flow.bytes);
+            let before = u64::from(sent.psn) * mtu;
+            let payload = bytes.map_or(mtu, |bytes| bytes.saturating_sub(before).min(mtu));
+            let (is_first, is_last) = (sent.psn == 0, bytes.is_some_and(|bytes| before + payload >= bytes));
+            // Write first, middle, last, only.
+            let opcode = match (is_first, is_last) {
+                (true, false) => 0x06,
+                (false, false) => 0x07,
+                (false, true) => 0x08,
+                (true, true) => 0x0a,
+            };
+            let mut rest = Vec::new();
+            if is_first {
+                // RETH: address, key, length of the message.
+                let length = bytes.unwrap_or(u64::MAX).min(u32::MAX.into()) as u32;
+                rest.extend([&[0; 8][..], &sent.flow.to_be_bytes(), &length.to_be_bytes()].concat());
+            }
+            rest.resize(rest.len() + payload as usize, 0);
+            let ecn = if sent.is_marked { 3 } else { 2 };
+            Content { from: src, to: dst, opcode, psn: sent.psn, is_last, dscp, ecn, rest }
+        }
+    }
+}
+
+/// A RoCEv2 packet with its Ethernet header.
+fn packet(content: &Content, flow: u32, to: &[u8; 6], from: &[u8; 6]) -> Vec<u8> {
+    let udp_length = 8 + 12 + content.rest.len() + 4;
+    let ip_length = (20 + udp_length) as u16;
+    let mut ip = vec![0x45, content.dscp << 2 | content.ecn];
+    ip.extend(ip_length.to_be_bytes());
+    // Identification 0, do not fragment, time to live 64, UDP, and the checksum.
+    ip.extend([0, 0, 0x40, 0, 64, 17, 0, 0]);
+    ip.extend([address(content.from), address(content.to)].concat());
+    let sum = checksum(&ip);
+    ip[10..12].copy_from_slice(&sum.to_be_bytes());
+    // The source port is the entropy of the flow; no checksum.
+    let source = 0xc000 | (flow.wrapping_mul(0x9e37_79b1) >> 18) as u16;
+    let mut udp = [source.to_be_bytes(), ROCE.to_be_bytes(), (udp_length as u16).to_be_bytes(), [0, 0]].concat();
+    udp.extend(bth(content, flow));
+    udp.extend(&content.rest);
+    let icrc = icrc(&ip, &udp);
+    udp.extend(icrc.to_le_bytes());
+    [&to[..], from, &IPV4.to_be_bytes(), &ip, &udp].concat()
+}
+
+/// Base transport header.
+fn bth(content: &Content, flow: u32) -> [u8; 12] {
+    let ([_, a, b, c], [_, p, s, n]) = (flow.to_be_bytes(), content.psn.to_be_bytes());
+    // No solicited event, migrated, no padding; the default partition.
+    let flags = if content.opcode == 0x81 { 0 } else { 0x40 };
+    let becn = if content.opcode == 0x81 { 0x40 } else { 0 };
+    [content.opcode, flags, 0xff, 0xff, becn, a, b, c, u8::from(content.is_last) << 7, p, s, n]
+}
+
+/// The Internet checksum of a header whose checksum is 0 (RFC 1071).
+fn checksum(header: &[u8]) -> u16 {
+    let sum: u32 = header.chunks(2).map(|pair| u32::from(u16::from_be_bytes([pair[0], pair[1]]))).sum();
+    let folded = (sum & 0xffff) + (sum >> 16);
+    !((folded & 0xffff) + (folded >> 16)) as u16
+}
+
+/// The invariant CRC (annex A17.3.3): CRC-32 over eight bytes of ones, and the packet with ones where switches may write: type of service, time to live,
+/// both checksums, and the fifth byte of the BTH.
+fn icrc(ip: &[u8], udp: &[u8]) -> u32 {
+    let (mut ip, mut head) = (ip.to_vec(), udp[..20].to_vec());
+    [1, 8, 10, 11].into_iter().for_each(|at| ip[at] = 0xff);
+    [6, 7, 12].into_iter().for_each(|at| head[at] = 0xff);
+    let mut crc = crc32fast::Hasher::new();
+    [&[0xff; 8][..], &ip, &head, &udp[20..]].into_iter().for_each(|part| crc.update(part));
+    crc.finalize()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::run::Link;
+    use std::collections::BTreeMap;
+
+    fn hex(text: &str) -> Vec<u8> {
+        let digits: Vec<u8> = text.bytes().filter(u8::is_ascii_hexdigit).collect();
+        digits.chunks(2).map(|pair| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16).unwrap()).collect()
+    }
+
+    fn run() -> Run {
+        let links = BTreeMap::from([
+            ((0, 0), Link { to: (1, 2), rate_bps: 1 }),
+            ((1, 2), Link { to: (0, 0), rate_bps: 1 }),
+        ]);
+        let flow = Flow { src: 0, dst: 3, bytes: Some(2500), start_ps: 0, finish_ps: None };
+        Run::of_parts(links, BTreeMap::from([(0xd2, flow)]), 1024)
+    }
+
+    fn sent(kind: &str) -> Sent<'_> {
+        Sent {
+            port: (0, 0),
+            kind,
+            class: 3,
+            flow: 0xd2,
+            psn: 0,
+            is_marked: false,
+            pfc_classes: 0,
+            pfc_quanta: 0,
+            header: None,
+        }
+    }
+
+    /// Priority 3, XOFF, as scapy builds it.
+    #[test]
+    fn a_pfc_frame_is_that_of_the_standard() {
+        let frame = bytes(&Sent { pfc_classes: 8, pfc_quanta: 0xffff, ..sent("pfc") }, &run());
+        let expected = "0180c2000001 020000000000 8808 0101 0008 0000 0000 0000 ffff 0000 0000 0000 0000";
+        assert_eq!((frame.len(), &frame[..34]), (60, &hex(expected)[..]));
+        assert!(frame[34..].iter().all(|byte| *byte == 0));
+    }
+
+    /// The CNP of the published example: opcode 0x81, BECN, queue pair 0xd2.
+    #[test]
+    fn a_cnp_is_that_of_the_annex() {
+        let frame = bytes(&sent("cnp"), &run());
+        assert_eq!(frame.len(), 14 + 20 + 8 + 12 + 16 + 4);
+        assert_eq!(frame[42..54], hex("81 00 ffff 40 0000d2 00000000")[..]);
+        assert_eq!(frame[15] >> 2, CNP_DSCP);
+    }
+
+    /// First, middle and last of 2500 bytes; the addresses are those of the hosts and of the link.
+    #[test]
+    fn data_is_a_write_of_its_flow() {
+        let frames = [0, 1, 2].map(|psn| bytes(&Sent { psn, is_marked: psn == 1, ..sent("data") }, &run()));
+        assert_eq!(frames.each_ref().map(|frame| frame[42]), [6, 7, 8]);
+        assert_eq!(frames.each_ref().map(|frame| frame[15] & 3), [2, 3, 2]);
+        assert_eq!(frames.each_ref().map(|frame| frame.len()), [58 + 16 + 1024, 58 + 1024, 58 + 452]);
+        assert_eq!(frames[0][..12], hex("020000010002 020000000000")[..]);
+        assert_eq!(frames[0][26..34], [10, 0, 0, 1, 10, 0, 0, 4]);
+        // RETH: the length of the message.
+        assert_eq!(frames[0][66..70], 2500u32.to_be_bytes());
+        assert_eq!(frames[2][50] & 0x80, 0x80);
+    }
+
+    #[test]
+    fn an_ack_names_the_last_packet_and_a_nack_the_next() {
+        let frames = ["ack", "nack"].map(|kind| bytes(&Sent { psn: 7, ..sent(kind) }, &run()));
+        assert_eq!(frames.each_ref().map(|frame| (frame[42], frame[53], frame[54])), [(0x11, 6, 0x1f), (0x11, 7, 0x60)]);
+        assert_eq!(frames[0][26..34], [10, 0, 0, 4, 10, 0, 0, 1]);
+    }
+
+    #[test]
+    fn the_internet_checksum_of_a_header_with_it_is_zero() {
+        let frame = bytes(&sent("data"), &run());
+        assert_eq!(checksum(&frame[14..34]), 0);
+    }
+
+    /// Telemetry stands between the Ethernet header and the IPv4 header.
+    #[test]
+    fn telemetry_goes_in_front_of_the_packet() {
+        let plain = bytes(&Sent { psn: 1, ..sent("data") }, &run());
+        let header = [0x13, 1, 2, 3, 4, 5, 6, 7, 8, 9];
+        let frame = bytes(&Sent { psn: 1, header: Some(&header), ..sent("data") }, &run());
+        assert_eq!(frame[12..24], [&[0x88, 0xb5][..], &header].concat());
+        assert_eq!(frame[24..], plain[14..]);
+    }
+}

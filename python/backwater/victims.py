@@ -1,0 +1,146 @@
+"""Who suffered, and which ports and flows are to blame, as far as the tables of a result tell without running anything again."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+import polars as pl
+
+from backwater import style
+from backwater.result import Port, Result
+from backwater.views import WORST, View
+from backwater.why import listed, of_class
+
+# Flows that are looked at for blame, those with the most bytes first.
+SUSPECTS: Final = 2000
+
+
+@dataclass(frozen=True)
+class Victim:
+    """A flow, and the port whose congestion kept it waiting longest; none if none did.
+
+    Attributes:
+        flow: Its row of `flows.parquet`.
+        taken_ps: Time until it was complete, or the run ended.
+        slowdown: That time over the one on an idle fabric.
+        root: The port.
+        root_ps: How long gates on the way of the flow were closed because of it.
+        sources: Hosts whose flows passed that port meanwhile, the most bytes first.
+    """
+
+    flow: dict[str, Any]
+    taken_ps: int
+    slowdown: float
+    root: Port | None
+    root_ps: int
+    sources: tuple[str, ...]
+
+
+def slowest(result: Result, count: int = WORST) -> list[Victim]:
+    """The flows that took longest against an idle fabric, those that are not complete included."""
+    end = result.summary.simulated_ps
+    taken = pl.col("receiver_finish_ps").fill_null(end) - pl.col("start_ps")
+    flows = result.flows.filter(pl.col("bytes").is_not_null()).with_columns(
+        taken_ps=taken, against_idle=taken / pl.col("ideal_fct_ps")
+    )
+    rows = flows.sort(["against_idle", "id"], descending=[True, False]).head(count).to_dicts()
+    return [_victim(result, row) for row in rows]
+
+
+def worst_victim(result: Result) -> Victim | None:
+    """The flow that stood longest behind PAUSEs of ports that it does not pass; none if none did."""
+    end = result.summary.simulated_ps
+    blocked = result.flows.filter(pl.col("blocked_ps") > 0).sort(["blocked_ps", "id"], descending=[True, False])
+    for row in blocked.head(1).to_dicts():
+        taken = (end if row["receiver_finish_ps"] is None else row["receiver_finish_ps"]) - row["start_ps"]
+        ideal = row["ideal_fct_ps"]
+        return _victim(result, row | {"taken_ps": taken, "against_idle": taken / ideal if ideal else 0.0}, is_innocent=True)
+    return None
+
+
+def _victim(result: Result, row: dict[str, Any], is_innocent: bool = False) -> Victim:
+    start, path = row["start_ps"], result.topology.ports_of(row)
+    end = start + row["taken_ps"]
+    roots = _roots(result, row, path, start, end)
+    if is_innocent:
+        roots = Counter({root: length for root, length in roots.items() if root not in path})
+    root, length = next(iter(roots.most_common(1)), (None, 0))
+    sources = tuple(_sources(result, row["id"], root, start, end)) if root is not None else ()
+    return Victim(row, row["taken_ps"], row["against_idle"], root, length, sources)
+
+
+def _roots(result: Result, row: dict[str, Any], path: list[Port], start: int, end: int) -> Counter[Port]:
+    """How long gates on the way of a flow were closed, by root; where the way is not known, those of its host."""
+    places = path or [(row["src"], port) for (node, port) in result.topology.ports if node == row["src"]]
+    on_path = pl.any_horizontal((pl.col("node") == node) & (pl.col("port") == port) for node, port in places)
+    closed = result.pauses.filter(
+        pl.col("start_ps") < end, pl.col("end_ps").fill_null(end) > start, of_class(row["class"]), on_path
+    ).select(
+        pl.col("cause_node").cast(pl.String),
+        "cause_port",
+        length=pl.min_horizontal(pl.col("end_ps").fill_null(end), end) - pl.max_horizontal("start_ps", start),
+    )
+    sums = closed.group_by("cause_node", "cause_port").agg(pl.col("length").sum()).sort("cause_node", "cause_port")
+    return Counter({(node, port): length for node, port, length in sums.iter_rows()})
+
+
+def _sources(result: Result, victim: int, root: Port, start: int, end: int) -> Iterator[str]:
+    """Hosts whose flows passed a port between two instants, the most bytes first."""
+    meanwhile = result.flows.filter(
+        pl.col("id") != victim,
+        pl.col("start_ps") < end,
+        pl.col("receiver_finish_ps").fill_null(end) > start,
+        pl.col("path").is_not_null(),
+    ).sort(["delivered_bytes", "id"], descending=[True, False])
+    sums: Counter[str] = Counter()
+    for flow in meanwhile.head(SUSPECTS).select("src", "path", "delivered_bytes").iter_rows(named=True):
+        if root in result.topology.ports_of(flow):
+            sums[flow["src"]] += flow["delivered_bytes"]
+    yield from (src for src, _ in sums.most_common())
+
+
+def sentence(result: Result) -> str:
+    """The worst victim and its root; empty if there is no victim."""
+    victim = worst_victim(result)
+    if victim is None:
+        return ""
+    flow, blocked = victim.flow, style.duration(victim.flow["blocked_ps"])
+    name = f"flow {flow['id']}, {flow['src']} → {flow['dst']}"
+    if victim.root is None:
+        return f"Worst victim: {name}, stood {blocked} behind PAUSEs of ports that it does not pass."
+    root = f"{result.topology.port_name(victim.root)}, the port {result.topology.leads_to(victim.root)}"
+    met = f", where flows from {listed(victim.sources)} met" if victim.sources else ""
+    return (
+        f"Worst victim: {name}, stood {blocked} behind PAUSEs that it has no part in, most of them rooted at {root}{met}. "
+        f"Where its time went: backwater why {result.directory} {flow['id']}"
+    )
+
+
+def table(result: Result, victims: Iterable[Victim]) -> View:
+    """Flows, what they suffered, and who is to blame."""
+    rows = [
+        (
+            str(victim.flow["id"]),
+            f"{victim.flow['src']} → {victim.flow['dst']}",
+            _blame(result, victim),
+            style.size(victim.flow["bytes"]),
+            style.duration(victim.taken_ps) + ("" if victim.flow["fct_ps"] is not None else ", not complete"),
+            style.ratio(victim.slowdown),
+            style.duration(victim.flow["paused_ps"]),
+            style.duration(victim.flow["blocked_ps"]),
+        )
+        for victim in victims
+    ]
+    headers = ("flow", "", "congested port, and whose flows met there", "size", "time", "slowdown", "paused", "blocked")
+    note = "blocked: behind a PAUSE that was caused by a port not on the flow's path."
+    return View("Slowest flows", headers, rows, text_columns=3, note=note)
+
+
+def _blame(result: Result, victim: Victim) -> str:
+    if victim.root is None:
+        return "no PAUSE on its way"
+    root = f"{result.topology.port_name(victim.root)} {result.topology.leads_to(victim.root)}"
+    return f"{root}: {listed(victim.sources)}" if victim.sources else root
