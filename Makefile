@@ -15,7 +15,7 @@ export PIP_QUIET := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help toolchain setup demo test lint format bench bench-binaries bench-compare bench-costs bench-instructions bench-threads docs fuzz mutants mutants-all clean
+.PHONY: help toolchain setup demo test test-wireshark lint format bench bench-binaries bench-compare bench-costs bench-instructions bench-threads docs fuzz mutants mutants-all clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -42,6 +42,10 @@ demo: setup ## Run the quickstart scenario and say where its report lies
 test: setup ## Run all tests, of Rust and of Python
 	cargo test --workspace
 	$(BIN)/pytest
+
+test-wireshark: setup ## Run the tests that need tshark, which must be there (Debian: tshark)
+	@command -v tshark >/dev/null || { echo "These tests need tshark: install Wireshark (Debian: apt install tshark)." >&2; exit 1; }
+	$(BIN)/pytest tests/wireshark
 
 lint: setup ## Check format, style and types
 	cargo fmt --all --check

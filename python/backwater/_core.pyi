@@ -189,6 +189,12 @@ def spectrum_headroom(port: str) -> str:
 def chips() -> str:
     """Switching chips as TOML: `data/chips.toml`."""
 
+def export(kind: str, directory: str, output: str) -> int:
+    """Writes a result as a file for another tool, `perfetto` or `pcapng`; how many events, or frames, that are.
+
+    Raises ValueError if the result does not hold what is needed, OSError if a file cannot be read or written.
+    """
+
 def version() -> str:
     """Version of the package."""
 

@@ -20,7 +20,7 @@ import typer
 from rich.text import Text
 from typer.core import TyperGroup
 
-from backwater import _core, analysis, console, extension, hpcc, units, views
+from backwater import _core, analysis, console, exports, extension, hpcc, units, views
 from backwater import simulation as simulating
 from backwater.console import UsageError
 from backwater.experiment import commands
@@ -332,6 +332,7 @@ def why(
     """
     from backwater import victims  # noqa: PLC0415 - only here
     from backwater import why as explaining  # noqa: PLC0415
+    from backwater.why import words  # noqa: PLC0415
 
     result = Result.load(directory)
     if flow is None:
@@ -344,10 +345,36 @@ def why(
     if as_json:
         print(found.to_json())  # noqa: T201 - for machines: no wrapping, no colour
         return
-    for sentence in found.sentences():
+    for sentence in words.sentences(found):
         console.out.print(Text(sentence))
-    for view in found.tables():
+    for view in words.tables(found):
         console.out.print(console.table(view))
+
+
+@app.command()
+def export(
+    kind: Annotated[exports.Kind, typer.Argument(help="perfetto or pcapng.", show_default=False)],
+    directory: Annotated[Path, typer.Argument(metavar="RESULT", help="Result directory.", show_default=False)],
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="FILE", help="File to write (default: in RESULT).", show_default=False),
+    ] = None,
+) -> None:
+    """Write a result for Perfetto, or the frames that it has traced for Wireshark."""
+    result = Result.load(directory)
+    path = output or directory / exports.FILE_NAMES[kind]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    count = exports.export(result, kind, path)
+    console.written(path)
+    if kind == "pcapng":
+        _notes(
+            [
+                f"{count:,} frames",
+                f"wireshark -X lua_script:{exports.dissector()} {path} shows frames without a standard",
+            ]
+        )
+    else:
+        _notes([f"{count:,} events; https://ui.perfetto.dev opens the file, and nothing leaves the browser"])
 
 
 def _labelled(directories: list[Path]) -> dict[str, Result]:

@@ -172,8 +172,8 @@ class Result:
         written = document.get("schema_version", 1)
         if written != SCHEMA_VERSION:
             raise ResultError(
-                f"{directory} was written by Backwater {document.get('version', 'of unknown version')}, whose tables are of "
-                f"form {written}; this version reads form {SCHEMA_VERSION}: run the scenario again"
+                f"{directory} was written by Backwater {document.get('version')}, whose tables are of form {written}; "
+                f"this version reads form {SCHEMA_VERSION}: run the scenario again"
             )
         try:
             name = document["scenario"].get("name") or directory.resolve().name

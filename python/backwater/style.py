@@ -24,6 +24,9 @@ CHART_WIDTH: Final = 520
 CHART_HEIGHT: Final = 280
 WIDE: Final = 1140
 
+# Names in a row before the rest is only counted.
+FEW: Final = 6
+
 PS_PER_US: Final = 1_000_000
 PS_PER_SECOND: Final = 1_000_000_000_000
 
@@ -75,6 +78,14 @@ def counted(number: int, noun: str) -> str:
     """A number of things: 1 flow, 2,000 flows, 7 lossless classes."""
     ending = "" if number == 1 else "es" if noun.endswith("ss") else "s"
     return f"{number:,} {noun}{ending}"
+
+
+def listed(names: Sequence[str]) -> str:
+    """Names in a row: a, b and c; of many the first, and how many more."""
+    items = list(names)
+    if len(items) > FEW:
+        items = [*items[: FEW - 1], f"{len(items) - FEW + 1} more"]
+    return " and ".join([", ".join(items[:-1]), items[-1]] if len(items) > 1 else items)
 
 
 def ratio(number: float | None) -> str:

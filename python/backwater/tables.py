@@ -17,6 +17,8 @@ ROLES: Final = ("incast", "vulnerable", "background")
 SENT: Final = "sent by hosts"
 RECEIVED: Final = "received by hosts"
 PS_PER_US: Final = 1_000_000
+# Queues from this one on are added by flow controls.
+CLASSES: Final = 8
 BITS_PER_BYTE: Final = 8
 PS_PER_SECOND: Final = 1_000_000_000_000
 
@@ -189,6 +191,11 @@ def buffer_samples(buffers: pl.DataFrame, column: str = "used_bytes") -> pl.Data
 def queue_samples(queues: pl.DataFrame) -> pl.DataFrame:
     """The queue samples as series of `highest`, one per egress port."""
     return queues.select("time_ps", series=pl.format("{}:{}", pl.col("node").cast(pl.String), "port"), value="bytes")
+
+
+def of_class(cls: int) -> pl.Expr:
+    """Of pauses: those of queues in which packets of a class may stand."""
+    return (pl.col("queue") == cls) | (pl.col("queue") >= CLASSES)
 
 
 def closed_pauses(pauses: pl.DataFrame, end_ps: int) -> pl.DataFrame:

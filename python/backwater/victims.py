@@ -1,9 +1,9 @@
-"""Who suffered, and which ports and flows are to blame, as far as the tables of a result tell without running anything again."""
+"""Who suffered, and which ports and flows are to blame, as far as the tables of a result tell."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -11,8 +11,9 @@ import polars as pl
 
 from backwater import style
 from backwater.result import Port, Result
+from backwater.style import listed
+from backwater.tables import of_class
 from backwater.views import WORST, View
-from backwater.why import listed, of_class
 
 # Flows that are looked at for blame, those with the most bytes first.
 SUSPECTS: Final = 2000
@@ -20,13 +21,14 @@ SUSPECTS: Final = 2000
 
 @dataclass(frozen=True)
 class Victim:
-    """A flow, and the port whose congestion kept it waiting longest; none if none did.
+    """A flow, and the port whose congestion kept it waiting longest.
 
     Attributes:
         flow: Its row of `flows.parquet`.
         taken_ps: Time until it was complete, or the run ended.
         slowdown: That time over the one on an idle fabric.
-        root: The port.
+        root: The port: if PAUSEs held the flow, the one that caused most of them, otherwise the one where it met most
+            bytes of others; none if it met nobody.
         root_ps: How long gates on the way of the flow were closed because of it.
         sources: Hosts whose flows passed that port meanwhile, the most bytes first.
     """
@@ -57,7 +59,9 @@ def worst_victim(result: Result) -> Victim | None:
     for row in blocked.head(1).to_dicts():
         taken = (end if row["receiver_finish_ps"] is None else row["receiver_finish_ps"]) - row["start_ps"]
         ideal = row["ideal_fct_ps"]
-        return _victim(result, row | {"taken_ps": taken, "against_idle": taken / ideal if ideal else 0.0}, is_innocent=True)
+        return _victim(
+            result, row | {"taken_ps": taken, "against_idle": taken / ideal if ideal else 0.0}, is_innocent=True
+        )
     return None
 
 
@@ -67,9 +71,20 @@ def _victim(result: Result, row: dict[str, Any], is_innocent: bool = False) -> V
     roots = _roots(result, row, path, start, end)
     if is_innocent:
         roots = Counter({root: length for root, length in roots.items() if root not in path})
-    root, length = next(iter(roots.most_common(1)), (None, 0))
-    sources = tuple(_sources(result, row["id"], root, start, end)) if root is not None else ()
-    return Victim(row, row["taken_ps"], row["against_idle"], root, length, sources)
+    meanwhile = _meanwhile(result, row["id"], start, end)
+    if roots:
+        ((root, length),) = roots.most_common(1)
+    else:
+        # Nobody was told to stop: where it met most of the others.
+        met = Counter(dict.fromkeys(path, 0))
+        for ports, _, count in meanwhile:
+            met.update({port: count for port in ports if port in met})
+        (root, length) = (max(met, key=lambda port: met[port]), 0) if any(met.values()) else (None, 0)
+    sources: Counter[str] = Counter()
+    for ports, src, count in meanwhile:
+        sources[src] += count if root in ports else 0
+    names = tuple(src for src, count in sources.most_common() if count)
+    return Victim(row, row["taken_ps"], row["against_idle"], root, length, names)
 
 
 def _roots(result: Result, row: dict[str, Any], path: list[Port], start: int, end: int) -> Counter[Port]:
@@ -87,19 +102,16 @@ def _roots(result: Result, row: dict[str, Any], path: list[Port], start: int, en
     return Counter({(node, port): length for node, port, length in sums.iter_rows()})
 
 
-def _sources(result: Result, victim: int, root: Port, start: int, end: int) -> Iterator[str]:
-    """Hosts whose flows passed a port between two instants, the most bytes first."""
-    meanwhile = result.flows.filter(
+def _meanwhile(result: Result, victim: int, start: int, end: int) -> list[tuple[list[Port], str, int]]:
+    """Other flows between two instants: the ports that they pass, their hosts, and their bytes."""
+    flows = result.flows.filter(
         pl.col("id") != victim,
         pl.col("start_ps") < end,
         pl.col("receiver_finish_ps").fill_null(end) > start,
         pl.col("path").is_not_null(),
     ).sort(["delivered_bytes", "id"], descending=[True, False])
-    sums: Counter[str] = Counter()
-    for flow in meanwhile.head(SUSPECTS).select("src", "path", "delivered_bytes").iter_rows(named=True):
-        if root in result.topology.ports_of(flow):
-            sums[flow["src"]] += flow["delivered_bytes"]
-    yield from (src for src, _ in sums.most_common())
+    rows = flows.head(SUSPECTS).select("src", "path", "delivered_bytes").iter_rows(named=True)
+    return [(result.topology.ports_of(flow), flow["src"], flow["delivered_bytes"]) for flow in rows]
 
 
 def sentence(result: Result) -> str:
@@ -114,8 +126,8 @@ def sentence(result: Result) -> str:
     root = f"{result.topology.port_name(victim.root)}, the port {result.topology.leads_to(victim.root)}"
     met = f", where flows from {listed(victim.sources)} met" if victim.sources else ""
     return (
-        f"Worst victim: {name}, stood {blocked} behind PAUSEs that it has no part in, most of them rooted at {root}{met}. "
-        f"Where its time went: backwater why {result.directory} {flow['id']}"
+        f"Worst victim: {name}, stood {blocked} behind PAUSEs that it has no part in, most of them rooted at "
+        f"{root}{met}. Where its time went: backwater why {result.directory} {flow['id']}"
     )
 
 
@@ -129,18 +141,21 @@ def table(result: Result, victims: Iterable[Victim]) -> View:
             style.size(victim.flow["bytes"]),
             style.duration(victim.taken_ps) + ("" if victim.flow["fct_ps"] is not None else ", not complete"),
             style.ratio(victim.slowdown),
-            style.duration(victim.flow["paused_ps"]),
+            style.duration(victim.root_ps),
             style.duration(victim.flow["blocked_ps"]),
         )
         for victim in victims
     ]
-    headers = ("flow", "", "congested port, and whose flows met there", "size", "time", "slowdown", "paused", "blocked")
-    note = "blocked: behind a PAUSE that was caused by a port not on the flow's path."
+    headers = ("flow", "", "congested port, and whose flows met there", "size", "time", "slowdown", "PAUSE", "blocked")
+    note = (
+        "PAUSE: how long gates on its way were closed because of that port; "
+        "blocked: behind a PAUSE that was caused by a port not on its path."
+    )
     return View("Slowest flows", headers, rows, text_columns=3, note=note)
 
 
 def _blame(result: Result, victim: Victim) -> str:
     if victim.root is None:
-        return "no PAUSE on its way"
+        return "met nobody"
     root = f"{result.topology.port_name(victim.root)} {result.topology.leads_to(victim.root)}"
     return f"{root}: {listed(victim.sources)}" if victim.sources else root

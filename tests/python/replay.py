@@ -1,7 +1,7 @@
 """Where the time of flows has gone, worked out again from `events.parquet` alone.
 
-Nothing here is shared with the core: it keeps clocks per queue while it runs, and this reads a complete history backwards.
-Each wait is cut where anything changes at its port, and each piece gets the first reason that holds.
+Nothing here is shared with the core: it keeps clocks per queue while it runs, and this reads a complete history
+backwards. Each wait is cut where anything changes at its port, and each piece gets the first reason that holds.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import bisect
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 from backwater import Result, units
@@ -157,9 +158,11 @@ class Replay:
             elif event == "drop" and flow is not None:
                 self.lost.add((node, flow, psn, time))
 
-    # ------------------------------------------------------------------------------------------------------- single waits
+    # -------------------------------------------------------------------------------------------------- single waits
 
-    def _pieces(self, port: Port, queues: Iterable[int], start: int, end: int, more: Iterable[int] = ()) -> Iterator[tuple[int, int]]:
+    def _pieces(
+        self, port: Port, queues: Iterable[int], start: int, end: int, more: Iterable[int] = ()
+    ) -> Iterator[tuple[int, int]]:
         """The time from `start` to `end`, cut wherever anything changes at a port, or at `more`."""
         history = self.ports[port]
         first = bisect.bisect_right(history.frames, start, key=lambda frame: frame.until)
@@ -169,7 +172,7 @@ class Replay:
         cuts.update(time for queue in queues for time, _ in history.gates.get(queue, ()))
         cuts.update(more)
         times = [start, *sorted(time for time in cuts if start < time < end), end]
-        return zip(times, times[1:], strict=False)
+        return pairwise(times)
 
     def _on_wire(self, port: Port, time: int) -> Frame | None:
         frame = _at(self.ports[port].frames, time)
@@ -206,7 +209,7 @@ class Replay:
         return waits
 
     def at_source(self, flow: int, end: int) -> Counter[Term]:
-        """What the sender of a flow does and waits for from the start of its flow on; all of it counts for the port that it is at in the end."""
+        """What the sender of a flow does and waits for from its start on; all counts for the port that it ends at."""
         start, cls = self.flows[flow]["start_ps"], self.flows[flow]["class"]
         states = self.senders[flow]
         here = _at(states, end).port
@@ -219,7 +222,7 @@ class Replay:
         cuts.update(time for state in states for time in (state.time, state.departure))
         waits: Counter[Term] = Counter()
         times = [start, *sorted(time for time in cuts if start < time < end), end]
-        for first, last in zip(times, times[1:], strict=False):
+        for first, last in pairwise(times):
             state = _at(states, first)
             for begin, until in self._pieces(state.port, [state.queue, cls], first, last):
                 sending = _at(again, begin)
@@ -251,16 +254,16 @@ class Replay:
                 waits[(*here, reason, *(cause or (None, None)))] += until - begin
         return waits
 
-    # ------------------------------------------------------------------------------------------------------- whole journeys
+    # ------------------------------------------------------------------------------------------------ whole journeys
 
     def _before(self, visit: Visit) -> tuple[int, Frame, Port]:
-        """The frame in which a packet came that is in the queues of a port: copies come and join queues in the same order."""
+        """The frame in which a packet came that is in a queue: copies come and join queues in the same order."""
         node = visit.port[0]
         same = self.visits[node, visit.flow, visit.psn, visit.kind]
         return self.arrivals[node, visit.flow, visit.psn][next(i for i, other in enumerate(same) if other is visit)]
 
     def journey(self, frame: Frame, port: Port, arrived: int) -> tuple[Counter[Term], int, Port]:
-        """What a packet has done and waited for from its first wire until it arrived in `frame`, and when it left its source through which port."""
+        """What a packet did and waited for from its first wire until it arrived in `frame`; when it left, and where."""
         waits: Counter[Term] = Counter()
         while True:
             waits[(*port, "serialisation", None, None)] += min(frame.until, arrived) - frame.start
@@ -282,7 +285,7 @@ class Replay:
         return Counter({(*visit.port, "forwarding", None, None): visit.came - arrived})
 
     def packets(self, flow: int) -> tuple[int, dict[Term, int]]:
-        """How many data packets of a flow came to its destination, and what they did and waited for from their first wires on, added up."""
+        """How many data packets of a flow came, and what they did and waited for from their first wires on."""
         destination, count, waits = self.flows[flow]["dst"], 0, Counter[Term]()
         for (node, of, _), arrivals in self.arrivals.items():
             for arrived, frame, port in arrivals if (node, of) == (destination, flow) else ():
@@ -292,7 +295,7 @@ class Replay:
         return count, {term: length for term, length in waits.items() if length}
 
     def completion(self, flow: int) -> dict[Term, int]:
-        """The terms of the packet that completed a flow, or of the one that it waits for at the end of the run, or of its sender."""
+        """The terms of the packet that completed a flow, or of the one that it waits for, or of its sender."""
         if flow in self.received:
             time, psn = self.received[flow]
             arrived, frame, port = next(
@@ -307,7 +310,7 @@ class Replay:
         psn = self.flows[flow]["delivered_bytes"] // self.mtu
         copies: list[tuple[int, Counter[Term]]] = []
         for port, history in self.ports.items():
-            peer, delay = self.links[port]
+            _, delay = self.links[port]
             for frame in history.frames:
                 if (frame.kind, frame.flow, frame.psn) == ("data", flow, psn) and frame.until + delay >= self.end:
                     waits, left, _ = self.journey(frame, port, self.end)

@@ -7,10 +7,10 @@ from typing import Any
 
 import polars as pl
 import pytest
-from replay import Replay, Term
 
 import backwater
 from backwater import Result, Scenario
+from replay import Replay, Term
 
 WITH_RELAYS = ("pfc", "pfc-star", "port-fc", "none")
 WITHOUT_RELAYS = ("pfc", "pyrrha", "pyrrha", "bfc", "per-flow", "none")
@@ -108,13 +108,18 @@ def scenario(seed: int) -> dict[str, Any]:
         "network": {"mtu": f"{draw.choice((256, 1000, 1024, 4096))} B"},
         "switch": switch,
         "host": host,
-        "congestion_control": {"kind": draw.choice(("none", "none", "dcqcn", "hpcc", "swift", "timely", "pcn", "srcc"))},
+        "congestion_control": {
+            "kind": draw.choice(("none", "none", "dcqcn", "hpcc", "swift", "timely", "pcn", "srcc"))
+        },
         "load_balance": {"kind": balancer},
         "recovery": {"kind": draw.choice(RECOVERIES)},
         "traffic": [{"kind": "flows", "flows": flows}],
         "probes": {"flows": True, "trace": {}},
     }
-    if document["recovery"]["kind"] in ("go-back-n", "in-any-order") and document["congestion_control"]["kind"] == "none":
+    if (
+        document["recovery"]["kind"] in ("go-back-n", "in-any-order")
+        and document["congestion_control"]["kind"] == "none"
+    ):
         host["ack_every"] = draw.choice((1, 3))
     if document["recovery"]["kind"] == "mp-rdma" and draw.random() < 0.5 and not is_pinned:
         document["congestion_control"] = {"kind": "mp-rdma"}

@@ -13,6 +13,8 @@ const EXPERIMENTAL: u16 = 0x88b5;
 const LINK_LOCAL: [u8; 6] = [0x01, 0x80, 0xc2, 0x00, 0x00, 0x01];
 /// The smallest frame without its FCS.
 const SMALLEST: usize = 60;
+/// The queue pair of flow 0: those before are for management.
+const FIRST_PAIR: u32 = 2;
 /// Differentiated services code point of CNPs: network control, as is the custom.
 const CNP_DSCP: u8 = 48;
 
@@ -158,7 +160,7 @@ fn packet(content: &Content, flow: u32, to: &[u8; 6], from: &[u8; 6]) -> Vec<u8>
 
 /// Base transport header.
 fn bth(content: &Content, flow: u32) -> [u8; 12] {
-    let ([_, a, b, c], [_, p, s, n]) = (flow.to_be_bytes(), content.psn.to_be_bytes());
+    let ([_, a, b, c], [_, p, s, n]) = (flow.wrapping_add(FIRST_PAIR).to_be_bytes(), content.psn.to_be_bytes());
     // No solicited event, migrated, no padding; the default partition.
     let flags = if content.opcode == 0x81 { 0 } else { 0x40 };
     let becn = if content.opcode == 0x81 { 0x40 } else { 0 };
@@ -195,12 +197,10 @@ mod tests {
     }
 
     fn run() -> Run {
-        let links = BTreeMap::from([
-            ((0, 0), Link { to: (1, 2), rate_bps: 1 }),
-            ((1, 2), Link { to: (0, 0), rate_bps: 1 }),
-        ]);
+        let links =
+            BTreeMap::from([((0, 0), Link { to: (1, 2), rate_bps: 1 }), ((1, 2), Link { to: (0, 0), rate_bps: 1 })]);
         let flow = Flow { src: 0, dst: 3, bytes: Some(2500), start_ps: 0, finish_ps: None };
-        Run::of_parts(links, BTreeMap::from([(0xd2, flow)]), 1024)
+        Run::of_parts(links, BTreeMap::from([(0xd0, flow)]), 1024)
     }
 
     fn sent(kind: &str) -> Sent<'_> {
@@ -208,7 +208,7 @@ mod tests {
             port: (0, 0),
             kind,
             class: 3,
-            flow: 0xd2,
+            flow: 0xd0,
             psn: 0,
             is_marked: false,
             pfc_classes: 0,
@@ -226,7 +226,7 @@ mod tests {
         assert!(frame[34..].iter().all(|byte| *byte == 0));
     }
 
-    /// The CNP of the published example: opcode 0x81, BECN, queue pair 0xd2.
+    /// The CNP of the published example: opcode 0x81, BECN, queue pair 0xd2, that of flow 0xd0.
     #[test]
     fn a_cnp_is_that_of_the_annex() {
         let frame = bytes(&sent("cnp"), &run());
@@ -252,7 +252,10 @@ mod tests {
     #[test]
     fn an_ack_names_the_last_packet_and_a_nack_the_next() {
         let frames = ["ack", "nack"].map(|kind| bytes(&Sent { psn: 7, ..sent(kind) }, &run()));
-        assert_eq!(frames.each_ref().map(|frame| (frame[42], frame[53], frame[54])), [(0x11, 6, 0x1f), (0x11, 7, 0x60)]);
+        assert_eq!(
+            frames.each_ref().map(|frame| (frame[42], frame[53], frame[54])),
+            [(0x11, 6, 0x1f), (0x11, 7, 0x60)]
+        );
         assert_eq!(frames[0][26..34], [10, 0, 0, 4, 10, 0, 0, 1]);
     }
 

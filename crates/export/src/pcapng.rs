@@ -57,8 +57,19 @@ pub fn export(directory: &Path, output: &Path) -> Result<u64, ExportError> {
     }
     let mut count = 0;
     let columns = [
-        "time_ps", "node", "port", "event", "frame", "class", "flow", "psn", "frame_bytes", "marked", "pfc_classes",
-        "pfc_quanta", "header",
+        "time_ps",
+        "node",
+        "port",
+        "event",
+        "frame",
+        "class",
+        "flow",
+        "psn",
+        "frame_bytes",
+        "marked",
+        "pfc_classes",
+        "pfc_quanta",
+        "header",
     ];
     tables::read(&directory.join("events.parquet"), &columns, |rows| {
         let (event, node, kind, header) =
@@ -82,7 +93,8 @@ pub fn export(directory: &Path, output: &Path) -> Result<u64, ExportError> {
             let data = bytes(&sent, &run);
             let expected = size.at(row) as usize;
             if data.len() + 4 != expected {
-                let cause = format!("a frame of {expected} bytes at {} ps has {} here: {sent:?}", time.at(row), data.len() + 4);
+                let cause =
+                    format!("a frame of {expected} bytes at {} ps has {} here: {sent:?}", time.at(row), data.len() + 4);
                 return Err(ExportError::Read { path: directory.join("events.parquet"), cause });
             }
             let block = EnhancedPacketBlock {

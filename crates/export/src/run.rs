@@ -34,7 +34,8 @@ pub(crate) struct Link {
 pub(crate) struct Run {
     pub(crate) names: Vec<String>,
     numbers: BTreeMap<String, u32>,
-    pub(crate) is_host: Vec<bool>,
+    /// Time between two samples, ps; 0 without any.
+    pub(crate) sample_ps: u64,
     pub(crate) links: BTreeMap<Port, Link>,
     pub(crate) flows: BTreeMap<u32, Flow>,
     pub(crate) mtu: u64,
@@ -56,8 +57,7 @@ impl Run {
         let (run, topology) = (json(&directory.join("run.json"))?, json(&directory.join("topology.json"))?);
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let nodes = topology["nodes"].as_array().into_iter().flatten();
-        let (names, is_host): (Vec<String>, Vec<bool>) =
-            nodes.map(|node| (text(&node["name"]), node["kind"] != "switch")).unzip();
+        let names: Vec<String> = nodes.map(|node| text(&node["name"])).collect();
         let numbers: BTreeMap<String, u32> = names.iter().cloned().zip(0..).collect();
         let mut links = BTreeMap::new();
         for link in topology["links"].as_array().into_iter().flatten() {
@@ -72,10 +72,12 @@ impl Run {
         let network = &run["scenario"]["network"];
         let mtu = read_quantity(Quantity::Size, &text(&network["mtu"]));
         let mtu = mtu.map_err(|_| ExportError::Missing(format!("{} has no network.mtu", directory.display())))?;
+        let sample_ps = text(&run["scenario"]["probes"]["sample_interval"]);
+        let sample_ps = read_quantity(Quantity::Time, &sample_ps).unwrap_or_default();
         let mut found = Run {
             names,
             numbers,
-            is_host,
+            sample_ps,
             links,
             flows: BTreeMap::new(),
             mtu,
@@ -131,7 +133,7 @@ impl Run {
         Run {
             names: Vec::new(),
             numbers: BTreeMap::new(),
-            is_host: Vec::new(),
+            sample_ps: 0,
             links,
             flows,
             mtu,

@@ -8,6 +8,7 @@
 use backwater_analysis::{Question, Refusal, headroom, tofino};
 use backwater_engine::memory::Share;
 use backwater_engine::units::Quantity;
+use backwater_export::ExportError;
 use backwater_fabric::driver::memory::Memory;
 use backwater_fabric::mechanisms::plug_in::Refused;
 use backwater_results::{BUILD, RunError, topology_json};
@@ -388,6 +389,20 @@ fn quantity(kind: &str, text: &str) -> PyResult<u64> {
     })
 }
 
+/// Writes a result as a file for another tool: `perfetto` or `pcapng`; how many events, or frames, that are.
+#[pyfunction]
+fn export(py: Python<'_>, kind: &str, directory: &str, output: &str) -> PyResult<u64> {
+    let export = match kind {
+        "perfetto" => backwater_export::perfetto::export,
+        "pcapng" => backwater_export::pcapng::export,
+        _ => return Err(PyValueError::new_err(format!("{kind} is no kind of export: perfetto, pcapng"))),
+    };
+    py.detach(|| export(Path::new(directory), Path::new(output))).map_err(|error| match error {
+        ExportError::Missing(message) => PyValueError::new_err(message),
+        ExportError::Read { .. } | ExportError::Write { .. } => PyOSError::new_err(error.to_string()),
+    })
+}
+
 /// Version of the package.
 #[pyfunction]
 fn version() -> &'static str {
@@ -458,6 +473,7 @@ pub fn fill(module: &Bound<'_, PyModule>) -> PyResult<()> {
         wrap_pyfunction!(headroom_plan, module)?,
         wrap_pyfunction!(spectrum_headroom, module)?,
         wrap_pyfunction!(chips, module)?,
+        wrap_pyfunction!(export, module)?,
         wrap_pyfunction!(chosen_names, module)?,
         wrap_pyfunction!(quantity, module)?,
         wrap_pyfunction!(version, module)?,

@@ -1,1 +1,304 @@
-//! x
+//! A run as a trace for the viewer of Perfetto: what every port does, its queues and pauses, and the flows.
+//!
+//! Tracks are plain ones, a node at the top, its ports below: those of processes would lose their order. Each PAUSE has an arrow of its own from the one that
+//! made it, or from the congested port.
+
+mod proto;
+mod tracks;
+
+use self::tracks::{Event, Tracks, Uuid};
+use crate::ExportError;
+use crate::run::{Port, Run};
+use crate::tables::{self, Rows};
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// An interval in which a queue was paused.
+#[derive(Clone, Copy, Debug)]
+struct Pause {
+    port: Port,
+    queue: u16,
+    start: u64,
+    end: u64,
+    root: Port,
+    /// The port of the node that sent the PAUSE, and the pause of a queue there that was the reason, where these are known.
+    via: Option<Port>,
+    parent: Option<(u16, u64)>,
+}
+
+// In which order the tracks of a port are shown.
+const CONGESTED: usize = 0;
+const WIRE: usize = 1;
+const EVENTS: usize = 2;
+const QUEUES: usize = 10;
+
+/// Writes the run in `directory` to `output`; how many events that are.
+///
+/// # Errors
+/// A file cannot be read or written.
+pub fn export(directory: &Path, output: &Path) -> Result<u64, ExportError> {
+    let run = Run::read(directory)?;
+    let mut drawing = Drawing { tracks: Tracks::create(output)?, run: &run };
+    drawing.pauses(&read_pauses(directory, &run)?)?;
+    drawing.flows()?;
+    if run.has_trace {
+        tables::read(&directory.join("events.parquet"), &EVENT_COLUMNS, |rows| drawing.events(rows))?;
+    } else {
+        let mut last = BTreeMap::new();
+        tables::read(&directory.join("queues.parquet"), &["time_ps", "node", "port", "bytes"], |rows| {
+            drawing.samples(rows, &mut last)
+        })?;
+        for (port, at) in last {
+            drawing.sample(port, at + run.sample_ps, 0)?;
+        }
+    }
+    drawing.tracks.finish()
+}
+
+fn read_pauses(directory: &Path, run: &Run) -> Result<Vec<Pause>, ExportError> {
+    let columns = [
+        "node",
+        "port",
+        "peer",
+        "queue",
+        "start_ps",
+        "end_ps",
+        "cause_node",
+        "cause_port",
+        "via_port",
+        "parent_queue",
+        "parent_start_ps",
+    ];
+    let mut pauses = Vec::new();
+    tables::read(&directory.join("pauses.parquet"), &columns, |rows| {
+        let (node, peer, cause) = (rows.names("node")?, rows.names("peer")?, rows.names("cause_node")?);
+        let (port, queue, via) = (rows.numbers("port")?, rows.numbers("queue")?, rows.numbers("via_port")?);
+        let (start, end, cause_port) =
+            (rows.numbers("start_ps")?, rows.numbers("end_ps")?, rows.numbers("cause_port")?);
+        let (parent, parent_start) = (rows.numbers("parent_queue")?, rows.numbers("parent_start_ps")?);
+        for row in 0..rows.len() {
+            pauses.push(Pause {
+                port: (run.number(node.at(row)), port.at(row) as u16),
+                queue: queue.at(row) as u16,
+                start: start.at(row),
+                end: end.get(row).unwrap_or(run.end_ps).max(start.at(row)),
+                root: (run.number(cause.at(row)), cause_port.at(row) as u16),
+                via: via.get(row).map(|via| (run.number(peer.at(row)), via as u16)),
+                parent: parent.get(row).map(|queue| queue as u16).zip(parent_start.get(row)),
+            });
+        }
+        Ok(())
+    })?;
+    // Of one queue none overlaps another.
+    pauses.sort_by_key(|pause| (pause.port, pause.queue, pause.start));
+    Ok(pauses)
+}
+
+const EVENT_COLUMNS: [&str; 16] = [
+    "time_ps",
+    "node",
+    "port",
+    "event",
+    "frame",
+    "flow",
+    "psn",
+    "queue",
+    "until_ps",
+    "queue_bytes",
+    "reason",
+    "rate_bps",
+    "in_flight_bytes",
+    "window_bytes",
+    "class",
+    "frame_bytes",
+];
+
+/// A trace that is being drawn.
+struct Drawing<'a> {
+    tracks: Tracks,
+    run: &'a Run,
+}
+
+impl Drawing<'_> {
+    fn node(&mut self, node: u32) -> Result<Uuid, ExportError> {
+        self.tracks.track(None, &self.run.names[node as usize], node as usize)
+    }
+
+    fn port(&mut self, port: Port) -> Result<Uuid, ExportError> {
+        let node = self.node(port.0)?;
+        let to = self.run.links.get(&port).map_or("nowhere", |link| &self.run.names[link.to.0 as usize]);
+        self.tracks.track(Some(node), &format!("{} to {to}", self.run.port_name(port)), 100 + usize::from(port.1))
+    }
+
+    /// A track of a port.
+    fn of_port(&mut self, port: Port, name: &str, rank: usize) -> Result<Uuid, ExportError> {
+        let port = self.port(port)?;
+        self.tracks.track(Some(port), name, rank)
+    }
+
+    fn queue_counter(&mut self, port: Port, name: &str, queue: usize) -> Result<Uuid, ExportError> {
+        let port = self.port(port)?;
+        self.tracks.counter(port, name, QUEUES + 2 * queue + 1, "B")
+    }
+
+    /// Pauses, each with an arrow from its cause.
+    fn pauses(&mut self, pauses: &[Pause]) -> Result<(), ExportError> {
+        let places: BTreeMap<(Port, u16, u64), usize> =
+            pauses.iter().zip(0..).map(|(pause, place)| ((pause.port, pause.queue, pause.start), place)).collect();
+        // Arrows are numbered as the pauses that they lead to; from 1, as 0 is none.
+        let mut from_pause: BTreeMap<usize, Vec<u64>> = BTreeMap::new();
+        let mut from_port: BTreeMap<Port, Vec<(u64, u64, Port)>> = BTreeMap::new();
+        for (pause, arrow) in pauses.iter().zip(1..) {
+            let parent = pause.via.zip(pause.parent).and_then(|(via, (queue, since))| places.get(&(via, queue, since)));
+            match parent {
+                Some(parent) => from_pause.entry(*parent).or_default().push(arrow),
+                None => {
+                    let root = pause.via.filter(|_| pause.parent.is_none()).unwrap_or(pause.root);
+                    from_port.entry(root).or_default().push((pause.start, arrow, pause.port));
+                }
+            }
+        }
+        for (port, mut causes) in from_port {
+            causes.sort_unstable();
+            let track = self.of_port(port, "congested", CONGESTED)?;
+            for (at, arrow, paused) in causes {
+                let name = format!("PAUSE of {}", self.run.port_name(paused));
+                let event = Event { name, category: "pause", arrows_from: vec![arrow], ..Event::default() };
+                self.tracks.instant(track, at, event)?;
+            }
+        }
+        for (place, pause) in pauses.iter().enumerate() {
+            let track = self.of_port(
+                pause.port,
+                &format!("queue {} paused", pause.queue),
+                QUEUES + 2 * usize::from(pause.queue),
+            )?;
+            let event = Event {
+                name: format!("PAUSE rooted at {}", self.run.port_name(pause.root)),
+                category: "pause",
+                details: vec![("root", self.run.port_name(pause.root))],
+                arrows_from: from_pause.remove(&place).unwrap_or_default(),
+                arrows_to: vec![place as u64 + 1],
+            };
+            self.tracks.slice(track, pause.start, pause.end, event)?;
+        }
+        Ok(())
+    }
+
+    /// Flows below the hosts that they start at, in as many rows as run at once.
+    fn flows(&mut self) -> Result<(), ExportError> {
+        let mut rows: BTreeMap<u32, Vec<u64>> = BTreeMap::new();
+        let mut flows: Vec<_> = self.run.flows.iter().collect();
+        flows.sort_by_key(|(id, flow)| (flow.start_ps, **id));
+        for (id, flow) in flows {
+            let end = flow.finish_ps.unwrap_or(self.run.end_ps).max(flow.start_ps);
+            let ends = rows.entry(flow.src).or_default();
+            let row = ends.iter().position(|end| *end <= flow.start_ps).unwrap_or(ends.len());
+            if row == ends.len() {
+                ends.push(end);
+            } else {
+                ends[row] = end;
+            }
+            let host = self.node(flow.src)?;
+            let all = self.tracks.track(Some(host), "flows", 0)?;
+            let track = self.tracks.track(Some(all), &format!("row {row}"), row)?;
+            let bytes = flow.bytes.map_or("endless".to_owned(), |bytes| bytes.to_string());
+            let event = Event {
+                name: format!("flow {id} to {}", self.run.names[flow.dst as usize]),
+                category: "flow",
+                details: vec![("bytes", bytes)],
+                ..Event::default()
+            };
+            self.tracks.slice(track, flow.start_ps, end, event)?;
+        }
+        Ok(())
+    }
+
+    /// What was traced.
+    fn events(&mut self, rows: &Rows<'_>) -> Result<(), ExportError> {
+        let (event, node, frame, reason) =
+            (rows.names("event")?, rows.names("node")?, rows.names("frame")?, rows.names("reason")?);
+        let (time, port, flow, psn) =
+            (rows.numbers("time_ps")?, rows.numbers("port")?, rows.numbers("flow")?, rows.numbers("psn")?);
+        let (queue, until, bytes) = (rows.numbers("queue")?, rows.numbers("until_ps")?, rows.numbers("queue_bytes")?);
+        let (rate, in_flight, window) =
+            (rows.numbers("rate_bps")?, rows.numbers("in_flight_bytes")?, rows.numbers("window_bytes")?);
+        let (class, size) = (rows.numbers("class")?, rows.numbers("frame_bytes")?);
+        for row in 0..rows.len() {
+            let (at, node) = (time.at(row), self.run.number(node.at(row)));
+            let place: Port = (node, port.at(row) as u16);
+            let of_flow = flow.get(row).map(|flow| format!(" of flow {flow}")).unwrap_or_default();
+            match event.at(row) {
+                "sent" => {
+                    let track = self.of_port(place, "wire", WIRE)?;
+                    let number = psn.get(row).map(|psn| format!(" {psn}")).unwrap_or_default();
+                    let details = vec![("class", class.at(row).to_string()), ("bytes", size.at(row).to_string())];
+                    let name = format!("{}{number}{of_flow}", frame.at(row));
+                    self.tracks.slice(
+                        track,
+                        at,
+                        until.at(row),
+                        Event { name, category: "frame", details, ..Event::default() },
+                    )?;
+                }
+                "enqueue" | "dequeue" => {
+                    let queue = queue.at(row) as usize;
+                    let track = self.queue_counter(place, &format!("queue {queue} bytes"), queue)?;
+                    self.tracks.count(track, at, bytes.at(row))?;
+                }
+                kind @ ("mark" | "drop" | "link-down" | "link-up") => {
+                    let track = self.of_port(place, "events", EVENTS)?;
+                    let why = reason.get(row).map(|reason| format!(": {reason}")).unwrap_or_default();
+                    let name = format!("{kind}{of_flow}{why}");
+                    self.tracks.instant(track, at, Event { name, category: "event", ..Event::default() })?;
+                }
+                "rate" => self.count_of_flow(node, flow.at(row), ("rate", "bit/s"), at, rate.at(row))?,
+                "sender" => {
+                    self.count_of_flow(node, flow.at(row), ("in flight", "B"), at, in_flight.at(row))?;
+                    if let Some(window) = window.get(row) {
+                        self.count_of_flow(node, flow.at(row), ("window", "B"), at, window)?;
+                    }
+                }
+                // Pauses are drawn from their own table, flows from theirs.
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn count_of_flow(
+        &mut self,
+        host: u32,
+        flow: u64,
+        (what, unit): (&str, &str),
+        at: u64,
+        value: u64,
+    ) -> Result<(), ExportError> {
+        let host = self.node(host)?;
+        let senders = self.tracks.track(Some(host), "senders", 1)?;
+        let of_flow = self.tracks.track(Some(senders), &format!("flow {flow}"), flow as usize)?;
+        let track = self.tracks.counter(of_flow, what, 0, unit)?;
+        self.tracks.count(track, at, value)
+    }
+
+    /// Samples of what ports hold. A port that a sample leaves out was empty; `last` has the last sample of each.
+    fn samples(&mut self, rows: &Rows<'_>, last: &mut BTreeMap<Port, u64>) -> Result<(), ExportError> {
+        let (time, node, port, bytes) =
+            (rows.numbers("time_ps")?, rows.names("node")?, rows.numbers("port")?, rows.numbers("bytes")?);
+        for row in 0..rows.len() {
+            let (at, place) = (time.at(row), (self.run.number(node.at(row)), port.at(row) as u16));
+            if let Some(empty) =
+                last.insert(place, at).map(|last| last + self.run.sample_ps).filter(|empty| *empty < at)
+            {
+                self.sample(place, empty, 0)?;
+            }
+            self.sample(place, at, bytes.at(row))?;
+        }
+        Ok(())
+    }
+
+    fn sample(&mut self, port: Port, at: u64, bytes: u64) -> Result<(), ExportError> {
+        let track = self.queue_counter(port, "bytes in queues", 0)?;
+        self.tracks.count(track, at, bytes)
+    }
+}

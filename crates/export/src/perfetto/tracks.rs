@@ -1,0 +1,152 @@
+//! Tracks, and what happens on them, as it goes into the file.
+
+use super::proto::{
+    ChildOrdering, CounterDescriptor, DebugAnnotation, EventType, Trace, TracePacket, TrackDescriptor, TrackEvent,
+};
+use crate::ExportError;
+use prost::Message;
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+/// The only sequence of packets.
+const SEQUENCE: u32 = 1;
+
+/// Picoseconds per tick of the trace's clock.
+const TICK: u64 = 1000;
+
+/// Names a track of a file.
+pub(super) type Uuid = u64;
+
+/// A trace file that is being written.
+pub(super) struct Tracks {
+    file: BufWriter<File>,
+    path: PathBuf,
+    /// By their parents and their names.
+    known: BTreeMap<(Option<Uuid>, String), Uuid>,
+    pub(super) events: u64,
+}
+
+/// Something that happens on a track.
+#[derive(Default)]
+pub(super) struct Event {
+    pub(super) name: String,
+    pub(super) category: &'static str,
+    pub(super) details: Vec<(&'static str, String)>,
+    /// Arrows that begin here, and that end here.
+    pub(super) arrows_from: Vec<u64>,
+    pub(super) arrows_to: Vec<u64>,
+}
+
+impl Tracks {
+    pub(super) fn create(path: &Path) -> Result<Tracks, ExportError> {
+        let fail = |cause| ExportError::Write { path: path.into(), cause };
+        let file = BufWriter::new(File::create(path).map_err(fail)?);
+        Ok(Tracks { file, path: path.into(), known: BTreeMap::new(), events: 0 })
+    }
+
+    /// The track called `name` below `parent`, made on the spot if there is none; it is shown in the place `rank`.
+    pub(super) fn track(&mut self, parent: Option<Uuid>, name: &str, rank: usize) -> Result<Uuid, ExportError> {
+        self.make(parent, name, rank, None)
+    }
+
+    /// The same for numbers in `unit`.
+    pub(super) fn counter(&mut self, parent: Uuid, name: &str, rank: usize, unit: &str) -> Result<Uuid, ExportError> {
+        self.make(Some(parent), name, rank, Some(CounterDescriptor { unit_name: unit.to_owned() }))
+    }
+
+    fn make(
+        &mut self,
+        parent: Option<Uuid>,
+        name: &str,
+        rank: usize,
+        counter: Option<CounterDescriptor>,
+    ) -> Result<Uuid, ExportError> {
+        let key = (parent, name.to_owned());
+        if let Some(uuid) = self.known.get(&key) {
+            return Ok(*uuid);
+        }
+        let uuid = self.known.len() as Uuid + 1;
+        self.known.insert(key, uuid);
+        let descriptor = TrackDescriptor {
+            uuid,
+            name: name.to_owned(),
+            parent_uuid: parent,
+            counter,
+            child_ordering: Some(ChildOrdering::Explicit.into()),
+            sibling_order_rank: Some(rank as i32),
+        };
+        self.write(TracePacket {
+            trusted_packet_sequence_id: SEQUENCE,
+            track_descriptor: Some(descriptor),
+            ..TracePacket::default()
+        })?;
+        Ok(uuid)
+    }
+
+    /// A slice from `start` to `end`, in ps: behind all slices of the track that have been written before.
+    pub(super) fn slice(&mut self, track: Uuid, start: u64, end: u64, event: Event) -> Result<(), ExportError> {
+        self.happen(track, EventType::SliceBegin, start, Some(event))?;
+        self.happen(track, EventType::SliceEnd, end, None)
+    }
+
+    /// Something that takes no time.
+    pub(super) fn instant(&mut self, track: Uuid, at: u64, event: Event) -> Result<(), ExportError> {
+        self.happen(track, EventType::Instant, at, Some(event))
+    }
+
+    /// A number changes.
+    pub(super) fn count(&mut self, track: Uuid, at: u64, value: u64) -> Result<(), ExportError> {
+        let event = TrackEvent {
+            event_type: EventType::Counter.into(),
+            track_uuid: track,
+            counter_value: Some(i64::try_from(value).unwrap_or(i64::MAX)),
+            ..TrackEvent::default()
+        };
+        self.add(at, event)
+    }
+
+    /// The clock has whole nanoseconds: an annotation has the picoseconds.
+    fn happen(&mut self, track: Uuid, kind: EventType, at: u64, event: Option<Event>) -> Result<(), ExportError> {
+        let ps = DebugAnnotation { name: "ps".to_owned(), uint_value: Some(at), string_value: None };
+        let mut made = TrackEvent {
+            event_type: kind.into(),
+            track_uuid: track,
+            debug_annotations: vec![ps],
+            ..TrackEvent::default()
+        };
+        if let Some(Event { name, category, details, arrows_from, arrows_to }) = event {
+            let detail = |(name, value): (&str, String)| DebugAnnotation {
+                name: name.to_owned(),
+                uint_value: None,
+                string_value: Some(value),
+            };
+            made.debug_annotations.extend(details.into_iter().map(detail));
+            made.categories = vec![category.to_owned()];
+            (made.name, made.flow_ids, made.terminating_flow_ids) = (Some(name), arrows_from, arrows_to);
+        }
+        self.add(at, made)
+    }
+
+    fn add(&mut self, at: u64, event: TrackEvent) -> Result<(), ExportError> {
+        self.events += 1;
+        self.write(TracePacket {
+            timestamp: Some(at / TICK),
+            trusted_packet_sequence_id: SEQUENCE,
+            track_event: Some(event),
+            track_descriptor: None,
+        })
+    }
+
+    fn write(&mut self, packet: TracePacket) -> Result<(), ExportError> {
+        let bytes = Trace { packet: vec![packet] }.encode_to_vec();
+        self.file.write_all(&bytes).map_err(|cause| ExportError::Write { path: self.path.clone(), cause })
+    }
+
+    /// Completes the file.
+    pub(super) fn finish(mut self) -> Result<u64, ExportError> {
+        self.file.flush().map_err(|cause| ExportError::Write { path: self.path.clone(), cause })?;
+        Ok(self.events)
+    }
+}

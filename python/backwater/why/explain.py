@@ -1,0 +1,216 @@
+"""Finding out where the time of a flow went."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from backwater import style, units
+from backwater.result import Port, Result, ResultError
+from backwater.tables import of_class
+from backwater.why.explanation import Culprit, Explanation, Root, Wait
+from backwater.why.rerun import DiffersError, Rerun
+
+if TYPE_CHECKING:
+    from backwater._core import Progress
+
+
+def explain(
+    result: Result,
+    flow: int,
+    threads: int = 1,
+    base_dir: str | Path = ".",
+    progress: Callable[[Progress], None] | None = None,
+) -> Explanation:
+    """Explains where the time of a flow went.
+
+    What the result does not hold (`probes.flows`, events of the ports to blame) is found by running its scenario again,
+    as far as the flow went.
+
+    Args:
+        result: The result of a run.
+        flow: Number of the flow.
+        threads: Threads to run the scenario again on.
+        base_dir: Where relative paths in the scenario start.
+        progress: Called about ten times a second while the scenario is run again.
+
+    Raises:
+        ResultError: If there is no such flow.
+        DiffersError: If the flow takes another time when it is run again.
+        ScenarioError: If the scenario cannot be run again.
+    """
+    row = _row_of(result, flow)
+    again = Rerun(result, row, threads, base_dir, progress)
+    waits = _waits_of(result, flow)
+    if waits is None:
+        second = again.run({"flows": True, "pauses": True, "trace": None})
+        waits, pauses = _waits_of(second, flow), second.pauses
+        if waits is None:
+            raise DiffersError(f"flow {flow} does not start when the scenario is run again: {again.may_differ}")
+    else:
+        pauses = result.pauses
+    end = result.summary.simulated_ps if row["fct_ps"] is None else row["receiver_finish_ps"]
+    steps = waits["completion"][0]
+    windows = _windows(steps, row["start_ps"], row["class"], pauses, end)
+    culprits = _culprits(result, again, windows)
+    return Explanation(
+        row,
+        end,
+        steps,
+        *waits["packets"],
+        *waits["window"],
+        tuple(_root(result, row, steps, port, culprits.get(port, Counter())) for port in _by_length(steps)),
+        result.topology,
+    )
+
+
+def flow_called(result: Result, name: str) -> int:
+    """The number of a flow by its number, or the slowest from one host to another, `h2->h5`. Raises ResultError."""
+    src, arrow, dst = (part.strip() for part in name.partition("->"))
+    if not arrow:
+        if not name.isdecimal():
+            raise ResultError(f"{name!r} is not a flow: give its number, or two hosts as h2->h5")
+        return int(name)
+    end = result.summary.simulated_ps
+    taken = pl.col("receiver_finish_ps").fill_null(end) - pl.col("start_ps")
+    rows = result.flows.filter(pl.col("src") == src, pl.col("dst") == dst).sort([taken, "id"], descending=[True, False])
+    if rows.is_empty():
+        raise ResultError(f"{result.directory} has no flow from {src!r} to {dst!r}")
+    return int(rows["id"][0])
+
+
+def _row_of(result: Result, flow: int) -> dict[str, Any]:
+    rows = result.flows.filter(pl.col("id") == flow).to_dicts()
+    if not rows:
+        started = style.counted(result.flows.height, "flow")
+        raise ResultError(f"{result.directory} has no flow {flow}: {started} started, numbered from 0")
+    return rows[0]
+
+
+def _waits_of(result: Result, flow: int) -> dict[str, tuple[tuple[Wait, ...], int]] | None:
+    """What a result has of a flow, part by part, with how many packets are added up; none if nothing."""
+    rows = result.waits.filter(pl.col("flow") == flow)
+    if rows.is_empty():
+        return None
+    parts = {}
+    for part in ("completion", "packets", "window"):
+        waits = []
+        of_part = rows.filter(pl.col("of") == part)
+        for node, port, term, cause_node, cause_port, length in of_part.select(
+            "node", "port", "term", "cause_node", "cause_port", "length_ps"
+        ).iter_rows():
+            waits.append(Wait((node, port), term, None if cause_node is None else (cause_node, cause_port), length))
+        if part != "completion":
+            waits.sort(key=lambda wait: -wait.length_ps)
+        parts[part] = (tuple(waits), next(iter(of_part["packets"]), 0))
+    return parts
+
+
+def _by_length(steps: Sequence[Wait]) -> list[Port]:
+    """The roots of all PAUSEs, by how long they lasted."""
+    roots: Counter[Port] = Counter()
+    for step in steps:
+        if step.root is not None:
+            roots[step.root] += step.length_ps
+    return [port for port, _ in roots.most_common()]
+
+
+def _windows(
+    steps: Sequence[Wait], start_ps: int, cls: int, pauses: pl.DataFrame, end_ps: int
+) -> dict[Port, list[tuple[int, int]]]:
+    """By root: when the gates were closed behind which the packet stood."""
+    windows: dict[Port, list[tuple[int, int]]] = {}
+    # The time at a port is that of all its steps, in a row.
+    begin = now = start_ps
+    for index, step in enumerate(steps):
+        if index and step.port != steps[index - 1].port:
+            begin = now
+        now += step.length_ps
+        if step.root is None:
+            continue
+        stay = sum(other.length_ps for other in steps[index + 1 :] if other.port == step.port)
+        node, port = step.port
+        rows = pauses.filter(
+            pl.col("node") == node,
+            pl.col("port") == port,
+            pl.col("cause_node") == step.root[0],
+            pl.col("cause_port") == step.root[1],
+            of_class(cls),
+            pl.col("start_ps") < now + stay,
+            pl.col("end_ps").fill_null(end_ps) > begin,
+        )
+        closed = rows.select("start_ps", pl.col("end_ps").fill_null(end_ps)).iter_rows()
+        clipped = [(max(first, begin), min(last, now + stay)) for first, last in closed]
+        windows.setdefault(step.root, []).extend(clipped)
+    return windows
+
+
+def _culprits(result: Result, again: Rerun, windows: dict[Port, list[tuple[int, int]]]) -> dict[Port, Counter[int]]:
+    """By root: bytes of data that left it in its windows, by flow."""
+    spans = [span for of_root in windows.values() for span in of_root]
+    if not spans:
+        return {}
+    first, last = min(start for start, _ in spans), max(end for _, end in spans)
+    source = (
+        result
+        if _is_covered(result, first, last)
+        else again.run(
+            {
+                "trace": {
+                    "from": f"{first} ps",
+                    "until": f"{last + 1} ps",
+                    "ports": [f"{node}:{port}" for node, port in windows],
+                },
+            }
+        )
+    )
+    sent = source.events.filter(
+        pl.col("event") == "sent", pl.col("frame") == "data", pl.col("time_ps").is_between(first, last)
+    ).select(pl.col("node").cast(pl.String), "port", "time_ps", "until_ps", "flow", "frame_bytes")
+    found: dict[Port, Counter[int]] = {}
+    for (node, port), of_root in windows.items():
+        at_root = sent.filter(pl.col("node") == node, pl.col("port") == port)
+        inside = pl.any_horizontal(
+            (pl.col("time_ps") < end) & (pl.col("until_ps") > start) for start, end in _merged(of_root)
+        )
+        sums = at_root.filter(inside).group_by("flow").agg(pl.col("frame_bytes").cast(pl.Int64).sum())
+        found[node, port] = Counter(dict(sums.iter_rows()))
+    return found
+
+
+def _merged(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """The same time in spans that do not overlap."""
+    merged: list[tuple[int, int]] = []
+    for start, end in sorted(spans):
+        if merged and start <= merged[-1][1]:
+            merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
+        else:
+            merged.append((start, end))
+    return merged
+
+
+def _is_covered(result: Result, first: int, last: int) -> bool:
+    """Whether the result has all events between two instants."""
+    trace = result.summary.scenario["probes"].get("trace")
+    if trace is None or {"nodes", "ports", "flows"} & trace.keys():
+        return False
+    until = trace.get("until")
+    return units.picoseconds(trace["from"]) <= first and (until is None or units.picoseconds(until) > last)
+
+
+def _root(result: Result, row: dict[str, Any], steps: Sequence[Wait], port: Port, sent: Counter[int]) -> Root:
+    flows = {flow["id"]: flow for flow in result.flows.filter(pl.col("id").is_in(list(sent))).to_dicts()}
+    path = list(dict.fromkeys(step.port for step in steps))
+    culprits = tuple(
+        Culprit(flow, flows[flow]["src"], flows[flow]["dst"], count)
+        for flow, count in sorted(sent.items(), key=lambda item: (-item[1], item[0]))
+        if flow in flows and flow != row["id"]
+    )
+    theirs = {hop for culprit in culprits for hop in result.topology.ports_of(flows[culprit.flow])}
+    shared = tuple(hop for hop in path if hop in theirs and hop != port)
+    length = sum(step.length_ps for step in steps if step.root == port)
+    return Root(port, length, port in path, culprits, shared)

@@ -1,0 +1,86 @@
+"""What is known of the time of a flow."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from backwater.result import Port, Topology
+
+
+@dataclass(frozen=True)
+class Wait:
+    """Some time at one egress port, for one reason (a key of `REASONS`); the root of a PAUSE, if one is known."""
+
+    port: Port
+    term: str
+    root: Port | None
+    length_ps: int
+
+
+@dataclass(frozen=True)
+class Culprit:
+    """A flow, and how many bytes of it left the root while it kept others waiting."""
+
+    flow: int
+    src: str
+    dst: str
+    bytes: int
+
+
+@dataclass(frozen=True)
+class Root:
+    """A port whose congestion kept the packet waiting.
+
+    Attributes:
+        port: The port.
+        length_ps: For how long.
+        is_on_path: Whether the packet passed it itself; otherwise its flow is a victim.
+        culprits: The flows whose data left it during the pauses, the largest first.
+        shared: Ports before the root that both the flow and culprits pass.
+    """
+
+    port: Port
+    length_ps: int
+    is_on_path: bool
+    culprits: tuple[Culprit, ...]
+    shared: tuple[Port, ...]
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Where the time of a flow went.
+
+    Attributes:
+        flow: Its row of `flows.parquet`.
+        end_ps: When it was complete, or the run ended.
+        steps: The time of the packet that completed it, from the flow's start on, in the order of its way: they add up
+            to `end_ps - start_ps`. Of a flow that is not complete: the packet that its receiver waits for, or its
+            sender.
+        packets: The same from the first wire on, for all packets that were delivered, added up.
+        delivered: How many these are.
+        window: The same for the packets and ACKs whose arrival opened a window that was full.
+        openings: How many ACKs these are.
+        roots: The ports whose congestion kept the packet waiting, the longest first.
+    """
+
+    flow: dict[str, Any]
+    end_ps: int
+    steps: tuple[Wait, ...]
+    packets: tuple[Wait, ...]
+    delivered: int
+    window: tuple[Wait, ...]
+    openings: int
+    roots: tuple[Root, ...]
+    topology: Topology
+
+    @property
+    def total_ps(self) -> int:
+        """Time from the start of the flow to its completion, or to the end of the run."""
+        return int(self.end_ps - self.flow["start_ps"])
+
+    def to_json(self) -> str:
+        """Everything as JSON."""
+        fields = {name: value for name, value in self.__dict__.items() if name != "topology"}
+        return json.dumps(fields, indent=2, ensure_ascii=False, default=asdict)

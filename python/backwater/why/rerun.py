@@ -1,0 +1,76 @@
+"""Running the scenario of a result again, to see more of it."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from backwater import style
+from backwater.result import Result, ResultError
+from backwater.scenario import Scenario
+from backwater.simulation import simulate
+
+if TYPE_CHECKING:
+    from backwater._core import Progress
+
+
+class DiffersError(ResultError):
+    """A flow that took another time when its scenario was run again."""
+
+
+@dataclass(frozen=True)
+class Rerun:
+    """Runs the scenario of a result again, as far as one of its flows went.
+
+    Attributes:
+        result: The result.
+        row: The flow's row of `flows.parquet`.
+        threads: Threads to run on.
+        base_dir: Where relative paths in the scenario start.
+        progress: Called about ten times a second.
+    """
+
+    result: Result
+    row: dict[str, Any]
+    threads: int
+    base_dir: str | Path
+    progress: Callable[[Progress], None] | None
+
+    @property
+    def may_differ(self) -> str:
+        """Why a run may differ from the result."""
+        version, commit = self.result.summary.version, self.result.summary.commit[:10]
+        return (
+            f"the result is that of Backwater {version} ({commit}), or files that the scenario names have changed since"
+        )
+
+    def run(self, probes: dict[str, Any]) -> Result:
+        """A run with other probes, which lives as long as the returned object does."""
+        scenario = json.loads(json.dumps(self.result.summary.scenario))
+        scenario["probes"] = {name: value for name, value in (scenario["probes"] | probes).items() if value is not None}
+        finish = self.row["receiver_finish_ps"]
+        if finish is None and self.result.summary.outcome in ("interrupted", "write-error"):
+            # It ended before its time, and so must this run.
+            scenario["run"] |= {"until": f"{self.result.summary.simulated_ps} ps", "drain": "0 s"}
+        checked = Scenario.from_dict(scenario, base_dir=self.base_dir, name=self.result.summary.name)
+        directory = tempfile.TemporaryDirectory(prefix="backwater-")
+        again, is_interrupted = simulate(checked, Path(directory.name), self.threads, self.progress, finish)
+        again.keep(directory)
+        if is_interrupted:
+            raise KeyboardInterrupt
+        rows = again.flows.filter(pl.col("id") == self.row["id"]).to_dicts()
+        if not rows or any(
+            rows[0][column] != self.row[column] for column in ("fct_ps", "delivered_bytes", "src", "dst")
+        ):
+            took = style.duration(rows[0]["fct_ps"]) if rows else "not started"
+            raise DiffersError(
+                f"flow {self.row['id']} took {style.duration(self.row['fct_ps'])}, and {took} when it was run again: "
+                f"{self.may_differ}"
+            )
+        return again

@@ -1,0 +1,141 @@
+"""An explanation in sentences and tables."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Final
+
+from backwater import style
+from backwater.result import Port
+from backwater.style import listed
+from backwater.views import View
+from backwater.why.explanation import Explanation, Root, Wait
+
+# What a packet does or waits for, in words; {root} is the port whose congestion closed the gate.
+REASONS: Final = {
+    "serialisation": "on the wire",
+    "propagation": "on its way along the link",
+    "forwarding": "being forwarded by the server",
+    "sending": "new data of its flow on the wire",
+    "resending": "data of its flow on the wire that had been sent before",
+    "unanswered": "all sent, waiting for an answer or a timer",
+    "window": "window full",
+    "pacing": "paced by its congestion control",
+    "link-down": "link down",
+    "own-queue": "behind packets of its own queue",
+    "paused": "behind a PAUSE rooted at {root}",
+    "order": "held so that order is kept",
+    "other-flow": "another flow had the port",
+    "other-queue": "another queue of its class had the port",
+    "other-class": "another class had the port",
+    "ack": "an ACK or NACK had the port",
+    "cnp": "a CNP or a notice had the port",
+    "control-class": "a packet of the control class had the port",
+    "link-local": "a link-local frame had the port",
+    "unexplained": "not explained: a bug of Backwater",
+}
+# The same in a sentence, where it is that of the source or of the packet itself.
+_SENTENCES: Final = {
+    "sending": "For {share}, {src} was sending its own data.",
+    "resending": "For {share}, {src} was sending data again that it had sent before.",
+    "unanswered": "For {share}, {src} had sent everything and waited for an ACK, a NACK or a timer.",
+    "pacing": "For {share}, its congestion control allowed for no packet.",
+    "serialisation": "The packet itself was {share} on wires.",
+    "propagation": "The packet itself was {share} on its way along links.",
+}
+# Rows of the table of all packets.
+MOST: Final = 10
+_HEADERS: Final = ("port", "what it did or waited for", "time", "share")
+
+
+def sentences(found: Explanation) -> list[str]:
+    """What happened: the flow, then every reason that took a hundredth of its time at least, the longest first."""
+    sums: Counter[tuple[str, Port | None]] = Counter()
+    for step in found.steps:
+        sums[step.term, step.root] += step.length_ps
+    longest = [(*key, length) for key, length in sums.most_common() if 100 * length >= found.total_ps]
+    return [_head(found), *(_sentence(found, term, root, length) for term, root, length in longest)]
+
+
+def _head(found: Explanation) -> str:
+    flow = found.flow
+    size = "endless" if flow["bytes"] is None else style.size(flow["bytes"])
+    name = f"Flow {flow['id']}, {flow['src']} → {flow['dst']}, {size}"
+    if flow["fct_ps"] is None:
+        at = f"{style.size(flow['delivered_bytes'])} delivered" if flow["delivered_bytes"] else "nothing delivered"
+        return f"{name}: not complete after {style.duration(found.total_ps)}, {at}."
+    ideal, slowdown = style.duration(flow["ideal_fct_ps"]), style.ratio(flow["slowdown"])
+    return f"{name}: {style.duration(found.total_ps)}, {slowdown} times the {ideal} that it takes on an idle fabric."
+
+
+def _sentence(found: Explanation, term: str, port: Port | None, length: int) -> str:
+    share = f"{style.duration(length)} ({length / max(1, found.total_ps):.0%})"
+    root = next((root for root in found.roots if root.port == port), None)
+    if root is not None:
+        return f"{found.flow['src']} → {found.flow['dst']} stood {share} behind {_pauses(found, root)}"
+    if term == "window":
+        return f"For {share}, its window was full{_opened(found)}."
+    if term in _SENTENCES:
+        return _SENTENCES[term].format(share=share, src=found.flow["src"])
+    ports = dict.fromkeys(step.port for step in found.steps if (step.term, step.root) == (term, port))
+    where = listed([_place(found, port) for port in ports])
+    return f"For {share}, it was at {where}: {REASONS[term].format(root='ports that are not known any more')}."
+
+
+def _place(found: Explanation, port: Port) -> str:
+    return f"{found.topology.port_name(port)} ({found.topology.leads_to(port)})"
+
+
+def _pauses(found: Explanation, root: Root) -> str:
+    """The end of a sentence about the PAUSEs that a port has caused."""
+    at = f"PAUSEs rooted at {found.topology.port_name(root.port)}, the port {found.topology.leads_to(root.port)}"
+    total, sources = sum(culprit.bytes for culprit in root.culprits), Counter[str]()
+    for culprit in root.culprits:
+        sources[culprit.src] += culprit.bytes
+    shares = [f"{src} ({count / total:.0%})" for src, count in sources.most_common()]
+    met = f", where {listed(shares)} met" if len(shares) > 1 else f", which {shares[0]} filled" if shares else ""
+    victim = "" if root.is_on_path else " It does not pass that port: it is a victim."
+    is_shared = victim and root.shared
+    shared = f" They share {listed([_place(found, port) for port in root.shared])}." if is_shared else ""
+    return f"{at}{met}.{victim}{shared}"
+
+
+def _opened(found: Explanation) -> str:
+    """Where the packets and ACKs waited that opened the window."""
+    waits = [wait for wait in found.window if wait.term not in ("serialisation", "propagation")]
+    longest = max(waits, key=lambda wait: wait.length_ps, default=None)
+    if longest is None or not found.openings:
+        return ""
+    each, reason = style.duration(longest.length_ps / found.openings), _reason(found, longest)
+    at, acks = found.topology.port_name(longest.port), style.counted(found.openings, "ACK")
+    return f"; {acks} opened it, and each waited, with its packet, {each} at {at}: {reason}"
+
+
+def _reason(found: Explanation, wait: Wait) -> str:
+    root = found.topology.port_name(wait.root) if wait.root else "ports that are not known any more"
+    return REASONS[wait.term].format(root=root)
+
+
+def tables(found: Explanation) -> list[View]:
+    """The time of the packet that completed the flow, step by step, and what all packets waited for."""
+    of = "that completed the flow" if found.flow["fct_ps"] is not None else "that the flow waits for"
+    steps = View(f"The packet {of}", _HEADERS, _rows(found, found.steps, found.total_ps), text_columns=2)
+    rows = _rows(found, found.packets[:MOST], sum(wait.length_ps for wait in found.packets))
+    note = "From the first wire on, all packets added up."
+    everything = View(f"All {found.delivered:,} packets delivered", _HEADERS, rows, text_columns=2, note=note)
+    return [steps, everything] if found.delivered else [steps]
+
+
+def _rows(found: Explanation, waits: Sequence[Wait], total_ps: int) -> list[tuple[str, str, str, str]]:
+    """Cells of a table of waits: where, what, how long, and its share of `total_ps`."""
+    name, leads_to = found.topology.port_name, found.topology.leads_to
+    return [
+        (
+            f"{name(wait.port)} {leads_to(wait.port)}",
+            _reason(found, wait),
+            style.duration(wait.length_ps),
+            f"{wait.length_ps / max(1, total_ps):.1%}",
+        )
+        for wait in waits
+    ]
