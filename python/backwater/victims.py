@@ -72,6 +72,7 @@ def _victim(result: Result, row: dict[str, Any], is_innocent: bool = False) -> V
     if is_innocent:
         roots = Counter({root: length for root, length in roots.items() if root not in path})
     meanwhile = _meanwhile(result, row["id"], start, end)
+    root: Port | None
     if roots:
         ((root, length),) = roots.most_common(1)
     else:
@@ -141,16 +142,12 @@ def table(result: Result, victims: Iterable[Victim]) -> View:
             style.size(victim.flow["bytes"]),
             style.duration(victim.taken_ps) + ("" if victim.flow["fct_ps"] is not None else ", not complete"),
             style.ratio(victim.slowdown),
-            style.duration(victim.root_ps),
             style.duration(victim.flow["blocked_ps"]),
         )
         for victim in victims
     ]
-    headers = ("flow", "", "congested port, and whose flows met there", "size", "time", "slowdown", "PAUSE", "blocked")
-    note = (
-        "PAUSE: how long gates on its way were closed because of that port; "
-        "blocked: behind a PAUSE that was caused by a port not on its path."
-    )
+    headers = ("flow", "", "congested port, and whose flows met there", "size", "time", "slowdown", "blocked")
+    note = "blocked: behind a PAUSE that was caused by a port not on the flow's path."
     return View("Slowest flows", headers, rows, text_columns=3, note=note)
 
 
