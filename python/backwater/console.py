@@ -164,7 +164,7 @@ def summary(result: Result) -> RenderableType:
     sides.add_row(_facts(result.summary.verdicts()), _facts(result.summary.costs()))
     alarms = [Text(alarm, "red") for alarm in result.summary.alarms()]
     fct = [views.fct(result.flows), *views.fct_by_role(result.flows)]
-    cause = views.main_cause(result.pauses, result.summary.simulated_ps)
+    cause = victims.main_cause(result)
     causes = [Text(text) for text in (cause, victims.sentence(result)) if text]
     return Group(Text(result.summary.name, "bold"), sides, *alarms, *map(table, fct), *causes)
 

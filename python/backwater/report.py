@@ -11,7 +11,7 @@ import jinja2
 import polars as pl
 import vl_convert
 
-from backwater import plots, style, tables, views
+from backwater import plots, style, tables, victims, views
 
 if TYPE_CHECKING:
     from backwater.result import Result
@@ -66,13 +66,13 @@ def report(results: Mapping[str, Result]) -> str:
 
 def _run(label: str, result: Result) -> dict[str, object]:
     summary, plot = result.summary, result.plot
-    end = summary.simulated_ps
     return {
         "label": label,
         "summary": summary,
         "fct": [views.fct(result.flows), *views.fct_by_role(result.flows)],
         "pauses": views.time_under_pause(result.flows),
-        "worst": [views.pause_causes(result.pauses, end), views.paused_queues(result.pauses, end)],
+        "worst": [victims.causes(result), victims.paused(result)],
+        "slowest": [victims.table(result, victims.slowest(result))],
         "completion": [_wide(chart) for chart in (plot.fct(), plot.slowdown(), plot.slowdown_cdf(), plot.throughput())],
         "fabric": [_wide(chart) for chart in (plot.buffer(), plot.headroom(), plot.queues(), plot.paused_queues())],
         "timeline": [_wide(plot.pauses())],

@@ -59,8 +59,10 @@ _NODES: Final = {"name": pl.String, "kind": pl.String, "layer": pl.Int64}
 _LINKS: Final = {
     "a": pl.String,
     "a_port": pl.UInt16,
+    "a_interface": pl.String,
     "b": pl.String,
     "b_port": pl.UInt16,
+    "b_interface": pl.String,
     "rate_bps": pl.Int64,
     "delay_ps": pl.Int64,
 }
@@ -108,7 +110,7 @@ class Topology:
         nodes: One row per node: `name`, `kind` (`host`, `relay` for a host that relays, or `switch`), `layer` (0 for
             hosts, growing towards the core).
         links: One row per full-duplex link: `a`, `b` (node names), `a_port`, `b_port` (numbers of the ports at these
-            nodes, from 0), `rate_bps`, `delay_ps`.
+            nodes, from 0), `a_interface`, `b_interface` (their names, if they have any), `rate_bps`, `delay_ps`.
     """
 
     def __init__(self, document: dict[str, Any]) -> None:
@@ -120,9 +122,14 @@ class Topology:
         """Egress ports, and the nodes that they lead to."""
         return {(node, port): peer for node, port, peer in self.egress_ports.select("node", "port", "peer").iter_rows()}
 
+    @cached_property
+    def _interfaces(self) -> dict[Port, str]:
+        ends = (self.links.select(end, f"{end}_port", f"{end}_interface").drop_nulls() for end in ("a", "b"))
+        return {(node, port): name for rows in ends for node, port, name in rows.iter_rows()}
+
     def port_name(self, port: Port) -> str:
-        """A port as people name it: `leaf1:0`."""
-        return f"{port[0]}:{port[1]}"
+        """A port as people name it: `leaf1:0`, or `leaf1:Ethernet0` if it has a name."""
+        return f"{port[0]}:{self._interfaces.get(port, port[1])}"
 
     def leads_to(self, port: Port) -> str:
         """Where a port leads: `to h4`."""

@@ -39,6 +39,9 @@ RunPath = Literal[
 ]
 State = Literal["good", "bad", "warning", "plain"]
 
+# Queues from this one on are added by flow controls.
+CLASSES: Final = 8
+
 # Exit codes of the command line, which a pipeline can rely on.
 EXIT_INTERNAL: Final = 1
 EXIT_USAGE: Final = 2
@@ -60,16 +63,43 @@ def _counted(name: str, number: int) -> str:
 
 
 @dataclass(frozen=True)
+class DeadQueue:
+    """An egress queue that waits for ever.
+
+    Attributes:
+        node: Where it is.
+        port: Number of its port there.
+        peer: Node at the other end of the link, which has told it to stop.
+        queue: The queue; one of the classes' goes by the number of its class.
+        bytes: What it holds.
+        flows: Flows whose data stands in it: number, sending and receiving host.
+    """
+
+    node: str
+    port: int
+    peer: str
+    queue: int
+    bytes: int
+    flows: tuple[tuple[int, str, str], ...]
+
+    def __str__(self) -> str:
+        queue = f"class {self.queue}" if self.queue < CLASSES else f"queue {self.queue}"
+        flows = style.listed([f"{src} → {dst} (flow {number})" for number, src, dst in self.flows])
+        holds = f", {style.size(self.bytes)} of {flows}" if flows else ""
+        return f"{self.node}:{self.port} to {self.peer} ({queue}{holds})"
+
+
+@dataclass(frozen=True)
 class Deadlock:
     """A cyclic wait: every queue waits for the next one in the cycle.
 
     Attributes:
         onset_ps: When the last PAUSE that closed the cycle took effect.
-        cycle: The paused egress queues, as `node:port:queue`.
+        cycle: The paused egress queues.
     """
 
     onset_ps: int
-    cycle: tuple[str, ...]
+    cycle: tuple[DeadQueue, ...]
 
 
 @dataclass(frozen=True)
@@ -153,7 +183,12 @@ class Summary:
             if deadlock is None
             else Deadlock(
                 onset_ps=deadlock["onset_ps"],
-                cycle=tuple(f"{link['node']}:{link['port']}:{link['queue']}" for link in deadlock["cycle"]),
+                cycle=tuple(
+                    DeadQueue(
+                        **queue | {"flows": tuple((flow["id"], flow["src"], flow["dst"]) for flow in queue["flows"])}
+                    )
+                    for queue in deadlock["cycle"]
+                ),
             ),
             flows=flows["total"],
             finished_flows=flows["finished"],
@@ -272,8 +307,12 @@ class Summary:
                 f"Stopped at {style.duration(self.simulated_ps)}, results complete until then: {self.write_error}"
             )
         if self.deadlock is not None:
-            cycle = " → ".join((*self.deadlock.cycle, *self.deadlock.cycle[:1]))
-            lines.append(f"Deadlock since {style.duration(self.deadlock.onset_ps)}: {cycle}")
+            waits = "; ".join(f"{number}. {queue}" for number, queue in enumerate(self.deadlock.cycle, 1))
+            lines.append(
+                f"Deadlock since {style.duration(self.deadlock.onset_ps)}: each of these waits for the next, the last "
+                f"for the first: {waits}. It ends if what one of them holds is dropped, as a PFC watchdog would; it "
+                "cannot begin if one of these flows takes another way, or another class behind one of the links"
+            )
         return lines
 
     def ending(self) -> str:

@@ -11,14 +11,14 @@ from typing import Final
 
 import polars as pl
 
+from backwater.summary import CLASSES
+
 SIZE_BOUNDS: Final = (10_000, 100_000, 1_000_000)
 SIZE_LABELS: Final = ("≤ 10 KB", "10–100 KB", "100 KB–1 MB", "> 1 MB")
 ROLES: Final = ("incast", "vulnerable", "background")
 SENT: Final = "sent by hosts"
 RECEIVED: Final = "received by hosts"
 PS_PER_US: Final = 1_000_000
-# Queues from this one on are added by flow controls.
-CLASSES: Final = 8
 BITS_PER_BYTE: Final = 8
 PS_PER_SECOND: Final = 1_000_000_000_000
 
@@ -199,10 +199,11 @@ def of_class(cls: int) -> pl.Expr:
 
 
 def closed_pauses(pauses: pl.DataFrame, end_ps: int) -> pl.DataFrame:
-    """The pauses with text names and the columns `paused_ps`, `queue`, `cause`; open ones end at `end_ps`."""
+    """The pauses with text names, and `paused_ps`, `queue_number`, `queue`, `cause`; open ones end at `end_ps`."""
     text = pl.col("node", "peer", "cause_node").cast(pl.String)
     return pauses.with_columns(text, pl.col("end_ps").fill_null(end_ps)).with_columns(
         paused_ps=pl.col("end_ps") - pl.col("start_ps"),
+        queue_number="queue",
         queue=pl.format("{}:{} → {}, queue {}", "node", "port", "peer", "queue"),
         cause=pl.format("{}:{}", "cause_node", "cause_port"),
     )
@@ -220,12 +221,22 @@ def paused_queues(pauses: pl.DataFrame, end_ps: int) -> pl.DataFrame:
 
 
 def pause_causes(pauses: pl.DataFrame, end_ps: int) -> pl.DataFrame:
-    """Total pause per congested port: `cause, pauses, queues` (distinct victims), `paused_ps`, longest first."""
+    """Total pause per congested port, longest first.
+
+    Returns:
+        Columns `cause_node, cause_port, pauses, places` (how many queues were paused), `queues` (their numbers, each
+        once), `paused_ps`.
+    """
     return (
         closed_pauses(pauses, end_ps)
-        .group_by("cause")
-        .agg(pl.len().alias("pauses"), pl.col("queue").n_unique().alias("queues"), pl.col("paused_ps").sum())
-        .sort(["paused_ps", "cause"], descending=[True, False])
+        .group_by("cause_node", "cause_port")
+        .agg(
+            pl.len().alias("pauses"),
+            pl.struct("node", "port", "queue_number").n_unique().alias("places"),
+            pl.col("queue_number").unique().sort().alias("queues"),
+            pl.col("paused_ps").sum(),
+        )
+        .sort(["paused_ps", "cause_node", "cause_port"], descending=[True, False, False])
     )
 
 

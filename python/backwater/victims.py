@@ -1,19 +1,20 @@
-"""Who suffered, and which ports and flows are to blame, as far as the tables of a result tell."""
+"""Who suffers, and which ports and flows are to blame, as far as the tables of a result tell."""
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Final
 
 import polars as pl
 
-from backwater import style
+from backwater import style, tables
 from backwater.result import Port, Result
 from backwater.style import listed
+from backwater.summary import CLASSES
 from backwater.tables import of_class
-from backwater.views import WORST, View
+from backwater.views import WORST, View, more
 
 # Flows that are looked at for blame, those with the most bytes first.
 SUSPECTS: Final = 2000
@@ -156,3 +157,101 @@ def _blame(result: Result, victim: Victim) -> str:
         return "met nobody"
     root = f"{result.topology.port_name(victim.root)} {result.topology.leads_to(victim.root)}"
     return f"{root}: {listed(victim.sources)}" if victim.sources else root
+
+
+# ------------------------------------------------------------------------------------------------------ hot spots
+
+
+def _hosts_through(result: Result) -> dict[Port, Counter[str]]:
+    """By port: the hosts whose flows pass it, with the bytes that they have delivered."""
+    through: dict[Port, Counter[str]] = defaultdict(Counter)
+    largest = result.flows.filter(pl.col("path").is_not_null()).sort(
+        ["delivered_bytes", "id"], descending=[True, False]
+    )
+    for flow in largest.head(SUSPECTS).select("src", "path", "delivered_bytes").iter_rows(named=True):
+        for port in result.topology.ports_of(flow):
+            through[port][flow["src"]] += flow["delivered_bytes"]
+    return through
+
+
+def _place(result: Result, port: Port) -> str:
+    return f"{result.topology.port_name(port)} {result.topology.leads_to(port)}"
+
+
+def _queues(numbers: Iterable[int]) -> str:
+    """Classes, and how many queues that a flow control has added."""
+    queues = sorted(set(numbers))
+    classes = [str(queue) for queue in queues if queue < CLASSES]
+    added = len(queues) - len(classes)
+    return ", ".join([*classes, *([style.counted(added, "added queue")] if added else [])])
+
+
+def causes(result: Result) -> View:
+    """The congested ports that paused others longest, and whose flows met there."""
+    frame = tables.pause_causes(result.pauses, result.summary.simulated_ps)
+    through = _hosts_through(result)
+    rows = [
+        (
+            _place(result, (row["cause_node"], row["cause_port"])),
+            listed([*dict(through.get((row["cause_node"], row["cause_port"]), Counter()).most_common())]) or "–",
+            _queues(row["queues"]),
+            f"{row['pauses']:,}",
+            f"{row['places']:,}",
+            style.duration(row["paused_ps"]),
+        )
+        for row in frame.head(WORST).iter_rows(named=True)
+    ]
+    headers = ("port", "flows of", "classes paused", "pauses", "queues paused", "total pause")
+    note = " ".join([more(frame), ENDING]).strip() if rows else ""
+    return View("Ports that caused PAUSE", headers, rows, text_columns=3, note=note)
+
+
+ENDING: Final = "A port causes PAUSE as long as more comes to it than its link takes away."
+
+
+def main_cause(result: Result) -> str:
+    """The port that paused others longest, whose flows met there, and what would end it; empty without a PAUSE."""
+    frame = tables.pause_causes(result.pauses, result.summary.simulated_ps)
+    total = frame["paused_ps"].sum()
+    if not total:
+        return ""
+    row = frame.row(0, named=True)
+    port = (row["cause_node"], row["cause_port"])
+    sources = [src for src, count in _hosts_through(result)[port].most_common() if count]
+    rate = result.topology.egress_ports.filter(node=port[0], port=port[1])["rate_bps"].item()
+    met = f" Flows of {listed(sources)} met there: it ends when" if sources else " It ends when"
+    return (
+        f"Main cause of PAUSE: {result.topology.port_name(port)}, the port {result.topology.leads_to(port)}, "
+        f"{row['paused_ps'] / total:.0%} of all time paused ({style.duration(row['paused_ps'])}), "
+        f"class {_queues(row['queues'])}.{met} no more comes than the {style.rate(rate)} of its link."
+    )
+
+
+def paused(result: Result) -> View:
+    """The egress queues that were paused longest, by whom, and the port to blame."""
+    end = result.summary.simulated_ps
+    closed = tables.closed_pauses(result.pauses, end)
+    key = ["node", "port", "peer", "queue_number"]
+    longest = pl.col("cause").sort_by("of_cause", descending=True).first()
+    frame = (
+        closed.group_by(*key, "cause_node", "cause_port")
+        .agg(pl.len().alias("pauses"), pl.col("paused_ps").sum().alias("of_cause"))
+        .with_columns(cause=pl.struct("cause_node", "cause_port"))
+        .sort("cause_node", "cause_port")
+        .group_by(key, maintain_order=True)
+        .agg(pl.col("pauses").sum(), longest, paused_ps=pl.col("of_cause").sum())
+        .sort(["paused_ps", *key], descending=[True, *(False for _ in key)])
+    )
+    rows = [
+        (
+            _place(result, (row["node"], row["port"])),
+            _queues([row["queue_number"]]),
+            _place(result, (row["cause"]["cause_node"], row["cause"]["cause_port"])),
+            f"{row['pauses']:,}",
+            style.duration(row["paused_ps"]),
+            f"{row['paused_ps'] / max(1, end):.1%}",
+        )
+        for row in frame.head(WORST).iter_rows(named=True)
+    ]
+    headers = ("egress queue", "class", "because of", "pauses", "total pause", "of the time")
+    return View("Queues paused longest", headers, rows, text_columns=3, note=more(frame))

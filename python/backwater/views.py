@@ -353,40 +353,8 @@ def time_under_pause(flows: pl.DataFrame) -> View:
     )
 
 
-def pause_causes(pauses: pl.DataFrame, end_ps: int) -> View:
-    """The congested ports that paused others longest."""
-    frame = tables.pause_causes(pauses, end_ps)
-    rows = [
-        (row["cause"], f"{row['pauses']:,}", f"{row['queues']:,}", style.duration(row["paused_ps"]))
-        for row in frame.head(WORST).iter_rows(named=True)
-    ]
-    return View("Ports that caused PAUSE", ("port", "pauses", "queues paused", "total pause"), rows, note=_more(frame))
-
-
-def main_cause(pauses: pl.DataFrame, end_ps: int) -> str:
-    """The port that paused others longest, in a sentence; empty if there was no PAUSE."""
-    frame = tables.pause_causes(pauses, end_ps)
-    total = frame["paused_ps"].sum()
-    if not total:
-        return ""
-    first = frame.row(0, named=True)
-    time = style.duration(first["paused_ps"])
-    return f"Main cause of PAUSE: port {first['cause']}, {first['paused_ps'] / total:.0%} of all time paused ({time})."
-
-
-def paused_queues(pauses: pl.DataFrame, end_ps: int) -> View:
-    """The egress queues that were paused longest."""
-    frame = tables.paused_queues(pauses, end_ps)
-    rows = [
-        (row["queue"], f"{row['pauses']:,}", style.duration(row["paused_ps"]), f"{row['share']:.1%}")
-        for row in frame.head(WORST).iter_rows(named=True)
-    ]
-    return View(
-        "Queues paused longest", ("egress queue", "pauses", "total pause", "of the time"), rows, note=_more(frame)
-    )
-
-
-def _more(frame: pl.DataFrame) -> str:
+def more(frame: pl.DataFrame) -> str:
+    """How many rows there are, where not all are shown."""
     return f"The first {WORST} of {frame.height:,}." if frame.height > WORST else ""
 
 

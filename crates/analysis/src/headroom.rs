@@ -21,6 +21,7 @@ use backwater_fabric::mechanisms::recovery::RecoveryConfig;
 use backwater_fabric::network::routes::Wiring;
 use backwater_fabric::network::spec::{HostConfig, LinkSpec, NetworkSpec, NodeKind, NodeSpec, SwitchConfig};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// A switch and its cables.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -129,6 +130,7 @@ impl Switch {
             mtu: Bytes(u64::from(self.mtu - headers)),
             nodes: hosts.chain([node("switch".into(), NodeKind::Switch)]).collect(),
             links: (0..self.ports).map(link).collect(),
+            interfaces: BTreeMap::new(),
             routes: Vec::new(),
             faults: Vec::new(),
             reconvergence: None,

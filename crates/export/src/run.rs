@@ -37,6 +37,8 @@ pub(crate) struct Run {
     /// Time between two samples, ps; 0 without any.
     pub(crate) sample_ps: u64,
     pub(crate) links: BTreeMap<Port, Link>,
+    /// Names of ports, of those that have one.
+    interfaces: BTreeMap<Port, String>,
     pub(crate) flows: BTreeMap<u32, Flow>,
     pub(crate) mtu: u64,
     pub(crate) framing: String,
@@ -59,13 +61,18 @@ impl Run {
         let nodes = topology["nodes"].as_array().into_iter().flatten();
         let names: Vec<String> = nodes.map(|node| text(&node["name"])).collect();
         let numbers: BTreeMap<String, u32> = names.iter().cloned().zip(0..).collect();
-        let mut links = BTreeMap::new();
+        let (mut links, mut interfaces) = (BTreeMap::new(), BTreeMap::new());
         for link in topology["links"].as_array().into_iter().flatten() {
             let end = |side: &str| {
                 let node = link[side].as_str().and_then(|name| numbers.get(name)).copied().unwrap_or_default();
                 (node, link[format!("{side}_port")].as_u64().unwrap_or_default() as u16)
             };
             let rate_bps = link["rate_bps"].as_u64().unwrap_or_default();
+            for side in ["a", "b"] {
+                if let Some(name) = link[format!("{side}_interface")].as_str() {
+                    interfaces.insert(end(side), name.to_owned());
+                }
+            }
             links.insert(end("a"), Link { to: end("b"), rate_bps });
             links.insert(end("b"), Link { to: end("a"), rate_bps });
         }
@@ -79,6 +86,7 @@ impl Run {
             numbers,
             sample_ps,
             links,
+            interfaces,
             flows: BTreeMap::new(),
             mtu,
             framing: text(&network["framing"]),
@@ -112,6 +120,8 @@ impl Run {
 
     /// A port as people name it.
     pub(crate) fn port_name(&self, (node, port): Port) -> String {
+        let number = port.to_string();
+        let port = self.interfaces.get(&(node, port)).unwrap_or(&number);
         format!("{}:{port}", self.names[node as usize])
     }
 
@@ -135,6 +145,7 @@ impl Run {
             numbers: BTreeMap::new(),
             sample_ps: 0,
             links,
+            interfaces: BTreeMap::new(),
             flows,
             mtu,
             framing: String::new(),

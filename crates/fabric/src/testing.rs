@@ -35,6 +35,7 @@ pub(crate) fn network(hosts: u32, switches: u32, ends: &[(u32, u32)]) -> Network
         mtu: Bytes(952),
         nodes: (0..hosts + switches).map(node).collect(),
         links: ends.iter().map(link).collect(),
+        interfaces: Default::default(),
         routes: Vec::new(),
         faults: Vec::new(),
         reconvergence: None,

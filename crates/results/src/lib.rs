@@ -31,7 +31,7 @@ pub use disk::FileSum;
 pub use estimate::{Estimate, estimate};
 pub use roles::{FlowRole, Roles};
 pub use run::{Progress, Run, RunError};
-pub use summary::{Audit, DeadlockReport, FlowCounts, Outcome, QueueName, Summary};
+pub use summary::{Audit, DeadFlow, DeadQueue, DeadlockReport, FlowCounts, Outcome, Summary};
 pub use topology::topology_json;
 
 /// What the library was built from.

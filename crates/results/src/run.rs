@@ -7,7 +7,7 @@ use crate::BUILD;
 use crate::disk::{FileSum, Reserve};
 use crate::events::EventLog;
 use crate::roles::{FlowRole, Roles};
-use crate::summary::{Audit, DeadlockReport, FlowCounts, Outcome, QueueName, Summary};
+use crate::summary::{Audit, DeadFlow, DeadQueue, DeadlockReport, FlowCounts, Outcome, Summary};
 use crate::tables::{
     BalancingRow, BufferRow, FlowRow, FullQueueRow, GoodputRow, HeadroomRow, Name, PathRow, PauseRow, PortRow,
     QueueRow, ReorderingRow, Row, SCHEMA_VERSION, StopRow, SwitchRow, TableError, TableWriter, WaitRow,
@@ -19,10 +19,10 @@ use backwater_fabric::contract::note::{Disorder, DropCause};
 use backwater_fabric::contract::{FlowControlAccounts as _, Held, PathState};
 use backwater_fabric::driver::deadlock::Deadlock;
 use backwater_fabric::driver::outcome::FlowOutcome;
-use backwater_fabric::frame::Direction;
 use backwater_fabric::frame::cause::Cause;
 use backwater_fabric::frame::journey::{Span, Term};
-use backwater_fabric::ids::{PortId, PortIx};
+use backwater_fabric::frame::{Direction, PacketKind};
+use backwater_fabric::ids::{FlowId, PortId, PortIx, QueueIx};
 use backwater_fabric::model::ledger::{FlowAccount, Sums};
 use backwater_fabric::model::node::Node;
 use backwater_fabric::model::port::Port;
@@ -444,14 +444,7 @@ impl Run {
         self.violations.extend(self.simulation.audit().iter().map(ToString::to_string));
         let deadlock = self.deadlock.as_ref().map(|deadlock| DeadlockReport {
             onset_ps: deadlock.onset.ps(),
-            cycle: deadlock
-                .cycle
-                .iter()
-                .map(|(port, queue)| {
-                    let facts = &fabric.wiring.ports[port.0 as usize];
-                    QueueName { node: fabric.name(facts.node).to_owned(), port: facts.ix, queue: *queue }
-                })
-                .collect(),
+            cycle: deadlock.cycle.iter().map(|(port, queue)| self.dead_queue(*port, *queue)).collect(),
         });
         Summary {
             schema_version: SCHEMA_VERSION,
@@ -494,6 +487,26 @@ impl Run {
             scenario: self.plan.resolved(),
             effective: self.effective(),
             files: BTreeMap::new(),
+        }
+    }
+
+    fn dead_queue(&self, port: PortId, queue: QueueIx) -> DeadQueue {
+        let fabric = self.simulation.fabric();
+        let facts = &fabric.wiring.ports[port.0 as usize];
+        let port = &self.simulation.node(facts.node).ports()[usize::from(facts.ix)];
+        let packets = port.frames(queue, self.simulation.frames(facts.node)).filter_map(|queued| queued.frame.packet());
+        let data = packets.filter(|packet| packet.kind == PacketKind::Data).map(|packet| packet.flow);
+        let flow = |id: FlowId| {
+            let flow = fabric.flow(id);
+            DeadFlow { id: id.0, src: fabric.name(flow.src).to_owned(), dst: fabric.name(flow.dst).to_owned() }
+        };
+        DeadQueue {
+            node: fabric.name(facts.node).to_owned(),
+            port: facts.ix,
+            peer: fabric.name(fabric.wiring.peer(facts)).to_owned(),
+            queue,
+            bytes: port.queue_bytes(queue),
+            flows: data.collect::<BTreeSet<FlowId>>().into_iter().map(flow).collect(),
         }
     }
 

@@ -122,16 +122,33 @@ pub struct DeadlockReport {
     /// Since when.
     pub onset_ps: u64,
     /// The paused egress queues: each waits for the next, the last for the first.
-    pub cycle: Vec<QueueName>,
+    pub cycle: Vec<DeadQueue>,
 }
 
-/// An egress queue by name.
+/// An egress queue that waits for ever.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct QueueName {
+pub struct DeadQueue {
     /// Node.
     pub node: String,
     /// Number of the port at its node.
     pub port: u16,
+    /// Node at the other end of the link, which has told it to stop.
+    pub peer: String,
     /// Queue: one of the classes' goes by the number of its class.
     pub queue: u16,
+    /// Bytes in it.
+    pub bytes: u64,
+    /// Flows whose data stands in it, in order of start.
+    pub flows: Vec<DeadFlow>,
+}
+
+/// A flow that has data in such a queue.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct DeadFlow {
+    /// Its number.
+    pub id: u32,
+    /// Sending host.
+    pub src: String,
+    /// Receiving host.
+    pub dst: String,
 }

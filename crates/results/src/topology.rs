@@ -5,7 +5,8 @@ use backwater_fabric::network::routes::Wiring;
 use backwater_fabric::network::spec::{NetworkSpec, NodeKind};
 use serde_json::{Value, json};
 
-/// Nodes (`name`; `kind`: `host`, `relay` for a host that relays, or `switch`; `layer`: hops from the nearest host) and links (`a`, `b`, `rate_bps`, `delay_ps`, and the ports at both ends).
+/// Nodes (`name`; `kind`: `host`, `relay` for a host that relays, or `switch`; `layer`: hops from the nearest host) and links (`a`, `b`, `rate_bps`, `delay_ps`, and the ports at both ends: their
+/// numbers, and their names if they have any).
 pub fn topology_json(spec: &NetworkSpec) -> Value {
     let wiring = Wiring::new(&spec.nodes, &spec.links);
     let kind = |kind| match kind {
@@ -19,17 +20,20 @@ pub fn topology_json(spec: &NetworkSpec) -> Value {
         .map(|(id, node)| json!({ "name": node.name, "kind": kind(node.kind), "layer": wiring.layer(id) }))
         .collect();
     let mut next_port = vec![0; spec.nodes.len()];
-    let mut port = |node: usize| {
-        next_port[node] += 1;
-        next_port[node] - 1
+    let mut port = |node: NodeId| {
+        let next = &mut next_port[node.0 as usize];
+        *next += 1;
+        *next - 1
     };
     let links: Vec<Value> = spec
         .links
         .iter()
         .map(|link| {
-            let (a, b) = (link.a.0 as usize, link.b.0 as usize);
+            let name = |node: NodeId| &spec.nodes[node.0 as usize].name;
+            let (a_port, b_port) = (port(link.a), port(link.b));
             json!({
-                "a": spec.nodes[a].name, "a_port": port(a), "b": spec.nodes[b].name, "b_port": port(b),
+                "a": name(link.a), "a_port": a_port, "a_interface": spec.interfaces.get(&(link.a, a_port)),
+                "b": name(link.b), "b_port": b_port, "b_interface": spec.interfaces.get(&(link.b, b_port)),
                 "rate_bps": link.rate.bps(), "delay_ps": link.delay.ps(),
             })
         })

@@ -31,6 +31,9 @@ pub struct Scenario {
     pub run: RunConfig,
     /// The fabric.
     pub topology: TopologyConfig,
+    /// Names of ports, for whoever reads results; without one, a port goes by its number.
+    #[serde(default)]
+    pub interfaces: Vec<InterfacesConfig>,
     /// Entries of forwarding tables that are set by hand, right or wrong.
     #[serde(default)]
     pub routes: Vec<RouteConfig>,
@@ -94,6 +97,26 @@ impl Default for RunConfig {
             shards: None,
         }
     }
+}
+
+/// Names of the ports of some nodes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct InterfacesConfig {
+    /// Hosts and switches by name or pattern.
+    pub nodes: NodeList,
+    /// The names of their ports in the order of their numbers. The last one goes on counting by `step` if it ends with a number: `["Ethernet0"]` is
+    /// Ethernet0, Ethernet1 and so on.
+    #[schemars(length(min = 1))]
+    pub names: Vec<String>,
+    /// By how much. Default 1.
+    #[serde(default = "one")]
+    #[schemars(range(min = 1))]
+    pub step: u32,
+}
+
+fn one() -> u32 {
+    1
 }
 
 /// An entry of the forwarding table of some switches: packets for these hosts go to that neighbour.

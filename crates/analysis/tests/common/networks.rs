@@ -37,6 +37,7 @@ pub(crate) fn network_of(shape: &Shape, seed: u64) -> NetworkSpec {
         mtu: Bytes(1024),
         nodes: (0..shape.hosts + shape.switches).map(node).collect(),
         links: shape.ends.iter().map(link).collect(),
+        interfaces: Default::default(),
         routes: Vec::new(),
         faults: Vec::new(),
         reconvergence: None,

@@ -561,7 +561,11 @@ impl Fabric {
     /// `port` in words: `leaf3:5`.
     pub fn port_name(&self, port: PortId) -> String {
         let facts = &self.wiring.ports[port.0 as usize];
-        format!("{}:{}", self.name(facts.node), facts.ix)
+        let node = self.name(facts.node);
+        match self.spec.interfaces.get(&(facts.node, facts.ix)) {
+            Some(name) => format!("{node}:{name}"),
+            None => format!("{node}:{}", facts.ix),
+        }
     }
 }
 

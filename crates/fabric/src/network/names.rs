@@ -1,5 +1,6 @@
 //! Ports as people name them.
 
+use crate::contract::PortFacts;
 use crate::ids::{NodeId, PortId};
 use crate::network::fabric::Fabric;
 
@@ -14,7 +15,7 @@ pub struct NoSuchPort {
     pub known: Vec<String>,
 }
 
-/// The ports called `name`: `leaf3:5`, or all from one node to another, `leaf3->h7`.
+/// The ports called `name`: `leaf3:5`, `leaf3:Ethernet20` where ports have names, or all from one node to another, `leaf3->h7`.
 ///
 /// # Errors
 /// If there is no such port.
@@ -45,6 +46,12 @@ pub fn ports_called(fabric: &Fabric, name: &str) -> Result<Vec<PortId>, NoSuchPo
         None => refuse("must be a port, as leaf3:5 or leaf3->h7".into(), "", Vec::new()),
         Some((node, number)) => {
             let ports = ports_of(node)?;
+            let is_called = |port: &&PortFacts| {
+                fabric.spec.interfaces.get(&(port.node, port.ix)).is_some_and(|name| name == number)
+            };
+            if let Some(port) = ports.iter().find(is_called) {
+                return Ok(vec![port.id]);
+            }
             match number.parse::<usize>().ok().and_then(|number| ports.get(number)) {
                 Some(port) => Ok(vec![port.id]),
                 None if ports.is_empty() => refuse(format!("\"{node}\" has no ports"), "", Vec::new()),

@@ -4,7 +4,7 @@
 
 use crate::contract::{HeadroomFacts, Neighbour, Options, Shape, Site, Sizes};
 use crate::frame::framing::Framing;
-use crate::ids::{Class, ID_LIMIT, NodeId};
+use crate::ids::{Class, ID_LIMIT, NodeId, PortIx};
 use crate::mechanisms::congestion::{AnyCongestionPoint, CongestionConfig};
 use crate::mechanisms::flow_control::{AnyFlowControl, FlowControlConfig};
 use crate::mechanisms::headroom::HeadroomConfig;
@@ -30,6 +30,8 @@ pub struct NetworkSpec {
     pub nodes: Vec<NodeSpec>,
     /// Full-duplex links. A node's ports are numbered in the order in which its links stand here.
     pub links: Vec<LinkSpec>,
+    /// Names of ports, of those that have one.
+    pub interfaces: BTreeMap<(NodeId, PortIx), String>,
     /// Entries of forwarding tables that are set by hand.
     pub routes: Vec<RouteSpec>,
     /// Times at which links fail and come back.

@@ -29,6 +29,7 @@ pub fn network(hosts: u32, switches: u32) -> NetworkSpec {
         mtu: Bytes(1024),
         nodes: (0..hosts).map(host).chain((0..switches).map(switch)).collect(),
         links: Vec::new(),
+        interfaces: Default::default(),
         routes: Vec::new(),
         faults: Vec::new(),
         reconvergence: None,

@@ -62,6 +62,7 @@ impl Plan {
             mtu,
             nodes: graph.nodes.clone(),
             links: graph.links.clone(),
+            interfaces: nodes::interfaces(&scenario.interfaces, &graph, &mut findings),
             routes: nodes::routes(&scenario.routes, &graph, &mut findings),
             faults: faults::resolve(&scenario.faults, &graph, &mut findings),
             reconvergence: scenario.network.reconvergence,
@@ -86,8 +87,11 @@ impl Plan {
         let fabric = is_sound.then(|| keep(checks::network(scenario, &spec, &traffic), &mut findings)).flatten();
         let Some(fabric) = fabric else { return Err(partial::without_consequences(findings)) };
         findings.extend(checks::places(&fabric));
-        let trace =
-            scenario.probes.trace.as_ref().map(|trace| trace::resolve(trace, &fabric, &scenario.run, &mut findings));
+        let trace = scenario
+            .probes
+            .trace
+            .as_ref()
+            .map(|trace| trace::resolve(trace, (&graph, &fabric), &scenario.run, &mut findings));
         if has_errors(&findings) {
             return Err(findings);
         }

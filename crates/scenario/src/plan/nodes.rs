@@ -1,12 +1,13 @@
 //! What is said of single switches: routes set by hand, and groups with mechanisms of their own.
 
 use super::keep;
-use crate::diagnostic::Diagnostic;
-use crate::scenario::{GroupConfig, RouteConfig};
-use crate::topology::Graph;
-use backwater_fabric::ids::NodeId;
+use crate::diagnostic::{Diagnostic, counted};
+use crate::scenario::{GroupConfig, InterfacesConfig, RouteConfig};
+use crate::topology::{Graph, did_you_mean};
+use crate::workload::{NodeList, chosen};
+use backwater_fabric::ids::{NodeId, PortIx};
 use backwater_fabric::network::spec::{RouteSpec, SwitchGroup};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The routes that are set by hand, in the order of the scenario: later ones replace earlier ones.
 pub(super) fn routes(routes: &[RouteConfig], graph: &Graph, findings: &mut Vec<Diagnostic>) -> Vec<RouteSpec> {
@@ -32,6 +33,74 @@ pub(super) fn routes(routes: &[RouteConfig], graph: &Graph, findings: &mut Vec<D
         }
     }
     resolved
+}
+
+/// The names of ports, in the order of the scenario: later ones replace earlier ones.
+pub(super) fn interfaces(
+    interfaces: &[InterfacesConfig],
+    graph: &Graph,
+    findings: &mut Vec<Diagnostic>,
+) -> BTreeMap<(NodeId, PortIx), String> {
+    let mut names = BTreeMap::new();
+    for (i, config) in interfaces.iter().enumerate() {
+        let path = format!("interfaces[{i}].nodes");
+        let found = named(&config.nodes, &path, graph, findings);
+        for node in found {
+            let ports = graph.ports(node).len();
+            if config.names.len() > ports {
+                let message = format!("\"{}\" has {}", graph.name(node), counted(ports, "port"));
+                findings.push(Diagnostic::error(format!("interfaces[{i}].names[{ports}]"), message));
+            }
+            for (port, name) in (0..ports as PortIx).zip(port_names(config)) {
+                names.insert((node, port), name);
+            }
+        }
+        for (j, name) in config.names.iter().enumerate().filter(|(_, name)| name.is_empty()) {
+            findings.push(Diagnostic::error(format!("interfaces[{i}].names[{j}]"), format!("\"{name}\" is no name")));
+        }
+    }
+    for ((node, port), name) in &names {
+        let ports = names.range((*node, port + 1)..=(*node, PortIx::MAX));
+        if let Some(((_, other), _)) = ports.into_iter().find(|(_, other)| *other == name) {
+            let node = graph.name(*node);
+            let message = format!("ports {port} and {other} of \"{node}\" would both be called \"{name}\"");
+            findings.push(Diagnostic::error("interfaces", message));
+        }
+    }
+    names
+}
+
+/// The names of ports, one after the other: where the list ends with a number, the last one goes on.
+fn port_names(InterfacesConfig { names, step, .. }: &InterfacesConfig) -> impl Iterator<Item = String> {
+    let last = names.last().map_or("", String::as_str);
+    let stem = last.trim_end_matches(|c: char| c.is_ascii_digit());
+    let first = last[stem.len()..].parse::<u64>().ok();
+    let more =
+        first.into_iter().flat_map(move |first| (1..).map(move |n| format!("{stem}{}", first + n * u64::from(*step))));
+    names.iter().cloned().chain(more)
+}
+
+/// Hosts and switches by name or pattern.
+pub(super) fn named(nodes: &NodeList, path: &str, graph: &Graph, findings: &mut Vec<Diagnostic>) -> BTreeSet<NodeId> {
+    let names: Vec<&str> = graph.nodes.iter().map(|node| node.name.as_str()).collect();
+    if nodes.0.is_empty() {
+        findings.push(Diagnostic::error(path, "is empty"));
+    }
+    let mut found = BTreeSet::new();
+    for (i, text) in nodes.0.iter().enumerate() {
+        let path = if nodes.0.len() == 1 { path.to_owned() } else { format!("{path}[{i}]") };
+        match chosen(std::slice::from_ref(text), &names) {
+            Ok(chosen) if chosen.contains(&true) => {
+                found.extend((0..).map(NodeId).zip(chosen).filter_map(|(node, chosen)| chosen.then_some(node)));
+            }
+            Ok(_) => {
+                let hint = did_you_mean(text, names.iter().copied());
+                findings.push(Diagnostic { hint, ..Diagnostic::error(path, "there is no such node") });
+            }
+            Err(message) => findings.push(Diagnostic::error(path, message)),
+        }
+    }
+    found
 }
 
 /// The groups of switches, none in two of them.

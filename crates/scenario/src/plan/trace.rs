@@ -1,11 +1,12 @@
 //! Which events are traced, and how many these may be.
 
-use crate::diagnostic::{Diagnostic, closest};
+use super::nodes::named;
+use crate::diagnostic::Diagnostic;
 use crate::scenario::{RunConfig, TraceConfig};
-use crate::workload::chosen;
+use crate::topology::{Graph, did_you_mean};
 use backwater_engine::{Duration, Time};
 use backwater_fabric::driver::trace::{TraceScope, TraceSpec};
-use backwater_fabric::ids::{FlowId, NodeId, PortId};
+use backwater_fabric::ids::{FlowId, PortId};
 use backwater_fabric::network::fabric::Fabric;
 use backwater_fabric::network::names::ports_called;
 use std::collections::BTreeSet;
@@ -20,7 +21,7 @@ const LARGE: f64 = 1e9;
 /// What `config` says of the network of `fabric`.
 pub(super) fn resolve(
     config: &TraceConfig,
-    fabric: &Fabric,
+    (graph, fabric): (&Graph, &Fabric),
     run: &RunConfig,
     findings: &mut Vec<Diagnostic>,
 ) -> TraceSpec {
@@ -40,7 +41,7 @@ pub(super) fn resolve(
         let message = format!("probes.trace.{first} is given as well: choose one of them");
         findings.push(Diagnostic::error(format!("probes.trace.{second}"), message));
     }
-    let scope = scope(config, fabric, findings);
+    let scope = scope(config, graph, fabric, findings);
     let spec = TraceSpec { from: config.from, until, scope };
     // A run mostly ends with its traffic.
     let span = until.min(run.until.max(config.from)).since(config.from);
@@ -58,7 +59,7 @@ pub(super) fn resolve(
     spec
 }
 
-fn scope(config: &TraceConfig, fabric: &Fabric, findings: &mut Vec<Diagnostic>) -> TraceScope {
+fn scope(config: &TraceConfig, graph: &Graph, fabric: &Fabric, findings: &mut Vec<Diagnostic>) -> TraceScope {
     let is_empty = |what: &str| Diagnostic::error(format!("probes.trace.{what}"), "is empty: nothing is traced");
     if let Some(flows) = &config.flows {
         findings.extend(flows.is_empty().then(|| is_empty("flows")));
@@ -71,8 +72,7 @@ fn scope(config: &TraceConfig, fabric: &Fabric, findings: &mut Vec<Diagnostic>) 
             match ports_called(fabric, name) {
                 Ok(found) => ports.extend(found),
                 Err(refusal) => {
-                    let meant = closest(&refusal.unknown, refusal.known.iter().map(String::as_str));
-                    let hint = meant.map(|name| format!("did you mean \"{name}\"?"));
+                    let hint = did_you_mean(&refusal.unknown, refusal.known.iter().map(String::as_str));
                     let error = Diagnostic::error(format!("probes.trace.ports[{i}]"), refusal.message);
                     findings.push(Diagnostic { hint, ..error });
                 }
@@ -80,26 +80,8 @@ fn scope(config: &TraceConfig, fabric: &Fabric, findings: &mut Vec<Diagnostic>) 
         }
         return TraceScope::Ports(ports);
     }
-    let Some(nodes) = &config.nodes else { return TraceScope::All };
-    findings.extend(nodes.0.is_empty().then(|| is_empty("nodes")));
-    let names: Vec<&str> = fabric.spec.nodes.iter().map(|node| node.name.as_str()).collect();
-    let mut found = BTreeSet::new();
-    for (i, text) in nodes.0.iter().enumerate() {
-        let path = if nodes.0.len() == 1 { "probes.trace.nodes".into() } else { format!("probes.trace.nodes[{i}]") };
-        match chosen(std::slice::from_ref(text), &names) {
-            Ok(chosen) => {
-                let before = found.len();
-                let picked = (0..).map(NodeId).zip(chosen).filter_map(|(node, chosen)| chosen.then_some(node));
-                found.extend(picked);
-                if found.len() == before && !names.contains(&text.as_str()) {
-                    let hint = closest(text, names.iter().copied()).map(|name| format!("did you mean \"{name}\"?"));
-                    findings.push(Diagnostic { hint, ..Diagnostic::error(path, "there is no such node") });
-                }
-            }
-            Err(message) => findings.push(Diagnostic::error(path, message)),
-        }
-    }
-    TraceScope::Nodes(found)
+    let nodes = config.nodes.as_ref().map(|nodes| named(nodes, "probes.trace.nodes", graph, findings));
+    nodes.map_or(TraceScope::All, TraceScope::Nodes)
 }
 
 /// Bytes that the trace takes if every link that it looks at carries full frames for `span`.
