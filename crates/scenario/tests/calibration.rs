@@ -130,6 +130,7 @@ fn spec(case: &Path, seed: u64) -> NetworkSpec {
         mtu: Bytes(mtu),
         nodes: topology.nodes,
         links: topology.links,
+        interfaces: Default::default(),
         routes: Vec::new(),
         faults: Vec::new(),
         reconvergence: None,

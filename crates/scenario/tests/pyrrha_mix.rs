@@ -69,6 +69,7 @@ fn spec(case: &Path, switch: SwitchConfig, seed: u64) -> NetworkSpec {
         mtu: Bytes(1460),
         nodes: topology.nodes,
         links: topology.links,
+        interfaces: Default::default(),
         routes: Vec::new(),
         faults: Vec::new(),
         reconvergence: None,

@@ -25,6 +25,14 @@ pub struct Passage {
     pub note: u32,
 }
 
+impl Passage {
+    /// Whether the packet is charged to a pool, and thereby subject to flow control: not in the control class, and not where it was made.
+    #[inline]
+    pub(crate) fn is_charged(&self) -> bool {
+        self.came != Class::CONTROL && self.ingress != OWN
+    }
+}
+
 /// What a PAUSE stops, named so that both ends of the link understand it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum PauseScope {

@@ -15,7 +15,6 @@ use crate::ids::{Class, NodeId, PortId, PortIx, QueueIx};
 use crate::model::fifo::Queued;
 use crate::model::node::Node;
 use crate::model::port::Port;
-use crate::model::switch::passage;
 use backwater_engine::Time;
 use std::collections::BTreeMap;
 
@@ -117,7 +116,7 @@ fn successors(simulation: &Simulation, node: NodeId, ingress: PortIx, scope: Pau
     for port in node.ports() {
         for next in 0..port.queue_count() as QueueIx {
             let keeps = |queued: &Queued| {
-                let at = passage(port.ix, next, queued);
+                let at = queued.passage(port.ix, next);
                 queued.frame.class() != Class::CONTROL
                     && node.flow_control().keeps_stopped(ingress, scope, &queued.frame, at)
             };

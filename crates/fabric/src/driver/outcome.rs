@@ -1,8 +1,10 @@
 //! What a simulation tells of itself: counts, flows, pauses, and what its probes have seen.
 
+use crate::contract::Stations;
 use crate::contract::note::{Disorder, DropCause, Reception};
 use crate::driver::memory::Memory;
 use crate::driver::simulation::Simulation;
+use crate::driver::trace::{TraceSpec, Traced};
 use crate::driver::watch::{Acknowledged, FullQueue, LossyDrop, PauseInterval};
 use crate::frame::Route;
 use crate::ids::{FlowId, NodeId};
@@ -151,6 +153,26 @@ impl Simulation {
         // Those of one shard mostly are in order, which a merge sort makes use of.
         pauses.sort_by_key(|pause| (pause.closure.to, pause.port, pause.queue));
         pauses
+    }
+
+    /// From now on, what `spec` says is written down: see [`Simulation::take_trace`].
+    pub fn watch_trace(&mut self, spec: &TraceSpec) {
+        for shard in &mut self.shards {
+            shard.outside.watch.trace.start(spec.clone());
+            for node in shard.nodes.iter_mut().filter(|node| spec.looks_at(node.id, &self.fabric)) {
+                node.interfaces.stations = node.interfaces.stations | Stations::TRACE;
+            }
+        }
+    }
+
+    /// Takes what has been traced since the last call, in order of time; of one time, node by node, and of one node in the order in which it was
+    /// done. What lies in the future of any node is kept.
+    pub fn take_trace(&mut self) -> Vec<Traced> {
+        let now = self.now;
+        let traces = self.shards.iter_mut().map(|shard| &mut shard.outside.watch.trace);
+        let mut all: Vec<Traced> = traces.flat_map(|trace| trace.take(now)).collect();
+        all.sort_by_key(|traced| (traced.at, traced.node));
+        all
     }
 
     /// From now on it is written down what makes ingress queues full: see [`Simulation::take_full`].

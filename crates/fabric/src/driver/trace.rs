@@ -1,8 +1,6 @@
 //! The trace: what nodes do, event by event. It stands behind the sink: whatever shows, exports or tests single events takes them from here.
 
-use crate::contract::Stations;
 use crate::contract::note::Note;
-use crate::driver::simulation::Simulation;
 use crate::frame::Frame;
 use crate::frame::record::Record;
 use crate::ids::{FlowId, NodeId, PortId};
@@ -74,6 +72,19 @@ struct Tracer {
 }
 
 impl Trace {
+    /// Writes down what `spec` says.
+    pub(crate) fn start(&mut self, spec: TraceSpec) {
+        self.0 = Some(Box::new(Tracer { spec, actions: Vec::new() }));
+    }
+
+    /// Takes what has happened before `now`.
+    pub(crate) fn take(&mut self, now: Time) -> impl Iterator<Item = Traced> {
+        self.0.iter_mut().flat_map(move |tracer| {
+            let past = tracer.actions.partition_point(|traced| traced.at < now);
+            tracer.actions.drain(..past)
+        })
+    }
+
     /// Whether anything that happens at `now` is traced.
     #[inline]
     pub(crate) fn is_on(&self, now: Time) -> bool {
@@ -121,36 +132,12 @@ impl TraceSpec {
     pub const ALL: TraceSpec = TraceSpec { from: Time::ZERO, until: Time::NEVER, scope: TraceScope::All };
 
     /// Whether anything that `node` does may be traced.
-    fn looks_at(&self, node: NodeId, fabric: &Fabric) -> bool {
+    pub(crate) fn looks_at(&self, node: NodeId, fabric: &Fabric) -> bool {
         match &self.scope {
             TraceScope::All | TraceScope::Flows(_) => true,
             TraceScope::Nodes(nodes) => nodes.contains(&node),
             TraceScope::Ports(ports) => fabric.wiring.of(node).iter().any(|port| ports.contains(&port.id)),
         }
-    }
-}
-
-impl Simulation {
-    /// From now on, what `spec` says is written down: see [`Simulation::take_trace`].
-    pub fn watch_trace(&mut self, spec: &TraceSpec) {
-        for shard in &mut self.shards {
-            shard.outside.watch.trace.0 = Some(Box::new(Tracer { spec: spec.clone(), actions: Vec::new() }));
-            for node in shard.nodes.iter_mut().filter(|node| spec.looks_at(node.id, &self.fabric)) {
-                node.interfaces.stations = node.interfaces.stations | Stations::TRACE;
-            }
-        }
-    }
-
-    /// Takes what has been traced since the last call, in order of time; of one time, node by node, and of one node in the order in which it was done.
-    /// What lies in the future of any node is kept.
-    pub fn take_trace(&mut self) -> Vec<Traced> {
-        let mut all = Vec::new();
-        for tracer in self.shards.iter_mut().filter_map(|shard| shard.outside.watch.trace.0.as_mut()) {
-            let past = tracer.actions.partition_point(|traced| traced.at < self.now);
-            all.extend(tracer.actions.drain(..past));
-        }
-        all.sort_by_key(|traced| (traced.at, traced.node));
-        all
     }
 }
 

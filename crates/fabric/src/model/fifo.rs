@@ -3,8 +3,9 @@
 //! They are in chunks of one pool. A queue holds as many chunks as its frames need, none when it is empty, and the chunk that one has just
 //! left is the one that the next gets: memory follows the number of frames, and what is written next is mostly in a near cache.
 
+use crate::contract::Passage;
 use crate::frame::Frame;
-use crate::ids::{Class, PortIx};
+use crate::ids::{Class, PortIx, QueueIx};
 use backwater_engine::Time;
 use backwater_engine::memory::{HeapBytes, Share};
 use backwater_engine::pages::prefer_large;
@@ -35,6 +36,16 @@ pub struct Queued {
 }
 
 const _: () = assert!(size_of::<Queued>() == 48);
+
+impl Queued {
+    /// Its place in `queue` of `egress`.
+    #[inline]
+    pub(crate) fn passage(&self, egress: PortIx, queue: QueueIx) -> Passage {
+        let Queued { frame, ingress, came, note, .. } = self;
+        let (class, bytes) = (frame.class(), frame.size.charge);
+        Passage { ingress: *ingress, egress, queue, came: *came, class, bytes, note: *note }
+    }
+}
 
 /// The frames of many queues.
 pub type Frames = Pool<Queued>;

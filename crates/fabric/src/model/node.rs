@@ -16,7 +16,6 @@ use crate::model::interfaces::{Caller, Counters, Effect, Effects, Interfaces};
 use crate::model::pipeline::Pipeline;
 use crate::model::port::Port;
 use crate::model::sink::{Env, Sink, Wakeup};
-use crate::model::switch::passage;
 use crate::network::fabric::Fabric;
 use crate::network::spec::HostScheduler;
 use backwater_engine::Time;
@@ -305,7 +304,7 @@ impl Node {
             (QueueIx::from(frame.class().0), Queued { frame, at: env.now, ingress: OWN, came: frame.class(), note: 0 });
         if self.is_watched() {
             let bytes = self.interfaces.ports[usize::from(port)].queue_bytes(queue) + u64::from(frame.size.charge);
-            self.log_join(&passage(port, queue, &queued), bytes, &frame, env);
+            self.log_join(&queued.passage(port, queue), bytes, &frame, env);
         }
         self.interfaces.ports[usize::from(port)].enqueue(queue, &queued, env.frames);
         self.kick(port, env);

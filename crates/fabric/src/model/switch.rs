@@ -61,7 +61,7 @@ impl Node {
     fn begin_transit<S: Sink>(&mut self, egress: PortIx, mut queued: Queued, env: &mut Env<'_, S>) {
         let mut queue = QueueIx::from(queued.came.0);
         if queued.came != Class::CONTROL {
-            let mut passage = passage(egress, queue, &queued);
+            let mut passage = queued.passage(egress, queue);
             let Some(pressure) = self.admit(&mut passage, &mut queued, env) else { return };
             queue = passage.queue;
             self.with_flow_control(env, |mechanism, node| mechanism.on_enqueue(&passage, pressure, node));
@@ -79,7 +79,7 @@ impl Node {
         queued: &mut Queued,
         env: &mut Env<'_, S>,
     ) {
-        let passage = passage(egress, queue, queued);
+        let passage = queued.passage(egress, queue);
         if self.is_dead_end(egress, env) {
             self.let_go(&passage, env);
             return self.drop(queued.ingress, &queued.frame, DropCause::LinkDown, env);
@@ -97,12 +97,12 @@ impl Node {
         let (class, stations) = (queued.came, self.interfaces.stations);
         if class == Class::CONTROL {
             if sees_enqueue(stations, &queued.frame) {
-                self.tell_of_enqueue(&passage(egress, class.0.into(), queued), &mut queued.frame, env);
+                self.tell_of_enqueue(&queued.passage(egress, class.0.into()), &mut queued.frame, env);
             }
             self.interfaces.ports[usize::from(egress)].enqueue(class.0.into(), queued, env.frames);
             return self.kick(egress, env);
         }
-        let mut passage = passage(egress, class.0.into(), queued);
+        let mut passage = queued.passage(egress, class.0.into());
         let Some(pressure) = self.admit(&mut passage, queued, env) else { return };
         if sees_enqueue(stations, &queued.frame) {
             self.tell_of_enqueue(&passage, &mut queued.frame, env);
@@ -229,7 +229,7 @@ impl Node {
         let Body::Packet(packet) = &mut frame.body else { unreachable!("link-local frames stand in no queue") };
         packet.queue = queue.min(u8::MAX.into()) as u8;
         let departure = Stations::departure_of(packet.kind);
-        let passage = &passage(egress, queue, queued);
+        let passage = &queued.passage(egress, queue);
         if self.interfaces.stations.meets(departure | Stations::ON_DEPARTURE) {
             self.keep_trail(egress, &mut queued.frame, env);
             if self.interfaces.stations.meets(Stations::LOGGED_DEPARTURE) {
@@ -244,7 +244,7 @@ impl Node {
     /// A packet is no longer in the buffer.
     #[inline(always)]
     fn let_go<S: Sink>(&mut self, passage: &Passage, env: &mut Env<'_, S>) {
-        if !is_charged(passage) {
+        if !passage.is_charged() {
             return;
         }
         let Some(pipeline) = &mut self.pipeline else { return };
@@ -331,7 +331,7 @@ impl Node {
         for queue in 0..queues {
             while self.interfaces.ports[usize::from(egress)].is_occupied(queue) {
                 let queued = self.interfaces.ports[usize::from(egress)].take(queue, env.frames);
-                let at = passage(egress, queue, &queued);
+                let at = queued.passage(egress, queue);
                 self.log_abandoned(&at, &queued.frame, env);
                 self.let_go(&at, env);
                 let ingress = if queued.ingress == OWN { egress } else { queued.ingress };
@@ -349,7 +349,7 @@ impl Node {
         if port.opened_after(queued.at) {
             self.log_pauses(egress, queue, queued.at, &mut queued.frame, env);
         }
-        let from = passage(egress, queue, &queued);
+        let from = queued.passage(egress, queue);
         let joining = joining(&self.interfaces.ports, egress, &queued, env.fabric);
         let place = self.flow_control.next_queue(joining, from, &View::new(env.now, env.fabric, &mut self.interfaces));
         (queued.at, queued.note) = (env.now, place.note);
@@ -357,7 +357,7 @@ impl Node {
         let port = &mut self.interfaces.ports[usize::from(egress)];
         let leads_to_wire = port.leads_to_wire(place.queue);
         port.enqueue(place.queue, &queued, env.frames);
-        let to = passage(egress, place.queue, &queued);
+        let to = queued.passage(egress, place.queue);
         if self.is_watched() {
             self.log_move(&from, &to, &queued.frame, env);
         }
@@ -424,18 +424,4 @@ fn joining<'a>(ports: &[Port], egress: PortIx, queued: &'a Queued, fabric: &'a F
     let Body::Packet(packet) = &queued.frame.body else { unreachable!("only packets of flows are charged") };
     let onward = fabric.onward(packet.flow, packet.direction(), packet.route, ports[usize::from(egress)].id);
     Joining { frame: &queued.frame, ingress: queued.ingress, egress, onward }
-}
-
-/// The place of a packet that has been put into `queue` of `egress`.
-#[inline]
-pub(crate) fn passage(egress: PortIx, queue: QueueIx, queued: &Queued) -> Passage {
-    let Queued { frame, ingress, came, note, .. } = queued;
-    let (class, bytes) = (frame.class(), frame.size.charge);
-    Passage { ingress: *ingress, egress, queue, came: *came, class, bytes, note: *note }
-}
-
-/// Whether a packet is charged to a pool, and thereby subject to flow control: not in the control class, and not where it was made.
-#[inline]
-pub(crate) fn is_charged(passage: &Passage) -> bool {
-    passage.came != Class::CONTROL && passage.ingress != OWN
 }

@@ -2,11 +2,12 @@
 
 use super::lanes::{Lanes, RoundIx};
 use super::receiver::Receiver;
-use super::sender::{NO_SLOT, PairFacts, PairState, QueuePair, Slot};
+use super::sender::{NO_SLOT, PairState, QueuePair, Slot};
 use super::timers::Timers;
 use crate::contract::note::{Disorder, Reception};
 use crate::frame::{Direction, Packet, PacketKind, Psn};
 use crate::ids::{CLASSES, ClassMask, FlowId, NodeId, PortIx, QueueIx};
+use crate::model::ledger::PairFacts;
 use crate::model::sink::{Env, Sink};
 use crate::network::fabric::Fabric;
 use crate::network::flows::Flow;

@@ -14,7 +14,6 @@ mod timers;
 mod turns;
 
 pub use self::endpoint::Endpoint;
-pub(crate) use self::sender::PairFacts;
 use self::sender::{PairState, QueuePair, Slot};
 use self::turns::Side;
 use crate::contract::note::Note;

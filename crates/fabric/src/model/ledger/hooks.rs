@@ -1,15 +1,13 @@
 //! Where the model tells the ledger, and the trace, what packets and senders do. All of it is called only where [`Stations::TRACE`] is set.
 
-use super::OnWire;
+use super::{OnWire, PairFacts};
 use crate::contract::note::{IngressHeld, Note};
 use crate::contract::{BufferAccounts, BufferPolicy, Passage, Stations};
 use crate::frame::journey::Term;
 use crate::frame::{Body, Frame, Packet};
 use crate::ids::{FlowId, PortIx};
-use crate::model::host::PairFacts;
 use crate::model::node::Node;
 use crate::model::sink::{Env, Sink};
-use crate::model::switch::is_charged;
 use backwater_engine::{Rate, Time};
 
 impl Node {
@@ -32,7 +30,7 @@ impl Node {
 
     /// What the ingress queue holds of the packet of `at`, but for `less` bytes.
     fn ingress_held(&self, at: &Passage, less: u64) -> Option<IngressHeld> {
-        let buffer = &self.pipeline.as_ref().filter(|_| is_charged(at))?.buffer;
+        let buffer = &self.pipeline.as_ref().filter(|_| at.is_charged())?.buffer;
         let (port, class) = (at.ingress, at.came);
         let (bytes, threshold) = (buffer.held(port, class).saturating_sub(less), buffer.threshold(port, class));
         Some(IngressHeld { port, class, bytes, threshold })

@@ -7,6 +7,9 @@
 
 mod clock;
 mod hooks;
+mod pair;
+
+pub(crate) use self::pair::PairFacts;
 
 use self::clock::{Clock, Reason};
 use crate::contract::PortFacts;
@@ -14,7 +17,6 @@ use crate::frame::PacketKind;
 use crate::frame::cause::Cause;
 use crate::frame::journey::{Journey, Span, Term, Waiting};
 use crate::ids::{Class, FlowId, PortId, PortIx, QueueIx};
-use crate::model::host::PairFacts;
 use backwater_engine::{Duration, Time};
 use std::collections::BTreeMap;
 
@@ -361,3 +363,6 @@ fn sum(spans: &[Span], sums: &mut Sums) {
         *sums.entry((span.port, span.term, span.root)).or_default() += span.length;
     }
 }
+
+#[cfg(test)]
+mod tests;

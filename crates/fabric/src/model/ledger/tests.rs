@@ -1,0 +1,248 @@
+//! What counts for what, by sequences worked out by hand. Times are in ps.
+
+use super::*;
+use crate::testing::{fabric, star};
+
+const PORT: PortIx = 0;
+const DATA: Class = Class(3);
+
+/// The ledger of a host with one port.
+fn ledger() -> Ledger {
+    Ledger::new(fabric(star(2)).wiring.of(crate::ids::NodeId(0)))
+}
+
+fn at(ps: u64) -> Time {
+    Time::from_ps(ps)
+}
+
+fn packet(kind: PacketKind, class: u8) -> OnWire {
+    OnWire::Packet(kind, Class(class))
+}
+
+fn because(root: u32) -> Option<Cause> {
+    Some(PortId(root).into())
+}
+
+/// Terms with their roots and lengths.
+fn told(journey: &Journey) -> Vec<(Term, Option<u32>, u64)> {
+    journey.spans.iter().map(|span| (span.term, span.root.map(|root| root.0), span.length.ps())).collect()
+}
+
+/// A packet waits in queue 3 from 100 to 1000, while one thing after the other happens; of two at a time, the first that counts.
+#[test]
+fn a_packet_in_a_queue_waits_for_the_first_reason_that_holds() {
+    let mut ledger = ledger();
+    // On the wire when it comes: one of its own queue, until 150.
+    ledger.start(PORT, packet(PacketKind::Data, 3), Some(3), &[], at(150), at(50));
+    let mut journey = Journey::new(at(100));
+    ledger.join(PORT, 3, &mut journey, at(100));
+    // The gate closes while it is; from 150 on it is the gate that counts, whatever else is on the wire.
+    ledger.gate(PORT, 3, because(7), at(120));
+    ledger.start(PORT, packet(PacketKind::Data, 3), Some(9), &[], at(220), at(200));
+    ledger.link(PORT, false, at(230));
+    ledger.link(PORT, true, at(300));
+    ledger.gate(PORT, 3, None, at(320));
+    // Open: 10 of its class, 20 of another, 30 of the control class, 40 of a link-local frame.
+    ledger.start(PORT, packet(PacketKind::Data, 3), None, &[], at(330), at(320));
+    ledger.start(PORT, packet(PacketKind::Data, 4), Some(4), &[], at(350), at(330));
+    ledger.start(PORT, packet(PacketKind::Cnp, 0), Some(0), &[], at(380), at(350));
+    ledger.start(PORT, OnWire::LinkLocal, None, &[], at(420), at(380));
+    // The gate closes again: for a root, then for order.
+    ledger.gate(PORT, 3, because(8), at(420));
+    ledger.gate(PORT, 3, Some(Cause::order(PortId(0))), at(500));
+    ledger.gate(PORT, 3, None, at(600));
+    ledger.leave(PORT, 3, DATA, &mut journey, at(600));
+    let expected = [
+        (Term::LinkDown, None, 70),
+        (Term::OwnQueue, None, 50),
+        (Term::Paused, Some(7), 100),
+        (Term::Paused, Some(8), 80),
+        (Term::Order, None, 100),
+        (Term::OtherQueue, None, 10),
+        (Term::OtherClass, None, 20),
+        (Term::ControlClass, None, 30),
+        (Term::LinkLocal, None, 40),
+    ];
+    assert_eq!(told(&journey), expected);
+    assert_eq!(journey.until, at(600));
+}
+
+/// What has come through an inner queue counts as of that queue for those who wait there, and not for others.
+#[test]
+fn a_frame_is_of_every_queue_that_it_has_been_in() {
+    let mut ledger = ledger();
+    let [mut one, mut other] = [Journey::new(at(0)), Journey::new(at(0))];
+    ledger.join(PORT, 8, &mut one, at(0));
+    ledger.join(PORT, 9, &mut other, at(0));
+    ledger.start(PORT, packet(PacketKind::Data, 3), Some(3), &[8], at(10), at(0));
+    ledger.leave(PORT, 8, DATA, &mut one, at(10));
+    ledger.leave(PORT, 9, DATA, &mut other, at(10));
+    assert_eq!((told(&one), told(&other)), (vec![(Term::OwnQueue, None, 10)], vec![(Term::OtherQueue, None, 10)]));
+}
+
+/// Two packets in a queue: what the first has waited for before the second came is none of its business, nor is time at which the queue was empty.
+#[test]
+fn a_packet_counts_from_when_it_came() {
+    let mut ledger = ledger();
+    let [mut one, mut other, mut late] = [0, 30, 200].map(|start| Journey::new(at(start)));
+    ledger.gate(PORT, 3, because(7), at(0));
+    ledger.join(PORT, 3, &mut one, at(0));
+    ledger.join(PORT, 3, &mut other, at(30));
+    ledger.gate(PORT, 3, None, at(50));
+    ledger.leave(PORT, 3, DATA, &mut one, at(50));
+    ledger.start(PORT, packet(PacketKind::Data, 3), Some(3), &[], at(60), at(50));
+    ledger.leave(PORT, 3, DATA, &mut other, at(60));
+    ledger.join(PORT, 3, &mut late, at(200));
+    ledger.leave(PORT, 3, DATA, &mut late, at(200));
+    assert_eq!(told(&one), [(Term::Paused, Some(7), 50)]);
+    assert_eq!(told(&other), [(Term::OwnQueue, None, 10), (Term::Paused, Some(7), 20)]);
+    assert_eq!(told(&late), []);
+}
+
+#[test]
+fn a_server_takes_time_to_bring_a_packet_to_its_queue() {
+    let mut ledger = ledger();
+    let mut journey = Journey::new(at(100));
+    ledger.join(PORT, 3, &mut journey, at(140));
+    assert_eq!(told(&journey), [(Term::Forwarding, None, 40)]);
+    assert_eq!(told(&ledger.forwarding(PORT, &Journey::new(at(10)), at(25))), [(Term::Forwarding, None, 15)]);
+}
+
+/// A packet that has not left has waited as if it did now, and goes on waiting.
+#[test]
+fn a_packet_that_waits_can_be_asked() {
+    let mut ledger = ledger();
+    let mut journey = Journey::new(at(0));
+    ledger.join(PORT, 3, &mut journey, at(0));
+    ledger.gate(PORT, 3, because(7), at(0));
+    assert_eq!(told(&ledger.waiting(PORT, 3, DATA, &journey, at(40))), [(Term::Paused, Some(7), 40)]);
+    ledger.leave(PORT, 3, DATA, &mut journey, at(90));
+    assert_eq!(told(&journey), [(Term::Paused, Some(7), 90)]);
+}
+
+fn facts(next: Option<u32>, in_flight: u64, departure: u64) -> PairFacts {
+    let (flow, port, queue) = (FlowId(5), PORT, 3);
+    PairFacts { flow, class: DATA, port, queue, next, in_flight, window: 1000, departure: at(departure) }
+}
+
+/// A sender from 0 on: one thing after the other, and of two at a time the first that counts.
+#[test]
+fn a_sender_waits_for_the_first_reason_that_holds() {
+    let mut ledger = ledger();
+    ledger.pair(2, facts(Some(0), 0, 0), at(0));
+    // Other data of its class, of another, an ACK, a CNP, a link-local frame: 1, 2, 3, 4, 5 each.
+    ledger.start(PORT, packet(PacketKind::Data, 3), None, &[], at(1), at(0));
+    ledger.start(PORT, packet(PacketKind::Data, 4), Some(4), &[], at(3), at(1));
+    ledger.start(PORT, packet(PacketKind::Nack, 3), Some(3), &[], at(6), at(3));
+    ledger.start(PORT, packet(PacketKind::Notice, 0), Some(0), &[], at(10), at(6));
+    ledger.start(PORT, OnWire::LinkLocal, None, &[], at(15), at(10));
+    // New data for 20; meanwhile all is sent.
+    ledger.send(2, false, at(35), at(0), at(15));
+    ledger.start(PORT, packet(PacketKind::Data, 3), None, &[], at(35), at(15));
+    ledger.pair(2, facts(None, 100, 15), at(15));
+    // Nothing to send for 25, a full window for 30, paced for 35, although the gate is closed all the time.
+    ledger.gate(PORT, 3, because(7), at(20));
+    ledger.pair(2, facts(Some(1), 1000, 35), at(60));
+    ledger.pair(2, facts(Some(1), 999, 125), at(90));
+    // Behind the gate for 40, then behind that of its class, the link down for 50 of it.
+    ledger.gate(PORT, 3, None, at(165));
+    ledger.gate(PORT, 3, because(8), at(165));
+    ledger.link(PORT, false, at(175));
+    ledger.link(PORT, true, at(225));
+    ledger.gate(PORT, 3, None, at(225));
+    // Again, for 60.
+    let journey = ledger.send(2, true, at(285), at(0), at(225)).unwrap();
+    let expected = [
+        (Term::Sending, None, 20),
+        (Term::Unanswered, None, 25),
+        (Term::Window, None, 30),
+        (Term::Pacing, None, 35),
+        (Term::LinkDown, None, 50),
+        (Term::Paused, Some(7), 40),
+        (Term::Paused, Some(8), 10),
+        (Term::OtherFlow, None, 1),
+        (Term::OtherClass, None, 2),
+        (Term::Ack, None, 3),
+        (Term::Cnp, None, 4),
+        (Term::LinkLocal, None, 5),
+    ];
+    assert_eq!(told(&journey), expected);
+    let again = ledger.sending(2, at(0), at(285)).unwrap();
+    assert_eq!(told(&again)[1], (Term::Resending, None, 60));
+    ledger.end(2);
+    assert_eq!(ledger.sending(2, at(0), at(300)), None);
+}
+
+/// Its own queue is open, that of its class is not.
+#[test]
+fn a_sender_is_held_by_the_gate_of_its_class_as_well() {
+    let mut ledger = ledger();
+    ledger.pair(0, PairFacts { queue: 11, ..facts(Some(0), 0, 0) }, at(0));
+    ledger.gate(PORT, 3, because(7), at(0));
+    ledger.gate(PORT, 11, because(8), at(10));
+    ledger.gate(PORT, 3, None, at(20));
+    let journey = ledger.sending(0, at(0), at(30)).unwrap();
+    assert_eq!(told(&journey), [(Term::Paused, Some(7), 10), (Term::Paused, Some(8), 20)]);
+}
+
+/// A slot that another flow takes over begins anew.
+#[test]
+fn a_slot_belongs_to_one_flow_at_a_time() {
+    let mut ledger = ledger();
+    ledger.pair(0, facts(None, 0, 0), at(0));
+    ledger.pair(0, PairFacts { flow: FlowId(6), ..facts(None, 0, 0) }, at(40));
+    assert_eq!(told(&ledger.sending(0, at(40), at(50)).unwrap()), [(Term::Unanswered, None, 10)]);
+}
+
+/// Time on the first wire and behind it counts for the packets of a flow, time at its source does not.
+#[test]
+fn an_account_has_the_last_packet_whole_and_the_others_from_their_first_wires_on() {
+    let mut ledger = ledger();
+    let mut journey = Journey::new(at(0));
+    let [here, there] = [PortId(1), PortId(2)];
+    journey.add(here, Term::Window, None, Duration::from_ps(5));
+    journey.add(here, Term::Serialisation, None, Duration::from_ps(7));
+    journey.add(there, Term::Paused, Some(PortId(9)), Duration::from_ps(11));
+    ledger.deliver(FlowId(5), &journey, false);
+    assert_eq!(ledger.account(FlowId(5)).completion, []);
+    ledger.deliver(FlowId(5), &journey, true);
+    let account = ledger.take(FlowId(5));
+    assert_eq!((account.completion.len(), account.delivered), (3, 2));
+    let sums = [((here, Term::Serialisation, None), 14), ((there, Term::Paused, Some(PortId(9))), 22)];
+    assert_eq!(account.packets, Sums::from(sums.map(|(key, ps)| (key, Duration::from_ps(ps)))));
+    assert_eq!(ledger.account(FlowId(5)), FlowAccount::default());
+}
+
+/// An ACK counts if the window was full until it came, and is not any more.
+#[test]
+fn an_ack_counts_that_opens_a_full_window() {
+    let mut ledger = ledger();
+    let mut journey = Journey::new(at(0));
+    journey.add(PortId(1), Term::Serialisation, None, Duration::from_ps(7));
+    let mut openings = |before: u64, after: u64| {
+        ledger.pair(0, facts(Some(3), before, 0), at(0));
+        ledger.pair(0, facts(Some(3), after, 0), at(1));
+        ledger.answered(0, &journey);
+        ledger.account(FlowId(5)).openings
+    };
+    assert_eq!([openings(999, 900), openings(1000, 999), openings(1000, 1000), openings(1200, 10)], [0, 1, 1, 2]);
+    let account = ledger.account(FlowId(5));
+    assert_eq!(account.window[&(PortId(1), Term::Serialisation, None)], Duration::from_ps(14));
+}
+
+#[test]
+fn a_journey_can_be_cut_short() {
+    let mut journey = Journey::new(at(10));
+    for (term, ps) in [(Term::Serialisation, 5), (Term::Propagation, 20)] {
+        journey.add(PortId(1), term, None, Duration::from_ps(ps));
+    }
+    assert_eq!((journey.until, journey.sent_after()), (at(35), Duration::ZERO));
+    journey.cut(at(40));
+    assert_eq!(journey.until, at(35));
+    journey.cut(at(17));
+    assert_eq!(told(&journey), [(Term::Serialisation, None, 5), (Term::Propagation, None, 2)]);
+    journey.cut(at(15));
+    assert_eq!(told(&journey), [(Term::Serialisation, None, 5)]);
+    journey.cut(at(10));
+    assert_eq!(told(&journey), []);
+}
