@@ -84,6 +84,8 @@ def read_summary(directory: Path) -> dict[str, Any]:
     """The content of `run.json` without its checksum, which is verified. Raises ResultError."""
     path = directory / RUN_FILE
     if not path.exists():
+        if any((directory / name).exists() for name in PARTIAL_FILES):
+            raise ResultError(f"{directory} holds a part of a result: its run was killed, or still goes on")
         raise ResultError(f"{directory} is not a result directory: it holds no {RUN_FILE}")
     content, mark, checksum = _read(path).rpartition(_CHECKSUM)
     if not mark:

@@ -18,6 +18,7 @@ from typer.testing import Result as CommandResult
 from backwater import Result
 from backwater.cli import app
 from backwater.experiment.format import Content
+from backwater.result import SCHEMA_VERSION
 
 # The same cases every time, and as long as it takes: machines that run tests may be busy.
 settings.register_profile("backwater", deadline=None, derandomize=True)
@@ -27,7 +28,7 @@ US = 1_000_000
 INTERVAL = 10 * US
 END = 100 * US
 
-FLOWS = {
+FLOWS: dict[str, pl.DataType | type[pl.DataType]] = {
     "id": pl.UInt32,
     "tag": pl.Categorical,
     "role": pl.Categorical,
@@ -49,6 +50,19 @@ FLOWS = {
     "disordered_packets": pl.UInt64,
     "largest_degree": pl.UInt32,
     "measured": pl.Boolean,
+    "path": pl.List(pl.UInt16),
+}
+WAITS = {
+    "flow": pl.UInt32,
+    "of": pl.Categorical,
+    "packets": pl.UInt64,
+    "step": pl.UInt32,
+    "node": pl.Categorical,
+    "port": pl.UInt16,
+    "term": pl.Categorical,
+    "cause_node": pl.Categorical,
+    "cause_port": pl.UInt16,
+    "length_ps": pl.Int64,
 }
 PAUSES = {
     "node": pl.Categorical,
@@ -119,7 +133,16 @@ TOPOLOGY = {
         {"name": "s0", "kind": "switch", "layer": 1},
     ],
     "links": [
-        {"a": f"h{host}", "a_port": 0, "b": "s0", "b_port": host, "rate_bps": 100_000_000_000, "delay_ps": US}
+        {
+            "a": f"h{host}",
+            "a_port": 0,
+            "a_interface": None,
+            "b": "s0",
+            "b_port": host,
+            "b_interface": None,
+            "rate_bps": 100_000_000_000,
+            "delay_ps": US,
+        }
         for host in range(3)
     ],
 }
@@ -160,6 +183,7 @@ def flow(
         "disordered_packets": disordered[0],
         "largest_degree": disordered[1],
         "measured": measured,
+        "path": [0, int(ends[1][1:])],
     }
 
 
@@ -234,6 +258,7 @@ HEADROOM_ROWS = [(1 * US, "s0", 1000, 1), (16 * US, "s0", 3500, 2)]
 SWITCH_ROWS = [("s0", 1, 3000, 0)]
 
 RUN: dict[str, Any] = {
+    "schema_version": SCHEMA_VERSION,
     "outcome": "completed",
     "write_error": None,
     "events": 12_000,
@@ -277,6 +302,7 @@ def write_result(directory: Path, **changes: Any) -> Path:  # noqa: ANN401 - any
     (directory / "topology.json").write_text(json.dumps(TOPOLOGY), encoding="utf-8")
     pl.DataFrame(FLOW_ROWS, schema=FLOWS).write_parquet(directory / "flows.parquet")
     for name, rows, schema in (
+        ("waits", [], WAITS),
         ("pauses", PAUSE_ROWS, PAUSES),
         ("ports", PORT_ROWS, PORTS),
         ("buffers", BUFFER_ROWS, BUFFERS),

@@ -123,7 +123,8 @@ def test_pauses_are_summed_per_queue_and_per_cause(result: Result) -> None:
         ("h1:0 → s0, queue 3", 2, 80 * US, pytest.approx(0.8)),
         ("h0:0 → s0, queue 3", 1, 10 * US, pytest.approx(0.1)),
     ]
-    assert tables.pause_causes(result.pauses, END).rows() == [("s0:0", 1, 1, 70 * US), ("s0:2", 2, 2, 20 * US)]
+    expected = [("s0", 0, 1, 1, [3], 70 * US), ("s0", 2, 2, 2, [3], 20 * US)]
+    assert tables.pause_causes(result.pauses, END).rows() == expected
 
 
 def test_timeline_merges_what_is_closer_than_a_pixel_and_has_one_cause(result: Result) -> None:

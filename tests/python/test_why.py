@@ -1,190 +1,200 @@
-"""Where the time of flows goes: what a run says of it, against a replay of its events."""
+"""Why a flow is slow, in words: the example of the README, and what cannot be explained."""
 
-import random
-from collections import Counter
+import json
+import re
 from pathlib import Path
-from typing import Any
 
-import polars as pl
 import pytest
 
 import backwater
-from backwater import Result, Scenario
-from replay import Replay, Term
+from backwater import Result, Scenario, victims
+from backwater.exports import export
+from backwater.result import ResultError
+from backwater.why import DiffersError, Explanation, flow_called, words
+from backwater.why.rerun import Rerun
+from conftest import command_line, write_result
 
-WITH_RELAYS = ("pfc", "pfc-star", "port-fc", "none")
-WITHOUT_RELAYS = ("pfc", "pyrrha", "pyrrha", "bfc", "per-flow", "none")
-RECOVERIES = ("go-back-n", "in-any-order", "irn", "mp-rdma")
-SCHEDULERS = ("round-robin", "lowest-first", "dwrr")
-HOST_SCHEDULERS = ("relay-first", "fair", "dwrr")
-
-
-def told(result: Result, flow: int, of: str) -> dict[Term, int]:
-    """What a run says of a flow."""
-    waits: Counter[Term] = Counter()
-    rows = result.waits.filter(pl.col("flow") == flow, pl.col("of") == of)
-    columns = ["node", "port", "term", "cause_node", "cause_port", "length_ps"]
-    for *term, length in rows.select(columns).iter_rows():
-        waits[tuple(term)] += length
-    return dict(waits)
-
-
-def _topology(draw: random.Random) -> dict[str, Any]:
-    delay = {"delay": f"{draw.randrange(50, 3000)} ns"}
-    rate = f"{draw.choice((10, 25, 40, 100))} Gbps"
-    kind = draw.choice(("star", "dumbbell", "leaf-spine", "fat-tree", "bcube", "bcube"))
-    if kind == "star":
-        return {"kind": kind, "hosts": draw.randrange(3, 7), "rate": rate, **delay}
-    if kind == "dumbbell":
-        return {"kind": kind, "left": 3, "right": 3, "rate": rate, **delay}
-    if kind == "leaf-spine":
-        sizes = {"leaves": 2, "spines": draw.randrange(1, 3), "hosts_per_leaf": draw.randrange(2, 5)}
-        return {"kind": kind, **sizes, "uplink_rate": f"{draw.choice((40, 100, 400))} Gbps", **delay}
-    if kind == "fat-tree":
-        return {"kind": kind, "k": 4, "host_rate": rate, **delay}
-    return {"kind": kind, "n": draw.randrange(2, 4), "k": 1, "rate": rate, **delay}
+VICTIM = {
+    "topology": {"kind": "leaf-spine", "leaves": 2, "spines": 1, "hosts_per_leaf": 4, "uplink_rate": "400 Gbps"},
+    "switch": {"buffer": "2 MiB"},
+    "congestion_control": {"kind": "none"},
+    "traffic": [
+        {
+            "kind": "flows",
+            "flows": [
+                {"src": f"h{src}", "dst": dst, "bytes": "2 MB"}
+                for src, dst in ((0, "h4"), (1, "h4"), (6, "h4"), (2, "h5"))
+            ],
+        }
+    ],
+}
 
 
-def _hosts(topology: dict[str, Any]) -> list[str]:
-    match topology["kind"]:
-        case "star":
-            count = topology["hosts"]
-        case "dumbbell":
-            count = 6
-        case "leaf-spine":
-            count = topology["leaves"] * topology["hosts_per_leaf"]
-        case "fat-tree":
-            count = 16
-        case _:
-            digits = range(topology["n"])
-            return [f"h{high}.{low}" for high in digits for low in digits]
-    return [f"h{number}" for number in range(count)]
+@pytest.fixture(scope="module")
+def victim(tmp_path_factory: pytest.TempPathFactory) -> Result:
+    """The example of the README, without a probe."""
+    return backwater.run(Scenario.from_dict(VICTIM), tmp_path_factory.mktemp("victim"))
 
 
-def scenario(seed: int) -> dict[str, Any]:
-    """A random small fabric, with any mechanisms, and links that may fail."""
-    draw = random.Random(seed)
-    topology = _topology(draw)
-    hosts = _hosts(topology)
-    lossless = sorted(draw.sample(range(1, 8), draw.randrange(1, 4)))
-    receivers = [draw.choice(hosts) for _ in range(2)]
-    flows = []
-    for _ in range(draw.randrange(2, 14)):
-        src, dst = draw.choice(hosts), draw.choice([*receivers, draw.choice(hosts)])
-        if src != dst:
-            cls, start = draw.choice(lossless), f"{draw.randrange(20_000)} ns"
-            size = f"{draw.randrange(1, 60_000)} B"
-            flows.append({"src": src, "dst": dst, "bytes": size, "class": cls, "start": start})
-    flows.append({"src": hosts[0], "dst": hosts[1], "bytes": "30 KB", "class": lossless[0]})
-    relays = topology["kind"] == "bcube"
-    flow_control: dict[str, Any] = {"kind": draw.choice(WITH_RELAYS if relays else WITHOUT_RELAYS)}
-    if flow_control["kind"] == "pyrrha":
-        flow_control["organisation"] = draw.choice(("hierarchical", "single-tier"))
-    if flow_control["kind"] == "pfc-star":
-        lossless = [1, 2, 3, 4, 5]
-        for flow in flows:
-            flow["class"] = 1
-    switch = {
-        "flow_control": flow_control,
-        "lossless": lossless,
-        "buffer": f"{draw.choice((1000, 4000, 20000))} KB",
-        "scheduler": {"kind": draw.choice(SCHEDULERS)},
-    }
-    if flow_control["kind"] in ("pfc", "pfc-star") and draw.random() < 0.8:
-        switch["headroom"] = {"kind": "static", "xoff": f"{draw.randrange(2_000, 40_000)} B"}
-    elif flow_control["kind"] == "none":
-        switch["headroom"] = {"kind": "egress", "alpha": draw.choice((0.02, 1.0))}
-    host: dict[str, Any] = {
-        "scheduler": {"kind": draw.choice(HOST_SCHEDULERS)},
-        "ack_class": draw.choice((0, 0, lossless[0])),
-    }
-    if relays and draw.random() < 0.7:
-        host["relay"] = {"delay": f"{draw.randrange(600)} ns", "rate": f"{draw.choice((50, 100, 200))} Gbps"}
-    is_pinned = flow_control["kind"] == "port-fc"
-    balancer = "ecmp" if is_pinned else draw.choice(("ecmp", "ecmp", "spray", "drill", "letflow"))
-    document: dict[str, Any] = {
-        "run": {"until": "100 us", "drain": f"{draw.choice((20, 400, 4000))} us", "seed": seed},
-        "topology": topology,
-        "network": {"mtu": f"{draw.choice((256, 1000, 1024, 4096))} B"},
-        "switch": switch,
-        "host": host,
-        "congestion_control": {
-            "kind": draw.choice(("none", "none", "dcqcn", "hpcc", "swift", "timely", "pcn", "srcc"))
-        },
-        "load_balance": {"kind": balancer},
-        "recovery": {"kind": draw.choice(RECOVERIES)},
-        "traffic": [{"kind": "flows", "flows": flows}],
-        "probes": {"flows": True, "trace": {}},
-    }
-    if (
-        document["recovery"]["kind"] in ("go-back-n", "in-any-order")
-        and document["congestion_control"]["kind"] == "none"
+@pytest.fixture(scope="module")
+def why(victim: Result) -> Explanation:
+    return victim.why(3)
+
+
+def test_the_victim_of_the_readme_its_root_and_its_culprits(why: Explanation, victim: Result) -> None:
+    assert sum(step.length_ps for step in why.steps) == why.total_ps == victim.flows.filter(id=3)["fct_ps"].item()
+    (root,) = why.roots
+    assert (root.port, root.is_on_path) == (("leaf1", 0), False)
+    assert {(culprit.flow, culprit.src) for culprit in root.culprits} == {(0, "h0"), (1, "h1"), (2, "h6")}
+    assert root.shared == (("leaf0", 4), ("spine0", 1))
+    assert root.length_ps > why.total_ps / 2
+    head, first, *_ = words.sentences(why)
+    assert head.startswith("Flow 3, h2 → h5, 2 MB: 509.7 µs, 2.88 times the 177 µs")
+    assert first.startswith(
+        "h2 → h5 stood 324 µs (64%) behind PAUSEs rooted at leaf1:0, the port to h4, where h6 (40%), "
+    )
+    assert first.endswith("it is a victim. They share leaf0:4 (to spine0) and spine0:1 (to leaf1).")
+
+
+def test_culprits_are_counted_by_what_left_the_root_while_it_kept_others_waiting(why: Explanation) -> None:
+    """All bytes of three flows leave leaf1:0; some of them while the packet of h2 did not wait."""
+    sizes = {culprit.flow: culprit.bytes for culprit in why.roots[0].culprits}
+    on_wire = 2_000_000 + 1954 * 62 + 16
+    assert all(0 < size < on_wire for size in sizes.values())
+    # The port is busy all the time: what leaves it fits the time of the pauses, but for a frame at either end of each.
+    total = sum(sizes.values()) * 8 * 10
+    assert abs(total - why.roots[0].length_ps) < 0.15 * why.roots[0].length_ps
+
+
+def test_a_result_with_probes_is_explained_without_running_it_again(
+    why: Explanation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    probed = backwater.run(Scenario.from_dict(VICTIM | {"probes": {"flows": True, "trace": {}}}), tmp_path / "probed")
+    monkeypatch.setattr(Rerun, "run", None)
+    again = probed.why(3)
+    assert (again.steps, again.roots, again.packets) == (why.steps, why.roots, why.packets)
+
+
+def test_a_flow_that_is_not_complete_is_explained_up_to_the_end(tmp_path: Path) -> None:
+    document = VICTIM | {"run": {"until": "100 us", "drain": "20 us"}}
+    result = backwater.run(Scenario.from_dict(document), tmp_path / "cut")
+    found = result.why(3)
+    assert found.total_ps == result.summary.simulated_ps == 120_000_000
+    assert sum(step.length_ps for step in found.steps) == found.total_ps
+    assert words.sentences(found)[0].startswith("Flow 3, h2 → h5, 2 MB: not complete after 120 µs, ")
+
+
+def test_an_interrupted_run_is_explained_up_to_where_it_came(tmp_path: Path) -> None:
+    scenario = Scenario.from_dict(VICTIM | {"run": {"until": "1 ms"}})
+    run = scenario.plan.start(str(tmp_path / "cut"), 1)
+    while run.advance(0.5).time_ps < 100_000_000:
+        pass
+    run.finish(interrupted=True)
+    result = Result.load(tmp_path / "cut")
+    assert result.summary.outcome == "interrupted"
+    found = result.why(3)
+    assert sum(step.length_ps for step in found.steps) == found.total_ps == result.summary.simulated_ps
+
+
+def test_another_time_than_that_of_the_result_is_refused(victim: Result) -> None:
+    result = Result.load(victim.directory)
+    result.summary.scenario["topology"]["delay"] = "2 us"
+    result.summary.scenario["topology"]["host_delay"] = "2 us"
+    with pytest.raises(
+        DiffersError, match=r"flow 3 took 509\.7 µs, and .* when it was run again: the result is that of"
     ):
-        host["ack_every"] = draw.choice((1, 3))
-    if document["recovery"]["kind"] == "mp-rdma" and draw.random() < 0.5 and not is_pinned:
-        document["congestion_control"] = {"kind": "mp-rdma"}
-        document["load_balance"] = {"kind": "ecmp"}
-    if topology["kind"] == "leaf-spine" and draw.random() < 0.4:
-        down = draw.randrange(30)
-        fault = {"link": ["leaf0", "spine0"], "down": f"{down} us"}
-        document["faults"] = [fault | ({"up": f"{down + draw.randrange(1, 40)} us"} if draw.random() < 0.7 else {})]
-        if draw.random() < 0.5:
-            document["network"]["reconvergence"] = f"{draw.randrange(20)} us"
-    if draw.random() < 0.15:
-        document["topology"]["error_rate"] = draw.choice((0.001, 0.02))
-    return document
+        result.why(3)
 
 
-def _differences(result: Result) -> list[str]:
-    """What a run says of its flows that is not so."""
-    replay, wrong = Replay(result), []
-    for flow in result.flows.iter_rows(named=True):
-        number, said = flow["id"], told(result, flow["id"], "completion")
-        until = result.summary.simulated_ps if flow["fct_ps"] is None else flow["receiver_finish_ps"]
-        if sum(said.values()) != until - flow["start_ps"]:
-            wrong.append(f"flow {number}: {sum(said.values())} of {until - flow['start_ps']}")
-        if any(reason == "unexplained" for _, _, reason, _, _ in said):
-            wrong.append(f"flow {number}: not explained")
-        seen = replay.completion(number)
-        if said != seen:
-            wrong.append(f"flow {number}: {dict(said.items() - seen.items())} is {dict(seen.items() - said.items())}")
-        if flow["fct_ps"] is not None and _came_once_in_order(flow, replay.mtu):
-            count, seen = replay.packets(number)
-            said = told(result, number, "packets")
-            if said != seen or count != flow["arrived_packets"]:
-                wrong.append(f"packets of {number}: {dict(said.items() ^ seen.items())}, {count}")
-    return wrong
+def test_flows_are_called_by_number_or_by_their_hosts(victim: Result) -> None:
+    assert [flow_called(victim, name) for name in ("3", "h2->h5", " h0 -> h4 ")] == [3, 3, 0]
+    for name, message in (
+        ("h2", "'h2' is not a flow: give its number, or two hosts as h2->h5"),
+        ("h5->h2", "has no flow from 'h5' to 'h2'"),
+    ):
+        with pytest.raises(ResultError, match=re.escape(message)):
+            flow_called(victim, name)
+    with pytest.raises(ResultError, match="has no flow 9: 4 flows started, numbered from 0"):
+        victim.why(9)
 
 
-def _came_once_in_order(flow: dict[str, Any], mtu: int) -> bool:
-    """Whether every packet of a complete flow was delivered that came to its receiver."""
-    return bool(flow["disordered_packets"] == 0 and flow["arrived_packets"] == -(-flow["bytes"] // mtu))
+def test_where_a_window_limits_a_flow_it_says_where_its_packets_waited(tmp_path: Path) -> None:
+    """Two flows with windows of a base round trip share a port: their windows are full most of the time."""
+    hpcc = {"kind": "swift", "base_target": "1 us"}
+    flows = [{"src": src, "dst": "h2", "bytes": "300 KB"} for src in ("h0", "h1")]
+    document = {
+        "topology": {"kind": "star", "hosts": 3},
+        "congestion_control": hpcc,
+        "traffic": [{"kind": "flows", "flows": flows}],
+        "probes": {"flows": True},
+    }
+    found = backwater.run(Scenario.from_dict(document), tmp_path / "window").why(0)
+    assert found.openings > 0
+    sentence = next(text for text in words.sentences(found) if "window was full" in text)
+    assert f"{found.openings} ACKs opened it, and each waited, with its packet" in sentence
 
 
-@pytest.mark.parametrize("part", range(10))
-def test_every_term_is_that_of_a_replay_of_the_events(part: int, tmp_path: Path) -> None:
-    for number in range(40 * part, 40 * part + 40):
-        try:
-            checked = Scenario.from_dict(scenario(number))
-        except backwater.ScenarioError:
-            continue
-        result = backwater.run(checked, tmp_path / str(number))
-        assert _differences(result) == [], f"seed {number}"
+def test_the_slowest_flows_and_who_is_to_blame(victim: Result) -> None:
+    found = {one.flow["id"]: one for one in victims.slowest(victim)}
+    assert list(found) == [1, 0, 3, 2]
+    assert {one.root for one in found.values()} == {("leaf1", 0)}
+    assert set(found[3].sources) == {"h0", "h1", "h6"}
+    assert set(found[2].sources) == {"h0", "h1"}
+    worst = victims.worst_victim(victim)
+    assert worst is not None
+    assert (worst.flow["id"], worst.root) == (3, ("leaf1", 0))
 
 
-def test_the_random_fabrics_have_everything() -> None:
-    """Of the 400, more than 300 can run, and among them every mechanism and scheduler in earnest."""
-    seen: Counter[str] = Counter()
-    for number in range(400):
-        document = scenario(number)
-        try:
-            Scenario.from_dict(document)
-        except backwater.ScenarioError:
-            continue
-        switch, host = document["switch"], document["host"]
-        kinds = [part["kind"] for part in (switch["flow_control"], document["recovery"], switch["scheduler"])]
-        seen.update([*kinds, f"host {host['scheduler']['kind']}", "all"])
-        seen.update(["faults"] if "faults" in document else [])
-    assert seen["all"] > 300
-    wanted = {*WITH_RELAYS, *WITHOUT_RELAYS, *RECOVERIES, *SCHEDULERS, *(f"host {kind}" for kind in HOST_SCHEDULERS)}
-    assert min(seen[kind] for kind in [*wanted, "faults"]) >= 10, seen
+def test_where_nobody_paused_the_port_where_flows_met_is_named(tmp_path: Path) -> None:
+    flows = [{"src": src, "dst": "h2", "bytes": "30 KB"} for src in ("h0", "h1")]
+    document = {"topology": {"kind": "star", "hosts": 4}, "traffic": [{"kind": "flows", "flows": flows}]}
+    result = backwater.run(Scenario.from_dict(document), tmp_path / "met")
+    assert result.pauses.is_empty()
+    assert [(one.root, one.sources) for one in victims.slowest(result)] == [(("s0", 2), ("h0",)), (("s0", 2), ("h1",))]
+    assert victims.sentence(result) == victims.main_cause(result) == ""
+
+
+def test_hot_spots_tell_neighbour_class_and_flows(victim: Result) -> None:
+    assert victims.main_cause(victim).startswith(
+        "Main cause of PAUSE: leaf1:0, the port to h4, 100% of all time paused"
+    )
+    assert victims.causes(victim).rows[0][:3] == ("leaf1:0 to h4", "h0, h1 and h6", "3")
+    assert {row[:3] for row in victims.paused(victim).rows} >= {("leaf0:4 to spine0", "3", "leaf1:0 to h4")}
+
+
+def test_ports_go_by_their_names_where_they_have_any(tmp_path: Path) -> None:
+    names = [{"nodes": "leaf*", "names": ["Ethernet0"], "step": 4}, {"nodes": "h4", "names": ["eth0"]}]
+    result = backwater.run(Scenario.from_dict(VICTIM | {"interfaces": names}), tmp_path / "named")
+    assert result.topology.port_name(("leaf0", 4)) == "leaf0:Ethernet16"
+    assert result.topology.port_name(("spine0", 1)) == "spine0:1"
+    assert "rooted at leaf1:Ethernet0, the port to h4" in words.sentences(result.why(3))[1]
+    export(result, "perfetto", tmp_path / "x.perfetto")
+    assert b"leaf1:Ethernet0 to h4" in (tmp_path / "x.perfetto").read_bytes()
+
+
+def test_the_command_line_explains(victim: Result) -> None:
+    directory = str(victim.directory)
+    listed = command_line("why", directory)
+    assert listed.exit_code == 0
+    assert "leaf1:0 to h4: h0, h1 and h6" in listed.stdout
+    one = command_line("why", directory, "h2->h5")
+    assert "It does not pass that port: it is a victim." in " ".join(one.stdout.split())
+    document = json.loads(command_line("why", directory, "3", "--json").stdout)
+    assert sum(step["length_ps"] for step in document["steps"]) == document["flow"]["fct_ps"]
+    assert [root["port"] for root in document["roots"]] == [["leaf1", 0]]
+    unknown = command_line("why", directory, "77")
+    assert (unknown.exit_code, "has no flow 77" in unknown.output) == (2, True)
+    assert command_line("why", directory, "--json").exit_code == 2
+
+
+def test_results_of_other_versions_and_halves_of_results_are_refused(tmp_path: Path) -> None:
+    old = write_result(tmp_path / "old", schema_version=1)
+    with pytest.raises(
+        ResultError, match=r"was written by Backwater 0\.1\.0, whose tables are of form 1; this version reads"
+    ):
+        Result.load(old)
+    half = tmp_path / "half"
+    half.mkdir()
+    (half / "flows.parquet.partial").touch()
+    with pytest.raises(ResultError, match="holds a part of a result: its run was killed, or still goes on"):
+        Result.load(half)

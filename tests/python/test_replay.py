@@ -1,0 +1,190 @@
+"""Where the time of flows goes: what a run says of it, against a replay of its events."""
+
+import random
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+import backwater
+from backwater import Result, Scenario
+from replay import Replay, Term
+
+WITH_RELAYS = ("pfc", "pfc-star", "port-fc", "none")
+WITHOUT_RELAYS = ("pfc", "pyrrha", "pyrrha", "bfc", "per-flow", "none")
+RECOVERIES = ("go-back-n", "in-any-order", "irn", "mp-rdma")
+SCHEDULERS = ("round-robin", "lowest-first", "dwrr")
+HOST_SCHEDULERS = ("relay-first", "fair", "dwrr")
+
+
+def told(result: Result, flow: int, of: str) -> dict[Term, int]:
+    """What a run says of a flow."""
+    waits: Counter[Term] = Counter()
+    rows = result.waits.filter(pl.col("flow") == flow, pl.col("of") == of)
+    columns = ["node", "port", "term", "cause_node", "cause_port", "length_ps"]
+    for *term, length in rows.select(columns).iter_rows():
+        waits[tuple(term)] += length
+    return dict(waits)
+
+
+def _topology(draw: random.Random) -> dict[str, Any]:
+    delay = {"delay": f"{draw.randrange(50, 3000)} ns"}
+    rate = f"{draw.choice((10, 25, 40, 100))} Gbps"
+    kind = draw.choice(("star", "dumbbell", "leaf-spine", "fat-tree", "bcube", "bcube"))
+    if kind == "star":
+        return {"kind": kind, "hosts": draw.randrange(3, 7), "rate": rate, **delay}
+    if kind == "dumbbell":
+        return {"kind": kind, "left": 3, "right": 3, "rate": rate, **delay}
+    if kind == "leaf-spine":
+        sizes = {"leaves": 2, "spines": draw.randrange(1, 3), "hosts_per_leaf": draw.randrange(2, 5)}
+        return {"kind": kind, **sizes, "uplink_rate": f"{draw.choice((40, 100, 400))} Gbps", **delay}
+    if kind == "fat-tree":
+        return {"kind": kind, "k": 4, "host_rate": rate, **delay}
+    return {"kind": kind, "n": draw.randrange(2, 4), "k": 1, "rate": rate, **delay}
+
+
+def _hosts(topology: dict[str, Any]) -> list[str]:
+    match topology["kind"]:
+        case "star":
+            count = topology["hosts"]
+        case "dumbbell":
+            count = 6
+        case "leaf-spine":
+            count = topology["leaves"] * topology["hosts_per_leaf"]
+        case "fat-tree":
+            count = 16
+        case _:
+            digits = range(topology["n"])
+            return [f"h{high}.{low}" for high in digits for low in digits]
+    return [f"h{number}" for number in range(count)]
+
+
+def scenario(seed: int) -> dict[str, Any]:
+    """A random small fabric, with any mechanisms, and links that may fail."""
+    draw = random.Random(seed)
+    topology = _topology(draw)
+    hosts = _hosts(topology)
+    lossless = sorted(draw.sample(range(1, 8), draw.randrange(1, 4)))
+    receivers = [draw.choice(hosts) for _ in range(2)]
+    flows = []
+    for _ in range(draw.randrange(2, 14)):
+        src, dst = draw.choice(hosts), draw.choice([*receivers, draw.choice(hosts)])
+        if src != dst:
+            cls, start = draw.choice(lossless), f"{draw.randrange(20_000)} ns"
+            size = f"{draw.randrange(1, 60_000)} B"
+            flows.append({"src": src, "dst": dst, "bytes": size, "class": cls, "start": start})
+    flows.append({"src": hosts[0], "dst": hosts[1], "bytes": "30 KB", "class": lossless[0]})
+    relays = topology["kind"] == "bcube"
+    flow_control: dict[str, Any] = {"kind": draw.choice(WITH_RELAYS if relays else WITHOUT_RELAYS)}
+    if flow_control["kind"] == "pyrrha":
+        flow_control["organisation"] = draw.choice(("hierarchical", "single-tier"))
+    if flow_control["kind"] == "pfc-star":
+        lossless = [1, 2, 3, 4, 5]
+        for flow in flows:
+            flow["class"] = 1
+    switch = {
+        "flow_control": flow_control,
+        "lossless": lossless,
+        "buffer": f"{draw.choice((1000, 4000, 20000))} KB",
+        "scheduler": {"kind": draw.choice(SCHEDULERS)},
+    }
+    if flow_control["kind"] in ("pfc", "pfc-star") and draw.random() < 0.8:
+        switch["headroom"] = {"kind": "static", "xoff": f"{draw.randrange(2_000, 40_000)} B"}
+    elif flow_control["kind"] == "none":
+        switch["headroom"] = {"kind": "egress", "alpha": draw.choice((0.02, 1.0))}
+    host: dict[str, Any] = {
+        "scheduler": {"kind": draw.choice(HOST_SCHEDULERS)},
+        "ack_class": draw.choice((0, 0, lossless[0])),
+    }
+    if relays and draw.random() < 0.7:
+        host["relay"] = {"delay": f"{draw.randrange(600)} ns", "rate": f"{draw.choice((50, 100, 200))} Gbps"}
+    is_pinned = flow_control["kind"] == "port-fc"
+    balancer = "ecmp" if is_pinned else draw.choice(("ecmp", "ecmp", "spray", "drill", "letflow"))
+    document: dict[str, Any] = {
+        "run": {"until": "100 us", "drain": f"{draw.choice((20, 400, 4000))} us", "seed": seed},
+        "topology": topology,
+        "network": {"mtu": f"{draw.choice((256, 1000, 1024, 4096))} B"},
+        "switch": switch,
+        "host": host,
+        "congestion_control": {
+            "kind": draw.choice(("none", "none", "dcqcn", "hpcc", "swift", "timely", "pcn", "srcc"))
+        },
+        "load_balance": {"kind": balancer},
+        "recovery": {"kind": draw.choice(RECOVERIES)},
+        "traffic": [{"kind": "flows", "flows": flows}],
+        "probes": {"flows": True, "trace": {}},
+    }
+    if (
+        document["recovery"]["kind"] in ("go-back-n", "in-any-order")
+        and document["congestion_control"]["kind"] == "none"
+    ):
+        host["ack_every"] = draw.choice((1, 3))
+    if document["recovery"]["kind"] == "mp-rdma" and draw.random() < 0.5 and not is_pinned:
+        document["congestion_control"] = {"kind": "mp-rdma"}
+        document["load_balance"] = {"kind": "ecmp"}
+    if topology["kind"] == "leaf-spine" and draw.random() < 0.4:
+        down = draw.randrange(30)
+        fault = {"link": ["leaf0", "spine0"], "down": f"{down} us"}
+        document["faults"] = [fault | ({"up": f"{down + draw.randrange(1, 40)} us"} if draw.random() < 0.7 else {})]
+        if draw.random() < 0.5:
+            document["network"]["reconvergence"] = f"{draw.randrange(20)} us"
+    if draw.random() < 0.15:
+        document["topology"]["error_rate"] = draw.choice((0.001, 0.02))
+    return document
+
+
+def _differences(result: Result) -> list[str]:
+    """What a run says of its flows that is not so."""
+    replay, wrong = Replay(result), []
+    for flow in result.flows.iter_rows(named=True):
+        number, said = flow["id"], told(result, flow["id"], "completion")
+        until = result.summary.simulated_ps if flow["fct_ps"] is None else flow["receiver_finish_ps"]
+        if sum(said.values()) != until - flow["start_ps"]:
+            wrong.append(f"flow {number}: {sum(said.values())} of {until - flow['start_ps']}")
+        if any(reason == "unexplained" for _, _, reason, _, _ in said):
+            wrong.append(f"flow {number}: not explained")
+        seen = replay.completion(number)
+        if said != seen:
+            wrong.append(f"flow {number}: {dict(said.items() - seen.items())} is {dict(seen.items() - said.items())}")
+        if flow["fct_ps"] is not None and _came_once_in_order(flow, replay.mtu):
+            count, seen = replay.packets(number)
+            said = told(result, number, "packets")
+            if said != seen or count != flow["arrived_packets"]:
+                wrong.append(f"packets of {number}: {dict(said.items() ^ seen.items())}, {count}")
+    return wrong
+
+
+def _came_once_in_order(flow: dict[str, Any], mtu: int) -> bool:
+    """Whether every packet of a complete flow was delivered that came to its receiver."""
+    return bool(flow["disordered_packets"] == 0 and flow["arrived_packets"] == -(-flow["bytes"] // mtu))
+
+
+@pytest.mark.parametrize("part", range(10))
+def test_every_term_is_that_of_a_replay_of_the_events(part: int, tmp_path: Path) -> None:
+    for number in range(40 * part, 40 * part + 40):
+        try:
+            checked = Scenario.from_dict(scenario(number))
+        except backwater.ScenarioError:
+            continue
+        result = backwater.run(checked, tmp_path / str(number))
+        assert _differences(result) == [], f"seed {number}"
+
+
+def test_the_random_fabrics_have_everything() -> None:
+    """Of the 400, more than 300 can run, and among them every mechanism and scheduler in earnest."""
+    seen: Counter[str] = Counter()
+    for number in range(400):
+        document = scenario(number)
+        try:
+            Scenario.from_dict(document)
+        except backwater.ScenarioError:
+            continue
+        switch, host = document["switch"], document["host"]
+        kinds = [part["kind"] for part in (switch["flow_control"], document["recovery"], switch["scheduler"])]
+        seen.update([*kinds, f"host {host['scheduler']['kind']}", "all"])
+        seen.update(["faults"] if "faults" in document else [])
+    assert seen["all"] > 300
+    wanted = {*WITH_RELAYS, *WITHOUT_RELAYS, *RECOVERIES, *SCHEDULERS, *(f"host {kind}" for kind in HOST_SCHEDULERS)}
+    assert min(seen[kind] for kind in [*wanted, "faults"]) >= 10, seen
