@@ -65,6 +65,9 @@ PROBES = {
     "default": [],
     "samples alone, every 10 us": [NO_PAUSES, NO_CHECKS],
     "samples alone, every 1 us": ["probes.sample_interval=1 us", NO_PAUSES, NO_CHECKS],
+    "where the time of flows goes": [NO_SAMPLES, NO_PAUSES, NO_CHECKS, "probes.flows=true"],
+    "a trace of everything": [NO_SAMPLES, NO_PAUSES, NO_CHECKS, "probes.trace={}"],
+    "a trace of a tenth of the time": [NO_SAMPLES, NO_PAUSES, NO_CHECKS, 'probes.trace={ until = "400 us" }'],
     "pauses alone": [NO_SAMPLES, NO_CHECKS],
     "deadlock checks alone": [NO_SAMPLES, NO_PAUSES],
 }
