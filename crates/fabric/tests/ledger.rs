@@ -14,6 +14,7 @@ use backwater_fabric::mechanisms::headroom::HeadroomConfig;
 use backwater_fabric::mechanisms::headroom::static_threshold::StaticConfig;
 use backwater_fabric::mechanisms::load_balance::LoadBalanceConfig;
 use backwater_fabric::mechanisms::recovery::RecoveryConfig;
+use backwater_fabric::mechanisms::recovery::go_back_n::GoBackNConfig;
 use backwater_fabric::network::fabric::Fabric;
 use backwater_fabric::network::spec::{FlowSpec, HostScheduler, LinkFault, NetworkSpec, SchedulerConfig};
 use common::random::{Case, lossless, lossy};
@@ -130,4 +131,90 @@ proptest! {
             prop_assert_eq!(&audits[0], &audits[1]);
         }
     }
+}
+
+fn spans(outcome: &FlowOutcome) -> Vec<(Term, u64)> {
+    let account = outcome.account.as_ref().unwrap();
+    account.completion.iter().map(|span| (span.term, span.length.ps())).collect()
+}
+
+fn of(outcome: &FlowOutcome, term: Term) -> u64 {
+    spans(outcome).into_iter().filter(|(other, _)| *other == term).map(|(_, ps)| ps).sum()
+}
+
+/// Two hosts on a switch, 100 Gb/s and 1 us; Go-Back-N with a timer of 50 us.
+fn pair(recovery: RecoveryConfig) -> NetworkSpec {
+    let mut spec = common::star(2, 100, 1000);
+    spec.recovery = recovery;
+    spec
+}
+
+fn go_back_n(timeout_us: u64) -> RecoveryConfig {
+    RecoveryConfig::GoBackN(GoBackNConfig { timeout: Duration::from_us(timeout_us), ..Default::default() })
+}
+
+/// Both packets of a flow are lost on the first link, which is down from the start on for 10 us. The sender has nothing more to send until its timer
+/// runs out.
+#[test]
+fn a_sender_that_waits_for_its_timer_has_nothing_to_send_until_then() {
+    let mut spec = pair(go_back_n(50));
+    let at_ns = |ns| Time::ZERO + Duration::from_ns(ns);
+    spec.faults = vec![LinkFault { link: 0, down: at_ns(500), up: at_ns(10_000) }];
+    let (_, outcomes) = watched(&spec, vec![common::flow(0, 1, 2048, 0)], 1);
+    // 1122 and 1106 B on the wire, new and then again; in between 50 us from the start of the first, less the time of both.
+    let each = [1122 * 80, 1106 * 80];
+    let unanswered = 50_000_000 - each[0] - each[1];
+    let expected = [
+        (Term::Sending, each[0] + each[1]),
+        (Term::Resending, each[0]),
+        (Term::Unanswered, unanswered),
+        (Term::Serialisation, each[1]),
+        (Term::Propagation, 1_000_000),
+        // The first one is 16 B longer, and leaves the switch that much later.
+        (Term::OwnQueue, each[0] - each[1]),
+        (Term::Serialisation, each[1]),
+        (Term::Propagation, 1_000_000),
+    ];
+    assert_eq!(spans(&outcomes[0]), expected);
+}
+
+/// Packets wait at a switch for a link that is down, and are lost when routes are computed anew: the clock of their queue stops, and what comes after
+/// them waits for itself alone.
+#[test]
+fn what_is_lost_in_a_queue_leaves_it() {
+    let mut spec = pair(go_back_n(400));
+    let at_us = |us| Time::ZERO + Duration::from_us(us);
+    spec.faults = vec![LinkFault { link: 1, down: at_us(1), up: at_us(100) }];
+    spec.reconvergence = Some(Duration::from_us(20));
+    let (_, outcomes) = watched(&spec, vec![common::flow(0, 1, 50 * 1024, 0)], 1);
+    assert_eq!(complaint(&outcomes[0], Time::NEVER), None);
+    assert_eq!(of(&outcomes[0], Term::LinkDown), 0);
+    let packets = &outcomes[0].account.as_ref().unwrap().packets;
+    let waited: Duration =
+        packets.iter().filter(|((_, term, _), _)| *term == Term::Unexplained).map(|(_, ps)| *ps).sum();
+    assert_eq!(waited, Duration::ZERO);
+}
+
+/// Go-Back-N throws away what comes behind a gap: of 40 packets, each is delivered once, however many come.
+#[test]
+fn what_a_receiver_throws_away_is_not_delivered() {
+    let mut spec = pair(go_back_n(50));
+    spec.links[0].error_rate = 0.05;
+    let (_, outcomes) = watched(&spec, vec![common::flow(0, 1, 40 * 1024, 0)], 1);
+    assert!(outcomes[0].arrived > 40, "{}", outcomes[0].arrived);
+    assert_eq!(outcomes[0].account.as_ref().unwrap().delivered, 40);
+}
+
+/// A timer that is too short has the only packet of a flow sent three times before it arrives, over a link of 30 us. The one that was sent first is the one that will
+/// complete the flow.
+#[test]
+fn of_several_copies_the_first_is_explained() {
+    let mut spec = pair(go_back_n(10));
+    spec.links[0].delay = Duration::from_us(30);
+    let mut simulation = Simulation::new(spec, vec![common::flow(0, 1, 1024, 0)], 1).unwrap();
+    simulation.watch_flows();
+    simulation.run_until(Time::ZERO + Duration::from_us(25), 1);
+    let outcome = &simulation.unfinished()[0];
+    // It has left at once, and is on its way.
+    assert_eq!(spans(outcome), [(Term::Serialisation, 1122 * 80), (Term::Propagation, 25_000_000 - 1122 * 80)]);
 }

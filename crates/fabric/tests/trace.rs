@@ -7,9 +7,9 @@ mod common;
 use backwater_engine::{Bytes, Duration, Rate, Time};
 use backwater_fabric::Simulation;
 use backwater_fabric::contract::note::{DropCause, Note};
-use backwater_fabric::driver::trace::{Action, TraceSpec, Traced};
+use backwater_fabric::driver::trace::{Action, TraceScope, TraceSpec, Traced};
 use backwater_fabric::frame::PacketKind;
-use backwater_fabric::ids::NodeId;
+use backwater_fabric::ids::{FlowId, NodeId};
 use backwater_fabric::mechanisms::congestion::CongestionConfig;
 use backwater_fabric::mechanisms::congestion::dcqcn::DcqcnConfig;
 use backwater_fabric::mechanisms::congestion::ecn::EcnConfig;
@@ -117,4 +117,63 @@ fn a_loss_is_traced_where_it_happens() {
     let mut silent = Simulation::new(incast(), vec![flow(0, 3, 1000, 0)], 1).unwrap();
     silent.run_until(Time::ZERO + Duration::from_ms(1), 1);
     assert!(silent.take_trace().is_empty());
+}
+
+/// A window, and one node, port or flow: what is traced is what the whole trace has of that.
+#[test]
+fn a_trace_has_what_was_asked_for() {
+    let whole = traced(&incast(), 1).1;
+    let at = |traced: &Traced| (traced.at, traced.node, traced.port);
+    // Beginning and end are instants at which something happens.
+    let (from, until) = (whole[whole.len() / 3].at, whole[whole.len() / 2].at);
+    let port = Simulation::new(incast(), vec![], 1).unwrap().fabric().wiring.of(NodeId(5))[0].id;
+    let of_flow = |traced: &Traced| match &traced.what {
+        Action::Sent { frame, .. } => frame.packet().is_some_and(|packet| packet.flow == FlowId(1)),
+        Action::Noted(
+            Note::Enqueued { flow, .. }
+            | Note::Dequeued { flow, .. }
+            | Note::Marked { flow, .. }
+            | Note::Rate { flow, .. }
+            | Note::Sender { flow, .. }
+            | Note::Received { flow, .. }
+            | Note::Acknowledged { flow, .. },
+        ) => *flow == FlowId(1),
+        Action::Noted(_) => false,
+    };
+    type Wanted<'a> = &'a dyn Fn(&Traced) -> bool;
+    let cases: [(TraceScope, Wanted<'_>); 4] = [
+        (TraceScope::All, &|_| true),
+        (TraceScope::Nodes([NodeId(5)].into()), &|traced| traced.node == NodeId(5)),
+        (TraceScope::Ports([port].into()), &|traced| traced.port == Some(port)),
+        (TraceScope::Flows([FlowId(1)].into()), &of_flow),
+    ];
+    for (scope, is_wanted) in cases {
+        let spec = TraceSpec { from, until, scope: scope.clone() };
+        let flows = (0..3).map(|host| flow(host, 3, 200_000, 0)).collect();
+        let mut simulation = Simulation::new(incast(), flows, 1).unwrap();
+        simulation.watch_trace(&spec);
+        common::drain(&mut simulation);
+        let found: Vec<_> = simulation.take_trace().iter().map(at).collect();
+        let in_window = whole.iter().filter(|traced| (from..until).contains(&traced.at));
+        let expected: Vec<_> = in_window.filter(|traced| is_wanted(traced)).map(at).collect();
+        assert!(!expected.is_empty());
+        assert_eq!(found, expected, "{scope:?}");
+    }
+}
+
+/// Taken at every stop, with three shards some of which are ahead of the others, it is the same as taken once.
+#[test]
+fn a_trace_that_is_taken_piece_by_piece_is_the_same() {
+    let at = |traced: &Traced| (traced.at, traced.node, traced.port);
+    let whole: Vec<_> = traced(&incast(), 1).1.iter().map(at).collect();
+    let flows = (0..3).map(|host| flow(host, 3, 200_000, 0)).collect();
+    let mut simulation = Simulation::new(incast(), flows, 3).unwrap();
+    simulation.watch_trace(&TraceSpec::ALL);
+    let mut pieces = Vec::new();
+    while simulation.next_event() < Time::NEVER {
+        simulation.advance(Time::NEVER, 1, 7, &mut || true);
+        pieces.extend(simulation.take_trace().iter().map(at));
+    }
+    pieces.extend(simulation.take_trace().iter().map(at));
+    assert_eq!(pieces, whole);
 }

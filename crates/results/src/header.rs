@@ -97,7 +97,7 @@ mod tests {
         let stamps: Vec<u64> =
             header[2..].chunks(8).map(|stamp| u64::from_be_bytes(stamp.try_into().unwrap())).collect();
         assert_eq!((header.len(), header[0], header[1], stamps.len()), (42, 0x13, 5, 5));
-        assert_eq!(stamps[0], 7 << 60 | 1000 << 36 | 0 << 16 | 0x4000);
+        assert_eq!(stamps[0], 7 << 60 | 1000 << 36 | 0x4000);
         assert_eq!(stamps[1] >> 60, 0);
         assert_eq!(stamps[4] & 0xffff, 0xffff);
         assert_eq!(of_telemetry(&Telemetry::default(), 20), [&[0x13, 0][..], &[0; 18]].concat());
