@@ -150,6 +150,16 @@ macro_rules! instances {
             Custom(Box<dyn $trait>),
         }
 
+        impl $any {
+            /// The mechanism itself. For those who ask seldom: calls on the way of packets are inlined as long as they are few.
+            pub fn mechanism(&self) -> &dyn $trait {
+                match self {
+                    $($any::$variant(mechanism) => mechanism,)+
+                    $any::Custom(mechanism) => &**mechanism,
+                }
+            }
+        }
+
         impl $config {
             #[doc = concat!("The [`", stringify!($trait), "`] that the options say.")]
             pub fn $build(&self, $($site: $place)?) -> $any {

@@ -300,11 +300,10 @@ impl Node {
         if self.is_dead_end(port, env) {
             return self.drop(port, &frame, DropCause::LinkDown, env);
         }
-        let (queue, queued) =
+        let (queue, mut queued) =
             (QueueIx::from(frame.class().0), Queued { frame, at: env.now, ingress: OWN, came: frame.class(), note: 0 });
         if self.is_watched() {
-            let bytes = self.interfaces.ports[usize::from(port)].queue_bytes(queue) + u64::from(frame.size.charge);
-            self.log_join(&queued.passage(port, queue), bytes, &frame, env);
+            self.log_own_join(port, queue, &mut queued, env);
         }
         self.interfaces.ports[usize::from(port)].enqueue(queue, &queued, env.frames);
         self.kick(port, env);

@@ -54,6 +54,7 @@ fn a_run_leaves_complete_files_and_nothing_else() {
     let tables = [
         "balancing",
         "buffers",
+        "events",
         "flows",
         "full_queues",
         "goodput",
@@ -65,6 +66,7 @@ fn a_run_leaves_complete_files_and_nothing_else() {
         "reordering",
         "stops",
         "switches",
+        "waits",
     ];
     let others = ["run.json", "topology.json"].map(String::from);
     let mut expected: Vec<_> = tables.map(|table| format!("{table}.parquet")).into_iter().chain(others).collect();
@@ -135,6 +137,30 @@ fn where_a_run_stops_on_its_way_changes_no_file() {
         }
         assert!(stops > 50, "{stops}");
         assert!(contents(run) == expected);
+    }
+}
+
+/// Where time goes and what happened, byte for byte, with any number of shards and threads, however often the run stops on its way; and events in their order.
+#[test]
+fn waits_and_events_do_not_depend_on_threads_nor_on_stops() {
+    let text = INCAST.replace("probes = {", "probes = { flows = true, trace = {},");
+    let tables = |threads, wall| {
+        let directory = tempfile::tempdir().unwrap();
+        let mut run = Run::start(plan_of(&text), directory.path(), threads).unwrap();
+        while !run.advance(std::time::Duration::from_millis(wall)).done {}
+        let files = contents(run).0;
+        files
+            .into_iter()
+            .map(|(path, bytes)| (path.rsplit('/').next().unwrap().to_owned(), bytes))
+            .collect::<BTreeMap<_, _>>()
+    };
+    let expected = tables(1, 1000);
+    assert!(expected["events.parquet"].len() > 20_000 && expected["waits.parquet"].len() > 2_000);
+    for (threads, wall) in [(1, 0), (2, 1000), (2, 0), (3, 1000), (5, 0)] {
+        let found = tables(threads, wall);
+        for (name, bytes) in &expected {
+            assert!(found[name] == *bytes, "{name} with {threads} threads");
+        }
     }
 }
 

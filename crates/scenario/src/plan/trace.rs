@@ -12,7 +12,7 @@ use backwater_fabric::network::names::ports_called;
 use std::collections::BTreeSet;
 
 /// Bytes of an event in its file, about.
-const EVENT_BYTES: f64 = 12.0;
+const EVENT_BYTES: f64 = 6.0;
 /// Events of a frame at a port: it joins a queue, leaves it, and goes onto the wire.
 const EVENTS_PER_FRAME: f64 = 3.0;
 /// What is worth a warning.

@@ -99,6 +99,20 @@ fn every_broken_scenario_is_told_what_is_wrong() {
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
 
+/// A trace of everything for a second: 12 links of 100 Gb/s, two directions each, 11.4 million frames a direction, 3 events of each.
+#[test]
+fn a_large_trace_is_told_before_it_is_written() {
+    let text = broken("pauses = true", "pauses = true\ntrace = {}").replace("until = \"1 ms\"", "until = \"1 s\"");
+    let [said] = &messages(&text)[..] else { panic!("one message") };
+    assert_eq!(
+        said,
+        "s.toml:38:9: warning: probes.trace: up to 820 million events, some 4.9 GB, if all links that are traced are busy \
+         until 1 s; from, until, nodes, ports or flows make it less"
+    );
+    assert_eq!(messages(&text.replace("trace = {}", "trace = { until = \"100 us\" }")), [""; 0]);
+    assert_eq!(messages(&text.replace("trace = {}", "trace = { flows = [3] }")), [""; 0]);
+}
+
 /// A clock that counts in whole nanoseconds makes frames too short, and short ones vanish.
 #[test]
 fn frames_that_the_clock_of_the_framing_cuts_short() {
@@ -304,7 +318,7 @@ fn all_errors_of_a_file_come_at_once() {
             "s.toml:17:18: error: faults[0].link[1] = \"spine9\": there is no such node; did you mean \"spine0\"?",
             "s.toml:28:25: error: switch.flow_control.kind = \"pfcc\": unknown name; did you mean \"pfc\"? (allowed: none, pfc, bfc, per-flow, pyrrha, pfc-star, port-fc)",
             "s.toml:29:36: error: switch.headroom.alpha = true: must be a number from 0 to 64",
-            "s.toml:37:1: error: probes.pausses: unknown key; did you mean \"pauses\"? (allowed: sample_interval, pauses, ingress, goodput, paths, deadlock_check, vulnerable_share)",
+            "s.toml:37:1: error: probes.pausses: unknown key; did you mean \"pauses\"? (allowed: sample_interval, pauses, ingress, goodput, paths, flows, trace, deadlock_check, vulnerable_share)",
             "s.toml:42:8: error: traffic[0].load = 5: must be from 0 to 1",
             "s.toml:48:20: error: traffic[1].receivers[1] = \"g1\": there is no host \"g1\""
         ]

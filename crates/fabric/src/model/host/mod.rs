@@ -180,8 +180,7 @@ impl Node {
         path.into_iter().for_each(|Entropy(path)| env.records.set_path(&mut frame.record, path));
         let (queue, since) = (pair.queue, pair.ready_since);
         let may_have_waited = port.opened_after(since);
-        let is_again = psn < pair.progress.highest;
-        if is_again {
+        if psn < pair.progress.highest {
             pair.retransmitted += payload;
             pair.resent += 1;
         }
@@ -204,7 +203,7 @@ impl Node {
         if self.interfaces.stations.meets(Stations::ON_DEPARTURE) {
             self.keep_trail(ix, &mut frame, env);
             if self.interfaces.stations.meets(Stations::LOGGED_DEPARTURE) {
-                self.log_own_departure(slot, ix, (rate, is_again), &mut frame, env);
+                self.log_own_departure(ix, rate, &mut frame, env);
             }
         }
         Some(frame)
@@ -212,20 +211,13 @@ impl Node {
 
     /// Own data leaves through `port`, where it counts as a turn, or is traced.
     #[inline(never)]
-    fn log_own_departure<S: Sink>(
-        &mut self,
-        slot: Slot,
-        port: PortIx,
-        how: (Rate, bool),
-        frame: &mut Frame,
-        env: &mut Env<'_, S>,
-    ) {
+    fn log_own_departure<S: Sink>(&mut self, port: PortIx, rate: Rate, frame: &mut Frame, env: &mut Env<'_, S>) {
         if self.interfaces.stations.meets(Stations::TURNS) {
             let scheduler = env.fabric.spec.host.scheduler;
             self.endpoint_mut().lanes[usize::from(port)].turns.took(Side::Own, frame.size.wire.into(), scheduler);
         }
         if self.is_watched() {
-            self.log_sent(slot, port, how, frame, env);
+            self.log_sent(port, rate, frame, env);
         }
     }
 
@@ -279,7 +271,6 @@ impl Node {
             }
         }
         let is_last = receiver.expected == packets;
-        let is_delivered = matches!(verdict, Verdict::Deliver { .. } | Verdict::Keep);
         receiver.unacknowledged += 1;
         let due = notification.echo || is_last || receiver.unacknowledged >= fabric.spec.host.ack_every;
         let answer = match verdict {
@@ -301,10 +292,8 @@ impl Node {
             Frame::new(Body::Packet(packet), size)
         };
         let path = env.records.path(frame.record);
-        let mut journey = None;
         if self.is_watched() {
-            self.log_delivery(packet.flow, frame, (is_delivered, is_delivered && is_last), env);
-            journey = env.records.take_journey(frame.record);
+            self.log_delivery(packet.flow, frame, verdict, is_last, env);
         }
         // The answer takes the telemetry along; whatever else the record holds has been read.
         let echoes = answer.is_some() && fabric.telemetry_bytes > 0;
@@ -317,8 +306,6 @@ impl Node {
                 *env.records.echo_mut(&mut record) =
                     Echo { arrived: packet.psn, hops: packet.route.links(), rate: None, path };
             }
-            // The answer goes on with the journey of its packet.
-            journey.into_iter().for_each(|journey| env.records.set_journey(&mut record, journey));
             self.enqueue_own(egress, Frame { record, ..ack }, env);
         }
         if notification.cnp {

@@ -87,20 +87,22 @@ impl QueuePair {
     }
 
     /// What it does next, and may do.
+    #[inline(never)]
     pub(super) fn facts(&self, fabric: &Fabric) -> PairFacts {
         PairFacts {
             flow: self.flow,
             class: self.class,
             port: self.port,
             queue: self.queue,
-            next: self.recovery.next(&self.progress, self.packets),
+            next: self.recovery.mechanism().next(&self.progress, self.packets),
             in_flight: self.payload_in_flight(fabric),
-            window: self.reaction.window(),
+            window: self.reaction.mechanism().window(),
             departure: self.next_departure,
         }
     }
 
     /// Payload bytes in flight; a last packet that has arrived before others counts as a full one.
+    #[inline(always)]
     fn payload_in_flight(&self, fabric: &Fabric) -> u64 {
         let before = |psn| fabric.payload_before(psn, self.bytes);
         let settled = u64::from(self.recovery.settled(&self.progress)) * fabric.spec.mtu.get();

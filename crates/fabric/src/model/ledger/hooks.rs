@@ -2,10 +2,11 @@
 
 use super::{OnWire, PairFacts};
 use crate::contract::note::{IngressHeld, Note};
-use crate::contract::{BufferAccounts, BufferPolicy, Passage, Stations};
+use crate::contract::{BufferAccounts, BufferPolicy, Passage, Stations, Verdict};
 use crate::frame::journey::Term;
-use crate::frame::{Body, Frame, Packet};
-use crate::ids::{FlowId, PortIx};
+use crate::frame::{Body, Frame, Packet, PacketKind};
+use crate::ids::{FlowId, PortIx, QueueIx};
+use crate::model::fifo::Queued;
 use crate::model::node::Node;
 use crate::model::sink::{Env, Sink};
 use backwater_engine::{Rate, Time};
@@ -18,6 +19,7 @@ impl Node {
     }
 
     /// A packet joins the queue of `at`, which holds `queue_bytes` with it.
+    #[inline(never)]
     pub(crate) fn log_join<S: Sink>(&mut self, at: &Passage, queue_bytes: u64, frame: &Frame, env: &mut Env<'_, S>) {
         let Some(Packet { flow, psn, kind, .. }) = frame.packet().copied() else { return };
         let port = self.interfaces.ports[usize::from(at.egress)].id;
@@ -26,6 +28,26 @@ impl Node {
         if let (Some(ledger), Some(journey)) = (&mut self.interfaces.ledger, env.records.journey_mut(frame.record)) {
             ledger.join(at.egress, at.queue, journey, env.now);
         }
+    }
+
+    /// A packet that the node has made joins a queue. An answer goes on with the journey of the packet that has just come.
+    #[inline(never)]
+    pub(crate) fn log_own_join<S: Sink>(
+        &mut self,
+        port: PortIx,
+        queue: QueueIx,
+        queued: &mut Queued,
+        env: &mut Env<'_, S>,
+    ) {
+        let frame = &mut queued.frame;
+        if let (Some(ledger), Some(PacketKind::Ack | PacketKind::Nack)) =
+            (&mut self.interfaces.ledger, frame.packet().map(|packet| packet.kind))
+        {
+            let journey = ledger.answered.take();
+            journey.into_iter().for_each(|journey| env.records.set_journey(&mut frame.record, journey));
+        }
+        let bytes = self.interfaces.ports[usize::from(port)].queue_bytes(queue) + u64::from(queued.frame.size.charge);
+        self.log_join(&queued.passage(port, queue), bytes, &queued.frame, env);
     }
 
     /// What the ingress queue holds of the packet of `at`, but for `less` bytes.
@@ -37,6 +59,7 @@ impl Node {
     }
 
     /// A packet has left the queue of `from` for that of `to`.
+    #[inline(never)]
     pub(crate) fn log_move<S: Sink>(&mut self, from: &Passage, to: &Passage, frame: &Frame, env: &mut Env<'_, S>) {
         let Some(Packet { flow, psn, kind, .. }) = frame.packet().copied() else { return };
         let port = self.interfaces.ports[usize::from(from.egress)].id;
@@ -58,6 +81,7 @@ impl Node {
     }
 
     /// A packet has left the queue of `at`, and starts on the wire.
+    #[inline(never)]
     pub(crate) fn log_start<S: Sink>(&mut self, at: &Passage, frame: &Frame, env: &mut Env<'_, S>) {
         let Some(Packet { kind, class, .. }) = frame.packet().copied() else { return };
         self.tell_of_dequeue(at, frame, env);
@@ -76,6 +100,7 @@ impl Node {
     }
 
     /// A packet in the queue of `at` is lost.
+    #[inline(never)]
     pub(crate) fn log_abandoned<S: Sink>(&mut self, at: &Passage, frame: &Frame, env: &mut Env<'_, S>) {
         self.tell_of_dequeue(at, frame, env);
         if let (Some(ledger), Some(journey)) = (&mut self.interfaces.ledger, env.records.journey_mut(frame.record)) {
@@ -84,6 +109,7 @@ impl Node {
     }
 
     /// A link-local frame starts on the wire.
+    #[inline(never)]
     pub(crate) fn log_link_local(&mut self, ix: PortIx, frame: &Frame, now: Time) {
         let until = now + self.interfaces.ports[usize::from(ix)].serialisation(frame.size.wire);
         if let Some(ledger) = &mut self.interfaces.ledger {
@@ -92,26 +118,22 @@ impl Node {
     }
 
     /// The link of a port has gone down or come up.
+    #[inline(never)]
     pub(crate) fn log_link<S: Sink>(&mut self, ix: PortIx, up: bool, env: &mut Env<'_, S>) {
         self.interfaces.ledger.iter_mut().for_each(|ledger| ledger.link(ix, up, env.now));
         env.sink.note(Note::Link { port: self.interfaces.ports[usize::from(ix)].id, up });
     }
 
-    /// A queue pair starts to send a packet at `rate`, for another time if it `is_again`.
-    pub(crate) fn log_sent<S: Sink>(
-        &mut self,
-        slot: u32,
-        ix: PortIx,
-        (rate, is_again): (Rate, bool),
-        frame: &mut Frame,
-        env: &mut Env<'_, S>,
-    ) {
-        let Body::Packet(Packet { flow, kind, class, .. }) = frame.body else { return };
+    /// A queue pair starts to send a packet, and goes on at `rate`.
+    #[inline(never)]
+    pub(crate) fn log_sent<S: Sink>(&mut self, ix: PortIx, rate: Rate, frame: &mut Frame, env: &mut Env<'_, S>) {
+        let Body::Packet(Packet { flow, psn, kind, class, .. }) = frame.body else { return };
+        let Some(slot) = env.fabric.live_flow(flow).sender.get() else { return };
         let port = &self.interfaces.ports[usize::from(ix)];
         env.sink.note(Note::Rate { flow, port: port.id, rate });
         let until = env.now + port.serialisation(frame.size.wire);
         if let Some(ledger) = &mut self.interfaces.ledger {
-            let journey = ledger.send(slot as usize, is_again, until, env.fabric.flow(flow).start, env.now);
+            let journey = ledger.send(slot as usize, psn, until, env.fabric.flow(flow).start, env.now);
             ledger.start(ix, OnWire::Packet(kind, class), None, &[], until, env.now);
             if let Some(mut journey) = journey {
                 journey.add(port.id, Term::Serialisation, None, until - env.now);
@@ -123,6 +145,7 @@ impl Node {
     }
 
     /// What a queue pair does next may have changed.
+    #[inline(never)]
     pub(crate) fn log_pair<S: Sink>(&mut self, slot: u32, env: &mut Env<'_, S>) {
         let Some(endpoint) = &self.interfaces.endpoint else { return };
         let facts = endpoint.pair_facts(slot, env.fabric);
@@ -133,29 +156,36 @@ impl Node {
     }
 
     /// An ACK has come to the sender in `slot`, which has taken note of it.
+    #[inline(never)]
     pub(crate) fn log_answer<S: Sink>(&mut self, slot: u32, frame: &Frame, env: &mut Env<'_, S>) {
         if let (Some(ledger), Some(journey)) = (&mut self.interfaces.ledger, env.records.journey(frame.record)) {
-            ledger.answered(slot as usize, journey);
+            ledger.open_window(slot as usize, journey);
         }
     }
 
     /// A queue pair is done.
+    #[inline(never)]
     pub(crate) fn log_end(&mut self, slot: u32) {
         self.interfaces.ledger.iter_mut().for_each(|ledger| ledger.end(slot as usize));
     }
 
-    /// A data packet has come; it `is_delivered` unless it was not wanted, and its flow may be complete by that.
+    /// A data packet has come, of which the receiver says this; whether its flow is complete. Its journey is kept for the answer.
+    #[inline(never)]
     pub(crate) fn log_delivery<S: Sink>(
         &mut self,
         flow: FlowId,
         frame: &Frame,
-        (is_delivered, is_last): (bool, bool),
+        verdict: Verdict,
+        is_last: bool,
         env: &mut Env<'_, S>,
     ) {
-        if let (Some(ledger), Some(journey)) = (&mut self.interfaces.ledger, env.records.journey(frame.record))
-            && is_delivered
+        let Some(ledger) = &mut self.interfaces.ledger else { return };
+        let journey = env.records.take_journey(frame.record);
+        if let Some(journey) = &journey
+            && matches!(verdict, Verdict::Deliver { .. } | Verdict::Keep)
         {
             ledger.deliver(flow, journey, is_last);
         }
+        ledger.answered = journey;
     }
 }

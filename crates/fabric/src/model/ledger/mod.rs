@@ -13,9 +13,9 @@ pub(crate) use self::pair::PairFacts;
 
 use self::clock::{Clock, Reason};
 use crate::contract::PortFacts;
-use crate::frame::PacketKind;
 use crate::frame::cause::Cause;
 use crate::frame::journey::{Journey, Span, Term, Waiting};
+use crate::frame::{PacketKind, Psn};
 use crate::ids::{Class, FlowId, PortId, PortIx, QueueIx};
 use backwater_engine::{Duration, Time};
 use std::collections::BTreeMap;
@@ -54,6 +54,8 @@ pub(crate) struct Ledger {
     pairs: Vec<Option<PairLedger>>,
     /// Of the flows that start or end here: what is known of them at this end.
     flows: BTreeMap<FlowId, FlowAccount>,
+    /// Of the data packet that has come last, until it is answered.
+    answered: Option<Box<Journey>>,
 }
 
 #[derive(Debug)]
@@ -97,6 +99,8 @@ struct PairLedger {
     clock: Clock,
     /// Until when data of its own is on the wire, and whether that has been sent before.
     own: (Time, bool),
+    /// One more than the highest packet that it has sent.
+    highest: Psn,
     /// Whether the window was full until what has just come opened it.
     has_opened: bool,
 }
@@ -187,7 +191,7 @@ impl Ledger {
             wire: Wire { until: Time::ZERO, frame: OnWire::LinkLocal, queue: None, passed: Vec::new() },
             queues: Vec::new(),
         };
-        Ledger { ports: ports.iter().map(port).collect(), pairs: Vec::new(), flows: BTreeMap::new() }
+        Ledger { ports: ports.iter().map(port).collect(), pairs: Vec::new(), flows: BTreeMap::new(), answered: None }
     }
 
     /// All who wait at `port` do so until `now`.
@@ -264,18 +268,24 @@ impl Ledger {
                 pair.facts = facts;
             }
             place => {
-                *place =
-                    Some(PairLedger { facts, clock: Clock::new(now), own: (Time::ZERO, false), has_opened: false });
+                *place = Some(PairLedger {
+                    facts,
+                    clock: Clock::new(now),
+                    own: (Time::ZERO, false),
+                    highest: 0,
+                    has_opened: false,
+                });
             }
         }
     }
 
-    /// A queue pair begins to send a packet that has left at `until`: the journey of that packet, which began with the flow at `start`.
-    fn send(&mut self, slot: usize, is_again: bool, until: Time, start: Time, now: Time) -> Option<Journey> {
+    /// A queue pair begins to send packet `psn`, which has left at `until`: the journey of that packet, which began with the flow at `start`.
+    fn send(&mut self, slot: usize, psn: Psn, until: Time, start: Time, now: Time) -> Option<Journey> {
         let pair = self.pairs.get_mut(slot)?.as_mut()?;
         let port = &self.ports[usize::from(pair.facts.port)];
         pair.advance(port, now);
-        pair.own = (until, is_again);
+        pair.own = (until, psn < pair.highest);
+        pair.highest = pair.highest.max(psn + 1);
         let mut journey = Journey::new(start);
         pair.tell(port.id, &mut journey);
         Some(journey)
@@ -297,7 +307,7 @@ impl Ledger {
     }
 
     /// An ACK has come whose packet, and itself, have spent their time as `journey` says: if it has opened a full window, that counts.
-    fn answered(&mut self, slot: usize, journey: &Journey) {
+    fn open_window(&mut self, slot: usize, journey: &Journey) {
         let Some(Some(pair)) = self.pairs.get(slot) else { return };
         if pair.has_opened {
             let account = self.flows.entry(pair.facts.flow).or_default();

@@ -137,7 +137,7 @@ fn a_sender_waits_for_the_first_reason_that_holds() {
     ledger.start(PORT, packet(PacketKind::Notice, 0), Some(0), &[], at(10), at(6));
     ledger.start(PORT, OnWire::LinkLocal, None, &[], at(15), at(10));
     // New data for 20; meanwhile all is sent.
-    ledger.send(2, false, at(35), at(0), at(15));
+    ledger.send(2, 0, at(35), at(0), at(15));
     ledger.start(PORT, packet(PacketKind::Data, 3), None, &[], at(35), at(15));
     ledger.pair(2, facts(None, 100, 15), at(15));
     // Nothing to send for 25, a full window for 30, paced for 35, although the gate is closed all the time.
@@ -151,7 +151,7 @@ fn a_sender_waits_for_the_first_reason_that_holds() {
     ledger.link(PORT, true, at(225));
     ledger.gate(PORT, 3, None, at(225));
     // Again, for 60.
-    let journey = ledger.send(2, true, at(285), at(0), at(225)).unwrap();
+    let journey = ledger.send(2, 0, at(285), at(0), at(225)).unwrap();
     let expected = [
         (Term::Sending, None, 20),
         (Term::Unanswered, None, 25),
@@ -222,7 +222,7 @@ fn an_ack_counts_that_opens_a_full_window() {
     let mut openings = |before: u64, after: u64| {
         ledger.pair(0, facts(Some(3), before, 0), at(0));
         ledger.pair(0, facts(Some(3), after, 0), at(1));
-        ledger.answered(0, &journey);
+        ledger.open_window(0, &journey);
         ledger.account(FlowId(5)).openings
     };
     assert_eq!([openings(999, 900), openings(1000, 999), openings(1000, 1000), openings(1200, 10)], [0, 1, 1, 2]);

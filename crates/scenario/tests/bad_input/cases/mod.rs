@@ -7,6 +7,7 @@ mod mp_rdma;
 mod no_effect;
 mod relations;
 mod srcc;
+mod traces;
 mod values;
 
 /// A line of a sound scenario, what it becomes, and all that is said about it.
@@ -22,6 +23,7 @@ pub(crate) fn cases() -> impl Iterator<Item = &'static Case> {
         mp_rdma::CASES,
         no_effect::CASES,
         srcc::CASES,
+        traces::CASES,
     ]
     .into_iter()
     .flatten()

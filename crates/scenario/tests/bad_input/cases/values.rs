@@ -23,14 +23,14 @@ pub(super) const CASES: &[Case] = &[
         "[switch]",
         "[swich]",
         &[
-            "s.toml:24:2: error: swich: unknown key; did you mean \"switch\"? (allowed: name, run, topology, routes, faults, network, switch, groups, host, congestion_control, load_balance, recovery, traffic, probes)",
+            "s.toml:24:2: error: swich: unknown key; did you mean \"switch\"? (allowed: name, run, topology, interfaces, routes, faults, network, switch, groups, host, congestion_control, load_balance, recovery, traffic, probes)",
         ],
     ),
     (
         "name = \"sound\"",
         "colour = \"red\"",
         &[
-            "s.toml:1:1: error: colour: unknown key; allowed: name, run, topology, routes, faults, network, switch, groups, host, congestion_control, load_balance, recovery, traffic, probes",
+            "s.toml:1:1: error: colour: unknown key; allowed: name, run, topology, interfaces, routes, faults, network, switch, groups, host, congestion_control, load_balance, recovery, traffic, probes",
         ],
     ),
     (
@@ -201,7 +201,7 @@ pub(super) const CASES: &[Case] = &[
         "[congestion_control]\nkind = \"dcqcn\"\nprofile = \"paper\"\ngain = 0.00390625",
         "[x]",
         &[
-            "s.toml:31:2: error: x: unknown key; allowed: name, run, topology, routes, faults, network, switch, groups, host, congestion_control, load_balance, recovery, traffic, probes",
+            "s.toml:31:2: error: x: unknown key; allowed: name, run, topology, interfaces, routes, faults, network, switch, groups, host, congestion_control, load_balance, recovery, traffic, probes",
         ],
     ),
     (
