@@ -139,7 +139,7 @@ macro_rules! instances {
     ) => {
         #[doc = concat!("Any [`", stringify!($trait), "`]: built-ins inline, others boxed.")]
         #[derive(ambassador::Delegate)]
-        #[delegate($trait)]
+        #[delegate($trait, inline = "always")]
         $(#[delegate($accounts)])*
         #[delegate(Footprint)]
         #[allow(missing_docs, clippy::large_enum_variant, reason = "state is kept inline, not boxed")]
