@@ -89,7 +89,7 @@ class Plan:
         Raises ScenarioError if a port or a protocol does not exist, or a flow cannot run.
         """
 
-    def start(self, output: str, threads: int) -> Run:
+    def start(self, output: str, threads: int, stop_ps: int | None = None) -> Run:
         """Builds the network and opens the result directory.
 
         Raises ValueError if there can be no such network, OSError if the directory cannot be written.

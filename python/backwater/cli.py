@@ -210,7 +210,7 @@ def run(
             for alarm in result.summary.alarms() or [result.summary.ending()]:
                 console.message(alarm)
         elif not quiet:
-            console.out.print(console.summary(result))
+            console.out.print(console.summary(result), crop=False)
         if report:
             console.write(directory / REPORT_FILE, _report({result.summary.name: result}), silent)
     if not silent:

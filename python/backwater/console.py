@@ -159,13 +159,20 @@ def _facts(facts: Sequence[Fact]) -> Table:
 
 
 def summary(result: Result) -> RenderableType:
-    """Verdicts beside costs, what went wrong, the tables of flow completion times, and the main cause of PAUSE."""
+    """Verdicts beside costs, what went wrong, the tables of flow completion times, and the main cause of PAUSE.
+
+    To be printed uncropped: it ends with a command to copy, which may be longer than a line.
+    """
     sides = Table.grid(padding=(0, 6))
     sides.add_row(_facts(result.summary.verdicts()), _facts(result.summary.costs()))
     alarms = [Text(alarm, "red") for alarm in result.summary.alarms()]
     fct = [views.fct(result.flows), *views.fct_by_role(result.flows)]
     cause = victims.main_cause(result)
-    causes = [Text(text) for text in (cause, victims.sentence(result)) if text]
+    causes = [Text(cause)] if cause else []
+    if (victim := victims.worst_victim(result)) is not None:
+        # A command is copied as it stands: it must not be wrapped.
+        command = Text(victims.command(result, victim), no_wrap=True, overflow="ignore")
+        causes += [Text(victims.sentence(result, victim)), command]
     return Group(Text(result.summary.name, "bold"), sides, *alarms, *map(table, fct), *causes)
 
 

@@ -137,12 +137,32 @@ class Topology:
         """Where a port leads: `to h4`."""
         return f"to {self.ports[port]}"
 
+    def place(self, port: Port) -> str:
+        """A port and where it leads, for a cell of a table: `leaf1:0 to h4`."""
+        return f"{self.port_name(port)} {self.leads_to(port)}"
+
+    def described(self, port: Port) -> str:
+        """The same in a sentence: `leaf1:0, the port to h4`."""
+        return f"{self.port_name(port)}, the port {self.leads_to(port)}"
+
     def ports_of(self, flow: Mapping[str, Any]) -> list[Port]:
         """The egress ports that the packets of a flow pass, by its row of `flows.parquet`; none if it does not tell."""
         node, ports = flow["src"], []
         for port in flow["path"] or ():
             ports.append((node, port))
             node = self.ports[node, port]
+        return ports
+
+    def known_ports_of(self, flow: Mapping[str, Any]) -> list[Port]:
+        """The same; where the row does not tell, the port to the flow's receiver, which any way ends with."""
+        last = self._ports_to.get(flow["dst"], [])
+        return self.ports_of(flow) or (last if len(last) == 1 else [])
+
+    @cached_property
+    def _ports_to(self) -> dict[str, list[Port]]:
+        ports: dict[str, list[Port]] = {}
+        for port, peer in self.ports.items():
+            ports.setdefault(peer, []).append(port)
         return ports
 
     @cached_property

@@ -108,19 +108,17 @@ def simulate(
 ) -> tuple[Result, bool]:
     """Simulates a scenario into a directory that the caller owns; the result, and whether ^C ended it early.
 
-    A run that has come beyond `stop_ps` is ended; what it has written until then is valid.
+    A run ends, as if it had been interrupted, when everything before `stop_ps` has happened.
     """
-    simulation = scenario.plan.start(str(directory), threads)
+    simulation = scenario.plan.start(str(directory), threads, stop_ps)
     interrupted = False
     try:
         while not (state := simulation.advance(REPORT_INTERVAL_MS)).done:
             if progress is not None:
                 progress(state)
-            if stop_ps is not None and state.time_ps > stop_ps:
-                break
     except KeyboardInterrupt:
         interrupted = True
-    simulation.finish(interrupted or not state.done)
+    simulation.finish(interrupted)
     return Result.load(directory), interrupted
 
 

@@ -80,11 +80,11 @@ def counted(number: int, noun: str) -> str:
     return f"{number:,} {noun}{ending}"
 
 
-def listed(names: Sequence[str]) -> str:
-    """Names in a row: a, b and c; of many the first, and how many more."""
+def listed(names: Sequence[str], few: int = FEW) -> str:
+    """Names in a row: a, b and c; of more than `few` the first, and how many more."""
     items = list(names)
-    if len(items) > FEW:
-        items = [*items[: FEW - 1], f"{len(items) - FEW + 1} more"]
+    if len(items) > few:
+        items = [*items[: few - 1], f"{len(items) - few + 1} more"]
     return " and ".join([", ".join(items[:-1]), items[-1]] if len(items) > 1 else items)
 
 

@@ -310,8 +310,9 @@ class Summary:
             waits = "; ".join(f"{number}. {queue}" for number, queue in enumerate(self.deadlock.cycle, 1))
             lines.append(
                 f"Deadlock since {style.duration(self.deadlock.onset_ps)}: each of these waits for the next, the last "
-                f"for the first: {waits}. It ends if what one of them holds is dropped, as a PFC watchdog would; it "
-                "cannot begin if one of these flows takes another way, or another class behind one of the links"
+                f"for the first: {waits}. It ends if what one of them holds is dropped, as a PFC watchdog would; the "
+                "circle cannot close if no flow goes from one of these queues into the next: all that do must "
+                "take another way, or another class behind that link"
             )
         return lines
 

@@ -33,6 +33,11 @@ def measured(flows: pl.DataFrame) -> pl.DataFrame:
     return flows.filter(pl.col("measured"), pl.col("bytes").is_not_null())
 
 
+def taken(end_ps: int) -> pl.Expr:
+    """Of flows: the time until they were complete, or until the run ended, at `end_ps`."""
+    return pl.col("receiver_finish_ps").fill_null(end_ps) - pl.col("start_ps")
+
+
 def finished(flows: pl.DataFrame) -> pl.DataFrame:
     """The measured flows whose last byte has arrived."""
     return measured(flows).filter(pl.col("fct_ps").is_not_null())
@@ -227,13 +232,15 @@ def pause_causes(pauses: pl.DataFrame, end_ps: int) -> pl.DataFrame:
         Columns `cause_node, cause_port, pauses, places` (how many queues were paused), `queues` (their numbers, each
         once), `paused_ps`.
     """
+    length = pl.col("end_ps").fill_null(end_ps) - pl.col("start_ps")
     return (
-        closed_pauses(pauses, end_ps)
-        .group_by("cause_node", "cause_port")
+        pauses.group_by("cause_node", "cause_port", "node", "port", "queue")
+        .agg(pl.len().alias("pauses"), length.sum().alias("paused_ps"))
+        .group_by(pl.col("cause_node").cast(pl.String), "cause_port")
         .agg(
-            pl.len().alias("pauses"),
-            pl.struct("node", "port", "queue_number").n_unique().alias("places"),
-            pl.col("queue_number").unique().sort().alias("queues"),
+            pl.col("pauses").sum(),
+            pl.len().alias("places"),
+            pl.col("queue").unique().sort().alias("queues"),
             pl.col("paused_ps").sum(),
         )
         .sort(["paused_ps", "cause_node", "cause_port"], descending=[True, False, False])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -18,6 +19,18 @@ from backwater.views import WORST, View, more
 
 # Flows that are looked at for blame, those with the most bytes first.
 SUSPECTS: Final = 2000
+# Flows to blame that a table names.
+FEW: Final = 4
+
+
+@dataclass(frozen=True)
+class Suspect:
+    """A flow, and how many bytes of it can have been delivered meanwhile."""
+
+    flow: int
+    src: str
+    dst: str
+    bytes: int
 
 
 @dataclass(frozen=True)
@@ -31,7 +44,7 @@ class Victim:
         root: The port: if PAUSEs held the flow, the one that caused most of them, otherwise the one where it met most
             bytes of others; none if it met nobody.
         root_ps: How long gates on the way of the flow were closed because of it.
-        sources: Hosts whose flows passed that port meanwhile, the most bytes first.
+        suspects: Other flows that pass that port, those that can have delivered most meanwhile first.
     """
 
     flow: dict[str, Any]
@@ -39,31 +52,33 @@ class Victim:
     slowdown: float
     root: Port | None
     root_ps: int
-    sources: tuple[str, ...]
+    suspects: tuple[Suspect, ...]
+
+    @property
+    def sources(self) -> list[str]:
+        """Hosts whose flows are to blame, those with the most bytes first."""
+        return _sources(self.suspects)
 
 
 def slowest(result: Result, count: int = WORST) -> list[Victim]:
     """The flows that took longest against an idle fabric, those that are not complete included."""
-    end = result.summary.simulated_ps
-    taken = pl.col("receiver_finish_ps").fill_null(end) - pl.col("start_ps")
-    flows = result.flows.filter(pl.col("bytes").is_not_null()).with_columns(
-        taken_ps=taken, against_idle=taken / pl.col("ideal_fct_ps")
-    )
-    rows = flows.sort(["against_idle", "id"], descending=[True, False]).head(count).to_dicts()
-    return [_victim(result, row) for row in rows]
+    return [_victim(result, row) for row in _most(result, "against_idle", pl.col("bytes").is_not_null(), count)]
 
 
 def worst_victim(result: Result) -> Victim | None:
     """The flow that stood longest behind PAUSEs of ports that it does not pass; none if none did."""
-    end = result.summary.simulated_ps
-    blocked = result.flows.filter(pl.col("blocked_ps") > 0).sort(["blocked_ps", "id"], descending=[True, False])
-    for row in blocked.head(1).to_dicts():
-        taken = (end if row["receiver_finish_ps"] is None else row["receiver_finish_ps"]) - row["start_ps"]
-        ideal = row["ideal_fct_ps"]
-        return _victim(
-            result, row | {"taken_ps": taken, "against_idle": taken / ideal if ideal else 0.0}, is_innocent=True
-        )
-    return None
+    rows = _most(result, "blocked_ps", pl.col("blocked_ps") > 0, 1)
+    return _victim(result, rows[0], is_innocent=True) if rows else None
+
+
+def _most(result: Result, column: str, which: pl.Expr, count: int) -> list[dict[str, Any]]:
+    """The flows with most of something, with the columns `taken_ps` and `against_idle` (how often the idle time)."""
+    taken = tables.taken(result.summary.simulated_ps)
+    against_idle = (taken / pl.col("ideal_fct_ps")).fill_null(0.0)
+    flows = result.flows.with_columns(taken_ps=taken, against_idle=against_idle).filter(which)
+    top = flows.select("id", column).top_k(count, by=[column, "id"], reverse=[False, True])
+    rows = flows.filter(pl.col("id").is_in(top["id"].implode()))
+    return rows.sort([column, "id"], descending=[True, False]).to_dicts()
 
 
 def _victim(result: Result, row: dict[str, Any], is_innocent: bool = False) -> Victim:
@@ -71,22 +86,20 @@ def _victim(result: Result, row: dict[str, Any], is_innocent: bool = False) -> V
     end = start + row["taken_ps"]
     roots = _roots(result, row, path, start, end)
     if is_innocent:
-        roots = Counter({root: length for root, length in roots.items() if root not in path})
-    meanwhile = _meanwhile(result, row["id"], start, end)
+        own = result.topology.known_ports_of(row)
+        roots = Counter({root: length for root, length in roots.items() if root not in own})
+    others = [(ports, other) for ports, other in _suspects(result, start, end) if other.flow != row["id"]]
     root: Port | None
     if roots:
         ((root, length),) = roots.most_common(1)
     else:
         # Nobody was told to stop: where it met most of the others.
         met = Counter(dict.fromkeys(path, 0))
-        for ports, _, count in meanwhile:
-            met.update({port: count for port in ports if port in met})
+        for ports, other in others:
+            met.update({port: other.bytes for port in ports if port in met})
         (root, length) = (max(met, key=lambda port: met[port]), 0) if any(met.values()) else (None, 0)
-    sources: Counter[str] = Counter()
-    for ports, src, count in meanwhile:
-        sources[src] += count if root in ports else 0
-    names = tuple(src for src, count in sources.most_common() if count)
-    return Victim(row, row["taken_ps"], row["against_idle"], root, length, names)
+    suspects = tuple(other for ports, other in others if root in ports and other.bytes)
+    return Victim(row, row["taken_ps"], row["against_idle"], root, length, suspects)
 
 
 def _roots(result: Result, row: dict[str, Any], path: list[Port], start: int, end: int) -> Counter[Port]:
@@ -104,33 +117,53 @@ def _roots(result: Result, row: dict[str, Any], path: list[Port], start: int, en
     return Counter({(node, port): length for node, port, length in sums.iter_rows()})
 
 
-def _meanwhile(result: Result, victim: int, start: int, end: int) -> list[tuple[list[Port], str, int]]:
-    """Other flows between two instants: the ports that they pass, their hosts, and their bytes."""
-    flows = result.flows.filter(
-        pl.col("id") != victim,
-        pl.col("start_ps") < end,
-        pl.col("receiver_finish_ps").fill_null(end) > start,
-        pl.col("path").is_not_null(),
-    ).sort(["delivered_bytes", "id"], descending=[True, False])
-    rows = flows.head(SUSPECTS).select("src", "path", "delivered_bytes").iter_rows(named=True)
-    return [(result.topology.ports_of(flow), flow["src"], flow["delivered_bytes"]) for flow in rows]
+def _suspects(result: Result, start: int, end: int) -> list[tuple[list[Port], Suspect]]:
+    """The flows that can have delivered most between two instants, the most bytes first, and the ports that they pass.
 
-
-def sentence(result: Result) -> str:
-    """The worst victim and its root; empty if there is no victim."""
-    victim = worst_victim(result)
-    if victim is None:
-        return ""
-    flow, blocked = victim.flow, style.duration(victim.flow["blocked_ps"])
-    name = f"flow {flow['id']}, {flow['src']} → {flow['dst']}"
-    if victim.root is None:
-        return f"Worst victim: {name}, stood {blocked} behind PAUSEs of ports that it does not pass."
-    root = f"{result.topology.port_name(victim.root)}, the port {result.topology.leads_to(victim.root)}"
-    met = f", where flows from {listed(victim.sources)} met" if victim.sources else ""
-    return (
-        f"Worst victim: {name}, stood {blocked} behind PAUSEs that it has no part in, most of them rooted at "
-        f"{root}{met}. Where its time went: backwater why {result.directory} {flow['id']}"
+    Of what a flow delivered, the share counts that its time between the instants has in all its time.
+    """
+    taken = tables.taken(result.summary.simulated_ps)
+    meanwhile = pl.min_horizontal(pl.col("start_ps") + taken, end) - pl.max_horizontal("start_ps", start)
+    top = (
+        result.flows.select(
+            "id",
+            row=pl.int_range(pl.len()),
+            count=(pl.col("delivered_bytes") * (meanwhile / taken)).floor(),
+            is_suspect=(meanwhile > 0) & pl.col("path").is_not_null(),
+        )
+        .filter("is_suspect")
+        .top_k(SUSPECTS, by=["count", "id"], reverse=[False, True])
+        .sort(["count", "id"], descending=[True, False])
     )
+    rows = result.flows.select("id", "src", "dst", "path")[top["row"]].iter_rows(named=True)
+    return [
+        (result.topology.ports_of(flow), Suspect(flow["id"], flow["src"], flow["dst"], int(count)))
+        for flow, count in zip(rows, top["count"], strict=True)
+    ]
+
+
+def _sources(suspects: Iterable[Suspect]) -> list[str]:
+    """The hosts that flows come from, those with the most bytes first."""
+    sources: Counter[str] = Counter()
+    for suspect in suspects:
+        sources[suspect.src] += suspect.bytes
+    return [src for src, _ in sources.most_common()]
+
+
+def sentence(result: Result, victim: Victim) -> str:
+    """A victim and its root; `command` goes on from there."""
+    flow, blocked = victim.flow, style.duration(victim.flow["blocked_ps"])
+    met = f", where flows from {listed(victim.sources)} met" if victim.suspects else ""
+    root = "" if victim.root is None else f", most of them rooted at {result.topology.described(victim.root)}{met}"
+    return (
+        f"Worst victim: flow {flow['id']}, {flow['src']} → {flow['dst']}, stood {blocked} behind PAUSEs that it has no "
+        f"part in{root}. Where its time went:"
+    )
+
+
+def command(result: Result, victim: Victim) -> str:
+    """The command that tells where the time of a victim went."""
+    return f"backwater why {shlex.quote(str(result.directory))} {victim.flow['id']}"
 
 
 def table(result: Result, victims: Iterable[Victim]) -> View:
@@ -147,7 +180,7 @@ def table(result: Result, victims: Iterable[Victim]) -> View:
         )
         for victim in victims
     ]
-    headers = ("flow", "", "congested port, and whose flows met there", "size", "time", "slowdown", "blocked")
+    headers = ("flow", "", "congested port, and flows to blame", "size", "time", "slowdown", "blocked")
     note = "blocked: behind a PAUSE that was caused by a port not on the flow's path."
     return View("Slowest flows", headers, rows, text_columns=3, note=note)
 
@@ -155,45 +188,40 @@ def table(result: Result, victims: Iterable[Victim]) -> View:
 def _blame(result: Result, victim: Victim) -> str:
     if victim.root is None:
         return "met nobody"
-    root = f"{result.topology.port_name(victim.root)} {result.topology.leads_to(victim.root)}"
-    return f"{root}: {listed(victim.sources)}" if victim.sources else root
+    root = result.topology.place(victim.root)
+    flows = [f"{suspect.src} → {suspect.dst} (flow {suspect.flow})" for suspect in victim.suspects]
+    return f"{root}: {listed(flows, FEW)}" if flows else root
 
 
 # ------------------------------------------------------------------------------------------------------ hot spots
 
 
-def _hosts_through(result: Result) -> dict[Port, Counter[str]]:
-    """By port: the hosts whose flows pass it, with the bytes that they have delivered."""
-    through: dict[Port, Counter[str]] = defaultdict(Counter)
-    largest = result.flows.filter(pl.col("path").is_not_null()).sort(
-        ["delivered_bytes", "id"], descending=[True, False]
-    )
-    for flow in largest.head(SUSPECTS).select("src", "path", "delivered_bytes").iter_rows(named=True):
-        for port in result.topology.ports_of(flow):
-            through[port][flow["src"]] += flow["delivered_bytes"]
+def _flows_through(result: Result) -> dict[Port, list[Suspect]]:
+    """By port: the largest flows that pass it."""
+    through: dict[Port, list[Suspect]] = defaultdict(list)
+    for ports, suspect in _suspects(result, 0, result.summary.simulated_ps):
+        for port in ports if suspect.bytes else ():
+            through[port].append(suspect)
     return through
 
 
-def _place(result: Result, port: Port) -> str:
-    return f"{result.topology.port_name(port)} {result.topology.leads_to(port)}"
-
-
 def _queues(numbers: Iterable[int]) -> str:
-    """Classes, and how many queues that a flow control has added."""
+    """Classes, and how many queues that a flow control has added: classes 3, 4 and 2 added queues."""
     queues = sorted(set(numbers))
     classes = [str(queue) for queue in queues if queue < CLASSES]
     added = len(queues) - len(classes)
-    return ", ".join([*classes, *([style.counted(added, "added queue")] if added else [])])
+    text = listed([*classes, *([style.counted(added, "added queue")] if added else [])], len(queues))
+    return {0: "", 1: "class "}.get(len(classes), "classes ") + text
 
 
 def causes(result: Result) -> View:
     """The congested ports that paused others longest, and whose flows met there."""
     frame = tables.pause_causes(result.pauses, result.summary.simulated_ps)
-    through = _hosts_through(result)
+    through = _flows_through(result)
     rows = [
         (
-            _place(result, (row["cause_node"], row["cause_port"])),
-            listed([*dict(through.get((row["cause_node"], row["cause_port"]), Counter()).most_common())]) or "–",
+            result.topology.place((row["cause_node"], row["cause_port"])),
+            listed(_sources(through[row["cause_node"], row["cause_port"]])) or "–",
             _queues(row["queues"]),
             f"{row['pauses']:,}",
             f"{row['places']:,}",
@@ -201,7 +229,7 @@ def causes(result: Result) -> View:
         )
         for row in frame.head(WORST).iter_rows(named=True)
     ]
-    headers = ("port", "flows of", "classes paused", "pauses", "queues paused", "total pause")
+    headers = ("port", "flows of", "paused", "pauses", "queues paused", "total pause")
     note = " ".join([more(frame), ENDING]).strip() if rows else ""
     return View("Ports that caused PAUSE", headers, rows, text_columns=3, note=note)
 
@@ -217,13 +245,13 @@ def main_cause(result: Result) -> str:
         return ""
     row = frame.row(0, named=True)
     port = (row["cause_node"], row["cause_port"])
-    sources = [src for src, count in _hosts_through(result)[port].most_common() if count]
+    sources = _sources(_flows_through(result)[port])
     rate = result.topology.egress_ports.filter(node=port[0], port=port[1])["rate_bps"].item()
     met = f" Flows of {listed(sources)} met there: it ends when" if sources else " It ends when"
     return (
-        f"Main cause of PAUSE: {result.topology.port_name(port)}, the port {result.topology.leads_to(port)}, "
+        f"Main cause of PAUSE: {result.topology.described(port)}, "
         f"{row['paused_ps'] / total:.0%} of all time paused ({style.duration(row['paused_ps'])}), "
-        f"class {_queues(row['queues'])}.{met} no more comes than the {style.rate(rate)} of its link."
+        f"{_queues(row['queues'])}.{met} no more comes than the {style.rate(rate)} of its link."
     )
 
 
@@ -244,14 +272,14 @@ def paused(result: Result) -> View:
     )
     rows = [
         (
-            _place(result, (row["node"], row["port"])),
+            result.topology.place((row["node"], row["port"])),
             _queues([row["queue_number"]]),
-            _place(result, (row["cause"]["cause_node"], row["cause"]["cause_port"])),
+            result.topology.place((row["cause"]["cause_node"], row["cause"]["cause_port"])),
             f"{row['pauses']:,}",
             style.duration(row["paused_ps"]),
             f"{row['paused_ps'] / max(1, end):.1%}",
         )
         for row in frame.head(WORST).iter_rows(named=True)
     ]
-    headers = ("egress queue", "class", "because of", "pauses", "total pause", "of the time")
+    headers = ("egress port", "queue", "because of", "pauses", "total pause", "of the time")
     return View("Queues paused longest", headers, rows, text_columns=3, note=more(frame))

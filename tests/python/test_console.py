@@ -76,7 +76,7 @@ def test_one_thing_is_singular() -> None:
 def test_the_summary_names_the_main_cause_of_pause_and_the_worst_victim(
     result: Result, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    console.out.print(console.summary(result))
+    console.out.print(console.summary(result), crop=False)
     text = " ".join(capsys.readouterr().out.split())
     assert (
         "Main cause of PAUSE: s0:0, the port to h0, 78% of all time paused (70 µs), class 3. Flows of h1 met there: it "

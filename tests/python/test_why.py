@@ -1,18 +1,20 @@
 """Why a flow is slow, in words: the example of the README, and what cannot be explained."""
 
+import dataclasses
 import json
 import re
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 import backwater
-from backwater import Result, Scenario, victims
+from backwater import Result, Scenario, console, victims
 from backwater.exports import export
 from backwater.result import ResultError
-from backwater.why import DiffersError, Explanation, flow_called, words
+from backwater.why import DiffersError, Explanation, Wait, flow_called, words
 from backwater.why.rerun import Rerun
-from conftest import command_line, write_result
+from conftest import PAUSES, US, WAITS, command_line, seal, write_result
 
 VICTIM = {
     "topology": {"kind": "leaf-spine", "leaves": 2, "spines": 1, "hosts_per_leaf": 4, "uplink_rate": "400 Gbps"},
@@ -46,14 +48,15 @@ def test_the_victim_of_the_readme_its_root_and_its_culprits(why: Explanation, vi
     (root,) = why.roots
     assert (root.port, root.is_on_path) == (("leaf1", 0), False)
     assert {(culprit.flow, culprit.src) for culprit in root.culprits} == {(0, "h0"), (1, "h1"), (2, "h6")}
-    assert root.shared == (("leaf0", 4), ("spine0", 1))
+    shared = {culprit.src: culprit.shared for culprit in root.culprits}
+    assert shared == {"h6": (), **dict.fromkeys(("h0", "h1"), (("leaf0", 4), ("spine0", 1)))}
     assert root.length_ps > why.total_ps / 2
     head, first, *_ = words.sentences(why)
     assert head.startswith("Flow 3, h2 → h5, 2 MB: 509.7 µs, 2.88 times the 177 µs")
     assert first.startswith(
         "h2 → h5 stood 324 µs (64%) behind PAUSEs rooted at leaf1:0, the port to h4, where h6 (40%), "
     )
-    assert first.endswith("it is a victim. They share leaf0:4 (to spine0) and spine0:1 (to leaf1).")
+    assert first.endswith("it is a victim. It shares leaf0:4 (to spine0) and spine0:1 (to leaf1) with h0 and h1.")
 
 
 def test_culprits_are_counted_by_what_left_the_root_while_it_kept_others_waiting(why: Explanation) -> None:
@@ -73,6 +76,98 @@ def test_a_result_with_probes_is_explained_without_running_it_again(
     monkeypatch.setattr(Rerun, "run", None)
     again = probed.why(3)
     assert (again.steps, again.roots, again.packets) == (why.steps, why.roots, why.packets)
+
+
+def test_pauses_that_no_probe_recorded_are_found_by_running_again(why: Explanation, tmp_path: Path) -> None:
+    probes = {"probes": {"flows": True, "pauses": False}}
+    blind = backwater.run(Scenario.from_dict(VICTIM | probes), tmp_path / "blind")
+    assert blind.pauses.is_empty()
+    found = blind.why(3)
+    assert (found.steps, found.roots) == (why.steps, why.roots)
+
+
+def test_without_a_pause_none_is_looked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    document = VICTIM | {
+        "traffic": [{"kind": "flows", "flows": [{"src": "h0", "dst": "h4", "bytes": "10 KB"}]}],
+        "probes": {"flows": True, "pauses": False},
+    }
+    alone = backwater.run(Scenario.from_dict(document), tmp_path / "alone")
+    monkeypatch.setattr(Rerun, "run", None)
+    assert alone.why(0).roots == ()
+
+
+def _late(spines: int, way: str) -> Scenario:
+    """Five flows to h5, cut short: the packet of the one that begins last stands at the first switch."""
+    flows = [
+        {"src": f"h{src}", "dst": "h5", "bytes": "2 MB", "start": "30 us" if src == 4 else "0 s"} for src in range(5)
+    ]
+    topology = {"kind": "leaf-spine", "leaves": 2, "hosts_per_leaf": 5}
+    return Scenario.from_dict(
+        VICTIM
+        | {
+            "topology": topology | {"spines": spines, "uplink_rate": f"{400 // spines} Gbps"},
+            "load_balance": {"kind": way},
+            "traffic": [{"kind": "flows", "flows": flows}],
+            "run": {"until": "40 us", "drain": "0 s"},
+        }
+    )
+
+
+@pytest.mark.parametrize(("spines", "way"), [(1, "ecmp"), (2, "spray")])
+def test_who_has_not_come_to_the_root_on_its_way_yet_is_no_victim(tmp_path: Path, spines: int, way: str) -> None:
+    """Of a flow that is sprayed and not complete it is only known where it ends: at the port to its receiver."""
+    result = backwater.run(_late(spines, way), tmp_path / "late")
+    assert (result.flows.filter(id=4)["path"].item() is None) == (way == "spray")
+    found = result.why(4)
+    assert ("leaf1", 0) not in {step.port for step in found.steps}
+    assert [(root.port, root.is_on_path) for root in found.roots] == [(("leaf1", 0), True)]
+    assert "victim" not in " ".join(words.sentences(found))
+
+
+def test_where_the_way_is_not_known_nobody_is_called_a_victim(why: Explanation) -> None:
+    (root,) = why.roots
+    unknown = dataclasses.replace(why, roots=(dataclasses.replace(root, is_on_path=None),))
+    assert "victim" not in " ".join(words.sentences(unknown))
+
+
+def test_ports_are_shared_with_those_who_pass_them(why: Explanation) -> None:
+    (root,) = why.roots
+    first, *others = root.culprits
+    culprits = (dataclasses.replace(first, shared=(("spine0", 1),)), *others)
+    shared = dataclasses.replace(why, roots=(dataclasses.replace(root, culprits=culprits),))
+    assert words.sentences(shared)[1].endswith(
+        "It shares leaf0:4 (to spine0) with h0 and h1, and spine0:1 (to leaf1) with h6, h0 and h1."
+    )
+
+
+def test_a_root_on_the_own_way_is_told_with_those_who_filled_it(victim: Result) -> None:
+    found = victim.why(1)
+    assert [(root.port, root.is_on_path) for root in found.roots] == [(("leaf1", 0), True)]
+    text = " ".join(words.sentences(found))
+    assert re.search(r"rooted at leaf1:0, the port to h4, where h6 \(\d+%\) and h0 \(\d+%\) met\.", text)
+    assert not re.search("victim|share", text)
+    (root,) = found.roots
+    one = dataclasses.replace(found, roots=(dataclasses.replace(root, culprits=root.culprits[:1]),))
+    assert "the port to h4, which h6 (100%) filled." in " ".join(words.sentences(one))
+
+
+def test_roots_that_a_queue_has_forgotten_are_told_as_such(tmp_path: Path) -> None:
+    """Flow 0 of the small result takes 2 µs: half of it behind closures of which only the total is known."""
+    rows = [
+        (0, "completion", 1, step, node, port, term, None, None, US // 2)
+        for step, (node, port, term) in enumerate(
+            (("h0", 0, "serialisation"), ("h0", 0, "propagation"), ("s0", 2, "paused"), ("s0", 2, "paused"))
+        )
+    ]
+    directory = write_result(tmp_path / "forgotten")
+    pl.DataFrame(rows, schema=WAITS, orient="row").write_parquet(directory / "waits.parquet")
+    found = Result.load(seal(directory)).why(0)
+    assert found.steps[-1] == Wait(("s0", 2), "paused", None, US // 2)
+    assert found.roots == ()
+    assert words.sentences(found)[1] == (
+        "For 1 µs (50%), it was at s0:2 (to h2): behind a PAUSE rooted at ports that are not known any more."
+    )
+    assert words.tables(found)[0].rows[-1][1] == "behind a PAUSE rooted at ports that are not known any more"
 
 
 def test_a_flow_that_is_not_complete_is_explained_up_to_the_end(tmp_path: Path) -> None:
@@ -131,18 +226,27 @@ def test_where_a_window_limits_a_flow_it_says_where_its_packets_waited(tmp_path:
     found = backwater.run(Scenario.from_dict(document), tmp_path / "window").why(0)
     assert found.openings > 0
     sentence = next(text for text in words.sentences(found) if "window was full" in text)
-    assert f"{found.openings} ACKs opened it, and each waited, with its packet" in sentence
+    assert f"{found.openings} ACKs opened it, and on average each waited, with its packet, " in sentence
 
 
 def test_the_slowest_flows_and_who_is_to_blame(victim: Result) -> None:
     found = {one.flow["id"]: one for one in victims.slowest(victim)}
     assert list(found) == [1, 0, 3, 2]
     assert {one.root for one in found.values()} == {("leaf1", 0)}
-    assert set(found[3].sources) == {"h0", "h1", "h6"}
+    assert {(suspect.flow, suspect.src, suspect.dst) for suspect in found[3].suspects} == {
+        (0, "h0", "h4"),
+        (1, "h1", "h4"),
+        (2, "h6", "h4"),
+    }
     assert set(found[2].sources) == {"h0", "h1"}
     worst = victims.worst_victim(victim)
     assert worst is not None
     assert (worst.flow["id"], worst.root) == (3, ("leaf1", 0))
+    assert victims.sentence(victim, worst).endswith(
+        "rooted at leaf1:0, the port to h4, where flows from h6, h0 and h1 met. Where its time went:"
+    )
+    unknown = dataclasses.replace(worst, root=None, suspects=())
+    assert victims.sentence(victim, unknown).endswith("behind PAUSEs that it has no part in. Where its time went:")
 
 
 def test_where_nobody_paused_the_port_where_flows_met_is_named(tmp_path: Path) -> None:
@@ -150,16 +254,66 @@ def test_where_nobody_paused_the_port_where_flows_met_is_named(tmp_path: Path) -
     document = {"topology": {"kind": "star", "hosts": 4}, "traffic": [{"kind": "flows", "flows": flows}]}
     result = backwater.run(Scenario.from_dict(document), tmp_path / "met")
     assert result.pauses.is_empty()
-    assert [(one.root, one.sources) for one in victims.slowest(result)] == [(("s0", 2), ("h0",)), (("s0", 2), ("h1",))]
-    assert victims.sentence(result) == victims.main_cause(result) == ""
+    assert [(one.root, one.sources) for one in victims.slowest(result)] == [(("s0", 2), ["h0"]), (("s0", 2), ["h1"])]
+    assert victims.main_cause(result) == ""
+    assert victims.worst_victim(result) is None
+
+
+def test_flows_are_blamed_by_what_they_can_have_delivered_meanwhile(tmp_path: Path) -> None:
+    """Flow 0 is the largest, but most of it has been delivered before flow 2 begins."""
+    flows = [
+        {"src": "h0", "dst": "h3", "bytes": "1 MB"},
+        {"src": "h1", "dst": "h3", "bytes": "300 KB", "start": "84 us"},
+        {"src": "h2", "dst": "h3", "bytes": "100 KB", "start": "84 us"},
+    ]
+    document = {"topology": {"kind": "star", "hosts": 4}, "traffic": [{"kind": "flows", "flows": flows}]}
+    document |= {"congestion_control": {"kind": "none"}}
+    result = backwater.run(Scenario.from_dict(document), tmp_path / "meanwhile")
+    found = {one.flow["id"]: one for one in victims.slowest(result)}[2]
+    assert [suspect.flow for suspect in found.suspects] == [1, 0]
+    start, end = (result.flows.filter(id=flow)["receiver_finish_ps"].item() for flow in (2, 0))
+    taken = min(start, end) - result.flows.filter(id=2)["start_ps"].item()
+    assert found.suspects[1].bytes == pytest.approx(1_000_000 * taken / end, abs=1)
+    blamed = next(row[2] for row in victims.table(result, [found]).rows)
+    assert blamed == "s0:3 to h3: h1 → h3 (flow 1) and h0 → h3 (flow 0)"
+
+
+def test_of_many_flows_to_blame_the_largest_are_named(victim: Result) -> None:
+    one = victims.slowest(victim, 1)[0]
+    many = dataclasses.replace(one, suspects=tuple(victims.Suspect(flow, "h1", "h4", 9) for flow in range(7)))
+    assert victims.table(victim, [many]).rows[0][2] == (
+        "leaf1:0 to h4: h1 → h4 (flow 0), h1 → h4 (flow 1), h1 → h4 (flow 2) and 4 more"
+    )
+
+
+def test_added_queues_are_no_classes(result_directory: Path) -> None:
+    """Of the PAUSEs of the small result, those of s0:0 are made to be of two added queues."""
+    pauses = pl.read_parquet(result_directory / "pauses.parquet").to_dicts()
+    added = [row | {"queue": queue} for row in pauses if row["cause_port"] == 0 for queue in (8, 9)]
+    for rows, text in (
+        (added, "2 added queues"),
+        ([*pauses, *added], "class 3 and 2 added queues"),
+        ([*pauses, *added[:1], pauses[2] | {"queue": 4}], "classes 3, 4 and 1 added queue"),
+    ):
+        pl.DataFrame(rows, schema=PAUSES).write_parquet(result_directory / "pauses.parquet")
+        result = Result.load(seal(result_directory))
+        assert f"), {text}. Flows of h1 met there" in victims.main_cause(result)
+        assert victims.causes(result).rows[0][2] == text
+
+
+def test_the_command_to_go_on_with_can_be_copied(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    directory = tmp_path / ("a directory whose name is " + "very " * 20 + "long")
+    result = Result.load(write_result(directory))
+    console.out.print(console.summary(result), crop=False)
+    assert f"backwater why '{directory}' 1" in [line.rstrip() for line in capsys.readouterr().out.splitlines()]
 
 
 def test_hot_spots_tell_neighbour_class_and_flows(victim: Result) -> None:
     assert victims.main_cause(victim).startswith(
         "Main cause of PAUSE: leaf1:0, the port to h4, 100% of all time paused"
     )
-    assert victims.causes(victim).rows[0][:3] == ("leaf1:0 to h4", "h0, h1 and h6", "3")
-    assert {row[:3] for row in victims.paused(victim).rows} >= {("leaf0:4 to spine0", "3", "leaf1:0 to h4")}
+    assert victims.causes(victim).rows[0][:3] == ("leaf1:0 to h4", "h0, h1 and h6", "class 3")
+    assert {row[:3] for row in victims.paused(victim).rows} >= {("leaf0:4 to spine0", "class 3", "leaf1:0 to h4")}
 
 
 def test_ports_go_by_their_names_where_they_have_any(tmp_path: Path) -> None:
@@ -176,7 +330,7 @@ def test_the_command_line_explains(victim: Result) -> None:
     directory = str(victim.directory)
     listed = command_line("why", directory)
     assert listed.exit_code == 0
-    assert "leaf1:0 to h4: h0, h1 and h6" in listed.stdout
+    assert all(text in listed.stdout for text in ("leaf1:0 to h4: ", "(flow 0)", "(flow 1)", "(flow 2)"))
     one = command_line("why", directory, "h2->h5")
     assert "It does not pass that port: it is a victim." in " ".join(one.stdout.split())
     document = json.loads(command_line("why", directory, "3", "--json").stdout)

@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 use backwater_analysis::{Question, Refusal, headroom, tofino};
+use backwater_engine::Time;
 use backwater_engine::memory::Share;
 use backwater_engine::units::Quantity;
 use backwater_export::ExportError;
@@ -198,9 +199,10 @@ impl Plan {
         serde_json::to_string(&answer).map_err(|error| PyRuntimeError::new_err(error.to_string()))
     }
 
-    fn start(&self, py: Python<'_>, output: &str, threads: usize) -> PyResult<Run> {
-        let plan = self.plan.clone();
-        let run = py.detach(|| backwater_results::Run::start(plan, Path::new(output), threads));
+    #[pyo3(signature = (output, threads, stop_ps = None))]
+    fn start(&self, py: Python<'_>, output: &str, threads: usize, stop_ps: Option<u64>) -> PyResult<Run> {
+        let (plan, stop) = (self.plan.clone(), stop_ps.map_or(Time::NEVER, Time::from_ps));
+        let run = py.detach(|| backwater_results::Run::start_until(plan, Path::new(output), threads, stop));
         Ok(Run(Mutex::new(Some(run.map_err(|error| run_error(&error))?))))
     }
 }

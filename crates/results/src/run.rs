@@ -105,6 +105,8 @@ pub struct Run {
     next_sample: Time,
     next_check: Time,
     next_look: Time,
+    /// When it is interrupted, if it has not ended before.
+    stop: Time,
     /// Given back when the disk is full.
     reserve: Reserve,
     write_error: Option<String>,
@@ -177,6 +179,14 @@ impl Run {
     /// # Errors
     /// The network is impossible, or the directory cannot be written.
     pub fn start(plan: Plan, directory: &Path, threads: usize) -> Result<Run, RunError> {
+        Run::start_until(plan, directory, threads, Time::NEVER)
+    }
+
+    /// The same for a run that is interrupted when everything before `stop` has happened.
+    ///
+    /// # Errors
+    /// As for [`Run::start`].
+    pub fn start_until(plan: Plan, directory: &Path, threads: usize, stop: Time) -> Result<Run, RunError> {
         let cpu_before = cpu_seconds();
         let (started, footprint) = (Instant::now(), Footprint::start());
         let shards = shards(&plan, threads);
@@ -220,6 +230,7 @@ impl Run {
             next_sample: first(plan.probes.sample_interval),
             next_check: first(plan.probes.deadlock_check),
             next_look: Time::ZERO,
+            stop,
             simulation,
             plan,
             threads,
@@ -267,7 +278,7 @@ impl Run {
     fn plan_look(&mut self) {
         let (now, until) = (self.simulation.now(), self.plan.run.until);
         let end = if now < until { until } else { self.last() };
-        self.next_look = self.next_sample.min(self.next_check).min(now + LOOK).min(end);
+        self.next_look = self.next_sample.min(self.next_check).min(now + LOOK).min(end).min(self.stop);
     }
 
     /// When the run ends, whatever is left to do.
@@ -370,6 +381,9 @@ impl Run {
         if is_last {
             return Some(Outcome::TimeLimit);
         }
+        if now >= self.stop {
+            return Some(Outcome::Interrupted);
+        }
         is_over.then_some(Outcome::Stalled)
     }
 
@@ -400,6 +414,10 @@ impl Run {
     /// A file still cannot be written.
     pub fn finish(mut self) -> Result<Summary, RunError> {
         let outcome = self.outcome.unwrap_or(Outcome::Interrupted);
+        if matches!(self.outcome, None | Some(Outcome::WriteError)) {
+            self.simulation.settle(self.threads);
+            self.write_finished();
+        }
         self.write_probes();
         self.write_events();
         self.write_open_pauses();

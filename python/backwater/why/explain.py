@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from backwater import style, units
+from backwater import style, tables, units
 from backwater.result import Port, Result, ResultError
-from backwater.tables import of_class
-from backwater.why.explanation import Culprit, Explanation, Root, Wait
+from backwater.why.explanation import Culprit, Explanation, Root, Wait, way_of
 from backwater.why.rerun import DiffersError, Rerun
 
 if TYPE_CHECKING:
@@ -28,8 +27,8 @@ def explain(
 ) -> Explanation:
     """Explains where the time of a flow went.
 
-    What the result does not hold (`probes.flows`, events of the ports to blame) is found by running its scenario again,
-    as far as the flow went.
+    What the result does not hold (`probes.flows`, `probes.pauses`, events of the ports to blame) is found by running
+    its scenario again, as far as the flow went.
 
     Args:
         result: The result of a run.
@@ -45,17 +44,15 @@ def explain(
     """
     row = _row_of(result, flow)
     again = Rerun(result, row, threads, base_dir, progress)
-    waits = _waits_of(result, flow)
-    if waits is None:
-        second = again.run({"flows": True, "pauses": True, "trace": None})
-        waits, pauses = _waits_of(second, flow), second.pauses
+    source, waits = result, _waits_of(result, flow)
+    if waits is None or (_roots(waits["completion"][0]) and not result.summary.scenario["probes"]["pauses"]):
+        source = again.run({"flows": True, "pauses": True, "trace": None})
+        waits = _waits_of(source, flow)
         if waits is None:
             raise DiffersError(f"flow {flow} does not start when the scenario is run again: {again.may_differ}")
-    else:
-        pauses = result.pauses
     end = result.summary.simulated_ps if row["fct_ps"] is None else row["receiver_finish_ps"]
     steps = waits["completion"][0]
-    windows = _windows(steps, row["start_ps"], row["class"], pauses, end)
+    windows = _windows(steps, row["start_ps"], row["class"], source.pauses, end)
     culprits = _culprits(result, again, windows)
     return Explanation(
         row,
@@ -63,7 +60,7 @@ def explain(
         steps,
         *waits["packets"],
         *waits["window"],
-        tuple(_root(result, row, steps, port, culprits.get(port, Counter())) for port in _by_length(steps)),
+        tuple(_root(result, row, steps, port, culprits.get(port, Counter())) for port in _roots(steps)),
         result.topology,
     )
 
@@ -75,12 +72,13 @@ def flow_called(result: Result, name: str) -> int:
         if not name.isdecimal():
             raise ResultError(f"{name!r} is not a flow: give its number, or two hosts as h2->h5")
         return int(name)
-    end = result.summary.simulated_ps
-    taken = pl.col("receiver_finish_ps").fill_null(end) - pl.col("start_ps")
-    rows = result.flows.filter(pl.col("src") == src, pl.col("dst") == dst).sort([taken, "id"], descending=[True, False])
-    if rows.is_empty():
+    taken = tables.taken(result.summary.simulated_ps)
+    ids = result.flows.filter(pl.col("src") == src, pl.col("dst") == dst).select(
+        pl.col("id").sort_by(taken, "id", descending=[True, False])
+    )
+    if ids.is_empty():
         raise ResultError(f"{result.directory} has no flow from {src!r} to {dst!r}")
-    return int(rows["id"][0])
+    return int(ids.item(0, 0))
 
 
 def _row_of(result: Result, flow: int) -> dict[str, Any]:
@@ -110,7 +108,7 @@ def _waits_of(result: Result, flow: int) -> dict[str, tuple[tuple[Wait, ...], in
     return parts
 
 
-def _by_length(steps: Sequence[Wait]) -> list[Port]:
+def _roots(steps: Sequence[Wait]) -> list[Port]:
     """The roots of all PAUSEs, by how long they lasted."""
     roots: Counter[Port] = Counter()
     for step in steps:
@@ -139,7 +137,7 @@ def _windows(
             pl.col("port") == port,
             pl.col("cause_node") == step.root[0],
             pl.col("cause_port") == step.root[1],
-            of_class(cls),
+            tables.of_class(cls),
             pl.col("start_ps") < now + stay,
             pl.col("end_ps").fill_null(end_ps) > begin,
         )
@@ -204,13 +202,14 @@ def _is_covered(result: Result, first: int, last: int) -> bool:
 
 def _root(result: Result, row: dict[str, Any], steps: Sequence[Wait], port: Port, sent: Counter[int]) -> Root:
     flows = {flow["id"]: flow for flow in result.flows.filter(pl.col("id").is_in(list(sent))).to_dicts()}
-    path = list(dict.fromkeys(step.port for step in steps))
-    culprits = tuple(
-        Culprit(flow, flows[flow]["src"], flows[flow]["dst"], count)
-        for flow, count in sorted(sent.items(), key=lambda item: (-item[1], item[0]))
-        if flow in flows and flow != row["id"]
-    )
-    theirs = {hop for culprit in culprits for hop in result.topology.ports_of(flows[culprit.flow])}
-    shared = tuple(hop for hop in path if hop in theirs and hop != port)
+    way = way_of(row, steps, result.topology)
+    is_way_known = row["fct_ps"] is not None or row["path"] is not None
+    culprits = []
+    for flow, count in sorted(sent.items(), key=lambda item: (-item[1], item[0])):
+        if flow in flows and flow != row["id"]:
+            other = flows[flow]
+            theirs = result.topology.known_ports_of(other)
+            shared = tuple(hop for hop in way if hop in theirs and hop != port)
+            culprits.append(Culprit(flow, other["src"], other["dst"], count, shared))
     length = sum(step.length_ps for step in steps if step.root == port)
-    return Root(port, length, port in path, culprits, shared)
+    return Root(port, length, port in way or (False if is_way_known else None), tuple(culprits))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -19,14 +20,28 @@ class Wait:
     length_ps: int
 
 
+def way_of(flow: Mapping[str, Any], steps: Iterable[Wait], topology: Topology) -> list[Port]:
+    """The ports on a flow's way: those of a packet, and those that its row of `flows.parquet` tells."""
+    return list(dict.fromkeys([*(step.port for step in steps), *topology.known_ports_of(flow)]))
+
+
 @dataclass(frozen=True)
 class Culprit:
-    """A flow, and how many bytes of it left the root while it kept others waiting."""
+    """A flow, how many bytes of it left the root while it kept others waiting, and the ports it shares with these.
+
+    Attributes:
+        flow: Its number.
+        src: Its sender.
+        dst: Its receiver.
+        bytes: How many bytes of it left the root.
+        shared: Ports besides the root that the flow that is explained passes as well.
+    """
 
     flow: int
     src: str
     dst: str
     bytes: int
+    shared: tuple[Port, ...]
 
 
 @dataclass(frozen=True)
@@ -36,16 +51,14 @@ class Root:
     Attributes:
         port: The port.
         length_ps: For how long.
-        is_on_path: Whether the packet passed it itself; otherwise its flow is a victim.
+        is_on_path: Whether it is on the flow's own way; otherwise the flow is a victim. None if that is not known.
         culprits: The flows whose data left it during the pauses, the largest first.
-        shared: Ports before the root that both the flow and culprits pass.
     """
 
     port: Port
     length_ps: int
-    is_on_path: bool
+    is_on_path: bool | None
     culprits: tuple[Culprit, ...]
-    shared: tuple[Port, ...]
 
 
 @dataclass(frozen=True)
@@ -79,6 +92,11 @@ class Explanation:
     def total_ps(self) -> int:
         """Time from the start of the flow to its completion, or to the end of the run."""
         return int(self.end_ps - self.flow["start_ps"])
+
+    @property
+    def way(self) -> list[Port]:
+        """The ports on the flow's way, as far as it is known."""
+        return way_of(self.flow, self.steps, self.topology)
 
     def to_json(self) -> str:
         """Everything as JSON."""

@@ -55,22 +55,25 @@ class Rerun:
         scenario = json.loads(json.dumps(self.result.summary.scenario))
         scenario["probes"] = {name: value for name, value in (scenario["probes"] | probes).items() if value is not None}
         finish = self.row["receiver_finish_ps"]
-        if finish is None and self.result.summary.outcome in ("interrupted", "write-error"):
-            # It ended before its time, and so must this run.
-            scenario["run"] |= {"until": f"{self.result.summary.simulated_ps} ps", "drain": "0 s"}
+        stop = self.result.summary.simulated_ps if finish is None else finish + 1
         checked = Scenario.from_dict(scenario, base_dir=self.base_dir, name=self.result.summary.name)
         directory = tempfile.TemporaryDirectory(prefix="backwater-")
-        again, is_interrupted = simulate(checked, Path(directory.name), self.threads, self.progress, finish)
+        again, is_interrupted = simulate(checked, Path(directory.name), self.threads, self.progress, stop)
         again.keep(directory)
         if is_interrupted:
             raise KeyboardInterrupt
         rows = again.flows.filter(pl.col("id") == self.row["id"]).to_dicts()
-        if not rows or any(
-            rows[0][column] != self.row[column] for column in ("fct_ps", "delivered_bytes", "src", "dst")
-        ):
-            took = style.duration(rows[0]["fct_ps"]) if rows else "not started"
+        if not rows or any(rows[0][column] != self.row[column] for column in ("src", "dst", "fct_ps", "delivered_bytes")):
             raise DiffersError(
-                f"flow {self.row['id']} took {style.duration(self.row['fct_ps'])}, and {took} when it was run again: "
-                f"{self.may_differ}"
+                f"flow {self.row['id']} {_fared(self.row)}, and {_fared(*rows)} when it was run again: {self.may_differ}"
             )
         return again
+
+
+def _fared(row: dict[str, Any] | None = None) -> str:
+    """What a flow has come to."""
+    if row is None:
+        return "did not start"
+    if row["fct_ps"] is None:
+        return f"had delivered {row['delivered_bytes']:,} B"
+    return f"took {style.duration(row['fct_ps'])}"

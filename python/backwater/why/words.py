@@ -89,16 +89,27 @@ def _place(found: Explanation, port: Port) -> str:
 
 def _pauses(found: Explanation, root: Root) -> str:
     """The end of a sentence about the PAUSEs that a port has caused."""
-    at = f"PAUSEs rooted at {found.topology.port_name(root.port)}, the port {found.topology.leads_to(root.port)}"
     total, sources = sum(culprit.bytes for culprit in root.culprits), Counter[str]()
     for culprit in root.culprits:
         sources[culprit.src] += culprit.bytes
     shares = [f"{src} ({count / total:.0%})" for src, count in sources.most_common()]
     met = f", where {listed(shares)} met" if len(shares) > 1 else f", which {shares[0]} filled" if shares else ""
-    victim = "" if root.is_on_path else " It does not pass that port: it is a victim."
-    is_shared = victim and root.shared
-    shared = f" They share {listed([_place(found, port) for port in root.shared])}." if is_shared else ""
-    return f"{at}{met}.{victim}{shared}"
+    victim = f" It does not pass that port: it is a victim.{_shared(found, root)}" if root.is_on_path is False else ""
+    return f"PAUSEs rooted at {found.topology.described(root.port)}{met}.{victim}"
+
+
+def _shared(found: Explanation, root: Root) -> str:
+    """Which ports the flow shares, and with whose flows."""
+    sources: dict[Port, dict[str, None]] = {}
+    for culprit in root.culprits:
+        for port in culprit.shared:
+            sources.setdefault(port, {})[culprit.src] = None
+    places: dict[tuple[str, ...], list[str]] = {}
+    for port in found.way:
+        if port in sources:
+            places.setdefault(tuple(sources[port]), []).append(_place(found, port))
+    shared = [f"{listed(ports)} with {listed(names)}" for names, ports in places.items()]
+    return f" It shares {', and '.join(shared)}." if shared else ""
 
 
 def _opened(found: Explanation) -> str:
@@ -109,7 +120,7 @@ def _opened(found: Explanation) -> str:
         return ""
     each, reason = style.duration(longest.length_ps / found.openings), _reason(found, longest)
     at, acks = found.topology.port_name(longest.port), style.counted(found.openings, "ACK")
-    return f"; {acks} opened it, and each waited, with its packet, {each} at {at}: {reason}"
+    return f"; {acks} opened it, and on average each waited, with its packet, {each} at {at}: {reason}"
 
 
 def _reason(found: Explanation, wait: Wait) -> str:
@@ -129,10 +140,9 @@ def tables(found: Explanation) -> list[View]:
 
 def _rows(found: Explanation, waits: Sequence[Wait], total_ps: int) -> list[tuple[str, str, str, str]]:
     """Cells of a table of waits: where, what, how long, and its share of `total_ps`."""
-    name, leads_to = found.topology.port_name, found.topology.leads_to
     return [
         (
-            f"{name(wait.port)} {leads_to(wait.port)}",
+            found.topology.place(wait.port),
             _reason(found, wait),
             style.duration(wait.length_ps),
             f"{wait.length_ps / max(1, total_ps):.1%}",

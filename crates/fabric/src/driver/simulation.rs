@@ -211,6 +211,15 @@ impl Simulation {
         }
     }
 
+    /// Goes on, from where [`Simulation::advance`] was stopped, to a time before which everything has happened.
+    ///
+    /// # Panics
+    /// As [`Simulation::run_until`].
+    pub fn settle(&mut self, threads: usize) {
+        let ahead = if self.shards.len() == 1 { Duration::from_ps(1) } else { self.lookahead };
+        self.run_until(self.now + ahead, threads);
+    }
+
     /// When routes are computed anew; [`Time::NEVER`] if they are not.
     fn next_change(&self) -> Time {
         self.changes.last().map_or(Time::NEVER, |(at, ..)| *at)

@@ -127,7 +127,7 @@ impl Watch {
             Note::Count { what, amount, .. } => *self.counters.entry(what).or_default() += amount,
             Note::Received { flow, route, .. } => {
                 self.received_flows += 1;
-                if !fabric.carries_route(fabric.flow(flow)) {
+                if !fabric.keeps_route(fabric.flow(flow)) {
                     self.ways.extend(route.map(|route| (flow, route)));
                 }
             }

@@ -173,7 +173,8 @@ fn a_run_that_is_interrupted_between_two_looks_holds_what_happened_until_then() 
     }
     let Progress { time_ps, started_flows, .. } = run.progress();
     let summary = run.finish().unwrap();
-    assert_eq!((summary.outcome, summary.simulated_ps), (Outcome::Interrupted, time_ps));
+    // All that happens at one instant has happened.
+    assert_eq!((summary.outcome, summary.simulated_ps), (Outcome::Interrupted, time_ps + 1));
     assert!(time_ps < 50_000_000, "{time_ps}");
     let rows = |table: &str| {
         let file = fs::File::open(directory.path().join(format!("{table}.parquet"))).unwrap();
@@ -181,6 +182,30 @@ fn a_run_that_is_interrupted_between_two_looks_holds_what_happened_until_then() 
     };
     assert_eq!(rows("flows") as u64, started_flows);
     assert!(rows("pauses") as u64 >= summary.pause_frames / 2 && summary.pause_frames > 0);
+}
+
+/// However it was interrupted, and on however many threads: a run that ends there by itself says the same.
+#[test]
+fn everything_before_the_end_of_an_interrupted_run_has_happened() {
+    let text = INCAST.replace("probes = {", "probes = { flows = true, trace = {},");
+    for (threads, slices) in [(1, 40), (1, 81), (2, 40), (3, 40), (3, 55)] {
+        let directory = tempfile::tempdir().unwrap();
+        let files = |run: Run| {
+            let summary = run.finish().unwrap();
+            assert_eq!(summary.outcome, Outcome::Interrupted);
+            let tables = ["flows", "waits", "events"].map(|name| directory.path().join(format!("{name}.parquet")));
+            (summary.simulated_ps, tables.map(|path| fs::read(path).unwrap()))
+        };
+        let mut interrupted = Run::start(plan_of(&text), directory.path(), threads).unwrap();
+        for _ in 0..slices {
+            interrupted.advance(std::time::Duration::ZERO);
+        }
+        let (end, found) = files(interrupted);
+        let again = Run::start_until(plan_of(&text), directory.path(), 1, Time::from_ps(end)).unwrap();
+        let (same_end, expected) = files(run(again));
+        assert_eq!(end, same_end);
+        assert!(found == expected, "{threads} threads, {slices} slices");
+    }
 }
 
 /// `/dev/full` takes nothing: the run ends by itself, and says which file it could not write.

@@ -3,7 +3,7 @@
 use super::keep;
 use crate::diagnostic::{Diagnostic, counted};
 use crate::scenario::{GroupConfig, InterfacesConfig, RouteConfig};
-use crate::topology::{Graph, did_you_mean};
+use crate::topology::{Graph, did_you_mean, wrong_in_port_name};
 use crate::workload::{NodeList, chosen};
 use backwater_fabric::ids::{NodeId, PortIx};
 use backwater_fabric::network::spec::{RouteSpec, SwitchGroup};
@@ -35,13 +35,13 @@ pub(super) fn routes(routes: &[RouteConfig], graph: &Graph, findings: &mut Vec<D
     resolved
 }
 
-/// The names of ports, in the order of the scenario: later ones replace earlier ones.
+/// The names of ports: those of the topology, and those of the scenario in its order; later ones replace earlier ones.
 pub(super) fn interfaces(
     interfaces: &[InterfacesConfig],
     graph: &Graph,
     findings: &mut Vec<Diagnostic>,
 ) -> BTreeMap<(NodeId, PortIx), String> {
-    let mut names = BTreeMap::new();
+    let mut names = graph.port_names.clone();
     for (i, config) in interfaces.iter().enumerate() {
         let path = format!("interfaces[{i}].nodes");
         let found = named(&config.nodes, &path, graph, findings);
@@ -55,8 +55,9 @@ pub(super) fn interfaces(
                 names.insert((node, port), name);
             }
         }
-        for (j, name) in config.names.iter().enumerate().filter(|(_, name)| name.is_empty()) {
-            findings.push(Diagnostic::error(format!("interfaces[{i}].names[{j}]"), format!("\"{name}\" is no name")));
+        for (j, name) in config.names.iter().enumerate() {
+            let wrong = wrong_in_port_name(name).map(|why| Diagnostic::error(format!("interfaces[{i}].names[{j}]"), why));
+            findings.extend(wrong);
         }
     }
     for ((node, port), name) in &names {
@@ -64,7 +65,8 @@ pub(super) fn interfaces(
         if let Some(((_, other), _)) = ports.into_iter().find(|(_, other)| *other == name) {
             let node = graph.name(*node);
             let message = format!("ports {port} and {other} of \"{node}\" would both be called \"{name}\"");
-            findings.push(Diagnostic::error("interfaces", message));
+            let path = if interfaces.is_empty() { "topology.links" } else { "interfaces" };
+            findings.push(Diagnostic::error(path, message));
         }
     }
     names

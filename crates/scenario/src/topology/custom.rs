@@ -1,6 +1,6 @@
 //! Custom: nodes and links by name.
 
-use super::draft::{Checks, Draft, Wire, unknown_node};
+use super::draft::{Checks, Draft, Wire, unknown_node, wrong_in_port_name};
 use super::{BuildError, Graph};
 use crate::diagnostic::counted;
 use backwater_engine::{Duration, Rate};
@@ -58,6 +58,10 @@ pub struct CustomLink {
     /// Probability that a frame is corrupted. Default: the topology's.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub error_rate: Option<f64>,
+    /// Name of the port at `a`, as `Ethernet0`. Default: none, or what `interfaces` says.
+    pub a_port: Option<String>,
+    /// Name of the port at `b`.
+    pub b_port: Option<String>,
     /// Parallel links of this kind. Default 1.
     #[serde(default = "super::default_one")]
     #[schemars(range(min = 1))]
@@ -104,6 +108,11 @@ impl CustomConfig {
             if let Some(error_rate) = link.error_rate {
                 checks.error_rate(&field("error_rate"), error_rate);
             }
+            for (side, name) in [("a_port", &link.a_port), ("b_port", &link.b_port)] {
+                let Some(name) = name else { continue };
+                let wrong = wrong_in_port_name(name).or_else(|| (link.count > 1).then(|| "names one of several".into()));
+                wrong.into_iter().for_each(|why| checks.error(&field(side), why));
+            }
             let mut end = |side: &str, name: &str| {
                 let id = ids.get(name).copied();
                 if id.is_none() {
@@ -127,6 +136,7 @@ impl CustomConfig {
                 delay: link.delay.unwrap_or(default.delay),
                 error_rate: link.error_rate.unwrap_or(default.error_rate),
             };
+            draft.port_names.insert(draft.links.len(), [link.a_port.clone(), link.b_port.clone()]);
             draft.link(a, b, wire, link.count);
         }
         draft.notes.push(format!(

@@ -5,7 +5,7 @@ use crate::diagnostic::counted;
 use backwater_engine::{Duration, Rate};
 use backwater_fabric::ids::NodeId;
 use backwater_fabric::network::spec::{LinkSpec, NodeKind, NodeSpec};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Largest fabric that a few counts may ask for; guards the memory against a misplaced digit.
 const MAX_LINKS: u64 = 1 << 22;
@@ -32,6 +32,18 @@ impl LinkLimits {
     }
 }
 
+/// What keeps `name` from being the name of a port.
+pub(crate) fn wrong_in_port_name(name: &str) -> Option<String> {
+    if name.is_empty() {
+        return Some("is empty".into());
+    }
+    if name.bytes().all(|byte| byte.is_ascii_digit()) {
+        return Some("must not be a number: that is what a port is called without a name".into());
+    }
+    let reserved = [":", "->"].into_iter().find(|reserved| name.contains(reserved));
+    reserved.map(|reserved| format!("must not contain \"{reserved}\""))
+}
+
 /// The physical properties of a link.
 #[derive(Clone, Copy)]
 pub(super) struct Wire {
@@ -45,6 +57,8 @@ pub(super) struct Wire {
 pub(super) struct Draft {
     pub(super) nodes: Vec<NodeSpec>,
     pub(super) links: Vec<LinkSpec>,
+    /// How the ports at the two ends of a link are called, an index into `links`.
+    pub(super) port_names: BTreeMap<usize, [Option<String>; 2]>,
     pub(super) notes: Vec<String>,
     /// Links that differ from the others.
     pub(super) changed: usize,
@@ -93,14 +107,16 @@ impl Draft {
         failed_links: &[[String; 2]],
         failed_nodes: &[String],
     ) -> Result<Graph, Vec<BuildError>> {
-        let Draft { nodes, mut links, mut notes, changed, mut errors } = self;
+        let Draft { nodes, links, mut port_names, mut notes, changed, mut errors } = self;
+        let names = (0..links.len()).map(|link| port_names.remove(&link).unwrap_or_default());
+        let mut links: Vec<(LinkSpec, [Option<String>; 2])> = links.into_iter().zip(names).collect();
         for (i, [a, b]) in failed_links.iter().enumerate() {
             let mut end = |name: &String| {
                 let found = find(&nodes, &format!("topology.failed_links[{i}]"), name);
                 found.map_err(|error| errors.push(error)).ok()
             };
             let (Some(from), Some(to)) = (end(a), end(b)) else { continue };
-            match links.iter().rposition(|link| (link.a, link.b) == (from, to) || (link.a, link.b) == (to, from)) {
+            match links.iter().rposition(|(link, _)| (link.a, link.b) == (from, to) || (link.a, link.b) == (to, from)) {
                 Some(link) => drop(links.remove(link)),
                 None => errors.push(
                     BuildError::new(
@@ -120,12 +136,18 @@ impl Draft {
                 Err(error) => errors.push(error),
             }
         }
-        links.retain(|link| !failed.contains(&link.a) && !failed.contains(&link.b));
+        links.retain(|(link, _)| !failed.contains(&link.a) && !failed.contains(&link.b));
         notes.extend((changed > 0).then(|| format!("{} changed", counted(changed, "link"))));
         for (count, what) in [(failed_links.len(), "failed link"), (failed.len(), "failed node")] {
             notes.extend((count > 0).then(|| format!("{} taken out", counted(count, what))));
         }
-        if errors.is_empty() { Graph::with_failed(nodes, links, notes, failed) } else { Err(errors) }
+        if !errors.is_empty() {
+            return Err(errors);
+        }
+        let (links, names): (Vec<LinkSpec>, Vec<_>) = links.into_iter().unzip();
+        let mut graph = Graph::with_failed(nodes, links, notes, failed)?;
+        graph.name_ports(&names);
+        Ok(graph)
     }
 }
 

@@ -18,6 +18,8 @@ pub struct Graph {
     ids: BTreeMap<String, NodeId>,
     /// Per node the other end and the link of each port.
     ports: Vec<Vec<(NodeId, usize)>>,
+    /// The names of ports, as far as the topology gives them.
+    pub port_names: BTreeMap<(NodeId, PortIx), String>,
     /// Nodes that take no part: they keep their ids, and have no links.
     failed: BTreeSet<NodeId>,
 }
@@ -82,7 +84,17 @@ impl Graph {
         if !errors.is_empty() {
             return Err(errors);
         }
-        Ok(Graph { nodes, links, notes, ids, ports, failed })
+        Ok(Graph { nodes, links, notes, ids, ports, port_names: BTreeMap::new(), failed })
+    }
+
+    /// Names the ports at the two ends of each link.
+    pub(super) fn name_ports(&mut self, names: &[[Option<String>; 2]]) {
+        for (node, ports) in (0..).map(NodeId).zip(&self.ports) {
+            for (port, (_, link)) in (0..).zip(ports) {
+                let end = usize::from(self.links[*link].a != node);
+                self.port_names.extend(names[*link][end].clone().map(|name| ((node, port), name)));
+            }
+        }
     }
 
     /// The node called `name`.

@@ -79,7 +79,16 @@ pub(super) const CASES: &[Case] = &[
         "[[interfaces]]\nnodes = \"leaf0\"\nnames = [\"a\", \"a\", \"\"]\n[network]",
         &[
             "s.toml:21:1: error: interfaces: ports 0 and 1 of \"leaf0\" would both be called \"a\"",
-            "s.toml:23:20: error: interfaces[0].names[2] = \"\": \"\" is no name",
+            "s.toml:23:20: error: interfaces[0].names[2] = \"\": is empty",
+        ],
+    ),
+    (
+        "[network]",
+        "[[interfaces]]\nnodes = \"leaf0\"\nnames = [\"e:0\", \"to->h0\", \"1\"]\n[network]",
+        &[
+            "s.toml:23:10: error: interfaces[0].names[0] = \"e:0\": must not contain \":\"",
+            "s.toml:23:17: error: interfaces[0].names[1] = \"to->h0\": must not contain \"->\"",
+            "s.toml:23:27: error: interfaces[0].names[2] = \"1\": must not be a number: that is what a port is called without a name",
         ],
     ),
     (
