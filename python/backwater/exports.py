@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Literal
 
 from backwater import _core
-from backwater.result import Result, ResultError
+from backwater.result import RUN_FILE, Result, ResultError
 
 Kind = Literal["perfetto", "pcapng"]
 # How the file of an export is called that is given no name.
@@ -27,15 +27,22 @@ def export(result: Result, kind: Kind, output: Path) -> int:
         How many events, or frames, the file holds.
 
     Raises:
-        ResultError: If the result does not hold what is needed, or a file of it is damaged.
-        OSError: If a file cannot be written.
+        ResultError: If the result does not hold what is needed, a file of it is damaged, or `output` is one of its files.
+        OSError: If a file cannot be written. What was at `output` before is still there then, as after any other error.
     """
+    if output.exists() and any(output.samefile(result.directory / name) for name in (*result.summary.files, RUN_FILE)):
+        raise ResultError(f"{output} is a file of the result: give the export a name of its own")
     result.verify()
+    partial = output.with_name(f"{output.name}.partial")
     try:
-        return _core.export(kind, str(result.directory), str(output))
+        count = _core.export(kind, str(result.directory), str(partial))
     except ValueError as error:
-        output.unlink(missing_ok=True)
         raise ResultError(str(error)) from None
+    else:
+        partial.replace(output)
+        return count
+    finally:
+        partial.unlink(missing_ok=True)
 
 
 def dissector() -> Path:

@@ -209,10 +209,9 @@ class Replay:
         return waits
 
     def at_source(self, flow: int, end: int) -> Counter[Term]:
-        """What the sender of a flow does and waits for from its start on; all counts for the port that it ends at."""
+        """What the sender of a flow does and waits for from its start on."""
         start, cls = self.flows[flow]["start_ps"], self.flows[flow]["class"]
         states = self.senders[flow]
-        here = _at(states, end).port
         own = sorted((frame.start, frame.until, frame.psn or 0) for frame, _ in self.own[flow])
         highest, again = -1, []
         for begin, until, psn in own:
@@ -251,7 +250,7 @@ class Replay:
                     reason = "cnp"
                 else:
                     reason = "other-flow" if frame.cls == cls else "other-class"
-                waits[(*here, reason, *(cause or (None, None)))] += until - begin
+                waits[(*state.port, reason, *(cause or (None, None)))] += until - begin
         return waits
 
     # ------------------------------------------------------------------------------------------------ whole journeys

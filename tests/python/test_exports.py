@@ -94,6 +94,29 @@ def test_packets_are_roce_with_the_numbers_of_their_flows(incast: Result, tmp_pa
     assert set(opcodes) == {0x06, 0x07, 0x08, 0x0A, 0x11, 0x81}
 
 
+def test_a_nack_names_the_packet_that_is_missing(tmp_path: Path) -> None:
+    result = traced(tmp_path / "lossy", topology=INCAST["topology"] | {"error_rate": 1e-2})
+    nacks = Counter[int]()
+    for (_, _, data), row in zip(capture(result, tmp_path / "x.pcapng"), sent(result), strict=True):
+        if row["frame"] != "nack":
+            continue
+        frame = Ether(data)
+        assert (frame[roce.BTH].opcode, frame[roce.BTH].psn, frame[roce.AETH].syndrome) == (0x11, row["psn"], 0x60)
+        assert recomputed(data) == data
+        nacks[row["flow"]] += 1
+    assert len(nacks) > 1
+
+
+def test_an_ack_that_echoes_a_mark_has_becn(tmp_path: Path) -> None:
+    result = traced(tmp_path / "dctcp", congestion_control={"kind": "dctcp"})
+    seen = Counter[bool]()
+    for (_, _, data), row in zip(capture(result, tmp_path / "x.pcapng"), sent(result), strict=True):
+        if row["frame"] == "ack":
+            assert Ether(data)[roce.BTH].becn == row["marked"]
+            seen[row["marked"]] += 1
+    assert set(seen) == {False, True}
+
+
 def test_scapy_finds_the_same_icrc_and_notices_a_wrong_one(incast: Result, tmp_path: Path) -> None:
     checked = 0
     for _, _, data in capture(incast, tmp_path / "x.pcapng")[::7]:
@@ -169,11 +192,26 @@ def test_a_capture_needs_events_and_real_headers(tmp_path: Path) -> None:
     assert not (tmp_path / "x.pcapng").exists()
 
 
+def test_what_was_there_before_an_export_that_fails_is_still_there(incast: Result, tmp_path: Path) -> None:
+    untraced = traced(tmp_path / "untraced", probes={})
+    (tmp_path / "mine").write_text("mine")
+    with pytest.raises(ResultError, match="has no events"):
+        export(untraced, "pcapng", tmp_path / "mine")
+    assert (tmp_path / "mine").read_text() == "mine"
+    for name in ("events.parquet", "run.json"):
+        with pytest.raises(ResultError, match=f"{name} is a file of the result"):
+            export(incast, "pcapng", incast.directory / name)
+    incast.verify()
+    with pytest.raises(OSError, match="No such file"):
+        export(incast, "pcapng", tmp_path / "absent" / "x.pcapng")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["mine", "untraced"]
+
+
 # ---------------------------------------------------------------------------------------------------- Perfetto
 
 
 class Drawn:
-    """A trace, checked: every slice within its track ends after it began, and slices of one track nest."""
+    """A trace, checked: every slice ends, and those of one track follow each other."""
 
     def __init__(self, path: Path) -> None:
         trace = Trace()
@@ -187,6 +225,7 @@ class Drawn:
         self.arrows_to: dict[int, tuple[tuple[str, ...], int]] = {}
         opened: dict[int, list[tuple[int, str]]] = defaultdict(list)
         last: dict[int, int] = defaultdict(int)
+        self.events = sum(packet.HasField("track_event") for packet in trace.packet)
         for packet in trace.packet:
             if packet.HasField("track_descriptor"):
                 track = packet.track_descriptor
@@ -210,6 +249,7 @@ class Drawn:
                 assert arrow not in self.arrows_to
                 self.arrows_to[arrow] = (name, ps)
             if event.type == TrackEvent.TYPE_SLICE_BEGIN:
+                assert not opened[event.track_uuid], "slices of a track do not overlap"
                 opened[event.track_uuid].append((ps, event.name))
             elif event.type == TrackEvent.TYPE_SLICE_END:
                 start, what = opened[event.track_uuid].pop()
@@ -223,8 +263,9 @@ class Drawn:
 @pytest.fixture(scope="module")
 def drawn(incast: Result, tmp_path_factory: pytest.TempPathFactory) -> Drawn:
     path = tmp_path_factory.mktemp("drawn") / "x.perfetto"
-    export(incast, "perfetto", path)
-    return Drawn(path)
+    count, drawn = export(incast, "perfetto", path), Drawn(path)
+    assert count == drawn.events
+    return drawn
 
 
 def _port(result: Result, node: str, port: int) -> tuple[str, str]:
@@ -308,7 +349,8 @@ def test_without_events_a_trace_has_pauses_flows_and_samples(tmp_path: Path) -> 
 
 def test_an_endless_flow_and_an_open_pause_last_to_the_end(tmp_path: Path) -> None:
     flows: list[dict[str, Any]] = [{"src": f"h{number}", "dst": "h4", "bytes": "10 MB"} for number in range(4)]
-    traffic = [{"kind": "flows", "flows": flows}]
+    endless = {"kind": "flows", "flows": [{"src": "h6", "dst": "h4"}]}
+    traffic = [{"kind": "flows", "flows": flows}, endless]
     run = {"until": "50 us", "drain": "7 us"}
     result = traced(tmp_path / "cut", traffic=traffic, run=run, probes={}, congestion_control={"kind": "none"})
     assert result.pauses["end_ps"].null_count() > 0

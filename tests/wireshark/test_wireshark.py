@@ -73,10 +73,10 @@ def check_pfc(frame: dict[str, str], row: dict[str, Any]) -> None:
 
 def check_packet(frame: dict[str, str], row: dict[str, Any]) -> None:
     opcode = number(frame["infiniband.bth.opcode"])
-    assert opcode in {"data": (0x06, 0x07, 0x08, 0x0A), "ack": (0x11,), "cnp": (0x81,)}[row["frame"]]
+    assert opcode in {"data": (0x06, 0x07, 0x08, 0x0A), "ack": (0x11,), "nack": (0x11,), "cnp": (0x81,)}[row["frame"]]
     assert number(frame["udp.dstport"]) == 4791
     assert number(frame["infiniband.bth.destqp"]) == row["flow"] + 2
-    psn = {"data": row["psn"], "ack": row["psn"] - 1, "cnp": 0}[row["frame"]]
+    psn = {"data": row["psn"], "ack": row["psn"] - 1, "nack": row["psn"], "cnp": 0}[row["frame"]]
     assert number(frame["infiniband.bth.psn"]) == psn
     if row["frame"] == "data":
         assert number(frame["ip.dsfield.ecn"]) == (3 if row["marked"] else 2)

@@ -17,6 +17,8 @@ const SMALLEST: usize = 60;
 const FIRST_PAIR: u32 = 2;
 /// Differentiated services code point of CNPs: network control, as is the custom.
 const CNP_DSCP: u8 = 48;
+/// Opcode of a CNP in the BTH.
+const CNP: u8 = 0x81;
 
 /// A frame that has started on the wire of a port, as the table of events has it.
 #[derive(Clone, Copy, Debug)]
@@ -40,6 +42,8 @@ struct Content {
     opcode: u8,
     psn: u32,
     is_last: bool,
+    /// Whether it tells the sender that packets were marked.
+    becn: bool,
     dscp: u8,
     ecn: u8,
     /// Behind the BTH.
@@ -104,14 +108,17 @@ fn content(sent: &Sent<'_>, flow: Option<Flow>, mtu: u64) -> Content {
     let (src, dst) = flow.map_or((0, 0), |flow| (flow.src, flow.dst));
     // A class has the code point of its class selector (RFC 2474).
     let dscp = sent.class << 3;
-    let answer = |opcode, psn, rest| Content { from: dst, to: src, opcode, psn, is_last: false, dscp, ecn: 0, rest };
+    let answer = |opcode, psn, rest| {
+        let becn = sent.is_marked || opcode == CNP;
+        Content { from: dst, to: src, opcode, psn, is_last: false, becn, dscp, ecn: 0, rest }
+    };
     // Acknowledge: a syndrome, and a message number that nobody needs.
     let aeth = |syndrome: u8| vec![syndrome, 0, 0, 0];
     match sent.kind {
         // It names the last packet that has come in order, not the next.
         "ack" => answer(0x11, sent.psn.wrapping_sub(1), aeth(0x1f)),
         "nack" => answer(0x11, sent.psn, aeth(0x60)),
-        "cnp" => Content { dscp: CNP_DSCP, ..answer(0x81, 0, vec![0; 16]) },
+        "cnp" => Content { dscp: CNP_DSCP, ..answer(CNP, 0, vec![0; 16]) },
         _ => {
             let bytes = flow.and_then(|flow| flow.bytes);
             let before = u64::from(sent.psn) * mtu;
@@ -132,7 +139,7 @@ fn content(sent: &Sent<'_>, flow: Option<Flow>, mtu: u64) -> Content {
             }
             rest.resize(rest.len() + payload as usize, 0);
             let ecn = if sent.is_marked { 3 } else { 2 };
-            Content { from: src, to: dst, opcode, psn: sent.psn, is_last, dscp, ecn, rest }
+            Content { from: src, to: dst, opcode, psn: sent.psn, is_last, becn: false, dscp, ecn, rest }
         }
     }
 }
@@ -162,9 +169,8 @@ fn packet(content: &Content, flow: u32, to: &[u8; 6], from: &[u8; 6]) -> Vec<u8>
 fn bth(content: &Content, flow: u32) -> [u8; 12] {
     let ([_, a, b, c], [_, p, s, n]) = (flow.wrapping_add(FIRST_PAIR).to_be_bytes(), content.psn.to_be_bytes());
     // No solicited event, migrated, no padding; the default partition.
-    let flags = if content.opcode == 0x81 { 0 } else { 0x40 };
-    let becn = if content.opcode == 0x81 { 0x40 } else { 0 };
-    [content.opcode, flags, 0xff, 0xff, becn, a, b, c, u8::from(content.is_last) << 7, p, s, n]
+    let flags = if content.opcode == CNP { 0 } else { 0x40 };
+    [content.opcode, flags, 0xff, 0xff, u8::from(content.becn) << 6, a, b, c, u8::from(content.is_last) << 7, p, s, n]
 }
 
 /// The Internet checksum of a header whose checksum is 0 (RFC 1071).
@@ -247,6 +253,15 @@ mod tests {
         // RETH: the length of the message.
         assert_eq!(frames[0][66..70], 2500u32.to_be_bytes());
         assert_eq!(frames[2][50] & 0x80, 0x80);
+    }
+
+    /// An ACK that echoes a mark has BECN, as a CNP has; a PSN has 24 bits.
+    #[test]
+    fn an_echo_of_a_mark_has_becn() {
+        let frames = [false, true].map(|is_marked| bytes(&Sent { psn: 1 << 24 | 6, is_marked, ..sent("ack") }, &run()));
+        assert_eq!(frames.each_ref().map(|frame| frame[46]), [0, 0x40]);
+        assert_eq!(frames[1][50..54], [0, 0, 0, 5]);
+        assert_eq!(bytes(&Sent { psn: (1 << 24) + 5, ..sent("data") }, &run())[51..54], [0, 0, 5]);
     }
 
     #[test]

@@ -312,7 +312,7 @@ impl Run {
     fn write_finished(&mut self) {
         for outcome in self.simulation.take_finished() {
             if self.plan.probes.goodput {
-                self.received.entry(self.kind_of(&outcome)).or_default().by_finished += outcome.reception.delivered;
+                self.received.entry(self.kind_of(outcome.flow, &outcome.spec)).or_default().by_finished += outcome.reception.delivered;
             }
             self.write_flow(&outcome);
         }
@@ -644,8 +644,8 @@ impl Run {
     fn sample_goodput(&mut self, now: Time) {
         let mut delivered: BTreeMap<FlowKind, u64> =
             self.received.iter().map(|(kind, received)| (*kind, received.by_finished)).collect();
-        for outcome in self.simulation.outcomes() {
-            *delivered.entry(self.kind_of(&outcome)).or_default() += outcome.reception.delivered;
+        for (flow, spec, bytes) in self.simulation.delivered() {
+            *delivered.entry(self.kind_of(flow, spec)).or_default() += bytes;
         }
         for (kind @ (tag, role), delivered) in delivered {
             let before = &mut self.received.entry(kind).or_default().at_sample;
@@ -657,9 +657,9 @@ impl Run {
         }
     }
 
-    fn kind_of(&self, outcome: &FlowOutcome) -> FlowKind {
-        let role = self.roles.as_ref().map(|roles| roles.of(self.simulation.fabric(), outcome.flow, &outcome.spec));
-        (outcome.spec.tag, role)
+    fn kind_of(&self, flow: FlowId, spec: &FlowSpec) -> FlowKind {
+        let role = self.roles.as_ref().map(|roles| roles.of(self.simulation.fabric(), flow, spec));
+        (spec.tag, role)
     }
 
     /// Of [`every_name`].
@@ -747,7 +747,7 @@ impl Run {
 
     fn write_flow(&mut self, outcome: &FlowOutcome) {
         let flow = &outcome.spec;
-        let kind @ (tag, role) = self.kind_of(outcome);
+        let kind @ (tag, role) = self.kind_of(outcome.flow, &outcome.spec);
         let measured = flow.start >= Time::ZERO + self.plan.run.warmup;
         let reordering = self.reordering.entry((kind, measured)).or_default();
         reordering.arrived += outcome.arrived;

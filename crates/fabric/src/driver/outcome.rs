@@ -260,6 +260,17 @@ impl Simulation {
         started.map(outcome).collect()
     }
 
+    /// Payload bytes that every flow that has started has delivered; those that were taken before are left out.
+    pub fn delivered(&self) -> impl Iterator<Item = (FlowId, &FlowSpec, u64)> {
+        let started = self.fabric.flows.iter().filter(|(id, flow)| self.has_started(*id, flow));
+        let receiver = |flow: &Flow| {
+            self.node(flow.spec.dst).endpoint().expect("flows start and end at nodes with one").reception(flow)
+        };
+        let unfinished = started.map(move |(id, flow)| (id, &flow.spec, receiver(flow).delivered));
+        let finished = self.finished.iter().map(|done| (done.flow, &done.spec, done.reception.delivered));
+        unfinished.chain(finished)
+    }
+
     /// How every flow that has started fared, in order of start; those that were taken before are left out.
     pub fn outcomes(&self) -> Vec<FlowOutcome> {
         let mut outcomes = self.unfinished();

@@ -146,7 +146,7 @@ impl Shard {
         for node in &self.nodes {
             let pipeline = node.pipeline().map_or(0, |pipeline| size_of::<Pipeline>() as u64 + pipeline.heap_bytes());
             nodes.count += 1;
-            nodes.bytes += size_of::<Node>() as u64 + node.interfaces.effects.heap_bytes();
+            nodes.bytes += size_of::<Node>() as u64 + node.interfaces.effects.heap_bytes() + node.interfaces.ledger.heap_bytes();
             ports.bytes += pipeline + node.flow_control.heap_bytes();
             ports.count += node.interfaces.ports.len() as u64;
             ports.bytes +=
@@ -155,7 +155,7 @@ impl Shard {
         }
         let troubled = self.outside.wires.iter().filter(|wire| wire.trouble.is_some()).count();
         ports.bytes += self.outside.wires.heap_bytes() + (troubled * size_of::<Trouble>()) as u64;
-        flows.bytes += self.outside.watch.acknowledged.heap_bytes();
+        flows.bytes += self.outside.watch.acknowledged.heap_bytes() + self.outside.watch.trace.heap_bytes();
         *frames += self.frames.memory();
         *frames += self.outside.flying.memory();
         *reserved += self.frames.reserved() + self.outside.flying.reserved();

@@ -6,6 +6,7 @@ use crate::frame::record::Record;
 use crate::ids::{FlowId, NodeId, PortId};
 use crate::network::fabric::Fabric;
 use backwater_engine::Time;
+use backwater_engine::memory::HeapBytes;
 use std::collections::BTreeSet;
 
 /// What is traced.
@@ -69,6 +70,12 @@ pub(crate) struct Trace(Option<Box<Tracer>>);
 struct Tracer {
     spec: TraceSpec,
     actions: Vec<Traced>,
+}
+
+impl HeapBytes for Trace {
+    fn heap_bytes(&self) -> u64 {
+        self.0.as_ref().map_or(0, |tracer| tracer.actions.heap_bytes())
+    }
 }
 
 impl Trace {

@@ -3,6 +3,7 @@
 use crate::frame::cause::Cause;
 use crate::frame::journey::{Journey, Term, Totals, Waiting};
 use crate::ids::{Class, PortId};
+use backwater_engine::memory::HeapBytes;
 use backwater_engine::{Duration, Time};
 use std::collections::VecDeque;
 
@@ -55,6 +56,12 @@ struct Root {
     port: PortId,
     /// What [`Term::Paused`] had come to when the last of them ended.
     total: Duration,
+}
+
+impl HeapBytes for Clock {
+    fn heap_bytes(&self) -> u64 {
+        self.roots.heap_bytes()
+    }
 }
 
 impl Clock {

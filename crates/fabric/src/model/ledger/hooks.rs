@@ -1,4 +1,4 @@
-//! Where the model tells the ledger, and the trace, what packets and senders do. All of it is called only where [`Stations::TRACE`] is set.
+//! Where the model tells the ledger, and the trace, what packets and senders do. What happens often is told only where [`Node::is_watched`].
 
 use super::{OnWire, PairFacts};
 use crate::contract::note::{IngressHeld, Note};

@@ -17,6 +17,7 @@ use crate::frame::cause::Cause;
 use crate::frame::journey::{Journey, Span, Term, Waiting};
 use crate::frame::{PacketKind, Psn};
 use crate::ids::{Class, FlowId, PortId, PortIx, QueueIx};
+use backwater_engine::memory::HeapBytes;
 use backwater_engine::{Duration, Time};
 use std::collections::BTreeMap;
 
@@ -97,6 +98,8 @@ struct QueueLedger {
 struct PairLedger {
     facts: PairFacts,
     clock: Clock,
+    /// What it has done and waited for at the ports that it has left.
+    earlier: Sums,
     /// Until when data of its own is on the wire, and whether that has been sent before.
     own: (Time, bool),
     /// One more than the highest packet that it has sent.
@@ -183,6 +186,26 @@ impl Wire {
     }
 }
 
+impl HeapBytes for Ledger {
+    fn heap_bytes(&self) -> u64 {
+        let queues = || self.ports.iter().flat_map(|port| &port.queues);
+        let clocks = queues().map(|queue| &queue.clock).chain(self.pairs.iter().flatten().map(|pair| &pair.clock));
+        let of_ports = self.ports.iter().map(|port| port.queues.heap_bytes() + port.wire.passed.heap_bytes());
+        let sums = |sums: &Sums| (sums.len() * size_of::<((PortId, Term, Option<PortId>), Duration)>()) as u64;
+        let flow = |account: &FlowAccount| {
+            size_of::<(FlowId, FlowAccount)>() as u64
+                + account.completion.heap_bytes()
+                + sums(&account.packets)
+                + sums(&account.window)
+        };
+        self.ports.heap_bytes()
+            + of_ports.sum::<u64>()
+            + self.pairs.heap_bytes()
+            + clocks.map(Clock::heap_bytes).sum::<u64>()
+            + self.flows.values().map(flow).sum::<u64>()
+    }
+}
+
 impl Ledger {
     pub(crate) fn new(ports: &[PortFacts]) -> Ledger {
         let port = |facts: &PortFacts| PortLedger {
@@ -263,7 +286,11 @@ impl Ledger {
         }
         match &mut self.pairs[slot] {
             Some(pair) if pair.facts.flow == facts.flow => {
-                pair.advance(&self.ports[usize::from(pair.facts.port)], now);
+                let port = &self.ports[usize::from(pair.facts.port)];
+                pair.advance(port, now);
+                if pair.facts.port != facts.port {
+                    pair.leave(port.id, now);
+                }
                 pair.has_opened = pair.facts.is_window_full() && !facts.is_window_full();
                 pair.facts = facts;
             }
@@ -271,6 +298,7 @@ impl Ledger {
                 *place = Some(PairLedger {
                     facts,
                     clock: Clock::new(now),
+                    earlier: Sums::new(),
                     own: (Time::ZERO, false),
                     highest: 0,
                     has_opened: false,
@@ -360,8 +388,19 @@ impl PairLedger {
         clock.advance(now, |at| port.reason_of(facts, *own, at));
     }
 
+    /// It goes on at another port.
+    fn leave(&mut self, port: PortId, now: Time) {
+        let mut here = Journey::new(now);
+        self.clock.tell(&Default::default(), self.facts.class, port, &mut here);
+        add(&here.spans, &mut self.earlier);
+        self.clock = Clock::new(now);
+    }
+
     /// Adds what it has done and waited for.
     fn tell(&self, port: PortId, journey: &mut Journey) {
+        for ((port, term, root), length) in &self.earlier {
+            journey.add(*port, *term, *root, *length);
+        }
         self.clock.tell(&Default::default(), self.facts.class, port, journey);
     }
 }
@@ -369,7 +408,11 @@ impl PairLedger {
 /// Adds spans from the first wire on to sums.
 fn sum(spans: &[Span], sums: &mut Sums) {
     let on_wire = spans.iter().position(|span| span.term == Term::Serialisation).unwrap_or(spans.len());
-    for span in &spans[on_wire..] {
+    add(&spans[on_wire..], sums);
+}
+
+fn add(spans: &[Span], sums: &mut Sums) {
+    for span in spans {
         *sums.entry((span.port, span.term, span.root)).or_default() += span.length;
     }
 }

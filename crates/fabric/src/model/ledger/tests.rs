@@ -246,3 +246,23 @@ fn a_journey_can_be_cut_short() {
     journey.cut(at(10));
     assert_eq!(told(&journey), []);
 }
+
+/// A sender goes on at another port of its host: what it has waited for counts where it did, the roots of closed gates as well.
+#[test]
+fn what_a_sender_waits_for_counts_at_the_port_that_it_waits_at() {
+    let fabric = fabric(star(2));
+    let ports = fabric.wiring.of(crate::ids::NodeId(2));
+    let mut ledger = Ledger::new(ports);
+    let here = |port| PairFacts { port, ..facts(Some(0), 0, 0) };
+    ledger.gate(0, 3, because(7), at(0));
+    ledger.pair(0, here(0), at(0));
+    ledger.pair(0, here(1), at(30));
+    ledger.link(1, false, at(30));
+    ledger.link(1, true, at(50));
+    ledger.pair(0, here(0), at(50));
+    let journey = ledger.send(0, 0, at(80), at(0), at(60)).unwrap();
+    let found: Vec<_> = journey.spans.iter().map(|span| (span.port, span.term, span.length.ps())).collect();
+    let [first, second] = [ports[0].id, ports[1].id];
+    assert_eq!(found, [(first, Term::Paused, 30), (second, Term::LinkDown, 20), (first, Term::Paused, 10)]);
+    assert_eq!(journey.until, at(60));
+}
