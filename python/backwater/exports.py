@@ -27,8 +27,8 @@ def export(result: Result, kind: Kind, output: Path) -> int:
         How many events, or frames, the file holds.
 
     Raises:
-        ResultError: If the result does not hold what is needed, a file of it is damaged, or `output` is one of its files.
-        OSError: If a file cannot be written. What was at `output` before is still there then, as after any other error.
+        ResultError: If the result does not hold what is needed, a file of it is damaged, or `output` is one of these.
+        OSError: If a file cannot be written. After any error, what was at `output` before is still there.
     """
     if output.exists() and any(output.samefile(result.directory / name) for name in (*result.summary.files, RUN_FILE)):
         raise ResultError(f"{output} is a file of the result: give the export a name of its own")

@@ -228,13 +228,17 @@ def paused_queues(pauses: pl.DataFrame, end_ps: int) -> pl.DataFrame:
 def pause_causes(pauses: pl.DataFrame, end_ps: int) -> pl.DataFrame:
     """Total pause per congested port, longest first.
 
+    Gates that a port closes itself are left out: to keep order, or until its peer speaks when a link has come back.
+
     Returns:
         Columns `cause_node, cause_port, pauses, places` (how many queues were paused), `queues` (their numbers, each
         once), `paused_ps`.
     """
     length = pl.col("end_ps").fill_null(end_ps) - pl.col("start_ps")
+    is_own = (pl.col("node") == pl.col("cause_node")) & (pl.col("port") == pl.col("cause_port"))
     return (
-        pauses.group_by("cause_node", "cause_port", "node", "port", "queue")
+        pauses.filter(~(is_own & pl.col("hops").is_null()))
+        .group_by("cause_node", "cause_port", "node", "port", "queue")
         .agg(pl.len().alias("pauses"), length.sum().alias("paused_ps"))
         .group_by(pl.col("cause_node").cast(pl.String), "cause_port")
         .agg(

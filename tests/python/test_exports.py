@@ -108,7 +108,7 @@ def test_a_nack_names_the_packet_that_is_missing(tmp_path: Path) -> None:
 
 
 def test_an_ack_that_echoes_a_mark_has_becn(tmp_path: Path) -> None:
-    result = traced(tmp_path / "dctcp", congestion_control={"kind": "dctcp"})
+    result = traced(tmp_path / "ack-bit", congestion_control=INCAST["congestion_control"] | {"cnp": "ack-bit"})
     seen = Counter[bool]()
     for (_, _, data), row in zip(capture(result, tmp_path / "x.pcapng"), sent(result), strict=True):
         if row["frame"] == "ack":

@@ -13,6 +13,7 @@ from backwater import Result, Scenario, console, victims
 from backwater.exports import export
 from backwater.result import ResultError
 from backwater.why import DiffersError, Explanation, Wait, flow_called, words
+from backwater.why.explain import bytes_during
 from backwater.why.rerun import Rerun
 from conftest import PAUSES, US, WAITS, command_line, seal, write_result
 
@@ -144,7 +145,9 @@ def test_a_root_on_the_own_way_is_told_with_those_who_filled_it(victim: Result) 
     found = victim.why(1)
     assert [(root.port, root.is_on_path) for root in found.roots] == [(("leaf1", 0), True)]
     text = " ".join(words.sentences(found))
-    assert re.search(r"rooted at leaf1:0, the port to h4, where h6 \(\d+%\) and h0 \(\d+%\) met\.", text)
+    assert re.search(
+        r"rooted at leaf1:0, the port to h4, where h6 \(\d+%\), h0 \(\d+%\) and this flow \(\d+%\) met\.", text
+    )
     assert not re.search("victim|share", text)
     (root,) = found.roots
     one = dataclasses.replace(found, roots=(dataclasses.replace(root, culprits=root.culprits[:1]),))
@@ -352,3 +355,79 @@ def test_results_of_other_versions_and_halves_of_results_are_refused(tmp_path: P
     (half / "flows.parquet.partial").touch()
     with pytest.raises(ResultError, match="holds a part of a result: its run was killed, or still goes on"):
         Result.load(half)
+
+
+def test_a_flow_that_fills_the_root_itself_is_named_as_well(tmp_path: Path) -> None:
+    """Two hosts send to one behind a slow link, for a little and for long: the larger flow holds up itself most."""
+    document = VICTIM | {
+        "topology": {"kind": "star", "hosts": 3, "rate": "40 Gbps"},
+        "traffic": [
+            {
+                "kind": "flows",
+                "flows": [{"src": "h0", "dst": "h2", "bytes": "2 MB"}, {"src": "h1", "dst": "h2", "bytes": "1 MB"}],
+            }
+        ],
+    }
+    found = backwater.run(Scenario.from_dict(document), tmp_path / "own").why(0)
+    (root,) = found.roots
+    assert {culprit.flow for culprit in root.culprits} == {0, 1}
+    assert next(culprit for culprit in root.culprits if culprit.flow == 0).shared == ()
+    assert re.search(
+        r"the port to h2, where (h1|this flow) \(\d+%\) and (h1|this flow) ", " ".join(words.sentences(found))
+    )
+
+
+def test_culprits_have_every_frame_that_was_on_the_wire_meanwhile() -> None:
+    """Closures from 10 to 20, 15 to 30 and 50 to 60; of a frame that was on the wire in part, all counts."""
+    frames = pl.DataFrame(
+        [
+            (0, 10, 1, 1),
+            (5, 11, 1, 2),
+            (12, 13, 2, 4),
+            (29, 33, 1, 8),
+            (30, 40, 1, 16),
+            (45, 70, 3, 32),
+            (60, 65, 3, 64),
+        ],
+        {"time_ps": pl.Int64, "until_ps": pl.Int64, "flow": pl.UInt32, "frame_bytes": pl.UInt32},
+        orient="row",
+    )
+    assert bytes_during(frames, [(50, 60), (10, 20), (15, 30)]) == {1: 2 + 8, 2: 4, 3: 32}
+    assert bytes_during(frames, []) == {}
+
+
+def test_a_run_with_a_trace_of_its_roots_tells_the_same_as_one_with_everything(victim: Result, tmp_path: Path) -> None:
+    probes = {"trace": {}, "flows": True}
+    probed = backwater.run(Scenario.from_dict(VICTIM | {"probes": probes}), tmp_path / "probed")
+    for flow in range(4):
+        assert probed.why(flow).roots == victim.why(flow).roots
+
+
+def test_a_link_that_comes_back_is_no_congestion(tmp_path: Path) -> None:
+    document = {
+        "run": {"until": "50 us"},
+        "topology": {"kind": "star", "hosts": 3},
+        "congestion_control": {"kind": "none"},
+        "faults": [{"link": ["h0", "s0"], "down": "5 us", "up": "20 us"}],
+        "traffic": [{"kind": "flows", "flows": [{"src": "h0", "dst": "h1", "bytes": "100 KB"}]}],
+    }
+    result = backwater.run(Scenario.from_dict(document), tmp_path / "flap")
+    assert result.pauses.height > 0
+    assert victims.main_cause(result) == ""
+    text = " ".join(words.sentences(result.why(0)))
+    assert "behind the gate of h0:0, the port to s0, closed by itself: its link had come back" in text
+    assert "PAUSEs rooted" not in text
+
+
+def test_the_run_of_an_interrupted_result_stops_where_it_was(tmp_path: Path) -> None:
+    """Neither a warm-up nor traffic that was still to come matters."""
+    later = {"kind": "flows", "start": "2 ms", "flows": [{"src": "h7", "dst": "h5", "bytes": "1 MB"}]}
+    traffic = [VICTIM["traffic"][0], later]  # type: ignore[index]
+    document = VICTIM | {"run": {"until": "3 ms", "warmup": "1 ms"}, "traffic": traffic}
+    run = Scenario.from_dict(document).plan.start(str(tmp_path / "cut"), 1)
+    while run.advance(0.5).time_ps < 100_000_000:
+        pass
+    run.finish(interrupted=True)
+    result = Result.load(tmp_path / "cut")
+    for flow in result.flows.filter(pl.col("fct_ps").is_null())["id"]:
+        assert result.why(flow).end_ps == result.summary.simulated_ps

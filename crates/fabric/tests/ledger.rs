@@ -138,7 +138,6 @@ fn spans(outcome: &FlowOutcome) -> Vec<(Term, u64)> {
     account.completion.iter().map(|span| (span.term, span.length.ps())).collect()
 }
 
-
 /// Two hosts on a switch, 100 Gb/s and 1 us; Go-Back-N with a timer of 50 us.
 fn pair(recovery: RecoveryConfig) -> NetworkSpec {
     let mut spec = common::star(2, 100, 1000);

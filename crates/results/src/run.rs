@@ -312,7 +312,8 @@ impl Run {
     fn write_finished(&mut self) {
         for outcome in self.simulation.take_finished() {
             if self.plan.probes.goodput {
-                self.received.entry(self.kind_of(outcome.flow, &outcome.spec)).or_default().by_finished += outcome.reception.delivered;
+                self.received.entry(self.kind_of(outcome.flow, &outcome.spec)).or_default().by_finished +=
+                    outcome.reception.delivered;
             }
             self.write_flow(&outcome);
         }

@@ -152,7 +152,9 @@ def _culprits(result: Result, again: Rerun, windows: dict[Port, list[tuple[int, 
     spans = [span for of_root in windows.values() for span in of_root]
     if not spans:
         return {}
-    first, last = min(start for start, _ in spans), max(end for _, end in spans)
+    # A frame that is on the wire when the first begins has started before.
+    first = max(0, min(start for start, _ in spans) - _longest_frame_ps(result, windows))
+    last = max(end for _, end in spans)
     source = (
         result
         if _is_covered(result, first, last)
@@ -169,15 +171,29 @@ def _culprits(result: Result, again: Rerun, windows: dict[Port, list[tuple[int, 
     sent = source.events.filter(
         pl.col("event") == "sent", pl.col("frame") == "data", pl.col("time_ps").is_between(first, last)
     ).select(pl.col("node").cast(pl.String), "port", "time_ps", "until_ps", "flow", "frame_bytes")
-    found: dict[Port, Counter[int]] = {}
-    for (node, port), of_root in windows.items():
-        at_root = sent.filter(pl.col("node") == node, pl.col("port") == port)
-        inside = pl.any_horizontal(
-            (pl.col("time_ps") < end) & (pl.col("until_ps") > start) for start, end in _merged(of_root)
-        )
-        sums = at_root.filter(inside).group_by("flow").agg(pl.col("frame_bytes").cast(pl.Int64).sum())
-        found[node, port] = Counter(dict(sums.iter_rows()))
-    return found
+    return {
+        (node, port): bytes_during(sent.filter(pl.col("node") == node, pl.col("port") == port), of_root)
+        for (node, port), of_root in windows.items()
+    }
+
+
+def bytes_during(frames: pl.DataFrame, spans: Iterable[tuple[int, int]]) -> Counter[int]:
+    """By flow: bytes of the frames that were on the wire (`time_ps` to `until_ps`) in one of some spans of time."""
+    closed = pl.DataFrame(_merged(spans), {"begin": pl.Int64, "end": pl.Int64}, orient="row")
+    # The last span that began before the frame had left: if that had ended before it came, so had all others.
+    left = frames.with_columns(left=pl.col("until_ps") - 1).sort("left")
+    inside = left.join_asof(closed, left_on="left", right_on="begin").filter(pl.col("end") > pl.col("time_ps"))
+    sums = inside.group_by("flow").agg(pl.col("frame_bytes").cast(pl.Int64).sum())
+    return Counter(dict(sums.iter_rows()))
+
+
+def _longest_frame_ps(result: Result, ports: Iterable[Port]) -> int:
+    """How long one of the ports can take for a frame at most."""
+    rows = result.topology.egress_ports.select("node", "port", "rate_bps").iter_rows()
+    rates: dict[Port, int] = {(node, port): rate for node, port, rate in rows}
+    # No header of a frame is longer than that.
+    bits = 8 * (units.size(result.summary.scenario["network"]["mtu"]) + 512)
+    return max(bits * 10**12 // rates[port] + 1 for port in ports)
 
 
 def _merged(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
@@ -206,10 +222,10 @@ def _root(result: Result, row: dict[str, Any], steps: Sequence[Wait], port: Port
     is_way_known = row["fct_ps"] is not None or row["path"] is not None
     culprits = []
     for flow, count in sorted(sent.items(), key=lambda item: (-item[1], item[0])):
-        if flow in flows and flow != row["id"]:
+        if flow in flows:
             other = flows[flow]
             theirs = result.topology.known_ports_of(other)
-            shared = tuple(hop for hop in way if hop in theirs and hop != port)
+            shared = tuple(hop for hop in way if hop in theirs and hop != port and flow != row["id"])
             culprits.append(Culprit(flow, other["src"], other["dst"], count, shared))
     length = sum(step.length_ps for step in steps if step.root == port)
     return Root(port, length, port in way or (False if is_way_known else None), tuple(culprits))

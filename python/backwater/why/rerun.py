@@ -63,10 +63,11 @@ class Rerun:
         if is_interrupted:
             raise KeyboardInterrupt
         rows = again.flows.filter(pl.col("id") == self.row["id"]).to_dicts()
-        if not rows or any(rows[0][column] != self.row[column] for column in ("src", "dst", "fct_ps", "delivered_bytes")):
-            raise DiffersError(
-                f"flow {self.row['id']} {_fared(self.row)}, and {_fared(*rows)} when it was run again: {self.may_differ}"
-            )
+        if not rows or any(
+            rows[0][column] != self.row[column] for column in ("src", "dst", "fct_ps", "delivered_bytes")
+        ):
+            before, now = _fared(self.row), _fared(*rows)
+            raise DiffersError(f"flow {self.row['id']} {before}, and {now} when it was run again: {self.may_differ}")
         return again
 
 

@@ -73,7 +73,11 @@ def _sentence(found: Explanation, term: str, port: Port | None, length: int) -> 
     share = f"{style.duration(length)} ({length / max(1, found.total_ps):.0%})"
     root = next((root for root in found.roots if root.port == port), None)
     if root is not None:
-        return f"{found.flow['src']} → {found.flow['dst']} stood {share} behind {_pauses(found, root)}"
+        name = f"{found.flow['src']} → {found.flow['dst']}"
+        if all(step.port == root.port for step in found.steps if step.root == root.port):
+            own = "closed by itself: its link had come back, or PAUSEs run in a circle"
+            return f"{name} stood {share} behind the gate of {found.topology.described(root.port)}, {own}."
+        return f"{name} stood {share} behind {_pauses(found, root)}"
     if term == "window":
         return f"For {share}, its window was full{_opened(found)}."
     if term in _SENTENCES:
@@ -91,7 +95,7 @@ def _pauses(found: Explanation, root: Root) -> str:
     """The end of a sentence about the PAUSEs that a port has caused."""
     total, sources = sum(culprit.bytes for culprit in root.culprits), Counter[str]()
     for culprit in root.culprits:
-        sources[culprit.src] += culprit.bytes
+        sources["this flow" if culprit.flow == found.flow["id"] else culprit.src] += culprit.bytes
     shares = [f"{src} ({count / total:.0%})" for src, count in sources.most_common()]
     met = f", where {listed(shares)} met" if len(shares) > 1 else f", which {shares[0]} filled" if shares else ""
     victim = f" It does not pass that port: it is a victim.{_shared(found, root)}" if root.is_on_path is False else ""

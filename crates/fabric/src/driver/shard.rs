@@ -146,7 +146,8 @@ impl Shard {
         for node in &self.nodes {
             let pipeline = node.pipeline().map_or(0, |pipeline| size_of::<Pipeline>() as u64 + pipeline.heap_bytes());
             nodes.count += 1;
-            nodes.bytes += size_of::<Node>() as u64 + node.interfaces.effects.heap_bytes() + node.interfaces.ledger.heap_bytes();
+            nodes.bytes +=
+                size_of::<Node>() as u64 + node.interfaces.effects.heap_bytes() + node.interfaces.ledger.heap_bytes();
             ports.bytes += pipeline + node.flow_control.heap_bytes();
             ports.count += node.interfaces.ports.len() as u64;
             ports.bytes +=

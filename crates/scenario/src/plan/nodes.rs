@@ -56,7 +56,8 @@ pub(super) fn interfaces(
             }
         }
         for (j, name) in config.names.iter().enumerate() {
-            let wrong = wrong_in_port_name(name).map(|why| Diagnostic::error(format!("interfaces[{i}].names[{j}]"), why));
+            let wrong =
+                wrong_in_port_name(name).map(|why| Diagnostic::error(format!("interfaces[{i}].names[{j}]"), why));
             findings.extend(wrong);
         }
     }

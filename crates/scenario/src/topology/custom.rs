@@ -110,7 +110,8 @@ impl CustomConfig {
             }
             for (side, name) in [("a_port", &link.a_port), ("b_port", &link.b_port)] {
                 let Some(name) = name else { continue };
-                let wrong = wrong_in_port_name(name).or_else(|| (link.count > 1).then(|| "names one of several".into()));
+                let wrong =
+                    wrong_in_port_name(name).or_else(|| (link.count > 1).then(|| "names one of several".into()));
                 wrong.into_iter().for_each(|why| checks.error(&field(side), why));
             }
             let mut end = |side: &str, name: &str| {
