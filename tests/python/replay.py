@@ -70,6 +70,10 @@ class Sender(NamedTuple):
     window: int
     departure: int
 
+    def is_full(self) -> bool:
+        """Whether there is something to send that the window does not allow for."""
+        return self.psn is not None and self.in_flight >= self.window
+
 
 def _at(states: list[Any], time: int) -> Any:  # noqa: ANN401 - of any kind
     """The last of `states`, which begin with their time, that has begun by `time`."""
@@ -83,6 +87,9 @@ class Replay:
     def __init__(self, result: Result) -> None:
         self.end = result.summary.simulated_ps
         self.mtu = units.size(result.summary.scenario["network"]["mtu"])
+        recovery = result.summary.scenario["recovery"]
+        # How far from the next in order a packet may be that a receiver keeps.
+        self.room = 1 if recovery["kind"] == "go-back-n" else recovery.get("bitmap") or recovery.get("room") or FOREVER
         self.flows = {flow["id"]: flow for flow in result.flows.iter_rows(named=True)}
         links = result.topology.egress_ports.iter_rows(named=True)
         self.links = {(link["node"], link["port"]): (link["peer"], link["delay_ps"]) for link in links}
@@ -96,16 +103,21 @@ class Replay:
         self.own: dict[int, list[tuple[Frame, Port]]] = defaultdict(list)
         self.received: dict[int, tuple[int, int]] = {}
         self.lost: set[tuple[str, int, int, int]] = set()
+        # What is no data, by the port that it came in through, and when.
+        self.lost_answers: set[tuple[Port, int]] = set()
         self._read(result)
-        # Of each node, flow, and packet: when copies came, and the frames that they came in, in order.
-        self.arrivals: dict[tuple[str, int, int], list[tuple[int, Frame, Port]]] = defaultdict(list)
+        # Of each node, flow, packet and kind: when copies came, and the frames that they came in, in order.
+        self.arrivals: dict[tuple[str, int, int, str], list[tuple[int, Frame, Port]]] = defaultdict(list)
+        ends = list(result.topology.links.select("a", "a_port", "b", "b_port").iter_rows())
+        others = {(a, i): (b, j) for a, i, b, j in [*ends, *((b, j, a, i) for a, i, b, j in ends)]}
         for port, history in self.ports.items():
             peer, delay = self.links[port]
             for frame in history.frames:
-                if frame.kind == "data" and frame.flow is not None and frame.psn is not None:
+                if frame.kind in ("data", "ack", "nack") and frame.flow is not None and frame.psn is not None:
                     arrival = frame.until + delay
-                    if (peer, frame.flow, frame.psn, arrival) not in self.lost:
-                        self.arrivals[peer, frame.flow, frame.psn].append((arrival, frame, port))
+                    lost = (peer, frame.flow, frame.psn, arrival) in self.lost
+                    if not (lost if frame.kind == "data" else (others[port], arrival) in self.lost_answers):
+                        self.arrivals[peer, frame.flow, frame.psn, frame.kind].append((arrival, frame, port))
         for arrivals in self.arrivals.values():
             arrivals.sort(key=lambda arrival: arrival[0])
 
@@ -157,6 +169,8 @@ class Replay:
                 self.received[flow] = (time, psn)
             elif event == "drop" and flow is not None:
                 self.lost.add((node, flow, psn, time))
+            elif event == "drop":
+                self.lost_answers.add((port, time))
 
     # -------------------------------------------------------------------------------------------------- single waits
 
@@ -232,7 +246,7 @@ class Replay:
                     reason = "resending" if sending[2] else "sending"
                 elif state.psn is None:
                     reason = "unanswered"
-                elif state.in_flight >= state.window:
+                elif state.is_full():
                     reason = "window"
                 elif begin < state.departure:
                     reason = "pacing"
@@ -259,7 +273,8 @@ class Replay:
         """The frame in which a packet came that is in a queue: copies come and join queues in the same order."""
         node = visit.port[0]
         same = self.visits[node, visit.flow, visit.psn, visit.kind]
-        return self.arrivals[node, visit.flow, visit.psn][next(i for i, other in enumerate(same) if other is visit)]
+        arrivals = self.arrivals[node, visit.flow, visit.psn, visit.kind]
+        return arrivals[next(i for i, other in enumerate(same) if other is visit)]
 
     def journey(self, frame: Frame, port: Port, arrived: int) -> tuple[Counter[Term], int, Port]:
         """What a packet did and waited for from its first wire until it arrived in `frame`; when it left, and where."""
@@ -271,8 +286,26 @@ class Replay:
             if visit is None:
                 return waits, frame.start, port
             waits += self._stays(visit, frame.start)
-            arrived, frame, port = self._before(visit)
+            is_answer = visit.kind != "data" and visit.port[0] == self.flows[visit.flow]["dst"]
+            # An answer goes on with the time of the packet that has come at that instant.
+            arrived, frame, port = self._data_at(visit.flow, visit.came) if is_answer else self._before(visit)
             waits += self._forwarding(visit, arrived)
+
+    def _data_at(self, flow: int, time: int) -> tuple[int, Frame, Port]:
+        """The data packet of a flow that came to its receiver at `time`."""
+        (found,) = (arrival for arrival in self._data(flow) if arrival[0] == time)
+        return found
+
+    def _data(self, flow: int) -> list[tuple[int, Frame, Port]]:
+        """All data packets of a flow that came to its receiver, in order."""
+        receiver = self.flows[flow]["dst"]
+        of_flow = (
+            arrivals
+            for (node, of, _, kind), arrivals in self.arrivals.items()
+            if (node, of, kind) == (receiver, flow, "data")
+        )
+        came = (arrival for arrivals in of_flow for arrival in arrivals if arrival[0] < self.end)
+        return sorted(came, key=lambda arrival: arrival[0])
 
     def _stays(self, visit: Visit, end: int) -> Counter[Term]:
         waits: Counter[Term] = Counter()
@@ -284,11 +317,27 @@ class Replay:
         return Counter({(*visit.port, "forwarding", None, None): visit.came - arrived})
 
     def packets(self, flow: int) -> tuple[int, dict[Term, int]]:
-        """How many data packets of a flow came, and what they did and waited for from their first wires on."""
-        destination, count, waits = self.flows[flow]["dst"], 0, Counter[Term]()
-        for (node, of, _), arrivals in self.arrivals.items():
-            for arrived, frame, port in arrivals if (node, of) == (destination, flow) else ():
-                if arrived < self.end:
+        """How many packets of a flow were delivered, and what they did and waited for from their first wires on."""
+        expected, seen, waits = 0, set[int](), Counter[Term]()
+        for arrived, frame, port in self._data(flow):
+            assert frame.psn is not None
+            is_new = frame.psn >= expected and frame.psn not in seen
+            if is_new and frame.psn < expected + self.room:
+                seen.add(frame.psn)
+                while expected in seen:
+                    expected += 1
+                waits += self.journey(frame, port, arrived)[0]
+        return len(seen), {term: length for term, length in waits.items() if length}
+
+    def window(self, flow: int) -> tuple[int, dict[Term, int]]:
+        """How many ACKs opened a window that was full, and what these and their packets did and waited for."""
+        count, waits, states = 0, Counter[Term](), self.senders[flow]
+        for (node, of, _, kind), arrivals in self.arrivals.items():
+            if (node, of) != (self.flows[flow]["src"], flow) or kind not in ("ack", "nack"):
+                continue
+            for arrived, frame, port in arrivals:
+                before, after = _at(states, arrived - 1), next((s for s in states if s.time == arrived), None)
+                if after is not None and before is not None and before.is_full() and not after.is_full():
                     count += 1
                     waits += self.journey(frame, port, arrived)[0]
         return count, {term: length for term, length in waits.items() if length}
@@ -297,9 +346,8 @@ class Replay:
         """The terms of the packet that completed a flow, or of the one that it waits for, or of its sender."""
         if flow in self.received:
             time, psn = self.received[flow]
-            arrived, frame, port = next(
-                arrival for arrival in self.arrivals[self.flows[flow]["dst"], flow, psn] if arrival[0] == time
-            )
+            arrived, frame, port = self._data_at(flow, time)
+            assert frame.psn == psn
             waits, left, _ = self.journey(frame, port, arrived)
         else:
             waits, left = self._stuck(flow)
@@ -321,7 +369,7 @@ class Replay:
             copies.append((left, waits + self._stays(visit, self.end) + self._forwarding(visit, arrived)))
         for (node, *packet), arrivals in list(self.arrivals.items()):
             joined = len(self.visits.get((node, flow, psn, "data"), ()))
-            for arrived, frame, before in arrivals[joined:] if packet == [flow, psn] else ():
+            for arrived, frame, before in arrivals[joined:] if packet == [flow, psn, "data"] else ():
                 if node != self.flows[flow]["dst"] and arrived < self.end:
                     # A server has yet to bring it to the queue that the other packets of the flow join there.
                     others = (visits for (at, of, *_), visits in self.visits.items() if (at, of) == (node, flow))

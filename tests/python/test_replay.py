@@ -2,14 +2,15 @@
 
 import random
 from collections import Counter
-from pathlib import Path
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 import polars as pl
 import pytest
 
 import backwater
 from backwater import Result, Scenario
+from backwater.why.words import REASONS
 from replay import Replay, Term
 
 WITH_RELAYS = ("pfc", "pfc-star", "port-fc", "none")
@@ -27,6 +28,12 @@ def told(result: Result, flow: int, of: str) -> dict[Term, int]:
     for *term, length in rows.select(columns).iter_rows():
         waits[tuple(term)] += length
     return dict(waits)
+
+
+def said_in_order(result: Result, flow: int) -> Iterator[tuple[str, int, str]]:
+    """Node, port and reason of what the packet did that completed a flow."""
+    rows = result.waits.filter(pl.col("flow") == flow, pl.col("of") == "completion")
+    return rows.select("node", "port", "term").iter_rows()
 
 
 def _topology(draw: random.Random) -> dict[str, Any]:
@@ -148,43 +155,55 @@ def _differences(result: Result) -> list[str]:
         seen = replay.completion(number)
         if said != seen:
             wrong.append(f"flow {number}: {dict(said.items() - seen.items())} is {dict(seen.items() - said.items())}")
-        if flow["fct_ps"] is not None and _came_once_in_order(flow, replay.mtu):
-            count, seen = replay.packets(number)
-            said = told(result, number, "packets")
-            if said != seen or count != flow["arrived_packets"]:
-                wrong.append(f"packets of {number}: {dict(said.items() ^ seen.items())}, {count}")
+        for of, (count, seen) in (("packets", replay.packets(number)), ("window", replay.window(number))):
+            rows = result.waits.filter(pl.col("flow") == number, pl.col("of") == of)
+            said, counted = told(result, number, of), next(iter(rows["packets"]), 0)
+            if (said, counted) != (seen, count):
+                differing = dict(said.items() ^ seen.items())
+                wrong.append(f"{of} of {number}, {counted} and {count}: {differing}")
+        ways = [port for node, port, reason, *_ in said_in_order(result, number) if reason == "serialisation"]
+        if flow["fct_ps"] is not None and flow["path"] != ways:
+            wrong.append(f"flow {number} went {ways}, not {flow['path']}")
     return wrong
 
 
-def _came_once_in_order(flow: dict[str, Any], mtu: int) -> bool:
-    """Whether every packet of a complete flow was delivered that came to its receiver."""
-    return bool(flow["disordered_packets"] == 0 and flow["arrived_packets"] == -(-flow["bytes"] // mtu))
+class Checked(NamedTuple):
+    """What has come of the random fabrics: differences by seed, and what was there in how many."""
+
+    wrong: dict[int, list[str]]
+    seen: Counter[str]
 
 
-@pytest.mark.parametrize("part", range(10))
-def test_every_term_is_that_of_a_replay_of_the_events(part: int, tmp_path: Path) -> None:
-    for number in range(40 * part, 40 * part + 40):
-        try:
-            checked = Scenario.from_dict(scenario(number))
-        except backwater.ScenarioError:
-            continue
-        result = backwater.run(checked, tmp_path / str(number))
-        assert _differences(result) == [], f"seed {number}"
-
-
-def test_the_random_fabrics_have_everything() -> None:
-    """Of the 400, more than 300 can run, and among them every mechanism and scheduler in earnest."""
-    seen: Counter[str] = Counter()
+@pytest.fixture(scope="module")
+def checked(tmp_path_factory: pytest.TempPathFactory) -> Checked:
+    found = Checked({}, Counter())
     for number in range(400):
         document = scenario(number)
         try:
-            Scenario.from_dict(document)
+            plan = Scenario.from_dict(document)
         except backwater.ScenarioError:
             continue
+        result = backwater.run(plan, tmp_path_factory.mktemp(str(number)))
+        if differences := _differences(result):
+            found.wrong[number] = differences
         switch, host = document["switch"], document["host"]
         kinds = [part["kind"] for part in (switch["flow_control"], document["recovery"], switch["scheduler"])]
-        seen.update([*kinds, f"host {host['scheduler']['kind']}", "all"])
-        seen.update(["faults"] if "faults" in document else [])
+        found.seen.update([*kinds, f"host {host['scheduler']['kind']}", "all"])
+        found.seen.update(["faults"] if "faults" in document else [])
+        found.seen.update(f"term {term}" for term in result.waits["term"].unique())
+        found.seen.update(f"of {of}" for of in result.waits["of"].unique())
+    return found
+
+
+def test_every_term_is_that_of_a_replay_of_the_events(checked: Checked) -> None:
+    assert checked.wrong == {}
+
+
+def test_the_random_fabrics_have_everything(checked: Checked) -> None:
+    """More than 300 can run, and among them every mechanism and scheduler; every term is met in some."""
+    seen = checked.seen
     assert seen["all"] > 300
     wanted = {*WITH_RELAYS, *WITHOUT_RELAYS, *RECOVERIES, *SCHEDULERS, *(f"host {kind}" for kind in HOST_SCHEDULERS)}
     assert min(seen[kind] for kind in [*wanted, "faults"]) >= 10, seen
+    terms = [f"term {term}" for term in REASONS if term != "unexplained"]
+    assert min(seen[term] for term in [*terms, "of completion", "of packets", "of window"]) >= 3, seen

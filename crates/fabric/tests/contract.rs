@@ -470,7 +470,7 @@ proptest! {
                             answers.send(now, (true, expected, psn));
                         }
                         Verdict::Keep | Verdict::Duplicate => answers.send(now, (true, expected, psn)),
-                        Verdict::Nack => answers.send(now, (false, expected, psn)),
+                        Verdict::Nack { .. } => answers.send(now, (false, expected, psn)),
                         Verdict::Ignore => {}
                     }
                 }

@@ -8,6 +8,7 @@ use backwater_engine::{Bytes, Duration, Rate, Time};
 use backwater_fabric::Simulation;
 use backwater_fabric::driver::outcome::FlowOutcome;
 use backwater_fabric::frame::journey::Term;
+use backwater_fabric::ids::PortIx;
 use backwater_fabric::mechanisms::congestion::CongestionConfig;
 use backwater_fabric::mechanisms::flow_control::FlowControlConfig;
 use backwater_fabric::mechanisms::headroom::HeadroomConfig;
@@ -40,6 +41,19 @@ fn complaint(outcome: &FlowOutcome, now: Time) -> Option<String> {
         && !account.completion.iter().any(|span| unexplained(span.term))
         && !account.packets.keys().chain(account.window.keys()).any(|(_, term, _)| unexplained(*term));
     (!is_whole).then(|| format!("{told} of {}: {outcome:#?}", end - outcome.spec.start))
+}
+
+/// The way of the packet with which a flow was complete, where its outcome has it.
+fn way(outcome: &FlowOutcome) -> Option<Vec<PortIx>> {
+    Some(outcome.route?.behind().collect())
+}
+
+/// The ports through which the packet has left that the account is about, for the same flows.
+fn wires(outcome: &FlowOutcome, simulation: &Simulation) -> Option<Vec<PortIx>> {
+    outcome.route?;
+    let sent = outcome.account.iter().flat_map(|account| &account.completion);
+    let wires = sent.filter(|span| span.term == Term::Serialisation);
+    Some(wires.map(|span| simulation.fabric().wiring.ports[span.port.0 as usize].ix).collect())
 }
 
 /// BCubes whose servers take some time to relay, or none.
@@ -120,6 +134,7 @@ proptest! {
         for outcome in &outcomes {
             prop_assert!(outcome.account.is_some());
             prop_assert_eq!(complaint(outcome, simulation.now()), None);
+            prop_assert_eq!(way(outcome), wires(outcome, &simulation));
         }
         let mut unwatched = Simulation::new(spec, flows, 1).unwrap();
         unwatched.run_until(simulation.now(), 1);

@@ -135,7 +135,10 @@ pub enum Verdict {
     /// Had it already: acknowledge again.
     Duplicate,
     /// Something before it is missing: ask for it.
-    Nack,
+    Nack {
+        /// Whether the packet itself is kept, and was not before.
+        is_kept: bool,
+    },
     /// Something before it is missing and has been asked for.
     Ignore,
 }

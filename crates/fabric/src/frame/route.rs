@@ -104,6 +104,19 @@ impl Route {
         self.hops[..usize::from(self.cursor & 0xf)].iter().map(|port| PortIx::from(*port))
     }
 
+    /// The way that a packet has come that is where it goes, of which `trail` tells what it passed before it got this route; `None` if it is not known.
+    pub fn whole(self, trail: Option<&[PortIx]>) -> Option<Route> {
+        match self.next() {
+            NextHop::Arrived => Some(self).filter(|route| {
+                let trail = trail.unwrap_or_default();
+                route.behind().take(trail.len()).eq(trail.iter().copied())
+            }),
+            // A trail that was too long has been cut off.
+            NextHop::Towards(_) => Route::taken(trail.filter(|trail| trail.len() == usize::from(self.links()))?),
+            NextHop::Port(_) => None,
+        }
+    }
+
     /// Links passed so far, that from the source host included.
     pub fn links(&self) -> u8 {
         if self.cursor > 0 { self.cursor & 0xf } else { TIME_TO_LIVE - self.hops[4] + 1 }
@@ -129,6 +142,22 @@ pub enum NextHop {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A route given on the way starts behind what the trail tells; a trail alone tells all; either may be too long to be told.
+    #[test]
+    fn the_whole_way_is_that_of_the_route_and_the_trail() {
+        let arrived = |ports: &[PortIx]| Route::taken(ports).expect("few hops fit");
+        let onward = Route::fixed(&[4, 5]).expect("two hops fit");
+        assert_eq!(arrived(&[1, 4, 5]).whole(Some(&[1])), Some(arrived(&[1, 4, 5])));
+        assert_eq!(arrived(&[1, 4, 5]).whole(None), Some(arrived(&[1, 4, 5])));
+        assert_eq!(arrived(&[4, 5]).whole(Some(&[1])), None);
+        let mut towards = Route::towards(NodeId(3));
+        assert_eq!(towards.whole(Some(&[1])), Some(arrived(&[1])));
+        assert_eq!([towards.whole(Some(&[1, 2])), towards.whole(None)], [None; 2]);
+        assert!(towards.advance());
+        assert_eq!(towards.whole(Some(&[1, 2])), Some(arrived(&[1, 2])));
+        assert_eq!(onward.whole(None), None);
+    }
 
     #[test]
     fn a_route_leads_from_port_to_port_and_ends() {

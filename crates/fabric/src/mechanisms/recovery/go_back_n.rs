@@ -109,7 +109,7 @@ impl RecoveryReceiver for Receiver {
             Some((gap, again)) if gap == expected && now < again => Verdict::Ignore,
             _ => {
                 self.asked = Some((expected, now + self.nack_interval));
-                Verdict::Nack
+                Verdict::Nack { is_kept: false }
             }
         }
     }
@@ -131,15 +131,15 @@ mod tests {
     fn a_receiver_takes_packets_in_order_and_asks_once_per_interval() {
         let mut receiver = Receiver::new(&GoBackNConfig { nack_interval: Duration::from_us(10), ..Default::default() });
         assert_eq!(receiver.on_data(0, 0, at_us(0)), Verdict::Deliver { packets: 1 });
-        assert_eq!(receiver.on_data(2, 1, at_us(1)), Verdict::Nack);
+        assert_eq!(receiver.on_data(2, 1, at_us(1)), Verdict::Nack { is_kept: false });
         assert_eq!(receiver.on_data(3, 1, at_us(2)), Verdict::Ignore);
         assert_eq!(receiver.on_data(4, 1, Time::from_ps(10_999_999)), Verdict::Ignore);
-        assert_eq!(receiver.on_data(5, 1, at_us(11)), Verdict::Nack);
+        assert_eq!(receiver.on_data(5, 1, at_us(11)), Verdict::Nack { is_kept: false });
         assert_eq!(receiver.on_data(6, 1, at_us(20)), Verdict::Ignore);
         // What came before the gap is acknowledged again; the gap itself is delivered; the next gap is another one.
         assert_eq!(receiver.on_data(0, 1, at_us(20)), Verdict::Duplicate);
         assert_eq!(receiver.on_data(1, 1, at_us(20)), Verdict::Deliver { packets: 1 });
-        assert_eq!(receiver.on_data(3, 2, at_us(20)), Verdict::Nack);
+        assert_eq!(receiver.on_data(3, 2, at_us(20)), Verdict::Nack { is_kept: false });
     }
 
     fn ack(sender: &mut Sender, expected: Psn, state: &mut Progress) {

@@ -108,12 +108,12 @@ impl RecoveryReceiver for Receiver {
             let is_held = self.held.has(self.place(psn));
             self.held.insert(self.place(psn));
             return match (is_late, is_held) {
-                (true, _) => Verdict::Nack,
+                (true, is_held) => Verdict::Nack { is_kept: !is_held },
                 (false, true) => Verdict::Duplicate,
                 (false, false) => Verdict::Keep,
             };
         }
-        if is_late { Verdict::Nack } else { Verdict::Ignore }
+        if is_late { Verdict::Nack { is_kept: false } } else { Verdict::Ignore }
     }
 }
 
@@ -158,14 +158,14 @@ mod tests {
         let mut receiver = receiver(100, Some(Duration::from_us(10)));
         assert_eq!(receiver.on_data(1, 0, at_us(0)), Verdict::Keep);
         assert_eq!(receiver.on_data(2, 0, Time::from_ps(9_999_999)), Verdict::Keep);
-        assert_eq!(receiver.on_data(3, 0, at_us(10)), Verdict::Nack);
+        assert_eq!(receiver.on_data(3, 0, at_us(10)), Verdict::Nack { is_kept: true });
         assert_eq!(receiver.on_data(4, 0, at_us(19)), Verdict::Keep);
-        assert_eq!(receiver.on_data(5, 0, at_us(20)), Verdict::Nack);
+        assert_eq!(receiver.on_data(5, 0, at_us(20)), Verdict::Nack { is_kept: true });
         // What came with the question has been kept all the same.
         assert_eq!(receiver.on_data(0, 0, at_us(21)), Verdict::Deliver { packets: 6 });
         // The next packet to be missing has its own time.
         assert_eq!(receiver.on_data(8, 6, at_us(31)), Verdict::Keep);
-        assert_eq!(receiver.on_data(200, 6, at_us(41)), Verdict::Nack);
+        assert_eq!(receiver.on_data(200, 6, at_us(41)), Verdict::Nack { is_kept: false });
         assert_eq!(receiver.on_data(201, 6, at_us(42)), Verdict::Ignore);
     }
 
@@ -175,7 +175,7 @@ mod tests {
         let mut receiver = receiver(100, Some(Duration::from_us(10)));
         assert_eq!(receiver.on_data(1, 0, at_us(0)), Verdict::Keep);
         assert_eq!(receiver.on_data(1, 0, at_us(9)), Verdict::Duplicate);
-        assert_eq!(receiver.on_data(1, 0, at_us(10)), Verdict::Nack);
+        assert_eq!(receiver.on_data(1, 0, at_us(10)), Verdict::Nack { is_kept: true });
         assert_eq!(receiver.on_data(1, 0, at_us(11)), Verdict::Duplicate);
     }
 
@@ -200,7 +200,7 @@ mod tests {
                     }
                     Verdict::Duplicate => prop_assert!(!is_new),
                     Verdict::Ignore => prop_assert!(is_new && !has_room),
-                    Verdict::Nack => prop_assert!(false, "no NACK without an allowance"),
+                    Verdict::Nack { .. } => prop_assert!(false, "no NACK without an allowance"),
                 }
                 prop_assert_eq!(expected, (0..).find(|psn| !came.contains(psn)).unwrap());
             }

@@ -190,8 +190,9 @@ impl RecoveryReceiver for Receiver {
             if psn - expected >= self.places {
                 return Verdict::Ignore;
             }
+            let is_kept = !self.held.has(place(psn));
             self.held.insert(place(psn));
-            return Verdict::Nack;
+            return Verdict::Nack { is_kept };
         }
         let mut next = psn + 1;
         while self.held.has(place(next)) {
@@ -376,7 +377,10 @@ mod tests {
         let mut receiver = IrnConfig { bitmap: 4, ..Default::default() }.receiver();
         let mut on_data = |psn, expected| receiver.on_data(psn, expected, Time::ZERO);
         assert_eq!(on_data(0, 0), Verdict::Deliver { packets: 1 });
-        assert_eq!([on_data(3, 1), on_data(2, 1), on_data(3, 1)], [Verdict::Nack; 3]);
+        assert_eq!(
+            [on_data(3, 1), on_data(2, 1), on_data(3, 1)],
+            [true, true, false].map(|is_kept| Verdict::Nack { is_kept })
+        );
         // There is no room for 5, whose place is that of 1.
         assert_eq!(on_data(5, 1), Verdict::Ignore);
         assert_eq!(on_data(1, 1), Verdict::Deliver { packets: 3 });

@@ -126,7 +126,7 @@ impl Footprint for Receiver {
 impl RecoveryReceiver for Receiver {
     fn on_data(&mut self, psn: Psn, expected: Psn, now: Time) -> Verdict {
         match self.0.on_data(psn, expected, now) {
-            Verdict::Ignore => Verdict::Nack,
+            Verdict::Ignore => Verdict::Nack { is_kept: false },
             verdict => verdict,
         }
     }
@@ -173,7 +173,7 @@ mod tests {
         let mut on_data = |psn, expected| receiver.on_data(psn, expected, Time::ZERO);
         assert_eq!(on_data(0, 0), Verdict::Deliver { packets: 1 });
         assert_eq!([on_data(2, 1), on_data(8, 1), on_data(2, 1)], [Verdict::Keep, Verdict::Keep, Verdict::Duplicate]);
-        assert_eq!([on_data(9, 1), on_data(10, 1), on_data(9, 1)], [Verdict::Nack; 3]);
+        assert_eq!([on_data(9, 1), on_data(10, 1), on_data(9, 1)], [Verdict::Nack { is_kept: false }; 3]);
         assert_eq!(on_data(1, 1), Verdict::Deliver { packets: 2 });
         assert_eq!(on_data(9, 3), Verdict::Keep);
         assert_eq!(on_data(2, 3), Verdict::Duplicate);

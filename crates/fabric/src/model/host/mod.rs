@@ -24,7 +24,8 @@ use crate::contract::{
 use crate::frame::Direction;
 use crate::frame::framing::Framing;
 use crate::frame::record::Echo;
-use crate::frame::{Body, Frame, NextHop, Packet, PacketKind, RecordRef, Route, Timestamp};
+use crate::frame::record::Trail;
+use crate::frame::{Body, Frame, Packet, PacketKind, RecordRef, Route, Timestamp};
 use crate::ids::{Class, ClassMask, FlowId, PortIx};
 use crate::model::interfaces::Interfaces;
 use crate::model::node::Node;
@@ -265,8 +266,7 @@ impl Node {
             receiver.last_delivery = env.now;
             if receiver.expected == packets {
                 receiver.reception.finish = Some(env.now);
-                let trail = env.records.trail(frame.record).and_then(|trail| Route::taken(trail.ports()));
-                let route = trail.or((packet.route.next() == NextHop::Arrived).then_some(packet.route));
+                let route = packet.route.whole(env.records.trail(frame.record).map(Trail::ports));
                 env.sink.note(Note::Received { flow: packet.flow, psn: packet.psn, route });
             }
         }
@@ -276,7 +276,7 @@ impl Node {
         let answer = match verdict {
             Verdict::Deliver { .. } | Verdict::Keep if due => Some(PacketKind::Ack),
             Verdict::Duplicate => Some(PacketKind::Ack),
-            Verdict::Nack => Some(PacketKind::Nack),
+            Verdict::Nack { .. } => Some(PacketKind::Nack),
             Verdict::Deliver { .. } | Verdict::Keep | Verdict::Ignore => None,
         };
         let (egress, route, expected) = (receiver.port, receiver.route, receiver.expected);

@@ -182,7 +182,7 @@ impl Node {
         let Some(ledger) = &mut self.interfaces.ledger else { return };
         let journey = env.records.take_journey(frame.record);
         if let Some(journey) = &journey
-            && matches!(verdict, Verdict::Deliver { .. } | Verdict::Keep)
+            && matches!(verdict, Verdict::Deliver { .. } | Verdict::Keep | Verdict::Nack { is_kept: true })
         {
             ledger.deliver(flow, journey, is_last);
         }
