@@ -44,6 +44,8 @@ class Visit:
     cls: int
     port: Port
     came: int
+    # The port that it came in through, if that is known.
+    ingress: int | None
     # Queues, and from when to when.
     stays: list[tuple[int, int, int]]
     # The frame in which it left.
@@ -109,14 +111,14 @@ class Replay:
         # Of each node, flow, packet and kind: when copies came, and the frames that they came in, in order.
         self.arrivals: dict[tuple[str, int, int, str], list[tuple[int, Frame, Port]]] = defaultdict(list)
         ends = list(result.topology.links.select("a", "a_port", "b", "b_port").iter_rows())
-        others = {(a, i): (b, j) for a, i, b, j in [*ends, *((b, j, a, i) for a, i, b, j in ends)]}
+        self.others = {(a, i): (b, j) for a, i, b, j in [*ends, *((b, j, a, i) for a, i, b, j in ends)]}
         for port, history in self.ports.items():
             peer, delay = self.links[port]
             for frame in history.frames:
                 if frame.kind in ("data", "ack", "nack") and frame.flow is not None and frame.psn is not None:
                     arrival = frame.until + delay
                     lost = (peer, frame.flow, frame.psn, arrival) in self.lost
-                    if not (lost if frame.kind == "data" else (others[port], arrival) in self.lost_answers):
+                    if not (lost if frame.kind == "data" else (self.others[port], arrival) in self.lost_answers):
                         self.arrivals[peer, frame.flow, frame.psn, frame.kind].append((arrival, frame, port))
         for arrivals in self.arrivals.values():
             arrivals.sort(key=lambda arrival: arrival[0])
@@ -124,16 +126,17 @@ class Replay:
     def _read(self, result: Result) -> None:
         columns = (
             "time_ps node port event frame class flow psn queue to_queue until_ps cause_node cause_port reason "
-            "in_flight_bytes window_bytes departure_ps"
+            "ingress_port in_flight_bytes window_bytes departure_ps"
         )
         queues: dict[tuple[Port, int], list[Visit]] = defaultdict(list)
         leaving: dict[Port, Visit] = {}
         for row in result.events.select(columns.split()).iter_rows():
-            time, node, ix, event, kind, cls, flow, psn, queue, to, until, cause_node, cause_port, reason, *sender = row
+            time, node, ix, event, kind, cls, flow, psn, queue, to, until, *more = row
+            cause_node, cause_port, reason, ingress, *sender = more
             port = (node, ix)
             history = self.ports[port] if ix is not None else History()
             if event == "enqueue":
-                visit = Visit(flow, psn, kind, cls, port, time, [(queue, time, FOREVER)])
+                visit = Visit(flow, psn, kind, cls, port, time, ingress, [(queue, time, FOREVER)])
                 queues[port, queue].append(visit)
                 self.visits[node, flow, psn, kind].append(visit)
             elif event in ("move", "dequeue"):
@@ -274,7 +277,12 @@ class Replay:
         node = visit.port[0]
         same = self.visits[node, visit.flow, visit.psn, visit.kind]
         arrivals = self.arrivals[node, visit.flow, visit.psn, visit.kind]
-        return arrivals[next(i for i, other in enumerate(same) if other is visit)]
+        found = arrivals[next(i for i, other in enumerate(same) if other is visit)]
+        # Of several at one instant, that which came in where this one did.
+        through = (
+            arrival for arrival in arrivals if arrival[0] == found[0] and self.others[arrival[2]][1] == visit.ingress
+        )
+        return next(through, found)
 
     def journey(self, frame: Frame, port: Port, arrived: int) -> tuple[Counter[Term], int, Port]:
         """What a packet did and waited for from its first wire until it arrived in `frame`; when it left, and where."""

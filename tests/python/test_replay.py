@@ -87,6 +87,11 @@ def scenario(seed: int) -> dict[str, Any]:
     flow_control: dict[str, Any] = {"kind": draw.choice(WITH_RELAYS if relays else WITHOUT_RELAYS)}
     if flow_control["kind"] == "pyrrha":
         flow_control["organisation"] = draw.choice(("hierarchical", "single-tier"))
+        if draw.random() < 0.7:
+            # Congested soon, so that queues wait for each other.
+            flow_control |= {"organisation": "single-tier", "pause": 0.05, "resume": 0.02, "isolation_queues": 100}
+            for flow in flows:
+                flow["bytes"] = f"{draw.randrange(20_000, 90_000)} B"
     if flow_control["kind"] == "pfc-star":
         lossless = [1, 2, 3, 4, 5]
         for flow in flows:
@@ -131,6 +136,8 @@ def scenario(seed: int) -> dict[str, Any]:
     if document["recovery"]["kind"] == "mp-rdma" and draw.random() < 0.5 and not is_pinned:
         document["congestion_control"] = {"kind": "mp-rdma"}
         document["load_balance"] = {"kind": "ecmp"}
+    if document["congestion_control"]["kind"] == "dcqcn" and draw.random() < 0.7:
+        document["congestion_control"] |= {"cnp": "frame", "ecn": {"kmin": "2 KB", "kmax": "4 KB", "pmax": 1.0}}
     if topology["kind"] == "leaf-spine" and draw.random() < 0.4:
         down = draw.randrange(30)
         fault = {"link": ["leaf0", "spine0"], "down": f"{down} us"}
