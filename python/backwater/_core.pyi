@@ -13,6 +13,7 @@ __all__ = [
     "chips",
     "chosen_names",
     "convert_hpcc",
+    "export",
     "headroom_plan",
     "quantity",
     "schema",
