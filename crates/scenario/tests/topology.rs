@@ -317,3 +317,26 @@ fn broken_topologies_say_what_is_wrong() {
         assert_eq!(errors(&toml), expected, "{toml}");
     }
 }
+
+/// Links of a custom topology can name their ports; a failed one takes its names along.
+#[test]
+fn links_can_name_their_ports() {
+    let graph = build(
+        r#"
+        kind = "custom"
+        hosts = ["a", "b"]
+        switches = ["s"]
+        failed_links = [["a", "s"]]
+        links = [
+            { a = "a", b = "s", a_port = "eth0", b_port = "Ethernet0" },
+            { a = "s", b = "b", a_port = "Ethernet4" },
+            { a = "s", b = "a", a_port = "Ethernet8", b_port = "eth1" },
+            { a = "a", b = "s", a_port = "eth2", b_port = "Ethernet12" },
+        ]
+        "#,
+    );
+    let [a, s] = ["a", "s"].map(|name| graph.node(name).unwrap());
+    let names: Vec<_> = graph.port_names.iter().map(|((node, port), name)| (*node, *port, name.as_str())).collect();
+    let expected = [(a, 0, "eth0"), (a, 1, "eth1"), (s, 0, "Ethernet0"), (s, 1, "Ethernet4"), (s, 2, "Ethernet8")];
+    assert_eq!(names, expected);
+}

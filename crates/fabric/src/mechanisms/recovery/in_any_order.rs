@@ -175,7 +175,7 @@ mod tests {
         let mut receiver = receiver(100, Some(Duration::from_us(10)));
         assert_eq!(receiver.on_data(1, 0, at_us(0)), Verdict::Keep);
         assert_eq!(receiver.on_data(1, 0, at_us(9)), Verdict::Duplicate);
-        assert_eq!(receiver.on_data(1, 0, at_us(10)), Verdict::Nack { is_kept: true });
+        assert_eq!(receiver.on_data(1, 0, at_us(10)), Verdict::Nack { is_kept: false });
         assert_eq!(receiver.on_data(1, 0, at_us(11)), Verdict::Duplicate);
     }
 
