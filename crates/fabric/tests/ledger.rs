@@ -45,12 +45,12 @@ fn complaint(outcome: &FlowOutcome, now: Time) -> Option<String> {
 
 /// The way of the packet with which a flow was complete, where its outcome has it.
 fn way(outcome: &FlowOutcome) -> Option<Vec<PortIx>> {
-    Some(outcome.route?.behind().collect())
+    Some(outcome.reception.way?.behind().collect())
 }
 
 /// The ports through which the packet has left that the account is about, for the same flows.
 fn wires(outcome: &FlowOutcome, simulation: &Simulation) -> Option<Vec<PortIx>> {
-    outcome.route?;
+    outcome.reception.way?;
     let sent = outcome.account.iter().flat_map(|account| &account.completion);
     let wires = sent.filter(|span| span.term == Term::Serialisation);
     Some(wires.map(|span| simulation.fabric().wiring.ports[span.port.0 as usize].ix).collect())

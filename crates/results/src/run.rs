@@ -789,14 +789,14 @@ impl Run {
     fn path_of(&self, outcome: &FlowOutcome) -> Option<Vec<PortIx>> {
         let (fabric, flow) = (self.simulation.fabric(), &outcome.spec);
         let ix = |port: PortId| fabric.wiring.ports[port.0 as usize].ix;
-        let taken = outcome.route.map(|route| route.behind().collect());
+        let taken = outcome.reception.way.map(|route| route.behind().collect());
         let fixed = || fabric.carries_route(flow).then(|| fabric.path(outcome.flow, flow, Direction::Data).to_vec());
         let told = || {
             let completion = &outcome.account.as_ref()?.completion;
             let sent = completion.iter().filter(|span| span.term == Term::Serialisation);
             outcome.reception.finish.map(|_| sent.map(|span| ix(span.port)).collect())
         };
-        taken.or_else(fixed).or_else(told)
+        taken.or_else(told).or_else(fixed)
     }
 
     /// Writes where the time of a flow has gone.

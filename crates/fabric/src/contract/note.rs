@@ -214,8 +214,6 @@ pub enum Note {
         flow: FlowId,
         /// The packet that completed it.
         psn: Psn,
-        /// The way of that packet, if it carried one.
-        route: Option<Route>,
     },
     /// The sender knows that the receiver has all bytes of a flow.
     Acknowledged {
@@ -239,6 +237,8 @@ pub struct Reception {
     pub paused: Duration,
     /// Of that, behind a PAUSE caused by a port that is not on its path.
     pub blocked: Duration,
+    /// The way of the packet with which it was complete, if that is known.
+    pub way: Option<Route>,
 }
 
 /// Data packets of a flow that have come before an earlier one: how many of each degree. The degree of a packet is its number less the one that the

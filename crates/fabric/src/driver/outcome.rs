@@ -6,7 +6,6 @@ use crate::driver::memory::Memory;
 use crate::driver::simulation::Simulation;
 use crate::driver::trace::{TraceSpec, Traced};
 use crate::driver::watch::{Acknowledged, FullQueue, LossyDrop, PauseInterval};
-use crate::frame::Route;
 use crate::ids::{FlowId, NodeId};
 use crate::model::ledger::FlowAccount;
 use crate::model::node::Node;
@@ -74,8 +73,6 @@ pub struct FlowOutcome {
     pub acknowledged: Option<Time>,
     /// Payload bytes sent more than once.
     pub retransmitted: u64,
-    /// The way of the packet that completed it, if that carried one, and others may have gone another way.
-    pub route: Option<Route>,
     /// Where its time has gone, if that is written down ([`Simulation::watch_flows`]).
     pub account: Option<Box<FlowAccount>>,
 }
@@ -252,7 +249,6 @@ impl Simulation {
                 acknowledged: done.map(|done| done.at),
                 retransmitted: done
                     .map_or_else(|| endpoint(flow.spec.src).retransmitted(flow), |done| done.retransmitted),
-                route: self.ways.get(&id).copied(),
                 account: self.account(id, flow, &stuck),
             }
         };

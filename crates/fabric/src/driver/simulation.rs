@@ -9,7 +9,6 @@ use crate::driver::partition::{SAMPLE, expected_load};
 use crate::driver::post::Post;
 use crate::driver::shard::Shard;
 use crate::driver::watch::Acknowledged;
-use crate::frame::Route;
 use crate::ids::{FlowId, NodeId};
 use crate::model::fifo::Frames;
 use crate::model::node::Node;
@@ -52,8 +51,6 @@ pub struct Simulation {
     pub(super) settling: Vec<Acknowledged>,
     /// Packets lost, of flows that are not forgotten.
     pub(super) lost: BTreeMap<FlowId, u64>,
-    /// The ways of the packets that completed flows that are not forgotten, where these may take several.
-    pub(super) ways: BTreeMap<FlowId, Route>,
     /// Flows that are forgotten, until they are collected.
     pub(super) finished: Vec<FlowOutcome>,
     pub(super) acknowledged_flows: u64,
@@ -134,7 +131,6 @@ impl Simulation {
             source: source.peekable(),
             settling: Vec::new(),
             lost: BTreeMap::new(),
-            ways: BTreeMap::new(),
             finished: Vec::new(),
             acknowledged_flows: 0,
             endless_flows: 0,
@@ -284,7 +280,6 @@ impl Simulation {
         for shard in &mut self.shards {
             self.acknowledged_flows += shard.outside.watch.acknowledged.len() as u64;
             self.settling.append(&mut shard.outside.watch.acknowledged);
-            self.ways.extend(shard.outside.watch.ways.drain(..));
             for flow in shard.outside.watch.lost.drain(..) {
                 *self.lost.entry(flow).or_default() += 1;
             }
@@ -317,7 +312,6 @@ impl Simulation {
                 disorder,
                 acknowledged: Some(done.at),
                 retransmitted: done.retransmitted,
-                route: self.ways.remove(&done.flow),
                 account,
             });
             false

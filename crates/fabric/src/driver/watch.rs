@@ -2,7 +2,6 @@
 
 use crate::contract::note::{DropCause, Note};
 use crate::driver::trace::Trace;
-use crate::frame::Route;
 use crate::frame::cause::Closure;
 use crate::ids::{Class, FlowId, NodeId, PortId, PortIx};
 use crate::network::fabric::{Fabric, Promise};
@@ -23,8 +22,6 @@ pub(crate) struct Watch {
     /// What mechanisms count, by the names that they give it.
     pub(crate) counters: BTreeMap<&'static str, u64>,
     pub(crate) received_flows: u64,
-    /// The ways of the packets that completed flows since the last look, where these may take several.
-    pub(crate) ways: Vec<(FlowId, Route)>,
     /// Flows that their senders have completed since the last look.
     pub(crate) acknowledged: Vec<Acknowledged>,
     /// The flow of every data packet lost since the last look.
@@ -125,12 +122,7 @@ impl Watch {
                 self.full.push(FullQueue { at: now, port, class, egress, bytes });
             }
             Note::Count { what, amount, .. } => *self.counters.entry(what).or_default() += amount,
-            Note::Received { flow, route, .. } => {
-                self.received_flows += 1;
-                if !fabric.keeps_route(fabric.flow(flow)) {
-                    self.ways.extend(route.map(|route| (flow, route)));
-                }
-            }
+            Note::Received { .. } => self.received_flows += 1,
             Note::Acknowledged { flow, packets, retransmitted } => {
                 self.acknowledged.push(Acknowledged { flow, at: now, packets, retransmitted });
             }

@@ -422,11 +422,6 @@ impl Fabric {
         self.carries_its_route(flow, Direction::Data) && !self.chooses_paths
     }
 
-    /// The same, whatever link fails or comes back.
-    pub(crate) fn keeps_route(&self, flow: &FlowSpec) -> bool {
-        self.spec.faults.is_empty() && self.carries_route(flow)
-    }
-
     /// Whether packets of a flow carry their route: it is pinned, or a pure function of the flow.
     fn carries_its_route(&self, flow: &FlowSpec, direction: Direction) -> bool {
         let via = if direction == Direction::Data { &flow.data_via } else { &flow.ack_via };

@@ -13,7 +13,7 @@ use crate::network::fabric::Fabric;
 use crate::network::flows::Flow;
 use backwater_engine::memory::{HeapBytes, Share};
 use backwater_engine::prefetch::prefetch;
-use backwater_engine::{Rate, Time};
+use backwater_engine::{Duration, Rate, Time};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
@@ -154,7 +154,8 @@ impl Endpoint {
 
     /// How `flow`, which ends here, has fared so far.
     pub fn reception(&self, flow: &Flow) -> Reception {
-        flow.receiver.get().map_or(Reception::default(), |slot| self.receivers[slot as usize].reception)
+        let receiver = flow.receiver.get().map(|slot| &self.receivers[slot as usize]);
+        receiver.map_or(Reception::default(), |receiver| receiver.reception(flow.spec.bytes))
     }
 
     /// The packet of `flow` that its receiver waits for.
@@ -209,7 +210,10 @@ impl Endpoint {
             expected: 0,
             arrived: 0,
             last_delivery: flow.spec.start,
-            reception: Reception::default(),
+            delivered: 0,
+            paused: Duration::ZERO,
+            blocked: Duration::ZERO,
+            way: None,
         };
         let slot = put(receiver, &mut self.receivers, &mut self.free_receivers);
         flow.receiver.set(Some(slot));

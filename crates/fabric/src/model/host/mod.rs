@@ -258,16 +258,15 @@ impl Node {
         let verdict = receiver.recovery.on_data(packet.psn, receiver.expected, env.now);
         if let Verdict::Deliver { packets: in_order } = verdict {
             receiver.expected += in_order;
-            receiver.reception.delivered = fabric.payload_before(receiver.expected, bytes);
+            receiver.delivered = fabric.payload_before(receiver.expected, bytes);
             if let Some(pauses) = env.records.pauses(frame.record) {
-                receiver.reception.paused += pauses.paused.after(receiver.last_delivery);
-                receiver.reception.blocked += pauses.blocked.after(receiver.last_delivery);
+                receiver.paused += pauses.paused.after(receiver.last_delivery);
+                receiver.blocked += pauses.blocked.after(receiver.last_delivery);
             }
             receiver.last_delivery = env.now;
             if receiver.expected == packets {
-                receiver.reception.finish = Some(env.now);
-                let route = packet.route.whole(env.records.trail(frame.record).map(Trail::ports));
-                env.sink.note(Note::Received { flow: packet.flow, psn: packet.psn, route });
+                receiver.way = packet.route.whole(env.records.trail(frame.record).map(Trail::ports));
+                env.sink.note(Note::Received { flow: packet.flow, psn: packet.psn });
             }
         }
         let is_last = receiver.expected == packets;
