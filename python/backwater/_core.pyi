@@ -1,8 +1,9 @@
 """The compiled core: scenario checking, the simulation itself, and the files it writes."""
 
-from typing import Any, final
+from typing import Any, Final, final
 
 __all__ = [
+    "SCHEMA_VERSION",
     "Document",
     "Estimate",
     "Plan",
@@ -21,6 +22,9 @@ __all__ = [
     "tofino_memory",
     "version",
 ]
+
+# Of the tables of results: changes whenever a column changes.
+SCHEMA_VERSION: Final[int]
 
 class ScenarioError(Exception):
     """A scenario that cannot run; `str()` gives all messages, one per line.

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 
 import polars as pl
 
+from backwater._core import SCHEMA_VERSION
 from backwater.style import counted
 from backwater.summary import Summary
 
@@ -24,8 +25,6 @@ if TYPE_CHECKING:
 RUN_FILE: Final = "run.json"
 TOPOLOGY_FILE: Final = "topology.json"
 REPORT_FILE: Final = "report.html"
-# Of the tables: changes whenever a column changes.
-SCHEMA_VERSION: Final = 2
 TABLES: Final = (
     "flows",
     "waits",

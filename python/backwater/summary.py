@@ -69,6 +69,7 @@ class DeadQueue:
     Attributes:
         node: Where it is.
         port: Number of its port there.
+        name: What the port is called, with its node.
         peer: Node at the other end of the link, which has told it to stop.
         queue: The queue; one of the classes' goes by the number of its class.
         bytes: What it holds.
@@ -77,6 +78,7 @@ class DeadQueue:
 
     node: str
     port: int
+    name: str
     peer: str
     queue: int
     bytes: int
@@ -86,7 +88,7 @@ class DeadQueue:
         queue = f"class {self.queue}" if self.queue < CLASSES else f"queue {self.queue}"
         flows = style.listed([f"{src} → {dst} (flow {number})" for number, src, dst in self.flows])
         holds = f", {style.size(self.bytes)} of {flows}" if flows else ""
-        return f"{self.node}:{self.port} to {self.peer} ({queue}{holds})"
+        return f"{self.name} to {self.peer} ({queue}{holds})"
 
 
 @dataclass(frozen=True)

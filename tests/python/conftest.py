@@ -16,9 +16,9 @@ from typer.testing import CliRunner
 from typer.testing import Result as CommandResult
 
 from backwater import Result
+from backwater._core import SCHEMA_VERSION
 from backwater.cli import app
 from backwater.experiment.format import Content
-from backwater.result import SCHEMA_VERSION
 
 # The same cases every time, and as long as it takes: machines that run tests may be busy.
 settings.register_profile("backwater", deadline=None, derandomize=True)

@@ -45,16 +45,16 @@ def test_a_violated_audit_is_code_3_unless_the_run_was_cut_off(tmp_path: Path, o
 def test_a_deadlock_is_told_by_its_cycle(tmp_path: Path) -> None:
     flow = {"id": 4, "src": "h0", "dst": "h2"}
     cycle = [
-        {"node": "a", "port": 1, "peer": "b", "queue": 3, "bytes": 20_000, "flows": [flow]},
-        {"node": "b", "port": 0, "peer": "a", "queue": 9, "bytes": 0, "flows": []},
+        {"node": "a", "port": 1, "name": "a:eth1", "peer": "b", "queue": 3, "bytes": 20_000, "flows": [flow]},
+        {"node": "b", "port": 0, "name": "b:0", "peer": "a", "queue": 9, "bytes": 0, "flows": []},
     ]
     run = write_result(tmp_path, outcome="deadlock", deadlock={"onset_ps": 12_500_000, "cycle": cycle})
     (alarm,) = Result.load(run).summary.alarms()
     assert alarm == (
         "Deadlock since 12.5 µs: each of these waits for the next, the last for the first: "
-        "1. a:1 to b (class 3, 20 KB of h0 → h2 (flow 4)); 2. b:0 to a (queue 9). It ends if what one of them holds is "
-        "dropped, as a PFC watchdog would; the circle cannot close if no flow goes from one of these queues into the "
-        "next: all that do must take another way, or another class behind that link"
+        "1. a:eth1 to b (class 3, 20 KB of h0 → h2 (flow 4)); 2. b:0 to a (queue 9). It ends if what one of them "
+        "holds is dropped, as a PFC watchdog would; the circle cannot close if no flow goes from one of these queues "
+        "into the next: all that do must take another way, or another class behind that link"
     )
 
 

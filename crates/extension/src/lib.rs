@@ -12,7 +12,7 @@ use backwater_engine::units::Quantity;
 use backwater_export::ExportError;
 use backwater_fabric::driver::memory::Memory;
 use backwater_fabric::mechanisms::plug_in::Refused;
-use backwater_results::{BUILD, RunError, topology_json};
+use backwater_results::{BUILD, RunError, SCHEMA_VERSION, topology_json};
 use backwater_scenario::diagnostic::closest;
 use backwater_scenario::workload::chosen;
 use backwater_scenario::{
@@ -468,6 +468,7 @@ pub fn fill(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Run>()?;
     module.add_class::<Progress>()?;
     module.add_class::<Estimate>()?;
+    module.add("SCHEMA_VERSION", SCHEMA_VERSION)?;
     for function in [
         wrap_pyfunction!(schema, module)?,
         wrap_pyfunction!(convert_hpcc, module)?,

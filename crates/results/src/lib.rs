@@ -32,6 +32,7 @@ pub use estimate::{Estimate, estimate};
 pub use roles::{FlowRole, Roles};
 pub use run::{Progress, Run, RunError};
 pub use summary::{Audit, DeadFlow, DeadQueue, DeadlockReport, FlowCounts, Outcome, Summary};
+pub use tables::SCHEMA_VERSION;
 pub use topology::topology_json;
 
 /// What the library was built from.

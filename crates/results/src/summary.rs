@@ -132,6 +132,8 @@ pub struct DeadQueue {
     pub node: String,
     /// Number of the port at its node.
     pub port: u16,
+    /// What the port is called, with its node.
+    pub name: String,
     /// Node at the other end of the link, which has told it to stop.
     pub peer: String,
     /// Queue: one of the classes' goes by the number of its class.

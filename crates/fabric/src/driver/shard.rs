@@ -334,6 +334,10 @@ impl Sink for ShardSink<'_> {
             Wakeup::Node(node) => event(Kind::Node, node.0, at),
         });
     }
+    fn traces(&self) -> bool {
+        self.outside.watch.trace.is_on(self.now)
+    }
+
     fn note(&mut self, note: Note) {
         self.outside.watch.note(note, self.now, self.fabric);
     }

@@ -16,6 +16,8 @@ pub trait Sink {
     fn transmit(&mut self, port: &Port, frame: &Frame, records: &Records);
     /// Wake the node at `at`. Wake-ups cannot be cancelled: a node ignores those that it no longer waits for.
     fn schedule(&mut self, wakeup: Wakeup<'_>, at: Time);
+    /// Whether what happens now may be traced: what is told for the trace alone need not be told otherwise.
+    fn traces(&self) -> bool;
     /// Something worth telling has happened.
     fn note(&mut self, note: Note);
 }

@@ -73,6 +73,10 @@ impl Sink for Recorder {
         });
     }
 
+    fn traces(&self) -> bool {
+        true
+    }
+
     fn note(&mut self, note: Note) {
         self.notes.push(note);
     }

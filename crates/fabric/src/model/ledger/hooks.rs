@@ -22,9 +22,11 @@ impl Node {
     #[inline(never)]
     pub(crate) fn log_join<S: Sink>(&mut self, at: &Passage, queue_bytes: u64, frame: &Frame, env: &mut Env<'_, S>) {
         let Some(Packet { flow, psn, kind, .. }) = frame.packet().copied() else { return };
-        let port = self.interfaces.ports[usize::from(at.egress)].id;
-        let (queue, class, ingress) = (at.queue, at.class, self.ingress_held(at, 0));
-        env.sink.note(Note::Enqueued { port, queue, kind, class, flow, psn, bytes: queue_bytes, ingress });
+        if env.sink.traces() {
+            let port = self.interfaces.ports[usize::from(at.egress)].id;
+            let (queue, class, ingress) = (at.queue, at.class, self.ingress_held(at, 0));
+            env.sink.note(Note::Enqueued { port, queue, kind, class, flow, psn, bytes: queue_bytes, ingress });
+        }
         if let (Some(ledger), Some(journey)) = (&mut self.interfaces.ledger, env.records.journey_mut(frame.record)) {
             ledger.join(at.egress, at.queue, journey, env.now);
         }
@@ -73,7 +75,9 @@ impl Node {
     }
 
     fn tell_of_dequeue<S: Sink>(&self, at: &Passage, frame: &Frame, env: &mut Env<'_, S>) {
-        let Some(Packet { flow, psn, kind, class, .. }) = frame.packet().copied() else { return };
+        let Some(Packet { flow, psn, kind, class, .. }) = frame.packet().copied().filter(|_| env.sink.traces()) else {
+            return;
+        };
         let (ingress, queue) = (self.ingress_held(at, at.bytes.into()), at.queue);
         let port = &self.interfaces.ports[usize::from(at.egress)];
         let bytes = port.queue_bytes(queue);

@@ -1,0 +1,172 @@
+//! What a run writes of pauses, ingress queues and flows.
+
+use super::{PARTS, Run};
+use crate::tables::{FlowRow, FullQueueRow, PauseRow, StopRow, WaitRow};
+use backwater_engine::Time;
+use backwater_fabric::driver::outcome::FlowOutcome;
+use backwater_fabric::frame::Direction;
+use backwater_fabric::frame::cause::Cause;
+use backwater_fabric::frame::journey::{Span, Term};
+use backwater_fabric::ids::{PortId, PortIx};
+use backwater_fabric::model::ledger::{FlowAccount, Sums};
+use backwater_fabric::model::port::Port;
+use backwater_fabric::model::probe::Stop;
+use backwater_fabric::network::spec::FlowSpec;
+use backwater_fabric::{FullQueue, PauseInterval};
+
+impl Run {
+    pub(super) fn write_pause(&mut self, pause: &PauseInterval, end: Option<Time>) {
+        let wiring = &self.simulation.fabric().wiring;
+        let PauseInterval { port, queue, closure } = pause;
+        let Cause { root, via, parent, hops, .. } = closure.cause;
+        let facts = |port: PortId| &wiring.ports[port.0 as usize];
+        let (facts, cause, via) = (facts(*port), facts(root), via.map(facts));
+        // Hosts that pass PAUSEs on make none of their own.
+        let peer = wiring.neighbour(facts.node, facts.ix);
+        let fabric = self.simulation.fabric();
+        let relayed = fabric.spec.relays(peer) && fabric.spec.flow_control_of(peer, wiring).facts(true).passes_on;
+        self.tables.pauses.push(PauseRow {
+            node: facts.node.into(),
+            port: facts.ix,
+            peer: peer.into(),
+            queue: *queue,
+            start_ps: closure.from,
+            end_ps: end,
+            cause_node: cause.node.into(),
+            cause_port: cause.ix,
+            via_port: via.map(|via| via.ix),
+            parent_queue: parent.map(|parent| parent.queue),
+            parent_start_ps: parent.map(|parent| parent.since),
+            hops: (hops > 0).then_some(hops),
+            relayed,
+        });
+    }
+
+    pub(super) fn write_full(&mut self, full: &FullQueue) {
+        let facts = &self.simulation.fabric().wiring.ports[full.port.0 as usize];
+        self.tables.full_queues.push(FullQueueRow {
+            time_ps: full.at,
+            node: facts.node.into(),
+            port: facts.ix,
+            class: full.class.0,
+            egress_port: full.egress,
+            bytes: full.bytes,
+        });
+    }
+
+    pub(super) fn write_stop(&mut self, stop: &Stop, end: Option<Time>) {
+        let wiring = &self.simulation.fabric().wiring;
+        let facts = &wiring.ports[stop.port.0 as usize];
+        self.tables.stops.push(StopRow {
+            node: facts.node.into(),
+            port: facts.ix,
+            peer: wiring.neighbour(facts.node, facts.ix).into(),
+            class: stop.class.0,
+            start_ps: stop.from,
+            end_ps: end,
+            window_ps: stop.window,
+            arrived_bytes: stop.arrived,
+            departed_bytes: stop.departed,
+            headroom_bytes: stop.headroom,
+            stopped_at_port: stop.stopped_at_port,
+            stopped_at_switch: stop.stopped_at_switch,
+        });
+    }
+
+    /// Pauses that have not ended.
+    pub(super) fn write_open_pauses(&mut self) {
+        if !self.plan.probes.pauses {
+            return;
+        }
+        let open = |port: &Port| -> Vec<PauseInterval> {
+            let closed = |queue| {
+                let closure = port.gate(queue).closure(Time::NEVER)?;
+                Some(PauseInterval { port: port.id, queue, closure })
+            };
+            port.closed_queues().filter_map(closed).collect()
+        };
+        let pauses: Vec<_> = self.simulation.nodes().flat_map(|node| node.ports().iter().flat_map(open)).collect();
+        pauses.iter().for_each(|pause| self.write_pause(pause, None));
+    }
+
+    pub(super) fn write_flow(&mut self, outcome: &FlowOutcome) {
+        let flow = &outcome.spec;
+        let kind @ (tag, role) = self.kind_of(outcome.flow, &outcome.spec);
+        let measured = flow.start >= Time::ZERO + self.plan.run.warmup;
+        let reordering = self.reordering.entry((kind, measured)).or_default();
+        reordering.arrived += outcome.arrived;
+        outcome.disorder.degrees().for_each(|(degree, packets)| reordering.disorder.add_many(degree, packets));
+        let fabric = self.simulation.fabric();
+        let ideal = fabric.ideal_fct(outcome.flow, flow);
+        let finish = outcome.reception.finish;
+        let fct = finish.map(|finish| finish - flow.start);
+        let slowdown = fct.zip(ideal).map(|(fct, ideal)| fct.ps() as f64 / ideal.ps() as f64);
+        self.tables.flows.push(FlowRow {
+            id: outcome.flow.0,
+            tag: self.name_of_tag(tag),
+            role: role.map(|role| self.name_of_role(role)),
+            src: flow.src.into(),
+            dst: flow.dst.into(),
+            class: flow.class.0,
+            bytes: Some(flow.bytes).filter(|bytes| *bytes != FlowSpec::ENDLESS),
+            start_ps: flow.start,
+            receiver_finish_ps: finish,
+            sender_finish_ps: outcome.acknowledged,
+            fct_ps: fct,
+            ideal_fct_ps: ideal,
+            slowdown,
+            retransmitted_bytes: outcome.retransmitted,
+            paused_ps: outcome.reception.paused,
+            blocked_ps: outcome.reception.blocked,
+            delivered_bytes: outcome.reception.delivered,
+            arrived_packets: outcome.arrived,
+            disordered_packets: outcome.disorder.packets(),
+            largest_degree: outcome.disorder.largest(),
+            measured,
+            path: self.path_of(outcome),
+        });
+        outcome.account.iter().for_each(|account| self.write_waits(outcome.flow.0, account));
+    }
+
+    /// The egress ports that the packets of a flow take, or the one with which it was complete.
+    fn path_of(&self, outcome: &FlowOutcome) -> Option<Vec<PortIx>> {
+        let (fabric, flow) = (self.simulation.fabric(), &outcome.spec);
+        let ix = |port: PortId| fabric.wiring.ports[port.0 as usize].ix;
+        let taken = outcome.reception.way.map(|route| route.behind().collect());
+        let fixed = || fabric.carries_route(flow).then(|| fabric.path(outcome.flow, flow, Direction::Data).to_vec());
+        let told = || {
+            let completion = &outcome.account.as_ref()?.completion;
+            let sent = completion.iter().filter(|span| span.term == Term::Serialisation);
+            outcome.reception.finish.map(|_| sent.map(|span| ix(span.port)).collect())
+        };
+        taken.or_else(told).or_else(fixed)
+    }
+
+    /// Writes where the time of a flow has gone.
+    fn write_waits(&mut self, flow: u32, account: &FlowAccount) {
+        let wiring = &self.simulation.fabric().wiring;
+        let facts = |port: PortId| &wiring.ports[port.0 as usize];
+        let row = |of: &str, packets, step, Span { port, term, root, length }: Span| WaitRow {
+            flow,
+            of: self.terms[of],
+            packets,
+            step,
+            node: facts(port).node.into(),
+            port: facts(port).ix,
+            term: self.terms[term.name()],
+            cause_node: root.map(|root| facts(root).node.into()),
+            cause_port: root.map(|root| facts(root).ix),
+            length_ps: length,
+        };
+        let [completion, packets, window] = PARTS;
+        let steps = (0..).zip(&account.completion).map(|(step, span)| row(completion, 1, Some(step), *span));
+        let of_sums = |of: &'static str, count: u64, sums: &Sums| -> Vec<WaitRow> {
+            let spans = sums.iter().map(|(&(port, term, root), &length)| Span { port, term, root, length });
+            spans.map(|span| row(of, count, None, span)).collect()
+        };
+        let mut rows: Vec<WaitRow> = steps.collect();
+        rows.extend(of_sums(packets, account.delivered, &account.packets));
+        rows.extend(of_sums(window, account.openings, &account.window));
+        rows.into_iter().for_each(|row| self.tables.waits.push(row));
+    }
+}
