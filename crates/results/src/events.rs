@@ -1,13 +1,13 @@
 //! From what nodes have done to the rows of `events.parquet`.
 
-use crate::header::{is_of, of_control, of_notice, of_telemetry};
+use crate::header::{of_control, of_notice, of_telemetry};
 use crate::tables::{EventRow, Name};
 use backwater_engine::{Rate, Time};
 use backwater_fabric::contract::note::{DropCause, IngressHeld, Note};
 use backwater_fabric::driver::trace::{Action, Traced};
 use backwater_fabric::frame::cause::{Cause, Closure};
 use backwater_fabric::frame::record::{Record, Telemetry};
-use backwater_fabric::frame::{Body, Control, Frame, PacketKind, Pfc};
+use backwater_fabric::frame::{Body, Control, Frame, PacketKind, Pfc, Protocol};
 use backwater_fabric::ids::{FlowId, NodeId, PortId};
 use backwater_fabric::mechanisms::congestion::CongestionConfig;
 use backwater_fabric::mechanisms::flow_control::FlowControlConfig;
@@ -47,6 +47,8 @@ const CONGESTION: &str = "congestion";
 pub(crate) struct EventLog {
     /// The words of rows, among the names of the table.
     words: BTreeMap<&'static str, Name>,
+    /// What frames of mechanisms are called.
+    protocols: BTreeMap<Protocol, Name>,
     /// Node and time of the last row, and its sequence.
     last: (Time, NodeId, u32),
     /// At what rates senders go on, as far as rows tell.
@@ -55,12 +57,15 @@ pub(crate) struct EventLog {
 
 /// Every word that a row may have.
 fn every_word() -> impl Iterator<Item = &'static str> {
-    let drops = DropCause::ALL.map(DropCause::name);
+    WORDS.into_iter().chain([CONGESTION]).chain(DropCause::ALL.map(DropCause::name)).chain(mechanisms())
+}
+
+/// The mechanisms that may send frames of their own: their protocols have their names.
+fn mechanisms() -> impl Iterator<Item = &'static str> {
     let flow_controls = FlowControlConfig::all().into_iter().map(|one| one.name());
     let congestions = CongestionConfig::all().into_iter().map(|one| one.name());
     let balancers = LoadBalanceConfig::all().into_iter().map(|one| one.name());
-    let fixed = WORDS.into_iter().chain([CONGESTION]).chain(drops);
-    fixed.chain(flow_controls).chain(congestions).chain(balancers)
+    flow_controls.chain(congestions).chain(balancers)
 }
 
 impl EventLog {
@@ -73,7 +78,8 @@ impl EventLog {
                 Name(names.len() as u32 - 1)
             });
         }
-        EventLog { words, last: (Time::ZERO, NodeId(u32::MAX), 0), rates: BTreeMap::new() }
+        let protocols = mechanisms().map(|name| (Protocol::named(name), words[name])).collect();
+        EventLog { words, protocols, last: (Time::ZERO, NodeId(u32::MAX), 0), rates: BTreeMap::new() }
     }
 
     fn word(&self, word: &str) -> Name {
@@ -159,8 +165,8 @@ impl EventLog {
                 ..row
             },
             Body::Control(control @ Control::Custom { protocol, .. }) => {
-                let name = self.words.keys().find(|word| is_of(*protocol, word)).copied().unwrap_or("custom");
-                EventRow { frame: Some(self.word(name)), header: of_control(control), ..row }
+                let name = self.protocols.get(protocol).copied().unwrap_or_else(|| self.word("custom"));
+                EventRow { frame: Some(name), header: of_control(control), ..row }
             }
         }
     }

@@ -12,9 +12,9 @@
 //! the queue. IPv4 follows behind telemetry.
 
 use backwater_engine::Rate;
+use backwater_fabric::frame::Notice;
 use backwater_fabric::frame::control::Control;
 use backwater_fabric::frame::record::{Stamp, Telemetry};
-use backwater_fabric::frame::{Notice, Protocol};
 
 /// Rates in Gb/s that a stamp can name, by their code; 0 stands for any other.
 const RATES: [u64; 10] = [0, 10, 25, 40, 50, 100, 200, 400, 800, 1600];
@@ -54,16 +54,11 @@ fn stamp_bits(stamp: &Stamp) -> u64 {
     rate << 60 | (time & 0xff_ffff) << 36 | (sent & 0xf_ffff) << 16 | (stamp.queue_bytes / 80).min(0xffff)
 }
 
-/// Whether `protocol` is that of the mechanism called `name`.
-pub(crate) fn is_of(protocol: Protocol, name: &str) -> bool {
-    protocol == Protocol::named(name)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use backwater_engine::Time;
-    use backwater_fabric::frame::Signal;
+    use backwater_fabric::frame::{Protocol, Signal};
     use backwater_fabric::ids::{FlowId, NodeId, PortId};
 
     #[test]

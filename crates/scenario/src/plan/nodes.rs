@@ -3,8 +3,7 @@
 use super::keep;
 use crate::diagnostic::{Diagnostic, counted};
 use crate::scenario::{GroupConfig, InterfacesConfig, RouteConfig};
-use crate::topology::{Graph, did_you_mean, wrong_in_port_name};
-use crate::workload::{NodeList, chosen};
+use crate::topology::{Graph, wrong_in_port_name};
 use backwater_fabric::ids::{NodeId, PortIx};
 use backwater_fabric::network::spec::{RouteSpec, SwitchGroup};
 use std::collections::{BTreeMap, BTreeSet};
@@ -43,9 +42,7 @@ pub(super) fn interfaces(
 ) -> BTreeMap<(NodeId, PortIx), String> {
     let mut names = graph.port_names.clone();
     for (i, config) in interfaces.iter().enumerate() {
-        let path = format!("interfaces[{i}].nodes");
-        let found = named(&config.nodes, &path, graph, findings);
-        for node in found {
+        for node in keep(config.nodes.nodes(&format!("interfaces[{i}].nodes"), graph), findings).unwrap_or_default() {
             let ports = graph.ports(node).len();
             if config.names.len() > ports {
                 let message = format!("\"{}\" has {}", graph.name(node), counted(ports, "port"));
@@ -79,31 +76,9 @@ fn port_names(InterfacesConfig { names, step, .. }: &InterfacesConfig) -> impl I
     let stem = last.trim_end_matches(|c: char| c.is_ascii_digit());
     let first = last[stem.len()..].parse::<u64>().ok();
     let more =
-        first.into_iter().flat_map(move |first| (1..).map(move |n| format!("{stem}{}", first + n * u64::from(*step))));
+        first.into_iter().flat_map(move |first| (1u64..).map_while(move |n| first.checked_add(n * u64::from(*step))));
+    let more = more.map(move |number| format!("{stem}{number}"));
     names.iter().cloned().chain(more)
-}
-
-/// Hosts and switches by name or pattern.
-pub(super) fn named(nodes: &NodeList, path: &str, graph: &Graph, findings: &mut Vec<Diagnostic>) -> BTreeSet<NodeId> {
-    let names: Vec<&str> = graph.nodes.iter().map(|node| node.name.as_str()).collect();
-    if nodes.0.is_empty() {
-        findings.push(Diagnostic::error(path, "is empty"));
-    }
-    let mut found = BTreeSet::new();
-    for (i, text) in nodes.0.iter().enumerate() {
-        let path = if nodes.0.len() == 1 { path.to_owned() } else { format!("{path}[{i}]") };
-        match chosen(std::slice::from_ref(text), &names) {
-            Ok(chosen) if chosen.contains(&true) => {
-                found.extend((0..).map(NodeId).zip(chosen).filter_map(|(node, chosen)| chosen.then_some(node)));
-            }
-            Ok(_) => {
-                let hint = did_you_mean(text, names.iter().copied());
-                findings.push(Diagnostic { hint, ..Diagnostic::error(path, "there is no such node") });
-            }
-            Err(message) => findings.push(Diagnostic::error(path, message)),
-        }
-    }
-    found
 }
 
 /// The groups of switches, none in two of them.

@@ -1,6 +1,6 @@
 //! Which events are traced, and how many these may be.
 
-use super::nodes::named;
+use super::keep;
 use crate::diagnostic::Diagnostic;
 use crate::scenario::{RunConfig, TraceConfig};
 use crate::topology::{Graph, did_you_mean};
@@ -80,8 +80,9 @@ fn scope(config: &TraceConfig, graph: &Graph, fabric: &Fabric, findings: &mut Ve
         }
         return TraceScope::Ports(ports);
     }
-    let nodes = config.nodes.as_ref().map(|nodes| named(nodes, "probes.trace.nodes", graph, findings));
-    nodes.map_or(TraceScope::All, TraceScope::Nodes)
+    let Some(nodes) = &config.nodes else { return TraceScope::All };
+    let nodes = keep(nodes.nodes("probes.trace.nodes", graph), findings).unwrap_or_default();
+    TraceScope::Nodes(nodes.into_iter().collect())
 }
 
 /// Bytes that the trace takes if every link that it looks at carries full frames for `span`.

@@ -65,7 +65,7 @@ impl Graph {
             // A switch may have lost all its neighbours.
             let needs_link = if node.kind.has_endpoint() { !failed.contains(&id) } else { failed.is_empty() };
             if ports.is_empty() && needs_link {
-                errors.push(error(format!("{} \"{}\" has no link", word(node.kind), node.name)));
+                errors.push(error(format!("{} \"{}\" has no link", word(Some(node.kind)), node.name)));
             }
             if ports.len() > usize::from(PortIx::MAX) {
                 let (name, count, most) = (&node.name, ports.len(), PortIx::MAX);
@@ -107,15 +107,15 @@ impl Graph {
     /// # Errors
     /// If there is no such node, or it is a switch, or has failed.
     pub fn host(&self, path: &str, name: &str) -> Result<NodeId, BuildError> {
-        self.of_name(path, name, NodeKind::Host)
+        self.of_name(path, name, Some(NodeKind::Host))
     }
 
-    /// The same for a node of either kind.
+    /// The same for a node of `kind`; of any if none is said.
     ///
     /// # Errors
     /// If there is no such node, or it is of the other kind, or has failed.
-    pub fn of_name(&self, path: &str, name: &str, kind: NodeKind) -> Result<NodeId, BuildError> {
-        self.find(path, name, word(kind), |other| other.has_endpoint() == kind.has_endpoint())
+    pub fn of_name(&self, path: &str, name: &str, kind: Option<NodeKind>) -> Result<NodeId, BuildError> {
+        self.find(path, name, word(kind), |other| is_of(other, kind))
     }
 
     /// The same for a node that packets pass through.
@@ -139,7 +139,7 @@ impl Graph {
                 Err(BuildError::new(path, format!("\"{name}\" is one of topology.failed_nodes")))
             }
             Some(id) if fits(kind(id)) => Ok(id),
-            Some(id) => Err(BuildError::new(path, format!("\"{name}\" is a {}, not a {wanted}", word(kind(id))))),
+            Some(id) => Err(BuildError::new(path, format!("\"{name}\" is a {}, not a {wanted}", word(Some(kind(id)))))),
             None => {
                 let names = self.alive().filter(|node| fits(kind(*node))).map(|node| self.name(node));
                 let message = format!("there is no {wanted} \"{name}\"");
@@ -170,17 +170,17 @@ impl Graph {
 
     /// The hosts in ascending order of id, without those that have failed.
     pub fn hosts(&self) -> impl Iterator<Item = NodeId> {
-        self.of_kind(NodeKind::Host)
+        self.of_kind(Some(NodeKind::Host))
     }
 
     /// The switches in ascending order of id, without those that have failed.
     pub fn switches(&self) -> impl Iterator<Item = NodeId> {
-        self.of_kind(NodeKind::Switch)
+        self.of_kind(Some(NodeKind::Switch))
     }
 
-    /// The nodes of a kind, hosts that relay among the hosts, in ascending order of id, without those that have failed.
-    pub fn of_kind(&self, kind: NodeKind) -> impl Iterator<Item = NodeId> {
-        self.alive().filter(move |node| self.is_host(*node) == kind.has_endpoint())
+    /// The nodes of a kind, hosts that relay among the hosts, or of any, in ascending order of id, without those that have failed.
+    pub fn of_kind(&self, kind: Option<NodeKind>) -> impl Iterator<Item = NodeId> {
+        self.alive().filter(move |node| is_of(self.nodes[node.0 as usize].kind, kind))
     }
 
     /// The other end and the link (an index into [`Graph::links`]) of each port of `node`, in port order.
@@ -220,8 +220,13 @@ impl Graph {
     }
 }
 
-fn word(kind: NodeKind) -> &'static str {
-    if kind.has_endpoint() { "host" } else { "switch" }
+/// Nodes of a kind, or of any, in messages.
+pub(crate) fn word(kind: Option<NodeKind>) -> &'static str {
+    kind.map_or("node", |kind| if kind.has_endpoint() { "host" } else { "switch" })
+}
+
+fn is_of(kind: NodeKind, wanted: Option<NodeKind>) -> bool {
+    wanted.is_none_or(|wanted| kind.has_endpoint() == wanted.has_endpoint())
 }
 
 fn error(message: impl Into<String>) -> BuildError {

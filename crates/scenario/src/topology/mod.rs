@@ -22,6 +22,7 @@ pub use dumbbell::DumbbellConfig;
 pub use fat_tree::FatTreeConfig;
 pub use file::{FileConfig, FileFormat};
 pub use graph::Graph;
+pub(crate) use graph::word;
 pub use leaf_spine::LeafSpineConfig;
 pub use star::StarConfig;
 

@@ -1,6 +1,6 @@
 //! Hosts and switches as a scenario names them.
 
-use crate::topology::{BuildError, Graph};
+use crate::topology::{BuildError, Graph, word};
 use backwater_fabric::ids::NodeId;
 use backwater_fabric::network::spec::NodeKind;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -56,7 +56,7 @@ impl NodeList {
     /// # Errors
     /// Every name that is no host and every pattern that fits none, below the path `field`.
     pub fn hosts(&self, field: &str, graph: &Graph) -> Result<Vec<NodeId>, Vec<BuildError>> {
-        self.resolve(field, graph, NodeKind::Host)
+        self.resolve(field, graph, Some(NodeKind::Host))
     }
 
     /// The switches that are meant, in the same way.
@@ -64,10 +64,18 @@ impl NodeList {
     /// # Errors
     /// Every name that is no switch and every pattern that fits none, below the path `field`.
     pub fn switches(&self, field: &str, graph: &Graph) -> Result<Vec<NodeId>, Vec<BuildError>> {
-        self.resolve(field, graph, NodeKind::Switch)
+        self.resolve(field, graph, Some(NodeKind::Switch))
     }
 
-    fn resolve(&self, field: &str, graph: &Graph, kind: NodeKind) -> Result<Vec<NodeId>, Vec<BuildError>> {
+    /// The hosts and switches that are meant, in the same way.
+    ///
+    /// # Errors
+    /// Every name that is no node and every pattern that fits none, below the path `field`.
+    pub fn nodes(&self, field: &str, graph: &Graph) -> Result<Vec<NodeId>, Vec<BuildError>> {
+        self.resolve(field, graph, None)
+    }
+
+    fn resolve(&self, field: &str, graph: &Graph, kind: Option<NodeKind>) -> Result<Vec<NodeId>, Vec<BuildError>> {
         let (mut found, mut seen, mut errors) = (Vec::new(), BTreeSet::new(), Vec::new());
         for (i, text) in self.0.iter().enumerate() {
             let field = if self.0.len() == 1 { field.to_owned() } else { format!("{field}[{i}]") };
@@ -78,7 +86,7 @@ impl NodeList {
         }
         if self.0.is_empty() {
             let error = BuildError::new(field, "is empty");
-            errors.push(if kind == NodeKind::Host { error.hint("leave it out for all hosts") } else { error });
+            errors.push(if kind == Some(NodeKind::Host) { error.hint("leave it out for all hosts") } else { error });
         }
         if errors.is_empty() { Ok(found) } else { Err(errors) }
     }
@@ -89,11 +97,11 @@ impl NodeList {
     }
 }
 
-fn one(text: &str, field: &str, graph: &Graph, kind: NodeKind) -> Result<Vec<NodeId>, BuildError> {
+fn one(text: &str, field: &str, graph: &Graph, kind: Option<NodeKind>) -> Result<Vec<NodeId>, BuildError> {
     if graph.node(text).is_some() || !text.contains(['*', '[']) {
         return graph.of_name(field, text, kind).map(|node| vec![node]);
     }
-    let word = if kind == NodeKind::Host { "host" } else { "switch" };
+    let word = word(kind);
     let pattern = pattern(text)
         .ok_or_else(|| BuildError::new(field, format!("\"{text}\" is not a pattern of {word} names")).hint(PATTERNS))?;
     let found: Vec<NodeId> = graph.of_kind(kind).filter(|node| fits(&pattern, graph.name(*node))).collect();

@@ -24,9 +24,9 @@ pub(super) const CASES: &[Case] = &[
         "pauses = true",
         "pauses = true\ntrace = { nodes = [\"leaf0\", \"leef1\", \"x*\", \"h[\"] }",
         &[
-            "s.toml:38:29: error: probes.trace.nodes[1] = \"leef1\": there is no such node; did you mean \"leaf1\"?",
-            "s.toml:38:38: error: probes.trace.nodes[2] = \"x*\": there is no such node",
-            "s.toml:38:44: error: probes.trace.nodes[3] = \"h[\": \"h[\" is not a pattern of names: a `[` begins a range of whole numbers such as `h[0-15]`; `*` stands for any text",
+            "s.toml:38:29: error: probes.trace.nodes[1] = \"leef1\": there is no node \"leef1\"; did you mean \"leaf1\"?",
+            "s.toml:38:38: error: probes.trace.nodes[2] = \"x*\": no node has a name like \"x*\"; the first node is called \"h0\"",
+            "s.toml:38:44: error: probes.trace.nodes[3] = \"h[\": \"h[\" is not a pattern of node names; a `[` begins a range of whole numbers such as `h[0-15]`; `*` stands for any text",
         ],
     ),
     ("pauses = true", "pauses = true\ntrace = { nodes = [] }", &["s.toml:38:19: error: probes.trace.nodes: is empty"]),
@@ -65,7 +65,7 @@ pub(super) const CASES: &[Case] = &[
         "[network]",
         "[[interfaces]]\nnodes = \"leef0\"\nnames = [\"Ethernet0\"]\n[[interfaces]]\nnodes = [\"leaf0\", \"h0\"]\nnames = [\"a\", \"b\"]\n[network]",
         &[
-            "s.toml:22:9: error: interfaces[0].nodes = \"leef0\": there is no such node; did you mean \"leaf0\"?",
+            "s.toml:22:9: error: interfaces[0].nodes = \"leef0\": there is no node \"leef0\"; did you mean \"leaf0\"?",
             "s.toml:26:15: error: interfaces[1].names[1] = \"b\": \"h0\" has 1 port",
         ],
     ),
