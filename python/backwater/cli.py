@@ -214,6 +214,8 @@ def run(
         if report:
             console.write(directory / REPORT_FILE, _report({result.summary.name: result}), silent)
     if not silent:
+        if result.has_empty_trace:
+            console.message("probes.trace: nothing happened to what it looks at, when it looked", severity="warning")
         console.out.print(Text(f"Result: {directory}"), soft_wrap=True)
     raise typer.Exit(result.summary.exit_code)
 
@@ -341,7 +343,12 @@ def why(
         console.out.print(console.table(victims.table(result, victims.slowest(result))))
         return
     with console.progress(as_json) as progress:
-        found = explaining.explain(result, explaining.flow_called(result, flow), threads, base, progress)
+        try:
+            found = explaining.explain(result, explaining.flow_called(result, flow), threads, base, progress)
+        except _core.ScenarioError as error:
+            console.diagnostics(error.diagnostics)
+            refusal = f"the scenario of {directory} cannot be run again"
+            raise UsageError(refusal, "relative paths in it start at --base") from None
     if as_json:
         print(found.to_json())  # noqa: T201 - for machines: no wrapping, no colour
         return

@@ -254,6 +254,12 @@ class Result:
         """What nodes did, event by event; needs `probes.trace`."""
         return self._table("events")
 
+    @property
+    def has_empty_trace(self) -> bool:
+        """Whether the run was traced, and nothing of what the trace looks at has happened; reads one row at most."""
+        is_traced = self.summary.scenario["probes"].get("trace") is not None
+        return is_traced and pl.scan_parquet(self.directory / "events.parquet").head(1).collect().is_empty()
+
     @cached_property
     def pauses(self) -> pl.DataFrame:
         """One row per interval in which an egress queue was paused, with the port that caused it."""

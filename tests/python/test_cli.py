@@ -74,6 +74,13 @@ def test_overrides_reach_the_simulation(small: Path) -> None:
     assert "40 KB" in json.dumps(document["scenario"])
 
 
+def test_a_trace_of_flows_that_never_start_says_so(small: Path) -> None:
+    words = "warning: probes.trace: nothing happened to what it looks at, when it looked"
+    assert words in command_line("run", small, "--set", "probes.trace={ flows = [2] }").stderr
+    assert words not in command_line("run", small, "--set", "probes.trace={ flows = [1] }").stderr
+    assert words not in command_line("run", small).stderr
+
+
 def test_the_same_scenario_gives_the_same_tables_on_any_number_of_threads(small: Path) -> None:
     tables = []
     for number, threads in enumerate(("1", "2")):

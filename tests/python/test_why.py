@@ -344,6 +344,18 @@ def test_the_command_line_explains(victim: Result) -> None:
     assert command_line("why", directory, "--json").exit_code == 2
 
 
+def test_files_of_the_scenario_are_looked_for_where_it_is_said(tmp_path: Path) -> None:
+    (tmp_path / "sizes.cdf").write_text("1000 0\n20000 100\n")
+    traffic = {"kind": "poisson", "load": 0.5, "sizes": {"path": "sizes.cdf"}}
+    document = {"run": {"until": "20 us"}, "topology": {"kind": "star", "hosts": 3}, "traffic": [traffic]}
+    result = backwater.run(Scenario.from_dict(document, base_dir=tmp_path), tmp_path / "result")
+    refused = command_line("why", str(result.directory), "0")
+    assert refused.exit_code == 2
+    assert 'sizes.path = "sizes.cdf"' in refused.stderr
+    assert "cannot be run again\n  hint: relative paths in it start at --base" in refused.stderr
+    assert command_line("why", str(result.directory), "0", "--base", str(tmp_path)).exit_code == 0
+
+
 def test_results_of_other_versions_and_halves_of_results_are_refused(tmp_path: Path) -> None:
     old = write_result(tmp_path / "old", schema_version=1)
     with pytest.raises(

@@ -11,8 +11,8 @@ use backwater_fabric::network::fabric::Fabric;
 use backwater_fabric::network::names::ports_called;
 use std::collections::BTreeSet;
 
-/// Bytes of an event in its file, about.
-const EVENT_BYTES: f64 = 6.0;
+/// Bytes of an event in its file: 9.3 to 10.1 in traces of everything of perm-128, websearch-128 and mix-128.
+const EVENT_BYTES: f64 = 10.0;
 /// Events of a frame at a port: it joins a queue, leaves it, and goes onto the wire.
 const EVENTS_PER_FRAME: f64 = 3.0;
 /// What is worth a warning.

@@ -106,7 +106,7 @@ fn a_large_trace_is_told_before_it_is_written() {
     let [said] = &messages(&text)[..] else { panic!("one message") };
     assert_eq!(
         said,
-        "s.toml:38:9: warning: probes.trace: up to 820 million events, some 4.9 GB, if all links that are traced are busy \
+        "s.toml:38:9: warning: probes.trace: up to 820 million events, some 8.2 GB, if all links that are traced are busy \
          until 1 s; from, until, nodes, ports or flows make it less"
     );
     assert_eq!(messages(&text.replace("trace = {}", "trace = { until = \"100 us\" }")), [""; 0]);
