@@ -1,6 +1,8 @@
 //! Tests of runs, and of what they leave.
 
 use super::*;
+use crate::tables::PauseRow;
+use backwater_fabric::ids::NodeId;
 use backwater_scenario::Document;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 
@@ -318,4 +320,52 @@ fn every_packet_is_in_the_table_of_degrees_once() {
         all.iter().all(|row| row.1 && row.4 > 0)
             && keys.iter().collect::<std::collections::BTreeSet<_>>().len() == keys.len()
     );
+}
+
+/// Rows in order of end, those that had not ended last, and limits of each group of rows: a reader of a window can skip the others.
+#[test]
+fn a_window_of_time_needs_few_groups_of_the_pauses() {
+    let directory = tempfile::tempdir().unwrap();
+    let simulated = run(Run::start(plan_of(INCAST), directory.path(), 3).unwrap()).finish().unwrap();
+    assert!(simulated.pause_frames > 10);
+    let file = fs::File::open(directory.path().join("pauses.parquet")).unwrap();
+    let reader = SerializedFileReader::new(file).unwrap();
+    let ends = reader.get_row_iter(None).unwrap().map(|row| {
+        let row = row.unwrap();
+        let (_, field) = row.get_column_iter().find(|(name, _)| *name == "end_ps").unwrap();
+        if let parquet::record::Field::Long(end) = field { *end } else { i64::MAX }
+    });
+    assert!(ends.is_sorted());
+
+    // More of them than a test can simulate, with starts that compress little.
+    let mut table = TableWriter::create(directory.path(), "many", &["h0".to_owned()], &[]).unwrap();
+    let (node, mut noise) = (|| Name::from(NodeId(0)), 1_u64);
+    for i in 0..1_000_000 {
+        noise = noise.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        table.push(PauseRow {
+            node: node(),
+            port: 0,
+            peer: node(),
+            queue: 3,
+            start_ps: Time::from_ps(i * 1000 + (noise >> 34)),
+            end_ps: Some(Time::from_ps(i * 1000 + (1 << 30))),
+            cause_node: node(),
+            cause_port: 0,
+            via_port: None,
+            parent_queue: None,
+            parent_start_ps: None,
+            hops: None,
+            relayed: false,
+        });
+    }
+    table.finish().unwrap();
+    let file = fs::File::open(directory.path().join("many.parquet")).unwrap();
+    let reader = SerializedFileReader::new(file).unwrap();
+    let limits = reader.metadata().row_groups().iter().map(|group| {
+        let column = group.columns().iter().find(|column| column.column_path().string() == "end_ps").unwrap();
+        let Some(parquet::file::statistics::Statistics::Int64(limits)) = column.statistics() else { panic!("limits") };
+        (*limits.min_opt().unwrap(), *limits.max_opt().unwrap())
+    });
+    let limits: Vec<_> = limits.collect();
+    assert!(limits.len() > 1 && limits.windows(2).all(|pair| pair[0].1 < pair[1].0), "{limits:?}");
 }
