@@ -189,10 +189,31 @@ fn a_sender_that_waits_for_its_timer_has_nothing_to_send_until_then() {
     assert_eq!(spans(&outcomes[0]), expected);
 }
 
-/// Packets wait at a switch for a link that is down, and are lost when routes are computed anew: the clock of their queue stops, and what comes after
-/// them waits for itself alone.
+/// The only packet of a flow is lost; when its timer runs out, after 50 us, its port has a frame of another flow for 39.76 ns more.
 #[test]
-fn what_is_lost_in_a_queue_leaves_it() {
+fn from_a_timer_on_a_sender_waits_for_the_wire() {
+    let mut spec = pair(go_back_n(50));
+    let at_ns = |ns| Time::ZERO + Duration::from_ns(ns);
+    spec.faults = vec![LinkFault { link: 0, down: at_ns(500), up: at_ns(10_000) }];
+    let flows = vec![common::flow(0, 1, 1024, 0), common::flow(0, 1, 1024, 49_950)];
+    let (_, outcomes) = watched(&spec, flows, 1);
+    let each = 1122 * 80;
+    let expected = [
+        (Term::Sending, each),
+        (Term::Unanswered, 50_000_000 - each),
+        (Term::OtherFlow, 39_760),
+        (Term::Serialisation, each),
+        (Term::Propagation, 1_000_000),
+        (Term::Serialisation, each),
+        (Term::Propagation, 1_000_000),
+    ];
+    let first = outcomes.iter().find(|outcome| outcome.flow.0 == 0).unwrap();
+    assert_eq!(spans(first), expected);
+}
+
+/// Packets wait at a switch for a link that is down, and are lost when routes are computed anew: what comes after them waits for itself alone.
+#[test]
+fn what_is_lost_in_a_queue_keeps_nobody_waiting() {
     let mut spec = pair(go_back_n(400));
     let at_us = |us| Time::ZERO + Duration::from_us(us);
     spec.faults = vec![LinkFault { link: 1, down: at_us(1), up: at_us(100) }];

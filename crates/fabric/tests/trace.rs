@@ -15,7 +15,7 @@ use backwater_fabric::mechanisms::congestion::dcqcn::DcqcnConfig;
 use backwater_fabric::mechanisms::congestion::ecn::EcnConfig;
 use backwater_fabric::mechanisms::headroom::HeadroomConfig;
 use backwater_fabric::mechanisms::headroom::static_threshold::StaticConfig;
-use backwater_fabric::network::spec::NetworkSpec;
+use backwater_fabric::network::spec::{LinkFault, NetworkSpec};
 use common::{flow, link, network};
 
 /// Two leaves and a spine; three hosts of the first send to the one of the second: queues, marks and pauses.
@@ -117,6 +117,22 @@ fn a_loss_is_traced_where_it_happens() {
     let mut silent = Simulation::new(incast(), vec![flow(0, 3, 1000, 0)], 1).unwrap();
     silent.run_until(Time::ZERO + Duration::from_ms(1), 1);
     assert!(silent.take_trace().is_empty());
+}
+
+/// The link to h3 fails, and routes are computed anew before it is back: what waits for it leaves its queue, and goes nowhere.
+#[test]
+fn what_is_lost_in_a_queue_leaves_it() {
+    let at_us = |us| Time::ZERO + Duration::from_us(us);
+    let mut spec = incast();
+    spec.faults = vec![LinkFault { link: 3, down: at_us(10), up: at_us(100) }];
+    spec.reconvergence = Some(Duration::from_us(30));
+    let (_, trace) = traced(&spec, 1);
+    let count = |is_it: fn(&Note) -> bool| {
+        notes(&trace).filter(|(at, node, note)| (*at, *node) == (at_us(40), NodeId(5)) && is_it(note)).count()
+    };
+    let lost = count(|note| matches!(note, Note::Dropped { cause: DropCause::LinkDown, .. }));
+    assert!(lost > 0);
+    assert_eq!(count(|note| matches!(note, Note::Dequeued { .. })), lost);
 }
 
 /// A window, and one node, port or flow: what is traced is what the whole trace has of that.

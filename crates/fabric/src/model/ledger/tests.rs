@@ -228,6 +228,11 @@ fn an_ack_counts_that_opens_a_full_window() {
     assert_eq!([openings(999, 900), openings(1000, 999), openings(1000, 1000), openings(1200, 10)], [0, 1, 1, 2]);
     let account = ledger.account(FlowId(5));
     assert_eq!(account.window[&(PortId(1), Term::Serialisation, None)], Duration::from_ps(14));
+    // Where nothing is left to send, no window holds anything back.
+    ledger.pair(0, facts(None, 1000, 0), at(2));
+    ledger.pair(0, facts(None, 0, 0), at(3));
+    ledger.open_window(0, &journey);
+    assert_eq!(ledger.account(FlowId(5)).openings, 2);
 }
 
 #[test]
