@@ -89,7 +89,10 @@ function proto.dissector(tvb, pinfo, tree)
     item:add(f.flow, tvb(8, 4))
     item:add(f.node, tvb(12, 4))
     words(tvb, item, 16, 4)
-    pinfo.cols.info = string.format("notice of %s about flow %d", name, tvb(8, 4):uint())
+    local flow = tvb(8, 4):uint()
+    -- Probes of paths are about no flow.
+    local about = flow == 0xffffffff and "" or string.format(" about flow %d", flow)
+    pinfo.cols.info = string.format("notice of %s%s", name, about)
   end
   return tvb:len()
 end

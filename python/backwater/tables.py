@@ -38,6 +38,11 @@ def taken(end_ps: int) -> pl.Expr:
     return pl.col("receiver_finish_ps").fill_null(end_ps) - pl.col("start_ps")
 
 
+def against_idle(end_ps: int) -> pl.Expr:
+    """Of flows: that time over the one on an idle fabric; 0 of a flow without end."""
+    return (taken(end_ps) / pl.col("ideal_fct_ps")).fill_null(0.0)
+
+
 def finished(flows: pl.DataFrame) -> pl.DataFrame:
     """The measured flows whose last byte has arrived."""
     return measured(flows).filter(pl.col("fct_ps").is_not_null())

@@ -42,9 +42,10 @@ class Victim:
         taken_ps: Time until it was complete, or the run ended.
         slowdown: That time over the one on an idle fabric.
         root: The port: if PAUSEs held the flow, the one that caused most of them, otherwise the one where it met most
-            bytes of others; none if it met nobody.
+            bytes of others; none if it met nobody, as far as its way is known.
         root_ps: How long gates on the way of the flow were closed because of it.
-        suspects: Other flows that pass that port, those that can have delivered most meanwhile first.
+        suspects: Other flows that pass that port, as far as their ways are known, those that can have delivered most
+            meanwhile first.
     """
 
     flow: dict[str, Any]
@@ -73,20 +74,18 @@ def worst_victim(result: Result) -> Victim | None:
 
 def _most(result: Result, column: str, which: pl.Expr, count: int) -> list[dict[str, Any]]:
     """The flows with most of something, with the columns `taken_ps` and `against_idle` (how often the idle time)."""
-    taken = tables.taken(result.summary.simulated_ps)
-    against_idle = (taken / pl.col("ideal_fct_ps")).fill_null(0.0)
-    flows = result.flows.with_columns(taken_ps=taken, against_idle=against_idle).filter(which)
+    end = result.summary.simulated_ps
+    flows = result.flows.with_columns(taken_ps=tables.taken(end), against_idle=tables.against_idle(end)).filter(which)
     top = flows.select("id", column).top_k(count, by=[column, "id"], reverse=[False, True])
     rows = flows.filter(pl.col("id").is_in(top["id"].implode()))
     return rows.sort([column, "id"], descending=[True, False]).to_dicts()
 
 
 def _victim(result: Result, row: dict[str, Any], is_innocent: bool = False) -> Victim:
-    start, path = row["start_ps"], result.topology.ports_of(row)
+    start, own = row["start_ps"], result.topology.known_ports_of(row)
     end = start + row["taken_ps"]
-    roots = _roots(result, row, path, start, end)
+    roots = _roots(result, row, result.topology.ports_of(row), start, end)
     if is_innocent:
-        own = result.topology.known_ports_of(row)
         roots = Counter({root: length for root, length in roots.items() if root not in own})
     others = [(ports, other) for ports, other in _suspects(result, start, end) if other.flow != row["id"]]
     root: Port | None
@@ -94,7 +93,7 @@ def _victim(result: Result, row: dict[str, Any], is_innocent: bool = False) -> V
         ((root, length),) = roots.most_common(1)
     else:
         # Nobody was told to stop: where it met most of the others.
-        met = Counter(dict.fromkeys(path, 0))
+        met = Counter(dict.fromkeys(own, 0))
         for ports, other in others:
             met.update({port: other.bytes for port in ports if port in met})
         (root, length) = (max(met, key=lambda port: met[port]), 0) if any(met.values()) else (None, 0)
@@ -118,7 +117,7 @@ def _roots(result: Result, row: dict[str, Any], path: list[Port], start: int, en
 
 
 def _suspects(result: Result, start: int, end: int) -> list[tuple[list[Port], Suspect]]:
-    """The flows that can have delivered most between two instants, the most bytes first, and the ports that they pass.
+    """The flows that can have delivered most between two instants, the most bytes first, and the ports of their ways.
 
     Of what a flow delivered, the share counts that its time between the instants has in all its time.
     """
@@ -129,7 +128,7 @@ def _suspects(result: Result, start: int, end: int) -> list[tuple[list[Port], Su
             "id",
             row=pl.int_range(pl.len()),
             count=(pl.col("delivered_bytes") * (meanwhile / taken)).floor(),
-            is_suspect=(meanwhile > 0) & pl.col("path").is_not_null(),
+            is_suspect=meanwhile > 0,
         )
         .filter("is_suspect")
         .top_k(SUSPECTS, by=["count", "id"], reverse=[False, True])
@@ -137,7 +136,7 @@ def _suspects(result: Result, start: int, end: int) -> list[tuple[list[Port], Su
     )
     rows = result.flows.select("id", "src", "dst", "path")[top["row"]].iter_rows(named=True)
     return [
-        (result.topology.ports_of(flow), Suspect(flow["id"], flow["src"], flow["dst"], int(count)))
+        (result.topology.known_ports_of(flow), Suspect(flow["id"], flow["src"], flow["dst"], int(count)))
         for flow, count in zip(rows, top["count"], strict=True)
     ]
 
@@ -187,7 +186,7 @@ def table(result: Result, victims: Iterable[Victim]) -> View:
 
 def _blame(result: Result, victim: Victim) -> str:
     if victim.root is None:
-        return "met nobody"
+        return "met nobody" if victim.flow["path"] is not None else "not known: its way is not"
     root = result.topology.place(victim.root)
     flows = [f"{suspect.src} → {suspect.dst} (flow {suspect.flow})" for suspect in victim.suspects]
     return f"{root}: {listed(flows, FEW)}" if flows else root
@@ -270,16 +269,19 @@ def paused(result: Result) -> View:
         .agg(pl.col("pauses").sum(), longest, paused_ps=pl.col("of_cause").sum())
         .sort(["paused_ps", *key], descending=[True, *(False for _ in key)])
     )
+    through = _flows_through(result)
     rows = [
         (
             result.topology.place((row["node"], row["port"])),
             _queues([row["queue_number"]]),
             result.topology.place((row["cause"]["cause_node"], row["cause"]["cause_port"])),
+            listed(_sources(through[row["cause"]["cause_node"], row["cause"]["cause_port"]])) or "–",
             f"{row['pauses']:,}",
             style.duration(row["paused_ps"]),
             f"{row['paused_ps'] / max(1, end):.1%}",
         )
         for row in frame.head(WORST).iter_rows(named=True)
     ]
-    headers = ("egress port", "queue", "because of", "pauses", "total pause", "of the time")
-    return View("Queues paused longest", headers, rows, text_columns=3, note=more(frame))
+    headers = ("egress port", "queue", "because of", "flows of", "pauses", "total pause", "of the time")
+    note = " ".join([more(frame), ENDING]).strip() if rows else ""
+    return View("Queues paused longest", headers, rows, text_columns=4, note=note)

@@ -1,4 +1,4 @@
-"""Where the time of flows has gone, worked out again from `events.parquet` alone.
+"""Where the time of flows has gone, worked out again from `events.parquet`.
 
 Nothing here is shared with the core: it keeps clocks per queue while it runs, and this reads a complete history
 backwards. Each wait is cut where anything changes at its port, and each piece gets the first reason that holds.
@@ -19,6 +19,7 @@ Port = tuple[str, int]
 # Node, port, reason, node and port of the cause.
 Term = tuple[str, int, str, str | None, int | None]
 FOREVER = 1 << 62
+PACKETS = ("data", "ack", "nack", "cnp", "notice")
 
 
 class Frame(NamedTuple):
@@ -104,9 +105,8 @@ class Replay:
         # Own data of a host, by flow: frames and the ports that they left through.
         self.own: dict[int, list[tuple[Frame, Port]]] = defaultdict(list)
         self.received: dict[int, tuple[int, int]] = {}
-        self.lost: set[tuple[str, int, int, int]] = set()
-        # What is no data, by the port that it came in through, and when.
-        self.lost_answers: set[tuple[Port, int]] = set()
+        # What has been lost, by the port that it came in through, and when.
+        self.lost: set[tuple[Port, str | None, int | None, int | None, int]] = set()
         self._read(result)
         # Of each node, flow, packet and kind: when copies came, and the frames that they came in, in order.
         self.arrivals: dict[tuple[str, int, int, str], list[tuple[int, Frame, Port]]] = defaultdict(list)
@@ -117,8 +117,7 @@ class Replay:
             for frame in history.frames:
                 if frame.kind in ("data", "ack", "nack") and frame.flow is not None and frame.psn is not None:
                     arrival = frame.until + delay
-                    lost = (peer, frame.flow, frame.psn, arrival) in self.lost
-                    if not (lost if frame.kind == "data" else (self.others[port], arrival) in self.lost_answers):
+                    if (self.others[port], frame.kind, frame.flow, frame.psn, arrival) not in self.lost:
                         self.arrivals[peer, frame.flow, frame.psn, frame.kind].append((arrival, frame, port))
         for arrivals in self.arrivals.values():
             arrivals.sort(key=lambda arrival: arrival[0])
@@ -170,10 +169,8 @@ class Replay:
                 self.senders[flow].append(state)
             elif event == "received":
                 self.received[flow] = (time, psn)
-            elif event == "drop" and flow is not None:
-                self.lost.add((node, flow, psn, time))
             elif event == "drop":
-                self.lost_answers.add((port, time))
+                self.lost.add((port, kind, flow, psn, time))
 
     # -------------------------------------------------------------------------------------------------- single waits
 
@@ -216,7 +213,7 @@ class Replay:
                 reason, cause = ("order", None) if gate[2] else ("paused", gate[:2])
             elif frame is None:
                 reason, cause = "unexplained", None
-            elif frame.flow is None:
+            elif frame.kind not in PACKETS:
                 reason, cause = "link-local", None
             elif frame.cls == cls:
                 reason, cause = "other-queue", None
@@ -259,7 +256,7 @@ class Replay:
                     reason, cause = ("order", None) if gate[2] else ("paused", gate[:2])
                 elif frame is None:
                     reason = "unexplained"
-                elif frame.flow is None:
+                elif frame.kind not in PACKETS:
                     reason = "link-local"
                 elif frame.kind in ("ack", "nack"):
                     reason = "ack"

@@ -235,13 +235,13 @@ class Drawn:
                 continue
             event = packet.track_event
             name, at = self.names[event.track_uuid], packet.timestamp
-            if event.type == TrackEvent.TYPE_COUNTER:
-                self.counters[name].append((at, event.counter_value))
-                continue
             ps = next(note.uint_value for note in event.debug_annotations if note.name == "ps")
             assert at == ps // 1000
             assert last[event.track_uuid] <= ps, "events of a track are in order"
             last[event.track_uuid] = ps
+            if event.type == TrackEvent.TYPE_COUNTER:
+                self.counters[name].append((ps, event.counter_value))
+                continue
             for arrow in event.flow_ids:
                 assert arrow not in self.arrows_from
                 self.arrows_from[arrow] = (name, ps)
@@ -322,14 +322,25 @@ def test_flows_queues_and_senders_are_drawn(incast: Result, drawn: Drawn) -> Non
         pl.col("port") == 0,
         pl.col("queue") == 3,
     )
-    values = [(time // 1000, held) for time, held in queue.select("time_ps", "queue_bytes").iter_rows()]
+    values = list(queue.select("time_ps", "queue_bytes").iter_rows())
     assert drawn.counters[(*_port(incast, "leaf1", 0), "queue 3 bytes")] == values
     rates = incast.events.filter(pl.col("event") == "rate", pl.col("flow") == 0)
-    values = [(time // 1000, rate) for time, rate in rates.select("time_ps", "rate_bps").iter_rows()]
+    values = list(rates.select("time_ps", "rate_bps").iter_rows())
     assert drawn.counters["h0", "senders", "flow 0", "rate"] == values
     assert len(values) > 1
     marks = incast.events.filter(pl.col("event") == "mark").height
     assert sum(len(events) for name, events in drawn.instants.items() if name[-1] == "events") == marks > 0
+
+
+def test_probes_of_paths_are_of_no_flow(tmp_path: Path) -> None:
+    balance = {"kind": "proteus", "probe_period": "5 us"}
+    result = traced(tmp_path / "probed", topology=INCAST["topology"] | {"spines": 2}, load_balance=balance)
+    notices = result.events.filter(pl.col("frame") == "notice")
+    assert notices.height > 0
+    assert notices["flow"].null_count() == notices.height
+    export(result, "perfetto", tmp_path / "x.perfetto")
+    names = {what for slices in Drawn(tmp_path / "x.perfetto").slices.values() for *_, what in slices}
+    assert {name for name in names if name.startswith("notice")} == {"notice 0"}
 
 
 def test_without_events_a_trace_has_pauses_flows_and_samples(tmp_path: Path) -> None:
@@ -338,7 +349,7 @@ def test_without_events_a_trace_has_pauses_flows_and_samples(tmp_path: Path) -> 
     drawn = Drawn(tmp_path / "x.perfetto")
     assert sum(len(slices) for name, slices in drawn.slices.items() if "paused" in name[-1]) == result.pauses.height > 0
     samples = result.queues.filter(pl.col("node") == "leaf1", pl.col("port") == 0)
-    expected = {time // 1000: held for time, held in samples.select("time_ps", "bytes").iter_rows()}
+    expected = dict(samples.select("time_ps", "bytes").iter_rows())
     found = dict(drawn.counters[(*_port(result, "leaf1", 0), "bytes in queues")])
     assert {time: held for time, held in found.items() if held} == {
         time: held for time, held in expected.items() if held

@@ -13,10 +13,11 @@ from backwater import Result, Scenario, console, victims
 from backwater.exports import export
 from backwater.result import ResultError
 from backwater.why import DiffersError, Explanation, Wait, flow_called, words
-from backwater.why.explain import bytes_during
+from backwater.why.explain import bytes_during, closed_meanwhile
 from backwater.why.rerun import Rerun
 from conftest import PAUSES, US, WAITS, command_line, seal, write_result
 
+ROOT = Path(__file__).parents[2]
 VICTIM = {
     "topology": {"kind": "leaf-spine", "leaves": 2, "spines": 1, "hosts_per_leaf": 4, "uplink_rate": "400 Gbps"},
     "switch": {"buffer": "2 MiB"},
@@ -68,6 +69,40 @@ def test_culprits_are_counted_by_what_left_the_root_while_it_kept_others_waiting
     # The port is busy all the time: what leaves it fits the time of the pauses, but for a frame at either end of each.
     total = sum(sizes.values()) * 8 * 10
     assert abs(total - why.roots[0].length_ps) < 0.15 * why.roots[0].length_ps
+
+
+def test_the_example_is_told_as_the_readme_has_it(why: Explanation) -> None:
+    told = " ".join(words.sentences(why))
+    for page in ("README.md", "docs/guide/why.md"):
+        (shown,) = re.findall(r"```text\n(Flow 3, .*?)```", (ROOT / page).read_text(), re.DOTALL)
+        assert " ".join(shown.split()) == told, page
+
+
+def test_culprits_are_those_of_closures_while_the_packet_waited() -> None:
+    """It waits from 10 to 40, and is on the wire and the link until 90; gates close at its port, and at another one."""
+    port, root = ("s0", 1), ("s1", 2)
+    steps = [
+        Wait(("h0", 0), "sending", None, 10),
+        Wait(port, "own-queue", None, 5),
+        Wait(port, "paused", root, 20),
+        Wait(port, "link-down", None, 5),
+        Wait(port, "serialisation", None, 8),
+        Wait(port, "propagation", None, 42),
+        Wait(("s1", 2), "serialisation", None, 8),
+    ]
+    rows = [
+        {"node": node, "port": 1, "queue": 3, "start_ps": start, "end_ps": end, "cause_node": cause, "cause_port": 2}
+        for node, start, end, cause in (
+            ("s0", 0, 12, "s1"),
+            ("s0", 20, 25, "s1"),
+            ("s0", 30, None, "s1"),
+            ("s0", 41, 45, "s1"),
+            ("s0", 26, 27, "s2"),
+            ("s2", 20, 25, "s1"),
+        )
+    ]
+    pauses = pl.DataFrame(rows, {name: PAUSES[name] for name in rows[0]})
+    assert closed_meanwhile(steps, 0, 3, pauses, 100) == {root: [(10, 12), (20, 25), (30, 40)]}
 
 
 def test_a_result_with_probes_is_explained_without_running_it_again(
@@ -252,6 +287,35 @@ def test_the_slowest_flows_and_who_is_to_blame(victim: Result) -> None:
     assert victims.sentence(victim, unknown).endswith("behind PAUSEs that it has no part in. Where its time went:")
 
 
+@pytest.mark.parametrize("last_links", [1, 2])
+def test_where_ways_differ_by_packet_the_last_port_is_known_if_there_is_one(tmp_path: Path, last_links: int) -> None:
+    """Sprayed flows of two hosts meet at their receiver, which one link leads to, or two."""
+    last = [("s1", "h2"), ("s2", "h2")] if last_links == 2 else [("s1", "s3"), ("s2", "s3"), ("s3", "h2")]
+    ends = [("h0", "s0"), ("h1", "s0"), ("s0", "s1"), ("s0", "s2"), *last]
+    topology = {
+        "kind": "custom",
+        "hosts": ["h0", "h1", "h2"],
+        "switches": ["s0", "s1", "s2", "s3"][: 5 - last_links],
+        "links": [{"a": a, "b": b, "rate": "100 Gbps", "delay": "1 us"} for a, b in ends],
+    }
+    flows = [{"src": src, "dst": "h2", "bytes": "100 KB"} for src in ("h0", "h1")]
+    document = {
+        "topology": topology,
+        "load_balance": {"kind": "spray"},
+        "recovery": {"kind": "in-any-order"},
+        "congestion_control": {"kind": "none"},
+        "traffic": [{"kind": "flows", "flows": flows}],
+    }
+    result = backwater.run(Scenario.from_dict(document), tmp_path / "sprayed")
+    assert result.flows["path"].null_count() == 2
+    found = victims.slowest(result)
+    blamed = [row[2] for row in victims.table(result, found).rows]
+    if last_links == 1:
+        assert sorted(blamed) == ["s3:2 to h2: h0 → h2 (flow 0)", "s3:2 to h2: h1 → h2 (flow 1)"]
+    else:
+        assert blamed == ["not known: its way is not"] * 2
+
+
 def test_where_nobody_paused_the_port_where_flows_met_is_named(tmp_path: Path) -> None:
     flows = [{"src": src, "dst": "h2", "bytes": "30 KB"} for src in ("h0", "h1")]
     document = {"topology": {"kind": "star", "hosts": 4}, "traffic": [{"kind": "flows", "flows": flows}]}
@@ -316,7 +380,10 @@ def test_hot_spots_tell_neighbour_class_and_flows(victim: Result) -> None:
         "Main cause of PAUSE: leaf1:0, the port to h4, 100% of all time paused"
     )
     assert victims.causes(victim).rows[0][:3] == ("leaf1:0 to h4", "h0, h1 and h6", "class 3")
-    assert {row[:3] for row in victims.paused(victim).rows} >= {("leaf0:4 to spine0", "class 3", "leaf1:0 to h4")}
+    paused = victims.paused(victim)
+    told = ("leaf0:4 to spine0", "class 3", "leaf1:0 to h4", "h0, h1 and h6")
+    assert told in {row[:4] for row in paused.rows}
+    assert victims.ENDING in paused.note
 
 
 def test_ports_go_by_their_names_where_they_have_any(tmp_path: Path) -> None:

@@ -38,18 +38,17 @@ def dissected(path: Path, fields: tuple[str, ...], *options: str) -> list[dict[s
     return [dict(zip(fields, line.split("|"), strict=True)) for line in done.stdout.splitlines()]
 
 
-@pytest.fixture(scope="module")
-def incast(tmp_path_factory: pytest.TempPathFactory) -> Result:
-    return traced(tmp_path_factory.mktemp("incast"))
-
-
 def number(text: str) -> int:
     return int(text, 0)
 
 
-def test_tshark_reads_what_the_events_say(incast: Result, tmp_path: Path) -> None:
-    export(incast, "pcapng", tmp_path / "x.pcapng")
-    frames, expected = dissected(tmp_path / "x.pcapng", FIELDS), sent(incast)
+@pytest.mark.parametrize(
+    ("topology", "kinds"), [({}, ("data", "ack", "cnp", "pfc")), ({"error_rate": 0.01}, ("data", "ack", "nack"))]
+)
+def test_tshark_reads_what_the_events_say(topology: dict[str, Any], kinds: tuple[str, ...], tmp_path: Path) -> None:
+    result = traced(tmp_path / "r", topology=INCAST["topology"] | topology)
+    export(result, "pcapng", tmp_path / "x.pcapng")
+    frames, expected = dissected(tmp_path / "x.pcapng", FIELDS), sent(result)
     assert len(frames) == len(expected) > 1000
     seen = Counter[str]()
     for frame, row in zip(frames, expected, strict=True):
@@ -57,12 +56,13 @@ def test_tshark_reads_what_the_events_say(incast: Result, tmp_path: Path) -> Non
         assert int(seconds) * 10**9 + int(fraction[:9].ljust(9, "0")) == row["time_ps"] // 1000
         assert frame["frame.interface_name"].startswith(f"{row['node']}:{row['port']} to ")
         assert int(frame["frame.len"]) + 4 == row["frame_bytes"]
+        assert frame["_ws.expert.message"] == ""
         seen[row["frame"]] += 1
         if row["frame"] == "pfc":
             check_pfc(frame, row)
         else:
             check_packet(frame, row)
-    assert min(seen[kind] for kind in ("data", "ack", "cnp", "pfc")) > 0
+    assert min(seen[kind] for kind in kinds) > 0
 
 
 def check_pfc(frame: dict[str, str], row: dict[str, Any]) -> None:

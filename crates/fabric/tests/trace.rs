@@ -177,6 +177,43 @@ fn a_trace_has_what_was_asked_for() {
     }
 }
 
+/// The completion of a flow is at no port: it comes with those of its node.
+#[test]
+fn a_trace_of_ports_has_what_their_nodes_do() {
+    let receiver = Simulation::new(incast(), vec![], 1).unwrap().fabric().wiring.of(NodeId(3))[0].id;
+    let spec = TraceSpec { scope: TraceScope::Ports([receiver].into()), ..TraceSpec::ALL };
+    let flows = (0..3).map(|host| flow(host, 3, 200_000, 0)).collect();
+    let mut simulation = Simulation::new(incast(), flows, 1).unwrap();
+    simulation.watch_trace(&spec);
+    common::drain(&mut simulation);
+    let trace = simulation.take_trace();
+    assert!(
+        trace.iter().all(|traced| traced.port == Some(receiver) || (traced.node, traced.port) == (NodeId(3), None))
+    );
+    assert_eq!(notes(&trace).filter(|(.., note)| matches!(note, Note::Received { .. })).count(), 3);
+    assert_eq!(notes(&trace).filter(|(.., note)| matches!(note, Note::Acknowledged { .. })).count(), 0);
+}
+
+/// Lost data and lost answers are those of their flow.
+#[test]
+fn a_trace_of_a_flow_has_what_it_loses() {
+    let mut spec = incast();
+    spec.links.iter_mut().for_each(|link| link.error_rate = 0.02);
+    let flows = (0..3).map(|host| flow(host, 3, 200_000, 0)).collect();
+    let mut simulation = Simulation::new(spec, flows, 1).unwrap();
+    simulation.watch_trace(&TraceSpec { scope: TraceScope::Flows([FlowId(1)].into()), ..TraceSpec::ALL });
+    simulation.run_until(Time::ZERO + Duration::from_ms(5), 1);
+    let trace = simulation.take_trace();
+    let lost = |wanted: PacketKind| {
+        let is_it =
+            |note: &Note| matches!(note, Note::Dropped { packet: Some((kind, FlowId(1), _)), .. } if *kind == wanted);
+        notes(&trace).filter(|(.., note)| is_it(note)).count()
+    };
+    assert!(lost(PacketKind::Data) > 0 && lost(PacketKind::Ack) > 0);
+    let drops = notes(&trace).filter(|(.., note)| matches!(note, Note::Dropped { .. })).count();
+    assert_eq!(drops, lost(PacketKind::Data) + lost(PacketKind::Ack) + lost(PacketKind::Nack) + lost(PacketKind::Cnp));
+}
+
 /// Taken at every stop, with three shards some of which are ahead of the others, it is the same as taken once.
 #[test]
 fn a_trace_that_is_taken_piece_by_piece_is_the_same() {

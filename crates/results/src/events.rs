@@ -7,7 +7,7 @@ use backwater_fabric::contract::note::{DropCause, IngressHeld, Note};
 use backwater_fabric::driver::trace::{Action, Traced};
 use backwater_fabric::frame::cause::{Cause, Closure};
 use backwater_fabric::frame::record::{Record, Telemetry};
-use backwater_fabric::frame::{Body, Control, Frame, PacketKind, Pfc, Protocol};
+use backwater_fabric::frame::{Body, Control, Frame, PacketKind, Pfc, Protocol, Psn};
 use backwater_fabric::ids::{FlowId, NodeId, PortId};
 use backwater_fabric::mechanisms::congestion::CongestionConfig;
 use backwater_fabric::mechanisms::flow_control::FlowControlConfig;
@@ -66,6 +66,11 @@ fn mechanisms() -> impl Iterator<Item = &'static str> {
     let congestions = CongestionConfig::all().into_iter().map(|one| one.name());
     let balancers = LoadBalanceConfig::all().into_iter().map(|one| one.name());
     flow_controls.chain(congestions).chain(balancers)
+}
+
+/// The number of a flow, if it is one: probes of paths are of none.
+fn number(flow: FlowId) -> Option<u32> {
+    (flow != FlowId::NONE).then_some(flow.0)
 }
 
 impl EventLog {
@@ -151,7 +156,7 @@ impl EventLog {
                 };
                 EventRow {
                     frame: Some(self.kind(packet.kind)),
-                    flow: Some(packet.flow.0),
+                    flow: number(packet.flow),
                     psn: Some(packet.psn),
                     marked: Some(packet.marked),
                     header,
@@ -186,17 +191,17 @@ impl EventLog {
             Note::Enqueued { queue, kind, class, flow, psn, bytes, ingress, .. } => EventRow {
                 event: self.word("enqueue"),
                 queue_bytes: Some(bytes),
-                ..self.in_queue(row, queue, kind, class.0, (flow.0, psn), ingress)
+                ..self.in_queue(row, queue, kind, class.0, (flow, psn), ingress)
             },
             Note::Dequeued { queue, kind, class, flow, psn, bytes, ingress, .. } => EventRow {
                 event: self.word("dequeue"),
                 queue_bytes: Some(bytes),
-                ..self.in_queue(row, queue, kind, class.0, (flow.0, psn), ingress)
+                ..self.in_queue(row, queue, kind, class.0, (flow, psn), ingress)
             },
             Note::Moved { queue, to, kind, class, flow, psn, .. } => EventRow {
                 event: self.word("move"),
                 to_queue: Some(to),
-                ..self.in_queue(row, queue, kind, class.0, (flow.0, psn), None)
+                ..self.in_queue(row, queue, kind, class.0, (flow, psn), None)
             },
             Note::Stopped { queue, cause, .. } => {
                 EventRow { event: self.word("pause"), queue: Some(queue), ..self.because(row, cause, fabric) }
@@ -208,12 +213,13 @@ impl EventLog {
             Note::Marked { queue, flow, psn, .. } => {
                 EventRow { event: self.word("mark"), queue: Some(queue), flow: Some(flow.0), psn: Some(psn), ..row }
             }
-            Note::Dropped { class, bytes, flow, psn, cause, .. } => EventRow {
+            Note::Dropped { class, bytes, packet, cause, .. } => EventRow {
                 event: self.word("drop"),
+                frame: packet.map(|(kind, ..)| self.kind(kind)),
                 class: Some(class.0),
                 frame_bytes: Some(bytes),
-                flow: flow.map(|flow| flow.0),
-                psn: flow.map(|_| psn),
+                flow: packet.and_then(|(_, flow, _)| number(flow)),
+                psn: packet.map(|(.., psn)| psn),
                 reason: Some(self.word(cause.name())),
                 ..row
             },
@@ -244,13 +250,13 @@ impl EventLog {
         queue: u16,
         kind: PacketKind,
         class: u8,
-        (flow, psn): (u32, u32),
+        (flow, psn): (FlowId, Psn),
         ingress: Option<IngressHeld>,
     ) -> EventRow {
         EventRow {
             frame: Some(self.kind(kind)),
             class: Some(class),
-            flow: Some(flow),
+            flow: number(flow),
             psn: Some(psn),
             queue: Some(queue),
             ingress_port: ingress.map(|held| held.port),

@@ -52,7 +52,7 @@ def explain(
             raise DiffersError(f"flow {flow} does not start when the scenario is run again: {again.may_differ}")
     end = result.summary.simulated_ps if row["fct_ps"] is None else row["receiver_finish_ps"]
     steps = waits["completion"][0]
-    windows = _windows(steps, row["start_ps"], row["class"], source.pauses, end)
+    windows = closed_meanwhile(steps, row["start_ps"], row["class"], source.pauses, end)
     culprits = _culprits(result, again, windows)
     return Explanation(
         row,
@@ -66,15 +66,19 @@ def explain(
 
 
 def flow_called(result: Result, name: str) -> int:
-    """The number of a flow by its number, or the slowest from one host to another, `h2->h5`. Raises ResultError."""
+    """The number of a flow by its number, or the slowest from one host to another, `h2->h5`, against an idle fabric.
+
+    Raises:
+        ResultError: If it is neither, or there is no flow between these.
+    """
     src, arrow, dst = (part.strip() for part in name.partition("->"))
     if not arrow:
         if not name.isdecimal():
             raise ResultError(f"{name!r} is not a flow: give its number, or two hosts as h2->h5")
         return int(name)
-    taken = tables.taken(result.summary.simulated_ps)
+    against_idle = tables.against_idle(result.summary.simulated_ps)
     ids = result.flows.filter(pl.col("src") == src, pl.col("dst") == dst).select(
-        pl.col("id").sort_by(taken, "id", descending=[True, False])
+        pl.col("id").sort_by(against_idle, "id", descending=[True, False])
     )
     if ids.is_empty():
         raise ResultError(f"{result.directory} has no flow from {src!r} to {dst!r}")
@@ -117,12 +121,12 @@ def _roots(steps: Sequence[Wait]) -> list[Port]:
     return [port for port, _ in roots.most_common()]
 
 
-def _windows(
+def closed_meanwhile(
     steps: Sequence[Wait], start_ps: int, cls: int, pauses: pl.DataFrame, end_ps: int
 ) -> dict[Port, list[tuple[int, int]]]:
-    """By root: when the gates were closed behind which the packet stood."""
+    """By root: when gates of the class were closed because of it, at a port at which the packet waited at the time."""
     windows: dict[Port, list[tuple[int, int]]] = {}
-    # The time at a port is that of all its steps, in a row.
+    # The time at a port is that of all its steps, in a row; the packet has waited before it is on the wire.
     begin = now = start_ps
     for index, step in enumerate(steps):
         if index and step.port != steps[index - 1].port:
@@ -130,7 +134,11 @@ def _windows(
         now += step.length_ps
         if step.root is None:
             continue
-        stay = sum(other.length_ps for other in steps[index + 1 :] if other.port == step.port)
+        stay = sum(
+            other.length_ps
+            for other in steps[index + 1 :]
+            if other.port == step.port and other.term not in ("serialisation", "propagation")
+        )
         node, port = step.port
         rows = pauses.filter(
             pl.col("node") == node,

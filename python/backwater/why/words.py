@@ -46,7 +46,7 @@ _SENTENCES: Final = {
 }
 # Rows of the table of all packets.
 MOST: Final = 10
-_HEADERS: Final = ("port", "what it did or waited for", "time", "share")
+_HEADERS: Final = ("port", "what it did or waited for", "µs", "share")
 
 
 def sentences(found: Explanation) -> list[str]:
@@ -138,8 +138,16 @@ def tables(found: Explanation) -> list[View]:
     steps = View(f"The packet {of}", _HEADERS, _rows(found, found.steps, found.total_ps), text_columns=2)
     rows = _rows(found, found.packets[:MOST], sum(wait.length_ps for wait in found.packets))
     note = "From the first wire on, all packets added up."
+    if len(found.packets) > MOST:
+        note += f" The first {MOST} of {len(found.packets)} rows."
     everything = View(f"All {found.delivered:,} packets delivered", _HEADERS, rows, text_columns=2, note=note)
     return [steps, everything] if found.delivered else [steps]
+
+
+def _exact(length_ps: int) -> str:
+    """A time in microseconds, to the picosecond."""
+    whole, rest = divmod(length_ps, style.PS_PER_US)
+    return f"{whole:,}.{rest:06}"
 
 
 def _rows(found: Explanation, waits: Sequence[Wait], total_ps: int) -> list[tuple[str, str, str, str]]:
@@ -148,7 +156,7 @@ def _rows(found: Explanation, waits: Sequence[Wait], total_ps: int) -> list[tupl
         (
             found.topology.place(wait.port),
             _reason(found, wait),
-            style.duration(wait.length_ps),
+            _exact(wait.length_ps),
             f"{wait.length_ps / max(1, total_ps):.1%}",
         )
         for wait in waits

@@ -98,24 +98,18 @@ impl Tracks {
 
     /// A number changes.
     pub(super) fn count(&mut self, track: Uuid, at: u64, value: u64) -> Result<(), ExportError> {
-        let event = TrackEvent {
-            event_type: EventType::Counter.into(),
-            track_uuid: track,
-            counter_value: Some(i64::try_from(value).unwrap_or(i64::MAX)),
-            ..TrackEvent::default()
-        };
-        self.add(at, event)
+        let counter_value = Some(i64::try_from(value).unwrap_or(i64::MAX));
+        self.add(at, TrackEvent { counter_value, ..Self::event(track, EventType::Counter, at) })
     }
 
     /// The clock has whole nanoseconds: an annotation has the picoseconds.
-    fn happen(&mut self, track: Uuid, kind: EventType, at: u64, event: Option<Event>) -> Result<(), ExportError> {
+    fn event(track: Uuid, kind: EventType, at: u64) -> TrackEvent {
         let ps = DebugAnnotation { name: "ps".to_owned(), uint_value: Some(at), string_value: None };
-        let mut made = TrackEvent {
-            event_type: kind.into(),
-            track_uuid: track,
-            debug_annotations: vec![ps],
-            ..TrackEvent::default()
-        };
+        TrackEvent { event_type: kind.into(), track_uuid: track, debug_annotations: vec![ps], ..TrackEvent::default() }
+    }
+
+    fn happen(&mut self, track: Uuid, kind: EventType, at: u64, event: Option<Event>) -> Result<(), ExportError> {
+        let mut made = Self::event(track, kind, at);
         if let Some(Event { name, category, details, arrows_from, arrows_to }) = event {
             let detail = |(name, value): (&str, String)| DebugAnnotation {
                 name: name.to_owned(),

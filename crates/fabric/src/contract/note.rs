@@ -64,10 +64,8 @@ pub enum Note {
         class: Class,
         /// Charged bytes.
         bytes: u32,
-        /// Whose data it was, if it was data.
-        flow: Option<FlowId>,
-        /// The number of that packet.
-        psn: Psn,
+        /// If it was a packet: what that carried, of which flow, and its number.
+        packet: Option<(PacketKind, FlowId, Psn)>,
         /// Why.
         cause: DropCause,
     },

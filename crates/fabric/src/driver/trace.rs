@@ -27,9 +27,9 @@ pub enum TraceScope {
     All,
     /// What these nodes do.
     Nodes(BTreeSet<NodeId>),
-    /// What happens at these ports.
+    /// What happens at these ports, and what their nodes do that is at none.
     Ports(BTreeSet<PortId>),
-    /// What concerns these flows: their packets, and their senders.
+    /// What concerns these flows: their packets and answers, and their senders.
     Flows(BTreeSet<FlowId>),
 }
 
@@ -110,7 +110,9 @@ impl Trace {
     ) {
         let node = fabric.wiring.ports[port.0 as usize].node;
         let flow = frame.packet().map(|packet| packet.flow);
-        let Some(tracer) = self.0.as_mut().filter(|tracer| tracer.wants(node, Some(port), flow)) else { return };
+        let Some(tracer) = self.0.as_mut().filter(|tracer| tracer.wants(node, Some(port), flow, fabric)) else {
+            return;
+        };
         let what = Action::Sent { frame: *frame, record: record(), until };
         tracer.actions.push(Traced { at, node, port: Some(port), what });
     }
@@ -118,18 +120,18 @@ impl Trace {
     /// A node has told a note.
     pub(crate) fn add_note(&mut self, at: Time, note: &Note, fabric: &Fabric) {
         let Some((node, port)) = place(note, fabric) else { return };
-        let Some(tracer) = self.0.as_mut().filter(|tracer| tracer.wants(node, port, flow_of(note))) else { return };
+        let flow = flow_of(note);
+        let Some(tracer) = self.0.as_mut().filter(|tracer| tracer.wants(node, port, flow, fabric)) else { return };
         tracer.actions.push(Traced { at, node, port, what: Action::Noted(*note) });
     }
 }
 
 impl Tracer {
-    fn wants(&self, node: NodeId, port: Option<PortId>, flow: Option<FlowId>) -> bool {
-        match &self.spec.scope {
-            TraceScope::All => true,
-            TraceScope::Nodes(nodes) => nodes.contains(&node),
-            TraceScope::Ports(ports) => port.is_some_and(|port| ports.contains(&port)),
-            TraceScope::Flows(flows) => flow.is_some_and(|flow| flows.contains(&flow)),
+    fn wants(&self, node: NodeId, port: Option<PortId>, flow: Option<FlowId>, fabric: &Fabric) -> bool {
+        match (&self.spec.scope, port) {
+            (TraceScope::Ports(ports), Some(port)) => ports.contains(&port),
+            (TraceScope::Flows(flows), _) => flow.is_some_and(|flow| flows.contains(&flow)),
+            _ => self.spec.looks_at(node, fabric),
         }
     }
 }
@@ -178,7 +180,7 @@ fn flow_of(note: &Note) -> Option<FlowId> {
         | Note::Marked { flow, .. }
         | Note::Received { flow, .. }
         | Note::Acknowledged { flow, .. } => Some(*flow),
-        Note::Dropped { flow, .. } => *flow,
+        Note::Dropped { packet, .. } => packet.map(|(_, flow, _)| flow),
         Note::Paused { .. } | Note::Stopped { .. } | Note::Link { .. } | Note::Full { .. } | Note::Count { .. } => None,
     }
 }

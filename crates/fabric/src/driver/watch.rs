@@ -2,6 +2,7 @@
 
 use crate::contract::note::{DropCause, Note};
 use crate::driver::trace::Trace;
+use crate::frame::PacketKind;
 use crate::frame::cause::Closure;
 use crate::ids::{Class, FlowId, NodeId, PortId, PortIx};
 use crate::network::fabric::{Fabric, Promise};
@@ -101,8 +102,8 @@ impl Watch {
             | Note::Link { .. }
             | Note::Sender { .. }
             | Note::Rate { .. } => {}
-            Note::Dropped { node, ingress, class, flow, cause, .. } => {
-                self.lost.extend(flow);
+            Note::Dropped { node, ingress, class, packet, cause, .. } => {
+                self.lost.extend(packet.filter(|(kind, ..)| *kind == PacketKind::Data).map(|(_, flow, _)| flow));
                 match (cause, fabric.promise(ingress)) {
                     (DropCause::Headroom, Promise::Lossless) => {
                         self.violations.push(LossyDrop { at: now, node, ingress, class });

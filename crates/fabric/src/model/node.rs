@@ -427,9 +427,8 @@ impl Node {
         self.losses.frames[cause as usize] += 1;
         env.records.free(frame.record);
         let (ingress, bytes) = (self.interfaces.ports[usize::from(port)].id, u32::from(frame.size.charge));
-        let data = frame.packet().filter(|packet| packet.kind == PacketKind::Data);
-        let (flow, psn) = (data.map(|packet| packet.flow), data.map_or(0, |packet| packet.psn));
-        env.sink.note(Note::Dropped { node: self.id, ingress, class: frame.class(), bytes, flow, psn, cause });
+        let packet = frame.packet().map(|packet| (packet.kind, packet.flow, packet.psn));
+        env.sink.note(Note::Dropped { node: self.id, ingress, class: frame.class(), bytes, packet, cause });
     }
 
     /// Calls the flow control; [`Node::settle`] carries out what it asks for.

@@ -13,8 +13,9 @@ use std::collections::BTreeSet;
 
 /// Bytes of an event in its file: 9.3 to 10.1 in traces of everything of perm-128, websearch-128 and mix-128.
 const EVENT_BYTES: f64 = 10.0;
-/// Events of a frame at a port: it joins a queue, leaves it, and goes onto the wire.
-const EVENTS_PER_FRAME: f64 = 3.0;
+/// Events of a data packet per link: it joins a queue, leaves it and goes onto the wire, and so does its ACK. That its source has no such queue makes up
+/// for what its sender tells.
+const EVENTS_PER_PACKET: f64 = 6.0;
 /// What is worth a warning.
 const LARGE: f64 = 1e9;
 
@@ -48,7 +49,7 @@ pub(super) fn resolve(
     let bytes = most_bytes(&spec, fabric, span);
     if bytes > LARGE && !matches!(spec.scope, TraceScope::Flows(_)) {
         let message = format!(
-            "up to {:.0} million events, some {:.1} GB, if all links that are traced are busy until {}",
+            "up to some {:.0} million events, {:.1} GB, if all links that are traced carry full packets until {}",
             bytes / EVENT_BYTES / 1e6,
             bytes / 1e9,
             config.from + span
@@ -85,7 +86,7 @@ fn scope(config: &TraceConfig, graph: &Graph, fabric: &Fabric, findings: &mut Ve
     TraceScope::Nodes(nodes.into_iter().collect())
 }
 
-/// Bytes that the trace takes if every link that it looks at carries full frames for `span`.
+/// Bytes that the trace takes if every link that it looks at carries full packets for `span`.
 fn most_bytes(spec: &TraceSpec, fabric: &Fabric, span: Duration) -> f64 {
     let frame = fabric.spec.framing.largest(fabric.spec.mtu.get() as u32, fabric.telemetry_bytes).wire;
     let ports = fabric.wiring.ports.iter().filter(|port| match &spec.scope {
@@ -94,5 +95,5 @@ fn most_bytes(spec: &TraceSpec, fabric: &Fabric, span: Duration) -> f64 {
         TraceScope::Ports(ports) => ports.contains(&port.id),
     });
     let frames: f64 = ports.map(|port| span.ps() as f64 / port.rate.time_for(frame.into()).ps().max(1) as f64).sum();
-    frames * EVENTS_PER_FRAME * EVENT_BYTES
+    frames * EVENTS_PER_PACKET * EVENT_BYTES
 }

@@ -99,14 +99,14 @@ fn every_broken_scenario_is_told_what_is_wrong() {
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
 
-/// A trace of everything for a second: 12 links of 100 Gb/s, two directions each, 11.4 million frames a direction, 3 events of each.
+/// A trace of everything for a second: 12 links of 100 Gb/s, two directions each, 11.4 million frames a direction, 6 events of each.
 #[test]
 fn a_large_trace_is_told_before_it_is_written() {
     let text = broken("pauses = true", "pauses = true\ntrace = {}").replace("until = \"1 ms\"", "until = \"1 s\"");
     let [said] = &messages(&text)[..] else { panic!("one message") };
     assert_eq!(
         said,
-        "s.toml:38:9: warning: probes.trace: up to 820 million events, some 8.2 GB, if all links that are traced are busy \
+        "s.toml:38:9: warning: probes.trace: up to some 1639 million events, 16.4 GB, if all links that are traced carry full packets \
          until 1 s; from, until, nodes, ports or flows make it less"
     );
     assert_eq!(messages(&text.replace("trace = {}", "trace = { until = \"100 us\" }")), [""; 0]);

@@ -202,6 +202,8 @@ impl HeapBytes for Ledger {
             + of_ports.sum::<u64>()
             + self.pairs.heap_bytes()
             + clocks.map(Clock::heap_bytes).sum::<u64>()
+            + self.pairs.iter().flatten().map(|pair| sums(&pair.earlier)).sum::<u64>()
+            + self.answered.heap_bytes()
             + self.flows.values().map(flow).sum::<u64>()
     }
 }
