@@ -34,8 +34,6 @@ from backwater.summary import EXIT_INTERNAL, EXIT_IO, EXIT_USAGE
 
 # Of whole numbers that the core is given; it has limits of its own below that.
 LARGEST = 2**32 - 1
-# As many as a network can be cut into parts.
-MOST_THREADS = 1024
 # Set to anything to see where an internal error came from.
 TRACEBACK_VARIABLE = "BACKWATER_TRACEBACK"
 
@@ -176,7 +174,7 @@ def run(
     seed: Seed = None,
     overrides: Overrides = None,
     threads: Annotated[
-        int, typer.Option("--threads", min=1, max=MOST_THREADS, help="Threads; results do not depend on it.")
+        int, typer.Option("--threads", min=1, max=simulating.MOST_THREADS, help="Threads; results do not depend on it.")
     ] = 1,
     quiet: Annotated[
         bool, typer.Option("--quiet", "-q", help="Neither progress nor summary; only what went wrong.")
@@ -325,7 +323,9 @@ def why(
     base: Annotated[
         Path, typer.Option("--base", metavar="DIR", help="Where relative paths in the scenario start.")
     ] = Path(),
-    threads: Annotated[int, typer.Option("--threads", min=1, max=MOST_THREADS, help="Threads to run again on.")] = 1,
+    threads: Annotated[
+        int, typer.Option("--threads", min=1, max=simulating.MOST_THREADS, help="Threads to run again on.")
+    ] = 1,
     as_json: Annotated[bool, typer.Option("--json", help="Everything as JSON on standard output.")] = False,
 ) -> None:
     """Explain where the time of a flow went, to the picosecond; without FLOW, list the slowest and who is to blame.

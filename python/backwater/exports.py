@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
+from errno import ENOENT
 from importlib import resources
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Literal
 
 from backwater import _core
-from backwater.result import RUN_FILE, Result, ResultError
+from backwater.result import FILES, RUN_FILE, Result, ResultError
 
 Kind = Literal["perfetto", "pcapng"]
 # How the file of an export is called that is given no name.
@@ -21,28 +24,34 @@ def export(result: Result, kind: Kind, output: Path) -> int:
     Args:
         result: The result of a run; what it has traced (`probes.trace`) is what a capture holds.
         kind: `perfetto` for the viewer of Perfetto, `pcapng` for Wireshark.
-        output: The file.
+        output: The file, or a link to it.
 
     Returns:
         How many events, or frames, the file holds.
 
     Raises:
-        ResultError: If the result does not hold what is needed, a file of it is damaged, or `output` is one of these.
+        ResultError: If the result does not hold what is needed, a file of it is damaged, or `output` is no file, or one
+            of a result.
         OSError: If a file cannot be written. After any error, what was at `output` before is still there.
     """
-    if output.exists() and any(output.samefile(result.directory / name) for name in (*result.summary.files, RUN_FILE)):
-        raise ResultError(f"{output} is a file of the result: give the export a name of its own")
+    target = output.resolve()
+    if target.exists() and not target.is_file():
+        raise ResultError(f"{output} is {'a directory' if target.is_dir() else 'no file'}: give the export a file")
+    is_of_a_result = target.name in FILES and (target.parent / RUN_FILE).exists()
+    own = (result.directory / name for name in (*result.summary.files, RUN_FILE))
+    if target.exists() and (is_of_a_result or any(target.samefile(file) for file in own)):
+        raise ResultError(f"{output} is a file of a result: give the export a name of its own")
+    if not target.parent.is_dir():
+        raise FileNotFoundError(ENOENT, os.strerror(ENOENT), str(output.parent))
     result.verify()
-    partial = output.with_name(f"{output.name}.partial")
-    try:
-        count = _core.export(kind, str(result.directory), str(partial))
-    except ValueError as error:
-        raise ResultError(str(error)) from None
-    else:
-        partial.replace(output)
-        return count
-    finally:
-        partial.unlink(missing_ok=True)
+    with TemporaryDirectory(dir=target.parent, prefix=".export-") as directory:
+        partial = Path(directory) / target.name
+        try:
+            count = _core.export(kind, str(result.directory), str(partial))
+        except ValueError as error:
+            raise ResultError(str(error)) from None
+        partial.replace(target)
+    return count
 
 
 def dissector() -> Path:

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 # Wall time between two reports of progress, which is also how long ^C may have to wait.
 REPORT_INTERVAL_MS = 100.0
+# As many as a network can be cut into parts.
+MOST_THREADS = 1024
 
 
 class RunInterrupted(KeyboardInterrupt):
@@ -81,19 +83,16 @@ def run(
         InUseError: If another process is writing to `output`.
         FileExistsError: If `output` holds the result of another run.
         OSError: If `output` cannot be written.
-        ValueError: If the network of the scenario cannot be.
+        ValueError: If the network of the scenario cannot be, or that many threads.
     """
-    temporary = None
     if output is None:
-        temporary = tempfile.TemporaryDirectory(prefix="backwater-")
-        output = temporary.name
-    directory = Path(output)
-    with owning(directory):
-        if any((directory / name).exists() for name in FILES):
-            raise FileExistsError(f"{directory} holds the result of another run")
-        result, interrupted = simulate(scenario, directory, threads, progress)
-    if temporary is not None:
-        result.keep(temporary)
+        result, interrupted = simulate_apart(scenario, threads, progress)
+    else:
+        directory = Path(output)
+        with owning(directory):
+            if any((directory / name).exists() for name in FILES):
+                raise FileExistsError(f"{directory} holds the result of another run")
+            result, interrupted = simulate(scenario, directory, threads, progress)
     if interrupted:
         raise RunInterrupted(result)
     return result
@@ -109,7 +108,12 @@ def simulate(
     """Simulates a scenario into a directory that the caller owns; the result, and whether ^C ended it early.
 
     A run ends, as if it had been interrupted, when everything before `stop_ps` has happened.
+
+    Raises:
+        ValueError: If there cannot be that many threads.
     """
+    if not 1 <= threads <= MOST_THREADS:
+        raise ValueError(f"threads = {threads}: must be from 1 to {MOST_THREADS}")
     simulation = scenario.plan.start(str(directory), threads, stop_ps)
     interrupted = False
     try:
@@ -120,6 +124,20 @@ def simulate(
         interrupted = True
     simulation.finish(interrupted)
     return Result.load(directory), interrupted
+
+
+def simulate_apart(
+    scenario: Scenario, threads: int, progress: Callable[[Progress], None] | None, stop_ps: int | None = None
+) -> tuple[Result, bool]:
+    """The same into a temporary directory, which lives as long as the result does."""
+    directory = tempfile.TemporaryDirectory(prefix="backwater-")
+    try:
+        result, interrupted = simulate(scenario, Path(directory.name), threads, progress, stop_ps)
+    except BaseException:
+        directory.cleanup()
+        raise
+    result.keep(directory)
+    return result, interrupted
 
 
 def clear(directory: Path) -> None:

@@ -1,7 +1,9 @@
 """Exports, read back by tools that are not ours: scapy, and the descriptors of Perfetto."""
 
+import os
 import re
 from collections import Counter, defaultdict
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +17,7 @@ from scapy.layers.l2 import Ether
 from scapy.utils import RawPcapNgReader
 
 from backwater import Result
-from backwater.exports import dissector, export
+from backwater.exports import Kind, dissector, export
 from backwater.result import ResultError
 from traced import INCAST, sent, traced
 
@@ -198,13 +200,43 @@ def test_what_was_there_before_an_export_that_fails_is_still_there(incast: Resul
     with pytest.raises(ResultError, match="has no events"):
         export(untraced, "pcapng", tmp_path / "mine")
     assert (tmp_path / "mine").read_text() == "mine"
-    for name in ("events.parquet", "run.json"):
-        with pytest.raises(ResultError, match=f"{name} is a file of the result"):
-            export(incast, "pcapng", incast.directory / name)
+    (tmp_path / "linked").hardlink_to(incast.directory / "events.parquet")
+    places = [result.directory / name for result in (incast, untraced) for name in ("flows.parquet", "run.json")]
+    for place in (*places, tmp_path / "linked"):
+        with pytest.raises(ResultError, match=f"{place.name} is a file of a result"):
+            export(incast, "pcapng", place)
     incast.verify()
-    with pytest.raises(OSError, match="No such file"):
+    untraced.verify()
+    with pytest.raises(OSError, match="No such file") as raised:
         export(incast, "pcapng", tmp_path / "absent" / "x.pcapng")
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["mine", "untraced"]
+    assert raised.value.filename == str(tmp_path / "absent")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["linked", "mine", "untraced"]
+
+
+def test_an_export_goes_into_files_and_through_links(incast: Result, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for place, what in ((tmp_path / "pipe", "no file"), (tmp_path, "a directory")):
+        with pytest.raises(ResultError, match=f"is {what}: give the export a file"):
+            export(incast, "perfetto", place)
+    assert (tmp_path / "pipe").is_fifo()
+    (tmp_path / "link").symlink_to("target")
+    export(incast, "perfetto", tmp_path / "link")
+    assert (tmp_path / "link").is_symlink()
+    (tmp_path / "any").touch()
+    assert (tmp_path / "target").stat().st_mode == (tmp_path / "any").stat().st_mode
+    Drawn(tmp_path / "target")
+
+
+def test_exports_at_once_are_each_whole(incast: Result, tmp_path: Path) -> None:
+    for kind in ("perfetto", "pcapng"):
+        export(incast, kind, tmp_path / kind)
+    whole = {(tmp_path / kind).read_bytes() for kind in ("perfetto", "pcapng")}
+    for _ in range(5):
+        with ThreadPoolExecutor() as pool:
+            kinds: list[Kind] = ["perfetto", "pcapng"] * 2
+            list(pool.map(lambda kind: export(incast, kind, tmp_path / "x"), kinds))
+        assert (tmp_path / "x").read_bytes() in whole
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["pcapng", "perfetto", "x"]
 
 
 # ---------------------------------------------------------------------------------------------------- Perfetto

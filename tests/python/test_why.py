@@ -249,6 +249,9 @@ def test_flows_are_called_by_number_or_by_their_hosts(victim: Result) -> None:
             flow_called(victim, name)
     with pytest.raises(ResultError, match="has no flow 9: 4 flows started, numbered from 0"):
         victim.why(9)
+    for threads in (-1, 0, 2**70):
+        with pytest.raises(ValueError, match=f"threads = {threads}: must be from 1 to 1024"):
+            victim.why(3, threads)
 
 
 def test_where_a_window_limits_a_flow_it_says_where_its_packets_waited(tmp_path: Path) -> None:
@@ -387,10 +390,14 @@ def test_hot_spots_tell_neighbour_class_and_flows(victim: Result) -> None:
 
 
 def test_ports_go_by_their_names_where_they_have_any(tmp_path: Path) -> None:
-    names = [{"nodes": "leaf*", "names": ["Ethernet0"], "step": 4}, {"nodes": "h4", "names": ["eth0"]}]
+    names = [
+        {"nodes": "leaf*", "names": ["Ethernet0"], "step": 4},
+        {"nodes": "h4", "names": ["eth0"]},
+        {"nodes": "spine0", "names": ["p09"]},
+    ]
     result = backwater.run(Scenario.from_dict(VICTIM | {"interfaces": names}), tmp_path / "named")
     assert result.topology.port_name(("leaf0", 4)) == "leaf0:Ethernet16"
-    assert result.topology.port_name(("spine0", 1)) == "spine0:1"
+    assert result.topology.port_name(("spine0", 1)) == "spine0:p10"
     assert "rooted at leaf1:Ethernet0, the port to h4" in words.sentences(result.why(3))[1]
     export(result, "perfetto", tmp_path / "x.perfetto")
     assert b"leaf1:Ethernet0 to h4" in (tmp_path / "x.perfetto").read_bytes()

@@ -7,6 +7,7 @@ mod common;
 use backwater_engine::{Bytes, Duration, Rate, Time};
 use backwater_fabric::Simulation;
 use backwater_fabric::driver::outcome::FlowOutcome;
+use backwater_fabric::frame::framing::Framing;
 use backwater_fabric::frame::journey::Term;
 use backwater_fabric::ids::PortIx;
 use backwater_fabric::mechanisms::congestion::CongestionConfig;
@@ -162,6 +163,19 @@ fn pair(recovery: RecoveryConfig) -> NetworkSpec {
 
 fn go_back_n(timeout_us: u64) -> RecoveryConfig {
     RecoveryConfig::GoBackN(GoBackNConfig { timeout: Duration::from_us(timeout_us), ..Default::default() })
+}
+
+/// 49 B at 400 Gb/s take 980 ps, which the clock of HPCC's simulator cuts to 0: the packet has been on both wires all the same.
+#[test]
+fn a_wire_on_which_a_frame_takes_no_time_is_on_its_way() {
+    let spec = NetworkSpec { framing: Framing::HpccNs3, ..common::star(2, 400, 1000) };
+    let (simulation, outcomes) = watched(&spec, vec![common::flow(0, 1, 1, 0)], 1);
+    let hop = [(Term::Serialisation, 0), (Term::Propagation, 1_000_000)];
+    assert_eq!(spans(&outcomes[0]), [hop, hop].concat());
+    let packets = &outcomes[0].account.as_ref().unwrap().packets;
+    assert_eq!(packets.values().copied().sum::<Duration>(), Duration::from_us(2));
+    assert_eq!(way(&outcomes[0]), wires(&outcomes[0], &simulation));
+    assert!(way(&outcomes[0]).is_some());
 }
 
 /// Both packets of a flow are lost on the first link, which is down from the start on for 10 us. The sender has nothing more to send until its timer

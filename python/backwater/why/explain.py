@@ -41,6 +41,7 @@ def explain(
         ResultError: If there is no such flow.
         DiffersError: If the flow takes another time when it is run again.
         ScenarioError: If the scenario cannot be run again.
+        ValueError: If there cannot be that many threads.
     """
     row = _row_of(result, flow)
     again = Rerun(result, row, threads, base_dir, progress)

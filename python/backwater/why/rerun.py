@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +13,7 @@ import polars as pl
 from backwater import style
 from backwater.result import Result, ResultError
 from backwater.scenario import Scenario
-from backwater.simulation import simulate
+from backwater.simulation import simulate_apart
 
 if TYPE_CHECKING:
     from backwater._core import Progress
@@ -57,9 +56,7 @@ class Rerun:
         finish = self.row["receiver_finish_ps"]
         stop = self.result.summary.simulated_ps if finish is None else finish + 1
         checked = Scenario.from_dict(scenario, base_dir=self.base_dir, name=self.result.summary.name)
-        directory = tempfile.TemporaryDirectory(prefix="backwater-")
-        again, is_interrupted = simulate(checked, Path(directory.name), self.threads, self.progress, stop)
-        again.keep(directory)
+        again, is_interrupted = simulate_apart(checked, self.threads, self.progress, stop)
         if is_interrupted:
             raise KeyboardInterrupt
         rows = again.flows.filter(pl.col("id") == self.row["id"]).to_dicts()

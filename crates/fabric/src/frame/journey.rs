@@ -134,9 +134,9 @@ impl Journey {
         Journey { spans: Vec::new(), until: start, mark: None, passed: Vec::new() }
     }
 
-    /// Some time has passed at `port`.
+    /// Some time has passed at `port`. A start on a wire counts even if the frame takes no time there (a clock may cut it to nothing): it tells the way.
     pub(crate) fn add(&mut self, port: PortId, term: Term, root: Option<PortId>, length: Duration) {
-        if length > Duration::ZERO {
+        if length > Duration::ZERO || term == Term::Serialisation {
             self.spans.push(Span { port, term, root, length });
             self.until += length;
         }

@@ -74,10 +74,11 @@ pub(super) fn interfaces(
 fn port_names(InterfacesConfig { names, step, .. }: &InterfacesConfig) -> impl Iterator<Item = String> {
     let last = names.last().map_or("", String::as_str);
     let stem = last.trim_end_matches(|c: char| c.is_ascii_digit());
-    let first = last[stem.len()..].parse::<u64>().ok();
+    let digits = &last[stem.len()..];
+    let first = digits.parse::<u64>().ok();
     let more =
         first.into_iter().flat_map(move |first| (1u64..).map_while(move |n| first.checked_add(n * u64::from(*step))));
-    let more = more.map(move |number| format!("{stem}{number}"));
+    let more = more.map(move |number| format!("{stem}{number:0width$}", width = digits.len()));
     names.iter().cloned().chain(more)
 }
 

@@ -32,6 +32,9 @@ impl LinkLimits {
     }
 }
 
+/// Bytes of the name of a port; no system that we know takes more.
+const LONGEST_PORT_NAME: usize = 64;
+
 /// What keeps `name` from being the name of a port.
 pub(crate) fn wrong_in_port_name(name: &str) -> Option<String> {
     if name.is_empty() {
@@ -39,6 +42,12 @@ pub(crate) fn wrong_in_port_name(name: &str) -> Option<String> {
     }
     if name.bytes().all(|byte| byte.is_ascii_digit()) {
         return Some("must not be a number: that is what a port is called without a name".into());
+    }
+    if name.chars().any(|c| c.is_whitespace() || c.is_control()) {
+        return Some("must not contain spaces or control characters".into());
+    }
+    if name.len() > LONGEST_PORT_NAME {
+        return Some(format!("has {} bytes; {LONGEST_PORT_NAME} are allowed", name.len()));
     }
     let reserved = [":", "->"].into_iter().find(|reserved| name.contains(reserved));
     reserved.map(|reserved| format!("must not contain \"{reserved}\""))

@@ -108,7 +108,7 @@ impl Clock {
         for (term, (before, now)) in Term::ALL.into_iter().zip(before.into_iter().zip(now)) {
             if term == Term::Paused {
                 self.tell_roots(before, port, journey);
-            } else {
+            } else if now > before {
                 journey.add(port, term, None, now - before);
             }
         }

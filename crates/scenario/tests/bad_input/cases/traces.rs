@@ -93,6 +93,15 @@ pub(super) const CASES: &[Case] = &[
     ),
     (
         "[network]",
+        "[[interfaces]]\nnodes = \"leaf0\"\nnames = [\"e 0\", \"e\\u0000\", \"lllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllll\"]\n[network]",
+        &[
+            "s.toml:23:10: error: interfaces[0].names[0] = \"e 0\": must not contain spaces or control characters",
+            "s.toml:23:17: error: interfaces[0].names[1] = \"e\\u0000\": must not contain spaces or control characters",
+            "s.toml:23:28: error: interfaces[0].names[2] = \"lllllllllllllllllllllllllllllllllllllllllllllllllllllllllll...: has 65 bytes; 64 are allowed",
+        ],
+    ),
+    (
+        "[network]",
         "[[interfaces]]\nnodes = \"leaf0\"\nnames = [\"e0\"]\nstep = 0\n[network]",
         &["s.toml:24:8: error: interfaces[0].step = 0: must be at least 1"],
     ),
