@@ -270,6 +270,22 @@ def test_where_a_window_limits_a_flow_it_says_where_its_packets_waited(tmp_path:
     assert f"{found.openings} ACKs opened it, and on average each waited, with its packet, " in sentence
 
 
+def test_a_window_may_open_after_the_flow_is_complete(tmp_path: Path) -> None:
+    """Packets are sent again long before their ACKs can come: the last of these come when all has arrived."""
+    document = {
+        "run": {"until": "1 ms"},
+        "topology": {"kind": "star", "hosts": 2, "delay": "20 us"},
+        "network": {"mtu": "1 B"},
+        "congestion_control": {"kind": "swift", "initial_cwnd": 3, "min_cwnd": 0.01},
+        "recovery": {"kind": "mp-rdma", "rto": "20 us", "bitmap": 64},
+        "traffic": [{"kind": "flows", "flows": [{"src": "h1", "dst": "h0", "bytes": "29 B"}]}],
+    }
+    probed = backwater.run(Scenario.from_dict(document | {"probes": {"flows": True}}), tmp_path / "probed").why(0)
+    again = backwater.run(Scenario.from_dict(document), tmp_path / "plain").why(0)
+    assert probed.openings > 0
+    assert (again.openings, again.window) == (probed.openings, probed.window)
+
+
 def test_the_slowest_flows_and_who_is_to_blame(victim: Result) -> None:
     found = {one.flow["id"]: one for one in victims.slowest(victim)}
     assert list(found) == [1, 0, 3, 2]

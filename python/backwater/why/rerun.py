@@ -53,7 +53,8 @@ class Rerun:
         """A run with other probes, which lives as long as the returned object does."""
         scenario = json.loads(json.dumps(self.result.summary.scenario))
         scenario["probes"] = {name: value for name, value in (scenario["probes"] | probes).items() if value is not None}
-        finish = self.row["receiver_finish_ps"]
+        # Up to the last acknowledgement: until then, one may open a window.
+        finish = self.row["sender_finish_ps"]
         stop = self.result.summary.simulated_ps if finish is None else finish + 1
         checked = Scenario.from_dict(scenario, base_dir=self.base_dir, name=self.result.summary.name)
         again, is_interrupted = simulate_apart(checked, self.threads, self.progress, stop)
