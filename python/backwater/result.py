@@ -65,6 +65,7 @@ _LINKS: Final = {
     "rate_bps": pl.Int64,
     "delay_ps": pl.Int64,
 }
+_FAULTS: Final = {"link": pl.UInt32, "down_ps": pl.Int64, "up_ps": pl.Int64}
 
 
 # A node, and the number of a port there.
@@ -112,11 +113,14 @@ class Topology:
             hosts, growing towards the core).
         links: One row per full-duplex link: `a`, `b` (node names), `a_port`, `b_port` (numbers of the ports at these
             nodes, from 0), `a_interface`, `b_interface` (their names, if they have any), `rate_bps`, `delay_ps`.
+        faults: One row per time for which a link was set to be down: `link` (row of `links`), `down_ps`, `up_ps` (null if
+            it does not come back). Empty also for results of versions that did not write them down.
     """
 
     def __init__(self, document: dict[str, Any]) -> None:
         self.nodes = pl.DataFrame(document["nodes"], schema=_NODES)
         self.links = pl.DataFrame(document["links"], schema=_LINKS)
+        self.faults = pl.DataFrame(document.get("faults", []), schema=_FAULTS)
 
     @cached_property
     def ports(self) -> dict[Port, str]:

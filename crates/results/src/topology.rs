@@ -1,12 +1,13 @@
 //! `topology.json`: the fabric by name, for pictures.
 
+use backwater_engine::Time;
 use backwater_fabric::ids::NodeId;
 use backwater_fabric::network::routes::Wiring;
 use backwater_fabric::network::spec::{NetworkSpec, NodeKind};
 use serde_json::{Value, json};
 
 /// Nodes (`name`; `kind`: `host`, `relay` for a host that relays, or `switch`; `layer`: hops from the nearest host) and links (`a`, `b`, `rate_bps`, `delay_ps`, and the ports at both ends: their
-/// numbers, and their names if they have any).
+/// numbers, and their names if they have any), and when links fail (`faults`: `link`, its place in the list; `down_ps`; `up_ps`, null if it does not come back).
 pub fn topology_json(spec: &NetworkSpec) -> Value {
     let wiring = Wiring::new(&spec.nodes, &spec.links);
     let kind = |kind| match kind {
@@ -38,5 +39,13 @@ pub fn topology_json(spec: &NetworkSpec) -> Value {
             })
         })
         .collect();
-    json!({ "nodes": nodes, "links": links })
+    let faults: Vec<Value> = spec
+        .faults
+        .iter()
+        .map(|fault| {
+            let up = (fault.up != Time::NEVER).then(|| fault.up.ps());
+            json!({ "link": fault.link, "down_ps": fault.down.ps(), "up_ps": up })
+        })
+        .collect();
+    json!({ "nodes": nodes, "links": links, "faults": faults })
 }
