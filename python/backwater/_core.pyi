@@ -1,9 +1,11 @@
 """The compiled core: scenario checking, the simulation itself, and the files it writes."""
 
+from collections.abc import Callable
 from typing import Any, Final, final
 
 __all__ = [
     "SCHEMA_VERSION",
+    "VIEW_VERSION",
     "Document",
     "Estimate",
     "Plan",
@@ -11,10 +13,12 @@ __all__ = [
     "Run",
     "ScenarioError",
     "build_info",
+    "build_view",
     "chips",
     "chosen_names",
     "convert_hpcc",
-    "export",
+    "export_pcapng",
+    "export_perfetto",
     "headroom_plan",
     "quantity",
     "schema",
@@ -25,6 +29,8 @@ __all__ = [
 
 # Of the tables of results: changes whenever a column changes.
 SCHEMA_VERSION: Final[int]
+# Of the files that the viewer reads: changes whenever they do.
+VIEW_VERSION: Final[int]
 
 class ScenarioError(Exception):
     """A scenario that cannot run; `str()` gives all messages, one per line.
@@ -194,10 +200,23 @@ def spectrum_headroom(port: str) -> str:
 def chips() -> str:
     """Switching chips as TOML: `data/chips.toml`."""
 
-def export(kind: str, directory: str, output: str) -> int:
-    """Writes a result as a file for another tool, `perfetto` or `pcapng`; how many events, or frames, that are.
+def export_perfetto(directory: str, output: str) -> int:
+    """Writes a result as a file for Perfetto; how many events that are.
 
     Raises ValueError if the result does not hold what is needed, OSError if a file cannot be read or written.
+    """
+
+def export_pcapng(directory: str, output: str, window: tuple[int, int] | None) -> int:
+    """Writes the frames of a result that begin to leave in a window (from, until; ps), or all, as a capture; how many.
+
+    Raises as `export_perfetto`.
+    """
+
+def build_view(directory: str, output: str, tell: Callable[[int, int], None]) -> None:
+    """Writes the files that the viewer reads into the directory `output`.
+
+    `tell` learns of rows read and rows in all; what it raises ends the work. Raises OSError if a file cannot be read or
+    written.
     """
 
 def version() -> str:

@@ -20,7 +20,7 @@ import typer
 from rich.text import Text
 from typer.core import TyperGroup
 
-from backwater import _core, analysis, console, exports, extension, hpcc, units, views
+from backwater import _core, analysis, console, exports, extension, hpcc, style, units, views
 from backwater import simulation as simulating
 from backwater.console import UsageError
 from backwater.experiment import commands
@@ -31,6 +31,7 @@ from backwater.result import REPORT_FILE, DamagedError, Result, ResultError
 from backwater.scenario import ANALYZED_FLOWS, Scenario
 from backwater.simulation import InUseError
 from backwater.summary import EXIT_INTERNAL, EXIT_IO, EXIT_USAGE
+from backwater.viewer import command as viewer
 
 # Of whole numbers that the core is given; it has limits of its own below that.
 LARGEST = 2**32 - 1
@@ -211,6 +212,7 @@ def run(
             console.out.print(console.summary(result), crop=False)
         if report:
             console.write(directory / REPORT_FILE, _report({result.summary.name: result}), silent)
+        viewer.prepare(result, silent)
     if not silent:
         if result.has_empty_trace:
             console.message("probes.trace: nothing happened to what it looks at, when it looked", severity="warning")
@@ -358,6 +360,18 @@ def why(
         console.out.print(console.table(view))
 
 
+def _quantity(read: Callable[[str], int]) -> Callable[[str], int]:
+    """A parser of an option that is a number with a unit."""
+
+    def parse(text: str) -> int:
+        try:
+            return read(text)
+        except ValueError as error:
+            raise typer.BadParameter(str(error)) from None
+
+    return parse
+
+
 @app.command()
 def export(
     kind: Annotated[exports.Kind, typer.Argument(help="perfetto or pcapng.", show_default=False)],
@@ -366,12 +380,25 @@ def export(
         Path | None,
         typer.Option("--output", "-o", metavar="FILE", help="File to write (default: in RESULT).", show_default=False),
     ] = None,
+    start: Annotated[
+        int | None,
+        typer.Option("--from", metavar="TIME", parser=_quantity(units.picoseconds), help="pcapng: from when on."),
+    ] = None,
+    until: Annotated[
+        int | None,
+        typer.Option("--until", metavar="TIME", parser=_quantity(units.picoseconds), help="pcapng: until when."),
+    ] = None,
 ) -> None:
     """Write a result for Perfetto, or the frames that it has traced for Wireshark."""
     result = Result.load(directory)
+    window = (start or 0, result.summary.simulated_ps + 1 if until is None else until)
+    if kind == "perfetto" and (start, until) != (None, None):
+        raise UsageError("--from and --until are for pcapng: a trace for Perfetto is always whole")
+    if window[0] >= window[1]:
+        raise UsageError(f"no time is from {style.duration(window[0])} on and before {style.duration(window[1])}")
     path = output or directory / exports.FILE_NAMES[kind]
     path.parent.mkdir(parents=True, exist_ok=True)
-    count = exports.export(result, kind, path)
+    count = exports.export(result, kind, path, window)
     console.written(path)
     if kind == "pcapng":
         _notes(
@@ -430,18 +457,6 @@ def compare(
 
 app.command("sweep")(commands.sweep)
 app.command("reproduce")(commands.reproduce)
-
-
-def _quantity(read: Callable[[str], int]) -> Callable[[str], int]:
-    """A parser of an option that is a number with a unit."""
-
-    def parse(text: str) -> int:
-        try:
-            return read(text)
-        except ValueError as error:
-            raise typer.BadParameter(str(error)) from None
-
-    return parse
 
 
 def _cable(text: str) -> int:
@@ -669,6 +684,9 @@ def convert_to_hpcc(
 def _notes(notes: Sequence[str]) -> None:
     for note in notes:
         console.err.print(Text(f"note: {note}", "dim"), soft_wrap=True)
+
+
+app.command()(viewer.view)
 
 
 @app.command()

@@ -224,12 +224,12 @@ def progress(quiet: bool) -> Iterator[Callable[[_core.Progress], None] | None]:
 
 
 @contextmanager
-def counting(quiet: bool) -> Iterator[Callable[[int, int], None]]:
-    """A progress line on standard error that counts runs while the block runs; none if quiet or not at a terminal."""
+def counting(quiet: bool, what: str = "runs") -> Iterator[Callable[[int, int], None]]:
+    """A progress line on standard error that counts while the block runs; none if quiet or not at a terminal."""
     if quiet or not err.is_terminal:
         yield lambda _done, _all: None
         return
-    columns = (SpinnerColumn(), BarColumn(bar_width=32), MofNCompleteColumn(), TextColumn("runs"), TimeElapsedColumn())
+    columns = (SpinnerColumn(), BarColumn(bar_width=32), MofNCompleteColumn(), TextColumn(what), TimeElapsedColumn())
     with Progress(*columns, console=err, transient=True) as bar:
         task = bar.add_task("", total=None)
         yield lambda done, total: bar.update(task, completed=done, total=total)

@@ -18,13 +18,14 @@ FILE_NAMES: dict[Kind, str] = {"perfetto": "trace.perfetto", "pcapng": "frames.p
 DISSECTOR = "backwater.lua"
 
 
-def export(result: Result, kind: Kind, output: Path) -> int:
+def export(result: Result, kind: Kind, output: Path, window: tuple[int, int] | None = None) -> int:
     """Writes a result as a file for another tool; it never simulates.
 
     Args:
         result: The result of a run; what it has traced (`probes.trace`) is what a capture holds.
         kind: `perfetto` for the viewer of Perfetto, `pcapng` for Wireshark.
         output: The file, or a link to it.
+        window: Of a capture: only frames that begin to leave from the first time on and before the second, ps.
 
     Returns:
         How many events, or frames, the file holds.
@@ -47,7 +48,10 @@ def export(result: Result, kind: Kind, output: Path) -> int:
     with TemporaryDirectory(dir=target.parent, prefix=".export-") as directory:
         partial = Path(directory) / target.name
         try:
-            count = _core.export(kind, str(result.directory), str(partial))
+            if kind == "pcapng":
+                count = _core.export_pcapng(str(result.directory), str(partial), window)
+            else:
+                count = _core.export_perfetto(str(result.directory), str(partial))
         except ValueError as error:
             raise ResultError(str(error)) from None
         partial.replace(target)

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 RUN_FILE: Final = "run.json"
 TOPOLOGY_FILE: Final = "topology.json"
 REPORT_FILE: Final = "report.html"
+# What the viewer reads, made from the tables.
+VIEW_DIRECTORY: Final = "view"
 TABLES: Final = (
     "flows",
     "waits",
@@ -32,6 +34,8 @@ TABLES: Final = (
     "pauses",
     "full_queues",
     "queues",
+    "egress",
+    "ingress",
     "ports",
     "buffers",
     "stops",
@@ -278,6 +282,16 @@ class Result:
     def queues(self) -> pl.DataFrame:
         """Sampled egress queues; only those that were not empty or paused."""
         return self._table("queues")
+
+    @cached_property
+    def egress(self) -> pl.DataFrame:
+        """Sampled bytes of single egress queues; only those that held something."""
+        return self._table("egress")
+
+    @cached_property
+    def ingress(self) -> pl.DataFrame:
+        """Sampled ingress queues with their thresholds and headroom; only those that held something."""
+        return self._table("ingress")
 
     @cached_property
     def ports(self) -> pl.DataFrame:

@@ -1,4 +1,5 @@
-//! Turns the result of a run into files for tools that people already have: Wireshark ([`pcapng`]) and Perfetto ([`perfetto`]).
+//! Turns the result of a run into files for tools that people already have, Wireshark ([`pcapng`]) and Perfetto ([`perfetto`]), and for Backwater's own viewer
+//! ([`view`]).
 //!
 //! An export reads tables, and never simulates: what it shows has been written down by the run.
 
@@ -9,6 +10,9 @@ pub mod pcapng;
 pub mod perfetto;
 mod run;
 mod tables;
+pub mod view;
+
+pub use tables::Window;
 
 use std::path::PathBuf;
 
@@ -26,6 +30,9 @@ pub enum ExportError {
         /// Why not.
         cause: String,
     },
+    /// Whoever asked for it does not want it any more.
+    #[error("stopped")]
+    Stopped,
     /// A file cannot be written.
     #[error("{path}: {cause}", path = .path.display())]
     Write {

@@ -3,7 +3,7 @@
 use crate::ExportError;
 use crate::frames::{Sent, bytes};
 use crate::run::{Port, Run};
-use crate::tables;
+use crate::tables::{self, Window};
 use pcap_file::pcapng::PcapNgWriter;
 use pcap_file::pcapng::blocks::enhanced_packet::EnhancedPacketBlock;
 use pcap_file::pcapng::blocks::interface_description::{InterfaceDescriptionBlock, InterfaceDescriptionOption};
@@ -19,12 +19,12 @@ use std::time::Duration;
 /// Times are in units of 10^-12 s.
 const PICOSECONDS: u8 = 12;
 
-/// Writes the frames that the run in `directory` has traced to `output`; how many.
+/// Writes the frames that the run in `directory` has traced to `output`, those of a window or all of them; how many.
 ///
 /// # Errors
 /// The run has traced nothing, or frames that real headers do not fit into; a file cannot be read or written.
-pub fn export(directory: &Path, output: &Path) -> Result<u64, ExportError> {
-    let run = Run::read(directory)?;
+pub fn export(directory: &Path, output: &Path, window: Option<Window>) -> Result<u64, ExportError> {
+    let run = Run::with_flows(directory)?;
     run.need_trace(directory)?;
     if run.framing != "rocev2" {
         let message = format!(
@@ -71,14 +71,15 @@ pub fn export(directory: &Path, output: &Path) -> Result<u64, ExportError> {
         "pfc_quanta",
         "header",
     ];
-    tables::read(&directory.join("events.parquet"), &columns, |rows| {
+    tables::read(&directory.join("events.parquet"), &columns, window, |rows| {
         let (event, node, kind, header) =
             (rows.names("event")?, rows.names("node")?, rows.names("frame")?, rows.bytes("header")?);
         let (time, port, class) = (rows.numbers("time_ps")?, rows.numbers("port")?, rows.numbers("class")?);
         let (flow, psn, size) = (rows.numbers("flow")?, rows.numbers("psn")?, rows.numbers("frame_bytes")?);
         let (marked, classes, quanta) =
             (rows.numbers("marked")?, rows.numbers("pfc_classes")?, rows.numbers("pfc_quanta")?);
-        for row in (0..rows.len()).filter(|row| event.at(*row) == "sent") {
+        let is_in = |row: &usize| window.is_none_or(|(from, until)| (from..until).contains(&time.at(*row)));
+        for row in (0..rows.len()).filter(is_in).filter(|row| event.at(*row) == "sent") {
             let sent = Sent {
                 port: (run.number(node.at(row)), port.at(row) as u16),
                 kind: kind.at(row),

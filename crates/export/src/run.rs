@@ -34,6 +34,8 @@ pub(crate) struct Link {
 pub(crate) struct Run {
     pub(crate) names: Vec<String>,
     numbers: BTreeMap<String, u32>,
+    /// How many ports the nodes before each one have.
+    ports_before: Vec<u32>,
     /// Time between two samples, ps; 0 without any.
     pub(crate) sample_ps: u64,
     pub(crate) links: BTreeMap<Port, Link>,
@@ -45,6 +47,8 @@ pub(crate) struct Run {
     pub(crate) has_trace: bool,
     pub(crate) end_ps: u64,
     pub(crate) version: String,
+    /// Sizes and checksums of its files.
+    files: Value,
 }
 
 fn json(path: &Path) -> Result<Value, ExportError> {
@@ -54,7 +58,14 @@ fn json(path: &Path) -> Result<Value, ExportError> {
 }
 
 impl Run {
-    /// Reads the run that wrote `directory`.
+    /// Reads the run that wrote `directory`, and all its flows.
+    pub(crate) fn with_flows(directory: &Path) -> Result<Run, ExportError> {
+        let mut run = Run::read(directory)?;
+        run.flows = run.read_flows(directory)?;
+        Ok(run)
+    }
+
+    /// Reads the run that wrote `directory`, without its flows.
     pub(crate) fn read(directory: &Path) -> Result<Run, ExportError> {
         let (run, topology) = (json(&directory.join("run.json"))?, json(&directory.join("topology.json"))?);
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
@@ -81,9 +92,17 @@ impl Run {
         let mtu = mtu.map_err(|_| ExportError::Missing(format!("{} has no network.mtu", directory.display())))?;
         let sample_ps = text(&run["scenario"]["probes"]["sample_interval"]);
         let sample_ps = read_quantity(Quantity::Time, &sample_ps).unwrap_or_default();
-        let mut found = Run {
+        let mut ports_before = vec![0; names.len() + 1];
+        for (node, _) in links.keys() {
+            ports_before[*node as usize + 1] += 1;
+        }
+        for node in 0..names.len() {
+            ports_before[node + 1] += ports_before[node];
+        }
+        Ok(Run {
             names,
             numbers,
+            ports_before,
             sample_ps,
             links,
             interfaces,
@@ -93,24 +112,49 @@ impl Run {
             has_trace: !run["scenario"]["probes"]["trace"].is_null(),
             end_ps: run["simulated_ps"].as_u64().unwrap_or_default(),
             version: text(&run["version"]),
-        };
+            files: run["files"].clone(),
+        })
+    }
+
+    fn read_flows(&self, directory: &Path) -> Result<BTreeMap<u32, Flow>, ExportError> {
         let columns = ["id", "src", "dst", "bytes", "start_ps", "receiver_finish_ps"];
-        tables::read(&directory.join("flows.parquet"), &columns, |rows| {
+        let mut flows = BTreeMap::new();
+        tables::read(&directory.join("flows.parquet"), &columns, None, |rows| {
             let (id, bytes, start) = (rows.numbers("id")?, rows.numbers("bytes")?, rows.numbers("start_ps")?);
-            let (src, dst, finish) = (rows.names("src")?, rows.names("dst")?, rows.numbers("receiver_finish_ps")?);
+            let (src, dst) = (rows.names("src")?.numbers(self), rows.names("dst")?.numbers(self));
+            let finish = rows.numbers("receiver_finish_ps")?;
             for row in 0..rows.len() {
-                let flow = Flow {
-                    src: found.number(src.at(row)),
-                    dst: found.number(dst.at(row)),
-                    bytes: bytes.get(row),
-                    start_ps: start.at(row),
-                    finish_ps: finish.get(row),
-                };
-                found.flows.insert(id.at(row) as u32, flow);
+                let (bytes, start_ps, finish_ps) = (bytes.get(row), start.at(row), finish.get(row));
+                let flow = Flow { src: src(row), dst: dst(row), bytes, start_ps, finish_ps };
+                flows.insert(id.at(row) as u32, flow);
             }
             Ok(())
         })?;
-        Ok(found)
+        Ok(flows)
+    }
+
+    /// The number of a port among those of all nodes, node by node.
+    pub(crate) fn port_number(&self, (node, port): Port) -> u32 {
+        self.ports_before[node as usize] + u32::from(port)
+    }
+
+    /// How many samples there were.
+    pub(crate) fn samples(&self) -> u32 {
+        self.end_ps.checked_div(self.sample_ps).unwrap_or_default() as u32
+    }
+
+    /// Which sample was taken at a time, from 0.
+    pub(crate) fn bin(&self, time_ps: u64) -> u32 {
+        (time_ps / self.sample_ps).clamp(1, self.samples().max(1).into()) as u32 - 1
+    }
+
+    /// What identifies the content of tables: their checksums.
+    pub(crate) fn sums(&self, tables: &[&str]) -> BTreeMap<String, u64> {
+        let sum = |table: &&str| {
+            let file = format!("{table}.parquet");
+            Some(((*table).to_owned(), self.files[file]["crc32"].as_u64()?))
+        };
+        tables.iter().filter_map(sum).collect()
     }
 
     /// The place of a node in the list of nodes.
@@ -143,6 +187,7 @@ impl Run {
         Run {
             names: Vec::new(),
             numbers: BTreeMap::new(),
+            ports_before: Vec::new(),
             sample_ps: 0,
             links,
             interfaces: BTreeMap::new(),
@@ -152,6 +197,7 @@ impl Run {
             has_trace: true,
             end_ps: 0,
             version: String::new(),
+            files: Value::Null,
         }
     }
 }

@@ -1,12 +1,15 @@
 //! Reading the tables of a result, column by column.
 
 use crate::ExportError;
+use crate::run::Run;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type};
 use arrow_array::{Array, ArrayRef, RecordBatch, StringArray};
 use arrow_schema::DataType;
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use parquet::file::metadata::RowGroupMetaData;
+use parquet::file::statistics::Statistics;
 use std::fs::File;
 use std::path::Path;
 
@@ -25,15 +28,45 @@ pub(crate) struct Names<'a> {
     values: &'a StringArray,
 }
 
-/// Calls `handle` with all rows of a table, some at a time, of which it needs `columns`.
+/// Rows that are read at a time.
+const BATCH: usize = 1 << 16;
+
+/// Times from the first on and before the second, ps.
+pub type Window = (u64, u64);
+
+fn open(path: &Path) -> Result<ParquetRecordBatchReaderBuilder<File>, ExportError> {
+    let fail = |cause: String| ExportError::Read { path: path.into(), cause };
+    let file = File::open(path).map_err(|cause| fail(cause.to_string()))?;
+    ParquetRecordBatchReaderBuilder::try_new(file).map_err(|cause| fail(cause.to_string()))
+}
+
+/// How many rows a table has.
+pub(crate) fn row_count(path: &Path) -> Result<u64, ExportError> {
+    Ok(open(path)?.metadata().file_metadata().num_rows() as u64)
+}
+
+/// Calls `handle` with all rows of a table, some at a time, of which it needs `columns`. Where `window` is given, row groups are left out whose `time_ps`, the
+/// first column, is outside it.
 pub(crate) fn read(
     path: &Path,
     columns: &[&str],
+    window: Option<Window>,
     mut handle: impl FnMut(&Rows<'_>) -> Result<(), ExportError>,
 ) -> Result<(), ExportError> {
     let fail = |cause: String| ExportError::Read { path: path.into(), cause };
-    let file = File::open(path).map_err(|cause| fail(cause.to_string()))?;
-    let builder = ParquetRecordBatchReaderBuilder::try_new(file).map_err(|cause| fail(cause.to_string()))?;
+    let mut builder = open(path)?.with_batch_size(BATCH);
+    if let Some((from, until)) = window {
+        let is_needed = |group: &RowGroupMetaData| match group.column(0).statistics() {
+            Some(Statistics::Int64(times)) => {
+                let (first, last) = (times.min_opt(), times.max_opt());
+                first.is_none_or(|first| (*first as u64) < until) && last.is_none_or(|last| *last as u64 >= from)
+            }
+            _ => true,
+        };
+        let groups = builder.metadata().row_groups().iter().enumerate();
+        let needed = groups.filter(|(_, group)| is_needed(group)).map(|(number, _)| number).collect();
+        builder = builder.with_row_groups(needed);
+    }
     let mask = ProjectionMask::columns(builder.parquet_schema(), columns.iter().copied());
     let reader = builder.with_projection(mask).build().map_err(|cause| fail(cause.to_string()))?;
     for batch in reader {
@@ -71,6 +104,14 @@ impl<'a> Rows<'a> {
         Ok(Names { keys: column, values })
     }
 
+    /// A column of lists of whole numbers, as a function of the row.
+    pub(crate) fn lists(&self, name: &str) -> Result<impl Fn(usize) -> Option<Vec<u16>> + use<'a>, ExportError> {
+        let column = self.column(name)?.as_list_opt::<i32>().ok_or_else(|| self.other_version(name))?;
+        let is_known = column.value_type() == DataType::UInt16;
+        is_known.then_some(()).ok_or_else(|| self.other_version(name))?;
+        Ok(move |row| column.is_valid(row).then(|| column.value(row).as_primitive::<UInt16Type>().values().to_vec()))
+    }
+
     /// A column of bytes, as a function of the row.
     pub(crate) fn bytes(&self, name: &str) -> Result<impl Fn(usize) -> Option<&'a [u8]> + use<'a>, ExportError> {
         let column = self.column(name)?.as_binary_opt::<i32>().ok_or_else(|| self.other_version(name))?;
@@ -99,6 +140,13 @@ impl Numbers<'_> {
 }
 
 impl Names<'_> {
+    /// The places in the list of nodes of nodes that every row has, as a function of the row.
+    pub(crate) fn numbers(self, run: &Run) -> impl Fn(usize) -> u32 {
+        let numbers: Vec<u32> = self.values.iter().map(|name| run.number(name.unwrap_or_default())).collect();
+        let keys = self.keys.as_dictionary::<Int32Type>().keys().clone();
+        move |row| numbers.get(keys.value(row) as usize).copied().unwrap_or_default()
+    }
+
     pub(crate) fn get(&self, row: usize) -> Option<&str> {
         let dictionary = self.keys.as_dictionary::<Int32Type>();
         dictionary.key(row).map(|key| self.values.value(key))

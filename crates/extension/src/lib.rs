@@ -9,7 +9,7 @@ use backwater_analysis::{Question, Refusal, headroom, tofino};
 use backwater_engine::Time;
 use backwater_engine::memory::Share;
 use backwater_engine::units::Quantity;
-use backwater_export::ExportError;
+use backwater_export::{ExportError, Window, view};
 use backwater_fabric::driver::memory::Memory;
 use backwater_fabric::mechanisms::plug_in::Refused;
 use backwater_results::{BUILD, RunError, SCHEMA_VERSION, topology_json};
@@ -20,7 +20,7 @@ use backwater_scenario::{
 };
 pub use pyo3;
 use pyo3::create_exception;
-use pyo3::exceptions::{PyException, PyImportError, PyOSError, PyRuntimeError, PyValueError};
+use pyo3::exceptions::{PyException, PyImportError, PyKeyboardInterrupt, PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use serde::Serialize;
@@ -391,18 +391,41 @@ fn quantity(kind: &str, text: &str) -> PyResult<u64> {
     })
 }
 
-/// Writes a result as a file for another tool: `perfetto` or `pcapng`; how many events, or frames, that are.
-#[pyfunction]
-fn export(py: Python<'_>, kind: &str, directory: &str, output: &str) -> PyResult<u64> {
-    let export = match kind {
-        "perfetto" => backwater_export::perfetto::export,
-        "pcapng" => backwater_export::pcapng::export,
-        _ => return Err(PyValueError::new_err(format!("{kind} is no kind of export: perfetto, pcapng"))),
-    };
-    py.detach(|| export(Path::new(directory), Path::new(output))).map_err(|error| match error {
+/// What Python is told of a result that could not be exported.
+fn export_error(error: ExportError) -> PyErr {
+    match error {
         ExportError::Missing(message) => PyValueError::new_err(message),
         ExportError::Read { .. } | ExportError::Write { .. } => PyOSError::new_err(error.to_string()),
-    })
+        ExportError::Stopped => PyKeyboardInterrupt::new_err(()),
+    }
+}
+
+/// Writes a result as a file for Perfetto; how many events that are.
+#[pyfunction]
+fn export_perfetto(py: Python<'_>, directory: &str, output: &str) -> PyResult<u64> {
+    py.detach(|| backwater_export::perfetto::export(Path::new(directory), Path::new(output))).map_err(export_error)
+}
+
+/// Writes the frames of a result that leave in a window, or all of them, as a capture; how many frames that are.
+#[pyfunction]
+fn export_pcapng(py: Python<'_>, directory: &str, output: &str, window: Option<Window>) -> PyResult<u64> {
+    py.detach(|| backwater_export::pcapng::export(Path::new(directory), Path::new(output), window))
+        .map_err(export_error)
+}
+
+/// Writes the files that the viewer reads into `output`; `tell` learns of rows read and rows in all, and may raise.
+#[pyfunction]
+fn build_view(py: Python<'_>, directory: &str, output: &str, tell: &Bound<'_, PyAny>) -> PyResult<()> {
+    let (tell, mut raised) = (tell.clone().unbind(), None);
+    let mut on_rows = |done: u64, total: u64| {
+        Python::attach(|py| {
+            let told = py.check_signals().and_then(|()| tell.call1(py, (done, total)).map(drop));
+            raised = told.err();
+            raised.is_none()
+        })
+    };
+    let built = py.detach(|| view::build(Path::new(directory), Path::new(output), &mut on_rows));
+    raised.map_or_else(|| built.map_err(export_error), Err)
 }
 
 /// Version of the package.
@@ -469,6 +492,7 @@ pub fn fill(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Progress>()?;
     module.add_class::<Estimate>()?;
     module.add("SCHEMA_VERSION", SCHEMA_VERSION)?;
+    module.add("VIEW_VERSION", view::VERSION)?;
     for function in [
         wrap_pyfunction!(schema, module)?,
         wrap_pyfunction!(convert_hpcc, module)?,
@@ -476,7 +500,9 @@ pub fn fill(module: &Bound<'_, PyModule>) -> PyResult<()> {
         wrap_pyfunction!(headroom_plan, module)?,
         wrap_pyfunction!(spectrum_headroom, module)?,
         wrap_pyfunction!(chips, module)?,
-        wrap_pyfunction!(export, module)?,
+        wrap_pyfunction!(export_perfetto, module)?,
+        wrap_pyfunction!(export_pcapng, module)?,
+        wrap_pyfunction!(build_view, module)?,
         wrap_pyfunction!(chosen_names, module)?,
         wrap_pyfunction!(quantity, module)?,
         wrap_pyfunction!(version, module)?,

@@ -2,6 +2,7 @@
 
 mod open_tables;
 mod rows;
+mod samples;
 
 use self::open_tables::Tables;
 use crate::BUILD;
@@ -9,16 +10,13 @@ use crate::disk::{FileSum, Reserve};
 use crate::events::EventLog;
 use crate::roles::{FlowRole, Roles};
 use crate::summary::{Audit, DeadFlow, DeadQueue, DeadlockReport, FlowCounts, Outcome, Summary};
-use crate::tables::{
-    BalancingRow, BufferRow, GoodputRow, HeadroomRow, Name, PathRow, PortRow, QueueRow, ReorderingRow, Row,
-    SCHEMA_VERSION, SwitchRow, TableError, TableWriter,
-};
+use crate::tables::{HeadroomRow, Name, ReorderingRow, Row, SCHEMA_VERSION, SwitchRow, TableError, TableWriter};
 use crate::topology::topology_json;
 use crate::usage::{Footprint, cpu_seconds, peak_rss_bytes};
 use backwater_engine::{Duration, Time};
 use backwater_fabric::Simulation;
 use backwater_fabric::contract::note::{Disorder, DropCause};
-use backwater_fabric::contract::{FlowControlAccounts as _, Held, PathState};
+use backwater_fabric::contract::{FlowControlAccounts as _, Held};
 use backwater_fabric::driver::deadlock::Deadlock;
 use backwater_fabric::frame::PacketKind;
 use backwater_fabric::frame::journey::Term;
@@ -570,94 +568,6 @@ impl Run {
             })
         });
         rows.collect()
-    }
-
-    fn sample(&mut self, now: Time) {
-        let fabric = self.simulation.fabric();
-        // Ports are numbered node by node. They come first in `zip`, so that no counter is taken unused.
-        let mut sent_before = self.sent.iter_mut();
-        for node in self.simulation.nodes() {
-            for (port, before) in node.ports().iter().zip(&mut sent_before) {
-                let (bytes, paused_queues) = (port.queued_bytes(), port.closed_queues().count() as u16);
-                if bytes > 0 || paused_queues > 0 {
-                    self.tables.queues.push(QueueRow {
-                        time_ps: now,
-                        node: node.id.into(),
-                        port: port.ix,
-                        bytes,
-                        queues: port.occupied_queues() as u16,
-                        paused: port.closed_classes().0,
-                        paused_queues,
-                    });
-                }
-                let now_sent = [port.sent_wire_bytes(), port.relayed_wire_bytes()];
-                let [sent, relayed] = std::array::from_fn(|i| now_sent[i] - before[i]);
-                *before = now_sent;
-                if sent > 0 {
-                    self.tables.ports.push(PortRow {
-                        time_ps: now,
-                        node: node.id.into(),
-                        port: port.ix,
-                        peer: fabric.wiring.neighbour(node.id, port.ix).into(),
-                        tx_bytes: sent,
-                        relayed_bytes: relayed,
-                    });
-                }
-            }
-            let occupancy = node.pipeline().map(|pipeline| pipeline.occupancy()).unwrap_or_default();
-            if occupancy.used > 0 {
-                self.tables.buffers.push(BufferRow {
-                    time_ps: now,
-                    node: node.id.into(),
-                    used_bytes: occupancy.used,
-                    shared_bytes: occupancy.shared,
-                    headroom_bytes: occupancy.headroom,
-                });
-            }
-        }
-    }
-
-    fn sample_paths(&mut self, now: Time) {
-        let Run { simulation, tables, held, .. } = self;
-        for node in simulation.nodes() {
-            let Some(pipeline) = node.pipeline() else { continue };
-            pipeline.observe_balancing(now, &mut |what| match what {
-                Held::Path(PathState { to, path, egress, delay, is_isolated }) => {
-                    if delay > Duration::ZERO || is_isolated {
-                        tables.paths.push(PathRow {
-                            time_ps: now,
-                            node: node.id.into(),
-                            to: to.into(),
-                            path,
-                            port: egress,
-                            delay_ps: delay,
-                            isolated: is_isolated,
-                        });
-                    }
-                }
-                Held::Count(what, count) => {
-                    if let Some(what) = held.get(what).copied().filter(|_| count > 0) {
-                        tables.balancing.push(BalancingRow { time_ps: now, node: node.id.into(), what, count });
-                    }
-                }
-            });
-        }
-    }
-
-    fn sample_goodput(&mut self, now: Time) {
-        let mut delivered: BTreeMap<FlowKind, u64> =
-            self.received.iter().map(|(kind, received)| (*kind, received.by_finished)).collect();
-        for (flow, spec, bytes) in self.simulation.delivered() {
-            *delivered.entry(self.kind_of(flow, spec)).or_default() += bytes;
-        }
-        for (kind @ (tag, role), delivered) in delivered {
-            let before = &mut self.received.entry(kind).or_default().at_sample;
-            let delivered_bytes = delivered - std::mem::replace(before, delivered);
-            if delivered_bytes > 0 {
-                let (tag, role) = (self.name_of_tag(tag), role.map(|role| self.name_of_role(role)));
-                self.tables.goodput.push(GoodputRow { time_ps: now, tag, role, delivered_bytes });
-            }
-        }
     }
 
     fn kind_of(&self, flow: FlowId, spec: &FlowSpec) -> FlowKind {

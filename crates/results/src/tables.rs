@@ -430,6 +430,42 @@ row! {
 }
 
 row! {
+    /// `egress.parquet`: egress queues that hold bytes, at every sample.
+    pub struct EgressRow {
+        /// time of the sample, ps
+        pub time_ps: Time,
+        /// node
+        pub node: Name,
+        /// number of the port at its node, from 0
+        pub port: u16,
+        /// queue; one of the classes' goes by the number of its class
+        pub queue: u16,
+        /// bytes in it
+        pub bytes: u64,
+    }
+}
+
+row! {
+    /// `ingress.parquet`: ingress queues that hold bytes, at every sample.
+    pub struct IngressRow {
+        /// time of the sample, ps
+        pub time_ps: Time,
+        /// node
+        pub node: Name,
+        /// number of the port at its node, from 0
+        pub port: u16,
+        /// traffic class
+        pub class: u8,
+        /// bytes charged to it
+        pub bytes: u64,
+        /// bytes at which it is full, as things are; empty where it has no such bound
+        pub threshold_bytes: Option<u64>,
+        /// bytes of headroom that it uses; that of its port, where queues share it
+        pub headroom_bytes: u64,
+    }
+}
+
+row! {
     /// `ports.parquet`: ports that have sent something since the sample before.
     pub struct PortRow {
         /// time of the sample, ps

@@ -37,15 +37,15 @@ const QUEUES: usize = 10;
 /// # Errors
 /// A file cannot be read or written.
 pub fn export(directory: &Path, output: &Path) -> Result<u64, ExportError> {
-    let run = Run::read(directory)?;
+    let run = Run::with_flows(directory)?;
     let mut drawing = Drawing { tracks: Tracks::create(output)?, run: &run };
     drawing.pauses(&read_pauses(directory, &run)?)?;
     drawing.flows()?;
     if run.has_trace {
-        tables::read(&directory.join("events.parquet"), &EVENT_COLUMNS, |rows| drawing.events(rows))?;
+        tables::read(&directory.join("events.parquet"), &EVENT_COLUMNS, None, |rows| drawing.events(rows))?;
     } else {
         let mut last = BTreeMap::new();
-        tables::read(&directory.join("queues.parquet"), &["time_ps", "node", "port", "bytes"], |rows| {
+        tables::read(&directory.join("queues.parquet"), &["time_ps", "node", "port", "bytes"], None, |rows| {
             drawing.samples(rows, &mut last)
         })?;
         for (port, at) in last {
@@ -70,7 +70,7 @@ fn read_pauses(directory: &Path, run: &Run) -> Result<Vec<Pause>, ExportError> {
         "parent_start_ps",
     ];
     let mut pauses = Vec::new();
-    tables::read(&directory.join("pauses.parquet"), &columns, |rows| {
+    tables::read(&directory.join("pauses.parquet"), &columns, None, |rows| {
         let (node, peer, cause) = (rows.names("node")?, rows.names("peer")?, rows.names("cause_node")?);
         let (port, queue, via) = (rows.numbers("port")?, rows.numbers("queue")?, rows.numbers("via_port")?);
         let (start, end, cause_port) =

@@ -145,6 +145,16 @@ impl Pipeline {
         self.buffer.held(ingress, class)
     }
 
+    /// Bytes at which it is full, as things are; `None` if it has no such bound.
+    pub fn threshold(&self, ingress: PortIx, class: Class) -> Option<u64> {
+        self.buffer.threshold(ingress, class)
+    }
+
+    /// Bytes of headroom that it uses; its port, where queues share it.
+    pub fn headroom(&self, ingress: PortIx, class: Class) -> u64 {
+        self.buffer.headroom(ingress, class)
+    }
+
     /// The most bytes of headroom that one ingress queue has used so far.
     pub fn peak_headroom(&self, ingress: PortIx, class: Class) -> u64 {
         self.buffer.peak_headroom(ingress, class)

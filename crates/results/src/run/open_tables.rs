@@ -2,8 +2,8 @@
 
 use crate::disk::FileSum;
 use crate::tables::{
-    BalancingRow, BufferRow, EventRow, FlowRow, FullQueueRow, GoodputRow, HeadroomRow, PathRow, PauseRow, PortRow,
-    QueueRow, StopRow, TableError, TableWriter, WaitRow,
+    BalancingRow, BufferRow, EgressRow, EventRow, FlowRow, FullQueueRow, GoodputRow, HeadroomRow, IngressRow, PathRow,
+    PauseRow, PortRow, QueueRow, StopRow, TableError, TableWriter, WaitRow,
 };
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -16,6 +16,8 @@ pub(super) struct Tables {
     pub(super) pauses: TableWriter<PauseRow>,
     pub(super) full_queues: TableWriter<FullQueueRow>,
     pub(super) queues: TableWriter<QueueRow>,
+    pub(super) egress: TableWriter<EgressRow>,
+    pub(super) ingress: TableWriter<IngressRow>,
     pub(super) ports: TableWriter<PortRow>,
     pub(super) buffers: TableWriter<BufferRow>,
     pub(super) stops: TableWriter<StopRow>,
@@ -40,6 +42,8 @@ impl Tables {
             pauses: TableWriter::create(directory, "pauses", nodes, metadata)?,
             full_queues: TableWriter::create(directory, "full_queues", nodes, metadata)?,
             queues: TableWriter::create(directory, "queues", nodes, metadata)?,
+            egress: TableWriter::create(directory, "egress", nodes, metadata)?,
+            ingress: TableWriter::create(directory, "ingress", nodes, metadata)?,
             ports: TableWriter::create(directory, "ports", nodes, metadata)?,
             buffers: TableWriter::create(directory, "buffers", nodes, metadata)?,
             stops: TableWriter::create(directory, "stops", nodes, metadata)?,
@@ -52,10 +56,11 @@ impl Tables {
 
     /// Why one of them cannot be written, if so.
     pub(super) fn failure(&self) -> Option<String> {
-        let Tables { flows, waits, events, pauses, full_queues, queues, ports, buffers, .. } = self;
-        let Tables { stops, headroom, goodput, paths, balancing, .. } = self;
+        let Tables { flows, waits, events, pauses, full_queues, queues, egress, ingress, ports, .. } = self;
+        let Tables { buffers, stops, headroom, goodput, paths, balancing, .. } = self;
         let first = flows.failure().or_else(|| waits.failure()).or_else(|| events.failure());
         let second = first.or_else(|| pauses.failure()).or_else(|| full_queues.failure()).or_else(|| queues.failure());
+        let second = second.or_else(|| egress.failure()).or_else(|| ingress.failure());
         let third = second.or_else(|| ports.failure()).or_else(|| buffers.failure()).or_else(|| stops.failure());
         let fourth = third.or_else(|| headroom.failure()).or_else(|| goodput.failure());
         fourth.or_else(|| paths.failure()).or_else(|| balancing.failure())
@@ -70,6 +75,8 @@ impl Tables {
             self.pauses.finish()?,
             self.full_queues.finish()?,
             self.queues.finish()?,
+            self.egress.finish()?,
+            self.ingress.finish()?,
             self.ports.finish()?,
             self.buffers.finish()?,
             self.stops.finish()?,

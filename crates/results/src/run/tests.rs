@@ -56,11 +56,13 @@ fn a_run_leaves_complete_files_and_nothing_else() {
     let tables = [
         "balancing",
         "buffers",
+        "egress",
         "events",
         "flows",
         "full_queues",
         "goodput",
         "headroom",
+        "ingress",
         "paths",
         "pauses",
         "ports",

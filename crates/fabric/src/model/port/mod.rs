@@ -260,6 +260,12 @@ impl Port {
         self.occupied.iter().count() + self.inner.occupied.iter().count()
     }
 
+    /// Queues that hold packets, and the charged bytes in each; those that lead to the wire first.
+    pub fn held_queues(&self) -> impl Iterator<Item = (QueueIx, u64)> + '_ {
+        let queues = self.occupied.iter().chain(self.inner.occupied.iter()).map(|queue| queue as QueueIx);
+        queues.map(|queue| (queue, self.queue_bytes(queue)))
+    }
+
     /// The most of the queues that a flow control has added that have held a packet at once.
     pub fn most_filled_queues(&self) -> QueueIx {
         self.most_filled

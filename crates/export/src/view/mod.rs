@@ -1,0 +1,208 @@
+//! Files from which a viewer answers with few short reads, however long the run was: pyramids of all samples, pauses by length and start, flows by number.
+//!
+//! | file | contents |
+//! |---|---|
+//! | `queues`, `egress`, `ingress`, `ports`, `buffers` | minima and maxima of what the table of that name samples ([`pyramid`]) |
+//! | `pauses` | the intervals of `pauses.parquet` ([`pauses`]) |
+//! | `paused` | how long queues were paused in bins of time, and because of whom ([`pauses`]) |
+//! | `flows` | the rows of `flows.parquet` in the order of their numbers ([`flows`]) |
+//! | `senders` | what senders did, of those that were traced, by flow |
+//! | `index.json` | what they were made from; written last |
+//!
+//! Ports are numbered node by node in the order of `topology.json`, which also numbers the nodes. Row groups are small, and of one level and one span of time
+//! each, so that the statistics in the footer tell which of them to read. Whole numbers are 32 bits wide and all others double precision, which scripts in a
+//! browser read without a conversion; times up to 2^53 ps, 150 minutes, are exact.
+
+mod flows;
+mod pauses;
+mod pyramid;
+mod senders;
+mod sheet;
+
+use self::pauses::Pauses;
+use self::pyramid::{Absent, Pyramid};
+use crate::ExportError;
+use crate::run::Run;
+use crate::tables::{self, Rows};
+use serde_json::{Value, json};
+use std::fs;
+use std::path::Path;
+
+/// Changes whenever the files do.
+pub const VERSION: u32 = 1;
+/// Bins that make up one of the level above.
+const BRANCHING: u32 = 4;
+/// Bins of a level that stand together.
+const CHUNK: u32 = 64;
+/// The most rows of a row group.
+const GROUP: usize = 1 << 14;
+/// Number of the place that stands for all ports together.
+const EVERYWHERE: i32 = -1;
+/// Events between two whose time the index has.
+const EVENT_STEP: u64 = 1 << 12;
+/// Tables that files are made from.
+const TABLES: [&str; 9] = ["queues", "egress", "ingress", "ports", "buffers", "pauses", "flows", "waits", "events"];
+
+/// How far it is: rows read, and rows in all. Says whether to go on.
+pub type Tell<'a> = &'a mut dyn FnMut(u64, u64) -> bool;
+
+/// A result that is being read.
+struct Source<'a> {
+    directory: &'a Path,
+    run: Run,
+    done: u64,
+    total: u64,
+    tell: Tell<'a>,
+}
+
+impl Source<'_> {
+    /// Calls `handle` with all rows of a table, some at a time; not at all if the result does not have the table.
+    fn read(
+        &mut self,
+        table: &str,
+        columns: &[&str],
+        mut handle: impl FnMut(&Rows<'_>, &Run) -> Result<(), ExportError>,
+    ) -> Result<(), ExportError> {
+        let path = self.directory.join(format!("{table}.parquet"));
+        if !path.exists() {
+            return Ok(());
+        }
+        tables::read(&path, columns, None, |rows| {
+            handle(rows, &self.run)?;
+            self.done += rows.len() as u64;
+            if (self.tell)(self.done, self.total) { Ok(()) } else { Err(ExportError::Stopped) }
+        })
+    }
+}
+
+/// Writes the files for the run in `directory` into `output`, which exists.
+///
+/// # Errors
+/// A file cannot be read or written, or `tell` has said to stop.
+pub fn build(directory: &Path, output: &Path, tell: Tell<'_>) -> Result<(), ExportError> {
+    let run = Run::read(directory)?;
+    let paths = TABLES.map(|table| directory.join(format!("{table}.parquet")));
+    let total = paths.iter().filter(|path| path.exists()).map(|path| tables::row_count(path)).sum::<Result<_, _>>()?;
+    let mut source = Source { directory, run, done: 0, total, tell };
+    if source.run.sample_ps > 0 {
+        source.queues(output)?;
+        source.pyramid(output, "egress", Some("queue"), &[("bytes", Absent::IsZero)])?;
+        let ingress =
+            [("bytes", Absent::IsZero), ("threshold_bytes", Absent::IsUnknown), ("headroom_bytes", Absent::IsZero)];
+        source.pyramid(output, "ingress", Some("class"), &ingress)?;
+        source.pyramid(output, "ports", None, &[("tx_bytes", Absent::IsZero)])?;
+        let buffers = [("used_bytes", Absent::IsZero), ("headroom_bytes", Absent::IsZero)];
+        source.pyramid(output, "buffers", None, &buffers)?;
+    }
+    let span = source.pauses(output)?;
+    let flows = source.flows(output)?;
+    let events = source.events(output)?;
+    let index = json!({
+        "version": VERSION,
+        "of": source.run.sums(&TABLES),
+        "sample_ps": source.run.sample_ps,
+        "samples": source.run.samples(),
+        "pause_ps": span,
+        "flows": flows,
+        "events": events,
+    });
+    let (path, partial) = (output.join("index.json"), output.join("index.json.partial"));
+    let written = fs::write(&partial, index.to_string() + "\n").and_then(|()| fs::rename(&partial, &path));
+    written.map_err(|cause| ExportError::Write { path, cause })
+}
+
+impl Source<'_> {
+    /// The pyramid of a table with a row per place and sample.
+    fn pyramid(
+        &mut self,
+        output: &Path,
+        table: &str,
+        queue: Option<&str>,
+        values: &[(&'static str, Absent)],
+    ) -> Result<(), ExportError> {
+        let mut pyramid = Pyramid::create(output, table, values, self.run.samples())?;
+        let is_of_ports = table != "buffers";
+        let mut columns = vec!["time_ps", "node"];
+        columns.extend(is_of_ports.then_some("port").into_iter().chain(queue));
+        columns.extend(values.iter().map(|(name, _)| *name));
+        self.read(table, &columns, |rows, run| {
+            let (time, node) = (rows.numbers("time_ps")?, rows.names("node")?.numbers(run));
+            let port = is_of_ports.then(|| rows.numbers("port")).transpose()?;
+            let queue = queue.map(|queue| rows.numbers(queue)).transpose()?;
+            let values = values.iter().map(|(name, _)| rows.numbers(name)).collect::<Result<Vec<_>, _>>()?;
+            for row in 0..rows.len() {
+                let node = node(row);
+                let place = port.as_ref().map_or(node, |port| run.port_number((node, port.at(row) as u16)));
+                let queue = queue.as_ref().map_or(0, |queue| queue.at(row) as i32);
+                let read = |i: usize| values[i].get(row).map_or(f64::NAN, |value| value as f64);
+                pyramid.push(run.bin(time.at(row)), place as i32, queue, read)?;
+            }
+            Ok(())
+        })?;
+        pyramid.finish()
+    }
+
+    /// That of the ports' queues, with what all ports come to.
+    fn queues(&mut self, output: &Path) -> Result<(), ExportError> {
+        let values = [("bytes", Absent::IsZero), ("paused_queues", Absent::IsZero)];
+        let mut pyramid = Pyramid::create(output, "queues", &values, self.run.samples())?;
+        // Of the sample that is being read.
+        let (mut at, mut sums) = (None, [0.0; 2]);
+        self.read("queues", &["time_ps", "node", "port", "bytes", "paused_queues"], |rows, run| {
+            let (time, node, port) =
+                (rows.numbers("time_ps")?, rows.names("node")?.numbers(run), rows.numbers("port")?);
+            let values = [rows.numbers("bytes")?, rows.numbers("paused_queues")?];
+            for row in 0..rows.len() {
+                let bin = run.bin(time.at(row));
+                if let Some(before) = at.replace(bin).filter(|before| *before != bin) {
+                    pyramid.push(before, EVERYWHERE, 0, |i| sums[i])?;
+                    sums = [0.0; 2];
+                }
+                let place = run.port_number((node(row), port.at(row) as u16));
+                let read = |i: usize| values[i].at(row) as f64;
+                pyramid.push(bin, place as i32, 0, read)?;
+                sums = std::array::from_fn(|i| sums[i] + read(i));
+            }
+            Ok(())
+        })?;
+        if let Some(bin) = at {
+            pyramid.push(bin, EVERYWHERE, 0, |i| sums[i])?;
+        }
+        pyramid.finish()
+    }
+
+    /// Pauses, and the width of the bins of the lowest level.
+    fn pauses(&mut self, output: &Path) -> Result<u64, ExportError> {
+        let mut pauses = Pauses::create(output, &self.run)?;
+        self.read("pauses", &pauses::COLUMNS, |rows, run| pauses.read(rows, run))?;
+        pauses.finish()
+    }
+
+    /// Flows, and those that suffered most.
+    fn flows(&mut self, output: &Path) -> Result<Value, ExportError> {
+        let mut waits = flows::Waits::default();
+        self.read("waits", &["flow"], |rows, _| waits.read(rows))?;
+        let mut flows = flows::Flows::default();
+        self.read("flows", &flows::COLUMNS, |rows, run| flows.read(rows, run))?;
+        flows.write(output, &waits, self.run.end_ps)
+    }
+
+    /// The times of some events, and what senders did.
+    fn events(&mut self, output: &Path) -> Result<Value, ExportError> {
+        let (mut next, mut first, mut times, mut last) = (0, 0, Vec::new(), 0);
+        let mut senders = senders::Senders::default();
+        self.read("events", &senders::COLUMNS, |rows, _| {
+            senders.read(rows)?;
+            let time = rows.numbers("time_ps")?;
+            while next - first < rows.len() as u64 {
+                times.push(time.at((next - first) as usize));
+                next += EVENT_STEP;
+            }
+            first += rows.len() as u64;
+            last = time.at(rows.len() - 1);
+            Ok(())
+        })?;
+        senders.write(output)?;
+        Ok(json!({ "rows": first, "step": EVENT_STEP, "times": times, "last": last }))
+    }
+}

@@ -1,0 +1,236 @@
+//! Pauses as intervals, and as shares of bins.
+//!
+//! An interval stands at the lowest level whose chunk is as long as it at least, in the chunk in which it starts: so what goes on at a time is in two chunks of
+//! each level. Bins of a level sum up the pauses of that level and of all levels below; longer ones are few, and seen as intervals.
+
+use crate::ExportError;
+use crate::run::Run;
+use crate::tables::Rows;
+use crate::view::pyramid::bins_of_levels;
+use crate::view::sheet::Sheet;
+use crate::view::{BRANCHING, CHUNK};
+use arrow_array::{ArrayRef, Float64Array, Int32Array};
+use arrow_schema::DataType;
+use std::collections::BTreeMap;
+use std::mem::{replace, take};
+use std::path::Path;
+use std::sync::Arc;
+
+/// Of `pauses.parquet`.
+pub(super) const COLUMNS: [&str; 12] = [
+    "node",
+    "port",
+    "peer",
+    "queue",
+    "start_ps",
+    "end_ps",
+    "cause_node",
+    "cause_port",
+    "via_port",
+    "parent_queue",
+    "parent_start_ps",
+    "hops",
+];
+/// Bins of the lowest level in a run without samples.
+const BINS: u64 = 1 << 12;
+/// Stands for a number that is not known.
+const UNKNOWN: i32 = -1;
+
+#[derive(Clone, Copy, Debug)]
+struct Interval {
+    port: u32,
+    queue: u16,
+    start: u64,
+    end: u64,
+    is_open: bool,
+    cause: u32,
+    via: Option<u32>,
+    parent: Option<(u64, u64)>,
+    hops: Option<u64>,
+}
+
+/// Port, queue and bin; how long that queue was paused in that bin, by cause.
+type Bins = BTreeMap<(u32, u16, u64), BTreeMap<u32, u64>>;
+
+/// What is open of a level, by chunk.
+#[derive(Debug, Default)]
+struct Level {
+    intervals: BTreeMap<u64, Vec<Interval>>,
+    bins: BTreeMap<u64, Bins>,
+}
+
+/// The files of pauses that are being written.
+pub(super) struct Pauses {
+    intervals: Sheet,
+    paused: Sheet,
+    /// Width of the bins of level 0, ps.
+    width: u64,
+    end: u64,
+    levels: Vec<Level>,
+    /// When something can be closed next.
+    next: u64,
+}
+
+impl Pauses {
+    pub(super) fn create(output: &Path, run: &Run) -> Result<Pauses, ExportError> {
+        let of = |names: &[&str], kind: DataType| -> Vec<_> {
+            names.iter().map(|name| ((*name).to_owned(), kind.clone())).collect()
+        };
+        let (whole, exact) = (DataType::Int32, DataType::Float64);
+        let keys = of(&["level", "port", "queue"], whole.clone());
+        let times = of(&["start", "end", "parent_start"], exact.clone());
+        let others = of(&["open", "cause", "via", "parent_queue", "hops"], whole.clone());
+        let shares = [of(&["bin", "cause"], whole), of(&["paused"], exact)].concat();
+        let width = if run.sample_ps > 0 { run.sample_ps } else { run.end_ps / BINS + 1 };
+        let bins = run.end_ps.div_ceil(width).min(u32::MAX.into()) as u32;
+        Ok(Pauses {
+            intervals: Sheet::create(output, "pauses", &[keys.clone(), times, others].concat())?,
+            paused: Sheet::create(output, "paused", &[keys, shares].concat())?,
+            width,
+            end: run.end_ps,
+            levels: bins_of_levels(bins).map(|_| Level::default()).collect(),
+            next: 0,
+        })
+    }
+
+    /// Width of the bins of a level.
+    fn width(&self, level: usize) -> u64 {
+        self.width * u64::from(BRANCHING).pow(level as u32)
+    }
+
+    /// Width of its chunks.
+    fn span(&self, level: usize) -> u64 {
+        self.width(level) * u64::from(CHUNK)
+    }
+
+    /// Rows of the table, which are in order of end.
+    pub(super) fn read(&mut self, rows: &Rows<'_>, run: &Run) -> Result<(), ExportError> {
+        let node = |column: &str| Ok::<_, ExportError>(rows.names(column)?.numbers(run));
+        let (node, peer, cause_node) = (node("node")?, node("peer")?, node("cause_node")?);
+        let (port, queue, start) = (rows.numbers("port")?, rows.numbers("queue")?, rows.numbers("start_ps")?);
+        let (end, cause, via) = (rows.numbers("end_ps")?, rows.numbers("cause_port")?, rows.numbers("via_port")?);
+        let (parent, since) = (rows.numbers("parent_queue")?, rows.numbers("parent_start_ps")?);
+        let hops = rows.numbers("hops")?;
+        for row in 0..rows.len() {
+            self.push(Interval {
+                port: run.port_number((node(row), port.at(row) as u16)),
+                queue: queue.at(row) as u16,
+                start: start.at(row),
+                end: end.get(row).unwrap_or(self.end),
+                is_open: end.get(row).is_none(),
+                cause: run.port_number((cause_node(row), cause.at(row) as u16)),
+                via: via.get(row).map(|via| run.port_number((peer(row), via as u16))),
+                parent: parent.get(row).zip(since.get(row)),
+                hops: hops.get(row),
+            })?;
+        }
+        Ok(())
+    }
+
+    fn push(&mut self, pause: Interval) -> Result<(), ExportError> {
+        if pause.end >= self.next {
+            self.close(pause.end)?;
+            self.next = (pause.end / self.span(0) + 1) * self.span(0);
+        }
+        let length = pause.end - pause.start;
+        let last = self.levels.len() - 1;
+        let level = (0..last).find(|level| length <= self.span(*level)).unwrap_or(last);
+        let (width, span) = (self.width(level), self.span(level));
+        let open = &mut self.levels[level];
+        open.intervals.entry(pause.start / span).or_default().push(pause);
+        for bin in pause.start / width..pause.end.div_ceil(width) {
+            let share = pause.end.min((bin + 1) * width) - pause.start.max(bin * width);
+            let bins = open.bins.entry(bin / u64::from(CHUNK)).or_default();
+            *bins.entry((pause.port, pause.queue, bin)).or_default().entry(pause.cause).or_default() += share;
+        }
+        Ok(())
+    }
+
+    /// Writes the chunks to which nothing comes that ends at `now` or later.
+    fn close(&mut self, now: u64) -> Result<(), ExportError> {
+        for level in 0..self.levels.len() {
+            let span = self.span(level);
+            // Whatever still comes to this level starts one span before `now` at most.
+            let first = (now / span).saturating_sub(1);
+            let open = &mut self.levels[level];
+            let later = open.intervals.split_off(&first);
+            let intervals = replace(&mut open.intervals, later);
+            let later = open.bins.split_off(&first);
+            let bins = replace(&mut open.bins, later);
+            self.write(level, Level { intervals, bins })?;
+        }
+        Ok(())
+    }
+
+    /// Writes what is complete of a level.
+    fn write(&mut self, level: usize, Level { intervals, bins }: Level) -> Result<(), ExportError> {
+        for mut intervals in intervals.into_values() {
+            intervals.sort_unstable_by_key(|pause| (pause.start, pause.port, pause.queue));
+            self.intervals.write(&intervals, |rows| interval_columns(level, rows))?;
+        }
+        bins.into_iter().try_for_each(|(chunk, bins)| self.write_bins(level, chunk, bins))
+    }
+
+    /// Writes a chunk of bins, and adds it to the level above.
+    fn write_bins(&mut self, level: usize, chunk: u64, bins: Bins) -> Result<(), ExportError> {
+        let rows: Vec<_> = bins
+            .iter()
+            .map(|(&key, causes)| {
+                let main = causes.iter().max_by_key(|(_, length)| **length).map_or(0, |(cause, _)| *cause);
+                (key, main, causes.values().sum::<u64>())
+            })
+            .collect();
+        self.paused.write(&rows, |rows| {
+            let numbers = |of: &dyn Fn(&((u32, u16, u64), u32, u64)) -> i32| -> ArrayRef {
+                Arc::new(Int32Array::from_iter_values(rows.iter().map(of)))
+            };
+            vec![
+                numbers(&|_| level as i32),
+                numbers(&|((port, ..), ..)| *port as i32),
+                numbers(&|((_, queue, _), ..)| i32::from(*queue)),
+                numbers(&|((.., bin), ..)| *bin as i32),
+                numbers(&|(_, cause, _)| *cause as i32),
+                Arc::new(Float64Array::from_iter_values(rows.iter().map(|(.., paused)| *paused as f64))),
+            ]
+        })?;
+        if let Some(above) = self.levels.get_mut(level + 1) {
+            let above = above.bins.entry(chunk / u64::from(BRANCHING)).or_default();
+            for ((port, queue, bin), causes) in bins {
+                let sums = above.entry((port, queue, bin / u64::from(BRANCHING))).or_default();
+                causes.into_iter().for_each(|(cause, length)| *sums.entry(cause).or_default() += length);
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes what is left; the width of the bins of level 0.
+    pub(super) fn finish(mut self) -> Result<u64, ExportError> {
+        for level in 0..self.levels.len() {
+            let left = take(&mut self.levels[level]);
+            self.write(level, left)?;
+        }
+        self.intervals.finish()?;
+        self.paused.finish()?;
+        Ok(self.width)
+    }
+}
+
+fn interval_columns(level: usize, rows: &[Interval]) -> Vec<ArrayRef> {
+    let numbers =
+        |of: &dyn Fn(&Interval) -> i32| -> ArrayRef { Arc::new(Int32Array::from_iter_values(rows.iter().map(of))) };
+    let times =
+        |of: &dyn Fn(&Interval) -> f64| -> ArrayRef { Arc::new(Float64Array::from_iter_values(rows.iter().map(of))) };
+    vec![
+        numbers(&|_| level as i32),
+        numbers(&|pause| pause.port as i32),
+        numbers(&|pause| pause.queue.into()),
+        times(&|pause| pause.start as f64),
+        times(&|pause| pause.end as f64),
+        times(&|pause| pause.parent.map_or(f64::from(UNKNOWN), |(_, since)| since as f64)),
+        numbers(&|pause| pause.is_open.into()),
+        numbers(&|pause| pause.cause as i32),
+        numbers(&|pause| pause.via.map_or(UNKNOWN, |via| via as i32)),
+        numbers(&|pause| pause.parent.map_or(UNKNOWN, |(queue, _)| queue as i32)),
+        numbers(&|pause| pause.hops.map_or(UNKNOWN, |hops| hops as i32)),
+    ]
+}

@@ -1,0 +1,156 @@
+//! Minima and maxima of samples in bins, each level's [`BRANCHING`] times as wide as those below.
+//!
+//! A row is a bin of a place (a port or a node) and a queue there. A bin of level 0 is a sample: bin i that at the end of sample interval i. Rows of a level
+//! stand in chunks of [`CHUNK`] bins; within a chunk by place, queue and bin. Bins in which nothing was sampled have no row.
+
+use crate::ExportError;
+use crate::view::sheet::Sheet;
+use crate::view::{BRANCHING, CHUNK};
+use arrow_array::{ArrayRef, Float64Array, Int32Array};
+use arrow_schema::DataType;
+use std::mem::take;
+use std::path::Path;
+use std::sync::Arc;
+
+/// The most values of a row.
+const MOST: usize = 3;
+
+/// What it means that a sample has no row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Absent {
+    /// There was nothing.
+    IsZero,
+    /// The value is not known.
+    IsUnknown,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Row {
+    place: i32,
+    queue: i32,
+    bin: u32,
+    /// Minimum and maximum of each value; not a number where it is not known.
+    values: [[f64; 2]; MOST],
+}
+
+/// Bins of a level that have been made and not written.
+#[derive(Debug, Default)]
+struct Level {
+    /// How many there are of this level in all.
+    bins: u32,
+    chunk: u32,
+    rows: Vec<Row>,
+}
+
+/// A pyramid that is being written.
+pub(super) struct Pyramid {
+    sheet: Sheet,
+    absent: Vec<Absent>,
+    levels: Vec<Level>,
+}
+
+/// How many bins each level has, from the lowest one; the highest is one chunk at most.
+pub(super) fn bins_of_levels(samples: u32) -> impl Iterator<Item = u32> {
+    std::iter::successors(Some(samples), |bins| (*bins > CHUNK).then(|| bins.div_ceil(BRANCHING)))
+}
+
+impl Pyramid {
+    /// A pyramid called `name` in `output`, of so many samples.
+    pub(super) fn create(
+        output: &Path,
+        name: &str,
+        values: &[(&'static str, Absent)],
+        samples: u32,
+    ) -> Result<Pyramid, ExportError> {
+        let keys = ["level", "place", "queue", "bin"].map(|name| (name.to_owned(), DataType::Int32));
+        let bounds =
+            |(name, _): &(&str, Absent)| ["min", "max"].map(|bound| (format!("{name}_{bound}"), DataType::Float64));
+        let columns: Vec<_> = keys.into_iter().chain(values.iter().flat_map(bounds)).collect();
+        let levels = bins_of_levels(samples).map(|bins| Level { bins, ..Default::default() });
+        Ok(Pyramid {
+            sheet: Sheet::create(output, name, &columns)?,
+            absent: values.iter().map(|(_, absent)| *absent).collect(),
+            levels: levels.collect(),
+        })
+    }
+
+    /// A sample; they come in order of time.
+    pub(super) fn push(
+        &mut self,
+        bin: u32,
+        place: i32,
+        queue: i32,
+        value: impl Fn(usize) -> f64,
+    ) -> Result<(), ExportError> {
+        let count = self.absent.len();
+        let values = std::array::from_fn(|i| if i < count { [value(i); 2] } else { [f64::NAN; 2] });
+        self.add(0, Row { place, queue, bin, values })
+    }
+
+    fn add(&mut self, level: usize, row: Row) -> Result<(), ExportError> {
+        let chunk = row.bin / CHUNK;
+        if chunk != self.levels[level].chunk {
+            self.close(level)?;
+            self.levels[level].chunk = chunk;
+        }
+        self.levels[level].rows.push(row);
+        Ok(())
+    }
+
+    /// Writes what there is of a level, and adds it to the one above.
+    fn close(&mut self, level: usize) -> Result<(), ExportError> {
+        let Level { bins, ref mut rows, .. } = self.levels[level];
+        let mut rows = take(rows);
+        rows.sort_unstable_by_key(|row| (row.place, row.queue, row.bin));
+        let values = self.absent.len();
+        self.sheet.write(&rows, |rows| columns(level, rows, values))?;
+        if level + 1 < self.levels.len() {
+            let parent = |row: &Row| (row.place, row.queue, row.bin / BRANCHING);
+            for children in rows.chunk_by(|one, other| parent(one) == parent(other)) {
+                let row = self.merged(children, bins);
+                self.add(level + 1, row)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The bin above some that are not empty, of a level with so many.
+    fn merged(&self, children: &[Row], bins: u32) -> Row {
+        let mut row = children[0];
+        row.bin /= BRANCHING;
+        let is_complete = children.len() as u32 == BRANCHING.min(bins - row.bin * BRANCHING);
+        for (i, absent) in self.absent.iter().enumerate() {
+            // What is not a number does not count.
+            let [least, most] = children
+                .iter()
+                .map(|child| child.values[i])
+                .fold([f64::NAN; 2], |[least, most], [low, high]| [least.min(low), most.max(high)]);
+            let has_zero = !is_complete && *absent == Absent::IsZero;
+            row.values[i] = [if has_zero { least.min(0.0) } else { least }, most];
+        }
+        row
+    }
+
+    /// Writes what is left.
+    pub(super) fn finish(mut self) -> Result<(), ExportError> {
+        for level in 0..self.levels.len() {
+            self.close(level)?;
+        }
+        self.sheet.finish()
+    }
+}
+
+fn columns(level: usize, rows: &[Row], values: usize) -> Vec<ArrayRef> {
+    let numbers =
+        |of: &dyn Fn(&Row) -> i32| -> ArrayRef { Arc::new(Int32Array::from_iter_values(rows.iter().map(of))) };
+    let keys: [ArrayRef; 4] = [
+        numbers(&|_| level as i32),
+        numbers(&|row| row.place),
+        numbers(&|row| row.queue),
+        numbers(&|row| row.bin as i32),
+    ];
+    let bounds = (0..values).flat_map(|i| [0, 1].map(|bound| (i, bound))).map(|(i, bound)| -> ArrayRef {
+        Arc::new(Float64Array::from_iter_values(rows.iter().map(|row| row.values[i][bound])))
+    });
+    keys.into_iter().chain(bounds).collect()
+}

@@ -1,0 +1,47 @@
+//! What senders did, by flow: the events `rate` and `sender` of a trace.
+
+use crate::ExportError;
+use crate::tables::Rows;
+use crate::view::sheet::Sheet;
+use arrow_array::{ArrayRef, Float64Array, Int32Array};
+use arrow_schema::DataType;
+use std::path::Path;
+use std::sync::Arc;
+
+/// Of `events.parquet`.
+pub(super) const COLUMNS: [&str; 6] = ["time_ps", "event", "flow", "rate_bps", "in_flight_bytes", "window_bytes"];
+
+/// Flow; time, rate, bytes in flight and window, of which some are not a number.
+#[derive(Debug, Default)]
+pub(super) struct Senders(Vec<(u32, [f64; 4])>);
+
+impl Senders {
+    pub(super) fn read(&mut self, rows: &Rows<'_>) -> Result<(), ExportError> {
+        let (event, flow) = (rows.names("event")?, rows.numbers("flow")?);
+        let values = ["time_ps", "rate_bps", "in_flight_bytes", "window_bytes"].map(|name| rows.numbers(name));
+        let values = values.into_iter().collect::<Result<Vec<_>, _>>()?;
+        for row in (0..rows.len()).filter(|row| matches!(event.at(*row), "rate" | "sender")) {
+            let number = |i: usize| values[i].get(row).map_or(f64::NAN, |value| value as f64);
+            self.0.push((flow.at(row) as u32, std::array::from_fn(number)));
+        }
+        Ok(())
+    }
+
+    pub(super) fn write(mut self, output: &Path) -> Result<(), ExportError> {
+        let kinds = [("flow", DataType::Int32)]
+            .into_iter()
+            .chain(["time", "rate", "in_flight", "window"].map(|name| (name, DataType::Float64)));
+        let columns: Vec<_> = kinds.map(|(name, kind)| (name.to_owned(), kind)).collect();
+        // Stable: events of a flow stay in order.
+        self.0.sort_by_key(|(flow, _)| *flow);
+        let mut sheet = Sheet::create(output, "senders", &columns)?;
+        sheet.write(&self.0, |rows| {
+            let flows: ArrayRef = Arc::new(Int32Array::from_iter_values(rows.iter().map(|(flow, _)| *flow as i32)));
+            let value = |i: usize| -> ArrayRef {
+                Arc::new(Float64Array::from_iter_values(rows.iter().map(|(_, values)| values[i])))
+            };
+            [flows].into_iter().chain((0..4).map(value)).collect()
+        })?;
+        sheet.finish()
+    }
+}

@@ -1,0 +1,127 @@
+//! What a run samples.
+
+use super::{FlowKind, Run};
+use crate::tables::{BalancingRow, BufferRow, EgressRow, GoodputRow, IngressRow, PathRow, PortRow, QueueRow};
+use backwater_engine::{Duration, Time};
+use backwater_fabric::contract::{Held, PathState};
+use backwater_fabric::ids::{CLASSES, Class, NodeId, PortIx};
+use backwater_fabric::model::pipeline::Pipeline;
+use std::collections::BTreeMap;
+
+/// The ingress queues of a port that hold bytes.
+fn ingress_queues(
+    pipeline: &Pipeline,
+    node: NodeId,
+    port: PortIx,
+    now: Time,
+) -> impl Iterator<Item = IngressRow> + use<'_> {
+    (0..CLASSES as u8).map(Class).filter_map(move |class| {
+        let bytes = pipeline.held(port, class);
+        (bytes > 0).then(|| IngressRow {
+            time_ps: now,
+            node: node.into(),
+            port,
+            class: class.0,
+            bytes,
+            threshold_bytes: pipeline.threshold(port, class),
+            headroom_bytes: pipeline.headroom(port, class),
+        })
+    })
+}
+
+impl Run {
+    pub(super) fn sample(&mut self, now: Time) {
+        let fabric = self.simulation.fabric();
+        // Ports are numbered node by node. They come first in `zip`, so that no counter is taken unused.
+        let mut sent_before = self.sent.iter_mut();
+        for node in self.simulation.nodes() {
+            let held = node.pipeline().map(Pipeline::occupancy).unwrap_or_default();
+            for (port, before) in node.ports().iter().zip(&mut sent_before) {
+                let (bytes, paused_queues) = (port.queued_bytes(), port.closed_queues().count() as u16);
+                if bytes > 0 || paused_queues > 0 {
+                    self.tables.queues.push(QueueRow {
+                        time_ps: now,
+                        node: node.id.into(),
+                        port: port.ix,
+                        bytes,
+                        queues: port.occupied_queues() as u16,
+                        paused: port.closed_classes().0,
+                        paused_queues,
+                    });
+                }
+                for (queue, bytes) in port.held_queues() {
+                    let row = EgressRow { time_ps: now, node: node.id.into(), port: port.ix, queue, bytes };
+                    self.tables.egress.push(row);
+                }
+                if let Some(pipeline) = node.pipeline().filter(|_| held.used > 0) {
+                    ingress_queues(pipeline, node.id, port.ix, now).for_each(|row| self.tables.ingress.push(row));
+                }
+                let now_sent = [port.sent_wire_bytes(), port.relayed_wire_bytes()];
+                let [sent, relayed] = std::array::from_fn(|i| now_sent[i] - before[i]);
+                *before = now_sent;
+                if sent > 0 {
+                    self.tables.ports.push(PortRow {
+                        time_ps: now,
+                        node: node.id.into(),
+                        port: port.ix,
+                        peer: fabric.wiring.neighbour(node.id, port.ix).into(),
+                        tx_bytes: sent,
+                        relayed_bytes: relayed,
+                    });
+                }
+            }
+            if held.used > 0 {
+                self.tables.buffers.push(BufferRow {
+                    time_ps: now,
+                    node: node.id.into(),
+                    used_bytes: held.used,
+                    shared_bytes: held.shared,
+                    headroom_bytes: held.headroom,
+                });
+            }
+        }
+    }
+
+    pub(super) fn sample_paths(&mut self, now: Time) {
+        let Run { simulation, tables, held, .. } = self;
+        for node in simulation.nodes() {
+            let Some(pipeline) = node.pipeline() else { continue };
+            pipeline.observe_balancing(now, &mut |what| match what {
+                Held::Path(PathState { to, path, egress, delay, is_isolated }) => {
+                    if delay > Duration::ZERO || is_isolated {
+                        tables.paths.push(PathRow {
+                            time_ps: now,
+                            node: node.id.into(),
+                            to: to.into(),
+                            path,
+                            port: egress,
+                            delay_ps: delay,
+                            isolated: is_isolated,
+                        });
+                    }
+                }
+                Held::Count(what, count) => {
+                    if let Some(what) = held.get(what).copied().filter(|_| count > 0) {
+                        tables.balancing.push(BalancingRow { time_ps: now, node: node.id.into(), what, count });
+                    }
+                }
+            });
+        }
+    }
+
+    pub(super) fn sample_goodput(&mut self, now: Time) {
+        let mut delivered: BTreeMap<FlowKind, u64> =
+            self.received.iter().map(|(kind, received)| (*kind, received.by_finished)).collect();
+        for (flow, spec, bytes) in self.simulation.delivered() {
+            *delivered.entry(self.kind_of(flow, spec)).or_default() += bytes;
+        }
+        for (kind @ (tag, role), delivered) in delivered {
+            let before = &mut self.received.entry(kind).or_default().at_sample;
+            let delivered_bytes = delivered - std::mem::replace(before, delivered);
+            if delivered_bytes > 0 {
+                let (tag, role) = (self.name_of_tag(tag), role.map(|role| self.name_of_role(role)));
+                self.tables.goodput.push(GoodputRow { time_ps: now, tag, role, delivered_bytes });
+            }
+        }
+    }
+}

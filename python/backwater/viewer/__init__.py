@@ -1,0 +1,1 @@
+"""The viewer: a run in a browser."""

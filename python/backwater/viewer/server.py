@@ -1,0 +1,238 @@
+"""A local server for the viewer: its page, the files of results, and what is found out for it."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import tempfile
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from importlib import resources
+from pathlib import Path
+from typing import IO, Final
+from urllib.parse import parse_qs, urlsplit
+
+from backwater import _core, exports, why
+from backwater.result import Result, ResultError
+from backwater.viewer import files
+from backwater.why import words
+
+HOST: Final = "127.0.0.1"
+PAGE: Final = "page.html"
+# Everything comes from this server, or from the page itself.
+POLICY: Final = (
+    "default-src 'none'; connect-src 'self'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:"
+)
+_TYPES: Final = {".json": "application/json", ".parquet": "application/vnd.apache.parquet"}
+_RANGE: Final = re.compile(r"bytes=(\d*)-(\d*)")
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A result that is shown.
+
+    Attributes:
+        label: What it is called.
+        result: The result.
+        view: Where the files are that were made for the viewer.
+        base: Where relative paths in its scenario start.
+    """
+
+    label: str
+    result: Result
+    view: Path
+    base: Path
+
+    @property
+    def files(self) -> dict[str, Path]:
+        """The files that a page may read, by the names that it knows them by."""
+        own = {name: self.result.directory / name for name in files.RESULT_FILES}
+        made = {f"view/{path.name}": path for path in sorted(self.view.iterdir())}
+        return {name: path for name, path in (own | made).items() if path.is_file()}
+
+
+def page() -> str:
+    """The page of the viewer, in which everything is."""
+    return (resources.files("backwater.viewer") / PAGE).read_text(encoding="utf-8")
+
+
+def listing(shown: list[Shown]) -> str:
+    """What a page learns first: the runs, and the sizes of their files."""
+    runs = [
+        {"label": run.label, "files": {name: path.stat().st_size for name, path in run.files.items()}} for run in shown
+    ]
+    return json.dumps({"version": _core.version(), "runs": runs})
+
+
+class _Refused(Exception):  # noqa: N818 - what is refused is a request
+    def __init__(self, status: HTTPStatus, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+class Server(ThreadingHTTPServer):
+    """Serves results on this machine alone."""
+
+    daemon_threads = True
+
+    def __init__(self, shown: list[Shown], port: int) -> None:
+        """Raises OSError if the port is in use. Port 0 takes any that is free."""
+        super().__init__((HOST, port), _Handler)
+        self.shown = shown
+        # One scenario is run again at a time.
+        self.running = threading.Lock()
+
+    @property
+    def address(self) -> str:
+        """Where it is found."""
+        return f"http://{HOST}:{self.server_port}/"
+
+    @cache  # noqa: B019 - lives as long as the server does
+    def why(self, number: int, flow: int) -> str:
+        """What `backwater why` says of a flow, as JSON."""
+        run = self.shown[number]
+        with self.running:
+            found = why.explain(run.result, flow, base_dir=run.base)
+        document = json.loads(found.to_json()) | {"sentences": list(words.sentences(found))}
+        return json.dumps(document, ensure_ascii=False)
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: Server
+    protocol_version = "HTTP/1.1"
+    server_version = "Backwater"
+    sys_version = ""
+
+    def log_message(self, format: str, *arguments: object) -> None:  # noqa: A002 - as the method it replaces
+        """Nothing is logged."""
+
+    def do_HEAD(self) -> None:  # noqa: N802 - as the protocol has it
+        self.do_GET()
+
+    def do_GET(self) -> None:  # noqa: N802 - as the protocol has it
+        try:
+            self._check_origin()
+            self._answer(urlsplit(self.path))
+        except _Refused as refused:
+            self._send(str(refused).encode(), "text/plain; charset=utf-8", refused.status)
+        except (ResultError, _core.ScenarioError, ValueError) as error:
+            self._send(str(error).encode(), "text/plain; charset=utf-8", HTTPStatus.UNPROCESSABLE_ENTITY)
+        except ConnectionError:
+            self.close_connection = True
+        except OSError as error:
+            self._send(str(error).encode(), "text/plain; charset=utf-8", HTTPStatus.INTERNAL_SERVER_ERROR)
+
+    def _check_origin(self) -> None:
+        """Refuses what another site makes a browser ask: its name may lead here."""
+        known = {f"{host}:{self.server.server_port}" for host in (HOST, "localhost")}
+        if self.headers.get("Host") not in known or self.headers.get("Sec-Fetch-Site") == "cross-site":
+            raise _Refused(HTTPStatus.FORBIDDEN, "only pages of this server are answered")
+
+    def _answer(self, url: object) -> None:
+        path = url.path  # type: ignore[attr-defined]
+        match path.split("/")[1:]:
+            case [""]:
+                self._send(page().encode(), "text/html; charset=utf-8")
+            case ["runs.json"]:
+                self._send(listing(self.server.shown).encode(), _TYPES[".json"])
+            case ["runs", number, "why", flow]:
+                run, flow = self._number(number), self._number(flow)
+                self._run(run)
+                self._send(self.server.why(run, flow).encode(), _TYPES[".json"])
+            case ["runs", number, "frames.pcapng"]:
+                self._capture(self._run(self._number(number)), parse_qs(url.query))  # type: ignore[attr-defined]
+            case ["runs", number, *name]:
+                self._file(self._run(self._number(number)), "/".join(name))
+            case _:
+                raise _Refused(HTTPStatus.NOT_FOUND, f"there is no {path}")
+
+    def _number(self, text: str) -> int:
+        if not (text.isascii() and text.isdecimal()):
+            raise _Refused(HTTPStatus.NOT_FOUND, f"{text} is not a number")
+        return int(text)
+
+    def _run(self, number: int) -> Shown:
+        if number >= len(self.server.shown):
+            raise _Refused(HTTPStatus.NOT_FOUND, f"there is no run {number}")
+        return self.server.shown[number]
+
+    def _file(self, run: Shown, name: str) -> None:
+        """Answers with a file, or a range of its bytes. There are no files but those that a run names."""
+        path = run.files.get(name)
+        if path is None:
+            raise _Refused(HTTPStatus.NOT_FOUND, f"{name} is not a file of this run")
+        with path.open("rb") as content:
+            self._stream(content, path.stat().st_size, _TYPES[path.suffix])
+
+    def _capture(self, run: Shown, query: Mapping[str, list[str]]) -> None:
+        window = [self._number(query.get(bound, [""])[0]) for bound in ("from", "until")]
+        with tempfile.TemporaryDirectory(prefix="backwater-") as directory:
+            path = Path(directory) / exports.FILE_NAMES["pcapng"]
+            exports.export(run.result, "pcapng", path, (window[0], window[1]))
+            with path.open("rb") as content:
+                name = f"{run.label}-{window[0]}-{window[1]}.pcapng"
+                safe = re.sub(r"[^\w.-]+", "_", name, flags=re.ASCII)
+                self._stream(
+                    content,
+                    path.stat().st_size,
+                    "application/x-pcapng",
+                    {"Content-Disposition": f'attachment; filename="{safe}"'},
+                )
+
+    def _stream(self, content: IO[bytes], size: int, kind: str, headers: Mapping[str, str] | None = None) -> None:
+        first, last, status = 0, size - 1, HTTPStatus.OK
+        extra = {"Accept-Ranges": "bytes", **(headers or {})}
+        wanted = _RANGE.fullmatch(self.headers.get("Range", ""))
+        if wanted and wanted.group(0) != "bytes=-":
+            start, end = wanted.groups()
+            # Without a start: so many of the last bytes.
+            first, last = (int(start), int(end or last)) if start else (max(0, size - int(end)), last)
+            last = min(last, size - 1)
+            if first > last:
+                self._send(b"", kind, HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE, {"Content-Range": f"bytes */{size}"})
+                return
+            status, extra["Content-Range"] = HTTPStatus.PARTIAL_CONTENT, f"bytes {first}-{last}/{size}"
+        self._head(status, kind, last - first + 1, extra)
+        if self.command == "GET":
+            content.seek(first)
+            shutil.copyfileobj(_Limited(content, last - first + 1), self.wfile, 1 << 16)
+
+    def _send(
+        self, content: bytes, kind: str, status: HTTPStatus = HTTPStatus.OK, headers: Mapping[str, str] | None = None
+    ) -> None:
+        self._head(status, kind, len(content), headers or {})
+        if self.command == "GET":
+            self.wfile.write(content)
+
+    def _head(self, status: HTTPStatus, kind: str, length: int, headers: Mapping[str, str]) -> None:
+        self.send_response(status)
+        common = {
+            "Content-Type": kind,
+            "Content-Length": str(length),
+            "Content-Security-Policy": POLICY,
+            "X-Content-Type-Options": "nosniff",
+            "Cross-Origin-Resource-Policy": "same-origin",
+            # The same address may show another run tomorrow.
+            "Cache-Control": "no-store",
+        }
+        for name, value in (common | dict(headers)).items():
+            self.send_header(name, value)
+        self.end_headers()
+
+
+class _Limited:
+    """The first bytes of what is left of a file."""
+
+    def __init__(self, content: IO[bytes], count: int) -> None:
+        self._content = content
+        self._left = count
+
+    def read(self, most: int) -> bytes:
+        piece = self._content.read(min(most, self._left))
+        self._left -= len(piece)
+        return piece

@@ -1,0 +1,39 @@
+"""One HTML file that holds the viewer and a small run."""
+
+from __future__ import annotations
+
+import base64
+from typing import Final
+
+from backwater import style
+from backwater.result import ResultError
+from backwater.viewer import server
+from backwater.viewer.server import Shown
+
+# The most bytes of files in one page: browsers open it in some seconds.
+LARGEST: Final = 50_000_000
+
+
+def html(shown: list[Shown]) -> str:
+    """The page with everything that it shows.
+
+    Raises:
+        ResultError: If the runs are too large for one page.
+    """
+    total = sum(path.stat().st_size for run in shown for path in run.files.values())
+    if total > LARGEST:
+        raise ResultError(
+            f"the files that the page would hold have {style.size(total)}, more than {style.size(LARGEST)}: "
+            "view the run with the server, or make a smaller one (probes.trace.from and until, a longer "
+            "probes.sample_interval)"
+        )
+    files = "".join(
+        f'<script type="application/octet-stream" data-run="{number}" data-file="{name}">'
+        f"{base64.b64encode(path.read_bytes()).decode()}</script>\n"
+        for number, run in enumerate(shown)
+        for name, path in run.files.items()
+    )
+    listing = server.listing(shown).replace("<", "\\u003c")
+    runs = f'<script type="application/json" id="runs">{listing}</script>\n'
+    before, body, after = server.page().partition("</head>")
+    return f"{before}{runs}{files}{body}{after}"

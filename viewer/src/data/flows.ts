@@ -1,0 +1,113 @@
+/** Flows by number, and where their time went. */
+
+import type { Flow, SenderPoint, Step } from "./model";
+import { at } from "./pyramid";
+import { type Columns, type Table, numberAt, numbers, wordAt } from "./tables";
+import type { Topology } from "./topology";
+
+const COLUMNS = [
+  ...["id", "src", "dst", "class", "tag", "role", "bytes", "start", "finish", "ideal_fct", "slowdown", "paused", "blocked"],
+  ...["delivered", "retransmitted", "waits_row", "waits_rows", "path"],
+];
+const STEP_COLUMNS = ["of", "step", "node", "port", "term", "cause_node", "cause_port", "length_ps"];
+
+/** A flow, and where its rows of `waits.parquet` stand. */
+export interface Found {
+  flow: Flow;
+  waits: [start: number, end: number];
+}
+
+/** A flow by its number. */
+export async function findFlow(table: Table, id: number): Promise<Found | null> {
+  const group = table.groups.find((group) => (group.min["id"] ?? 0) <= id && id <= (group.max["id"] ?? -1));
+  if (!group) return null;
+  const read = await table.group(group, COLUMNS);
+  const ids = numbers(read, "id");
+  for (let row = 0; row < ids.length; row++) if (ids[row] === id) return foundAt(read, row);
+  return null;
+}
+
+/** Flows between two hosts, of which either may be open: the slowest first. */
+export async function flowsBetween(table: Table, src: number | null, dst: number | null, most: number): Promise<Flow[]> {
+  const fits: { slowdown: number; group: number; row: number }[] = [];
+  for (const [number, group] of table.groups.entries()) {
+    const read = await table.group(group, ["src", "dst", "slowdown"]);
+    const [srcs, dsts, slowdown] = [numbers(read, "src"), numbers(read, "dst"), numbers(read, "slowdown")];
+    for (let row = 0; row < srcs.length; row++) {
+      const fit = (src === null || srcs[row] === src) && (dst === null || dsts[row] === dst);
+      if (fit) fits.push({ slowdown: at(slowdown, row), group: number, row });
+    }
+  }
+  fits.sort((one, other) => other.slowdown - one.slowdown);
+  const flows = fits.slice(0, most).map(async ({ group, row }) => {
+    const found = table.groups[group];
+    return found ? foundAt(await table.group(found, COLUMNS), row).flow : [];
+  });
+  return (await Promise.all(flows)).flat();
+}
+
+function foundAt(read: Columns, row: number): Found {
+  const number = (name: string) => at(numbers(read, name), row);
+  const known = (name: string) => (Number.isNaN(number(name)) ? null : number(name));
+  const path = read["path"]?.[row];
+  const flow: Flow = {
+    id: number("id"),
+    tag: wordAt(read["tag"], row) ?? "",
+    role: wordAt(read["role"], row),
+    src: number("src"),
+    dst: number("dst"),
+    class: number("class"),
+    bytes: known("bytes"),
+    start: number("start"),
+    finish: known("finish"),
+    idealFct: known("ideal_fct"),
+    slowdown: known("finish") === null ? null : known("slowdown"),
+    paused: number("paused"),
+    blocked: number("blocked"),
+    delivered: number("delivered"),
+    retransmitted: number("retransmitted"),
+    path: Array.isArray(path) ? path.map(Number) : [],
+  };
+  return { flow, waits: [number("waits_row"), number("waits_row") + number("waits_rows")] };
+}
+
+/** The steps of the packet that completed a flow, or that it waits for. */
+export async function stepsOf(waits: Table, { flow, waits: [start, end] }: Found, topology: Topology): Promise<Step[]> {
+  if (start === end) return [];
+  const read = await waits.read(start, end, STEP_COLUMNS);
+  const rows = Array.from({ length: end - start }, (_, row) => row).filter((row) => wordAt(read["of"], row) === "completion");
+  rows.sort((one, other) => (numberAt(read["step"], one) ?? 0) - (numberAt(read["step"], other) ?? 0));
+  let now = flow.start;
+  return rows.map((row) => {
+    const [node, cause] = [wordAt(read["node"], row) ?? "", wordAt(read["cause_node"], row)];
+    const step: Step = {
+      port: topology.portAt(node, numberAt(read["port"], row) ?? 0),
+      term: wordAt(read["term"], row) ?? "",
+      cause: cause === null ? null : topology.portAt(cause, numberAt(read["cause_port"], row) ?? 0),
+      start: now,
+      length: numberAt(read["length_ps"], row) ?? 0,
+    };
+    now += step.length;
+    return step;
+  });
+}
+
+/** What the sender of a flow did. */
+export async function senderOf(senders: Table, flow: number): Promise<SenderPoint[]> {
+  const points: SenderPoint[] = [];
+  for (const group of senders.groups) {
+    if ((group.min["flow"] ?? 0) > flow || (group.max["flow"] ?? -1) < flow) continue;
+    const read = await senders.group(group, ["flow", "time", "rate", "in_flight", "window"]);
+    const flows = numbers(read, "flow");
+    const known = (name: string, row: number) => {
+      const value = at(numbers(read, name), row);
+      return Number.isNaN(value) ? null : value;
+    };
+    for (let row = 0; row < flows.length; row++) {
+      if (flows[row] !== flow) continue;
+      const [rateBps, inFlight, window] = [known("rate", row), known("in_flight", row), known("window", row)];
+      points.push({ time: at(numbers(read, "time"), row), rateBps, inFlight, window });
+    }
+  }
+  return points;
+}

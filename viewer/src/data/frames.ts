@@ -1,0 +1,72 @@
+/** Frames on wires, from the events of a trace. */
+
+import type { Frame } from "./model";
+import { type Table, numberAt, wordAt } from "./tables";
+import type { Topology } from "./topology";
+
+const COLUMNS = [
+  ...["time_ps", "node", "port", "event", "frame", "class", "flow", "psn", "frame_bytes", "until_ps", "marked"],
+  ...["pfc_classes", "pfc_quanta"],
+];
+/** Events that are looked through for one window. */
+const LOOKED_THROUGH = 1 << 20;
+/** Longest time that a frame is on the wire before its last bit is: 9 KB at 1 Gb/s. */
+const LONGEST_FRAME = 75_000_000;
+
+/** Of every so many events, the time of the first. */
+export interface EventIndex {
+  rows: number;
+  step: number;
+  times: number[];
+  last: number;
+}
+
+/** Frames of some ports that are on wires between two times; null if that takes more events, or gives more frames, than there may be. */
+export async function framesOf(
+  events: Table,
+  index: EventIndex,
+  topology: Topology,
+  ports: Set<number>,
+  from: number,
+  to: number,
+  most: number,
+): Promise<Frame[] | null> {
+  const delay = Math.max(0, ...[...ports].map((port) => topology.ports[port]?.delayPs ?? 0));
+  const first = Math.max(0, above(index.times, from - delay - LONGEST_FRAME) - 1) * index.step;
+  const last = Math.min(index.rows, above(index.times, to) * index.step);
+  if (last - first > LOOKED_THROUGH) return null;
+  const read = await events.read(first, last, COLUMNS);
+  const frames: Frame[] = [];
+  for (let row = 0; row < last - first; row++) {
+    if (wordAt(read["event"], row) !== "sent") continue;
+    const port = topology.portAt(wordAt(read["node"], row) ?? "", numberAt(read["port"], row) ?? 0);
+    const [start, end] = [numberAt(read["time_ps"], row) ?? 0, numberAt(read["until_ps"], row) ?? 0];
+    if (!ports.has(port) || start >= to || end + (topology.ports[port]?.delayPs ?? 0) <= from) continue;
+    if (frames.length === most) return null;
+    frames.push({
+      port,
+      start,
+      end,
+      kind: wordAt(read["frame"], row) ?? "",
+      class: numberAt(read["class"], row),
+      flow: numberAt(read["flow"], row),
+      psn: numberAt(read["psn"], row),
+      bytes: numberAt(read["frame_bytes"], row),
+      isMarked: read["marked"]?.[row] === true,
+      pfcClasses: numberAt(read["pfc_classes"], row),
+      pfcQuanta: numberAt(read["pfc_quanta"], row),
+    });
+  }
+  return frames;
+}
+
+/** How many of ascending numbers are at most so large. */
+function above(times: number[], time: number): number {
+  let [low, high] = [0, times.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if ((times[middle] ?? Infinity) <= time) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}

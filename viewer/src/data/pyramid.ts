@@ -1,0 +1,183 @@
+/**
+ * Minima and maxima of samples in bins of several widths: the files that `crates/export/src/view/pyramid.rs` writes.
+ *
+ * A level has bins four times as wide as those of the level below; level 0 has a bin per sample. Rows stand by place, queue and bin in row groups that are of
+ * one level and one span of bins each.
+ */
+
+import type { Band } from "./model";
+import { type Columns, type Group, type Table, numbers } from "./tables";
+
+const BRANCHING = 4;
+/** Stands for all ports together. */
+export const EVERYWHERE = -1;
+
+/** What a field is called, what it is multiplied by, and what it is where there is no row. */
+export interface Field {
+  name: string;
+  factor?: number;
+  isUnknownWhenAbsent?: boolean;
+}
+
+/** A span of time, in so many bins at most; samples are of instants, or of the intervals that end with them. */
+export interface Window {
+  from: number;
+  to: number;
+  bins: number;
+  isOfIntervals?: boolean;
+}
+
+/** Bins of a level, with the times where they are drawn. */
+interface Frame {
+  level: number;
+  begin: number;
+  end: number;
+  times: Float64Array;
+}
+
+const NOTHING: Band = { times: new Float64Array(), min: new Float64Array(), max: new Float64Array() };
+
+/** The lowest level whose bins in a span are at most so many. */
+export function levelFor(span: number, width: number, bins: number, levels: number): number {
+  let level = 0;
+  while (level + 1 < levels && span / (width * BRANCHING ** level) > bins) level++;
+  return level;
+}
+
+/** How many levels there are of so many bins: the highest has 64 at most. */
+export function levelCount(bins: number): number {
+  let levels = 1;
+  for (let left = bins; left > 64; left = Math.ceil(left / BRANCHING)) levels++;
+  return levels;
+}
+
+export class Pyramid {
+  readonly #table: Table;
+  readonly #interval: number;
+  readonly #samples: number;
+  readonly #levels: number;
+
+  /** What a table holds of so many samples, an interval apart. */
+  constructor(table: Table, interval: number, samples: number) {
+    this.#table = table;
+    this.#interval = interval;
+    this.#samples = samples;
+    this.#levels = levelCount(samples);
+  }
+
+  /** Number of the last sample up to a time, -1 before the first. */
+  sampleAt(time: number): number {
+    return Math.min(Math.floor(time / this.#interval), this.#samples) - 1;
+  }
+
+  /** Number of the sample interval in which a time is. */
+  intervalAt(time: number): number {
+    return Math.max(0, Math.min(Math.floor(time / this.#interval), this.#samples - 1));
+  }
+
+  timeOf(sample: number): number {
+    return (sample + 1) * this.#interval;
+  }
+
+  /** Calls `each` with every row of a sample. */
+  async sample(sample: number, fields: string[], each: (place: number, queue: number, values: number[]) => void): Promise<void> {
+    if (sample < 0) return;
+    const columns = ["place", "queue", "bin", ...fields.map((field) => `${field}_max`)];
+    const groups = this.#table.groups.filter((group) => isOf(group, 0, sample, sample));
+    for (const read of await Promise.all(groups.map((group) => this.#table.group(group, columns)))) {
+      const [place, queue, bin] = [numbers(read, "place"), numbers(read, "queue"), numbers(read, "bin")];
+      const values = fields.map((field) => numbers(read, `${field}_max`));
+      for (let row = 0; row < bin.length; row++) {
+        if (bin[row] !== sample || place[row] === EVERYWHERE) continue;
+        each(at(place, row), at(queue, row), values.map((value) => at(value, row)));
+      }
+    }
+  }
+
+  /** Bands of fields of a place, by queue; none of a queue that had no sample then. */
+  async series(place: number, window: Window, fields: Field[]): Promise<Map<number, Band[]>> {
+    const found = new Map<number, Band[]>();
+    const frame = this.#frame(window);
+    if (!frame) return found;
+    const { level, begin, end } = frame;
+    const isWanted = (group: Group) => isOf(group, level, begin, end) && isWithin(group, "place", place, place);
+    const names = fields.flatMap(({ name }) => [`${name}_min`, `${name}_max`]);
+    const wanted = this.#table.groups.filter(isWanted);
+    const reads = wanted.map((group) => this.#table.group(group, ["place", "queue", "bin", ...names]));
+    for (const read of await Promise.all(reads)) {
+      const columns = fields.map(({ name }) => [numbers(read, `${name}_min`), numbers(read, `${name}_max`)] as const);
+      eachOf(read, place, (row, queue, bin) => {
+        if (bin < begin || bin > end) return;
+        const bands = found.get(queue) ?? blank(frame, fields);
+        found.set(queue, bands);
+        fields.forEach(({ factor = 1 }, i) => {
+          const [band, column] = [bands[i], columns[i]];
+          if (!band || !column) return;
+          band.min[bin - begin] = at(column[0], row) * factor;
+          band.max[bin - begin] = at(column[1], row) * factor;
+        });
+      });
+    }
+    return new Map([...found].sort(([one], [other]) => one - other));
+  }
+
+  /** The bands of a place without queues. */
+  async single(place: number, window: Window, fields: Field[]): Promise<Band[]> {
+    return (await this.series(place, window, fields)).get(0) ?? this.blank(window, fields);
+  }
+
+  /** Bands of a place that had no sample then. */
+  blank(window: Window, fields: Field[]): Band[] {
+    const frame = this.#frame(window);
+    return frame ? blank(frame, fields) : fields.map(() => NOTHING);
+  }
+
+  /** Which bins a window shows; null if there was no sample. */
+  #frame({ from, to, bins, isOfIntervals }: Window): Frame | null {
+    if (this.#samples === 0) return null;
+    const level = levelFor(to - from, this.#interval, bins, this.#levels);
+    const width = this.#interval * BRANCHING ** level;
+    const last = Math.ceil(this.#samples / BRANCHING ** level) - 1;
+    // One bin more at each side, so that lines go on to the edges.
+    const begin = clamp(Math.floor(from / width) - 2, 0, last);
+    const end = clamp(Math.ceil(to / width) + 1, begin, last);
+    const middle = (isOfIntervals ? width : width + this.#interval) / 2;
+    return { level, begin, end, times: Float64Array.from({ length: end - begin + 1 }, (_, i) => (begin + i) * width + middle) };
+  }
+}
+
+function blank({ times }: Frame, fields: Field[]): Band[] {
+  return fields.map(({ isUnknownWhenAbsent }) => {
+    const nothing = isUnknownWhenAbsent ? NaN : 0;
+    return { times, min: new Float64Array(times.length).fill(nothing), max: new Float64Array(times.length).fill(nothing) };
+  });
+}
+
+function clamp(value: number, least: number, most: number): number {
+  return Math.max(least, Math.min(most, value));
+}
+
+/** The rows of a place: those are next to each other. */
+function eachOf(read: Columns, place: number, each: (row: number, queue: number, bin: number) => void): void {
+  const [places, queue, bin] = [numbers(read, "place"), numbers(read, "queue"), numbers(read, "bin")];
+  let [low, high] = [0, places.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (at(places, middle) < place) low = middle + 1;
+    else high = middle;
+  }
+  for (let row = low; row < places.length && places[row] === place; row++) each(row, at(queue, row), at(bin, row));
+}
+
+export function at(column: ArrayLike<number>, row: number): number {
+  return column[row] ?? NaN;
+}
+
+/** Whether a group can hold numbers between two of a column. */
+export function isWithin(group: Group, column: string, from: number, to: number): boolean {
+  return (group.max[column] ?? Infinity) >= from && (group.min[column] ?? -Infinity) <= to;
+}
+
+function isOf(group: Group, level: number, begin: number, end: number): boolean {
+  return group.min["level"] === level && isWithin(group, "bin", begin, end);
+}

@@ -1,0 +1,209 @@
+/** A run, answered from its files. */
+
+import type { Data, FlowDetail, PortSeries, VictimOrder, Why } from "./data";
+import { findFlow, flowsBetween, senderOf, stepsOf } from "./flows";
+import { type EventIndex, framesOf } from "./frames";
+import type { Band, Flow, Frame, Info, Instant, PauseBar, Step, Tree, Victim } from "./model";
+import { Pauses, treesOf } from "./pauses";
+import { EVERYWHERE, Pyramid } from "./pyramid";
+import { type RunFiles, asked, openSources } from "./source";
+import { Table } from "./tables";
+import { Topology } from "./topology";
+
+interface Summary {
+  outcome: string;
+  simulated_ps: number;
+  version: string;
+  seed: number;
+  deadlock: { onset_ps: number; cycle: { node: string; port: number; queue: number; bytes: number }[] } | null;
+}
+
+interface Index {
+  sample_ps: number;
+  samples: number;
+  pause_ps: number;
+  flows: { count: number } & Record<VictimOrder, Victim[]>;
+  events: EventIndex;
+}
+
+/** What `why` answers with. */
+interface Explained {
+  sentences: string[];
+  flow: { start_ps: number };
+  steps: { port: [string, number]; term: string; root: [string, number] | null; length_ps: number }[];
+}
+
+/** The runs that the page shows. */
+export async function openRuns(): Promise<Data[]> {
+  return Promise.all((await openSources()).map(openRun));
+}
+
+async function openRun(files: RunFiles): Promise<Data> {
+  const documents = ["run.json", "topology.json", "view/index.json"].map((name) => files.json(name));
+  const [summary, topology, index] = (await Promise.all(documents)) as [Summary, unknown, Index];
+  return new RunData(files, summary, new Topology(topology, summary.simulated_ps), index);
+}
+
+const UTILISATION = { name: "tx_bytes" };
+const BYTES = { name: "bytes" };
+
+class RunData implements Data {
+  readonly info: Info;
+  readonly topology: Topology;
+  readonly canAsk: boolean;
+  readonly #files: RunFiles;
+  readonly #index: Index;
+  readonly #tables = new Map<string, Promise<Table>>();
+
+  constructor(files: RunFiles, summary: Summary, topology: Topology, index: Index) {
+    this.#files = files;
+    this.#index = index;
+    this.topology = topology;
+    this.canAsk = files.address("why") !== null;
+    const { deadlock } = summary;
+    const cycle = deadlock?.cycle.map(({ node, port, queue, bytes }) => ({ port: topology.portAt(node, port), queue, bytes }));
+    const { events } = index;
+    this.info = {
+      name: files.label,
+      outcome: summary.outcome,
+      end: summary.simulated_ps,
+      sampleInterval: index.sample_ps,
+      flows: index.flows.count,
+      deadlock: deadlock && cycle ? { onset: deadlock.onset_ps, cycle } : null,
+      hasPauses: files.has("view/pauses.parquet"),
+      hasWaits: files.has("waits.parquet"),
+      trace: events.rows ? [events.times[0] ?? 0, events.last] : null,
+      version: summary.version,
+      seed: summary.seed,
+    };
+  }
+
+  #table(name: string): Promise<Table> {
+    let table = this.#tables.get(name);
+    if (!table) this.#tables.set(name, (table = Table.open(this.#files.buffer(`${name}.parquet`))));
+    return table;
+  }
+
+  /** What is sampled of something; null without samples. */
+  async #pyramid(name: string): Promise<Pyramid | null> {
+    if (this.#index.sample_ps === 0 || !this.#files.has(`view/${name}.parquet`)) return null;
+    return new Pyramid(await this.#table(`view/${name}`), this.#index.sample_ps, this.#index.samples);
+  }
+
+  async #pauses(): Promise<Pauses> {
+    const tables = await Promise.all([this.#table("view/pauses"), this.#table("view/paused")]);
+    return new Pauses(...tables, this.#index.pause_ps, this.info.end);
+  }
+
+  async overview(from: number, to: number, bins: number): Promise<{ queued: Band; paused: Band }> {
+    const queues = await this.#pyramid("queues");
+    const bands = await queues?.single(EVERYWHERE, { from, to, bins }, [BYTES, { name: "paused_queues" }]);
+    return { queued: bands?.[0] ?? NONE, paused: bands?.[1] ?? NONE };
+  }
+
+  async instant(time: number): Promise<Instant> {
+    const names = ["queues", "egress", "ports"].map((name) => this.#pyramid(name));
+    const [[queues, egress, ports], pauses] = await Promise.all([Promise.all(names), this.#pauses()]);
+    const count = this.topology.ports.length;
+    const sample = queues?.sampleAt(time) ?? -1;
+    const found: Instant = {
+      time,
+      sampled: queues && sample >= 0 ? queues.timeOf(sample) : null,
+      queued: new Float64Array(count),
+      utilisation: new Float64Array(count),
+      queueBytes: new Map(),
+      pauses: [],
+    };
+    const toBits = 8e12 / this.#index.sample_ps;
+    await Promise.all([
+      queues?.sample(sample, ["bytes"], (port, _, [bytes = 0]) => (found.queued[port] = bytes)),
+      egress?.sample(sample, ["bytes"], (port, queue, [bytes = 0]) => found.queueBytes.set(port * 65536 + queue, bytes)),
+      ports?.sample(ports.intervalAt(time), ["tx_bytes"], (port, _, [bytes = 0]) => {
+        found.utilisation[port] = (bytes * toBits) / (this.topology.ports[port]?.rateBps ?? 1);
+      }),
+      pauses.at(time).then((active) => (found.pauses = active)),
+    ]);
+    return found;
+  }
+
+  trees(instant: Instant): Tree[] {
+    return treesOf(instant);
+  }
+
+  async port(port: number, from: number, to: number, bins: number): Promise<PortSeries> {
+    const window = { from, to, bins };
+    const names = ["queues", "ports", "egress", "ingress"].map((name) => this.#pyramid(name));
+    const [queues, ports, egress, ingress] = await Promise.all(names);
+    const factor = 8e12 / this.#index.sample_ps / (this.topology.ports[port]?.rateBps ?? 1);
+    const [total, sent, byQueue, byClass] = await Promise.all([
+      queues?.single(port, window, [BYTES]),
+      ports?.single(port, { ...window, isOfIntervals: true }, [{ ...UTILISATION, factor }]),
+      egress?.series(port, window, [BYTES]),
+      ingress?.series(port, window, [BYTES, { name: "threshold_bytes", isUnknownWhenAbsent: true }, { name: "headroom_bytes" }]),
+    ]);
+    const ingressOf = [...(byClass ?? [])].map(([queue, [bytes = NONE, threshold = NONE, headroom = NONE]]) => {
+      return [queue, { bytes, threshold, headroom }] as const;
+    });
+    return {
+      total: total?.[0] ?? NONE,
+      utilisation: sent?.[0] ?? NONE,
+      egress: new Map([...(byQueue ?? [])].map(([queue, [bytes = NONE]]) => [queue, bytes])),
+      ingress: new Map(ingressOf),
+    };
+  }
+
+  async pauses(port: number, from: number, to: number, bins: number): Promise<PauseBar[]> {
+    return (await this.#pauses()).bars(port, { from, to, bins });
+  }
+
+  async buffer(node: number, from: number, to: number, bins: number): Promise<{ used: Band; headroom: Band } | null> {
+    if (this.topology.nodes[node]?.kind === "host") return null;
+    const fields = [{ name: "used_bytes" }, { name: "headroom_bytes" }];
+    const bands = await (await this.#pyramid("buffers"))?.single(node, { from, to, bins }, fields);
+    return bands?.[0] && bands[1] ? { used: bands[0], headroom: bands[1] } : null;
+  }
+
+  victims(order: VictimOrder): Promise<Victim[]> {
+    return Promise.resolve(this.#index.flows[order]);
+  }
+
+  async flow(id: number): Promise<FlowDetail | null> {
+    const found = await findFlow(await this.#table("view/flows"), id);
+    if (!found) return null;
+    const [steps, sender] = await Promise.all([
+      this.#files.has("waits.parquet") ? stepsOf(await this.#table("waits"), found, this.topology) : [],
+      senderOf(await this.#table("view/senders"), id),
+    ]);
+    return { flow: found.flow, steps, sender };
+  }
+
+  async flowsBetween(src: number | null, dst: number | null, most: number): Promise<Flow[]> {
+    return flowsBetween(await this.#table("view/flows"), src, dst, most);
+  }
+
+  async frames(ports: number[], from: number, to: number, most: number): Promise<Frame[] | null> {
+    if (!this.info.trace) return [];
+    const events = await this.#table("events");
+    return framesOf(events, this.#index.events, this.topology, new Set(ports), from, to, most);
+  }
+
+  async why(flow: number): Promise<Why> {
+    const address = this.#files.address(`why/${flow}`);
+    if (address === null) throw new Error("a page that stands alone cannot run a scenario: backwater why tells");
+    const found = (await (await asked(address)).json()) as Explained;
+    let now = found.flow.start_ps;
+    const steps = found.steps.map(({ port: [node, number], term, root, length_ps: length }): Step => {
+      const step = { port: this.topology.portAt(node, number), term, start: now, length };
+      now += length;
+      return { ...step, cause: root && this.topology.portAt(...root) };
+    });
+    return { sentences: found.sentences, steps };
+  }
+
+  captureUrl(from: number, to: number): string | null {
+    const address = this.info.trace && this.#files.address("frames.pcapng");
+    return address && `${address}?from=${Math.floor(from)}&until=${Math.ceil(to)}`;
+  }
+}
+
+const NONE: Band = { times: new Float64Array(), min: new Float64Array(), max: new Float64Array() };

@@ -1,0 +1,89 @@
+/** The fabric by name and number: `topology.json`. */
+
+import type { Link, Node, NodeKind, Port } from "./model";
+
+interface Written {
+  nodes: { name: string; kind: NodeKind; layer: number }[];
+  links: {
+    a: string;
+    a_port: number;
+    a_interface?: string | null;
+    b: string;
+    b_port: number;
+    b_interface?: string | null;
+    rate_bps: number;
+    delay_ps: number;
+  }[];
+  /** Not written by early versions. */
+  faults?: { link: number; down_ps: number; up_ps: number | null }[];
+}
+
+export class Topology {
+  readonly nodes: Node[];
+  readonly ports: Port[];
+  readonly links: Link[];
+  /** Whether hosts relay and switches have links to hosts alone, as in BCube. */
+  readonly isServerCentric: boolean;
+  readonly #nodes = new Map<string, Node>();
+  readonly #ports = new Map<string, Port>();
+
+  /** What the document says of a run that ended at `end`. */
+  constructor(document: unknown, end: number) {
+    const written = document as Written;
+    this.nodes = written.nodes.map((node, index) => ({ ...node, index, firstPort: 0, portCount: 0 }));
+    for (const node of this.nodes) this.#nodes.set(node.name, node);
+    const named = (name: string): Node => {
+      const node = this.#nodes.get(name);
+      if (!node) throw new Error(`topology.json has a link of ${name}, which is no node`);
+      return node;
+    };
+    for (const link of written.links) {
+      named(link.a).portCount += 1;
+      named(link.b).portCount += 1;
+    }
+    let count = 0;
+    for (const node of this.nodes) {
+      node.firstPort = count;
+      count += node.portCount;
+    }
+    this.ports = new Array<Port>(count);
+    this.links = written.links.map((link, index) => {
+      const [nodeA, nodeB] = [named(link.a), named(link.b)];
+      const [a, b] = [nodeA.firstPort + link.a_port, nodeB.firstPort + link.b_port];
+      const common = { link: index, rateBps: link.rate_bps, delayPs: link.delay_ps };
+      const name = (node: Node, number: number, face?: string | null) => `${node.name}:${face ?? number}`;
+      const ends = [
+        { index: a, node: nodeA, peer: nodeB.index, peerPort: b, number: link.a_port, face: link.a_interface },
+        { index: b, node: nodeB, peer: nodeA.index, peerPort: a, number: link.b_port, face: link.b_interface },
+      ];
+      for (const { index: port, node, face, ...end } of ends) {
+        const made = { ...common, ...end, index: port, node: node.index, name: name(node, end.number, face) };
+        this.ports[port] = made;
+        this.#ports.set(name(node, end.number), made).set(made.name, made);
+      }
+      const faults = written.faults?.filter((fault) => fault.link === index) ?? [];
+      const down = faults.map((fault): [number, number] => [fault.down_ps, fault.up_ps ?? end]);
+      return { index, a, b, rateBps: link.rate_bps, delayPs: link.delay_ps, down };
+    });
+    const isSwitch = (node: number) => this.nodes[node]?.kind === "switch";
+    this.isServerCentric =
+      this.nodes.some((node) => node.kind === "relay") &&
+      !this.ports.some((port) => isSwitch(port.node) && isSwitch(port.peer));
+  }
+
+  nodeByName(name: string): Node | null {
+    return this.#nodes.get(name) ?? null;
+  }
+
+  /** A port by its name, or by node and number. */
+  portByName(name: string): Port | null {
+    return this.#ports.get(name) ?? null;
+  }
+
+  /** A port by the name of its node and its number there; throws if there is none. */
+  portAt(node: string, number: number): number {
+    const first = this.#nodes.get(node);
+    if (!first || number >= first.portCount) throw new Error(`there is no port ${node}:${number}`);
+    return first.firstPort + number;
+  }
+}
