@@ -1,0 +1,83 @@
+/** The state in the address bar: `#view=flow&flow=3&from=0&to=509700000&t=12000000&port=leaf1:0`. */
+
+import { type State, type Store, VIEWS, type Weight } from "./state";
+
+/** Milliseconds between two changes of the address while something moves. */
+const PACE = 200;
+
+/** What an address asks for; what makes no sense is left out. */
+export function read(hash: string): Partial<State> {
+  const fields = new URLSearchParams(hash.replace(/^#/, ""));
+  const found: Partial<State> = {};
+  const view = VIEWS.find((name) => name === fields.get("view"));
+  if (view !== undefined) found.view = view;
+  const from = whole(fields.get("from"));
+  const to = whole(fields.get("to"));
+  const time = whole(fields.get("t"));
+  if (from !== null) found.from = from;
+  if (to !== null) found.to = to;
+  if (time !== null) found.time = time;
+  found.node = fields.get("node");
+  found.port = fields.get("port");
+  found.flow = whole(fields.get("flow"));
+  const [queue, start] = (fields.get("pause") ?? "").split("@").map((part) => whole(part));
+  found.pause = queue != null && start != null ? { queue, start } : null;
+  found.order = fields.get("order") === "slowdown" ? "slowdown" : "blocked";
+  return found;
+}
+
+export function write(state: Readonly<State>): string {
+  const { view, from, to, time, node, port, flow, pause, order } = state;
+  const parts = [`view=${view}`, `from=${from}`, `to=${to}`, `t=${time}`];
+  if (node !== null) parts.push(`node=${escaped(node)}`);
+  if (port !== null) parts.push(`port=${escaped(port)}`);
+  if (flow !== null) parts.push(`flow=${flow}`);
+  if (pause !== null) parts.push(`pause=${pause.queue}@${pause.start}`);
+  if (order !== "blocked") parts.push(`order=${order}`);
+  return `#${parts.join("&")}`;
+}
+
+/** Keeps the store and the address bar in step, both ways. */
+export function bind(store: Store): void {
+  let timer = 0;
+  let written = "";
+  const save = (weight: Weight): void => {
+    window.clearTimeout(timer);
+    timer = 0;
+    const hash = write(store.state);
+    if (hash === location.hash || hash === written) return;
+    written = hash;
+    try {
+      if (weight === "jump") history.pushState(null, "", hash);
+      else history.replaceState(null, "", hash);
+    } catch {
+      // A browser that does not allow it, or not as often: the page works without.
+    }
+  };
+  store.onWeight = (weight) => {
+    if (weight === "jump") save(weight);
+    else if (timer === 0) timer = window.setTimeout(() => save("step"), PACE);
+  };
+  const load = (): void => {
+    window.clearTimeout(timer);
+    timer = 0;
+    if (location.hash === written) return;
+    written = location.hash;
+    const onWeight = store.onWeight;
+    // What comes from the address need not go back there.
+    store.onWeight = () => {};
+    store.set({ from: 0, to: store.end, ...read(location.hash) });
+    store.onWeight = onWeight;
+  };
+  window.addEventListener("popstate", load);
+  window.addEventListener("hashchange", load);
+}
+
+function whole(text: string | null): number | null {
+  if (text === null || !/^\d{1,16}$/.test(text)) return null;
+  const value = Number(text);
+  return Number.isSafeInteger(value) ? value : null;
+}
+
+/** Colons and slashes can stay as they are: addresses should be readable. */
+const escaped = (name: string): string => encodeURIComponent(name).replaceAll("%3A", ":").replaceAll("%2F", "/");

@@ -1,0 +1,67 @@
+/** Colours of things: Okabe and Ito's palette, as in `python/backwater/style.py`. */
+
+import { token } from "./ui/theme";
+
+const SIZE = 8;
+
+/** The palette in the present theme: on dark, lighter shades of the same hues. */
+export const hue = (index: number): string => token(`hue-${((index % SIZE) + SIZE) % SIZE}`);
+
+/** Hues of causes: without the blues, in which most else is drawn. */
+const CAUSES = [1, 2, 3, 4, 6, 7];
+
+/**
+ * A colour for each port that causes pauses, the same in all views of a run. A port's index says which; if another has it already, the next free one is
+ * taken, so that the first six causes are told apart.
+ */
+export class Hues {
+  readonly #slots = new Map<number, number>();
+  readonly #taken = new Set<number>();
+
+  slot(port: number): number {
+    const known = this.#slots.get(port);
+    if (known !== undefined) return known;
+    let slot = port % CAUSES.length;
+    for (let tries = 0; tries < CAUSES.length && this.#taken.has(slot); tries++) slot = (slot + 1) % CAUSES.length;
+    this.#slots.set(port, slot);
+    this.#taken.add(slot);
+    return slot;
+  }
+
+  of(port: number): string {
+    return hue(CAUSES[this.slot(port)] ?? 1);
+  }
+}
+
+/** Classes, and queues beyond those of the classes. */
+export const classHue = (index: number): string => hue(index);
+
+/** What time went by with. Waiting behind PAUSEs takes the colour of its cause instead, and is hatched. */
+const TERMS: Record<string, string> = {
+  serialisation: "term-wire",
+  propagation: "term-link",
+  forwarding: "term-forward",
+  sending: "term-wire",
+  resending: "hue-7",
+  unanswered: "term-quiet",
+  window: "hue-3",
+  pacing: "hue-6",
+  "link-down": "paused",
+  "own-queue": "hue-5",
+  paused: "paused",
+  order: "hue-7",
+  "other-flow": "hue-4",
+  "other-queue": "hue-4",
+  "other-class": "hue-2",
+  ack: "term-quiet",
+  cnp: "term-quiet",
+  "control-class": "term-quiet",
+  "link-local": "term-quiet",
+  unexplained: "bad",
+};
+export const termColour = (term: string): string => token(TERMS[term] ?? "term-quiet");
+
+const FRAMES: Record<string, string> = { data: "hue-0", ack: "hue-2", nack: "hue-7", cnp: "hue-4", notice: "hue-3" };
+/** Kinds of frames; link-local ones, PFC and its kin, are those that stop others. */
+export const frameColour = (kind: string): string => token(FRAMES[kind] ?? "paused");
+export const isLinkLocal = (kind: string): boolean => !(kind in FRAMES);

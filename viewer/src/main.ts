@@ -1,0 +1,20 @@
+/** The page of `backwater view`. */
+
+import "uplot/dist/uPlot.min.css";
+import "./theme.css";
+import { mount } from "./app";
+import { openRuns } from "./data/run";
+import { h, notice } from "./ui/dom";
+import { start } from "./ui/theme";
+import { reason } from "./ui/view";
+
+start();
+const root = document.getElementById("app") ?? document.body;
+root.append(h("div", { class: "notice", role: "status" }, "Reading the run …"));
+openRuns().then(
+  (runs) => {
+    if (runs.length === 0) root.replaceChildren(notice("There is no run to show."));
+    else mount(root, runs);
+  },
+  (error: unknown) => root.replaceChildren(notice("The run cannot be read.", h("p", {}, reason(error)))),
+);

@@ -1,0 +1,78 @@
+/** What a search may mean: nodes, ports, flows, pairs of hosts. */
+
+import type { Data } from "./data/data";
+import type { Flow } from "./data/model";
+import { duration, ratio, size } from "./format";
+import { flowName, portTitle } from "./names";
+import type { State } from "./state";
+
+export interface Hit {
+  kind: "node" | "port" | "flow";
+  text: string;
+  detail: string;
+  /** What choosing it changes. */
+  change: Partial<State>;
+}
+
+const MOST = 12;
+const FLOWS = 8;
+
+/** Names of nodes and ports that match, the best first. */
+export function named({ topology }: Data, text: string): Hit[] {
+  const wanted = text.trim().toLowerCase();
+  if (wanted === "") return [];
+  const found: { rank: number; hit: Hit }[] = [];
+  const rankOf = (name: string): number => {
+    const at = name.toLowerCase().indexOf(wanted);
+    return at < 0 ? -1 : at === 0 ? (name.length === wanted.length ? 0 : 1) : 2;
+  };
+  for (const node of topology.nodes) {
+    const rank = rankOf(node.name);
+    const kind = node.kind === "switch" ? `switch, ${node.portCount} ports` : node.kind === "relay" ? "server that relays" : "host";
+    if (rank >= 0) found.push({ rank, hit: { kind: "node", text: node.name, detail: kind, change: { view: "fabric", node: node.name } } });
+  }
+  // Ports only where a port is meant: a host's name would bring up all that lead to it.
+  if (wanted.includes(":") || found.length === 0 || found.some(({ rank }) => rank === 0)) {
+    for (const port of topology.ports) {
+      const rank = rankOf(port.name);
+      if (rank >= 0) found.push({ rank: rank + 0.5, hit: { kind: "port", text: port.name, detail: portTitle(topology, port.index), change: { view: "ports", port: port.name } } });
+    }
+  }
+  const order = (a: string, b: string): number => a.localeCompare(b, "en", { numeric: true });
+  return found
+    .sort((a, b) => a.rank - b.rank || order(a.hit.text, b.hit.text))
+    .slice(0, MOST)
+    .map(({ hit }) => hit);
+}
+
+/** Flows that a number, a host or a pair of hosts stands for. */
+export async function flows(data: Data, text: string): Promise<Hit[]> {
+  const number = /^\s*(?:flow\s*)?#?(\d{1,10})\s*$/i.exec(text);
+  if (number) {
+    const detail = await data.flow(Number(number[1]));
+    return detail ? [hitOf(data, detail.flow)] : [];
+  }
+  const pair = /^\s*(\S*?)\s*(?:->|→|\s)\s*(\S*)\s*$/.exec(text);
+  const { topology } = data;
+  if (pair && text.trim() !== "") {
+    const [src, dst] = [topology.nodeByName(pair[1] ?? ""), topology.nodeByName(pair[2] ?? "")];
+    const isOpen = (pair[1] === "" || src) && (pair[2] === "" || dst) && (src ?? dst);
+    if (isOpen) return (await data.flowsBetween(src?.index ?? null, dst?.index ?? null, FLOWS)).map((flow) => hitOf(data, flow));
+  }
+  const host = topology.nodeByName(text.trim());
+  if (!host || host.kind === "switch") return [];
+  const [from, to] = await Promise.all([data.flowsBetween(host.index, null, FLOWS / 2), data.flowsBetween(null, host.index, FLOWS / 2)]);
+  return [...from, ...to].map((flow) => hitOf(data, flow));
+}
+
+function hitOf(data: Data, flow: Flow): Hit {
+  const pace = flow.slowdown === null ? "not complete" : `${ratio(flow.slowdown)} × idle`;
+  const end = flow.finish ?? data.info.end;
+  const margin = Math.max(1000, (end - flow.start) * 0.04);
+  return {
+    kind: "flow",
+    text: `flow ${flow.id}`,
+    detail: `${flowName(data.topology, flow)}, ${flow.bytes === null ? "endless" : size(flow.bytes)}, ${duration(end - flow.start)}, ${pace}`,
+    change: { view: "flow", flow: flow.id, from: flow.start - margin, to: end + margin },
+  };
+}

@@ -1,0 +1,243 @@
+/** A chart over time: bands of minima and maxima, on the clock that all charts share. */
+
+import uPlot from "uplot";
+import type { Band } from "../data/model";
+import { DASH, instant } from "../format";
+import { ticks } from "../scale";
+import type { Store } from "../state";
+import { bindClock, type Clock } from "./clock";
+import { fill, h, swatch } from "./dom";
+import { align } from "./series";
+import { onTheme, token } from "./theme";
+import { Bin } from "./view";
+
+/** Left and right of the plots, in pixels: the same everywhere, so that cursors stand above each other. */
+export const GUTTER = 128;
+export const RIGHT = 20;
+const AXIS = 24;
+
+export interface Line {
+  label: string;
+  /** Of the canvas; asked again when the theme changes. */
+  colour: () => string;
+  band: Band;
+  dash?: number[];
+  isFilled?: boolean;
+  /** Drawn, but without a value in the legend. */
+  isQuiet?: boolean;
+}
+
+export interface ChartOptions {
+  store: Store;
+  title: string;
+  /** What `data-chart` says. */
+  name: string;
+  height: number;
+  write: (value: number) => string;
+  /** Top of the scale; else what the data need. */
+  top?: number;
+  hasAxis?: boolean;
+  /** Time between samples, across which lines are drawn. */
+  interval?: number;
+  /** Other than the range of the store: the whole run. */
+  extent?: () => [number, number];
+}
+
+export class TimeChart {
+  readonly element: HTMLElement;
+  readonly #options: ChartOptions;
+  readonly #legend = h("div", { class: "chart-legend" });
+  readonly #plotted = h("div", { class: "chart-plot" });
+  readonly #bin = new Bin();
+  #plot: uPlot | null = null;
+  #clock: Clock | null = null;
+  #lines: Line[] = [];
+  #hovered: number | null = null;
+  #hasAxis: boolean;
+
+  constructor(options: ChartOptions) {
+    this.#options = options;
+    this.#hasAxis = options.hasAxis === true;
+    const head = h("div", { class: "chart-head" }, h("h3", {}, options.title), this.#legend);
+    this.element = h("section", { class: "chart", "data-chart": options.name, "aria-label": options.title }, head, this.#plotted);
+    this.#plotted.style.height = `${this.#height()}px`;
+    const sizes = new ResizeObserver(() => {
+      const width = this.#plotted.clientWidth;
+      if (width <= 0) return;
+      if (this.#plot) this.#plot.setSize({ width, height: this.#height() });
+      else this.#build();
+      this.#clock?.place();
+    });
+    sizes.observe(this.#plotted);
+    this.#bin.add(
+      () => sizes.disconnect(),
+      onTheme(() => this.#build()),
+      options.store.subscribe((_, changed) => {
+        if (changed.has("from") || changed.has("to")) this.#rescale();
+        if (changed.has("time")) this.#write();
+      }),
+    );
+  }
+
+  set(lines: Line[]): void {
+    const isSame = lines.length === this.#lines.length && lines.every((line, index) => line.label === this.#lines[index]?.label);
+    this.#lines = lines;
+    if (isSame && this.#plot) this.#plot.setData(this.#data(), true);
+    else this.#build();
+    this.#write();
+  }
+
+  /** Whether the times are written below: those of a stack are below its last chart. */
+  showAxis(hasAxis: boolean): void {
+    if (hasAxis === this.#hasAxis) return;
+    this.#hasAxis = hasAxis;
+    this.#plotted.style.height = `${this.#height()}px`;
+    this.#build();
+  }
+
+  destroy(): void {
+    this.#bin.empty();
+    this.#clock?.destroy();
+    this.#plot?.destroy();
+  }
+
+  #height(): number {
+    return this.#options.height + (this.#hasAxis ? AXIS : 6);
+  }
+
+  #extent(): [number, number] {
+    const { from, to } = this.#options.store.state;
+    return this.#options.extent?.() ?? [from, to];
+  }
+
+  #data(): uPlot.AlignedData {
+    return align(
+      this.#lines.map((line) => line.band),
+      this.#options.interval ?? 0,
+    );
+  }
+
+  #rescale(): void {
+    const [min, max] = this.#extent();
+    this.#plot?.setScale("x", { min, max });
+    this.#clock?.place();
+  }
+
+  #build(): void {
+    const width = this.#plotted.clientWidth;
+    if (width <= 0) return;
+    this.#clock?.destroy();
+    this.#plot?.destroy();
+    const plot = new uPlot(this.#setup(width), this.#data(), this.#plotted);
+    this.#plot = plot;
+    const axis = (): { left: number; width: number; from: number; to: number } => {
+      const [from, to] = this.#extent();
+      return { left: 0, width: plot.over.clientWidth, from, to };
+    };
+    this.#clock = bindClock(plot.over, axis, this.#options.store);
+  }
+
+  #setup(width: number): uPlot.Options {
+    const { write, top, name } = this.#options;
+    const hasAxis = this.#hasAxis;
+    const series: uPlot.Series[] = [{}];
+    const bands: uPlot.Band[] = [];
+    for (const line of this.#lines) {
+      const colour = line.colour();
+      const shape = { stroke: colour, width: 1.4, points: { show: false }, ...(line.dash ? { dash: line.dash } : {}) };
+      series.push({ ...shape, ...(line.isFilled === true ? { fill: faded(colour, 0.18) } : {}) }, { ...shape, width: 0.6 });
+      bands.push({ series: [series.length - 2, series.length - 1], fill: faded(colour, 0.3) });
+    }
+    const axes: uPlot.Axis[] = [
+      {
+        show: hasAxis,
+        size: AXIS,
+        stroke: token("muted"),
+        font: `11px ${token("sans")}`,
+        grid: { stroke: token("grid"), width: 1 },
+        ticks: { stroke: token("grid"), width: 1, size: 4 },
+        gap: 4,
+        splits: (plot) => ticks(plot.scales["x"]?.min ?? 0, plot.scales["x"]?.max ?? 1, plot.over.clientWidth / 110),
+        values: (_, marks) => marks.map((mark) => instant(mark, (marks[1] ?? mark * 2) - (marks[0] ?? 0))),
+      },
+      {
+        size: GUTTER,
+        stroke: token("muted"),
+        font: `11px ${token("sans")}`,
+        grid: { stroke: token("grid"), width: 1 },
+        ticks: { show: false },
+        gap: 8,
+        splits: (_, __, min, max) => ticks(min, max, Math.max(1, this.#options.height / 34)),
+        values: (_, marks) => marks.map((mark) => write(mark)),
+      },
+    ];
+    return {
+      width,
+      height: this.#height(),
+      class: `chart-${name}`,
+      series,
+      bands,
+      axes,
+      padding: [6, RIGHT, hasAxis ? 0 : 4, 0],
+      legend: { show: false },
+      cursor: { drag: { x: false, y: false, setScale: false }, y: false, points: { size: 5 }, bind: { dblclick: () => null } },
+      scales: {
+        x: { time: false, range: () => this.#extent() },
+        y: { range: (_, __, max) => [0, top ?? (max > 0 ? max * 1.06 : 1)] },
+      },
+      hooks: {
+        // Only now the plot has its size.
+        draw: [() => this.#clock?.place()],
+        setCursor: [
+          (plot) => {
+            const left = plot.cursor.left ?? -1;
+            const next = left < 0 ? null : plot.posToVal(left, "x");
+            if (next === this.#hovered) return;
+            this.#hovered = next;
+            this.#write();
+          },
+        ],
+      },
+    };
+  }
+
+  /** The legend, with the values where the pointer is, or at the cursor. */
+  #write(): void {
+    const time = this.#hovered ?? this.#options.store.state.time;
+    const items = this.#lines.map((line) => {
+      const found = line.isQuiet === true ? null : valueAt(line.band, time);
+      const text = found === null ? DASH : found[0] === found[1] ? this.#options.write(found[1]) : `${this.#options.write(found[0])} … ${this.#options.write(found[1])}`;
+      const mark = swatch(line.colour(), line.dash ? "dash" : "line");
+      const value = line.isQuiet !== true && h("span", { class: "value", "data-value": found === null ? "" : found[1] }, text);
+      return h("span", { class: "chart-key", "data-line": line.label }, mark, h("span", {}, line.label), value);
+    });
+    fill(this.#legend, ...items);
+  }
+}
+
+/** Least and greatest value of the bin nearest to an instant. */
+export function valueAt(band: Band, time: number): [number, number] | null {
+  let [low, high] = [0, band.times.length - 1];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if ((band.times[middle] ?? 0) < time) low = middle + 1;
+    else high = middle;
+  }
+  const before = band.times[low - 1];
+  const after = band.times[low];
+  const first = before !== undefined && (after === undefined || time - before < after - time) ? low - 1 : low;
+  // Bins narrower than a sample interval hold nothing: the nearest that does counts.
+  for (let away = 0; away <= 64; away++) {
+    for (const index of [first - away, first + away]) {
+      const [min, max] = [band.min[index], band.max[index]];
+      if (min !== undefined && max !== undefined && !Number.isNaN(max)) return [min, max];
+    }
+  }
+  return null;
+}
+
+/** A colour of the theme, `#rrggbb`, with less ink. */
+export function faded(colour: string, share: number): string {
+  const part = (at: number): number => Number.parseInt(colour.slice(at, at + 2), 16);
+  return /^#[0-9a-f]{6}$/i.test(colour) ? `rgb(${part(1)} ${part(3)} ${part(5)} / ${share})` : colour;
+}

@@ -1,0 +1,49 @@
+/** Elements without a framework. Text is always text: names come from users. */
+
+type Child = globalThis.Node | string | null | undefined | false;
+type Value = string | number | boolean | null | undefined | ((event: never) => void);
+
+/** An element with attributes (`onclick` and the like are listeners) and children. */
+export function h<K extends keyof HTMLElementTagNameMap>(
+  tag: K,
+  attributes: Record<string, Value> = {},
+  ...children: Child[]
+): HTMLElementTagNameMap[K] {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (typeof value === "function") element.addEventListener(name.slice(2), value as EventListener);
+    else if (value !== null && value !== undefined && value !== false) element.setAttribute(name, value === true ? "" : String(value));
+  }
+  append(element, children);
+  return element;
+}
+
+export function append(element: Element, children: readonly Child[]): void {
+  for (const child of children) if (child !== null && child !== undefined && child !== false) element.append(child);
+}
+
+/** Replaces the children, and keeps the focus where the new ones have an element of the same `data-key`. */
+export function fill(element: Element, ...children: Child[]): void {
+  const held = element.contains(document.activeElement) ? document.activeElement?.getAttribute("data-key") : null;
+  element.replaceChildren();
+  append(element, children);
+  if (held) element.querySelector<HTMLElement>(`[data-key="${CSS.escape(held)}"]`)?.focus({ preventScroll: true });
+}
+
+/** A message in place of a view: what is missing, and what to do about it. */
+export function notice(title: string, ...rest: Child[]): HTMLElement {
+  return h("div", { class: "notice", role: "status" }, h("p", { class: "notice-title" }, title), ...rest);
+}
+
+/** A paragraph in which what stands in backquotes is code. */
+export function prose(text: string): HTMLElement {
+  const parts = text.split("`").map((part, index) => (index % 2 === 1 ? h("code", {}, part) : part));
+  return h("p", {}, ...parts);
+}
+
+/** A swatch of a colour, which says nothing to readers of the text. */
+export function swatch(colour: string, shape: "square" | "line" | "dash" = "square"): HTMLElement {
+  const element = h("span", { class: `swatch swatch-${shape}`, "aria-hidden": "true" });
+  element.style.setProperty("--swatch", colour);
+  return element;
+}

@@ -1,0 +1,70 @@
+/** What keys do; the help lists the same. */
+
+import type { Data } from "../data/data";
+import { type Store, VIEWS } from "../state";
+import type { Player } from "./player";
+import { toggle } from "./theme";
+
+export const KEYS: readonly (readonly [string, string])[] = [
+  ["1 – 5", "views: fabric, ports, flow, packets, victims"],
+  ["/", "search: a host, a switch, a port, a flow, a pair of hosts such as h2->h5"],
+  ["space", "play or stop"],
+  ["← →", "one sample back or on; with shift ten"],
+  ["+ −", "zoom in or out around the cursor"],
+  ["0", "the whole run"],
+  ["home end", "cursor to the start or the end of the range"],
+  ["t", "dark or light"],
+  ["?", "this help"],
+];
+
+export const POINTER: readonly (readonly [string, string])[] = [
+  ["click", "set the cursor"],
+  ["drag", "select a range; all charts follow"],
+  ["drag of the cursor", "move it"],
+  ["shift and drag", "move the range"],
+  ["wheel", "zoom around the pointer"],
+  ["double click", "the whole run"],
+];
+
+/** Steps over the range, where there are no samples. */
+const STEPS = 200;
+
+export function bindKeys(store: Store, runs: readonly Data[], player: Player, open: { search(): void; help(): void }): void {
+  const step = (): number => {
+    const interval = Math.max(0, ...runs.map((run) => run.info.sampleInterval));
+    // In a range shorter than a few samples, a sample would be too far.
+    return interval > 0 && interval <= store.span / 4 ? interval : Math.max(1, Math.round(store.span / STEPS));
+  };
+  const actions: Record<string, (event: KeyboardEvent) => void> = {
+    "/": () => open.search(),
+    "?": () => open.help(),
+    " ": () => player.toggle(),
+    ArrowLeft: (event) => store.set({ time: store.state.time - step() * (event.shiftKey ? 10 : 1) }),
+    ArrowRight: (event) => store.set({ time: store.state.time + step() * (event.shiftKey ? 10 : 1) }),
+    "+": () => store.zoom(0.5),
+    "=": () => store.zoom(0.5),
+    "-": () => store.zoom(2),
+    "0": () => store.whole(),
+    Home: () => store.set({ time: store.state.from }),
+    End: () => store.set({ time: store.state.to }),
+    t: () => toggle(),
+  };
+  VIEWS.forEach((view, index) => {
+    actions[String(index + 1)] = () => store.set({ view }, "jump");
+  });
+  document.addEventListener("keydown", (event) => {
+    if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || isTaken(event)) return;
+    const act = actions[event.key];
+    if (!act) return;
+    event.preventDefault();
+    act(event);
+  });
+}
+
+/** Whether the element with the focus needs the key itself. */
+function isTaken(event: KeyboardEvent): boolean {
+  const target = event.target instanceof HTMLElement ? event.target : null;
+  if (!target) return false;
+  if (target.closest("input, textarea, select, dialog")) return true;
+  return event.key === " " && target.closest("button, a, summary") !== null;
+}

@@ -1,0 +1,122 @@
+/** The whole run at the foot of the page: bytes queued and queues paused; a drag selects what all other charts show. */
+
+import type { Band } from "../data/model";
+import { count, size } from "../format";
+import { niceBytes } from "../scale";
+import { GUTTER, RIGHT, faded, valueAt } from "./chart";
+import { bindClock } from "./clock";
+import { h } from "./dom";
+import { prepare } from "./lanes";
+import { onTheme, token } from "./theme";
+import { Bin, type Context, type View, framed, paced, reason } from "./view";
+
+const HEIGHT = 56;
+const SPLIT = 36;
+
+export function overview({ data, store }: Context, name: string | null): View {
+  const bin = new Bin();
+  const canvas = h("canvas", { role: "img", "aria-label": "Bytes queued and queues paused over the whole run" });
+  const queued = h("span", { class: "value", "data-readout": "queued" });
+  const paused = h("span", { class: "value", "data-readout": "paused" });
+  const labels = h(
+    "div",
+    { class: "overview-labels" },
+    name !== null && h("div", { class: "overview-run", title: name }, name),
+    h("div", {}, h("span", {}, "queued"), queued),
+    h("div", {}, h("span", { class: "paused-word" }, "paused"), paused),
+  );
+  const element = h("div", { class: "overview" }, canvas, labels);
+  let bands: { queued: Band; paused: Band } | null = null;
+  let width = 0;
+  let asked = 0;
+  const axis = (): { left: number; width: number; from: number; to: number } => ({ left: GUTTER, width: Math.max(1, width - GUTTER - RIGHT), from: 0, to: store.end });
+
+  const redraw = framed(() => {
+    const draw = prepare(canvas, width, HEIGHT);
+    if (!draw) return;
+    const { left, width: across } = axis();
+    const x = (time: number): number => left + (time / store.end) * across;
+    if (bands) {
+      area(draw, bands.queued, x, 4, SPLIT, token("hue-0"));
+      area(draw, bands.paused, x, SPLIT + 4, HEIGHT - 2, token("paused"));
+    }
+    const { from, to } = store.state;
+    draw.fillStyle = token("veil");
+    draw.fillRect(left, 0, x(from) - left, HEIGHT);
+    draw.fillRect(x(to), 0, left + across - x(to), HEIGHT);
+    draw.strokeStyle = token("accent");
+    draw.lineWidth = 1;
+    draw.strokeRect(Math.round(x(from)) + 0.5, 0.5, Math.max(2, Math.round(x(to) - x(from)) - 1), HEIGHT - 1);
+  });
+  const write = (): void => {
+    const [most] = bands ? [valueAt(bands.queued, store.state.time)] : [null];
+    const stopped = bands ? valueAt(bands.paused, store.state.time) : null;
+    queued.textContent = size(most?.[1] ?? null);
+    paused.textContent = stopped ? count(stopped[1]) : "–";
+    queued.dataset["value"] = String(most?.[1] ?? "");
+    paused.dataset["value"] = String(stopped?.[1] ?? "");
+  };
+  const load = paced(
+    async () => {
+      asked = width;
+      bands = await data.overview(0, store.end, Math.max(50, Math.round(axis().width / 1.5)));
+      write();
+      redraw();
+    },
+    (error) => {
+      labels.title = reason(error);
+    },
+  );
+  const sizes = new ResizeObserver(() => {
+    width = element.clientWidth;
+    clock.place();
+    redraw();
+    if (Math.abs(width - asked) > 40) load();
+  });
+  const clock = bindClock(element, axis, store);
+  sizes.observe(element);
+  bin.add(
+    () => sizes.disconnect(),
+    () => clock.destroy(),
+    redraw.stop,
+    load.stop,
+    onTheme(redraw),
+    store.subscribe((_, changed) => {
+      if (changed.has("from") || changed.has("to")) redraw();
+      if (changed.has("time")) write();
+    }),
+  );
+  return { element, destroy: () => bin.empty() };
+}
+
+/** Between the minima and the maxima, and faintly down to zero. */
+function area(draw: CanvasRenderingContext2D, band: Band, x: (time: number) => number, top: number, bottom: number, colour: string): void {
+  let most = 1;
+  for (const value of band.max) if (value > most) most = value;
+  if (most > 1000) most = niceBytes(most);
+  const y = (value: number): number => bottom - (value / most) * (bottom - top);
+  draw.strokeStyle = token("grid");
+  draw.beginPath();
+  draw.moveTo(x(0), bottom + 0.5);
+  draw.lineTo(x(band.times[band.times.length - 1] ?? 0), bottom + 0.5);
+  draw.stroke();
+  draw.beginPath();
+  let first: number | null = null;
+  let last = 0;
+  band.times.forEach((time, index) => {
+    const value = band.max[index] ?? Number.NaN;
+    if (Number.isNaN(value)) return;
+    if (first === null) draw.moveTo(x(time), y(value));
+    else draw.lineTo(x(time), y(value));
+    first ??= time;
+    last = time;
+  });
+  if (first === null) return;
+  draw.strokeStyle = colour;
+  draw.lineWidth = 1.2;
+  draw.stroke();
+  draw.lineTo(x(last), bottom);
+  draw.lineTo(x(first), bottom);
+  draw.fillStyle = faded(colour, 0.25);
+  draw.fill();
+}

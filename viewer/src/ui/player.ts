@@ -1,0 +1,52 @@
+/** Time that runs: the cursor moves through the range, in real seconds that the reader chooses. */
+
+import type { Store } from "../state";
+
+/** Seconds that the range takes, by speed. */
+export const SPEEDS = [60, 30, 15, 5] as const;
+
+export class Player {
+  #frame = 0;
+  #last = 0;
+  /** Where the cursor is, with fractions of a picosecond that the store does not keep. */
+  #time = 0;
+  speed: number = SPEEDS[1];
+  onChange: () => void = () => {};
+
+  constructor(readonly store: Store) {}
+
+  get isPlaying(): boolean {
+    return this.#frame !== 0;
+  }
+
+  toggle(): void {
+    if (this.isPlaying) this.stop();
+    else this.start();
+  }
+
+  start(): void {
+    const { from, to, time } = this.store.state;
+    if (time >= to) this.store.set({ time: from });
+    this.#time = this.store.state.time;
+    this.#last = performance.now();
+    this.#frame = requestAnimationFrame(this.#step);
+    this.onChange();
+  }
+
+  stop(): void {
+    cancelAnimationFrame(this.#frame);
+    this.#frame = 0;
+    this.onChange();
+  }
+
+  readonly #step = (now: number): void => {
+    const { store } = this;
+    // Somebody moved the cursor meanwhile: go on from there.
+    if (Math.round(this.#time) !== store.state.time) this.#time = store.state.time;
+    this.#time = Math.min(store.state.to, this.#time + ((now - this.#last) / 1000 / this.speed) * store.span);
+    this.#last = now;
+    store.set({ time: this.#time });
+    if (this.#time >= store.state.to) return this.stop();
+    this.#frame = requestAnimationFrame(this.#step);
+  };
+}

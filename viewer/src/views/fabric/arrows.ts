@@ -1,0 +1,122 @@
+/** Paints what PAUSEs do: congestion trees, as arrows from their roots, and the cycle of a deadlock. */
+
+import type { Branch, DeadQueue, Tree } from "../../data/model";
+import { size } from "../../format";
+import { portName } from "../../names";
+import { arrowWidth } from "../../scale";
+import { token } from "../../ui/theme";
+import type { Geometry } from "./geometry";
+import { halo, stroke } from "./paint";
+
+/** An arrow per port that a tree stops; queues of the same port are taken together. */
+export interface Arrow {
+  port: number;
+  bytes: number;
+  /** Where it comes from: the port whose congestion or pause makes this one stop. */
+  from: number;
+}
+
+export function arrows(tree: Tree): Arrow[] {
+  const found = new Map<number, Arrow>();
+  const visit = (branch: Branch, parent: number): void => {
+    const { port, via } = branch.pause;
+    const known = found.get(port);
+    if (known) known.bytes += branch.bytes;
+    else found.set(port, { port, bytes: branch.bytes, from: via ?? parent });
+    for (const child of branch.children) visit(child, port);
+  };
+  for (const branch of tree.branches) visit(branch, tree.root);
+  return [...found.values()];
+}
+
+export function paintTree(draw: CanvasRenderingContext2D, geometry: Geometry, tree: Tree, colour: string, rank: number): void {
+  const bodies = new Path2D();
+  const inside = new Path2D();
+  for (const { port, bytes, from } of arrows(tree)) {
+    const width = arrowWidth(bytes);
+    // From the peer to the paused port: against the data, beside the link; trees that share one lie side by side.
+    const { x, y, dx, dy, length } = geometry.ray(port);
+    const aside = 5 + width / 2 + (rank % 3) * 5;
+    const [nx, ny] = [-dy * aside, dx * aside];
+    const [start, tip] = [Math.max(length * 0.55, length - 10), Math.min(length * 0.3, 15)];
+    arrow(bodies, x + nx + dx * start, y + ny + dy * start, x + nx + dx * tip, y + ny + dy * tip, width);
+    const [fx, fy] = [geometry.endX[from] ?? 0, geometry.endY[from] ?? 0];
+    const isHere = geometry.topology.ports[from]?.node === geometry.topology.ports[port]?.peer;
+    if (!isHere) continue;
+    inside.moveTo(fx, fy);
+    inside.quadraticCurveTo(geometry.x[geometry.topology.ports[from]?.node ?? 0] ?? fx, geometry.y[geometry.topology.ports[from]?.node ?? 0] ?? fy, x + nx + dx * start, y + ny + dy * start);
+  }
+  draw.lineJoin = "round";
+  stroke(draw, inside, token("canvas"), 4);
+  stroke(draw, inside, colour, 2);
+  stroke(draw, bodies, token("canvas"), 3);
+  draw.fillStyle = colour;
+  draw.fill(bodies);
+}
+
+/** Roots stand above all arrows. */
+export function paintRoot(draw: CanvasRenderingContext2D, geometry: Geometry, tree: Tree, colour: string, isNamed: boolean): void {
+  const [x, y] = [geometry.endX[tree.root] ?? 0, geometry.endY[tree.root] ?? 0];
+  const ring = new Path2D();
+  ring.arc(x, y, 7.5, 0, 2 * Math.PI);
+  stroke(draw, ring, token("canvas"), 6);
+  draw.fillStyle = token("canvas");
+  draw.fill(ring);
+  stroke(draw, ring, colour, 3);
+  const dot = new Path2D();
+  dot.arc(x, y, 3, 0, 2 * Math.PI);
+  draw.fillStyle = colour;
+  draw.fill(dot);
+  if (!isNamed) return;
+  draw.font = `600 11px ${token("sans")}`;
+  draw.textBaseline = "middle";
+  const text = `${portName(geometry.topology, tree.root)} · ${size(tree.rootBytes)}`;
+  const isOuter = x > (geometry.x[geometry.topology.ports[tree.root]?.node ?? 0] ?? 0);
+  const isRight = isOuter || x < draw.measureText(text).width + 20;
+  draw.textAlign = isRight ? "left" : "right";
+  halo(draw, text, x + (isRight ? 13 : -13), y + 9, token("ink"));
+}
+
+/** Every queue of the cycle waits for the next one, at the other end of its link. */
+export function paintCycle(draw: CanvasRenderingContext2D, geometry: Geometry, cycle: readonly DeadQueue[]): void {
+  const bodies = new Path2D();
+  const joints = new Path2D();
+  const ends = cycle.map(({ port }) => {
+    const { x, y, dx, dy, length } = geometry.ray(port);
+    const [nx, ny] = [dy * 9, -dx * 9];
+    const [start, tip] = [Math.min(4, length / 4), Math.max(length / 2, length - 6)];
+    arrow(bodies, x + nx + dx * start, y + ny + dy * start, x + nx + dx * tip, y + ny + dy * tip, 5);
+    return { sx: x + nx + dx * start, sy: y + ny + dy * start, tx: x + nx + dx * tip, ty: y + ny + dy * tip, peer: geometry.topology.ports[port]?.peer ?? 0 };
+  });
+  ends.forEach(({ tx, ty, peer }, index) => {
+    const next = ends[(index + 1) % ends.length];
+    if (!next) return;
+    joints.moveTo(tx, ty);
+    joints.quadraticCurveTo(geometry.x[peer] ?? tx, geometry.y[peer] ?? ty, next.sx, next.sy);
+  });
+  draw.lineJoin = "round";
+  stroke(draw, joints, token("canvas"), 5);
+  stroke(draw, joints, token("deadlock"), 2.5);
+  stroke(draw, bodies, token("canvas"), 4);
+  draw.fillStyle = token("deadlock");
+  draw.fill(bodies);
+}
+
+/** A shaft of that width, with a head. */
+function arrow(path: Path2D, fromX: number, fromY: number, toX: number, toY: number, width: number): void {
+  const length = Math.hypot(toX - fromX, toY - fromY);
+  if (length < 3) return;
+  const [dx, dy] = [(toX - fromX) / length, (toY - fromY) / length];
+  const half = width / 2;
+  const head = Math.min(length * 0.6, 6 + width * 0.9);
+  const wing = half + 3 + width * 0.15;
+  const [bx, by] = [toX - dx * head, toY - dy * head];
+  path.moveTo(fromX - dy * half, fromY + dx * half);
+  path.lineTo(bx - dy * half, by + dx * half);
+  path.lineTo(bx - dy * wing, by + dx * wing);
+  path.lineTo(toX, toY);
+  path.lineTo(bx + dy * wing, by - dx * wing);
+  path.lineTo(bx + dy * half, by - dx * half);
+  path.lineTo(fromX + dy * half, fromY - dx * half);
+  path.closePath();
+}

@@ -1,0 +1,219 @@
+/** The fabric at an instant: the picture, and beside it the same as text. */
+
+import type { Instant, Tree } from "../../data/model";
+import { duration, percent, rate, size } from "../../format";
+import { type Layout, layout } from "../../layout";
+import { nodeName, portName, portTitle, queueName } from "../../names";
+import { clamp } from "../../scale";
+import { fill, h, notice } from "../../ui/dom";
+import { prepare } from "../../ui/lanes";
+import { onTheme } from "../../ui/theme";
+import { type Line, hide, show } from "../../ui/tooltip";
+import { Bin, type Context, type View, framed, paced, reason } from "../../ui/view";
+import { paintCycle, paintRoot, paintTree } from "./arrows";
+import { type Camera, Geometry } from "./geometry";
+import { legend } from "./legend";
+import { isDown, paintLinks, paintNames, paintNodes, paintPath, paintPauses, paintPorts, type Scene } from "./paint";
+import { panel } from "./panel";
+
+const CLICK = 4;
+const REACH = 7;
+const NOTCH = 1.0018;
+
+export function fabric(context: Context): View {
+  const { data, store, hues } = context;
+  const { topology } = data;
+  const bin = new Bin();
+  const places: Layout = layout(topology);
+  const geometry = new Geometry(topology, places);
+  const camera: Camera = { zoom: 1, centre: 0.5, down: 0 };
+  const canvas = h("canvas", { role: "img", "aria-label": "The fabric; what it shows is in the list beside it" });
+  const home = h("button", { class: "small fabric-home", title: "Show the whole fabric", onclick: () => move({ zoom: 1, centre: 0.5, down: 0 }) }, "Fit");
+  const stage = h("div", { class: "fabric-stage" }, canvas, home);
+  const side = h("aside", { class: "panel", "aria-label": "What the fabric shows" });
+  const element = h("div", { class: "view fabric" }, h("div", { class: "fabric-main" }, stage, legend(data)), side);
+  let [width, height] = [0, 0];
+  let instant: Instant | null = null;
+  let trees: Tree[] = [];
+  let path: readonly number[] = [];
+  let pathOf: number | null = null;
+  let hover: { node: number | null; port: number | null } = { node: null, port: null };
+  let held: { x: number; y: number; camera: Camera; hasMoved: boolean } | null = null;
+
+  const scene = (): Scene => ({
+    geometry,
+    width,
+    height,
+    time: store.state.time,
+    instant,
+    hoverNode: hover.node,
+    hoverPort: hover.port,
+    node: store.state.node === null ? null : (topology.nodeByName(store.state.node)?.index ?? null),
+    port: store.state.port === null ? null : (topology.portByName(store.state.port)?.index ?? null),
+    path,
+  });
+  const redraw = framed(() => {
+    const draw = prepare(canvas, width, height);
+    if (!draw) return;
+    geometry.place(width, height, camera);
+    const now = scene();
+    paintPath(draw, now);
+    paintLinks(draw, now);
+    paintNodes(draw, now);
+    trees.forEach((tree, rank) => paintTree(draw, geometry, tree, hues.of(tree.root), rank));
+    paintPauses(draw, now);
+    const { deadlock } = data.info;
+    if (deadlock && store.state.time >= deadlock.onset) paintCycle(draw, geometry, deadlock.cycle);
+    paintNames(draw, now);
+    paintPorts(draw, now);
+    [...trees].reverse().forEach((tree) => paintRoot(draw, geometry, tree, hues.of(tree.root), trees.length <= 12));
+    home.hidden = camera.zoom === 1 && camera.down === 0 && camera.centre === 0.5;
+  });
+  const load = paced(
+    async (isCurrent) => {
+      const found = await data.instant(store.state.time);
+      if (!isCurrent()) return;
+      instant = found;
+      trees = data.trees(found);
+      write();
+      redraw();
+    },
+    (error) => fill(side, notice("This instant cannot be shown.", h("p", {}, reason(error)))),
+  );
+  const write = (): void => {
+    if (instant) fill(side, ...panel(context, instant, trees));
+  };
+  const loadPath = paced(
+    async (isCurrent) => {
+      const { flow } = store.state;
+      if (flow === pathOf) return;
+      pathOf = flow;
+      const found = flow === null ? null : await data.flow(flow);
+      if (!isCurrent()) return;
+      path = found?.flow.path ?? [];
+      redraw();
+    },
+    () => {
+      path = [];
+    },
+  );
+  const move = (next: Partial<Camera>): void => {
+    Object.assign(camera, next);
+    camera.zoom = clamp(camera.zoom, 1, geometry.mostZoom);
+    const slack = 0.5 / camera.zoom;
+    camera.centre = camera.zoom === 1 ? 0.5 : clamp(camera.centre, slack * 0.6, 1 - slack * 0.6);
+    if (camera.zoom === 1) camera.down = clamp(camera.down, -height / 3, height / 3);
+    redraw();
+  };
+  const point = (event: MouseEvent): [number, number] => {
+    const box = canvas.getBoundingClientRect();
+    return [event.clientX - box.left, event.clientY - box.top];
+  };
+  const look = (event: MouseEvent): void => {
+    const [x, y] = point(event);
+    const node = geometry.nodeAt(x, y);
+    const port = node === null ? geometry.portAt(x, y, REACH) : null;
+    if (node !== hover.node || port !== hover.port) redraw();
+    hover = { node, port };
+    stage.classList.toggle("pointing", node !== null || port !== null);
+    if (port !== null) show(event, portTitle(topology, port), portLines(context, instant, port), "click for its queues");
+    else if (node !== null) show(event, nodeName(topology, node), nodeLines(context, instant, node));
+    else hide();
+  };
+
+  canvas.addEventListener("pointerdown", (event) => {
+    if (event.button !== 0) return;
+    const [x, y] = point(event);
+    held = { x, y, camera: { ...camera }, hasMoved: false };
+    canvas.setPointerCapture(event.pointerId);
+  });
+  canvas.addEventListener("pointermove", (event) => {
+    if (!held) return look(event);
+    const [x, y] = point(event);
+    held.hasMoved ||= Math.hypot(x - held.x, y - held.y) >= CLICK;
+    if (!held.hasMoved) return;
+    hide();
+    move({ centre: held.camera.centre - (x - held.x) / (Math.max(10, width - 72) * camera.zoom), down: held.camera.down + y - held.y });
+  });
+  canvas.addEventListener("pointerup", (event) => {
+    const wasClick = held !== null && !held.hasMoved;
+    held = null;
+    if (!wasClick) return;
+    look(event);
+    if (hover.port !== null) {
+      hide();
+      store.set({ view: "ports", port: portName(topology, hover.port) }, "jump");
+    } else store.set({ node: hover.node === null ? null : nodeName(topology, hover.node) }, "jump");
+  });
+  canvas.addEventListener("pointerleave", () => {
+    hover = { node: null, port: null };
+    hide();
+    redraw();
+  });
+  canvas.addEventListener(
+    "wheel",
+    (event) => {
+      event.preventDefault();
+      const inner = Math.max(10, width - 72);
+      const [x] = point(event);
+      const under = camera.centre + (x - width / 2) / (inner * camera.zoom);
+      const zoom = clamp(camera.zoom * NOTCH ** -event.deltaY, 1, geometry.mostZoom);
+      move({ zoom, centre: under - (x - width / 2) / (inner * zoom) });
+    },
+    { passive: false },
+  );
+  const sizes = new ResizeObserver(() => {
+    [width, height] = [stage.clientWidth, stage.clientHeight];
+    redraw();
+  });
+  sizes.observe(stage);
+  bin.add(
+    () => sizes.disconnect(),
+    redraw.stop,
+    load.stop,
+    loadPath.stop,
+    hide,
+    onTheme(() => {
+      redraw();
+      write();
+    }),
+    store.subscribe((_, changed) => {
+      if (changed.has("time")) load();
+      if (changed.has("flow")) loadPath();
+      if (changed.has("node")) write();
+      redraw();
+    }),
+  );
+  load();
+  loadPath();
+  return { element, destroy: () => bin.empty() };
+}
+
+function portLines({ data, hues }: Context, instant: Instant | null, port: number): Line[] {
+  const found = data.topology.ports[port];
+  if (!found) return [];
+  const lines: Line[] = [{ label: "link", value: `${rate(found.rateBps)}, ${duration(found.delayPs)}` }];
+  if (!instant) return lines;
+  if (isDown(data.topology.links[found.link]?.down ?? [], instant.time)) lines.push({ label: "link is", value: "down" });
+  lines.push({ label: "utilisation", value: percent(instant.utilisation[port] ?? Number.NaN) }, { label: "queued", value: size(instant.queued[port] ?? 0) });
+  for (const [key, bytes] of instant.queueBytes) if (Math.floor(key / 65536) === port) lines.push({ label: queueName(key % 65536), value: size(bytes) });
+  for (const pause of instant.pauses) {
+    if (pause.port !== port) continue;
+    lines.push({ label: `${queueName(pause.queue)} paused`, value: `by ${portName(data.topology, pause.cause)}, for ${duration(instant.time - pause.start)}`, colour: hues.of(pause.cause) });
+  }
+  return lines;
+}
+
+function nodeLines({ data }: Context, instant: Instant | null, node: number): Line[] {
+  const found = data.topology.nodes[node];
+  if (!found) return [];
+  const last = found.firstPort + found.portCount;
+  const lines: Line[] = [
+    { label: "kind", value: found.kind === "switch" ? `switch, layer ${found.layer}` : found.kind === "relay" ? "server that relays" : "host" },
+    { label: "ports", value: String(found.portCount) },
+  ];
+  if (!instant) return lines;
+  lines.push({ label: "queued", value: size(instant.queued.subarray(found.firstPort, last).reduce((a, b) => a + b, 0)) });
+  lines.push({ label: "paused queues", value: String(instant.pauses.filter(({ port }) => port >= found.firstPort && port < last).length) });
+  return lines;
+}

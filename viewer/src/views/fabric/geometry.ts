@@ -1,0 +1,125 @@
+/** Where the fabric is on the screen: nodes, and the two ends of every link. */
+
+import type { Topology } from "../../data/topology";
+import type { Layout } from "../../layout";
+import { clamp } from "../../scale";
+
+/** What part of the fabric is to be seen. */
+export interface Camera {
+  /** Times as wide as what fits. */
+  zoom: number;
+  /** Middle of the picture, 0 to 1 across; offset in pixels down. */
+  centre: number;
+  down: number;
+}
+
+const MARGIN = { side: 36, top: 44, bottom: 56 };
+/** Widest that two hosts stand apart, in pixels. */
+const WIDEST = 320;
+const LETTER = 7;
+
+export class Geometry {
+  /** Middle of each node. */
+  readonly x: Float32Array;
+  readonly y: Float32Array;
+  /** Half of its width and height. */
+  readonly across: Float32Array;
+  readonly up: Float32Array;
+  /** Where the link of each port begins. */
+  readonly endX: Float32Array;
+  readonly endY: Float32Array;
+  /** Pixels between neighbours, by row. */
+  spacing: number[] = [];
+  /** Most that it makes sense to zoom. */
+  mostZoom = 1;
+
+  constructor(
+    readonly topology: Topology,
+    readonly layout: Layout,
+  ) {
+    const [nodes, ports] = [topology.nodes.length, topology.ports.length];
+    this.x = new Float32Array(nodes);
+    this.y = new Float32Array(nodes);
+    this.across = new Float32Array(nodes);
+    this.up = new Float32Array(nodes);
+    this.endX = new Float32Array(ports);
+    this.endY = new Float32Array(ports);
+  }
+
+  /** Places everything for a canvas of that size. Across, the picture grows with the zoom; up, hardly: layers stay in sight of each other. */
+  place(width: number, height: number, camera: Camera): void {
+    const { rows, row, x, side, along } = this.layout;
+    const inner = Math.max(10, width - 2 * MARGIN.side);
+    const longest = Math.max(1, ...rows.map((members) => members.length));
+    this.mostZoom = Math.max(4, (WIDEST * longest) / inner);
+    const full = inner * camera.zoom;
+    const tall = Math.max(10, height - MARGIN.top - MARGIN.bottom) * Math.min(2.2, 1 + 0.22 * Math.log2(Math.max(1, camera.zoom)));
+    const left = width / 2 - camera.centre * full;
+    const top = MARGIN.top + (Math.max(10, height - MARGIN.top - MARGIN.bottom) - tall) / 2 + camera.down;
+    this.spacing = rows.map((members) => full / Math.max(1, members.length));
+    for (const node of this.topology.nodes) {
+      const at = row[node.index] ?? -1;
+      const space = this.spacing[at] ?? 1;
+      this.x[node.index] = left + (x[node.index] ?? 0) * full;
+      this.y[node.index] = rows.length === 1 ? top + tall / 2 : top + tall - (at / (rows.length - 1)) * tall;
+      const isSwitch = node.kind === "switch";
+      const wish = isSwitch ? Math.max(22, (node.name.length * LETTER) / 2 + 10, Math.min(110, node.portCount * 8)) : 7;
+      this.across[node.index] = Math.max(0.75, Math.min(wish, space * 0.45));
+      this.up[node.index] = isSwitch ? clamp(space * 0.42, 3, 13) : clamp(space * 0.36, 1.5, 7);
+    }
+    for (const port of this.topology.ports) {
+      const { index, node } = port;
+      const [which, where] = [side[index] ?? 0, along[index] ?? 0];
+      const [across, up] = [this.across[node] ?? 0, this.up[node] ?? 0];
+      this.endX[index] = (this.x[node] ?? 0) + (which === 0 ? where * across : where * across * 0.86);
+      this.endY[index] = (this.y[node] ?? 0) - which * up;
+    }
+  }
+
+  /** The node at a point of the canvas: rows are few, and sorted from left to right. */
+  nodeAt(x: number, y: number): number | null {
+    for (const members of this.layout.rows) {
+      let [low, high] = [0, members.length - 1];
+      while (low < high) {
+        const middle = (low + high) >> 1;
+        if ((this.x[members[middle] ?? 0] ?? 0) < x) low = middle + 1;
+        else high = middle;
+      }
+      for (const node of [members[low - 1], members[low]]) {
+        if (node === undefined) continue;
+        const near = Math.abs(x - (this.x[node] ?? 0)) <= Math.max(5, this.across[node] ?? 0);
+        if (near && Math.abs(y - (this.y[node] ?? 0)) <= Math.max(6, this.up[node] ?? 0)) return node;
+      }
+    }
+    return null;
+  }
+
+  /**
+   * The port whose half of a link is at a point. Links all run between two rows or along one, so that one pass over their ends is cheaper than to keep a
+   * grid of them up to date while the picture moves.
+   */
+  portAt(x: number, y: number, reach: number): number | null {
+    let best: number | null = null;
+    let nearest = reach;
+    for (const link of this.topology.links) {
+      const [ax, ay, bx, by] = [this.endX[link.a] ?? 0, this.endY[link.a] ?? 0, this.endX[link.b] ?? 0, this.endY[link.b] ?? 0];
+      if (y < Math.min(ay, by) - reach || y > Math.max(ay, by) + reach || x < Math.min(ax, bx) - reach || x > Math.max(ax, bx) + reach) continue;
+      const [dx, dy] = [bx - ax, by - ay];
+      const along = clamp(((x - ax) * dx + (y - ay) * dy) / Math.max(1, dx * dx + dy * dy), 0, 1);
+      const away = Math.hypot(x - ax - along * dx, y - ay - along * dy);
+      if (away > nearest) continue;
+      nearest = away;
+      best = along <= 0.5 ? link.a : link.b;
+    }
+    return best;
+  }
+
+  /** From the end of a port towards its peer: the start, and a step of one pixel. */
+  ray(port: number): { x: number; y: number; dx: number; dy: number; length: number } {
+    const peer = this.topology.ports[port]?.peerPort ?? port;
+    const [x, y] = [this.endX[port] ?? 0, this.endY[port] ?? 0];
+    const [dx, dy] = [(this.endX[peer] ?? 0) - x, (this.endY[peer] ?? 0) - y];
+    const length = Math.hypot(dx, dy) || 1;
+    return { x, y, dx: dx / length, dy: dy / length, length };
+  }
+}

@@ -1,0 +1,230 @@
+/** Paints the fabric: links by utilisation, nodes, names. */
+
+import type { Instant } from "../../data/model";
+import { nodeName, shortName } from "../../names";
+import { LEVELS, levelColour, levelOf } from "../../scale";
+import { token } from "../../ui/theme";
+import type { Geometry } from "./geometry";
+
+export interface Scene {
+  geometry: Geometry;
+  width: number;
+  height: number;
+  time: number;
+  instant: Instant | null;
+  /** Node and port under the pointer. */
+  hoverNode: number | null;
+  hoverPort: number | null;
+  node: number | null;
+  port: number | null;
+  /** Egress ports on the way of the selected flow. */
+  path: readonly number[];
+}
+
+/** Less than this on a link counts as idle. */
+const IDLE = 0.0005;
+/** Above this many links in sight, they are drawn without casings. */
+const MANY = 3000;
+
+export function isDown(down: readonly (readonly [number, number])[], time: number): boolean {
+  return down.some(([from, until]) => from <= time && time < until);
+}
+
+export function paintLinks(draw: CanvasRenderingContext2D, scene: Scene): void {
+  const { geometry, instant, time } = scene;
+  const { topology, endX, endY } = geometry;
+  const seen = topology.links.filter((link) => isSeen(scene, link.a, link.b));
+  const isDense = seen.length > MANY;
+  const idle = new Path2D();
+  const dead = new Path2D();
+  const levels: (Path2D | undefined)[] = new Array<Path2D | undefined>(LEVELS);
+  const cased = new Path2D();
+  for (const { a, b, down } of seen) {
+    const [ax, ay, bx, by] = [endX[a] ?? 0, endY[a] ?? 0, endX[b] ?? 0, endY[b] ?? 0];
+    if (isDown(down, time)) {
+      line(dead, ax, ay, bx, by);
+      continue;
+    }
+    const [mx, my] = [(ax + bx) / 2, (ay + by) / 2];
+    const halves: [number, number, number][] = [[a, ax, ay], [b, bx, by]];
+    for (const [port, x, y] of halves) {
+      const utilisation = instant?.utilisation[port] ?? 0;
+      if (!(utilisation > IDLE)) {
+        line(idle, x, y, mx, my);
+        continue;
+      }
+      const level = levelOf(utilisation);
+      const path = (levels[level] ??= new Path2D());
+      line(path, x, y, mx, my);
+      line(cased, x, y, mx, my);
+    }
+  }
+  draw.lineCap = "butt";
+  stroke(draw, idle, token("link-idle"), isDense ? 0.6 : 1.4);
+  if (!isDense) stroke(draw, cased, token("casing"), 4.6);
+  levels.forEach((path, level) => path && stroke(draw, path, levelColour(level), isDense ? 1.2 : 3));
+  draw.setLineDash([5, 5]);
+  stroke(draw, dead, token("link-down"), isDense ? 1 : 2);
+  draw.setLineDash([]);
+}
+
+/** The way of the selected flow, below the links. */
+export function paintPath(draw: CanvasRenderingContext2D, { geometry, path }: Scene): void {
+  if (path.length === 0) return;
+  const way = new Path2D();
+  for (const port of path) {
+    const { x, y, dx, dy, length } = geometry.ray(port);
+    line(way, x, y, x + dx * length, y + dy * length);
+  }
+  draw.lineCap = "round";
+  stroke(draw, way, token("trail"), 13);
+  draw.lineCap = "butt";
+}
+
+/** A red bar across the link at every paused port: its shape tells it as well as its colour. */
+export function paintPauses(draw: CanvasRenderingContext2D, scene: Scene): void {
+  const { geometry, instant } = scene;
+  const bars = new Path2D();
+  const stubs = new Path2D();
+  for (const port of new Set(instant?.pauses.map((pause) => pause.port))) {
+    if (!isSeen(scene, port, port)) continue;
+    const { x, y, dx, dy, length } = geometry.ray(port);
+    const space = geometry.spacing[geometry.layout.row[geometry.topology.ports[port]?.node ?? 0] ?? 0] ?? 100;
+    const [at, half] = [Math.min(9, length / 4), Math.min(7, Math.max(2.5, space / 4))];
+    line(stubs, x, y, x + dx * at, y + dy * at);
+    line(bars, x + dx * at - dy * half, y + dy * at + dx * half, x + dx * at + dy * half, y + dy * at - dx * half);
+  }
+  stroke(draw, stubs, token("paused"), 3);
+  stroke(draw, bars, token("canvas"), 7);
+  stroke(draw, bars, token("paused"), 4.5);
+}
+
+export function paintNodes(draw: CanvasRenderingContext2D, scene: Scene): void {
+  const { geometry } = scene;
+  const { topology, layout, x, y, across, up } = geometry;
+  const shapes = new Map<string, Path2D>();
+  for (const node of topology.nodes) {
+    const { index, kind } = node;
+    if ((layout.row[index] ?? -1) < 0 || !isNodeSeen(scene, index)) continue;
+    const path = shapes.get(kind) ?? new Path2D();
+    shapes.set(kind, path);
+    const [w, hh] = [across[index] ?? 1, up[index] ?? 1];
+    path.roundRect((x[index] ?? 0) - w, (y[index] ?? 0) - hh, 2 * w, 2 * hh, Math.min(3, w, hh));
+  }
+  for (const [kind, path] of shapes) {
+    draw.fillStyle = token(kind === "switch" ? "switch" : "host");
+    draw.fill(path);
+    stroke(draw, path, token(kind === "switch" ? "switch-edge" : "host-edge"), 1);
+  }
+  for (const [node, colour] of [[scene.node, "accent"], [scene.hoverNode, "ink"]] as const) {
+    if (node === null || (layout.row[node] ?? -1) < 0) continue;
+    const [w, hh] = [(across[node] ?? 1) + 2.5, (up[node] ?? 1) + 2.5];
+    const ring = new Path2D();
+    ring.roundRect((x[node] ?? 0) - w, (y[node] ?? 0) - hh, 2 * w, 2 * hh, 5);
+    stroke(draw, ring, token(colour), 2);
+  }
+}
+
+export function paintNames(draw: CanvasRenderingContext2D, scene: Scene): void {
+  const { geometry } = scene;
+  const { topology, layout, x, y, across, up } = geometry;
+  draw.textAlign = "center";
+  draw.textBaseline = "middle";
+  layout.rows.forEach((members, row) => {
+    const space = geometry.spacing[row] ?? 0;
+    const isInside = members.every((node) => topology.nodes[node]?.kind === "switch" && widthOf(draw, nodeName(topology, node)) <= 2 * (across[node] ?? 0) - 6);
+    const longest = members.reduce((most, node) => Math.max(most, nodeName(topology, node).length), 0);
+    for (const node of members) {
+      const isNoted = node === scene.hoverNode || node === scene.node;
+      if (!isNodeSeen(scene, node) || (space < 13 && !isNoted)) continue;
+      const [name, isSwitch] = [nodeName(topology, node), topology.nodes[node]?.kind === "switch"];
+      const [cx, cy] = [x[node] ?? 0, y[node] ?? 0];
+      draw.font = `${isSwitch ? 600 : 400} 11.5px ${token("sans")}`;
+      draw.textAlign = "center";
+      if (isInside) {
+        draw.fillStyle = token("switch-ink");
+        draw.fillText(name, cx, cy + 0.5);
+        continue;
+      }
+      const isUpright = isNoted || space >= longest * 6.6 + 8;
+      const away = (up[node] ?? 0) + 10;
+      if (isUpright && row > 0 && row < layout.rows.length - 1) {
+        // Links leave above and below: names go to the side.
+        draw.textAlign = "left";
+        halo(draw, name, cx + (across[node] ?? 0) + 5, cy, token("ink"));
+      } else if (isUpright) halo(draw, name, cx, row === 0 ? cy + away : cy - away, token("ink"));
+      else if (row === 0) {
+        draw.save();
+        draw.translate(cx, cy + away - 4);
+        draw.rotate(Math.PI / 2);
+        draw.textAlign = "left";
+        halo(draw, name, 0, 0, token("ink"));
+        draw.restore();
+      }
+    }
+  });
+}
+
+/** Names of ports: all of them where there is room, else those of the node or link under the pointer. */
+export function paintPorts(draw: CanvasRenderingContext2D, scene: Scene): void {
+  const { geometry } = scene;
+  const { topology, layout, along, across } = { ...geometry, along: geometry.layout.along };
+  draw.font = `10px ${token("sans")}`;
+  draw.textAlign = "center";
+  draw.textBaseline = "middle";
+  const noted = new Set<number>();
+  if (scene.hoverPort !== null) for (const port of [scene.hoverPort, topology.ports[scene.hoverPort]?.peerPort ?? -1]) noted.add(port);
+  for (const node of topology.nodes) {
+    if ((layout.row[node.index] ?? -1) < 0 || !isNodeSeen(scene, node.index)) continue;
+    const isNoted = node.index === scene.hoverNode || node.index === scene.node;
+    const perPort = (2 * (across[node.index] ?? 0)) / Math.max(1, node.portCount);
+    // Links spread from the node: names stand where they are apart.
+    const hasRoom = node.kind === "switch" ? perPort >= 14 : (geometry.spacing[layout.row[node.index] ?? 0] ?? 0) >= 70;
+    for (let port = node.firstPort; port < node.firstPort + node.portCount; port++) {
+      if (!hasRoom && !isNoted && !noted.has(port)) continue;
+      const { x, y, dx, dy, length } = geometry.ray(port);
+      const stagger = perPort < 20 && Math.round(((along[port] ?? 0) + 1) * 50) % 2 === 1 ? 12 : 0;
+      const at = Math.min(length / 3, 23 + stagger);
+      const isPort = noted.has(port) || port === scene.port;
+      halo(draw, isPort ? (topology.ports[port]?.name ?? "") : shortName(topology, port), x + dx * at, y + dy * at, token(isPort ? "ink" : "muted"));
+    }
+  }
+}
+
+function widthOf(draw: CanvasRenderingContext2D, name: string): number {
+  draw.font = `600 11.5px ${token("sans")}`;
+  return draw.measureText(name).width;
+}
+
+export function stroke(draw: CanvasRenderingContext2D, path: Path2D, colour: string, width: number): void {
+  draw.strokeStyle = colour;
+  draw.lineWidth = width;
+  draw.stroke(path);
+}
+
+/** Text that can be read on lines. */
+export function halo(draw: CanvasRenderingContext2D, text: string, x: number, y: number, colour: string): void {
+  draw.lineJoin = "round";
+  draw.lineWidth = 3.5;
+  draw.strokeStyle = token("canvas");
+  draw.strokeText(text, x, y);
+  draw.fillStyle = colour;
+  draw.fillText(text, x, y);
+}
+
+function line(path: Path2D, ax: number, ay: number, bx: number, by: number): void {
+  path.moveTo(ax, ay);
+  path.lineTo(bx, by);
+}
+
+function isSeen({ geometry, width, height }: Scene, a: number, b: number): boolean {
+  const { endX, endY } = geometry;
+  const [ax, ay, bx, by] = [endX[a] ?? 0, endY[a] ?? 0, endX[b] ?? 0, endY[b] ?? 0];
+  const isOutside = Math.max(ax, bx) < 0 || Math.min(ax, bx) > width || Math.max(ay, by) < 0 || Math.min(ay, by) > height;
+  return !isOutside && !(ax === bx && ay === by && a !== b);
+}
+
+function isNodeSeen({ geometry, width }: Scene, node: number): boolean {
+  const [x, across] = [geometry.x[node] ?? 0, geometry.across[node] ?? 0];
+  return x + across + 60 >= 0 && x - across - 60 <= width;
+}

@@ -1,0 +1,158 @@
+/** What the picture of the fabric shows, as text: congestion trees, a deadlock, and ports with their numbers. */
+
+import type { Data } from "../../data/data";
+import type { Branch, Instant, Pause, Tree } from "../../data/model";
+import { DASH, count, counted, duration, instant as at, percent, size } from "../../format";
+import { portsOf } from "../../layout";
+import { nodeName, portName, portTitle, queueName } from "../../names";
+import { h, swatch } from "../../ui/dom";
+import { table } from "../../ui/table";
+import type { Context } from "../../ui/view";
+
+/** Rows of the table of ports, where no node is selected. */
+const MOST = 14;
+/** Branches that are listed of a tree; the rest is counted. */
+const BRANCHES = 200;
+
+export function panel(context: Context, instant: Instant, trees: readonly Tree[]): HTMLElement[] {
+  const { store } = context;
+  const queued = instant.queued.reduce((a, b) => a + b, 0);
+  const stamp = instant.sampled === null ? "no sample yet" : `sample at ${at(instant.sampled, store.span / 1000)}`;
+  const facts = h(
+    "dl",
+    { class: "facts" },
+    ...fact("queued", size(queued), "queued", queued),
+    ...fact("paused queues", count(instant.pauses.length), "paused", instant.pauses.length),
+    ...fact("congestion trees", count(trees.length), "trees", trees.length),
+  );
+  return [
+    h("section", {}, h("h2", {}, `At ${at(instant.time, store.span / 1000)}`, h("small", { class: "aside" }, stamp)), facts),
+    ...deadlock(context, instant.time),
+    forest(context, instant, trees),
+    ports(context, instant),
+  ];
+}
+
+const fact = (label: string, text: string, name: string, value: number): HTMLElement[] => [
+  h("dt", {}, label),
+  h("dd", { "data-readout": name, "data-value": value }, text),
+];
+
+function deadlock({ data, store }: Context, time: number): HTMLElement[] {
+  const found = data.info.deadlock;
+  if (!found) return [];
+  const isOn = time >= found.onset;
+  const jump = h("button", { class: "link", "data-key": "onset", onclick: () => store.set({ time: found.onset }, "jump") }, at(found.onset, store.span / 1000));
+  const cycle = found.cycle.map(({ port, queue, bytes }) =>
+    h("li", { "data-port": portName(data.topology, port), "data-queue": queue, "data-bytes": bytes }, portButton(data, store, port), h("span", { class: "quiet" }, ` ${queueName(queue)} · ${size(bytes)}`)),
+  );
+  return [
+    h(
+      "section",
+      { class: "deadlock", "data-deadlock": isOn ? "on" : "later" },
+      h("h2", {}, swatch("var(--deadlock)"), "Deadlock"),
+      h("p", {}, isOn ? "Each queue waits for the next, since " : "The cycle closes at ", jump, "."),
+      isOn && h("ol", { class: "cycle" }, ...cycle),
+    ),
+  ];
+}
+
+function forest(context: Context, instant: Instant, trees: readonly Tree[]): HTMLElement {
+  const items = trees.map((tree) => treeItem(context, instant, tree));
+  return h(
+    "section",
+    { "aria-label": "Congestion trees" },
+    h("h2", {}, "Congestion trees"),
+    items.length > 0 ? h("ol", { class: "trees" }, ...items) : h("p", { class: "quiet" }, "No queue is paused."),
+  );
+}
+
+function treeItem({ data, store, hues }: Context, instant: Instant, tree: Tree): HTMLElement {
+  let left = BRANCHES;
+  const branches = (list: readonly Branch[]): HTMLElement | null => {
+    if (list.length === 0) return null;
+    const items: HTMLElement[] = [];
+    for (const branch of list) {
+      if (left-- <= 0) break;
+      items.push(branchItem(data, store, instant.time, branch, branches(branch.children)));
+    }
+    return h("ul", {}, ...items);
+  };
+  const name = portName(data.topology, tree.root);
+  const peer = nodeName(data.topology, data.topology.ports[tree.root]?.peer ?? 0);
+  const body = branches(tree.branches);
+  return h(
+    "li",
+    { class: "tree", "data-root": name, "data-bytes": tree.rootBytes },
+    h("div", { class: "tree-root" }, swatch(hues.of(tree.root)), portButton(data, store, tree.root), h("span", { class: "quiet" }, `to ${peer}`), h("span", { class: "amount" }, size(tree.rootBytes))),
+    body,
+    left < 0 && h("p", { class: "quiet" }, `and ${counted(-left, "branch")} more`),
+  );
+}
+
+function branchItem(data: Data, store: Context["store"], time: number, branch: Branch, children: HTMLElement | null): HTMLElement {
+  const { pause, bytes } = branch;
+  const { port, queue, start } = pause;
+  const open = (): void => store.set({ view: "ports", port: portName(data.topology, port), pause: { queue, start } }, "jump");
+  return h(
+    "li",
+    { "data-port": portName(data.topology, port), "data-queue": queue, "data-bytes": bytes, "data-start": start },
+    h(
+      "div",
+      { class: "branch" },
+      h("button", { class: "link", "data-key": `branch ${port} ${queue} ${start}`, title: `${portTitle(data.topology, port)}, ${queueName(queue)}: show this pause`, onclick: open }, portName(data.topology, port)),
+      h("span", { class: "quiet" }, queueName(queue)),
+      h("span", { class: "quiet" }, `for ${duration(time - start)}`),
+      h("span", { class: "amount" }, size(bytes)),
+    ),
+    children,
+  );
+}
+
+/** Ports of the selected node, or those that hold most. */
+function ports({ data, store, hues }: Context, instant: Instant): HTMLElement {
+  const { topology } = data;
+  const node = store.state.node === null ? null : topology.nodeByName(store.state.node);
+  const byPort = grouped(instant.pauses);
+  const shown = node ? portsOf(topology, node.index) : busiest(instant);
+  const rows = shown.map((port) => {
+    const pauses = byPort.get(port) ?? [];
+    const [utilisation, bytes] = [instant.utilisation[port] ?? Number.NaN, instant.queued[port] ?? 0];
+    const causes = [...new Set(pauses.map((pause) => pause.cause))];
+    return h(
+      "tr",
+      { "data-port": portName(topology, port), "data-bytes": bytes, "data-utilisation": utilisation, "data-paused": pauses.length },
+      h("th", { scope: "row" }, portButton(data, store, port), h("span", { class: "quiet" }, ` → ${nodeName(topology, topology.ports[port]?.peer ?? 0)}`)),
+      h("td", {}, Number.isNaN(utilisation) ? DASH : percent(utilisation)),
+      h("td", {}, size(bytes)),
+      h("td", { class: "causes" }, ...causes.flatMap((cause) => [swatch(hues.of(cause)), h("span", {}, portName(topology, cause))])),
+    );
+  });
+  const clear = node && h("button", { class: "small", "data-key": "clear", onclick: () => store.set({ node: null }, "jump") }, "all ports");
+  return h(
+    "section",
+    { "aria-label": "Ports" },
+    h("h2", {}, node ? `Ports of ${node.name}` : "Ports that hold most", clear),
+    rows.length > 0 ? table(["<port", "use", "queued", "<paused by"], rows, "ports") : h("p", { class: "quiet" }, "All queues are empty."),
+  );
+}
+
+function busiest(instant: Instant): number[] {
+  const held: number[] = [];
+  instant.queued.forEach((bytes, port) => {
+    if (bytes > 0) held.push(port);
+  });
+  return held.sort((a, b) => (instant.queued[b] ?? 0) - (instant.queued[a] ?? 0) || a - b).slice(0, MOST);
+}
+
+function grouped(pauses: readonly Pause[]): Map<number, Pause[]> {
+  const found = new Map<number, Pause[]>();
+  for (const pause of pauses) found.set(pause.port, [...(found.get(pause.port) ?? []), pause]);
+  return found;
+}
+
+function portButton(data: Data, store: Context["store"], port: number): HTMLElement {
+  const name = portName(data.topology, port);
+  const open = (): void => store.set({ view: "ports", port: name }, "jump");
+  return h("button", { class: "link", "data-key": `port ${port}`, title: `${portTitle(data.topology, port)}: show its queues`, onclick: open }, name);
+}

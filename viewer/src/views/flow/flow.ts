@@ -1,0 +1,149 @@
+/** A flow: its numbers, what its sender did, and where the time of its last packet went. */
+
+import type { FlowDetail, Why } from "../../data/data";
+import type { Flow } from "../../data/model";
+import { DASH, duration, instant, rate, ratio, size } from "../../format";
+import { flowName, portTitle } from "../../names";
+import { TimeChart } from "../../ui/chart";
+import { fill, h, notice, prose } from "../../ui/dom";
+import { onTheme, token } from "../../ui/theme";
+import { Bin, type Context, type View, paced, reason } from "../../ui/view";
+import { chooseFlow } from "./choose";
+import { senderBand } from "./sender";
+import { SwimLanes } from "./swim";
+
+export function flow(context: Context): View {
+  const { data, store } = context;
+  const bin = new Bin();
+  const head = h("div", { class: "view-head" });
+  const facts = h("dl", { class: "facts facts-row" });
+  const way = h("div", { class: "way" });
+  const answer = h("div", { class: "why", "aria-live": "polite", hidden: true });
+  const speed = new TimeChart({ store, title: "Rate", name: "rate", height: 80, write: rate });
+  const flight = new TimeChart({ store, title: "In flight", name: "window", height: 90, write: size });
+  const lanes = new SwimLanes(context);
+  const missing = h("div", { class: "note-box" });
+  const stack = h("div", { class: "stack" }, answer, speed.element, flight.element, lanes.element, missing);
+  const empty = h("div", {});
+  const element = h("div", { class: "view flow-view" }, head, facts, way, empty, stack);
+  const whys = new Map<number, Why>();
+  let detail: FlowDetail | null = null;
+  let asking: number | null = null;
+
+  const load = paced(
+    async (isCurrent) => {
+      const id = store.state.flow;
+      detail = null;
+      if (id !== null) detail = await data.flow(id);
+      if (!isCurrent() || id !== store.state.flow) return;
+      write(id);
+    },
+    (error) => fill(empty, notice("This flow cannot be shown.", h("p", {}, reason(error)))),
+  );
+  const write = (id: number | null): void => {
+    stack.hidden = detail === null;
+    facts.hidden = detail === null;
+    way.hidden = detail === null;
+    fill(empty);
+    if (!detail) {
+      fill(head, h("h2", {}, "Flow"));
+      if (id !== null) empty.append(notice(`There is no flow ${id} in this run.`));
+      chooseFlow(context, empty);
+      return;
+    }
+    const { flow } = detail;
+    fill(head, h("h2", { "data-flow": flow.id }, `Flow ${flow.id}`, h("span", { class: "flow-ends" }, flowName(data.topology, flow))), ...actions(flow));
+    fill(facts, ...numbers(flow));
+    writeWay(flow);
+    writeLanes();
+    writeSender();
+    writeWhy();
+  };
+  const actions = (flow: Flow): HTMLElement[] => {
+    const end = flow.finish ?? data.info.end;
+    const margin = Math.max(1000, (end - flow.start) * 0.04);
+    const show = (): void => store.set({ from: flow.start - margin, to: end + margin }, "jump");
+    const why = h("button", { class: "primary", "data-key": "why", onclick: () => void ask(flow.id) }, "Why?");
+    return [h("div", { class: "buttons" }, h("button", { "data-key": "all-of-it", title: "Show the time from its start to its end", onclick: show }, "Its whole time"), data.canAsk && why)];
+  };
+  const writeWay = (flow: Flow): void => {
+    if (flow.path.length === 0) return fill(way, h("span", { class: "quiet" }, "Its way is not known: switches chose it packet by packet."));
+    const ports = flow.path.map((port) =>
+      h("button", { class: "link", "data-key": `way ${port}`, onclick: () => store.set({ view: "ports", port: data.topology.ports[port]?.name ?? null }, "jump") }, portTitle(data.topology, port)),
+    );
+    fill(way, h("span", { class: "quiet" }, "way"), ...ports);
+  };
+  const steps = (): FlowDetail["steps"] => (detail && detail.steps.length > 0 ? detail.steps : (whys.get(detail?.flow.id ?? -1)?.steps ?? []));
+  const writeLanes = (): void => {
+    if (!detail) return;
+    const found = steps();
+    lanes.element.hidden = found.length === 0;
+    lanes.set(found, detail.flow.path);
+    const ask = data.canAsk ? " “Why?” finds it out for this flow alone; it may run the scenario again." : " `backwater why` finds it out for this flow alone.";
+    fill(missing, found.length === 0 && prose(`Where its time went is not in this result: set \`probes.flows = true\` in the scenario.${ask}`));
+  };
+  const writeSender = (): void => {
+    if (!detail) return;
+    const { from, to } = store.state;
+    const { sender } = detail;
+    const [rates, flights, windows] = [
+      senderBand(sender, (point) => point.rateBps, from, to),
+      senderBand(sender, (point) => point.inFlight, from, to),
+      senderBand(sender, (point) => point.window, from, to),
+    ];
+    speed.element.hidden = !sender.some((point) => point.rateBps !== null);
+    flight.element.hidden = !sender.some((point) => point.inFlight !== null);
+    speed.set([{ label: "sending rate", colour: () => token("hue-0"), band: rates, isFilled: true }]);
+    const window = { label: "window", colour: () => token("hue-3"), band: windows, dash: [6, 4] };
+    flight.set([{ label: "in flight", colour: () => token("hue-0"), band: flights, isFilled: true }, ...(windows.times.length > 0 ? [window] : [])]);
+  };
+  const ask = async (id: number): Promise<void> => {
+    if (asking !== null) return;
+    asking = id;
+    writeWhy();
+    try {
+      whys.set(id, await data.why(id));
+    } catch (error) {
+      whys.set(id, { sentences: [`It could not be found out: ${reason(error)}`], steps: [] });
+    }
+    asking = null;
+    writeWhy();
+    if (detail?.flow.id === id) writeLanes();
+  };
+  const writeWhy = (): void => {
+    const id = store.state.flow ?? -1;
+    const found = whys.get(id);
+    answer.hidden = !found && asking !== id;
+    if (asking === id) fill(answer, h("p", { class: "waiting", role: "status", "data-why": "waiting" }, h("span", { class: "spinner", "aria-hidden": "true" }), "Finding out why; the scenario may have to run again."));
+    else if (found) fill(answer, h("ol", { class: "sentences", "data-why": "answered" }, ...found.sentences.map((sentence) => h("li", {}, sentence))));
+  };
+  const numbers = (flow: Flow): HTMLElement[] => {
+    const end = flow.finish ?? data.info.end;
+    const step = Math.max(1, data.info.end / 10000);
+    const items: [string, string, string, number | null][] = [
+      ["size", flow.bytes === null ? "endless" : size(flow.bytes), "bytes", flow.bytes],
+      ["start", instant(flow.start, step), "start", flow.start],
+      [flow.finish === null ? "not complete after" : "took", duration(end - flow.start), "taken", end - flow.start],
+      ["idle fabric", duration(flow.idealFct), "ideal", flow.idealFct],
+      ["slowdown", ratio(flow.slowdown), "slowdown", flow.slowdown],
+      ["paused", duration(flow.paused), "paused", flow.paused],
+      ["blocked", duration(flow.blocked), "blocked", flow.blocked],
+      ["delivered", size(flow.delivered), "delivered", flow.delivered],
+      ["sent again", size(flow.retransmitted), "retransmitted", flow.retransmitted],
+      ["class", String(flow.class), "class", flow.class],
+    ];
+    const plain = items.flatMap(([label, text, name, value]) => [h("dt", {}, label), h("dd", { "data-readout": name, "data-value": value ?? "" }, text)]);
+    return [...plain, h("dt", {}, "part of"), h("dd", {}, flow.role === null ? flow.tag || DASH : `${flow.tag}, ${flow.role}`)];
+  };
+  bin.add(
+    () => [speed, flight, lanes].forEach((part) => part.destroy()),
+    load.stop,
+    onTheme(() => lanes.mark()),
+    store.subscribe((_, changed) => {
+      if (changed.has("flow")) load();
+      else if (changed.has("from") || changed.has("to")) writeSender();
+    }),
+  );
+  load();
+  return { element, destroy: () => bin.empty() };
+}

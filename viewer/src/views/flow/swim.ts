@@ -1,0 +1,193 @@
+/** The way of a flow's last packet as swim lanes: a lane per port, and what went on there. */
+
+import { termColour } from "../../colours";
+import type { Step } from "../../data/model";
+import { duration, instant, percent } from "../../format";
+import { portName, portTitle } from "../../names";
+import { GUTTER } from "../../ui/chart";
+import { fill, h, swatch } from "../../ui/dom";
+import { inkOn } from "../../ui/ink";
+import { Lanes, type Sheet } from "../../ui/lanes";
+import { table } from "../../ui/table";
+import { token } from "../../ui/theme";
+import { hide, show } from "../../ui/tooltip";
+import type { Context } from "../../ui/view";
+import { reasonOf } from "../../words";
+
+const LANE = 30;
+const PAD = 4;
+
+export class SwimLanes {
+  readonly element: HTMLElement;
+  readonly #lanes: Lanes;
+  readonly #legend = h("div", { class: "chart-legend" });
+  readonly #table = h("details", { class: "steps" });
+  #steps: Step[] = [];
+  #ports: number[] = [];
+
+  constructor(readonly context: Context) {
+    this.#lanes = new Lanes({
+      store: context.store,
+      label: "Where the packet that completed the flow was, and what it waited for; the table below has the same",
+      height: LANE,
+      hasAxis: true,
+      paint: (sheet) => this.#paint(sheet),
+      hover: (event, y, time) => this.#hover(event, y, time),
+    });
+    const head = h("div", { class: "chart-head" }, h("h3", {}, "Its last packet"), this.#legend);
+    this.element = h("section", { class: "chart", "data-chart": "lanes", "aria-label": "Swim lanes" }, head, this.#lanes.element, this.#table);
+  }
+
+  set(steps: Step[], path: readonly number[]): void {
+    this.#steps = steps;
+    this.#ports = [...new Set([...path, ...steps.map((step) => step.port)])];
+    this.#lanes.resize(LANE * Math.max(1, this.#ports.length));
+    this.mark();
+    const total = steps.reduce((sum, step) => sum + step.length, 0);
+    const rows = steps.map((step, index) => this.#row(step, index, total));
+    fill(this.#table, h("summary", {}, `The same as a table: ${steps.length} steps, ${duration(total)}`), table(["<port", "<what it did or waited for", "from", "for", "share"], rows));
+  }
+
+  mark(): void {
+    const sums = new Map<string, { step: Step; length: number }>();
+    for (const step of this.#steps) {
+      const key = `${step.term} ${step.cause ?? ""}`;
+      sums.set(key, { step, length: (sums.get(key)?.length ?? 0) + step.length });
+    }
+    const keys = [...sums.values()].sort((a, b) => b.length - a.length).map(({ step, length }) =>
+      h("span", { class: "chart-key", "data-term": step.term, "data-cause": this.#name(step.cause), "data-value": length }, swatch(this.#colour(step)), this.#label(step), h("span", { class: "value" }, duration(length))),
+    );
+    fill(this.#legend, ...keys);
+    this.#lanes.redraw();
+  }
+
+  destroy(): void {
+    this.#lanes.destroy();
+  }
+
+  #name(port: number | null): string {
+    return port === null ? "" : portName(this.context.data.topology, port);
+  }
+
+  #label({ term, cause }: Step): string {
+    return term === "paused" ? `paused by ${cause === null ? "unknown ports" : this.#name(cause)}` : term;
+  }
+
+  #colour({ term, cause }: Step): string {
+    return term === "paused" && cause !== null ? this.context.hues.of(cause) : termColour(term);
+  }
+
+  #row(step: Step, index: number, total: number): HTMLElement {
+    const { store, data } = this.context;
+    const { port, term, cause, start, length } = step;
+    const jump = (): void => store.set({ time: start + length / 2 }, "jump");
+    return h(
+      "tr",
+      { "data-port": this.#name(port), "data-term": term, "data-cause": this.#name(cause), "data-start": start, "data-length": length },
+      h("th", { scope: "row" }, h("button", { class: "link", "data-key": `step ${index}`, title: "Set the cursor there", onclick: jump }, portTitle(data.topology, port))),
+      h("td", { class: "text" }, swatch(this.#colour(step)), reasonOf(term, cause === null ? null : this.#name(cause))),
+      h("td", {}, instant(start, Math.max(1, store.end / 10000))),
+      h("td", {}, duration(length)),
+      h("td", {}, percent(length / Math.max(1, total))),
+    );
+  }
+
+  #hover(event: PointerEvent, y: number, time: number): void {
+    const port = this.#ports[Math.floor(y / LANE)];
+    const slack = 2 * this.#lanes.step;
+    const near = this.#steps.filter((step) => step.port === port && time >= step.start - slack && time <= step.start + step.length + slack);
+    const step = near.find((step) => time >= step.start && time <= step.start + step.length) ?? near[0];
+    if (!step) return hide();
+    const { store, data } = this.context;
+    const lines = [
+      { label: "at", value: portTitle(data.topology, step.port) },
+      { label: "from", value: instant(step.start, store.span / 1000) },
+      { label: "for", value: duration(step.length) },
+    ];
+    show(event, reasonOf(step.term, step.cause === null ? null : this.#name(step.cause)), lines);
+  }
+
+  #paint({ draw, left, width, height, x }: Sheet): void {
+    draw.textBaseline = "middle";
+    this.#ports.forEach((port, index) => {
+      draw.fillStyle = token("lane");
+      draw.fillRect(left, index * LANE + PAD, width, LANE - 2 * PAD);
+      draw.font = `11px ${token("sans")}`;
+      draw.textAlign = "right";
+      draw.fillStyle = token("muted");
+      draw.fillText(fit(draw, portTitle(this.context.data.topology, port), GUTTER - 16), GUTTER - 10, index * LANE + LANE / 2);
+    });
+    draw.save();
+    draw.beginPath();
+    draw.rect(left, 0, width, height);
+    draw.clip();
+    for (const step of this.#steps) this.#paintStep(draw, step, x, left, width);
+    this.#paintMoves(draw, x);
+    draw.restore();
+  }
+
+  #paintStep(draw: CanvasRenderingContext2D, step: Step, x: (time: number) => number, left: number, width: number): void {
+    const top = this.#ports.indexOf(step.port) * LANE + PAD;
+    const [from, to] = [x(step.start), x(step.start + step.length)];
+    if (to < left || from > left + width) return;
+    const colour = this.#colour(step);
+    const tall = LANE - 2 * PAD;
+    draw.fillStyle = colour;
+    draw.fillRect(from, top, Math.max(1, to - from), tall);
+    if (step.term === "paused") hatch(draw, Math.max(from, left - 20), top, Math.min(to, left + width + 20), tall);
+    const [shownFrom, shownTo] = [Math.max(from, left), Math.min(to, left + width)];
+    const text = step.term === "paused" ? this.#label(step) : step.term;
+    draw.font = `600 11px ${token("sans")}`;
+    const wide = draw.measureText(text).width;
+    if (wide + 10 > shownTo - shownFrom) return;
+    draw.textAlign = "center";
+    const middle = (shownFrom + shownTo) / 2;
+    if (step.term === "paused") {
+      draw.fillStyle = colour;
+      draw.fillRect(middle - wide / 2 - 4, top + 2, wide + 8, tall - 4);
+    }
+    draw.fillStyle = inkOn(colour);
+    draw.fillText(text, middle, top + tall / 2 + 0.5);
+  }
+
+  /** Thin lines from lane to lane, where the packet moves on. */
+  #paintMoves(draw: CanvasRenderingContext2D, x: (time: number) => number): void {
+    draw.strokeStyle = token("muted");
+    draw.lineWidth = 1;
+    this.#steps.forEach((step, index) => {
+      const next = this.#steps[index + 1];
+      if (!next || next.port === step.port) return;
+      const [from, to] = [this.#ports.indexOf(step.port), this.#ports.indexOf(next.port)];
+      const at = Math.round(x(next.start)) + 0.5;
+      draw.beginPath();
+      draw.moveTo(at, from * LANE + LANE / 2);
+      draw.lineTo(at, to * LANE + LANE / 2);
+      draw.stroke();
+    });
+  }
+}
+
+/** Stripes, so that waiting behind a PAUSE differs from all else in more than colour. */
+function hatch(draw: CanvasRenderingContext2D, from: number, top: number, to: number, tall: number): void {
+  draw.save();
+  draw.beginPath();
+  draw.rect(from, top, to - from, tall);
+  draw.clip();
+  draw.strokeStyle = token("hatch");
+  draw.lineWidth = 2;
+  draw.beginPath();
+  for (let at = from - tall - (from % 8); at < to; at += 8) {
+    draw.moveTo(at, top + tall);
+    draw.lineTo(at + tall, top);
+  }
+  draw.stroke();
+  draw.restore();
+}
+
+/** A text as far as there is room. */
+export function fit(draw: CanvasRenderingContext2D, text: string, room: number): string {
+  if (draw.measureText(text).width <= room) return text;
+  let length = text.length - 1;
+  while (length > 1 && draw.measureText(`${text.slice(0, length)}…`).width > room) length--;
+  return `${text.slice(0, length)}…`;
+}

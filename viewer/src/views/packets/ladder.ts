@@ -1,0 +1,203 @@
+/** Frames as slanted bars: along the upper edge of a track as they leave, along the lower one as they arrive. */
+
+import { frameColour, isLinkLocal } from "../../colours";
+import type { Frame } from "../../data/model";
+import { duration, instant, size } from "../../format";
+import { nodeName, portName, portTitle } from "../../names";
+import { GUTTER, faded } from "../../ui/chart";
+import { inkOn } from "../../ui/ink";
+import { Lanes, type Sheet } from "../../ui/lanes";
+import { token } from "../../ui/theme";
+import { type Line, hide, show } from "../../ui/tooltip";
+import type { Context } from "../../ui/view";
+import { fit } from "../flow/swim";
+import type { Track } from "./tracks";
+
+const TRACK = 64;
+const GAP = 26;
+const TOP = 12;
+
+export class Ladder {
+  readonly element: HTMLElement;
+  readonly #lanes: Lanes;
+  #tracks: Track[] = [];
+  #tops: number[] = [];
+  #frames: Frame[] = [];
+  /** Track of each port: the one that it sends on, and whether downwards. */
+  #place = new Map<number, { track: number; isDown: boolean }>();
+  #hovered: Frame | null = null;
+
+  constructor(readonly context: Context) {
+    this.#lanes = new Lanes({
+      store: context.store,
+      label: "Frames on the links; the table below has the same",
+      height: TRACK,
+      hasAxis: true,
+      paint: (sheet) => this.#paint(sheet),
+      hover: (event, y, time) => this.#hover(event, y, time),
+      click: (_, y, time) => {
+        const flow = this.#at(y, time)?.flow;
+        if (flow != null) context.store.set({ flow }, "jump");
+      },
+    });
+    this.element = this.#lanes.element;
+  }
+
+  set(tracks: Track[], frames: Frame[]): void {
+    const { topology } = this.context.data;
+    this.#tracks = tracks;
+    this.#frames = frames;
+    this.#place.clear();
+    this.#tops = [];
+    let top = TOP;
+    tracks.forEach(({ port, isJoined }, index) => {
+      if (index > 0) top += TRACK + (isJoined ? 0 : GAP);
+      this.#tops.push(top);
+      this.#place.set(port, { track: index, isDown: true });
+      const back = topology.ports[port]?.peerPort;
+      if (back !== undefined && !this.#place.has(back)) this.#place.set(back, { track: index, isDown: false });
+    });
+    this.#lanes.resize(top + TRACK + TOP);
+  }
+
+  redraw(): void {
+    this.#lanes.redraw();
+  }
+
+  destroy(): void {
+    this.#lanes.destroy();
+  }
+
+  #at(y: number, time: number): Frame | null {
+    const { topology } = this.context.data;
+    const slack = this.#lanes.step;
+    let found: Frame | null = null;
+    for (const frame of this.#frames) {
+      const place = this.#place.get(frame.port);
+      const top = this.#tops[place?.track ?? -1];
+      if (!place || top === undefined || y < top || y > top + TRACK) continue;
+      const along = (y - top) / TRACK;
+      const shift = (topology.ports[frame.port]?.delayPs ?? 0) * (place.isDown ? along : 1 - along);
+      if (time >= frame.start + shift - slack && time <= frame.end + shift + slack) found = frame;
+    }
+    return found;
+  }
+
+  #hover(event: PointerEvent, y: number, time: number): void {
+    const frame = this.#at(y, time);
+    if (frame !== this.#hovered) this.#lanes.redraw();
+    this.#hovered = frame;
+    if (!frame) return hide();
+    show(event, frameTitle(frame), this.#fields(frame), frame.flow !== null ? "click to select its flow" : undefined);
+  }
+
+  #fields(frame: Frame): Line[] {
+    const { data, store } = this.context;
+    const step = Math.max(1, store.span / 10000);
+    const port = data.topology.ports[frame.port];
+    const fields: [string, string | number | null][] = [
+      ["sent by", portTitle(data.topology, frame.port)],
+      ["first bit leaves", instant(frame.start, step)],
+      ["last bit leaves", instant(frame.end, step)],
+      ["last bit arrives", instant(frame.end + (port?.delayPs ?? 0), step)],
+      ["flow", frame.flow],
+      ["packet number", frame.psn],
+      ["class", frame.class],
+      ["bytes", frame.bytes === null ? null : size(frame.bytes)],
+      ["ECN mark", frame.isMarked ? "yes" : null],
+      ["PFC classes", frame.pfcClasses === null ? null : classes(frame.pfcClasses)],
+      ["PFC time", frame.pfcQuanta === null ? null : frame.pfcQuanta === 0 ? "0 quanta: resume" : `${frame.pfcQuanta} quanta, ${duration(((frame.pfcQuanta * 512) / (port?.rateBps ?? 1)) * 1e12)}`],
+    ];
+    return fields.flatMap(([label, value]) => (value === null ? [] : [{ label, value: String(value) }]));
+  }
+
+  #paint({ draw, left, width, height, x }: Sheet): void {
+    const { topology } = this.context.data;
+    this.#tracks.forEach(({ port, isJoined }, index) => {
+      const top = this.#tops[index] ?? 0;
+      draw.fillStyle = token("lane");
+      draw.fillRect(left, top, width, TRACK);
+      const found = topology.ports[port];
+      draw.textAlign = "right";
+      draw.textBaseline = "middle";
+      draw.font = `600 11px ${token("sans")}`;
+      draw.fillStyle = token("ink");
+      if (!isJoined) draw.fillText(fit(draw, nodeName(topology, found?.node ?? 0), GUTTER - 16), GUTTER - 10, top);
+      draw.fillText(fit(draw, nodeName(topology, found?.peer ?? 0), GUTTER - 16), GUTTER - 10, top + TRACK);
+      draw.font = `11px ${token("sans")}`;
+      draw.fillStyle = token("muted");
+      draw.fillText(fit(draw, `${portName(topology, port)} ↓`, GUTTER - 16), GUTTER - 10, top + TRACK / 2 - 7);
+      draw.fillText(fit(draw, `${portName(topology, found?.peerPort ?? 0)} ↑`, GUTTER - 16), GUTTER - 10, top + TRACK / 2 + 8);
+    });
+    draw.save();
+    draw.beginPath();
+    draw.rect(left, 0, width, height);
+    draw.clip();
+    const { flow } = this.context.store.state;
+    const others = this.#frames.filter((frame) => frame.flow !== flow);
+    for (const frame of others) this.#paintFrame(draw, frame, x, flow === null || isLinkLocal(frame.kind));
+    for (const frame of this.#frames) if (frame.flow === flow && flow !== null) this.#paintFrame(draw, frame, x, true);
+    draw.strokeStyle = token("line");
+    draw.lineWidth = 1;
+    draw.beginPath();
+    for (const top of this.#tops) {
+      for (const y of [top, top + TRACK]) {
+        draw.moveTo(left, Math.round(y) + 0.5);
+        draw.lineTo(left + width, Math.round(y) + 0.5);
+      }
+    }
+    draw.stroke();
+    draw.restore();
+  }
+
+  #paintFrame(draw: CanvasRenderingContext2D, frame: Frame, x: (time: number) => number, isStrong: boolean): void {
+    const place = this.#place.get(frame.port);
+    const top = this.#tops[place?.track ?? -1];
+    if (!place || top === undefined) return;
+    const delay = this.context.data.topology.ports[frame.port]?.delayPs ?? 0;
+    const [leaves, arrives] = place.isDown ? [top, top + TRACK] : [top + TRACK, top];
+    const [a, c] = [x(frame.start), x(frame.start + delay)];
+    const wide = Math.max(1.2, x(frame.end) - a);
+    const colour = frameColour(frame.kind);
+    draw.beginPath();
+    draw.moveTo(a, leaves);
+    draw.lineTo(a + wide, leaves);
+    draw.lineTo(c + wide, arrives);
+    draw.lineTo(c, arrives);
+    draw.closePath();
+    draw.fillStyle = isStrong ? colour : faded(colour, 0.28);
+    draw.fill();
+    const isHovered = frame === this.#hovered;
+    if (wide > 5 || isHovered) {
+      draw.strokeStyle = isHovered ? token("ink") : token("canvas");
+      draw.lineWidth = isHovered ? 2 : 0.8;
+      draw.stroke();
+    }
+    if (frame.isMarked && wide > 3) {
+      // A mark is a dark line along the front of the frame.
+      draw.strokeStyle = token("ink");
+      draw.lineWidth = 2;
+      draw.beginPath();
+      draw.moveTo(a + 1, leaves);
+      draw.lineTo(c + 1, arrives);
+      draw.stroke();
+    }
+    if (!isStrong || frame.psn === null || wide < 24) return;
+    draw.font = `600 11px ${token("sans")}`;
+    draw.textAlign = "center";
+    draw.textBaseline = "middle";
+    const text = String(frame.psn);
+    if (draw.measureText(text).width + 6 > wide) return;
+    draw.fillStyle = inkOn(colour);
+    draw.fillText(text, (a + c + wide) / 2, top + TRACK / 2);
+  }
+}
+
+export function frameTitle({ kind, psn, pfcQuanta }: Frame): string {
+  if (kind === "pfc") return pfcQuanta === 0 ? "PFC resume" : "PFC pause";
+  const name = kind.length <= 4 && kind !== "data" ? kind.toUpperCase() : kind;
+  return psn === null ? name : `${name} ${psn}`;
+}
+
+/** Classes of a mask: bit i stands for class i. */
+export const classes = (mask: number): string => [0, 1, 2, 3, 4, 5, 6, 7].filter((bit) => (mask >> bit) & 1).join(", ");

@@ -1,0 +1,131 @@
+/** A port over time: its queues, its pauses and their causes, and the ingress queues on the same link. */
+
+import { classHue } from "../../colours";
+import type { PortSeries } from "../../data/data";
+import type { PauseBar } from "../../data/model";
+import { percent, size } from "../../format";
+import { queueName } from "../../names";
+import { type Line, TimeChart } from "../../ui/chart";
+import { fill, h, notice, prose } from "../../ui/dom";
+import { onTheme, token } from "../../ui/theme";
+import { Bin, type Context, type View, paced, reason, rest } from "../../ui/view";
+import { PauseBars, summary } from "./bars";
+import { chooser } from "./chooser";
+import { portHead } from "./head";
+import { describe, findPause, select } from "./pause";
+
+export function ports(context: Context): View {
+  const { data, store } = context;
+  const { topology, info } = data;
+  const bin = new Bin();
+  const head = h("div", { class: "view-head" });
+  const stack = h("div", { class: "stack" });
+  const detail = h("div", { class: "pause", hidden: true });
+  const empty = h("div", {});
+  const message = h("div", { class: "note-box" });
+  const count = h("span", { class: "value", "data-readout": "pauses" });
+  const element = h("div", { class: "view ports-view" }, head, empty, stack);
+  const common = { store, interval: info.sampleInterval };
+  const bars = new PauseBars(context, (bar) => choose(bar));
+  const egress = new TimeChart({ ...common, title: "Egress queues", name: "egress", height: 104, write: size });
+  const use = new TimeChart({ ...common, title: "Utilisation", name: "utilisation", height: 48, write: percent, top: 1 });
+  const ingress = new TimeChart({ ...common, title: "Ingress queues", name: "ingress", height: 104, write: size });
+  const buffer = new TimeChart({ ...common, title: "Buffer of the switch", name: "buffer", height: 60, write: size, hasAxis: true });
+  stack.append(bars.element, detail, egress.element, use.element, ingress.element, message, buffer.element);
+  let shown: number | null | undefined;
+
+  const port = (): number | null => (store.state.port === null ? null : (topology.portByName(store.state.port)?.index ?? null));
+  const choose = (bar: PauseBar): void => {
+    if (bar.pause) select(context, bar.pause);
+    else store.range(bar.start - (bar.end - bar.start), bar.end + (bar.end - bar.start));
+  };
+  const load = paced(
+    async (isCurrent) => {
+      await rest();
+      const index = port();
+      if (index === null) return;
+      const { from, to } = store.state;
+      const bins = Math.max(50, Math.round(stack.clientWidth / 1.5));
+      const node = topology.ports[index]?.node ?? 0;
+      const [series, pauses, held] = await Promise.all([data.port(index, from, to, bins), data.pauses(index, from, to, bins), data.buffer(node, from, to, bins)]);
+      if (!isCurrent() || index !== port()) return;
+      bars.set(pauses);
+      fill(count, summary(pauses));
+      egress.set(egressLines(series));
+      use.set([{ label: "sent", colour: () => token("hue-2"), band: series.utilisation, isFilled: true }]);
+      ingress.set(ingressLines(series));
+      ingress.element.hidden = series.ingress.size === 0;
+      const isMissing = series.ingress.size === 0 && topology.nodes[node]?.kind !== "host";
+      fill(message, isMissing && prose("Ingress queues with their thresholds come from a trace, which this result does not have of this port: set `probes.trace` in the scenario."));
+      buffer.element.hidden = held === null;
+      use.showAxis(held === null && series.ingress.size === 0);
+      ingress.showAxis(held === null);
+      if (held) {
+        buffer.set([
+          { label: "in use", colour: () => token("hue-0"), band: held.used, isFilled: true },
+          { label: "of this in headroom", colour: () => token("hue-4"), band: held.headroom },
+        ]);
+      }
+    },
+    (error) => fill(message, notice("This port cannot be shown.", h("p", {}, reason(error)))),
+  );
+  const writeDetail = paced(
+    async (isCurrent) => {
+      const [index, { pause }] = [port(), store.state];
+      bars.mark();
+      detail.hidden = index === null || pause === null;
+      if (index === null || pause === null) return;
+      const found = await findPause(context, index, pause.queue, pause.start);
+      if (!isCurrent()) return;
+      if (found) describe(context, detail, found);
+      else fill(detail, h("p", { class: "quiet" }, "There is no such pause at this port."));
+    },
+    (error) => fill(detail, h("p", {}, reason(error))),
+  );
+  const update = (): void => {
+    const index = port();
+    stack.hidden = index === null;
+    if (index === null) {
+      fill(head, h("h2", {}, "Ports"));
+      chooser(context, empty);
+    } else if (index !== shown) {
+      fill(empty);
+      fill(head, ...portHead(topology, store, index, count));
+    }
+    shown = index;
+    load();
+    writeDetail();
+  };
+  bin.add(
+    () => [egress, use, ingress, buffer, bars].forEach((part) => part.destroy()),
+    load.stop,
+    writeDetail.stop,
+    onTheme(writeDetail),
+    store.subscribe((_, changed) => {
+      if (changed.has("port") || changed.has("pause")) update();
+      else if (changed.has("from") || changed.has("to")) load();
+      if (port() === null && changed.has("time")) chooser(context, empty);
+    }),
+  );
+  update();
+  return { element, destroy: () => bin.empty() };
+}
+
+function egressLines({ egress, total }: PortSeries): Line[] {
+  const queues = [...egress].sort((a, b) => a[0] - b[0]);
+  const lines: Line[] = queues.map(([queue, band]) => ({ label: queueName(queue), colour: () => classHue(queue), band, isFilled: queues.length === 1 }));
+  return queues.length === 1 ? lines : [{ label: "all queues", colour: () => token("ink"), band: total }, ...lines];
+}
+
+function ingressLines({ ingress }: PortSeries): Line[] {
+  const classes = [...ingress].sort((a, b) => a[0] - b[0]);
+  const isOne = classes.length === 1;
+  return classes.flatMap(([index, { bytes, threshold, headroom }]): Line[] => {
+    const of = isOne ? "" : `${queueName(index)} `;
+    return [
+      { label: queueName(index), colour: () => classHue(index), band: bytes, isFilled: isOne },
+      { label: `${of}full at`, colour: () => (isOne ? token("paused") : classHue(index)), band: threshold, dash: [6, 4] },
+      { label: `${of}headroom in use`, colour: () => token("hue-4"), band: headroom },
+    ];
+  });
+}

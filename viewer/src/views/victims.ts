@@ -1,0 +1,120 @@
+/** The flows that suffered most; each opens at the moment at which it stood. */
+
+import type { VictimOrder } from "../data/data";
+import type { Victim } from "../data/model";
+import { count, duration, instant, ratio, size } from "../format";
+import { flowName } from "../names";
+import { fill, h, notice } from "../ui/dom";
+import { table } from "../ui/table";
+import { Bin, type Context, type View, paced, reason } from "../ui/view";
+
+/** Bins in which the longest wait of a flow is looked for. */
+const BINS = 200;
+const ORDERS: [VictimOrder, string, string][] = [
+  ["blocked", "Blocked longest", "By the time behind PAUSEs of ports that are not on the flow's path"],
+  ["slowdown", "Slowest", "By their time over the one on an idle fabric"],
+];
+
+export function victims(context: Context): View {
+  const { data, store } = context;
+  const bin = new Bin();
+  const head = h("div", { class: "view-head" });
+  const body = h("div", { class: "victims-body" });
+  const element = h("div", { class: "view victims-view" }, head, body);
+  const load = paced(
+    async (isCurrent) => {
+      const { order } = store.state;
+      const found = await data.victims(order);
+      if (!isCurrent() || order !== store.state.order) return;
+      writeHead(found.length);
+      if (found.length === 0) fill(body, notice(order === "blocked" ? "No flow stood behind a PAUSE of a port that it does not pass." : "There are no flows with an ideal time to compare with."));
+      else fill(body, list(context, found));
+    },
+    (error) => fill(body, notice("The flows cannot be read.", h("p", {}, reason(error)))),
+  );
+  const writeHead = (shown: number): void => {
+    const buttons = ORDERS.map(([order, label, title]) =>
+      h("button", { class: "segment", "data-key": order, "data-order": order, title, "aria-pressed": String(store.state.order === order), onclick: () => store.set({ order }, "jump") }, label),
+    );
+    fill(head, h("h2", {}, "Victims"), h("span", { class: "quiet" }, `${count(shown)} of ${count(data.info.flows)} flows`), h("div", { class: "segments", role: "group", "aria-label": "Order" }, ...buttons));
+  };
+  bin.add(
+    load.stop,
+    store.subscribe((_, changed) => {
+      if (changed.has("order")) load();
+      if (changed.has("flow")) mark();
+    }),
+  );
+  const mark = (): void => {
+    for (const row of body.querySelectorAll<HTMLElement>("tr[data-flow]")) row.toggleAttribute("data-selected", row.dataset["flow"] === String(store.state.flow));
+  };
+  writeHead(0);
+  load();
+  return { element, destroy: () => bin.empty() };
+}
+
+function list(context: Context, found: readonly Victim[]): HTMLElement {
+  const { data, store } = context;
+  const step = Math.max(1, data.info.end / 1000);
+  const most = { slowdown: Math.max(...found.map((victim) => victim.slowdown)), blocked: Math.max(1, ...found.map((victim) => victim.blocked)) };
+  const rows = found.map((victim) => {
+    const { id, bytes, start, taken, slowdown, blocked, isComplete } = victim;
+    const open = (): void => void openVictim(context, victim);
+    const span = h("span", { class: "when-span" });
+    span.style.left = `${(start / store.end) * 100}%`;
+    span.style.width = `${Math.max(1, (taken / store.end) * 100)}%`;
+    return h(
+      "tr",
+      { "data-flow": id, "data-slowdown": slowdown, "data-blocked": blocked, "data-selected": id === store.state.flow },
+      h("th", { scope: "row" }, h("button", { class: "link", "data-key": `flow ${id}`, onclick: open }, String(id))),
+      h("td", { class: "text" }, flowName(data.topology, victim)),
+      h("td", {}, size(bytes)),
+      h("td", {}, instant(start, step)),
+      h("td", {}, duration(taken), !isComplete && h("span", { class: "tag" }, "not complete")),
+      h("td", {}, bar(slowdown / most.slowdown), ratio(slowdown)),
+      h("td", {}, bar(blocked / most.blocked), duration(blocked)),
+      h("td", { class: "when", "aria-hidden": "true" }, h("span", { class: "when-track" }, span)),
+    );
+  });
+  return table(["<flow", "<from → to", "size", "start", "took", "slowdown", "blocked", "<in the run"], rows, "victims");
+}
+
+function bar(share: number): HTMLElement {
+  const inner = h("span", { class: "share-fill" });
+  inner.style.width = `${Math.max(0, Math.min(1, share)) * 100}%`;
+  return h("span", { class: "share", "aria-hidden": "true" }, inner);
+}
+
+/** Opens a flow over its whole time, with the cursor at the middle of the longest wait that it was not to blame for. */
+export async function openVictim(context: Context, victim: Victim): Promise<void> {
+  const { data, store } = context;
+  const { id, start, taken } = victim;
+  const end = Math.min(data.info.end, start + taken);
+  const margin = Math.max(1000, (end - start) * 0.04);
+  const time = await stood(context, id, start, end).catch(() => null);
+  store.set({ view: "flow", flow: id, from: start - margin, to: end + margin, time: time ?? start }, "jump");
+}
+
+/** The middle of the longest time for which a flow stood; null if that is not known. */
+async function stood({ data }: Context, id: number, start: number, end: number): Promise<number | null> {
+  const detail = await data.flow(id);
+  if (!detail) return null;
+  const path = new Set(detail.flow.path);
+  const waits = detail.steps.filter((step) => step.term === "paused");
+  const foreign = waits.filter((step) => step.cause !== null && !path.has(step.cause));
+  const longest = longestOf((foreign.length > 0 ? foreign : waits).map((step) => [step.start, step.length]));
+  if (longest !== null || detail.steps.length > 0) return longest;
+  const bars = (await Promise.all(detail.flow.path.map((port) => data.pauses(port, start, end, BINS)))).flat();
+  const others = bars.filter((bar) => !path.has(bar.cause));
+  const clipped = (others.length > 0 ? others : bars).map((bar): [number, number] => {
+    const from = Math.max(start, bar.start);
+    return [from, Math.min(end, bar.end) - from];
+  });
+  return longestOf(clipped);
+}
+
+function longestOf(spans: readonly (readonly [number, number])[]): number | null {
+  let best: readonly [number, number] | null = null;
+  for (const span of spans) if (!best || span[1] > best[1]) best = span;
+  return best ? best[0] + best[1] / 2 : null;
+}
