@@ -23,8 +23,8 @@ import { victims } from "./views/victims";
 
 const MAKERS: Record<ViewName, (context: Context) => View> = { fabric, ports, flow, packets, victims };
 const TITLES: Record<ViewName, string> = { fabric: "Fabric", ports: "Ports", flow: "Flow", packets: "Packets", victims: "Victims" };
-/** Outcomes that are as they should be. */
-const GOOD = ["completed", "complete", "finished"];
+/** How outcomes are coloured; others are bad. */
+const BADGES: Record<string, string> = { completed: "badge-good", "time-limit": "badge-late" };
 
 export function mount(root: HTMLElement, runs: readonly Data[]): Store {
   const known: Known = {
@@ -99,7 +99,6 @@ function pane(element: HTMLElement, run: Data | undefined): HTMLElement {
 }
 
 function runHead({ info }: Data): HTMLElement {
-  const isGood = GOOD.includes(info.outcome.toLowerCase());
   const about = `${count(info.flows)} flows, ${duration(info.end)}, seed ${info.seed}, Backwater ${info.version}`;
-  return h("div", { class: "run", title: about }, h("span", { class: "run-name" }, info.name), h("span", { class: `badge ${isGood ? "badge-good" : "badge-bad"}`, "data-outcome": info.outcome }, info.outcome), h("span", { class: "run-about" }, about));
+  return h("div", { class: "run", title: about }, h("span", { class: "run-name" }, info.name), h("span", { class: `badge ${BADGES[info.outcome] ?? "badge-bad"}`, "data-outcome": info.outcome }, info.outcome), h("span", { class: "run-about" }, about));
 }

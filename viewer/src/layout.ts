@@ -16,6 +16,8 @@ export interface Layout {
   side: Int8Array;
   /** Where along that side of its node, -1 to 1. */
   along: Float64Array;
+  /** Whether nodes of a row have links with each other: they then stand on an arch, so that no link runs through a third node. */
+  isArched: boolean[];
 }
 
 export function layout(topology: Topology): Layout {
@@ -46,7 +48,12 @@ export function layout(topology: Topology): Layout {
     hosts.sort((a, b) => (parent.get(a) ?? 2) - (parent.get(b) ?? 2) || a - b);
     spread(hosts);
   }
-  return { rows, row, x, ...ends(topology, row, x) };
+  const isArched = rows.map(() => false);
+  for (const port of ports) {
+    const [here, there] = [row[port.node] ?? -1, row[port.peer] ?? -1];
+    if (here === there && here >= 0) isArched[here] = (rows[here]?.length ?? 0) > 2;
+  }
+  return { rows, row, x, isArched, ...ends(topology, row, x) };
 }
 
 /** The level of each node: 0 for hosts; null for switches without links. */

@@ -47,6 +47,7 @@ export class TimeChart {
   readonly element: HTMLElement;
   readonly #options: ChartOptions;
   readonly #legend = h("div", { class: "chart-legend" });
+  readonly #title: HTMLElement;
   readonly #plotted = h("div", { class: "chart-plot" });
   readonly #bin = new Bin();
   #plot: uPlot | null = null;
@@ -58,7 +59,8 @@ export class TimeChart {
   constructor(options: ChartOptions) {
     this.#options = options;
     this.#hasAxis = options.hasAxis === true;
-    const head = h("div", { class: "chart-head" }, h("h3", {}, options.title), this.#legend);
+    this.#title = h("h3", {}, options.title);
+    const head = h("div", { class: "chart-head" }, this.#title, this.#legend);
     this.element = h("section", { class: "chart", "data-chart": options.name, "aria-label": options.title }, head, this.#plotted);
     this.#plotted.style.height = `${this.#height()}px`;
     const sizes = new ResizeObserver(() => {
@@ -85,6 +87,11 @@ export class TimeChart {
     if (isSame && this.#plot) this.#plot.setData(this.#data(), true);
     else this.#build();
     this.#write();
+  }
+
+  rename(title: string): void {
+    this.#title.textContent = title;
+    this.element.setAttribute("aria-label", title);
   }
 
   /** Whether the times are written below: those of a stack are below its last chart. */
@@ -157,7 +164,7 @@ export class TimeChart {
         grid: { stroke: token("grid"), width: 1 },
         ticks: { stroke: token("grid"), width: 1, size: 4 },
         gap: 4,
-        splits: (plot) => ticks(plot.scales["x"]?.min ?? 0, plot.scales["x"]?.max ?? 1, plot.over.clientWidth / 110),
+        splits: (plot) => ticks(plot.scales["x"]?.min ?? 0, plot.scales["x"]?.max ?? 1, (plot.width - GUTTER - RIGHT) / 110),
         values: (_, marks) => marks.map((mark) => instant(mark, (marks[1] ?? mark * 2) - (marks[0] ?? 0))),
       },
       {
@@ -167,7 +174,7 @@ export class TimeChart {
         grid: { stroke: token("grid"), width: 1 },
         ticks: { show: false },
         gap: 8,
-        splits: (_, __, min, max) => ticks(min, max, Math.max(1, this.#options.height / 34)),
+        splits: (_, __, min, max) => ticks(min, max, Math.max(1, this.#options.height / 28)),
         values: (_, marks) => marks.map((mark) => write(mark)),
       },
     ];

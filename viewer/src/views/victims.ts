@@ -71,8 +71,8 @@ function list(context: Context, found: readonly Victim[]): HTMLElement {
       h("td", {}, size(bytes)),
       h("td", {}, instant(start, step)),
       h("td", {}, duration(taken), !isComplete && h("span", { class: "tag" }, "not complete")),
-      h("td", {}, bar(slowdown / most.slowdown), ratio(slowdown)),
-      h("td", {}, bar(blocked / most.blocked), duration(blocked)),
+      h("td", {}, bar(slowdown / most.slowdown), h("span", { class: "figure" }, ratio(slowdown))),
+      h("td", {}, bar(blocked / most.blocked), h("span", { class: "figure" }, duration(blocked))),
       h("td", { class: "when", "aria-hidden": "true" }, h("span", { class: "when-track" }, span)),
     );
   });
@@ -102,19 +102,21 @@ async function stood({ data }: Context, id: number, start: number, end: number):
   const path = new Set(detail.flow.path);
   const waits = detail.steps.filter((step) => step.term === "paused");
   const foreign = waits.filter((step) => step.cause !== null && !path.has(step.cause));
-  const longest = longestOf((foreign.length > 0 ? foreign : waits).map((step) => [step.start, step.length]));
-  if (longest !== null || detail.steps.length > 0) return longest;
-  const bars = (await Promise.all(detail.flow.path.map((port) => data.pauses(port, start, end, BINS)))).flat();
-  const others = bars.filter((bar) => !path.has(bar.cause));
-  const clipped = (others.length > 0 ? others : bars).map((bar): [number, number] => {
-    const from = Math.max(start, bar.start);
-    return [from, Math.min(end, bar.end) - from];
-  });
-  return longestOf(clipped);
+  const step = longest(foreign.length > 0 ? foreign : waits, (step) => step.length);
+  if (!step && detail.steps.length > 0) return null;
+  // Reasons at a port are added up: when it was paused, its pauses tell.
+  const ports = step ? [step.port] : detail.flow.path;
+  const here = step ? detail.steps.filter((other) => other.port === step.port) : [];
+  const from = here[0]?.start ?? start;
+  const to = here.reduce((last, other) => Math.max(last, other.start + other.length), from);
+  const [first, last] = step ? [from, to] : [start, end];
+  const bars = (await Promise.all(ports.map((port) => data.pauses(port, first, last, BINS)))).flat();
+  const others = bars.filter((bar) => (step ? bar.cause === step.cause : !path.has(bar.cause)));
+  const bar = longest(others.length > 0 ? others : bars, (bar) => (Math.min(last, bar.end) - Math.max(first, bar.start)) * bar.share);
+  if (bar) return (Math.min(last, bar.end) + Math.max(first, bar.start)) / 2;
+  return step ? step.start + step.length / 2 : null;
 }
 
-function longestOf(spans: readonly (readonly [number, number])[]): number | null {
-  let best: readonly [number, number] | null = null;
-  for (const span of spans) if (!best || span[1] > best[1]) best = span;
-  return best ? best[0] + best[1] / 2 : null;
+function longest<T>(items: readonly T[], length: (item: T) => number): T | null {
+  return items.reduce<T | null>((best, item) => (best === null || length(item) > length(best) ? item : best), null);
 }

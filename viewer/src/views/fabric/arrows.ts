@@ -55,7 +55,7 @@ export function paintTree(draw: CanvasRenderingContext2D, geometry: Geometry, tr
 }
 
 /** Roots stand above all arrows. */
-export function paintRoot(draw: CanvasRenderingContext2D, geometry: Geometry, tree: Tree, colour: string, isNamed: boolean): void {
+export function paintRoot(draw: CanvasRenderingContext2D, geometry: Geometry, tree: Tree, colour: string): void {
   const [x, y] = [geometry.endX[tree.root] ?? 0, geometry.endY[tree.root] ?? 0];
   const ring = new Path2D();
   ring.arc(x, y, 7.5, 0, 2 * Math.PI);
@@ -67,14 +67,24 @@ export function paintRoot(draw: CanvasRenderingContext2D, geometry: Geometry, tr
   dot.arc(x, y, 3, 0, 2 * Math.PI);
   draw.fillStyle = colour;
   draw.fill(dot);
-  if (!isNamed) return;
+}
+
+/** Names the roots, those that hold most first, as far as there is room. */
+export function paintRootNames(draw: CanvasRenderingContext2D, geometry: Geometry, trees: readonly Tree[]): void {
   draw.font = `600 11px ${token("sans")}`;
   draw.textBaseline = "middle";
-  const text = `${portName(geometry.topology, tree.root)} · ${size(tree.rootBytes)}`;
-  const isOuter = x > (geometry.x[geometry.topology.ports[tree.root]?.node ?? 0] ?? 0);
-  const isRight = isOuter || x < draw.measureText(text).width + 20;
-  draw.textAlign = isRight ? "left" : "right";
-  halo(draw, text, x + (isRight ? 13 : -13), y + 9, token("ink"));
+  const taken: [number, number, number][] = [];
+  for (const { root, rootBytes } of trees) {
+    const [x, y] = [geometry.endX[root] ?? 0, geometry.endY[root] ?? 0];
+    const text = `${portName(geometry.topology, root)} · ${size(rootBytes)}`;
+    const wide = draw.measureText(text).width + 26;
+    const isRight = x > (geometry.x[geometry.topology.ports[root]?.node ?? 0] ?? 0) || x < wide;
+    const [left, middle] = [isRight ? x : x - wide, y + ((geometry.layout.side[root] ?? 0) > 0 ? -9 : 9)];
+    if (taken.some(([from, to, level]) => left < to && left + wide > from && Math.abs(level - middle) < 15)) continue;
+    taken.push([left, left + wide, middle]);
+    draw.textAlign = isRight ? "left" : "right";
+    halo(draw, text, x + (isRight ? 13 : -13), middle, token("ink"));
+  }
 }
 
 /** Every queue of the cycle waits for the next one, at the other end of its link. */

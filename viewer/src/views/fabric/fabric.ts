@@ -10,7 +10,7 @@ import { prepare } from "../../ui/lanes";
 import { onTheme } from "../../ui/theme";
 import { type Line, hide, show } from "../../ui/tooltip";
 import { Bin, type Context, type View, framed, paced, reason } from "../../ui/view";
-import { paintCycle, paintRoot, paintTree } from "./arrows";
+import { paintCycle, paintRoot, paintRootNames, paintTree } from "./arrows";
 import { type Camera, Geometry } from "./geometry";
 import { legend } from "./legend";
 import { isDown, paintLinks, paintNames, paintNodes, paintPath, paintPauses, paintPorts, type Scene } from "./paint";
@@ -66,7 +66,8 @@ export function fabric(context: Context): View {
     if (deadlock && store.state.time >= deadlock.onset) paintCycle(draw, geometry, deadlock.cycle);
     paintNames(draw, now);
     paintPorts(draw, now);
-    [...trees].reverse().forEach((tree) => paintRoot(draw, geometry, tree, hues.of(tree.root), trees.length <= 12));
+    [...trees].reverse().forEach((tree) => paintRoot(draw, geometry, tree, hues.of(tree.root)));
+    paintRootNames(draw, geometry, trees);
     home.hidden = camera.zoom === 1 && camera.down === 0 && camera.centre === 0.5;
   });
   const load = paced(

@@ -17,6 +17,8 @@ const MARGIN = { side: 36, top: 44, bottom: 56 };
 /** Widest that two hosts stand apart, in pixels. */
 const WIDEST = 320;
 const LETTER = 7;
+/** How far the ends of an arched row hang down, as a share of the distance between rows. */
+const ARCH = 0.45;
 
 export class Geometry {
   /** Middle of each node. */
@@ -61,7 +63,9 @@ export class Geometry {
       const at = row[node.index] ?? -1;
       const space = this.spacing[at] ?? 1;
       this.x[node.index] = left + (x[node.index] ?? 0) * full;
-      this.y[node.index] = rows.length === 1 ? top + tall / 2 : top + tall - (at / (rows.length - 1)) * tall;
+      const level = rows.length === 1 ? top + tall / 2 : top + tall - (at / (rows.length - 1)) * tall;
+      const sag = this.layout.isArched[at] === true ? (ARCH * tall * (2 * (x[node.index] ?? 0.5) - 1) ** 2) / Math.max(1, rows.length - 1) : 0;
+      this.y[node.index] = level + sag;
       const isSwitch = node.kind === "switch";
       const wish = isSwitch ? Math.max(22, (node.name.length * LETTER) / 2 + 10, Math.min(110, node.portCount * 8)) : 7;
       this.across[node.index] = Math.max(0.75, Math.min(wish, space * 0.45));

@@ -38,7 +38,6 @@ export function paintLinks(draw: CanvasRenderingContext2D, scene: Scene): void {
   const idle = new Path2D();
   const dead = new Path2D();
   const levels: (Path2D | undefined)[] = new Array<Path2D | undefined>(LEVELS);
-  const cased = new Path2D();
   for (const { a, b, down } of seen) {
     const [ax, ay, bx, by] = [endX[a] ?? 0, endY[a] ?? 0, endX[b] ?? 0, endY[b] ?? 0];
     if (isDown(down, time)) {
@@ -56,13 +55,14 @@ export function paintLinks(draw: CanvasRenderingContext2D, scene: Scene): void {
       const level = levelOf(utilisation);
       const path = (levels[level] ??= new Path2D());
       line(path, x, y, mx, my);
-      line(cased, x, y, mx, my);
     }
   }
   draw.lineCap = "butt";
   stroke(draw, idle, token("link-idle"), isDense ? 0.6 : 1.4);
-  if (!isDense) stroke(draw, cased, token("casing"), 4.6);
-  levels.forEach((path, level) => path && stroke(draw, path, levelColour(level), isDense ? 1.2 : 3));
+  // What is in use more is wider as well: dark blue on white would draw the eye more than yellow.
+  const widthOf = (level: number): number => (isDense ? 0.9 + level / LEVELS : 1.8 + (2.6 * level) / LEVELS);
+  if (!isDense) levels.forEach((path, level) => path && stroke(draw, path, token("casing"), widthOf(level) + 1.4));
+  levels.forEach((path, level) => path && stroke(draw, path, levelColour(level), widthOf(level)));
   draw.setLineDash([5, 5]);
   stroke(draw, dead, token("link-down"), isDense ? 1 : 2);
   draw.setLineDash([]);
@@ -132,7 +132,7 @@ export function paintNames(draw: CanvasRenderingContext2D, scene: Scene): void {
   draw.textBaseline = "middle";
   layout.rows.forEach((members, row) => {
     const space = geometry.spacing[row] ?? 0;
-    const isInside = members.every((node) => topology.nodes[node]?.kind === "switch" && widthOf(draw, nodeName(topology, node)) <= 2 * (across[node] ?? 0) - 6);
+    const isInside = members.every((node) => topology.nodes[node]?.kind === "switch" && textWidth(draw, nodeName(topology, node)) <= 2 * (across[node] ?? 0) - 6);
     const longest = members.reduce((most, node) => Math.max(most, nodeName(topology, node).length), 0);
     for (const node of members) {
       const isNoted = node === scene.hoverNode || node === scene.node;
@@ -191,7 +191,7 @@ export function paintPorts(draw: CanvasRenderingContext2D, scene: Scene): void {
   }
 }
 
-function widthOf(draw: CanvasRenderingContext2D, name: string): number {
+function textWidth(draw: CanvasRenderingContext2D, name: string): number {
   draw.font = `600 11.5px ${token("sans")}`;
   return draw.measureText(name).width;
 }

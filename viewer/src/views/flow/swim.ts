@@ -35,7 +35,8 @@ export class SwimLanes {
       hover: (event, y, time) => this.#hover(event, y, time),
     });
     const head = h("div", { class: "chart-head" }, h("h3", {}, "Its last packet"), this.#legend);
-    this.element = h("section", { class: "chart", "data-chart": "lanes", "aria-label": "Swim lanes" }, head, this.#lanes.element, this.#table);
+    const note = h("p", { class: "quiet lanes-note" }, "Lengths are exact. At one port, what has the same reason is added up, so that the order there is not that of time.");
+    this.element = h("section", { class: "chart", "data-chart": "lanes", "aria-label": "Swim lanes" }, head, this.#lanes.element, note, this.#table);
   }
 
   set(steps: Step[], path: readonly number[]): void {

@@ -13,7 +13,10 @@ import type { Context } from "../../ui/view";
 import { fit } from "../flow/swim";
 import type { Track } from "./tracks";
 
-const TRACK = 64;
+/** Height of a track, by how many there are. */
+const TALL = 92;
+const LOW = 58;
+const FEW = 5;
 const GAP = 26;
 const TOP = 12;
 
@@ -22,6 +25,7 @@ export class Ladder {
   readonly #lanes: Lanes;
   #tracks: Track[] = [];
   #tops: number[] = [];
+  #tall = TALL;
   #frames: Frame[] = [];
   /** Track of each port: the one that it sends on, and whether downwards. */
   #place = new Map<number, { track: number; isDown: boolean }>();
@@ -31,7 +35,7 @@ export class Ladder {
     this.#lanes = new Lanes({
       store: context.store,
       label: "Frames on the links; the table below has the same",
-      height: TRACK,
+      height: TALL,
       hasAxis: true,
       paint: (sheet) => this.#paint(sheet),
       hover: (event, y, time) => this.#hover(event, y, time),
@@ -49,15 +53,16 @@ export class Ladder {
     this.#frames = frames;
     this.#place.clear();
     this.#tops = [];
+    this.#tall = tracks.length > FEW ? LOW : TALL;
     let top = TOP;
     tracks.forEach(({ port, isJoined }, index) => {
-      if (index > 0) top += TRACK + (isJoined ? 0 : GAP);
+      if (index > 0) top += this.#tall + (isJoined ? 0 : GAP);
       this.#tops.push(top);
       this.#place.set(port, { track: index, isDown: true });
       const back = topology.ports[port]?.peerPort;
       if (back !== undefined && !this.#place.has(back)) this.#place.set(back, { track: index, isDown: false });
     });
-    this.#lanes.resize(top + TRACK + TOP);
+    this.#lanes.resize(top + this.#tall + TOP);
   }
 
   redraw(): void {
@@ -75,8 +80,8 @@ export class Ladder {
     for (const frame of this.#frames) {
       const place = this.#place.get(frame.port);
       const top = this.#tops[place?.track ?? -1];
-      if (!place || top === undefined || y < top || y > top + TRACK) continue;
-      const along = (y - top) / TRACK;
+      if (!place || top === undefined || y < top || y > top + this.#tall) continue;
+      const along = (y - top) / this.#tall;
       const shift = (topology.ports[frame.port]?.delayPs ?? 0) * (place.isDown ? along : 1 - along);
       if (time >= frame.start + shift - slack && time <= frame.end + shift + slack) found = frame;
     }
@@ -116,32 +121,33 @@ export class Ladder {
     this.#tracks.forEach(({ port, isJoined }, index) => {
       const top = this.#tops[index] ?? 0;
       draw.fillStyle = token("lane");
-      draw.fillRect(left, top, width, TRACK);
+      draw.fillRect(left, top, width, this.#tall);
       const found = topology.ports[port];
       draw.textAlign = "right";
       draw.textBaseline = "middle";
       draw.font = `600 11px ${token("sans")}`;
       draw.fillStyle = token("ink");
       if (!isJoined) draw.fillText(fit(draw, nodeName(topology, found?.node ?? 0), GUTTER - 16), GUTTER - 10, top);
-      draw.fillText(fit(draw, nodeName(topology, found?.peer ?? 0), GUTTER - 16), GUTTER - 10, top + TRACK);
+      draw.fillText(fit(draw, nodeName(topology, found?.peer ?? 0), GUTTER - 16), GUTTER - 10, top + this.#tall);
       draw.font = `11px ${token("sans")}`;
       draw.fillStyle = token("muted");
-      draw.fillText(fit(draw, `${portName(topology, port)} ↓`, GUTTER - 16), GUTTER - 10, top + TRACK / 2 - 7);
-      draw.fillText(fit(draw, `${portName(topology, found?.peerPort ?? 0)} ↑`, GUTTER - 16), GUTTER - 10, top + TRACK / 2 + 8);
+      draw.fillText(fit(draw, `${portName(topology, port)} ↓`, GUTTER - 16), GUTTER - 10, top + this.#tall / 2 - 7);
+      draw.fillText(fit(draw, `${portName(topology, found?.peerPort ?? 0)} ↑`, GUTTER - 16), GUTTER - 10, top + this.#tall / 2 + 8);
     });
     draw.save();
     draw.beginPath();
     draw.rect(left, 0, width, height);
     draw.clip();
     const { flow } = this.context.store.state;
-    const others = this.#frames.filter((frame) => frame.flow !== flow);
-    for (const frame of others) this.#paintFrame(draw, frame, x, flow === null || isLinkLocal(frame.kind));
-    for (const frame of this.#frames) if (frame.flow === flow && flow !== null) this.#paintFrame(draw, frame, x, true);
+    // Those of the selected flow lie above the others, and what stops them above all.
+    const rank = (frame: Frame): number => (isLinkLocal(frame.kind) ? 2 : frame.flow === flow ? 1 : 0);
+    const strong = flow === null ? 0 : 1;
+    for (const turn of [0, 1, 2]) for (const frame of this.#frames) if (rank(frame) === turn) this.#paintFrame(draw, frame, x, turn >= strong);
     draw.strokeStyle = token("line");
     draw.lineWidth = 1;
     draw.beginPath();
     for (const top of this.#tops) {
-      for (const y of [top, top + TRACK]) {
+      for (const y of [top, top + this.#tall]) {
         draw.moveTo(left, Math.round(y) + 0.5);
         draw.lineTo(left + width, Math.round(y) + 0.5);
       }
@@ -155,9 +161,9 @@ export class Ladder {
     const top = this.#tops[place?.track ?? -1];
     if (!place || top === undefined) return;
     const delay = this.context.data.topology.ports[frame.port]?.delayPs ?? 0;
-    const [leaves, arrives] = place.isDown ? [top, top + TRACK] : [top + TRACK, top];
+    const [leaves, arrives] = place.isDown ? [top, top + this.#tall] : [top + this.#tall, top];
     const [a, c] = [x(frame.start), x(frame.start + delay)];
-    const wide = Math.max(1.2, x(frame.end) - a);
+    const wide = Math.max(isLinkLocal(frame.kind) ? 2.5 : 1.2, x(frame.end) - a);
     const colour = frameColour(frame.kind);
     draw.beginPath();
     draw.moveTo(a, leaves);
@@ -165,10 +171,16 @@ export class Ladder {
     draw.lineTo(c + wide, arrives);
     draw.lineTo(c, arrives);
     draw.closePath();
-    draw.fillStyle = isStrong ? colour : faded(colour, 0.28);
+    draw.fillStyle = isStrong ? colour : faded(colour, 0.42);
     draw.fill();
     const isHovered = frame === this.#hovered;
-    if (wide > 5 || isHovered) {
+    // Long links slant so much that short frames all but vanish.
+    const thick = (wide * this.#tall) / Math.hypot(c - a, this.#tall);
+    if (thick < 1.5 && !isHovered) {
+      draw.strokeStyle = isStrong ? colour : faded(colour, 0.42);
+      draw.lineWidth = isLinkLocal(frame.kind) ? 2 : 0.8;
+      draw.stroke();
+    } else if (wide > 5 || isHovered) {
       draw.strokeStyle = isHovered ? token("ink") : token("canvas");
       draw.lineWidth = isHovered ? 2 : 0.8;
       draw.stroke();
@@ -189,7 +201,7 @@ export class Ladder {
     const text = String(frame.psn);
     if (draw.measureText(text).width + 6 > wide) return;
     draw.fillStyle = inkOn(colour);
-    draw.fillText(text, (a + c + wide) / 2, top + TRACK / 2);
+    draw.fillText(text, (a + c + wide) / 2, top + this.#tall / 2);
   }
 }
 

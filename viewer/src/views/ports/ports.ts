@@ -4,7 +4,7 @@ import { classHue } from "../../colours";
 import type { PortSeries } from "../../data/data";
 import type { PauseBar } from "../../data/model";
 import { percent, size } from "../../format";
-import { queueName } from "../../names";
+import { portName, queueName } from "../../names";
 import { type Line, TimeChart } from "../../ui/chart";
 import { fill, h, notice, prose } from "../../ui/dom";
 import { onTheme, token } from "../../ui/theme";
@@ -29,9 +29,10 @@ export function ports(context: Context): View {
   const bars = new PauseBars(context, (bar) => choose(bar));
   const egress = new TimeChart({ ...common, title: "Egress queues", name: "egress", height: 104, write: size });
   const use = new TimeChart({ ...common, title: "Utilisation", name: "utilisation", height: 48, write: percent, top: 1 });
-  const ingress = new TimeChart({ ...common, title: "Ingress queues", name: "ingress", height: 104, write: size });
+  const far = new TimeChart({ ...common, title: "Ingress queues at the other end", name: "far-ingress", height: 104, write: size });
+  const ingress = new TimeChart({ ...common, title: "Ingress queues here", name: "ingress", height: 104, write: size });
   const buffer = new TimeChart({ ...common, title: "Buffer of the switch", name: "buffer", height: 60, write: size, hasAxis: true });
-  stack.append(bars.element, detail, egress.element, use.element, ingress.element, message, buffer.element);
+  stack.append(bars.element, detail, egress.element, far.element, use.element, ingress.element, message, buffer.element);
   let shown: number | null | undefined;
 
   const port = (): number | null => (store.state.port === null ? null : (topology.portByName(store.state.port)?.index ?? null));
@@ -47,16 +48,25 @@ export function ports(context: Context): View {
       const { from, to } = store.state;
       const bins = Math.max(50, Math.round(stack.clientWidth / 1.5));
       const node = topology.ports[index]?.node ?? 0;
-      const [series, pauses, held] = await Promise.all([data.port(index, from, to, bins), data.pauses(index, from, to, bins), data.buffer(node, from, to, bins)]);
+      // What fills up at the other end is what pauses this port.
+      const peer = topology.ports[index]?.peerPort ?? index;
+      const [series, other, pauses, held] = await Promise.all([
+        data.port(index, from, to, bins),
+        data.port(peer, from, to, bins),
+        data.pauses(index, from, to, bins),
+        data.buffer(node, from, to, bins),
+      ]);
       if (!isCurrent() || index !== port()) return;
       bars.set(pauses);
       fill(count, summary(pauses));
       egress.set(egressLines(series));
       use.set([{ label: "sent", colour: () => token("hue-2"), band: series.utilisation, isFilled: true }]);
+      far.set(ingressLines(other));
+      far.rename(`Ingress queues at the other end, ${portName(topology, peer)}`);
+      far.element.hidden = other.ingress.size === 0;
       ingress.set(ingressLines(series));
       ingress.element.hidden = series.ingress.size === 0;
-      const isMissing = series.ingress.size === 0 && topology.nodes[node]?.kind !== "host";
-      fill(message, isMissing && prose("Ingress queues with their thresholds come from a trace, which this result does not have of this port: set `probes.trace` in the scenario."));
+      fill(message, info.sampleInterval === 0 && prose("Queues were not sampled: `probes.sample_interval` is 0 in the scenario."));
       buffer.element.hidden = held === null;
       use.showAxis(held === null && series.ingress.size === 0);
       ingress.showAxis(held === null);
@@ -97,7 +107,7 @@ export function ports(context: Context): View {
     writeDetail();
   };
   bin.add(
-    () => [egress, use, ingress, buffer, bars].forEach((part) => part.destroy()),
+    () => [egress, far, use, ingress, buffer, bars].forEach((part) => part.destroy()),
     load.stop,
     writeDetail.stop,
     onTheme(writeDetail),
