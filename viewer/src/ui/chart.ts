@@ -34,8 +34,9 @@ export interface ChartOptions {
   name: string;
   height: number;
   write: (value: number) => string;
-  /** Top of the scale; else what the data need. */
+  /** Top of the scale; else what the data need, but at least `least`. */
   top?: number;
+  least?: number;
   hasAxis?: boolean;
   /** Time between samples, across which lines are drawn. */
   interval?: number;
@@ -132,9 +133,12 @@ export class TimeChart {
 
   #build(): void {
     const width = this.#plotted.clientWidth;
-    if (width <= 0) return;
     this.#clock?.destroy();
     this.#plot?.destroy();
+    this.#clock = null;
+    this.#plot = null;
+    // Hidden: it is built when it gets its size.
+    if (width <= 0) return;
     const plot = new uPlot(this.#setup(width), this.#data(), this.#plotted);
     this.#plot = plot;
     const axis = (): { left: number; width: number; from: number; to: number } => {
@@ -145,7 +149,7 @@ export class TimeChart {
   }
 
   #setup(width: number): uPlot.Options {
-    const { write, top, name } = this.#options;
+    const { write, top, least, name } = this.#options;
     const hasAxis = this.#hasAxis;
     const series: uPlot.Series[] = [{}];
     const bands: uPlot.Band[] = [];
@@ -190,7 +194,7 @@ export class TimeChart {
       cursor: { drag: { x: false, y: false, setScale: false }, y: false, points: { size: 5 }, bind: { dblclick: () => null } },
       scales: {
         x: { time: false, range: () => this.#extent() },
-        y: { range: (_, __, max) => [0, top ?? (max > 0 ? max * 1.06 : 1)] },
+        y: { range: (_, __, max) => [0, top ?? Math.max(max * 1.06, least ?? 1)] },
       },
       hooks: {
         // Only now the plot has its size.

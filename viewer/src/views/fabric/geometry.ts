@@ -53,7 +53,7 @@ export class Geometry {
     const { rows, row, x, side, along } = this.layout;
     const inner = Math.max(10, width - 2 * MARGIN.side);
     const longest = Math.max(1, ...rows.map((members) => members.length));
-    this.mostZoom = Math.max(4, (WIDEST * longest) / inner);
+    this.mostZoom = Math.max(1.5, (WIDEST * longest) / inner);
     const full = inner * camera.zoom;
     const tall = Math.max(10, height - MARGIN.top - MARGIN.bottom) * Math.min(2.2, 1 + 0.22 * Math.log2(Math.max(1, camera.zoom)));
     const left = width / 2 - camera.centre * full;

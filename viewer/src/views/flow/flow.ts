@@ -7,7 +7,7 @@ import { flowName, portTitle } from "../../names";
 import { TimeChart } from "../../ui/chart";
 import { fill, h, notice, prose } from "../../ui/dom";
 import { onTheme, token } from "../../ui/theme";
-import { Bin, type Context, type View, paced, reason } from "../../ui/view";
+import { Bin, type Context, type View, paced, reason, rest } from "../../ui/view";
 import { chooseFlow } from "./choose";
 import { senderBand } from "./sender";
 import { SwimLanes } from "./swim";
@@ -19,8 +19,8 @@ export function flow(context: Context): View {
   const facts = h("dl", { class: "facts facts-row" });
   const way = h("div", { class: "way" });
   const answer = h("div", { class: "why", "aria-live": "polite", hidden: true });
-  const speed = new TimeChart({ store, title: "Rate", name: "rate", height: 80, write: rate });
-  const flight = new TimeChart({ store, title: "In flight", name: "window", height: 90, write: size });
+  const speed = new TimeChart({ store, title: "Rate", name: "rate", height: 80, write: rate, least: 1e9 });
+  const flight = new TimeChart({ store, title: "In flight", name: "window", height: 90, write: size, least: 1000 });
   const lanes = new SwimLanes(context);
   const missing = h("div", { class: "note-box" });
   const stack = h("div", { class: "stack" }, answer, speed.element, flight.element, lanes.element, missing);
@@ -79,9 +79,28 @@ export function flow(context: Context): View {
     const found = steps();
     lanes.element.hidden = found.length === 0;
     lanes.set(found, detail.flow.path);
+    loadGates();
     const ask = data.canAsk ? " “Why?” finds it out for this flow alone; it may run the scenario again." : " `backwater why` finds it out for this flow alone.";
     fill(missing, found.length === 0 && prose(`Where its time went is not in this result: set \`probes.flows = true\` in the scenario.${ask}`));
   };
+  const loadGates = paced(
+    async (isCurrent) => {
+      await rest();
+      const of = detail?.flow;
+      if (!of) return;
+      const { from, to } = store.state;
+      const bins = Math.max(50, Math.round(stack.clientWidth / 1.5));
+      const gates = await Promise.all(
+        lanes.ports.map(async (port) => {
+          const bars = await data.pauses(port, from, to, bins);
+          // Queues beyond those of the classes hold single flows, which may be this one.
+          return { port, bars: bars.filter(({ queue }) => queue === of.class || queue > 7) };
+        }),
+      );
+      if (isCurrent() && detail?.flow.id === of.id) lanes.setGates(gates);
+    },
+    () => lanes.setGates([]),
+  );
   const writeSender = (): void => {
     if (!detail) return;
     const { from, to } = store.state;
@@ -138,10 +157,14 @@ export function flow(context: Context): View {
   bin.add(
     () => [speed, flight, lanes].forEach((part) => part.destroy()),
     load.stop,
+    loadGates.stop,
     onTheme(() => lanes.mark()),
     store.subscribe((_, changed) => {
       if (changed.has("flow")) load();
-      else if (changed.has("from") || changed.has("to")) writeSender();
+      else if (changed.has("from") || changed.has("to")) {
+        writeSender();
+        loadGates();
+      }
     }),
   );
   load();

@@ -1,10 +1,10 @@
 /** The way of a flow's last packet as swim lanes: a lane per port, and what went on there. */
 
 import { termColour } from "../../colours";
-import type { Step } from "../../data/model";
+import type { PauseBar, Step } from "../../data/model";
 import { duration, instant, percent } from "../../format";
 import { portName, portTitle } from "../../names";
-import { GUTTER } from "../../ui/chart";
+import { GUTTER, faded } from "../../ui/chart";
 import { fill, h, swatch } from "../../ui/dom";
 import { inkOn } from "../../ui/ink";
 import { Lanes, type Sheet } from "../../ui/lanes";
@@ -14,8 +14,11 @@ import { hide, show } from "../../ui/tooltip";
 import type { Context } from "../../ui/view";
 import { reasonOf } from "../../words";
 
-const LANE = 30;
+const LANE = 36;
 const PAD = 4;
+/** The strip at the foot of a lane that tells when the port was paused. */
+const STRIP = 5;
+const TALL = LANE - 2 * PAD - STRIP - 2;
 
 export class SwimLanes {
   readonly element: HTMLElement;
@@ -24,6 +27,7 @@ export class SwimLanes {
   readonly #table = h("details", { class: "steps" });
   #steps: Step[] = [];
   #ports: number[] = [];
+  #gates: readonly { port: number; bars: readonly PauseBar[] }[] = [];
 
   constructor(readonly context: Context) {
     this.#lanes = new Lanes({
@@ -35,7 +39,11 @@ export class SwimLanes {
       hover: (event, y, time) => this.#hover(event, y, time),
     });
     const head = h("div", { class: "chart-head" }, h("h3", {}, "Its last packet"), this.#legend);
-    const note = h("p", { class: "quiet lanes-note" }, "Lengths are exact. At one port, what has the same reason is added up, so that the order there is not that of time.");
+    const note = h(
+      "p",
+      { class: "quiet lanes-note" },
+      "Lengths are exact. At one port, what has the same reason is added up, so that the order there is not that of time; the strip below each lane tells when the port was paused for the flow's class.",
+    );
     this.element = h("section", { class: "chart", "data-chart": "lanes", "aria-label": "Swim lanes" }, head, this.#lanes.element, note, this.#table);
   }
 
@@ -47,6 +55,16 @@ export class SwimLanes {
     const total = steps.reduce((sum, step) => sum + step.length, 0);
     const rows = steps.map((step, index) => this.#row(step, index, total));
     fill(this.#table, h("summary", {}, `The same as a table: ${steps.length} steps, ${duration(total)}`), table(["<port", "<what it did or waited for", "from", "for", "share"], rows));
+  }
+
+  get ports(): readonly number[] {
+    return this.#ports;
+  }
+
+  /** When the ports were paused. */
+  setGates(gates: readonly { port: number; bars: readonly PauseBar[] }[]): void {
+    this.#gates = gates;
+    this.#lanes.redraw();
   }
 
   mark(): void {
@@ -95,6 +113,7 @@ export class SwimLanes {
 
   #hover(event: PointerEvent, y: number, time: number): void {
     const port = this.#ports[Math.floor(y / LANE)];
+    if (y % LANE > PAD + TALL) return this.#hoverGate(event, port, time);
     const slack = 2 * this.#lanes.step;
     const near = this.#steps.filter((step) => step.port === port && time >= step.start - slack && time <= step.start + step.length + slack);
     const step = near.find((step) => time >= step.start && time <= step.start + step.length) ?? near[0];
@@ -108,20 +127,42 @@ export class SwimLanes {
     show(event, reasonOf(step.term, step.cause === null ? null : this.#name(step.cause)), lines);
   }
 
+  #hoverGate(event: PointerEvent, port: number | undefined, time: number): void {
+    const slack = 2 * this.#lanes.step;
+    const bars = this.#gates.find((gate) => gate.port === port)?.bars;
+    const bar = bars?.find((bar) => time >= bar.start - slack && time <= bar.end + slack);
+    if (!bar || port === undefined) return hide();
+    const { store, data, hues } = this.context;
+    const lines = [
+      { label: "from", value: instant(bar.start, store.span / 1000) },
+      { label: "for", value: duration(bar.end - bar.start) },
+      { label: "cause", value: portTitle(data.topology, bar.cause), colour: hues.of(bar.cause) },
+    ];
+    show(event, `${portName(data.topology, port)} paused`, lines);
+  }
+
   #paint({ draw, left, width, height, x }: Sheet): void {
     draw.textBaseline = "middle";
     this.#ports.forEach((port, index) => {
       draw.fillStyle = token("lane");
-      draw.fillRect(left, index * LANE + PAD, width, LANE - 2 * PAD);
+      draw.fillRect(left, index * LANE + PAD, width, TALL);
+      draw.fillRect(left, index * LANE + PAD + TALL + 2, width, STRIP);
       draw.font = `11px ${token("sans")}`;
       draw.textAlign = "right";
       draw.fillStyle = token("muted");
-      draw.fillText(fit(draw, portTitle(this.context.data.topology, port), GUTTER - 16), GUTTER - 10, index * LANE + LANE / 2);
+      draw.fillText(fit(draw, portTitle(this.context.data.topology, port), GUTTER - 16), GUTTER - 10, index * LANE + PAD + TALL / 2);
     });
     draw.save();
     draw.beginPath();
     draw.rect(left, 0, width, height);
     draw.clip();
+    for (const { port, bars } of this.#gates) {
+      const top = this.#ports.indexOf(port) * LANE + PAD + TALL + 2;
+      for (const bar of bars) {
+        draw.fillStyle = faded(this.context.hues.of(bar.cause), bar.pause ? 1 : 0.25 + 0.75 * bar.share);
+        draw.fillRect(x(bar.start), top, Math.max(1, x(bar.end) - x(bar.start)), STRIP);
+      }
+    }
     for (const step of this.#steps) this.#paintStep(draw, step, x, left, width);
     this.#paintMoves(draw, x);
     draw.restore();
@@ -132,7 +173,7 @@ export class SwimLanes {
     const [from, to] = [x(step.start), x(step.start + step.length)];
     if (to < left || from > left + width) return;
     const colour = this.#colour(step);
-    const tall = LANE - 2 * PAD;
+    const tall = TALL;
     draw.fillStyle = colour;
     draw.fillRect(from, top, Math.max(1, to - from), tall);
     if (step.term === "paused") hatch(draw, Math.max(from, left - 20), top, Math.min(to, left + width + 20), tall);
@@ -161,8 +202,8 @@ export class SwimLanes {
       const [from, to] = [this.#ports.indexOf(step.port), this.#ports.indexOf(next.port)];
       const at = Math.round(x(next.start)) + 0.5;
       draw.beginPath();
-      draw.moveTo(at, from * LANE + LANE / 2);
-      draw.lineTo(at, to * LANE + LANE / 2);
+      draw.moveTo(at, from * LANE + PAD + TALL / 2);
+      draw.lineTo(at, to * LANE + PAD + TALL / 2);
       draw.stroke();
     });
   }

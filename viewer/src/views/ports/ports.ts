@@ -27,11 +27,11 @@ export function ports(context: Context): View {
   const element = h("div", { class: "view ports-view" }, head, empty, stack);
   const common = { store, interval: info.sampleInterval };
   const bars = new PauseBars(context, (bar) => choose(bar));
-  const egress = new TimeChart({ ...common, title: "Egress queues", name: "egress", height: 104, write: size });
+  const egress = new TimeChart({ ...common, title: "Egress queues", name: "egress", height: 104, write: size, least: 1000 });
   const use = new TimeChart({ ...common, title: "Utilisation", name: "utilisation", height: 48, write: percent, top: 1 });
-  const far = new TimeChart({ ...common, title: "Ingress queues at the other end", name: "far-ingress", height: 104, write: size });
-  const ingress = new TimeChart({ ...common, title: "Ingress queues here", name: "ingress", height: 104, write: size });
-  const buffer = new TimeChart({ ...common, title: "Buffer of the switch", name: "buffer", height: 60, write: size, hasAxis: true });
+  const far = new TimeChart({ ...common, title: "Ingress queues at the other end", name: "far-ingress", height: 104, write: size, least: 1000 });
+  const ingress = new TimeChart({ ...common, title: "Ingress queues here", name: "ingress", height: 104, write: size, least: 1000 });
+  const buffer = new TimeChart({ ...common, title: "Buffer of the switch", name: "buffer", height: 60, write: size, least: 1000, hasAxis: true });
   stack.append(bars.element, detail, egress.element, far.element, use.element, ingress.element, message, buffer.element);
   let shown: number | null | undefined;
 
