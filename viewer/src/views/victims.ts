@@ -1,7 +1,7 @@
 /** The flows that suffered most; each opens at the moment at which it stood. */
 
 import type { VictimOrder } from "../data/data";
-import type { Victim } from "../data/model";
+import type { PauseBar, Victim } from "../data/model";
 import { count, duration, instant, ratio, size } from "../format";
 import { flowName } from "../names";
 import { fill, h, notice } from "../ui/dom";
@@ -91,12 +91,15 @@ export async function openVictim(context: Context, victim: Victim): Promise<void
   const { id, start, taken } = victim;
   const end = Math.min(data.info.end, start + taken);
   const margin = Math.max(1000, (end - start) * 0.04);
-  const time = await stood(context, id, start, end).catch(() => null);
-  store.set({ view: "flow", flow: id, from: start - margin, to: end + margin, time: time ?? start }, "jump");
+  store.set({ view: "flow", flow: id, from: start - margin, to: end + margin, time: start }, "jump");
+  // To find out when it stood may take a moment; a reader who has gone on meanwhile is left alone.
+  const { time } = store.state;
+  const found = await stood(context, id, start, end).catch(() => null);
+  if (found !== null && store.state.flow === id && store.state.time === time) store.set({ time: found });
 }
 
 /** The middle of the longest time for which a flow stood; null if that is not known. */
-async function stood({ data }: Context, id: number, start: number, end: number): Promise<number | null> {
+async function stood({ data, store }: Context, id: number, start: number, end: number): Promise<number | null> {
   const detail = await data.flow(id);
   if (!detail) return null;
   const path = new Set(detail.flow.path);
@@ -110,7 +113,11 @@ async function stood({ data }: Context, id: number, start: number, end: number):
   const from = here[0]?.start ?? start;
   const to = here.reduce((last, other) => Math.max(last, other.start + other.length), from);
   const [first, last] = step ? [from, to] : [start, end];
-  const bars = (await Promise.all(ports.map((port) => data.pauses(port, first, last, BINS)))).flat();
+  const bars: PauseBar[] = [];
+  for (const port of ports) {
+    if (store.state.flow !== id) return null;
+    bars.push(...(await data.pauses(port, first, last, BINS)));
+  }
   const others = bars.filter((bar) => (step ? bar.cause === step.cause : !path.has(bar.cause)));
   const bar = longest(others.length > 0 ? others : bars, (bar) => (Math.min(last, bar.end) - Math.max(first, bar.start)) * bar.share);
   if (bar) return (Math.min(last, bar.end) + Math.max(first, bar.start)) / 2;

@@ -13,7 +13,7 @@ import { Bin, type Context, type View, framed, paced, reason } from "../../ui/vi
 import { paintCycle, paintRoot, paintRootNames, paintTree } from "./arrows";
 import { type Camera, Geometry } from "./geometry";
 import { legend } from "./legend";
-import { isDown, paintLinks, paintNames, paintNodes, paintPath, paintPauses, paintPorts, type Scene } from "./paint";
+import { isDown, paintLinks, paintNames, paintNodes, paintNoted, paintPath, paintPauses, paintPorts, type Scene } from "./paint";
 import { panel } from "./panel";
 
 const CLICK = 4;
@@ -27,9 +27,11 @@ export function fabric(context: Context): View {
   const places: Layout = layout(topology);
   const geometry = new Geometry(topology, places);
   const camera: Camera = { zoom: 1, centre: 0.5, down: 0 };
-  const canvas = h("canvas", { role: "img", "aria-label": "The fabric; what it shows is in the list beside it" });
+  const picture = h("canvas", { role: "img", "aria-label": "The fabric; what it shows is in the list beside it" });
+  // What is under the pointer is drawn on its own, above: the picture of a large fabric takes long.
+  const canvas = h("canvas", { "aria-hidden": "true" });
   const home = h("button", { class: "small fabric-home", title: "Show the whole fabric", onclick: () => move({ zoom: 1, centre: 0.5, down: 0 }) }, "Fit");
-  const stage = h("div", { class: "fabric-stage" }, canvas, home);
+  const stage = h("div", { class: "fabric-stage" }, picture, canvas, home);
   const side = h("aside", { class: "panel", "aria-label": "What the fabric shows" });
   const element = h("div", { class: "view fabric" }, h("div", { class: "fabric-main" }, stage, legend(data)), side);
   let [width, height] = [0, 0];
@@ -53,7 +55,7 @@ export function fabric(context: Context): View {
     path,
   });
   const redraw = framed(() => {
-    const draw = prepare(canvas, width, height);
+    const draw = prepare(picture, width, height);
     if (!draw) return;
     geometry.place(width, height, camera);
     const now = scene();
@@ -68,7 +70,12 @@ export function fabric(context: Context): View {
     paintPorts(draw, now);
     [...trees].reverse().forEach((tree) => paintRoot(draw, geometry, tree, hues.of(tree.root)));
     paintRootNames(draw, geometry, trees);
+    point();
     home.hidden = camera.zoom === 1 && camera.down === 0 && camera.centre === 0.5;
+  });
+  const point = framed(() => {
+    const draw = prepare(canvas, width, height);
+    if (draw) paintNoted(draw, scene());
   });
   const load = paced(
     async (isCurrent) => {
@@ -106,15 +113,15 @@ export function fabric(context: Context): View {
     if (camera.zoom === 1) camera.down = clamp(camera.down, -height / 3, height / 3);
     redraw();
   };
-  const point = (event: MouseEvent): [number, number] => {
+  const place = (event: MouseEvent): [number, number] => {
     const box = canvas.getBoundingClientRect();
     return [event.clientX - box.left, event.clientY - box.top];
   };
   const look = (event: MouseEvent): void => {
-    const [x, y] = point(event);
+    const [x, y] = place(event);
     const node = geometry.nodeAt(x, y);
     const port = node === null ? geometry.portAt(x, y, REACH) : null;
-    if (node !== hover.node || port !== hover.port) redraw();
+    if (node !== hover.node || port !== hover.port) point();
     hover = { node, port };
     stage.classList.toggle("pointing", node !== null || port !== null);
     if (port !== null) show(event, portTitle(topology, port), portLines(context, instant, port), "click for its queues");
@@ -124,13 +131,13 @@ export function fabric(context: Context): View {
 
   canvas.addEventListener("pointerdown", (event) => {
     if (event.button !== 0) return;
-    const [x, y] = point(event);
+    const [x, y] = place(event);
     held = { x, y, camera: { ...camera }, hasMoved: false };
     canvas.setPointerCapture(event.pointerId);
   });
   canvas.addEventListener("pointermove", (event) => {
     if (!held) return look(event);
-    const [x, y] = point(event);
+    const [x, y] = place(event);
     held.hasMoved ||= Math.hypot(x - held.x, y - held.y) >= CLICK;
     if (!held.hasMoved) return;
     hide();
@@ -149,14 +156,14 @@ export function fabric(context: Context): View {
   canvas.addEventListener("pointerleave", () => {
     hover = { node: null, port: null };
     hide();
-    redraw();
+    point();
   });
   canvas.addEventListener(
     "wheel",
     (event) => {
       event.preventDefault();
       const inner = Math.max(10, width - 72);
-      const [x] = point(event);
+      const [x] = place(event);
       const under = camera.centre + (x - width / 2) / (inner * camera.zoom);
       const zoom = clamp(camera.zoom * NOTCH ** -event.deltaY, 1, geometry.mostZoom);
       move({ zoom, centre: under - (x - width / 2) / (inner * zoom) });
@@ -171,6 +178,7 @@ export function fabric(context: Context): View {
   bin.add(
     () => sizes.disconnect(),
     redraw.stop,
+    point.stop,
     load.stop,
     loadPath.stop,
     hide,
@@ -182,7 +190,7 @@ export function fabric(context: Context): View {
       if (changed.has("time")) load();
       if (changed.has("flow")) loadPath();
       if (changed.has("node")) write();
-      redraw();
+      if (changed.has("node") || changed.has("port")) point();
     }),
   );
   load();

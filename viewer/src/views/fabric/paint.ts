@@ -116,6 +116,11 @@ export function paintNodes(draw: CanvasRenderingContext2D, scene: Scene): void {
     draw.fill(path);
     stroke(draw, path, token(kind === "switch" ? "switch-edge" : "host-edge"), 1);
   }
+}
+
+/** What is selected or under the pointer: rings, and names of nodes and ports for which there is no room otherwise. */
+export function paintNoted(draw: CanvasRenderingContext2D, scene: Scene): void {
+  const { layout, x, y, across, up } = scene.geometry;
   for (const [node, colour] of [[scene.node, "accent"], [scene.hoverNode, "ink"]] as const) {
     if (node === null || (layout.row[node] ?? -1) < 0) continue;
     const [w, hh] = [(across[node] ?? 1) + 2.5, (up[node] ?? 1) + 2.5];
@@ -123,20 +128,24 @@ export function paintNodes(draw: CanvasRenderingContext2D, scene: Scene): void {
     ring.roundRect((x[node] ?? 0) - w, (y[node] ?? 0) - hh, 2 * w, 2 * hh, 5);
     stroke(draw, ring, token(colour), 2);
   }
+  const nodes = [scene.node, scene.hoverNode].filter((node) => node !== null);
+  paintNames(draw, scene, new Set(nodes));
+  paintPorts(draw, scene, new Set(nodes));
 }
 
-export function paintNames(draw: CanvasRenderingContext2D, scene: Scene): void {
+/** Names of nodes where there is room; or of some nodes, whether there is room or not. */
+export function paintNames(draw: CanvasRenderingContext2D, scene: Scene, noted: ReadonlySet<number> | null = null): void {
   const { geometry } = scene;
   const { topology, layout, x, y, across, up } = geometry;
   draw.textAlign = "center";
   draw.textBaseline = "middle";
   layout.rows.forEach((members, row) => {
     const space = geometry.spacing[row] ?? 0;
+    if (noted ? !members.some((node) => noted.has(node)) : space < 13) return;
     const isInside = members.every((node) => topology.nodes[node]?.kind === "switch" && textWidth(draw, nodeName(topology, node)) <= 2 * (across[node] ?? 0) - 6);
     const longest = members.reduce((most, node) => Math.max(most, nodeName(topology, node).length), 0);
     for (const node of members) {
-      const isNoted = node === scene.hoverNode || node === scene.node;
-      if (!isNodeSeen(scene, node) || (space < 13 && !isNoted)) continue;
+      if (!isNodeSeen(scene, node) || (noted && !noted.has(node))) continue;
       const [name, isSwitch] = [nodeName(topology, node), topology.nodes[node]?.kind === "switch"];
       const [cx, cy] = [x[node] ?? 0, y[node] ?? 0];
       draw.font = `${isSwitch ? 600 : 400} 11.5px ${token("sans")}`;
@@ -146,7 +155,7 @@ export function paintNames(draw: CanvasRenderingContext2D, scene: Scene): void {
         draw.fillText(name, cx, cy + 0.5);
         continue;
       }
-      const isUpright = isNoted || space >= longest * 6.6 + 8;
+      const isUpright = noted !== null || space >= longest * 6.6 + 8;
       const away = (up[node] ?? 0) + 10;
       if (isUpright && row > 0 && row < layout.rows.length - 1) {
         // Links leave above and below: names go to the side.
@@ -165,27 +174,26 @@ export function paintNames(draw: CanvasRenderingContext2D, scene: Scene): void {
   });
 }
 
-/** Names of ports: all of them where there is room, else those of the node or link under the pointer. */
-export function paintPorts(draw: CanvasRenderingContext2D, scene: Scene): void {
+/** Names of ports where there is room; or those of some nodes and of the link under the pointer. */
+export function paintPorts(draw: CanvasRenderingContext2D, scene: Scene, nodes: ReadonlySet<number> | null = null): void {
   const { geometry } = scene;
   const { topology, layout, along, across } = { ...geometry, along: geometry.layout.along };
   draw.font = `10px ${token("sans")}`;
   draw.textAlign = "center";
   draw.textBaseline = "middle";
   const noted = new Set<number>();
-  if (scene.hoverPort !== null) for (const port of [scene.hoverPort, topology.ports[scene.hoverPort]?.peerPort ?? -1]) noted.add(port);
+  if (nodes && scene.hoverPort !== null) for (const port of [scene.hoverPort, topology.ports[scene.hoverPort]?.peerPort ?? -1]) noted.add(port);
   for (const node of topology.nodes) {
     if ((layout.row[node.index] ?? -1) < 0 || !isNodeSeen(scene, node.index)) continue;
-    const isNoted = node.index === scene.hoverNode || node.index === scene.node;
     const perPort = (2 * (across[node.index] ?? 0)) / Math.max(1, node.portCount);
     // Links spread from the node: names stand where they are apart.
-    const hasRoom = node.kind === "switch" ? perPort >= 14 : (geometry.spacing[layout.row[node.index] ?? 0] ?? 0) >= 70;
+    const hasRoom = nodes ? nodes.has(node.index) : node.kind === "switch" ? perPort >= 14 : (geometry.spacing[layout.row[node.index] ?? 0] ?? 0) >= 70;
     for (let port = node.firstPort; port < node.firstPort + node.portCount; port++) {
-      if (!hasRoom && !isNoted && !noted.has(port)) continue;
+      if (!hasRoom && !noted.has(port)) continue;
       const { x, y, dx, dy, length } = geometry.ray(port);
       const stagger = perPort < 20 && Math.round(((along[port] ?? 0) + 1) * 50) % 2 === 1 ? 12 : 0;
       const at = Math.min(length / 3, 23 + stagger);
-      const isPort = noted.has(port) || port === scene.port;
+      const isPort = noted.has(port);
       halo(draw, isPort ? (topology.ports[port]?.name ?? "") : shortName(topology, port), x + dx * at, y + dy * at, token(isPort ? "ink" : "muted"));
     }
   }

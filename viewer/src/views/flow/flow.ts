@@ -10,7 +10,7 @@ import { onTheme, token } from "../../ui/theme";
 import { Bin, type Context, type View, paced, reason, rest } from "../../ui/view";
 import { chooseFlow } from "./choose";
 import { senderBand } from "./sender";
-import { SwimLanes } from "./swim";
+import { type Gate, SwimLanes } from "./swim";
 
 export function flow(context: Context): View {
   const { data, store } = context;
@@ -90,14 +90,15 @@ export function flow(context: Context): View {
       if (!of) return;
       const { from, to } = store.state;
       const bins = Math.max(50, Math.round(stack.clientWidth / 1.5));
-      const gates = await Promise.all(
-        lanes.ports.map(async (port) => {
-          const bars = await data.pauses(port, from, to, bins);
-          // Queues beyond those of the classes hold single flows, which may be this one.
-          return { port, bars: bars.filter(({ queue }) => queue === of.class || queue > 7) };
-        }),
-      );
-      if (isCurrent() && detail?.flow.id === of.id) lanes.setGates(gates);
+      const gates: Gate[] = [];
+      // One by one, so that a reader who goes on does not wait for all of them.
+      for (const port of lanes.ports) {
+        const bars = await data.pauses(port, from, to, bins);
+        if (!isCurrent() || detail?.flow.id !== of.id || from !== store.state.from || to !== store.state.to) return;
+        // Queues beyond those of the classes hold single flows, which may be this one.
+        gates.push({ port, bars: bars.filter(({ queue }) => queue === of.class || queue > 7) });
+        lanes.setGates([...gates]);
+      }
     },
     () => lanes.setGates([]),
   );

@@ -20,6 +20,12 @@ const PAD = 4;
 const STRIP = 5;
 const TALL = LANE - 2 * PAD - STRIP - 2;
 
+/** When a port was paused. */
+export interface Gate {
+  port: number;
+  bars: readonly PauseBar[];
+}
+
 export class SwimLanes {
   readonly element: HTMLElement;
   readonly #lanes: Lanes;
@@ -27,7 +33,7 @@ export class SwimLanes {
   readonly #table = h("details", { class: "steps" });
   #steps: Step[] = [];
   #ports: number[] = [];
-  #gates: readonly { port: number; bars: readonly PauseBar[] }[] = [];
+  #gates: readonly Gate[] = [];
 
   constructor(readonly context: Context) {
     this.#lanes = new Lanes({
@@ -49,6 +55,7 @@ export class SwimLanes {
 
   set(steps: Step[], path: readonly number[]): void {
     this.#steps = steps;
+    this.#gates = [];
     this.#ports = [...new Set([...path, ...steps.map((step) => step.port)])];
     this.#lanes.resize(LANE * Math.max(1, this.#ports.length));
     this.mark();
@@ -62,7 +69,7 @@ export class SwimLanes {
   }
 
   /** When the ports were paused. */
-  setGates(gates: readonly { port: number; bars: readonly PauseBar[] }[]): void {
+  setGates(gates: readonly Gate[]): void {
     this.#gates = gates;
     this.#lanes.redraw();
   }

@@ -32,7 +32,7 @@ export function ports(context: Context): View {
   const far = new TimeChart({ ...common, title: "Ingress queues at the other end", name: "far-ingress", height: 104, write: size, least: 1000 });
   const ingress = new TimeChart({ ...common, title: "Ingress queues here", name: "ingress", height: 104, write: size, least: 1000 });
   const buffer = new TimeChart({ ...common, title: "Buffer of the switch", name: "buffer", height: 60, write: size, least: 1000, hasAxis: true });
-  stack.append(bars.element, detail, egress.element, far.element, use.element, ingress.element, message, buffer.element);
+  stack.append(bars.element, detail, egress.element, far.element, ingress.element, use.element, message, buffer.element);
   let shown: number | null | undefined;
 
   const port = (): number | null => (store.state.port === null ? null : (topology.portByName(store.state.port)?.index ?? null));
@@ -40,45 +40,61 @@ export function ports(context: Context): View {
     if (bar.pause) select(context, bar.pause);
     else store.range(bar.start - (bar.end - bar.start), bar.end + (bar.end - bar.start));
   };
-  const load = paced(
-    async (isCurrent) => {
-      await rest();
-      const index = port();
-      if (index === null) return;
-      const { from, to } = store.state;
-      const bins = Math.max(50, Math.round(stack.clientWidth / 1.5));
-      const node = topology.ports[index]?.node ?? 0;
-      // What fills up at the other end is what pauses this port.
+  /** What is shown once a range has stood for a moment: each part as soon as it is there. */
+  const part = (read: (port: number, from: number, to: number, bins: number) => Promise<() => void>): ReturnType<typeof paced> =>
+    paced(
+      async (isCurrent) => {
+        await rest();
+        const index = port();
+        if (index === null) return;
+        const { from, to } = store.state;
+        const write = await read(index, from, to, Math.max(50, Math.round(stack.clientWidth / 1.5)));
+        if (isCurrent() && index === port()) write();
+      },
+      (error) => fill(message, notice("This port cannot be shown.", h("p", {}, reason(error)))),
+    );
+  const parts = [
+    part(async (index, from, to, bins) => {
+      const series = await data.port(index, from, to, bins);
+      return () => {
+        egress.set(egressLines(series));
+        use.set([{ label: "sent", colour: () => token("hue-2"), band: series.utilisation, isFilled: true }]);
+        ingress.element.hidden = series.ingress.size === 0;
+        ingress.set(ingressLines(series));
+        fill(message, info.sampleInterval === 0 && prose("Queues were not sampled: `probes.sample_interval` is 0 in the scenario."));
+      };
+    }),
+    // What fills up at the other end is what pauses this port.
+    part(async (index, from, to, bins) => {
       const peer = topology.ports[index]?.peerPort ?? index;
-      const [series, other, pauses, held] = await Promise.all([
-        data.port(index, from, to, bins),
-        data.port(peer, from, to, bins),
-        data.pauses(index, from, to, bins),
-        data.buffer(node, from, to, bins),
-      ]);
-      if (!isCurrent() || index !== port()) return;
-      bars.set(pauses);
-      fill(count, summary(pauses));
-      egress.set(egressLines(series));
-      use.set([{ label: "sent", colour: () => token("hue-2"), band: series.utilisation, isFilled: true }]);
-      far.set(ingressLines(other));
-      far.rename(`Ingress queues at the other end, ${portName(topology, peer)}`);
-      far.element.hidden = other.ingress.size === 0;
-      ingress.set(ingressLines(series));
-      ingress.element.hidden = series.ingress.size === 0;
-      fill(message, info.sampleInterval === 0 && prose("Queues were not sampled: `probes.sample_interval` is 0 in the scenario."));
-      buffer.element.hidden = held === null;
-      use.showAxis(held === null && series.ingress.size === 0);
-      ingress.showAxis(held === null);
-      if (held) {
+      const series = await data.port(peer, from, to, bins);
+      return () => {
+        far.rename(`Ingress queues at the other end, ${portName(topology, peer)}`);
+        far.element.hidden = series.ingress.size === 0;
+        far.set(ingressLines(series));
+      };
+    }),
+    part(async (index, from, to, bins) => {
+      const pauses = await data.pauses(index, from, to, bins);
+      return () => {
+        bars.set(pauses);
+        fill(count, summary(pauses));
+      };
+    }),
+    part(async (index, from, to, bins) => {
+      const held = await data.buffer(topology.ports[index]?.node ?? 0, from, to, bins);
+      return () => {
+        buffer.element.hidden = held === null;
+        use.showAxis(held === null);
+        if (!held) return;
         buffer.set([
           { label: "in use", colour: () => token("hue-0"), band: held.used, isFilled: true },
           { label: "of this in headroom", colour: () => token("hue-4"), band: held.headroom },
         ]);
-      }
-    },
-    (error) => fill(message, notice("This port cannot be shown.", h("p", {}, reason(error)))),
-  );
+      };
+    }),
+  ];
+  const load = (): void => parts.forEach((part) => part());
   const writeDetail = paced(
     async (isCurrent) => {
       const [index, { pause }] = [port(), store.state];
@@ -100,6 +116,7 @@ export function ports(context: Context): View {
       chooser(context, empty);
     } else if (index !== shown) {
       fill(empty);
+      fill(count);
       fill(head, ...portHead(topology, store, index, count));
     }
     shown = index;
@@ -108,7 +125,7 @@ export function ports(context: Context): View {
   };
   bin.add(
     () => [egress, far, use, ingress, buffer, bars].forEach((part) => part.destroy()),
-    load.stop,
+    () => parts.forEach((part) => part.stop()),
     writeDetail.stop,
     onTheme(writeDetail),
     store.subscribe((_, changed) => {
