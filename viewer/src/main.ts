@@ -1,7 +1,7 @@
 /** The page of `backwater view`. */
 
 import "uplot/dist/uPlot.min.css";
-import "./theme.css";
+import "./style/index.css";
 import { mount } from "./app";
 import { openRuns } from "./data/run";
 import { h, notice } from "./ui/dom";

@@ -5,7 +5,8 @@ export function ticks(from: number, to: number, most: number): number[] {
   const step = niceStep((to - from) / Math.max(1, most));
   const found: number[] = [];
   if (!(step > 0)) return found;
-  for (let index = Math.ceil(from / step - 1e-9); index * step <= to * (1 + 1e-12); index++) found.push(index * step);
+  // Not minus zero.
+  for (let index = Math.ceil(from / step - 1e-9); index * step <= to * (1 + 1e-12); index++) found.push(index * step || 0);
   return found;
 }
 

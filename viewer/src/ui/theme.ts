@@ -32,7 +32,7 @@ export function onTheme(listener: () => void): () => void {
   return () => listeners.delete(listener);
 }
 
-/** The value of a variable of theme.css, for canvases. */
+/** The value of a variable of tokens.css, for canvases. */
 export function token(name: string): string {
   const known = tokens.get(name);
   if (known !== undefined) return known;

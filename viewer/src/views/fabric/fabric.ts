@@ -19,6 +19,8 @@ import { panel } from "./panel";
 const CLICK = 4;
 const REACH = 7;
 const NOTCH = 1.0018;
+/** Pixels from neighbour to neighbour at which names can be read. */
+const NEAR = 48;
 
 export function fabric(context: Context): View {
   const { data, store, hues } = context;
@@ -113,6 +115,16 @@ export function fabric(context: Context): View {
     if (camera.zoom === 1) camera.down = clamp(camera.down, -height / 3, height / 3);
     redraw();
   };
+  /** Brings the selected node into sight, near enough to tell it from its neighbours. */
+  const reveal = (): void => {
+    const node = store.state.node === null ? null : topology.nodeByName(store.state.node);
+    const row = places.row[node?.index ?? -1] ?? -1;
+    if (!node || row < 0 || width <= 0) return;
+    geometry.place(width, height, camera);
+    const [x, space] = [geometry.x[node.index] ?? 0, geometry.spacing[row] ?? 0];
+    if (x >= 0 && x <= width && space >= NEAR / 4) return;
+    move({ zoom: camera.zoom * Math.max(1, NEAR / space), centre: places.x[node.index] ?? 0.5 });
+  };
   const place = (event: MouseEvent): [number, number] => {
     const box = canvas.getBoundingClientRect();
     return [event.clientX - box.left, event.clientY - box.top];
@@ -141,7 +153,7 @@ export function fabric(context: Context): View {
     held.hasMoved ||= Math.hypot(x - held.x, y - held.y) >= CLICK;
     if (!held.hasMoved) return;
     hide();
-    move({ centre: held.camera.centre - (x - held.x) / (Math.max(10, width - 72) * camera.zoom), down: held.camera.down + y - held.y });
+    move({ centre: held.camera.centre - (x - held.x) / geometry.full, down: held.camera.down + y - held.y });
   });
   canvas.addEventListener("pointerup", (event) => {
     const wasClick = held !== null && !held.hasMoved;
@@ -162,16 +174,17 @@ export function fabric(context: Context): View {
     "wheel",
     (event) => {
       event.preventDefault();
-      const inner = Math.max(10, width - 72);
       const [x] = place(event);
-      const under = camera.centre + (x - width / 2) / (inner * camera.zoom);
+      const away = (x - width / 2) / geometry.full;
       const zoom = clamp(camera.zoom * NOTCH ** -event.deltaY, 1, geometry.mostZoom);
-      move({ zoom, centre: under - (x - width / 2) / (inner * zoom) });
+      move({ zoom, centre: camera.centre + away * (1 - camera.zoom / zoom) });
     },
     { passive: false },
   );
   const sizes = new ResizeObserver(() => {
+    const isFirst = width === 0;
     [width, height] = [stage.clientWidth, stage.clientHeight];
+    if (isFirst) reveal();
     redraw();
   });
   sizes.observe(stage);
@@ -189,7 +202,10 @@ export function fabric(context: Context): View {
     store.subscribe((_, changed) => {
       if (changed.has("time")) load();
       if (changed.has("flow")) loadPath();
-      if (changed.has("node")) write();
+      if (changed.has("node")) {
+        write();
+        reveal();
+      }
       if (changed.has("node") || changed.has("port")) point();
     }),
   );

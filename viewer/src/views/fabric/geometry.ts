@@ -14,8 +14,8 @@ export interface Camera {
 }
 
 const MARGIN = { side: 36, top: 44, bottom: 56 };
-/** Widest that two hosts stand apart, in pixels. */
-const WIDEST = 320;
+/** Widest that neighbours in a row stand apart, in pixels; switches have many ports. */
+const WIDEST = { host: 160, switch: 300 };
 const LETTER = 7;
 /** How far the ends of an arched row hang down, as a share of the distance between rows. */
 const ARCH = 0.45;
@@ -32,6 +32,8 @@ export class Geometry {
   readonly endY: Float32Array;
   /** Pixels between neighbours, by row. */
   spacing: number[] = [];
+  /** Width of the widest row, in pixels: what a movement of the picture is measured by. */
+  full = 1;
   /** Most that it makes sense to zoom. */
   mostZoom = 1;
 
@@ -48,21 +50,24 @@ export class Geometry {
     this.endY = new Float32Array(ports);
   }
 
-  /** Places everything for a canvas of that size. Across, the picture grows with the zoom; up, hardly: layers stay in sight of each other. */
+  /**
+   * Places everything for a canvas of that size. The picture grows across only, and every row only until its nodes have room: so what hosts in sight are
+   * attached to stays in sight as well, however many there are.
+   */
   place(width: number, height: number, camera: Camera): void {
     const { rows, row, x, side, along } = this.layout;
     const inner = Math.max(10, width - 2 * MARGIN.side);
-    const longest = Math.max(1, ...rows.map((members) => members.length));
-    this.mostZoom = Math.max(1.5, (WIDEST * longest) / inner);
-    const full = inner * camera.zoom;
-    const tall = Math.max(10, height - MARGIN.top - MARGIN.bottom) * Math.min(2.2, 1 + 0.22 * Math.log2(Math.max(1, camera.zoom)));
-    const left = width / 2 - camera.centre * full;
-    const top = MARGIN.top + (Math.max(10, height - MARGIN.top - MARGIN.bottom) - tall) / 2 + camera.down;
-    this.spacing = rows.map((members) => full / Math.max(1, members.length));
+    const widest = rows.map((members) => members.length * WIDEST[this.topology.nodes[members[0] ?? 0]?.kind === "switch" ? "switch" : "host"]);
+    this.mostZoom = Math.max(1.5, ...widest.map((most) => most / inner));
+    const full = widest.map((most) => Math.min(inner * camera.zoom, Math.max(inner, most)));
+    this.full = Math.max(inner, ...full);
+    const tall = Math.max(10, height - MARGIN.top - MARGIN.bottom);
+    const top = MARGIN.top + camera.down;
+    this.spacing = rows.map((members, at) => (full[at] ?? inner) / Math.max(1, members.length));
     for (const node of this.topology.nodes) {
       const at = row[node.index] ?? -1;
       const space = this.spacing[at] ?? 1;
-      this.x[node.index] = left + (x[node.index] ?? 0) * full;
+      this.x[node.index] = width / 2 + ((x[node.index] ?? 0) - camera.centre) * (full[at] ?? inner);
       const level = rows.length === 1 ? top + tall / 2 : top + tall - (at / (rows.length - 1)) * tall;
       const sag = this.layout.isArched[at] === true ? (ARCH * tall * (2 * (x[node.index] ?? 0.5) - 1) ** 2) / Math.max(1, rows.length - 1) : 0;
       this.y[node.index] = level + sag;

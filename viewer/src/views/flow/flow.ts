@@ -77,7 +77,7 @@ export function flow(context: Context): View {
   const writeLanes = (): void => {
     if (!detail) return;
     const found = steps();
-    lanes.element.hidden = found.length === 0;
+    lanes.element.hidden = found.length === 0 && detail.flow.path.length === 0;
     lanes.set(found, detail.flow.path);
     loadGates();
     const ask = data.canAsk ? " “Why?” finds it out for this flow alone; it may run the scenario again." : " `backwater why` finds it out for this flow alone.";

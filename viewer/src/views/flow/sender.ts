@@ -8,32 +8,29 @@ const MOST = 3000;
 export function senderBand(points: readonly SenderPoint[], pick: (point: SenderPoint) => number | null, from: number, to: number): Band {
   const times: number[] = [];
   const values: number[] = [];
-  let before: number | null = null;
+  let held: number | null = null;
+  let isInside = false;
+  const push = (time: number, value: number | null): void => {
+    if (value === null) return;
+    times.push(time);
+    values.push(value);
+  };
   for (const point of points) {
     const value = pick(point);
-    if (value === null) continue;
-    if (point.time < from) {
-      before = value;
-      continue;
-    }
     if (point.time > to) break;
-    if (before !== null) {
-      times.push(times.length === 0 ? from : point.time);
-      values.push(before);
-      if (times.length === 1) {
-        times.push(point.time);
-        values.push(before);
-      }
+    if (value === null) continue;
+    if (point.time >= from) {
+      if (!isInside) push(from, held);
+      isInside = true;
+      push(point.time, held);
+      push(point.time, value);
     }
-    times.push(point.time);
-    values.push(value);
-    before = value;
+    held = value;
   }
-  const last = points[points.length - 1]?.time ?? 0;
-  if (before !== null) {
-    times.push(Math.max(times[times.length - 1] ?? from, Math.min(to, last)));
-    values.push(before);
-  }
+  // It holds until the last that is known of the sender.
+  const last = Math.min(to, points[points.length - 1]?.time ?? -1);
+  if (!isInside && last >= from) push(from, held);
+  if (last >= from) push(last, held);
   return thinned(times, values, from, to);
 }
 

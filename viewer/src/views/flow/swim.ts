@@ -18,6 +18,8 @@ const LANE = 36;
 const PAD = 4;
 /** The strip at the foot of a lane that tells when the port was paused. */
 const STRIP = 5;
+/** Causes that only the strips have, and the legend names. */
+const NAMED = 6;
 const TALL = LANE - 2 * PAD - STRIP - 2;
 
 /** When a port was paused. */
@@ -31,6 +33,8 @@ export class SwimLanes {
   readonly #lanes: Lanes;
   readonly #legend = h("div", { class: "chart-legend" });
   readonly #table = h("details", { class: "steps" });
+  readonly #title = h("h3", {});
+  readonly #note = h("p", { class: "quiet lanes-note" });
   #steps: Step[] = [];
   #ports: number[] = [];
   #gates: readonly Gate[] = [];
@@ -44,13 +48,8 @@ export class SwimLanes {
       paint: (sheet) => this.#paint(sheet),
       hover: (event, y, time) => this.#hover(event, y, time),
     });
-    const head = h("div", { class: "chart-head" }, h("h3", {}, "Its last packet"), this.#legend);
-    const note = h(
-      "p",
-      { class: "quiet lanes-note" },
-      "Lengths are exact. At one port, what has the same reason is added up, so that the order there is not that of time; the strip below each lane tells when the port was paused for the flow's class.",
-    );
-    this.element = h("section", { class: "chart", "data-chart": "lanes", "aria-label": "Swim lanes" }, head, this.#lanes.element, note, this.#table);
+    const head = h("div", { class: "chart-head" }, this.#title, this.#legend);
+    this.element = h("section", { class: "chart", "data-chart": "lanes", "aria-label": "Swim lanes" }, head, this.#lanes.element, this.#note, this.#table);
   }
 
   set(steps: Step[], path: readonly number[]): void {
@@ -59,6 +58,10 @@ export class SwimLanes {
     this.#ports = [...new Set([...path, ...steps.map((step) => step.port)])];
     this.#lanes.resize(LANE * Math.max(1, this.#ports.length));
     this.mark();
+    const strips = "The strip below each lane tells when the port was paused for the flow's class.";
+    this.#title.textContent = steps.length > 0 ? "Its last packet" : "Its way";
+    this.#note.textContent = steps.length > 0 ? `Lengths are exact. At one port, what has the same reason is added up, so that the order there is not that of time. ${strips}` : strips;
+    this.#table.hidden = steps.length === 0;
     const total = steps.reduce((sum, step) => sum + step.length, 0);
     const rows = steps.map((step, index) => this.#row(step, index, total));
     fill(this.#table, h("summary", {}, `The same as a table: ${steps.length} steps, ${duration(total)}`), table(["<port", "<what it did or waited for", "from", "for", "share"], rows));
@@ -71,7 +74,7 @@ export class SwimLanes {
   /** When the ports were paused. */
   setGates(gates: readonly Gate[]): void {
     this.#gates = gates;
-    this.#lanes.redraw();
+    this.mark();
   }
 
   mark(): void {
@@ -83,7 +86,10 @@ export class SwimLanes {
     const keys = [...sums.values()].sort((a, b) => b.length - a.length).map(({ step, length }) =>
       h("span", { class: "chart-key", "data-term": step.term, "data-cause": this.#name(step.cause), "data-value": length }, swatch(this.#colour(step)), this.#label(step), h("span", { class: "value" }, duration(length))),
     );
-    fill(this.#legend, ...keys);
+    const told = new Set(this.#steps.map((step) => step.cause));
+    const causes = new Set(this.#gates.flatMap(({ bars }) => bars.map((bar) => bar.cause)).filter((cause) => !told.has(cause)));
+    const others = [...causes].slice(0, NAMED).map((cause) => h("span", { class: "chart-key", "data-cause": this.#name(cause) }, swatch(this.context.hues.of(cause)), `paused by ${this.#name(cause)}`));
+    fill(this.#legend, ...keys, ...others);
     this.#lanes.redraw();
   }
 

@@ -22,6 +22,7 @@ export class PauseBars {
   readonly #legend = h("div", { class: "chart-legend" });
   #bars: PauseBar[] = [];
   #queues: number[] = [];
+  #isRead = false;
 
   constructor(
     readonly context: Context,
@@ -44,9 +45,16 @@ export class PauseBars {
 
   set(bars: PauseBar[]): void {
     this.#bars = bars;
+    this.#isRead = true;
     this.#queues = [...new Set(bars.map((bar) => bar.queue))].sort((a, b) => a - b);
     this.#lanes.resize(LANE * Math.max(1, this.#queues.length));
     this.mark();
+  }
+
+  /** Before those of another port are read. */
+  clear(): void {
+    this.set([]);
+    this.#isRead = false;
   }
 
   /** After a change of colours or of what is selected. */
@@ -113,7 +121,7 @@ export class PauseBars {
     if (this.#queues.length === 0) {
       draw.textAlign = "left";
       draw.fillStyle = token("muted");
-      draw.fillText("not paused in this range", left + 6, height / 2);
+      draw.fillText(this.#isRead ? "not paused in this range" : "reading …", left + 6, height / 2);
       return;
     }
     draw.save();

@@ -28,7 +28,7 @@ export function ports(context: Context): View {
   const common = { store, interval: info.sampleInterval };
   const bars = new PauseBars(context, (bar) => choose(bar));
   const egress = new TimeChart({ ...common, title: "Egress queues", name: "egress", height: 104, write: size, least: 1000 });
-  const use = new TimeChart({ ...common, title: "Utilisation", name: "utilisation", height: 48, write: percent, top: 1 });
+  const use = new TimeChart({ ...common, title: "Utilisation", name: "utilisation", height: 48, write: percent, least: 1 });
   const far = new TimeChart({ ...common, title: "Ingress queues at the other end", name: "far-ingress", height: 104, write: size, least: 1000 });
   const ingress = new TimeChart({ ...common, title: "Ingress queues here", name: "ingress", height: 104, write: size, least: 1000 });
   const buffer = new TimeChart({ ...common, title: "Buffer of the switch", name: "buffer", height: 60, write: size, least: 1000, hasAxis: true });
@@ -117,6 +117,7 @@ export function ports(context: Context): View {
     } else if (index !== shown) {
       fill(empty);
       fill(count);
+      bars.clear();
       fill(head, ...portHead(topology, store, index, count));
     }
     shown = index;
