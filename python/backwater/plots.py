@@ -1,18 +1,25 @@
 """Charts. Every function takes frames or a result and returns an altair chart that needs nothing else.
 
 Functions that compare take a mapping from label to frame; for one run the labels are the tags of its traffic, in
-a comparison they are the runs.
+a comparison they are the runs. A label has the same colour in all charts of mappings with the same labels.
+
+The horizontal axis of a chart is zoomed with the wheel, moved by dragging, and reset by a double click. In all charts
+over time, the range that is shown is the value of one signal, `zoom_time`, which a page can share among them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import altair as alt
 import polars as pl
+import vl_convert
 
-from backwater import style, tables
+from backwater import looks, style, tables
+from backwater.looks import Look, Looks
 from backwater.topology_plot import topology_chart
 
 if TYPE_CHECKING:
@@ -21,6 +28,9 @@ if TYPE_CHECKING:
 Chart = alt.Chart | alt.LayerChart | alt.FacetChart
 
 _LOG = alt.Scale(type="log", nice=False, padding=8)
+# Titles of axes.
+COMPLETION = "Flow completion time (µs)"
+SLOWDOWN = "Slowdown (× time on an idle fabric)"
 _CAUSES_SHOWN = 7
 _OTHER_CAUSES = "other ports"
 
@@ -44,11 +54,85 @@ def placeholder(title: str, message: str) -> Chart:
     return themed(text.encode(text="message:N").properties(width=style.CHART_WIDTH, height=80), title)
 
 
-def _series_colour(names: Sequence[str], title: str | None = None) -> alt.Color:
-    legend = alt.Legend(title=title) if len(names) > 1 else None
-    return alt.Color(
-        "series:N", sort=None, scale=alt.Scale(domain=list(names), range=style.colours(names)), legend=legend
-    )
+def _zoomed(chart: alt.Chart) -> alt.Chart:
+    """The chart with a horizontal axis that can be zoomed."""
+    zoomed: alt.Chart = chart.add_params(alt.selection_interval(name="zoom", bind="scales", encodings=["x"]))
+    return zoomed
+
+
+@dataclass(frozen=True)
+class Clock:
+    """The time axis that the charts of a page share: from 0 to the end of the longest run.
+
+    Attributes:
+        end_ps: Where it ends.
+        marks: Instants that are marked in all charts, by what they are called.
+    """
+
+    end_ps: int
+    marks: Mapping[str, int] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, results: Mapping[str, Result]) -> Clock:
+        """The axis of the results, with the onsets of their deadlocks."""
+        onsets = {
+            f"deadlock of {label}" if len(results) > 1 else "deadlock": result.summary.deadlock.onset_ps
+            for label, result in results.items()
+            if result.summary.deadlock is not None
+        }
+        return cls(max(result.summary.simulated_ps for result in results.values()), onsets)
+
+    @property
+    def _scale(self) -> tuple[int, str]:
+        return style.time_axis(self.end_ps)
+
+    @property
+    def unit(self) -> str:
+        """Unit of the axis."""
+        return self._scale[1]
+
+    def scaled(self, time_ps: pl.Expr | str) -> pl.Expr:
+        """A time in the unit of the axis."""
+        return (pl.col(time_ps) if isinstance(time_ps, str) else time_ps) / self._scale[0]
+
+    def axis(self) -> alt.X:
+        """The axis itself; the frame has `time` in its unit."""
+        domain = [0, max(1, self.end_ps) / self._scale[0]]
+        return alt.X("time:Q", title=f"Simulated time ({self.unit})", scale=alt.Scale(domain=domain, nice=False))
+
+    def marked(self, chart: alt.Chart) -> Chart:
+        """A chart with this axis that can be zoomed, and the marks in front of it."""
+        chart = _zoomed(chart)
+        if not self.marks:
+            return chart
+        rows = [
+            {"time": at / self._scale[0], "mark": f"{name} at {style.duration(at)}", "align": -1 if late else 1}
+            for name, at in self.marks.items()
+            for late in [2 * at > self.end_ps]
+        ]
+        base = alt.Chart(alt.InlineData(values=rows)).encode(
+            x=self.axis(), tooltip=[alt.Tooltip("mark:N", title="mark")]
+        )
+        rule = base.mark_rule(color=style.BAD, strokeWidth=1.5, strokeDash=[4, 2], clip=True)
+        align, dx = alt.expr("datum.align < 0 ? 'right' : 'left'"), alt.expr("4 * datum.align")
+        name = base.encode(y=alt.value(2), text="mark:N")
+        halo = name.mark_text(stroke="white", strokeWidth=4, baseline="top", align=align, dx=dx, clip=True)
+        text = name.mark_text(color=style.BAD, baseline="top", align=align, dx=dx, clip=True)
+        return alt.layer(chart, rule, halo, text)
+
+
+def _series(appearance: Mapping[str, Look], title: str, shown: Sequence[str] | None = None) -> dict[str, Any]:
+    """Encodings of the series, by name; `shown` are those that the legend has, all if it is not given."""
+    names = [*appearance]
+    entries = alt.Legend(title=title, values=shown or names, titleOrient="left", titlePadding=10, columns=4)
+    legend = entries if title else None
+    scale = alt.Scale(domain=names, range=[appearance[name].colour for name in names])
+    encodings: dict[str, Any] = {"color": alt.Color("series:N", sort=None, scale=scale, legend=legend)}
+    if len({look.dash for look in appearance.values()}) > 1:
+        entries.symbolSize = 200  # long enough for dashes
+        dashes = alt.Scale(domain=names, range=[[*appearance[name].dash] for name in names])
+        encodings["strokeDash"] = alt.StrokeDash("series:N", sort=None, scale=dashes, legend=legend)
+    return encodings
 
 
 def _stack(series: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
@@ -64,9 +148,12 @@ def by_tag(flows: pl.DataFrame) -> dict[str, pl.DataFrame]:
 
 
 def percentiles_by_size(
-    series: Mapping[str, pl.DataFrame], value: str, title: str, axis: str, per_unit: int = 1
+    series: Mapping[str, pl.DataFrame], what: str, value: str, title: str, axis: str, per_unit: int = 1
 ) -> Chart:
-    """Median (solid) and 99th percentile (dashed) of a column of the flows against flow size, both axes logarithmic."""
+    """Median (solid) and 99th percentile (dashed) of a column of the flows against flow size, both axes logarithmic.
+
+    `what` is what the series are: traffic, or runs.
+    """
     curves = {label: tables.percentile_curve(flows, value) for label, flows in series.items()}
     curves = {label: curve for label, curve in curves.items() if not curve.is_empty()}
     if not curves:
@@ -78,11 +165,11 @@ def percentiles_by_size(
     )
     chart = (
         alt.Chart(inline(frame))
-        .mark_line(point=alt.OverlayMarkDef(size=28, filled=True), strokeWidth=2)
+        .mark_line(point=alt.OverlayMarkDef(size=28, filled=True, clip=True), strokeWidth=2, clip=True)
         .encode(
-            x=alt.X("bytes:Q", scale=_LOG, title="flow size (bytes)", axis=alt.Axis(format="~s")),
+            x=alt.X("bytes:Q", scale=_LOG, title="Flow size (bytes)", axis=alt.Axis(format="~s")),
             y=alt.Y("value:Q", scale=_LOG, title=axis, axis=alt.Axis(format="~s")),
-            color=_series_colour(list(curves)),
+            **_series(looks.by_position([*series]), what, [*curves]),
             strokeDash=alt.StrokeDash(
                 "percentile:N",
                 title=None,
@@ -91,95 +178,115 @@ def percentiles_by_size(
                 legend=None,
             ),
             tooltip=[
-                alt.Tooltip("series:N"),
+                alt.Tooltip("series:N", title=what),
                 alt.Tooltip("percentile:N"),
-                alt.Tooltip("bytes:Q", title="flow size (B)", format=",.0f"),
+                alt.Tooltip("bytes:Q", title="Flow size (bytes)", format=",.0f"),
                 alt.Tooltip("value:Q", title=axis, format=",.3~f"),
-                alt.Tooltip("flows:Q", title="flows in group"),
+                alt.Tooltip("flows:Q", title="Flows in the group"),
             ],
         )
         .properties(width=style.CHART_WIDTH, height=style.CHART_HEIGHT)
     )
-    return themed(chart, title, "solid: median, dashed: 99th percentile; groups of flows of similar size")
+    return themed(_zoomed(chart), title, "solid: median, dashed: 99th percentile; groups of flows of similar size")
 
 
-def slowdown_cdf(series: Mapping[str, pl.DataFrame], title: str = "Slowdown") -> Chart:
+def slowdown_cdf(series: Mapping[str, pl.DataFrame], what: str, title: str = "Slowdown") -> Chart:
     """Distribution of the slowdown (flow completion time over that on an idle fabric) of the finished flows."""
     curves = {label: tables.cdf(flows["slowdown"]) for label, flows in series.items()}
-    curves = {label: curve for label, curve in curves.items() if not curve.is_empty()}
+    # A line begins at 0: that of a single flow would not be seen.
+    curves = {
+        label: pl.concat([curve.head(1).with_columns(fraction=pl.lit(0.0)), curve])
+        for label, curve in curves.items()
+        if not curve.is_empty()
+    }
     if not curves:
         return placeholder(title, "No flow has finished.")
     chart = (
         alt.Chart(inline(_stack(curves)))
-        .mark_line(interpolate="step-after", strokeWidth=2)
+        .mark_line(interpolate="step-after", strokeWidth=2, clip=True)
         .encode(
-            x=alt.X("value:Q", scale=_LOG, title="slowdown (FCT / ideal FCT)", axis=alt.Axis(format="~s")),
-            y=alt.Y("fraction:Q", title="share of flows", scale=alt.Scale(domain=[0, 1]), axis=alt.Axis(format="%")),
-            color=_series_colour(list(curves)),
+            x=alt.X("value:Q", scale=_LOG, title=SLOWDOWN, axis=alt.Axis(format="~s")),
+            y=alt.Y("fraction:Q", title="Share of flows", scale=alt.Scale(domain=[0, 1]), axis=alt.Axis(format="%")),
+            **_series(looks.by_position([*series]), what, [*curves]),
             tooltip=[
-                alt.Tooltip("series:N"),
-                alt.Tooltip("value:Q", title="slowdown", format=".3f"),
-                alt.Tooltip("fraction:Q", title="share of flows", format=".3%"),
+                alt.Tooltip("series:N", title=what),
+                alt.Tooltip("value:Q", title="Slowdown", format=".3f"),
+                alt.Tooltip("fraction:Q", title="Share of flows", format=".3%"),
             ],
         )
         .properties(width=style.CHART_WIDTH, height=style.CHART_HEIGHT)
     )
-    return themed(chart, title, "distribution over flows")
+    return themed(_zoomed(chart), title, "distribution over flows")
 
 
 def _over_time(
-    frame: pl.DataFrame, value: str, names: Sequence[str], axis: str, mark: str = "line", fmt: str = "~s"
-) -> alt.Chart:
-    """Lines over time; `frame` has `time_ps`, `series` and the value."""
-    scale, unit = style.time_axis(tables.largest(frame["time_ps"]))
-    base = alt.Chart(inline(frame.with_columns(time=pl.col("time_ps") / scale).drop("time_ps")))
-    marked = base.mark_area(opacity=0.6, line=True) if mark == "area" else base.mark_line(strokeWidth=1.6)
-    chart: alt.Chart = marked.encode(
-        x=alt.X("time:Q", title=f"simulated time ({unit})", scale=alt.Scale(domainMin=0, nice=False)),
+    frame: pl.DataFrame,
+    value: str,
+    clock: Clock,
+    appearance: Mapping[str, Look],
+    what: str,
+    axis: str,
+    mark: str = "line",
+    fmt: str = "~s",
+) -> Chart:
+    """Lines over time; `frame` has `time_ps`, `series` and the value. A click on a name in the legend picks it out.
+
+    `what` is what the series are; nothing where the one that there is needs no name.
+    """
+    base = alt.Chart(inline(frame.with_columns(time=clock.scaled("time_ps")).drop("time_ps")))
+    is_area = mark == "area"
+    marked = base.mark_area(line=True, clip=True) if is_area else base.mark_line(strokeWidth=1.6, clip=True)
+    chart = marked.encode(
+        x=clock.axis(),
         y=alt.Y(f"{value}:Q", title=axis, axis=alt.Axis(format=fmt), scale=alt.Scale(nice=True), stack=None),
-        color=_series_colour(names),
+        **_series(appearance, what),
         tooltip=[
-            alt.Tooltip("series:N"),
-            alt.Tooltip("time:Q", title=f"time ({unit})", format=".4~f"),
+            *([alt.Tooltip("series:N", title=what)] if what else []),
+            alt.Tooltip("time:Q", title=f"Simulated time ({clock.unit})", format=".4~f"),
             alt.Tooltip(f"{value}:Q", title=axis, format=".4~s"),
         ],
     )
-    return chart.properties(width=style.CHART_WIDTH, height=style.CHART_HEIGHT)
+    if len(appearance) > 1:
+        picked = alt.selection_point(name="picked", fields=["series"], bind="legend")
+        chart = chart.encode(opacity=alt.when(picked).then(alt.value(1)).otherwise(alt.value(0.15))).add_params(picked)
+    return clock.marked(chart).properties(width=style.CHART_WIDTH, height=style.CHART_HEIGHT)
 
 
-def throughput(series: Mapping[str, pl.DataFrame], title: str = "Throughput") -> Chart:
+def throughput(series: Mapping[str, pl.DataFrame], what: str, clock: Clock, title: str = "Throughput") -> Chart:
     """Bits per second over time; frames with `time_ps` and `bps`."""
     frame = _stack(series)
     if frame.is_empty():
         return placeholder(title, "No port has sent anything.")
     gigabits = frame.with_columns(pl.col("bps") / 1e9)
-    return themed(
-        _over_time(gigabits, "bps", list(series), "throughput (Gb/s)", fmt=",~f"),
-        title,
-        "all frames on the hosts' links",
-    )
+    chart = _over_time(gigabits, "bps", clock, looks.by_position([*series]), what, "Throughput (Gb/s)", fmt=",~f")
+    return themed(chart, title, "all frames on the hosts' links")
 
 
-def occupancy(samples: pl.DataFrame, title: str, subtitle: str = "") -> Chart:
+def occupancy(
+    samples: pl.DataFrame, what: str, clock: Clock, appearance: Mapping[str, Look], title: str, subtitle: str = ""
+) -> Chart:
     """Bytes in some place over time; a frame with `time_ps`, `series` and `value`."""
     if samples.is_empty():
         return placeholder(title, "Nothing was ever held at a sample.")
-    names = samples["series"].unique(maintain_order=True).to_list()
-    return themed(_over_time(samples, "value", names, "bytes"), title, subtitle)
+    shown = {name: appearance[name] for name in samples["series"].unique(maintain_order=True)}
+    return themed(_over_time(samples, "value", clock, shown, what, "Bytes held"), title, subtitle)
 
 
-def paused_queues(series: Mapping[str, pl.DataFrame]) -> Chart:
+def paused_queues(series: Mapping[str, pl.DataFrame], what: str, clock: Clock) -> Chart:
     """How many egress queues were paused at once; frames with `time_ps` and `queues`."""
     frame = _stack(series)
     if frame.is_empty():
         return placeholder("Queues under PAUSE", "No queue was ever paused.")
-    mark = "area" if len(series) == 1 else "line"
-    chart = _over_time(frame, "queues", list(series), "paused egress queues", mark, fmt="~f")
+    # What a single series shows is no node, whose colours are those of the palette.
+    only = len(series) == 1
+    appearance = dict.fromkeys(series, Look(style.REFERENCE_COLOUR)) if only else looks.by_position([*series])
+    mark = "area" if only else "line"
+    chart = _over_time(frame, "queues", clock, appearance, what, "Paused egress queues", mark, fmt="~f")
     return themed(chart, "Queues under PAUSE", "mean over each interval")
 
 
-def pause_timeline(intervals: pl.DataFrame, hidden: int) -> Chart:
-    """PAUSE intervals as bars, one row per egress queue, coloured by the port that caused them."""
+def pause_timeline(intervals: pl.DataFrame, hidden: int, clock: Clock, ports: Mapping[str, Look]) -> Chart:
+    """PAUSE intervals as bars, one row per egress queue, in the colour of the port that caused them."""
     title = "PAUSE timeline"
     if intervals.is_empty():
         return placeholder(title, "No queue was ever paused.")
@@ -189,111 +296,130 @@ def pause_timeline(intervals: pl.DataFrame, hidden: int) -> Chart:
         .sort(["paused_ps", "cause"], descending=[True, False])
     )
     causes = weight["cause"].head(_CAUSES_SHOWN).to_list()
-    domain = causes + ([_OTHER_CAUSES] if weight.height > _CAUSES_SHOWN else [])
-    scale, unit = style.time_axis(tables.largest(intervals["end_ps"]))
+    shown = {cause: ports[cause] for cause in causes}
+    if weight.height > _CAUSES_SHOWN:
+        shown[_OTHER_CAUSES] = Look(style.OTHER_COLOUR)
     queues = intervals["queue"].unique(maintain_order=True).to_list()
     frame = intervals.select(
         "queue",
         "cause",
         "pauses",
         colour=pl.when(pl.col("cause").is_in(causes)).then("cause").otherwise(pl.lit(_OTHER_CAUSES)),
-        start=pl.col("start_ps") / scale,
-        end=pl.col("end_ps") / scale,
-        paused=pl.col("paused_ps") / scale,
+        time=clock.scaled("start_ps"),
+        end=clock.scaled("end_ps"),
+        paused=clock.scaled("paused_ps"),
     )
     chart = (
         alt.Chart(inline(frame))
-        .mark_bar(height={"band": 0.75}, minBandSize=2)
+        .mark_bar(height={"band": 0.75}, minBandSize=2, clip=True)
         .encode(
-            x=alt.X("start:Q", title=f"simulated time ({unit})", scale=alt.Scale(domainMin=0, nice=False)),
+            x=clock.axis(),
             x2="end:Q",
             y=alt.Y("queue:N", sort=queues, title=None, axis=alt.Axis(grid=True, tickBand="extent")),
             color=alt.Color(
                 "colour:N",
                 title="caused by port",
-                scale=alt.Scale(domain=domain, range=[*style.colours(causes), style.OTHER_COLOUR]),
+                scale=alt.Scale(domain=[*shown], range=[look.colour for look in shown.values()]),
                 legend=alt.Legend(titleOrient="left"),
             ),
             tooltip=[
                 alt.Tooltip("queue:N", title="paused queue"),
                 alt.Tooltip("cause:N", title="caused by port"),
-                alt.Tooltip("start:Q", title=f"from ({unit})", format=".4~f"),
-                alt.Tooltip("end:Q", title=f"to ({unit})", format=".4~f"),
-                alt.Tooltip("paused:Q", title=f"paused ({unit})", format=".4~f"),
+                alt.Tooltip("time:Q", title=f"from ({clock.unit})", format=".4~f"),
+                alt.Tooltip("end:Q", title=f"to ({clock.unit})", format=".4~f"),
+                alt.Tooltip("paused:Q", title=f"paused ({clock.unit})", format=".4~f"),
                 alt.Tooltip("pauses:Q", title="pauses in this bar"),
             ],
         )
-        .properties(width=style.WIDE, height={"step": 15})
     )
-    subtitle = f"the {len(queues)} egress queues that were paused longest; {hidden} more not shown" if hidden else ""
-    return themed(chart, title, subtitle)
+    subtitle = (
+        f"paused longest: {style.counted(len(queues), 'egress queue')}; {hidden:,} more not shown" if hidden else ""
+    )
+    return themed(clock.marked(chart).properties(width=style.WIDE, height={"step": 15}), title, subtitle)
 
 
 class Plots:
-    """The charts of one result; each method returns an altair chart."""
+    """The charts of one result; each method returns an altair chart. A node has the same colour in all of them."""
 
     def __init__(self, result: Result) -> None:
         self._result = result
-        self._end = result.summary.simulated_ps
+        self._clock = Clock.of({"": result})
         self._interval = result.summary.sample_interval_ps
+
+    @cached_property
+    def _looks(self) -> Looks:
+        return looks.of_result(self._result)
 
     def fct(self) -> Chart:
         """Flow completion time against flow size, per tag."""
-        series = by_tag(self._result.flows)
-        return percentiles_by_size(series, "fct_ps", "Flow completion time by size", "FCT (µs)", style.PS_PER_US)
+        flows = by_tag(self._result.flows)
+        return percentiles_by_size(
+            flows, "traffic", "fct_ps", "Flow completion time by size", COMPLETION, style.PS_PER_US
+        )
 
     def slowdown(self) -> Chart:
         """Slowdown against flow size, per tag."""
-        return percentiles_by_size(by_tag(self._result.flows), "slowdown", "Slowdown by size", "slowdown")
+        return percentiles_by_size(by_tag(self._result.flows), "traffic", "slowdown", "Slowdown by size", SLOWDOWN)
 
     def slowdown_cdf(self) -> Chart:
         """Distribution of the slowdown, per tag."""
-        return slowdown_cdf(by_tag(self._result.flows))
+        return slowdown_cdf(by_tag(self._result.flows), "traffic")
 
     def throughput(self) -> Chart:
         """What all hosts send and receive, over time."""
-        frame = tables.throughput(self._result.ports, self._result.topology.nodes, self._interval)
+        end = self._clock.end_ps
+        frame = tables.throughput(self._result.ports, self._result.topology.nodes, self._interval, end)
         parts = frame.partition_by("direction", as_dict=True, include_key=False)
-        return throughput({str(direction): part for (direction,), part in parts.items()})
+        return throughput({str(direction): part for (direction,), part in parts.items()}, "direction", self._clock)
 
     def _highest(self, samples: pl.DataFrame, series: int) -> pl.DataFrame:
-        return tables.highest(samples.filter(pl.col("value") > 0), self._interval, series)
+        return tables.highest(samples.filter(pl.col("value") > 0), self._interval, self._clock.end_ps, series)
 
-    def buffer(self, switches: int = 8) -> Chart:
+    def buffer(self, switches: int = looks.SHOWN) -> Chart:
         """Buffer occupancy of the fullest switches, over time."""
         samples = self._highest(tables.buffer_samples(self._result.buffers), switches)
-        return occupancy(samples, "Buffer occupancy", "shared and private pools and headroom of the fullest switches")
+        subtitle = "shared and private pools and headroom of the fullest switches"
+        return occupancy(samples, "switch", self._clock, self._looks.nodes, "Buffer occupancy", subtitle)
 
-    def headroom(self, switches: int = 8) -> Chart:
+    def headroom(self, switches: int = looks.SHOWN) -> Chart:
         """Headroom occupancy of the switches that used most, over time."""
         samples = self._highest(tables.buffer_samples(self._result.buffers, "headroom_bytes"), switches)
-        return occupancy(samples, "Headroom occupancy", "the switches that used most")
+        subtitle = "the switches that used most"
+        return occupancy(samples, "switch", self._clock, self._looks.nodes, "Headroom occupancy", subtitle)
 
-    def queues(self, ports: int = 8) -> Chart:
+    def queues(self, ports: int = looks.SHOWN) -> Chart:
         """Length of the longest egress queues, over time."""
         samples = self._highest(tables.queue_samples(self._result.queues), ports)
-        return occupancy(samples, "Egress queues", "the ports with the longest, all classes together")
+        subtitle = "the ports with the longest, all classes together"
+        return occupancy(samples, "egress port", self._clock, self._looks.ports, "Egress queues", subtitle)
 
     def pauses(self, rows: int = 40) -> Chart:
-        """PAUSE intervals of the queues that were paused longest, coloured by the port that caused them."""
-        pauses = self._result.pauses
-        hidden = max(0, tables.paused_queues(pauses, self._end).height - rows)
-        return pause_timeline(tables.pause_timeline(pauses, self._end, rows), hidden)
+        """PAUSE intervals of the queues that were paused longest, in the colour of the port that caused them."""
+        pauses, end = self._result.pauses, self._clock.end_ps
+        hidden = max(0, tables.paused_queues(pauses, end).height - rows)
+        intervals = tables.pause_timeline(pauses, end, rows)
+        return pause_timeline(intervals, hidden, self._clock, self._looks.ports)
 
     def paused_queues(self) -> Chart:
         """How many egress queues were paused at once, over time."""
-        return paused_queues({"paused queues": tables.paused_over_time(self._result.pauses, self._end)})
+        paused = tables.paused_over_time(self._result.pauses, self._clock.end_ps)
+        return paused_queues({"": paused}, "", self._clock)
 
     def topology(self) -> Chart:
-        """The fabric, its links coloured by peak utilisation and widened by the time they were paused."""
-        topology = self._result.topology
-        load = tables.link_load(
-            self._result.ports, self._result.pauses, topology.egress_ports, self._interval, self._end
-        )
+        """The fabric with the load of its links, those that failed, and a deadlock.
+
+        Links are coloured by mean utilisation and widened by the time they were paused. Nodes that other charts show
+        are outlined in their colour.
+        """
+        topology, summary = self._result.topology, self._result.summary
+        end = summary.simulated_ps
+        load = tables.link_load(self._result.ports, self._result.pauses, topology.egress_ports, self._interval, end)
+        cycle = () if summary.deadlock is None else summary.deadlock.cycle
         return themed(
-            topology_chart(topology, load),
+            topology_chart(topology, load, end, self._looks.shown, cycle),
             "Topology",
-            "link colour: mean utilisation, link width: share of time under PAUSE, both of the worse direction",
+            "link colour: mean utilisation, link width: share of time under PAUSE, both of the worse direction; "
+            "outline of a node: its colour in the other charts",
         )
 
 
@@ -301,3 +427,9 @@ def json_spec(chart: Chart) -> dict[str, Any]:
     """The chart's Vega-Lite specification."""
     spec: dict[str, Any] = chart.to_dict(validate=False)  # every part was checked when it was made
     return spec
+
+
+def svg(chart: Chart) -> str:
+    """The chart as a picture."""
+    picture: str = vl_convert.vegalite_to_svg(json_spec(chart))
+    return picture

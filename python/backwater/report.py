@@ -7,27 +7,13 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import TYPE_CHECKING
 
-import jinja2
 import polars as pl
 import vl_convert
 
-from backwater import plots, style, tables, victims, views
+from backwater import looks, notebook, plots, style, tables, victims, views
 
 if TYPE_CHECKING:
     from backwater.result import Result
-
-
-@cache
-def _environment() -> jinja2.Environment:
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("backwater"),
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        undefined=jinja2.StrictUndefined,
-    )
-    environment.globals["style"] = style
-    return environment
 
 
 @cache
@@ -38,7 +24,7 @@ def _bundle() -> str:
 
 
 def _page(template: str, **content: object) -> str:
-    return _environment().get_template(template).render(bundle=_bundle(), **content)
+    return notebook.environment().get_template(template).render(bundle=_bundle(), **content)
 
 
 def _wide(chart: plots.Chart) -> dict[str, object]:
@@ -48,9 +34,17 @@ def _wide(chart: plots.Chart) -> dict[str, object]:
 
 
 def fragment(result: Result) -> str:
-    """Verdicts and flow completion times as a piece of HTML without scripts."""
-    fct = [views.fct(result.flows), *views.fct_by_role(result.flows)]
-    return _environment().get_template("fragment.html.j2").render(summary=result.summary, views=fct)
+    """Verdicts, flow completion times, and who suffered because of whom, as a piece of HTML without scripts."""
+    worst = victims.worst_victim(result)
+    said = "" if worst is None else f"{victims.sentence(result, worst)} result.why({worst.flow['id']})"
+    picture = "" if tables.finished(result.flows).is_empty() else plots.svg(result.plot.slowdown_cdf())
+    return notebook.fragment(
+        [views.fct(result.flows), *views.fct_by_role(result.flows)],
+        title=result.summary.name,
+        summary=result.summary,
+        sentences=[sentence for sentence in (victims.main_cause(result), said) if sentence],
+        picture=picture,
+    )
 
 
 def report(results: Mapping[str, Result]) -> str:
@@ -85,16 +79,18 @@ def _run(label: str, result: Result) -> dict[str, object]:
 
 def comparison(results: Mapping[str, Result]) -> str:
     """One page with the results side by side: tables, then charts with a line per run."""
+    clock = plots.Clock.of(results)
     received = {label: _received(result) for label, result in results.items()}
     fullest = pl.concat(_fullest(result).with_columns(series=pl.lit(label)) for label, result in results.items())
+    runs = looks.by_position([*results])
     paused = {
         label: tables.paused_over_time(result.pauses, result.summary.simulated_ps) for label, result in results.items()
     }
     charts = [
-        *_completion_charts({label: plots.by_tag(result.flows) for label, result in results.items()}),
-        plots.throughput(received, "Throughput, received by all hosts"),
-        plots.occupancy(fullest, "Buffer occupancy", "of the switch with the highest peak"),
-        plots.paused_queues(paused),
+        *_completion_charts(results),
+        plots.throughput(received, "run", clock, "Throughput, received by all hosts"),
+        plots.occupancy(fullest, "run", clock, runs, "Buffer occupancy", "of the switch with the highest peak"),
+        plots.paused_queues(paused, "run", clock),
     ]
     return _page(
         "compare.html.j2",
@@ -105,20 +101,23 @@ def comparison(results: Mapping[str, Result]) -> str:
     )
 
 
-def _completion_charts(runs: Mapping[str, Mapping[str, pl.DataFrame]]) -> Iterator[plots.Chart]:
+def _completion_charts(results: Mapping[str, Result]) -> Iterator[plots.Chart]:
     """For every tag that a run has, its completion times against size and their distribution, a line per run."""
+    runs = {label: plots.by_tag(result.flows) for label, result in results.items()}
     for tag in dict.fromkeys(tag for tags in runs.values() for tag in tags):
-        flows = {label: tags[tag] for label, tags in runs.items() if tag in tags}
+        # All runs, so that each has its colour, and the same one in every chart.
+        flows = {label: tags.get(tag, results[label].flows.clear()) for label, tags in runs.items()}
         title = f"Flow completion time by size: {tag}"
-        yield plots.percentiles_by_size(flows, "fct_ps", title, "FCT (µs)", style.PS_PER_US)
-        yield plots.slowdown_cdf(flows, f"Slowdown: {tag}")
+        yield plots.percentiles_by_size(flows, "run", "fct_ps", title, plots.COMPLETION, style.PS_PER_US)
+        yield plots.slowdown_cdf(flows, "run", f"Slowdown: {tag}")
 
 
 def _fullest(result: Result) -> pl.DataFrame:
-    samples = tables.buffer_samples(result.buffers)
-    return tables.highest(samples, result.summary.sample_interval_ps, series=1)
+    samples, summary = tables.buffer_samples(result.buffers), result.summary
+    return tables.highest(samples, summary.sample_interval_ps, summary.simulated_ps, series=1)
 
 
 def _received(result: Result) -> pl.DataFrame:
-    frame = tables.throughput(result.ports, result.topology.nodes, result.summary.sample_interval_ps)
+    summary = result.summary
+    frame = tables.throughput(result.ports, result.topology.nodes, summary.sample_interval_ps, summary.simulated_ps)
     return frame.filter(direction=tables.RECEIVED).drop("direction")

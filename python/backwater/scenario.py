@@ -165,3 +165,9 @@ class Scenario:
 
     def __repr__(self) -> str:
         return f"<Scenario {self.name}>"
+
+    def _repr_html_(self) -> str:
+        """A short table of what is simulated, and the warnings, for notebooks."""
+        from backwater import notebook, views  # noqa: PLC0415 - not every user is in a notebook
+
+        return notebook.fragment([views.scenario(self)], alarms=[warning["message"] for warning in self.warnings])

@@ -15,10 +15,10 @@ GOOD: Final = "#0f7b4f"
 BAD: Final = "#c0261c"
 WARN: Final = "#a15c00"
 
-# Colour of a node by its layer: hosts first, then towards the core.
-LAYER_COLOURS: Final = ("#8795a1", "#0072b2", "#009e73", "#7a5195", "#d55e00")
+# Grey of a node by its layer: hosts first, then towards the core. Hues stand for single nodes.
+LAYER_COLOURS: Final = ("#eef1f4", "#d3dae1", "#b4bec8", "#93a0ad", "#6b7885")
 # Load of a link, from idle to full.
-LOAD_SCHEME: Final = ("#d9e2ec", "#9fd0c9", "#f2c14e", "#e4712a", "#b3170f")
+LOAD_SCHEME: Final = ("#c5d0db", "#9fd0c9", "#f2c14e", "#e4712a", "#b3170f")
 
 CHART_WIDTH: Final = 520
 CHART_HEIGHT: Final = 280
@@ -75,8 +75,8 @@ def count(number: float) -> str:
 
 
 def counted(number: int, noun: str) -> str:
-    """A number of things: 1 flow, 2,000 flows, 7 lossless classes."""
-    ending = "" if number == 1 else "es" if noun.endswith("ss") else "s"
+    """A number of things: 1 flow, 2,000 flows, 7 lossless classes, 2 switches."""
+    ending = "" if number == 1 else "es" if noun.endswith(("ss", "ch")) else "s"
     return f"{number:,} {noun}{ending}"
 
 
@@ -109,6 +109,12 @@ def time_axis(span_ps: int) -> tuple[int, str]:
 def colours(names: Sequence[str]) -> list[str]:
     """A colour for each name, in order; the palette repeats when it is exhausted."""
     return [PALETTE[index % len(PALETTE)] for index in range(len(names))]
+
+
+def mixed(colour: str, other: str, share: float) -> str:
+    """A colour, as `#0072b2`, with a share of another in it."""
+    pairs = zip(bytes.fromhex(colour[1:]), bytes.fromhex(other[1:]), strict=True)
+    return "#" + bytes(round(own + (added - own) * share) for own, added in pairs).hex()
 
 
 CHART_CONFIG: Final[dict[str, Any]] = {

@@ -131,23 +131,31 @@ def largest(column: pl.Series) -> int:
     return value if isinstance(value, int) else 0
 
 
-def _merged_width(times: pl.Series, interval_ps: int, points: int) -> int:
-    """A multiple of the sample interval of which at most `points` cover all times."""
-    return max(1, interval_ps) * max(1, -(-largest(times) // max(1, interval_ps) // points))
+def _intervals(times: pl.Series, interval_ps: int, end_ps: int, points: int) -> tuple[int, pl.DataFrame]:
+    """Intervals that cover all times and go on until `end_ps`, if there are any times.
+
+    Returns:
+        Their width, a multiple of the sample interval of which at most `points` are needed, and their ends, `time_ps`.
+    """
+    last = largest(times)
+    last = max(last, end_ps) if last else 0
+    width = max(1, interval_ps) * max(1, -(-last // max(1, interval_ps) // points))
+    return width, pl.DataFrame({"time_ps": range(width, last + width, width)}, schema={"time_ps": pl.Int64})
 
 
-def throughput(ports: pl.DataFrame, nodes: pl.DataFrame, interval_ps: int, points: int = 600) -> pl.DataFrame:
+def throughput(
+    ports: pl.DataFrame, nodes: pl.DataFrame, interval_ps: int, end_ps: int = 0, points: int = 600
+) -> pl.DataFrame:
     """Bits per second that hosts send and receive, over time; what they relay counts both ways.
 
-    Intervals in which nothing was sent are zero; neighbouring intervals are averaged until at most `points` remain.
+    Intervals in which nothing was sent are zero, those until `end_ps` included; neighbouring intervals are averaged
+    until at most `points` remain.
 
     Returns:
         Columns `time_ps` (end of the interval), `direction` (`sent by hosts`, `received by hosts`), `bps`.
     """
     hosts = nodes.filter(pl.col("kind") != "switch")["name"].implode()
-    last = largest(ports["time_ps"])
-    width = _merged_width(ports["time_ps"], interval_ps, points)
-    grid = pl.DataFrame({"time_ps": range(width, last + width, width)}, schema={"time_ps": pl.Int64})
+    width, grid = _intervals(ports["time_ps"], interval_ps, end_ps, points)
     directions = []
     for direction, column in ((SENT, "node"), (RECEIVED, "peer")):
         sums = (
@@ -160,7 +168,9 @@ def throughput(ports: pl.DataFrame, nodes: pl.DataFrame, interval_ps: int, point
     return pl.concat(directions)
 
 
-def highest(samples: pl.DataFrame, interval_ps: int, series: int = 8, points: int = 400) -> pl.DataFrame:
+def highest(
+    samples: pl.DataFrame, interval_ps: int, end_ps: int = 0, series: int = 8, points: int = 400
+) -> pl.DataFrame:
     """The sampled series with the highest peaks, over time.
 
     A series without a row at a sample time is zero there. Neighbouring samples are reduced to their maximum until at
@@ -169,17 +179,16 @@ def highest(samples: pl.DataFrame, interval_ps: int, series: int = 8, points: in
     Args:
         samples: Columns `time_ps`, `series`, `value`.
         interval_ps: Time between two samples.
+        end_ps: The series go on until then, at zero after their last sample.
         series: How many to keep.
         points: Most rows per series.
 
     Returns:
         Columns `time_ps` (end of the interval), `series`, `value`; series in order of their peak.
     """
-    width = _merged_width(samples["time_ps"], interval_ps, points)
-    last = largest(samples["time_ps"])
+    width, grid = _intervals(samples["time_ps"], interval_ps, end_ps, points)
     peaks = samples.group_by("series").agg(peak=pl.col("value").max())
     kept = peaks.sort(["peak", "series"], descending=[True, False]).head(series).select("series").with_row_index("rank")
-    grid = pl.DataFrame({"time_ps": range(width, last + width, width)}, schema={"time_ps": pl.Int64})
     merged = (
         samples.join(kept, on="series", how="semi")
         .group_by("series", time_ps=((pl.col("time_ps") - 1) // width + 1) * width)
@@ -295,13 +304,13 @@ def _merge_close(intervals: pl.DataFrame, key: list[str], gap_ps: int) -> pl.Dat
 
 
 def paused_over_time(pauses: pl.DataFrame, end_ps: int, points: int = 400) -> pl.DataFrame:
-    """Mean number of egress queues that were paused at once, per interval until the last pause ended.
+    """Mean number of egress queues that were paused at once, per interval until `end_ps`; nothing without a pause.
 
     Returns:
         Columns `time_ps` (end of the interval) and `queues`.
     """
     closed = closed_pauses(pauses, end_ps)
-    end_ps = largest(closed["end_ps"])
+    end_ps = 0 if closed.is_empty() else end_ps
     changes = pl.concat(
         [closed.select(time_ps="start_ps", change=pl.lit(1)), closed.select(time_ps="end_ps", change=pl.lit(-1))]
     )

@@ -5,6 +5,8 @@ Where hosts relay between switches, as in BCube, they stand between their layers
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import altair as alt
@@ -14,7 +16,9 @@ from backwater import style
 from backwater.tables import largest
 
 if TYPE_CHECKING:
+    from backwater.looks import Look
     from backwater.result import Topology
+    from backwater.summary import DeadQueue
 
 IS_HOST = pl.col("kind") != "switch"
 
@@ -24,6 +28,10 @@ HOSTS_DRAWN = 256
 LINKS_DRAWN = 4000
 # Width of a letter of a name, in pixels: hosts have their names where those fit side by side.
 LETTER = 6
+# How far the middle of an arc of switches is above its ends, in distances between two layers.
+BOW = 0.6
+# Where on its link the head of an arrow is.
+HEAD = 0.62
 
 
 def collapse_hosts(nodes: pl.DataFrame, links: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
@@ -33,7 +41,8 @@ def collapse_hosts(nodes: pl.DataFrame, links: pl.DataFrame) -> tuple[pl.DataFra
 
     Args:
         nodes: Columns `name`, `kind`, `layer`.
-        links: Columns `a`, `b`, `a_port`, `b_port`, and any number of figures of which the maximum is kept.
+        links: Columns `a`, `b`, `a_port`, `b_port`, any number of figures, of which the maximum is kept, and of texts,
+            which are listed.
 
     Returns:
         Nodes and links in the same shape.
@@ -48,17 +57,32 @@ def collapse_hosts(nodes: pl.DataFrame, links: pl.DataFrame) -> tuple[pl.DataFra
         .group_by("host")
         .agg(pl.col("switch").unique().sort())
         .with_columns(pl.col("switch").list.join(", "))
-        .with_columns(group=pl.format("{} hosts of {}", pl.len().over("switch"), "switch"))
+        .with_columns(
+            group=pl.format(
+                "{} host{} of {}",
+                pl.len().over("switch"),
+                pl.when(pl.len().over("switch") == 1).then(pl.lit("")).otherwise(pl.lit("s")),
+                "switch",
+            )
+        )
     )
     names = dict(groups.select("host", "group").iter_rows())
     grouped = nodes.with_columns(pl.col("name").replace(names)).unique("name", maintain_order=True)
-    figures = [column for column in links.columns if column not in {"a", "b"}]
+    others = [column for column in links.columns if column not in {"a", "b"}]
+    texts = [column for column in others if links.schema[column] == pl.String]
+    figures = [column for column in others if column not in texts]
     merged = (
         links.with_columns(pl.col("a", "b").replace(names))
         .group_by("a", "b", maintain_order=True)
-        .agg(pl.col(figures).max())
+        .agg(pl.col(figures).max(), pl.col(texts).drop_nulls())
+        .with_columns(pl.col(texts).map_elements(_listed, pl.String))
     )
     return grouped, merged
+
+
+def _listed(texts: Sequence[str]) -> str | None:
+    """Several texts as one; none of none."""
+    return style.listed([*texts]) or None
 
 
 def ports_of_hosts(nodes: pl.DataFrame, links: pl.DataFrame) -> pl.DataFrame:
@@ -80,7 +104,8 @@ def ports_of_hosts(nodes: pl.DataFrame, links: pl.DataFrame) -> pl.DataFrame:
 def place(nodes: pl.DataFrame, links: pl.DataFrame) -> pl.DataFrame:
     """Gives every node a position. Switches without links are left out.
 
-    Switches of a layer are spread evenly in their order; hosts are in the order of the switches they are attached to,
+    Switches of a layer are spread evenly in their order, on an arc if there are links among more than two of them, so
+    that no link lies on another; hosts are in the order of the switches they are attached to,
     or in their own where they have a port in each of several layers. There, layer 0 is below the hosts.
 
     Returns:
@@ -94,12 +119,12 @@ def place(nodes: pl.DataFrame, links: pl.DataFrame) -> pl.DataFrame:
         nodes.filter(IS_HOST | pl.col("name").is_in(ends["host"].implode()))
         .join(ports, on="name", how="left", maintain_order="left")
         .with_columns(
-            y=pl.when(pl.col("port") == 0).then(-1).otherwise(layer),
+            y=pl.when(pl.col("port") == 0).then(-1.0).otherwise(layer),
             role=pl.when(IS_HOST).then(pl.lit("host")).otherwise(pl.format("switch, layer {}", layer)),
         )
         .drop("port")
     )
-    switches = rows.filter(~IS_HOST).with_columns(x=spread.over("y"))
+    switches = _bowed(rows.filter(~IS_HOST).with_columns(x=spread.over("y")), links)
     hosts = rows.filter(IS_HOST)
     if ports.is_empty():
         parents = ends.join(switches.select(switch="name", parent="x"), on="switch")
@@ -112,20 +137,78 @@ def place(nodes: pl.DataFrame, links: pl.DataFrame) -> pl.DataFrame:
     return pl.concat([hosts.with_columns(x=spread), switches])
 
 
-def topology_chart(topology: Topology, load: pl.DataFrame) -> alt.LayerChart | alt.FacetChart:
+def _bowed(switches: pl.DataFrame, links: pl.DataFrame) -> pl.DataFrame:
+    """The switches, with those of a layer on an arc if there are links among more than two of them."""
+    layer = switches.select("name", "y")
+    ends = (
+        links.select("a", "b")
+        .join(layer.rename({"name": "a"}), on="a")
+        .join(layer.rename({"name": "b"}), on=["b", "y"])
+    )
+    linked = [y for y, count in switches.group_by("y").len().iter_rows() if count > 2 and y in ends["y"]]  # noqa: PLR2004
+    height = BOW * (1 - (2 * pl.col("x") - 1) ** 2)
+    return switches.with_columns(y=pl.col("y") + pl.when(pl.col("y").is_in(linked)).then(height).otherwise(0.0))
+
+
+def _told(topology: Topology, end_ps: int, cycle: Sequence[DeadQueue]) -> pl.DataFrame:
+    """What is to be said of links.
+
+    Returns:
+        One row per link, in order: its `link`, as `leaf1:0 – h4`; when it was `down`; and what is `stuck` at its ends
+        in a deadlock, `stuck_a` and `stuck_b`. The latter are null where there is nothing to say.
+    """
+    hosts = {*topology.nodes.filter(IS_HOST)["name"]}
+    ends = [*topology.links.select("a", "a_port", "b", "b_port").iter_rows()]
+    degrees = Counter(node for a, _, b, _ in ends for node in (a, b))
+    down: dict[int, list[str]] = {}
+    for link, since, until in topology.faults.filter(pl.col("down_ps") < end_ps).iter_rows():
+        begin = style.duration(since)
+        down.setdefault(link, []).append(f"from {begin} on" if until is None else f"{begin} to {style.duration(until)}")
+    stuck: dict[tuple[str, int], list[str]] = {}
+    for number, queue in enumerate(cycle, 1):
+        stuck.setdefault((queue.node, queue.port), []).append(f"{number}. {queue}")
+
+    def end(node: str, port: int) -> str:
+        return node if node in hosts and degrees[node] == 1 else topology.port_name((node, port))
+
+    rows = [
+        (
+            f"{end(a, a_port)} – {end(b, b_port)}",
+            _listed(down.get(link, [])),
+            _listed(stuck.get((a, a_port), [])),
+            _listed(stuck.get((b, b_port), [])),
+        )
+        for link, (a, a_port, b, b_port) in enumerate(ends)
+    ]
+    return pl.DataFrame(rows, dict.fromkeys(("link", "down", "stuck_a", "stuck_b"), pl.String), orient="row")
+
+
+def topology_chart(
+    topology: Topology, load: pl.DataFrame, end_ps: int, nodes: Mapping[str, Look], cycle: Sequence[DeadQueue]
+) -> alt.LayerChart | alt.FacetChart:
     """Draws nodes and links.
 
     Args:
         topology: What to draw.
         load: One row per link, in order: `peak_utilisation`, `mean_utilisation`, `paused_share`.
+        end_ps: How long it was simulated: links that fail later have not failed.
+        nodes: Nodes that are outlined, and how.
+        cycle: Queues of a deadlock, each of which waits for the next.
     """
-    nodes, links = topology.nodes, pl.concat([topology.links, load.drop("link")], how="horizontal")
-    if nodes.filter(IS_HOST).height > HOSTS_DRAWN:
-        nodes, links = collapse_hosts(nodes, links)
-    placed = place(nodes, links)
+    about = _told(topology, end_ps, cycle)
+    kinds = topology.nodes
+    links = pl.concat(
+        [topology.links.select("a", "a_port", "b", "b_port", "rate_bps", "delay_ps"), load.drop("link"), about],
+        how="horizontal",
+    )
+    if kinds.filter(IS_HOST).height > HOSTS_DRAWN:
+        kinds, links = collapse_hosts(kinds, links.with_columns(down=pl.format("{}: {}", "link", "down")))
+    placed = place(kinds, links)
     ends = placed.select("name", "x", "y")
     drawn = (
-        links.sort("mean_utilisation", descending=True)
+        links.sort(
+            pl.any_horizontal(pl.col("down", "stuck_a", "stuck_b").is_not_null()), "mean_utilisation", descending=True
+        )
         .head(LINKS_DRAWN)
         .reverse()
         .join(ends.select(a="name", x="x", y="y"), on="a")
@@ -134,66 +217,133 @@ def topology_chart(topology: Topology, load: pl.DataFrame) -> alt.LayerChart | a
             rate=pl.col("rate_bps").map_elements(style.rate, pl.String),
             delay=pl.col("delay_ps").map_elements(style.duration, pl.String),
         )
-        .drop("rate_bps", "delay_ps")
+        .select(pl.exclude("rate_bps", "delay_ps", "a_port", "b_port"))
     )
-    x = alt.X("x:Q", axis=None, scale=alt.Scale(domain=[0, 1], nice=False))
-    lines = (
-        alt.Chart(alt.InlineData(values=drawn.to_dicts()))
-        .mark_rule(strokeCap="round")
-        .encode(
-            x=x,
-            x2="x2:Q",
-            y=alt.Y("y:Q", axis=None, scale=alt.Scale(padding=18)),
-            y2="y2:Q",
-            color=alt.Color(
-                "mean_utilisation:Q",
-                title="mean utilisation",
-                scale=alt.Scale(domainMin=0, range=list(style.LOAD_SCHEME)),
-                legend=alt.Legend(format="%", gradientLength=140, titleOrient="left"),
-            ),
-            strokeWidth=alt.StrokeWidth(
-                "paused_share:Q",
-                title="time under PAUSE",
-                scale=alt.Scale(domainMin=0, range=[0.8, 7]),
-                legend=alt.Legend(format="~%", tickCount=3, symbolType="stroke", titleOrient="left"),
-            ),
-            tooltip=[
-                alt.Tooltip("a:N", title="from"),
-                alt.Tooltip("b:N", title="to"),
-                alt.Tooltip("rate:N"),
-                alt.Tooltip("delay:N"),
-                alt.Tooltip("peak_utilisation:Q", title="peak utilisation", format=".1%"),
-                alt.Tooltip("mean_utilisation:Q", title="mean utilisation", format=".1%"),
-                alt.Tooltip("paused_share:Q", title="time under PAUSE", format=".2%"),
-            ],
-        )
+    layers = [*_links(drawn), *_arrows(drawn), *_nodes(placed, nodes)]
+    return alt.layer(*layers).properties(width=style.WIDE, height=380)
+
+
+def _x() -> alt.X:
+    return alt.X("x:Q", axis=None, scale=alt.Scale(domain=[0, 1], nice=False))
+
+
+def _data(frame: pl.DataFrame) -> alt.InlineData:
+    return alt.InlineData(values=frame.to_dicts())
+
+
+def _links(drawn: pl.DataFrame) -> Iterator[alt.Chart]:
+    """The links, and in front of them the same wide and invisible, for the pointer."""
+    base = alt.Chart(_data(drawn)).encode(
+        x=_x(), x2="x2:Q", y=alt.Y("y:Q", axis=None, scale=alt.Scale(padding=18)), y2="y2:Q"
     )
-    kinds = placed.with_columns(dot=pl.when(IS_HOST).then(24).otherwise(170))
-    roles = kinds["role"].unique(maintain_order=True).sort()
+    # Below 1: Vega-Lite makes one legend of two whose scales have the same domain.
+    longest = min(0.999, max([0.0, *drawn["paused_share"]]) or 0.1)
+    lines = base.mark_rule(strokeCap="butt").encode(
+        color=alt.Color(
+            "mean_utilisation:Q",
+            title="mean utilisation",
+            scale=alt.Scale(domain=[0, 1], range=list(style.LOAD_SCHEME)),
+            legend=alt.Legend(format="%", gradientLength=140, titleOrient="left", values=[0, 0.5, 1]),
+        ),
+        strokeWidth=alt.StrokeWidth(
+            "paused_share:Q",
+            title="time under PAUSE",
+            scale=alt.Scale(domain=[0, longest], clamp=True, range=[1, 7]),
+            legend=alt.Legend(
+                format="~%", tickCount=3, symbolType="stroke", symbolStrokeColor=style.INK, titleOrient="left"
+            ),
+        ),
+    )
+    tooltip = [
+        alt.Tooltip("link:N"),
+        alt.Tooltip("rate:N"),
+        alt.Tooltip("delay:N"),
+        alt.Tooltip("peak_utilisation:Q", title="peak utilisation", format=".1%"),
+        alt.Tooltip("mean_utilisation:Q", title="mean utilisation", format=".1%"),
+        alt.Tooltip("paused_share:Q", title="time under PAUSE", format=".2%"),
+    ]
+    if drawn["down"].count():
+        lines = lines.encode(
+            strokeDash=alt.StrokeDash(
+                "failed:N",
+                title=None,
+                scale=alt.Scale(domain=["was down"], range=[[5, 4]]),
+                legend=alt.Legend(symbolType="stroke", symbolSize=400),
+            )
+        ).transform_calculate(failed="datum.down ? 'was down' : null")
+        tooltip.append(alt.Tooltip("down:N", title="was down"))
+    yield lines
+    yield base.mark_rule(opacity=0, strokeWidth=11).encode(tooltip=tooltip)
+    failed = drawn.drop_nulls("down")
+    if not failed.is_empty():
+        middle = ((pl.col(axis) + pl.col(f"{axis}2")) / 2 for axis in "xy")
+        crosses = alt.Chart(_data(failed.with_columns(middle))).encode(x=_x(), y="y:Q", tooltip=tooltip)
+        yield crosses.mark_point(shape="cross", angle=45, size=90, filled=True, opacity=1, color=style.INK)
+
+
+def _arrows(drawn: pl.DataFrame) -> Iterator[alt.Chart]:
+    """The deadlock: an arrow on every link whose queue waits, in the direction of the data."""
+    forward = drawn.select("x", "y", "x2", "y2", stuck="stuck_a")
+    backward = drawn.select(x="x2", y="y2", x2="x", y2="y", stuck="stuck_b")
+    stuck = pl.concat([forward, backward]).drop_nulls("stuck")
+    if stuck.is_empty():
+        return
+    heads = (pl.col(axis) + HEAD * (pl.col(f"{axis}2") - pl.col(axis)) for axis in "xy")
+    names = ("at_x", "at_y")
+    rows = stuck.with_columns(
+        *(head.alias(name) for head, name in zip(heads, names, strict=True)),
+        what=pl.lit("deadlock: each waits for the next"),
+    )
+    base = alt.Chart(_data(rows)).encode(
+        stroke=alt.Stroke(
+            "what:N",
+            title=None,
+            scale=alt.Scale(range=[style.BAD]),
+            legend=alt.Legend(symbolType="stroke", labelLimit=300),
+        ),
+        tooltip=[alt.Tooltip("stuck:N", title="deadlock")],
+    )
+    slope = "atan2(scale('y', datum.y2) - scale('y', datum.y), scale('x', datum.x2) - scale('x', datum.x))"
+    yield base.mark_rule(strokeWidth=3).encode(x=_x(), x2="x2:Q", y="y:Q", y2="y2:Q")
+    yield base.mark_point(
+        shape="triangle-right", size=220, filled=True, opacity=1, fill=style.BAD, angle=alt.expr(f"180 / PI * {slope}")
+    ).encode(x=alt.X("at_x:Q", axis=None), y="at_y:Q")
+
+
+def _nodes(placed: pl.DataFrame, looks: Mapping[str, Look]) -> Iterator[alt.Chart]:
+    """The nodes, in front of them the same larger and invisible, for the pointer, and names where there is room."""
+    hosts = placed.filter(IS_HOST)["name"]
+    half = min(14.0, style.WIDE / 2 / max(1, len(hosts)))
+    outlines = {name: look.colour for name, look in looks.items()}
+    outline = pl.col("name").replace_strict(outlines, default=None, return_dtype=pl.String)
+    rows = placed.with_columns(
+        dot=pl.when(~IS_HOST).then(170).when(outline.is_not_null()).then(70).otherwise(24),
+        outline=outline.fill_null(style.REFERENCE_COLOUR),
+        width=pl.when(outline.is_not_null()).then(pl.when(IS_HOST).then(2.5).otherwise(4.0)).otherwise(0.8),
+        # A path in pixels, as the size of its mark is 4.
+        area=pl.when(IS_HOST).then(pl.lit(f"M{-half},-14H{half}V14H{-half}Z")).otherwise(pl.lit("M-16,-16H16V16H-16Z")),
+    )
+    roles = rows["role"].unique().sort()
     ramp = style.LAYER_COLOURS
-    points = (
-        alt.Chart(alt.InlineData(values=kinds.to_dicts()))
-        .mark_point(filled=True, opacity=1, stroke="white", strokeWidth=0.8, shape="square")
-        .encode(
-            x=x,
-            y="y:Q",
-            size=alt.Size("dot:Q", scale=None),
-            fill=alt.Fill(
-                "role:N",
-                title="node",
-                scale=alt.Scale(
-                    domain=roles.to_list(), range=[ramp[min(row, len(ramp) - 1)] for row in range(len(roles))]
-                ),
-                legend=alt.Legend(titleOrient="left", symbolStrokeWidth=0),
-            ),
-            tooltip=[alt.Tooltip("name:N", title="node"), alt.Tooltip("role:N", title="kind")],
-        )
+    base = alt.Chart(_data(rows)).encode(x=_x(), y="y:Q")
+    shades = [ramp[min(row, len(ramp) - 1)] for row in range(len(roles))]
+    # Outlines are no encodings: those would get into the legend of the links.
+    stroke, width = alt.expr("datum.outline"), alt.expr("datum.width")
+    yield base.mark_point(filled=True, opacity=1, shape="square", stroke=stroke, strokeWidth=width).encode(
+        size=alt.Size("dot:Q", scale=None),
+        fill=alt.Fill(
+            "role:N",
+            title="node",
+            scale=alt.Scale(domain=roles.to_list(), range=shades),
+            legend=alt.Legend(titleOrient="left", symbolStrokeWidth=0.8, symbolStrokeColor=style.REFERENCE_COLOUR),
+        ),
     )
-    hosts = kinds.filter(IS_HOST)["name"]
+    yield base.mark_point(filled=True, opacity=0, size=4, shape=alt.expr("datum.area")).encode(
+        tooltip=[alt.Tooltip("name:N", title="node"), alt.Tooltip("role:N", title="kind")]
+    )
     fits = len(hosts) * (largest(hosts.str.len_chars()) + 1) * LETTER <= style.WIDE
-    named = kinds.filter(~IS_HOST | pl.lit(fits)).with_columns(dy=pl.when(pl.col("y") > 0).then(-15).otherwise(15))
-    names = alt.Chart(alt.InlineData(values=named.to_dicts())).encode(x=x, y="y:Q", text="name:N")
+    named = rows.filter(~IS_HOST | pl.lit(fits)).with_columns(dy=pl.when(pl.col("y") > 0).then(-17).otherwise(17))
+    names = alt.Chart(_data(named)).encode(x=_x(), y="y:Q", text="name:N")
     dy = alt.expr("datum.dy")
-    halo = names.mark_text(dy=dy, fontSize=10, stroke="white", strokeWidth=4)
-    labels = names.mark_text(dy=dy, fontSize=10, color=style.INK)
-    return alt.layer(lines, points, halo, labels).properties(width=style.WIDE, height=380)
+    yield names.mark_text(dy=dy, fontSize=10, stroke="white", strokeWidth=4)
+    yield names.mark_text(dy=dy, fontSize=10, color=style.INK)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -70,6 +71,38 @@ def settings(scenario: Scenario) -> View:
             rows[folded] = (f"{folded}[{FEW}] to [{last}]", f"{last + 1 - FEW} more; --json shows them", "")
     headers = ("setting", "value", "origin")
     return View(scenario.name, headers, [*rows.values()], text_columns=3, note="; ".join(scenario.notes))
+
+
+def scenario(of: Scenario) -> View:
+    """A scenario in a few words: its fabric, the mechanisms chosen, its traffic and its seed."""
+    resolved, topology = of.resolved(), json.loads(of.plan.topology())
+    kinds = Counter(node["kind"] == "switch" for node in topology["nodes"])
+    fabric = (
+        style.counted(kinds[False], "host"),
+        style.counted(kinds[True], "switch"),
+        style.counted(len(topology["links"]), "link"),
+    )
+    slots = {
+        "flow control": resolved["switch"]["flow_control"],
+        "headroom": resolved["switch"]["headroom"],
+        "congestion control": resolved["congestion_control"],
+        "load balancing": resolved["load_balance"],
+        "loss recovery": resolved["recovery"],
+    }
+    groups = style.counted(len(resolved["groups"]), "group")
+    rows = [
+        ("topology", f"{resolved['topology']['kind']}: {style.listed(fabric)}"),
+        *((slot, chosen["kind"]) for slot, chosen in slots.items()),
+        *([("hosts", f"{groups} with options of their own")] if resolved["groups"] else []),
+        ("traffic", ", ".join(_few([_part(part) for part in resolved["traffic"]]))),
+        ("seed", str(resolved["run"]["seed"])),
+    ]
+    return View(of.name, ("", ""), rows, text_columns=2, note="; ".join(of.notes))
+
+
+def _part(part: Mapping[str, str]) -> str:
+    """A part of the traffic: its tag, and its kind unless that is its tag."""
+    return part["tag"] if part["tag"] == part["kind"] else f"{part['tag']} ({part['kind']})"
 
 
 def _shown(value: Any) -> str:  # noqa: ANN401 - any JSON value
@@ -372,10 +405,10 @@ def comparison(results: Mapping[str, Result]) -> list[View]:
     by_size = {label: tables.fct_by_size(result.flows) for label, result in results.items()}
     by_role = {label: tables.fct_by_role(result.flows) for label, result in results.items()}
     for column, title in (
-        ("mean_us", "Mean FCT (µs)"),
-        ("p99_us", "99th percentile of FCT (µs)"),
+        ("mean_us", "Mean flow completion time (µs)"),
+        ("p99_us", "99th percentile of the flow completion time (µs)"),
         ("slowdown_p50", "Median slowdown"),
-        ("slowdown_p99", "99th percentile of slowdown"),
+        ("slowdown_p99", "99th percentile of the slowdown"),
     ):
         views.append(_compared(by_size, column, title, {"tag": "traffic", "size": "flow size"}))
         if any(frame.height for frame in by_role.values()):

@@ -6,6 +6,7 @@ Three hosts on one switch with 100 Gb/s links of 1 µs; 100 µs simulated, sampl
 import json
 import tomllib
 import zlib
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from backwater import Result
 from backwater._core import SCHEMA_VERSION
 from backwater.cli import app
 from backwater.experiment.format import Content
+from backwater.summary import Deadlock, DeadQueue
 
 # The same cases every time, and as long as it takes: machines that run tests may be busy.
 settings.register_profile("backwater", deadline=None, derandomize=True)
@@ -358,6 +360,20 @@ def quiet_result(tmp_path: Path) -> Result:
     ):
         pl.DataFrame(schema=schema).write_parquet(directory / f"{name}.parquet")
     return Result.load(seal(directory, flows={"total": 0, "finished": 0, "unfinished": 0, "endless": 0}))
+
+
+@pytest.fixture
+def troubled(tmp_path: Path) -> Result:
+    """The small result with links that failed, one of them after the end, and a deadlock of two queues since 30 µs."""
+    result = Result.load(write_result(tmp_path / "troubled"))
+    faults = [(0, 20 * US, 60 * US), (0, 80 * US, None), (1, END, None)]
+    result.topology.faults = pl.DataFrame(faults, schema=result.topology.faults.schema, orient="row")
+    cycle = (
+        DeadQueue("h1", 0, "h1:0", "s0", 3, 1000, ((1, "h1", "h2"),)),
+        DeadQueue("s0", 2, "s0:2", "h2", 3, 2000, ()),
+    )
+    result.summary = replace(result.summary, deadlock=Deadlock(30 * US, cycle))
+    return result
 
 
 # --- a small experiment

@@ -610,7 +610,7 @@ charts = [
 
 def picture(content: Content, number: int, values: Values, curves: list[record.Curve]) -> str:
     kept = record.Record.model_construct(curves=curves)
-    return charts.svg(charts.draw(content.charts[number], content, values, kept.curve))
+    return plots.svg(charts.draw(content.charts[number], content, values, kept.curve))
 
 
 def test_every_kind_of_chart_is_drawn(result: Result) -> None:

@@ -11,7 +11,8 @@ import polars as pl
 import pytest
 
 import backwater
-from backwater.experiment import charts, claims, measures, witnesses
+from backwater import plots
+from backwater.experiment import claims, measures, witnesses
 from backwater.experiment.format import PausesMeasure, QueueMeasure, SettlingMeasure, ThroughputMeasure
 from backwater.experiment.grid import Experiment
 from backwater.experiment.record import Record
@@ -233,7 +234,7 @@ def test_the_page_of_results_is_what_the_data_give(paper: str, tmp_path: Path, m
             f"the page of {paper} is an earlier one until all is recorded; not yet: {', '.join(sorted(missing))}"
         )
     monkeypatch.chdir(PAPERS.parent)
-    monkeypatch.setattr(charts, "svg", lambda _: "")
+    monkeypatch.setattr(plots, "svg", lambda _: "")
     page = tmp_path / "RESULTS.md"
     outcome = command_line(
         "reproduce", paper, "--scale", "paper", "--recorded", "-o", tmp_path / "charts", "--markdown", page

@@ -4,10 +4,10 @@ from collections import Counter
 
 import polars as pl
 import pytest
-import vl_convert
 
-from backwater import Result, plots, report
+from backwater import Result, plots, report, style
 from backwater.topology_plot import collapse_hosts, place, topology_chart
+from conftest import END
 
 CHARTS = (
     "fct",
@@ -30,11 +30,9 @@ def charts_of(html: str) -> int:
 
 
 @pytest.mark.parametrize("name", CHARTS)
-def test_every_chart_can_be_drawn(result: Result, quiet_result: Result, name: str) -> None:
-    for subject in (result, quiet_result):
-        chart = getattr(subject.plot, name)()
-        svg = vl_convert.vegalite_to_svg(plots.json_spec(chart))
-        assert svg.startswith("<svg")
+def test_every_chart_can_be_drawn(result: Result, quiet_result: Result, troubled: Result, name: str) -> None:
+    for subject in (result, quiet_result, troubled):
+        assert plots.svg(getattr(subject.plot, name)()).startswith("<svg")
 
 
 def test_the_report_is_one_file_that_needs_no_network(result: Result) -> None:
@@ -43,6 +41,11 @@ def test_the_report_is_one_file_that_needs_no_network(result: Result) -> None:
     assert charts_of(html) == len(CHARTS)
     assert html.count("window.vegaEmbed=") == 1
     assert "&#34;sample_interval&#34;: &#34;10 us&#34;" in html
+
+
+def test_a_report_is_the_same_every_time(result: Result, troubled: Result) -> None:
+    runs = {"good": result, "bad": troubled}
+    assert report.report(runs) == report.report(runs)
 
 
 def test_a_report_about_two_runs_shares_the_library(result: Result) -> None:
@@ -73,7 +76,8 @@ def fabric(kinds: dict[str, tuple[str, int]], *ends: tuple[str, str]) -> tuple[p
     for a, b in ends:
         links.append((a, ports[a], b, ports[b]))
         ports.update((a, b))
-    return nodes, pl.DataFrame(links, schema=["a", "a_port", "b", "b_port"], orient="row")
+    frame = pl.DataFrame(links, schema=["a", "a_port", "b", "b_port"], orient="row")
+    return nodes, frame.with_columns(pl.lit(None, pl.String).alias(f"{end}_interface") for end in "ab")
 
 
 def bcube(n: int, k: int, *without: str) -> tuple[pl.DataFrame, pl.DataFrame]:
@@ -138,7 +142,7 @@ def test_hosts_have_their_names_where_they_fit(result: Result) -> None:
         topology.nodes = nodes
         topology.links = links.with_columns(rate_bps=100, delay_ps=1000)
         samples = pl.DataFrame([{"link": link} | load for link in range(links.height)])
-        chart = topology_chart(topology, samples).to_dict()
+        chart = topology_chart(topology, samples, END, {}, ()).to_dict()
         assert len(chart["datasets"][chart["layer"][-1]["data"]["name"]]) == names
 
 
@@ -160,3 +164,35 @@ def test_too_many_servers_become_one_box_per_switch_of_layer_0() -> None:
     assert merged.height == 4 + 4 * 4
     where = {name: (x, y) for name, x, y in place(grouped, merged).select("name", "x", "y").iter_rows()}
     assert (where[boxes[2]], where["s0.2"], where["s1.2"]) == ((0.625, 0), (0.625, -1), (0.625, 1))
+
+
+def test_links_among_switches_of_a_layer_do_not_hide_each_other() -> None:
+    kinds = dict.fromkeys("abc", ("switch", 1)) | {"top": ("switch", 2)}
+    placed = place(*fabric(kinds, ("a", "b"), ("b", "c"), ("c", "a"), ("top", "a")))
+    low, high, other, top = placed["y"]
+    assert low == pytest.approx(other)
+    assert 1 < low < high < top == 2
+
+
+def test_a_box_of_one_host_is_one_host() -> None:
+    nodes, links = fabric({"h0": ("host", 0), "s0": ("switch", 1)}, ("h0", "s0"))
+    assert collapse_hosts(nodes, links)[0]["name"].to_list() == ["1 host of s0", "s0"]
+
+
+def test_what_is_said_of_the_links_of_a_box_is_listed() -> None:
+    nodes, links = fabric({"h0": ("host", 0), "h1": ("host", 0), "s0": ("switch", 1)}, ("h0", "s0"), ("h1", "s0"))
+    texts = {"link": ["x", "y"], "down": [None, "now"], "stuck": [None, None]}
+    told = pl.DataFrame(texts, schema=dict.fromkeys(texts, pl.String))
+    _, merged = collapse_hosts(nodes, pl.concat([links, told], how="horizontal"))
+    assert merged.select(*texts).rows() == [("x and y", "now", None)]
+
+
+def test_areas_of_hosts_for_the_pointer_are_as_wide_as_there_is_room(result: Result) -> None:
+    nodes, links = bcube(8, 1)
+    result.topology.nodes, result.topology.links = nodes, links.with_columns(rate_bps=100, delay_ps=1000)
+    load = dict.fromkeys(("peak_utilisation", "mean_utilisation", "paused_share"), pl.lit(0.0))
+    samples = pl.DataFrame({"link": range(links.height)}).with_columns(**load)
+    chart = topology_chart(result.topology, samples, END, {}, ()).to_dict()
+    rows = chart["datasets"][chart["layer"][3]["data"]["name"]]
+    half = style.WIDE / 2 / 64
+    assert {row["area"] for row in rows if row["role"] == "host"} == {f"M-{half},-14H{half}V14H-{half}Z"}

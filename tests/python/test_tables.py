@@ -167,6 +167,24 @@ def test_paused_queues_over_time_integrate_to_the_total(result: Result) -> None:
     ]
 
 
+def test_paused_queues_over_time_go_on_to_the_end_if_there_are_any(result: Result) -> None:
+    frame = tables.paused_over_time(result.pauses.head(2), END, points=4)
+    assert frame["time_ps"].to_list() == [25 * US, 50 * US, 75 * US, 100 * US]
+    assert frame["queues"].to_list() == pytest.approx([0.8, 0, 0, 0])
+    assert tables.paused_over_time(result.pauses.clear(), END).is_empty()
+
+
+def test_series_go_on_at_zero_to_the_end_if_there_are_any(result: Result) -> None:
+    samples = tables.buffer_samples(result.buffers)
+    assert tables.highest(samples, INTERVAL, END)["value"].to_list() == [1000, 3000, *[0] * 8]
+    assert tables.highest(samples, INTERVAL, END, points=2)["time_ps"].to_list() == [50 * US, 100 * US]
+    assert tables.highest(samples.clear(), INTERVAL, END).is_empty()
+    sent = tables.throughput(result.ports, result.topology.nodes, INTERVAL, END).filter(direction=tables.SENT)
+    assert sent["time_ps"].to_list() == [number * INTERVAL for number in range(1, 11)]
+    assert sent["bps"].tail(7).to_list() == [0.0] * 7
+    assert tables.throughput(result.ports.clear(), result.topology.nodes, INTERVAL, END).is_empty()
+
+
 def test_link_load_takes_the_worse_direction(result: Result) -> None:
     load = tables.link_load(result.ports, result.pauses, result.topology.egress_ports, INTERVAL, END)
     assert load.rows() == [

@@ -8,7 +8,6 @@ from typing import Any, assert_never
 
 import altair as alt
 import polars as pl
-import vl_convert
 
 from backwater import plots, style, tables
 from backwater.experiment import measures
@@ -34,12 +33,6 @@ from backwater.experiment.record import Curve, asked, by_place
 _LOG = alt.Scale(type="log", nice=False, padding=8)
 # Of a panel, where there are several.
 _PANEL_WIDTH = 260
-
-
-def svg(chart: plots.Chart) -> str:
-    """The chart as a picture."""
-    picture: str = vl_convert.vegalite_to_svg(plots.json_spec(chart))
-    return picture
 
 
 # Opens the line of a chart at a place.

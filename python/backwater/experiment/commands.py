@@ -14,15 +14,16 @@ from rich.text import Text
 
 from backwater import console, views
 from backwater.console import UsageError
-from backwater.experiment import record, witnesses
 from backwater.experiment import reproduce as reproduction
 from backwater.experiment import sweep as running
+from backwater.experiment import witnesses
 from backwater.experiment.grid import Experiment
 from backwater.experiment.mistakes import meant
 from backwater.experiment.record import Record
 from backwater.experiment.reproduce import Figure
 from backwater.experiment.store import LOG_FILE, Job, Store
 from backwater.experiment.study import Study
+from backwater.experiment.swept import Sweep
 from backwater.summary import EXIT_CODES
 
 # Where results go when the command line does not say.
@@ -112,10 +113,10 @@ def sweep(
     study = Study.plan(experiment, _choose_scale(experiment, scale), _only(experiment, axis or []))
     kept = Store(store)
     _run_all(kept, [*study.jobs.values()], jobs)
-    table = reproduction.measures_table(experiment, study.scale, record.runs(study, kept))
-    console.out.print(console.table(table))
+    swept = Sweep(study, kept)
+    console.out.print(console.table(swept.table))
     if output is not None:
-        frame = reproduction.frame(study, kept)
+        frame = swept.frame
         content = io.BytesIO()
         frame.write_csv(content) if output.suffix == ".csv" else frame.write_parquet(content)
         output.parent.mkdir(parents=True, exist_ok=True)

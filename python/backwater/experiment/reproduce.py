@@ -9,16 +9,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import polars as pl
-
 from backwater import style
-from backwater.experiment import claims, comparisons, measures, record
+from backwater.experiment import claims, comparisons, measures
 from backwater.experiment.claims import YES_OR_NO, Estimate, Finding
 from backwater.experiment.format import Claim
 from backwater.experiment.grid import Experiment, Point
 from backwater.experiment.record import Record, Run, by_place
-from backwater.experiment.store import Store
-from backwater.experiment.study import Study
 from backwater.views import View
 
 
@@ -100,18 +96,6 @@ def _with_confidence(over_seeds: Sequence[float], unit: str) -> str:
     return f"{style.figure(estimate.mean, unit)} ± {style.figure(estimate.half_width, unit)}"
 
 
-def frame(study: Study, store: Store) -> pl.DataFrame:
-    """A row per point: its place, its seed, how its run went and where it is, and its measures."""
-    rows = []
-    for point, run in record.runs(study, store).items():
-        result = study.result(store, point)
-        directory = None if result is None else str(result.directory)
-        seconds = None if result is None else run.cpu_seconds
-        about = {"seed": point.seed, "outcome": run.outcome, "cpu_seconds": seconds, "directory": directory}
-        rows.append({**point.place, **about, **run.measures})
-    return pl.DataFrame(rows, infer_schema_length=None)
-
-
 @dataclass(frozen=True)
 class Endings:
     """How the runs of an experiment ended.
@@ -189,14 +173,15 @@ class Figure:
 
 
 def _draw(experiment: Experiment, kept: Record, values: claims.Values, directory: Path) -> list[Path]:
-    from backwater.experiment import charts  # noqa: PLC0415 - charts are slow to import
+    from backwater import plots  # noqa: PLC0415 - charts are slow to import
+    from backwater.experiment import charts  # noqa: PLC0415 - as above
 
     written = []
     directory.mkdir(parents=True, exist_ok=True)
     for number, chart in enumerate(experiment.content.charts, 1):
         path = directory / f"{experiment.name}-{number}.svg"
         drawn = charts.draw(chart, experiment.content, values, kept.curve)
-        path.write_text(charts.svg(drawn), encoding="utf-8")
+        path.write_text(plots.svg(drawn), encoding="utf-8")
         written.append(path)
     return written
 

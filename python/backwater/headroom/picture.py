@@ -6,17 +6,11 @@ from collections.abc import Sequence
 
 import altair as alt
 import polars as pl
-import vl_convert
 
 from backwater import plots, style
 from backwater.headroom.plan import Chip, Plan
 
 _PARTS = ("headroom", "private", "left to share")
-
-
-def _svg(chart: plots.Chart) -> str:
-    picture: str = vl_convert.vegalite_to_svg(plots.json_spec(chart))
-    return picture
 
 
 def schemes(plan: Plan) -> str:
@@ -42,7 +36,7 @@ def schemes(plan: Plan) -> str:
     switch = plan.switch
     ports, classes = style.counted(switch.ports, "port"), style.counted(switch.classes, "lossless class")
     note = f"{ports} of {switch.rate / 1e9:g} Gb/s, {classes}"
-    return _svg(plots.themed(chart, f"A buffer of {style.size(switch.buffer)}", note))
+    return plots.svg(plots.themed(chart, f"A buffer of {style.size(switch.buffer)}", note))
 
 
 def chips(plans: Sequence[tuple[Chip, Plan]]) -> str:
@@ -83,4 +77,4 @@ def chips(plans: Sequence[tuple[Chip, Plan]]) -> str:
     chart = alt.layer(shares, line).resolve_scale(y="independent")
     drawn = chart.properties(width=style.CHART_WIDTH, height=style.CHART_HEIGHT)
     classes = style.counted(plans[0][1].switch.classes, "lossless class")
-    return _svg(plots.themed(drawn, "Buffer of switching chips", f"{classes}; line: buffer per capacity"))
+    return plots.svg(plots.themed(drawn, "Buffer of switching chips", f"{classes}; line: buffer per capacity"))

@@ -1,0 +1,105 @@
+"""A sweep as Python sees it: run, and then a table."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Self
+
+import polars as pl
+
+from backwater import notebook
+from backwater.experiment import record, reproduce, sweep
+from backwater.experiment.grid import Experiment, Point
+from backwater.experiment.record import Run
+from backwater.experiment.store import LOG_FILE, Store
+from backwater.experiment.study import Study
+from backwater.experiment.sweep import Failure
+from backwater.style import counted
+from backwater.views import View
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """The points of an experiment, and the store that holds their results.
+
+    In a notebook it shows itself as the table of its measures.
+
+    Attributes:
+        study: What there is to run.
+        store: Where the results are.
+        failures: Runs that failed.
+    """
+
+    study: Study
+    store: Store
+    failures: Sequence[Failure] = ()
+
+    @classmethod
+    def run(
+        cls,
+        path: str | Path,
+        scale: str | None = None,
+        only: Mapping[str, Sequence[str]] | None = None,
+        store: str | Path = "results/store",
+        workers: int | None = None,
+        report: Callable[[int, int], None] = lambda _done, _all: None,
+    ) -> Self:
+        """Runs what the store does not hold yet.
+
+        Args:
+            path: Experiment file.
+            scale: Its scale; the first of the file if none is given.
+            only: Points of an axis that are wanted, by axis; of the others, all are.
+            store: Directory where results are kept, and found again.
+            workers: How many runs at once; one per core if it is not given.
+            report: Told, whenever it changes, how many results there are, and how many there will be.
+
+        Raises:
+            ScenarioError: With every mistake of the file, or of the scenario of any point.
+            ValueError: If the file has no such scale, axis or point.
+            SweepInterrupted: On ^C; what was complete by then is kept.
+        """
+        experiment = Experiment.load(path)
+        content = experiment.content
+        scale = next(iter(content.scales)) if scale is None else scale
+        if scale not in content.scales:
+            raise ValueError(f"{path} has no scale {scale!r}: it has {', '.join(content.scales)}")
+        for axis, names in (only or {}).items():
+            if unknown := [name for name in names if name not in content.axes.get(axis, {})]:
+                raise ValueError(f"{path} has no axis {axis!r} with a point {unknown[0]!r}")
+        study, kept = Study.plan(experiment, scale, only), Store(Path(store))
+        jobs = [*study.jobs.values()]
+        return cls(study, kept, sweep.run(kept, jobs, workers or os.cpu_count() or 1, report))
+
+    @cached_property
+    def _runs(self) -> dict[Point, Run]:
+        return record.runs(self.study, self.store)
+
+    @cached_property
+    def table(self) -> View:
+        """The measures of every place: mean over the seeds, with 95 % confidence."""
+        return reproduce.measures_table(self.study.experiment, self.study.scale, self._runs)
+
+    @cached_property
+    def frame(self) -> pl.DataFrame:
+        """A row per run: its place, its seed, how it went and where its result is, and its measures."""
+        rows = []
+        for point, run in self._runs.items():
+            result = self.study.result(self.store, point)
+            directory = None if result is None else str(result.directory)
+            seconds = None if result is None else run.cpu_seconds
+            about = {"seed": point.seed, "outcome": run.outcome, "cpu_seconds": seconds, "directory": directory}
+            rows.append({**point.place, **about, **run.measures})
+        return pl.DataFrame(rows, infer_schema_length=None)
+
+    def __repr__(self) -> str:
+        return f"<Sweep {self.table.title}: {counted(len(self._runs), 'run')}, {self.store.directory}>"
+
+    def _repr_html_(self) -> str:
+        """The table, and which runs failed, for notebooks."""
+        failed = [f"{each.name} failed: see {each.directory / LOG_FILE}" for each in self.failures]
+        return notebook.fragment([self.table], alarms=failed)

@@ -1,0 +1,253 @@
+"""What charts show: colours, axes, words, and what the pointer finds."""
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+import vl_convert
+
+from backwater import Result, looks, plots, report, style
+from backwater.topology_plot import topology_chart
+from conftest import BUFFERS, END, FLOW_ROWS, FLOWS, US, write_result
+
+OVER_TIME = ("throughput", "buffer", "headroom", "queues", "pauses", "paused_queues")
+OVER_SIZE = ("fct", "slowdown", "slowdown_cdf")
+
+
+def spec(result: Result, name: str) -> dict[str, Any]:
+    return plots.json_spec(getattr(result.plot, name)())
+
+
+def layers(chart: dict[str, Any]) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = chart.get("layer", [chart])
+    return found
+
+
+def rows(chart: dict[str, Any], layer: int = 0) -> list[dict[str, Any]]:
+    """The data of a layer."""
+    data: dict[str, Any] = layers(chart)[layer].get("data") or chart["data"]
+    found: list[dict[str, Any]] = data["values"] if "values" in data else chart["datasets"][data["name"]]
+    return found
+
+
+def encoding(result: Result, name: str, channel: str) -> Any:  # noqa: ANN401 - JSON
+    """What the first layer of a chart has on a channel."""
+    return layers(spec(result, name))[0]["encoding"].get(channel)
+
+
+def range_of(result: Result, name: str, channel: str = "color") -> dict[str, Any]:
+    scale = encoding(result, name, channel)["scale"]
+    return dict(zip(scale["domain"], scale["range"], strict=True))
+
+
+def in_page(html: str) -> list[dict[str, Any]]:
+    """The charts of a page."""
+    return [json.loads(text) for text in re.findall(r'vega\+json"[^>]*>(.*?)</script>', html)]
+
+
+def words(value: Any) -> Iterator[str]:  # noqa: ANN401 - JSON
+    """All titles in a chart."""
+    if isinstance(value, dict):
+        if isinstance(value.get("title"), str):
+            yield value["title"]
+        value = [*value.values()]
+    if isinstance(value, list):
+        for inner in value:
+            yield from words(inner)
+
+
+# --- colours
+
+
+def test_a_node_has_one_colour_in_all_charts(result: Result) -> None:
+    blue, orange, *_ = style.PALETTE
+    at_host = pl.col("node") == "h0"
+    result.queues = result.queues.with_columns(bytes=pl.when(at_host).then(300).otherwise("bytes"))
+    assert range_of(result, "buffer") == {"s0": blue}
+    assert range_of(result, "headroom") == {"s0": blue}
+    # Further ports of a node are lighter, and their lines are dashed.
+    lighter = [style.mixed(blue, "#ffffff", share) for share in (0.3, 0.5)]
+    assert range_of(result, "queues") == {"s0:2": blue, "s0:1": lighter[1], "h0:0": orange}
+    assert range_of(result, "queues", "strokeDash") == {"s0:2": [1, 0], "s0:1": [2, 2], "h0:0": [1, 0]}
+    assert range_of(result, "pauses") == {"s0:0": lighter[0], "s0:2": blue}
+    outlines = {row["name"]: row["outline"] for row in rows(spec(result, "topology"), 2)}
+    assert outlines == {"h0": orange, "h1": style.REFERENCE_COLOUR, "h2": style.REFERENCE_COLOUR, "s0": blue}
+
+
+def test_what_is_no_node_has_not_the_colour_of_one(result: Result) -> None:
+    assert [*range_of(result, "paused_queues").values()] == [style.REFERENCE_COLOUR]
+    assert not {*style.LAYER_COLOURS} & {*style.PALETTE}
+
+
+def test_no_two_nodes_share_a_colour_but_grey(result: Result) -> None:
+    names = [f"s{number:02}" for number in range(30)]
+    buffers = [(10 * US, name, 1000 - number, 0, 0) for number, name in enumerate(names)]
+    result.buffers = pl.DataFrame(buffers, schema=BUFFERS, orient="row")
+    found = looks.of_result(result)
+    assert found.nodes.keys() == {*names, "s0"}
+    own = [look.colour for look in found.nodes.values() if look.colour != style.OTHER_COLOUR]
+    assert len(own) == len({*own}) == 24
+    grey = [look.dash for look in found.nodes.values() if look.colour == style.OTHER_COLOUR]
+    assert (len(grey), len({*grey})) == (7, 6)
+    # Charts show the first eight of these switches, and the one of all queues and causes.
+    assert found.shown.keys() == {*names[:8], "s0"}
+    assert [*range_of(result, "buffer")] == names[:8]
+
+
+def test_a_run_has_one_colour_in_a_comparison(result: Result, tmp_path: Path) -> None:
+    other = Result.load(write_result(tmp_path / "other"))
+    other.flows = other.flows.with_columns(tag=pl.lit("another"))
+    colours = [
+        layers(chart)[0]["encoding"]["color"] for chart in in_page(report.comparison({"one": result, "two": other}))
+    ]
+    assert len(colours) == 2 * 2 + 3
+    for colour in colours:
+        assert colour["scale"] == {"domain": ["one", "two"], "range": [*style.PALETTE[:2]]}
+    # Of the first four, each has the traffic of one run alone.
+    assert [colour["legend"]["values"] for colour in colours[:4]] == [["one"]] * 2 + [["two"]] * 2
+
+
+# --- time
+
+
+@pytest.mark.parametrize("name", OVER_TIME)
+def test_all_time_axes_span_the_run(result: Result, name: str) -> None:
+    axis = encoding(result, name, "x")
+    assert (axis["scale"]["domain"], axis["title"]) == ([0, 100], "Simulated time (µs)")
+    assert max(row.get("end", row["time"]) for row in rows(spec(result, name))) == 100
+
+
+def test_the_axes_of_a_comparison_span_the_longest_run(result: Result, tmp_path: Path) -> None:
+    longer = Result.load(write_result(tmp_path / "longer", simulated_ps=3 * END))
+    charts = in_page(report.comparison({"a": result, "b": longer}))[-3:]
+    for chart in charts:
+        assert layers(chart)[0]["encoding"]["x"]["scale"]["domain"] == [0, 300]
+        assert {row["series"]: row["time"] for row in rows(chart)} == {"a": 100, "b": 300}
+
+
+def zooms(result: Result, name: str) -> set[str]:
+    """The signals that hold what range of an axis is shown."""
+    vega: dict[str, Any] = vl_convert.vegalite_to_vega(spec(result, name))
+    return {signal["name"] for signal in vega["signals"] if signal["name"].startswith("zoom_")}
+
+
+@pytest.mark.parametrize("name", OVER_TIME)
+def test_charts_over_time_zoom_with_a_signal_that_a_page_shares(result: Result, troubled: Result, name: str) -> None:
+    for subject in (result, troubled):
+        assert "zoom_time" in zooms(subject, name)
+    assert 'const RANGE = "zoom_time";' in report.report({"": result})
+
+
+@pytest.mark.parametrize("name", OVER_SIZE)
+def test_charts_over_size_zoom_on_their_own(result: Result, name: str) -> None:
+    assert zooms(result, name) & {"zoom_bytes", "zoom_value"}
+
+
+@pytest.mark.parametrize("name", OVER_TIME)
+def test_the_onset_of_a_deadlock_is_marked(result: Result, troubled: Result, name: str) -> None:
+    assert [(mark["time"], mark["mark"]) for mark in rows(spec(troubled, name), 1)] == [(30, "deadlock at 30 µs")]
+    assert "layer" not in spec(result, name)
+
+
+def test_a_comparison_marks_the_deadlocks_of_all_runs(result: Result, troubled: Result) -> None:
+    runs = {"a": result, "b": troubled, "c": troubled}
+    assert plots.Clock.of(runs) == plots.Clock(END, {"deadlock of b": 30 * US, "deadlock of c": 30 * US})
+    for chart in in_page(report.comparison(runs))[-3:]:
+        assert [mark["mark"] for mark in rows(chart, 1)] == ["deadlock of b at 30 µs", "deadlock of c at 30 µs"]
+
+
+# --- topology
+
+
+def test_colours_of_links_are_utilisation_from_0_to_1(result: Result) -> None:
+    colour = encoding(result, "topology", "color")
+    assert colour["scale"]["domain"] == [0, 1]
+    assert (colour["legend"]["format"], colour["legend"]["values"]) == ("%", [0, 0.5, 1])
+
+
+@pytest.mark.parametrize("share", [0.0, 1.0])
+def test_each_scale_of_the_topology_has_a_legend(result: Result, share: float) -> None:
+    columns = {"link": range(3), "peak_utilisation": 0.0, "mean_utilisation": 0.0, "paused_share": share}
+    chart = topology_chart(result.topology, pl.DataFrame(columns), END, {}, ()).to_dict()
+    vega: dict[str, Any] = vl_convert.vegalite_to_vega(chart)
+    assert [each["title"] for each in vega["legends"]] == ["mean utilisation", "time under PAUSE", "node"]
+    assert "encode" not in vega["legends"][1]
+
+
+def test_failed_links_are_dashed_and_say_when_they_were_down(result: Result, troubled: Result) -> None:
+    chart = spec(troubled, "topology")
+    # The fault of the second comes when the run has ended.
+    down = {row["link"]: row["down"] for row in rows(chart)}
+    assert down == {"h0 – s0:0": "20 µs to 60 µs and from 80 µs on", "h1 – s0:1": None, "h2 – s0:2": None}
+    assert layers(chart)[0]["encoding"]["strokeDash"]["scale"] == {"domain": ["was down"], "range": [[5, 4]]}
+    assert "was down" in [*words(layers(chart)[1])]
+    # A cross is in the middle of the link.
+    where = {row["name"]: (row["x"], row["y"]) for row in rows(chart, 5)}
+    (cross,) = rows(chart, 2)
+    assert (cross["x"], cross["y"]) == pytest.approx(
+        [sum(ends) / 2 for ends in zip(where["h0"], where["s0"], strict=True)]
+    )
+    assert encoding(result, "topology", "strokeDash") is None
+
+
+def test_a_box_of_hosts_says_which_of_its_links_failed(troubled: Result, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("backwater.topology_plot.HOSTS_DRAWN", 2)
+    (box,) = rows(spec(troubled, "topology"))
+    assert box["link"] == "h0 – s0:0, h1 – s0:1 and h2 – s0:2"
+    assert box["down"] == "h0 – s0:0: 20 µs to 60 µs and from 80 µs on"
+
+
+def test_a_deadlock_is_drawn_in_the_direction_of_its_data(result: Result, troubled: Result) -> None:
+    chart = spec(troubled, "topology")
+    where = {row["name"]: (row["x"], row["y"]) for row in rows(chart, 5)}
+    arrows = {((row["x"], row["y"]), (row["x2"], row["y2"])): row["stuck"] for row in rows(chart, 3)}
+    assert arrows == {
+        (where["h1"], where["s0"]): "1. h1:0 to s0 (class 3, 1 KB of h1 → h2 (flow 1))",
+        (where["s0"], where["h2"]): "2. s0:2 to h2 (class 3)",
+    }
+    assert rows(chart, 3)[0]["what"] == "deadlock: each waits for the next"
+    assert len(layers(spec(result, "topology"))) == len(layers(chart)) - 3
+
+
+def test_links_and_nodes_are_wide_for_the_pointer(result: Result) -> None:
+    lines, wide, dots, areas, *_ = layers(spec(result, "topology"))
+    assert "tooltip" not in lines["encoding"] | dots["encoding"]
+    assert (wide["mark"]["opacity"], wide["mark"]["strokeWidth"]) == (0, 11)
+    assert wide["encoding"]["tooltip"][0]["field"] == "link"
+    assert (areas["mark"]["opacity"], areas["encoding"]["tooltip"][0]["field"]) == (0, "name")
+    paths = {row["name"]: row["area"] for row in rows(spec(result, "topology"), 3)}
+    assert (paths["h0"], paths["s0"]) == ("M-14.0,-14H14.0V14H-14.0Z", "M-16,-16H16V16H-16Z")
+
+
+# --- words
+
+
+@pytest.mark.parametrize("name", [*OVER_TIME, *OVER_SIZE, "topology"])
+def test_axes_have_words(troubled: Result, name: str) -> None:
+    chart = spec(troubled, name)
+    for axis in (layers(chart)[0]["encoding"][channel] for channel in "xy"):
+        if axis["type"] == "quantitative" and axis.get("axis", True):
+            assert re.match(r"[A-Z][a-z]{3,}", axis["title"])
+    assert not [title for title in words(chart) if re.search("FCT|_|:[QN]|^series$", title)]
+
+
+def test_one_of_a_thing_is_singular(result: Result, tmp_path: Path) -> None:
+    counts = {"total": 1, "finished": 1, "unfinished": 0, "endless": 0}
+    one = Result.load(write_result(tmp_path / "one", flows=counts, pause_frames=1))
+    one.flows = pl.DataFrame(FLOW_ROWS[4:5], schema=FLOWS, orient="row")
+    one.pauses = result.pauses.head(1)
+    text = re.sub("<script>.*?</script>", "", report.report({"one": one}) + report.fragment(one), flags=re.DOTALL)
+    assert "1 flow not counted" in text
+    assert not re.findall(r"\b1 (?:\w+ )?(?:flows|switches|hosts|links|ports|queues|pauses|packets)\b", text)
+    subtitle = plots.json_spec(result.plot.pauses(rows=1))["title"]["subtitle"]
+    assert subtitle == "paused longest: 1 egress queue; 1 more not shown"
+    assert (style.counted(1, "switch"), style.counted(2, "switch")) == ("1 switch", "2 switches")
+
+
+def test_the_distribution_of_one_flow_can_be_seen(result: Result) -> None:
+    result.flows = result.flows.head(1)
+    assert [(row["value"], row["fraction"]) for row in rows(spec(result, "slowdown_cdf"))] == [(2, 0), (2, 1)]
