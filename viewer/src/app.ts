@@ -39,12 +39,13 @@ export function mount(root: HTMLElement, runs: readonly Data[]): Store {
   const contexts = runs.map((data): Context => ({ data, store, hues: new Hues() }));
   const isPair = runs.length > 1;
   const tabs = VIEWS.map((view, index) => h("button", { role: "tab", id: `tab-${view}`, "data-view": view, "aria-controls": "views", title: `${TITLES[view]} (${index + 1})`, onclick: () => store.set({ view }, "jump") }, TITLES[view]));
-  const main = h("main", { id: "views", class: isPair ? "pair" : "single", role: "tabpanel" });
+  const panel = h("div", { id: "views", role: "tabpanel" });
+  const main = h("main", { class: isPair ? "pair" : "single" }, panel);
   root.replaceChildren(
     h(
       "header",
       {},
-      h("div", { class: "brand" }, "Backwater"),
+      h("h1", { class: "brand" }, "Backwater"),
       !isPair && runs[0] ? runHead(runs[0]) : "",
       h("nav", { role: "tablist", "aria-label": "Views" }, ...tabs),
       search.element,
@@ -61,8 +62,8 @@ export function mount(root: HTMLElement, runs: readonly Data[]): Store {
     for (const old of shown) old.destroy();
     hide();
     shown = contexts.map(MAKERS[view]);
-    main.replaceChildren(...shown.map(({ element }, index) => pane(element, isPair ? runs[index] : undefined)));
-    main.setAttribute("aria-labelledby", `tab-${view}`);
+    panel.replaceChildren(...shown.map(({ element }, index) => pane(element, isPair ? runs[index] : undefined)));
+    panel.setAttribute("aria-labelledby", `tab-${view}`);
     main.dataset["view"] = view;
     for (const tab of tabs) {
       tab.setAttribute("aria-selected", String(tab.dataset["view"] === view));

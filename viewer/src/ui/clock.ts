@@ -1,5 +1,6 @@
 /** The clock on a chart: drag selects a range, a click or a drag of the cursor sets the time, the wheel zooms, shift drags the range along. */
 
+import { duration, instant } from "../format";
 import type { Store } from "../state";
 import { h } from "./dom";
 
@@ -21,6 +22,8 @@ export interface Clock {
 /** Less than this is a click. */
 const CLICK = 4;
 const GRAB = 6;
+/** Lower charts have no room for a label. */
+const ROOM = 40;
 /** A notch of a wheel, as a factor of the range. */
 const NOTCH = 1.0018;
 
@@ -28,7 +31,8 @@ export function bindClock(element: HTMLElement, axis: () => Axis, store: Store):
   const cursor = h("div", { class: "clock-cursor", "aria-hidden": "true" });
   const brush = h("div", { class: "clock-brush", "aria-hidden": "true", hidden: true });
   element.classList.add("clock");
-  element.append(brush, cursor);
+  const label = h("div", { class: "clock-label", "aria-hidden": "true", hidden: true });
+  element.append(brush, cursor, label);
   let held: { mode: "brush" | "cursor" | "pan"; x: number; time: number; hasMoved: boolean } | null = null;
 
   const xOf = (time: number): number => {
@@ -45,6 +49,16 @@ export function bindClock(element: HTMLElement, axis: () => Axis, store: Store):
     const x = xOf(store.state.time);
     cursor.hidden = x < left - 1 || x > left + width + 1;
     cursor.style.transform = `translateX(${x}px)`;
+  };
+  /** Tells the time under the pointer, or how long a brush is. */
+  const tell = (event: PointerEvent, text: string): void => {
+    const { left, width } = axis();
+    const x = event.clientX - element.getBoundingClientRect().left;
+    label.hidden = x < left || x > left + width || element.clientHeight < ROOM;
+    if (label.hidden) return;
+    label.textContent = text;
+    const isRight = x > left + width - 90;
+    label.style.transform = `translateX(${x + (isRight ? -6 : 6)}px) translateX(${isRight ? "-100%" : "0"})`;
   };
   const showBrush = (a: number, b: number): void => {
     brush.hidden = false;
@@ -65,16 +79,20 @@ export function bindClock(element: HTMLElement, axis: () => Axis, store: Store):
     element.setPointerCapture(event.pointerId);
   };
   const move = (event: PointerEvent): void => {
+    const here = timeAt(event.clientX);
     if (!held) {
+      const { width, from, to } = axis();
+      tell(event, instant(here, (to - from) / Math.max(1, width)));
       element.classList.toggle("clock-grab", isOnCursor(event));
       return;
     }
     held.hasMoved ||= Math.abs(event.clientX - held.x) >= CLICK;
     if (!held.hasMoved) return;
-    const time = timeAt(event.clientX);
-    if (held.mode === "cursor") store.set({ time });
-    else if (held.mode === "brush") showBrush(held.time, time);
-    else {
+    if (held.mode === "cursor") store.set({ time: here });
+    else if (held.mode === "brush") {
+      showBrush(held.time, here);
+      tell(event, duration(Math.abs(here - held.time)));
+    } else {
       const { width, from, to } = axis();
       store.pan(((held.x - event.clientX) / width) * (to - from));
       held.x = event.clientX;
@@ -92,6 +110,9 @@ export function bindClock(element: HTMLElement, axis: () => Axis, store: Store):
     held = null;
     brush.hidden = true;
   };
+  const leave = (): void => {
+    label.hidden = true;
+  };
   const wheel = (event: WheelEvent): void => {
     event.preventDefault();
     const { width, from, to } = axis();
@@ -104,6 +125,7 @@ export function bindClock(element: HTMLElement, axis: () => Axis, store: Store):
   element.addEventListener("pointermove", move);
   element.addEventListener("pointerup", up);
   element.addEventListener("pointercancel", cancel);
+  element.addEventListener("pointerleave", leave);
   element.addEventListener("wheel", wheel, { passive: false });
   element.addEventListener("dblclick", whole);
   const unsubscribe = store.subscribe(place);
@@ -117,10 +139,12 @@ export function bindClock(element: HTMLElement, axis: () => Axis, store: Store):
       element.removeEventListener("pointermove", move);
       element.removeEventListener("pointerup", up);
       element.removeEventListener("pointercancel", cancel);
+      element.removeEventListener("pointerleave", leave);
       element.removeEventListener("wheel", wheel);
       element.removeEventListener("dblclick", whole);
       cursor.remove();
       brush.remove();
+      label.remove();
     },
   };
 }

@@ -13,6 +13,7 @@ export const KEYS: readonly (readonly [string, string])[] = [
   ["+ −", "zoom in or out around the cursor"],
   ["0", "the whole run"],
   ["home end", "cursor to the start or the end of the range"],
+  ["esc", "nothing is selected any more"],
   ["t", "dark or light"],
   ["?", "this help"],
 ];
@@ -47,6 +48,7 @@ export function bindKeys(store: Store, runs: readonly Data[], player: Player, op
     "0": () => store.whole(),
     Home: () => store.set({ time: store.state.from }),
     End: () => store.set({ time: store.state.to }),
+    Escape: () => store.set({ node: null, port: null, flow: null, pause: null }, "jump"),
     t: () => toggle(),
   };
   VIEWS.forEach((view, index) => {

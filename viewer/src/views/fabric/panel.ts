@@ -11,7 +11,8 @@ import type { Context } from "../../ui/view";
 
 /** Rows of the table of ports, where no node is selected. */
 const MOST = 14;
-/** Branches that are listed of a tree; the rest is counted. */
+/** Trees that are listed, and branches of each; the rest is counted. */
+const TREES = 40;
 const BRANCHES = 200;
 
 export function panel(context: Context, instant: Instant, trees: readonly Tree[]): HTMLElement[] {
@@ -58,11 +59,12 @@ function deadlock({ data, store }: Context, time: number): HTMLElement[] {
 }
 
 function forest(context: Context, instant: Instant, trees: readonly Tree[]): HTMLElement {
-  const items = trees.map((tree) => treeItem(context, instant, tree));
+  const items = trees.slice(0, TREES).map((tree) => treeItem(context, instant, tree));
   return h(
     "section",
     { "aria-label": "Congestion trees" },
     h("h2", {}, "Congestion trees"),
+    trees.length > TREES && h("p", { class: "quiet" }, `The ${TREES} that hold most of ${count(trees.length)}.`),
     items.length > 0 ? h("ol", { class: "trees" }, ...items) : h("p", { class: "quiet" }, "No queue is paused."),
   );
 }

@@ -3,13 +3,13 @@
 import { frameColour } from "../../colours";
 import type { Frame } from "../../data/model";
 import { PS_PER_US, count, counted, duration, instant, size } from "../../format";
-import { flowName, nodeName, portName, portTitle } from "../../names";
+import { flowName, portName, portTitle } from "../../names";
 import { fill, h, notice, prose, swatch } from "../../ui/dom";
 import { table } from "../../ui/table";
 import { onTheme } from "../../ui/theme";
 import { Bin, type Context, type View, paced, reason, rest } from "../../ui/view";
 import { Ladder, classes, frameTitle } from "./ladder";
-import { type Track, tracks } from "./tracks";
+import { type Subject, type Track, alongWay, atNode } from "./tracks";
 
 /** The range in which frames can be told apart. */
 const CLOSE = 20 * PS_PER_US;
@@ -32,23 +32,39 @@ export function packets(context: Context): View {
   const stack = h("div", { class: "stack" }, chart, details);
   const element = h("div", { class: "view packets-view" }, head, message, stack);
 
-  const subject = async (): Promise<{ title: string; lanes: Track[] }> => {
+  /** What the reader asked to see, where there is a choice. */
+  let wanted: Subject["kind"] | null = null;
+
+  /** What is selected, and the links that it stands for. */
+  const subjects = async (): Promise<Subject[]> => {
     const { flow, port, node } = store.state;
     const found = flow === null ? null : await data.flow(flow);
-    const portIndex = port === null ? null : (topology.portByName(port)?.index ?? null);
-    const nodeIndex = node === null ? null : (topology.nodeByName(node)?.index ?? null);
-    const path = found?.flow.path ?? [];
-    const lanes = tracks(topology, path, portIndex, nodeIndex);
-    const title = found && path.length > 0 ? `Packets on the way of flow ${found.flow.id}, ${flowName(topology, found.flow)}` : portIndex !== null ? `Packets on the link ${portTitle(topology, portIndex)}` : nodeIndex !== null ? `Packets at ${nodeName(topology, nodeIndex)}` : "Packets";
-    return { title, lanes };
+    const link = port === null ? null : topology.portByName(port);
+    const place = node === null ? null : topology.nodeByName(node);
+    const list: Subject[] = [];
+    if (found && found.flow.path.length > 0) list.push({ kind: "flow", label: `flow ${found.flow.id}`, title: `on the way of flow ${found.flow.id}, ${flowName(topology, found.flow)}`, lanes: alongWay(topology, found.flow.path) });
+    if (link) list.push({ kind: "link", label: link.name, title: `on the link ${portTitle(topology, link.index)}`, lanes: [{ port: link.index, isJoined: false }] });
+    if (place) list.push({ kind: "node", label: place.name, title: `at ${place.name}`, lanes: atNode(topology, place.index) });
+    return list;
+  };
+  const choice = (list: readonly Subject[], shown: Subject | undefined): HTMLElement | null => {
+    if (list.length < 2) return null;
+    const choose = (kind: Subject["kind"]): void => {
+      wanted = kind;
+      load();
+    };
+    const buttons = list.map(({ kind, label }) => h("button", { class: "segment", "data-key": kind, "data-subject": kind, "aria-pressed": String(kind === shown?.kind), onclick: () => choose(kind) }, label));
+    return h("div", { class: "segments", role: "group", "aria-label": "Which links" }, ...buttons);
   };
   const load = paced(
     async (isCurrent) => {
       await rest();
-      const { title, lanes } = await subject();
+      const list = await subjects();
+      const shown = list.find(({ kind }) => kind === wanted) ?? list[0];
+      const lanes = shown?.lanes ?? [];
       const { from, to } = store.state;
       if (!isCurrent()) return;
-      fill(head, h("h2", {}, title), h("span", { class: "quiet" }, duration(to - from)), h("div", { class: "buttons" }, ...actions()));
+      fill(head, h("h2", {}, shown ? `Packets ${shown.title}` : "Packets"), h("span", { class: "quiet" }, duration(to - from)), choice(list, shown), h("div", { class: "buttons" }, ...actions()));
       const why = refusal(lanes);
       if (why) return refuse(why);
       const ports = [...new Set(lanes.flatMap(({ port }) => [port, topology.ports[port]?.peerPort ?? port]))];

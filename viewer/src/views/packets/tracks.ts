@@ -3,7 +3,7 @@
 import type { Topology } from "../../data/topology";
 import { portsOf } from "../../layout";
 
-/** Links of a node or of a port's node beyond this are left out. */
+/** Links of a node beyond this are left out. */
 const MOST = 24;
 
 export interface Track {
@@ -13,15 +13,23 @@ export interface Track {
   isJoined: boolean;
 }
 
-/** Along the way of a flow; else the link of a port; else the links of a node. */
-export function tracks(topology: Topology, path: readonly number[], port: number | null, node: number | null): Track[] {
-  if (path.length > 0) {
-    return path.map((port, index) => {
-      const before = topology.ports[path[index - 1] ?? -1];
-      return { port, isJoined: before !== undefined && before.peer === topology.ports[port]?.node };
-    });
-  }
-  if (port !== null) return [{ port, isJoined: false }];
-  if (node !== null) return portsOf(topology, node).slice(0, MOST).map((port) => ({ port, isJoined: false }));
-  return [];
+/** Something selected, and its links. */
+export interface Subject {
+  kind: "flow" | "link" | "node";
+  label: string;
+  title: string;
+  lanes: Track[];
 }
+
+/** The links that a flow takes, one below the other. */
+export function alongWay(topology: Topology, path: readonly number[]): Track[] {
+  return path.map((port, index) => {
+    const before = topology.ports[path[index - 1] ?? -1];
+    return { port, isJoined: before !== undefined && before.peer === topology.ports[port]?.node };
+  });
+}
+
+export const atNode = (topology: Topology, node: number): Track[] =>
+  portsOf(topology, node)
+    .slice(0, MOST)
+    .map((port) => ({ port, isJoined: false }));

@@ -58,6 +58,8 @@ export function ports(context: Context): View {
       const series = await data.port(index, from, to, bins);
       return () => {
         egress.set(egressLines(series));
+        // What hosts have yet to send is theirs, and not sampled.
+        egress.element.hidden = topology.nodes[topology.ports[index]?.node ?? 0]?.kind === "host" && series.egress.size === 0;
         use.set([{ label: "sent", colour: () => token("hue-2"), band: series.utilisation, isFilled: true }]);
         ingress.element.hidden = series.ingress.size === 0;
         ingress.set(ingressLines(series));
@@ -113,7 +115,9 @@ export function ports(context: Context): View {
     stack.hidden = index === null;
     if (index === null) {
       fill(head, h("h2", {}, "Ports"));
-      chooser(context, empty);
+      // Of two runs, one may lack it.
+      if (store.state.port !== null) fill(empty, notice(`This run has no port ${store.state.port}.`));
+      else chooser(context, empty);
     } else if (index !== shown) {
       fill(empty);
       fill(count);
@@ -132,7 +136,7 @@ export function ports(context: Context): View {
     store.subscribe((_, changed) => {
       if (changed.has("port") || changed.has("pause")) update();
       else if (changed.has("from") || changed.has("to")) load();
-      if (port() === null && changed.has("time")) chooser(context, empty);
+      if (store.state.port === null && changed.has("time")) chooser(context, empty);
     }),
   );
   update();
