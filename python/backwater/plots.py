@@ -91,9 +91,9 @@ class Clock:
         """Unit of the axis."""
         return self._scale[1]
 
-    def scaled(self, time_ps: pl.Expr | str) -> pl.Expr:
-        """A time in the unit of the axis."""
-        return (pl.col(time_ps) if isinstance(time_ps, str) else time_ps) / self._scale[0]
+    def scaled(self, column: str) -> pl.Expr:
+        """A column of times in the unit of the axis."""
+        return pl.col(column) / self._scale[0]
 
     def axis(self) -> alt.X:
         """The axis itself; the frame has `time` in its unit."""
