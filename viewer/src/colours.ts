@@ -36,23 +36,23 @@ export class Hues {
 /** Classes, and queues beyond those of the classes. */
 export const classHue = (index: number): string => hue(index);
 
-/** What time went by with. Waiting behind PAUSEs takes the colour of its cause instead, and is hatched. */
+/** What time went by with: blues for what moves, quiet colours for what waits. Waiting behind PAUSEs has the colour of its cause instead, and is hatched. */
 const TERMS: Record<string, string> = {
   serialisation: "term-wire",
   propagation: "term-link",
   forwarding: "term-forward",
   sending: "term-wire",
-  resending: "hue-7",
+  resending: "term-order",
   unanswered: "term-quiet",
-  window: "hue-3",
-  pacing: "hue-6",
+  window: "term-window",
+  pacing: "term-pacing",
   "link-down": "paused",
   "own-queue": "hue-5",
   paused: "paused",
-  order: "hue-7",
-  "other-flow": "hue-4",
-  "other-queue": "hue-4",
-  "other-class": "hue-2",
+  order: "term-order",
+  "other-flow": "term-other",
+  "other-queue": "term-other",
+  "other-class": "term-class",
   ack: "term-quiet",
   cnp: "term-quiet",
   "control-class": "term-quiet",

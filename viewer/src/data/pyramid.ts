@@ -79,17 +79,17 @@ export class Pyramid {
     return (sample + 1) * this.#interval;
   }
 
-  /** Calls `each` with every row of a sample. */
-  async sample(sample: number, fields: string[], each: (place: number, queue: number, values: number[]) => void): Promise<void> {
+  /** Calls `each` with every row of a sample: place, queue (0 without queues), and the value of a field. */
+  async sample(sample: number, field: string, hasQueues: boolean, each: (place: number, queue: number, value: number) => void): Promise<void> {
     if (sample < 0) return;
-    const columns = ["place", "queue", "bin", ...fields.map((field) => `${field}_max`)];
+    const columns = ["place", "bin", `${field}_max`, ...(hasQueues ? ["queue"] : [])];
     const groups = this.#table.groups.filter((group) => isOf(group, 0, sample, sample));
     for (const read of await Promise.all(groups.map((group) => this.#table.group(group, columns)))) {
-      const [place, queue, bin] = [numbers(read, "place"), numbers(read, "queue"), numbers(read, "bin")];
-      const values = fields.map((field) => numbers(read, `${field}_max`));
+      const [place, bin, value] = [numbers(read, "place"), numbers(read, "bin"), numbers(read, `${field}_max`)];
+      const queue = hasQueues ? numbers(read, "queue") : null;
       for (let row = 0; row < bin.length; row++) {
         if (bin[row] !== sample || place[row] === EVERYWHERE) continue;
-        each(at(place, row), at(queue, row), values.map((value) => at(value, row)));
+        each(at(place, row), queue ? at(queue, row) : 0, at(value, row));
       }
     }
   }
@@ -103,22 +103,31 @@ export class Pyramid {
     const isWanted = (group: Group) => isOf(group, level, begin, end) && isWithin(group, "place", place, place);
     const names = fields.flatMap(({ name }) => [`${name}_min`, `${name}_max`]);
     const wanted = this.#table.groups.filter(isWanted);
-    const reads = wanted.map((group) => this.#table.group(group, ["place", "queue", "bin", ...names]));
+    const reads = wanted.map((group) => this.#rowsOf(group, place, ["queue", "bin", ...names]));
     for (const read of await Promise.all(reads)) {
+      const [queues, bins] = [numbers(read, "queue"), numbers(read, "bin")];
       const columns = fields.map(({ name }) => [numbers(read, `${name}_min`), numbers(read, `${name}_max`)] as const);
-      eachOf(read, place, (row, queue, bin) => {
-        if (bin < begin || bin > end) return;
-        const bands = found.get(queue) ?? blank(frame, fields);
-        found.set(queue, bands);
+      for (let row = 0; row < bins.length; row++) {
+        const bin = at(bins, row);
+        if (bin < begin || bin > end) continue;
+        const bands = found.get(at(queues, row)) ?? blank(frame, fields);
+        found.set(at(queues, row), bands);
         fields.forEach(({ factor = 1 }, i) => {
           const [band, column] = [bands[i], columns[i]];
           if (!band || !column) return;
           band.min[bin - begin] = at(column[0], row) * factor;
           band.max[bin - begin] = at(column[1], row) * factor;
         });
-      });
+      }
     }
     return new Map([...found].sort(([one], [other]) => one - other));
+  }
+
+  /** Columns of the rows of a place in a group: those are next to each other, and only their pages are read. */
+  async #rowsOf(group: Group, place: number, names: string[]): Promise<Columns> {
+    const places = numbers(await this.#table.group(group, ["place"]), "place");
+    const [start, end] = [firstFrom(places, place), firstFrom(places, place + 1)];
+    return start === end ? Object.fromEntries(names.map((name) => [name, []])) : this.#table.read(group.start + start, group.start + end, names);
   }
 
   /** The bands of a place without queues. */
@@ -153,20 +162,19 @@ function blank({ times }: Frame, fields: Field[]): Band[] {
   });
 }
 
-function clamp(value: number, least: number, most: number): number {
-  return Math.max(least, Math.min(most, value));
-}
-
-/** The rows of a place: those are next to each other. */
-function eachOf(read: Columns, place: number, each: (row: number, queue: number, bin: number) => void): void {
-  const [places, queue, bin] = [numbers(read, "place"), numbers(read, "queue"), numbers(read, "bin")];
-  let [low, high] = [0, places.length];
+/** The first row of ascending numbers that is not below one. */
+function firstFrom(column: ArrayLike<number>, number: number): number {
+  let [low, high] = [0, column.length];
   while (low < high) {
     const middle = (low + high) >> 1;
-    if (at(places, middle) < place) low = middle + 1;
+    if (at(column, middle) < number) low = middle + 1;
     else high = middle;
   }
-  for (let row = low; row < places.length && places[row] === place; row++) each(row, at(queue, row), at(bin, row));
+  return low;
+}
+
+function clamp(value: number, least: number, most: number): number {
+  return Math.max(least, Math.min(most, value));
 }
 
 export function at(column: ArrayLike<number>, row: number): number {

@@ -116,9 +116,9 @@ class RunData implements Data {
     };
     const toBits = 8e12 / this.#index.sample_ps;
     await Promise.all([
-      queues?.sample(sample, ["bytes"], (port, _, [bytes = 0]) => (found.queued[port] = bytes)),
-      egress?.sample(sample, ["bytes"], (port, queue, [bytes = 0]) => found.queueBytes.set(port * 65536 + queue, bytes)),
-      ports?.sample(ports.intervalAt(time), ["tx_bytes"], (port, _, [bytes = 0]) => {
+      queues?.sample(sample, "bytes", false, (port, _, bytes) => (found.queued[port] = bytes)),
+      egress?.sample(sample, "bytes", true, (port, queue, bytes) => found.queueBytes.set(port * 65536 + queue, bytes)),
+      ports?.sample(ports.intervalAt(time), "tx_bytes", false, (port, _, bytes) => {
         found.utilisation[port] = (bytes * toBits) / (this.topology.ports[port]?.rateBps ?? 1);
       }),
       pauses.at(time).then((active) => (found.pauses = active)),

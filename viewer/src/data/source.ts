@@ -18,8 +18,9 @@ interface Listing {
   runs: { label: string; files: Record<string, number> }[];
 }
 
-/** A smaller file is fetched whole. */
-const SMALL = 1 << 18;
+/** Bytes that are fetched at once, and how many such pieces of a file are kept. */
+const BLOCK = 1 << 18;
+const KEPT = 256;
 
 /** The runs that the page shows. */
 export async function openSources(): Promise<RunFiles[]> {
@@ -58,14 +59,32 @@ class Served implements RunFiles {
   buffer(name: string): AsyncBuffer {
     const byteLength = this.#sizes.get(name);
     if (byteLength === undefined) throw new Error(`this run has no ${name}`);
-    let whole: Promise<ArrayBuffer> | null = null;
+    const blocks = new Map<number, Promise<ArrayBuffer>>();
+    const fetched = async (first: number, last: number): Promise<ArrayBuffer> => {
+      const range = `bytes=${first * BLOCK}-${Math.min(byteLength, (last + 1) * BLOCK) - 1}`;
+      return (await asked(this.#base + name, { headers: { Range: range } })).arrayBuffer();
+    };
     const slice = async (start: number, end = byteLength): Promise<ArrayBuffer> => {
-      if (byteLength <= SMALL) {
-        whole ??= asked(this.#base + name).then((answer) => answer.arrayBuffer());
-        return (await whole).slice(start, end);
+      const [first, last] = [Math.floor(start / BLOCK), Math.floor((end - 1) / BLOCK)];
+      for (let block = first; block <= last; block++) {
+        if (blocks.has(block)) continue;
+        // Blocks that are missing next to each other come with one request.
+        let until = block;
+        while (until < last && !blocks.has(until + 1)) until++;
+        const answer = fetched(block, until);
+        for (let piece = block; piece <= until; piece++) {
+          const from = (piece - block) * BLOCK;
+          const cut = answer.then((bytes) => bytes.slice(from, from + BLOCK));
+          cut.catch(() => blocks.delete(piece));
+          blocks.set(piece, cut);
+        }
       }
-      const range = { headers: { Range: `bytes=${start}-${end - 1}` } };
-      return (await asked(this.#base + name, range)).arrayBuffer();
+      const pieces = await Promise.all(Array.from({ length: last - first + 1 }, (_, i) => blocks.get(first + i)));
+      for (const oldest of blocks.keys()) {
+        if (blocks.size <= KEPT) break;
+        blocks.delete(oldest);
+      }
+      return joined(pieces, start - first * BLOCK, end - start);
     };
     return { byteLength, slice };
   }
@@ -77,6 +96,21 @@ class Served implements RunFiles {
   address(name: string): string {
     return this.#base + name;
   }
+}
+
+/** Some bytes of pieces that follow each other. */
+function joined(pieces: (ArrayBuffer | undefined)[], start: number, length: number): ArrayBuffer {
+  const [only] = pieces;
+  if (only && pieces.length === 1) return only.slice(start, start + length);
+  const bytes = new Uint8Array(length);
+  let at = -start;
+  for (const piece of pieces) {
+    if (!piece) throw new Error("a piece of a file is missing");
+    const from = Math.max(0, -at);
+    bytes.set(new Uint8Array(piece, from, Math.min(piece.byteLength - from, length - Math.max(0, at))), Math.max(0, at));
+    at += piece.byteLength;
+  }
+  return bytes.buffer;
 }
 
 class Embedded implements RunFiles {

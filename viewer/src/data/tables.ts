@@ -15,7 +15,7 @@ export interface Group {
 }
 
 /** Pieces of a table that are kept. */
-const KEPT = 128;
+const KEPT = 512;
 const compressors = { ZSTD: (input: Uint8Array, length: number) => decompress(input, new Uint8Array(length)) };
 
 export class Table {

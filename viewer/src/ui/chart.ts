@@ -23,6 +23,8 @@ export interface Line {
   band: Band;
   dash?: number[];
   isFilled?: boolean;
+  /** Whether a value holds until the next one; else lines run from one to the next. */
+  isStepped?: boolean;
   /** Drawn, but without a value in the legend. */
   isQuiet?: boolean;
 }
@@ -155,7 +157,8 @@ export class TimeChart {
     const bands: uPlot.Band[] = [];
     for (const line of this.#lines) {
       const colour = line.colour();
-      const shape = { stroke: colour, width: 1.4, points: { show: false }, ...(line.dash ? { dash: line.dash } : {}) };
+      const steps = line.isStepped === true ? uPlot.paths.stepped?.({ align: 1 }) : undefined;
+      const shape = { stroke: colour, width: 1.4, points: { show: false }, ...(line.dash ? { dash: line.dash } : {}), ...(steps ? { paths: steps } : {}) };
       series.push({ ...shape, ...(line.isFilled === true ? { fill: faded(colour, 0.18) } : {}) }, { ...shape, width: 0.6 });
       bands.push({ series: [series.length - 2, series.length - 1], fill: faded(colour, 0.3) });
     }
@@ -216,7 +219,7 @@ export class TimeChart {
   #write(): void {
     const time = this.#hovered ?? this.#options.store.state.time;
     const items = this.#lines.map((line) => {
-      const found = line.isQuiet === true ? null : valueAt(line.band, time);
+      const found = line.isQuiet === true ? null : valueAt(line.band, time, line.isStepped);
       const text = found === null ? DASH : found[0] === found[1] ? this.#options.write(found[1]) : `${this.#options.write(found[0])} … ${this.#options.write(found[1])}`;
       const mark = swatch(line.colour(), line.dash ? "dash" : "line");
       const value = line.isQuiet !== true && h("span", { class: "value", "data-value": found === null ? "" : found[1] }, text);
@@ -226,8 +229,8 @@ export class TimeChart {
   }
 }
 
-/** Least and greatest value of the bin nearest to an instant. */
-export function valueAt(band: Band, time: number): [number, number] | null {
+/** Least and greatest value of the bin nearest to an instant; or of the last one up to it. */
+export function valueAt(band: Band, time: number, isStepped = false): [number, number] | null {
   let [low, high] = [0, band.times.length - 1];
   while (low < high) {
     const middle = (low + high) >> 1;
@@ -236,6 +239,7 @@ export function valueAt(band: Band, time: number): [number, number] | null {
   }
   const before = band.times[low - 1];
   const after = band.times[low];
+  if (isStepped && after !== undefined && after > time) return before === undefined ? null : [band.min[low - 1] ?? 0, band.max[low - 1] ?? 0];
   const first = before !== undefined && (after === undefined || time - before < after - time) ? low - 1 : low;
   // Bins narrower than a sample interval hold nothing: the nearest that does counts.
   for (let away = 0; away <= 64; away++) {

@@ -113,9 +113,9 @@ export function flow(context: Context): View {
     ];
     speed.element.hidden = !sender.some((point) => point.rateBps !== null);
     flight.element.hidden = !sender.some((point) => point.inFlight !== null);
-    speed.set([{ label: "sending rate", colour: () => token("hue-0"), band: rates, isFilled: true }]);
-    const window = { label: "window", colour: () => token("hue-3"), band: windows, dash: [6, 4] };
-    flight.set([{ label: "in flight", colour: () => token("hue-0"), band: flights, isFilled: true }, ...(windows.times.length > 0 ? [window] : [])]);
+    speed.set([{ label: "sending rate", colour: () => token("hue-0"), band: rates, isFilled: true, isStepped: true }]);
+    const window = { label: "window", colour: () => token("hue-3"), band: windows, dash: [6, 4], isStepped: true };
+    flight.set([{ label: "in flight", colour: () => token("hue-0"), band: flights, isFilled: true, isStepped: true }, ...(windows.times.length > 0 ? [window] : [])]);
   };
   const ask = async (id: number): Promise<void> => {
     if (asking !== null) return;

@@ -1,4 +1,4 @@
-/** What a sender did, as bands for charts: each value holds until the next one. */
+/** What a sender did, as bands for charts in steps: each value holds until the next one. */
 
 import type { Band, SenderPoint } from "../../data/model";
 
@@ -22,7 +22,6 @@ export function senderBand(points: readonly SenderPoint[], pick: (point: SenderP
     if (point.time >= from) {
       if (!isInside) push(from, held);
       isInside = true;
-      push(point.time, held);
       push(point.time, value);
     }
     held = value;
@@ -34,22 +33,20 @@ export function senderBand(points: readonly SenderPoint[], pick: (point: SenderP
   return thinned(times, values, from, to);
 }
 
-/** uPlot wants times that grow: of values at the same time the least and the greatest stay. */
+/** uPlot wants times that grow: of values at the same time the last counts; where there are too many, the least and the greatest of a bin. */
 function thinned(times: readonly number[], values: readonly number[], from: number, to: number): Band {
-  const width = times.length > MOST ? (to - from) / (MOST / 2) : 1;
+  const width = times.length > MOST ? (to - from) / (MOST / 2) : 0;
   const [outTimes, min, max]: [number[], number[], number[]] = [[], [], []];
   times.forEach((time, index) => {
     const value = values[index] ?? 0;
     const at = outTimes.length - 1;
     const last = outTimes[at];
-    if (last !== undefined && time - last < width) {
-      min[at] = Math.min(min[at] ?? value, value);
-      max[at] = Math.max(max[at] ?? value, value);
-    } else {
-      outTimes.push(time);
-      min.push(value);
-      max.push(value);
-    }
+    const isNext = last === undefined || time - last > width;
+    const isBin = !isNext && width > 0;
+    if (isNext) outTimes.push(time);
+    const place = isNext ? at + 1 : at;
+    min[place] = isBin ? Math.min(min[place] ?? value, value) : value;
+    max[place] = isBin ? Math.max(max[place] ?? value, value) : value;
   });
   return { times: Float64Array.from(outTimes), min: Float64Array.from(min), max: Float64Array.from(max) };
 }
