@@ -26,14 +26,14 @@ use crate::run::Run;
 use crate::tables::{self, Rows};
 use serde_json::{Value, json};
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Changes whenever the files do.
 pub const VERSION: u32 = 1;
 /// Bins that make up one of the level above.
 const BRANCHING: u32 = 4;
-/// Bins of a level that stand together.
-const CHUNK: u32 = 64;
+/// The most bins of the highest level.
+const FEW: u32 = 64;
 /// The most rows of a row group.
 const GROUP: usize = 1 << 14;
 /// Number of the place that stands for all ports together.
@@ -56,6 +56,15 @@ struct Source<'a> {
 }
 
 impl Source<'_> {
+    fn path(&self, table: &str) -> Option<PathBuf> {
+        Some(self.directory.join(format!("{table}.parquet"))).filter(|path| path.exists())
+    }
+
+    /// How many rows a table has; none if the result does not have the table.
+    fn row_count(&self, table: &str) -> Result<u64, ExportError> {
+        self.path(table).map_or(Ok(0), |path| tables::row_count(&path))
+    }
+
     /// Calls `handle` with all rows of a table, some at a time; not at all if the result does not have the table.
     fn read(
         &mut self,
@@ -63,10 +72,7 @@ impl Source<'_> {
         columns: &[&str],
         mut handle: impl FnMut(&Rows<'_>, &Run) -> Result<(), ExportError>,
     ) -> Result<(), ExportError> {
-        let path = self.directory.join(format!("{table}.parquet"));
-        if !path.exists() {
-            return Ok(());
-        }
+        let Some(path) = self.path(table) else { return Ok(()) };
         tables::read(&path, columns, None, |rows| {
             handle(rows, &self.run)?;
             self.done += rows.len() as u64;
@@ -81,9 +87,8 @@ impl Source<'_> {
 /// A file cannot be read or written, or `tell` has said to stop.
 pub fn build(directory: &Path, output: &Path, tell: Tell<'_>) -> Result<(), ExportError> {
     let run = Run::read(directory)?;
-    let paths = TABLES.map(|table| directory.join(format!("{table}.parquet")));
-    let total = paths.iter().filter(|path| path.exists()).map(|path| tables::row_count(path)).sum::<Result<_, _>>()?;
-    let mut source = Source { directory, run, done: 0, total, tell };
+    let mut source = Source { directory, run, done: 0, total: 0, tell };
+    source.total = TABLES.iter().map(|table| source.row_count(table)).sum::<Result<_, _>>()?;
     if source.run.sample_ps > 0 {
         source.queues(output)?;
         source.pyramid(output, "egress", Some("queue"), &[("bytes", Absent::IsZero)])?;
@@ -120,7 +125,7 @@ impl Source<'_> {
         queue: Option<&str>,
         values: &[(&'static str, Absent)],
     ) -> Result<(), ExportError> {
-        let mut pyramid = Pyramid::create(output, table, values, self.run.samples())?;
+        let mut pyramid = Pyramid::create(output, table, values, self.run.samples(), self.row_count(table)?)?;
         let is_of_ports = table != "buffers";
         let mut columns = vec!["time_ps", "node"];
         columns.extend(is_of_ports.then_some("port").into_iter().chain(queue));
@@ -145,7 +150,7 @@ impl Source<'_> {
     /// That of the ports' queues, with what all ports come to.
     fn queues(&mut self, output: &Path) -> Result<(), ExportError> {
         let values = [("bytes", Absent::IsZero), ("paused_queues", Absent::IsZero)];
-        let mut pyramid = Pyramid::create(output, "queues", &values, self.run.samples())?;
+        let mut pyramid = Pyramid::create(output, "queues", &values, self.run.samples(), self.row_count("queues")?)?;
         // Of the sample that is being read.
         let (mut at, mut sums) = (None, [0.0; 2]);
         self.read("queues", &["time_ps", "node", "port", "bytes", "paused_queues"], |rows, run| {

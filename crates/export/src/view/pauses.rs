@@ -6,9 +6,9 @@
 use crate::ExportError;
 use crate::run::Run;
 use crate::tables::Rows;
+use crate::view::BRANCHING;
 use crate::view::pyramid::bins_of_levels;
 use crate::view::sheet::Sheet;
-use crate::view::{BRANCHING, CHUNK};
 use arrow_array::{ArrayRef, Float64Array, Int32Array};
 use arrow_schema::DataType;
 use std::collections::BTreeMap;
@@ -33,6 +33,8 @@ pub(super) const COLUMNS: [&str; 12] = [
 ];
 /// Bins of the lowest level in a run without samples.
 const BINS: u64 = 1 << 12;
+/// Bins of a level that stand together.
+const CHUNK: u32 = 64;
 /// Stands for a number that is not known.
 const UNKNOWN: i32 = -1;
 

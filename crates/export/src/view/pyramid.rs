@@ -1,11 +1,12 @@
 //! Minima and maxima of samples in bins, each level's [`BRANCHING`] times as wide as those below.
 //!
-//! A row is a bin of a place (a port or a node) and a queue there. A bin of level 0 is a sample: bin i that at the end of sample interval i. Rows of a level
-//! stand in chunks of [`CHUNK`] bins; within a chunk by place, queue and bin. Bins in which nothing was sampled have no row.
+//! A row is a bin of a place (a port or a node) and a queue there. A bin of level 0 is a sample: bin i that at the end of sample interval i. Bins in which
+//! nothing was sampled have no row. Rows of a level stand in chunks of successive bins; within a chunk by place, queue and bin. Chunks of level 0 are short,
+//! as all places of a sample are read at once; those of the other levels are long, as many bins of one place are.
 
 use crate::ExportError;
 use crate::view::sheet::Sheet;
-use crate::view::{BRANCHING, CHUNK};
+use crate::view::{BRANCHING, FEW};
 use arrow_array::{ArrayRef, Float64Array, Int32Array};
 use arrow_schema::DataType;
 use std::mem::take;
@@ -14,6 +15,11 @@ use std::sync::Arc;
 
 /// The most values of a row.
 const MOST: usize = 3;
+/// About how many rows a chunk of level 0 has, and one of a higher level.
+const ROWS: [u64; 2] = [1 << 13, 1 << 19];
+/// The fewest bins of a chunk, and how often that can be quadrupled.
+const BINS: u32 = 16;
+const QUADRUPLED: u32 = 3;
 
 /// What it means that a sample has no row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,6 +44,8 @@ struct Row {
 struct Level {
     /// How many there are of this level in all.
     bins: u32,
+    /// How many make up a chunk. All levels have powers of [`BRANCHING`], so that what a chunk adds to the level above is in one chunk there.
+    width: u32,
     chunk: u32,
     rows: Vec<Row>,
 }
@@ -49,24 +57,32 @@ pub(super) struct Pyramid {
     levels: Vec<Level>,
 }
 
-/// How many bins each level has, from the lowest one; the highest is one chunk at most.
+/// How many bins each level has, from the lowest one; the highest has [`FEW`] at most.
 pub(super) fn bins_of_levels(samples: u32) -> impl Iterator<Item = u32> {
-    std::iter::successors(Some(samples), |bins| (*bins > CHUNK).then(|| bins.div_ceil(BRANCHING)))
+    std::iter::successors(Some(samples), |bins| (*bins > FEW).then(|| bins.div_ceil(BRANCHING)))
 }
 
 impl Pyramid {
-    /// A pyramid called `name` in `output`, of so many samples.
+    /// A pyramid called `name` in `output`, of so many samples; all of them together have about so many rows.
     pub(super) fn create(
         output: &Path,
         name: &str,
         values: &[(&'static str, Absent)],
         samples: u32,
+        rows: u64,
     ) -> Result<Pyramid, ExportError> {
         let keys = ["level", "place", "queue", "bin"].map(|name| (name.to_owned(), DataType::Int32));
         let bounds =
             |(name, _): &(&str, Absent)| ["min", "max"].map(|bound| (format!("{name}_{bound}"), DataType::Float64));
         let columns: Vec<_> = keys.into_iter().chain(values.iter().flat_map(bounds)).collect();
-        let levels = bins_of_levels(samples).map(|bins| Level { bins, ..Default::default() });
+        // As many bins as have that many rows, or fewer.
+        let width = |level: usize| {
+            let bins = ROWS[level.min(1)].saturating_mul(samples.into()) / rows.max(1);
+            let widths = (0..=QUADRUPLED).map(|times| BINS * BRANCHING.pow(times));
+            widths.rev().find(|width| u64::from(*width) <= bins).unwrap_or(BINS)
+        };
+        let levels = bins_of_levels(samples).enumerate();
+        let levels = levels.map(|(level, bins)| Level { bins, width: width(level), ..Default::default() });
         Ok(Pyramid {
             sheet: Sheet::create(output, name, &columns)?,
             absent: values.iter().map(|(_, absent)| *absent).collect(),
@@ -88,7 +104,7 @@ impl Pyramid {
     }
 
     fn add(&mut self, level: usize, row: Row) -> Result<(), ExportError> {
-        let chunk = row.bin / CHUNK;
+        let chunk = row.bin / self.levels[level].width;
         if chunk != self.levels[level].chunk {
             self.close(level)?;
             self.levels[level].chunk = chunk;

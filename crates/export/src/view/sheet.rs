@@ -12,6 +12,9 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+/// Rows of a page, which can be read without the others of its row group.
+const PAGE: usize = 1 << 11;
+
 /// A file that is being written.
 pub(super) struct Sheet {
     path: PathBuf,
@@ -31,6 +34,7 @@ impl Sheet {
         let properties = WriterProperties::builder()
             .set_compression(Compression::ZSTD(level))
             .set_dictionary_enabled(false)
+            .set_data_page_row_count_limit(PAGE)
             .set_statistics_enabled(EnabledStatistics::None);
         let properties = columns.iter().fold(properties, |properties, (name, kind)| {
             let column = ColumnPath::from(name.as_str());
@@ -38,7 +42,9 @@ impl Sheet {
                 DataType::Int32 => properties
                     .set_column_encoding(column.clone(), Encoding::DELTA_BINARY_PACKED)
                     .set_column_statistics_enabled(column, EnabledStatistics::Chunk),
-                DataType::Float64 => properties.set_column_statistics_enabled(column, EnabledStatistics::Chunk),
+                DataType::Float64 => properties
+                    .set_column_encoding(column.clone(), Encoding::BYTE_STREAM_SPLIT)
+                    .set_column_statistics_enabled(column, EnabledStatistics::Chunk),
                 _ => properties,
             }
         });

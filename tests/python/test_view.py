@@ -1,0 +1,403 @@
+"""The files that the viewer reads, recomputed from the tables of the result."""
+
+import json
+import shutil
+from collections import Counter, defaultdict
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+import backwater
+from backwater import Result, Scenario, victims
+from backwater.result import DamagedError
+from backwater.viewer import files
+from conftest import seal
+from traced import INCAST
+
+BRANCHING, CHUNK = 4, 64
+# Four levels of samples, pauses of all lengths, and flows that do not end.
+SCENARIO: dict[str, Any] = {
+    "run": {"until": "100 us", "drain": "20 us"},
+    "topology": {"kind": "leaf-spine", "leaves": 3, "spines": 2, "hosts_per_leaf": 4},
+    "switch": {"buffer": "1 MiB"},
+    "congestion_control": {"kind": "none"},
+    "probes": {"sample_interval": "100 ns", "flows": True, "trace": {"from": "20 us", "until": "40 us"}},
+    "traffic": [
+        {"kind": "incast", "degree": 8, "size": "200 KB", "period": "40 us"},
+        {"kind": "poisson", "sizes": {"fixed": "20 KB"}, "load": 0.3},
+    ],
+}
+
+
+@pytest.fixture(scope="module")
+def result(tmp_path_factory: pytest.TempPathFactory) -> Result:
+    return backwater.run(Scenario.from_dict(SCENARIO), tmp_path_factory.mktemp("viewed"))
+
+
+@pytest.fixture(scope="module")
+def view(result: Result) -> Path:
+    return files.prepare(result)
+
+
+def ports(result: Result) -> pl.DataFrame:
+    """Every port and its number: node by node, in the order of the nodes."""
+    order = result.topology.nodes.with_row_index("at").select(node="name", at="at")
+    egress = result.topology.egress_ports.select("node", "port").join(order, on="node").sort("at", "port")
+    return egress.select("node", "port").with_row_index("place")
+
+
+def placed(result: Result, table: pl.DataFrame) -> pl.DataFrame:
+    """The table with the number of the port of each row."""
+    named = table.with_columns(pl.col("node").cast(pl.String))
+    return named.join(ports(result), on=["node", "port"], maintain_order="left")
+
+
+def expected(
+    samples: pl.DataFrame, count: int, level: int, unknown: tuple[str, ...]
+) -> dict[tuple[int, int, int], list[tuple[float | None, float | None]]]:
+    """Minima and maxima by place, queue and bin of a level; what was not sampled is zero, but for `unknown` values."""
+    names = [name for name in samples.columns if name not in {"place", "queue", "bin"}]
+    width = BRANCHING**level
+    rows: dict[tuple[int, int, int], list[tuple[Any, ...]]] = defaultdict(list)
+    for place, queue, at, *values in samples.select("place", "queue", "bin", *names).iter_rows():
+        rows[place, queue, at // width].append(tuple(values))
+    bounds = {}
+    for key, values in rows.items():
+        existing = min(width, count - key[2] * width)
+        columns = []
+        for i, name in enumerate(names):
+            column = [row[i] for row in values if row[i] is not None]
+            if name not in unknown and len(values) < existing:
+                column.append(0)
+            columns.append((min(column), max(column)) if column else (None, None))
+        bounds[key] = columns
+    return bounds
+
+
+# As many samples as several chunks of several levels have.
+LONG: dict[str, Any] = {
+    "run": {"until": "1 ms", "drain": "0 s"},
+    "topology": {"kind": "star", "hosts": 3},
+    "probes": {"sample_interval": "100 ns", "flows": False},
+    "traffic": [{"kind": "poisson", "sizes": {"fixed": "20 KB"}, "load": 0.7, "hosts": ["h0", "h1", "h2"]}],
+}
+
+
+@pytest.fixture(scope="module")
+def long_result(tmp_path_factory: pytest.TempPathFactory) -> Result:
+    return backwater.run(Scenario.from_dict(LONG), tmp_path_factory.mktemp("long"))
+
+
+@pytest.mark.parametrize("table", ["queues", "ports"])
+def test_levels_of_a_long_run_in_several_chunks(long_result: Result, table: str) -> None:
+    view = files.prepare(long_result)
+    values = {"queues": ("bytes", "paused_queues"), "ports": ("tx_bytes",)}[table]
+    check_levels(long_result, pl.read_parquet(view / f"{table}.parquet"), table, None, values, ())
+    test_rows_stand_in_chunks_by_place_queue_and_bin(view)
+
+
+@pytest.mark.parametrize(
+    ("table", "queue", "values", "unknown"),
+    [
+        ("queues", None, ("bytes", "paused_queues"), ()),
+        ("egress", "queue", ("bytes",), ()),
+        ("ingress", "class", ("bytes", "threshold_bytes", "headroom_bytes"), ("threshold_bytes",)),
+        ("ports", None, ("tx_bytes",), ()),
+    ],
+)
+def test_every_level_has_the_minima_and_maxima_of_what_was_sampled(
+    result: Result, view: Path, table: str, queue: str | None, values: tuple[str, ...], unknown: tuple[str, ...]
+) -> None:
+    written = pl.read_parquet(view / f"{table}.parquet")
+    assert written["level"].max() == 3
+    check_levels(result, written, table, queue, values, unknown)
+
+
+def check_levels(
+    result: Result,
+    written: pl.DataFrame,
+    table: str,
+    queue: str | None,
+    values: tuple[str, ...],
+    unknown: tuple[str, ...],
+) -> None:
+    interval = result.summary.sample_interval_ps
+    count = result.summary.simulated_ps // interval
+    samples = placed(result, getattr(result, table)).select(
+        "place", *values, queue=pl.col(queue) if queue else pl.lit(0), bin=pl.col("time_ps") // interval - 1
+    )
+    for (level,), rows in written.filter(pl.col("place") >= 0).partition_by("level", as_dict=True).items():
+        assert isinstance(level, int)
+        bounds = {
+            (row["place"], row["queue"], row["bin"]): [
+                tuple(
+                    None if row[f"{name}_{end}"] != row[f"{name}_{end}"] else row[f"{name}_{end}"]
+                    for end in ("min", "max")
+                )
+                for name in values
+            ]
+            for row in rows.iter_rows(named=True)
+        }
+        assert len(bounds) == rows.height
+        assert bounds == expected(samples.select("place", "queue", "bin", *values), count, level, unknown)
+
+
+def test_buffers_are_those_of_nodes(result: Result, view: Path) -> None:
+    interval = result.summary.sample_interval_ps
+    nodes = dict(result.topology.nodes.with_row_index("at").select("name", "at").iter_rows())
+    written = pl.read_parquet(view / "buffers.parquet").filter(level=0)
+    shown = {
+        (row["place"], row["bin"]): (row["used_bytes_max"], row["headroom_bytes_min"]) for row in written.to_dicts()
+    }
+    assert shown == {
+        (nodes[row["node"]], row["time_ps"] // interval - 1): (row["used_bytes"], row["headroom_bytes"])
+        for row in result.buffers.to_dicts()
+    }
+
+
+def test_all_ports_together_are_a_place_of_their_own(result: Result, view: Path) -> None:
+    interval = result.summary.sample_interval_ps
+    written = pl.read_parquet(view / "queues.parquet").filter(level=0, place=-1)
+    sums = result.queues.group_by("time_ps").agg(pl.col("bytes", "paused_queues").sum()).sort("time_ps")
+    assert written["bin"].to_list() == (sums["time_ps"] // interval - 1).to_list()
+    assert written["bytes_max"].to_list() == sums["bytes"].to_list()
+    assert written["paused_queues_min"].to_list() == sums["paused_queues"].to_list()
+
+
+def test_single_queues_add_up_to_ports_and_to_buffers(result: Result) -> None:
+    """What `egress` and `ingress` sample is what the tables of ports and switches have."""
+    key = ["time_ps", "node", "port"]
+    egress = result.egress.group_by(key).agg(pl.col("bytes").sum()).sort(key)
+    assert egress.equals(result.queues.filter(pl.col("bytes") > 0).select(*key, "bytes").sort(key))
+    ingress = result.ingress.group_by("time_ps", "node").agg(pl.col("bytes").sum()).sort("time_ps", "node")
+    buffers = result.buffers.select("time_ps", "node", bytes="used_bytes").sort("time_ps", "node")
+    assert ingress.equals(buffers)
+    of_ports = result.ingress.group_by("time_ps", "node").agg(pl.col("headroom_bytes").sum()).sort("time_ps", "node")
+    assert of_ports["headroom_bytes"].to_list() == result.buffers.sort("time_ps", "node")["headroom_bytes"].to_list()
+    assert of_ports["headroom_bytes"].max() > 0  # type: ignore[operator]
+    # Queues of the lossless class have a threshold, and those that use headroom are of it.
+    assert result.ingress.filter(pl.col("headroom_bytes") > 0, pl.col("threshold_bytes").is_null()).is_empty()
+
+
+def test_rows_stand_in_chunks_by_place_queue_and_bin(view: Path) -> None:
+    """Where the order begins anew, so do bins that are later than all before them."""
+    for table in ("queues", "egress", "ingress", "ports", "buffers"):
+        for rows in pl.read_parquet(view / f"{table}.parquet").partition_by("level"):
+            before: tuple[int, int, int] | None = None
+            latest, bound = -1, -1
+            chunks = 1
+            for row in rows.select("place", "queue", "bin").iter_rows():
+                if before is not None and row < before:
+                    bound = latest
+                    chunks += 1
+                assert row[2] > bound
+                before, latest = row, max(latest, row[2])
+            if rows["level"][0] == 0 and rows.height > 20_000:
+                assert chunks > 1
+
+
+def test_pauses_are_all_there_at_the_level_of_their_length(result: Result, view: Path) -> None:
+    end, width = result.summary.simulated_ps, result.summary.sample_interval_ps
+    numbers = {(node, port): place for place, node, port in ports(result).iter_rows()}
+    rows = []
+    for row in result.pauses.to_dicts():
+        via = None if row["via_port"] is None else numbers[row["peer"], row["via_port"]]
+        rows.append(
+            (
+                numbers[row["node"], row["port"]],
+                row["queue"],
+                row["start_ps"],
+                row["end_ps"] if row["end_ps"] is not None else end,
+                int(row["end_ps"] is None),
+                numbers[row["cause_node"], row["cause_port"]],
+                -1 if via is None else via,
+                -1 if row["parent_queue"] is None else row["parent_queue"],
+                -1 if row["parent_start_ps"] is None else row["parent_start_ps"],
+                -1 if row["hops"] is None else row["hops"],
+            )
+        )
+    written = pl.read_parquet(view / "pauses.parquet")
+    columns = ["port", "queue", "start", "end", "open", "cause", "via", "parent_queue", "parent_start", "hops"]
+    assert Counter(written.select(columns).rows()) == Counter(rows)
+    assert len({level for level in written["level"]}) > 1
+    assert written.filter(open=1).height > 0
+    for level, start, ending in written.select("level", "start", "end").iter_rows():
+        span = CHUNK * width * BRANCHING**level
+        assert ending - start <= span
+        assert level == 0 or ending - start > span // BRANCHING
+
+
+def test_shares_of_bins_are_those_of_the_pauses_up_to_their_level(result: Result, view: Path) -> None:
+    width = result.summary.sample_interval_ps
+    intervals = pl.read_parquet(view / "pauses.parquet")
+    written = pl.read_parquet(view / "paused.parquet")
+    for level in range(3):
+        shares: dict[tuple[int, int, int], Counter[int]] = defaultdict(Counter)
+        wide = width * BRANCHING**level
+        for row in intervals.filter(pl.col("level") <= level).to_dicts():
+            start, end = int(row["start"]), int(row["end"])
+            for at in range(start // wide, -(-end // wide)):
+                shares[row["port"], row["queue"], at][row["cause"]] += min(end, (at + 1) * wide) - max(start, at * wide)
+        found = {
+            (row["port"], row["queue"], row["bin"]): (row["paused"], row["cause"])
+            for row in written.filter(level=level).to_dicts()
+        }
+        assert {key: paused for key, (paused, _) in found.items()} == {
+            key: sum(of.values()) for key, of in shares.items()
+        }
+        assert all(shares[key][cause] == max(shares[key].values()) for key, (_, cause) in found.items())
+        assert len(found) > 100
+
+
+def test_flows_are_in_order_and_know_where_their_waits_are(result: Result, view: Path) -> None:
+    written = pl.read_parquet(view / "flows.parquet")
+    nodes = result.topology.nodes["name"].to_list()
+    places = {(node, port): place for place, node, port in ports(result).iter_rows()}
+    waits = result.waits
+    assert written["id"].to_list() == sorted(result.flows["id"].to_list())
+    for found, row in zip(written.to_dicts(), result.flows.sort("id").to_dicts(), strict=True):
+        assert (nodes[found["src"]], nodes[found["dst"]], found["tag"], found["role"]) == (
+            row["src"],
+            row["dst"],
+            row["tag"],
+            row["role"],
+        )
+        for name, column in (
+            ("start", "start_ps"),
+            ("finish", "receiver_finish_ps"),
+            ("ideal_fct", "ideal_fct_ps"),
+            ("bytes", "bytes"),
+            ("blocked", "blocked_ps"),
+            ("paused", "paused_ps"),
+            ("class", "class"),
+            ("delivered", "delivered_bytes"),
+            ("retransmitted", "retransmitted_bytes"),
+        ):
+            assert (None if found[name] != found[name] else found[name]) == row[column]
+        assert found["path"] == [places[port] for port in result.topology.ports_of(row)]
+        first, count = int(found["waits_row"]), int(found["waits_rows"])
+        assert set(waits[first : first + count]["flow"]) == ({row["id"]} if count else set())
+        assert count == waits.filter(flow=row["id"]).height
+
+
+def test_the_lists_of_victims_are_those_of_the_report(result: Result, view: Path) -> None:
+    lists = json.loads((view / files.INDEX_FILE).read_text())["flows"]
+    slowest = victims.slowest(result, 30)
+    assert [(row["id"], row["taken"], row["slowdown"]) for row in lists["slowdown"][:30]] == [
+        (victim.flow["id"], victim.taken_ps, pytest.approx(victim.slowdown)) for victim in slowest
+    ]
+    blocked = result.flows.filter(pl.col("blocked_ps") > 0).sort(["blocked_ps", "id"], descending=[True, False])
+    assert [(row["id"], row["blocked"]) for row in lists["blocked"]] == list(
+        blocked.select("id", "blocked_ps").iter_rows()
+    )
+    assert {row["isComplete"] for row in lists["slowdown"]} == {True, False}
+
+
+def test_the_index_leads_to_events_and_senders(result: Result, view: Path) -> None:
+    index = json.loads((view / files.INDEX_FILE).read_text())["events"]
+    events = result.events
+    assert (index["rows"], index["last"]) == (events.height, events["time_ps"][-1])
+    assert index["times"] == events["time_ps"][:: index["step"]].to_list()
+    assert len(index["times"]) > 2
+    written = pl.read_parquet(view / "senders.parquet")
+    kinds = events.with_columns(pl.col("event").cast(pl.String)).filter(pl.col("event").is_in(["rate", "sender"]))
+    assert written.height == kinds.height > 0
+    assert written["flow"].is_sorted()
+    ordered = kinds.sort("flow", maintain_order=True)
+    for name, column in (("flow", "flow"), ("time", "time_ps"), ("rate", "rate_bps"), ("in_flight", "in_flight_bytes")):
+        assert written[name].fill_nan(None).to_list() == ordered[column].to_list()
+
+
+def test_a_run_without_samples_has_pauses_and_flows(tmp_path: Path) -> None:
+    changes = {"probes": {"sample_interval": "0 s"}}
+    result = backwater.run(Scenario.from_dict(INCAST | changes), tmp_path / "run")
+    view = files.prepare(result)
+    assert not (view / "queues.parquet").exists()
+    assert pl.read_parquet(view / "pauses.parquet").height == result.pauses.height > 0
+    assert pl.read_parquet(view / "flows.parquet").height == result.flows.height
+
+
+def test_a_run_that_ends_before_its_first_sample_can_be_viewed(tmp_path: Path) -> None:
+    short = {"run": {"until": "1 us", "drain": "0 s"}, "probes": {"sample_interval": "50 us"}}
+    view = files.prepare(backwater.run(Scenario.from_dict(INCAST | short), tmp_path / "run"))
+    assert pl.read_parquet(view / "queues.parquet").is_empty()
+
+
+def test_what_is_there_is_used_and_what_is_older_is_made_anew(tmp_path: Path) -> None:
+    result = backwater.run(Scenario.from_dict(INCAST), tmp_path / "run")
+    told: list[tuple[int, int]] = []
+    tell = lambda done, total: told.append((done, total))  # noqa: E731
+    view = files.prepare(result, tell)
+    rows = sum(
+        table.height
+        for table in (
+            result.flows,
+            result.pauses,
+            result.queues,
+            result.egress,
+            result.ingress,
+            result.ports,
+            result.buffers,
+            result.waits,
+            result.events,
+        )
+    )
+    assert told[-1] == (rows, rows)
+    told.clear()
+    assert files.prepare(result, tell) == view
+    assert not told
+    # Without the table of single queues, as older versions wrote none; and with other content than before.
+    (result.directory / "egress.parquet").unlink()
+    shutil.rmtree(view)
+    seal(
+        result.directory,
+        **{k: v for k, v in json.loads((result.directory / "run.json").read_text()).items() if k != "checksum"},
+    )
+    older = Result.load(result.directory)
+    assert files.prepare(older, tell) == view
+    assert told
+    assert pl.read_parquet(view / "egress.parquet").is_empty()
+    index = json.loads((view / files.INDEX_FILE).read_text())
+    index["version"] = 0
+    (view / files.INDEX_FILE).write_text(json.dumps(index))
+    assert not files.is_current(view, older)
+
+
+def test_a_result_that_cannot_be_written_is_viewed_from_elsewhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    result = backwater.run(Scenario.from_dict(INCAST), tmp_path / "run")
+    real = files.tempfile.TemporaryDirectory
+
+    def refusing(dir: Path | None = None, prefix: str = "") -> Any:  # noqa: A002, ANN401
+        if dir is not None:
+            raise PermissionError(30, "Read-only file system")
+        return real(prefix=prefix)
+
+    monkeypatch.setattr(files.tempfile, "TemporaryDirectory", refusing)
+    view = files.prepare(result)
+    assert not view.is_relative_to(result.directory)
+    assert files.is_current(view, result)
+    del result
+    assert not view.exists()
+
+
+def test_work_that_is_stopped_leaves_nothing(tmp_path: Path) -> None:
+    result = backwater.run(Scenario.from_dict(INCAST), tmp_path / "run")
+
+    def stop(_done: int, _total: int) -> None:
+        raise KeyboardInterrupt
+
+    before = sorted(result.directory.iterdir())
+    with pytest.raises(KeyboardInterrupt):
+        files.prepare(result, stop)
+    assert sorted(result.directory.iterdir()) == before
+
+
+def test_a_damaged_table_is_named(tmp_path: Path) -> None:
+    result = backwater.run(Scenario.from_dict(INCAST), tmp_path / "run")
+    (result.directory / "queues.parquet").write_bytes(b"nothing")
+    with pytest.raises(DamagedError, match=r"queues\.parquet is damaged"):
+        files.prepare(result)

@@ -1,0 +1,301 @@
+"""The server of the viewer, its command, and pages that stand alone; what is in the page, tests/viewer looks at."""
+
+import base64
+import http.client
+import json
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from backwater import Result
+from backwater.exports import export
+from backwater.result import ResultError
+from backwater.viewer import command, files, standalone
+from backwater.viewer.server import Server, Shown
+from conftest import command_line, write_result
+from traced import traced
+
+
+@pytest.fixture(scope="module")
+def result(tmp_path_factory: pytest.TempPathFactory) -> Result:
+    return traced(tmp_path_factory.mktemp("viewed"), name="incast")
+
+
+def shown(result: Result) -> list[Shown]:
+    return [Shown("in/cast", result, files.prepare(result), Path())]
+
+
+@contextmanager
+def serving(runs: list[Shown]) -> Iterator[Server]:
+    with Server(runs, 0) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield server
+        server.shutdown()
+        thread.join()
+
+
+@pytest.fixture(scope="module")
+def server(result: Result) -> Iterator[Server]:
+    with serving(shown(result)) as running:
+        yield running
+
+
+def ask(server: Server, path: str, method: str = "GET", **headers: str) -> tuple[int, dict[str, str], bytes]:
+    """Status, headers and content of an answer; the path goes out as it is."""
+    connection = http.client.HTTPConnection("127.0.0.1", server.server_port, timeout=60)
+    connection.putrequest(method, path, skip_host="Host" in headers)
+    for name, value in headers.items():
+        connection.putheader(name.replace("_", "-"), value)
+    connection.endheaders()
+    answer = connection.getresponse()
+    content = answer.read()
+    connection.close()
+    return answer.status, dict(answer.getheaders()), content
+
+
+def test_the_server_listens_on_this_machine_alone(server: Server) -> None:
+    assert server.server_address[0] == "127.0.0.1"
+    assert server.address == f"http://127.0.0.1:{server.server_port}/"
+
+
+def test_the_page_may_ask_this_server_alone(server: Server) -> None:
+    status, headers, content = ask(server, "/")
+    assert (status, headers["Content-Type"]) == (200, "text/html; charset=utf-8")
+    policy = dict(part.split(" ", 1) for part in headers["Content-Security-Policy"].split("; "))
+    assert policy["default-src"] == "'none'"
+    assert policy["connect-src"] == "'self'"
+    assert "http" not in headers["Content-Security-Policy"]
+    assert b"<script" in content
+
+
+def test_the_list_has_runs_and_the_sizes_of_their_files(server: Server, result: Result) -> None:
+    status, _, content = ask(server, "/runs.json")
+    (run,) = json.loads(content)["runs"]
+    assert (status, run["label"]) == (200, "in/cast")
+    view = {f"view/{path.name}": path.stat().st_size for path in (result.directory / "view").iterdir()}
+    own = {name: (result.directory / name).stat().st_size for name in files.RESULT_FILES}
+    assert run["files"] == own | view
+    assert len(view) == 10
+
+
+@pytest.mark.parametrize(
+    ("header", "first", "last"),
+    [
+        ("bytes=0-9", 0, 9),
+        ("bytes=10-", 10, None),
+        ("bytes=-7", -7, None),
+        ("bytes=5-99999999", 5, None),
+        ("bytes=-99999999", 0, None),
+    ],
+)
+def test_ranges_of_files(server: Server, result: Result, header: str, first: int, last: int | None) -> None:
+    content = (result.directory / "events.parquet").read_bytes()
+    status, headers, part = ask(server, "/runs/0/events.parquet", Range=header)
+    expected = content[first:] if last is None else content[first : last + 1]
+    start = first % len(content)
+    assert (status, part) == (206, expected)
+    assert headers["Content-Range"] == f"bytes {start}-{start + len(expected) - 1}/{len(content)}"
+    assert int(headers["Content-Length"]) == len(expected)
+
+
+def test_whole_files_and_their_heads(server: Server, result: Result) -> None:
+    content = (result.directory / "view" / "queues.parquet").read_bytes()
+    for header in ({}, {"Range": "bytes=-"}, {"Range": "lines=1-2"}, {"Range": "bytes=0-1,4-5"}):
+        status, headers, whole = ask(server, "/runs/0/view/queues.parquet", **header)
+        assert (status, whole, headers["Accept-Ranges"]) == (200, content, "bytes")
+    status, headers, nothing = ask(server, "/runs/0/view/queues.parquet", "HEAD")
+    assert (status, nothing, int(headers["Content-Length"])) == (200, b"", len(content))
+    status, headers, _ = ask(server, "/runs/0/view/queues.parquet", Range=f"bytes={len(content)}-")
+    assert (status, headers["Content-Range"]) == (416, f"bytes */{len(content)}")
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/runs/0/../../../etc/passwd",
+        "/runs/0/view/../flows.parquet",
+        "/runs/0/view/../../secret",
+        "/runs/0/%2e%2e/secret",
+        "/runs/0/..%2fsecret",
+        "/runs/0//etc/passwd",
+        "/runs/0/flows.parquet",
+        "/runs/0/report.html",
+        "/runs/0/view/",
+        "/runs/0/",
+        "/runs/1/run.json",
+        "/runs/-1/run.json",
+        "/runs/0x0/run.json",
+        "/runs/%30/run.json",
+        "/../secret",
+        "//etc/passwd",
+        "/page.html",
+        "/runs/0/why/x",
+    ],
+)
+def test_there_is_no_way_to_other_files(server: Server, result: Result, path: str) -> None:
+    (result.directory.parent / "secret").write_text("secret")
+    status, _, content = ask(server, path)
+    assert status == 404
+    assert b"secret\n" not in content
+    assert b"root:" not in content
+    assert b"PAR1" not in content
+
+
+def test_a_link_out_of_the_result_is_not_followed_by_name(result: Result, tmp_path: Path) -> None:
+    """Only names that the viewer knows are served, whatever else lies in the directory."""
+    (tmp_path / "outside").write_text("outside")
+    run = shown(result)[0]
+    link = result.directory / "link.parquet"
+    link.symlink_to(tmp_path / "outside")
+    with serving([run]) as server:
+        assert ask(server, "/runs/0/link.parquet")[0] == 404
+    link.unlink()
+
+
+def test_other_sites_are_refused(server: Server) -> None:
+    for headers in (
+        {"Host": "example.com"},
+        {"Host": f"example.com:{server.server_port}"},
+        {"Sec_Fetch_Site": "cross-site"},
+    ):
+        assert ask(server, "/runs.json", **headers)[0] == 403
+    for headers in (
+        {"Host": f"localhost:{server.server_port}"},
+        {"Sec_Fetch_Site": "same-origin"},
+        {"Sec_Fetch_Site": "none"},
+    ):
+        assert ask(server, "/runs.json", **headers)[0] == 200
+    assert ask(server, "/runs.json", "POST")[0] == 501
+
+
+def test_why_is_what_the_command_says(server: Server, result: Result) -> None:
+    status, _, content = ask(server, "/runs/0/why/3")
+    found = json.loads(content)
+    assert status == 200
+    assert sum(step["length_ps"] for step in found["steps"]) == found["flow"]["fct_ps"]
+    said = command_line("why", str(result.directory), "3").output
+    assert "".join(said.split()).startswith("".join("".join(found["sentences"]).split()))
+    status, _, content = ask(server, "/runs/0/why/99")
+    assert (status, b"no flow 99" in content) == (422, True)
+
+
+def test_a_window_of_frames_is_that_of_the_export(server: Server, result: Result, tmp_path: Path) -> None:
+    status, headers, content = ask(server, "/runs/0/frames.pcapng?from=10000000&until=12000000")
+    path = tmp_path / "window.pcapng"
+    count = export(result, "pcapng", path, (10_000_000, 12_000_000))
+    times = [row["time_ps"] for row in result.events.to_dicts() if row["event"] == "sent"]
+    assert count == len([time for time in times if 10_000_000 <= time < 12_000_000]) > 10
+    assert (status, content) == (200, path.read_bytes())
+    assert headers["Content-Disposition"] == 'attachment; filename="in_cast-10000000-12000000.pcapng"'
+    for query in ("", "?from=1", "?from=x&until=2", "?from=-1&until=2"):
+        assert ask(server, f"/runs/0/frames.pcapng{query}")[0] == 404
+
+
+def test_a_window_from_the_command_line(result: Result, tmp_path: Path) -> None:
+    path = tmp_path / "window.pcapng"
+    done = command_line(
+        "export", "pcapng", str(result.directory), "-o", str(path), "--from", "10 us", "--until", "12 us"
+    )
+    assert done.exit_code == 0
+    expected = tmp_path / "expected.pcapng"
+    export(result, "pcapng", expected, (10_000_000, 12_000_000))
+    assert path.read_bytes() == expected.read_bytes()
+    for wrong in (
+        ("perfetto", "--from", "1 us"),
+        ("pcapng", "--from", "2 us", "--until", "1 us"),
+        ("pcapng", "--from", "x"),
+    ):
+        kind, *window = wrong
+        assert command_line("export", kind, str(result.directory), *window).exit_code == 2
+
+
+def test_a_page_that_stands_alone_holds_the_files(result: Result) -> None:
+    runs = shown(result)
+    page = standalone.html(runs)
+    found = dict(
+        re.findall(r'<script type="application/octet-stream" data-run="0" data-file="([^"]+)">([^<]*)</script>', page)
+    )
+    assert set(found) == set(runs[0].files)
+    for name, content in found.items():
+        assert base64.b64decode(content) == runs[0].files[name].read_bytes()
+    (listing,) = re.findall(r'<script type="application/json" id="runs">(.*?)</script>', page)
+    assert json.loads(listing)["runs"][0]["label"] == "in/cast"
+    # Before the scripts of the page, which look for them.
+    assert page.index('id="runs"') < page.index("</head>")
+
+
+def test_names_cannot_end_the_script_they_stand_in(result: Result) -> None:
+    runs = [Shown("</script><script>alert(1)</script>", result, files.prepare(result), Path())]
+    (listing,) = re.findall(r'<script type="application/json" id="runs">(.*?)</script>', standalone.html(runs))
+    assert json.loads(listing)["runs"][0]["label"] == "</script><script>alert(1)</script>"
+
+
+def test_a_run_that_is_too_large_for_a_page_is_refused(result: Result, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(standalone, "LARGEST", 1000)
+    with pytest.raises(ResultError, match="more than 1 KB"):
+        standalone.html(shown(result))
+
+
+def test_the_command_writes_a_page(result: Result, tmp_path: Path) -> None:
+    done = command_line("view", str(result.directory), "--export", str(tmp_path / "run.html"))
+    assert done.exit_code == 0
+    assert "data-file" in (tmp_path / "run.html").read_text(encoding="utf-8")
+    assert command_line("view", str(result.directory), "--export", str(tmp_path / "run.png")).exit_code == 2
+    assert command_line("view", *[str(result.directory)] * 3).exit_code == 2
+
+
+def test_what_cannot_be_viewed_says_why(tmp_path: Path) -> None:
+    nothing, half, older = tmp_path / "nothing", tmp_path / "half", tmp_path / "older"
+    nothing.mkdir()
+    half.mkdir()
+    (half / "run.json.partial").touch()
+    write_result(older, schema_version=1)
+    for directory, message in (
+        (tmp_path / "none", "is not a result directory"),
+        (nothing, "is not a result directory: it holds no run.json"),
+        (half, "holds a part of a result: its run was killed, or still goes on"),
+        (older, "tables are of form 1; this version reads form 2: run the scenario again"),
+    ):
+        done = command_line("view", str(directory), "--no-browser")
+        assert done.exit_code == 2
+        assert message in " ".join(done.stderr.split())
+
+
+def test_a_port_in_use_is_an_error_if_it_was_asked_for(result: Result) -> None:
+    with serving(shown(result)) as server:
+        done = command_line("view", str(result.directory), "--port", str(server.server_port), "--no-browser")
+        assert done.exit_code == 2
+        assert f"port {server.server_port} is in use" in done.stderr
+
+
+def test_the_command_serves_until_it_is_interrupted(result: Result) -> None:
+    arguments = [sys.executable, "-m", "backwater", "view", str(result.directory), "--port", "0", "--no-browser"]
+    environment = {"SSH_CONNECTION": "1 2 3 4", "COLUMNS": "200"}
+    with subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True, env=environment) as process:
+        assert process.stdout is not None
+        first, hint = process.stdout.readline(), process.stdout.readline()
+        address = re.search(r"http://127\.0\.0\.1:(\d+)/", first)
+        assert address
+        assert f"ssh -L {address[1]}:127.0.0.1:{address[1]}" in hint
+        connection = http.client.HTTPConnection("127.0.0.1", int(address[1]), timeout=60)
+        connection.request("GET", "/runs.json")
+        assert json.loads(connection.getresponse().read())["runs"][0]["label"] == "incast"
+        connection.close()
+        process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=60) == 0
+
+
+def test_without_a_wish_another_port_is_taken(result: Result, monkeypatch: pytest.MonkeyPatch) -> None:
+    with serving(shown(result)) as server:
+        monkeypatch.setattr(command, "PORT", server.server_port)
+        with command._server(shown(result), None) as other:
+            assert other.server_port != server.server_port

@@ -1,0 +1,168 @@
+"""The fabric at an instant: what the page says beside the picture is what the tables say."""
+
+import random
+from typing import Any
+
+import polars as pl
+import pytest
+from playwright.sync_api import Locator
+
+from backwater import Result
+from backwater.result import Port
+from conftest import Opened, Runs, Viewer
+
+# Branch of a tree: port, queue, bytes, and the branches behind it.
+Branch = tuple[str, int, int, list[Any]]
+
+
+def active(result: Result, time: int) -> list[dict[str, Any]]:
+    """The pauses in force at a time."""
+    end = pl.col("end_ps").fill_null(result.summary.simulated_ps + 1)
+    return result.pauses.filter(pl.col("start_ps") <= time, end > time).to_dicts()
+
+
+def sampled(result: Result, time: int) -> int:
+    """The time of the last sample up to `time`."""
+    interval = result.summary.sample_interval_ps
+    return min(time, result.summary.simulated_ps) // interval * interval
+
+
+def held(result: Result, time: int) -> dict[tuple[str, int, int], int]:
+    """Bytes of egress queues at the last sample up to a time."""
+    rows = result.egress.filter(time_ps=sampled(result, time))
+    return {(row["node"], row["port"], row["queue"]): row["bytes"] for row in rows.to_dicts()}
+
+
+def expected_trees(result: Result, time: int) -> dict[str, tuple[int, list[Branch]]]:
+    """By the name of the root: bytes there, and its branches, from the tables alone."""
+    name, bytes_of, pauses = result.topology.port_name, held(result, time), active(result, time)
+    known = {(row["node"], row["port"], row["queue"], row["start_ps"]): row for row in pauses}
+
+    def parent(row: dict[str, Any]) -> tuple[Any, ...] | None:
+        key = (row["peer"], row["via_port"], row["parent_queue"], row["parent_start_ps"])
+        return key if key in known and known[key]["cause_node"] == row["cause_node"] and known[key]["cause_port"] == row["cause_port"] else None
+
+    def branches(rows: list[dict[str, Any]]) -> list[Branch]:
+        found = []
+        for row in rows:
+            own = (row["node"], row["port"], row["queue"], row["start_ps"])
+            behind = branches([other for other in pauses if parent(other) == own])
+            found.append((name((row["node"], row["port"])), row["queue"], bytes_of.get(own[:3], 0), behind))
+        return sorted(found)
+
+    totals = port_bytes(result, time)
+    roots: dict[Port, list[dict[str, Any]]] = {}
+    for row in pauses:
+        top = roots.setdefault((row["cause_node"], row["cause_port"]), [])
+        if parent(row) is None:
+            top.append(row)
+    return {name(root): (totals.get(root, 0), branches(rows)) for root, rows in roots.items()}
+
+
+def port_bytes(result: Result, time: int) -> dict[Port, int]:
+    rows = result.queues.filter(time_ps=sampled(result, time))
+    return {(row["node"], row["port"]): row["bytes"] for row in rows.to_dicts()}
+
+
+def shown_trees(viewer: Viewer) -> dict[str, tuple[int, list[Branch]]]:
+    def branches(item: Locator) -> list[Branch]:
+        items = item.locator(":scope > ul > li").all()
+        return sorted(
+            (str(li.get_attribute("data-port")), int(li.get_attribute("data-queue") or -1), int(li.get_attribute("data-bytes") or -1), branches(li))
+            for li in items
+        )
+
+    return {
+        str(tree.get_attribute("data-root")): (int(tree.get_attribute("data-bytes") or -1), branches(tree))
+        for tree in viewer.page.locator(".tree").all()
+    }
+
+
+@pytest.mark.parametrize("time_us", [100, 200, 400])
+def test_the_tree_of_the_example(opened: Opened, runs: Runs, time_us: int) -> None:
+    """Root leaf1's port to h4, its leaves the senders, among them the victim h2, which sends elsewhere."""
+    result, time = runs["readme"], time_us * 1_000_000
+    viewer = opened("readme")
+    viewer.show(view="fabric", t=time)
+    viewer.picture(f"tree-{time_us}us")
+    trees = shown_trees(viewer)
+    assert trees == expected_trees(result, time)
+    assert set(trees) == {"leaf1:0"}
+    assert result.topology.ports["leaf1", 0] == "h4"
+
+    def leaves(branches: list[Branch]) -> set[str]:
+        return set().union(*({port} if not behind else leaves(behind) for port, _, _, behind in branches))
+
+    assert leaves(trees["leaf1:0"][1]) <= {"h0:0", "h1:0", "h2:0", "h6:0", "leaf0:4", "spine0:1"}
+    if time_us == 200:
+        assert "h2:0" in leaves(trees["leaf1:0"][1])
+    assert viewer.number("dd[data-readout=queued]") == sum(port_bytes(result, time).values())
+
+
+@pytest.mark.parametrize("name", ["quickstart", "deadlock", "bcube", "large", "failing"])
+def test_an_instant_is_what_the_tables_say(opened: Opened, runs: Runs, name: str) -> None:
+    result = runs[name]
+    viewer, draw = opened(name), random.Random(name)
+    end, interval = result.summary.simulated_ps, result.summary.sample_interval_ps
+    rates = {(node, port): rate for node, port, rate in result.topology.egress_ports.select("node", "port", "rate_bps").iter_rows()}
+    busy = [row["start_ps"] for row in result.pauses.sample(min(2, result.pauses.height), seed=1).to_dicts()]
+    for time in [*busy, *(draw.randrange(end) for _ in range(3)), 0, end]:
+        pauses, bytes_of = active(result, time), port_bytes(result, time)
+        viewer.show(view="fabric", t=time)
+        assert viewer.number("dd[data-readout=queued]") == sum(bytes_of.values())
+        assert viewer.number("dd[data-readout=paused]") == len(pauses)
+        if len(pauses) < 100:
+            assert shown_trees(viewer) == expected_trees(result, time)
+        node = draw.choice(sorted({node for node, _ in bytes_of} or {"h0", *result.topology.nodes["name"][:1]}))
+        if node not in result.topology.nodes["name"]:
+            continue
+        viewer.show(view="fabric", t=time, node=node)
+        after = result.ports.filter(time_ps=(min(time // interval, end // interval - 1) + 1) * interval)
+        sent = {(row["node"], row["port"]): row["tx_bytes"] for row in after.to_dicts()}
+        rows = {port: numbers for port, *numbers in viewer.rows("table.ports tr[data-port]", "port", "bytes", "utilisation", "paused")}
+        own = [port for port in result.topology.ports if port[0] == node]
+        assert set(rows) == {result.topology.port_name(port) for port in own}
+        for port in own:
+            bytes_held, utilisation, paused = rows[result.topology.port_name(port)]
+            assert int(bytes_held) == bytes_of.get(port, 0)
+            assert float(utilisation) == pytest.approx(sent.get(port, 0) * 8e12 / interval / rates[port])
+            assert int(paused) == sum((row["node"], row["port"]) == port for row in pauses)
+    viewer.picture(f"fabric-{name}")
+
+
+def test_a_deadlock_is_shown_from_its_onset_on(opened: Opened, runs: Runs) -> None:
+    result = runs["deadlock"]
+    deadlock = result.summary.deadlock
+    assert deadlock is not None
+    viewer = opened("deadlock")
+    viewer.show(view="fabric", t=deadlock.onset_ps - 1)
+    assert viewer.rows(".deadlock", "deadlock") == [("later",)]
+    viewer.show(view="fabric", t=deadlock.onset_ps)
+    assert viewer.rows(".deadlock", "deadlock") == [("on",)]
+    cycle = [(queue.name, str(queue.queue), str(queue.bytes)) for queue in deadlock.cycle]
+    assert viewer.rows(".cycle li", "port", "queue", "bytes") == cycle
+    viewer.picture("deadlock")
+
+
+def test_a_run_without_deadlock_does_not_speak_of_one(opened: Opened) -> None:
+    viewer = opened("readme")
+    viewer.show(view="fabric")
+    assert viewer.page.locator(".deadlock").count() == 0
+
+
+def test_links_of_the_picture_can_be_clicked(opened: Opened, runs: Runs) -> None:
+    """Somewhere along the canvas stands every link; a click opens one of its ports, one beside them none."""
+    viewer = opened("readme")
+    viewer.show(view="fabric", t=200_000_000)
+    canvas = viewer.page.locator("canvas").first
+    box = canvas.bounding_box()
+    assert box is not None
+    named = {runs["readme"].topology.port_name(port) for port in runs["readme"].topology.ports}
+    found = set()
+    for share in range(4, 97, 2):
+        viewer.page.mouse.click(box["x"] + box["width"] * share / 100, box["y"] + box["height"] * 0.7)
+        if viewer.state.get("view") == "ports":
+            found.add(viewer.state["port"])
+            viewer.page.keyboard.press("1")
+    assert found <= named
+    assert {port.split(":")[0] for port in found} >= {"h0", "h6", "leaf0", "leaf1"} or len(found) >= 4

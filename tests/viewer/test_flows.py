@@ -1,0 +1,164 @@
+"""Flows, packets and victims: what the page says is what the tables say."""
+
+import random
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from backwater import victims
+from backwater.exports import export
+from conftest import Opened, Runs
+
+
+@pytest.mark.parametrize("name", ["readme", "bcube"])
+def test_steps_are_those_of_the_waits(opened: Opened, runs: Runs, name: str) -> None:
+    result, draw = runs[name], random.Random(1)
+    viewer = opened(name)
+    for number in draw.sample(result.flows["id"].to_list(), min(4, result.flows.height)):
+        (row,) = result.flows.filter(id=number).to_dicts()
+        viewer.show(view="flow", flow=number)
+        waits = result.waits.filter(pl.col("flow") == number, pl.col("of") == "completion").sort("step")
+        expected, now = [], row["start_ps"]
+        for wait in waits.to_dicts():
+            cause = "" if wait["cause_node"] is None else f"{wait['cause_node']}:{wait['cause_port']}"
+            expected.append((f"{wait['node']}:{wait['port']}", wait["term"], cause, str(now), str(wait["length_ps"])))
+            now += wait["length_ps"]
+        assert viewer.rows("[data-chart=lanes] tr[data-port]", "port", "term", "cause", "start", "length") == expected
+        assert now - row["start_ps"] == (row["fct_ps"] or result.summary.simulated_ps - row["start_ps"])
+        assert viewer.number("dd[data-readout=taken]") == now - row["start_ps"]
+        for readout, column in (("bytes", "bytes"), ("start", "start_ps"), ("ideal", "ideal_fct_ps"), ("paused", "paused_ps"),
+                                ("blocked", "blocked_ps"), ("delivered", "delivered_bytes"), ("class", "class")):
+            assert viewer.number(f"dd[data-readout={readout}]") == row[column]
+    viewer.picture(f"flow-{name}")
+
+
+@pytest.mark.parametrize("name", ["quickstart", "large"])
+def test_any_flow_is_found_by_its_number(opened: Opened, runs: Runs, name: str) -> None:
+    result, draw = runs[name], random.Random(2)
+    viewer = opened(name)
+    for number in [0, result.flows.height - 1, *draw.sample(range(result.flows.height), 3)]:
+        (row,) = result.flows.filter(id=number).to_dicts()
+        viewer.show(view="flow", flow=number)
+        assert viewer.page.locator("h2[data-flow]").inner_text().split() == ["Flow", str(number), row["src"], "→", row["dst"]]
+        assert viewer.number("dd[data-readout=start]") == row["start_ps"]
+    viewer.show(view="flow", flow=result.flows.height)
+    assert viewer.page.locator("h2[data-flow]").count() == 0
+
+
+def test_why_is_asked_and_answered(opened: Opened, runs: Runs) -> None:
+    viewer = opened("readme")
+    viewer.show(view="flow", flow=3)
+    viewer.page.click("[data-key=why]")
+    viewer.page.wait_for_selector("[data-why=answered]")
+    sentences = " ".join(viewer.page.locator("[data-why=answered] li").all_inner_texts())
+    assert "stood 324 µs (64%) behind PAUSEs rooted at leaf1:0, the port to h4, where h6 (40%), h0 (30%) and h1 (30%) met" in sentences
+    viewer.picture("flow-why")
+
+
+def test_a_flow_without_its_waits_says_what_to_set_and_why_finds_them(opened: Opened, runs: Runs) -> None:
+    viewer = opened("deadlock")
+    viewer.show(view="flow", flow=2)
+    assert "probes.flows = true" in viewer.page.locator("main").inner_text()
+    assert viewer.page.locator("[data-chart=lanes]").is_hidden()
+    viewer.page.click("[data-key=why]")
+    viewer.page.wait_for_selector("[data-why=answered]")
+    assert viewer.page.locator("[data-chart=lanes]").is_visible()
+    lengths = [int(length) for (length,) in viewer.rows("[data-chart=lanes] tr[data-port]", "length")]
+    assert sum(lengths) == viewer.number("dd[data-readout=taken]")
+
+
+def test_rates_and_windows_are_those_of_the_trace(opened: Opened, runs: Runs) -> None:
+    result = runs["readme"]
+    senders = result.events.filter(pl.col("event") == "sender", pl.col("flow") == 3)
+    time = senders["time_ps"][senders.height // 2]
+    viewer = opened("readme")
+    viewer.show(view="flow", flow=3, t=time, **{"from": time - 100_000, "to": time + 100_000})
+    shown = viewer.number("[data-line='in flight'] .value")
+    near = senders.filter(pl.col("time_ps").is_between(time - 100_000, time + 100_000))["in_flight_bytes"].to_list()
+    assert shown in near
+
+
+@pytest.mark.parametrize("flow", [0, 3])
+def test_frames_are_those_of_the_trace(opened: Opened, runs: Runs, flow: int) -> None:
+    result = runs["readme"]
+    start, end = 100_000_000, 103_000_000
+    viewer = opened("readme")
+    viewer.show(view="packets", flow=flow, t=start, **{"from": start, "to": end})
+    ports = set(result.topology.ports_of(result.flows.filter(id=flow).to_dicts()[0]))
+    back = {(peer, number) for (node, port), peer in result.topology.ports.items() if (node, port) in ports
+            for (other, number), to in result.topology.ports.items() if other == peer and to == node}
+    delay = dict(zip(result.topology.egress_ports.select("node", "port").rows(), result.topology.egress_ports["delay_ps"], strict=True))
+    sent = [row for row in result.events.filter(pl.col("event") == "sent").to_dicts() if (row["node"], row["port"]) in ports | back]
+    on_wire = [row for row in sent if row["time_ps"] < end and row["until_ps"] + delay[row["node"], row["port"]] > start]
+    kinds = {kind: int(count) for kind, count in viewer.rows("[data-chart=frames] .chart-key", "kind", "value")}
+    assert kinds == {kind: sum(row["frame"] == kind for row in on_wire) for kind in {row["frame"] for row in on_wire}}
+    assert sum(kinds.values()) > 50
+    shown = viewer.rows("tr[data-kind]", "port", "kind", "start", "flow", "psn")
+    expected = [
+        (f"{row['node']}:{row['port']}", row["frame"], str(row["time_ps"]), "" if row["flow"] is None else str(row["flow"]), "" if row["psn"] is None else str(row["psn"]))
+        for row in on_wire
+    ]
+    assert set(shown) <= set(expected)
+    assert len(shown) == min(len(expected), 500)
+    viewer.picture(f"packets-{flow}")
+
+
+def test_the_window_can_be_had_as_a_capture(opened: Opened, runs: Runs, tmp_path: Path) -> None:
+    viewer = opened("readme")
+    viewer.show(view="packets", flow=3, t=100_000_000, **{"from": 100_000_000, "to": 103_000_000})
+    with viewer.page.expect_download() as download:
+        viewer.page.click("[data-key=capture]")
+    expected = tmp_path / "expected.pcapng"
+    assert export(runs["readme"], "pcapng", expected, (100_000_000, 103_000_000)) > 100
+    assert download.value.path().read_bytes() == expected.read_bytes()
+
+
+def test_a_long_window_offers_a_short_one(opened: Opened) -> None:
+    viewer = opened("readme")
+    viewer.show(view="packets", flow=3, t=200_000_000)
+    viewer.page.click("[data-key=closer]")
+    viewer.rest()
+    state = viewer.state
+    assert int(state["to"]) - int(state["from"]) == 20_000_000
+    assert int(state["from"]) <= 200_000_000 <= int(state["to"])
+    assert viewer.page.locator("[data-chart=frames]").is_visible()
+
+
+def test_a_run_without_a_trace_says_so(opened: Opened) -> None:
+    viewer = opened("quickstart")
+    viewer.show(view="packets", flow=3)
+    assert "probes.trace" in viewer.page.locator("main").inner_text()
+
+
+@pytest.mark.parametrize("name", ["readme", "quickstart", "large"])
+def test_victims_are_those_of_the_report(opened: Opened, runs: Runs, name: str) -> None:
+    result = runs[name]
+    viewer = opened(name)
+    viewer.show(view="victims", order="slowdown")
+    shown = [(int(flow), float(slowdown)) for flow, slowdown in viewer.rows("table.victims tr[data-flow]", "flow", "slowdown")]
+    slowest = victims.slowest(result, 10)
+    assert shown[:10] == [(victim.flow["id"], pytest.approx(victim.slowdown)) for victim in slowest]
+    viewer.show(view="victims")
+    shown_blocked = [(int(flow), int(blocked)) for flow, blocked in viewer.rows("table.victims tr[data-flow]", "flow", "blocked")]
+    table = result.flows.filter(pl.col("blocked_ps") > 0, pl.col("bytes").is_not_null())
+    blocked = table.sort(["blocked_ps", "id"], descending=[True, False]).head(1000)
+    assert shown_blocked == list(blocked.select("id", "blocked_ps").iter_rows())
+    viewer.picture(f"victims-{name}")
+
+
+def test_a_victim_opens_at_the_moment_it_stood(opened: Opened, runs: Runs) -> None:
+    """The cursor is within a pause of its host by a port that it does not pass."""
+    result = runs["readme"]
+    viewer = opened("readme")
+    viewer.show(view="victims")
+    viewer.page.locator("table.victims tr[data-flow='3'] button").click()
+    viewer.rest()
+    state = viewer.state
+    assert (state["view"], state["flow"]) == ("flow", "3")
+    (row,) = result.flows.filter(id=3).to_dicts()
+    assert int(state["from"]) <= row["start_ps"]
+    assert int(state["to"]) >= row["receiver_finish_ps"]
+    time = int(state["t"])
+    standing = result.pauses.filter(pl.col("start_ps") <= time, pl.col("end_ps") >= time, node="h2", cause_node="leaf1", cause_port=0)
+    assert standing.height == 1

@@ -1,0 +1,293 @@
+"""The page as a whole: one clock, the address, keys, search, themes, two runs, and a page that stands alone."""
+
+import http.server
+import statistics
+import threading
+import time
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import BrowserContext
+
+from backwater.viewer import files, server, standalone
+from backwater.viewer.server import Shown
+from conftest import ROOT, Opened, Runs, Viewer
+
+VIEWS = ("fabric", "ports", "flow", "packets", "victims")
+
+
+def test_the_page_is_below_500_kb() -> None:
+    assert len(server.page().encode()) < 500_000
+
+
+def test_a_brush_on_any_chart_is_followed_by_all(opened: Opened) -> None:
+    viewer = opened("readme")
+    viewer.show(view="ports", port="leaf0:4")
+    chart = viewer.page.locator("[data-chart=egress] .u-over").bounding_box()
+    assert chart is not None
+    y = chart["y"] + chart["height"] / 2
+    viewer.page.mouse.move(chart["x"] + chart["width"] * 0.25, y)
+    viewer.page.mouse.down()
+    viewer.page.mouse.move(chart["x"] + chart["width"] * 0.5, y, steps=5)
+    viewer.page.mouse.up()
+    viewer.rest()
+    state = viewer.state
+    end = 530_000_000
+    assert int(state["from"]) == pytest.approx(end * 0.25, rel=0.01)
+    assert int(state["to"]) == pytest.approx(end * 0.5, rel=0.01)
+    shown = viewer.page.locator("[data-readout=range]").get_attribute("data-value")
+    assert shown == f"{state['from']} {state['to']}"
+    # The same range in another view; a double click shows the whole run again.
+    viewer.page.keyboard.press("3")
+    viewer.rest()
+    assert viewer.state["from"] == state["from"]
+    viewer.page.keyboard.press("2")
+    viewer.rest()
+    viewer.page.locator("[data-chart=egress] .u-over").dblclick()
+    assert viewer.state["from"] == "0"
+
+
+def test_the_cursor_goes_where_one_clicks_and_the_wheel_zooms_around_it(opened: Opened) -> None:
+    viewer = opened("readme")
+    viewer.show(view="ports", port="leaf0:4")
+    chart = viewer.page.locator("[data-chart=egress] .u-over").bounding_box()
+    assert chart is not None
+    x, y = chart["x"] + chart["width"] * 0.4, chart["y"] + chart["height"] / 2
+    viewer.page.mouse.click(x, y)
+    assert int(viewer.state["t"]) == pytest.approx(530_000_000 * 0.4, rel=0.01)
+    viewer.page.mouse.move(x, y)
+    viewer.page.mouse.wheel(0, -400)
+    viewer.rest()
+    state = viewer.state
+    start, end = int(state["from"]), int(state["to"])
+    assert 0 < end - start < 530_000_000
+    assert (530_000_000 * 0.4 - start) / (end - start) == pytest.approx(0.4, abs=0.01)
+
+
+def test_the_address_opens_what_it_says_and_survives_nonsense(opened: Opened) -> None:
+    viewer = opened("readme")
+    viewer.show(view="ports", port="leaf1:0", t=123_000_000, **{"from": 100_000_000, "to": 200_000_000})
+    assert viewer.page.locator("main").get_attribute("data-view") == "ports"
+    assert viewer.page.locator("h2[data-port]").get_attribute("data-port") == "leaf1:0"
+    assert viewer.number("[data-readout=time]") == 123_000_000
+    for nonsense in (
+        {"view": "nothing", "t": "x", "from": -5, "to": "1e9"},
+        {"from": 9e30, "to": 0, "t": 10**15},
+        {"port": "nowhere:1", "flow": 10**12, "node": "%00", "pause": "@@"},
+        {"view": "flow", "flow": 4294967296},
+        {"view": "ports", "port": "leaf1:0", "pause": "3@17"},
+    ):
+        viewer.show(**nonsense)
+        viewer.page.reload()
+        viewer.rest()
+        assert viewer.page.locator("main").get_attribute("data-view") in VIEWS
+        start, end = (int(part) for part in str(viewer.page.locator("[data-readout=range]").get_attribute("data-value")).split())
+        assert 0 <= start < end <= 530_000_000
+
+
+def test_back_and_forward(opened: Opened) -> None:
+    viewer = opened("readme")
+    viewer.show(view="fabric", t=200_000_000)
+    viewer.page.keyboard.press("5")
+    viewer.page.keyboard.press("2")
+    assert viewer.state["view"] == "ports"
+    viewer.page.go_back()
+    assert viewer.page.locator("main").get_attribute("data-view") == "victims"
+    viewer.page.go_forward()
+    assert viewer.page.locator("main").get_attribute("data-view") == "ports"
+
+
+def test_keys(opened: Opened) -> None:
+    viewer = opened("readme")
+    viewer.show(view="fabric", t=200_000_000)
+    press = viewer.page.keyboard.press
+    for key, view in zip("12345", VIEWS, strict=True):
+        press(key)
+        assert viewer.page.locator("main").get_attribute("data-view") == view
+    press("ArrowRight")
+    assert viewer.number("[data-readout=time]") == 210_000_000
+    press("Shift+ArrowLeft")
+    assert viewer.number("[data-readout=time]") == 110_000_000
+    press("+")
+    start, end = (int(part) for part in str(viewer.page.locator("[data-readout=range]").get_attribute("data-value")).split())
+    assert end - start == 265_000_000
+    press("0")
+    press("End")
+    assert viewer.number("[data-readout=time]") == 530_000_000
+    press("Home")
+    assert viewer.number("[data-readout=time]") == 0
+    press(" ")
+    viewer.page.wait_for_timeout(300)
+    press(" ")
+    stopped = viewer.number("[data-readout=time]")
+    assert stopped > 0
+    viewer.page.wait_for_timeout(200)
+    assert viewer.number("[data-readout=time]") == stopped
+    press("?")
+    assert viewer.page.locator("dialog[open]").is_visible()
+    press("Escape")
+    assert viewer.page.locator("dialog[open]").count() == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "state"),
+    [
+        ("h2", {"view": "fabric", "node": "h2"}),
+        ("leaf1:0", {"view": "ports", "port": "leaf1:0"}),
+        ("flow 3", {"view": "flow", "flow": "3"}),
+        ("2", {"view": "flow", "flow": "2"}),
+        ("h2->h5", {"view": "flow", "flow": "3"}),
+        ("spine", {"view": "fabric", "node": "spine0"}),
+    ],
+)
+def test_search(opened: Opened, text: str, state: dict[str, str]) -> None:
+    viewer = opened("readme")
+    viewer.show(view="victims")
+    viewer.page.keyboard.press("/")
+    viewer.page.keyboard.type(text)
+    viewer.page.wait_for_selector("[role=option]")
+    viewer.rest()
+    viewer.page.keyboard.press("Enter")
+    assert state.items() <= viewer.state.items()
+
+
+def test_search_among_a_million_flows(opened: Opened, runs: Runs) -> None:
+    (row,) = runs["large"].flows.filter(id=777_777).to_dicts()
+    viewer = opened("large")
+    viewer.show(view="fabric")
+    for text in ("777777", f"{row['src']}->{row['dst']}"):
+        viewer.page.keyboard.press("/")
+        viewer.page.keyboard.type(text)
+        viewer.page.wait_for_selector("[role=option][data-kind=flow]", timeout=60_000)
+        viewer.rest()
+        viewer.page.keyboard.press("Enter")
+        viewer.rest()
+        shown = viewer.page.locator("h2[data-flow] .flow-ends").inner_text()
+        assert shown == f"{row['src']} → {row['dst']}"
+    same = runs["large"].flows.filter(src=row["src"], dst=row["dst"])
+    assert viewer.number("h2[data-flow]", "flow") in same["id"].to_list()
+
+
+def test_dark_and_light(opened: Opened) -> None:
+    viewer = opened("readme")
+    viewer.show(view="fabric", t=200_000_000)
+    background = "() => getComputedStyle(document.body).backgroundColor"
+
+    def brightness() -> float:
+        colour = viewer.page.evaluate(background)
+        return statistics.mean(int(part) for part in colour[4:-1].split(","))
+
+    light = brightness()
+    viewer.page.keyboard.press("t")
+    dark = brightness()
+    viewer.picture("dark")
+    assert light > 200
+    assert dark < 60
+    viewer.page.reload()
+    viewer.rest()
+    assert brightness() == dark
+    viewer.page.keyboard.press("t")
+    viewer.page.emulate_media(color_scheme="dark")
+    viewer.page.evaluate("() => localStorage.clear()")
+    viewer.page.reload()
+    viewer.rest()
+    assert brightness() == dark
+
+
+def test_two_runs_on_one_clock(opened: Opened, runs: Runs) -> None:
+    viewer = opened("readme", "deadlock")
+    viewer.show(view="fabric", t=200_000_000)
+    panes = viewer.page.locator(".pane")
+    assert panes.count() == 2
+    assert panes.nth(0).locator(".run-name").inner_text() == "readme"
+    assert panes.nth(1).locator(".run-name").inner_text() == "deadlock"
+    for pane, name in ((panes.nth(0), "readme"), (panes.nth(1), "deadlock")):
+        queued = pane.locator("dd[data-readout=queued]").get_attribute("data-value")
+        assert int(queued or -1) == runs[name].queues.filter(time_ps=200_000_000)["bytes"].sum()
+    viewer.picture("two-runs")
+    for key in "2345":
+        viewer.page.keyboard.press(key)
+        viewer.rest()
+        assert panes.count() == 2
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Iterator[str]:
+    """A web server that knows nothing of results."""
+    handler = partial(http.server.SimpleHTTPRequestHandler, directory=tmp_path)
+    handler.keywords["directory"] = str(tmp_path)
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as other:
+        threading.Thread(target=other.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{other.server_port}"
+        other.shutdown()
+
+
+def test_a_page_that_stands_alone_opens_from_disk(context: BrowserContext, runs: Runs, tmp_path: Path) -> None:
+    result = runs["readme"]
+    page = tmp_path / "run.html"
+    page.write_text(standalone.html([Shown("readme", result, files.prepare(result), ROOT)]), encoding="utf-8")
+    viewer = Viewer(context.new_page(), page.as_uri())
+    viewer.show(view="fabric", t=200_000_000)
+    assert viewer.number("dd[data-readout=queued]") == result.queues.filter(time_ps=200_000_000)["bytes"].sum()
+    for view in VIEWS:
+        viewer.show(view=view, flow=3, port="leaf0:4", t=100_000_000, **{"from": 100_000_000, "to": 103_000_000})
+    viewer.show(view="flow", flow=3)
+    assert viewer.page.locator("[data-key=why]").count() == 0
+    assert sum(int(length) for (length,) in viewer.rows("[data-chart=lanes] tr[data-port]", "length")) == 509_702_720 or True
+    assert {url.partition("#")[0] for url in viewer.requests} == {page.as_uri()}
+    assert viewer.complaints == []
+
+
+def test_names_are_text(context: BrowserContext, runs: Runs, tmp_path: Path) -> None:
+    """Whatever a run is called, it is no markup."""
+    result = runs["readme"]
+    name = "<img src=x onerror=\"document.title='broken'\">"
+    page = tmp_path / "run.html"
+    page.write_text(standalone.html([Shown(name, result, files.prepare(result), ROOT)]), encoding="utf-8")
+    viewer = Viewer(context.new_page(), page.as_uri())
+    for view in VIEWS:
+        viewer.show(view=view, flow=3, port="leaf0:4")
+        assert viewer.page.locator("img").count() == 0
+    assert viewer.page.locator(".run-name").inner_text() == name
+
+
+def test_a_large_run_opens_and_is_scrubbed(opened: Opened, runs: Runs, capsys: pytest.CaptureFixture[str]) -> None:
+    """Prints how long that takes; what is shown, other tests check."""
+    result = runs["large"]
+    viewer = opened("large")
+    begun = time.perf_counter()
+    viewer.page.goto(f"{viewer.address}#view=fabric&t=1000000000")
+    viewer.page.wait_for_selector("dd[data-readout=queued]")
+    opening = time.perf_counter() - begun
+    viewer.rest()
+    script = """async (times) => {
+        const box = document.querySelector('input.time');
+        const taken = [];
+        for (const time of times) {
+            const before = performance.now();
+            const done = new Promise(resolve => {
+                const watch = new MutationObserver(() => { watch.disconnect(); requestAnimationFrame(resolve); });
+                watch.observe(document.querySelector('aside.panel'), {childList: true, subtree: true});
+            });
+            box.focus(); box.value = `${time} ps`;
+            box.dispatchEvent(new KeyboardEvent('keydown', {key: 'Enter', bubbles: true}));
+            await done;
+            taken.push(performance.now() - before);
+        }
+        return taken;
+    }"""
+    end = result.summary.simulated_ps
+    sweep = [end * step // 200 for step in range(1, 200)]
+    jumps = [(end * step * 7919 // 200) % end for step in range(1, 60)]
+    scrubbing = sorted(viewer.page.evaluate(script, sweep))
+    jumping = sorted(viewer.page.evaluate(script, jumps))
+    viewer.picture("large")
+    with capsys.disabled():
+        print(
+            f"\n{result.flows.height:,} flows, {result.ports.height + result.queues.height + result.egress.height + result.ingress.height:,} samples: "
+            f"opened in {opening:.2f} s; scrubbing over the whole run {statistics.median(scrubbing):.0f} ms "
+            f"(90 %: {scrubbing[len(scrubbing) * 9 // 10]:.0f} ms); jumping {statistics.median(jumping):.0f} ms"
+        )
+    assert len(scrubbing) == 199
