@@ -8,6 +8,8 @@ NEW := bench-results/latest.json
 OLD := bench-results/previous.json
 # Seconds that `make fuzz` spends on each target.
 FUZZ_SECONDS ?= 600
+# The page of the viewer, as it is built.
+PAGE := viewer/dist/index.html
 # Where `make mutants-all` builds, apart from all else, and writes what it found.
 MUTANTS := target/mutants-all
 
@@ -15,7 +17,7 @@ export PIP_QUIET := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help toolchain setup demo test test-wireshark lint format bench bench-binaries bench-compare bench-costs bench-instructions bench-threads docs fuzz mutants mutants-all clean
+.PHONY: $(PAGE) help node toolchain setup demo test test-viewer test-wireshark viewer lint format bench bench-binaries bench-compare bench-costs bench-instructions bench-threads docs fuzz mutants mutants-all clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -42,6 +44,23 @@ demo: setup ## Run the quickstart scenario and say where its report lies
 test: setup ## Run all tests, of Rust and of Python
 	cargo test --workspace
 	$(BIN)/pytest
+
+node:
+	@command -v npm >/dev/null || { echo "The page of the viewer is built with Node: install Node 20.19 or later." >&2; exit 1; }
+	@node -e 'const [major, minor] = process.versions.node.split("."); process.exit(major * 100 + +minor < 2019)' || { echo "The page of the viewer is built with Node 20.19 or later, but node is $$(node --version)." >&2; exit 1; }
+
+$(PAGE): node
+	cd viewer && npm ci --silent --no-audit --no-fund && npm run --silent check && npm run --silent build
+
+viewer: $(PAGE) ## Build the page of the viewer, which is committed (needs Node)
+	cp $(PAGE) python/backwater/viewer/page.html
+
+test-viewer: setup $(PAGE) ## Run the tests of the viewer, which need Node and Chromium (Debian: chromium)
+	@command -v chromium >/dev/null || { echo "These tests need Chromium (Debian: apt install chromium)." >&2; exit 1; }
+	@cmp $(PAGE) python/backwater/viewer/page.html || { echo "The page that is committed is not what its sources make: make viewer builds it." >&2; exit 1; }
+	cd viewer && npm test --silent
+	$(BIN)/pip install --quiet "playwright>=1.65,<2"
+	$(BIN)/pytest tests/viewer
 
 test-wireshark: setup ## Run the tests that need tshark, which must be there (Debian: tshark)
 	@command -v tshark >/dev/null || { echo "These tests need tshark: install Wireshark (Debian: apt install tshark)." >&2; exit 1; }

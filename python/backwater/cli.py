@@ -212,7 +212,7 @@ def run(
             console.out.print(console.summary(result), crop=False)
         if report:
             console.write(directory / REPORT_FILE, _report({result.summary.name: result}), silent)
-        viewer.prepare(result, silent)
+        viewer.prepare_ahead(result, silent)
     if not silent:
         if result.has_empty_trace:
             console.message("probes.trace: nothing happened to what it looks at, when it looked", severity="warning")

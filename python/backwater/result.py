@@ -117,8 +117,8 @@ class Topology:
             hosts, growing towards the core).
         links: One row per full-duplex link: `a`, `b` (node names), `a_port`, `b_port` (numbers of the ports at these
             nodes, from 0), `a_interface`, `b_interface` (their names, if they have any), `rate_bps`, `delay_ps`.
-        faults: One row per time for which a link was set to be down: `link` (row of `links`), `down_ps`, `up_ps` (null if
-            it does not come back). Empty also for results of versions that did not write them down.
+        faults: One row per time for which a link was set to be down: `link` (row of `links`), `down_ps`, `up_ps` (null
+            if it does not come back). Empty also for results of versions that did not write them down.
     """
 
     def __init__(self, document: dict[str, Any]) -> None:

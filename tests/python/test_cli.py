@@ -15,7 +15,7 @@ from typer.testing import CliRunner, Result
 import backwater
 from backwater import cli, simulation
 from backwater.cli import app
-from backwater.result import FILES
+from backwater.result import FILES, VIEW_DIRECTORY
 from conftest import RUN, write_result
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
@@ -50,7 +50,7 @@ def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_a_run_writes_a_result_with_a_report_and_says_how_it_went(small: Path) -> None:
     outcome = command_line("run", small)
     assert outcome.exit_code == 0, outcome.output
-    assert sorted(path.name for path in Path("results/small-1").iterdir()) == sorted(FILES)
+    assert sorted(path.name for path in Path("results/small-1").iterdir()) == sorted([*FILES, VIEW_DIRECTORY])
     for words in ("completed", "Unfinished flows  0 of 2", "10–100 KB", "Result: results/small-1"):
         assert words in outcome.stdout
     assert command_line("run", small, "--quiet", "--no-report").stdout == ""
@@ -126,7 +126,7 @@ def test_a_directory_takes_one_process_at_a_time_and_a_killed_one_leaves_it(smal
     assert refused.exit_code == 2
     assert "another process is writing to out" in refused.stderr
     assert command_line("run", small, "-q", "-o", "out", "--force").exit_code == 0
-    assert sorted(path.name for path in Path("out").iterdir()) == sorted(FILES)
+    assert sorted(path.name for path in Path("out").iterdir()) == sorted([*FILES, VIEW_DIRECTORY])
 
 
 def test_a_directory_is_owned_until_its_report_is_written(small: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import tempfile
 from collections import Counter, defaultdict
 from pathlib import Path
 from typing import Any
@@ -221,7 +222,7 @@ def test_pauses_are_all_there_at_the_level_of_their_length(result: Result, view:
     written = pl.read_parquet(view / "pauses.parquet")
     columns = ["port", "queue", "start", "end", "open", "cause", "via", "parent_queue", "parent_start", "hops"]
     assert Counter(written.select(columns).rows()) == Counter(rows)
-    assert len({level for level in written["level"]}) > 1
+    assert written["level"].n_unique() > 1
     assert written.filter(open=1).height > 0
     for level, start, ending in written.select("level", "start", "end").iter_rows():
         span = CHUNK * width * BRANCHING**level
@@ -369,14 +370,14 @@ def test_a_result_that_cannot_be_written_is_viewed_from_elsewhere(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     result = backwater.run(Scenario.from_dict(INCAST), tmp_path / "run")
-    real = files.tempfile.TemporaryDirectory
+    real = tempfile.TemporaryDirectory
 
     def refusing(dir: Path | None = None, prefix: str = "") -> Any:  # noqa: A002, ANN401
         if dir is not None:
             raise PermissionError(30, "Read-only file system")
         return real(prefix=prefix)
 
-    monkeypatch.setattr(files.tempfile, "TemporaryDirectory", refusing)
+    monkeypatch.setattr(tempfile, "TemporaryDirectory", refusing)
     view = files.prepare(result)
     assert not view.is_relative_to(result.directory)
     assert files.is_current(view, result)

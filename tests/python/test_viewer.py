@@ -8,14 +8,13 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
-from backwater import Result
+from backwater import Result, _core
 from backwater.exports import export
 from backwater.result import ResultError
 from backwater.viewer import command, files, standalone
@@ -299,3 +298,29 @@ def test_without_a_wish_another_port_is_taken(result: Result, monkeypatch: pytes
         monkeypatch.setattr(command, "PORT", server.server_port)
         with command._server(shown(result), None) as other:
             assert other.server_port != server.server_port
+
+
+def test_a_run_makes_the_files_of_the_viewer_and_goes_well_without(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scenario = tmp_path / "incast.toml"
+    scenario.write_text('[topology]\nkind = "star"\nhosts = 3\n[[traffic]]\nkind = "all-to-all"\nbytes = "1 KB"\n')
+    made = tmp_path / "made"
+    assert command_line("run", scenario, "-o", made, "--no-report").exit_code == 0
+    assert files.is_current(made / "view", Result.load(made))
+    # The directory of an earlier run is taken over without its files.
+    (made / "view" / "left").touch()
+    assert command_line("run", scenario, "-o", made, "--no-report", "--force").exit_code == 0
+    assert not (made / "view" / "left").exists()
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(_core, "build_view", full)
+    done = command_line("run", scenario, "-o", tmp_path / "full", "--no-report")
+    assert done.exit_code == 0
+    assert "the files of the viewer could not be made: [Errno 28] No space left on device" in " ".join(
+        done.stderr.split()
+    )
+    assert not (tmp_path / "full" / "view").exists()
+    assert command_line("run", scenario, "-o", tmp_path / "quiet", "--no-report", "-q").stderr == ""

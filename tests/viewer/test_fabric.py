@@ -9,7 +9,7 @@ from playwright.sync_api import Locator
 
 from backwater import Result
 from backwater.result import Port
-from conftest import Opened, Runs, Viewer
+from viewing import Opened, Runs, Viewer
 
 # Branch of a tree: port, queue, bytes, and the branches behind it.
 Branch = tuple[str, int, int, list[Any]]
@@ -40,7 +40,13 @@ def expected_trees(result: Result, time: int) -> dict[str, tuple[int, list[Branc
 
     def parent(row: dict[str, Any]) -> tuple[Any, ...] | None:
         key = (row["peer"], row["via_port"], row["parent_queue"], row["parent_start_ps"])
-        return key if key in known and known[key]["cause_node"] == row["cause_node"] and known[key]["cause_port"] == row["cause_port"] else None
+        return (
+            key
+            if key in known
+            and known[key]["cause_node"] == row["cause_node"]
+            and known[key]["cause_port"] == row["cause_port"]
+            else None
+        )
 
     def branches(rows: list[dict[str, Any]]) -> list[Branch]:
         found = []
@@ -68,7 +74,12 @@ def shown_trees(viewer: Viewer) -> dict[str, tuple[int, list[Branch]]]:
     def branches(item: Locator) -> list[Branch]:
         items = item.locator(":scope > ul > li").all()
         return sorted(
-            (str(li.get_attribute("data-port")), int(li.get_attribute("data-queue") or -1), int(li.get_attribute("data-bytes") or -1), branches(li))
+            (
+                str(li.get_attribute("data-port")),
+                int(li.get_attribute("data-queue") or -1),
+                int(li.get_attribute("data-bytes") or -1),
+                branches(li),
+            )
             for li in items
         )
 
@@ -104,7 +115,10 @@ def test_an_instant_is_what_the_tables_say(opened: Opened, runs: Runs, name: str
     result = runs[name]
     viewer, draw = opened(name), random.Random(name)
     end, interval = result.summary.simulated_ps, result.summary.sample_interval_ps
-    rates = {(node, port): rate for node, port, rate in result.topology.egress_ports.select("node", "port", "rate_bps").iter_rows()}
+    rates = {
+        (node, port): rate
+        for node, port, rate in result.topology.egress_ports.select("node", "port", "rate_bps").iter_rows()
+    }
     busy = [row["start_ps"] for row in result.pauses.sample(min(2, result.pauses.height), seed=1).to_dicts()]
     for time in [*busy, *(draw.randrange(end) for _ in range(3)), 0, end]:
         pauses, bytes_of = active(result, time), port_bytes(result, time)
@@ -119,7 +133,10 @@ def test_an_instant_is_what_the_tables_say(opened: Opened, runs: Runs, name: str
         viewer.show(view="fabric", t=time, node=node)
         after = result.ports.filter(time_ps=(min(time // interval, end // interval - 1) + 1) * interval)
         sent = {(row["node"], row["port"]): row["tx_bytes"] for row in after.to_dicts()}
-        rows = {port: numbers for port, *numbers in viewer.rows("table.ports tr[data-port]", "port", "bytes", "utilisation", "paused")}
+        rows = {
+            port: numbers
+            for port, *numbers in viewer.rows("table.ports tr[data-port]", "port", "bytes", "utilisation", "paused")
+        }
         own = [port for port in result.topology.ports if port[0] == node]
         assert set(rows) == {result.topology.port_name(port) for port in own}
         for port in own:

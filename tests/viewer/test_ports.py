@@ -8,7 +8,7 @@ from playwright.sync_api import Locator
 
 from backwater import Result
 from backwater.result import Port
-from conftest import Opened, Runs, Viewer
+from viewing import Opened, Runs, Viewer
 
 
 def key(viewer: Viewer, chart: str, line: str) -> float:
@@ -21,14 +21,21 @@ def value(table: pl.DataFrame, port: Port, time: int, column: str = "bytes", **o
     return int(rows[column][0]) if rows.height else 0
 
 
-@pytest.mark.parametrize(("name", "port"), [("readme", ("leaf0", 4)), ("readme", ("spine0", 1)), ("bcube", None), ("large", None), ("quickstart", None)])
+@pytest.mark.parametrize(
+    ("name", "port"),
+    [("readme", ("leaf0", 4)), ("readme", ("spine0", 1)), ("bcube", None), ("large", None), ("quickstart", None)],
+)
 def test_queues_are_those_of_the_tables(opened: Opened, runs: Runs, name: str, port: Port | None) -> None:
     """With every sample on the screen; where no port is given, that with the most bytes in headroom at a time."""
     result = runs[name]
     interval = result.summary.sample_interval_ps
     if port is None:
         top = result.ingress.sort("headroom_bytes", "bytes", descending=True).row(0, named=True)
-        ports = {value: key for key, value in result.topology.ports.items() if key[0] == top["peer"]} if "peer" in top else {}
+        ports = (
+            {value: key for key, value in result.topology.ports.items() if key[0] == top["peer"]}
+            if "peer" in top
+            else {}
+        )
         assert not ports
         port = (top["node"], top["port"])
         time = top["time_ps"]
@@ -66,7 +73,9 @@ def test_pauses_add_up_by_cause(opened: Opened, runs: Runs) -> None:
             cause = f"{row['cause_node']}:{row['cause_port']}"
             sums[cause] = sums.get(cause, 0) + (row["end_ps"] or runs["readme"].summary.simulated_ps) - row["start_ps"]
         viewer.show(view="ports", port=f"{port[0]}:{port[1]}")
-        shown = {cause: float(length) for cause, length in viewer.rows("[data-chart=pauses] .chart-key", "cause", "value")}
+        shown = {
+            cause: float(length) for cause, length in viewer.rows("[data-chart=pauses] .chart-key", "cause", "value")
+        }
         assert shown == sums
 
 
@@ -78,7 +87,7 @@ def test_where_there_are_too_many_pauses_their_shares_add_up(opened: Opened, run
     viewer = opened("large")
     for start, until in ((0, end), (end // 3, end // 2)):
         overlap = pl.min_horizontal(pl.col("end_ps").fill_null(end), until) - pl.max_horizontal("start_ps", start)
-        own = result.pauses.filter(node=top["node"], port=top["port"]).select(overlap.clip(0)).to_series().sum()
+        own = int(result.pauses.filter(node=top["node"], port=top["port"]).select(overlap.clip(0)).to_series().sum())
         viewer.show(view="ports", port=f"{top['node']}:{top['port']}", t=start, **{"from": start, "to": until})
         shown = sum(float(length) for (length,) in viewer.rows("[data-chart=pauses] .chart-key", "value"))
         # Pauses at the edges count whole.
@@ -87,7 +96,11 @@ def test_where_there_are_too_many_pauses_their_shares_add_up(opened: Opened, run
 
 def test_a_pause_leads_to_its_parent_and_to_its_root(opened: Opened, runs: Runs) -> None:
     result = runs["readme"]
-    child = next(row for row in of_port(result, ("h2", 0)) if row["parent_queue"] is not None and row["end_ps"] - row["start_ps"] > 1_000_000)
+    child = next(
+        row
+        for row in of_port(result, ("h2", 0))
+        if row["parent_queue"] is not None and row["end_ps"] - row["start_ps"] > 1_000_000
+    )
     viewer = opened("readme")
     middle = (child["start_ps"] + child["end_ps"]) // 2
     window = {"from": middle - 20_000_000, "to": middle + 20_000_000}
@@ -106,10 +119,20 @@ def test_a_pause_leads_to_its_parent_and_to_its_root(opened: Opened, runs: Runs)
     assert facts.get_attribute("data-via") == f"{child['peer']}:{child['via_port']}"
     assert viewer.number(".pause-facts", "length") == child["end_ps"] - child["start_ps"]
     chain = viewer.rows(".chain li[data-port]", "port", "queue", "start")
-    expected, row = [], child
+    expected: list[tuple[str, str, str]] = []
+    row: dict[str, Any] | None = child
     while row is not None:
         expected.append((f"{row['node']}:{row['port']}", str(row["queue"]), str(row["start_ps"])))
-        above = {} if row["parent_queue"] is None else {"node": row["peer"], "port": row["via_port"], "queue": row["parent_queue"], "start_ps": row["parent_start_ps"]}
+        above = (
+            {}
+            if row["parent_queue"] is None
+            else {
+                "node": row["peer"],
+                "port": row["via_port"],
+                "queue": row["parent_queue"],
+                "start_ps": row["parent_start_ps"],
+            }
+        )
         row = next(iter(result.pauses.filter(**above).to_dicts()), None) if above else None
     assert chain == expected
     assert len(chain) > 1
@@ -131,7 +154,9 @@ def test_a_port_is_chosen_among_those_that_hold_something(opened: Opened, runs: 
     viewer.show(view="ports", t=200_000_000)
     names: Locator = viewer.page.locator("tr[data-port]")
     held = runs["readme"].queues.filter(time_ps=200_000_000)
-    assert {name for (name,) in viewer.rows("tr[data-port]", "port")} == {f"{row['node']}:{row['port']}" for row in held.to_dicts()}
+    assert {name for (name,) in viewer.rows("tr[data-port]", "port")} == {
+        f"{row['node']}:{row['port']}" for row in held.to_dicts()
+    }
     names.first.locator("button").click()
     viewer.rest()
     assert viewer.page.locator("h2[data-port]").get_attribute("data-port") == viewer.state["port"]

@@ -13,7 +13,7 @@ from rich.text import Text
 
 from backwater import console
 from backwater.console import UsageError
-from backwater.result import Result
+from backwater.result import Result, ResultError
 from backwater.viewer import files, standalone
 from backwater.viewer.server import HOST, Server, Shown
 
@@ -88,6 +88,16 @@ def prepare(result: Result, quiet: bool = False) -> Path:
     """Makes the files that the viewer reads, unless they are there, and shows how far it is; where they are."""
     with console.counting(quiet, "rows read") as tell:
         return files.prepare(result, tell)
+
+
+def prepare_ahead(result: Result, quiet: bool) -> None:
+    """The same at the end of a run, which has gone well even if they cannot be made."""
+    try:
+        prepare(result, quiet)
+    except (ResultError, OSError) as error:
+        if not quiet:
+            hint = "`backwater view` tries it again"
+            console.message(f"the files of the viewer could not be made: {error}", hint, severity="warning")
 
 
 def _server(shown: list[Shown], port: int | None) -> Server:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 import tempfile
 import threading
 from collections.abc import Mapping
@@ -15,7 +14,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib import resources
 from pathlib import Path
 from typing import IO, Final
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import SplitResult, parse_qs, urlsplit
 
 from backwater import _core, exports, why
 from backwater.result import Result, ResultError
@@ -29,6 +28,8 @@ POLICY: Final = (
     "default-src 'none'; connect-src 'self'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:"
 )
 _TYPES: Final = {".json": "application/json", ".parquet": "application/vnd.apache.parquet"}
+# Bytes that are sent at once.
+_PIECE: Final = 1 << 16
 _RANGE: Final = re.compile(r"bytes=(\d*)-(\d*)")
 
 
@@ -111,10 +112,10 @@ class _Handler(BaseHTTPRequestHandler):
     def log_message(self, format: str, *arguments: object) -> None:  # noqa: A002 - as the method it replaces
         """Nothing is logged."""
 
-    def do_HEAD(self) -> None:  # noqa: N802 - as the protocol has it
+    def do_HEAD(self) -> None:
         self.do_GET()
 
-    def do_GET(self) -> None:  # noqa: N802 - as the protocol has it
+    def do_GET(self) -> None:
         try:
             self._check_origin()
             self._answer(urlsplit(self.path))
@@ -133,23 +134,21 @@ class _Handler(BaseHTTPRequestHandler):
         if self.headers.get("Host") not in known or self.headers.get("Sec-Fetch-Site") == "cross-site":
             raise _Refused(HTTPStatus.FORBIDDEN, "only pages of this server are answered")
 
-    def _answer(self, url: object) -> None:
-        path = url.path  # type: ignore[attr-defined]
-        match path.split("/")[1:]:
+    def _answer(self, url: SplitResult) -> None:
+        match url.path.split("/")[1:]:
             case [""]:
                 self._send(page().encode(), "text/html; charset=utf-8")
             case ["runs.json"]:
                 self._send(listing(self.server.shown).encode(), _TYPES[".json"])
             case ["runs", number, "why", flow]:
-                run, flow = self._number(number), self._number(flow)
-                self._run(run)
-                self._send(self.server.why(run, flow).encode(), _TYPES[".json"])
+                self._run(self._number(number))
+                self._send(self.server.why(int(number), self._number(flow)).encode(), _TYPES[".json"])
             case ["runs", number, "frames.pcapng"]:
-                self._capture(self._run(self._number(number)), parse_qs(url.query))  # type: ignore[attr-defined]
+                self._capture(self._run(self._number(number)), parse_qs(url.query))
             case ["runs", number, *name]:
                 self._file(self._run(self._number(number)), "/".join(name))
             case _:
-                raise _Refused(HTTPStatus.NOT_FOUND, f"there is no {path}")
+                raise _Refused(HTTPStatus.NOT_FOUND, f"there is no {url.path}")
 
     def _number(self, text: str) -> int:
         if not (text.isascii() and text.isdecimal()):
@@ -200,7 +199,10 @@ class _Handler(BaseHTTPRequestHandler):
         self._head(status, kind, last - first + 1, extra)
         if self.command == "GET":
             content.seek(first)
-            shutil.copyfileobj(_Limited(content, last - first + 1), self.wfile, 1 << 16)
+            left = last - first + 1
+            while left > 0 and (piece := content.read(min(left, _PIECE))):
+                self.wfile.write(piece)
+                left -= len(piece)
 
     def _send(
         self, content: bytes, kind: str, status: HTTPStatus = HTTPStatus.OK, headers: Mapping[str, str] | None = None
@@ -223,16 +225,3 @@ class _Handler(BaseHTTPRequestHandler):
         for name, value in (common | dict(headers)).items():
             self.send_header(name, value)
         self.end_headers()
-
-
-class _Limited:
-    """The first bytes of what is left of a file."""
-
-    def __init__(self, content: IO[bytes], count: int) -> None:
-        self._content = content
-        self._left = count
-
-    def read(self, most: int) -> bytes:
-        piece = self._content.read(min(most, self._left))
-        self._left -= len(piece)
-        return piece

@@ -1,0 +1,144 @@
+"""Runs that the viewer shows, and pages that show them."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from playwright.sync_api import Page
+
+import backwater
+from backwater import Result, Scenario
+from backwater.experiment.grid import Experiment
+
+ROOT: Final = Path(__file__).parents[2]
+CHROMIUM: Final = "/usr/bin/chromium"
+# Where pictures of what was tested are left.
+PICTURES: Final = ROOT / "target" / "viewer"
+
+# The example of the README, with all that can be written down.
+README: Final[dict[str, Any]] = {
+    "topology": {"kind": "leaf-spine", "leaves": 2, "spines": 1, "hosts_per_leaf": 4, "uplink_rate": "400 Gbps"},
+    "switch": {"buffer": "2 MiB"},
+    "congestion_control": {"kind": "none"},
+    "probes": {"flows": True, "trace": {}},
+    "traffic": [
+        {
+            "kind": "flows",
+            "flows": [
+                {"src": "h0", "dst": "h4", "bytes": "2 MB"},
+                {"src": "h1", "dst": "h4", "bytes": "2 MB"},
+                {"src": "h6", "dst": "h4", "bytes": "2 MB"},
+                {"src": "h2", "dst": "h5", "bytes": "2 MB"},
+            ],
+        }
+    ],
+}
+BCUBE: Final[dict[str, Any]] = {
+    "topology": {"kind": "bcube", "n": 4, "k": 1},
+    "run": {"until": "300 us", "drain": "100 us"},
+    "switch": {"buffer": "1 MiB"},
+    "congestion_control": {"kind": "none"},
+    "probes": {"flows": True, "sample_interval": "2 us"},
+    "traffic": [
+        {"kind": "incast", "degree": 6, "size": "100 KB", "period": "50 us"},
+        {"kind": "poisson", "sizes": {"fixed": "20 KB"}, "load": 0.2},
+    ],
+}
+# A million flows, 16 million samples, 30,000 pauses.
+LARGE: Final[dict[str, Any]] = {
+    "topology": {"kind": "leaf-spine", "leaves": 8, "spines": 8, "hosts_per_leaf": 16},
+    "run": {"until": "1700 us", "drain": "300 us"},
+    "probes": {"sample_interval": "100 ns"},
+    "switch": {"buffer": "2 MiB"},
+    "congestion_control": {"kind": "none"},
+    "traffic": [
+        {"kind": "poisson", "sizes": {"fixed": "1500 B"}, "load": 0.6},
+        {"kind": "incast", "degree": 16, "size": "64 KB", "period": "20 us"},
+    ],
+}
+
+
+def _deadlock() -> Scenario:
+    """PFC in the ring of three switches of Pyrrha's Figure 13."""
+    experiment = Experiment.load(ROOT / "papers" / "pyrrha" / "fig13.toml")
+    point = next(point for point in experiment.points("small") if point.place == {"scheme": "PFC"})
+    return experiment.scenario("small", point)
+
+
+SCENARIOS: Final[Mapping[str, Callable[[], Scenario]]] = {
+    "readme": lambda: Scenario.from_dict(README, name="victim"),
+    "quickstart": lambda: Scenario.load(ROOT / "scenarios" / "quickstart.toml"),
+    "deadlock": _deadlock,
+    "bcube": lambda: Scenario.from_dict(BCUBE, name="bcube"),
+    "large": lambda: Scenario.from_dict(LARGE, name="large"),
+    "failing": lambda: Scenario.load(ROOT / "scenarios" / "link-failure.toml"),
+}
+
+
+@dataclass
+class Runs:
+    """Results by name, each made when it is first asked for."""
+
+    directory: Path
+
+    def __post_init__(self) -> None:
+        self._made: dict[str, Result] = {}
+
+    def __getitem__(self, name: str) -> Result:
+        if name not in self._made:
+            self._made[name] = backwater.run(SCENARIOS[name](), self.directory / name)
+        return self._made[name]
+
+
+class Viewer:
+    """A page that shows results, what it has asked for, and what it has complained about."""
+
+    def __init__(self, page: Page, address: str) -> None:
+        self.page = page
+        self.address = address
+        self.requests: list[str] = []
+        self.complaints: list[str] = []
+        page.on("request", lambda request: self.requests.append(request.url))
+        page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        page.on("console", lambda message: self.complaints.append(message.text) if message.type == "error" else None)
+
+    def show(self, **state: object) -> None:
+        """Opens an address, and waits until the page has what it asked for."""
+        self.page.goto(f"{self.address}#{'&'.join(f'{name}={value}' for name, value in state.items())}")
+        self.page.wait_for_selector("main")
+        self.rest()
+
+    def rest(self) -> None:
+        """Waits until nothing is asked for any more, and what was drawn is on the screen."""
+        self.page.wait_for_load_state("networkidle")
+        self.page.evaluate(
+            "() => new Promise(done => setTimeout(() => requestAnimationFrame(() => requestAnimationFrame(done)), 100))"
+        )
+
+    def number(self, selector: str, name: str = "value") -> float:
+        """A number that an element says besides its text."""
+        text = self.page.locator(selector).first.get_attribute(f"data-{name}")
+        assert text, f"{selector} has no data-{name}"
+        return float(text)
+
+    def rows(self, selector: str, *names: str) -> list[tuple[str, ...]]:
+        """What elements say besides their text, for each of them."""
+        script = "(elements, names) => elements.map(element => names.map(name => element.dataset[name] ?? ''))"
+        rows: list[list[str]] = self.page.eval_on_selector_all(selector, script, list(names))
+        return [tuple(row) for row in rows]
+
+    def picture(self, name: str) -> None:
+        """Leaves a picture of the page."""
+        PICTURES.mkdir(parents=True, exist_ok=True)
+        self.page.screenshot(path=PICTURES / f"{name}.png")
+
+    @property
+    def state(self) -> dict[str, str]:
+        """What the address bar holds."""
+        # The page writes it some time after the last change.
+        self.page.wait_for_timeout(400)
+        return dict(part.split("=", 1) for part in self.page.url.partition("#")[2].split("&") if part)
+
+
+Opened = Callable[..., Viewer]
