@@ -52,7 +52,7 @@ export function flow(context: Context): View {
       return;
     }
     const { flow } = detail;
-    fill(head, h("h2", { "data-flow": flow.id }, `Flow ${flow.id}`, h("span", { class: "flow-ends" }, flowName(data.topology, flow))), ...actions(flow));
+    fill(head, h("h2", { "data-flow": flow.id }, `Flow ${flow.id} `, h("span", { class: "flow-ends" }, flowName(data.topology, flow))), ...actions(flow));
     fill(facts, ...numbers(flow));
     writeWay(flow);
     writeLanes();

@@ -49,7 +49,7 @@ export class SwimLanes {
       hover: (event, y, time) => this.#hover(event, y, time),
     });
     const head = h("div", { class: "chart-head" }, this.#title, this.#legend);
-    this.element = h("section", { class: "chart", "data-chart": "lanes", "aria-label": "Swim lanes" }, head, this.#lanes.element, this.#note, this.#table);
+    this.element = h("section", { class: "chart", "data-chart": "way", "aria-label": "Swim lanes" }, head, this.#lanes.element, this.#note, this.#table);
   }
 
   set(steps: Step[], path: readonly number[]): void {
@@ -59,6 +59,7 @@ export class SwimLanes {
     this.#lanes.resize(LANE * Math.max(1, this.#ports.length));
     this.mark();
     const strips = "The strip below each lane tells when the port was paused for the flow's class.";
+    this.element.dataset["chart"] = steps.length > 0 ? "lanes" : "way";
     this.#title.textContent = steps.length > 0 ? "Its last packet" : "Its way";
     this.#note.textContent = steps.length > 0 ? `Lengths are exact. At one port, what has the same reason is added up, so that the order there is not that of time. ${strips}` : strips;
     this.#table.hidden = steps.length === 0;

@@ -58,8 +58,6 @@ export function ports(context: Context): View {
       const series = await data.port(index, from, to, bins);
       return () => {
         egress.set(egressLines(series));
-        // What hosts have yet to send is theirs, and not sampled.
-        egress.element.hidden = topology.nodes[topology.ports[index]?.node ?? 0]?.kind === "host" && series.egress.size === 0;
         use.set([{ label: "sent", colour: () => token("hue-2"), band: series.utilisation, isFilled: true }]);
         ingress.element.hidden = series.ingress.size === 0;
         ingress.set(ingressLines(series));
