@@ -47,7 +47,7 @@ test: setup ## Run all tests, of Rust and of Python
 
 node:
 	@command -v npm >/dev/null || { echo "The page of the viewer is built with Node: install Node 20.19 or later." >&2; exit 1; }
-	@node -e 'const [major, minor] = process.versions.node.split("."); process.exit(major * 100 + +minor < 2019)' || { echo "The page of the viewer is built with Node 20.19 or later, but node is $$(node --version)." >&2; exit 1; }
+	@node -e 'const [major, minor] = process.versions.node.split("."); process.exit(+(major * 100 + +minor < 2019))' || { echo "The page of the viewer is built with Node 20.19 or later, but node is $$(node --version)." >&2; exit 1; }
 
 $(PAGE): node
 	cd viewer && npm ci --silent --no-audit --no-fund && npm run --silent check && npm run --silent build
