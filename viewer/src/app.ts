@@ -22,7 +22,13 @@ import { ports } from "./views/ports/ports";
 import { victims } from "./views/victims";
 
 const MAKERS: Record<ViewName, (context: Context) => View> = { fabric, ports, flow, packets, victims };
-const TITLES: Record<ViewName, string> = { fabric: "Fabric", ports: "Ports", flow: "Flow", packets: "Packets", victims: "Victims" };
+const TITLES: Record<ViewName, string> = {
+  fabric: "Fabric",
+  ports: "Ports",
+  flow: "Flow",
+  packets: "Packets",
+  victims: "Victims",
+};
 /** How outcomes are coloured; others are bad. */
 const BADGES: Record<string, string> = { completed: "badge-good", "time-limit": "badge-late" };
 
@@ -38,7 +44,20 @@ export function mount(root: HTMLElement, runs: readonly Data[]): Store {
   const search = searchbox(store, runs);
   const contexts = runs.map((data): Context => ({ data, store, hues: new Hues() }));
   const isPair = runs.length > 1;
-  const tabs = VIEWS.map((view, index) => h("button", { role: "tab", id: `tab-${view}`, "data-view": view, "aria-controls": "views", title: `${TITLES[view]} (${index + 1})`, onclick: () => store.set({ view }, "jump") }, TITLES[view]));
+  const tabs = VIEWS.map((view, index) =>
+    h(
+      "button",
+      {
+        role: "tab",
+        id: `tab-${view}`,
+        "data-view": view,
+        "aria-controls": "views",
+        title: `${TITLES[view]} (${index + 1})`,
+        onclick: () => store.set({ view }, "jump"),
+      },
+      TITLES[view],
+    ),
+  );
   const panel = h("div", { id: "views", role: "tabpanel" });
   const main = h("main", { class: isPair ? "pair" : "single" }, panel);
   root.replaceChildren(
@@ -53,7 +72,12 @@ export function mount(root: HTMLElement, runs: readonly Data[]): Store {
       h("button", { class: "icon", title: "Help (?)", "aria-label": "Help", onclick: dialog.open }, "?"),
     ),
     main,
-    h("footer", {}, transport(store, player), ...contexts.map((context) => overview(context, isPair ? context.data.info.name : null).element)),
+    h(
+      "footer",
+      {},
+      transport(store, player),
+      ...contexts.map((context) => overview(context, isPair ? context.data.info.name : null).element),
+    ),
     dialog.element,
   );
   let shown: View[] = [];
@@ -101,5 +125,11 @@ function pane(element: HTMLElement, run: Data | undefined): HTMLElement {
 
 function runHead({ info }: Data): HTMLElement {
   const about = `${count(info.flows)} flows, ${duration(info.end)}, seed ${info.seed}, Backwater ${info.version}`;
-  return h("div", { class: "run", title: about }, h("span", { class: "run-name" }, info.name), h("span", { class: `badge ${BADGES[info.outcome] ?? "badge-bad"}`, "data-outcome": info.outcome }, info.outcome), h("span", { class: "run-about" }, about));
+  return h(
+    "div",
+    { class: "run", title: about },
+    h("span", { class: "run-name" }, info.name),
+    h("span", { class: `badge ${BADGES[info.outcome] ?? "badge-bad"}`, "data-outcome": info.outcome }, info.outcome),
+    h("span", { class: "run-about" }, about),
+  );
 }

@@ -16,8 +16,20 @@ describe("quantities are written as in the reports", () => {
   });
 
   it("shares, ratios and counts", () => {
-    expect([percent(0), percent(0.0191), percent(0.64), percent(1), percent(Number.NaN)]).toEqual(["0 %", "1.9 %", "64 %", "100 %", "–"]);
-    expect([ratio(2.876), ratio(null), count(1_089_141), counted(1, "flow"), counted(2, "class")]).toEqual(["2.88", "–", "1,089,141", "1 flow", "2 classes"]);
+    expect([percent(0), percent(0.0191), percent(0.64), percent(1), percent(Number.NaN)]).toEqual([
+      "0 %",
+      "1.9 %",
+      "64 %",
+      "100 %",
+      "–",
+    ]);
+    expect([ratio(2.876), ratio(null), count(1_089_141), counted(1, "flow"), counted(2, "class")]).toEqual([
+      "2.88",
+      "–",
+      "1,089,141",
+      "1 flow",
+      "2 classes",
+    ]);
   });
 
   it("instants have the digits that tell neighbours apart", () => {
@@ -28,6 +40,12 @@ describe("quantities are written as in the reports", () => {
   });
 
   it("times that are typed", () => {
-    expect([parseTime("120 us"), parseTime("1.5ms"), parseTime("7 µs"), parseTime("12"), parseTime("soon")]).toEqual([120e6, 1.5e9, 7e6, 12, null]);
+    expect([parseTime("120 us"), parseTime("1.5ms"), parseTime("7 µs"), parseTime("12"), parseTime("soon")]).toEqual([
+      120e6,
+      1.5e9,
+      7e6,
+      12,
+      null,
+    ]);
   });
 });

@@ -2,9 +2,26 @@
 
 type Units = readonly (readonly [number, string])[];
 
-const TIME: Units = [[1e12, "s"], [1e9, "ms"], [1e6, "µs"], [1e3, "ns"], [1, "ps"]];
-const BYTES: Units = [[1e9, "GB"], [1e6, "MB"], [1e3, "KB"], [1, "B"]];
-const RATE: Units = [[1e12, "Tb/s"], [1e9, "Gb/s"], [1e6, "Mb/s"], [1e3, "kb/s"], [1, "b/s"]];
+const TIME: Units = [
+  [1e12, "s"],
+  [1e9, "ms"],
+  [1e6, "µs"],
+  [1e3, "ns"],
+  [1, "ps"],
+];
+const BYTES: Units = [
+  [1e9, "GB"],
+  [1e6, "MB"],
+  [1e3, "KB"],
+  [1, "B"],
+];
+const RATE: Units = [
+  [1e12, "Tb/s"],
+  [1e9, "Gb/s"],
+  [1e6, "Mb/s"],
+  [1e3, "kb/s"],
+  [1, "b/s"],
+];
 
 export const PS_PER_US = 1e6;
 /** For what is not known, or does not exist. */
@@ -29,7 +46,8 @@ export const duration = (ps: number | null): string => (ps === 0 ? "0 µs" : sca
 export const size = (bytes: number | null): string => scaled(bytes, BYTES);
 export const rate = (bps: number | null): string => scaled(bps, RATE);
 export const count = (number: number): string => whole(number);
-export const ratio = (value: number | null): string => (value === null || Number.isNaN(value) ? DASH : value.toFixed(2));
+export const ratio = (value: number | null): string =>
+  value === null || Number.isNaN(value) ? DASH : value.toFixed(2);
 
 /** A share, with a decimal where it is small. */
 export function percent(share: number): string {

@@ -34,7 +34,8 @@ export function layout(topology: Topology): Layout {
     rows[index]?.push(node);
   });
   const x = new Float64Array(nodes.length);
-  const spread = (members: number[]): void => members.forEach((node, index) => (x[node] = (index + 0.5) / members.length));
+  const spread = (members: number[]): void =>
+    members.forEach((node, index) => (x[node] = (index + 0.5) / members.length));
   const isHost = (node: number): boolean => nodes[node]?.kind !== "switch";
   const hosts = rows.find((members) => members.some(isHost));
   for (const members of rows) spread(members);

@@ -20,7 +20,8 @@ export function shortName(topology: Topology, port: number): string {
   return found.name.startsWith(`${name}:`) ? found.name.slice(name.length + 1) : found.name;
 }
 
-export const flowName = (topology: Topology, flow: Flow | Victim): string => `${nodeName(topology, flow.src)} → ${nodeName(topology, flow.dst)}`;
+export const flowName = (topology: Topology, flow: Flow | Victim): string =>
+  `${nodeName(topology, flow.src)} → ${nodeName(topology, flow.dst)}`;
 
 /** Queues below 8 are those of the classes. */
 export const queueName = (queue: number): string => (queue < 8 ? `class ${queue}` : `queue ${queue}`);

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { ARROW_FULL, arrowWidth, cividis, levelOf, LEVELS, ticks } from "./scale";
+import { ARROW_FULL, arrowWidth, between, levelOf, LEVELS, ticks } from "./scale";
 
 it("ticks are nice and within the range", () => {
   expect(ticks(0, 525e6, 11)).toEqual([0, 50e6, 100e6, 150e6, 200e6, 250e6, 300e6, 350e6, 400e6, 450e6, 500e6]);
@@ -7,9 +7,16 @@ it("ticks are nice and within the range", () => {
   expect(ticks(5, 5, 5)).toEqual([]);
 });
 
-it("utilisation runs from blue to yellow, and stays on the scale", () => {
-  expect(cividis(0)).toBe("rgb(0 32 81)");
-  expect(cividis(1)).toBe("rgb(253 234 69)");
+it("utilisation runs along its colours, and stays on the scale", () => {
+  const stops = ["#000000", "#64c800", "#ffffff"];
+  expect([0, 0.25, 0.5, 0.75, 1].map((share) => between(stops, share))).toEqual([
+    "rgb(0 0 0)",
+    "rgb(50 100 0)",
+    "rgb(100 200 0)",
+    "rgb(178 228 128)",
+    "rgb(255 255 255)",
+  ]);
+  expect([between(stops, -1), between(stops, 2)]).toEqual(["rgb(0 0 0)", "rgb(255 255 255)"]);
   expect([levelOf(-1), levelOf(0), levelOf(1), levelOf(1.06)]).toEqual([0, 0, LEVELS - 1, LEVELS - 1]);
 });
 

@@ -6,7 +6,8 @@ export function ticks(from: number, to: number, most: number): number[] {
   const found: number[] = [];
   if (!(step > 0)) return found;
   // Not minus zero.
-  for (let index = Math.ceil(from / step - 1e-9); index * step <= to * (1 + 1e-12); index++) found.push(index * step || 0);
+  for (let index = Math.ceil(from / step - 1e-9); index * step <= to * (1 + 1e-12); index++)
+    found.push(index * step || 0);
   return found;
 }
 
@@ -23,24 +24,20 @@ export const niceBytes = (most: number): number => Math.max(1000, niceStep(most)
 
 const clamp = (value: number, low: number, high: number): number => Math.min(high, Math.max(low, value));
 
-/**
- * Cividis, from blue to yellow: even in lightness, and the same to readers who do not tell red from green.
- * The polynomial is the one of d3-scale-chromatic.
- */
-export function cividis(share: number): string {
-  const t = clamp(share, 0, 1);
-  const r = -4.54 - t * (35.34 - t * (2381.73 - t * (6402.7 - t * (7024.72 - t * 2710.57))));
-  const g = 32.49 + t * (170.73 + t * (52.82 - t * (131.46 - t * (176.58 - t * 67.37))));
-  const b = 81.24 + t * (442.36 - t * (2482.43 - t * (6167.24 - t * (6614.94 - t * 2475.67))));
-  return `rgb(${[r, g, b].map((part) => Math.round(clamp(part, 0, 255))).join(" ")})`;
+/** A colour between those at equal distances along a scale, given as `#rrggbb`. */
+export function between(stops: readonly string[], share: number): string {
+  const at = clamp(share, 0, 1) * (stops.length - 1);
+  const index = Math.min(Math.floor(at), stops.length - 2);
+  const [low, high] = [channels(stops[index]), channels(stops[index + 1])];
+  return `rgb(${low.map((part, i) => Math.round(part + ((high[i] ?? part) - part) * (at - index))).join(" ")})`;
 }
+
+const channels = (colour = "#000000"): number[] => [1, 3, 5].map((at) => Number.parseInt(colour.slice(at, at + 2), 16));
 
 /** Steps of the utilisation scale: as many strokes draw all links, however many there are. */
 export const LEVELS = 40;
-const COLOURS = Array.from({ length: LEVELS }, (_, index) => cividis(index / (LEVELS - 1)));
 
 export const levelOf = (utilisation: number): number => clamp(Math.round(utilisation * (LEVELS - 1)), 0, LEVELS - 1);
-export const levelColour = (level: number): string => COLOURS[level] ?? "#7c7b78";
 
 /** Width of an arrow that stands for bytes held, in pixels: the same in every run and at every time. Its area tells the bytes. */
 export const arrowWidth = (bytes: number): number => 2 + 12 * Math.sqrt(clamp(bytes / ARROW_FULL, 0, 1));

@@ -28,14 +28,32 @@ export function named({ topology }: Data, text: string): Hit[] {
   };
   for (const node of topology.nodes) {
     const rank = rankOf(node.name);
-    const kind = node.kind === "switch" ? `switch, ${node.portCount} ports` : node.kind === "relay" ? "server that relays" : "host";
-    if (rank >= 0) found.push({ rank, hit: { kind: "node", text: node.name, detail: kind, change: { view: "fabric", node: node.name } } });
+    const kind =
+      node.kind === "switch"
+        ? `switch, ${node.portCount} ports`
+        : node.kind === "relay"
+          ? "server that relays"
+          : "host";
+    if (rank >= 0)
+      found.push({
+        rank,
+        hit: { kind: "node", text: node.name, detail: kind, change: { view: "fabric", node: node.name } },
+      });
   }
   // Ports only where a port is meant: a host's name would bring up all that lead to it.
   if (wanted.includes(":") || found.length === 0 || found.some(({ rank }) => rank === 0)) {
     for (const port of topology.ports) {
       const rank = rankOf(port.name);
-      if (rank >= 0) found.push({ rank: rank + 0.5, hit: { kind: "port", text: port.name, detail: portTitle(topology, port.index), change: { view: "ports", port: port.name } } });
+      if (rank >= 0)
+        found.push({
+          rank: rank + 0.5,
+          hit: {
+            kind: "port",
+            text: port.name,
+            detail: portTitle(topology, port.index),
+            change: { view: "ports", port: port.name },
+          },
+        });
     }
   }
   const order = (a: string, b: string): number => a.localeCompare(b, "en", { numeric: true });
@@ -57,11 +75,15 @@ export async function flows(data: Data, text: string): Promise<Hit[]> {
   if (pair && text.trim() !== "") {
     const [src, dst] = [topology.nodeByName(pair[1] ?? ""), topology.nodeByName(pair[2] ?? "")];
     const isOpen = (pair[1] === "" || src) && (pair[2] === "" || dst) && (src ?? dst);
-    if (isOpen) return (await data.flowsBetween(src?.index ?? null, dst?.index ?? null, FLOWS)).map((flow) => hitOf(data, flow));
+    if (isOpen)
+      return (await data.flowsBetween(src?.index ?? null, dst?.index ?? null, FLOWS)).map((flow) => hitOf(data, flow));
   }
   const host = topology.nodeByName(text.trim());
   if (!host || host.kind === "switch") return [];
-  const [from, to] = await Promise.all([data.flowsBetween(host.index, null, FLOWS / 2), data.flowsBetween(null, host.index, FLOWS / 2)]);
+  const [from, to] = await Promise.all([
+    data.flowsBetween(host.index, null, FLOWS / 2),
+    data.flowsBetween(null, host.index, FLOWS / 2),
+  ]);
   return [...from, ...to].map((flow) => hitOf(data, flow));
 }
 

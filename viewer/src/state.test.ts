@@ -1,7 +1,11 @@
 import { describe, expect, it, vi } from "vitest";
 import { SHORTEST, Store } from "./state";
 
-const known = { end: 1_000_000, hasNode: (name: string) => name === "h0", hasPort: (name: string) => name === "h0:0" || name === "h1:0" };
+const known = {
+  end: 1_000_000,
+  hasNode: (name: string) => name === "h0",
+  hasPort: (name: string) => name === "h0:0" || name === "h1:0",
+};
 
 describe("the range and the cursor", () => {
   it("starts with the whole run", () => {

@@ -47,9 +47,21 @@ export class Store {
   /** Told of every change, with its weight: the address bar. */
   onWeight: (weight: Weight) => void = () => {};
 
-  constructor(readonly known: Known, initial: Partial<State> = {}) {
+  constructor(
+    readonly known: Known,
+    initial: Partial<State> = {},
+  ) {
     const whole = { from: 0, to: Math.max(SHORTEST, known.end), time: 0 };
-    this.#state = this.#checked({ view: "fabric", node: null, port: null, flow: null, pause: null, order: "blocked", ...whole, ...initial });
+    this.#state = this.#checked({
+      view: "fabric",
+      node: null,
+      port: null,
+      flow: null,
+      pause: null,
+      order: "blocked",
+      ...whole,
+      ...initial,
+    });
   }
 
   get state(): Readonly<State> {
@@ -118,7 +130,15 @@ export class Store {
     }
     const node = state.node !== null && this.known.hasNode(state.node) ? state.node : null;
     const port = state.port !== null && this.known.hasPort(state.port) ? state.port : null;
-    return { ...state, from, to, time: clamp(Math.round(state.time), from, to), node, port, pause: port === null ? null : state.pause };
+    return {
+      ...state,
+      from,
+      to,
+      time: clamp(Math.round(state.time), from, to),
+      node,
+      port,
+      pause: port === null ? null : state.pause,
+    };
   }
 }
 
@@ -132,5 +152,12 @@ function follow(state: State, end: number): void {
 
 function same(a: State[keyof State], b: State[keyof State]): boolean {
   if (a === b) return true;
-  return typeof a === "object" && typeof b === "object" && a !== null && b !== null && a.queue === b.queue && a.start === b.start;
+  return (
+    typeof a === "object" &&
+    typeof b === "object" &&
+    a !== null &&
+    b !== null &&
+    a.queue === b.queue &&
+    a.start === b.start
+  );
 }

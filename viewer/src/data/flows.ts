@@ -6,7 +6,21 @@ import { type Columns, type Table, numberAt, numbers, wordAt } from "./tables";
 import type { Topology } from "./topology";
 
 const COLUMNS = [
-  ...["id", "src", "dst", "class", "tag", "role", "bytes", "start", "finish", "ideal_fct", "slowdown", "paused", "blocked"],
+  ...[
+    "id",
+    "src",
+    "dst",
+    "class",
+    "tag",
+    "role",
+    "bytes",
+    "start",
+    "finish",
+    "ideal_fct",
+    "slowdown",
+    "paused",
+    "blocked",
+  ],
   ...["delivered", "retransmitted", "waits_row", "waits_rows", "path"],
 ];
 const STEP_COLUMNS = ["of", "step", "node", "port", "term", "cause_node", "cause_port", "length_ps"];
@@ -28,7 +42,12 @@ export async function findFlow(table: Table, id: number): Promise<Found | null> 
 }
 
 /** Flows between two hosts, of which either may be open: the slowest first. */
-export async function flowsBetween(table: Table, src: number | null, dst: number | null, most: number): Promise<Flow[]> {
+export async function flowsBetween(
+  table: Table,
+  src: number | null,
+  dst: number | null,
+  most: number,
+): Promise<Flow[]> {
   const fits: { slowdown: number; group: number; row: number }[] = [];
   for (const [number, group] of table.groups.entries()) {
     const read = await table.group(group, ["src", "dst", "slowdown"]);
@@ -75,7 +94,9 @@ function foundAt(read: Columns, row: number): Found {
 export async function stepsOf(waits: Table, { flow, waits: [start, end] }: Found, topology: Topology): Promise<Step[]> {
   if (start === end) return [];
   const read = await waits.read(start, end, STEP_COLUMNS);
-  const rows = Array.from({ length: end - start }, (_, row) => row).filter((row) => wordAt(read["of"], row) === "completion");
+  const rows = Array.from({ length: end - start }, (_, row) => row).filter(
+    (row) => wordAt(read["of"], row) === "completion",
+  );
   rows.sort((one, other) => (numberAt(read["step"], one) ?? 0) - (numberAt(read["step"], other) ?? 0));
   let now = flow.start;
   return rows.map((row) => {

@@ -77,7 +77,9 @@ export class Pauses {
 
   /** Row groups that can hold pauses between two times. */
   #overlapping(from: number, to: number): Group[] {
-    return this.#intervals.groups.filter((group) => (group.min["start"] ?? 0) <= to && (group.max["end"] ?? Infinity) >= from);
+    return this.#intervals.groups.filter(
+      (group) => (group.min["start"] ?? 0) <= to && (group.max["end"] ?? Infinity) >= from,
+    );
   }
 
   /** Calls `each` with the pauses of groups, those of one port if it is given. */
@@ -114,7 +116,9 @@ export function treesOf(instant: Instant): Tree[] {
   const branches = instant.pauses.map((pause): Branch => {
     return { pause, bytes: instant.queueBytes.get(pause.port * 65536 + pause.queue) ?? 0, children: [] };
   });
-  const known = new Map(branches.map((branch) => [key(branch.pause.port, branch.pause.queue, branch.pause.start), branch]));
+  const known = new Map(
+    branches.map((branch) => [key(branch.pause.port, branch.pause.queue, branch.pause.start), branch]),
+  );
   const parents = new Map<Branch, Branch>();
   const trees = new Map<number, Tree>();
   for (const branch of branches) {
@@ -134,7 +138,9 @@ export function treesOf(instant: Instant): Tree[] {
   for (const branch of branches) branch.children.sort(heaviestFirst);
   const held = new Map([...trees.values()].map((tree) => [tree, tree.rootBytes + sum(tree.branches)]));
   trees.forEach((tree) => tree.branches.sort(heaviestFirst));
-  return [...trees.values()].sort((one, other) => (held.get(other) ?? 0) - (held.get(one) ?? 0) || one.root - other.root);
+  return [...trees.values()].sort(
+    (one, other) => (held.get(other) ?? 0) - (held.get(one) ?? 0) || one.root - other.root,
+  );
 }
 
 /** Whether a branch is another one, or stands above it. */

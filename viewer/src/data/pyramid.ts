@@ -80,7 +80,12 @@ export class Pyramid {
   }
 
   /** Calls `each` with every row of a sample: place, queue (0 without queues), and the value of a field. */
-  async sample(sample: number, field: string, hasQueues: boolean, each: (place: number, queue: number, value: number) => void): Promise<void> {
+  async sample(
+    sample: number,
+    field: string,
+    hasQueues: boolean,
+    each: (place: number, queue: number, value: number) => void,
+  ): Promise<void> {
     if (sample < 0) return;
     const columns = ["place", "bin", `${field}_max`, ...(hasQueues ? ["queue"] : [])];
     const groups = this.#table.groups.filter((group) => isOf(group, 0, sample, sample));
@@ -127,7 +132,9 @@ export class Pyramid {
   async #rowsOf(group: Group, place: number, names: string[]): Promise<Columns> {
     const places = numbers(await this.#table.group(group, ["place"]), "place");
     const [start, end] = [firstFrom(places, place), firstFrom(places, place + 1)];
-    return start === end ? Object.fromEntries(names.map((name) => [name, []])) : this.#table.read(group.start + start, group.start + end, names);
+    return start === end
+      ? Object.fromEntries(names.map((name) => [name, []]))
+      : this.#table.read(group.start + start, group.start + end, names);
   }
 
   /** The bands of a place without queues. */
@@ -151,14 +158,23 @@ export class Pyramid {
     const begin = clamp(Math.floor(from / width) - 2, 0, last);
     const end = clamp(Math.ceil(to / width) + 1, begin, last);
     const middle = (isOfIntervals ? width : width + this.#interval) / 2;
-    return { level, begin, end, times: Float64Array.from({ length: end - begin + 1 }, (_, i) => (begin + i) * width + middle) };
+    return {
+      level,
+      begin,
+      end,
+      times: Float64Array.from({ length: end - begin + 1 }, (_, i) => (begin + i) * width + middle),
+    };
   }
 }
 
 function blank({ times }: Frame, fields: Field[]): Band[] {
   return fields.map(({ isUnknownWhenAbsent }) => {
     const nothing = isUnknownWhenAbsent ? NaN : 0;
-    return { times, min: new Float64Array(times.length).fill(nothing), max: new Float64Array(times.length).fill(nothing) };
+    return {
+      times,
+      min: new Float64Array(times.length).fill(nothing),
+      max: new Float64Array(times.length).fill(nothing),
+    };
   });
 }
 

@@ -61,7 +61,11 @@ class RunData implements Data {
     this.topology = topology;
     this.canAsk = files.address("why") !== null;
     const { deadlock } = summary;
-    const cycle = deadlock?.cycle.map(({ node, port, queue, bytes }) => ({ port: topology.portAt(node, port), queue, bytes }));
+    const cycle = deadlock?.cycle.map(({ node, port, queue, bytes }) => ({
+      port: topology.portAt(node, port),
+      queue,
+      bytes,
+    }));
     const { events } = index;
     this.info = {
       name: files.label,
@@ -139,7 +143,11 @@ class RunData implements Data {
       queues?.single(port, window, [BYTES]),
       ports?.single(port, { ...window, isOfIntervals: true }, [{ ...UTILISATION, factor }]),
       egress?.series(port, window, [BYTES]),
-      ingress?.series(port, window, [BYTES, { name: "threshold_bytes", isUnknownWhenAbsent: true }, { name: "headroom_bytes" }]),
+      ingress?.series(port, window, [
+        BYTES,
+        { name: "threshold_bytes", isUnknownWhenAbsent: true },
+        { name: "headroom_bytes" },
+      ]),
     ]);
     const ingressOf = [...(byClass ?? [])].map(([queue, [bytes = NONE, threshold = NONE, headroom = NONE]]) => {
       return [queue, { bytes, threshold, headroom }] as const;

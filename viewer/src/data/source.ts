@@ -31,7 +31,9 @@ export async function openSources(): Promise<RunFiles[]> {
   }
   const answer = await asked("runs.json");
   const listing = (await answer.json()) as Listing;
-  return listing.runs.map((run, number) => new Served(run.label, `runs/${number}/`, new Map(Object.entries(run.files))));
+  return listing.runs.map(
+    (run, number) => new Served(run.label, `runs/${number}/`, new Map(Object.entries(run.files))),
+  );
 }
 
 /** An answer of the server; throws with what it says if it refuses. */
@@ -107,7 +109,10 @@ function joined(pieces: (ArrayBuffer | undefined)[], start: number, length: numb
   for (const piece of pieces) {
     if (!piece) throw new Error("a piece of a file is missing");
     const from = Math.max(0, -at);
-    bytes.set(new Uint8Array(piece, from, Math.min(piece.byteLength - from, length - Math.max(0, at))), Math.max(0, at));
+    bytes.set(
+      new Uint8Array(piece, from, Math.min(piece.byteLength - from, length - Math.max(0, at))),
+      Math.max(0, at),
+    );
     at += piece.byteLength;
   }
   return bytes.buffer;

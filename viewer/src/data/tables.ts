@@ -93,11 +93,7 @@ export class Table {
 }
 
 /** Rows from pieces, which may hold others as well. */
-function joined(
-  pieces: { start: number; data: ArrayLike<unknown> }[],
-  start: number,
-  end: number,
-): ArrayLike<unknown> {
+function joined(pieces: { start: number; data: ArrayLike<unknown> }[], start: number, end: number): ArrayLike<unknown> {
   const [only] = pieces;
   if (only && pieces.length === 1 && only.start === start && only.data.length === end - start) return only.data;
   const rows = new Array<unknown>(end - start);

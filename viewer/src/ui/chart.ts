@@ -64,7 +64,12 @@ export class TimeChart {
     this.#hasAxis = options.hasAxis === true;
     this.#title = h("h3", {}, options.title);
     const head = h("div", { class: "chart-head" }, this.#title, this.#legend);
-    this.element = h("section", { class: "chart", "data-chart": options.name, "aria-label": options.title }, head, this.#plotted);
+    this.element = h(
+      "section",
+      { class: "chart", "data-chart": options.name, "aria-label": options.title },
+      head,
+      this.#plotted,
+    );
     this.#plotted.style.height = `${this.#height()}px`;
     const sizes = new ResizeObserver(() => {
       const width = this.#plotted.clientWidth;
@@ -85,7 +90,8 @@ export class TimeChart {
   }
 
   set(lines: Line[]): void {
-    const isSame = lines.length === this.#lines.length && lines.every((line, index) => line.label === this.#lines[index]?.label);
+    const isSame =
+      lines.length === this.#lines.length && lines.every((line, index) => line.label === this.#lines[index]?.label);
     this.#lines = lines;
     if (isSame && this.#plot) this.#plot.setData(this.#data(), true);
     else this.#build();
@@ -158,8 +164,17 @@ export class TimeChart {
     for (const line of this.#lines) {
       const colour = line.colour();
       const steps = line.isStepped === true ? uPlot.paths.stepped?.({ align: 1 }) : undefined;
-      const shape = { stroke: colour, width: 1.4, points: { show: false }, ...(line.dash ? { dash: line.dash } : {}), ...(steps ? { paths: steps } : {}) };
-      series.push({ ...shape, ...(line.isFilled === true ? { fill: faded(colour, 0.18) } : {}) }, { ...shape, width: 0.6 });
+      const shape = {
+        stroke: colour,
+        width: 1.4,
+        points: { show: false },
+        ...(line.dash ? { dash: line.dash } : {}),
+        ...(steps ? { paths: steps } : {}),
+      };
+      series.push(
+        { ...shape, ...(line.isFilled === true ? { fill: faded(colour, 0.18) } : {}) },
+        { ...shape, width: 0.6 },
+      );
       bands.push({ series: [series.length - 2, series.length - 1], fill: faded(colour, 0.3) });
     }
     const axes: uPlot.Axis[] = [
@@ -171,7 +186,8 @@ export class TimeChart {
         grid: { stroke: token("grid"), width: 1 },
         ticks: { stroke: token("grid"), width: 1, size: 4 },
         gap: 4,
-        splits: (plot) => ticks(plot.scales["x"]?.min ?? 0, plot.scales["x"]?.max ?? 1, (plot.width - GUTTER - RIGHT) / 110),
+        splits: (plot) =>
+          ticks(plot.scales["x"]?.min ?? 0, plot.scales["x"]?.max ?? 1, (plot.width - GUTTER - RIGHT) / 110),
         values: (_, marks) => marks.map((mark) => instant(mark, (marks[1] ?? mark * 2) - (marks[0] ?? 0))),
       },
       {
@@ -194,7 +210,12 @@ export class TimeChart {
       axes,
       padding: [6, RIGHT, hasAxis ? 0 : 4, 0],
       legend: { show: false },
-      cursor: { drag: { x: false, y: false, setScale: false }, y: false, points: { size: 5 }, bind: { dblclick: () => null } },
+      cursor: {
+        drag: { x: false, y: false, setScale: false },
+        y: false,
+        points: { size: 5 },
+        bind: { dblclick: () => null },
+      },
       scales: {
         x: { time: false, range: () => this.#extent() },
         y: { range: (_, __, max) => [0, top ?? Math.max(max * 1.06, least ?? 1)] },
@@ -220,9 +241,15 @@ export class TimeChart {
     const time = this.#hovered ?? this.#options.store.state.time;
     const items = this.#lines.map((line) => {
       const found = line.isQuiet === true ? null : valueAt(line.band, time, line.isStepped);
-      const text = found === null ? DASH : found[0] === found[1] ? this.#options.write(found[1]) : `${this.#options.write(found[0])} … ${this.#options.write(found[1])}`;
+      const text =
+        found === null
+          ? DASH
+          : found[0] === found[1]
+            ? this.#options.write(found[1])
+            : `${this.#options.write(found[0])} … ${this.#options.write(found[1])}`;
       const mark = swatch(line.colour(), line.dash ? "dash" : "line");
-      const value = line.isQuiet !== true && h("span", { class: "value", "data-value": found === null ? "" : found[1] }, text);
+      const value =
+        line.isQuiet !== true && h("span", { class: "value", "data-value": found === null ? "" : found[1] }, text);
       return h("span", { class: "chart-key", "data-line": line.label }, mark, h("span", {}, line.label), value);
     });
     fill(this.#legend, ...items);
@@ -239,7 +266,8 @@ export function valueAt(band: Band, time: number, isStepped = false): [number, n
   }
   const before = band.times[low - 1];
   const after = band.times[low];
-  if (isStepped && after !== undefined && after > time) return before === undefined ? null : [band.min[low - 1] ?? 0, band.max[low - 1] ?? 0];
+  if (isStepped && after !== undefined && after > time)
+    return before === undefined ? null : [band.min[low - 1] ?? 0, band.max[low - 1] ?? 0];
   const first = before !== undefined && (after === undefined || time - before < after - time) ? low - 1 : low;
   // Bins narrower than a sample interval hold nothing: the nearest that does counts.
   for (let away = 0; away <= 64; away++) {

@@ -4,15 +4,29 @@ import { h } from "./dom";
 import { KEYS, POINTER } from "./keys";
 
 export function help(): { element: HTMLDialogElement; open(): void } {
-  const list = (rows: readonly (readonly [string, string])[]): HTMLElement => h("dl", { class: "keys" }, ...rows.flatMap(([key, meaning]) => [h("dt", {}, h("kbd", {}, key)), h("dd", {}, meaning)]));
+  const list = (rows: readonly (readonly [string, string])[]): HTMLElement =>
+    h(
+      "dl",
+      { class: "keys" },
+      ...rows.flatMap(([key, meaning]) => [h("dt", {}, h("kbd", {}, key)), h("dd", {}, meaning)]),
+    );
   const element: HTMLDialogElement = h(
     "dialog",
     { class: "help", "aria-label": "Help" },
-    h("div", { class: "help-head" }, h("h2", {}, "Keys"), h("button", { "aria-label": "Close", onclick: () => element.close() }, "✕")),
+    h(
+      "div",
+      { class: "help-head" },
+      h("h2", {}, "Keys"),
+      h("button", { "aria-label": "Close", onclick: () => element.close() }, "✕"),
+    ),
     list(KEYS),
     h("h2", {}, "On every chart over time"),
     list(POINTER),
-    h("p", { class: "quiet" }, "In the fabric, drag moves the picture and the wheel zooms it; a click on a link opens its port, one on a node selects it. The address bar holds the view, the time and the selection: copy it to show somebody what you see."),
+    h(
+      "p",
+      { class: "quiet" },
+      "In the fabric, drag moves the picture and the wheel zooms it; a click on a link opens its port, one on a node selects it. The address bar holds the view, the time and the selection: copy it to show somebody what you see.",
+    ),
   );
   element.addEventListener("click", (event) => {
     if (event.target === element) element.close();

@@ -30,7 +30,12 @@ export const POINTER: readonly (readonly [string, string])[] = [
 /** Steps over the range, where there are no samples. */
 const STEPS = 200;
 
-export function bindKeys(store: Store, runs: readonly Data[], player: Player, open: { search(): void; help(): void }): void {
+export function bindKeys(
+  store: Store,
+  runs: readonly Data[],
+  player: Player,
+  open: { search(): void; help(): void },
+): void {
   const step = (): number => {
     const interval = Math.max(0, ...runs.map((run) => run.info.sampleInterval));
     // In a range shorter than a few samples, a sample would be too far.

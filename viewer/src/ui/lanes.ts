@@ -65,9 +65,13 @@ export class Lanes {
         if (changed.has("from") || changed.has("to")) this.redraw();
       }),
     );
-    this.element.addEventListener("pointermove", (event) => options.hover?.(event, this.#y(event), this.#clock.timeAt(event.clientX)));
+    this.element.addEventListener("pointermove", (event) =>
+      options.hover?.(event, this.#y(event), this.#clock.timeAt(event.clientX)),
+    );
     this.element.addEventListener("pointerleave", hide);
-    this.element.addEventListener("click", (event) => options.click?.(event, this.#y(event), this.#clock.timeAt(event.clientX)));
+    this.element.addEventListener("click", (event) =>
+      options.click?.(event, this.#y(event), this.#clock.timeAt(event.clientX)),
+    );
     this.resize(options.height);
   }
 

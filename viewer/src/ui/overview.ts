@@ -1,7 +1,7 @@
 /** The whole run at the foot of the page: bytes queued and queues paused; a drag selects what all other charts show. */
 
 import type { Band } from "../data/model";
-import { count, size } from "../format";
+import { DASH, count, size } from "../format";
 import { niceBytes } from "../scale";
 import { GUTTER, RIGHT, faded, valueAt } from "./chart";
 import { bindClock } from "./clock";
@@ -29,7 +29,12 @@ export function overview({ data, store }: Context, name: string | null): View {
   let bands: { queued: Band; paused: Band } | null = null;
   let width = 0;
   let asked = 0;
-  const axis = (): { left: number; width: number; from: number; to: number } => ({ left: GUTTER, width: Math.max(1, width - GUTTER - RIGHT), from: 0, to: store.end });
+  const axis = (): { left: number; width: number; from: number; to: number } => ({
+    left: GUTTER,
+    width: Math.max(1, width - GUTTER - RIGHT),
+    from: 0,
+    to: store.end,
+  });
 
   const redraw = framed(() => {
     const draw = prepare(canvas, width, HEIGHT);
@@ -51,8 +56,8 @@ export function overview({ data, store }: Context, name: string | null): View {
   const write = (): void => {
     const [most] = bands ? [valueAt(bands.queued, store.state.time)] : [null];
     const stopped = bands ? valueAt(bands.paused, store.state.time) : null;
-    queued.textContent = size(most?.[1] ?? null);
-    paused.textContent = stopped ? count(stopped[1]) : "–";
+    queued.textContent = atMost(most, size);
+    paused.textContent = atMost(stopped, count);
     queued.dataset["value"] = String(most?.[1] ?? "");
     paused.dataset["value"] = String(stopped?.[1] ?? "");
   };
@@ -89,8 +94,20 @@ export function overview({ data, store }: Context, name: string | null): View {
   return { element, destroy: () => bin.empty() };
 }
 
+/** Of a bin of several samples, the most that there was. */
+function atMost(found: [number, number] | null, write: (value: number) => string): string {
+  return found === null ? DASH : `${found[0] === found[1] ? "" : "≤ "}${write(found[1])}`;
+}
+
 /** Between the minima and the maxima, and faintly down to zero. */
-function area(draw: CanvasRenderingContext2D, band: Band, x: (time: number) => number, top: number, bottom: number, colour: string): void {
+function area(
+  draw: CanvasRenderingContext2D,
+  band: Band,
+  x: (time: number) => number,
+  top: number,
+  bottom: number,
+  colour: string,
+): void {
   let most = 1;
   for (const value of band.max) if (value > most) most = value;
   if (most > 1000) most = niceBytes(most);

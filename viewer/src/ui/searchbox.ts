@@ -28,7 +28,14 @@ export function searchbox(store: Store, runs: readonly Data[]): { element: HTMLE
     const items = hits.map((hit, index) =>
       h(
         "li",
-        { id: `hit-${index}`, role: "option", "data-kind": hit.kind, "aria-selected": String(index === at), onpointerdown: (event: PointerEvent) => event.preventDefault(), onclick: () => choose(hit) },
+        {
+          id: `hit-${index}`,
+          role: "option",
+          "data-kind": hit.kind,
+          "aria-selected": String(index === at),
+          onpointerdown: (event: PointerEvent) => event.preventDefault(),
+          onclick: () => choose(hit),
+        },
         h("span", { class: `kind kind-${hit.kind}` }, hit.kind),
         h("span", { class: "hit-text" }, hit.text),
         h("span", { class: "hit-detail" }, hit.detail),

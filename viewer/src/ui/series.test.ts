@@ -1,15 +1,31 @@
 import { expect, it } from "vitest";
 import { align } from "./series";
 
-const band = (times: number[], values: number[]) => ({ times: Float64Array.from(times), min: Float64Array.from(values), max: Float64Array.from(values) });
+const band = (times: number[], values: number[]) => ({
+  times: Float64Array.from(times),
+  min: Float64Array.from(values),
+  max: Float64Array.from(values),
+});
 const none = Number.NaN;
 
 it("bands of the same bins share their times", () => {
-  expect(align([band([1, 2], [5, 6]), band([1, 2], [7, 8])], 1)).toEqual([[1, 2], [5, 6], [5, 6], [7, 8], [7, 8]]);
+  expect(align([band([1, 2], [5, 6]), band([1, 2], [7, 8])], 1)).toEqual([
+    [1, 2],
+    [5, 6],
+    [5, 6],
+    [7, 8],
+    [7, 8],
+  ]);
 });
 
 it("others are put together, and drawn across the times of each other", () => {
-  expect(align([band([1, 3], [5, 6]), band([2], [7])], 1)).toEqual([[1, 2, 3], [5, undefined, 6], [5, undefined, 6], [undefined, 7, undefined], [undefined, 7, undefined]]);
+  expect(align([band([1, 3], [5, 6]), band([2], [7])], 1)).toEqual([
+    [1, 2, 3],
+    [5, undefined, 6],
+    [5, undefined, 6],
+    [undefined, 7, undefined],
+    [undefined, 7, undefined],
+  ]);
 });
 
 it("bins between two samples are no gap; where samples are missing there is one", () => {

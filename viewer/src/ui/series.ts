@@ -12,13 +12,18 @@ const BRIDGED = 2.5;
  */
 export function align(bands: readonly Band[], interval: number): uPlot.AlignedData {
   const isShared = bands.every((band) => shares(band.times, bands[0]?.times));
-  const times = isShared ? [...(bands[0]?.times ?? [])] : [...new Set(bands.flatMap((band) => [...band.times]))].sort((a, b) => a - b);
+  const times = isShared
+    ? [...(bands[0]?.times ?? [])]
+    : [...new Set(bands.flatMap((band) => [...band.times]))].sort((a, b) => a - b);
   const at = new Map(times.map((time, index) => [time, index]));
   const lines: (number | null | undefined)[][] = [];
   for (const band of bands) {
     const max = new Array<number | null | undefined>(times.length).fill(undefined);
     const min = new Array<number | null | undefined>(times.length).fill(undefined);
-    const width = band.times.length > 1 ? ((band.times[band.times.length - 1] ?? 0) - (band.times[0] ?? 0)) / (band.times.length - 1) : 0;
+    const width =
+      band.times.length > 1
+        ? ((band.times[band.times.length - 1] ?? 0) - (band.times[0] ?? 0)) / (band.times.length - 1)
+        : 0;
     let last: number | null = null;
     let unknown: number | null = null;
     band.times.forEach((time, index) => {

@@ -17,7 +17,14 @@ export function show(event: { clientX: number; clientY: number }, title: string,
     box,
     h("div", { class: "tooltip-title" }, title),
     lines.length > 0 &&
-      h("dl", {}, ...lines.flatMap(({ label, value, colour }) => [h("dt", {}, colour !== undefined && swatch(colour), label), h("dd", {}, value)])),
+      h(
+        "dl",
+        {},
+        ...lines.flatMap(({ label, value, colour }) => [
+          h("dt", {}, colour !== undefined && swatch(colour), label),
+          h("dd", {}, value),
+        ]),
+      ),
     foot !== undefined && h("div", { class: "tooltip-foot" }, foot),
   );
   box.hidden = false;

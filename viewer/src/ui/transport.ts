@@ -6,10 +6,26 @@ import { fill, h } from "./dom";
 import { type Player, SPEEDS } from "./player";
 
 export function transport(store: Store, player: Player): HTMLElement {
-  const play = h("button", { class: "play", "aria-label": "Play", title: "Play or stop (space)", onclick: () => player.toggle() });
-  const time = h("input", { class: "time", "aria-label": "Time of the cursor", title: "Time of the cursor: type one, such as 120 us", spellcheck: "false", autocomplete: "off", "data-readout": "time" });
+  const play = h("button", {
+    class: "play",
+    "aria-label": "Play",
+    title: "Play or stop (space)",
+    onclick: () => player.toggle(),
+  });
+  const time = h("input", {
+    class: "time",
+    "aria-label": "Time of the cursor",
+    title: "Time of the cursor: type one, such as 120 us",
+    spellcheck: "false",
+    autocomplete: "off",
+    "data-readout": "time",
+  });
   const range = h("span", { class: "range", "data-readout": "range" });
-  const speed = h("select", { "aria-label": "How long the range takes to play", title: "How long the range takes to play" }, ...SPEEDS.map((seconds) => h("option", { value: seconds, selected: seconds === player.speed }, `${seconds} s`)));
+  const speed = h(
+    "select",
+    { "aria-label": "How long the range takes to play", title: "How long the range takes to play" },
+    ...SPEEDS.map((seconds) => h("option", { value: seconds, selected: seconds === player.speed }, `${seconds} s`)),
+  );
   speed.addEventListener("change", () => {
     player.speed = Number(speed.value);
     speed.blur();
@@ -40,7 +56,8 @@ export function transport(store: Store, player: Player): HTMLElement {
     if (changed.has("time") || changed.has("from") || changed.has("to")) write();
   });
   write();
-  const button = (label: string, title: string, act: () => void): HTMLElement => h("button", { title, "aria-label": title, onclick: act }, label);
+  const button = (label: string, title: string, act: () => void): HTMLElement =>
+    h("button", { title, "aria-label": title, onclick: act }, label);
   return h(
     "div",
     { class: "transport", role: "group", "aria-label": "Time" },
@@ -48,6 +65,12 @@ export function transport(store: Store, player: Player): HTMLElement {
     speed,
     time,
     range,
-    h("div", { class: "buttons" }, button("+", "Zoom in (+)", () => store.zoom(0.5)), button("−", "Zoom out (-)", () => store.zoom(2)), button("Whole run", "Show the whole run (0)", () => store.whole())),
+    h(
+      "div",
+      { class: "buttons" },
+      button("+", "Zoom in (+)", () => store.zoom(0.5)),
+      button("−", "Zoom out (-)", () => store.zoom(2)),
+      button("Whole run", "Show the whole run (0)", () => store.whole()),
+    ),
   );
 }

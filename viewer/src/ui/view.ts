@@ -33,7 +33,10 @@ export class Bin {
  * Runs one after the other: of calls while one is running, only the last counts, so that a cursor that is dragged never builds up a queue.
  * What fails is told to `failed`; nothing is told once it has been stopped.
  */
-export function paced(work: (isCurrent: () => boolean) => Promise<void>, failed: (error: unknown) => void): { (): void; stop(): void } {
+export function paced(
+  work: (isCurrent: () => boolean) => Promise<void>,
+  failed: (error: unknown) => void,
+): { (): void; stop(): void } {
   let isRunning = false;
   let isWanted = false;
   let isStopped = false;

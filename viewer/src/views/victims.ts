@@ -27,16 +27,40 @@ export function victims(context: Context): View {
       const found = await data.victims(order);
       if (!isCurrent() || order !== store.state.order) return;
       writeHead(found.length);
-      if (found.length === 0) fill(body, notice(order === "blocked" ? "No flow stood behind a PAUSE of a port that it does not pass." : "There are no flows with an ideal time to compare with."));
+      if (found.length === 0)
+        fill(
+          body,
+          notice(
+            order === "blocked"
+              ? "No flow stood behind a PAUSE of a port that it does not pass."
+              : "There are no flows with an ideal time to compare with.",
+          ),
+        );
       else fill(body, list(context, found));
     },
     (error) => fill(body, notice("The flows cannot be read.", h("p", {}, reason(error)))),
   );
   const writeHead = (shown: number): void => {
     const buttons = ORDERS.map(([order, label, title]) =>
-      h("button", { class: "segment", "data-key": order, "data-order": order, title, "aria-pressed": String(store.state.order === order), onclick: () => store.set({ order }, "jump") }, label),
+      h(
+        "button",
+        {
+          class: "segment",
+          "data-key": order,
+          "data-order": order,
+          title,
+          "aria-pressed": String(store.state.order === order),
+          onclick: () => store.set({ order }, "jump"),
+        },
+        label,
+      ),
     );
-    fill(head, h("h2", {}, "Victims"), h("span", { class: "quiet" }, `${count(shown)} of ${count(data.info.flows)} flows`), h("div", { class: "segments", role: "group", "aria-label": "Order" }, ...buttons));
+    fill(
+      head,
+      h("h2", {}, "Victims"),
+      h("span", { class: "quiet" }, `${count(shown)} of ${count(data.info.flows)} flows`),
+      h("div", { class: "segments", role: "group", "aria-label": "Order" }, ...buttons),
+    );
   };
   bin.add(
     load.stop,
@@ -46,7 +70,8 @@ export function victims(context: Context): View {
     }),
   );
   const mark = (): void => {
-    for (const row of body.querySelectorAll<HTMLElement>("tr[data-flow]")) row.toggleAttribute("data-selected", row.dataset["flow"] === String(store.state.flow));
+    for (const row of body.querySelectorAll<HTMLElement>("tr[data-flow]"))
+      row.toggleAttribute("data-selected", row.dataset["flow"] === String(store.state.flow));
   };
   writeHead(0);
   load();
@@ -56,7 +81,10 @@ export function victims(context: Context): View {
 function list(context: Context, found: readonly Victim[]): HTMLElement {
   const { data, store } = context;
   const step = Math.max(1, data.info.end / 1000);
-  const most = { slowdown: Math.max(...found.map((victim) => victim.slowdown)), blocked: Math.max(1, ...found.map((victim) => victim.blocked)) };
+  const most = {
+    slowdown: Math.max(...found.map((victim) => victim.slowdown)),
+    blocked: Math.max(1, ...found.map((victim) => victim.blocked)),
+  };
   const rows = found.map((victim) => {
     const { id, bytes, start, taken, slowdown, blocked, isComplete } = victim;
     const open = (): void => void openVictim(context, victim);
@@ -119,7 +147,10 @@ async function stood({ data, store }: Context, id: number, start: number, end: n
     bars.push(...(await data.pauses(port, first, last, BINS)));
   }
   const others = bars.filter((bar) => (step ? bar.cause === step.cause : !path.has(bar.cause)));
-  const bar = longest(others.length > 0 ? others : bars, (bar) => (Math.min(last, bar.end) - Math.max(first, bar.start)) * bar.share);
+  const bar = longest(
+    others.length > 0 ? others : bars,
+    (bar) => (Math.min(last, bar.end) - Math.max(first, bar.start)) * bar.share,
+  );
   if (bar) return (Math.min(last, bar.end) + Math.max(first, bar.start)) / 2;
   return step ? step.start + step.length / 2 : null;
 }

@@ -29,7 +29,13 @@ export function arrows(tree: Tree): Arrow[] {
   return [...found.values()];
 }
 
-export function paintTree(draw: CanvasRenderingContext2D, geometry: Geometry, tree: Tree, colour: string, rank: number): void {
+export function paintTree(
+  draw: CanvasRenderingContext2D,
+  geometry: Geometry,
+  tree: Tree,
+  colour: string,
+  rank: number,
+): void {
   const bodies = new Path2D();
   const inside = new Path2D();
   for (const { port, bytes, from } of arrows(tree)) {
@@ -44,7 +50,12 @@ export function paintTree(draw: CanvasRenderingContext2D, geometry: Geometry, tr
     const isHere = geometry.topology.ports[from]?.node === geometry.topology.ports[port]?.peer;
     if (!isHere) continue;
     inside.moveTo(fx, fy);
-    inside.quadraticCurveTo(geometry.x[geometry.topology.ports[from]?.node ?? 0] ?? fx, geometry.y[geometry.topology.ports[from]?.node ?? 0] ?? fy, x + nx + dx * start, y + ny + dy * start);
+    inside.quadraticCurveTo(
+      geometry.x[geometry.topology.ports[from]?.node ?? 0] ?? fx,
+      geometry.y[geometry.topology.ports[from]?.node ?? 0] ?? fy,
+      x + nx + dx * start,
+      y + ny + dy * start,
+    );
   }
   draw.lineJoin = "round";
   stroke(draw, inside, token("canvas"), 4);
@@ -96,7 +107,13 @@ export function paintCycle(draw: CanvasRenderingContext2D, geometry: Geometry, c
     const [nx, ny] = [dy * 9, -dx * 9];
     const [start, tip] = [Math.min(4, length / 4), Math.max(length / 2, length - 6)];
     arrow(bodies, x + nx + dx * start, y + ny + dy * start, x + nx + dx * tip, y + ny + dy * tip, 5);
-    return { sx: x + nx + dx * start, sy: y + ny + dy * start, tx: x + nx + dx * tip, ty: y + ny + dy * tip, peer: geometry.topology.ports[port]?.peer ?? 0 };
+    return {
+      sx: x + nx + dx * start,
+      sy: y + ny + dy * start,
+      tx: x + nx + dx * tip,
+      ty: y + ny + dy * tip,
+      peer: geometry.topology.ports[port]?.peer ?? 0,
+    };
   });
   ends.forEach(({ tx, ty, peer }, index) => {
     const next = ends[(index + 1) % ends.length];

@@ -13,7 +13,17 @@ import { Bin, type Context, type View, framed, paced, reason } from "../../ui/vi
 import { paintCycle, paintRoot, paintRootNames, paintTree } from "./arrows";
 import { type Camera, Geometry } from "./geometry";
 import { legend } from "./legend";
-import { isDown, paintLinks, paintNames, paintNodes, paintNoted, paintPath, paintPauses, paintPorts, type Scene } from "./paint";
+import {
+  isDown,
+  paintLinks,
+  paintNames,
+  paintNodes,
+  paintNoted,
+  paintPath,
+  paintPauses,
+  paintPorts,
+  type Scene,
+} from "./paint";
 import { panel } from "./panel";
 
 const CLICK = 4;
@@ -32,7 +42,15 @@ export function fabric(context: Context): View {
   const picture = h("canvas", { role: "img", "aria-label": "The fabric; what it shows is in the list beside it" });
   // What is under the pointer is drawn on its own, above: the picture of a large fabric takes long.
   const canvas = h("canvas", { "aria-hidden": "true" });
-  const home = h("button", { class: "small fabric-home", title: "Show the whole fabric", onclick: () => move({ zoom: 1, centre: 0.5, down: 0 }) }, "Fit");
+  const home = h(
+    "button",
+    {
+      class: "small fabric-home",
+      title: "Show the whole fabric",
+      onclick: () => move({ zoom: 1, centre: 0.5, down: 0 }),
+    },
+    "Fit",
+  );
   const stage = h("div", { class: "fabric-stage" }, picture, canvas, home);
   const side = h("aside", { class: "panel", "aria-label": "What the fabric shows" });
   const element = h("div", { class: "view fabric" }, h("div", { class: "fabric-main" }, stage, legend(data)), side);
@@ -136,7 +154,8 @@ export function fabric(context: Context): View {
     if (node !== hover.node || port !== hover.port) point();
     hover = { node, port };
     stage.classList.toggle("pointing", node !== null || port !== null);
-    if (port !== null) show(event, portTitle(topology, port), portLines(context, instant, port), "click for its queues");
+    if (port !== null)
+      show(event, portTitle(topology, port), portLines(context, instant, port), "click for its queues");
     else if (node !== null) show(event, nodeName(topology, node), nodeLines(context, instant, node));
     else hide();
   };
@@ -219,12 +238,21 @@ function portLines({ data, hues }: Context, instant: Instant | null, port: numbe
   if (!found) return [];
   const lines: Line[] = [{ label: "link", value: `${rate(found.rateBps)}, ${duration(found.delayPs)}` }];
   if (!instant) return lines;
-  if (isDown(data.topology.links[found.link]?.down ?? [], instant.time)) lines.push({ label: "link is", value: "down" });
-  lines.push({ label: "utilisation", value: percent(instant.utilisation[port] ?? Number.NaN) }, { label: "queued", value: size(instant.queued[port] ?? 0) });
-  for (const [key, bytes] of instant.queueBytes) if (Math.floor(key / 65536) === port) lines.push({ label: queueName(key % 65536), value: size(bytes) });
+  if (isDown(data.topology.links[found.link]?.down ?? [], instant.time))
+    lines.push({ label: "link is", value: "down" });
+  lines.push(
+    { label: "utilisation", value: percent(instant.utilisation[port] ?? Number.NaN) },
+    { label: "queued", value: size(instant.queued[port] ?? 0) },
+  );
+  for (const [key, bytes] of instant.queueBytes)
+    if (Math.floor(key / 65536) === port) lines.push({ label: queueName(key % 65536), value: size(bytes) });
   for (const pause of instant.pauses) {
     if (pause.port !== port) continue;
-    lines.push({ label: `${queueName(pause.queue)} paused`, value: `by ${portName(data.topology, pause.cause)}, for ${duration(instant.time - pause.start)}`, colour: hues.of(pause.cause) });
+    lines.push({
+      label: `${queueName(pause.queue)} paused`,
+      value: `by ${portName(data.topology, pause.cause)}, for ${duration(instant.time - pause.start)}`,
+      colour: hues.of(pause.cause),
+    });
   }
   return lines;
 }
@@ -234,11 +262,25 @@ function nodeLines({ data }: Context, instant: Instant | null, node: number): Li
   if (!found) return [];
   const last = found.firstPort + found.portCount;
   const lines: Line[] = [
-    { label: "kind", value: found.kind === "switch" ? `switch, layer ${found.layer}` : found.kind === "relay" ? "server that relays" : "host" },
+    {
+      label: "kind",
+      value:
+        found.kind === "switch"
+          ? `switch, layer ${found.layer}`
+          : found.kind === "relay"
+            ? "server that relays"
+            : "host",
+    },
     { label: "ports", value: String(found.portCount) },
   ];
   if (!instant) return lines;
-  lines.push({ label: "queued", value: size(instant.queued.subarray(found.firstPort, last).reduce((a, b) => a + b, 0)) });
-  lines.push({ label: "paused queues", value: String(instant.pauses.filter(({ port }) => port >= found.firstPort && port < last).length) });
+  lines.push({
+    label: "queued",
+    value: size(instant.queued.subarray(found.firstPort, last).reduce((a, b) => a + b, 0)),
+  });
+  lines.push({
+    label: "paused queues",
+    value: String(instant.pauses.filter(({ port }) => port >= found.firstPort && port < last).length),
+  });
   return lines;
 }

@@ -57,7 +57,9 @@ export class Geometry {
   place(width: number, height: number, camera: Camera): void {
     const { rows, row, x, side, along } = this.layout;
     const inner = Math.max(10, width - 2 * MARGIN.side);
-    const widest = rows.map((members) => members.length * WIDEST[this.topology.nodes[members[0] ?? 0]?.kind === "switch" ? "switch" : "host"]);
+    const widest = rows.map(
+      (members) => members.length * WIDEST[this.topology.nodes[members[0] ?? 0]?.kind === "switch" ? "switch" : "host"],
+    );
     this.mostZoom = Math.max(1.5, ...widest.map((most) => most / inner));
     const full = widest.map((most) => Math.min(inner * camera.zoom, Math.max(inner, most)));
     this.full = Math.max(inner, ...full);
@@ -69,7 +71,10 @@ export class Geometry {
       const space = this.spacing[at] ?? 1;
       this.x[node.index] = width / 2 + ((x[node.index] ?? 0) - camera.centre) * (full[at] ?? inner);
       const level = rows.length === 1 ? top + tall / 2 : top + tall - (at / (rows.length - 1)) * tall;
-      const sag = this.layout.isArched[at] === true ? (ARCH * tall * (2 * (x[node.index] ?? 0.5) - 1) ** 2) / Math.max(1, rows.length - 1) : 0;
+      const sag =
+        this.layout.isArched[at] === true
+          ? (ARCH * tall * (2 * (x[node.index] ?? 0.5) - 1) ** 2) / Math.max(1, rows.length - 1)
+          : 0;
       this.y[node.index] = level + sag;
       const isSwitch = node.kind === "switch";
       const wish = isSwitch ? Math.max(22, (node.name.length * LETTER) / 2 + 10, Math.min(110, node.portCount * 8)) : 7;
@@ -111,8 +116,19 @@ export class Geometry {
     let best: number | null = null;
     let nearest = reach;
     for (const link of this.topology.links) {
-      const [ax, ay, bx, by] = [this.endX[link.a] ?? 0, this.endY[link.a] ?? 0, this.endX[link.b] ?? 0, this.endY[link.b] ?? 0];
-      if (y < Math.min(ay, by) - reach || y > Math.max(ay, by) + reach || x < Math.min(ax, bx) - reach || x > Math.max(ax, bx) + reach) continue;
+      const [ax, ay, bx, by] = [
+        this.endX[link.a] ?? 0,
+        this.endY[link.a] ?? 0,
+        this.endX[link.b] ?? 0,
+        this.endY[link.b] ?? 0,
+      ];
+      if (
+        y < Math.min(ay, by) - reach ||
+        y > Math.max(ay, by) + reach ||
+        x < Math.min(ax, bx) - reach ||
+        x > Math.max(ax, bx) + reach
+      )
+        continue;
       const [dx, dy] = [bx - ax, by - ay];
       const along = clamp(((x - ax) * dx + (y - ay) * dy) / Math.max(1, dx * dx + dy * dy), 0, 1);
       const away = Math.hypot(x - ax - along * dx, y - ay - along * dy);

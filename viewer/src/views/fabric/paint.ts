@@ -2,7 +2,7 @@
 
 import type { Instant } from "../../data/model";
 import { nodeName, shortName } from "../../names";
-import { LEVELS, levelColour, levelOf } from "../../scale";
+import { LEVELS, between, levelOf } from "../../scale";
 import { token } from "../../ui/theme";
 import type { Geometry } from "./geometry";
 
@@ -45,7 +45,10 @@ export function paintLinks(draw: CanvasRenderingContext2D, scene: Scene): void {
       continue;
     }
     const [mx, my] = [(ax + bx) / 2, (ay + by) / 2];
-    const halves: [number, number, number][] = [[a, ax, ay], [b, bx, by]];
+    const halves: [number, number, number][] = [
+      [a, ax, ay],
+      [b, bx, by],
+    ];
     for (const [port, x, y] of halves) {
       const utilisation = instant?.utilisation[port] ?? 0;
       if (!(utilisation > IDLE)) {
@@ -59,10 +62,10 @@ export function paintLinks(draw: CanvasRenderingContext2D, scene: Scene): void {
   }
   draw.lineCap = "butt";
   stroke(draw, idle, token("link-idle"), isDense ? 0.6 : 1.4);
-  // What is in use more is wider as well: dark blue on white would draw the eye more than yellow.
+  const loads = ["load-0", "load-1", "load-2"].map(token);
   const widthOf = (level: number): number => (isDense ? 0.9 + level / LEVELS : 1.8 + (2.6 * level) / LEVELS);
   if (!isDense) levels.forEach((path, level) => path && stroke(draw, path, token("casing"), widthOf(level) + 1.4));
-  levels.forEach((path, level) => path && stroke(draw, path, levelColour(level), widthOf(level)));
+  levels.forEach((path, level) => path && stroke(draw, path, between(loads, level / (LEVELS - 1)), widthOf(level)));
   draw.setLineDash([5, 5]);
   stroke(draw, dead, token("link-down"), isDense ? 1 : 2);
   draw.setLineDash([]);
@@ -121,7 +124,10 @@ export function paintNodes(draw: CanvasRenderingContext2D, scene: Scene): void {
 /** What is selected or under the pointer: rings, and names of nodes and ports for which there is no room otherwise. */
 export function paintNoted(draw: CanvasRenderingContext2D, scene: Scene): void {
   const { layout, x, y, across, up } = scene.geometry;
-  for (const [node, colour] of [[scene.node, "accent"], [scene.hoverNode, "ink"]] as const) {
+  for (const [node, colour] of [
+    [scene.node, "accent"],
+    [scene.hoverNode, "ink"],
+  ] as const) {
     if (node === null || (layout.row[node] ?? -1) < 0) continue;
     const [w, hh] = [(across[node] ?? 1) + 2.5, (up[node] ?? 1) + 2.5];
     const ring = new Path2D();
@@ -134,7 +140,11 @@ export function paintNoted(draw: CanvasRenderingContext2D, scene: Scene): void {
 }
 
 /** Names of nodes where there is room; or of some nodes, whether there is room or not. */
-export function paintNames(draw: CanvasRenderingContext2D, scene: Scene, noted: ReadonlySet<number> | null = null): void {
+export function paintNames(
+  draw: CanvasRenderingContext2D,
+  scene: Scene,
+  noted: ReadonlySet<number> | null = null,
+): void {
   const { geometry } = scene;
   const { topology, layout, x, y, across, up } = geometry;
   draw.textAlign = "center";
@@ -142,7 +152,11 @@ export function paintNames(draw: CanvasRenderingContext2D, scene: Scene, noted: 
   layout.rows.forEach((members, row) => {
     const space = geometry.spacing[row] ?? 0;
     if (noted ? !members.some((node) => noted.has(node)) : space < 13) return;
-    const isInside = members.every((node) => topology.nodes[node]?.kind === "switch" && textWidth(draw, nodeName(topology, node)) <= 2 * (across[node] ?? 0) - 6);
+    const isInside = members.every(
+      (node) =>
+        topology.nodes[node]?.kind === "switch" &&
+        textWidth(draw, nodeName(topology, node)) <= 2 * (across[node] ?? 0) - 6,
+    );
     const longest = members.reduce((most, node) => Math.max(most, nodeName(topology, node).length), 0);
     for (const node of members) {
       if (!isNodeSeen(scene, node) || (noted && !noted.has(node))) continue;
@@ -175,26 +189,41 @@ export function paintNames(draw: CanvasRenderingContext2D, scene: Scene, noted: 
 }
 
 /** Names of ports where there is room; or those of some nodes and of the link under the pointer. */
-export function paintPorts(draw: CanvasRenderingContext2D, scene: Scene, nodes: ReadonlySet<number> | null = null): void {
+export function paintPorts(
+  draw: CanvasRenderingContext2D,
+  scene: Scene,
+  nodes: ReadonlySet<number> | null = null,
+): void {
   const { geometry } = scene;
   const { topology, layout, along, across } = { ...geometry, along: geometry.layout.along };
   draw.font = `10px ${token("sans")}`;
   draw.textAlign = "center";
   draw.textBaseline = "middle";
   const noted = new Set<number>();
-  if (nodes && scene.hoverPort !== null) for (const port of [scene.hoverPort, topology.ports[scene.hoverPort]?.peerPort ?? -1]) noted.add(port);
+  if (nodes && scene.hoverPort !== null)
+    for (const port of [scene.hoverPort, topology.ports[scene.hoverPort]?.peerPort ?? -1]) noted.add(port);
   for (const node of topology.nodes) {
     if ((layout.row[node.index] ?? -1) < 0 || !isNodeSeen(scene, node.index)) continue;
     const perPort = (2 * (across[node.index] ?? 0)) / Math.max(1, node.portCount);
     // Links spread from the node: names stand where they are apart.
-    const hasRoom = nodes ? nodes.has(node.index) : node.kind === "switch" ? perPort >= 14 : (geometry.spacing[layout.row[node.index] ?? 0] ?? 0) >= 70;
+    const hasRoom = nodes
+      ? nodes.has(node.index)
+      : node.kind === "switch"
+        ? perPort >= 14
+        : (geometry.spacing[layout.row[node.index] ?? 0] ?? 0) >= 70;
     for (let port = node.firstPort; port < node.firstPort + node.portCount; port++) {
       if (!hasRoom && !noted.has(port)) continue;
       const { x, y, dx, dy, length } = geometry.ray(port);
       const stagger = perPort < 20 && Math.round(((along[port] ?? 0) + 1) * 50) % 2 === 1 ? 12 : 0;
       const at = Math.min(length / 3, 23 + stagger);
       const isPort = noted.has(port);
-      halo(draw, isPort ? (topology.ports[port]?.name ?? "") : shortName(topology, port), x + dx * at, y + dy * at, token(isPort ? "ink" : "muted"));
+      halo(
+        draw,
+        isPort ? (topology.ports[port]?.name ?? "") : shortName(topology, port),
+        x + dx * at,
+        y + dy * at,
+        token(isPort ? "ink" : "muted"),
+      );
     }
   }
 }
@@ -228,7 +257,8 @@ function line(path: Path2D, ax: number, ay: number, bx: number, by: number): voi
 function isSeen({ geometry, width, height }: Scene, a: number, b: number): boolean {
   const { endX, endY } = geometry;
   const [ax, ay, bx, by] = [endX[a] ?? 0, endY[a] ?? 0, endX[b] ?? 0, endY[b] ?? 0];
-  const isOutside = Math.max(ax, bx) < 0 || Math.min(ax, bx) > width || Math.max(ay, by) < 0 || Math.min(ay, by) > height;
+  const isOutside =
+    Math.max(ax, bx) < 0 || Math.min(ax, bx) > width || Math.max(ay, by) < 0 || Math.min(ay, by) > height;
   return !isOutside && !(ax === bx && ay === by && a !== b);
 }
 

@@ -27,7 +27,12 @@ export function panel(context: Context, instant: Instant, trees: readonly Tree[]
     ...fact("congestion trees", count(trees.length), "trees", trees.length),
   );
   return [
-    h("section", {}, h("h2", {}, `At ${at(instant.time, store.span / 1000)}`, h("small", { class: "aside" }, stamp)), facts),
+    h(
+      "section",
+      {},
+      h("h2", {}, `At ${at(instant.time, store.span / 1000)}`, h("small", { class: "aside" }, stamp)),
+      facts,
+    ),
     ...deadlock(context, instant.time),
     forest(context, instant, trees),
     ports(context, instant),
@@ -43,9 +48,18 @@ function deadlock({ data, store }: Context, time: number): HTMLElement[] {
   const found = data.info.deadlock;
   if (!found) return [];
   const isOn = time >= found.onset;
-  const jump = h("button", { class: "link", "data-key": "onset", onclick: () => store.set({ time: found.onset }, "jump") }, at(found.onset, store.span / 1000));
+  const jump = h(
+    "button",
+    { class: "link", "data-key": "onset", onclick: () => store.set({ time: found.onset }, "jump") },
+    at(found.onset, store.span / 1000),
+  );
   const cycle = found.cycle.map(({ port, queue, bytes }) =>
-    h("li", { "data-port": portName(data.topology, port), "data-queue": queue, "data-bytes": bytes }, portButton(data, store, port), h("span", { class: "quiet" }, ` ${queueName(queue)} · ${size(bytes)}`)),
+    h(
+      "li",
+      { "data-port": portName(data.topology, port), "data-queue": queue, "data-bytes": bytes },
+      portButton(data, store, port),
+      h("span", { class: "quiet" }, ` ${queueName(queue)} · ${size(bytes)}`),
+    ),
   );
   return [
     h(
@@ -86,23 +100,46 @@ function treeItem({ data, store, hues }: Context, instant: Instant, tree: Tree):
   return h(
     "li",
     { class: "tree", "data-root": name, "data-bytes": tree.rootBytes },
-    h("div", { class: "tree-root" }, swatch(hues.of(tree.root)), portButton(data, store, tree.root), h("span", { class: "quiet" }, `to ${peer}`), h("span", { class: "amount" }, size(tree.rootBytes))),
+    h(
+      "div",
+      { class: "tree-root" },
+      swatch(hues.of(tree.root)),
+      portButton(data, store, tree.root),
+      h("span", { class: "quiet" }, `to ${peer}`),
+      h("span", { class: "amount" }, size(tree.rootBytes)),
+    ),
     body,
     left < 0 && h("p", { class: "quiet" }, `and ${counted(-left, "branch")} more`),
   );
 }
 
-function branchItem(data: Data, store: Context["store"], time: number, branch: Branch, children: HTMLElement | null): HTMLElement {
+function branchItem(
+  data: Data,
+  store: Context["store"],
+  time: number,
+  branch: Branch,
+  children: HTMLElement | null,
+): HTMLElement {
   const { pause, bytes } = branch;
   const { port, queue, start } = pause;
-  const open = (): void => store.set({ view: "ports", port: portName(data.topology, port), pause: { queue, start } }, "jump");
+  const open = (): void =>
+    store.set({ view: "ports", port: portName(data.topology, port), pause: { queue, start } }, "jump");
   return h(
     "li",
     { "data-port": portName(data.topology, port), "data-queue": queue, "data-bytes": bytes, "data-start": start },
     h(
       "div",
       { class: "branch" },
-      h("button", { class: "link", "data-key": `branch ${port} ${queue} ${start}`, title: `${portTitle(data.topology, port)}, ${queueName(queue)}: show this pause`, onclick: open }, portName(data.topology, port)),
+      h(
+        "button",
+        {
+          class: "link",
+          "data-key": `branch ${port} ${queue} ${start}`,
+          title: `${portTitle(data.topology, port)}, ${queueName(queue)}: show this pause`,
+          onclick: open,
+        },
+        portName(data.topology, port),
+      ),
       h("span", { class: "quiet" }, queueName(queue)),
       h("span", { class: "quiet" }, `for ${duration(time - start)}`),
       h("span", { class: "amount" }, size(bytes)),
@@ -123,19 +160,37 @@ function ports({ data, store, hues }: Context, instant: Instant): HTMLElement {
     const causes = [...new Set(pauses.map((pause) => pause.cause))];
     return h(
       "tr",
-      { "data-port": portName(topology, port), "data-bytes": bytes, "data-utilisation": utilisation, "data-paused": pauses.length },
-      h("th", { scope: "row" }, portButton(data, store, port), h("span", { class: "quiet" }, ` → ${nodeName(topology, topology.ports[port]?.peer ?? 0)}`)),
+      {
+        "data-port": portName(topology, port),
+        "data-bytes": bytes,
+        "data-utilisation": utilisation,
+        "data-paused": pauses.length,
+      },
+      h(
+        "th",
+        { scope: "row" },
+        portButton(data, store, port),
+        h("span", { class: "quiet" }, ` → ${nodeName(topology, topology.ports[port]?.peer ?? 0)}`),
+      ),
       h("td", {}, Number.isNaN(utilisation) ? DASH : percent(utilisation)),
       h("td", {}, size(bytes)),
-      h("td", { class: "causes" }, ...causes.flatMap((cause) => [swatch(hues.of(cause)), h("span", {}, portName(topology, cause))])),
+      h(
+        "td",
+        { class: "causes" },
+        ...causes.flatMap((cause) => [swatch(hues.of(cause)), h("span", {}, portName(topology, cause))]),
+      ),
     );
   });
-  const clear = node && h("button", { class: "small", "data-key": "clear", onclick: () => store.set({ node: null }, "jump") }, "all ports");
+  const clear =
+    node &&
+    h("button", { class: "small", "data-key": "clear", onclick: () => store.set({ node: null }, "jump") }, "all ports");
   return h(
     "section",
     { "aria-label": "Ports" },
     h("h2", {}, node ? `Ports of ${node.name}` : "Ports that hold most", clear),
-    rows.length > 0 ? table(["<port", "use", "queued", "<paused by"], rows, "ports") : h("p", { class: "quiet" }, "All queues are empty."),
+    rows.length > 0
+      ? table(["<port", "use", "queued", "<paused by"], rows, "ports")
+      : h("p", { class: "quiet" }, "All queues are empty."),
   );
 }
 
@@ -156,5 +211,14 @@ function grouped(pauses: readonly Pause[]): Map<number, Pause[]> {
 function portButton(data: Data, store: Context["store"], port: number): HTMLElement {
   const name = portName(data.topology, port);
   const open = (): void => store.set({ view: "ports", port: name }, "jump");
-  return h("button", { class: "link", "data-key": `port ${port}`, title: `${portTitle(data.topology, port)}: show its queues`, onclick: open }, name);
+  return h(
+    "button",
+    {
+      class: "link",
+      "data-key": `port ${port}`,
+      title: `${portTitle(data.topology, port)}: show its queues`,
+      onclick: open,
+    },
+    name,
+  );
 }

@@ -14,19 +14,33 @@ export function chooseFlow(context: Context, box: HTMLElement): void {
   void data.victims(store.state.order).then(
     (victims) => {
       if (store.state.flow !== null && box.childElementCount > 1) return;
-      const rows = victims.slice(0, MOST).map((victim) =>
-        h(
-          "tr",
-          { "data-flow": victim.id },
-          h("th", { scope: "row" }, h("button", { class: "link", "data-key": `flow ${victim.id}`, onclick: () => void openVictim(context, victim) }, `flow ${victim.id}`)),
-          h("td", { class: "text" }, flowName(data.topology, victim)),
-          h("td", {}, ratio(victim.slowdown)),
-          h("td", {}, duration(victim.blocked)),
-        ),
-      );
+      const rows = victims
+        .slice(0, MOST)
+        .map((victim) =>
+          h(
+            "tr",
+            { "data-flow": victim.id },
+            h(
+              "th",
+              { scope: "row" },
+              h(
+                "button",
+                { class: "link", "data-key": `flow ${victim.id}`, onclick: () => void openVictim(context, victim) },
+                `flow ${victim.id}`,
+              ),
+            ),
+            h("td", { class: "text" }, flowName(data.topology, victim)),
+            h("td", {}, ratio(victim.slowdown)),
+            h("td", {}, duration(victim.blocked)),
+          ),
+        );
       box.append(
-        notice("Choose a flow: search for its number or for a pair of hosts such as h2->h5, or take one of those that suffered most."),
-        rows.length > 0 ? table(["<flow", "<from → to", "slowdown", "blocked"], rows) : h("p", { class: "quiet" }, "This run has no flows that suffered."),
+        notice(
+          "Choose a flow: search for its number or for a pair of hosts such as h2->h5, or take one of those that suffered most.",
+        ),
+        rows.length > 0
+          ? table(["<flow", "<from → to", "slowdown", "blocked"], rows)
+          : h("p", { class: "quiet" }, "This run has no flows that suffered."),
       );
     },
     () => {},

@@ -52,7 +52,16 @@ export function flow(context: Context): View {
       return;
     }
     const { flow } = detail;
-    fill(head, h("h2", { "data-flow": flow.id }, `Flow ${flow.id} `, h("span", { class: "flow-ends" }, flowName(data.topology, flow))), ...actions(flow));
+    fill(
+      head,
+      h(
+        "h2",
+        { "data-flow": flow.id },
+        `Flow ${flow.id} `,
+        h("span", { class: "flow-ends" }, flowName(data.topology, flow)),
+      ),
+      ...actions(flow),
+    );
     fill(facts, ...numbers(flow));
     writeWay(flow);
     writeLanes();
@@ -64,24 +73,51 @@ export function flow(context: Context): View {
     const margin = Math.max(1000, (end - flow.start) * 0.04);
     const show = (): void => store.set({ from: flow.start - margin, to: end + margin }, "jump");
     const why = h("button", { class: "primary", "data-key": "why", onclick: () => void ask(flow.id) }, "Why?");
-    return [h("div", { class: "buttons" }, h("button", { "data-key": "all-of-it", title: "Show the time from its start to its end", onclick: show }, "Its whole time"), data.canAsk && why)];
+    return [
+      h(
+        "div",
+        { class: "buttons" },
+        h(
+          "button",
+          { "data-key": "all-of-it", title: "Show the time from its start to its end", onclick: show },
+          "Its whole time",
+        ),
+        data.canAsk && why,
+      ),
+    ];
   };
   const writeWay = (flow: Flow): void => {
-    if (flow.path.length === 0) return fill(way, h("span", { class: "quiet" }, "Its way is not known: switches chose it packet by packet."));
+    if (flow.path.length === 0)
+      return fill(way, h("span", { class: "quiet" }, "Its way is not known: switches chose it packet by packet."));
     const ports = flow.path.map((port) =>
-      h("button", { class: "link", "data-key": `way ${port}`, onclick: () => store.set({ view: "ports", port: data.topology.ports[port]?.name ?? null }, "jump") }, portTitle(data.topology, port)),
+      h(
+        "button",
+        {
+          class: "link",
+          "data-key": `way ${port}`,
+          onclick: () => store.set({ view: "ports", port: data.topology.ports[port]?.name ?? null }, "jump"),
+        },
+        portTitle(data.topology, port),
+      ),
     );
     fill(way, h("span", { class: "quiet" }, "way"), ...ports);
   };
-  const steps = (): FlowDetail["steps"] => (detail && detail.steps.length > 0 ? detail.steps : (whys.get(detail?.flow.id ?? -1)?.steps ?? []));
+  const steps = (): FlowDetail["steps"] =>
+    detail && detail.steps.length > 0 ? detail.steps : (whys.get(detail?.flow.id ?? -1)?.steps ?? []);
   const writeLanes = (): void => {
     if (!detail) return;
     const found = steps();
     lanes.element.hidden = found.length === 0 && detail.flow.path.length === 0;
     lanes.set(found, detail.flow.path);
     loadGates();
-    const ask = data.canAsk ? " “Why?” finds it out for this flow alone; it may run the scenario again." : " `backwater why` finds it out for this flow alone.";
-    fill(missing, found.length === 0 && prose(`Where its time went is not in this result: set \`probes.flows = true\` in the scenario.${ask}`));
+    const ask = data.canAsk
+      ? " “Why?” finds it out for this flow alone; it may run the scenario again."
+      : " `backwater why` finds it out for this flow alone.";
+    fill(
+      missing,
+      found.length === 0 &&
+        prose(`Where its time went is not in this result: set \`probes.flows = true\` in the scenario.${ask}`),
+    );
   };
   const loadGates = paced(
     async (isCurrent) => {
@@ -115,7 +151,10 @@ export function flow(context: Context): View {
     flight.element.hidden = !sender.some((point) => point.inFlight !== null);
     speed.set([{ label: "sending rate", colour: () => token("hue-0"), band: rates, isFilled: true, isStepped: true }]);
     const window = { label: "window", colour: () => token("hue-3"), band: windows, dash: [6, 4], isStepped: true };
-    flight.set([{ label: "in flight", colour: () => token("hue-0"), band: flights, isFilled: true, isStepped: true }, ...(windows.times.length > 0 ? [window] : [])]);
+    flight.set([
+      { label: "in flight", colour: () => token("hue-0"), band: flights, isFilled: true, isStepped: true },
+      ...(windows.times.length > 0 ? [window] : []),
+    ]);
   };
   const ask = async (id: number): Promise<void> => {
     if (asking !== null) return;
@@ -134,8 +173,25 @@ export function flow(context: Context): View {
     const id = store.state.flow ?? -1;
     const found = whys.get(id);
     answer.hidden = !found && asking !== id;
-    if (asking === id) fill(answer, h("p", { class: "waiting", role: "status", "data-why": "waiting" }, h("span", { class: "spinner", "aria-hidden": "true" }), "Finding out why; the scenario may have to run again."));
-    else if (found) fill(answer, h("ol", { class: "sentences", "data-why": "answered" }, ...found.sentences.map((sentence) => h("li", {}, sentence))));
+    if (asking === id)
+      fill(
+        answer,
+        h(
+          "p",
+          { class: "waiting", role: "status", "data-why": "waiting" },
+          h("span", { class: "spinner", "aria-hidden": "true" }),
+          "Finding out why; the scenario may have to run again.",
+        ),
+      );
+    else if (found)
+      fill(
+        answer,
+        h(
+          "ol",
+          { class: "sentences", "data-why": "answered" },
+          ...found.sentences.map((sentence) => h("li", {}, sentence)),
+        ),
+      );
   };
   const numbers = (flow: Flow): HTMLElement[] => {
     const end = flow.finish ?? data.info.end;
@@ -152,8 +208,15 @@ export function flow(context: Context): View {
       ["sent again", size(flow.retransmitted), "retransmitted", flow.retransmitted],
       ["class", String(flow.class), "class", flow.class],
     ];
-    const plain = items.flatMap(([label, text, name, value]) => [h("dt", {}, label), h("dd", { "data-readout": name, "data-value": value ?? "" }, text)]);
-    return [...plain, h("dt", {}, "part of"), h("dd", {}, flow.role === null ? flow.tag || DASH : `${flow.tag}, ${flow.role}`)];
+    const plain = items.flatMap(([label, text, name, value]) => [
+      h("dt", {}, label),
+      h("dd", { "data-readout": name, "data-value": value ?? "" }, text),
+    ]);
+    return [
+      ...plain,
+      h("dt", {}, "part of"),
+      h("dd", {}, flow.role === null ? flow.tag || DASH : `${flow.tag}, ${flow.role}`),
+    ];
   };
   bin.add(
     () => [speed, flight, lanes].forEach((part) => part.destroy()),

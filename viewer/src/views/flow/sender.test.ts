@@ -1,7 +1,12 @@
 import { expect, it } from "vitest";
 import { senderBand } from "./sender";
 
-const points = [0, 10, 20].map((time, index) => ({ time, rateBps: index === 1 ? 50 : 100, inFlight: null, window: null }));
+const points = [0, 10, 20].map((time, index) => ({
+  time,
+  rateBps: index === 1 ? 50 : 100,
+  inFlight: null,
+  window: null,
+}));
 
 it("a value holds until the next one", () => {
   const { times, max, min } = senderBand(points, (point) => point.rateBps, 0, 30);

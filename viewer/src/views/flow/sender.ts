@@ -5,7 +5,12 @@ import type { Band, SenderPoint } from "../../data/model";
 /** More points than this in a range are drawn as minima and maxima. */
 const MOST = 3000;
 
-export function senderBand(points: readonly SenderPoint[], pick: (point: SenderPoint) => number | null, from: number, to: number): Band {
+export function senderBand(
+  points: readonly SenderPoint[],
+  pick: (point: SenderPoint) => number | null,
+  from: number,
+  to: number,
+): Band {
   const times: number[] = [];
   const values: number[] = [];
   let held: number | null = null;

@@ -49,7 +49,14 @@ export class SwimLanes {
       hover: (event, y, time) => this.#hover(event, y, time),
     });
     const head = h("div", { class: "chart-head" }, this.#title, this.#legend);
-    this.element = h("section", { class: "chart", "data-chart": "way", "aria-label": "Swim lanes" }, head, this.#lanes.element, this.#note, this.#table);
+    this.element = h(
+      "section",
+      { class: "chart", "data-chart": "way", "aria-label": "Swim lanes" },
+      head,
+      this.#lanes.element,
+      this.#note,
+      this.#table,
+    );
   }
 
   set(steps: Step[], path: readonly number[]): void {
@@ -61,11 +68,18 @@ export class SwimLanes {
     const strips = "The strip below each lane tells when the port was paused for the flow's class.";
     this.element.dataset["chart"] = steps.length > 0 ? "lanes" : "way";
     this.#title.textContent = steps.length > 0 ? "Its last packet" : "Its way";
-    this.#note.textContent = steps.length > 0 ? `Lengths are exact. At one port, what has the same reason is added up, so that the order there is not that of time. ${strips}` : strips;
+    this.#note.textContent =
+      steps.length > 0
+        ? `Lengths are exact. At one port, what has the same reason is added up, so that the order there is not that of time. ${strips}`
+        : strips;
     this.#table.hidden = steps.length === 0;
     const total = steps.reduce((sum, step) => sum + step.length, 0);
     const rows = steps.map((step, index) => this.#row(step, index, total));
-    fill(this.#table, h("summary", {}, `The same as a table: ${steps.length} steps, ${duration(total)}`), table(["<port", "<what it did or waited for", "from", "for", "share"], rows));
+    fill(
+      this.#table,
+      h("summary", {}, `The same as a table: ${steps.length} steps, ${duration(total)}`),
+      table(["<port", "<what it did or waited for", "from", "for", "share"], rows),
+    );
   }
 
   get ports(): readonly number[] {
@@ -84,12 +98,31 @@ export class SwimLanes {
       const key = `${step.term} ${step.cause ?? ""}`;
       sums.set(key, { step, length: (sums.get(key)?.length ?? 0) + step.length });
     }
-    const keys = [...sums.values()].sort((a, b) => b.length - a.length).map(({ step, length }) =>
-      h("span", { class: "chart-key", "data-term": step.term, "data-cause": this.#name(step.cause), "data-value": length }, swatch(this.#colour(step)), this.#label(step), h("span", { class: "value" }, duration(length))),
-    );
+    const keys = [...sums.values()]
+      .sort((a, b) => b.length - a.length)
+      .map(({ step, length }) =>
+        h(
+          "span",
+          { class: "chart-key", "data-term": step.term, "data-cause": this.#name(step.cause), "data-value": length },
+          swatch(this.#colour(step)),
+          this.#label(step),
+          h("span", { class: "value" }, duration(length)),
+        ),
+      );
     const told = new Set(this.#steps.map((step) => step.cause));
-    const causes = new Set(this.#gates.flatMap(({ bars }) => bars.map((bar) => bar.cause)).filter((cause) => !told.has(cause)));
-    const others = [...causes].slice(0, NAMED).map((cause) => h("span", { class: "chart-key", "data-cause": this.#name(cause) }, swatch(this.context.hues.of(cause)), `paused by ${this.#name(cause)}`));
+    const causes = new Set(
+      this.#gates.flatMap(({ bars }) => bars.map((bar) => bar.cause)).filter((cause) => !told.has(cause)),
+    );
+    const others = [...causes]
+      .slice(0, NAMED)
+      .map((cause) =>
+        h(
+          "span",
+          { class: "chart-key", "data-cause": this.#name(cause) },
+          swatch(this.context.hues.of(cause)),
+          `paused by ${this.#name(cause)}`,
+        ),
+      );
     fill(this.#legend, ...keys, ...others);
     this.#lanes.redraw();
   }
@@ -116,8 +149,22 @@ export class SwimLanes {
     const jump = (): void => store.set({ time: start + length / 2 }, "jump");
     return h(
       "tr",
-      { "data-port": this.#name(port), "data-term": term, "data-cause": this.#name(cause), "data-start": start, "data-length": length },
-      h("th", { scope: "row" }, h("button", { class: "link", "data-key": `step ${index}`, title: "Set the cursor there", onclick: jump }, portTitle(data.topology, port))),
+      {
+        "data-port": this.#name(port),
+        "data-term": term,
+        "data-cause": this.#name(cause),
+        "data-start": start,
+        "data-length": length,
+      },
+      h(
+        "th",
+        { scope: "row" },
+        h(
+          "button",
+          { class: "link", "data-key": `step ${index}`, title: "Set the cursor there", onclick: jump },
+          portTitle(data.topology, port),
+        ),
+      ),
       h("td", { class: "text" }, swatch(this.#colour(step)), reasonOf(term, cause === null ? null : this.#name(cause))),
       h("td", {}, instant(start, Math.max(1, store.end / 10000))),
       h("td", {}, duration(length)),
@@ -129,7 +176,9 @@ export class SwimLanes {
     const port = this.#ports[Math.floor(y / LANE)];
     if (y % LANE > PAD + TALL) return this.#hoverGate(event, port, time);
     const slack = 2 * this.#lanes.step;
-    const near = this.#steps.filter((step) => step.port === port && time >= step.start - slack && time <= step.start + step.length + slack);
+    const near = this.#steps.filter(
+      (step) => step.port === port && time >= step.start - slack && time <= step.start + step.length + slack,
+    );
     const step = near.find((step) => time >= step.start && time <= step.start + step.length) ?? near[0];
     if (!step) return hide();
     const { store, data } = this.context;
@@ -164,7 +213,11 @@ export class SwimLanes {
       draw.font = `11px ${token("sans")}`;
       draw.textAlign = "right";
       draw.fillStyle = token("muted");
-      draw.fillText(fit(draw, portTitle(this.context.data.topology, port), GUTTER - 16), GUTTER - 10, index * LANE + PAD + TALL / 2);
+      draw.fillText(
+        fit(draw, portTitle(this.context.data.topology, port), GUTTER - 16),
+        GUTTER - 10,
+        index * LANE + PAD + TALL / 2,
+      );
     });
     draw.save();
     draw.beginPath();
@@ -182,7 +235,13 @@ export class SwimLanes {
     draw.restore();
   }
 
-  #paintStep(draw: CanvasRenderingContext2D, step: Step, x: (time: number) => number, left: number, width: number): void {
+  #paintStep(
+    draw: CanvasRenderingContext2D,
+    step: Step,
+    x: (time: number) => number,
+    left: number,
+    width: number,
+  ): void {
     const top = this.#ports.indexOf(step.port) * LANE + PAD;
     const [from, to] = [x(step.start), x(step.start + step.length)];
     if (to < left || from > left + width) return;

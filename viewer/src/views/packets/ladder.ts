@@ -111,7 +111,14 @@ export class Ladder {
       ["bytes", frame.bytes === null ? null : size(frame.bytes)],
       ["ECN mark", frame.isMarked ? "yes" : null],
       ["PFC classes", frame.pfcClasses === null ? null : classes(frame.pfcClasses)],
-      ["PFC time", frame.pfcQuanta === null ? null : frame.pfcQuanta === 0 ? "0 quanta: resume" : `${frame.pfcQuanta} quanta, ${duration(((frame.pfcQuanta * 512) / (port?.rateBps ?? 1)) * 1e12)}`],
+      [
+        "PFC time",
+        frame.pfcQuanta === null
+          ? null
+          : frame.pfcQuanta === 0
+            ? "0 quanta: resume"
+            : `${frame.pfcQuanta} quanta, ${duration(((frame.pfcQuanta * 512) / (port?.rateBps ?? 1)) * 1e12)}`,
+      ],
     ];
     return fields.flatMap(([label, value]) => (value === null ? [] : [{ label, value: String(value) }]));
   }
@@ -132,7 +139,11 @@ export class Ladder {
       draw.font = `11px ${token("sans")}`;
       draw.fillStyle = token("muted");
       draw.fillText(fit(draw, `${portName(topology, port)} ↓`, GUTTER - 16), GUTTER - 10, top + this.#tall / 2 - 7);
-      draw.fillText(fit(draw, `${portName(topology, found?.peerPort ?? 0)} ↑`, GUTTER - 16), GUTTER - 10, top + this.#tall / 2 + 8);
+      draw.fillText(
+        fit(draw, `${portName(topology, found?.peerPort ?? 0)} ↑`, GUTTER - 16),
+        GUTTER - 10,
+        top + this.#tall / 2 + 8,
+      );
     });
     draw.save();
     draw.beginPath();
@@ -142,7 +153,8 @@ export class Ladder {
     // Those of the selected flow lie above the others, and what stops them above all.
     const rank = (frame: Frame): number => (isLinkLocal(frame.kind) ? 2 : frame.flow === flow ? 1 : 0);
     const strong = flow === null ? 0 : 1;
-    for (const turn of [0, 1, 2]) for (const frame of this.#frames) if (rank(frame) === turn) this.#paintFrame(draw, frame, x, turn >= strong);
+    for (const turn of [0, 1, 2])
+      for (const frame of this.#frames) if (rank(frame) === turn) this.#paintFrame(draw, frame, x, turn >= strong);
     draw.strokeStyle = token("line");
     draw.lineWidth = 1;
     draw.beginPath();

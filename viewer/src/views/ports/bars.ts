@@ -40,7 +40,12 @@ export class PauseBars {
       },
     });
     const head = h("div", { class: "chart-head" }, h("h3", {}, "Paused, by cause"), this.#legend);
-    this.element = h("section", { class: "chart", "data-chart": "pauses", "aria-label": "Pauses" }, head, this.#lanes.element);
+    this.element = h(
+      "section",
+      { class: "chart", "data-chart": "pauses", "aria-label": "Pauses" },
+      head,
+      this.#lanes.element,
+    );
   }
 
   set(bars: PauseBar[]): void {
@@ -61,7 +66,8 @@ export class PauseBars {
   mark(): void {
     const { data, hues } = this.context;
     const causes = new Map<number, number>();
-    for (const bar of this.#bars) causes.set(bar.cause, (causes.get(bar.cause) ?? 0) + (bar.end - bar.start) * bar.share);
+    for (const bar of this.#bars)
+      causes.set(bar.cause, (causes.get(bar.cause) ?? 0) + (bar.end - bar.start) * bar.share);
     const longest = [...causes].sort((a, b) => b[1] - a[1]).slice(0, NAMED);
     const keys = longest.map(([cause, length]) =>
       h(
@@ -103,7 +109,12 @@ export class PauseBars {
     ];
     if (bar.pause?.hops != null) lines.push({ label: "links from there", value: String(bar.pause.hops) });
     if (!bar.pause) lines.push({ label: "paused", value: percent(bar.share) });
-    show(event, `${queueName(bar.queue)} paused`, lines, bar.pause ? "click to follow it to its cause" : "several pauses: click to zoom in");
+    show(
+      event,
+      `${queueName(bar.queue)} paused`,
+      lines,
+      bar.pause ? "click to follow it to its cause" : "several pauses: click to zoom in",
+    );
   }
 
   #paint({ draw, left, width, height, x }: Sheet): void {
@@ -148,5 +159,7 @@ export function summary(bars: readonly PauseBar[]): string {
   const total = bars.reduce((sum, bar) => sum + (bar.end - bar.start) * bar.share, 0);
   if (total === 0) return "not paused in this range";
   const single = bars.every((bar) => bar.pause);
-  return single ? `${counted(bars.length, "pause")}, ${duration(total)} in all` : `paused for ${duration(total)} in all`;
+  return single
+    ? `${counted(bars.length, "pause")}, ${duration(total)} in all`
+    : `paused for ${duration(total)} in all`;
 }

@@ -22,16 +22,29 @@ export function chooser({ data, store, hues }: Context, box: HTMLElement): void 
         return h(
           "tr",
           { "data-port": portName(data.topology, port) },
-          h("th", { scope: "row" }, h("button", { class: "link", "data-key": `port ${port}`, onclick: open }, portTitle(data.topology, port))),
+          h(
+            "th",
+            { scope: "row" },
+            h("button", { class: "link", "data-key": `port ${port}`, onclick: open }, portTitle(data.topology, port)),
+          ),
           h("td", {}, size(instant.queued[port] ?? 0)),
           h("td", {}, percent(instant.utilisation[port] ?? Number.NaN)),
-          h("td", { class: "causes" }, cause !== undefined && swatch(hues.of(cause)), cause !== undefined && portName(data.topology, cause)),
+          h(
+            "td",
+            { class: "causes" },
+            cause !== undefined && swatch(hues.of(cause)),
+            cause !== undefined && portName(data.topology, cause),
+          ),
         );
       });
       fill(
         box,
-        notice("Choose a port: with search, by a click on a link of the fabric, or from those that are paused or hold something now."),
-        rows.length > 0 ? table(["<port", "queued", "utilisation", "<paused by"], rows) : h("p", { class: "quiet" }, "At this instant no port holds anything. Move the cursor."),
+        notice(
+          "Choose a port: with search, by a click on a link of the fabric, or from those that are paused or hold something now.",
+        ),
+        rows.length > 0
+          ? table(["<port", "queued", "utilisation", "<paused by"], rows)
+          : h("p", { class: "quiet" }, "At this instant no port holds anything. Move the cursor."),
       );
     },
     (error) => fill(box, notice("The ports cannot be read.", h("p", {}, reason(error)))),

@@ -23,9 +23,33 @@ export function portHead(topology: Topology, store: Store, index: number, count:
     h(
       "div",
       { class: "buttons" },
-      h("button", { "data-key": "previous", disabled: at <= 0, "aria-label": "Port before it", title: "Port before it", onclick: () => go(siblings[at - 1]) }, "‹"),
-      h("button", { "data-key": "next", disabled: at >= siblings.length - 1, "aria-label": "Port after it", title: "Port after it", onclick: () => go(siblings[at + 1]) }, "›"),
-      h("button", { "data-key": "other", title: "The port at the other end of the link", onclick: () => go(found.peerPort) }, `Other end: ${portName(topology, found.peerPort)}`),
+      h(
+        "button",
+        {
+          "data-key": "previous",
+          disabled: at <= 0,
+          "aria-label": "Port before it",
+          title: "Port before it",
+          onclick: () => go(siblings[at - 1]),
+        },
+        "‹",
+      ),
+      h(
+        "button",
+        {
+          "data-key": "next",
+          disabled: at >= siblings.length - 1,
+          "aria-label": "Port after it",
+          title: "Port after it",
+          onclick: () => go(siblings[at + 1]),
+        },
+        "›",
+      ),
+      h(
+        "button",
+        { "data-key": "other", title: "The port at the other end of the link", onclick: () => go(found.peerPort) },
+        `Other end: ${portName(topology, found.peerPort)}`,
+      ),
       h("button", { "data-key": "in-fabric", onclick: toFabric }, "In the fabric"),
     ),
   ];

@@ -17,7 +17,9 @@ export async function findPause({ data }: Context, port: number, queue: number, 
 
 /** The pause because of which this one was made; null at the end of the chain. */
 async function parentOf(context: Context, { via, parentQueue, parentStart }: Pause): Promise<Pause | null> {
-  return via === null || parentQueue === null || parentStart === null ? null : findPause(context, via, parentQueue, parentStart);
+  return via === null || parentQueue === null || parentStart === null
+    ? null
+    : findPause(context, via, parentQueue, parentStart);
 }
 
 const key = ({ port, queue, start }: Pause): string => `${port} ${queue} ${start}`;
@@ -26,7 +28,7 @@ const key = ({ port, queue, start }: Pause): string => `${port} ${queue} ${start
 async function chainOf(context: Context, pause: Pause): Promise<Pause[]> {
   const chain = [pause];
   const seen = new Set([key(pause)]);
-  for (let last = pause; ; ) {
+  for (let last = pause; ;) {
     const parent = await parentOf(context, last);
     // PAUSEs that run in a circle have no end.
     if (!parent || seen.has(key(parent))) return chain;
@@ -43,7 +45,10 @@ export function select({ data, store }: Context, { port, queue, start, end }: Pa
   const isOut = end < from || start > to;
   const range = isOut ? { from: middle - (to - from) / 2, to: middle + (to - from) / 2 } : {};
   const at = time >= start && time <= end ? time : Math.min(end, Math.max(start, isOut ? middle : from));
-  store.set({ view: "ports", port: portName(data.topology, port), pause: { queue, start }, time: at, ...range }, "jump");
+  store.set(
+    { view: "ports", port: portName(data.topology, port), pause: { queue, start }, time: at, ...range },
+    "jump",
+  );
 }
 
 /** Fills `box` with a pause, and with its chain as soon as that is known. */
@@ -54,14 +59,24 @@ export function describe(context: Context, box: HTMLElement, pause: Pause): void
   const step = Math.max(1, store.span / 10000);
   const chain = h("ol", { class: "chain", "aria-live": "polite" }, h("li", { class: "quiet" }, "…"));
   const parent = h("button", { "data-key": "parent", disabled: true }, "Parent pause");
-  const toRoot = (time: number): void => store.set({ view: "ports", port: portName(topology, cause), pause: null, time }, "jump");
+  const toRoot = (time: number): void =>
+    store.set({ view: "ports", port: portName(topology, cause), pause: null, time }, "jump");
   const zoom = (): void => {
     const margin = Math.max(1000, (end - start) / 2);
     store.set({ from: start - margin, to: end + margin, time: start }, "jump");
   };
-  const by = via === null ? "." : via === cause ? ", which held most of what came from here." : `, via ${portTitle(topology, via)}, which held most of what came from here${parentStart === null ? "." : " and was paused itself."}`;
+  const by =
+    via === null
+      ? "."
+      : via === cause
+        ? ", which held most of what came from here."
+        : `, via ${portTitle(topology, via)}, which held most of what came from here${parentStart === null ? "." : " and was paused itself."}`;
   const until = isOpen ? "the end of the run" : instant(end, step);
-  const root = h("button", { "data-key": "root", onclick: () => toRoot(store.state.time) }, `Root: ${portName(topology, cause)}`);
+  const root = h(
+    "button",
+    { "data-key": "root", onclick: () => toRoot(store.state.time) },
+    `Root: ${portName(topology, cause)}`,
+  );
   const facts = {
     class: "pause-facts",
     "data-pause": `${queue}@${start}`,
@@ -74,9 +89,26 @@ export function describe(context: Context, box: HTMLElement, pause: Pause): void
     h(
       "div",
       facts,
-      h("h3", {}, swatch(hues.of(cause)), `${queueName(queue)} of ${portName(topology, port)} paused for ${duration(end - start)}`),
-      h("p", {}, `From ${instant(start, step)} until ${until}, because of `, h("b", {}, portTitle(topology, cause)), by),
-      h("div", { class: "buttons" }, parent, root, h("button", { "data-key": "zoom-pause", onclick: zoom }, "Zoom to it")),
+      h(
+        "h3",
+        {},
+        swatch(hues.of(cause)),
+        `${queueName(queue)} of ${portName(topology, port)} paused for ${duration(end - start)}`,
+      ),
+      h(
+        "p",
+        {},
+        `From ${instant(start, step)} until ${until}, because of `,
+        h("b", {}, portTitle(topology, cause)),
+        by,
+      ),
+      h(
+        "div",
+        { class: "buttons" },
+        parent,
+        root,
+        h("button", { "data-key": "zoom-pause", onclick: zoom }, "Zoom to it"),
+      ),
     ),
     h("div", { class: "pause-chain" }, h("h3", {}, "From here to the root"), chain),
   );
@@ -86,15 +118,27 @@ export function describe(context: Context, box: HTMLElement, pause: Pause): void
       if (before) {
         parent.disabled = false;
         parent.addEventListener("click", () => select(context, before));
-      } else parent.title = parentStart === null ? "It was not made because of another pause." : "The pause before it is not in the result.";
+      } else
+        parent.title =
+          parentStart === null
+            ? "It was not made because of another pause."
+            : "The pause before it is not in the result.";
       const links = pauses.map((link, index) =>
         h(
           "li",
           { "data-port": portName(topology, link.port), "data-queue": link.queue, "data-start": link.start },
           index === 0
             ? h("b", {}, portTitle(topology, link.port))
-            : h("button", { class: "link", "data-key": key(link), onclick: () => select(context, link) }, portTitle(topology, link.port)),
-          h("span", { class: "quiet" }, ` ${queueName(link.queue)}, since ${instant(link.start, step)}, for ${duration(link.end - link.start)}`),
+            : h(
+                "button",
+                { class: "link", "data-key": key(link), onclick: () => select(context, link) },
+                portTitle(topology, link.port),
+              ),
+          h(
+            "span",
+            { class: "quiet" },
+            ` ${queueName(link.queue)}, since ${instant(link.start, step)}, for ${duration(link.end - link.start)}`,
+          ),
         ),
       );
       const held = h("span", { class: "quiet" });
@@ -102,7 +146,11 @@ export function describe(context: Context, box: HTMLElement, pause: Pause): void
         "li",
         { class: "chain-root", "data-root": portName(topology, last.cause) },
         swatch(hues.of(last.cause)),
-        h("button", { class: "link", "data-key": "chain-root", onclick: () => toRoot(last.start) }, portTitle(topology, last.cause)),
+        h(
+          "button",
+          { class: "link", "data-key": "chain-root", onclick: () => toRoot(last.start) },
+          portTitle(topology, last.cause),
+        ),
         h("span", { class: "quiet" }, " the root"),
         held,
       );

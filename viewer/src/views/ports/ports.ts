@@ -27,21 +27,69 @@ export function ports(context: Context): View {
   const element = h("div", { class: "view ports-view" }, head, empty, stack);
   const common = { store, interval: info.sampleInterval };
   const bars = new PauseBars(context, (bar) => choose(bar));
-  const egress = new TimeChart({ ...common, title: "Egress queues", name: "egress", height: 104, write: size, least: 1000 });
-  const use = new TimeChart({ ...common, title: "Utilisation", name: "utilisation", height: 48, write: percent, least: 1 });
-  const far = new TimeChart({ ...common, title: "Ingress queues at the other end", name: "far-ingress", height: 104, write: size, least: 1000 });
-  const ingress = new TimeChart({ ...common, title: "Ingress queues here", name: "ingress", height: 104, write: size, least: 1000 });
-  const buffer = new TimeChart({ ...common, title: "Buffer of the switch", name: "buffer", height: 60, write: size, least: 1000, hasAxis: true });
-  stack.append(bars.element, detail, egress.element, far.element, ingress.element, use.element, message, buffer.element);
+  const egress = new TimeChart({
+    ...common,
+    title: "Egress queues",
+    name: "egress",
+    height: 104,
+    write: size,
+    least: 1000,
+  });
+  const use = new TimeChart({
+    ...common,
+    title: "Utilisation",
+    name: "utilisation",
+    height: 48,
+    write: percent,
+    least: 1,
+  });
+  const far = new TimeChart({
+    ...common,
+    title: "Ingress queues at the other end",
+    name: "far-ingress",
+    height: 104,
+    write: size,
+    least: 1000,
+  });
+  const ingress = new TimeChart({
+    ...common,
+    title: "Ingress queues here",
+    name: "ingress",
+    height: 104,
+    write: size,
+    least: 1000,
+  });
+  const buffer = new TimeChart({
+    ...common,
+    title: "Buffer of the switch",
+    name: "buffer",
+    height: 60,
+    write: size,
+    least: 1000,
+    hasAxis: true,
+  });
+  stack.append(
+    bars.element,
+    detail,
+    egress.element,
+    far.element,
+    ingress.element,
+    use.element,
+    message,
+    buffer.element,
+  );
   let shown: number | null | undefined;
 
-  const port = (): number | null => (store.state.port === null ? null : (topology.portByName(store.state.port)?.index ?? null));
+  const port = (): number | null =>
+    store.state.port === null ? null : (topology.portByName(store.state.port)?.index ?? null);
   const choose = (bar: PauseBar): void => {
     if (bar.pause) select(context, bar.pause);
     else store.range(bar.start - (bar.end - bar.start), bar.end + (bar.end - bar.start));
   };
   /** What is shown once a range has stood for a moment: each part as soon as it is there. */
-  const part = (read: (port: number, from: number, to: number, bins: number) => Promise<() => void>): ReturnType<typeof paced> =>
+  const part = (
+    read: (port: number, from: number, to: number, bins: number) => Promise<() => void>,
+  ): ReturnType<typeof paced> =>
     paced(
       async (isCurrent) => {
         await rest();
@@ -61,7 +109,10 @@ export function ports(context: Context): View {
         use.set([{ label: "sent", colour: () => token("hue-2"), band: series.utilisation, isFilled: true }]);
         ingress.element.hidden = series.ingress.size === 0;
         ingress.set(ingressLines(series));
-        fill(message, info.sampleInterval === 0 && prose("Queues were not sampled: `probes.sample_interval` is 0 in the scenario."));
+        fill(
+          message,
+          info.sampleInterval === 0 && prose("Queues were not sampled: `probes.sample_interval` is 0 in the scenario."),
+        );
       };
     }),
     // What fills up at the other end is what pauses this port.
@@ -143,7 +194,12 @@ export function ports(context: Context): View {
 
 function egressLines({ egress, total }: PortSeries): Line[] {
   const queues = [...egress].sort((a, b) => a[0] - b[0]);
-  const lines: Line[] = queues.map(([queue, band]) => ({ label: queueName(queue), colour: () => classHue(queue), band, isFilled: queues.length === 1 }));
+  const lines: Line[] = queues.map(([queue, band]) => ({
+    label: queueName(queue),
+    colour: () => classHue(queue),
+    band,
+    isFilled: queues.length === 1,
+  }));
   return queues.length === 1 ? lines : [{ label: "all queues", colour: () => token("ink"), band: total }, ...lines];
 }
 
@@ -154,7 +210,12 @@ function ingressLines({ ingress }: PortSeries): Line[] {
     const of = isOne ? "" : `${queueName(index)} `;
     return [
       { label: queueName(index), colour: () => classHue(index), band: bytes, isFilled: isOne },
-      { label: `${of}full at`, colour: () => (isOne ? token("paused") : classHue(index)), band: threshold, dash: [6, 4] },
+      {
+        label: `${of}full at`,
+        colour: () => (isOne ? token("paused") : classHue(index)),
+        band: threshold,
+        dash: [6, 4],
+      },
       { label: `${of}headroom in use`, colour: () => token("hue-4"), band: headroom },
     ];
   });
