@@ -194,33 +194,31 @@ export function packets(context: Context): View {
   };
   const writeTable = (frames: readonly Frame[]): void => {
     const step = Math.max(1, store.span / 10000);
-    const rows = frames
-      .slice(0, ROWS)
-      .map((frame) =>
+    const rows = frames.slice(0, ROWS).map((frame) =>
+      h(
+        "tr",
+        {
+          "data-port": portName(topology, frame.port),
+          "data-kind": frame.kind,
+          "data-start": frame.start,
+          "data-flow": frame.flow ?? "",
+          "data-psn": frame.psn ?? "",
+        },
+        h("th", { scope: "row" }, frameTitle(frame)),
+        h("td", { class: "text" }, portTitle(topology, frame.port)),
+        h("td", {}, instant(frame.start, step)),
+        h("td", {}, duration(frame.end - frame.start)),
+        h("td", {}, frame.flow === null ? "" : String(frame.flow)),
+        h("td", {}, size(frame.bytes)),
         h(
-          "tr",
-          {
-            "data-port": portName(topology, frame.port),
-            "data-kind": frame.kind,
-            "data-start": frame.start,
-            "data-flow": frame.flow ?? "",
-            "data-psn": frame.psn ?? "",
-          },
-          h("th", { scope: "row" }, frameTitle(frame)),
-          h("td", { class: "text" }, portTitle(topology, frame.port)),
-          h("td", {}, instant(frame.start, step)),
-          h("td", {}, duration(frame.end - frame.start)),
-          h("td", {}, frame.flow === null ? "" : String(frame.flow)),
-          h("td", {}, size(frame.bytes)),
-          h(
-            "td",
-            { class: "text" },
-            [frame.isMarked ? "marked" : "", frame.pfcClasses === null ? "" : `classes ${classes(frame.pfcClasses)}`]
-              .filter(Boolean)
-              .join(", "),
-          ),
+          "td",
+          { class: "text" },
+          [frame.isMarked ? "marked" : "", frame.pfcClasses === null ? "" : `classes ${classes(frame.pfcClasses)}`]
+            .filter(Boolean)
+            .join(", "),
         ),
-      );
+      ),
+    );
     const more = frames.length > ROWS ? `, the first ${ROWS} of them` : "";
     fill(
       details,
