@@ -311,6 +311,14 @@ def test_the_index_leads_to_events_and_senders(result: Result, view: Path) -> No
         assert written[name].fill_nan(None).to_list() == ordered[column].to_list()
 
 
+def test_single_queues_can_be_left_out(tmp_path: Path) -> None:
+    result = backwater.run(Scenario.from_dict(INCAST | {"probes": {"queues": False}}), tmp_path / "run")
+    assert result.egress.is_empty()
+    assert result.ingress.is_empty()
+    assert not result.queues.is_empty()
+    assert pl.read_parquet(files.prepare(result) / "ingress.parquet").is_empty()
+
+
 def test_a_run_without_samples_has_pauses_and_flows(tmp_path: Path) -> None:
     changes = {"probes": {"sample_interval": "0 s"}}
     result = backwater.run(Scenario.from_dict(INCAST | changes), tmp_path / "run")

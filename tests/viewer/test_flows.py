@@ -134,7 +134,8 @@ def test_frames_are_those_of_the_trace(opened: Opened, runs: Runs, flow: int) ->
         for row in on_wire
     ]
     assert set(shown) <= set(expected)
-    assert len(shown) == min(len(expected), 500)
+    # Of many, the table has the first.
+    assert len(shown) == min(len(expected), 300)
     viewer.picture(f"packets-{flow}")
 
 

@@ -182,6 +182,9 @@ impl Default for NetworkConfig {
 pub struct ProbesConfig {
     /// Time between two samples of queues and ports; "0 s" switches them off. Default 10 us.
     pub sample_interval: Duration,
+    /// Whether single queues are sampled besides ports: their bytes at egress, and at ingress those that are charged, with threshold and headroom. Default
+    /// true.
+    pub queues: bool,
     /// Whether every PAUSE is recorded. Default true.
     pub pauses: bool,
     /// Whether to record, for every ingress queue of a switch whose upstream is told to stop, how much arrives and departs meanwhile and how much
@@ -224,6 +227,7 @@ impl Default for ProbesConfig {
     fn default() -> Self {
         ProbesConfig {
             sample_interval: Duration::from_us(10),
+            queues: true,
             pauses: true,
             ingress: false,
             goodput: false,

@@ -36,6 +36,7 @@ impl Run {
         let mut sent_before = self.sent.iter_mut();
         for node in self.simulation.nodes() {
             let held = node.pipeline().map(Pipeline::occupancy).unwrap_or_default();
+            let mut left = held.used;
             for (port, before) in node.ports().iter().zip(&mut sent_before) {
                 let (bytes, paused_queues) = (port.queued_bytes(), port.closed_queues().count() as u16);
                 if bytes > 0 || paused_queues > 0 {
@@ -49,12 +50,18 @@ impl Run {
                         paused_queues,
                     });
                 }
-                for (queue, bytes) in port.held_queues() {
-                    let row = EgressRow { time_ps: now, node: node.id.into(), port: port.ix, queue, bytes };
-                    self.tables.egress.push(row);
-                }
-                if let Some(pipeline) = node.pipeline().filter(|_| held.used > 0) {
-                    ingress_queues(pipeline, node.id, port.ix, now).for_each(|row| self.tables.ingress.push(row));
+                if self.plan.probes.queues {
+                    for (queue, bytes) in port.held_queues() {
+                        let row = EgressRow { time_ps: now, node: node.id.into(), port: port.ix, queue, bytes };
+                        self.tables.egress.push(row);
+                    }
+                    // The other ports hold nothing.
+                    if let Some(pipeline) = node.pipeline().filter(|_| left > 0) {
+                        for row in ingress_queues(pipeline, node.id, port.ix, now) {
+                            left = left.saturating_sub(row.bytes);
+                            self.tables.ingress.push(row);
+                        }
+                    }
                 }
                 let now_sent = [port.sent_wire_bytes(), port.relayed_wire_bytes()];
                 let [sent, relayed] = std::array::from_fn(|i| now_sent[i] - before[i]);
