@@ -5,6 +5,9 @@ from typing import Any, Final, final
 
 __all__ = [
     "SCHEMA_VERSION",
+    "VIEW_FILES",
+    "VIEW_INDEX",
+    "VIEW_TABLES",
     "VIEW_VERSION",
     "Document",
     "Estimate",
@@ -31,6 +34,10 @@ __all__ = [
 SCHEMA_VERSION: Final[int]
 # Of the files that the viewer reads: changes whenever they do.
 VIEW_VERSION: Final[int]
+# The file that tells what the others were made from, the tables that they are made from, and their names.
+VIEW_INDEX: Final[str]
+VIEW_TABLES: Final[tuple[str, ...]]
+VIEW_FILES: Final[tuple[str, ...]]
 
 class ScenarioError(Exception):
     """A scenario that cannot run; `str()` gives all messages, one per line.

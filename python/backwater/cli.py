@@ -183,6 +183,7 @@ def run(
     as_json: Annotated[bool, typer.Option("--json", help="Summary as JSON on standard output.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace the result of an earlier run in DIR.")] = False,
     report: Annotated[bool, typer.Option("--report/--no-report", help="Write DIR/report.html.")] = True,
+    view: Annotated[bool, typer.Option("--view/--no-view", help="Make the files of the viewer, DIR/view.")] = True,
 ) -> None:
     """Simulate a scenario.
 
@@ -212,7 +213,8 @@ def run(
             console.out.print(console.summary(result), crop=False)
         if report:
             console.write(directory / REPORT_FILE, _report({result.summary.name: result}), silent)
-        viewer.prepare_ahead(result, silent)
+        if view:
+            viewer.prepare_ahead(result, silent)
     if not silent:
         if result.has_empty_trace:
             console.message("probes.trace: nothing happened to what it looks at, when it looked", severity="warning")

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import fcntl
 import os
-import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from backwater.result import FILES, PARTIAL_FILES, VIEW_DIRECTORY, Result
+from backwater.result import FILES, PARTIAL_FILES, Result
+from backwater.viewer import files
 
 if TYPE_CHECKING:
     from backwater._core import Progress
@@ -145,4 +145,4 @@ def clear(directory: Path) -> None:
     """Removes the files that an earlier run wrote into a directory, and nothing else."""
     for name in (*FILES, *PARTIAL_FILES):
         (directory / name).unlink(missing_ok=True)
-    shutil.rmtree(directory / VIEW_DIRECTORY, ignore_errors=True)
+    files.clear(directory)

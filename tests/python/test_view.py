@@ -11,8 +11,8 @@ import polars as pl
 import pytest
 
 import backwater
-from backwater import Result, Scenario, victims
-from backwater.result import DamagedError
+from backwater import Result, Scenario, _core, simulation, victims
+from backwater.result import DamagedError, ResultError
 from backwater.viewer import files
 from conftest import seal
 from traced import INCAST
@@ -283,8 +283,20 @@ def test_flows_are_in_order_and_know_where_their_waits_are(result: Result, view:
         assert count == waits.filter(flow=row["id"]).height
 
 
+def test_causes_are_in_order_of_the_time_that_others_stood(result: Result, view: Path) -> None:
+    found = json.loads((view / _core.VIEW_INDEX).read_text())["pauses"]
+    numbers = {(node, port): place for place, node, port in ports(result).iter_rows()}
+    sums: Counter[int] = Counter()
+    for row in result.pauses.to_dicts():
+        end = result.summary.simulated_ps if row["end_ps"] is None else row["end_ps"]
+        sums[numbers[row["cause_node"], row["cause_port"]]] += end - row["start_ps"]
+    assert found["causes"] == sorted(sums, key=lambda port: (-sums[port], port))
+    assert len(sums) > 3
+    assert found["width_ps"] == result.summary.sample_interval_ps
+
+
 def test_the_lists_of_victims_are_those_of_the_report(result: Result, view: Path) -> None:
-    lists = json.loads((view / files.INDEX_FILE).read_text())["flows"]
+    lists = json.loads((view / _core.VIEW_INDEX).read_text())["flows"]
     slowest = victims.slowest(result, 30)
     assert [(row["id"], row["taken"], row["slowdown"]) for row in lists["slowdown"][:30]] == [
         (victim.flow["id"], victim.taken_ps, pytest.approx(victim.slowdown)) for victim in slowest
@@ -297,7 +309,7 @@ def test_the_lists_of_victims_are_those_of_the_report(result: Result, view: Path
 
 
 def test_the_index_leads_to_events_and_senders(result: Result, view: Path) -> None:
-    index = json.loads((view / files.INDEX_FILE).read_text())["events"]
+    index = json.loads((view / _core.VIEW_INDEX).read_text())["events"]
     events = result.events
     assert (index["rows"], index["last"]) == (events.height, events["time_ps"][-1])
     assert index["times"] == events["time_ps"][:: index["step"]].to_list()
@@ -368,9 +380,12 @@ def test_what_is_there_is_used_and_what_is_older_is_made_anew(tmp_path: Path) ->
     assert files.prepare(older, tell) == view
     assert told
     assert pl.read_parquet(view / "egress.parquet").is_empty()
-    index = json.loads((view / files.INDEX_FILE).read_text())
+    index = json.loads((view / _core.VIEW_INDEX).read_text())
+    index["of"] = {}
+    (view / _core.VIEW_INDEX).write_text(json.dumps(index))
+    assert not files.is_current(view, older)
     index["version"] = 0
-    (view / files.INDEX_FILE).write_text(json.dumps(index))
+    (view / _core.VIEW_INDEX).write_text(json.dumps(index))
     assert not files.is_current(view, older)
 
 
@@ -385,12 +400,75 @@ def test_a_result_that_cannot_be_written_is_viewed_from_elsewhere(
             raise PermissionError(30, "Read-only file system")
         return real(prefix=prefix)
 
+    def refuse(*_: object) -> None:
+        raise PermissionError(30, "Read-only file system")
+
     monkeypatch.setattr(tempfile, "TemporaryDirectory", refusing)
+    monkeypatch.setattr(files, "_move", refuse)
     view = files.prepare(result)
     assert not view.is_relative_to(result.directory)
     assert files.is_current(view, result)
     del result
     assert not view.exists()
+
+
+def test_what_others_keep_in_that_folder_stays(tmp_path: Path) -> None:
+    result = backwater.run(Scenario.from_dict(INCAST), tmp_path / "run")
+    place = result.directory / "view"
+    place.mkdir()
+    (place / "mine.txt").write_text("mine")
+    (place / "queues.parquet").write_text("mine")
+    simulation.clear(result.directory / "elsewhere")
+    files.clear(result.directory)
+    assert (place / "queues.parquet").read_text() == "mine"
+    assert files.prepare(result) == place
+    assert files.is_current(place, result)
+    (result.directory / ".view-killed").mkdir()
+    files.clear(result.directory)
+    assert [path.name for path in place.iterdir()] == ["mine.txt"]
+    assert not (result.directory / ".view-killed").exists()
+    (place / "mine.txt").unlink()
+    files.prepare(result)
+    files.clear(result.directory)
+    assert not place.exists()
+
+
+def test_something_else_of_that_name_is_refused(tmp_path: Path) -> None:
+    result = backwater.run(Scenario.from_dict(INCAST), tmp_path / "run")
+    (tmp_path / "elsewhere").mkdir()
+    place = result.directory / "view"
+    place.symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(ResultError, match="view is not a folder"):
+        files.prepare(result)
+    place.unlink()
+    place.write_text("mine")
+    with pytest.raises(ResultError, match="view is not a folder"):
+        files.prepare(result)
+    assert place.read_text() == "mine"
+
+
+@pytest.mark.parametrize("name", files.MADE_FILES)
+def test_files_that_are_not_whole_are_made_anew(tmp_path: Path, name: str) -> None:
+    result = backwater.run(Scenario.from_dict(INCAST), tmp_path / "run")
+    view = files.prepare(result)
+    whole = (view / name).read_bytes()
+    for damage in ((view / name).unlink, lambda: (view / name).write_bytes(whole[:-7])):
+        damage()
+        assert not files.is_current(view, result)
+        assert files.prepare(result) == view
+        assert (view / name).read_bytes() == whole
+
+
+def test_a_folder_that_cannot_be_written_is_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    result = backwater.run(Scenario.from_dict(INCAST), tmp_path / "run")
+
+    def refuse(*_: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(files, "_move", refuse)
+    view = files.prepare(result)
+    assert view != result.directory / "view"
+    assert files.is_current(view, result)
 
 
 def test_work_that_is_stopped_leaves_nothing(tmp_path: Path) -> None:

@@ -149,31 +149,53 @@ def test_there_is_no_way_to_other_files(server: Server, result: Result, path: st
     assert b"PAR1" not in content
 
 
-def test_a_link_out_of_the_result_is_not_followed_by_name(result: Result, tmp_path: Path) -> None:
-    """Only names that the viewer knows are served, whatever else lies in the directory."""
-    (tmp_path / "outside").write_text("outside")
+def test_no_link_leads_out_of_the_result(result: Result, tmp_path: Path) -> None:
+    """Only names that the viewer knows are served, and only what is in the result."""
     run = shown(result)[0]
-    link = result.directory / "link.parquet"
-    link.symlink_to(tmp_path / "outside")
+    (tmp_path / "outside").write_text("outside")
+    for name in ("view/link.parquet", "view/x.json", "link.parquet"):
+        (result.directory / name).symlink_to(tmp_path / "outside")
+    view = result.directory / "view" / "paused.parquet"
+    kept = view.read_bytes()
+    view.unlink()
+    view.symlink_to(tmp_path / "outside")
     with serving([run]) as server:
-        assert ask(server, "/runs/0/link.parquet")[0] == 404
-    link.unlink()
+        for name in ("view/link.parquet", "view/x.json", "link.parquet", "view/paused.parquet"):
+            assert ask(server, f"/runs/0/{name}")[0] == 404
+        assert "outside" not in standalone.html([run])
+        assert ask(server, "/runs/0/view/pauses.parquet")[0] == 200
+    view.unlink()
+    view.write_bytes(kept)
+    for name in ("view/link.parquet", "view/x.json", "link.parquet"):
+        (result.directory / name).unlink()
 
 
-def test_other_sites_are_refused(server: Server) -> None:
-    for headers in (
-        {"Host": "example.com"},
-        {"Host": f"example.com:{server.server_port}"},
-        {"Sec_Fetch_Site": "cross-site"},
-    ):
-        assert ask(server, "/runs.json", **headers)[0] == 403
-    for headers in (
-        {"Host": f"localhost:{server.server_port}"},
-        {"Sec_Fetch_Site": "same-origin"},
-        {"Sec_Fetch_Site": "none"},
-    ):
-        assert ask(server, "/runs.json", **headers)[0] == 200
-    assert ask(server, "/runs.json", "POST")[0] == 501
+@pytest.mark.parametrize(
+    ("path", "headers", "status"),
+    [
+        ("/runs.json", {"Host": "example.com"}, 403),
+        ("/runs.json", {"Host": "example.com:PORT"}, 403),
+        ("/runs.json", {"Host": "127.0.0.1"}, 403),
+        ("/runs.json", {"Sec_Fetch_Site": "cross-site"}, 403),
+        ("/runs.json", {"Sec_Fetch_Site": "same-site"}, 403),
+        ("/runs/0/why/3", {"Sec_Fetch_Site": "cross-site", "Sec_Fetch_Mode": "navigate"}, 403),
+        ("/", {"Sec_Fetch_Site": "cross-site", "Sec_Fetch_Mode": "no-cors"}, 403),
+        # A link in a mail opens the page.
+        ("/", {"Sec_Fetch_Site": "cross-site", "Sec_Fetch_Mode": "navigate"}, 200),
+        ("/", {"Host": "example.com:PORT", "Sec_Fetch_Site": "none"}, 403),
+        ("/runs.json", {"Host": "localhost:PORT"}, 200),
+        ("/runs.json", {"Sec_Fetch_Site": "same-origin"}, 200),
+        ("/runs.json", {"Sec_Fetch_Site": "none"}, 200),
+    ],
+)
+def test_other_sites_are_refused(server: Server, path: str, headers: dict[str, str], status: int) -> None:
+    named = {name: value.replace("PORT", str(server.server_port)) for name, value in headers.items()}
+    assert ask(server, path, **named)[0] == status
+
+
+def test_the_server_answers_and_changes_nothing(server: Server) -> None:
+    for method in ("POST", "PUT", "DELETE", "OPTIONS"):
+        assert ask(server, "/runs.json", method)[0] == 501
 
 
 def test_why_is_what_the_command_says(server: Server, result: Result) -> None:
@@ -195,7 +217,7 @@ def test_a_window_of_frames_is_that_of_the_export(server: Server, result: Result
     assert count == len([time for time in times if 10_000_000 <= time < 12_000_000]) > 10
     assert (status, content) == (200, path.read_bytes())
     assert headers["Content-Disposition"] == 'attachment; filename="in_cast-10000000-12000000.pcapng"'
-    for query in ("", "?from=1", "?from=x&until=2", "?from=-1&until=2"):
+    for query in ("", "?from=1", "?from=x&until=2", "?from=-1&until=2", f"?from=0&until={10**30}"):
         assert ask(server, f"/runs/0/frames.pcapng{query}")[0] == 404
 
 
@@ -308,10 +330,12 @@ def test_a_run_makes_the_files_of_the_viewer_and_goes_well_without(
     made = tmp_path / "made"
     assert command_line("run", scenario, "-o", made, "--no-report").exit_code == 0
     assert files.is_current(made / "view", Result.load(made))
-    # The directory of an earlier run is taken over without its files.
-    (made / "view" / "left").touch()
-    assert command_line("run", scenario, "-o", made, "--no-report", "--force").exit_code == 0
-    assert not (made / "view" / "left").exists()
+    # What an earlier run has left is replaced.
+    before = (made / "view" / _core.VIEW_INDEX).read_bytes()
+    again = command_line("run", scenario, "-o", made, "--no-report", "--force", "--seed", "9")
+    assert again.exit_code == 0
+    assert (made / "view" / _core.VIEW_INDEX).read_bytes() != before
+    assert files.is_current(made / "view", Result.load(made))
 
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
@@ -319,8 +343,17 @@ def test_a_run_makes_the_files_of_the_viewer_and_goes_well_without(
     monkeypatch.setattr(_core, "build_view", full)
     done = command_line("run", scenario, "-o", tmp_path / "full", "--no-report")
     assert done.exit_code == 0
-    assert "the files of the viewer could not be made: [Errno 28] No space left on device" in " ".join(
-        done.stderr.split()
-    )
+    assert "the files of the viewer were not made: [Errno 28] No space left on device" in " ".join(done.stderr.split())
     assert not (tmp_path / "full" / "view").exists()
     assert command_line("run", scenario, "-o", tmp_path / "quiet", "--no-report", "-q").stderr == ""
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(_core, "build_view", interrupt)
+    done = command_line("run", scenario, "-o", tmp_path / "interrupted", "--no-report")
+    assert done.exit_code == 0
+    assert "the files of the viewer were not made: interrupted" in done.stderr
+    without = command_line("run", scenario, "-o", tmp_path / "without", "--no-report", "--no-view")
+    assert "were not made" not in without.stderr
+    assert not (tmp_path / "without" / "view").exists()

@@ -3,7 +3,8 @@
 import * as address from "./address";
 import { Hues } from "./colours";
 import type { Data } from "./data/data";
-import { count, duration } from "./format";
+import { counted, duration } from "./format";
+import { portName } from "./names";
 import { type Known, Store, VIEWS, type ViewName } from "./state";
 import { h } from "./ui/dom";
 import { help } from "./ui/help";
@@ -42,7 +43,11 @@ export function mount(root: HTMLElement, runs: readonly Data[]): Store {
   const player = new Player(store);
   const dialog = help();
   const search = searchbox(store, runs);
-  const contexts = runs.map((data): Context => ({ data, store, hues: new Hues() }));
+  const causes = runs.flatMap(({ info, topology }) => info.causes.map((port) => portName(topology, port)));
+  const contexts = runs.map((data): Context => {
+    const hues = new Hues((port) => portName(data.topology, port), causes);
+    return { data, store, hues };
+  });
   const isPair = runs.length > 1;
   const tabs = VIEWS.map((view, index) =>
     h(
@@ -124,7 +129,7 @@ function pane(element: HTMLElement, run: Data | undefined): HTMLElement {
 }
 
 function runHead({ info }: Data): HTMLElement {
-  const about = `${count(info.flows)} flows, ${duration(info.end)}, seed ${info.seed}, Backwater ${info.version}`;
+  const about = `${counted(info.flows, "flow")}, ${duration(info.end)}, seed ${info.seed}, Backwater ${info.version}`;
   return h(
     "div",
     { class: "run", title: about },

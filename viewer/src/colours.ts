@@ -11,25 +11,21 @@ export const hue = (index: number): string => token(`hue-${((index % SIZE) + SIZ
 const CAUSES = [1, 2, 3, 4, 6, 7];
 
 /**
- * A colour for each port that causes pauses, the same in all views of a run. A port's index says which; if another has it already, the next free one is
- * taken, so that the first six causes are told apart.
+ * A colour for each port that causes pauses: the same in all views, wherever one has looked before, and in all runs that are shown together. The six ports
+ * that paused others longest are told apart; all others share their colours.
  */
 export class Hues {
-  readonly #slots = new Map<number, number>();
-  readonly #taken = new Set<number>();
+  readonly #name: (port: number) => string;
+  readonly #ranks: Map<string, number>;
 
-  slot(port: number): number {
-    const known = this.#slots.get(port);
-    if (known !== undefined) return known;
-    let slot = port % CAUSES.length;
-    for (let tries = 0; tries < CAUSES.length && this.#taken.has(slot); tries++) slot = (slot + 1) % CAUSES.length;
-    this.#slots.set(port, slot);
-    this.#taken.add(slot);
-    return slot;
+  /** What the ports of a run are called, and the names of those that caused pauses in any run, the worst first. */
+  constructor(name: (port: number) => string, causes: readonly string[]) {
+    this.#name = name;
+    this.#ranks = new Map([...new Set(causes)].map((cause, rank) => [cause, rank]));
   }
 
   of(port: number): string {
-    return hue(CAUSES[this.slot(port)] ?? 1);
+    return hue(CAUSES[(this.#ranks.get(this.#name(port)) ?? 0) % CAUSES.length] ?? 1);
   }
 }
 

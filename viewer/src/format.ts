@@ -57,7 +57,7 @@ export function percent(share: number): string {
 }
 
 export function counted(number: number, noun: string): string {
-  const ending = number === 1 ? "" : noun.endsWith("ss") ? "es" : "s";
+  const ending = number === 1 ? "" : /(ss|ch)$/.test(noun) ? "es" : "s";
   return `${whole(number)} ${noun}${ending}`;
 }
 

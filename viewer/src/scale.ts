@@ -12,7 +12,7 @@ export function ticks(from: number, to: number, most: number): number[] {
 }
 
 /** The least of 1, 2, 5, 10, ... that is not below a number. */
-export function niceStep(least: number): number {
+function niceStep(least: number): number {
   if (!(least > 0)) return 0;
   const power = 10 ** Math.floor(Math.log10(least) + 1e-12);
   const digit = [1, 2, 5].find((digit) => digit * power >= least * (1 - 1e-9)) ?? 10;
@@ -22,7 +22,7 @@ export function niceStep(least: number): number {
 /** The same for bytes, which count in thousands. */
 export const niceBytes = (most: number): number => Math.max(1000, niceStep(most));
 
-const clamp = (value: number, low: number, high: number): number => Math.min(high, Math.max(low, value));
+export const clamp = (value: number, low: number, high: number): number => Math.min(high, Math.max(low, value));
 
 /** A colour between those at equal distances along a scale, given as `#rrggbb`. */
 export function between(stops: readonly string[], share: number): string {
@@ -39,7 +39,9 @@ export const LEVELS = 40;
 
 export const levelOf = (utilisation: number): number => clamp(Math.round(utilisation * (LEVELS - 1)), 0, LEVELS - 1);
 
-/** Width of an arrow that stands for bytes held, in pixels: the same in every run and at every time. Its area tells the bytes. */
-export const arrowWidth = (bytes: number): number => 2 + 12 * Math.sqrt(clamp(bytes / ARROW_FULL, 0, 1));
+/**
+ * Width of an arrow that stands for bytes held, in pixels: the same in every run and at every time. It grows with the square root, so that few bytes are seen
+ * beside many, up to [ARROW_FULL]; bytes that are not known are drawn as none.
+ */
+export const arrowWidth = (bytes: number): number => 2 + 12 * Math.sqrt(clamp((bytes || 0) / ARROW_FULL, 0, 1));
 export const ARROW_FULL = 1e6;
-export { clamp };

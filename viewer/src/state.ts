@@ -7,7 +7,7 @@ export const VIEWS = ["fabric", "ports", "flow", "packets", "victims"] as const;
 export type ViewName = (typeof VIEWS)[number];
 
 /** A pause of the selected port. */
-export interface PauseKey {
+interface PauseKey {
   queue: number;
   start: number;
 }
@@ -33,8 +33,8 @@ export interface Known {
   hasPort(name: string): boolean;
 }
 
-export type Changed = ReadonlySet<keyof State>;
-export type Listener = (state: Readonly<State>, changed: Changed) => void;
+type Changed = ReadonlySet<keyof State>;
+type Listener = (state: Readonly<State>, changed: Changed) => void;
 /** Whether a change is one that the back button undoes. */
 export type Weight = "step" | "jump";
 

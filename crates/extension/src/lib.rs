@@ -22,7 +22,7 @@ pub use pyo3;
 use pyo3::create_exception;
 use pyo3::exceptions::{PyException, PyImportError, PyKeyboardInterrupt, PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList};
+use pyo3::types::{PyDict, PyList, PyTuple};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
@@ -493,6 +493,9 @@ pub fn fill(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Estimate>()?;
     module.add("SCHEMA_VERSION", SCHEMA_VERSION)?;
     module.add("VIEW_VERSION", view::VERSION)?;
+    module.add("VIEW_INDEX", view::INDEX)?;
+    module.add("VIEW_TABLES", PyTuple::new(module.py(), view::TABLES)?)?;
+    module.add("VIEW_FILES", PyTuple::new(module.py(), view::FILES)?)?;
     for function in [
         wrap_pyfunction!(schema, module)?,
         wrap_pyfunction!(convert_hpcc, module)?,

@@ -56,8 +56,8 @@ def view(
         raise UsageError(f"{export} is not .html")
     results = [Result.load(directory) for directory in directories]
     shown = [
-        Shown(_label(directory, results), result, prepare(result), base)
-        for directory, result in zip(directories, results, strict=True)
+        Shown(label, result, prepare(result), base)
+        for label, result in zip(_labels(directories, results), results, strict=True)
     ]
     if export is not None:
         console.write(export, standalone.html(shown))
@@ -78,10 +78,10 @@ def view(
             console.out.print()
 
 
-def _label(directory: Path, results: list[Result]) -> str:
-    """What a run is called: by its scenario, or where two of one name are shown, by its directory."""
+def _labels(directories: list[Path], results: list[Result]) -> list[str]:
+    """What runs are called: by their scenarios, or where two of one name are shown, by their directories."""
     names = [result.summary.name for result in results]
-    return str(directory) if len(set(names)) < len(names) else Result.load(directory).summary.name
+    return names if len(set(names)) == len(names) else [str(directory) for directory in directories]
 
 
 def prepare(result: Result, quiet: bool = False) -> Path:
@@ -91,13 +91,14 @@ def prepare(result: Result, quiet: bool = False) -> Path:
 
 
 def prepare_ahead(result: Result, quiet: bool) -> None:
-    """The same at the end of a run, which has gone well even if they cannot be made."""
+    """The same at the end of a run, which is complete even if they cannot be made, or ^C leaves them out."""
     try:
         prepare(result, quiet)
-    except (ResultError, OSError) as error:
+    except (ResultError, OSError, ValueError, KeyboardInterrupt) as error:
         if not quiet:
-            hint = "`backwater view` tries it again"
-            console.message(f"the files of the viewer could not be made: {error}", hint, severity="warning")
+            reason = "interrupted" if isinstance(error, KeyboardInterrupt) else error
+            hint = "`backwater view` makes them"
+            console.message(f"the files of the viewer were not made: {reason}", hint, severity="warning")
 
 
 def _server(shown: list[Shown], port: int | None) -> Server:

@@ -7,24 +7,29 @@ import shutil
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from backwater import _core
-from backwater.result import VIEW_DIRECTORY, Result
+from backwater.result import VIEW_DIRECTORY, Result, ResultError
 
-INDEX_FILE = "index.json"
 # What a viewer can ask for of a result, besides what was made for it.
-RESULT_FILES = ("run.json", "topology.json", "waits.parquet", "events.parquet")
+RESULT_FILES: Final = ("run.json", "topology.json", "waits.parquet", "events.parquet")
+# What was made: nothing else in that directory is read, replaced or removed.
+MADE_FILES: Final = (_core.VIEW_INDEX, *_core.VIEW_FILES)
+# How directories begin in which they are being made.
+_PARTIAL: Final = ".view-"
 
 
 def is_current(directory: Path, result: Result) -> bool:
-    """Whether the files there were made by this version, from what the result holds now."""
+    """Whether the files there are whole, and were made by this version from what the result holds now."""
     try:
-        index: dict[str, Any] = json.loads((directory / INDEX_FILE).read_bytes())
-        sums = {table: result.summary.files[f"{table}.parquet"].crc32 for table in index["of"]}
-        return bool(index["version"] == _core.VIEW_VERSION and index["of"] == sums)
+        index: dict[str, Any] = json.loads((directory / _core.VIEW_INDEX).read_bytes())
+        sizes = {name: (directory / name).stat().st_size for name in index["files"]}
     except (OSError, ValueError, KeyError, TypeError):
         return False
+    files = result.summary.files
+    sums = {table: files[name].crc32 for table in _core.VIEW_TABLES if (name := f"{table}.parquet") in files}
+    return (index.get("version"), index.get("of"), index["files"]) == (_core.VIEW_VERSION, sums, sizes)
 
 
 def prepare(result: Result, tell: Callable[[int, int], None] = lambda *_: None) -> Path:
@@ -38,29 +43,59 @@ def prepare(result: Result, tell: Callable[[int, int], None] = lambda *_: None) 
         tell: Learns how many rows have been read, of how many; what it raises ends the work.
 
     Raises:
-        ResultError: If a file of the result is damaged.
-        OSError: If a file cannot be written.
+        ResultError: If a file of the result is damaged, or `view` in it is something else.
+        OSError: If a file cannot be written anywhere.
     """
     place = result.directory / VIEW_DIRECTORY
+    if place.is_symlink() or (place.exists() and not place.is_dir()):
+        raise ResultError(f"{place} is not a folder: the viewer keeps its files there")
     if is_current(place, result):
         return place
     result.verify()
+    made = _temporary(result)
     try:
-        partial = tempfile.TemporaryDirectory(dir=result.directory, prefix=".view-")
+        _core.build_view(str(result.directory), made.name, tell)
+    except BaseException:
+        made.cleanup()
+        raise
+    try:
+        _move(Path(made.name), place)
     except OSError:
-        elsewhere = tempfile.TemporaryDirectory(prefix="backwater-view-")
-        _core.build_view(str(result.directory), elsewhere.name, tell)
-        result.keep(elsewhere)
-        return Path(elsewhere.name)
-    with partial:
-        made = Path(partial.name) / VIEW_DIRECTORY
-        made.mkdir()
-        _core.build_view(str(result.directory), str(made), tell)
-        shutil.rmtree(place, ignore_errors=True)
-        try:
-            made.rename(place)
-        except OSError:
-            # Another process has been faster.
-            if not is_current(place, result):
-                raise
+        result.keep(made)
+        return Path(made.name)
+    made.cleanup()
     return place
+
+
+def _temporary(result: Result) -> tempfile.TemporaryDirectory[str]:
+    """A directory in the result, or where none can be made there, among those that are temporary."""
+    try:
+        return tempfile.TemporaryDirectory(dir=result.directory, prefix=_PARTIAL)
+    except OSError:
+        return tempfile.TemporaryDirectory(prefix="backwater-view-")
+
+
+def _move(made: Path, place: Path) -> None:
+    """Puts files where they belong; the index, without which they are nothing, goes first and comes last."""
+    _clear(place)
+    place.mkdir(exist_ok=True)
+    for name in reversed(MADE_FILES):
+        if (made / name).exists():
+            (made / name).replace(place / name)
+
+
+def clear(directory: Path) -> None:
+    """Removes the viewer's files from the directory of a result, and what a killed process has left of them."""
+    _clear(directory / VIEW_DIRECTORY)
+    for left in directory.glob(f"{_PARTIAL}*"):
+        shutil.rmtree(left, ignore_errors=True)
+
+
+def _clear(directory: Path) -> None:
+    """Removes the viewer's files, and their directory if nothing else is in it."""
+    if directory.is_symlink() or not (directory / _core.VIEW_INDEX).is_file():
+        return
+    for name in MADE_FILES:
+        (directory / name).unlink(missing_ok=True)
+    if not any(directory.iterdir()):
+        directory.rmdir()

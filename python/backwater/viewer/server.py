@@ -28,6 +28,10 @@ POLICY: Final = (
     "default-src 'none'; connect-src 'self'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:"
 )
 _TYPES: Final = {".json": "application/json", ".parquet": "application/vnd.apache.parquet"}
+# The port that browsers do not name.
+_HTTP: Final = 80
+# The most digits of a number: those of the end of the longest run.
+_DIGITS: Final = 18
 # Bytes that are sent at once.
 _PIECE: Final = 1 << 16
 _RANGE: Final = re.compile(r"bytes=(\d*)-(\d*)")
@@ -51,10 +55,15 @@ class Shown:
 
     @property
     def files(self) -> dict[str, Path]:
-        """The files that a page may read, by the names that it knows them by."""
+        """The files that a page may read, by the names that it knows them by; none that is elsewhere, behind a link."""
         own = {name: self.result.directory / name for name in files.RESULT_FILES}
-        made = {f"view/{path.name}": path for path in sorted(self.view.iterdir())}
-        return {name: path for name, path in (own | made).items() if path.is_file()}
+        made = {f"view/{name}": self.view / name for name in files.MADE_FILES}
+        roots = self.result.directory.resolve(), self.view.resolve()
+
+        def is_inside(path: Path) -> bool:
+            return path.is_file() and any(path.resolve().is_relative_to(root) for root in roots)
+
+        return {name: path for name, path in (own | made).items() if is_inside(path)}
 
 
 def page() -> str:
@@ -130,8 +139,14 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _check_origin(self) -> None:
         """Refuses what another site makes a browser ask: its name may lead here."""
-        known = {f"{host}:{self.server.server_port}" for host in (HOST, "localhost")}
-        if self.headers.get("Host") not in known or self.headers.get("Sec-Fetch-Site") == "cross-site":
+        port = self.server.server_port
+        known = {
+            f"{host}{end}" for host in (HOST, "localhost") for end in (f":{port}", *([""] if port == _HTTP else []))
+        }
+        # A link from elsewhere may open the page, and nothing else.
+        is_opened = self.headers.get("Sec-Fetch-Mode") == "navigate" and urlsplit(self.path).path == "/"
+        is_own = self.headers.get("Sec-Fetch-Site", "none") in {"same-origin", "none"}
+        if self.headers.get("Host") not in known or not (is_own or is_opened):
             raise _Refused(HTTPStatus.FORBIDDEN, "only pages of this server are answered")
 
     def _answer(self, url: SplitResult) -> None:
@@ -151,7 +166,7 @@ class _Handler(BaseHTTPRequestHandler):
                 raise _Refused(HTTPStatus.NOT_FOUND, f"there is no {url.path}")
 
     def _number(self, text: str) -> int:
-        if not (text.isascii() and text.isdecimal()):
+        if not (text.isascii() and text.isdecimal() and len(text) <= _DIGITS):
             raise _Refused(HTTPStatus.NOT_FOUND, f"{text} is not a number")
         return int(text)
 

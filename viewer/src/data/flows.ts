@@ -26,7 +26,7 @@ const COLUMNS = [
 const STEP_COLUMNS = ["of", "step", "node", "port", "term", "cause_node", "cause_port", "length_ps"];
 
 /** A flow, and where its rows of `waits.parquet` stand. */
-export interface Found {
+interface Found {
   flow: Flow;
   waits: [start: number, end: number];
 }

@@ -10,8 +10,8 @@ const COLUMNS = [
 ];
 /** Events that are looked through for one window. */
 const LOOKED_THROUGH = 1 << 20;
-/** Longest time that a frame is on the wire before its last bit is: 9 KB at 1 Gb/s. */
-const LONGEST_FRAME = 75_000_000;
+/** Longest frame, in bits. */
+const LONGEST_FRAME = 8 * 10_000;
 
 /** Of every so many events, the time of the first. */
 export interface EventIndex {
@@ -31,8 +31,15 @@ export async function framesOf(
   to: number,
   most: number,
 ): Promise<Frame[] | null> {
-  const delay = Math.max(0, ...[...ports].map((port) => topology.ports[port]?.delayPs ?? 0));
-  const first = Math.max(0, above(index.times, from - delay - LONGEST_FRAME) - 1) * index.step;
+  // A frame that is still on a wire began so long before at most.
+  const before = Math.max(
+    0,
+    ...[...ports].map((port) => {
+      const { delayPs, rateBps } = topology.ports[port] ?? { delayPs: 0, rateBps: Infinity };
+      return delayPs + (LONGEST_FRAME * 1e12) / rateBps;
+    }),
+  );
+  const first = Math.max(0, above(index.times, from - before) - 1) * index.step;
   const last = Math.min(index.rows, above(index.times, to) * index.step);
   if (last - first > LOOKED_THROUGH) return null;
   const read = await events.read(first, last, COLUMNS);

@@ -67,6 +67,8 @@ export interface Pause {
 
 /** Minima and maxima of a quantity over bins of equal width; in a bin without samples both are NaN if it is not known there, else 0. */
 export interface Band {
+  /** Whether each bin is a sample, whose value holds until the next one. */
+  isHeld: boolean;
   /** Middle of each bin, or the instant of the sample where a bin holds one. */
   times: Float64Array;
   min: Float64Array;
@@ -86,7 +88,7 @@ export interface PauseBar {
   pause: Pause | null;
 }
 
-/** What there was at an instant. */
+/** What there was at an instant; what is not known is not a number. */
 export interface Instant {
   time: number;
   /** Time of the last sample of queues up to then; null before the first one. */
@@ -95,8 +97,8 @@ export interface Instant {
   queued: Float64Array;
   /** Share of its rate that each port sent at in the sample interval around the instant. */
   utilisation: Float64Array;
-  /** Bytes by `port * 65536 + queue`, of the egress queues that held something at that sample. */
-  queueBytes: Map<number, number>;
+  /** Bytes by `port * 65536 + queue`, of the egress queues that held something at that sample; null if single queues were not sampled. */
+  queueBytes: Map<number, number> | null;
   /** Pauses in force. */
   pauses: Pause[];
 }
@@ -104,7 +106,7 @@ export interface Instant {
 /** A pause in the congestion tree: an arrow to the port that it stops. */
 export interface Branch {
   pause: Pause;
-  /** Bytes that the paused queue held at the sample. */
+  /** Bytes that the paused queue held at the sample; not a number if that is not known. */
   bytes: number;
   /** Branches of the ports that this one makes stop. */
   children: Branch[];
@@ -113,7 +115,7 @@ export interface Branch {
 /** The PAUSEs that one port caused, as a tree from there to the leaves. */
 export interface Tree {
   root: number;
-  /** Bytes that all queues of the root held at the sample. */
+  /** The same of all queues of the root. */
   rootBytes: number;
   branches: Branch[];
 }
@@ -209,8 +211,10 @@ export interface Info {
   sampleInterval: number;
   flows: number;
   deadlock: { onset: number; cycle: DeadQueue[] } | null;
+  /** Whether pauses were recorded. */
   hasPauses: boolean;
-  hasWaits: boolean;
+  /** Ports that caused pauses, the one that paused others longest first. */
+  causes: number[];
   /** What the trace, if there is one, can hold: from, until. */
   trace: [number, number] | null;
   version: string;

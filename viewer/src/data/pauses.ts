@@ -24,10 +24,6 @@ export class Pauses {
     this.#end = end;
   }
 
-  get count(): number {
-    return this.#intervals.rows;
-  }
-
   /** Those in force at a time: from its start on, a pause is, until its end. */
   async at(time: number): Promise<Pause[]> {
     const found: Pause[] = [];
@@ -114,7 +110,8 @@ const key = (port: number, queue: number, start: number) => `${port}:${queue}:${
 /** The trees of pauses in force at an instant, by the port that caused them; the one that holds most bytes first. */
 export function treesOf(instant: Instant): Tree[] {
   const branches = instant.pauses.map((pause): Branch => {
-    return { pause, bytes: instant.queueBytes.get(pause.port * 65536 + pause.queue) ?? 0, children: [] };
+    const bytes = instant.queueBytes === null ? NaN : (instant.queueBytes.get(pause.port * 65536 + pause.queue) ?? 0);
+    return { pause, bytes, children: [] };
   });
   const known = new Map(
     branches.map((branch) => [key(branch.pause.port, branch.pause.queue, branch.pause.start), branch]),

@@ -13,7 +13,7 @@ const BRANCHING = 4;
 export const EVERYWHERE = -1;
 
 /** What a field is called, what it is multiplied by, and what it is where there is no row. */
-export interface Field {
+interface Field {
   name: string;
   factor?: number;
   isUnknownWhenAbsent?: boolean;
@@ -29,13 +29,20 @@ export interface Window {
 
 /** Bins of a level, with the times where they are drawn. */
 interface Frame {
+  isHeld: boolean;
   level: number;
   begin: number;
   end: number;
   times: Float64Array;
 }
 
-const NOTHING: Band = { times: new Float64Array(), min: new Float64Array(), max: new Float64Array() };
+/** A band of nothing. */
+export const NOTHING: Band = {
+  isHeld: false,
+  times: new Float64Array(),
+  min: new Float64Array(),
+  max: new Float64Array(),
+};
 
 /** The lowest level whose bins in a span are at most so many. */
 export function levelFor(span: number, width: number, bins: number, levels: number): number {
@@ -70,9 +77,10 @@ export class Pyramid {
     return Math.min(Math.floor(time / this.#interval), this.#samples) - 1;
   }
 
-  /** Number of the sample interval in which a time is. */
+  /** Number of the sample interval in which a time is; -1 after the last one, which no sample ended. */
   intervalAt(time: number): number {
-    return Math.max(0, Math.min(Math.floor(time / this.#interval), this.#samples - 1));
+    const interval = Math.floor(Math.min(time, this.#samples * this.#interval - 1) / this.#interval);
+    return time <= this.#samples * this.#interval ? interval : -1;
   }
 
   timeOf(sample: number): number {
@@ -159,6 +167,7 @@ export class Pyramid {
     const end = clamp(Math.ceil(to / width) + 1, begin, last);
     const middle = (isOfIntervals ? width : width + this.#interval) / 2;
     return {
+      isHeld: level === 0 && isOfIntervals !== true,
       level,
       begin,
       end,
@@ -167,10 +176,11 @@ export class Pyramid {
   }
 }
 
-function blank({ times }: Frame, fields: Field[]): Band[] {
+function blank({ isHeld, times }: Frame, fields: Field[]): Band[] {
   return fields.map(({ isUnknownWhenAbsent }) => {
     const nothing = isUnknownWhenAbsent ? NaN : 0;
     return {
+      isHeld,
       times,
       min: new Float64Array(times.length).fill(nothing),
       max: new Float64Array(times.length).fill(nothing),

@@ -5,7 +5,7 @@ import { findFlow, flowsBetween, senderOf, stepsOf } from "./flows";
 import { type EventIndex, framesOf } from "./frames";
 import type { Band, Flow, Frame, Info, Instant, PauseBar, Step, Tree, Victim } from "./model";
 import { Pauses, treesOf } from "./pauses";
-import { EVERYWHERE, Pyramid } from "./pyramid";
+import { EVERYWHERE, NOTHING, Pyramid } from "./pyramid";
 import { type RunFiles, asked, openSources } from "./source";
 import { Table } from "./tables";
 import { Topology } from "./topology";
@@ -15,13 +15,14 @@ interface Summary {
   simulated_ps: number;
   version: string;
   seed: number;
+  scenario: { probes: { pauses?: boolean; queues?: boolean }; network: { framing?: string } };
   deadlock: { onset_ps: number; cycle: { node: string; port: number; queue: number; bytes: number }[] } | null;
 }
 
 interface Index {
   sample_ps: number;
   samples: number;
-  pause_ps: number;
+  pauses: { width_ps: number; causes: number[] };
   flows: { count: number } & Record<VictimOrder, Victim[]>;
   events: EventIndex;
 }
@@ -53,6 +54,8 @@ class RunData implements Data {
   readonly canAsk: boolean;
   readonly #files: RunFiles;
   readonly #index: Index;
+  readonly #hasQueues: boolean;
+  readonly #hasCaptures: boolean;
   readonly #tables = new Map<string, Promise<Table>>();
 
   constructor(files: RunFiles, summary: Summary, topology: Topology, index: Index) {
@@ -60,7 +63,9 @@ class RunData implements Data {
     this.#index = index;
     this.topology = topology;
     this.canAsk = files.address("why") !== null;
-    const { deadlock } = summary;
+    const { deadlock, scenario } = summary;
+    this.#hasQueues = scenario.probes.queues !== false && files.has("egress.parquet");
+    this.#hasCaptures = scenario.network.framing === "rocev2";
     const cycle = deadlock?.cycle.map(({ node, port, queue, bytes }) => ({
       port: topology.portAt(node, port),
       queue,
@@ -74,8 +79,8 @@ class RunData implements Data {
       sampleInterval: index.sample_ps,
       flows: index.flows.count,
       deadlock: deadlock && cycle ? { onset: deadlock.onset_ps, cycle } : null,
-      hasPauses: files.has("view/pauses.parquet"),
-      hasWaits: files.has("waits.parquet"),
+      hasPauses: scenario.probes.pauses !== false,
+      causes: index.pauses.causes,
       trace: events.rows ? [events.times[0] ?? 0, events.last] : null,
       version: summary.version,
       seed: summary.seed,
@@ -96,33 +101,36 @@ class RunData implements Data {
 
   async #pauses(): Promise<Pauses> {
     const tables = await Promise.all([this.#table("view/pauses"), this.#table("view/paused")]);
-    return new Pauses(...tables, this.#index.pause_ps, this.info.end);
+    return new Pauses(...tables, this.#index.pauses.width_ps, this.info.end);
   }
 
   async overview(from: number, to: number, bins: number): Promise<{ queued: Band; paused: Band }> {
     const queues = await this.#pyramid("queues");
     const bands = await queues?.single(EVERYWHERE, { from, to, bins }, [BYTES, { name: "paused_queues" }]);
-    return { queued: bands?.[0] ?? NONE, paused: bands?.[1] ?? NONE };
+    return { queued: bands?.[0] ?? NOTHING, paused: bands?.[1] ?? NOTHING };
   }
 
   async instant(time: number): Promise<Instant> {
     const names = ["queues", "egress", "ports"].map((name) => this.#pyramid(name));
     const [[queues, egress, ports], pauses] = await Promise.all([Promise.all(names), this.#pauses()]);
-    const count = this.topology.ports.length;
     const sample = queues?.sampleAt(time) ?? -1;
+    const interval = ports?.intervalAt(time) ?? -1;
+    const blank = (isKnown: boolean): Float64Array =>
+      new Float64Array(this.topology.ports.length).fill(isKnown ? 0 : NaN);
+    const queueBytes = this.#hasQueues && sample >= 0 ? new Map<number, number>() : null;
     const found: Instant = {
       time,
       sampled: queues && sample >= 0 ? queues.timeOf(sample) : null,
-      queued: new Float64Array(count),
-      utilisation: new Float64Array(count),
-      queueBytes: new Map(),
+      queued: blank(sample >= 0),
+      utilisation: blank(interval >= 0),
+      queueBytes,
       pauses: [],
     };
     const toBits = 8e12 / this.#index.sample_ps;
     await Promise.all([
       queues?.sample(sample, "bytes", false, (port, _, bytes) => (found.queued[port] = bytes)),
-      egress?.sample(sample, "bytes", true, (port, queue, bytes) => found.queueBytes.set(port * 65536 + queue, bytes)),
-      ports?.sample(ports.intervalAt(time), "tx_bytes", false, (port, _, bytes) => {
+      egress?.sample(sample, "bytes", true, (port, queue, bytes) => queueBytes?.set(port * 65536 + queue, bytes)),
+      ports?.sample(interval, "tx_bytes", false, (port, _, bytes) => {
         found.utilisation[port] = (bytes * toBits) / (this.topology.ports[port]?.rateBps ?? 1);
       }),
       pauses.at(time).then((active) => (found.pauses = active)),
@@ -149,13 +157,15 @@ class RunData implements Data {
         { name: "headroom_bytes" },
       ]),
     ]);
-    const ingressOf = [...(byClass ?? [])].map(([queue, [bytes = NONE, threshold = NONE, headroom = NONE]]) => {
-      return [queue, { bytes, threshold, headroom }] as const;
-    });
+    const ingressOf = [...(byClass ?? [])].map(
+      ([queue, [bytes = NOTHING, threshold = NOTHING, headroom = NOTHING]]) => {
+        return [queue, { bytes, threshold, headroom }] as const;
+      },
+    );
     return {
-      total: total?.[0] ?? NONE,
-      utilisation: sent?.[0] ?? NONE,
-      egress: new Map([...(byQueue ?? [])].map(([queue, [bytes = NONE]]) => [queue, bytes])),
+      total: total?.[0] ?? NOTHING,
+      utilisation: sent?.[0] ?? NOTHING,
+      egress: new Map([...(byQueue ?? [])].map(([queue, [bytes = NOTHING]]) => [queue, bytes])),
       ingress: new Map(ingressOf),
     };
   }
@@ -209,9 +219,7 @@ class RunData implements Data {
   }
 
   captureUrl(from: number, to: number): string | null {
-    const address = this.info.trace && this.#files.address("frames.pcapng");
-    return address && `${address}?from=${Math.floor(from)}&until=${Math.ceil(to)}`;
+    const address = this.#hasCaptures && this.info.trace && this.#files.address("frames.pcapng");
+    return address ? `${address}?from=${Math.floor(from)}&until=${Math.ceil(to)}` : null;
   }
 }
-
-const NONE: Band = { times: new Float64Array(), min: new Float64Array(), max: new Float64Array() };

@@ -19,18 +19,14 @@ const KEPT = 512;
 const compressors = { ZSTD: (input: Uint8Array, length: number) => decompress(input, new Uint8Array(length)) };
 
 export class Table {
-  readonly rows: number;
   readonly groups: Group[];
   readonly #file: AsyncBuffer;
   readonly #metadata: FileMetaData;
-  readonly #names: Set<string>;
   readonly #kept = new Map<string, Promise<Columns>>();
 
   private constructor(file: AsyncBuffer, metadata: FileMetaData) {
     this.#file = file;
     this.#metadata = metadata;
-    this.#names = new Set(metadata.schema.map((element) => element.name));
-    this.rows = Number(metadata.num_rows);
     let start = 0;
     this.groups = metadata.row_groups.map((group) => {
       const found: Group = { start, end: start + Number(group.num_rows), min: {}, max: {} };
@@ -48,10 +44,6 @@ export class Table {
 
   static async open(file: AsyncBuffer): Promise<Table> {
     return new Table(file, await parquetMetadataAsync(file));
-  }
-
-  has(column: string): boolean {
-    return this.#names.has(column);
   }
 
   /** Rows from one number on and before another. What is not in pages of theirs is not read. */

@@ -59,12 +59,17 @@ export class Topology {
       for (const { index: port, node, face, ...end } of ends) {
         const made = { ...common, ...end, index: port, node: node.index, name: name(node, end.number, face) };
         this.ports[port] = made;
-        this.#ports.set(name(node, end.number), made).set(made.name, made);
+        this.#ports.set(made.name, made);
       }
       const faults = written.faults?.filter((fault) => fault.link === index) ?? [];
       const down = faults.map((fault): [number, number] => [fault.down_ps, fault.up_ps ?? end]);
       return { index, a, b, rateBps: link.rate_bps, delayPs: link.delay_ps, down };
     });
+    // By their numbers as well, where no port is called so.
+    for (const port of this.ports) {
+      const number = `${this.nodes[port.node]?.name}:${port.number}`;
+      if (!this.#ports.has(number)) this.#ports.set(number, port);
+    }
     const isSwitch = (node: number) => this.nodes[node]?.kind === "switch";
     this.isServerCentric =
       this.nodes.some((node) => node.kind === "relay") &&

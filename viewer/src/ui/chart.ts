@@ -14,7 +14,8 @@ import { Bin } from "./view";
 /** Left and right of the plots, in pixels: the same everywhere, so that cursors stand above each other. */
 export const GUTTER = 128;
 export const RIGHT = 20;
-const AXIS = 24;
+/** Height of an axis of time. */
+export const AXIS = 24;
 
 export interface Line {
   label: string;
@@ -29,7 +30,7 @@ export interface Line {
   isQuiet?: boolean;
 }
 
-export interface ChartOptions {
+interface ChartOptions {
   store: Store;
   title: string;
   /** What `data-chart` says. */
@@ -240,7 +241,7 @@ export class TimeChart {
   #write(): void {
     const time = this.#hovered ?? this.#options.store.state.time;
     const items = this.#lines.map((line) => {
-      const found = line.isQuiet === true ? null : valueAt(line.band, time, line.isStepped);
+      const found = line.isQuiet === true ? null : valueAt(line.band, time);
       const text =
         found === null
           ? DASH
@@ -256,27 +257,21 @@ export class TimeChart {
   }
 }
 
-/** Least and greatest value of the bin nearest to an instant; or of the last one up to it. */
-export function valueAt(band: Band, time: number, isStepped = false): [number, number] | null {
-  let [low, high] = [0, band.times.length - 1];
+/** Least and greatest value of the bin nearest to an instant; of what holds until it changes, of the last one up to it. */
+export function valueAt(band: Band, time: number): [number, number] | null {
+  const { isHeld } = band;
+  // The first that is later, or none.
+  let [low, high] = [0, band.times.length];
   while (low < high) {
     const middle = (low + high) >> 1;
-    if ((band.times[middle] ?? 0) < time) low = middle + 1;
+    if ((band.times[middle] ?? 0) <= time) low = middle + 1;
     else high = middle;
   }
-  const before = band.times[low - 1];
-  const after = band.times[low];
-  if (isStepped && after !== undefined && after > time)
-    return before === undefined ? null : [band.min[low - 1] ?? 0, band.max[low - 1] ?? 0];
-  const first = before !== undefined && (after === undefined || time - before < after - time) ? low - 1 : low;
-  // Bins narrower than a sample interval hold nothing: the nearest that does counts.
-  for (let away = 0; away <= 64; away++) {
-    for (const index of [first - away, first + away]) {
-      const [min, max] = [band.min[index], band.max[index]];
-      if (min !== undefined && max !== undefined && !Number.isNaN(max)) return [min, max];
-    }
-  }
-  return null;
+  const [before, after] = [band.times[low - 1], band.times[low]];
+  const isBefore = before !== undefined && (isHeld || after === undefined || time - before <= after - time);
+  const [min, max] = [band.min[isBefore ? low - 1 : low], band.max[isBefore ? low - 1 : low]];
+  if ((isHeld && !isBefore) || min === undefined || max === undefined || Number.isNaN(max)) return null;
+  return [min, max];
 }
 
 /** A colour of the theme, `#rrggbb`, with less ink. */

@@ -20,14 +20,20 @@ export interface Clock {
 }
 
 /** Less than this is a click. */
-const CLICK = 4;
+export const CLICK = 4;
 const GRAB = 6;
 /** Lower charts have no room for a label. */
 const ROOM = 40;
 /** A notch of a wheel, as a factor of the range. */
-const NOTCH = 1.0018;
+export const NOTCH = 1.0018;
 
-export function bindClock(element: HTMLElement, axis: () => Axis, store: Store): Clock {
+/** Puts the clock on an element; `clicked` is told of clicks, which drags are not. */
+export function bindClock(
+  element: HTMLElement,
+  axis: () => Axis,
+  store: Store,
+  clicked: (event: PointerEvent, time: number) => void = () => {},
+): Clock {
   const cursor = h("div", { class: "clock-cursor", "aria-hidden": "true" });
   const brush = h("div", { class: "clock-brush", "aria-hidden": "true", hidden: true });
   element.classList.add("clock");
@@ -103,8 +109,10 @@ export function bindClock(element: HTMLElement, axis: () => Axis, store: Store):
     const { mode, time, hasMoved } = held;
     held = null;
     brush.hidden = true;
-    if (!hasMoved) store.set({ time: timeAt(event.clientX) });
-    else if (mode === "brush") store.range(time, timeAt(event.clientX));
+    if (!hasMoved) {
+      store.set({ time: timeAt(event.clientX) });
+      clicked(event, timeAt(event.clientX));
+    } else if (mode === "brush") store.range(time, timeAt(event.clientX));
   };
   const cancel = (): void => {
     held = null;

@@ -4,7 +4,7 @@ import type { Store } from "../state";
 import { ticks } from "../scale";
 import { instant } from "../format";
 import { bindClock, type Clock } from "./clock";
-import { GUTTER, RIGHT } from "./chart";
+import { AXIS, GUTTER, RIGHT } from "./chart";
 import { h } from "./dom";
 import { onTheme, token } from "./theme";
 import { hide } from "./tooltip";
@@ -19,7 +19,7 @@ export interface Sheet {
   x(time: number): number;
 }
 
-export interface LaneOptions {
+interface LaneOptions {
   store: Store;
   label: string;
   height: number;
@@ -30,8 +30,6 @@ export interface LaneOptions {
   /** Whether the axis is drawn below. */
   hasAxis?: boolean;
 }
-
-export const AXIS = 24;
 
 export class Lanes {
   readonly element: HTMLElement;
@@ -49,7 +47,12 @@ export class Lanes {
     this.#canvas = h("canvas", { role: "img", "aria-label": options.label });
     this.element = h("div", { class: "lanes" }, this.#canvas);
     this.redraw = framed(() => this.#draw());
-    this.#clock = bindClock(this.element, () => this.#axis(), options.store);
+    this.#clock = bindClock(
+      this.element,
+      () => this.#axis(),
+      options.store,
+      (event, time) => options.click?.(event, this.#y(event), time),
+    );
     const sizes = new ResizeObserver(() => {
       this.#width = this.element.clientWidth;
       this.#clock.place();
@@ -69,9 +72,6 @@ export class Lanes {
       options.hover?.(event, this.#y(event), this.#clock.timeAt(event.clientX)),
     );
     this.element.addEventListener("pointerleave", hide);
-    this.element.addEventListener("click", (event) =>
-      options.click?.(event, this.#y(event), this.#clock.timeAt(event.clientX)),
-    );
     this.resize(options.height);
   }
 

@@ -2,6 +2,7 @@ import { expect, it } from "vitest";
 import { align } from "./series";
 
 const band = (times: number[], values: number[]) => ({
+  isHeld: true,
   times: Float64Array.from(times),
   min: Float64Array.from(values),
   max: Float64Array.from(values),

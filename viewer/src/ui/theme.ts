@@ -1,11 +1,11 @@
 /** Dark and light: what the system prefers, unless the reader chose; canvases take their colours from the same variables as the page. */
 
-export type Theme = "light" | "dark";
+type Theme = "light" | "dark";
 const KEY = "backwater-theme";
 const listeners = new Set<() => void>();
 const tokens = new Map<string, string>();
 
-export function current(): Theme {
+function current(): Theme {
   return document.documentElement.dataset["theme"] === "dark" ? "dark" : "light";
 }
 

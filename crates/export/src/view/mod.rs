@@ -25,11 +25,28 @@ use crate::ExportError;
 use crate::run::Run;
 use crate::tables::{self, Rows};
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Changes whenever the files do.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
+/// The file that tells what the others were made from.
+pub const INDEX: &str = "index.json";
+/// Tables that files are made from.
+pub const TABLES: [&str; 9] = ["queues", "egress", "ingress", "ports", "buffers", "pauses", "flows", "waits", "events"];
+/// The files that are made, besides the index.
+pub const FILES: [&str; 9] = [
+    "queues.parquet",
+    "egress.parquet",
+    "ingress.parquet",
+    "ports.parquet",
+    "buffers.parquet",
+    "pauses.parquet",
+    "paused.parquet",
+    "flows.parquet",
+    "senders.parquet",
+];
 /// Bins that make up one of the level above.
 const BRANCHING: u32 = 4;
 /// The most bins of the highest level.
@@ -40,8 +57,6 @@ const GROUP: usize = 1 << 14;
 const EVERYWHERE: i32 = -1;
 /// Events between two whose time the index has.
 const EVENT_STEP: u64 = 1 << 12;
-/// Tables that files are made from.
-const TABLES: [&str; 9] = ["queues", "egress", "ingress", "ports", "buffers", "pauses", "flows", "waits", "events"];
 
 /// How far it is: rows read, and rows in all. Says whether to go on.
 pub type Tell<'a> = &'a mut dyn FnMut(u64, u64) -> bool;
@@ -99,21 +114,22 @@ pub fn build(directory: &Path, output: &Path, tell: Tell<'_>) -> Result<(), Expo
         let buffers = [("used_bytes", Absent::IsZero), ("headroom_bytes", Absent::IsZero)];
         source.pyramid(output, "buffers", None, &buffers)?;
     }
-    let span = source.pauses(output)?;
+    let pauses = source.pauses(output)?;
     let flows = source.flows(output)?;
     let events = source.events(output)?;
+    let size = |file: &&str| Some(((*file).to_owned(), fs::metadata(output.join(file)).ok()?.len()));
     let index = json!({
         "version": VERSION,
+        "files": FILES.iter().filter_map(size).collect::<BTreeMap<_, _>>(),
         "of": source.run.sums(&TABLES),
         "sample_ps": source.run.sample_ps,
         "samples": source.run.samples(),
-        "pause_ps": span,
+        "pauses": pauses,
         "flows": flows,
         "events": events,
     });
-    let (path, partial) = (output.join("index.json"), output.join("index.json.partial"));
-    let written = fs::write(&partial, index.to_string() + "\n").and_then(|()| fs::rename(&partial, &path));
-    written.map_err(|cause| ExportError::Write { path, cause })
+    let path = output.join(INDEX);
+    fs::write(&path, index.to_string() + "\n").map_err(|cause| ExportError::Write { path, cause })
 }
 
 impl Source<'_> {
@@ -176,8 +192,8 @@ impl Source<'_> {
         pyramid.finish()
     }
 
-    /// Pauses, and the width of the bins of the lowest level.
-    fn pauses(&mut self, output: &Path) -> Result<u64, ExportError> {
+    /// Pauses; the width of the bins of the lowest level, and the ports that caused them.
+    fn pauses(&mut self, output: &Path) -> Result<Value, ExportError> {
         let mut pauses = Pauses::create(output, &self.run)?;
         self.read("pauses", &pauses::COLUMNS, |rows, run| pauses.read(rows, run))?;
         pauses.finish()

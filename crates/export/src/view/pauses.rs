@@ -11,6 +11,8 @@ use crate::view::pyramid::bins_of_levels;
 use crate::view::sheet::Sheet;
 use arrow_array::{ArrayRef, Float64Array, Int32Array};
 use arrow_schema::DataType;
+use serde_json::{Value, json};
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::mem::{replace, take};
 use std::path::Path;
@@ -35,6 +37,8 @@ pub(super) const COLUMNS: [&str; 12] = [
 const BINS: u64 = 1 << 12;
 /// Bins of a level that stand together.
 const CHUNK: u32 = 64;
+/// Ports in the list of causes.
+const MOST: usize = 1000;
 /// Stands for a number that is not known.
 const UNKNOWN: i32 = -1;
 
@@ -71,6 +75,8 @@ pub(super) struct Pauses {
     levels: Vec<Level>,
     /// When something can be closed next.
     next: u64,
+    /// How long queues were paused in all, by cause.
+    causes: BTreeMap<u32, u64>,
 }
 
 impl Pauses {
@@ -92,6 +98,7 @@ impl Pauses {
             end: run.end_ps,
             levels: bins_of_levels(bins).map(|_| Level::default()).collect(),
             next: 0,
+            causes: BTreeMap::new(),
         })
     }
 
@@ -135,6 +142,7 @@ impl Pauses {
             self.next = (pause.end / self.span(0) + 1) * self.span(0);
         }
         let length = pause.end - pause.start;
+        *self.causes.entry(pause.cause).or_default() += length;
         let last = self.levels.len() - 1;
         let level = (0..last).find(|level| length <= self.span(*level)).unwrap_or(last);
         let (width, span) = (self.width(level), self.span(level));
@@ -205,15 +213,18 @@ impl Pauses {
         Ok(())
     }
 
-    /// Writes what is left; the width of the bins of level 0.
-    pub(super) fn finish(mut self) -> Result<u64, ExportError> {
+    /// Writes what is left; the width of the bins of level 0, and the ports that paused others longest, the worst first.
+    pub(super) fn finish(mut self) -> Result<Value, ExportError> {
         for level in 0..self.levels.len() {
             let left = take(&mut self.levels[level]);
             self.write(level, left)?;
         }
         self.intervals.finish()?;
         self.paused.finish()?;
-        Ok(self.width)
+        let mut causes: Vec<_> = self.causes.into_iter().collect();
+        causes.sort_by_key(|&(port, length)| (Reverse(length), port));
+        let causes: Vec<u32> = causes.into_iter().take(MOST).map(|(port, _)| port).collect();
+        Ok(json!({ "width_ps": self.width, "causes": causes }))
     }
 }
 

@@ -9,7 +9,7 @@ import type { Geometry } from "./geometry";
 import { halo, stroke } from "./paint";
 
 /** An arrow per port that a tree stops; queues of the same port are taken together. */
-export interface Arrow {
+interface Arrow {
   port: number;
   bytes: number;
   /** Where it comes from: the port whose congestion or pause makes this one stop. */

@@ -6,6 +6,7 @@ import { type Layout, layout } from "../../layout";
 import { nodeName, portName, portTitle, queueName } from "../../names";
 import { clamp } from "../../scale";
 import { fill, h, notice } from "../../ui/dom";
+import { CLICK, NOTCH } from "../../ui/clock";
 import { prepare } from "../../ui/lanes";
 import { onTheme } from "../../ui/theme";
 import { type Line, hide, show } from "../../ui/tooltip";
@@ -26,9 +27,7 @@ import {
 } from "./paint";
 import { panel } from "./panel";
 
-const CLICK = 4;
 const REACH = 7;
-const NOTCH = 1.0018;
 /** Pixels from neighbour to neighbour at which names can be read. */
 const NEAR = 48;
 
@@ -244,7 +243,7 @@ function portLines({ data, hues }: Context, instant: Instant | null, port: numbe
     { label: "utilisation", value: percent(instant.utilisation[port] ?? Number.NaN) },
     { label: "queued", value: size(instant.queued[port] ?? 0) },
   );
-  for (const [key, bytes] of instant.queueBytes)
+  for (const [key, bytes] of instant.queueBytes ?? [])
     if (Math.floor(key / 65536) === port) lines.push({ label: queueName(key % 65536), value: size(bytes) });
   for (const pause of instant.pauses) {
     if (pause.port !== port) continue;

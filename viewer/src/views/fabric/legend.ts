@@ -10,7 +10,7 @@ export function legend(data: Data): HTMLElement {
   const widths = [ARROW_FULL / 100, ARROW_FULL / 10, ARROW_FULL].map((bytes) => {
     const bar = h("span", { class: "width-bar", "aria-hidden": "true" });
     bar.style.height = `${arrowWidth(bytes)}px`;
-    return h("span", { class: "width-key" }, bar, size(bytes));
+    return h("span", { class: "width-key" }, bar, size(bytes) + (bytes === ARROW_FULL ? " and more" : ""));
   });
   const isFailing = data.topology.links.some((link) => link.down.length > 0);
   return h(

@@ -16,15 +16,17 @@ const TREES = 40;
 const BRANCHES = 200;
 
 export function panel(context: Context, instant: Instant, trees: readonly Tree[]): HTMLElement[] {
-  const { store } = context;
+  const { data, store } = context;
+  // Without the probe, how many there are is not known.
+  const counts = (number: number): [string, number] => (data.info.hasPauses ? [count(number), number] : [DASH, NaN]);
   const queued = instant.queued.reduce((a, b) => a + b, 0);
   const stamp = instant.sampled === null ? "no sample yet" : `sample at ${at(instant.sampled, store.span / 1000)}`;
   const facts = h(
     "dl",
     { class: "facts" },
-    ...fact("queued", size(queued), "queued", queued),
-    ...fact("paused queues", count(instant.pauses.length), "paused", instant.pauses.length),
-    ...fact("congestion trees", count(trees.length), "trees", trees.length),
+    ...fact("queued", size(queued), queued, "queued"),
+    ...fact("paused queues", ...counts(instant.pauses.length), "paused"),
+    ...fact("congestion trees", ...counts(trees.length), "trees"),
   );
   return [
     h(
@@ -39,7 +41,7 @@ export function panel(context: Context, instant: Instant, trees: readonly Tree[]
   ];
 }
 
-const fact = (label: string, text: string, name: string, value: number): HTMLElement[] => [
+const fact = (label: string, text: string, value: number, name: string): HTMLElement[] => [
   h("dt", {}, label),
   h("dd", { "data-readout": name, "data-value": value }, text),
 ];
@@ -73,23 +75,34 @@ function deadlock({ data, store }: Context, time: number): HTMLElement[] {
 }
 
 function forest(context: Context, instant: Instant, trees: readonly Tree[]): HTMLElement {
+  const { info } = context.data;
   const items = trees.slice(0, TREES).map((tree) => treeItem(context, instant, tree));
   return h(
     "section",
     { "aria-label": "Congestion trees" },
     h("h2", {}, "Congestion trees"),
     trees.length > TREES && h("p", { class: "quiet" }, `The ${TREES} that hold most of ${count(trees.length)}.`),
-    items.length > 0 ? h("ol", { class: "trees" }, ...items) : h("p", { class: "quiet" }, "No queue is paused."),
+    items.length > 0
+      ? h("ol", { class: "trees" }, ...items)
+      : h(
+          "p",
+          { class: "quiet" },
+          info.hasPauses
+            ? "No queue is paused."
+            : "Pauses were not recorded: `probes.pauses` is false in the scenario.",
+        ),
   );
 }
 
 function treeItem({ data, store, hues }: Context, instant: Instant, tree: Tree): HTMLElement {
   let left = BRANCHES;
+  const hidden = countOf(tree.branches) - BRANCHES;
   const branches = (list: readonly Branch[]): HTMLElement | null => {
     if (list.length === 0) return null;
     const items: HTMLElement[] = [];
     for (const branch of list) {
-      if (left-- <= 0) break;
+      if (left === 0) break;
+      left--;
       items.push(branchItem(data, store, instant.time, branch, branches(branch.children)));
     }
     return h("ul", {}, ...items);
@@ -109,8 +122,13 @@ function treeItem({ data, store, hues }: Context, instant: Instant, tree: Tree):
       h("span", { class: "amount" }, size(tree.rootBytes)),
     ),
     body,
-    left < 0 && h("p", { class: "quiet" }, `and ${counted(-left, "branch")} more`),
+    hidden > 0 && h("p", { class: "quiet" }, `and ${counted(hidden, "branch")} more`),
   );
+}
+
+/** How many branches there are, those of branches included. */
+function countOf(branches: readonly Branch[]): number {
+  return branches.reduce((sum, branch) => sum + 1 + countOf(branch.children), 0);
 }
 
 function branchItem(
@@ -156,7 +174,7 @@ function ports({ data, store, hues }: Context, instant: Instant): HTMLElement {
   const shown = node ? portsOf(topology, node.index) : busiest(instant);
   const rows = shown.map((port) => {
     const pauses = byPort.get(port) ?? [];
-    const [utilisation, bytes] = [instant.utilisation[port] ?? Number.NaN, instant.queued[port] ?? 0];
+    const [utilisation, bytes] = [instant.utilisation[port] ?? Number.NaN, instant.queued[port] ?? NaN];
     const causes = [...new Set(pauses.map((pause) => pause.cause))];
     return h(
       "tr",
@@ -172,7 +190,7 @@ function ports({ data, store, hues }: Context, instant: Instant): HTMLElement {
         portButton(data, store, port),
         h("span", { class: "quiet" }, ` → ${nodeName(topology, topology.ports[port]?.peer ?? 0)}`),
       ),
-      h("td", {}, Number.isNaN(utilisation) ? DASH : percent(utilisation)),
+      h("td", {}, percent(utilisation)),
       h("td", {}, size(bytes)),
       h(
         "td",
@@ -190,8 +208,14 @@ function ports({ data, store, hues }: Context, instant: Instant): HTMLElement {
     h("h2", {}, node ? `Ports of ${node.name}` : "Ports that hold most", clear),
     rows.length > 0
       ? table(["<port", "use", "queued", "<paused by"], rows, "ports")
-      : h("p", { class: "quiet" }, "All queues are empty."),
+      : h("p", { class: "quiet" }, emptiness(data, instant)),
   );
+}
+
+/** Why no port is listed. */
+function emptiness({ info }: Data, instant: Instant): string {
+  if (info.sampleInterval === 0) return "Queues were not sampled: `probes.sample_interval` is 0 in the scenario.";
+  return instant.sampled === null ? "There is no sample up to here." : "All queues are empty.";
 }
 
 function busiest(instant: Instant): number[] {

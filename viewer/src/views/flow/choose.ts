@@ -13,7 +13,7 @@ export function chooseFlow(context: Context, box: HTMLElement): void {
   const { data, store } = context;
   void data.victims(store.state.order).then(
     (victims) => {
-      if (store.state.flow !== null && box.childElementCount > 1) return;
+      if (box.querySelector("table, p.quiet")) return;
       const rows = victims
         .slice(0, MOST)
         .map((victim) =>

@@ -28,7 +28,8 @@ export function flow(context: Context): View {
   const element = h("div", { class: "view flow-view" }, head, facts, way, empty, stack);
   const whys = new Map<number, Why>();
   let detail: FlowDetail | null = null;
-  let asking: number | null = null;
+  /** Flows whose answers are on their way. */
+  const asking = new Set<number>();
 
   const load = paced(
     async (isCurrent) => {
@@ -157,23 +158,23 @@ export function flow(context: Context): View {
     ]);
   };
   const ask = async (id: number): Promise<void> => {
-    if (asking !== null) return;
-    asking = id;
+    if (asking.has(id)) return;
+    asking.add(id);
     writeWhy();
     try {
       whys.set(id, await data.why(id));
     } catch (error) {
       whys.set(id, { sentences: [`It could not be found out: ${reason(error)}`], steps: [] });
     }
-    asking = null;
+    asking.delete(id);
     writeWhy();
     if (detail?.flow.id === id) writeLanes();
   };
   const writeWhy = (): void => {
     const id = store.state.flow ?? -1;
     const found = whys.get(id);
-    answer.hidden = !found && asking !== id;
-    if (asking === id)
+    answer.hidden = !found && !asking.has(id);
+    if (asking.has(id))
       fill(
         answer,
         h(

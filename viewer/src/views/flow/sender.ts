@@ -53,5 +53,5 @@ function thinned(times: readonly number[], values: readonly number[], from: numb
     min[place] = isBin ? Math.min(min[place] ?? value, value) : value;
     max[place] = isBin ? Math.max(max[place] ?? value, value) : value;
   });
-  return { times: Float64Array.from(outTimes), min: Float64Array.from(min), max: Float64Array.from(max) };
+  return { isHeld: true, times: Float64Array.from(outTimes), min: Float64Array.from(min), max: Float64Array.from(max) };
 }

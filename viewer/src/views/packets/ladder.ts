@@ -65,10 +65,6 @@ export class Ladder {
     this.#lanes.resize(top + this.#tall + TOP);
   }
 
-  redraw(): void {
-    this.#lanes.redraw();
-  }
-
   destroy(): void {
     this.#lanes.destroy();
   }

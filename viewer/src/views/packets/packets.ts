@@ -106,10 +106,7 @@ export function packets(context: Context): View {
       const ports = [...new Set(lanes.flatMap(({ port }) => [port, topology.ports[port]?.peerPort ?? port]))];
       const frames = await data.frames(ports, from, to, MOST);
       if (!isCurrent()) return;
-      if (!frames)
-        return refuse(
-          notice(`There are more than ${count(MOST)} frames in this range, too many to tell apart.`, closer()),
-        );
+      if (!frames) return refuse(notice("There are too many frames in this range to tell them apart.", closer()));
       fill(message, frames.length === 0 && outside(from, to));
       stack.hidden = false;
       ladder.set(lanes, frames);

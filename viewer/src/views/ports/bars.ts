@@ -66,8 +66,8 @@ export class PauseBars {
   mark(): void {
     const { data, hues } = this.context;
     const causes = new Map<number, number>();
-    for (const bar of this.#bars)
-      causes.set(bar.cause, (causes.get(bar.cause) ?? 0) + (bar.end - bar.start) * bar.share);
+    const { from, to } = this.context.store.state;
+    for (const bar of this.#bars) causes.set(bar.cause, (causes.get(bar.cause) ?? 0) + pausedIn(bar, from, to));
     const longest = [...causes].sort((a, b) => b[1] - a[1]).slice(0, NAMED);
     const keys = longest.map(([cause, length]) =>
       h(
@@ -132,7 +132,8 @@ export class PauseBars {
     if (this.#queues.length === 0) {
       draw.textAlign = "left";
       draw.fillStyle = token("muted");
-      draw.fillText(this.#isRead ? "not paused in this range" : "reading …", left + 6, height / 2);
+      const { hasPauses } = this.context.data.info;
+      draw.fillText(this.#isRead ? summary(hasPauses, [], 0, 0) : "reading …", left + 6, height / 2);
       return;
     }
     draw.save();
@@ -155,8 +156,14 @@ export class PauseBars {
   }
 }
 
-export function summary(bars: readonly PauseBar[]): string {
-  const total = bars.reduce((sum, bar) => sum + (bar.end - bar.start) * bar.share, 0);
+/** How long a bar was paused within a range. */
+function pausedIn(bar: PauseBar, from: number, to: number): number {
+  return Math.max(0, Math.min(bar.end, to) - Math.max(bar.start, from)) * bar.share;
+}
+
+export function summary(hasPauses: boolean, bars: readonly PauseBar[], from: number, to: number): string {
+  if (!hasPauses) return "pauses were not recorded";
+  const total = bars.reduce((sum, bar) => sum + pausedIn(bar, from, to), 0);
   if (total === 0) return "not paused in this range";
   const single = bars.every((bar) => bar.pause);
   return single

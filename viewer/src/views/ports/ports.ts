@@ -129,7 +129,7 @@ export function ports(context: Context): View {
       const pauses = await data.pauses(index, from, to, bins);
       return () => {
         bars.set(pauses);
-        fill(count, summary(pauses));
+        fill(count, summary(info.hasPauses, pauses, from, to));
       };
     }),
     part(async (index, from, to, bins) => {
@@ -171,6 +171,8 @@ export function ports(context: Context): View {
       fill(empty);
       fill(count);
       bars.clear();
+      // Values of the port before must not stand under the name of this one.
+      for (const chart of [egress, far, use, ingress, buffer]) chart.set([]);
       fill(head, ...portHead(topology, store, index, count));
     }
     shown = index;
