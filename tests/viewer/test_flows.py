@@ -149,6 +149,13 @@ def test_the_window_can_be_had_as_a_capture(opened: Opened, runs: Runs, tmp_path
     assert download.value.path().read_bytes() == expected.read_bytes()
 
 
+def test_frames_without_real_headers_are_offered_as_no_capture(opened: Opened) -> None:
+    viewer = opened("narrow")
+    viewer.show(view="packets", flow=3, t=100_000_000, **{"from": 100_000_000, "to": 101_000_000})
+    assert viewer.page.locator("tr[data-kind]").count() > 10
+    assert viewer.page.locator("[data-key=capture]").count() == 0
+
+
 def test_a_long_window_offers_a_short_one(opened: Opened) -> None:
     viewer = opened("readme")
     viewer.show(view="packets", flow=3, t=200_000_000)

@@ -45,6 +45,13 @@ BCUBE: Final[dict[str, Any]] = {
         {"kind": "poisson", "sizes": {"fixed": "20 KB"}, "load": 0.2},
     ],
 }
+# More branches than are listed.
+STAR: Final[dict[str, Any]] = {
+    "topology": {"kind": "star", "hosts": 300},
+    "run": {"until": "200 us", "drain": "0 s"},
+    "congestion_control": {"kind": "none"},
+    "traffic": [{"kind": "incast", "degree": 290, "size": "200 KB", "receivers": "h0", "bursts": 1}],
+}
 # A million flows, 16 million samples, 30,000 pauses.
 LARGE: Final[dict[str, Any]] = {
     "topology": {"kind": "leaf-spine", "leaves": 8, "spines": 8, "hosts_per_leaf": 16},
@@ -66,12 +73,22 @@ def _deadlock() -> Scenario:
     return experiment.scenario("small", point)
 
 
+def _example(probes: dict[str, Any]) -> Scenario:
+    return Scenario.from_dict(README | {"probes": probes}, name="victim")
+
+
 SCENARIOS: Final[Mapping[str, Callable[[], Scenario]]] = {
     "readme": lambda: Scenario.from_dict(README, name="victim"),
     "quickstart": lambda: Scenario.load(ROOT / "scenarios" / "quickstart.toml"),
     "deadlock": _deadlock,
     "bcube": lambda: Scenario.from_dict(BCUBE, name="bcube"),
     "large": lambda: Scenario.from_dict(LARGE, name="large"),
+    # The example with less written down; and headers that no capture has.
+    "unsampled": lambda: _example({"sample_interval": "0 s"}),
+    "silent": lambda: _example({"pauses": False}),
+    "coarse": lambda: _example({"queues": False}),
+    "narrow": lambda: Scenario.from_dict(README | {"network": {"framing": "hpcc-ns3"}}, name="narrow"),
+    "star": lambda: Scenario.from_dict(STAR, name="star"),
     "failing": lambda: Scenario.load(ROOT / "scenarios" / "link-failure.toml"),
 }
 

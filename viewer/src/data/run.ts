@@ -20,6 +20,8 @@ interface Summary {
 }
 
 interface Index {
+  /** Checksums of the tables that the files were made from. */
+  of: Record<string, number>;
   sample_ps: number;
   samples: number;
   pauses: { width_ps: number; causes: number[] };
@@ -64,7 +66,7 @@ class RunData implements Data {
     this.topology = topology;
     this.canAsk = files.address("why") !== null;
     const { deadlock, scenario } = summary;
-    this.#hasQueues = scenario.probes.queues !== false && files.has("egress.parquet");
+    this.#hasQueues = scenario.probes.queues !== false && "egress" in index.of;
     this.#hasCaptures = scenario.network.framing === "rocev2";
     const cycle = deadlock?.cycle.map(({ node, port, queue, bytes }) => ({
       port: topology.portAt(node, port),
