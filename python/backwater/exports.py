@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from errno import ENOENT
 from importlib import resources
 from pathlib import Path
@@ -10,7 +12,7 @@ from tempfile import TemporaryDirectory
 from typing import Literal
 
 from backwater import _core
-from backwater.result import FILES, RUN_FILE, Result, ResultError
+from backwater.result import FILES, REPORT_FILE, RUN_FILE, Result, ResultError
 
 Kind = Literal["perfetto", "pcapng"]
 # How the file of an export is called that is given no name.
@@ -35,27 +37,41 @@ def export(result: Result, kind: Kind, output: Path, window: tuple[int, int] | N
             of a result.
         OSError: If a file cannot be written. After any error, what was at `output` before is still there.
     """
+    with writing(output, [result]) as partial:
+        result.verify()
+        try:
+            if kind == "pcapng":
+                return _core.export_pcapng(str(result.directory), str(partial), window)
+            return _core.export_perfetto(str(result.directory), str(partial))
+        except ValueError as error:
+            raise ResultError(str(error)) from None
+
+
+@contextmanager
+def writing(output: Path, results: Iterable[Result]) -> Iterator[Path]:
+    """Gives the block another file to write, which takes the place of `output` when the block is done.
+
+    Args:
+        output: The file, or a link to it.
+        results: Results of which it must not be a part.
+
+    Raises:
+        ResultError: If `output` is no file, or one of a result.
+        OSError: If a file cannot be written. After any error, what was at `output` before is still there.
+    """
     target = output.resolve()
     if target.exists() and not target.is_file():
         raise ResultError(f"{output} is {'a directory' if target.is_dir() else 'no file'}: give the export a file")
     is_of_a_result = target.name in FILES and (target.parent / RUN_FILE).exists()
-    own = (result.directory / name for name in (*result.summary.files, RUN_FILE))
-    if target.exists() and (is_of_a_result or any(target.samefile(file) for file in own)):
+    own = (result.directory / name for result in results for name in (*result.summary.files, RUN_FILE, REPORT_FILE))
+    if target.exists() and (is_of_a_result or any(file.exists() and target.samefile(file) for file in own)):
         raise ResultError(f"{output} is a file of a result: give the export a name of its own")
     if not target.parent.is_dir():
         raise FileNotFoundError(ENOENT, os.strerror(ENOENT), str(output.parent))
-    result.verify()
     with TemporaryDirectory(dir=target.parent, prefix=".export-") as directory:
         partial = Path(directory) / target.name
-        try:
-            if kind == "pcapng":
-                count = _core.export_pcapng(str(result.directory), str(partial), window)
-            else:
-                count = _core.export_perfetto(str(result.directory), str(partial))
-        except ValueError as error:
-            raise ResultError(str(error)) from None
+        yield partial
         partial.replace(target)
-    return count
 
 
 def dissector() -> Path:

@@ -36,6 +36,7 @@ def fragment(
     summary: Summary | None = None,
     sentences: Sequence[str] = (),
     picture: str = "",
+    alt: str = "",
 ) -> str:
     """A piece of HTML.
 
@@ -46,8 +47,9 @@ def fragment(
         summary: Of a run, whose verdicts come first.
         sentences: What is said below the tables.
         picture: An SVG, below all.
+        alt: What is said where the picture is not seen.
     """
     template = environment().get_template("fragment.html.j2")
     return template.render(
-        views=[*views], title=title, alarms=alarms, summary=summary, sentences=sentences, picture=picture
+        views=[*views], title=title, alarms=alarms, summary=summary, sentences=sentences, picture=picture, alt=alt
     )

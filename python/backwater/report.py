@@ -37,13 +37,18 @@ def fragment(result: Result) -> str:
     """Verdicts, flow completion times, and who suffered because of whom, as a piece of HTML without scripts."""
     worst = victims.worst_victim(result)
     said = "" if worst is None else f"{victims.sentence(result, worst)} result.why({worst.flow['id']})"
-    picture = "" if tables.finished(result.flows).is_empty() else plots.svg(result.plot.slowdown_cdf())
+    picture, alt = "", ""
+    if not tables.finished(result.flows).is_empty():
+        chart = result.plot.slowdown_cdf()
+        heading = plots.json_spec(chart)["title"]
+        picture, alt = plots.svg(chart), f"{heading['text']}: {heading['subtitle']}"
     return notebook.fragment(
         [views.fct(result.flows), *views.fct_by_role(result.flows)],
         title=result.summary.name,
         summary=result.summary,
         sentences=[sentence for sentence in (victims.main_cause(result), said) if sentence],
         picture=picture,
+        alt=alt,
     )
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from backwater import Result, Scenario
+from backwater import Result, Scenario, notebook
 from backwater.experiment.store import LOG_FILE
 from backwater.experiment.swept import Sweep
 
@@ -53,10 +53,16 @@ def test_a_result_shows_who_suffered_and_a_chart(result: Result, quiet_result: R
     assert "Worst victim: flow 1, h1 → h2" in html
     assert "result.why(1)" in html
     assert '<img src="data:image/svg+xml,%3Csvg' in html
+    assert 'alt="Slowdown: distribution over flows">' in html
     assert "<script" not in html
     quiet = quiet_result._repr_html_()
     assert "<img" not in quiet
     assert "Worst victim" not in quiet
+
+
+def test_what_a_picture_is_called_is_escaped() -> None:
+    html = notebook.fragment([], picture="<svg/>", alt=f'"{HOSTILE}')
+    assert 'alt="&#34;&lt;script&gt;alert(1)&lt;/script&gt;">' in html
 
 
 def test_a_sweep_shows_its_measures(tiny: Path) -> None:

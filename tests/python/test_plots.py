@@ -98,6 +98,22 @@ def test_no_two_nodes_share_a_colour_but_grey(result: Result) -> None:
     assert [*range_of(result, "buffer")] == names[:8]
 
 
+def test_colours_go_in_turns_to_buffers_headroom_queues_and_causes(result: Result) -> None:
+    buffers = [(10 * US, "full", 2, 0, 0), (10 * US, "absorbing", 1, 0, 1)]
+    result.buffers = pl.DataFrame(buffers, schema=BUFFERS, orient="row")
+    result.queues = result.queues.with_columns(node=pl.lit("queueing"))
+    assert [*looks.of_result(result).nodes] == ["full", "absorbing", "queueing", "s0"]
+
+
+def test_the_seven_ports_that_caused_most_have_names() -> None:
+    names = [f"s0:{number}" for number in range(8)]
+    columns = {"queue": "h0:0", "cause": names, "start_ps": 0, "end_ps": US, "paused_ps": range(8), "pauses": 1}
+    eight = pl.DataFrame(columns)
+    for intervals, others in ((eight, ["other ports"]), (eight.tail(7), [])):
+        chart = plots.json_spec(plots.pause_timeline(intervals, 0, plots.Clock(END), looks.by_position(names)))
+        assert chart["encoding"]["color"]["scale"]["domain"] == [*names[:0:-1], *others]
+
+
 def test_a_run_has_one_colour_in_a_comparison(result: Result, tmp_path: Path) -> None:
     other = Result.load(write_result(tmp_path / "other"))
     other.flows = other.flows.with_columns(tag=pl.lit("another"))
@@ -158,6 +174,29 @@ def test_a_comparison_marks_the_deadlocks_of_all_runs(result: Result, troubled: 
     assert plots.Clock.of(runs) == plots.Clock(END, {"deadlock of b": 30 * US, "deadlock of c": 30 * US})
     for chart in in_page(report.comparison(runs))[-3:]:
         assert [mark["mark"] for mark in rows(chart, 1)] == ["deadlock of b at 30 µs", "deadlock of c at 30 µs"]
+
+
+def test_the_name_of_a_mark_is_on_the_side_with_more_room() -> None:
+    paused = pl.DataFrame({"time_ps": [0, END], "queues": [1.0, 2.0]})
+    clock = plots.Clock(END, {"early": 30 * US, "late": 70 * US})
+    picture = plots.svg(plots.paused_queues({"": paused}, "", clock))
+    anchors = re.findall(r'text-anchor="(\w+)"[^>]*>(early|late) at', picture)
+    assert {*anchors} == {("start", "early"), ("end", "late")}
+
+
+# --- series
+
+
+def test_one_of_several_series_is_picked_in_the_legend(result: Result) -> None:
+    assert len(range_of(result, "throughput")) == 2
+    assert encoding(result, "throughput", "opacity")["condition"] == [{"param": "picked", "value": 1}]
+    assert encoding(result, "paused_queues", "opacity") is None
+
+
+def test_a_single_series_of_paused_queues_is_an_area(result: Result, tmp_path: Path) -> None:
+    assert spec(result, "paused_queues")["mark"]["type"] == "area"
+    other = Result.load(write_result(tmp_path / "other"))
+    assert in_page(report.comparison({"one": result, "two": other}))[-1]["mark"]["type"] == "line"
 
 
 # --- topology

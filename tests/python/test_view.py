@@ -2,8 +2,8 @@
 
 import json
 import shutil
-import tempfile
 from collections import Counter, defaultdict
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -180,6 +180,24 @@ def test_single_queues_add_up_to_ports_and_to_buffers(result: Result) -> None:
     assert of_ports["headroom_bytes"].max() > 0  # type: ignore[operator]
     # Queues of the lossless class have a threshold, and those that use headroom are of it.
     assert result.ingress.filter(pl.col("headroom_bytes") > 0, pl.col("threshold_bytes").is_null()).is_empty()
+
+
+def test_queues_that_never_fill_up_use_no_headroom(tmp_path: Path) -> None:
+    """Whatever their port uses: DSH has headroom by the port."""
+    changes = {
+        "probes": {"sample_interval": "100 ns"},
+        "switch": {"buffer": "60 KB", "headroom": {"kind": "dsh"}},
+        "traffic": [
+            {"kind": "incast", "degree": 3, "size": "200 KB", "receivers": "h0", "class": 3, "bursts": 1},
+            {"kind": "incast", "degree": 3, "size": "200 KB", "receivers": "h0", "class": 1, "bursts": 1},
+        ],
+    }
+    result = backwater.run(Scenario.from_dict(INCAST | changes), tmp_path / "run")
+    of_class = result.ingress.group_by("class").agg(
+        pl.col("threshold_bytes").null_count(), pl.col("headroom_bytes").max()
+    )
+    found = {row["class"]: (row["threshold_bytes"] > 0, row["headroom_bytes"] > 0) for row in of_class.to_dicts()}
+    assert found == {1: (True, False), 3: (False, True)}
 
 
 def test_rows_stand_in_chunks_by_place_queue_and_bin(view: Path) -> None:
@@ -384,30 +402,38 @@ def test_what_is_there_is_used_and_what_is_older_is_made_anew(tmp_path: Path) ->
     index["of"] = {}
     (view / _core.VIEW_INDEX).write_text(json.dumps(index))
     assert not files.is_current(view, older)
+    (view / _core.VIEW_INDEX).write_text("[" * 100_000)
+    assert not files.is_current(view, older)
     index["version"] = 0
     (view / _core.VIEW_INDEX).write_text(json.dumps(index))
     assert not files.is_current(view, older)
 
 
+@pytest.mark.parametrize("where", ["making", "moving"])
 def test_a_result_that_cannot_be_written_is_viewed_from_elsewhere(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str
 ) -> None:
+    """Read-only, or full, when the files are made, or only when they are moved to where they belong."""
     result = backwater.run(Scenario.from_dict(INCAST), tmp_path / "run")
-    real = tempfile.TemporaryDirectory
+    before = sorted(result.directory.iterdir())
+    build = _core.build_view
 
-    def refusing(dir: Path | None = None, prefix: str = "") -> Any:  # noqa: A002, ANN401
-        if dir is not None:
-            raise PermissionError(30, "Read-only file system")
-        return real(prefix=prefix)
+    def refusing(directory: str, output: str, tell: Any) -> None:  # noqa: ANN401
+        if output.startswith(directory):
+            raise OSError(28, "No space left on device")
+        build(directory, output, tell)
 
     def refuse(*_: object) -> None:
         raise PermissionError(30, "Read-only file system")
 
-    monkeypatch.setattr(tempfile, "TemporaryDirectory", refusing)
-    monkeypatch.setattr(files, "_move", refuse)
+    if where == "making":
+        monkeypatch.setattr(_core, "build_view", refusing)
+    else:
+        monkeypatch.setattr(files, "_move", refuse)
     view = files.prepare(result)
     assert not view.is_relative_to(result.directory)
     assert files.is_current(view, result)
+    assert sorted(result.directory.iterdir()) == before
     del result
     assert not view.exists()
 
@@ -431,6 +457,35 @@ def test_what_others_keep_in_that_folder_stays(tmp_path: Path) -> None:
     files.prepare(result)
     files.clear(result.directory)
     assert not place.exists()
+
+
+def test_files_of_another_run_are_made_anew(tmp_path: Path) -> None:
+    """As those that stay in a directory in which another run is written."""
+    result = backwater.run(Scenario.from_dict(INCAST), tmp_path / "run")
+    other = backwater.run(Scenario.from_dict(INCAST | {"probes": {"sample_interval": "0 s"}}), tmp_path / "other")
+    shutil.copytree(files.prepare(result), other.directory / "view")
+    view = files.prepare(other)
+    assert files.is_current(view, other)
+    # There are no samples: their files have gone.
+    assert not (view / "queues.parquet").exists()
+
+
+def test_two_that_make_them_at_once_leave_them_whole(tmp_path: Path) -> None:
+    result = backwater.run(Scenario.from_dict(INCAST), tmp_path / "run")
+    view = result.directory / "view"
+    kept = tmp_path / "kept"
+    with ThreadPoolExecutor(4) as pool:
+        for _ in range(5):
+            shutil.rmtree(view, ignore_errors=True)
+            loaded = [Result.load(result.directory) for _ in range(4)]
+            for place in pool.map(files.prepare, loaded):
+                assert place == view
+                assert files.is_current(place, result)
+    made = {path.name: path.stat().st_ino for path in view.iterdir()}
+    # Whoever comes late leaves what is there, which may be in use.
+    shutil.copytree(view, kept)
+    files._move(kept, view, result)
+    assert {path.name: path.stat().st_ino for path in view.iterdir()} == made
 
 
 def test_something_else_of_that_name_is_refused(tmp_path: Path) -> None:
@@ -457,18 +512,6 @@ def test_files_that_are_not_whole_are_made_anew(tmp_path: Path, name: str) -> No
         assert not files.is_current(view, result)
         assert files.prepare(result) == view
         assert (view / name).read_bytes() == whole
-
-
-def test_a_folder_that_cannot_be_written_is_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    result = backwater.run(Scenario.from_dict(INCAST), tmp_path / "run")
-
-    def refuse(*_: object) -> None:
-        raise PermissionError(13, "Permission denied")
-
-    monkeypatch.setattr(files, "_move", refuse)
-    view = files.prepare(result)
-    assert view != result.directory / "view"
-    assert files.is_current(view, result)
 
 
 def test_work_that_is_stopped_leaves_nothing(tmp_path: Path) -> None:

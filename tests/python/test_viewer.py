@@ -5,6 +5,8 @@ import http.client
 import json
 import re
 import signal
+import socket
+import struct
 import subprocess
 import sys
 import threading
@@ -14,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from backwater import Result, _core
+from backwater import Result, _core, simulation
 from backwater.exports import export
 from backwater.result import ResultError
 from backwater.viewer import command, files, standalone
@@ -207,6 +209,91 @@ def test_why_is_what_the_command_says(server: Server, result: Result) -> None:
     assert "".join(said.split()).startswith("".join("".join(found["sentences"]).split()))
     status, _, content = ask(server, "/runs/0/why/99")
     assert (status, b"no flow 99" in content) == (422, True)
+
+
+def test_what_is_not_there_is_not_answered(server: Server) -> None:
+    for path in ("/runs/1/why/3", "/runs/1/frames.pcapng?from=0&until=1", "/runs/1/topology.json"):
+        status, _, content = ask(server, path)
+        assert (status, content) == (404, b"there is no run 1")
+    assert ask(server, "/runs/0/frames.pcapng?from=5&until=2")[0] == 404
+
+
+def test_answers_are_neither_kept_nor_taken_for_something_else(server: Server) -> None:
+    for path in ("/", "/runs.json", "/runs/0/view/queues.parquet"):
+        headers = ask(server, path)[1]
+        assert headers["Cache-Control"] == "no-store"
+        assert headers["X-Content-Type-Options"] == "nosniff"
+        assert headers["Cross-Origin-Resource-Policy"] == "same-origin"
+
+
+def test_another_run_in_the_same_place_is_not_mistaken_for_the_one_shown(tmp_path: Path) -> None:
+    viewed = traced(tmp_path / "run")
+    with serving(shown(viewed)) as server:
+        assert ask(server, "/runs/0/run.json")[0] == 200
+        simulation.clear(viewed.directory)
+        traced(viewed.directory, name="another", run={"until": "50 us"})
+        status, _, content = ask(server, "/runs/0/run.json")
+        assert (status, b"holds another run by now: start backwater view again" in content) == (409, True)
+
+
+def test_a_connection_that_breaks_is_not_reported(server: Server, capfd: pytest.CaptureFixture[str]) -> None:
+    with socket.create_connection(("127.0.0.1", server.server_port)) as idle:
+        # Closed with a reset, not in good order.
+        idle.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    assert ask(server, "/runs.json")[0] == 200
+    assert capfd.readouterr().err == ""
+
+
+@pytest.mark.parametrize(
+    ("is_remote", "option", "opens"), [(False, (), 1), (False, ("--no-browser",), 0), (True, (), 0)]
+)
+def test_a_browser_is_opened_where_there_is_one(
+    result: Result, monkeypatch: pytest.MonkeyPatch, is_remote: bool, option: tuple[str, ...], opens: int
+) -> None:
+    opened: list[str] = []
+
+    def stop(_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("webbrowser.open", opened.append)
+    monkeypatch.setattr(Server, "serve_forever", stop)
+    monkeypatch.delenv("SSH_CONNECTION", raising=False)
+    if is_remote:
+        monkeypatch.setenv("SSH_CONNECTION", "1 2 3 4")
+    done = command_line("view", result.directory, "--port", "0", *option)
+    assert (done.exit_code, len(opened)) == (0, opens)
+    assert ("ssh -L" in done.output) == is_remote
+
+
+def test_runs_of_one_name_are_told_apart_by_their_directories(result: Result) -> None:
+    assert command._labels([Path("a"), Path("b")], [result, result]) == ["a", "b"]
+    assert command._labels([Path("a")], [result]) == ["incast"]
+
+
+def test_an_export_replaces_no_file_of_a_result(result: Result, tmp_path: Path) -> None:
+    link = tmp_path / "link.html"
+    link.symlink_to(result.directory / "run.json")
+    before = (result.directory / "run.json").read_bytes()
+    done = command_line("view", result.directory, "--export", link)
+    assert (done.exit_code, "is a file of a result" in " ".join(done.stderr.split())) == (2, True)
+    assert (result.directory / "run.json").read_bytes() == before
+    (result.directory / "report.html").write_text("report")
+    assert command_line("view", result.directory, "--export", result.directory / "report.html").exit_code == 2
+    (result.directory / "report.html").unlink()
+    assert command_line("view", result.directory, "--export", tmp_path / "none" / "x.html").exit_code == 7
+    assert not (tmp_path / "none").exists()
+    (tmp_path / "folder.html").mkdir()
+    assert command_line("view", result.directory, "--export", tmp_path / "folder.html").exit_code == 2
+
+
+def test_a_page_of_files_that_change_is_refused(result: Result) -> None:
+    runs = shown(result)
+    index = runs[0].view / _core.VIEW_INDEX
+    kept = index.read_bytes()
+    index.unlink()
+    with pytest.raises(ResultError, match="have changed"):
+        standalone.html(runs)
+    index.write_bytes(kept)
 
 
 def test_a_window_of_frames_is_that_of_the_export(server: Server, result: Result, tmp_path: Path) -> None:

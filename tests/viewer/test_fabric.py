@@ -111,6 +111,23 @@ def test_the_tree_of_the_example(opened: Opened, runs: Runs, time_us: int) -> No
     assert viewer.number("dd[data-readout=queued]") == sum(port_bytes(result, time).values())
 
 
+def test_trees_that_hold_most_come_first(opened: Opened, runs: Runs) -> None:
+    def held(tree: tuple[int, list[Branch]]) -> int:
+        def of(branches: list[Branch]) -> int:
+            return sum(bytes_held + of(behind) for _, _, bytes_held, behind in branches)
+
+        return tree[0] + of(tree[1])
+
+    viewer, several = opened("bcube"), 0
+    for time in range(30_000_000, 300_000_000, 30_000_000):
+        viewer.show(view="fabric", t=time)
+        trees = expected_trees(runs["bcube"], time)
+        order = [name for (name,) in viewer.rows(".tree", "root")]
+        assert [held(trees[name]) for name in order] == sorted((held(tree) for tree in trees.values()), reverse=True)
+        several += len(order) > 1
+    assert several > 2
+
+
 @pytest.mark.parametrize("name", ["quickstart", "deadlock", "bcube", "large", "failing"])
 def test_an_instant_is_what_the_tables_say(opened: Opened, runs: Runs, name: str) -> None:
     result = runs[name]

@@ -153,6 +153,48 @@ def test_search(opened: Opened, text: str, state: dict[str, str]) -> None:
     assert state.items() <= viewer.state.items()
 
 
+def test_search_offers_ports_beside_their_node_and_is_not_held_up_by_blanks(opened: Opened) -> None:
+    viewer = opened("readme")
+    viewer.show(view="fabric")
+    box = viewer.page.locator("input[type=search]")
+    box.fill("leaf1")
+    viewer.rest()
+    texts = viewer.page.locator("[role=option] .hit-text").all_inner_texts()
+    assert texts[0] == "leaf1"
+    assert {f"leaf1:{port}" for port in range(5)} <= set(texts)
+    # Set past the limit of what can be typed.
+    box.evaluate(
+        "(box, text) => { box.value = text; box.dispatchEvent(new Event('input')); }", "h2" + " " * 100_000 + "h5 x"
+    )
+    viewer.rest()
+    box.fill("  h2     h5  ")
+    viewer.page.wait_for_selector("[role=option][data-kind=flow]")
+
+
+def test_keys_of_the_browser_are_left_to_it(opened: Opened) -> None:
+    viewer = opened("readme")
+    viewer.show(view="fabric", t=100_000_000)
+    for modifier in ("Control", "Alt", "Meta"):
+        viewer.page.keyboard.press(f"{modifier}+2")
+        viewer.page.keyboard.press(f"{modifier}+ArrowRight")
+    assert viewer.page.locator("main").get_attribute("data-view") == "fabric"
+    assert viewer.number("[data-readout=time]") == 100_000_000
+
+
+def test_what_could_not_be_read_is_read_again(opened: Opened) -> None:
+    viewer = opened("readme")
+    viewer.show(view="fabric", t=200_000_000)
+    viewer.page.route("**/view/flows.parquet", lambda route: route.abort())
+    viewer.page.evaluate("() => { location.hash = '#view=flow&flow=3'; }")
+    viewer.page.wait_for_selector(".notice")
+    viewer.page.unroute_all()
+    viewer.page.keyboard.press("1")
+    viewer.page.keyboard.press("3")
+    viewer.page.wait_for_selector("h2[data-flow='3']")
+    # What failed was to be reported.
+    viewer.complaints.clear()
+
+
 def test_search_among_a_million_flows(opened: Opened, runs: Runs) -> None:
     (row,) = runs["large"].flows.filter(id=777_777).to_dicts()
     viewer = opened("large")

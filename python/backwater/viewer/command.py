@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
-from backwater import console
+from backwater import console, exports
 from backwater.console import UsageError
 from backwater.result import Result, ResultError
 from backwater.viewer import files, standalone
@@ -60,7 +60,9 @@ def view(
         for label, result in zip(_labels(directories, results), results, strict=True)
     ]
     if export is not None:
-        console.write(export, standalone.html(shown))
+        with exports.writing(export, results) as partial:
+            partial.write_text(standalone.html(shown), encoding="utf-8")
+        console.written(export)
         return
     with _server(shown, port) as server:
         console.out.print(Text(f"Serving {', '.join(run.label for run in shown)} at {server.address}"), soft_wrap=True)

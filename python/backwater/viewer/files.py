@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
+import os
 import shutil
 import tempfile
 from collections.abc import Callable
@@ -25,7 +27,7 @@ def is_current(directory: Path, result: Result) -> bool:
     try:
         index: dict[str, Any] = json.loads((directory / _core.VIEW_INDEX).read_bytes())
         sizes = {name: (directory / name).stat().st_size for name in index["files"]}
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return False
     files = result.summary.files
     sums = {table: files[name].crc32 for table in _core.VIEW_TABLES if (name := f"{table}.parquet") in files}
@@ -52,36 +54,39 @@ def prepare(result: Result, tell: Callable[[int, int], None] = lambda *_: None) 
     if is_current(place, result):
         return place
     result.verify()
-    made = _temporary(result)
     try:
-        _core.build_view(str(result.directory), made.name, tell)
-    except BaseException:
-        made.cleanup()
-        raise
-    try:
-        _move(Path(made.name), place)
+        with tempfile.TemporaryDirectory(dir=result.directory, prefix=_PARTIAL) as made:
+            _core.build_view(str(result.directory), made, tell)
+            _move(Path(made), place, result)
+        return place
     except OSError:
-        result.keep(made)
-        return Path(made.name)
-    made.cleanup()
-    return place
+        # Read-only, or full.
+        elsewhere = tempfile.TemporaryDirectory(prefix="backwater-view-")
+        try:
+            _core.build_view(str(result.directory), elsewhere.name, tell)
+        except BaseException:
+            elsewhere.cleanup()
+            raise
+        result.keep(elsewhere)
+        return Path(elsewhere.name)
 
 
-def _temporary(result: Result) -> tempfile.TemporaryDirectory[str]:
-    """A directory in the result, or where none can be made there, among those that are temporary."""
-    try:
-        return tempfile.TemporaryDirectory(dir=result.directory, prefix=_PARTIAL)
-    except OSError:
-        return tempfile.TemporaryDirectory(prefix="backwater-view-")
-
-
-def _move(made: Path, place: Path) -> None:
-    """Puts files where they belong; the index, without which they are nothing, goes first and comes last."""
-    _clear(place)
+def _move(made: Path, place: Path, result: Result) -> None:
+    """Puts files where they belong, unless another process was faster; the index goes first and comes last."""
     place.mkdir(exist_ok=True)
-    for name in reversed(MADE_FILES):
-        if (made / name).exists():
-            (made / name).replace(place / name)
+    lock = os.open(place, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if is_current(place, result):
+            return
+        (place / _core.VIEW_INDEX).unlink(missing_ok=True)
+        for name in reversed(MADE_FILES):
+            if (made / name).exists():
+                (made / name).replace(place / name)
+            else:
+                (place / name).unlink(missing_ok=True)
+    finally:
+        os.close(lock)
 
 
 def clear(directory: Path) -> None:

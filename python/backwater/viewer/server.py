@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 import tempfile
 import threading
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -17,7 +18,7 @@ from typing import IO, Final
 from urllib.parse import SplitResult, parse_qs, urlsplit
 
 from backwater import _core, exports, why
-from backwater.result import Result, ResultError
+from backwater.result import RUN_FILE, Result, ResultError
 from backwater.viewer import files
 from backwater.why import words
 
@@ -37,7 +38,7 @@ _PIECE: Final = 1 << 16
 _RANGE: Final = re.compile(r"bytes=(\d*)-(\d*)")
 
 
-@dataclass(frozen=True)
+@dataclass
 class Shown:
     """A result that is shown.
 
@@ -52,6 +53,23 @@ class Shown:
     result: Result
     view: Path
     base: Path
+    _written: tuple[int, int] | None = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        self._written = self._stamp()
+
+    def _stamp(self) -> tuple[int, int] | None:
+        """What tells one content of `run.json` from another; none without the file."""
+        try:
+            status = (self.result.directory / RUN_FILE).stat()
+        except OSError:
+            return None
+        return status.st_mtime_ns, status.st_size
+
+    @property
+    def has_changed(self) -> bool:
+        """Whether another run has been written there since."""
+        return self._stamp() != self._written
 
     @property
     def files(self) -> dict[str, Path]:
@@ -96,6 +114,11 @@ class Server(ThreadingHTTPServer):
         self.shown = shown
         # One scenario is run again at a time.
         self.running = threading.Lock()
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """What is wrong on a connection; one that the browser has closed is not."""
+        if not isinstance(sys.exception(), ConnectionError):
+            super().handle_error(request, client_address)  # type: ignore[arg-type]
 
     @property
     def address(self) -> str:
@@ -173,7 +196,11 @@ class _Handler(BaseHTTPRequestHandler):
     def _run(self, number: int) -> Shown:
         if number >= len(self.server.shown):
             raise _Refused(HTTPStatus.NOT_FOUND, f"there is no run {number}")
-        return self.server.shown[number]
+        run = self.server.shown[number]
+        if run.has_changed:
+            changed = f"{run.result.directory} holds another run by now: start backwater view again"
+            raise _Refused(HTTPStatus.CONFLICT, changed)
+        return run
 
     def _file(self, run: Shown, name: str) -> None:
         """Answers with a file, or a range of its bytes. There are no files but those that a run names."""
@@ -184,12 +211,14 @@ class _Handler(BaseHTTPRequestHandler):
             self._stream(content, path.stat().st_size, _TYPES[path.suffix])
 
     def _capture(self, run: Shown, query: Mapping[str, list[str]]) -> None:
-        window = [self._number(query.get(bound, [""])[0]) for bound in ("from", "until")]
+        start, until = (self._number(query.get(bound, [""])[0]) for bound in ("from", "until"))
+        if start >= until:
+            raise _Refused(HTTPStatus.NOT_FOUND, f"no time is from {start} on and before {until}")
         with tempfile.TemporaryDirectory(prefix="backwater-") as directory:
             path = Path(directory) / exports.FILE_NAMES["pcapng"]
-            exports.export(run.result, "pcapng", path, (window[0], window[1]))
+            exports.export(run.result, "pcapng", path, (start, until))
             with path.open("rb") as content:
-                name = f"{run.label}-{window[0]}-{window[1]}.pcapng"
+                name = f"{run.label}-{start}-{until}.pcapng"
                 safe = re.sub(r"[^\w.-]+", "_", name, flags=re.ASCII)
                 self._stream(
                     content,

@@ -7,7 +7,7 @@ from typing import Final
 
 from backwater import style
 from backwater.result import ResultError
-from backwater.viewer import server
+from backwater.viewer import files, server
 from backwater.viewer.server import Shown
 
 # The most bytes of files in one page: browsers open it in some seconds.
@@ -18,8 +18,11 @@ def html(shown: list[Shown]) -> str:
     """The page with everything that it shows.
 
     Raises:
-        ResultError: If the runs are too large for one page.
+        ResultError: If the runs are too large for one page, or their files have changed.
     """
+    for run in shown:
+        if not files.is_current(run.view, run.result):
+            raise ResultError(f"the files in {run.view} have changed: another process writes there; try again")
     total = sum(path.stat().st_size for run in shown for path in run.files.values())
     if total > LARGEST:
         raise ResultError(
@@ -27,7 +30,7 @@ def html(shown: list[Shown]) -> str:
             "view the run with the server, or make a smaller one (probes.trace.from and until, a longer "
             "probes.sample_interval)"
         )
-    files = "".join(
+    scripts = "".join(
         f'<script type="application/octet-stream" data-run="{number}" data-file="{name}">'
         f"{base64.b64encode(path.read_bytes()).decode()}</script>\n"
         for number, run in enumerate(shown)
@@ -36,4 +39,4 @@ def html(shown: list[Shown]) -> str:
     listing = server.listing(shown).replace("<", "\\u003c")
     runs = f'<script type="application/json" id="runs">{listing}</script>\n'
     before, body, after = server.page().partition("</head>")
-    return f"{before}{runs}{files}{body}{after}"
+    return f"{before}{runs}{scripts}{body}{after}"

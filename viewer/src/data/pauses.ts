@@ -6,7 +6,7 @@ import { type Columns, type Group, type Table, numbers } from "./tables";
 
 const COLUMNS = ["port", "queue", "start", "end", "parent_start", "open", "cause", "via", "parent_queue", "hops"];
 /** More single pauses than these are shown as shares of bins. */
-const SINGLE = 1 << 16;
+const SINGLE = 1 << 14;
 
 export class Pauses {
   readonly #intervals: Table;

@@ -90,8 +90,12 @@ class RunData implements Data {
   }
 
   #table(name: string): Promise<Table> {
-    let table = this.#tables.get(name);
-    if (!table) this.#tables.set(name, (table = Table.open(this.#files.buffer(`${name}.parquet`))));
+    const known = this.#tables.get(name);
+    if (known) return known;
+    const table = Table.open(this.#files.buffer(`${name}.parquet`));
+    this.#tables.set(name, table);
+    // What could not be read may be readable later.
+    table.catch(() => this.#tables.delete(name));
     return table;
   }
 

@@ -17,6 +17,7 @@ export function searchbox(store: Store, runs: readonly Data[]): { element: HTMLE
     "aria-autocomplete": "list",
     autocomplete: "off",
     spellcheck: "false",
+    maxlength: 200,
   });
   let hits: Hit[] = [];
   let at = 0;

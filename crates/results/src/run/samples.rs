@@ -17,14 +17,16 @@ fn ingress_queues(
 ) -> impl Iterator<Item = IngressRow> + use<'_> {
     (0..CLASSES as u8).map(Class).filter_map(move |class| {
         let bytes = pipeline.held(port, class);
+        let threshold_bytes = pipeline.threshold(port, class);
         (bytes > 0).then(|| IngressRow {
             time_ps: now,
             node: node.into(),
             port,
             class: class.0,
             bytes,
-            threshold_bytes: pipeline.threshold(port, class),
-            headroom_bytes: pipeline.headroom(port, class),
+            threshold_bytes,
+            // What never fills up has none, whatever its port may use.
+            headroom_bytes: threshold_bytes.map_or(0, |_| pipeline.headroom(port, class)),
         })
     })
 }
