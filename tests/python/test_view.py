@@ -184,15 +184,16 @@ def test_single_queues_add_up_to_ports_and_to_buffers(result: Result) -> None:
 
 def test_queues_that_never_fill_up_use_no_headroom(tmp_path: Path) -> None:
     """Whatever their port uses: DSH has headroom by the port."""
-    changes = {
+    incast = {"kind": "incast", "degree": 8, "size": "400 KB", "receivers": "h0", "bursts": 1}
+    scenario = {
+        "run": {"until": "200 us"},
+        "topology": {"kind": "star", "hosts": 9},
+        "congestion_control": {"kind": "none"},
+        "switch": {"buffer": "400 KB", "headroom": {"kind": "dsh"}},
         "probes": {"sample_interval": "100 ns"},
-        "switch": {"buffer": "60 KB", "headroom": {"kind": "dsh"}},
-        "traffic": [
-            {"kind": "incast", "degree": 3, "size": "200 KB", "receivers": "h0", "class": 3, "bursts": 1},
-            {"kind": "incast", "degree": 3, "size": "200 KB", "receivers": "h0", "class": 1, "bursts": 1},
-        ],
+        "traffic": [incast | {"class": 3, "tag": "three"}, incast | {"class": 1, "tag": "one"}],
     }
-    result = backwater.run(Scenario.from_dict(INCAST | changes), tmp_path / "run")
+    result = backwater.run(Scenario.from_dict(scenario), tmp_path / "run")
     of_class = result.ingress.group_by("class").agg(
         pl.col("threshold_bytes").null_count(), pl.col("headroom_bytes").max()
     )

@@ -90,7 +90,7 @@ def shown_trees(viewer: Viewer) -> dict[str, tuple[int, list[Branch]]]:
     }
 
 
-@pytest.mark.parametrize("time_us", [100, 200, 400])
+@pytest.mark.parametrize("time_us", [100, 200, 300])
 def test_the_tree_of_the_example(opened: Opened, runs: Runs, time_us: int) -> None:
     """Root leaf1's port to h4, its leaves the senders, among them the victim h2, which sends elsewhere."""
     result, time = runs["readme"], time_us * 1_000_000
@@ -106,7 +106,7 @@ def test_the_tree_of_the_example(opened: Opened, runs: Runs, time_us: int) -> No
         return set().union(*({port} if not behind else leaves(behind) for port, _, _, behind in branches))
 
     assert leaves(trees["leaf1:0"][1]) <= {"h0:0", "h1:0", "h2:0", "h6:0", "leaf0:4", "spine0:1"}
-    if time_us == 200:
+    if time_us > 100:
         assert "h2:0" in leaves(trees["leaf1:0"][1])
     assert viewer.number("dd[data-readout=queued]") == sum(port_bytes(result, time).values())
 
