@@ -55,6 +55,16 @@ struct Interval {
     hops: Option<u64>,
 }
 
+/// How long a queue was paused in a bin, ps, and the port that caused most of it.
+#[derive(Clone, Copy, Debug)]
+struct Share {
+    port: u32,
+    queue: u16,
+    bin: u64,
+    cause: u32,
+    paused: u64,
+}
+
 /// Port, queue and bin; how long that queue was paused in that bin, by cause.
 type Bins = BTreeMap<(u32, u16, u64), BTreeMap<u32, u64>>;
 
@@ -183,26 +193,12 @@ impl Pauses {
 
     /// Writes a chunk of bins, and adds it to the level above.
     fn write_bins(&mut self, level: usize, chunk: u64, bins: Bins) -> Result<(), ExportError> {
-        let rows: Vec<_> = bins
-            .iter()
-            .map(|(&key, causes)| {
-                let main = causes.iter().max_by_key(|(_, length)| **length).map_or(0, |(cause, _)| *cause);
-                (key, main, causes.values().sum::<u64>())
-            })
-            .collect();
-        self.paused.write(&rows, |rows| {
-            let numbers = |of: &dyn Fn(&((u32, u16, u64), u32, u64)) -> i32| -> ArrayRef {
-                Arc::new(Int32Array::from_iter_values(rows.iter().map(of)))
-            };
-            vec![
-                numbers(&|_| level as i32),
-                numbers(&|((port, ..), ..)| *port as i32),
-                numbers(&|((_, queue, _), ..)| i32::from(*queue)),
-                numbers(&|((.., bin), ..)| *bin as i32),
-                numbers(&|(_, cause, _)| *cause as i32),
-                Arc::new(Float64Array::from_iter_values(rows.iter().map(|(.., paused)| *paused as f64))),
-            ]
-        })?;
+        let share = |(&(port, queue, bin), causes): (&(u32, u16, u64), &BTreeMap<u32, u64>)| {
+            let main = causes.iter().max_by_key(|(_, length)| **length).map_or(0, |(cause, _)| *cause);
+            Share { port, queue, bin, cause: main, paused: causes.values().sum() }
+        };
+        let shares: Vec<Share> = bins.iter().map(share).collect();
+        self.paused.write(&shares, |shares| share_columns(level, shares))?;
         if let Some(above) = self.levels.get_mut(level + 1) {
             let above = above.bins.entry(chunk / u64::from(BRANCHING)).or_default();
             for ((port, queue, bin), causes) in bins {
@@ -226,6 +222,19 @@ impl Pauses {
         let causes: Vec<u32> = causes.into_iter().take(MOST).map(|(port, _)| port).collect();
         Ok(json!({ "width_ps": self.width, "causes": causes }))
     }
+}
+
+fn share_columns(level: usize, shares: &[Share]) -> Vec<ArrayRef> {
+    let numbers =
+        |of: &dyn Fn(&Share) -> i32| -> ArrayRef { Arc::new(Int32Array::from_iter_values(shares.iter().map(of))) };
+    vec![
+        numbers(&|_| level as i32),
+        numbers(&|share| share.port as i32),
+        numbers(&|share| share.queue.into()),
+        numbers(&|share| share.bin as i32),
+        numbers(&|share| share.cause as i32),
+        Arc::new(Float64Array::from_iter_values(shares.iter().map(|share| share.paused as f64))),
+    ]
 }
 
 fn interval_columns(level: usize, rows: &[Interval]) -> Vec<ArrayRef> {
