@@ -318,7 +318,7 @@ fn all_errors_of_a_file_come_at_once() {
             "s.toml:17:18: error: faults[0].link[1] = \"spine9\": there is no such node; did you mean \"spine0\"?",
             "s.toml:28:25: error: switch.flow_control.kind = \"pfcc\": unknown name; did you mean \"pfc\"? (allowed: none, pfc, bfc, per-flow, pyrrha, pfc-star, port-fc)",
             "s.toml:29:36: error: switch.headroom.alpha = true: must be a number from 0 to 64",
-            "s.toml:37:1: error: probes.pausses: unknown key; did you mean \"pauses\"? (allowed: sample_interval, pauses, ingress, goodput, paths, flows, trace, deadlock_check, vulnerable_share)",
+            "s.toml:37:1: error: probes.pausses: unknown key; did you mean \"pauses\"? (allowed: sample_interval, queues, pauses, ingress, goodput, paths, flows, trace, deadlock_check, vulnerable_share)",
             "s.toml:42:8: error: traffic[0].load = 5: must be from 0 to 1",
             "s.toml:48:20: error: traffic[1].receivers[1] = \"g1\": there is no host \"g1\""
         ]
