@@ -8,7 +8,7 @@
 //! | `waits.parquet` | where the time of flows has gone |
 //! | `events.parquet` | what nodes did, event by event |
 //! | `pauses.parquet` | a row per interval in which an egress queue was paused |
-//! | `queues.parquet`, `ports.parquet`, `buffers.parquet`, `goodput.parquet`, `paths.parquet`, `balancing.parquet` | samples |
+//! | `queues.parquet`, `egress.parquet`, `ingress.parquet`, `ports.parquet`, `buffers.parquet`, `goodput.parquet`, `paths.parquet`, `balancing.parquet` | samples |
 //! | `switches.parquet` | a row per switch |
 //! | `reordering.parquet` | how many packets came how far before an earlier one |
 //!

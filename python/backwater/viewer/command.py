@@ -33,7 +33,7 @@ def view(
             "--port",
             min=0,
             max=_LARGEST_PORT,
-            help=f"Port to serve on; 0 takes any that is free (default: {PORT}, or the next that is free).",
+            help=f"Port to serve on; 0 takes any that is free (default: {PORT}, or any if that is in use).",
             show_default=False,
         ),
     ] = None,
