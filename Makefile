@@ -75,6 +75,7 @@ lint: setup ## Check format, style and types
 	$(BIN)/mypy
 	$(BIN)/python -m mypy.stubtest backwater._core
 	$(BIN)/python tests/rooms.py
+	$(BIN)/python tests/python_rooms.py
 	$(BIN)/python docs/generate.py --check
 
 format: $(BIN)/maturin ## Format all sources

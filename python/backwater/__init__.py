@@ -9,9 +9,10 @@
 from backwater import extension  # noqa: F401 - chooses the core, so it comes before it
 from backwater._core import ScenarioError, version
 from backwater.analysis import Analysis, TofinoMemory, tofino_memory
-from backwater.result import Result, ResultError
+from backwater.directory import ResultError
+from backwater.result import Result, run
 from backwater.scenario import Scenario
-from backwater.simulation import InUseError, RunInterrupted, run
+from backwater.simulation import InUseError, RunInterrupted
 from backwater.summary import Outcome, Summary
 
 __version__ = version()

@@ -1,5 +1,5 @@
 """`python -m backwater` is the command line."""
 
-from backwater.cli import main
+from backwater.cli.main import main
 
 main()

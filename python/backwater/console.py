@@ -25,14 +25,16 @@ from rich.progress import (
 from rich.table import Table
 from rich.text import Text
 
-from backwater import style, victims, views
-from backwater.result import read_summary
+from backwater import style, victims
+from backwater.directory import read_summary
+from backwater.views import flows as views
+from backwater.views.view import View
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from backwater import _core
-    from backwater.result import Result
+    from backwater.directory import ResultDirectory
     from backwater.summary import Fact
 
 # A file or a pipe has no width: wide enough that no table is folded.
@@ -64,6 +66,12 @@ class UsageError(Exception):
 def message(text: str, hint: str = "", severity: str = "error") -> None:
     """One complaint without a place in a file."""
     diagnostics([{"severity": severity, "message": text, "hint": hint}])
+
+
+def notes(texts: Sequence[str]) -> None:
+    """Facts that are worth telling, on standard error."""
+    for text in texts:
+        err.print(Text(f"note: {text}", "dim"), soft_wrap=True)
 
 
 def diagnostics(entries: Sequence[Mapping[str, Any]]) -> None:
@@ -112,7 +120,7 @@ def _marker(source: str, column: int) -> str:
     return " " * (column - 1) + "^" * (len(token.group()) if token else 1)
 
 
-def table(view: views.View) -> Table:
+def table(view: View) -> Table:
     """A view as a table of the terminal."""
     rendered = Table(
         title=view.title,
@@ -158,7 +166,7 @@ def _facts(facts: Sequence[Fact]) -> Table:
     return grid
 
 
-def summary(result: Result) -> RenderableType:
+def summary(result: ResultDirectory) -> RenderableType:
     """Verdicts beside costs, what went wrong, the tables of flow completion times, and the main cause of PAUSE.
 
     To be printed uncropped: it ends with a command to copy, which may be longer than a line.
@@ -176,7 +184,7 @@ def summary(result: Result) -> RenderableType:
     return Group(Text(result.summary.name, "bold"), sides, *alarms, *map(table, fct), *causes)
 
 
-def as_json(result: Result) -> str:
+def as_json(result: ResultDirectory) -> str:
     """The summary and the tables of flow completion times for machines."""
     from backwater import tables  # noqa: PLC0415 - only here
 

@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 from typing import Literal
 
 from backwater import _core
-from backwater.result import FILES, REPORT_FILE, RUN_FILE, Result, ResultError
+from backwater.directory import FILES, REPORT_FILE, RUN_FILE, ResultDirectory, ResultError
 
 Kind = Literal["perfetto", "pcapng"]
 # How the file of an export is called that is given no name.
@@ -20,7 +20,7 @@ FILE_NAMES: dict[Kind, str] = {"perfetto": "trace.perfetto", "pcapng": "frames.p
 DISSECTOR = "backwater.lua"
 
 
-def export(result: Result, kind: Kind, output: Path, window: tuple[int, int] | None = None) -> int:
+def export(result: ResultDirectory, kind: Kind, output: Path, window: tuple[int, int] | None = None) -> int:
     """Writes a result as a file for another tool; it never simulates.
 
     Args:
@@ -48,7 +48,7 @@ def export(result: Result, kind: Kind, output: Path, window: tuple[int, int] | N
 
 
 @contextmanager
-def writing(output: Path, results: Iterable[Result]) -> Iterator[Path]:
+def writing(output: Path, results: Iterable[ResultDirectory]) -> Iterator[Path]:
     """Gives the block another file to write, which takes the place of `output` when the block is done.
 
     Args:

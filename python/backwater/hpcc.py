@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
-    from backwater.result import Result, Topology
+    from backwater.directory import ResultDirectory
+    from backwater.topology import Topology
 
 # Header of a data packet without INT: 14 B PPP, 20 B IPv4, 8 B UDP, 6 B sequence number and priority group.
 HEADER_BYTES: Final = 48
@@ -52,7 +53,7 @@ class Route:
         return 2 * self.delay_ns + self.packet_ns + wire * 8 * _NS_PER_SECOND // self.rate_bps
 
 
-def export(result: Result, output: Path) -> list[str]:
+def export(result: ResultDirectory, output: Path) -> list[str]:
     """Writes `fct.txt` and `pfc.txt` into a directory.
 
     Returns:
@@ -75,7 +76,7 @@ def address(node: int) -> int:
     return _FIRST_ADDRESS + (node // 256) * 0x10000 + (node % 256) * 0x100
 
 
-def _fct_lines(result: Result) -> Iterator[str]:
+def _fct_lines(result: ResultDirectory) -> Iterator[str]:
     numbers = {name: number for number, name in enumerate(result.topology.nodes["name"])}
     payload = units.size(result.summary.scenario["network"]["mtu"])
     paths = _Paths(result.topology, payload)
@@ -105,7 +106,7 @@ def _ports_of_tags(traffic: Iterable[dict[str, Any]]) -> dict[str, str]:
     return {tag: port for part in parts for port, tag in reversed(part["port_tags"].items())}
 
 
-def _pfc_lines(result: Result) -> Iterator[str]:
+def _pfc_lines(result: ResultDirectory) -> Iterator[str]:
     nodes = result.topology.nodes.with_row_index("number").with_columns(
         is_switch=(pl.col("kind") != "host").cast(pl.UInt8)
     )

@@ -11,7 +11,8 @@ import polars as pl
 from backwater import style, tables
 
 if TYPE_CHECKING:
-    from backwater.result import Port, Result
+    from backwater.directory import ResultDirectory
+    from backwater.topology import Port
 
 T = TypeVar("T")
 
@@ -54,7 +55,7 @@ def by_position(names: Sequence[str]) -> dict[str, Look]:
     return {name: Look(colour) for name, colour in zip(names, style.colours(names), strict=True)}
 
 
-def of_result(result: Result) -> Looks:
+def of_result(result: ResultDirectory) -> Looks:
     """Chooses how the nodes and ports of a result are drawn.
 
     Nodes come in turns from those with the fullest buffer, the most headroom in use, the longest egress queue, and the

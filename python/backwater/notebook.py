@@ -12,7 +12,7 @@ from backwater import style
 
 if TYPE_CHECKING:
     from backwater.summary import Summary
-    from backwater.views import View
+    from backwater.views.view import View
 
 
 @cache

@@ -23,7 +23,7 @@ from backwater.looks import Look, Looks
 from backwater.topology_plot import topology_chart
 
 if TYPE_CHECKING:
-    from backwater.result import Result
+    from backwater.directory import ResultDirectory
 
 Chart = alt.Chart | alt.LayerChart | alt.FacetChart
 
@@ -73,7 +73,7 @@ class Clock:
     marks: Mapping[str, int] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, results: Mapping[str, Result]) -> Clock:
+    def of(cls, results: Mapping[str, ResultDirectory]) -> Clock:
         """The axis of the results, with the onsets of their deadlocks."""
         onsets = {
             f"deadlock of {label}" if len(results) > 1 else "deadlock": result.summary.deadlock.onset_ps
@@ -341,7 +341,7 @@ def pause_timeline(intervals: pl.DataFrame, hidden: int, clock: Clock, ports: Ma
 class Plots:
     """The charts of one result; each method returns an altair chart. A node has the same colour in all of them."""
 
-    def __init__(self, result: Result) -> None:
+    def __init__(self, result: ResultDirectory) -> None:
         self._result = result
         self._clock = Clock.of({"": result})
         self._interval = result.summary.sample_interval_ps

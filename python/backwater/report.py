@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING
 import polars as pl
 import vl_convert
 
-from backwater import looks, notebook, plots, style, tables, victims, views
+from backwater import looks, notebook, plots, style, tables, victims
+from backwater.views import comparison as comparing
+from backwater.views import flows as views
 
 if TYPE_CHECKING:
-    from backwater.result import Result
+    from backwater.directory import ResultDirectory
 
 
 @cache
@@ -33,13 +35,13 @@ def _wide(chart: plots.Chart) -> dict[str, object]:
     return {**spec, "width": "container", "autosize": {"type": "fit-x", "contains": "padding"}}
 
 
-def fragment(result: Result) -> str:
+def fragment(result: ResultDirectory) -> str:
     """Verdicts, flow completion times, and who suffered because of whom, as a piece of HTML without scripts."""
     worst = victims.worst_victim(result)
     said = "" if worst is None else f"{victims.sentence(result, worst)} result.why({worst.flow['id']})"
     picture, alt = "", ""
     if not tables.finished(result.flows).is_empty():
-        chart = result.plot.slowdown_cdf()
+        chart = plots.Plots(result).slowdown_cdf()
         heading = plots.json_spec(chart)["title"]
         picture, alt = plots.svg(chart), f"{heading['text']}: {heading['subtitle']}"
     return notebook.fragment(
@@ -52,7 +54,7 @@ def fragment(result: Result) -> str:
     )
 
 
-def report(results: Mapping[str, Result]) -> str:
+def report(results: Mapping[str, ResultDirectory]) -> str:
     """One page about each of the results in turn.
 
     Args:
@@ -63,8 +65,8 @@ def report(results: Mapping[str, Result]) -> str:
     )
 
 
-def _run(label: str, result: Result) -> dict[str, object]:
-    summary, plot = result.summary, result.plot
+def _run(label: str, result: ResultDirectory) -> dict[str, object]:
+    summary, plot = result.summary, plots.Plots(result)
     return {
         "label": label,
         "summary": summary,
@@ -82,7 +84,7 @@ def _run(label: str, result: Result) -> dict[str, object]:
     }
 
 
-def comparison(results: Mapping[str, Result]) -> str:
+def comparison(results: Mapping[str, ResultDirectory]) -> str:
     """One page with the results side by side: tables, then charts with a line per run."""
     clock = plots.Clock.of(results)
     received = {label: _received(result) for label, result in results.items()}
@@ -101,12 +103,12 @@ def comparison(results: Mapping[str, Result]) -> str:
         "compare.html.j2",
         title=" / ".join(results),
         summaries={label: result.summary for label, result in results.items()},
-        views=[*views.comparison(results), views.differences(results)],
+        views=[*comparing.comparison(results), comparing.differences(results)],
         charts=[_wide(chart) for chart in charts],
     )
 
 
-def _completion_charts(results: Mapping[str, Result]) -> Iterator[plots.Chart]:
+def _completion_charts(results: Mapping[str, ResultDirectory]) -> Iterator[plots.Chart]:
     """For every tag that a run has, its completion times against size and their distribution, a line per run."""
     runs = {label: plots.by_tag(result.flows) for label, result in results.items()}
     for tag in dict.fromkeys(tag for tags in runs.values() for tag in tags):
@@ -117,12 +119,12 @@ def _completion_charts(results: Mapping[str, Result]) -> Iterator[plots.Chart]:
         yield plots.slowdown_cdf(flows, "run", f"Slowdown: {tag}")
 
 
-def _fullest(result: Result) -> pl.DataFrame:
+def _fullest(result: ResultDirectory) -> pl.DataFrame:
     samples, summary = tables.buffer_samples(result.buffers), result.summary
     return tables.highest(samples, summary.sample_interval_ps, summary.simulated_ps, series=1)
 
 
-def _received(result: Result) -> pl.DataFrame:
+def _received(result: ResultDirectory) -> pl.DataFrame:
     summary = result.summary
     frame = tables.throughput(result.ports, result.topology.nodes, summary.sample_interval_ps, summary.simulated_ps)
     return frame.filter(direction=tables.RECEIVED).drop("direction")

@@ -168,6 +168,9 @@ class Scenario:
 
     def _repr_html_(self) -> str:
         """A short table of what is simulated, and the warnings, for notebooks."""
-        from backwater import notebook, views  # noqa: PLC0415 - not every user is in a notebook
+        from backwater import notebook  # noqa: PLC0415 - not every user is in a notebook
+        from backwater.views import scenario as views  # noqa: PLC0415 - as above
 
-        return notebook.fragment([views.scenario(self)], alarms=[warning["message"] for warning in self.warnings])
+        return notebook.fragment(
+            [views.brief(self.name, self.plan)], alarms=[warning["message"] for warning in self.warnings]
+        )

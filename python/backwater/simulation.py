@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from backwater.result import FILES, PARTIAL_FILES, Result
+from backwater.directory import FILES, PARTIAL_FILES, ResultDirectory
 from backwater.viewer import files
 
 if TYPE_CHECKING:
@@ -27,10 +27,10 @@ class RunInterrupted(KeyboardInterrupt):
     """^C ended the run early.
 
     Attributes:
-        result: What had been simulated by then; valid, with outcome `interrupted`.
+        result: What had been simulated by then; valid, with outcome `interrupted`. `backwater.run` gives a `Result`.
     """
 
-    def __init__(self, result: Result) -> None:
+    def __init__(self, result: ResultDirectory) -> None:
         super().__init__("interrupted")
         self.result = result
 
@@ -66,26 +66,8 @@ def run(
     output: str | Path | None = None,
     threads: int = 1,
     progress: Callable[[Progress], None] | None = None,
-) -> Result:
-    """Simulates a scenario.
-
-    Args:
-        scenario: What to simulate.
-        output: Result directory, made if need be. Without one, the result lives in a temporary directory as long as the
-            returned object does.
-        threads: Number of threads; results do not depend on it.
-        progress: Called about ten times a second.
-
-    Returns:
-        The result; look at `result.summary.outcome` before trusting its tables.
-
-    Raises:
-        RunInterrupted: On ^C, with the partial result.
-        InUseError: If another process is writing to `output`.
-        FileExistsError: If `output` holds the result of another run.
-        OSError: If `output` cannot be written.
-        ValueError: If the network of the scenario cannot be, or that many threads.
-    """
+) -> ResultDirectory:
+    """Simulates a scenario; `backwater.result.run` says what it takes and raises."""
     if output is None:
         result, interrupted = simulate_apart(scenario, threads, progress)
     else:
@@ -105,7 +87,7 @@ def simulate(
     threads: int,
     progress: Callable[[Progress], None] | None,
     stop_ps: int | None = None,
-) -> tuple[Result, bool]:
+) -> tuple[ResultDirectory, bool]:
     """Simulates a scenario into a directory that the caller owns; the result, and whether ^C ended it early.
 
     A run ends, as if it had been interrupted, when everything before `stop_ps` has happened.
@@ -124,12 +106,12 @@ def simulate(
     except KeyboardInterrupt:
         interrupted = True
     simulation.finish(interrupted)
-    return Result.load(directory), interrupted
+    return ResultDirectory.load(directory), interrupted
 
 
 def simulate_apart(
     scenario: Scenario, threads: int, progress: Callable[[Progress], None] | None, stop_ps: int | None = None
-) -> tuple[Result, bool]:
+) -> tuple[ResultDirectory, bool]:
     """The same into a temporary directory, which lives as long as the result does."""
     directory = tempfile.TemporaryDirectory(prefix="backwater-")
     try:

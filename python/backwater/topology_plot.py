@@ -17,8 +17,8 @@ from backwater.tables import largest
 
 if TYPE_CHECKING:
     from backwater.looks import Look
-    from backwater.result import Topology
     from backwater.summary import DeadQueue
+    from backwater.topology import Topology
 
 IS_HOST = pl.col("kind") != "switch"
 

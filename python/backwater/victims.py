@@ -11,11 +11,12 @@ from typing import Any, Final
 import polars as pl
 
 from backwater import style, tables
-from backwater.result import Port, Result
+from backwater.directory import ResultDirectory
 from backwater.style import listed
 from backwater.summary import CLASSES
 from backwater.tables import of_class
-from backwater.views import WORST, View, more
+from backwater.topology import Port
+from backwater.views.view import WORST, View, more
 
 # Flows that are looked at for blame, those with the most bytes first.
 SUSPECTS: Final = 2000
@@ -61,18 +62,18 @@ class Victim:
         return _sources(self.suspects)
 
 
-def slowest(result: Result, count: int = WORST) -> list[Victim]:
+def slowest(result: ResultDirectory, count: int = WORST) -> list[Victim]:
     """The flows that took longest against an idle fabric, those that are not complete included."""
     return [_victim(result, row) for row in _most(result, "against_idle", pl.col("bytes").is_not_null(), count)]
 
 
-def worst_victim(result: Result) -> Victim | None:
+def worst_victim(result: ResultDirectory) -> Victim | None:
     """The flow that stood longest behind PAUSEs of ports that it does not pass; none if none did."""
     rows = _most(result, "blocked_ps", pl.col("blocked_ps") > 0, 1)
     return _victim(result, rows[0], is_innocent=True) if rows else None
 
 
-def _most(result: Result, column: str, which: pl.Expr, count: int) -> list[dict[str, Any]]:
+def _most(result: ResultDirectory, column: str, which: pl.Expr, count: int) -> list[dict[str, Any]]:
     """The flows with most of something, with the columns `taken_ps` and `against_idle` (how often the idle time)."""
     end = result.summary.simulated_ps
     flows = result.flows.with_columns(taken_ps=tables.taken(end), against_idle=tables.against_idle(end)).filter(which)
@@ -81,7 +82,7 @@ def _most(result: Result, column: str, which: pl.Expr, count: int) -> list[dict[
     return rows.sort([column, "id"], descending=[True, False]).to_dicts()
 
 
-def _victim(result: Result, row: dict[str, Any], is_innocent: bool = False) -> Victim:
+def _victim(result: ResultDirectory, row: dict[str, Any], is_innocent: bool = False) -> Victim:
     start, own = row["start_ps"], result.topology.known_ports_of(row)
     end = start + row["taken_ps"]
     roots = _roots(result, row, result.topology.ports_of(row), start, end)
@@ -101,7 +102,7 @@ def _victim(result: Result, row: dict[str, Any], is_innocent: bool = False) -> V
     return Victim(row, row["taken_ps"], row["against_idle"], root, length, suspects)
 
 
-def _roots(result: Result, row: dict[str, Any], path: list[Port], start: int, end: int) -> Counter[Port]:
+def _roots(result: ResultDirectory, row: dict[str, Any], path: list[Port], start: int, end: int) -> Counter[Port]:
     """How long gates on the way of a flow were closed, by root; where the way is not known, those of its host."""
     places = path or [(row["src"], port) for (node, port) in result.topology.ports if node == row["src"]]
     on_path = pl.any_horizontal((pl.col("node") == node) & (pl.col("port") == port) for node, port in places)
@@ -116,7 +117,7 @@ def _roots(result: Result, row: dict[str, Any], path: list[Port], start: int, en
     return Counter({(node, port): length for node, port, length in sums.iter_rows()})
 
 
-def _suspects(result: Result, start: int, end: int) -> list[tuple[list[Port], Suspect]]:
+def _suspects(result: ResultDirectory, start: int, end: int) -> list[tuple[list[Port], Suspect]]:
     """The flows that can have delivered most between two instants, the most bytes first, and the ports of their ways.
 
     Of what a flow delivered, the share counts that its time between the instants has in all its time.
@@ -149,7 +150,7 @@ def _sources(suspects: Iterable[Suspect]) -> list[str]:
     return [src for src, _ in sources.most_common()]
 
 
-def sentence(result: Result, victim: Victim) -> str:
+def sentence(result: ResultDirectory, victim: Victim) -> str:
     """A victim and its root; `command` goes on from there."""
     flow, blocked = victim.flow, style.duration(victim.flow["blocked_ps"])
     met = f", where flows from {listed(victim.sources)} met" if victim.suspects else ""
@@ -160,12 +161,12 @@ def sentence(result: Result, victim: Victim) -> str:
     )
 
 
-def command(result: Result, victim: Victim) -> str:
+def command(result: ResultDirectory, victim: Victim) -> str:
     """The command that tells where the time of a victim went."""
     return f"backwater why {shlex.quote(str(result.directory))} {victim.flow['id']}"
 
 
-def table(result: Result, victims: Iterable[Victim]) -> View:
+def table(result: ResultDirectory, victims: Iterable[Victim]) -> View:
     """Flows, what they suffered, and who is to blame."""
     rows = [
         (
@@ -184,7 +185,7 @@ def table(result: Result, victims: Iterable[Victim]) -> View:
     return View("Slowest flows", headers, rows, text_columns=3, note=note)
 
 
-def _blame(result: Result, victim: Victim) -> str:
+def _blame(result: ResultDirectory, victim: Victim) -> str:
     if victim.root is None:
         return "met nobody" if victim.flow["path"] is not None else "not known: its way is not"
     root = result.topology.place(victim.root)
@@ -195,7 +196,7 @@ def _blame(result: Result, victim: Victim) -> str:
 # ------------------------------------------------------------------------------------------------------ hot spots
 
 
-def _flows_through(result: Result) -> dict[Port, list[Suspect]]:
+def _flows_through(result: ResultDirectory) -> dict[Port, list[Suspect]]:
     """By port: the largest flows that pass it."""
     through: dict[Port, list[Suspect]] = defaultdict(list)
     for ports, suspect in _suspects(result, 0, result.summary.simulated_ps):
@@ -213,7 +214,7 @@ def _queues(numbers: Iterable[int]) -> str:
     return {0: "", 1: "class "}.get(len(classes), "classes ") + text
 
 
-def causes(result: Result) -> View:
+def causes(result: ResultDirectory) -> View:
     """The congested ports that paused others longest, and whose flows met there."""
     frame = tables.pause_causes(result.pauses, result.summary.simulated_ps)
     through = _flows_through(result)
@@ -236,7 +237,7 @@ def causes(result: Result) -> View:
 ENDING: Final = "A port causes PAUSE as long as more comes to it than its link takes away."
 
 
-def main_cause(result: Result) -> str:
+def main_cause(result: ResultDirectory) -> str:
     """The port that paused others longest, whose flows met there, and what would end it; empty without a PAUSE."""
     frame = tables.pause_causes(result.pauses, result.summary.simulated_ps)
     total = frame["paused_ps"].sum()
@@ -254,7 +255,7 @@ def main_cause(result: Result) -> str:
     )
 
 
-def paused(result: Result) -> View:
+def paused(result: ResultDirectory) -> View:
     """The egress queues that were paused longest, by whom, and the port to blame."""
     end = result.summary.simulated_ps
     closed = tables.closed_pauses(result.pauses, end)

@@ -18,7 +18,7 @@ from typer.testing import Result as CommandResult
 
 from backwater import Result
 from backwater._core import SCHEMA_VERSION
-from backwater.cli import app
+from backwater.cli.main import app
 from backwater.experiment.format import Content
 from backwater.summary import Deadlock, DeadQueue
 

@@ -13,9 +13,10 @@ import pytest
 from typer.testing import CliRunner, Result
 
 import backwater
-from backwater import cli, simulation
-from backwater.cli import app
-from backwater.result import FILES, VIEW_DIRECTORY
+from backwater import simulation
+from backwater.cli.main import app
+from backwater.cli.run import _next_directory
+from backwater.directory import FILES, VIEW_DIRECTORY
 from conftest import RUN, write_result
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
@@ -135,7 +136,7 @@ def test_a_directory_is_owned_until_its_report_is_written(small: Path, monkeypat
             backwater.run(backwater.Scenario.load(small), "out")
         return "report"
 
-    monkeypatch.setattr(cli, "_report", report)
+    monkeypatch.setattr("backwater.cli.run.report_of", report)
     outcome = command_line("run", small, "-q", "-o", "out")
     assert outcome.exit_code == 0, outcome.output
     with simulation.owning(Path("out")):
@@ -147,7 +148,7 @@ def test_processes_that_choose_a_directory_at_once_choose_different_ones(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     with ThreadPoolExecutor(8) as pool:
-        chosen = [*pool.map(cli._next_directory, ["small"] * 64)]
+        chosen = [*pool.map(_next_directory, ["small"] * 64)]
     assert sorted(chosen) == sorted(Path("results").iterdir())
     assert len(chosen) == 64
 

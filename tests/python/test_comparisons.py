@@ -8,7 +8,7 @@ from backwater.experiment import comparisons
 from backwater.experiment.claims import Values
 from backwater.experiment.format import Content
 from backwater.experiment.grid import Point
-from backwater.views import View
+from backwater.views.view import View
 
 AXES: dict[str, dict[str, dict[str, object]]] = {
     "load": {"1": {}, "2": {}},

@@ -17,8 +17,8 @@ from scapy.layers.l2 import Ether
 from scapy.utils import RawPcapNgReader
 
 from backwater import Result
+from backwater.directory import ResultError
 from backwater.exports import Kind, dissector, export
-from backwater.result import ResultError
 from traced import INCAST, sent, traced
 
 

@@ -29,7 +29,7 @@ def build(folder: Path) -> Path:
     python = sys.executable
     maturin = [str(Path(python).with_name("maturin")), "build", "--profile", "dev", "--interpreter", python]
     subprocess.run([*maturin, "--out", str(wheels)], cwd=folder, env=env, check=True)
-    subprocess.run(["cargo", "clean", "--quiet", "--package", "on-off"], cwd=folder, env=env, check=True)  # noqa: S607
+    subprocess.run(["cargo", "clean", "--quiet", "--package", "on-off"], cwd=folder, env=env, check=True)
     [wheel] = wheels.iterdir()
     install = [python, "-m", "pip", "install", "--quiet", "--no-index", "--no-deps", "--target", str(site), str(wheel)]
     subprocess.run(install, check=True)

@@ -14,13 +14,13 @@ import pytest
 
 import backwater
 from backwater import Result, tables, units
+from backwater.directory import DamagedError
 from backwater.experiment import measures, record, sweep, witnesses
 from backwater.experiment.format import Content
 from backwater.experiment.grid import Experiment, Point
 from backwater.experiment.record import Core, Record, Witness
 from backwater.experiment.store import Job, Store
 from backwater.experiment.study import Study
-from backwater.result import DamagedError
 from conftest import LOSING, TINY, command_line, edited
 
 CHARTS = """

@@ -9,8 +9,8 @@ REPOSITORY = Path(__file__).parents[2]
 CHECK = REPOSITORY / "tests" / "rooms.py"
 
 
-def check(*arguments: Path) -> tuple[int, str, str]:
-    done = subprocess.run([sys.executable, CHECK, *arguments], capture_output=True, text=True, check=False)
+def check(*arguments: Path, script: Path = CHECK) -> tuple[int, str, str]:
+    done = subprocess.run([sys.executable, script, *arguments], capture_output=True, text=True, check=False)
     return done.returncode, done.stdout, done.stderr
 
 
@@ -85,3 +85,66 @@ def test_a_circle_of_more_than_three_files_is_found(tmp_path: Path) -> None:
     )
     (room / "d.rs").write_text("// use crate::model::a::X;\n", encoding="utf-8")
     assert check(tmp_path) == (0, "", "")
+
+
+# --- the Python package
+
+
+@pytest.fixture
+def package(tmp_path: Path) -> Path:
+    """A small package that breaks no rule, in a repository."""
+    subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
+    files = {
+        "__init__.py": "from backwater.result import Result\n",
+        "__main__.py": "from backwater.cli.main import main\n",
+        "cli/main.py": "from backwater import result\n",
+        "directory.py": "from backwater import _core\n",
+        "result.py": "import backwater.directory\n",
+    }
+    for name, text in files.items():
+        file = tmp_path / "python/backwater" / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+    return tmp_path
+
+
+def check_package(root: Path) -> list[str]:
+    code, found, errors = check(root, script=REPOSITORY / "tests/python_rooms.py")
+    assert (code, errors) == (bool(found), "")
+    return found.splitlines()
+
+
+def test_a_package_that_breaks_no_rule_passes(package: Path) -> None:
+    assert check_package(package) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "from backwater.result import Result\n",
+        "from backwater import result\n",
+        "import backwater.result\n",
+        "def f():\n    from backwater import result\n",
+        "if TYPE_CHECKING:\n    from backwater.result import Result\n",
+    ],
+)
+def test_a_circle_of_two_files_is_found_wherever_they_import_each_other(package: Path, text: str) -> None:
+    (package / "python/backwater/directory.py").write_text(text, encoding="utf-8")
+    circle = "python/backwater/directory.py, python/backwater/result.py"
+    assert check_package(package) == [f"2 files import each other in a circle: {circle}"]
+
+
+def test_nothing_imports_the_command_line(package: Path) -> None:
+    (package / "python/backwater/directory.py").write_text("from backwater.cli import main\n", encoding="utf-8")
+    complaint = "python/backwater/directory.py: nothing but the command line imports python/backwater/cli/main.py"
+    assert complaint in check_package(package)
+
+
+@pytest.mark.parametrize(("file", "most"), [("python/backwater/cli/run.py", 150), ("tests/python/test_it.py", 500)])
+def test_a_file_that_is_too_long_is_found(package: Path, file: str, most: int) -> None:
+    long = package / file
+    long.parent.mkdir(parents=True, exist_ok=True)
+    long.write_text("x = 1\n" * most, encoding="utf-8")
+    assert check_package(package) == []
+    long.write_text("x = 1\n" * (most + 1), encoding="utf-8")
+    assert check_package(package) == [f"{file}: {most + 1} lines, of {most} at most"]

@@ -2,7 +2,8 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
-from backwater import Result, tables, views
+from backwater import Result, tables
+from backwater.views import flows as views
 from conftest import END, INTERVAL, US
 
 

@@ -12,7 +12,7 @@ import pytest
 
 import backwater
 from backwater import Result, Scenario, _core, simulation, victims
-from backwater.result import DamagedError, ResultError
+from backwater.directory import DamagedError, ResultError
 from backwater.viewer import files
 from conftest import seal
 from traced import INCAST

@@ -17,9 +17,10 @@ from pathlib import Path
 import pytest
 
 from backwater import Result, _core, simulation
+from backwater.cli import view as command
+from backwater.directory import ResultError
 from backwater.exports import export
-from backwater.result import ResultError
-from backwater.viewer import command, files, standalone
+from backwater.viewer import files, standalone
 from backwater.viewer.server import Server, Shown
 from conftest import command_line, write_result
 from traced import traced

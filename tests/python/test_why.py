@@ -10,8 +10,8 @@ import pytest
 
 import backwater
 from backwater import Result, Scenario, console, victims
+from backwater.directory import ResultError
 from backwater.exports import export
-from backwater.result import ResultError
 from backwater.why import DiffersError, Explanation, Wait, flow_called, words
 from backwater.why.explain import bytes_during, closed_meanwhile
 from backwater.why.rerun import Rerun

@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import Locator
 
 from backwater import Result
-from backwater.result import Port
+from backwater.topology import Port
 from viewing import Opened, Runs, Viewer
 
 

@@ -10,7 +10,7 @@ from backwater.experiment import measures
 from backwater.experiment.claims import Estimate, Values, compared
 from backwater.experiment.format import Compare, Comparison, Content
 from backwater.experiment.grid import Point
-from backwater.views import View
+from backwater.views.view import View
 
 Place = Mapping[str, str]
 

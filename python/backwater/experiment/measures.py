@@ -11,6 +11,7 @@ from typing import Any, Final, assert_never
 import polars as pl
 
 from backwater import _core, tables, units
+from backwater.directory import RUN_FILE, ResultDirectory, ResultError
 from backwater.experiment.format import (
     AnalysisMeasure,
     Balancing,
@@ -42,7 +43,7 @@ from backwater.experiment.format import (
     Window,
     port_parts,
 )
-from backwater.result import RUN_FILE, Result, ResultError, Topology
+from backwater.topology import Topology
 
 MeasureOfRun = (
     FlowMeasure
@@ -191,7 +192,7 @@ def _of_flows(flows: pl.DataFrame, value: FlowValue) -> pl.Series:
     return flows.select(_FLOW_VALUES[value][0].cast(pl.Float64).alias(value)).to_series()
 
 
-def ingress_values(result: Result, which: Ingress) -> pl.Series:
+def ingress_values(result: ResultDirectory, which: Ingress) -> pl.Series:
     """A value of the stops of ingress queues, or of the local maxima of the headroom that switches used."""
     warmup = units.picoseconds(result.summary.scenario["run"]["warmup"])
     if which.value.startswith("switch-"):
@@ -246,7 +247,7 @@ def ends(window: Window, simulated_ps: int) -> tuple[int, int]:
     return units.picoseconds(window.from_), simulated_ps if window.to is None else units.picoseconds(window.to)
 
 
-def throughput(result: Result, which: Throughput, window: Window) -> pl.DataFrame:
+def throughput(result: ResultDirectory, which: Throughput, window: Window) -> pl.DataFrame:
     """Rates over time, or shares of links' rates: `time_ps` (end of the sample interval) and `gbps` or `share`.
 
     There is a row for every interval of the window.
@@ -260,13 +261,13 @@ def throughput(result: Result, which: Throughput, window: Window) -> pl.DataFram
     return _at_every_sample(result, sums, window).select("time_ps", gbps=rate)
 
 
-def _share(result: Result) -> pl.Expr:
+def _share(result: ResultDirectory) -> pl.Expr:
     """What the bytes of a sample interval are of what the link can carry in it."""
     interval = result.summary.sample_interval_ps / tables.PS_PER_SECOND
     return pl.col("bytes") * tables.BITS_PER_BYTE / (pl.col("rate_bps") * interval)
 
 
-def _of_ports(result: Result, measure: ThroughputMeasure) -> pl.Series:
+def _of_ports(result: ResultDirectory, measure: ThroughputMeasure) -> pl.Series:
     """The mean during the window of the rate of each port, or of its share of that of its link."""
     ports, samples = _senders(result.topology, measure), _at_every_sample(result, _NO_SAMPLES, measure)
     frames = _frames(result, measure).join(samples, on="time_ps", how="semi")
@@ -278,7 +279,7 @@ def _of_ports(result: Result, measure: ThroughputMeasure) -> pl.Series:
     return ports.join(sums, on=["node", "port"], how="left").select(mean).to_series().drop_nulls()
 
 
-def queue(result: Result, which: Queue, window: Window) -> pl.DataFrame:
+def queue(result: ResultDirectory, which: Queue, window: Window) -> pl.DataFrame:
     """The length of a queue over time: `time_ps`, `bytes`, for every sample of the window."""
     chosen = chosen_ports(result.topology, which.ports).select("node", pl.col("port").cast(pl.UInt16))
     sampled = result.queues.select("time_ps", pl.col("node").cast(pl.String), "port", "bytes")
@@ -286,14 +287,14 @@ def queue(result: Result, which: Queue, window: Window) -> pl.DataFrame:
     return _at_every_sample(result, longest, window)
 
 
-def balancing(result: Result, which: Balancing, window: Window) -> pl.DataFrame:
+def balancing(result: ResultDirectory, which: Balancing, window: Window) -> pl.DataFrame:
     """How much the load balancers of some switches hold together: `time_ps`, `count`, at every sample of a window."""
     held = result.balancing.filter(pl.col("what").cast(pl.String) == which.what)
     chosen = held if which.nodes is None else _named(held, "node", which.nodes)
     return _at_every_sample(result, chosen.group_by("time_ps").agg(pl.col("count").sum()), window)
 
 
-def _path_delays(result: Result, which: PathDelaysMeasure) -> pl.Series:
+def _path_delays(result: ResultDirectory, which: PathDelaysMeasure) -> pl.Series:
     """Delays of paths at the samples of a window, in µs."""
     begin, end = ends(which, result.summary.simulated_ps)
     known = result.paths.filter(pl.col("delay_ps") > 0, pl.col("time_ps") > begin, pl.col("time_ps") <= end)
@@ -301,7 +302,7 @@ def _path_delays(result: Result, which: PathDelaysMeasure) -> pl.Series:
     return chosen["delay_ps"] / tables.PS_PER_US
 
 
-def paused_links(result: Result, which: PausedLinks, window: Window) -> pl.DataFrame:
+def paused_links(result: ResultDirectory, which: PausedLinks, window: Window) -> pl.DataFrame:
     """Paused egress ports over time: `time_ps` (end of the interval), `links`, for every interval of the window."""
     interval = result.summary.sample_interval_ps if which.interval is None else units.picoseconds(which.interval)
     end = pl.col("end_ps").fill_null(result.summary.simulated_ps)
@@ -317,12 +318,12 @@ def paused_links(result: Result, which: PausedLinks, window: Window) -> pl.DataF
     return _at_every(interval, result, counts, window)
 
 
-def _at_every_sample(result: Result, sampled: pl.DataFrame, window: Window) -> pl.DataFrame:
+def _at_every_sample(result: ResultDirectory, sampled: pl.DataFrame, window: Window) -> pl.DataFrame:
     """The samples of a window, with 0 where nothing was recorded."""
     return _at_every(result.summary.sample_interval_ps, result, sampled, window)
 
 
-def _at_every(interval: int, result: Result, sampled: pl.DataFrame, window: Window) -> pl.DataFrame:
+def _at_every(interval: int, result: ResultDirectory, sampled: pl.DataFrame, window: Window) -> pl.DataFrame:
     """The multiples of an interval in a window, with 0 where nothing was recorded."""
     begin, end = ends(window, result.summary.simulated_ps)
     grid = pl.DataFrame({"time_ps": range(interval, end + 1, interval)}, schema={"time_ps": pl.Int64})
@@ -350,7 +351,7 @@ def _senders(topology: Topology, which: Throughput) -> pl.DataFrame:
     return _named(of_hosts, side, which.hosts or ["*"])
 
 
-def _frames(result: Result, which: Throughput) -> pl.DataFrame:
+def _frames(result: ResultDirectory, which: Throughput) -> pl.DataFrame:
     """Frames that the ports send, relayed ones included: `time_ps`, `node`, `port`, `rate_bps`, `bytes`."""
     sent = result.ports.select("time_ps", pl.col("node").cast(pl.String), pl.col("port").cast(pl.Int64), "tx_bytes")
     ports = _senders(result.topology, which).select("node", pl.col("port").cast(pl.Int64), "rate_bps")
@@ -358,7 +359,7 @@ def _frames(result: Result, which: Throughput) -> pl.DataFrame:
     return frames.select("time_ps", "node", "port", "rate_bps", bytes="tx_bytes")
 
 
-def _payload(result: Result, which: Throughput) -> pl.DataFrame:
+def _payload(result: ResultDirectory, which: Throughput) -> pl.DataFrame:
     """What flows of a tag and role were delivered: `time_ps`, `bytes`."""
     return _of_kind(result.goodput, which).select("time_ps", bytes="delivered_bytes")
 
@@ -372,7 +373,7 @@ def _of_kind(frame: pl.DataFrame, which: Throughput | ReorderingMeasure) -> pl.D
     return frame.filter(wanted)
 
 
-def value(measure: MeasureOfRun, result: Result) -> float | None:
+def value(measure: MeasureOfRun, result: ResultDirectory) -> float | None:
     """A measure of a run; None if the result has nothing to take it from.
 
     Raises:
@@ -409,7 +410,7 @@ def _values(
     | PathDelaysMeasure
     | QueueMeasure
     | RelayedMeasure,
-    result: Result,
+    result: ResultDirectory,
 ) -> pl.Series:
     """What a measure is a statistic of."""
     match measure:
@@ -439,7 +440,7 @@ def _values(
     return found
 
 
-def _requests(result: Result, measure: RequestsMeasure) -> pl.Series:
+def _requests(result: ResultDirectory, measure: RequestsMeasure) -> pl.Series:
     """A value of each request that has finished."""
     finish = pl.col("fct_ps")
     requests = (
@@ -451,7 +452,7 @@ def _requests(result: Result, measure: RequestsMeasure) -> pl.Series:
     return done.select(_REQUEST_VALUES[measure.value][0].cast(pl.Float64).alias(measure.value)).to_series()
 
 
-def _run_ratio(result: Result, measure: RunMeasure) -> float | None:
+def _run_ratio(result: ResultDirectory, measure: RunMeasure) -> float | None:
     """A value of `run.json`, or of two of them the ratio; None if it is one to 0."""
     found = _run_value(result, measure.path)
     if measure.per is None:
@@ -460,7 +461,7 @@ def _run_ratio(result: Result, measure: RunMeasure) -> float | None:
     return found / per if found is not None and per else None
 
 
-def _run_value(result: Result, path: str) -> float | None:
+def _run_value(result: ResultDirectory, path: str) -> float | None:
     found: Any = json.loads((result.directory / RUN_FILE).read_text(encoding="utf-8"))
     name = path.removeprefix("counters.")
     if name != path:
@@ -476,7 +477,7 @@ def _run_value(result: Result, path: str) -> float | None:
     return found / tables.PS_PER_US if path.endswith("_ps") else float(found)
 
 
-def _pauses(result: Result, measure: PausesMeasure) -> pl.Series:
+def _pauses(result: ResultDirectory, measure: PausesMeasure) -> pl.Series:
     """A value of each pause that is chosen."""
     begin, end = ends(measure, result.summary.simulated_ps)
     pauses = result.pauses.filter(pl.col("start_ps") >= begin)
@@ -492,14 +493,14 @@ def _pauses(result: Result, measure: PausesMeasure) -> pl.Series:
     return pauses.select(_PAUSE_VALUES[measure.value][0].cast(pl.Float64).alias(measure.value)).to_series()
 
 
-def _pause_rate(result: Result, measure: PausesMeasure) -> float | None:
+def _pause_rate(result: ResultDirectory, measure: PausesMeasure) -> float | None:
     """How many pauses that are chosen began per second; None if nothing of the window was simulated."""
     begin, end = ends(measure, result.summary.simulated_ps)
     simulated = min(end, result.summary.simulated_ps) - begin
     return len(_pauses(result, measure)) * tables.PS_PER_SECOND / simulated if simulated > 0 else None
 
 
-def _settling(result: Result, measure: SettlingMeasure) -> float | None:
+def _settling(result: ResultDirectory, measure: SettlingMeasure) -> float | None:
     """How long it takes until a queue stays short, in µs; None or the length of the window if it does not."""
     simulated_ps = result.summary.simulated_ps
     samples = queue(result, measure, measure).filter(pl.col("time_ps") <= simulated_ps)
@@ -515,7 +516,7 @@ def _settling(result: Result, measure: SettlingMeasure) -> float | None:
     return (end - begin) / tables.PS_PER_US
 
 
-def _reordering(result: Result, measure: ReorderingMeasure) -> float | None:
+def _reordering(result: ResultDirectory, measure: ReorderingMeasure) -> float | None:
     """A statistic of the degree of disorder of packets; None if none has arrived."""
     packets = _of_kind(result.reordering.filter(pl.col("measured")), measure).group_by("degree").agg(pl.sum("packets"))
     if packets.is_empty():
@@ -528,7 +529,7 @@ def _reordering(result: Result, measure: ReorderingMeasure) -> float | None:
     return 0.0 if found is None else found
 
 
-def _relayed(result: Result, measure: RelayedMeasure) -> pl.Series:
+def _relayed(result: ResultDirectory, measure: RelayedMeasure) -> pl.Series:
     """The share that is relayed of what each port of a host has sent."""
     begin, end = ends(measure, result.summary.simulated_ps)
     hosts = result.topology.nodes.filter(pl.col("kind") != "switch")["name"].to_list()
@@ -540,7 +541,7 @@ def _relayed(result: Result, measure: RelayedMeasure) -> pl.Series:
     return sums["relayed_bytes"] / sums["tx_bytes"]
 
 
-def _samples(result: Result, measure: SampleMeasure) -> float | None:
+def _samples(result: ResultDirectory, measure: SampleMeasure) -> float | None:
     begin, end = ends(measure, result.summary.simulated_ps)
     samples = result.queues if measure.table == "queues" else result.buffers
     samples = samples.filter(pl.col("time_ps") > begin, pl.col("time_ps") <= end)

@@ -54,8 +54,8 @@ from backwater.experiment.format import (
     Window,
 )
 from backwater.experiment.measures import chosen_ports
-from backwater.result import Topology
 from backwater.scenario import Scenario
+from backwater.topology import Topology
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ import polars as pl
 import pydantic
 
 from backwater import _core, tables
+from backwater.directory import DamagedError, ResultDirectory, ResultError
 from backwater.experiment import measures
 from backwater.experiment.format import (
     AnalysisMeasure,
@@ -34,7 +35,6 @@ from backwater.experiment.format import (
 from backwater.experiment.grid import Experiment, Point
 from backwater.experiment.store import Store
 from backwater.experiment.study import Study
-from backwater.result import DamagedError, Result, ResultError
 from backwater.summary import Outcome
 
 # Steps of a distribution, beside its last hundred values; and of a throughput.
@@ -291,7 +291,9 @@ def by_place(points: Sequence[Point]) -> list[list[Point]]:
     return [*places.values()]
 
 
-def curves(content: Content, points: Sequence[Point], result_of: Callable[[Point], Result | None]) -> list[Curve]:
+def curves(
+    content: Content, points: Sequence[Point], result_of: Callable[[Point], ResultDirectory | None]
+) -> list[Curve]:
     """What charts draw beside measures, each once. Raises ResultError if a result does not hold it."""
     found = (
         curve
@@ -302,7 +304,9 @@ def curves(content: Content, points: Sequence[Point], result_of: Callable[[Point
     return [*{curve.key: curve for curve in found}.values()]
 
 
-def _of_chart(chart: Chart, seeds: list[Point], result_of: Callable[[Point], Result | None]) -> Iterator[Curve]:
+def _of_chart(
+    chart: Chart, seeds: list[Point], result_of: Callable[[Point], ResultDirectory | None]
+) -> Iterator[Curve]:
     """The lines of a chart at the place that the points are of."""
     place = dict(seeds[0].place)
     match chart:
@@ -319,7 +323,7 @@ def _of_chart(chart: Chart, seeds: list[Point], result_of: Callable[[Point], Res
             yield _over_time(asked(chart), place, None if first is None else _samples(chart, first))
 
 
-def _samples(chart: QueueOverTime | PausedLinksOverTime | BalancingOverTime, result: Result) -> pl.DataFrame:
+def _samples(chart: QueueOverTime | PausedLinksOverTime | BalancingOverTime, result: ResultDirectory) -> pl.DataFrame:
     match chart:
         case QueueOverTime():
             return measures.queue(result, chart, chart)
@@ -329,7 +333,7 @@ def _samples(chart: QueueOverTime | PausedLinksOverTime | BalancingOverTime, res
             return measures.balancing(result, chart, chart)
 
 
-def _drawn(chart: Cdf | IngressCdf, result: Result) -> pl.Series:
+def _drawn(chart: Cdf | IngressCdf, result: ResultDirectory) -> pl.Series:
     if isinstance(chart, Cdf):
         return measures.flow_values(result.flows, chart, chart.value)
     return measures.ingress_values(result, chart)

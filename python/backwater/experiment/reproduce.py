@@ -15,7 +15,7 @@ from backwater.experiment.claims import YES_OR_NO, Estimate, Finding
 from backwater.experiment.format import Claim
 from backwater.experiment.grid import Experiment, Point
 from backwater.experiment.record import Record, Run, by_place
-from backwater.views import View
+from backwater.views.view import View
 
 
 def papers() -> dict[str, list[Path]]:

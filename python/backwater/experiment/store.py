@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import IO, Any, Final
 
 from backwater import _core, extension
-from backwater.result import Result, ResultError
+from backwater.directory import ResultDirectory, ResultError
 from backwater.scenario import Scenario
 
 # What is run, in every directory of a point.
@@ -111,10 +111,10 @@ class Store:
     def _points(self, part: str, job: Job) -> Path:
         return self.directory / part / job.key
 
-    def result(self, job: Job) -> Result | None:
+    def result(self, job: Job) -> ResultDirectory | None:
         """The result of a job, if it is there."""
         directory = self._points("points", job)
-        return Result.load(directory) if directory.is_dir() else None
+        return ResultDirectory.load(directory) if directory.is_dir() else None
 
     def damage(self, job: Job) -> str | None:
         """What is wrong with the result of a job, every file of which is read; none if it is sound."""
@@ -122,7 +122,7 @@ class Store:
         if not directory.is_dir():
             return f"{directory} is missing"
         try:
-            Result.load(directory).verify()
+            ResultDirectory.load(directory).verify()
             point = (directory / POINT_FILE).read_bytes()
         except (OSError, ResultError) as error:
             return str(error)

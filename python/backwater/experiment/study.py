@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from backwater.directory import ResultDirectory
 from backwater.experiment.grid import Experiment, Point
 from backwater.experiment.store import Job, Store
-from backwater.result import Result
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Study:
         jobs = {point: each.job for point, each in planned.items()} if experiment.content.needs_runs else {}
         return cls(experiment, scale, points, jobs, {point: each.analyses for point, each in planned.items()})
 
-    def result(self, store: Store, point: Point) -> Result | None:
+    def result(self, store: Store, point: Point) -> ResultDirectory | None:
         """The result of a point, if there is one."""
         return store.result(self.jobs[point]) if point in self.jobs else None
 

@@ -19,7 +19,7 @@ from backwater.experiment.store import LOG_FILE, Store
 from backwater.experiment.study import Study
 from backwater.experiment.sweep import Failure
 from backwater.style import counted
-from backwater.views import View
+from backwater.views.view import View
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,8 @@ import sys
 import threading
 from pathlib import Path
 
-from backwater import ResultError, simulation
+from backwater import simulation
+from backwater.directory import ResultError
 from backwater.experiment.store import POINT_FILE, Job
 from backwater.scenario import Scenario
 from backwater.summary import EXIT_IO

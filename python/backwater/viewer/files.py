@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from backwater import _core
-from backwater.result import VIEW_DIRECTORY, Result, ResultError
+from backwater.directory import VIEW_DIRECTORY, ResultDirectory, ResultError
 
 # What a viewer can ask for of a result, besides what was made for it.
 RESULT_FILES: Final = ("run.json", "topology.json", "waits.parquet", "events.parquet")
@@ -22,7 +22,7 @@ MADE_FILES: Final = (_core.VIEW_INDEX, *_core.VIEW_FILES)
 _PARTIAL: Final = ".view-"
 
 
-def is_current(directory: Path, result: Result) -> bool:
+def is_current(directory: Path, result: ResultDirectory) -> bool:
     """Whether the files there are whole, and were made by this version from what the result holds now."""
     try:
         index: dict[str, Any] = json.loads((directory / _core.VIEW_INDEX).read_bytes())
@@ -34,7 +34,7 @@ def is_current(directory: Path, result: Result) -> bool:
     return (index.get("version"), index.get("of"), index["files"]) == (_core.VIEW_VERSION, sums, sizes)
 
 
-def prepare(result: Result, tell: Callable[[int, int], None] = lambda *_: None) -> Path:
+def prepare(result: ResultDirectory, tell: Callable[[int, int], None] = lambda *_: None) -> Path:
     """Makes the files that the viewer reads, unless they are there; the directory that holds them.
 
     That is `view` in the result, or where nothing can be written there, a temporary one, which lives as long as the
@@ -71,7 +71,7 @@ def prepare(result: Result, tell: Callable[[int, int], None] = lambda *_: None) 
         return Path(elsewhere.name)
 
 
-def _move(made: Path, place: Path, result: Result) -> None:
+def _move(made: Path, place: Path, result: ResultDirectory) -> None:
     """Puts files where they belong, unless another process was faster; the index goes first and comes last."""
     place.mkdir(exist_ok=True)
     lock = os.open(place, os.O_RDONLY | os.O_DIRECTORY)

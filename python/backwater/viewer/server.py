@@ -18,7 +18,7 @@ from typing import IO, Final
 from urllib.parse import SplitResult, parse_qs, urlsplit
 
 from backwater import _core, exports, why
-from backwater.result import RUN_FILE, Result, ResultError
+from backwater.directory import RUN_FILE, ResultDirectory, ResultError
 from backwater.viewer import files
 from backwater.why import words
 
@@ -50,7 +50,7 @@ class Shown:
     """
 
     label: str
-    result: Result
+    result: ResultDirectory
     view: Path
     base: Path
     _written: tuple[int, int] | None = field(init=False, repr=False)

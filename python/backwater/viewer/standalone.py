@@ -6,7 +6,7 @@ import base64
 from typing import Final
 
 from backwater import style
-from backwater.result import ResultError
+from backwater.directory import ResultError
 from backwater.viewer import files, server
 from backwater.viewer.server import Shown
 

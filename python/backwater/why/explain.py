@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from backwater import style, tables, units
-from backwater.result import Port, Result, ResultError
+from backwater.directory import ResultDirectory, ResultError
+from backwater.topology import Port
 from backwater.why.explanation import Culprit, Explanation, Root, Wait, way_of
 from backwater.why.rerun import DiffersError, Rerun
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def explain(
-    result: Result,
+    result: ResultDirectory,
     flow: int,
     threads: int = 1,
     base_dir: str | Path = ".",
@@ -66,7 +67,7 @@ def explain(
     )
 
 
-def flow_called(result: Result, name: str) -> int:
+def flow_called(result: ResultDirectory, name: str) -> int:
     """The number of a flow by its number, or the slowest from one host to another, `h2->h5`, against an idle fabric.
 
     Raises:
@@ -86,7 +87,7 @@ def flow_called(result: Result, name: str) -> int:
     return int(ids.item(0, 0))
 
 
-def _row_of(result: Result, flow: int) -> dict[str, Any]:
+def _row_of(result: ResultDirectory, flow: int) -> dict[str, Any]:
     rows = result.flows.filter(pl.col("id") == flow).to_dicts()
     if not rows:
         started = style.counted(result.flows.height, "flow")
@@ -94,7 +95,7 @@ def _row_of(result: Result, flow: int) -> dict[str, Any]:
     return rows[0]
 
 
-def _waits_of(result: Result, flow: int) -> dict[str, tuple[tuple[Wait, ...], int]] | None:
+def _waits_of(result: ResultDirectory, flow: int) -> dict[str, tuple[tuple[Wait, ...], int]] | None:
     """What a result has of a flow, part by part, with how many packets are added up; none if nothing."""
     rows = result.waits.filter(pl.col("flow") == flow)
     if rows.is_empty():
@@ -156,7 +157,9 @@ def closed_meanwhile(
     return windows
 
 
-def _culprits(result: Result, again: Rerun, windows: dict[Port, list[tuple[int, int]]]) -> dict[Port, Counter[int]]:
+def _culprits(
+    result: ResultDirectory, again: Rerun, windows: dict[Port, list[tuple[int, int]]]
+) -> dict[Port, Counter[int]]:
     """By root: bytes of data that left it in its windows, by flow."""
     spans = [span for of_root in windows.values() for span in of_root]
     if not spans:
@@ -196,7 +199,7 @@ def bytes_during(frames: pl.DataFrame, spans: Iterable[tuple[int, int]]) -> Coun
     return Counter(dict(sums.iter_rows()))
 
 
-def _longest_frame_ps(result: Result, ports: Iterable[Port]) -> int:
+def _longest_frame_ps(result: ResultDirectory, ports: Iterable[Port]) -> int:
     """How long one of the ports can take for a frame at most."""
     rows = result.topology.egress_ports.select("node", "port", "rate_bps").iter_rows()
     rates: dict[Port, int] = {(node, port): rate for node, port, rate in rows}
@@ -216,7 +219,7 @@ def _merged(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
     return merged
 
 
-def _is_covered(result: Result, first: int, last: int) -> bool:
+def _is_covered(result: ResultDirectory, first: int, last: int) -> bool:
     """Whether the result has all events between two instants."""
     trace = result.summary.scenario["probes"].get("trace")
     if trace is None or {"nodes", "ports", "flows"} & trace.keys():
@@ -225,7 +228,7 @@ def _is_covered(result: Result, first: int, last: int) -> bool:
     return units.picoseconds(trace["from"]) <= first and (until is None or units.picoseconds(until) > last)
 
 
-def _root(result: Result, row: dict[str, Any], steps: Sequence[Wait], port: Port, sent: Counter[int]) -> Root:
+def _root(result: ResultDirectory, row: dict[str, Any], steps: Sequence[Wait], port: Port, sent: Counter[int]) -> Root:
     flows = {flow["id"]: flow for flow in result.flows.filter(pl.col("id").is_in(list(sent))).to_dicts()}
     way = way_of(row, steps, result.topology)
     is_way_known = row["fct_ps"] is not None or row["path"] is not None

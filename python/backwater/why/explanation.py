@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from backwater.result import Port, Topology
+from backwater.topology import Port, Topology
 
 
 @dataclass(frozen=True)

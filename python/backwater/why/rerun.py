@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from backwater import style
-from backwater.result import Result, ResultError
+from backwater.directory import ResultDirectory, ResultError
 from backwater.scenario import Scenario
 from backwater.simulation import simulate_apart
 
@@ -35,7 +35,7 @@ class Rerun:
         progress: Called about ten times a second.
     """
 
-    result: Result
+    result: ResultDirectory
     row: dict[str, Any]
     threads: int
     base_dir: str | Path
@@ -49,7 +49,7 @@ class Rerun:
             f"the result is that of Backwater {version} ({commit}), or files that the scenario names have changed since"
         )
 
-    def run(self, probes: dict[str, Any]) -> Result:
+    def run(self, probes: dict[str, Any]) -> ResultDirectory:
         """A run with other probes, which lives as long as the returned object does."""
         scenario = json.loads(json.dumps(self.result.summary.scenario))
         scenario["probes"] = {name: value for name, value in (scenario["probes"] | probes).items() if value is not None}

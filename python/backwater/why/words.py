@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from typing import Final
 
 from backwater import style
-from backwater.result import Port
 from backwater.style import listed
-from backwater.views import View
+from backwater.topology import Port
+from backwater.views.view import View
 from backwater.why.explanation import Explanation, Root, Wait
 
 # What a packet does or waits for, in words; {root} is the port whose congestion closed the gate.

@@ -13,7 +13,7 @@ from rich.text import Text
 
 from backwater import console, exports
 from backwater.console import UsageError
-from backwater.result import Result, ResultError
+from backwater.directory import ResultDirectory, ResultError
 from backwater.viewer import files, standalone
 from backwater.viewer.server import HOST, Server, Shown
 
@@ -54,7 +54,7 @@ def view(
         raise UsageError("two results at most are shown side by side")
     if export is not None and export.suffix not in {".html", ".htm"}:
         raise UsageError(f"{export} is not .html")
-    results = [Result.load(directory) for directory in directories]
+    results = [ResultDirectory.load(directory) for directory in directories]
     shown = [
         Shown(label, result, prepare(result), base)
         for label, result in zip(_labels(directories, results), results, strict=True)
@@ -80,19 +80,19 @@ def view(
             console.out.print()
 
 
-def _labels(directories: list[Path], results: list[Result]) -> list[str]:
+def _labels(directories: list[Path], results: list[ResultDirectory]) -> list[str]:
     """What runs are called: by their scenarios, or where two of one name are shown, by their directories."""
     names = [result.summary.name for result in results]
     return names if len(set(names)) == len(names) else [str(directory) for directory in directories]
 
 
-def prepare(result: Result, quiet: bool = False) -> Path:
+def prepare(result: ResultDirectory, quiet: bool = False) -> Path:
     """Makes the files that the viewer reads, unless they are there, and shows how far it is; where they are."""
     with console.counting(quiet, "rows read") as tell:
         return files.prepare(result, tell)
 
 
-def prepare_ahead(result: Result, quiet: bool) -> None:
+def prepare_ahead(result: ResultDirectory, quiet: bool) -> None:
     """The same at the end of a run, which is complete even if they cannot be made, or ^C leaves them out."""
     try:
         prepare(result, quiet)

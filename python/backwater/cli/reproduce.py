@@ -1,9 +1,7 @@
-"""The commands of the command line that run experiments."""
+"""The command `backwater reproduce`."""
 
 from __future__ import annotations
 
-import io
-import os
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,123 +10,19 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
-from backwater import console, views
+from backwater import console
+from backwater.cli.options import RESULTS, Jobs, StoreDirectory
+from backwater.cli.running import choose_scale, experiment_of, run_all
 from backwater.console import UsageError
 from backwater.experiment import reproduce as reproduction
-from backwater.experiment import sweep as running
 from backwater.experiment import witnesses
 from backwater.experiment.grid import Experiment
 from backwater.experiment.mistakes import meant
 from backwater.experiment.record import Record
 from backwater.experiment.reproduce import Figure
-from backwater.experiment.store import LOG_FILE, Job, Store
+from backwater.experiment.store import Store
 from backwater.experiment.study import Study
-from backwater.experiment.swept import Sweep
-from backwater.summary import EXIT_CODES
-
-# Where results go when the command line does not say.
-RESULTS = Path("results")
-
-StoreDirectory = Annotated[
-    Path, typer.Option("--store", metavar="DIR", help="Where results are kept, and found again.")
-]
-Jobs = Annotated[
-    int | None, typer.Option("--jobs", "-j", min=1, help="Runs at once (default: one per core).", show_default=False)
-]
-
-
-def _choose_scale(experiment: Experiment, scale: str | None) -> str:
-    scales = experiment.content.scales
-    if scale is not None and scale not in scales:
-        raise UsageError(f"{experiment.path} has no scale {scale}", meant(scale, scales))
-    return scale or next(iter(scales))
-
-
-def _only(experiment: Experiment, wanted: list[str]) -> dict[str, list[str]]:
-    """What `--axis NAME=POINT,POINT` asks for."""
-    only: dict[str, list[str]] = {}
-    for text in wanted:
-        axis, _, names = text.partition("=")
-        axes = experiment.content.axes
-        if axis not in axes:
-            raise UsageError(f"{experiment.path} has no axis {axis!r}", meant(axis, axes))
-        for name in names.split(","):
-            if name not in axes[axis]:
-                raise UsageError(f"axis {axis} has no point {name!r}", meant(name, axes[axis]))
-            only.setdefault(axis, []).append(name)
-    return only
-
-
-def _run_all(store: Store, jobs: Sequence[Job], workers: int | None) -> None:
-    """Runs what the store lacks, and says what failed."""
-    if not jobs:
-        return
-    try:
-        with console.counting(quiet=False) as report:
-            failures = running.run(
-                store,
-                jobs,
-                workers or os.cpu_count() or 1,
-                report,
-                lambda what: console.message(what, severity="warning"),
-            )
-    except running.SweepInterrupted as stopped:
-        console.message(
-            f"interrupted: {stopped.done} of {stopped.all} runs are kept in {store.directory}",
-            "the same command goes on from there",
-            severity="warning",
-        )
-        raise typer.Exit(EXIT_CODES["interrupted"]) from None
-    for failure in failures:
-        console.message(
-            f"{failure.name} failed with exit code {failure.exit_code}",
-            f"see {failure.directory / LOG_FILE}; it is run again the next time",
-        )
-
-
-def sweep(
-    file: Annotated[Path, typer.Argument(help="Experiment file (TOML).", show_default=False)],
-    scale: Annotated[
-        str | None, typer.Option("--scale", help="Scale (default: the first of the file).", show_default=False)
-    ] = None,
-    axis: Annotated[
-        list[str] | None,
-        typer.Option("--axis", metavar="AXIS=POINT,...", help="Only these points of an axis.", show_default=False),
-    ] = None,
-    jobs: Jobs = None,
-    store: StoreDirectory = RESULTS / "store",
-    output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", metavar="FILE", help="Also write a row per run, as .csv or .parquet."),
-    ] = None,
-) -> None:
-    """Run a grid of scenarios on all cores and show its measures; what has been run before is not run again.
-
-    Exit codes: 0 ok, 1 some runs failed or internal error, 2 usage or scenario error, 7 a file could not be read or
-    written, 130 interrupted.
-    """
-    if output is not None and output.suffix not in {".csv", ".parquet"}:
-        raise UsageError(f"{output} is neither .csv nor .parquet")
-    experiment = _experiment(file)
-    study = Study.plan(experiment, _choose_scale(experiment, scale), _only(experiment, axis or []))
-    kept = Store(store)
-    _run_all(kept, [*study.jobs.values()], jobs)
-    swept = Sweep(study, kept)
-    console.out.print(console.table(swept.table))
-    if output is not None:
-        frame = swept.frame
-        content = io.BytesIO()
-        frame.write_csv(content) if output.suffix == ".csv" else frame.write_parquet(content)
-        output.parent.mkdir(parents=True, exist_ok=True)
-        output.write_bytes(content.getvalue())
-        console.written(output)
-    raise typer.Exit(int(not study.is_complete(kept)))
-
-
-def _experiment(file: Path) -> Experiment:
-    if not file.is_file():
-        raise UsageError(f"there is no experiment file {file}")
-    return Experiment.load(file)
+from backwater.views.view import View
 
 
 def _targets(target: str) -> list[Path]:
@@ -153,7 +47,7 @@ def _list_papers() -> None:
         for file in files
         for experiment in [Experiment.load(file)]
     ]
-    console.out.print(console.table(views.View("Papers", ("figure", "what it shows", "scales"), rows, text_columns=3)))
+    console.out.print(console.table(View("Papers", ("figure", "what it shows", "scales"), rows, text_columns=3)))
 
 
 def reproduce(
@@ -186,9 +80,9 @@ def reproduce(
     if recording and recorded:
         raise UsageError("--record writes what --recorded reads", "give one of them")
     begin = time.monotonic()
-    experiments = [_experiment(file) for file in _targets(target)]
+    experiments = [experiment_of(file) for file in _targets(target)]
     for experiment in experiments:
-        _choose_scale(experiment, scale)
+        choose_scale(experiment, scale)
     directory = output or RESULTS / f"{target.partition('/')[0]}-{scale}"
     kept = Store(store)
     if recorded:
@@ -229,11 +123,11 @@ def _run_and_draw(
 ) -> list[Figure]:
     """Runs what the store lacks: all at once or, where each figure is recorded when it is complete, one by one."""
     if not recording:
-        _run_all(store, [job for study in studies for job in study.jobs.values()], jobs)
+        run_all(store, [job for study in studies for job in study.jobs.values()], jobs)
     figures = []
     for study in studies:
         if recording:
-            _run_all(store, [*study.jobs.values()], jobs)
+            run_all(store, [*study.jobs.values()], jobs)
         made = Record.of(study, store)
         if recording and study.is_complete(store):
             made = made.model_copy(update={"witnesses": witnesses.choose(study.experiment)})

@@ -1,0 +1,60 @@
+"""The command `backwater analyze`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from backwater import console
+from backwater.cli.options import LARGEST, Overrides, ScenarioFile, Seed, load
+from backwater.console import UsageError
+from backwater.scenario import ANALYZED_FLOWS
+from backwater.views import scenario as views
+
+
+def analyze(
+    file: ScenarioFile,
+    seed: Seed = None,
+    overrides: Overrides = None,
+    congested: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--congested",
+            metavar="PORT",
+            help="A congested port, as leaf3:5 or leaf3->h7; auto (the default) finds those that limit flows.",
+            show_default=False,
+        ),
+    ] = None,
+    protocols: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--protocol", metavar="NAME", help="A flow control (default: all), as pfc or bfc-128.", show_default=False
+        ),
+    ] = None,
+    flows: Annotated[
+        int, typer.Option("--flows", metavar="N", min=1, max=LARGEST, help="Most flows considered.")
+    ] = ANALYZED_FLOWS,
+    as_json: Annotated[bool, typer.Option("--json", help="Everything as JSON on standard output.")] = False,
+    own_root_rule: Annotated[
+        bool,
+        typer.Option(
+            "--own-root-rule/--no-own-root-rule", help="Pyrrha: a switch ignores a PAUSE because of its own ports."
+        ),
+    ] = True,
+    names: Annotated[
+        bool,
+        typer.Option("--names", help="In JSON: name all ports, queues and flows that each congested port can pause."),
+    ] = False,
+) -> None:
+    """Find without a simulation which flows can be blocked, with how many queues, and whether deadlock is possible."""
+    if names and not as_json:
+        raise UsageError("--names shows in JSON alone", "add --json")
+    scenario = load(file, overrides, seed)
+    found = scenario.analyze(congested or [], protocols or [], flows, own_root_rule, names)
+    if as_json:
+        print(found.to_json())  # noqa: T201 - for machines: no wrapping, no colour
+        return
+    console.diagnostics(scenario.warnings)
+    console.notes(found.notes)
+    console.out.print(console.table(views.analysis(scenario.name, found)))

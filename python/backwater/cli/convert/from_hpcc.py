@@ -1,0 +1,34 @@
+"""The command `backwater convert hpcc`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from backwater import _core, console
+from backwater.console import UsageError
+
+
+def convert_hpcc(
+    topology: Annotated[
+        Path, typer.Option("--topology", metavar="T", help="topology.txt, in any of its three dialects.")
+    ],
+    flows: Annotated[Path, typer.Option("--flows", metavar="F", help="flow.txt")],
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="Scenario file to write.")],
+    config: Annotated[Path | None, typer.Option("--config", metavar="C", help="config.txt")] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace FILE.")] = False,
+) -> None:
+    """Make a scenario of the input files of the HPCC family of simulators."""
+    for path in (topology, flows, *([config] if config else [])):
+        if not path.is_file():
+            raise UsageError(f"there is no file {path}")
+    if output.exists() and not force:
+        raise UsageError(f"{output} exists", "--force replaces it")
+    try:
+        text, notes = _core.convert_hpcc(str(topology), str(flows), str(config) if config else None, str(output))
+    except ValueError as error:
+        raise UsageError(str(error)) from error
+    console.write(output, text)
+    console.notes(notes)

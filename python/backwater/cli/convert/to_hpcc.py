@@ -1,0 +1,22 @@
+"""The command `backwater convert to-hpcc`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.text import Text
+
+from backwater import console, hpcc
+from backwater.directory import ResultDirectory
+
+
+def convert_to_hpcc(
+    directory: Annotated[Path, typer.Argument(help="Result directory.", show_default=False)],
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="Directory for fct.txt and pfc.txt.")],
+) -> None:
+    """Write a result as fct.txt and pfc.txt of the HPCC family of simulators."""
+    notes = hpcc.export(ResultDirectory.load(directory), output)
+    console.out.print(Text(f"Written: {output / 'fct.txt'}, {output / 'pfc.txt'}"), soft_wrap=True)
+    console.notes(notes)

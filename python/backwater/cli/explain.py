@@ -1,0 +1,37 @@
+"""The command `backwater explain`."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated
+
+import typer
+
+from backwater import console
+from backwater.cli.options import Overrides, ScenarioFile, Seed, load
+from backwater.console import UsageError
+from backwater.views import scenario as views
+
+
+def explain(
+    file: ScenarioFile,
+    seed: Seed = None,
+    overrides: Overrides = None,
+    memory: Annotated[
+        bool, typer.Option("--memory", help="Estimate the memory of a run; simulates its beginning for 2 s.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Every value as JSON on standard output.")] = False,
+) -> None:
+    """Show every value in force of a scenario and where it comes from, or how much memory a run needs."""
+    if memory and as_json:
+        raise UsageError("--json goes without --memory")
+    scenario = load(file, overrides, seed)
+    console.diagnostics(scenario.warnings)
+    if as_json:
+        rows = [setting._asdict() for setting in scenario.explain()]
+        print(json.dumps(rows, indent=2, ensure_ascii=False))  # noqa: T201 - for machines
+        return
+    if memory:
+        console.out.print(console.table(views.memory(scenario.name, scenario.estimate_memory())))
+        return
+    console.out.print(console.table(views.settings(scenario.name, scenario.explain(), scenario.notes)))

@@ -1,0 +1,63 @@
+"""The command `backwater headroom check`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from backwater import console, units
+from backwater.cli.headroom.options import Generation
+from backwater.cli.options import quantity
+from backwater.console import UsageError
+from backwater.headroom import cover, sonic, views, worst_case
+from backwater.summary import EXIT_USAGE
+
+
+def headroom_check(
+    config: Annotated[Path, typer.Option("--sonic", metavar="FILE", help="config_db.json of a switch.")],
+    lookup: Annotated[
+        Path | None, typer.Option("--lookup", metavar="FILE", help="Its pg_profile_lookup.ini.", show_default=False)
+    ] = None,
+    response: Annotated[
+        int | None,
+        typer.Option(
+            "--response",
+            metavar="TIME",
+            parser=quantity(units.picoseconds),
+            help="Time that peers take to obey a PAUSE (default: that of 3840 B of the link).",
+        ),
+    ] = None,
+    generation: Generation = 4,
+    simulate: Annotated[
+        bool, typer.Option("--simulate", help="Simulate the worst case of every kind of port.")
+    ] = False,
+) -> None:
+    """Say what a SONiC buffer configuration sets aside, and whether it covers the worst case.
+
+    Exit codes: 0 covered, 1 not covered or internal error, 2 usage error or an invalid configuration.
+    """
+    for path in (config, *([lookup] if lookup else [])):
+        if not path.is_file():
+            raise UsageError(f"there is no file {path}")
+    try:
+        read = sonic.read(config, lookup)
+    except sonic.SonicError as error:
+        for finding in error.findings:
+            console.message(finding)
+        raise typer.Exit(EXIT_USAGE) from None
+    for warning in read.warnings:
+        console.message(warning, severity="warning")
+    for gap in read.gaps:
+        console.message(gap)
+    try:
+        covers = cover.covers(read, response, generation)
+    except ValueError as error:
+        raise UsageError(str(error)) from error
+    kinds = zip(covers, cover.at_once(read, covers), strict=True) if simulate else ()
+    simulated = [worst_case.simulate(each.plan.switch, headroom) for each, headroom in kinds]
+    console.out.print(console.table(views.covered(read, covers, simulated)))
+    is_short = cover.pool_missing(read, covers) or any(each.missing for each in covers)
+    is_covered = not (read.gaps or is_short or any(case.drops for case in simulated))
+    raise typer.Exit(int(not is_covered))

@@ -1,0 +1,30 @@
+"""The command `backwater headroom chips`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from backwater import console, units
+from backwater.console import UsageError
+from backwater.headroom import plan, views
+
+
+def headroom_chips(
+    classes: Annotated[int, typer.Option("--classes", min=1, max=8, help="Number of lossless classes.")] = 8,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Also draw it, as .svg.", show_default=False)
+    ] = None,
+) -> None:
+    """List switching chips, and what headroom takes of their buffers at 1.5 us (DSH Figure 4)."""
+    if output is not None and output.suffix != ".svg":
+        raise UsageError(f"{output} is not .svg")
+    like = plan.Switch(10**11, units.picoseconds("1.5 us"), classes=classes)
+    plans = [(chip, plan.of_chip(chip, like)) for chip in plan.chips().values()]
+    console.out.print(console.table(views.chips(plans)))
+    if output is not None:
+        from backwater.headroom import picture  # noqa: PLC0415 - charts are slow to import
+
+        console.write(output, picture.chips(plans))

@@ -1,0 +1,130 @@
+"""The command `backwater headroom plan`."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from backwater import console, units
+from backwater.cli.headroom.options import Generation
+from backwater.cli.options import quantity
+from backwater.console import UsageError
+from backwater.experiment.mistakes import meant
+from backwater.headroom import plan, views
+
+
+def _cable(text: str) -> int:
+    return plan.delay_of(plan.metres(text))
+
+
+def headroom_plan(
+    chip: Annotated[
+        str | None, typer.Option("--chip", metavar="NAME", help="Buffer, ports and rate of a chip (chips lists them).")
+    ] = None,
+    rate: Annotated[
+        int | None, typer.Option("--rate", metavar="RATE", parser=quantity(units.bits_per_second), help="Of a port.")
+    ] = None,
+    ports: Annotated[int | None, typer.Option("--ports", min=1, max=1024, help="Number of ports.")] = None,
+    buffer: Annotated[
+        int | None, typer.Option("--buffer", metavar="SIZE", parser=quantity(units.size), help="Packet buffer.")
+    ] = None,
+    cable: Annotated[
+        int | None, typer.Option("--cable", metavar="LENGTH", parser=quantity(_cable), help="As 40m (default: 300m).")
+    ] = None,
+    delay: Annotated[
+        int | None,
+        typer.Option(
+            "--delay", metavar="TIME", parser=quantity(units.picoseconds), help="One way, instead of --cable."
+        ),
+    ] = None,
+    mtu: Annotated[
+        int, typer.Option("--mtu", metavar="SIZE", parser=quantity(units.size), help="Of the largest frame.")
+    ] = "1500 B",  # type: ignore[assignment]
+    response: Annotated[
+        int,
+        typer.Option(
+            "--response",
+            metavar="TIME",
+            parser=quantity(units.picoseconds),
+            help="Time that a peer takes to obey a PAUSE.",
+        ),
+    ] = "0 s",  # type: ignore[assignment]
+    classes: Annotated[int, typer.Option("--classes", min=1, max=8, help="Number of lossless classes.")] = 7,
+    private: Annotated[
+        int, typer.Option("--private", metavar="SIZE", parser=quantity(units.size), help="Of each lossless queue.")
+    ] = "3000 B",  # type: ignore[assignment]
+    alpha: Annotated[float, typer.Option("--alpha", min=0, max=64, help="Of the dynamic threshold.")] = 1 / 16,
+    ratio: Annotated[float, typer.Option("--ratio", min=0, max=1, help="Of the oversubscribed pool.")] = 0.8,
+    generation: Generation = 4,
+    small_packets: Annotated[
+        int,
+        typer.Option("--small-packets", min=0, max=100, help="In percent of lossless traffic, for SONiC's formula."),
+    ] = 100,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Also draw it, as .svg.", show_default=False)
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Everything as JSON on standard output.")] = False,
+) -> None:
+    """Compute the headroom of a switch, and what SIH, DSH and others leave of its buffer.
+
+    Without figures of its own the switch is the Tomahawk of DSH's evaluation, with cables of 300 m.
+    """
+    known = plan.chips()
+    if chip is not None and chip not in known:
+        raise UsageError(f"there is no chip {chip!r}", meant(chip, known))
+    if cable is not None and delay is not None:
+        raise UsageError("--cable and --delay are two ways to say the same", "give one of them")
+    if output is not None and output.suffix != ".svg":
+        raise UsageError(f"{output} is not .svg")
+    model = known[chip or "tomahawk"]
+    one_way = delay if delay is not None else cable if cable is not None else plan.delay_of(300)
+    try:
+        found = plan.Plan.of(
+            plan.Switch(
+                model.rate if rate is None else rate,
+                one_way,
+                mtu,
+                response,
+                model.ports if ports is None else ports,
+                classes,
+                model.buffer if buffer is None else buffer,
+                private,
+                alpha,
+                ratio,
+            )
+        )
+    except ValueError as error:
+        raise UsageError(str(error)) from error
+    sonic_xoff, sonic_says = _sonic_opinion(found.switch, generation, small_packets)
+    is_model = (rate, ports, buffer) == (None, None, None)
+    if as_json:
+        document = {"chip": model.title if is_model else None, **asdict(found), "sonic": sonic_xoff}
+        print(json.dumps(document, indent=2))  # noqa: T201 - for machines
+    else:
+        console.out.print(console.table(views.needs(found, sonic_says)))
+        console.out.print(console.table(views.schemes(found, model.title if is_model else "This switch")))
+    if output is not None:
+        from backwater.headroom import picture  # noqa: PLC0415 - charts are slow to import
+
+        console.write(output, picture.schemes(found), silent=as_json)
+
+
+def _sonic_opinion(switch: plan.Switch, generation: int, small_packets: int) -> tuple[int | None, str]:
+    """What SONiC's formula gives, and what is to be said of it."""
+    port = plan.Spectrum(
+        switch.rate // 10**6,
+        switch.delay / plan.delay_of(1),
+        switch.mtu,
+        min(1024, switch.mtu),
+        small_packets,
+        generation=generation,
+    )
+    try:
+        xoff = plan.spectrum(port).xoff
+    except ValueError as error:
+        return None, str(error)
+    return xoff, f"{xoff:,} B"

@@ -1,0 +1,67 @@
+"""Arguments and options that several commands have."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+
+from backwater.console import UsageError
+from backwater.directory import ResultDirectory
+from backwater.scenario import Scenario
+
+# Where results go when the command line does not say.
+RESULTS: Final = Path("results")
+# Of whole numbers that the core is given; it has limits of its own below that.
+LARGEST: Final = 2**32 - 1
+
+ScenarioFile = Annotated[Path, typer.Argument(help="Scenario file (TOML).", show_default=False)]
+Seed = Annotated[int | None, typer.Option("--seed", min=0, help="Replaces run.seed.", show_default=False)]
+Overrides = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set", metavar="KEY=VALUE", help="Replaces one value, as in network.mtu='4096 B'.", show_default=False
+    ),
+]
+Directories = Annotated[list[Path], typer.Argument(help="Result directories.", show_default=False)]
+StoreDirectory = Annotated[
+    Path, typer.Option("--store", metavar="DIR", help="Where results are kept, and found again.")
+]
+Jobs = Annotated[
+    int | None, typer.Option("--jobs", "-j", min=1, help="Runs at once (default: one per core).", show_default=False)
+]
+
+
+def load(file: Path, overrides: list[str] | None, seed: int | None) -> Scenario:
+    """The scenario of a file, as options say."""
+    if not file.is_file():
+        raise UsageError(f"there is no scenario file {file}")
+    return Scenario.load(file, overrides or [], seed)
+
+
+def quantity(read: Callable[[str], int]) -> Callable[[str], int]:
+    """A parser of an option that is a number with a unit."""
+
+    def parse(text: str) -> int:
+        try:
+            return read(text)
+        except ValueError as error:
+            raise typer.BadParameter(str(error)) from None
+
+    return parse
+
+
+def labelled(directories: list[Path]) -> dict[str, ResultDirectory]:
+    """The results by the shortest ends of their paths that tell them apart; a single one by its name."""
+    if len(directories) == 1:
+        result = ResultDirectory.load(directories[0])
+        return {result.summary.name: result}
+    absolute = [directory.resolve() for directory in directories]
+    if len(set(absolute)) < len(absolute):
+        raise UsageError("the same result directory is given twice")
+    parts = 1
+    while len({path.parts[-parts:] for path in absolute}) < len(absolute):
+        parts += 1
+    return {"/".join(path.parts[-parts:]): ResultDirectory.load(path) for path in absolute}

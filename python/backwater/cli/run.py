@@ -1,0 +1,99 @@
+"""The command `backwater run`."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.text import Text
+
+from backwater import console, simulation
+from backwater.cli.options import RESULTS, Overrides, ScenarioFile, Seed, load
+from backwater.cli.report import report_of
+from backwater.cli.view import prepare_ahead
+from backwater.console import UsageError
+from backwater.directory import REPORT_FILE
+
+
+def _next_directory(name: str) -> Path:
+    """Makes the first directory that is not there yet."""
+    for number in itertools.count(1):
+        directory = RESULTS / f"{name}-{number}"
+        with suppress(FileExistsError):
+            directory.mkdir(parents=True)
+            return directory
+    raise AssertionError("numbers do not end")
+
+
+@contextmanager
+def _owning(output: Path, force: bool) -> Iterator[None]:
+    """Lets only this run write into the directory while the block runs."""
+    if output.exists() and not output.is_dir():
+        raise UsageError(f"{output} is not a directory")
+    with simulation.owning(output):
+        if any(output.iterdir()):
+            if not force:
+                raise UsageError(
+                    f"{output} is not empty", "choose another directory, or --force to replace an earlier result"
+                )
+            simulation.clear(output)
+        yield
+
+
+def run(
+    file: ScenarioFile,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="DIR", help="Result directory (default: results/<name>-<n>)."),
+    ] = None,
+    seed: Seed = None,
+    overrides: Overrides = None,
+    threads: Annotated[
+        int, typer.Option("--threads", min=1, max=simulation.MOST_THREADS, help="Threads; results do not depend on it.")
+    ] = 1,
+    quiet: Annotated[
+        bool, typer.Option("--quiet", "-q", help="Neither progress nor summary; only what went wrong.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Summary as JSON on standard output.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace the result of an earlier run in DIR.")] = False,
+    report: Annotated[bool, typer.Option("--report/--no-report", help="Write DIR/report.html.")] = True,
+    view: Annotated[bool, typer.Option("--view/--no-view", help="Make the files of the viewer, DIR/view.")] = True,
+) -> None:
+    """Simulate a scenario.
+
+    Exit codes: 0 ok, 1 internal error, 2 usage or scenario error, 3 invariant broken, 4 deadlock or stall,
+    5 time limit, 6 results could not be written any more, 7 a file could not be read or written, 130 interrupted (after
+    6 and 130 the partial result is valid).
+    """
+    scenario = load(file, overrides, seed)
+    silent = quiet or as_json
+    if not silent:
+        console.diagnostics(scenario.warnings)
+        console.notes(scenario.notes)
+    directory = output or _next_directory(scenario.name)
+    with _owning(directory, force):
+        with console.progress(silent) as progress:
+            try:
+                result, _ = simulation.simulate(scenario, directory, threads, progress)
+            except ValueError as error:
+                raise UsageError(str(error)) from error
+        if as_json:
+            print(console.as_json(result))  # noqa: T201 - for machines: no wrapping, no colour
+        elif quiet and result.summary.exit_code:
+            for alarm in result.summary.alarms() or [result.summary.ending()]:
+                console.message(alarm)
+        elif not quiet:
+            console.out.print(console.summary(result), crop=False)
+        if report:
+            console.write(directory / REPORT_FILE, report_of({result.summary.name: result}), silent)
+        if view:
+            prepare_ahead(result, silent)
+    if not silent:
+        if result.has_empty_trace:
+            console.message("probes.trace: nothing happened to what it looks at, when it looked", severity="warning")
+        console.out.print(Text(f"Result: {directory}"), soft_wrap=True)
+    raise typer.Exit(result.summary.exit_code)

@@ -1,0 +1,12 @@
+"""The command `backwater schema`."""
+
+from __future__ import annotations
+
+import json
+
+from backwater import _core
+
+
+def schema() -> None:
+    """Print the JSON Schema of a scenario file."""
+    print(json.dumps(json.loads(_core.schema()), indent=2, ensure_ascii=False))  # noqa: T201 - for machines
