@@ -26,12 +26,6 @@ Overrides = Annotated[
     ),
 ]
 Directories = Annotated[list[Path], typer.Argument(help="Result directories.", show_default=False)]
-StoreDirectory = Annotated[
-    Path, typer.Option("--store", metavar="DIR", help="Where results are kept, and found again.")
-]
-Jobs = Annotated[
-    int | None, typer.Option("--jobs", "-j", min=1, help="Runs at once (default: one per core).", show_default=False)
-]
 
 
 def load(file: Path, overrides: list[str] | None, seed: int | None) -> Scenario:

@@ -11,11 +11,22 @@ import typer
 from rich.text import Text
 
 from backwater import console
-from backwater.cli.options import RESULTS, Jobs, StoreDirectory
-from backwater.cli.running import choose_scale, experiment_of, run_all
+from backwater.cli.options import RESULTS
+from backwater.cli.running import (
+    ExecutorKind,
+    ExecutorOptions,
+    Jobs,
+    StoreDirectory,
+    choose_scale,
+    executor_of,
+    experiment_of,
+    run_all,
+)
 from backwater.console import UsageError
 from backwater.experiment import reproduce as reproduction
 from backwater.experiment import witnesses
+from backwater.experiment.executors import choice
+from backwater.experiment.executors.executor import Executor
 from backwater.experiment.grid import Experiment
 from backwater.experiment.mistakes import meant
 from backwater.experiment.record import Record
@@ -54,6 +65,8 @@ def reproduce(
     target: Annotated[str, typer.Argument(metavar="PAPER[/FIGURE]", help="What to reproduce, or list.")] = "list",
     scale: Annotated[str, typer.Option("--scale", help="Scale: small or paper.")] = "small",
     jobs: Jobs = None,
+    executor: ExecutorKind = choice.Kind.LOCAL,
+    executor_options: ExecutorOptions = None,
     store: StoreDirectory = RESULTS / "store",
     recording: Annotated[
         bool, typer.Option("--record", help="Also write measures and curves to papers/PAPER/data, figure by figure.")
@@ -90,7 +103,7 @@ def reproduce(
         is_complete = True
     else:
         studies = [Study.plan(experiment, scale) for experiment in experiments]
-        figures = _run_and_draw(studies, kept, jobs, directory, recording)
+        figures = _run_and_draw(studies, kept, executor_of(executor, jobs, executor_options), directory, recording)
         is_complete = all(study.is_complete(kept) for study in studies)
     console.out.print(console.table(reproduction.runs_table(figures)))
     console.out.print(console.table(reproduction.claims_table(figures)))
@@ -119,15 +132,15 @@ def _recorded(experiments: Sequence[Experiment], scale: str, directory: Path) ->
 
 
 def _run_and_draw(
-    studies: Sequence[Study], store: Store, jobs: int | None, directory: Path, recording: bool
+    studies: Sequence[Study], store: Store, executor: Executor, directory: Path, recording: bool
 ) -> list[Figure]:
     """Runs what the store lacks: all at once or, where each figure is recorded when it is complete, one by one."""
     if not recording:
-        run_all(store, [job for study in studies for job in study.jobs.values()], jobs)
+        run_all(store, [job for study in studies for job in study.jobs.values()], executor)
     figures = []
     for study in studies:
         if recording:
-            run_all(store, [*study.jobs.values()], jobs)
+            run_all(store, [*study.jobs.values()], executor)
         made = Record.of(study, store)
         if recording and study.is_complete(store):
             made = made.model_copy(update={"witnesses": witnesses.choose(study.experiment)})

@@ -167,23 +167,11 @@ class Figure:
             for claim in experiment.content.claims
             if claim.scales is None or kept.scale in claim.scales
         ]
-        charts = _draw(experiment, kept, values, directory)
+        from backwater.experiment import drawing  # noqa: PLC0415 - charts are slow to import
+
+        charts = drawing.draw(experiment, kept, values, directory)
         tables = [comparisons.view(each, experiment.content, values) for each in experiment.content.tables]
         return cls(experiment, kept.scale, kept, Endings.of(experiment, runs), findings, charts, tables)
-
-
-def _draw(experiment: Experiment, kept: Record, values: claims.Values, directory: Path) -> list[Path]:
-    from backwater import plots  # noqa: PLC0415 - charts are slow to import
-    from backwater.experiment import charts  # noqa: PLC0415 - as above
-
-    written = []
-    directory.mkdir(parents=True, exist_ok=True)
-    for number, chart in enumerate(experiment.content.charts, 1):
-        path = directory / f"{experiment.name}-{number}.svg"
-        drawn = charts.draw(chart, experiment.content, values, kept.curve)
-        path.write_text(plots.svg(drawn), encoding="utf-8")
-        written.append(path)
-    return written
 
 
 def claims_table(figures: Sequence[Figure]) -> View:
