@@ -15,7 +15,7 @@ from pydantic import ValidationError
 import backwater
 from backwater import Result, ResultError, Scenario, _core
 from backwater.experiment import measures
-from backwater.experiment.format import AnalysisMeasure, PausedLinksMeasure, RunMeasure
+from backwater.experiment.format.measures import AnalysisMeasure, PausedLinksMeasure, RunMeasure
 from backwater.experiment.grid import Experiment
 from backwater.experiment.mistakes import unanswerable
 from backwater.summary import RunPath

@@ -13,7 +13,7 @@ import pytest
 import backwater
 from backwater import plots
 from backwater.experiment import claims, measures, witnesses
-from backwater.experiment.format import PausesMeasure, QueueMeasure, SettlingMeasure, ThroughputMeasure
+from backwater.experiment.format.measures import PausesMeasure, QueueMeasure, SettlingMeasure, ThroughputMeasure
 from backwater.experiment.grid import Experiment
 from backwater.experiment.record import Record
 from backwater.result import Result

@@ -15,7 +15,7 @@ import pytest
 import backwater
 from backwater import Result, tables, units
 from backwater.experiment import measures, record, sweep, witnesses
-from backwater.experiment.format import Content
+from backwater.experiment.format.content import Content
 from backwater.experiment.grid import Experiment, Point
 from backwater.experiment.record import Core, Record, Witness
 from backwater.experiment.store import Job, Store

@@ -12,21 +12,21 @@ import polars as pl
 from backwater import plots, style, tables
 from backwater.experiment import measures
 from backwater.experiment.claims import Estimate, Values
-from backwater.experiment.format import (
+from backwater.experiment.format.charts import (
     BalancingOverTime,
     Bars,
     Cdf,
     Chart,
     ChartOverTime,
-    Content,
     IngressCdf,
     Lines,
     OverSeeds,
     OverTime,
     PausedLinksOverTime,
     QueueOverTime,
-    matches,
 )
+from backwater.experiment.format.content import Content
+from backwater.experiment.format.values import matches
 from backwater.experiment.grid import Point
 from backwater.experiment.record import Curve, asked, by_place
 

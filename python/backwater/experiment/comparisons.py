@@ -8,7 +8,9 @@ from collections.abc import Mapping, Sequence
 from backwater import style
 from backwater.experiment import measures
 from backwater.experiment.claims import Estimate, Values, compared
-from backwater.experiment.format import Compare, Comparison, Content
+from backwater.experiment.format.claims import Comparison
+from backwater.experiment.format.content import Content
+from backwater.experiment.format.values import Compare
 from backwater.experiment.grid import Point
 from backwater.views import View
 

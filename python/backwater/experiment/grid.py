@@ -13,7 +13,9 @@ import pydantic
 
 from backwater import _core
 from backwater.experiment import mistakes
-from backwater.experiment.format import AnalysisMeasure, Content, matches
+from backwater.experiment.format.content import Content
+from backwater.experiment.format.measures import AnalysisMeasure
+from backwater.experiment.format.values import matches
 from backwater.experiment.mistakes import Mistake
 from backwater.experiment.store import Job
 from backwater.scenario import Scenario, read_text

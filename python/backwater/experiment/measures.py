@@ -11,23 +11,16 @@ from typing import Any, Final, assert_never
 import polars as pl
 
 from backwater import _core, tables, units
-from backwater.experiment.format import (
+from backwater.experiment.format.measures import (
     AnalysisMeasure,
-    Balancing,
     BalancingMeasure,
-    FlowFilter,
     FlowMeasure,
-    FlowValue,
-    Ingress,
     IngressMeasure,
-    IngressValue,
     Measure,
     PathDelaysMeasure,
-    PausedLinks,
     PausedLinksMeasure,
     PausesMeasure,
     PauseValue,
-    Queue,
     QueueMeasure,
     RelayedMeasure,
     ReorderingMeasure,
@@ -36,12 +29,21 @@ from backwater.experiment.format import (
     RunMeasure,
     SampleMeasure,
     SettlingMeasure,
-    Throughput,
     ThroughputMeasure,
     UnfinishedMeasure,
-    Window,
-    port_parts,
 )
+from backwater.experiment.format.selection import (
+    Balancing,
+    FlowFilter,
+    FlowValue,
+    Ingress,
+    IngressValue,
+    PausedLinks,
+    Queue,
+    Throughput,
+    Window,
+)
+from backwater.experiment.format.values import port_parts
 from backwater.result import RUN_FILE, Result, ResultError, Topology
 
 MeasureOfRun = (

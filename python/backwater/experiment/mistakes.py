@@ -12,47 +12,47 @@ from typing import Any, Final, NoReturn
 import polars as pl
 
 from backwater import _core, units
-from backwater.experiment.format import (
-    About,
-    AnalysisMeasure,
-    Balancing,
-    BalancingMeasure,
+from backwater.experiment.format.charts import (
     BalancingOverTime,
     Bars,
     Cdf,
     Chart,
-    Claim,
-    Comparison,
-    Content,
-    FlowMeasure,
-    Ingress,
     IngressCdf,
-    IngressMeasure,
     Lines,
     OverSeeds,
     OverTime,
-    PathDelaysMeasure,
-    PausedLinks,
-    PausedLinksMeasure,
     PausedLinksOverTime,
-    PausesMeasure,
-    Queue,
-    QueueMeasure,
     QueueOverTime,
-    Range,
+)
+from backwater.experiment.format.claims import Claim, Comparison, Range
+from backwater.experiment.format.content import About, Content, Scale
+from backwater.experiment.format.measures import (
+    AnalysisMeasure,
+    BalancingMeasure,
+    FlowMeasure,
+    IngressMeasure,
+    PathDelaysMeasure,
+    PausedLinksMeasure,
+    PausesMeasure,
+    QueueMeasure,
     RelayedMeasure,
     ReorderingMeasure,
     RequestsMeasure,
     RunMeasure,
     SampleMeasure,
-    Scale,
     SettlingMeasure,
-    Table,
-    Throughput,
     ThroughputMeasure,
     UnfinishedMeasure,
+)
+from backwater.experiment.format.selection import (
+    Balancing,
+    Ingress,
+    PausedLinks,
+    Queue,
+    Throughput,
     Window,
 )
+from backwater.experiment.format.values import Table
 from backwater.experiment.measures import chosen_ports
 from backwater.result import Topology
 from backwater.scenario import Scenario

@@ -17,20 +17,19 @@ import pydantic
 
 from backwater import _core, tables
 from backwater.experiment import measures
-from backwater.experiment.format import (
-    AnalysisMeasure,
+from backwater.experiment.format.charts import (
     BalancingOverTime,
     Cdf,
     Chart,
-    Content,
     IngressCdf,
     OverTime,
     PausedLinksOverTime,
     QueueOverTime,
-    Table,
-    Throughput,
-    matches,
 )
+from backwater.experiment.format.content import Content
+from backwater.experiment.format.measures import AnalysisMeasure
+from backwater.experiment.format.selection import Throughput
+from backwater.experiment.format.values import Table, matches
 from backwater.experiment.grid import Experiment, Point
 from backwater.experiment.store import Store
 from backwater.experiment.study import Study

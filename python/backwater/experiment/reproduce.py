@@ -12,7 +12,7 @@ from pathlib import Path
 from backwater import style
 from backwater.experiment import claims, comparisons, measures
 from backwater.experiment.claims import YES_OR_NO, Estimate, Finding
-from backwater.experiment.format import Claim
+from backwater.experiment.format.claims import Claim
 from backwater.experiment.grid import Experiment, Point
 from backwater.experiment.record import Record, Run, by_place
 from backwater.views import View
