@@ -53,7 +53,7 @@ from backwater.experiment.format.selection import (
     Window,
 )
 from backwater.experiment.format.values import Table
-from backwater.experiment.measures import chosen_ports
+from backwater.experiment.measures.names import chosen_ports
 from backwater.result import Topology
 from backwater.scenario import Scenario
 
