@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, Self
+from typing import Annotated, Final, Literal, Self
 
 import pydantic
 from pydantic import Field
@@ -17,7 +17,7 @@ from backwater.experiment.format.selection import (
     Throughput,
     Window,
 )
-from backwater.experiment.format.values import Some, Table, Where
+from backwater.experiment.format.values import Some, Table, Where, models_by_kind
 
 
 class _Chart(Table):
@@ -158,3 +158,4 @@ class BalancingOverTime(_OverTime, Balancing):
 # The charts whose horizontal axis is time.
 ChartOverTime = OverTime | QueueOverTime | PausedLinksOverTime | BalancingOverTime
 Chart = Annotated[Bars | Lines | Cdf | IngressCdf | OverSeeds | ChartOverTime, Field(discriminator="kind")]
+CHARTS: Final = models_by_kind(Chart)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, Self
+from typing import Annotated, Final, Literal, Self
 
 import pydantic
 from pydantic import Field
@@ -17,7 +17,7 @@ from backwater.experiment.format.selection import (
     Throughput,
     Window,
 )
-from backwater.experiment.format.values import Names, Role, SizeText, Statistic, Table, statistic
+from backwater.experiment.format.values import Names, Role, SizeText, Statistic, Table, models_by_kind, statistic
 from backwater.summary import RunPath
 
 Counter = Annotated[str, Field(pattern=r"^counters\.[a-z_]+$")]
@@ -275,3 +275,4 @@ MeasureOfRun = (
     | RelayedMeasure
 )
 Measure = Annotated[MeasureOfRun | AnalysisMeasure, Field(discriminator="kind")]
+MEASURES: Final = models_by_kind(Measure)

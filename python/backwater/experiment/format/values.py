@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Annotated, Final, Literal
+from typing import Annotated, Final, Literal, get_args
 
 import pydantic
 from pydantic import Field
@@ -83,6 +83,11 @@ class Table(pydantic.BaseModel):
     """A table of the file: other keys are refused."""
 
     model_config = pydantic.ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+def models_by_kind(models: object) -> dict[str, type[Table]]:
+    """The models of an annotated union, by the kind that tells them apart."""
+    return {get_args(model.model_fields["kind"].annotation)[0]: model for model in get_args(get_args(models)[0])}
 
 
 def matches(place: Mapping[str, str], where: Where) -> bool:
