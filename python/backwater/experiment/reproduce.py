@@ -10,10 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from backwater import style
-from backwater.experiment import claims, comparisons, measures
+from backwater.experiment import claims, comparisons
 from backwater.experiment.claims import YES_OR_NO, Estimate, Finding
-from backwater.experiment.format import Claim
+from backwater.experiment.format.claims import Claim
 from backwater.experiment.grid import Experiment, Point
+from backwater.experiment.measures import by_kind
 from backwater.experiment.record import Record, Run, by_place
 from backwater.views.view import View
 
@@ -77,7 +78,7 @@ def measures_table(experiment: Experiment, scale: str, runs: Mapping[Point, Run]
         cells = [*points[0].place.values()]
         for name, measure in content.measures.items():
             over_seeds = [value for point in points if (value := runs[point].measures[name]) is not None]
-            cells.append(_with_confidence(over_seeds, measures.unit(measure)))
+            cells.append(_with_confidence(over_seeds, by_kind.unit(measure)))
         rows.append(tuple(cells))
     seeds = content.scales[scale].seeds
     note = f"mean over {len(seeds)} seeds ± 95 %" if len(seeds) > 1 else f"seed {seeds[0]}"
