@@ -196,9 +196,10 @@ class Store:
             StoreError: If the directory holds something else.
         """
         self.directory.mkdir(parents=True, exist_ok=True)
-        if any(self.directory.iterdir()):
-            self.check()
-        (self.directory / _MARK).touch()
+        mark = self.directory / _MARK
+        if not mark.exists() and any(self.directory.iterdir()):
+            raise StoreError(f"{self.directory} is not empty, and no store: it has no file {_MARK}")
+        mark.touch()
         self._running.mkdir(exist_ok=True)
         for rest in self._running.iterdir():
             key = rest.name[:24]
