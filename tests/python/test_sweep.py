@@ -1,0 +1,245 @@
+"""The store of results, and sweeps that fill it."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from backwater.experiment import sweep
+from backwater.experiment.grid import Experiment
+from backwater.experiment.store import Job, Store
+from backwater.experiment.study import Study
+from conftest import LOSING, command_line, edited
+
+
+def key(path: Path, name: str = "small") -> str:
+    experiment = Experiment.load(path)
+    return Study.plan(experiment, name).jobs[experiment.points(name)[0]].key
+
+
+def test_a_key_follows_from_the_content_alone(tiny: Path) -> None:
+    before = key(tiny)
+    edited(
+        tiny,
+        ('kind = "star", hosts = 4', 'hosts = 4, kind = "star"'),
+        ("[[scenario.traffic]]", "# a comment\n[[scenario.traffic]]"),
+        ('"10 us"', '"10000 ns"'),
+        ("[scenario]", '[scenario]\nname = "other"'),
+        ("PFC", "Plain"),
+        ('title = "Tiny"', 'title = "Other"'),
+    )
+    assert key(tiny) == before
+    edited(tiny, ('size = "20 KB"', 'size = "21 KB"'))
+    assert key(tiny) != before
+
+
+def test_a_key_follows_from_the_files_that_a_scenario_reads(tiny: Path) -> None:
+    sizes = tiny.parent / "sizes.txt"
+    sizes.write_text("1000 0\n2000 100\n")
+    edited(tiny, ('sizes = "10 KB"', 'sizes = { path = "sizes.txt" }'))
+    before = key(tiny)
+    sizes.write_text("1000 0\n3000 100\n")
+    assert key(tiny) != before
+
+
+def test_a_store_has_one_writer_who_clears_away_what_is_half_done(tmp_path: Path) -> None:
+    store = Store(tmp_path / "new" / "store")
+    with store.writing():
+        rest, foreign = (store.directory / "running" / name for name in (f"{'0a' * 12}-17", "thesis"))
+        for directory in (rest, foreign):
+            directory.mkdir()
+    with store.writing():
+        assert not rest.exists()
+        assert foreign.exists()
+
+
+def test_a_directory_of_something_else_is_no_store(tiny: Path) -> None:
+    rest = Path("home/running") / f"{'0a' * 12}-17"
+    rest.mkdir(parents=True)
+    (rest / "point.json").touch()
+    outcome = command_line("sweep", tiny, "--store", "home")
+    assert outcome.exit_code == 2
+    assert "home is not empty, and no store" in outcome.stderr
+    assert [path.name for path in Path("home").rglob("*")] == ["running", rest.name, "point.json"]
+
+
+def completed(store: Path) -> dict[str, int]:
+    """The points of a store, each with when its result was written, in ns: another run changes it.
+
+    An inode would not do: a file system may give a new file the number of one just removed.
+    """
+    return {path.name: (path / "run.json").stat().st_mtime_ns for path in (store / "points").glob("*")}
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
+def test_a_sweep_goes_on_where_it_was_stopped(tiny: Path, how: signal.Signals) -> None:
+    with start_sweep(tiny) as process:
+        while not completed(Path("store")) and process.poll() is None:
+            time.sleep(0.01)
+        os.kill(process.pid, how)
+        _, errors = process.communicate(timeout=60)
+    assert process.returncode == (130 if how == signal.SIGINT else -signal.SIGKILL), errors
+    kept = completed(Path("store"))
+    assert 0 < len(kept) < 8
+    if how == signal.SIGINT:
+        assert f"{len(kept)} of 8 runs are kept in store" in errors
+        assert "Traceback" not in errors
+    outcome = command_line("sweep", tiny, "--store", "store")
+    assert outcome.exit_code == 0, outcome.output
+    everything = completed(Path("store"))
+    assert len(everything) == 8
+    assert kept.items() <= everything.items()
+    assert not list(Path("store/running").iterdir())
+    assert command_line("sweep", tiny, "--store", "store").exit_code == 0
+    assert completed(Path("store")) == everything
+
+
+def test_a_failed_run_is_kept_with_its_log_and_the_others_finish(tiny: Path) -> None:
+    edited(tiny, ('flow_control = { kind = "pfc" }', LOSING), ("seeds = [1, 2]", "seeds = [1]"))
+    outcome = command_line("sweep", tiny, "--axis", "bytes=10", "-o", "table.csv")
+    assert outcome.exit_code == 1, outcome.output
+    assert "fig1: PFC, 10, seed 1 failed with exit code 3" in outcome.stderr
+    (failed,) = Path("results/store/failed").iterdir()
+    assert "outcome: violation" in (failed / "log.txt").read_text()
+    assert json.loads((failed / "point.json").read_text())["scenario"]["switch"]["buffer"] == "60 KB"
+    assert len(completed(Path("results/store"))) == 1
+    frame = pl.read_csv("table.csv")
+    assert frame.select("scheme", "outcome").rows() == [("PFC", None), ("Pyrrha", "completed")]
+    joined = command_line("sweep", tiny, "--axis", "scheme=PFC", "--axis", "scheme=Pyrrha", "--axis", "bytes=10")
+    assert len([line for line in joined.stdout.splitlines() if " 10 " in line]) == 2
+    (failed,) = Path("results/store/failed").iterdir()
+    before = failed.stat().st_ino
+    assert command_line("sweep", tiny, "--axis", "bytes=10").exit_code == 1
+    assert failed.stat().st_ino != before
+
+
+def test_a_run_whose_inputs_change_fails(tiny: Path) -> None:
+    sizes = tiny.parent / "sizes.txt"
+    sizes.write_text("1000 0\n2000 100\n")
+    edited(tiny, ('sizes = "10 KB"', 'sizes = { path = "sizes.txt" }'))
+    jobs = [*Study.plan(Experiment.load(tiny), "paper").jobs.values()]
+    assert all(job.key for job in jobs)
+    sizes.write_text("1000 0\n3000 100\n")
+    store = Store(Path("store"))
+    failures = sweep.run(store, jobs[:1], 1)
+    assert [failure.exit_code for failure in failures] == [1]
+    assert "its inputs changed since the sweep began" in (failures[0].directory / "log.txt").read_text()
+    assert store.result(jobs[0]) is None
+
+
+def test_where_everything_is_present_nobody_needs_the_lock(tiny: Path) -> None:
+    arguments = ("sweep", tiny, "--scale", "paper", "--store", "store")
+    assert command_line(*arguments).exit_code == 0
+    with Store(Path("store")).writing():
+        assert command_line(*arguments).exit_code == 0
+
+
+def start_sweep(tiny: Path) -> subprocess.Popen[str]:
+    command = [sys.executable, "-m", "backwater", "sweep", str(tiny), "--store", "store", "--jobs", "1"]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def test_of_two_sweeps_the_second_waits_and_finds_the_results_of_the_first(tiny: Path) -> None:
+    with start_sweep(tiny) as first:
+        while not completed(Path("store")) and first.poll() is None:
+            time.sleep(0.01)
+        with start_sweep(tiny) as second:
+            assert first.wait(60) == 0
+            everything = completed(Path("store"))
+            output, errors = second.communicate(timeout=60)
+    assert second.returncode == 0, errors
+    assert "another sweep is writing to store: waiting for its end" in errors
+    assert "Pyrrha" in output
+    assert completed(Path("store")) == everything
+    assert len(everything) == 8
+
+
+def test_a_sweep_that_waits_can_be_stopped(tiny: Path) -> None:
+    with Store(Path("store")).writing(), start_sweep(tiny) as process:
+        assert process.stderr
+        assert "waiting for its end" in process.stderr.readline()
+        os.kill(process.pid, signal.SIGINT)
+        _, errors = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "0 of 8 runs are kept in store" in errors
+
+
+def test_a_damaged_point_is_told_and_run_again(tiny: Path) -> None:
+    arguments = ("sweep", tiny, "--scale", "paper", "--store", "store")
+    assert command_line(*arguments).exit_code == 0
+    before = completed(Path("store"))
+    table, summary, point, sound = (Path("store/points") / key for key in sorted(before))
+    content = bytearray((table / "ports.parquet").read_bytes())
+    content[len(content) // 2] ^= 1
+    (table / "ports.parquet").write_bytes(content)
+    (summary / "run.json").write_bytes((summary / "run.json").read_bytes()[:-3])
+    (point / "point.json").write_text("{}")
+    outcome = command_line(*arguments)
+    assert outcome.exit_code == 0, outcome.output
+    for file in (table / "ports.parquet", summary / "run.json", point / "point.json"):
+        (line,) = (line for line in outcome.stderr.splitlines() if str(file) in line)
+        assert line.endswith(", seed 1 is run again"), line
+    after = completed(Path("store"))
+    assert {key for key in before if before[key] == after[key]} == {sound.name}
+    assert command_line(*arguments).stderr == ""
+
+
+def test_a_run_whose_result_cannot_be_written_fails_without_a_traceback(
+    tiny: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    jobs = [*Study.plan(Experiment.load(tiny), "paper").jobs.values()]
+    begin = Store.begin
+
+    def full(store: Store, job: Job) -> Path:
+        directory = begin(store, job)
+        (directory / "run.json.partial").symlink_to("/dev/full")
+        return directory
+
+    monkeypatch.setattr(Store, "begin", full)
+    (failure,) = sweep.run(Store(Path("store")), jobs[:1], 1)
+    assert failure.exit_code == 7
+    log = (failure.directory / "log.txt").read_text()
+    assert "No space left on device" in log
+    assert "Traceback" not in log
+
+
+def test_a_store_or_a_table_that_cannot_be_written_is_code_7(tiny: Path) -> None:
+    assert command_line("sweep", tiny, "--store", tiny / "store").exit_code == 7
+    for name in ("full.csv", "full.parquet"):
+        Path(name).symlink_to("/dev/full")
+        outcome = command_line("sweep", tiny, "--scale", "paper", "-o", name)
+        assert outcome.exit_code == 7, outcome.output
+        assert "No space left on device" in outcome.stderr
+    assert command_line("reproduce", "someone/fig1", "--scale", "paper", "-o", tiny / "charts").exit_code == 7
+
+
+def test_a_run_that_dies_is_a_failure_of_its_own(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sweep, "_WORKER", ["-c", "import os; os.abort()"])
+    experiment = Experiment.load(tiny)
+    jobs = [*Study.plan(experiment, "paper").jobs.values()]
+    store = Store(Path("store"))
+    counts = []
+    failures = sweep.run(store, jobs, 2, lambda done, total: counts.append((done, total)))
+    assert [failure.exit_code for failure in failures] == [-signal.SIGABRT] * 4
+    assert counts[0] == (0, 4)
+    assert counts[-1] == (4, 4)
+    assert store.result(jobs[0]) is None
+
+
+def test_experiments_of_analysis_alone_run_nothing(tiny: Path) -> None:
+    analysis = 'mean = { kind = "analysis", protocol = "pfc", value = "deadlock-free" }'
+    edited(
+        tiny,
+        ('mean = { kind = "flows", role = "incast" }\np99 = { kind = "flows", stat = "p99" }', analysis),
+        ('compare = "ratio"\nat = { scheme = "Pyrrha" }\nto = { scheme = "PFC" }\nat_most = 1.5', "at_least = 1"),
+    )
+    outcome = command_line("reproduce", "someone", "-o", "out")
+    assert outcome.exit_code == 0, outcome.output
+    assert "1 reached" in outcome.stdout
+    assert not Path("results").exists()
