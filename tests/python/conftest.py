@@ -16,11 +16,13 @@ from hypothesis import settings
 from typer.testing import CliRunner
 from typer.testing import Result as CommandResult
 
-from backwater import Result
+import backwater
+from backwater import Result, Scenario
 from backwater._core import SCHEMA_VERSION
 from backwater.cli import app
 from backwater.experiment.format.content import Content
 from backwater.summary import Deadlock, DeadQueue
+from example import VICTIM
 
 # The same cases every time, and as long as it takes: machines that run tests may be busy.
 settings.register_profile("backwater", deadline=None, derandomize=True)
@@ -360,6 +362,12 @@ def quiet_result(tmp_path: Path) -> Result:
     ):
         pl.DataFrame(schema=schema).write_parquet(directory / f"{name}.parquet")
     return Result.load(seal(directory, flows={"total": 0, "finished": 0, "unfinished": 0, "endless": 0}))
+
+
+@pytest.fixture(scope="session")
+def victim(tmp_path_factory: pytest.TempPathFactory) -> Result:
+    """The example of the README, without a probe."""
+    return backwater.run(Scenario.from_dict(VICTIM), tmp_path_factory.mktemp("victim"))
 
 
 @pytest.fixture

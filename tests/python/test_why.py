@@ -9,35 +9,15 @@ import polars as pl
 import pytest
 
 import backwater
-from backwater import Result, Scenario, console, victims
+from backwater import Result, Scenario, victims
 from backwater.exports import export
 from backwater.result import ResultError
-from backwater.why import DiffersError, Explanation, Wait, flow_called, words
+from backwater.why import Explanation, Wait, flow_called, words
 from backwater.why.explain import bytes_during, closed_meanwhile
-from backwater.why.rerun import Rerun
 from conftest import PAUSES, US, WAITS, command_line, seal, write_result
+from example import VICTIM
 
 ROOT = Path(__file__).parents[2]
-VICTIM = {
-    "topology": {"kind": "leaf-spine", "leaves": 2, "spines": 1, "hosts_per_leaf": 4, "uplink_rate": "400 Gbps"},
-    "switch": {"buffer": "2 MiB"},
-    "congestion_control": {"kind": "none"},
-    "traffic": [
-        {
-            "kind": "flows",
-            "flows": [
-                {"src": f"h{src}", "dst": dst, "bytes": "2 MB"}
-                for src, dst in ((0, "h4"), (1, "h4"), (6, "h4"), (2, "h5"))
-            ],
-        }
-    ],
-}
-
-
-@pytest.fixture(scope="module")
-def victim(tmp_path_factory: pytest.TempPathFactory) -> Result:
-    """The example of the README, without a probe."""
-    return backwater.run(Scenario.from_dict(VICTIM), tmp_path_factory.mktemp("victim"))
 
 
 @pytest.fixture(scope="module")
@@ -103,33 +83,6 @@ def test_culprits_are_those_of_closures_while_the_packet_waited() -> None:
     ]
     pauses = pl.DataFrame(rows, {name: PAUSES[name] for name in rows[0]})
     assert closed_meanwhile(steps, 0, 3, pauses, 100) == {root: [(10, 12), (20, 25), (30, 40)]}
-
-
-def test_a_result_with_probes_is_explained_without_running_it_again(
-    why: Explanation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    probed = backwater.run(Scenario.from_dict(VICTIM | {"probes": {"flows": True, "trace": {}}}), tmp_path / "probed")
-    monkeypatch.setattr(Rerun, "run", None)
-    again = probed.why(3)
-    assert (again.steps, again.roots, again.packets) == (why.steps, why.roots, why.packets)
-
-
-def test_pauses_that_no_probe_recorded_are_found_by_running_again(why: Explanation, tmp_path: Path) -> None:
-    probes = {"probes": {"flows": True, "pauses": False}}
-    blind = backwater.run(Scenario.from_dict(VICTIM | probes), tmp_path / "blind")
-    assert blind.pauses.is_empty()
-    found = blind.why(3)
-    assert (found.steps, found.roots) == (why.steps, why.roots)
-
-
-def test_without_a_pause_none_is_looked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    document = VICTIM | {
-        "traffic": [{"kind": "flows", "flows": [{"src": "h0", "dst": "h4", "bytes": "10 KB"}]}],
-        "probes": {"flows": True, "pauses": False},
-    }
-    alone = backwater.run(Scenario.from_dict(document), tmp_path / "alone")
-    monkeypatch.setattr(Rerun, "run", None)
-    assert alone.why(0).roots == ()
 
 
 def _late(spines: int, way: str) -> Scenario:
@@ -208,37 +161,6 @@ def test_roots_that_a_queue_has_forgotten_are_told_as_such(tmp_path: Path) -> No
     assert words.tables(found)[0].rows[-1][1] == "behind a PAUSE rooted at ports that are not known any more"
 
 
-def test_a_flow_that_is_not_complete_is_explained_up_to_the_end(tmp_path: Path) -> None:
-    document = VICTIM | {"run": {"until": "100 us", "drain": "20 us"}}
-    result = backwater.run(Scenario.from_dict(document), tmp_path / "cut")
-    found = result.why(3)
-    assert found.total_ps == result.summary.simulated_ps == 120_000_000
-    assert sum(step.length_ps for step in found.steps) == found.total_ps
-    assert words.sentences(found)[0].startswith("Flow 3, h2 → h5, 2 MB: not complete after 120 µs, ")
-
-
-def test_an_interrupted_run_is_explained_up_to_where_it_came(tmp_path: Path) -> None:
-    scenario = Scenario.from_dict(VICTIM | {"run": {"until": "1 ms"}})
-    run = scenario.plan.start(str(tmp_path / "cut"), 1)
-    while run.advance(0.5).time_ps < 100_000_000:
-        pass
-    run.finish(interrupted=True)
-    result = Result.load(tmp_path / "cut")
-    assert result.summary.outcome == "interrupted"
-    found = result.why(3)
-    assert sum(step.length_ps for step in found.steps) == found.total_ps == result.summary.simulated_ps
-
-
-def test_another_time_than_that_of_the_result_is_refused(victim: Result) -> None:
-    result = Result.load(victim.directory)
-    result.summary.scenario["topology"]["delay"] = "2 us"
-    result.summary.scenario["topology"]["host_delay"] = "2 us"
-    with pytest.raises(
-        DiffersError, match=r"flow 3 took 509\.7 µs, and .* when it was run again: the result is that of"
-    ):
-        result.why(3)
-
-
 def test_flows_are_called_by_number_or_by_their_hosts(victim: Result) -> None:
     assert [flow_called(victim, name) for name in ("3", "h2->h5", " h0 -> h4 ")] == [3, 3, 0]
     for name, message in (
@@ -270,141 +192,6 @@ def test_where_a_window_limits_a_flow_it_says_where_its_packets_waited(tmp_path:
     assert f"{found.openings} ACKs opened it, and on average each waited, with its packet, " in sentence
 
 
-def test_a_window_may_open_after_the_flow_is_complete(tmp_path: Path) -> None:
-    """Packets are sent again long before their ACKs can come: the last of these come when all has arrived."""
-    document = {
-        "run": {"until": "1 ms"},
-        "topology": {"kind": "star", "hosts": 2, "delay": "20 us"},
-        "network": {"mtu": "1 B"},
-        "congestion_control": {"kind": "swift", "initial_cwnd": 3, "min_cwnd": 0.01},
-        "recovery": {"kind": "mp-rdma", "rto": "20 us", "bitmap": 64},
-        "traffic": [{"kind": "flows", "flows": [{"src": "h1", "dst": "h0", "bytes": "29 B"}]}],
-    }
-    probed = backwater.run(Scenario.from_dict(document | {"probes": {"flows": True}}), tmp_path / "probed").why(0)
-    again = backwater.run(Scenario.from_dict(document), tmp_path / "plain").why(0)
-    assert probed.openings > 0
-    assert (again.openings, again.window) == (probed.openings, probed.window)
-
-
-def test_the_slowest_flows_and_who_is_to_blame(victim: Result) -> None:
-    found = {one.flow["id"]: one for one in victims.slowest(victim)}
-    assert list(found) == [1, 0, 3, 2]
-    assert {one.root for one in found.values()} == {("leaf1", 0)}
-    assert {(suspect.flow, suspect.src, suspect.dst) for suspect in found[3].suspects} == {
-        (0, "h0", "h4"),
-        (1, "h1", "h4"),
-        (2, "h6", "h4"),
-    }
-    assert set(found[2].sources) == {"h0", "h1"}
-    worst = victims.worst_victim(victim)
-    assert worst is not None
-    assert (worst.flow["id"], worst.root) == (3, ("leaf1", 0))
-    assert victims.sentence(victim, worst).endswith(
-        "rooted at leaf1:0, the port to h4, where flows from h6, h0 and h1 met. Where its time went:"
-    )
-    unknown = dataclasses.replace(worst, root=None, suspects=())
-    assert victims.sentence(victim, unknown).endswith("behind PAUSEs that it has no part in. Where its time went:")
-
-
-@pytest.mark.parametrize("last_links", [1, 2])
-def test_where_ways_differ_by_packet_the_last_port_is_known_if_there_is_one(tmp_path: Path, last_links: int) -> None:
-    """Sprayed flows of two hosts meet at their receiver, which one link leads to, or two."""
-    last = [("s1", "h2"), ("s2", "h2")] if last_links == 2 else [("s1", "s3"), ("s2", "s3"), ("s3", "h2")]
-    ends = [("h0", "s0"), ("h1", "s0"), ("s0", "s1"), ("s0", "s2"), *last]
-    topology = {
-        "kind": "custom",
-        "hosts": ["h0", "h1", "h2"],
-        "switches": ["s0", "s1", "s2", "s3"][: 5 - last_links],
-        "links": [{"a": a, "b": b, "rate": "100 Gbps", "delay": "1 us"} for a, b in ends],
-    }
-    flows = [{"src": src, "dst": "h2", "bytes": "100 KB"} for src in ("h0", "h1")]
-    document = {
-        "topology": topology,
-        "load_balance": {"kind": "spray"},
-        "recovery": {"kind": "in-any-order"},
-        "congestion_control": {"kind": "none"},
-        "traffic": [{"kind": "flows", "flows": flows}],
-    }
-    result = backwater.run(Scenario.from_dict(document), tmp_path / "sprayed")
-    assert result.flows["path"].null_count() == 2
-    found = victims.slowest(result)
-    blamed = [row[2] for row in victims.table(result, found).rows]
-    if last_links == 1:
-        assert sorted(blamed) == ["s3:2 to h2: h0 → h2 (flow 0)", "s3:2 to h2: h1 → h2 (flow 1)"]
-    else:
-        assert blamed == ["not known: its way is not"] * 2
-
-
-def test_where_nobody_paused_the_port_where_flows_met_is_named(tmp_path: Path) -> None:
-    flows = [{"src": src, "dst": "h2", "bytes": "30 KB"} for src in ("h0", "h1")]
-    document = {"topology": {"kind": "star", "hosts": 4}, "traffic": [{"kind": "flows", "flows": flows}]}
-    result = backwater.run(Scenario.from_dict(document), tmp_path / "met")
-    assert result.pauses.is_empty()
-    assert [(one.root, one.sources) for one in victims.slowest(result)] == [(("s0", 2), ["h0"]), (("s0", 2), ["h1"])]
-    assert victims.main_cause(result) == ""
-    assert victims.worst_victim(result) is None
-
-
-def test_flows_are_blamed_by_what_they_can_have_delivered_meanwhile(tmp_path: Path) -> None:
-    """Flow 0 is the largest, but most of it has been delivered before flow 2 begins."""
-    flows = [
-        {"src": "h0", "dst": "h3", "bytes": "1 MB"},
-        {"src": "h1", "dst": "h3", "bytes": "300 KB", "start": "84 us"},
-        {"src": "h2", "dst": "h3", "bytes": "100 KB", "start": "84 us"},
-    ]
-    document = {"topology": {"kind": "star", "hosts": 4}, "traffic": [{"kind": "flows", "flows": flows}]}
-    document |= {"congestion_control": {"kind": "none"}}
-    result = backwater.run(Scenario.from_dict(document), tmp_path / "meanwhile")
-    found = {one.flow["id"]: one for one in victims.slowest(result)}[2]
-    assert [suspect.flow for suspect in found.suspects] == [1, 0]
-    start, end = (result.flows.filter(id=flow)["receiver_finish_ps"].item() for flow in (2, 0))
-    taken = min(start, end) - result.flows.filter(id=2)["start_ps"].item()
-    assert found.suspects[1].bytes == pytest.approx(1_000_000 * taken / end, abs=1)
-    blamed = next(row[2] for row in victims.table(result, [found]).rows)
-    assert blamed == "s0:3 to h3: h1 → h3 (flow 1) and h0 → h3 (flow 0)"
-
-
-def test_of_many_flows_to_blame_the_largest_are_named(victim: Result) -> None:
-    one = victims.slowest(victim, 1)[0]
-    many = dataclasses.replace(one, suspects=tuple(victims.Suspect(flow, "h1", "h4", 9) for flow in range(7)))
-    assert victims.table(victim, [many]).rows[0][2] == (
-        "leaf1:0 to h4: h1 → h4 (flow 0), h1 → h4 (flow 1), h1 → h4 (flow 2) and 4 more"
-    )
-
-
-def test_added_queues_are_no_classes(result_directory: Path) -> None:
-    """Of the PAUSEs of the small result, those of s0:0 are made to be of two added queues."""
-    pauses = pl.read_parquet(result_directory / "pauses.parquet").to_dicts()
-    added = [row | {"queue": queue} for row in pauses if row["cause_port"] == 0 for queue in (8, 9)]
-    for rows, text in (
-        (added, "2 added queues"),
-        ([*pauses, *added], "class 3 and 2 added queues"),
-        ([*pauses, *added[:1], pauses[2] | {"queue": 4}], "classes 3, 4 and 1 added queue"),
-    ):
-        pl.DataFrame(rows, schema=PAUSES).write_parquet(result_directory / "pauses.parquet")
-        result = Result.load(seal(result_directory))
-        assert f"), {text}. Flows of h1 met there" in victims.main_cause(result)
-        assert victims.causes(result).rows[0][2] == text
-
-
-def test_the_command_to_go_on_with_can_be_copied(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    directory = tmp_path / ("a directory whose name is " + "very " * 20 + "long")
-    result = Result.load(write_result(directory))
-    console.out.print(console.summary(result), crop=False)
-    assert f"backwater why '{directory}' 1" in [line.rstrip() for line in capsys.readouterr().out.splitlines()]
-
-
-def test_hot_spots_tell_neighbour_class_and_flows(victim: Result) -> None:
-    assert victims.main_cause(victim).startswith(
-        "Main cause of PAUSE: leaf1:0, the port to h4, 100% of all time paused"
-    )
-    assert victims.causes(victim).rows[0][:3] == ("leaf1:0 to h4", "h0, h1 and h6", "class 3")
-    paused = victims.paused(victim)
-    told = ("leaf0:4 to spine0", "class 3", "leaf1:0 to h4", "h0, h1 and h6")
-    assert told in {row[:4] for row in paused.rows}
-    assert victims.ENDING in paused.note
-
-
 def test_ports_go_by_their_names_where_they_have_any(tmp_path: Path) -> None:
     names = [
         {"nodes": "leaf*", "names": ["Ethernet0"], "step": 4},
@@ -432,31 +219,6 @@ def test_the_command_line_explains(victim: Result) -> None:
     unknown = command_line("why", directory, "77")
     assert (unknown.exit_code, "has no flow 77" in unknown.output) == (2, True)
     assert command_line("why", directory, "--json").exit_code == 2
-
-
-def test_files_of_the_scenario_are_looked_for_where_it_is_said(tmp_path: Path) -> None:
-    (tmp_path / "sizes.cdf").write_text("1000 0\n20000 100\n")
-    traffic = {"kind": "poisson", "load": 0.5, "sizes": {"path": "sizes.cdf"}}
-    document = {"run": {"until": "20 us"}, "topology": {"kind": "star", "hosts": 3}, "traffic": [traffic]}
-    result = backwater.run(Scenario.from_dict(document, base_dir=tmp_path), tmp_path / "result")
-    refused = command_line("why", str(result.directory), "0")
-    assert refused.exit_code == 2
-    assert 'sizes.path = "sizes.cdf"' in refused.stderr
-    assert "cannot be run again\n  hint: relative paths in it start at --base" in refused.stderr
-    assert command_line("why", str(result.directory), "0", "--base", str(tmp_path)).exit_code == 0
-
-
-def test_results_of_other_versions_and_halves_of_results_are_refused(tmp_path: Path) -> None:
-    old = write_result(tmp_path / "old", schema_version=1)
-    with pytest.raises(
-        ResultError, match=r"was written by Backwater 0\.1\.0, whose tables are of form 1; this version reads"
-    ):
-        Result.load(old)
-    half = tmp_path / "half"
-    half.mkdir()
-    (half / "flows.parquet.partial").touch()
-    with pytest.raises(ResultError, match="holds a part of a result: its run was killed, or still goes on"):
-        Result.load(half)
 
 
 def test_a_flow_that_fills_the_root_itself_is_named_as_well(tmp_path: Path) -> None:
@@ -498,13 +260,6 @@ def test_culprits_have_every_frame_that_was_on_the_wire_meanwhile() -> None:
     assert bytes_during(frames, []) == {}
 
 
-def test_a_run_with_a_trace_of_its_roots_tells_the_same_as_one_with_everything(victim: Result, tmp_path: Path) -> None:
-    probes = {"trace": {}, "flows": True}
-    probed = backwater.run(Scenario.from_dict(VICTIM | {"probes": probes}), tmp_path / "probed")
-    for flow in range(4):
-        assert probed.why(flow).roots == victim.why(flow).roots
-
-
 def test_a_link_that_comes_back_is_no_congestion(tmp_path: Path) -> None:
     document = {
         "run": {"until": "50 us"},
@@ -519,17 +274,3 @@ def test_a_link_that_comes_back_is_no_congestion(tmp_path: Path) -> None:
     text = " ".join(words.sentences(result.why(0)))
     assert "behind the gate of h0:0, the port to s0, closed by itself: its link had come back" in text
     assert "PAUSEs rooted" not in text
-
-
-def test_the_run_of_an_interrupted_result_stops_where_it_was(tmp_path: Path) -> None:
-    """Neither a warm-up nor traffic that was still to come matters."""
-    later = {"kind": "flows", "start": "2 ms", "flows": [{"src": "h7", "dst": "h5", "bytes": "1 MB"}]}
-    traffic = [VICTIM["traffic"][0], later]  # type: ignore[index]
-    document = VICTIM | {"run": {"until": "3 ms", "warmup": "1 ms"}, "traffic": traffic}
-    run = Scenario.from_dict(document).plan.start(str(tmp_path / "cut"), 1)
-    while run.advance(0.5).time_ps < 100_000_000:
-        pass
-    run.finish(interrupted=True)
-    result = Result.load(tmp_path / "cut")
-    for flow in result.flows.filter(pl.col("fct_ps").is_null())["id"]:
-        assert result.why(flow).end_ps == result.summary.simulated_ps

@@ -1,0 +1,130 @@
+"""The slowest flows of a run, and the ports and flows that are to blame."""
+
+import dataclasses
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import backwater
+from backwater import Result, Scenario, console, victims
+from conftest import PAUSES, seal, write_result
+
+
+def test_the_slowest_flows_and_who_is_to_blame(victim: Result) -> None:
+    found = {one.flow["id"]: one for one in victims.slowest(victim)}
+    assert list(found) == [1, 0, 3, 2]
+    assert {one.root for one in found.values()} == {("leaf1", 0)}
+    assert {(suspect.flow, suspect.src, suspect.dst) for suspect in found[3].suspects} == {
+        (0, "h0", "h4"),
+        (1, "h1", "h4"),
+        (2, "h6", "h4"),
+    }
+    assert set(found[2].sources) == {"h0", "h1"}
+    worst = victims.worst_victim(victim)
+    assert worst is not None
+    assert (worst.flow["id"], worst.root) == (3, ("leaf1", 0))
+    assert victims.sentence(victim, worst).endswith(
+        "rooted at leaf1:0, the port to h4, where flows from h6, h0 and h1 met. Where its time went:"
+    )
+    unknown = dataclasses.replace(worst, root=None, suspects=())
+    assert victims.sentence(victim, unknown).endswith("behind PAUSEs that it has no part in. Where its time went:")
+
+
+@pytest.mark.parametrize("last_links", [1, 2])
+def test_where_ways_differ_by_packet_the_last_port_is_known_if_there_is_one(tmp_path: Path, last_links: int) -> None:
+    """Sprayed flows of two hosts meet at their receiver, which one link leads to, or two."""
+    last = [("s1", "h2"), ("s2", "h2")] if last_links == 2 else [("s1", "s3"), ("s2", "s3"), ("s3", "h2")]
+    ends = [("h0", "s0"), ("h1", "s0"), ("s0", "s1"), ("s0", "s2"), *last]
+    topology = {
+        "kind": "custom",
+        "hosts": ["h0", "h1", "h2"],
+        "switches": ["s0", "s1", "s2", "s3"][: 5 - last_links],
+        "links": [{"a": a, "b": b, "rate": "100 Gbps", "delay": "1 us"} for a, b in ends],
+    }
+    flows = [{"src": src, "dst": "h2", "bytes": "100 KB"} for src in ("h0", "h1")]
+    document = {
+        "topology": topology,
+        "load_balance": {"kind": "spray"},
+        "recovery": {"kind": "in-any-order"},
+        "congestion_control": {"kind": "none"},
+        "traffic": [{"kind": "flows", "flows": flows}],
+    }
+    result = backwater.run(Scenario.from_dict(document), tmp_path / "sprayed")
+    assert result.flows["path"].null_count() == 2
+    found = victims.slowest(result)
+    blamed = [row[2] for row in victims.table(result, found).rows]
+    if last_links == 1:
+        assert sorted(blamed) == ["s3:2 to h2: h0 → h2 (flow 0)", "s3:2 to h2: h1 → h2 (flow 1)"]
+    else:
+        assert blamed == ["not known: its way is not"] * 2
+
+
+def test_where_nobody_paused_the_port_where_flows_met_is_named(tmp_path: Path) -> None:
+    flows = [{"src": src, "dst": "h2", "bytes": "30 KB"} for src in ("h0", "h1")]
+    document = {"topology": {"kind": "star", "hosts": 4}, "traffic": [{"kind": "flows", "flows": flows}]}
+    result = backwater.run(Scenario.from_dict(document), tmp_path / "met")
+    assert result.pauses.is_empty()
+    assert [(one.root, one.sources) for one in victims.slowest(result)] == [(("s0", 2), ["h0"]), (("s0", 2), ["h1"])]
+    assert victims.main_cause(result) == ""
+    assert victims.worst_victim(result) is None
+
+
+def test_flows_are_blamed_by_what_they_can_have_delivered_meanwhile(tmp_path: Path) -> None:
+    """Flow 0 is the largest, but most of it has been delivered before flow 2 begins."""
+    flows = [
+        {"src": "h0", "dst": "h3", "bytes": "1 MB"},
+        {"src": "h1", "dst": "h3", "bytes": "300 KB", "start": "84 us"},
+        {"src": "h2", "dst": "h3", "bytes": "100 KB", "start": "84 us"},
+    ]
+    document = {"topology": {"kind": "star", "hosts": 4}, "traffic": [{"kind": "flows", "flows": flows}]}
+    document |= {"congestion_control": {"kind": "none"}}
+    result = backwater.run(Scenario.from_dict(document), tmp_path / "meanwhile")
+    found = {one.flow["id"]: one for one in victims.slowest(result)}[2]
+    assert [suspect.flow for suspect in found.suspects] == [1, 0]
+    start, end = (result.flows.filter(id=flow)["receiver_finish_ps"].item() for flow in (2, 0))
+    taken = min(start, end) - result.flows.filter(id=2)["start_ps"].item()
+    assert found.suspects[1].bytes == pytest.approx(1_000_000 * taken / end, abs=1)
+    blamed = next(row[2] for row in victims.table(result, [found]).rows)
+    assert blamed == "s0:3 to h3: h1 → h3 (flow 1) and h0 → h3 (flow 0)"
+
+
+def test_of_many_flows_to_blame_the_largest_are_named(victim: Result) -> None:
+    one = victims.slowest(victim, 1)[0]
+    many = dataclasses.replace(one, suspects=tuple(victims.Suspect(flow, "h1", "h4", 9) for flow in range(7)))
+    assert victims.table(victim, [many]).rows[0][2] == (
+        "leaf1:0 to h4: h1 → h4 (flow 0), h1 → h4 (flow 1), h1 → h4 (flow 2) and 4 more"
+    )
+
+
+def test_added_queues_are_no_classes(result_directory: Path) -> None:
+    """Of the PAUSEs of the small result, those of s0:0 are made to be of two added queues."""
+    pauses = pl.read_parquet(result_directory / "pauses.parquet").to_dicts()
+    added = [row | {"queue": queue} for row in pauses if row["cause_port"] == 0 for queue in (8, 9)]
+    for rows, text in (
+        (added, "2 added queues"),
+        ([*pauses, *added], "class 3 and 2 added queues"),
+        ([*pauses, *added[:1], pauses[2] | {"queue": 4}], "classes 3, 4 and 1 added queue"),
+    ):
+        pl.DataFrame(rows, schema=PAUSES).write_parquet(result_directory / "pauses.parquet")
+        result = Result.load(seal(result_directory))
+        assert f"), {text}. Flows of h1 met there" in victims.main_cause(result)
+        assert victims.causes(result).rows[0][2] == text
+
+
+def test_the_command_to_go_on_with_can_be_copied(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    directory = tmp_path / ("a directory whose name is " + "very " * 20 + "long")
+    result = Result.load(write_result(directory))
+    console.out.print(console.summary(result), crop=False)
+    assert f"backwater why '{directory}' 1" in [line.rstrip() for line in capsys.readouterr().out.splitlines()]
+
+
+def test_hot_spots_tell_neighbour_class_and_flows(victim: Result) -> None:
+    assert victims.main_cause(victim).startswith(
+        "Main cause of PAUSE: leaf1:0, the port to h4, 100% of all time paused"
+    )
+    assert victims.causes(victim).rows[0][:3] == ("leaf1:0 to h4", "h0, h1 and h6", "class 3")
+    paused = victims.paused(victim)
+    told = ("leaf0:4 to spine0", "class 3", "leaf1:0 to h4", "h0, h1 and h6")
+    assert told in {row[:4] for row in paused.rows}
+    assert victims.ENDING in paused.note

@@ -1,0 +1,139 @@
+"""Runs that are made again, for what no probe recorded of a flow."""
+
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import backwater
+from backwater import Result, Scenario
+from backwater.result import ResultError
+from backwater.why import DiffersError, Explanation, words
+from backwater.why.rerun import Rerun
+from conftest import command_line, write_result
+from example import VICTIM
+
+
+@pytest.fixture(scope="module")
+def why(victim: Result) -> Explanation:
+    return victim.why(3)
+
+
+def test_a_result_with_probes_is_explained_without_running_it_again(
+    why: Explanation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    probed = backwater.run(Scenario.from_dict(VICTIM | {"probes": {"flows": True, "trace": {}}}), tmp_path / "probed")
+    monkeypatch.setattr(Rerun, "run", None)
+    again = probed.why(3)
+    assert (again.steps, again.roots, again.packets) == (why.steps, why.roots, why.packets)
+
+
+def test_pauses_that_no_probe_recorded_are_found_by_running_again(why: Explanation, tmp_path: Path) -> None:
+    probes = {"probes": {"flows": True, "pauses": False}}
+    blind = backwater.run(Scenario.from_dict(VICTIM | probes), tmp_path / "blind")
+    assert blind.pauses.is_empty()
+    found = blind.why(3)
+    assert (found.steps, found.roots) == (why.steps, why.roots)
+
+
+def test_without_a_pause_none_is_looked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    document = VICTIM | {
+        "traffic": [{"kind": "flows", "flows": [{"src": "h0", "dst": "h4", "bytes": "10 KB"}]}],
+        "probes": {"flows": True, "pauses": False},
+    }
+    alone = backwater.run(Scenario.from_dict(document), tmp_path / "alone")
+    monkeypatch.setattr(Rerun, "run", None)
+    assert alone.why(0).roots == ()
+
+
+def test_a_flow_that_is_not_complete_is_explained_up_to_the_end(tmp_path: Path) -> None:
+    document = VICTIM | {"run": {"until": "100 us", "drain": "20 us"}}
+    result = backwater.run(Scenario.from_dict(document), tmp_path / "cut")
+    found = result.why(3)
+    assert found.total_ps == result.summary.simulated_ps == 120_000_000
+    assert sum(step.length_ps for step in found.steps) == found.total_ps
+    assert words.sentences(found)[0].startswith("Flow 3, h2 → h5, 2 MB: not complete after 120 µs, ")
+
+
+def test_an_interrupted_run_is_explained_up_to_where_it_came(tmp_path: Path) -> None:
+    scenario = Scenario.from_dict(VICTIM | {"run": {"until": "1 ms"}})
+    run = scenario.plan.start(str(tmp_path / "cut"), 1)
+    while run.advance(0.5).time_ps < 100_000_000:
+        pass
+    run.finish(interrupted=True)
+    result = Result.load(tmp_path / "cut")
+    assert result.summary.outcome == "interrupted"
+    found = result.why(3)
+    assert sum(step.length_ps for step in found.steps) == found.total_ps == result.summary.simulated_ps
+
+
+def test_another_time_than_that_of_the_result_is_refused(victim: Result) -> None:
+    result = Result.load(victim.directory)
+    result.summary.scenario["topology"]["delay"] = "2 us"
+    result.summary.scenario["topology"]["host_delay"] = "2 us"
+    with pytest.raises(
+        DiffersError, match=r"flow 3 took 509\.7 µs, and .* when it was run again: the result is that of"
+    ):
+        result.why(3)
+
+
+def test_a_window_may_open_after_the_flow_is_complete(tmp_path: Path) -> None:
+    """Packets are sent again long before their ACKs can come: the last of these come when all has arrived."""
+    document = {
+        "run": {"until": "1 ms"},
+        "topology": {"kind": "star", "hosts": 2, "delay": "20 us"},
+        "network": {"mtu": "1 B"},
+        "congestion_control": {"kind": "swift", "initial_cwnd": 3, "min_cwnd": 0.01},
+        "recovery": {"kind": "mp-rdma", "rto": "20 us", "bitmap": 64},
+        "traffic": [{"kind": "flows", "flows": [{"src": "h1", "dst": "h0", "bytes": "29 B"}]}],
+    }
+    probed = backwater.run(Scenario.from_dict(document | {"probes": {"flows": True}}), tmp_path / "probed").why(0)
+    again = backwater.run(Scenario.from_dict(document), tmp_path / "plain").why(0)
+    assert probed.openings > 0
+    assert (again.openings, again.window) == (probed.openings, probed.window)
+
+
+def test_files_of_the_scenario_are_looked_for_where_it_is_said(tmp_path: Path) -> None:
+    (tmp_path / "sizes.cdf").write_text("1000 0\n20000 100\n")
+    traffic = {"kind": "poisson", "load": 0.5, "sizes": {"path": "sizes.cdf"}}
+    document = {"run": {"until": "20 us"}, "topology": {"kind": "star", "hosts": 3}, "traffic": [traffic]}
+    result = backwater.run(Scenario.from_dict(document, base_dir=tmp_path), tmp_path / "result")
+    refused = command_line("why", str(result.directory), "0")
+    assert refused.exit_code == 2
+    assert 'sizes.path = "sizes.cdf"' in refused.stderr
+    assert "cannot be run again\n  hint: relative paths in it start at --base" in refused.stderr
+    assert command_line("why", str(result.directory), "0", "--base", str(tmp_path)).exit_code == 0
+
+
+def test_results_of_other_versions_and_halves_of_results_are_refused(tmp_path: Path) -> None:
+    old = write_result(tmp_path / "old", schema_version=1)
+    with pytest.raises(
+        ResultError, match=r"was written by Backwater 0\.1\.0, whose tables are of form 1; this version reads"
+    ):
+        Result.load(old)
+    half = tmp_path / "half"
+    half.mkdir()
+    (half / "flows.parquet.partial").touch()
+    with pytest.raises(ResultError, match="holds a part of a result: its run was killed, or still goes on"):
+        Result.load(half)
+
+
+def test_a_run_with_a_trace_of_its_roots_tells_the_same_as_one_with_everything(victim: Result, tmp_path: Path) -> None:
+    probes = {"trace": {}, "flows": True}
+    probed = backwater.run(Scenario.from_dict(VICTIM | {"probes": probes}), tmp_path / "probed")
+    for flow in range(4):
+        assert probed.why(flow).roots == victim.why(flow).roots
+
+
+def test_the_run_of_an_interrupted_result_stops_where_it_was(tmp_path: Path) -> None:
+    """Neither a warm-up nor traffic that was still to come matters."""
+    later = {"kind": "flows", "start": "2 ms", "flows": [{"src": "h7", "dst": "h5", "bytes": "1 MB"}]}
+    traffic = [VICTIM["traffic"][0], later]
+    document = VICTIM | {"run": {"until": "3 ms", "warmup": "1 ms"}, "traffic": traffic}
+    run = Scenario.from_dict(document).plan.start(str(tmp_path / "cut"), 1)
+    while run.advance(0.5).time_ps < 100_000_000:
+        pass
+    run.finish(interrupted=True)
+    result = Result.load(tmp_path / "cut")
+    for flow in result.flows.filter(pl.col("fct_ps").is_null())["id"]:
+        assert result.why(flow).end_ps == result.summary.simulated_ps
