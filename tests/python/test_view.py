@@ -1,9 +1,7 @@
 """The files that the viewer reads, recomputed from the tables of the result."""
 
 import json
-import shutil
 from collections import Counter, defaultdict
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +9,8 @@ import polars as pl
 import pytest
 
 import backwater
-from backwater import Result, Scenario, _core, simulation, victims
-from backwater.result import DamagedError, ResultError
+from backwater import Result, Scenario, _core, victims
 from backwater.viewer import files
-from conftest import seal
 from traced import INCAST
 
 BRANCHING, CHUNK = 4, 64
@@ -363,172 +359,3 @@ def test_a_run_that_ends_before_its_first_sample_can_be_viewed(tmp_path: Path) -
     short = {"run": {"until": "1 us", "drain": "0 s"}, "probes": {"sample_interval": "50 us"}}
     view = files.prepare(backwater.run(Scenario.from_dict(INCAST | short), tmp_path / "run"))
     assert pl.read_parquet(view / "queues.parquet").is_empty()
-
-
-def test_what_is_there_is_used_and_what_is_older_is_made_anew(tmp_path: Path) -> None:
-    result = backwater.run(Scenario.from_dict(INCAST), tmp_path / "run")
-    told: list[tuple[int, int]] = []
-    tell = lambda done, total: told.append((done, total))  # noqa: E731
-    view = files.prepare(result, tell)
-    rows = sum(
-        table.height
-        for table in (
-            result.flows,
-            result.pauses,
-            result.queues,
-            result.egress,
-            result.ingress,
-            result.ports,
-            result.buffers,
-            result.waits,
-            result.events,
-        )
-    )
-    assert told[-1] == (rows, rows)
-    told.clear()
-    assert files.prepare(result, tell) == view
-    assert not told
-    # Without the table of single queues, as older versions wrote none; and with other content than before.
-    (result.directory / "egress.parquet").unlink()
-    shutil.rmtree(view)
-    seal(
-        result.directory,
-        **{k: v for k, v in json.loads((result.directory / "run.json").read_text()).items() if k != "checksum"},
-    )
-    older = Result.load(result.directory)
-    assert files.prepare(older, tell) == view
-    assert told
-    assert pl.read_parquet(view / "egress.parquet").is_empty()
-    index = json.loads((view / _core.VIEW_INDEX).read_text())
-    index["of"] = {}
-    (view / _core.VIEW_INDEX).write_text(json.dumps(index))
-    assert not files.is_current(view, older)
-    (view / _core.VIEW_INDEX).write_text("[" * 100_000)
-    assert not files.is_current(view, older)
-    index["version"] = 0
-    (view / _core.VIEW_INDEX).write_text(json.dumps(index))
-    assert not files.is_current(view, older)
-
-
-@pytest.mark.parametrize("where", ["making", "moving"])
-def test_a_result_that_cannot_be_written_is_viewed_from_elsewhere(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str
-) -> None:
-    """Read-only, or full, when the files are made, or only when they are moved to where they belong."""
-    result = backwater.run(Scenario.from_dict(INCAST), tmp_path / "run")
-    before = sorted(result.directory.iterdir())
-    build = _core.build_view
-
-    def refusing(directory: str, output: str, tell: Any) -> None:  # noqa: ANN401
-        if output.startswith(directory):
-            raise OSError(28, "No space left on device")
-        build(directory, output, tell)
-
-    def refuse(*_: object) -> None:
-        raise PermissionError(30, "Read-only file system")
-
-    if where == "making":
-        monkeypatch.setattr(_core, "build_view", refusing)
-    else:
-        monkeypatch.setattr(files, "_move", refuse)
-    view = files.prepare(result)
-    assert not view.is_relative_to(result.directory)
-    assert files.is_current(view, result)
-    assert sorted(result.directory.iterdir()) == before
-    del result
-    assert not view.exists()
-
-
-def test_what_others_keep_in_that_folder_stays(tmp_path: Path) -> None:
-    result = backwater.run(Scenario.from_dict(INCAST), tmp_path / "run")
-    place = result.directory / "view"
-    place.mkdir()
-    (place / "mine.txt").write_text("mine")
-    (place / "queues.parquet").write_text("mine")
-    simulation.clear(result.directory / "elsewhere")
-    files.clear(result.directory)
-    assert (place / "queues.parquet").read_text() == "mine"
-    assert files.prepare(result) == place
-    assert files.is_current(place, result)
-    (result.directory / ".view-killed").mkdir()
-    files.clear(result.directory)
-    assert [path.name for path in place.iterdir()] == ["mine.txt"]
-    assert not (result.directory / ".view-killed").exists()
-    (place / "mine.txt").unlink()
-    files.prepare(result)
-    files.clear(result.directory)
-    assert not place.exists()
-
-
-def test_files_of_another_run_are_made_anew(tmp_path: Path) -> None:
-    """As those that stay in a directory in which another run is written."""
-    result = backwater.run(Scenario.from_dict(INCAST), tmp_path / "run")
-    other = backwater.run(Scenario.from_dict(INCAST | {"probes": {"sample_interval": "0 s"}}), tmp_path / "other")
-    shutil.copytree(files.prepare(result), other.directory / "view")
-    view = files.prepare(other)
-    assert files.is_current(view, other)
-    # There are no samples: their files have gone.
-    assert not (view / "queues.parquet").exists()
-
-
-def test_two_that_make_them_at_once_leave_them_whole(tmp_path: Path) -> None:
-    result = backwater.run(Scenario.from_dict(INCAST), tmp_path / "run")
-    view = result.directory / "view"
-    kept = tmp_path / "kept"
-    with ThreadPoolExecutor(4) as pool:
-        for _ in range(5):
-            shutil.rmtree(view, ignore_errors=True)
-            loaded = [Result.load(result.directory) for _ in range(4)]
-            for place in pool.map(files.prepare, loaded):
-                assert place == view
-                assert files.is_current(place, result)
-    made = {path.name: path.stat().st_ino for path in view.iterdir()}
-    # Whoever comes late leaves what is there, which may be in use.
-    shutil.copytree(view, kept)
-    files._move(kept, view, result)
-    assert {path.name: path.stat().st_ino for path in view.iterdir()} == made
-
-
-def test_something_else_of_that_name_is_refused(tmp_path: Path) -> None:
-    result = backwater.run(Scenario.from_dict(INCAST), tmp_path / "run")
-    (tmp_path / "elsewhere").mkdir()
-    place = result.directory / "view"
-    place.symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(ResultError, match="view is not a folder"):
-        files.prepare(result)
-    place.unlink()
-    place.write_text("mine")
-    with pytest.raises(ResultError, match="view is not a folder"):
-        files.prepare(result)
-    assert place.read_text() == "mine"
-
-
-@pytest.mark.parametrize("name", files.MADE_FILES)
-def test_files_that_are_not_whole_are_made_anew(tmp_path: Path, name: str) -> None:
-    result = backwater.run(Scenario.from_dict(INCAST), tmp_path / "run")
-    view = files.prepare(result)
-    whole = (view / name).read_bytes()
-    for damage in ((view / name).unlink, lambda: (view / name).write_bytes(whole[:-7])):
-        damage()
-        assert not files.is_current(view, result)
-        assert files.prepare(result) == view
-        assert (view / name).read_bytes() == whole
-
-
-def test_work_that_is_stopped_leaves_nothing(tmp_path: Path) -> None:
-    result = backwater.run(Scenario.from_dict(INCAST), tmp_path / "run")
-
-    def stop(_done: int, _total: int) -> None:
-        raise KeyboardInterrupt
-
-    before = sorted(result.directory.iterdir())
-    with pytest.raises(KeyboardInterrupt):
-        files.prepare(result, stop)
-    assert sorted(result.directory.iterdir()) == before
-
-
-def test_a_damaged_table_is_named(tmp_path: Path) -> None:
-    result = backwater.run(Scenario.from_dict(INCAST), tmp_path / "run")
-    (result.directory / "queues.parquet").write_bytes(b"nothing")
-    with pytest.raises(DamagedError, match=r"queues\.parquet is damaged"):
-        files.prepare(result)
