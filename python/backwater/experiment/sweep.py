@@ -6,7 +6,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +19,9 @@ from backwater.summary import EXIT_CODES
 _RESULTS: Final = {EXIT_CODES["completed"], EXIT_CODES["deadlock"], EXIT_CODES["time-limit"]}
 # What runs a point, given its directory.
 _WORKER: Final = ("-m", "backwater.experiment.worker")
+
+# Seconds after which it is told again how many results there are, though there is no new one.
+_TELL_EVERY: Final = 1.0
 
 
 @dataclass(frozen=True)
@@ -107,7 +110,7 @@ def run(
         store: Where results go.
         jobs: What to run.
         workers: How many at once.
-        report: Told, whenever it changes, how many results there are, and how many there will be.
+        report: Told, every second and whenever it changes, how many results there are, and how many there will be.
         tell: Told what else is worth knowing: which results are damaged, and that another sweep is waited for.
 
     Returns:
@@ -122,7 +125,7 @@ def run(
     if not missing:
         report(len(wanted), len(wanted))
         return []
-    failures = []
+    failures: list[Failure] = []
     try:
         with store.writing(tell), _pool(_Runs(store), workers) as submit:
             # Another sweep may have run them until now.
@@ -132,10 +135,11 @@ def run(
                     tell(f"{damage}: {job.name} is run again")
             done = len(wanted) - len(damages)
             report(done, len(wanted))
-            for future in as_completed([submit(job) for job in damages]):
-                if (failure := future.result()) is not None:
-                    failures.append(failure)
-                done += 1
+            pending = {submit(job) for job in damages}
+            while pending:
+                ended, pending = wait(pending, _TELL_EVERY, FIRST_COMPLETED)
+                failures += [failure for future in ended if (failure := future.result()) is not None]
+                done += len(ended)
                 report(done, len(wanted))
     except KeyboardInterrupt:
         kept = len(wanted) - sum(store.damage(job) is not None for job in missing)
