@@ -26,6 +26,9 @@ Overrides = Annotated[
     ),
 ]
 Directories = Annotated[list[Path], typer.Argument(help="Result directories.", show_default=False)]
+Scale = Annotated[
+    str | None, typer.Option("--scale", help="Scale (default: the first of the file).", show_default=False)
+]
 StoreDirectory = Annotated[
     Path, typer.Option("--store", metavar="DIR", help="Where results are kept, and found again.")
 ]

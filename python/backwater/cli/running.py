@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from pathlib import Path
 
 import typer
 
@@ -15,13 +14,6 @@ from backwater.experiment.grid import Experiment
 from backwater.experiment.mistakes import meant
 from backwater.experiment.store import LOG_FILE, Job, Store
 from backwater.summary import EXIT_CODES
-
-
-def experiment_of(file: Path) -> Experiment:
-    """The experiment of a file."""
-    if not file.is_file():
-        raise UsageError(f"there is no experiment file {file}")
-    return Experiment.load(file)
 
 
 def choose_scale(experiment: Experiment, scale: str | None) -> str:

@@ -9,9 +9,10 @@ from typing import Annotated
 import typer
 
 from backwater import console
-from backwater.cli.options import RESULTS, Jobs, StoreDirectory
-from backwater.cli.running import choose_scale, experiment_of, run_all
+from backwater.cli.options import RESULTS, Jobs, Scale, StoreDirectory
+from backwater.cli.running import choose_scale, run_all
 from backwater.console import UsageError
+from backwater.experiment import targets
 from backwater.experiment.grid import Experiment
 from backwater.experiment.mistakes import meant
 from backwater.experiment.store import Store
@@ -20,10 +21,11 @@ from backwater.experiment.swept import Sweep
 
 
 def sweep(
-    file: Annotated[Path, typer.Argument(help="Experiment file (TOML).", show_default=False)],
-    scale: Annotated[
-        str | None, typer.Option("--scale", help="Scale (default: the first of the file).", show_default=False)
-    ] = None,
+    target: Annotated[
+        str,
+        typer.Argument(metavar="FILE", help="Experiment file (TOML), or PAPER/FIGURE.", show_default=False),
+    ],
+    scale: Scale = None,
     axis: Annotated[
         list[str] | None,
         typer.Option("--axis", metavar="AXIS=POINT,...", help="Only these points of an axis.", show_default=False),
@@ -42,7 +44,12 @@ def sweep(
     """
     if output is not None and output.suffix not in {".csv", ".parquet"}:
         raise UsageError(f"{output} is neither .csv nor .parquet")
-    experiment = experiment_of(file)
+    _, files = targets.find(target)
+    if len(files) > 1:
+        raise UsageError(
+            f"{target} is several experiments, and a sweep is of one", f"one of {', '.join(map(str, files))}"
+        )
+    experiment = Experiment.load(files[0])
     study = Study.plan(experiment, choose_scale(experiment, scale), _only(experiment, axis or []))
     kept = Store(store)
     run_all(kept, [*study.jobs.values()], jobs)
