@@ -431,5 +431,13 @@ def json_spec(chart: Chart) -> dict[str, Any]:
 
 def svg(chart: Chart) -> str:
     """The chart as a picture."""
-    picture: str = vl_convert.vegalite_to_svg(json_spec(chart))
-    return picture
+    text: str = vl_convert.vegalite_to_svg(json_spec(chart))
+    return text
+
+
+def picture(chart: Chart, suffix: str) -> bytes:
+    """The chart as the content of a file, `.svg` or `.pdf`."""
+    if suffix == ".svg":
+        return svg(chart).encode()
+    content: bytes = vl_convert.vegalite_to_pdf(json_spec(chart))
+    return content

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from backwater.directory import FILES, PARTIAL_FILES, ResultDirectory
 from backwater.viewer import files
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
 # Wall time between two reports of progress, which is also how long ^C may have to wait.
 REPORT_INTERVAL_MS = 100.0
+# What file systems say that cannot lock a directory.
+_CANNOT_BE_LOCKED: Final = {errno.EBADF, errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP}
 # As many as a network can be cut into parts.
 MOST_THREADS = 1024
 
@@ -43,7 +46,8 @@ class InUseError(Exception):
 def owning(directory: Path) -> Iterator[None]:
     """Makes a directory, and lets no other process write a result to it while the block runs.
 
-    The lock is on the directory itself, so that it leaves no file, and the kernel gives it up with the process.
+    The lock is on the directory itself, so that it leaves no file, and the kernel gives it up with the process. Where
+    directories cannot be locked, as on NFS, nobody is kept out.
 
     Raises:
         InUseError: If another process owns it; nothing is changed then.
@@ -56,6 +60,9 @@ def owning(directory: Path) -> Iterator[None]:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise InUseError(f"another process is writing to {directory}") from None
+        except OSError as error:
+            if error.errno not in _CANNOT_BE_LOCKED:
+                raise
         yield
     finally:
         os.close(lock)

@@ -19,7 +19,7 @@ from typer.testing import Result as CommandResult
 from backwater import Result
 from backwater._core import SCHEMA_VERSION
 from backwater.cli.main import app
-from backwater.experiment.format import Content
+from backwater.experiment.format.content import Content
 from backwater.summary import Deadlock, DeadQueue
 
 # The same cases every time, and as long as it takes: machines that run tests may be busy.

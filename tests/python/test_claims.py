@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from backwater.experiment import claims, reproduce
 from backwater.experiment.claims import VERDICTS, Estimate, Finding, Verdict
-from backwater.experiment.format import Claim
+from backwater.experiment.format.claims import Claim
 from backwater.experiment.grid import Point
 
 Grid = dict[Point, Mapping[str, float | None]]

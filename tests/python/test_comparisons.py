@@ -6,7 +6,7 @@ import pytest
 
 from backwater.experiment import comparisons
 from backwater.experiment.claims import Values
-from backwater.experiment.format import Content
+from backwater.experiment.format.content import Content
 from backwater.experiment.grid import Point
 from backwater.views.view import View
 

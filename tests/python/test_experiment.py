@@ -14,7 +14,8 @@ from pydantic import ValidationError
 from backwater import Result, ScenarioError, plots
 from backwater.experiment import charts, record, sweep
 from backwater.experiment.claims import Values
-from backwater.experiment.format import BalancingOverTime, Content
+from backwater.experiment.format.charts import BalancingOverTime
+from backwater.experiment.format.content import Content
 from backwater.experiment.grid import Experiment, Point
 from backwater.experiment.mistakes import meant
 from backwater.experiment.store import Job, Store

@@ -7,6 +7,7 @@ import pytest
 
 from backwater import console
 from backwater.experiment import sweep
+from backwater.experiment.executors.local import Local
 from backwater.experiment.grid import Experiment
 from backwater.experiment.store import Store
 from backwater.experiment.study import Study
@@ -93,6 +94,8 @@ def test_a_sweep_reports_while_no_run_has_ended(tiny: Path, monkeypatch: pytest.
     monkeypatch.setattr(sweep, "_TELL_EVERY", 0.01)
     study = Study.plan(Experiment.load(tiny), "paper")
     reports: list[tuple[int, int]] = []
-    assert sweep.run(Store(Path("store")), [*study.jobs.values()], 1, lambda *counts: reports.append(counts)) == []
+    assert (
+        sweep.run(Store(Path("store")), [*study.jobs.values()], Local(1), lambda *counts: reports.append(counts)) == []
+    )
     assert reports.count((0, 4)) > 2
     assert reports[-1] == (4, 4)

@@ -14,9 +14,9 @@ from pydantic import ValidationError
 
 import backwater
 from backwater import Result, ResultError, Scenario, _core
-from backwater.experiment import measures
-from backwater.experiment.format import AnalysisMeasure, PausedLinksMeasure, RunMeasure
+from backwater.experiment.format.measures import AnalysisMeasure, PausedLinksMeasure, RunMeasure
 from backwater.experiment.grid import Experiment
+from backwater.experiment.measures import by_kind, pauses, statistic
 from backwater.experiment.mistakes import unanswerable
 from backwater.summary import RunPath
 from conftest import FLOWS, PAUSES, QUEUES, US, content_of, flow
@@ -188,7 +188,7 @@ from conftest import FLOWS, PAUSES, QUEUES, US, content_of, flow
 def test_measures(result: Result, text: str, expected: float | None) -> None:
     measure = content_of(f"measures.m = {{ {text} }}").measures["m"]
     assert not isinstance(measure, AnalysisMeasure)
-    assert measures.value(measure, result) == pytest.approx(expected)
+    assert by_kind.value(measure, result) == pytest.approx(expected)
 
 
 @pytest.mark.parametrize(
@@ -220,7 +220,7 @@ def test_measures(result: Result, text: str, expected: float | None) -> None:
     ],
 )
 def test_units(text: str, expected: str) -> None:
-    assert measures.unit(content_of(f"measures.m = {{ {text} }}").measures["m"]) == expected
+    assert by_kind.unit(content_of(f"measures.m = {{ {text} }}").measures["m"]) == expected
 
 
 @pytest.mark.parametrize(
@@ -247,7 +247,7 @@ def test_pauses_are_those_of_the_switch_that_sent_the_pause(
         text = f'measures.m = {{ kind = "pauses", {which}, {stat} }}'
         measure = content_of(text).measures["m"]
         assert not isinstance(measure, AnalysisMeasure)
-        assert measures.value(measure, result) == pytest.approx(expected)
+        assert by_kind.value(measure, result) == pytest.approx(expected)
 
 
 def test_a_link_is_paused_in_each_interval_in_which_a_queue_of_its_port_is(result: Result) -> None:
@@ -265,7 +265,7 @@ def test_a_link_is_paused_in_each_interval_in_which_a_queue_of_its_port_is(resul
         (PausedLinksMeasure(kind="paused-links"), [0, 1, 1, 2, 0, 1, 0, 0, 0, 1]),
         (PausedLinksMeasure(kind="paused-links", of="switches"), [0, 1, 1, 2, 0, 0, 0, 0, 0, 0]),
     ):
-        line = measures.paused_links(result, which, which)
+        line = pauses.paused_links(result, which, which)
         assert line["links"].to_list() == expected
         assert line["time_ps"].to_list() == [10 * US * number for number in range(1, 11)]
 
@@ -301,7 +301,7 @@ def test_a_queue_has_settled_when_it_stays_short(result: Result, text: str, expe
     result.queues = pl.DataFrame(rows, schema=QUEUES, orient="row")
     measure = content_of(f'measures.m = {{ kind = "settling", {text} }}').measures["m"]
     assert not isinstance(measure, AnalysisMeasure)
-    assert measures.value(measure, result) == pytest.approx(expected)
+    assert by_kind.value(measure, result) == pytest.approx(expected)
 
 
 @pytest.mark.parametrize(
@@ -333,7 +333,7 @@ def test_flows_of_a_tag_to_a_receiver_that_start_together_are_a_request(
     for stat, of in (("sum", sum), ("min", min), ("max", max), ("count", len)):
         measure = content_of(f'measures.m = {{ kind = "requests", {text}, stat = "{stat}" }}').measures["m"]
         assert not isinstance(measure, AnalysisMeasure)
-        assert measures.value(measure, result) == pytest.approx(of(expected))
+        assert by_kind.value(measure, result) == pytest.approx(of(expected))
 
 
 def test_hosts_that_relay_are_measured_as_hosts_and_have_a_buffer_as_switches_do(result: Result) -> None:
@@ -341,16 +341,16 @@ def test_hosts_that_relay_are_measured_as_hosts_and_have_a_buffer_as_switches_do
     result.topology.nodes = nodes.with_columns(pl.col("kind").replace("host", "relay"))
     frames = content_of('measures.m = { kind = "throughput", hosts = ["h2"] }').measures["m"]
     assert not isinstance(frames, AnalysisMeasure)
-    assert measures.value(frames, result) == pytest.approx(5.0)
+    assert by_kind.value(frames, result) == pytest.approx(5.0)
     # A switch without a way to any host is in layer 0, too.
     result.topology.nodes = result.topology.nodes.with_columns(layer=0)
     relayed = content_of('measures.m = { kind = "relayed" }').measures["m"]
     assert not isinstance(relayed, AnalysisMeasure)
-    assert measures.value(relayed, result) == pytest.approx(0.2)
+    assert by_kind.value(relayed, result) == pytest.approx(0.2)
     # Another port of h0, of whose 62.5 KB 37.5 are relayed.
     other = result.ports.tail(1).with_columns(pl.lit(1, pl.UInt16).alias("port"))
     result.ports = pl.concat([result.ports, other])
-    assert measures.value(relayed, result) == pytest.approx(0.4)
+    assert by_kind.value(relayed, result) == pytest.approx(0.4)
 
     topology = json.dumps({"nodes": result.topology.nodes.to_dicts(), "links": []})
     scenario = cast(Scenario, SimpleNamespace(plan=SimpleNamespace(topology=lambda: topology)))
@@ -368,7 +368,7 @@ def test_hosts_that_relay_are_measured_as_hosts_and_have_a_buffer_as_switches_do
 def test_measures_of_what_is_not_there(result: Result) -> None:
     measure = RunMeasure(kind="run", path="drops.buffer-full")
     with pytest.raises(ResultError, match=r"run.json holds no drops.buffer-full: there is no buffer-full"):
-        measures.value(measure, result)
+        by_kind.value(measure, result)
 
 
 def test_what_nobody_has_counted_is_none(result: Result) -> None:
@@ -376,9 +376,9 @@ def test_what_nobody_has_counted_is_none(result: Result) -> None:
     document = json.loads(file.read_text())
     file.write_text(json.dumps(document | {"counters": {"merge_frames": 12, "merge_wait_ps": 3_000_000}}))
     paths = ["counters.merge_frames", "counters.merge_wait_ps", "counters.others"]
-    assert [measures.value(RunMeasure(kind="run", path=path), result) for path in paths] == [12.0, 3.0, 0.0]
+    assert [by_kind.value(RunMeasure(kind="run", path=path), result) for path in paths] == [12.0, 3.0, 0.0]
     wait = RunMeasure(kind="run", path="counters.merge_wait_ps", per="counters.merge_frames")
-    assert measures.value(wait, result) == 0.25
+    assert by_kind.value(wait, result) == 0.25
     with pytest.raises(ValidationError):
         RunMeasure(kind="run", path="counters.Merge frames")
 
@@ -386,15 +386,15 @@ def test_what_nobody_has_counted_is_none(result: Result) -> None:
 @given(st.lists(st.integers(0, 20), min_size=1, max_size=60), st.sampled_from(["p1", "p50", "p99", "p99.9", "p33.3"]))
 def test_a_percentile_of_counts_is_that_of_as_many_values(degrees: list[int], stat: str) -> None:
     counts = pl.Series("v", degrees, dtype=pl.Float64).value_counts().sort("v")
-    found = measures._of_counts(counts["v"], counts["count"].cast(pl.UInt64), stat)
-    assert found == pytest.approx(measures._statistic(pl.Series(degrees), stat))
+    found = statistic.of_counts(counts["v"], counts["count"].cast(pl.UInt64), stat)
+    assert found == pytest.approx(statistic.of_values(pl.Series(degrees), stat))
 
 
 def test_every_path_leads_to_a_number_of_a_run(tiny: Path, tmp_path: Path) -> None:
     experiment = Experiment.load(tiny)
     result = backwater.run(experiment.scenario("paper", experiment.points("paper")[0]), tmp_path / "result")
     for path in get_args(RunPath):
-        is_there = measures.value(RunMeasure(kind="run", path=path), result) is not None
+        is_there = by_kind.value(RunMeasure(kind="run", path=path), result) is not None
         assert is_there == (path != "deadlock.onset_ps")
 
 

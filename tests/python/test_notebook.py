@@ -7,6 +7,7 @@ import polars as pl
 import pytest
 
 from backwater import Result, Scenario, notebook
+from backwater.experiment.executors.local import Local
 from backwater.experiment.store import LOG_FILE
 from backwater.experiment.swept import Sweep
 
@@ -66,7 +67,7 @@ def test_what_a_picture_is_called_is_escaped() -> None:
 
 
 def test_a_sweep_shows_its_measures(tiny: Path) -> None:
-    swept = Sweep.run(tiny, "paper", {"scheme": ["PFC"]}, workers=2)
+    swept = Sweep.run(tiny, "paper", {"scheme": ["PFC"]}, executor=Local(2))
     assert repr(swept) == "<Sweep fig1, paper: Tiny: 2 runs, results/store>"
     assert swept.frame.select("scheme", "bytes", "seed", "outcome").rows() == [
         ("PFC", "10", 1, "completed"),
@@ -84,8 +85,8 @@ def test_a_sweep_shows_its_measures(tiny: Path) -> None:
 
 
 def test_a_sweep_shows_what_failed(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("backwater.experiment.sweep._WORKER", ("-c", "raise SystemExit(3)"))
-    swept = Sweep.run(tiny, "paper", {"scheme": ["PFC"], "bytes": ["10"]}, workers=1)
+    monkeypatch.setattr("backwater.experiment.executors.local._WORKER", ("-c", "raise SystemExit(3)"))
+    swept = Sweep.run(tiny, "paper", {"scheme": ["PFC"], "bytes": ["10"]}, executor=Local(1))
     (failure,) = swept.failures
     assert f"{failure.name} failed: see {failure.directory / LOG_FILE}" in swept._repr_html_()
     assert swept.frame["outcome"].to_list() == [None]

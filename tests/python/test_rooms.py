@@ -135,7 +135,7 @@ def test_a_circle_of_two_files_is_found_wherever_they_import_each_other(package:
 
 
 def test_nothing_imports_the_command_line(package: Path) -> None:
-    (package / "python/backwater/directory.py").write_text("from backwater.cli import main\n", encoding="utf-8")
+    (package / "python/backwater/directory.py").write_text("from backwater.cli.main import main\n", encoding="utf-8")
     complaint = "python/backwater/directory.py: nothing but the command line imports python/backwater/cli/main.py"
     assert complaint in check_package(package)
 

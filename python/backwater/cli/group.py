@@ -14,6 +14,7 @@ from typer.core import TyperGroup
 from backwater import _core, console
 from backwater.console import UsageError
 from backwater.directory import DamagedError, ResultError
+from backwater.experiment.executors.executor import ExecutorError
 from backwater.experiment.store import StoreError
 from backwater.simulation import InUseError
 from backwater.summary import EXIT_INTERNAL, EXIT_IO, EXIT_USAGE
@@ -39,7 +40,7 @@ class Commands(TyperGroup):
         except DamagedError as error:
             console.message(str(error))
             sys.exit(EXIT_IO)
-        except (InUseError, ResultError, StoreError) as error:
+        except (ExecutorError, InUseError, ResultError, StoreError) as error:
             console.message(str(error))
         except OSError as error:
             console.message(f"{error.strerror or error}{f': {error.filename}' if error.filename else ''}")

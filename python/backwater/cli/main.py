@@ -10,6 +10,7 @@ import typer
 from backwater import _core, console
 from backwater.cli.analyze import analyze
 from backwater.cli.compare import compare
+from backwater.cli.compare_schemes import compare_schemes
 from backwater.cli.convert.from_hpcc import convert_hpcc
 from backwater.cli.convert.to_hpcc import convert_to_hpcc
 from backwater.cli.doctor import doctor
@@ -19,6 +20,7 @@ from backwater.cli.group import Commands
 from backwater.cli.headroom.check import headroom_check
 from backwater.cli.headroom.chips import headroom_chips
 from backwater.cli.headroom.plan import headroom_plan
+from backwater.cli.merge import merge
 from backwater.cli.report import report
 from backwater.cli.reproduce import reproduce
 from backwater.cli.run import run
@@ -42,7 +44,23 @@ headroom = typer.Typer(no_args_is_help=True, help="How much headroom a switch ne
 headroom.command("plan")(headroom_plan)
 headroom.command("chips")(headroom_chips)
 headroom.command("check")(headroom_check)
-for command in (run, explain, analyze, tofino, why, view, export, report, compare, sweep, reproduce, schema, doctor):
+for command in (
+    run,
+    explain,
+    analyze,
+    tofino,
+    why,
+    view,
+    export,
+    report,
+    compare,
+    compare_schemes,
+    sweep,
+    merge,
+    reproduce,
+    schema,
+    doctor,
+):
     app.command()(command)
 app.add_typer(convert, name="convert")
 app.add_typer(headroom, name="headroom")

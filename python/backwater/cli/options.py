@@ -29,12 +29,6 @@ Directories = Annotated[list[Path], typer.Argument(help="Result directories.", s
 Scale = Annotated[
     str | None, typer.Option("--scale", help="Scale (default: the first of the file).", show_default=False)
 ]
-StoreDirectory = Annotated[
-    Path, typer.Option("--store", metavar="DIR", help="Where results are kept, and found again.")
-]
-Jobs = Annotated[
-    int | None, typer.Option("--jobs", "-j", min=1, help="Runs at once (default: one per core).", show_default=False)
-]
 
 
 def load(file: Path, overrides: list[str] | None, seed: int | None) -> Scenario:

@@ -11,33 +11,26 @@ import typer
 from rich.text import Text
 
 from backwater import console, shipped
-from backwater.cli.options import RESULTS, Jobs, Scale, StoreDirectory
-from backwater.cli.running import choose_scale, run_all
+from backwater.cli.options import RESULTS, Scale
+from backwater.cli.running import (
+    ExecutorKind,
+    ExecutorOptions,
+    Jobs,
+    StoreDirectory,
+    choose_scale,
+    executor_of,
+    run_all,
+)
 from backwater.console import UsageError
 from backwater.experiment import reproduce as reproduction
 from backwater.experiment import targets, witnesses
+from backwater.experiment.executors import choice
+from backwater.experiment.executors.executor import Executor
 from backwater.experiment.grid import Experiment
 from backwater.experiment.record import Record
 from backwater.experiment.reproduce import Figure
 from backwater.experiment.store import Store
 from backwater.experiment.study import Study
-from backwater.views.view import View
-
-
-def _list() -> None:
-    """Says what there is, and what to call it."""
-    rows = [
-        (figure.name, experiment.content.experiment.title, ", ".join(experiment.content.scales), _origin(figure))
-        for figure in targets.figures()
-        for experiment in [Experiment.load(figure.file)]
-    ]
-    console.out.print(console.table(View("Papers", ("figure", "what it shows", "scales", "from"), rows, 4)))
-
-
-def _origin(figure: targets.Figure) -> str:
-    if figure.is_shadowed:
-        return "here; its name is that of a built-in one"
-    return "here" if figure.is_own else "built in"
 
 
 def reproduce(
@@ -50,6 +43,8 @@ def reproduce(
     ] = "list",
     scale: Scale = None,
     jobs: Jobs = None,
+    executor: ExecutorKind = choice.Kind.LOCAL,
+    executor_options: ExecutorOptions = None,
     store: StoreDirectory = RESULTS / "store",
     recording: Annotated[
         bool,
@@ -72,7 +67,7 @@ def reproduce(
     could not be read or written; 130 interrupted.
     """
     if target == "list":
-        _list()
+        console.out.print(console.table(reproduction.figures_table(targets.figures())))
         return
     if recording and recorded:
         raise UsageError("--record writes what --recorded reads", "give one of them")
@@ -91,7 +86,7 @@ def reproduce(
         is_complete = True
     else:
         studies = [Study.plan(experiment, scale) for experiment in experiments]
-        figures = _run_and_draw(studies, kept, jobs, directory, recording)
+        figures = _run_and_draw(studies, kept, executor_of(executor, jobs, executor_options), directory, recording)
         is_complete = all(study.is_complete(kept) for study in studies)
     console.out.print(console.table(reproduction.runs_table(figures)))
     console.out.print(console.table(reproduction.claims_table(figures)))
@@ -131,15 +126,15 @@ def _recorded(experiments: Sequence[Experiment], scale: str, directory: Path) ->
 
 
 def _run_and_draw(
-    studies: Sequence[Study], store: Store, jobs: int | None, directory: Path, recording: bool
+    studies: Sequence[Study], store: Store, executor: Executor, directory: Path, recording: bool
 ) -> list[Figure]:
     """Runs what the store lacks: all at once or, where each figure is recorded when it is complete, one by one."""
     if not recording:
-        run_all(store, [job for study in studies for job in study.jobs.values()], jobs)
+        run_all(store, [job for study in studies for job in study.jobs.values()], executor)
     figures = []
     for study in studies:
         if recording:
-            run_all(store, [*study.jobs.values()], jobs)
+            run_all(store, [*study.jobs.values()], executor)
         made = Record.of(study, store)
         if recording and study.is_complete(store):
             made = made.model_copy(update={"witnesses": witnesses.choose(study.experiment)})

@@ -1,19 +1,43 @@
-"""What `sweep` and `reproduce` have in common: experiments, and how their runs are shown while they go on."""
+"""What commands that make many runs have in common."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
 
 import typer
 
 from backwater import console
 from backwater.console import UsageError
-from backwater.experiment import sweep as running
+from backwater.experiment import sweep
+from backwater.experiment.executors import choice
+from backwater.experiment.executors.executor import Executor
 from backwater.experiment.grid import Experiment
 from backwater.experiment.mistakes import meant
 from backwater.experiment.store import LOG_FILE, Job, Store
 from backwater.summary import EXIT_CODES
+
+StoreDirectory = Annotated[
+    Path, typer.Option("--store", metavar="DIR", help="Where results are kept, and found again.")
+]
+Jobs = Annotated[
+    int | None,
+    typer.Option("--jobs", "-j", min=1, help="Runs at once (default: one per core).", show_default=False),
+]
+ExecutorKind = Annotated[choice.Kind, typer.Option("--executor", help="What makes the runs.")]
+ExecutorOptions = Annotated[
+    list[str] | None,
+    typer.Option("--executor-option", metavar="KEY=VALUE", help="An option of Ray or submitit.", show_default=False),
+]
+
+
+def executor_of(kind: choice.Kind, jobs: int | None, options: list[str] | None) -> Executor:
+    """The executor that the options of a command ask for."""
+    pairs = [option.partition("=") for option in options or []]
+    if wrong := [key for key, equals, _ in pairs if not equals]:
+        raise UsageError(f"--executor-option {wrong[0]} is not KEY=VALUE")
+    return choice.executor(kind, jobs, {key: value for key, _, value in pairs})
 
 
 def choose_scale(experiment: Experiment, scale: str | None) -> str:
@@ -24,20 +48,16 @@ def choose_scale(experiment: Experiment, scale: str | None) -> str:
     return scale or next(iter(scales))
 
 
-def run_all(store: Store, jobs: Sequence[Job], workers: int | None) -> None:
+def run_all(store: Store, jobs: Sequence[Job], executor: Executor, shard: str = "") -> None:
     """Runs what the store lacks, and says what failed."""
     if not jobs:
         return
     try:
         with console.counting(quiet=False) as report:
-            failures = running.run(
-                store,
-                jobs,
-                workers or os.cpu_count() or 1,
-                report,
-                lambda what: console.message(what, severity="warning"),
+            failures = sweep.run(
+                store, jobs, executor, report, lambda what: console.message(what, severity="warning"), shard
             )
-    except running.SweepInterrupted as stopped:
+    except sweep.SweepInterrupted as stopped:
         console.message(
             f"interrupted: {stopped.done} of {stopped.all} runs are kept in {store.directory}",
             "the same command goes on from there",
@@ -46,6 +66,6 @@ def run_all(store: Store, jobs: Sequence[Job], workers: int | None) -> None:
         raise typer.Exit(EXIT_CODES["interrupted"]) from None
     for failure in failures:
         console.message(
-            f"{failure.name} failed with exit code {failure.exit_code}",
+            f"{failure.name} failed: {failure.reason}",
             f"see {failure.directory / LOG_FILE}; it is run again the next time",
         )

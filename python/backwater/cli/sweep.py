@@ -7,17 +7,36 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.text import Text
 
 from backwater import console
-from backwater.cli.options import RESULTS, Jobs, Scale, StoreDirectory
-from backwater.cli.running import choose_scale, run_all
+from backwater.cli.options import RESULTS, Scale
+from backwater.cli.running import (
+    ExecutorKind,
+    ExecutorOptions,
+    Jobs,
+    StoreDirectory,
+    choose_scale,
+    executor_of,
+    run_all,
+)
 from backwater.console import UsageError
 from backwater.experiment import targets
+from backwater.experiment.executors import choice
 from backwater.experiment.grid import Experiment
 from backwater.experiment.mistakes import meant
+from backwater.experiment.status import status
 from backwater.experiment.store import Store
 from backwater.experiment.study import Study
+from backwater.experiment.sweep import Shard
 from backwater.experiment.swept import Sweep
+
+
+def _shard(text: str) -> Shard:
+    try:
+        return Shard.read(text)
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from None
 
 
 def sweep(
@@ -31,16 +50,31 @@ def sweep(
         typer.Option("--axis", metavar="AXIS=POINT,...", help="Only these points of an axis.", show_default=False),
     ] = None,
     jobs: Jobs = None,
+    shard: Annotated[
+        Shard | None,
+        typer.Option("--shard", metavar="I/N", parser=_shard, help="Only the I-th of N parts.", show_default=False),
+    ] = None,
+    only_status: Annotated[
+        bool, typer.Option("--status", help="Run nothing: say what is done, being made, failed, and still to do.")
+    ] = False,
+    executor: ExecutorKind = choice.Kind.LOCAL,
+    executor_options: ExecutorOptions = None,
     store: StoreDirectory = RESULTS / "store",
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", metavar="FILE", help="Also write a row per run, as .csv or .parquet."),
     ] = None,
+    charts: Annotated[
+        Path | None,
+        typer.Option("--charts", metavar="DIR", help="Where charts go (default: results/<file>-<scale>)."),
+    ] = None,
 ) -> None:
-    """Run a grid of scenarios on all cores and show its measures; what has been run before is not run again.
+    """Run a grid of scenarios on all cores, show its measures and draw its charts.
 
-    Exit codes: 0 ok, 1 some runs failed or internal error, 2 usage or scenario error, 7 a file could not be read or
-    written, 130 interrupted.
+    What has been run before is not run again, and other sweeps may use the store meanwhile.
+
+    Exit codes: 0 ok, 1 some runs have no result or internal error, 2 usage or scenario error, 7 a file could not be
+    read or written, 130 interrupted.
     """
     if output is not None and output.suffix not in {".csv", ".parquet"}:
         raise UsageError(f"{output} is neither .csv nor .parquet")
@@ -51,10 +85,33 @@ def sweep(
         )
     experiment = Experiment.load(files[0])
     study = Study.plan(experiment, choose_scale(experiment, scale), _only(experiment, axis or []))
-    kept = Store(store)
-    run_all(kept, [*study.jobs.values()], jobs)
-    swept = Sweep(study, kept)
+    kept, part = Store(store), shard or Shard()
+    if only_status:
+        _show_status(study, kept)
+        raise typer.Exit(int(not study.is_complete(kept)))
+    ours = part.jobs([*study.jobs.values()])
+    run_all(kept, ours, executor_of(executor, jobs, executor_options), str(part))
+    if study.is_complete(kept) or shard is None:
+        _show(Sweep(study, kept), output, charts or RESULTS / f"{experiment.name}-{study.scale}")
+    else:
+        _show_status(study, kept)
+    raise typer.Exit(int(not all(kept.has(job) for job in ours)))
+
+
+def _show_status(study: Study, store: Store) -> None:
+    sentence, table = status(study, store)
+    console.out.print(Text(sentence), soft_wrap=True)
+    if table.rows:
+        console.out.print(console.table(table))
+
+
+def _show(swept: Sweep, output: Path | None, charts: Path) -> None:
+    """The table of a sweep, what is to be said of it, its charts, and a row per run."""
     console.out.print(console.table(swept.table))
+    for sentence in swept.identical:
+        console.out.print(Text(sentence), soft_wrap=True)
+    for path in swept.draw(charts):
+        console.written(path)
     if output is not None:
         frame = swept.frame
         content = io.BytesIO()
@@ -62,7 +119,6 @@ def sweep(
         output.parent.mkdir(parents=True, exist_ok=True)
         output.write_bytes(content.getvalue())
         console.written(output)
-    raise typer.Exit(int(not study.is_complete(kept)))
 
 
 def _only(experiment: Experiment, wanted: list[str]) -> dict[str, list[str]]:

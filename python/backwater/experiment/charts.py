@@ -10,24 +10,24 @@ import altair as alt
 import polars as pl
 
 from backwater import plots, style, tables
-from backwater.experiment import measures
 from backwater.experiment.claims import Estimate, Values
-from backwater.experiment.format import (
+from backwater.experiment.format.charts import (
     BalancingOverTime,
     Bars,
     Cdf,
     Chart,
     ChartOverTime,
-    Content,
     IngressCdf,
     Lines,
     OverSeeds,
     OverTime,
     PausedLinksOverTime,
     QueueOverTime,
-    matches,
 )
+from backwater.experiment.format.content import Content
+from backwater.experiment.format.values import matches
 from backwater.experiment.grid import Point
+from backwater.experiment.measures import by_kind, flows, ingress
 from backwater.experiment.record import Curve, asked, by_place
 
 _LOG = alt.Scale(type="log", nice=False, padding=8)
@@ -105,7 +105,7 @@ def _of_measure(chart: Bars | Lines, content: Content, values: Values) -> plots.
     frame = pl.DataFrame(rows)
     if chart.log:
         frame = frame.filter(pl.col("mean") > 0)
-    unit = measures.unit(measure)
+    unit = by_kind.unit(measure)
     title = f"{chart.measure} ({unit})" if unit else chart.measure
     names = _shown(content, chart.series, frame, "series")
     y = partial(alt.Y, title=title, scale=_LOG if chart.log else alt.Scale(zero=True))
@@ -133,10 +133,10 @@ def _of_measure(chart: Bars | Lines, content: Content, values: Values) -> plots.
 def _words(chart: Cdf | IngressCdf) -> tuple[tuple[str, str], str, str]:
     """Titles of both axes of a distribution, a note, and what to say if there is nothing."""
     if isinstance(chart, Cdf):
-        axes = (measures.flow_axis(chart.value), "share of flows")
+        axes = (flows.axis(chart.value), "share of flows")
         return axes, "flows of all seeds together", "No such flow has finished."
     of_switches = chart.value.startswith("switch-")
-    axes = (measures.ingress_axis(chart.value), "share of local maxima" if of_switches else "share of stops")
+    axes = (ingress.axis(chart.value), "share of local maxima" if of_switches else "share of stops")
     note = f"{'local maxima of switches' if of_switches else 'stops of queues'}, all seeds together"
     return axes, note, "No ingress queue was stopped."
 
@@ -165,7 +165,7 @@ def _over_seeds(chart: OverSeeds, content: Content, values: Values) -> plots.Cha
             curves.append(curve.with_columns(**labels))
     if not curves:
         return plots.placeholder(chart.title, "No run has this measure.")
-    unit = measures.unit(content.measures[chart.measure])
+    unit = by_kind.unit(content.measures[chart.measure])
     axes = (f"{chart.measure} ({unit})" if unit else chart.measure, "share of runs")
     return _steps(chart, pl.concat(curves), content, axes, "over seeds; runs without it count as well")
 

@@ -28,7 +28,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, get_args
 
-from backwater.experiment.format import Claim, Compare, matches
+from backwater.experiment.format.claims import Claim
+from backwater.experiment.format.values import Compare, matches
 from backwater.experiment.grid import Point
 
 # From best to worst.

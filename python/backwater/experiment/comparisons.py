@@ -6,10 +6,12 @@ import itertools
 from collections.abc import Mapping, Sequence
 
 from backwater import style
-from backwater.experiment import measures
 from backwater.experiment.claims import Estimate, Values, compared
-from backwater.experiment.format import Compare, Comparison, Content
+from backwater.experiment.format.claims import Comparison
+from backwater.experiment.format.content import Content
+from backwater.experiment.format.values import Compare
 from backwater.experiment.grid import Point
+from backwater.experiment.measures import by_kind
 from backwater.views.view import View
 
 Place = Mapping[str, str]
@@ -29,7 +31,7 @@ def view(comparison: Comparison, content: Content, values: Values) -> View:
         for measure in comparison.measures
         for names in itertools.product(*comparison.to.values())
     ]
-    units = {name: measures.unit(content.measures[name]) for name in comparison.measures}
+    units = {name: by_kind.unit(content.measures[name]) for name in comparison.measures}
     seeds = [*dict.fromkeys(point.seed for point in values)]
 
     def cell(row: str, measure: str, to: Place) -> str:

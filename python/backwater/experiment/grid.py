@@ -13,7 +13,10 @@ import pydantic
 
 from backwater import _core
 from backwater.experiment import mistakes
-from backwater.experiment.format import AnalysisMeasure, Content, matches
+from backwater.experiment.format.content import Content
+from backwater.experiment.format.measures import AnalysisMeasure
+from backwater.experiment.format.values import matches
+from backwater.experiment.measures import analyses
 from backwater.experiment.mistakes import Mistake
 from backwater.experiment.store import Job
 from backwater.scenario import Scenario, read_text
@@ -138,11 +141,11 @@ class Experiment:
     def _planned(self, point: Point, scenario: Scenario) -> Planned:
         job = Job.of(f"{self.name}: {point}", scenario, self.path.parent)
         wrong = [*mistakes.unanswerable(self.content, scenario, job.scenario)]
-        analyses = {}
+        known = {}
         for name, measure in self.content.measures.items():
             if isinstance(measure, AnalysisMeasure):
                 try:
-                    analyses[name] = measure.of(scenario)
+                    known[name] = analyses.value(measure, scenario)
                 except _core.ScenarioError as error:
                     wrong += [
                         Mistake(
@@ -152,4 +155,4 @@ class Experiment:
                     ]
         if wrong:
             mistakes.refuse(self.path, self._document, wrong)
-        return Planned(job, analyses)
+        return Planned(job, known)

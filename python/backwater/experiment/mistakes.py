@@ -12,48 +12,19 @@ from typing import Any, Final, NoReturn
 import polars as pl
 
 from backwater import _core, units
-from backwater.experiment.format import (
-    About,
-    AnalysisMeasure,
-    Balancing,
-    BalancingMeasure,
-    BalancingOverTime,
-    Bars,
-    Cdf,
-    Chart,
-    Claim,
-    Comparison,
-    Content,
-    FlowMeasure,
-    Ingress,
-    IngressCdf,
-    IngressMeasure,
-    Lines,
-    OverSeeds,
-    OverTime,
+from backwater.experiment.format.charts import CHARTS, Bars, Chart, Lines, OverSeeds, OverTime
+from backwater.experiment.format.claims import Claim, Comparison, Range
+from backwater.experiment.format.content import About, Content, Scale
+from backwater.experiment.format.measures import (
+    MEASURES,
     PathDelaysMeasure,
-    PausedLinks,
-    PausedLinksMeasure,
-    PausedLinksOverTime,
     PausesMeasure,
-    Queue,
-    QueueMeasure,
-    QueueOverTime,
-    Range,
     RelayedMeasure,
-    ReorderingMeasure,
-    RequestsMeasure,
-    RunMeasure,
     SampleMeasure,
-    Scale,
-    SettlingMeasure,
-    Table,
-    Throughput,
-    ThroughputMeasure,
-    UnfinishedMeasure,
-    Window,
 )
-from backwater.experiment.measures import chosen_ports
+from backwater.experiment.format.selection import Balancing, Ingress, PausedLinks, Queue, Throughput, Window
+from backwater.experiment.format.values import Table
+from backwater.experiment.measures.names import chosen_ports
 from backwater.scenario import Scenario
 from backwater.topology import Topology
 
@@ -183,39 +154,7 @@ def meant(word: str, known: Iterable[str]) -> str:
     return f'did you mean "{close[0]}"? ({allowed})' if close else allowed
 
 
-_MODELS: Final[Mapping[str, Mapping[str, type[Table]]]] = {
-    "measures": {
-        "flows": FlowMeasure,
-        "unfinished": UnfinishedMeasure,
-        "requests": RequestsMeasure,
-        "run": RunMeasure,
-        "samples": SampleMeasure,
-        "ingress": IngressMeasure,
-        "throughput": ThroughputMeasure,
-        "pauses": PausesMeasure,
-        "paused-links": PausedLinksMeasure,
-        "balancing": BalancingMeasure,
-        "path-delays": PathDelaysMeasure,
-        "queue": QueueMeasure,
-        "settling": SettlingMeasure,
-        "reordering": ReorderingMeasure,
-        "relayed": RelayedMeasure,
-        "analysis": AnalysisMeasure,
-    },
-    "charts": {
-        "bars": Bars,
-        "lines": Lines,
-        "cdf": Cdf,
-        "ingress": IngressCdf,
-        "seeds": OverSeeds,
-        "throughput": OverTime,
-        "queue": QueueOverTime,
-        "paused-links": PausedLinksOverTime,
-        "balancing": BalancingOverTime,
-    },
-}
-
-
+_MODELS: Final = {"measures": MEASURES, "charts": CHARTS}
 # What a value must be, by the type of the error.
 _WORDS: Final = {
     "string_type": "must be text",

@@ -17,22 +17,21 @@ import pydantic
 
 from backwater import _core, tables
 from backwater.directory import DamagedError, ResultDirectory, ResultError
-from backwater.experiment import measures
-from backwater.experiment.format import (
-    AnalysisMeasure,
+from backwater.experiment.format.charts import (
     BalancingOverTime,
     Cdf,
     Chart,
-    Content,
     IngressCdf,
     OverTime,
     PausedLinksOverTime,
     QueueOverTime,
-    Table,
-    Throughput,
-    matches,
 )
+from backwater.experiment.format.content import Content
+from backwater.experiment.format.measures import AnalysisMeasure
+from backwater.experiment.format.selection import Throughput
+from backwater.experiment.format.values import Table, matches
 from backwater.experiment.grid import Experiment, Point
+from backwater.experiment.measures import by_kind, flows, ingress, load_balancers, pauses, queues, throughput
 from backwater.experiment.store import Store
 from backwater.experiment.study import Study
 from backwater.summary import Outcome
@@ -77,7 +76,7 @@ class Run(Table):
             if isinstance(measure, AnalysisMeasure):
                 value: float | None = study.known[point][name]
             else:
-                value = None if result is None else measures.value(measure, result)
+                value = None if result is None else by_kind.value(measure, result)
             taken[name] = value if value is not None and math.isfinite(value) else None
         return cls(
             place=dict(point.place),
@@ -316,7 +315,7 @@ def _of_chart(
         case OverTime():
             first = result_of(seeds[0])
             for group in chart.groups.values():
-                line = None if first is None else measures.throughput(first, group, chart)
+                line = None if first is None else throughput.over_time(first, group, chart)
                 yield _over_time(asked(chart, group), place, line)
         case QueueOverTime() | PausedLinksOverTime() | BalancingOverTime():
             first = result_of(seeds[0])
@@ -326,17 +325,17 @@ def _of_chart(
 def _samples(chart: QueueOverTime | PausedLinksOverTime | BalancingOverTime, result: ResultDirectory) -> pl.DataFrame:
     match chart:
         case QueueOverTime():
-            return measures.queue(result, chart, chart)
+            return queues.over_time(result, chart, chart)
         case PausedLinksOverTime():
-            return measures.paused_links(result, chart, chart)
+            return pauses.paused_links(result, chart, chart)
         case BalancingOverTime():
-            return measures.balancing(result, chart, chart)
+            return load_balancers.balancing(result, chart, chart)
 
 
 def _drawn(chart: Cdf | IngressCdf, result: ResultDirectory) -> pl.Series:
     if isinstance(chart, Cdf):
-        return measures.flow_values(result.flows, chart, chart.value)
-    return measures.ingress_values(result, chart)
+        return flows.values(result.flows, chart, chart.value)
+    return ingress.values(result, chart)
 
 
 def _distribution(of: dict[str, Any], place: dict[str, str], pooled: list[pl.Series]) -> Curve:

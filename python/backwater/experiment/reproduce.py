@@ -9,12 +9,23 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from backwater import style
-from backwater.experiment import claims, comparisons, measures
+from backwater.experiment import claims, comparisons, targets
 from backwater.experiment.claims import YES_OR_NO, Estimate, Finding
-from backwater.experiment.format import Claim
+from backwater.experiment.format.claims import Claim
 from backwater.experiment.grid import Experiment, Point
+from backwater.experiment.measures import by_kind
 from backwater.experiment.record import Record, Run, by_place
 from backwater.views.view import View
+
+
+def figures_table(figures: Sequence[targets.Figure]) -> View:
+    """What can be reproduced, and what to call it."""
+    rows = [
+        (figure.name, experiment.content.experiment.title, ", ".join(experiment.content.scales), figure.origin)
+        for figure in figures
+        for experiment in [Experiment.load(figure.file)]
+    ]
+    return View("Papers", ("figure", "what it shows", "scales", "from"), rows, text_columns=4)
 
 
 def _show(claim: Claim, number: float) -> str:
@@ -54,7 +65,7 @@ def measures_table(experiment: Experiment, scale: str, runs: Mapping[Point, Run]
         cells = [*points[0].place.values()]
         for name, measure in content.measures.items():
             over_seeds = [value for point in points if (value := runs[point].measures[name]) is not None]
-            cells.append(_with_confidence(over_seeds, measures.unit(measure)))
+            cells.append(_with_confidence(over_seeds, by_kind.unit(measure)))
         rows.append(tuple(cells))
     seeds = content.scales[scale].seeds
     note = f"mean over {len(seeds)} seeds ± 95 %" if len(seeds) > 1 else f"seed {seeds[0]}"
@@ -144,23 +155,11 @@ class Figure:
             for claim in experiment.content.claims
             if claim.scales is None or kept.scale in claim.scales
         ]
-        charts = _draw(experiment, kept, values, directory)
+        from backwater.experiment import drawing  # noqa: PLC0415 - charts are slow to import
+
+        charts = drawing.draw(experiment, kept, values, directory)
         tables = [comparisons.view(each, experiment.content, values) for each in experiment.content.tables]
         return cls(experiment, kept.scale, kept, Endings.of(experiment, runs), findings, charts, tables)
-
-
-def _draw(experiment: Experiment, kept: Record, values: claims.Values, directory: Path) -> list[Path]:
-    from backwater import plots  # noqa: PLC0415 - charts are slow to import
-    from backwater.experiment import charts  # noqa: PLC0415 - as above
-
-    written = []
-    directory.mkdir(parents=True, exist_ok=True)
-    for number, chart in enumerate(experiment.content.charts, 1):
-        path = directory / f"{experiment.name}-{number}.svg"
-        drawn = charts.draw(chart, experiment.content, values, kept.curve)
-        path.write_text(plots.svg(drawn), encoding="utf-8")
-        written.append(path)
-    return written
 
 
 def claims_table(figures: Sequence[Figure]) -> View:

@@ -2,40 +2,32 @@
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import json
 import os
 import re
 import shutil
+import socket
+import stat
+import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import IO, Any, Final
+from typing import Any, Final
 
-from backwater import _core, extension
-from backwater.directory import ResultDirectory, ResultError
+from backwater import _core, extension, locks
+from backwater.directory import DamagedError, ResultDirectory, ResultError
 from backwater.scenario import Scenario
 
 # What is run, in every directory of a point.
 POINT_FILE: Final = "point.json"
 LOG_FILE: Final = "log.txt"
-# What marks a directory as a store, and is held by its writer.
-_LOCK_FILE: Final = "lock"
-# Between two attempts to lock it.
-_POLL_SECONDS: Final = 0.1
-
-
-def _locks(lock: IO[str]) -> bool:
-    """Locks a file, unless another process has."""
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
+# What marks a directory as a store.
+_MARK: Final = "lock"
+_KEY: Final = re.compile(r"[0-9a-f]{24}")
 
 
 class StoreError(Exception):
@@ -95,30 +87,92 @@ class Job:
     @cached_property
     def key(self) -> str:
         """Hash of the content."""
-        return hashlib.sha256(self.content.encode()).hexdigest()[:24]
+        return _key_of(self.content.encode())
+
+
+def _key_of(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()[:24]
+
+
+@dataclass(frozen=True)
+class Claim:
+    """Who makes a result at the moment.
+
+    Attributes:
+        host: The machine.
+        pid: The process on it.
+        shard: The part of the sweep that it does, as `2/8`; empty if all.
+        since: When it began, in seconds since 1970.
+    """
+
+    host: str
+    pid: int
+    shard: str
+    since: float
+
+    @classmethod
+    def of(cls, shard: str) -> Claim:
+        """That of this process, from now on."""
+        return cls(socket.gethostname(), os.getpid(), shard, time.time())
+
+    @classmethod
+    def read(cls, path: Path) -> Claim | None:
+        """What a file says; none if it is gone, or nothing has been written to it yet."""
+        try:
+            return cls(**json.loads(path.read_bytes()))
+        except (OSError, ValueError, TypeError):
+            return None
 
 
 class Store:
-    """A directory of results.
+    """A directory of results, to which any number of sweeps may write at once.
 
-    `points/<key>` is complete, `failed/<key>` holds what a failed run left, `running/` what is being written. A
-    directory appears under `points` by a single rename, so that nothing there is ever half a result.
+    `points/<key>` is complete, `failed/<key>` holds what a failed run left, `running/<key>-*` what is being written,
+    by the process that holds `running/<key>.lock`. A directory appears under `points` by a single rename, so that
+    nothing there is ever half a result.
     """
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
 
-    def _points(self, part: str, job: Job) -> Path:
-        return self.directory / part / job.key
+    def _place(self, part: str, key: str) -> Path:
+        return self.directory / part / key
+
+    @property
+    def _running(self) -> Path:
+        return self.directory / "running"
+
+    def _lock(self, key: str) -> Path:
+        return self._running / f"{key}.lock"
 
     def result(self, job: Job) -> ResultDirectory | None:
         """The result of a job, if it is there."""
-        directory = self._points("points", job)
-        return ResultDirectory.load(directory) if directory.is_dir() else None
+        return ResultDirectory.load(self._place("points", job.key)) if self.has(job) else None
 
-    def damage(self, job: Job) -> str | None:
-        """What is wrong with the result of a job, every file of which is read; none if it is sound."""
-        directory = self._points("points", job)
+    def has(self, job: Job) -> bool:
+        """Whether the result of a job is there; it may be damaged."""
+        return self._place("points", job.key).is_dir()
+
+    def failed(self, job: Job) -> Path | None:
+        """What the last run of a job left that failed, if it is there and the job has no result."""
+        directory = self._place("failed", job.key)
+        return directory if directory.is_dir() and not self.has(job) else None
+
+    def claim_of(self, job: Job) -> Claim | None:
+        """Who makes the result of a job at the moment, if somebody does."""
+        if (claim := Claim.read(self._lock(job.key))) is None:
+            return None
+        with locks.holding(self._lock(job.key)) as is_left:
+            return None if is_left else claim
+
+    def complete(self) -> list[str]:
+        """The keys of all results."""
+        points = self.directory / "points"
+        return sorted(path.name for path in points.iterdir() if _KEY.fullmatch(path.name)) if points.is_dir() else []
+
+    def damage(self, key: str) -> str | None:
+        """What is wrong with a result, every file of which is read; none if it is sound."""
+        directory = self._place("points", key)
         if not directory.is_dir():
             return f"{directory} is missing"
         try:
@@ -126,56 +180,75 @@ class Store:
             point = (directory / POINT_FILE).read_bytes()
         except (OSError, ResultError) as error:
             return str(error)
-        return None if point == job.content.encode() else f"{directory / POINT_FILE} is damaged"
+        return None if _key_of(point) == key else f"{directory / POINT_FILE} is damaged"
 
     def discard(self, job: Job) -> bool:
         """Removes the result of a job; whether there was one."""
-        directory = self._points("points", job)
+        directory = self._place("points", job.key)
         if there := directory.is_dir():
             shutil.rmtree(directory)
         return there
 
-    @contextmanager
-    def writing(self, tell: Callable[[str], None] = lambda _: None) -> Iterator[None]:
-        """Holds the store for one writer, and clears away what an earlier one left half done.
-
-        Where there is another writer, `tell` is told, and its end is waited for.
+    def open(self) -> None:
+        """Makes the directory a store, and clears away what processes that are gone have left half done.
 
         Raises:
             StoreError: If the directory holds something else.
         """
         self.directory.mkdir(parents=True, exist_ok=True)
-        lock_file = self.directory / _LOCK_FILE
-        if not lock_file.exists() and any(self.directory.iterdir()):
-            raise StoreError(f"{self.directory} is not empty, and no store: it has no file {_LOCK_FILE}")
-        with lock_file.open("w") as lock:
-            if not _locks(lock):
-                tell(f"another sweep is writing to {self.directory}: waiting for its end")
-                # Not in one call that waits: a library may have installed a handler of ^C after which it goes on.
-                while not _locks(lock):
-                    time.sleep(_POLL_SECONDS)
-            running = self.directory / "running"
-            running.mkdir(exist_ok=True)
-            for rest in running.iterdir():
-                if re.fullmatch(r"[0-9a-f]{24}-\d+", rest.name):
-                    shutil.rmtree(rest, ignore_errors=True)
-            yield
+        if any(self.directory.iterdir()):
+            self.check()
+        (self.directory / _MARK).touch()
+        self._running.mkdir(exist_ok=True)
+        for rest in self._running.iterdir():
+            key = rest.name[:24]
+            if _KEY.fullmatch(key) and rest.name[24:25] in {"-", "."}:
+                with self._holding(key) as is_left:
+                    if is_left:
+                        self._clear(key)
+
+    def check(self) -> None:
+        """Raises StoreError unless the directory is a store."""
+        if not (self.directory / _MARK).exists():
+            raise StoreError(f"{self.directory} is no store: it has no file {_MARK}")
+
+    def _clear(self, key: str) -> None:
+        for rest in self._running.glob(f"{key}-*"):
+            shutil.rmtree(rest, ignore_errors=True)
+
+    @contextmanager
+    def _holding(self, key: str, shard: str = "") -> Iterator[bool]:
+        with locks.holding(self._lock(key), json.dumps(Claim.of(shard).__dict__)) as is_held:
+            yield is_held
+
+    @contextmanager
+    def claiming(self, job: Job, shard: str = "") -> Iterator[bool]:
+        """Makes this process the one that runs a job while the block runs, unless another does; whether it is."""
+        with self._holding(job.key, shard) as is_held:
+            if is_held:
+                self._clear(job.key)
+            try:
+                yield is_held
+            finally:
+                if is_held:
+                    self._clear(job.key)
 
     def begin(self, job: Job) -> Path:
-        """A new directory for a run of the job."""
-        directory = self.directory / "running" / f"{job.key}-{os.getpid()}"
-        directory.mkdir()
+        """A new directory for a run of a job that this process has claimed."""
+        directory = Path(tempfile.mkdtemp(prefix=f"{job.key}-", dir=self._running))
+        # Others may read the results, as if it had been made with `mkdir`.
+        directory.chmod(stat.S_IMODE(self._running.stat().st_mode))
         (directory / POINT_FILE).write_text(job.content, encoding="utf-8")
         return directory
 
     def keep(self, job: Job, directory: Path) -> None:
         """Moves a complete result to its place."""
-        self._move(directory, self._points("points", job))
-        shutil.rmtree(self._points("failed", job), ignore_errors=True)
+        self._move(directory, self._place("points", job.key))
+        shutil.rmtree(self._place("failed", job.key), ignore_errors=True)
 
     def keep_failed(self, job: Job, directory: Path) -> Path:
         """Moves what a failed run left to where it can be looked at."""
-        place = self._points("failed", job)
+        place = self._place("failed", job.key)
         shutil.rmtree(place, ignore_errors=True)
         self._move(directory, place)
         return place
@@ -184,3 +257,28 @@ class Store:
     def _move(directory: Path, place: Path) -> None:
         place.parent.mkdir(exist_ok=True)
         directory.rename(place)
+
+    def take(self, other: Store, key: str) -> bool:
+        """Copies a result of another store, unless it is here; whether it was copied.
+
+        Raises:
+            DamagedError: If the other's is not sound.
+            StoreError: If both have it and they differ, or another process makes it at the moment.
+        """
+        theirs = other._place("points", key)
+        if (damage := other.damage(key)) is not None:
+            raise DamagedError(damage)
+        with self._holding(key) as is_held:
+            if not is_held:
+                raise StoreError(f"{self._place('points', key)} is being made at the moment")
+            if self.damage(key) is None:
+                here = ResultDirectory.load(self._place("points", key)).summary.fingerprint
+                if (there := ResultDirectory.load(theirs).summary.fingerprint) != here:
+                    raise StoreError(f"{theirs} has the fingerprint {there}, but {self._place('points', key)} {here}")
+                return False
+            self._clear(key)
+            shutil.rmtree(self._place("points", key), ignore_errors=True)
+            copy = self._running / f"{key}-copy"
+            shutil.copytree(theirs, copy)
+            self._move(copy, self._place("points", key))
+            return True

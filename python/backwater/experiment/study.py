@@ -42,4 +42,4 @@ class Study:
 
     def is_complete(self, store: Store) -> bool:
         """Whether every run has a result."""
-        return all(store.result(job) is not None for job in self.jobs.values())
+        return all(store.has(job) for job in self.jobs.values())

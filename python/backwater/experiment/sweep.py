@@ -1,27 +1,64 @@
-"""Running the points of a grid, each in a process of its own, as many at once as wanted."""
+"""Running the points of a grid, as many at once as wanted."""
 
 from __future__ import annotations
 
-import subprocess
-import sys
-import threading
-from collections.abc import Callable, Iterator, Sequence
+import signal
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from backwater.experiment.executors.executor import Executor, LostError
 from backwater.experiment.store import LOG_FILE, Job, Store
+from backwater.style import counted
 from backwater.summary import EXIT_CODES
 
 # A deadlock, a stall and the end of the time are results like any other; what else does not complete has failed.
 _RESULTS: Final = {EXIT_CODES["completed"], EXIT_CODES["deadlock"], EXIT_CODES["time-limit"]}
-# What runs a point, given its directory.
-_WORKER: Final = ("-m", "backwater.experiment.worker")
-
+# Somebody else, or a machine without memory, has ended a process.
+_KILLED: Final = {-signal.SIGKILL, -signal.SIGTERM}
+# How often a run is begun before it has failed, if who makes it is lost each time.
+ATTEMPTS: Final = 3
+# Between two looks at what other sweeps are doing.
+_POLL_SECONDS: Final = 0.2
 # Seconds after which it is told again how many results there are, though there is no new one.
 _TELL_EVERY: Final = 1.0
+
+
+@dataclass(frozen=True)
+class Shard:
+    """A part of a sweep: every `of`-th run, of those that are sorted by key.
+
+    Attributes:
+        number: Which part, from 1 on.
+        of: How many parts there are.
+    """
+
+    number: int = 1
+    of: int = 1
+
+    @classmethod
+    def read(cls, text: str) -> Shard:
+        """The shard that a text such as `2/8` names. Raises ValueError if it names none."""
+        number, _, of = text.partition("/")
+        if not (number.isdecimal() and of.isdecimal() and 1 <= int(number) <= int(of)):
+            raise ValueError(f'{text!r} is no shard: it must be "I/N", the I-th of N, as 1/8 to 8/8')
+        return cls(int(number), int(of))
+
+    def jobs(self, jobs: Sequence[Job]) -> list[Job]:
+        """The jobs that belong to it, each once, in their order.
+
+        Keys are hashes: neighbours in a grid, which take similar times, go to different shards.
+        """
+        wanted = {job.key: job for job in jobs}
+        ours = {*sorted(wanted)[self.number - 1 :: self.of]}
+        return [job for key, job in wanted.items() if key in ours]
+
+    def __str__(self) -> str:
+        return f"{self.number}/{self.of}" if self.of > 1 else ""
 
 
 @dataclass(frozen=True)
@@ -31,12 +68,12 @@ class Failure:
     Attributes:
         name: The point.
         directory: What its run left, with `log.txt`.
-        exit_code: That of the process; below 0 the signal that ended it.
+        reason: Why there is none.
     """
 
     name: str
     directory: Path
-    exit_code: int
+    reason: str
 
 
 class SweepInterrupted(KeyboardInterrupt):
@@ -53,65 +90,30 @@ class SweepInterrupted(KeyboardInterrupt):
         self.all = all
 
 
-class _Runs:
-    """The processes that run at the moment."""
-
-    def __init__(self, store: Store) -> None:
-        self._store = store
-        self._lock = threading.Lock()
-        self._processes: set[subprocess.Popen[bytes]] = set()
-        self._stopped = False
-
-    def run(self, job: Job) -> Failure | None:
-        """Runs a job to its end, and keeps its result."""
-        if self._stopped:
-            return None
-        directory = self._store.begin(job)
-        command = [sys.executable, *_WORKER, str(directory), str(job.base_dir)]
-        with (directory / LOG_FILE).open("wb") as log:
-            with self._lock:
-                if self._stopped:
-                    return None
-                # A session of its own, so that ^C reaches this process alone, and its standard input held open.
-                process = subprocess.Popen(  # noqa: S603 - our own interpreter
-                    command, stdin=subprocess.PIPE, stdout=log, stderr=log, start_new_session=True
-                )
-                self._processes.add(process)
-            exit_code = process.wait()
-            with self._lock:
-                self._processes.remove(process)
-                if self._stopped:
-                    return None
-            if process.stdin is not None:
-                process.stdin.close()
-        if exit_code in _RESULTS:
-            self._store.keep(job, directory)
-            return None
-        return Failure(job.name, self._store.keep_failed(job, directory), exit_code)
-
-    def stop(self) -> None:
-        """Ends all processes, and lets none begin."""
-        with self._lock:
-            self._stopped = True
-            for process in self._processes:
-                process.kill()
+class _Busy(Exception):  # noqa: N818 - nothing is wrong
+    """Another process makes this run."""
 
 
 def run(
     store: Store,
     jobs: Sequence[Job],
-    workers: int,
+    executor: Executor,
     report: Callable[[int, int], None] = lambda _done, _all: None,
     tell: Callable[[str], None] = lambda _: None,
+    shard: str = "",
 ) -> list[Failure]:
-    """Runs the jobs whose result the store does not hold, or holds damaged.
+    """Makes the runs whose result the store does not hold, or holds damaged.
+
+    Other sweeps may use the store meanwhile: what one of them is making is not made again, but waited for.
 
     Args:
         store: Where results go.
         jobs: What to run.
-        workers: How many at once.
+        executor: What makes the runs.
         report: Told, every second and whenever it changes, how many results there are, and how many there will be.
-        tell: Told what else is worth knowing: which results are damaged, and that another sweep is waited for.
+        tell: Told what else is worth knowing: which results are damaged, who was lost, and that another sweep is
+            waited for.
+        shard: Which part of a sweep these jobs are, as `2/8`, for those who ask how far it has come.
 
     Returns:
         Those that failed.
@@ -119,40 +121,96 @@ def run(
     Raises:
         SweepInterrupted: On ^C, after all runs are ended; what was complete by then is kept.
         StoreError: If something is missing, and the directory is no store.
+        ExecutorError: If the executor can make no run.
     """
-    wanted = {job.key: job for job in jobs}
-    missing = [job for job in wanted.values() if store.damage(job)]
-    if not missing:
-        report(len(wanted), len(wanted))
-        return []
+    wanted = [*{job.key: job for job in jobs}.values()]
+    left = [job for job in wanted if store.damage(job.key)]
+    done = len(wanted) - len(left)
+    report(done, len(wanted))
     failures: list[Failure] = []
+    if left:
+        store.open()
     try:
-        with store.writing(tell), _pool(_Runs(store), workers) as submit:
-            # Another sweep may have run them until now.
-            damages = {job: damage for job in missing if (damage := store.damage(job))}
-            for job, damage in damages.items():
-                if store.discard(job):
-                    tell(f"{damage}: {job.name} is run again")
-            done = len(wanted) - len(damages)
-            report(done, len(wanted))
-            pending = {submit(job) for job in damages}
-            while pending:
-                ended, pending = wait(pending, _TELL_EVERY, FIRST_COMPLETED)
-                failures += [failure for future in ended if (failure := future.result()) is not None]
-                done += len(ended)
-                report(done, len(wanted))
+        is_told = False
+        while left:
+            busy = []
+            with _pool(executor, store, shard, tell) as submit:
+                futures = {submit(job): job for job in left}
+                for future in _as_completed(futures, lambda: report(done, len(wanted))):  # noqa: B023 - what it is then
+                    try:
+                        failure = future.result()
+                    except _Busy:
+                        busy.append(futures[future])
+                        continue
+                    if failure is not None:
+                        failures.append(failure)
+                    done += 1
+                    report(done, len(wanted))
+            left = busy
+            if left:
+                if not is_told:
+                    tell(f"another sweep makes {counted(len(left), 'run')} of these: waiting for it")
+                    is_told = True
+                time.sleep(_POLL_SECONDS)
     except KeyboardInterrupt:
-        kept = len(wanted) - sum(store.damage(job) is not None for job in missing)
+        kept = sum(store.damage(job.key) is None for job in wanted)
         raise SweepInterrupted(kept, len(wanted)) from None
     return sorted(failures, key=lambda failure: failure.name)
 
 
+def _as_completed(
+    futures: Iterable[Future[Failure | None]], tick: Callable[[], None]
+) -> Iterator[Future[Failure | None]]:
+    """The futures as they end; calls `tick` every second until then."""
+    pending = {*futures}
+    while pending:
+        ended, pending = wait(pending, _TELL_EVERY, FIRST_COMPLETED)
+        yield from ended
+        tick()
+
+
 @contextmanager
-def _pool(runs: _Runs, workers: int) -> Iterator[Callable[[Job], Future[Failure | None]]]:
-    """What submits jobs; however the block ends, their processes have ended after it."""
-    pool = ThreadPoolExecutor(workers)
+def _pool(
+    executor: Executor, store: Store, shard: str, tell: Callable[[str], None]
+) -> Iterator[Callable[[Job], Future[Failure | None]]]:
+    """What submits jobs; if the block ends early, their runs have ended after it."""
+    pool = ThreadPoolExecutor(executor.width)
     try:
-        yield lambda job: pool.submit(runs.run, job)
+        yield lambda job: pool.submit(_make, job, executor, store, shard, tell)
+    except BaseException:
+        pool.shutdown(wait=False, cancel_futures=True)
+        executor.stop()
+        raise
     finally:
-        runs.stop()
         pool.shutdown()
+
+
+def _make(job: Job, executor: Executor, store: Store, shard: str, tell: Callable[[str], None]) -> Failure | None:
+    """Makes a run to its end, and keeps its result. Raises _Busy if another process does."""
+    with store.claiming(job, shard) as is_ours:
+        if not is_ours:
+            raise _Busy
+        damage = store.damage(job.key)
+        if damage is None:
+            # Another sweep has made it until now.
+            return None
+        if store.discard(job):
+            tell(f"{damage}: {job.name} is run again")
+        for attempt in range(1, ATTEMPTS + 1):
+            directory = store.begin(job)
+            try:
+                exit_code = executor.perform(directory, job.base_dir)
+                if exit_code in _RESULTS:
+                    store.keep(job, directory)
+                    return None
+                if exit_code not in _KILLED:
+                    reason = f"exit code {exit_code}"
+                    break
+                lost = f"its process was killed by {signal.Signals(-exit_code).name}"
+            except LostError as error:
+                lost = str(error)
+            reason = f"{lost}, {counted(attempt, 'time')}"
+            if attempt < ATTEMPTS:
+                tell(f"{job.name}: {lost}; it is run again")
+        (directory / LOG_FILE).touch()
+        return Failure(job.name, store.keep_failed(job, directory), reason)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,7 +11,9 @@ from typing import Self
 import polars as pl
 
 from backwater import notebook
-from backwater.experiment import record, reproduce, sweep
+from backwater.experiment import identical, record, reproduce, sweep
+from backwater.experiment.executors.executor import Executor
+from backwater.experiment.executors.local import Local
 from backwater.experiment.grid import Experiment, Point
 from backwater.experiment.record import Run
 from backwater.experiment.store import LOG_FILE, Store
@@ -45,7 +46,7 @@ class Sweep:
         scale: str | None = None,
         only: Mapping[str, Sequence[str]] | None = None,
         store: str | Path = "results/store",
-        workers: int | None = None,
+        executor: Executor | None = None,
         report: Callable[[int, int], None] = lambda _done, _all: None,
     ) -> Self:
         """Runs what the store does not hold yet.
@@ -55,7 +56,7 @@ class Sweep:
             scale: Its scale; the first of the file if none is given.
             only: Points of an axis that are wanted, by axis; of the others, all are.
             store: Directory where results are kept, and found again.
-            workers: How many runs at once; one per core if it is not given.
+            executor: What makes the runs; by default this machine, one per core at once.
             report: Told, whenever it changes, how many results there are, and how many there will be.
 
         Raises:
@@ -73,7 +74,7 @@ class Sweep:
                 raise ValueError(f"{path} has no axis {axis!r} with a point {unknown[0]!r}")
         study, kept = Study.plan(experiment, scale, only), Store(Path(store))
         jobs = [*study.jobs.values()]
-        return cls(study, kept, sweep.run(kept, jobs, workers or os.cpu_count() or 1, report))
+        return cls(study, kept, sweep.run(kept, jobs, executor or Local(), report))
 
     @cached_property
     def _runs(self) -> dict[Point, Run]:
@@ -83,6 +84,21 @@ class Sweep:
     def table(self) -> View:
         """The measures of every place: mean over the seeds, with 95 % confidence."""
         return reproduce.measures_table(self.study.experiment, self.study.scale, self._runs)
+
+    @property
+    def identical(self) -> list[str]:
+        """Which places come out the same, and which of their settings had no effect, a sentence each."""
+        return [*identical.identical(self.study, self._runs)]
+
+    def draw(self, directory: str | Path, suffixes: Sequence[str] = (".svg", ".pdf")) -> list[Path]:
+        """Writes the charts that the experiment asks for into a directory, and returns the files."""
+        if not self.study.experiment.content.charts:
+            return []
+        from backwater.experiment import drawing  # noqa: PLC0415 - charts are slow to import
+
+        kept = record.Record.of(self.study, self.store)
+        values = {point: run.measures for point, run in self._runs.items()}
+        return drawing.draw(self.study.experiment, kept, values, Path(directory), suffixes)
 
     @cached_property
     def frame(self) -> pl.DataFrame:
@@ -101,5 +117,5 @@ class Sweep:
 
     def _repr_html_(self) -> str:
         """The table, and which runs failed, for notebooks."""
-        failed = [f"{each.name} failed: see {each.directory / LOG_FILE}" for each in self.failures]
+        failed = [f"{each.name} failed ({each.reason}): see {each.directory / LOG_FILE}" for each in self.failures]
         return notebook.fragment([self.table], alarms=failed)

@@ -38,6 +38,13 @@ class Figure:
         """What it is asked for by."""
         return str(self.file) if self.is_shadowed else f"{self.paper}/{self.file.stem}"
 
+    @property
+    def origin(self) -> str:
+        """Where it is from, in words."""
+        if self.is_shadowed:
+            return "here; its name is that of a built-in one"
+        return "here" if self.is_own else "built in"
+
 
 def figures() -> list[Figure]:
     """The figures that are built in, and those in `papers/` here; paper by paper."""

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
 
 import polars as pl
 
 from backwater import style, tables
 from backwater.directory import ResultDirectory
+from backwater.settings import flat
 from backwater.views.view import View, shown
 
 
@@ -60,24 +60,10 @@ def _against_first(values: Sequence[float | None], write: Callable[[float | None
         yield write(value) + change
 
 
-def _flat(value: Any, path: str = "") -> dict[str, str]:  # noqa: ANN401 - any JSON value
-    if isinstance(value, dict) and value:
-        return {
-            key: text
-            for name, inner in value.items()
-            for key, text in _flat(inner, f"{path}.{name}" if path else name).items()
-        }
-    if isinstance(value, list) and any(isinstance(inner, dict) for inner in value):
-        return {
-            key: text for index, inner in enumerate(value) for key, text in _flat(inner, f"{path}[{index}]").items()
-        }
-    return {path: str(value)}
-
-
 def differences(results: Mapping[str, ResultDirectory]) -> View:
     """The values in force in which the scenarios differ."""
     flat = [
-        _flat(result.summary.scenario) | {path: shown(value) for path, value in result.summary.effective.items()}
+        flat(result.summary.scenario) | {path: shown(value) for path, value in result.summary.effective.items()}
         for result in results.values()
     ]
     paths = list(dict.fromkeys(path for values in flat for path in values))

@@ -1,0 +1,67 @@
+"""The command `backwater compare-schemes`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from backwater import console
+from backwater.cli.options import RESULTS, Overrides, ScenarioFile
+from backwater.cli.running import ExecutorKind, ExecutorOptions, Jobs, StoreDirectory, executor_of, run_all
+from backwater.console import UsageError
+from backwater.experiment.executors import choice
+from backwater.experiment.mistakes import meant
+from backwater.experiment.schemes import SLOTS, Schemes
+from backwater.experiment.store import Store
+
+
+def compare_schemes(
+    file: ScenarioFile,
+    slots: Annotated[
+        list[str] | None,
+        typer.Option("--slot", metavar="SLOT", help=f"Only this slot: {', '.join(SLOTS)}.", show_default=False),
+    ] = None,
+    seeds: Annotated[int, typer.Option("--seeds", min=1, metavar="N", help="Runs of each, with seeds 1 to N.")] = 1,
+    overrides: Overrides = None,
+    jobs: Jobs = None,
+    executor: ExecutorKind = choice.Kind.LOCAL,
+    executor_options: ExecutorOptions = None,
+    store: StoreDirectory = RESULTS / "store",
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output", "-o", metavar="FILE", help="Picture, as .svg or .pdf (default: results/<name>-schemes.svg)."
+        ),
+    ] = None,
+) -> None:
+    """Run one scenario under every mechanism that applies there, a slot at a time: one table, one picture.
+
+    The traffic is the same in all runs. What has been run before is not run again.
+
+    Exit codes: 0 ok, 1 some runs failed or internal error, 2 usage or scenario error, 7 a file could not be read or
+    written, 130 interrupted.
+    """
+    if output is not None and output.suffix not in {".svg", ".pdf"}:
+        raise UsageError(f"{output} is neither .svg nor .pdf")
+    if unknown := [slot for slot in slots or [] if slot not in SLOTS]:
+        raise UsageError(f"there is no slot {unknown[0]!r}", meant(unknown[0], SLOTS))
+    if not file.is_file():
+        raise UsageError(f"there is no scenario file {file}")
+    schemes = Schemes.of(file, overrides or [], range(1, seeds + 1), slots or [*SLOTS])
+    kept = Store(store)
+    wanted = [job for scheme in schemes.all for job in scheme.jobs]
+    run_all(kept, wanted, executor_of(executor, jobs, executor_options))
+    from backwater import plots  # noqa: PLC0415 - charts are slow to import
+    from backwater.experiment import scheme_results as results  # noqa: PLC0415 - as above
+
+    found = results.outcomes(schemes, kept)
+    console.out.print(console.table(results.table(schemes, found)))
+    if schemes.refused:
+        console.out.print(console.table(results.refusals(schemes)))
+    path = output or RESULTS / f"{schemes.name}-schemes.svg"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(plots.picture(results.picture(schemes, found), path.suffix))
+    console.written(path)
+    raise typer.Exit(int(not all(kept.has(job) for job in wanted)))

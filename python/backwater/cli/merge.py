@@ -1,0 +1,44 @@
+"""The command `backwater merge`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from backwater import console
+from backwater.console import UsageError
+from backwater.directory import DamagedError
+from backwater.experiment.store import Store, StoreError
+from backwater.style import counted
+
+
+def merge(
+    into: Annotated[Path, typer.Argument(metavar="STORE", help="Store that gets them.", show_default=False)],
+    stores: Annotated[list[Path], typer.Argument(metavar="FROM...", help="Stores.", show_default=False)],
+) -> None:
+    """Copy the results of other stores into one, as those of shards that ran on machines without a common disk.
+
+    Exit codes: 0 ok, 1 some results are damaged or differ, 2 usage error, 7 a file could not be read or written.
+    """
+    target, sources = Store(into), [Store(path) for path in stores]
+    for source in sources:
+        source.check()
+        if source.directory.resolve() == into.resolve():
+            raise UsageError(f"{into} is merged into itself")
+    target.open()
+    refused = False
+    for source in sources:
+        copied, there = 0, 0
+        for key in source.complete():
+            try:
+                if target.take(source, key):
+                    copied += 1
+                else:
+                    there += 1
+            except (DamagedError, StoreError) as error:
+                refused = True
+                console.message(str(error))
+        console.out.print(f"{source.directory}: {counted(copied, 'result')} copied, {there} were there")
+    raise typer.Exit(int(refused))

@@ -1,0 +1,63 @@
+"""A whole experiment file: its sections, what it is about, and its scales."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from backwater.experiment.format.charts import Cdf, Chart, ChartOverTime, IngressCdf
+from backwater.experiment.format.claims import Claim, Comparison
+from backwater.experiment.format.measures import AnalysisMeasure, Measure
+from backwater.experiment.format.values import Skip, Some, Table
+
+
+class About(Table):
+    """What the experiment is about.
+
+    Attributes:
+        title: One line.
+        shows: What it shows and how, for readers.
+        skip: Combinations that are left out, each as axis and point, or axis and points.
+    """
+
+    title: str
+    shows: str = ""
+    skip: Skip = []
+
+
+class Scale(Table):
+    """A size at which the experiment can be run.
+
+    Attributes:
+        seeds: Seeds of every point.
+        set: Values written over the scenario, before those of the axes.
+        axes: Values written over the scenario after those of the axes, at the points named.
+        skip: Combinations left out at this scale.
+    """
+
+    seeds: Annotated[list[Annotated[int, Field(ge=0)]], Some]
+    set: dict[str, Any] = {}
+    axes: dict[str, dict[str, dict[str, Any]]] = {}
+    skip: Skip = []
+
+
+class Content(Table):
+    """A whole experiment file."""
+
+    experiment: About
+    scenario: dict[str, Any]
+    scales: Annotated[dict[str, Scale], Some]
+    axes: dict[str, Annotated[dict[str, dict[str, Any]], Some]] = {}
+    measures: dict[str, Measure] = {}
+    charts: list[Chart] = []
+    claims: list[Claim] = []
+    tables: list[Comparison] = []
+
+    @property
+    def needs_runs(self) -> bool:
+        """Whether anything has to be simulated; analyses alone need no run."""
+        is_static = all(isinstance(measure, AnalysisMeasure) for measure in self.measures.values())
+        drawn = Cdf | IngressCdf | ChartOverTime
+        draws_runs = any(isinstance(chart, drawn) for chart in self.charts)
+        return not self.measures or not is_static or draws_runs

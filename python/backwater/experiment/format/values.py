@@ -1,0 +1,95 @@
+"""The values of an experiment file: texts that are checked, lists, and places on axes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Annotated, Final, Literal, get_args
+
+import pydantic
+from pydantic import Field
+
+from backwater import _core, units
+
+Role = Literal["incast", "vulnerable", "background"]
+
+
+def _time(text: str) -> str:
+    units.picoseconds(text)
+    return text
+
+
+def _positive(text: str) -> str:
+    if not units.picoseconds(text):
+        raise ValueError("must be more than 0 s")
+    return text
+
+
+def _size(text: str) -> str:
+    units.size(text)
+    return text
+
+
+def _name(text: str) -> str:
+    _core.chosen_names([text], [])
+    return text
+
+
+def _port(text: str) -> str:
+    node, peer, number = port_parts(text)
+    _core.chosen_names([node] if peer is None else [node, peer], [])
+    if not node or not (peer or number.isdecimal()):
+        raise ValueError('must be a port by node and number, as "s0:3", or by node and peer, as "s0->h3"')
+    return text
+
+
+def statistic(*more: str) -> pydantic.AfterValidator:
+    """That a text is a percentile, or one of the statistics with a name; `more` are those of one measure alone."""
+    names = ("mean", "min", "max", "sum", "count", *more)
+
+    def checked(text: str) -> str:
+        if text not in names and not re.fullmatch(r"p\d{1,2}(\.\d+)?", text):
+            raise ValueError(f"must be {', '.join(names)} or a percentile such as p99")
+        return text
+
+    return pydantic.AfterValidator(checked)
+
+
+def port_parts(text: str) -> tuple[str, str | None, str]:
+    """The node of a port, and its peer or else its number."""
+    node, arrow, peer = text.partition("->")
+    if arrow:
+        return node, peer, ""
+    node, _, number = text.rpartition(":")
+    return node, None, number
+
+
+# A single text stands for a list of it.
+_Listed: Final = pydantic.BeforeValidator(lambda names: [names] if isinstance(names, str) else names)
+Some: Final = Field(min_length=1)
+Names = Annotated[list[Annotated[str, pydantic.AfterValidator(_name)]], _Listed, Some]
+Ports = Annotated[list[Annotated[str, pydantic.AfterValidator(_port)]], _Listed, Some]
+Texts = Annotated[list[str], _Listed, Some]
+Where = dict[str, Texts]
+Skip = list[Annotated[Where, Some]]
+Compare = Literal["value", "ratio", "difference", "reduction"]
+Statistic = Annotated[str, statistic()]
+TimeText = Annotated[str, pydantic.AfterValidator(_time)]
+LengthText = Annotated[TimeText, pydantic.AfterValidator(_positive)]
+SizeText = Annotated[str, pydantic.AfterValidator(_size)]
+
+
+class Table(pydantic.BaseModel):
+    """A table of the file: other keys are refused."""
+
+    model_config = pydantic.ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+def models_by_kind(models: object) -> dict[str, type[Table]]:
+    """The models of an annotated union, by the kind that tells them apart."""
+    return {get_args(model.model_fields["kind"].annotation)[0]: model for model in get_args(get_args(models)[0])}
+
+
+def matches(place: Mapping[str, str], where: Where) -> bool:
+    """Whether a place meets a condition on its axes."""
+    return all(place[axis] in names for axis, names in where.items())

@@ -1,0 +1,149 @@
+"""What came of one scenario under many mechanisms: a table and a picture."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import altair as alt
+import polars as pl
+
+from backwater import plots, style, tables
+from backwater.directory import ResultDirectory
+from backwater.experiment.claims import Estimate
+from backwater.experiment.schemes import Scheme, Schemes
+from backwater.experiment.store import Store
+from backwater.style import listed
+from backwater.views.view import View
+
+_OWN = "as in the file"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of one scheme, over its seeds.
+
+    Attributes:
+        scheme: The scheme.
+        results: Those of its runs that have one.
+    """
+
+    scheme: Scheme
+    results: Sequence[ResultDirectory]
+
+    @property
+    def prints(self) -> list[str]:
+        """The fingerprints of its runs."""
+        return [result.summary.fingerprint for result in self.results]
+
+    def over_seeds(self, values: Sequence[float | None]) -> Estimate | None:
+        """Mean and confidence of a value of each run; none if no run has it."""
+        known = [value for value in values if value is not None]
+        return Estimate.of(known) if known else None
+
+    def slowdown(self, quantile: float | None = None, tag: str | None = None) -> Estimate | None:
+        """A percentile of the slowdown of finished flows, of a tag or of all; without one the mean."""
+        values: list[float | None] = []
+        for result in self.results:
+            flows = tables.finished(result.flows)
+            chosen = flows if tag is None else flows.filter(pl.col("tag").cast(pl.String) == tag)
+            column = chosen["slowdown"]
+            found = column.mean() if quantile is None else column.quantile(quantile, "linear")
+            values.append(None if found is None else float(str(found)))
+        return self.over_seeds(values)
+
+
+def outcomes(schemes: Schemes, store: Store) -> list[Outcome]:
+    """What a store has of every scheme, the scenario's own first."""
+    return [
+        Outcome(scheme, [result for job in scheme.jobs if (result := store.result(job)) is not None])
+        for scheme in schemes.all
+    ]
+
+
+def table(schemes: Schemes, found: Sequence[Outcome]) -> View:
+    """A row per scheme; percentages are against the scenario as it stands."""
+    own, rows = found[0], []
+    for each in found:
+        ended = Counter[str](result.summary.outcome for result in each.results)
+        missing = len(each.scheme.jobs) - len(each.results)
+        if missing:
+            ended["failed"] = missing
+        summaries = [result.summary for result in each.results]
+        rows.append(
+            (
+                each.scheme.slot or _OWN,
+                each.scheme.name,
+                ", ".join(f"{count} {name}" for name, count in ended.items()),
+                _total([summary.unfinished_flows for summary in summaries]),
+                _shown(each.slowdown(), None if each is own else own.slowdown()),
+                _shown(each.slowdown(0.99), None if each is own else own.slowdown(0.99)),
+                _total([summary.pause_frames for summary in summaries]),
+                _total([summary.total_drops for summary in summaries]),
+            )
+        )
+    headers = ("slot", "mechanism", "runs", "not done", "mean slowdown", "p99 slowdown", "PAUSE frames", "drops")
+    seeds = len(own.scheme.jobs)
+    notes = ["Not done, PAUSE frames and drops: of all seeds together."] if seeds > 1 else []
+    if same := [each.scheme.name for each in found[1:] if each.prints == own.prints]:
+        notes.append(f"Without effect here, as every run comes out as in the file: {listed(same, len(same))}.")
+    return View(f"{schemes.name} under {len(found)} schemes", headers, rows, text_columns=3, note=" ".join(notes))
+
+
+def _total(numbers: Sequence[int]) -> str:
+    return f"{sum(numbers):,}" if numbers else "–"
+
+
+def _shown(value: Estimate | None, own: Estimate | None) -> str:
+    if value is None:
+        return "–"
+    width = f" ± {style.ratio(value.half_width)}" if value.half_width else ""
+    change = f" ({value.mean / own.mean - 1:+.0%})" if own is not None and own.mean else ""
+    return style.ratio(value.mean) + width + change
+
+
+def refusals(schemes: Schemes) -> View:
+    """Which mechanisms cannot run there, and why."""
+    rows = [(slot, kind, reason) for (slot, kind), reason in schemes.refused.items()]
+    return View("Not applicable here", ("slot", "mechanism", "why"), rows, text_columns=3)
+
+
+def picture(schemes: Schemes, found: Sequence[Outcome]) -> plots.Chart:
+    """The slowdown of every part of the traffic under every scheme: mean and 99th percentile."""
+    tags = sorted({tag for each in found for result in each.results for tag in plots.by_tag(result.flows)})
+    rows = [
+        {
+            "slot": each.scheme.slot or _OWN,
+            "scheme": each.scheme.kind,
+            "tag": tag,
+            "mean": mean.mean,
+            "p99": p99.mean,
+        }
+        for each in found
+        for tag in tags
+        if (mean := each.slowdown(tag=tag)) is not None and (p99 := each.slowdown(0.99, tag)) is not None
+    ]
+    title = f"{schemes.name} under every mechanism that applies"
+    if not rows:
+        return plots.placeholder(title, "No flow has finished.")
+    slots = [*dict.fromkeys(str(row["slot"]) for row in rows)]
+    base = alt.Chart().encode(
+        y=alt.Y("scheme:N", title=None, sort=None),
+        color=alt.Color(
+            "tag:N",
+            title="traffic",
+            scale=alt.Scale(domain=tags, range=style.colours(tags)),
+        ),
+    )
+    x = alt.X("p99:Q", title=plots.SLOWDOWN, scale=alt.Scale(type="log", nice=False, padding=12))
+    layers = alt.layer(
+        base.mark_rule(strokeWidth=2, opacity=0.5).encode(x=alt.X("mean:Q"), x2="p99:Q"),
+        base.mark_tick(thickness=2, size=12).encode(x="mean:Q"),
+        base.mark_point(filled=True, size=70, opacity=1).encode(x=x),
+        data=plots.inline(pl.DataFrame(rows)),
+    ).properties(width=style.CHART_WIDTH, height=alt.Step(18))
+    chart = layers.facet(
+        row=alt.Row("slot:N", title=None, sort=slots, header=alt.Header(labelAngle=0, labelAlign="left"))
+    ).resolve_scale(y="independent")
+    return plots.themed(chart, title, "tick: mean, dot: 99th percentile, of the flows that have finished")
