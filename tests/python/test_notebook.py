@@ -88,7 +88,7 @@ def test_a_sweep_shows_what_failed(tiny: Path, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr("backwater.experiment.executors.local._WORKER", ("-c", "raise SystemExit(3)"))
     swept = Sweep.run(tiny, "paper", {"scheme": ["PFC"], "bytes": ["10"]}, executor=Local(1))
     (failure,) = swept.failures
-    assert f"{failure.name} failed: see {failure.directory / LOG_FILE}" in swept._repr_html_()
+    assert f"{failure.name} failed (exit code 3): see {failure.directory / LOG_FILE}" in swept._repr_html_()
     assert swept.frame["outcome"].to_list() == [None]
 
 

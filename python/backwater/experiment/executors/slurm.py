@@ -57,12 +57,14 @@ class Submitit:
             self._jobs.add(job)
         try:
             exit_code: int = job.result()
+        except FailedJobError as error:
+            # It holds the whole traceback of the other machine, and where its logs are.
+            reasons = [line.strip() for line in str(error).splitlines() if "Error: " in line]
+            raise ExecutorError(f"submitit: {reasons[-1]}: all machines must see {directory.parent}") from None
         except UncompletedJobError as error:
             if self._stopped:
                 raise StoppedError from None
             raise LostError(f"its job {job.job_id} was lost") from error
-        except FailedJobError as error:
-            raise ExecutorError(f"submitit: {error}: all machines must see {directory.parent}") from None
         finally:
             with self._lock:
                 self._jobs.discard(job)

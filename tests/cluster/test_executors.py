@@ -1,0 +1,155 @@
+"""Sweeps on other machines: a Ray cluster of two workers, and jobs by submitit, which here are local processes."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+import ray
+from ray.cluster_utils import Cluster
+
+from backwater.experiment import sweep
+from backwater.experiment.executors.choice import Kind, executor
+from backwater.experiment.executors.executor import ExecutorError
+from backwater.experiment.executors.ray_cluster import RayCluster
+from backwater.experiment.store import Store
+from gridded import contents, eventually, kill_when_some_are_made, locally, made, processes, study, table
+
+
+@pytest.fixture(scope="session")
+def local(tmp_path_factory: pytest.TempPathFactory) -> Store:
+    """The grid, made on this machine."""
+    return locally(tmp_path_factory.mktemp("local"))
+
+
+@pytest.fixture
+def cluster() -> Iterator[Cluster]:
+    """A head without cores, and two workers with one each."""
+    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 0, "include_dashboard": False})
+    for _ in range(2):
+        cluster.add_node(num_cpus=1)
+    yield cluster
+    ray.shutdown()
+    cluster.shutdown()
+
+
+def assert_equal(directory: Path, store: Store, local: Store) -> None:
+    """That a store has of the grid what the local one has, made once, and that nothing goes on."""
+    of = study(directory)
+    assert contents(store) == contents(local)
+    assert table(of, store).equals(table(of, local))
+    assert not list((store.directory / "running").iterdir())
+    assert not processes("backwater.experiment.worker", str(directory))
+
+
+def test_on_ray_a_worker_is_killed(tmp_path: Path, cluster: Cluster, local: Store) -> None:
+    store, of = Store(tmp_path / "store"), study(tmp_path)
+    told: list[str] = []
+    counts: list[tuple[int, int]] = []
+    chosen = executor(Kind.RAY, options={"address": cluster.address})
+    assert chosen.width == 2
+    with ThreadPoolExecutor(1) as pool:
+        victim = pool.submit(kill_when_some_are_made, store, "ray::perform")
+        failures = sweep.run(store, [*of.jobs.values()], chosen, lambda *count: counts.append(count), told.append)
+        assert victim.result()
+    assert failures == []
+    assert len(told) == 1
+    assert told[0].endswith("its worker was lost (WorkerCrashedError); it is run again")
+    assert counts == [(number, 12) for number in range(13)]
+    assert_equal(tmp_path, store, local)
+
+
+def test_on_ray_a_machine_is_lost(tmp_path: Path, cluster: Cluster, local: Store) -> None:
+    store, of = Store(tmp_path / "store"), study(tmp_path)
+    told: list[str] = []
+    chosen = RayCluster(options={"address": cluster.address})
+    with ThreadPoolExecutor(1) as pool:
+        future = pool.submit(sweep.run, store, [*of.jobs.values()], chosen, tell=told.append)
+        eventually(lambda: len(made(store)) >= 3)
+        cluster.remove_node(sorted(cluster.worker_nodes, key=lambda node: node.node_id)[0], allow_graceful=False)
+        assert future.result() == []
+    assert len(told) == 1
+    assert "it is run again" in told[0]
+    assert_equal(tmp_path, store, local)
+
+
+def test_a_sweep_on_ray_is_stopped_and_goes_on(tmp_path: Path, cluster: Cluster, local: Store) -> None:
+    study(tmp_path)
+    store = Store(tmp_path / "store")
+    command = [sys.executable, "-m", "backwater", "sweep", "grid.toml", "--store", "store", "--executor", "ray"]
+    command += ["--executor-option", f"address={cluster.address}"]
+    with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True) as process:
+        eventually(lambda: len(made(store)) >= 3)
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=60)
+    assert process.returncode == 130, errors
+    assert f"{len(made(store))} of 12 runs are kept in store" in errors
+    eventually(lambda: not processes("backwater.experiment.worker", str(tmp_path)))
+    kept = made(store)
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "12 completed" in done.stdout
+    assert kept.items() <= made(store).items()
+    assert_equal(tmp_path, store, local)
+
+
+def test_by_submitit_a_job_is_killed(tmp_path: Path, local: Store) -> None:
+    store, of = Store(tmp_path / "store"), study(tmp_path)
+    told: list[str] = []
+    options = {"cluster": "local", "folder": str(tmp_path / "logs"), "timeout_min": "5"}
+    chosen = executor(Kind.SUBMITIT, 2, options)
+    with ThreadPoolExecutor(1) as pool:
+        victim = pool.submit(kill_when_some_are_made, store, "submitit.core._submit", str(tmp_path / "logs"))
+        failures = sweep.run(store, [*of.jobs.values()], chosen, tell=told.append)
+        assert victim.result()
+    assert failures == []
+    assert len(told) == 1
+    assert told[0].endswith("was lost; it is run again")
+    assert_equal(tmp_path, store, local)
+
+
+@pytest.mark.parametrize("kind", [Kind.RAY, Kind.SUBMITIT])
+def test_machines_that_do_not_see_the_files_are_told(tmp_path: Path, kind: Kind) -> None:
+    options = {"cluster": "local", "folder": str(tmp_path / "logs")} if kind == Kind.SUBMITIT else {"num_cpus": "1"}
+    chosen = executor(kind, 1, options)
+    (tmp_path / "running").mkdir()
+    with pytest.raises(ExecutorError, match=f"No such file.*all .*machines must see {tmp_path / 'running'}"):
+        chosen.perform(tmp_path / "running" / "nowhere", tmp_path)
+    ray.shutdown()
+
+
+@pytest.mark.parametrize(
+    ("kind", "option", "words"),
+    [
+        ("local", "a=1", "the executor local has no options, but a is given"),
+        ("ray", "adress=auto", "Ray: .*adress"),
+        ("submitit", "cluster=slrum", "submitit: .*slrum"),
+        ("submitit", "timout_min=5", "submitit: .*timout_min"),
+        ("submitit", "time", "--executor-option time is not KEY=VALUE"),
+    ],
+)
+def test_wrong_options_are_refused(tmp_path: Path, kind: str, option: str, words: str) -> None:
+    study(tmp_path)
+    command = [sys.executable, "-m", "backwater", "sweep", "grid.toml", "--executor", kind, "--executor-option", option]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 2, done.stderr
+    assert re.search(words, done.stderr), done.stderr
+    assert not (tmp_path / "results").exists()
+
+
+def test_what_is_not_installed_is_said(tmp_path: Path) -> None:
+    study(tmp_path)
+    for module in ("ray", "submitit"):
+        hidden = tmp_path / module / f"{module}.py"
+        hidden.parent.mkdir()
+        hidden.write_text(f"raise ModuleNotFoundError(\"No module named '{module}'\")\n", encoding="utf-8")
+        command = [sys.executable, "-m", "backwater", "sweep", "grid.toml", "--executor", module]
+        env = {**os.environ, "PYTHONPATH": str(hidden.parent)}
+        done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
+        assert done.returncode == 2, done.stderr
+        assert f"No module named '{module}': pip install 'backwater[{module}]' installs it" in done.stderr

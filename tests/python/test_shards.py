@@ -1,0 +1,311 @@
+"""Sweeps in parts, on stores that several processes write to or that are merged, and what is lost if one is killed."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from backwater import locks
+from backwater.experiment import sweep
+from backwater.experiment.executors.executor import LostError
+from backwater.experiment.executors.local import Local
+from backwater.experiment.store import Job, Store
+from backwater.experiment.sweep import Shard
+from conftest import command_line, edited
+from gridded import contents, eventually, kill_when_some_are_made, locally, made, processes, study, table
+
+# --- parts
+
+
+def job(number: int) -> Job:
+    return Job(f"job {number}", {"number": number}, Path())
+
+
+@given(st.integers(0, 60), st.integers(1, 70))
+def test_every_job_is_in_one_shard(count: int, of: int) -> None:
+    jobs = [job(number) for number in range(count)]
+    parts = [Shard(number, of).jobs([*jobs, *jobs]) for number in range(1, of + 1)]
+    assert sorted(each.key for part in parts for each in part) == sorted(each.key for each in jobs)
+    sizes = [len(part) for part in parts]
+    assert max(sizes) - min(sizes) <= 1
+    # The order of the file stays, and does not decide who is in which.
+    assert all([each.name for each in part] == [each.name for each in jobs if each in part] for part in parts)
+    again = [Shard(number, of).jobs(jobs[::-1]) for number in range(1, of + 1)]
+    assert [{each.key for each in part} for part in parts] == [{each.key for each in part} for part in again]
+
+
+@pytest.mark.parametrize("text", ["", "1", "0/2", "3/2", "1/0", "a/2", "1/2/3", "-1/2", "1.5/2", "²/3"])
+def test_what_is_no_shard_is_refused(tiny: Path, text: str) -> None:
+    outcome = command_line("sweep", tiny, f"--shard={text}")
+    assert outcome.exit_code == 2
+    assert "is no shard" in outcome.stderr
+
+
+def test_shards_make_all_runs_and_the_last_one_shows_them(tiny: Path) -> None:
+    first = command_line("sweep", tiny, "--shard", "1/2", "-o", "table.csv")
+    assert first.exit_code == 0, first.output
+    assert "fig1, small: of 8 runs, 4 have a result in results/store, 0 are being made, 0 failed" in first.stdout
+    assert not Path("table.csv").exists()
+    kept = made(Store(Path("results/store")))
+    assert len(kept) == 4
+    second = command_line("sweep", tiny, "--shard", "2/2", "-o", "table.csv")
+    assert second.exit_code == 0, second.output
+    assert "8 completed" in second.stdout
+    assert len(Path("table.csv").read_text().splitlines()) == 9
+    everything = made(Store(Path("results/store")))
+    assert len(everything) == 8
+    assert kept.items() <= everything.items()
+
+
+# --- several processes at once
+
+
+@pytest.fixture
+def alone(tmp_path: Path) -> Iterator[Path]:
+    yield tmp_path
+    assert not processes(str(tmp_path)), "a worker goes on"
+
+
+def shard(directory: Path, part: str) -> subprocess.Popen[str]:
+    command = [sys.executable, "-m", "backwater", "sweep", "grid.toml", "--store", "store", "--shard", part, "-j", "1"]
+    return subprocess.Popen(command, cwd=directory, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def test_of_three_shards_one_is_killed_and_nothing_is_lost_or_made_twice(alone: Path) -> None:
+    local, of = locally(alone), study(alone)
+    store = Store(alone / "store")
+    shards = [shard(alone, f"{number}/3") for number in (1, 2, 3)]
+    eventually(lambda: len(made(store)) >= 3)
+    victim = next(process for process in shards if process.poll() is None)
+    os.kill(victim.pid, signal.SIGKILL)
+    for process in shards:
+        _, errors = process.communicate(timeout=120)
+        assert process.returncode == (-signal.SIGKILL if process is victim else 0), errors
+    kept = made(store)
+    assert 3 <= len(kept) < 12
+    status = command_line("sweep", alone / "grid.toml", "--store", store.directory, "--status")
+    assert status.exit_code == 1
+    assert f"of 12 runs, {len(kept)} have a result" in status.stdout
+    assert "0 are being made, 0 failed" in status.stdout
+    number = shards.index(victim) + 1
+    with shard(alone, f"{number}/3") as again:
+        output, errors = again.communicate(timeout=120)
+    assert again.returncode == 0, errors
+    assert "12 completed" in output
+    assert kept.items() <= made(store).items()
+    assert contents(store) == contents(local)
+    assert table(of, store).equals(table(of, local))
+    assert not list((store.directory / "running").iterdir())
+
+
+def test_sweeps_that_begin_at_once_share_the_runs(alone: Path) -> None:
+    study(alone)
+    store = Store(alone / "store")
+    command = [sys.executable, "-m", "backwater", "sweep", "grid.toml", "--store", "store", "-j", "1"]
+    pipe = subprocess.PIPE
+    both = [subprocess.Popen(command, cwd=alone, stdout=pipe, stderr=pipe, text=True) for _ in range(2)]
+    eventually(lambda: len(list((store.directory / "running").glob("*.lock"))) >= 2)
+    status = command_line("sweep", alone / "grid.toml", "--store", store.directory, "--status")
+    running = [line for line in status.stdout.splitlines() if "running" in line]
+    assert len(running) == 2
+    assert {str(process.pid) for process in both} == {line.split("process ")[1].split(",")[0] for line in running}
+    assert status.exit_code == 1
+    for process in both:
+        output, errors = process.communicate(timeout=120)
+        assert process.returncode == 0, errors
+        assert "12 completed" in output
+    logs = {path.parent.name: path.stat().st_mtime_ns for path in (store.directory / "points").glob("*/log.txt")}
+    assert len(logs) == 12
+
+
+def test_a_worker_that_is_killed_is_replaced(alone: Path) -> None:
+    local, of = locally(alone), study(alone)
+    store, told = Store(alone / "store"), list[str]()
+    with ThreadPoolExecutor(1) as pool:
+        victim = pool.submit(kill_when_some_are_made, store, "backwater.experiment.worker", str(store.directory))
+        assert sweep.run(store, [*of.jobs.values()], Local(2), tell=told.append) == []
+        assert victim.result()
+    assert len(told) == 1
+    assert told[0].endswith("its process was killed by SIGKILL; it is run again")
+    assert contents(store) == contents(local)
+    assert table(of, store).equals(table(of, local))
+
+
+class Lost:
+    """Loses every run so often."""
+
+    width = 1
+
+    def __init__(self, times: int) -> None:
+        self.times = times
+        self.attempts: list[Path] = []
+
+    def perform(self, directory: Path, base_dir: Path) -> int:
+        self.attempts.append(directory)
+        if len(self.attempts) <= self.times:
+            raise LostError("its machine was lost")
+        return Local(1).perform(directory, base_dir)
+
+    def stop(self) -> None:
+        """Nothing goes on."""
+
+
+@pytest.mark.usefixtures("tiny")
+def test_a_run_that_is_lost_again_and_again_fails() -> None:
+    of = study(Path())
+    (one, *_), store = of.jobs.values(), Store(Path("store"))
+    executor = Lost(2)
+    assert sweep.run(store, [one], executor) == []
+    # Who is lost may go on writing: each attempt has a directory of its own.
+    assert len({*executor.attempts}) == 3
+    assert store.discard(one)
+    (failure,) = sweep.run(store, [one], Lost(3))
+    assert failure.reason == "its machine was lost, 3 times"
+    assert store.failed(one) == failure.directory
+    assert (failure.directory / "log.txt").exists()
+    status = command_line("sweep", "grid.toml", "--store", "store", "--status")
+    assert "11 have not begun" in status.stdout
+    assert "1 failed" in status.stdout
+    assert f"{failure.directory}/log.txt" in status.stdout
+    assert sweep.run(store, [one], Local(1)) == []
+    assert store.failed(one) is None
+
+
+# --- locks and claims
+
+
+def test_a_lock_is_held_by_one_and_goes_with_its_file(tmp_path: Path) -> None:
+    path = tmp_path / "lock"
+    with locks.holding(path, "me") as first, locks.holding(path) as second:
+        assert (first, second) == (True, False)
+        assert path.read_text() == "me"
+    assert not path.exists()
+    path.write_text("left by a process that was killed, and longer")
+    with locks.holding(path, "me") as is_held:
+        assert is_held
+        assert path.read_text() == "me"
+
+
+def test_many_processes_hold_a_lock_one_at_a_time(tmp_path: Path) -> None:
+    program = """
+import sys, pathlib, time
+from backwater import locks
+lock, log = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2])
+for _ in range(300):
+    with locks.holding(lock) as is_held:
+        if is_held:
+            with log.open("a") as file:
+                file.write("in\\n"); file.flush(); time.sleep(0.0002); file.write("out\\n")
+"""
+    arguments = [sys.executable, "-c", program, str(tmp_path / "lock"), str(tmp_path / "log")]
+    for process in [subprocess.Popen(arguments) for _ in range(4)]:
+        assert process.wait(120) == 0
+    lines = (tmp_path / "log").read_text().splitlines()
+    assert lines == ["in", "out"] * (len(lines) // 2)
+    assert len(lines) > 300
+
+
+def test_who_claims_a_run_is_told(tmp_path: Path) -> None:
+    store, one = Store(tmp_path / "store"), job(1)
+    store.open()
+    assert store.claim_of(one) is None
+    with store.claiming(one, "2/8") as is_ours:
+        assert is_ours
+        claim = store.claim_of(one)
+        assert claim is not None
+        assert (claim.pid, claim.shard) == (os.getpid(), "2/8")
+        with store.claiming(one) as is_theirs:
+            assert not is_theirs
+        (store.begin(one) / "run.json.partial").touch()
+    assert store.claim_of(one) is None
+    assert not list((store.directory / "running").iterdir())
+    # What a process that was killed has left of a claim is none.
+    lock = store.directory / "running" / f"{one.key}.lock"
+    lock.write_text(json.dumps({"host": "x", "pid": 1, "shard": "", "since": 0.0}))
+    assert store.claim_of(one) is None
+
+
+def test_what_is_half_done_is_cleared_away_unless_somebody_is_at_it(tmp_path: Path) -> None:
+    store, busy = Store(tmp_path / "new" / "store"), job(1)
+    store.open()
+    running = store.directory / "running"
+    rest, left, foreign = (running / name for name in (f"{'0a' * 12}-17", f"{'0b' * 12}.lock", "thesis"))
+    rest.mkdir()
+    left.touch()
+    foreign.mkdir()
+    with store.claiming(busy) as is_ours:
+        assert is_ours
+        at_work = store.begin(busy)
+        store.open()
+        assert at_work.is_dir()
+    assert [path.name for path in running.iterdir()] == ["thesis"]
+
+
+# --- merging
+
+
+def test_stores_of_shards_are_merged(tiny: Path) -> None:
+    for number in (1, 2):
+        outcome = command_line("sweep", tiny, "--shard", f"{number}/2", "--store", f"part{number}")
+        assert outcome.exit_code == 0, outcome.output
+    outcome = command_line("merge", "all", "part1", "part2")
+    assert (outcome.exit_code, outcome.stdout) == (
+        0,
+        "part1: 4 results copied, 0 were there\npart2: 4 results copied, 0 were there\n",
+    )
+    kept = made(Store(Path("all")))
+    outcome = command_line("sweep", tiny, "--store", "all")
+    assert outcome.exit_code == 0
+    assert made(Store(Path("all"))) == kept
+    again = command_line("merge", "all", "part1")
+    assert again.stdout == "part1: 0 results copied, 4 were there\n"
+    assert contents(Store(Path("all"))) == contents(Store(Path("part1"))) | contents(Store(Path("part2")))
+
+
+def test_what_is_damaged_or_differs_is_not_merged(tiny: Path) -> None:
+    edited(tiny, ("seeds = [1, 2]", "seeds = [1]"))
+    assert command_line("sweep", tiny, "--store", "one").exit_code == 0
+    damaged, different, *_ = sorted((Path("one") / "points").iterdir())
+    assert command_line("merge", "two", "one").exit_code == 0
+    table = damaged / "flows.parquet"
+    table.write_bytes(table.read_bytes()[:-1])
+    # A result that is sound, and yet not what another machine has made of the same scenario.
+    other = next(path for path in (Path("one") / "points").iterdir() if path not in {damaged, different})
+    for file in different.iterdir():
+        if file.name != "point.json":
+            file.write_bytes((other / file.name).read_bytes())
+    before = contents(Store(Path("two")))
+    outcome = command_line("merge", "two", "one")
+    assert outcome.exit_code == 1
+    assert f"{table} is damaged" in outcome.stderr
+    assert f"one/points/{different.name} has the fingerprint" in outcome.stderr
+    assert "0 results copied, 2 were there" in outcome.stdout
+    assert contents(Store(Path("two"))) == before
+    # The target's own damage is mended from the other.
+    (Path("two/points") / other.name / "flows.parquet").unlink()
+    assert "1 result copied, 1 were there" in command_line("merge", "two", "one").stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["new", "missing"], "missing is no store: it has no file lock"),
+        (["papers", "store"], "papers is no store: it has no file lock"),
+        (["store", "store"], "store is merged into itself"),
+    ],
+)
+@pytest.mark.usefixtures("tiny")
+def test_only_stores_are_merged(arguments: list[str], words: str) -> None:
+    Store(Path("store")).open()
+    outcome = command_line("merge", *arguments)
+    assert outcome.exit_code == 2
+    assert words in outcome.stderr
+    assert not Path("new").exists()
