@@ -21,6 +21,7 @@ from backwater.cli.headroom.check import headroom_check
 from backwater.cli.headroom.chips import headroom_chips
 from backwater.cli.headroom.plan import headroom_plan
 from backwater.cli.merge import merge
+from backwater.cli.new import new
 from backwater.cli.report import report
 from backwater.cli.reproduce import reproduce
 from backwater.cli.run import run
@@ -45,6 +46,7 @@ headroom.command("plan")(headroom_plan)
 headroom.command("chips")(headroom_chips)
 headroom.command("check")(headroom_check)
 for command in (
+    new,
     run,
     explain,
     analyze,
