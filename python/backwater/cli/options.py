@@ -25,7 +25,7 @@ Overrides = Annotated[
         "--set", metavar="KEY=VALUE", help="Replaces one value, as in network.mtu='4096 B'.", show_default=False
     ),
 ]
-Directories = Annotated[list[Path], typer.Argument(help="Result directories.", show_default=False)]
+Directories = Annotated[list[Path], typer.Argument(metavar="RESULT", help="Result directories.", show_default=False)]
 Scale = Annotated[
     str | None, typer.Option("--scale", help="Scale (default: the first of the file).", show_default=False)
 ]
