@@ -39,6 +39,7 @@ def reproduce(
         typer.Argument(
             metavar="TARGET",
             help="PAPER, PAPER/FIGURE, an experiment file, a folder of them; or list, which says what there is.",
+            autocompletion=lambda: ["list", *targets.names()],
         ),
     ] = "list",
     scale: Scale = None,

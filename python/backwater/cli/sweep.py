@@ -42,7 +42,12 @@ def _shard(text: str) -> Shard:
 def sweep(
     target: Annotated[
         str,
-        typer.Argument(metavar="FILE", help="Experiment file (TOML), or PAPER/FIGURE.", show_default=False),
+        typer.Argument(
+            metavar="FILE",
+            help="Experiment file (TOML), or PAPER/FIGURE.",
+            show_default=False,
+            autocompletion=lambda: [figure.name for figure in targets.figures()],
+        ),
     ],
     scale: Scale = None,
     axis: Annotated[

@@ -61,6 +61,12 @@ def figures() -> list[Figure]:
     return sorted(found, key=lambda figure: (figure.paper, figure.is_own, *_natural(figure.file)))
 
 
+def names() -> list[str]:
+    """What a target may be called: every paper and every figure."""
+    found = figures()
+    return [*dict.fromkeys(each.paper for each in found if not each.is_shadowed), *(each.name for each in found)]
+
+
 def find(target: str) -> tuple[str, list[Path]]:
     """The experiment files of a target, and what they are called together.
 
