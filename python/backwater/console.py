@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sys
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -27,6 +28,7 @@ from rich.text import Text
 
 from backwater import style, victims
 from backwater.directory import read_summary
+from backwater.forecast import Forecast
 from backwater.views import flows as views
 from backwater.views.view import View
 
@@ -195,11 +197,27 @@ def as_json(result: ResultDirectory) -> str:
     return json.dumps(document, indent=2, ensure_ascii=False)
 
 
+def _tell(line: str | None) -> None:
+    if line is not None:
+        err.print(Text(line), soft_wrap=True)
+
+
+def _simulated(state: _core.Progress) -> str:
+    now = style.duration(state.time_ps)
+    return f"{now} of {style.duration(state.end_ps)}" if state.time_ps < state.end_ps else f"{now}, draining"
+
+
 @contextmanager
-def progress(quiet: bool) -> Iterator[Callable[[_core.Progress], None] | None]:
-    """A progress line on standard error while the block runs; none if quiet or not at a terminal."""
-    if quiet or not err.is_terminal:
+def progress(
+    quiet: bool, clock: Callable[[], float] = time.monotonic
+) -> Iterator[Callable[[_core.Progress], None] | None]:
+    """A progress line on standard error while the block runs, or lines now and then if that is no terminal."""
+    if quiet:
         yield None
+        return
+    if not err.is_terminal:
+        forecast = Forecast(clock)
+        yield lambda state: _tell(forecast.line(f"simulated {_simulated(state)}", state.time_ps, state.end_ps))
         return
     columns = (
         SpinnerColumn(),
@@ -220,9 +238,7 @@ def progress(quiet: bool) -> Iterator[Callable[[_core.Progress], None] | None]:
             bar.update(
                 task,
                 completed=state.time_ps / max(state.end_ps, 1),
-                time=f"{style.duration(state.time_ps)} of {style.duration(state.end_ps)}"
-                if state.time_ps < state.end_ps
-                else f"{style.duration(state.time_ps)}, draining",
+                time=_simulated(state),
                 speed=f"{style.count(state.events / elapsed)} events/s" if elapsed else "",
                 flows=style.counted(state.live_flows, "live flow"),
                 paused=style.counted(state.paused_ports, "paused port"),
@@ -232,10 +248,16 @@ def progress(quiet: bool) -> Iterator[Callable[[_core.Progress], None] | None]:
 
 
 @contextmanager
-def counting(quiet: bool, what: str = "runs") -> Iterator[Callable[[int, int], None]]:
-    """A progress line on standard error that counts while the block runs; none if quiet or not at a terminal."""
-    if quiet or not err.is_terminal:
+def counting(
+    quiet: bool, what: str = "runs", clock: Callable[[], float] = time.monotonic
+) -> Iterator[Callable[[int, int], None]]:
+    """The same for what is counted: a function that is told how many there are by now, and will be in all."""
+    if quiet:
         yield lambda _done, _all: None
+        return
+    if not err.is_terminal:
+        forecast = Forecast(clock)
+        yield lambda done, total: _tell(forecast.line(f"{done:,} of {total:,} {what}", done, total))
         return
     columns = (SpinnerColumn(), BarColumn(bar_width=32), MofNCompleteColumn(), TextColumn(what), TimeElapsedColumn())
     with Progress(*columns, console=err, transient=True) as bar:

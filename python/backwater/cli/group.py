@@ -1,15 +1,17 @@
-"""How every command of the command line ends: exceptions become messages and exit codes."""
+"""What all commands have in common: how their help is shown, and how they end."""
 
 from __future__ import annotations
 
+import inspect
 import os
+import re
 import shlex
 import sys
 import traceback
 from typing import Any, Final
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperArgument, TyperCommand, TyperGroup
 
 from backwater import _core, console
 from backwater.console import UsageError
@@ -23,8 +25,55 @@ from backwater.summary import EXIT_INTERNAL, EXIT_IO, EXIT_USAGE
 TRACEBACK_VARIABLE: Final = "BACKWATER_TRACEBACK"
 
 
+def _shown(parameters: list[Any]) -> list[Any]:
+    """The parameters as help shows them: flags take no value, and what others take is N or has their name."""
+    for parameter in parameters:
+        is_choice = parameter.type_descriptor.is_choice
+        if isinstance(parameter, TyperArgument):
+            parameter.metavar = parameter.metavar or parameter.name.upper()
+            if not is_choice:
+                parameter.display_type_rich = lambda ctx: None  # type: ignore[method-assign] # noqa: ARG005
+        elif parameter.is_flag:
+            parameter.metavar = ""
+        elif not is_choice:
+            parameter.metavar = parameter.metavar or (
+                "N" if parameter.type_descriptor.is_ranged else parameter.name.upper()
+            )
+    return parameters
+
+
+def _usage(pieces: list[str]) -> list[str]:
+    """What the line of the usage consists of, with what is required as it is, and not in braces."""
+    return [piece.replace("{", "").replace("}", "") for piece in pieces]
+
+
+def _paragraphs(text: str | None) -> str:
+    """A help text in which only paragraphs are lines."""
+    return re.sub(r"(?<=\S)\n(?=\S)", " ", inspect.cleandoc(text or ""))
+
+
+class Command(TyperCommand):
+    """A command whose help shows its parameters as people write them."""
+
+    def __init__(self, *args: Any, **extra: Any) -> None:  # noqa: ANN401 - as the method it replaces
+        super().__init__(*args, **extra)
+        self.help = _paragraphs(self.help)
+
+    def get_params(self, ctx: Any) -> Any:  # noqa: ANN401 - as above
+        """The parameters, `--help` included."""
+        return _shown(super().get_params(ctx))
+
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:  # noqa: ANN401 - as above
+        """The parts of the usage."""
+        return _usage(super().collect_usage_pieces(ctx))
+
+
 class Commands(TyperGroup):
-    """Turns exceptions into messages and exit codes, for every command in the same way."""
+    """The same for groups; turns exceptions into messages and exit codes, for every command in the same way."""
+
+    def get_params(self, ctx: Any) -> Any:  # noqa: ANN401 - as the method it replaces
+        """The parameters, `--help` included."""
+        return _shown(super().get_params(ctx))
 
     def main(self, *args: Any, **extra: Any) -> Any:  # noqa: ANN401 - as the method it replaces
         """Runs a command, and ends the process."""

@@ -16,11 +16,12 @@ from backwater.cli.convert.to_hpcc import convert_to_hpcc
 from backwater.cli.doctor import doctor
 from backwater.cli.explain import explain
 from backwater.cli.export import export
-from backwater.cli.group import Commands
+from backwater.cli.group import Command, Commands
 from backwater.cli.headroom.check import headroom_check
 from backwater.cli.headroom.chips import headroom_chips
 from backwater.cli.headroom.plan import headroom_plan
 from backwater.cli.merge import merge
+from backwater.cli.new import new
 from backwater.cli.report import report
 from backwater.cli.reproduce import reproduce
 from backwater.cli.run import run
@@ -37,14 +38,15 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     help="A deterministic packet-level laboratory for lossless datacenter networks.",
 )
-convert = typer.Typer(no_args_is_help=True, help="Translate files of other simulators.")
-convert.command("hpcc")(convert_hpcc)
-convert.command("to-hpcc")(convert_to_hpcc)
-headroom = typer.Typer(no_args_is_help=True, help="How much headroom a switch needs, and what one has.")
-headroom.command("plan")(headroom_plan)
-headroom.command("chips")(headroom_chips)
-headroom.command("check")(headroom_check)
+convert = typer.Typer(cls=Commands, no_args_is_help=True, help="Translate files of other simulators.")
+convert.command("hpcc", cls=Command)(convert_hpcc)
+convert.command("to-hpcc", cls=Command)(convert_to_hpcc)
+headroom = typer.Typer(cls=Commands, no_args_is_help=True, help="How much headroom a switch needs, and what one has.")
+headroom.command("plan", cls=Command)(headroom_plan)
+headroom.command("chips", cls=Command)(headroom_chips)
+headroom.command("check", cls=Command)(headroom_check)
 for command in (
+    new,
     run,
     explain,
     analyze,
@@ -61,7 +63,7 @@ for command in (
     schema,
     doctor,
 ):
-    app.command()(command)
+    app.command(cls=Command)(command)
 app.add_typer(convert, name="convert")
 app.add_typer(headroom, name="headroom")
 

@@ -16,7 +16,7 @@ from backwater.style import counted
 
 def merge(
     into: Annotated[Path, typer.Argument(metavar="STORE", help="Store that gets them.", show_default=False)],
-    stores: Annotated[list[Path], typer.Argument(metavar="FROM...", help="Stores.", show_default=False)],
+    stores: Annotated[list[Path], typer.Argument(metavar="FROM", help="Stores.", show_default=False)],
 ) -> None:
     """Copy the results of other stores into one, as those of shards that ran on machines without a common disk.
 

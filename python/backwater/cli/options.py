@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Final
 
 import typer
 
+from backwater import _core
 from backwater.console import UsageError
 from backwater.directory import ResultDirectory
 from backwater.scenario import Scenario
@@ -17,15 +19,39 @@ RESULTS: Final = Path("results")
 # Of whole numbers that the core is given; it has limits of its own below that.
 LARGEST: Final = 2**32 - 1
 
+
+def _kinds() -> list[str]:
+    """What `--set` can choose: every kind of every slot, as the schema has them."""
+    schema = json.loads(_core.schema())
+    definitions = schema["$defs"]
+    slots = {name: part for name, part in schema["properties"].items() if "$ref" in part}
+    for outer in ("switch", "host"):
+        inner = definitions[slots[outer]["$ref"].rpartition("/")[2]]["properties"]
+        slots |= {f"{outer}.{name}": part for name, part in inner.items() if "$ref" in part}
+    return [
+        f"{slot}.kind={option['properties']['kind']['const']}"
+        for slot, part in slots.items()
+        for option in definitions[part["$ref"].rpartition("/")[2]].get("oneOf", [])
+        if "kind" in option.get("properties", {})
+    ]
+
+
 ScenarioFile = Annotated[Path, typer.Argument(help="Scenario file (TOML).", show_default=False)]
 Seed = Annotated[int | None, typer.Option("--seed", min=0, help="Replaces run.seed.", show_default=False)]
 Overrides = Annotated[
     list[str] | None,
     typer.Option(
-        "--set", metavar="KEY=VALUE", help="Replaces one value, as in network.mtu='4096 B'.", show_default=False
+        "--set",
+        metavar="KEY=VALUE",
+        help="Replaces one value, as in network.mtu='4096 B'.",
+        show_default=False,
+        autocompletion=_kinds,
     ),
 ]
-Directories = Annotated[list[Path], typer.Argument(help="Result directories.", show_default=False)]
+Directories = Annotated[list[Path], typer.Argument(metavar="RESULT", help="Result directories.", show_default=False)]
+Scale = Annotated[
+    str | None, typer.Option("--scale", help="Scale (default: the first of the file).", show_default=False)
+]
 
 
 def load(file: Path, overrides: list[str] | None, seed: int | None) -> Scenario:

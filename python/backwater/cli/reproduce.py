@@ -10,8 +10,8 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
-from backwater import console
-from backwater.cli.options import RESULTS
+from backwater import console, shipped
+from backwater.cli.options import RESULTS, Scale
 from backwater.cli.running import (
     ExecutorKind,
     ExecutorOptions,
@@ -19,84 +19,68 @@ from backwater.cli.running import (
     StoreDirectory,
     choose_scale,
     executor_of,
-    experiment_of,
     run_all,
 )
 from backwater.console import UsageError
 from backwater.experiment import reproduce as reproduction
-from backwater.experiment import witnesses
+from backwater.experiment import targets, witnesses
 from backwater.experiment.executors import choice
 from backwater.experiment.executors.executor import Executor
 from backwater.experiment.grid import Experiment
-from backwater.experiment.mistakes import meant
 from backwater.experiment.record import Record
 from backwater.experiment.reproduce import Figure
 from backwater.experiment.store import Store
 from backwater.experiment.study import Study
-from backwater.views.view import View
-
-
-def _targets(target: str) -> list[Path]:
-    """The experiment files of `paper` or `paper/figure`."""
-    papers = reproduction.papers()
-    paper, _, figure = target.partition("/")
-    if not papers:
-        raise UsageError("there is no folder papers/ here", "run this in a clone of the repository")
-    if paper not in papers:
-        raise UsageError(f"there is no paper {paper!r}", meant(paper, papers))
-    files = {file.stem: file for file in papers[paper]}
-    figure = next((stem for stem in files if reproduction.covers(stem, figure)), figure)
-    if figure and figure not in files:
-        raise UsageError(f"{paper} has no figure {figure!r}", meant(figure, files))
-    return [files[figure]] if figure else [*files.values()]
-
-
-def _list_papers() -> None:
-    rows = [
-        (f"{paper}/{file.stem}", experiment.content.experiment.title, ", ".join(experiment.content.scales))
-        for paper, files in reproduction.papers().items()
-        for file in files
-        for experiment in [Experiment.load(file)]
-    ]
-    console.out.print(console.table(View("Papers", ("figure", "what it shows", "scales"), rows, text_columns=3)))
 
 
 def reproduce(
-    target: Annotated[str, typer.Argument(metavar="PAPER[/FIGURE]", help="What to reproduce, or list.")] = "list",
-    scale: Annotated[str, typer.Option("--scale", help="Scale: small or paper.")] = "small",
+    target: Annotated[
+        str,
+        typer.Argument(
+            metavar="TARGET",
+            help="PAPER, PAPER/FIGURE, an experiment file, a folder of them; or list, which says what there is.",
+            autocompletion=lambda: ["list", *targets.names()],
+        ),
+    ] = "list",
+    scale: Scale = None,
     jobs: Jobs = None,
     executor: ExecutorKind = choice.Kind.LOCAL,
     executor_options: ExecutorOptions = None,
     store: StoreDirectory = RESULTS / "store",
     recording: Annotated[
-        bool, typer.Option("--record", help="Also write measures and curves to papers/PAPER/data, figure by figure.")
+        bool,
+        typer.Option("--record", help="Also write measures and curves to data/ beside the file, figure by figure."),
     ] = False,
     recorded: Annotated[
-        bool, typer.Option("--recorded", help="Take everything from papers/PAPER/data; nothing is simulated.")
+        bool, typer.Option("--recorded", help="Take everything from there; nothing is simulated.")
     ] = False,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", metavar="DIR", help="Where charts go (default: results/<paper>-<scale>)."),
+        typer.Option("--output", "-o", metavar="DIR", help="Where charts go (default: results/<name>-<scale>)."),
     ] = None,
     markdown: Annotated[
         Path | None, typer.Option("--markdown", metavar="FILE", help="Also write claims and charts as a page.")
     ] = None,
 ) -> None:
-    """Run the figures of a paper, draw them, and set its claims against our results.
+    """Run the figures of a paper, or experiments of your own; draw them, and set their claims against the results.
 
     Exit codes: 0 ok, whatever the verdicts; 1 some runs failed or internal error; 2 usage or scenario error; 7 a file
     could not be read or written; 130 interrupted.
     """
     if target == "list":
-        _list_papers()
+        console.out.print(console.table(reproduction.figures_table(targets.figures())))
         return
     if recording and recorded:
         raise UsageError("--record writes what --recorded reads", "give one of them")
     begin = time.monotonic()
-    experiments = [experiment_of(file) for file in _targets(target)]
+    name, files = targets.find(target)
+    if recording:
+        _refuse_installed(files)
+    experiments = [Experiment.load(file) for file in files]
+    scale = choose_scale(experiments[0], scale)
     for experiment in experiments:
         choose_scale(experiment, scale)
-    directory = output or RESULTS / f"{target.partition('/')[0]}-{scale}"
+    directory = output or RESULTS / f"{name}-{scale}"
     kept = Store(store)
     if recorded:
         figures = _recorded(experiments, scale, directory)
@@ -117,6 +101,17 @@ def reproduce(
         page = reproduction.markdown(f"Results: {target}, scale {scale}", figures, markdown.parent)
         console.write(markdown, page)
     raise typer.Exit(int(not is_complete))
+
+
+def _refuse_installed(files: Sequence[Path]) -> None:
+    """Refuses to write beside files of an installed package."""
+    for file in files:
+        if shipped.is_installed() and file.is_relative_to(shipped.folder(targets.PAPERS)):
+            copy = f"backwater new --experiment --like {file.parent.name}/{file.stem}"
+            raise UsageError(
+                f"--record writes beside {file.name}, which is a part of the installed package",
+                f"`{copy}` makes a copy, which can be recorded by its path",
+            )
 
 
 def _recorded(experiments: Sequence[Experiment], scale: str, directory: Path) -> list[Figure]:

@@ -40,13 +40,6 @@ def executor_of(kind: choice.Kind, jobs: int | None, options: list[str] | None) 
     return choice.executor(kind, jobs, {key: value for key, _, value in pairs})
 
 
-def experiment_of(file: Path) -> Experiment:
-    """The experiment of a file."""
-    if not file.is_file():
-        raise UsageError(f"there is no experiment file {file}")
-    return Experiment.load(file)
-
-
 def choose_scale(experiment: Experiment, scale: str | None) -> str:
     """A scale of the experiment; the first, if none is asked for."""
     scales = experiment.content.scales

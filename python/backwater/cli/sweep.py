@@ -10,7 +10,7 @@ import typer
 from rich.text import Text
 
 from backwater import console
-from backwater.cli.options import RESULTS
+from backwater.cli.options import RESULTS, Scale
 from backwater.cli.running import (
     ExecutorKind,
     ExecutorOptions,
@@ -18,10 +18,10 @@ from backwater.cli.running import (
     StoreDirectory,
     choose_scale,
     executor_of,
-    experiment_of,
     run_all,
 )
 from backwater.console import UsageError
+from backwater.experiment import targets
 from backwater.experiment.executors import choice
 from backwater.experiment.grid import Experiment
 from backwater.experiment.mistakes import meant
@@ -40,10 +40,16 @@ def _shard(text: str) -> Shard:
 
 
 def sweep(
-    file: Annotated[Path, typer.Argument(help="Experiment file (TOML).", show_default=False)],
-    scale: Annotated[
-        str | None, typer.Option("--scale", help="Scale (default: the first of the file).", show_default=False)
-    ] = None,
+    target: Annotated[
+        str,
+        typer.Argument(
+            metavar="FILE",
+            help="Experiment file (TOML), or PAPER/FIGURE.",
+            show_default=False,
+            autocompletion=lambda: [figure.name for figure in targets.figures()],
+        ),
+    ],
+    scale: Scale = None,
     axis: Annotated[
         list[str] | None,
         typer.Option("--axis", metavar="AXIS=POINT,...", help="Only these points of an axis.", show_default=False),
@@ -77,7 +83,12 @@ def sweep(
     """
     if output is not None and output.suffix not in {".csv", ".parquet"}:
         raise UsageError(f"{output} is neither .csv nor .parquet")
-    experiment = experiment_of(file)
+    _, files = targets.find(target)
+    if len(files) > 1:
+        raise UsageError(
+            f"{target} is several experiments, and a sweep is of one", f"one of {', '.join(map(str, files))}"
+        )
+    experiment = Experiment.load(files[0])
     study = Study.plan(experiment, choose_scale(experiment, scale), _only(experiment, axis or []))
     kept, part = Store(store), shard or Shard()
     if only_status:

@@ -25,7 +25,7 @@ _LARGEST_PORT = 65535
 def view(
     directories: Annotated[
         list[Path],
-        typer.Argument(metavar="RESULT...", help="Result directories; two are shown side by side.", show_default=False),
+        typer.Argument(metavar="RESULT", help="Result directories; two are shown side by side.", show_default=False),
     ],
     port: Annotated[
         int | None,

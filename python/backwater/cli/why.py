@@ -19,7 +19,7 @@ def why(
     directory: Annotated[Path, typer.Argument(metavar="RESULT", help="Result directory.", show_default=False)],
     flow: Annotated[
         str | None,
-        typer.Argument(metavar="[FLOW]", help="Its number, or the slowest of two hosts as h2->h5.", show_default=False),
+        typer.Argument(metavar="FLOW", help="Its number, or the slowest of two hosts as h2->h5.", show_default=False),
     ] = None,
     base: Annotated[
         Path, typer.Option("--base", metavar="DIR", help="Where relative paths in the scenario start.")

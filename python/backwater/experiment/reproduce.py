@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from backwater import style
-from backwater.experiment import claims, comparisons
+from backwater.experiment import claims, comparisons, targets
 from backwater.experiment.claims import YES_OR_NO, Estimate, Finding
 from backwater.experiment.format.claims import Claim
 from backwater.experiment.grid import Experiment, Point
@@ -19,26 +18,14 @@ from backwater.experiment.record import Record, Run, by_place
 from backwater.views.view import View
 
 
-def papers() -> dict[str, list[Path]]:
-    """The experiment files of every paper: those in `papers/` here, or else in the checkout that this package is of."""
-    for parent in (Path(), Path(__file__).parents[3]):
-        folders = sorted(path for path in (parent / "papers").glob("*") if path.is_dir())
-        if folders:
-            return {folder.name: sorted(folder.glob("*.toml"), key=_natural) for folder in folders}
-    return {}
-
-
-def _natural(path: Path) -> tuple[int, str]:
-    number = re.search(r"\d+", path.stem)
-    return int(number[0]) if number else 10**6, path.stem
-
-
-def covers(stem: str, figure: str) -> bool:
-    """Whether a file of this name is about a figure: `fig17-19` is about `fig18`."""
-    several, one = re.fullmatch(r"(\D+)(\d+)-(\d+)", stem), re.fullmatch(r"(\D+)(\d+)", figure)
-    if several is None or one is None:
-        return stem == figure
-    return several[1] == one[1] and int(several[2]) <= int(one[2]) <= int(several[3])
+def figures_table(figures: Sequence[targets.Figure]) -> View:
+    """What can be reproduced, and what to call it."""
+    rows = [
+        (figure.name, experiment.content.experiment.title, ", ".join(experiment.content.scales), figure.origin)
+        for figure in figures
+        for experiment in [Experiment.load(figure.file)]
+    ]
+    return View("Papers", ("figure", "what it shows", "scales", "from"), rows, text_columns=4)
 
 
 def _show(claim: Claim, number: float) -> str:

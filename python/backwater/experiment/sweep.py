@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import signal
 import time
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +24,8 @@ _KILLED: Final = {-signal.SIGKILL, -signal.SIGTERM}
 ATTEMPTS: Final = 3
 # Between two looks at what other sweeps are doing.
 _POLL_SECONDS: Final = 0.2
+# Seconds after which it is told again how many results there are, though there is no new one.
+_TELL_EVERY: Final = 1.0
 
 
 @dataclass(frozen=True)
@@ -108,7 +110,7 @@ def run(
         store: Where results go.
         jobs: What to run.
         executor: What makes the runs.
-        report: Told, whenever it changes, how many results there are, and how many there will be.
+        report: Told, every second and whenever it changes, how many results there are, and how many there will be.
         tell: Told what else is worth knowing: which results are damaged, who was lost, and that another sweep is
             waited for.
         shard: Which part of a sweep these jobs are, as `2/8`, for those who ask how far it has come.
@@ -134,7 +136,7 @@ def run(
             busy = []
             with _pool(executor, store, shard, tell) as submit:
                 futures = {submit(job): job for job in left}
-                for future in as_completed(futures):
+                for future in _as_completed(futures, lambda: report(done, len(wanted))):  # noqa: B023 - what it is then
                     try:
                         failure = future.result()
                     except _Busy:
@@ -154,6 +156,17 @@ def run(
         kept = sum(store.damage(job.key) is None for job in wanted)
         raise SweepInterrupted(kept, len(wanted)) from None
     return sorted(failures, key=lambda failure: failure.name)
+
+
+def _as_completed(
+    futures: Iterable[Future[Failure | None]], tick: Callable[[], None]
+) -> Iterator[Future[Failure | None]]:
+    """The futures as they end; calls `tick` every second until then."""
+    pending = {*futures}
+    while pending:
+        ended, pending = wait(pending, _TELL_EVERY, FIRST_COMPLETED)
+        yield from ended
+        tick()
 
 
 @contextmanager

@@ -23,7 +23,13 @@ def _cable(text: str) -> int:
 
 def headroom_plan(
     chip: Annotated[
-        str | None, typer.Option("--chip", metavar="NAME", help="Buffer, ports and rate of a chip (chips lists them).")
+        str | None,
+        typer.Option(
+            "--chip",
+            metavar="NAME",
+            help="Buffer, ports and rate of a chip (chips lists them).",
+            autocompletion=lambda: [*plan.chips()],
+        ),
     ] = None,
     rate: Annotated[
         int | None, typer.Option("--rate", metavar="RATE", parser=quantity(units.bits_per_second), help="Of a port.")

@@ -1,0 +1,114 @@
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from backwater import _core, shipped, starting
+from backwater.cli.main import app
+from backwater.headroom import plan
+
+BASH = shutil.which("bash")
+
+
+def completed(words: str) -> list[str]:
+    """What the last word can become, as the shell bash asks."""
+    environment = {
+        "_BACKWATER_COMPLETE": "complete_bash",
+        "COMP_WORDS": f"backwater {words}",
+        "COMP_CWORD": str(len(words.split(" "))),
+    }
+    outcome = CliRunner().invoke(app, [], prog_name="backwater", env=environment)
+    assert outcome.exit_code == 0, outcome.output
+    return outcome.stdout.split()
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("words", "found"),
+    [
+        ("re", ["report", "reproduce"]),
+        ("headroom ", ["plan", "chips", "check"]),
+        ("run --th", ["--threads"]),
+        ("export p", ["perfetto", "pcapng"]),
+        ("new --like ", [*starting.scenarios()]),
+        ("new --like v", ["victim"]),
+        ("new --experiment --like s", [name for name in starting.experiments() if name.startswith("s")]),
+        ("headroom plan --chip ", [*plan.chips()]),
+        ("reproduce l", ["list"]),
+        ("reproduce pyrrha/fig1", [f"pyrrha/fig{number}" for number in (10, 12, 13, 14, 15)]),
+        ("sweep pyrrha/fig02", ["pyrrha/fig02"]),
+        ("sweep pyrrh", [name for name in starting.experiments() if name.startswith("pyrrha/")]),
+        # The shell goes on with files.
+        ("run sta", []),
+    ],
+)
+def test_words_are_completed(words: str, found: list[str]) -> None:
+    assert sorted(completed(words)) == sorted(found)
+
+
+def test_papers_and_own_figures_are_completed(here: Path) -> None:
+    assert "pyrrha" in completed("reproduce py")
+    (here / "papers/mine").mkdir(parents=True)
+    shutil.copy(shipped.folder("papers") / "pyrrha/fig02.toml", here / "papers/mine/fig1.toml")
+    assert completed("reproduce mi") == ["mine", "mine/fig1"]
+    assert completed("sweep mi") == ["mine/fig1"]
+
+
+def test_every_kind_of_a_slot_is_completed() -> None:
+    found = completed("run f.toml --set ")
+    definitions = json.loads(_core.schema())["$defs"]
+    for slot, name in (
+        ("topology", "TopologyConfig"),
+        ("congestion_control", "CongestionConfig"),
+        ("load_balance", "LoadBalanceConfig"),
+        ("recovery", "RecoveryConfig"),
+        ("switch.flow_control", "FlowControlConfig"),
+        ("switch.headroom", "HeadroomConfig"),
+        ("switch.scheduler", "SchedulerConfig"),
+        ("host.scheduler", "HostScheduler"),
+    ):
+        kinds = [option["properties"]["kind"]["const"] for option in definitions[name]["oneOf"]]
+        assert [word for word in found if word.startswith(f"{slot}.")] == [f"{slot}.kind={kind}" for kind in kinds]
+    assert all(".kind=" in word for word in found)
+
+
+@pytest.mark.parametrize(
+    ("shell", "expected"),
+    [("zsh", """_arguments '*: :(("congestion_control.kind=dcqcn"))'"""), ("fish", "congestion_control.kind=dcqcn")],
+)
+def test_other_shells_are_answered_as_they_ask(shell: str, expected: str) -> None:
+    environment = {
+        "_BACKWATER_COMPLETE": f"complete_{shell}",
+        "_TYPER_COMPLETE_ARGS": "backwater run f.toml --set congestion_control.kind=dc",
+        "_TYPER_COMPLETE_FISH_ACTION": "get-args",
+    }
+    outcome = CliRunner().invoke(app, [], prog_name="backwater", env=environment)
+    assert outcome.exit_code == 0
+    assert outcome.stdout.strip() == expected
+
+
+@pytest.mark.skipif(BASH is None, reason="there is no bash")
+def test_bash_completes_after_it_has_been_installed(here: Path) -> None:
+    (here / "bin").mkdir()
+    command = here / "bin/backwater"
+    command.write_text(f'#!/bin/sh\nexec {sys.executable} -m backwater "$@"\n')
+    command.chmod(0o755)
+    script = """
+        export HOME=$PWD PATH=$PWD/bin:$PATH
+        backwater --install-completion >/dev/null || exit 1
+        . ./.bashrc
+        COMP_WORDS=(backwater headroom ch) COMP_CWORD=2
+        $(complete -p backwater | sed 's/.*-F \\([^ ]*\\).*/\\1/') backwater
+        echo "${COMPREPLY[@]}"
+    """
+    done = subprocess.run(["bash", "--norc", "-c", script], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout.split()) == (0, ["chips", "check"]), done.stderr

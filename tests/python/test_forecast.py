@@ -1,0 +1,101 @@
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from backwater import console
+from backwater.experiment import sweep
+from backwater.experiment.executors.local import Local
+from backwater.experiment.grid import Experiment
+from backwater.experiment.store import Store
+from backwater.experiment.study import Study
+
+MS = 10**9
+
+
+class Clock:
+    """A clock that stands still until it is set."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def counted(*reports: tuple[float, int], total: int = 20, quiet: bool = False) -> None:
+    """Counts up to a number at each of these seconds."""
+    clock = Clock()
+    with console.counting(quiet, clock=clock) as tell:
+        for second, done in reports:
+            clock.now = 1000 + second
+            tell(done, total)
+
+
+def test_what_takes_long_is_told_after_ten_seconds_and_whenever_the_time_has_doubled(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    counted((0, 0), (9.9, 1), (10, 2), (19.9, 3), (25, 5), (49, 7), (50, 10), (199, 19))
+    assert capsys.readouterr().err == (
+        "after 10 s: 2 of 20 runs (10 %); about 90 s left\n"
+        "after 25 s: 5 of 20 runs (25 %); about 75 s left\n"
+        "after 50 s: 10 of 20 runs (50 %); about 50 s left\n"
+        "after 3 min: 19 of 20 runs (95 %); about 10 s left\n"
+    )
+
+
+def test_what_was_there_already_says_nothing_of_the_time_that_is_left(capsys: pytest.CaptureFixture[str]) -> None:
+    counted((0, 10), (10, 10), (20, 11))
+    assert capsys.readouterr().err == (
+        "after 10 s: 10 of 20 runs (50 %)\nafter 20 s: 11 of 20 runs (55 %); about 3 min left\n"
+    )
+
+
+def test_the_time_before_the_first_report_is_not_that_of_the_work(capsys: pytest.CaptureFixture[str]) -> None:
+    counted((30, 0), (40, 10), (60, 15))
+    assert capsys.readouterr().err == (
+        "after 30 s: 0 of 20 runs (0 %)\nafter 60 s: 15 of 20 runs (75 %); about 10 s left\n"
+    )
+
+
+def test_hours_are_hours(capsys: pytest.CaptureFixture[str]) -> None:
+    counted((0, 0), (3600, 1), total=5)
+    assert capsys.readouterr().err == "after 60 min: 1 of 5 runs (20 %); about 4 h left\n"
+
+
+def simulated(quiet: bool, *reports: tuple[float, int]) -> None:
+    clock = Clock()
+    with console.progress(quiet, clock) as tell:
+        for second, time_ps in reports:
+            clock.now = 1000 + second
+            if tell is not None:
+                state: Any = SimpleNamespace(time_ps=time_ps, end_ps=5 * MS)
+                tell(state)
+
+
+def test_a_run_tells_the_simulated_time(capsys: pytest.CaptureFixture[str]) -> None:
+    simulated(False, (0, 0), (5, MS), (10, 2 * MS), (21, 6 * MS))
+    assert capsys.readouterr().err == (
+        "after 10 s: simulated 2 ms of 5 ms (40 %); about 15 s left\nafter 21 s: simulated 6 ms, draining\n"
+    )
+
+
+@pytest.mark.parametrize(
+    "run", [lambda: counted((0, 0), (99, 5), quiet=True), lambda: simulated(True, (0, 0), (99, MS))]
+)
+def test_nothing_is_told_where_nothing_is_wanted(run: Callable[[], None], capsys: pytest.CaptureFixture[str]) -> None:
+    run()
+    assert capsys.readouterr().err == ""
+
+
+def test_a_sweep_reports_while_no_run_has_ended(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sweep, "_TELL_EVERY", 0.01)
+    study = Study.plan(Experiment.load(tiny), "paper")
+    reports: list[tuple[int, int]] = []
+    assert (
+        sweep.run(Store(Path("store")), [*study.jobs.values()], Local(1), lambda *counts: reports.append(counts)) == []
+    )
+    assert reports.count((0, 4)) > 2
+    assert reports[-1] == (4, 4)

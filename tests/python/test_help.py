@@ -1,0 +1,73 @@
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import typer.main
+
+from backwater.cli.main import app
+from conftest import command_line
+
+
+def commands(group: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:  # noqa: ANN401 - a class of Typer
+    """The words by which every command and group is called."""
+    yield path
+    for name, command in getattr(group, "commands", {}).items():
+        yield from commands(command, (*path, name))
+
+
+COMMANDS = [*commands(typer.main.get_command(app))]
+
+
+@pytest.fixture(autouse=True)
+def wide(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("typer.rich_utils.MAX_WIDTH", 300)
+
+
+def test_there_are_commands_in_groups() -> None:
+    assert ("headroom", "plan") in COMMANDS
+    assert ("run",) in COMMANDS
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+def test_help_shows_parameters_as_people_write_them(command: tuple[str, ...]) -> None:
+    outcome = command_line(*command, "--help")
+    assert outcome.exit_code == 0, outcome.output
+    text = outcome.stdout
+    # What Typer would show: types, and braces around what is required.
+    assert not re.search(r"(?<!/)<(?:bool|str|int|float|path|file|list)[^>]*>|[{}]|range>", text), text
+    assert "....." not in text
+    usage = next(line for line in text.splitlines() if "Usage:" in line)
+    words = usage.split()[2 + len(command) :]
+    assert all(word == word.upper() for word in words), usage
+    assert re.search(r"--help\s+Show this message and exit\.", text)
+
+
+def test_flags_take_nothing_and_options_have_the_name_of_what_they_take() -> None:
+    text = command_line("run", "--help").stdout
+    for line in (
+        r"Usage: \S+ run \[OPTIONS\] FILE",
+        r"\*\s+FILE\s+Scenario file \(TOML\)\. \[required\]",
+        r"--seed\s+N \[x>=0\]\s+Replaces run.seed",
+        r"--json\s+Summary as JSON",
+        r"--report\s+--no-report\s+Write DIR/report.html. \[default: report\]",
+        r"--output\s+-o\s+DIR\s+Result directory",
+    ):
+        assert re.search(line, text), (line, text)
+    assert re.search(r"--scale\s+SCALE\s+Scale", command_line("sweep", "--help").stdout)
+    assert re.search(r"--version\s+Print the version", command_line("--help").stdout)
+    assert re.search(r"KIND\s+<perfetto\|pcapng>", command_line("export", "--help").stdout)
+    assert "[OPTIONS] RESULT [FLOW]" in command_line("why", "--help").stdout
+    assert "[OPTIONS] RESULT...\n" in re.sub(" +\n", "\n", command_line("view", "--help").stdout)
+
+
+def test_help_is_folded_at_the_end_of_a_line_and_nowhere_else() -> None:
+    text = command_line("run", "--help").stdout
+    (codes,) = (line for line in text.splitlines() if "Exit codes" in line)
+    assert codes.strip().endswith("the partial result is valid).")
+
+
+def test_what_is_missing_is_named_as_in_help() -> None:
+    outcome = command_line("run")
+    assert outcome.exit_code == 2
+    assert "Missing argument 'FILE'" in outcome.stderr

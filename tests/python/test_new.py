@@ -1,0 +1,177 @@
+import json
+import re
+import shlex
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from backwater import Result, Scenario, _core, shipped, starting
+from backwater.experiment.grid import Experiment
+from conftest import command_line
+
+# The slots of the starting scenario, and the definitions of the schema that hold their kinds.
+SLOTS = {
+    "topology": "TopologyConfig",
+    "flow_control": "FlowControlConfig",
+    "headroom": "HeadroomConfig",
+    "scheduler": "SchedulerConfig",
+    "congestion_control": "CongestionConfig",
+    "load_balance": "LoadBalanceConfig",
+    "recovery": "RecoveryConfig",
+    "traffic": "TrafficConfig",
+}
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def printed(output: str) -> Iterator[list[str]]:
+    """The commands that an output says to type."""
+    for line in output.splitlines():
+        if line.startswith("  backwater "):
+            yield shlex.split(line)[1:]
+
+
+def listed(text: str) -> dict[str, list[str]]:
+    """The kinds that comments of a scenario list, slot by slot."""
+    return {
+        slot: kinds.split(", ")
+        for kinds, slot in re.findall(r"^# kinds: (.*)\n\[*(\w+)(?:\]+| = )", text, re.MULTILINE)
+    }
+
+
+def test_the_starting_scenario_lists_every_kind_of_every_slot(here: Path) -> None:
+    assert command_line("new").exit_code == 0
+    definitions: dict[str, Any] = json.loads(_core.schema())["$defs"]
+    kinds = {
+        slot: sorted(option["properties"]["kind"]["const"] for option in definitions[name]["oneOf"])
+        for slot, name in SLOTS.items()
+    }
+    text = (here / "start.toml").read_text()
+    assert {slot: sorted(names) for slot, names in listed(text).items()} == kinds
+    assert text.count("# kinds:") == len(SLOTS)
+
+
+def test_the_commands_that_are_printed_go_and_show_a_victim(here: Path) -> None:
+    outcome = command_line("new", "mine")
+    assert outcome.exit_code == 0, outcome.output
+    assert "Written: mine.toml" in outcome.stdout
+    run, why, view, explain = printed(outcome.stdout)
+    ran = command_line(*run)
+    assert ran.exit_code == 0, ran.output
+    assert "Worst victim: flow 4, h2 → h5" in " ".join(ran.stdout.split())
+    slowest = command_line(*why)
+    assert slowest.exit_code == 0
+    assert "h2 → h5" in slowest.stdout
+    assert command_line(*view, "--export", "page.html").exit_code == 0
+    assert command_line(*explain).exit_code == 0
+    assert Result.load("results/mine").flows.filter(tag="victim")["blocked_ps"].sum() > 0
+    assert (here / "results/mine/run.json").is_file()
+
+
+def test_the_starting_experiment_is_swept_and_reproduced(here: Path) -> None:
+    outcome = command_line("new", "--experiment")
+    assert outcome.exit_code == 0, outcome.output
+    experiment = Experiment.load(here / "sweep.toml")
+    assert len(experiment.content.scales["small"].seeds) == 2
+    assert experiment.content.charts
+    assert experiment.content.tables
+    for command in printed(outcome.stdout):
+        done = command_line(*command)
+        assert done.exit_code == 0, done.output
+        assert "12 completed; 0 packets dropped" in done.stdout or "1 reached" in done.stdout
+    for scale in experiment.content.scales:
+        experiment.plan(scale, experiment.points(scale))
+
+
+@pytest.mark.parametrize("name", [*starting.scenarios()])
+def test_every_scenario_can_be_started_from(here: Path, name: str) -> None:
+    outcome = command_line("new", "folder/mine.toml", "--like", name)
+    assert outcome.exit_code == 0, outcome.output
+    copy, origin = Scenario.load("folder/mine.toml"), Scenario.load(starting.scenarios()[name])
+    assert copy.resolved() == origin.resolved()
+    assert next(printed(outcome.stdout)) == ["run", "folder/mine.toml", "-o", "results/mine"]
+    assert name in command_line("new", "--help").stdout
+    assert not (here / f"{name}.toml").exists()
+
+
+def test_a_figure_of_a_paper_can_be_started_from(here: Path) -> None:
+    outcome = command_line("new", "--experiment", "--like", "pyrrha/fig14")
+    assert outcome.exit_code == 0, outcome.output
+    copy, origin = Experiment.load("fig14.toml"), Experiment.load(starting.experiments()["pyrrha/fig14"])
+    assert copy.content == origin.content
+    assert (here / "fig14.toml").is_file()
+
+
+@pytest.mark.parametrize("quote", ['"', "'"])
+def test_relative_paths_in_what_is_copied_still_lead_there(
+    here: Path, monkeypatch: pytest.MonkeyPatch, quote: str
+) -> None:
+    inside = here / "it's shipped"
+    (inside / "scenarios").mkdir(parents=True)
+    (inside / "data").mkdir()
+    (inside / "data/flow.txt").write_text("1\n0 1 3 100 1000 2.1\n")
+    text = f"""
+name = {quote}data{quote}
+topology = {{ kind = "star", hosts = 3 }}
+traffic = [{{ kind = "hpcc-flows", path = {quote}../data/flow.txt{quote} }}]
+"""
+    (inside / "scenarios/file.toml").write_text(text)
+    monkeypatch.setattr(shipped, "_INSIDE", inside)
+    assert command_line("new", "folder/mine", "--like", "file").exit_code == 0
+    shutil.rmtree(inside / "scenarios")
+    assert Scenario.load("folder/mine.toml").resolved()["name"] == "data"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "path"),
+    [
+        ([], "start.toml"),
+        (["mine"], "mine.toml"),
+        (["mine.toml"], "mine.toml"),
+        (["v1.2"], "v1.2.toml"),
+        (["a/b"], "a/b.toml"),
+        (["--like", "victim"], "victim.toml"),
+    ],
+)
+def test_names_of_files(here: Path, arguments: list[str], path: str) -> None:
+    outcome = command_line("new", *arguments)
+    assert outcome.exit_code == 0, outcome.output
+    assert [str(file.relative_to(here)) for file in here.rglob("*.toml")] == [path]
+
+
+def test_nothing_is_replaced_unless_it_is_asked_for(here: Path) -> None:
+    (here / "mine.toml").write_text("mine")
+    refused = command_line("new", "mine")
+    assert refused.exit_code == 2
+    assert "mine.toml exists" in refused.stderr
+    assert "--force replaces it" in refused.stderr
+    assert (here / "mine.toml").read_text() == "mine"
+    assert command_line("new", "mine", "--force").exit_code == 0
+    assert "[topology]" in (here / "mine.toml").read_text()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--like", "victm"], "there is no scenario 'victm' to start from"),
+        (["--like", "victm"], 'did you mean "victim"? (allowed: '),
+        (["--like", "sweep"], "--experiment is missing"),
+        (["--experiment", "--like", "victim"], "--experiment does not go with it"),
+        (["--experiment", "--like", "pyrrha/fg14"], 'did you mean "pyrrha/fig14"?'),
+        ([""], "'' names no file"),
+        (["there.toml"], "there.toml is a directory"),
+    ],
+)
+def test_what_cannot_be_written_is_refused(here: Path, arguments: list[str], words: str) -> None:
+    (here / "there.toml").mkdir()
+    outcome = command_line("new", *arguments)
+    assert outcome.exit_code == 2
+    assert words in outcome.stderr
+    assert [*here.rglob("*")] == [here / "there.toml"]

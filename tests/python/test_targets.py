@@ -1,0 +1,157 @@
+import shutil
+from pathlib import Path
+
+import pytest
+
+from backwater import shipped
+from backwater.experiment import targets
+from conftest import command_line
+
+REPOSITORY = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def installed(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A package that has its papers with it, and the folder of its papers; here is `papers/someone/fig1.toml`."""
+    inside = Path("site-packages/shipped").resolve()
+    for name in ("someone/fig3-5", "someone/fig10", "other/fig2"):
+        file = inside / "papers" / f"{name}.toml"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(tiny, file)
+    monkeypatch.setattr(shipped, "_INSIDE", inside)
+    return inside / "papers"
+
+
+def test_a_checkout_has_its_folders_beside_the_package() -> None:
+    assert not shipped.is_installed()
+    assert shipped.folder("papers") == REPOSITORY / "papers"
+
+
+def test_an_installed_package_has_them_inside(installed: Path) -> None:
+    assert shipped.is_installed()
+    assert shipped.folder("papers") == installed
+
+
+def test_in_a_checkout_its_papers_are_not_those_of_somebody_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(REPOSITORY)
+    figures = targets.figures()
+    assert {figure.file for figure in figures} == {*Path("papers").glob("*/*.toml")}
+    assert not any(figure.is_own for figure in figures)
+    assert targets.find("pyrrha/fig14") == ("pyrrha", [Path("papers/pyrrha/fig14.toml")])
+    assert [file.stem for file in targets.find("dsh")[1]][:3] == ["fig05", "fig06-10", "fig14"]
+
+
+def test_own_figures_stand_beside_those_that_are_built_in(installed: Path) -> None:
+    names = [(figure.name, figure.is_own) for figure in targets.figures()]
+    assert names == [
+        ("other/fig2", False),
+        ("someone/fig3-5", False),
+        ("someone/fig10", False),
+        ("someone/fig1", True),
+    ]
+    assert targets.find("someone")[1] == [
+        installed / "someone/fig3-5.toml",
+        installed / "someone/fig10.toml",
+        Path("papers/someone/fig1.toml"),
+    ]
+
+
+@pytest.mark.parametrize("stem", ["fig10", "fig4", "fig3-5"])
+def test_an_own_figure_hides_none_that_is_built_in(installed: Path, tiny: Path, stem: str) -> None:
+    path = tiny.rename(tiny.with_stem(stem))
+    _, [found] = targets.find(f"someone/{stem}")
+    assert found.is_relative_to(installed)
+    assert path not in targets.find("someone")[1]
+    assert targets.find(str(path)) == (stem, [path])
+    listed = command_line("reproduce").stdout
+    assert f"{path} " in listed
+    assert listed.count("its name is that of a built-in one") == 1
+
+
+def test_the_list_says_what_is_built_in(installed: Path) -> None:
+    rows = [line.split() for line in command_line("reproduce", "list").stdout.splitlines()]
+    origins = {row[0]: " ".join(row[-2:]) for row in rows if row and "/" in row[0]}
+    assert origins["someone/fig10"] == "built in"
+    assert origins["someone/fig1"].endswith("here")
+    assert installed.is_dir()
+
+
+def test_targets_may_be_files_and_folders(tiny: Path) -> None:
+    Path("mine").mkdir()
+    for name in ("fig10", "fig9"):
+        shutil.copy(tiny, f"mine/{name}.toml")
+    assert targets.find("mine/fig9.toml") == ("fig9", [Path("mine/fig9.toml")])
+    assert targets.find("mine") == ("mine", [Path("mine/fig9.toml"), Path("mine/fig10.toml")])
+    assert targets.find("./mine/")[0] == "mine"
+
+
+def test_names_come_before_paths(installed: Path, tiny: Path) -> None:
+    Path("other").mkdir()
+    shutil.copy(tiny, "other/fig2.toml")
+    assert targets.find("other/fig2")[1] == [installed / "other/fig2.toml"]
+    assert targets.find("./other")[1] == [Path("other/fig2.toml")]
+    assert targets.find("other/fig2.toml")[1] == [Path("other/fig2.toml")]
+
+
+@pytest.mark.parametrize(
+    ("target", "words"),
+    [
+        ("somone", "there is no paper 'somone', and no file or folder 'somone'"),
+        ("somone", 'did you mean "someone"? (allowed:'),
+        ("someone/fig2", "someone has no figure 'fig2'"),
+        ("someone/fig2", 'did you mean "fig1"? (allowed: fig1)'),
+        ("mine.toml", "there is no experiment file mine.toml"),
+        ("empty", "there is no experiment file (.toml) in empty"),
+        ("", "there is no paper ''"),
+    ],
+)
+@pytest.mark.parametrize("command", ["reproduce", "sweep"])
+def test_what_is_no_target_is_refused(tiny: Path, command: str, target: str, words: str) -> None:
+    assert tiny.is_file()
+    Path("empty").mkdir()
+    outcome = command_line(command, target)
+    assert outcome.exit_code == 2
+    assert words in outcome.stderr
+
+
+def test_an_own_experiment_is_reproduced_and_recorded_by_its_path(tiny: Path) -> None:
+    path = tiny.rename("mine.toml")
+    outcome = command_line("reproduce", "mine.toml", "--scale", "paper", "--record")
+    assert outcome.exit_code == 0, outcome.output
+    assert "1 reached" in outcome.stdout
+    assert Path("results/mine-paper/mine-1.svg").is_file()
+    assert Path("data/mine.paper.json").is_file()
+    assert command_line("reproduce", f"./{path}", "--scale", "paper", "--recorded").exit_code == 0
+
+
+def test_the_scale_is_the_first_of_the_file_unless_one_is_asked_for(tiny: Path) -> None:
+    outcome = command_line("reproduce", tiny)
+    assert outcome.exit_code == 0, outcome.output
+    assert Path("results/fig1-small").is_dir()
+    text = tiny.read_text()
+    tiny.with_stem("fig2").write_text(text.replace("scales.small", "scales.tiny"))
+    outcome = command_line("reproduce", "someone")
+    assert outcome.exit_code == 2
+    assert "fig2.toml has no scale small" in outcome.stderr
+
+
+def test_nothing_is_written_into_an_installed_package(installed: Path) -> None:
+    outcome = command_line("reproduce", "someone/fig10", "--scale", "paper", "--record")
+    assert outcome.exit_code == 2
+    assert "writes beside fig10.toml, which is a part of the installed package" in outcome.stderr
+    assert "`backwater new --experiment --like someone/fig10` makes a copy" in outcome.stderr
+    before = sorted(installed.rglob("*"))
+    assert command_line("reproduce", "someone/fig10", "--scale", "paper").exit_code == 0
+    assert command_line("reproduce", "someone/fig1", "--scale", "paper", "--record").exit_code == 0
+    assert sorted(installed.rglob("*")) == before
+    assert Path("papers/someone/data/fig1.paper.json").is_file()
+
+
+def test_a_sweep_takes_one_figure(installed: Path) -> None:
+    assert installed.is_dir()
+    outcome = command_line("sweep", "someone/fig10", "--scale", "paper", "-o", "table.csv")
+    assert outcome.exit_code == 0, outcome.output
+    assert Path("results/store/points").is_dir()
+    outcome = command_line("sweep", "someone")
+    assert outcome.exit_code == 2
+    assert "someone is several experiments, and a sweep is of one" in outcome.stderr
