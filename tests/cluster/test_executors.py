@@ -60,7 +60,7 @@ def test_on_ray_a_worker_is_killed(tmp_path: Path, cluster: Cluster, local: Stor
     assert failures == []
     assert len(told) == 1
     assert told[0].endswith("its worker was lost (WorkerCrashedError); it is run again")
-    assert counts == [(number, 12) for number in range(13)]
+    assert [*dict.fromkeys(counts)] == [(number, 12) for number in range(13)]
     assert_equal(tmp_path, store, local)
 
 

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Final
 
 import typer
 
-from backwater import _core
 from backwater.console import UsageError
 from backwater.directory import ResultDirectory
+from backwater.kinds import kinds
 from backwater.scenario import Scenario
 
 # Where results go when the command line does not say.
@@ -21,19 +20,8 @@ LARGEST: Final = 2**32 - 1
 
 
 def _kinds() -> list[str]:
-    """What `--set` can choose: every kind of every slot, as the schema has them."""
-    schema = json.loads(_core.schema())
-    definitions = schema["$defs"]
-    slots = {name: part for name, part in schema["properties"].items() if "$ref" in part}
-    for outer in ("switch", "host"):
-        inner = definitions[slots[outer]["$ref"].rpartition("/")[2]]["properties"]
-        slots |= {f"{outer}.{name}": part for name, part in inner.items() if "$ref" in part}
-    return [
-        f"{slot}.kind={option['properties']['kind']['const']}"
-        for slot, part in slots.items()
-        for option in definitions[part["$ref"].rpartition("/")[2]].get("oneOf", [])
-        if "kind" in option.get("properties", {})
-    ]
+    """What `--set` can choose: every kind of every slot."""
+    return [f"{path}.kind={kind}" for path, names in kinds().items() for kind in names]
 
 
 ScenarioFile = Annotated[Path, typer.Argument(help="Scenario file (TOML).", show_default=False)]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,6 +10,7 @@ from typing import Any, Final
 
 from backwater import _core
 from backwater.experiment.store import Job
+from backwater.kinds import kinds
 from backwater.scenario import Scenario
 
 # Where a scenario says which mechanism is in a slot.
@@ -23,22 +23,6 @@ SLOTS: Final = {
 }
 # More lossless classes than one, for mechanisms that need a class per hop.
 _LOSSLESS: Final = tuple([*range(3, 8)][:count] for count in range(2, 6))
-
-
-def kinds() -> dict[str, list[str]]:
-    """The mechanisms of every slot, as the schema names them; those of an extension are among them."""
-    schema = json.loads(_core.schema())
-
-    def resolved(node: dict[str, Any]) -> dict[str, Any]:
-        return schema["$defs"][node["$ref"].rpartition("/")[2]] if "$ref" in node else node
-
-    found = {}
-    for slot, path in SLOTS.items():
-        node = schema
-        for key in path.split("."):
-            node = resolved(node["properties"][key])
-        found[slot] = [resolved(variant)["properties"]["kind"]["const"] for variant in node["oneOf"]]
-    return found
 
 
 @dataclass(frozen=True)
@@ -92,7 +76,7 @@ class Schemes:
         own = Scheme("", " / ".join(present.values()))
         others, refused = [], {}
         for slot in slots:
-            for kind in kinds()[slot]:
+            for kind in kinds()[SLOTS[slot]]:
                 if kind == present[slot]:
                     continue
                 try:
@@ -151,7 +135,7 @@ def _beside(path: Path, overrides: Sequence[str], slot: str, kind: str, resolved
 
 def _changes(slot: str, kind: str, resolved: Mapping[str, Any]) -> Iterator[str]:
     """What may have to be changed together with a slot, one thing at a time; first to what has the same name."""
-    others = [(other, name) for other, known in kinds().items() if other != slot for name in known]
+    others = [(other, name) for other, path in SLOTS.items() if other != slot for name in kinds()[path]]
     yield from (_override(*other) for other in sorted(others, key=lambda other: other[1] != kind))
     # For flow controls that bound queues rather than what comes in by a port.
     yield f'switch.headroom={{ kind = "static", xoff = "{resolved["switch"]["buffer"]}", headroom = "0 B" }}'

@@ -1,0 +1,33 @@
+"""What there is to choose from in scenarios, as the core's schema has it; kinds of an extension are among it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from backwater import _core
+
+# Tables that hold further ones with kinds of their own.
+_OUTER = ("switch", "host")
+
+
+def kinds() -> dict[str, list[str]]:
+    """The kinds by the path of what has one: `switch.flow_control`, `congestion_control`, `topology`."""
+    schema = json.loads(_core.schema())
+
+    def resolved(node: dict[str, Any]) -> dict[str, Any]:
+        return schema["$defs"][node["$ref"].rpartition("/")[2]] if "$ref" in node else node
+
+    def tables(node: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
+        for name, inner in node["properties"].items():
+            yield f"{prefix}{name}", resolved(inner)
+            if name in _OUTER and not prefix:
+                yield from tables(resolved(inner), f"{name}.")
+
+    found = {}
+    for path, table in tables(schema):
+        properties = [resolved(variant).get("properties", {}) for variant in table.get("oneOf", [])]
+        if properties and all("kind" in each for each in properties):
+            found[path] = [each["kind"]["const"] for each in properties]
+    return found

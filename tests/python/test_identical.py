@@ -1,0 +1,112 @@
+"""Points of a sweep that come out the same."""
+
+from pathlib import Path
+
+import pytest
+
+from backwater.experiment.identical import identical
+from backwater.experiment.swept import Sweep
+from backwater.settings import differing, flat
+from conftest import command_line
+
+GRID = """
+experiment.title = "Loads and buffers"
+[scenario]
+topology = { kind = "star", hosts = 3 }
+run = { until = "10 us" }
+congestion_control = { kind = "none" }
+[[scenario.traffic]]
+kind = "flows"
+flows = [{ src = "h0", dst = "h1", bytes = "20 KB" }]
+[scales.small]
+seeds = [1, 2]
+AXES
+[measures]
+mean = { kind = "flows" }
+"""
+CHART = """
+[[charts]]
+kind = "bars"
+title = "Means"
+measure = "mean"
+x = "control"
+"""
+CONTROL = """
+[axes.control]
+none = {}
+also.switch.flow_control = { kind = "pfc" }
+slow.network.mtu = "512 B"
+"""
+
+
+def swept(axes: str, more: str = "") -> Sweep:
+    Path("grid.toml").write_text(GRID.replace("AXES", axes) + more, encoding="utf-8")
+    return Sweep.run("grid.toml")
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def test_points_that_are_the_same_scenario_are_told() -> None:
+    assert swept(CONTROL).identical == [
+        "control none and also come out identical: they are the same scenario once all defaults are filled in"
+    ]
+
+
+def test_an_axis_without_effect_is_told_once_with_its_settings() -> None:
+    axes = CONTROL.replace("also", "#") + '[axes.buffer]\nlarge = {}\nsmall.switch.buffer = "9 MiB"\n'
+    assert swept(axes).identical == [
+        "buffer large and small come out identical, whatever the other axes are: "
+        "without effect in these runs is switch.buffer (16 MiB or 9 MiB)"
+    ]
+
+
+def test_single_places_are_told_where_an_axis_has_an_effect_elsewhere() -> None:
+    # A flow that another one meets is slower with a small window; alone it is not.
+    meets = '{ src = "h2", dst = "h1", bytes = "20 KB" }'
+    axes = f"""
+[axes.traffic]
+alone = {{}}
+two.traffic.0.flows = [{{ src = "h0", dst = "h1", bytes = "20 KB" }}, {meets}]
+[axes.order]
+pfc = {{}}
+threshold.switch.headroom = {{ kind = "static", xoff = "5 KB" }}
+"""
+    (sentence,) = swept(axes).identical
+    assert sentence.startswith("alone / pfc and alone / threshold come out identical: without effect in these runs is ")
+    assert "switch.headroom.kind (sih or static)" in sentence
+    assert "xoff" not in sentence
+
+
+def test_points_that_differ_in_one_seed_are_not_identical() -> None:
+    found = swept(CONTROL)
+    runs = dict(found._runs)
+    point = next(point for point in runs if point.place["control"] == "also" and point.seed == 2)
+    runs[point] = runs[point].model_copy(update={"fingerprint": "another"})
+    assert [*identical(found.study, runs)] == []
+    runs[point] = runs[point].model_copy(update={"fingerprint": None})
+    assert [*identical(found.study, runs)] == []
+
+
+def test_a_sweep_says_so_and_draws_its_charts() -> None:
+    swept(CONTROL, CHART)
+    outcome = command_line("sweep", "grid.toml")
+    assert outcome.exit_code == 0
+    assert "control none and also come out identical" in outcome.stdout
+    svg, pdf = Path("results/grid-small/grid-1.svg"), Path("results/grid-small/grid-1.pdf")
+    assert f"Written: {svg}\nWritten: {pdf}\n" in outcome.stdout
+    assert "Means" in svg.read_text(encoding="utf-8")
+    assert pdf.read_bytes().startswith(b"%PDF")
+    assert command_line("sweep", "grid.toml", "--charts", "elsewhere", "--axis", "control=slow").exit_code == 0
+    assert ">none<" not in Path("elsewhere/grid-1.svg").read_text(encoding="utf-8")
+
+
+def test_settings_of_another_kind_are_named_by_it() -> None:
+    one = flat({"a": {"kind": "x", "only": 1, "of": {"x": 2}}, "b": [{"c": 1}], "d": []})
+    other = flat({"a": {"kind": "y", "more": 3}, "b": [{"c": 2}], "d": []})
+    assert one == {"a.kind": "x", "a.only": "1", "a.of.x": "2", "b[0].c": "1", "d": "[]"}
+    assert differing([one, other]) == {"a.kind": ["x", "y"], "b[0].c": ["1", "2"]}
+    assert differing([flat({"a": 1, "b": 2}), flat({"b": 2})]) == {"a": ["1", "–"]}
+    assert differing([one, one]) == {}

@@ -1,0 +1,174 @@
+"""One scenario under every mechanism."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from backwater import Result, _core
+from backwater.experiment.claims import Estimate
+from backwater.experiment.executors.local import Local
+from backwater.experiment.scheme_results import outcomes
+from backwater.experiment.schemes import SLOTS, Scheme, Schemes
+from backwater.experiment.store import Store
+from backwater.experiment.sweep import run
+from conftest import command_line
+
+LEAVES = """
+[topology]
+kind = "leaf-spine"
+leaves = 2
+spines = 2
+hosts_per_leaf = 2
+[run]
+until = "20 us"
+[[traffic]]
+kind = "incast"
+degree = 2
+size = "100 KB"
+receivers = "h0"
+[[traffic]]
+kind = "poisson"
+sizes = "10 KB"
+load = 0.5
+"""
+RELAYS = LEAVES.replace('kind = "leaf-spine"\nleaves = 2\nspines = 2\nhosts_per_leaf = 2', 'kind = "bcube"\nn = 2')
+RELAYS = RELAYS.replace('"h0"', '"h0.0"')
+
+
+def of(tmp_path: Path, text: str, slots: list[str] | None = None, seeds: tuple[int, ...] = (1,)) -> Schemes:
+    path = tmp_path / "scenario.toml"
+    path.write_text(text, encoding="utf-8")
+    return Schemes.of(path, [], seeds, slots or [*SLOTS])
+
+
+def registered() -> set[tuple[str, str]]:
+    """Every kind of the five slots, found in the schema by the names of its definitions."""
+    definitions: dict[str, Any] = json.loads(_core.schema())["$defs"]
+    names = {
+        "flow control": "FlowControlConfig",
+        "headroom": "HeadroomConfig",
+        "congestion control": "CongestionConfig",
+        "load balancing": "LoadBalanceConfig",
+        "loss recovery": "RecoveryConfig",
+    }
+    return {
+        (slot, re.findall(r'"const": "([^"]*)"', json.dumps(variant))[0])
+        for slot, name in names.items()
+        for variant in definitions[name]["oneOf"]
+    }
+
+
+def test_no_mechanism_is_forgotten(tmp_path: Path) -> None:
+    everything = registered()
+    assert len(everything) >= 34
+    applicable = set()
+    for text in (LEAVES, RELAYS):
+        schemes = of(tmp_path, text)
+        own = {*zip(SLOTS, schemes.own.kind.split(" / "), strict=True)}
+        others = [(scheme.slot, scheme.kind) for scheme in schemes.others]
+        refused = [*schemes.refused]
+        assert sorted([*own, *others, *refused]) == sorted(everything)
+        applicable |= {*own, *others}
+    # Each of them applies to one of these fabrics, with what it needs beside it.
+    assert applicable == everything
+
+
+def test_what_a_mechanism_needs_beside_it_is_found_and_named(tmp_path: Path) -> None:
+    schemes = {(scheme.slot, scheme.kind): scheme for scheme in of(tmp_path, LEAVES).others}
+    assert schemes["flow control", "pyrrha"].beside == ()
+    assert schemes["congestion control", "mp-rdma"].name == "mp-rdma with recovery mp-rdma"
+    assert schemes["congestion control", "flb-rc"].name == "flb-rc with load_balance flb"
+    assert schemes["flow control", "pfc-star"].name == "pfc-star with switch.lossless [3, 4, 5]"
+    scenario = schemes["congestion control", "mp-rdma"].jobs[0].scenario
+    assert (scenario["congestion_control"]["kind"], scenario["recovery"]["kind"]) == ("mp-rdma", "mp-rdma")
+    # All else is as in the file.
+    own = of(tmp_path, LEAVES).own.jobs[0].scenario
+    assert {key for key in own if own[key] != scenario[key]} == {"congestion_control", "recovery"}
+
+
+def test_what_cannot_run_there_says_why(tmp_path: Path) -> None:
+    assert "is for switches that have servers only" in of(tmp_path, LEAVES).refused["flow control", "port-fc"]
+    assert "hosts that do not forward" in of(tmp_path, RELAYS).refused["flow control", "pyrrha"]
+
+
+def test_mean_and_confidence_are_those_of_the_flows(tmp_path: Path) -> None:
+    schemes, store = of(tmp_path, LEAVES, ["flow control"], (1, 2, 3)), Store(tmp_path / "store")
+    chosen = [schemes.own, *(scheme for scheme in schemes.others if scheme.kind in {"none", "pyrrha"})]
+    assert run(store, [job for scheme in chosen for job in scheme.jobs], Local(2)) == []
+    found = outcomes(Schemes(schemes.name, chosen[0], chosen[1:]), store)
+    for outcome in found:
+        results = [Result.load(result.directory) for result in outcome.results]
+        assert [result.summary.seed for result in results] == [1, 2, 3]
+        for quantile in (None, 0.99):
+            by_hand = []
+            for result in results:
+                done = result.flows.filter(pl.col("measured") & pl.col("fct_ps").is_not_null())["slowdown"]
+                by_hand.append(done.mean() if quantile is None else done.quantile(quantile, "linear"))
+            assert outcome.slowdown(quantile) == Estimate.of([float(str(value)) for value in by_hand])
+        assert outcome.slowdown(tag="incast") != outcome.slowdown(tag="poisson")
+    # The traffic is the same under every scheme.
+    keys = ("src", "dst", "bytes", "start_ps")
+    for seed in range(3):
+        traffic = [
+            outcome.results[seed].flows.select(pl.col(keys[:2]).cast(pl.String), *keys[2:]).sort(keys)
+            for outcome in found
+        ]
+        assert all(frame.equals(traffic[0]) for frame in traffic[1:])
+
+
+def test_one_command_makes_a_table_and_a_picture(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    of(Path(), LEAVES)
+    outcome = command_line("compare-schemes", "scenario.toml", "--slot", "flow control", "--slot", "load balancing")
+    assert outcome.exit_code == 0, outcome.output
+    lines = outcome.stdout.splitlines()
+    for kind in ("as in the file", "bfc", "per-flow", "pyrrha", "pfc-star", "none", "spray", "drill", "flb"):
+        assert [line for line in lines if kind in line], kind
+    assert "port-fc is for switches that have servers only" in outcome.stdout
+    assert not [line for line in lines if line.startswith("congestion control")]
+    picture = Path("results/scenario-schemes.svg").read_text(encoding="utf-8")
+    assert all(f">{kind}<" in picture for kind in ("pyrrha", "drill", "incast", "poisson", "load balancing"))
+    # What has been run is not run again, and a PDF is the same picture.
+    before = sorted(Path("results/store/points").iterdir())
+    again = command_line("compare-schemes", "scenario.toml", "--slot", "flow control", "-o", "a.pdf")
+    assert again.exit_code == 0
+    assert Path("a.pdf").read_bytes().startswith(b"%PDF")
+    assert sorted(Path("results/store/points").iterdir()) == before
+
+
+def test_mechanisms_without_effect_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    of(Path(), LEAVES.replace("spines = 2", "spines = 1"))
+    outcome = command_line("compare-schemes", "scenario.toml", "--slot", "load balancing")
+    assert outcome.exit_code == 0, outcome.output
+    note = " ".join(outcome.stdout.split())
+    assert re.search("Without effect here, as every run comes out as in the file: spray, drill, letflow", note)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["missing.toml"], "there is no scenario file missing.toml"),
+        (["scenario.toml", "--slot", "flow"], "there is no slot 'flow'\n  hint: allowed: flow control, headroom"),
+        (["scenario.toml", "-o", "a.png"], "a.png is neither .svg nor .pdf"),
+        (["scenario.toml", "--set", "switch.buffer=1 B"], "switch.buffer"),
+    ],
+)
+def test_mistakes_are_told_before_anything_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], words: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    of(Path(), LEAVES)
+    outcome = command_line("compare-schemes", *arguments)
+    assert outcome.exit_code == 2
+    assert words in outcome.stderr
+    assert not Path("results").exists()
+
+
+def test_a_scheme_without_change_is_called_by_its_kind() -> None:
+    assert Scheme("headroom", "dsh").name == "dsh"
+    assert Scheme("headroom", "dsh", ('a={ kind = "b" }', "c=[1, 2]")).name == "dsh with a b, c [1, 2]"
