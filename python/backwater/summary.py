@@ -57,6 +57,11 @@ EXIT_CODES: Final[dict[Outcome, int]] = {
 }
 
 
+def counter_label(name: str) -> str:
+    """What mechanisms count, as the label of a fact: merge_wait_ps is "Merge wait"."""
+    return name.removesuffix("_ps").replace("_", " ").capitalize()
+
+
 def _counted(name: str, number: int) -> str:
     """What a mechanism has counted, as text: a time where its name says so."""
     return style.duration(number) if name.endswith("_ps") else f"{number:,}"
@@ -274,10 +279,7 @@ class Summary:
         """What the run simulated and what that took."""
         each_hop = f" ({self.events / self.packet_hops:.2f} per packet-hop)" if self.packet_hops else ""
         hop_cost = f" ({self.cpu_seconds / self.packet_hops * 1e9:,.0f} ns each)" if self.packet_hops else ""
-        counted = [
-            Fact(name.removesuffix("_ps").replace("_", " ").capitalize(), _counted(name, number))
-            for name, number in self.counters.items()
-        ]
+        counted = [Fact(counter_label(name), _counted(name, number)) for name, number in self.counters.items()]
         return [
             Fact("Simulated time", style.duration(self.simulated_ps)),
             Fact("Flows", f"{self.flows:,}" + (f" ({self.endless_flows:,} endless)" if self.endless_flows else "")),
