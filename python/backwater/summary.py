@@ -46,6 +46,8 @@ CLASSES: Final = 8
 EXIT_INTERNAL: Final = 1
 EXIT_USAGE: Final = 2
 EXIT_IO: Final = 7
+# A condition of `backwater compare --fail-if` holds.
+EXIT_CONDITION: Final = 8
 EXIT_CODES: Final[dict[Outcome, int]] = {
     "completed": 0,
     "violation": 3,

@@ -7,17 +7,24 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
 
+from backwater.comparing.checks import Check
+from backwater.comparing.conditions import unit
 from backwater.comparing.groups import Group, Grouped
 from backwater.comparing.samples import BY_ROLE, BY_SIZE, Sample, of_flows, of_runs
 
 
-def as_json(grouped: Grouped) -> str:
-    """Groups, the settings in which they differ, every statistic with its confidence and its values."""
+def as_json(grouped: Grouped, checks: Sequence[Check], notes: Sequence[str]) -> str:
+    """Groups, the settings in which they differ, every statistic with its confidence and its values, and checks."""
     document = {
         "groups": [_group(group) for group in grouped.groups],
         "differences": {path: [group.settings.get(path) for group in grouped.groups] for path in grouped.differing},
-        "notes": [*grouped.notes],
+        "notes": [*notes],
         "statistics": [*_statistics(grouped)],
+        "checks": {
+            "made": len(checks),
+            "passed": sum(not check.holds for check in checks),
+            "failed": [_failed(check) for check in checks if check.holds],
+        },
     }
     return json.dumps(document, indent=2, ensure_ascii=False)
 
@@ -52,4 +59,17 @@ def _samples(samples: Sequence[Sample]) -> dict[str, Any]:
     estimates = [nothing if sample.estimate is None else asdict(sample.estimate) for sample in samples]
     return {
         "groups": [each | {"values": sample.values} for each, sample in zip(estimates, samples, strict=True)],
+    }
+
+
+def _failed(check: Check) -> dict[str, Any]:
+    other = None if check.other is None else {"group": check.other[0].label} | asdict(check.other[1])
+    return {
+        "condition": check.condition.text,
+        "unit": unit(check.condition.measure),
+        "group": check.group.label,
+        **asdict(check.estimate),
+        "limit": check.limit,
+        "of": other,
+        "sentence": str(check),
     }
