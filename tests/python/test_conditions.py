@@ -2,6 +2,7 @@
 
 import json
 import operator
+import re
 from pathlib import Path
 from typing import Any
 
@@ -336,6 +337,14 @@ def test_any_text_is_a_condition_or_a_mistake(text: str) -> None:
 )
 def test_limits_have_units(limit: str, value: float) -> None:
     assert Condition.parse(limit).limit == pytest.approx(value)
+
+
+def test_the_conditions_of_the_guide_are_some() -> None:
+    page = (Path(__file__).parents[2] / "docs/guide/compare.md").read_text(encoding="utf-8")
+    table = page.partition("| condition | it fails where |")[2].partition("\n\n")[0]
+    written = re.findall(r"^\| `([^`]+)`", table, re.MULTILINE) + re.findall(r"--fail-if '([^']+)'", page)
+    assert len(written) > 10
+    assert [Condition.parse(text).text for text in written] == written
 
 
 def test_measures_have_units() -> None:
