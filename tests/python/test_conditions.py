@@ -221,6 +221,13 @@ def test_a_seed_without_a_value_is_named(two: Path) -> None:
     assert "has no value: there are no such flows in the measurement window" in outcome.stderr
 
 
+def test_what_is_no_number_is_no_value(tmp_path: Path) -> None:
+    made(tmp_path / "at-once", fct=(0,))
+    outcome = failing(tmp_path, "goodput.mean < 1 Gbps")
+    assert outcome.exit_code == 2
+    assert "has no value: it is inf" in outcome.stderr
+
+
 # --- the grammar
 
 
