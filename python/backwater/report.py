@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import polars as pl
 import vl_convert
@@ -15,7 +15,11 @@ from backwater.views import comparison as comparing
 from backwater.views import flows as views
 
 if TYPE_CHECKING:
+    from backwater.comparing.groups import Group, Grouped
     from backwater.directory import ResultDirectory
+
+# What the lines of a comparison are.
+_SERIES: Final = "run"
 
 
 @cache
@@ -84,47 +88,73 @@ def _run(label: str, result: ResultDirectory) -> dict[str, object]:
     }
 
 
-def comparison(results: Mapping[str, ResultDirectory]) -> str:
-    """One page with the results side by side: tables, then charts with a line per run."""
-    clock = plots.Clock.of(results)
-    received = {label: _received(result) for label, result in results.items()}
-    fullest = pl.concat(_fullest(result).with_columns(series=pl.lit(label)) for label, result in results.items())
-    runs = looks.by_position([*results])
-    paused = {
-        label: tables.paused_over_time(result.pauses, result.summary.simulated_ps) for label, result in results.items()
-    }
+def comparison(grouped: Grouped) -> str:
+    """One page with groups of runs side by side: tables, then charts with a line per group.
+
+    Distributions are of the flows of all runs of a group together; over time, the mean of the runs is drawn, and of
+    buffers the largest.
+    """
+    clock = plots.Clock.of(grouped.runs)
+    pools = {group.label: _Pool(group) for group in grouped.groups}
+    received = {label: pool.received() for label, pool in pools.items()}
+    fullest = pl.concat(pool.fullest().with_columns(series=pl.lit(label)) for label, pool in pools.items())
+    looks_of = looks.by_position([*pools])
+    paused = {label: pool.paused() for label, pool in pools.items()}
+    of_runs, largest = ("", "") if grouped.are_single else (", mean of the runs", ", largest of the runs")
     charts = [
-        *_completion_charts(results),
-        plots.throughput(received, "run", clock, "Throughput, received by all hosts"),
-        plots.occupancy(fullest, "run", clock, runs, "Buffer occupancy", "of the switch with the highest peak"),
-        plots.paused_queues(paused, "run", clock),
+        *_completion_charts({label: pool.flows for label, pool in pools.items()}),
+        plots.throughput(received, _SERIES, clock, f"Throughput, received by all hosts{of_runs}"),
+        plots.occupancy(
+            fullest, _SERIES, clock, looks_of, f"Buffer occupancy{largest}", "of the switch with the highest peak"
+        ),
+        plots.paused_queues(paused, _SERIES, clock),
     ]
     return _page(
         "compare.html.j2",
-        title=" / ".join(results),
-        summaries={label: result.summary for label, result in results.items()},
-        views=[*comparing.comparison(results), comparing.differences(results)],
+        title=" / ".join(pools),
+        groups=dict(zip(grouped.headers, grouped.groups, strict=True)),
+        notes=grouped.notes,
+        views=[*comparing.comparison(grouped), comparing.differences(grouped)],
         charts=[_wide(chart) for chart in charts],
     )
 
 
-def _completion_charts(results: Mapping[str, ResultDirectory]) -> Iterator[plots.Chart]:
-    """For every tag that a run has, its completion times against size and their distribution, a line per run."""
-    runs = {label: plots.by_tag(result.flows) for label, result in results.items()}
-    for tag in dict.fromkeys(tag for tags in runs.values() for tag in tags):
-        # All runs, so that each has its colour, and the same one in every chart.
-        flows = {label: tags.get(tag, results[label].flows.clear()) for label, tags in runs.items()}
+def _completion_charts(groups: Mapping[str, pl.DataFrame]) -> Iterator[plots.Chart]:
+    """For every tag that a group has, its completion times against size and their distribution, a line per group."""
+    by_tag = {label: plots.by_tag(flows) for label, flows in groups.items()}
+    for tag in dict.fromkeys(tag for tags in by_tag.values() for tag in tags):
+        # All groups, so that each has its colour, and the same one in every chart.
+        flows = {label: tags.get(tag, groups[label].clear()) for label, tags in by_tag.items()}
         title = f"Flow completion time by size: {tag}"
-        yield plots.percentiles_by_size(flows, "run", "fct_ps", title, plots.COMPLETION, style.PS_PER_US)
-        yield plots.slowdown_cdf(flows, "run", f"Slowdown: {tag}")
+        yield plots.percentiles_by_size(flows, _SERIES, "fct_ps", title, plots.COMPLETION, style.PS_PER_US)
+        yield plots.slowdown_cdf(flows, _SERIES, f"Slowdown: {tag}")
 
 
-def _fullest(result: ResultDirectory) -> pl.DataFrame:
-    samples, summary = tables.buffer_samples(result.buffers), result.summary
-    return tables.highest(samples, summary.sample_interval_ps, summary.simulated_ps, series=1)
+class _Pool:
+    """The tables of all runs of a group together. All have the same hosts and sample interval."""
 
+    def __init__(self, group: Group) -> None:
+        self.runs = group.runs
+        self.flows = pl.concat(run.flows for run in group.runs)
+        self.end_ps = max(run.summary.simulated_ps for run in group.runs)
+        self.interval_ps = group.runs[0].summary.sample_interval_ps
 
-def _received(result: ResultDirectory) -> pl.DataFrame:
-    summary = result.summary
-    frame = tables.throughput(result.ports, result.topology.nodes, summary.sample_interval_ps, summary.simulated_ps)
-    return frame.filter(direction=tables.RECEIVED).drop("direction")
+    def fullest(self) -> pl.DataFrame:
+        """The bytes in the switch with the highest peak over time: the most of any run."""
+        samples = pl.concat(tables.buffer_samples(run.buffers) for run in self.runs)
+        return tables.highest(samples, self.interval_ps, self.end_ps, series=1)
+
+    def received(self) -> pl.DataFrame:
+        """What hosts receive over time, the mean of the runs; those that have ended receive nothing."""
+        ports, nodes = pl.concat(run.ports for run in self.runs), self.runs[0].topology.nodes
+        frame = tables.throughput(ports, nodes, self.interval_ps, self.end_ps)
+        mean = pl.col("bps") / len(self.runs)
+        return frame.filter(direction=tables.RECEIVED).drop("direction").with_columns(mean)
+
+    def paused(self) -> pl.DataFrame:
+        """How many queues are paused over time, the mean of the runs; none are in those that have ended."""
+        pauses = pl.concat(
+            run.pauses.with_columns(pl.col("end_ps").fill_null(run.summary.simulated_ps)) for run in self.runs
+        )
+        frame = tables.paused_over_time(pauses, self.end_ps)
+        return frame.with_columns(pl.col("queues") / len(self.runs))

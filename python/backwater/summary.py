@@ -46,6 +46,8 @@ CLASSES: Final = 8
 EXIT_INTERNAL: Final = 1
 EXIT_USAGE: Final = 2
 EXIT_IO: Final = 7
+# A condition of `backwater compare --fail-if` holds.
+EXIT_CONDITION: Final = 8
 EXIT_CODES: Final[dict[Outcome, int]] = {
     "completed": 0,
     "violation": 3,
@@ -55,6 +57,11 @@ EXIT_CODES: Final[dict[Outcome, int]] = {
     "write-error": 6,
     "interrupted": 130,
 }
+
+
+def counter_label(name: str) -> str:
+    """What mechanisms count, as the label of a fact: merge_wait_ps is "Merge wait"."""
+    return name.removesuffix("_ps").replace("_", " ").capitalize()
 
 
 def _counted(name: str, number: int) -> str:
@@ -274,10 +281,7 @@ class Summary:
         """What the run simulated and what that took."""
         each_hop = f" ({self.events / self.packet_hops:.2f} per packet-hop)" if self.packet_hops else ""
         hop_cost = f" ({self.cpu_seconds / self.packet_hops * 1e9:,.0f} ns each)" if self.packet_hops else ""
-        counted = [
-            Fact(name.removesuffix("_ps").replace("_", " ").capitalize(), _counted(name, number))
-            for name, number in self.counters.items()
-        ]
+        counted = [Fact(counter_label(name), _counted(name, number)) for name, number in self.counters.items()]
         return [
             Fact("Simulated time", style.duration(self.simulated_ps)),
             Fact("Flows", f"{self.flows:,}" + (f" ({self.endless_flows:,} endless)" if self.endless_flows else "")),

@@ -397,9 +397,9 @@ def test_compare_puts_runs_side_by_side(tmp_path: Path, monkeypatch: pytest.Monk
     write_result(Path("b/base"), scenario=RUN["scenario"] | {"traffic": [{"kind": "poisson", "load": 0.7}]})
     outcome = command_line("compare", "a/base", "b/base", "-o", "comparison.html")
     assert outcome.exit_code == 0
-    assert "a/base" in outcome.stdout
+    assert "load 0.5" in outcome.stdout
     assert "traffic[0].load" in outcome.stdout
-    assert "b/base" in Path("comparison.html").read_text()
+    assert "load 0.7" in Path("comparison.html").read_text()
     assert command_line("compare", "a/base", "a/base").exit_code == 2
 
 

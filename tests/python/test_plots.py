@@ -12,6 +12,7 @@ import vl_convert
 
 from backwater import Result, looks, plots, report, style
 from backwater.topology_plot import topology_chart
+from comparing import side_by_side
 from conftest import BUFFERS, END, FLOW_ROWS, FLOWS, US, write_result
 
 OVER_TIME = ("throughput", "buffer", "headroom", "queues", "pauses", "paused_queues")
@@ -118,7 +119,8 @@ def test_a_run_has_one_colour_in_a_comparison(result: Result, tmp_path: Path) ->
     other = Result.load(write_result(tmp_path / "other"))
     other.flows = other.flows.with_columns(tag=pl.lit("another"))
     colours = [
-        layers(chart)[0]["encoding"]["color"] for chart in in_page(report.comparison({"one": result, "two": other}))
+        layers(chart)[0]["encoding"]["color"]
+        for chart in in_page(report.comparison(side_by_side({"one": result, "two": other})))
     ]
     assert len(colours) == 2 * 2 + 3
     for colour in colours:
@@ -139,7 +141,7 @@ def test_all_time_axes_span_the_run(result: Result, name: str) -> None:
 
 def test_the_axes_of_a_comparison_span_the_longest_run(result: Result, tmp_path: Path) -> None:
     longer = Result.load(write_result(tmp_path / "longer", simulated_ps=3 * END))
-    charts = in_page(report.comparison({"a": result, "b": longer}))[-3:]
+    charts = in_page(report.comparison(side_by_side({"a": result, "b": longer})))[-3:]
     for chart in charts:
         assert layers(chart)[0]["encoding"]["x"]["scale"]["domain"] == [0, 300]
         assert {row["series"]: row["time"] for row in rows(chart)} == {"a": 100, "b": 300}
@@ -172,7 +174,7 @@ def test_the_onset_of_a_deadlock_is_marked(result: Result, troubled: Result, nam
 def test_a_comparison_marks_the_deadlocks_of_all_runs(result: Result, troubled: Result) -> None:
     runs = {"a": result, "b": troubled, "c": troubled}
     assert plots.Clock.of(runs) == plots.Clock(END, {"deadlock of b": 30 * US, "deadlock of c": 30 * US})
-    for chart in in_page(report.comparison(runs))[-3:]:
+    for chart in in_page(report.comparison(side_by_side(runs)))[-3:]:
         assert [mark["mark"] for mark in rows(chart, 1)] == ["deadlock of b at 30 µs", "deadlock of c at 30 µs"]
 
 
@@ -196,7 +198,7 @@ def test_one_of_several_series_is_picked_in_the_legend(result: Result) -> None:
 def test_a_single_series_of_paused_queues_is_an_area(result: Result, tmp_path: Path) -> None:
     assert spec(result, "paused_queues")["mark"]["type"] == "area"
     other = Result.load(write_result(tmp_path / "other"))
-    assert in_page(report.comparison({"one": result, "two": other}))[-1]["mark"]["type"] == "line"
+    assert in_page(report.comparison(side_by_side({"one": result, "two": other})))[-1]["mark"]["type"] == "line"
 
 
 # --- topology

@@ -7,6 +7,7 @@ import pytest
 
 from backwater import Result, plots, report, style
 from backwater.topology_plot import collapse_hosts, place, topology_chart
+from comparing import side_by_side
 from conftest import END
 
 CHARTS = (
@@ -62,7 +63,7 @@ def test_names_cannot_break_out_of_the_page(result: Result) -> None:
 
 
 def test_a_comparison_shows_change_against_the_first_run(result: Result) -> None:
-    html = report.comparison({"a": result, "b": result})
+    html = report.comparison(side_by_side({"a": result, "b": result}))
     assert not LOADS.search(html)
     assert "3.000 (+0%)" in html
     assert "The scenarios are the same." in html

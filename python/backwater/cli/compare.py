@@ -6,23 +6,64 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.text import Text
 
 from backwater import console
-from backwater.cli.options import Directories, labelled
+from backwater.comparing import checks, document, groups
+from backwater.comparing.conditions import Condition, ConditionError
+from backwater.console import UsageError
+from backwater.style import counted
+from backwater.summary import EXIT_CONDITION
 from backwater.views import comparison as views
 
 
 def compare(
-    directories: Directories,
+    directories: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="RESULT...", help="Result directories; or stores, or folders that hold results.", show_default=False
+        ),
+    ],
     output: Annotated[
         Path | None, typer.Option("--output", "-o", metavar="FILE", help="Also write an HTML file with charts.")
     ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Everything as JSON on standard output.")] = False,
+    fail_if: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--fail-if",
+            metavar="CONDITION",
+            help="End with exit code 8 if it holds for a group, as incast:fct.p99 > 110% of pfc; may be repeated.",
+            show_default=False,
+        ),
+    ] = None,
 ) -> None:
-    """Put results side by side; percentages are against the first."""
-    results = labelled(directories)
-    for view in [*views.comparison(results), views.differences(results)]:
-        console.out.print(console.table(view))
+    """Put results side by side, runs that differ in nothing but their seed as one; percentages are against the first.
+
+    Exit codes: 0 ok, 1 internal error, 2 usage error or a condition that cannot be checked, 7 a file could not be read
+    or written, 8 a condition holds.
+    """
+    try:
+        conditions = [Condition.parse(text) for text in fail_if or []]
+        grouped = groups.load(directories)
+        made, uncounted = checks.check(conditions, grouped)
+    except ConditionError as error:
+        raise UsageError(str(error), error.hint) from None
+    notes = [*grouped.notes, *uncounted]
+    failed = [each for each in made if each.holds]
+    if as_json:
+        print(document.as_json(grouped, made, notes))  # noqa: T201 - for machines: no wrapping, no colour
+    else:
+        console.notes(notes)
+        for view in [*views.comparison(grouped), views.differences(grouped)]:
+            console.out.print(console.table(view))
     if output is not None:
         from backwater.report import comparison  # noqa: PLC0415 - charts are slow to import
 
-        console.write(output, comparison(results))
+        console.write(output, comparison(grouped), silent=as_json)
+    if conditions and not as_json:
+        for each in failed:
+            console.out.print(Text(f"failed: {each}", "red"), soft_wrap=True)
+        console.out.print(f"{counted(len(made), 'check')} made, {len(made) - len(failed)} passed", soft_wrap=True)
+    if failed:
+        raise typer.Exit(EXIT_CONDITION)

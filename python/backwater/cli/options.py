@@ -8,6 +8,7 @@ from typing import Annotated, Final
 
 import typer
 
+from backwater.comparing.labels import shortest_ends
 from backwater.console import UsageError
 from backwater.directory import ResultDirectory
 from backwater.kinds import kinds
@@ -69,7 +70,5 @@ def labelled(directories: list[Path]) -> dict[str, ResultDirectory]:
     absolute = [directory.resolve() for directory in directories]
     if len(set(absolute)) < len(absolute):
         raise UsageError("the same result directory is given twice")
-    parts = 1
-    while len({path.parts[-parts:] for path in absolute}) < len(absolute):
-        parts += 1
-    return {"/".join(path.parts[-parts:]): ResultDirectory.load(path) for path in absolute}
+    ends = shortest_ends([path.parts for path in absolute])
+    return {"/".join(end): ResultDirectory.load(path) for end, path in zip(ends, absolute, strict=True)}

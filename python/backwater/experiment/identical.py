@@ -8,7 +8,7 @@ from typing import Any
 from backwater.experiment.grid import Point
 from backwater.experiment.record import Run, by_place
 from backwater.experiment.study import Study
-from backwater.settings import differing, flat
+from backwater.settings import differing, flat, text
 from backwater.style import listed
 
 # What tells the trajectories of a place from others, seed by seed; and where that is, by axis.
@@ -64,9 +64,18 @@ def _alike(axis: str, prints: Mapping[_Place, _Prints]) -> list[list[str]]:
 
 
 def _why(scenarios: Sequence[Mapping[str, Any]]) -> str:
-    """What scenarios differ in that made no difference."""
+    """What scenarios differ in that made no difference.
+
+    Where tables are of another kind, that is named alone: the options of one kind mean nothing to another.
+    """
     settings = [flat({**scenario, "name": None}) for scenario in scenarios]
-    found = [f"{path} ({' or '.join(dict.fromkeys(values))})" for path, values in differing(settings).items()]
+    paths = differing(settings)
+    kinds = tuple(path.removesuffix("kind") for path in paths if path.endswith(".kind"))
+    found = []
+    for path in paths:
+        if path.endswith(".kind") or not path.startswith(kinds):
+            values = dict.fromkeys(text(each[path]) if path in each else "–" for each in settings)
+            found.append(f"{path} ({' or '.join(values)})")
     if not found:
         return "they are the same scenario once all defaults are filled in"
     return f"without effect in these runs {'is' if len(found) == 1 else 'are'} {listed(found)}"

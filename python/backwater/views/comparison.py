@@ -1,76 +1,69 @@
-"""Tables of several runs side by side."""
+"""Tables of groups of runs side by side."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import polars as pl
 
-from backwater import style, tables
-from backwater.directory import ResultDirectory
-from backwater.settings import flat
-from backwater.views.view import View, shown
+from backwater import style
+from backwater.comparing import pooled
+from backwater.comparing.groups import Grouped
+from backwater.comparing.samples import BY_ROLE, BY_SIZE, FLOW_STATISTICS, Sample, of_flows
+from backwater.settings import canonical, text
+from backwater.views.view import View
 
 
-def comparison(results: Mapping[str, ResultDirectory]) -> list[View]:
-    """Verdicts and costs, then one table per statistic of the flow completion times, a column per run."""
-    facts = [
-        {fact.label: fact.value for fact in (*result.summary.verdicts(), *result.summary.costs())}
-        for result in results.values()
-    ]
+def comparison(grouped: Grouped) -> list[View]:
+    """Verdicts and costs, then one table per statistic of the flow completion times, a column per group."""
+    facts = [{fact.label: fact.value for fact in (*group.verdicts(), *group.costs())} for group in grouped.groups]
     # Mechanisms count different things.
     labels = dict.fromkeys(label for column in facts for label in column)
-    views = [
-        View("Runs", ("", *results), [(label, *(column.get(label, "") for column in facts)) for label in labels]),
-    ]
-    by_size = {label: tables.fct_by_size(result.flows) for label, result in results.items()}
-    by_role = {label: tables.fct_by_role(result.flows) for label, result in results.items()}
-    for column, title in (
-        ("mean_us", "Mean flow completion time (µs)"),
-        ("p99_us", "99th percentile of the flow completion time (µs)"),
-        ("slowdown_p50", "Median slowdown"),
-        ("slowdown_p99", "99th percentile of the slowdown"),
-    ):
-        views.append(_compared(by_size, column, title, {"tag": "traffic", "size": "flow size"}))
-        if any(frame.height for frame in by_role.values()):
-            views.append(_compared(by_role, column, f"{title} by role", {"role": "role"}))
+    rows = [(label, *(column.get(label, "") for column in facts)) for label in labels]
+    views = [View("Runs", ("", *grouped.headers), rows, note="" if grouped.are_single else pooled.NOTE)]
+    by_size, by_role = ([getattr(group, by) for group in grouped.groups] for by in ("by_size", "by_role"))
+    for column, title in FLOW_STATISTICS.items():
+        views.append(_compared(grouped, by_size, column, title, BY_SIZE))
+        if any(frame.height for frames in by_role for frame in frames):
+            views.append(_compared(grouped, by_role, column, f"{title} by role", BY_ROLE))
     return views
 
 
-def _compared(frames: Mapping[str, pl.DataFrame], column: str, title: str, groups: Mapping[str, str]) -> View:
-    """One statistic of every group, a column per run; `groups` are the columns that name a group, and their headers."""
-    keys = pl.concat([frame.select(*groups) for frame in frames.values()]).unique().sort(*groups)
-    values = [
-        keys.join(frame, on=list(groups), how="left", maintain_order="left")[column].to_list()
-        for frame in frames.values()
-    ]
+def _compared(
+    grouped: Grouped, frames: Sequence[Sequence[pl.DataFrame]], column: str, title: str, kinds: Mapping[str, str]
+) -> View:
+    """One statistic of every kind of flows, a column per group; `kinds` are the columns that name one, and headers."""
     write = style.microseconds if column.endswith("_us") else style.ratio
-    rows = [
-        (*key, *_against_first([series[index] for series in values], write))
-        for index, key in enumerate(keys.iter_rows())
-    ]
-    return View(title, (*groups.values(), *frames), rows, text_columns=len(groups))
+    rows = [(*kind, *_against_first(samples, write)) for kind, samples in of_flows(frames, [*kinds], column)]
+    return View(title, (*kinds.values(), *grouped.headers), rows, text_columns=len(kinds))
 
 
-def _against_first(values: Sequence[float | None], write: Callable[[float | None], str]) -> Iterable[str]:
-    first = values[0]
-    yield write(first)
-    for value in values[1:]:
-        change = f" ({value / first - 1:+.0%})" if value is not None and first else ""
-        yield write(value) + change
+def _against_first(samples: Sequence[Sample], write: Callable[[float | None], str]) -> Iterator[str]:
+    """Means over seeds with their confidence, and what they are more or less than the first."""
+    first = samples[0].estimate
+    for index, sample in enumerate(samples):
+        if (estimate := sample.estimate) is None:
+            yield write(None)
+            continue
+        known, runs = len(sample.known), len(sample.values)
+        fewer = f" ({known} of {style.counted(runs, 'seed')})" if known < runs else ""
+        change = f" ({estimate.mean / first.mean - 1:+.0%})" if index and first is not None and first.mean else ""
+        yield pooled.estimated(estimate, write) + fewer + change
 
 
-def differences(results: Mapping[str, ResultDirectory]) -> View:
-    """The values in force in which the scenarios differ."""
-    flat = [
-        flat(result.summary.scenario) | {path: shown(value) for path, value in result.summary.effective.items()}
-        for result in results.values()
-    ]
-    paths = list(dict.fromkeys(path for values in flat for path in values))
-    rows = [
-        (path, *(values.get(path, "–") for values in flat))
-        for path in paths
-        if len({values.get(path) for values in flat}) > 1
-    ]
-    note = "" if rows else "The scenarios are the same."
-    return View("Differences of the scenarios", ("value", *results), rows, text_columns=1 + len(results), note=note)
+def differences(grouped: Grouped) -> View:
+    """The values in force in which the groups differ, and the seeds of each."""
+    rows = [(path, *_told_apart([group.settings.get(path) for group in grouped.groups])) for path in grouped.differing]
+    seeds = ("run.seed", *(pooled.seed_list(group.seeds) for group in grouped.groups))
+    if not grouped.are_single or len(set(seeds[1:])) > 1:
+        rows.append(seeds)
+    title, note = "Differences of the scenarios", "" if grouped.differing else "The scenarios are the same."
+    labels = [group.label for group in grouped.groups]
+    return View(title, ("value", *labels), rows, text_columns=1 + len(labels), note=note)
+
+
+def _told_apart(values: Sequence[object]) -> list[str]:
+    """Values as text, in full where different ones would look the same; a dash for none."""
+    texts = ["–" if value is None else text(value) for value in values]
+    full = [canonical(value) for value in values]
+    return texts if len(set(texts)) == len(set(full)) else full

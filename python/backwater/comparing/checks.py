@@ -1,0 +1,156 @@
+"""Conditions held against groups of runs; what has no value is an error, and never passes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from backwater import style, tables
+from backwater.comparing.conditions import Condition, ConditionMeasure, unit
+from backwater.comparing.groups import Group, Grouped
+from backwater.comparing.pooled import estimated
+from backwater.directory import ResultDirectory
+from backwater.experiment.claims import Estimate
+from backwater.experiment.format.measures import FlowMeasure, RunMeasure
+from backwater.experiment.measures import by_kind
+from backwater.experiment.measures import flows as of_flows
+from backwater.experiment.mistakes import meant
+
+# Statistics that no finished flow is needed for.
+_OF_NONE = ("count", "share")
+
+
+@dataclass(frozen=True)
+class Check:
+    """A condition held against a group.
+
+    Attributes:
+        condition: The condition.
+        group: The group.
+        estimate: What the group has: its mean over seeds.
+        other: The group that the limit is a share of, and what it has; none for a limit that is a number.
+        limit: The limit in the unit of the measure.
+        holds: Whether the condition holds, so that the check has failed.
+    """
+
+    condition: Condition
+    group: Group
+    estimate: Estimate
+    other: tuple[Group, Estimate] | None
+    limit: float
+    holds: bool
+
+    def __str__(self) -> str:
+        """That the condition holds, with all figures."""
+        condition, of = self.condition, unit(self.condition.measure)
+        value, limit = _with_confidence(self.estimate, of), _shown(self.limit, of)
+        if self.other is not None:
+            group, estimate = self.other
+            limit += f', {condition.limit * 100:g}% of "{group.label}": {_with_confidence(estimate, of)}'
+        return f'{condition.text} holds for "{self.group.label}": {value} is {condition.words} {limit}'
+
+
+def _with_confidence(estimate: Estimate, of: str) -> str:
+    return f"{estimated(estimate, lambda number: _shown(number, of))} ({style.counted(estimate.seeds, 'seed')})"
+
+
+def _shown(number: float, of: str) -> str:
+    """A number to six digits, so that a value does not look like the limit that it misses."""
+    return f"{number:,.6g} {of}".strip()
+
+
+def check(conditions: Iterable[Condition], grouped: Grouped) -> tuple[list[Check], list[str]]:
+    """Holds conditions against all groups, but for those that limits are shares of.
+
+    Returns:
+        A check per condition and group; and notes on counters that no run has counted, and on conditions for which
+        there is no other group, since all results are the same runs.
+
+    Raises:
+        ConditionError: If a condition names no group, role or tag of these runs, or a run has no value.
+    """
+    checks: list[Check] = []
+    notes: list[str] = []
+    for condition in conditions:
+        made = [*_checks(condition, grouped)]
+        checks += made
+        if not made:
+            notes.append(f"{condition.text} is not checked: all results are the same runs")
+        path = condition.measure.path if isinstance(condition.measure, RunMeasure) else ""
+        counted = {f"counters.{name}" for run in grouped.runs.values() for name in run.summary.counters}
+        if path.startswith("counters.") and path not in counted:
+            known = f"; counted were {style.listed(sorted(counted))}" if counted else ""
+            notes.append(f"no run has counted {path}: it is taken as 0{known}")
+    return checks, notes
+
+
+def _checks(condition: Condition, grouped: Grouped) -> Iterator[Check]:
+    measure = _of_these_flows(condition, [*grouped.runs.values()])
+    other = None if condition.of is None else _named(condition, grouped)
+    limit, against = condition.limit, None
+    if other is not None:
+        against = other, _estimate(condition, measure, other)
+        limit *= against[1].mean
+    for group in grouped.groups:
+        if group is not other:
+            estimate = _estimate(condition, measure, group)
+            yield Check(condition, group, estimate, against, limit, condition.holds(estimate.mean, limit))
+
+
+def _named(condition: Condition, grouped: Grouped) -> Group:
+    """The group that the limit is a share of."""
+    name, groups = condition.of or "", grouped.groups
+    labels = {group.label: group for group in groups}
+    numbers = {str(number): group for number, group in enumerate(groups, 1)}
+    if name not in labels | numbers:
+        numbered = f"; or a number from 1 to {len(groups)}" if len(groups) > 1 else "; or 1"
+        raise condition.mistake("limit", f"there is no group {name!r}", meant(name, labels) + numbered)
+    # Where the other results are the same runs, that is known, and nothing has changed.
+    if len(groups) == 1 and not grouped.copies:
+        raise condition.mistake("limit", "there is no other group: nothing would be checked", "give more results")
+    return (numbers | labels)[name]
+
+
+def _of_these_flows(condition: Condition, runs: Sequence[ResultDirectory]) -> ConditionMeasure:
+    """The measure, of the flows of the role or tag that is named."""
+    measure, name = condition.measure, condition.flows
+    if name is None or isinstance(measure, RunMeasure):
+        return measure
+    flows = [tables.measured(run.flows) for run in runs]
+    found = {
+        kind: sorted({str(each) for of_run in flows for each in of_run[kind].drop_nulls().unique().to_list()})
+        for kind in ("role", "tag")
+        if condition.kind in {None, kind}
+    }
+    kinds = [kind for kind, names in found.items() if name in names]
+    if not kinds:
+        what = condition.kind or "role or tag"
+        known = [*dict.fromkeys(each for names in found.values() for each in names)]
+        raise condition.mistake("flows", f"no run has measured flows with the {what} {name!r}", meant(name, known))
+    both = [measure.model_copy(update={kind: name}) for kind in kinds]
+    if len(both) > 1 and any(len({tuple(of_flows.select(of, each)["id"]) for each in both}) > 1 for of in flows):
+        hint = f"write role={name}: or tag={name}:"
+        raise condition.mistake("flows", f"{name!r} is a role and a tag, and not of the same flows", hint)
+    return both[0]
+
+
+def _estimate(condition: Condition, measure: ConditionMeasure, group: Group) -> Estimate:
+    return Estimate.of([_value(condition, measure, group, run) for run in group.runs])
+
+
+def _value(condition: Condition, measure: ConditionMeasure, group: Group, run: ResultDirectory) -> float:
+    """The measure of a run. Raises ConditionError if it has none."""
+    of = f"{group.label}, seed {run.summary.seed} ({run.directory})"
+    if not isinstance(measure, RunMeasure):
+        chosen = of_flows.select(run.flows, measure)
+        if chosen.is_empty():
+            raise condition.mistake("measure", f"{of} has no value: there are no such flows in the measurement window")
+        needs_finished = isinstance(measure, FlowMeasure) and measure.stat not in _OF_NONE
+        if needs_finished and tables.finished(chosen).is_empty():
+            flows = style.counted(chosen.height, "flow")
+            raise condition.mistake("measure", f"{of} has no value: none of {flows} has finished")
+    found = by_kind.value(measure, run)
+    if found is None or not math.isfinite(found):
+        raise condition.mistake("measure", f"{of} has no value: it is {'not there' if found is None else found}")
+    return found

@@ -1,0 +1,230 @@
+"""Results grouped by what differs: runs of a group differ in nothing but their seed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Final
+
+import polars as pl
+
+from backwater import style, tables
+from backwater.comparing import pooled
+from backwater.comparing.labels import labels
+from backwater.directory import PARTIAL_FILES, RUN_FILE, ResultDirectory, ResultError
+from backwater.settings import canonical, differing, flat
+from backwater.summary import Fact, Summary
+
+# What a group may differ in within: the first are names and seeds, and no result depends on the number of shards.
+_NO_SETTINGS: Final = frozenset({"name", "run.seed", "run.shards"})
+
+
+@dataclass(frozen=True)
+class Group:
+    """Runs that differ in nothing but their seed.
+
+    Attributes:
+        label: What tells it from the others.
+        runs: Its runs, in the order of their seeds.
+        settings: All values in force by their paths, and the version of the simulator and of plug-ins.
+    """
+
+    label: str
+    runs: Sequence[ResultDirectory]
+    settings: Mapping[str, object] = field(default_factory=dict)
+
+    @property
+    def seeds(self) -> list[int]:
+        """The seeds of the runs."""
+        return [run.summary.seed for run in self.runs]
+
+    @property
+    def size(self) -> str:
+        """The sample size: 5 seeds."""
+        return style.counted(len(self.runs), "seed")
+
+    @property
+    def _summaries(self) -> list[Summary]:
+        return [run.summary for run in self.runs]
+
+    def verdicts(self) -> list[Fact]:
+        """What must always be said of the runs."""
+        return pooled.verdicts(self._summaries)
+
+    def costs(self) -> list[Fact]:
+        """What they simulated and what that took."""
+        return pooled.costs(self._summaries)
+
+    def alarms(self) -> list[str]:
+        """Details of what went wrong."""
+        return pooled.alarms(self._summaries)
+
+    @cached_property
+    def by_size(self) -> list[pl.DataFrame]:
+        """Flow completion times of each run by tag and size: `tables.fct_by_size`."""
+        return [tables.fct_by_size(run.flows) for run in self.runs]
+
+    @cached_property
+    def by_role(self) -> list[pl.DataFrame]:
+        """Flow completion times of each run by role: `tables.fct_by_role`."""
+        return [tables.fct_by_role(run.flows) for run in self.runs]
+
+
+@dataclass(frozen=True)
+class Grouped:
+    """Groups of runs beside each other.
+
+    Attributes:
+        groups: In the order in which the first run of each was given.
+        notes: What had to be decided: runs that count once, and those kept apart.
+        copies: How many results are left out because others are the same runs.
+    """
+
+    groups: Sequence[Group]
+    notes: Sequence[str] = ()
+    copies: int = 0
+
+    @property
+    def are_single(self) -> bool:
+        """Whether each has one run."""
+        return all(len(group.runs) == 1 for group in self.groups)
+
+    @cached_property
+    def headers(self) -> list[str]:
+        """The labels, with the sample sizes where there are several seeds."""
+        return [group.label if self.are_single else f"{group.label} ({group.size})" for group in self.groups]
+
+    @cached_property
+    def differing(self) -> list[str]:
+        """The settings in which groups differ."""
+        return differing([group.settings for group in self.groups])
+
+    @property
+    def runs(self) -> dict[str, ResultDirectory]:
+        """All runs, by the label of the group and the seed if it has several."""
+        return {
+            group.label if len(group.runs) == 1 else f"{group.label}, seed {run.summary.seed}": run
+            for group in self.groups
+            for run in group.runs
+        }
+
+
+def results_in(directory: Path) -> list[Path]:
+    """The directory, if it holds a result; or those in it, or among the points of the store that it is, by name.
+
+    A part of a result counts as one, so that whoever loads it hears of it.
+    """
+    if _holds_result(directory):
+        return [directory]
+    points = directory / "points"
+    inside = sorted((points if points.is_dir() else directory).glob("*/"))
+    return [each for each in inside if _holds_result(each)] or [directory]
+
+
+def _holds_result(directory: Path) -> bool:
+    return any((directory / name).exists() for name in (RUN_FILE, *PARTIAL_FILES))
+
+
+def load(directories: Sequence[Path]) -> Grouped:
+    """Opens results, and groups them. Directories may hold several.
+
+    Raises:
+        ResultError: If a directory holds no result, or one is given twice.
+    """
+    found = [each for directory in directories for each in results_in(directory)]
+    seen: dict[Path, Path] = {}
+    for each in found:
+        if (other := seen.setdefault(each.resolve(), each)) is not each:
+            same = f", as {other}" if other != each else ""
+            raise ResultError(f"the same result directory is given twice: {each}{same}")
+    return grouped([ResultDirectory.load(each) for each in found])
+
+
+def grouped(results: Sequence[ResultDirectory]) -> Grouped:
+    """Groups results by what differs."""
+    notes: list[str] = []
+    parts: list[list[ResultDirectory]] = []
+    for alike in _parted(results, lambda run: canonical(_settings(run.summary))):
+        agreeing = _agreeing(alike)
+        if len(agreeing) > 1:
+            notes.append(_kept_apart(alike))
+        for part in agreeing:
+            once, told = _without_copies(part)
+            parts.append(sorted(once, key=_seed))
+            notes += told
+    settings = [_settings(part[0].summary) for part in parts]
+    written = {path for part in parts for path in flat(part[0].summary.scenario)}
+    names = labels(settings, written, [[run.directory for run in part] for part in parts])
+    copies = len(results) - sum(map(len, parts))
+    return Grouped([Group(*each) for each in zip(names, parts, settings, strict=True)], notes, copies)
+
+
+def _parted(
+    results: Sequence[ResultDirectory], key: Callable[[ResultDirectory], Hashable]
+) -> list[list[ResultDirectory]]:
+    """The results in parts of the same key, in the order of the first of each."""
+    parts: dict[Hashable, list[ResultDirectory]] = {}
+    for result in results:
+        parts.setdefault(key(result), []).append(result)
+    return [*parts.values()]
+
+
+def _without_copies(part: Sequence[ResultDirectory]) -> tuple[list[ResultDirectory], list[str]]:
+    """The first of all results that are the same run, and notes about the others."""
+    once, notes = [], []
+    for first, *copies in _parted(part, _run):
+        once.append(first)
+        if copies:
+            names = style.listed([str(run.directory) for run in (first, *copies)])
+            notes.append(
+                f"{names} are the same run: same settings, seed {first.summary.seed} and fingerprint. It counts once"
+            )
+    return once, notes
+
+
+def _seed(result: ResultDirectory) -> int:
+    return result.summary.seed
+
+
+def _run(result: ResultDirectory) -> tuple[int, str]:
+    """What two results with the same settings have in common if they are the same run."""
+    return result.summary.seed, result.summary.fingerprint
+
+
+def _agreeing(alike: Sequence[ResultDirectory]) -> list[list[ResultDirectory]]:
+    """Results with the same settings, so parted that all of one seed in a part are the same run.
+
+    All together, or else by folders, or else each run on its own.
+    """
+    ways: tuple[Callable[[ResultDirectory], Hashable], ...] = (
+        lambda _: None,
+        lambda result: result.directory.resolve().parent,
+        _run,
+    )
+    return next(parts for parts in (_parted(alike, way) for way in ways) if all(map(_agree, parts)))
+
+
+def _agree(part: Sequence[ResultDirectory]) -> bool:
+    return len(set(map(_run, part))) == len(set(map(_seed, part)))
+
+
+def _kept_apart(alike: Sequence[ResultDirectory]) -> str:
+    """That results of the same settings and seed came out differently."""
+    of_seeds = [part for part in _parted(alike, _seed) if not _agree(part)]
+    names = style.listed([str(result.directory) for result in of_seeds[0]])
+    also = f" (and others of {style.counted(len(of_seeds) - 1, 'more seed')})" if len(of_seeds) > 1 else ""
+    return (
+        f"{names} have the same settings and seed {_seed(of_seeds[0][0])}, and came out differently{also}: "
+        "something that results do not record differs, such as a file that the scenario reads, sources of the "
+        "simulator that are not committed, or when a run was interrupted. They are kept apart, by their directories"
+    )
+
+
+def _settings(summary: Summary) -> dict[str, object]:
+    """All that a result follows from, as far as it is recorded, but for its seed."""
+    in_force = flat(summary.scenario) | summary.effective
+    versions = {"version": summary.version, "commit": summary.commit}
+    plug_ins = {f"plug_ins.{name}": version for name, version in summary.plug_ins.items()}
+    return {path: value for path, value in in_force.items() if path not in _NO_SETTINGS} | versions | plug_ins

@@ -1,0 +1,87 @@
+"""What groups of runs are called: what tells one from the others, as short as possible."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence, Set
+from pathlib import Path
+from typing import Final
+
+from backwater.settings import Settings, differing, text
+
+# A label with more characters is none: directories are shorter.
+LONGEST: Final = 40
+# Keys of a scenario whose value says enough without the key.
+_SPEAKING: Final = ("kind", "name")
+
+
+def shortest_ends(paths: Sequence[Sequence[str]]) -> list[tuple[str, ...]]:
+    """The shortest ends of different paths that tell them apart, with as many parts each."""
+    number = 1
+    while len(ends := [tuple(path[-number:]) for path in paths]) > len(set(ends)):
+        number += 1
+    return ends
+
+
+def labels(settings: Sequence[Settings], written: Set[str], directories: Sequence[Sequence[Path]]) -> Sequence[str]:
+    """A label for each group.
+
+    Args:
+        settings: The settings of each.
+        written: The paths that are in scenarios, and not what follows from them.
+        directories: The directories of the runs of each.
+    """
+    found = _by_settings(settings, written)
+    if len(set(found)) < len(found) or not all(0 < len(label) <= LONGEST for label in found):
+        return _by_directory(directories)
+    return found
+
+
+def _by_settings(settings: Sequence[Settings], written: Set[str]) -> list[str]:
+    """Labels of the few settings that tell all groups apart; perhaps long, empty or the same."""
+    chosen = _telling(settings, written)
+    plain = [path for path in chosen if path.rpartition(".")[2] not in _SPEAKING]
+    names = {path: f"{'.'.join(end)} " for path, end in zip(plain, shortest_ends(_split(plain)), strict=True)}
+    return [
+        ", ".join(f"{names.get(path, '')}{text(each[path])}" for path in chosen if path in each) for each in settings
+    ]
+
+
+def _split(paths: Sequence[str]) -> list[list[str]]:
+    return [path.split(".") for path in paths]
+
+
+def _telling(settings: Sequence[Settings], written: Set[str]) -> list[str]:
+    """Settings that tell all groups apart: kinds if they do, then what else scenarios say, then what follows from it.
+
+    Of those it takes time and again one that tells most groups apart, the first of them, until no other helps.
+    """
+    paths = differing(settings)
+    kinds = [path for path in paths if path.endswith(".kind")]
+    chosen: list[str] = []
+    keys: list[tuple[str, ...]] = [() for _ in settings]
+    for level in (kinds, [path for path in paths if path in written], paths):
+        for _ in level:
+            longer = {path: _with(keys, settings, path) for path in level}
+            best = max(level, key=lambda path: len(set(longer[path])))
+            if len(set(longer[best])) == len(set(keys)):
+                break
+            chosen.append(best)
+            keys = longer[best]
+    return chosen
+
+
+def _with(keys: Sequence[tuple[str, ...]], settings: Sequence[Settings], path: str) -> list[tuple[str, ...]]:
+    """What tells groups apart, and one setting more."""
+    return [(*known, key(each, path)) for known, each in zip(keys, settings, strict=True)]
+
+
+def _by_directory(directories: Sequence[Sequence[Path]]) -> list[str]:
+    """Labels of the shortest ends of the directories in which the runs are, or else of their first ones."""
+    absolute = [[directory.resolve() for directory in each] for each in directories]
+    around = [Path(os.path.commonpath(each)) for each in absolute]
+    if len(set(around)) == len(around):
+        return ["/".join(end) for end in shortest_ends([place.parts for place in around])]
+    ends = shortest_ends([each[0].parts for each in absolute])
+    more = [f" and {len(each) - 1} more" if len(each) > 1 else "" for each in absolute]
+    return ["/".join(end) + rest for end, rest in zip(ends, more, strict=True)]

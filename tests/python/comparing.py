@@ -1,0 +1,33 @@
+"""Small results to be set side by side."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from backwater import Result
+from backwater.comparing.groups import Group, Grouped
+from conftest import FLOWS, RUN, flow, seal, write_result
+
+
+def made(
+    directory: Path,
+    seed: int = 1,
+    changes: Mapping[str, Any] | None = None,
+    fct: Sequence[int | None] = (),
+    **run: Any,  # noqa: ANN401 - any value of run.json
+) -> Path:
+    """The small result with a seed, and with tables of the scenario and flows of its own."""
+    scenario = {**RUN["scenario"], **(changes or {}), "run": {"seed": seed, "warmup": "0 s"}}
+    write_result(directory, scenario=scenario, seed=seed)
+    if fct:
+        rows = [flow(number, "background", ("h0", "h1"), 10_000, time) for number, time in enumerate(fct)]
+        pl.DataFrame(rows, schema=FLOWS).write_parquet(directory / "flows.parquet")
+    drops = dict.fromkeys(("buffer-full", "headroom", "link-down", "link-error", "time-to-live"), 0)
+    return seal(directory, **{"scenario": scenario, "seed": seed, "fingerprint": f"{seed}", "drops": drops, **run})
+
+
+def side_by_side(results: Mapping[str, Result]) -> Grouped:
+    """Results as groups of one run each, with labels of their own."""
+    return Grouped([Group(label, [result]) for label, result in results.items()])
