@@ -97,7 +97,7 @@ def test_every_scenario_can_be_started_from(here: Path, name: str) -> None:
     copy, origin = Scenario.load("folder/mine.toml"), Scenario.load(starting.scenarios()[name])
     assert copy.resolved() == origin.resolved()
     assert next(printed(outcome.stdout)) == ["run", "folder/mine.toml", "-o", "results/mine"]
-    assert name in command_line("new", "--help").stdout
+    assert name in command_line("new", "--like", "none of them").stderr
     assert not (here / f"{name}.toml").exists()
 
 
@@ -123,7 +123,7 @@ topology = {{ kind = "star", hosts = 3 }}
 traffic = [{{ kind = "hpcc-flows", path = {quote}../data/flow.txt{quote} }}]
 """
     (inside / "scenarios/file.toml").write_text(text)
-    monkeypatch.setattr(shipped, "_INSIDE", inside)
+    monkeypatch.setattr(shipped, "_HERE", inside)
     assert command_line("new", "folder/mine", "--like", "file").exit_code == 0
     shutil.rmtree(inside / "scenarios")
     assert Scenario.load("folder/mine.toml").resolved()["name"] == "data"
@@ -175,3 +175,8 @@ def test_what_cannot_be_written_is_refused(here: Path, arguments: list[str], wor
     assert outcome.exit_code == 2
     assert words in outcome.stderr
     assert [*here.rglob("*")] == [here / "there.toml"]
+
+
+def test_what_is_started_from_is_shipped() -> None:
+    for name in ("scenarios", "experiments", "papers"):
+        assert shipped.folder(name) == Path(__file__).parents[2] / name

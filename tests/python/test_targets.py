@@ -18,18 +18,8 @@ def installed(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         file = inside / "papers" / f"{name}.toml"
         file.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(tiny, file)
-    monkeypatch.setattr(shipped, "_INSIDE", inside)
+    monkeypatch.setattr(shipped, "_HERE", inside)
     return inside / "papers"
-
-
-def test_a_checkout_has_its_folders_beside_the_package() -> None:
-    assert not shipped.is_installed()
-    assert shipped.folder("papers") == REPOSITORY / "papers"
-
-
-def test_an_installed_package_has_them_inside(installed: Path) -> None:
-    assert shipped.is_installed()
-    assert shipped.folder("papers") == installed
 
 
 def test_in_a_checkout_its_papers_are_not_those_of_somebody_else(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -29,8 +29,8 @@ def new(
         typer.Option(
             "--like",
             metavar="NAME",
-            help=f"Start from this scenario: {', '.join(starting.scenarios())}; "
-            f"or experiment: {starting.EXPERIMENT}, PAPER/FIGURE.",
+            help="Start from this scenario, as victim, or experiment, as PAPER/FIGURE; an unknown name lists them.",
+            show_default=False,
             autocompletion=_names,
         ),
     ] = None,

@@ -106,7 +106,7 @@ def reproduce(
 def _refuse_installed(files: Sequence[Path]) -> None:
     """Refuses to write beside files of an installed package."""
     for file in files:
-        if shipped.is_installed() and file.is_relative_to(shipped.folder(targets.PAPERS)):
+        if not shipped.is_checkout() and file.resolve().is_relative_to(shipped.folder(targets.PAPERS).parent):
             copy = f"backwater new --experiment --like {file.parent.name}/{file.stem}"
             raise UsageError(
                 f"--record writes beside {file.name}, which is a part of the installed package",
