@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from backwater import style
+from backwater import shipped, style
 from backwater.experiment import claims, comparisons, measures
 from backwater.experiment.claims import YES_OR_NO, Estimate, Finding
 from backwater.experiment.format import Claim
@@ -19,12 +19,13 @@ from backwater.views import View
 
 
 def papers() -> dict[str, list[Path]]:
-    """The experiment files of every paper: those in `papers/` here, or else in the checkout that this package is of."""
-    for parent in (Path(), Path(__file__).parents[3]):
-        folders = sorted(path for path in (parent / "papers").glob("*") if path.is_dir())
-        if folders:
-            return {folder.name: sorted(folder.glob("*.toml"), key=_natural) for folder in folders}
-    return {}
+    """The experiment files of every paper: those in `papers/` here, or else those that come with Backwater."""
+    folders = _folders(Path("papers")) or _folders(shipped.folder("papers"))
+    return {folder.name: sorted(folder.glob("*.toml"), key=_natural) for folder in folders}
+
+
+def _folders(parent: Path) -> list[Path]:
+    return sorted(path for path in parent.glob("*") if path.is_dir())
 
 
 def _natural(path: Path) -> tuple[int, str]:
