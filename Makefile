@@ -30,7 +30,7 @@ toolchain:
 
 $(BIN)/maturin: pyproject.toml | toolchain
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --upgrade 'maturin>=1.9,<2'
+	$(BIN)/pip install --quiet --upgrade 'maturin>=1.16,<2'
 	@touch $@
 
 setup: toolchain $(BIN)/maturin ## Build the core and install everything into .venv

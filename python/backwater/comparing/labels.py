@@ -7,7 +7,7 @@ from collections.abc import Sequence, Set
 from pathlib import Path
 from typing import Final
 
-from backwater.settings import Settings, differing, text
+from backwater.settings import Settings, differing, key, text
 
 # A label with more characters is none: directories are shorter.
 LONGEST: Final = 40

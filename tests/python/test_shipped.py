@@ -1,0 +1,43 @@
+import shutil
+from pathlib import Path
+
+import pytest
+
+from backwater import shipped
+from backwater.experiment import targets
+
+ROOT = Path(__file__).parents[2]
+
+
+def installed(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Has the shipped folders be those in `folder`, as they are in an installed package."""
+    folder.mkdir(exist_ok=True)
+    monkeypatch.setattr(shipped, "_HERE", folder)
+
+
+@pytest.mark.parametrize("name", ["data", "experiments", "papers", "scenarios"])
+def test_in_a_checkout_the_folders_are_those_at_its_root(name: str) -> None:
+    assert shipped.folder(name) == ROOT / name
+    assert shipped.is_checkout()
+
+
+def test_in_an_installed_package_they_are_copies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shutil.copytree(ROOT / "papers" / "srcc", tmp_path / "shipped" / "papers" / "srcc")
+    installed(tmp_path / "shipped", monkeypatch)
+    monkeypatch.chdir(tmp_path)
+    assert shipped.folder("papers") == tmp_path / "shipped" / "papers"
+    assert not shipped.is_checkout()
+    assert tmp_path / "shipped" / "papers" / "srcc" / "fig02.toml" in [figure.file for figure in targets.figures()]
+
+
+def test_a_folder_that_is_missing_is_named_with_those_that_are_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    installed(tmp_path / "shipped", monkeypatch)
+    (tmp_path / "shipped" / "__pycache__").mkdir()
+    with pytest.raises(FileNotFoundError, match=r"no folder 'papers' at .*/shipped/papers; .*, none are there"):
+        shipped.folder("papers")
+    (tmp_path / "shipped" / "data").mkdir()
+    (tmp_path / "shipped" / "papers").symlink_to(tmp_path / "papers")
+    with pytest.raises(FileNotFoundError, match=rf"no folder 'papers' at {tmp_path}/papers; .*, data are there"):
+        shipped.folder("papers")
