@@ -21,7 +21,7 @@ def compare(
     directories: Annotated[
         list[Path],
         typer.Argument(
-            metavar="RESULT...", help="Result directories; or stores, or folders that hold results.", show_default=False
+            metavar="RESULT", help="Result directories; or stores, or folders that hold results.", show_default=False
         ),
     ],
     output: Annotated[
