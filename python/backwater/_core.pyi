@@ -23,6 +23,7 @@ __all__ = [
     "export_pcapng",
     "export_perfetto",
     "headroom_plan",
+    "json_keys",
     "quantity",
     "schema",
     "spectrum_headroom",
@@ -172,6 +173,13 @@ def convert_hpcc(topology: str, flows: str, config: str | None, output: str) -> 
     """Translates files of the HPCC family (paths) to a scenario at `output`; returns its TOML and what was left out.
 
     Raises ValueError with every mistake in the files, one per line.
+    """
+
+def json_keys(text: str) -> list[tuple[list[str], int]]:
+    """The keys of a JSON text in its order: keys and indices that lead to each, its own last, and its line, from 1.
+
+    A key that a table has twice comes twice. Raises ValueError if the text is not JSON, or has more than 512 brackets
+    within each other.
     """
 
 def chosen_names(texts: list[str], names: list[str]) -> list[str]:
