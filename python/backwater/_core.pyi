@@ -26,6 +26,7 @@ __all__ = [
     "json_keys",
     "quantity",
     "schema",
+    "shortest_paths",
     "spectrum_headroom",
     "tofino_memory",
     "version",
@@ -180,6 +181,13 @@ def json_keys(text: str) -> list[tuple[list[str], int]]:
 
     A key that a table has twice comes twice. Raises ValueError if the text is not JSON, or has more than 512 brackets
     within each other.
+    """
+
+def shortest_paths(topology: str, pairs: list[tuple[str, str]]) -> list[list[int]]:
+    """For each pair of hosts, the links from the first to the second, by their places in the list of links.
+
+    `topology` is the text of a `topology.json`. Of several paths with as few links it is the one that leaves every node
+    through the first port. Raises ValueError if the text is none, a host does not exist, or a pair has no path.
     """
 
 def chosen_names(texts: list[str], names: list[str]) -> list[str]:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 
 import polars as pl
 
+from backwater import _core
 from backwater._core import SCHEMA_VERSION
 from backwater.style import counted
 from backwater.summary import Summary
@@ -121,7 +122,10 @@ class Topology:
             if it does not come back). Empty also for results of versions that did not write them down.
     """
 
-    def __init__(self, document: dict[str, Any]) -> None:
+    def __init__(self, text: str) -> None:
+        """Reads the text of a `topology.json`."""
+        self._text = text
+        document: dict[str, Any] = json.loads(text)
         self.nodes = pl.DataFrame(document["nodes"], schema=_NODES)
         self.links = pl.DataFrame(document["links"], schema=_LINKS)
         self.faults = pl.DataFrame(document.get("faults", []), schema=_FAULTS)
@@ -171,6 +175,16 @@ class Topology:
         for port, peer in self.ports.items():
             ports.setdefault(peer, []).append(port)
         return ports
+
+    def shortest_paths(self, pairs: list[tuple[str, str]]) -> list[list[int]]:
+        """For each pair of hosts, the rows of `links` from the first to the second, as packets go while none is down.
+
+        Of several paths with as few links it is the one that leaves every node through the first port.
+
+        Raises:
+            ValueError: If a host does not exist, or a pair has no path.
+        """
+        return _core.shortest_paths(self._text, pairs)
 
     @cached_property
     def egress_ports(self) -> pl.DataFrame:
@@ -341,7 +355,7 @@ class Result:
     @cached_property
     def topology(self) -> Topology:
         """The network that was simulated."""
-        return Topology(json.loads(self._content(TOPOLOGY_FILE)))
+        return Topology(self._content(TOPOLOGY_FILE).decode())
 
     @property
     def plot(self) -> Plots:

@@ -374,6 +374,13 @@ fn json_keys(text: &str) -> PyResult<Vec<JsonKey>> {
     backwater_scenario::json_keys(text).map_err(PyValueError::new_err)
 }
 
+/// The links of a shortest path for every pair of hosts of a `topology.json`.
+#[pyfunction]
+#[allow(clippy::needless_pass_by_value, reason = "arguments come as owned values")]
+fn shortest_paths(py: Python<'_>, topology: &str, pairs: Vec<(String, String)>) -> PyResult<Vec<Vec<usize>>> {
+    py.detach(|| backwater_results::shortest_paths(topology, &pairs)).map_err(PyValueError::new_err)
+}
+
 /// Those of `names` that a list of names and patterns means, as in scenarios.
 #[pyfunction]
 #[allow(clippy::needless_pass_by_value, reason = "arguments come as owned values")]
@@ -514,6 +521,7 @@ pub fn fill(module: &Bound<'_, PyModule>) -> PyResult<()> {
         wrap_pyfunction!(export_pcapng, module)?,
         wrap_pyfunction!(build_view, module)?,
         wrap_pyfunction!(json_keys, module)?,
+        wrap_pyfunction!(shortest_paths, module)?,
         wrap_pyfunction!(chosen_names, module)?,
         wrap_pyfunction!(quantity, module)?,
         wrap_pyfunction!(version, module)?,
