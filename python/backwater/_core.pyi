@@ -23,8 +23,10 @@ __all__ = [
     "export_pcapng",
     "export_perfetto",
     "headroom_plan",
+    "json_keys",
     "quantity",
     "schema",
+    "shortest_paths",
     "spectrum_headroom",
     "tofino_memory",
     "version",
@@ -172,6 +174,20 @@ def convert_hpcc(topology: str, flows: str, config: str | None, output: str) -> 
     """Translates files of the HPCC family (paths) to a scenario at `output`; returns its TOML and what was left out.
 
     Raises ValueError with every mistake in the files, one per line.
+    """
+
+def json_keys(text: str) -> list[tuple[list[str], int]]:
+    """The keys of a JSON text in its order: keys and indices that lead to each, its own last, and its line, from 1.
+
+    A key that a table has twice comes twice. Raises ValueError if the text is not JSON, or has more than 512 brackets
+    within each other.
+    """
+
+def shortest_paths(topology: str, pairs: list[tuple[str, str]]) -> list[list[int]]:
+    """For each pair of hosts, the links from the first to the second, by their places in the list of links.
+
+    `topology` is the text of a `topology.json`. Of several paths with as few links it is the one that leaves every node
+    through the first port. Raises ValueError if the text is none, a host does not exist, or a pair has no path.
     """
 
 def chosen_names(texts: list[str], names: list[str]) -> list[str]:

@@ -239,7 +239,7 @@ class ResultDirectory:
     @cached_property
     def topology(self) -> Topology:
         """The network that was simulated."""
-        return Topology(json.loads(self._content(TOPOLOGY_FILE)))
+        return Topology(self._content(TOPOLOGY_FILE).decode())
 
     def __repr__(self) -> str:
         flows = counted(self.summary.flows, "flow")

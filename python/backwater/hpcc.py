@@ -7,9 +7,9 @@ stand-alone time is base RTT + bytes with headers / bottleneck rate.
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict, deque
+from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Self
 
 import polars as pl
 
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from backwater.directory import ResultDirectory
-    from backwater.topology import Topology
 
 # Header of a data packet without INT: 14 B PPP, 20 B IPv4, 8 B UDP, 6 B sequence number and priority group.
 HEADER_BYTES: Final = 48
@@ -35,7 +34,7 @@ _NS_PER_SECOND: Final = 10**9
 
 @dataclass(frozen=True)
 class Route:
-    """A shortest path between two hosts.
+    """A shortest path between two hosts; of several, the one that leaves every node through the first port.
 
     Attributes:
         delay_ns: Propagation delay one way.
@@ -46,6 +45,13 @@ class Route:
     delay_ns: int
     packet_ns: int
     rate_bps: int
+
+    @classmethod
+    def of(cls, links: Iterable[tuple[int, int]], payload: int) -> Self:
+        """The path over links with these rates in b/s and delays in ps, for packets of so many bytes."""
+        rates, delays = zip(*links, strict=True)
+        delay_ns = sum(delay // _PS_PER_NS for delay in delays)
+        return cls(delay_ns, sum(payload * 8 * _NS_PER_SECOND // rate for rate in rates), min(rates))
 
     def stand_alone_ns(self, size: int, payload: int) -> int:
         """Time a flow takes alone in the network, as that family computes it."""
@@ -79,7 +85,7 @@ def address(node: int) -> int:
 def _fct_lines(result: ResultDirectory) -> Iterator[str]:
     numbers = {name: number for number, name in enumerate(result.topology.nodes["name"])}
     payload = units.size(result.summary.scenario["network"]["mtu"])
-    paths = _Paths(result.topology, payload)
+    routes = _routes(result, payload)
     source_ports: Counter[tuple[str, str]] = Counter()
     tagged = _ports_of_tags(result.summary.scenario["traffic"])
     lines = []
@@ -90,7 +96,7 @@ def _fct_lines(result: ResultDirectory) -> Iterator[str]:
         source_ports[source, destination] += 1
         if finish is None:
             continue
-        alone = paths.between(source, destination).stand_alone_ns(size, payload)
+        alone = routes[source, destination].stand_alone_ns(size, payload)
         kind = tagged.get(tag, INCAST_PORT if role == "incast" else DESTINATION_PORT)
         line = (
             f"{address(numbers[source]):08x} {address(numbers[destination]):08x} {port} {kind} "
@@ -98,6 +104,14 @@ def _fct_lines(result: ResultDirectory) -> Iterator[str]:
         )
         lines.append((finish, line))
     return (line for _, line in sorted(lines, key=lambda entry: entry[0]))
+
+
+def _routes(result: ResultDirectory, payload: int) -> dict[tuple[str, str], Route]:
+    """The routes of all flows that have finished, by sender and receiver."""
+    links = result.topology.links.select("rate_bps", "delay_ps").rows()
+    pairs = result.flows.drop_nulls("sender_finish_ps").select("src", "dst").unique().rows()
+    paths = result.topology.shortest_paths(pairs)
+    return {pair: Route.of([links[link] for link in path], payload) for pair, path in zip(pairs, paths, strict=True)}
 
 
 def _ports_of_tags(traffic: Iterable[dict[str, Any]]) -> dict[str, str]:
@@ -118,34 +132,3 @@ def _pfc_lines(result: ResultDirectory) -> Iterator[str]:
         pl.concat([begins, ends]).with_columns(pl.col("time_ps") // _PS_PER_NS).sort("time_ps", maintain_order=True)
     )
     return (" ".join(map(str, row)) for row in events.iter_rows())
-
-
-class _Paths:
-    """Shortest paths by number of links, found from one source at a time; hosts do not forward."""
-
-    def __init__(self, topology: Topology, payload: int) -> None:
-        self._payload = payload
-        self._hosts = set(topology.nodes.filter(kind="host")["name"])
-        self._links: defaultdict[str, list[tuple[str, int, int]]] = defaultdict(list)
-        for end, peer, rate, delay in topology.egress_ports.select("node", "peer", "rate_bps", "delay_ps").iter_rows():
-            self._links[end].append((peer, rate, delay // _PS_PER_NS))
-        self._known: dict[str, dict[str, Route]] = {}
-
-    def between(self, source: str, destination: str) -> Route:
-        if source not in self._known:
-            self._known[source] = self._search(source)
-        return self._known[source][destination]
-
-    def _search(self, source: str) -> dict[str, Route]:
-        found = {source: Route(0, 0, 2**63)}
-        frontier = deque([source])
-        while frontier:
-            here = frontier.popleft()
-            for peer, rate, delay in self._links[here]:
-                if peer not in found:
-                    so_far = found[here]
-                    packet = self._payload * 8 * _NS_PER_SECOND // rate
-                    found[peer] = Route(so_far.delay_ns + delay, so_far.packet_ns + packet, min(so_far.rate_bps, rate))
-                    if peer not in self._hosts:
-                        frontier.append(peer)
-        return found

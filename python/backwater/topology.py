@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from functools import cached_property
 from typing import Any, Final
 
 import polars as pl
+
+from backwater import _core
 
 _NODES: Final = {"name": pl.String, "kind": pl.String, "layer": pl.Int64}
 _LINKS: Final = {
@@ -37,7 +40,10 @@ class Topology:
             if it does not come back). Empty also for results of versions that did not write them down.
     """
 
-    def __init__(self, document: dict[str, Any]) -> None:
+    def __init__(self, text: str) -> None:
+        """Reads the text of a `topology.json`."""
+        self._text = text
+        document: dict[str, Any] = json.loads(text)
         self.nodes = pl.DataFrame(document["nodes"], schema=_NODES)
         self.links = pl.DataFrame(document["links"], schema=_LINKS)
         self.faults = pl.DataFrame(document.get("faults", []), schema=_FAULTS)
@@ -87,6 +93,16 @@ class Topology:
         for port, peer in self.ports.items():
             ports.setdefault(peer, []).append(port)
         return ports
+
+    def shortest_paths(self, pairs: list[tuple[str, str]]) -> list[list[int]]:
+        """For each pair of hosts, the rows of `links` from the first to the second, as packets go while none is down.
+
+        Of several paths with as few links it is the one that leaves every node through the first port.
+
+        Raises:
+            ValueError: If a host does not exist, or a pair has no path.
+        """
+        return _core.shortest_paths(self._text, pairs)
 
     @cached_property
     def egress_ports(self) -> pl.DataFrame:

@@ -393,6 +393,7 @@ def test_files_that_are_no_configuration(tmp_path: Path) -> None:
         ('{"PORT":\n{"a": {\n}}}', ":2: PORT|a: speed is missing"),
         ("[" * 100_000, "no configuration"),
         ('{"PORT": ' + "1" * 5000 + "}", "no configuration"),
+        ('{"PORT": "\\ud800"}', "no configuration"),
         ("\udcff", "not a text in UTF-8"),
     ):
         path.write_bytes(text.encode("utf-8", errors="surrogateescape"))
@@ -415,6 +416,14 @@ def test_files_that_are_no_configuration(tmp_path: Path) -> None:
         outcome = check(SONIC / "sn5610n.json", "--lookup", rows)
         assert outcome.exit_code == 2
         assert message in " ".join(outcome.output.split()), outcome.output
+
+
+def test_what_is_given_twice_is_refused_within_one_table_that_matters(tmp_path: Path) -> None:
+    path = edited(tmp_path, put("PORT", "Ethernet0", "history", [{"at": 1}, {"at": 2}]))
+    path.write_text(path.read_text().replace("{", '{"OTHER": {"a": "{", "a": 2},\n', 1))
+    assert check(path).exit_code == 0
+    path.write_text(path.read_text().replace('"at": 1', '"at": 1, "at": 3'))
+    assert "config_db.json:2: PORT|Ethernet0|history|0|at: has been given before, in line 2" in check(path).output
 
 
 def test_the_formula_names_what_it_does_not_know() -> None:

@@ -1,7 +1,16 @@
+import itertools
+import json
+from collections import deque
 from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import backwater
 from backwater import Result, _core, hpcc
+from backwater.topology import Topology
 
 # Alone from h0 to h2: 2 x 2 µs of propagation, 2 x 80 ns for a 1000 B packet, (10,000 + 10 x 48) B at 100 Gb/s.
 # The flow from h0 to h1 has one packet more, of 1 B.
@@ -66,3 +75,63 @@ def test_addresses_carry_on_beyond_256_nodes() -> None:
         "0b010001",
         "0b012c01",
     ]
+
+
+def fabric(kinds: list[str], links: list[tuple[int, int]]) -> dict[str, Any]:
+    """Nodes of these kinds, named by their numbers, and links between them."""
+    ports = [0] * len(kinds)
+
+    def end(side: str, node: int) -> dict[str, Any]:
+        ports[node] += 1
+        return {side: str(node), f"{side}_port": ports[node] - 1, f"{side}_interface": None}
+
+    nodes = [{"name": str(number), "kind": kind, "layer": 0} for number, kind in enumerate(kinds)]
+    rest = {"rate_bps": 10**9, "delay_ps": 1000}
+    return {"nodes": nodes, "links": [end("a", a) | end("b", b) | rest for a, b in links], "faults": []}
+
+
+def found_one_by_one(topology: dict[str, Any], source: str) -> dict[str, list[int]]:
+    """The links to every node that can be reached, found in the order of their ports."""
+    forwards = {node["name"]: node["kind"] != "host" for node in topology["nodes"]}
+    found: dict[str, list[int]] = {source: []}
+    frontier = deque([source])
+    while frontier:
+        here = frontier.popleft()
+        for number, link in enumerate(topology["links"]):
+            peer = {link["a"]: link["b"], link["b"]: link["a"]}.get(here)
+            if peer is not None and peer not in found:
+                found[peer] = [*found[here], number]
+                if forwards[peer]:
+                    frontier.append(peer)
+    return found
+
+
+@st.composite
+def fabrics(draw: st.DrawFn) -> dict[str, Any]:
+    kinds = draw(st.lists(st.sampled_from(["host", "relay", "switch"]), min_size=4, max_size=9))
+    # Hosts that do not relay are linked to switches alone, as wherever all hosts reach each other.
+    pairs = itertools.permutations(range(len(kinds)), 2)
+    ends = [(a, b) for a, b in pairs if "switch" in (kinds[a], kinds[b]) or kinds[a] == kinds[b] == "relay"]
+    return fabric(kinds, draw(st.lists(st.sampled_from(ends), min_size=6, max_size=20)) if ends else [])
+
+
+@given(fabrics())
+def test_routes_are_those_that_a_search_from_the_sender_finds_first(document: dict[str, Any]) -> None:
+    topology = Topology(json.dumps(document))
+    hosts = [node["name"] for node in document["nodes"] if node["kind"] != "switch"]
+    for source, target in itertools.permutations(hosts, 2):
+        expected = found_one_by_one(document, source).get(target)
+        if expected is None:
+            with pytest.raises(ValueError, match=f"no path leads from {source} to {target}"):
+                topology.shortest_paths([(source, target)])
+        else:
+            assert topology.shortest_paths([(source, target)]) == [expected]
+
+
+def test_of_equal_paths_the_first_ports_tell_the_rate() -> None:
+    links = [(4 * 10**9, 2_000_999), (10**9, 1_000_999)]
+    route = hpcc.Route.of(links, 1000)
+    # Delays and times of packets are cut to whole ns, link by link.
+    assert route == hpcc.Route(2000 + 1000, 2000 + 8000, 10**9)
+    # Two packets of 1000 B and one of 1 B, each with its header, over the slowest link.
+    assert route.stand_alone_ns(2001, 1000) == 2 * 3000 + 10_000 + (2001 + 3 * 48) * 8

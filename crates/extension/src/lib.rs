@@ -16,7 +16,8 @@ use backwater_results::{BUILD, RunError, SCHEMA_VERSION, topology_json};
 use backwater_scenario::diagnostic::closest;
 use backwater_scenario::workload::chosen;
 use backwater_scenario::{
-    Diagnostic, Document as Written, Plan as CheckedPlan, Scenario, Setting, Severity, explain, hpcc, read_quantity,
+    Diagnostic, Document as Written, JsonKey, Plan as CheckedPlan, Scenario, Setting, Severity, explain, hpcc,
+    read_quantity,
 };
 pub use pyo3;
 use pyo3::create_exception;
@@ -367,6 +368,19 @@ fn convert_hpcc(topology: &str, flows: &str, config: Option<&str>, output: &str)
     })
 }
 
+/// The keys of a JSON text with their lines.
+#[pyfunction]
+fn json_keys(text: &str) -> PyResult<Vec<JsonKey>> {
+    backwater_scenario::json_keys(text).map_err(PyValueError::new_err)
+}
+
+/// The links of a shortest path for every pair of hosts of a `topology.json`.
+#[pyfunction]
+#[allow(clippy::needless_pass_by_value, reason = "arguments come as owned values")]
+fn shortest_paths(py: Python<'_>, topology: &str, pairs: Vec<(String, String)>) -> PyResult<Vec<Vec<usize>>> {
+    py.detach(|| backwater_results::shortest_paths(topology, &pairs)).map_err(PyValueError::new_err)
+}
+
 /// Those of `names` that a list of names and patterns means, as in scenarios.
 #[pyfunction]
 #[allow(clippy::needless_pass_by_value, reason = "arguments come as owned values")]
@@ -506,6 +520,8 @@ pub fn fill(module: &Bound<'_, PyModule>) -> PyResult<()> {
         wrap_pyfunction!(export_perfetto, module)?,
         wrap_pyfunction!(export_pcapng, module)?,
         wrap_pyfunction!(build_view, module)?,
+        wrap_pyfunction!(json_keys, module)?,
+        wrap_pyfunction!(shortest_paths, module)?,
         wrap_pyfunction!(chosen_names, module)?,
         wrap_pyfunction!(quantity, module)?,
         wrap_pyfunction!(version, module)?,

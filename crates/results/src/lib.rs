@@ -33,7 +33,7 @@ pub use roles::{FlowRole, Roles};
 pub use run::{Progress, Run, RunError};
 pub use summary::{Audit, DeadFlow, DeadQueue, DeadlockReport, FlowCounts, Outcome, Summary};
 pub use tables::SCHEMA_VERSION;
-pub use topology::topology_json;
+pub use topology::{shortest_paths, topology_json};
 
 /// What the library was built from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

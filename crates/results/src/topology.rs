@@ -1,44 +1,59 @@
-//! `topology.json`: the fabric by name, for pictures.
+//! `topology.json`: the fabric by name, for pictures and paths.
 
-use backwater_engine::Time;
-use backwater_fabric::ids::NodeId;
-use backwater_fabric::network::routes::Wiring;
-use backwater_fabric::network::spec::{NetworkSpec, NodeKind};
+use backwater_engine::{Duration, Rate, Time};
+use backwater_fabric::ids::{NodeId, PortId, PortIx};
+use backwater_fabric::network::routes::{Routes, Wiring};
+use backwater_fabric::network::spec::{LinkSpec, NetworkSpec, NodeKind, NodeSpec};
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use std::collections::HashMap;
+
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "NodeKind", rename_all = "lowercase")]
+enum Kind {
+    Host,
+    Relay,
+    Switch,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Node {
+    name: String,
+    #[serde(with = "Kind")]
+    kind: NodeKind,
+    layer: u32,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Link {
+    a: String,
+    a_port: PortIx,
+    a_interface: Option<String>,
+    b: String,
+    b_port: PortIx,
+    b_interface: Option<String>,
+    rate_bps: u64,
+    delay_ps: u64,
+}
 
 /// Nodes (`name`; `kind`: `host`, `relay` for a host that relays, or `switch`; `layer`: hops from the nearest host) and links (`a`, `b`, `rate_bps`, `delay_ps`, and the ports at both ends: their
 /// numbers, and their names if they have any), and when links fail (`faults`: `link`, its place in the list; `down_ps`; `up_ps`, null if it does not come back).
 pub fn topology_json(spec: &NetworkSpec) -> Value {
     let wiring = Wiring::new(&spec.nodes, &spec.links);
-    let kind = |kind| match kind {
-        NodeKind::Host => "host",
-        NodeKind::Relay => "relay",
-        NodeKind::Switch => "switch",
+    let node =
+        |(id, node): (NodeId, &NodeSpec)| Node { name: node.name.clone(), kind: node.kind, layer: wiring.layer(id) };
+    let nodes: Vec<Node> = (0..).map(NodeId).zip(&spec.nodes).map(node).collect();
+    let end = |port: PortId| {
+        let port = &wiring.ports[port.0 as usize];
+        let name = spec.nodes[port.node.0 as usize].name.clone();
+        (name, port.ix, spec.interfaces.get(&(port.node, port.ix)).cloned())
     };
-    let nodes: Vec<Value> = (0..)
-        .map(NodeId)
-        .zip(&spec.nodes)
-        .map(|(id, node)| json!({ "name": node.name, "kind": kind(node.kind), "layer": wiring.layer(id) }))
-        .collect();
-    let mut next_port = vec![0; spec.nodes.len()];
-    let mut port = |node: NodeId| {
-        let next = &mut next_port[node.0 as usize];
-        *next += 1;
-        *next - 1
+    let link = |(link, [a, b]): (&LinkSpec, &[PortId; 2])| {
+        let ((a, a_port, a_interface), (b, b_port, b_interface)) = (end(*a), end(*b));
+        let (rate_bps, delay_ps) = (link.rate.bps(), link.delay.ps());
+        Link { a, a_port, a_interface, b, b_port, b_interface, rate_bps, delay_ps }
     };
-    let links: Vec<Value> = spec
-        .links
-        .iter()
-        .map(|link| {
-            let name = |node: NodeId| &spec.nodes[node.0 as usize].name;
-            let (a_port, b_port) = (port(link.a), port(link.b));
-            json!({
-                "a": name(link.a), "a_port": a_port, "a_interface": spec.interfaces.get(&(link.a, a_port)),
-                "b": name(link.b), "b_port": b_port, "b_interface": spec.interfaces.get(&(link.b, b_port)),
-                "rate_bps": link.rate.bps(), "delay_ps": link.delay.ps(),
-            })
-        })
-        .collect();
+    let links: Vec<Link> = spec.links.iter().zip(&wiring.links).map(link).collect();
     let faults: Vec<Value> = spec
         .faults
         .iter()
@@ -48,4 +63,97 @@ pub fn topology_json(spec: &NetworkSpec) -> Value {
         })
         .collect();
     json!({ "nodes": nodes, "links": links, "faults": faults })
+}
+
+/// What [`shortest_paths`] reads of it.
+#[derive(Deserialize)]
+struct Topology {
+    nodes: Vec<Node>,
+    links: Vec<Link>,
+}
+
+/// For every pair of hosts, the links from the first to the second by their places in the list of links: the routes of the network while no link is down
+/// and none is set by hand. Only switches and hosts that relay are passed through. Of several paths with as few links it is the one that leaves every node
+/// through the first port. `topology` is the text of a `topology.json`.
+///
+/// # Errors
+/// A text that is none, a name that no node has, and a pair without a path, or with a switch.
+pub fn shortest_paths(topology: &str, pairs: &[(String, String)]) -> Result<Vec<Vec<usize>>, String> {
+    let Topology { nodes, links } = serde_json::from_str(topology).map_err(|error| format!("no topology: {error}"))?;
+    let numbers: HashMap<&str, NodeId> = nodes.iter().map(|node| node.name.as_str()).zip((0..).map(NodeId)).collect();
+    let number = |name: &str| numbers.get(name).copied().ok_or_else(|| format!("there is no node \"{name}\""));
+    let node = |node: &Node| NodeSpec { name: node.name.clone(), kind: node.kind };
+    let link = |link: &Link| {
+        let (rate, delay) = (Rate::from_bps(link.rate_bps), Duration::from_ps(link.delay_ps));
+        Ok(LinkSpec { a: number(&link.a)?, b: number(&link.b)?, rate, delay, error_rate: 0.0 })
+    };
+    let specs: Vec<NodeSpec> = nodes.iter().map(node).collect();
+    let wiring = Wiring::new(&specs, &links.iter().map(link).collect::<Result<Vec<_>, String>>()?);
+    let routes = Routes::new(&specs, &wiring);
+    let mut link_of = vec![0; wiring.ports.len()];
+    for (link, [a, b]) in wiring.links.iter().enumerate() {
+        (link_of[a.0 as usize], link_of[b.0 as usize]) = (link, link);
+    }
+    let path = |(source, target): &(String, String)| {
+        let mut node = number(source)?;
+        let way = routes.path(&wiring, node, &[], number(target)?, |_, ports| ports[0]);
+        let links = way.ok_or_else(|| format!("no path leads from {source} to {target}"))?.into_iter().map(|ix| {
+            let port = &wiring.of(node)[usize::from(ix)];
+            node = wiring.peer(port);
+            link_of[port.id.0 as usize]
+        });
+        Ok(links.collect())
+    };
+    pairs.iter().map(path).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    /// Hosts `h`, hosts that relay `r`, and switches `s`, with links between them in this order.
+    fn paths(links: &[&str], pairs: &[(&str, &str)]) -> Result<Vec<Vec<usize>>, String> {
+        let ends = || links.iter().map(|link| link.split_once('-').expect("two ends"));
+        let kind = |name: &str| match &name[..1] {
+            "h" => "host",
+            "r" => "relay",
+            _ => "switch",
+        };
+        let names: BTreeSet<&str> = ends().flat_map(|(a, b)| [a, b]).collect();
+        let nodes: Vec<_> = names.iter().map(|name| json!({ "name": name, "kind": kind(name), "layer": 0 })).collect();
+        let link = |(a, b)| {
+            json!({
+                "a": a, "a_port": 0, "a_interface": null, "b": b, "b_port": 0, "b_interface": null,
+                "rate_bps": 1_000_000_000_u64, "delay_ps": 1000
+            })
+        };
+        let topology = json!({ "nodes": nodes, "links": ends().map(link).collect::<Vec<_>>(), "faults": [] });
+        let pairs: Vec<_> = pairs.iter().map(|(a, b)| ((*a).into(), (*b).into())).collect();
+        shortest_paths(&topology.to_string(), &pairs)
+    }
+
+    #[test]
+    fn of_equal_paths_the_first_ports_count() {
+        let links = ["h0-s0", "h1-s1", "s0-s3", "s0-s2", "s2-s1", "s3-s1", "s3-s1"];
+        let found = paths(&links, &[("h0", "h1"), ("h1", "h0"), ("h0", "h0")]);
+        assert_eq!(found, Ok(vec![vec![0, 2, 5, 1], vec![1, 4, 3, 0], vec![]]));
+    }
+
+    #[test]
+    fn hosts_are_passed_through_if_they_relay() {
+        for (middle, expected) in [("h", vec![0, 3, 4, 5]), ("r", vec![0, 1, 2, 5])] {
+            let links = ["h0-s0", "s0-h1", "h1-s1", "s0-s2", "s2-s1", "s1-h2"]
+                .map(|link| link.replace("h1", &format!("{middle}1")));
+            assert_eq!(paths(&links.each_ref().map(String::as_str), &[("h0", "h2")]), Ok(vec![expected]));
+        }
+    }
+
+    #[test]
+    fn what_has_no_path_is_refused() {
+        let links = ["h0-s0", "h1-s1"];
+        assert_eq!(paths(&links, &[("h0", "h1")]), Err("no path leads from h0 to h1".into()));
+        assert_eq!(paths(&links, &[("h0", "h2")]), Err("there is no node \"h2\"".into()));
+        assert!(shortest_paths("{}", &[]).is_err_and(|error| error.starts_with("no topology: missing field")));
+    }
 }

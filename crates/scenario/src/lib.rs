@@ -18,7 +18,7 @@ pub mod workload;
 
 pub use diagnostic::{Diagnostic, Severity};
 pub use document::check::read_quantity;
-pub use document::{Document, Origin};
+pub use document::{Document, JsonKey, Origin, json_keys};
 pub use effective::Effective;
 pub use explain::{Setting, explain};
 pub use plan::Plan;

@@ -63,7 +63,7 @@ def unanswerable(content: Content, scenario: Scenario, resolved: Mapping[str, An
     """What a file asks of a run that samples no such thing, or has no such node or traffic."""
     probes, traffic = resolved["probes"], resolved["traffic"]
     tags = {tag for part in traffic for tag in (part["tag"] or part["kind"], *part.get("port_tags", {}).values())}
-    topology = Topology(json.loads(scenario.plan.topology()))
+    topology = Topology(scenario.plan.topology())
     for path, asked in _asked(content):
         if isinstance(asked, SampleMeasure | Throughput | Queue | RelayedMeasure):
             message = "there are no samples to take it from"

@@ -10,12 +10,12 @@ from __future__ import annotations
 import difflib
 import json
 import re
-from bisect import bisect
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from backwater import _core
 from backwater.headroom.plan import metres
 
 # What SONiC takes where PORT says nothing.
@@ -145,41 +145,15 @@ def read(path: Path, lookup: Path | None = None) -> Config:
     text = _text(path)
     try:
         tables = json.loads(text)
+        keys = _core.json_keys(text)
     except json.JSONDecodeError as error:
         raise SonicError([f"{path}:{error.lineno}:{error.colno}: not JSON: {error.msg}"]) from None
-    except (ValueError, RecursionError) as error:  # numbers of thousands of digits, and a thousand brackets
+    except (ValueError, RecursionError) as error:  # numbers of thousands of digits, and hundreds of brackets
         raise SonicError([f"{path}: no configuration: {error}"]) from None
     if not isinstance(tables, dict):
         raise SonicError([f"{path}: must be a table of tables, as config_db.json is"])
     rows = _lookup(lookup) if lookup is not None else None
-    return _Reader(path, tables, _places(path, text), rows).config()
-
-
-def _places(path: Path, text: str) -> dict[str, int]:
-    """The line of every table, entry and field of a text in JSON by its place, as `PORT|Ethernet0|mtu`.
-
-    Raises:
-        SonicError: If something is given twice, of which JSON would take the last.
-    """
-    starts = [found.end() for found in re.finditer("\n", text)]
-    lines: dict[str, int] = {}
-    findings = []
-    keys: list[str] = []
-    depth = 0
-    for found in re.finditer(r'"(?:[^"\\]|\\.)*"(?=(\s*:)?)|[][{}]', text):
-        if found[0] in "[{":
-            depth += 1
-        elif found[0] in "]}":
-            depth -= 1
-        elif found[1]:
-            keys[depth - 1 :] = [json.loads(found[0])]
-            place, line = "|".join(keys), bisect(starts, found.start()) + 1
-            if place in lines and keys[0] in _TABLES:
-                findings.append(f"{path}:{line}: {place}: has been given before, in line {lines[place]}")
-            lines[place] = line
-    if findings:
-        raise SonicError(findings)
-    return lines
+    return _Reader(path, tables, keys, rows).config()
 
 
 def _text(path: Path) -> str:
@@ -196,16 +170,22 @@ class _Reader:
         self,
         path: Path,
         tables: Mapping[str, Any],
-        places: Mapping[str, int],
+        keys: Iterable[tuple[list[str], int]],
         rows: Mapping[tuple[int, float], Profile] | None,
     ) -> None:
         self._path = path
         self._tables = tables
-        self._places = places
         self._rows = rows
         self._findings: list[str] = []
         self._gaps: list[str] = []
         self._warnings: list[str] = []
+        # The line of every table, entry and field by its place, as `PORT|Ethernet0|mtu`.
+        self._places: dict[str, int] = {}
+        for key, line in keys:
+            place = "|".join(key)
+            before, self._places[place] = self._places.get(place), line
+            if before and key[0] in _TABLES:  # JSON would take the last
+                self._refuse(place, f"has been given before, in line {before}")
 
     def config(self) -> Config:
         for name in (name for name in self._tables if name not in _TABLES):

@@ -4,8 +4,11 @@
 //! where is the business of [`check`](check::check).
 
 pub(crate) mod check;
+mod json;
 mod layers;
 mod set;
+
+pub use json::{JsonKey, json_keys};
 
 use crate::diagnostic::Diagnostic;
 use serde_json::Value;
@@ -243,9 +246,14 @@ impl Lines<'_> {
     /// Line and column, counted from 1, of the byte `offset`.
     fn position(&self, offset: usize) -> (u32, u32) {
         let offset = (0..=offset.min(self.text.len())).rev().find(|&at| self.text.is_char_boundary(at)).unwrap_or(0);
-        let line = self.starts.partition_point(|&start| start <= offset);
-        let column = self.text[self.starts[line - 1]..offset].chars().count();
-        (line as u32, column as u32 + 1)
+        let line = self.line(offset);
+        let column = self.text[self.starts[line as usize - 1]..offset].chars().count();
+        (line, column as u32 + 1)
+    }
+
+    /// The line of the byte `offset`.
+    fn line(&self, offset: usize) -> u32 {
+        self.starts.partition_point(|&start| start <= offset) as u32
     }
 
     fn end(&self) -> (u32, u32) {
