@@ -17,7 +17,7 @@ export PIP_QUIET := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: $(PAGE) help node toolchain setup demo test test-viewer test-wireshark viewer lint format bench bench-binaries bench-compare bench-costs bench-instructions bench-threads docs fuzz mutants mutants-all clean
+.PHONY: $(PAGE) help node toolchain setup demo test test-cluster test-viewer test-wireshark viewer lint format bench bench-binaries bench-compare bench-costs bench-instructions bench-threads docs fuzz mutants mutants-all clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -61,6 +61,10 @@ test-viewer: setup $(PAGE) ## Run the tests of the viewer, which need Node and C
 	cd viewer && npm test --silent
 	$(BIN)/pip install --quiet "playwright>=1.65,<2"
 	$(BIN)/pytest tests/viewer
+
+test-cluster: setup ## Run the tests of sweeps on Ray and by submitit, which are installed for it
+	$(BIN)/pip install --quiet "ray>=2.60,<3" "submitit>=1.5,<2"
+	$(BIN)/pytest tests/cluster
 
 test-wireshark: setup ## Run the tests that need tshark, which must be there (Debian: tshark)
 	@command -v tshark >/dev/null || { echo "These tests need tshark: install Wireshark (Debian: apt install tshark)." >&2; exit 1; }
