@@ -22,7 +22,7 @@ export PIP_QUIET := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: $(PAGE) help node toolchain setup demo test test-viewer test-wheel test-wireshark viewer wheel sdist lint format bench bench-binaries bench-compare bench-costs bench-instructions bench-threads docs fuzz mutants mutants-all clean
+.PHONY: $(PAGE) help node toolchain setup demo test test-viewer test-wheel test-wireshark viewer wheel sdist release publish lint format bench bench-binaries bench-compare bench-costs bench-instructions bench-threads docs fuzz mutants mutants-all clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -81,6 +81,14 @@ sdist: toolchain $(BIN)/maturin ## Build the source distribution into dist/
 
 test-wheel: setup wheel sdist ## Install the wheel and the source distribution outside the clone, and run Backwater there
 	DIST=$(DIST) $(BIN)/pytest tests/wheel
+
+release: setup ## Build and check everything of VERSION=X.Y.Z, commit and tag it; nothing is uploaded
+	$(BIN)/pip install --quiet 'twine>=7,<8'
+	$(BIN)/python release/release.py "$(VERSION)"
+
+publish: ## Upload what `make release VERSION=X.Y.Z` made
+	@ls dist/$(VERSION)/backwater-$(VERSION).tar.gz >/dev/null || { echo "There is no release $(VERSION) in dist/: make release VERSION=X.Y.Z makes one." >&2; exit 1; }
+	$(BIN)/twine upload dist/$(VERSION)/*
 
 lint: setup ## Check format, style and types
 	cargo fmt --all --check
