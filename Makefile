@@ -10,6 +10,11 @@ OLD := bench-results/previous.json
 FUZZ_SECONDS ?= 600
 # The page of the viewer, as it is built.
 PAGE := viewer/dist/index.html
+# Where wheels and source distributions go, and what a wheel is built for: this machine.
+DIST ?= dist
+TARGET ?= $(shell uname -m)-unknown-linux-gnu
+# The oldest Rust that compiles Backwater.
+RUST := $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 # Where `make mutants-all` builds, apart from all else, and writes what it found.
 MUTANTS := target/mutants-all
 
@@ -17,13 +22,13 @@ export PIP_QUIET := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: $(PAGE) help node toolchain setup demo test test-cluster test-viewer test-wireshark viewer lint format bench bench-binaries bench-compare bench-costs bench-instructions bench-threads docs fuzz mutants mutants-all clean
+.PHONY: $(PAGE) help node toolchain setup demo test test-cluster test-viewer test-wheel test-wireshark viewer wheel sdist release publish lint format bench bench-binaries bench-compare bench-costs bench-instructions bench-threads docs fuzz mutants mutants-all clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 toolchain:
-	@command -v cargo >/dev/null || { echo "Backwater needs Rust 1.95 or later: install it from https://rustup.rs, then try again." >&2; exit 1; }
+	@command -v cargo >/dev/null || { echo "Backwater needs Rust $(RUST) or later: install it from https://rustup.rs, then try again." >&2; exit 1; }
 	@command -v $(PYTHON) >/dev/null || { echo "Backwater needs Python 3.11 or later, and there is no $(PYTHON): install it, or name another one with make PYTHON=..." >&2; exit 1; }
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Backwater needs Python 3.11 or later, but $(PYTHON) is $$($(PYTHON) --version): name another one with make PYTHON=..." >&2; exit 1; }
 	@$(PYTHON) -c 'import venv, ensurepip' 2>/dev/null || { echo "$(PYTHON) cannot make virtual environments: install its venv package (Debian: python3-venv)." >&2; exit 1; }
@@ -69,6 +74,25 @@ test-cluster: setup ## Run the tests of sweeps on Ray and by submitit, which are
 test-wireshark: setup ## Run the tests that need tshark, which must be there (Debian: tshark)
 	@command -v tshark >/dev/null || { echo "These tests need tshark: install Wireshark (Debian: apt install tshark)." >&2; exit 1; }
 	$(BIN)/pytest tests/wireshark
+
+wheel: toolchain $(BIN)/maturin ## Build the wheel into dist/; with TARGET=aarch64-unknown-linux-gnu that for arm64
+	@test -d "$$(rustc --print target-libdir --target $(TARGET))" || { echo "Rust cannot compile for $(TARGET) yet: rustup target add $(TARGET)" >&2; exit 1; }
+	$(BIN)/pip install --quiet 'maturin[zig]>=1.16,<2'
+	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/maturin build --release --locked --strip --zig --compatibility manylinux_2_17 --target $(TARGET) --out $(DIST)
+
+sdist: toolchain $(BIN)/maturin ## Build the source distribution into dist/
+	$(BIN)/maturin sdist --out $(DIST)
+
+test-wheel: setup wheel sdist ## Install the wheel and the source distribution outside the clone, and run Backwater there
+	DIST=$(DIST) $(BIN)/pytest tests/wheel
+
+release: setup ## Build and check everything of VERSION=X.Y.Z, commit and tag it; nothing is uploaded
+	$(BIN)/pip install --quiet 'twine>=7,<8'
+	$(BIN)/python release/release.py "$(VERSION)"
+
+publish: ## Upload what `make release VERSION=X.Y.Z` made
+	@ls dist/$(VERSION)/backwater-$(VERSION).tar.gz >/dev/null || { echo "There is no release $(VERSION) in dist/: make release VERSION=X.Y.Z makes one." >&2; exit 1; }
+	$(BIN)/twine upload dist/$(VERSION)/*
 
 lint: setup ## Check format, style and types
 	cargo fmt --all --check
