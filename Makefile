@@ -91,7 +91,7 @@ release: setup ## Build and check everything of VERSION=X.Y.Z, commit and tag it
 	$(BIN)/python release/release.py "$(VERSION)"
 
 publish: ## Upload what `make release VERSION=X.Y.Z` made
-	@ls dist/$(VERSION)/backwater-$(VERSION).tar.gz >/dev/null || { echo "There is no release $(VERSION) in dist/: make release VERSION=X.Y.Z makes one." >&2; exit 1; }
+	@git rev-parse --quiet --verify "refs/tags/v$(VERSION)" >/dev/null && ls dist/$(VERSION)/backwater-$(VERSION).tar.gz >/dev/null || { echo "There is no release $(VERSION) in dist/: make release VERSION=X.Y.Z makes one." >&2; exit 1; }
 	$(BIN)/twine upload dist/$(VERSION)/*
 
 lint: setup ## Check format, style and types

@@ -13,6 +13,7 @@ import shutil
 import subprocess
 import sys
 import tomllib
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
@@ -102,6 +103,19 @@ def check_clean() -> None:
         raise ReleaseError(f"there are changes that are not committed:\n{changed}\nCommit them, or `git stash -u`")
 
 
+def head() -> str:
+    """The commit that is checked out."""
+    return answer("git", "rev-parse", "HEAD")
+
+
+def take_back(before: str, files: Sequence[Path]) -> None:
+    """Undoes the change of some files, and the commit of it unless there are later ones; all else stays as it is."""
+    if head() != before and answer("git", "rev-parse", "HEAD~") == before:
+        run("git", "reset", "--quiet", "--soft", before)
+    if head() == before:
+        run("git", "restore", "--staged", "--worktree", "--source", before, "--", *map(str, files))
+
+
 def is_installed(target: str) -> bool:
     """Whether Rust can compile for a target."""
     return Path(answer("rustc", "--print", "target-libdir", "--target", target)).is_dir()
@@ -140,16 +154,19 @@ def release(version: str) -> None:
     check_clean()
     if answer("git", "tag", "--list", f"v{version}"):
         raise ReleaseError(f"there is a tag v{version} already: take another version, or delete it")
-    before = answer("git", "rev-parse", "HEAD")
+    before = head()
     try:
         for file, content in changes.items():
             file.write_text(content, encoding="utf-8")
         run("git", "commit", "--quiet", "--all", "--message", f"Version {version}")
+        commit = head()
         dist = build(version)
         check_clean()
-        run("git", "tag", "--annotate", f"v{version}", "--message", f"Backwater {version}")
+        if head() != commit:
+            raise ReleaseError("there are commits that were made meanwhile: what was built is not what they hold")
+        run("git", "tag", "--annotate", f"v{version}", "--message", f"Backwater {version}", commit)
     except BaseException:
-        run("git", "reset", "--quiet", "--hard", before)
+        take_back(before, [*changes])
         raise
     print(f"\nBackwater {version} is committed and tagged as v{version}. In {dist}:")
     for file in sorted(dist.iterdir()):

@@ -206,6 +206,30 @@ def test_what_cannot_be_checked_is_code_2(kinds: Path, condition: str, words: st
     assert f"│ {condition}\n" in outcome.stderr
 
 
+@pytest.mark.parametrize("outcome", ["interrupted", "write-error", "violation"])
+def test_a_run_that_is_not_whole_or_broke_a_rule_cannot_be_checked(two: Path, outcome: str) -> None:
+    made(two / "b2", 2, SLOW, fct=(8,), outcome=outcome)
+    found = failing(two, "fct.mean > 1 s")
+    assert found.exit_code == 2
+    assert f"mtu 9 KB, seed 2 ({two / 'b2'}) cannot be checked: {outcome} at " in found.stderr
+
+
+@pytest.mark.parametrize("outcome", ["deadlock", "stalled", "time-limit"])
+def test_other_ends_are_results_like_any_other(two: Path, outcome: str) -> None:
+    made(two / "b2", 2, SLOW, fct=(8,), outcome=outcome)
+    assert failing(two, "fct.mean > 1 s").exit_code == 0
+
+
+def test_groups_with_other_seeds_are_told(two: Path) -> None:
+    (two / "b2").rename(two / "kept")
+    made(two / "kept", 3, SLOW, fct=(8,))
+    found = failing(two, "fct.mean > 300% of 1", "fct.mean > 1 s")
+    assert found.exit_code == 0
+    note = '"mtu 9 KB" has seed 1, 3, "mtu 1000 B" seed 1–2: their traffic is not the same'
+    assert found.stderr.count(note) == 1
+    assert "their traffic" not in failing(two, "fct.mean > 1 s").stderr
+
+
 def test_a_seed_without_a_value_is_named(two: Path) -> None:
     made(two / "b3", 3, SLOW, fct=(None,))
     outcome = failing(two, "fct.mean > 1 s")

@@ -91,6 +91,26 @@ def test_what_is_not_committed_prevents_it_and_stays(repository: Path, file: str
     assert (repository / file).read_text().endswith("- More.\n")
 
 
+@pytest.mark.parametrize("is_committed", [False, True])
+def test_what_is_changed_while_it_is_built_prevents_it_and_stays(
+    repository: Path, monkeypatch: pytest.MonkeyPatch, is_committed: bool
+) -> None:
+    def build(_: str) -> Path:
+        (repository / "code.py").write_text("new = True\n")
+        git(repository, "add", "code.py")
+        if is_committed:
+            git(repository, "commit", "-q", "-m", "Second")
+        return repository
+
+    monkeypatch.setattr(release, "build", build)
+    with pytest.raises(release.ReleaseError, match="made meanwhile" if is_committed else r"not committed:\n.*code\.py"):
+        release.release("1.0.0")
+    assert (repository / "code.py").read_text() == "new = True\n"
+    assert git(repository, "tag") == ""
+    log = git(repository, "log", "--format=%s").splitlines()
+    assert log == (["Second", "Version 1.0.0", "First"] if is_committed else ["First"])
+
+
 def test_a_tag_that_is_there_prevents_it(repository: Path) -> None:
     git(repository, "tag", "v1.0.0")
     with pytest.raises(release.ReleaseError, match=r"there is a tag v1\.0\.0 already"):

@@ -11,10 +11,11 @@ import pytest
 from backwater import Result, _core
 from backwater.experiment.claims import Estimate
 from backwater.experiment.executors.local import Local
-from backwater.experiment.scheme_results import outcomes
+from backwater.experiment.scheme_results import outcomes, table
 from backwater.experiment.schemes import SLOTS, Scheme, Schemes
 from backwater.experiment.store import Store
 from backwater.experiment.sweep import run
+from backwater.kinds import kinds
 from conftest import command_line
 
 LEAVES = """
@@ -39,7 +40,7 @@ RELAYS = LEAVES.replace('kind = "leaf-spine"\nleaves = 2\nspines = 2\nhosts_per_
 RELAYS = RELAYS.replace('"h0"', '"h0.0"')
 
 
-def of(tmp_path: Path, text: str, slots: list[str] | None = None, seeds: tuple[int, ...] = (1,)) -> Schemes:
+def of(tmp_path: Path, text: str, slots: list[str] | None = None, seeds: int = 1) -> Schemes:
     path = tmp_path / "scenario.toml"
     path.write_text(text, encoding="utf-8")
     return Schemes.of(path, [], seeds, slots or [*SLOTS])
@@ -60,6 +61,11 @@ def registered() -> set[tuple[str, str]]:
         for slot, name in names.items()
         for variant in definitions[name]["oneOf"]
     }
+
+
+def test_every_slot_is_one_whose_mechanisms_are_put_in() -> None:
+    others = {"topology", "switch.scheduler", "host.scheduler"}
+    assert {*kinds()} == {*SLOTS.values()} | others
 
 
 def test_no_mechanism_is_forgotten(tmp_path: Path) -> None:
@@ -96,7 +102,7 @@ def test_what_cannot_run_there_says_why(tmp_path: Path) -> None:
 
 
 def test_mean_and_confidence_are_those_of_the_flows(tmp_path: Path) -> None:
-    schemes, store = of(tmp_path, LEAVES, ["flow control"], (1, 2, 3)), Store(tmp_path / "store")
+    schemes, store = of(tmp_path, LEAVES, ["flow control"], 3), Store(tmp_path / "store")
     chosen = [schemes.own, *(scheme for scheme in schemes.others if scheme.kind in {"none", "pyrrha"})]
     assert run(store, [job for scheme in chosen for job in scheme.jobs], Local(2)) == []
     found = outcomes(Schemes(schemes.name, chosen[0], chosen[1:]), store)
@@ -138,6 +144,17 @@ def test_one_command_makes_a_table_and_a_picture(tmp_path: Path, monkeypatch: py
     assert again.exit_code == 0
     assert Path("a.pdf").read_bytes().startswith(b"%PDF")
     assert sorted(Path("results/store/points").iterdir()) == before
+
+
+def test_seeds_follow_that_of_the_scenario(tmp_path: Path) -> None:
+    schemes = of(tmp_path, LEAVES.replace("[run]", "[run]\nseed = 7"), ["headroom"], 2)
+    assert [[job.scenario["run"]["seed"] for job in scheme.jobs] for scheme in schemes.all] == [[7, 8]] * 6
+
+
+def test_schemes_that_failed_are_not_taken_for_the_same(tmp_path: Path) -> None:
+    schemes, store = of(tmp_path, LEAVES, ["headroom"]), Store(tmp_path / "store")
+    assert table(schemes, outcomes(schemes, store)).note == ""
+    assert {row[2] for row in table(schemes, outcomes(schemes, store)).rows} == {"1 failed"}
 
 
 def test_mechanisms_without_effect_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

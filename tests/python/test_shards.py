@@ -1,10 +1,12 @@
 """Sweeps in parts, on stores that several processes write to or that are merged, and what is lost if one is killed."""
 
+import errno
 import json
 import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -13,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backwater import locks
+from backwater import Result, locks
 from backwater.experiment import sweep
 from backwater.experiment.executors.executor import LostError
 from backwater.experiment.executors.local import Local
@@ -112,18 +114,93 @@ def test_sweeps_that_begin_at_once_share_the_runs(alone: Path) -> None:
     command = [sys.executable, "-m", "backwater", "sweep", "grid.toml", "--store", "store", "-j", "1"]
     pipe = subprocess.PIPE
     both = [subprocess.Popen(command, cwd=alone, stdout=pipe, stderr=pipe, text=True) for _ in range(2)]
-    eventually(lambda: len(list((store.directory / "running").glob("*.lock"))) >= 2)
-    status = command_line("sweep", alone / "grid.toml", "--store", store.directory, "--status")
-    running = [line for line in status.stdout.splitlines() if "running" in line]
-    assert len(running) == 2
-    assert {str(process.pid) for process in both} == {line.split("process ")[1].split(",")[0] for line in running}
-    assert status.exit_code == 1
     for process in both:
         output, errors = process.communicate(timeout=120)
         assert process.returncode == 0, errors
         assert "12 completed" in output
-    logs = {path.parent.name: path.stat().st_mtime_ns for path in (store.directory / "points").glob("*/log.txt")}
-    assert len(logs) == 12
+    assert len(made(store)) == 12
+
+
+class Counting:
+    """Makes runs, and counts how often each."""
+
+    width = 2
+
+    def __init__(self, begun: list[str]) -> None:
+        self.begun = begun
+
+    def perform(self, directory: Path, base_dir: Path) -> int:
+        self.begun.append(directory.name[:24])
+        return Local(1).perform(directory, base_dir)
+
+    def stop(self) -> None:
+        """Nothing goes on."""
+
+
+def test_of_sweeps_at_once_none_makes_a_run_that_another_makes(tmp_path: Path) -> None:
+    of, begun = study(tmp_path), list[str]()
+    jobs = [*of.jobs.values()]
+    with ThreadPoolExecutor(3) as pool:
+        sweeps = [pool.submit(sweep.run, Store(tmp_path / "store"), jobs, Counting(begun)) for _ in range(3)]
+        assert [each.result() for each in sweeps] == [[], [], []]
+    assert sorted(begun) == sorted(job.key for job in jobs)
+
+
+def test_the_status_names_who_makes_what(tmp_path: Path) -> None:
+    of, store = study(tmp_path), Store(tmp_path / "store")
+    store.open()
+    one, other, *_ = of.jobs.values()
+    with store.claiming(one, "1/2"), store.claiming(other):
+        outcome = command_line("sweep", tmp_path / "grid.toml", "--store", store.directory, "--status")
+    assert outcome.exit_code == 1
+    assert "of 12 runs, 0 have a result" in outcome.stdout
+    assert "2 are being made, 0 failed, 10 have not begun" in outcome.stdout
+    first, second = (line for line in outcome.stdout.splitlines() if "running" in line)
+    assert f"process {os.getpid()}, shard 1/2, for" in first
+    assert one.name in first
+    assert f"process {os.getpid()}, for" in second
+
+
+def test_processes_that_make_a_store_at_once_all_can(tmp_path: Path) -> None:
+    program = """
+import sys, pathlib, time
+from backwater.experiment.store import Store
+for number in range(60):
+    begin = float(sys.argv[2]) + number / 20
+    time.sleep(max(0.0, begin - time.time()))
+    Store(pathlib.Path(sys.argv[1]) / str(number)).open()
+"""
+    arguments = [sys.executable, "-c", program, str(tmp_path), str(time.time() + 3)]
+    for process in [subprocess.Popen(arguments, stderr=subprocess.PIPE, text=True) for _ in range(4)]:
+        _, errors = process.communicate(timeout=120)
+        assert process.returncode == 0, errors
+
+
+def test_a_file_that_cannot_be_read_is_not_taken_for_damaged(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    edited(tiny, ("seeds = [1, 2]", "seeds = [1]"))
+    assert command_line("sweep", tiny, "--store", "store").exit_code == 0
+    kept = made(Store(Path("store")))
+
+    def read(_: Path) -> bytes:
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "read_bytes", read)
+        outcome = command_line("sweep", tiny, "--store", "store")
+    assert outcome.exit_code == 7
+    assert "Too many open files" in outcome.stderr
+    assert made(Store(Path("store"))) == kept
+
+
+def test_what_another_machine_has_put_there_meanwhile_is_kept(tmp_path: Path) -> None:
+    (one, *_), store = study(tmp_path).jobs.values(), Store(tmp_path / "store")
+    assert sweep.run(store, [one], Local(1)) == []
+    before = made(store)
+    with store.claiming(one):
+        again = store.begin(one)
+        Local(1).perform(again, one.base_dir)
+        store.keep(one, again)
+    assert made(store) == before
 
 
 def test_a_worker_that_is_killed_is_replaced(alone: Path) -> None:
@@ -197,7 +274,7 @@ def test_a_lock_is_held_by_one_and_goes_with_its_file(tmp_path: Path) -> None:
 def test_many_processes_hold_a_lock_one_at_a_time(tmp_path: Path) -> None:
     program = """
 import sys, pathlib, time
-from backwater import locks
+from backwater import Result, locks
 lock, log = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2])
 for _ in range(300):
     with locks.holding(lock) as is_held:
@@ -278,7 +355,8 @@ def test_what_is_damaged_or_differs_is_not_merged(tiny: Path) -> None:
     table = damaged / "flows.parquet"
     table.write_bytes(table.read_bytes()[:-1])
     # A result that is sound, and yet not what another machine has made of the same scenario.
-    other = next(path for path in (Path("one") / "points").iterdir() if path not in {damaged, different})
+    prints = {path: Result.load(path).summary.fingerprint for path in (Path("one") / "points").iterdir()}
+    other = next(path for path in prints if path != damaged and prints[path] != prints[different])
     for file in different.iterdir():
         if file.name != "point.json":
             file.write_bytes((other / file.name).read_bytes())
@@ -298,7 +376,7 @@ def test_what_is_damaged_or_differs_is_not_merged(tiny: Path) -> None:
     ("arguments", "words"),
     [
         (["new", "missing"], "missing is no store: it has no file lock"),
-        (["papers", "store"], "papers is no store: it has no file lock"),
+        (["papers", "store"], "papers is not empty, and no store: it has no file lock"),
         (["store", "store"], "store is merged into itself"),
     ],
 )

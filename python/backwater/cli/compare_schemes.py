@@ -23,7 +23,9 @@ def compare_schemes(
         list[str] | None,
         typer.Option("--slot", metavar="SLOT", help=f"Only this slot: {', '.join(SLOTS)}.", show_default=False),
     ] = None,
-    seeds: Annotated[int, typer.Option("--seeds", min=1, metavar="N", help="Runs of each, with seeds 1 to N.")] = 1,
+    seeds: Annotated[
+        int, typer.Option("--seeds", min=1, metavar="N", help="Runs of each, with the seeds from run.seed on.")
+    ] = 1,
     overrides: Overrides = None,
     jobs: Jobs = None,
     executor: ExecutorKind = choice.Kind.LOCAL,
@@ -49,7 +51,7 @@ def compare_schemes(
         raise UsageError(f"there is no slot {unknown[0]!r}", meant(unknown[0], SLOTS))
     if not file.is_file():
         raise UsageError(f"there is no scenario file {file}")
-    schemes = Schemes.of(file, overrides or [], range(1, seeds + 1), slots or [*SLOTS])
+    schemes = Schemes.of(file, overrides or [], seeds, slots or [*SLOTS])
     kept = Store(store)
     wanted = [job for scheme in schemes.all for job in scheme.jobs]
     run_all(kept, wanted, executor_of(executor, jobs, executor_options))

@@ -13,6 +13,7 @@ from backwater import console, starting
 from backwater.cli.options import RESULTS
 from backwater.console import UsageError
 from backwater.experiment.mistakes import meant
+from backwater.scenario import read_text
 
 
 def _names(ctx: typer.Context) -> list[str]:
@@ -55,7 +56,7 @@ def new(
         raise UsageError(f"{path} is a directory")
     if path.exists() and not force:
         raise UsageError(f"{path} exists", "another NAME leaves it as it is, --force replaces it")
-    console.write(path, starting.copy(known[like]))
+    console.write(path, read_text(known[like]))
     console.out.print("Next:")
     for command in _next(path, experiment):
         console.out.print(Text(f"  {command}"), soft_wrap=True)

@@ -9,14 +9,17 @@ from dataclasses import dataclass
 from backwater import style, tables
 from backwater.comparing.conditions import Condition, ConditionMeasure, unit
 from backwater.comparing.groups import Group, Grouped
-from backwater.comparing.pooled import estimated
+from backwater.comparing.pooled import estimated, seed_list
 from backwater.directory import ResultDirectory
 from backwater.experiment.claims import Estimate
 from backwater.experiment.format.measures import FlowMeasure, RunMeasure
 from backwater.experiment.measures import by_kind
 from backwater.experiment.measures import flows as of_flows
 from backwater.experiment.mistakes import meant
+from backwater.summary import EXIT_CODES
 
+# A deadlock, a stall and the end of the time are results like any other.
+_WHOLE = {EXIT_CODES[outcome] for outcome in ("completed", "deadlock", "stalled", "time-limit")}
 # Statistics that no finished flow is needed for.
 _OF_NONE = ("count", "share")
 
@@ -64,17 +67,20 @@ def check(conditions: Iterable[Condition], grouped: Grouped) -> tuple[list[Check
     """Holds conditions against all groups, but for those that limits are shares of.
 
     Returns:
-        A check per condition and group; and notes on counters that no run has counted, and on conditions for which
-        there is no other group, since all results are the same runs.
+        A check per condition and group; and notes on counters that no run has counted, on groups whose seeds are not
+        those of the group that a limit is a share of, and on conditions for which there is no other group, since all
+        results are the same runs.
 
     Raises:
-        ConditionError: If a condition names no group, role or tag of these runs, or a run has no value.
+        ConditionError: If a condition names no group, role or tag of these runs, or a run has no value, or is no whole
+            run that kept all rules.
     """
     checks: list[Check] = []
     notes: list[str] = []
     for condition in conditions:
         made = [*_checks(condition, grouped)]
         checks += made
+        notes += [note for each in made if (note := _seeds_differ(each))]
         if not made:
             notes.append(f"{condition.text} is not checked: all results are the same runs")
         path = condition.measure.path if isinstance(condition.measure, RunMeasure) else ""
@@ -83,6 +89,17 @@ def check(conditions: Iterable[Condition], grouped: Grouped) -> tuple[list[Check
             known = f"; counted were {style.listed(sorted(counted))}" if counted else ""
             notes.append(f"no run has counted {path}: it is taken as 0{known}")
     return checks, notes
+
+
+def _seeds_differ(made: Check) -> str:
+    """That a group is compared with another that has other seeds; empty if it is not."""
+    if made.other is None or made.other[0].seeds == made.group.seeds:
+        return ""
+    one, other = made.group, made.other[0]
+    return (
+        f'{made.condition.text}: "{one.label}" has seed {seed_list(one.seeds)}, "{other.label}" seed '
+        f"{seed_list(other.seeds)}: their traffic is not the same"
+    )
 
 
 def _checks(condition: Condition, grouped: Grouped) -> Iterator[Check]:
@@ -142,6 +159,10 @@ def _estimate(condition: Condition, measure: ConditionMeasure, group: Group) -> 
 def _value(condition: Condition, measure: ConditionMeasure, group: Group, run: ResultDirectory) -> float:
     """The measure of a run. Raises ConditionError if it has none."""
     of = f"{group.label}, seed {run.summary.seed} ({run.directory})"
+    if run.summary.exit_code not in _WHOLE:
+        raise condition.mistake(
+            "measure", f"{of} cannot be checked: {'; '.join(run.summary.alarms()) or run.summary.ending()}"
+        )
     if not isinstance(measure, RunMeasure):
         chosen = of_flows.select(run.flows, measure)
         if chosen.is_empty():

@@ -25,17 +25,17 @@ def identical(study: Study, runs: Mapping[Point, Run]) -> Iterator[str]:
     prints: dict[_Place, _Prints] = {}
     scenarios: dict[_Place, Mapping[str, Any]] = {}
     for points in by_place([*study.jobs]):
-        found = tuple(text for point in points if (text := runs[point].fingerprint))
+        found = tuple(of_run for point in points if (of_run := runs[point].fingerprint))
         if len(found) == len(points):
             place = (*points[0].place.items(),)
             prints[place], scenarios[place] = found, study.jobs[points[0]].scenario
     for axis in study.experiment.content.axes:
         for names in _alike(axis, prints):
             places = [[place for place in prints if (axis, name) in place] for name in names]
-            text = f"{axis} {listed(names)} come out identical"
+            sentence = f"{axis} {listed(names)} come out identical"
             if len(places[0]) > 1:
-                text += ", whatever the other axes are"
-            yield f"{text}: {_why([scenarios[of[0]] for of in places])}"
+                sentence += ", whatever the other axes are"
+            yield f"{sentence}: {_why([scenarios[of[0]] for of in places])}"
             prints = {place: of for place, of in prints.items() if not {(axis, name) for name in names[1:]} & {*place}}
     groups: dict[_Prints, list[_Place]] = {}
     for place, of in prints.items():

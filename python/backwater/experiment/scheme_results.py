@@ -33,6 +33,11 @@ class Outcome:
     results: Sequence[ResultDirectory]
 
     @property
+    def is_complete(self) -> bool:
+        """Whether every run has a result."""
+        return len(self.results) == len(self.scheme.jobs)
+
+    @property
     def prints(self) -> list[str]:
         """The fingerprints of its runs."""
         return [result.summary.fingerprint for result in self.results]
@@ -86,7 +91,7 @@ def table(schemes: Schemes, found: Sequence[Outcome]) -> View:
     headers = ("slot", "mechanism", "runs", "not done", "mean slowdown", "p99 slowdown", "PAUSE frames", "drops")
     seeds = len(own.scheme.jobs)
     notes = ["Not done, PAUSE frames and drops: of all seeds together."] if seeds > 1 else []
-    if same := [each.scheme.name for each in found[1:] if each.prints == own.prints]:
+    if same := [each.scheme.name for each in found[1:] if own.is_complete and each.prints == own.prints]:
         notes.append(f"Without effect here, as every run comes out as in the file: {listed(same, len(same))}.")
     return View(f"{schemes.name} under {len(found)} schemes", headers, rows, text_columns=3, note=" ".join(notes))
 
@@ -124,7 +129,7 @@ def picture(schemes: Schemes, found: Sequence[Outcome]) -> plots.Chart:
         for tag in tags
         if (mean := each.slowdown(tag=tag)) is not None and (p99 := each.slowdown(0.99, tag)) is not None
     ]
-    title = f"{schemes.name} under every mechanism that applies"
+    title = f"{schemes.name} under {len(found)} schemes"
     if not rows:
         return plots.placeholder(title, "No flow has finished.")
     slots = [*dict.fromkeys(str(row["slot"]) for row in rows)]

@@ -64,8 +64,14 @@ class Schemes:
     refused: Mapping[tuple[str, str], str] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, path: Path, overrides: Sequence[str], seeds: Sequence[int], slots: Sequence[str]) -> Schemes:
+    def of(cls, path: Path, overrides: Sequence[str], count: int, slots: Sequence[str]) -> Schemes:
         """Finds what can run in place of what a scenario file has in some slots.
+
+        Args:
+            path: The file.
+            overrides: Values that replace those of the file.
+            count: How many runs of each, with seeds that follow that of the scenario.
+            slots: The slots.
 
         Raises:
             ScenarioError: If the scenario itself is wrong.
@@ -75,6 +81,8 @@ class Schemes:
         present = {slot: _at(resolved, where)["kind"] for slot, where in SLOTS.items()}
         own = Scheme("", " / ".join(present.values()))
         others, refused = [], {}
+        first = resolved["run"]["seed"]
+        seeds = range(first, first + count)
         for slot in slots:
             for kind in kinds()[SLOTS[slot]]:
                 if kind == present[slot]:

@@ -25,6 +25,8 @@ from backwater.scenario import Scenario
 # What is run, in every directory of a point.
 POINT_FILE: Final = "point.json"
 LOG_FILE: Final = "log.txt"
+# How long another process may take to look whether a run is claimed.
+_PATIENCE_SECONDS: Final = 2.0
 # What marks a directory as a store.
 _MARK: Final = "lock"
 _KEY: Final = re.compile(r"[0-9a-f]{24}")
@@ -171,14 +173,22 @@ class Store:
         return sorted(path.name for path in points.iterdir() if _KEY.fullmatch(path.name)) if points.is_dir() else []
 
     def damage(self, key: str) -> str | None:
-        """What is wrong with a result, every file of which is read; none if it is sound."""
+        """What is wrong with a result, every file of which is read; none if it is sound.
+
+        Raises:
+            OSError: If a file cannot be read, which says nothing of what is in it.
+        """
         directory = self._place("points", key)
         if not directory.is_dir():
             return f"{directory} is missing"
         try:
             ResultDirectory.load(directory).verify()
             point = (directory / POINT_FILE).read_bytes()
-        except (OSError, ResultError) as error:
+        except FileNotFoundError:
+            return f"{directory / POINT_FILE} is missing"
+        except ResultError as error:
+            if isinstance(error.__cause__, OSError):
+                raise error.__cause__ from None
             return str(error)
         return None if _key_of(point) == key else f"{directory / POINT_FILE} is damaged"
 
@@ -197,7 +207,8 @@ class Store:
         """
         self.directory.mkdir(parents=True, exist_ok=True)
         mark = self.directory / _MARK
-        if not mark.exists() and any(self.directory.iterdir()):
+        # In this order: another process may be making it a store, and what it marks it with is the first thing there.
+        if any(self.directory.iterdir()) and not mark.exists():
             raise StoreError(f"{self.directory} is not empty, and no store: it has no file {_MARK}")
         mark.touch()
         self._running.mkdir(exist_ok=True)
@@ -243,8 +254,13 @@ class Store:
         return directory
 
     def keep(self, job: Job, directory: Path) -> None:
-        """Moves a complete result to its place."""
-        self._move(directory, self._place("points", job.key))
+        """Moves a complete result to its place, unless one has got there meanwhile."""
+        try:
+            self._move(directory, self._place("points", job.key))
+        except OSError:
+            # On a network file system, what another machine has put there may not have been seen.
+            if self.damage(job.key) is not None:
+                raise
         shutil.rmtree(self._place("failed", job.key), ignore_errors=True)
 
     def keep_failed(self, job: Job, directory: Path) -> Path:
@@ -266,20 +282,34 @@ class Store:
             DamagedError: If the other's is not sound.
             StoreError: If both have it and they differ, or another process makes it at the moment.
         """
-        theirs = other._place("points", key)
+        theirs, here = other._place("points", key), self._place("points", key)
         if (damage := other.damage(key)) is not None:
             raise DamagedError(damage)
-        with self._holding(key) as is_held:
+        with self._holding_soon(key) as is_held:
             if not is_held:
-                raise StoreError(f"{self._place('points', key)} is being made at the moment")
+                raise StoreError(f"{here} is being made at the moment")
             if self.damage(key) is None:
-                here = ResultDirectory.load(self._place("points", key)).summary.fingerprint
-                if (there := ResultDirectory.load(theirs).summary.fingerprint) != here:
-                    raise StoreError(f"{theirs} has the fingerprint {there}, but {self._place('points', key)} {here}")
+                there, ours = (ResultDirectory.load(place).summary.fingerprint for place in (theirs, here))
+                if there != ours:
+                    raise StoreError(f"{theirs} has the fingerprint {there}, but {here} {ours}")
                 return False
             self._clear(key)
-            shutil.rmtree(self._place("points", key), ignore_errors=True)
             copy = self._running / f"{key}-copy"
-            shutil.copytree(theirs, copy)
-            self._move(copy, self._place("points", key))
+            try:
+                shutil.copytree(theirs, copy)
+                shutil.rmtree(here, ignore_errors=True)
+                self._move(copy, here)
+            finally:
+                self._clear(key)
             return True
+
+    @contextmanager
+    def _holding_soon(self, key: str) -> Iterator[bool]:
+        """Holds the lock of a run, for which it waits as long as another process may be looking whether it is held."""
+        end = time.monotonic() + _PATIENCE_SECONDS
+        while True:
+            with self._holding(key) as is_held:
+                if is_held or time.monotonic() > end:
+                    yield is_held
+                    return
+            time.sleep(_PATIENCE_SECONDS / 100)

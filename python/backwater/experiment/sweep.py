@@ -153,7 +153,7 @@ def run(
                     is_told = True
                 time.sleep(_POLL_SECONDS)
     except KeyboardInterrupt:
-        kept = sum(store.damage(job.key) is None for job in wanted)
+        kept = sum(store.has(job) for job in wanted)
         raise SweepInterrupted(kept, len(wanted)) from None
     return sorted(failures, key=lambda failure: failure.name)
 

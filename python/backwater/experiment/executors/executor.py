@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Protocol
 
@@ -16,6 +17,15 @@ class StoppedError(Exception):
 
 class ExecutorError(Exception):
     """Runs cannot be made in this way."""
+
+
+def unseen(traceback: str, directory: Path) -> str:
+    """What went wrong on another machine, by its traceback: its last line that names an error, and what to look at."""
+    lines = [line.strip() for line in traceback.splitlines()]
+    reason = next((line for line in reversed(lines) if re.match(r"[\w.]*(Error|Exception)\b", line)), lines[-1])
+    if "FileNotFoundError" in reason:
+        reason += f": all machines must see {directory.parent}"
+    return reason
 
 
 class Executor(Protocol):

@@ -44,14 +44,14 @@ class Local:
             exit_code = process.wait()
             with self._lock:
                 self._processes.remove(process)
-                if self._stopped:
-                    raise StoppedError
             if process.stdin is not None:
                 process.stdin.close()
+            if self._stopped:
+                raise StoppedError
         return exit_code
 
     def stop(self) -> None:
-        """Ends all processes, and lets none begin."""
+        """Ends all processes, and lets none begin any more."""
         with self._lock:
             self._stopped = True
             for process in self._processes:

@@ -12,7 +12,7 @@ import ray
 from ray.exceptions import RayError, RayTaskError, TaskCancelledError
 
 from backwater import extension
-from backwater.experiment.executors.executor import ExecutorError, LostError, StoppedError
+from backwater.experiment.executors.executor import ExecutorError, LostError, StoppedError, unseen
 from backwater.experiment.executors.local import perform
 
 
@@ -55,7 +55,7 @@ class RayCluster:
         except TaskCancelledError:
             raise StoppedError from None
         except RayTaskError as error:
-            raise ExecutorError(f"Ray: {error.cause}: all its machines must see {directory.parent}") from None
+            raise ExecutorError(f"Ray: {unseen(str(error), directory)}") from None
         except RayError as error:
             if self._stopped:
                 raise StoppedError from None

@@ -10,7 +10,7 @@ from typing import Any, Final
 import submitit
 from submitit.core.utils import FailedJobError, UncompletedJobError
 
-from backwater.experiment.executors.executor import ExecutorError, LostError, StoppedError
+from backwater.experiment.executors.executor import ExecutorError, LostError, StoppedError, unseen
 from backwater.experiment.executors.local import perform
 
 # Jobs in the queue at once, unless it is asked for another number.
@@ -58,9 +58,10 @@ class Submitit:
         try:
             exit_code: int = job.result()
         except FailedJobError as error:
-            # It holds the whole traceback of the other machine, and where its logs are.
-            reasons = [line.strip() for line in str(error).splitlines() if "Error: " in line]
-            raise ExecutorError(f"submitit: {reasons[-1]}: all machines must see {directory.parent}") from None
+            # It holds the traceback of the other machine, in which a job that ran out of time, say, is lost.
+            if "UncompletedJobError" in str(error):
+                raise LostError(f"its job {job.job_id} was not brought to an end") from error
+            raise ExecutorError(f"submitit: {unseen(str(error), directory)}") from None
         except UncompletedJobError as error:
             if self._stopped:
                 raise StoppedError from None
