@@ -24,9 +24,8 @@ def holding(path: Path, about: str = "") -> Iterator[bool]:
                 yield False
                 return
             if _is_there(lock, path):
-                os.truncate(lock, 0)
-                os.write(lock, about.encode())
                 try:
+                    _write(lock, about, path)
                     yield True
                 finally:
                     path.unlink(missing_ok=True)
@@ -51,3 +50,12 @@ def _is_there(lock: int, path: Path) -> bool:
         return os.path.samestat(os.fstat(lock), path.stat())
     except FileNotFoundError:
         return False
+
+
+def _write(lock: int, about: str, path: Path) -> None:
+    """Has the file say that and nothing else. Raises OSError with its name."""
+    try:
+        os.truncate(lock, 0)
+        os.write(lock, about.encode())
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(path)) from None

@@ -9,14 +9,18 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import cloudpickle
 import pytest
 import ray
 from ray.cluster_utils import Cluster
+from submitit.core.utils import UncompletedJobError
 
 from backwater.experiment import sweep
+from backwater.experiment.executors import slurm
 from backwater.experiment.executors.choice import Kind, executor
-from backwater.experiment.executors.executor import ExecutorError
+from backwater.experiment.executors.executor import ExecutorError, LostError
 from backwater.experiment.executors.ray_cluster import RayCluster
+from backwater.experiment.executors.slurm import Submitit
 from backwater.experiment.store import Store
 from gridded import contents, eventually, kill_when_some_are_made, locally, made, processes, study, table
 
@@ -113,6 +117,29 @@ def test_by_submitit_a_job_is_killed(tmp_path: Path, local: Store) -> None:
     assert_equal(tmp_path, store, local)
 
 
+def test_a_job_that_runs_out_of_time_is_lost(tmp_path: Path) -> None:
+    """What submitit says of one, as its worker leaves it."""
+    chosen = executor(Kind.SUBMITIT, 1, {"cluster": "local", "folder": str(tmp_path / "logs"), "timeout_min": "1"})
+    assert isinstance(chosen, Submitit)
+    # The job is another process, which does not find this file.
+    cloudpickle.register_pickle_by_value(sys.modules[__name__])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(slurm, "perform", out_of_time)
+        with pytest.raises(LostError, match=r"its job .* was not brought to an end"):
+            chosen.perform(tmp_path, tmp_path)
+        patch.setattr(slurm, "perform", out_of_memory)
+        with pytest.raises(ExecutorError, match=r"submitit: MemoryError$"):
+            chosen.perform(tmp_path, tmp_path)
+
+
+def out_of_time(*_: str) -> int:
+    raise UncompletedJobError("Job not requeued because: timed-out and not checkpointable.")
+
+
+def out_of_memory(*_: str) -> int:
+    raise MemoryError
+
+
 @pytest.mark.parametrize("kind", [Kind.RAY, Kind.SUBMITIT])
 def test_machines_that_do_not_see_the_files_are_told(tmp_path: Path, kind: Kind) -> None:
     options = {"cluster": "local", "folder": str(tmp_path / "logs")} if kind == Kind.SUBMITIT else {"num_cpus": "1"}
@@ -128,6 +155,7 @@ def test_machines_that_do_not_see_the_files_are_told(tmp_path: Path, kind: Kind)
     [
         ("local", "a=1", "the executor local has no options, but a is given"),
         ("ray", "adress=auto", "Ray: .*adress"),
+        ("ray", "address=127.0.0.1:1", "Ray: nothing answers at 127.0.0.1:1: .*refused"),
         ("submitit", "cluster=slrum", "submitit: .*slrum"),
         ("submitit", "timout_min=5", "submitit: .*timout_min"),
         ("submitit", "time", "--executor-option time is not KEY=VALUE"),
@@ -139,7 +167,7 @@ def test_wrong_options_are_refused(tmp_path: Path, kind: str, option: str, words
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 2, done.stderr
     assert re.search(words, done.stderr), done.stderr
-    assert not (tmp_path / "results").exists()
+    assert not (tmp_path / "results/store").exists()
 
 
 def test_what_is_not_installed_is_said(tmp_path: Path) -> None:

@@ -72,6 +72,23 @@ def test_a_share_of_a_group_is_checked_for_all_others(two: Path, group: str) -> 
     ]
 
 
+@pytest.mark.parametrize(
+    ("condition", "code"),
+    [
+        ("pause_frames > 115% of 1", 0),
+        ("pause_frames >= 115% of 1", 8),
+        ("pause_frames = 115% of 1", 8),
+        ("pause_frames < 115% of 1", 0),
+        ("fct.mean >= 110% of 1", 8),
+        ("fct.mean > 110% of 1", 0),
+    ],
+)
+def test_a_share_is_exact_at_the_limit(tmp_path: Path, condition: str, code: int) -> None:
+    made(tmp_path / "a", fct=(100,), pause_frames=100)
+    made(tmp_path / "b", 1, SLOW, fct=(110,), pause_frames=115)
+    assert failing(tmp_path, condition).exit_code == code
+
+
 def test_a_label_comes_before_a_number(tmp_path: Path) -> None:
     long = "x" * 50
     made(tmp_path / "2", 1, {"network": {"mtu": long}}, fct=(2,))
@@ -330,7 +347,7 @@ def test_what_is_written_is_read(data: st.DataObject, measure: str, sign: str, g
     found = Condition.parse(f"{before}{space()}{measure}{space()}{sign}{space()}{limit}{space()}")
     assert (found.flows, found.kind) == (flows, kind.removesuffix("=") or None)
     assert (found.comparison, found.of) == (sign, group)
-    assert found.limit == pytest.approx(number / 100 if group else number)
+    assert found.limit == pytest.approx(number)
     for number in (found.limit - 1, found.limit, found.limit + 1):
         assert found.holds(number, found.limit) == SIGNS[sign](number, found.limit)
     match found.measure:

@@ -88,6 +88,9 @@ def test_points_that_differ_in_one_seed_are_not_identical() -> None:
     assert [*identical(found.study, runs)] == []
     runs[point] = runs[point].model_copy(update={"fingerprint": None})
     assert [*identical(found.study, runs)] == []
+    # Without that run, what is left of a place says nothing, whatever else is missing.
+    none = {place: run.model_copy(update={"fingerprint": None}) for place, run in runs.items() if place.seed == 2}
+    assert [*identical(found.study, runs | none)] == []
 
 
 def test_a_sweep_says_so_and_draws_its_charts() -> None:

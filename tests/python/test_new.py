@@ -165,3 +165,11 @@ def test_what_cannot_be_written_is_refused(here: Path, arguments: list[str], wor
 def test_what_is_started_from_is_shipped() -> None:
     for name in ("scenarios", "experiments", "papers"):
         assert shipped.folder(name) == Path(__file__).parents[2] / name
+
+
+@pytest.mark.parametrize("name", ["..", ".", ".toml", "folder/.."])
+def test_a_name_that_is_none_is_refused(here: Path, name: str) -> None:
+    outcome = command_line("new", name)
+    assert outcome.exit_code == 2
+    assert f"{name!r} names no file" in outcome.stderr
+    assert not list(here.iterdir())

@@ -1,3 +1,4 @@
+import os
 import shutil
 from pathlib import Path
 
@@ -145,3 +146,28 @@ def test_a_sweep_takes_one_figure(installed: Path) -> None:
     outcome = command_line("sweep", "someone")
     assert outcome.exit_code == 2
     assert "someone is several experiments, and a sweep is of one" in outcome.stderr
+
+
+@pytest.mark.parametrize("how", ["text", "folder", "link", "fifo"])
+def test_a_file_of_ones_own_that_is_broken_hides_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    broken = Path("papers/mine/bad.toml")
+    broken.parent.mkdir(parents=True)
+    match how:
+        case "text":
+            broken.write_text("this is no [TOML")
+        case "folder":
+            broken.mkdir()
+        case "link":
+            broken.symlink_to("nowhere")
+        case "fifo":
+            os.mkfifo(broken)
+    outcome = command_line("reproduce", "list")
+    assert outcome.exit_code == 0, outcome.output
+    assert "pyrrha/fig12" in outcome.stdout
+    row = [line for line in outcome.stdout.splitlines() if line.startswith("mine/bad")]
+    assert ["it cannot be read: `backwater reproduce papers/mine/bad.toml` says why" in line for line in row] == (
+        [True] if how == "text" else []
+    )

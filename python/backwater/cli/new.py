@@ -48,7 +48,7 @@ def new(
         hint = f"--experiment {'does not go with it' if experiment else 'is missing'}: it is no {kind}"
         raise UsageError(f"there is no {kind} {like!r} to start from", hint if like in other else meant(like, known))
     path = Path(known[like].stem if name is None else name)
-    if not path.name:
+    if not path.name.removesuffix(".toml").strip("."):
         raise UsageError(f"{name!r} names no file")
     if path.suffix != ".toml":
         path = path.with_name(f"{path.name}.toml")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 
 from backwater import style, tables
 from backwater.comparing.conditions import Condition, ConditionMeasure, unit
@@ -50,7 +51,7 @@ class Check:
         value, limit = _with_confidence(self.estimate, of), _shown(self.limit, of)
         if self.other is not None:
             group, estimate = self.other
-            limit += f', {condition.limit * 100:g}% of "{group.label}": {_with_confidence(estimate, of)}'
+            limit += f', {condition.limit:g}% of "{group.label}": {_with_confidence(estimate, of)}'
         return f'{condition.text} holds for "{self.group.label}": {value} is {condition.words} {limit}'
 
 
@@ -108,7 +109,8 @@ def _checks(condition: Condition, grouped: Grouped) -> Iterator[Check]:
     limit, against = condition.limit, None
     if other is not None:
         against = other, _estimate(condition, measure, other)
-        limit *= against[1].mean
+        # Rounded once: 110 % of 100 is 110.
+        limit = float(Fraction(limit) * Fraction(against[1].mean) / 100)
     for group in grouped.groups:
         if group is not other:
             estimate = _estimate(condition, measure, group)

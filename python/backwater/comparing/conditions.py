@@ -72,7 +72,7 @@ class Condition:
         flows: Role or tag of the flows that are measured; none for all.
         kind: Which of both it is, if that was said.
         comparison: The sign of the comparison.
-        limit: The limit in the unit of the measure; or the share, 1.1 for 110 %.
+        limit: The limit in the unit of the measure; or the share in percent.
         of: The group that the limit is a share of, by label or number; none for a limit that is a number.
     """
 
@@ -105,7 +105,7 @@ class Condition:
         if flows == "":
             raise ConditionError(text, spans["flows"], "a role or a tag is missing", "allowed: incast:fct.p99, fct.p99")
         if (share := _SHARE.fullmatch(found["limit"])) is not None:
-            limit, of = float(share["share"]) / 100, share["group"]
+            limit, of = float(share["share"]), share["group"]
         else:
             limit, of = _limit(text, spans["limit"], found["limit"], unit(measure)), None
         if not math.isfinite(limit):

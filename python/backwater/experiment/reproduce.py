@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from backwater import style
+from backwater import _core, style
 from backwater.experiment import claims, comparisons, targets
 from backwater.experiment.claims import YES_OR_NO, Estimate, Finding
 from backwater.experiment.format.claims import Claim
@@ -20,11 +21,15 @@ from backwater.views.view import View
 
 def figures_table(figures: Sequence[targets.Figure]) -> View:
     """What can be reproduced, and what to call it."""
-    rows = [
-        (figure.name, experiment.content.experiment.title, ", ".join(experiment.content.scales), figure.origin)
-        for figure in figures
-        for experiment in [Experiment.load(figure.file)]
-    ]
+    rows = []
+    for figure in figures:
+        try:
+            content = Experiment.load(figure.file).content
+        except (_core.ScenarioError, OSError, UnicodeDecodeError):
+            about = f"it cannot be read: `backwater reproduce {shlex.quote(str(figure.file))}` says why", ""
+        else:
+            about = content.experiment.title, ", ".join(content.scales)
+        rows.append((figure.name, *about, figure.origin))
     return View("Papers", ("figure", "what it shows", "scales", "from"), rows, text_columns=4)
 
 

@@ -52,10 +52,10 @@ def figures() -> list[Figure]:
     if here.is_dir() and built_in.is_dir() and here.samefile(built_in):
         # In a checkout: paths are short, and what is written goes into it.
         built_in = here
-    found = [Figure(file) for file in built_in.glob("*/*.toml")]
+    found = [Figure(file) for file in built_in.glob("*/*.toml") if file.is_file()]
     if built_in != here:
         known = [(figure.paper, figure.file.stem) for figure in found]
-        for file in here.glob("*/*.toml"):
+        for file in filter(Path.is_file, here.glob("*/*.toml")):
             is_shadowed = any(paper == file.parent.name and covers(stem, file.stem) for paper, stem in known)
             found.append(Figure(file, is_own=True, is_shadowed=is_shadowed))
     return sorted(found, key=lambda figure: (figure.paper, figure.is_own, *_natural(figure.file)))

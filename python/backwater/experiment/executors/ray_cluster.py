@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+import socket
 import threading
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import ray
 from ray.exceptions import RayError, RayTaskError, TaskCancelledError
@@ -14,6 +15,9 @@ from ray.exceptions import RayError, RayTaskError, TaskCancelledError
 from backwater import extension
 from backwater.experiment.executors.executor import ExecutorError, LostError, StoppedError, unseen
 from backwater.experiment.executors.local import perform
+
+# How long a cluster may take to answer.
+_PATIENCE_SECONDS: Final = 10.0
 
 
 class RayCluster:
@@ -29,6 +33,7 @@ class RayCluster:
         Raises:
             ExecutorError: If there is no such cluster.
         """
+        _check_reachable(str((options or {}).get("address", os.environ.get("RAY_ADDRESS", ""))))
         chosen = os.environ.get(extension.VARIABLE)
         environment = {"env_vars": {extension.VARIABLE: chosen}} if chosen else {}
         if not ray.is_initialized():
@@ -71,3 +76,14 @@ class RayCluster:
             self._stopped = True
             for task in self._tasks:
                 ray.cancel(task, force=True)
+
+
+def _check_reachable(address: str) -> None:
+    """Raises ExecutorError if nothing listens at an address: Ray would try for minutes. Other words than one pass."""
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    if not (host and port.isdecimal()):
+        return
+    try:
+        socket.create_connection((host, int(port)), _PATIENCE_SECONDS).close()
+    except (OSError, OverflowError) as error:
+        raise ExecutorError(f"Ray: nothing answers at {address}: {error}") from None
