@@ -1,27 +1,74 @@
-"""Writes the reference of scenario files from the schema of the core, so that it cannot say anything else.
+"""Writes the reference: scenario files from the schema of the core, and conditions from what their parser takes.
 
     python docs/generate.py [--check]
 
-With `--check` nothing is written, and the exit code is 1 if the page is out of date.
+With `--check` nothing is written, and the exit code is 1 if a page is out of date.
 """
 
 from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from backwater import _core
+from backwater.comparing.conditions import Condition, unit
+from backwater.experiment.format.selection import FlowValue
+from backwater.summary import RunPath
 
-PAGE = Path(__file__).parent / "reference" / "scenario.md"
+PAGES = Path(__file__).parent / "reference"
 HEAD = """\
 # Scenario files
 
 A scenario is a TOML file. Quantities have a unit: `"100 Gbps"`, `"2 us"`, `"16 MiB"`; 1 KB is 1000 B, 1 KiB is 1024 B.
 Unknown keys are refused. `backwater explain FILE` shows every value in force, `--set KEY=VALUE` replaces one on the
 command line, and `backwater schema` prints the JSON Schema from which this page is made.
+"""
+
+CONDITIONS = """\
+# Conditions
+
+What `backwater compare --fail-if CONDITION` takes; [comparing runs](../guide/compare.md#conditions) says what for.
+
+    condition  = measure comparison limit
+    measure    = [ flows ":" ] value "." statistic | [ flows ":" ] "unfinished" | path
+    flows      = [ "role=" | "tag=" ] name
+    comparison = "<" | "<=" | ">" | ">=" | "=" | "!="
+    limit      = number [ unit ] | number "%" "of" group
+    statistic  = "mean" | "min" | "max" | "sum" | "count" | "share" | "p" percentile
+    group      = label | number of a column
+
+Blanks may stand between all parts. The mean over the seeds of a group is compared, its confidence is not taken into
+account. A condition with a number
+is checked for every group, one with a share for every group but the one that it is a share of.
+
+* **flows**: a [role](../guide/results.md#roles) or a tag, of which alone the measure then is. A name that is both,
+  and not of the same flows, is an
+  error: `role=` or `tag=` tells them apart.
+* **unfinished**: the number of flows of the measurement window that did not finish.
+* **limit**: a number without a unit is in that of the measure. Units are those of scenarios: `12 us`, `1.5 ms`, `20
+  KB`, `40 Gbps`. If a label is a number, it is the label that counts.
+* **What has no value** is an error, exit code 2: flows that no run has, a percentile where no flow has finished,
+  and a run that was interrupted or broke a rule.
+
+## Values of flows
+
+As of the [measure `flows`](../guide/reproduce.md#measures) of experiments; `share` is the part of all flows,
+finished or not, whose value is above 0.
+
+| value | unit |
+|---|---|
+VALUES
+
+## Paths
+
+Numbers of [`run.json`](../guide/results.md#runjson), and `counters.NAME`, which is 0 where nobody has counted it.
+
+| path | unit |
+|---|---|
+PATHS
 """
 
 Schema = dict[str, Any]
@@ -135,15 +182,27 @@ def _text(description: str) -> str:
     return " ".join(description.split()).replace("|", "\\|").replace("[`", "`").replace("`]", "`")
 
 
+def _conditions() -> str:
+    """The page of conditions, with every value and path, and its unit."""
+
+    def rows(names: Iterable[str], suffix: str = "") -> str:
+        units = {name: unit(Condition.parse(f"{name}{suffix} > 1").measure) for name in names}
+        return "\n".join(f"| `{name}` | {of} |" for name, of in units.items())
+
+    values, paths = rows(get_args(FlowValue), ".mean"), rows(get_args(RunPath))
+    return CONDITIONS.replace("VALUES", values).replace("PATHS", paths)
+
+
 def main() -> None:
-    """Writes the page, or checks it."""
-    page = Reference(json.loads(_core.schema())).page()
-    if sys.argv[1:] == ["--check"]:
-        if not PAGE.exists() or PAGE.read_text(encoding="utf-8") != page:
-            sys.exit(f"{PAGE} is out of date: run make docs")
-    else:
-        PAGE.parent.mkdir(parents=True, exist_ok=True)
-        PAGE.write_text(page, encoding="utf-8")
+    """Writes the pages, or checks them."""
+    pages = {"scenario.md": Reference(json.loads(_core.schema())).page(), "conditions.md": _conditions()}
+    for name, page in pages.items():
+        path = PAGES / name
+        if sys.argv[1:] != ["--check"]:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(page, encoding="utf-8")
+        elif not path.exists() or path.read_text(encoding="utf-8") != page:
+            sys.exit(f"{path} is out of date: run make docs")
 
 
 if __name__ == "__main__":
