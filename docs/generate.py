@@ -41,15 +41,14 @@ What `backwater compare --fail-if CONDITION` takes; [comparing runs](../guide/co
     group      = label | number of a column
 
 Blanks may stand between all parts. The mean over the seeds of a group is compared, its confidence is not taken into
-account. A condition with a number
-is checked for every group, one with a share for every group but the one that it is a share of.
+account. A condition with a number is checked for every group, one with a share for every group but the one that it is
+a share of.
 
 * **flows**: a [role](../guide/results.md#roles) or a tag, of which alone the measure then is. A name that is both,
-  and not of the same flows, is an
-  error: `role=` or `tag=` tells them apart.
+  and not of the same flows, is an error: `role=` or `tag=` tells them apart.
 * **unfinished**: the number of flows of the measurement window that did not finish.
-* **limit**: a number without a unit is in that of the measure. Units are those of scenarios: `12 us`, `1.5 ms`, `20
-  KB`, `40 Gbps`. If a label is a number, it is the label that counts.
+* **limit**: a number without a unit is in that of the measure. Units are those of scenarios: `12 us`, `1.5 ms`,
+  `20 KB`, `40 Gbps`. If a label is a number, it is the label that counts.
 * **What has no value** is an error, exit code 2: flows that no run has, a percentile where no flow has finished,
   and a run that was interrupted or broke a rule.
 
