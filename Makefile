@@ -86,7 +86,7 @@ sdist: toolchain $(BIN)/maturin ## Build the source distribution into dist/
 test-wheel: setup wheel sdist ## Install the wheel and the source distribution outside the clone, and run Backwater there
 	DIST=$(DIST) $(BIN)/pytest tests/wheel
 
-release: setup ## Build and check everything of VERSION=X.Y.Z, commit and tag it; nothing is uploaded
+release: toolchain $(BIN)/maturin ## Build and check everything of VERSION=X.Y.Z, commit and tag it; nothing is uploaded
 	$(BIN)/pip install --quiet 'twine>=7,<8'
 	$(BIN)/python release/release.py "$(VERSION)"
 
