@@ -19,10 +19,11 @@ from backwater.experiment import sweep
 from backwater.experiment.executors import slurm
 from backwater.experiment.executors.choice import Kind, executor
 from backwater.experiment.executors.executor import ExecutorError, LostError
+from backwater.experiment.executors.local import Local
 from backwater.experiment.executors.ray_cluster import RayCluster
 from backwater.experiment.executors.slurm import Submitit
 from backwater.experiment.store import Store
-from gridded import contents, eventually, kill_when_some_are_made, locally, made, processes, study, table
+from gridded import GRID, contents, eventually, kill_when_some_are_made, locally, made, processes, study, table
 
 
 @pytest.fixture(scope="session")
@@ -68,18 +69,22 @@ def test_on_ray_a_worker_is_killed(tmp_path: Path, cluster: Cluster, local: Stor
     assert_equal(tmp_path, store, local)
 
 
-def test_on_ray_a_machine_is_lost(tmp_path: Path, cluster: Cluster, local: Store) -> None:
-    store, of = Store(tmp_path / "store"), study(tmp_path)
+def test_on_ray_a_machine_is_lost(tmp_path: Path, cluster: Cluster) -> None:
+    # Runs of seconds, so that each machine is at one when it goes.
+    jobs = [*study(tmp_path, GRID.replace('"1 ms"', '"8 ms"')).jobs.values()][:4]
+    store, local = Store(tmp_path / "store"), Store(tmp_path / "local")
     told: list[str] = []
     chosen = RayCluster(options={"address": cluster.address})
     with ThreadPoolExecutor(1) as pool:
-        future = pool.submit(sweep.run, store, [*of.jobs.values()], chosen, tell=told.append)
-        eventually(lambda: len(made(store)) >= 3)
+        future = pool.submit(sweep.run, store, jobs, chosen, tell=told.append)
+        eventually(lambda: len(processes("backwater.experiment.worker", str(tmp_path))) == 2)
         cluster.remove_node(sorted(cluster.worker_nodes, key=lambda node: node.node_id)[0], allow_graceful=False)
         assert future.result() == []
     assert len(told) == 1
     assert "it is run again" in told[0]
-    assert_equal(tmp_path, store, local)
+    assert sweep.run(local, jobs, Local(2)) == []
+    assert contents(store) == contents(local)
+    assert not list((store.directory / "running").iterdir())
 
 
 def test_a_sweep_on_ray_is_stopped_and_goes_on(tmp_path: Path, cluster: Cluster, local: Store) -> None:

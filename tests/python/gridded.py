@@ -44,10 +44,10 @@ pauses = { kind = "run", path = "pause_frames" }
 """
 
 
-def study(directory: Path) -> Study:
-    """The grid, in a file of a directory."""
+def study(directory: Path, text: str = GRID) -> Study:
+    """The grid, or another one, in a file of a directory."""
     path = directory / "grid.toml"
-    path.write_text(GRID, encoding="utf-8")
+    path.write_text(text, encoding="utf-8")
     return Study.plan(Experiment.load(path), "small")
 
 
