@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from typing import Any
 
 from backwater import _core
@@ -12,7 +13,8 @@ from backwater import _core
 _OUTER = ("switch", "host")
 
 
-def kinds() -> dict[str, list[str]]:
+@cache
+def kinds() -> Mapping[str, Sequence[str]]:
     """The kinds by the path of what has one: `switch.flow_control`, `congestion_control`, `topology`."""
     schema = json.loads(_core.schema())
 

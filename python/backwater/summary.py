@@ -57,6 +57,8 @@ EXIT_CODES: Final[dict[Outcome, int]] = {
     "write-error": 6,
     "interrupted": 130,
 }
+# Those of runs that are results: a deadlock, a stall and the end of the time are results like any other.
+RESULT_CODES: Final = frozenset(EXIT_CODES[outcome] for outcome in ("completed", "deadlock", "stalled", "time-limit"))
 
 
 def counter_label(name: str) -> str:

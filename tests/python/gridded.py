@@ -74,7 +74,10 @@ def contents(store: Store) -> dict[str, str]:
 
 
 def made(store: Store) -> dict[str, int]:
-    """The points of a store, each with when its result was written, in ns: another run changes it."""
+    """The points of a store, each with when its result was written, in ns: another run changes it.
+
+    An inode would not do: a file system may give a new file the number of one just removed.
+    """
     return {path.name: (path / "run.json").stat().st_mtime_ns for path in (store.directory / "points").glob("*")}
 
 

@@ -1,5 +1,6 @@
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -71,3 +72,10 @@ def test_what_is_missing_is_named_as_in_help() -> None:
     outcome = command_line("run")
     assert outcome.exit_code == 2
     assert "Missing argument 'FILE'" in outcome.stderr
+
+
+def test_the_guide_lists_every_command() -> None:
+    page = (Path(__file__).parents[2] / "docs/guide/getting-started.md").read_text(encoding="utf-8")
+    table = page.partition("## All commands")[2].partition("\n## ")[0]
+    leaves = [command for command in COMMANDS if not any(other[:-1] == command for other in COMMANDS if other)]
+    assert [command for command in leaves if f"`backwater {' '.join(command)}" not in table] == []

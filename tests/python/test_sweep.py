@@ -20,6 +20,7 @@ from backwater.experiment.grid import Experiment
 from backwater.experiment.store import Job, Store
 from backwater.experiment.study import Study
 from conftest import LOSING, command_line, edited
+from gridded import made
 
 
 def key(path: Path, name: str = "small") -> str:
@@ -62,35 +63,27 @@ def test_a_directory_of_something_else_is_no_store(tiny: Path) -> None:
     assert [path.name for path in Path("home").rglob("*")] == ["running", rest.name, "point.json"]
 
 
-def completed(store: Path) -> dict[str, int]:
-    """The points of a store, each with when its result was written, in ns: another run changes it.
-
-    An inode would not do: a file system may give a new file the number of one just removed.
-    """
-    return {path.name: (path / "run.json").stat().st_mtime_ns for path in (store / "points").glob("*")}
-
-
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
 def test_a_sweep_goes_on_where_it_was_stopped(tiny: Path, how: signal.Signals) -> None:
     with start_sweep(tiny) as process:
-        while not completed(Path("store")) and process.poll() is None:
+        while not made(Store(Path("store"))) and process.poll() is None:
             time.sleep(0.01)
         os.kill(process.pid, how)
         _, errors = process.communicate(timeout=60)
     assert process.returncode == (130 if how == signal.SIGINT else -signal.SIGKILL), errors
-    kept = completed(Path("store"))
+    kept = made(Store(Path("store")))
     assert 0 < len(kept) < 8
     if how == signal.SIGINT:
         assert f"{len(kept)} of 8 runs are kept in store" in errors
         assert "Traceback" not in errors
     outcome = command_line("sweep", tiny, "--store", "store")
     assert outcome.exit_code == 0, outcome.output
-    everything = completed(Path("store"))
+    everything = made(Store(Path("store")))
     assert len(everything) == 8
     assert kept.items() <= everything.items()
     assert not list(Path("store/running").iterdir())
     assert command_line("sweep", tiny, "--store", "store").exit_code == 0
-    assert completed(Path("store")) == everything
+    assert made(Store(Path("store"))) == everything
 
 
 def test_a_failed_run_is_kept_with_its_log_and_the_others_finish(tiny: Path) -> None:
@@ -101,7 +94,7 @@ def test_a_failed_run_is_kept_with_its_log_and_the_others_finish(tiny: Path) -> 
     (failed,) = Path("results/store/failed").iterdir()
     assert "outcome: violation" in (failed / "log.txt").read_text()
     assert json.loads((failed / "point.json").read_text())["scenario"]["switch"]["buffer"] == "60 KB"
-    assert len(completed(Path("results/store"))) == 1
+    assert len(made(Store(Path("results/store")))) == 1
     frame = pl.read_csv("table.csv")
     assert frame.select("scheme", "outcome").rows() == [("PFC", None), ("Pyrrha", "completed")]
     joined = command_line("sweep", tiny, "--axis", "scheme=PFC", "--axis", "scheme=Pyrrha", "--axis", "bytes=10")
@@ -177,7 +170,7 @@ def test_a_sweep_that_waits_can_be_stopped(tiny: Path) -> None:
 def test_a_damaged_point_is_told_and_run_again(tiny: Path) -> None:
     arguments = ("sweep", tiny, "--scale", "paper", "--store", "store")
     assert command_line(*arguments).exit_code == 0
-    before = completed(Path("store"))
+    before = made(Store(Path("store")))
     table, summary, point, sound = (Path("store/points") / key for key in sorted(before))
     content = bytearray((table / "ports.parquet").read_bytes())
     content[len(content) // 2] ^= 1
@@ -189,7 +182,7 @@ def test_a_damaged_point_is_told_and_run_again(tiny: Path) -> None:
     for file in (table / "ports.parquet", summary / "run.json", point / "point.json"):
         (line,) = (line for line in outcome.stderr.splitlines() if str(file) in line)
         assert line.endswith(", seed 1 is run again"), line
-    after = completed(Path("store"))
+    after = made(Store(Path("store")))
     assert {key for key in before if before[key] == after[key]} == {sound.name}
     assert command_line(*arguments).stderr == ""
 

@@ -8,9 +8,7 @@ from typing import Annotated, Final
 
 import typer
 
-from backwater.comparing.labels import shortest_ends
 from backwater.console import UsageError
-from backwater.directory import ResultDirectory
 from backwater.kinds import kinds
 from backwater.scenario import Scenario
 
@@ -37,7 +35,6 @@ Overrides = Annotated[
         autocompletion=_kinds,
     ),
 ]
-Directories = Annotated[list[Path], typer.Argument(metavar="RESULT", help="Result directories.", show_default=False)]
 Scale = Annotated[
     str | None, typer.Option("--scale", help="Scale (default: the first of the file).", show_default=False)
 ]
@@ -60,15 +57,3 @@ def quantity(read: Callable[[str], int]) -> Callable[[str], int]:
             raise typer.BadParameter(str(error)) from None
 
     return parse
-
-
-def labelled(directories: list[Path]) -> dict[str, ResultDirectory]:
-    """The results by the shortest ends of their paths that tell them apart; a single one by its name."""
-    if len(directories) == 1:
-        result = ResultDirectory.load(directories[0])
-        return {result.summary.name: result}
-    absolute = [directory.resolve() for directory in directories]
-    if len(set(absolute)) < len(absolute):
-        raise UsageError("the same result directory is given twice")
-    ends = shortest_ends([path.parts for path in absolute])
-    return {"/".join(end): ResultDirectory.load(path) for end, path in zip(ends, absolute, strict=True)}

@@ -8,20 +8,35 @@ from typing import Annotated
 import typer
 
 from backwater import console
-from backwater.cli.options import Directories, labelled
+from backwater.comparing.labels import shortest_ends
+from backwater.console import UsageError
 from backwater.directory import REPORT_FILE, ResultDirectory
 
 
 def report(
-    directories: Directories,
+    directories: Annotated[
+        list[Path], typer.Argument(metavar="RESULT", help="Result directories.", show_default=False)
+    ],
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", metavar="FILE", help="HTML file (default: report.html in the first directory)."),
     ] = None,
 ) -> None:
     """Write one HTML file with tables and interactive charts; it needs no network."""
-    results = labelled(directories)
+    results = _labelled(directories)
     console.write(output or directories[0] / REPORT_FILE, report_of(results))
+
+
+def _labelled(directories: list[Path]) -> dict[str, ResultDirectory]:
+    """The results by the shortest ends of their paths that tell them apart; a single one by its name."""
+    if len(directories) == 1:
+        result = ResultDirectory.load(directories[0])
+        return {result.summary.name: result}
+    absolute = [directory.resolve() for directory in directories]
+    if len(set(absolute)) < len(absolute):
+        raise UsageError("the same result directory is given twice")
+    ends = shortest_ends([path.parts for path in absolute])
+    return {"/".join(end): ResultDirectory.load(path) for end, path in zip(ends, absolute, strict=True)}
 
 
 def report_of(results: dict[str, ResultDirectory]) -> str:

@@ -10,17 +10,15 @@ from fractions import Fraction
 from backwater import style, tables
 from backwater.comparing.conditions import Condition, ConditionMeasure, unit
 from backwater.comparing.groups import Group, Grouped
-from backwater.comparing.pooled import estimated, seed_list
+from backwater.comparing.pooled import seed_list
 from backwater.directory import ResultDirectory
 from backwater.experiment.claims import Estimate
 from backwater.experiment.format.measures import FlowMeasure, RunMeasure
 from backwater.experiment.measures import by_kind
 from backwater.experiment.measures import flows as of_flows
 from backwater.experiment.mistakes import meant
-from backwater.summary import EXIT_CODES
+from backwater.summary import RESULT_CODES
 
-# A deadlock, a stall and the end of the time are results like any other.
-_WHOLE = {EXIT_CODES[outcome] for outcome in ("completed", "deadlock", "stalled", "time-limit")}
 # Statistics that no finished flow is needed for.
 _OF_NONE = ("count", "share")
 
@@ -56,7 +54,7 @@ class Check:
 
 
 def _with_confidence(estimate: Estimate, of: str) -> str:
-    return f"{estimated(estimate, lambda number: _shown(number, of))} ({style.counted(estimate.seeds, 'seed')})"
+    return f"{estimate.shown(lambda number: _shown(number, of))} ({style.counted(estimate.seeds, 'seed')})"
 
 
 def _shown(number: float, of: str) -> str:
@@ -161,7 +159,7 @@ def _estimate(condition: Condition, measure: ConditionMeasure, group: Group) -> 
 def _value(condition: Condition, measure: ConditionMeasure, group: Group, run: ResultDirectory) -> float:
     """The measure of a run. Raises ConditionError if it has none."""
     of = f"{group.label}, seed {run.summary.seed} ({run.directory})"
-    if run.summary.exit_code not in _WHOLE:
+    if run.summary.exit_code not in RESULT_CODES:
         raise condition.mistake(
             "measure", f"{of} cannot be checked: {'; '.join(run.summary.alarms()) or run.summary.ending()}"
         )

@@ -10,12 +10,6 @@ from backwater.experiment.claims import Estimate
 from backwater.summary import Fact, Summary, counter_label
 
 
-def estimated(estimate: Estimate, write: Callable[[float], str]) -> str:
-    """A mean with half the width of its 95 % confidence interval, if it has one."""
-    numbers = [estimate.mean] if estimate.half_width is None else [estimate.mean, estimate.half_width]
-    return " ± ".join(write(number) for number in numbers)
-
-
 def seed_list(seeds: Sequence[int]) -> str:
     """Seeds in ascending order, neighbours as a range: 1–5, 8."""
     ranges: list[list[int]] = []
@@ -28,7 +22,7 @@ def seed_list(seeds: Sequence[int]) -> str:
 
 
 def _mean(summaries: Sequence[Summary], value: Callable[[Summary], float], write: Callable[[float], str]) -> str:
-    return estimated(Estimate.of([value(summary) for summary in summaries]), write)
+    return Estimate.of([value(summary) for summary in summaries]).shown(write)
 
 
 def _number(value: float) -> str:

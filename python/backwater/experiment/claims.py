@@ -24,7 +24,7 @@ from __future__ import annotations
 import itertools
 import math
 import statistics
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, get_args
 
@@ -86,6 +86,11 @@ class Estimate:
     def high(self) -> float:
         """Upper end of the interval."""
         return self.mean + self.error
+
+    def shown(self, write: Callable[[float], str]) -> str:
+        """The mean with half the width of its interval, if it has one."""
+        numbers = [self.mean] if self.half_width is None else [self.mean, self.half_width]
+        return " ± ".join(write(number) for number in numbers)
 
     def seeds_for(self, error: float) -> int | None:
         """How many seeds, more than now, of the same scatter have an error so small; none if beyond `_MOST_SEEDS`."""

@@ -172,15 +172,15 @@ class Record(Table):
     checksum: int = 0
 
     @classmethod
-    def of(cls, study: Study, store: Store) -> Self:
-        """What a store has. Raises ResultError if something cannot be taken from a result."""
+    def of(cls, study: Study, store: Store, known: Mapping[Point, Run] | None = None) -> Self:
+        """What a store has; `known` are its runs, if they are known. Raises ResultError if a result lacks something."""
         build = _core.build_info()
         return cls(
             scale=study.scale,
             date=datetime.datetime.now(tz=datetime.UTC).date().isoformat(),
             core=Core(version=build["version"], commit=build["commit"], source=build["source"]),
             definition=definition(study.experiment, study.scale),
-            points=[*runs(study, store).values()],
+            points=[*(runs(study, store) if known is None else known).values()],
             curves=curves(study.experiment.content, study.points, partial(study.result, store)),
         )
 

@@ -42,21 +42,17 @@ class Outcome:
         """The fingerprints of its runs."""
         return [result.summary.fingerprint for result in self.results]
 
-    def over_seeds(self, values: Sequence[float | None]) -> Estimate | None:
-        """Mean and confidence of a value of each run; none if no run has it."""
-        known = [value for value in values if value is not None]
-        return Estimate.of(known) if known else None
-
     def slowdown(self, quantile: float | None = None, tag: str | None = None) -> Estimate | None:
-        """A percentile of the slowdown of finished flows, of a tag or of all; without one the mean."""
-        values: list[float | None] = []
+        """A percentile of the slowdown of finished flows, of a tag or of all, without one the mean; over the seeds."""
+        values = []
         for result in self.results:
             flows = tables.finished(result.flows)
             chosen = flows if tag is None else flows.filter(pl.col("tag").cast(pl.String) == tag)
             column = chosen["slowdown"]
             found = column.mean() if quantile is None else column.quantile(quantile, "linear")
-            values.append(None if found is None else float(str(found)))
-        return self.over_seeds(values)
+            if found is not None:
+                values.append(float(str(found)))
+        return Estimate.of(values) if values else None
 
 
 def outcomes(schemes: Schemes, store: Store) -> list[Outcome]:
@@ -69,11 +65,12 @@ def outcomes(schemes: Schemes, store: Store) -> list[Outcome]:
 
 def table(schemes: Schemes, found: Sequence[Outcome]) -> View:
     """A row per scheme; percentages are against the scenario as it stands."""
-    own, rows = found[0], []
+    own = found[0]
+    mean, p99 = own.slowdown(), own.slowdown(0.99)
+    rows = []
     for each in found:
         ended = Counter[str](result.summary.outcome for result in each.results)
-        missing = len(each.scheme.jobs) - len(each.results)
-        if missing:
+        if missing := len(each.scheme.jobs) - len(each.results):
             ended["failed"] = missing
         summaries = [result.summary for result in each.results]
         rows.append(
@@ -82,8 +79,8 @@ def table(schemes: Schemes, found: Sequence[Outcome]) -> View:
                 each.scheme.name,
                 ", ".join(f"{count} {name}" for name, count in ended.items()),
                 _total([summary.unfinished_flows for summary in summaries]),
-                _shown(each.slowdown(), None if each is own else own.slowdown()),
-                _shown(each.slowdown(0.99), None if each is own else own.slowdown(0.99)),
+                _shown(mean) if each is own else _shown(each.slowdown(), mean),
+                _shown(p99) if each is own else _shown(each.slowdown(0.99), p99),
                 _total([summary.pause_frames for summary in summaries]),
                 _total([summary.total_drops for summary in summaries]),
             )
@@ -100,12 +97,12 @@ def _total(numbers: Sequence[int]) -> str:
     return f"{sum(numbers):,}" if numbers else "–"
 
 
-def _shown(value: Estimate | None, own: Estimate | None) -> str:
+def _shown(value: Estimate | None, own: Estimate | None = None) -> str:
+    """A slowdown over seeds, and how much more or less it is than that of the scenario as it stands."""
     if value is None:
         return "–"
-    width = f" ± {style.ratio(value.half_width)}" if value.half_width else ""
     change = f" ({value.mean / own.mean - 1:+.0%})" if own is not None and own.mean else ""
-    return style.ratio(value.mean) + width + change
+    return value.shown(style.ratio) + change
 
 
 def refusals(schemes: Schemes) -> View:

@@ -14,14 +14,12 @@ from typing import Final
 from backwater.experiment.executors.executor import Executor, LostError
 from backwater.experiment.store import LOG_FILE, Job, Store
 from backwater.style import counted
-from backwater.summary import EXIT_CODES
+from backwater.summary import RESULT_CODES
 
-# A deadlock, a stall and the end of the time are results like any other; what else does not complete has failed.
-_RESULTS: Final = {EXIT_CODES["completed"], EXIT_CODES["deadlock"], EXIT_CODES["time-limit"]}
 # Somebody else, or a machine without memory, has ended a process.
 _KILLED: Final = {-signal.SIGKILL, -signal.SIGTERM}
 # How often a run is begun before it has failed, if who makes it is lost each time.
-ATTEMPTS: Final = 3
+_ATTEMPTS: Final = 3
 # Between two looks at what other sweeps are doing.
 _POLL_SECONDS: Final = 0.2
 # Seconds after which it is told again how many results there are, though there is no new one.
@@ -196,11 +194,11 @@ def _make(job: Job, executor: Executor, store: Store, shard: str, tell: Callable
             return None
         if store.discard(job):
             tell(f"{damage}: {job.name} is run again")
-        for attempt in range(1, ATTEMPTS + 1):
+        for attempt in range(1, _ATTEMPTS + 1):
             directory = store.begin(job)
             try:
                 exit_code = executor.perform(directory, job.base_dir)
-                if exit_code in _RESULTS:
+                if exit_code in RESULT_CODES:
                     store.keep(job, directory)
                     return None
                 if exit_code not in _KILLED:
@@ -210,7 +208,7 @@ def _make(job: Job, executor: Executor, store: Store, shard: str, tell: Callable
             except LostError as error:
                 lost = str(error)
             reason = f"{lost}, {counted(attempt, 'time')}"
-            if attempt < ATTEMPTS:
+            if attempt < _ATTEMPTS:
                 tell(f"{job.name}: {lost}; it is run again")
         (directory / LOG_FILE).touch()
         return Failure(job.name, store.keep_failed(job, directory), reason)

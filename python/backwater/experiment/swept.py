@@ -96,7 +96,7 @@ class Sweep:
             return []
         from backwater.experiment import drawing  # noqa: PLC0415 - charts are slow to import
 
-        kept = record.Record.of(self.study, self.store)
+        kept = record.Record.of(self.study, self.store, self._runs)
         values = {point: run.measures for point, run in self._runs.items()}
         return drawing.draw(self.study.experiment, kept, values, Path(directory), suffixes)
 

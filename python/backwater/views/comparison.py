@@ -48,7 +48,7 @@ def _against_first(samples: Sequence[Sample], write: Callable[[float | None], st
         known, runs = len(sample.known), len(sample.values)
         fewer = f" ({known} of {style.counted(runs, 'seed')})" if known < runs else ""
         change = f" ({estimate.mean / first.mean - 1:+.0%})" if index and first is not None and first.mean else ""
-        yield pooled.estimated(estimate, write) + fewer + change
+        yield estimate.shown(write) + fewer + change
 
 
 def differences(grouped: Grouped) -> View:

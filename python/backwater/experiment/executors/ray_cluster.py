@@ -4,31 +4,31 @@ from __future__ import annotations
 
 import os
 import socket
-import threading
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
 import ray
-from ray.exceptions import RayError, RayTaskError, TaskCancelledError
+from ray.exceptions import RayError, RayTaskError
 
 from backwater import extension
-from backwater.experiment.executors.executor import ExecutorError, LostError, StoppedError, unseen
+from backwater.experiment.executors.executor import ExecutorError, LostError, unseen
 from backwater.experiment.executors.local import perform
+from backwater.experiment.executors.stoppable import Stoppable
 
 # How long a cluster may take to answer.
 _PATIENCE_SECONDS: Final = 10.0
 
 
-class RayCluster:
-    """Makes every run in a task that takes a core; one that is lost with its worker or machine is made again.
-
-    Attributes:
-        width: How many at once; as many as the cluster has cores if it is not given.
-    """
+class RayCluster(Stoppable[Any]):
+    """Makes every run in a task that takes a core; one that is lost with its worker or machine is made again."""
 
     def __init__(self, width: int | None = None, options: Mapping[str, Any] | None = None) -> None:
-        """Joins a cluster, or starts one on this machine if there is none; `options` are those of `ray.init`.
+        """Joins a cluster, or starts one on this machine if there is none.
+
+        Args:
+            width: Runs at once; as many as the cluster has cores if it is not given.
+            options: Those of `ray.init`.
 
         Raises:
             ExecutorError: If there is no such cluster.
@@ -41,41 +41,24 @@ class RayCluster:
                 ray.init(log_to_driver=False, logging_level="ERROR", runtime_env=environment, **(options or {}))
             except (ConnectionError, RuntimeError, TypeError, ValueError) as error:
                 raise ExecutorError(f"Ray: {error}") from error
-        self.width = width or max(1, int(ray.cluster_resources().get("CPU", 1)))
+        super().__init__(width or max(1, int(ray.cluster_resources().get("CPU", 1))))
         # Ray does not make it again by itself: every attempt has a directory of its own.
         self._perform = ray.remote(num_cpus=1, max_retries=0)(perform)
-        self._lock = threading.Lock()
-        self._tasks: set[Any] = set()
-        self._stopped = False
 
-    def perform(self, directory: Path, base_dir: Path) -> int:
-        """Makes a run."""
-        with self._lock:
-            if self._stopped:
-                raise StoppedError
-            task = self._perform.remote(str(directory.absolute()), str(base_dir.absolute()))
-            self._tasks.add(task)
+    def _begin(self, directory: Path, base_dir: Path) -> Any:  # noqa: ANN401 - as Ray has it
+        return self._perform.remote(str(directory), str(base_dir))
+
+    def _wait(self, run: Any, directory: Path) -> int:  # noqa: ANN401 - as above
         try:
-            exit_code: int = ray.get(task)
-        except TaskCancelledError:
-            raise StoppedError from None
+            exit_code: int = ray.get(run)
         except RayTaskError as error:
             raise ExecutorError(f"Ray: {unseen(str(error), directory)}") from None
         except RayError as error:
-            if self._stopped:
-                raise StoppedError from None
             raise LostError(f"its worker was lost ({type(error).__name__})") from None
-        finally:
-            with self._lock:
-                self._tasks.discard(task)
         return exit_code
 
-    def stop(self) -> None:
-        """Ends all tasks, and lets none begin."""
-        with self._lock:
-            self._stopped = True
-            for task in self._tasks:
-                ray.cancel(task, force=True)
+    def _end(self, run: Any) -> None:  # noqa: ANN401 - as above
+        ray.cancel(run, force=True)
 
 
 def _check_reachable(address: str) -> None:

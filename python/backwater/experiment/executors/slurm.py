@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -10,32 +9,29 @@ from typing import Any, Final
 import submitit
 from submitit.core.utils import FailedJobError, UncompletedJobError
 
-from backwater.experiment.executors.executor import ExecutorError, LostError, StoppedError, unseen
+from backwater.experiment.executors.executor import ExecutorError, LostError, unseen
 from backwater.experiment.executors.local import perform
+from backwater.experiment.executors.stoppable import Stoppable
 
 # Jobs in the queue at once, unless it is asked for another number.
 _WIDTH: Final = 64
 
 
-class Submitit:
-    """Makes every run in a job; one that is lost, preempted or timed out is made again.
-
-    Attributes:
-        width: How many jobs are in the queue at once.
-    """
+class Submitit(Stoppable[Any]):
+    """Makes every run in a job; one that is lost, preempted or timed out is made again."""
 
     def __init__(self, width: int | None = None, options: Mapping[str, Any] | None = None) -> None:
         """Finds the batch system.
 
         Args:
-            width: Jobs at once.
+            width: Jobs in the queue at once.
             options: `folder`, where submitit writes its logs; `cluster`, by default that which is found; all others
                 are parameters of submitit's executor, such as `timeout_min` or `slurm_partition`.
 
         Raises:
             ExecutorError: If there is no such batch system, or it has no such parameter.
         """
-        self.width = width or _WIDTH
+        super().__init__(width or _WIDTH)
         parameters: dict[str, Any] = dict(options or {})
         try:
             self._executor = submitit.AutoExecutor(
@@ -44,36 +40,21 @@ class Submitit:
             self._executor.update_parameters(**parameters)
         except (AssertionError, NameError, RuntimeError, TypeError, ValueError) as error:
             raise ExecutorError(f"submitit: {error}") from error
-        self._lock = threading.Lock()
-        self._jobs: set[Any] = set()
-        self._stopped = False
 
-    def perform(self, directory: Path, base_dir: Path) -> int:
-        """Makes a run."""
-        with self._lock:
-            if self._stopped:
-                raise StoppedError
-            job = self._executor.submit(perform, str(directory.absolute()), str(base_dir.absolute()))
-            self._jobs.add(job)
+    def _begin(self, directory: Path, base_dir: Path) -> Any:  # noqa: ANN401 - as submitit has it
+        return self._executor.submit(perform, str(directory), str(base_dir))
+
+    def _wait(self, run: Any, directory: Path) -> int:  # noqa: ANN401 - as above
         try:
-            exit_code: int = job.result()
+            exit_code: int = run.result()
         except FailedJobError as error:
             # It holds the traceback of the other machine, in which a job that ran out of time, say, is lost.
             if "UncompletedJobError" in str(error):
-                raise LostError(f"its job {job.job_id} was not brought to an end") from error
+                raise LostError(f"its job {run.job_id} was not brought to an end") from error
             raise ExecutorError(f"submitit: {unseen(str(error), directory)}") from None
         except UncompletedJobError as error:
-            if self._stopped:
-                raise StoppedError from None
-            raise LostError(f"its job {job.job_id} was lost") from error
-        finally:
-            with self._lock:
-                self._jobs.discard(job)
+            raise LostError(f"its job {run.job_id} was lost") from error
         return exit_code
 
-    def stop(self) -> None:
-        """Ends all jobs, and lets none begin."""
-        with self._lock:
-            self._stopped = True
-            for job in self._jobs:
-                job.cancel(check=False)
+    def _end(self, run: Any) -> None:  # noqa: ANN401 - as above
+        run.cancel(check=False)
