@@ -19,6 +19,8 @@ from typing import Final
 
 import pytest
 
+from backwater import _core
+
 ROOT: Final = Path(__file__).parents[2]
 CARGO: Final = tomllib.loads((ROOT / "Cargo.toml").read_text(encoding="utf-8"))["workspace"]["package"]
 VERSION: Final[str] = CARGO["version"]
@@ -166,6 +168,11 @@ def test_what_is_installed_is_the_package_and_all_that_is_shipped(installed: Pat
     assert package.is_relative_to(installed / "venv")
     files = [path.relative_to(package.parent) for path in package.rglob("*") if path.is_file()]
     assert {path.as_posix() for path in files if "__pycache__" not in path.parts} == expected()
+
+
+def test_results_have_the_keys_that_they_have_in_the_clone(installed: Path) -> None:
+    asked = called(installed, "python", "-c", "from backwater import _core; print(_core.build_info()['source'])")
+    assert asked.stdout.strip() == _core.build_info()["source"]
 
 
 def test_commands_work(installed: Path) -> None:
