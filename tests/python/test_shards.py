@@ -271,6 +271,15 @@ def test_a_lock_is_held_by_one_and_goes_with_its_file(tmp_path: Path) -> None:
         assert path.read_text() == "me"
 
 
+def test_a_lock_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "lock"
+    path.symlink_to("/dev/full")
+    with pytest.raises(OSError, match="Invalid argument") as caught, locks.holding(path, "me"):
+        pass
+    assert caught.value.filename == str(path)
+    assert not path.is_symlink()
+
+
 def test_many_processes_hold_a_lock_one_at_a_time(tmp_path: Path) -> None:
     program = """
 import sys, pathlib, time
@@ -339,11 +348,13 @@ def test_stores_of_shards_are_merged(tiny: Path) -> None:
         "part1: 4 results copied, 0 were there\npart2: 4 results copied, 0 were there\n",
     )
     kept = made(Store(Path("all")))
+    (Path("part1") / "points" / "thesis").mkdir()
     outcome = command_line("sweep", tiny, "--store", "all")
     assert outcome.exit_code == 0
     assert made(Store(Path("all"))) == kept
     again = command_line("merge", "all", "part1")
-    assert again.stdout == "part1: 0 results copied, 4 were there\n"
+    assert (again.exit_code, again.stdout) == (0, "part1: 0 results copied, 4 were there\n")
+    (Path("part1") / "points" / "thesis").rmdir()
     assert contents(Store(Path("all"))) == contents(Store(Path("part1"))) | contents(Store(Path("part2")))
 
 
