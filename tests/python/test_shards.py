@@ -4,6 +4,7 @@ import errno
 import json
 import os
 import signal
+import stat
 import subprocess
 import sys
 import time
@@ -201,6 +202,23 @@ def test_what_another_machine_has_put_there_meanwhile_is_kept(tmp_path: Path) ->
         Local(1).perform(again, one.base_dir)
         store.keep(one, again)
     assert made(store) == before
+
+
+def test_a_result_that_cannot_be_moved_to_its_place_is_not_lost_in_silence(tmp_path: Path) -> None:
+    store = Store(tmp_path / "store")
+    store.open()
+    (store.directory / "points").touch()
+    with store.claiming(job(1)), pytest.raises(FileExistsError, match="points"):
+        store.keep(job(1), store.begin(job(1)))
+
+
+def test_others_may_read_a_result_as_they_may_the_store(tmp_path: Path) -> None:
+    store = Store(tmp_path / "store")
+    store.open()
+    (store.directory / "running").chmod(0o751)
+    with store.claiming(job(1)):
+        store.keep(job(1), store.begin(job(1)))
+    assert stat.S_IMODE((store.directory / "points" / job(1).key).stat().st_mode) == 0o751
 
 
 def test_a_worker_that_is_killed_is_replaced(alone: Path) -> None:

@@ -237,8 +237,6 @@ class Store:
     def claiming(self, job: Job, shard: str = "") -> Iterator[bool]:
         """Makes this process the one that runs a job while the block runs, unless another does; whether it is."""
         with self._holding(job.key, shard) as is_held:
-            if is_held:
-                self._clear(job.key)
             try:
                 yield is_held
             finally:
