@@ -7,9 +7,11 @@ import signal
 import stat
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -20,7 +22,7 @@ from backwater import Result, locks
 from backwater.experiment import sweep
 from backwater.experiment.executors.executor import LostError
 from backwater.experiment.executors.local import Local
-from backwater.experiment.store import Job, Store
+from backwater.experiment.store import Job, Store, StoreError
 from backwater.experiment.sweep import Shard
 from conftest import command_line, edited
 from gridded import contents, eventually, kill_when_some_are_made, locally, made, processes, study, table
@@ -212,6 +214,16 @@ def test_a_result_that_cannot_be_moved_to_its_place_is_not_lost_in_silence(tmp_p
         store.keep(job(1), store.begin(job(1)))
 
 
+def test_what_a_failed_run_left_goes_when_there_is_a_result(tmp_path: Path) -> None:
+    store = Store(tmp_path / "store")
+    store.open()
+    with store.claiming(job(1)):
+        left = store.keep_failed(job(1), store.begin(job(1)))
+        assert left.is_dir()
+        store.keep(job(1), store.begin(job(1)))
+    assert not left.exists()
+
+
 def test_others_may_read_a_result_as_they_may_the_store(tmp_path: Path) -> None:
     store = Store(tmp_path / "store")
     store.open()
@@ -374,6 +386,20 @@ def test_stores_of_shards_are_merged(tiny: Path) -> None:
     assert (again.exit_code, again.stdout) == (0, "part1: 0 results copied, 4 were there\n")
     (Path("part1") / "points" / "thesis").rmdir()
     assert contents(Store(Path("all"))) == contents(Store(Path("part1"))) | contents(Store(Path("part2")))
+
+
+def test_what_is_being_made_is_not_merged(tmp_path: Path) -> None:
+    (one, *_), theirs, ours = study(tmp_path).jobs.values(), Store(tmp_path / "theirs"), Store(tmp_path / "ours")
+    assert sweep.run(theirs, [one], Local(1)) == []
+    ours.open()
+    with ours.claiming(one), pytest.raises(StoreError, match="is being made at the moment"):
+        ours.take(theirs, one.key)
+    # Who only looks whether it is being made does not hold it for long.
+    with ExitStack() as looking:
+        looking.enter_context(ours.claiming(one))
+        threading.Timer(0.2, looking.close).start()
+        assert ours.take(theirs, one.key)
+    assert contents(ours) == contents(theirs)
 
 
 def test_what_is_damaged_or_differs_is_not_merged(tiny: Path) -> None:
