@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 from backwater import Result, locks
 from backwater.experiment import sweep
-from backwater.experiment.executors.executor import LostError
+from backwater.experiment.executors.executor import LostError, StoppedError
 from backwater.experiment.executors.local import Local
 from backwater.experiment.store import Job, Store, StoreError
 from backwater.experiment.sweep import Shard
@@ -286,6 +286,71 @@ def test_a_run_that_is_lost_again_and_again_fails() -> None:
     assert store.failed(one) is None
 
 
+class Ends(Lost):
+    """Ends the first run in a way of its own, though its result is complete."""
+
+    def __init__(self, exit_code: int) -> None:
+        super().__init__(0)
+        self.exit_code = exit_code
+
+    def perform(self, directory: Path, base_dir: Path) -> int:
+        exit_code = super().perform(directory, base_dir)
+        return self.exit_code if len(self.attempts) == 1 else exit_code
+
+
+@pytest.mark.parametrize(
+    ("exit_code", "attempts", "reason"),
+    [
+        (0, 1, None),
+        (3, 1, "exit code 3"),
+        (4, 1, None),
+        (5, 1, None),
+        (1, 1, "exit code 1"),
+        (7, 1, "exit code 7"),
+        (-signal.SIGSEGV, 1, "exit code -11"),
+        (-signal.SIGKILL, 2, None),
+        (-signal.SIGTERM, 2, None),
+    ],
+)
+@pytest.mark.usefixtures("tiny")
+def test_what_becomes_of_a_run_follows_from_its_exit_code(exit_code: int, attempts: int, reason: str | None) -> None:
+    (one, *_), store, executor = study(Path()).jobs.values(), Store(Path("store")), Ends(exit_code)
+    failures = sweep.run(store, [one], executor)
+    assert [failure.reason for failure in failures] == ([reason] if reason else [])
+    assert len(executor.attempts) == attempts
+    assert store.has(one) == (reason is None)
+
+
+class Endless:
+    """Makes runs that end when they are stopped."""
+
+    width = 1
+
+    def __init__(self) -> None:
+        self.begun, self.stopped = threading.Event(), threading.Event()
+
+    def perform(self, directory: Path, base_dir: Path) -> int:  # noqa: ARG002 - as every executor
+        self.begun.set()
+        self.stopped.wait(20)
+        raise StoppedError
+
+    def stop(self) -> None:
+        self.stopped.set()
+
+
+@pytest.mark.usefixtures("tiny")
+def test_an_interrupt_stops_the_executor() -> None:
+    of, executor = study(Path()), Endless()
+
+    def interrupt(_done: int, _all: int) -> None:
+        if executor.begun.is_set():
+            raise KeyboardInterrupt
+
+    with pytest.raises(sweep.SweepInterrupted):
+        sweep.run(Store(Path("store")), [*of.jobs.values()], executor, interrupt)
+    assert executor.stopped.is_set()
+
+
 # --- locks and claims
 
 
@@ -392,13 +457,17 @@ def test_what_is_being_made_is_not_merged(tmp_path: Path) -> None:
     (one, *_), theirs, ours = study(tmp_path).jobs.values(), Store(tmp_path / "theirs"), Store(tmp_path / "ours")
     assert sweep.run(theirs, [one], Local(1)) == []
     ours.open()
-    with ours.claiming(one), pytest.raises(StoreError, match="is being made at the moment"):
-        ours.take(theirs, one.key)
+    with ours.claiming(one):
+        ours.keep_failed(one, ours.begin(one))
+        with pytest.raises(StoreError, match="is being made at the moment"):
+            ours.take(theirs, one.key)
+    assert ours.failed(one)
     # Who only looks whether it is being made does not hold it for long.
     with ExitStack() as looking:
         looking.enter_context(ours.claiming(one))
         threading.Timer(0.2, looking.close).start()
         assert ours.take(theirs, one.key)
+    assert ours.failed(one) is None
     assert contents(ours) == contents(theirs)
 
 

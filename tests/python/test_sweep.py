@@ -149,6 +149,8 @@ def test_what_another_sweep_makes_is_waited_for(tiny: Path) -> None:
         process = start_sweep(tiny)
         assert process.stderr
         first = process.stderr.readline()
+        # It looks again, and says nothing more.
+        time.sleep(1)
     # What the other one leaves without a result is made here.
     output, errors = process.communicate(timeout=60)
     assert process.returncode == 0, errors
