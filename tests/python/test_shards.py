@@ -196,8 +196,9 @@ def test_a_file_that_cannot_be_read_is_not_taken_for_damaged(tiny: Path, monkeyp
 
 
 def test_what_another_machine_has_put_there_meanwhile_is_kept(tmp_path: Path) -> None:
-    (one, *_), store = study(tmp_path).jobs.values(), Store(tmp_path / "store")
-    assert sweep.run(store, [one], Local(1)) == []
+    (one, *_), store, counts = study(tmp_path).jobs.values(), Store(tmp_path / "store"), list[tuple[int, int]]()
+    assert sweep.run(store, [one, one], Local(1), lambda done, of: counts.append((done, of))) == []
+    assert {*counts} == {(0, 1), (1, 1)}
     before = made(store)
     with store.claiming(one):
         again = store.begin(one)
