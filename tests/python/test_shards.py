@@ -22,6 +22,7 @@ from backwater import Result, locks
 from backwater.experiment import sweep
 from backwater.experiment.executors.executor import LostError, StoppedError
 from backwater.experiment.executors.local import Local
+from backwater.experiment.executors.stoppable import Stoppable
 from backwater.experiment.store import Job, Store, StoreError
 from backwater.experiment.sweep import Shard
 from conftest import command_line, edited
@@ -323,15 +324,18 @@ def test_what_becomes_of_a_run_follows_from_its_exit_code(exit_code: int, attemp
 
 
 class Endless:
-    """Makes runs that end when they are stopped."""
+    """Fails one run, and makes others, two at once, that end when they are stopped."""
 
-    width = 1
+    width = 2
 
     def __init__(self) -> None:
-        self.begun, self.stopped = threading.Event(), threading.Event()
+        self.attempts: list[Path] = []
+        self.stopped = threading.Event()
 
     def perform(self, directory: Path, base_dir: Path) -> int:  # noqa: ARG002 - as every executor
-        self.begun.set()
+        self.attempts.append(directory)
+        if len(self.attempts) == 1:
+            return 1
         self.stopped.wait(20)
         raise StoppedError
 
@@ -341,15 +345,64 @@ class Endless:
 
 @pytest.mark.usefixtures("tiny")
 def test_an_interrupt_stops_the_executor() -> None:
-    of, executor = study(Path()), Endless()
+    jobs, executor = [*study(Path()).jobs.values()], Endless()
 
     def interrupt(_done: int, _all: int) -> None:
-        if executor.begun.is_set():
+        if len(executor.attempts) == 3:
             raise KeyboardInterrupt
 
-    with pytest.raises(sweep.SweepInterrupted):
-        sweep.run(Store(Path("store")), [*of.jobs.values()], executor, interrupt)
+    with pytest.raises(sweep.SweepInterrupted) as caught:
+        sweep.run(Store(Path("store")), jobs, executor, interrupt)
     assert executor.stopped.is_set()
+    # What has failed is no result.
+    assert (caught.value.done, caught.value.all) == (0, len(jobs))
+
+
+class Held(Stoppable[str]):
+    """Makes runs that last until they are ended, and are lost by that or have an exit code."""
+
+    def __init__(self, *, is_lost: bool) -> None:
+        super().__init__(1)
+        self.is_lost = is_lost
+        self.begun, self.ended = threading.Event(), threading.Event()
+
+    def _begin(self, directory: Path, base_dir: Path) -> str:  # noqa: ARG002 - as every executor
+        return "run"
+
+    def _wait(self, run: str, directory: Path) -> int:  # noqa: ARG002 - as above
+        self.begun.set()
+        self.ended.wait(20)
+        if self.is_lost:
+            raise LostError("it was ended")
+        return -signal.SIGKILL
+
+    def _end(self, run: str) -> None:
+        assert run == "run"
+        assert not self.ended.is_set(), "it goes on no more"
+        self.ended.set()
+
+
+@pytest.mark.parametrize("is_lost", [False, True])
+def test_a_run_that_is_stopped_is_not_lost_and_none_begins_after_it(is_lost: bool) -> None:
+    executor = Held(is_lost=is_lost)
+    with ThreadPoolExecutor(1) as pool:
+        run = pool.submit(executor.perform, Path(), Path())
+        assert executor.begun.wait(20)
+        executor.stop()
+        assert executor.ended.is_set()
+        with pytest.raises(StoppedError):
+            run.result()
+    executor.begun.clear()
+    with pytest.raises(StoppedError):
+        executor.perform(Path(), Path())
+    assert not executor.begun.is_set()
+
+
+def test_a_run_that_has_ended_is_not_ended_again() -> None:
+    executor = Held(is_lost=False)
+    executor.ended.set()
+    assert executor.perform(Path(), Path()) == -signal.SIGKILL
+    executor.stop()
 
 
 # --- locks and claims
