@@ -68,7 +68,8 @@ def test_a_sweep_goes_on_where_it_was_stopped(tiny: Path, how: signal.Signals) -
     with start_sweep(tiny) as process:
         while not made(Store(Path("store"))) and process.poll() is None:
             time.sleep(0.01)
-        os.kill(process.pid, how)
+        # ^C at a terminal reaches all processes of the group.
+        (os.killpg if how == signal.SIGINT else os.kill)(process.pid, how)
         _, errors = process.communicate(timeout=60)
     assert process.returncode == (130 if how == signal.SIGINT else -signal.SIGKILL), errors
     kept = made(Store(Path("store")))
@@ -76,6 +77,7 @@ def test_a_sweep_goes_on_where_it_was_stopped(tiny: Path, how: signal.Signals) -
     if how == signal.SIGINT:
         assert f"{len(kept)} of 8 runs are kept in store" in errors
         assert "Traceback" not in errors
+        assert not Path("store/failed").exists()
     outcome = command_line("sweep", tiny, "--store", "store")
     assert outcome.exit_code == 0, outcome.output
     everything = made(Store(Path("store")))
@@ -88,14 +90,14 @@ def test_a_sweep_goes_on_where_it_was_stopped(tiny: Path, how: signal.Signals) -
 
 def test_a_failed_run_is_kept_with_its_log_and_the_others_finish(tiny: Path) -> None:
     edited(tiny, ('flow_control = { kind = "pfc" }', LOSING), ("seeds = [1, 2]", "seeds = [1]"))
-    outcome = command_line("sweep", tiny, "--axis", "bytes=10", "-o", "table.csv")
+    outcome = command_line("sweep", tiny, "--axis", "bytes=10", "-o", "tables/table.csv")
     assert outcome.exit_code == 1, outcome.output
     assert "fig1: PFC, 10, seed 1 failed: exit code 3" in outcome.stderr
     (failed,) = Path("results/store/failed").iterdir()
     assert "outcome: violation" in (failed / "log.txt").read_text()
     assert json.loads((failed / "point.json").read_text())["scenario"]["switch"]["buffer"] == "60 KB"
     assert len(made(Store(Path("results/store")))) == 1
-    frame = pl.read_csv("table.csv")
+    frame = pl.read_csv("tables/table.csv")
     assert frame.select("scheme", "outcome").rows() == [("PFC", None), ("Pyrrha", "completed")]
     joined = command_line("sweep", tiny, "--axis", "scheme=PFC", "--axis", "scheme=Pyrrha", "--axis", "bytes=10")
     assert len([line for line in joined.stdout.splitlines() if " 10 " in line]) == 2
@@ -130,7 +132,7 @@ def test_where_everything_is_present_nothing_is_written(tiny: Path) -> None:
 
 def start_sweep(tiny: Path) -> subprocess.Popen[str]:
     command = [sys.executable, "-m", "backwater", "sweep", str(tiny), "--store", "store", "--jobs", "1"]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
 
 
 @contextmanager
