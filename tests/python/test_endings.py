@@ -45,7 +45,9 @@ def test_a_run_that_is_lost_again_and_again_fails() -> None:
     # Who is lost may go on writing: each attempt has a directory of its own.
     assert len({*executor.attempts}) == 3
     assert store.discard(one)
-    (failure,) = sweep.run(store, [one], Lost(3))
+    told = list[str]()
+    (failure,) = sweep.run(store, [one], Lost(3), tell=told.append)
+    assert told == [f"{one.name}: its machine was lost; it is run again"] * 2
     assert failure.reason == "its machine was lost, 3 times"
     assert store.failed(one) == failure.directory
     assert (failure.directory / "log.txt").exists()
