@@ -8,6 +8,7 @@ use std::process::Command;
 
 /// Where results come from, seen from this crate. A commit that touches none of it changes no result.
 const SOURCES: [&str; 5] = ["../engine/src", "../fabric/src", "../scenario/src", "src", "../../data/sizes"];
+/// The libraries that they are compiled with.
 const LOCK: &str = "../../Cargo.lock";
 
 fn main() {
