@@ -1,6 +1,7 @@
 //! No allocation per packet or per event in steady state.
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test, which prints what it counted")]
 
+#[allow(dead_code, unused_macros, reason = "needs only some of the helpers")]
 mod common;
 
 use backwater_engine::{Duration, Time};

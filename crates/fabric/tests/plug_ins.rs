@@ -1,5 +1,6 @@
 //! Mechanisms of other crates that scenarios can name: registered, read, written and described like built-ins.
 
+#[allow(dead_code, unused_macros, reason = "needs only some of the helpers")]
 mod common;
 
 use backwater_engine::{Duration, Rate};

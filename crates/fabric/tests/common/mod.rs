@@ -1,8 +1,9 @@
 //! Small networks for tests.
-#![allow(dead_code, unreachable_pub, missing_docs, reason = "not every test file uses every helper")]
+#![allow(unreachable_pub, missing_docs, reason = "helpers of tests are no interface")]
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 pub mod random;
+#[macro_use]
 pub mod script;
 
 use backwater_engine::{Bytes, Duration, Rate, Time};

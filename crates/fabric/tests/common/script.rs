@@ -415,7 +415,6 @@ impl Script {
 }
 
 /// A frame arrives whole: `arrive!(script, 80_000 ps, port 0, data of flow 1, psn 0)`.
-#[macro_export]
 macro_rules! arrive {
     ($script:ident, $at:literal ps, port $port:literal, data of flow $flow:literal, psn $psn:expr) => {
         $script.arrive_data($at, $port, $flow, $psn)
@@ -439,7 +438,6 @@ macro_rules! arrive {
 
 /// The next frame that the node sends, to the picosecond: `expect!(script, 80_000..160_000 ps, port 1, Data(3, 0))`, from its first bit
 /// to its last.
-#[macro_export]
 macro_rules! expect {
     ($script:ident, $at:literal .. $done:literal ps, port $port:literal, $says:expr) => {{
         use $crate::common::script::{Says::*, Sent};
@@ -449,7 +447,6 @@ macro_rules! expect {
 }
 
 /// The node sends nothing (more) before this instant.
-#[macro_export]
 macro_rules! expect_nothing {
     ($script:ident, before $limit:literal ps) => {
         assert_eq!($script.next_sent($limit), None)

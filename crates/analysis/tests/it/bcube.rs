@@ -1,0 +1,320 @@
+//! What holds in BCube(n, k), whose servers relay, under PFC, PFC* and PortFC.
+
+use crate::common::networks::{Shape, all_to_all, along, bcube, flow, leaf_spine, network_of};
+use crate::common::{blocking, cycle};
+use backwater_analysis::answer::Findings;
+use backwater_analysis::overflow::overflows;
+use backwater_analysis::protocol::port_fc::{self, PortFc};
+use backwater_analysis::protocol::{Pfc, PfcForward, PfcStar, Protocol, QueueId};
+use backwater_analysis::{Case, Dependencies, Graph, Question, analyze, network};
+use backwater_engine::Rate;
+use backwater_fabric::ids::{Class, NodeId, PortId};
+use backwater_fabric::network::fabric::Fabric;
+use backwater_fabric::network::names::ports_called;
+use backwater_fabric::network::spec::{FlowSpec, NetworkSpec, NodeKind};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The case of `flows`, all of whose ports are congested.
+fn case(spec: NetworkSpec, flows: Vec<FlowSpec>) -> (Fabric, Case) {
+    let mut fabric = Fabric::new(spec).unwrap();
+    let flows = network::flows(&mut fabric, flows).unwrap();
+    let congested = flows.iter().flat_map(|flow| flow.path.ports()).copied().collect();
+    let case = network::case(&fabric, flows, congested);
+    (fabric, case)
+}
+
+/// The queues that can overflow, each with the one that feeds it, as `port: queue`.
+fn overflowing(case: &Case, protocol: &dyn Protocol) -> Vec<[String; 2]> {
+    let graph = Graph::new(case, protocol);
+    let name = |queue: usize| {
+        let queue = &graph.queues[queue];
+        format!("{}: {}", case.port(queue.port).name, queue.describe(case))
+    };
+    let found = overflows(case, protocol, &graph, &Dependencies::new(case, protocol, &graph));
+    found.iter().map(|found| [found.queue, found.feeder].map(name)).collect()
+}
+
+/// What `analyze` says of one protocol.
+fn ask(spec: NetworkSpec, flows: Vec<FlowSpec>, protocol: &str, congested: &[&str]) -> Findings {
+    let question = Question {
+        congested: congested.iter().map(|name| (*name).to_owned()).collect(),
+        protocols: vec![protocol.into()],
+        flows: flows.len(),
+        own_root_rule: true,
+        names: true,
+    };
+    analyze(spec, flows, &question).unwrap().protocols.remove(0)
+}
+
+/// Two flows of four hops, from each of two servers to the other, the opposite ways round the shortest ring of BCube(2, 1).
+fn figure_5() -> Vec<FlowSpec> {
+    vec![along(2, 1, &[0, 1, 3]), along(2, 1, &[3, 2, 0])]
+}
+
+/// The queues that `flows` join at port `port` of server or switch `node`, by their numbers in the paper.
+fn numbers(flows: &[&[u32]], node: &str, port: usize) -> Vec<usize> {
+    let (fabric, case) = case(bcube(4, 1), flows.iter().map(|servers| along(4, 1, servers)).collect());
+    let [port] = ports_called(&fabric, &format!("{node}:{port}")).unwrap()[..] else { panic!("one port") };
+    let (graph, order) = (Graph::new(&case, &PortFc), port_fc::queues(&fabric, port));
+    let number = |queue: &usize| order.iter().position(|id| *id == graph.queues[*queue].id).unwrap();
+    let at = |queue: &&usize| graph.queues[**queue].port == port;
+    graph.of_flow.iter().map(|queues| number(queues.iter().find(at).unwrap())).collect()
+}
+
+/// The example flows of the paper's figure 6 and section 3.2. There is no F5. Switches 16 to 23 of the paper are `s0` to `s7` here.
+#[test]
+fn figure_6_flows_are_in_the_queues_of_the_paper() {
+    // At the port of server 15 to switch 19: F1 to F4, F6 to F8, F9 and F10.
+    let own: [&[u32]; 7] = [&[15, 12, 0], &[15, 13, 1], &[15, 14, 2], &[15, 12, 4], &[15, 12], &[15, 13], &[15, 14]];
+    assert_eq!(numbers(&own, "h15", 0), [0, 1, 2, 0, 3, 4, 5]);
+    assert_eq!(numbers(&[&[3, 15, 12], &[7, 15, 13]], "h15", 0), [6, 6]);
+    // At the port of switch 23 to server 15: F11 to F16.
+    let through: [&[u32]; 6] = [&[11, 15], &[11, 15, 12], &[11, 15, 13], &[11, 15, 14], &[3, 15, 14], &[7, 15]];
+    assert_eq!(numbers(&through, "s7", 3), [3, 0, 1, 2, 2, 3]);
+}
+
+/// Server 13 is on port 1 of switch 19: the ports after it count one less.
+#[test]
+fn a_server_in_the_middle_shifts_the_numbers() {
+    let own: [&[u32]; 6] = [&[13, 12, 0], &[13, 14, 2], &[13, 15, 3], &[13, 12], &[13, 14], &[13, 15]];
+    assert_eq!(numbers(&own, "h13", 0), [0, 1, 2, 3, 4, 5]);
+    let through: [&[u32]; 4] = [&[9, 13, 12], &[9, 13, 14], &[5, 13, 15], &[5, 13]];
+    assert_eq!(numbers(&through, "s5", 3), [0, 1, 2, 3]);
+}
+
+/// k(n-1)+2 queues at a port of a switch, (k+1)(n-1)+2 at one of a server, one of which is for control frames: by the topology, and by the queues that
+/// flows between all servers along all paths join.
+#[test]
+fn queues_are_as_many_as_the_paper_says() {
+    for (n, k) in (2..=8).map(|n| (n, 1)).chain((2..=4).map(|n| (n, 2))) {
+        let (fabric, case) = case(bcube(n, k), all_to_all(n, k));
+        let mut joined: BTreeMap<PortId, BTreeSet<QueueId>> = BTreeMap::new();
+        for queue in Graph::new(&case, &PortFc).queues {
+            joined.entry(queue.port).or_default().insert(queue.id);
+        }
+        assert_eq!(joined.len(), fabric.wiring.ports.len());
+        for (port, joined) in joined {
+            let queues = port_fc::queues(&fabric, port);
+            let is_server = case.port(port).name.starts_with('h');
+            let expected = if is_server { (k + 1) * (n - 1) + 2 } else { k * (n - 1) + 2 };
+            assert_eq!(queues.len() + 1, expected as usize, "BCube({n}, {k}), {}", case.port(port).name);
+            assert_eq!(queues.into_iter().collect::<BTreeSet<_>>(), joined);
+        }
+    }
+}
+
+/// All flows along all shortest paths: PFC can deadlock, whatever relays do; PFC* and PortFC cannot, and with k = 1 no queue can overflow.
+#[test]
+fn what_holds_in_bcube_n_1() {
+    for n in 2..=8 {
+        let (_, case) = case(bcube(n, 1), all_to_all(n, 1));
+        for waiting in [&Pfc as &dyn Protocol, &PfcForward] {
+            let found = cycle(&case, waiting).unwrap();
+            assert!(found.len() >= 8, "{}, n = {n}: {found:?}", waiting.name());
+        }
+        for free in [&PfcStar as &dyn Protocol, &PortFc] {
+            assert_eq!(cycle(&case, free), None, "{}, n = {n}", free.name());
+        }
+        for protocol in [&Pfc as &dyn Protocol, &PfcForward, &PfcStar, &PortFc] {
+            assert_eq!(overflowing(&case, protocol), Vec::<[String; 2]>::new(), "{}, n = {n}", protocol.name());
+        }
+        assert_eq!((Graph::new(&case, &PfcStar).classes(), Graph::new(&case, &Pfc).classes()), (Some(2), Some(1)));
+        // In BCube(2, 1), all that a server sends by way of another goes to one port.
+        assert_eq!(blocking(&case, &PortFc).is_free(), n == 2);
+        assert!(
+            [&Pfc as &dyn Protocol, &PfcForward, &PfcStar].iter().all(|blocks| !blocking(&case, *blocks).is_free())
+        );
+    }
+}
+
+/// With k = 2 there is no cycle under PortFC either, but queues overflow: those of relays to a port, which upstream queues of their kind feed unhindered,
+/// and relay queues, which two ports feed.
+#[test]
+fn what_holds_in_bcube_n_2() {
+    for n in [2, 3] {
+        let (fabric, case) = case(bcube(n, 2), all_to_all(n, 2));
+        for waiting in [&Pfc as &dyn Protocol, &PfcForward] {
+            assert!(cycle(&case, waiting).is_some(), "{}, n = {n}", waiting.name());
+        }
+        for free in [&PfcStar as &dyn Protocol, &PortFc] {
+            assert_eq!(cycle(&case, free), None, "{}, n = {n}", free.name());
+        }
+        assert_eq!(Graph::new(&case, &PfcStar).classes(), Some(3));
+        assert!(!blocking(&case, &PortFc).is_free());
+        let found = overflowing(&case, &PortFc);
+        let (relay, class_a): (Vec<_>, Vec<_>) =
+            found.iter().partition(|[queue, _]| queue.ends_with("the relay queue"));
+        let ports_of =
+            |kind: char| fabric.wiring.ports.iter().filter(|port| fabric.port_name(port.id).starts_with(kind)).count();
+        assert_eq!(relay.len(), ports_of('h'));
+        assert!(relay.iter().all(|[_, feeder]| feeder.contains("the queue of relays to s")));
+        // Every port of a switch has 2(n-1) queues of class A, and each of them can be fed by a relay.
+        assert_eq!(class_a.len(), ports_of('s') * 2 * (n as usize - 1));
+        assert!(class_a.iter().all(|[_, feeder]| feeder.ends_with("the relay queue")));
+        // Servers that only pass on PAUSEs do not notice that their relay queues fill. Under PFC and PFC* they do.
+        assert_eq!(overflowing(&case, &PfcForward).len(), ports_of('h'));
+        assert!(overflowing(&case, &Pfc).is_empty() && overflowing(&case, &PfcStar).is_empty());
+    }
+}
+
+/// A pause crosses three hops at most: from class B to servers, and past them to class A of the switches before; from there to servers.
+#[test]
+fn a_pause_goes_no_further_than_three_hops() {
+    for (n, k) in [(2, 1), (4, 1), (2, 2)] {
+        let (_, case) = case(bcube(n, k), all_to_all(n, k));
+        let graph = Graph::new(&case, &PortFc);
+        let (mut longest, signalled) = (0, |queues: &BTreeSet<usize>| -> BTreeSet<usize> {
+            queues.iter().flat_map(|queue| &graph.signalled[*queue]).copied().collect()
+        });
+        let mut front: BTreeSet<usize> = (0..graph.queues.len()).collect();
+        while !front.is_empty() {
+            (front, longest) = (signalled(&front), longest + 1);
+        }
+        // A queue of class B, one of class A, one of a server. From the first to the second are two hops.
+        assert_eq!(longest, 3);
+    }
+}
+
+/// The paper's figure 5: the loop closes only where servers pass on PAUSEs, through the two at the ends of the flows.
+#[test]
+fn figure_5_closes_where_servers_pass_pauses_on() {
+    let (_, case) = case(bcube(2, 1), figure_5());
+    let ring = ["h0:0", "s0:1", "h1:1", "s3:1", "h3:0", "s1:0", "h2:1", "s2:0"];
+    assert_eq!(cycle(&case, &PfcForward).as_deref(), Some(&ring[..]));
+    for free in [&Pfc as &dyn Protocol, &PfcStar, &PortFc] {
+        assert_eq!(cycle(&case, free), None, "{}", free.name());
+    }
+}
+
+/// Four flows, each by way of the next server round the ring, deadlock under PFC as switches do it.
+#[test]
+fn four_flows_deadlock_without_that() {
+    let round = [[0, 1, 3], [1, 3, 2], [3, 2, 0], [2, 0, 1]];
+    let (_, case) = case(bcube(2, 1), round.iter().map(|servers| along(2, 1, servers)).collect());
+    assert_eq!(cycle(&case, &Pfc).unwrap().len(), 8);
+    assert!([&PfcStar as &dyn Protocol, &PortFc].iter().all(|free| cycle(&case, *free).is_none()));
+}
+
+/// h0 sends to h8 and to h5, both by way of h2. The port to h8 is congested; what h0 sends to h5 waits for it, because the queues to both count as one
+/// where h2 is next.
+#[test]
+fn port_fc_can_block_innocently() {
+    let flows = vec![along(3, 1, &[0, 2, 8]), along(3, 1, &[0, 2, 5]), along(3, 1, &[1, 2, 5])];
+    let found = ask(bcube(3, 1), flows, "port-fc", &["s5->h8"]);
+    let example = found.counterexample.unwrap();
+    assert_eq!((example.innocent.as_str(), example.culprit.as_str()), ("flow 1 (h0 -> h5)", "flow 0 (h0 -> h8)"));
+    assert_eq!((example.queue.port.as_str(), example.cause.as_str()), ("h0:0", "s5:2"));
+    assert_eq!(example.queue.queue, "the own queue to s0:2, 2 switches to go");
+    // h1 sends nothing by way of the congested port, and is stopped all the same.
+    let paused = found.causes[0].paused.as_ref().unwrap();
+    let queues: Vec<String> = paused.queues.iter().map(|queue| format!("{}: {}", queue.port, queue.queue)).collect();
+    let own = "the own queue to s0:2, 2 switches to go";
+    assert_eq!(queues, ["s0:2: the queue of relays to s5:2".into(), format!("h0:0: {own}"), format!("h1:0: {own}")]);
+    assert_eq!((found.causes[0].paused_flows, found.causes[0].innocent_flows), (3, 2));
+    assert!(found.deadlock_free && found.overflows.is_empty());
+}
+
+/// What arrives at h0 is stopped when h0 must not send: it passes the PAUSE on to all its other ports.
+#[test]
+fn servers_that_pass_pauses_on_stop_their_own_arrivals() {
+    let flows = || vec![along(2, 1, &[0, 1]), along(2, 1, &[3, 1]), along(2, 1, &[2, 0])];
+    assert!(ask(bcube(2, 1), flows(), "pfc", &["s0->h1"]).hol_free);
+    let example = ask(bcube(2, 1), flows(), "pfc-forward", &["s0->h1"]).counterexample.unwrap();
+    assert_eq!((example.innocent.as_str(), example.queue.port.as_str()), ("flow 2 (h2 -> h0)", "s2:0"));
+    // Another class goes on.
+    let mut classes = flows();
+    classes[2].class = Class(4);
+    assert!(ask(bcube(2, 1), classes, "pfc-forward", &["s0->h1"]).hol_free);
+    // What does not go by the congested port of a switch goes on.
+    let apart = vec![along(3, 1, &[0, 1]), along(3, 1, &[1, 2])];
+    assert!(ask(bcube(3, 1), apart, "pfc-forward", &["s0->h2"]).hol_free);
+    // Congestion at the port of a server is told to nobody.
+    let relayed = || vec![along(2, 1, &[0, 1, 3]), along(2, 1, &[0, 1])];
+    assert!(!ask(bcube(2, 1), relayed(), "pfc", &["h1:1"]).hol_free);
+    assert!(ask(bcube(2, 1), relayed(), "pfc-forward", &["h1:1"]).hol_free);
+}
+
+/// A PAUSE is not passed back over the link that it came by: two neighbours can send to each other.
+#[test]
+fn pauses_are_passed_on_to_other_ports_only() {
+    let (_, case) = case(bcube(2, 1), vec![along(2, 1, &[0, 1]), along(2, 1, &[1, 0])]);
+    assert_eq!(cycle(&case, &PfcForward), None);
+}
+
+/// Round a failed link: class A of one switch feeds class A of another through a relay.
+#[test]
+fn a_detour_overflows_under_port_fc() {
+    let (_, case) = case(bcube(2, 1), vec![along(2, 1, &[0, 2, 3, 1])]);
+    let expected = ["s1:1: the queue of relays to s3:0", "h2:0: the relay queue"].map(String::from);
+    assert_eq!(overflowing(&case, &PortFc), [expected]);
+    assert!(overflowing(&case, &PfcStar).is_empty());
+}
+
+/// Past four switches, class A of the second fills only if its port is congested: class A of the third stops it not, and that is held back by class B.
+#[test]
+fn class_a_fills_if_its_port_is_congested() {
+    let row = Shape { hosts: 5, switches: 4, ends: (0..4).flat_map(|i| [(i, 5 + i), (i + 1, 5 + i)]).collect() };
+    for (congested, expected) in [("s3:1", &["s2:1"][..]), ("s1:1", &["s1:1", "s2:1"])] {
+        let mut spec = network_of(&row, 1);
+        spec.nodes[..5].iter_mut().for_each(|server| server.kind = NodeKind::Relay);
+        let found = ask(spec, vec![flow(0, 4)], "port-fc", &[congested]).overflows;
+        assert_eq!(found.iter().map(|found| found.queue.port.as_str()).collect::<Vec<_>>(), expected);
+    }
+}
+
+/// A server that relays from a fast layer to a slow one.
+#[test]
+fn a_slow_layer_overflows_relay_queues() {
+    for (slow, overflows) in [(0, false), (1, true)] {
+        let mut spec = bcube(2, 1);
+        spec.links.iter_mut().skip(4 * slow).take(4).for_each(|link| link.rate = Rate::from_gbps(40));
+        let found = ask(spec, vec![along(2, 1, &[0, 1, 3])], "port-fc", &["auto"]).overflows;
+        assert_eq!(found.len(), usize::from(overflows));
+        if let [found] = &found[..] {
+            assert_eq!((found.queue.port.as_str(), found.queue.queue.as_str()), ("h1:1", "the relay queue"));
+            assert_eq!((found.feeder.port.as_str(), found.flow.as_str()), ("s0:1", "flow 0 (h0 -> h3)"));
+        }
+    }
+}
+
+/// By default, what servers that relay make different is analysed where there are some. On request it is refused elsewhere.
+#[test]
+fn protocols_for_relays_need_relays() {
+    let question = |protocols: &[&str]| Question {
+        congested: Vec::new(),
+        protocols: protocols.iter().map(|name| (*name).to_owned()).collect(),
+        flows: 9,
+        own_root_rule: true,
+        names: false,
+    };
+    let names = ["pfc-forward", "port-fc"];
+    let asked = |spec, flow, protocols| {
+        let answer = analyze(spec, vec![flow], &question(protocols))?;
+        Ok(answer.protocols.into_iter().map(|found| found.protocol).collect::<Vec<_>>())
+    };
+    let by_default = asked(bcube(2, 1), along(2, 1, &[0, 1, 3]), &[]).unwrap();
+    assert_eq!(by_default[6..], ["pfc-star", "pfc-forward", "port-fc"]);
+    let tree = || network_of(&leaf_spine(2, 1, 2), 1);
+    assert_eq!(asked(tree(), flow(0, 3), &[]).unwrap(), by_default[..7]);
+    // To a single switch, all that a server sends ends behind it.
+    let star = network_of(&Shape { hosts: 2, switches: 1, ends: vec![(0, 2), (1, 2)] }, 1);
+    assert_eq!(asked(star, flow(0, 1), &["port-fc"]).unwrap(), ["port-fc"]);
+    let refused: Vec<backwater_analysis::Refusal> = asked(tree(), flow(0, 3), &names).unwrap_err();
+    assert_eq!(refused.iter().filter_map(|refused| refused.value.as_deref()).collect::<Vec<_>>(), names);
+    assert!(refused[1].message.contains("between switches and servers alone"), "{}", refused[1].message);
+}
+
+/// A ring of four switches with a host each, and flows to the host two switches on: PFC has a cycle, PFC* none, with a class for each of three switches.
+#[test]
+fn a_ring_of_switches_needs_a_class_for_each_switch_on_a_way() {
+    let ends = (0..4).map(|host| (host, 4 + host)).chain((0..4).map(|switch| (4 + switch, 4 + (switch + 1) % 4)));
+    let spec = network_of(&Shape { hosts: 4, switches: 4, ends: ends.collect() }, 1);
+    let flows = (0..4).map(|src| {
+        let via = [0, 1, 2].map(|step| NodeId(4 + (src + step) % 4));
+        FlowSpec { data_via: via.to_vec(), ..flow(src, (src + 2) % 4) }
+    });
+    let flows: Vec<FlowSpec> = flows.collect();
+    assert_eq!(ask(spec.clone(), flows.clone(), "pfc", &[]).cycle.len(), 4);
+    let raised = ask(spec, flows, "pfc-star", &[]);
+    assert_eq!((raised.cycle.len(), raised.classes), (0, Some(3)));
+}

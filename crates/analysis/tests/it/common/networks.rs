@@ -1,0 +1,138 @@
+//! Small networks.
+
+use backwater_engine::{Bytes, Duration, Rate, Time};
+use backwater_fabric::frame::framing::Framing;
+use backwater_fabric::ids::{Class, NodeId};
+use backwater_fabric::mechanisms::congestion::CongestionConfig;
+use backwater_fabric::mechanisms::load_balance::LoadBalanceConfig;
+use backwater_fabric::mechanisms::recovery::RecoveryConfig;
+use backwater_fabric::network::spec::{FlowSpec, LinkSpec, NetworkSpec, NodeKind, NodeSpec};
+
+/// Hosts, which come first, switches, and who is linked to whom.
+#[derive(Clone, Debug)]
+pub(crate) struct Shape {
+    pub(crate) hosts: u32,
+    pub(crate) switches: u32,
+    pub(crate) ends: Vec<(u32, u32)>,
+}
+
+/// A network of `shape`, all links at 100 Gb/s, hosts `h0` and on, switches `s0` and on.
+pub(crate) fn network_of(shape: &Shape, seed: u64) -> NetworkSpec {
+    let node = |index: u32| match index.checked_sub(shape.hosts) {
+        None => NodeSpec { name: format!("h{index}"), kind: NodeKind::Host },
+        Some(switch) => NodeSpec { name: format!("s{switch}"), kind: NodeKind::Switch },
+    };
+    let link = |(a, b): &(u32, u32)| LinkSpec {
+        a: NodeId(*a),
+        b: NodeId(*b),
+        rate: Rate::from_gbps(100),
+        delay: Duration::from_us(1),
+        error_rate: 0.0,
+    };
+    NetworkSpec {
+        seed,
+        framing: Framing::Rocev2,
+        mtu: Bytes(1024),
+        nodes: (0..shape.hosts + shape.switches).map(node).collect(),
+        links: shape.ends.iter().map(link).collect(),
+        interfaces: Default::default(),
+        routes: Vec::new(),
+        faults: Vec::new(),
+        reconvergence: None,
+        switch: Default::default(),
+        groups: Vec::new(),
+        host: Default::default(),
+        congestion: CongestionConfig::None(Default::default()),
+        load_balance: LoadBalanceConfig::Ecmp(Default::default()),
+        recovery: RecoveryConfig::GoBackN(Default::default()),
+    }
+}
+
+/// An endless flow of class 3 from host `src` to host `dst`.
+pub(crate) fn flow(src: u32, dst: u32) -> FlowSpec {
+    FlowSpec {
+        src: NodeId(src),
+        dst: NodeId(dst),
+        bytes: FlowSpec::ENDLESS,
+        class: Class(3),
+        start: Time::ZERO,
+        tag: 0,
+        data_via: Vec::new(),
+        ack_via: Vec::new(),
+    }
+}
+
+/// `per_leaf` hosts at each leaf, and a link from each leaf to each spine; leaves come before spines.
+pub(crate) fn leaf_spine(leaves: u32, spines: u32, per_leaf: u32) -> Shape {
+    let hosts = leaves * per_leaf;
+    let access = (0..hosts).map(|host| (host, hosts + host / per_leaf));
+    let pairs = (0..leaves).flat_map(|leaf| (0..spines).map(move |spine| (leaf, spine)));
+    let up = pairs.map(|(leaf, spine)| (hosts + leaf, hosts + leaves + spine));
+    Shape { hosts, switches: leaves + spines, ends: access.chain(up).collect() }
+}
+
+/// The fat-tree of switches with `k` ports.
+pub(crate) fn fat_tree(k: u32) -> Shape {
+    let (half, hosts) = (k / 2, k * k * k / 4);
+    let edge = |pod: u32, i: u32| hosts + pod * half + i;
+    let aggregation = |pod: u32, i: u32| hosts + k * half + pod * half + i;
+    let core = |i: u32, j: u32| hosts + 2 * k * half + i * half + j;
+    let access = (0..hosts).map(|host| (host, hosts + host / half));
+    let each = |pod: u32| (0..half).flat_map(move |i| (0..half).map(move |j| (pod, i, j)));
+    let links = (0..k)
+        .flat_map(each)
+        .flat_map(|(pod, i, j)| [(edge(pod, i), aggregation(pod, j)), (aggregation(pod, i), core(i, j))]);
+    Shape { hosts, switches: k * k + half * half, ends: access.chain(links).collect() }
+}
+
+/// BCube(n, k), all links at 100 Gb/s: servers `h0` and on, whose port `l` leads to layer `l`; the switches `s0` and on come layer by layer. Port `i` of a
+/// switch leads to the server with digit `i` in its layer.
+pub(crate) fn bcube(n: u32, k: u32) -> NetworkSpec {
+    let hosts = n.pow(k + 1);
+    let layer = |layer| (0..hosts).map(move |server| (server, switch_of(n, k, server, layer)));
+    let shape = Shape { hosts, switches: (k + 1) * n.pow(k), ends: (0..=k).flat_map(layer).collect() };
+    let mut spec = network_of(&shape, 1);
+    spec.nodes[..hosts as usize].iter_mut().for_each(|server| server.kind = NodeKind::Relay);
+    spec
+}
+
+/// The switch of BCube(n, k) in `layer` that `server` is linked to.
+fn switch_of(n: u32, k: u32, server: u32, layer: u32) -> u32 {
+    let place = n.pow(layer);
+    n.pow(k + 1) + layer * n.pow(k) + server / (place * n) * place + server % place
+}
+
+/// A flow through BCube(n, k) along `servers`: its source, those that relay it, its destination. Each differs from the next in one digit.
+pub(crate) fn along(n: u32, k: u32, servers: &[u32]) -> FlowSpec {
+    let differs = |a: u32, b: u32, layer: u32| a / n.pow(layer) % n != b / n.pow(layer) % n;
+    let mut data_via = Vec::new();
+    for hop in servers.windows(2) {
+        let layer = (0..=k).find(|layer| differs(hop[0], hop[1], *layer)).unwrap();
+        data_via.extend([switch_of(n, k, hop[0], layer), hop[1]].map(NodeId));
+    }
+    data_via.pop();
+    FlowSpec { data_via, ..flow(servers[0], servers[servers.len() - 1]) }
+}
+
+/// A flow between every two servers of BCube(n, k) for every order in which the digits that differ can be corrected.
+pub(crate) fn all_to_all(n: u32, k: u32) -> Vec<FlowSpec> {
+    /// Every way from the last of `servers` to `target`.
+    fn extend(n: u32, k: u32, servers: &[u32], target: u32, found: &mut Vec<FlowSpec>) {
+        let last = servers[servers.len() - 1];
+        for layer in 0..=k {
+            let (is, shall) = (last / n.pow(layer) % n, target / n.pow(layer) % n);
+            if is != shall {
+                let next = last + shall * n.pow(layer) - is * n.pow(layer);
+                extend(n, k, &[servers, &[next]].concat(), target, found);
+            }
+        }
+        if last == target {
+            found.push(along(n, k, servers));
+        }
+    }
+    let (hosts, mut found) = (n.pow(k + 1), Vec::new());
+    for (src, dst) in (0..hosts).flat_map(|src| (0..hosts).map(move |dst| (src, dst))).filter(|(src, dst)| src != dst) {
+        extend(n, k, &[src], dst, &mut found);
+    }
+    found
+}

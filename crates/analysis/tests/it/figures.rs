@@ -1,0 +1,184 @@
+//! The two scenarios of the Pyrrha paper's section VII, and small cases that mark the bounds of its theorems.
+
+use crate::common::{blocking, case, cycle, protocol};
+use backwater_analysis::overflow::overflows;
+use backwater_analysis::protocol::{Bfc, PerDestination, PerFlow, Pfc, Protocol, Pyrrha, QueueId};
+use backwater_analysis::{Case, Dependencies, Graph};
+
+const RING: [&str; 3] = ["A1", "B1", "C1"];
+
+/// Figure 12: one flow goes round and round. C1 is congested first.
+fn one_flow_in_a_loop() -> Case {
+    case(&[&["A1", "B1", "C1", "A1"]], &["C1"])
+}
+
+/// Figure 13: three flows, none of which passes a port twice, close a ring. C1 is congested first, and in the end all three ports are.
+fn three_flows_in_a_ring(congested: &[&str]) -> Case {
+    case(&[&["A1", "B1", "C2"], &["B1", "C1", "A2"], &["C1", "A1", "B2"]], congested)
+}
+
+fn queues(count: u32) -> Bfc {
+    Bfc::Queues(count.try_into().unwrap())
+}
+
+#[test]
+fn figure_12_only_pyrrha_breaks_a_loop() {
+    let case = one_flow_in_a_loop();
+    let waiting: [&dyn Protocol; 5] = [&Pfc, &Bfc::WorstCase, &queues(128), &PerDestination, &PerFlow];
+    for protocol in waiting {
+        assert_eq!(cycle(&case, protocol).as_deref(), Some(&RING[..]), "{}", protocol.name());
+    }
+    assert_eq!(cycle(&case, &Pyrrha { own_root_rule: true }), None);
+    assert_eq!(cycle(&case, &Pyrrha { own_root_rule: false }).as_deref(), Some(&RING[..]));
+}
+
+#[test]
+fn figure_12_the_output_queue_of_the_root_waits_for_nobody() {
+    let case = one_flow_in_a_loop();
+    let protocol = Pyrrha { own_root_rule: true };
+    let graph = Graph::new(&case, &protocol);
+    let names: Vec<_> = graph.queues.iter().map(|queue| queue.describe(&case)).collect();
+    assert_eq!(names, ["the IQ of C1", "the IQ of C1", "the OQ"]);
+    let dependencies = Dependencies::new(&case, &protocol, &graph);
+    assert_eq!([0, 1, 2].map(|queue| dependencies.holders(queue)), [&[1][..], &[2], &[]]);
+}
+
+/// What breaks the loop is that C1 goes on sending when A1 is full.
+#[test]
+fn figure_12_the_root_overruns_the_queue_behind_it() {
+    let case = one_flow_in_a_loop();
+    for (own_root_rule, expected) in [(true, vec![("A1", "C1")]), (false, vec![])] {
+        let protocol = Pyrrha { own_root_rule };
+        let graph = Graph::new(&case, &protocol);
+        let found = overflows(&case, &protocol, &graph, &Dependencies::new(&case, &protocol, &graph));
+        let port = |queue: usize| case.port(graph.queues[queue].port).name.as_str();
+        let found: Vec<_> = found.iter().map(|found| (port(found.queue), port(found.feeder))).collect();
+        assert_eq!(found, expected);
+    }
+}
+
+#[test]
+fn figure_13_queues_of_their_own_keep_flows_apart() {
+    for congested in [&["C1"][..], &RING] {
+        let case = three_flows_in_a_ring(congested);
+        for protocol in [&Pfc as &dyn Protocol, &Bfc::WorstCase, &queues(1)] {
+            assert_eq!(cycle(&case, protocol).as_deref(), Some(&RING[..]), "{}", protocol.name());
+        }
+        for protocol in [&queues(128) as &dyn Protocol, &PerDestination, &PerFlow] {
+            assert_eq!(cycle(&case, protocol), None, "{}", protocol.name());
+        }
+        for own_root_rule in [true, false] {
+            assert_eq!(cycle(&case, &Pyrrha { own_root_rule }), None);
+        }
+    }
+}
+
+/// The state that the paper's figure 13c ends in: an output queue and one isolation queue at each port of the ring.
+#[test]
+fn figure_13_the_queues_of_pyrrha() {
+    let case = three_flows_in_a_ring(&RING);
+    let graph = Graph::new(&case, &Pyrrha { own_root_rule: true });
+    let mut names: Vec<String> =
+        graph.queues.iter().map(|queue| format!("{}: {}", case.port(queue.port).name, queue.describe(&case))).collect();
+    names.sort();
+    let ring = ["A1: the IQ of B1", "A1: the OQ", "B1: the IQ of C1", "B1: the OQ", "C1: the IQ of A1", "C1: the OQ"];
+    assert_eq!(names.iter().filter(|name| name.contains('1')).collect::<Vec<_>>(), ring.iter().collect::<Vec<_>>());
+    let blocking = blocking(&case, &Pyrrha { own_root_rule: true });
+    assert!(blocking.is_free());
+    assert_eq!((blocking.queues.values().sum::<usize>(), blocking.paused_queues), (6, 3));
+}
+
+/// An incast to X and a flow to its neighbour Y, which shares port S1 with the incast.
+fn victim() -> Case {
+    case(&[&["H1", "S1", "LX"], &["I1", "L2", "LX"], &["V1", "S1", "LY"]], &["LX"])
+}
+
+#[test]
+fn an_innocent_flow_is_named() {
+    let case = victim();
+    let graph = Graph::new(&case, &Pfc);
+    let found = blocking(&case, &Pfc).counterexample().unwrap();
+    assert_eq!(case.port(found.cause).name, "LX");
+    assert_eq!((case.flow(found.innocent).name.as_str(), case.flow(found.culprit).name.as_str()), ("F3", "F1"));
+    let queue = &graph.queues[found.queue];
+    assert_eq!((case.port(queue.port).name.as_str(), queue.describe(&case).as_str()), ("S1", "the queue of class 3"));
+    for free in ["per-flow", "per-destination", "pyrrha"] {
+        assert!(blocking(&case, &*protocol(free)).is_free(), "{free}");
+    }
+}
+
+/// Definitions 3 to 6 and the numbers of queues of section VI-C, counted by hand.
+#[test]
+fn sets_and_queues_are_counted() {
+    let case = victim();
+    let pfc = blocking(&case, &Pfc);
+    let [cause] = &pfc.causes[..] else { panic!("one port is congested") };
+    assert_eq!((cause.congested_flows, cause.paused_ports.len(), cause.paused_queues.len()), (2, 4, 4));
+    assert_eq!((cause.paused_flows, cause.innocent_flows), (3, 1));
+    let at = |name: &str| case.port(*pfc.blocked_at.first().unwrap()).name == name;
+    assert!(at("S1") && pfc.blocked_at.len() == 1);
+    // H1, S1, I1 and L2 can be paused, LX is congested; V1 and LY are neither.
+    assert_eq!((pfc.queues.len(), pfc.most_queues().unwrap().1, pfc.paused_queues), (5, 1, 4));
+    let per_flow = blocking(&case, &PerFlow);
+    assert_eq!((per_flow.queues.values().sum::<usize>(), per_flow.paused_queues), (6, 4));
+    assert_eq!(case.port(per_flow.most_queues().unwrap().0).name, "LX");
+}
+
+/// A port that no flow passes blocks no flow.
+#[test]
+fn a_congested_port_without_flows_pauses_nothing() {
+    let case = case(&[&["H1", "L1"]], &["L9"]);
+    let blocking = blocking(&case, &Pfc);
+    assert!(blocking.is_free() && blocking.queues.is_empty() && blocking.most_queues().is_none());
+}
+
+/// Definition 7 asks whether a flow passes the congested port, not when. Where two flows pass two ports in opposite orders, Lemma 2 and
+/// Theorem 2 do not hold: F2 has left C1 behind when it comes to P1, so Pyrrha keeps it apart from F1, but one queue for both blocks no flow
+/// by the definition.
+#[test]
+fn theorem_2_needs_ports_in_one_order() {
+    let case = case(&[&["P1", "C1"], &["C1", "P1"]], &["P1", "C1"]);
+    let (pyrrha, pfc) = (blocking(&case, &Pyrrha { own_root_rule: true }), blocking(&case, &Pfc));
+    assert_eq!((pyrrha.queues.values().sum::<usize>(), pfc.queues.values().sum::<usize>()), (4, 2));
+    assert!(pyrrha.is_free() && pfc.is_free());
+}
+
+/// Three flows to one congested port that come to it by different ways round a ring: the isolation queues of that one root wait for each
+/// other. Section VII argues for two scenarios only, and this is none of them.
+#[test]
+fn pyrrha_deadlocks_when_the_ways_to_one_root_form_a_ring() {
+    let flows: [&[&str]; 3] = [&["A1", "B1", "B2", "D1"], &["B1", "C1", "C2", "D1"], &["C1", "A1", "A2", "D1"]];
+    for own_root_rule in [true, false] {
+        assert_eq!(cycle(&case(&flows, &["D1"]), &Pyrrha { own_root_rule }).as_deref(), Some(&RING[..]));
+    }
+    // With no port congested beyond the ring there is no isolation queue, and no cycle.
+    assert_eq!(cycle(&case(&flows, &["C1"]), &Pyrrha { own_root_rule: true }), None);
+}
+
+/// With two congested ports on a loop, each isolation queue of both roots waits for one root or the other all the way round.
+#[test]
+fn two_roots_on_a_loop_wait_for_each_other() {
+    let case = case(&[&["A1", "B1", "C1", "D1", "A1"]], &["B1", "D1"]);
+    let protocol = Pyrrha { own_root_rule: true };
+    assert_eq!(cycle(&case, &protocol).as_deref(), Some(&["A1", "B1", "C1", "D1"][..]));
+    let graph = Graph::new(&case, &protocol);
+    let roots: Vec<usize> = graph.queues.iter().map(|queue| queue.id.roots().len()).collect();
+    assert_eq!(roots, [2, 1, 2, 1]);
+    assert!(graph.queues.iter().all(|queue| matches!(queue.id, QueueId::Roots(_))));
+}
+
+/// The own-root rule puts flows that have a port of this switch yet to pass together with flows that have not. On paths that pass a switch
+/// twice, that can close a circle of two roots where there is none without the rule.
+#[test]
+fn the_own_root_rule_can_close_a_circle() {
+    let flows: [&[&str]; 4] = [
+        &["X2", "P1", "Y1", "X9", "Y9"],
+        &["Y1", "P2", "Y2", "X9"],
+        &["Y2", "P3", "X1", "Y9", "X9"],
+        &["X1", "P4", "X2", "Y9"],
+    ];
+    let case = case(&flows, &["X9", "Y9"]);
+    let circle = ["X2", "P1", "Y1", "P2", "Y2", "P3", "X1", "P4"];
+    assert_eq!(cycle(&case, &Pyrrha { own_root_rule: true }).as_deref(), Some(&circle[..]));
+    assert_eq!(cycle(&case, &Pyrrha { own_root_rule: false }), None);
+}

@@ -1,0 +1,12 @@
+//! Tests of static analysis: one binary, a module per subject.
+
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+mod common;
+
+mod bcube;
+mod figures;
+mod network;
+mod relay_buffer;
+mod simulation;
+mod theorems;

@@ -1,0 +1,94 @@
+//! The buffer that a relay queue needs where relayed packets go before a server's own data: what `docs/concepts/relay-buffer.md` derives holds in
+//! simulations, and is needed.
+
+use crate::common::networks::{along, bcube, flow};
+use backwater_engine::{Bytes, Duration, Time};
+use backwater_fabric::Simulation;
+use backwater_fabric::ids::NodeId;
+use backwater_fabric::mechanisms::flow_control::FlowControlConfig;
+use backwater_fabric::mechanisms::headroom::HeadroomConfig;
+use backwater_fabric::mechanisms::headroom::static_threshold::StaticConfig;
+use backwater_fabric::network::spec::{FlowSpec, NetworkSpec};
+
+/// Wire bytes of a full data frame, the first of a flow, and an ACK; bytes that a full data frame is charged.
+const FRAME: u64 = 1106;
+const FIRST: u64 = 1122;
+const ACK: u64 = 86;
+const CHARGE: u64 = 1086;
+
+/// What `relayed` full frames at line rate need, if full frames come in through the other port as well.
+fn bound(relayed: u64, ack_every: u64) -> u64 {
+    let acks = 1 + (relayed - 1) / ack_every;
+    CHARGE * (FIRST + ACK * acks).div_ceil(FRAME)
+}
+
+/// In BCube(4, 1), h1 relays `relayed` packets from h0 to h5, receives from h9, and begins to send to h13 just before the first one comes. ACKs for h9
+/// leave h1 through the port by which it relays; those of h5 pass by another server.
+fn worst_case(relayed: u64) -> Vec<FlowSpec> {
+    let ends_at_ns = 20_000 + relayed * 89 + 20_000;
+    let starting = |ns: u64, packets: u64, flow| FlowSpec {
+        start: Time::ZERO + Duration::from_ns(ns),
+        bytes: packets * 1024,
+        ..flow
+    };
+    let back = along(4, 1, &[5, 4, 0]).data_via;
+    vec![
+        starting(0, ends_at_ns / 88, flow(9, 1)),
+        FlowSpec { ack_via: back, ..starting(20_000, relayed, along(4, 1, &[0, 1, 5])) },
+        starting(22_165, 100, flow(1, 13)),
+    ]
+}
+
+fn run(spec: NetworkSpec, flows: Vec<FlowSpec>) -> Simulation {
+    let mut simulation = Simulation::new(spec, flows, 1).unwrap();
+    simulation.run_until(Time::ZERO + Duration::from_ms(3), 1);
+    assert_eq!(simulation.audit(), []);
+    simulation
+}
+
+/// BCube(4, 1) with an ACK for so many packets, under PortFC or without flow control.
+fn spec(flow_control: FlowControlConfig, ack_every: u32) -> NetworkSpec {
+    let mut spec = bcube(4, 1);
+    spec.host.ack_every = ack_every;
+    if matches!(flow_control, FlowControlConfig::None(_)) {
+        spec.switch.lossless = Vec::new();
+    }
+    spec.switch.flow_control = flow_control;
+    spec
+}
+
+fn flow_controls() -> [FlowControlConfig; 2] {
+    [FlowControlConfig::PortFc(Default::default()), FlowControlConfig::None(Default::default())]
+}
+
+/// Packets that h1 drops if its buffer for relayed packets is of this size.
+fn dropped(flow_control: FlowControlConfig, buffer: u64, ack_every: u32, relayed: u64) -> u64 {
+    let mut spec = spec(flow_control, ack_every);
+    spec.host.relay.buffer = Some(Bytes(buffer));
+    // All of it is shared.
+    let (xoff, headroom) = (Bytes(1 << 40), Some(Bytes(0)));
+    spec.host.relay.headroom = Some(HeadroomConfig::Static(StaticConfig { xoff, xon: None, headroom }));
+    run(spec, worst_case(relayed)).totals().drops.iter().sum()
+}
+
+#[test]
+fn the_peak_of_a_relay_queue_is_the_bound() {
+    for flow_control in flow_controls() {
+        for (ack_every, relayed) in [(1, 100), (1, 1000), (1, 10_000), (4, 1000), (4, 10_000)] {
+            let simulation = run(spec(flow_control.clone(), ack_every), worst_case(relayed));
+            let peak = simulation.node(NodeId(1)).pipeline().unwrap().occupancy().peak;
+            assert_eq!(peak, bound(relayed, ack_every.into()), "an ACK for {ack_every}, {relayed} packets");
+        }
+    }
+}
+
+#[test]
+fn a_packet_is_lost_below_the_bound_and_none_at_it() {
+    for flow_control in flow_controls() {
+        for (ack_every, relayed) in [(1, 1000), (4, 10_000)] {
+            let bound = bound(relayed, ack_every.into());
+            assert_eq!(dropped(flow_control.clone(), bound, ack_every, relayed), 0);
+            assert!(dropped(flow_control.clone(), bound - 1, ack_every, relayed) > 0);
+        }
+    }
+}

@@ -1,0 +1,205 @@
+//! The theorems of the Pyrrha paper as properties of random cases, with the conditions under which they hold.
+
+use crate::common::blocking;
+use crate::common::random::{any_paths, shortest_paths};
+use backwater_analysis::overflow::overflows;
+use backwater_analysis::protocol::{Bfc, NAMES, PerFlow, Pfc, Protocol, Pyrrha, Queue, QueueId, parse};
+use backwater_analysis::{Blocking, Case, Dependencies, Graph};
+use backwater_fabric::ids::{FlowId, PortId};
+use proptest::prelude::*;
+use std::collections::BTreeSet;
+
+const PYRRHA: Pyrrha = Pyrrha { own_root_rule: true };
+
+fn is_deadlock_free(case: &Case, protocol: &dyn Protocol) -> bool {
+    let graph = Graph::new(case, protocol);
+    Dependencies::new(case, protocol, &graph).cycle().is_none()
+}
+
+fn queues_at(case: &Case, port: PortId) -> Vec<QueueId> {
+    let graph = Graph::new(case, &PYRRHA);
+    graph.queues.into_iter().filter(|queue| queue.port == port).map(|queue| queue.id).collect()
+}
+
+/// Pyrrha's queues, except that two of one port are one. A PAUSE for any flow in it pauses it (definition 5).
+struct Merged<'a> {
+    port: PortId,
+    one: &'a QueueId,
+    other: &'a QueueId,
+}
+
+impl Protocol for Merged<'_> {
+    fn name(&self) -> String {
+        "merged".into()
+    }
+
+    fn queue(&self, case: &Case, flow: FlowId, hop: usize) -> QueueId {
+        let id = PYRRHA.queue(case, flow, hop);
+        let is_merged = case.flow(flow).path.ports()[hop] == self.port && id == *self.other;
+        if is_merged { self.one.clone() } else { id }
+    }
+}
+
+/// What Lemma 2 says of every pair of queues: merging them blocks a flow innocently there.
+fn check_merging(case: &Case) -> Result<(), TestCaseError> {
+    let ports: BTreeSet<PortId> = case.flows().iter().flat_map(|flow| flow.path.ports()).copied().collect();
+    for port in ports {
+        let queues = queues_at(case, port);
+        for (i, one) in queues.iter().enumerate() {
+            for other in &queues[i + 1..] {
+                let found = blocking(case, &Merged { port, one, other });
+                prop_assert!(found.blocked_at.contains(&port), "{} {one:?} {other:?}", case.port(port).name);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// What Lemma 2 says of whole protocols: one that has fewer queues at a port blocks a flow innocently there.
+fn check_fewer_queues(case: &Case, protocol: &dyn Protocol) -> Result<(), TestCaseError> {
+    let (pyrrha, other) = (blocking(case, &PYRRHA), blocking(case, protocol));
+    for (port, queues) in &pyrrha.queues {
+        let fewer = other.queues.get(port).copied().unwrap_or(0) < *queues;
+        prop_assert!(!fewer || other.blocked_at.contains(port), "{} at {}", protocol.name(), case.port(*port).name);
+    }
+    let total = |blocking: &Blocking| blocking.queues.values().sum::<usize>();
+    prop_assert!(total(&other) >= total(&pyrrha) || !other.is_free(), "{}", protocol.name());
+    Ok(())
+}
+
+/// Whether all flows pass any port and a congested one in the same order, and none comes back to a congested port.
+fn is_in_one_order(case: &Case) -> bool {
+    let comes_before = |flow: FlowId, first: PortId, second: PortId| {
+        let path = &case.flow(flow).path;
+        path.position(first).is_some_and(|hop| path.ahead(hop).any(|port| port == second))
+    };
+    let pairs = case.congested().iter().flat_map(|root| {
+        let flows = case.through(*root).iter();
+        flows.flat_map(|flow| case.flow(*flow).path.ports()).map(move |port| (*root, *port))
+    });
+    BTreeSet::from_iter(pairs).into_iter().all(|(root, port)| {
+        let orders = |first, second| case.through(root).iter().any(|flow| comes_before(*flow, first, second));
+        !(orders(root, port) && orders(port, root))
+    })
+}
+
+/// Whether the ports that flows pass before they come to `root` can be put in an order in which all of them pass.
+fn is_ordered_towards(case: &Case, root: PortId) -> bool {
+    struct ToRoot(PortId);
+    impl Protocol for ToRoot {
+        fn name(&self) -> String {
+            "to root".into()
+        }
+        fn queue(&self, case: &Case, flow: FlowId, hop: usize) -> QueueId {
+            let is_before = case.flow(flow).path.hops_before(self.0).contains(&hop);
+            QueueId::Number(u32::from(is_before))
+        }
+        fn holds_back(&self, queue: &Queue, next: &Queue) -> bool {
+            queue.id == QueueId::Number(1) && next.id == QueueId::Number(1)
+        }
+    }
+    is_deadlock_free(case, &ToRoot(root))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, max_global_rejects: 100_000, ..Default::default() })]
+
+    /// Theorem 1: Pyrrha blocks no flow innocently, whatever the paths are.
+    #[test]
+    fn theorem_1(case in prop_oneof![shortest_paths(), any_paths()], own_root_rule: bool) {
+        let protocol = Pyrrha { own_root_rule };
+        prop_assert!(blocking(&case, &protocol).is_free());
+    }
+
+    /// A queue per flow blocks no flow innocently either.
+    #[test]
+    fn per_flow_queues_block_nobody(case in prop_oneof![shortest_paths(), any_paths()]) {
+        prop_assert!(blocking(&case, &PerFlow).is_free());
+    }
+
+    /// Lemma 2 on shortest paths, where no two flows pass two ports in opposite orders.
+    #[test]
+    fn lemma_2_on_shortest_paths(case in shortest_paths()) {
+        prop_assert!(is_in_one_order(&case));
+        check_merging(&case)?;
+    }
+
+    /// Lemma 2 on any paths, if every flow passes a port and a congested one in the same order. The own-root rule is left to its test.
+    #[test]
+    fn lemma_2_on_ordered_paths(case in any_paths()) {
+        prop_assume!(is_in_one_order(&case));
+        check_merging(&case)?;
+    }
+
+    /// Theorem 2: protocols with fewer queues, at some port or in all, block a flow innocently.
+    #[test]
+    fn theorem_2(case in shortest_paths(), queues in 1u32..6) {
+        check_fewer_queues(&case, &Pfc)?;
+        check_fewer_queues(&case, &Bfc::WorstCase)?;
+        check_fewer_queues(&case, &Bfc::Queues(queues.try_into().unwrap()))?;
+    }
+
+    /// Under Pyrrha the queues that can be paused are the isolation queues.
+    #[test]
+    fn paused_queues_are_isolation_queues(case in prop_oneof![shortest_paths(), any_paths()], own_root_rule: bool) {
+        let protocol = Pyrrha { own_root_rule };
+        let isolation = Graph::new(&case, &protocol).queues.iter().filter(|queue| !queue.id.roots().is_empty()).count();
+        prop_assert_eq!(blocking(&case, &protocol).paused_queues, isolation);
+    }
+
+    /// Section VII, as far as it holds: no isolation queues wait in a circle if the ways to each congested port can be put in an order. The
+    /// own-root rule is left out; the next property says where it makes no difference.
+    #[test]
+    fn pyrrha_waits_in_a_circle_only_if_ways_to_a_root_do(case in any_paths()) {
+        prop_assume!(case.congested().iter().all(|root| is_ordered_towards(&case, *root)));
+        let protocol = Pyrrha { own_root_rule: false };
+        prop_assert!(is_deadlock_free(&case, &protocol));
+    }
+
+    /// The own-root rule is for paths that pass a switch twice: on others it changes nothing.
+    #[test]
+    fn the_own_root_rule_is_for_loops(case in shortest_paths()) {
+        let queues = |own_root_rule| Graph::new(&case, &Pyrrha { own_root_rule }).queues;
+        prop_assert_eq!(queues(true), queues(false));
+    }
+
+    /// On shortest paths, every hop to a root brings a flow nearer to the node behind it, so that the ways to it are ordered.
+    #[test]
+    fn pyrrha_never_waits_in_a_circle_on_shortest_paths(case in shortest_paths()) {
+        prop_assert!(is_deadlock_free(&case, &PYRRHA));
+    }
+
+    /// Where PFC cannot deadlock, no other protocol can: all dependencies are between queues of the ports that PFC's are between.
+    #[test]
+    fn without_a_ring_nobody_waits_in_a_circle(case in prop_oneof![shortest_paths(), any_paths()], queues in 1u32..6) {
+        prop_assume!(is_deadlock_free(&case, &Bfc::WorstCase));
+        for protocol in [&Pfc as &dyn Protocol, &Bfc::Queues(queues.try_into().unwrap()), &PerFlow, &PYRRHA] {
+            prop_assert!(is_deadlock_free(&case, protocol), "{}", protocol.name());
+        }
+    }
+
+    /// Flow controls that go from hop to hop stop whatever comes to a full queue.
+    #[test]
+    fn no_queue_overflows_on_shortest_paths(case in shortest_paths()) {
+        for name in &NAMES[..6] {
+            let protocol = parse(name, true).unwrap();
+            let graph = Graph::new(&case, &*protocol);
+            let dependencies = Dependencies::new(&case, &*protocol, &graph);
+            prop_assert_eq!(overflows(&case, &*protocol, &graph, &dependencies), vec![], "{}", name);
+        }
+    }
+
+    /// Each queue of a cycle waits for the next, and the last one for the first.
+    #[test]
+    fn cycles_are_cycles(case in any_paths()) {
+        for protocol in [&Pfc as &dyn Protocol, &PerFlow, &Pyrrha { own_root_rule: false }] {
+            let graph = Graph::new(&case, protocol);
+            let dependencies = Dependencies::new(&case, protocol, &graph);
+            let cycle = dependencies.cycle().unwrap_or_default();
+            for (queue, next) in cycle.iter().zip(cycle.iter().cycle().skip(1)) {
+                prop_assert!(dependencies.holders(*queue).contains(next));
+            }
+            prop_assert_eq!(BTreeSet::from_iter(&cycle).len(), cycle.len());
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! Closed forms, to the picosecond.
+
+use crate::common;
+use crate::common::{chain, flow, no_flow_control, run, star};
+use backwater_engine::{Duration, Rate, Time};
+use backwater_fabric::frame::framing::Framing;
+use backwater_fabric::ids::FlowId;
+
+/// Store and forward by the book, one packet after the other: when the last byte of the last packet is at the receiver.
+fn pipeline(framing: Framing, mtu: u64, bytes: u64, gbps: &[u64], delay_ns: u64) -> u64 {
+    let packets = bytes.div_ceil(mtu);
+    // The clock of the HPCC simulator counts whole nanoseconds.
+    let tick = if framing == Framing::HpccNs3 { 1000 } else { 1 };
+    let mut free = vec![0; gbps.len()];
+    for packet in 0..packets {
+        let payload = if packet + 1 == packets { bytes - packet * mtu } else { mtu };
+        let wire = u64::from(framing.data(payload as u32, packet == 0, 0).wire);
+        let mut ready = 0;
+        for (free, gbps) in free.iter_mut().zip(gbps) {
+            *free = ready.max(*free) + wire * 8000 / gbps / tick * tick;
+            ready = *free + delay_ns * 1000;
+        }
+    }
+    free[gbps.len() - 1] + delay_ns * 1000
+}
+
+#[test]
+fn unloaded_flow_completion_times_are_exact() {
+    let rates: &[&[u64]] = &[
+        &[100, 100],
+        &[100, 100, 100, 100],
+        &[100, 100, 100, 100, 100, 100],
+        &[100, 400],
+        &[400, 100],
+        &[100, 400, 400, 100],
+        &[400, 100, 40, 200, 25, 100],
+        &[25, 40, 100, 200, 400, 800],
+    ];
+    for framing in [Framing::Rocev2, Framing::HpccNs3] {
+        for gbps in rates {
+            for bytes in [1, 1024, 1025, 1_000_000, 100_000_000] {
+                let mut spec = chain(gbps, 1000);
+                spec.framing = framing;
+                let (simulation, outcomes) = run(&spec, vec![flow(0, 1, bytes, 7)]);
+                let expected = pipeline(framing, 1024, bytes, gbps, 1000);
+                let finish = outcomes[0].reception.finish.unwrap();
+                assert_eq!((finish - Time::from_ps(7000)).ps(), expected, "{framing:?} {gbps:?} {bytes}");
+                assert_eq!(
+                    simulation.fabric().ideal_fct(FlowId(0), &outcomes[0].spec),
+                    Some(Duration::from_ps(expected))
+                );
+            }
+        }
+    }
+}
+
+/// A link between two hosts, no switch at all.
+#[test]
+fn one_hop_is_serialisation_and_propagation() {
+    let mut spec = common::network(2, 0);
+    spec.links = vec![common::link(0, 1, 100, 500)];
+    let (_, outcomes) = run(&spec, vec![flow(0, 1, 1024, 0)]);
+    // 1024 + 78 + 20 bytes at 80 ps, and 500 ns.
+    assert_eq!(outcomes[0].reception.finish, Some(Time::from_ps(1122 * 80 + 500_000)));
+    // The ACK: 86 bytes back.
+    assert_eq!(outcomes[0].acknowledged, Some(Time::from_ps(1122 * 80 + 500_000 + 86 * 80 + 500_000)));
+}
+
+/// Two and three flows into one port: the port never idles, so the last byte leaves when all bytes have been sent one after the other.
+#[test]
+fn a_shared_port_is_busy_from_the_first_byte_to_the_last() {
+    for senders in [2u64, 3] {
+        let mut spec = star(senders as u32 + 1, 100, 1000);
+        spec.switch.flow_control = no_flow_control();
+        spec.switch.buffer = backwater_engine::Bytes(1 << 30);
+        let bytes = 1_000_000;
+        let flows = (0..senders).map(|host| flow(host as u32, senders as u32, bytes, 0)).collect();
+        let (simulation, outcomes) = run(&spec, flows);
+        let framing = Framing::Rocev2;
+        let packets = bytes.div_ceil(1024);
+        let last = bytes - (packets - 1) * 1024;
+        let wire = u64::from(framing.data(1024, true, 0).wire)
+            + (packets - 2) * u64::from(framing.data(1024, false, 0).wire)
+            + u64::from(framing.data(last as u32, false, 0).wire);
+        let first = u64::from(framing.data(1024, true, 0).wire);
+        let rate = Rate::from_gbps(100);
+        // The first packet reaches the switch after its own serialisation and a link; from then on the port sends everything.
+        let expected = rate.time_for(first) + rate.time_for(senders * wire) + Duration::from_us(2);
+        let finish = outcomes.iter().map(|outcome| outcome.reception.finish.unwrap()).max().unwrap();
+        assert_eq!(finish, Time::ZERO + expected);
+        assert_eq!(simulation.totals().drops, [0; 5]);
+        assert_eq!(simulation.audit(), []);
+    }
+}

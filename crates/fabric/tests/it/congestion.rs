@@ -1,0 +1,119 @@
+//! What congestion controls do to the queue of a bottleneck: eight hosts send to a ninth without end, over links of 100 Gb/s and 1 us.
+
+use crate::common::script::Script;
+use crate::common::{flow, star};
+use backwater_engine::{Bytes, Duration, Rate, Time};
+use backwater_fabric::driver::simulation::Simulation;
+use backwater_fabric::ids::{Class, NodeId};
+use backwater_fabric::mechanisms::congestion::CongestionConfig;
+use backwater_fabric::mechanisms::congestion::dcqcn::DcqcnConfig;
+use backwater_fabric::mechanisms::congestion::ecn::EcnConfig;
+use backwater_fabric::mechanisms::congestion::power_tcp::{PowerTcpConfig, Variant};
+use backwater_fabric::mechanisms::congestion::timely::TimelyConfig;
+use backwater_fabric::network::spec::FlowSpec;
+
+const SENDERS: u32 = 8;
+const RECEIVER: NodeId = NodeId(SENDERS);
+const SWITCH: NodeId = NodeId(SENDERS + 1);
+
+/// What is seen from 10 ms to 20 ms.
+#[derive(Debug)]
+struct Seen {
+    /// Shortest and longest queue at the receiver's port, bytes.
+    queue: (u64, u64),
+    /// Share of the receiver's link that payload takes.
+    goodput: f64,
+    /// The smallest share of a flow, and the largest.
+    shares: (f64, f64),
+    pauses: u64,
+    /// Line rate times base round-trip time, bytes.
+    bdp: u64,
+}
+
+fn watch(congestion: CongestionConfig) -> Seen {
+    let mut spec = star(SENDERS + 1, 100, 1000);
+    spec.congestion = congestion;
+    let flows = (0..SENDERS).map(|sender| flow(sender, RECEIVER.0, FlowSpec::ENDLESS, u64::from(sender) * 700));
+    let mut simulation = Simulation::new(spec, flows.collect(), 1).unwrap();
+    let at = |us| Time::ZERO + Duration::from_us(us);
+    simulation.run_until(at(10_000), 1);
+    let delivered = |simulation: &Simulation| -> Vec<u64> {
+        simulation.outcomes().iter().map(|outcome| outcome.reception.delivered).collect()
+    };
+    let (before, pauses) = (delivered(&simulation), simulation.totals().pause_frames);
+    let mut queue = (u64::MAX, 0);
+    for us in (10_000..20_000).step_by(5) {
+        simulation.run_until(at(us), 1);
+        let switch = simulation.nodes().find(|node| node.id == SWITCH).unwrap();
+        let bytes = switch.ports()[RECEIVER.0 as usize].queued_bytes();
+        queue = (queue.0.min(bytes), queue.1.max(bytes));
+    }
+    simulation.run_until(at(20_000), 1);
+    let gained: Vec<u64> = delivered(&simulation).iter().zip(before).map(|(after, before)| after - before).collect();
+    let total: u64 = gained.iter().sum();
+    let share = |bytes: Option<&u64>| *bytes.unwrap() as f64 / total as f64;
+    Seen {
+        queue,
+        goodput: total as f64 / 125e6,
+        shares: (share(gained.iter().min()), share(gained.iter().max())),
+        pauses: simulation.totals().pause_frames - pauses,
+        bdp: Rate::from_gbps(100).bytes_in(simulation.fabric().base_rtt),
+    }
+}
+
+#[test]
+fn without_congestion_control_pauses_hold_the_queue_at_the_threshold() {
+    let seen = watch(CongestionConfig::None(Default::default()));
+    assert!(seen.pauses > 1000 && seen.queue.0 > 1_000_000, "{seen:?}");
+    assert!(seen.goodput > 0.9 && seen.shares.0 > 0.12 && seen.shares.1 < 0.13, "{seen:?}");
+}
+
+/// A packet is marked for what its own queue holds behind it, and not for what waits in another queue of the port.
+#[test]
+fn a_mark_tells_of_the_queue_that_the_packet_stood_in() {
+    let step = EcnConfig { kmin: Bytes(10_000), kmax: Bytes(10_000), pmax: 1.0, rate: None };
+    let mut spec = star(3, 100, 1000);
+    spec.congestion = CongestionConfig::Dcqcn(DcqcnConfig { ecn: step, ..Default::default() });
+    spec.switch.lossless = vec![Class(3), Class(4)];
+    let mut waiting = flow(0, 1, 100_000, 0);
+    waiting.class = Class(4);
+    let mut s = Script::new(&spec, vec![waiting, flow(2, 1, 100_000, 0)], 3);
+    arrive!(s, 0 ps, port 1, pause [4]);
+    (0..20).for_each(|psn| s.arrive_data(100_000 * (1 + u64::from(psn)), 0, 0, psn));
+    arrive!(s, 3_000_000 ps, port 2, data of flow 1, psn 0);
+    assert_eq!(s.next_mark(3_500_000), Some(false));
+    arrive!(s, 4_000_000 ps, port 1, resume [4]);
+    assert_eq!(s.next_mark(4_500_000), Some(true));
+}
+
+/// With thresholds that suit the link, TIMELY keeps the queue below what T_high corresponds to, and no queue is paused.
+#[test]
+fn timely_holds_the_round_trip_time_between_its_thresholds() {
+    let (low, high) = (Duration::from_us(20), Duration::from_us(100));
+    let config = TimelyConfig { low_rtt: Some(low), high_rtt: Some(high), ..Default::default() };
+    let seen = watch(CongestionConfig::Timely(config));
+    let bytes = |rtt: Duration| rtt.ps() / 80;
+    assert!(seen.queue.1 < bytes(high) && seen.pauses == 0, "{seen:?}");
+    assert!(seen.goodput > 0.8, "{seen:?}");
+    assert!(seen.shares.0 > 0.03 && seen.shares.1 < 0.4, "{seen:?}");
+}
+
+/// PowerTCP keeps the queue near nothing, with telemetry and without, and the link nearly full.
+#[test]
+fn power_tcp_keeps_the_queue_short() {
+    for variant in [Variant::Telemetry, Variant::Delay] {
+        let seen = watch(CongestionConfig::PowerTcp(PowerTcpConfig { variant, ..Default::default() }));
+        assert!(seen.queue.1 < seen.bdp && seen.pauses == 0, "{variant:?} {seen:?}");
+        assert!(seen.goodput > 0.75, "{variant:?} {seen:?}");
+        assert!(seen.shares.0 > 0.06 && seen.shares.1 < 0.25, "{variant:?} {seen:?}");
+    }
+}
+
+/// A window of rate times base round-trip time holds flows back where the queue is too short for the thresholds.
+#[test]
+fn a_window_bounds_what_timely_has_in_flight() {
+    let seen = watch(CongestionConfig::Timely(TimelyConfig { window: true, ..Default::default() }));
+    // A packet may start while a byte of the window is free.
+    assert!(seen.queue.1 <= u64::from(SENDERS) * (seen.bdp + 1100) && seen.pauses == 0, "{seen:?}");
+    assert!(seen.goodput > 0.9, "{seen:?}");
+}

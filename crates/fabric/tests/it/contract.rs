@@ -1,0 +1,499 @@
+//! What every mechanism of a slot must keep to: one test body per slot, run over all that the registry lists.
+
+use crate::common;
+use crate::common::random::{Case, lossless_at_common_rates};
+use crate::common::star;
+use backwater_engine::random::{Seed, Stream};
+use backwater_engine::{Bytes, Duration, Rate, Time};
+use backwater_fabric::contract::need::{exact_need, worst_case};
+use backwater_fabric::contract::note::DropCause;
+use backwater_fabric::contract::{
+    AckView, Admission, Answer, Arrival, BufferAccounts, BufferPolicy, Carried, Choice, FlowControlAccounts, FlowKey,
+    LoadBalance, NotificationPoint, Occupancy, Passage, PortPressure, Pressure, Progress, ReactionPoint,
+    RecoveryReceiver, RecoverySender, SenderFacts, Station, Verdict,
+};
+use backwater_fabric::frame::framing::FrameSize;
+use backwater_fabric::frame::record::{Records, Stamp, Telemetry};
+use backwater_fabric::frame::{Body, Frame, Packet, PacketKind, Psn, Route, Timestamp};
+use backwater_fabric::ids::{CLASSES, Class, ClassMask, FlowId, NodeId, PortIx};
+use backwater_fabric::mechanisms::congestion::CongestionConfig;
+use backwater_fabric::mechanisms::flow_control::FlowControlConfig;
+use backwater_fabric::mechanisms::headroom::{AnyBufferPolicy, HeadroomConfig};
+use backwater_fabric::mechanisms::load_balance::LoadBalanceConfig;
+use backwater_fabric::mechanisms::recovery::RecoveryConfig;
+use backwater_fabric::model::node::Node;
+use backwater_fabric::network::fabric::Fabric;
+use backwater_fabric::network::spec::NetworkSpec;
+use proptest::prelude::*;
+use std::cmp::Reverse;
+use std::collections::{BTreeSet, BinaryHeap, VecDeque};
+use std::ops::Range;
+
+/// A registry's names are different, and those of its mechanisms in its order.
+fn assert_registry(names: &[&str], mechanisms: impl Iterator<Item = &'static str>) {
+    assert_eq!(names.iter().collect::<BTreeSet<_>>().len(), names.len());
+    assert_eq!(mechanisms.collect::<Vec<_>>(), names);
+}
+
+#[test]
+fn every_registry_lists_its_mechanisms_by_name() {
+    assert_registry(FlowControlConfig::NAMES, FlowControlConfig::all().iter().map(FlowControlConfig::name));
+    assert_registry(HeadroomConfig::NAMES, HeadroomConfig::all().iter().map(HeadroomConfig::name));
+    assert_registry(CongestionConfig::NAMES, CongestionConfig::all().iter().map(CongestionConfig::name));
+    assert_registry(LoadBalanceConfig::NAMES, LoadBalanceConfig::all().iter().map(LoadBalanceConfig::name));
+    assert_registry(RecoveryConfig::NAMES, RecoveryConfig::all().iter().map(RecoveryConfig::name));
+}
+
+// -------------------------------------------------------------------------------------------- all slots, in random networks
+
+proptest! {
+    #![proptest_config(common::cases(100))]
+
+    /// Any two mechanisms deliver everything and come to rest: no gate stays closed, no node counts a neighbour as paused, and a mechanism that
+    /// promises to lose nothing loses nothing. What is refused in the network is left out. At rates far apart retransmission timers would run
+    /// out before a round trip.
+    #[test]
+    fn any_two_deliver_and_come_to_rest(Case { spec, flows } in lossless_at_common_rates()) {
+        let (flow_controls, headrooms) = (FlowControlConfig::all(), HeadroomConfig::all());
+        let (congestions, load_balances) = (CongestionConfig::all(), LoadBalanceConfig::all());
+        let recoveries = RecoveryConfig::all();
+        let sizes =
+            [flow_controls.len(), headrooms.len(), congestions.len(), load_balances.len(), recoveries.len()];
+        for row in common::covering(&sizes) {
+            let mut spec = spec.clone();
+            spec.switch.flow_control = flow_controls[row[0]].clone();
+            spec.switch.headroom = headrooms[row[1]].clone();
+            (spec.congestion, spec.load_balance) = (congestions[row[2]].clone(), load_balances[row[3]].clone());
+            (spec.recovery, spec.host.ack_every) = (recoveries[row[4]].clone(), 1);
+            if !common::applies(&spec) {
+                continue;
+            }
+            // Where a full buffer drops, Go-Back-N may lose the same packet for ever: then let there be room.
+            let flow_control = spec.switch.flow_control.facts(false);
+            let counts = flow_control.is_lossless && !flow_control.bounds_queues;
+            let is_lossless = counts && spec.switch.headroom.facts().is_lossless;
+            let room = if is_lossless { 50_000 } else { 100_000_000 };
+            spec.switch.buffer = Bytes(common::random::reserved(&spec) + room);
+            check_run(&spec, &flows)?;
+        }
+    }
+}
+
+fn check_run(spec: &NetworkSpec, flows: &[backwater_fabric::network::spec::FlowSpec]) -> Result<(), TestCaseError> {
+    let (simulation, outcomes) = common::run(spec, flows.to_vec());
+    for (outcome, flow) in outcomes.iter().zip(flows) {
+        prop_assert_eq!(outcome.reception.delivered, flow.bytes);
+        prop_assert!(outcome.acknowledged.is_some());
+    }
+    prop_assert_eq!(simulation.audit(), []);
+    prop_assert_eq!(simulation.violations(), []);
+    for node in simulation.nodes() {
+        prop_assert!(node.ports().iter().all(|port| port.closed_queues().next().is_none()));
+        prop_assert_eq!(node.flow_control().stopping(), []);
+    }
+    Ok(())
+}
+
+// -------------------------------------------------------------------------------------------------------------------- headroom
+
+const PORTS: u32 = 3;
+
+fn passage(ingress: PortIx, class: Class, bytes: u64) -> Passage {
+    Passage { ingress, egress: 0, queue: class.0.into(), came: class, class, bytes: bytes as u16, note: 0 }
+}
+
+/// Whether a pool takes a packet; what is said of its port then is what is said when asked.
+fn admit(policy: &mut AnyBufferPolicy, ingress: PortIx, class: Class, bytes: u64, now: Time) -> Result<(), DropCause> {
+    match policy.admit(&passage(ingress, class, bytes), now) {
+        Admission::Charged(pressure) => {
+            assert_eq!(pressure, policy.pressure(ingress, class));
+            // A queue is full from its threshold on, or because it uses headroom.
+            let (held, is_full) = (policy.held(ingress, class), pressure.full.has(class));
+            let is_beyond = policy.threshold(ingress, class).is_some_and(|threshold| held >= threshold);
+            assert!(!is_beyond || is_full, "{pressure:?} with {held} B");
+            assert!(!is_full || is_beyond || policy.headroom(ingress, class) > 0, "{pressure:?} with {held} B");
+            Ok(())
+        }
+        Admission::Refused(cause) => Err(cause),
+    }
+}
+
+fn switch_spec(headroom: &HeadroomConfig, room: u64) -> NetworkSpec {
+    let mut spec = star(PORTS, 100, 1000);
+    spec.switch.lossless = vec![Class(2), Class(3)];
+    spec.switch.headroom = headroom.clone();
+    spec.switch.buffer = Bytes(common::random::reserved(&spec) + room);
+    spec
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Operation {
+    /// A packet of the class comes in at the port.
+    Admit(PortIx, u8, u16),
+    /// One of the packets leaves.
+    Release(usize),
+}
+
+fn operations() -> impl Strategy<Value = Vec<Operation>> {
+    let admit =
+        (0..PORTS as PortIx, 1u8..4, 64u16..1100).prop_map(|(port, class, size)| Operation::Admit(port, class, size));
+    let release = any::<usize>().prop_map(Operation::Release);
+    prop::collection::vec(prop_oneof![3 => admit, 2 => release], 1..600)
+}
+
+proptest! {
+    #![proptest_config(common::cases(60))]
+
+    /// The accounts of a buffer policy: what is admitted is held until it is released; no queue is full and eased at once; an empty one is eased.
+    #[test]
+    fn a_buffer_policy_keeps_its_books(operations in operations(), room in 1u64..200_000) {
+        for config in HeadroomConfig::all() {
+            let spec = switch_spec(&config, room);
+            let fabric = Fabric::new(spec).unwrap();
+            let mut policy = config.build(&fabric.site(NodeId(PORTS)));
+            let lossless: ClassMask = fabric.spec.switch.lossless.iter().copied().collect();
+            let mut held = [[0u64; CLASSES]; PORTS as usize];
+            let mut packets: VecDeque<(PortIx, Class, u64)> = VecDeque::new();
+            let release_all = (0..operations.len()).map(|_| Operation::Release(0));
+            let (mut peak, mut now) = (0, Time::ZERO);
+            for operation in operations.iter().copied().chain(release_all) {
+                now += Duration::from_ns(50);
+                let (port, class) = match operation {
+                    Operation::Admit(port, class, size) => {
+                        let (class, size) = (Class(class), u64::from(size));
+                        match admit(&mut policy, port, class, size, now) {
+                            Ok(()) => {
+                                held[usize::from(port)][class.index()] += size;
+                                packets.push_back((port, class, size));
+                            }
+                            Err(cause) if lossless.has(class) => prop_assert_eq!(cause, DropCause::Headroom),
+                            Err(cause) => prop_assert_eq!(cause, DropCause::BufferFull),
+                        }
+                        (port, class)
+                    }
+                    Operation::Release(which) => {
+                        if packets.is_empty() {
+                            continue;
+                        }
+                        let (port, class, size) = packets.remove(which % packets.len()).unwrap();
+                        policy.release(&passage(port, class, size), now);
+                        held[usize::from(port)][class.index()] -= size;
+                        (port, class)
+                    }
+                };
+                let pressure = policy.pressure(port, class);
+                prop_assert!(pressure.full.and(pressure.eased).is_empty(), "{:?}", pressure);
+                prop_assert!(pressure.full.or(pressure.eased).minus(lossless).is_empty(), "{:?}", pressure);
+                let is_empty = held[usize::from(port)][class.index()] == 0;
+                let port_is_empty = held[usize::from(port)].iter().all(|held| *held == 0);
+                prop_assert!(!port_is_empty || pressure.port != PortPressure::Full, "{:?}", pressure);
+                prop_assert!(!(is_empty && lossless.has(class)) || pressure.eased.has(class), "{:?}", pressure);
+                prop_assert_eq!(policy.held(port, class), held[usize::from(port)][class.index()]);
+                let occupancy = policy.occupancy();
+                peak = peak.max(occupancy.used);
+                prop_assert_eq!(occupancy.used, held.iter().flatten().sum::<u64>());
+                prop_assert!(occupancy.used <= fabric.spec.switch.buffer.get());
+                prop_assert!(occupancy.shared + occupancy.headroom <= occupancy.used);
+            }
+            prop_assert_eq!(policy.occupancy(), Occupancy { peak, ..Default::default() });
+        }
+    }
+
+    /// Whatever the others have taken, a queue whose upstream has been told to stop can still take in what is on its way, and until then it can
+    /// take a frame. The packet that crossed the threshold is part of it.
+    #[test]
+    fn a_stopped_queue_still_has_its_headroom(
+        operations in operations(), room in 1u64..200_000, ingress in 0..PORTS as PortIx, class in 2u8..4,
+    ) {
+        for config in HeadroomConfig::all().into_iter().filter(|config| config.facts().is_lossless) {
+            let fabric = Fabric::new(switch_spec(&config, room)).unwrap();
+            let site = fabric.site(NodeId(PORTS));
+            let mut policy = config.build(&site);
+            let mut now = Time::ZERO;
+            let may_go = |policy: &AnyBufferPolicy, ingress, class| {
+                let Pressure { full, port, .. } = policy.pressure(ingress, class);
+                !full.has(class) && port != PortPressure::Full
+            };
+            // All take what they can get, but stop when they are told to.
+            for operation in operations.iter() {
+                now += Duration::from_ns(100);
+                if let Operation::Admit(port, class, size) = operation && may_go(&policy, *port, Class(*class)) {
+                    let _ = admit(&mut policy, *port, Class(*class), u64::from(*size), now);
+                }
+            }
+            let class = Class(class);
+            while may_go(&policy, ingress, class) {
+                now += Duration::from_ns(100);
+                prop_assert_eq!(admit(&mut policy, ingress, class, site.sizes.largest_charge(), now), Ok(()));
+            }
+            let before = policy.held(ingress, class);
+            while admit(&mut policy, ingress, class, 64, now).is_ok() {}
+            let more = policy.held(ingress, class) - before + site.sizes.largest_charge() + 64;
+            let port = &site.ports[usize::from(ingress)];
+            let is_adaptive = matches!(config, HeadroomConfig::Adaptive(_));
+            let need = if is_adaptive { exact_need(&site, port) } else { worst_case(&site, port) };
+            prop_assert!(more >= need, "{} has {} B more, and needs {}", config.name(), more, need);
+        }
+    }
+}
+
+// ---------------------------------------------------------------------------------------------------------- congestion control
+
+/// What a sender knows that has a link of `line_rate` to a switch, and a base round-trip time of 8 us.
+fn sender(line_rate: Rate) -> SenderFacts {
+    let fabric = Fabric::new(star(2, 100, 1000)).unwrap();
+    SenderFacts { base_rtt: Duration::from_us(8), ..fabric.sender(line_rate) }
+}
+
+fn data_frame(marked: bool) -> Frame {
+    let (kind, class, flow) = (PacketKind::Data, Class(3), FlowId(0));
+    let (sent_at, route) = (Timestamp::of(Time::ZERO), Route::towards(NodeId(1)));
+    let packet = Packet { kind, class, marked, queue: 3, flow, psn: 0, sent_at, route };
+    Frame::new(Body::Packet(packet), FrameSize { wire: 1106, charge: 1086 })
+}
+
+#[test]
+fn a_congestion_point_marks_nothing_at_an_empty_queue_and_wipes_no_mark() {
+    for config in CongestionConfig::all() {
+        let mut spec = star(PORTS, 100, 1000);
+        spec.congestion = config;
+        let fabric = Fabric::new(spec).unwrap();
+        let mut node = Node::new(&fabric, NodeId(PORTS));
+        let mut point = fabric.spec.congestion.point(&fabric.site(NodeId(PORTS)));
+        let mut records = Records::default();
+        for marked in [false, true] {
+            let mut frame = data_frame(marked);
+            let packet = &mut Carried { frame: &mut frame, records: &mut records };
+            let at = Passage { egress: 1, ..passage(0, Class(3), 1086) };
+            point.on_departure(&at, 0, packet, &mut node.view(Time::from_ps(1_000_000), &fabric));
+            assert_eq!(frame.packet().map(|packet| packet.marked), Some(marked));
+            let stamps = records.telemetry(frame.record).map_or(0, |telemetry| telemetry.stamps().len());
+            assert_eq!(stamps > 0, fabric.telemetry_bytes > 0);
+        }
+    }
+}
+
+#[test]
+fn a_notification_point_reports_marked_packets_only() {
+    for config in CongestionConfig::all() {
+        let mut point = config.notification(Rate::from_gbps(100));
+        let mut draws = Seed(1).stream("marks", 0);
+        for packet in 0..10_000 {
+            let marked = draws.chance(0.3);
+            let notification = point.on_data(Time::from_ps(packet * 80_000), marked, 1106);
+            assert!(marked || !notification.echo && !notification.cnp);
+            assert!(!(notification.echo && notification.cnp), "a mark is reported once");
+        }
+    }
+}
+
+/// Telemetry of one switch whose port is busy to a random degree.
+fn telemetry(draws: &mut Stream, now: Time, tx_bytes: &mut u64, last: &mut Time) -> Telemetry {
+    let rate = Rate::from_gbps(100);
+    *tx_bytes += (rate.bytes_in(now - *last) as f64 * draws.unit()) as u64;
+    *last = now;
+    let mut telemetry = Telemetry::default();
+    telemetry.push(Stamp { time: now, tx_bytes: *tx_bytes, queue_bytes: draws.below(500_000), rate });
+    telemetry
+}
+
+proptest! {
+    #![proptest_config(common::cases(60))]
+
+    /// Whatever ACKs and CNPs come and however late: never above line rate, never to a standstill, never without a window.
+    #[test]
+    fn a_reaction_point_stays_between_its_lowest_rate_and_line_rate(seed in any::<u64>(), gbps in prop::sample::select(vec![1u64, 10, 25, 100, 400])) {
+        for config in CongestionConfig::all() {
+            let line_rate = Rate::from_gbps(gbps);
+            let mut point = config.reaction(&sender(line_rate));
+            let mut draws = Seed(seed).stream("sequence", 0);
+            let (mut now, mut stamped, mut sent, mut acked, mut tx_bytes) = (Time::ZERO, Time::ZERO, 0, 0, 0);
+            prop_assert_eq!(point.rate(now), line_rate, "flows start at line rate");
+            for _ in 0..2000 {
+                // Now and then nothing happens for long.
+                let mean = if draws.chance(0.02) { 1e9 } else { 2e5 };
+                now += draws.exponential(mean);
+                match draws.below(4) {
+                    0 => point.on_cnp(now, Some(line_rate)),
+                    1 => {
+                        sent += 1024;
+                        point.on_sent(now, 1106);
+                    }
+                    _ if sent > acked => {
+                        acked += 1024;
+                        let telemetry = telemetry(&mut draws, now, &mut tx_bytes, &mut stamped);
+                        let rtt = Duration::from_ns(8000 + draws.below(50_000));
+                        point.on_ack(&AckView { now, arrived: None, acked_bytes: acked, sent_bytes: sent, rtt, hops: 4, path: None, telemetry: Some(&telemetry) });
+                    }
+                    _ => {}
+                }
+                let rate = point.rate(now);
+                prop_assert!(rate <= line_rate && rate >= Rate::from_bps(1_000_000), "{} at {}", rate, now);
+                prop_assert!(point.window() > 0);
+            }
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(common::cases(60))]
+
+    /// Whatever has happened: what pacing and window let a flow send behind a rate that another control has set is that rate, and at most a packet per
+    /// round trip less, where the window counts in packets.
+    #[test]
+    fn a_reaction_point_follows_a_rate_that_is_set(
+        seed in any::<u64>(), gbps in prop::sample::select(vec![1u64, 10, 25, 100, 400]), share in 0.0f64..=1.0,
+    ) {
+        for config in CongestionConfig::all() {
+            let facts = sender(Rate::from_gbps(gbps));
+            let mut point = config.reaction(&facts);
+            let mut draws = Seed(seed).stream("sequence", 0);
+            let (mut now, mut stamped, mut acked, mut tx_bytes) = (Time::ZERO, Time::ZERO, 0, 0);
+            for _ in 0..draws.below(300) {
+                now += draws.exponential(2e6);
+                if draws.chance(0.2) {
+                    point.on_cnp(now, Some(facts.line_rate));
+                } else {
+                    acked += u64::from(facts.sizes.mtu);
+                    let telemetry = telemetry(&mut draws, now, &mut tx_bytes, &mut stamped);
+                    let rtt = facts.base_rtt;
+                    point.on_ack(&AckView { now, arrived: None, acked_bytes: acked, sent_bytes: acked, rtt, hops: 2, path: None, telemetry: Some(&telemetry) });
+                }
+            }
+            // From the highest of all lowest rates on.
+            let (lowest, line) = (1e9, facts.line_rate.bps() as f64);
+            let set = Rate::from_bps((lowest + share * (line - lowest)) as u64);
+            point.set_rate(now, set);
+            let wire = facts.sizes.framing.data(facts.sizes.mtu, false, 0).wire;
+            let round_trip = facts.base_rtt.as_secs_f64() / 8.0;
+            let windowed = point.window() as f64 * f64::from(wire) / f64::from(facts.sizes.mtu) / round_trip;
+            let allowed = windowed.min(point.rate(now).bps() as f64);
+            let less = set.bps() as f64 - allowed;
+            prop_assert!((-1.0..f64::from(wire) / round_trip).contains(&less), "{}: {} of {}", config.name(), allowed, set);
+        }
+    }
+}
+
+// -------------------------------------------------------------------------------------------------------------- load balancing
+
+#[test]
+fn a_load_balancer_chooses_among_its_candidates_and_leaves_none_out() {
+    let fabric = Fabric::new(star(20, 100, 1000)).unwrap();
+    let mut node = Node::new(&fabric, NodeId(20));
+    for config in LoadBalanceConfig::all() {
+        for count in 2..=16usize {
+            // Ways to a destination stay what they are.
+            let mut balancer = config.build(&fabric.site(NodeId(20)));
+            let candidates: Vec<PortIx> = (0..count as PortIx).collect();
+            let mut chosen = vec![0; count];
+            let mut choose = |key| {
+                let (mut records, mut frame) = (Records::default(), data_frame(false));
+                let packet = Carried { frame: &mut frame, records: &mut records };
+                let (key, destination) = (FlowKey(key), NodeId(1));
+                let arrival = &mut Arrival { packet, ingress: 0, destination, key, candidates: &candidates };
+                match balancer.choose(arrival, &mut node.view(Time::ZERO, &fabric)) {
+                    Choice::Candidate(index) => index,
+                    Choice::Route(route) => panic!("a whole route: {route:?}"),
+                }
+            };
+            for key in 0..2000 {
+                let index = choose(key);
+                chosen[index] += 1;
+                if config.is_static() {
+                    assert_eq!(choose(key), index);
+                }
+            }
+            let fair = 2000 / count;
+            assert!(chosen.iter().all(|times| (fair / 2..fair * 2).contains(times)), "{config:?} {chosen:?}");
+        }
+    }
+}
+
+// --------------------------------------------------------------------------------------------------------------- loss recovery
+
+/// A channel that takes some microseconds, for some more than for others, and loses some of what it is given.
+struct Channel<T> {
+    on_the_way: BinaryHeap<Reverse<(u64, T)>>,
+    delay: Range<u64>,
+    loss: f64,
+    draws: Stream,
+}
+
+impl<T: Ord> Channel<T> {
+    fn new(delay: Range<u64>, loss: f64, draws: Stream) -> Channel<T> {
+        Channel { on_the_way: BinaryHeap::new(), delay, loss, draws }
+    }
+
+    fn send(&mut self, now: u64, what: T) {
+        if !self.draws.chance(self.loss) {
+            let delay = self.delay.start + self.draws.below(self.delay.end - self.delay.start);
+            self.on_the_way.push(Reverse((now + delay, what)));
+        }
+    }
+
+    fn receive(&mut self, now: u64) -> Option<T> {
+        let is_due = self.on_the_way.peek().is_some_and(|Reverse((at, _))| *at <= now);
+        if is_due { self.on_the_way.pop().map(|Reverse((_, what))| what) } else { None }
+    }
+}
+
+proptest! {
+    #![proptest_config(common::cases(100))]
+
+    /// Over any channel that lets something through, in whatever order, everything is delivered once and in order.
+    #[test]
+    fn a_recovery_delivers_everything_over_a_lossy_channel(
+        seed in any::<u64>(), loss in 0.0f64..0.5, delay in 1u64..30, spread in 1u64..20, packets in 1u32..200, in_flight in 1u32..64,
+    ) {
+        let facts = sender(Rate::from_gbps(100));
+        for config in RecoveryConfig::all() {
+            let (mut sender, mut receiver) = (config.sender(&facts), config.receiver());
+            let delays = delay..delay + spread;
+            let mut data: Channel<Psn> = Channel::new(delays.clone(), loss, Seed(seed).stream("data", 0));
+            let mut answers: Channel<(bool, Psn, Psn)> = Channel::new(delays, loss, Seed(seed).stream("answers", 0));
+            let mut arrived = BTreeSet::new();
+            let (mut progress, mut expected, mut deadline) = (Progress::default(), 0, u64::MAX);
+            let mut now = 0;
+            while progress.acked < packets {
+                now += 1;
+                prop_assert!(now < 100_000_000, "it takes too long: {:?}", progress);
+                while let Some(psn) = data.receive(now) {
+                    let time = Time::ZERO + Duration::from_us(now);
+                    arrived.insert(psn);
+                    match receiver.on_data(psn, expected, time) {
+                        Verdict::Deliver { packets } => {
+                            prop_assert!((expected..expected + packets).all(|psn| arrived.contains(&psn)));
+                            expected += packets;
+                            answers.send(now, (true, expected, psn));
+                        }
+                        Verdict::Keep | Verdict::Duplicate => answers.send(now, (true, expected, psn)),
+                        Verdict::Nack { .. } => answers.send(now, (false, expected, psn)),
+                        Verdict::Ignore => {}
+                    }
+                }
+                let timeout = sender.timeout(&progress).map_or(u64::MAX, |timeout| timeout.ps() / 1_000_000);
+                while let Some((is_ack, expects, came)) = answers.receive(now) {
+                    let (before, arrived) = (progress, Some(came).filter(|_| config.is_selective()));
+                    sender.on_answer(&Answer { asks: !is_ack, expected: expects, arrived, path: None }, &mut progress);
+                    prop_assert!(progress.acked >= before.acked && progress.acked <= expected);
+                    deadline = now + timeout;
+                }
+                if deadline <= now {
+                    sender.on_timeout(&mut progress);
+                    deadline = now + timeout;
+                }
+                prop_assert!(progress.next >= progress.acked && progress.next <= packets);
+                let has_room = progress.next - progress.acked - sender.settled(&progress) < in_flight;
+                if let Some(psn) = sender.next(&progress, packets).filter(|_| has_room) {
+                    data.send(now, psn);
+                    sender.on_sent(psn, &mut progress);
+                    deadline = deadline.min(now + timeout);
+                } else if data.on_the_way.is_empty() && answers.on_the_way.is_empty() {
+                    // Nothing happens until the timer runs out.
+                    now = now.max(deadline - 1);
+                }
+            }
+            prop_assert_eq!(expected, packets);
+        }
+    }
+}

@@ -1,0 +1,185 @@
+//! Deadlocks are found, named and dated; and nothing else is taken for one.
+
+use crate::common;
+use crate::common::random::{Case, lossless};
+use crate::common::{flow, link, network};
+use backwater_engine::{Bytes, Duration, Time};
+use backwater_fabric::Simulation;
+use backwater_fabric::driver::deadlock::Deadlock;
+use backwater_fabric::ids::{Class, NodeId};
+use backwater_fabric::mechanisms::flow_control::FlowControlConfig;
+use backwater_fabric::mechanisms::flow_control::pfc::{PauseModel, PfcConfig};
+use backwater_fabric::mechanisms::headroom::HeadroomConfig;
+use backwater_fabric::mechanisms::headroom::static_threshold::StaticConfig;
+use backwater_fabric::network::spec::{FlowSpec, NetworkSpec};
+use proptest::prelude::*;
+
+/// A ring of `size` switches with a host at each: link i of the ring, from switch i to switch i + 1, has index `size` + i.
+fn ring(size: u32) -> NetworkSpec {
+    let mut spec = network(size, size);
+    spec.links = (0..size).map(|i| link(i, size + i, 100, 500)).collect();
+    spec.links.extend((0..size).map(|i| link(size + i, size + (i + 1) % size, 100, 500)));
+    spec.switch.headroom =
+        HeadroomConfig::Static(StaticConfig { xoff: Bytes(30_000), xon: Some(Bytes(20_000)), headroom: None });
+    spec
+}
+
+/// From every host to the host two switches on, all the same way round.
+fn all_round(size: u32, bytes: u64) -> Vec<FlowSpec> {
+    let switch = |i: u32| NodeId(size + i % size);
+    (0..size)
+        .map(|i| FlowSpec {
+            data_via: vec![switch(i), switch(i + 1), switch(i + 2)],
+            ack_via: vec![switch(i + 2), switch(i + 1), switch(i)],
+            ..flow(i, (i + 2) % size, bytes, 0)
+        })
+        .collect()
+}
+
+/// Where the cycle was found when looking every microsecond, and when.
+fn search(simulation: &mut Simulation, limit_us: u64) -> Option<(Time, Deadlock)> {
+    (1..limit_us).find_map(|us| {
+        simulation.run_until(Time::ZERO + Duration::from_us(us), 1);
+        simulation.find_deadlock().map(|deadlock| (simulation.now(), deadlock))
+    })
+}
+
+#[test]
+fn a_ring_of_three_and_of_four_lock_up_and_the_cycle_is_named() {
+    for size in [3, 4] {
+        let mut simulation = Simulation::new(ring(size), all_round(size, 10_000_000), 1).unwrap();
+        let (found, deadlock) = search(&mut simulation, 1000).unwrap();
+        // Every switch of the ring, each waiting for the next one.
+        assert_eq!(deadlock.cycle.len(), size as usize);
+        let wiring = &simulation.fabric().wiring;
+        for (index, (port, queue)) in deadlock.cycle.iter().enumerate() {
+            let (next, _) = deadlock.cycle[(index + 1) % deadlock.cycle.len()];
+            let facts = &wiring.ports[port.0 as usize];
+            assert_eq!(wiring.neighbour(facts.node, facts.ix), wiring.ports[next.0 as usize].node);
+            assert_eq!(*queue, 3);
+            let switch = facts.node.0 - size;
+            assert_eq!(simulation.fabric().port_name(*port), format!("s{switch}:{}", if switch == 0 { 1 } else { 2 }));
+        }
+        // The onset is when the last gate of the cycle closed: not later than it was found, and it does not move.
+        assert!(deadlock.onset <= found && found <= deadlock.onset + Duration::from_us(1), "{deadlock:?} at {found}");
+        let closed = deadlock.cycle.iter().map(|(port, queue)| {
+            let facts = &wiring.ports[port.0 as usize];
+            simulation.node(facts.node).ports()[usize::from(facts.ix)].gate(*queue).closed().unwrap().0
+        });
+        assert_eq!(closed.max(), Some(deadlock.onset));
+        // What was past the ring drains; then nothing moves any more.
+        simulation.run_until(found + Duration::from_ms(1), 1);
+        let frozen = simulation.totals();
+        simulation.run_until(found + Duration::from_ms(2), 1);
+        assert_eq!(
+            (simulation.totals().packet_hops, simulation.totals().live_flows()),
+            (frozen.packet_hops, size.into())
+        );
+        assert_eq!(simulation.find_deadlock().unwrap().onset, deadlock.onset);
+        // A deadlock breaks no rule of the books.
+        assert_eq!((simulation.audit(), simulation.totals().drops), (vec![], [0; 5]));
+    }
+}
+
+/// The flows start one after the other, and so the gates close.
+#[test]
+fn the_onset_is_when_the_last_gate_of_the_cycle_has_closed() {
+    let mut flows = all_round(3, 10_000_000);
+    (0..).zip(&mut flows).for_each(|(i, flow)| flow.start += Duration::from_ns(700 * i));
+    let mut simulation = Simulation::new(ring(3), flows, 1).unwrap();
+    let (_, deadlock) = search(&mut simulation, 1000).unwrap();
+    let wiring = &simulation.fabric().wiring;
+    let closed = deadlock.cycle.iter().map(|(port, queue)| {
+        let facts = &wiring.ports[port.0 as usize];
+        simulation.node(facts.node).ports()[usize::from(facts.ix)].gate(*queue).closed().unwrap().0
+    });
+    assert!(closed.clone().min() < closed.clone().max(), "one after the other");
+    assert_eq!(closed.max(), Some(deadlock.onset));
+}
+
+/// A deadlock that was found holds as long as all of its gates have been closed since its onset.
+#[test]
+fn a_deadlock_holds_as_long_as_none_of_its_gates_has_opened() {
+    let mut simulation = Simulation::new(ring(3), all_round(3, 10_000_000), 1).unwrap();
+    let (found, deadlock) = search(&mut simulation, 1000).unwrap();
+    simulation.run_until(found + Duration::from_ms(1), 1);
+    assert!(simulation.is_still_dead(&deadlock));
+    // One of the gates has closed after this onset: it was open before.
+    let onset = Time::from_ps(deadlock.onset.ps() - 1);
+    assert!(!simulation.is_still_dead(&Deadlock { onset, ..deadlock.clone() }));
+    // The gate of another class is open.
+    let cycle = deadlock.cycle.iter().map(|(port, queue)| (*port, queue + 1)).collect();
+    assert!(!simulation.is_still_dead(&Deadlock { cycle, ..deadlock }));
+}
+
+/// Half the load: the same routes, but no queue is ever full.
+#[test]
+fn the_same_ring_with_short_flows_does_not_lock_up() {
+    let mut simulation = Simulation::new(ring(3), all_round(3, 20_000), 1).unwrap();
+    assert_eq!(search(&mut simulation, 100), None);
+    assert!(simulation.outcomes().iter().all(|outcome| outcome.acknowledged.is_some()));
+}
+
+/// Every flow goes one switch on: all links of the ring are busy and paused now and then, but the buffers wait for no one but hosts.
+#[test]
+fn a_busy_ring_without_a_cycle_of_buffers_is_no_deadlock() {
+    let size = 4;
+    let mut spec = ring(size);
+    // Hosts take in a quarter of what the ring carries.
+    spec.links.iter_mut().take(size as usize).for_each(|link| link.rate = backwater_engine::Rate::from_gbps(25));
+    let flows = (0..size).flat_map(|i| {
+        (0..3).map(move |_| FlowSpec {
+            data_via: vec![NodeId(size + i), NodeId(size + (i + 1) % size)],
+            ..flow(i, (i + 1) % size, 300_000, 0)
+        })
+    });
+    let incast = (1..size).map(|i| flow(i, 0, 300_000, 0));
+    let mut simulation = Simulation::new(spec, incast.chain(flows).collect(), 1).unwrap();
+    assert_eq!(search(&mut simulation, 2000), None);
+    assert!(simulation.totals().pause_frames > 0);
+    assert!(simulation.outcomes().iter().all(|outcome| outcome.acknowledged.is_some()));
+}
+
+/// Class 3 deadlocks; class 5 on the same links and a host outside of the ring go on.
+#[test]
+fn what_is_not_part_of_the_cycle_goes_on() {
+    let size = 3;
+    let mut spec = ring(size);
+    spec.switch.lossless = vec![Class(3), Class(5)];
+    let others = (0..size).map(|i| FlowSpec { class: Class(5), ..flow(i, (i + 1) % size, 100_000, 400_000) });
+    let flows = all_round(size, 10_000_000).into_iter().chain(others).collect();
+    let mut simulation = Simulation::new(spec, flows, 1).unwrap();
+    let (_, deadlock) = search(&mut simulation, 400).unwrap();
+    assert!(deadlock.cycle.iter().all(|(_, queue)| *queue == 3));
+    simulation.run_until(Time::ZERO + Duration::from_ms(2), 1);
+    let outcomes = simulation.outcomes();
+    assert!(outcomes[..3].iter().all(|outcome| outcome.acknowledged.is_none()));
+    assert!(outcomes[3..].iter().all(|outcome| outcome.acknowledged.is_some()));
+}
+
+/// A pause that runs out lets packets go: with enough headroom or not, the wait is not for ever.
+#[test]
+fn pauses_that_run_out_are_no_deadlock() {
+    let mut spec = ring(3);
+    spec.switch.flow_control =
+        FlowControlConfig::Pfc(PfcConfig { pause: PauseModel::Quanta, quanta: 1024, ..Default::default() });
+    let mut simulation = Simulation::new(spec, all_round(3, 1_000_000), 1).unwrap();
+    assert_eq!(search(&mut simulation, 1000), None);
+}
+
+proptest! {
+    #![proptest_config(common::cases(60))]
+
+    /// Where paths go up and then down there is no cycle, however heavy the load: at no instant is there a false alarm.
+    #[test]
+    fn there_is_no_false_alarm(Case { spec, mut flows } in lossless()) {
+        flows.iter_mut().for_each(|flow| flow.bytes *= 8);
+        let mut simulation = Simulation::new(spec, flows, 1).unwrap();
+        let mut limit = Time::ZERO;
+        for _ in 0..200 {
+            limit += Duration::from_ns(700);
+            simulation.run_until(limit, 1);
+            prop_assert_eq!(simulation.find_deadlock(), None);
+        }
+    }
+}

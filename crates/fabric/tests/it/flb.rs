@@ -1,0 +1,633 @@
+//! FLB in a network: measured delays, rerouting, isolation and what ends it, the paper's Figures 2 and 3.
+
+use crate::common;
+use crate::common::{flow, link, network};
+use backwater_engine::random::Stream;
+use backwater_engine::{Bytes, Duration, Rate, Time};
+use backwater_fabric::contract::note::DropCause;
+use backwater_fabric::contract::{
+    Arrival, Carried, Choice, Footprint, Held, LoadBalance, LoadBalanceOptions, Options, Passage, PathState, Site,
+    Station, Stations, View,
+};
+use backwater_fabric::driver::simulation::Simulation;
+use backwater_fabric::frame::PacketKind;
+use backwater_fabric::frame::framing::Framing;
+use backwater_fabric::ids::{FlowId, NodeId, PortIx};
+use backwater_fabric::mechanisms::congestion::CongestionConfig;
+use backwater_fabric::mechanisms::headroom::HeadroomConfig;
+use backwater_fabric::mechanisms::headroom::sih::SihConfig;
+use backwater_fabric::mechanisms::load_balance::LoadBalanceConfig;
+use backwater_fabric::mechanisms::load_balance::flb::{DelayOf, FlbConfig, StampPoint, Ties, reroute};
+use backwater_fabric::mechanisms::load_balance::letflow::LetFlowConfig;
+use backwater_fabric::mechanisms::recovery::RecoveryConfig;
+use backwater_fabric::mechanisms::recovery::go_back_n::GoBackNConfig;
+use backwater_fabric::network::spec::{FlowSpec, LinkFault, NetworkSpec};
+use proptest::prelude::*;
+use proptest::sample::select;
+use proptest::strategy::ValueTree;
+use proptest::test_runner::TestRunner;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+fn at_us(us: u64) -> Time {
+    Time::ZERO + Duration::from_us(us)
+}
+
+/// What the load balancer of `node` holds now.
+fn held(simulation: &Simulation, node: u32) -> Vec<Held> {
+    let mut held = Vec::new();
+    let node = simulation.node(NodeId(node));
+    node.pipeline().unwrap().observe_balancing(simulation.now(), &mut |what| held.push(what));
+    held
+}
+
+fn count(simulation: &Simulation, node: u32, name: &str) -> u64 {
+    let counts = held(simulation, node).into_iter();
+    counts
+        .map(|held| {
+            if let Held::Count(what, count) = held
+                && what == name
+            {
+                count
+            } else {
+                0
+            }
+        })
+        .sum()
+}
+
+fn paths(simulation: &Simulation, node: u32) -> Vec<PathState> {
+    held(simulation, node)
+        .into_iter()
+        .filter_map(|held| if let Held::Path(path) = held { Some(path) } else { None })
+        .collect()
+}
+
+// ---------------------------------------------------------------------------------------------------------- the testbed of Figure 1
+
+/// H0 to H16 are hosts 0 to 16, R0 to R2 hosts 17 to 19; S0 is switch 20, S1 to S3 are 21 to 23, S4 is 24. At S0 ports 3 to 5 are the paths P0 to P2.
+const S0: u32 = 20;
+const S4: u32 = 24;
+
+/// 40 Gb/s and 22 MB everywhere, PFC with the dynamic threshold of `papers/flb/fig02-03.toml`.
+fn testbed(load_balance: LoadBalanceConfig) -> NetworkSpec {
+    let mut spec = network(20, 5);
+    spec.links = (0..3).map(|host| link(host, S0, 40, 1000)).collect();
+    spec.links.extend((1..=3).map(|core| link(S0, S0 + core, 40, 1000)));
+    spec.links.extend((1..=3).map(|core| link(S0 + core, S4, 40, 1000)));
+    spec.links.extend((3..20).map(|host| link(host, S4, 40, 1000)));
+    spec.switch.buffer = Bytes(22_000_000);
+    spec.switch.headroom = HeadroomConfig::Sih(SihConfig { alpha: 1.0 / 128.0, ..Default::default() });
+    spec.recovery = RecoveryConfig::InAnyOrder(Default::default());
+    spec.load_balance = load_balance;
+    spec
+}
+
+/// f0 to f2 from Hi to Ri, pinned to these paths where any are given.
+fn long_flows(pinned: Option<[u32; 3]>) -> Vec<FlowSpec> {
+    let mut flows: Vec<_> = (0..3).map(|i| flow(i, 17 + i, 250_000_000, 0)).collect();
+    for (flow, path) in flows.iter_mut().zip(pinned.into_iter().flatten()) {
+        flow.data_via = vec![NodeId(S0), NodeId(S0 + 1 + path), NodeId(S4)];
+    }
+    flows
+}
+
+/// Each of H3 to H16 sends 40 flows of 64 KB to R2 at `us`.
+fn bursts(us: u64) -> impl Iterator<Item = FlowSpec> {
+    (3..17).flat_map(move |host| (0..40).map(move |_| flow(host, 19, 64_000, us * 1000)))
+}
+
+/// Payload that each of f0 to f2 has been delivered.
+fn delivered(simulation: &Simulation) -> [u64; 3] {
+    let mut delivered = [0; 3];
+    for outcome in simulation.unfinished() {
+        if let Some(of_flow) = delivered.get_mut(outcome.flow.0 as usize) {
+            *of_flow = outcome.reception.delivered;
+        }
+    }
+    delivered
+}
+
+/// Gb/s of f0 to f2 from 2 to 4 ms, before the bursts, and from 4.2 to 10 ms, in them.
+fn rates(spec: &NetworkSpec, pinned: Option<[u32; 3]>) -> ([f64; 3], [f64; 3], Simulation) {
+    let flows: Vec<_> = long_flows(pinned).into_iter().chain(bursts(4000)).collect();
+    let mut simulation = Simulation::new(spec.clone(), flows, 1).unwrap();
+    let mut at = |us| {
+        simulation.run_until(at_us(us), 1);
+        delivered(&simulation)
+    };
+    let [a, b, c, d] = [2000, 4000, 4200, 10_000].map(&mut at);
+    let rate = |from: [u64; 3], to: [u64; 3], us: f64| [0, 1, 2].map(|i| (to[i] - from[i]) as f64 * 8e-3 / us);
+    (rate(a, b, 2000.0), rate(c, d, 5800.0), simulation)
+}
+
+/// The seed with which f0 is alone on its path, and f1 and f2 share theirs, under a load balancer that draws paths.
+fn seed_of_the_paper(load_balance: &LoadBalanceConfig) -> NetworkSpec {
+    let spec = |seed| NetworkSpec { seed, ..testbed(load_balance.clone()) };
+    let is_so = |spec: &NetworkSpec| {
+        let mut simulation = Simulation::new(spec.clone(), long_flows(None), 1).unwrap();
+        simulation.run_until(at_us(200), 1);
+        let [f0, f1, f2] = delivered(&simulation).map(|bytes| bytes as f64);
+        f0 > 1.8 * f1 && f0 > 1.8 * f2
+    };
+    (1..100).map(spec).find(is_so).unwrap()
+}
+
+/// Figure 2: with ECMP f1, which shares its path with f2, is blocked during the bursts; f0 is not.
+#[test]
+fn under_ecmp_the_flow_on_the_same_path_is_blocked() {
+    let (before, during, _) = rates(&testbed(LoadBalanceConfig::Ecmp(Default::default())), Some([0, 2, 2]));
+    assert!(before[0] > 36.0 && before[1] > 17.0, "{before:?}");
+    assert!(during[0] > 0.95 * before[0] && during[1] < 0.5 * before[1], "{before:?} {during:?}");
+}
+
+/// With LetFlow it is worse: f2 has gaps only while it is held up, and takes its PAUSE along to the path of f0.
+#[test]
+fn under_letflow_the_congested_flow_blocks_both() {
+    let letflow = LoadBalanceConfig::LetFlow(LetFlowConfig::default());
+    let (before, during, _) = rates(&seed_of_the_paper(&letflow), None);
+    assert!(during[0] < 0.75 * before[0] && during[1] < 0.9 * before[1], "{before:?} {during:?}");
+}
+
+/// With FLB f2 is isolated, and f0 and f1 go on, with or without the minimal rate control.
+#[test]
+fn under_flb_only_the_congested_flow_is_held_up() {
+    for (seed, congestion) in [(1, "none"), (2, "none"), (3, "flb-rc"), (4, "flb-rc")] {
+        let gap_unit = Some(Duration::from_us(4));
+        let mut spec =
+            testbed(LoadBalanceConfig::Flb(FlbConfig { ties: Ties::InTurn, gap_unit, ..Default::default() }));
+        spec.seed = seed;
+        if congestion == "flb-rc" {
+            spec.congestion = CongestionConfig::FlbRc(Default::default());
+        }
+        let (before, during, simulation) = rates(&spec, None);
+        for flow in [0, 1] {
+            assert!(before[flow] > 36.0 && during[flow] > 0.95 * before[flow], "{congestion}: {before:?} {during:?}");
+        }
+        assert!(during[2] < 0.5 * before[2], "{congestion}: {before:?} {during:?}");
+        assert_eq!(simulation.totals().drops, [0; DropCause::ALL.len()]);
+        // Figure 3: but for the path to which f2 keeps, no path is ever paused; with the rate control none is.
+        let paused = (1..=3).filter(|core| has_been_paused(&simulation, NodeId(S0 + core))).count();
+        assert_eq!(paused, usize::from(congestion == "none"));
+        assert_eq!(simulation.totals().pause_frames == 0, congestion == "flb-rc");
+    }
+}
+
+fn has_been_paused(simulation: &Simulation, core: NodeId) -> bool {
+    let port = &simulation.node(core).ports()[1];
+    port.gate(3).closed().is_some() || port.gate(3).waits(Time::ZERO).next().is_some()
+}
+
+// -------------------------------------------------------------------------------------------------------------- measured delays
+
+/// Hosts 0 to 3 on leaf 8, 4 to 7 on leaf 9, spines 10 and 11, whose links to leaf 9 are of `down` Gb/s. At a leaf ports 0 to 3 lead to hosts.
+fn leaf_spine(config: FlbConfig, down: u64) -> NetworkSpec {
+    let mut spec = network(8, 4);
+    spec.links = (0..8).map(|host| link(host, 8 + host / 4, 100, 1000)).collect();
+    spec.links.extend([10, 11].map(|spine| link(8, spine, 100, 1000)));
+    spec.links.extend([10, 11].map(|spine| link(9, spine, down, 1000)));
+    spec.load_balance = LoadBalanceConfig::Flb(config);
+    spec.recovery = RecoveryConfig::InAnyOrder(Default::default());
+    spec
+}
+
+/// Edges 8 and 9 of two pods, whose aggregation switches are 10 and 11, and 12 and 13; cores 14 and 15 lead from 10 to 12, 16 and 17 from 11 to 13.
+fn two_pods() -> NetworkSpec {
+    let mut spec = network(8, 10);
+    spec.links = (0..8).map(|host| link(host, 8 + host / 4, 100, 1000)).collect();
+    let pods = [(8, 10), (8, 11), (9, 12), (9, 13)];
+    let cores = [(10, 14), (10, 15), (11, 16), (11, 17), (12, 14), (12, 15), (13, 16), (13, 17)];
+    spec.links.extend(pods.into_iter().chain(cores).map(|(low, high)| link(low, high, 100, 1000)));
+    spec.load_balance = LoadBalanceConfig::Flb(FlbConfig { ties: Ties::InTurn, ..Default::default() });
+    spec.recovery = RecoveryConfig::InAnyOrder(Default::default());
+    spec
+}
+
+/// Of four flows from one edge to the other each takes a core of its own, with all its packets: with two uplinks at the edge in turn, the choice behind them is the edge's as well.
+#[test]
+fn in_three_tiers_the_edge_chooses_whole_paths() {
+    let flows: Vec<_> = (0..4).map(|host| flow(host, 4 + host, 100_000, 0)).collect();
+    // They stay where they begin, though two of them are too many for an uplink.
+    let (stamp, ties) = (StampPoint::Arrival, Ties::InTurn);
+    let config = FlbConfig { stamp, ties, isolation: false, ..Default::default() };
+    let spec = NetworkSpec { load_balance: LoadBalanceConfig::Flb(config), ..two_pods() };
+    let mut simulation = Simulation::new(spec, flows, 1).unwrap();
+    simulation.run_until(at_us(60), 1);
+    assert!(simulation.unfinished().is_empty());
+    // 100,000 B in packets of 1,000 B; port 1 of a core leads to the pod of edge 9.
+    let to_other_pod = |core| simulation.node(NodeId(core)).ports()[1].sent_wire_bytes();
+    let full = to_other_pod(14);
+    assert!(full > 100_000 && [15, 16, 17].into_iter().all(|core| to_other_pod(core) == full), "{full}");
+    assert_eq!(paths(&simulation, 8).len(), 4);
+}
+
+/// A ring of so many switches with a host each, the first ones, and three more at switch 0 of the ring and four at the opposite one. A route has room for five links between switches.
+/// Where paths are longer, flows take the first link of each in turn all the same, and delays are measured.
+#[test]
+fn paths_that_are_longer_than_a_route_are_chosen_by_their_first_link() {
+    for n in [10, 12, 14, 16] {
+        let (switch, opposite) = (n + 7, n + 7 + n / 2);
+        let mut spec = network(n + 7, n);
+        spec.links = (0..n).map(|i| link(i, switch + i, 100, 1000)).collect();
+        spec.links.extend((0..7).map(|i| link(n + i, if i < 3 { switch } else { opposite }, 100, 1000)));
+        spec.links.extend((0..n).map(|i| link(switch + i, switch + (i + 1) % n, 100, 1000)));
+        // They stay where they begin.
+        let config = FlbConfig {
+            stamp: StampPoint::Arrival,
+            ties: Ties::InTurn,
+            isolation: false,
+            sample_period: Some(Duration::from_us(1)),
+            ..Default::default()
+        };
+        spec.load_balance = LoadBalanceConfig::Flb(config);
+        let flows =
+            [0, n, n + 1, n + 2].into_iter().zip(n + 3..).map(|(src, dst)| flow(src, dst, 100_000, 0)).collect();
+        let mut simulation = Simulation::new(spec, flows, 1).unwrap();
+        let mut most = [Duration::ZERO; 2];
+        for us in 1..100 {
+            simulation.run_until(at_us(us), 1);
+            paths(&simulation, switch).iter().zip(&mut most).for_each(|(path, most)| *most = path.delay.max(*most));
+        }
+        assert!(most.iter().all(|most| *most > Duration::from_us(5)), "{n}: {most:?}");
+        assert!(simulation.unfinished().is_empty());
+        let ports = simulation.node(NodeId(switch)).ports();
+        let [left, right] = [4, 5].map(|port| ports[port].sent_wire_bytes());
+        assert!(left == right && left > 200_000, "{n}: {left} {right}");
+    }
+}
+
+/// In such a network four flows come together at one host. One of the four paths is theirs: the other core behind the same uplink is left to others, as are those behind the other uplink.
+#[test]
+fn in_three_tiers_one_core_is_isolated() {
+    let spec = two_pods();
+    let flows: Vec<_> = (0..4).map(|host| flow(host, 4, 300_000, 0)).collect();
+    let mut simulation = Simulation::new(spec, flows, 1).unwrap();
+    simulation.run_until(at_us(60), 1);
+    let isolated = |simulation: &Simulation| paths(simulation, 8).iter().filter(|path| path.is_isolated).count();
+    assert_eq!((paths(&simulation, 8).len(), isolated(&simulation)), (4, 1));
+}
+
+/// What leaf 8 knows of its paths to leaf 9, in order, in picoseconds.
+fn delays(simulation: &Simulation) -> Vec<u64> {
+    paths(simulation, 8).iter().map(|path| path.delay.ps()).collect()
+}
+
+/// At 0 a packet takes either path, and finds it idle. At 100 us another one does, and 50 ns behind each comes one that is sampled. A first packet of a flow takes
+/// 89.76 ns at 100 Gb/s, so that it waits 39.76 ns for the uplink; where links to leaf 9 are of 25 Gb/s, on which the one in front takes 359.04 ns, it comes to the
+/// spine 89.76 ns behind that and waits for another 269.28 ns.
+#[test]
+fn the_measured_delay_is_that_of_the_sampled_packet() {
+    for (stamp, down, bytes, behind, expected) in [
+        (StampPoint::Arrival, 100, 1024, 50, 39_760),
+        (StampPoint::Departure, 100, 1024, 50, 0),
+        (StampPoint::Arrival, 25, 1024, 50, 309_040),
+        (StampPoint::Departure, 25, 1024, 50, 269_280),
+        // 100 B of payload are 198 B on the wire, or 15.84 ns: they come to the leaf 56.08 ns behind the others, and to the spine 15.84 ns.
+        (StampPoint::Arrival, 25, 100, 130, 89_760 - 56_080 + 359_040 - 15_840),
+    ] {
+        let sample_period = Some(Duration::from_ns(100_020));
+        let config = FlbConfig { stamp, sample_period, ties: Ties::InTurn, isolation: false, ..Default::default() };
+        let flows = vec![
+            flow(0, 4, 1024, 0),
+            flow(1, 5, 1024, 0),
+            flow(0, 4, 1024, 100_000),
+            flow(1, 5, 1024, 100_000),
+            flow(2, 6, bytes, 100_000 + behind),
+            flow(3, 7, bytes, 100_000 + behind),
+        ];
+        let mut simulation = Simulation::new(leaf_spine(config, down), flows, 1).unwrap();
+        simulation.run_until(at_us(99), 1);
+        assert_eq!(delays(&simulation), [0, 0]);
+        // The report has come back, and is fresh.
+        simulation.run_until(at_us(120), 1);
+        assert_eq!(delays(&simulation), [expected, expected], "{stamp:?} {down} {bytes}");
+    }
+}
+
+/// Four leaves of two hosts, two spines. Some answers of IRN come when their flow is over. They carry reports, whether it has been forgotten by then, as it is every microsecond here, or not, as hardly ever.
+#[test]
+fn late_answers_carry_reports() {
+    let mut spec = network(8, 6);
+    spec.links = (0..8).map(|host| link(host, 8 + host / 2, 100, 1000)).collect();
+    spec.links.extend((8..12).flat_map(|leaf| [12, 13].map(|spine| link(leaf, spine, 100, 1000))));
+    spec.load_balance =
+        LoadBalanceConfig::Flb(FlbConfig { sample_period: Some(Duration::from_us(1)), ..Default::default() });
+    spec.recovery = RecoveryConfig::Irn(Default::default());
+    let flows: Vec<_> = (0..2000).map(|i| flow(i % 8, (i + 1 + i / 8 % 7) % 8, 5000, u64::from(i) * 100)).collect();
+    let (rarely, _) = common::run(&spec, flows.clone());
+    let mut often = Simulation::new(spec, flows, 1).unwrap();
+    while often.next_event() < Time::NEVER {
+        let next = often.next_event();
+        often.run_until(next + Duration::from_us(1), 1);
+    }
+    assert_eq!(often.fingerprint(), rarely.fingerprint());
+}
+
+/// The shortest delay seen on a path counts as that of the idle path; with the shortest of all paths, a slower one has more.
+#[test]
+fn a_slower_path_has_more_delay_if_links_count() {
+    for (delay_of, slower) in [(DelayOf::Queueing, 0), (DelayOf::OneWay, 359_040 - 89_760)] {
+        let config = FlbConfig { delay_of, ties: Ties::InTurn, ..Default::default() };
+        let mut spec = leaf_spine(config, 100);
+        // The link from spine 11 to leaf 9. A full packet takes 358.72 - 89.68 ns longer; what is measured is that of the first, which has 16 B more.
+        spec.links.last_mut().unwrap().rate = Rate::from_gbps(25);
+        let flows = vec![flow(0, 4, 1024, 0), flow(1, 5, 1024, 0)];
+        let mut simulation = Simulation::new(spec, flows, 1).unwrap();
+        simulation.run_until(at_us(12), 1);
+        assert_eq!(delays(&simulation), [0, slower], "{delay_of:?}");
+    }
+}
+
+// ------------------------------------------------------------------------------------------------------------------- isolation
+
+/// The most isolated flows, and isolation paths, that leaf 8 has at once while these flows run, looked at every microsecond; and what is left in the end.
+fn isolation(spec: NetworkSpec, flows: Vec<FlowSpec>) -> ((u64, u64), (u64, u64)) {
+    let mut simulation = Simulation::new(spec, flows, 1).unwrap();
+    let mut most = (0, 0);
+    for us in 1..3000 {
+        simulation.run_until(at_us(us), 1);
+        let now = (count(&simulation, 8, "isolated_flows"), count(&simulation, 8, "isolation_paths"));
+        most = (most.0.max(now.0), most.1.max(now.1));
+    }
+    assert!(simulation.unfinished().is_empty(), "all flows end");
+    (most, (count(&simulation, 8, "isolated_flows"), count(&simulation, 8, "isolation_paths")))
+}
+
+/// Four spines, so that there is room for isolation paths.
+fn four_spines() -> NetworkSpec {
+    let mut spec = leaf_spine(FlbConfig { ties: Ties::InTurn, ..Default::default() }, 100);
+    spec.nodes.extend(network(0, 14).nodes.into_iter().skip(12));
+    spec.links.extend([8, 9].into_iter().flat_map(|leaf| [12, 13].map(|spine| link(leaf, spine, 100, 1000))));
+    spec
+}
+
+/// However many flows one port of leaf 9 has too many of, they need one path; those of two ports two. What is isolated is released when they have gone.
+#[test]
+fn every_congested_port_needs_a_path() {
+    let to_one = |dst| (0..4).map(move |src| flow(src, dst, 300_000, 0));
+    let ((flows, paths), left) = isolation(four_spines(), to_one(4).collect());
+    assert!((2..=4).contains(&flows) && paths == 1, "{flows} {paths}");
+    assert_eq!(left, (0, 0));
+    let two = [flow(0, 4, 600_000, 0), flow(1, 4, 600_000, 0), flow(2, 5, 600_000, 0), flow(3, 5, 600_000, 0)];
+    let ((flows, paths), left) = isolation(four_spines(), two.to_vec());
+    assert_eq!((flows, paths, left), (4, 2, (0, 0)));
+}
+
+/// The link behind the isolation path, from its spine to leaf 9, fails, and routes avoid it 10 us later: another path is isolated for the congested flows, and stays so.
+#[test]
+fn another_path_is_isolated_when_the_first_one_fails_further_on() {
+    let isolated = |spec: &NetworkSpec, us: u64| {
+        let flows = (0..4).map(|src| flow(src, 4, 3_000_000, 0)).collect();
+        let mut simulation = Simulation::new(spec.clone(), flows, 1).unwrap();
+        simulation.run_until(at_us(us), 1);
+        let isolated = paths(&simulation, 8).into_iter().filter(|path| path.is_isolated);
+        isolated.map(|path| path.egress).collect::<Vec<_>>()
+    };
+    let mut spec = four_spines();
+    let before = isolated(&spec, 100);
+    assert_eq!(before.len(), 1);
+    let spine = NodeId([10, 11, 12, 13][usize::from(before[0]) - 4]);
+    let link = spec.links.iter().position(|link| link.a == NodeId(9) && link.b == spine).unwrap();
+    spec.faults = vec![LinkFault { link, down: at_us(100), up: Time::NEVER }];
+    spec.reconvergence = Some(Duration::from_us(10));
+    for us in (120..=600).step_by(10) {
+        let now = isolated(&spec, us);
+        assert!(now.len() == 1 && now != before, "{us}: {now:?}");
+    }
+}
+
+/// One path is left to all others, whatever is congested.
+#[test]
+fn not_all_paths_are_isolated() {
+    let spec = leaf_spine(FlbConfig { ties: Ties::InTurn, ..Default::default() }, 100);
+    let two = [flow(0, 4, 600_000, 0), flow(1, 4, 600_000, 0), flow(2, 5, 600_000, 0), flow(3, 5, 600_000, 0)];
+    let ((flows, paths), left) = isolation(spec, two.to_vec());
+    assert_eq!((flows, paths, left), (4, 1, (0, 0)));
+}
+
+/// Where it is off, nothing is said of congestion.
+#[test]
+fn rerouting_alone_isolates_nothing() {
+    let spec = leaf_spine(FlbConfig { isolation: false, ..Default::default() }, 100);
+    let flows = (0..4).map(|src| flow(src, 4, 300_000, 0)).collect();
+    assert_eq!(isolation(spec.clone(), flows), ((0, 0), (0, 0)));
+    let (simulation, _) = common::run(&spec, (0..4).map(|src| flow(src, 4, 300_000, 0)).collect());
+    assert_eq!(simulation.counters().get("cnms"), None);
+}
+
+// --------------------------------------------------------------------------------------------- no reordering with exact delays
+
+/// FLB's rule with the true delays of paths, at leaves whose uplinks are the only queues on them: of the present path that which the last packet has had, of
+/// others that which this one would have. `any_gap` leaves the condition out.
+#[derive(Clone, Debug, Default)]
+struct Oracle {
+    any_gap: bool,
+    moves: Arc<AtomicU64>,
+}
+
+#[derive(Debug)]
+struct OracleAt {
+    any_gap: bool,
+    moves: Arc<AtomicU64>,
+    /// By port: until when a frame is on the wire.
+    busy: Vec<Time>,
+    to_host: Vec<bool>,
+    /// The path of the last packet, when that came, and its delay.
+    flows: BTreeMap<FlowId, (usize, Time, Duration)>,
+    draws: Stream,
+}
+
+impl Options for Oracle {}
+
+impl LoadBalanceOptions for Oracle {
+    type Instance = OracleAt;
+
+    fn build(&self, site: &Site<'_>) -> OracleAt {
+        OracleAt {
+            any_gap: self.any_gap,
+            moves: self.moves.clone(),
+            busy: vec![Time::ZERO; site.ports.len()],
+            to_host: site.neighbours.iter().map(|neighbour| neighbour.is_host).collect(),
+            flows: BTreeMap::new(),
+            draws: site.seed.stream("oracle", u64::from(site.node.0)),
+        }
+    }
+}
+
+impl Footprint for OracleAt {}
+
+impl Station for OracleAt {
+    fn stations(&self) -> Stations {
+        Stations::DATA_DEPARTURE
+    }
+
+    fn on_departure(&mut self, at: &Passage, _queue: u64, packet: &mut Carried<'_>, view: &mut View<'_>) {
+        let rate = view.port(at.egress).rate();
+        self.busy[usize::from(at.egress)] = view.now + rate.time_for(packet.frame.size.wire.into());
+    }
+}
+
+impl LoadBalance for OracleAt {
+    fn choose(&mut self, arrival: &mut Arrival<'_>, view: &mut View<'_>) -> Choice {
+        let (now, flow) = (view.now, arrival.packet.packet().flow);
+        if !self.to_host[usize::from(arrival.ingress)] || arrival.packet.packet().kind != PacketKind::Data {
+            return Choice::Candidate(0);
+        }
+        let delay = |port: PortIx| {
+            let at = view.port(port);
+            self.busy[usize::from(port)].since(now) + at.rate().time_for(at.queue_bytes(3))
+        };
+        let delays: Vec<(usize, Duration)> = arrival.candidates.iter().map(|port| delay(*port)).enumerate().collect();
+        let least = delays.iter().map(|(way, delay)| (*delay, *way)).min().unwrap().1;
+        let way = match self.flows.get(&flow) {
+            None => least,
+            Some((before, last, had)) => {
+                let gap = if self.any_gap { Duration::from_ms(1000) } else { now.since(*last) };
+                reroute(delays.iter().copied(), |_| true, *had, gap, &mut self.draws).unwrap_or(*before)
+            }
+        };
+        if self.flows.insert(flow, (way, now, delays[way].1)).is_some_and(|(before, ..)| before != way) {
+            self.moves.fetch_add(1, Ordering::Relaxed);
+        }
+        Choice::Candidate(way)
+    }
+}
+
+/// Leaves in pairs, one of which sends to the other, over as many spines, all uplinks alike and links to leaves no slower: what comes to a spine leaves it at once.
+/// All packets have 1,000 B on the wire: a shorter one would be on the links for less time than the one before, which is part of no delay of a path.
+fn pairs_of_leaves() -> impl Strategy<Value = (NetworkSpec, Vec<FlowSpec>)> {
+    let gbps = || select(vec![10u64, 25, 40, 100]);
+    let shape = (1u32..3, 2u32..5, 1u32..5, gbps(), 1u64..3, 1u64..2000);
+    let flows = prop::collection::vec((any::<u32>(), any::<u32>(), 1u64..200, 0u64..60_000), 1..24);
+    (shape, prop::collection::vec(gbps(), 8), flows).prop_map(|(shape, rates, drawn)| {
+        let (pairs, spines, per_leaf, up, faster, delay) = shape;
+        let hosts = 2 * pairs * per_leaf;
+        let mut spec = network(hosts, 2 * pairs + spines);
+        spec.links =
+            (0..hosts).map(|host| link(host, hosts + host / per_leaf, rates[host as usize % 8], 1000)).collect();
+        for leaf in 0..2 * pairs {
+            let rate = if leaf % 2 == 0 { up } else { up * faster };
+            spec.links.extend((0..spines).map(|spine| link(hosts + leaf, hosts + 2 * pairs + spine, rate, delay)));
+        }
+        (spec.framing, spec.mtu) = (Framing::HpccNs3, Bytes(952));
+        spec.recovery = RecoveryConfig::GoBackN(GoBackNConfig { timeout: Duration::ZERO, ..Default::default() });
+        // No PAUSE: there is room for everything.
+        spec.switch.flow_control = common::no_flow_control();
+        spec.switch.buffer = Bytes(1 << 40);
+        let mut flows: Vec<FlowSpec> = drawn
+            .into_iter()
+            .map(|(src, dst, packets, start)| {
+                let leaf = 2 * (src % pairs);
+                let host = |leaf: u32, draw: u32| leaf * per_leaf + draw / 7 % per_leaf;
+                flow(host(leaf, src), host(leaf + 1, dst), packets * 952, start)
+            })
+            .collect();
+        flows.sort_by_key(|flow| flow.start);
+        (spec, flows)
+    })
+}
+
+/// Packets that were asked for again because others had come before them, and how often flows have been rerouted by FLB itself.
+fn repeated(spec: &NetworkSpec, flows: Vec<FlowSpec>, load_balance: LoadBalanceConfig) -> (u64, u64) {
+    let (simulation, outcomes) = common::run(&NetworkSpec { load_balance, ..spec.clone() }, flows);
+    assert_eq!(simulation.totals().drops, [0; DropCause::ALL.len()]);
+    let reroutes = simulation.counters().get("reroutes").copied().unwrap_or_default();
+    (outcomes.iter().map(|outcome| outcome.retransmitted).sum(), reroutes)
+}
+
+/// FLB without isolation, for which flows leave their paths at once.
+fn rerouting() -> LoadBalanceConfig {
+    LoadBalanceConfig::Flb(FlbConfig { isolation: false, ..FlbConfig::default() })
+}
+
+proptest! {
+    #![proptest_config(common::cases(150))]
+
+    /// Go-Back-N asks again for what has been overtaken: nothing is, if the gap is longer than the difference of delays.
+    #[test]
+    fn with_exact_delays_nothing_is_overtaken((spec, flows) in pairs_of_leaves()) {
+        prop_assert_eq!(repeated(&spec, flows, LoadBalanceConfig::custom(Oracle::default())).0, 0);
+    }
+
+    /// What FLB knows of its uplinks is exact, and there is no other queue.
+    #[test]
+    fn where_uplinks_are_the_only_queues_nothing_is_overtaken((spec, flows) in pairs_of_leaves()) {
+        prop_assert_eq!(repeated(&spec, flows, rerouting()).0, 0);
+    }
+}
+
+/// The properties above are about something: in such networks flows do change their paths, and without the condition they are reordered.
+#[test]
+fn without_the_condition_packets_are_overtaken() {
+    let mut runner = TestRunner::deterministic();
+    let (rule, no_rule) = (Oracle::default(), Oracle { any_gap: true, ..Default::default() });
+    let (mut overtaken, mut reroutes) = (0, 0);
+    for _ in 0..20 {
+        let (spec, flows) = pairs_of_leaves().new_tree(&mut runner).unwrap().current();
+        assert_eq!(repeated(&spec, flows.clone(), LoadBalanceConfig::custom(rule.clone())).0, 0);
+        reroutes += repeated(&spec, flows.clone(), rerouting()).1;
+        overtaken += repeated(&spec, flows, LoadBalanceConfig::custom(no_rule.clone())).0;
+    }
+    assert!(
+        overtaken > 0 && reroutes > 100 && rule.moves.load(Ordering::Relaxed) > 100,
+        "{overtaken} {reroutes} {rule:?}"
+    );
+}
+
+// ------------------------------------------------------------------------------------------------------- what else edges do
+
+/// With the rate control the edges pass notices on to hosts; without, they end there.
+#[test]
+fn hosts_hear_of_congestion_if_they_listen() {
+    for (congestion, hear) in
+        [(CongestionConfig::None(Default::default()), false), (CongestionConfig::FlbRc(Default::default()), true)]
+    {
+        let mut spec = leaf_spine(FlbConfig::default(), 100);
+        spec.congestion = congestion;
+        let (simulation, _) = common::run(&spec, (0..4).map(|src| flow(src, 4, 300_000, 0)).collect());
+        assert_eq!(simulation.counters().contains_key("notices_received"), hear);
+        assert!(simulation.counters()["cnms"] > 0 && simulation.counters()["clear_cnms"] > 0);
+    }
+}
+
+/// The first packet that is sampled on a path waits behind another one, the second finds it idle, the third waits again: what it has waited for counts.
+#[test]
+fn the_shortest_delay_is_that_of_the_idle_path() {
+    let (sample_period, delay_aging) = (Some(Duration::from_ns(100)), Some(Duration::from_ms(1)));
+    let (stamp, ties) = (StampPoint::Arrival, Ties::InTurn);
+    let config = FlbConfig { sample_period, delay_aging, stamp, isolation: false, ties, ..Default::default() };
+    let mut flows = Vec::new();
+    for (start, are_first) in [(0, true), (50_000, false), (100_000, true)] {
+        // Pinned to either path, and no sample.
+        let via = |src, spine| FlowSpec { data_via: [8, spine, 9].map(NodeId).to_vec(), ..flow(src, 4, 1024, start) };
+        flows.extend([via(0, 10), via(1, 11)].into_iter().filter(|_| are_first));
+        flows.extend([flow(2, 6, 1024, start), flow(3, 7, 1024, start)]);
+    }
+    let mut simulation = Simulation::new(leaf_spine(config, 100), flows, 1).unwrap();
+    let expected = [(45, 0), (95, 0), (145, 89_760)];
+    for (us, delay) in expected {
+        simulation.run_until(at_us(us), 1);
+        assert_eq!(delays(&simulation), [delay, delay], "{us} us");
+    }
+}
+
+/// A link between a spine and leaf 9 fails: once routes know, no packet of a host of leaf 8 goes by that spine.
+#[test]
+fn a_path_that_routes_have_given_up_is_left() {
+    let mut spec = four_spines();
+    let link = spec.links.iter().position(|link| link.a == NodeId(9) && link.b == NodeId(11)).unwrap();
+    spec.faults = vec![LinkFault { link, down: at_us(50), up: Time::NEVER }];
+    spec.reconvergence = Some(Duration::from_us(20));
+    let flows = (0..4).map(|host| flow(host, 4 + host, 8_000_000, 0)).collect();
+    let mut simulation = Simulation::new(spec, flows, 1).unwrap();
+    let sent = |simulation: &Simulation| simulation.node(NodeId(8)).ports()[5].sent_wire_bytes();
+    simulation.run_until(at_us(50), 1);
+    assert!(sent(&simulation) > 0);
+    // By then what stood at the uplink has left as well.
+    simulation.run_until(at_us(300), 1);
+    let known = sent(&simulation);
+    common::drain(&mut simulation);
+    assert_eq!((sent(&simulation), paths(&simulation, 8).len()), (known, 3));
+    assert!(simulation.outcomes().iter().all(|outcome| outcome.acknowledged.is_some()));
+}

@@ -1,0 +1,540 @@
+//! FLB at one switch, fed by hand: when it has flows notified of, and what an edge makes of its own queues.
+//!
+//! Hosts 0 to 2 on switch 6, hosts 3 to 5 on switch 7, spines 8 and 9, links of 100 Gb/s and 1 us. At 6 ports 0 to 2 lead to hosts, 3 and 4 to the spines. A data packet of 1,024 B is charged
+//! 1,086 B, the first of a flow 1,102 B, and takes 88.48 or 89.76 ns.
+
+use crate::common::script::Script;
+use crate::common::{flow, link, network};
+use backwater_engine::{Bytes, Duration};
+use backwater_fabric::contract::Held;
+use backwater_fabric::frame::{PacketKind, Protocol};
+use backwater_fabric::ids::{Class, PortIx};
+use backwater_fabric::mechanisms::congestion::CongestionConfig;
+use backwater_fabric::mechanisms::headroom::HeadroomConfig;
+use backwater_fabric::mechanisms::headroom::static_threshold::StaticConfig;
+use backwater_fabric::mechanisms::load_balance::LoadBalanceConfig;
+use backwater_fabric::mechanisms::load_balance::flb::{
+    FlbConfig, Moves, OwnUplinks, Spread, StampPoint, Threshold, Ties,
+};
+use backwater_fabric::mechanisms::recovery::RecoveryConfig;
+use backwater_fabric::network::spec::{FlowSpec, NetworkSpec};
+
+fn leaf_spine(config: FlbConfig) -> NetworkSpec {
+    let mut spec = network(6, 4);
+    spec.links = (0..6).map(|host| link(host, 6 + host / 3, 100, 1000)).collect();
+    spec.links.extend([(6, 8), (6, 9), (7, 8), (7, 9)].map(|(leaf, spine)| link(leaf, spine, 100, 1000)));
+    spec.load_balance = LoadBalanceConfig::Flb(FlbConfig { ties: Ties::InTurn, ..config });
+    spec.congestion = CongestionConfig::FlbRc(Default::default());
+    spec.recovery = RecoveryConfig::InAnyOrder(Default::default());
+    spec
+}
+
+/// K is three packets of 1,086 B.
+fn fixed() -> FlbConfig {
+    let static_threshold = Some(Bytes(3 * 1086));
+    FlbConfig { threshold: Threshold::Static, static_threshold, ..Default::default() }
+}
+
+/// Flows 0 and 1 from hosts 3 and 4 over the spines to host 0, flow 2 from host 5 to host 1, in any class.
+fn inward() -> Vec<FlowSpec> {
+    vec![flow(3, 0, 1 << 20, 0), flow(4, 0, 1 << 20, 0), flow(5, 1, 1 << 20, 0)]
+}
+
+const NS: u64 = 1000;
+
+/// The notices that the switch sends before `until`, in ns: when, through which port, of which flow, with the flag or without.
+fn notices(switch: &mut Script, until: u64) -> Vec<(u64, PortIx, u32, bool)> {
+    let next = || switch.next_notice(until * NS).map(|(at, port, flow, flag)| (at / NS, port, flow, flag == 1));
+    std::iter::from_fn(next).collect()
+}
+
+/// How much of something the switch holds at `at`, in ns.
+fn held(switch: &mut Script, at: u64, what: &str) -> u64 {
+    let mut found = 0;
+    let now = backwater_engine::Time::from_ps(at * NS);
+    switch.node.pipeline().unwrap().observe_balancing(now, &mut |held| match held {
+        Held::Count(name, count) if name == what => found = count,
+        _ => {}
+    });
+    found
+}
+
+/// Packets of these flows come at once, at `at` in ns, alternating between the links to the spines; none is the first of its flow.
+fn arrive(switch: &mut Script, at: u64, flows: &[u32]) {
+    for (nth, flow) in (0..).zip(flows) {
+        switch.arrive_data(at * NS, 3 + nth % 2, *flow, 1 + u32::from(nth));
+    }
+}
+
+/// One packet is on the wire and three wait: that is K. The next one is above it. Its flow is told, and told again when a round trip has passed (8.5 us with ACKs); the other flow with its own next packet.
+/// Both are cleared when less than K is left, and told again when there is more.
+#[test]
+fn a_queue_above_k_has_its_flows_notified_of_and_cleared() {
+    let spec = leaf_spine(FlbConfig { notice_interval: Some(Duration::from_ns(300)), ..fixed() });
+    let mut switch = Script::new(&spec, inward(), 6);
+    arrive(&mut switch, 1000, &[0, 0, 0, 0]);
+    assert_eq!(notices(&mut switch, 1001), []);
+    arrive(&mut switch, 1001, &[0]);
+    // It goes back through the port by which the packet has come, behind nothing.
+    assert_eq!(notices(&mut switch, 1002), [(1001, 3, 0, true)]);
+    arrive(&mut switch, 1002, &[0, 1]);
+    assert_eq!(notices(&mut switch, 1010), [(1002, 4, 1, true)]);
+    // At 1,353.92 ns the fifth of seven packets begins, and leaves two; the fourth has left three, which is K.
+    let cleared = notices(&mut switch, 2000);
+    assert_eq!(
+        cleared.iter().map(|(_, port, flow, flag)| (*port, *flow, *flag)).collect::<Vec<_>>(),
+        [(3, 0, false), (4, 1, false)]
+    );
+    assert!(cleared.iter().all(|(at, ..)| *at == 1353), "{cleared:?}");
+    assert_eq!(switch.counted("cnms"), 2);
+    assert_eq!(switch.counted("clear_cnms"), 2);
+    // Again, and again when 300 ns have passed.
+    arrive(&mut switch, 3000, &[0, 0, 0, 0, 0, 0]);
+    arrive(&mut switch, 3250, &[0, 0, 0, 0]);
+    arrive(&mut switch, 3301, &[0]);
+    let told: Vec<_> = notices(&mut switch, 3400).into_iter().map(|(at, _, _, flag)| (at, flag)).collect();
+    assert_eq!(told, [(3000, true), (3301, true)]);
+}
+
+/// 2 d C is 2 us x 100 Gb/s = 25 KB, so that the 24th packet behind the one on the wire is above; with a bound of 20 KB it is half of that, and the 10th is; never
+/// is it less than two packets. If d is said to be 2 us, 50 KB are 46 packets.
+#[test]
+fn k_is_two_delays_of_the_link_half_the_bound_at_most_and_two_packets_at_least() {
+    let longer = Some(Duration::from_us(2));
+    for (bound, link_delay, above) in
+        [(1_000_000, None, 24), (20_000, None, 10), (3_000, None, 3), (1_000_000, longer, 47)]
+    {
+        let mut spec = leaf_spine(FlbConfig { link_delay, ..FlbConfig::default() });
+        spec.switch.headroom = HeadroomConfig::Static(StaticConfig { xoff: Bytes(bound), xon: None, headroom: None });
+        spec.switch.buffer = Bytes(50_000_000);
+        let mut switch = Script::new(&spec, inward(), 6);
+        arrive(&mut switch, 1000, &vec![0; above]);
+        assert_eq!(notices(&mut switch, 1001), [], "{bound}");
+        arrive(&mut switch, 1001, &[0]);
+        assert_eq!(notices(&mut switch, 1002).len(), 1, "{bound}");
+    }
+}
+
+/// The link to host 0 is stopped: what waits there counts only if asked to.
+#[test]
+fn stopped_queues_count_if_asked_to() {
+    for notify_while_paused in [true, false] {
+        let mut switch = Script::new(&leaf_spine(FlbConfig { notify_while_paused, ..fixed() }), inward(), 6);
+        switch.arrive_pfc(500 * NS, 0, &[3], u16::MAX);
+        arrive(&mut switch, 1000, &[0, 0, 0, 0, 0, 0]);
+        assert_eq!(notices(&mut switch, 1100).len(), usize::from(notify_while_paused));
+    }
+}
+
+#[test]
+fn only_what_can_be_paused_counts() {
+    let mut flows = inward();
+    flows[0].class = Class(5);
+    let mut switch = Script::new(&leaf_spine(fixed()), flows, 6);
+    arrive(&mut switch, 1000, &[0, 0, 0, 0, 0, 0]);
+    assert_eq!(notices(&mut switch, 5000), []);
+}
+
+/// Flow 0 comes no more while flow 1 keeps the queue above K: after the timeout, 2 us here, it is cleared.
+#[test]
+fn flows_without_packets_are_cleared() {
+    let config =
+        FlbConfig { flow_timeout: Duration::from_us(2), notice_interval: Some(Duration::from_us(50)), ..fixed() };
+    let mut switch = Script::new(&leaf_spine(config), inward(), 6);
+    arrive(&mut switch, 1000, &[0, 0, 0, 0, 0, 0, 0, 0]);
+    // A packet every 80 ns, faster than they leave.
+    (0..60).for_each(|nth| arrive(&mut switch, 1080 + 80 * nth, &[1]));
+    let all = notices(&mut switch, 5800);
+    let of = |flow: u32| {
+        all.iter().filter(|(_, _, told, _)| *told == flow).map(|(at, .., flag)| (*at, *flag)).collect::<Vec<_>>()
+    };
+    assert_eq!(of(1).len(), 1);
+    let of_first = of(0);
+    assert!(matches!(of_first[..], [(1000, true), (3000..5200, false)]), "{of_first:?}");
+}
+
+/// Flow 0 sends nothing after 1,000 ns. With a timeout of 2 us it counts until 3,000 ns: flow 1, told of again every 300 ns, is one of two before, and alone after, though nothing leaves the queue, with which flows are looked for
+/// that have gone.
+#[test]
+fn flows_without_packets_are_not_counted() {
+    let (flow_timeout, interval) = (Duration::from_us(2), Some(Duration::from_ns(300)));
+    let mut switch =
+        Script::new(&leaf_spine(FlbConfig { flow_timeout, notice_interval: interval, ..fixed() }), inward(), 6);
+    // The link is stopped, so that nothing leaves.
+    switch.arrive_pfc(100 * NS, 0, &[3], u16::MAX);
+    arrive(&mut switch, 1000, &[0, 0, 0, 0]);
+    assert_eq!(switch.next_notice_words(1001 * NS).map(|words| words[1]), Some(1));
+    for (at, flows) in [(1500, 2), (3000, 2), (3400, 1)] {
+        arrive(&mut switch, at, &[1]);
+        assert_eq!(switch.next_notice_words((at + 1) * NS).map(|words| words[1]), Some(flows), "{at}");
+    }
+}
+
+/// Flow 0 is told that it is the only one, flow 1 that there are two; when the queue is short again both hear of two.
+#[test]
+fn clear_notices_say_how_many_there_were() {
+    let mut switch = Script::new(&leaf_spine(fixed()), inward(), 6);
+    arrive(&mut switch, 1000, &[0, 0, 0, 0, 0, 1]);
+    let words: Vec<_> =
+        std::iter::from_fn(|| switch.next_notice_words(5000 * NS)).map(|[flag, n, ..]| (flag, n)).collect();
+    assert_eq!(words, [(1, 1), (1, 2), (0, 2), (0, 2)]);
+}
+
+/// ACKs in the class of the data: when the last data packet leaves, two of them are more than K, 100 B. With the first of them the flow is cleared.
+#[test]
+fn acks_leave_congested_queues_as_well() {
+    let mut spec = leaf_spine(FlbConfig { static_threshold: Some(Bytes(100)), ..fixed() });
+    spec.host.ack_class = Class(3);
+    let mut switch = Script::new(&spec, [inward(), vec![flow(0, 3, 1 << 20, 0)]].concat(), 6);
+    arrive(&mut switch, 1000, &[0, 0]);
+    (0..2).for_each(|_| switch.arrive_answer(1001 * NS, 3, 3, PacketKind::Ack, 1));
+    let told: Vec<_> = notices(&mut switch, 5000).into_iter().map(|(at, .., flag)| (at, flag)).collect();
+    // The second packet begins at 1,088.48 ns, the ACKs behind it at 1,176.96 ns.
+    assert_eq!(told.last(), Some(&(1176, false)));
+}
+
+/// With Equation 4 the bound of 100 KB counts less the growth in 2 N d: 2 us, as the packets of the script have passed a link. Of three or five packets in 177 ns two leave, so that it is congested within a packet or two of that.
+#[test]
+fn equation_4_sees_how_fast_the_queue_grows() {
+    let congested = |per_step: u32| {
+        let mut spec = leaf_spine(FlbConfig { threshold: Threshold::Adaptive, ..Default::default() });
+        spec.switch.headroom = HeadroomConfig::Static(StaticConfig { xoff: Bytes(100_000), xon: None, headroom: None });
+        spec.switch.buffer = Bytes(50_000_000);
+        let mut switch = Script::new(&spec, inward(), 6);
+        // Every 177 ns two packets leave.
+        for step in 0..200u64 {
+            arrive(&mut switch, 1000 + 177 * step, &vec![0; per_step as usize]);
+            let queued = switch.node.ports()[0].queued_bytes();
+            if !notices(&mut switch, 1000 + 177 * step + 1).is_empty() {
+                return queued;
+            }
+        }
+        u64::MAX
+    };
+    for (per_step, net) in [(3, 1), (5, 3)] {
+        let bound = 100_000 - net * 1086 * 2000 / 177;
+        let queued = congested(per_step);
+        assert!((bound - 2 * 1086..=bound).contains(&queued), "{queued} {bound}");
+    }
+}
+
+/// With Equation 4 the bound of 40 KB is divided by the congested queues. It is one packet, 1,086 B, that has come in the last 2 us, and may come again in 2 N d: 38,914 B are 35 packets, and half the bound less one packet is 17.
+#[test]
+fn equation_4_divides_by_the_congested_queues() {
+    let congested = |beside: bool| {
+        let mut spec = leaf_spine(FlbConfig { threshold: Threshold::Adaptive, ..Default::default() });
+        spec.switch.headroom = HeadroomConfig::Static(StaticConfig { xoff: Bytes(40_000), xon: None, headroom: None });
+        spec.switch.buffer = Bytes(50_000_000);
+        let mut switch = Script::new(&spec, inward(), 6);
+        // Both queues are held up, so that they do not shrink; they do not grow either for a while before.
+        switch.arrive_pfc(100 * NS, 0, &[3], u16::MAX);
+        switch.arrive_pfc(100 * NS, 1, &[3], u16::MAX);
+        if beside {
+            (0..45).for_each(|nth| switch.arrive_data((1000 + 2000 * nth) * NS, 4, 2, 1));
+        }
+        for nth in 0..60 {
+            arrive(&mut switch, 200_000 + 8000 * nth, &[0]);
+            if notices(&mut switch, 200_001 + 8000 * nth).iter().any(|(.., flow, _)| *flow == 0) {
+                return nth;
+            }
+        }
+        u64::MAX
+    };
+    assert_eq!([congested(false), congested(true)], [35, 17]);
+}
+
+/// One packet came in the last 2 us before 36 were too many for a bound of 40 KB, as above. From 4 us after that on one leaves every 86.88 ns, and 2 N d is 2 us: when packet n leaves, n - 1 of 1,086 B have left in 4 us and
+/// n - 1 times 86.88 ns, and in 2 us 8.43 more would leave with n = 28, behind which 8 wait. With n = 27 it is 8.22, and 9 wait.
+#[test]
+fn equation_4_clears_a_queue_that_is_about_to_be_empty() {
+    let mut spec = leaf_spine(FlbConfig { threshold: Threshold::Adaptive, ..Default::default() });
+    spec.switch.headroom = HeadroomConfig::Static(StaticConfig { xoff: Bytes(40_000), xon: None, headroom: None });
+    spec.switch.buffer = Bytes(50_000_000);
+    let mut switch = Script::new(&spec, inward(), 6);
+    switch.arrive_pfc(100 * NS, 0, &[3], u16::MAX);
+    (0..36).for_each(|nth| arrive(&mut switch, 200_000 + 8000 * nth, &[0]));
+    assert_eq!(notices(&mut switch, 480_001), [(480_000, 3, 0, true)]);
+    switch.arrive_pfc(484_000 * NS, 0, &[3], 0);
+    let cleared = switch.next_notice(500_000 * NS).unwrap();
+    assert_eq!((cleared.1, cleared.2, cleared.3), (3, 0, 0));
+    assert_eq!(switch.node.ports()[0].queued_bytes(), 8 * 1086);
+}
+
+/// Three flows of hosts 0 to 2 go by one uplink, the other one being down: its queue is above K. They are isolated here, or only told, or neither; the host is told through its own port. The link fails when the other one is up
+/// again: that is over, though nothing leaves the queue.
+#[test]
+fn an_edge_isolates_for_its_own_uplinks() {
+    for (own_uplinks, isolated, told) in
+        [(OwnUplinks::Isolate, 1, 1), (OwnUplinks::Notify, 0, 1), (OwnUplinks::Ignore, 0, 0)]
+    {
+        let spec = leaf_spine(FlbConfig { own_uplinks, ..fixed() });
+        let flows = vec![flow(0, 3, 1 << 20, 0), flow(1, 4, 1 << 20, 0), flow(2, 5, 1 << 20, 0)];
+        let mut edge = Script::new(&spec, flows, 6);
+        edge.link_change(500 * NS, 4, false);
+        for nth in 0..5 {
+            edge.arrive_data(1000 * NS, nth % 3, u32::from(nth % 3), 1 + u32::from(nth / 3));
+        }
+        let sent = notices(&mut edge, 1001);
+        assert_eq!(sent, [(1000, 1, 1, true)].repeat(told).as_slice(), "{own_uplinks:?}");
+        assert_eq!(held(&mut edge, 1001, "isolated_flows"), isolated, "{own_uplinks:?}");
+        edge.link_change(1050 * NS, 4, true);
+        edge.link_change(1060 * NS, 3, false);
+        let sent = notices(&mut edge, 1500);
+        assert!(sent.len() == told && sent.iter().all(|cnm| matches!(cnm, (1060..1080, 1, 1, false))), "{sent:?}");
+        assert_eq!(held(&mut edge, 1500, "isolated_flows"), 0, "{own_uplinks:?}");
+    }
+}
+
+/// A leaf with three uplinks. Of six flows those of hosts 0 to 2 go to hosts 3 to 5, again and again.
+fn three_uplinks(config: FlbConfig) -> Script {
+    let mut spec = leaf_spine(config);
+    spec.nodes = network(6, 5).nodes;
+    spec.links.extend([(6, 10), (7, 10)].map(|(leaf, spine)| link(leaf, spine, 100, 1000)));
+    spec.congestion = CongestionConfig::None(Default::default());
+    let flows = (0..6).map(|nth| flow(nth % 3, 3 + nth % 3, 1 << 20, 0)).collect();
+    Script::new(&spec, flows, 6)
+}
+
+/// Flow 0 has the first uplink at the beginning, and stays there. A new flow takes that one: it has been taken longest ago, however many packets have used it since.
+#[test]
+fn flows_take_turns_and_not_packets() {
+    let mut edge = three_uplinks(FlbConfig::default());
+    let mut uplink = |at, flow, psn| uplink_at(&mut edge, at, flow, psn);
+    let first = uplink(1000, 0, 0);
+    assert!(uplink(2000, 1, 0) != first && uplink(3000, 2, 0) != first);
+    assert_eq!([1, 2].map(|psn| uplink(3000 + 1000 * u64::from(psn), 0, psn)), [first; 2]);
+    assert_eq!(uplink(6000, 3, 0), first);
+}
+
+/// The largest tables are counted: of three flows, and later, when these have been forgotten, of four; and of congested ones one, though there were two, one after the other.
+#[test]
+fn the_largest_tables_are_counted() {
+    let mut edge = three_uplinks(FlbConfig { flow_timeout: Duration::from_us(10), ..FlbConfig::default() });
+    let comings = [(1000, &[0][..], 1), (1100, &[1], 2), (1200, &[2], 3), (100_000, &[3, 4], 3), (102_000, &[5, 0], 4)];
+    for (at, flows, most) in comings {
+        flows.iter().for_each(|flow| edge.arrive_data(at * NS, (flow % 3) as PortIx, *flow, 0));
+        assert_eq!(edge.counted("flow_entries"), most, "{at}");
+    }
+    for (flow, is_congested) in [(0, 1), (0, 0), (5, 1)] {
+        edge.arrive_notice(103_000 * NS, 3, flow, Protocol::named("flb"), [is_congested, 1, 0, 0]);
+    }
+    assert_eq!(["isolated_flows", "isolation_entries"].map(|what| edge.counted(what)), [2, 1]);
+}
+
+/// Flows 0 and 3 have an isolation path each. The flow table forgets them after 10 us of silence, the isolation table, which is looked at every millisecond, does not: each comes back to its own path.
+#[test]
+fn a_congested_flow_comes_back_to_its_own_path() {
+    let (flow_timeout, check_period) = (Duration::from_us(10), Some(Duration::from_ms(1)));
+    let mut edge = three_uplinks(FlbConfig { flow_timeout, check_period, ..FlbConfig::default() });
+    for flow in [0, 3] {
+        edge.arrive_notice(1000 * NS, 3, flow, Protocol::named("flb"), [1, 1, 0, 0]);
+    }
+    let own = [0, 3].map(|flow| uplink_at(&mut edge, 2000 + 1000 * u64::from(flow), flow, 0));
+    assert_ne!(own[0], own[1]);
+    for psn in 1..20 {
+        let at = 40_000 * u64::from(psn);
+        assert_eq!([0, 3].map(|flow| uplink_at(&mut edge, at + 1000 * u64::from(flow), flow, psn)), own);
+    }
+}
+
+/// The link of the isolation path fails: the congested flow has another one to itself at once, and the only one that is left to all others is the third. When that fails as well, nothing is isolated: flow 0 stays where
+/// the others are.
+#[test]
+fn another_path_is_isolated_when_the_first_one_fails() {
+    let mut edge = three_uplinks(FlbConfig::default());
+    let mut uplink = one_by_one();
+    let first = [0, 1, 2].map(|flow| uplink(&mut edge, flow, 0));
+    edge.arrive_notice(4600 * NS, first[0], 0, Protocol::named("flb"), [1, 1, 0, 0]);
+    assert_eq!(uplink(&mut edge, 0, 1), first[0]);
+    edge.link_change(5600 * NS, first[0], false);
+    assert_eq!(held(&mut edge, 5600, "isolation_paths"), 0);
+    let second = uplink(&mut edge, 0, 2);
+    assert_ne!(second, first[0]);
+    let third = 12 - first[0] - second;
+    assert_eq!(held(&mut edge, 6600, "isolation_paths"), 1);
+    assert_eq!([1, 2, 4].map(|flow| uplink(&mut edge, flow, 1)), [third; 3]);
+    edge.link_change(9600 * NS, third, false);
+    assert_eq!([0, 1].map(|flow| uplink(&mut edge, flow, 3)), [second; 2]);
+}
+
+/// The uplink of a packet that comes at `at`, in ns.
+fn uplink_at(edge: &mut Script, at: u64, flow: u32, psn: u32) -> PortIx {
+    edge.arrive_data(at * NS, (flow % 3) as PortIx, flow, psn);
+    edge.next_data((at + 500) * NS).map(|(port, ..)| port).unwrap()
+}
+
+/// The uplinks of packets that come one by one, 1 us apart, from 2 us on.
+fn one_by_one() -> impl FnMut(&mut Script, u32, u32) -> PortIx {
+    let mut at = 1000;
+    move |edge, flow, psn| {
+        at += 1000;
+        uplink_at(edge, at, flow, psn)
+    }
+}
+
+/// Bytes that wait at each uplink of that leaf.
+fn waiting(edge: &Script) -> [u64; 3] {
+    [3, 4, 5].map(|uplink| edge.node.ports()[uplink].queued_bytes())
+}
+
+/// Five packets of flow 0 come at once: the last one finds four before it, the first of a message, which has 16 B more, on the wire: 89.76 + 3 x 88.48 ns. The next one is not less than these 355.2 ns behind it, or does not go elsewhere.
+#[test]
+fn the_queue_at_the_uplink_counts_as_the_last_packet_found_it() {
+    for (stamp, gap, moves) in [
+        (StampPoint::DepartureAndQueue, 355, false),
+        (StampPoint::DepartureAndQueue, 356, true),
+        (StampPoint::Departure, 356, false),
+    ] {
+        let mut edge = three_uplinks(FlbConfig { stamp, ..FlbConfig::default() });
+        (0..5).for_each(|psn| edge.arrive_data(2000 * NS, 0, 0, psn));
+        let full = waiting(&edge).iter().position(|bytes| *bytes == 4 * 1086).unwrap();
+        edge.arrive_data((2000 + gap) * NS, 0, 0, 5);
+        let sixth = edge.next_data(10_000 * NS).map(|(uplink, ..)| usize::from(uplink) - 3);
+        let uplinks: Vec<_> =
+            std::iter::successors(sixth, |_| edge.next_data(10_000 * NS).map(|(port, ..)| usize::from(port) - 3))
+                .collect();
+        assert_eq!(uplinks.iter().any(|uplink| *uplink != full), moves, "{stamp:?} {gap}");
+    }
+}
+
+/// The last packet of flow 0 has been expected to wait for 500 ns at a stopped uplink, which is open again: another 38.48 ns and it has left. At the other uplinks there are 264.44 ns by now: less than it was to have, and more
+/// than there is.
+#[test]
+fn flows_do_not_move_to_where_they_would_wait_longer() {
+    let mut edge = three_uplinks(FlbConfig::default());
+    let [own, ..] = [0, 1, 2].map(|flow| uplink_at(&mut edge, 500 + 500 * u64::from(flow), flow, 0));
+    edge.arrive_pfc(2500 * NS, own, &[3], u16::MAX);
+    edge.arrive_data(3000 * NS, 0, 0, 1);
+    edge.arrive_pfc(3250 * NS, own, &[3], 0);
+    for (flow, psn) in [(1, 1), (1, 2), (1, 3), (2, 1), (2, 2), (2, 3)] {
+        edge.arrive_data(3299 * NS, flow as PortIx, flow, psn);
+    }
+    edge.arrive_data(3300 * NS, 0, 0, 2);
+    assert_eq!(waiting(&edge).iter().sum::<u64>(), 5 * 1086);
+    assert_eq!(waiting(&edge)[usize::from(own) - 3], 1086);
+}
+
+/// The uplink of flow 0 has been stopped for 500 ns when a packet joins its empty queue: for as long again, for all that is known. The next one goes elsewhere when it is longer behind; no new flow goes there.
+#[test]
+fn a_stopped_uplink_counts_for_as_long_as_it_has_been() {
+    for (gap, moves) in [(500, 0), (501, 1)] {
+        let mut edge = three_uplinks(FlbConfig::default());
+        edge.arrive_data(1000 * NS, 0, 0, 0);
+        let (stopped, ..) = edge.next_data(1500 * NS).unwrap();
+        edge.arrive_pfc(1500 * NS, stopped, &[3], u16::MAX);
+        edge.arrive_data(2000 * NS, 0, 0, 1);
+        edge.arrive_data((2000 + gap) * NS, 0, 0, 2);
+        assert_eq!(waiting(&edge)[usize::from(stopped) - 3], (2 - moves) * 1086, "{gap}");
+        for flow in 1..6 {
+            assert_ne!(uplink_at(&mut edge, 3000 + 500 * u64::from(flow), flow, 0), stopped);
+        }
+    }
+}
+
+/// Flows 0 and 3 share an uplink that has been stopped for 300 ns when four packets of flow 3 come. Flow 0 is said to be congested, so that with its next packet the path is its own. Flow 3 leaves it at once, or when a packet is
+/// behind the last one by what that had before it: 3 x 88.48 + 300 ns, then, as it was not, 5 x 88.48 + 865. Flow 1 is congested as well, and goes to that path in the same way.
+#[test]
+fn flows_move_in_order_if_asked_to() {
+    for (moves, stays) in [(Moves::AtOnce, 0), (Moves::InOrder, 1)] {
+        let mut edge = three_uplinks(FlbConfig { moves, ..FlbConfig::default() });
+        let uplinks = [0, 1, 2, 3].map(|flow| {
+            let at = 1000 + 500 * u64::from(flow);
+            edge.arrive_data(at * NS, (flow % 3) as PortIx, flow, 0);
+            edge.next_data((at + 100) * NS).unwrap().0
+        });
+        assert_eq!(uplinks[0], uplinks[3]);
+        let waits = |edge: &mut Script, uplink: PortIx, at: u64, flow: u32, psn: u32| {
+            edge.arrive_data(at * NS, (flow % 3) as PortIx, flow, psn);
+            waiting(edge)[usize::from(uplink) - 3] / 1086
+        };
+        let [isolated, other, ..] = uplinks;
+        edge.arrive_pfc(2700 * NS, isolated, &[3], u16::MAX);
+        assert_eq!([1, 2, 3, 4].map(|psn| waits(&mut edge, isolated, 3000, 3, psn)), [1, 2, 3, 4]);
+        let congested = |edge: &mut Script, at: u64, flow| {
+            edge.arrive_notice(at * NS, uplinks[2], flow, Protocol::named("flb"), [1, 2, 0, 0]);
+        };
+        congested(&mut edge, 3100, 0);
+        assert_eq!(waits(&mut edge, isolated, 3100, 0, 1), 5);
+        assert_eq!(waits(&mut edge, isolated, 3565, 3, 5), 5 + stays, "{moves:?}");
+        assert_eq!(waits(&mut edge, isolated, 3565 + 1308, 3, 6), 5 + stays, "{moves:?}");
+        edge.arrive_pfc(4900 * NS, isolated, &[3], 0);
+        edge.arrive_pfc(6000 * NS, other, &[3], u16::MAX);
+        assert_eq!([1, 2, 3].map(|psn| waits(&mut edge, other, 6100, 1, psn)), [1, 2, 3]);
+        congested(&mut edge, 6200, 1);
+        // 2 x 88.48 + 100, then 3 x 88.48 + 360.
+        assert_eq!(waits(&mut edge, other, 6360, 1, 4), 3 + stays, "{moves:?}");
+        assert_eq!(waits(&mut edge, other, 6360 + 626, 1, 5), 3 + stays, "{moves:?}");
+    }
+}
+
+/// Six flows have three uplinks in turn. Flows 0 and 3, which share one, are said to be the only congested ones of their ports: two paths are needed, and flow 3 opens another. The third one is left to all others.
+#[test]
+fn a_second_root_opens_a_second_path() {
+    let mut edge = three_uplinks(FlbConfig::default());
+    let mut uplink = one_by_one();
+    let first = [0, 1, 2, 3, 4, 5].map(|flow| uplink(&mut edge, flow, 0));
+    assert!(first[0] == first[3] && first[0] != first[1]);
+    for flow in [0, 3] {
+        edge.arrive_notice(7600 * NS, first[0], flow, Protocol::named("flb"), [1, 1, 0, 0]);
+    }
+    let [mine, other] = [0, 3].map(|flow| uplink(&mut edge, flow, 1));
+    assert!(mine == first[0] && other != mine, "{mine} {other}");
+    assert_eq!([0, 3].map(|flow| uplink(&mut edge, flow, 2)), [mine, other]);
+    assert_eq!([1, 2, 4, 5].map(|flow| uplink(&mut edge, flow, 1)), [12 - mine - other; 4]);
+}
+
+/// The same with `spread = "per-packet"`: what is congested takes any of the two isolation paths, each about as often, and never the third.
+#[test]
+fn packets_take_any_isolation_path_if_asked_to() {
+    let mut edge = three_uplinks(FlbConfig { spread: Spread::PerPacket, ..FlbConfig::default() });
+    let mut uplink = one_by_one();
+    let first = [0, 1, 2, 3].map(|flow| uplink(&mut edge, flow, 0));
+    for flow in [0, 3] {
+        edge.arrive_notice(5600 * NS, first[0], flow, Protocol::named("flb"), [1, 1, 0, 0]);
+    }
+    let [mine, other] = [0, 3].map(|flow| uplink(&mut edge, flow, 1));
+    assert_ne!(mine, other);
+    let taken: Vec<PortIx> = (2..402).map(|psn| uplink(&mut edge, 0, psn)).collect();
+    let counts = [mine, other].map(|port| taken.iter().filter(|taken| **taken == port).count());
+    // 200 each, within five standard deviations.
+    assert!(counts[0] + counts[1] == 400 && counts[0].abs_diff(200) < 50, "{counts:?}");
+}
+
+/// Flow 0 is said to be congested, and never to be clear. Its last packet comes at 2 us: the first look at the table more than 10 us later drops it, and its path. Looks are 4 us apart, from the notice at 1 us on.
+#[test]
+fn a_flow_whose_clear_notice_is_lost_is_forgotten() {
+    let (flow_timeout, check_period) = (Duration::from_us(10), Some(Duration::from_us(4)));
+    let mut spec = leaf_spine(FlbConfig { flow_timeout, check_period, ..FlbConfig::default() });
+    spec.congestion = CongestionConfig::None(Default::default());
+    let mut edge = Script::new(&spec, vec![flow(0, 3, 1 << 20, 0)], 6);
+    edge.arrive_notice(1000 * NS, 3, 0, Protocol::named("flb"), [1, 1, 0, 0]);
+    edge.arrive_data(2000 * NS, 0, 0, 0);
+    for (until, left) in [(12_999, 1), (13_001, 0)] {
+        assert_eq!(notices(&mut edge, until), []);
+        assert_eq!(
+            ["isolated_flows", "isolation_paths"].map(|what| held(&mut edge, until, what)),
+            [left; 2],
+            "{until}"
+        );
+    }
+}
+
+/// Flows 0 and 2 share an uplink, flow 1 has the other one. Flow 0 is said to be congested: with its next packet its path is left to it, and flow 2 goes to the other one with its own. When flow 0 is
+/// clear, others may take its path again: a new flow does.
+#[test]
+fn an_uncongested_flow_leaves_an_isolation_path() {
+    let mut spec = leaf_spine(FlbConfig::default());
+    spec.congestion = CongestionConfig::None(Default::default());
+    let flows = (0..6).map(|nth| flow(nth % 3, 3 + nth % 3, 1 << 20, 0)).collect();
+    let mut edge = Script::new(&spec, flows, 6);
+    let mut uplink = one_by_one();
+    let [mine, other, shared] = [0, 1, 2].map(|flow| uplink(&mut edge, flow, 0));
+    assert!(mine == shared && mine != other);
+    edge.arrive_notice(4500 * NS, other, 0, Protocol::named("flb"), [1, 4, 0, 0]);
+    // It is on its way to nobody: the host does not listen.
+    assert_eq!(uplink(&mut edge, 2, 1), mine);
+    assert_eq!(uplink(&mut edge, 0, 1), mine);
+    assert_eq!([2, 1, 3].map(|flow| uplink(&mut edge, flow, 2)), [other; 3]);
+    edge.arrive_notice(9500 * NS, other, 0, Protocol::named("flb"), [0; 4]);
+    assert_eq!([4, 5].map(|flow| uplink(&mut edge, flow, 0)), [mine, other]);
+}

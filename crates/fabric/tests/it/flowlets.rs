@@ -1,0 +1,413 @@
+//! LetFlow and CONGA in a network: flowlets that stay and move, what leaves tell each other, paths of different rates, links that fail.
+//!
+//! Two leaves and two spines, links of 100 Gb/s and 1 us unless said otherwise: a data packet of 1024 B takes 1,106 B or 88.48 ns, the first of a flow
+//! 1,122 B or 89.76 ns, an ACK 86 B or 6.88 ns.
+
+use crate::common;
+use crate::common::random::{Case, flowlets, lossless_at_common_rates};
+use crate::common::script::{Says, Script, Sent};
+use crate::common::{flow, link, network, run};
+use backwater_engine::{Bytes, Duration, Time};
+use backwater_fabric::contract::{
+    Arrival, Carried, Choice, Footprint, LoadBalance, LoadBalanceOptions, Options, Passage, Site, Station, Stations,
+    View,
+};
+use backwater_fabric::driver::outcome::FlowOutcome;
+use backwater_fabric::driver::simulation::Simulation;
+use backwater_fabric::frame::{Packet, PacketKind};
+use backwater_fabric::ids::{NodeId, PortIx};
+use backwater_fabric::mechanisms::congestion::CongestionConfig;
+use backwater_fabric::mechanisms::load_balance::LoadBalanceConfig;
+use backwater_fabric::mechanisms::load_balance::conga::{Conga, CongaConfig, Header};
+use backwater_fabric::mechanisms::load_balance::letflow::LetFlowConfig;
+use backwater_fabric::mechanisms::recovery::RecoveryConfig;
+use backwater_fabric::mechanisms::recovery::in_any_order::InAnyOrderConfig;
+use backwater_fabric::network::fabric::Fabric;
+use backwater_fabric::network::spec::{FlowSpec, LinkFault, NetworkSpec};
+use proptest::prelude::*;
+use std::sync::{Arc, Mutex};
+
+/// Hosts 0 to 3 on leaf 8, 4 to 7 on leaf 9, spines 10 and 11; the link from spine 11 to leaf 9 is of `slow` Gb/s. At a leaf ports 0 to 3 lead to hosts,
+/// 4 to spine 10 and 5 to spine 11.
+fn leaf_spine(load_balance: LoadBalanceConfig, slow: u64) -> NetworkSpec {
+    let mut spec = network(8, 4);
+    spec.links = (0..8).map(|host| link(host, 8 + host / 4, 100, 1000)).collect();
+    spec.links.extend([(8, 10), (8, 11), (9, 10)].map(|(leaf, spine)| link(leaf, spine, 100, 1000)));
+    spec.links.push(link(9, 11, slow, 1000));
+    spec.load_balance = load_balance;
+    spec
+}
+
+fn letflow() -> LoadBalanceConfig {
+    LoadBalanceConfig::LetFlow(Default::default())
+}
+
+fn conga() -> LoadBalanceConfig {
+    LoadBalanceConfig::Conga(Default::default())
+}
+
+/// Bytes that leaf 8 has sent to each spine.
+fn sent_up(simulation: &Simulation) -> [u64; 2] {
+    [4, 5].map(|port| simulation.node(NodeId(8)).ports()[port].sent_wire_bytes())
+}
+
+// --------------------------------------------------------------------------------------------------------------------- LetFlow
+
+/// 64 bursts of 8 packets: within a burst 50 us from packet to packet, and between bursts 1 ps more. All packets of a burst take one way; the next takes
+/// either, so that of 63 about half, within five standard deviations of 4, go where the one before did not.
+#[test]
+fn a_burst_stays_on_its_path_and_the_next_may_take_another() {
+    let mut leaf = Script::new(&leaf_spine(letflow(), 100), vec![flow(0, 4, 1 << 20, 0)], 8);
+    let (mut at, mut ways) = (1_000_000, Vec::new());
+    for psn in 0..512 {
+        leaf.arrive_data(at, 0, 0, psn);
+        let Sent { at: sent, port, says, done } = leaf.next_sent(u64::MAX).unwrap();
+        let taken = if psn == 0 { 89_760 } else { 88_480 };
+        assert_eq!((sent, says, done), (at, Says::Data(3, psn), at + taken));
+        ways.push(port);
+        at += if psn % 8 == 7 { 50_000_001 } else { 50_000_000 };
+    }
+    assert!(ways.iter().all(|port| [4, 5].contains(port)));
+    assert!(ways.chunks(8).all(|burst| burst.iter().all(|port| *port == burst[0])), "{ways:?}");
+    let moves = ways.windows(2).filter(|pair| pair[0] != pair[1]).count();
+    assert!((12..=51).contains(&moves), "{moves}");
+}
+
+/// The ACKs of a flow stay on one path, whatever the time between them: that of ECMP.
+#[test]
+fn answers_go_by_hash() {
+    for load_balance in [letflow(), conga()] {
+        let flows: Vec<_> = (0..32).map(|_| flow(4, 0, 1 << 20, 0)).collect();
+        let spec = leaf_spine(load_balance, 100);
+        let mut leaf = Script::new(&spec, flows.clone(), 8);
+        let ecmp = Fabric::new(leaf_spine(LoadBalanceConfig::Ecmp(Default::default()), 100)).unwrap();
+        let mut at = 0;
+        for (id, flow) in (0..).zip(&flows) {
+            for psn in 1..4 {
+                at += 70_000_000;
+                leaf.arrive_answer(at, 0, id, PacketKind::Ack, psn);
+                let by_hash =
+                    ecmp.path(backwater_fabric::ids::FlowId(id), flow, backwater_fabric::frame::Direction::Ack);
+                assert_eq!(leaf.next_sent(u64::MAX).unwrap().port, by_hash[1]);
+            }
+        }
+    }
+}
+
+// ----------------------------------------------------------------------------------------------------- what leaves tell each other
+
+/// CONGA that writes down what it meets.
+#[derive(Clone, Debug, Default)]
+struct Watched {
+    config: CongaConfig,
+    log: Arc<Mutex<Vec<Seen>>>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Seen {
+    at: u64,
+    node: u32,
+    kind: PacketKind,
+    point: Point,
+    header: Option<Header>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Point {
+    /// As it comes to the port through which it leaves, and as it leaves that.
+    Before(PortIx),
+    After(PortIx),
+    LastHop,
+}
+
+#[derive(Debug)]
+struct WatchedConga(Conga, u32, Arc<Mutex<Vec<Seen>>>);
+
+impl WatchedConga {
+    fn log(&self, packet: &Carried<'_>, point: Point, view: &View<'_>) {
+        let Packet { kind, .. } = *packet.packet();
+        let header = packet.path_header().copied().map(Header::from);
+        self.2.lock().unwrap().push(Seen { at: view.now.ps(), node: self.1, kind, point, header });
+    }
+}
+
+impl Options for Watched {}
+
+impl LoadBalanceOptions for Watched {
+    type Instance = WatchedConga;
+
+    fn build(&self, site: &Site<'_>) -> WatchedConga {
+        WatchedConga(Conga::new(&self.config, site), site.node.0, self.log.clone())
+    }
+}
+
+impl Footprint for WatchedConga {}
+
+impl Station for WatchedConga {
+    fn stations(&self) -> Stations {
+        self.0.stations()
+    }
+
+    fn on_departure(&mut self, at: &Passage, queue_bytes: u64, packet: &mut Carried<'_>, view: &mut View<'_>) {
+        self.log(packet, Point::Before(at.egress), view);
+        self.0.on_departure(at, queue_bytes, packet, view);
+        self.log(packet, Point::After(at.egress), view);
+    }
+
+    fn on_last_hop(&mut self, egress: PortIx, packet: &mut Carried<'_>, view: &mut View<'_>) {
+        self.log(packet, Point::LastHop, view);
+        self.0.on_last_hop(egress, packet, view);
+    }
+}
+
+impl LoadBalance for WatchedConga {
+    fn choose(&mut self, arrival: &mut Arrival<'_>, view: &mut View<'_>) -> Choice {
+        self.0.choose(arrival, view)
+    }
+}
+
+/// A metric of 1 is 3,125 B at 100 Gb/s, and 312.5 B at 10 Gb/s.
+fn sensitive() -> CongaConfig {
+    CongaConfig { dre_period: Duration::from_us(1), alpha: 0.5, ..Default::default() }
+}
+
+/// All links from the spines to leaf 9 are of 10 Gb/s.
+fn slow_on_the_far_side(load_balance: LoadBalanceConfig) -> NetworkSpec {
+    let mut spec = leaf_spine(load_balance, 10);
+    spec.links[10] = link(9, 10, 10, 1000);
+    spec
+}
+
+/// One packet from host 0 to host 4, and its ACK. The first has 1,122 B: metric 0 on the way to the spine, 3 behind it. HPCC's telemetry adds 42 B to both,
+/// which go back in the record of the packet answered: the header must not.
+#[test]
+fn what_a_packet_has_met_is_known_where_it_came_from_after_one_round_trip() {
+    for with_telemetry in [false, true] {
+        let toy = Watched { config: sensitive(), ..Default::default() };
+        let mut spec = slow_on_the_far_side(LoadBalanceConfig::custom(toy.clone()));
+        if with_telemetry {
+            spec.congestion = CongestionConfig::Hpcc(Default::default());
+        }
+        let (simulation, outcomes) = run(&spec, vec![flow(0, 4, 1024, 0)]);
+        assert!(outcomes[0].acknowledged.is_some());
+        assert_eq!(simulation.audit(), []);
+        let (data, ack) = if with_telemetry { (1164, 128) } else { (1122, 86) };
+        // Store and forward: 80 ps per byte on a link of 100 Gb/s, 800 on one of 10 Gb/s, and 1 us each.
+        let fast = |bytes: u64| bytes * 80 + 1_000_000;
+        let slow = |bytes: u64| bytes * 800 + 1_000_000;
+        let at_leaf = fast(data);
+        let at_spine = at_leaf + fast(data);
+        let at_other = at_spine + slow(data);
+        let back_at_other = at_other + fast(data) + fast(ack);
+        let back_at_spine = back_at_other + slow(ack);
+        let back_at_leaf = back_at_spine + fast(ack);
+
+        let log = toy.log.lock().unwrap().clone();
+        let up = log.iter().find_map(|seen| match seen.point {
+            Point::After(port) if seen.node == 8 => Some(port),
+            _ => None,
+        });
+        let up = up.unwrap();
+        let spine = u32::from(up) + 6;
+        let back = log.iter().find_map(|seen| match seen.point {
+            Point::After(port) if seen.node == 9 && seen.kind == PacketKind::Ack => Some(port),
+            _ => None,
+        });
+        let back = back.unwrap();
+        let (data, ack) = (PacketKind::Data, PacketKind::Ack);
+        let out = |metric| Some(Header { leaf: NodeId(8), tag: up, metric, feedback: None });
+        let home = |metric| Some(Header { leaf: NodeId(9), tag: back, metric, feedback: Some((up, 3)) });
+        let seen = |at, node, kind, point, header| Seen { at, node, kind, point, header };
+        let expected = [
+            seen(at_leaf, 8, data, Point::Before(up), None),
+            seen(at_leaf, 8, data, Point::After(up), out(0)),
+            seen(at_spine, spine, data, Point::Before(1), out(0)),
+            seen(at_spine, spine, data, Point::After(1), out(3)),
+            seen(at_other, 9, data, Point::LastHop, out(3)),
+            seen(at_other, 9, data, Point::Before(0), out(3)),
+            seen(at_other, 9, data, Point::After(0), out(3)),
+            seen(back_at_other, 9, ack, Point::Before(back), None),
+            seen(back_at_other, 9, ack, Point::After(back), home(0)),
+            seen(back_at_spine, u32::from(back) + 6, ack, Point::Before(0), home(0)),
+            seen(back_at_spine, u32::from(back) + 6, ack, Point::After(0), home(0)),
+            seen(back_at_leaf, 8, ack, Point::LastHop, home(0)),
+            seen(back_at_leaf, 8, ack, Point::Before(0), home(0)),
+            seen(back_at_leaf, 8, ack, Point::After(0), home(0)),
+        ];
+        assert_eq!(log, expected);
+    }
+}
+
+/// Until the feedback is there, a flow of another host takes either path; from then on the other one. The first packet of a flow, 1,122 B, takes 1,089,760 ps
+/// from link to link of 100 Gb/s and 1,897,600 ps over one of 10 Gb/s, an ACK 1,006,880 ps and 1,068,800 ps.
+#[test]
+fn feedback_counts_from_the_moment_when_it_arrives() {
+    let path_taken = |seed, first_packet_at: u64| {
+        let mut spec = slow_on_the_far_side(LoadBalanceConfig::Conga(sensitive()));
+        spec.seed = seed;
+        let start = Time::from_ps(first_packet_at - 1_089_760);
+        let flows = vec![flow(0, 4, 1024, 0), FlowSpec { start, ..flow(1, 5, 1024, 0) }];
+        let mut simulation = Simulation::new(spec, flows, 1).unwrap();
+        simulation.run_until(Time::from_ps(first_packet_at - 1000), 1);
+        let before = sent_up(&simulation);
+        common::drain(&mut simulation);
+        // Leaf 8 sends no ACKs up.
+        (before[0] > 0) == (sent_up(&simulation)[0] > before[0])
+    };
+    let back = 2 * 1_089_760 + 1_897_600 + 1_089_760 + 1_006_880 + 1_068_800 + 1_006_880;
+    let same = |at| (0..64).filter(|seed| path_taken(*seed, at)).count();
+    // About half of 64, within five standard deviations of 4.
+    assert!((12..=52).contains(&same(back - 1)));
+    assert_eq!(same(back + 1), 0);
+}
+
+// -------------------------------------------------------------------------------------------------------- paths of different rates
+
+/// 50 Gb/s from four hosts in flows of 10 packets, 11,076 B: one flow every 1.77216 us, 2000 of them. Behind spine 10 there are 100 Gb/s to leaf 9, behind
+/// spine 11 there are 10.
+fn many_flows(load_balance: LoadBalanceConfig) -> (f64, Vec<FlowOutcome>) {
+    let flow = |i: u64| FlowSpec {
+        start: Time::from_ps(i * 1_772_160),
+        ..flow(i as u32 % 4, 4 + (i as u32 / 4) % 4, 10 * 1024, 0)
+    };
+    let mut spec = leaf_spine(load_balance, 10);
+    spec.recovery = RecoveryConfig::InAnyOrder(InAnyOrderConfig { timeout: Duration::ZERO, ..Default::default() });
+    let (simulation, outcomes) = run(&spec, (0..2000).map(flow).collect());
+    assert!(outcomes.iter().all(|outcome| outcome.acknowledged.is_some() && outcome.retransmitted == 0));
+    assert_eq!((simulation.audit(), simulation.violations()), (vec![], vec![]));
+    let [fast, slow] = sent_up(&simulation);
+    (slow as f64 / (fast + slow) as f64, outcomes)
+}
+
+/// CONGA keeps x / 100 and y / 10 equal, where x + y = 50 Gb/s: a share of 1/11 over the slow path. Metrics have steps of an eighth: as long as that of the
+/// fast path is 3 or 4, its load 37.5 to 62.5 Gb/s, the slow path may have 3.75 to 6.25 Gb/s, a share of 0.075 to 0.125; and some more goes there in the
+/// first round trip after its metric has aged. With an ageing of 10 ms, longer than all this takes, the path is not tried again once it has been busy:
+/// flows go there until the first feedback, and a few when the fast path has become as busy. ECMP and LetFlow, for which hardly any of these flows is more than one flowlet, send half over either path, within five standard
+/// deviations of 0.011.
+#[test]
+fn conga_sends_most_flowlets_over_the_better_path() {
+    let share = |load_balance| many_flows(load_balance).0;
+    let [ecmp, letflow] = [LoadBalanceConfig::Ecmp(Default::default()), letflow()].map(share);
+    assert!((ecmp - 0.5).abs() < 0.056 && (letflow - 0.5).abs() < 0.056, "{ecmp} {letflow}");
+    let [usual, slow] = [200, 10_000].map(|us| {
+        let aging = Duration::from_us(us);
+        share(LoadBalanceConfig::Conga(CongaConfig { aging, ..Default::default() }))
+    });
+    assert!(usual > 0.075 && usual < 0.15, "{usual}");
+    assert!(slow > 0.0 && slow < 0.03, "{slow}");
+}
+
+/// The flows come in 3.54 ms. With CONGA, both paths keep up with them; with LetFlow, the slow one needs 2.5 times as long.
+#[test]
+fn conga_keeps_up_where_letflow_does_not() {
+    let last = |load_balance| {
+        many_flows(load_balance).1.iter().filter_map(|outcome| outcome.reception.finish).max().unwrap().ps() / 1_000_000
+    };
+    let [conga, letflow] = [conga(), letflow()].map(last);
+    assert!((3540..3700).contains(&conga) && (8000..9500).contains(&letflow), "{conga} {letflow}");
+}
+
+// -------------------------------------------------------------------------------------------------------------- links that fail
+
+/// Four hosts send 4 MB each, which takes 350 us at line rate; after 100 us the link to spine 10 fails and stays down. ACKs come back over spine 11. With
+/// LetFlow and CONGA, everything is sent over the other link from then on: nothing more leaves through the one that is down, and all flows are done.
+/// ECMP's flows that go there wait for ever.
+#[test]
+fn flows_leave_a_link_that_fails() {
+    let done = |load_balance| {
+        let mut spec = leaf_spine(load_balance, 100);
+        let down = Time::ZERO + Duration::from_us(100);
+        spec.faults = vec![LinkFault { link: 8, down, up: Time::NEVER }];
+        let flows = (0..4).map(|host| FlowSpec { ack_via: vec![NodeId(11)], ..flow(host, 4 + host, 4_000_000, 0) });
+        let mut simulation = Simulation::new(spec, flows.collect(), 1).unwrap();
+        simulation.run_until(down, 1);
+        let [before, other] = sent_up(&simulation);
+        assert!(before > 100_000 && other > 100_000, "both links are in use: {before} {other}");
+        simulation.run_until(Time::ZERO + Duration::from_ms(20), 1);
+        assert_eq!(simulation.audit(), []);
+        let [after, _] = sent_up(&simulation);
+        // What was on its way into the wire when the link failed.
+        assert!(after - before <= 1106, "{before} {after}");
+        simulation.outcomes().iter().filter(|outcome| outcome.acknowledged.is_some()).count()
+    };
+    assert_eq!([done(letflow()), done(conga())], [4, 4]);
+    assert!((1..4).contains(&done(LoadBalanceConfig::Ecmp(Default::default()))));
+}
+
+/// The same from the side of the answers: what goes by hash avoids a link that is down as well.
+#[test]
+fn answers_leave_a_link_that_fails() {
+    for load_balance in [letflow(), conga()] {
+        let mut spec = leaf_spine(load_balance, 100);
+        let down = Time::ZERO + Duration::from_us(100);
+        spec.faults = vec![LinkFault { link: 10, down, up: Time::NEVER }];
+        let pinned = |host| FlowSpec { data_via: vec![NodeId(11)], ..flow(host, 4 + host, 1_000_000, 0) };
+        let mut simulation = Simulation::new(spec, (0..4).map(pinned).collect(), 1).unwrap();
+        simulation.run_until(Time::ZERO + Duration::from_ms(20), 1);
+        assert!(simulation.outcomes().iter().all(|outcome| outcome.acknowledged.is_some()));
+    }
+}
+
+/// How long LetFlow remembers flows is a question of memory alone, in a network as well.
+#[test]
+fn letflows_ageing_changes_nothing() {
+    let trajectory = |aging| {
+        let config = LetFlowConfig { aging, ..Default::default() };
+        let mut spec = leaf_spine(LoadBalanceConfig::LetFlow(config), 40);
+        spec.switch.buffer = Bytes(1 << 20);
+        let flows: Vec<_> = (0..200).map(|i| flow(i % 4, 4 + i / 4 % 4, 20_000, u64::from(i) * 3000)).collect();
+        run(&spec, flows).0.fingerprint()
+    };
+    assert_eq!(trajectory(Duration::from_us(50)), trajectory(Duration::from_ms(100)));
+}
+
+// ------------------------------------------------------------------------------------------------------------ in random networks
+
+proptest! {
+    #![proptest_config(common::cases(200))]
+
+    /// Everything is delivered once, in the same way on any number of shards. Nothing is sent twice where receivers stand reordering, and where flowlets
+    /// are too far apart to overtake each other.
+    #[test]
+    fn everything_is_delivered_once(
+        Case { mut spec, flows } in lossless_at_common_rates(),
+        (load_balance, recovery) in flowlets(),
+    ) {
+        (spec.load_balance, spec.recovery) = (load_balance, recovery);
+        // Some controls are for other load balancers.
+        prop_assume!(!matches!(spec.congestion, CongestionConfig::MpRdma(_) | CongestionConfig::FlbRc(_)));
+        prop_assume!(common::applies(&spec));
+        let (simulation, outcomes) = run(&spec, flows.clone());
+        for outcome in &outcomes {
+            prop_assert_eq!(outcome.reception.delivered, outcome.spec.bytes);
+            prop_assert!(outcome.acknowledged.is_some() && outcome.retransmitted == 0);
+        }
+        prop_assert_eq!(simulation.totals().drops, [0; 5]);
+        prop_assert!(simulation.is_quiet() && simulation.audit().is_empty());
+        let (sharded, _) = common::run_shards(&spec, flows, 3);
+        prop_assert_eq!(sharded.fingerprint(), simulation.fingerprint());
+        prop_assert_eq!(sharded.counters(), simulation.counters());
+    }
+
+    /// Go-Back-N takes a flowlet that overtakes another for a loss, and delivers everything all the same; also where a link fails for a while.
+    #[test]
+    fn what_is_reordered_or_lost_arrives_all_the_same(
+        Case { mut spec, flows } in lossless_at_common_rates(),
+        (load_balance, _) in flowlets(),
+        fault in prop::option::of((any::<prop::sample::Index>(), 0u64..60_000, 1u64..40_000)),
+    ) {
+        (spec.load_balance, spec.recovery) = (load_balance, network(1, 1).recovery);
+        prop_assume!(common::applies(&spec));
+        spec.faults.extend(fault.map(|(link, down, length)| {
+            let down = Time::ZERO + Duration::from_ns(down);
+            LinkFault { link: link.index(spec.links.len()), down, up: down + Duration::from_ns(length) }
+        }));
+        let (simulation, outcomes) = run(&spec, flows);
+        for outcome in &outcomes {
+            prop_assert_eq!(outcome.reception.delivered, outcome.spec.bytes);
+            prop_assert!(outcome.acknowledged.is_some());
+        }
+        prop_assert!(simulation.audit().is_empty());
+        prop_assert_eq!(simulation.totals().paused_ports, 0);
+    }
+}

@@ -1,0 +1,537 @@
+//! How much headroom exactly: the construction of `docs/mechanisms/headroom.md`, and what random traffic makes of it.
+
+use crate::common;
+use crate::common::random::{Case, lossless, reserved};
+use crate::common::script::{Says, Script};
+use crate::common::{chain, flow, link, network, star};
+use backwater_engine::{Bytes, Duration, Rate, Time};
+use backwater_fabric::contract::need::{equation_1, exact_need, worst_case};
+use backwater_fabric::contract::note::DropCause;
+use backwater_fabric::driver::simulation::Simulation;
+use backwater_fabric::frame::framing::Framing;
+use backwater_fabric::ids::{CLASSES, Class, NodeId};
+use backwater_fabric::mechanisms::flow_control::FlowControlConfig;
+use backwater_fabric::mechanisms::flow_control::pfc::{PauseModel, PfcConfig};
+use backwater_fabric::mechanisms::flow_control::pyrrha::{HostReaction, PyrrhaConfig};
+use backwater_fabric::mechanisms::headroom::HeadroomConfig;
+use backwater_fabric::mechanisms::headroom::dsh::DshConfig;
+use backwater_fabric::mechanisms::headroom::oversubscribed::OversubscribedConfig;
+use backwater_fabric::mechanisms::headroom::sih::SihConfig;
+use backwater_fabric::mechanisms::headroom::static_threshold::StaticConfig;
+use backwater_fabric::network::fabric::{Fabric, Promise};
+use backwater_fabric::network::spec::{FlowSpec, LinkFault, NetworkSpec, SwitchGroup};
+use proptest::prelude::*;
+
+const REVERSE: u32 = 0;
+const SENDER: u32 = 1;
+const RECEIVER: u32 = 2;
+const SWITCH: NodeId = NodeId(3);
+
+/// The link between the sender and the switch whose ingress queue is under pressure.
+#[derive(Clone, Copy, Debug)]
+struct Setting {
+    mtu: u64,
+    gbps: u64,
+    delay_ps: u64,
+    response_ps: u64,
+}
+
+impl Setting {
+    fn wire(&self) -> u64 {
+        Framing::Rocev2.largest(self.mtu as u32, 0).wire.into()
+    }
+
+    fn charge(&self) -> u64 {
+        Framing::Rocev2.largest(self.mtu as u32, 0).charge.into()
+    }
+
+    /// Three hosts on a switch. The receiver's link is down, so that the sender's packets stay in the switch, whose threshold the very first
+    /// of them crosses.
+    fn spec(&self) -> NetworkSpec {
+        let mut spec = star(3, self.gbps, 1);
+        for link in &mut spec.links {
+            link.delay = Duration::from_ps(self.delay_ps);
+        }
+        spec.mtu = Bytes(self.mtu);
+        spec.faults = vec![LinkFault { link: RECEIVER as usize, down: Time::ZERO, up: Time::ZERO + MILLISECOND }];
+        spec.host.ack_every = u32::MAX;
+        let response = Duration::from_ps(self.response_ps);
+        spec.switch.flow_control = FlowControlConfig::Pfc(PfcConfig { response, ..Default::default() });
+        spec.switch.headroom = fixed(1, None);
+        spec
+    }
+
+    /// What `exact_need` says about the sender's port.
+    fn need(&self) -> u64 {
+        let fabric = Fabric::new(self.spec()).unwrap();
+        let site = fabric.site(SWITCH);
+        exact_need(&site, &site.ports[SENDER as usize])
+    }
+
+    /// Whole bytes that pass between the start of the frame behind the one that crosses the threshold and the moment the gate closes.
+    fn window_bytes(&self) -> u64 {
+        let byte_ps = 8000 / self.gbps;
+        let pause = u64::from(Framing::Rocev2.control().wire);
+        (2 * self.delay_ps + self.response_ps) / byte_ps + self.wire() + pause
+    }
+
+    /// Wire sizes of the frames that fill the window: as few as possible, none of them too small.
+    fn filling(&self) -> Vec<u64> {
+        self.filling_of(self.window_bytes())
+    }
+
+    fn filling_of(&self, bytes: u64) -> Vec<u64> {
+        let wire = self.wire();
+        let gap = wire - self.charge();
+        let frames = bytes.div_ceil(wire);
+        // A last frame that would bring less than its gap is better left out.
+        if bytes - gap * frames <= bytes / wire * self.charge() {
+            return vec![wire; (bytes / wire) as usize];
+        }
+        let mut sizes = vec![wire; frames as usize];
+        let mut excess = wire * frames - bytes;
+        for size in &mut sizes {
+            let cut = excess.min(*size - self.smallest());
+            *size -= cut;
+            excess -= cut;
+        }
+        sizes
+    }
+
+    /// Wire size of a packet of one byte.
+    fn smallest(&self) -> u64 {
+        self.wire() - self.mtu + 1
+    }
+
+    /// Every packet from the sender is a flow of its own, so that sizes are free: the one that crosses the threshold, those that fill the
+    /// window, one that starts just before the gate closes, and more that it holds back. One flow the other way keeps the PAUSE waiting.
+    fn flows(&self) -> Vec<FlowSpec> {
+        let payload = |wire: u64| wire - (self.wire() - self.mtu);
+        let mut sizes = vec![self.wire()];
+        sizes.extend(self.filling());
+        sizes.extend([self.wire(); 8]);
+        let forth = sizes.iter().map(|wire| flow(SENDER, RECEIVER, payload(*wire), 0));
+        let back = flow(REVERSE, SENDER, self.mtu * 2000, 0);
+        std::iter::once(back).chain(forth).collect()
+    }
+}
+
+const MILLISECOND: Duration = Duration::from_ms(1);
+
+fn fixed(xoff: u64, headroom: Option<u64>) -> HeadroomConfig {
+    HeadroomConfig::Static(StaticConfig { xoff: Bytes(xoff), xon: None, headroom: headroom.map(Bytes) })
+}
+
+fn settings() -> Vec<Setting> {
+    [
+        (1024, 100, 1000, 0),
+        (1500, 100, 2000, 0),
+        (1024, 25, 600, 0),
+        (4096, 40, 1500, 0),
+        (1024, 400, 5000, 0),
+        (9000, 800, 300, 0),
+        (256, 100, 10, 0),
+        (1000, 200, 3333, 0),
+        (1500, 100, 2000, 307),
+        (1024, 25, 1, 1229),
+        (4096, 400, 777, 76),
+        (2048, 10, 100, 5000),
+        // Whole frames leave 11 B of the window, less than the gap between two of them.
+        (1500, 100, 1659, 0),
+    ]
+    .map(|(mtu, gbps, delay_ns, response_ns)| Setting {
+        mtu,
+        gbps,
+        // One odd picosecond, so that no frame starts in the very instant in which the gate closes.
+        delay_ps: delay_ns * 1000 + 1,
+        response_ps: response_ns * 1000,
+    })
+    .into()
+}
+
+fn peak(simulation: &Simulation, node: NodeId, ingress: u32) -> u64 {
+    let pipeline = simulation.node(node).pipeline().unwrap();
+    (0..CLASSES as u8).map(|class| pipeline.peak_headroom(ingress as u16, Class(class))).max().unwrap()
+}
+
+/// With the exact need nothing is lost; with one byte less, one packet is.
+#[test]
+fn the_worst_case_needs_every_byte_of_the_exact_need() {
+    for setting in settings() {
+        let need = setting.need();
+        let mut spec = setting.spec();
+
+        spec.switch.headroom = fixed(1, Some(need));
+        let (simulation, outcomes) = common::run(&spec, setting.flows());
+        assert_eq!(simulation.totals().drops, [0; 5], "{setting:?}");
+        assert_eq!(peak(&simulation, SWITCH, SENDER), need, "{setting:?}");
+        for (outcome, flow) in outcomes.iter().zip(setting.flows()) {
+            assert_eq!((outcome.reception.delivered, outcome.retransmitted), (flow.bytes, 0), "{setting:?}");
+        }
+        assert_eq!(simulation.audit(), []);
+
+        spec.switch.headroom = fixed(1, Some(need - 1));
+        let (simulation, _) = common::run(&spec, setting.flows());
+        assert_eq!(simulation.totals().drops[DropCause::Headroom as usize], 1, "{setting:?}");
+        assert_eq!(simulation.violations().len(), 1);
+        assert_eq!(simulation.violations()[0].ingress, simulation.fabric().wiring.of(SWITCH)[SENDER as usize].id);
+    }
+}
+
+/// The same with several lossless classes: when the packet of class 1 crosses the threshold, each of the others is let go at that moment, and its
+/// RESUME goes out before the PAUSE of class 1.
+#[test]
+fn with_a_resume_of_every_other_class_in_front_the_need_is_exact_as_well() {
+    for others in 1..7u32 {
+        for gbps in [25, 100, 400] {
+            // Odd by more than reverse traffic begins early.
+            let setting = Setting { mtu: 1500, gbps, delay_ps: 2_000_003, response_ps: 0 };
+            let (hosts, begin) = (3 + others, 100_000_000);
+            let arrival = begin + setting.wire() * 8000 / gbps + setting.delay_ps;
+            let mut spec = NetworkSpec { links: star(hosts, gbps, 1).links, ..setting.spec() };
+            spec.nodes = star(hosts, gbps, 1).nodes;
+            for link in &mut spec.links {
+                link.delay = Duration::from_ps(setting.delay_ps);
+            }
+            spec.switch.lossless = (1..=others as u8 + 1).map(Class).collect();
+            // A link that comes up waits for what the peer has to say of PFC.
+            let pfc = u64::from(Framing::Rocev2.control().wire);
+            let let_go = arrival - 1 - pfc * 8000 / gbps - setting.delay_ps;
+            let at_ps = |ps| Time::ZERO + Duration::from_ps(ps);
+            let down = |host: u32, up| LinkFault { link: host as usize, down: Time::ZERO, up };
+            let others_up = (3..hosts).map(|host| down(host, at_ps(let_go)));
+            spec.faults = others_up.chain([down(RECEIVER, Time::ZERO + MILLISECOND)]).collect();
+            // One packet of every other class is held, and its class paused, before the others begin.
+            let at = |start, class, flow| FlowSpec { start: at_ps(start), class: Class(class), ..flow };
+            let held = (3..hosts).map(|host| at(0, host as u8 - 1, flow(SENDER, host, 1, 0)));
+            let window = setting.filling_of(setting.window_bytes() + u64::from(others) * pfc);
+            let sizes = [setting.wire()].into_iter().chain(window).chain([setting.wire(); 8]);
+            let payload = |wire: u64| wire - (setting.wire() - setting.mtu);
+            let forth = sizes.map(|wire| at(begin, 1, flow(SENDER, RECEIVER, payload(wire), 0)));
+            let back = at(begin - 2, 1, flow(REVERSE, SENDER, setting.mtu * 2000, 0));
+            let flows: Vec<_> = held.chain([back]).chain(forth).collect();
+
+            let fabric = Fabric::new(spec.clone()).unwrap();
+            let site = fabric.site(NodeId(hosts));
+            let need = exact_need(&site, &site.ports[SENDER as usize]);
+            for (headroom, lost) in [(need, 0), (need - 1, 1)] {
+                spec.switch.headroom = fixed(1, Some(headroom));
+                let (simulation, _) = common::run(&spec, flows.clone());
+                let drops = simulation.totals().drops[DropCause::Headroom as usize];
+                assert_eq!(drops, lost, "{others} others, {gbps} Gb/s");
+                assert_eq!(peak(&simulation, NodeId(hosts), SENDER) == need, lost == 0);
+            }
+        }
+    }
+}
+
+/// The numbers of the worked example in `docs/mechanisms/headroom.md`.
+#[test]
+fn the_example_of_the_page() {
+    let example = Setting { mtu: 1500, gbps: 100, delay_ps: 2_000_000, response_ps: 0 };
+    assert_eq!((example.wire(), example.charge()), (1598, 1578));
+    assert_eq!(example.window_bytes(), 50_000 + 1598 + 84);
+    assert_eq!(example.need(), 2 * 1578 + 51_682 - 33 * 20);
+    let fabric = Fabric::new(example.spec()).unwrap();
+    let site = fabric.site(SWITCH);
+    assert_eq!(equation_1(&site.ports[1], site.sizes.largest_charge()), 2 * (25_000 + 1578) + 3840);
+    assert_eq!(worst_case(&site, &site.ports[1]), 56_996);
+}
+
+/// Equation 1 has 3840 B for the packet that crosses the threshold, the PAUSE and the time to obey it: not enough for frames of 9000 B, nor for
+/// a microsecond at 100 Gb/s.
+#[test]
+fn the_default_headroom_is_equation_1_where_that_is_enough_and_else_the_need() {
+    for (mtu, response_ps, is_enough) in [(1500, 0, true), (9000, 0, false), (1500, 1_000_000, false)] {
+        let setting = Setting { mtu, gbps: 100, delay_ps: 2_000_000, response_ps };
+        let fabric = Fabric::new(setting.spec()).unwrap();
+        let site = fabric.site(SWITCH);
+        let equation = equation_1(&site.ports[1], site.sizes.largest_charge());
+        assert_eq!(setting.need() <= equation, is_enough);
+        assert_eq!(worst_case(&site, &site.ports[1]), if is_enough { equation } else { setting.need() });
+    }
+}
+
+/// Three classes. While a frame is on the wire, two classes ease and the third one becomes full: its PAUSE is the last of four frames. In the
+/// frames of the HPCC simulator: 80 ns and 3 times 3 ns, and 2 us for the way there and back, at 12.5 B/ns, or up to a third more where 4 ns are
+/// cut down to 3; two frames of 1000 B besides.
+#[test]
+fn a_pause_may_wait_behind_a_frame_and_a_pfc_frame_of_every_other_class() {
+    const SWITCH: u32 = 4;
+    let mut spec = star(4, 100, 1000);
+    (spec.framing, spec.mtu) = (Framing::HpccNs3, Bytes(952));
+    spec.switch.lossless = vec![Class(3), Class(5), Class(6)];
+    spec.switch.headroom =
+        HeadroomConfig::Static(StaticConfig { xoff: Bytes(2500), xon: Some(Bytes(0)), headroom: None });
+    let in_class = |class, src, dst| FlowSpec { class: Class(class), ..flow(src, dst, 95_200, 0) };
+    let flows = vec![in_class(5, 0, 1), in_class(6, 0, 2), in_class(3, 0, 3), in_class(3, 1, 0)];
+    let mut s = Script::new(&spec, flows, SWITCH);
+    (1..4).for_each(|port| s.arrive_pfc(0, port, &[3, 5, 6], u16::MAX));
+    for (flow, packets) in [(0, 3), (1, 3), (2, 2)] {
+        (0..packets).for_each(|psn| s.arrive_data(0, 0, flow, psn));
+    }
+    // The last packets of classes 5 and 6 leave at 1,160,000 ps.
+    (1..3).for_each(|port| s.arrive_pfc(1_000_000, port, &[5, 6], 0));
+    s.sent_until(1_100_000, 0);
+    s.arrive_data(1_159_999, 1, 3, 0);
+    s.arrive_data(1_160_001, 0, 2, 2);
+    let sent = s.sent_until(2_000_000, 0);
+    let expected = [
+        (1_159_999, Says::Data(3, 0)),
+        (1_239_999, Says::Resume(vec![5])),
+        (1_242_999, Says::Resume(vec![6])),
+        (1_245_999, Says::Pause(vec![3])),
+    ];
+    assert_eq!(sent, expected);
+    let site = s.fabric.site(NodeId(SWITCH));
+    assert_eq!(exact_need(&site, &site.ports[0]), 2 * 1000 + (2_000_000 + 80_000 + 3 * 3_000) / 80 * 4 / 3);
+}
+
+/// In the frames of the HPCC simulator, 49 B take 3 ns at 100 Gb/s: a sender of many short flows sends 131 Gb/s, for which the default has room.
+#[test]
+fn short_frames_that_pass_faster_than_the_link_do_not_exceed_the_default() {
+    let setting = Setting { mtu: 952, gbps: 100, delay_ps: 1_000_001, response_ps: 0 };
+    let lost = |share: fn(u64) -> u64| {
+        let mut spec = NetworkSpec { framing: Framing::HpccNs3, ..setting.spec() };
+        let fabric = Fabric::new(spec.clone()).unwrap();
+        let default = worst_case(&fabric.site(SWITCH), &fabric.site(SWITCH).ports[SENDER as usize]);
+        spec.switch.headroom = fixed(1, Some(share(default)));
+        let back = flow(REVERSE, SENDER, 952 * 2000, 0);
+        let short = (0..1500).map(|_| flow(SENDER, RECEIVER, 1, 1000));
+        let (simulation, _) = common::run(&spec, std::iter::once(back).chain(short).collect());
+        simulation.totals().drops[DropCause::Headroom as usize]
+    };
+    assert_eq!(lost(|default| default), 0);
+    assert!(lost(|default| default * 9 / 10) > 0);
+}
+
+/// Under DSH the PFC frames of the port and an earlier one of the class may stand in front of a PAUSE as well.
+#[test]
+fn the_need_of_dsh_allows_for_two_pfc_frames_more() {
+    let need = |headroom| {
+        let mut spec = star(2, 100, 1100);
+        (spec.mtu, spec.switch.headroom) = (Bytes(4096), headroom);
+        let fabric = Fabric::new(spec).unwrap();
+        let site = fabric.site(NodeId(2));
+        exact_need(&site, &site.ports[0])
+    };
+    let dsh = need(HeadroomConfig::Dsh(Default::default()));
+    assert_eq!(dsh - need(HeadroomConfig::Sih(Default::default())), 2 * 84);
+}
+
+/// The peer obeys PFC in its own time, which may be longer than that of the switch itself.
+#[test]
+fn the_need_allows_for_the_response_of_the_peer() {
+    let with_response = |of_one_ns, of_the_other_ns| {
+        let pfc = |ns| FlowControlConfig::Pfc(PfcConfig { response: Duration::from_ns(ns), ..Default::default() });
+        let mut spec = chain(&[100, 100, 100], 1000);
+        spec.switch.flow_control = pfc(of_one_ns);
+        let flow_control = Some(pfc(of_the_other_ns));
+        spec.groups = vec![SwitchGroup { switches: vec![NodeId(3)], flow_control, headroom: None }];
+        let fabric = Fabric::new(spec).unwrap();
+        let site = fabric.site(NodeId(2));
+        exact_need(&site, &site.ports[1])
+    };
+    assert_eq!(with_response(0, 5000), with_response(5000, 5000));
+    // Some 62,500 B come in 5 us, gaps included.
+    assert!(with_response(0, 5000) > with_response(0, 0) + 60_000);
+}
+
+/// A chip sets bytes aside for all its ports: where there is no link, as many as for the port that needs most.
+#[test]
+fn ports_without_a_link_count_as_the_one_that_needs_most() {
+    for headroom in HeadroomConfig::all() {
+        let reserved = |gbps: &[u64], ports| {
+            let hosts = gbps.len() as u32;
+            let mut spec = network(hosts, 1);
+            spec.links = (0..).zip(gbps).map(|(host, gbps)| link(host, hosts, *gbps, 1000)).collect();
+            (spec.switch.ports, spec.switch.headroom) = (ports, headroom.clone());
+            reserved(&spec)
+        };
+        assert_eq!(reserved(&[25, 100], Some(5)), reserved(&[25, 100, 100, 100, 100], None), "{}", headroom.name());
+    }
+}
+
+/// Section III of DSH: a Trident2 with 32 ports of 40 Gb/s over 1.5 us, MTU 1500.
+#[test]
+fn equation_1_gives_the_figures_of_the_paper() {
+    let spec = star(2, 40, 1500);
+    let fabric = Fabric::new(spec).unwrap();
+    assert_eq!(equation_1(&fabric.wiring.ports[0], 1500), 21_840);
+    let mut port = fabric.wiring.ports[0];
+    for (gbps, delay_ns, expected) in [(100, 2000, 56_840), (25, 600, 10_590), (400, 5000, 506_840)] {
+        (port.rate, port.delay) = (Rate::from_gbps(gbps), Duration::from_ns(delay_ns));
+        assert_eq!(equation_1(&port, 1500), expected);
+    }
+}
+
+/// Room for twice the default of every port, so that nothing hides behind the cap.
+fn roomy(spec: &NetworkSpec) -> NetworkSpec {
+    let fabric = Fabric::new(spec.clone()).unwrap();
+    let switches = (0..spec.nodes.len() as u32).map(NodeId).filter(|node| fabric.is_switch(*node));
+    let defaults = switches.flat_map(|node| {
+        let site = fabric.site(node);
+        site.ports.iter().map(|port| worst_case(&site, port)).collect::<Vec<_>>()
+    });
+    let headroom = Some(Bytes(2 * defaults.max().unwrap()));
+    let room = spec.switch.buffer.get() - reserved(spec);
+    let mut spec = spec.clone();
+    match &mut spec.switch.headroom {
+        HeadroomConfig::Sih(config) => config.headroom = headroom,
+        HeadroomConfig::Static(config) => config.headroom = headroom,
+        HeadroomConfig::Dsh(config) => config.headroom = headroom,
+        HeadroomConfig::Oversubscribed(config) => config.headroom = headroom,
+        HeadroomConfig::Adaptive(_) | HeadroomConfig::Egress(_) => return spec,
+        HeadroomConfig::Custom(_) => unreachable!("random fabrics are of built-in parts"),
+    }
+    spec.switch.buffer = Bytes(reserved(&spec) + room);
+    spec
+}
+
+proptest! {
+    #![proptest_config(common::cases(1000))]
+
+    /// No ingress queue of a thousand random fabrics ever uses more headroom than the default: Equation 1 of DSH, for frames and response
+    /// times that it was made for.
+    #[test]
+    fn equation_1_is_never_exceeded(Case { spec, flows } in lossless()) {
+        let spec = roomy(&spec);
+        let (simulation, _) = common::run(&spec, flows);
+        prop_assert_eq!(simulation.totals().drops, [0; 5]);
+        let fabric = simulation.fabric();
+        for node in simulation.nodes().filter(|node| node.pipeline().is_some()) {
+            let site = fabric.site(node.id);
+            for port in site.ports {
+                let peak = peak(&simulation, node.id, port.ix.into());
+                let (equation_1, need) = (equation_1(port, site.sizes.largest_charge()), exact_need(&site, port));
+                let limit = if need <= equation_1 { equation_1 } else { worst_case(&site, port) };
+                prop_assert!(peak <= limit, "{} uses {peak} B of headroom, more than {limit} B", fabric.port_name(port.id));
+            }
+        }
+    }
+
+    /// Whatever one sender does to one ingress queue, with one class, stays within the exact need.
+    #[test]
+    fn the_exact_need_is_never_exceeded(
+        setting in prop::sample::select(settings()),
+        xoff in 1u64..20_000,
+        sizes in prop::collection::vec((1u64..20_000, 0u64..3000), 1..40),
+        reverse in prop::collection::vec((1u64..20_000, 0u64..6000), 1..20),
+    ) {
+        let mut spec = setting.spec();
+        spec.host.ack_every = 1;
+        spec.switch.headroom = fixed(xoff, Some(4 * setting.need()));
+        let there = sizes.into_iter().map(|(bytes, start)| flow(SENDER, RECEIVER, bytes, start));
+        let back = reverse.into_iter().map(|(bytes, start)| flow(REVERSE, SENDER, bytes, start));
+        let mut flows: Vec<_> = there.chain(back).collect();
+        flows.sort_by_key(|flow| flow.start);
+        let (simulation, _) = common::run(&spec, flows);
+        prop_assert!(peak(&simulation, SWITCH, SENDER) <= setting.need());
+    }
+}
+
+// ------------------------------------------------------------------------------------------------------------ what is promised
+
+/// What the switches of a chain h0 - s0 - s1 - h1 promise of what comes from h0, from s1, from s0 and from h1.
+fn promises(spec: &NetworkSpec) -> [Promise; 4] {
+    let fabric = Fabric::new(spec.clone()).unwrap();
+    let of = |switch, port: usize| fabric.promise(fabric.wiring.of(NodeId(switch))[port].id);
+    [of(2, 0), of(2, 1), of(3, 0), of(3, 1)]
+}
+
+const UNPROMISED: Promise = Promise::Unpromised { any_class: false };
+const BOUNDS_QUEUES: Promise = Promise::Unpromised { any_class: true };
+
+#[test]
+fn lossless_is_promised_by_pfc_with_a_policy_that_covers_every_queue() {
+    let mut spec = chain(&[100, 100, 100], 1000);
+    for flow_control in FlowControlConfig::all() {
+        for headroom in HeadroomConfig::all() {
+            (spec.switch.flow_control, spec.switch.headroom) = (flow_control.clone(), headroom.clone());
+            if !common::applies(&spec) {
+                continue;
+            }
+            let expected = match (flow_control.name(), headroom.name()) {
+                ("pfc", "sih" | "dsh" | "adaptive" | "static") => Promise::Lossless,
+                ("pfc" | "none", _) => UNPROMISED,
+                _ => BOUNDS_QUEUES,
+            };
+            assert_eq!(promises(&spec), [expected; 4], "{} {}", flow_control.name(), headroom.name());
+        }
+    }
+    spec.switch.flow_control = FlowControlConfig::Pfc(PfcConfig::default());
+    spec.switch.headroom = HeadroomConfig::Dsh(DshConfig { insurance: false, ..Default::default() });
+    assert_eq!(promises(&spec), [UNPROMISED; 4]);
+    spec.switch.headroom = HeadroomConfig::Oversubscribed(OversubscribedConfig { ratio: 1.0, ..Default::default() });
+    assert_eq!(promises(&spec), [Promise::Lossless; 4]);
+}
+
+/// What one switch does not promise takes nothing from what another one does.
+#[test]
+fn lossless_is_promised_switch_by_switch_and_port_by_port() {
+    let group = |flow_control: Option<FlowControlConfig>, headroom: Option<HeadroomConfig>| {
+        let mut spec = chain(&[100, 100, 100], 1000);
+        spec.groups = vec![SwitchGroup { switches: vec![NodeId(3)], flow_control, headroom }];
+        promises(&spec)
+    };
+    let all = FlowControlConfig::all();
+    let named = |name| all.iter().find(|config| config.name() == name).cloned();
+    let kept = Promise::Lossless;
+    assert_eq!(group(None, None), [kept; 4]);
+    // Neither BFC nor no flow control stops when PFC says so; Pyrrha uses PFC with neighbours that do.
+    assert_eq!(group(named("bfc"), None), [kept, UNPROMISED, BOUNDS_QUEUES, BOUNDS_QUEUES]);
+    assert_eq!(group(named("none"), None), [kept, UNPROMISED, UNPROMISED, UNPROMISED]);
+    assert_eq!(group(named("pyrrha"), None), [kept, kept, BOUNDS_QUEUES, BOUNDS_QUEUES]);
+    let policy = HeadroomConfig::Oversubscribed(OversubscribedConfig::default());
+    assert_eq!(group(None, Some(policy)), [kept, kept, UNPROMISED, UNPROMISED]);
+    // A link that corrupts frames spares those of PFC that are sent once, not those that are repeated.
+    let mut spec = chain(&[100, 100, 100], 1000);
+    spec.links[2].error_rate = 0.01;
+    assert_eq!(promises(&spec), [kept; 4]);
+    spec.switch.flow_control = FlowControlConfig::Pfc(PfcConfig { pause: PauseModel::Quanta, ..PfcConfig::default() });
+    assert_eq!(promises(&spec), [kept, kept, kept, UNPROMISED]);
+    // Nor can headroom hold frames that take no time: 49 B at 400 Gb/s, on a clock of whole nanoseconds.
+    let mut spec = chain(&[100, 200, 400], 1000);
+    (spec.framing, spec.mtu) = (Framing::HpccNs3, Bytes(952));
+    assert_eq!(promises(&spec), [kept, kept, kept, UNPROMISED]);
+}
+
+/// An incast of seven into a buffer that holds a part of it.
+fn incast(flow_control: FlowControlConfig, headroom: HeadroomConfig, lossless: &[Class]) -> Simulation {
+    let mut spec = star(8, 100, 1000);
+    spec.switch.flow_control = flow_control;
+    spec.switch.headroom = headroom;
+    spec.switch.lossless = lossless.to_vec();
+    spec.switch.buffer = Bytes(reserved(&spec) + 60_000);
+    let mut simulation = Simulation::new(spec, (0..7).map(|host| flow(host, 7, 100_000, 0)).collect(), 1).unwrap();
+    simulation.run_until(Time::ZERO + Duration::from_us(100), 1);
+    simulation
+}
+
+#[test]
+fn drops_are_violations_where_lossless_is_promised_and_told_where_it_is_not() {
+    let sih = |headroom| HeadroomConfig::Sih(SihConfig { headroom, ..Default::default() });
+    let pfc = || FlowControlConfig::Pfc(PfcConfig::default());
+    let pyrrha = || FlowControlConfig::Pyrrha(PyrrhaConfig { hosts: HostReaction::None, ..Default::default() });
+    let oversubscribed = OversubscribedConfig { ratio: 0.0, ..Default::default() };
+    let shared = || fixed(1 << 20, Some(0));
+    for (flow_control, headroom, lossless, drops_for, is_promised, is_told) in [
+        (pfc(), sih(None), &[Class(3)][..], None, false, false),
+        (pfc(), sih(Some(Bytes(2000))), &[Class(3)], Some(DropCause::Headroom), true, false),
+        (pfc(), sih(None), &[], Some(DropCause::BufferFull), false, false),
+        (pfc(), HeadroomConfig::Oversubscribed(oversubscribed), &[Class(3)], Some(DropCause::Headroom), false, true),
+        (pyrrha(), sih(None), &[Class(3)], Some(DropCause::Headroom), false, true),
+        (pyrrha(), shared(), &[], Some(DropCause::BufferFull), false, true),
+        (common::no_flow_control(), shared(), &[], Some(DropCause::BufferFull), false, false),
+    ] {
+        let what = format!("{} {} {lossless:?}", flow_control.name(), headroom.name());
+        let simulation = incast(flow_control, headroom, lossless);
+        let totals = simulation.totals();
+        let dropped: u64 = totals.drops.iter().sum();
+        assert_eq!(dropped > 0, drops_for.is_some(), "{what}");
+        assert_eq!(drops_for.map_or(0, |cause| totals.drops[cause as usize]), dropped, "{what}: {:?}", totals.drops);
+        assert_eq!(totals.violations, if is_promised { dropped } else { 0 }, "{what}");
+        assert_eq!(totals.violations, simulation.violations().len() as u64);
+        assert_eq!(totals.unpromised_drops, if is_told { dropped } else { 0 }, "{what}");
+    }
+}

@@ -1,0 +1,146 @@
+//! A lossless fabric loses nothing: whatever the network, its thresholds and its traffic.
+
+use crate::common;
+use crate::common::random::{Case, lossless};
+use backwater_engine::{Bytes, Duration, Time};
+use backwater_fabric::contract::Occupancy;
+use backwater_fabric::frame::cause::Parent;
+use backwater_fabric::ids::{CLASSES, Class, NodeId};
+use backwater_fabric::mechanisms::flow_control::FlowControlConfig;
+use backwater_fabric::mechanisms::flow_control::pfc::PfcConfig;
+use backwater_fabric::mechanisms::headroom::HeadroomConfig;
+use backwater_fabric::mechanisms::headroom::static_threshold::StaticConfig;
+use backwater_fabric::network::spec::LinkFault;
+use backwater_fabric::{PauseInterval, Simulation};
+use proptest::prelude::*;
+
+proptest! {
+    #![proptest_config(common::cases(400))]
+
+    /// No drop, every byte delivered once and in order, nothing left in a buffer, no gate left closed, the books balance.
+    #[test]
+    fn every_byte_arrives_once_and_the_fabric_comes_to_rest(Case { spec, flows } in lossless()) {
+        let sizes: Vec<u64> = flows.iter().map(|flow| flow.bytes).collect();
+        let (simulation, outcomes) = common::run(&spec, flows);
+        prop_assert_eq!(simulation.find_deadlock(), None);
+        prop_assert_eq!(simulation.totals().drops, [0; 5]);
+        for (outcome, bytes) in outcomes.iter().zip(sizes) {
+            prop_assert_eq!(outcome.reception.delivered, bytes);
+            prop_assert!(outcome.reception.finish.is_some() && outcome.acknowledged > outcome.reception.finish);
+            prop_assert_eq!(outcome.retransmitted, 0);
+            prop_assert!(outcome.reception.blocked <= outcome.reception.paused);
+            let taken = outcome.reception.finish.unwrap() - outcome.spec.start;
+            prop_assert!(outcome.reception.paused <= taken, "held up for longer than it took: {:?}", outcome);
+        }
+        prop_assert!(simulation.is_quiet());
+        prop_assert_eq!(simulation.unfinished(), []);
+        for node in simulation.nodes() {
+            for port in node.ports() {
+                prop_assert_eq!((port.is_empty(), port.queued_bytes()), (true, 0));
+                prop_assert!(port.closed_queues().next().is_none());
+                prop_assert!((0..CLASSES as u16).all(|queue| port.queue_bytes(queue) == 0));
+            }
+            if let Some(pipeline) = node.pipeline() {
+                let peak = pipeline.occupancy().peak;
+                prop_assert_eq!(pipeline.occupancy(), Occupancy { peak, ..Default::default() });
+            }
+        }
+        prop_assert_eq!(simulation.audit(), []);
+        let totals = simulation.totals();
+        prop_assert_eq!((totals.live_flows(), totals.paused_ports), (0, 0));
+        prop_assert_eq!(totals.acknowledged_flows, outcomes.len() as u64);
+    }
+}
+
+/// Two flows share the link between two switches. The link to the receiver of one is down for 100 us, which pauses the shared link: many packets
+/// of the other one pile up behind its gate, held up by the same PAUSE, and their flow has been held up once.
+#[test]
+fn a_pause_that_holds_many_packets_counts_once_for_their_flow() {
+    let mut spec = common::network(4, 2);
+    let ends = [(0, 4), (1, 4), (2, 5), (3, 5), (4, 5)];
+    spec.links = ends.map(|(a, b)| common::link(a, b, 100, 1000)).into();
+    spec.switch.headroom = HeadroomConfig::Static(StaticConfig { xoff: Bytes(20_000), ..Default::default() });
+    let at_us = |us| Time::ZERO + Duration::from_us(us);
+    spec.faults = vec![LinkFault { link: 3, down: Time::ZERO, up: at_us(100) }];
+    let flows = vec![common::flow(0, 2, 400_000, 0), common::flow(1, 3, 400_000, 0)];
+    let mut simulation = Simulation::new(spec, flows, 1).unwrap();
+    common::drain(&mut simulation);
+    let shared = simulation.fabric().wiring.of(NodeId(4))[2].id;
+    let pauses = simulation.take_pauses().into_iter().filter(|pause| pause.port == shared);
+    let total: Duration = pauses.map(|pause| pause.closure.to - pause.closure.from).sum();
+    let held_up = simulation.outcomes()[0].reception.paused;
+    // The last packet before the gate closed is delivered two links of 1 us and 89 ns later: until then the flow gets on.
+    assert!(total > Duration::from_us(90), "{total}");
+    assert!(held_up <= total && held_up + Duration::from_ns(2 * 1089) > total, "{held_up} of {total}");
+}
+
+proptest! {
+    #![proptest_config(common::cases(100))]
+
+    /// The audit can look at any instant, with frames on the wires and pauses about to take effect.
+    #[test]
+    fn the_books_balance_at_every_instant(Case { spec, flows } in lossless(), step in 1u64..2_000_000) {
+        let mut simulation = Simulation::new(spec, flows, 2).unwrap();
+        let mut limit = Time::ZERO;
+        for _ in 0..100 {
+            limit += Duration::from_ps(step);
+            simulation.run_until(limit, 1);
+            prop_assert_eq!(simulation.audit(), []);
+        }
+    }
+}
+
+/// The fabric of the README: three hosts send to h4 and a fourth to h5, whose packets share uplinks with the others'. To blame for every pause
+/// is the port to h4, also where the packet that made a queue full was one for h5.
+#[test]
+fn the_port_to_the_busy_host_is_to_blame_for_every_pause() {
+    let mut spec = common::network(8, 3);
+    spec.links = (0..8).map(|host| common::link(host, 8 + host / 4, 100, 1000)).collect();
+    spec.links.extend([common::link(8, 10, 400, 1000), common::link(9, 10, 400, 1000)]);
+    spec.switch.buffer = Bytes(2 << 20);
+    let flows = [(0, 4), (1, 4), (6, 4), (2, 5)].map(|(src, dst)| common::flow(src, dst, 2_000_000, 0));
+    let mut simulation = Simulation::new(spec, flows.to_vec(), 1).unwrap();
+    simulation.watch_full();
+    simulation.run_until(Time::ZERO + Duration::from_ms(10), 1);
+    let (pauses, full) = (simulation.take_pauses(), simulation.take_full());
+    let fabric = simulation.fabric();
+    let port = |from: u32, to: u32| {
+        let mut ports = fabric.wiring.of(NodeId(from)).iter();
+        ports.find(|port| fabric.wiring.peer(port) == NodeId(to)).unwrap()
+    };
+    let (busy, victim, spine) = (port(9, 4), port(2, 8), NodeId(10));
+    assert!(pauses.iter().all(|pause| pause.closure.cause.root == busy.id));
+    assert!(pauses.iter().any(|pause| pause.port == victim.id), "the host that sends to h5 is paused");
+    // Pauses that leaf 9 has made have no parent; all others have one, which is a pause like any other, and began before.
+    for PauseInterval { port, closure, .. } in &pauses {
+        let by_leaf = fabric.wiring.peer(&fabric.wiring.ports[port.0 as usize]) == NodeId(9);
+        assert_eq!(closure.cause.parent.is_none(), by_leaf);
+        let is_parent = |other: &&PauseInterval| {
+            let of = Parent { queue: other.queue, since: other.closure.from };
+            (Some(other.port), Some(of)) == (closure.cause.via, closure.cause.parent)
+        };
+        assert!(by_leaf || pauses.iter().find(is_parent).is_some_and(|parent| parent.closure.from < closure.from));
+    }
+    // What fills the queues of the spine stands where it leads to leaf 9, of the victim's packets as well.
+    let at_spine = full.iter().filter(|queue| fabric.wiring.ports[queue.port.0 as usize].node == spine);
+    assert!(at_spine.clone().count() > 0);
+    assert!(at_spine.clone().all(|queue| queue.egress == port(10, 9).ix && queue.class == Class(3) && queue.bytes > 0));
+    let blocked: Vec<_> = simulation.outcomes().iter().map(|outcome| outcome.reception.blocked.ps()).collect();
+    assert!(blocked[3] > 100_000_000 && blocked[..3].iter().all(|blocked| *blocked == 0), "{blocked:?}");
+}
+
+/// A RESUME that has arrived takes effect after the response time: until then the fabric has not come to rest, though nothing is on its way.
+#[test]
+fn a_resume_about_to_take_effect_is_no_imbalance() {
+    let mut spec = common::star(3, 100, 1000);
+    let response = Duration::from_us(20);
+    spec.switch.flow_control = FlowControlConfig::Pfc(PfcConfig { response, ..Default::default() });
+    spec.switch.headroom = HeadroomConfig::Static(StaticConfig { xoff: Bytes(3000), ..Default::default() });
+    let flows = vec![common::flow(0, 2, 20_000, 0), common::flow(1, 2, 20_000, 0)];
+    let mut simulation = Simulation::new(spec, flows, 1).unwrap();
+    while simulation.next_event() < Time::NEVER {
+        simulation.run_until(simulation.now() + Duration::from_ns(100), 1);
+        assert_eq!(simulation.audit(), []);
+    }
+    assert!(simulation.totals().resume_frames > 0);
+}

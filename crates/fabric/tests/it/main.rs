@@ -1,0 +1,49 @@
+//! Tests of the model, its mechanisms and its driver, through their public interface: one binary, a module per subject.
+
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+#[macro_use]
+#[path = "../common/mod.rs"]
+mod common;
+
+mod balancers;
+mod bfc;
+mod closed_forms;
+mod congestion;
+mod contract;
+mod deadlock;
+mod determinism;
+mod dsh;
+mod faults;
+mod flb;
+mod flb_switch;
+mod flowlets;
+mod headroom;
+mod hooks;
+mod ledger;
+mod lossless;
+mod lossy;
+mod mp_rdma;
+mod pairs;
+mod pcn;
+mod per_hop;
+mod pfc;
+mod pfc_star;
+mod port_fc;
+mod probe;
+mod proteus;
+mod pyrrha;
+mod pyrrha_networks;
+mod relays;
+mod reordering;
+mod rerouting;
+mod srcc;
+mod srcc_switch;
+mod stopping;
+mod swift;
+mod threads;
+mod toys;
+mod toys_at_hosts;
+mod toys_at_relays;
+mod toys_by_the_clock;
+mod trace;

@@ -1,0 +1,228 @@
+//! MP-RDMA in whole networks: 2 leaves, hosts at 100 Gb/s, links of 1 us. A full packet takes 1,106 B on the wire and carries 1,024 B.
+
+use crate::common;
+use crate::common::{flow, link, network, run};
+use backwater_engine::{Bytes, Duration, Rate, Time};
+use backwater_fabric::driver::simulation::Simulation;
+use backwater_fabric::ids::NodeId;
+use backwater_fabric::mechanisms::congestion::CongestionConfig;
+use backwater_fabric::mechanisms::congestion::mp_rdma::{MarkConfig, MpRdmaConfig};
+use backwater_fabric::mechanisms::headroom::HeadroomConfig;
+use backwater_fabric::mechanisms::headroom::egress::EgressConfig;
+use backwater_fabric::mechanisms::recovery::RecoveryConfig;
+use backwater_fabric::mechanisms::recovery::in_any_order::InAnyOrderConfig;
+use backwater_fabric::network::spec::{FlowSpec, LinkFault, NetworkSpec};
+
+/// Two leaves with so many hosts each, and a spine for every rate of uplinks.
+fn leaf_spine(hosts: u32, uplinks: &[u64]) -> NetworkSpec {
+    let leaves = [2 * hosts, 2 * hosts + 1];
+    let mut spec = network(2 * hosts, 2 + uplinks.len() as u32);
+    spec.links = (0..2 * hosts).map(|host| link(host, leaves[(host / hosts) as usize], 100, 1000)).collect();
+    for leaf in leaves {
+        spec.links.extend((0u32..).zip(uplinks).map(|(spine, gbps)| link(leaf, leaves[1] + 1 + spine, *gbps, 1000)));
+    }
+    with(spec, MpRdmaConfig::default())
+}
+
+fn with(spec: NetworkSpec, config: MpRdmaConfig) -> NetworkSpec {
+    let recovery = RecoveryConfig::MpRdma(Default::default());
+    NetworkSpec { congestion: CongestionConfig::MpRdma(config), recovery, ..spec }
+}
+
+fn endless(src: u32, dst: u32) -> FlowSpec {
+    flow(src, dst, FlowSpec::ENDLESS, u64::from(src) * 700)
+}
+
+/// What is seen between two times, in Gb/s on the wire.
+#[derive(Debug)]
+struct Seen {
+    /// Of each flow at its receiver.
+    flows: Vec<f64>,
+    /// Of each uplink of the first leaf.
+    uplinks: Vec<f64>,
+    /// Payload bytes sent again.
+    resent: u64,
+    pauses: u64,
+}
+
+fn watch(spec: &NetworkSpec, flows: Vec<FlowSpec>, [from, to]: [u64; 2]) -> Seen {
+    let mut simulation = Simulation::new(spec.clone(), flows, 1).unwrap();
+    let leaf = NodeId(spec.links[0].b.0);
+    let hosts = spec.links.iter().filter(|link| link.b == leaf).count();
+    let mut at = |ms| {
+        simulation.run_until(Time::ZERO + Duration::from_ms(ms), 1);
+        let outcomes = simulation.outcomes();
+        let flows: Vec<_> = outcomes.iter().map(|outcome| outcome.reception.delivered * 1106 / 1024).collect();
+        let ports = &simulation.node(leaf).ports()[hosts..];
+        let uplinks: Vec<_> = ports.iter().map(|port| port.sent_wire_bytes()).collect();
+        let resent = outcomes.iter().map(|outcome| outcome.retransmitted).sum::<u64>();
+        assert_eq!(simulation.totals().drops, [0; 5]);
+        assert_eq!(simulation.audit(), []);
+        (flows, uplinks, resent, simulation.totals().pause_frames)
+    };
+    let (before, after) = (at(from), at(to));
+    let rates = |before: &[u64], after: &[u64]| {
+        let bytes = before.iter().zip(after).map(|(before, after)| after - before);
+        bytes.map(|bytes| bytes as f64 * 8e-6 / (to - from) as f64).collect()
+    };
+    Seen {
+        flows: rates(&before.0, &after.0),
+        uplinks: rates(&before.1, &after.1),
+        resent: after.2 - before.2,
+        pauses: after.3 - before.3,
+    }
+}
+
+/// Four uplinks of 40 Gb/s: three would do, and none is full.
+#[test]
+fn a_flow_alone_fills_its_line_over_several_paths() {
+    let spec = leaf_spine(1, &[40; 4]);
+    let seen = watch(&spec, vec![endless(0, 1)], [1, 3]);
+    assert!(seen.flows[0] > 99.0 && (seen.resent, seen.pauses) == (0, 0), "{seen:?}");
+    assert!(seen.uplinks.iter().all(|rate| (10.0..40.0).contains(rate)), "{seen:?}");
+    // Every byte of a flow that ends comes once: 2 MB take 169 us, and the last of them 4.4 us from end to end.
+    let (simulation, outcomes) = run(&spec, vec![flow(0, 1, 2_000_000, 0)]);
+    assert_eq!((outcomes[0].reception.delivered, outcomes[0].retransmitted), (2_000_000, 0));
+    assert_eq!((simulation.audit(), simulation.is_quiet()), (vec![], true));
+    let finish = outcomes[0].reception.finish.unwrap().ps() / 1_000_000;
+    assert!((173..185).contains(&finish), "{finish} us");
+}
+
+/// All to one host over four uplinks. The queue before it stays where packets are marked, and nothing is paused.
+#[test]
+fn congested_senders_share_fairly() {
+    for senders in [2u32, 4] {
+        let spec = leaf_spine(senders, &[100; 4]);
+        let flows = (0..senders).map(|src| endless(src, senders)).collect();
+        let seen = watch(&spec, flows, [5, 40]);
+        let fair = 100.0 / f64::from(senders);
+        assert!(seen.flows.iter().all(|rate| (rate / fair - 1.0).abs() < 0.1), "{seen:?}");
+        assert!(seen.flows.iter().sum::<f64>() > 99.0 && (seen.resent, seen.pauses) == (0, 0), "{seen:?}");
+    }
+}
+
+/// Two hosts send 125 Gb/s over uplinks of 100 and 25 Gb/s. If thresholds go by the rates of the ports, packets are about as late on either. If not, a queue at the
+/// slow port holds them for 14 us longer, and they are too far behind the others now and then. On a random path for every packet the slow one would be the
+/// bottleneck of all.
+#[test]
+fn a_slow_path_gets_the_share_that_it_can_carry() {
+    let watch = |rate, probing| {
+        let ecn = MarkConfig { rate, ..Default::default() };
+        let spec = with(leaf_spine(2, &[100, 25]), MpRdmaConfig { ecn, probing, ..Default::default() });
+        let seen = watch(&spec, vec![endless(0, 2), endless(1, 3)], [2, 12]);
+        assert_eq!(seen.pauses, 0, "{seen:?}");
+        seen.uplinks
+    };
+    let (scaled, fixed) = (watch(Some(Rate::from_gbps(100)), 0.01), watch(None, 0.01));
+    assert!(scaled[0] > 99.0 && scaled[1] > 24.5, "{scaled:?}");
+    assert!(fixed[0] > 99.0 && (20.0..24.0).contains(&fixed[1]), "{fixed:?}");
+    let random = watch(None, 1.0);
+    assert!(random[0] < 40.0 && random[1] > 24.5, "{random:?}");
+}
+
+/// h1's flow is pinned to the first of two spines: that of h0 leaves it room there. ECMP cannot, if it comes upon the same spine.
+#[test]
+fn a_flow_gets_out_of_the_way_of_one_that_cannot() {
+    let spec = leaf_spine(2, &[100; 2]);
+    let pinned = FlowSpec { data_via: [4, 6, 5].map(NodeId).to_vec(), ..endless(1, 3) };
+    let seen = watch(&spec, vec![endless(0, 2), pinned], [2, 6]);
+    assert!(seen.flows[0] > 95.0 && seen.flows[1] > 95.0 && seen.pauses == 0, "{seen:?}");
+}
+
+/// Eight flows through eight spines all end about when each would alone: 2 MB with headers take 173 us.
+#[test]
+fn flows_share_the_spines_evenly() {
+    let flows = (0..8).map(|host| flow(host, 8 + host, 2_000_000, 0)).collect();
+    let (_, outcomes) = run(&leaf_spine(8, &[100; 8]), flows);
+    let last = outcomes.iter().filter_map(|outcome| outcome.reception.finish).max().unwrap().ps() / 1_000_000;
+    assert!(last < 225, "{last} us");
+}
+
+/// No flow control, and room for some packets: what is lost is sent again, whatever the recovery, and nothing else counts as delivered.
+#[test]
+fn every_flow_finishes_although_packets_are_lost() {
+    for recovery in [
+        RecoveryConfig::MpRdma(Default::default()),
+        RecoveryConfig::InAnyOrder(Default::default()),
+        RecoveryConfig::Irn(Default::default()),
+    ] {
+        let mut spec = leaf_spine(4, &[100; 4]);
+        spec.switch.flow_control = common::no_flow_control();
+        spec.switch.lossless = vec![];
+        spec.switch.buffer = Bytes(60_000);
+        spec.switch.headroom = HeadroomConfig::Egress(EgressConfig { alpha: 1.0 });
+        spec.recovery = recovery;
+        let sizes = [1, 1000, 50_000, 300_000, 2_000_000];
+        let flows = (0..20u32).map(|i| flow(i % 4, 4 + i % 2, sizes[i as usize % 5], u64::from(i) * 300));
+        let flows: Vec<_> = flows.collect();
+        let (simulation, outcomes) = run(&spec, flows);
+        let name = spec.recovery.name();
+        assert!(simulation.totals().drops.iter().sum::<u64>() > 100, "{name}");
+        let is_done = |flow: &FlowSpec, delivered| flow.bytes == delivered;
+        assert!(outcomes.iter().all(|it| is_done(&it.spec, it.reception.delivered)), "{name}");
+        assert_eq!((simulation.audit(), simulation.is_quiet()), (vec![], true), "{name}");
+        // In any order but without selective repeat, a timeout sends everything again that came early, which is lost in its turn.
+        let last = outcomes.iter().filter_map(|outcome| outcome.reception.finish).max().unwrap();
+        assert!(last < Time::ZERO + Duration::from_ms(60) || name == "in-any-order", "{name}: {last}");
+    }
+}
+
+/// One of four uplinks fails for 2 ms while a flow of 20 MB is on its way, and nobody computes other routes. What goes there is lost, and after that a probe now and
+/// then; it comes again along another path when the receiver asks.
+#[test]
+fn a_flow_leaves_a_path_that_answers_no_more() {
+    let finish = |is_broken: bool, config: MpRdmaConfig| {
+        let mut spec = with(leaf_spine(1, &[100; 4]), config);
+        let at_us = |us| Time::ZERO + Duration::from_us(us);
+        if is_broken {
+            spec.faults = vec![LinkFault { link: 2, down: at_us(100), up: at_us(2100) }];
+        }
+        spec.switch.flow_control = common::no_flow_control();
+        spec.switch.headroom = HeadroomConfig::Egress(EgressConfig { alpha: 0.01 });
+        let (simulation, outcomes) = run(&spec, vec![flow(0, 1, 20_000_000, 0)]);
+        assert_eq!((outcomes[0].reception.delivered, simulation.audit()), (20_000_000, vec![]));
+        assert_eq!(outcomes[0].retransmitted > 0, is_broken);
+        outcomes[0].reception.finish.unwrap().ps() / 1_000_000
+    };
+    let still = MpRdmaConfig { probing: 0.0, ..Default::default() };
+    let whole = finish(false, still.clone());
+    assert!((1728..1745).contains(&whole), "{whole} us");
+    let broken = finish(true, still);
+    assert!(broken < whole + 100, "{broken} us");
+    let probing = finish(true, MpRdmaConfig::default());
+    assert!(probing > broken, "{probing} us");
+}
+
+/// Both packets of a flow are lost: nothing tells but the timer, after 8 ms.
+#[test]
+fn a_lost_tail_is_sent_again_after_the_timeout() {
+    let mut spec = leaf_spine(1, &[100]);
+    let at_us = |us| Time::ZERO + Duration::from_us(us);
+    // On the wire to the leaf.
+    spec.faults = vec![LinkFault { link: 0, down: Time::ZERO + Duration::from_ns(500), up: at_us(1) }];
+    let finish = |recovery| {
+        let (_, outcomes) = run(&NetworkSpec { recovery, ..spec.clone() }, vec![flow(0, 1, 2048, 0)]);
+        assert_eq!(outcomes[0].retransmitted, 2048);
+        outcomes[0].reception.finish.unwrap()
+    };
+    let own = finish(RecoveryConfig::MpRdma(Default::default()));
+    // 8 ms after the first packet has begun; four links of 1 us, four times 1122 B, and the second packet of 1106 B.
+    let way = Duration::from_ps(4 * (1_000_000 + 1122 * 80) + 1106 * 80);
+    assert_eq!(own, Time::ZERO + Duration::from_ms(8) + way);
+    let timeout = Duration::from_us(500);
+    let other = finish(RecoveryConfig::InAnyOrder(InAnyOrderConfig { timeout, ..Default::default() }));
+    assert_eq!(other, Time::ZERO + timeout + way);
+}
+
+/// Hosts with two links, to a leaf each: a flow keeps to the link by which it leaves its host, and spreads over the spines behind it.
+#[test]
+fn a_flow_of_a_host_with_two_links_takes_one_of_them() {
+    let mut spec = network(2, 4);
+    spec.links = [(0, 2), (0, 3), (1, 2), (1, 3)].map(|(host, leaf)| link(host, leaf, 100, 1000)).to_vec();
+    spec.links.extend([(2, 4), (2, 5), (3, 4), (3, 5)].map(|(leaf, spine)| link(leaf, spine, 100, 1000)));
+    let (simulation, outcomes) = run(&with(spec, MpRdmaConfig::default()), vec![flow(0, 1, 1_000_000, 0)]);
+    assert_eq!((outcomes[0].reception.delivered, outcomes[0].retransmitted), (1_000_000, 0));
+    let sent = simulation.node(NodeId(0)).ports().iter().map(|port| port.sent_wire_bytes() > 0);
+    assert_eq!(sent.filter(|has_sent| *has_sent).count(), 1);
+    assert_eq!(simulation.audit(), []);
+}

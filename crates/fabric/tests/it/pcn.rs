@@ -1,0 +1,268 @@
+//! PCN at a switch, by scripts, and in whole networks.
+//!
+//! Links are of 100 Gb/s and 1 us unless said otherwise: a data frame of 1024 B of payload takes 1,106 B or 88.48 ns (the first of a flow 1,122 B or
+//! 89.76 ns) and is charged 1,086 B (1,102 B), an ACK takes 86 B or 6.88 ns, a CNP 98 B or 7.84 ns.
+
+use crate::common::script::Script;
+use crate::common::{flow, link, network, star};
+use backwater_engine::{Bytes, Duration, Rate, Time};
+use backwater_fabric::contract::{
+    CongestionOptions, CongestionPoint, Footprint, Notification, NotificationPoint, Options, ReactionPoint,
+    SenderFacts, Site,
+};
+use backwater_fabric::driver::simulation::Simulation;
+use backwater_fabric::frame::PacketKind;
+use backwater_fabric::ids::Class;
+use backwater_fabric::mechanisms::congestion::CongestionConfig;
+use backwater_fabric::mechanisms::congestion::dcqcn::DcqcnConfig;
+use backwater_fabric::mechanisms::congestion::ecn::EcnConfig;
+use backwater_fabric::mechanisms::congestion::pcn::PcnConfig;
+use backwater_fabric::network::spec::{FlowSpec, NetworkSpec};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
+// -------------------------------------------------------------------------------------------------------------- at a switch
+
+/// A switch with PCN and four hosts. Flows 0 (class 3) and 1 (class 4) come in at port 0 and leave through port 1, flow 2's ACKs as well, in class 3.
+fn script(threshold: u64) -> Script {
+    let mut spec = star(4, 100, 1000);
+    spec.congestion = CongestionConfig::Pcn(PcnConfig { threshold: Some(Bytes(threshold)), ..Default::default() });
+    spec.switch.lossless = vec![Class(3), Class(4)];
+    spec.host.ack_class = Class(3);
+    let mut of_class_4 = flow(0, 1, 100_000, 0);
+    of_class_4.class = Class(4);
+    Script::new(&spec, vec![flow(0, 1, 100_000, 0), of_class_4, flow(1, 0, 100_000, 0)], 4)
+}
+
+/// Packets of a flow arrive at port 0.
+fn arrive(s: &mut Script, at: u64, flow: u32, psns: std::ops::Range<u32>) {
+    psns.for_each(|psn| s.arrive_data(at, 0, flow, psn));
+}
+
+/// The marks of the data packets that leave before `limit`.
+fn marks(s: &mut Script, limit: u64) -> Vec<bool> {
+    std::iter::from_fn(|| s.next_mark(limit)).collect()
+}
+
+/// Four packets have waited, and four come when the gate has opened. What leaves three behind it, 3,258 B, is marked; two, 2,172 B, are not more than
+/// the threshold.
+#[test]
+fn what_has_waited_behind_a_pause_is_not_marked() {
+    let mut s = script(2172);
+    arrive!(s, 0 ps, port 1, pause [3]);
+    arrive(&mut s, 1_000_000, 0, 1..5);
+    arrive!(s, 2_000_000 ps, port 1, resume [3]);
+    arrive(&mut s, 2_000_001, 0, 5..9);
+    assert_eq!(marks(&mut s, 4_000_000), [false, false, false, false, true, false, false, false]);
+    // Behind no PAUSE, the length alone counts; the first of five leaves before the others come.
+    arrive(&mut s, 4_000_000, 0, 9..14);
+    assert_eq!(marks(&mut s, 6_000_000), [false, true, false, false, false]);
+}
+
+/// Three wait, one leaves, and the gate closes again: then one joins the two. What waits when the gate opens is what is left unmarked, no more.
+#[test]
+fn a_gate_that_closes_again_begins_anew() {
+    let mut s = script(0);
+    arrive!(s, 0 ps, port 1, pause [3]);
+    arrive(&mut s, 1_000_000, 0, 1..4);
+    arrive!(s, 2_000_000 ps, port 1, resume [3]);
+    arrive!(s, 2_000_001 ps, port 1, pause [3]);
+    assert_eq!(marks(&mut s, 3_000_000), [false]);
+    arrive(&mut s, 3_000_000, 0, 4..5);
+    arrive!(s, 4_000_000 ps, port 1, resume [3]);
+    arrive(&mut s, 4_000_001, 0, 5..8);
+    assert_eq!(marks(&mut s, 6_000_000), [false, false, false, true, true, false]);
+}
+
+/// Of the queues that one RESUME opens, that of class 4 has the first turn, since class 3 has had the last.
+#[test]
+fn every_queue_that_a_resume_opens_lets_its_packets_go_unmarked() {
+    let mut s = script(0);
+    arrive(&mut s, 0, 0, 1..2);
+    arrive!(s, 1_000_000 ps, port 1, pause [3, 4]);
+    arrive(&mut s, 2_000_000, 0, 2..4);
+    arrive(&mut s, 2_000_000, 1, 1..3);
+    arrive!(s, 3_000_000 ps, port 1, resume [3, 4]);
+    arrive(&mut s, 3_000_001, 0, 4..6);
+    arrive(&mut s, 3_000_001, 1, 3..5);
+    assert_eq!(s.next_mark(2_000_000), Some(false));
+    // By classes in turn: 4, 3, 4, 3, and then what has come later, of which the last of each leaves nothing behind.
+    assert_eq!(marks(&mut s, 5_000_000), [false, false, false, false, true, true, false, false]);
+}
+
+/// An ACK among the data: it counts for what has waited, and is not marked itself, since that would be a CNP.
+#[test]
+fn answers_count_but_are_not_marked() {
+    let mut s = script(0);
+    arrive!(s, 0 ps, port 1, pause [3]);
+    arrive(&mut s, 1_000_000, 0, 1..2);
+    arrive!(s, 1_000_000 ps, port 0, ack of flow 2, expected 1);
+    arrive(&mut s, 1_000_000, 0, 2..3);
+    arrive!(s, 2_000_000 ps, port 1, resume [3]);
+    arrive(&mut s, 2_000_001, 0, 3..6);
+    assert_eq!(marks(&mut s, 4_000_000), [false, false, true, true, false]);
+    arrive(&mut s, 4_000_000, 0, 6..7);
+    arrive!(s, 4_000_000 ps, port 0, ack of flow 2, expected 2);
+    arrive(&mut s, 4_000_000, 0, 7..9);
+    assert_eq!(s.next_mark_of(PacketKind::Ack, 6_000_000), Some(false));
+}
+
+// -------------------------------------------------------------------------------------------------------- in whole networks
+
+/// When CNPs came, in nanoseconds, and the rate that each told.
+type Cnps = Arc<Mutex<Vec<(u64, Option<Rate>)>>>;
+
+/// What receivers and senders have seen.
+#[derive(Clone, Debug, Default)]
+struct Log {
+    /// By the rate of a receiver's link: data packets that have come, and those marked.
+    marks: Arc<Mutex<BTreeMap<Rate, (u64, u64)>>>,
+    /// CNPs that have come, and the rates that they tell.
+    cnps: Cnps,
+}
+
+/// A congestion control that is watched; its senders react, or send at line rate.
+#[derive(Clone, Debug)]
+struct Watched {
+    control: CongestionConfig,
+    reacts: bool,
+    log: Log,
+}
+
+struct Receiver(Box<dyn NotificationPoint>, Rate, Log);
+struct Sender(Box<dyn ReactionPoint>, Log);
+
+impl Options for Watched {}
+
+impl CongestionOptions for Watched {
+    type Point = Box<dyn CongestionPoint>;
+    type Notification = Receiver;
+    type Reaction = Sender;
+
+    fn point(&self, site: &Site<'_>) -> Box<dyn CongestionPoint> {
+        self.control.boxed_point(site)
+    }
+
+    fn notification(&self, line_rate: Rate) -> Receiver {
+        Receiver(self.control.boxed_notification(line_rate), line_rate, self.log.clone())
+    }
+
+    fn reaction(&self, sender: &SenderFacts) -> Sender {
+        let none = CongestionConfig::None(Default::default());
+        let control = if self.reacts { &self.control } else { &none };
+        Sender(control.boxed_reaction(sender), self.log.clone())
+    }
+}
+
+impl Footprint for Receiver {}
+
+impl NotificationPoint for Receiver {
+    fn on_data(&mut self, now: Time, marked: bool, wire_bytes: u64) -> Notification {
+        let mut marks = self.2.marks.lock().unwrap();
+        let (packets, of_them) = marks.entry(self.1).or_default();
+        *packets += 1;
+        *of_them += u64::from(marked);
+        self.0.on_data(now, marked, wire_bytes)
+    }
+}
+
+impl Footprint for Sender {}
+
+impl ReactionPoint for Sender {
+    fn rate(&mut self, now: Time) -> Rate {
+        self.0.rate(now)
+    }
+
+    fn on_cnp(&mut self, now: Time, rate: Option<Rate>) {
+        self.1.cnps.lock().unwrap().push((now.ps(), rate));
+        self.0.on_cnp(now, rate);
+    }
+}
+
+/// Two hosts send to a third from the same instant on, each packet of the one between two of the other's.
+///
+/// At the receiver, one flow's packets are at 2 x 89.76 ns + 2 us, 178.24 ns later (the first of the other is longer), and then every 176.96 ns; the
+/// other's 89.76 ns behind the first, and then every 176.96 ns. The first periods end with packets 50,080.96 ns and 50,079.68 ns from their beginning, in
+/// which the queue has grown to 100 KB for too long to be told of; the second 50,079.68 ns later: 283 packets in 283 x 176.96 ns, 50 Gb/s. The CNP goes
+/// behind the ACK of the last of them: 6.88 ns and, over two links, 2 x 7.84 ns + 2 us.
+#[test]
+fn an_incast_of_two_is_told_its_halves_in_the_second_period() {
+    let log = Log::default();
+    let mut spec = star(3, 100, 1000);
+    let control = CongestionConfig::Pcn(PcnConfig::default());
+    spec.congestion = CongestionConfig::custom(Watched { control, reacts: true, log: log.clone() });
+    let flows = vec![flow(0, 2, FlowSpec::ENDLESS, 0), flow(1, 2, FlowSpec::ENDLESS, 0)];
+    let mut simulation = Simulation::new(spec, flows, 1).unwrap();
+    simulation.run_until(Time::ZERO + Duration::from_us(140), 1);
+    let (first, back) = (2_179_520, 2_022_560);
+    let half = Some(Rate::from_gbps(50));
+    let mut cnps = log.cnps.lock().unwrap().clone();
+    cnps.sort_unstable();
+    let expected = [first + 50_080_960 + 50_079_680 + back, first + 89_760 + 2 * 50_079_680 + back];
+    assert_eq!(cnps, expected.map(|at| (at, half)));
+}
+
+/// Senders h0 and h1 on s0; receivers h2 and h3 on s1, and two more senders, h4 and h5. All but h1 send to h2, which has 100 Gb/s; h1 to h3, which has
+/// 200 Gb/s. The link between the switches has 400 Gb/s: the port to h2 alone is congested, and PAUSEs because of it stop h1's packets as well.
+fn victim_network() -> NetworkSpec {
+    let mut spec = network(6, 2);
+    let at_hosts = [(0, 6, 100), (1, 6, 100), (2, 7, 100), (3, 7, 200), (4, 7, 100), (5, 7, 100)];
+    spec.links = at_hosts.map(|(host, switch, gbps)| link(host, switch, gbps, 1000)).to_vec();
+    spec.links.push(link(6, 7, 400, 1000));
+    spec
+}
+
+/// What is seen in 3 ms.
+#[derive(Debug)]
+struct Seen {
+    /// Share of packets that have come marked: at h2, and at h3.
+    marked: [f64; 2],
+    /// Gb/s of payload that h3 gets.
+    victim: f64,
+    /// PAUSE frames in all, and those of the first millisecond.
+    pauses: [u64; 2],
+}
+
+fn watch(control: CongestionConfig, reacts: bool, buffer: u64) -> Seen {
+    let (log, mut spec) = (Log::default(), victim_network());
+    spec.switch.buffer = Bytes(buffer);
+    spec.congestion = CongestionConfig::custom(Watched { control, reacts, log: log.clone() });
+    let flows = [(0, 2), (4, 2), (5, 2), (1, 3)].map(|(src, dst)| flow(src, dst, FlowSpec::ENDLESS, 0));
+    let mut simulation = Simulation::new(spec, flows.to_vec(), 1).unwrap();
+    simulation.run_until(Time::ZERO + Duration::from_ms(1), 1);
+    let at_first = simulation.totals().pause_frames;
+    simulation.run_until(Time::ZERO + Duration::from_ms(3), 1);
+    let marks = log.marks.lock().unwrap();
+    let share = |gbps| {
+        let (packets, marked) = marks[&Rate::from_gbps(gbps)];
+        marked as f64 / packets as f64
+    };
+    Seen {
+        marked: [100, 200].map(share),
+        victim: simulation.outcomes()[3].reception.delivered as f64 * 8.0 / 3e6,
+        pauses: [simulation.totals().pause_frames, at_first],
+    }
+}
+
+/// The same thresholds, and senders that go on: ECN marks what has waited behind a PAUSE for a port that it does not pass, PCN does not. What passes the
+/// congested port is marked by both.
+#[test]
+fn a_victim_of_pauses_is_not_marked_where_ecn_marks_it() {
+    let pcn = watch(CongestionConfig::Pcn(PcnConfig::default()), false, 16_000_000);
+    let (threshold, rate) = (Bytes(40_000), Some(Rate::from_gbps(40)));
+    let ecn = EcnConfig { kmin: threshold, kmax: threshold, pmax: 1.0, rate };
+    let dcqcn = watch(CongestionConfig::Dcqcn(DcqcnConfig { ecn, ..Default::default() }), false, 16_000_000);
+    assert!(pcn.pauses[0] > 500 && dcqcn.pauses[0] > 500, "{pcn:?} {dcqcn:?}");
+    assert!(pcn.marked[0] > 0.99 && pcn.marked[1] == 0.0, "{pcn:?}");
+    assert!(dcqcn.marked[0] > 0.99 && dcqcn.marked[1] > 0.5, "{dcqcn:?}");
+}
+
+/// The senders that are marked fall to what the congested port gives them: PAUSEs end, and the victim has its link, 92.6 Gb/s of payload.
+#[test]
+fn senders_that_are_told_free_a_victim() {
+    let none = watch(CongestionConfig::None(Default::default()), true, 4_000_000);
+    let pcn = watch(CongestionConfig::Pcn(PcnConfig::default()), true, 4_000_000);
+    assert!(none.pauses[0] > none.pauses[1] * 2 && none.victim < 50.0, "{none:?}");
+    assert!(pcn.pauses[1] > 0 && pcn.pauses[0] == pcn.pauses[1] && pcn.victim > 85.0, "{pcn:?}");
+    assert!(pcn.marked[0] > 0.95 && pcn.marked[1] == 0.0, "{pcn:?}");
+}

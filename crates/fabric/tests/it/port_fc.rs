@@ -1,0 +1,686 @@
+//! PortFC: queues, frames, thresholds, and what holds in BCube networks.
+
+use crate::common;
+use crate::common::script::Script;
+use crate::common::{bcube_of, flow, link, via};
+use backwater_engine::{Bytes, Duration, Rate, Time};
+use backwater_fabric::Simulation;
+use backwater_fabric::contract::note::DropCause;
+use backwater_fabric::contract::{Beside, Findings, FlowControlAccounts, FlowControlFacts, Options, PauseScope};
+use backwater_fabric::driver::trace::{Action, TraceSpec};
+use backwater_fabric::frame::cause::Cause;
+use backwater_fabric::frame::{Control, PacketKind, Protocol, Signal};
+use backwater_fabric::ids::{CLASSES, Class, ClassMask, NodeId, PortId, PortIx, QueueIx};
+use backwater_fabric::mechanisms::congestion::CongestionConfig;
+use backwater_fabric::mechanisms::congestion::none::{NoneConfig, Window};
+use backwater_fabric::mechanisms::flow_control::FlowControlConfig;
+use backwater_fabric::mechanisms::flow_control::port_fc::PortFcConfig;
+use backwater_fabric::mechanisms::headroom::HeadroomConfig;
+use backwater_fabric::mechanisms::headroom::static_threshold::StaticConfig;
+use backwater_fabric::mechanisms::recovery::RecoveryConfig;
+use backwater_fabric::network::fabric::{Fabric, Promise};
+use backwater_fabric::network::spec::{
+    FlowSpec, HostScheduler, LinkFault, NetworkSpec, NodeKind, NodeSpec, SwitchGroup,
+};
+use proptest::prelude::*;
+
+/// BCube(n, k) under PortFC; switches share all of their buffer, whatever it is.
+fn network(n: u32, k: u32, config: PortFcConfig) -> NetworkSpec {
+    let mut spec = bcube_of(n, k, 100, 1000);
+    spec.switch.buffer = Bytes(5_000_000);
+    spec.switch.flow_control = FlowControlConfig::PortFc(config);
+    spec.switch.headroom =
+        HeadroomConfig::Static(StaticConfig { xoff: Bytes(1 << 40), xon: None, headroom: Some(Bytes(0)) });
+    spec
+}
+
+/// Thresholds in bytes for both types: one-hop BDPs are 25 KB.
+fn thresholds(xoff: u32, xon: u32) -> PortFcConfig {
+    PortFcConfig { xoff: f64::from(xoff) / 25e3, xon: f64::from(xon) / 25e3, ..Default::default() }
+}
+
+/// The queues, by the paper's numbers, that a packet of `flow` leaves on its way through BCube(4, 1), the first at its own server.
+fn queues(flow: FlowSpec) -> Vec<QueueIx> {
+    queues_in(network(4, 1, Default::default()), flow)
+}
+
+/// The same in another network.
+fn queues_in(spec: NetworkSpec, flow: FlowSpec) -> Vec<QueueIx> {
+    let mut simulation = Simulation::new(spec, vec![flow], 1).unwrap();
+    simulation.watch_trace(&TraceSpec::ALL);
+    common::drain(&mut simulation);
+    let queue = |action| match action {
+        Action::Sent { frame, .. } => {
+            frame.packet().filter(|packet| packet.kind == PacketKind::Data).map(|packet| packet.queue)
+        }
+        Action::Noted(_) => None,
+    };
+    let sent = simulation.take_trace().into_iter().filter_map(|traced| queue(traced.what));
+    sent.map(|queue| QueueIx::from(queue) - CLASSES as QueueIx).collect()
+}
+
+/// Figure 6 of the paper: servers are 0 to 15, switches 16 to 19 in layer 0 and 20 to 23 in layer 1; switch 19 has servers 12 to 15, switch 23 has
+/// 3, 7, 11 and 15.
+#[test]
+fn packets_are_in_the_queues_of_the_papers_examples() {
+    // At the port of switch 23 to server 15: Q0 to Q2 by the port of switch 19, Q3 for server 15 itself.
+    let at_switch = |src, dst| match dst {
+        15 => queues(via(src, &[23], 15, 1000))[1],
+        _ => queues(via(src, &[23, 15, 19], dst, 1000))[1],
+    };
+    let of_11 = [15, 12, 13, 14].map(|dst| at_switch(11, dst));
+    assert_eq!((of_11, at_switch(3, 14), at_switch(7, 15)), ([3, 0, 1, 2], 2, 3));
+    // At the port of server 15 to switch 19: F1 to F4 go on behind servers 12, 13, 14 and 12; F6 to F8 end there; F9 and F10 only pass.
+    let own = |through: u32, dst| queues(via(15, &[19, through, 8 + through], dst, 1000))[0];
+    assert_eq!([own(12, 0), own(13, 1), own(14, 2), own(12, 4)], [0, 1, 2, 0]);
+    assert_eq!([12, 13, 14].map(|dst| queues(via(15, &[19], dst, 1000))[0]), [3, 4, 5]);
+    assert_eq!([(11, 12), (3, 14)].map(|(src, dst)| queues(via(src, &[23, 15, 19], dst, 1000))[2]), [6, 6]);
+}
+
+/// Server 5 is at port 1 of switch 17 and of switch 21: the ports behind these move up by one.
+#[test]
+fn the_port_by_which_packets_come_has_no_queue() {
+    let own = [4, 6, 7].map(|dst| queues(via(5, &[17], dst, 1000))[0]);
+    let own_on =
+        [(4, 20, 8), (6, 22, 10), (7, 23, 11)].map(|(next, by, dst)| queues(via(5, &[17, next, by], dst, 1000))[0]);
+    assert_eq!((own, own_on), ([3, 4, 5], [0, 1, 2]));
+    assert_eq!([4, 6, 7].map(|dst| queues(via(1, &[21, 5, 17], dst, 1000))[1]), [0, 1, 2]);
+    // By the other port, of layer 1.
+    assert_eq!([1, 9, 13].map(|dst| queues(via(5, &[21], dst, 1000))[0]), [3, 4, 5]);
+    // Who is pinned to go back by that port waits in the first A queue.
+    assert_eq!(queues(via(0, &[16, 1, 16], 2, 1000))[1], 0);
+}
+
+/// BCube(4, 1) with two more hosts: 24 does not relay, and has a link to switch 20 and a faster one to switch 21; 25 relays, and has one to switch 20
+/// alone. There is one queue for all that goes to host 24, which passes nothing on and slows nobody down.
+#[test]
+fn hosts_that_do_not_relay_are_destinations_alone() {
+    let mut spec = network(4, 1, Default::default());
+    spec.switch.buffer = Bytes(1 << 30);
+    spec.nodes.extend([NodeKind::Host, NodeKind::Relay].map(|kind| NodeSpec { name: format!("{kind:?}"), kind }));
+    spec.links.extend([link(24, 20, 100, 1000), link(24, 21, 400, 1000), link(25, 20, 100, 1000)]);
+    assert_eq!(promise(&spec, &[]), (true, String::new()));
+    // At server 0: five queues of the other ports of switch 20 for longer paths, however few links host 25 has, and the fourth for packets that end there.
+    assert_eq!(queues_in(spec.clone(), via(0, &[20], 24, 1000)), [8, 0]);
+    let mut s = Script::new(&spec, vec![], 24);
+    let to_0 = s.fabric.wiring.of(NodeId(20))[0].id;
+    s.arrive_control(0, 0, frame(PAUSE, B, to_0));
+    assert_eq!((told(&mut s, 1_000_000), s.node.flow_control().stopping()), (vec![], vec![]));
+}
+
+/// A packet of six links: 6-hop queues come before those of four, then those of two, then the relay queue; at switches the ports of the lower layer
+/// behind the server come first (BCube(2, 2): one port each).
+#[test]
+fn with_three_layers_there_are_queues_for_each_length_and_layer() {
+    let mut simulation = Simulation::new(network(2, 2, Default::default()), vec![flow(0, 7, 1000, 0)], 1).unwrap();
+    simulation.watch_trace(&TraceSpec::ALL);
+    common::drain(&mut simulation);
+    let layer = |node: NodeId| (node.0 - 8) / 4;
+    let mut seen = Vec::new();
+    for traced in simulation.take_trace() {
+        let (Action::Sent { frame, .. }, Some(port)) = (traced.what, traced.port) else { continue };
+        let Some(packet) = frame.packet().filter(|packet| packet.kind == PacketKind::Data) else { continue };
+        let (wiring, queue) = (&simulation.fabric().wiring, QueueIx::from(packet.queue) - CLASSES as QueueIx);
+        let facts = &wiring.ports[port.0 as usize];
+        // Of a server the layer that it sends to, of a switch its own.
+        let is_switch = simulation.fabric().is_switch(traced.node);
+        seen.push((is_switch, layer(if is_switch { traced.node } else { wiring.peer(facts) }), queue));
+    }
+    let layers: Vec<u32> = seen.iter().map(|(_, layer, _)| *layer).collect();
+    let second = |own: u32, next: u32| {
+        QueueIx::from((0..3).filter(|layer| *layer != own).position(|layer| layer == next) == Some(1))
+    };
+    assert_eq!(
+        seen,
+        [
+            (false, layers[0], 0),
+            (true, layers[0], second(layers[0], layers[2])),
+            (false, layers[2], 3),
+            (true, layers[2], second(layers[2], layers[4])),
+            (false, layers[4], 3),
+            (true, layers[4], 2),
+        ]
+    );
+}
+
+/// Queue counts of section 3.2, the high-priority queue included, which is that of the control class.
+#[test]
+fn ports_have_as_many_queues_as_the_paper_counts() {
+    use backwater_fabric::contract::FlowControl;
+    for (n, k) in (2..=8).map(|n| (n, 1)).chain([(2, 0), (8, 0), (2, 2), (3, 2)]) {
+        let fabric = Fabric::new(network(n, k, Default::default())).unwrap();
+        let count = |node| {
+            let node = backwater_fabric::model::node::Node::new(&fabric, NodeId(node));
+            u32::from(node.flow_control().added_queues().most) + 1
+        };
+        assert_eq!((count(n.pow(k + 1)), count(0)), (k * (n - 1) + 2, (k + 1) * (n - 1) + 2), "BCube({n}, {k})");
+    }
+}
+
+const PAUSE: u16 = 0x40;
+const RESUME: u16 = 0x41;
+const A: u32 = 0;
+const B: u32 = 1;
+
+/// A frame about the queues of a type at a port.
+fn frame(opcode: u16, of: u32, port: PortId) -> Control {
+    let signal = if opcode == PAUSE { Signal::Pause } else { Signal::Resume };
+    Control::Custom { protocol: Protocol::named("port-fc"), opcode, signal, reliable: true, words: [port.0, of, 0] }
+}
+
+/// What a node sends before `limit`, as opcode, type and congested port, with the port through which it leaves; data is left out.
+fn told(s: &mut Script, limit: u64) -> Vec<(u64, PortIx, u16, u32, u32)> {
+    let mut told = Vec::new();
+    while let Some((at, port, control)) = s.next_custom(limit) {
+        let Control::Custom { opcode, words: [congested, of, _], .. } = control else { unreachable!() };
+        told.push((at, port, opcode, of, congested));
+    }
+    told
+}
+
+/// Of a full packet, and of the first of a flow.
+const CHARGE: u32 = 1086;
+/// Time of a frame with 1024 B of payload at 100 Gb/s.
+const FRAME: u64 = 1106 * 80;
+/// Time of a frame of flow control.
+const CONTROL: u64 = 84 * 80;
+
+/// Switch 23 of BCube(4, 1): of five packets for server 15 the first leaves at once; with four in the queue all other servers are told, and again
+/// when two are left.
+#[test]
+fn a_full_queue_of_type_b_pauses_all_other_servers() {
+    let spec = network(4, 1, thresholds(4 * CHARGE, 2 * CHARGE));
+    let mut s = Script::new(&spec, vec![flow(11, 15, 100_000, 0)], 23);
+    let id = s.node.ports()[3].id.0;
+    (1..=4).for_each(|psn| s.arrive_data(0, 2, 0, psn));
+    assert_eq!(told(&mut s, 1), []);
+    s.arrive_data(1, 2, 0, 5);
+    assert_eq!(told(&mut s, 2), [0, 1, 2].map(|port| (1, port, PAUSE, B, id)));
+    // Four left: one leaves at FRAME, the next at twice that.
+    s.arrive_data(2, 2, 0, 6);
+    assert_eq!(told(&mut s, 3 * FRAME), []);
+    assert_eq!(told(&mut s, 3 * FRAME + 1), [0, 1, 2].map(|port| (3 * FRAME, port, RESUME, B, id)));
+}
+
+/// The A queues of a port count together, and apart from its B queue: two for server 12 and two for 13 pause, though a B queue of three does not.
+#[test]
+fn the_queues_of_type_a_count_together_and_apart_from_type_b() {
+    let spec = network(4, 1, thresholds(4 * CHARGE, 2 * CHARGE));
+    let flows = vec![flow(11, 15, 100_000, 0), flow(11, 12, 100_000, 0), flow(11, 13, 100_000, 0)];
+    let mut s = Script::new(&spec, flows, 23);
+    let id = s.node.ports()[3].id.0;
+    (1..=4).for_each(|psn| s.arrive_data(0, 2, 0, psn));
+    [1, 2, 1].into_iter().zip(1..).for_each(|(flow, psn)| s.arrive_data(0, 2, flow, psn));
+    assert_eq!(told(&mut s, 1), []);
+    s.arrive_data(1, 2, 2, 9);
+    assert_eq!(told(&mut s, 2), [0, 1, 2].map(|port| (1, port, PAUSE, A, id)));
+    // Type B is told of on its own, as soon as the frames about type A have left: two flags per port.
+    s.arrive_data(2, 2, 0, 9);
+    assert_eq!(told(&mut s, 10_000), [0, 1, 2].map(|port| (1 + CONTROL, port, PAUSE, B, id)));
+}
+
+/// Thresholds of type B may be set apart; and a BDP may be that of the longest path, of some 8.7 us with 1106 B and ACKs of 86 B.
+#[test]
+fn thresholds_are_bdps_as_configured() {
+    use backwater_fabric::mechanisms::flow_control::port_fc::Bdp;
+    let first_pause_in = |spec: NetworkSpec| {
+        let mut s = Script::new(&spec, vec![flow(11, 15, 10_000_000, 0)], 23);
+        (0..2000).find(|psn| {
+            s.arrive_data(0, 2, 0, psn + 1);
+            !told(&mut s, 1).is_empty()
+        })
+    };
+    let first_pause = |config| first_pause_in(network(4, 1, config));
+    // The first packet leaves at once; the queue is counted with the packet that joins it.
+    let packets = |bytes: u64| Some(bytes.div_ceil(u64::from(CHARGE)) as u32);
+    assert_eq!(first_pause(PortFcConfig::default()), packets(150_000));
+    assert_eq!(
+        first_pause(PortFcConfig { last_xoff: Some(3.0), last_xon: Some(2.0), ..Default::default() }),
+        packets(75_000)
+    );
+    // PAUSEs go over the other links: how long that to server 15 is does not matter.
+    let mut uneven = network(4, 1, Default::default());
+    uneven.links[16 + 15].delay = Duration::from_us(4);
+    assert_eq!(first_pause_in(uneven), packets(150_000));
+    let path = first_pause(PortFcConfig { bdp: Bdp::Path, ..Default::default() });
+    let rtt_bytes = 8 * 12_500 + 4 * (1106 + 86);
+    assert_eq!(path, packets(6 * rtt_bytes));
+}
+
+/// Server 15 of BCube(4, 1) sends to server 12, past 12 to server 0, and to server 13.
+fn server_15() -> (Script, [PortId; 2]) {
+    let flows = vec![via(15, &[19], 12, 1 << 30), via(15, &[19, 12, 20], 0, 1 << 30), via(15, &[19], 13, 1 << 30)];
+    let s = Script::new(&network(4, 1, Default::default()), flows, 15);
+    let exit = |ix: usize| s.fabric.wiring.of(NodeId(19))[ix].id;
+    let exits = [exit(0), exit(1)];
+    (s, exits)
+}
+
+/// Which flows a server sends data of from now until `limit`.
+fn flows_sent(s: &mut Script, limit: u64) -> Vec<u32> {
+    let mut sent: Vec<u32> = std::iter::from_fn(|| s.next_data(limit)).map(|(_, flow, _)| flow).collect();
+    sent.sort_unstable();
+    sent.dedup();
+    sent
+}
+
+#[test]
+fn a_server_stops_its_own_data_for_the_congested_port_alone() {
+    let us = 1_000_000;
+    let (mut s, [to_12, _]) = server_15();
+    assert_eq!(flows_sent(&mut s, us), [0, 1, 2]);
+    // Type A: what passes the next server. Type B: what ends there.
+    s.arrive_control(us, 0, frame(PAUSE, A, to_12));
+    assert_eq!((flows_sent(&mut s, us + 1).len(), flows_sent(&mut s, 2 * us)), (0, vec![0, 2]));
+    s.arrive_control(2 * us, 0, frame(PAUSE, B, to_12));
+    assert_eq!(flows_sent(&mut s, 3 * us), [2]);
+    s.arrive_control(3 * us, 0, frame(RESUME, A, to_12));
+    assert_eq!(flows_sent(&mut s, 4 * us), [1, 2]);
+    s.arrive_control(4 * us, 0, frame(RESUME, B, to_12));
+    assert_eq!(flows_sent(&mut s, 5 * us), [0, 1, 2]);
+}
+
+/// Type B goes out of the other port, as it came; type A ends here. What says nothing new is not repeated.
+#[test]
+fn a_server_passes_on_what_is_about_type_b() {
+    let us = 1_000_000;
+    let (mut s, [to_12, to_13]) = server_15();
+    s.arrive_control(us, 0, frame(PAUSE, A, to_12));
+    s.arrive_control(us, 0, frame(PAUSE, B, to_13));
+    s.arrive_control(us, 0, frame(PAUSE, B, to_13));
+    assert_eq!(told(&mut s, 2 * us), [(us, 1, PAUSE, B, to_13.0)]);
+    s.arrive_control(2 * us, 0, frame(RESUME, A, to_12));
+    s.arrive_control(2 * us, 0, frame(RESUME, B, to_13));
+    assert_eq!(told(&mut s, 3 * us), [(2 * us, 1, RESUME, B, to_13.0)]);
+    assert_eq!(s.counted("relayed_frames"), 2);
+}
+
+/// Switch 23 hears from server 15 that the B queue of the port of switch 19 to server 12 is full: the A queue for that port stops, and no other.
+#[test]
+fn a_switch_stops_the_queue_of_the_congested_port() {
+    let us = 1_000_000;
+    let flows = vec![flow(11, 15, 100_000, 0), flow(11, 12, 100_000, 0), flow(11, 13, 100_000, 0)];
+    let mut s = Script::new(&network(4, 1, Default::default()), flows, 23);
+    let to_12 = s.fabric.wiring.of(NodeId(19))[0].id;
+    s.arrive_control(0, 3, frame(PAUSE, B, to_12));
+    (0..3).for_each(|flow| s.arrive_data(1, 2, flow, 1));
+    assert_eq!(flows_sent(&mut s, us), [0, 2]);
+    s.arrive_control(us, 3, frame(RESUME, B, to_12));
+    assert_eq!(flows_sent(&mut s, 2 * us), [1]);
+}
+
+/// Both ends name alike what is stopped, which audits compare and the search for deadlocks follows: a server by the queue of its own data that it has
+/// closed, and for whom it has passed that on; a switch by the port that is full, and of which the server there is not told.
+#[test]
+fn both_ends_name_alike_what_is_stopped() {
+    let stopped = |s: &Script| -> Vec<_> {
+        s.node.ports().iter().map(|port| s.node.flow_control().stopped(port.ix, port)).collect()
+    };
+    let scope = |of: u32, port| PauseScope::Port(port, of as u8);
+    let (mut s, [to_12, _]) = server_15();
+    s.arrive_control(0, 0, frame(PAUSE, A, to_12));
+    assert_eq!((stopped(&s), s.node.flow_control().leftover()), (vec![vec![scope(A, to_12)], vec![]], None));
+    s.arrive_control(0, 0, frame(PAUSE, B, to_12));
+    let (books, because) = (s.node.flow_control(), scope(B, to_12));
+    assert_eq!(stopped(&s), [vec![scope(A, to_12), because], vec![]]);
+    assert_eq!((books.stopping(), books.leftover().is_some()), (vec![(1, because)], true));
+    assert_eq!([0, 1].map(|port| books.passed_on(port, because)), [vec![], vec![(0, CLASSES as QueueIx + 3)]]);
+
+    let spec = network(4, 1, thresholds(CHARGE, 0));
+    let mut s = Script::new(&spec, vec![flow(11, 15, 100_000, 0)], 23);
+    let to_15 = s.node.ports()[3].id;
+    s.arrive_control(0, 3, frame(PAUSE, B, to_12));
+    (1..=2).for_each(|psn| s.arrive_data(0, 2, 0, psn));
+    assert_eq!(stopped(&s), [vec![], vec![], vec![], vec![because]]);
+    assert_eq!(s.node.flow_control().stopping(), [0, 1, 2].map(|port| (port, scope(B, to_15))));
+}
+
+/// A link that comes back: the switch opens what it had been told by the server, and tells it again what is full; the server does the same, also for the
+/// port behind it.
+#[test]
+fn both_ends_begin_anew_when_a_link_comes_back() {
+    let us = 1_000_000;
+    let spec = network(4, 1, thresholds(2 * CHARGE, CHARGE));
+    let flows = vec![flow(11, 15, 100_000, 0), flow(3, 12, 100_000, 0)];
+    let mut s = Script::new(&spec, flows, 23);
+    let (to_12, to_15) = (s.fabric.wiring.of(NodeId(19))[0].id, s.node.ports()[3].id);
+    s.arrive_control(0, 3, frame(PAUSE, B, to_12));
+    (1..=3).for_each(|psn| s.arrive_data(1, 0, 1, psn));
+    (1..=3).for_each(|psn| s.arrive_data(1, 2, 0, psn));
+    let both = |at, port| [(at, port, PAUSE, A, to_15.0), (at + CONTROL, port, PAUSE, B, to_15.0)];
+    let mut first = told(&mut s, 10_000);
+    first.sort_by_key(|(at, port, ..)| (*port, *at));
+    assert_eq!(first, [0, 1, 2].map(|port| both(1, port)).concat());
+    // Nothing is told to server 15 of the port that leads to it; it goes on with the packets for server 12.
+    s.link_change(20_000, 3, false);
+    s.link_change(20_001, 3, true);
+    assert_eq!(told(&mut s, 20_002), []);
+    s.link_change(20_002, 0, false);
+    s.link_change(20_003, 0, true);
+    assert_eq!(told(&mut s, 30_000), both(20_003, 0));
+    assert_eq!(flows_sent(&mut s, us), [0, 1]);
+
+    let (mut s, [to_12, _]) = server_15();
+    let to_11 = s.fabric.wiring.of(NodeId(23))[2].id;
+    s.arrive_control(0, 0, frame(PAUSE, B, to_12));
+    s.arrive_control(0, 0, frame(PAUSE, A, to_12));
+    s.arrive_control(0, 1, frame(PAUSE, B, to_11));
+    assert_eq!(told(&mut s, us).len(), 2);
+    s.link_change(us, 0, false);
+    s.link_change(2 * us, 0, true);
+    // A packet of its own, the first of its flow, leaves before the frame.
+    let expected = [(2 * us, 1, RESUME, B, to_12.0), (2 * us + FRAME + 16 * 80, 0, PAUSE, B, to_11.0)];
+    assert_eq!(told(&mut s, 2 * us + 2 * FRAME), expected);
+    assert_eq!(flows_sent(&mut s, 3 * us), [0, 1, 2]);
+}
+
+/// The case of figure 5: PortFC does not lock up where PFC does.
+#[test]
+fn two_flows_and_a_burst_go_through() {
+    let spec = network(4, 1, thresholds(30_000, 20_000));
+    let mut simulation = Simulation::new(spec, common::two_flows_and_a_burst(), 1).unwrap();
+    for us in 1..1000 {
+        simulation.run_until(Time::ZERO + Duration::from_us(us), 1);
+        assert_eq!(simulation.find_deadlock(), None);
+    }
+    common::drain(&mut simulation);
+    assert_eq!((simulation.unfinished().len(), simulation.totals().drops, simulation.audit()), (0, [0; 5], vec![]));
+    assert!(simulation.totals().pause_frames > 0);
+}
+
+/// BCube(4, 1) in which switch 16 has no links: its servers are reached by layer 1 alone.
+fn without_switch_16() -> NetworkSpec {
+    let mut spec = network(4, 1, Default::default());
+    spec.links.retain(|link| link.b != NodeId(16));
+    spec
+}
+
+/// Bytes of buffer that the promise needs.
+fn need(spec: &NetworkSpec) -> u64 {
+    let mut tiny = spec.clone();
+    tiny.switch.buffer = Bytes(1);
+    let reason = promise(&tiny, &[]).1;
+    reason
+        .split("hold ")
+        .nth(1)
+        .and_then(|rest| rest.split(' ').next()?.parse().ok())
+        .unwrap_or_else(|| panic!("{reason}"))
+}
+
+/// Whether all switches promise to lose nothing, and the first reason why one does not.
+fn promise(spec: &NetworkSpec, flows: &[FlowSpec]) -> (bool, String) {
+    let mut fabric = Fabric::new(spec.clone()).unwrap();
+    flows.iter().for_each(|flow| fabric.check_flow(flow).unwrap());
+    let mut switches = (0..spec.nodes.len() as u32).map(NodeId).filter(|node| fabric.is_switch(*node));
+    let reason = switches.find_map(|switch| fabric.keeps_promises(switch).err());
+    let mut ports = fabric.wiring.ports.iter().filter(|port| fabric.is_switch(port.node));
+    let is_kept = ports.all(|port| fabric.promise(port.id) == Promise::Lossless);
+    assert_eq!(is_kept, reason.is_none());
+    (is_kept, reason.unwrap_or_default())
+}
+
+#[test]
+fn nothing_is_promised_where_the_papers_argument_does_not_hold() {
+    let spec = network(4, 1, Default::default());
+    assert_eq!(promise(&spec, &[]), (true, String::new()));
+    let mut star = network(8, 0, Default::default());
+    assert!(promise(&star, &[]).0);
+    // Links that fail, and that corrupt frames, where no server relays: PAUSEs are spared, and nothing comes by a detour.
+    star.faults = vec![LinkFault { link: 0, down: Time::from_ps(1), up: Time::from_ps(2) }];
+    star.links.iter_mut().for_each(|link| link.error_rate = 1e-3);
+    assert!(promise(&star, &[]).0);
+    // Three layers; a detour by way of three switches.
+    assert!(promise(&network(2, 2, Default::default()), &[]).1.contains("up to 3 switches"));
+    let detour = via(0, &[16, 1, 21, 5, 17], 4, 1000);
+    assert!(promise(&spec, &[detour]).1.contains("up to 3 switches"));
+    // ACKs in a lossless class, which no PAUSE stops.
+    let mut acks = spec.clone();
+    acks.host.ack_class = Class(3);
+    assert!(promise(&acks, &[]).1.contains("stops no ACKs"));
+    // Servers that let relayed packets wait.
+    let mut fair = spec.clone();
+    fair.host.scheduler = HostScheduler::Fair {};
+    assert!(promise(&fair, &[]).1.contains("do not send first"));
+    // Layer 1 is faster than layer 0: what it brings piles up at the servers.
+    let mut uneven = spec.clone();
+    uneven.links[16..].iter_mut().for_each(|link| link.rate = Rate::from_gbps(400));
+    assert!(promise(&uneven, &[]).1.contains("faster link"));
+    // A buffer that thresholds and what is on its way do not fit into: eight thresholds; twelve pairs of ports, and half as many; a PAUSE waits for eight
+    // others, a frame goes before it, and its receiver finishes one, and three more by way of a server.
+    let mut small = spec.clone();
+    let (hop, way) = (25_000 + 8 * 84 + 2 * 1122, 25_000 + 8 * 84 + 3 * 1122);
+    let bound = 8 * 150_000 + 12 * hop + 6 * (hop + way);
+    small.switch.buffer = Bytes(bound);
+    assert_eq!(promise(&small, &[]), (true, String::new()));
+    // What comes while servers forward needs room as well.
+    let mut later = small.clone();
+    later.host.relay.delay = Duration::from_us(1);
+    assert_eq!((promise(&later, &[]).0, need(&later)), (false, bound + 6 * 12_500));
+    small.switch.buffer = Bytes(bound - 1);
+    assert_eq!(
+        promise(&small, &[]).1,
+        format!("the ports of a switch may come to hold {bound} B in all, and its buffer has {} B", bound - 1)
+    );
+    let endless = PortFcConfig { xoff: 1e6, xon: 0.0, ..Default::default() };
+    assert!(!promise(&network(8, 1, endless), &[]).0);
+    // Links that fail, whether routes change with it or not.
+    let mut faults = spec.clone();
+    faults.faults = vec![LinkFault { link: 0, down: Time::from_ps(1), up: Time::from_ps(2) }];
+    assert!(promise(&faults, &[]).1.contains("links fail"));
+    // Servers that forward more slowly than packets come; a buffer that is not for whatever comes; switches that nobody stops.
+    let mut slow = spec.clone();
+    slow.host.relay.rate = Some(Rate::from_gbps(50));
+    assert!(promise(&slow, &[]).1.contains("as fast as it comes"));
+    let mut divided = spec.clone();
+    divided.switch.headroom = HeadroomConfig::Sih(Default::default());
+    assert!(promise(&divided, &[]).1.contains("share all"));
+    let mut mixed = spec.clone();
+    let flow_control = Some(common::no_flow_control());
+    mixed.groups = vec![SwitchGroup { switches: vec![NodeId(20)], flow_control, headroom: None }];
+    assert!(promise(&mixed, &[]).1.contains("another flow control"));
+    // A switch that has failed at planning: what goes to its servers passes three switches.
+    assert!(promise(&without_switch_16(), &[]).1.contains("up to 3 switches"));
+    // Two links that have failed in BCube(3, 1), those of server 0 to switch 9 and of server 1 to switch 13: the longest ways are between single servers.
+    let mut two_links = network(3, 1, Default::default());
+    two_links.links.retain(|link| ![(0, 9), (1, 13)].contains(&(link.a.0, link.b.0)));
+    assert!(promise(&two_links, &[]).1.contains("up to 4 switches"));
+}
+
+/// A port may be resumed where it is paused, and no later; servers may not be linked to each other.
+#[test]
+fn thresholds_may_be_equal_and_servers_have_links_to_switches_only() {
+    let is_sound = |xon| {
+        let beside = Beside {
+            mtu: Bytes(1024),
+            ack_every: 1,
+            lossless: ClassMask::default(),
+            flow_control: ("port-fc", FlowControlFacts::default()),
+            congestion: "none",
+            load_balance: "ecmp",
+            recovery: "irn",
+        };
+        let mut findings = Findings::default();
+        PortFcConfig { xoff: 6.0, xon, ..Default::default() }.check(&beside, &mut findings);
+        findings.into_vec().is_empty()
+    };
+    assert_eq!([4.0, 6.0, 6.1, -1.0].map(is_sound), [true, true, false, false]);
+    let mut direct = network(4, 1, Default::default());
+    direct.links.push(link(0, 5, 100, 1000));
+    let refused = Fabric::new(direct).unwrap_err();
+    assert!(refused.iter().any(|error| error.to_string().contains("some are linked to each other")), "{refused:?}");
+}
+
+/// A network, its flows, and for how long to run it at least.
+fn cases() -> impl Strategy<Value = (NetworkSpec, Vec<FlowSpec>)> {
+    let shape = (2u32..=8, 0u32..=1);
+    let config = (1.0f64..8.0, 0.0f64..1.0, prop::option::of((1.0f64..8.0, 0.0f64..1.0)));
+    let spec = (shape, config, 0u64..2000, any::<u64>(), 0usize..3);
+    let spec = spec.prop_map(|((n, k), (xoff, xon, last), relay_ns, seed, congestion)| {
+        let (last_xoff, last_xon) = last.map(|(off, on)| (off, off * on)).unzip();
+        let config = PortFcConfig { xoff, xon: xoff * xon, last_xoff, last_xon, ..Default::default() };
+        let mut spec = network(n, k, config);
+        spec.host.relay.delay = Duration::from_ns(relay_ns);
+        spec.switch.buffer = Bytes(need(&spec));
+        spec.congestion = [
+            CongestionConfig::None(Default::default()),
+            CongestionConfig::Dcqcn(Default::default()),
+            CongestionConfig::None(NoneConfig { window: Some(Window::Bdp) }),
+        ][congestion]
+            .clone();
+        NetworkSpec { seed, ..spec }
+    });
+    spec.prop_flat_map(|spec| {
+        let hosts = spec.nodes.iter().filter(|node| node.kind.has_endpoint()).count() as u32;
+        let incast = (0..hosts, 1..hosts, 10_000u64..300_000, 0u64..50_000);
+        let other = (0..hosts, 1..hosts, 1u64..200_000, 0u64..100_000);
+        let flows = (prop::collection::vec(incast, 0..4), prop::collection::vec(other, 1..60));
+        (Just(spec), flows).prop_map(move |(spec, (incasts, others))| {
+            let of_incast = |(dst, degree, bytes, start): (u32, u32, u64, u64)| {
+                (1..=degree).map(move |ahead| flow((dst + ahead) % hosts, dst, bytes, start))
+            };
+            let others =
+                others.into_iter().map(|(src, ahead, bytes, start)| flow(src, (src + ahead) % hosts, bytes, start));
+            let mut flows: Vec<FlowSpec> = incasts.into_iter().flat_map(of_incast).chain(others).collect();
+            flows.sort_by_key(|flow| flow.start);
+            (spec, flows)
+        })
+    })
+}
+
+proptest! {
+    #![proptest_config(common::cases(100))]
+
+    /// On shortest paths in BCubes of up to two layers, with no more buffer than that takes, nothing is lost, nothing waits for itself, no PAUSE has crossed more than three links, everything
+    /// arrives in order, once, and all gates are open in the end.
+    #[test]
+    fn bcubes_lose_nothing_and_never_lock_up((spec, flows) in cases(), shards in 1usize..4) {
+        let sizes: Vec<u64> = flows.iter().map(|flow| flow.bytes).collect();
+        let (alone, _) = common::run(&spec, flows.clone());
+        let mut simulation = Simulation::new(spec, flows, shards).unwrap();
+        let switch = simulation.fabric().wiring.ports.iter().find(|port| simulation.fabric().is_switch(port.node));
+        prop_assert_eq!(simulation.fabric().promise(switch.unwrap().id), Promise::Lossless);
+        for step in 1..20 {
+            simulation.run_until(Time::ZERO + Duration::from_us(10 * step), 1);
+            prop_assert_eq!(simulation.find_deadlock(), None);
+        }
+        common::drain(&mut simulation);
+        prop_assert_eq!((simulation.totals().drops, simulation.violations()), ([0; 5], vec![]));
+        prop_assert_eq!((simulation.unfinished(), simulation.find_deadlock()), (vec![], None));
+        for (outcome, bytes) in simulation.outcomes().iter().zip(sizes) {
+            prop_assert_eq!((outcome.reception.delivered, outcome.retransmitted), (bytes, 0));
+        }
+        prop_assert!(simulation.is_quiet());
+        prop_assert_eq!((simulation.audit(), simulation.fingerprint()), (vec![], alone.fingerprint()));
+        for pause in simulation.take_pauses() {
+            prop_assert!((1..=3).contains(&pause.closure.cause.hops), "{pause:?}");
+        }
+    }
+}
+
+/// An incast into server 5 of BCube(4, 1) fills its B queues; packets that pass servers to it wait in A queues of switches until these are full, and
+/// then at their own servers: pauses have crossed one, two and three links. Those of two have been passed on by servers.
+#[test]
+fn a_pause_crosses_three_links_at_most() {
+    let spec = network(4, 1, thresholds(30_000, 20_000));
+    let incast = (0..16).filter(|src| *src != 5).map(|src| flow(src, 5, 1_000_000, 0)).collect();
+    let mut simulation = Simulation::new(spec, incast, 1).unwrap();
+    common::drain(&mut simulation);
+    let pauses = simulation.take_pauses();
+    let fabric = simulation.fabric();
+    let mut seen = std::collections::BTreeSet::new();
+    for pause in &pauses {
+        let (facts, Cause { root, via, parent, hops, .. }) =
+            (&fabric.wiring.ports[pause.port.0 as usize], pause.closure.cause);
+        seen.insert((hops, fabric.is_switch(facts.node)));
+        // Port 1 of switch 17 and of switch 21 lead to server 5; ports to other servers are full for themselves, and no PAUSE goes far because of them.
+        let is_last = |switch: u32| fabric.wiring.of(NodeId(switch))[1].id == root;
+        assert!(hops == 1 || is_last(17) || is_last(21));
+        let parent = parent.map(|parent| (via.unwrap(), parent.queue, parent.since));
+        let found = |key| pauses.iter().find(|other| (other.port, other.queue, other.closure.from) == key);
+        // The parent has crossed one link less; one that is empty is the first.
+        assert_eq!(parent.map_or(0, |key| found(key).unwrap().closure.cause.hops) + 1, hops);
+    }
+    assert_eq!(Vec::from_iter(seen), [(1, false), (2, true), (3, false)]);
+}
+
+/// What passes three switches, by servers that share the port of the second, and what else goes to the same server: where packets are lost.
+fn lost_behind_three_switches(spec: NetworkSpec, paths: &[(u32, [u32; 5])], beside: &[u32], second: u32) {
+    let last = |path: &[u32; 5]| path[4];
+    let passing = paths.iter().map(|(src, path)| via(*src, path, 0, 4_000_000));
+    let own = beside.iter().map(|src| via(*src, &[last(&paths[0].1)], 0, 16_000_000));
+    let (simulation, outcomes) = common::run(&spec, passing.chain(own).collect());
+    let drops = simulation.totals().drops[DropCause::Headroom as usize];
+    let at_second = simulation.node(NodeId(second)).losses().frames[DropCause::Headroom as usize];
+    assert!(drops > 0);
+    assert_eq!((at_second, simulation.totals().unpromised_drops, simulation.violations()), (drops, drops, vec![]));
+    assert!(outcomes.iter().all(|outcome| outcome.reception.delivered == outcome.spec.bytes));
+}
+
+/// In BCube(3, 2), packets for server 0 come to switch 39 by servers 12 and 15 and leave it for server 9: the A queue there is fed at twice the rate of a link, and
+/// told to stop for half of the time, and nobody stops the switches before. The analysis names the queue.
+#[test]
+fn with_three_layers_packets_are_lost_at_the_second_switch() {
+    let paths =
+        [(13, 31, 12), (14, 31, 12), (16, 32, 15), (17, 32, 15)].map(|(src, by, relay)| (src, [by, relay, 39, 9, 45]));
+    lost_behind_three_switches(network(3, 2, Default::default()), &paths, &[18], 39);
+}
+
+/// The same in BCube(4, 1) on a detour: to server 0 by way of layer 0, 1 and 0, as if its link to layer 1 had failed.
+#[test]
+fn on_detours_packets_are_lost_at_the_second_switch() {
+    let paths = [(4, 17, 5), (6, 17, 5), (8, 18, 9), (10, 18, 9)].map(|(src, by, relay)| (src, [by, relay, 21, 1, 16]));
+    lost_behind_three_switches(network(4, 1, Default::default()), &paths, &[2], 21);
+}
+
+/// A link fails for good, and routes go round it: what a server had heard by it is withdrawn, so that nothing waits for a port that no packet comes to any more.
+#[test]
+fn what_was_heard_by_a_link_that_is_gone_is_withdrawn() {
+    let us = 1_000_000;
+    let mut spec = network(4, 1, Default::default());
+    spec.reconvergence = Some(Duration::from_us(5));
+    spec.faults = vec![LinkFault { link: 15, down: Time::from_ps(us), up: Time::NEVER }];
+    spec.recovery = RecoveryConfig::Irn(Default::default());
+    // Server 15's link to switch 19, behind which server 12 gets more than its port carries.
+    let incast = [13, 14, 15].map(|src| flow(src, 12, 4_000_000, 0)).into_iter();
+    let passing = [3, 7, 11].map(|src| via(src, &[23, 15, 19], 12, 4_000_000)).into_iter();
+    spec.faults[0].down = Time::ZERO + Duration::from_us(100);
+    let (simulation, _) = common::run(&spec, incast.chain(passing).collect());
+    let closed = |node: u32| {
+        simulation.node(NodeId(node)).ports().iter().map(|port| port.closed_queues().count()).sum::<usize>()
+    };
+    assert_eq!((closed(15), closed(23), simulation.audit()), (0, 0, vec![]));
+}
+
+/// Links of a server fail, one after the other, and come back while an incast goes on; with routes computed anew, and without.
+#[test]
+fn nothing_is_left_over_where_links_fail() {
+    let at_us = |us| Time::ZERO + Duration::from_us(us);
+    for reconvergence in [None, Some(Duration::from_us(40))] {
+        // Server 1's link to switch 16, and to switch 21; the first of switch 22.
+        for link in [1, 17, 18] {
+            let mut spec = network(4, 1, thresholds(30_000, 20_000));
+            spec.faults = vec![LinkFault { link, down: at_us(60), up: at_us(2_000) }];
+            spec.reconvergence = reconvergence;
+            spec.recovery = RecoveryConfig::Irn(Default::default());
+            let incast = (0..16).filter(|src| *src != 5).map(|src| flow(src, 5, 400_000, 0));
+            let back = (0..16).filter(|dst| *dst != 1).map(|dst| flow(1, dst, 100_000, 50_000));
+            let (simulation, outcomes) = common::run(&spec, incast.chain(back).collect());
+            let delivered = outcomes.iter().all(|outcome| outcome.reception.delivered == outcome.spec.bytes);
+            assert_eq!((delivered, simulation.audit(), simulation.is_quiet()), (true, vec![], true), "link {link}");
+            assert!(simulation.totals().drops[DropCause::LinkDown as usize] > 0, "link {link}");
+        }
+    }
+}
+
+/// A server's own data takes half of its port, and what it relays piles up: with thresholds of the switches far below, all of it finds room.
+#[test]
+fn a_server_without_thresholds_of_its_own_holds_whatever_comes() {
+    let mut spec = network(4, 1, Default::default());
+    spec.host.scheduler = HostScheduler::Fair {};
+    spec.switch.buffer = Bytes(1 << 30);
+    spec.switch.headroom = HeadroomConfig::Static(StaticConfig { xoff: Bytes(1 << 20), ..Default::default() });
+    let flows = vec![via(0, &[16, 1, 21], 5, 8_000_000), via(1, &[21], 9, 8_000_000)];
+    let (simulation, _) = common::run(&spec, flows);
+    assert!(simulation.node(NodeId(1)).pipeline().unwrap().occupancy().peak > 3_000_000);
+    assert_eq!((simulation.totals().drops, simulation.audit()), ([0; 5], vec![]));
+}

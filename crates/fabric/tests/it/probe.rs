@@ -1,0 +1,90 @@
+//! The probe of ingress queues agrees with what the switches themselves count, and does not depend on shards.
+
+use crate::common;
+use crate::common::random::{Case, lossless, under_dsh};
+use crate::common::{drain, flow, star};
+use backwater_engine::{Bytes, Duration, Time};
+use backwater_fabric::Simulation;
+use backwater_fabric::ids::{Class, NodeId};
+use backwater_fabric::mechanisms::headroom::HeadroomConfig;
+use backwater_fabric::mechanisms::headroom::sih::SihConfig;
+use backwater_fabric::model::probe::{HeadroomPeak, Stop};
+use backwater_fabric::network::spec::{LinkFault, NetworkSpec};
+use proptest::prelude::*;
+use std::collections::BTreeMap;
+
+fn watched(case: &Case, shards: usize) -> (Simulation, Vec<Stop>, Vec<HeadroomPeak>) {
+    let mut simulation = Simulation::new(case.spec.clone(), case.flows.clone(), shards).unwrap();
+    simulation.watch_ingress();
+    drain(&mut simulation);
+    let (stops, peaks) = simulation.take_ingress();
+    (simulation, stops, peaks)
+}
+
+fn check(case: &Case) -> Result<(), TestCaseError> {
+    let (simulation, stops, peaks) = watched(case, 1);
+    // On a slow link the time in which packets are counted may go on when all is done.
+    let open = simulation.open_stops();
+    prop_assert!(open.iter().all(|stop| stop.to < Time::NEVER));
+    // The most of all stops of a queue is the most that it has used; under DSH, that its port has used of its insurance.
+    let is_dsh = matches!(case.spec.switch.headroom, HeadroomConfig::Dsh(_));
+    let mut most: BTreeMap<_, u64> = BTreeMap::new();
+    for stop in stops.iter().chain(&open) {
+        let facts = &simulation.fabric().wiring.ports[stop.port.0 as usize];
+        let peak = simulation.node(facts.node).pipeline().unwrap().peak_headroom(facts.ix, stop.class);
+        prop_assert!(stop.headroom <= peak && stop.from <= stop.to);
+        prop_assert!(stop.stopped_at_port >= 1 && stop.stopped_at_switch >= stop.stopped_at_port);
+        let rate = stop.window.ps() as f64 * facts.rate.bps() as f64 / 8e12;
+        prop_assert!(stop.arrived as f64 <= rate + 10_000.0, "more than the link carries");
+        let most = most.entry((stop.port, if is_dsh { Class::CONTROL } else { stop.class })).or_default();
+        *most = stop.headroom.max(*most);
+    }
+    for ((port, class), most) in most {
+        let facts = &simulation.fabric().wiring.ports[port.0 as usize];
+        prop_assert_eq!(most, simulation.node(facts.node).pipeline().unwrap().peak_headroom(facts.ix, class));
+    }
+    prop_assert!(peaks.iter().all(|peak| peak.headroom > 0 && simulation.fabric().is_switch(peak.node)));
+    // A queue that uses headroom has stopped its upstream.
+    prop_assert!(peaks.is_empty() || !stops.is_empty() || !open.is_empty());
+    let (_, same_stops, same_peaks) = watched(case, 3);
+    prop_assert_eq!((stops, peaks), (same_stops, same_peaks));
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(common::cases(100))]
+
+    #[test]
+    fn stops_are_what_the_switches_count(case in lossless()) {
+        check(&case)?;
+    }
+
+    #[test]
+    fn stops_are_what_the_switches_count_under_dsh(case in under_dsh()) {
+        check(&case)?;
+    }
+}
+
+/// One sender at line rate, a receiver whose link is down, 20,000 B to share with alpha 1: the queue is full at 10,000 B, and all that is under
+/// way comes to lie in its headroom.
+#[test]
+fn a_stop_tells_what_came_and_what_left() {
+    let mut spec: NetworkSpec = star(3, 100, 1000);
+    let config = SihConfig { alpha: 1.0, private: Bytes(0), ..Default::default() };
+    spec.switch.headroom = HeadroomConfig::Sih(config);
+    spec.switch.buffer = Bytes(common::random::reserved(&spec) + 20_000);
+    let up = Time::ZERO + Duration::from_us(100);
+    spec.faults = vec![LinkFault { link: 2, down: Time::ZERO, up }];
+    let case = Case { spec, flows: vec![flow(0, 2, 100_000, 0)] };
+    let (simulation, stops, peaks) = watched(&case, 1);
+    let switch = NodeId(3);
+    let peak = simulation.node(switch).pipeline().unwrap().peak_headroom(0, case.flows[0].class);
+    let first = stops[0];
+    assert_eq!((first.headroom, first.departed, first.stopped_at_port, first.stopped_at_switch), (peak, 0, 1, 1));
+    // The tenth packet crosses the threshold and is the first in headroom: the PAUSE is made when it is already there.
+    assert_eq!(first.arrived + 1086, peak);
+    assert!(first.from < up && first.to > up);
+    // 2 x 1 us and two full frames of 1102 B.
+    assert_eq!(first.window, Duration::from_ps(2_176_320));
+    assert_eq!(peaks[0].headroom, peak);
+}

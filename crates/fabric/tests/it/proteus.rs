@@ -1,0 +1,330 @@
+//! Proteus at a switch and in a network: paths that are stopped, probes, what packets carry, which path is the best, what is measured.
+//!
+//! Hosts 0 to 3 on leaf 8, 4 to 7 on leaf 9, spines 10 and 11, links of 100 Gb/s and 1 us. At a leaf ports 0 to 3 lead to hosts, 4 and 5 to the spines.
+
+use crate::common;
+use crate::common::script::Script;
+use crate::common::{flow, link, network};
+use backwater_engine::{Duration, Time};
+use backwater_fabric::contract::{Held, PathState};
+use backwater_fabric::driver::simulation::Simulation;
+use backwater_fabric::frame::Protocol;
+use backwater_fabric::frame::record::PathHeader;
+use backwater_fabric::ids::{Class, NodeId, PortIx};
+use backwater_fabric::mechanisms::load_balance::LoadBalanceConfig;
+use backwater_fabric::mechanisms::load_balance::proteus::ProteusConfig;
+use backwater_fabric::mechanisms::recovery::RecoveryConfig;
+use backwater_fabric::network::spec::{FlowSpec, NetworkSpec};
+
+fn leaf_spine(config: ProteusConfig) -> NetworkSpec {
+    let mut spec = network(8, 4);
+    spec.links = (0..8).map(|host| link(host, 8 + host / 4, 100, 1000)).collect();
+    spec.links.extend([(8, 10), (8, 11), (9, 10), (9, 11)].map(|(leaf, spine)| link(leaf, spine, 100, 1000)));
+    spec.load_balance = LoadBalanceConfig::Proteus(config);
+    spec.recovery = RecoveryConfig::InAnyOrder(Default::default());
+    spec
+}
+
+const US: u64 = 1_000_000;
+
+/// The uplink that packet `psn` of flow 0, which comes to leaf 8 at `us`, takes before `until`; `None` if it waits.
+fn uplink(leaf: &mut Script, us: u64, psn: u32, until: u64) -> Option<PortIx> {
+    leaf.arrive_data(us * US, 0, 0, psn);
+    leaf.next_data(until * US).map(|(port, ..)| port)
+}
+
+/// A packet that would wait behind a PAUSE stays if nothing waits in front of it: the queue drains no later than the other path is. The next one leaves, and overtakes it. Within a
+/// round trip the flow does not leave again; after it, it does.
+#[test]
+fn a_flow_leaves_a_path_that_is_stopped_in_front_of_it() {
+    let spec = leaf_spine(ProteusConfig { move_interval: Some(Duration::from_us(20)), ..Default::default() });
+    let mut leaf = Script::new(&spec, vec![flow(0, 4, 1 << 20, 0)], 8);
+    let first = uplink(&mut leaf, 1, 0, 2).unwrap();
+    let other = 9 - first;
+    leaf.arrive_pfc(2 * US, first, &[3], u16::MAX);
+    assert_eq!(uplink(&mut leaf, 3, 1, 4), None);
+    assert_eq!(uplink(&mut leaf, 4, 2, 5), Some(other));
+    assert_eq!(leaf.counted("reroutes"), 1);
+    assert_eq!(uplink(&mut leaf, 5, 3, 6), Some(other));
+    // The other one is stopped as well: too soon to move again.
+    leaf.arrive_pfc(6 * US, other, &[3], u16::MAX);
+    leaf.arrive_pfc(7 * US, first, &[3], 0);
+    assert_eq!(leaf.next_data(8 * US), Some((first, 0, 1)));
+    assert_eq!(uplink(&mut leaf, 8, 4, 9), None);
+    assert_eq!(uplink(&mut leaf, 9, 5, 10), None);
+    assert_eq!(uplink(&mut leaf, 25, 6, 26), Some(first));
+}
+
+/// A stopped uplink is left out of all choices until it may send again.
+#[test]
+fn a_stopped_uplink_is_out_for_new_flows() {
+    let flows: Vec<FlowSpec> = (0..40).map(|_| flow(0, 4, 1 << 20, 0)).collect();
+    let mut leaf = Script::new(&leaf_spine(ProteusConfig::default()), flows, 8);
+    let first = uplink(&mut leaf, 1, 0, 2).unwrap();
+    leaf.arrive_pfc(2 * US, first, &[3], u16::MAX);
+    uplink(&mut leaf, 3, 1, 4);
+    assert_eq!(uplink(&mut leaf, 4, 2, 5), Some(9 - first));
+    let new = |leaf: &mut Script, flow: u32| {
+        let at = u64::from(flow) * 5 * US;
+        leaf.arrive_data(at, 0, flow, 0);
+        leaf.next_data(at + US).map(|(port, ..)| port)
+    };
+    assert!((1..20).all(|flow| new(&mut leaf, flow) == Some(9 - first)));
+    leaf.arrive_pfc(97 * US, first, &[3], 0);
+    assert_eq!(leaf.next_data(98 * US), Some((first, 0, 1)));
+    assert!((20..40).any(|flow| new(&mut leaf, flow) == Some(first)));
+}
+
+/// Of two paths that are equal before, flows take the one that has not just been chosen: it counts as 1 us longer.
+#[test]
+fn a_path_that_was_chosen_counts_as_longer() {
+    for (burden, both) in [(Duration::from_us(1), true), (Duration::ZERO, false)] {
+        let taken: Vec<bool> = (1..30)
+            .map(|seed| {
+                let mut spec = leaf_spine(ProteusConfig { burden, ..Default::default() });
+                spec.seed = seed;
+                let mut leaf = Script::new(&spec, vec![flow(0, 4, 1 << 20, 0), flow(1, 5, 1 << 20, 0)], 8);
+                leaf.arrive_data(US, 0, 0, 0);
+                leaf.arrive_data(US, 1, 1, 0);
+                let mut next = || leaf.next_data(2 * US).unwrap().0;
+                next() != next()
+            })
+            .collect();
+        assert_eq!(taken.iter().all(|differ| *differ), both, "{taken:?}");
+    }
+}
+
+/// Every 10 us a probe goes along each path to the edges that flows go to, in their class, and ends there; when flows are gone, so are probes.
+#[test]
+fn paths_are_probed_as_long_as_flows_take_them() {
+    let config = ProteusConfig {
+        probe_period: Some(Duration::from_us(10)),
+        flow_timeout: Duration::from_us(25),
+        ..Default::default()
+    };
+    let mut leaf = Script::new(&leaf_spine(config), vec![flow(0, 4, 1 << 20, 0)], 8);
+    leaf.arrive_data(US, 0, 0, 0);
+    let sent: Vec<_> =
+        std::iter::from_fn(|| leaf.next_notice(1000 * US)).map(|(at, port, ..)| (at / US, port)).collect();
+    assert_eq!(sent, [(11, 4), (11, 5), (21, 4), (21, 5)]);
+    assert_eq!(leaf.counted("probes"), 4);
+}
+
+/// Probes go in the class of the last packet to their edge: at 11 us that of flow 1, and at 21 us that of flow 0, whose second packet comes at 12 us.
+#[test]
+fn probes_go_in_the_class_of_the_last_packet() {
+    let config = ProteusConfig { probe_period: Some(Duration::from_us(10)), ..Default::default() };
+    let flows = vec![flow(0, 4, 1 << 20, 0), FlowSpec { class: Class(5), ..flow(1, 5, 1 << 20, 0) }];
+    let mut leaf = Script::new(&leaf_spine(config), flows, 8);
+    leaf.arrive_data(US, 0, 0, 0);
+    leaf.arrive_data(2 * US, 1, 1, 0);
+    leaf.arrive_data(12 * US, 0, 0, 1);
+    let sent: Vec<_> = std::iter::from_fn(|| leaf.next_notice_class(22 * US))
+        .map(|(at, port, class)| (at / US, port, class))
+        .collect();
+    assert_eq!(sent, [(11, 4, 5), (11, 5, 5), (21, 4, 3), (21, 5, 3)]);
+}
+
+// -------------------------------------------------------------------------------------------------------- what packets carry
+
+/// What a header says of a path: when a packet was there or how long it has waited, in ps, and how busy links were.
+fn half(path: u32, ps: u64, busy: u8) -> [u32; 3] {
+    [path | 1 << 31, ps as u32, ((ps >> 32) as u32) << 8 | u32::from(busy)]
+}
+
+/// The header of a packet that comes from this leaf: a stamp, and a report.
+fn header(from: u32, [a, b, c]: [u32; 3], [d, e, f]: [u32; 3]) -> PathHeader {
+    [from, a, b, c, d, e, f]
+}
+
+const NOTHING: [u32; 3] = [0; 3];
+
+/// Two packets with stamps for path 1 have come from leaf 9, after 1 us and after 6: the report is of 5 us. The packet that takes it along to leaf 9 is the first on its path, so that it is stamped as
+/// well, unless there are probes.
+#[test]
+fn a_packet_carries_a_stamp_and_a_report() {
+    for probe_period in [None, Some(Duration::from_us(100))] {
+        let spec = leaf_spine(ProteusConfig { probe_period, ..Default::default() });
+        let mut leaf = Script::new(&spec, vec![flow(0, 4, 1 << 20, 0), flow(4, 0, 1 << 20, 0)], 8);
+        leaf.arrive_data_with(US, 4, 1, 1, header(9, half(1, 0, 10), NOTHING));
+        assert!(leaf.next_data(2 * US).is_some());
+        leaf.arrive_data_with(7 * US, 4, 1, 2, header(9, half(1, US, 77), NOTHING));
+        assert!(leaf.next_data(8 * US).is_some());
+        leaf.arrive_data(8 * US, 0, 0, 0);
+        let (port, written) = leaf.next_path_header(9 * US).unwrap();
+        let stamp = if probe_period.is_none() { half(u32::from(port) - 4, 8 * US, 0) } else { NOTHING };
+        assert_eq!(written, Some(header(8, stamp, half(1, 5 * US, 77))));
+    }
+}
+
+/// A probe cannot carry a route with a port above 255: packets are stamped there. Hosts 0 to 255 on leaf 260, 256 to 259 on leaf 261.
+#[test]
+fn paths_that_cannot_be_probed_are_measured_with_packets() {
+    let config = ProteusConfig { probe_period: Some(Duration::from_us(10)), ..Default::default() };
+    let mut spec = NetworkSpec { links: Vec::new(), ..leaf_spine(config) };
+    spec.nodes = network(260, 4).nodes;
+    spec.links = (0..260).map(|host| link(host, 260 + host / 256, 100, 1000)).collect();
+    spec.links
+        .extend([(260, 262), (260, 263), (261, 262), (261, 263)].map(|(leaf, spine)| link(leaf, spine, 100, 1000)));
+    let mut leaf = Script::new(&spec, vec![flow(0, 256, 1 << 20, 0)], 260);
+    leaf.arrive_data(US, 0, 0, 0);
+    let (port, written) = leaf.next_path_header(2 * US).unwrap();
+    assert_eq!(written, Some(header(260, half(u32::from(port) - 256, US, 0), NOTHING)));
+    assert!(leaf.next_notice(100 * US).is_none());
+    assert_eq!(leaf.counted("probes"), 0);
+}
+
+/// A metric of 256 is 12,500 B within 1 us, so that a packet of 1,106 B at a spine whose link was idle counts as 22, and a notice of 84 B behind it, 1,190 B in all, as 24. A stamp and a probe that have
+/// met a busier link keep what they say.
+#[test]
+fn the_busiest_link_counts() {
+    let config = ProteusConfig { dre_period: Duration::from_us(1), alpha: 1.0, ..Default::default() };
+    let mut spine = Script::new(&leaf_spine(config), vec![flow(0, 4, 1 << 20, 0), flow(4, 0, 1 << 20, 0)], 10);
+    for (nth, busy, [stamp, probe]) in [(1, 0, [22, 24]), (2, 23, [23, 24]), (3, 200, [200, 200])] {
+        spine.arrive_data_with(nth * US, 0, 0, 1, header(8, half(1, 0, busy), NOTHING));
+        assert_eq!(spine.next_path_header(nth * US + 1), Some((1, Some(header(8, half(1, 0, stamp), NOTHING)))));
+        // One for host 4.
+        spine.arrive_notice(nth * US + US / 2, 0, 1, Protocol::named("proteus"), [u32::from(busy) << 24 | 1, 8, 0, 0]);
+        let (_, port, _, word) = spine.next_notice(nth * US + US / 2 + 1).unwrap();
+        assert_eq!((port, word), (1, u32::from(probe) << 24 | 1));
+    }
+}
+
+// ---------------------------------------------------------------------------------------------------- which path is the best
+
+/// What is heard stays, and choices add nothing.
+fn steady(config: ProteusConfig) -> ProteusConfig {
+    ProteusConfig { delay_aging: Some(Duration::from_ms(100)), burden: Duration::ZERO, ..config }
+}
+
+/// The leaf, to which flows of host 0 go; the first packet of flow 0 has left through the uplink that is given back.
+fn begun(spec: &NetworkSpec, flows: usize) -> (Script, PortIx) {
+    let mut leaf = Script::new(spec, vec![flow(0, 4, 1 << 20, 0); flows], 8);
+    let first = uplink(&mut leaf, 1, 0, 2).unwrap();
+    (leaf, first)
+}
+
+/// At `at`, an ACK of flow 0 says of the path through `port` how long a packet has waited there, in ps, and how busy its links were.
+fn hear(leaf: &mut Script, at: u64, port: PortIx, ps: u64, busy: u8) {
+    leaf.arrive_ack_with(at, 4, 0, header(9, NOTHING, half(u32::from(port) - 4, ps, busy)));
+}
+
+/// The uplink that packet `psn` of a flow takes, which comes at `at`.
+fn taken(leaf: &mut Script, at: u64, flow: u32, psn: u32) -> PortIx {
+    leaf.arrive_data(at, 0, flow, psn);
+    leaf.next_data(at + 1).unwrap().0
+}
+
+/// A path without queues takes half a base round-trip time: of 2 x 4 links of 1 us, and of 4 x 88.48 and 4 x 6.88 ns for a packet and its ACK, 8,381.44 ns in all. With `low_delay = 1.5` a quarter of that,
+/// 2,095,360 ps, is the limit. A path below it is better than one that is busier but not busy, and one at it is not.
+#[test]
+fn a_delay_is_low_below_a_part_of_half_a_round_trip() {
+    let spec = leaf_spine(steady(ProteusConfig { low_delay: 1.5, ..Default::default() }));
+    for (ps, best) in [(2_095_359, 4), (2_095_360, 5)] {
+        let (mut leaf, _) = begun(&spec, 2);
+        hear(&mut leaf, 2 * US, 4, ps, 0);
+        hear(&mut leaf, 2 * US, 5, 30 * US, 100);
+        assert_eq!(taken(&mut leaf, 3 * US, 1, 0), best, "{ps}");
+    }
+}
+
+/// Of the paths by four spines the first is the longest, and the last the shortest. Of two that are drawn from them the shorter one is the last in 3 of 6 cases, the third in 2, the second in 1. One that is
+/// drawn is any; of all of them it is always the last. Of 600 flows that is within five standard deviations of 12.2.
+#[test]
+fn the_best_of_some_paths_is_taken() {
+    for (candidates, expected) in [(1, [150; 4]), (2, [0, 100, 200, 300]), (0, [0, 0, 0, 600])] {
+        let mut spec = leaf_spine(steady(ProteusConfig { candidates, ..Default::default() }));
+        spec.nodes = network(8, 6).nodes;
+        spec.links.extend([(8, 12), (8, 13), (9, 12), (9, 13)].map(|(leaf, spine)| link(leaf, spine, 100, 1000)));
+        let (mut leaf, _) = begun(&spec, 601);
+        (4..8).for_each(|port| hear(&mut leaf, 2 * US, port, (10 - u64::from(port)) * US, 0));
+        let ports: Vec<PortIx> = (1..601).map(|flow| taken(&mut leaf, (2 + u64::from(flow)) * US, flow, 0)).collect();
+        let counts = [4, 5, 6, 7].map(|port| ports.iter().filter(|taken| **taken == port).count());
+        let is_near = |(count, expected): (usize, usize)| {
+            if expected % 600 == 0 { count == expected } else { count.abs_diff(expected) < 61 }
+        };
+        assert!(counts.into_iter().zip(expected).all(is_near), "{candidates}: {counts:?}");
+    }
+}
+
+/// 30 us at uplink 4, and 15 us at uplink 5, whose links are less busy: neither delay is low, and the busier path is taken. If it is later than `sojourn`, it is left out, unless the other one is as well.
+#[test]
+fn a_late_path_is_left_out() {
+    for (sojourn, best) in [(None, 4), (Some(30 * US), 4), (Some(30 * US - 1), 5), (Some(15 * US - 1), 4)] {
+        let sojourn = sojourn.map(Duration::from_ps);
+        let (mut leaf, _) = begun(&leaf_spine(steady(ProteusConfig { sojourn, ..Default::default() })), 2);
+        hear(&mut leaf, 2 * US, 4, 30 * US, 100);
+        hear(&mut leaf, 2 * US, 5, 15 * US, 50);
+        assert_eq!(taken(&mut leaf, 3 * US, 1, 0), best, "{sojourn:?}");
+    }
+}
+
+/// A path later than a `sojourn` of 20 us is as good as stopped: its flow leaves it at once. Its uplink is open, so that it is out for nobody as soon as the path is the better one again.
+#[test]
+fn a_flow_leaves_a_late_path() {
+    for sojourn in [None, Some(Duration::from_us(20))] {
+        let (mut leaf, first) = begun(&leaf_spine(steady(ProteusConfig { sojourn, ..Default::default() })), 2);
+        let other = 9 - first;
+        hear(&mut leaf, 2 * US, first, 20 * US, 0);
+        assert_eq!(taken(&mut leaf, 3 * US, 0, 1), first);
+        hear(&mut leaf, 4 * US, first, 20 * US + 1, 0);
+        assert_eq!(taken(&mut leaf, 5 * US, 0, 2), if sojourn.is_some() { other } else { first });
+        assert_eq!(leaf.counted("reroutes"), u64::from(sojourn.is_some()));
+        hear(&mut leaf, 6 * US, first, 0, 0);
+        hear(&mut leaf, 6 * US, other, 5 * US, 0);
+        assert_eq!(taken(&mut leaf, 7 * US, 1, 0), first);
+    }
+}
+
+/// A path takes 20 us and the other one nothing. A flow moves if that is more than `gain`, and if more time than the 20 us has passed since its last packet, which came at 1 us: it does not overtake that.
+#[test]
+fn a_flow_moves_for_a_gain_that_keeps_its_order() {
+    let gains = [
+        (None, 25 * US, false),
+        (Some(6 * US), 20 * US, false),
+        (Some(6 * US), 20 * US + 1, true),
+        (Some(20 * US), 25 * US, false),
+        (Some(20 * US - 1), 25 * US, true),
+    ];
+    for (gain, gap, moves) in gains {
+        let gain = gain.map(Duration::from_ps);
+        let (mut leaf, first) = begun(&leaf_spine(steady(ProteusConfig { gain, ..Default::default() })), 1);
+        hear(&mut leaf, 2 * US, first, 20 * US, 0);
+        assert_eq!(taken(&mut leaf, US + gap, 0, 1) != first, moves, "{gain:?} {gap}");
+        assert_eq!(leaf.counted("reroutes"), u64::from(moves));
+    }
+}
+
+// ------------------------------------------------------------------------------------------------------------------ in a network
+
+/// What leaf 8 knows of its paths.
+fn delays(simulation: &Simulation) -> Vec<Duration> {
+    let mut delays = Vec::new();
+    let pipeline = simulation.node(NodeId(8)).pipeline().unwrap();
+    pipeline.observe_balancing(simulation.now(), &mut |held| {
+        if let Held::Path(PathState { delay, .. }) = held {
+            delays.push(delay);
+        }
+    });
+    delays
+}
+
+/// Spine 10 has a slow link to leaf 9: with stamps and with probes alike, leaf 8 learns that there is a queue.
+#[test]
+fn queues_are_seen_by_stamps_and_by_probes() {
+    for probe_period in [None, Some(Duration::from_us(5))] {
+        let mut spec = leaf_spine(ProteusConfig { probe_period, ..Default::default() });
+        spec.links[10].rate = backwater_engine::Rate::from_gbps(25);
+        spec.switch.buffer = backwater_engine::Bytes(1 << 30);
+        let flows = (0..2).map(|host| flow(host, 4 + host, 1 << 22, 0)).collect();
+        let mut simulation = Simulation::new(spec, flows, 1).unwrap();
+        simulation.run_until(Time::ZERO + Duration::from_us(100), 1);
+        let seen = delays(&simulation);
+        assert!(seen[0] > seen[1] && seen[0] > Duration::from_us(2), "{seen:?}");
+        assert_eq!(simulation.counters().contains_key("probes"), probe_period.is_some());
+        common::drain(&mut simulation);
+        let outcomes = simulation.outcomes();
+        assert!(outcomes.iter().all(|outcome| outcome.acknowledged.is_some()));
+        assert_eq!(simulation.audit(), []);
+    }
+}

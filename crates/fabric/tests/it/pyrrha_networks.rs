@@ -1,0 +1,392 @@
+//! Pyrrha in small networks: the figures of its paper that can be computed by hand, and the rings in which others deadlock.
+
+use crate::common;
+use backwater_engine::{Bytes, Duration, Rate, Time};
+use backwater_fabric::driver::deadlock::Deadlock;
+use backwater_fabric::frame::cause::Cause;
+use backwater_fabric::ids::{CLASSES, NodeId, PortId};
+use backwater_fabric::mechanisms::flow_control::bfc::BfcConfig;
+use backwater_fabric::mechanisms::flow_control::per_flow::PerFlowConfig;
+use backwater_fabric::mechanisms::flow_control::pyrrha::{Feed, MergePolicy, Organisation, PyrrhaConfig};
+use backwater_fabric::mechanisms::flow_control::{AnyFlowControl, FlowControlConfig};
+use backwater_fabric::mechanisms::headroom::HeadroomConfig;
+use backwater_fabric::mechanisms::headroom::static_threshold::StaticConfig;
+use backwater_fabric::mechanisms::recovery::RecoveryConfig::GoBackN;
+use backwater_fabric::{PauseInterval, Simulation};
+
+use crate::common::{flow, link, network};
+use backwater_fabric::network::spec::{FlowSpec, NetworkSpec, RouteSpec, SwitchGroup};
+use std::collections::{BTreeMap, BTreeSet};
+
+const DELAY_NS: u64 = 600;
+
+/// Per-hop flow control with all of the buffer shared; PFC with thresholds of its own.
+fn with(mut spec: NetworkSpec, flow_control: FlowControlConfig) -> NetworkSpec {
+    spec.mtu = Bytes(1460);
+    spec.switch.buffer = Bytes(20 << 20);
+    match &flow_control {
+        FlowControlConfig::Pfc(_) => {
+            let (xoff, xon) = (Bytes(100_000), Some(Bytes(97_000)));
+            spec.switch.headroom = HeadroomConfig::Static(StaticConfig { xoff, xon, headroom: None });
+        }
+        _ => spec.switch.lossless = Vec::new(),
+    }
+    spec.switch.flow_control = flow_control;
+    spec
+}
+
+fn pfc() -> FlowControlConfig {
+    FlowControlConfig::Pfc(Default::default())
+}
+
+fn bfc(queues: u16) -> FlowControlConfig {
+    FlowControlConfig::Bfc(BfcConfig { queues, ..Default::default() })
+}
+
+fn per_flow() -> FlowControlConfig {
+    FlowControlConfig::PerFlow(PerFlowConfig {})
+}
+
+fn pyrrha(config: PyrrhaConfig) -> FlowControlConfig {
+    FlowControlConfig::Pyrrha(config)
+}
+
+fn endless(src: u32, dst: u32, start_ns: u64) -> FlowSpec {
+    flow(src, dst, FlowSpec::ENDLESS, start_ns)
+}
+
+fn at_us(us: u64) -> Time {
+    Time::ZERO + Duration::from_us(us)
+}
+
+/// Payload bytes that every flow has delivered, by source.
+fn delivered(simulation: &Simulation) -> BTreeMap<u32, u64> {
+    let fabric = simulation.fabric();
+    let reception = |flow: &backwater_fabric::network::flows::Flow| {
+        let receiver = simulation.node(flow.spec.dst).endpoint().expect("flows end at hosts");
+        receiver.reception(flow).delivered
+    };
+    fabric.flows.iter().map(|(_, flow)| (flow.spec.src.0, reception(flow))).collect()
+}
+
+/// Rates of the flows between two instants, in Gb/s of frames on the wire, by source.
+fn wire_rates(simulation: &mut Simulation, from_us: u64, to_us: u64) -> BTreeMap<u32, f64> {
+    simulation.run_until(at_us(from_us), 1);
+    let before = delivered(simulation);
+    simulation.run_until(at_us(to_us), 1);
+    let fabric = simulation.fabric();
+    let frame = f64::from(fabric.spec.framing.data(1460, false, fabric.telemetry_bytes).wire) / 1460.0;
+    let rate = |bytes: u64| bytes as f64 * frame * 8.0 / ((to_us - from_us) as f64 * 1e3);
+    delivered(simulation).into_iter().map(|(src, bytes)| (src, rate(bytes - before[&src]))).collect()
+}
+
+/// The port that leads from one node to another.
+fn port(simulation: &Simulation, node: u32, peer: u32) -> PortId {
+    let wiring = &simulation.fabric().wiring;
+    let ports = wiring.of(NodeId(node)).iter();
+    let mut found = ports.filter(|port| wiring.neighbour(NodeId(node), port.ix) == NodeId(peer));
+    found.next().expect("they are linked").id
+}
+
+fn own_roots(simulation: &Simulation) -> BTreeSet<PortId> {
+    let roots = simulation.nodes().flat_map(|node| match node.flow_control() {
+        AnyFlowControl::Pyrrha(pyrrha) => pyrrha.own_roots(),
+        _ => Vec::new(),
+    });
+    roots.collect()
+}
+
+/// What is isolated: the port where, and the root.
+fn isolated(simulation: &Simulation) -> BTreeSet<(PortId, PortId)> {
+    let queues = simulation.nodes().flat_map(|node| match node.flow_control() {
+        AnyFlowControl::Pyrrha(pyrrha) => {
+            let name = |queue: &backwater_fabric::mechanisms::flow_control::pyrrha::Isolated| {
+                (node.ports()[usize::from(queue.port)].id, queue.root)
+            };
+            pyrrha.isolated().iter().map(name).collect::<Vec<_>>()
+        }
+        _ => Vec::new(),
+    });
+    queues.collect()
+}
+
+// ------------------------------------------------------------------------------------------------------------------ T9, Figure 10
+
+/// Three ToRs (6, 7, 8) and two cores (9, 10), two hosts per ToR, all at 100 Gb/s. S1 (0) sends to R1 (4) through core 9, S2 (2) to R1 and VS (3)
+/// to VR (5) through core 10, whose port to ToR 8 they share.
+fn testbed(flow_control: FlowControlConfig) -> Simulation {
+    let mut spec = network(6, 5);
+    let hosts = (0..6).map(|host| (host, 6 + host / 2));
+    let cores = (6..9).flat_map(|tor| [(tor, 9), (tor, 10)]);
+    spec.links = hosts.chain(cores).map(|(a, b)| link(a, b, 100, DELAY_NS)).collect();
+    let via = |core: u32, from: u32| vec![NodeId(from), NodeId(core), NodeId(8)];
+    let flows = [(0, 4, 9, 6, 0), (2, 4, 10, 7, 100_000), (3, 5, 10, 7, 200_000)];
+    let flows =
+        flows.map(|(src, dst, core, tor, start)| FlowSpec { data_via: via(core, tor), ..endless(src, dst, start) });
+    Simulation::new(with(spec, flow_control), flows.to_vec(), 1).expect("the network is possible")
+}
+
+/// Rates of S1, S2 and VS once all send.
+fn testbed_rates(flow_control: FlowControlConfig) -> [f64; 3] {
+    let rates = wire_rates(&mut testbed(flow_control), 1000, 3000);
+    [rates[&0], rates[&2], rates[&3]]
+}
+
+#[test]
+fn in_the_testbed_the_incast_keeps_its_link_and_the_vulnerable_flow_its_share() {
+    let config = |organisation, feed| PyrrhaConfig { organisation, feed, ..Default::default() };
+    // Where packets leave isolation queues for the ordinary one, they queue up again: the two flows end up with the same. Where all queues share
+    // the wire one to one, as in the switch of the paper's testbed, the vulnerable flow gets twice as much, as in Figure 10 (66.7 Gb/s).
+    for (config, expected) in [
+        (config(Organisation::Hierarchical, Feed::LineRate), 47.0..52.0),
+        (config(Organisation::Hierarchical, Feed::EveryQueue), 47.0..52.0),
+        (config(Organisation::SingleTier, Feed::LineRate), 60.0..67.0),
+    ] {
+        let [s1, s2, vs] = testbed_rates(pyrrha(config.clone()));
+        assert!(s1 + s2 > 98.0 && s2 + vs > 94.0, "{config:?}: S1 {s1:.1}, S2 {s2:.1}, VS {vs:.1}");
+        assert!(expected.contains(&vs), "{config:?}: S1 {s1:.1}, S2 {s2:.1}, VS {vs:.1}");
+    }
+    for (name, flow_control) in [("PFC", pfc()), ("BFC", bfc(32)), ("per flow", per_flow())] {
+        let [s1, s2, vs] = testbed_rates(flow_control);
+        assert!(s1 + s2 > 75.0, "{name}: S1 {s1:.1}, S2 {s2:.1}, VS {vs:.1}");
+    }
+}
+
+// -------------------------------------------------------------------------------------------------------------- T1 and T2, Figure 4
+
+/// S1 and S2 (0, 1) and VS (5) on switch 8, S3 (2) on switch 9, S4 and S5 (3, 4) on switch 10; each has one link, P1 to P3, to switch 11, where
+/// R1 (6) and VR (7) are. P5 is the port to R1. Everything at 100 Gb/s but VS, at 25 Gb/s. The first three senders have `bytes` each.
+fn tree(bytes: u64) -> Simulation {
+    let mut spec = network(8, 4);
+    let ends = [(0, 8), (1, 8), (5, 8), (2, 9), (3, 10), (4, 10), (8, 11), (9, 11), (10, 11), (6, 11), (7, 11)];
+    spec.links = ends.iter().map(|(a, b)| link(*a, *b, 100, DELAY_NS)).collect();
+    spec.links[2].rate = Rate::from_gbps(25);
+    let mut flows: Vec<FlowSpec> = (0..3).map(|src| flow(src, 6, bytes, 0)).collect();
+    flows.extend([endless(3, 6, 0), endless(4, 6, 0), endless(5, 7, 0)]);
+    // The switches stand side by side: none is nearer to hosts than another.
+    let flow_control = pyrrha(PyrrhaConfig { merge: MergePolicy::Any, ..Default::default() });
+    Simulation::new(with(spec, flow_control), flows, 1).expect("the network is possible")
+}
+
+#[test]
+fn a_congestion_tree_has_one_root_and_spares_the_vulnerable_flow() {
+    let mut simulation = tree(FlowSpec::ENDLESS);
+    let p5 = port(&simulation, 11, 6);
+    let [p1, p2, p3] = [8, 9, 10].map(|switch| port(&simulation, switch, 11));
+    simulation.run_until(at_us(100), 1);
+    let (mut roots, mut queues) = (BTreeSet::new(), BTreeSet::new());
+    for us in 100..1000 {
+        simulation.run_until(at_us(us), 1);
+        roots.extend(own_roots(&simulation));
+        queues.extend(isolated(&simulation));
+    }
+    // P3 carries S4 and S5, which are more than its link: it is a root of its own beside P5, at the switch of those two.
+    assert!(roots.contains(&p5) && !roots.contains(&p1) && !roots.contains(&p2));
+    assert!(queues.is_superset(&BTreeSet::from([(p1, p5), (p2, p5), (p3, p5)])));
+    let rates = wire_rates(&mut simulation, 1000, 2000);
+    assert!(rates[&5] > 24.9, "VS keeps its rate: {rates:?}");
+    let incast: f64 = (0..5).map(|src| rates[&src]).sum();
+    assert!(incast > 98.0, "R1's link is full: {incast}");
+}
+
+/// T2: when the first three are done, S4 and S5 are no longer too much for P5 but for P3; no flow overtakes another on the way there.
+#[test]
+fn when_the_traffic_changes_the_root_moves() {
+    let mut simulation = tree(500_000);
+    let (p5, p3) = (port(&simulation, 11, 6), port(&simulation, 10, 11));
+    simulation.run_until(at_us(50), 1);
+    assert!(own_roots(&simulation).contains(&p5));
+    simulation.run_until(at_us(600), 1);
+    let (mut roots, mut queues) = (BTreeSet::new(), BTreeSet::new());
+    for us in 600..800 {
+        simulation.run_until(at_us(us), 1);
+        roots.extend(own_roots(&simulation));
+        queues.extend(isolated(&simulation));
+    }
+    assert_eq!((roots, queues), (BTreeSet::from([p3]), BTreeSet::new()));
+    let retransmitted = |(_, flow): (_, &backwater_fabric::network::flows::Flow)| {
+        simulation.node(flow.spec.src).endpoint().expect("a host").retransmitted(flow)
+    };
+    assert_eq!(simulation.fabric().flows.iter().map(retransmitted).sum::<u64>(), 0);
+    assert!(simulation.take_finished().iter().all(|outcome| outcome.retransmitted == 0));
+}
+
+// --------------------------------------------------------------------------------------------------------------------- T5, secession
+
+/// T5: a single 8:1 incast of finite size, in a star and across a spine. Afterwards nothing is left (the audit looks), and there are as many
+/// RESUMEs as PAUSEs where no root gives up.
+#[test]
+fn after_an_incast_nothing_is_left() {
+    let mut star = network(9, 1);
+    star.links = (0..9).map(|host| link(host, 9, 100, DELAY_NS)).collect();
+    let mut spine = network(9, 4);
+    let hosts = (0..9).map(|host| (host, 9 + host / 3, 100));
+    spine.links =
+        hosts.chain((9..12).map(|tor| (tor, 12, 400))).map(|(a, b, gbps)| link(a, b, gbps, DELAY_NS)).collect();
+    for (spec, is_star) in [(star, true), (spine, false)] {
+        for flow_control in [pyrrha(PyrrhaConfig::default()), bfc(4), per_flow()] {
+            let flows: Vec<FlowSpec> = (0..8).map(|src| flow(src, 8, 1_000_000, 0)).collect();
+            let (simulation, outcomes) = common::run(&with(spec.clone(), flow_control.clone()), flows);
+            let totals = simulation.totals();
+            assert!(outcomes.iter().all(|outcome| outcome.retransmitted == 0 && outcome.acknowledged.is_some()));
+            assert_eq!(simulation.audit(), [], "{}", flow_control.name());
+            assert!(totals.pause_frames > 0);
+            let is_balanced = totals.pause_frames == totals.resume_frames;
+            assert!(is_balanced || !is_star && flow_control.name() == "pyrrha", "{totals:?}");
+        }
+    }
+}
+
+// ------------------------------------------------------------------------------------------------------ T7 and T8, Figures 12 and 13
+
+const A: u32 = 6;
+const B: u32 = 7;
+const C: u32 = 8;
+
+/// Three switches in a ring, A to B to C, with a sender (0, 1, 2) and a receiver (3, 4, 5) at each.
+fn ring() -> NetworkSpec {
+    let mut spec = network(6, 3);
+    let hosts = (0..6).map(|host| (host, A + host % 3));
+    spec.links = hosts.chain([(A, B), (B, C), (C, A)]).map(|(a, b)| link(a, b, 100, DELAY_NS)).collect();
+    spec
+}
+
+/// Figure 13: F1 leaves through ports A1, B1, C2, F2 through B1, C1, A2 and F3 through C1, A1, B2. C1 is congested first.
+fn three_flows(flow_control: FlowControlConfig) -> Simulation {
+    let flows = [(1, 3, [B, C, A], 0), (2, 4, [C, A, B], 0), (0, 5, [A, B, C], 20_000)];
+    let flows = flows.map(|(src, dst, way, start)| FlowSpec {
+        data_via: way.map(NodeId).to_vec(),
+        ack_via: way.iter().rev().copied().map(NodeId).collect(),
+        ..endless(src, dst, start)
+    });
+    Simulation::new(with(ring(), flow_control), flows.to_vec(), 1).expect("the network is possible")
+}
+
+/// Figure 12: the forwarding tables send what host 0 sends to host 3 round and round, A1, B1, C1, A1... The link from C to A is the slowest, so
+/// that C1 is congested first.
+fn one_flow(flow_control: FlowControlConfig, bytes: u64) -> Simulation {
+    let mut spec = with(ring(), flow_control);
+    spec.links[8].rate = Rate::from_gbps(40);
+    let next = [(A, B), (B, C), (C, A)];
+    spec.routes = next.map(|(node, next)| RouteSpec { node: NodeId(node), to: NodeId(3), next: NodeId(next) }).to_vec();
+    let GoBackN(recovery) = &mut spec.recovery else { panic!("the default is Go-Back-N") };
+    recovery.timeout = Duration::ZERO;
+    Simulation::new(spec, vec![flow(0, 3, bytes, 0)], 1).expect("the network is possible")
+}
+
+/// The deadlock found within a millisecond, looking every 10 us.
+fn search(simulation: &mut Simulation) -> Option<Deadlock> {
+    (1..100).find_map(|step| {
+        simulation.run_until(at_us(10 * step), 1);
+        simulation.find_deadlock()
+    })
+}
+
+/// The ports of the cycle that has been found.
+fn cycle(simulation: &mut Simulation) -> Option<BTreeSet<PortId>> {
+    search(simulation).map(|deadlock| deadlock.cycle.iter().map(|(port, _)| *port).collect())
+}
+
+/// A1, B1 and C1.
+fn ring_ports(simulation: &Simulation) -> [PortId; 3] {
+    [port(simulation, A, B), port(simulation, B, C), port(simulation, C, A)]
+}
+
+#[test]
+fn a_flow_in_a_routing_loop_locks_up_pfc_and_bfc_and_even_queues_of_its_own_but_not_pyrrha() {
+    for flow_control in [pfc(), bfc(32), per_flow()] {
+        let mut simulation = one_flow(flow_control.clone(), 10_000_000);
+        let expected = ring_ports(&simulation).into_iter().collect();
+        assert_eq!(cycle(&mut simulation), Some(expected), "{}", flow_control.name());
+    }
+    let mut simulation = one_flow(pyrrha(PyrrhaConfig::default()), 10_000_000);
+    let [a1, b1, c1] = ring_ports(&simulation);
+    assert_eq!(search(&mut simulation), None);
+    // Isolated for C1 at B1 and at A1, never at C1 itself; C1 sends at full rate all the time.
+    assert_eq!(isolated(&simulation), BTreeSet::from([(a1, c1), (b1, c1)]));
+    let sent = |simulation: &Simulation| simulation.node(NodeId(C)).ports()[3].sent_wire_bytes();
+    let before = sent(&simulation);
+    simulation.run_until(at_us(1990), 1);
+    let gbps = (sent(&simulation) - before) as f64 * 8.0 / 1e6;
+    assert!(gbps > 39.0, "{gbps}");
+    // Packets live for 64 switches; when the source has no more, the network runs empty and nothing is left of the root.
+    common::drain(&mut simulation);
+    assert!(simulation.is_quiet());
+    assert_eq!(simulation.audit(), []);
+    assert_eq!(simulation.totals().received_flows, 0);
+}
+
+/// The same without the rule that a switch ignores pauses about its own ports: a mutation of the mechanism that must be noticed.
+#[test]
+fn without_the_own_root_rule_pyrrha_locks_up_in_a_routing_loop() {
+    let mut simulation = one_flow(pyrrha(PyrrhaConfig { own_root_rule: false, ..Default::default() }), 10_000_000);
+    let expected: BTreeSet<PortId> = ring_ports(&simulation).into_iter().collect();
+    assert_eq!(cycle(&mut simulation), Some(expected));
+}
+
+#[test]
+fn three_flows_in_a_ring_lock_up_pfc_and_bfc_with_colliding_hashes_but_not_pyrrha() {
+    for flow_control in [pfc(), bfc(1)] {
+        let mut simulation = three_flows(flow_control.clone());
+        let expected = ring_ports(&simulation).into_iter().collect();
+        assert_eq!(cycle(&mut simulation), Some(expected), "{}", flow_control.name());
+    }
+    // 50 Gb/s each would be fair.
+    for (flow_control, least) in [(bfc(32), 10.0), (per_flow(), 10.0), (pyrrha(PyrrhaConfig::default()), 40.0)] {
+        let mut simulation = three_flows(flow_control.clone());
+        assert_eq!(search(&mut simulation), None, "{}", flow_control.name());
+        let rates = wire_rates(&mut simulation, 1000, 3000);
+        assert!(rates.values().all(|rate| *rate >= least), "{}: {rates:?}", flow_control.name());
+    }
+    // The steady state of Figure 13(c): besides the ordinary queue, one isolation queue at each port of the ring.
+    let mut simulation = three_flows(pyrrha(PyrrhaConfig::default()));
+    let [a1, b1, c1] = ring_ports(&simulation);
+    simulation.run_until(at_us(1000), 1);
+    let mut seen = BTreeSet::new();
+    for us in 1000..1500 {
+        simulation.run_until(at_us(us), 1);
+        seen.extend(isolated(&simulation));
+    }
+    assert_eq!(seen, BTreeSet::from([(a1, b1), (b1, c1), (c1, a1)]));
+    // Where every root gives up at first contact, and the queues of a MERGE are not kept, merges chase each other round the ring: no deadlock,
+    // but little gets through.
+    for (merge_grace, expected) in [(Some(Duration::ZERO), 0.5..10.0), (None, 40.0..50.0)] {
+        let config = PyrrhaConfig { merge: MergePolicy::Any, merge_grace, ..Default::default() };
+        let mut simulation = three_flows(pyrrha(config));
+        assert_eq!(search(&mut simulation), None);
+        let rates = wire_rates(&mut simulation, 1000, 3000);
+        assert!(rates.values().all(|rate| expected.contains(rate)), "{rates:?}");
+    }
+}
+
+/// A leaf with PFC, a spine and a leaf with Pyrrha. Three hosts send to h4 and a fourth to h5. What the spine holds is isolated for the port to
+/// h4 and stopped by it: that port is the cause of the PAUSEs that the leaf with PFC gets, and the victim behind it is blocked.
+#[test]
+fn a_pause_at_the_border_has_the_cause_of_the_isolation_queue_behind_it() {
+    let mut spec = network(8, 3);
+    spec.links = (0..8).map(|host| link(host, 8 + host / 4, 100, 1000)).collect();
+    spec.links.extend([link(8, 10, 400, 1000), link(9, 10, 400, 1000)]);
+    spec.switch.buffer = Bytes(2 << 20);
+    spec.groups = vec![SwitchGroup {
+        switches: vec![NodeId(9), NodeId(10)],
+        flow_control: Some(pyrrha(PyrrhaConfig::default())),
+        headroom: None,
+    }];
+    let flows = [(0, 4), (1, 4), (6, 4), (2, 5)].map(|(src, dst)| flow(src, dst, 4_000_000, 0));
+    let mut simulation = Simulation::new(spec, flows.to_vec(), 1).expect("the network is possible");
+    common::drain(&mut simulation);
+    let [uplink, spine, busy] = [(8, 10), (10, 9), (9, 4)].map(|(node, peer)| port(&simulation, node, peer));
+    let pauses = simulation.take_pauses();
+    let at_border: Vec<_> = pauses.iter().filter(|pause| pause.port == uplink).collect();
+    assert!(!at_border.is_empty());
+    for pause in at_border {
+        let Cause { root, via, parent, .. } = pause.closure.cause;
+        assert_eq!((root, via), (busy, Some(spine)));
+        let parent = parent.expect("an isolation queue was closed");
+        let is_parent = |other: &&PauseInterval| {
+            (other.port, other.queue, other.closure.from) == (spine, parent.queue, parent.since)
+        };
+        assert!(usize::from(parent.queue) >= CLASSES && pauses.iter().any(|other| is_parent(&other)));
+    }
+    assert!(simulation.outcomes()[3].reception.blocked > Duration::from_us(10));
+}

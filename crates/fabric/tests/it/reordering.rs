@@ -1,0 +1,184 @@
+//! Packets of a flow on several paths: 2 leaves of 8 hosts, 8 spines, links of 100 Gb/s and 1 us.
+
+use crate::common;
+use crate::common::{flow, link, network, run};
+use backwater_engine::{Bytes, Duration, Time};
+use backwater_fabric::contract::{
+    Arrival, Choice, Footprint, LoadBalance, LoadBalanceOptions, Options, Site, Station, View,
+};
+use backwater_fabric::driver::outcome::FlowOutcome;
+use backwater_fabric::driver::simulation::Simulation;
+use backwater_fabric::mechanisms::load_balance::LoadBalanceConfig;
+use backwater_fabric::mechanisms::recovery::RecoveryConfig;
+use backwater_fabric::mechanisms::recovery::in_any_order::InAnyOrderConfig;
+use backwater_fabric::network::spec::{FlowSpec, LinkFault, NetworkSpec};
+
+const RACK: u32 = 8;
+
+fn leaf_spine(load_balance: LoadBalanceConfig, recovery: RecoveryConfig) -> NetworkSpec {
+    let mut spec = network(2 * RACK, 2 + 8);
+    spec.links = (0..2 * RACK).map(|host| link(host, 2 * RACK + host / RACK, 100, 1000)).collect();
+    let leaves = [2 * RACK, 2 * RACK + 1];
+    spec.links.extend(leaves.iter().flat_map(|leaf| (0..8).map(|spine| link(*leaf, 2 * RACK + 2 + spine, 100, 1000))));
+    (spec.load_balance, spec.recovery) = (load_balance, recovery);
+    spec
+}
+
+fn in_any_order() -> RecoveryConfig {
+    RecoveryConfig::InAnyOrder(Default::default())
+}
+
+/// Every host of the first rack sends 2 MB to one of the second.
+fn across() -> Vec<FlowSpec> {
+    (0..RACK).map(|host| flow(host, RACK + host, 2_000_000, 0)).collect()
+}
+
+fn retransmitted(outcomes: &[FlowOutcome]) -> u64 {
+    outcomes.iter().map(|outcome| outcome.retransmitted).sum()
+}
+
+/// Flow completion times as multiples of those on an idle fabric.
+fn slowdowns((simulation, outcomes): &(Simulation, Vec<FlowOutcome>)) -> Vec<f64> {
+    let ideal = |outcome: &FlowOutcome| simulation.fabric().ideal_fct(outcome.flow, &outcome.spec).unwrap();
+    let slowdown = |outcome: &FlowOutcome| {
+        let fct = outcome.reception.finish.unwrap() - outcome.spec.start;
+        fct.ps() as f64 / ideal(outcome).ps() as f64
+    };
+    outcomes.iter().map(slowdown).collect()
+}
+
+#[test]
+fn a_receiver_that_stands_reordering_asks_for_nothing_that_is_on_its_way() {
+    for load_balance in [LoadBalanceConfig::Spray(Default::default()), LoadBalanceConfig::Drill(Default::default())] {
+        let (_, outcomes) = run(&leaf_spine(load_balance.clone(), common::network(1, 1).recovery), across());
+        assert!(retransmitted(&outcomes) > 0, "packets overtake each other, and Go-Back-N goes back: {load_balance:?}");
+        let (simulation, outcomes) = run(&leaf_spine(load_balance, in_any_order()), across());
+        assert_eq!(retransmitted(&outcomes), 0);
+        assert!(outcomes.iter().all(|outcome| outcome.reception.delivered == 2_000_000));
+        assert_eq!(simulation.audit(), []);
+        assert_eq!(simulation.violations(), []);
+    }
+}
+
+/// Eight flows on eight paths: ECMP puts some on the same one, spraying evens them out but for chance, DRILL looks where there is room.
+#[test]
+fn drill_spreads_better_than_spraying_and_spraying_better_than_ecmp() {
+    let slowdown = |load_balance| {
+        slowdowns(&run(&leaf_spine(load_balance, in_any_order()), across())).into_iter().fold(0.0, f64::max)
+    };
+    let ecmp = slowdown(LoadBalanceConfig::Ecmp(Default::default()));
+    let spray = slowdown(LoadBalanceConfig::Spray(Default::default()));
+    let drill = slowdown(LoadBalanceConfig::Drill(Default::default()));
+    assert!(ecmp > 1.9 && spray < 1.3 && drill < spray && drill < 1.1, "{ecmp} {spray} {drill}");
+}
+
+/// A link that fails for a microsecond loses what is on it. It comes again after the timeout, or sooner where the receiver asks.
+#[test]
+fn what_is_lost_is_sent_again() {
+    let longest = |allowance| {
+        let config = InAnyOrderConfig { allowance, timeout: Duration::from_us(500), ..Default::default() };
+        let drill = LoadBalanceConfig::Drill(Default::default());
+        let mut spec = leaf_spine(drill, RecoveryConfig::InAnyOrder(config));
+        let down = Time::ZERO + Duration::from_us(50);
+        spec.faults = vec![LinkFault { link: 2 * RACK as usize, down, up: down + Duration::from_us(1) }];
+        let (_, outcomes) = run(&spec, across());
+        assert!(outcomes.iter().all(|outcome| outcome.reception.delivered == 2_000_000));
+        assert!(retransmitted(&outcomes) > 0);
+        outcomes.iter().filter_map(|outcome| outcome.reception.finish).max().unwrap().ps() / 1_000_000
+    };
+    let (waiting, asking) = (longest(None), longest(Some(Duration::from_us(20))));
+    assert!(waiting > 500 && asking < 300, "{waiting} us, {asking} us");
+}
+
+/// All senders of a rack to one host, so that pauses come and go: packets wait on some paths while others pass, and nothing is lost.
+#[test]
+fn pauses_reorder_and_lose_nothing() {
+    let mut spec = leaf_spine(LoadBalanceConfig::Drill(Default::default()), in_any_order());
+    spec.switch.buffer = Bytes(3_000_000);
+    let flows: Vec<_> = (0..4 * RACK).map(|i| flow(i % RACK, RACK, 500_000, u64::from(i) * 10)).collect();
+    let (simulation, outcomes) = run(&spec, flows);
+    assert!(simulation.totals().pause_frames > 0);
+    assert_eq!(retransmitted(&outcomes), 0);
+    assert!(outcomes.iter().all(|outcome| outcome.reception.delivered == 500_000));
+    let last = outcomes.iter().filter_map(|outcome| outcome.reception.finish).max().unwrap();
+    // 16 MB with headers at 100 Gb/s take 1.4 ms, and the link is never idle for long.
+    assert!(last.ps() < 1_500_000_000, "{last}");
+}
+
+/// Data packets with even numbers take the first port of several, the others the second.
+#[derive(Clone, Debug)]
+struct ByNumber;
+
+impl Options for ByNumber {}
+impl Footprint for ByNumber {}
+impl Station for ByNumber {}
+
+impl LoadBalanceOptions for ByNumber {
+    type Instance = ByNumber;
+
+    fn build(&self, _site: &Site<'_>) -> ByNumber {
+        ByNumber
+    }
+}
+
+impl LoadBalance for ByNumber {
+    fn choose(&mut self, arrival: &mut Arrival<'_>, _view: &mut View<'_>) -> Choice {
+        Choice::Candidate(arrival.packet.packet().psn as usize % arrival.candidates.len())
+    }
+}
+
+/// h0 on leaf 2, h1 on leaf 3; spine 4 takes 4.5 packets longer than spine 5. In packets, 1, 3, 5, 7... come at these times, and 0, 2, 4... at 4.5, 6.5, 8.5...
+/// So 1 and 3 come before 0, and 5 when 2 is expected, and 7 when 4 is.
+fn two_ways(recovery: RecoveryConfig, packets: u64, shards: usize) -> FlowOutcome {
+    let (simulation, mut outcomes) =
+        common::run_shards(&of_two_ways(recovery), vec![flow(0, 1, packets * 1024, 0)], shards);
+    assert_eq!(simulation.audit(), []);
+    outcomes.remove(0)
+}
+
+fn of_two_ways(recovery: RecoveryConfig) -> NetworkSpec {
+    let mut spec = network(2, 4);
+    spec.links = [(0, 2), (1, 3), (2, 4), (2, 5), (3, 4), (3, 5)].map(|(a, b)| link(a, b, 100, 1000)).into();
+    // A packet of 1024 B takes 1122 B.
+    spec.links[4].delay = Duration::from_ps(1_000_000 + 1122 * 80 * 9 / 2);
+    (spec.load_balance, spec.recovery) = (LoadBalanceConfig::custom(ByNumber), recovery);
+    spec
+}
+
+#[test]
+fn the_degree_of_a_packet_is_its_number_less_the_one_expected() {
+    for shards in [1, 3] {
+        let outcome = two_ways(in_any_order(), 100, shards);
+        assert_eq!(outcome.disorder.degrees().collect::<Vec<_>>(), [(1, 1), (3, 49)]);
+        assert_eq!((outcome.arrived, outcome.disorder.packets(), outcome.disorder.largest()), (100, 50, 3));
+        let short = two_ways(in_any_order(), 2, shards);
+        assert_eq!((short.arrived, short.disorder.degrees().collect::<Vec<_>>()), (2, vec![(1, 1)]));
+    }
+}
+
+/// Receivers are kept in a table: a flow that ends leaves its place to the next.
+#[test]
+fn a_flow_that_takes_the_place_of_another_begins_in_order() {
+    let flows = vec![flow(0, 1, 100 * 1024, 0), flow(0, 1, 1024, 100_000)];
+    let (_, outcomes) = run(&of_two_ways(in_any_order()), flows);
+    assert_eq!(outcomes.iter().map(|it| (it.arrived, it.disorder.packets())).collect::<Vec<_>>(), [(100, 50), (1, 0)]);
+}
+
+/// Go-Back-N throws early packets away: 1 and 3 come before 0, and 2 before 1; of 1, 2 and 3, sent again, 3 comes before 2, and once more after the timeout.
+#[test]
+fn what_is_sent_again_counts_as_a_packet_and_may_be_early_again() {
+    let outcome = two_ways(network(1, 1).recovery, 4, 1);
+    assert_eq!((outcome.arrived, outcome.retransmitted), (4 + 4, 4 * 1024));
+    assert_eq!(outcome.disorder.degrees().collect::<Vec<_>>(), [(1, 3), (3, 1)]);
+}
+
+/// Where all packets of a flow take one way, none is early.
+#[test]
+fn what_comes_in_order_has_no_degree() {
+    let (simulation, outcomes) =
+        run(&leaf_spine(LoadBalanceConfig::Ecmp(Default::default()), in_any_order()), across());
+    assert!(simulation.totals().pause_frames > 0, "packets wait on the way");
+    for outcome in outcomes {
+        assert_eq!((outcome.arrived, outcome.disorder.packets()), (2_000_000u64.div_ceil(1024), 0));
+    }
+}

@@ -1,0 +1,434 @@
+//! SRCC in whole networks: who is notified, when the notice arrives, and how rates settle.
+//!
+//! Links are of 100 Gb/s and 1 us unless said otherwise: a data frame of 1024 B of payload takes 1,106 B or 88.48 ns (the first of a flow 1,122 B or
+//! 89.76 ns), a notice 84 B or 6.72 ns.
+
+use crate::common;
+use crate::common::random::{Case, lossless_at_common_rates, reserved, srcc};
+use crate::common::{bcube, flow, link, network, star, via};
+use backwater_engine::{Bytes, Duration, Rate, Time};
+use backwater_fabric::Simulation;
+use backwater_fabric::contract::note::Note;
+use backwater_fabric::driver::trace::{Action, TraceSpec, Traced};
+use backwater_fabric::frame::{Packet, PacketKind};
+use backwater_fabric::ids::{FlowId, NodeId};
+use backwater_fabric::mechanisms::congestion::CongestionConfig;
+use backwater_fabric::mechanisms::congestion::dcqcn::{DcqcnConfig, DcqcnProfile};
+use backwater_fabric::mechanisms::congestion::none::{NoneConfig, Window};
+use backwater_fabric::mechanisms::congestion::srcc::base::Base;
+use backwater_fabric::mechanisms::congestion::srcc::{SrccConfig, Threshold, Uncongested, WindowTest};
+use backwater_fabric::mechanisms::headroom::HeadroomConfig;
+use backwater_fabric::mechanisms::headroom::static_threshold::StaticConfig;
+use backwater_fabric::mechanisms::load_balance::LoadBalanceConfig;
+use backwater_fabric::mechanisms::load_balance::spray::SprayConfig;
+use backwater_fabric::mechanisms::recovery::RecoveryConfig;
+use backwater_fabric::network::spec::{FlowSpec, HostScheduler, NetworkSpec};
+use proptest::prelude::*;
+use std::collections::BTreeSet;
+
+/// The base control `none`.
+fn alone() -> Base {
+    Base::None(NoneConfig::default())
+}
+
+/// This network under SRCC with the base `none` and a threshold of 50 KB; PFC acts at 500 KB.
+fn under(config: SrccConfig, mut spec: NetworkSpec) -> NetworkSpec {
+    spec.congestion = CongestionConfig::Srcc(config);
+    spec.switch.headroom = HeadroomConfig::Static(StaticConfig { xoff: Bytes(500_000), ..Default::default() });
+    spec.switch.buffer = Bytes(100_000_000);
+    spec.host.ack_every = 1;
+    spec
+}
+
+fn fixed(threshold: u64) -> SrccConfig {
+    let static_threshold = Some(Bytes(threshold));
+    SrccConfig { base: alone(), threshold: Threshold::Static, static_threshold, ..Default::default() }
+}
+
+/// Runs to the end with all that happens traced.
+fn traced(spec: &NetworkSpec, flows: Vec<FlowSpec>) -> (Simulation, Vec<Traced>) {
+    let mut simulation = Simulation::new(spec.clone(), flows, 1).unwrap();
+    simulation.watch_trace(&TraceSpec::ALL);
+    common::drain(&mut simulation);
+    let trace = simulation.take_trace();
+    assert_eq!((simulation.audit(), simulation.violations()), (vec![], vec![]));
+    (simulation, trace)
+}
+
+/// When notices about a flow have started on wires, and of which node.
+fn notices(trace: &[Traced], flow: u32) -> Vec<(Time, NodeId)> {
+    let is_notice = |packet: &&Packet| packet.kind == PacketKind::Notice && packet.flow == FlowId(flow);
+    let sent = trace.iter().filter(|traced| match &traced.what {
+        Action::Sent { frame, .. } => frame.packet().filter(is_notice).is_some(),
+        Action::Noted(_) => false,
+    });
+    sent.map(|traced| (traced.at, traced.node)).collect()
+}
+
+/// The flows that have been notified of.
+fn notified(trace: &[Traced], flows: u32) -> Vec<u32> {
+    (0..flows).filter(|flow| !notices(trace, *flow).is_empty()).collect()
+}
+
+// ------------------------------------------------------------------------------------------------ figure 4: who is notified
+
+/// Two congested flows, h0 and h1 to h4, and an uncongested one to h5: from h2, or from h0, which has then two flows at half of its rate.
+fn figure_4(config: SrccConfig, uncongested_from: u32) -> Vec<u32> {
+    let flows = vec![flow(0, 4, 1_000_000, 0), flow(1, 4, 1_000_000, 0), flow(uncongested_from, 5, 1_000_000, 0)];
+    notified(&traced(&under(config, star(6, 100, 1000)), flows).1, 3)
+}
+
+#[test]
+fn nobody_is_notified_who_shares_an_ingress_port_with_nobody() {
+    assert!(figure_4(fixed(50_000), 2).is_empty());
+}
+
+#[test]
+fn the_congested_flow_is_notified_that_shares_its_ingress_port() {
+    assert_eq!(figure_4(fixed(50_000), 0), [0]);
+    assert_eq!(figure_4(fixed(50_000), 1), [1]);
+}
+
+/// As the text prints it, sharing is when nothing uncongested has come for long.
+#[test]
+fn the_printed_test_notifies_the_others() {
+    let printed = SrccConfig { window_test: WindowTest::Beyond, ..fixed(50_000) };
+    assert_eq!(figure_4(printed.clone(), 2), [0, 1]);
+    assert_eq!(figure_4(printed, 0), [1]);
+}
+
+/// What a flow has sent before its queue was long counts, if what goes to the same port does.
+#[test]
+fn flows_to_the_same_port_can_count_as_uncongested() {
+    let any = SrccConfig { uncongested: Uncongested::AnyPort, ..fixed(50_000) };
+    assert_eq!(figure_4(any, 2), [0, 1]);
+}
+
+// ------------------------------------------------------------------------------------------------------ the notice on its way
+
+/// h0, h1 - s0 - s1 - s2 - h2; h0 - h3 at s2 as well. The bottleneck is s2's port to h2.
+fn three_hops() -> NetworkSpec {
+    let mut spec = network(4, 3);
+    spec.links = vec![
+        link(0, 4, 100, 1000),
+        link(1, 4, 100, 1000),
+        link(4, 5, 200, 2000),
+        link(5, 6, 200, 3000),
+        link(2, 6, 100, 1000),
+        link(3, 6, 100, 1000),
+    ];
+    spec
+}
+
+/// Over three links of 1, 2 and 3 us, 84 B at 200, 200 and 100 Gb/s. The packet that is told of has come at that instant, and the sender goes on at half of its
+/// rate from the packet behind the one on its wire.
+#[test]
+fn a_notice_takes_exactly_the_time_of_its_hops() {
+    let flows = vec![flow(0, 2, 2_000_000, 0), flow(1, 2, 2_000_000, 0), flow(0, 3, 20_000, 0), flow(1, 3, 20_000, 0)];
+    let (simulation, trace) = traced(&under(fixed(20_000), three_hops()), flows);
+    let of_flow = notices(&trace, 0);
+    assert_eq!(of_flow.iter().map(|(_, node)| node.0).take(3).collect::<Vec<_>>(), [6, 5, 4]);
+    let first = of_flow[0].0;
+    let arrival = first + Duration::from_ps(3360 + 3_000_000 + 3360 + 2_000_000 + 6720 + 1_000_000);
+    let rates = |from: Time| -> Vec<(Time, Rate)> {
+        let of_flow = trace.iter().filter_map(|traced| match traced.what {
+            Action::Noted(Note::Rate { flow: FlowId(0), rate, .. }) if traced.at >= from => Some((traced.at, rate)),
+            _ => None,
+        });
+        of_flow.collect()
+    };
+    let line = Rate::from_gbps(100);
+    let before = rates(Time::ZERO).into_iter().filter(|(at, _)| *at < arrival);
+    assert!(before.map(|(_, rate)| rate).all(|rate| rate == line));
+    assert_eq!(rates(arrival)[0].1, Rate::from_gbps(50));
+    // Another one about the same flow after 3 x 3 us at least: the delay of the link by which it comes, for three of them.
+    let made: Vec<Time> = of_flow.iter().filter(|(_, node)| node.0 == 6).map(|(at, _)| *at).collect();
+    let gaps = made.windows(2).map(|pair| pair[1].since(pair[0]));
+    let shortest = gaps.min().unwrap();
+    assert!((Duration::from_us(9)..Duration::from_ns(9200)).contains(&shortest), "{shortest}");
+    // Links, and what all notices have taken: each as long, for none waits.
+    let counters = simulation.counters();
+    assert_eq!(counters["notices"], counters["notices_received"]);
+    assert_eq!(counters["notice_links"], 3 * counters["notices"]);
+    assert!(counters["notice_delay_ns"].abs_diff(6013 * counters["notices"]) <= counters["notices"]);
+}
+
+// ------------------------------------------------------------------------------------------------------- how far queues grow
+
+/// The longest queue at the port to h4, as two flows at line rate join there by Equation 6 with Q_PFC / M = 50 KB, where both of their ingress ports are shared.
+fn longest_queue(two_way: bool) -> u64 {
+    let config = SrccConfig {
+        base: alone(),
+        threshold: Threshold::Eq6,
+        q_pfc: Some(Bytes(100_000)),
+        two_way,
+        // No rate grows again.
+        additive_increase: Some(Rate::from_bps(1)),
+        ..Default::default()
+    };
+    let flows = vec![flow(0, 5, 8000, 0), flow(1, 5, 8000, 0), flow(0, 4, 400_000, 1000), flow(1, 4, 400_000, 1000)];
+    let (simulation, trace) = traced(&under(config, star(6, 100, 1000)), flows);
+    let port = simulation.fabric().wiring.of(NodeId(6))[4].id;
+    let lengths = trace.iter().filter_map(|traced| match traced.what {
+        Action::Noted(Note::Enqueued { port: at, bytes, .. }) if at == port => Some(bytes),
+        _ => None,
+    });
+    lengths.max().unwrap()
+}
+
+/// With m = 2 a queue grows by what one link carries. In N d, 1 us, that is 12.5 KB: as much while the notice is under way, and again by what has been sent before it
+/// arrives; Equation 6 allows for the first. Frames make it a little more: the notice and what is before it, and one that is being sent at each host.
+#[test]
+fn equation_6_is_too_late_by_one_way_unless_both_are_reckoned_with() {
+    let (one, both) = (longest_queue(false), longest_queue(true));
+    assert!((50_000 + 12_000..50_000 + 12_500 + 4 * 1106).contains(&one), "{one}");
+    assert!((50_000 - 1106..50_000 + 4 * 1106).contains(&both), "{both}");
+}
+
+// ------------------------------------------------------------------------------------------------------------- fair shares
+
+/// n flows into h`n` through one port; every host sends a packet to one of four others every 8 us besides, so that its ingress port is shared.
+fn through_one_port(n: u32, sizes: impl Fn(u32) -> u64, until_us: u64) -> Vec<FlowSpec> {
+    let long = (0..n).map(|host| flow(host, n, sizes(host), 0));
+    let thin = (0..until_us / 8)
+        .flat_map(|at| (0..n).map(move |host| flow(host, n + 1 + host % 4, 1000, at * 8000 + u64::from(host) * 100)));
+    long.chain(thin).collect()
+}
+
+/// The flows of a network, and what has been delivered of the long ones.
+struct Watched {
+    simulation: Simulation,
+    delivered: Vec<u64>,
+}
+
+impl Watched {
+    fn run_until(&mut self, us: u64) -> Vec<u64> {
+        let Watched { simulation, delivered } = self;
+        simulation.run_until(Time::ZERO + Duration::from_us(us), 1);
+        for outcome in simulation.take_finished().into_iter().chain(simulation.unfinished()) {
+            if let Some(of_flow) = delivered.get_mut(outcome.flow.0 as usize) {
+                *of_flow = outcome.reception.delivered;
+            }
+        }
+        delivered.clone()
+    }
+
+    /// Payload rates of the long flows in a window, as shares of what the line carries.
+    fn rates(&mut self, from_us: u64, to_us: u64) -> Vec<f64> {
+        let line = 12_500.0 * 1024.0 / 1106.0 * (to_us - from_us) as f64;
+        let (before, after) = (self.run_until(from_us), self.run_until(to_us));
+        before.iter().zip(&after).map(|(before, after)| (after - before) as f64 / line).collect()
+    }
+}
+
+/// n flows are under way in 2 ms; half of them end about 4 ms.
+fn half_leave(base: Base, n: u32, until_us: u64) -> Watched {
+    let spec = under(SrccConfig { base, ..Default::default() }, star(n + 5, 100, 1000));
+    let of_4_ms = 4000 * 12_500 / u64::from(n) * 1024 / 1106;
+    let flows = through_one_port(n, |host| if host < n / 2 { of_4_ms } else { FlowSpec::ENDLESS }, until_us);
+    Watched { simulation: Simulation::new(spec, flows, 1).unwrap(), delivered: vec![0; n as usize] }
+}
+
+/// All flows have C / n up to `tolerance`, and the link is busy to more than 95 %, from `settled` until 3.5 ms. Those that are left have it from `busy_again` on.
+fn settles(base: &Base, n: u32, settled: u64, tolerance: f64, busy_again: u64) {
+    let mut watched = half_leave(base.clone(), n, busy_again + 1000);
+    let shares = watched.rates(settled, 3500);
+    let busy: f64 = shares.iter().sum();
+    assert!(busy > 0.95, "{n} flows: {busy}");
+    assert!(shares.iter().all(|share| (share * f64::from(n) - 1.0).abs() < tolerance), "{n} flows: {shares:?}");
+    let shares = watched.rates(busy_again, busy_again + 1000);
+    let busy: f64 = shares.iter().sum();
+    assert!(busy > 0.95 && shares[..n as usize / 2].iter().all(|share| *share == 0.0), "{n} flows: {busy} {shares:?}");
+    assert_eq!((watched.simulation.audit(), watched.simulation.violations()), (vec![], vec![]));
+}
+
+/// Without a base: in a millisecond, and within 1 %.
+#[test]
+fn flows_have_equal_shares_and_take_the_room_of_others() {
+    for n in [2, 3, 8, 16, 33, 64] {
+        settles(&alone(), n, 1000, 0.01, 5000);
+    }
+}
+
+/// DCQCN grows by 200 Mb/s in 300 us at most: n / 2 flows take 150 ms / n for the half of 100 Gb/s, after the first steps.
+#[test]
+fn over_dcqcn_flows_grow_as_slowly_as_it_does() {
+    for n in [2, 3, 8, 16, 33, 64] {
+        settles(&Base::default(), n, 2000, 0.1, 6000 + 150_000 / u64::from(n / 2 * 2));
+    }
+}
+
+// ------------------------------------------------------------------------------------------------------------ notices on the way
+
+/// h0, h1 - s4 = (s5, s6) = (s7, s8) = s9 - h2, h3: packets are sprayed, so that a notice may go back through either of two switches behind the first.
+#[test]
+fn notices_go_back_the_way_of_the_packet() {
+    let mut spec = network(4, 6);
+    let ends = [(0, 4), (1, 4), (4, 5), (4, 6), (5, 7), (5, 8), (6, 7), (6, 8), (7, 9), (8, 9), (9, 2), (9, 3)];
+    spec.links = ends.map(|(a, b)| link(a, b, 100, 1000)).into();
+    let mut spec = under(fixed(30_000), spec);
+    spec.load_balance = LoadBalanceConfig::Spray(SprayConfig {});
+    spec.recovery = RecoveryConfig::InAnyOrder(Default::default());
+    let flows = vec![flow(0, 2, 400_000, 0), flow(1, 2, 400_000, 0), flow(0, 3, 400_000, 0)];
+    let (simulation, trace) = traced(&spec, flows);
+    let wiring = &simulation.fabric().wiring;
+    // What has been sent, by whom to whom, and when it has arrived.
+    let sent: Vec<_> = trace
+        .iter()
+        .filter_map(|traced| match &traced.what {
+            Action::Sent { frame, until, .. } => {
+                let port = &wiring.ports[traced.port?.0 as usize];
+                let peer = wiring.ports[port.peer.0 as usize].node;
+                Some((traced.at, traced.node.0, peer.0, *until + port.delay, *frame.packet()?))
+            }
+            Action::Noted(_) => None,
+        })
+        .collect();
+    let mut seen = BTreeSet::new();
+    for (at, _, back, arrival, notice) in
+        sent.iter().filter(|(_, node, .., packet)| *node == 9 && packet.kind == PacketKind::Notice)
+    {
+        // The packet that has come at that instant, and where it has been before.
+        let is_it = |packet: &Packet| packet.kind == PacketKind::Data && packet.flow == notice.flow;
+        let (.., packet) =
+            sent.iter().find(|(_, by, to, when, packet)| (by, *to, when) == (back, 9, at) && is_it(packet)).unwrap();
+        let (_, before, ..) =
+            sent.iter().find(|(_, _, to, _, other)| (to, other.psn) == (back, packet.psn) && is_it(other)).unwrap();
+        let (_, _, next, ..) = sent
+            .iter()
+            .find(|(when, by, .., other)| {
+                (by, other.kind, other.flow) == (back, PacketKind::Notice, notice.flow) && when >= arrival
+            })
+            .unwrap();
+        assert_eq!(next, before);
+        seen.insert((*back, *next));
+    }
+    assert_eq!(seen.len(), 4, "{seen:?}");
+}
+
+/// Servers that relay are congestion points if they are asked to be: h1 of BCube(2, 1) sends more through its port to s3 than that carries, and tells h0, whose
+/// packets it relays. What it sends itself is no congestion there.
+#[test]
+fn servers_that_relay_notify_if_they_are_asked_to() {
+    let told = |congestion_point| {
+        let config = SrccConfig { uncongested: Uncongested::AnyPort, ..fixed(20_000) };
+        let mut spec = under(config, bcube(2, 100, 1000));
+        spec.host.scheduler = HostScheduler::Fair {};
+        spec.host.relay.congestion_point = congestion_point;
+        let flows = vec![via(0, &[4, 1, 7], 3, 4_000_000), via(1, &[7], 3, 4_000_000)];
+        let (_, trace) = traced(&spec, flows);
+        let by_h1 = |flow| notices(&trace, flow).iter().any(|(_, node)| node.0 == 1);
+        [by_h1(0), by_h1(1)]
+    };
+    assert_eq!([told(false), told(true)], [[false, false], [true, false]]);
+}
+
+// ------------------------------------------------------------------------------------------------------------- under the base
+
+/// An incast and flows beside it, in a leaf-spine.
+fn busy() -> (NetworkSpec, Vec<FlowSpec>) {
+    let mut spec = network(8, 4);
+    spec.links = (0..8).map(|host| link(host, 8 + host / 4, 100, 1000)).collect();
+    spec.links.extend([(8, 10), (8, 11), (9, 10), (9, 11)].map(|(a, b)| link(a, b, 100, 1000)));
+    let flows = (0..24).map(|i| {
+        flow(i % 7, if i % 3 == 0 { 7 } else { (i + 3) % 7 }, 100_000 * u64::from(1 + i % 5), u64::from(i) * 3000)
+    });
+    (spec, flows.filter(|flow| flow.src != flow.dst).collect())
+}
+
+/// Every control, by itself and as the base of SRCC.
+fn bases() -> Vec<(CongestionConfig, Base)> {
+    let profiles = [DcqcnProfile::HpccNs3, DcqcnProfile::Paper, DcqcnProfile::Firmware];
+    let dcqcn = profiles.map(|profile| DcqcnConfig { profile, ..Default::default() });
+    let dcqcn = dcqcn.map(|dcqcn| (CongestionConfig::Dcqcn(dcqcn.clone()), Base::Dcqcn(dcqcn)));
+    let others = [
+        (CongestionConfig::Hpcc(Default::default()), Base::Hpcc(Default::default())),
+        (CongestionConfig::Swift(Default::default()), Base::Swift(Default::default())),
+        (CongestionConfig::None(Default::default()), alone()),
+        (
+            CongestionConfig::None(NoneConfig { window: Some(Window::Bdp) }),
+            Base::None(NoneConfig { window: Some(Window::Bdp) }),
+        ),
+    ];
+    dcqcn.into_iter().chain(others).collect()
+}
+
+/// Where no queue is too long, the trajectory is that of the base by itself, frame by frame; with notices it is another one.
+fn assert_governed(spec: &NetworkSpec, flows: &[FlowSpec]) {
+    for (control, base) in bases() {
+        let run = |congestion| {
+            let spec = NetworkSpec { congestion, ..under(fixed(1), spec.clone()) };
+            let (simulation, outcomes) = common::run(&spec, flows.to_vec());
+            (simulation.fingerprint(), outcomes.iter().map(|outcome| outcome.acknowledged).collect::<Vec<_>>())
+        };
+        let with = |threshold| run(CongestionConfig::Srcc(SrccConfig { base: base.clone(), ..fixed(threshold) }));
+        let by_itself = run(control);
+        assert_eq!(with(100_000_000), by_itself, "{base:?}");
+        assert_ne!(with(20_000), by_itself, "{base:?}");
+    }
+}
+
+#[test]
+fn the_base_governs_where_nobody_is_notified() {
+    let (spec, flows) = busy();
+    assert_governed(&spec, &flows);
+}
+
+#[test]
+fn the_base_governs_where_packets_are_lost() {
+    let (mut spec, flows) = busy();
+    spec.links.iter_mut().for_each(|link| link.error_rate = 0.001);
+    spec.recovery = RecoveryConfig::Irn(Default::default());
+    assert_governed(&spec, &flows);
+}
+
+// --------------------------------------------------------------------------------------------------------- random networks
+
+proptest! {
+    #![proptest_config(common::cases(150))]
+
+    /// PFC and SRCC over each base: nothing is lost and nothing comes out of order, every flow finishes, no notice is left over, no sender is faster than its
+    /// line, and shards make no difference.
+    #[test]
+    fn random_fabrics_lose_nothing_and_starve_nobody(
+        Case { spec, flows } in lossless_at_common_rates(),
+        configs in [alone(), Base::Dcqcn(Default::default()), Base::Hpcc(Default::default()), Base::Swift(Default::default())]
+            .map(|base| srcc(Just(base))),
+        room in 1u64..400_000,
+    ) {
+        for config in configs {
+            let mut spec = spec.clone();
+            spec.congestion = CongestionConfig::Srcc(config);
+            spec.host.ack_every = 1;
+            // Headers for telemetry need more headroom.
+            spec.switch.buffer = Bytes(reserved(&spec) + room);
+            let mut simulation = Simulation::new(spec.clone(), flows.clone(), 1).unwrap();
+            simulation.watch_trace(&TraceSpec::ALL);
+            common::drain(&mut simulation);
+            let trace = simulation.take_trace();
+            let outcomes = simulation.outcomes();
+            prop_assert_eq!(outcomes.len(), flows.len());
+            for outcome in &outcomes {
+                prop_assert_eq!((outcome.retransmitted, outcome.reception.delivered), (0, outcome.spec.bytes));
+            }
+            let totals = simulation.totals();
+            prop_assert_eq!((totals.drops, totals.live_flows(), totals.paused_ports), ([0; 5], 0, 0));
+            prop_assert_eq!((simulation.audit(), simulation.violations()), (vec![], vec![]));
+            prop_assert!(simulation.is_quiet());
+            let counters = simulation.counters();
+            prop_assert_eq!(counters.get("notices"), counters.get("notices_received"));
+            for traced in &trace {
+                if let Action::Noted(Note::Rate { flow, rate, .. }) = traced.what {
+                    let host = flows[flow.0 as usize].src;
+                    let fastest = simulation.fabric().wiring.of(host).iter().map(|port| port.rate).max();
+                    prop_assert!(rate > Rate::from_bps(0) && Some(rate) <= fastest, "{rate} of {fastest:?}");
+                }
+            }
+            for shards in [2, 3] {
+                let (other, _) = common::run_shards(&spec, flows.clone(), shards);
+                prop_assert_eq!(other.fingerprint(), simulation.fingerprint());
+                prop_assert_eq!(other.counters(), counters.clone());
+            }
+        }
+    }
+}

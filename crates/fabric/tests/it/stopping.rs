@@ -1,0 +1,94 @@
+//! A simulation that is told to stop stops soon, whatever it is at. That it then goes on as if nothing had been is in `determinism.rs`.
+
+use crate::common::{flow, link, network, star};
+use backwater_engine::{Duration, Time};
+use backwater_fabric::Simulation;
+use backwater_fabric::network::spec::FlowSpec;
+
+const LIMIT: Time = Time::from_ps(1_000_000_000);
+
+/// Eight hosts, and a flow that starts at each of them at once.
+fn at_once(shards: usize) -> Simulation {
+    let flows = (0..8).map(|host| flow(host, (host + 1) % 8, FlowSpec::ENDLESS, 0)).collect();
+    Simulation::new(star(8, 100, 1000), flows, shards).unwrap()
+}
+
+#[test]
+fn it_stops_after_so_many_events_even_within_an_instant() {
+    let mut simulation = at_once(1);
+    for calls in 1..=100 {
+        assert!(!simulation.advance(LIMIT, 1, 3, &mut || true));
+        assert_eq!(simulation.totals().events, 3 * calls);
+        assert!(calls > 2 || simulation.now() == Time::ZERO, "the first eight events are the starts of flows");
+    }
+    assert!(simulation.now() > Time::ZERO);
+}
+
+#[test]
+fn it_asks_every_so_many_events() {
+    let (mut simulation, mut asked) = (at_once(1), 0);
+    simulation.advance(LIMIT, 1, 50, &mut || {
+        asked += 1;
+        asked == 20
+    });
+    assert_eq!(simulation.totals().events, 50 * 20);
+}
+
+/// Links of 1 us are cut: that long is a window.
+#[test]
+fn several_shards_stop_after_a_window() {
+    for threads in [1, 2] {
+        let mut simulation = at_once(2);
+        let (mut before, mut stops) = (Time::ZERO, 0);
+        while !simulation.advance(Time::ZERO + Duration::from_us(20), threads, u64::MAX, &mut || true) {
+            let (window, frame) = (Duration::from_us(1), Duration::from_ns(90));
+            assert!(simulation.now() > before && simulation.now() <= before + window + frame, "{before}");
+            (before, stops) = (simulation.now(), stops + 1);
+        }
+        assert!(stops >= 19, "{stops}");
+    }
+}
+
+/// Nothing ends a window where no link is cut but the number of its events.
+#[test]
+fn several_shards_stop_after_so_many_events() {
+    let mut spec = network(4, 2);
+    spec.links = [(0, 4), (1, 4), (2, 5), (3, 5)].map(|(a, b)| link(a, b, 100, 500)).to_vec();
+    let flows = vec![flow(0, 1, FlowSpec::ENDLESS, 0), flow(3, 2, FlowSpec::ENDLESS, 0)];
+    for threads in [1, 2] {
+        let mut simulation = Simulation::new(spec.clone(), flows.clone(), 2).unwrap();
+        for calls in 1..=10 {
+            assert!(!simulation.advance(LIMIT, threads, 100, &mut || true));
+            assert_eq!(simulation.totals().events, 2 * 100 * calls);
+        }
+    }
+}
+
+#[test]
+fn it_stops_while_flows_are_admitted() {
+    let flows: Vec<_> = (0..30_000).map(|_| flow(0, 1, 100, 0)).collect();
+    let mut simulation = Simulation::new(star(2, 100, 1000), flows, 1).unwrap();
+    let mut calls = 0;
+    while simulation.totals().events == 0 {
+        assert!(!simulation.advance(LIMIT, 1, 1, &mut || true));
+        calls += 1;
+    }
+    assert!(calls > 2, "{calls}");
+}
+
+/// Flows are admitted some time before they start.
+#[test]
+fn flows_that_start_later_have_not_started() {
+    let flows = vec![flow(0, 1, 10_000, 0), flow(0, 1, FlowSpec::ENDLESS, 1000), flow(1, 0, 10_000, 900_000)];
+    let mut simulation = Simulation::new(star(2, 100, 1000), flows, 1).unwrap();
+    let started = |simulation: &Simulation| {
+        let totals = simulation.totals();
+        (totals.started_flows, totals.endless_flows, simulation.unfinished().len())
+    };
+    assert!(!simulation.advance(LIMIT, 1, 1, &mut || true));
+    assert_eq!(started(&simulation), (1, 0, 1));
+    while simulation.now() < Time::ZERO + Duration::from_us(2) {
+        simulation.advance(LIMIT, 1, 1, &mut || true);
+    }
+    assert_eq!(started(&simulation), (2, 1, 2));
+}

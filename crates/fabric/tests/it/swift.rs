@@ -1,0 +1,150 @@
+//! Swift in whole networks. A full packet takes 1,106 B on the wire, 88.48 ns at 100 Gb/s, and is charged 1,086 B; an ACK takes 86 B.
+
+use crate::common::script::Script;
+use crate::common::{flow, link, network, run, star};
+use backwater_engine::{Duration, Rate, Time};
+use backwater_fabric::driver::simulation::Simulation;
+use backwater_fabric::ids::NodeId;
+use backwater_fabric::mechanisms::congestion::CongestionConfig;
+use backwater_fabric::mechanisms::congestion::swift::SwiftConfig;
+use backwater_fabric::network::spec::{FlowSpec, NetworkSpec};
+
+fn with(spec: &NetworkSpec, congestion: CongestionConfig) -> NetworkSpec {
+    NetworkSpec { congestion, ..spec.clone() }
+}
+
+/// When the flow has been acknowledged, after its start.
+fn completion(spec: &NetworkSpec, flow: FlowSpec) -> Duration {
+    let start = flow.start;
+    run(spec, vec![flow]).1[0].acknowledged.unwrap() - start
+}
+
+/// h0 and h1 on s0, h2 behind s1 and s2; links between switches of another length than those of hosts.
+fn near_and_far(host_ns: u64, switch_ns: u64) -> NetworkSpec {
+    let mut spec = network(3, 3);
+    let at_hosts = [(0, 3), (1, 3), (2, 5)].map(|(a, b)| link(a, b, 100, host_ns));
+    let between = [(3, 4), (4, 5)].map(|(a, b)| link(a, b, 100, switch_ns));
+    spec.links = at_hosts.into_iter().chain(between).collect();
+    spec
+}
+
+/// Without queues no packet is late, over the longest path and over a short one, and the window holds what the line carries in a round trip: to the
+/// picosecond as without congestion control.
+#[test]
+fn a_flow_alone_is_as_fast_as_without_congestion_control() {
+    for spec in [near_and_far(1000, 1000), near_and_far(300, 5000), near_and_far(5000, 300), star(3, 100, 500)] {
+        let swift = with(&spec, CongestionConfig::Swift(SwiftConfig::default()));
+        for (src, dst) in [(0, 2), (0, 1), (2, 1)] {
+            let flow = flow(src, dst, 1_000_000, 0);
+            assert_eq!(completion(&swift, flow.clone()), completion(&spec, flow), "{src} to {dst}");
+        }
+    }
+}
+
+/// The trap of a target that does not know the fabric: 15 us, where a round trip takes 16 us over the longest path and 8 us over a short one.
+#[test]
+fn a_target_below_the_base_round_trip_time_starves_a_flow() {
+    let spec = near_and_far(2000, 2000);
+    let none = Some(Duration::ZERO);
+    let config =
+        SwiftConfig { base_target: Some(Duration::from_us(15)), per_hop: none, fs_range: none, ..Default::default() };
+    let swift = with(&spec, CongestionConfig::Swift(config));
+    let [far, near] = [2, 1].map(|dst| flow(0, dst, 3_000_000, 0));
+    assert!(completion(&swift, far.clone()) > completion(&spec, far) * 100);
+    assert_eq!(completion(&swift, near.clone()), completion(&spec, near));
+}
+
+/// What is seen from 3 ms to 6 ms of many senders at 100 Gb/s, over links of 1 us, to one receiver.
+#[derive(Debug)]
+struct Seen {
+    /// Shortest and longest queue at the receiver's port, and the mean, in packets.
+    queue: [f64; 3],
+    /// The smallest share of a flow, and the largest, as parts of a fair one.
+    shares: [f64; 2],
+    /// Share of the receiver's link that is in use.
+    load: f64,
+    pauses: u64,
+}
+
+fn watch(senders: u32, receiver_gbps: u64, config: SwiftConfig) -> Seen {
+    let mut spec = star(senders + 1, 100, 1000);
+    spec.links[senders as usize].rate = Rate::from_gbps(receiver_gbps);
+    spec.congestion = CongestionConfig::Swift(config);
+    let flows = (0..senders).map(|sender| flow(sender, senders, FlowSpec::ENDLESS, u64::from(sender) * 700));
+    let mut simulation = Simulation::new(spec, flows.collect(), 1).unwrap();
+    let at = |us| Time::ZERO + Duration::from_us(us);
+    let delivered = |simulation: &Simulation| -> Vec<u64> {
+        simulation.outcomes().iter().map(|outcome| outcome.reception.delivered).collect()
+    };
+    simulation.run_until(at(3000), 1);
+    let (before, pauses) = (delivered(&simulation), simulation.totals().pause_frames);
+    let mut queue = Vec::new();
+    for us in (3000..6000).step_by(2) {
+        simulation.run_until(at(us), 1);
+        let switch = simulation.node(NodeId(senders + 1));
+        queue.push(switch.ports()[senders as usize].queued_bytes() as f64 / 1086.0);
+    }
+    simulation.run_until(at(6000), 1);
+    let gained: Vec<u64> = delivered(&simulation).iter().zip(before).map(|(after, before)| after - before).collect();
+    let total: u64 = gained.iter().sum();
+    let share = |bytes: &u64| *bytes as f64 / total as f64 * f64::from(senders);
+    let [least, most] = [gained.iter().min(), gained.iter().max()].map(|bytes| share(bytes.unwrap()));
+    let mean = queue.iter().sum::<f64>() / queue.len() as f64;
+    let extreme = |choose: fn(f64, f64) -> f64| queue.iter().copied().reduce(choose).unwrap();
+    Seen {
+        queue: [extreme(f64::min), extreme(f64::max), mean],
+        shares: [least, most],
+        load: total as f64 / 1024.0 * 1106.0 * 8.0 / (receiver_gbps as f64 * 3e6),
+        pauses: simulation.totals().pause_frames - pauses,
+    }
+}
+
+/// Eight windows of w packets take 8 x 88.48 ns x w to pass the receiver's link, which is the target: 4.19 us of base round-trip time, 8 us of queueing
+/// and, with a range of 60.95 us, 19.9 us / sqrt(w) - 1.99 us of flow scaling. So w = 20.6: 14.6 us, of which 10.4 us are a queue of 118 packets.
+#[test]
+fn windows_hold_the_queue_where_the_delay_is_the_target() {
+    let seen = watch(8, 100, SwiftConfig::default());
+    assert!((seen.queue[2] - 118.0).abs() < 4.0 && seen.queue[0] > 108.0 && seen.queue[1] < 128.0, "{seen:?}");
+    assert!(seen.shares[0] > 0.97 && seen.shares[1] < 1.03, "{seen:?}");
+    assert!(seen.load > 0.999 && seen.pauses == 0, "{seen:?}");
+}
+
+/// 64 senders and a receiver at 10 Gb/s: a packet in 884.8 ns, 56.6 us for one of each. The windows are smaller than a packet, and fair.
+///
+/// The base round-trip time is 5.05 us, and the range 65.3 us: 21.3 us / sqrt(w) - 2.13 us. 56.6 us x w is 13.05 us and that for w = 0.66, 37.2 us, of
+/// which 32.2 us are a queue of 36 packets; increases by a whole packet make it some packets more.
+#[test]
+fn many_flows_share_a_link_with_windows_below_a_packet() {
+    let config = SwiftConfig { initial_cwnd: Some(1.0), ..Default::default() };
+    let seen = watch(64, 10, config.clone());
+    assert!(seen.queue[0] > 25.0 && seen.queue[1] < 60.0 && (seen.queue[2] - 40.0).abs() < 5.0, "{seen:?}");
+    assert!(seen.shares[0] > 0.8 && seen.shares[1] < 1.2, "{seen:?}");
+    assert!(seen.load > 0.999 && seen.pauses == 0, "{seen:?}");
+    // Without flow scaling nothing makes them equal: some get many times what others do.
+    let unscaled = watch(64, 10, SwiftConfig { fs_range: Some(Duration::ZERO), ..config });
+    assert!(unscaled.shares[0] < 0.3 && unscaled.shares[1] > 2.0, "{unscaled:?}");
+}
+
+/// A window of half a packet: the next packet goes when twice the round-trip time has passed since the last, at the picosecond.
+#[test]
+fn a_window_below_a_packet_is_paced() {
+    let mut spec = star(2, 100, 1000);
+    let zero = Some(0.0);
+    spec.congestion = CongestionConfig::Swift(SwiftConfig {
+        initial_cwnd: Some(0.5),
+        ai: zero,
+        rtt_weight: zero,
+        base_target: Some(Duration::from_ms(1)),
+        ..Default::default()
+    });
+    let mut s = Script::new(&spec, vec![flow(0, 1, 4096, 0)], 0);
+    // The first packet takes 1,122 B. Its ACK tells of 5 us; 1,106 B in 10 us are 884.8 Mb/s, at which 1,122 B take 10.144 665 us.
+    expect!(s, 0..89_760 ps, port 0, Data(3, 0));
+    arrive!(s, 5_000_000 ps, port 0, ack of flow 0, expected 1);
+    expect!(s, 10_144_665..10_233_145 ps, port 0, Data(3, 1));
+    // The script's ACKs answer packets sent at 0: 16 us, and 32 us behind the second packet.
+    arrive!(s, 16_000_000 ps, port 0, ack of flow 0, expected 2);
+    expect!(s, 42_144_665..42_233_145 ps, port 0, Data(3, 2));
+    // No ACK, no packet: less than one may be in flight.
+    expect_nothing!(s, before 1_000_000_000 ps);
+}

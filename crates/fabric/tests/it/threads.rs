@@ -1,0 +1,97 @@
+//! Shards on threads: what they may ask for, and what becomes of a panic on one of them. That they do not change results is in `determinism.rs`.
+
+use crate::common::{flow, link, network, run, star};
+use backwater_engine::{Duration, Time};
+use backwater_fabric::Simulation;
+use backwater_fabric::contract::{
+    FlowControl, FlowControlAccounts, FlowControlFacts, FlowControlOptions, Footprint, Options, Passage, Pressure,
+    Site, View,
+};
+use backwater_fabric::driver::partition::Partition;
+use backwater_fabric::ids::NodeId;
+use backwater_fabric::mechanisms::flow_control::FlowControlConfig;
+use backwater_fabric::network::fabric::Fabric;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// Panics on `fuse` packets at one node; does nothing at others.
+#[derive(Clone, Copy, Debug)]
+struct Bomb {
+    node: NodeId,
+    fuse: Option<u32>,
+}
+
+impl FlowControl for Bomb {
+    fn on_enqueue(&mut self, _passage: &Passage, _pressure: Pressure, _view: &mut View<'_>) {
+        self.fuse = self.fuse.map(|left| left.checked_sub(1).unwrap_or_else(|| panic!("bang at {:?}", self.node)));
+    }
+}
+
+impl Footprint for Bomb {}
+impl FlowControlAccounts for Bomb {}
+
+impl Options for Bomb {}
+
+impl FlowControlOptions for Bomb {
+    type Instance = Bomb;
+
+    fn facts(&self, _is_host: bool) -> FlowControlFacts {
+        FlowControlFacts::default()
+    }
+
+    fn build(&self, site: &Site<'_>) -> Bomb {
+        Bomb { fuse: self.fuse.filter(|_| site.node == self.node), ..*self }
+    }
+}
+
+/// Hosts 0 and 1 on switch 4, hosts 2 and 3 on switch 5; each switch is in a shard and on a thread of its own.
+#[test]
+fn a_panic_on_any_thread_reaches_the_caller_with_its_message() {
+    for (switch, fuse) in [(4, 0), (5, 0), (4, 100), (5, 100)] {
+        let mut spec = network(4, 2);
+        spec.links = [(0, 4), (1, 4), (2, 5), (3, 5), (4, 5)].map(|(a, b)| link(a, b, 100, 500)).to_vec();
+        spec.switch.flow_control = FlowControlConfig::custom(Bomb { node: NodeId(switch), fuse: Some(fuse) });
+        let flows = vec![flow(0, 2, 1_000_000, 0), flow(3, 1, 1_000_000, 0)];
+        let parts = [[0, 1, 4], [2, 3, 5]].map(|part| part.map(NodeId).to_vec()).to_vec();
+        let source = Box::new(flows.into_iter());
+        let mut simulation = Simulation::with_partition(Fabric::new(spec).unwrap(), source, &Partition(parts));
+        let limit = Time::ZERO + Duration::from_ms(1);
+        let panic = catch_unwind(AssertUnwindSafe(|| simulation.run_until(limit, 2))).unwrap_err();
+        assert_eq!(*panic.downcast::<String>().unwrap(), format!("bang at NodeId({switch})"));
+    }
+}
+
+#[test]
+fn there_are_never_more_shards_than_nodes() {
+    let spec = star(2, 100, 1000);
+    let flows = vec![flow(0, 1, 100_000, 0)];
+    let (expected, outcomes) = run(&spec, flows.clone());
+    for (shards, threads) in [(0, 0), (1024, 1), (1024, 1024)] {
+        let mut simulation = Simulation::new(spec.clone(), flows.clone(), shards).unwrap();
+        simulation.run_until(expected.now(), threads);
+        assert_eq!(simulation.outcomes(), outcomes);
+        assert_eq!(simulation.fingerprint(), expected.fingerprint());
+        assert_eq!(simulation.audit(), []);
+    }
+}
+
+/// A window would have no length.
+#[test]
+fn links_without_delay_are_refused() {
+    let mut spec = star(2, 100, 1000);
+    spec.links[1].delay = Duration::ZERO;
+    let Err(errors) = Simulation::new(spec, vec![flow(0, 1, 1000, 0)], 2) else { panic!("it is not refused") };
+    let errors: Vec<String> = errors.iter().map(ToString::to_string).collect();
+    assert_eq!(errors, ["link 1 (h1 - s0): its delay is zero; every link takes some time"]);
+}
+
+/// Nothing limits a window then.
+#[test]
+fn shards_without_a_link_between_them_run_on() {
+    let mut spec = network(4, 2);
+    spec.links = [(0, 4), (1, 4), (2, 5), (3, 5)].map(|(a, b)| link(a, b, 100, 500)).to_vec();
+    let flows = vec![flow(0, 1, 100_000, 0), flow(3, 2, 50_000, 700)];
+    let (expected, outcomes) = run(&spec, flows.clone());
+    let mut simulation = Simulation::new(spec, flows, 2).unwrap();
+    simulation.run_until(expected.now(), 2);
+    assert_eq!((simulation.outcomes(), simulation.fingerprint()), (outcomes, expected.fingerprint()));
+}

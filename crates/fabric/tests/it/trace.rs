@@ -1,0 +1,229 @@
+//! The trace: everything that nodes do, once and in order, however many shards there are.
+
+use crate::common;
+use crate::common::{flow, link, network};
+use backwater_engine::{Bytes, Duration, Rate, Time};
+use backwater_fabric::Simulation;
+use backwater_fabric::contract::note::{DropCause, Note};
+use backwater_fabric::driver::trace::{Action, TraceScope, TraceSpec, Traced};
+use backwater_fabric::frame::PacketKind;
+use backwater_fabric::ids::{FlowId, NodeId};
+use backwater_fabric::mechanisms::congestion::CongestionConfig;
+use backwater_fabric::mechanisms::congestion::dcqcn::DcqcnConfig;
+use backwater_fabric::mechanisms::congestion::ecn::EcnConfig;
+use backwater_fabric::mechanisms::headroom::HeadroomConfig;
+use backwater_fabric::mechanisms::headroom::static_threshold::StaticConfig;
+use backwater_fabric::network::spec::{LinkFault, NetworkSpec};
+
+/// Two leaves and a spine; three hosts of the first send to the one of the second: queues, marks and pauses.
+fn incast() -> NetworkSpec {
+    let mut spec = network(4, 3);
+    spec.links = [(0, 4), (1, 4), (2, 4), (3, 5), (4, 6), (5, 6)].map(|(a, b)| link(a, b, 100, 1000)).into();
+    spec.switch.headroom = HeadroomConfig::Static(StaticConfig { xoff: Bytes(20_000), ..Default::default() });
+    let ecn = EcnConfig { kmin: Bytes(10_000), kmax: Bytes(40_000), ..Default::default() };
+    spec.congestion = CongestionConfig::Dcqcn(DcqcnConfig { ecn, ..Default::default() });
+    spec
+}
+
+fn traced(spec: &NetworkSpec, shards: usize) -> (Simulation, Vec<Traced>) {
+    let flows = (0..3).map(|host| flow(host, 3, 200_000, 0)).collect();
+    let mut simulation = Simulation::new(spec.clone(), flows, shards).unwrap();
+    simulation.watch_trace(&TraceSpec::ALL);
+    common::drain(&mut simulation);
+    let trace = simulation.take_trace();
+    (simulation, trace)
+}
+
+fn notes(trace: &[Traced]) -> impl Iterator<Item = (Time, NodeId, Note)> {
+    trace.iter().filter_map(|traced| match traced.what {
+        Action::Noted(note) => Some((traced.at, traced.node, note)),
+        Action::Sent { .. } => None,
+    })
+}
+
+#[test]
+fn the_trace_tells_what_the_totals_count() {
+    let (mut simulation, trace) = traced(&incast(), 1);
+    let count = |is_it: fn(&Note) -> bool| notes(&trace).filter(|(.., note)| is_it(note)).count() as u64;
+    let totals = simulation.totals();
+    let sent = trace.iter().filter(|traced| matches!(traced.what, Action::Sent { .. })).count() as u64;
+    assert_eq!(sent, totals.packet_hops);
+    // A packet joins a queue, and leaves it, at every switch that it passes: three, each way; an answer at its host as well.
+    let made = |is_it: fn(PacketKind) -> bool| {
+        let by_hosts = trace.iter().filter(|traced| match &traced.what {
+            Action::Sent { frame, .. } => traced.node.0 < 4 && frame.packet().is_some_and(|packet| is_it(packet.kind)),
+            Action::Noted(_) => false,
+        });
+        by_hosts.count() as u64
+    };
+    let joined = 3 * made(|_| true) + made(|kind| kind != PacketKind::Data);
+    assert_eq!(count(|note| matches!(note, Note::Enqueued { .. })), joined);
+    assert_eq!(count(|note| matches!(note, Note::Dequeued { .. })), joined);
+    let (stopped, resumed) =
+        (count(|note| matches!(note, Note::Stopped { .. })), count(|note| matches!(note, Note::Paused { .. })));
+    assert_eq!((stopped, resumed), (resumed, simulation.take_pauses().len() as u64));
+    assert!(stopped > 0);
+    assert_eq!(count(|note| matches!(note, Note::Received { .. })), 3);
+    assert_eq!(count(|note| matches!(note, Note::Acknowledged { .. })), 3);
+    // Packets that are marked arrive so, at h3.
+    let marks = count(|note| matches!(note, Note::Marked { .. }));
+    let last_hop = trace.iter().filter(|traced| match &traced.what {
+        Action::Sent { frame, .. } if traced.node == NodeId(5) => {
+            frame.packet().is_some_and(|packet| packet.kind == PacketKind::Data && packet.marked)
+        }
+        _ => false,
+    });
+    assert_eq!(marks, last_hop.count() as u64);
+    assert!(marks > 0);
+    // Senders start at line rate, and slow down.
+    let rates: Vec<Rate> = notes(&trace)
+        .filter_map(|(.., note)| match note {
+            Note::Rate { rate, .. } => Some(rate),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(rates[0], Rate::from_gbps(100));
+    assert!(rates.iter().any(|rate| *rate < Rate::from_gbps(60)));
+}
+
+#[test]
+fn the_trace_is_in_order_and_does_not_depend_on_shards() {
+    let words = |trace: Vec<Traced>| trace.iter().map(|traced| format!("{traced:?}")).collect::<Vec<_>>();
+    let without_records = |words: Vec<String>| -> Vec<String> {
+        // Where the side record of a frame stands is for the shard to say.
+        words.into_iter().map(|word| word.split(", record: ").next().unwrap_or_default().to_owned()).collect()
+    };
+    let one = traced(&incast(), 1).1;
+    assert!(one.is_sorted_by_key(|traced| (traced.at, traced.node)));
+    assert_eq!(without_records(words(traced(&incast(), 3).1)), without_records(words(one)));
+}
+
+/// A packet that is lost, and nothing where nobody has asked.
+#[test]
+fn a_loss_is_traced_where_it_happens() {
+    let mut spec = incast();
+    spec.switch.flow_control = common::no_flow_control();
+    spec.switch.buffer = Bytes(64 << 10);
+    spec.switch.lossless = vec![];
+    let (simulation, trace) = traced(&spec, 1);
+    let lost = notes(&trace).filter(
+        |(_, node, note)| matches!(note, Note::Dropped { node: at, cause: DropCause::BufferFull, .. } if at == node),
+    );
+    assert_eq!(lost.count() as u64, simulation.totals().drops[DropCause::BufferFull as usize]);
+    assert!(simulation.totals().drops[DropCause::BufferFull as usize] > 0);
+    let mut silent = Simulation::new(incast(), vec![flow(0, 3, 1000, 0)], 1).unwrap();
+    silent.run_until(Time::ZERO + Duration::from_ms(1), 1);
+    assert!(silent.take_trace().is_empty());
+}
+
+/// The link to h3 fails, and routes are computed anew before it is back: what waits for it leaves its queue, and goes nowhere.
+#[test]
+fn what_is_lost_in_a_queue_leaves_it() {
+    let at_us = |us| Time::ZERO + Duration::from_us(us);
+    let mut spec = incast();
+    spec.faults = vec![LinkFault { link: 3, down: at_us(10), up: at_us(100) }];
+    spec.reconvergence = Some(Duration::from_us(30));
+    let (_, trace) = traced(&spec, 1);
+    let count = |is_it: fn(&Note) -> bool| {
+        notes(&trace).filter(|(at, node, note)| (*at, *node) == (at_us(40), NodeId(5)) && is_it(note)).count()
+    };
+    let lost = count(|note| matches!(note, Note::Dropped { cause: DropCause::LinkDown, .. }));
+    assert!(lost > 0);
+    assert_eq!(count(|note| matches!(note, Note::Dequeued { .. })), lost);
+}
+
+/// A window, and one node, port or flow: what is traced is what the whole trace has of that.
+#[test]
+fn a_trace_has_what_was_asked_for() {
+    let whole = traced(&incast(), 1).1;
+    let at = |traced: &Traced| (traced.at, traced.node, traced.port);
+    // Beginning and end are instants at which something happens.
+    let (from, until) = (whole[whole.len() / 3].at, whole[whole.len() / 2].at);
+    let port = Simulation::new(incast(), vec![], 1).unwrap().fabric().wiring.of(NodeId(5))[0].id;
+    let of_flow = |traced: &Traced| match &traced.what {
+        Action::Sent { frame, .. } => frame.packet().is_some_and(|packet| packet.flow == FlowId(1)),
+        Action::Noted(
+            Note::Enqueued { flow, .. }
+            | Note::Dequeued { flow, .. }
+            | Note::Marked { flow, .. }
+            | Note::Rate { flow, .. }
+            | Note::Sender { flow, .. }
+            | Note::Received { flow, .. }
+            | Note::Acknowledged { flow, .. },
+        ) => *flow == FlowId(1),
+        Action::Noted(_) => false,
+    };
+    type Wanted<'a> = &'a dyn Fn(&Traced) -> bool;
+    let cases: [(TraceScope, Wanted<'_>); 4] = [
+        (TraceScope::All, &|_| true),
+        (TraceScope::Nodes([NodeId(5)].into()), &|traced| traced.node == NodeId(5)),
+        (TraceScope::Ports([port].into()), &|traced| traced.port == Some(port)),
+        (TraceScope::Flows([FlowId(1)].into()), &of_flow),
+    ];
+    for (scope, is_wanted) in cases {
+        let spec = TraceSpec { from, until, scope: scope.clone() };
+        let flows = (0..3).map(|host| flow(host, 3, 200_000, 0)).collect();
+        let mut simulation = Simulation::new(incast(), flows, 1).unwrap();
+        simulation.watch_trace(&spec);
+        common::drain(&mut simulation);
+        let found: Vec<_> = simulation.take_trace().iter().map(at).collect();
+        let in_window = whole.iter().filter(|traced| (from..until).contains(&traced.at));
+        let expected: Vec<_> = in_window.filter(|traced| is_wanted(traced)).map(at).collect();
+        assert!(!expected.is_empty());
+        assert_eq!(found, expected, "{scope:?}");
+    }
+}
+
+/// The completion of a flow is at no port: it comes with those of its node.
+#[test]
+fn a_trace_of_ports_has_what_their_nodes_do() {
+    let receiver = Simulation::new(incast(), vec![], 1).unwrap().fabric().wiring.of(NodeId(3))[0].id;
+    let spec = TraceSpec { scope: TraceScope::Ports([receiver].into()), ..TraceSpec::ALL };
+    let flows = (0..3).map(|host| flow(host, 3, 200_000, 0)).collect();
+    let mut simulation = Simulation::new(incast(), flows, 1).unwrap();
+    simulation.watch_trace(&spec);
+    common::drain(&mut simulation);
+    let trace = simulation.take_trace();
+    assert!(
+        trace.iter().all(|traced| traced.port == Some(receiver) || (traced.node, traced.port) == (NodeId(3), None))
+    );
+    assert_eq!(notes(&trace).filter(|(.., note)| matches!(note, Note::Received { .. })).count(), 3);
+    assert_eq!(notes(&trace).filter(|(.., note)| matches!(note, Note::Acknowledged { .. })).count(), 0);
+}
+
+/// Lost data and lost answers are those of their flow.
+#[test]
+fn a_trace_of_a_flow_has_what_it_loses() {
+    let mut spec = incast();
+    spec.links.iter_mut().for_each(|link| link.error_rate = 0.02);
+    let flows = (0..3).map(|host| flow(host, 3, 200_000, 0)).collect();
+    let mut simulation = Simulation::new(spec, flows, 1).unwrap();
+    simulation.watch_trace(&TraceSpec { scope: TraceScope::Flows([FlowId(1)].into()), ..TraceSpec::ALL });
+    simulation.run_until(Time::ZERO + Duration::from_ms(5), 1);
+    let trace = simulation.take_trace();
+    let lost = |wanted: PacketKind| {
+        let is_it =
+            |note: &Note| matches!(note, Note::Dropped { packet: Some((kind, FlowId(1), _)), .. } if *kind == wanted);
+        notes(&trace).filter(|(.., note)| is_it(note)).count()
+    };
+    assert!(lost(PacketKind::Data) > 0 && lost(PacketKind::Ack) > 0);
+    let drops = notes(&trace).filter(|(.., note)| matches!(note, Note::Dropped { .. })).count();
+    assert_eq!(drops, lost(PacketKind::Data) + lost(PacketKind::Ack) + lost(PacketKind::Nack) + lost(PacketKind::Cnp));
+}
+
+/// Taken at every stop, with three shards some of which are ahead of the others, it is the same as taken once.
+#[test]
+fn a_trace_that_is_taken_piece_by_piece_is_the_same() {
+    let at = |traced: &Traced| (traced.at, traced.node, traced.port);
+    let whole: Vec<_> = traced(&incast(), 1).1.iter().map(at).collect();
+    let flows = (0..3).map(|host| flow(host, 3, 200_000, 0)).collect();
+    let mut simulation = Simulation::new(incast(), flows, 3).unwrap();
+    simulation.watch_trace(&TraceSpec::ALL);
+    let mut pieces = Vec::new();
+    while simulation.next_event() < Time::NEVER {
+        simulation.advance(Time::NEVER, 1, 7, &mut || true);
+        pieces.extend(simulation.take_trace().iter().map(at));
+    }
+    pieces.extend(simulation.take_trace().iter().map(at));
+    assert_eq!(pieces, whole);
+}

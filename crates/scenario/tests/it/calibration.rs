@@ -1,0 +1,373 @@
+//! Differential: reference runs of the HPCC ns-3 simulator, matched within a few times that simulator's own sensitivity to a 1-3 ns shift.
+//!
+//! Small runs are in `data/calibration`. Larger ones are beside the repository in `shared/calibration`; where they are absent, a note is
+//! printed. Set-up and tolerances are in `docs/validation.md`.
+#![allow(clippy::print_stdout, reason = "a test that prints its measurements")]
+
+use backwater_engine::{Bytes, Duration, Rate, Time};
+use backwater_fabric::driver::simulation::Simulation;
+use backwater_fabric::frame::framing::Framing;
+use backwater_fabric::ids::{Class, NodeId};
+use backwater_fabric::mechanisms::congestion::CongestionConfig;
+use backwater_fabric::mechanisms::congestion::dcqcn::{DcqcnConfig, DcqcnProfile};
+use backwater_fabric::mechanisms::congestion::ecn::EcnConfig;
+use backwater_fabric::mechanisms::congestion::hpcc::HpccConfig;
+use backwater_fabric::mechanisms::congestion::telemetry::RateCode;
+use backwater_fabric::mechanisms::headroom::{HeadroomConfig, sih::SihConfig};
+use backwater_fabric::mechanisms::recovery::{RecoveryConfig, go_back_n::GoBackNConfig};
+use backwater_fabric::network::spec::{FlowSpec, NetworkSpec};
+use backwater_scenario::hpcc::read_topology;
+use flate2::read::GzDecoder;
+use serde::Deserialize;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+/// What must hold of a case; see the README beside the runs.
+#[derive(Debug, Default, Deserialize, PartialEq)]
+#[serde(deny_unknown_fields)]
+struct Tolerance {
+    per_flow_ns: Option<u64>,
+    per_flow_rel_max: Option<f64>,
+    median_rel: Option<f64>,
+    #[serde(default)]
+    mean: BTreeMap<String, f64>,
+    #[serde(default)]
+    p95: BTreeMap<String, f64>,
+    pause_rel: Option<f64>,
+}
+
+#[derive(Debug, Deserialize)]
+struct ReferenceFlow {
+    src: u32,
+    dst: u32,
+    bytes: u64,
+    start_ns: u64,
+    fct_ns: u64,
+    data_via: Option<u32>,
+    ack_via: Option<u32>,
+}
+
+/// The runs that are part of the repository.
+const CARRIED: &str = "tests/data/calibration";
+
+/// A path as seen from this crate.
+fn here(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
+}
+
+fn table<T: for<'de> Deserialize<'de>>(case: &Path, name: &str) -> Vec<T> {
+    let file = File::open(case.join(name)).unwrap();
+    csv::Reader::from_reader(GzDecoder::new(file)).deserialize().collect::<Result<_, _>>().unwrap()
+}
+
+fn references(case: &Path) -> Vec<ReferenceFlow> {
+    table(case, "flows.csv.gz")
+}
+
+fn pauses(case: &Path) -> u64 {
+    let mut reader = csv::Reader::from_path(case.join("pfc_received.csv")).unwrap();
+    reader.records().map(|record| record.unwrap()[2].parse::<u64>().unwrap()).sum()
+}
+
+/// The scenario of a case: the facts of the README beside the runs and of the case's `config.txt`.
+fn spec(case: &Path, seed: u64) -> NetworkSpec {
+    let topology = read_topology(&fs::read_to_string(case.join("topology.txt")).unwrap(), "topology.txt").unwrap();
+    let config = fs::read_to_string(case.join("config.txt")).unwrap();
+    let values: BTreeMap<&str, &str> = config.lines().filter_map(|line| line.split_once(' ')).collect();
+    let number = |key: &str| values[key].parse::<f64>().unwrap();
+    let rate = |key: &str| values[key].replace("Mb/s", " Mbps").parse::<Rate>().unwrap();
+    let last = |key: &str| values[key].rsplit(' ').next().unwrap().parse::<f64>().unwrap();
+    let us = |key: &str| Duration::from_us(number(key) as u64);
+    let mtu = number("PACKET_PAYLOAD_SIZE") as u64;
+    let link = topology.links[0].clone();
+    // The simulator's own base RTT: payload only, and no ACK.
+    let hops = if topology.nodes.len() > 100 { 4 } else { 2 };
+    let base_rtt = (link.delay * 2 + Duration::from_ns(mtu * 8 / 80)) * hops;
+    let congestion = match (values["ENABLE_QCN"], values["CC_MODE"]) {
+        ("0", _) => CongestionConfig::None(Default::default()),
+        (_, "1") => CongestionConfig::Dcqcn(DcqcnConfig {
+            profile: DcqcnProfile::HpccNs3,
+            ecn: EcnConfig {
+                kmin: Bytes(last("KMIN_MAP") as u64 * 1000),
+                kmax: Bytes(last("KMAX_MAP") as u64 * 1000),
+                pmax: last("PMAX_MAP"),
+                rate: None,
+            },
+            additive_increase: Some(rate("RATE_AI")),
+            hyper_increase: Some(rate("RATE_HAI")),
+            min_rate: Some(rate("MIN_RATE")),
+            increase_interval: Some(us("RP_TIMER")),
+            alpha_interval: Some(us("ALPHA_RESUME_INTERVAL")),
+            decrease_interval: Some(us("RATE_DECREASE_INTERVAL")),
+            ..Default::default()
+        }),
+        (_, "3") => CongestionConfig::Hpcc(HpccConfig {
+            eta: number("U_TARGET"),
+            max_stage: number("MI_THRESH") as u32,
+            additive_increase: Some(rate("RATE_AI")),
+            min_rate: rate("MIN_RATE"),
+            base_rtt: Some(base_rtt),
+            rate_code: RateCode::HpccNs3,
+        }),
+        other => panic!("no such congestion control here: {other:?}"),
+    };
+    let mut switch = backwater_fabric::network::spec::SwitchConfig {
+        buffer: Bytes((number("BUFFER_SIZE") as u64) << 20),
+        ..Default::default()
+    };
+    switch.headroom = HeadroomConfig::Sih(SihConfig {
+        alpha: 0.125,
+        alpha_rate: None,
+        private: Bytes(4096),
+        headroom: Some(Bytes(link.rate.bytes_in(link.delay * 3))),
+        resume_offset: Some(Bytes(3072)),
+    });
+    NetworkSpec {
+        seed,
+        framing: Framing::HpccNs3,
+        mtu: Bytes(mtu),
+        nodes: topology.nodes,
+        links: topology.links,
+        interfaces: Default::default(),
+        routes: Vec::new(),
+        faults: Vec::new(),
+        reconvergence: None,
+        switch,
+        groups: Vec::new(),
+        host: Default::default(),
+        congestion,
+        load_balance: backwater_fabric::mechanisms::load_balance::LoadBalanceConfig::Ecmp(Default::default()),
+        recovery: RecoveryConfig::GoBackN(GoBackNConfig {
+            nack_interval: Duration::from_us(500),
+            timeout: Duration::ZERO,
+        }),
+    }
+}
+
+/// Seeds that a case is run with. Where switches mark at random, one run is one draw, of ours as of theirs: then ours are averaged over several
+/// seeds, and the scatter of single runs is granted to theirs.
+fn seeds(case: &Path) -> std::ops::RangeInclusive<u64> {
+    match spec(case, 1).congestion {
+        CongestionConfig::Dcqcn(config) if config.ecn.kmin < config.ecn.kmax => 1..=8,
+        _ => 1..=1,
+    }
+}
+
+/// Our run of a case: flow completion times at the sender in ns, and PAUSE frames sent.
+fn replay(case: &Path, seed: u64) -> (Vec<f64>, u64) {
+    let references = references(case);
+    let spec = spec(case, seed);
+    let switch_of = |host: u32| spec.links.iter().find(|link| link.a == NodeId(host)).map(|link| link.b).unwrap();
+    let via = |from: u32, spine: Option<u32>, to: u32| match spine {
+        Some(spine) => vec![switch_of(from), NodeId(spine), switch_of(to)],
+        None => Vec::new(),
+    };
+    let mut order: Vec<usize> = (0..references.len()).collect();
+    order.sort_by_key(|index| references[*index].start_ns);
+    let flows: Vec<FlowSpec> = order
+        .iter()
+        .map(|index| &references[*index])
+        .map(|flow| FlowSpec {
+            src: NodeId(flow.src),
+            dst: NodeId(flow.dst),
+            bytes: flow.bytes,
+            class: Class(3),
+            start: Time::ZERO + Duration::from_ns(flow.start_ns),
+            tag: 0,
+            data_via: via(flow.src, flow.data_via, flow.dst),
+            ack_via: via(flow.dst, flow.ack_via, flow.src),
+        })
+        .collect();
+    let starts: Vec<Time> = flows.iter().map(|flow| flow.start).collect();
+    let mut simulation = Simulation::new(spec, flows, 1).unwrap();
+    simulation.run_until(Time::ZERO + Duration::from_ms(1000), 1);
+    assert_eq!(simulation.audit(), []);
+    let mut completion = vec![0.0; references.len()];
+    for ((index, outcome), start) in order.iter().zip(simulation.outcomes()).zip(starts) {
+        let acknowledged = outcome.acknowledged.expect("every flow finishes");
+        completion[*index] = (acknowledged - start).ps() as f64 / 1000.0;
+    }
+    (completion, simulation.totals().pause_frames)
+}
+
+/// Flows of a bin by its name: `lower-upper` in bytes, lower bound exclusive, upper inclusive; `lower-` has no upper bound.
+fn in_bin(bin: &str, bytes: u64) -> bool {
+    let (lower, upper) = bin.split_once('-').unwrap();
+    bytes > lower.parse().unwrap() && (upper.is_empty() || bytes <= upper.parse().unwrap())
+}
+
+fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len() as f64
+}
+
+/// The 95th percentile, linear between ranks.
+fn quantile(values: &[f64], p: f64) -> f64 {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let rank = p * (sorted.len() - 1) as f64;
+    let (below, above) = (sorted[rank.floor() as usize], sorted[rank.ceil() as usize]);
+    below + (above - below) * rank.fract()
+}
+
+/// How far we are from the reference in one quantity.
+struct Deviation {
+    what: String,
+    /// Of the mean over seeds.
+    size: f64,
+    limit: f64,
+    /// Standard deviation of single runs, of which the reference is one.
+    scatter: f64,
+}
+
+/// Every deviation of a case that has a limit; what is wrong with its limits.
+fn deviations(case: &Path, tolerance: &Tolerance) -> Result<Vec<Deviation>, String> {
+    let references = references(case);
+    let bins = tolerance.mean.keys().chain(tolerance.p95.keys());
+    let is_empty = |bin: &&String| !references.iter().any(|flow| in_bin(bin, flow.bytes));
+    if let Some(bin) = bins.into_iter().find(is_empty) {
+        return Err(format!("there is a limit for bin {bin}, which holds no flow"));
+    }
+    if *tolerance == Tolerance::default() {
+        return Err("there is no limit to be met".into());
+    }
+    let theirs: Vec<f64> = references.iter().map(|flow| flow.fct_ns as f64).collect();
+    let runs: Vec<_> = seeds(case).map(|seed| replay(case, seed)).collect();
+    let mut found = Vec::new();
+    let mut compare = |what: String, deviations: Vec<f64>, limit: Option<f64>| {
+        let average = mean(&deviations);
+        let squares: Vec<f64> = deviations.iter().map(|deviation| (deviation - average).powi(2)).collect();
+        let deviation = |limit| Deviation { what, size: average.abs(), limit, scatter: mean(&squares).sqrt() };
+        found.extend(limit.map(deviation));
+    };
+    let each_flow = |statistic: &dyn Fn(&[f64]) -> f64| -> Vec<f64> {
+        runs.iter()
+            .map(|(ours, _)| statistic(&ours.iter().zip(&theirs).map(|(a, b)| (a / b - 1.0).abs()).collect::<Vec<_>>()))
+            .collect()
+    };
+    let largest = |values: &[f64]| values.iter().copied().fold(0.0, f64::max);
+    let worst_ns = |(ours, _): &(Vec<f64>, u64)| {
+        largest(&ours.iter().zip(&theirs).map(|(ours, theirs)| (ours - theirs).abs()).collect::<Vec<_>>())
+    };
+    compare("worst flow, ns".into(), runs.iter().map(worst_ns).collect(), tolerance.per_flow_ns.map(|ns| ns as f64));
+    compare("worst flow".into(), each_flow(&largest), tolerance.per_flow_rel_max);
+    compare("median flow".into(), each_flow(&|values| quantile(values, 0.5)), tolerance.median_rel);
+    let in_bin = |bin: &str, values: &[f64]| -> Vec<f64> {
+        let chosen = values.iter().zip(&references).filter(|(_, flow)| in_bin(bin, flow.bytes));
+        chosen.map(|(value, _)| *value).collect()
+    };
+    let of_bin = |bin: &str, statistic: &dyn Fn(&[f64]) -> f64| -> Vec<f64> {
+        let reference = statistic(&in_bin(bin, &theirs));
+        runs.iter().map(|(ours, _)| statistic(&in_bin(bin, ours)) / reference - 1.0).collect()
+    };
+    for (bin, limit) in &tolerance.mean {
+        compare(format!("mean {bin}"), of_bin(bin, &mean), Some(*limit));
+    }
+    for (bin, limit) in &tolerance.p95 {
+        compare(format!("p95 {bin}"), of_bin(bin, &|values| quantile(values, 0.95)), Some(*limit));
+    }
+    let their_pauses = pauses(case) as f64;
+    let pauses = runs.iter().map(|(_, pauses)| *pauses as f64);
+    if their_pauses == 0.0 {
+        compare("PAUSE frames".into(), pauses.collect(), Some(0.0));
+    } else {
+        compare("PAUSE frames".into(), pauses.map(|ours| ours / their_pauses - 1.0).collect(), tolerance.pause_rel);
+    }
+    Ok(found)
+}
+
+/// Compares the cases of a folder, which are those with a `config.txt`, with ours: what is wrong with the folder, and with us.
+fn mistakes(folder: &Path) -> Vec<String> {
+    let text = fs::read_to_string(folder.join("tolerances.json")).unwrap();
+    let tolerances: BTreeMap<String, Tolerance> = serde_json::from_str(&text).unwrap();
+    let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap());
+    let cases: BTreeSet<String> = entries
+        .filter(|entry| entry.path().join("config.txt").exists())
+        .map(|entry| entry.file_name().into_string().unwrap())
+        .collect();
+    let mut mistakes = Vec::new();
+    if cases.is_empty() {
+        mistakes.push(format!("{} holds no case", folder.display()));
+    }
+    mistakes.extend(
+        cases.iter().filter(|case| !tolerances.contains_key(*case)).map(|case| format!("{case}: no tolerances")),
+    );
+    mistakes
+        .extend(tolerances.keys().filter(|case| !cases.contains(*case)).map(|case| format!("{case}: no such case")));
+    let measured: Vec<_> = std::thread::scope(|scope| {
+        let work = |(name, tolerance)| (name, scope.spawn(move || deviations(&folder.join(name), tolerance)));
+        let workers: Vec<_> = tolerances.iter().filter(|(name, _)| cases.contains(*name)).map(work).collect();
+        workers.into_iter().map(|(name, worker)| (name, worker.join().unwrap())).collect()
+    });
+    for (name, deviations) in measured {
+        mistakes.extend(deviations.as_ref().err().map(|error| format!("{name}: {error}")));
+        for Deviation { what, size, limit, scatter } in deviations.into_iter().flatten() {
+            let line = format!("{name:22} {what:22} {size:>10.5} of {limit} (scatter of single runs {scatter:.5})");
+            println!("{line}");
+            if size > limit + scatter {
+                mistakes.push(line);
+            }
+        }
+    }
+    mistakes
+}
+
+#[test]
+fn reference_runs_of_the_repository_are_matched() {
+    assert_eq!(mistakes(&here(CARRIED)), Vec::<String>::new());
+}
+
+#[test]
+fn reference_runs_beside_the_repository_are_matched() {
+    let folder = here("../../../shared/calibration");
+    if folder.is_dir() {
+        assert_eq!(mistakes(&folder), Vec::<String>::new());
+    } else {
+        // Not with `eprintln!`, which is shown only if a test fails.
+        writeln!(std::io::stderr(), "skipped: there are no reference runs in ../shared/calibration").unwrap();
+    }
+}
+
+/// What is wrong with a folder that holds some of the cases of the repository, with these tolerances.
+fn mistakes_of(cases: &[&str], tolerances: &str) -> Vec<String> {
+    let folder = tempfile::tempdir().unwrap();
+    for case in cases {
+        fs::create_dir(folder.path().join(case)).unwrap();
+        for file in fs::read_dir(here(CARRIED).join(case)).unwrap().map(|file| file.unwrap()) {
+            fs::copy(file.path(), folder.path().join(case).join(file.file_name())).unwrap();
+        }
+    }
+    fs::write(folder.path().join("tolerances.json"), tolerances).unwrap();
+    let place = folder.path().display().to_string();
+    mistakes(folder.path()).iter().map(|mistake| mistake.replace(&place, "FOLDER")).collect()
+}
+
+#[test]
+fn nothing_is_left_out_in_silence() {
+    let good = r#"{ "star-1--none": { "per_flow_ns": 2 } }"#;
+    assert_eq!(mistakes_of(&["star-1--none"], good), Vec::<String>::new());
+    assert_eq!(mistakes_of(&[], "{}"), ["FOLDER holds no case"]);
+    assert_eq!(mistakes_of(&[], good), ["FOLDER holds no case", "star-1--none: no such case"]);
+    assert_eq!(mistakes_of(&["star-1--none", "star-2to1--none"], good), ["star-2to1--none: no tolerances"]);
+    let no_limit = r#"{ "star-1--none": {} }"#;
+    assert_eq!(mistakes_of(&["star-1--none"], no_limit), ["star-1--none: there is no limit to be met"]);
+}
+
+#[test]
+fn a_bin_without_flows_is_a_mistake() {
+    for quantity in ["mean", "p95"] {
+        let tolerances = format!(r#"{{ "star-1--none": {{ "{quantity}": {{ "0-10": 0.1, "0-": 0.1 }} }} }}"#);
+        let expected = "star-1--none: there is a limit for bin 0-10, which holds no flow";
+        assert_eq!(mistakes_of(&["star-1--none"], &tolerances), [expected]);
+    }
+}
+
+/// This case is 1.6 % off in its worst flow.
+#[test]
+fn a_limit_that_is_missed_is_told() {
+    let case = "star-16to1--step";
+    let missed =
+        mistakes_of(&[case], &format!(r#"{{ "{case}": {{ "per_flow_rel_max": 0.01, "median_rel": 0.03 }} }}"#));
+    assert!(missed.len() == 1 && missed[0].contains("worst flow") && missed[0].contains("of 0.01"), "{missed:?}");
+}

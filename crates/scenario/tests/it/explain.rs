@@ -1,0 +1,362 @@
+//! What was in force: every value, and where it came from.
+
+use backwater_scenario::{Document, Plan, Setting, explain};
+use serde_json::{Value, json};
+use std::path::Path;
+
+fn plan(text: &str, overrides: &[&str]) -> (Document, Plan) {
+    let mut document = Document::from_toml("s.toml", text).unwrap();
+    overrides.iter().for_each(|assignment| document.set(assignment).unwrap());
+    let plan = Plan::from_document(&document, Path::new(".")).unwrap_or_else(|errors| panic!("{errors:#?}"));
+    (document, plan)
+}
+
+/// Checks settings by path, and that what the plan stores says the same.
+fn assert_settings(text: &str, overrides: &[&str], expected: &[(&str, Value, &str)]) {
+    let (document, plan) = plan(text, overrides);
+    let settings = explain(&document, &plan);
+    let (resolved, effective) = (plan.resolved(), plan.effective());
+    for (path, value, origin) in expected {
+        let found = settings.iter().find(|setting| setting.path == *path).unwrap_or_else(|| panic!("{path}"));
+        assert_eq!((&found.value, found.origin.as_str()), (value, *origin), "{path}");
+        let pointer = format!("/{}", path.replace(['.', '['], "/").replace(']', ""));
+        assert_eq!(effective.get(path).or(resolved.pointer(&pointer)), Some(value), "{path}");
+    }
+}
+
+const STAR: &str = "run.seed = 3\ntopology = { kind = \"star\", hosts = 2 }\ncongestion_control = { kind = \"dcqcn\", profile = \"paper\" }\n\
+                    [[traffic]]\nkind = \"long-lived\"\npairs = [[\"h0\", \"h1\"]]\n";
+
+#[test]
+fn every_value_says_where_it_came_from() {
+    // 2 (12,500 + 1078) + 3840 B, and two frames of 1078 B.
+    assert_settings(
+        STAR,
+        &["network.mtu=1KB"],
+        &[
+            ("name", json!("s"), "default"),
+            ("run.seed", json!(3), "s.toml:1"),
+            ("run.until", json!("1 ms"), "default"),
+            ("run.shards", json!("as many as the command line's `--threads`"), "default"),
+            ("topology.hosts", json!(2), "s.toml:2"),
+            ("network.mtu", json!("1 KB"), "--set"),
+            ("switch.lossless", json!([3]), "default"),
+            ("switch.ports", json!(2), "default"),
+            ("switch.headroom.headroom", json!("30996 B"), "default"),
+            ("switch.headroom.resume_offset", json!("2156 B"), "default"),
+            ("congestion_control.profile", json!("paper"), "s.toml:3"),
+            ("congestion_control.cnp_interval", json!("50 us"), "profile paper"),
+            ("congestion_control.gain", json!(0.00390625), "profile paper"),
+            ("congestion_control.ecn.rate", json!("none"), "default"),
+            ("switch.headroom.alpha_rate", json!("none"), "default"),
+            ("traffic[0].tag", json!("long-lived"), "default"),
+            ("traffic[0].role", json!("other"), "default"),
+            ("traffic[0].stop", json!("1 ms"), "default"),
+            ("traffic[0].pairs[0]", json!(["h0", "h1"]), "s.toml:6"),
+        ],
+    );
+}
+
+/// Hosts at 25 and 100 Gb/s on two switches, links of two delays.
+const MIXED: &str = "topology = { kind = \"custom\", hosts = [\"a\", \"b\", \"c\"], switches = [\"s\", \"t\"], links = [\n\
+                     { a = \"a\", b = \"s\", rate = \"25 Gbps\" }, { a = \"b\", b = \"t\" }, { a = \"c\", b = \"t\" },\n\
+                     { a = \"s\", b = \"t\", delay = \"2 us\" } ] }\n\
+                     network.mtu = \"1 KB\"\n\
+                     congestion_control = { kind = \"dcqcn\", profile = \"hpcc-ns3\", min_rate = \"30 Gbps\", window = true, ecn.rate = \"25 Gbps\" }\n\
+                     [[traffic]]\nkind = \"poisson\"\nload = 0.5\nsizes = \"64 KB\"\n";
+
+#[test]
+fn where_links_differ_a_table_says_what_holds_where() {
+    assert_settings(
+        MIXED,
+        &["switch.headroom.kind=sih", "switch.headroom.alpha_rate=50G"],
+        &[
+            (
+                "congestion_control.additive_increase",
+                json!({ "25 Gbps": "5 Mbps", "100 Gbps": "20 Mbps" }),
+                "profile hpcc-ns3",
+            ),
+            ("congestion_control.increase_interval", json!("300 us"), "profile hpcc-ns3"),
+            (
+                "congestion_control.min_rate",
+                json!({ "25 Gbps": "25 Gbps", "100 Gbps": "30 Gbps" }),
+                "s.toml:5, at most the rate of the link",
+            ),
+            (
+                "congestion_control.ecn.kmin",
+                json!({ "25 Gbps": "100 KB", "100 Gbps": "400 KB" }),
+                "default, in proportion to the rate of a port",
+            ),
+            (
+                "switch.headroom.headroom",
+                json!({ "25 Gbps, 1 us": "12246 B", "100 Gbps, 1 us": "30996 B", "100 Gbps, 2 us": "55996 B" }),
+                "default",
+            ),
+            (
+                "switch.headroom.alpha",
+                json!({ "25 Gbps, 1 us": 0.03125, "100 Gbps, 1 us": 0.125, "100 Gbps, 2 us": 0.125 }),
+                "default, in proportion to the rate of a port",
+            ),
+            ("switch.ports", json!({ "s": 2, "t": 3 }), "default"),
+            ("traffic[0].hosts", json!("all"), "default"),
+            ("traffic[0].intra_rack", json!("uniform"), "default"),
+        ],
+    );
+    let (_, plan) = plan(MIXED, &[]);
+    let window = &plan.effective()["congestion_control.window"];
+    assert_eq!(window.as_object().unwrap().keys().collect::<Vec<_>>(), ["25 Gbps", "100 Gbps"]);
+}
+
+#[test]
+fn every_congestion_control_and_buffer_policy_says_what_follows_from_the_fabric() {
+    // A packet of 1082 B on the wire and its ACK of 86 B, each over two links of 1 us at 100 Gb/s; with telemetry in both, 1082 B and 128 B.
+    let base_rtt = json!("4186.88 ns");
+    for (overrides, expected) in [
+        (
+            &["congestion_control.kind=hpcc", "network.mtu=958 B"][..],
+            vec![
+                ("congestion_control.base_rtt", json!("4193.6 ns"), "default"),
+                ("congestion_control.additive_increase", json!("40 Mbps"), "default"),
+            ],
+        ),
+        (
+            &["congestion_control.kind=power-tcp", "congestion_control.variant=delay"],
+            vec![
+                ("congestion_control.base_rtt", base_rtt.clone(), "default"),
+                ("congestion_control.gamma", json!(0.7), "default"),
+            ],
+        ),
+        (
+            &["congestion_control.kind=timely", "congestion_control.profile=pyrrha-ns3", "congestion_control.beta=0.5"],
+            vec![
+                ("congestion_control.additive_increase", json!("50 Mbps"), "profile pyrrha-ns3"),
+                ("congestion_control.high_rtt", json!("500 us"), "profile pyrrha-ns3"),
+                ("congestion_control.beta", json!(0.5), "--set"),
+            ],
+        ),
+        (
+            &["congestion_control.kind=none", "congestion_control.window=bdp"],
+            vec![("congestion_control.window", json!("52336 B"), "--set, rate x longest base RTT")],
+        ),
+        (&["congestion_control.kind=none"], vec![("congestion_control.window", json!("no limit"), "default")]),
+        (
+            &["congestion_control.kind=pcn", "congestion_control.min_rate=200 Gbps"],
+            vec![
+                ("congestion_control.threshold", json!("100 KB"), "default"),
+                ("congestion_control.min_rate", json!("100 Gbps"), "--set, at most the rate of the link"),
+            ],
+        ),
+        // 8 us above that; five times as much for small windows. 49 packets fill the line in a base round-trip time, 141 in the target.
+        (
+            &["congestion_control.kind=swift"],
+            vec![
+                ("congestion_control.queueing", json!("8 us"), "profile fabric"),
+                ("congestion_control.base_target", json!("8 us"), "profile fabric"),
+                ("congestion_control.per_hop", json!("2093.44 ns"), "profile fabric"),
+                ("congestion_control.fs_range", json!("60934.4 ns"), "profile fabric"),
+                ("congestion_control.initial_cwnd", json!(49.0), "profile fabric"),
+                ("congestion_control.max_cwnd", json!(282.0), "profile fabric"),
+            ],
+        ),
+        (
+            &[
+                "congestion_control.kind=swift",
+                "congestion_control.base_target=9 us",
+                "congestion_control.initial_cwnd=300",
+            ],
+            vec![
+                ("congestion_control.queueing", json!("none"), "profile fabric"),
+                ("congestion_control.base_target", json!("9 us"), "--set"),
+                ("congestion_control.initial_cwnd", json!(300.0), "--set"),
+                ("congestion_control.max_cwnd", json!(300.0), "profile fabric"),
+            ],
+        ),
+        (
+            &[
+                "congestion_control={ kind = \"srcc\", base = { kind = \"dcqcn\", profile = \"paper\" }, q_pfc = \"100 KB\" }",
+            ],
+            vec![
+                ("congestion_control.base.cnp_interval", json!("50 us"), "profile paper"),
+                ("congestion_control.base.ecn.kmin", json!("100 KB"), "default"),
+                ("congestion_control.window", json!("12560.64 ns"), "default"),
+                ("congestion_control.count_window", json!("12560.64 ns"), "default"),
+                ("congestion_control.floor", json!("2156 B"), "default"),
+                ("congestion_control.q_pfc", json!("100 KB"), "--set"),
+                ("congestion_control.link_delay", json!("that of the link by which a packet came"), "default"),
+                ("congestion_control.rate_interval", json!("the longest delay of a link of the switch"), "default"),
+            ],
+        ),
+        (
+            &[
+                "congestion_control={ kind = \"srcc\", base = { kind = \"none\", window = \"bdp\" }, window = \"20 us\", rate_interval = \"1 us\", link_delay = \"2 us\" }",
+            ],
+            vec![
+                ("congestion_control.base.window", json!("52336 B"), "--set, rate x longest base RTT"),
+                ("congestion_control.window", json!("20 us"), "--set"),
+                ("congestion_control.count_window", json!("20 us"), "default"),
+                ("congestion_control.q_pfc", json!("what the buffer policy says"), "default"),
+                ("congestion_control.link_delay", json!("2 us"), "--set"),
+                ("congestion_control.rate_interval", json!("1 us"), "--set"),
+                ("congestion_control.additive_increase", json!("an eighth of the rate that a notice names"), "default"),
+            ],
+        ),
+        // 49 packets fill the line in a base round-trip time.
+        (
+            &["congestion_control.kind=mp-rdma", "recovery.kind=mp-rdma"],
+            vec![
+                ("congestion_control.initial_cwnd", json!(49.0), "default"),
+                ("congestion_control.ecn.kmin", json!("60 KB"), "default"),
+                ("congestion_control.ecn.kmax", json!("60 KB"), "default"),
+                ("congestion_control.ecn.pmax", json!(1.0), "default"),
+                ("congestion_control.reordering", json!(32), "default"),
+                ("congestion_control.slow_path_cut", json!(1.0), "default"),
+                ("congestion_control.probing", json!(0.01), "default"),
+                ("recovery.bitmap", json!(64), "default"),
+                ("recovery.rto", json!("8 ms"), "default"),
+            ],
+        ),
+        (
+            &[
+                "congestion_control={ kind = \"mp-rdma\", initial_cwnd = 12, ecn = { kmin = \"24 KB\", rate = \"40 Gbps\" } }",
+                "recovery.kind=in-any-order",
+            ],
+            vec![
+                ("congestion_control.initial_cwnd", json!(12.0), "--set"),
+                ("congestion_control.ecn.kmin", json!("60 KB"), "--set, in proportion to the rate of a port"),
+                ("congestion_control.ecn.kmax", json!("60 KB"), "default"),
+            ],
+        ),
+        (
+            &["switch.headroom.kind=dsh", "switch.headroom.port_resume_offset=0 B"],
+            vec![
+                ("switch.headroom.headroom", json!("30996 B"), "default"),
+                ("switch.headroom.queue_resume_offset", json!("2156 B"), "default"),
+                ("switch.headroom.port_resume_offset", json!("0 B"), "--set"),
+            ],
+        ),
+        (
+            &["switch.headroom.kind=static", "switch.headroom.xoff=100 KB"],
+            vec![
+                ("switch.headroom.xon", json!("97844 B"), "default"),
+                ("switch.headroom.headroom", json!("30996 B"), "default"),
+            ],
+        ),
+        (&["switch.headroom.kind=adaptive"], vec![("switch.headroom.resume_offset", json!("2156 B"), "default")]),
+        (&["switch.headroom.kind=oversubscribed"], vec![("switch.headroom.headroom", json!("30996 B"), "default")]),
+        (&["switch.ports=32"], vec![("switch.ports", json!(32), "--set")]),
+        (&["recovery.kind=in-any-order"], vec![("recovery.allowance", json!("for ever"), "default")]),
+        (
+            &["switch.flow_control.kind=pyrrha", "switch.headroom.kind=static"],
+            vec![("switch.flow_control.merge_grace", json!("837.376 us"), "default")],
+        ),
+        (
+            &["switch.flow_control={ kind = \"pyrrha\", merge_grace = \"1 ms\" }", "switch.headroom.kind=static"],
+            vec![("switch.flow_control.merge_grace", json!("1 ms"), "--set")],
+        ),
+    ] {
+        assert_settings(STAR, &[&["network.mtu=1000 B"], overrides].concat(), &expected);
+    }
+}
+
+/// Neighbours must agree on how long a PAUSE lasts; what no switch runs is nobody's neighbour.
+#[test]
+fn what_no_switch_runs_is_not_compared() {
+    let only = "topology = { kind = \"star\", hosts = 3 }\n\
+                groups = [{ switches = \"s0\", flow_control = { kind = \"pfc\", pause = \"quanta\" } }]\n\
+                [[traffic]]\nkind = \"incast\"\ndegree = 1\nsize = \"64 KB\"\n";
+    assert_settings(only, &[], &[("groups[0].headroom", json!("as in `switch`"), "default")]);
+}
+
+#[test]
+fn topologies_and_groups_say_what_follows() {
+    let leaf_spine = "topology = { kind = \"leaf-spine\", leaves = 2, spines = 1, hosts_per_leaf = 2, host_rate = \"25 Gbps\" }\n\
+                      groups = [{ switches = \"spine0\", headroom = { kind = \"static\" } }]\n\
+                      [[traffic]]\nkind = \"incast\"\ndegree = 1\nsize = \"64 KB\"\n";
+    assert_settings(
+        leaf_spine,
+        &[],
+        &[
+            ("topology.uplink_rate", json!("25 Gbps"), "default"),
+            ("topology.host_delay", json!("1 us"), "default"),
+            ("topology.uplink_delay", json!("1 us"), "default"),
+            ("groups[0].headroom.xon", json!("253796 B"), "default"),
+            ("groups[0].flow_control", json!("as in `switch`"), "default"),
+            ("switch.ports", json!({ "spine0": 2, "leaf0 and 1 more": 3 }), "default"),
+            ("traffic[0].role", json!("incast"), "default"),
+            ("traffic[0].senders", json!("other-racks"), "default"),
+            ("traffic[0].bursts", json!(1), "default"),
+        ],
+    );
+    let written = "topology = { kind = \"star\", hosts = 3 }\nrun.until = \"100 us\"\n[[traffic]]\nkind = \"incast\"\ndegree = 1\nsize = \"64 KB\"\nload = 0.5\n\
+                   stop = \"5 ms\"\nbursts = 3\nsenders = \"h[1-2]\"\n";
+    assert_settings(
+        written,
+        &[],
+        &[
+            ("traffic[0].stop", json!("100 us"), "s.toml:8, no later than `run.until`"),
+            ("traffic[0].bursts", json!(3), "s.toml:9"),
+            ("traffic[0].senders", json!(["h[1-2]"]), "s.toml:10"),
+        ],
+    );
+    let by_load = written.replace("bursts = 3\nsenders = \"h[1-2]\"\n", "");
+    assert_settings(&by_load, &[], &[("traffic[0].bursts", json!("as many as fit before `stop`"), "default")]);
+    let without_switch = "topology = { kind = \"custom\", hosts = [\"a\", \"b\"], links = [{ a = \"a\", b = \"b\" }] }\n\
+                          [[traffic]]\nkind = \"incast\"\ndegree = 1\nsize = \"64 KB\"\n";
+    assert_settings(without_switch, &[], &[("traffic[0].senders", json!("other-racks"), "default")]);
+    let one_rack = "topology = { kind = \"star\", hosts = 3 }\n[[traffic]]\nkind = \"incast\"\ndegree = 1\nsize = \"64 KB\"\nperiod = \"10 us\"\n";
+    assert_settings(
+        one_rack,
+        &[],
+        &[
+            ("traffic[0].senders", json!("any"), "default"),
+            ("traffic[0].bursts", json!("as many as fit before `stop`"), "default"),
+        ],
+    );
+    let other =
+        |topology: &str| format!("topology = {topology}\n[[traffic]]\nkind = \"permutation\"\nsizes = \"1 KB\"\n");
+    assert_settings(
+        &other("{ kind = \"fat-tree\", k = 4, delay = \"3 us\", uplink_rate = \"400G\" }"),
+        &[],
+        &[
+            ("topology.hosts_per_edge", json!(2), "default"),
+            ("topology.uplink_rate", json!("400 Gbps"), "s.toml:1"),
+            ("topology.uplink_delay", json!("3 us"), "default"),
+        ],
+    );
+    assert_settings(
+        &other("{ kind = \"dumbbell\", left = 1, right = 1, rate = \"10 Gbps\" }"),
+        &[],
+        &[
+            ("topology.bottleneck_rate", json!("10 Gbps"), "default"),
+            ("topology.bottleneck_delay", json!("1 us"), "default"),
+        ],
+    );
+}
+
+/// Nothing is null, neither in what a run stores nor in what is shown; alternatives that were not chosen are absent.
+#[test]
+fn nothing_is_null() {
+    fn has_null(value: &Value) -> bool {
+        match value {
+            Value::Null => true,
+            Value::Object(fields) => fields.values().any(has_null),
+            Value::Array(items) => items.iter().any(has_null),
+            _ => false,
+        }
+    }
+    for text in [STAR, MIXED] {
+        let (document, plan) = plan(text, &[]);
+        assert!(!has_null(&plan.resolved()) && !has_null(&plan.effective()));
+        let settings = explain(&document, &plan);
+        assert!(settings.iter().all(|Setting { value, .. }| !has_null(value)));
+        let mut paths: Vec<_> = settings.iter().map(|setting| &setting.path).collect();
+        paths.sort_unstable();
+        paths.dedup();
+        assert_eq!(paths.len(), settings.len());
+    }
+    let (document, plan) = plan(MIXED, &[]);
+    let settings = explain(&document, &plan);
+    let sizes = settings.iter().filter(|setting| setting.path.starts_with("traffic[0].sizes"));
+    let sizes: Vec<_> = sizes.map(|setting| (setting.path.as_str(), setting.origin.as_str())).collect();
+    assert_eq!(sizes, [("traffic[0].sizes.fixed", "s.toml:9")]);
+}

@@ -1,0 +1,73 @@
+//! What the properties of the model draw is what a scenario may ask for: planning refuses hardly any of it.
+
+#![allow(clippy::print_stdout, reason = "a test that prints its measurements")]
+
+use crate::common;
+use crate::common::random::{Case, lossless, under_dsh};
+use backwater_fabric::ids::NodeId;
+use backwater_fabric::network::spec::{NetworkSpec, NodeKind};
+use backwater_scenario::{Document, Plan};
+use proptest::prelude::*;
+use proptest::strategy::ValueTree;
+use proptest::test_runner::TestRunner;
+use serde_json::{Value, json};
+use std::path::Path;
+
+/// The scenario of which planning makes `case`.
+fn scenario(Case { spec, flows }: &Case) -> Value {
+    let name = |node: NodeId| &spec.nodes[node.0 as usize].name;
+    let of_kind = |kind: NodeKind| -> Vec<_> {
+        let nodes = spec.nodes.iter().filter(|node| node.kind == kind);
+        nodes.map(|node| &node.name).collect()
+    };
+    let links = spec.links.iter().map(|link| {
+        json!({ "a": name(link.a), "b": name(link.b), "rate": link.rate, "delay": link.delay, "error_rate": link.error_rate })
+    });
+    let flows = flows.iter().map(|flow| {
+        json!({
+            "src": name(flow.src), "dst": name(flow.dst), "bytes": format!("{} B", flow.bytes), "start": flow.start, "class": flow.class,
+        })
+    });
+    let NetworkSpec { seed, framing, mtu, switch, host, congestion, load_balance, recovery, .. } = spec;
+    json!({
+        "run": { "seed": seed },
+        "topology": {
+            "kind": "custom", "hosts": of_kind(NodeKind::Host), "switches": of_kind(NodeKind::Switch), "links": links.collect::<Vec<_>>(),
+        },
+        "network": { "framing": framing, "mtu": mtu },
+        "switch": switch,
+        "host": host,
+        "congestion_control": congestion,
+        "load_balance": load_balance,
+        "recovery": recovery,
+        "traffic": [{ "kind": "flows", "flows": flows.collect::<Vec<_>>() }],
+    })
+}
+
+/// Draws cases and plans them; prints the share that is refused, and why.
+fn assert_few_are_refused(name: &str, strategy: impl Strategy<Value = Case>) {
+    let config = common::cases(400);
+    let count = config.cases;
+    let mut runner = TestRunner::new(config);
+    let mut refused = Vec::new();
+    for _ in 0..count {
+        let case = strategy.new_tree(&mut runner).unwrap().current();
+        match Plan::from_document(&Document::from_json(&scenario(&case)), Path::new(".")) {
+            // The same network, or the comparison would say nothing.
+            Ok(plan) => assert_eq!(
+                format!("{:?} {:?}", plan.spec, plan.traffic.flows().collect::<Vec<_>>()),
+                format!("{:?} {:?}", case.spec, case.flows)
+            ),
+            Err(findings) => refused.extend(findings.first().map(ToString::to_string)),
+        }
+    }
+    println!("{name}: {} of {count} scenarios refused", refused.len());
+    refused.iter().take(5).for_each(|why| println!("  {why}"));
+    assert!(refused.len() * 20 < count as usize);
+}
+
+#[test]
+fn planning_refuses_hardly_any_case_of_the_lossless_properties() {
+    assert_few_are_refused("lossless", lossless());
+    assert_few_are_refused("under DSH", under_dsh());
+}
