@@ -1,8 +1,9 @@
-"""Writes the reference: scenario files from the schema of the core, and conditions from what their parser takes.
+"""Writes generated files: the pages of the reference, and the script that draws the charts of reports.
 
     python docs/generate.py [--check]
 
-With `--check` nothing is written, and the exit code is 1 if a page is out of date.
+`scenario.md` is made from the schema of the core, `conditions.md` from the parser of conditions, `vega.js` by
+vl-convert-python. With `--check` nothing is written, and the exit code is 1 if a file is out of date.
 """
 
 from __future__ import annotations
@@ -13,12 +14,16 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, get_args
 
+import vl_convert
+
 from backwater import _core
 from backwater.comparing.conditions import Condition, unit
 from backwater.experiment.format.selection import FlowValue
 from backwater.summary import RunPath
 
-PAGES = Path(__file__).parent / "reference"
+ROOT = Path(__file__).parents[1]
+PAGES = ROOT / "docs/reference"
+BUNDLE = ROOT / "python/backwater/templates/vega.js"
 HEAD = """\
 # Scenario files
 
@@ -192,15 +197,24 @@ def _conditions() -> str:
     return CONDITIONS.replace("VALUES", values).replace("PATHS", paths)
 
 
+def _bundle() -> str:
+    """Vega, Vega-Lite and Vega-Embed as one script for the `<script>` element of a page."""
+    script: str = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
+    return script.replace("</script", "<\\/script")
+
+
 def main() -> None:
-    """Writes the pages, or checks them."""
-    pages = {"scenario.md": Reference(json.loads(_core.schema())).page(), "conditions.md": _conditions()}
-    for name, page in pages.items():
-        path = PAGES / name
+    """Writes the files, or checks them."""
+    files = {
+        PAGES / "scenario.md": Reference(json.loads(_core.schema())).page(),
+        PAGES / "conditions.md": _conditions(),
+        BUNDLE: _bundle(),
+    }
+    for path, content in files.items():
         if sys.argv[1:] != ["--check"]:
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(page, encoding="utf-8")
-        elif not path.exists() or path.read_text(encoding="utf-8") != page:
+            path.write_text(content, encoding="utf-8")
+        elif not path.exists() or path.read_text(encoding="utf-8") != content:
             sys.exit(f"{path} is out of date: run make docs")
 
 

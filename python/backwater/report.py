@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import polars as pl
-import vl_convert
 
 from backwater import looks, notebook, plots, style, tables, victims
 from backwater.views import comparison as comparing
@@ -18,15 +18,15 @@ if TYPE_CHECKING:
     from backwater.comparing.groups import Group, Grouped
     from backwater.directory import ResultDirectory
 
+_BUNDLE: Final = Path(__file__).parent / "templates/vega.js"
 # What the lines of a comparison are.
 _SERIES: Final = "run"
 
 
 @cache
 def _bundle() -> str:
-    """Vega, Vega-Lite and Vega-Embed as one script."""
-    script: str = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
-    return script.replace("</script", "<\\/script")
+    """Returns Vega, Vega-Lite and Vega-Embed as one script: `docs/generate.py` writes it."""
+    return _BUNDLE.read_text(encoding="utf-8")
 
 
 def _page(template: str, **content: object) -> str:

@@ -1,9 +1,11 @@
 import itertools
 import re
 from collections import Counter
+from pathlib import Path
 
 import polars as pl
 import pytest
+import vl_convert
 
 from backwater import Result, plots, report, style
 from backwater.topology_plot import collapse_hosts, place, topology_chart
@@ -42,6 +44,14 @@ def test_the_report_is_one_file_that_needs_no_network(result: Result) -> None:
     assert charts_of(html) == len(CHARTS)
     assert html.count("window.vegaEmbed=") == 1
     assert "&#34;sample_interval&#34;: &#34;10 us&#34;" in html
+
+
+def test_the_shipped_script_is_that_of_the_installed_vl_convert() -> None:
+    shipped = (Path(report.__file__).parent / "templates/vega.js").read_bytes()
+    made = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
+    assert shipped == made.encode(), "vl-convert-python has another version: run make docs"
+    # The script is an element of a page.
+    assert b"</script" not in shipped
 
 
 def test_a_report_is_the_same_every_time(result: Result, troubled: Result) -> None:
